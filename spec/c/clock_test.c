@@ -1,0 +1,134 @@
+#include "../../src/base/clock.h"
+
+#include "test.h"
+
+static int64_t test_time(void *ud) {
+  return *(int64_t *)ud;
+}
+
+static const char *text_of(int64_t us) {
+  static char out[28];
+  pawl_time_format(us, out);
+  return out;
+}
+
+static int parse(const char *text, int64_t *us) {
+  return pawl_time_parse(text, strlen(text), us);
+}
+
+static int64_t time_of(const char *text) {
+  int64_t us = -1;
+  if (!CHECK(parse(text, &us))) printf("  %s\n", text);
+  return us;
+}
+
+static void a_clock_can_be_given(void) {
+  int64_t now = 42;
+  pawl_clock given = {test_time, &now}, system = {0};
+
+  CHECK_INT(pawl_clock_now(&given), 42);
+  now = 43;
+  CHECK_INT(pawl_clock_now(&given), 43);
+  CHECK(pawl_clock_is_virtual(&given));
+  CHECK(!pawl_clock_is_virtual(&system));
+  CHECK(!pawl_clock_is_virtual(NULL));
+  /* Between 2020 and 2200: microseconds, not seconds or nanoseconds. */
+  CHECK(pawl_clock_now(&system) > INT64_C(1577836800000000));
+  CHECK(pawl_clock_now(NULL) < INT64_C(7258118400000000));
+}
+
+static void durations_only_grow(void) {
+  int64_t last = pawl_clock_mono(), begin;
+  int i, back = 0;
+  for (i = 0; i < 1000; i++) {
+    int64_t now = pawl_clock_mono();
+    back += now < last;
+    last = now;
+  }
+  CHECK_INT(back, 0);
+  begin = pawl_clock_mono();
+  pawl_sleep_us(2000);
+  CHECK(pawl_clock_mono() - begin >= 2000);
+  begin = pawl_clock_mono();
+  pawl_sleep_us(0);
+  pawl_sleep_us(-PAWL_SECOND);
+  CHECK(pawl_clock_mono() - begin < PAWL_SECOND);
+}
+
+static void times_are_written(void) {
+  CHECK_TEXT(text_of(0), "1970-01-01T00:00:00.000000Z");
+  CHECK_TEXT(text_of(-1), "1969-12-31T23:59:59.999999Z");
+  CHECK_TEXT(text_of(INT64_C(1795246740123456)),
+             "2026-11-21T07:39:00.123456Z");
+  CHECK_TEXT(text_of(INT64_C(951782399999999)), "2000-02-28T23:59:59.999999Z");
+  CHECK_TEXT(text_of(INT64_C(951782400000000)), "2000-02-29T00:00:00.000000Z");
+  CHECK_TEXT(text_of(INT64_MAX), "9999-12-31T23:59:59.999999Z");
+  CHECK_TEXT(text_of(INT64_MIN), "0000-01-01T00:00:00.000000Z");
+}
+
+static void times_are_read(void) {
+  CHECK_INT(time_of("1970-01-01T00:00:00.000000Z"), 0);
+  CHECK_INT(time_of("2026-11-21T07:39:00.123456Z"), INT64_C(1795246740123456));
+  CHECK_INT(time_of("2026-11-21"), INT64_C(1795219200000000));
+  CHECK_INT(time_of("2026-11-21T07:39:00Z"), INT64_C(1795246740000000));
+  CHECK_INT(time_of("2026-11-21 07:39:00z"), INT64_C(1795246740000000));
+  CHECK_INT(time_of("2026-11-21t07:39:00.5Z"), INT64_C(1795246740500000));
+  CHECK_INT(time_of("2026-11-21T07:39:00.1234567Z"),
+            INT64_C(1795246740123456));
+  CHECK_INT(time_of("2026-11-21T09:39:00+02:00"), INT64_C(1795246740000000));
+  CHECK_INT(time_of("2026-11-20T22:09:00-09:30"), INT64_C(1795246740000000));
+  CHECK_INT(time_of("1969-12-31T23:59:59.999999Z"), -1);
+}
+
+static void what_is_no_time_is_refused(void) {
+  /* clang-format off */
+  static const char *const bad[] = {
+      "", "2026", "2026-11", "2026-11-2", "2026-11-31", "2026-02-29",
+      "1900-02-29", "2026-13-01", "2026-00-01", "2026-01-00", "26-01-01",
+      "2026-11-21T", "2026-11-21T07", "2026-11-21T07:39Z",
+      "2026-11-21T07:39:00", "2026-11-21T24:00:00Z", "2026-11-21T07:60:00Z",
+      "2026-11-21T07:39:60Z", "2026-11-21T07:39:00.Z",
+      "2026-11-21T07:39:00ZZ", "2026-11-21T07:39:00+2:00",
+      "2026-11-21T07:39:00+24:00", "2026-11-21T07:39:00+02",
+      "2026/11/21", " 2026-11-21", "2026-11-21 ", "+026-11-21", "tomorrow"};
+  /* clang-format on */
+  size_t i;
+  int64_t us = 7;
+  for (i = 0; i < sizeof bad / sizeof *bad; i++)
+    if (!CHECK(!parse(bad[i], &us))) printf("  %s\n", bad[i]);
+  CHECK_INT(us, 7);
+  CHECK(!pawl_time_parse("2026-11-21", 9, &us)); /* the length counts */
+}
+
+/* Every day of 10,000 years, by counting on from the one before. */
+static void days_follow_each_other(void) {
+  static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+  int64_t us = 0, read, wrong = 0;
+  int year, month, day;
+  char want[28];
+
+  if (!parse("0000-01-01", &us)) us = 0;
+  for (year = 0; year < 10000; year++) {
+    int leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    for (month = 1; month <= 12; month++) {
+      for (day = 1; day <= days[month - 1] + (month == 2 && leap); day++) {
+        snprintf(want, sizeof want, "%04d-%02d-%02d", year % 10000,
+                 month % 100, day % 100);
+        wrong += strncmp(text_of(us), want, 10) != 0;
+        wrong += !pawl_time_parse(want, 10, &read) || read != us;
+        us += 86400 * PAWL_SECOND;
+      }
+    }
+  }
+  CHECK_INT(wrong, 0);
+}
+
+int main(void) {
+  a_clock_can_be_given();
+  durations_only_grow();
+  times_are_written();
+  times_are_read();
+  what_is_no_time_is_refused();
+  days_follow_each_other();
+  return TEST_END;
+}

@@ -1,0 +1,100 @@
+#include "error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "buf.h"
+
+const char *pawl_code_name(pawl_code code) {
+  static const char *const names[PAWL_NCODES] = {
+#define CODE_NAME(name, text) [PAWL_##name] = text,
+      PAWL_CODES(CODE_NAME)
+#undef CODE_NAME
+  };
+  /* Through an unsigned: a negative number is no code either. */
+  return (unsigned)code < PAWL_NCODES ? names[code] : "unknown";
+}
+
+/* Formats into `to`, cut at a character's edge. */
+static void format(char *to, size_t size, const char *fmt, va_list args)
+    PAWL_PRINTF(3, 0);
+static void format(char *to, size_t size, const char *fmt, va_list args) {
+  int n = vsnprintf(to, size, fmt, args);
+  if (n < 0) n = 0;
+  if ((size_t)n >= size) n = (int)pawl_utf8_whole(to, size - 1);
+  to[n] = '\0';
+}
+
+/* Every text is made aside first: an argument may be a field of *err. */
+pawl_code pawl_fail(pawl_error *err, pawl_code code, const char *fmt, ...) {
+  char text[sizeof err->message];
+  va_list args;
+
+  if (!err) return code;
+  va_start(args, fmt);
+  format(text, sizeof text, fmt, args);
+  va_end(args);
+  memset(err, 0, sizeof *err);
+  err->code = code;
+  memcpy(err->message, text, sizeof text);
+  return code;
+}
+
+void pawl_error_hint(pawl_error *err, const char *fmt, ...) {
+  char text[sizeof err->hint];
+  va_list args;
+
+  if (!err) return;
+  va_start(args, fmt);
+  format(text, sizeof text, fmt, args);
+  va_end(args);
+  memcpy(err->hint, text, sizeof text);
+}
+
+void pawl_error_where(pawl_error *err, const char *fmt, ...) {
+  char text[sizeof err->where];
+  va_list args;
+
+  if (!err) return;
+  va_start(args, fmt);
+  format(text, sizeof text, fmt, args);
+  va_end(args);
+  memcpy(err->where, text, sizeof text);
+}
+
+void pawl_error_sqlstate(pawl_error *err, const char *sqlstate) {
+  if (err) pawl_copy_text(err->sqlstate, sizeof err->sqlstate, sqlstate);
+}
+
+void pawl_error_prefix(pawl_error *err, const char *fmt, ...) {
+  char text[sizeof err->message];
+  size_t len;
+  va_list args;
+
+  if (!err) return;
+  va_start(args, fmt);
+  format(text, sizeof text - 2, fmt, args); /* room for the colon */
+  va_end(args);
+  len = strlen(text);
+  memcpy(text + len, ": ", 3);
+  pawl_copy_text(text + len + 2, sizeof text - len - 2, err->message);
+  memcpy(err->message, text, sizeof text);
+}
+
+int pawl_code_is_transient(pawl_code code) {
+  switch (code) {
+    case PAWL_NOMEM:
+    case PAWL_BUSY:
+    case PAWL_UNREACHABLE:
+    case PAWL_FULL: /* somebody makes room, and it goes on */
+    case PAWL_TIMEOUT:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+void pawl_copy_text(char *to, size_t size, const char *from) {
+  pawl_str_copy(to, size, pawl_strz(from));
+}

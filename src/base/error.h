@@ -1,0 +1,43 @@
+/* base/error.h: how every failure travels.
+ *
+ * Layer    base; pawl_error and the list of codes are public (pawl.h).
+ * Errors   What can fail returns pawl_code and takes pawl_error *err last,
+ *          which may be NULL. Filled once, where it happened; on the way up
+ *          only what that level alone knows is added. */
+#ifndef PAWL_BASE_ERROR_H
+#define PAWL_BASE_ERROR_H
+
+#include "../pawl.h"
+
+#if defined(__GNUC__)
+#define PAWL_PRINTF(at, first) __attribute__((format(printf, at, first)))
+#else
+#define PAWL_PRINTF(at, first)
+#endif
+
+/* Our one control-flow macro: `rc` and the label `out` must exist. */
+#define TRY(x)                           \
+  do {                                   \
+    if ((rc = (x)) != PAWL_OK) goto out; \
+  } while (0)
+
+/* Clears *err, sets code and message, returns the code. err may be NULL.
+ * A message too long is cut at a character's edge. */
+pawl_code pawl_fail(pawl_error *err, pawl_code code, const char *fmt, ...)
+    PAWL_PRINTF(3, 4);
+/* What only this level knows; no-ops when err is NULL. */
+void pawl_error_hint(pawl_error *err, const char *fmt, ...) PAWL_PRINTF(2, 3);
+void pawl_error_where(pawl_error *err, const char *fmt, ...) PAWL_PRINTF(2, 3);
+void pawl_error_sqlstate(pawl_error *err, const char *sqlstate);
+/* Puts "text: " in front of the message. */
+void pawl_error_prefix(pawl_error *err, const char *fmt, ...)
+    PAWL_PRINTF(2, 3);
+
+/* May the very same call succeed later? BUSY, UNREACHABLE, NOMEM, FULL and
+ * TIMEOUT; not INTERRUPTED, whose caller was told to stop. */
+int pawl_code_is_transient(pawl_code code);
+
+/* Copies at most size - 1 bytes of UTF-8, never cutting a character. */
+void pawl_copy_text(char *to, size_t size, const char *from);
+
+#endif

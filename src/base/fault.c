@@ -1,0 +1,102 @@
+#define _POSIX_C_SOURCE 200809L /* raise, threads */
+#include "fault.h"
+
+#ifdef PAWL_TESTING
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KILL (-1)
+#define MAX_FAULTS 16
+
+typedef struct fault {
+  char point[48];
+  int action;    /* KILL or PAWL_FAULT_DROP, _FAIL */
+  long at, seen; /* happens at this passage; passages so far */
+} fault;
+
+/* Points are passed by helper threads, too. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static fault faults[MAX_FAULTS];
+static int nfaults;
+static int is_set;
+
+/* A fault that never happens would make its spec pass for nothing. */
+static void reject(const char *spec, const char *why) {
+  fprintf(stderr,
+          "pawl: PAWL_FAULT: %s at \"%s\"; "
+          "write point=kill|drop|fail[@passage],...\n",
+          why, spec);
+  abort();
+}
+
+static int action_named(const char *name, size_t len) {
+  if (len == 4 && memcmp(name, "kill", 4) == 0) return KILL;
+  if (len == 4 && memcmp(name, "drop", 4) == 0) return PAWL_FAULT_DROP;
+  if (len == 4 && memcmp(name, "fail", 4) == 0) return PAWL_FAULT_FAIL;
+  return PAWL_FAULT_NONE;
+}
+
+/* "commit.before=kill@3", of len bytes. */
+static void add_fault(const char *spec, size_t len) {
+  fault *f = &faults[nfaults];
+  size_t point = strcspn(spec, "=,"), action;
+  const char *rest;
+
+  if (point == 0 || point >= len || spec[point] != '=')
+    reject(spec, "no action");
+  if (point >= sizeof f->point) reject(spec, "a point's name too long");
+  if (nfaults == MAX_FAULTS) reject(spec, "too many faults");
+  memset(f, 0, sizeof *f);
+  memcpy(f->point, spec, point);
+  rest = spec + point + 1;
+  action = strcspn(rest, "@,");
+  f->action = action_named(rest, action);
+  if (f->action == PAWL_FAULT_NONE) reject(rest, "an unknown action");
+  f->at = 1;
+  if (rest[action] == '@') {
+    char *end;
+    f->at = strtol(rest + action + 1, &end, 10);
+    if (f->at < 1 || end != spec + len) reject(rest, "no such passage");
+  }
+  nfaults++;
+}
+
+static void set_faults(const char *spec) {
+  nfaults = 0;
+  is_set = 1;
+  while (spec && *spec) {
+    size_t len = strcspn(spec, ",");
+    add_fault(spec, len);
+    spec += len + (spec[len] == ',');
+  }
+}
+
+int pawl_fault_at(const char *point) {
+  int i, action = PAWL_FAULT_NONE;
+
+  pthread_mutex_lock(&lock);
+  if (!is_set) set_faults(getenv("PAWL_FAULT"));
+  for (i = 0; i < nfaults; i++) {
+    fault *f = &faults[i];
+    if (strcmp(f->point, point) != 0) continue;
+    if (++f->seen == f->at) action = f->action;
+  }
+  pthread_mutex_unlock(&lock);
+  if (action == KILL) {
+    raise(SIGKILL);
+    return PAWL_FAULT_NONE; /* not reached */
+  }
+  return action;
+}
+
+void pawl_fault_set(const char *spec) {
+  pthread_mutex_lock(&lock);
+  set_faults(spec);
+  pthread_mutex_unlock(&lock);
+}
+
+#endif

@@ -1,0 +1,126 @@
+#define _DEFAULT_SOURCE /* getentropy */
+#include "id.h"
+
+#include <sys/random.h>
+#include <unistd.h>
+
+/* RFC 9562, section 5.7, with the counter of section 6.2 (method 1):
+ *
+ *   bytes 0-5   milliseconds since the epoch
+ *   bytes 6-7   version 7, 12 bits of counter
+ *   byte  8     variant 10, then random bits
+ *   bytes 14-15 the routing number (I2) */
+#define COUNTER_LAST 0xfff
+#define COUNTER_SEED 0x7ff /* half is left to count on in a millisecond */
+#define MS_LAST (((int64_t)1 << 48) - 1)
+
+/* The next pair of time and counter, greater than the last one also when the
+ * clock stands still or goes back: then the id's time runs ahead. I1 */
+static void advance(pawl_idgen *g, int64_t now_ms, uint32_t seed) {
+  if (now_ms > g->last_ms) {
+    g->last_ms = now_ms;
+    g->counter = seed & COUNTER_SEED;
+  } else if (g->counter < COUNTER_LAST) {
+    g->counter++;
+  } else {
+    g->last_ms++;
+    g->counter = seed & COUNTER_SEED;
+  }
+}
+
+pawl_code pawl_id_make(pawl_idgen *g, int64_t now_us, pawl_id *out,
+                       pawl_error *err) {
+  unsigned char *b = out->bytes;
+  unsigned char drawn[12]; /* 10 for the id, 2 to seed the counter */
+  pawl_idgen next = *g;
+  int i;
+
+  if (getentropy(drawn, sizeof drawn) != 0)
+    return pawl_fail(err, PAWL_INTERNAL,
+                     "the system gives no random bytes for an id");
+  advance(&next, now_us < 0 ? 0 : now_us / 1000,
+          (uint32_t)drawn[10] << 8 | drawn[11]);
+  if (next.last_ms > MS_LAST) {
+    pawl_fail(err, PAWL_INVALID,
+              "no id can hold the time %lld: it lies after the year 10889",
+              (long long)now_us);
+    pawl_error_hint(err, "a clock gives microseconds since 1970");
+    return PAWL_INVALID;
+  }
+  *g = next;
+  for (i = 0; i < 6; i++)
+    b[i] = (unsigned char)(g->last_ms >> (40 - 8 * i) & 0xff);
+  b[6] = (unsigned char)(0x70 | g->counter >> 8);
+  b[7] = (unsigned char)(g->counter & 0xff);
+  b[8] = 0x80 | (drawn[0] & 0x3f);
+  memcpy(b + 9, drawn + 1, 7);
+  return PAWL_OK;
+}
+
+pawl_code pawl_id_make_routed(pawl_idgen *g, int64_t now_us, uint16_t route,
+                              pawl_id *out, pawl_error *err) {
+  pawl_id id = {{0}};
+  pawl_code rc = pawl_id_make(g, now_us, &id, err);
+  if (rc != PAWL_OK) return rc;
+  id.bytes[14] = (unsigned char)(route >> 8);
+  id.bytes[15] = (unsigned char)(route & 0xff);
+  *out = id;
+  return PAWL_OK;
+}
+
+uint16_t pawl_id_route(const pawl_id *id) {
+  return (uint16_t)(id->bytes[14] << 8 | id->bytes[15]);
+}
+
+/* Is there a hyphen in front of this byte's digits? 8-4-4-4-12 */
+static int hyphen_before(int i) {
+  return i == 4 || i == 6 || i == 8 || i == 10;
+}
+
+void pawl_id_format(const pawl_id *id, char out[37]) {
+  static const char digits[] = "0123456789abcdef";
+  char *to = out;
+  int i;
+  for (i = 0; i < 16; i++) {
+    if (hyphen_before(i)) *to++ = '-';
+    *to++ = digits[id->bytes[i] >> 4];
+    *to++ = digits[id->bytes[i] & 15];
+  }
+  *to = '\0';
+}
+
+static int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+int pawl_id_parse(const char *text, size_t len, pawl_id *out) {
+  pawl_id id;
+  int i;
+  if (len != 36) return 0;
+  for (i = 0; i < 16; i++) {
+    int high, low;
+    if (hyphen_before(i) && *text++ != '-') return 0;
+    high = hex_digit(*text++);
+    low = hex_digit(*text++);
+    if (high < 0 || low < 0) return 0;
+    id.bytes[i] = (unsigned char)(high << 4 | low);
+  }
+  *out = id;
+  return 1;
+}
+
+int pawl_id_eq(const pawl_id *a, const pawl_id *b) {
+  return pawl_id_cmp(a, b) == 0;
+}
+
+int pawl_id_cmp(const pawl_id *a, const pawl_id *b) {
+  return memcmp(a->bytes, b->bytes, sizeof a->bytes);
+}
+
+int pawl_id_is_nil(const pawl_id *id) {
+  static const pawl_id nil;
+  return pawl_id_eq(id, &nil);
+}

@@ -1,0 +1,37 @@
+/* base/id.h: instance, lease and executor ids: UUIDv7.
+ *
+ * Keeps    I1 ids made by one process sort in the order they were made.
+ *          I2 the last 16 bits are the routing number: an instance's shard
+ *             is that number modulo the store's shards. */
+#ifndef PAWL_BASE_ID_H
+#define PAWL_BASE_ID_H
+
+#include <stdint.h>
+
+#include "buf.h"
+
+typedef struct pawl_id {
+  unsigned char bytes[16];
+} pawl_id;
+
+/* Makes ids for one engine: 48 bits of now_us / 1000, a counter that keeps
+ * ids of one millisecond in order, then random bits from the system. */
+typedef struct pawl_idgen {
+  int64_t last_ms;
+  uint32_t counter;
+} pawl_idgen;
+
+pawl_code pawl_id_make(pawl_idgen *g, int64_t now_us, pawl_id *out,
+                       pawl_error *err);
+/* The same with the routing number given instead of drawn. */
+pawl_code pawl_id_make_routed(pawl_idgen *g, int64_t now_us, uint16_t route,
+                              pawl_id *out, pawl_error *err);
+uint16_t pawl_id_route(const pawl_id *id);
+void pawl_id_format(const pawl_id *id, char out[37]);
+/* Exactly 36 characters of UUID text, either case. 0: not an id. */
+int pawl_id_parse(const char *text, size_t len, pawl_id *out);
+int pawl_id_eq(const pawl_id *a, const pawl_id *b);
+int pawl_id_cmp(const pawl_id *a, const pawl_id *b);
+int pawl_id_is_nil(const pawl_id *id);
+
+#endif

@@ -1,0 +1,130 @@
+/* value/json.h: JSON text, exactly.
+ *
+ * Layer    value: above base; no Lua here (luajson.h is the bridge).
+ * Shapes   Integers are 64-bit and written bare ("1"); floats are finite and
+ *          always carry '.' or an exponent ("1.0", "-0.0", "1e+100"), written
+ *          with 15 digits, or 16, or 17: the first that read back to the
+ *          same bits. A number without '.', 'e' or 'E' that does not fit 64
+ *          bits is an error, and so is one beyond the floats; the integer -0
+ *          is 0. Strings are UTF-8; "\u0000" is allowed; lone surrogates are
+ *          not. Depth is at most PAWL_JSON_DEPTH. Duplicate keys are an error
+ *          for pawl_json_check and pawl_luajson_decode; pawl_json_next, which
+ *          remembers no keys, lets them pass.
+ *          Number text does not depend on the locale.
+ * Errors   PAWL_VALUE with `where` = "line:column" (both count from 1; columns
+ *          in characters); PAWL_LIMIT when nested too deep; PAWL_NOMEM.
+ * Source   RFC 8259. */
+#ifndef PAWL_VALUE_JSON_H
+#define PAWL_VALUE_JSON_H
+
+#include "../base/buf.h"
+
+#define PAWL_JSON_DEPTH 200
+
+typedef enum pawl_json_kind {
+  PAWL_JSON_NULL,
+  PAWL_JSON_FALSE,
+  PAWL_JSON_TRUE,
+  PAWL_JSON_INT,
+  PAWL_JSON_FLOAT,
+  PAWL_JSON_STRING,
+  PAWL_JSON_ARRAY,
+  PAWL_JSON_OBJECT
+} pawl_json_kind;
+
+/* ---- reading, token by token ---- */
+
+typedef enum pawl_json_event {
+  PAWL_JSON_VALUE, /* a scalar: kind, and i, d or text */
+  PAWL_JSON_KEY,   /* an object's key: text */
+  PAWL_JSON_BEGIN, /* kind ARRAY or OBJECT opens */
+  PAWL_JSON_END,   /* it closes */
+  PAWL_JSON_DONE   /* the whole text has been read */
+} pawl_json_event;
+
+typedef struct pawl_json_reader {
+  pawl_str text;
+  size_t at;
+  int depth;
+  unsigned char stack[PAWL_JSON_DEPTH]; /* private */
+  int state;                            /* private */
+  pawl_buf scratch; /* unescaped strings live here until the next token */
+  /* of the last token: */
+  pawl_json_event event;
+  pawl_json_kind kind;
+  int64_t i;
+  double d;
+  pawl_str str;      /* unescaped; borrowed until the next call */
+  size_t begin, end; /* where the token stands in text */
+} pawl_json_reader;
+
+/* `alloc` (may be NULL) serves the scratch buffer. */
+void pawl_json_reader_init(pawl_json_reader *r, pawl_str text,
+                           const pawl_alloc *alloc);
+void pawl_json_reader_deinit(pawl_json_reader *r);
+/* After a failure every further call fails alike. */
+pawl_code pawl_json_next(pawl_json_reader *r, pawl_error *err);
+/* Puts "line:column" of the byte at offset `at` into err. */
+void pawl_json_locate(pawl_str text, size_t at, pawl_error *err);
+
+/* Is the text one whole JSON value, by the rules above (duplicate keys
+ * included)? Its kind goes to *kind when kind is not NULL. Memory is needed
+ * only by objects of many keys out of byte order. */
+pawl_code pawl_json_check(pawl_str text, pawl_json_kind *kind,
+                          pawl_error *err);
+/* The same for all that a fresh reader reads, with the reader's allocator. */
+pawl_code pawl_json_check_all(pawl_json_reader *r, pawl_json_kind *kind,
+                              pawl_error *err);
+
+/* ---- reading text known to be valid, by slices ----
+ * (Other text gives wrong answers, but nothing outside of it is read.) */
+
+/* Walks an object's or array's direct members without copying. Start with
+ * it = {0}. Returns 0 at the end. `key` is raw text between the quotes (still
+ * escaped; empty for arrays), `value` the member's text without white space
+ * around it. */
+typedef struct pawl_json_iter {
+  size_t at;
+} pawl_json_iter;
+int pawl_json_each(pawl_str container, pawl_json_iter *it, pawl_str *key,
+                   pawl_str *value);
+pawl_json_kind pawl_json_kind_of(pawl_str value);
+/* The value of a plain-ASCII key of an object; 0 when absent. */
+int pawl_json_get(pawl_str object, const char *key, pawl_str *value);
+/* The unescaped text of a string value (quotes included) appended to out. */
+void pawl_json_unquote(pawl_str value, pawl_buf *out);
+/* 0 when the value is not an integer / not a number; integers are numbers,
+ * rounded to the nearest float. */
+int pawl_json_int(pawl_str value, int64_t *out);
+int pawl_json_number(pawl_str value, double *out);
+
+/* ---- writing ---- */
+
+/* Quoted and escaped. Bytes that are not UTF-8 become U+FFFD, so that the
+ * text is valid whatever an error message held; check first where that would
+ * be a loss. */
+void pawl_json_add_string(pawl_buf *b, pawl_str s);
+void pawl_json_add_float(pawl_buf *b, double d); /* d is finite */
+/* Is s valid UTF-8? *at: the first bad byte. */
+int pawl_utf8_check(pawl_str s, size_t *at);
+
+/* What changed between two objects, the values of top level keys compared by
+ * their text: {"set":{"k":newvalue,...},"unset":["k",...]}, either part left
+ * out when empty; nothing is appended when they are equal. Keys come in byte
+ * order. An empty text stands for {}. */
+void pawl_json_delta(pawl_str before, pawl_str after, pawl_buf *out);
+/* The reverse: appends `before` with the delta applied, keys in byte order;
+ * exactly `after` when that had no white space and its keys in byte order, as
+ * luajson.h writes it. */
+void pawl_json_apply(pawl_str before, pawl_str delta, pawl_buf *out);
+
+/* ---- shared with luajson.c ---- */
+
+typedef struct pawl_json_key {
+  pawl_str text; /* unescaped */
+  size_t tag;    /* the caller's */
+} pawl_json_key;
+/* By bytes of text, equal ones by tag; in place, never quadratic. */
+void pawl_json_sort_keys(pawl_json_key *keys, size_t n);
+
+#endif
