@@ -1,0 +1,49 @@
+local backends = require "spec.support.backends"
+local helper = require "spec.store.helper"
+local probe = require "spec.support.probe"
+
+local SAMPLES = {
+  boolean = true, integer = 1, float = 1.5, text = "x", json = "{}",
+  uuid = helper.id(1), time = 1700000000000000, bytes = "\0\1",
+  numeric = "1.50",
+}
+
+local function sample(statement)
+  local args = {}
+  for _, arg in ipairs(statement.args) do
+    local value = SAMPLES[arg.type]
+    args[arg.name] = arg.list and { value, value } or value
+  end
+  return args
+end
+
+for _, backend in ipairs(backends) do
+  for _, pooler in ipairs { false, backend.name == "postgres" or nil } do
+    describe(("a statement of the catalogue on %s%s"):format(
+      backend.name, pooler and " behind a pooler" or ""), function()
+      local store
+
+      setup(function()
+        store = assert(probe.open(backend.url(), { pooler = pooler }))
+      end)
+
+      teardown(function()
+        store:close()
+        backend.cleanup()
+      end)
+
+      -- Drivers compare the columns that come with those declared.
+      for _, statement in ipairs(probe.statements()) do
+        it("runs and gives what it declares: " .. statement.name, function()
+          assert(store:begin("open"))
+          local ok, err = store:send(statement.name, sample(statement))
+          store:rollback()
+          -- Rows that contradict each other are fine here.
+          if not ok and not err.sqlstate:find("^23") then
+            error(err.message)
+          end
+        end)
+      end
+    end)
+  end
+end

@@ -1,0 +1,298 @@
+-- The agenda: what to look at, and when. Claims, leases, releases.
+
+-- name: agenda_next
+-- args: @shard smallint, @now time
+-- rows: due_at time, now time
+-- The earliest row that is not ready yet: a timer, a retry or a lease's end.
+select (select min(due_at) from pawl.agenda
+         where shard = @shard and not ready) as due_at,
+       coalesce(@now, now()) as now;
+
+-- name: agenda_routes
+-- args: @shard smallint, @executor_group text
+-- rows: workflow text, workflow_version integer, suspect boolean
+-- Which workflow versions have ready rows: jumps from one to the next in the
+-- index, so the cost is in the number of versions, not of rows.
+with recursive fresh as (
+  (select workflow, workflow_version from pawl.agenda
+    where shard = @shard and executor_group = @executor_group
+      and ready and lease is null and takeovers = 0
+    order by workflow, workflow_version limit 1)
+  union all
+  select n.workflow, n.workflow_version from fresh f cross join lateral (
+    select workflow, workflow_version from pawl.agenda a
+     where shard = @shard and executor_group = @executor_group
+       and ready and lease is null and takeovers = 0
+       and (a.workflow, a.workflow_version) > (f.workflow, f.workflow_version)
+     order by workflow, workflow_version limit 1) n
+), suspect as (
+  (select workflow, workflow_version from pawl.agenda
+    where shard = @shard and executor_group = @executor_group
+      and ready and (lease is not null or takeovers > 0)
+    order by workflow, workflow_version limit 1)
+  union all
+  select n.workflow, n.workflow_version from suspect f cross join lateral (
+    select workflow, workflow_version from pawl.agenda a
+     where shard = @shard and executor_group = @executor_group
+       and ready and (lease is not null or takeovers > 0)
+       and (a.workflow, a.workflow_version) > (f.workflow, f.workflow_version)
+     order by workflow, workflow_version limit 1) n
+)
+select workflow, workflow_version, false as suspect from fresh
+union all
+select workflow, workflow_version, true from suspect;
+
+-- name: agenda_promote
+-- args: @shard smallint, @now time, @max integer
+-- Makes due rows ready: an index led by priority cannot skip what is due
+-- later. A leased row whose lease has ended becomes ready the same way.
+with due as materialized (
+  select instance from pawl.agenda
+   where shard = @shard and not ready and due_at <= coalesce(@now, now())
+   order by due_at limit @max for update skip locked)
+update pawl.agenda a set ready = true
+  from due where a.shard = @shard and a.instance = due.instance;
+
+-- name: agenda_claim
+-- args: @shard smallint, @executor_group text, @workflow text[],
+--       @workflow_version integer[], @lease uuid, @executor uuid,
+--       @lease_us bigint, @now time, @max integer
+-- rows: instance uuid, takeovers integer, latch integer, due_before time,
+--       executor_before uuid, now time
+-- Candidates are read without locks, twice as many as wanted, so that rivals
+-- find other rows further down; then locked. Materialized, because a bare
+-- IN (...) may be run twice and lock past @max.
+with candidate as materialized (
+  select a.instance, a.priority, a.due_at
+    from unnest(@workflow, @workflow_version) as w (workflow, version)
+   cross join lateral (
+     select instance, priority, due_at from pawl.agenda
+      where shard = @shard and executor_group = @executor_group
+        and workflow = w.workflow and workflow_version = w.version
+        and ready and lease is null and takeovers = 0
+      order by priority desc, due_at limit 2 * @max) a
+   order by a.priority desc, a.due_at limit 2 * @max
+), due as materialized (
+  select a.instance
+    from candidate c
+    join pawl.agenda a on a.shard = @shard and a.instance = c.instance
+   where a.ready and a.lease is null and a.takeovers = 0
+   order by c.priority desc, c.due_at
+   limit @max for update of a skip locked
+)
+update pawl.agenda a
+   set ready = false, lease = @lease, executor = @executor,
+       executor_before = a.executor, due_before = a.due_at,
+       due_at = coalesce(@now, now()) + @lease_us * interval '1 microsecond'
+  from due where a.shard = @shard and a.instance = due.instance
+returning a.instance, a.takeovers, a.latch, a.due_before, a.executor_before,
+          coalesce(@now, now()) as now;
+
+-- name: agenda_claim_suspect
+-- args: @shard smallint, @executor_group text, @workflow text[],
+--       @workflow_version integer[], @lease uuid, @executor uuid,
+--       @lease_us bigint, @now time
+-- rows: instance uuid, takeovers integer, latch integer, due_before time,
+--       executor_before uuid, now time
+-- One row whose last holder died, or that was taken over since its last
+-- commit: it runs alone. Taking it from a dead holder counts, and shows in
+-- executor_before, which is null after a plain claim.
+with candidate as materialized (
+  select a.instance, a.priority, a.due_at
+    from unnest(@workflow, @workflow_version) as w (workflow, version)
+   cross join lateral (
+     select instance, priority, due_at from pawl.agenda
+      where shard = @shard and executor_group = @executor_group
+        and workflow = w.workflow and workflow_version = w.version
+        and ready and (lease is not null or takeovers > 0)
+      order by priority desc, due_at limit 16) a
+   order by a.priority desc, a.due_at limit 16
+), due as materialized (
+  select a.instance
+    from candidate c
+    join pawl.agenda a on a.shard = @shard and a.instance = c.instance
+   where a.ready and (a.lease is not null or a.takeovers > 0)
+   order by c.priority desc, c.due_at
+   limit 1 for update of a skip locked
+)
+update pawl.agenda a
+   set ready = false, lease = @lease, executor = @executor,
+       executor_before = a.executor, due_before = a.due_at,
+       takeovers = a.takeovers + (a.lease is not null)::integer,
+       due_at = coalesce(@now, now()) + @lease_us * interval '1 microsecond'
+  from due where a.shard = @shard and a.instance = due.instance
+returning a.instance, a.takeovers, a.latch, a.due_before, a.executor_before,
+          coalesce(@now, now()) as now;
+
+-- name: agenda_claim_one
+-- args: @shard smallint, @id uuid, @lease uuid, @executor uuid,
+--       @lease_us bigint, @now time
+-- rows: instance uuid, takeovers integer, latch integer, due_before time,
+--       executor_before uuid, now time
+-- This instance, if it is due and nobody holds it.
+with due as materialized (
+  select instance from pawl.agenda
+   where shard = @shard and instance = @id
+     and (ready or due_at <= coalesce(@now, now())) for update
+)
+update pawl.agenda a
+   set ready = false, lease = @lease, executor = @executor,
+       executor_before = a.executor, due_before = a.due_at,
+       takeovers = a.takeovers + (a.lease is not null)::integer,
+       due_at = coalesce(@now, now()) + @lease_us * interval '1 microsecond'
+  from due where a.shard = @shard and a.instance = due.instance
+returning a.instance, a.takeovers, a.latch, a.due_before, a.executor_before,
+          coalesce(@now, now()) as now;
+
+-- name: agenda_get
+-- args: @shard smallint, @id uuid, @now time
+-- rows: ready boolean, due_at time, lease uuid, executor uuid,
+--       takeovers integer, latch integer, now time
+select ready, due_at, lease, executor, takeovers, latch,
+       coalesce(@now, now()) as now
+  from pawl.agenda where shard = @shard and instance = @id;
+
+-- name: agenda_insert
+-- args: @shard smallint, @id uuid[], @due_at time[], @delay_us bigint[],
+--       @now time
+-- For an instance that was just inserted. A delay counts from the store's
+-- time; without it and @due_at it is due now.
+insert into pawl.agenda (shard, instance, workflow, workflow_version,
+       executor_group, priority, ready, due_at, takeovers, latch)
+select i.shard, i.id, i.workflow, i.workflow_version, i.executor_group,
+       i.priority, d.due_at <= coalesce(@now, now()), d.due_at, 0, 0
+  from unnest(@id, @due_at, @delay_us) as s (id, due_at, delay_us)
+ cross join lateral (
+  select coalesce(s.due_at, coalesce(@now, now())
+                  + coalesce(s.delay_us, 0) * interval '1 microsecond')
+         as due_at) d
+  join pawl.instance i on i.shard = @shard and i.id = s.id
+ where i.version = 0 and i.status = 'running'
+on conflict do nothing;
+
+-- name: agenda_wake
+-- args: @shard smallint, @id uuid, @now time
+-- Something has come in from outside. On a leased row only the latch rises:
+-- its holder looks again when it commits.
+insert into pawl.agenda as a (shard, instance, workflow, workflow_version,
+       executor_group, priority, ready, due_at, takeovers, latch)
+select shard, id, workflow, workflow_version, executor_group, priority, true,
+       coalesce(@now, now()), 0, 1
+  from pawl.instance
+ where shard = @shard and id = @id
+   and status in ('running', 'waiting', 'suspended')
+on conflict (shard, instance) do update
+   set latch = a.latch + 1,
+       ready = a.ready or a.lease is null,
+       due_at = case when a.lease is null
+                     then least(a.due_at, excluded.due_at)
+                     else a.due_at end;
+
+-- name: agenda_lock
+-- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[]
+-- rows: instance uuid, latch integer
+-- First statement of every commit: locks the rows still held, in id order. A
+-- latch that is given must be as it was loaded.
+select a.instance, a.latch
+  from unnest(@id, @lease, @latch) as s (id, lease, latch)
+  join pawl.agenda a on a.shard = @shard and a.instance = s.id
+ where a.lease = s.lease and (s.latch is null or a.latch = s.latch)
+ order by a.instance for update of a;
+
+-- name: agenda_lock_one
+-- args: @shard smallint, @id uuid
+-- rows: lease uuid
+-- Waits for whoever still holds the row's lock, a dead connection's backend
+-- for one: a plain read would tell the state before its commit.
+select lease from pawl.agenda
+ where shard = @shard and instance = @id for update;
+
+-- name: agenda_keep
+-- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
+--       @seen integer[]
+-- rows: instance uuid, latch integer
+-- Held on after a commit that counts: takeovers start again, and what the
+-- latch announced has been taken.
+update pawl.agenda a
+   set takeovers = 0,
+       latch = case when a.latch = s.seen then 0 else a.latch end
+  from unnest(@id, @lease, @latch, @seen) as s (id, lease, latch, seen)
+ where a.shard = @shard and a.instance = s.id and a.lease = s.lease
+   and (s.latch is null or a.latch = s.latch)
+returning a.instance, a.latch;
+
+-- name: agenda_release
+-- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
+--       @seen integer[], @due_at time[], @now time
+-- Let go after a commit. What woke meanwhile is due at once; a null @due_at
+-- touches only such rows, and agenda_end then deletes the others.
+update pawl.agenda a
+   set lease = null, executor = null, takeovers = 0,
+       latch = case when a.latch = s.seen then 0 else a.latch end,
+       ready = a.latch <> s.seen or s.due_at <= coalesce(@now, now()),
+       due_at = case when a.latch <> s.seen then coalesce(@now, now())
+                     else s.due_at end
+  from unnest(@id, @lease, @latch, @seen, @due_at)
+       as s (id, lease, latch, seen, due_at)
+ where a.shard = @shard and a.instance = s.id and a.lease = s.lease
+   and (s.latch is null or a.latch = s.latch)
+   and (s.due_at is not null or a.latch <> s.seen);
+
+-- name: agenda_end
+-- args: @shard smallint, @id uuid[], @lease uuid[], @seen integer[]
+delete from pawl.agenda a
+ using unnest(@id, @lease, @seen) as s (id, lease, seen)
+ where a.shard = @shard and a.instance = s.id and a.lease = s.lease
+   and a.latch = s.seen;
+
+-- name: agenda_unclaim
+-- args: @shard smallint, @id uuid[], @lease uuid[], @takeovers integer[],
+--       @due_at time[]
+-- A clean release of what was not begun takes its claim back.
+update pawl.agenda a
+   set lease = null, executor = null, takeovers = s.takeovers, ready = true,
+       due_at = s.due_at
+  from unnest(@id, @lease, @takeovers, @due_at)
+       as s (id, lease, takeovers, due_at)
+ where a.shard = @shard and a.instance = s.id and a.lease = s.lease;
+
+-- name: agenda_renew
+-- args: @shard smallint, @id uuid[], @lease uuid[], @lease_us bigint,
+--       @now time
+-- rows: instance uuid, latch integer, due_at time
+-- A heartbeat: the lease goes on. It may already have been made ready; what
+-- is ready may be claimed, so ready falls too.
+update pawl.agenda a
+   set ready = false,
+       due_at = coalesce(@now, now()) + @lease_us * interval '1 microsecond'
+  from unnest(@id, @lease) as s (id, lease)
+ where a.shard = @shard and a.instance = s.id and a.lease = s.lease
+returning a.instance, a.latch, a.due_at;
+
+-- name: agenda_relet
+-- args: @shard smallint, @id uuid, @lease uuid, @new_lease uuid
+-- rows: instance uuid
+-- After a commit whose answer was lost: the claim goes on under a new id, so
+-- that the old commit can never land.
+update pawl.agenda set lease = @new_lease
+ where shard = @shard and instance = @id and lease = @lease
+returning instance;
+
+-- name: agenda_orphan
+-- args: @shard smallint, @executor uuid, @now time, @max integer
+-- Leases of an executor that is known to be gone are due at once.
+with gone as materialized (
+  select instance from pawl.agenda
+   where shard = @shard and not ready and executor = @executor
+     and lease is not null
+   order by due_at limit @max for update skip locked)
+update pawl.agenda a
+   set ready = true, due_at = coalesce(@now, now())
+  from gone where a.shard = @shard and a.instance = gone.instance;
+
+-- name: wake
+-- args: @channel text
+-- rows: done text
+-- Tells sleeping workers; sent after a commit, never inside one, because
+-- NOTIFY makes commits queue up.
+select pg_notify(@channel, '')::text as done;

@@ -1,0 +1,181 @@
+-- Instances: start, load, commit, read.
+
+-- name: instance_insert
+-- args: @shard smallint, @id uuid[], @workflow text[],
+--       @workflow_version integer[], @tenant text[], @priority smallint[],
+--       @executor_group text[], @business_key text[],
+--       @correlation_id text[], @external_id text[], @input json[],
+--       @metadata json[], @now time
+-- A repeated start (same id, or same external id) inserts nothing.
+insert into pawl.instance (shard, id, status, workflow, workflow_version,
+       tenant, priority, executor_group, business_key, correlation_id,
+       external_id, input, metadata, visit, attempt, version, seq,
+       created_at, updated_at)
+select @shard, s.id, 'running', s.workflow, s.workflow_version, s.tenant,
+       s.priority, s.executor_group, s.business_key, s.correlation_id,
+       s.external_id, s.input, s.metadata, 0, 0, 0, 0,
+       coalesce(@now, now()), coalesce(@now, now())
+  from unnest(@id, @workflow, @workflow_version, @tenant, @priority,
+              @executor_group, @business_key, @correlation_id, @external_id,
+              @input, @metadata)
+       as s (id, workflow, workflow_version, tenant, priority,
+             executor_group, business_key, correlation_id, external_id,
+             input, metadata)
+on conflict do nothing;
+
+-- name: instance_by_key
+-- args: @shard smallint, @workflow text, @tenant text, @external_id text
+-- rows: id uuid
+select id from pawl.instance
+ where shard = @shard and workflow = @workflow
+   and external_id = @external_id
+   and coalesce(tenant, '') = coalesce(@tenant, '')
+   and deleted_at is null;
+
+-- name: instance_load
+-- args: @shard smallint, @lease uuid, @lease_us bigint, @now time
+-- rows: id uuid, status text, workflow text, workflow_version integer,
+--       tenant text, correlation_id text, input json, variables json,
+--       token_no integer, token_state text, node text, previous_node text,
+--       visit bigint, attempt integer, token_due_at time, version bigint,
+--       seq bigint, started_at time, cancellation json, revision integer
+-- What the claim just before it, in the same transaction, has leased. A
+-- statement of its own: the claim's snapshot may be older than its locks. The
+-- leases' common end finds the rows by the index on due_at.
+select i.id, i.status, i.workflow, i.workflow_version, i.tenant,
+       i.correlation_id, i.input, i.variables, i.token_no, i.token_state,
+       i.node, i.previous_node, i.visit, i.attempt, i.token_due_at,
+       i.version, i.seq, i.started_at, i.cancellation,
+       (select w.revision from pawl.workflow w
+         where w.code = i.workflow and w.version = i.workflow_version
+           and w.current) as revision
+  from pawl.agenda a
+  join pawl.instance i on i.shard = @shard and i.id = a.instance
+ where a.shard = @shard and not a.ready
+   and a.due_at = coalesce(@now, now()) + @lease_us * interval '1 microsecond'
+   and a.lease = @lease;
+
+-- name: instance_commit
+-- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
+--       @version bigint[], @status text[], @variables json[],
+--       @token_no integer[], @token_state text[], @node text[],
+--       @previous_node text[], @visit bigint[], @attempt integer[],
+--       @token_due_at time[], @seq bigint[], @error json[],
+--       @started_at time[], @updated_at time[]
+-- An instance that goes on. Null variables: unchanged.
+update pawl.instance i
+   set version = i.version + 1, lease = s.lease, seq = s.seq,
+       status = s.status, variables = coalesce(s.variables, i.variables),
+       token_no = s.token_no, token_state = s.token_state, node = s.node,
+       previous_node = s.previous_node, visit = s.visit, attempt = s.attempt,
+       token_due_at = s.token_due_at, error = s.error,
+       started_at = coalesce(i.started_at, s.started_at),
+       entered_at = case when i.visit = s.visit then i.entered_at
+                         else s.updated_at end,
+       updated_at = s.updated_at
+  from unnest(@id, @lease, @latch, @version, @status, @variables, @token_no,
+              @token_state, @node, @previous_node, @visit, @attempt,
+              @token_due_at, @seq, @error, @started_at, @updated_at)
+       as s (id, lease, latch, version, status, variables, token_no,
+             token_state, node, previous_node, visit, attempt, token_due_at,
+             seq, error, started_at, updated_at)
+  join pawl.agenda a on a.shard = @shard and a.instance = s.id
+                    and a.lease = s.lease
+                    and (s.latch is null or a.latch = s.latch)
+ where i.shard = @shard and i.id = s.id and i.version = s.version;
+
+-- name: instance_end
+-- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
+--       @version bigint[], @status text[], @variables json[],
+--       @node text[], @previous_node text[], @visit bigint[],
+--       @attempt integer[], @seq bigint[], @output json[], @error json[],
+--       @cancellation json[], @started_at time[], @updated_at time[]
+-- An instance that ends; its token is consumed. The node stays as the place
+-- where it ended.
+update pawl.instance i
+   set version = i.version + 1, lease = s.lease, seq = s.seq,
+       status = s.status, variables = coalesce(s.variables, i.variables),
+       token_no = null, token_state = null, node = s.node,
+       previous_node = s.previous_node, visit = s.visit, attempt = s.attempt,
+       token_due_at = null, output = s.output, error = s.error,
+       cancellation = coalesce(s.cancellation, i.cancellation),
+       started_at = coalesce(i.started_at, s.started_at),
+       updated_at = s.updated_at, completed_at = s.updated_at
+  from unnest(@id, @lease, @latch, @version, @status, @variables, @node,
+              @previous_node, @visit, @attempt, @seq, @output, @error,
+              @cancellation, @started_at, @updated_at)
+       as s (id, lease, latch, version, status, variables, node,
+             previous_node, visit, attempt, seq, output, error, cancellation,
+             started_at, updated_at)
+  join pawl.agenda a on a.shard = @shard and a.instance = s.id
+                    and a.lease = s.lease
+                    and (s.latch is null or a.latch = s.latch)
+ where i.shard = @shard and i.id = s.id and i.version = s.version;
+
+-- name: instance_settle
+-- args: @shard smallint, @id uuid
+-- rows: lease uuid, version bigint
+-- After a lost answer: who made the last commit. Sent behind agenda_lock_one.
+select lease, version from pawl.instance where shard = @shard and id = @id;
+
+-- name: instance_get
+-- args: @shard smallint, @id uuid
+-- rows: id uuid, status text, workflow text, workflow_version integer,
+--       tenant text, priority smallint, executor_group text,
+--       business_key text, correlation_id text, external_id text,
+--       input json, variables json, output json, metadata json, error json,
+--       state_text text, cancellation json, version bigint, node text,
+--       created_at time, started_at time, updated_at time, completed_at time
+select id, case when status = 'running' and started_at is null
+                then 'created' else status end as status,
+       workflow, workflow_version, tenant, priority, executor_group,
+       business_key, correlation_id, external_id, input, variables, output,
+       metadata, error, state_text, cancellation, version, node, created_at,
+       started_at, updated_at, completed_at
+  from pawl.instance
+ where shard = @shard and id = @id and deleted_at is null;
+
+-- name: token_list
+-- args: @shard smallint, @id uuid
+-- rows: no integer, node text, state text, visit bigint,
+--       previous_node text, attempt integer, due_at time, entered_at time
+select no, node, state, visit, previous_node, attempt, due_at, entered_at
+  from pawl.tokens where shard = @shard and instance = @id order by no;
+
+-- name: instance_find
+-- args: @shard smallint[], @low uuid, @high uuid
+-- rows: id uuid
+-- Ids that begin with what was typed; two are enough to know it is ambiguous.
+select i.id from unnest(@shard) as s (shard) cross join lateral (
+  select id from pawl.instance
+   where shard = s.shard and id between @low and @high
+     and deleted_at is null
+   order by id limit 2) i;
+
+-- name: instance_list
+-- args: @shard smallint[], @status text[], @workflow text,
+--       @workflow_version integer, @tenant text, @correlation_id text,
+--       @business_key text, @external_id text, @before uuid, @max integer
+-- rows: id uuid, status text, workflow text, workflow_version integer,
+--       tenant text, priority smallint, executor_group text,
+--       business_key text, correlation_id text, external_id text, node text,
+--       error json, created_at time, started_at time, updated_at time,
+--       completed_at time
+-- Newest first within each pair of shard and stored status; the caller merges.
+select i.* from unnest(@shard, @status) as s (shard, status)
+ cross join lateral (
+  select id, case when t.status = 'running' and started_at is null
+                  then 'created' else t.status end as status,
+         workflow, workflow_version, tenant, priority, executor_group,
+         business_key, correlation_id, external_id, node, error, created_at,
+         started_at, updated_at, completed_at
+    from pawl.instance t
+   where t.shard = s.shard and t.status = s.status and deleted_at is null
+     and (@workflow is null or workflow = @workflow)
+     and (@workflow_version is null or workflow_version = @workflow_version)
+     and (@tenant is null or tenant = @tenant)
+     and (@correlation_id is null or correlation_id = @correlation_id)
+     and (@business_key is null or business_key = @business_key)
+     and (@external_id is null or external_id = @external_id)
+     and (@before is null or id < @before)
+   order by id desc limit @max) i;

@@ -1,0 +1,410 @@
+-- breaking: no
+-- The first schema. Every key leads with the shard; times are timestamptz;
+-- state is exact text in json columns (jsonb would reorder keys and lose -0.0).
+-- Fill factors leave room for HOT updates: see docs/decisions.
+
+create schema if not exists pawl;
+
+create table pawl.version (
+  number integer primary key,
+  name text not null,
+  breaking boolean not null,
+  applied_at timestamptz not null
+);
+comment on table pawl.version is 'migrations applied to this store';
+
+create table pawl.meta (
+  key text primary key,
+  value text not null
+);
+comment on table pawl.meta is 'facts of the store itself: shards';
+
+-- Definitions -------------------------------------------------------------
+
+create table pawl.workflow (
+  code text not null,
+  version integer not null,
+  revision integer not null,
+  name text not null,
+  description text not null,
+  graph json not null,
+  source text,
+  bundle json not null,
+  sha256 text not null,
+  inline boolean not null,
+  active boolean not null,
+  current boolean not null,
+  executor_group text,
+  created_at timestamptz not null,
+  modified_at timestamptz not null,
+  modified_by text,
+  primary key (code, version, revision)
+);
+create unique index workflow_current on pawl.workflow (code, version)
+  where current;
+comment on table pawl.workflow is
+  'definitions; current marks the revision that runs, older ones stay by hash';
+
+-- Instances ---------------------------------------------------------------
+
+create table pawl.instance (
+  shard smallint not null,
+  id uuid not null,
+  status text not null,
+  workflow text not null,
+  workflow_version integer not null,
+  tenant text,
+  priority smallint not null,
+  executor_group text not null,
+  business_key text,
+  correlation_id text,
+  external_id text,
+  parent uuid,
+  root uuid,
+  parent_seq bigint,
+  parent_node text,
+  trigger_event text,
+  input json,
+  variables json,
+  output json,
+  metadata json,
+  error json,
+  state_text text,
+  cancellation json,
+  compensation json,
+  -- the lone token, while there is one; several are rows of pawl.token
+  token_no integer,
+  token_state text,
+  node text,
+  previous_node text,
+  visit bigint not null,
+  attempt integer not null,
+  token_data json,
+  token_due_at timestamptz,
+  entered_at timestamptz,
+  -- the last commit: who made it and its number
+  lease uuid,
+  version bigint not null,
+  seq bigint not null,
+  created_at timestamptz not null,
+  started_at timestamptz,
+  updated_at timestamptz not null,
+  completed_at timestamptz,
+  deleted_at timestamptz,
+  delete_reason text,
+  primary key (shard, id)
+) with (fillfactor = 40);
+comment on table pawl.instance is
+  'one execution of a workflow version; no column that changes at every step is in an index';
+comment on column pawl.instance.version is
+  'number of commits; the last one was made under lease';
+comment on column pawl.instance.seq is 'last history number given out';
+create index instance_status on pawl.instance (shard, status, id);
+create index instance_workflow on pawl.instance (shard, workflow, status, id);
+create index instance_business_key on pawl.instance (shard, business_key, id)
+  where business_key is not null;
+create index instance_correlation on pawl.instance (shard, correlation_id, id)
+  where correlation_id is not null;
+create index instance_tenant on pawl.instance (shard, tenant, id)
+  where tenant is not null;
+create index instance_parent on pawl.instance (shard, parent)
+  where parent is not null;
+create unique index instance_external
+  on pawl.instance (shard, workflow, external_id, coalesce(tenant, ''))
+  where external_id is not null and deleted_at is null;
+
+create table pawl.agenda (
+  shard smallint not null,
+  instance uuid not null,
+  workflow text not null,
+  workflow_version integer not null,
+  executor_group text not null,
+  priority smallint not null,
+  ready boolean not null,
+  due_at timestamptz not null,
+  lease uuid,
+  executor uuid,
+  executor_before uuid,
+  due_before timestamptz,
+  takeovers integer not null,
+  latch integer not null,
+  primary key (shard, instance)
+) with (fillfactor = 70);
+comment on table pawl.agenda is
+  'what the engine must look at, and when; no row when nothing is scheduled';
+comment on column pawl.agenda.due_at is
+  'when to look: due work now, a retry, a timer, the end of a lease';
+comment on column pawl.agenda.takeovers is
+  'claims taken from a dead executor since the last commit';
+comment on column pawl.agenda.latch is
+  'raised by every wake-up that finds the row leased';
+create index agenda_ready on pawl.agenda
+  (shard, executor_group, workflow, workflow_version, priority desc, due_at)
+  where ready and lease is null and takeovers = 0;
+create index agenda_suspect on pawl.agenda
+  (shard, executor_group, workflow, workflow_version, priority desc, due_at)
+  where ready and (lease is not null or takeovers > 0);
+create index agenda_due on pawl.agenda (shard, due_at) where not ready;
+
+create table pawl.token (
+  shard smallint not null,
+  instance uuid not null,
+  no integer not null,
+  node text not null,
+  state text not null,
+  visit bigint not null,
+  previous_node text,
+  parent integer,
+  branch text,
+  fork bigint,
+  data json,
+  attempt integer not null,
+  due_at timestamptz,
+  entered_at timestamptz not null,
+  primary key (shard, instance, no)
+) with (fillfactor = 50);
+comment on table pawl.token is
+  'where an instance stands, when it stands in several places';
+
+create table pawl.history (
+  shard smallint not null,
+  instance uuid not null,
+  seq bigint not null,
+  type text not null,
+  node text,
+  token integer,
+  visit bigint,
+  transition text,
+  path text,
+  attempt integer,
+  caller text,
+  executor uuid,
+  text text,
+  input json,
+  output json,
+  changes json,
+  error json,
+  started_at timestamptz,
+  completed_at timestamptz not null,
+  due_at timestamptz,
+  previous bigint[],
+  primary key (shard, instance, seq)
+);
+comment on table pawl.history is
+  'append-only: everything that happened to an instance';
+comment on column pawl.history.path is
+  'routing nodes passed after this one, and where the token stands now';
+comment on column pawl.history.previous is
+  'rows that led here, in order; null: the token''s row before';
+
+-- Coming in and going out ---------------------------------------------------
+
+create table pawl.inbox (
+  shard smallint not null,
+  instance uuid not null,
+  no uuid not null,
+  kind text not null,
+  name text,
+  key text,
+  event_id text,
+  source text,
+  caller text,
+  data json,
+  received_at timestamptz not null,
+  primary key (shard, instance, no)
+);
+create unique index inbox_event on pawl.inbox
+  (shard, instance, kind, event_id) where event_id is not null;
+comment on table pawl.inbox is
+  'what came from outside and was not yet taken by the lease''s holder';
+
+create table pawl.subscription (
+  shard smallint not null,
+  instance uuid not null,
+  token integer not null,
+  pattern text not null,
+  is_prefix boolean not null,
+  key text,
+  since timestamptz not null,
+  due_at timestamptz,
+  primary key (shard, instance, token)
+);
+create index subscription_match on pawl.subscription
+  (shard, pattern, key);
+
+create table pawl.event (
+  shard smallint not null,
+  source text not null,
+  id text not null,
+  name text not null,
+  key text,
+  data json,
+  routed boolean not null,
+  received_at timestamptz not null,
+  expires_at timestamptz not null,
+  primary key (shard, source, id)
+);
+create index event_match on pawl.event (shard, name, key);
+create index event_expires on pawl.event (shard, expires_at);
+
+create table pawl.message (
+  shard smallint not null,
+  instance uuid not null,
+  seq bigint not null,
+  kind text not null,
+  target uuid not null,
+  data json,
+  created_at timestamptz not null,
+  primary key (shard, instance, seq)
+);
+
+create table pawl.outbox (
+  shard smallint not null,
+  instance uuid not null,
+  seq bigint not null,
+  type text not null,
+  payload json,
+  created_at timestamptz not null,
+  attempts integer not null,
+  next_at timestamptz not null,
+  last_error text,
+  published_at timestamptz,
+  primary key (shard, instance, seq)
+);
+create index outbox_unpublished on pawl.outbox (shard, next_at)
+  where published_at is null;
+
+-- People --------------------------------------------------------------------
+
+create table pawl.task (
+  shard smallint not null,
+  id uuid not null,
+  instance uuid not null,
+  token integer not null,
+  node text not null,
+  visit bigint not null,
+  schema_type text,
+  title text not null,
+  description text,
+  status text not null,
+  priority text not null,
+  input json,
+  output json,
+  metadata json,
+  signal_name text,
+  error json,
+  due_at timestamptz,
+  claimed_by text,
+  claimed_at timestamptz,
+  completed_by text,
+  completed_at timestamptz,
+  created_at timestamptz not null,
+  started_at timestamptz,
+  updated_at timestamptz not null,
+  primary key (shard, id)
+);
+create unique index task_visit on pawl.task (shard, instance, token, visit);
+create index task_status on pawl.task (shard, status, due_at);
+
+create table pawl.owner (
+  shard smallint not null,
+  task uuid not null,
+  kind text not null,
+  id text not null,
+  primary key (shard, task, kind, id)
+);
+create index owner_id on pawl.owner (shard, kind, id);
+
+-- What queries ask for ---------------------------------------------------------
+
+create table pawl.attribute (
+  shard smallint not null,
+  instance uuid not null,
+  name text not null,
+  type text not null,
+  text_value text,
+  date_value timestamptz,
+  bytes_value bytea,
+  float_value double precision,
+  number_value numeric,
+  boolean_value boolean,
+  workflow text not null,
+  updated_at timestamptz not null,
+  updated_by text,
+  primary key (shard, instance, name),
+  check (num_nonnulls(text_value, date_value, bytes_value, float_value,
+                      number_value, boolean_value) = 1)
+);
+comment on table pawl.attribute is
+  'typed values of an instance; no foreign key, so that they may outlive it';
+create index attribute_text on pawl.attribute (shard, name, text_value)
+  where text_value is not null;
+create index attribute_number on pawl.attribute (shard, name, number_value)
+  where number_value is not null;
+create index attribute_date on pawl.attribute (shard, name, date_value)
+  where date_value is not null;
+
+-- Who works ------------------------------------------------------------------
+
+create table pawl.executor (
+  id uuid primary key,
+  host text not null,
+  boot text not null,
+  space text not null,
+  pid bigint not null,
+  begun bigint not null,
+  executor_group text not null,
+  started_at timestamptz not null,
+  active_at timestamptz not null,
+  expires_at timestamptz not null,
+  stopped_at timestamptz,
+  recovered_at timestamptz
+);
+comment on table pawl.executor is 'running worker processes, with a heartbeat';
+
+create table pawl.schedule (
+  workflow text not null,
+  name text not null,
+  spec text not null,
+  input json,
+  options json,
+  disabled boolean not null,
+  next_at timestamptz,
+  last_at timestamptz,
+  created_at timestamptz not null,
+  primary key (workflow, name)
+);
+
+-- Reading ---------------------------------------------------------------------
+
+-- json text that jsonb cannot hold (\u0000...) reads as null, never as an error
+create function pawl.as_jsonb(value json) returns jsonb
+  language plpgsql immutable parallel safe as $$
+begin
+  return value::jsonb;
+exception when others then
+  return null;
+end $$;
+
+create view pawl.instances as
+select id, shard,
+       case when status = 'running' and started_at is null
+            then 'created' else status end as status,
+       workflow, workflow_version, tenant, priority, executor_group,
+       business_key, correlation_id, external_id, parent, root,
+       pawl.as_jsonb(input) as input, pawl.as_jsonb(variables) as variables,
+       pawl.as_jsonb(output) as output, pawl.as_jsonb(error) as error,
+       pawl.as_jsonb(metadata) as metadata, state_text, cancellation,
+       node, version, created_at, started_at, updated_at, completed_at
+  from pawl.instance where deleted_at is null;
+
+create view pawl.tokens as
+select shard, id as instance, token_no as no, node, token_state as state,
+       visit, previous_node, null::integer as parent, null::text as branch,
+       null::bigint as fork, token_data as data, attempt,
+       token_due_at as due_at, entered_at
+  from pawl.instance where token_no is not null
+union all
+select shard, instance, no, node, state, visit, previous_node, parent, branch,
+       fork, data, attempt, due_at, entered_at
+  from pawl.token;

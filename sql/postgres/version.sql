@@ -1,0 +1,34 @@
+-- The schema's own record: which migrations were applied, and facts about the
+-- store. store/migrate.c runs these; the first two work on an empty store.
+
+-- name: schema_probe
+-- rows: ours boolean, others boolean
+-- Is a store here, and is anything else where it would be made?
+select to_regclass('pawl.version') is not null as ours,
+       exists (select from pg_catalog.pg_class c
+                 join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+                where n.nspname = 'pawl') as others;
+
+-- name: schema_lock
+-- Two programs migrating at once take turns. Held until the transaction ends:
+-- a session's lock would leak through a pooler. The class is 'pawl' in ASCII.
+select pg_advisory_xact_lock(1885435756, 1);
+
+-- name: version_list
+-- rows: number integer, name text, breaking boolean, applied_at time
+select number, name, breaking, applied_at from pawl.version order by number;
+
+-- name: version_insert
+-- args: @number integer, @name text, @breaking boolean, @now time
+insert into pawl.version (number, name, breaking, applied_at)
+values (@number, @name, @breaking, coalesce(@now, now()));
+
+-- name: meta_get
+-- args: @key text
+-- rows: value text
+select value from pawl.meta where key = @key;
+
+-- name: meta_put
+-- args: @key text, @value text
+insert into pawl.meta (key, value) values (@key, @value)
+on conflict (key) do update set value = excluded.value;

@@ -1,0 +1,44 @@
+-- Executors: running worker processes.
+
+-- name: executor_insert
+-- args: @id uuid, @host text, @boot text, @space text, @pid bigint,
+--       @begun bigint, @executor_group text, @ttl_us bigint, @now time
+insert into pawl_executor (id, host, boot, space, pid, begun, executor_group,
+       started_at, active_at, expires_at)
+values (@id, @host, @boot, @space, @pid, @begun, @executor_group,
+        @now, @now,
+        @now + @ttl_us)
+on conflict do nothing;
+
+-- name: executor_beat
+-- args: @id uuid, @ttl_us bigint, @now time
+update pawl_executor
+   set active_at = @now,
+       expires_at = @now + @ttl_us
+ where id = @id;
+
+-- name: executor_stop
+-- args: @id uuid, @now time
+update pawl_executor set stopped_at = @now where id = @id;
+
+-- name: executor_local
+-- args: @host text, @boot text, @space text
+-- rows: id uuid, pid bigint, begun bigint
+-- Processes of one machine that have not said goodbye.
+select id, pid, begun from pawl_executor
+ where host = @host and boot = @boot and space = @space
+   and stopped_at is null and recovered_at is null;
+
+-- name: executor_recovered
+-- args: @id uuid, @now time
+update pawl_executor set recovered_at = @now
+ where id = @id and recovered_at is null;
+
+-- name: executor_prune
+-- args: @before time, @max integer
+-- Rows of processes long gone.
+delete from pawl_executor where id in (
+  select id from pawl_executor
+   where expires_at < @before and (stopped_at is not null
+         or recovered_at is not null)
+   limit @max);

@@ -1,0 +1,153 @@
+-- Instances: start, load, commit, read.
+-- Differs throughout: statements with columns run once a row, so a row's own
+-- lease is looked up by a subquery instead of a join.
+
+-- name: instance_insert
+-- args: @shard smallint, @id uuid[], @workflow text[],
+--       @workflow_version integer[], @tenant text[], @priority smallint[],
+--       @executor_group text[], @business_key text[],
+--       @correlation_id text[], @external_id text[], @input json[],
+--       @metadata json[], @now time
+insert into pawl_instance (shard, id, status, workflow, workflow_version,
+       tenant, priority, executor_group, business_key, correlation_id,
+       external_id, input, metadata, visit, attempt, version, seq,
+       created_at, updated_at)
+values (@shard, @id, 'running', @workflow, @workflow_version, @tenant,
+        @priority, @executor_group, @business_key, @correlation_id,
+        @external_id, @input, @metadata, 0, 0, 0, 0, @now, @now)
+on conflict do nothing;
+
+-- name: instance_by_key
+-- args: @shard smallint, @workflow text, @tenant text, @external_id text
+-- rows: id uuid
+select id from pawl_instance
+ where shard = @shard and workflow = @workflow
+   and external_id = @external_id
+   and coalesce(tenant, '') = coalesce(@tenant, '')
+   and deleted_at is null;
+
+-- name: instance_load
+-- args: @shard smallint, @lease uuid, @lease_us bigint, @now time
+-- rows: id uuid, status text, workflow text, workflow_version integer,
+--       tenant text, correlation_id text, input json, variables json,
+--       token_no integer, token_state text, node text, previous_node text,
+--       visit bigint, attempt integer, token_due_at time, version bigint,
+--       seq bigint, started_at time, cancellation json, revision integer
+-- Differs: the index is named, or the planner would read the whole agenda.
+select i.id, i.status, i.workflow, i.workflow_version, i.tenant,
+       i.correlation_id, i.input, i.variables, i.token_no, i.token_state,
+       i.node, i.previous_node, i.visit, i.attempt, i.token_due_at,
+       i.version, i.seq, i.started_at, i.cancellation,
+       (select w.revision from pawl_workflow w
+         where w.code = i.workflow and w.version = i.workflow_version
+           and w.current) as revision
+  from pawl_agenda a indexed by pawl_agenda_due
+  join pawl_instance i on i.shard = @shard and i.id = a.instance
+ where a.shard = @shard and not a.ready and a.due_at = @now + @lease_us
+   and a.lease = @lease;
+
+-- name: instance_commit
+-- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
+--       @version bigint[], @status text[], @variables json[],
+--       @token_no integer[], @token_state text[], @node text[],
+--       @previous_node text[], @visit bigint[], @attempt integer[],
+--       @token_due_at time[], @seq bigint[], @error json[],
+--       @started_at time[], @updated_at time[]
+update pawl_instance
+   set version = version + 1, lease = @lease, seq = @seq, status = @status,
+       variables = coalesce(@variables, variables), token_no = @token_no,
+       token_state = @token_state, node = @node,
+       previous_node = @previous_node, visit = @visit, attempt = @attempt,
+       token_due_at = @token_due_at, error = @error,
+       started_at = coalesce(started_at, @started_at),
+       entered_at = case when visit = @visit then entered_at
+                         else @updated_at end,
+       updated_at = @updated_at
+ where shard = @shard and id = @id and version = @version
+   and exists (select 1 from pawl_agenda a
+                where a.shard = @shard and a.instance = @id
+                  and a.lease = @lease
+                  and (@latch is null or a.latch = @latch));
+
+-- name: instance_end
+-- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
+--       @version bigint[], @status text[], @variables json[],
+--       @node text[], @previous_node text[], @visit bigint[],
+--       @attempt integer[], @seq bigint[], @output json[], @error json[],
+--       @cancellation json[], @started_at time[], @updated_at time[]
+update pawl_instance
+   set version = version + 1, lease = @lease, seq = @seq, status = @status,
+       variables = coalesce(@variables, variables), token_no = null,
+       token_state = null, node = @node, previous_node = @previous_node,
+       visit = @visit, attempt = @attempt, token_due_at = null,
+       output = @output, error = @error,
+       cancellation = coalesce(@cancellation, cancellation),
+       started_at = coalesce(started_at, @started_at),
+       updated_at = @updated_at, completed_at = @updated_at
+ where shard = @shard and id = @id and version = @version
+   and exists (select 1 from pawl_agenda a
+                where a.shard = @shard and a.instance = @id
+                  and a.lease = @lease
+                  and (@latch is null or a.latch = @latch));
+
+-- name: instance_settle
+-- args: @shard smallint, @id uuid
+-- rows: lease uuid, version bigint
+select lease, version from pawl_instance where shard = @shard and id = @id;
+
+-- name: instance_get
+-- args: @shard smallint, @id uuid
+-- rows: id uuid, status text, workflow text, workflow_version integer,
+--       tenant text, priority smallint, executor_group text,
+--       business_key text, correlation_id text, external_id text,
+--       input json, variables json, output json, metadata json, error json,
+--       state_text text, cancellation json, version bigint, node text,
+--       created_at time, started_at time, updated_at time, completed_at time
+select id, case when status = 'running' and started_at is null
+                then 'created' else status end as status,
+       workflow, workflow_version, tenant, priority, executor_group,
+       business_key, correlation_id, external_id, input, variables, output,
+       metadata, error, state_text, cancellation, version, node, created_at,
+       started_at, updated_at, completed_at
+  from pawl_instance
+ where shard = @shard and id = @id and deleted_at is null;
+
+-- name: token_list
+-- args: @shard smallint, @id uuid
+-- rows: no integer, node text, state text, visit bigint,
+--       previous_node text, attempt integer, due_at time, entered_at time
+select no, node, state, visit, previous_node, attempt, due_at, entered_at
+  from pawl_tokens where shard = @shard and instance = @id order by no;
+
+-- name: instance_find
+-- args: @shard smallint[], @low uuid, @high uuid
+-- rows: id uuid
+select id from pawl_instance
+ where shard = @shard and id between @low and @high
+   and deleted_at is null
+ order by id limit 2;
+
+-- name: instance_list
+-- args: @shard smallint[], @status text[], @workflow text,
+--       @workflow_version integer, @tenant text, @correlation_id text,
+--       @business_key text, @external_id text, @before uuid, @max integer
+-- rows: id uuid, status text, workflow text, workflow_version integer,
+--       tenant text, priority smallint, executor_group text,
+--       business_key text, correlation_id text, external_id text, node text,
+--       error json, created_at time, started_at time, updated_at time,
+--       completed_at time
+select id, case when status = 'running' and started_at is null
+                then 'created' else status end as status,
+       workflow, workflow_version, tenant, priority, executor_group,
+       business_key, correlation_id, external_id, node, error, created_at,
+       started_at, updated_at, completed_at
+  from pawl_instance t
+ where shard = @shard and t.status = @status and deleted_at is null
+   and (@workflow is null or workflow = @workflow)
+   and (@workflow_version is null or workflow_version = @workflow_version)
+   and (@tenant is null or tenant = @tenant)
+   and (@correlation_id is null or correlation_id = @correlation_id)
+   and (@business_key is null or business_key = @business_key)
+   and (@external_id is null or external_id = @external_id)
+   and (@before is null or id < @before)
+ order by id desc limit @max;

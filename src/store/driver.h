@@ -1,0 +1,92 @@
+/* store/driver.h: what a database must be able to do for us.
+ *
+ * A driver carries bytes; SQL files carry meaning; store.c knows neither
+ * dialect. Two drivers: sqlite.c (the only file that includes sqlite3.h) and
+ * postgres.c (the only one that includes libpq-fe.h). A third is written by
+ * filling in pawl_driver, and spec/store tells whether it is right.
+ *
+ * Units    A unit of work is begin .. commit | rollback. PAWL_UNIT_BATCH:
+ *          statements are queued by `send` and run when `commit` is called,
+ *          in one round trip where the database allows it; all or nothing.
+ *          PAWL_UNIT_OPEN: an open transaction, each `send` runs at once and
+ *          its rows can be read before the next. PAWL_UNIT_READ: as BATCH but
+ *          takes no write lock and ends with nothing changed.
+ * Results  After commit (BATCH, READ) `rows(k)` gives the rows of the k-th
+ *          statement sent since begin, in an OPEN unit as soon as it was sent;
+ *          they stay until the next begin or close.
+ * Errors   When `send` or `commit` fails, nothing of the unit has happened,
+ *          except PAWL_UNREACHABLE from commit: then nobody knows. After a
+ *          failure only rollback and close are legal. A COMMIT that answers
+ *          with the tag ROLLBACK is a failure. SQLSTATE is always set in err;
+ *          SQLite's codes are mapped to their nearest SQLSTATE.
+ * Codes    BUSY (lock or serialisation: the unit may be repeated),
+ *          UNREACHABLE, AUTH, READONLY, FULL, NOT_A_STORE, CORRUPT, else
+ *          STORE. */
+#ifndef PAWL_STORE_DRIVER_H
+#define PAWL_STORE_DRIVER_H
+
+#include "../base/clock.h"
+#include "../base/log.h"
+#include "stmt.h"
+
+typedef struct pawl_conn pawl_conn; /* a driver's own connection */
+
+enum { PAWL_UNIT_BATCH, PAWL_UNIT_OPEN, PAWL_UNIT_READ };
+
+enum { /* what the store may rely on */
+  PAWL_CAN_OWN_CLOCK = 1, /* statements use the database's clock when their
+                             @now is null */
+  PAWL_CAN_SHARDS = 2,    /* more than one shard makes sense */
+};
+
+typedef struct pawl_driver_options {
+  const pawl_alloc *alloc;
+  const pawl_log *log;
+  const pawl_clock *clock;
+  int pooler; /* nothing may depend on the session */
+  int create; /* a missing SQLite file may be made */
+} pawl_driver_options;
+
+typedef struct pawl_driver {
+  const char *name; /* "sqlite", "postgres": also the folder under sql/ */
+  unsigned caps;
+  const pawl_sql *sql;
+  const pawl_migration *migrations;
+  /* `target` is what follows the scheme (a path, a conninfo). On failure
+   * nothing stays open. */
+  pawl_code (*open)(const char *target, const pawl_driver_options *options,
+                    pawl_conn **out, pawl_error *err);
+  void (*close)(pawl_conn *c); /* NULL is accepted */
+  pawl_code (*begin)(pawl_conn *c, int unit, pawl_error *err);
+  pawl_code (*send)(pawl_conn *c, const pawl_args *args, pawl_error *err);
+  pawl_code (*commit)(pawl_conn *c, pawl_error *err);
+  void (*rollback)(pawl_conn *c); /* no unit open: no-op */
+  void (*rows)(pawl_conn *c, int k, pawl_rows *out);
+  /* Runs statements without arguments or rows, inside an OPEN unit: for
+   * migrations. */
+  pawl_code (*script)(pawl_conn *c, const char *sql, pawl_error *err);
+  /* The user's own SQL (one statement, `?`/`$n` placeholders as the database
+   * has them) inside an OPEN unit, stopped after limit_us. Refused
+   * (PAWL_MISUSE): anything that would end the transaction or write pawl's
+   * tables. Types of `params` are told by `types`. The columns' names are
+   * `names`; all borrowed until the next call. */
+  pawl_code (*query)(pawl_conn *c, const char *sql, size_t len,
+                     const pawl_cell *params, const pawl_type *types,
+                     int nparams, int64_t limit_us, pawl_rows *out,
+                     const char *const **names, const pawl_type **col_types,
+                     pawl_error *err);
+  /* Sleeps until the monotonic deadline, a wake-up from another connection,
+   * or *stop != 0 (looked at every 50 ms at the latest). */
+  pawl_code (*wait)(pawl_conn *c, int64_t deadline_mono_us,
+                    const volatile int *stop, pawl_error *err);
+  /* After an idle moment: checkpoints and the like. Bounded. */
+  void (*tidy)(pawl_conn *c);
+  pawl_counts *(*counts)(pawl_conn *c);
+} pawl_driver;
+
+extern const pawl_driver pawl_driver_sqlite;
+#ifdef PAWL_POSTGRES
+extern const pawl_driver pawl_driver_postgres;
+#endif
+
+#endif

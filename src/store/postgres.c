@@ -1,0 +1,1425 @@
+/* The PostgreSQL driver. Only what steers the session itself (begin, commit,
+ * settings) is spelled here; every other statement is in sql/postgres.
+ *
+ * Units    The connection is in pipeline mode all the time. A BATCH is one
+ *          implicit transaction: everything up to one sync, in one round trip.
+ *          An OPEN unit sends BEGIN with its first statement and a sync behind
+ *          every one. (BEGIN ... COMMIT in one batch would leave the session
+ *          in a failed transaction after an error.)
+ * Network  The socket is non-blocking, and results are read while a batch is
+ *          still being sent: with megabytes on the way, both sides would wait
+ *          for each other otherwise.
+ * Values   go and come in binary, except numeric, which goes as text.
+ * Loading  libpq is loaded when the first postgres: URL is opened: it brings
+ *          some twenty libraries along that a SQLite program has no use for.
+ * Secrets  libpq's messages may quote the connection string, a mistyped
+ *          password included. What stands between quotes is left out unless
+ *          the server said it. */
+#define _POSIX_C_SOURCE 200809L /* poll, dlopen, pthread_once */
+
+#include <assert.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include <libpq-fe.h>
+
+#include "../base/fault.h"
+#include "../value/json.h"
+#include "driver.h"
+#include "pgguard.h"
+#include "results.h"
+
+#define OLDEST_SERVER 140000
+#define STALL_LIMIT (90 * PAWL_SECOND) /* the server's own limit is 60 s */
+#define LOOK_LIMIT (50000)             /* between looks at *stop */
+#define EPOCH INT64_C(946684800000000) /* 2000-01-01, from 1970 */
+
+/* ---- libpq ---- */
+
+/* clang-format off */
+#define LIBPQ(X)                                                          \
+  X(backendPID) X(clear) X(cmdStatus) X(cmdTuples) X(connectdbParams)     \
+  X(conninfoFree) X(conninfoParse) X(connectionNeedsPassword)             \
+  X(consumeInput) X(enterPipelineMode) X(errorMessage)                    \
+  X(exitPipelineMode) X(finish) X(flush) X(fname) X(freemem) X(ftype)     \
+  X(getResult) X(getisnull) X(getlength) X(getvalue) X(isBusy) X(nfields) \
+  X(notifies) X(ntuples) X(pipelineSync) X(reset) X(resultErrorField)     \
+  X(resultStatus) X(sendPrepare) X(sendQuery) X(sendQueryParams)          \
+  X(sendQueryPrepared) X(serverVersion) X(setErrorVerbosity)              \
+  X(setNoticeReceiver) X(setnonblocking) X(socket) X(status)              \
+  X(transactionStatus)
+/* clang-format on */
+
+#define MEMBER(name) __typeof__(PQ##name) *name;
+static struct {
+  LIBPQ(MEMBER)
+} pq;
+
+#if defined(__APPLE__)
+static const char libpq_name[] = "libpq.5.dylib";
+#else
+static const char libpq_name[] = "libpq.so.5";
+#endif
+static pthread_once_t libpq_once = PTHREAD_ONCE_INIT;
+static const char *libpq_missing; /* NULL: all is there */
+
+static void *find(void *library, const char *symbol) {
+  void *at = dlsym(library, symbol);
+  if (!at) libpq_missing = "libpq is older than version 14";
+  return at;
+}
+
+static void load_libpq(void) {
+  void *library = dlopen(libpq_name, RTLD_NOW | RTLD_LOCAL), *at;
+  if (!library) {
+    libpq_missing = "libpq was not found on this system";
+    return;
+  }
+  /* ISO C has no cast from void * to a function. */
+#define FIND(name)               \
+  at = find(library, "PQ" #name); \
+  memcpy(&pq.name, &at, sizeof at);
+  LIBPQ(FIND)
+}
+
+/* ---- the connection ---- */
+
+typedef enum op_kind {
+  OP_BEGIN, OP_PREPARE, OP_EXEC, OP_SKIP, OP_PLAIN, OP_QUERY, OP_COMMIT,
+  OP_SYNC
+} op_kind;
+
+/* One thing that an answer is expected for, in order. */
+typedef struct op {
+  op_kind kind;
+  pawl_stmt stmt; /* of PREPARE, EXEC, SKIP */
+} op;
+
+enum { UNPREPARED, PREPARING, PREPARED };
+
+struct pawl_conn {
+  const pawl_alloc *alloc;
+  const pawl_log *log;
+  PGconn *pg;
+  int pooler;
+  int is_lost;
+  int is_listening;
+  int unit;           /* PAWL_UNIT_..., -1: none */
+  int begin_due;      /* OPEN: BEGIN goes out with the first statement */
+  int in_transaction; /* OPEN: it has */
+  int nqueued;        /* sent without a sync behind */
+  int did_anything;   /* in this unit */
+  int forget_prepared; /* what was prepared must be thrown away first */
+  unsigned char prepared[PAWL_NSTMTS];
+  unsigned char checked[PAWL_NSTMTS]; /* its columns were as declared */
+  op *ops;
+  int nops, ops_cap;
+  pawl_results results;
+  PGresult **kept; /* what results' cells point into */
+  int nkept, kept_cap;
+  pawl_buf bytes; /* encoded arguments */
+  pawl_counts counts;
+  PGresult *query; /* of the user's own statement */
+  pawl_results query_rows;
+  pawl_buf query_names, query_types;
+};
+
+/* The first failure of a batch; what follows it is only its echo. */
+typedef struct verdict {
+  pawl_code rc;
+  int is_ours; /* the server was content; we could not read its answer */
+  pawl_error *err;
+} verdict;
+
+static pawl_code fail_memory(pawl_error *err) {
+  pawl_code rc = pawl_fail(err, PAWL_NOMEM, "no memory for the store");
+  pawl_error_sqlstate(err, "53200");
+  return rc;
+}
+
+/* ---- errors ---- */
+
+/* A SQLSTATE or its class; the first that fits wins. */
+static const struct {
+  const char *state;
+  pawl_code code;
+  const char *hint;
+} failures[] = {
+    {"08P01", PAWL_STORE, ""},
+    {"08", PAWL_UNREACHABLE, "is the server up?"},
+    {"57P01", PAWL_UNREACHABLE, "the server is being stopped; try again"},
+    {"57P02", PAWL_UNREACHABLE, "the server crashed; try again"},
+    {"57P03", PAWL_UNREACHABLE, "the server is starting; try again"},
+    {"57P05", PAWL_UNREACHABLE, ""}, /* idle for too long */
+    {"25P03", PAWL_UNREACHABLE, ""}, /* idle in a transaction */
+    {"28", PAWL_AUTH, "check user, password and pg_hba.conf"},
+    {"42501", PAWL_AUTH, "grant this user the rights on schema pawl"},
+    {"3D000", PAWL_NOTFOUND, "make the database first: createdb"},
+    {"40001", PAWL_BUSY, ""},
+    {"40P01", PAWL_BUSY, ""},
+    {"55P03", PAWL_BUSY, ""},
+    {"57014", PAWL_BUSY, "the statement took too long and was cancelled"},
+    {"53300", PAWL_BUSY, "the server has no connection left"},
+    {"25006", PAWL_READONLY,
+     "connect to the primary: target_session_attrs=read-write"},
+    {"53100", PAWL_FULL, "make room on the server's disk"},
+    {"42P01", PAWL_NOT_A_STORE, "was the schema pawl dropped? `pawl migrate`"},
+    {"3F000", PAWL_NOT_A_STORE, "was the schema pawl dropped? `pawl migrate`"},
+    {"XX001", PAWL_CORRUPT, "stop all workers and restore a backup"},
+    {"XX002", PAWL_CORRUPT, "stop all workers and REINDEX"},
+    {"22021", PAWL_VALUE, ""},
+    {"22P05", PAWL_VALUE, ""},
+    {"54", PAWL_LIMIT, ""},
+    {"26000", PAWL_STORE, "behind a pooler? set pooler, or PAWL_POOLER=1"},
+    {"42P05", PAWL_STORE, "behind a pooler? set pooler, or PAWL_POOLER=1"},
+};
+
+/* The code of a SQLSTATE; *hint may become "". */
+static pawl_code code_of(const char *state, const char **hint) {
+  for (size_t i = 0; i < sizeof failures / sizeof *failures; i++) {
+    if (strncmp(state, failures[i].state, strlen(failures[i].state)) != 0)
+      continue;
+    *hint = failures[i].hint;
+    return failures[i].code;
+  }
+  *hint = "";
+  return PAWL_STORE;
+}
+
+static pawl_code fail_state(const char *state, const char *what,
+                            const char *message, pawl_error *err) {
+  const char *hint;
+  pawl_code rc = code_of(state, &hint);
+  (void)pawl_fail(err, rc, "%s: %s", what, message);
+  pawl_error_sqlstate(err, state);
+  if (hint[0]) pawl_error_hint(err, "%s", hint);
+  return rc;
+}
+
+static pawl_code fail_result(const char *what, const PGresult *res,
+                             pawl_error *err) {
+  const char *state = pq.resultErrorField(res, PG_DIAG_SQLSTATE);
+  const char *text = pq.resultErrorField(res, PG_DIAG_MESSAGE_PRIMARY);
+  const char *hint = pq.resultErrorField(res, PG_DIAG_MESSAGE_HINT);
+  pawl_code rc = fail_state(state ? state : "08006", what,
+                            text ? text : "the connection was lost", err);
+  if (err && !err->hint[0] && hint) pawl_error_hint(err, "%s", hint);
+  return rc;
+}
+
+static pawl_code fail_lost(pawl_conn *c, const char *why, pawl_error *err) {
+  c->is_lost = 1;
+  pawl_code rc = pawl_fail(err, PAWL_UNREACHABLE, "PostgreSQL: %s", why);
+  pawl_error_sqlstate(err, "08006");
+  pawl_error_hint(err, "is the server up? The next call connects again");
+  return rc;
+}
+
+/* ---- opening ---- */
+
+/* libpq's text up to the line's end, what is quoted in it left out. */
+static void clean_text(const char *from, char *to, size_t size) {
+  size_t n = 0;
+  int quoted = 0;
+  for (; *from && *from != '\n' && n + 1 < size; from++) {
+    if (*from == '"') quoted = !quoted;
+    if (!quoted && *from != '"') to[n++] = *from;
+  }
+  to[n] = 0;
+}
+
+static int is_sqlstate(const char *at) {
+  for (int i = 0; i < 5; i++)
+    if (!((at[i] >= '0' && at[i] <= '9') || (at[i] >= 'A' && at[i] <= 'Z')))
+      return 0;
+  return at[5] == ':' && at[6] == ' ';
+}
+
+/* The last "FATAL:  28P01: text" of a verbose message: where 28P01 stands.
+ * NULL: the server did not say anything. */
+static const char *find_sqlstate(const char *message) {
+  const char *found = NULL;
+  for (const char *at = message; (at = strstr(at, ":  ")); at += 3)
+    if (is_sqlstate(at + 3)) found = at + 3;
+  return found;
+}
+
+static pawl_code fail_connect(pawl_conn *c, pawl_error *err) {
+  const char *message = pq.errorMessage(c->pg);
+  const char *at = find_sqlstate(message), *failed;
+  char state[6] = "", text[300];
+  if (at) {
+    memcpy(state, at, 5);
+    pawl_copy_text(text, sizeof text, at + 7);
+    text[strcspn(text, "\n")] = 0;
+    return fail_state(state, "PostgreSQL", text, err);
+  }
+  if (pq.connectionNeedsPassword(c->pg))
+    return fail_state("28P01", "PostgreSQL", "it asks for a password", err);
+  /* The last attempt's: there may be several hosts. */
+  for (failed = message; (at = strstr(failed, "failed: ")); failed = at + 8)
+    ;
+  clean_text(failed, text, sizeof text);
+  return fail_state("08001", "PostgreSQL cannot be reached", text, err);
+}
+
+/* Is the text a connection string that libpq can read? Its own message would
+ * quote it. */
+static pawl_code check_conninfo(const char *target, pawl_error *err) {
+  char *ignored = NULL;
+  int is_uri = strncmp(target, "postgres://", 11) == 0 ||
+               strncmp(target, "postgresql://", 13) == 0;
+  if (!is_uri && !strchr(target, '=')) return PAWL_OK; /* a database's name */
+  PQconninfoOption *parts = pq.conninfoParse(target, &ignored);
+  pq.freemem(ignored);
+  if (!parts) {
+    pawl_code rc = pawl_fail(err, PAWL_INVALID,
+                             "the PostgreSQL URL cannot be read");
+    pawl_error_hint(err, is_uri
+                             ? "postgres://user:password@host:5432/database; "
+                               "write @ : / in a password as %%40 %%3A %%2F"
+                             : "postgres:host=... dbname=... user=...");
+    return rc;
+  }
+  pq.conninfoFree(parts);
+  return PAWL_OK;
+}
+
+/* What stands before dbname gives way to the connection string. */
+static PGconn *connect_to(const char *target) {
+  static const char *const names[] = {
+      "fallback_application_name", "connect_timeout", "keepalives_idle",
+      "keepalives_interval", "keepalives_count", "tcp_user_timeout",
+      "dbname", "client_encoding", NULL};
+  const char *const values[] = {"pawl", "10", "30",   "10",  "3",
+                                "10000", target, "UTF8", NULL};
+  return pq.connectdbParams(names, values, 1);
+}
+
+static void ignore_notice(void *ud, const PGresult *res) {
+  (void)ud;
+  (void)res;
+}
+
+/* Servers without limits of their own get ours, so that a worker that hangs
+ * lets go of its rows. The last one makes a server notice that its client is
+ * dead; only Linux ones are able to. */
+static const char settings[] =
+    "select set_config(name, value, false) from (values"
+    " ('statement_timeout', '60s'),"
+    " ('idle_in_transaction_session_timeout', '30s'),"
+    " ('client_connection_check_interval', '5s')) as s (name, value)"
+    " where current_setting(name) = '0' and"
+    " (name not like 'client%' or version() like '%linux%')";
+
+static pawl_code run_plain(pawl_conn *c, const char *sql, pawl_error *err);
+
+static pawl_code check_server(pawl_conn *c, pawl_error *err) {
+  int version = pq.serverVersion(c->pg);
+  if (version >= OLDEST_SERVER) return PAWL_OK;
+  pawl_code rc = pawl_fail(err, PAWL_UNSUPPORTED,
+                           "PostgreSQL %d.%d is too old", version / 10000,
+                           version % 10000);
+  pawl_error_hint(err, "pawl needs PostgreSQL 14 or newer");
+  return rc;
+}
+
+static pawl_code dial(pawl_conn *c, const char *target, pawl_error *err) {
+  int64_t began = pawl_clock_mono();
+  pawl_code rc;
+  if (!(c->pg = connect_to(target))) return fail_memory(err);
+  if (pq.status(c->pg) != CONNECTION_OK &&
+      pawl_clock_mono() - began < 2 * PAWL_SECOND) {
+    /* libpq keeps the SQLSTATE to itself, unless asked to be verbose; and
+     * that can be asked only now. */
+    pq.setErrorVerbosity(c->pg, PQERRORS_VERBOSE);
+    pq.reset(c->pg);
+  }
+  if (pq.status(c->pg) != CONNECTION_OK) return fail_connect(c, err);
+  pq.setNoticeReceiver(c->pg, ignore_notice, NULL);
+  TRY(check_server(c, err));
+  if (pq.setnonblocking(c->pg, 1) != 0 || !pq.enterPipelineMode(c->pg))
+    return fail_lost(c, "pipeline mode was refused", err);
+  if (!c->pooler) TRY(run_plain(c, settings, err));
+out:
+  return rc;
+}
+
+static void clear_kept(pawl_conn *c) {
+  for (int i = 0; i < c->nkept; i++) pq.clear(c->kept[i]);
+  c->nkept = 0;
+  pawl_results_clear(&c->results);
+}
+
+static void postgres_close(pawl_conn *c) {
+  if (!c) return;
+  clear_kept(c);
+  if (c->query) pq.clear(c->query);
+  if (c->pg) pq.finish(c->pg);
+  pawl_results_deinit(&c->results);
+  pawl_results_deinit(&c->query_rows);
+  pawl_buf_deinit(&c->bytes);
+  pawl_buf_deinit(&c->query_names);
+  pawl_buf_deinit(&c->query_types);
+  pawl_release(c->alloc, c->ops, (size_t)c->ops_cap * sizeof *c->ops);
+  pawl_release(c->alloc, c->kept, (size_t)c->kept_cap * sizeof *c->kept);
+  pawl_release(c->alloc, c, sizeof *c);
+}
+
+static pawl_code postgres_open(const char *target,
+                               const pawl_driver_options *options,
+                               pawl_conn **out, pawl_error *err) {
+  pawl_code rc;
+  pawl_conn *c = NULL;
+  pthread_once(&libpq_once, load_libpq);
+  if (libpq_missing) {
+    rc = pawl_fail(err, PAWL_UNSUPPORTED, "%s", libpq_missing);
+    pawl_error_hint(err, "install libpq 14 or newer (Debian: libpq5)");
+    return rc;
+  }
+  TRY(check_conninfo(target, err));
+  if (!(c = pawl_calloc(options->alloc, sizeof *c))) return fail_memory(err);
+  c->alloc = options->alloc;
+  c->log = options->log;
+  c->pooler = options->pooler;
+  c->unit = -1;
+  pawl_results_init(&c->results, c->alloc);
+  pawl_results_init(&c->query_rows, c->alloc);
+  c->bytes.alloc = c->query_names.alloc = c->query_types.alloc = c->alloc;
+  TRY(dial(c, target, err));
+  c->counts = (pawl_counts){0};
+  *out = c;
+  return PAWL_OK;
+out:
+  postgres_close(c);
+  return rc;
+}
+
+/* ---- the wire ---- */
+
+/* Sends what is buffered and reads what comes, until a result can be had
+ * without blocking. False: the connection is lost. */
+static int pump(pawl_conn *c) {
+  struct pollfd p = {.fd = pq.socket(c->pg)};
+  int64_t deadline = pawl_clock_mono() + STALL_LIMIT;
+  for (;;) {
+    int unsent = pq.flush(c->pg);
+    if (!pq.isBusy(c->pg)) return 1;
+    if (unsent < 0 || p.fd < 0) return 0;
+    p.events = (short)(POLLIN | (unsent ? POLLOUT : 0));
+    int n = poll(&p, 1, 1000);
+    if (n < 0 && errno != EINTR) return 0;
+    if (n > 0) deadline = pawl_clock_mono() + STALL_LIMIT;
+    if (n > 0 && (p.revents & ~POLLOUT) && !pq.consumeInput(c->pg)) return 0;
+    if (pawl_clock_mono() > deadline) return 0;
+  }
+}
+
+/* The next result, or NULL behind a statement's last one. */
+static pawl_code next_result(pawl_conn *c, PGresult **res, pawl_error *err) {
+  *res = NULL;
+  /* When the server said why it hangs up, its words are still to be read. */
+  if (!pump(c) && pq.isBusy(c->pg))
+    return fail_lost(c, "the connection was lost", err);
+  *res = pq.getResult(c->pg);
+  if (!*res && pq.status(c->pg) == CONNECTION_BAD)
+    return fail_lost(c, "the connection was lost", err);
+  return PAWL_OK;
+}
+
+static int add_op(pawl_conn *c, op_kind kind, pawl_stmt stmt) {
+  if (c->nops == c->ops_cap) {
+    int cap = c->ops_cap ? c->ops_cap * 2 : 32;
+    void *ops =
+        pawl_realloc(c->alloc, c->ops, (size_t)c->ops_cap * sizeof *c->ops,
+                     (size_t)cap * sizeof *c->ops);
+    if (!ops) return 0;
+    c->ops = ops;
+    c->ops_cap = cap;
+  }
+  c->ops[c->nops++] = (op){kind, stmt};
+  return 1;
+}
+
+/* libpq refuses to queue more when it has no memory or no connection. */
+static pawl_code queued(pawl_conn *c, int sent, pawl_error *err) {
+  if (!sent) return fail_lost(c, "the connection was lost", err);
+  c->nqueued++;
+  c->did_anything = 1;
+  return PAWL_OK;
+}
+
+static pawl_code queue_plain(pawl_conn *c, op_kind kind, const char *sql,
+                             pawl_error *err) {
+  if (!add_op(c, kind, (pawl_stmt)0)) return fail_memory(err);
+  return queued(c, pq.sendQueryParams(c->pg, sql, 0, NULL, NULL, NULL, NULL, 0),
+                err);
+}
+
+/* What must go out before the unit's first statement. */
+static pawl_code queue_begin(pawl_conn *c, pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+  if (c->forget_prepared) {
+    TRY(queue_plain(c, OP_PLAIN, "deallocate all", err));
+    c->forget_prepared = 0;
+  }
+  if (c->begin_due) {
+    TRY(queue_plain(c, OP_BEGIN, "begin", err));
+    c->begin_due = 0;
+    c->in_transaction = 1;
+  }
+out:
+  return rc;
+}
+
+/* ---- arguments ---- */
+
+static const struct {
+  Oid oid, array;
+} oids[] = {
+    [PAWL_T_BOOL] = {16, 1000},      [PAWL_T_INT] = {20, 1016},
+    [PAWL_T_FLOAT] = {701, 1022},    [PAWL_T_TEXT] = {25, 1009},
+    [PAWL_T_JSON] = {114, 199},      [PAWL_T_UUID] = {2950, 2951},
+    [PAWL_T_TIME] = {1184, 1185},    [PAWL_T_BYTES] = {17, 1001},
+    [PAWL_T_NUMERIC] = {1700, 1231},
+};
+
+static Oid oid_of(const pawl_param *p, int is_array) {
+  if (p->type == PAWL_T_INT && p->bits == 16) return is_array ? 1005 : 21;
+  if (p->type == PAWL_T_INT && p->bits == 32) return is_array ? 1007 : 23;
+  return is_array ? oids[p->type].array : oids[p->type].oid;
+}
+
+/* A statement's arguments in libpq's form. What is encoded is in c->bytes,
+ * which moves while it grows: `at` is where, until all is there. */
+typedef struct params {
+  int n;
+  Oid types[PAWL_MAX_ARGS];
+  const char *values[PAWL_MAX_ARGS];
+  size_t at[PAWL_MAX_ARGS];
+  int is_encoded[PAWL_MAX_ARGS];
+  int lengths[PAWL_MAX_ARGS];
+  int formats[PAWL_MAX_ARGS];
+} params;
+
+static void put(pawl_buf *b, uint64_t v, int nbytes) {
+  char bytes[8];
+  for (int i = 0; i < nbytes; i++)
+    bytes[i] = (char)(v >> (8 * (nbytes - 1 - i)));
+  pawl_buf_add(b, bytes, (size_t)nbytes);
+}
+
+static int is_bytes(pawl_type type) {
+  return type == PAWL_T_TEXT || type == PAWL_T_JSON || type == PAWL_T_UUID ||
+         type == PAWL_T_BYTES || type == PAWL_T_NUMERIC;
+}
+
+static void put_cell(pawl_buf *b, const pawl_param *p, const pawl_cell *cell) {
+  uint64_t bits;
+  switch (p->type) {
+    case PAWL_T_BOOL:
+      put(b, (uint64_t)(cell->i != 0), 1);
+      break;
+    case PAWL_T_INT:
+      put(b, (uint64_t)cell->i, p->bits / 8);
+      break;
+    case PAWL_T_TIME: /* pawl_args_check keeps it from overflowing */
+      put(b, (uint64_t)(cell->i - EPOCH), 8);
+      break;
+    case PAWL_T_FLOAT:
+      memcpy(&bits, &cell->d, sizeof bits);
+      put(b, bits, 8);
+      break;
+    default:
+      pawl_buf_adds(b, cell->s);
+  }
+}
+
+static int width_of(const pawl_param *p) {
+  if (p->type == PAWL_T_BOOL) return 1;
+  return p->type == PAWL_T_INT ? p->bits / 8 : 8;
+}
+
+/* One dimension, counted from 1. */
+static void put_array(pawl_buf *b, const pawl_param *p,
+                      const pawl_column *col) {
+  int has_null = 0;
+  for (int i = 0; i < col->n; i++) has_null |= col->cells[i].is_null;
+  put(b, 1, 4);
+  put(b, (uint64_t)has_null, 4);
+  put(b, oid_of(p, 0), 4);
+  put(b, (uint64_t)col->n, 4);
+  put(b, 1, 4);
+  for (int i = 0; i < col->n; i++) {
+    const pawl_cell *cell = &col->cells[i];
+    if (cell->is_null) {
+      put(b, UINT32_MAX, 4);
+      continue;
+    }
+    put(b, is_bytes(p->type) ? cell->s.len : (uint64_t)width_of(p), 4);
+    put_cell(b, p, cell);
+  }
+}
+
+/* numeric has no binary form worth writing: {-12.50,NULL} */
+static void put_decimals(pawl_buf *b, const pawl_param *p,
+                         const pawl_column *col) {
+  if (p->is_array) pawl_buf_addc(b, '{');
+  for (int i = 0; i < col->n; i++) {
+    if (i > 0) pawl_buf_addc(b, ',');
+    if (col->cells[i].is_null)
+      pawl_buf_addz(b, "NULL");
+    else
+      pawl_buf_adds(b, col->cells[i].s);
+  }
+  if (p->is_array) pawl_buf_addc(b, '}');
+  pawl_buf_addc(b, 0);
+}
+
+static pawl_code encode_arg(pawl_conn *c, const pawl_param *p,
+                            const pawl_column *col, int i, params *out,
+                            pawl_error *err) {
+  const pawl_cell *cell = col->cells;
+  pawl_buf *b = &c->bytes;
+  size_t at = b->len, len;
+  out->types[i] = oid_of(p, p->is_array);
+  out->formats[i] = p->type != PAWL_T_NUMERIC;
+  out->is_encoded[i] = 0;
+  out->values[i] = NULL;
+  out->lengths[i] = 0;
+  if (!p->is_array && cell->is_null) return PAWL_OK;
+  out->is_encoded[i] = 1;
+  out->at[i] = at;
+  if (p->type == PAWL_T_NUMERIC) {
+    put_decimals(b, p, col);
+  } else if (p->is_array) {
+    put_array(b, p, col);
+  } else if (is_bytes(p->type)) { /* borrowed: libpq copies it */
+    out->is_encoded[i] = 0;
+    out->values[i] = cell->s.at ? cell->s.at : "";
+  } else {
+    put_cell(b, p, cell);
+  }
+  len = out->is_encoded[i] ? b->len - at : cell->s.len;
+  if (len > INT32_MAX / 2)
+    return pawl_fail(err, PAWL_LIMIT, "@%s is too large", p->name);
+  out->lengths[i] = (int)len;
+  return PAWL_OK;
+}
+
+static pawl_code encode(pawl_conn *c, const pawl_args *args, params *out,
+                        pawl_error *err) {
+  const pawl_stmt_info *info = &pawl_stmts[args->stmt];
+  pawl_code rc = PAWL_OK;
+  pawl_buf_clear(&c->bytes);
+  out->n = info->nargs;
+  for (int i = 0; i < info->nargs; i++)
+    TRY(encode_arg(c, &info->args[i], &args->cols[i], i, out, err));
+  if (pawl_buf_check(&c->bytes, NULL) != PAWL_OK) return fail_memory(err);
+  for (int i = 0; i < info->nargs; i++)
+    if (out->is_encoded[i]) out->values[i] = c->bytes.at + out->at[i];
+out:
+  return rc;
+}
+
+/* ---- results ---- */
+
+static uint64_t get(const char *at, int nbytes) {
+  uint64_t v = 0;
+  for (int i = 0; i < nbytes; i++)
+    v = v << 8 | (unsigned char)at[i];
+  return v;
+}
+
+static int64_t get_int(const char *at, int nbytes) {
+  uint64_t v = get(at, nbytes);
+  if (nbytes == 2) return (int16_t)v;
+  if (nbytes == 4) return (int32_t)v;
+  return (int64_t)v;
+}
+
+/* +-infinity are the ends of their range and ours. */
+static int64_t get_time(const char *at) {
+  int64_t us = get_int(at, 8);
+  if (us == INT64_MIN) return INT64_MIN;
+  return us > INT64_MAX - EPOCH ? PAWL_NEVER : us + EPOCH;
+}
+
+static double get_float(const char *at, int nbytes) {
+  uint64_t bits = get(at, nbytes);
+  uint32_t low = (uint32_t)bits;
+  double d;
+  float f;
+  if (nbytes == 4) {
+    memcpy(&f, &low, sizeof f);
+    return (double)f;
+  }
+  memcpy(&d, &bits, sizeof d);
+  return d;
+}
+
+/* A binary numeric is four 16-bit words (digits, weight of the first, sign,
+ * decimals shown) and digits of base 10,000. */
+static void add_numeric(pawl_buf *b, const char *at) {
+  int ndigits = (int)get(at, 2), weight = (int)get_int(at + 2, 2);
+  unsigned sign = (unsigned)get(at + 4, 2);
+  int scale = (int)get(at + 6, 2);
+  char group[8];
+  if (sign == 0xC000 || sign == 0xD000 || sign == 0xF000) {
+    pawl_buf_addz(b, sign == 0xC000   ? "NaN"
+                     : sign == 0xD000 ? "Infinity"
+                                      : "-Infinity");
+    return;
+  }
+  if (sign == 0x4000) pawl_buf_addc(b, '-');
+  for (int i = 0; i <= weight || i == 0; i++) {
+    int digit = i < ndigits && weight >= 0
+                    ? (int)get(at + 8 + 2 * i, 2)
+                    : 0;
+    pawl_buf_addf(b, i == 0 ? "%d" : "%04d", digit);
+  }
+  if (scale > 0) pawl_buf_addc(b, '.');
+  for (int i = weight + 1; scale > 0; i++, scale -= 4) {
+    int digit = i >= 0 && i < ndigits ? (int)get(at + 8 + 2 * i, 2) : 0;
+    snprintf(group, sizeof group, "%04d", digit);
+    pawl_buf_add(b, group, (size_t)(scale < 4 ? scale : 4));
+  }
+}
+
+static int decode_numeric(pawl_conn *c, pawl_results *r, const char *at,
+                          pawl_cell *cell) {
+  pawl_buf_clear(&c->bytes);
+  add_numeric(&c->bytes, at);
+  if (c->bytes.failed) return 0;
+  cell->s = pawl_results_copy(r, c->bytes.at, c->bytes.len);
+  return cell->s.at != NULL;
+}
+
+/* What PostgreSQL may send for each of our types. */
+static const Oid accepted[][5] = {
+    [PAWL_T_BOOL] = {16},
+    [PAWL_T_INT] = {20, 21, 23},
+    [PAWL_T_FLOAT] = {701, 700},
+    [PAWL_T_TEXT] = {25, 1043, 1042, 19, 705},
+    [PAWL_T_JSON] = {114, 3802, 25},
+    [PAWL_T_UUID] = {2950},
+    [PAWL_T_TIME] = {1184, 1114},
+    [PAWL_T_BYTES] = {17},
+    [PAWL_T_NUMERIC] = {1700},
+};
+
+static int is_accepted(pawl_type type, Oid oid) {
+  for (int i = 0; i < 5 && accepted[type][i]; i++)
+    if (accepted[type][i] == oid) return 1;
+  return 0;
+}
+
+/* Does a statement give the columns it declares? Once a connection. */
+static pawl_code check_columns(pawl_conn *c, pawl_stmt which,
+                               const PGresult *res, pawl_error *err) {
+  const pawl_stmt_info *info = &pawl_stmts[which];
+  if (info->ncols == 0 || c->checked[which]) return PAWL_OK;
+  if (pq.nfields(res) != info->ncols)
+    return pawl_fail(err, PAWL_INTERNAL, "%s: gives %d columns, not %d",
+                     info->name, pq.nfields(res), info->ncols);
+  for (int i = 0; i < info->ncols; i++) {
+    if (strcmp(pq.fname(res, i), info->cols[i].name) != 0)
+      return pawl_fail(err, PAWL_INTERNAL, "%s: column %d is %s, not %s",
+                       info->name, i + 1, pq.fname(res, i),
+                       info->cols[i].name);
+    if (!is_accepted(info->cols[i].type, pq.ftype(res, i)))
+      return pawl_fail(err, PAWL_INTERNAL,
+                       "%s: column %s is of another type (oid %u)",
+                       info->name, info->cols[i].name,
+                       (unsigned)pq.ftype(res, i));
+  }
+  c->checked[which] = 1;
+  return PAWL_OK;
+}
+
+static int decode(pawl_conn *c, const PGresult *res, int row, int col,
+                  pawl_type type, pawl_cell *cell) {
+  if (pq.getisnull(res, row, col)) return 1;
+  const char *at = pq.getvalue(res, row, col);
+  int len = pq.getlength(res, row, col);
+  cell->is_null = 0;
+  switch (type) {
+    case PAWL_T_BOOL:
+      cell->i = at[0] != 0;
+      break;
+    case PAWL_T_INT:
+      cell->i = get_int(at, len);
+      break;
+    case PAWL_T_TIME:
+      cell->i = get_time(at);
+      break;
+    case PAWL_T_FLOAT:
+      cell->d = get_float(at, len);
+      break;
+    case PAWL_T_NUMERIC:
+      return decode_numeric(c, &c->results, at, cell);
+    case PAWL_T_JSON:
+      if (pq.ftype(res, col) == 3802) at++, len--; /* jsonb's version */
+      cell->s = (pawl_str){at, (size_t)len};
+      break;
+    case PAWL_T_TEXT:
+    case PAWL_T_UUID:
+    case PAWL_T_BYTES:
+      cell->s = (pawl_str){at, (size_t)len};
+      break;
+  }
+  return 1;
+}
+
+/* SELECT's tag counts rows, too: they were not changed. */
+static int64_t changed_rows(PGresult *res) {
+  const char *tag = pq.cmdStatus(res);
+  if (strncmp(tag, "INSERT", 6) != 0 && strncmp(tag, "UPDATE", 6) != 0 &&
+      strncmp(tag, "DELETE", 6) != 0 && strncmp(tag, "MERGE", 5) != 0)
+    return 0;
+  return strtoll(pq.cmdTuples(res), NULL, 10);
+}
+
+static pawl_code add_rows(pawl_conn *c, pawl_stmt which, PGresult *res,
+                          pawl_error *err) {
+  const pawl_stmt_info *info = &pawl_stmts[which];
+  int nrows = info->ncols > 0 ? pq.ntuples(res) : 0;
+  pawl_code rc;
+  TRY(check_columns(c, which, res, err));
+  TRY(pawl_results_begin(&c->results, which, info->ncols, err));
+  for (int i = 0; i < nrows; i++) {
+    pawl_cell *row = pawl_results_row(&c->results);
+    if (!row) return fail_memory(err);
+    for (int k = 0; k < info->ncols; k++)
+      if (!decode(c, res, i, k, info->cols[k].type, &row[k]))
+        return fail_memory(err);
+  }
+  rc = pawl_results_end(&c->results, changed_rows(res), err);
+out:
+  return rc;
+}
+
+/* Keeps a result until the next begin: cells point into it. */
+static int keep(pawl_conn *c, PGresult *res) {
+  if (c->nkept == c->kept_cap) {
+    int cap = c->kept_cap ? c->kept_cap * 2 : 32;
+    void *kept =
+        pawl_realloc(c->alloc, c->kept, (size_t)c->kept_cap * sizeof *c->kept,
+                     (size_t)cap * sizeof *c->kept);
+    if (!kept) return 0;
+    c->kept = kept;
+    c->kept_cap = cap;
+  }
+  c->kept[c->nkept++] = res;
+  return 1;
+}
+
+/* ---- answers ---- */
+
+static void fail_op(pawl_conn *c, const op *o, const PGresult *res,
+                    verdict *v) {
+  const char *what = o->kind == OP_PREPARE || o->kind == OP_EXEC
+                         ? pawl_stmts[o->stmt].name
+                     : o->kind == OP_QUERY ? "query"
+                                           : "transaction";
+  const char *state = pq.resultErrorField(res, PG_DIAG_SQLSTATE);
+  if (v->rc != PAWL_OK && !v->is_ours) return;
+  v->is_ours = 0;
+  v->rc = fail_result(what, res, v->err);
+  /* A migration has changed a table under a cached plan ("must not change
+   * result type"), or somebody threw our statements away. */
+  if (state && (strcmp(state, "0A000") == 0 || strcmp(state, "26000") == 0 ||
+                strcmp(state, "42P05") == 0))
+    c->forget_prepared = !c->pooler;
+}
+
+static pawl_code fail_tag(const char *tag, pawl_error *err) {
+  pawl_code rc = pawl_fail(err, PAWL_STORE,
+                           "COMMIT was answered with %s: nothing was stored",
+                           tag);
+  pawl_error_sqlstate(err, "25P02");
+  return rc;
+}
+
+/* Takes one good answer; `res` is consumed. */
+static pawl_code take(pawl_conn *c, const op *o, PGresult *res,
+                      pawl_error *err) {
+  if (o->kind == OP_EXEC) {
+    if (!keep(c, res)) {
+      pq.clear(res);
+      return fail_memory(err);
+    }
+    return add_rows(c, o->stmt, res, err);
+  }
+  if (o->kind == OP_QUERY) {
+    if (c->query) pq.clear(c->query);
+    c->query = res;
+    return PAWL_OK;
+  }
+  if (o->kind == OP_PREPARE) c->prepared[o->stmt] = PREPARED;
+  pq.clear(res);
+  return PAWL_OK;
+}
+
+static void take_good(pawl_conn *c, const op *o, PGresult *res, verdict *v) {
+  pawl_code rc = PAWL_OK;
+  if (o->kind == OP_COMMIT && strcmp(pq.cmdStatus(res), "COMMIT") != 0)
+    rc = fail_tag(pq.cmdStatus(res), v->err);
+  if (v->rc == PAWL_OK) v->rc = rc;
+  rc = take(c, o, res, v->rc == PAWL_OK ? v->err : NULL);
+  if (v->rc != PAWL_OK || rc == PAWL_OK) return;
+  v->rc = rc;
+  v->is_ours = 1;
+}
+
+/* Reads one operation's answers, up to the NULL behind them. */
+static pawl_code read_op(pawl_conn *c, const op *o, verdict *v) {
+  PGresult *res;
+  pawl_code rc;
+  for (;;) {
+    TRY(next_result(c, &res, v->rc == PAWL_OK ? v->err : NULL));
+    if (!res) return PAWL_OK;
+    ExecStatusType status = pq.resultStatus(res);
+    if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) {
+      take_good(c, o, res, v);
+      continue;
+    }
+    if (status != PGRES_PIPELINE_ABORTED) fail_op(c, o, res, v);
+    pq.clear(res);
+  }
+out:
+  return rc;
+}
+
+/* A commit can still fail here: deferred constraints, serialisation. */
+static pawl_code read_sync(pawl_conn *c, const op *o, verdict *v) {
+  PGresult *res;
+  pawl_code rc;
+  for (int nulls = 0; nulls < 3;) { /* one stands before, one may behind */
+    TRY(next_result(c, &res, v->rc == PAWL_OK ? v->err : NULL));
+    if (!res) {
+      nulls++;
+      continue;
+    }
+    ExecStatusType status = pq.resultStatus(res);
+    if (status == PGRES_FATAL_ERROR) fail_op(c, o, res, v);
+    pq.clear(res);
+    if (status == PGRES_PIPELINE_SYNC) return PAWL_OK;
+  }
+  return fail_lost(c, "the answers do not match the questions",
+                   v->rc == PAWL_OK ? v->err : NULL);
+out:
+  return rc;
+}
+
+static void add_empty(pawl_conn *c, pawl_stmt which, verdict *v) {
+  int ncols = pawl_stmts[which].ncols;
+  pawl_code rc = pawl_results_begin(&c->results, which, ncols,
+                                    v->rc == PAWL_OK ? v->err : NULL);
+  if (v->rc != PAWL_OK || rc == PAWL_OK) return;
+  v->rc = rc;
+  v->is_ours = 1;
+}
+
+/* A batch that the server stored although we cannot tell its results must not
+ * look like one that failed. */
+static pawl_code fail_unread(pawl_conn *c, const verdict *v) {
+  if (!v->is_ours || c->unit != PAWL_UNIT_BATCH) return v->rc;
+  if (v->err) v->err->code = PAWL_UNREACHABLE;
+  c->is_lost = 1;
+  return PAWL_UNREACHABLE;
+}
+
+/* Reads the answers to everything queued. What was being prepared and was not
+ * answered is not prepared: an aborted pipeline does not prepare, either. */
+static pawl_code read_all(pawl_conn *c, pawl_error *err) {
+  verdict v = {PAWL_OK, 0, err};
+  pawl_code rc = PAWL_OK;
+  for (int i = 0; i < c->nops && rc == PAWL_OK; i++) {
+    if (c->ops[i].kind == OP_SKIP)
+      add_empty(c, c->ops[i].stmt, &v);
+    else if (c->ops[i].kind == OP_SYNC)
+      rc = read_sync(c, &c->ops[i], &v);
+    else
+      rc = read_op(c, &c->ops[i], &v);
+  }
+  for (int i = 0; i < c->nops; i++)
+    if (c->ops[i].kind == OP_PREPARE &&
+        c->prepared[c->ops[i].stmt] == PREPARING)
+      c->prepared[c->ops[i].stmt] = UNPREPARED;
+  c->nops = 0;
+  c->nqueued = 0;
+  /* What the server said before it went away is more than that it is gone:
+   * a statement that failed has undone the whole. */
+  if (rc != PAWL_OK && (v.rc == PAWL_OK || v.is_ours)) return rc;
+  if (v.rc == PAWL_UNREACHABLE) c->is_lost = 1;
+  return fail_unread(c, &v);
+}
+
+/* A sync behind what is queued, and all the answers. */
+static pawl_code sync(pawl_conn *c, pawl_error *err) {
+  if (c->nqueued > 0) {
+    c->counts.trips++;
+    if (!add_op(c, OP_SYNC, (pawl_stmt)0)) return fail_memory(err);
+    if (!pq.pipelineSync(c->pg))
+      return fail_lost(c, "the connection was lost", err);
+  }
+  return read_all(c, err);
+}
+
+static pawl_code run_plain(pawl_conn *c, const char *sql, pawl_error *err) {
+  pawl_code rc;
+  TRY(queue_plain(c, OP_PLAIN, sql, err));
+  rc = sync(c, err);
+out:
+  return rc;
+}
+
+/* ---- units ---- */
+
+/* Reads what has come unasked: notifications, or the server's farewell and
+ * then the end of the stream. False: the connection is lost. */
+static int drain(pawl_conn *c) {
+  struct pollfd p = {.fd = pq.socket(c->pg), .events = POLLIN};
+  while (!c->is_lost && poll(&p, 1, 0) > 0) {
+    if (!pq.consumeInput(c->pg)) return 0;
+    (void)pq.isBusy(c->pg); /* takes the messages apart */
+    p.fd = pq.socket(c->pg);
+  }
+  return !c->is_lost && pq.status(c->pg) == CONNECTION_OK;
+}
+
+static pawl_code postgres_begin(pawl_conn *c, int unit, pawl_error *err) {
+  assert(c->unit < 0);
+  if (!drain(c)) return fail_lost(c, "the connection was lost", err);
+  clear_kept(c);
+  if (c->forget_prepared) {
+    memset(c->prepared, UNPREPARED, sizeof c->prepared);
+    memset(c->checked, 0, sizeof c->checked);
+  }
+  c->unit = unit;
+  c->begin_due = unit == PAWL_UNIT_OPEN;
+  c->in_transaction = 0;
+  c->did_anything = 0;
+  return PAWL_OK;
+}
+
+static pawl_code queue_prepare(pawl_conn *c, pawl_stmt which,
+                               const params *p, pawl_error *err) {
+  if (c->prepared[which] != UNPREPARED) return PAWL_OK;
+  if (!add_op(c, OP_PREPARE, which)) return fail_memory(err);
+  c->prepared[which] = PREPARING;
+  return queued(c,
+                pq.sendPrepare(c->pg, pawl_stmts[which].name,
+                               pawl_sql_postgres[which].text, p->n, p->types),
+                err);
+}
+
+static pawl_code queue_exec(pawl_conn *c, pawl_stmt which, const params *p,
+                            pawl_error *err) {
+  if (!add_op(c, OP_EXEC, which)) return fail_memory(err);
+  c->counts.statements++;
+  return queued(
+      c,
+      c->pooler
+          ? pq.sendQueryParams(c->pg, pawl_sql_postgres[which].text, p->n,
+                               p->types, p->values, p->lengths, p->formats, 1)
+          : pq.sendQueryPrepared(c->pg, pawl_stmts[which].name, p->n,
+                                 p->values, p->lengths, p->formats, 1),
+      err);
+}
+
+static pawl_code postgres_send(pawl_conn *c, const pawl_args *args,
+                               pawl_error *err) {
+  params p;
+  pawl_code rc;
+  if (pawl_args_rows(args) == 0) {
+    if (!add_op(c, OP_SKIP, args->stmt)) return fail_memory(err);
+  } else {
+    TRY(encode(c, args, &p, err));
+    TRY(queue_begin(c, err));
+    if (!c->pooler) TRY(queue_prepare(c, args->stmt, &p, err));
+    TRY(queue_exec(c, args->stmt, &p, err));
+  }
+  if (c->unit == PAWL_UNIT_OPEN) return sync(c, err);
+  rc = PAWL_OK;
+out:
+  return rc;
+}
+
+static void postgres_rows(pawl_conn *c, int k, pawl_rows *out) {
+  pawl_results_get(&c->results, k, out);
+}
+
+/* Ends what was sent without a sync, or the open transaction. An implicit
+ * transaction, too, is undone by a ROLLBACK (with a warning). */
+static void postgres_rollback(pawl_conn *c) {
+  if (c->unit < 0) return;
+  c->unit = -1;
+  c->begin_due = 0;
+  if (!c->is_lost && (c->in_transaction || c->nqueued > 0)) {
+    if (queue_plain(c, OP_PLAIN, "rollback", NULL) == PAWL_OK)
+      (void)sync(c, NULL);
+    if (!c->is_lost && pq.transactionStatus(c->pg) != PQTRANS_IDLE)
+      c->is_lost = 1; /* the next begin takes another connection */
+  }
+  c->nops = 0;
+  c->nqueued = 0;
+  c->in_transaction = 0;
+}
+
+/* Everything has gone out, or cannot. For the fault below. */
+static void flush_all(pawl_conn *c) {
+  struct pollfd p = {.fd = pq.socket(c->pg), .events = POLLOUT};
+  while (pq.flush(c->pg) > 0) (void)poll(&p, 1, 1000);
+}
+
+/* What a lost connection looks like from here: for tests. */
+static void cut(pawl_conn *c) {
+  (void)shutdown(pq.socket(c->pg), SHUT_RDWR);
+}
+
+static pawl_code commit_queued(pawl_conn *c, pawl_error *err) {
+  pawl_code rc;
+  if (PAWL_FAULT("commit.before_send") == PAWL_FAULT_DROP) cut(c);
+  if (c->in_transaction) TRY(queue_plain(c, OP_COMMIT, "commit", err));
+  if (!add_op(c, OP_SYNC, (pawl_stmt)0)) return fail_memory(err);
+  c->counts.trips++;
+  if (!pq.pipelineSync(c->pg))
+    return fail_lost(c, "the connection was lost", err);
+  switch (PAWL_FAULT("commit.sent")) {
+    case PAWL_FAULT_DROP:
+      flush_all(c);
+      cut(c);
+      break;
+    default:
+      break;
+  }
+  rc = read_all(c, err);
+out:
+  return rc;
+}
+
+static pawl_code postgres_commit(pawl_conn *c, pawl_error *err) {
+  pawl_code rc;
+  assert(c->unit >= 0);
+  if (c->nqueued > 0 || c->in_transaction)
+    TRY(commit_queued(c, err));
+  else
+    TRY(read_all(c, err)); /* statements that were skipped */
+  if (c->did_anything) c->counts.transactions++;
+  c->in_transaction = 0;
+  c->unit = -1;
+out:
+  return rc;
+}
+
+/* ---- the schema ---- */
+
+/* Several statements in one string: the simple protocol's own. */
+static pawl_code postgres_script(pawl_conn *c, const char *sql,
+                                 pawl_error *err) {
+  op o = {OP_PLAIN, (pawl_stmt)0};
+  verdict v = {PAWL_OK, 0, err};
+  pawl_code rc;
+  TRY(queue_begin(c, err));
+  TRY(sync(c, err));
+  c->counts.trips++;
+  c->did_anything = 1;
+  if (!pq.exitPipelineMode(c->pg) || !pq.sendQuery(c->pg, sql))
+    return fail_lost(c, "the connection was lost", err);
+  TRY(read_op(c, &o, &v));
+  if (!pq.enterPipelineMode(c->pg))
+    return fail_lost(c, "pipeline mode was refused", err);
+  rc = v.rc;
+out:
+  return rc;
+}
+
+/* ---- the user's own statement ---- */
+
+static pawl_code encode_text(pawl_buf *b, pawl_type type,
+                             const pawl_cell *cell) {
+  char text[37];
+  switch (type) {
+    case PAWL_T_BOOL:
+      pawl_buf_addz(b, cell->i ? "t" : "f");
+      break;
+    case PAWL_T_INT:
+      pawl_buf_addi(b, cell->i);
+      break;
+    case PAWL_T_FLOAT:
+      if (isfinite(cell->d))
+        pawl_json_add_float(b, cell->d);
+      else
+        pawl_buf_addz(b, isnan(cell->d) ? "NaN"
+                         : cell->d < 0  ? "-Infinity"
+                                        : "Infinity");
+      break;
+    case PAWL_T_TIME:
+      pawl_time_format(cell->i, text);
+      pawl_buf_addz(b, text);
+      break;
+    case PAWL_T_UUID:
+      pawl_id_format((const pawl_id *)(const void *)cell->s.at, text);
+      pawl_buf_addz(b, text);
+      break;
+    default:
+      if (cell->s.len > 0 && memchr(cell->s.at, 0, cell->s.len))
+        return PAWL_VALUE;
+      pawl_buf_adds(b, cell->s);
+  }
+  pawl_buf_addc(b, 0);
+  return PAWL_OK;
+}
+
+/* In text, of types the server finds out; bytes alone are binary. */
+static pawl_code encode_query(pawl_conn *c, const pawl_cell *cells,
+                              const pawl_type *types, int n, params *out,
+                              pawl_error *err) {
+  if (n > PAWL_MAX_ARGS)
+    return pawl_fail(err, PAWL_LIMIT, "query: more than %d parameters",
+                     PAWL_MAX_ARGS);
+  pawl_buf_clear(&c->bytes);
+  out->n = n;
+  for (int i = 0; i < n; i++) {
+    int is_binary = types[i] == PAWL_T_BYTES;
+    out->types[i] = is_binary ? 17 : 0;
+    out->formats[i] = is_binary;
+    out->at[i] = c->bytes.len;
+    out->lengths[i] = is_binary ? (int)cells[i].s.len : 0;
+    if (is_binary)
+      pawl_buf_adds(&c->bytes, cells[i].s);
+    else if (!cells[i].is_null &&
+             encode_text(&c->bytes, types[i], &cells[i]) != PAWL_OK)
+      return pawl_fail(err, PAWL_VALUE,
+                       "query: parameter %d is text with a zero byte", i + 1);
+  }
+  if (pawl_buf_check(&c->bytes, NULL) != PAWL_OK) return fail_memory(err);
+  for (int i = 0; i < n; i++)
+    out->values[i] =
+        cells[i].is_null
+            ? NULL
+            : (c->bytes.at ? c->bytes.at : "") + out->at[i];
+  return PAWL_OK;
+}
+
+/* The session's own limit is put aside for this statement: the values travel
+ * in a setting of our own, so that no answer need be waited for. */
+static pawl_code queue_limit(pawl_conn *c, int64_t limit_us,
+                             pawl_error *err) {
+  char sql[160];
+  int64_t ms = limit_us / 1000 > 0 ? limit_us / 1000 : 1;
+  pawl_code rc;
+  TRY(queue_plain(c, OP_PLAIN,
+                  "select set_config('pawl.limit',"
+                  " current_setting('statement_timeout'), true)",
+                  err));
+  snprintf(sql, sizeof sql, "set local statement_timeout = %lld",
+           (long long)ms);
+  TRY(queue_plain(c, OP_PLAIN, sql, err));
+out:
+  return rc;
+}
+
+static pawl_code queue_unlimit(pawl_conn *c, pawl_error *err) {
+  return queue_plain(c, OP_PLAIN,
+                     "select set_config('statement_timeout',"
+                     " current_setting('pawl.limit'), true)",
+                     err);
+}
+
+static pawl_type type_of(Oid oid) {
+  switch (oid) {
+    case 16:
+      return PAWL_T_BOOL;
+    case 20:
+    case 21:
+    case 23:
+      return PAWL_T_INT;
+    case 700:
+    case 701:
+      return PAWL_T_FLOAT;
+    default:
+      return PAWL_T_TEXT;
+  }
+}
+
+static void decode_text(const char *at, int len, pawl_type type,
+                        pawl_cell *cell) {
+  cell->is_null = 0;
+  cell->s = (pawl_str){at, (size_t)len};
+  if (type == PAWL_T_BOOL)
+    cell->i = at[0] == 't';
+  else if (type == PAWL_T_INT)
+    cell->i = strtoll(at, NULL, 10);
+  else if (type == PAWL_T_FLOAT && !pawl_json_number(cell->s, &cell->d))
+    cell->d = at[0] == 'N' ? NAN : at[0] == '-' ? -INFINITY : INFINITY;
+}
+
+static pawl_code decode_query(pawl_conn *c, pawl_rows *out, pawl_error *err) {
+  PGresult *res = c->query;
+  int ncols = pq.nfields(res), nrows = pq.ntuples(res);
+  pawl_code rc;
+  pawl_results_clear(&c->query_rows);
+  pawl_buf_clear(&c->query_names);
+  pawl_buf_clear(&c->query_types);
+  for (int i = 0; i < ncols; i++) {
+    const char *name = pq.fname(res, i);
+    pawl_type type = type_of(pq.ftype(res, i));
+    pawl_buf_add(&c->query_names, &name, sizeof name);
+    pawl_buf_add(&c->query_types, &type, sizeof type);
+  }
+  if (c->query_names.failed || c->query_types.failed) return fail_memory(err);
+  TRY(pawl_results_begin(&c->query_rows, (pawl_stmt)0, ncols, err));
+  for (int i = 0; i < nrows; i++) {
+    pawl_cell *row = pawl_results_row(&c->query_rows);
+    if (!row) return fail_memory(err);
+    for (int k = 0; k < ncols; k++)
+      if (!pq.getisnull(res, i, k))
+        decode_text(pq.getvalue(res, i, k), pq.getlength(res, i, k),
+                    type_of(pq.ftype(res, k)), &row[k]);
+  }
+  TRY(pawl_results_end(&c->query_rows, changed_rows(res), err));
+  pawl_results_get(&c->query_rows, 0, out);
+out:
+  return rc;
+}
+
+static pawl_code send_query(pawl_conn *c, const char *sql, const params *p,
+                            int64_t limit_us, pawl_error *err) {
+  pawl_code rc;
+  TRY(queue_begin(c, err));
+  if (limit_us > 0) TRY(queue_limit(c, limit_us, err));
+  if (!add_op(c, OP_QUERY, (pawl_stmt)0)) return fail_memory(err);
+  c->counts.statements++;
+  TRY(queued(c,
+             pq.sendQueryParams(c->pg, sql, p->n, p->types, p->values,
+                                p->lengths, p->formats, 0),
+             err));
+  if (limit_us > 0) TRY(queue_unlimit(c, err));
+  rc = sync(c, err);
+out:
+  return rc;
+}
+
+/* What a failed query means to its writer rather than to us. */
+static pawl_code explain_query(pawl_code rc, int64_t limit_us,
+                               pawl_error *err) {
+  if (rc == PAWL_BUSY && strcmp(err->sqlstate, "57014") == 0) {
+    (void)pawl_fail(err, PAWL_TIMEOUT, "query: took longer than %g s",
+                    (double)limit_us / (double)PAWL_SECOND);
+    pawl_error_sqlstate(err, "57014");
+    pawl_error_hint(err, "others wait for its locks: make it shorter");
+  } else if (strcmp(err->sqlstate, "08P01") == 0) {
+    err->code = PAWL_INVALID; /* more or fewer parameters than it has */
+  } else if (rc == PAWL_NOT_A_STORE || rc == PAWL_AUTH) {
+    err->code = PAWL_STORE; /* the user's tables, the user's grants */
+    err->hint[0] = 0;
+  }
+  return err->code;
+}
+
+static pawl_code postgres_query(pawl_conn *c, const char *sql, size_t len,
+                                const pawl_cell *cells,
+                                const pawl_type *types, int nparams,
+                                int64_t limit_us, pawl_rows *out,
+                                const char *const **names,
+                                const pawl_type **col_types,
+                                pawl_error *err) {
+  params p;
+  pawl_error mine = {0};
+  pawl_buf text = {.alloc = c->alloc};
+  const char *why = pawl_pgguard_objection((pawl_str){sql, len});
+  pawl_code rc;
+  assert(c->unit == PAWL_UNIT_OPEN);
+  if (why || memchr(sql, 0, len)) {
+    rc = pawl_fail(err, PAWL_MISUSE, "query: %s", why ? why : "a zero byte");
+    pawl_error_sqlstate(err, "42501");
+    return rc;
+  }
+  pawl_buf_add(&text, sql, len);
+  TRY(pawl_buf_check(&text, err));
+  TRY(encode_query(c, cells, types, nparams, &p, err));
+  rc = send_query(c, text.at, &p, limit_us, &mine);
+  if (rc != PAWL_OK) {
+    rc = explain_query(rc, limit_us, &mine);
+    if (err) *err = mine;
+    goto out;
+  }
+  if (pq.transactionStatus(c->pg) != PQTRANS_INTRANS) {
+    rc = pawl_fail(err, PAWL_MISUSE, "query: it ended the transaction");
+    goto out;
+  }
+  TRY(decode_query(c, out, err));
+  *names = (const char *const *)(void *)c->query_names.at;
+  *col_types = (const pawl_type *)(void *)c->query_types.at;
+out:
+  pawl_buf_deinit(&text);
+  return rc;
+}
+
+/* ---- waiting for work ---- */
+
+static pawl_code listen_once(pawl_conn *c, pawl_error *err) {
+  if (c->pooler || c->is_listening) return PAWL_OK;
+  pawl_code rc = run_plain(c, "listen pawl_wake", err);
+  c->is_listening = rc == PAWL_OK;
+  return rc;
+}
+
+/* Has anybody else notified us? */
+static int has_news(pawl_conn *c) {
+  int news = 0;
+  PGnotify *n;
+  while ((n = pq.notifies(c->pg)) != NULL) {
+    news |= n->be_pid != pq.backendPID(c->pg);
+    pq.freemem(n);
+  }
+  return news;
+}
+
+static pawl_code postgres_wait(pawl_conn *c, int64_t deadline_mono_us,
+                               const volatile int *stop, pawl_error *err) {
+  struct pollfd p = {.fd = pq.socket(c->pg), .events = POLLIN};
+  pawl_code rc;
+  TRY(listen_once(c, err));
+  while (!(stop && *stop)) {
+    if (!drain(c)) return fail_lost(c, "the connection was lost", err);
+    int64_t left = deadline_mono_us - pawl_clock_mono();
+    if (has_news(c) || left <= 0) break;
+    if (left > LOOK_LIMIT) left = LOOK_LIMIT;
+    (void)poll(&p, 1, (int)((left + 999) / 1000)); /* at most 50 */
+  }
+out:
+  return rc;
+}
+
+static void postgres_tidy(pawl_conn *c) { (void)c; }
+
+static pawl_counts *postgres_counts(pawl_conn *c) { return &c->counts; }
+
+const pawl_driver pawl_driver_postgres = {
+    .name = "postgres",
+    .caps = PAWL_CAN_OWN_CLOCK | PAWL_CAN_SHARDS,
+    .sql = pawl_sql_postgres,
+    .migrations = pawl_migrations_postgres,
+    .open = postgres_open,
+    .close = postgres_close,
+    .begin = postgres_begin,
+    .send = postgres_send,
+    .commit = postgres_commit,
+    .rollback = postgres_rollback,
+    .rows = postgres_rows,
+    .script = postgres_script,
+    .query = postgres_query,
+    .wait = postgres_wait,
+    .tidy = postgres_tidy,
+    .counts = postgres_counts,
+};

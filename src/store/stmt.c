@@ -1,0 +1,196 @@
+#include "stmt.h"
+
+#include <assert.h>
+#include <math.h>
+
+#include "../value/json.h"
+
+/* The first instant PostgreSQL can store: 4713 BC. */
+#define TIME_MIN (INT64_C(-210866803200000000))
+
+void pawl_args_init(pawl_args *a, const pawl_alloc *alloc) {
+  *a = (pawl_args){.alloc = alloc};
+}
+
+void pawl_args_deinit(pawl_args *a) {
+  for (int i = 0; i < PAWL_MAX_ARGS; i++)
+    pawl_release(a->alloc, a->cols[i].cells,
+                 (size_t)a->cols[i].cap * sizeof(pawl_cell));
+  pawl_args_init(a, a->alloc);
+}
+
+/* The next cell of a column, or a scalar's only one; NULL: no memory. */
+static pawl_cell *next_cell(pawl_args *a, int arg) {
+  pawl_column *col = &a->cols[arg];
+  int n = pawl_stmts[a->stmt].args[arg].is_array ? col->n : 0;
+  if (n == col->cap) {
+    int cap = n ? n * 2 : 8;
+    void *cells = pawl_realloc(a->alloc, col->cells,
+                               (size_t)n * sizeof(pawl_cell),
+                               (size_t)cap * sizeof(pawl_cell));
+    if (!cells) {
+      a->failed = 1;
+      return NULL;
+    }
+    col->cells = cells;
+    col->cap = cap;
+  }
+  col->n = n + 1;
+  col->cells[n] = (pawl_cell){0};
+  return &col->cells[n];
+}
+
+void pawl_args_begin(pawl_args *a, pawl_stmt stmt) {
+  const pawl_stmt_info *info = &pawl_stmts[stmt];
+  a->stmt = stmt;
+  a->failed = 0;
+  for (int i = 0; i < info->nargs; i++) {
+    a->cols[i].n = 0;
+    if (!info->args[i].is_array) pawl_arg_null(a, i);
+  }
+}
+
+static int is_a(const pawl_args *a, int arg, unsigned types) {
+  const pawl_stmt_info *info = &pawl_stmts[a->stmt];
+  return arg >= 0 && arg < info->nargs &&
+         (types & (1u << info->args[arg].type));
+}
+
+void pawl_arg_int(pawl_args *a, int arg, int64_t v) {
+  assert(is_a(a, arg, 1u << PAWL_T_INT | 1u << PAWL_T_BOOL));
+  pawl_cell *cell = next_cell(a, arg);
+  if (cell) cell->i = v;
+}
+
+void pawl_arg_time(pawl_args *a, int arg, int64_t us) {
+  assert(is_a(a, arg, 1u << PAWL_T_TIME));
+  pawl_cell *cell = next_cell(a, arg);
+  if (cell) cell->i = us;
+}
+
+void pawl_arg_float(pawl_args *a, int arg, double v) {
+  assert(is_a(a, arg, 1u << PAWL_T_FLOAT));
+  pawl_cell *cell = next_cell(a, arg);
+  if (cell) cell->d = v;
+}
+
+void pawl_arg_str(pawl_args *a, int arg, pawl_str v) {
+  assert(is_a(a, arg,
+              1u << PAWL_T_TEXT | 1u << PAWL_T_JSON | 1u << PAWL_T_BYTES |
+                  1u << PAWL_T_NUMERIC));
+  pawl_cell *cell = next_cell(a, arg);
+  if (!cell) return;
+  cell->is_null = v.at == NULL;
+  cell->s = v;
+}
+
+void pawl_arg_textz(pawl_args *a, int arg, const char *v) {
+  pawl_arg_str(a, arg, pawl_strz(v));
+}
+
+void pawl_arg_id(pawl_args *a, int arg, const pawl_id *v) {
+  assert(is_a(a, arg, 1u << PAWL_T_UUID));
+  pawl_cell *cell = next_cell(a, arg);
+  if (!cell) return;
+  cell->is_null = v == NULL;
+  if (v) cell->s = (pawl_str){(const char *)v->bytes, sizeof v->bytes};
+}
+
+void pawl_arg_null(pawl_args *a, int arg) {
+  pawl_cell *cell = next_cell(a, arg);
+  if (cell) cell->is_null = 1;
+}
+
+int pawl_args_rows(const pawl_args *a) {
+  const pawl_stmt_info *info = &pawl_stmts[a->stmt];
+  int rows = -1;
+  for (int i = 0; i < info->nargs; i++) {
+    if (!info->args[i].is_array) continue;
+    assert(rows < 0 || rows == a->cols[i].n);
+    rows = a->cols[i].n;
+  }
+  return rows < 0 ? 1 : rows;
+}
+
+/* -?(0|[1-9][0-9]*)(.[0-9]+)?: what every database gives back as it was. */
+static int is_decimal(pawl_str s) {
+  size_t i = 0, first;
+  if (i < s.len && s.at[i] == '-') i++;
+  first = i;
+  while (i < s.len && s.at[i] >= '0' && s.at[i] <= '9') i++;
+  if (i == first || (s.at[first] == '0' && i - first > 1)) return 0;
+  if (i == s.len) return 1;
+  if (s.at[i] != '.') return 0;
+  first = ++i;
+  while (i < s.len && s.at[i] >= '0' && s.at[i] <= '9') i++;
+  return i == s.len && i > first;
+}
+
+/* What is wrong with a value for any database; NULL: nothing. */
+static const char *complaint(const pawl_param *p, const pawl_cell *c) {
+  size_t at;
+  if (c->is_null) return NULL;
+  switch (p->type) {
+    case PAWL_T_BOOL:
+      return c->i == 0 || c->i == 1 ? NULL : "is not a boolean";
+    case PAWL_T_INT:
+      if ((p->bits == 16 && c->i != (int16_t)c->i) ||
+          (p->bits == 32 && c->i != (int32_t)c->i))
+        return "is an integer too large for its column";
+      return NULL;
+    case PAWL_T_TIME:
+      return c->i >= TIME_MIN ? NULL : "is a time too long ago";
+    case PAWL_T_FLOAT:
+      return isfinite(c->d) ? NULL : "is not a finite number";
+    case PAWL_T_TEXT:
+      if (c->s.len > 0 && memchr(c->s.at, 0, c->s.len))
+        return "is text with a zero byte";
+      return pawl_utf8_check(c->s, &at) ? NULL : "is not valid UTF-8";
+    case PAWL_T_JSON:
+      return c->s.len > 0 && memchr(c->s.at, 0, c->s.len)
+                 ? "is JSON with a zero byte"
+                 : NULL;
+    case PAWL_T_NUMERIC:
+      return is_decimal(c->s) ? NULL
+                              : "is not a plain decimal number like -12.50";
+    case PAWL_T_UUID:
+    case PAWL_T_BYTES:
+      return NULL;
+  }
+  return "has an unknown type";
+}
+
+pawl_code pawl_args_check(const pawl_args *a, pawl_error *err) {
+  const pawl_stmt_info *info = &pawl_stmts[a->stmt];
+  int rows = -1;
+  if (a->failed)
+    return pawl_fail(err, PAWL_NOMEM, "%s: no memory for its arguments",
+                     info->name);
+  for (int i = 0; i < info->nargs; i++) {
+    const pawl_param *p = &info->args[i];
+    const pawl_column *col = &a->cols[i];
+    if (p->is_array && rows >= 0 && rows != col->n)
+      return pawl_fail(err, PAWL_INTERNAL,
+                       "%s: @%s has %d values, the column before it %d",
+                       info->name, p->name, col->n, rows);
+    if (p->is_array) rows = col->n;
+    for (int k = 0; k < col->n; k++) {
+      const char *what = complaint(p, &col->cells[k]);
+      if (!what) continue;
+      (void)pawl_fail(err, PAWL_VALUE, "%s: @%s %s", info->name, p->name,
+                      what);
+      pawl_error_where(err, "%s", p->name);
+      return PAWL_VALUE;
+    }
+  }
+  return PAWL_OK;
+}
+
+void pawl_row_id(const pawl_rows *r, int row, int col, pawl_id *out) {
+  const pawl_cell *cell = pawl_rows_cell(r, row, col);
+  assert(cell->is_null || cell->s.len == sizeof out->bytes);
+  if (cell->is_null)
+    memset(out, 0, sizeof *out);
+  else
+    memcpy(out->bytes, cell->s.at, sizeof out->bytes);
+}

@@ -1,0 +1,338 @@
+#define _POSIX_C_SOURCE 200809L /* getpid */
+#include "store.h"
+
+#include <assert.h>
+#include <unistd.h>
+
+#include "migrate.h"
+
+/* What a store is doing. FAILED: only rollback and close are legal. */
+typedef enum phase { IDLE, IN_UNIT, FAILED } phase;
+
+struct pawl_store {
+  pawl_alloc alloc_copy; /* `alloc` points here, or is NULL */
+  pawl_log log;
+  pawl_clock clock;
+  const pawl_alloc *alloc;
+  pawl_driver_options options; /* to open the connection again */
+  const pawl_driver *driver;
+  pawl_conn *conn; /* NULL: lost */
+  char *target;
+  size_t target_size;
+  pid_t owner; /* the process that opened it */
+  pawl_schema schema;
+  phase phase;
+  int unit;
+  pawl_counts gone; /* of connections lost */
+};
+
+/* ---- which driver ---- */
+
+static int begins(const char *text, const char *with) {
+  return strncmp(text, with, strlen(with)) == 0;
+}
+
+static pawl_code pick_postgres(const pawl_driver **driver, pawl_error *err) {
+#ifdef PAWL_POSTGRES
+  (void)err;
+  *driver = &pawl_driver_postgres;
+  return PAWL_OK;
+#else
+  pawl_code rc = pawl_fail(err, PAWL_UNSUPPORTED,
+                           "this pawl was built without PostgreSQL");
+  (void)driver;
+  pawl_error_hint(err, "build with -DPAWL_POSTGRES=ON, or use a SQLite file");
+  return rc;
+#endif
+}
+
+/* Splits a URL into its driver and what that one opens; see pawl_open. A
+ * postgres:// URL goes to libpq whole. */
+static pawl_code parse_url(const char *url, const pawl_driver **driver,
+                           const char **target, pawl_error *err) {
+  if (!url) url = "pawl.db";
+  *target = url;
+  if (begins(url, "postgres://") || begins(url, "postgresql://"))
+    return pick_postgres(driver, err);
+  if (begins(url, "postgres:")) {
+    *target = url + strlen("postgres:");
+    return pick_postgres(driver, err);
+  }
+  *driver = &pawl_driver_sqlite;
+  if (begins(url, "sqlite:")) *target = url + strlen("sqlite:");
+  return PAWL_OK;
+}
+
+/* ---- the connection ---- */
+
+static pawl_code fail_forked(pawl_error *err) {
+  pawl_code rc = pawl_fail(err, PAWL_MISUSE,
+                           "the store was opened before fork()");
+  pawl_error_hint(err, "open it in the child");
+  return rc;
+}
+
+static int is_foreign(const pawl_store *store) {
+  return store->owner != getpid();
+}
+
+static void drop_conn(pawl_store *store) {
+  if (!store->conn) return;
+  const pawl_counts *counts = store->driver->counts(store->conn);
+  store->gone.trips += counts->trips;
+  store->gone.statements += counts->statements;
+  store->gone.transactions += counts->transactions;
+  store->driver->close(store->conn);
+  store->conn = NULL;
+}
+
+/* A lost connection is a rollback: what it was doing is over. */
+static pawl_code settle(pawl_store *store, pawl_code rc) {
+  if (rc == PAWL_OK) return rc;
+  if (store->phase == IN_UNIT) store->phase = FAILED;
+  if (rc == PAWL_UNREACHABLE) drop_conn(store);
+  return rc;
+}
+
+static pawl_code migrate(pawl_store *store, const pawl_store_options *o,
+                         pawl_error *err) {
+  pawl_migrate_options options = {.alloc = store->alloc,
+                                  .clock = &store->clock,
+                                  .upgrade = o->migrate,
+                                  .create = o->create,
+                                  .shards = o->shards};
+  return pawl_migrate_run(store->driver, store->conn, &options,
+                          &store->schema, err);
+}
+
+static pawl_store *new_store(const pawl_store_options *o) {
+  pawl_store *store = pawl_calloc(o->alloc, sizeof *store);
+  if (!store) return NULL;
+  if (o->alloc) {
+    store->alloc_copy = *o->alloc;
+    store->alloc = &store->alloc_copy;
+  }
+  if (o->log) store->log = *o->log;
+  if (o->clock) store->clock = *o->clock;
+  store->options = (pawl_driver_options){.alloc = store->alloc,
+                                         .log = &store->log,
+                                         .clock = &store->clock,
+                                         .pooler = o->pooler,
+                                         .create = o->create >= 0};
+  store->owner = getpid();
+  return store;
+}
+
+/* Frees the memory alone: what the driver holds belongs to another process
+ * when we are a fork's child. */
+static void free_store(pawl_store *store) {
+  pawl_alloc alloc = store->alloc_copy;
+  pawl_release(&alloc, store->target, store->target_size);
+  pawl_release(&alloc, store, sizeof *store);
+}
+
+static pawl_code check_options(const pawl_store_options *o,
+                               pawl_error *err) {
+  if (o->shards >= 0 && o->shards <= INT16_MAX) return PAWL_OK;
+  return pawl_fail(err, PAWL_INVALID,
+                   "%d shards: a store has 1 to %d of them", o->shards,
+                   INT16_MAX);
+}
+
+static int copy_target(pawl_store *store, const char *target) {
+  store->target_size = strlen(target) + 1;
+  store->target = pawl_realloc(store->alloc, NULL, 0, store->target_size);
+  if (!store->target) return 0;
+  memcpy(store->target, target, store->target_size);
+  return 1;
+}
+
+pawl_code pawl_store_open(const char *url, const pawl_store_options *options,
+                          pawl_store **out, pawl_error *err) {
+  static const pawl_store_options none = {0};
+  const pawl_store_options *o = options ? options : &none;
+  const pawl_driver *driver = NULL;
+  const char *target;
+  pawl_store *store = NULL;
+  pawl_code rc;
+
+  TRY(check_options(o, err));
+  TRY(parse_url(url, &driver, &target, err));
+  store = new_store(o);
+  if (!store || !copy_target(store, target)) {
+    rc = pawl_fail(err, PAWL_NOMEM, "no memory for the store");
+    goto out;
+  }
+  store->driver = driver;
+  TRY(driver->open(target, &store->options, &store->conn, err));
+  TRY(migrate(store, o, err));
+  store->options.create = 0; /* it is there; nothing is to take its place */
+  *out = store;
+  return PAWL_OK;
+out:
+  pawl_store_close(store);
+  return rc;
+}
+
+void pawl_store_close(pawl_store *store) {
+  if (!store) return;
+  if (!is_foreign(store) && store->conn) {
+    store->driver->rollback(store->conn);
+    store->driver->close(store->conn);
+  }
+  free_store(store);
+}
+
+int pawl_store_shards(const pawl_store *store) {
+  return store->schema.shards;
+}
+
+const char *pawl_store_driver(const pawl_store *store) {
+  return store->driver->name;
+}
+
+void pawl_store_versions(const pawl_store *store, int *from, int *to) {
+  *from = store->schema.from;
+  *to = store->schema.to;
+}
+
+/* ---- units ---- */
+
+static pawl_code fail_phase(const char *call, const char *why,
+                            pawl_error *err) {
+  return pawl_fail(err, PAWL_MISUSE, "%s: %s", call, why);
+}
+
+/* Is a unit open and unharmed? */
+static pawl_code check_unit(const pawl_store *store, const char *call,
+                            pawl_error *err) {
+  if (is_foreign(store)) return fail_forked(err);
+  if (store->phase == IDLE)
+    return fail_phase(call, "no unit of work is open", err);
+  if (store->phase == FAILED)
+    return fail_phase(call, "the unit of work has failed: roll it back",
+                      err);
+  return PAWL_OK;
+}
+
+/* Begins on the connection there is; drops one that turns out to be lost. */
+static pawl_code begin(pawl_store *store, int unit, pawl_error *err) {
+  if (!store->conn)
+    return pawl_fail(err, PAWL_UNREACHABLE, "the connection was lost");
+  return settle(store, store->driver->begin(store->conn, unit, err));
+}
+
+pawl_code pawl_store_begin(pawl_store *store, int unit, pawl_error *err) {
+  pawl_code rc;
+  if (is_foreign(store)) return fail_forked(err);
+  if (store->phase != IDLE)
+    return fail_phase("begin", "a unit of work is open", err);
+  rc = begin(store, unit, err);
+  if (rc == PAWL_UNREACHABLE) {
+    TRY(store->driver->open(store->target, &store->options, &store->conn,
+                            err));
+    rc = begin(store, unit, err);
+  }
+  if (rc != PAWL_OK) return rc;
+  store->phase = IN_UNIT;
+  store->unit = unit;
+  return PAWL_OK;
+out:
+  return rc;
+}
+
+pawl_code pawl_store_send(pawl_store *store, const pawl_args *args,
+                          pawl_error *err) {
+  pawl_code rc;
+  TRY(check_unit(store, "send", err));
+  TRY(settle(store, pawl_args_check(args, err)));
+  TRY(settle(store, store->driver->send(store->conn, args, err)));
+out:
+  return rc;
+}
+
+pawl_code pawl_store_commit(pawl_store *store, pawl_error *err) {
+  pawl_code rc;
+  TRY(check_unit(store, "commit", err));
+  TRY(settle(store, store->driver->commit(store->conn, err)));
+  store->phase = IDLE;
+  return PAWL_OK;
+out:
+  pawl_store_rollback(store);
+  return rc;
+}
+
+void pawl_store_rollback(pawl_store *store) {
+  if (is_foreign(store) || store->phase == IDLE) return;
+  if (store->conn) store->driver->rollback(store->conn);
+  store->phase = IDLE;
+}
+
+void pawl_store_rows(pawl_store *store, int k, pawl_rows *out) {
+  *out = (pawl_rows){0};
+  if (store->conn && !is_foreign(store))
+    store->driver->rows(store->conn, k, out);
+}
+
+pawl_code pawl_store_once(pawl_store *store, int unit, const pawl_args *args,
+                          pawl_rows *out, pawl_error *err) {
+  pawl_code rc;
+  TRY(pawl_store_begin(store, unit, err));
+  rc = pawl_store_send(store, args, err);
+  if (rc == PAWL_OK) rc = pawl_store_commit(store, err);
+  if (rc == PAWL_OK && out) pawl_store_rows(store, 0, out);
+  pawl_store_rollback(store); /* no-op after a commit */
+out:
+  return rc;
+}
+
+void pawl_store_arg_now(pawl_store *store, pawl_args *args, int arg) {
+  if ((store->driver->caps & PAWL_CAN_OWN_CLOCK) &&
+      !pawl_clock_is_virtual(&store->clock))
+    pawl_arg_null(args, arg);
+  else
+    pawl_arg_time(args, arg, pawl_clock_now(&store->clock));
+}
+
+pawl_code pawl_store_query(pawl_store *store, const char *sql, size_t len,
+                           const pawl_cell *params, const pawl_type *types,
+                           int nparams, int64_t limit_us, pawl_rows *out,
+                           const char *const **names,
+                           const pawl_type **col_types, pawl_error *err) {
+  pawl_code rc;
+  TRY(check_unit(store, "query", err));
+  if (store->unit != PAWL_UNIT_OPEN)
+    return fail_phase("query", "wants an open transaction", err);
+  TRY(settle(store, store->driver->query(store->conn, sql, len, params,
+                                         types, nparams, limit_us, out,
+                                         names, col_types, err)));
+out:
+  return rc;
+}
+
+/* ---- between units ---- */
+
+pawl_code pawl_store_wait(pawl_store *store, int64_t deadline_mono_us,
+                          const volatile int *stop, pawl_error *err) {
+  if (is_foreign(store)) return fail_forked(err);
+  if (store->phase != IDLE)
+    return fail_phase("wait", "a unit of work is open", err);
+  if (!store->conn) /* the next begin connects, or tells why it cannot */
+    return pawl_fail(err, PAWL_UNREACHABLE, "the connection was lost");
+  return settle(store, store->driver->wait(store->conn, deadline_mono_us,
+                                           stop, err));
+}
+
+void pawl_store_tidy(pawl_store *store) {
+  if (!is_foreign(store) && store->phase == IDLE && store->conn)
+    store->driver->tidy(store->conn);
+}
+
+void pawl_store_count(const pawl_store *store, pawl_counts *out) {
+  *out = store->gone;
+  if (!store->conn) return;
+  const pawl_counts *counts = store->driver->counts(store->conn);
+  out->trips += counts->trips;
+  out->statements += counts->statements;
+  out->transactions += counts->transactions;
+}

@@ -1,0 +1,70 @@
+/* store/store.h: where instances live.
+ *
+ * Layer    above base and value, below engine. sqlite3.h is seen only by
+ *          store/sqlite.c, libpq-fe.h only by store/postgres.c.
+ * Owns     a pawl_store owns one connection and its prepared statements.
+ *          Rows are borrowed until the next begin or close.
+ * Threads  one store, one thread. Another thread opens another store.
+ * Time     int64_t microseconds since the Unix epoch, UTC, from the store's
+ *          clock (or the test's): workers on many machines must agree.
+ * Errors   as in driver.h; PAWL_STORE_OLD and PAWL_STORE_NEW from open.
+ *          A lost connection is opened again by the next begin.
+ * Keeps    S1 an instance is written only under its lease id.
+ *          S2 agenda rows are locked first, in id order, then instances.
+ *          S3 one unit names one shard. */
+#ifndef PAWL_STORE_STORE_H
+#define PAWL_STORE_STORE_H
+
+#include "driver.h"
+
+typedef struct pawl_store pawl_store;
+
+typedef struct pawl_store_options {
+  const pawl_alloc *alloc;
+  const pawl_log *log;
+  const pawl_clock *clock;
+  int pooler;
+  int create;  /* -1: a missing or empty store is an error */
+  int shards;  /* of a store made now; 0: 1 */
+  int migrate; /* 1: upgrade an older store too (pawl migrate) */
+} pawl_store_options;
+
+/* url as in pawl_open. An empty store gets its schema. Retries of a busy or
+ * unreachable store are the caller's. */
+pawl_code pawl_store_open(const char *url, const pawl_store_options *options,
+                          pawl_store **out, pawl_error *err);
+void pawl_store_close(pawl_store *store);
+
+int pawl_store_shards(const pawl_store *store);
+const char *pawl_store_driver(const pawl_store *store);
+/* Schema version found when opening, and after. */
+void pawl_store_versions(const pawl_store *store, int *from, int *to);
+
+/* One unit of work; see driver.h for the kinds. begin opens a lost
+ * connection again first. */
+pawl_code pawl_store_begin(pawl_store *store, int unit, pawl_error *err);
+pawl_code pawl_store_send(pawl_store *store, const pawl_args *args,
+                          pawl_error *err);
+/* On failure the unit is rolled back already. PAWL_UNREACHABLE from commit:
+ * nobody knows whether it happened. */
+pawl_code pawl_store_commit(pawl_store *store, pawl_error *err);
+void pawl_store_rollback(pawl_store *store);
+void pawl_store_rows(pawl_store *store, int k, pawl_rows *out);
+/* One statement in a unit of its own (BATCH or READ). */
+pawl_code pawl_store_once(pawl_store *store, int unit, const pawl_args *args,
+                          pawl_rows *out, pawl_error *err);
+/* The value for a statement's @now: sets the argument to the injected or the
+ * host's time, or to null where the database's own clock is used. */
+void pawl_store_arg_now(pawl_store *store, pawl_args *args, int arg);
+/* See driver.h. */
+pawl_code pawl_store_query(pawl_store *store, const char *sql, size_t len,
+                           const pawl_cell *params, const pawl_type *types,
+                           int nparams, int64_t limit_us, pawl_rows *out,
+                           const char *const **names,
+                           const pawl_type **col_types, pawl_error *err);
+pawl_code pawl_store_wait(pawl_store *store, int64_t deadline_mono_us,
+                          const volatile int *stop, pawl_error *err);
+void pawl_store_tidy(pawl_store *store);
+void pawl_store_count(const pawl_store *store, pawl_counts *out);
+
+#endif
