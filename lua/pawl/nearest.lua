@@ -1,0 +1,65 @@
+--- Which known word was meant: edit distance for "did you mean".
+--- The same rule as pawl_nearest in src/defs/check.c.
+---
+---   nearest("nxt", { "next", "run" })       --> "next"
+---   nearest.hint("nxt", { "next", "run" })  --> "did you mean 'next'?"
+local nearest = {}
+
+--- Words longer than this are nobody's slip, and cost time to compare.
+local LONGEST = 64
+
+--- Edits (insert, delete, replace, swap of two neighbours) from a to b.
+---@param a string
+---@param b string
+---@return integer
+function nearest.distance(a, b)
+  local before, last = nil, {}
+  for j = 0, #b do last[j] = j end
+  for i = 1, #a do
+    local row = { [0] = i }
+    for j = 1, #b do
+      local same = a:byte(i) == b:byte(j) and 0 or 1
+      row[j] = math.min(last[j] + 1, row[j - 1] + 1, last[j - 1] + same)
+      if before and j > 1 and a:byte(i) == b:byte(j - 1)
+         and a:byte(i - 1) == b:byte(j) then
+        row[j] = math.min(row[j], before[j - 2] + 1)
+      end
+    end
+    before, last = last, row
+  end
+  return last[#b]
+end
+
+--- The name nearest to `word`, or nil when none is near: at most a third of
+--- the word's letters may differ, but always one; case does not count. Of
+--- equals, the first.
+---@param word string
+---@param names string[]
+---@return string?
+function nearest.find(word, names)
+  local limit, best, best_distance = math.max(1, #word // 3), nil, nil
+  if #word > LONGEST then return nil end
+  for _, name in ipairs(names) do
+    if math.abs(#name - #word) <= limit then
+      local d = nearest.distance(word:lower(), name:lower())
+      if d <= limit and (not best or d < best_distance) then
+        best, best_distance = name, d
+      end
+    end
+  end
+  return best
+end
+
+--- A hint for an error: "did you mean 'next'?", else the words there are.
+---@param word string
+---@param names string[]
+---@return string
+function nearest.hint(word, names)
+  local name = nearest.find(word, names)
+  if name then return ("did you mean '%s'?"):format(name) end
+  return "known: " .. table.concat(names, ", ")
+end
+
+return setmetatable(nearest, {
+  __call = function(_, word, names) return nearest.find(word, names) end,
+})

@@ -1,0 +1,395 @@
+/* Everything that can be known about a graph before it runs. */
+#include "def.h"
+
+/* ---- the nearest name ---- */
+
+enum { LONGEST = 64 }; /* of words compared; longer ones are nobody's slip */
+
+static int lower(char c) {
+  return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
+}
+
+static int least(int a, int b) {
+  return a < b ? a : b;
+}
+
+/* Insert, delete, replace, swap of two neighbours; case does not count. Both
+ * at most 2 * LONGEST long. */
+static int distance(const char *a, int na, const char *b, int nb) {
+  int rows[3][2 * LONGEST + 1];
+  int *before = rows[0], *last = rows[1], *row = rows[2];
+  for (int j = 0; j <= nb; j++) last[j] = j;
+  for (int i = 1; i <= na; i++) {
+    int *spare = before;
+    row[0] = i;
+    for (int j = 1; j <= nb; j++) {
+      int same = lower(a[i - 1]) == lower(b[j - 1]);
+      row[j] = least(least(last[j], row[j - 1]) + 1, last[j - 1] + !same);
+      if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) &&
+          lower(a[i - 2]) == lower(b[j - 1]))
+        row[j] = least(row[j], before[j - 2] + 1);
+    }
+    before = last;
+    last = row;
+    row = spare;
+  }
+  return last[nb];
+}
+
+const char *pawl_nearest(const char *name, const char *const *names, int n) {
+  const char *best = NULL;
+  size_t len = strlen(name);
+  int limit, best_distance = 0;
+  if (len > LONGEST) return NULL;
+  limit = len / 3 > 1 ? (int)(len / 3) : 1;
+  for (int i = 0; i < n; i++) {
+    size_t other = strlen(names[i]);
+    int d;
+    if (other + (size_t)limit < len || other > len + (size_t)limit) continue;
+    d = distance(name, (int)len, names[i], (int)other);
+    if (d <= limit && (!best || d < best_distance)) {
+      best = names[i];
+      best_distance = d;
+    }
+  }
+  return best;
+}
+
+/* ---- errors ---- */
+
+static pawl_code at(const pawl_def *d, int line, pawl_error *err) {
+  if (line > 0)
+    pawl_error_where(err, "%s:%d", d->file, line);
+  else
+    pawl_error_where(err, "%s", d->file);
+  return PAWL_DEFINITION;
+}
+
+/* The start of a message about a node: step "reserve". */
+#define NODE_FMT "%s \"%s\""
+#define NODE_ARGS(node) pawl_kind_name((node)->kind), (node)->name
+
+static pawl_code missing(const pawl_def *d, const pawl_node *node,
+                         const char *field, const char *hint,
+                         pawl_error *err) {
+  pawl_fail(err, PAWL_DEFINITION, NODE_FMT ": no `%s`", NODE_ARGS(node),
+            field);
+  pawl_error_hint(err, "%s", hint);
+  return at(d, node->line, err);
+}
+
+/* Offers the node that was meant. */
+static void hint_node(const pawl_def *d, const char *name, pawl_error *err) {
+  const char *near = NULL;
+  for (int i = 0; i < d->nnodes; i++) {
+    const char *pair[2] = {near ? near : d->nodes[i].name, d->nodes[i].name};
+    const char *nearer = pawl_nearest(name, pair, 2);
+    if (nearer) near = nearer;
+  }
+  if (near)
+    pawl_error_hint(err, "did you mean \"%s\"?", near);
+  else
+    pawl_error_hint(err, "add a node of that name, or correct it");
+}
+
+/* ---- names ---- */
+
+static int is_code_char(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+         (c >= '0' && c <= '9') || c == '_' || c == '-';
+}
+
+static pawl_code check_code(const pawl_def *d, pawl_error *err) {
+  size_t len = strlen(d->code), word = 0, i;
+  char code[201];
+  for (i = 0; i < len; i++) {
+    if (d->code[i] == '.' && word > 0)
+      word = 0;
+    else if (is_code_char(d->code[i]))
+      word++;
+    else
+      break;
+  }
+  if (i == len && word > 0 && len <= 200) return PAWL_OK;
+  pawl_copy_text(code, sizeof code, d->code);
+  pawl_fail(err, PAWL_DEFINITION, "workflow code \"%s\" is not well formed",
+            code);
+  pawl_error_hint(err,
+                  "dotted words of letters, digits, '_' and '-', at most "
+                  "200 bytes: \"order.fulfil\"");
+  return at(d, d->line, err);
+}
+
+/* What is wrong with a node's, transition's or error code's name; or NULL. */
+static const char *name_problem(const char *name) {
+  size_t len = strlen(name);
+  if (len == 0) return "is empty";
+  if (len > 64) return "is longer than 64 bytes";
+  for (size_t i = 0; i < len; i++)
+    if ((unsigned char)name[i] < 0x20 || name[i] == 0x7f)
+      return "has characters that cannot be printed";
+  return NULL;
+}
+
+/* The node's own name is not repeated in messages: it may not be fit to. */
+static pawl_code check_own_name(const pawl_def *d, const pawl_node *node,
+                                pawl_error *err) {
+  const char *problem = name_problem(node->name);
+  if (!problem) return PAWL_OK;
+  pawl_fail(err, PAWL_DEFINITION, "the name of a %s %s",
+            pawl_kind_name(node->kind), problem);
+  return at(d, node->line, err);
+}
+
+static pawl_code check_edge_name(const pawl_def *d, const pawl_node *node,
+                                 const char *field, const char *name,
+                                 pawl_error *err) {
+  const char *problem = name_problem(name);
+  if (!problem) return PAWL_OK;
+  pawl_fail(err, PAWL_DEFINITION, NODE_FMT ": a name in `%s` %s",
+            NODE_ARGS(node), field, problem);
+  return at(d, node->line, err);
+}
+
+static pawl_code check_unique(const pawl_def *d, pawl_error *err) {
+  for (int i = 1; i < d->nnodes; i++) {
+    const pawl_node *first = &d->nodes[d->by_name[i - 1]];
+    const pawl_node *again = &d->nodes[d->by_name[i]];
+    if (strcmp(first->name, again->name) != 0) continue;
+    pawl_fail(err, PAWL_DEFINITION, NODE_FMT " is defined twice",
+              NODE_ARGS(again));
+    pawl_error_hint(err, "the first is in line %d", first->line);
+    return at(d, again->line, err);
+  }
+  return PAWL_OK;
+}
+
+static pawl_code check_edges(const pawl_def *d, const pawl_node *node,
+                             const char *field, const pawl_edge *edges, int n,
+                             pawl_error *err) {
+  for (int i = 0; i < n; i++) {
+    char target[65]; /* as long as a name can be */
+    pawl_code rc = PAWL_OK;
+    /* "" alone stands for `next` as a single name. */
+    if (edges[i].name[0] || n > 1)
+      rc = check_edge_name(d, node, field, edges[i].name, err);
+    if (rc != PAWL_OK) return rc;
+    if (edges[i].to >= 0) continue;
+    pawl_copy_text(target, sizeof target, edges[i].target);
+    pawl_fail(err, PAWL_DEFINITION, NODE_FMT ": `%s` names no node \"%s\"",
+              NODE_ARGS(node), field, target);
+    hint_node(d, edges[i].target, err);
+    return at(d, node->line, err);
+  }
+  return PAWL_OK;
+}
+
+/* ---- what each kind needs ---- */
+
+static pawl_code check_timer(const pawl_def *d, const pawl_node *node,
+                             pawl_error *err) {
+  if (node->after_us < 0 && !node->has_at)
+    return missing(d, node, "after",
+                   "after = \"1h\", or at = function(ctx) ... end", err);
+  if (node->after_us >= 0 && node->has_at) {
+    pawl_fail(err, PAWL_DEFINITION, NODE_FMT ": both `after` and `at`",
+              NODE_ARGS(node));
+    pawl_error_hint(err, "keep one of them");
+    return at(d, node->line, err);
+  }
+  if (node->nnext == 1 && node->next[0].name[0] == 0) return PAWL_OK;
+  return missing(d, node, "next", "a timer has one: next = \"the_next_node\"",
+                 err);
+}
+
+static pawl_code check_choice(const pawl_def *d, const pawl_node *node,
+                              pawl_error *err) {
+  if (!node->has_choose)
+    return missing(d, node, "choose",
+                   "choose = function(ctx) return \"yes\" end", err);
+  if (node->nnext >= 2) return PAWL_OK;
+  if (node->nnext == 0)
+    return missing(d, node, "next", "next = { yes = \"a\", no = \"b\" }", err);
+  pawl_fail(err, PAWL_DEFINITION,
+            NODE_FMT ": `next` offers nothing to choose from",
+            NODE_ARGS(node));
+  pawl_error_hint(err, "name at least two: { yes = \"a\", no = \"b\" }");
+  return at(d, node->line, err);
+}
+
+static pawl_code check_kind(const pawl_def *d, const pawl_node *node,
+                            pawl_error *err) {
+  switch (node->kind) {
+    case PAWL_KIND_STEP:
+      if (!node->has_run)
+        return missing(d, node, "run", "run = function(ctx) ... end", err);
+      if (node->nnext == 0)
+        return missing(d, node, "next", "next = \"the_next_node\"", err);
+      return PAWL_OK;
+    case PAWL_KIND_CHOICE:
+      return check_choice(d, node, err);
+    case PAWL_KIND_TIMER:
+      return check_timer(d, node, err);
+    case PAWL_KIND_FINISH:
+      if (node->nnext == 0) return PAWL_OK;
+      pawl_fail(err, PAWL_DEFINITION, NODE_FMT ": a finish has no `next`",
+                NODE_ARGS(node));
+      pawl_error_hint(err, "leave it out, or make the node a step");
+      return at(d, node->line, err);
+    case PAWL_NKINDS:
+      break;
+  }
+  return pawl_fail(err, PAWL_INTERNAL, "node of no kind");
+}
+
+static pawl_code check_node(const pawl_def *d, const pawl_node *node,
+                            pawl_error *err) {
+  pawl_code rc;
+  TRY(check_kind(d, node, err));
+  TRY(check_edges(d, node, "next", node->next, node->nnext, err));
+  TRY(check_edges(d, node, "on_error", node->on_error, node->non_error, err));
+out:
+  return rc;
+}
+
+/* ---- ways through the graph ---- */
+
+/* One piece of memory for all walks: for every node a mark and a place on the
+ * stack of nodes to look at. */
+typedef struct walk {
+  const pawl_def *def;
+  int *mark, *stack;
+  int depth;
+  size_t size;
+} walk;
+
+static void visit(walk *w, int node) {
+  if (w->mark[node]) return;
+  w->mark[node] = 1;
+  w->stack[w->depth++] = node;
+}
+
+static pawl_code check_reachable(walk *w, pawl_error *err) {
+  const pawl_def *d = w->def;
+  visit(w, d->start);
+  while (w->depth > 0) {
+    const pawl_node *node = &d->nodes[w->stack[--w->depth]];
+    for (int i = 0; i < node->nnext; i++) visit(w, node->next[i].to);
+    for (int i = 0; i < node->non_error; i++) visit(w, node->on_error[i].to);
+  }
+  for (int i = 0; i < d->nnodes; i++) {
+    const pawl_node *node = &d->nodes[i];
+    if (w->mark[i]) continue;
+    pawl_fail(err, PAWL_DEFINITION, NODE_FMT ": nothing leads to it",
+              NODE_ARGS(node));
+    pawl_error_hint(err, "name it in a `next` or `on_error`, or remove it");
+    return at(d, node->line, err);
+  }
+  return PAWL_OK;
+}
+
+static int leads_to_marked(const walk *w, const pawl_node *node) {
+  for (int i = 0; i < node->nnext; i++)
+    if (w->mark[node->next[i].to]) return 1;
+  for (int i = 0; i < node->non_error; i++)
+    if (w->mark[node->on_error[i].to]) return 1;
+  return 0;
+}
+
+/* Marks grow from the finishes backwards, a pass over all nodes each time; as
+ * nodes are mostly written in their order, a pass from the end does nearly
+ * everything at once. */
+static pawl_code check_ends(walk *w, pawl_error *err) {
+  const pawl_def *d = w->def;
+  int grown = 1;
+  for (int i = 0; i < d->nnodes; i++)
+    w->mark[i] = d->nodes[i].kind == PAWL_KIND_FINISH;
+  while (grown) {
+    grown = 0;
+    for (int i = d->nnodes - 1; i >= 0; i--) {
+      if (w->mark[i] || !leads_to_marked(w, &d->nodes[i])) continue;
+      w->mark[i] = grown = 1;
+    }
+  }
+  for (int i = 0; i < d->nnodes; i++) {
+    const pawl_node *node = &d->nodes[i];
+    if (w->mark[i]) continue;
+    pawl_fail(err, PAWL_DEFINITION, NODE_FMT ": no way from it to a finish",
+              NODE_ARGS(node));
+    pawl_error_hint(err, "lead one of its ways to a node made with :finish");
+    return at(d, node->line, err);
+  }
+  return PAWL_OK;
+}
+
+/* Choices write nothing of their own, so that a circle of them would be
+ * walked for ever within one step. Takes away, again and again, choices that
+ * lead to no choice that is left: what stays is on such a circle or leads to
+ * one. */
+static pawl_code check_circles(walk *w, pawl_error *err) {
+  const pawl_def *d = w->def;
+  int shrunk = 1;
+  for (int i = 0; i < d->nnodes; i++)
+    w->mark[i] = d->nodes[i].kind == PAWL_KIND_CHOICE;
+  while (shrunk) {
+    shrunk = 0;
+    for (int i = d->nnodes - 1; i >= 0; i--) {
+      const pawl_node *node = &d->nodes[i];
+      if (!w->mark[i]) continue;
+      if (leads_to_marked(w, node)) continue;
+      w->mark[i] = 0;
+      shrunk = 1;
+    }
+  }
+  for (int i = 0; i < d->nnodes; i++) {
+    const pawl_node *node = &d->nodes[i];
+    if (!w->mark[i]) continue;
+    pawl_fail(err, PAWL_DEFINITION,
+              NODE_FMT ": leads round a circle of choices alone",
+              NODE_ARGS(node));
+    pawl_error_hint(err, "put a step or a timer into the circle");
+    return at(d, node->line, err);
+  }
+  return PAWL_OK;
+}
+
+static pawl_code check_ways(const pawl_def *d, pawl_error *err) {
+  pawl_code rc;
+  walk w = {.def = d};
+  size_t n = (size_t)d->nnodes;
+  w.size = 2 * n * sizeof *w.mark + 1;
+  w.mark = pawl_calloc(d->alloc, w.size);
+  if (!w.mark)
+    return pawl_fail(err, PAWL_NOMEM, "not enough memory to check a graph");
+  w.stack = w.mark + n;
+  TRY(check_reachable(&w, err));
+  TRY(check_ends(&w, err));
+  TRY(check_circles(&w, err));
+out:
+  pawl_release(d->alloc, w.mark, w.size);
+  return rc;
+}
+
+static pawl_code check_start(const pawl_def *d, pawl_error *err) {
+  char start[65];
+  if (d->start >= 0) return PAWL_OK;
+  pawl_copy_text(start, sizeof start, d->start_name);
+  pawl_fail(err, PAWL_DEFINITION,
+            "workflow \"%s\": `start` names no node \"%s\"", d->code, start);
+  hint_node(d, d->start_name, err);
+  return at(d, d->line, err);
+}
+
+pawl_code pawl_def_check(const pawl_def *def, pawl_error *err) {
+  pawl_code rc;
+  TRY(check_code(def, err));
+  for (int i = 0; i < def->nnodes; i++)
+    TRY(check_own_name(def, &def->nodes[i], err));
+  TRY(check_unique(def, err));
+  TRY(check_start(def, err));
+  for (int i = 0; i < def->nnodes; i++)
+    TRY(check_node(def, &def->nodes[i], err));
+  TRY(check_ways(def, err));
+out:
+  return rc;
+}

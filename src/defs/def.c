@@ -1,0 +1,626 @@
+#include "def.h"
+
+#include <stdlib.h>
+
+#include "../base/sha256.h"
+#include "../value/json.h"
+
+/* ---- memory ---- */
+
+/* A definition is read once and freed as a whole: blocks in a chain. */
+typedef struct block {
+  struct block *next;
+  size_t size; /* of the whole block, this header included */
+} block;
+
+struct pawl_arena {
+  block *blocks;
+  char *at, *end; /* what is free in the newest block */
+};
+
+enum { ALIGN = 16, BLOCK = 4096 };
+
+/* NULL when the allocator refuses. Never zeroed twice: blocks come zeroed. */
+static void *arena_get(pawl_def *d, size_t size) {
+  struct pawl_arena *a = d->arena;
+  size = (size + ALIGN - 1) / ALIGN * ALIGN;
+  if (size > (size_t)(a->end - a->at)) {
+    size_t head = (sizeof(block) + ALIGN - 1) / ALIGN * ALIGN;
+    size_t whole = head + (size > BLOCK ? size : BLOCK);
+    block *b = pawl_calloc(d->alloc, whole);
+    if (!b) return NULL;
+    b->size = whole;
+    b->next = a->blocks;
+    a->blocks = b;
+    a->at = (char *)b + head;
+    a->end = (char *)b + whole;
+  }
+  a->at += size;
+  return a->at - size;
+}
+
+void pawl_def_free(pawl_def *def) {
+  const pawl_alloc *alloc;
+  if (!def) return;
+  alloc = def->alloc;
+  if (def->arena) {
+    block *b = def->arena->blocks;
+    while (b) {
+      block *next = b->next;
+      pawl_release(alloc, b, b->size);
+      b = next;
+    }
+    pawl_release(alloc, def->arena, sizeof *def->arena);
+  }
+  pawl_release(alloc, def, sizeof *def);
+}
+
+/* ---- reading ---- */
+
+typedef struct reader {
+  pawl_def *def;
+  pawl_error *err;
+  pawl_buf text;    /* the last unquoted string */
+  const char *what; /* "step \"reserve\"", for messages */
+  int line;         /* of that */
+} reader;
+
+static pawl_code no_memory(reader *r) {
+  return pawl_fail(r->err, PAWL_NOMEM, "not enough memory for a definition");
+}
+
+/* `where` of the error just made. */
+static pawl_code at_line(reader *r) {
+  if (r->line > 0)
+    pawl_error_where(r->err, "%s:%d", r->def->file, r->line);
+  else
+    pawl_error_where(r->err, "%s", r->def->file);
+  return PAWL_DEFINITION;
+}
+
+static pawl_code wrong_type(reader *r, const char *field, const char *want) {
+  pawl_fail(r->err, PAWL_DEFINITION, "%s: `%s` must be %s", r->what, field,
+            want);
+  return at_line(r);
+}
+
+static pawl_code copy(reader *r, pawl_str s, const char **out) {
+  char *text = arena_get(r->def, s.len + 1);
+  if (!text) return no_memory(r);
+  if (s.len) memcpy(text, s.at, s.len);
+  *out = text;
+  return PAWL_OK;
+}
+
+/* Strings of a graph are names and words: a zero byte in one would make two
+ * different names look the same. */
+static pawl_code unquote(reader *r, pawl_str quoted, const char *field,
+                         const char **out) {
+  pawl_code rc;
+  pawl_buf_clear(&r->text);
+  pawl_json_unquote(quoted, &r->text);
+  if ((rc = pawl_buf_check(&r->text, r->err)) != PAWL_OK) return rc;
+  if (r->text.len && memchr(r->text.at, 0, r->text.len))
+    return wrong_type(r, field, "text without a zero byte");
+  return copy(r, pawl_buf_str(&r->text), out);
+}
+
+/* Leaves *out alone when the field is not there; so do all below. */
+static pawl_code get_text(reader *r, pawl_str object, const char *field,
+                          const char **out) {
+  pawl_str value;
+  if (!pawl_json_get(object, field, &value)) return PAWL_OK;
+  if (pawl_json_kind_of(value) != PAWL_JSON_STRING)
+    return wrong_type(r, field, "a string");
+  return unquote(r, value, field, out);
+}
+
+static pawl_code get_flag(reader *r, pawl_str object, const char *field,
+                          int *out) {
+  pawl_str value;
+  pawl_json_kind kind;
+  if (!pawl_json_get(object, field, &value)) return PAWL_OK;
+  kind = pawl_json_kind_of(value);
+  if (kind != PAWL_JSON_TRUE && kind != PAWL_JSON_FALSE)
+    return wrong_type(r, field, "true or false");
+  *out = kind == PAWL_JSON_TRUE;
+  return PAWL_OK;
+}
+
+static pawl_code get_int(reader *r, pawl_str object, const char *field,
+                         int64_t min, int64_t max, const char *want,
+                         int64_t *out) {
+  pawl_str value;
+  int64_t n;
+  if (!pawl_json_get(object, field, &value)) return PAWL_OK;
+  if (!pawl_json_int(value, &n) || n < min || n > max)
+    return wrong_type(r, field, want);
+  *out = n;
+  return PAWL_OK;
+}
+
+static pawl_code get_duration(reader *r, pawl_str object, const char *field,
+                              int64_t min, int64_t *out) {
+  return get_int(r, object, field, min, PAWL_MAX_DURATION_US,
+                 min ? "a duration in microseconds, longer than nothing"
+                     : "a duration in microseconds",
+                 out);
+}
+
+static pawl_code get_number(reader *r, pawl_str object, const char *field,
+                            double min, double max, const char *want,
+                            double *out) {
+  pawl_str value;
+  double d;
+  if (!pawl_json_get(object, field, &value)) return PAWL_OK;
+  if (!pawl_json_number(value, &d) || !(d >= min && d <= max))
+    return wrong_type(r, field, want);
+  *out = d;
+  return PAWL_OK;
+}
+
+/* "fail" or "suspend" and the like: is the field's text `yes`? */
+static pawl_code get_choice(reader *r, pawl_str object, const char *field,
+                            const char *no, const char *yes, int *out) {
+  const char *text = NULL;
+  pawl_code rc = get_text(r, object, field, &text);
+  if (rc != PAWL_OK || !text) return rc;
+  *out = strcmp(text, yes) == 0;
+  if (*out || strcmp(text, no) == 0) return PAWL_OK;
+  pawl_fail(r->err, PAWL_DEFINITION, "%s: `%s` cannot be \"%s\"", r->what,
+            field, text);
+  pawl_error_hint(r->err, "\"%s\" or \"%s\"", no, yes);
+  return at_line(r);
+}
+
+static int by_edge_name(const void *a, const void *b) {
+  const pawl_edge *x = a, *y = b;
+  return strcmp(x->name, y->name);
+}
+
+static int count_members(pawl_str container) {
+  pawl_json_iter it = {0};
+  pawl_str key, value;
+  int n = 0;
+  while (pawl_json_each(container, &it, &key, &value)) n++;
+  return n;
+}
+
+/* An object {"name":"node",...} as edges sorted by name. */
+static pawl_code read_edges(reader *r, pawl_str object, const char *field,
+                            pawl_edge **out, int *nout) {
+  pawl_json_iter it = {0};
+  pawl_str key, value;
+  pawl_edge *edges;
+  int n = 0;
+  edges = arena_get(r->def, (size_t)count_members(object) * sizeof *edges + 1);
+  if (!edges) return no_memory(r);
+  while (pawl_json_each(object, &it, &key, &value)) {
+    pawl_str quoted = {key.at - 1, key.len + 2}; /* with its quotes */
+    pawl_code rc = unquote(r, quoted, field, &edges[n].name);
+    if (rc != PAWL_OK) return rc;
+    if (pawl_json_kind_of(value) != PAWL_JSON_STRING)
+      return wrong_type(r, field, "names of nodes");
+    rc = unquote(r, value, field, &edges[n].target);
+    if (rc != PAWL_OK) return rc;
+    edges[n++].to = -1;
+  }
+  qsort(edges, (size_t)n, sizeof *edges, by_edge_name);
+  *out = edges;
+  *nout = n;
+  return PAWL_OK;
+}
+
+static pawl_code read_next(reader *r, pawl_str object, pawl_node *node) {
+  pawl_str value;
+  if (!pawl_json_get(object, "next", &value)) return PAWL_OK;
+  if (pawl_json_kind_of(value) == PAWL_JSON_OBJECT)
+    return read_edges(r, value, "next", &node->next, &node->nnext);
+  if (pawl_json_kind_of(value) != PAWL_JSON_STRING)
+    return wrong_type(r, "next", "a node, or named transitions");
+  node->next = arena_get(r->def, sizeof *node->next);
+  if (!node->next) return no_memory(r);
+  node->next->name = "";
+  node->next->to = -1;
+  node->nnext = 1;
+  return unquote(r, value, "next", &node->next->target);
+}
+
+static pawl_code read_on_error(reader *r, pawl_str object, pawl_node *node) {
+  pawl_str value;
+  if (!pawl_json_get(object, "on_error", &value)) return PAWL_OK;
+  if (pawl_json_kind_of(value) != PAWL_JSON_OBJECT)
+    return wrong_type(r, "on_error", "an object: error code to node");
+  return read_edges(r, value, "on_error", &node->on_error, &node->non_error);
+}
+
+static pawl_code read_retry(reader *r, pawl_str object, pawl_retry *retry) {
+  pawl_code rc;
+  pawl_str value;
+  if (!pawl_json_get(object, "retry", &value)) return PAWL_OK;
+  if (pawl_json_kind_of(value) != PAWL_JSON_OBJECT)
+    return wrong_type(r, "retry", "an object");
+  TRY(get_int(r, value, "max", 1, INT32_MAX, "an integer of at least 1",
+              &retry->max));
+  TRY(get_duration(r, value, "base", 0, &retry->base_us));
+  TRY(get_duration(r, value, "cap", 0, &retry->cap_us));
+  TRY(get_number(r, value, "factor", 1, 1e300, "a number of at least 1",
+                 &retry->factor));
+  TRY(get_number(r, value, "jitter", 0, 1, "a number between 0 and 1",
+                 &retry->jitter));
+out:
+  return rc;
+}
+
+static const char *const KIND_NAMES[PAWL_NKINDS] = {
+#define KIND_NAME(name, text) text,
+    PAWL_KINDS(KIND_NAME)
+#undef KIND_NAME
+};
+
+const char *pawl_kind_name(pawl_kind kind) {
+  return (unsigned)kind < PAWL_NKINDS ? KIND_NAMES[kind] : "?";
+}
+
+static pawl_code read_kind(reader *r, pawl_str object, pawl_node *node) {
+  const char *text = NULL, *near;
+  pawl_code rc = get_text(r, object, "kind", &text);
+  if (rc != PAWL_OK) return rc;
+  if (!text) return wrong_type(r, "kind", "there");
+  for (int i = 0; i < PAWL_NKINDS; i++) {
+    if (strcmp(text, KIND_NAMES[i]) == 0) {
+      node->kind = (pawl_kind)i;
+      return PAWL_OK;
+    }
+  }
+  pawl_fail(r->err, PAWL_DEFINITION, "%s: unknown kind \"%s\"", r->what, text);
+  near = pawl_nearest(text, KIND_NAMES, PAWL_NKINDS);
+  if (near)
+    pawl_error_hint(r->err, "did you mean \"%s\"?", near);
+  else
+    pawl_error_hint(r->err, "this version knows: step, choice, timer, finish");
+  return at_line(r);
+}
+
+/* Who is meant in messages from here on: `step "reserve"`. */
+static pawl_code introduce(reader *r, const char *kind, const char *name) {
+  char *text;
+  size_t size = strlen(kind) + strlen(name) + 4;
+  text = arena_get(r->def, size);
+  if (!text) return no_memory(r);
+  pawl_copy_text(text, size, kind);
+  strcat(strcat(strcat(text, " \""), name), "\"");
+  r->what = text;
+  return PAWL_OK;
+}
+
+static const pawl_node NEW_NODE = {
+    .name = NULL,
+    .retry = {.max = 3,
+              .base_us = PAWL_SECOND,
+              .cap_us = 300 * PAWL_SECOND,
+              .factor = 2.0,
+              .jitter = 0.5},
+    .timeout_us = 600 * PAWL_SECOND,
+    .after_us = -1,
+};
+
+static pawl_code get_line(reader *r, pawl_str object, int *out) {
+  int64_t line = 0;
+  pawl_code rc =
+      get_int(r, object, "line", 0, INT32_MAX, "a line's number", &line);
+  *out = (int)line; /* at most INT32_MAX */
+  if (rc == PAWL_OK) r->line = *out;
+  return rc;
+}
+
+static pawl_code read_node(reader *r, pawl_str object, pawl_node *node) {
+  pawl_code rc;
+  *node = NEW_NODE;
+  r->what = "a node";
+  r->line = 0;
+  if (pawl_json_kind_of(object) != PAWL_JSON_OBJECT)
+    return wrong_type(r, "nodes", "a list of objects");
+  TRY(get_line(r, object, &node->line));
+  TRY(get_text(r, object, "name", &node->name));
+  if (!node->name) return wrong_type(r, "name", "there");
+  TRY(introduce(r, "node", node->name));
+  TRY(read_kind(r, object, node));
+  TRY(introduce(r, pawl_kind_name(node->kind), node->name));
+  TRY(read_next(r, object, node));
+  TRY(read_on_error(r, object, node));
+  TRY(read_retry(r, object, &node->retry));
+  TRY(get_choice(r, object, "on_exhausted", "fail", "suspend",
+                 &node->suspend_exhausted));
+  TRY(get_duration(r, object, "timeout", 1, &node->timeout_us));
+  TRY(get_duration(r, object, "after", 0, &node->after_us));
+  TRY(get_choice(r, object, "status", "completed", "failed",
+                 &node->status_failed));
+  TRY(get_flag(r, object, "transactional", &node->transactional));
+  TRY(get_flag(r, object, "terminate", &node->terminate));
+  TRY(get_flag(r, object, "run", &node->has_run));
+  TRY(get_flag(r, object, "undo", &node->has_undo));
+  TRY(get_flag(r, object, "at", &node->has_at));
+  TRY(get_flag(r, object, "choose", &node->has_choose));
+  TRY(get_flag(r, object, "output", &node->has_output));
+out:
+  return rc;
+}
+
+static pawl_code read_nodes(reader *r, pawl_str graph) {
+  pawl_def *d = r->def;
+  pawl_json_iter it = {0};
+  pawl_str key, value, nodes;
+  pawl_code rc;
+  int n;
+  if (!pawl_json_get(graph, "nodes", &nodes) ||
+      pawl_json_kind_of(nodes) != PAWL_JSON_ARRAY)
+    return wrong_type(r, "nodes", "a list");
+  n = count_members(nodes);
+  d->nodes = arena_get(d, (size_t)n * sizeof *d->nodes + 1);
+  if (!d->nodes) return no_memory(r);
+  while (pawl_json_each(nodes, &it, &key, &value)) {
+    if ((rc = read_node(r, value, &d->nodes[d->nnodes])) != PAWL_OK) return rc;
+    d->nnodes++;
+  }
+  return PAWL_OK;
+}
+
+static pawl_code read_graph(reader *r, pawl_str graph) {
+  pawl_def *d = r->def;
+  pawl_code rc;
+  if (pawl_json_kind_of(graph) != PAWL_JSON_OBJECT)
+    return wrong_type(r, "graph", "an object");
+  TRY(get_line(r, graph, &d->line));
+  TRY(get_text(r, graph, "code", &d->code));
+  if (!d->code) return wrong_type(r, "code", "there");
+  TRY(get_text(r, graph, "name", &d->name));
+  TRY(get_text(r, graph, "description", &d->description));
+  TRY(get_text(r, graph, "start", &d->start_name));
+  if (!d->start_name) return wrong_type(r, "start", "there");
+  TRY(get_int(r, graph, "version", 1, INT64_MAX, "an integer of at least 1",
+              &d->version));
+  TRY(read_nodes(r, graph));
+out:
+  return rc;
+}
+
+/* ---- names to indices ---- */
+
+typedef struct named {
+  const char *name;
+  int index;
+} named;
+
+static int by_name_then_index(const void *a, const void *b) {
+  const named *x = a, *y = b;
+  int order = strcmp(x->name, y->name);
+  if (order) return order;
+  return x->index < y->index ? -1 : 1;
+}
+
+static pawl_code sort_names(reader *r) {
+  pawl_def *d = r->def;
+  size_t n = (size_t)d->nnodes;
+  named *names = pawl_calloc(d->alloc, n * sizeof *names + 1);
+  d->by_name = arena_get(d, n * sizeof *d->by_name + 1);
+  if (!names || !d->by_name) {
+    pawl_release(d->alloc, names, n * sizeof *names + 1);
+    return no_memory(r);
+  }
+  for (size_t i = 0; i < n; i++) {
+    names[i].name = d->nodes[i].name;
+    names[i].index = (int)i;
+  }
+  qsort(names, n, sizeof *names, by_name_then_index);
+  for (size_t i = 0; i < n; i++) d->by_name[i] = names[i].index;
+  pawl_release(d->alloc, names, n * sizeof *names + 1);
+  return PAWL_OK;
+}
+
+static int find_node(const pawl_def *d, const char *name) {
+  return pawl_def_node(d, name, strlen(name));
+}
+
+static void resolve(pawl_def *d) {
+  d->start = find_node(d, d->start_name);
+  for (int i = 0; i < d->nnodes; i++) {
+    pawl_node *node = &d->nodes[i];
+    for (int k = 0; k < node->nnext; k++)
+      node->next[k].to = find_node(d, node->next[k].target);
+    for (int k = 0; k < node->non_error; k++)
+      node->on_error[k].to = find_node(d, node->on_error[k].target);
+  }
+}
+
+/* ---- checksum ---- */
+
+typedef struct module {
+  pawl_str name;
+  pawl_str text; /* JSON string */
+} module;
+
+static int by_module_name(const void *a, const void *b) {
+  const module *x = a, *y = b;
+  return pawl_str_cmp(x->name, y->name);
+}
+
+static void hash_unquoted(reader *r, pawl_sha256 *sha, pawl_str quoted) {
+  pawl_buf_clear(&r->text);
+  pawl_json_unquote(quoted, &r->text);
+  pawl_sha256_add(sha, r->text.at ? r->text.at : "", r->text.len);
+  pawl_sha256_add(sha, "", 1); /* the zero byte that ends it */
+}
+
+/* Name, zero byte, text, zero byte, in the order of names. Names are compared
+ * and written as they stand in JSON: escapes in module names do not occur. */
+static pawl_code hash_bundle(reader *r, pawl_sha256 *sha) {
+  pawl_str bundle = r->def->bundle, key, value;
+  pawl_json_iter it = {0};
+  size_t n = (size_t)count_members(bundle), size = n * sizeof(module) + 1;
+  module *modules = pawl_calloc(r->def->alloc, size);
+  size_t i = 0;
+  if (!modules) return no_memory(r);
+  while (pawl_json_each(bundle, &it, &key, &value)) {
+    modules[i].name = key;
+    modules[i++].text = value;
+  }
+  qsort(modules, n, sizeof *modules, by_module_name);
+  for (i = 0; i < n; i++) {
+    pawl_sha256_add(sha, modules[i].name.at, modules[i].name.len);
+    pawl_sha256_add(sha, "", 1);
+    hash_unquoted(r, sha, modules[i].text);
+  }
+  pawl_release(r->def->alloc, modules, size);
+  return pawl_buf_check(&r->text, r->err);
+}
+
+/* An object's members without "line"; those of "nodes" likewise. Moving a
+ * workflow within its file is no new version of it. */
+static void hash_graph(pawl_sha256 *sha, pawl_str object) {
+  pawl_json_iter it = {0};
+  pawl_str key, value;
+  while (pawl_json_each(object, &it, &key, &value)) {
+    if (pawl_str_eqz(key, "line")) continue;
+    pawl_sha256_add(sha, key.at, key.len);
+    pawl_sha256_add(sha, "", 1);
+    if (pawl_str_eqz(key, "nodes")) {
+      pawl_json_iter nodes = {0};
+      pawl_str none, node;
+      while (pawl_json_each(value, &nodes, &none, &node))
+        hash_graph(sha, node);
+    } else {
+      pawl_sha256_add(sha, value.at, value.len);
+    }
+    pawl_sha256_add(sha, "", 1);
+  }
+}
+
+static pawl_code checksum(reader *r) {
+  pawl_def *d = r->def;
+  unsigned char digest[32];
+  pawl_sha256 sha;
+  pawl_code rc = PAWL_OK;
+  pawl_sha256_init(&sha);
+  if (d->is_inline) {
+    hash_graph(&sha, d->graph);
+  } else {
+    pawl_sha256_add(&sha, d->source.at, d->source.len);
+    rc = hash_bundle(r, &sha);
+  }
+  pawl_sha256_end(&sha, digest);
+  pawl_sha256_hex(digest, d->sha256);
+  return rc;
+}
+
+/* ---- a definition ---- */
+
+static pawl_code copy_str(reader *r, pawl_str s, pawl_str *out) {
+  pawl_code rc = copy(r, s, &out->at);
+  if (rc == PAWL_OK) out->len = s.len;
+  return rc;
+}
+
+static pawl_code check_bundle(reader *r, pawl_str bundle) {
+  pawl_json_iter it = {0};
+  pawl_str key, value;
+  pawl_code rc = pawl_json_check(bundle, NULL, r->err);
+  if (rc != PAWL_OK) {
+    pawl_error_prefix(r->err, "%s: bundle", r->def->file);
+    return rc;
+  }
+  if (pawl_json_kind_of(bundle) != PAWL_JSON_OBJECT)
+    return wrong_type(r, "bundle", "an object");
+  while (pawl_json_each(bundle, &it, &key, &value))
+    if (pawl_json_kind_of(value) != PAWL_JSON_STRING)
+      return wrong_type(r, "bundle", "an object of source texts");
+  return PAWL_OK;
+}
+
+static pawl_code take_texts(reader *r, const char *file, pawl_str graph,
+                            pawl_str source, pawl_str bundle) {
+  pawl_def *d = r->def;
+  pawl_code rc;
+  if (!bundle.at || bundle.len == 0) bundle = pawl_strz("{}");
+  TRY(copy(r, pawl_strz(file ? file : "?"), &d->file));
+  TRY(pawl_json_check(graph, NULL, r->err));
+  TRY(check_bundle(r, bundle));
+  TRY(copy_str(r, graph, &d->graph));
+  TRY(copy_str(r, bundle, &d->bundle));
+  d->is_inline = source.at == NULL;
+  if (!d->is_inline) TRY(copy_str(r, source, &d->source));
+out:
+  return rc;
+}
+
+pawl_code pawl_def_new(const char *file, pawl_str graph, pawl_str source,
+                       pawl_str bundle, const pawl_alloc *alloc,
+                       pawl_def **out, pawl_error *err) {
+  pawl_code rc;
+  reader r = {.err = err, .what = "the workflow", .text = {.alloc = alloc}};
+  pawl_def *d = r.def = pawl_calloc(alloc, sizeof *d);
+  if (!d) return no_memory(&r);
+  d->alloc = alloc;
+  d->file = file;
+  d->name = d->description = "";
+  d->version = 1;
+  d->host_ref = -1;
+  d->arena = pawl_calloc(alloc, sizeof *d->arena);
+  if (!d->arena) {
+    rc = no_memory(&r);
+    goto out;
+  }
+  TRY(take_texts(&r, file, graph, source, bundle));
+  TRY(read_graph(&r, d->graph));
+  TRY(sort_names(&r));
+  resolve(d);
+  TRY(checksum(&r));
+  *out = d;
+  d = NULL;
+out:
+  pawl_buf_deinit(&r.text);
+  pawl_def_free(d);
+  return rc;
+}
+
+/* ---- asking ---- */
+
+/* Orders a zero-terminated name against (text, len). */
+static int compare(const char *name, const char *text, size_t len) {
+  int order = strncmp(name, text, len);
+  return order ? order : name[len] != 0;
+}
+
+int pawl_def_node(const pawl_def *def, const char *name, size_t len) {
+  int low = 0, high = def->nnodes; /* the first not below `name` */
+  if (!def->by_name || (len && memchr(name, 0, len))) return -1;
+  while (low < high) {
+    int mid = low + (high - low) / 2;
+    if (compare(def->nodes[def->by_name[mid]].name, name, len) < 0)
+      low = mid + 1;
+    else
+      high = mid;
+  }
+  if (low == def->nnodes) return -1;
+  if (compare(def->nodes[def->by_name[low]].name, name, len) != 0) return -1;
+  return def->by_name[low];
+}
+
+static int find_edge(const pawl_edge *edges, int n, const char *name,
+                     size_t len) {
+  for (int i = 0; i < n; i++)
+    if (strlen(edges[i].name) == len && memcmp(edges[i].name, name, len) == 0)
+      return edges[i].to;
+  return -1;
+}
+
+int pawl_node_next(const pawl_node *node, const char *name, size_t len) {
+  if (!name) name = "", len = 0;
+  return find_edge(node->next, node->nnext, name, len);
+}
+
+int pawl_node_on_error(const pawl_node *node, const char *code) {
+  int to = find_edge(node->on_error, node->non_error, code, strlen(code));
+  if (to < 0) to = find_edge(node->on_error, node->non_error, "*", 1);
+  return to;
+}

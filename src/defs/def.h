@@ -1,0 +1,128 @@
+/* defs/def.h: a workflow definition as data.
+ *
+ * Made from the graph's JSON, which is what lua/pawl/workflow.lua returns and
+ * what the store keeps in workflow.graph:
+ *
+ *   {"code":"order.fulfil","version":1,"name":"...","description":"...",
+ *    "start":"reserve","line":3,
+ *    "nodes":[{"name":"reserve","kind":"step","line":5,
+ *              "next":"approve" | {"yes":"a","no":"b"},
+ *              "retry":{"max":5,"base":1000000,"cap":300000000,"factor":2.0,
+ *                       "jitter":0.5},
+ *              "on_exhausted":"fail"|"suspend",
+ *              "on_error":{"card_declined":"ask_again","*":"other"},
+ *              "timeout":600000000,"transactional":true,
+ *              "run":true,"undo":true,            handlers that exist
+ *              "after":3600000000,"at":true,      timer: one of the two
+ *              "choose":true,                     choice
+ *              "status":"failed","terminate":true,"output":true}, ...]}
+ *
+ * Every duration is in microseconds. Left-out fields have the defaults of
+ * design: retry 3 attempts (1 s, doubling, cap 5 min, jitter up to half),
+ * timeout 10 min. Nodes keep the order in which they were written.
+ *
+ * Layer    defs: above base and value; no store, no Lua.
+ * Owns     a pawl_def owns all its text, in one allocation arena. */
+#ifndef PAWL_DEFS_DEF_H
+#define PAWL_DEFS_DEF_H
+
+#include "../base/buf.h"
+#include "../base/clock.h"
+
+/* Kinds, once: enum, names in Lua and JSON, docs. */
+#define PAWL_KINDS(X) \
+  X(STEP, "step") X(CHOICE, "choice") X(TIMER, "timer") X(FINISH, "finish")
+
+typedef enum pawl_kind {
+#define PAWL_KIND_ENUM(name, text) PAWL_KIND_##name,
+  PAWL_KINDS(PAWL_KIND_ENUM)
+#undef PAWL_KIND_ENUM
+      PAWL_NKINDS
+} pawl_kind;
+const char *pawl_kind_name(pawl_kind kind);
+
+typedef struct pawl_retry {
+  int64_t max;             /* attempts in all, at least 1 */
+  int64_t base_us, cap_us; /* delay after the first failure; the longest */
+  double factor;           /* growth per attempt, at least 1 */
+  double jitter;           /* 0..1: up to that share is added */
+} pawl_retry;
+
+typedef struct pawl_edge {
+  const char *name;   /* transition or error code; "" for a single `next` */
+  const char *target; /* the node's name, as written */
+  int to;             /* its index; -1: no such node (check says so) */
+} pawl_edge;
+
+typedef struct pawl_node {
+  const char *name;
+  pawl_kind kind;
+  int line;
+  pawl_edge *next; /* by name, sorted */
+  int nnext;
+  pawl_edge *on_error; /* by code, sorted; "*" matches any other */
+  int non_error;
+  pawl_retry retry;
+  int suspend_exhausted; /* on_exhausted = "suspend" */
+  int64_t timeout_us;
+  int transactional;
+  int has_run, has_undo, has_at, has_choose, has_output;
+  int64_t after_us;  /* timer; -1: `at` decides */
+  int status_failed; /* finish: status = "failed" */
+  int terminate;
+} pawl_node;
+
+typedef struct pawl_def {
+  const char *code;
+  int64_t version;
+  const char *name, *description; /* may be "" */
+  int line;
+  const char *start_name;
+  int start; /* its index; -1: no such node (check says so) */
+  pawl_node *nodes;
+  int nnodes;
+  int *by_name;     /* indices of nodes, in order of their names */
+  const char *file; /* for messages: "order.lua" */
+  pawl_str graph;   /* the JSON it was made from */
+  pawl_str source;  /* the file's text; at NULL: inline */
+  pawl_str bundle;  /* JSON {"module":"source",...}; "{}" */
+  char sha256[65];  /* of source and bundle; of the graph when inline */
+  int is_inline;
+  int64_t revision; /* in the store; 0: not registered */
+  int host_ref;     /* the host's handle of its functions; -1: none */
+  /* memory */
+  const pawl_alloc *alloc;
+  struct pawl_arena *arena;
+} pawl_def;
+
+/* Durations are at most that long, so that adding one to a time of today
+ * cannot overflow; lua/pawl/duration.lua has the same limit. */
+#define PAWL_MAX_DURATION_US (INT64_C(365250) * 86400 * 1000000)
+
+/* Reads a graph. Does not look whether it makes sense: pawl_def_check does.
+ * Fields it does not know are left alone. PAWL_DEFINITION; `where` =
+ * "file:line". Copies everything. */
+pawl_code pawl_def_new(const char *file, pawl_str graph, pawl_str source,
+                       pawl_str bundle, const pawl_alloc *alloc,
+                       pawl_def **out, pawl_error *err);
+void pawl_def_free(pawl_def *def);
+
+/* Everything that can be known before running: code and version well formed;
+ * start, next and on_error name nodes that exist (else the nearest name is
+ * offered); every node is reachable and can reach a finish; a step has `run`
+ * and `next`, a choice `choose` and at least two named transitions, a timer
+ * `after` or `at` and one next; no loop of choices alone; names unique. The
+ * first problem is the error: message names node and field, `where` the file
+ * and line, the hint what to write instead. */
+pawl_code pawl_def_check(const pawl_def *def, pawl_error *err);
+
+/* Index of a node by name; -1. */
+int pawl_def_node(const pawl_def *def, const char *name, size_t len);
+/* Target of a node's transition; NULL/"" for a single next; -1: not one. */
+int pawl_node_next(const pawl_node *node, const char *name, size_t len);
+/* Where an error code is routed; -1: nowhere. */
+int pawl_node_on_error(const pawl_node *node, const char *code);
+/* The name of `names` nearest to `name`, or NULL when none is near. */
+const char *pawl_nearest(const char *name, const char *const *names, int n);
+
+#endif

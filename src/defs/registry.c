@@ -1,0 +1,161 @@
+#include "registry.h"
+
+typedef struct entry {
+  pawl_def *def;
+  int loaded;
+} entry;
+
+struct pawl_registry {
+  const pawl_alloc *alloc;
+  entry *entries; /* in use, by code, then version */
+  int n, cap;
+  pawl_def **old; /* replaced, kept for those that may be running them */
+  int nold, old_cap;
+};
+
+pawl_code pawl_registry_new(const pawl_alloc *alloc, pawl_registry **out,
+                            pawl_error *err) {
+  pawl_registry *r = pawl_calloc(alloc, sizeof *r);
+  if (!r)
+    return pawl_fail(err, PAWL_NOMEM, "not enough memory for a registry");
+  r->alloc = alloc;
+  *out = r;
+  return PAWL_OK;
+}
+
+void pawl_registry_free(pawl_registry *r) {
+  if (!r) return;
+  for (int i = 0; i < r->n; i++) pawl_def_free(r->entries[i].def);
+  for (int i = 0; i < r->nold; i++) pawl_def_free(r->old[i]);
+  pawl_release(r->alloc, r->entries, (size_t)r->cap * sizeof *r->entries);
+  pawl_release(r->alloc, r->old, (size_t)r->old_cap * sizeof *r->old);
+  pawl_release(r->alloc, r, sizeof *r);
+}
+
+/* Room for one more element of `size` bytes in an array of n. */
+static pawl_code make_room(pawl_registry *r, void **array, int n, int *cap,
+                           size_t size, pawl_error *err) {
+  int more = *cap ? 2 * *cap : 8;
+  void *grown;
+  if (n < *cap) return PAWL_OK;
+  grown =
+      pawl_realloc(r->alloc, *array, (size_t)*cap * size, (size_t)more * size);
+  if (!grown)
+    return pawl_fail(err, PAWL_NOMEM, "not enough memory for a definition");
+  *array = grown;
+  *cap = more;
+  return PAWL_OK;
+}
+
+/* Order of an entry against (code, version). */
+static int compare(const entry *e, pawl_str code, int64_t version) {
+  int order = pawl_str_cmp(pawl_strz(e->def->code), code);
+  if (order) return order;
+  return (e->def->version > version) - (e->def->version < version);
+}
+
+/* The first entry that is not below (code, version); r->n if none is. */
+static int lower_bound(const pawl_registry *r, pawl_str code,
+                       int64_t version) {
+  int low = 0, high = r->n;
+  while (low < high) {
+    int mid = low + (high - low) / 2;
+    if (compare(&r->entries[mid], code, version) < 0)
+      low = mid + 1;
+    else
+      high = mid;
+  }
+  return low;
+}
+
+static pawl_code replace(pawl_registry *r, entry *e, pawl_def *def, int loaded,
+                         pawl_error *err) {
+  void *old = r->old;
+  pawl_code rc = make_room(r, &old, r->nold, &r->old_cap, sizeof *r->old, err);
+  r->old = old;
+  if (rc != PAWL_OK) return rc;
+  r->old[r->nold++] = e->def;
+  e->def = def;
+  e->loaded = loaded;
+  return PAWL_OK;
+}
+
+pawl_code pawl_registry_take(pawl_registry *r, pawl_def *def, int loaded,
+                             pawl_error *err) {
+  pawl_str code = pawl_strz(def->code);
+  int at = lower_bound(r, code, def->version);
+  void *entries = r->entries;
+  pawl_code rc;
+  if (at < r->n && compare(&r->entries[at], code, def->version) == 0)
+    return replace(r, &r->entries[at], def, loaded, err);
+  rc = make_room(r, &entries, r->n, &r->cap, sizeof *r->entries, err);
+  r->entries = entries;
+  if (rc != PAWL_OK) return rc;
+  memmove(r->entries + at + 1, r->entries + at,
+          (size_t)(r->n - at) * sizeof *r->entries);
+  r->entries[at].def = def;
+  r->entries[at].loaded = loaded;
+  r->n++;
+  return PAWL_OK;
+}
+
+static pawl_def *highest_loaded(const pawl_registry *r, pawl_str code) {
+  int at = lower_bound(r, code, INT64_MAX);
+  if (at == r->n || compare(&r->entries[at], code, INT64_MAX) != 0) at--;
+  for (; at >= 0; at--) {
+    const entry *e = &r->entries[at];
+    if (!pawl_str_eq(pawl_strz(e->def->code), code)) return NULL;
+    if (e->loaded) return e->def;
+  }
+  return NULL;
+}
+
+pawl_def *pawl_registry_find(const pawl_registry *r, const char *code,
+                             size_t len, int64_t version, int *loaded) {
+  pawl_str name = {code, len};
+  pawl_def *def;
+  int at;
+  if (version == 0) {
+    def = highest_loaded(r, name);
+    if (def && loaded) *loaded = 1;
+    return def;
+  }
+  at = lower_bound(r, name, version);
+  if (at == r->n || compare(&r->entries[at], name, version) != 0) return NULL;
+  if (loaded) *loaded = r->entries[at].loaded;
+  return r->entries[at].def;
+}
+
+pawl_def *pawl_registry_at(const pawl_registry *r, int i) {
+  return i >= 0 && i < r->n ? r->entries[i].def : NULL;
+}
+
+static int is_space(char c) {
+  return c == ' ' || c == '\t' || c == '\n';
+}
+
+/* The next prefix of the list, without spaces around it. 0 at the end. */
+static int next_prefix(const char **list, pawl_str *out) {
+  const char *at = *list, *end;
+  if (!*at) return 0;
+  end = at + strcspn(at, ",");
+  *list = *end ? end + 1 : end;
+  while (at < end && is_space(*at)) at++;
+  while (end > at && is_space(end[-1])) end--;
+  out->at = at;
+  out->len = (size_t)(end - at);
+  return 1;
+}
+
+int pawl_prefixes_match(const char *prefixes, const char *code, size_t len) {
+  pawl_str prefix;
+  int any = 0;
+  if (!prefixes) return 1;
+  while (next_prefix(&prefixes, &prefix)) {
+    if (prefix.len == 0) continue;
+    any = 1;
+    if (prefix.len <= len && memcmp(prefix.at, code, prefix.len) == 0)
+      return 1;
+  }
+  return !any; /* "" and "," leave nothing out */
+}

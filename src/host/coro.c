@@ -1,0 +1,661 @@
+/* Running Lua: every way in, and what comes out of it as a pawl_error.
+ *
+ * A handler runs on a thread that is used again and again:
+ *
+ *   pawl_host_run -> lua_resume(thread) -> body -> lua_pcallk -> handler
+ *                                               -> after: take results
+ *
+ * The inner protected call, rather than the thread's death, catches errors:
+ * the message handler sees the whole stack, to-be-closed variables are
+ * closed, and the thread stays fit for the next handler. */
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../value/luajson.h"
+#include "host_internal.h"
+
+/* ---- error objects ---- */
+
+#define ERROR_MT "pawl.error"
+#define NO_MEMORY "not enough memory" /* Lua's words */
+
+static const char *field_text(lua_State *L, int idx, const char *field) {
+  const char *text;
+  lua_pushstring(L, field);
+  lua_rawget(L, idx);
+  text = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+  lua_pop(L, 1); /* still held by the table at idx */
+  return text;
+}
+
+/* "code: message (hint)" */
+static int error_tostring(lua_State *L) {
+  const char *code, *message, *hint;
+  luaL_checktype(L, 1, LUA_TTABLE);
+  code = field_text(L, 1, "code");
+  message = field_text(L, 1, "message");
+  hint = field_text(L, 1, "hint");
+  lua_pushfstring(L, "%s: %s", code ? code : "error", message ? message : "?");
+  if (hint) lua_pushfstring(L, " (%s)", hint);
+  lua_concat(L, hint ? 2 : 1);
+  return 1;
+}
+
+static void set_text(lua_State *L, const char *field, const char *text) {
+  if (!text[0]) return;
+  lua_pushstring(L, text);
+  lua_setfield(L, -2, field);
+}
+
+void pawl_host_push_error(lua_State *L, const pawl_error *err) {
+  luaL_checkstack(L, 4, "no room for an error object");
+  lua_createtable(L, 0, 7);
+  set_text(L, "code", pawl_code_name(err->code));
+  set_text(L, "reason", err->reason);
+  set_text(L, "message", err->message);
+  set_text(L, "hint", err->hint);
+  set_text(L, "where", err->where);
+  set_text(L, "sqlstate", err->sqlstate);
+  set_text(L, "trace", err->trace);
+  if (luaL_newmetatable(L, ERROR_MT)) {
+    lua_pushcfunction(L, error_tostring);
+    lua_setfield(L, -2, "__tostring");
+  }
+  lua_setmetatable(L, -2);
+}
+
+/* Has the value at idx the metatable of that name in the registry? */
+static int has_metatable(lua_State *L, int idx, const char *name) {
+  int same;
+  if (!lua_getmetatable(L, idx)) return 0;
+  luaL_getmetatable(L, name);
+  same = lua_rawequal(L, -1, -2);
+  lua_pop(L, 2);
+  return same;
+}
+
+/* Is it what lua/pawl/workflow.lua raises? */
+static int is_builder_error(lua_State *L, int idx) {
+  const char *name;
+  if (luaL_getmetafield(L, idx, "__name") == LUA_TNIL) return 0;
+  name = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
+  lua_pop(L, 1); /* held by the metatable */
+  return strcmp(name, "pawl.definition_error") == 0;
+}
+
+static pawl_code code_of(const char *name, pawl_code otherwise) {
+  for (int i = 1; i < PAWL_NCODES; i++)
+    if (strcmp(pawl_code_name((pawl_code)i), name) == 0) return (pawl_code)i;
+  return otherwise;
+}
+
+/* ---- texts ---- */
+
+/* The length of "file:line" when text begins with "file:line: "; else 0. */
+static size_t location(const char *text) {
+  const char *at = text;
+  while ((at = strchr(at, ':')) != NULL) {
+    const char *digits = at + 1, *end = digits;
+    while (isdigit((unsigned char)*end)) end++;
+    if (end > digits && end[0] == ':' && end[1] == ' ' && at > text)
+      return (size_t)(end - text);
+    at++;
+  }
+  return 0;
+}
+
+/* Is text[0..len) "file:line" of a Lua file? Names like "at 10" in "at 10:30:
+ * late" are not. */
+static int is_lua_place(const char *text, size_t len) {
+  size_t name = len; /* of the file's, once what follows it is off */
+  while (name > 0 && text[--name] != ':') continue;
+  if (memchr(text, '\n', name)) return 0;
+  if (name > 4 && memcmp(text + name - 4, ".lua", 4) == 0) return 1;
+  return name > 9 && memcmp(text, "[string \"", 9) == 0;
+}
+
+static const char *without_dot_slash(const char *path) {
+  return path[0] == '.' && path[1] == '/' ? path + 2 : path;
+}
+
+/* One line: what is broken over several is joined. */
+static void flatten(char *to, size_t size, const char *from) {
+  size_t n = 0;
+  int space = 0;
+  for (; *from && n + 2 < size; from++) {
+    if (*from == '\n' || *from == '\r' || *from == '\t') {
+      space = n > 0;
+      continue;
+    }
+    if (space) to[n++] = ' ';
+    space = 0;
+    to[n++] = *from;
+  }
+  to[n] = 0;
+}
+
+/* Lua's list of all the files it tried would push out everything else. */
+static int shorten_not_found(char *line) {
+  char *end;
+  if (strncmp(line, "module '", 8) != 0) return 0;
+  end = strstr(line, "' not found:");
+  if (!end) return 0;
+  end[strlen("' not found")] = 0;
+  return 1;
+}
+
+void pawl_catch_text(pawl_catch *caught, const char *text, int is_located) {
+  char line[sizeof caught->err->message];
+  char place[sizeof caught->err->where] = "";
+  size_t len = location(text);
+  if (len && len < sizeof place && (is_located || is_lua_place(text, len))) {
+    memcpy(place, text, len);
+    place[len] = 0;
+    text += len + 2;
+  }
+  flatten(line, sizeof line, text);
+  caught->rc = caught->script;
+  /* Lua's own error of memory, raised again by somebody who had caught it. */
+  if (strcmp(line, NO_MEMORY) == 0) caught->rc = PAWL_NOMEM;
+  if (shorten_not_found(line)) {
+    pawl_fail(caught->err, caught->rc, "%s", line);
+    pawl_error_hint(caught->err,
+                    "it is neither in package.path nor beside "
+                    "the workflow's file: install it, or correct "
+                    "its name");
+  } else {
+    pawl_fail(caught->err, caught->rc, "%s", line);
+  }
+  if (place[0]) pawl_error_where(caught->err, "%s", without_dot_slash(place));
+}
+
+int pawl_host_where(lua_State *L, int level, char *out, size_t size) {
+  lua_Debug ar;
+  for (; lua_getstack(L, level, &ar); level++) {
+    char number[16];
+    size_t n;
+    lua_getinfo(L, "Sl", &ar);
+    if (ar.currentline <= 0) continue;                    /* a C function */
+    if (strncmp(ar.short_src, "pawl.", 5) == 0) continue; /* our own Lua */
+    snprintf(number, sizeof number, ":%d", ar.currentline);
+    pawl_copy_text(out, size - strlen(number),
+                   without_dot_slash(ar.short_src));
+    n = strlen(out);
+    memcpy(out + n, number, strlen(number) + 1);
+    return 1;
+  }
+  return 0;
+}
+
+/* ---- error values -> pawl_error ---- */
+
+/* error{ retry = false | seconds | "2m" } */
+static void read_retry(lua_State *L, pawl_host *host, pawl_catch *caught) {
+  int kind = lua_getfield(L, 1, "retry");
+  if (kind == LUA_TBOOLEAN && !lua_toboolean(L, -1))
+    caught->result->no_retry = 1;
+  if (kind != LUA_TNUMBER && kind != LUA_TSTRING) return;
+  pawl_host_push_slot(host, L, PAWL_SLOT_DURATION);
+  if (lua_isnil(L, -1)) {
+    pawl_host_push_module(L, "pawl.duration");
+    lua_getfield(L, -1, "parse");
+    lua_pushvalue(L, -1);
+    pawl_host_set_slot(host, L, PAWL_SLOT_DURATION);
+  }
+  lua_getfield(L, 1, "retry");
+  lua_call(L, 1, 2);
+  if (lua_isinteger(L, -2))
+    caught->result->retry_after_us = lua_tointeger(L, -2);
+  else if (!caught->err->hint[0] && lua_isstring(L, -1))
+    pawl_error_hint(caught->err, "its retry was not used: %s",
+                    lua_tostring(L, -1));
+}
+
+static void read_details(lua_State *L, pawl_host *host, pawl_catch *caught) {
+  pawl_error why;
+  pawl_buf *out = &caught->result->details;
+  if (lua_getfield(L, 1, "details") == LUA_TNIL) return;
+  if (pawl_luajson_encode(L, -1, "details", host->max_bytes, out, &why) ==
+          PAWL_OK &&
+      pawl_buf_check(out, &why) == PAWL_OK)
+    return;
+  pawl_buf_clear(out);
+  if (!caught->err->hint[0])
+    pawl_error_hint(caught->err, "its details were not kept: %s: %s",
+                    why.where, why.message);
+}
+
+/* A field's text into a fixed array; other types count as absent. */
+static void copy_field(lua_State *L, const char *field, char *to,
+                       size_t size) {
+  if (lua_getfield(L, 1, field) == LUA_TSTRING)
+    pawl_copy_text(to, size, lua_tostring(L, -1));
+  lua_pop(L, 1);
+}
+
+/* What one of our own raised keeps its code, and all that it says. */
+static void catch_ours(lua_State *L, pawl_catch *caught) {
+  char name[64] = "";
+  pawl_error *err = caught->err;
+  copy_field(L, "code", name, sizeof name);
+  caught->rc = code_of(name, caught->script);
+  pawl_fail(err, caught->rc, "?");
+  copy_field(L, "message", err->message, sizeof err->message);
+  copy_field(L, "reason", err->reason, sizeof err->reason);
+  copy_field(L, "hint", err->hint, sizeof err->hint);
+  copy_field(L, "where", err->where, sizeof err->where);
+  copy_field(L, "sqlstate", err->sqlstate, sizeof err->sqlstate);
+  copy_field(L, "trace", err->trace, sizeof err->trace);
+}
+
+static void catch_table(lua_State *L, pawl_host *host, pawl_catch *caught) {
+  char reason[sizeof caught->err->reason] = "";
+  if (has_metatable(L, 1, ERROR_MT) ||
+      (caught->script == PAWL_DEFINITION && is_builder_error(L, 1))) {
+    catch_ours(L, caught);
+  } else {
+    copy_field(L, "code", reason, sizeof reason);
+    if (lua_getfield(L, 1, "message") != LUA_TSTRING) {
+      if (reason[0])
+        lua_pushstring(L, reason);
+      else
+        luaL_tolstring(L, 1, NULL);
+    }
+    pawl_catch_text(caught, lua_tostring(L, -1), 0);
+    pawl_copy_text(caught->err->reason, sizeof reason, reason);
+    copy_field(L, "hint", caught->err->hint, sizeof caught->err->hint);
+    copy_field(L, "where", caught->err->where, sizeof caught->err->where);
+  }
+  if (!caught->result) return;
+  read_retry(L, host, caught);
+  read_details(L, host, caught);
+}
+
+/* (error value, host): fills the innermost pawl_catch. May raise: objects
+ * have __index and __tostring. */
+static int catch_any(lua_State *L) {
+  pawl_host *host = lua_touserdata(L, 2);
+  pawl_catch *caught = host->caught;
+  if (lua_type(L, 1) == LUA_TSTRING) {
+    pawl_catch_text(caught, lua_tostring(L, 1), 0);
+  } else if (lua_type(L, 1) == LUA_TTABLE) {
+    catch_table(L, host, caught);
+  } else {
+    caught->rc = caught->script;
+    pawl_fail(caught->err, caught->rc, "the error raised is a %s: %s",
+              luaL_typename(L, 1), luaL_tolstring(L, 1, NULL));
+    pawl_error_hint(caught->err, "raise text, or { code =, message = }");
+  }
+  return 0;
+}
+
+/* Does the text begin with the name of a chunk on the stack, as Lua's own
+ * errors do? Then its place is cut off even when it does not look like one. */
+static int is_located(lua_State *L, const char *text, int level) {
+  lua_Debug ar;
+  for (; lua_getstack(L, level, &ar); level++) {
+    size_t len;
+    lua_getinfo(L, "S", &ar);
+    len = strlen(ar.short_src);
+    if (strncmp(text, ar.short_src, len) == 0 && text[len] == ':' &&
+        isdigit((unsigned char)text[len + 1]))
+      return 1;
+  }
+  return 0;
+}
+
+static void add_trace(lua_State *L, pawl_error *err) {
+  static const char TAIL[] = "\n\t[C]: in ?"; /* our own way in */
+  size_t len;
+  char *trace = err->trace;
+  luaL_traceback(L, L, NULL, 1);
+  pawl_copy_text(trace, sizeof err->trace, lua_tostring(L, -1));
+  lua_pop(L, 1);
+  len = strlen(trace);
+  while (len >= sizeof TAIL - 1 &&
+         strcmp(trace + len - (sizeof TAIL - 1), TAIL) == 0) {
+    len -= sizeof TAIL - 1;
+    trace[len] = 0;
+  }
+}
+
+int pawl_catch_value(lua_State *L) {
+  pawl_host *host = lua_touserdata(L, lua_upvalueindex(1));
+  pawl_catch *caught = host->caught;
+  const char *text = lua_type(L, 1) == LUA_TSTRING ? lua_tostring(L, 1) : NULL;
+  int status;
+  if (text && is_located(L, text, 1)) {
+    pawl_catch_text(caught, text, 1);
+  } else {
+    lua_pushcfunction(L, catch_any);
+    lua_pushvalue(L, 1);
+    lua_pushlightuserdata(L, host);
+    status = lua_pcall(L, 2, 0, 0);
+    if (status == LUA_ERRMEM) {
+      caught->rc = pawl_fail(caught->err, PAWL_NOMEM, NO_MEMORY);
+    } else if (status != LUA_OK && caught->rc == PAWL_OK) {
+      caught->rc = caught->script;
+      pawl_fail(caught->err, caught->rc,
+                "the error raised is a %s that cannot be read",
+                luaL_typename(L, 1));
+    }
+  }
+  if (!caught->err->where[0])
+    pawl_host_where(L, 1, caught->err->where, sizeof caught->err->where);
+  if (!caught->err->trace[0]) add_trace(L, caught->err);
+  lua_settop(L, 1);
+  return 1;
+}
+
+void pawl_catch_status(pawl_catch *caught, lua_State *L, int status) {
+  if (caught->rc != PAWL_OK) return; /* the message handler saw it */
+  if (status == LUA_ERRMEM) {
+    caught->rc = PAWL_NOMEM;
+    pawl_fail(caught->err, PAWL_NOMEM, NO_MEMORY);
+    return;
+  }
+  caught->rc = caught->script;
+  pawl_fail(caught->err, caught->rc, "%s",
+            lua_type(L, -1) == LUA_TSTRING
+                ? lua_tostring(L, -1)
+                : "an error while handling an error");
+}
+
+/* ---- protected calls ---- */
+
+void pawl_host_push_catch(const pawl_host *host, lua_State *L) {
+  pawl_host_push_slot(host, L, PAWL_SLOT_CATCH);
+}
+
+pawl_code pawl_host_protect(pawl_host *host, lua_State *L, lua_CFunction f,
+                            void *arg, int nargs, int nresults,
+                            pawl_catch *caught) {
+  pawl_catch *outer = host->caught;
+  int base = lua_gettop(L) - nargs, status;
+  if (!lua_checkstack(L, LUA_MINSTACK)) {
+    lua_settop(L, base);
+    return caught->rc = pawl_fail(caught->err, PAWL_NOMEM,
+                                  "not enough memory for Lua's stack");
+  }
+  caught->rc = PAWL_OK;
+  host->caught = caught;
+  pawl_host_push_catch(host, L);
+  lua_insert(L, base + 1);
+  lua_pushcfunction(L, f);
+  lua_insert(L, base + 2);
+  lua_pushlightuserdata(L, arg);
+  lua_insert(L, base + 3);
+  status = lua_pcall(L, nargs + 1, nresults, base + 1);
+  host->caught = outer;
+  if (status != LUA_OK) pawl_catch_status(caught, L, status);
+  if (caught->rc == PAWL_OK)
+    lua_remove(L, base + 1);
+  else
+    lua_settop(L, base);
+  return caught->rc;
+}
+
+/* ---- a handler ---- */
+
+static const char *const HANDLERS[] = {"run", "choose", "at", "output",
+                                       "undo"};
+
+const char *pawl_handler_name(pawl_handler handler) {
+  return HANDLERS[handler];
+}
+
+/* Pushes the function; 0: there is none, and what is pushed does not count. */
+static int push_handler(pawl_run *run, lua_State *L) {
+  const pawl_call *call = run->call;
+  pawl_host_push_slot(run->host, L, PAWL_SLOT_DEFS + call->ref);
+  if (!lua_istable(L, -1)) return 0;
+  lua_rawgeti(L, -1, PAWL_REC_HANDLERS);
+  lua_pushstring(L, call->node);
+  lua_rawget(L, -2);
+  if (!lua_istable(L, -1)) return 0;
+  lua_pushstring(L, pawl_handler_name(call->handler));
+  lua_rawget(L, -2);
+  return lua_isfunction(L, -1);
+}
+
+/* What a handler returned that it may not; `what` is what that stood for. */
+static pawl_code bad_return(pawl_run *run, lua_State *L, int idx,
+                            const char *what, const char *hint) {
+  pawl_error *err = run->caught.err;
+  pawl_code rc = pawl_fail(err, PAWL_VALUE, "`%s` returned a %s as its %s",
+                           pawl_handler_name(run->call->handler),
+                           luaL_typename(L, idx), what);
+  pawl_error_hint(err, "%s", hint);
+  pawl_error_where(err, "%s", what);
+  return rc;
+}
+
+static pawl_code take_transition(pawl_run *run, lua_State *L, int idx) {
+  size_t len;
+  const char *text;
+  if (lua_isnil(L, idx)) return PAWL_OK;
+  if (lua_type(L, idx) != LUA_TSTRING)
+    return bad_return(run, L, idx, "transition",
+                      "return its name, or nil where there is only one, and "
+                      "the output after it: return nil, output");
+  text = lua_tolstring(L, idx, &len);
+  pawl_buf_add(&run->result->transition, text, len);
+  run->result->has_transition = 1;
+  return pawl_buf_check(&run->result->transition, run->caught.err);
+}
+
+static pawl_code take_output(pawl_run *run, lua_State *L, int idx) {
+  pawl_buf *out = &run->result->output;
+  pawl_code rc;
+  if (lua_isnil(L, idx)) return PAWL_OK;
+  rc = pawl_luajson_encode(L, idx, "output", run->host->max_bytes, out,
+                           run->caught.err);
+  if (rc == PAWL_OK) rc = pawl_buf_check(out, run->caught.err);
+  if (rc == PAWL_OK) run->result->has_output = 1;
+  return rc;
+}
+
+static pawl_code take_time(pawl_run *run, lua_State *L, int idx) {
+  static const char HINT[] =
+      "return seconds since 1970, or \"2026-01-31T10:00:00Z\"";
+  int64_t *out = &run->result->at_us;
+  size_t len;
+  const char *text;
+  double us;
+  if (lua_type(L, idx) == LUA_TSTRING) {
+    text = lua_tolstring(L, idx, &len);
+    if (pawl_time_parse(text, len, out)) return PAWL_OK;
+    return bad_return(run, L, idx, "time", HINT);
+  }
+  if (lua_type(L, idx) != LUA_TNUMBER)
+    return bad_return(run, L, idx, "time", HINT);
+  us = floor(lua_tonumber(L, idx) * 1e6 + 0.5);
+  if (!(us >= 0 && us <= 9e18)) return bad_return(run, L, idx, "time", HINT);
+  *out = (int64_t)us; /* within its range, as just checked */
+  if (lua_isinteger(L, idx)) *out = lua_tointeger(L, idx) * PAWL_SECOND;
+  return PAWL_OK;
+}
+
+/* The handler's first result is at idx, its second behind it. */
+static pawl_code take_returned(pawl_run *run, lua_State *L, int idx) {
+  pawl_code rc;
+  switch (run->call->handler) {
+    case PAWL_HANDLER_RUN:
+      rc = take_transition(run, L, idx);
+      return rc == PAWL_OK ? take_output(run, L, idx + 1) : rc;
+    case PAWL_HANDLER_CHOOSE:
+      return take_transition(run, L, idx);
+    case PAWL_HANDLER_AT:
+      return take_time(run, L, idx);
+    case PAWL_HANDLER_OUTPUT:
+      return take_output(run, L, idx);
+    case PAWL_HANDLER_UNDO:
+      break;
+  }
+  return PAWL_OK;
+}
+
+enum { AT_CATCH = 2, AT_CTX, AT_RESULT };
+
+/* Continues `body` when the handler has ended, well or not. */
+static int after(lua_State *L, int status, lua_KContext context) {
+  pawl_run *run = (pawl_run *)context;
+  pawl_code rc;
+  if (status != LUA_OK && status != LUA_YIELD) {
+    pawl_catch_status(&run->caught, L, status);
+    return 0;
+  }
+  rc = pawl_ctx_take(run, L, AT_CTX);
+  if (rc == PAWL_OK) rc = take_returned(run, L, AT_RESULT);
+  /* The same values would come out wrong again. */
+  run->result->no_retry = rc == PAWL_VALUE || rc == PAWL_LIMIT;
+  run->caught.rc = rc;
+  return 0;
+}
+
+/* (run), on the handlers' thread */
+static int body(lua_State *L) {
+  pawl_run *run = lua_touserdata(L, 1);
+  int status;
+  pawl_host_use_folder(run->host, L, run->call->ref);
+  pawl_host_push_catch(run->host, L);
+  pawl_ctx_push(run, L);
+  if (!push_handler(run, L)) {
+    run->caught.rc =
+        pawl_fail(run->caught.err, PAWL_NO_HANDLER,
+                  "node \"%s\" of %s has no `%s` here", run->call->node,
+                  run->call->workflow, pawl_handler_name(run->call->handler));
+    return 0;
+  }
+  lua_replace(L, AT_RESULT); /* over what push_handler went through */
+  lua_settop(L, AT_RESULT);
+  lua_pushvalue(L, AT_CTX);
+  status = lua_pcallk(L, 1, 2, AT_CATCH, (lua_KContext)run, after);
+  return after(L, status, (lua_KContext)run);
+}
+
+/* (host): a new thread for handlers */
+static int make_thread(lua_State *L) {
+  pawl_host *host = lua_touserdata(L, 1);
+  lua_State *co = lua_newthread(L);
+  pawl_host_set_slot(host, L, PAWL_SLOT_THREAD);
+  host->co = co;
+  return 0;
+}
+
+/* (host): ends a handler that yielded, closing its variables. */
+static int close_thread(lua_State *L) {
+  pawl_host *host = lua_touserdata(L, 1);
+  pawl_host_push_slot(host, L, PAWL_SLOT_CLOSE);
+  pawl_host_push_slot(host, L, PAWL_SLOT_THREAD);
+  lua_call(L, 1, 0);
+  return 0;
+}
+
+/* (run): describes where it yielded */
+static int describe_yield(lua_State *L) {
+  pawl_run *run = lua_touserdata(L, 1);
+  pawl_error *err = run->caught.err;
+  lua_State *co = run->host->co;
+  run->caught.rc = PAWL_SCRIPT;
+  pawl_fail(err, PAWL_SCRIPT, "the handler yielded");
+  pawl_error_hint(err,
+                  "handlers run to their end; yield only within "
+                  "coroutines of your own");
+  if (lua_checkstack(co, LUA_MINSTACK))
+    pawl_host_where(co, 0, err->where, sizeof err->where);
+  luaL_traceback(L, co, NULL, 0);
+  pawl_copy_text(err->trace, sizeof err->trace, lua_tostring(L, -1));
+  return 0;
+}
+
+static void end_yielded(pawl_run *run) {
+  pawl_host *host = run->host;
+  pawl_error spare;
+  pawl_catch ignored = {.script = PAWL_SCRIPT, .err = &spare};
+  pawl_catch caught = run->caught;
+  pawl_host_protect(host, host->L, describe_yield, run, 0, 0, &caught);
+  if (run->caught.rc == PAWL_OK) run->caught.rc = caught.rc;
+  pawl_host_protect(host, host->L, close_thread, host, 0, 0, &ignored);
+}
+
+/* Runs the handler on host->co, which is fit for the next one afterwards or
+ * gone. */
+static void resume(pawl_run *run) {
+  pawl_host *host = run->host;
+  pawl_catch *outer = host->caught;
+  int n, status;
+  host->run = run;
+  host->caught = &run->caught;
+  host->running++;
+  lua_pushcfunction(host->co, body);
+  lua_pushlightuserdata(host->co, run);
+  status = lua_resume(host->co, host->L, 1, &n);
+  pawl_ctx_end(run->ctx);
+  if (status == LUA_OK) {
+    lua_settop(host->co, 0);
+  } else {
+    if (status == LUA_YIELD)
+      end_yielded(run);
+    else
+      pawl_catch_status(&run->caught, host->co, status);
+    host->co = NULL; /* its slot keeps it until there is another */
+  }
+  host->running--;
+  host->caught = outer;
+  host->run = NULL;
+}
+
+/* A failed handler leaves nothing but why it failed. */
+static void drop_results(pawl_result *r) {
+  r->has_transition = r->has_output = r->vars_changed = r->attrs_changed = 0;
+  pawl_buf_clear(&r->transition);
+  pawl_buf_clear(&r->output);
+  pawl_buf_clear(&r->vars);
+  pawl_buf_clear(&r->attrs);
+}
+
+pawl_code pawl_host_run(pawl_host *host, const pawl_call *call,
+                        pawl_result *result, pawl_error *err) {
+  pawl_error spare;
+  pawl_run run = {.host = host, .call = call, .result = result};
+  spare.code = PAWL_OK;
+  run.caught.err = err ? err : &spare;
+  run.caught.script = PAWL_SCRIPT;
+  run.caught.result = result;
+  pawl_result_clear(result);
+  if (host->running)
+    return pawl_fail(err, PAWL_MISUSE,
+                     "a handler of this engine is running already");
+  if (!host->co && pawl_host_protect(host, host->L, make_thread, host, 0, 0,
+                                     &run.caught) != PAWL_OK)
+    return run.caught.rc;
+  resume(&run);
+  if (run.caught.rc != PAWL_OK) drop_results(result);
+  return run.caught.rc;
+}
+
+void pawl_result_init(pawl_result *r, const pawl_alloc *alloc) {
+  memset(r, 0, sizeof *r);
+  r->transition.alloc = r->output.alloc = r->vars.alloc = alloc;
+  r->attrs.alloc = r->details.alloc = alloc;
+  r->retry_after_us = -1;
+}
+
+void pawl_result_clear(pawl_result *r) {
+  drop_results(r);
+  pawl_buf_clear(&r->details);
+  r->at_us = 0;
+  r->no_retry = 0;
+  r->retry_after_us = -1;
+}
+
+void pawl_result_deinit(pawl_result *r) {
+  pawl_buf_deinit(&r->transition);
+  pawl_buf_deinit(&r->output);
+  pawl_buf_deinit(&r->vars);
+  pawl_buf_deinit(&r->attrs);
+  pawl_buf_deinit(&r->details);
+}

@@ -1,0 +1,834 @@
+/* What a handler is given: ctx, ctx.attrs, ctx.db.
+ *
+ * All three are userdata, so that every access comes through here: what is
+ * not asked for is not made, a misspelt name is an error, and a ctx kept
+ * beyond its handler is noticed (H3). What is made is kept in the userdata's
+ * user values. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../base/base64.h"
+#include "../defs/def.h"
+#include "../value/luajson.h"
+#include "host_internal.h"
+
+struct pawl_ctx {
+  pawl_run *run; /* NULL once the handler has ended */
+};
+
+/* clang-format off */
+#define CTX_FIELDS(X) \
+  X(ATTEMPT, "attempt") X(ATTRS, "attrs") X(CANCELLED, "cancelled") \
+  X(CORRELATION_ID, "correlation_id") X(DB, "db") \
+  X(HEARTBEAT, "heartbeat") X(ID, "id") \
+  X(IDEMPOTENCY_KEY, "idempotency_key") X(INPUT, "input") X(LOG, "log") \
+  X(NODE, "node") X(NOW, "now") X(TENANT, "tenant") X(TOKEN, "token") \
+  X(VARS, "vars") X(VERSION, "version") X(VISIT, "visit") \
+  X(WORKFLOW, "workflow")
+/* clang-format on */
+
+/* Also the number of the user value that keeps it. */
+enum {
+  CTX_NONE,
+#define CTX_ENUM(name, text) CTX_##name,
+  CTX_FIELDS(CTX_ENUM)
+#undef CTX_ENUM
+      CTX_END
+};
+
+static const char *const CTX_NAMES[] = {
+#define CTX_NAME(name, text) text,
+    CTX_FIELDS(CTX_NAME)
+#undef CTX_NAME
+};
+enum { NNAMES = CTX_END - 1 };
+
+int pawl_handler_is_pure(pawl_handler handler) {
+  return handler != PAWL_HANDLER_RUN && handler != PAWL_HANDLER_UNDO;
+}
+
+/* ---- errors ---- */
+
+/* Raises *err, which lacks only where in Lua it happened. */
+static int raise(lua_State *L, pawl_error *err) {
+  if (!err->where[0]) pawl_host_where(L, 1, err->where, sizeof err->where);
+  pawl_host_push_error(L, err);
+  return lua_error(L);
+}
+
+static int raise_text(lua_State *L, pawl_code code, const char *hint,
+                      const char *message) {
+  pawl_error err;
+  pawl_fail(&err, code, "%s", message);
+  pawl_error_hint(&err, "%s", hint);
+  return raise(L, &err);
+}
+
+/* `what` has no field of the name at idx, which any value may be. */
+static int raise_unknown(lua_State *L, int idx, const char *what,
+                         const char *const *names, int n) {
+  pawl_error err;
+  const char *name = luaL_tolstring(L, idx, NULL), *near;
+  char known[sizeof err.hint] = "known:";
+  pawl_fail(&err, PAWL_MISUSE, "%s has no field '%s'", what, name);
+  near = pawl_nearest(name, names, n);
+  if (near) {
+    pawl_error_hint(&err, "did you mean '%s'?", near);
+  } else {
+    for (int i = 0; i < n; i++) {
+      strncat(known, i ? ", " : " ", sizeof known - strlen(known) - 1);
+      strncat(known, names[i], sizeof known - strlen(known) - 1);
+    }
+    pawl_error_hint(&err, "%s", known);
+  }
+  return raise(L, &err);
+}
+
+/* ---- the run behind a ctx ---- */
+
+/* The ctx is user value or upvalue of what asks, or the userdata itself. */
+static pawl_run *alive(lua_State *L, const pawl_ctx *ctx) {
+  if (!ctx->run)
+    raise_text(L, PAWL_MISUSE, "copy what is needed later out of ctx",
+               "ctx was used after its handler had ended");
+  return ctx->run;
+}
+
+/* The ctx in the upvalue of ctx.log and its like. */
+static pawl_run *upvalue_run(lua_State *L) {
+  return alive(L, lua_touserdata(L, lua_upvalueindex(1)));
+}
+
+/* Argument 1 has the metatable in upvalue 1: nobody else's userdata came here
+ * by way of the debug library. */
+static void check_self(lua_State *L) {
+  if (!lua_getmetatable(L, 1) || !lua_rawequal(L, -1, lua_upvalueindex(1)))
+    luaL_error(L, "not the object this function belongs to");
+  lua_pop(L, 1);
+}
+
+/* ctx.attrs and ctx.db hold their ctx in user value 1. */
+static pawl_run *child_run(lua_State *L) {
+  pawl_ctx *ctx;
+  check_self(L);
+  lua_getiuservalue(L, 1, 1);
+  ctx = lua_touserdata(L, -1);
+  lua_pop(L, 1); /* held by the child */
+  return alive(L, ctx);
+}
+
+static pawl_buf *clean(pawl_buf *b) {
+  pawl_buf_clear(b);
+  return b;
+}
+
+/* JSON of the value at idx in the scratch buffer; raises. */
+static pawl_str encoded(lua_State *L, pawl_run *run, int idx,
+                        const char *path) {
+  pawl_error err;
+  pawl_buf *out = clean(&run->host->scratch);
+  if (pawl_luajson_encode(L, idx, path, run->host->max_bytes, out, &err) !=
+          PAWL_OK ||
+      pawl_buf_check(out, &err) != PAWL_OK)
+    raise(L, &err);
+  return pawl_buf_str(out);
+}
+
+static void push_decoded(lua_State *L, pawl_str text) {
+  pawl_error err;
+  if (pawl_luajson_decode(L, text, &err) != PAWL_OK) raise(L, &err);
+}
+
+/* ---- ctx.now, ctx.log and the like ---- */
+
+/* ctx.now() -> seconds since 1970, by the store's clock */
+static int ctx_now(lua_State *L) {
+  pawl_run *run = upvalue_run(L);
+  int64_t us = run->call->services->now(run->call->services_ud);
+  lua_pushnumber(L, (lua_Number)us / 1e6);
+  return 1;
+}
+
+static int check_level(lua_State *L, int idx) {
+  static const char *const NAMES[] = {"debug", "info", "warn", "error"};
+  static const int LEVELS[] = {PAWL_DEBUG, PAWL_INFO, PAWL_WARN, PAWL_ERROR};
+  pawl_error err;
+  const char *name = luaL_checkstring(L, idx), *near;
+  for (int i = 0; i < 4; i++)
+    if (strcmp(name, NAMES[i]) == 0) return LEVELS[i];
+  pawl_fail(&err, PAWL_MISUSE, "ctx.log has no level '%s'", name);
+  near = pawl_nearest(name, NAMES, 4);
+  pawl_error_hint(
+      &err, near ? "did you mean '%s'?" : "debug, info, warn, error", near);
+  return raise(L, &err);
+}
+
+/* ctx.log(level, message, fields?) */
+static int ctx_log(lua_State *L) {
+  pawl_run *run = upvalue_run(L);
+  int level = check_level(L, 1);
+  const char *message = luaL_checkstring(L, 2);
+  pawl_str fields = {"{}", 2};
+  if (!lua_isnoneornil(L, 3)) {
+    luaL_checktype(L, 3, LUA_TTABLE);
+    fields = encoded(L, run, 3, "fields");
+    luaL_argcheck(L, fields.at[0] == '{', 3, "fields have names");
+  }
+  run->call->services->log(run->call->services_ud, level, message, fields.at);
+  return 0;
+}
+
+/* ctx.heartbeat(progress?) keeps the lease; raises when it is lost. */
+static int ctx_heartbeat(lua_State *L) {
+  pawl_run *run = upvalue_run(L);
+  pawl_error err;
+  pawl_str progress = {NULL, 0};
+  if (!lua_isnoneornil(L, 1)) progress = encoded(L, run, 1, "progress");
+  if (run->call->services->heartbeat(run->call->services_ud, progress, &err) !=
+      PAWL_OK)
+    return raise(L, &err);
+  return 0;
+}
+
+/* ctx.cancelled() -> boolean */
+static int ctx_cancelled(lua_State *L) {
+  pawl_run *run = upvalue_run(L);
+  pawl_error err;
+  int yes = 0;
+  if (run->call->services->cancelled(run->call->services_ud, &yes, &err) !=
+      PAWL_OK)
+    return raise(L, &err);
+  lua_pushboolean(L, yes);
+  return 1;
+}
+
+/* ctx.idempotency_key() -> "id/token/visit", the same for every attempt */
+static int ctx_idempotency_key(lua_State *L) {
+  const pawl_call *call = upvalue_run(L)->call;
+  lua_pushfstring(L, "%s/%I/%I", call->id, (LUAI_UACINT)call->token,
+                  (LUAI_UACINT)call->visit);
+  return 1;
+}
+
+/* ---- ctx.attrs ---- */
+
+enum { ATTRS_CTX = 1, ATTRS_VALUES, ATTRS_WRITTEN, ATTRS_END };
+enum { MAX_ATTR_NAME = 200, MAX_ATTR_TEXT = 2000 };
+
+/* Pushes the bytes as base64 text, or the reverse; raises. Both by way of the
+ * scratch buffer. */
+static void push_base64(lua_State *L, pawl_run *run, pawl_str s,
+                        int is_decoding) {
+  pawl_error err;
+  pawl_buf *out = clean(&run->host->scratch);
+  if (!is_decoding) {
+    pawl_base64_encode(s, out);
+  } else if (!pawl_base64_decode(s, out)) {
+    pawl_fail(&err, PAWL_CORRUPT, "a stored attribute is not base64");
+    raise(L, &err);
+  }
+  if (pawl_buf_check(out, &err) != PAWL_OK) raise(L, &err);
+  lua_pushlstring(L, out->at ? out->at : "", out->len);
+}
+
+/* A stored attribute {type, value} on top becomes the value Lua reads: a date
+ * its text, a decimal its digits, binary its bytes. */
+static void attr_to_lua(lua_State *L, pawl_run *run) {
+  const char *type;
+  pawl_str text;
+  if (!lua_istable(L, -1)) return;
+  lua_getfield(L, -1, "value");
+  lua_getfield(L, -2, "type");
+  type = lua_tostring(L, -1);
+  if (type && strcmp(type, "date") == 0 && lua_isinteger(L, -2)) {
+    char date[28];
+    pawl_time_format(lua_tointeger(L, -2), date);
+    lua_pushstring(L, date);
+  } else if (type && strcmp(type, "binary") == 0 && lua_isstring(L, -2)) {
+    text.at = lua_tolstring(L, -2, &text.len);
+    push_base64(L, run, text, 1);
+  } else {
+    lua_pushvalue(L, -2);
+  }
+  lua_replace(L, -4);
+  lua_pop(L, 2);
+}
+
+/* Pushes the table of values, loaded when first asked for. */
+static void attr_values(lua_State *L, pawl_run *run) {
+  pawl_error err;
+  pawl_buf *out = clean(&run->host->answer);
+  if (lua_getiuservalue(L, 1, ATTRS_VALUES) != LUA_TNIL) return;
+  lua_pop(L, 1);
+  if (run->call->services->attrs(run->call->services_ud, out, &err) !=
+          PAWL_OK ||
+      pawl_buf_check(out, &err) != PAWL_OK)
+    raise(L, &err);
+  push_decoded(L, out->len ? pawl_buf_str(out) : pawl_strz("{}"));
+  lua_pushnil(L);
+  while (lua_next(L, -2)) {
+    attr_to_lua(L, run);
+    lua_pushvalue(L, -2);
+    lua_insert(L, -2);
+    lua_rawset(L, -4);
+  }
+  lua_pushvalue(L, -1);
+  lua_setiuservalue(L, 1, ATTRS_VALUES);
+}
+
+static int attrs_index(lua_State *L) {
+  pawl_run *run = child_run(L);
+  attr_values(L, run);
+  lua_pushvalue(L, 2);
+  lua_rawget(L, -2);
+  return 1;
+}
+
+static int attrs_next(lua_State *L) {
+  lua_settop(L, 2);
+  return lua_next(L, 1) ? 2 : 0;
+}
+
+/* pairs(ctx.attrs) walks a copy: attributes may be set meanwhile. */
+static int attrs_pairs(lua_State *L) {
+  pawl_run *run = child_run(L);
+  attr_values(L, run);
+  lua_pushcfunction(L, attrs_next);
+  lua_newtable(L);
+  lua_pushnil(L);
+  while (lua_next(L, -4)) {
+    lua_pushvalue(L, -2);
+    lua_insert(L, -2);
+    lua_rawset(L, -4);
+  }
+  lua_pushnil(L);
+  return 3;
+}
+
+static int raise_attr(lua_State *L, const char *hint, const char *problem) {
+  pawl_error err;
+  const char *name = lua_tostring(L, 2);
+  pawl_fail(&err, PAWL_VALUE, "attribute '%s': %s", name, problem);
+  pawl_error_hint(&err, "%s", hint);
+  pawl_error_where(&err, "attrs.%s", name);
+  return raise(L, &err);
+}
+
+/* Plain names: they are looked for by people and in SQL. */
+static void check_attr_name(lua_State *L) {
+  size_t len, at;
+  pawl_str name;
+  luaL_argcheck(L, lua_type(L, 2) == LUA_TSTRING, 2,
+                "an attribute's name is a string");
+  name.at = lua_tolstring(L, 2, &len);
+  name.len = len;
+  for (at = 0; at < len; at++)
+    if ((unsigned char)name.at[at] < 0x20 || strchr("\"\\\x7f", name.at[at]))
+      break;
+  if (len == 0 || len > MAX_ATTR_NAME || at < len ||
+      !pawl_utf8_check(name, &at))
+    raise_text(L, PAWL_VALUE,
+               "use 1 to 200 bytes of UTF-8 without quotes, backslashes and "
+               "control characters",
+               "an attribute has a name that cannot be stored");
+}
+
+/* Pushes type and stored value of a pawl.decimal, pawl.date or pawl.binary at
+ * idx 3; 0: it is none. */
+static int push_typed(lua_State *L, pawl_run *run) {
+  const char *type;
+  pawl_str text;
+  int64_t us;
+  if (luaL_getmetafield(L, 3, "__name") == LUA_TNIL) return 0;
+  type = lua_tostring(L, -1);
+  if (!type || strcmp(type, "pawl.typed") != 0) return 0;
+  lua_pushliteral(L, "type");
+  lua_rawget(L, 3);
+  lua_pushliteral(L, "value");
+  lua_rawget(L, 3);
+  type = lua_tostring(L, -2);
+  text.at = lua_tolstring(L, -1, &text.len);
+  if (!type || !text.at) return 0;
+  if (strcmp(type, "binary") == 0) {
+    push_base64(L, run, text, 0);
+  } else if (strcmp(type, "date") == 0) {
+    if (!pawl_time_parse(text.at, text.len, &us)) return 0;
+    lua_pushinteger(L, us);
+  } else if (strcmp(type, "decimal") != 0) {
+    return 0;
+  } else {
+    lua_pushvalue(L, -1);
+  }
+  lua_remove(L, -2);
+  return 1;
+}
+
+/* Pushes type and stored value of the value at idx 3; raises. */
+static void push_attr(lua_State *L, pawl_run *run) {
+  size_t at;
+  pawl_str s;
+  const char *type = NULL;
+  switch (lua_type(L, 3)) {
+    case LUA_TBOOLEAN:
+      type = "boolean";
+      break;
+    case LUA_TNUMBER:
+      type = lua_isinteger(L, 3) ? "integer" : "float";
+      if (!isfinite(lua_tonumber(L, 3)))
+        raise_attr(L, "give a finite number", "it is not a finite number");
+      break;
+    case LUA_TSTRING:
+      s.at = lua_tolstring(L, 3, &s.len);
+      if (!pawl_utf8_check(s, &at) || memchr(s.at, 0, s.len))
+        raise_attr(L, "give bytes as pawl.binary(bytes)",
+                   "the text is not UTF-8, or has a zero byte");
+      if (s.len > MAX_ATTR_TEXT) /* it is in an index */
+        raise_attr(L, "keep long text in ctx.vars",
+                   "the text is longer than 2000 bytes");
+      type = "string";
+      break;
+    case LUA_TTABLE:
+      if (push_typed(L, run)) return;
+      break;
+    default:
+      break;
+  }
+  if (!type)
+    raise_attr(
+        L,
+        "give a string, a number, a boolean, pawl.decimal, pawl.date or "
+        "pawl.binary",
+        "a value of its type cannot be an attribute");
+  lua_pushstring(L, type);
+  lua_pushvalue(L, 3);
+}
+
+/* Pushes what is written for the value at idx 3: {type, value}, or null. */
+static void push_entry(lua_State *L, pawl_run *run) {
+  if (lua_isnil(L, 3) ||
+      (lua_islightuserdata(L, 3) && !lua_touserdata(L, 3))) {
+    lua_pushlightuserdata(L, NULL);
+    return;
+  }
+  push_attr(L, run);
+  lua_createtable(L, 0, 2);
+  lua_insert(L, -3);
+  lua_setfield(L, -3, "value");
+  lua_setfield(L, -2, "type");
+}
+
+/* ctx.attrs.name = value; nil deletes. */
+static int attrs_newindex(lua_State *L) {
+  pawl_run *run = child_run(L);
+  check_attr_name(L);
+  if (pawl_handler_is_pure(run->call->handler))
+    raise_text(L, PAWL_MISUSE, "set it in the `run` of a step",
+               "only a step may change attributes");
+  push_entry(L, run);
+  if (lua_getiuservalue(L, 1, ATTRS_WRITTEN) == LUA_TNIL) {
+    lua_pop(L, 1);
+    lua_newtable(L);
+    lua_pushvalue(L, -1);
+    lua_setiuservalue(L, 1, ATTRS_WRITTEN);
+  }
+  lua_pushvalue(L, 2);
+  lua_pushvalue(L, -3);
+  lua_rawset(L, -3); /* written[name] = entry */
+  lua_pop(L, 1);
+  attr_values(L, run);
+  lua_pushvalue(L, 2);
+  lua_pushvalue(L, -3);
+  attr_to_lua(L, run);
+  if (lua_islightuserdata(L, -1)) {
+    lua_pop(L, 1);
+    lua_pushnil(L);
+  }
+  lua_rawset(L, -3); /* values[name] = what reading it gives from now on */
+  return 0;
+}
+
+/* ---- ctx.db ---- */
+
+static const char *const DB_NAMES[] = {"query"};
+
+/* Parameter idx as JSON into out; raises. */
+static void add_param(lua_State *L, pawl_run *run, int idx, pawl_buf *out) {
+  pawl_error err;
+  char path[32] = "parameter ";
+  const char *type;
+  snprintf(path, sizeof path, "parameter %d", idx - 2);
+  if (lua_istable(L, idx) && luaL_getmetafield(L, idx, "__name") != LUA_TNIL) {
+    type = lua_tostring(L, -1);
+    if (type && strcmp(type, "pawl.typed") == 0) {
+      lua_getfield(L, idx, "value");
+      lua_replace(L, idx);
+    }
+    lua_pop(L, 1);
+  }
+  if (lua_istable(L, idx)) {
+    pawl_fail(&err, PAWL_VALUE, "a table cannot be a parameter of a query");
+    pawl_error_hint(&err, "give its parts, or its text as JSON");
+    pawl_error_where(&err, "%s", path);
+    raise(L, &err);
+  }
+  if (lua_isnil(L, idx))
+    pawl_buf_addz(out, "null");
+  else if (pawl_luajson_encode(L, idx, path, run->host->max_bytes, out,
+                               &err) != PAWL_OK)
+    raise(L, &err);
+}
+
+/* ctx.db:query(sql, ...) -> rows, changed */
+static int db_query(lua_State *L) {
+  pawl_run *run = child_run(L);
+  pawl_buf *params = clean(&run->host->scratch);
+  pawl_buf *rows = clean(&run->host->answer);
+  pawl_error err;
+  pawl_str sql;
+  int64_t changed = 0;
+  int n = lua_gettop(L);
+  sql.at = luaL_checklstring(L, 2, &sql.len);
+  pawl_buf_addc(params, '[');
+  for (int i = 3; i <= n; i++) {
+    if (i > 3) pawl_buf_addc(params, ',');
+    add_param(L, run, i, params);
+  }
+  pawl_buf_addc(params, ']');
+  if (pawl_buf_check(params, &err) != PAWL_OK ||
+      run->call->services->query(run->call->services_ud, sql,
+                                 pawl_buf_str(params), rows, &changed,
+                                 &err) != PAWL_OK ||
+      pawl_buf_check(rows, &err) != PAWL_OK)
+    return raise(L, &err);
+  push_decoded(L, rows->len ? pawl_buf_str(rows) : pawl_strz("[]"));
+  lua_pushinteger(L, changed);
+  return 2;
+}
+
+/* (upvalues: the metatable, query) */
+static int db_index(lua_State *L) {
+  child_run(L);
+  if (lua_type(L, 2) == LUA_TSTRING &&
+      strcmp(lua_tostring(L, 2), DB_NAMES[0]) == 0) {
+    lua_pushvalue(L, lua_upvalueindex(2));
+    return 1;
+  }
+  return raise_unknown(L, 2, "ctx.db", DB_NAMES, 1);
+}
+
+/* ---- ctx ---- */
+
+/* Pushes ctx.attrs or ctx.db: a userdata that holds the ctx at idx 1. */
+static void push_child(lua_State *L, pawl_run *run, int slot, int nvalues) {
+  lua_newuserdatauv(L, 0, nvalues);
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, -2, 1);
+  pawl_host_push_slot(run->host, L, slot);
+  lua_setmetatable(L, -2);
+}
+
+static void push_db(lua_State *L, pawl_run *run) {
+  const pawl_call *call = run->call;
+  pawl_error err;
+  if (call->transactional && call->services->query) {
+    push_child(L, run, PAWL_SLOT_DB, 1);
+    return;
+  }
+  pawl_fail(&err, PAWL_MISUSE,
+            "node \"%s\" is not transactional: it has no "
+            "ctx.db",
+            call->node);
+  pawl_error_hint(&err, "write transactional = true into its options");
+  raise(L, &err);
+}
+
+static void push_token(lua_State *L, const pawl_run *run) {
+  lua_createtable(L, 0, 1);
+  lua_pushinteger(L, run->call->token);
+  lua_setfield(L, -2, "no");
+}
+
+static void push_str(lua_State *L, pawl_str s) {
+  if (s.at)
+    lua_pushlstring(L, s.at, s.len);
+  else
+    lua_pushnil(L);
+}
+
+static void push_function(lua_State *L, lua_CFunction f) {
+  lua_pushvalue(L, 1);
+  lua_pushcclosure(L, f, 1);
+}
+
+/* Pushes a plain field; 0: it is one that is kept once made. */
+static int push_plain(lua_State *L, const pawl_call *call, int field) {
+  switch (field) {
+    case CTX_ID:
+      lua_pushstring(L, call->id);
+      return 1;
+    case CTX_WORKFLOW:
+      lua_pushstring(L, call->workflow);
+      return 1;
+    case CTX_VERSION:
+      lua_pushinteger(L, call->version);
+      return 1;
+    case CTX_NODE:
+      lua_pushstring(L, call->node);
+      return 1;
+    case CTX_ATTEMPT:
+      lua_pushinteger(L, call->attempt);
+      return 1;
+    case CTX_VISIT:
+      lua_pushinteger(L, call->visit);
+      return 1;
+    case CTX_TENANT:
+      push_str(L, call->tenant);
+      return 1;
+    case CTX_CORRELATION_ID:
+      push_str(L, call->correlation);
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+static void push_input(lua_State *L, pawl_str input) {
+  if (input.len)
+    push_decoded(L, input);
+  else
+    lua_pushnil(L);
+}
+
+static void push_made(lua_State *L, pawl_run *run, int field) {
+  switch (field) {
+    case CTX_VARS:
+      push_decoded(L, run->call->vars);
+      break;
+    case CTX_INPUT:
+      push_input(L, run->call->input);
+      break;
+    case CTX_TOKEN:
+      push_token(L, run);
+      break;
+    case CTX_ATTRS:
+      push_child(L, run, PAWL_SLOT_ATTRS, ATTRS_END - 1);
+      break;
+    case CTX_DB:
+      push_db(L, run);
+      break;
+    case CTX_NOW:
+      push_function(L, ctx_now);
+      break;
+    case CTX_LOG:
+      push_function(L, ctx_log);
+      break;
+    case CTX_HEARTBEAT:
+      push_function(L, ctx_heartbeat);
+      break;
+    case CTX_CANCELLED:
+      push_function(L, ctx_cancelled);
+      break;
+    case CTX_IDEMPOTENCY_KEY:
+      push_function(L, ctx_idempotency_key);
+      break;
+    default:
+      lua_pushnil(L);
+      break;
+  }
+}
+
+/* The field named at idx 2 (upvalue 2 is { name = number }); raises. */
+static int check_field(lua_State *L) {
+  int field;
+  lua_pushvalue(L, 2);
+  lua_rawget(L, lua_upvalueindex(2));
+  field = (int)lua_tointeger(L, -1);
+  lua_pop(L, 1);
+  return field ? field : raise_unknown(L, 2, "ctx", CTX_NAMES, NNAMES);
+}
+
+static int ctx_index(lua_State *L) {
+  pawl_run *run;
+  int field;
+  check_self(L);
+  run = alive(L, lua_touserdata(L, 1));
+  field = check_field(L);
+  if (push_plain(L, run->call, field)) return 1;
+  if (lua_getiuservalue(L, 1, field) != LUA_TNIL) return 1;
+  push_made(L, run, field);
+  lua_pushvalue(L, -1);
+  lua_setiuservalue(L, 1, field);
+  return 1;
+}
+
+static int ctx_newindex(lua_State *L) {
+  pawl_error err;
+  int field;
+  check_self(L);
+  alive(L, lua_touserdata(L, 1));
+  field = check_field(L);
+  if (field != CTX_VARS) {
+    pawl_fail(&err, PAWL_MISUSE, "ctx.%s cannot be set", lua_tostring(L, 2));
+    pawl_error_hint(&err, "what is to be kept goes into ctx.vars");
+    return raise(L, &err);
+  }
+  if (!lua_istable(L, 3)) {
+    pawl_fail(&err, PAWL_VALUE, "ctx.vars must be a table, not a %s",
+              luaL_typename(L, 3));
+    pawl_error_hint(&err, "to empty it: ctx.vars = {}");
+    pawl_error_where(&err, "vars");
+    return raise(L, &err);
+  }
+  lua_settop(L, 3);
+  lua_setiuservalue(L, 1, CTX_VARS);
+  return 0;
+}
+
+static int ctx_tostring(lua_State *L) {
+  pawl_ctx *ctx;
+  check_self(L);
+  ctx = lua_touserdata(L, 1);
+  if (ctx->run)
+    lua_pushfstring(L, "pawl.ctx: %s, node %s", ctx->run->call->id,
+                    ctx->run->call->node);
+  else
+    lua_pushliteral(L, "pawl.ctx: ended");
+  return 1;
+}
+
+/* ---- for coro.c and host.c ---- */
+
+void pawl_ctx_push(pawl_run *run, lua_State *L) {
+  pawl_ctx *ctx = lua_newuserdatauv(L, sizeof *ctx, CTX_END - 1);
+  ctx->run = run;
+  run->ctx = ctx;
+  pawl_host_push_slot(run->host, L, PAWL_SLOT_CTX);
+  lua_setmetatable(L, -2);
+}
+
+void pawl_ctx_end(pawl_ctx *ctx) {
+  if (ctx) ctx->run = NULL;
+}
+
+/* Was the object changed, or is it only written in another way? */
+static pawl_code is_changed(pawl_run *run, lua_State *L, int *out) {
+  pawl_buf *before = clean(&run->host->scratch);
+  pawl_code rc = pawl_luajson_decode(L, run->call->vars, run->caught.err);
+  if (rc != PAWL_OK) return rc;
+  rc = pawl_luajson_encode(L, -1, "vars", 0, before, run->caught.err);
+  lua_pop(L, 1);
+  if (rc == PAWL_OK) rc = pawl_buf_check(before, run->caught.err);
+  *out = !pawl_str_eq(pawl_buf_str(before), pawl_buf_str(&run->result->vars));
+  return rc;
+}
+
+/* The variables, in result->vars, differ from those that were given. */
+static pawl_code accept_vars(pawl_run *run, lua_State *L) {
+  pawl_code rc;
+  pawl_error *err = run->caught.err;
+  int changed = 0;
+  if (run->result->vars.at[0] != '{') {
+    rc = pawl_fail(err, PAWL_VALUE, "ctx.vars is a list");
+    pawl_error_hint(err, "variables have names: ctx.vars.items = { ... }");
+    pawl_error_where(err, "vars");
+    return rc;
+  }
+  run->result->vars_changed = 1;
+  if (!pawl_handler_is_pure(run->call->handler)) return PAWL_OK;
+  rc = is_changed(run, L, &changed);
+  if (rc != PAWL_OK || !changed) {
+    run->result->vars_changed = 0;
+    return rc;
+  }
+  rc = pawl_fail(err, PAWL_VALUE, "`%s` of node \"%s\" changed ctx.vars",
+                 pawl_handler_name(run->call->handler), run->call->node);
+  pawl_error_hint(err, "only a step may: move it to the `run` of one");
+  pawl_error_where(err, "vars");
+  return rc;
+}
+
+static pawl_code take_vars(pawl_run *run, lua_State *L, int idx) {
+  pawl_buf *out = &run->result->vars;
+  pawl_error *err = run->caught.err;
+  pawl_code rc = PAWL_OK;
+  if (lua_getiuservalue(L, idx, CTX_VARS) != LUA_TNIL) {
+    rc = pawl_luajson_encode(L, -1, "vars", run->host->max_bytes, out, err);
+    if (rc == PAWL_OK) rc = pawl_buf_check(out, err);
+    if (rc == PAWL_OK && !pawl_str_eq(pawl_buf_str(out), run->call->vars))
+      rc = accept_vars(run, L);
+    if (!run->result->vars_changed) pawl_buf_clear(out);
+  }
+  lua_pop(L, 1);
+  return rc;
+}
+
+static pawl_code take_attrs(pawl_run *run, lua_State *L, int idx) {
+  pawl_buf *out = &run->result->attrs;
+  pawl_code rc = PAWL_OK;
+  if (lua_getiuservalue(L, idx, CTX_ATTRS) == LUA_TUSERDATA) {
+    if (lua_getiuservalue(L, -1, ATTRS_WRITTEN) == LUA_TTABLE) {
+      rc = pawl_luajson_encode(L, -1, "attrs", run->host->max_bytes, out,
+                               run->caught.err);
+      if (rc == PAWL_OK) rc = pawl_buf_check(out, run->caught.err);
+      run->result->attrs_changed = rc == PAWL_OK;
+    }
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+  return rc;
+}
+
+pawl_code pawl_ctx_take(pawl_run *run, lua_State *L, int idx) {
+  pawl_code rc = take_vars(run, L, idx);
+  return rc == PAWL_OK ? take_attrs(run, L, idx) : rc;
+}
+
+/* Begins a metatable: on the stack it stays under what follows. Its functions
+ * get it as upvalue 1. */
+static void begin_metatable(lua_State *L, const char *name) {
+  lua_createtable(L, 0, 5);
+  lua_pushstring(L, name);
+  lua_setfield(L, -2, "__name");
+  lua_pushboolean(L, 0);
+  lua_setfield(L, -2, "__metatable");
+}
+
+/* Adds a function; what lies on top of the metatable is its upvalue 2. */
+static void set_method(lua_State *L, const char *name, lua_CFunction f,
+                       int nextra) {
+  lua_pushvalue(L, -1 - nextra);
+  if (nextra) lua_insert(L, -2);
+  lua_pushcclosure(L, f, 1 + nextra);
+  lua_setfield(L, -2, name);
+}
+
+static void push_fields(lua_State *L) {
+  lua_createtable(L, 0, NNAMES);
+  for (int i = 0; i < NNAMES; i++) {
+    lua_pushinteger(L, i + 1);
+    lua_setfield(L, -2, CTX_NAMES[i]);
+  }
+}
+
+void pawl_ctx_open(pawl_host *host, lua_State *L) {
+  begin_metatable(L, "pawl.ctx");
+  push_fields(L);
+  set_method(L, "__index", ctx_index, 1);
+  push_fields(L);
+  set_method(L, "__newindex", ctx_newindex, 1);
+  set_method(L, "__tostring", ctx_tostring, 0);
+  pawl_host_set_slot(host, L, PAWL_SLOT_CTX);
+
+  begin_metatable(L, "pawl.attrs");
+  set_method(L, "__index", attrs_index, 0);
+  set_method(L, "__newindex", attrs_newindex, 0);
+  set_method(L, "__pairs", attrs_pairs, 0);
+  pawl_host_set_slot(host, L, PAWL_SLOT_ATTRS);
+
+  begin_metatable(L, "pawl.db");
+  lua_pushvalue(L, -1);
+  lua_pushcclosure(L, db_query, 1);
+  set_method(L, "__index", db_index, 1);
+  pawl_host_set_slot(host, L, PAWL_SLOT_DB);
+}

@@ -1,0 +1,328 @@
+/* The Lua state's life, and what is in it before a definition is. */
+#include <string.h>
+
+#include <lualib.h>
+
+#include "../value/luajson.h"
+#include "host_internal.h"
+#include "pawl_lua.h"
+
+/* ---- embedded sources ---- */
+
+static const pawl_lua_source *find_source(const char *module) {
+  for (int i = 0; i < pawl_lua_nsources; i++)
+    if (strcmp(pawl_lua_sources[i].name, module) == 0)
+      return &pawl_lua_sources[i];
+  return NULL;
+}
+
+void pawl_host_push_module(lua_State *L, const char *module) {
+  const pawl_lua_source *source = find_source(module);
+  const char *chunk = lua_pushfstring(L, "=%s", module);
+  if (!source) {
+    luaL_error(L, "module '%s' is not in this build", module);
+    return;
+  }
+  if (luaL_loadbufferx(L, source->text, source->len, chunk, "t") != LUA_OK)
+    lua_error(L);
+  lua_remove(L, -2);
+  lua_pushstring(L, module);
+  lua_call(L, 1, 1);
+}
+
+/* package.preload's loader (name) */
+static int load_embedded(lua_State *L) {
+  pawl_host_push_module(L, luaL_checkstring(L, 1));
+  return 1;
+}
+
+/* ---- pawl.core: what a workflow file needs of it ---- */
+
+/* core.array(t?) -> t, marked as an array even when it is empty */
+static int core_array(lua_State *L) {
+  lua_settop(L, 1);
+  if (lua_isnil(L, 1)) {
+    lua_newtable(L);
+    lua_replace(L, 1);
+  }
+  luaL_checktype(L, 1, LUA_TTABLE);
+  pawl_luajson_array_mt(L);
+  lua_setmetatable(L, 1);
+  return 1;
+}
+
+static int core_version(lua_State *L) {
+  lua_pushstring(L, PAWL_VERSION);
+  return 1;
+}
+
+/* A buffer that an error does not leak (H2): freed by the collector. */
+static int free_box(lua_State *L) {
+  pawl_buf_deinit(lua_touserdata(L, 1));
+  return 0;
+}
+
+pawl_buf *pawl_host_push_buf(lua_State *L) {
+  pawl_buf *box = lua_newuserdatauv(L, sizeof *box, 0);
+  memset(box, 0, sizeof *box);
+  if (luaL_newmetatable(L, "pawl.box")) {
+    lua_pushcfunction(L, free_box);
+    lua_setfield(L, -2, "__gc");
+  }
+  lua_setmetatable(L, -2);
+  return box;
+}
+
+static int push_failure(lua_State *L, const pawl_error *err) {
+  lua_pushnil(L);
+  pawl_host_push_error(L, err);
+  return 2;
+}
+
+/* core.json_encode(value) -> text | nil, err */
+static int core_json_encode(lua_State *L) {
+  pawl_error err;
+  pawl_buf *out;
+  luaL_checkany(L, 1);
+  out = pawl_host_push_buf(L);
+  if (pawl_luajson_encode(L, 1, "value", 0, out, &err) != PAWL_OK ||
+      pawl_buf_check(out, &err) != PAWL_OK)
+    return push_failure(L, &err);
+  lua_pushlstring(L, out->at, out->len);
+  pawl_buf_deinit(out);
+  return 1;
+}
+
+/* core.json_decode(text) -> value | nil, err */
+static int core_json_decode(lua_State *L) {
+  pawl_error err;
+  pawl_str text;
+  text.at = luaL_checklstring(L, 1, &text.len);
+  if (pawl_luajson_decode(L, text, &err) != PAWL_OK)
+    return push_failure(L, &err);
+  return 1;
+}
+
+int pawl_host_open_core(lua_State *L) {
+  static const luaL_Reg functions[] = {{"array", core_array},
+                                       {"version", core_version},
+                                       {"json_encode", core_json_encode},
+                                       {"json_decode", core_json_decode},
+                                       {NULL, NULL}};
+  luaL_newlib(L, functions);
+  lua_pushlightuserdata(L, NULL);
+  lua_setfield(L, -2, "null");
+  lua_pushstring(L, PAWL_VERSION);
+  lua_setfield(L, -2, "_VERSION");
+  return 1;
+}
+
+/* ---- the host's table ---- */
+
+void pawl_host_push_slot(const pawl_host *host, lua_State *L, int slot) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, host);
+  lua_rawgeti(L, -1, slot);
+  lua_remove(L, -2);
+}
+
+void pawl_host_set_slot(const pawl_host *host, lua_State *L, int slot) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, host);
+  lua_insert(L, -2);
+  lua_rawseti(L, -2, slot);
+  lua_pop(L, 1);
+}
+
+/* ---- package.path ---- */
+
+void pawl_host_push_package(lua_State *L) {
+  lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  lua_getfield(L, -1, LUA_LOADLIBNAME);
+  lua_remove(L, -2);
+}
+
+void pawl_host_push_path(lua_State *L) {
+  pawl_host_push_package(L);
+  if (lua_istable(L, -1))
+    lua_getfield(L, -1, "path");
+  else
+    lua_pushnil(L);
+  lua_remove(L, -2);
+}
+
+void pawl_host_set_path(lua_State *L) {
+  pawl_host_push_package(L);
+  lua_insert(L, -2);
+  if (lua_istable(L, -2))
+    lua_setfield(L, -2, "path");
+  else
+    lua_pop(L, 1);
+  lua_pop(L, 1);
+}
+
+void pawl_host_lead_path(lua_State *L, const char *folder) {
+  const char *path = lua_tostring(L, -1);
+  lua_pushfstring(L, "%s/?.lua;%s/?/init.lua;", folder, folder);
+  if (path && strncmp(path, lua_tostring(L, -1), lua_rawlen(L, -1)) != 0)
+    lua_pushfstring(L, "%s%s", lua_tostring(L, -1), path);
+  else
+    lua_pushvalue(L, path ? -2 : -1);
+  lua_replace(L, -3);
+  lua_pop(L, 1);
+}
+
+/* In a private state handlers may require a module at any time, so the path
+ * follows the definition that runs. */
+void pawl_host_use_folder(pawl_host *host, lua_State *L, int ref) {
+  if (!host->is_private || host->path_ref == ref) return;
+  pawl_host_push_slot(host, L, PAWL_SLOT_DEFS + ref);
+  if (lua_istable(L, -1))
+    lua_rawgeti(L, -1, PAWL_REC_FOLDER);
+  else
+    lua_pushnil(L);
+  pawl_host_push_slot(host, L, PAWL_SLOT_PATH);
+  if (lua_isstring(L, -2)) pawl_host_lead_path(L, lua_tostring(L, -2));
+  pawl_host_set_path(L);
+  lua_pop(L, 2);
+  host->path_ref = ref;
+}
+
+/* ---- opening and closing ---- */
+
+static void preload(lua_State *L) {
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+  for (int i = 0; i < pawl_lua_nsources; i++) {
+    lua_pushcfunction(L, load_embedded);
+    lua_setfield(L, -2, pawl_lua_sources[i].name);
+  }
+  lua_pushcfunction(L, pawl_host_open_core);
+  lua_setfield(L, -2, "pawl.core");
+  lua_pop(L, 1);
+}
+
+/* (host) */
+static int set_up(lua_State *L) {
+  pawl_host *host = lua_touserdata(L, 1);
+  luaL_checkversion(L);
+  lua_newtable(L);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, host);
+  lua_pushlightuserdata(L, host);
+  lua_pushcclosure(L, pawl_catch_value, 1);
+  pawl_host_set_slot(host, L, PAWL_SLOT_CATCH);
+  /* Its own copy: a host may have taken `coroutine` away, and the function
+   * behind it is not the same in all of Lua 5.4. */
+  lua_pushcfunction(L, luaopen_coroutine);
+  lua_call(L, 0, 1);
+  lua_getfield(L, -1, "close");
+  pawl_host_set_slot(host, L, PAWL_SLOT_CLOSE);
+  if (host->is_private) {
+    luaL_openlibs(L);
+    preload(L);
+    pawl_host_push_path(L);
+    pawl_host_set_slot(host, L, PAWL_SLOT_PATH);
+  }
+  pawl_ctx_open(host, L);
+  return 0;
+}
+
+static void *allocate(void *ud, void *ptr, size_t osize, size_t nsize) {
+  /* For a new block Lua passes what it is for in osize. */
+  if (!ptr && nsize == 0) return NULL;
+  return pawl_realloc(ud, ptr, ptr ? osize : 0, nsize);
+}
+
+/* Lua's warnings (an error in a __gc, a script's warn) come in pieces. */
+static void warn(void *ud, const char *text, int is_continued) {
+  pawl_host *host = ud;
+  pawl_buf_addz(&host->warning, text);
+  if (is_continued) return;
+  /* "@on" and the like are orders to the standard handler. */
+  if (host->warning.at && host->warning.at[0] != '@')
+    pawl_log_write(&host->log, PAWL_WARN, host->warning.at, NULL);
+  pawl_buf_clear(&host->warning);
+}
+
+static pawl_code open_state(pawl_host *host, struct lua_State *L,
+                            pawl_error *err) {
+  host->is_private = L == NULL;
+  if (!L) {
+    L = lua_newstate(allocate, &host->alloc);
+    if (!L)
+      return pawl_fail(err, PAWL_NOMEM, "not enough memory for a Lua state");
+    lua_setwarnf(L, warn, host);
+  }
+  if (!lua_checkstack(L, LUA_MINSTACK))
+    return pawl_fail(err, PAWL_NOMEM, "not enough memory for Lua's stack");
+  host->L = L;
+  lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
+  host->main = lua_tothread(L, -1);
+  lua_pop(L, 1);
+  return PAWL_OK;
+}
+
+static pawl_code set_up_state(pawl_host *host, pawl_error *err) {
+  lua_State *L = host->L;
+  int status;
+  pawl_code rc = PAWL_OK;
+  lua_pushcfunction(L, set_up);
+  lua_pushlightuserdata(L, host);
+  status = lua_pcall(L, 1, 0, 0);
+  if (status == LUA_OK) return PAWL_OK;
+  if (status == LUA_ERRMEM)
+    rc = pawl_fail(err, PAWL_NOMEM, "not enough memory for a Lua state");
+  else
+    rc = pawl_fail(err, PAWL_INTERNAL, "the Lua state cannot be set up: %s",
+                   lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "?");
+  lua_pop(L, 1);
+  return rc;
+}
+
+pawl_code pawl_host_open(const pawl_host_options *options, pawl_host **out,
+                         pawl_error *err) {
+  pawl_code rc;
+  pawl_host *host = pawl_calloc(options->alloc, sizeof *host);
+  if (!host)
+    return pawl_fail(err, PAWL_NOMEM, "not enough memory for a Lua host");
+  if (options->alloc) host->alloc = *options->alloc;
+  if (options->log) host->log = *options->log;
+  host->max_bytes = options->max_bytes;
+  host->path_ref = -1;
+  host->scratch.alloc = host->answer.alloc = host->warning.alloc =
+      &host->alloc;
+  TRY(open_state(host, options->lua, err));
+  TRY(set_up_state(host, err));
+  *out = host;
+  host = NULL;
+out:
+  pawl_host_close(host);
+  return rc;
+}
+
+void pawl_host_close(pawl_host *host) {
+  pawl_alloc alloc;
+  if (!host) return;
+  if (host->main && host->is_private) {
+    lua_close(host->main);
+  } else if (host->main && lua_checkstack(host->main, 2)) {
+    /* An existing key: needs no memory, so cannot raise. */
+    lua_rawgetp(host->main, LUA_REGISTRYINDEX, host);
+    if (lua_istable(host->main, -1)) {
+      lua_pushnil(host->main);
+      lua_rawsetp(host->main, LUA_REGISTRYINDEX, host);
+    }
+    lua_pop(host->main, 1);
+  }
+  pawl_buf_deinit(&host->scratch);
+  pawl_buf_deinit(&host->answer);
+  pawl_buf_deinit(&host->warning);
+  alloc = host->alloc;
+  pawl_release(&alloc, host, sizeof *host);
+}
+
+int pawl_host_is_busy(const pawl_host *host) {
+  return host->running > 0;
+}
+
+void pawl_host_use(pawl_host *host, struct lua_State *L) {
+  /* Within a handler the thread that runs it stays the one. */
+  if (!host->is_private && host->running == 0) host->L = L;
+}

@@ -1,0 +1,161 @@
+/* host/host.h: Lua that runs handlers.
+ *
+ * The engine forgets behind this header that handlers are Lua: it hands over
+ * a node and what its instance holds, and gets back a transition and effects.
+ *
+ * Layer    above base, value and defs (def.h's words only); includes lua.h in
+ *          its .c files. No store, no engine: what a handler may ask of them
+ *          arrives as pawl_services.
+ * State    with a host's lua_State (options.lua) definitions run there, as
+ *          ordinary functions with their upvalues, spies and closures; without
+ *          one, in a private state made with the engine's allocator, with the
+ *          standard libraries and `require "pawl"`.
+ * Raises   never: every entry runs under a protected call.
+ * Handlers run as coroutines, on a thread of their own with a traceback; one
+ *          that yields outside ctx fails. Values cross by copy. */
+#ifndef PAWL_HOST_HOST_H
+#define PAWL_HOST_HOST_H
+
+#include "../base/buf.h"
+#include "../base/log.h"
+
+struct lua_State;
+typedef struct pawl_host pawl_host;
+
+typedef struct pawl_host_options {
+  const pawl_alloc *alloc;
+  const pawl_log *log;
+  struct lua_State *lua; /* NULL: private */
+  size_t max_bytes;      /* of variables, and of each output */
+} pawl_host_options;
+
+pawl_code pawl_host_open(const pawl_host_options *options, pawl_host **out,
+                         pawl_error *err);
+void pawl_host_close(pawl_host *host);
+/* Is a handler of this host running? (Calls into the engine are misuse.) */
+int pawl_host_is_busy(const pawl_host *host);
+/* In the module: the thread that called into the engine, so that handlers run
+ * on a state that is alive. No-op for a private state, and while a handler
+ * runs. */
+void pawl_host_use(pawl_host *host, struct lua_State *L);
+
+/* ---- error objects ---- */
+
+/* Pushes *err as the object that Lua code sees: a table with the fields of
+ * pawl_error (code as text; empty ones left out) and the metatable
+ * "pawl.error", whose __tostring gives "code: message (hint)". May raise an
+ * error of memory. */
+void pawl_host_push_error(struct lua_State *L, const pawl_error *err);
+
+/* ---- pawl.core ---- */
+
+/* Pushes a new table with the part of the module pawl.core that workflow files
+ * use: null, array, json_encode, json_decode, version. All of it in a private
+ * state; in a host's, src/bind adds the engine. A lua_CFunction. */
+int pawl_host_open_core(struct lua_State *L);
+/* An empty buffer that the collector frees, for text that is built while Lua
+ * may raise. Pushes its userdata. */
+pawl_buf *pawl_host_push_buf(struct lua_State *L);
+
+/* ---- definitions ---- */
+
+/* A workflow as Lua gave it. All buffers are the caller's to deinit, with
+ * pawl_loaded_deinit; `ref` goes to pawl_host_unload. */
+typedef struct pawl_loaded {
+  int ref;         /* handle of its functions */
+  pawl_buf graph;  /* JSON, see defs/def.h */
+  pawl_buf source; /* text of the file; empty when inline */
+  pawl_buf bundle; /* JSON {"module":"source text",...} */
+  pawl_buf others; /* JSON {"module":"sha256"}: other modules it required */
+  char file[128];  /* for messages */
+  int is_inline;
+} pawl_loaded;
+void pawl_loaded_deinit(pawl_loaded *l);
+
+/* Runs the file; it must return a workflow. Text only, no bytecode. Lua's own
+ * errors come as PAWL_DEFINITION with where = "file:line"; the builder's
+ * errors as they were raised. */
+pawl_code pawl_host_load_file(pawl_host *host, const char *path,
+                              pawl_loaded *out, pawl_error *err);
+/* The same for text; modules named in `bundle` (JSON, may be empty) are
+ * required from it rather than from files. */
+pawl_code pawl_host_load_text(pawl_host *host, const char *name, pawl_str text,
+                              pawl_str bundle, pawl_loaded *out,
+                              pawl_error *err);
+/* The workflow object on top of L's stack, which is popped: inline, unless it
+ * came from a file that pawl_host_load_file would load to the same thing. */
+pawl_code pawl_host_load_stack(pawl_host *host, struct lua_State *L,
+                               pawl_loaded *out, pawl_error *err);
+void pawl_host_unload(pawl_host *host, int ref);
+
+/* ---- running ---- */
+
+/* What ctx may ask for. Every callback returns a code; an error is raised in
+ * the handler as an error object. `ud` is services_ud of the call. */
+typedef struct pawl_services {
+  int64_t (*now)(void *ud);
+  void (*log)(void *ud, int level, const char *message, const char *fields);
+  /* progress: JSON or {NULL,0}. PAWL_LEASE_LOST: stop, somebody took over. */
+  pawl_code (*heartbeat)(void *ud, pawl_str progress, pawl_error *err);
+  pawl_code (*cancelled)(void *ud, int *out, pawl_error *err);
+  /* Appends {"name":{"type":"string","value":...},...}. */
+  pawl_code (*attrs)(void *ud, pawl_buf *out, pawl_error *err);
+  /* ctx.db:query: params a JSON array; appends a JSON array of row objects
+   * and sets *changed. NULL when the node is not transactional. */
+  pawl_code (*query)(void *ud, pawl_str sql, pawl_str params, pawl_buf *out,
+                     int64_t *changed, pawl_error *err);
+} pawl_services;
+
+typedef enum pawl_handler {
+  PAWL_HANDLER_RUN,    /* returns transition, output */
+  PAWL_HANDLER_CHOOSE, /* returns transition */
+  PAWL_HANDLER_AT, /* returns seconds since 1970 or "2026-01-31T10:00:00Z" */
+  PAWL_HANDLER_OUTPUT, /* returns the instance's output */
+  PAWL_HANDLER_UNDO
+} pawl_handler;
+
+/* One handler to run; everything is borrowed for the call. */
+typedef struct pawl_call {
+  int ref;
+  const char *node;
+  pawl_handler handler;
+  const char *id; /* instance */
+  const char *workflow;
+  int64_t version;
+  int64_t attempt, visit, token;
+  pawl_str tenant, correlation; /* at NULL: nil */
+  pawl_str vars, input;         /* JSON; vars an object */
+  const pawl_services *services;
+  void *services_ud;
+  int transactional; /* ctx.db is there */
+} pawl_call;
+
+/* What came of it. Zero it and set alloc in the buffers, or use
+ * pawl_result_init; reusable with pawl_result_clear. */
+typedef struct pawl_result {
+  int has_transition;
+  pawl_buf transition;
+  int has_output;
+  pawl_buf output; /* JSON */
+  int vars_changed;
+  pawl_buf vars; /* JSON object, whole, when changed */
+  int attrs_changed;
+  pawl_buf attrs; /* JSON {"name":{"type","value"}|null} set by ctx.attrs */
+  int64_t at_us;  /* HANDLER_AT */
+  /* when the handler failed: */
+  int no_retry;           /* error{ retry = false } or a value error */
+  int64_t retry_after_us; /* error{ retry = seconds | "2m" }; -1: by policy */
+  pawl_buf details;       /* error{ details = ... } as JSON; may be empty */
+} pawl_result;
+void pawl_result_init(pawl_result *r, const pawl_alloc *alloc);
+void pawl_result_clear(pawl_result *r);
+void pawl_result_deinit(pawl_result *r);
+
+/* PAWL_OK, or why the handler failed: PAWL_SCRIPT (its own error; err->reason
+ * holds error{code=...}'s code, err->trace the traceback), PAWL_VALUE or
+ * PAWL_LIMIT (what it left in ctx.vars or returned cannot be stored), or what
+ * a service raised and the handler did not catch. */
+pawl_code pawl_host_run(pawl_host *host, const pawl_call *call,
+                        pawl_result *result, pawl_error *err);
+
+#endif

@@ -1,0 +1,134 @@
+/* host/host_internal.h: what the host's own files share. Nobody else includes
+ * it.
+ *
+ * Everything of a host in Lua hangs on one table in the registry, under the
+ * host's address, so that closing is one assignment. Slots below are its
+ * integer keys; definitions follow from PAWL_SLOT_DEFS on.
+ *
+ * Keeps    H1 Lua is entered only through pawl_host_protect or lua_resume: no
+ *             error, not even one of memory, leaves the host.
+ *          H2 C functions that Lua calls hold nothing that an error could
+ *             leak: their buffers are the host's.
+ *          H3 a ctx that outlives its handler has no run behind it. */
+#ifndef PAWL_HOST_INTERNAL_H
+#define PAWL_HOST_INTERNAL_H
+
+#include <lauxlib.h>
+#include <lua.h>
+
+#include "../base/clock.h"
+#include "host.h"
+
+enum {
+  PAWL_SLOT_CATCH = 1, /* the message handler */
+  PAWL_SLOT_THREAD,    /* the coroutine handlers run on */
+  PAWL_SLOT_CLOSE,     /* coroutine.close */
+  PAWL_SLOT_PATH,      /* package.path as the private state began */
+  PAWL_SLOT_DURATION,  /* duration.parse, once needed */
+  PAWL_SLOT_CTX,       /* metatables of what ctx is made of */
+  PAWL_SLOT_ATTRS,
+  PAWL_SLOT_DB,
+  PAWL_SLOT_DEFS
+};
+
+/* A definition in the host's table. */
+enum {
+  PAWL_REC_HANDLERS = 1, /* { [node] = { run = f, ... } } */
+  PAWL_REC_FOLDER,       /* where its modules are looked for first; or nil */
+  PAWL_REC_SOURCES,      /* { [module] = text } of the bundle */
+  PAWL_REC_MODULES,      /* { [module] = value } loaded from it */
+  PAWL_REC_OTHERS,       /* { [module] = sha256 }; only while it loads */
+  PAWL_REC_FRESH,        /* { [module] = true }: `require` loaded it first */
+  PAWL_REC_ENV,          /* globals of its chunks, with `require` */
+  PAWL_REC_PRIVATE       /* true in a private state */
+};
+
+/* What becomes of protected Lua code. */
+typedef struct pawl_catch {
+  pawl_code rc;        /* PAWL_OK until something goes wrong */
+  pawl_code script;    /* of a plain Lua error: SCRIPT or DEFINITION */
+  pawl_error *err;     /* never NULL */
+  pawl_result *result; /* for retry and details; may be NULL */
+} pawl_catch;
+
+typedef struct pawl_ctx pawl_ctx;
+
+/* A handler under way. */
+typedef struct pawl_run {
+  pawl_host *host;
+  const pawl_call *call;
+  pawl_result *result;
+  pawl_catch caught;
+  pawl_ctx *ctx;
+} pawl_run;
+
+struct pawl_host {
+  pawl_alloc alloc;
+  pawl_log log;
+  lua_State *L;    /* where Lua is entered */
+  lua_State *main; /* always alive: for what cannot raise */
+  lua_State *co;   /* in PAWL_SLOT_THREAD; NULL: to be made */
+  int is_private;
+  size_t max_bytes;
+  int next_slot; /* of definitions */
+  int path_ref;  /* whose folder leads package.path; -1: unknown */
+  int running;   /* handlers under way */
+  pawl_run *run;
+  pawl_catch *caught;       /* of the innermost protected call */
+  pawl_buf scratch, answer; /* H2 */
+  pawl_buf warning;         /* pieces of a Lua warning */
+};
+
+/* Kinds of the language and the handler functions they have. */
+const char *pawl_handler_name(pawl_handler handler);
+
+/* Pushes the value of a slot. */
+void pawl_host_push_slot(const pawl_host *host, lua_State *L, int slot);
+/* Sets it to the value on top, which is popped. */
+void pawl_host_set_slot(const pawl_host *host, lua_State *L, int slot);
+/* Runs an embedded source and pushes what it returns; raises. */
+void pawl_host_push_module(lua_State *L, const char *module);
+/* Pushes the table `package`, or nil where a host's state has none. */
+void pawl_host_push_package(lua_State *L);
+/* Pushes package.path, or nil. */
+void pawl_host_push_path(lua_State *L);
+/* Sets package.path to the string on top, which is popped. */
+void pawl_host_set_path(lua_State *L);
+/* Replaces the path on top by one that `folder` leads. */
+void pawl_host_lead_path(lua_State *L, const char *folder);
+/* Makes the folder of a definition lead package.path (private state). Raises
+ * errors of memory. */
+void pawl_host_use_folder(pawl_host *host, lua_State *L, int ref);
+
+/* coro.c */
+/* Calls f(arg, the `nargs` values on top) with errors caught; pops them. What
+ * f returns stays on the stack, up to nresults, when PAWL_OK comes back.
+ * `f` may also report by setting caught->rc and returning. */
+pawl_code pawl_host_protect(pawl_host *host, lua_State *L, lua_CFunction f,
+                            void *arg, int nargs, int nresults,
+                            pawl_catch *caught);
+/* Pushes the message handler that fills the innermost pawl_catch. */
+void pawl_host_push_catch(const pawl_host *host, lua_State *L);
+int pawl_catch_value(lua_State *L); /* its function */
+/* After a failed call: the error value is on top of L. */
+void pawl_catch_status(pawl_catch *caught, lua_State *L, int status);
+/* Fills err->message from Lua's text; "file:line: " in front goes to where. */
+void pawl_catch_text(pawl_catch *caught, const char *text, int is_located);
+/* "order.lua:12" of the running Lua function nearest to `level`; 0: none.
+ * Never raises. */
+int pawl_host_where(lua_State *L, int level, char *out, size_t size);
+
+/* ctx.c */
+/* Makes the metatables; once for each host. Raises. */
+void pawl_ctx_open(pawl_host *host, lua_State *L);
+/* Pushes a new ctx for the run. Raises errors of memory. */
+void pawl_ctx_push(pawl_run *run, lua_State *L);
+/* Writes what the handler left in ctx.vars and ctx.attrs into the result.
+ * `idx`: the ctx. Raises errors of memory. */
+pawl_code pawl_ctx_take(pawl_run *run, lua_State *L, int idx);
+/* H3; NULL is accepted. */
+void pawl_ctx_end(pawl_ctx *ctx);
+/* Does the handler's kind leave variables and attributes alone? */
+int pawl_handler_is_pure(pawl_handler handler);
+
+#endif

@@ -1,0 +1,789 @@
+/* Loading definitions: from a file, from text that the store kept, from an
+ * object of the program's own.
+ *
+ * A file runs with globals of its own (reads and writes go through to the
+ * state's) in which `require` takes the modules of the bundle from their
+ * stored texts, and everything else from the state. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../base/sha256.h"
+#include "../value/json.h"
+#include "../value/luajson.h"
+#include "host_internal.h"
+
+/* ---- files ---- */
+
+static pawl_code cannot_read(const char *path, int number, pawl_error *err) {
+  pawl_code rc =
+      number == ENOENT || number == ENOTDIR ? PAWL_NOTFOUND : PAWL_INVALID;
+  pawl_fail(err, rc, "%s cannot be read: %s", path, strerror(number));
+  if (number == EISDIR) pawl_error_hint(err, "name a file");
+  return rc;
+}
+
+/* Appends the file's bytes. */
+static pawl_code read_file(const char *path, pawl_buf *out, pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+  size_t n = 1;
+  FILE *f = fopen(path, "rb");
+  if (!f) return cannot_read(path, errno, err);
+  while (n > 0) {
+    char *room = pawl_buf_room(out, BUFSIZ);
+    n = room ? fread(room, 1, BUFSIZ, f) : 0;
+    pawl_buf_grew(out, n);
+  }
+  if (ferror(f)) rc = cannot_read(path, errno, err);
+  fclose(f);
+  return rc == PAWL_OK ? pawl_buf_check(out, err) : rc;
+}
+
+/* SHA-256 of the file in hex; 0: it cannot be read. */
+static int hash_file(const char *path, char hex[65]) {
+  unsigned char bytes[BUFSIZ], digest[32];
+  pawl_sha256 sha;
+  size_t n;
+  int ok;
+  FILE *f = fopen(path, "rb");
+  if (!f) return 0;
+  pawl_sha256_init(&sha);
+  while ((n = fread(bytes, 1, sizeof bytes, f)) > 0)
+    pawl_sha256_add(&sha, bytes, n);
+  ok = !ferror(f);
+  fclose(f);
+  pawl_sha256_end(&sha, digest);
+  pawl_sha256_hex(digest, hex);
+  return ok;
+}
+
+/* A source is stored as text: UTF-8 without zero bytes, and no bytecode. */
+static pawl_code check_source(const char *name, pawl_str text,
+                              pawl_error *err) {
+  size_t at;
+  if (text.len && text.at[0] == LUA_SIGNATURE[0]) {
+    pawl_fail(err, PAWL_DEFINITION, "%s is compiled Lua", name);
+    pawl_error_hint(err, "give the source: a workflow is stored as text");
+  } else if (!pawl_utf8_check(text, &at)) {
+    pawl_fail(err, PAWL_DEFINITION, "%s is not UTF-8 (byte %zu)", name,
+              at + 1);
+    pawl_error_hint(err, "save it as UTF-8; write other bytes as \"\\xE4\"");
+  } else if (text.len && memchr(text.at, 0, text.len)) {
+    pawl_fail(err, PAWL_DEFINITION, "%s has a zero byte", name);
+    pawl_error_hint(err, "write it as \"\\0\"");
+  } else {
+    return PAWL_OK;
+  }
+  pawl_error_where(err, "%s", name);
+  return PAWL_DEFINITION;
+}
+
+/* What Lua compiles of a file: no byte order mark, and an empty first line
+ * for a "#!", so that lines keep their numbers. */
+static pawl_str lua_part(pawl_str text) {
+  if (text.len >= 3 && memcmp(text.at, "\xEF\xBB\xBF", 3) == 0)
+    text.at += 3, text.len -= 3;
+  if (text.len && text.at[0] == '#') {
+    const char *line = memchr(text.at, '\n', text.len);
+    text.len = line ? text.len - (size_t)(line - text.at) : 0;
+    text.at = line ? line : "";
+  }
+  return text;
+}
+
+/* ---- `require` of a definition ---- */
+
+/* Modules of the bundle that are loaded, then the bundle's texts, then the
+ * state's own `require`. Upvalue 1: the definition's record. */
+
+static void push_field_of(lua_State *L, int rec, int slot, int name) {
+  if (lua_rawgeti(L, rec, slot) != LUA_TTABLE) return;
+  lua_pushvalue(L, name);
+  lua_rawget(L, -2);
+  lua_remove(L, -2);
+}
+
+static void set_field_of(lua_State *L, int rec, int slot, int name) {
+  lua_rawgeti(L, rec, slot);
+  lua_pushvalue(L, name);
+  lua_pushvalue(L, -3);
+  lua_rawset(L, -3);
+  lua_pop(L, 2);
+}
+
+/* Pushes the chunk compiled, with the definition's globals; raises. */
+static void push_chunk(lua_State *L, int rec, pawl_str text,
+                       const char *chunk) {
+  text = lua_part(text);
+  if (luaL_loadbufferx(L, text.at, text.len, chunk, "t") != LUA_OK)
+    lua_error(L);
+  lua_rawgeti(L, rec, PAWL_REC_ENV);
+  lua_setupvalue(L, -2, 1);
+}
+
+/* What stands for a module of the bundle while it loads. */
+static char under_way;
+
+/* (name at 1, its text on top, record at 2) -> the module, private to the
+ * definition. */
+static int require_bundled(lua_State *L) {
+  pawl_str text;
+  int status;
+  const char *chunk;
+  text.at = lua_tolstring(L, -1, &text.len); /* held by the sources */
+  chunk = luaL_gsub(L, lua_tostring(L, 1), ".", "/");
+  chunk = lua_pushfstring(L, "@%s.lua", chunk);
+  push_chunk(L, 2, text, chunk);
+  lua_pushlightuserdata(L, &under_way);
+  set_field_of(L, 2, PAWL_REC_MODULES, 1);
+  lua_pushvalue(L, 1);
+  status = lua_pcall(L, 1, 1, 0);
+  if (status == LUA_OK && lua_isnil(L, -1)) {
+    lua_pop(L, 1);
+    lua_pushboolean(L, 1);
+  }
+  if (status == LUA_OK)
+    lua_pushvalue(L, -1);
+  else
+    lua_pushnil(L); /* who asks again shall see the error again */
+  set_field_of(L, 2, PAWL_REC_MODULES, 1);
+  return status == LUA_OK ? 1 : lua_error(L);
+}
+
+/* Pushes the file that `package.searchpath` finds in the path on top, which is
+ * popped, for the module named at idx; or nil. */
+static void find_module(lua_State *L, int idx) {
+  int path = lua_gettop(L);
+  pawl_host_push_package(L);
+  if (lua_istable(L, -1) &&
+      lua_getfield(L, -1, "searchpath") == LUA_TFUNCTION) {
+    lua_pushvalue(L, idx);
+    lua_pushvalue(L, path);
+    lua_call(L, 2, 1);
+  } else {
+    lua_pushnil(L);
+  }
+  lua_replace(L, path);
+  lua_settop(L, path);
+}
+
+static int is_ours(const char *module) {
+  return strncmp(module, "pawl", 4) == 0 &&
+         (module[4] == 0 || module[4] == '.');
+}
+
+/* Notes a module of the worker's own that the definition uses: name at 1,
+ * record at 2. */
+static void note_other(lua_State *L) {
+  char hex[65];
+  int top = lua_gettop(L);
+  lua_getfield(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+  if (lua_istable(L, -1)) lua_getfield(L, -1, lua_tostring(L, 1));
+  if (lua_isnil(L, -1) && !is_ours(lua_tostring(L, 1))) {
+    pawl_host_push_path(L);
+    find_module(L, 1);
+    if (lua_isstring(L, -1) && hash_file(lua_tostring(L, -1), hex)) {
+      lua_pushstring(L, hex);
+      set_field_of(L, 2, PAWL_REC_OTHERS, 1);
+    }
+  }
+  lua_settop(L, top);
+}
+
+/* Notes a module that is about to be loaded for the first time. */
+static void note_fresh(lua_State *L) {
+  lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  if (lua_getfield(L, -1, lua_tostring(L, 1)) == LUA_TNIL) {
+    lua_pushboolean(L, 1);
+    set_field_of(L, 2, PAWL_REC_FRESH, 1);
+  }
+  lua_pop(L, 2);
+}
+
+/* Calls the state's own `require` with the definition's folder leading the
+ * path; in a host's state only for as long as that takes. */
+static int require_other(lua_State *L) {
+  int is_private, status;
+  lua_rawgeti(L, 2, PAWL_REC_PRIVATE);
+  is_private = lua_toboolean(L, -1);
+  lua_rawgeti(L, 2, PAWL_REC_FOLDER);
+  pawl_host_push_path(L); /* 5 */
+  if (!is_private && lua_isstring(L, 4) && lua_isstring(L, 5)) {
+    lua_pushvalue(L, 5);
+    pawl_host_lead_path(L, lua_tostring(L, 4));
+    pawl_host_set_path(L);
+  }
+  lua_getglobal(L, "require");
+  lua_pushvalue(L, 1);
+  status = lua_pcall(L, 1, LUA_MULTRET, 0);
+  if (!is_private && lua_isstring(L, 5)) {
+    lua_pushvalue(L, 5);
+    pawl_host_set_path(L);
+  }
+  if (status != LUA_OK) return lua_error(L);
+  return lua_gettop(L) - 5;
+}
+
+/* require(name) in a workflow's file and in the modules of its bundle */
+static int require(lua_State *L) {
+  luaL_checkstring(L, 1);
+  lua_settop(L, 1);
+  lua_pushvalue(L, lua_upvalueindex(1)); /* 2 */
+  push_field_of(L, 2, PAWL_REC_MODULES, 1);
+  if (lua_touserdata(L, -1) == &under_way)
+    return luaL_error(L, "module '%s' requires itself", lua_tostring(L, 1));
+  if (!lua_isnil(L, -1)) return 1;
+  push_field_of(L, 2, PAWL_REC_SOURCES, 1);
+  if (lua_isstring(L, -1)) return require_bundled(L);
+  lua_settop(L, 2);
+  if (lua_rawgeti(L, 2, PAWL_REC_OTHERS) == LUA_TTABLE) {
+    note_other(L);
+    note_fresh(L);
+  }
+  lua_settop(L, 2);
+  return require_other(L);
+}
+
+/* ---- loading ---- */
+
+typedef struct loading {
+  pawl_host *host;
+  const char *name;   /* of the file or text, as the user wrote it; or NULL */
+  const char *folder; /* NULL: text that came from no file */
+  size_t folder_len;
+  pawl_str bundle; /* sources that came with it, as JSON; may be empty */
+  pawl_loaded *out;
+  pawl_catch caught;
+  pawl_error spare; /* for a caller who gave none */
+} loading;
+
+/* Stack of what follows: (loading) at 1, the record at 2. */
+enum { AT_REC = 2, AT_OBJECT, AT_GRAPH, AT_HANDLERS, AT_BUNDLE, AT_FILE };
+
+/* Globals of the definition's chunks: the state's, with its own `require`. */
+static void set_env(lua_State *L, int rec) {
+  lua_createtable(L, 0, 1);
+  lua_pushvalue(L, rec);
+  lua_pushcclosure(L, require, 1);
+  lua_setfield(L, -2, "require");
+  lua_createtable(L, 0, 2);
+  lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -3, "__index");
+  lua_setfield(L, -2, "__newindex");
+  lua_setmetatable(L, -2);
+  lua_rawseti(L, rec, PAWL_REC_ENV);
+}
+
+/* Puts a new record at AT_REC. `sources`: index of a table, or 0. */
+static void new_record(lua_State *L, const loading *l, int sources) {
+  lua_createtable(L, PAWL_REC_PRIVATE, 0);
+  if (l->folder) {
+    lua_pushlstring(L, l->folder, l->folder_len);
+    lua_rawseti(L, -2, PAWL_REC_FOLDER);
+  }
+  if (sources)
+    lua_pushvalue(L, sources);
+  else
+    lua_newtable(L);
+  lua_rawseti(L, -2, PAWL_REC_SOURCES);
+  for (int slot = PAWL_REC_MODULES; slot <= PAWL_REC_FRESH; slot++) {
+    lua_newtable(L);
+    lua_rawseti(L, -2, slot);
+  }
+  lua_pushboolean(L, l->host->is_private);
+  lua_rawseti(L, -2, PAWL_REC_PRIVATE);
+  lua_replace(L, AT_REC);
+  set_env(L, AT_REC);
+}
+
+/* Pushes the compiled file; 0: it has an error, which has been reported. */
+static int push_main(lua_State *L, loading *l) {
+  pawl_str text = lua_part(pawl_buf_str(&l->out->source));
+  const char *chunk = lua_pushfstring(L, "@%s", l->name);
+  int status = luaL_loadbufferx(L, text.at, text.len, chunk, "t");
+  lua_remove(L, -2);
+  if (status != LUA_OK) {
+    pawl_catch_text(&l->caught, lua_tostring(L, -1), 1);
+    return 0;
+  }
+  lua_rawgeti(L, AT_REC, PAWL_REC_ENV);
+  lua_setupvalue(L, -2, 1);
+  return 1;
+}
+
+/* Pushes the path on which the definition's modules are found. */
+static void push_led_path(lua_State *L, const loading *l) {
+  if (l->host->is_private)
+    pawl_host_push_slot(l->host, L, PAWL_SLOT_PATH);
+  else
+    pawl_host_push_path(L);
+  if (!l->folder) return;
+  lua_rawgeti(L, AT_REC, PAWL_REC_FOLDER);
+  lua_insert(L, -2);
+  pawl_host_lead_path(L, lua_tostring(L, -2));
+  lua_remove(L, -2);
+}
+
+/* Calls the function on top with the definition's path; leaves one result. 0:
+ * it failed, and the reason was caught. */
+static int call_with_path(lua_State *L, loading *l) {
+  int function = lua_gettop(L), status;
+  pawl_host_push_path(L);
+  push_led_path(L, l);
+  pawl_host_set_path(L);
+  pawl_host_push_catch(l->host, L);
+  lua_pushvalue(L, function);
+  lua_pushstring(L, l->name);
+  status = lua_pcall(L, 1, 1, function + 2);
+  if (status != LUA_OK) pawl_catch_status(&l->caught, L, status);
+  if (l->host->is_private) {
+    l->host->path_ref = -1; /* what runs next sets its own */
+  } else {
+    lua_pushvalue(L, function + 1);
+    pawl_host_set_path(L);
+  }
+  lua_replace(L, function);
+  lua_settop(L, function);
+  return status == LUA_OK;
+}
+
+/* Is the value at idx what pawl.workflow returns? Then its metatable's
+ * `definition` is pushed. */
+static int push_definition(lua_State *L, int idx) {
+  int is_workflow;
+  if (!lua_istable(L, idx) || !lua_getmetatable(L, idx)) return 0;
+  lua_pushliteral(L, "__name");
+  lua_rawget(L, -2);
+  is_workflow = lua_type(L, -1) == LUA_TSTRING &&
+                strcmp(lua_tostring(L, -1), "pawl.workflow") == 0;
+  lua_pop(L, 1);
+  lua_pushliteral(L, "definition");
+  lua_rawget(L, -2);
+  lua_remove(L, -2);
+  if (is_workflow && lua_isfunction(L, -1)) return 1;
+  lua_pop(L, 1);
+  return 0;
+}
+
+static int not_a_workflow(lua_State *L, loading *l) {
+  pawl_error *err = l->caught.err;
+  const char *type = luaL_typename(L, AT_OBJECT);
+  l->caught.rc = PAWL_DEFINITION;
+  if (!l->name) { /* an object */
+    pawl_fail(err, PAWL_DEFINITION, "a %s is not a workflow", type);
+    pawl_error_hint(err, "give what pawl.workflow { ... } returned");
+    return 0;
+  }
+  pawl_fail(err, PAWL_DEFINITION,
+            "%s must return a workflow; it returned %s%s", l->name,
+            lua_isnil(L, AT_OBJECT) ? "" : "a ", type);
+  if (lua_isnil(L, AT_OBJECT))
+    pawl_error_hint(err, "is `return` missing at its end?");
+  else
+    pawl_error_hint(err, "return what pawl.workflow { ... } gave");
+  pawl_error_where(err, "%s", l->name);
+  return 0;
+}
+
+/* The object at AT_OBJECT taken apart into what stands behind it. Raises what
+ * the builder does. */
+static int take_apart(lua_State *L, loading *l) {
+  lua_settop(L, AT_OBJECT);
+  if (!push_definition(L, AT_OBJECT)) return not_a_workflow(L, l);
+  lua_pushvalue(L, AT_OBJECT);
+  lua_call(L, 1, 4);
+  if (lua_istable(L, AT_GRAPH) && lua_istable(L, AT_HANDLERS) &&
+      lua_istable(L, AT_BUNDLE))
+    return 1;
+  l->caught.rc = PAWL_DEFINITION;
+  pawl_fail(l->caught.err, PAWL_DEFINITION,
+            "the workflow was made by another version of pawl");
+  return 0;
+}
+
+/* Runs the file: record at AT_REC, the workflow and its parts behind it. */
+static int run_file(lua_State *L, loading *l) {
+  lua_settop(L, AT_REC);
+  if (!push_main(L, l) || !call_with_path(L, l)) return 0;
+  return take_apart(L, l);
+}
+
+/* Reports a module of the bundle that is not there. */
+static int missing_module(lua_State *L, loading *l, const char *module) {
+  pawl_error *err = l->caught.err;
+  l->caught.rc = PAWL_DEFINITION;
+  pawl_fail(err, PAWL_DEFINITION, "bundle: module '%s' is not there", module);
+  if (l->bundle.len)
+    pawl_error_hint(err, "it was not stored with the workflow");
+  else
+    pawl_error_hint(err,
+                    "only Lua modules found through package.path, or "
+                    "beside the workflow's file, can be bundled");
+  if (lua_getfield(L, AT_GRAPH, "line") == LUA_TNUMBER)
+    pawl_error_where(err, "%s:%d", l->name, (int)lua_tointeger(L, -1));
+  return 0;
+}
+
+/* Pushes the text of the module named on top, found as `require` would; 0:
+ * reported. */
+static int push_module_text(lua_State *L, loading *l) {
+  int name = lua_gettop(L);
+  const char *module = lua_tostring(L, name);
+  pawl_buf *text = &l->host->answer;
+  if (l->bundle.len) return missing_module(L, l, module);
+  push_led_path(L, l);
+  find_module(L, name);
+  if (!lua_isstring(L, -1)) return missing_module(L, l, module);
+  pawl_buf_clear(text);
+  l->caught.rc = read_file(lua_tostring(L, -1), text, l->caught.err);
+  if (l->caught.rc == PAWL_OK)
+    l->caught.rc =
+        check_source(lua_tostring(L, -1), pawl_buf_str(text), l->caught.err);
+  if (l->caught.rc != PAWL_OK) return 0;
+  lua_pushlstring(L, text->at ? text->at : "", text->len);
+  return 1;
+}
+
+/* Fills the record's sources with what the bundle names and was not given.
+ * *added: how many. 0: one is missing. */
+static int gather(lua_State *L, loading *l, int *added) {
+  int n = (int)lua_rawlen(L, AT_BUNDLE), top = lua_gettop(L);
+  for (int i = 1; i <= n; i++) {
+    int name = top + 1;
+    lua_rawgeti(L, AT_BUNDLE, i);
+    push_field_of(L, AT_REC, PAWL_REC_SOURCES, name);
+    if (lua_isnil(L, -1)) {
+      lua_pop(L, 1);
+      if (!push_module_text(L, l)) return 0;
+      set_field_of(L, AT_REC, PAWL_REC_SOURCES, name);
+      ++*added;
+    }
+    lua_settop(L, top);
+  }
+  return 1;
+}
+
+/* Takes modules of the bundle, that this file's first run made the state's
+ * own `require` load, out of package.loaded again. */
+static void forget_fresh(lua_State *L) {
+  int n = (int)lua_rawlen(L, AT_BUNDLE);
+  for (int i = 1; i <= n; i++) {
+    int name = lua_gettop(L) + 1;
+    lua_rawgeti(L, AT_BUNDLE, i);
+    push_field_of(L, AT_REC, PAWL_REC_FRESH, name);
+    if (lua_toboolean(L, -1)) {
+      lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+      lua_pushnil(L);
+      lua_setfield(L, -2, lua_tostring(L, name));
+    }
+    lua_settop(L, name - 1);
+  }
+}
+
+/* The bundle is known only when the file has run. Then it runs once more,
+ * with the very texts that will be stored: what runs here is what runs from
+ * the store. */
+static int run_with_bundle(lua_State *L, loading *l) {
+  int added = 0;
+  if (!run_file(L, l) || !gather(L, l, &added)) return 0;
+  if (added == 0) return 1;
+  forget_fresh(L);
+  lua_rawgeti(L, AT_REC, PAWL_REC_SOURCES);
+  new_record(L, l, lua_gettop(L));
+  return run_file(L, l);
+}
+
+static pawl_code encode_slot(lua_State *L, loading *l, int slot,
+                             const char *path, pawl_buf *out) {
+  pawl_code rc;
+  lua_rawgeti(L, AT_REC, slot);
+  rc = pawl_luajson_encode(L, -1, path, 0, out, l->caught.err);
+  lua_pop(L, 1);
+  return rc;
+}
+
+/* Hands the definition over: graph and texts to the caller, the record with
+ * the handlers to the host's table. */
+static pawl_code keep(lua_State *L, loading *l) {
+  pawl_loaded *out = l->out;
+  pawl_error *err = l->caught.err;
+  pawl_code rc;
+  TRY(pawl_luajson_encode(L, AT_GRAPH, "graph", 0, &out->graph, err));
+  TRY(encode_slot(L, l, PAWL_REC_SOURCES, "bundle", &out->bundle));
+  TRY(encode_slot(L, l, PAWL_REC_OTHERS, "others", &out->others));
+  TRY(pawl_buf_check(&out->graph, err));
+  TRY(pawl_buf_check(&out->bundle, err));
+  TRY(pawl_buf_check(&out->others, err));
+  lua_pushvalue(L, AT_HANDLERS);
+  lua_rawseti(L, AT_REC, PAWL_REC_HANDLERS);
+  for (int slot = PAWL_REC_OTHERS; slot <= PAWL_REC_FRESH; slot++) {
+    lua_pushnil(L); /* from here on nothing is noted any more */
+    lua_rawseti(L, AT_REC, slot);
+  }
+  lua_pushvalue(L, AT_REC);
+  pawl_host_set_slot(l->host, L, PAWL_SLOT_DEFS + l->host->next_slot);
+  out->ref = l->host->next_slot++;
+out:
+  return rc;
+}
+
+/* Pushes the table of sources that came with a text; 0: reported. */
+static int push_given(lua_State *L, loading *l) {
+  if (l->bundle.len == 0) {
+    lua_newtable(L);
+    return 1;
+  }
+  l->caught.rc = pawl_luajson_decode(L, l->bundle, l->caught.err);
+  if (l->caught.rc == PAWL_OK && !lua_istable(L, -1))
+    l->caught.rc = pawl_fail(l->caught.err, PAWL_CORRUPT,
+                             "the bundle of %s is no object", l->name);
+  return l->caught.rc == PAWL_OK;
+}
+
+/* Runs the file in l->out->source; leaves everything in its place. */
+static int load_parts(lua_State *L, loading *l) {
+  lua_settop(L, AT_REC);
+  if (!push_given(L, l)) return 0;
+  new_record(L, l, lua_gettop(L));
+  return run_with_bundle(L, l);
+}
+
+/* (loading) */
+static int load_body(lua_State *L) {
+  loading *l = lua_touserdata(L, 1);
+  if (load_parts(L, l)) l->caught.rc = keep(L, l);
+  return 0;
+}
+
+/* The name for messages: short, and without what says nothing. */
+static void set_file(pawl_loaded *out, const char *name) {
+  size_t len = strlen(name), room = sizeof out->file - 1;
+  if (len > room) {
+    const char *base = strrchr(name, '/');
+    name = base ? base + 1 : name;
+  }
+  pawl_copy_text(out->file, sizeof out->file, name);
+}
+
+static const char *without_dot_slash(const char *path) {
+  while (path[0] == '.' && path[1] == '/') path += 2;
+  return path;
+}
+
+static void begin_loaded(pawl_host *host, pawl_loaded *out) {
+  memset(out, 0, sizeof *out);
+  out->ref = -1;
+  out->graph.alloc = out->source.alloc = &host->alloc;
+  out->bundle.alloc = out->others.alloc = &host->alloc;
+}
+
+void pawl_loaded_deinit(pawl_loaded *l) {
+  pawl_buf_deinit(&l->graph);
+  pawl_buf_deinit(&l->source);
+  pawl_buf_deinit(&l->bundle);
+  pawl_buf_deinit(&l->others);
+}
+
+static void set_folder(loading *l, const char *path) {
+  const char *slash = strrchr(path, '/');
+  l->folder = slash ? path : ".";
+  l->folder_len = slash == path ? 1 : slash ? (size_t)(slash - path) : 1;
+}
+
+/* Loads what is in out->source. On failure nothing is left in *out. */
+static pawl_code load_source(pawl_host *host, loading *l, pawl_error *err) {
+  pawl_code rc;
+  l->host = host;
+  l->caught.err = err ? err : &l->spare;
+  l->caught.script = PAWL_DEFINITION;
+  TRY(check_source(l->name, pawl_buf_str(&l->out->source), l->caught.err));
+  set_file(l->out, l->name);
+  TRY(pawl_host_protect(host, host->L, load_body, l, 0, 0, &l->caught));
+out:
+  if (rc != PAWL_OK) pawl_loaded_deinit(l->out);
+  return rc;
+}
+
+pawl_code pawl_host_load_file(pawl_host *host, const char *path,
+                              pawl_loaded *out, pawl_error *err) {
+  loading l = {.name = without_dot_slash(path), .out = out};
+  pawl_code rc;
+  begin_loaded(host, out);
+  rc = read_file(path, &out->source, err);
+  if (rc != PAWL_OK) {
+    pawl_loaded_deinit(out);
+    return rc;
+  }
+  set_folder(&l, path);
+  return load_source(host, &l, err);
+}
+
+pawl_code pawl_host_load_text(pawl_host *host, const char *name, pawl_str text,
+                              pawl_str bundle, pawl_loaded *out,
+                              pawl_error *err) {
+  loading l = {.name = without_dot_slash(name), .out = out};
+  pawl_code rc;
+  if (!pawl_str_eqz(bundle, "{}")) l.bundle = bundle;
+  begin_loaded(host, out);
+  pawl_buf_adds(&out->source, text);
+  rc = pawl_buf_check(&out->source, err);
+  if (rc != PAWL_OK) {
+    pawl_loaded_deinit(out);
+    return rc;
+  }
+  return load_source(host, &l, err);
+}
+
+/* ---- a workflow object of the host's own ---- */
+
+/* Finds the file that returned the object at AT_OBJECT: a module that is
+ * loaded has it for its value. Pushes the file's name; 0: there is none. */
+static int push_origin(lua_State *L) {
+  lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  lua_pushnil(L);
+  while (lua_next(L, -2)) {
+    if (lua_rawequal(L, -1, AT_OBJECT) && lua_type(L, -2) == LUA_TSTRING) {
+      pawl_host_push_path(L);
+      find_module(L, lua_gettop(L) - 2);
+      return lua_isstring(L, -1);
+    }
+    lua_pop(L, 1);
+  }
+  return 0;
+}
+
+static int write_dump(lua_State *L, const void *bytes, size_t size, void *ud) {
+  (void)L;
+  pawl_buf_add(ud, bytes, size);
+  return 0;
+}
+
+/* Are the functions on top of the stack, two of them, the same code? */
+static int same_code(lua_State *L, pawl_host *host) {
+  pawl_buf *a = &host->scratch, *b = &host->answer;
+  pawl_buf_clear(a);
+  pawl_buf_clear(b);
+  if (lua_iscfunction(L, -1) || lua_iscfunction(L, -2)) return 0;
+  lua_dump(L, write_dump, b, 1);
+  lua_pushvalue(L, -2);
+  lua_dump(L, write_dump, a, 1);
+  lua_pop(L, 1);
+  return !a->failed && !b->failed &&
+         pawl_str_eq(pawl_buf_str(a), pawl_buf_str(b));
+}
+
+/* Two tables of handlers, at `a` and `b`, whose graphs are equal. */
+static int same_handlers(lua_State *L, pawl_host *host, int a, int b) {
+  int top = lua_gettop(L), same = 1;
+  lua_pushnil(L);
+  while (same && lua_next(L, a)) {
+    int node = lua_gettop(L);
+    lua_pushvalue(L, node - 1);
+    if (lua_rawget(L, b) != LUA_TTABLE) same = 0;
+    lua_pushnil(L);
+    while (same && lua_next(L, node)) {
+      lua_pushvalue(L, -2);
+      same = lua_rawget(L, node + 1) == LUA_TFUNCTION && same_code(L, host);
+      lua_pop(L, 2);
+    }
+    lua_settop(L, node - 1);
+  }
+  lua_settop(L, top);
+  return same;
+}
+
+typedef struct comparison {
+  pawl_host *host;
+  int refs[2];
+  int same;
+} comparison;
+
+/* (comparison) */
+static int compare_body(lua_State *L) {
+  comparison *c = lua_touserdata(L, 1);
+  for (int i = 0; i < 2; i++) {
+    pawl_host_push_slot(c->host, L, PAWL_SLOT_DEFS + c->refs[i]);
+    lua_rawgeti(L, -1, PAWL_REC_HANDLERS);
+    lua_replace(L, -2);
+  }
+  c->same = same_handlers(L, c->host, 2, 3);
+  return 0;
+}
+
+/* Does the file make the same graph and the same functions as the object in
+ * *out? Then the object is as good as the file, and *out gets its texts; the
+ * functions stay the object's own. Whatever fails here leaves it inline. */
+static void try_origin(pawl_host *host, const char *path, pawl_loaded *out) {
+  pawl_loaded file;
+  pawl_error spare;
+  pawl_catch ignored = {.script = PAWL_SCRIPT, .err = &spare};
+  comparison c = {.host = host};
+  if (pawl_host_load_file(host, path, &file, NULL) != PAWL_OK) return;
+  c.refs[0] = out->ref;
+  c.refs[1] = file.ref;
+  if (pawl_str_eq(pawl_buf_str(&file.graph), pawl_buf_str(&out->graph)))
+    pawl_host_protect(host, host->L, compare_body, &c, 0, 0, &ignored);
+  pawl_host_unload(host, file.ref);
+  if (c.same) {
+    file.ref = out->ref;
+    pawl_loaded_deinit(out);
+    *out = file;
+  } else {
+    pawl_loaded_deinit(&file);
+  }
+}
+
+/* (loading, object); returns the file it came from, or nil */
+static int stack_body(lua_State *L) {
+  loading *l = lua_touserdata(L, 1);
+  lua_pushnil(L);
+  lua_insert(L, AT_REC); /* the object is at AT_OBJECT now */
+  if (!take_apart(L, l)) return 0;
+  set_file(l->out, luaL_tolstring(L, AT_FILE, NULL));
+  lua_pop(L, 1);
+  new_record(L, l, 0);
+  l->caught.rc = keep(L, l);
+  if (!push_origin(L)) lua_pushnil(L);
+  return 1;
+}
+
+static int is_other_state(const pawl_host *host, lua_State *L) {
+  lua_State *main;
+  lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
+  main = lua_tothread(L, -1);
+  lua_pop(L, 1);
+  return main != host->main;
+}
+
+pawl_code pawl_host_load_stack(pawl_host *host, struct lua_State *L,
+                               pawl_loaded *out, pawl_error *err) {
+  loading l = {.host = host, .out = out};
+  pawl_code rc;
+  begin_loaded(host, out);
+  l.caught.err = err ? err : &l.spare;
+  l.caught.script = PAWL_DEFINITION;
+  if (is_other_state(host, L)) {
+    lua_pop(L, 1);
+    pawl_fail(err, PAWL_MISUSE, "this engine has a Lua state of its own");
+    pawl_error_hint(err, "load the workflow's file instead of the object");
+    return PAWL_MISUSE;
+  }
+  rc = pawl_host_protect(host, L, stack_body, &l, 1, 1, &l.caught);
+  if (rc != PAWL_OK) {
+    pawl_loaded_deinit(out);
+    return rc;
+  }
+  out->is_inline = 1;
+  if (lua_isstring(L, -1)) try_origin(host, lua_tostring(L, -1), out);
+  lua_pop(L, 1);
+  return PAWL_OK;
+}
+
+void pawl_host_unload(pawl_host *host, int ref) {
+  /* On the main thread, and an existing key: cannot raise. */
+  if (ref < 0 || !lua_checkstack(host->main, 3)) return;
+  lua_pushnil(host->main);
+  pawl_host_set_slot(host, host->main, PAWL_SLOT_DEFS + ref);
+  if (host->path_ref == ref) host->path_ref = -1;
+}
