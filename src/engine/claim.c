@@ -1,0 +1,742 @@
+/* Leases: what is due, taking it, keeping it, giving it back. */
+#include <inttypes.h>
+
+#include "../base/fault.h"
+#include "../value/json.h"
+#include "internal.h"
+
+#define PROMOTE_MAX 1000
+#define ROUTE_TTL_US PAWL_SECOND      /* a refused route is asked again */
+#define LOOK_EVERY_US (PAWL_SECOND / 5) /* timers, under a full backlog */
+#define RECOVER_EVERY_US (10 * PAWL_SECOND)
+
+static void arg_now(pawl_engine *e, int arg) {
+  pawl_store_arg_now(e->store, &e->args, arg);
+}
+
+static void saw_clock(pawl_engine *e, int64_t store_now_us) {
+  if (store_now_us)
+    e->clock_offset_us = store_now_us - pawl_clock_now(&e->clock);
+}
+
+static void args_next(pawl_engine *e, int shard) {
+  pawl_args_begin(&e->args, PAWL_STMT_AGENDA_NEXT);
+  pawl_arg_int(&e->args, PAWL_AGENDA_NEXT_SHARD, shard);
+  arg_now(e, PAWL_AGENDA_NEXT_NOW);
+}
+
+pawl_code pawl_claim_clock(pawl_engine *e, pawl_error *err) {
+  pawl_rows rows;
+  args_next(e, 0);
+  pawl_code rc = pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows,
+                                 err);
+  if (rc == PAWL_OK)
+    saw_clock(e, pawl_row_int(&rows, 0, PAWL_AGENDA_NEXT_R_NOW));
+  return rc;
+}
+
+/* ---- which versions are ours to run ---- */
+
+static pawl_route *find_route(pawl_engine *e, pawl_str code,
+                              int64_t version) {
+  for (int i = 0; i < e->nroutes; i++)
+    if (e->routes[i].version == version &&
+        pawl_str_eq(pawl_buf_str(&e->routes[i].workflow), code))
+      return &e->routes[i];
+  return NULL;
+}
+
+static pawl_code add_route(pawl_engine *e, pawl_str code, int64_t version,
+                           pawl_route **out, pawl_error *err) {
+  if (e->nroutes == e->routes_cap) {
+    int cap = e->routes_cap ? 2 * e->routes_cap : 16;
+    size_t old = sizeof *e->routes * (size_t)e->routes_cap;
+    pawl_route *routes = pawl_realloc(&e->alloc, e->routes, old,
+                                      sizeof *routes * (size_t)cap);
+    if (!routes) return pawl_fail(err, PAWL_NOMEM, "out of memory");
+    e->routes = routes;
+    e->routes_cap = cap;
+  }
+  pawl_route *r = &e->routes[e->nroutes];
+  memset(r, 0, sizeof *r);
+  r->workflow.alloc = &e->alloc;
+  pawl_buf_adds(&r->workflow, code);
+  if (r->workflow.failed) return pawl_fail(err, PAWL_NOMEM, "out of memory");
+  r->version = version;
+  e->nroutes++;
+  *out = r;
+  return PAWL_OK;
+}
+
+/* Is this version ours to run? Ours when its prefix is, and we have it, or
+ * the store has it and we may run that, or nobody has it and we answer for
+ * the unknown. */
+static pawl_code decide_route(pawl_engine *e, pawl_route *r,
+                              pawl_error *err) {
+  pawl_def *def = NULL;
+  int foreign = 0;
+  pawl_code rc = PAWL_OK;
+
+  r->until_mono_us = pawl_clock_mono() + ROUTE_TTL_US;
+  r->served = 0;
+  if (!pawl_prefixes_match(e->config.prefixes, r->workflow.at,
+                           r->workflow.len))
+    return PAWL_OK;
+  TRY(pawl_definition(e, r->workflow.at, r->version, 0, &def, &foreign, err));
+  if (def) r->served = 1;
+  else if (!foreign) r->served = !e->config.unknown_defer;
+out:
+  return rc;
+}
+
+/* One row of agenda_routes, copied: definitions may have to be fetched, which
+ * ends the rows' life. */
+typedef struct seen_route {
+  size_t from, len; /* of its code, in the buffer of all codes */
+  int64_t version;
+  int suspect;
+} seen_route;
+
+static void copy_routes(const pawl_rows *rows, pawl_buf *codes,
+                        seen_route *seen) {
+  for (int k = 0; k < rows->nrows; k++) {
+    pawl_str code = pawl_row_str(rows, k, PAWL_AGENDA_ROUTES_R_WORKFLOW);
+    seen[k].from = codes->len;
+    seen[k].len = code.len;
+    seen[k].version =
+        pawl_row_int(rows, k, PAWL_AGENDA_ROUTES_R_WORKFLOW_VERSION);
+    seen[k].suspect =
+        pawl_row_int(rows, k, PAWL_AGENDA_ROUTES_R_SUSPECT) != 0;
+    pawl_buf_adds(codes, code);
+  }
+}
+
+static pawl_code take_route(pawl_engine *e, pawl_str code,
+                            const seen_route *seen, pawl_error *err) {
+  pawl_route *r = find_route(e, code, seen->version);
+  pawl_code rc = PAWL_OK;
+
+  if (!r) TRY(add_route(e, code, seen->version, &r, err));
+  if (!r->until_mono_us ||
+      (!r->served && pawl_clock_mono() >= r->until_mono_us))
+    TRY(decide_route(e, r, err));
+  if (r->served && seen->suspect) e->suspect_ready = 1;
+  if (r->served && !seen->suspect) e->fresh_ready = 1;
+out:
+  return rc;
+}
+
+static pawl_code take_routes(pawl_engine *e, const pawl_rows *rows,
+                             pawl_error *err) {
+  pawl_buf codes = {.alloc = &e->alloc};
+  int n = rows->nrows;
+  size_t size = sizeof(seen_route) * (size_t)n;
+  seen_route *seen = NULL;
+  pawl_code rc = PAWL_OK;
+
+  if (!n) return PAWL_OK;
+  seen = pawl_realloc(&e->alloc, NULL, 0, size);
+  if (!seen) return pawl_fail(err, PAWL_NOMEM, "out of memory");
+  copy_routes(rows, &codes, seen);
+  TRY(pawl_buf_check(&codes, err));
+  for (int k = 0; k < n; k++) {
+    pawl_str code = {codes.at + seen[k].from, seen[k].len};
+    TRY(take_route(e, code, &seen[k], err));
+  }
+out:
+  pawl_buf_deinit(&codes);
+  pawl_release(&e->alloc, seen, size);
+  return rc;
+}
+
+/* ---- looking ---- */
+
+static pawl_code promote(pawl_engine *e, int shard, pawl_error *err) {
+  pawl_rows rows;
+  pawl_args_begin(&e->args, PAWL_STMT_AGENDA_PROMOTE);
+  pawl_arg_int(&e->args, PAWL_AGENDA_PROMOTE_SHARD, shard);
+  arg_now(e, PAWL_AGENDA_PROMOTE_NOW);
+  pawl_arg_int(&e->args, PAWL_AGENDA_PROMOTE_MAX, PROMOTE_MAX);
+  return pawl_store_once(e->store, PAWL_UNIT_BATCH, &e->args, &rows, err);
+}
+
+static pawl_code look_shard(pawl_engine *e, int shard, int promoted,
+                            pawl_error *err) {
+  pawl_rows rows;
+  int64_t due, now;
+  pawl_code rc = PAWL_OK;
+
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_READ, err));
+  args_next(e, shard);
+  TRY(pawl_store_send(e->store, &e->args, err));
+  pawl_args_begin(&e->args, PAWL_STMT_AGENDA_ROUTES);
+  pawl_arg_int(&e->args, PAWL_AGENDA_ROUTES_SHARD, shard);
+  pawl_arg_textz(&e->args, PAWL_AGENDA_ROUTES_EXECUTOR_GROUP,
+                 e->config.group);
+  TRY(pawl_store_send(e->store, &e->args, err));
+  TRY(pawl_store_commit(e->store, err));
+  pawl_store_rows(e->store, 0, &rows);
+  now = pawl_row_int(&rows, 0, PAWL_AGENDA_NEXT_R_NOW);
+  saw_clock(e, now);
+  if (!pawl_row_null(&rows, 0, PAWL_AGENDA_NEXT_R_DUE_AT)) {
+    due = pawl_row_int(&rows, 0, PAWL_AGENDA_NEXT_R_DUE_AT);
+    if (due <= now && !promoted) {
+      TRY(promote(e, shard, err));
+      return look_shard(e, shard, 1, err);
+    }
+    /* what is due and yet not promoted is locked by another promoter */
+    if (due <= now) due = now + 1000;
+    if (due < e->next_due_us) e->next_due_us = due;
+  }
+  pawl_store_rows(e->store, 1, &rows);
+  TRY(take_routes(e, &rows, err));
+out:
+  if (rc != PAWL_OK) pawl_store_rollback(e->store);
+  return rc;
+}
+
+pawl_code pawl_claim_look(pawl_engine *e, pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+
+  e->fresh_ready = e->suspect_ready = 0;
+  e->next_due_us = PAWL_NEVER;
+  for (int s = 0; s < e->nshards; s++) TRY(look_shard(e, s, 0, err));
+  e->look_mono_us = pawl_clock_mono() + LOOK_EVERY_US;
+out:
+  return rc;
+}
+
+/* ---- loading ---- */
+
+static pawl_held *free_slot(pawl_engine *e) {
+  for (int i = 0; i < e->nheld_slots; i++)
+    if (e->held[i].state == PAWL_SLOT_FREE) return &e->held[i];
+  return NULL;
+}
+
+static pawl_held *find_held(pawl_engine *e, const pawl_id *id) {
+  for (int i = 0; i < e->nheld_slots; i++)
+    if (e->held[i].state != PAWL_SLOT_FREE && pawl_id_eq(&e->held[i].id, id))
+      return &e->held[i];
+  return NULL;
+}
+
+static void set_text(pawl_buf *b, pawl_str s) {
+  pawl_buf_clear(b);
+  pawl_buf_adds(b, s);
+}
+
+/* A claimed agenda row goes into a slot; the instance follows. */
+static void hold(pawl_engine *e, pawl_held *h, int shard,
+                 const pawl_id *lease, const pawl_rows *r, int k) {
+  h->state = PAWL_SLOT_READY;
+  h->shard = shard;
+  h->lease = *lease;
+  pawl_row_id(r, k, PAWL_AGENDA_CLAIM_R_INSTANCE, &h->id);
+  pawl_id_format(&h->id, h->id_text);
+  h->takeovers = (int)pawl_row_int(r, k, PAWL_AGENDA_CLAIM_R_TAKEOVERS);
+  h->latch = (int)pawl_row_int(r, k, PAWL_AGENDA_CLAIM_R_LATCH);
+  h->due_before_us = pawl_row_int(r, k, PAWL_AGENDA_CLAIM_R_DUE_BEFORE);
+  h->taken = !pawl_row_null(r, k, PAWL_AGENDA_CLAIM_R_EXECUTOR_BEFORE);
+  if (h->taken)
+    pawl_row_id(r, k, PAWL_AGENDA_CLAIM_R_EXECUTOR_BEFORE, &h->taken_from);
+  saw_clock(e, pawl_row_int(r, k, PAWL_AGENDA_CLAIM_R_NOW));
+  h->lease_until_us = pawl_engine_now(e) + e->config.lease_us;
+  h->reset = h->takeovers > 0 || h->latch > 0;
+  h->begun = h->rounds = h->recorded = h->cancel = h->transactional = 0;
+  h->foreign = 0;
+  h->def = NULL;
+  pawl_buf_clear(&h->inbox);
+  pawl_buf_clear(&h->cancellation);
+  pawl_plan_reset(&h->plan);
+  e->nheld++;
+  if (e->stats) e->stats->claimed++;
+}
+
+/* PAWL_INTERNAL when the row holds a status nobody knows. */
+static pawl_code load(pawl_held *h, const pawl_rows *r, int k,
+                      pawl_error *err) {
+  pawl_str status = pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_STATUS);
+  if (!pawl_status_parse(status, &h->status))
+    return pawl_fail(err, PAWL_CORRUPT, "instance %s has the status \"%.*s\"",
+                     h->id_text, (int)status.len, status.at);
+  set_text(&h->workflow, pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_WORKFLOW));
+  h->workflow_version =
+      pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_WORKFLOW_VERSION);
+  h->has_tenant = !pawl_row_null(r, k, PAWL_INSTANCE_LOAD_R_TENANT);
+  set_text(&h->tenant, pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_TENANT));
+  h->has_correlation =
+      !pawl_row_null(r, k, PAWL_INSTANCE_LOAD_R_CORRELATION_ID);
+  set_text(&h->correlation,
+           pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_CORRELATION_ID));
+  set_text(&h->input, pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_INPUT));
+  set_text(&h->vars, pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_VARIABLES));
+  h->has_token = !pawl_row_null(r, k, PAWL_INSTANCE_LOAD_R_TOKEN_NO);
+  h->waiting = pawl_str_eqz(
+      pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_TOKEN_STATE), "waiting");
+  set_text(&h->node, pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_NODE));
+  set_text(&h->previous,
+           pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_PREVIOUS_NODE));
+  h->visit = pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_VISIT);
+  h->attempt = pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_ATTEMPT);
+  h->token_due_us = pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_TOKEN_DUE_AT);
+  h->version = pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_VERSION);
+  h->seq = pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_SEQ);
+  h->started_us = pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_STARTED_AT);
+  h->revision = pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_REVISION);
+  return h->workflow.failed || h->vars.failed || h->input.failed
+             ? pawl_fail(err, PAWL_NOMEM, "out of memory")
+             : PAWL_OK;
+}
+
+/* Rows of instance_load into their slots. */
+static pawl_code load_rows(pawl_engine *e, const pawl_rows *rows,
+                           pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+
+  for (int k = 0; k < rows->nrows; k++) {
+    pawl_id id;
+    pawl_row_id(rows, k, PAWL_INSTANCE_LOAD_R_ID, &id);
+    pawl_held *h = find_held(e, &id);
+    if (h) TRY(load(h, rows, k, err));
+  }
+out:
+  return rc;
+}
+
+/* The definition of each slot that was just loaded; what is to be cancelled
+ * needs none. One that cannot run here is marked, to be given back. */
+static pawl_code find_definitions(pawl_engine *e, pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+
+  for (int i = 0; i < e->nheld_slots; i++) {
+    pawl_held *h = &e->held[i];
+    if (h->state != PAWL_SLOT_READY || h->def || h->cancel) continue;
+    TRY(pawl_definition(e, h->workflow.at, h->workflow_version, h->revision,
+                        &h->def, &h->foreign, err));
+    if (!h->foreign) continue;
+    pawl_route *r = find_route(e, pawl_buf_str(&h->workflow),
+                               h->workflow_version);
+    if (r) r->served = 0;
+  }
+out:
+  return rc;
+}
+
+/* ---- claiming ---- */
+
+/* What the first statement of the open results claimed, and its instances,
+ * which the second one loaded. */
+static pawl_code take_claim(pawl_engine *e, int shard, const pawl_id *lease,
+                            int *got, pawl_error *err) {
+  pawl_rows rows;
+  pawl_code rc = PAWL_OK;
+
+  pawl_store_rows(e->store, 0, &rows);
+  *got = rows.nrows;
+  for (int k = 0; k < rows.nrows; k++) {
+    pawl_held *h = free_slot(e);
+    if (!h) return pawl_fail(err, PAWL_INTERNAL, "no slot for a claim");
+    hold(e, h, shard, lease, &rows, k);
+  }
+  pawl_store_rows(e->store, 1, &rows);
+  TRY(load_rows(e, &rows, err));
+  if (*got) TRY(pawl_claim_inbox(e, err));
+  if (*got) TRY(find_definitions(e, err));
+out:
+  return rc;
+}
+
+/* The load that goes with a claim, in the same transaction and trip. */
+static pawl_code send_load(pawl_engine *e, int shard, const pawl_id *lease,
+                           int64_t now_us, pawl_error *err) {
+  pawl_args_begin(&e->args, PAWL_STMT_INSTANCE_LOAD);
+  pawl_arg_int(&e->args, PAWL_INSTANCE_LOAD_SHARD, shard);
+  pawl_arg_id(&e->args, PAWL_INSTANCE_LOAD_LEASE, lease);
+  pawl_arg_int(&e->args, PAWL_INSTANCE_LOAD_LEASE_US, e->config.lease_us);
+  if (now_us) pawl_arg_time(&e->args, PAWL_INSTANCE_LOAD_NOW, now_us);
+  return pawl_store_send(e->store, &e->args, err);
+}
+
+/* @now of a claim and of its load must be the same instant: the database's
+ * now() is (one transaction), the host's clock is read once. */
+static int64_t same_now(pawl_engine *e, int arg) {
+  const pawl_cell *c = e->args.cols[arg].cells;
+  pawl_store_arg_now(e->store, &e->args, arg);
+  c = e->args.cols[arg].cells;
+  return c->is_null ? 0 : c->i;
+}
+
+static pawl_code claim_shard(pawl_engine *e, int shard, int suspect, int want,
+                             int *got, pawl_error *err) {
+  pawl_id lease;
+  pawl_code rc = PAWL_OK;
+  int n = 0;
+  int64_t now_us;
+
+  *got = 0;
+  TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &lease, err));
+  /* the two claims' arguments have the same places, save @max at the end */
+  pawl_args_begin(&e->args, suspect ? PAWL_STMT_AGENDA_CLAIM_SUSPECT
+                                    : PAWL_STMT_AGENDA_CLAIM);
+  pawl_arg_int(&e->args, PAWL_AGENDA_CLAIM_SHARD, shard);
+  pawl_arg_textz(&e->args, PAWL_AGENDA_CLAIM_EXECUTOR_GROUP, e->config.group);
+  for (int i = 0; i < e->nroutes; i++) {
+    if (!e->routes[i].served) continue;
+    pawl_arg_str(&e->args, PAWL_AGENDA_CLAIM_WORKFLOW,
+                 pawl_buf_str(&e->routes[i].workflow));
+    pawl_arg_int(&e->args, PAWL_AGENDA_CLAIM_WORKFLOW_VERSION,
+                 e->routes[i].version);
+    n++;
+  }
+  if (!n) return PAWL_OK;
+  pawl_arg_id(&e->args, PAWL_AGENDA_CLAIM_LEASE, &lease);
+  pawl_arg_id(&e->args, PAWL_AGENDA_CLAIM_EXECUTOR, &e->executor);
+  pawl_arg_int(&e->args, PAWL_AGENDA_CLAIM_LEASE_US, e->config.lease_us);
+  now_us = same_now(e, PAWL_AGENDA_CLAIM_NOW);
+  if (!suspect) pawl_arg_int(&e->args, PAWL_AGENDA_CLAIM_MAX, want);
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
+  TRY(pawl_store_send(e->store, &e->args, err));
+  TRY(send_load(e, shard, &lease, now_us, err));
+  TRY(pawl_store_commit(e->store, err));
+  (void)PAWL_FAULT("engine.claim.after");
+  TRY(take_claim(e, shard, &lease, got, err));
+out:
+  if (rc != PAWL_OK) pawl_store_rollback(e->store);
+  return rc;
+}
+
+pawl_code pawl_claim_more(pawl_engine *e, int want, int *got,
+                          pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+  int n = 0;
+
+  *got = 0;
+  if (e->suspect_ready && !e->nheld) { /* N3: one alone, before the others */
+    for (int k = 0; k < e->nshards && !*got; k++) {
+      int s = e->next_shard++ % e->nshards;
+      TRY(claim_shard(e, s, 1, 1, got, err));
+    }
+    if (*got) {
+      e->alone = 1;
+      return PAWL_OK;
+    }
+    e->suspect_ready = 0;
+  }
+  if (!e->fresh_ready || e->suspect_ready) return PAWL_OK;
+  for (int k = 0; k < e->nshards && *got < want; k++) {
+    int s = e->next_shard++ % e->nshards;
+    TRY(claim_shard(e, s, 0, want - *got, &n, err));
+    *got += n;
+  }
+  if (*got < want) e->fresh_ready = 0; /* until the next look */
+out:
+  return rc;
+}
+
+pawl_code pawl_claim_one(pawl_engine *e, const pawl_id *id, int *got,
+                         pawl_error *err) {
+  int shard = pawl_id_route(id) % e->nshards;
+  pawl_id lease;
+  int64_t now_us;
+  pawl_code rc = PAWL_OK;
+
+  *got = 0;
+  TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &lease, err));
+  pawl_args_begin(&e->args, PAWL_STMT_AGENDA_CLAIM_ONE);
+  pawl_arg_int(&e->args, PAWL_AGENDA_CLAIM_ONE_SHARD, shard);
+  pawl_arg_id(&e->args, PAWL_AGENDA_CLAIM_ONE_ID, id);
+  pawl_arg_id(&e->args, PAWL_AGENDA_CLAIM_ONE_LEASE, &lease);
+  pawl_arg_id(&e->args, PAWL_AGENDA_CLAIM_ONE_EXECUTOR, &e->executor);
+  pawl_arg_int(&e->args, PAWL_AGENDA_CLAIM_ONE_LEASE_US, e->config.lease_us);
+  now_us = same_now(e, PAWL_AGENDA_CLAIM_ONE_NOW);
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
+  TRY(pawl_store_send(e->store, &e->args, err));
+  TRY(send_load(e, shard, &lease, now_us, err));
+  TRY(pawl_store_commit(e->store, err));
+  TRY(take_claim(e, shard, &lease, got, err));
+  e->alone = *got;
+out:
+  if (rc != PAWL_OK) pawl_store_rollback(e->store);
+  return rc;
+}
+
+/* ---- the inbox ---- */
+
+/* A cancel request becomes the instance's cancellation record; the first one
+ * to come in counts. */
+static void take_inbox_row(pawl_held *h, const pawl_rows *r, int k) {
+  char time[28];
+  pawl_id no;
+  pawl_str by = pawl_row_str(r, k, PAWL_INBOX_LOAD_R_CALLER);
+  pawl_str data = pawl_row_str(r, k, PAWL_INBOX_LOAD_R_DATA);
+  pawl_str source = pawl_row_str(r, k, PAWL_INBOX_LOAD_R_SOURCE);
+  pawl_str reason;
+
+  pawl_row_id(r, k, PAWL_INBOX_LOAD_R_NO, &no);
+  pawl_buf_add(&h->inbox, no.bytes, sizeof no.bytes);
+  if (h->cancel ||
+      !pawl_str_eqz(pawl_row_str(r, k, PAWL_INBOX_LOAD_R_KIND), "cancel"))
+    return;
+  h->cancel = 1;
+  pawl_buf_clear(&h->cancellation);
+  pawl_buf_addz(&h->cancellation, "{\"reason\":");
+  if (pawl_json_get(data, "reason", &reason))
+    pawl_buf_adds(&h->cancellation, reason);
+  else pawl_buf_addz(&h->cancellation, "null");
+  pawl_buf_addz(&h->cancellation, ",\"by\":");
+  pawl_json_add_string(&h->cancellation, by);
+  pawl_buf_addz(&h->cancellation, ",\"source\":");
+  pawl_json_add_string(&h->cancellation, source);
+  pawl_time_format(pawl_row_int(r, k, PAWL_INBOX_LOAD_R_RECEIVED_AT), time);
+  pawl_buf_addf(&h->cancellation, ",\"requested_at\":\"%s\"}", time);
+}
+
+static int wants_inbox(const pawl_held *h) {
+  return h->state != PAWL_SLOT_FREE && h->latch > 0 && !h->inbox.len;
+}
+
+static pawl_code load_inbox(pawl_engine *e, int shard, pawl_error *err) {
+  pawl_rows rows;
+  pawl_code rc = PAWL_OK;
+
+  pawl_args_begin(&e->args, PAWL_STMT_INBOX_LOAD);
+  pawl_arg_int(&e->args, PAWL_INBOX_LOAD_SHARD, shard);
+  for (int i = 0; i < e->nheld_slots; i++)
+    if (wants_inbox(&e->held[i]) && e->held[i].shard == shard)
+      pawl_arg_id(&e->args, PAWL_INBOX_LOAD_ID, &e->held[i].id);
+  if (!pawl_args_rows(&e->args)) return PAWL_OK;
+  TRY(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err));
+  for (int k = 0; k < rows.nrows; k++) {
+    pawl_id id;
+    pawl_row_id(&rows, k, PAWL_INBOX_LOAD_R_INSTANCE, &id);
+    pawl_held *h = find_held(e, &id);
+    if (h) take_inbox_row(h, &rows, k);
+  }
+out:
+  return rc;
+}
+
+pawl_code pawl_claim_inbox(pawl_engine *e, pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+  for (int s = 0; s < e->nshards; s++) TRY(load_inbox(e, s, err));
+out:
+  return rc;
+}
+
+pawl_code pawl_claim_reload(pawl_engine *e, pawl_held *h, pawl_error *err) {
+  pawl_rows rows;
+  pawl_code rc = PAWL_OK;
+  pawl_id lease;
+
+  pawl_args_begin(&e->args, PAWL_STMT_AGENDA_GET);
+  pawl_arg_int(&e->args, PAWL_AGENDA_GET_SHARD, h->shard);
+  pawl_arg_id(&e->args, PAWL_AGENDA_GET_ID, &h->id);
+  arg_now(e, PAWL_AGENDA_GET_NOW);
+  TRY(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err));
+  if (rows.nrows == 0 || pawl_row_null(&rows, 0, PAWL_AGENDA_GET_R_LEASE))
+    goto lost;
+  pawl_row_id(&rows, 0, PAWL_AGENDA_GET_R_LEASE, &lease);
+  if (!pawl_id_eq(&lease, &h->lease)) goto lost;
+  h->latch = (int)pawl_row_int(&rows, 0, PAWL_AGENDA_GET_R_LATCH);
+  h->reset = h->reset || h->latch > 0;
+  pawl_buf_clear(&h->inbox);
+  h->cancel = 0;
+  TRY(pawl_claim_inbox(e, err));
+out:
+  return rc;
+lost:
+  return pawl_fail(err, PAWL_LEASE_LOST, "instance %s: another executor has "
+                   "taken over", h->id_text);
+}
+
+/* ---- keeping and giving back ---- */
+
+static pawl_code release_shard(pawl_engine *e, int shard, pawl_error *err) {
+  pawl_rows rows;
+  pawl_code rc = PAWL_OK;
+
+  pawl_args_begin(&e->args, PAWL_STMT_AGENDA_UNCLAIM);
+  pawl_arg_int(&e->args, PAWL_AGENDA_UNCLAIM_SHARD, shard);
+  for (int i = 0; i < e->nheld_slots; i++) {
+    pawl_held *h = &e->held[i];
+    if (h->state != PAWL_SLOT_READY || h->shard != shard) continue;
+    /* not begun: the claim is taken back, an earlier crash is not */
+    int before = h->takeovers - (h->taken && !h->begun);
+    pawl_arg_id(&e->args, PAWL_AGENDA_UNCLAIM_ID, &h->id);
+    pawl_arg_id(&e->args, PAWL_AGENDA_UNCLAIM_LEASE, &h->lease);
+    pawl_arg_int(&e->args, PAWL_AGENDA_UNCLAIM_TAKEOVERS, before);
+    pawl_arg_time(&e->args, PAWL_AGENDA_UNCLAIM_DUE_AT,
+                  h->begun ? pawl_engine_now(e) : h->due_before_us);
+  }
+  if (!pawl_args_rows(&e->args)) return PAWL_OK;
+  TRY(pawl_store_once(e->store, PAWL_UNIT_BATCH, &e->args, &rows, err));
+  for (int i = 0; i < e->nheld_slots; i++)
+    if (e->held[i].state == PAWL_SLOT_READY && e->held[i].shard == shard)
+      pawl_held_free(e, &e->held[i]);
+  e->fresh_ready = 1; /* at least these */
+out:
+  return rc;
+}
+
+pawl_code pawl_claim_release(pawl_engine *e, pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+  if (!e->nheld) return PAWL_OK;
+  for (int s = 0; s < e->nshards; s++) TRY(release_shard(e, s, err));
+out:
+  return rc;
+}
+
+static pawl_code renew_shard(pawl_engine *e, int shard, pawl_error *err) {
+  pawl_rows rows;
+  pawl_code rc = PAWL_OK;
+
+  pawl_args_begin(&e->args, PAWL_STMT_AGENDA_RENEW);
+  pawl_arg_int(&e->args, PAWL_AGENDA_RENEW_SHARD, shard);
+  for (int i = 0; i < e->nheld_slots; i++) {
+    pawl_held *h = &e->held[i];
+    if (h->state == PAWL_SLOT_FREE || h->shard != shard) continue;
+    pawl_arg_id(&e->args, PAWL_AGENDA_RENEW_ID, &h->id);
+    pawl_arg_id(&e->args, PAWL_AGENDA_RENEW_LEASE, &h->lease);
+  }
+  if (!pawl_args_rows(&e->args)) return PAWL_OK;
+  pawl_arg_int(&e->args, PAWL_AGENDA_RENEW_LEASE_US, e->config.lease_us);
+  arg_now(e, PAWL_AGENDA_RENEW_NOW);
+  TRY(pawl_store_once(e->store, PAWL_UNIT_BATCH, &e->args, &rows, err));
+  for (int k = 0; k < rows.nrows; k++) {
+    pawl_id id;
+    pawl_row_id(&rows, k, PAWL_AGENDA_RENEW_R_INSTANCE, &id);
+    pawl_held *h = find_held(e, &id);
+    if (h) h->lease_until_us = pawl_row_int(&rows, k,
+                                            PAWL_AGENDA_RENEW_R_DUE_AT);
+  }
+out:
+  return rc;
+}
+
+pawl_code pawl_claim_renew(pawl_engine *e, int force, pawl_error *err) {
+  int64_t now = pawl_engine_now(e), soonest = PAWL_NEVER;
+  pawl_code rc = PAWL_OK;
+
+  for (int i = 0; i < e->nheld_slots; i++)
+    if (e->held[i].state != PAWL_SLOT_FREE &&
+        e->held[i].lease_until_us < soonest)
+      soonest = e->held[i].lease_until_us;
+  if (soonest == PAWL_NEVER) return PAWL_OK;
+  if (!force && soonest - now > e->config.lease_us * 2 / 3) return PAWL_OK;
+  for (int s = 0; s < e->nshards; s++) TRY(renew_shard(e, s, err));
+out:
+  return rc;
+}
+
+/* ---- executors ---- */
+
+static pawl_code insert_executor(pawl_engine *e, pawl_error *err) {
+  pawl_rows rows;
+  pawl_args *a = &e->args;
+  pawl_args_begin(a, PAWL_STMT_EXECUTOR_INSERT);
+  pawl_arg_id(a, PAWL_EXECUTOR_INSERT_ID, &e->executor);
+  pawl_arg_textz(a, PAWL_EXECUTOR_INSERT_HOST, e->self.host);
+  pawl_arg_textz(a, PAWL_EXECUTOR_INSERT_BOOT, e->self.boot);
+  pawl_arg_textz(a, PAWL_EXECUTOR_INSERT_SPACE, e->self.space);
+  pawl_arg_int(a, PAWL_EXECUTOR_INSERT_PID, e->self.pid);
+  pawl_arg_int(a, PAWL_EXECUTOR_INSERT_BEGUN, e->self.begun);
+  pawl_arg_textz(a, PAWL_EXECUTOR_INSERT_EXECUTOR_GROUP, e->config.group);
+  pawl_arg_int(a, PAWL_EXECUTOR_INSERT_TTL_US, 3 * e->config.heartbeat_us);
+  arg_now(e, PAWL_EXECUTOR_INSERT_NOW);
+  return pawl_store_once(e->store, PAWL_UNIT_BATCH, a, &rows, err);
+}
+
+static pawl_code beat(pawl_engine *e, pawl_error *err) {
+  pawl_rows rows;
+  pawl_args_begin(&e->args, PAWL_STMT_EXECUTOR_BEAT);
+  pawl_arg_id(&e->args, PAWL_EXECUTOR_BEAT_ID, &e->executor);
+  pawl_arg_int(&e->args, PAWL_EXECUTOR_BEAT_TTL_US,
+               3 * e->config.heartbeat_us);
+  arg_now(e, PAWL_EXECUTOR_BEAT_NOW);
+  return pawl_store_once(e->store, PAWL_UNIT_BATCH, &e->args, &rows, err);
+}
+
+/* A neighbour has gone without goodbye: what it held is due now. */
+static pawl_code recover(pawl_engine *e, const pawl_id *executor,
+                         pawl_error *err) {
+  pawl_rows rows;
+  pawl_code rc = PAWL_OK;
+
+  for (int s = 0; s < e->nshards; s++) {
+    for (int more = 1, rounds = 0; more && rounds < 1000; rounds++) {
+      pawl_args_begin(&e->args, PAWL_STMT_AGENDA_ORPHAN);
+      pawl_arg_int(&e->args, PAWL_AGENDA_ORPHAN_SHARD, s);
+      pawl_arg_id(&e->args, PAWL_AGENDA_ORPHAN_EXECUTOR, executor);
+      arg_now(e, PAWL_AGENDA_ORPHAN_NOW);
+      pawl_arg_int(&e->args, PAWL_AGENDA_ORPHAN_MAX, PROMOTE_MAX);
+      TRY(pawl_store_once(e->store, PAWL_UNIT_BATCH, &e->args, &rows, err));
+      more = rows.changed == PROMOTE_MAX;
+    }
+  }
+  pawl_args_begin(&e->args, PAWL_STMT_EXECUTOR_RECOVERED);
+  pawl_arg_id(&e->args, PAWL_EXECUTOR_RECOVERED_ID, executor);
+  arg_now(e, PAWL_EXECUTOR_RECOVERED_NOW);
+  TRY(pawl_store_once(e->store, PAWL_UNIT_BATCH, &e->args, &rows, err));
+out:
+  return rc;
+}
+
+#define NEIGHBOURS 64
+
+/* Rule 10: leases of processes of this host that are gone end at once. */
+static pawl_code recover_neighbours(pawl_engine *e, pawl_error *err) {
+  pawl_rows rows;
+  pawl_id gone[NEIGHBOURS];
+  pawl_code rc = PAWL_OK;
+  int n = 0;
+
+  if (!e->self.boot[0]) return PAWL_OK;
+  pawl_args_begin(&e->args, PAWL_STMT_EXECUTOR_LOCAL);
+  pawl_arg_textz(&e->args, PAWL_EXECUTOR_LOCAL_HOST, e->self.host);
+  pawl_arg_textz(&e->args, PAWL_EXECUTOR_LOCAL_BOOT, e->self.boot);
+  pawl_arg_textz(&e->args, PAWL_EXECUTOR_LOCAL_SPACE, e->self.space);
+  TRY(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err));
+  for (int k = 0; k < rows.nrows && n < NEIGHBOURS; k++) {
+    pawl_process other = e->self;
+    other.pid = pawl_row_int(&rows, k, PAWL_EXECUTOR_LOCAL_R_PID);
+    other.begun = pawl_row_int(&rows, k, PAWL_EXECUTOR_LOCAL_R_BEGUN);
+    if (!pawl_process_is_gone(&e->self, &other)) continue;
+    pawl_row_id(&rows, k, PAWL_EXECUTOR_LOCAL_R_ID, &gone[n++]);
+  }
+  for (int k = 0; k < n; k++) TRY(recover(e, &gone[k], err));
+out:
+  return rc;
+}
+
+static pawl_code prune(pawl_engine *e, pawl_error *err) {
+  pawl_rows rows;
+  pawl_args_begin(&e->args, PAWL_STMT_EXECUTOR_PRUNE);
+  pawl_arg_time(&e->args, PAWL_EXECUTOR_PRUNE_BEFORE,
+                pawl_engine_now(e) - 7 * 24 * 3600 * PAWL_SECOND);
+  pawl_arg_int(&e->args, PAWL_EXECUTOR_PRUNE_MAX, 100);
+  return pawl_store_once(e->store, PAWL_UNIT_BATCH, &e->args, &rows, err);
+}
+
+pawl_code pawl_claim_housekeep(pawl_engine *e, pawl_error *err) {
+  int64_t mono = pawl_clock_mono();
+  pawl_code rc = PAWL_OK;
+
+  if (!e->registered) {
+    TRY(insert_executor(e, err));
+    TRY(prune(e, err));
+    e->registered = 1;
+    e->beat_mono_us = mono + e->config.heartbeat_us;
+    e->recover_mono_us = 0;
+  }
+  if (mono >= e->beat_mono_us) {
+    TRY(beat(e, err));
+    e->beat_mono_us = mono + e->config.heartbeat_us;
+  }
+  if (mono >= e->recover_mono_us) {
+    TRY(recover_neighbours(e, err));
+    e->recover_mono_us = mono + RECOVER_EVERY_US;
+  }
+out:
+  return rc;
+}

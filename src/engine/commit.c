@@ -1,0 +1,619 @@
+/* The batch: every plan under its instance's lease, in one round trip.
+ *
+ *   planned --> sent --> stored      the plan is the state now
+ *                    --> not held    decided again on a fresh look, or dropped
+ *                    --> refused     sent again in halves, down to one
+ *                    --> no answer   unknown: settled by the row, under its lock
+ *
+ * Statements go in the order of the locks: agenda rows by id, instances, then
+ * their rows, and at last what lets the agenda rows go. */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "../base/fault.h"
+#include "../value/json.h"
+#include "internal.h"
+
+#define BUSY_TRIES 5
+
+/* ---- which plans need which statement ---- */
+
+static int writes_instance(const pawl_plan *p) {
+  return p->after != PAWL_AFTER_BACK && p->after != PAWL_AFTER_FORGET;
+}
+static int goes_on(const pawl_plan *p) {
+  return writes_instance(p) && p->after != PAWL_AFTER_END;
+}
+static int ends(const pawl_plan *p) { return p->after == PAWL_AFTER_END; }
+/* Rule 6: what cannot be undone is decided on what is there now. */
+static int needs_latch(const pawl_plan *p) {
+  return p->after == PAWL_AFTER_END || p->after == PAWL_AFTER_FORGET;
+}
+static int keeps(const pawl_held *h) {
+  return h->plan.after == PAWL_AFTER_GO_ON && h->reset && h->plan.resets;
+}
+static int releases(const pawl_plan *p) {
+  return p->after == PAWL_AFTER_LET_GO || p->after == PAWL_AFTER_BACK ||
+         p->after == PAWL_AFTER_SLEEP;
+}
+static int drops_row(const pawl_plan *p) {
+  return needs_latch(p) || p->after == PAWL_AFTER_SLEEP;
+}
+
+/* ---- arguments ---- */
+
+static void arg_latch(pawl_args *a, int arg, const pawl_held *h) {
+  if (needs_latch(&h->plan)) pawl_arg_int(a, arg, h->latch);
+  else pawl_arg_null(a, arg);
+}
+static void arg_buf(pawl_args *a, int arg, const pawl_buf *b) {
+  if (b->len) pawl_arg_str(a, arg, pawl_buf_str(b));
+  else pawl_arg_null(a, arg);
+}
+static void arg_time(pawl_args *a, int arg, int64_t us) {
+  if (us) pawl_arg_time(a, arg, us);
+  else pawl_arg_null(a, arg);
+}
+static void arg_vars(pawl_args *a, int arg, const pawl_plan *p) {
+  if (p->vars_changed) pawl_arg_str(a, arg, pawl_buf_str(&p->vars));
+  else pawl_arg_null(a, arg);
+}
+
+/* Sends the statement when its columns have rows. */
+static pawl_code send(pawl_engine *e, pawl_error *err) {
+  if (!pawl_args_rows(&e->args)) return PAWL_OK;
+  if (e->open_unit) e->open_unit++;
+  return pawl_store_send(e->store, &e->args, err);
+}
+
+#define EACH(h) \
+  for (int i_ = 0; i_ < n; i_++) for (pawl_held *h = list[i_]; h; h = NULL)
+
+pawl_code pawl_commit_lock(pawl_engine *e, pawl_held **list, int n,
+                           pawl_error *err) {
+  pawl_args *a = &e->args;
+  pawl_args_begin(a, PAWL_STMT_AGENDA_LOCK);
+  pawl_arg_int(a, PAWL_AGENDA_LOCK_SHARD, list[0]->shard);
+  EACH(h) {
+    pawl_arg_id(a, PAWL_AGENDA_LOCK_ID, &h->id);
+    pawl_arg_id(a, PAWL_AGENDA_LOCK_LEASE, &h->lease);
+    arg_latch(a, PAWL_AGENDA_LOCK_LATCH, h);
+  }
+  return send(e, err);
+}
+
+static pawl_code send_instances(pawl_engine *e, pawl_held **list, int n,
+                                int64_t now, pawl_error *err) {
+  pawl_args *a = &e->args;
+  pawl_args_begin(a, PAWL_STMT_INSTANCE_COMMIT);
+  pawl_arg_int(a, PAWL_INSTANCE_COMMIT_SHARD, list[0]->shard);
+  EACH(h) {
+    const pawl_plan *p = &h->plan;
+    if (!goes_on(p)) continue;
+    assert(pawl_status_may_move(h->status, p->status));
+    pawl_arg_id(a, PAWL_INSTANCE_COMMIT_ID, &h->id);
+    pawl_arg_id(a, PAWL_INSTANCE_COMMIT_LEASE, &h->lease);
+    arg_latch(a, PAWL_INSTANCE_COMMIT_LATCH, h);
+    pawl_arg_int(a, PAWL_INSTANCE_COMMIT_VERSION, h->version);
+    pawl_arg_textz(a, PAWL_INSTANCE_COMMIT_STATUS,
+                   pawl_status_name(p->status));
+    arg_vars(a, PAWL_INSTANCE_COMMIT_VARIABLES, p);
+    if (p->node) pawl_arg_int(a, PAWL_INSTANCE_COMMIT_TOKEN_NO, 1);
+    else pawl_arg_null(a, PAWL_INSTANCE_COMMIT_TOKEN_NO);
+    pawl_arg_textz(a, PAWL_INSTANCE_COMMIT_TOKEN_STATE,
+                   !p->node     ? NULL
+                   : p->waiting ? "waiting"
+                                : "active");
+    pawl_arg_textz(a, PAWL_INSTANCE_COMMIT_NODE, p->node);
+    pawl_arg_textz(a, PAWL_INSTANCE_COMMIT_PREVIOUS_NODE, p->previous);
+    pawl_arg_int(a, PAWL_INSTANCE_COMMIT_VISIT, p->visit);
+    pawl_arg_int(a, PAWL_INSTANCE_COMMIT_ATTEMPT, p->attempt);
+    arg_time(a, PAWL_INSTANCE_COMMIT_TOKEN_DUE_AT, p->token_due_us);
+    pawl_arg_int(a, PAWL_INSTANCE_COMMIT_SEQ, h->seq + p->nrecords);
+    arg_buf(a, PAWL_INSTANCE_COMMIT_ERROR, &p->error);
+    arg_time(a, PAWL_INSTANCE_COMMIT_STARTED_AT, p->started_us);
+    pawl_arg_time(a, PAWL_INSTANCE_COMMIT_UPDATED_AT, now);
+  }
+  return send(e, err);
+}
+
+static pawl_code send_ends(pawl_engine *e, pawl_held **list, int n,
+                           int64_t now, pawl_error *err) {
+  pawl_args *a = &e->args;
+  pawl_args_begin(a, PAWL_STMT_INSTANCE_END);
+  pawl_arg_int(a, PAWL_INSTANCE_END_SHARD, list[0]->shard);
+  EACH(h) {
+    const pawl_plan *p = &h->plan;
+    if (!ends(p)) continue;
+    assert(pawl_status_may_move(h->status, p->status));
+    pawl_arg_id(a, PAWL_INSTANCE_END_ID, &h->id);
+    pawl_arg_id(a, PAWL_INSTANCE_END_LEASE, &h->lease);
+    arg_latch(a, PAWL_INSTANCE_END_LATCH, h);
+    pawl_arg_int(a, PAWL_INSTANCE_END_VERSION, h->version);
+    pawl_arg_textz(a, PAWL_INSTANCE_END_STATUS, pawl_status_name(p->status));
+    arg_vars(a, PAWL_INSTANCE_END_VARIABLES, p);
+    pawl_arg_textz(a, PAWL_INSTANCE_END_NODE, p->node);
+    pawl_arg_textz(a, PAWL_INSTANCE_END_PREVIOUS_NODE, p->previous);
+    pawl_arg_int(a, PAWL_INSTANCE_END_VISIT, p->visit);
+    pawl_arg_int(a, PAWL_INSTANCE_END_ATTEMPT, p->attempt);
+    pawl_arg_int(a, PAWL_INSTANCE_END_SEQ, h->seq + p->nrecords);
+    if (p->has_output)
+      pawl_arg_str(a, PAWL_INSTANCE_END_OUTPUT, pawl_buf_str(&p->output));
+    else
+      pawl_arg_null(a, PAWL_INSTANCE_END_OUTPUT);
+    arg_buf(a, PAWL_INSTANCE_END_ERROR, &p->error);
+    arg_buf(a, PAWL_INSTANCE_END_CANCELLATION, &p->cancellation);
+    arg_time(a, PAWL_INSTANCE_END_STARTED_AT, p->started_us);
+    pawl_arg_time(a, PAWL_INSTANCE_END_UPDATED_AT, now);
+  }
+  return send(e, err);
+}
+
+static void add_record(pawl_args *a, const pawl_held *h,
+                       const pawl_record *r, int64_t seq) {
+  pawl_arg_id(a, PAWL_HISTORY_INSERT_ID, &h->id);
+  pawl_arg_id(a, PAWL_HISTORY_INSERT_LEASE, &h->lease);
+  arg_latch(a, PAWL_HISTORY_INSERT_LATCH, h);
+  pawl_arg_int(a, PAWL_HISTORY_INSERT_SEQ, seq);
+  pawl_arg_textz(a, PAWL_HISTORY_INSERT_TYPE, r->type);
+  pawl_arg_textz(a, PAWL_HISTORY_INSERT_NODE, r->node);
+  if (r->node) pawl_arg_int(a, PAWL_HISTORY_INSERT_TOKEN, 1);
+  else pawl_arg_null(a, PAWL_HISTORY_INSERT_TOKEN);
+  pawl_arg_int(a, PAWL_HISTORY_INSERT_VISIT, r->visit);
+  arg_buf(a, PAWL_HISTORY_INSERT_TRANSITION, &r->transition);
+  arg_buf(a, PAWL_HISTORY_INSERT_PATH, &r->path);
+  if (r->attempt) pawl_arg_int(a, PAWL_HISTORY_INSERT_ATTEMPT, r->attempt);
+  else pawl_arg_null(a, PAWL_HISTORY_INSERT_ATTEMPT);
+  arg_buf(a, PAWL_HISTORY_INSERT_CALLER, &r->caller);
+  arg_buf(a, PAWL_HISTORY_INSERT_TEXT, &r->text);
+  arg_buf(a, PAWL_HISTORY_INSERT_OUTPUT, &r->output);
+  arg_buf(a, PAWL_HISTORY_INSERT_CHANGES, &r->changes);
+  arg_buf(a, PAWL_HISTORY_INSERT_ERROR, &r->error);
+  arg_time(a, PAWL_HISTORY_INSERT_STARTED_AT, r->started_us);
+  pawl_arg_time(a, PAWL_HISTORY_INSERT_COMPLETED_AT, r->completed_us);
+  arg_time(a, PAWL_HISTORY_INSERT_DUE_AT, r->due_us);
+}
+
+static pawl_code send_history(pawl_engine *e, pawl_held **list, int n,
+                              pawl_error *err) {
+  pawl_args *a = &e->args;
+  pawl_args_begin(a, PAWL_STMT_HISTORY_INSERT);
+  pawl_arg_int(a, PAWL_HISTORY_INSERT_SHARD, list[0]->shard);
+  pawl_arg_id(a, PAWL_HISTORY_INSERT_EXECUTOR, &e->executor);
+  EACH(h) {
+    if (!writes_instance(&h->plan)) continue;
+    for (int k = 0; k < h->plan.nrecords; k++)
+      add_record(a, h, &h->plan.records[k], h->seq + 1 + k);
+  }
+  return send(e, err);
+}
+
+/* Attributes are rare: each instance that set some sends its own. */
+static pawl_code send_attributes(pawl_engine *e, pawl_held *h, int64_t now,
+                                 pawl_error *err) {
+  pawl_args *a = &e->args;
+  pawl_str attrs = pawl_buf_str(&h->plan.attrs), name, value;
+  pawl_buf scratch = {.alloc = &e->alloc};
+  pawl_json_iter it = {0};
+  pawl_code rc = PAWL_OK;
+
+  /* columns borrow from the scratch, so it must not move: it never holds
+   * more than the text it is taken from, once as text and once as bytes */
+  if (!pawl_buf_room(&scratch, 4 * attrs.len + 64))
+    return pawl_fail(err, PAWL_NOMEM, "out of memory");
+  pawl_args_begin(a, PAWL_STMT_ATTRIBUTE_PUT);
+  pawl_arg_int(a, PAWL_ATTRIBUTE_PUT_SHARD, h->shard);
+  while (pawl_json_each(attrs, &it, &name, &value)) {
+    if (pawl_json_kind_of(value) == PAWL_JSON_NULL) continue;
+    pawl_arg_id(a, PAWL_ATTRIBUTE_PUT_ID, &h->id);
+    pawl_arg_id(a, PAWL_ATTRIBUTE_PUT_LEASE, &h->lease);
+    arg_latch(a, PAWL_ATTRIBUTE_PUT_LATCH, h);
+    TRY(pawl_attribute_args(a, PAWL_ATTRIBUTE_PUT_NAME, name, value, &scratch,
+                            err));
+    pawl_arg_str(a, PAWL_ATTRIBUTE_PUT_WORKFLOW, pawl_buf_str(&h->workflow));
+    pawl_arg_time(a, PAWL_ATTRIBUTE_PUT_UPDATED_AT, now);
+  }
+  TRY(send(e, err));
+  pawl_args_begin(a, PAWL_STMT_ATTRIBUTE_DELETE);
+  pawl_arg_int(a, PAWL_ATTRIBUTE_DELETE_SHARD, h->shard);
+  it.at = 0;
+  while (pawl_json_each(attrs, &it, &name, &value)) {
+    if (pawl_json_kind_of(value) != PAWL_JSON_NULL) continue;
+    pawl_arg_id(a, PAWL_ATTRIBUTE_DELETE_ID, &h->id);
+    pawl_arg_id(a, PAWL_ATTRIBUTE_DELETE_LEASE, &h->lease);
+    arg_latch(a, PAWL_ATTRIBUTE_DELETE_LATCH, h);
+    pawl_arg_str(a, PAWL_ATTRIBUTE_DELETE_NAME, name);
+  }
+  TRY(send(e, err));
+out:
+  pawl_buf_deinit(&scratch);
+  return rc;
+}
+
+/* Inbox rows were taken by a decision that ends, forgets, or counts. */
+static int takes_inbox(const pawl_held *h) {
+  return h->inbox.len && (needs_latch(&h->plan) || keeps(h) ||
+                          releases(&h->plan));
+}
+
+static pawl_code send_inbox(pawl_engine *e, pawl_held **list, int n,
+                            pawl_error *err) {
+  pawl_args *a = &e->args;
+  pawl_args_begin(a, PAWL_STMT_INBOX_DELETE);
+  pawl_arg_int(a, PAWL_INBOX_DELETE_SHARD, list[0]->shard);
+  EACH(h) {
+    if (!takes_inbox(h)) continue;
+    for (size_t at = 0; at + 16 <= h->inbox.len; at += 16) {
+      /* in place, since an argument is borrowed until the send */
+      const pawl_id *no = (const void *)(h->inbox.at + at);
+      pawl_arg_id(a, PAWL_INBOX_DELETE_ID, &h->id);
+      pawl_arg_id(a, PAWL_INBOX_DELETE_NO, no);
+      pawl_arg_id(a, PAWL_INBOX_DELETE_LEASE, &h->lease);
+      arg_latch(a, PAWL_INBOX_DELETE_LATCH, h);
+    }
+  }
+  return send(e, err);
+}
+
+static pawl_code send_agenda(pawl_engine *e, pawl_held **list, int n,
+                             pawl_error *err) {
+  pawl_args *a = &e->args;
+  pawl_code rc = PAWL_OK;
+
+  pawl_args_begin(a, PAWL_STMT_AGENDA_KEEP);
+  pawl_arg_int(a, PAWL_AGENDA_KEEP_SHARD, list[0]->shard);
+  EACH(h) {
+    if (!keeps(h)) continue;
+    pawl_arg_id(a, PAWL_AGENDA_KEEP_ID, &h->id);
+    pawl_arg_id(a, PAWL_AGENDA_KEEP_LEASE, &h->lease);
+    arg_latch(a, PAWL_AGENDA_KEEP_LATCH, h);
+    pawl_arg_int(a, PAWL_AGENDA_KEEP_SEEN, h->latch);
+  }
+  TRY(send(e, err));
+  pawl_args_begin(a, PAWL_STMT_AGENDA_RELEASE);
+  pawl_arg_int(a, PAWL_AGENDA_RELEASE_SHARD, list[0]->shard);
+  EACH(h) {
+    if (!releases(&h->plan)) continue;
+    pawl_arg_id(a, PAWL_AGENDA_RELEASE_ID, &h->id);
+    pawl_arg_id(a, PAWL_AGENDA_RELEASE_LEASE, &h->lease);
+    arg_latch(a, PAWL_AGENDA_RELEASE_LATCH, h);
+    pawl_arg_int(a, PAWL_AGENDA_RELEASE_SEEN, h->latch);
+    if (h->plan.after == PAWL_AFTER_SLEEP)
+      pawl_arg_null(a, PAWL_AGENDA_RELEASE_DUE_AT);
+    else
+      pawl_arg_time(a, PAWL_AGENDA_RELEASE_DUE_AT, h->plan.look_us);
+  }
+  pawl_store_arg_now(e->store, a, PAWL_AGENDA_RELEASE_NOW);
+  TRY(send(e, err));
+  pawl_args_begin(a, PAWL_STMT_AGENDA_END);
+  pawl_arg_int(a, PAWL_AGENDA_END_SHARD, list[0]->shard);
+  EACH(h) {
+    if (!drops_row(&h->plan)) continue;
+    pawl_arg_id(a, PAWL_AGENDA_END_ID, &h->id);
+    pawl_arg_id(a, PAWL_AGENDA_END_LEASE, &h->lease);
+    pawl_arg_int(a, PAWL_AGENDA_END_SEEN, h->latch);
+  }
+  TRY(send(e, err));
+out:
+  return rc;
+}
+
+/* Everything after the lock. */
+static pawl_code send_plans(pawl_engine *e, pawl_held **list, int n,
+                            pawl_error *err) {
+  int64_t now = pawl_engine_now(e);
+  pawl_code rc = PAWL_OK;
+
+  EACH(h) TRY(pawl_plan_check(&h->plan, err));
+  TRY(send_instances(e, list, n, now, err));
+  TRY(send_ends(e, list, n, now, err));
+  TRY(send_history(e, list, n, err));
+  EACH(h) {
+    if (h->plan.attrs.len && writes_instance(&h->plan))
+      TRY(send_attributes(e, h, now, err));
+  }
+  TRY(send_inbox(e, list, n, err));
+  TRY(send_agenda(e, list, n, err));
+out:
+  return rc;
+}
+
+/* ---- what came of it ---- */
+
+static int locked_row(const pawl_rows *rows, const pawl_id *id) {
+  for (int k = 0; k < rows->nrows; k++)
+    if (!memcmp(pawl_row_str(rows, k, PAWL_AGENDA_LOCK_R_INSTANCE).at,
+                id->bytes, 16))
+      return k;
+  return -1;
+}
+
+static void lose(pawl_engine *e, pawl_held *h) {
+  pawl_error err;
+  pawl_fail(&err, PAWL_LEASE_LOST, "instance %s: another executor has taken "
+            "over; what ran here is dropped", h->id_text);
+  pawl_log_error(&e->log, PAWL_WARN, "lease lost", &err);
+  if (e->stats) e->stats->lost++;
+  pawl_held_free(e, h);
+}
+
+/* A stored plan: the slot goes on or is free. */
+static void stored(pawl_engine *e, pawl_held *h, int latch) {
+  pawl_after after = h->plan.after;
+  int kept = keeps(h);
+
+  if (e->stats) {
+    e->stats->committed++;
+    e->stats->ended += after == PAWL_AFTER_END;
+  }
+  if (after != PAWL_AFTER_GO_ON) {
+    pawl_held_free(e, h);
+    return;
+  }
+  pawl_held_accept(h);
+  if (kept) { /* the row's latch fell by what we had seen */
+    pawl_buf_clear(&h->inbox);
+    h->takeovers = h->reset = 0;
+    h->taken = 0;
+    h->latch = latch == h->latch ? 0 : latch;
+  } else if (latch != h->latch) {
+    h->latch = latch;
+    pawl_buf_clear(&h->inbox);
+  }
+  if (h->latch) h->reset = 1;
+  h->state = PAWL_SLOT_READY;
+}
+
+/* Not among the rows that were locked: taken over, or something came in that
+ * an ending must not overlook. The handler's result is kept. */
+static pawl_code decide_again(pawl_engine *e, pawl_held *h, pawl_error *err) {
+  pawl_code rc = needs_latch(&h->plan) ? pawl_claim_reload(e, h, err)
+                                       : PAWL_LEASE_LOST;
+  if (rc == PAWL_LEASE_LOST) {
+    lose(e, h);
+    return PAWL_OK;
+  }
+  if (rc != PAWL_OK) return rc;
+  if (h->plan.after == PAWL_AFTER_FORGET) pawl_step_run(e, h);
+  else if (h->cancel && h->plan.status != PAWL_STATUS_CANCELLED)
+    pawl_step_cancel(e, h);
+  return PAWL_OK; /* still planned: the next commit sends it again */
+}
+
+/* `rows`: of agenda_lock. They are used up before anything else is asked. */
+static pawl_code apply(pawl_engine *e, pawl_held **list, int n,
+                       const pawl_rows *rows, pawl_error *err) {
+  pawl_held *again[PAWL_MAX_BATCH];
+  int nagain = 0, news = 0;
+  pawl_code rc = PAWL_OK;
+
+  for (int i = 0; i < n; i++) {
+    /* rows come in id order, and mostly just as they were sent */
+    int k = i < rows->nrows &&
+                    !memcmp(pawl_row_str(rows, i,
+                                         PAWL_AGENDA_LOCK_R_INSTANCE).at,
+                            list[i]->id.bytes, 16)
+                ? i
+                : locked_row(rows, &list[i]->id);
+    if (k < 0) {
+      again[nagain++] = list[i];
+      continue;
+    }
+    stored(e, list[i],
+           (int)pawl_row_int(rows, k, PAWL_AGENDA_LOCK_R_LATCH));
+    if (list[i]->state != PAWL_SLOT_FREE && list[i]->latch) news = 1;
+  }
+  for (int i = 0; i < nagain; i++) TRY(decide_again(e, again[i], err));
+  if (news) TRY(pawl_claim_inbox(e, err));
+out:
+  return rc;
+}
+
+/* ---- one unit ---- */
+
+static pawl_code send_unit(pawl_engine *e, pawl_held **list, int n,
+                           pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
+  TRY(pawl_commit_lock(e, list, n, err));
+  TRY(send_plans(e, list, n, err));
+  if (e->stats) e->stats->commits++;
+  (void)PAWL_FAULT("engine.commit.before");
+  TRY(pawl_store_commit(e->store, err));
+  (void)PAWL_FAULT("engine.commit.after");
+out:
+  if (rc != PAWL_OK) pawl_store_rollback(e->store);
+  return rc;
+}
+
+/* Is it these plans that the store will not have, rather than everything? */
+static int is_about_data(pawl_code rc) {
+  return rc == PAWL_STORE || rc == PAWL_VALUE || rc == PAWL_LIMIT ||
+         rc == PAWL_INVALID;
+}
+
+static pawl_code commit_list(pawl_engine *e, pawl_held **list, int n,
+                             int depth, pawl_error *err);
+
+/* The store refuses one plan for good. Its instance fails with the reason;
+ * when even that is refused, its lease is left to end. */
+static pawl_code refuse_one(pawl_engine *e, pawl_held *h, int depth,
+                            pawl_error *err) {
+  pawl_error why = *err;
+  if (depth < 0) {
+    pawl_log_error(&e->log, PAWL_ERROR, "the store refuses an instance",
+                   &why);
+    pawl_held_free(e, h);
+    return PAWL_OK;
+  }
+  pawl_step_refused(e, h, &why);
+  return commit_list(e, &h, 1, -1, err);
+}
+
+/* Rule 7: a batch shares a commit, never a fate. */
+static pawl_code commit_list(pawl_engine *e, pawl_held **list, int n,
+                             int depth, pawl_error *err) {
+  pawl_error local;
+  pawl_rows rows;
+  pawl_code rc;
+
+  if (!err) err = &local;
+  for (int try = 0;; try++) {
+    rc = send_unit(e, list, n, err);
+    if (rc != PAWL_BUSY || try == BUSY_TRIES) break;
+    pawl_sleep_us((int64_t)(pawl_engine_random(e) * 4000 * (1 << try)));
+  }
+  if (rc == PAWL_OK) {
+    pawl_store_rows(e->store, 0, &rows);
+    return apply(e, list, n, &rows, err);
+  }
+  if (rc == PAWL_UNREACHABLE) { /* rule 8: nobody knows */
+    for (int i = 0; i < n; i++) list[i]->state = PAWL_SLOT_UNKNOWN;
+    return rc;
+  }
+  if (!is_about_data(rc)) return rc;
+  if (n == 1) return refuse_one(e, list[0], depth, err);
+  rc = commit_list(e, list, n / 2, depth + 1, err);
+  if (rc == PAWL_OK)
+    rc = commit_list(e, list + n / 2, n - n / 2, depth + 1, err);
+  return rc;
+}
+
+/* ---- settling ---- */
+
+/* Reads, under its lock, what became of a plan. PAWL_OK: *landed, and if it
+ * did not, the slot has a new lease under which to send it again.
+ * PAWL_LEASE_LOST: somebody else has it. */
+static pawl_code look_under_lock(pawl_engine *e, pawl_held *h, int *landed,
+                                 pawl_error *err) {
+  pawl_rows rows;
+  pawl_id lease = {{0}}, holder = {{0}};
+  pawl_code rc = PAWL_OK;
+  int64_t version;
+
+  *landed = 0;
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_OPEN, err));
+  pawl_args_begin(&e->args, PAWL_STMT_AGENDA_LOCK_ONE);
+  pawl_arg_int(&e->args, PAWL_AGENDA_LOCK_ONE_SHARD, h->shard);
+  pawl_arg_id(&e->args, PAWL_AGENDA_LOCK_ONE_ID, &h->id);
+  TRY(pawl_store_send(e->store, &e->args, err));
+  pawl_store_rows(e->store, 0, &rows);
+  if (rows.nrows && !pawl_row_null(&rows, 0, PAWL_AGENDA_LOCK_ONE_R_LEASE))
+    pawl_row_id(&rows, 0, PAWL_AGENDA_LOCK_ONE_R_LEASE, &holder);
+  pawl_args_begin(&e->args, PAWL_STMT_INSTANCE_SETTLE);
+  pawl_arg_int(&e->args, PAWL_INSTANCE_SETTLE_SHARD, h->shard);
+  pawl_arg_id(&e->args, PAWL_INSTANCE_SETTLE_ID, &h->id);
+  TRY(pawl_store_send(e->store, &e->args, err));
+  pawl_store_rows(e->store, 1, &rows);
+  if (rows.nrows && !pawl_row_null(&rows, 0, PAWL_INSTANCE_SETTLE_R_LEASE))
+    pawl_row_id(&rows, 0, PAWL_INSTANCE_SETTLE_R_LEASE, &lease);
+  version = rows.nrows
+                ? pawl_row_int(&rows, 0, PAWL_INSTANCE_SETTLE_R_VERSION)
+                : -1;
+  *landed = writes_instance(&h->plan) && pawl_id_eq(&lease, &h->lease) &&
+            version == h->version + 1;
+  if (!*landed && pawl_id_eq(&holder, &h->lease)) {
+    pawl_id fresh;
+    TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &fresh, err));
+    pawl_args_begin(&e->args, PAWL_STMT_AGENDA_RELET);
+    pawl_arg_int(&e->args, PAWL_AGENDA_RELET_SHARD, h->shard);
+    pawl_arg_id(&e->args, PAWL_AGENDA_RELET_ID, &h->id);
+    pawl_arg_id(&e->args, PAWL_AGENDA_RELET_LEASE, &h->lease);
+    pawl_arg_id(&e->args, PAWL_AGENDA_RELET_NEW_LEASE, &fresh);
+    TRY(pawl_store_send(e->store, &e->args, err));
+    TRY(pawl_store_commit(e->store, err));
+    h->lease = fresh;
+    return PAWL_OK;
+  }
+  TRY(pawl_store_commit(e->store, err));
+  if (!*landed) rc = PAWL_LEASE_LOST;
+out:
+  if (rc != PAWL_OK) pawl_store_rollback(e->store);
+  return rc;
+}
+
+static pawl_code settle(pawl_engine *e, pawl_held *h, pawl_error *err) {
+  int landed;
+  pawl_code rc = look_under_lock(e, h, &landed, err);
+
+  if (rc == PAWL_LEASE_LOST) {
+    lose(e, h);
+    return PAWL_OK;
+  }
+  if (rc != PAWL_OK) return rc;
+  if (landed) {
+    int kept = keeps(h);
+    stored(e, h, h->latch);
+    /* the latch was not read: as it was, and the next commit will tell */
+    if (kept && h->state == PAWL_SLOT_READY) h->reset = 1;
+    return PAWL_OK;
+  }
+  if (h->transactional) { /* the handler's own SQL is undone with it */
+    h->state = PAWL_SLOT_READY;
+    h->transactional = 0;
+    return PAWL_OK;
+  }
+  h->state = PAWL_SLOT_PLANNED;
+  return PAWL_OK;
+}
+
+/* ---- the batch ---- */
+
+static int by_id(const void *a, const void *b) {
+  const pawl_held *const *x = a, *const *y = b;
+  return pawl_id_cmp(&(*x)->id, &(*y)->id);
+}
+
+static pawl_code commit_shard(pawl_engine *e, int shard, pawl_error *err) {
+  pawl_held *list[PAWL_MAX_BATCH];
+  int n = 0;
+
+  for (int i = 0; i < e->nheld_slots && n < PAWL_MAX_BATCH; i++)
+    if (e->held[i].state == PAWL_SLOT_PLANNED && e->held[i].shard == shard)
+      list[n++] = &e->held[i];
+  if (!n) return PAWL_OK;
+  qsort(list, (size_t)n, sizeof *list, by_id); /* S2 */
+  return commit_list(e, list, n, 0, err);
+}
+
+static int count_state(const pawl_engine *e, pawl_slot_state state) {
+  int n = 0;
+  for (int i = 0; i < e->nheld_slots; i++) n += e->held[i].state == state;
+  return n;
+}
+
+pawl_code pawl_commit_all(pawl_engine *e, pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+
+  /* decided-again and settled plans come round once more; each round either
+   * stores, drops or fails, save for an inbox that never rests */
+  for (int rounds = 0; rounds < 20; rounds++) {
+    for (int i = 0; i < e->nheld_slots; i++)
+      if (e->held[i].state == PAWL_SLOT_UNKNOWN)
+        TRY(settle(e, &e->held[i], err));
+    if (!count_state(e, PAWL_SLOT_PLANNED)) break;
+    for (int s = 0; s < e->nshards; s++) {
+      rc = commit_shard(e, s, err);
+      if (rc == PAWL_UNREACHABLE) break; /* reconnect, and settle */
+      if (rc != PAWL_OK) goto out;
+    }
+    if (rc == PAWL_UNREACHABLE && rounds > 2) goto out;
+    rc = PAWL_OK;
+  }
+out:
+  return rc;
+}
+
+pawl_code pawl_commit_open(pawl_engine *e, pawl_held *h, pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+
+  TRY(send_plans(e, &h, 1, err));
+  if (e->stats) e->stats->commits++;
+  (void)PAWL_FAULT("engine.commit.before");
+  TRY(pawl_store_commit(e->store, err));
+  (void)PAWL_FAULT("engine.commit.after");
+  stored(e, h, h->latch); /* its row was locked: the latch stood still */
+out:
+  return rc;
+}

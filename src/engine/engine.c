@@ -1,0 +1,595 @@
+/* Opening, closing, and the tick: claim -> load -> run -> decide -> commit.
+ *
+ * Held instances go round together: each runs one step, all are committed in
+ * one transaction, those still active go round again. Between rounds free
+ * slots are filled. Results wait for their commit no longer than FLUSH_US. */
+#include "engine.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "../base/fault.h"
+#include "internal.h"
+#include "pulse.h"
+
+#define FLUSH_US (50 * 1000)
+#define SQLITE_SQL_LIMIT_US PAWL_SECOND
+#define POSTGRES_SQL_LIMIT_US (30 * PAWL_SECOND)
+
+/* ---- time and chance ---- */
+
+int64_t pawl_engine_now(pawl_engine *e) {
+  return pawl_clock_now(&e->clock) + e->clock_offset_us;
+}
+
+double pawl_engine_random(pawl_engine *e) {
+  e->random ^= e->random << 13; /* xorshift64: jitter, nothing secret */
+  e->random ^= e->random >> 7;
+  e->random ^= e->random << 17;
+  return (double)(e->random >> 11) / 9007199254740992.0;
+}
+
+void pawl_engine_trace(pawl_engine *e, const pawl_held *h, const char *node,
+                       const char *kind, int64_t elapsed_us,
+                       const char *outcome, const char *detail,
+                       int64_t due_us) {
+  if (!e->config.trace) return;
+  pawl_trace t = {.instance = h->id_text,
+                  .workflow = h->workflow.at,
+                  .node = node,
+                  .kind = kind,
+                  .attempt = h->attempt + 1,
+                  .at_us = pawl_engine_now(e),
+                  .elapsed_us = elapsed_us,
+                  .outcome = outcome,
+                  .detail = detail,
+                  .due_us = due_us};
+  e->config.trace(e->config.trace_ud, &t);
+}
+
+/* ---- slots ---- */
+
+static void init_held(pawl_engine *e, pawl_held *h) {
+  pawl_buf *bufs[] = {&h->workflow, &h->node,  &h->previous,
+                      &h->tenant,   &h->correlation, &h->input,
+                      &h->vars,     &h->cancellation, &h->inbox};
+  memset(h, 0, sizeof *h);
+  for (size_t i = 0; i < sizeof bufs / sizeof *bufs; i++)
+    bufs[i]->alloc = &e->alloc;
+  pawl_plan_init(&h->plan, &e->alloc);
+}
+
+static void deinit_held(pawl_held *h) {
+  pawl_buf *bufs[] = {&h->workflow, &h->node,  &h->previous,
+                      &h->tenant,   &h->correlation, &h->input,
+                      &h->vars,     &h->cancellation, &h->inbox};
+  for (size_t i = 0; i < sizeof bufs / sizeof *bufs; i++)
+    pawl_buf_deinit(bufs[i]);
+  pawl_plan_deinit(&h->plan);
+}
+
+void pawl_held_free(pawl_engine *e, pawl_held *h) {
+  assert(h->state != PAWL_SLOT_FREE);
+  h->state = PAWL_SLOT_FREE;
+  if (--e->nheld == 0) e->alone = 0;
+}
+
+static void copy_name(pawl_buf *to, const char *name) {
+  if (name && to->at == name) return; /* it is this very text */
+  pawl_buf_clear(to);
+  if (name) pawl_buf_addz(to, name);
+}
+
+void pawl_held_accept(pawl_held *h) {
+  pawl_plan *p = &h->plan;
+  h->status = p->status;
+  h->version++;
+  h->seq += p->nrecords;
+  h->visit = p->visit;
+  h->attempt = p->attempt;
+  h->waiting = p->waiting;
+  h->token_due_us = p->token_due_us;
+  if (!h->started_us) h->started_us = p->started_us;
+  copy_name(&h->previous, p->previous); /* may be the old node's text */
+  copy_name(&h->node, p->node);
+  h->has_token = p->node != NULL;
+  if (p->vars_changed) { /* the buffers change places: nothing is copied */
+    pawl_buf vars = h->vars;
+    h->vars = p->vars;
+    p->vars = vars;
+  }
+  h->rounds++;
+}
+
+/* ---- open and close ---- */
+
+static void defaults(pawl_config *c) {
+  if (!c->group || !c->group[0]) c->group = "default";
+  if (!c->prefixes) c->prefixes = "";
+  if (c->lease_us <= 0) c->lease_us = 30 * PAWL_SECOND;
+  if (c->heartbeat_us <= 0) c->heartbeat_us = 10 * PAWL_SECOND;
+  if (c->heartbeat_us > c->lease_us / 3) /* one may be lost on the way */
+    c->heartbeat_us = c->lease_us / 3;
+  if (c->max_bytes <= 0) c->max_bytes = 1000 * 1000;
+  if (c->batch <= 0) c->batch = 64;
+  if (c->batch > PAWL_MAX_BATCH) c->batch = PAWL_MAX_BATCH;
+  if (c->recoveries <= 0) c->recoveries = c->recoveries < 0 ? 0 : 5;
+  if (c->create == 0) c->create = 1;
+}
+
+static pawl_code keep_text(pawl_buf *b, const char **text, pawl_error *err) {
+  pawl_buf_addz(b, *text);
+  *text = b->at ? b->at : "";
+  return pawl_buf_check(b, err);
+}
+
+static pawl_code init_slots(pawl_engine *e, pawl_error *err) {
+  size_t size = sizeof *e->held * (size_t)e->config.batch;
+  e->held = pawl_calloc(&e->alloc, size);
+  if (!e->held) return pawl_fail(err, PAWL_NOMEM, "out of memory");
+  e->nheld_slots = e->config.batch;
+  for (int i = 0; i < e->nheld_slots; i++) init_held(e, &e->held[i]);
+  return PAWL_OK;
+}
+
+static pawl_code open_parts(pawl_engine *e, const char *url,
+                            pawl_error *err) {
+  pawl_store_options store = {.alloc = &e->alloc,
+                              .log = &e->log,
+                              .clock = &e->clock,
+                              .pooler = e->config.pooler,
+                              .create = e->config.create,
+                              .shards = e->config.shards};
+  pawl_host_options host = {.alloc = &e->alloc,
+                            .log = &e->log,
+                            .lua = e->config.lua,
+                            .max_bytes = (size_t)e->config.max_bytes};
+  pawl_code rc = PAWL_OK;
+
+  TRY(keep_text(&e->group, &e->config.group, err));
+  TRY(keep_text(&e->prefixes, &e->config.prefixes, err));
+  TRY(init_slots(e, err));
+  TRY(pawl_store_open(url, &store, &e->store, err));
+  e->nshards = pawl_store_shards(e->store);
+  e->sql_limit_us = !strcmp(pawl_store_driver(e->store), "sqlite")
+                        ? SQLITE_SQL_LIMIT_US
+                        : POSTGRES_SQL_LIMIT_US;
+  TRY(pawl_registry_new(&e->alloc, &e->registry, err));
+  TRY(pawl_host_open(&host, &e->host, err));
+  TRY(pawl_id_make(&e->ids, pawl_clock_now(&e->clock), &e->executor, err));
+  memcpy(&e->random, e->executor.bytes + 8, sizeof e->random);
+  e->random |= 1;
+  e->next_shard = (int)(e->random % (uint64_t)e->nshards);
+  TRY(pawl_claim_clock(e, err));
+  if (e->config.pulse)
+    TRY(pawl_pulse_open(e, url ? url : "pawl.db", &e->pulse, err));
+out:
+  return rc;
+}
+
+pawl_code pawl_engine_open(const char *url, const pawl_config *config,
+                           pawl_engine **out, pawl_error *err) {
+  pawl_alloc alloc = {0};
+  pawl_code rc = PAWL_OK;
+  pawl_engine *e;
+
+  if (config) {
+    alloc.fn = config->alloc;
+    alloc.ud = config->alloc_ud;
+  }
+  e = pawl_calloc(&alloc, sizeof *e);
+  if (!e) return pawl_fail(err, PAWL_NOMEM, "out of memory");
+  if (config) e->config = *config;
+  defaults(&e->config);
+  e->alloc = alloc;
+  e->log.fn = e->config.log;
+  e->log.ud = e->config.log_ud;
+  e->clock.fn = e->config.clock;
+  e->clock.ud = e->config.clock_ud;
+  e->group.alloc = e->prefixes.alloc = &e->alloc;
+  e->pid = getpid();
+  e->next_due_us = PAWL_NEVER;
+  pawl_args_init(&e->args, &e->alloc);
+  pawl_result_init(&e->result, &e->alloc);
+  pawl_process_self(&e->self);
+  TRY(open_parts(e, url, err));
+  *out = e;
+  e = NULL;
+out:
+  pawl_engine_close(e);
+  return rc;
+}
+
+/* Goodbye: what is not begun goes back, our row says that we stopped. */
+static void say_goodbye(pawl_engine *e) {
+  pawl_rows rows;
+  pawl_error err;
+  pawl_code rc = PAWL_OK;
+
+  TRY(pawl_commit_all(e, &err));
+  TRY(pawl_claim_release(e, &err));
+  if (!e->registered) return;
+  pawl_args_begin(&e->args, PAWL_STMT_EXECUTOR_STOP);
+  pawl_arg_id(&e->args, PAWL_EXECUTOR_STOP_ID, &e->executor);
+  pawl_store_arg_now(e->store, &e->args, PAWL_EXECUTOR_STOP_NOW);
+  TRY(pawl_store_once(e->store, PAWL_UNIT_BATCH, &e->args, &rows, &err));
+out:
+  if (rc != PAWL_OK) pawl_log_error(&e->log, PAWL_WARN, "closing", &err);
+}
+
+void pawl_engine_close(pawl_engine *e) {
+  if (!e) return;
+  int ours = e->pid == getpid();
+  pawl_alloc alloc = e->alloc;
+
+  if (ours) pawl_pulse_close(e->pulse);
+  if (ours && e->store && e->host && (e->nheld || e->registered))
+    say_goodbye(e);
+  pawl_host_close(e->host);
+  pawl_registry_free(e->registry);
+  pawl_store_close(e->store);
+  for (int i = 0; i < e->nheld_slots; i++) deinit_held(&e->held[i]);
+  pawl_release(&alloc, e->held, sizeof *e->held * (size_t)e->nheld_slots);
+  for (int i = 0; i < e->nroutes; i++)
+    pawl_buf_deinit(&e->routes[i].workflow);
+  pawl_release(&alloc, e->routes, sizeof *e->routes * (size_t)e->routes_cap);
+  pawl_buf_deinit(&e->group);
+  pawl_buf_deinit(&e->prefixes);
+  pawl_args_deinit(&e->args);
+  pawl_result_deinit(&e->result);
+  pawl_release(&alloc, e, sizeof *e);
+}
+
+pawl_code pawl_engine_guard(pawl_engine *e, pawl_error *err) {
+  if (!e) return pawl_fail(err, PAWL_MISUSE, "no engine was given");
+  if (e->pid != getpid())
+    return pawl_fail(err, PAWL_MISUSE, "this engine was opened before fork(): "
+                     "open another one in the child");
+  if (pawl_host_is_busy(e->host)) {
+    pawl_fail(err, PAWL_MISUSE, "an engine cannot be called from inside one "
+              "of its own handlers");
+    pawl_error_hint(err, "what a handler may do is in ctx");
+    return PAWL_MISUSE;
+  }
+  return PAWL_OK;
+}
+
+const pawl_alloc *pawl_engine_alloc(pawl_engine *e) { return &e->alloc; }
+void pawl_engine_interrupt(pawl_engine *e) { e->interrupted = 1; }
+
+/* ---- one transactional step ---- */
+
+/* Nothing of it has happened: the transaction is gone. */
+static void undo_open(pawl_engine *e) {
+  pawl_store_rollback(e->store);
+  e->open_unit = 0;
+}
+
+/* The row is locked and ours, and nothing has come in. *ok 0: not so; the
+ * slot has been dealt with. */
+static pawl_code lock_open(pawl_engine *e, pawl_held *h, int *ok,
+                           pawl_error *err) {
+  pawl_rows rows;
+  pawl_code rc = PAWL_OK;
+  int latch;
+
+  *ok = 0;
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_OPEN, err));
+  TRY(pawl_commit_lock(e, &h, 1, err));
+  pawl_store_rows(e->store, 0, &rows);
+  latch = rows.nrows
+              ? (int)pawl_row_int(&rows, 0, PAWL_AGENDA_LOCK_R_LATCH)
+              : -1;
+  if (latch == h->latch) {
+    e->open_unit = 1;
+    *ok = 1;
+    return PAWL_OK;
+  }
+  pawl_store_rollback(e->store);
+  rc = pawl_claim_reload(e, h, err);
+  if (rc != PAWL_LEASE_LOST) return rc;
+  pawl_log_error(&e->log, PAWL_WARN, "lease lost", err);
+  if (e->stats) e->stats->lost++;
+  pawl_held_free(e, h);
+  return PAWL_OK;
+out:
+  undo_open(e);
+  return rc;
+}
+
+/* Runs the step inside the transaction that records it; when the step fails,
+ * its SQL goes and its failure is recorded with the next batch. */
+static pawl_code run_open(pawl_engine *e, pawl_held *h, pawl_error *err) {
+  int64_t began = pawl_clock_mono();
+  pawl_code rc = PAWL_OK;
+  int ok;
+
+  pawl_plan_reset(&h->plan);
+  TRY(lock_open(e, h, &ok, err));
+  if (!ok) return PAWL_OK;
+  pawl_step_run(e, h);
+  if (h->plan.nrecords && strcmp(h->plan.records[0].type, "step")) {
+    undo_open(e);
+    return PAWL_OK;
+  }
+  if (pawl_clock_mono() - began > e->sql_limit_us) {
+    pawl_error late;
+    undo_open(e);
+    pawl_fail(&late, PAWL_TIMEOUT, "a transactional step may take %" PRId64
+              " ms on this store; it took %" PRId64,
+              e->sql_limit_us / 1000, (pawl_clock_mono() - began) / 1000);
+    pawl_error_hint(&late, "do the slow part in a step before it");
+    pawl_step_fail(e, h, &late);
+    return PAWL_OK;
+  }
+  h->transactional = 1;
+  rc = pawl_commit_open(e, h, err);
+  e->open_unit = 0;
+  if (rc == PAWL_OK) {
+    h->transactional = 0;
+    return PAWL_OK;
+  }
+  pawl_store_rollback(e->store);
+  if (rc == PAWL_UNREACHABLE) { /* the next commit settles it */
+    h->state = PAWL_SLOT_UNKNOWN;
+    return PAWL_OK;
+  }
+  h->transactional = 0;
+  if (rc == PAWL_BUSY) { /* undone: it runs again */
+    h->state = PAWL_SLOT_READY;
+    return PAWL_OK;
+  }
+  if (rc == PAWL_STORE || rc == PAWL_VALUE || rc == PAWL_LIMIT) {
+    pawl_error why = *err;
+    pawl_step_fail(e, h, &why);
+    return PAWL_OK;
+  }
+  h->state = PAWL_SLOT_READY;
+out:
+  return rc;
+}
+
+/* ---- rounds ---- */
+
+static int wants_more(pawl_engine *e) {
+  int want = e->config.batch;
+  /* slow handlers: take no more than what one flush can hold */
+  if (e->run_avg_us > 0 && FLUSH_US / e->run_avg_us < want)
+    want = (int)(FLUSH_US / e->run_avg_us) + 1;
+  return want - e->nheld;
+}
+
+/* Looks and claims as far as there is room. */
+static pawl_code refill(pawl_engine *e, pawl_error *err) {
+  int want = wants_more(e), got = 0;
+  int64_t mono = pawl_clock_mono();
+  pawl_code rc = PAWL_OK;
+
+  if (e->interrupted || e->alone) return PAWL_OK;
+  /* a claim has its price: wait until a quarter of the batch is free */
+  if (e->nheld && want * 4 < e->config.batch) return PAWL_OK;
+  if (mono >= e->look_mono_us ||
+      (!e->nheld && !e->fresh_ready && !e->suspect_ready))
+    TRY(pawl_claim_look(e, err));
+  TRY(pawl_claim_more(e, want > 0 ? want : 1, &got, err));
+out:
+  return rc;
+}
+
+static int is_slow(pawl_engine *e) { return e->run_avg_us > FLUSH_US / 4; }
+
+static int any_foreign(const pawl_engine *e) {
+  for (int i = 0; i < e->nheld_slots; i++)
+    if (e->held[i].state == PAWL_SLOT_READY && e->held[i].foreign) return 1;
+  return 0;
+}
+
+/* After a pause, of this process or of its machine, the lease may have ended
+ * before the handler begins: then it is asked for again, or given up. */
+static pawl_code check_lease(pawl_engine *e, pawl_held *h, pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+
+  if (pawl_engine_now(e) < h->lease_until_us) return PAWL_OK;
+  TRY(pawl_claim_renew(e, 1, err));
+  if (pawl_engine_now(e) < h->lease_until_us) return PAWL_OK;
+  pawl_log_write(&e->log, PAWL_WARN, "lease lost before its handler began",
+                 NULL);
+  if (e->stats) e->stats->lost++;
+  pawl_held_free(e, h);
+out:
+  return rc;
+}
+
+static pawl_code run_one(pawl_engine *e, pawl_held *h, pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+
+  TRY(check_lease(e, h, err));
+  if (h->state != PAWL_SLOT_READY) return PAWL_OK;
+  if (!pawl_step_is_transactional(h)) {
+    pawl_step_run(e, h);
+    return PAWL_OK;
+  }
+  TRY(pawl_commit_all(e, err)); /* on its own, outside the batch */
+  if (h->state == PAWL_SLOT_READY) TRY(run_open(e, h, err));
+out:
+  return rc;
+}
+
+/* Every ready slot runs one step; results are committed on the way when they
+ * have waited long enough. *ran: how many. *stop: the budget is spent. */
+static pawl_code run_round(pawl_engine *e, int64_t deadline_mono, int *ran,
+                           int *stop, pawl_error *err) {
+  int64_t flushed = pawl_clock_mono();
+  pawl_code rc = PAWL_OK;
+
+  *ran = 0;
+  for (int i = 0; i < e->nheld_slots; i++) {
+    pawl_held *h = &e->held[i];
+    if (h->state != PAWL_SLOT_READY || h->foreign) continue;
+    if (*ran && is_slow(e)) TRY(pawl_commit_all(e, err));
+    if (h->state != PAWL_SLOT_READY) continue;
+    TRY(run_one(e, h, err));
+    ++*ran;
+    int64_t mono = pawl_clock_mono();
+    if (e->interrupted || mono >= deadline_mono) {
+      *stop = 1;
+      break;
+    }
+    if (mono - flushed <= FLUSH_US) continue;
+    TRY(pawl_commit_all(e, err));
+    if (is_slow(e)) { /* others can run what is not begun */
+      TRY(pawl_claim_release(e, err));
+      break;
+    }
+    TRY(pawl_claim_renew(e, 0, err));
+    flushed = pawl_clock_mono();
+  }
+  TRY(pawl_commit_all(e, err));
+out:
+  return rc;
+}
+
+static pawl_code run_rounds(pawl_engine *e, int64_t budget_us, int claims,
+                            pawl_error *err) {
+  int64_t began = pawl_clock_mono();
+  int64_t deadline = budget_us >= PAWL_NEVER - began ? PAWL_NEVER
+                                                     : began + budget_us;
+  pawl_code rc = PAWL_OK;
+  int ran = 0, stop = 0;
+
+  if (budget_us <= 0) deadline = PAWL_NEVER; /* one round, whole */
+  TRY(pawl_commit_all(e, err)); /* what an earlier tick could not settle */
+  while (!stop) {
+    int foreign;
+    if (claims) TRY(refill(e, err));
+    if (!e->nheld) break;
+    foreign = any_foreign(e);
+    TRY(run_round(e, deadline, &ran, &stop, err));
+    if (foreign) TRY(pawl_claim_release(e, err));
+    if (!ran && !foreign) break;
+    TRY(pawl_claim_renew(e, 0, err));
+    if (budget_us <= 0 || e->interrupted || pawl_clock_mono() >= deadline)
+      stop = 1;
+  }
+out:
+  return rc;
+}
+
+/* Around both ticks: counting, and giving back. */
+static pawl_code tick_begin(pawl_engine *e, pawl_stats *stats,
+                            pawl_error *err) {
+  memset(stats, 0, sizeof *stats);
+  e->stats = stats;
+  return pawl_claim_housekeep(e, err);
+}
+
+static pawl_code tick_end(pawl_engine *e, pawl_code rc, pawl_error *err) {
+  pawl_error second;
+  /* after a failure, leases of what was not begun go back if that works */
+  pawl_code give = pawl_claim_release(e, rc == PAWL_OK ? err : &second);
+  if (rc == PAWL_OK) rc = give;
+  e->stats->held = e->nheld;
+  e->stats->next_due_us =
+      e->nheld || e->fresh_ready || e->suspect_ready ? 0 : e->next_due_us;
+  e->stats = NULL;
+  e->interrupted = 0;
+  return rc;
+}
+
+pawl_code pawl_engine_tick(pawl_engine *e, int64_t budget_us,
+                           pawl_stats *stats, pawl_error *err) {
+  pawl_stats own;
+  pawl_code rc = PAWL_OK;
+
+  if (!stats) stats = &own;
+  TRY(tick_begin(e, stats, err));
+  TRY(run_rounds(e, budget_us, 1, err));
+out:
+  return tick_end(e, rc, err);
+}
+
+/* What keeps an instance that could not be claimed. */
+static pawl_code why_not(pawl_engine *e, const pawl_id *id,
+                         pawl_stats *stats, const char **status,
+                         pawl_error *err) {
+  pawl_rows rows;
+  pawl_code rc = PAWL_OK;
+  int64_t due, now;
+
+  pawl_args_begin(&e->args, PAWL_STMT_AGENDA_GET);
+  pawl_arg_int(&e->args, PAWL_AGENDA_GET_SHARD,
+               pawl_id_route(id) % e->nshards);
+  pawl_arg_id(&e->args, PAWL_AGENDA_GET_ID, id);
+  pawl_store_arg_now(e->store, &e->args, PAWL_AGENDA_GET_NOW);
+  TRY(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err));
+  *status = "done";
+  e->next_due_us = PAWL_NEVER;
+  if (rows.nrows == 0) return PAWL_OK;
+  due = pawl_row_int(&rows, 0, PAWL_AGENDA_GET_R_DUE_AT);
+  now = pawl_row_int(&rows, 0, PAWL_AGENDA_GET_R_NOW);
+  e->next_due_us = due;
+  if (pawl_row_int(&rows, 0, PAWL_AGENDA_GET_R_READY) || due <= now)
+    *status = "now";
+  else if (!pawl_row_null(&rows, 0, PAWL_AGENDA_GET_R_LEASE))
+    *status = "leased";
+  else
+    *status = "later";
+  (void)stats;
+out:
+  return rc;
+}
+
+pawl_code pawl_engine_tick_one(pawl_engine *e, const pawl_id *id,
+                               int64_t budget_us, pawl_stats *stats,
+                               const char **status, pawl_error *err) {
+  pawl_stats own;
+  const char *text = "now";
+  pawl_code rc = PAWL_OK;
+  int got = 0, fresh = e->fresh_ready, suspect = e->suspect_ready;
+
+  if (!stats) stats = &own;
+  TRY(tick_begin(e, stats, err));
+  TRY(pawl_commit_all(e, err));
+  TRY(pawl_claim_one(e, id, &got, err));
+  if (got) TRY(run_rounds(e, budget_us, 0, err));
+  TRY(pawl_claim_release(e, err));
+  TRY(why_not(e, id, stats, &text, err));
+  if (status) *status = text;
+  e->fresh_ready = e->suspect_ready = 0; /* the others are not meant here */
+out:
+  rc = tick_end(e, rc, err);
+  if (!strcmp(text, "now")) stats->next_due_us = 0;
+  e->fresh_ready = fresh;
+  e->suspect_ready = suspect;
+  return rc;
+}
+
+/* ---- waiting ---- */
+
+pawl_code pawl_engine_next_due(pawl_engine *e, int64_t *due_us,
+                               pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+  TRY(pawl_claim_look(e, err));
+  *due_us = e->fresh_ready || e->suspect_ready ? 0 : e->next_due_us;
+out:
+  return rc;
+}
+
+pawl_code pawl_engine_wait(pawl_engine *e, int64_t until_us,
+                           pawl_error *err) {
+  int64_t mono = pawl_clock_mono(), wait = until_us - pawl_engine_now(e);
+  pawl_code rc;
+
+  if (wait <= 0 || e->interrupted) return PAWL_OK;
+  pawl_store_tidy(e->store);
+  if (wait > PAWL_NEVER - mono) wait = PAWL_NEVER - mono;
+  rc = pawl_store_wait(e->store, mono + wait, &e->interrupted, err);
+  e->interrupted = 0;
+  e->look_mono_us = 0; /* something may have come */
+  return rc;
+}
+
+void pawl_engine_count(const pawl_engine *e, pawl_counts *out) {
+  pawl_store_count(e->store, out);
+}

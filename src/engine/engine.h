@@ -1,0 +1,64 @@
+/* engine/engine.h: what happens next.
+ *
+ * The engine behind pawl.h: each function is the public one of nearly the
+ * same name, which adds the checks for misuse. See pawl.h for contracts.
+ *
+ * Layer    above store, host and defs; below pawl.c. No SQL text, no client
+ *          library, no lua.h. */
+#ifndef PAWL_ENGINE_ENGINE_H
+#define PAWL_ENGINE_ENGINE_H
+
+#include "../base/buf.h"
+#include "../base/id.h"
+
+pawl_code pawl_engine_open(const char *url, const pawl_config *config,
+                           pawl_engine **out, pawl_error *err);
+void pawl_engine_close(pawl_engine *e);
+/* PAWL_MISUSE after fork(), or inside a handler of this engine. */
+/* The engine's time. */
+int64_t pawl_engine_now(pawl_engine *e);
+/* PAWL_MISUSE after fork(), or inside a handler of this engine. */
+pawl_code pawl_engine_guard(pawl_engine *e, pawl_error *err);
+const pawl_alloc *pawl_engine_alloc(pawl_engine *e);
+void pawl_engine_interrupt(pawl_engine *e);
+
+pawl_code pawl_engine_load_file(pawl_engine *e, const char *path,
+                                pawl_buf *out, pawl_error *err);
+pawl_code pawl_engine_load_text(pawl_engine *e, const char *name,
+                                pawl_str text, pawl_buf *out,
+                                pawl_error *err);
+pawl_code pawl_engine_load_stack(pawl_engine *e, pawl_buf *out,
+                                 pawl_error *err);
+pawl_code pawl_engine_check(pawl_engine *e, const char *path, pawl_buf *out,
+                            pawl_error *err);
+pawl_code pawl_engine_graph(pawl_engine *e, const char *code,
+                            int64_t version, pawl_buf *out, pawl_error *err);
+
+pawl_code pawl_engine_start(pawl_engine *e, const char *code, pawl_str input,
+                            pawl_str options, pawl_id *id, int *created,
+                            pawl_error *err);
+
+pawl_code pawl_engine_tick(pawl_engine *e, int64_t budget_us,
+                           pawl_stats *stats, pawl_error *err);
+pawl_code pawl_engine_tick_one(pawl_engine *e, const pawl_id *id,
+                               int64_t budget_us, pawl_stats *stats,
+                               const char **status, pawl_error *err);
+pawl_code pawl_engine_next_due(pawl_engine *e, int64_t *due_us,
+                               pawl_error *err);
+pawl_code pawl_engine_wait(pawl_engine *e, int64_t until_us,
+                           pawl_error *err);
+
+pawl_code pawl_engine_find(pawl_engine *e, const char *prefix, pawl_id *out,
+                           pawl_error *err);
+pawl_code pawl_engine_get(pawl_engine *e, const pawl_id *id, pawl_buf *out,
+                          pawl_error *err);
+pawl_code pawl_engine_list(pawl_engine *e, pawl_str query, pawl_buf *out,
+                           pawl_error *err);
+pawl_code pawl_engine_history(pawl_engine *e, const pawl_id *id,
+                              pawl_buf *out, pawl_error *err);
+pawl_code pawl_engine_cancel(pawl_engine *e, const pawl_id *id,
+                             const char *reason, const char *who, int *done,
+                             pawl_error *err);
+void pawl_engine_count(const pawl_engine *e, pawl_counts *out);
+
+#endif

@@ -1,0 +1,28 @@
+/* Attempts, backoff, and where a failure leads. Pure. */
+#include <math.h>
+
+#include "plan.h"
+
+int64_t pawl_retry_delay(const pawl_retry *r, int64_t attempt,
+                         double random) {
+  double delay = (double)r->base_us * pow(r->factor, (double)(attempt - 1));
+  double cap = (double)r->cap_us;
+  if (!(delay < cap)) delay = cap; /* also when the power is infinite */
+  /* jitter is added, never taken away, but the cap holds with it */
+  delay += delay * r->jitter * random;
+  if (delay > cap) delay = cap;
+  return (int64_t)delay;
+}
+
+pawl_verdict pawl_retry_decide(const pawl_node *node, const pawl_failure *f,
+                               int64_t *delay_us, int *to) {
+  if (!f->no_retry && f->attempt < node->retry.max) {
+    *delay_us = f->retry_after_us >= 0
+                    ? f->retry_after_us
+                    : pawl_retry_delay(&node->retry, f->attempt, f->random);
+    return PAWL_VERDICT_RETRY;
+  }
+  *to = pawl_node_on_error(node, f->reason);
+  if (*to >= 0) return PAWL_VERDICT_ROUTE;
+  return node->suspend_exhausted ? PAWL_VERDICT_SUSPEND : PAWL_VERDICT_FAIL;
+}

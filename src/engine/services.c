@@ -1,0 +1,347 @@
+/* What a running handler may ask of the engine, behind host.h's callbacks. */
+#include "../base/base64.h"
+#include "../value/json.h"
+#include "internal.h"
+
+static int64_t service_now(void *ud) {
+  return pawl_engine_now(ud);
+}
+
+static void service_log(void *ud, int level, const char *message,
+                        const char *fields) {
+  pawl_engine *e = ud;
+  pawl_buf b = {.alloc = &e->alloc};
+  const pawl_held *h = e->running;
+
+  pawl_buf_addz(&b, "{\"instance\":\"");
+  pawl_buf_addz(&b, h ? h->id_text : "");
+  pawl_buf_addz(&b, "\",\"node\":");
+  pawl_json_add_string(&b, pawl_strz(h && h->plan.node ? h->plan.node : ""));
+  pawl_buf_addz(&b, ",\"fields\":");
+  pawl_buf_addz(&b, fields && fields[0] ? fields : "{}");
+  pawl_buf_addc(&b, '}');
+  pawl_log_write(&e->log, level, message, b.failed ? NULL : b.at);
+  pawl_buf_deinit(&b);
+}
+
+/* One statement, in the transactional step's open unit if there is one. */
+static pawl_code ask_store(pawl_engine *e, int unit, pawl_rows *rows,
+                           pawl_error *err) {
+  if (!e->open_unit) return pawl_store_once(e->store, unit, &e->args, rows,
+                                            err);
+  pawl_code rc = pawl_store_send(e->store, &e->args, err);
+  if (rc == PAWL_OK) pawl_store_rows(e->store, e->open_unit++, rows);
+  return rc;
+}
+
+static pawl_code lease_lost(const pawl_held *h, pawl_error *err) {
+  pawl_fail(err, PAWL_LEASE_LOST, "instance %s: another executor has taken "
+            "over", h->id_text);
+  pawl_error_hint(err, "stop: nothing this handler does will be recorded");
+  return PAWL_LEASE_LOST;
+}
+
+static pawl_code service_heartbeat(void *ud, pawl_str progress,
+                                   pawl_error *err) {
+  pawl_engine *e = ud;
+  pawl_held *h = e->running;
+  pawl_rows rows;
+  pawl_code rc = PAWL_OK;
+
+  (void)progress;
+  if (e->open_unit) return PAWL_OK; /* its row is locked: nobody can claim */
+  pawl_args_begin(&e->args, PAWL_STMT_AGENDA_RENEW);
+  pawl_arg_int(&e->args, PAWL_AGENDA_RENEW_SHARD, h->shard);
+  pawl_arg_id(&e->args, PAWL_AGENDA_RENEW_ID, &h->id);
+  pawl_arg_id(&e->args, PAWL_AGENDA_RENEW_LEASE, &h->lease);
+  pawl_arg_int(&e->args, PAWL_AGENDA_RENEW_LEASE_US, e->config.lease_us);
+  pawl_store_arg_now(e->store, &e->args, PAWL_AGENDA_RENEW_NOW);
+  TRY(ask_store(e, PAWL_UNIT_BATCH, &rows, err));
+  if (rows.nrows == 0) return lease_lost(h, err);
+  h->lease_until_us = pawl_row_int(&rows, 0, PAWL_AGENDA_RENEW_R_DUE_AT);
+out:
+  return rc;
+}
+
+static pawl_code service_cancelled(void *ud, int *out, pawl_error *err) {
+  pawl_engine *e = ud;
+  pawl_held *h = e->running;
+  pawl_rows rows;
+  pawl_id lease;
+  pawl_code rc = PAWL_OK;
+
+  *out = h->cancel;
+  if (h->cancel) return PAWL_OK;
+  pawl_args_begin(&e->args, PAWL_STMT_AGENDA_GET);
+  pawl_arg_int(&e->args, PAWL_AGENDA_GET_SHARD, h->shard);
+  pawl_arg_id(&e->args, PAWL_AGENDA_GET_ID, &h->id);
+  pawl_store_arg_now(e->store, &e->args, PAWL_AGENDA_GET_NOW);
+  TRY(ask_store(e, PAWL_UNIT_READ, &rows, err));
+  if (rows.nrows == 0 || pawl_row_null(&rows, 0, PAWL_AGENDA_GET_R_LEASE))
+    return lease_lost(h, err);
+  pawl_row_id(&rows, 0, PAWL_AGENDA_GET_R_LEASE, &lease);
+  if (!pawl_id_eq(&lease, &h->lease)) return lease_lost(h, err);
+  /* the inbox holds only cancel requests; the commit will read them */
+  *out = pawl_row_int(&rows, 0, PAWL_AGENDA_GET_R_LATCH) != h->latch;
+out:
+  return rc;
+}
+
+/* ---- attributes ---- */
+
+static void add_attribute(const pawl_rows *r, int k, pawl_buf *out) {
+  char time[28];
+  pawl_str type = pawl_row_str(r, k, PAWL_ATTRIBUTE_LIST_R_TYPE);
+
+  pawl_json_add_string(out, pawl_row_str(r, k, PAWL_ATTRIBUTE_LIST_R_NAME));
+  pawl_buf_addz(out, ":{\"type\":");
+  pawl_json_add_string(out, type);
+  pawl_buf_addz(out, ",\"value\":");
+  if (!pawl_row_null(r, k, PAWL_ATTRIBUTE_LIST_R_BOOLEAN_VALUE)) {
+    pawl_buf_addz(out, pawl_row_int(r, k, PAWL_ATTRIBUTE_LIST_R_BOOLEAN_VALUE)
+                           ? "true" : "false");
+  } else if (!pawl_row_null(r, k, PAWL_ATTRIBUTE_LIST_R_FLOAT_VALUE)) {
+    pawl_json_add_float(
+        out, pawl_rows_cell(r, k, PAWL_ATTRIBUTE_LIST_R_FLOAT_VALUE)->d);
+  } else if (!pawl_row_null(r, k, PAWL_ATTRIBUTE_LIST_R_NUMBER_VALUE)) {
+    pawl_str n = pawl_row_str(r, k, PAWL_ATTRIBUTE_LIST_R_NUMBER_VALUE);
+    if (pawl_str_eqz(type, "integer")) pawl_buf_adds(out, n);
+    else pawl_json_add_string(out, n);
+  } else if (!pawl_row_null(r, k, PAWL_ATTRIBUTE_LIST_R_DATE_VALUE)) {
+    pawl_time_format(pawl_row_int(r, k, PAWL_ATTRIBUTE_LIST_R_DATE_VALUE),
+                     time);
+    pawl_json_add_string(out, pawl_strz(time));
+  } else if (!pawl_row_null(r, k, PAWL_ATTRIBUTE_LIST_R_BYTES_VALUE)) {
+    pawl_buf_addc(out, '"');
+    pawl_base64_encode(
+        pawl_row_str(r, k, PAWL_ATTRIBUTE_LIST_R_BYTES_VALUE), out);
+    pawl_buf_addc(out, '"');
+  } else {
+    pawl_json_add_string(out,
+                         pawl_row_str(r, k, PAWL_ATTRIBUTE_LIST_R_TEXT_VALUE));
+  }
+  pawl_buf_addc(out, '}');
+}
+
+pawl_code pawl_attributes_json(pawl_engine *e, int shard, const pawl_id *id,
+                               pawl_buf *out, pawl_error *err) {
+  pawl_rows rows;
+  pawl_code rc = PAWL_OK;
+
+  pawl_args_begin(&e->args, PAWL_STMT_ATTRIBUTE_LIST);
+  pawl_arg_int(&e->args, PAWL_ATTRIBUTE_LIST_SHARD, shard);
+  pawl_arg_id(&e->args, PAWL_ATTRIBUTE_LIST_ID, id);
+  TRY(ask_store(e, PAWL_UNIT_READ, &rows, err));
+  pawl_buf_addc(out, '{');
+  for (int k = 0; k < rows.nrows; k++) {
+    if (k) pawl_buf_addc(out, ',');
+    add_attribute(&rows, k, out);
+  }
+  pawl_buf_addc(out, '}');
+  TRY(pawl_buf_check(out, err));
+out:
+  return rc;
+}
+
+static pawl_code service_attrs(void *ud, pawl_buf *out, pawl_error *err) {
+  pawl_engine *e = ud;
+  return pawl_attributes_json(e, e->running->shard, &e->running->id, out,
+                              err);
+}
+
+enum { A_NAME, A_TYPE, A_TEXT, A_DATE, A_BYTES, A_FLOAT, A_NUMBER, A_BOOL };
+
+static pawl_code bad_attribute(pawl_str name, const char *why,
+                               pawl_error *err) {
+  pawl_fail(err, PAWL_VALUE, "attribute \"%.*s\" %s", (int)name.len, name.at,
+            why);
+  pawl_error_hint(err, "an attribute is a string, integer, float, boolean, "
+                  "pawl.decimal, pawl.date or pawl.binary");
+  return PAWL_VALUE;
+}
+
+/* A decimal's text: digits, at most one point, an optional sign. */
+static int is_decimal(pawl_str s) {
+  size_t i = 0, digits = 0, points = 0;
+  if (i < s.len && (s.at[i] == '-' || s.at[i] == '+')) i++;
+  for (; i < s.len; i++) {
+    if (s.at[i] >= '0' && s.at[i] <= '9') digits++;
+    else if (s.at[i] == '.') points++;
+    else return 0;
+  }
+  return digits > 0 && digits <= 1000 && points <= 1;
+}
+
+pawl_code pawl_attribute_args(pawl_args *a, int first, pawl_str name,
+                              pawl_str typed, pawl_buf *scratch,
+                              pawl_error *err) {
+  pawl_str type = {0}, value = {0}, text;
+  double d = 0;
+  int64_t us = 0;
+  size_t at = scratch->len;
+  int filled;
+
+  if (!name.len || name.len > 255 || memchr(name.at, '\\', name.len))
+    return bad_attribute(name, "has a name that is empty, longer than 255 "
+                         "bytes, or needs escaping", err);
+  if (pawl_json_kind_of(typed) != PAWL_JSON_OBJECT ||
+      !pawl_json_get(typed, "type", &type) ||
+      !pawl_json_get(typed, "value", &value) || type.len < 2)
+    return bad_attribute(name, "has no type and value", err);
+  type.at++, type.len -= 2; /* plain words: nothing is escaped */
+  if (pawl_json_kind_of(value) == PAWL_JSON_STRING)
+    pawl_json_unquote(value, scratch);
+  if (pawl_json_kind_of(value) == PAWL_JSON_STRING && value.len > 2)
+    (void)pawl_buf_room(scratch, value.len); /* so that decoding moves nothing */
+  text.at = scratch->at ? scratch->at + at : "";
+  text.len = scratch->len - at;
+  if (pawl_str_eqz(type, "string")) {
+    pawl_arg_str(a, first + (filled = A_TEXT), text);
+  } else if (pawl_str_eqz(type, "integer") &&
+             pawl_json_kind_of(value) == PAWL_JSON_INT) {
+    pawl_arg_str(a, first + (filled = A_NUMBER), value);
+  } else if (pawl_str_eqz(type, "decimal") && is_decimal(text)) {
+    pawl_arg_str(a, first + (filled = A_NUMBER), text);
+  } else if (pawl_str_eqz(type, "float") && pawl_json_number(value, &d)) {
+    pawl_arg_float(a, first + (filled = A_FLOAT), d);
+  } else if (pawl_str_eqz(type, "boolean")) {
+    pawl_arg_int(a, first + (filled = A_BOOL),
+                 pawl_json_kind_of(value) == PAWL_JSON_TRUE);
+  } else if (pawl_str_eqz(type, "date") &&
+             (pawl_json_int(value, &us) ||
+              pawl_time_parse(text.at, text.len, &us))) {
+    pawl_arg_time(a, first + (filled = A_DATE), us);
+  } else if (pawl_str_eqz(type, "binary") &&
+             pawl_base64_decode(text, scratch)) {
+    text.at = scratch->at + at + text.len;
+    text.len = scratch->len - at - text.len;
+    pawl_arg_str(a, first + (filled = A_BYTES), text);
+  } else {
+    return bad_attribute(name, "has an impossible value for its type", err);
+  }
+  pawl_arg_str(a, first + A_NAME, name);
+  pawl_arg_str(a, first + A_TYPE, type);
+  for (int k = A_TEXT; k <= A_BOOL; k++)
+    if (k != filled) pawl_arg_null(a, first + k);
+  return PAWL_OK;
+}
+
+/* ---- ctx.db ---- */
+
+static void add_cell(pawl_buf *out, const pawl_cell *c, pawl_type type) {
+  if (c->is_null) pawl_buf_addz(out, "null");
+  else if (type == PAWL_T_BOOL) pawl_buf_addz(out, c->i ? "true" : "false");
+  else if (type == PAWL_T_INT) pawl_buf_addi(out, c->i);
+  else if (type == PAWL_T_FLOAT && c->d - c->d == 0)
+    pawl_json_add_float(out, c->d);
+  else if (type == PAWL_T_FLOAT)
+    pawl_buf_addz(out, c->d != c->d ? "\"NaN\""
+                       : c->d > 0   ? "\"Infinity\""
+                                    : "\"-Infinity\"");
+  else pawl_json_add_string(out, c->s);
+}
+
+static pawl_code rows_json(const pawl_rows *rows, const char *const *names,
+                           const pawl_type *types, pawl_buf *out,
+                           pawl_error *err) {
+  size_t bad;
+  pawl_buf_addc(out, '[');
+  for (int r = 0; r < rows->nrows; r++) {
+    pawl_buf_addz(out, r ? ",{" : "{");
+    for (int c = 0; c < rows->ncols; c++) {
+      const pawl_cell *cell = pawl_rows_cell(rows, r, c);
+      if (!cell->is_null && types[c] != PAWL_T_INT &&
+          types[c] != PAWL_T_FLOAT && types[c] != PAWL_T_BOOL &&
+          !pawl_utf8_check(cell->s, &bad))
+        return pawl_fail(err, PAWL_VALUE, "column \"%s\" holds bytes that are "
+                         "not UTF-8 text", names[c]);
+      if (c) pawl_buf_addc(out, ',');
+      pawl_json_add_string(out, pawl_strz(names[c]));
+      pawl_buf_addc(out, ':');
+      add_cell(out, cell, types[c]);
+    }
+    pawl_buf_addc(out, '}');
+  }
+  pawl_buf_addc(out, ']');
+  return pawl_buf_check(out, err);
+}
+
+#define MAX_PARAMS 100
+
+/* JSON values as parameters; strings are unescaped into `scratch`. */
+static pawl_code sql_params(pawl_str params, pawl_cell *cells,
+                            pawl_type *types, int *n, pawl_buf *scratch,
+                            pawl_error *err) {
+  pawl_json_iter it = {0};
+  pawl_str key, value;
+  size_t ends[MAX_PARAMS] = {0};
+
+  *n = 0;
+  while (pawl_json_each(params, &it, &key, &value)) {
+    if (*n == MAX_PARAMS)
+      return pawl_fail(err, PAWL_LIMIT, "ctx.db:query takes at most %d "
+                       "parameters", MAX_PARAMS);
+    pawl_cell *c = &cells[*n];
+    memset(c, 0, sizeof *c);
+    types[*n] = PAWL_T_TEXT;
+    switch (pawl_json_kind_of(value)) {
+      case PAWL_JSON_NULL: c->is_null = 1; break;
+      case PAWL_JSON_TRUE: c->i = 1; /* fall through */
+      case PAWL_JSON_FALSE: types[*n] = PAWL_T_BOOL; break;
+      case PAWL_JSON_INT:
+        types[*n] = PAWL_T_INT;
+        (void)pawl_json_int(value, &c->i);
+        break;
+      case PAWL_JSON_FLOAT:
+        types[*n] = PAWL_T_FLOAT;
+        (void)pawl_json_number(value, &c->d);
+        break;
+      case PAWL_JSON_STRING:
+        c->s.len = scratch->len; /* the offset, until it stops moving */
+        pawl_json_unquote(value, scratch);
+        break;
+      case PAWL_JSON_ARRAY:
+      case PAWL_JSON_OBJECT: c->s = value; break; /* as JSON text */
+    }
+    ends[(*n)++] = scratch->len;
+  }
+  for (int i = 0; i < *n; i++) {
+    if (types[i] != PAWL_T_TEXT || cells[i].is_null || cells[i].s.at) continue;
+    size_t from = cells[i].s.len;
+    cells[i].s.at = scratch->at ? scratch->at + from : "";
+    cells[i].s.len = ends[i] - from;
+  }
+  return pawl_buf_check(scratch, err);
+}
+
+static pawl_code service_query(void *ud, pawl_str sql, pawl_str params,
+                               pawl_buf *out, int64_t *changed,
+                               pawl_error *err) {
+  pawl_engine *e = ud;
+  pawl_cell cells[MAX_PARAMS];
+  pawl_type types[MAX_PARAMS];
+  const char *const *names;
+  const pawl_type *col_types;
+  pawl_buf scratch = {.alloc = &e->alloc};
+  pawl_rows rows;
+  int n = 0;
+  pawl_code rc = PAWL_OK;
+
+  TRY(sql_params(params, cells, types, &n, &scratch, err));
+  TRY(pawl_store_query(e->store, sql.at, sql.len, cells, types, n,
+                       e->sql_limit_us, &rows, &names, &col_types, err));
+  TRY(rows_json(&rows, names, col_types, out, err));
+  *changed = rows.changed;
+out:
+  pawl_buf_deinit(&scratch);
+  return rc;
+}
+
+const pawl_services pawl_engine_services = {
+    .now = service_now,
+    .log = service_log,
+    .heartbeat = service_heartbeat,
+    .cancelled = service_cancelled,
+    .attrs = service_attrs,
+    .query = service_query,
+};

@@ -1,0 +1,366 @@
+/* Starting an instance: stored when the call returns (promise 1). */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "../base/sha256.h"
+#include "../value/json.h"
+#include "internal.h"
+
+#define WAKE_EVERY_US (50 * 1000)
+#define MAX_CODE 200
+#define MAX_WORD 255 /* key, tenant, group, correlation: bytes */
+
+typedef struct options {
+  pawl_buf key, tenant, group, correlation, business_key;
+  int has_key, has_tenant, has_group, has_correlation, has_business_key;
+  int64_t version, priority;
+  int64_t delay_us, at_us;
+  pawl_str metadata, attributes; /* slices of the options' text */
+  int has_id;
+  pawl_id id;
+} options;
+
+static const char *const option_names[] = {
+    "key", "version", "priority", "delay", "at", "tenant", "group",
+    "correlation", "business_key", "metadata", "attributes", "id"};
+
+static pawl_code read_word(pawl_str value, const char *name, pawl_buf *out,
+                           int *has, pawl_error *err) {
+  if (pawl_json_kind_of(value) == PAWL_JSON_NULL) return PAWL_OK;
+  if (pawl_json_kind_of(value) != PAWL_JSON_STRING)
+    return pawl_fail(err, PAWL_INVALID, "option `%s` must be a string", name);
+  pawl_json_unquote(value, out);
+  *has = 1;
+  if (!out->len || out->len > MAX_WORD || memchr(out->at, 0, out->len))
+    return pawl_fail(err, PAWL_INVALID, "option `%s` must have 1 to %d bytes, "
+                     "none of them zero", name, MAX_WORD);
+  return pawl_buf_check(out, err);
+}
+
+static pawl_code read_int(pawl_str value, const char *name, int64_t low,
+                          int64_t high, int64_t *out, pawl_error *err) {
+  if (pawl_json_kind_of(value) == PAWL_JSON_NULL) return PAWL_OK;
+  if (!pawl_json_int(value, out) || *out < low || *out > high)
+    return pawl_fail(err, PAWL_INVALID, "option `%s` must be an integer from "
+                     "%" PRId64 " to %" PRId64, name, low, high);
+  return PAWL_OK;
+}
+
+static pawl_code read_object(pawl_str value, const char *name, pawl_str *out,
+                             pawl_error *err) {
+  if (pawl_json_kind_of(value) == PAWL_JSON_NULL) return PAWL_OK;
+  if (pawl_json_kind_of(value) != PAWL_JSON_OBJECT)
+    return pawl_fail(err, PAWL_INVALID, "option `%s` must be an object",
+                     name);
+  *out = value;
+  return PAWL_OK;
+}
+
+static pawl_code read_id(pawl_str value, options *o, pawl_error *err) {
+  if (pawl_json_kind_of(value) == PAWL_JSON_NULL) return PAWL_OK;
+  if (value.len != 38 || !pawl_id_parse(value.at + 1, 36, &o->id))
+    return pawl_fail(err, PAWL_INVALID, "option `id` must be a UUID, drawn by "
+                     "the caller");
+  o->has_id = 1;
+  return PAWL_OK;
+}
+
+static pawl_code unknown_option(pawl_str key, pawl_error *err) {
+  char name[64];
+  const int n = (int)(sizeof option_names / sizeof *option_names);
+  pawl_fail(err, PAWL_INVALID, "start has no option `%.*s`",
+            (int)(key.len < 60 ? key.len : 60), key.at);
+  snprintf(name, sizeof name, "%.*s", (int)(key.len < 60 ? key.len : 60),
+           key.at);
+  const char *near = pawl_nearest(name, option_names, n);
+  if (near) pawl_error_hint(err, "did you mean `%s`?", near);
+  return PAWL_INVALID;
+}
+
+static pawl_code read_option(options *o, pawl_str key, pawl_str value,
+                             pawl_error *err) {
+  int64_t day = 86400 * PAWL_SECOND;
+  if (pawl_str_eqz(key, "key"))
+    return read_word(value, "key", &o->key, &o->has_key, err);
+  if (pawl_str_eqz(key, "tenant"))
+    return read_word(value, "tenant", &o->tenant, &o->has_tenant, err);
+  if (pawl_str_eqz(key, "group"))
+    return read_word(value, "group", &o->group, &o->has_group, err);
+  if (pawl_str_eqz(key, "correlation"))
+    return read_word(value, "correlation", &o->correlation,
+                     &o->has_correlation, err);
+  if (pawl_str_eqz(key, "business_key"))
+    return read_word(value, "business_key", &o->business_key,
+                     &o->has_business_key, err);
+  if (pawl_str_eqz(key, "version"))
+    return read_int(value, "version", 1, INT32_MAX, &o->version, err);
+  if (pawl_str_eqz(key, "priority"))
+    return read_int(value, "priority", INT16_MIN, INT16_MAX, &o->priority,
+                    err);
+  if (pawl_str_eqz(key, "delay"))
+    return read_int(value, "delay", 0, 36500 * day, &o->delay_us, err);
+  if (pawl_str_eqz(key, "at"))
+    return read_int(value, "at", 1, 200 * 365 * day, &o->at_us, err);
+  if (pawl_str_eqz(key, "metadata"))
+    return read_object(value, "metadata", &o->metadata, err);
+  if (pawl_str_eqz(key, "attributes"))
+    return read_object(value, "attributes", &o->attributes, err);
+  if (pawl_str_eqz(key, "id")) return read_id(value, o, err);
+  return unknown_option(key, err);
+}
+
+static pawl_code read_options(pawl_str text, options *o, pawl_error *err) {
+  pawl_json_kind kind;
+  pawl_json_iter it = {0};
+  pawl_str key, value;
+  pawl_code rc = PAWL_OK;
+
+  if (!text.at) return PAWL_OK;
+  TRY(pawl_json_check(text, &kind, err));
+  if (kind != PAWL_JSON_OBJECT)
+    return pawl_fail(err, PAWL_INVALID, "start's options must be an object");
+  while (pawl_json_each(text, &it, &key, &value))
+    TRY(read_option(o, key, value, err));
+out:
+  return rc;
+}
+
+static void deinit_options(options *o) {
+  pawl_buf_deinit(&o->key);
+  pawl_buf_deinit(&o->tenant);
+  pawl_buf_deinit(&o->group);
+  pawl_buf_deinit(&o->correlation);
+  pawl_buf_deinit(&o->business_key);
+}
+
+/* ---- which version, which id ---- */
+
+/* The newest active one, unless told: of ours first, then the store's. 0 when
+ * nobody knows the code: a worker will answer for that. */
+static pawl_code resolve_version(pawl_engine *e, const char *code,
+                                 options *o, pawl_error *err) {
+  pawl_rows rows;
+  pawl_code rc = PAWL_OK;
+  pawl_def *def = pawl_registry_find(e->registry, code, strlen(code),
+                                     o->version, NULL);
+  if (def) {
+    o->version = def->version;
+    return PAWL_OK;
+  }
+  pawl_args_begin(&e->args, PAWL_STMT_WORKFLOW_GET);
+  pawl_arg_textz(&e->args, PAWL_WORKFLOW_GET_CODE, code);
+  if (o->version)
+    pawl_arg_int(&e->args, PAWL_WORKFLOW_GET_VERSION, o->version);
+  TRY(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err));
+  if (rows.nrows) {
+    o->version = pawl_row_int(&rows, 0, PAWL_WORKFLOW_GET_R_VERSION);
+  } else if (o->version) {
+    pawl_fail(err, PAWL_NOTFOUND, "there is no workflow \"%s\" version %"
+              PRId64, code, o->version);
+    pawl_error_hint(err, "load its file first, or leave the version out");
+    rc = PAWL_NOTFOUND;
+  }
+out:
+  return rc;
+}
+
+/* With a key the routing number is the key's, so that both starts meet in one
+ * shard, where the index makes them one. */
+static pawl_code make_id(pawl_engine *e, const char *code, options *o,
+                         pawl_error *err) {
+  unsigned char digest[32];
+  pawl_sha256 sha;
+  uint16_t number;
+
+  if (!o->has_key)
+    return o->has_id ? PAWL_OK
+                     : pawl_id_make(&e->ids, pawl_engine_now(e), &o->id, err);
+  pawl_sha256_init(&sha);
+  pawl_sha256_add(&sha, o->tenant.at ? o->tenant.at : "", o->tenant.len);
+  pawl_sha256_add(&sha, "", 1);
+  pawl_sha256_add(&sha, code, strlen(code) + 1);
+  pawl_sha256_add(&sha, o->key.at, o->key.len);
+  pawl_sha256_end(&sha, digest);
+  number = (uint16_t)(digest[0] << 8 | digest[1]);
+  if (!o->has_id)
+    return pawl_id_make_routed(&e->ids, pawl_engine_now(e), number, &o->id,
+                               err);
+  o->id.bytes[14] = digest[0]; /* the caller's draw, on the key's shard */
+  o->id.bytes[15] = digest[1];
+  return PAWL_OK;
+}
+
+/* ---- writing ---- */
+
+static void arg_word(pawl_args *a, int arg, const pawl_buf *b, int has) {
+  if (has) pawl_arg_str(a, arg, pawl_buf_str(b));
+  else pawl_arg_null(a, arg);
+}
+
+static pawl_code send_instance(pawl_engine *e, int shard, const char *code,
+                               pawl_str input, const options *o,
+                               pawl_error *err) {
+  pawl_args *a = &e->args;
+  pawl_args_begin(a, PAWL_STMT_INSTANCE_INSERT);
+  pawl_arg_int(a, PAWL_INSTANCE_INSERT_SHARD, shard);
+  pawl_arg_id(a, PAWL_INSTANCE_INSERT_ID, &o->id);
+  pawl_arg_textz(a, PAWL_INSTANCE_INSERT_WORKFLOW, code);
+  pawl_arg_int(a, PAWL_INSTANCE_INSERT_WORKFLOW_VERSION, o->version);
+  arg_word(a, PAWL_INSTANCE_INSERT_TENANT, &o->tenant, o->has_tenant);
+  pawl_arg_int(a, PAWL_INSTANCE_INSERT_PRIORITY, o->priority);
+  pawl_arg_textz(a, PAWL_INSTANCE_INSERT_EXECUTOR_GROUP,
+                 o->has_group ? o->group.at : e->config.group);
+  arg_word(a, PAWL_INSTANCE_INSERT_BUSINESS_KEY, &o->business_key,
+           o->has_business_key);
+  arg_word(a, PAWL_INSTANCE_INSERT_CORRELATION_ID, &o->correlation,
+           o->has_correlation);
+  arg_word(a, PAWL_INSTANCE_INSERT_EXTERNAL_ID, &o->key, o->has_key);
+  pawl_arg_str(a, PAWL_INSTANCE_INSERT_INPUT, input);
+  pawl_arg_str(a, PAWL_INSTANCE_INSERT_METADATA, o->metadata);
+  pawl_store_arg_now(e->store, a, PAWL_INSTANCE_INSERT_NOW);
+  return pawl_store_send(e->store, a, err);
+}
+
+static pawl_code send_agenda(pawl_engine *e, int shard, const options *o,
+                             pawl_error *err) {
+  pawl_args *a = &e->args;
+  pawl_args_begin(a, PAWL_STMT_AGENDA_INSERT);
+  pawl_arg_int(a, PAWL_AGENDA_INSERT_SHARD, shard);
+  pawl_arg_id(a, PAWL_AGENDA_INSERT_ID, &o->id);
+  if (o->at_us) pawl_arg_time(a, PAWL_AGENDA_INSERT_DUE_AT, o->at_us);
+  else pawl_arg_null(a, PAWL_AGENDA_INSERT_DUE_AT);
+  pawl_arg_int(a, PAWL_AGENDA_INSERT_DELAY_US, o->delay_us);
+  pawl_store_arg_now(e->store, a, PAWL_AGENDA_INSERT_NOW);
+  return pawl_store_send(e->store, a, err);
+}
+
+static pawl_code send_attributes(pawl_engine *e, int shard, const options *o,
+                                 pawl_buf *scratch, int *sent,
+                                 pawl_error *err) {
+  pawl_args *a = &e->args;
+  pawl_json_iter it = {0};
+  pawl_str name, value;
+  pawl_code rc = PAWL_OK;
+
+  *sent = 0;
+  if (!o->attributes.at || o->attributes.len <= 2) return PAWL_OK;
+  if (!pawl_buf_room(scratch, 4 * o->attributes.len + 64))
+    return pawl_fail(err, PAWL_NOMEM, "out of memory");
+  pawl_args_begin(a, PAWL_STMT_ATTRIBUTE_START);
+  pawl_arg_int(a, PAWL_ATTRIBUTE_START_SHARD, shard);
+  while (pawl_json_each(o->attributes, &it, &name, &value)) {
+    pawl_arg_id(a, PAWL_ATTRIBUTE_START_ID, &o->id);
+    TRY(pawl_attribute_args(a, PAWL_ATTRIBUTE_START_NAME, name, value,
+                            scratch, err));
+  }
+  pawl_store_arg_now(e->store, a, PAWL_ATTRIBUTE_START_NOW);
+  TRY(pawl_store_send(e->store, a, err));
+  *sent = 1;
+out:
+  return rc;
+}
+
+static pawl_code send_by_key(pawl_engine *e, int shard, const char *code,
+                             const options *o, pawl_error *err) {
+  pawl_args *a = &e->args;
+  pawl_args_begin(a, PAWL_STMT_INSTANCE_BY_KEY);
+  pawl_arg_int(a, PAWL_INSTANCE_BY_KEY_SHARD, shard);
+  pawl_arg_textz(a, PAWL_INSTANCE_BY_KEY_WORKFLOW, code);
+  arg_word(a, PAWL_INSTANCE_BY_KEY_TENANT, &o->tenant, o->has_tenant);
+  arg_word(a, PAWL_INSTANCE_BY_KEY_EXTERNAL_ID, &o->key, o->has_key);
+  return pawl_store_send(e->store, a, err);
+}
+
+static pawl_code start_unit(pawl_engine *e, const char *code, pawl_str input,
+                            const options *o, pawl_id *id, int *created,
+                            pawl_error *err) {
+  int shard = pawl_id_route(&o->id) % e->nshards, attributes = 0;
+  pawl_buf scratch = {.alloc = &e->alloc};
+  pawl_rows rows;
+  pawl_code rc = PAWL_OK;
+
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
+  TRY(send_instance(e, shard, code, input, o, err));
+  TRY(send_agenda(e, shard, o, err));
+  TRY(send_attributes(e, shard, o, &scratch, &attributes, err));
+  if (o->has_key) TRY(send_by_key(e, shard, code, o, err));
+  TRY(pawl_store_commit(e->store, err));
+  pawl_store_rows(e->store, 0, &rows);
+  *created = rows.changed == 1;
+  *id = o->id;
+  if (o->has_key) {
+    pawl_store_rows(e->store, 2 + attributes, &rows);
+    if (rows.nrows) pawl_row_id(&rows, 0, PAWL_INSTANCE_BY_KEY_R_ID, id);
+    *created = pawl_id_eq(id, &o->id);
+  }
+out:
+  if (rc != PAWL_OK) pawl_store_rollback(e->store);
+  pawl_buf_deinit(&scratch);
+  return rc;
+}
+
+/* Sleeping workers are told after the commit, not more often than they can
+ * use it: whoever misses it finds the row by looking. */
+static void wake(pawl_engine *e) {
+  pawl_rows rows;
+  pawl_error err;
+  int64_t mono = pawl_clock_mono();
+
+  if (mono < e->wake_mono_us) return;
+  e->wake_mono_us = mono + WAKE_EVERY_US;
+  pawl_args_begin(&e->args, PAWL_STMT_WAKE);
+  pawl_arg_textz(&e->args, PAWL_WAKE_CHANNEL, "pawl_wake");
+  if (pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, &err) !=
+      PAWL_OK)
+    pawl_log_error(&e->log, PAWL_DEBUG, "wake-up not sent", &err);
+}
+
+static pawl_code check_code(const char *code, pawl_error *err) {
+  size_t len = code ? strlen(code) : 0;
+  if (len && len <= MAX_CODE) return PAWL_OK;
+  pawl_fail(err, PAWL_INVALID, "a workflow's code has 1 to %d bytes",
+            MAX_CODE);
+  pawl_error_hint(err, "it is the `code` of its definition, such as "
+                  "\"order.fulfil\"");
+  return PAWL_INVALID;
+}
+
+static pawl_code check_input(pawl_engine *e, pawl_str input,
+                             pawl_error *err) {
+  pawl_code rc = pawl_json_check(input, NULL, err);
+  if (rc != PAWL_OK) {
+    pawl_error_prefix(err, "input");
+    return rc;
+  }
+  if ((int64_t)input.len > e->config.max_bytes)
+    return pawl_fail(err, PAWL_LIMIT, "input has %zu bytes; the limit is %"
+                     PRId64, input.len, e->config.max_bytes);
+  return PAWL_OK;
+}
+
+pawl_code pawl_engine_start(pawl_engine *e, const char *code, pawl_str input,
+                            pawl_str text, pawl_id *id, int *created,
+                            pawl_error *err) {
+  options o = {.key = {.alloc = &e->alloc},
+               .tenant = {.alloc = &e->alloc},
+               .group = {.alloc = &e->alloc},
+               .correlation = {.alloc = &e->alloc},
+               .business_key = {.alloc = &e->alloc}};
+  pawl_code rc = PAWL_OK;
+
+  if (!input.at) input = pawl_strz("{}");
+  TRY(check_code(code, err));
+  TRY(check_input(e, input, err));
+  TRY(read_options(text, &o, err));
+  TRY(resolve_version(e, code, &o, err));
+  TRY(make_id(e, code, &o, err));
+  for (int tries = 0;; tries++) { /* the id is fixed: repeating is harmless */
+    rc = start_unit(e, code, input, &o, id, created, err);
+    if (rc == PAWL_OK && tries && !o.has_id && !o.has_key) *created = 1; /* an id of ours */
+    if ((rc != PAWL_UNREACHABLE && rc != PAWL_BUSY) || tries == 2) break;
+  }
+  if (rc == PAWL_OK && *created && !o.delay_us && !o.at_us) wake(e);
+out:
+  deinit_options(&o);
+  return rc;
+}

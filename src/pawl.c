@@ -1,0 +1,243 @@
+/* The public face: checks for misuse, turns text into ids and buffers into
+ * text, and calls the engine. No logic lives here. */
+#include "pawl.h"
+
+#include "engine/engine.h"
+#include "store/store.h"
+
+const char *pawl_version(void) { return PAWL_VERSION; }
+
+/* ---- text in and out ----
+ * Text handed out stands behind its own size, so that pawl_free can tell the
+ * allocator. */
+
+static pawl_code hand_out(pawl_engine *e, pawl_buf *b, char **out,
+                          pawl_error *err) {
+  const pawl_alloc *alloc = pawl_engine_alloc(e);
+  size_t size = sizeof(size_t) + b->len + 1;
+  size_t *block = pawl_realloc(alloc, NULL, 0, size);
+
+  if (!block) return pawl_fail(err, PAWL_NOMEM, "out of memory");
+  *block = size;
+  memcpy(block + 1, b->at ? b->at : "", b->len + 1);
+  *out = (char *)(block + 1);
+  return PAWL_OK;
+}
+
+void pawl_free(pawl_engine *engine, char *text) {
+  if (!text) return;
+  size_t *block = (size_t *)(void *)text - 1;
+  pawl_release(engine ? pawl_engine_alloc(engine) : NULL, block, *block);
+}
+
+/* Runs `call`, which fills the buffer `b`, and hands its text out. */
+#define ANSWER(call)                                       \
+  do {                                                     \
+    pawl_code rc = pawl_engine_guard(engine, err);         \
+    if (rc != PAWL_OK) return rc;                          \
+    pawl_buf b = {.alloc = pawl_engine_alloc(engine)};     \
+    rc = (call);                                           \
+    if (rc == PAWL_OK && out) rc = hand_out(engine, &b, out, err); \
+    pawl_buf_deinit(&b);                                   \
+    return rc;                                             \
+  } while (0)
+
+#define GUARD()                                       \
+  do {                                                \
+    pawl_code rc_ = pawl_engine_guard(engine, err);   \
+    if (rc_ != PAWL_OK) return rc_;                   \
+  } while (0)
+
+static pawl_str borrowed(const char *text, size_t len) {
+  pawl_str s = {text, text ? len : 0};
+  return s;
+}
+
+/* ---- engine ---- */
+
+static pawl_code check_config(const pawl_config *c, pawl_error *err) {
+  if (!c || c->size == sizeof *c) return PAWL_OK;
+  return pawl_fail(err, PAWL_MISUSE, "pawl_config has size %u here, %zu in "
+                   "the library: set it with PAWL_CONFIG_INIT, and build "
+                   "against this version's pawl.h", (unsigned)c->size,
+                   sizeof *c);
+}
+
+pawl_code pawl_open(const char *url, const pawl_config *config,
+                    pawl_engine **out, pawl_error *err) {
+  pawl_code rc = check_config(config, err);
+  return rc == PAWL_OK ? pawl_engine_open(url, config, out, err) : rc;
+}
+
+void pawl_close(pawl_engine *engine) { pawl_engine_close(engine); }
+
+pawl_code pawl_migrate(const char *url, const pawl_config *config, int shards,
+                       char **report, pawl_error *err) {
+  pawl_alloc alloc = {0};
+  pawl_log log = {0};
+  pawl_clock clock = {0};
+  pawl_store *store = NULL;
+  pawl_code rc = check_config(config, err);
+  int from, to;
+
+  if (rc != PAWL_OK) return rc;
+  if (config) {
+    alloc.fn = config->alloc, alloc.ud = config->alloc_ud;
+    log.fn = config->log, log.ud = config->log_ud;
+    clock.fn = config->clock, clock.ud = config->clock_ud;
+  }
+  pawl_store_options options = {.alloc = &alloc,
+                                .log = &log,
+                                .clock = &clock,
+                                .pooler = config ? config->pooler : 0,
+                                .create = 1,
+                                .shards = shards,
+                                .migrate = 1};
+  rc = pawl_store_open(url, &options, &store, err);
+  if (rc != PAWL_OK) return rc;
+  pawl_store_versions(store, &from, &to);
+  pawl_buf b = {.alloc = &alloc};
+  pawl_buf_addf(&b, "{\"from\":%d,\"to\":%d,\"shards\":%d}", from, to,
+                pawl_store_shards(store));
+  pawl_store_close(store);
+  rc = pawl_buf_check(&b, err);
+  if (rc == PAWL_OK && report) {
+    size_t size = sizeof(size_t) + b.len + 1;
+    size_t *block = pawl_realloc(&alloc, NULL, 0, size);
+    if (!block) rc = pawl_fail(err, PAWL_NOMEM, "out of memory");
+    else {
+      *block = size;
+      memcpy(block + 1, b.at, b.len + 1);
+      *report = (char *)(block + 1);
+    }
+  }
+  pawl_buf_deinit(&b);
+  return rc;
+}
+
+pawl_code pawl_load(pawl_engine *engine, const char *path, char **out,
+                    pawl_error *err) {
+  ANSWER(pawl_engine_load_file(engine, path, &b, err));
+}
+
+pawl_code pawl_load_text(pawl_engine *engine, const char *name,
+                         const char *text, size_t len, char **out,
+                         pawl_error *err) {
+  ANSWER(pawl_engine_load_text(engine, name, borrowed(text, len), &b, err));
+}
+
+pawl_code pawl_load_stack(pawl_engine *engine, char **out, pawl_error *err) {
+  ANSWER(pawl_engine_load_stack(engine, &b, err));
+}
+
+pawl_code pawl_check(pawl_engine *engine, const char *path, char **out,
+                     pawl_error *err) {
+  ANSWER(pawl_engine_check(engine, path, &b, err));
+}
+
+pawl_code pawl_graph(pawl_engine *engine, const char *code, int64_t version,
+                     char **out, pawl_error *err) {
+  ANSWER(pawl_engine_graph(engine, code, version, &b, err));
+}
+
+pawl_code pawl_start(pawl_engine *engine, const char *code, const char *input,
+                     size_t input_len, const char *options,
+                     size_t options_len, char id[37], int *created,
+                     pawl_error *err) {
+  pawl_id out;
+  int own;
+  GUARD();
+  pawl_code rc = pawl_engine_start(engine, code, borrowed(input, input_len),
+                                   borrowed(options, options_len), &out,
+                                   created ? created : &own, err);
+  if (rc == PAWL_OK && id) pawl_id_format(&out, id);
+  return rc;
+}
+
+pawl_code pawl_tick(pawl_engine *engine, int64_t budget_us, pawl_stats *stats,
+                    pawl_error *err) {
+  GUARD();
+  return pawl_engine_tick(engine, budget_us, stats, err);
+}
+
+pawl_code pawl_tick_instance(pawl_engine *engine, const char *id,
+                             int64_t budget_us, pawl_stats *stats,
+                             const char **status, pawl_error *err) {
+  pawl_id full;
+  GUARD();
+  pawl_code rc = pawl_engine_find(engine, id, &full, err);
+  return rc == PAWL_OK ? pawl_engine_tick_one(engine, &full, budget_us, stats,
+                                              status, err)
+                       : rc;
+}
+
+pawl_code pawl_next_due(pawl_engine *engine, int64_t *due_us,
+                        pawl_error *err) {
+  GUARD();
+  return pawl_engine_next_due(engine, due_us, err);
+}
+
+pawl_code pawl_wait(pawl_engine *engine, int64_t until_us, pawl_error *err) {
+  GUARD();
+  return pawl_engine_wait(engine, until_us, err);
+}
+
+void pawl_interrupt(pawl_engine *engine) {
+  if (engine) pawl_engine_interrupt(engine);
+}
+
+int64_t pawl_now(pawl_engine *engine) { return pawl_engine_now(engine); }
+
+/* ---- asking and acting ---- */
+
+pawl_code pawl_find(pawl_engine *engine, const char *prefix, char id[37],
+                    pawl_error *err) {
+  pawl_id full;
+  GUARD();
+  pawl_code rc = pawl_engine_find(engine, prefix, &full, err);
+  if (rc == PAWL_OK) pawl_id_format(&full, id);
+  return rc;
+}
+
+static pawl_code get(pawl_engine *e, const char *id, pawl_buf *b,
+                     pawl_error *err) {
+  pawl_id full;
+  pawl_code rc = pawl_engine_find(e, id, &full, err);
+  return rc == PAWL_OK ? pawl_engine_get(e, &full, b, err) : rc;
+}
+
+static pawl_code history(pawl_engine *e, const char *id, pawl_buf *b,
+                         pawl_error *err) {
+  pawl_id full;
+  pawl_code rc = pawl_engine_find(e, id, &full, err);
+  return rc == PAWL_OK ? pawl_engine_history(e, &full, b, err) : rc;
+}
+
+pawl_code pawl_get(pawl_engine *engine, const char *id, char **out,
+                   pawl_error *err) {
+  ANSWER(get(engine, id, &b, err));
+}
+
+pawl_code pawl_history(pawl_engine *engine, const char *id, char **out,
+                       pawl_error *err) {
+  ANSWER(history(engine, id, &b, err));
+}
+
+pawl_code pawl_list(pawl_engine *engine, const char *query, char **out,
+                    pawl_error *err) {
+  ANSWER(pawl_engine_list(engine, pawl_strz(query), &b, err));
+}
+
+pawl_code pawl_cancel(pawl_engine *engine, const char *id, const char *reason,
+                      const char *who, int *done, pawl_error *err) {
+  pawl_id full;
+  GUARD();
+  pawl_code rc = pawl_engine_find(engine, id, &full, err);
+  return rc == PAWL_OK
+             ? pawl_engine_cancel(engine, &full, reason, who, done, err)
+             : rc;
+}
+
+void pawl_count(const pawl_engine *engine, pawl_counts *out) {
+  pawl_engine_count(engine, out);
+}
