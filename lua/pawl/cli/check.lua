@@ -1,0 +1,58 @@
+--- pawl check FILE...
+local format = require "pawl.cli.format"
+local pawl = require "pawl"
+local store = require "pawl.cli.store"
+local term = require "pawl.cli.term"
+
+local function plain(err)
+  return { code = err.code, message = err.message, where = err.where,
+    hint = err.hint }
+end
+
+local function check_one(engine, path, opts)
+  local graph, err = engine:check(path)
+  if graph then
+    if not opts.json then
+      term.print(("%s: ok: %s %d, %d nodes"):format(path, graph.code,
+        graph.version, #graph.nodes))
+    end
+    return { file = path, ok = true, workflow = graph.code,
+      version = graph.version }
+  end
+  if not opts.json then
+    local where = err.where or path
+    term.print(term.clean(("%s: %s: %s"):format(where, err.code,
+      err.message)))
+    if err.hint then term.print(" hint: ", term.clean(err.hint)) end
+  end
+  return { file = path, ok = false, error = plain(err) }
+end
+
+local function run(opts, args)
+  local engine <close> = store.try(pawl.open(":memory:",
+    { state = "private" }))
+  local results, code = pawl.array(), 0
+  for _, path in ipairs(args) do
+    local result = check_one(engine, path, opts)
+    results[#results + 1] = result
+    if not result.ok then
+      code = result.error.code == "notfound" and code == 0 and 3 or 1
+    end
+  end
+  if opts.json then term.print(format.json(results)) end
+  return code
+end
+
+return {
+  name = "check", args = "FILE...", min = 1, max = math.huge,
+  summary = "look for mistakes in workflow files",
+  about = "Reads each file and checks its whole graph: unknown or "
+    .. "unreachable nodes, nodes that lead nowhere, missing handlers, bad "
+    .. "durations. Nothing is run and no store is touched, but the file's "
+    .. "own top level is executed, as whenever a workflow is loaded.\n\n"
+    .. "The first mistake of each file is shown as FILE:LINE, with what to "
+    .. "write instead. Exits with 1 when there was one.",
+  options = {},
+  examples = { { "pawl check workflows/*.lua", "all files of a folder" } },
+  run = run,
+}

@@ -1,0 +1,54 @@
+--- Times, values and errors for people.
+local core = require "pawl.core"
+local term = require "pawl.cli.term"
+
+local format = {}
+
+--- "2026-11-21T07:38:00.123456Z" as "2026-11-21 07:38:00".
+function format.time(text)
+  if type(text) ~= "string" then return nil end
+  return (text:sub(1, 19):gsub("T", " "))
+end
+
+--- Seconds since 1970 the same way.
+function format.instant(seconds)
+  return format.time(core.time_format(math.floor(seconds * 1e6 + 0.5)))
+end
+
+--- "07:38:05" when it is today, else with the date; times are UTC.
+function format.due(seconds, now)
+  local due, today = format.instant(seconds), format.instant(now)
+  if due:sub(1, 10) == today:sub(1, 10) then return due:sub(12) end
+  return due
+end
+
+function format.json(value)
+  local text, err = core.json_encode(value)
+  if not text then error(err, 0) end
+  return text
+end
+
+--- Seconds between two ISO times.
+function format.between(from, to)
+  local a = type(from) == "string" and core.time_parse(from)
+  local b = type(to) == "string" and core.time_parse(to)
+  return a and b and (b - a) / 1e6 or nil
+end
+
+--- "card_declined: the bank said no": an error object from the store.
+function format.error(err)
+  if type(err) ~= "table" then return nil end
+  local code = err.reason or err.code
+  local text = tostring(err.message or "")
+  return term.clean(code and code ~= "script" and code .. ": " .. text
+    or text)
+end
+
+local colors = { completed = "green", failed = "red", cancelled = "yellow",
+  suspended = "yellow", waiting = "cyan" }
+
+function format.status(status)
+  return colors[status] and term.paint(colors[status], status) or status
+end
+
+return format

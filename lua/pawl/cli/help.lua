@@ -1,0 +1,70 @@
+--- pawl help [COMMAND | exit]
+local options = require "pawl.cli.options"
+local term = require "pawl.cli.term"
+
+local commands = { "run", "start", "worker", "list", "show", "history",
+  "cancel", "graph", "check", "migrate", "version" }
+
+local exit_codes = [[
+Exit codes
+
+  0    it worked; for `pawl run`: the workflow completed
+  1    the workflow failed, was cancelled or suspended; a file is drawn
+       wrong; the store failed
+  2    the command line is wrong
+  3    there is no such file, workflow or instance
+  4    something is in the way: it exists, is busy, has already finished
+  5    the store cannot be reached, is not a store, or its schema is older
+       (run `pawl migrate`) or newer than this program
+  130  stopped by Ctrl-C (SIGINT); 143 by SIGTERM. What was finished is kept.
+       A worker that stops cleanly exits with 0
+  141  nobody reads the output any more (a closed pipe)]]
+
+local function overview()
+  local out = {
+    "usage: pawl COMMAND [options]", "",
+    "Durable workflows written in Lua: a crash, a power cut or a redeploy",
+    "never loses a finished step.", "", "Commands",
+  }
+  for _, name in ipairs(commands) do
+    out[#out + 1] = ("  %-9s %s"):format(name,
+      require("pawl.cli." .. name).summary)
+  end
+  out[#out + 1] = [[
+
+Every command knows --store URL (or PAWL_STORE; default ./pawl.db), --json
+and --help. Ids may be shortened to 4 characters or more, as in git.
+
+  pawl run order.lua --input '{"price":3,"count":10}'   run one, here and now
+  pawl COMMAND --help                                    options and examples
+  pawl help exit                                         exit codes]]
+  return table.concat(out, "\n")
+end
+
+local function run(_, args)
+  local topic = args[1]
+  if not topic then
+    term.print(overview())
+  elseif topic == "exit" then
+    term.print(exit_codes)
+  else
+    for _, name in ipairs(commands) do
+      if name == topic then
+        term.print(options.help(require("pawl.cli." .. name)))
+        return 0
+      end
+    end
+    options.usage("no help about '%s'", "topics: exit, "
+      .. table.concat(commands, ", "), topic)
+  end
+  return 0
+end
+
+return {
+  name = "help", args = "[COMMAND|exit]", max = 1,
+  summary = "what there is, and the exit codes",
+  about = "Lists the commands, explains one of them, or the exit codes.",
+  options = {},
+  examples = { { "pawl help run", "options of `pawl run`" } },
+  run = run,
+}

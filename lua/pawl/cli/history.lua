@@ -1,0 +1,64 @@
+--- pawl history ID
+local duration = require "pawl.duration"
+local format = require "pawl.cli.format"
+local pawl = require "pawl"
+local store = require "pawl.cli.store"
+local table_of = require "pawl.cli.table"
+local term = require "pawl.cli.term"
+
+local function detail(entry)
+  local parts = {}
+  local function add(text)
+    if type(text) == "string" and text ~= "" then parts[#parts + 1] = text end
+  end
+  add(format.error(entry.error))
+  add(entry.text)
+  if entry.output ~= nil then add("output " .. format.json(entry.output)) end
+  if entry.due and entry.type ~= "timer" then
+    add("due " .. format.time(entry.due))
+  end
+  local text = table.concat(parts, "; ")
+  if not entry.path then return text end
+  return "-> " .. entry.path .. (text ~= "" and "; " .. text or "")
+end
+
+local columns = {
+  { title = "SEQ", right = true, value = function(e) return e.seq end },
+  { title = "TIME", value = function(e)
+    return format.time(e.completed or e.started)
+  end },
+  { title = "TYPE", value = function(e) return e.type end },
+  { title = "NODE", value = function(e) return e.node end },
+  { title = "ATTEMPT", right = true, value = function(e)
+    return e.attempt ~= 0 and e.attempt or nil
+  end },
+  { title = "TOOK", right = true, value = function(e)
+    local seconds = format.between(e.started, e.completed)
+    return seconds and duration.show(seconds)
+  end },
+  { title = "DETAIL", flex = true, value = detail },
+}
+
+local function run(opts, args)
+  local engine <close> = store.look(opts)
+  local entries = store.try(engine:history(args[1]))
+  if opts.json then
+    term.print(format.json(pawl.array(entries)))
+  elseif #entries == 0 then
+    term.print("nothing recorded yet")
+  else
+    table_of(columns, entries)
+  end
+  return 0
+end
+
+return {
+  name = "history", args = "ID", min = 1, max = 1,
+  summary = "everything recorded of an instance, oldest first",
+  about = "The append-only record of an instance: each step, failure and "
+    .. "timer in the order they were stored, with attempts, durations and "
+    .. "outputs. --json also has the changes of variables.",
+  options = {},
+  examples = { { "pawl history 019aa1f2", "an id may be shortened" } },
+  run = run,
+}

@@ -1,0 +1,88 @@
+--- pawl list
+local format = require "pawl.cli.format"
+local nearest = require "pawl.nearest"
+local options = require "pawl.cli.options"
+local pawl = require "pawl"
+local store = require "pawl.cli.store"
+local table_of = require "pawl.cli.table"
+local term = require "pawl.cli.term"
+
+local statuses = { "created", "running", "waiting", "suspended", "completed",
+  "failed", "cancelled" }
+
+local function status_list(given)
+  if not given then return nil end
+  local out, known = {}, {}
+  for _, name in ipairs(statuses) do known[name] = true end
+  for _, text in ipairs(given) do
+    for name in text:gmatch("[^,%s]+") do
+      if not known[name] then
+        options.usage("unknown status '%s'", nearest.hint(name, statuses),
+          name)
+      end
+      out[#out + 1] = name
+    end
+  end
+  return out
+end
+
+local columns = {
+  { title = "ID", value = function(i) return i.id end },
+  { title = "WORKFLOW", flex = true, value = function(i)
+    return i.version > 0 and ("%s %d"):format(i.workflow, i.version)
+      or i.workflow -- nobody has loaded it yet
+  end },
+  { title = "STATUS", value = function(i) return i.status end },
+  { title = "NODE", flex = true, value = function(i) return i.node end },
+  { title = "UPDATED", value = function(i)
+    return format.time(i.updated)
+  end },
+}
+
+local function run(opts)
+  local status = status_list(opts.status)
+  local engine <close> = store.look(opts)
+  local rows = store.try(engine:list {
+    workflow = opts.workflow, status = status,
+    tenant = opts.tenant, correlation = opts.correlation,
+    business_key = opts.business_key, limit = opts.limit,
+    before = opts.before and store.try(engine:find(opts.before)),
+  })
+  if opts.json then
+    term.print(format.json(pawl.array(rows)))
+  elseif #rows == 0 then
+    term.print("no instances")
+  else
+    table_of(columns, rows)
+    if #rows == (opts.limit or 100) then
+      term.warn(("the newest %d; the next page: --before %s"):format(#rows,
+        rows[#rows].id))
+    end
+  end
+  return 0
+end
+
+return {
+  name = "list",
+  summary = "instances, newest first",
+  about = "Lists instances, newest first. Filters narrow it down; they must "
+    .. "all hold.",
+  options = {
+    { long = "workflow", short = "w", arg = "CODE",
+      help = "of this workflow" },
+    { long = "status", arg = "NAME", many = true,
+      help = "created, running, waiting, suspended, completed, failed or "
+        .. "cancelled; several with commas, or given again" },
+    { long = "tenant", arg = "ID", help = "of this tenant" },
+    { long = "correlation", arg = "ID", help = "with this correlation id" },
+    { long = "business-key", arg = "KEY", help = "with this business key" },
+    { long = "limit", short = "n", arg = "N", type = "count",
+      help = "at most so many; default 100" },
+    { long = "before", arg = "ID", help = "the page after this instance" },
+  },
+  examples = {
+    { "pawl list --status failed,suspended", "what needs somebody" },
+    { "pawl list -w order.fulfil -n 5 --json", "the newest five, as JSON" },
+  },
+  run = run,
+}

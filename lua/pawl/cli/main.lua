@@ -1,0 +1,109 @@
+--- The command: finds the subcommand, reads its options, turns errors into
+--- one line, a hint and an exit code.
+local nearest = require "pawl.nearest"
+local options = require "pawl.cli.options"
+local sys = require "pawl.sys"
+local term = require "pawl.cli.term"
+
+local names = { "run", "start", "worker", "list", "show", "history",
+  "cancel", "graph", "check", "migrate", "version", "help" }
+
+--- Exit codes by error code; every other failure is 1.
+local exits = {
+  usage = 2, invalid = 2, ambiguous = 2, misuse = 2,
+  notfound = 3,
+  exists = 4, busy = 4, already_finished = 4, lease_lost = 4,
+  unreachable = 5, auth = 5, not_a_store = 5, store_old = 5, store_new = 5,
+}
+
+local function report(err)
+  if err.where and not tostring(err.message):find(err.where, 1, true) then
+    err.message = err.where .. ": " .. err.message
+  end
+  term.warn(("pawl: %s: %s"):format(err.code,
+    term.clean(tostring(err.message))))
+  if err.hint then term.warn(" hint: " .. term.clean(err.hint)) end
+  return exits[err.code] or 1
+end
+
+--- Anything that ended a command early.
+local function ended_by(err)
+  if type(err) == "table" and err.exit then return err.exit end
+  if type(err) == "table" and err.code then return report(err) end
+  return report {
+    code = "internal", message = tostring(err),
+    hint = "this is a bug in pawl: please report it",
+  }
+end
+
+local function find(name)
+  for _, known in ipairs(names) do
+    if known == name then return require("pawl.cli." .. name) end
+  end
+  local near = nearest.find(name, names)
+  options.usage("unknown command '%s'",
+    near and ("did you mean `pawl %s`?"):format(near)
+    or "`pawl help` lists the commands", name)
+end
+
+--- `pawl --store x list` works as `pawl list --store x` does: leading options
+--- are put behind the command's name.
+local function split(argv)
+  local takes_value = {}
+  for _, option in ipairs(options.common) do
+    if option.arg then
+      takes_value["--" .. option.long] = true
+      if option.short then takes_value["-" .. option.short] = true end
+    end
+  end
+  local rest, i = {}, 1
+  while argv[i] and argv[i]:sub(1, 1) == "-" do
+    rest[#rest + 1] = argv[i]
+    if takes_value[argv[i]] and argv[i + 1] then
+      i = i + 1
+      rest[#rest + 1] = argv[i]
+    end
+    i = i + 1
+  end
+  return argv[i], table.move(argv, i + 1, #argv, #rest + 1, rest)
+end
+
+local function command_line(argv)
+  local name, rest = split(argv)
+  if not name then
+    if rest[1] == "--version" then return "version", {} end
+    return "help", {}
+  end
+  return name, rest
+end
+
+local function dispatch(argv)
+  term.setup {}
+  local name, rest = command_line(argv)
+  local command = find(name)
+  local opts, args = options.parse(command, rest)
+  term.setup { plain = opts.no_color }
+  if opts.help then
+    term.print(options.help(command))
+    return 0
+  end
+  return command.run(opts, args) or 0
+end
+
+--- Ends a stream that may have been closed on us already.
+local function finish(code)
+  local ok, err = pcall(term.flush)
+  if not ok and code == 0 then return ended_by(err) end
+  return code
+end
+
+---@param argv string[]
+---@return integer exit code
+return function(argv)
+  local ok, result = xpcall(dispatch, function(err)
+    if type(err) == "table" then return err end
+    return debug.traceback(tostring(err), 2):gsub("%s*\n%s*", " | ")
+  end, argv)
+  sys.watch(nil)
+  return finish(ok and result or ended_by(result))
+end

@@ -1,0 +1,273 @@
+--- Options of the command line, from tables: one table per subcommand makes
+--- the parser, the errors and the help.
+local core = require "pawl.core"
+local duration = require "pawl.duration"
+local nearest = require "pawl.nearest"
+
+local options = {}
+
+---@class pawl.cli.Option
+---@field long string        "store"
+---@field short? string      "s"
+---@field arg? string        what stands for the value in help; none: a flag
+---@field type? string       text (default), integer, duration, time, json
+---@field help string
+---@field env? string        environment variable that stands in for it
+---@field many? boolean      may be given several times; the value is a list
+---@field key? string        name in the result; default: long with "_"
+
+---@class pawl.cli.Command
+---@field name string
+---@field args? string       "FILE", "ID", "FILE|DIR..."
+---@field min? integer       positional arguments
+---@field max? integer
+---@field summary string     one line
+---@field about string       paragraphs that teach
+---@field options pawl.cli.Option[]
+---@field examples string[][]  { command line, what it does }
+---@field run fun(opts: table, args: string[]): integer?
+
+--- Options that every command has.
+---@type pawl.cli.Option[]
+options.common = {
+  { long = "store", short = "s", arg = "URL", env = "PAWL_STORE",
+    help = "where instances live: a SQLite file, or postgres://... "
+      .. "(PAWL_STORE; default ./pawl.db)" },
+  { long = "json", help = "write JSON for programs" },
+  { long = "pooler", env = "PAWL_POOLER",
+    help = "the store is behind a pooler in transaction mode (PAWL_POOLER)" },
+  { long = "no-color", help = "plain text (also NO_COLOR)" },
+  { long = "help", short = "h", help = "this text" },
+}
+
+---@param message string
+---@param hint? string
+function options.usage(message, hint, ...)
+  error({ code = "usage", message = message:format(...), hint = hint }, 0)
+end
+
+local usage = options.usage
+
+local function read_whole(from, name)
+  local file, why = io.stdin, nil
+  if from ~= "-" then file, why = io.open(from, "rb") end
+  if not file then
+    usage("cannot read %s for --%s: %s", nil, from, name,
+      why:match(": (.*)") or why)
+  end
+  local text, read_why = file:read("a")
+  if from ~= "-" then file:close() end
+  if not text then usage("cannot read %s: %s", nil, from, read_why) end
+  return text
+end
+
+local convert = {}
+
+function convert.text(_, text) return text end
+
+function convert.integer(name, text)
+  local n = text:match("^[+-]?%d+$") and math.tointeger(tonumber(text))
+  if not n then
+    usage("--%s takes an integer, got '%s'", nil, name, text)
+  end
+  return n
+end
+
+function convert.count(name, text)
+  local n = convert.integer(name, text)
+  if n < 1 then usage("--%s must be 1 or more, got %d", nil, name, n) end
+  return n
+end
+
+--- Seconds.
+function convert.duration(name, text)
+  local us, problem, hint = duration.parse(text)
+  if not us then usage("--%s: %s", hint, name, problem) end
+  return us / 1e6
+end
+
+--- Seconds since 1970.
+function convert.time(name, text)
+  local us = core.time_parse(text)
+  if not us then
+    usage("--%s: '%s' is not a time",
+      'write UTC: "2026-01-31" or "2026-01-31T10:00:00Z"', name, text)
+  end
+  return us / 1e6
+end
+
+--- The value itself is boxed, since it may be null or false.
+function convert.json(name, text)
+  local from = "--" .. name
+  if text == "-" or text:sub(1, 1) == "@" then
+    from = text == "-" and "standard input" or text:sub(2)
+    text = read_whole(text == "-" and "-" or text:sub(2), name)
+  end
+  local value, err = core.json_decode(text)
+  if value == nil then
+    usage("%s is not JSON: %s",
+      [[quote it for the shell: --input '{"count":3}', or give @FILE or -]],
+      from, err.message .. (err.where and " at " .. err.where or ""))
+  end
+  return { value = value }
+end
+
+local function index(list)
+  local by = { names = {} }
+  for _, option in ipairs(list) do
+    by["--" .. option.long] = option
+    by.names[#by.names + 1] = "--" .. option.long
+    if option.short then by["-" .. option.short] = option end
+  end
+  return by
+end
+
+local function key_of(option)
+  return option.key or option.long:gsub("-", "_")
+end
+
+local function store(opts, option, text)
+  local key = key_of(option)
+  local value = true
+  if option.arg then
+    value = convert[option.type or "text"](option.long, text)
+  end
+  if option.many then
+    opts[key] = opts[key] or {}
+    table.insert(opts[key], value)
+  else
+    opts[key] = value
+  end
+end
+
+--- Fills in what the environment says; "0", "no" and "" switch a flag off.
+local function from_environment(opts, list)
+  for _, option in ipairs(list) do
+    local text = option.env and os.getenv(option.env)
+    if text and text ~= "" and opts[key_of(option)] == nil then
+      local off = text == "0" or text == "no" or text == "false"
+      if option.arg or not off then store(opts, option, text) end
+    end
+  end
+end
+
+local function unknown(name, by, command)
+  local near = nearest.find(name, by.names)
+  usage("unknown option %s%s", near and ("did you mean %s?"):format(near)
+    or ("`pawl %s --help` lists them"):format(command.name), name,
+    command.name and (" of `pawl %s`"):format(command.name) or "")
+end
+
+---@param command pawl.cli.Command
+---@param argv string[]
+---@return table opts
+---@return string[] args  positional
+function options.parse(command, argv)
+  local list = table.move(options.common, 1, #options.common,
+    #command.options + 1, table.move(command.options, 1, #command.options,
+      1, {}))
+  local by, opts, args = index(list), {}, {}
+  local i = 1
+  while i <= #argv do
+    local word = argv[i]
+    i = i + 1
+    local name, value = word:match("^(%-%-[^=]+)=(.*)$")
+    if word == "--" then
+      table.move(argv, i, #argv, #args + 1, args)
+      break
+    elseif word:sub(1, 1) ~= "-" or word == "-" then
+      args[#args + 1] = word
+    else
+      local option = by[name or word]
+      if not option then unknown(name or word, by, command) end
+      if option.arg and not value then
+        value = argv[i]
+        i = i + 1
+        if not value then
+          usage("%s needs a value: %s %s", nil, word, word, option.arg)
+        end
+      elseif value and not option.arg then
+        usage("%s takes no value", nil, name)
+      end
+      store(opts, option, value)
+    end
+  end
+  from_environment(opts, list)
+  if not opts.help then options.count_args(command, args) end
+  return opts, args
+end
+
+local function usage_line(command)
+  return ("pawl %s %s[options]"):format(command.name,
+    command.args and command.args .. " " or "")
+end
+
+function options.count_args(command, args)
+  local hint = "usage: " .. usage_line(command)
+  if #args < (command.min or 0) then
+    usage("%s needs %s", hint, command.name, command.args)
+  end
+  if #args > (command.max or 0) then
+    usage("unexpected argument '%s'", hint, args[(command.max or 0) + 1])
+  end
+end
+
+---- help --------------------------------------------------------------------
+
+local function wrap(text, indent, width)
+  local lines, line = {}, ""
+  for word in text:gmatch("%S+") do
+    if #line + #word + 1 > width - #indent and line ~= "" then
+      lines[#lines + 1] = indent .. line
+      line = word
+    else
+      line = line == "" and word or line .. " " .. word
+    end
+  end
+  lines[#lines + 1] = indent .. line
+  return lines
+end
+
+local function add_options(out, title, list)
+  if #list == 0 then return end
+  out[#out + 1] = ""
+  out[#out + 1] = title
+  for _, option in ipairs(list) do
+    local head = ("  %s--%s%s"):format(
+      option.short and "-" .. option.short .. ", " or "    ", option.long,
+      option.arg and " " .. option.arg or "")
+    local lines = wrap(option.help, (" "):rep(28), 80)
+    if #head < 27 then
+      lines[1] = head .. lines[1]:sub(#head + 1)
+    else
+      out[#out + 1] = head
+    end
+    table.move(lines, 1, #lines, #out + 1, out)
+  end
+end
+
+---@param command pawl.cli.Command
+---@return string
+function options.help(command)
+  local out = {
+    "usage: " .. usage_line(command), "",
+  }
+  for paragraph in (command.about .. "\n\n"):gmatch("(.-)\n%s*\n") do
+    if #out > 2 then out[#out + 1] = "" end
+    local lines = wrap(paragraph, "", 78)
+    table.move(lines, 1, #lines, #out + 1, out)
+  end
+  add_options(out, "Options", command.options)
+  add_options(out, "Options of every command", options.common)
+  if #command.examples > 0 then
+    out[#out + 1] = ""
+    out[#out + 1] = "Examples"
+    for _, example in ipairs(command.examples) do
+      out[#out + 1] = "  " .. example[1]
+      table.move(wrap(example[2], "      ", 80), 1, 99, #out + 1, out)
+    end
+  end
+  return table.concat(out, "\n")
+end
+
+return options

@@ -1,0 +1,107 @@
+--- What happened, in one line: for `pawl run` and `pawl worker`.
+local duration = require "pawl.duration"
+local format = require "pawl.cli.format"
+local term = require "pawl.cli.term"
+
+local progress = {}
+
+--- A handler that worked may have ended the instance: then the outcome is the
+--- instance's status, and the detail still the way it took.
+local function names_nodes(detail, nodes)
+  if detail == "" or not nodes then return false end
+  for part in (detail .. " > "):gmatch("(.-) > ") do
+    if not nodes[part:match("^(.-)=") or part] then return false end
+  end
+  return true
+end
+
+--- What one trace says, without its place: done, failed, retry, fired...
+---@param t table  as given to the trace callback
+---@param nodes? table<string, any>  the workflow's nodes by name
+---@return string word  done, failed, retry, fired, suspended, cancelled
+function progress.word(t, nodes)
+  if t.outcome == "completed" then return "done" end
+  if t.outcome == "failed" and names_nodes(t.detail, nodes) then
+    return "done"
+  end
+  return t.outcome
+end
+
+local function quote(detail) return term.clean(detail) end
+
+local function arrow(detail)
+  return detail ~= "" and " -> " .. quote(detail) or ""
+end
+
+--- "done in 12 ms -> approve", "failed in 3 ms: no; again in 1 s".
+function progress.outcome(t, word, now)
+  local took = duration.show(t.elapsed or 0)
+  if word == "done" then
+    return ("done in %s%s"):format(took, arrow(t.detail))
+  elseif word == "fired" then
+    return "fired" .. arrow(t.detail)
+  elseif word == "retry" then
+    return ("failed in %s: %s; again in %s"):format(took, quote(t.detail),
+      duration.show(math.max(0, (t.due or now) - now)))
+  end
+  return ("%s in %s: %s"):format(word, took, quote(t.detail))
+end
+
+local function attempt_of(t)
+  if t.kind ~= "step" then return "" end
+  return (" attempt %d"):format(t.attempt)
+end
+
+--- For pipes and logs: "step reserve attempt 1 done in 12 ms -> approve".
+function progress.line(t, nodes, now)
+  return ("%s %s%s %s"):format(t.kind, quote(t.node), attempt_of(t),
+    progress.outcome(t, progress.word(t, nodes), now))
+end
+
+local marks = {
+  done = { "✓", "ok", "green" }, fired = { "✓", "ok", "green" },
+  retry = { "↻", "again", "yellow" }, failed = { "✗", "failed", "red" },
+}
+
+--- For terminals: "✓ reserve  attempt 1  12 ms  -> approve".
+function progress.pretty(t, nodes, now)
+  local word = progress.word(t, nodes)
+  local mark = marks[word] or { "!", "!", "yellow" }
+  local took = duration.show(t.elapsed or 0)
+  local text
+  if word == "fired" then
+    text = arrow(t.detail):sub(2)
+  elseif word == "done" then
+    text = took .. (" " .. arrow(t.detail)):gsub("%s+$", "")
+  elseif word == "retry" then
+    text = ("%s  %s; again in %s"):format(took, quote(t.detail),
+      duration.show(math.max(0, (t.due or now) - now)))
+  else
+    text = ("%s  %s"):format(took, quote(t.detail))
+  end
+  return ("%s %s%s  %s"):format(
+    term.paint(mark[3], term.mark(mark[1], mark[2])), quote(t.node),
+    t.kind == "step" and "  attempt " .. t.attempt or "", text)
+end
+
+local words = { step = "done", failed = "failed", timer = "fired",
+  started = "started", routed = "routed", recovered = "recovered",
+  suspended = "suspended", cancelled = "cancelled" }
+
+--- A row of the history, for an instance that another process runs.
+function progress.entry(entry)
+  local took = format.between(entry.started, entry.completed)
+  local parts = { words[entry.type] or entry.type }
+  if took then parts[#parts + 1] = "in " .. duration.show(took) end
+  local why = format.error(entry.error)
+    or type(entry.text) == "string" and entry.text
+  local text = table.concat(parts, " ")
+  if why then text = text .. ": " .. term.clean(why) end
+  if type(entry.path) == "string" then text = text .. arrow(entry.path) end
+  local attempt = entry.type == "step" or entry.type == "failed"
+  return ("%s %s%s %s"):format(entry.type == "timer" and "timer" or "step",
+    type(entry.node) == "string" and quote(entry.node) or "-",
+    attempt and (" attempt %d"):format(entry.attempt or 1) or "", text)
+end
+
+return progress

@@ -1,0 +1,296 @@
+--- pawl run FILE
+local core = require "pawl.core"
+local duration = require "pawl.duration"
+local format = require "pawl.cli.format"
+local progress = require "pawl.cli.progress"
+local store = require "pawl.cli.store"
+local sys = require "pawl.sys"
+local term = require "pawl.cli.term"
+
+local unfinished = { "created", "running", "waiting", "suspended" }
+
+---- showing progress --------------------------------------------------------
+
+---@class pawl.cli.Run
+---@field engine pawl.Engine
+---@field id string
+---@field nodes table<string, table>
+---@field show boolean     say anything at all
+---@field live boolean     a terminal: the running line is replaced
+---@field broken any       what went wrong with the output
+
+--- Callbacks may not raise: a broken output stops the engine instead.
+local function say(run, text)
+  local ok, err = pcall(term.say, text)
+  if not ok then
+    run.broken = err
+    run.engine:interrupt()
+  end
+end
+
+local function set_live(run, text)
+  if run.live then
+    sys.live(text and term.cut(text, math.min(term.width() - 1, 200)))
+  end
+end
+
+local function on_trace(run, t)
+  if run.id and t.instance ~= run.id or run.broken then return end
+  run.retrying = t.outcome == "retry"
+  if not run.show then return end
+  if not t.outcome then
+    set_live(run, ("%s %s"):format(term.mark("…", "..."), term.clean(t.node)))
+    return
+  end
+  set_live(run, nil)
+  local shape = run.live and progress.pretty or progress.line
+  say(run, shape(t, run.nodes, run.engine:now()))
+end
+
+--- Says once what an instance that is due later waits for.
+local function show_waiting(run, due)
+  if run.waiting_for == due or run.retrying or not run.show then return end
+  run.waiting_for = due
+  local instance = store.try(run.engine:get(run.id))
+  local now = run.engine:now()
+  local text = ("%s waiting until %s (%s)"):format(
+    term.clean(tostring(instance.node)), format.due(due, now),
+    duration.show(math.max(0, due - now)))
+  if run.live then
+    set_live(run, term.mark("…", "...") .. " " .. text)
+  else
+    say(run, "timer " .. text)
+  end
+end
+
+---- driving -----------------------------------------------------------------
+
+--- The lease is another process's: show what that one records.
+local function follow(run)
+  if not run.following then
+    run.following = #store.try(run.engine:history(run.id))
+    term.warn("another worker runs this instance; following it")
+    return
+  end
+  local entries = store.try(run.engine:history(run.id))
+  for i = run.following + 1, #entries do
+    if run.show then say(run, progress.entry(entries[i])) end
+  end
+  run.following = #entries
+end
+
+local function wait(run, seconds)
+  if run.deadline then
+    seconds = math.min(seconds, run.deadline - core.mono())
+  end
+  local ok, err = run.engine:wait(math.max(0.001, math.min(seconds, 1)))
+  if not ok and err.code ~= "interrupted" and not store.is_transient(err) then
+    error(err, 0)
+  end
+end
+
+--- The store hiccuped; what was begun is safe. Says so once, then waits a
+--- little longer each time.
+local function ride_out(run, err)
+  if not store.is_transient(err) then error(err, 0) end
+  if run.trouble == 0 then
+    term.warn(("%s: %s; trying again"):format(err.code, err.message))
+  end
+  run.trouble = run.trouble + 1
+  sys.sleep(math.min(0.1 * 2 ^ run.trouble, 5))
+end
+
+--- One turn. True when there is nothing more to do here.
+local function turn(run)
+  local status, stats = run.engine:tick_instance(run.id, 1)
+  if not status then
+    if stats.code ~= "interrupted" then ride_out(run, stats) end
+    return false
+  end
+  run.trouble = 0
+  if run.following and status ~= "leased" then
+    follow(run)
+    run.following = nil
+  end
+  if status == "done" then return true end
+  if status == "leased" then
+    follow(run)
+    wait(run, 0.2)
+  elseif status == "later" then
+    if not stats.next_due then return true end -- only somebody can go on
+    show_waiting(run, stats.next_due)
+    wait(run, stats.next_due - run.engine:now())
+  end
+  return false
+end
+
+--- Until the instance has ended, a signal, the deadline, or a broken pipe.
+---@return string? why  "signal" or "timeout" when it did not end
+local function drive(run)
+  repeat
+    local finished = turn(run)
+    if run.broken then error(run.broken, 0) end
+    if finished then return nil end
+    if sys.caught() then return "signal" end
+    if run.deadline and core.mono() >= run.deadline then return "timeout" end
+  until false
+end
+
+---- which instance ----------------------------------------------------------
+
+local function earlier(run, code, business_key)
+  return store.try(run.engine:list {
+    workflow = code, business_key = business_key, status = unfinished,
+    limit = 1,
+  })[1]
+end
+
+--- The same file with the same input is the same work: an unfinished instance
+--- is gone on with. --key names the work instead, --new makes another one.
+local function begin(run, code, opts)
+  local input = opts.input and opts.input.value
+  local text = opts.input and format.json(input) or "{}"
+  local business_key = "run:" .. core.sha256(text)
+  if not opts.key and not opts.new then
+    local old = earlier(run, code, business_key)
+    if old then return old.id, old end
+  end
+  local id, created = store.try(run.engine:start(code, input, {
+    key = opts.key, business_key = business_key,
+  }))
+  return id, not created and store.try(run.engine:get(id)) or nil
+end
+
+local finished = { completed = true, failed = true, cancelled = true }
+
+local function announce(old, opts)
+  local what = finished[old.status] and "already ended" or "resuming"
+  local hint = opts.key and "" or " (--new starts another one)"
+  term.warn(("%s %s, %s since %s%s"):format(what, old.id, old.status,
+    format.time(old.updated or old.times.updated), hint))
+end
+
+---- the end -----------------------------------------------------------------
+
+local function again(opts, args)
+  local words = { "pawl run", args[1] }
+  if opts.store then
+    words[#words + 1] = "--store " .. store.name(opts)
+  end
+  if opts.key then words[#words + 1] = "--key " .. opts.key end
+  if opts.input and not opts.key then
+    words[#words + 1] = "with the same --input"
+  end
+  return table.concat(words, " ")
+end
+
+local function stopped(run, why, opts, args)
+  set_live(run, nil)
+  if why == "timeout" then
+    error({ code = "timeout",
+      message = ("instance %s has not ended in time"):format(run.id),
+      hint = "every finished step is stored; go on with: "
+        .. again(opts, args) }, 0)
+  end
+  term.warn("stopped; every finished step is stored")
+  term.warn(" hint: go on with: " .. again(opts, args))
+  error({ exit = 128 + sys.caught() }, 0)
+end
+
+local function show_end(run, instance, took)
+  local has_output = instance.output ~= nil
+  if not run.show then
+    if has_output then term.print(format.json(instance.output)) end
+    return
+  end
+  term.print(("%s in %s"):format(format.status(instance.status),
+    duration.show(took)))
+  if instance.error and instance.status ~= "completed" then
+    term.print("error   ", format.error(instance.error) or "-")
+    if type(instance.error.hint) == "string" then
+      term.print("        ", term.clean(instance.error.hint))
+    end
+  end
+  if has_output then term.print("output  ", format.json(instance.output)) end
+  term.print("id      ", instance.id)
+  term.print(term.paint("dim", "hint: pawl show " .. instance.id))
+end
+
+local function report(run, opts, took)
+  set_live(run, nil)
+  local instance = store.try(run.engine:get(run.id))
+  if opts.json then
+    term.print(format.json(instance))
+  else
+    show_end(run, instance, took)
+  end
+  return instance.status == "completed" and 0 or 1
+end
+
+local function run(opts, args)
+  local state = { trouble = 0, show = not opts.quiet and not opts.json }
+  if opts.json then
+    term.divert()
+  elseif term.tty and state.show then
+    state.live = true
+    sys.own_output() -- before the engine makes the handlers' state
+    io.stdout:setvbuf("line")
+  end
+  state.engine = store.open(opts, {
+    trace = function(t) on_trace(state, t) end,
+    log = function(level, message)
+      if level == "warn" or level == "error" then
+        term.warn(("%s: %s"):format(level, term.clean(message)))
+      end
+    end,
+  })
+  return store.guarded(state.engine, function(engine)
+    local info = store.try(engine:load(args[1]))
+    local began = core.mono()
+    state.deadline = opts.timeout and began + opts.timeout
+    state.nodes = {}
+    for _, node in ipairs(store.try(engine:graph(info.workflow)).nodes) do
+      state.nodes[node.name] = node
+    end
+    local id, old = begin(state, info.workflow, opts)
+    state.id = id
+    if old and not opts.quiet then announce(old, opts) end
+    local why = drive(state)
+    if why then stopped(state, why, opts, args) end
+    return report(state, opts, core.mono() - began)
+  end)
+end
+
+return {
+  name = "run", args = "FILE", min = 1, max = 1,
+  summary = "run a workflow file here and now",
+  about = "Loads a workflow file, starts an instance of it and runs it in "
+    .. "this process, one line per step. Every finished step is stored: "
+    .. "when the machine dies, or you press Ctrl-C, the same command goes on "
+    .. "where it stopped and does not repeat what was finished.\n\n"
+    .. "The work is known by the workflow and its input. To run it again "
+    .. "from the start although one is unfinished, use --new; to name it "
+    .. "yourself, use --key: the same key is the same instance, also when it "
+    .. "has ended.\n\n"
+    .. "Exits with 0 when the workflow completed and with 1 when it failed, "
+    .. "was cancelled or suspended.",
+  options = {
+    { long = "input", short = "i", arg = "JSON", type = "json",
+      help = "the instance's input; @FILE reads a file, - standard input" },
+    { long = "key", short = "k", arg = "TEXT",
+      help = "idempotency key: one instance per key and workflow" },
+    { long = "new", help = "do not resume: start another instance" },
+    { long = "timeout", arg = "DURATION", type = "duration",
+      help = "give up waiting after 90, 15m, 2h; the instance stays" },
+    { long = "quiet", short = "q",
+      help = "no progress, only the workflow's output as JSON" },
+  },
+  examples = {
+    { "pawl run examples/order.lua", "with progress, in ./pawl.db" },
+    { "pawl run order.lua --input '{\"price\":3,\"count\":10}' --json",
+      "for programs: one JSON object with status and output" },
+    { "pawl run order.lua --input @order.json --key order-4711",
+      "safe to repeat" },
+  },
+  run = run,
+}

@@ -1,0 +1,95 @@
+--- pawl show ID
+local format = require "pawl.cli.format"
+local store = require "pawl.cli.store"
+local table_of = require "pawl.cli.table"
+local term = require "pawl.cli.term"
+
+local function present(value)
+  return value ~= nil and type(value) ~= "userdata" and value ~= ""
+end
+
+local function line(name, text)
+  if present(text) then
+    local width = term.width()
+    term.print(("%-12s "):format(name),
+      term.cut(term.clean(text), width and width - 13))
+  end
+end
+
+local function value(name, content)
+  if present(content) and (type(content) ~= "table" or next(content)) then line(name, format.json(content)) end
+end
+
+local function show_error(err)
+  if not present(err) then return end
+  line("error", format.error(err))
+  line("  at", err.where)
+  line("  hint", err.hint)
+  if present(err.trace) then
+    for text in err.trace:gmatch("[^\n]+") do
+      term.print("             ", term.clean(text))
+    end
+  end
+end
+
+local token_columns = {
+  { title = "TOKEN", right = true, value = function(t) return t.no end },
+  { title = "NODE", flex = true, value = function(t) return t.node end },
+  { title = "STATE", value = function(t) return t.state end },
+  { title = "FAILED", right = true,
+    value = function(t) return t.attempt end },
+  { title = "ENTERED", value = function(t)
+    return format.time(t.entered)
+  end },
+  { title = "DUE", value = function(t) return format.time(t.due) end },
+}
+
+local function show(instance)
+  term.print(("%-12s "):format("id"), instance.id)
+  line("workflow", ("%s %d"):format(instance.workflow, instance.version))
+  term.print(("%-12s "):format("status"), format.status(instance.status))
+  for _, field in ipairs { "state_text", "node", "key", "business_key",
+    "correlation", "tenant", "group" } do
+    line((field:gsub("_", " ")), instance[field])
+  end
+  if instance.priority ~= 0 then value("priority", instance.priority) end
+  for _, name in ipairs { "created", "started", "updated", "completed" } do
+    line(name, format.time(instance.times[name]))
+  end
+  if instance.due then line("due", format.time(instance.due)) end
+  line("held by", instance.executor)
+  for _, name in ipairs { "input", "variables", "attributes", "metadata",
+    "output", "cancellation" } do
+    value(name, instance[name])
+  end
+  show_error(instance.error)
+  if instance.tokens and #instance.tokens > 0 then
+    term.print()
+    table_of(token_columns, instance.tokens)
+  end
+end
+
+local function run(opts, args)
+  local engine <close> = store.look(opts)
+  local instance = store.try(engine:get(args[1]))
+  if opts.json then
+    term.print(format.json(instance))
+  else
+    show(instance)
+  end
+  return 0
+end
+
+return {
+  name = "show", args = "ID", min = 1, max = 1,
+  summary = "one instance: where it stands, its data, its error",
+  about = "Shows one instance: its status, where its tokens stand, when it "
+    .. "is looked at next, its input, variables, output and error. Times "
+    .. "are UTC. --json writes exactly one object.",
+  options = {},
+  examples = {
+    { "pawl show 019aa1f2", "an id may be shortened" },
+    { "pawl show 019aa1f2 --json | jq .output", "only what came of it" },
+  },
+  run = run,
+}

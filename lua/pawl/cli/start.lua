@@ -1,0 +1,91 @@
+--- pawl start CODE
+local format = require "pawl.cli.format"
+local options = require "pawl.cli.options"
+local store = require "pawl.cli.store"
+local term = require "pawl.cli.term"
+
+--- name=value: a value that reads as a number or a boolean is one, anything
+--- else is text; name:=text keeps text that looks like a number.
+local function attributes(list)
+  if not list then return nil end
+  local out = {}
+  for _, text in ipairs(list) do
+    local name, forced, value = text:match("^([^=:]+)(:?)=(.*)$")
+    if not name then
+      options.usage("--attr takes name=value, got '%s'",
+        "--attr region=eu --attr amount=12", text)
+    end
+    if forced == "" then
+      if value == "true" then value = true
+      elseif value == "false" then value = false
+      elseif value:find("^[+-]?%d+%.?%d*$") then value = tonumber(value) end
+    end
+    out[name] = value
+  end
+  return out
+end
+
+local function run(opts, args)
+  local attrs = attributes(opts.attr)
+  local engine <close> = store.look(opts)
+  local id, created = store.try(engine:start(args[1],
+    opts.input and opts.input.value, {
+      key = opts.key, version = opts.version, priority = opts.priority,
+      delay = opts.delay, at = opts.at, tenant = opts.tenant,
+      group = opts.group, correlation = opts.correlation,
+      business_key = opts.business_key, attributes = attrs,
+    }))
+  local _, err = engine:graph(args[1], opts.version)
+  if err and err.code == "notfound" then
+    term.warn(("warning: nobody has loaded workflow %s yet; it fails if its "
+      .. "turn comes before that"):format(args[1]))
+  end
+  if opts.json then
+    term.print(format.json { id = id, created = created })
+  else
+    term.print(id)
+    if not created then
+      term.warn("already there: an earlier start had this key")
+    end
+  end
+  return 0
+end
+
+return {
+  name = "start", args = "CODE", min = 1, max = 1,
+  summary = "store a new instance for the workers to run",
+  about = "Stores a new instance of a workflow that the store knows (a "
+    .. "worker or `pawl run` has loaded it) and prints its id. When the "
+    .. "command returns the instance is stored and will be run by the "
+    .. "workers, whatever dies next.\n\n"
+    .. "With --key the start may be repeated safely: the second one prints "
+    .. "the first one's id.",
+  options = {
+    { long = "input", short = "i", arg = "JSON", type = "json",
+      help = "the instance's input; @FILE reads a file, - standard input" },
+    { long = "key", arg = "TEXT",
+      help = "idempotency key: one instance per key and workflow" },
+    { long = "version", arg = "N", type = "count",
+      help = "of the workflow; default: the newest" },
+    { long = "priority", arg = "N", type = "integer",
+      help = "higher runs first; default 0" },
+    { long = "delay", arg = "DURATION", type = "duration",
+      help = "begin later: 90, 15m, 2h" },
+    { long = "at", arg = "TIME", type = "time",
+      help = "begin at this time, UTC: 2026-01-31T10:00:00Z" },
+    { long = "tenant", arg = "ID", help = "the tenant it belongs to" },
+    { long = "group", arg = "NAME", help = "executor group that runs it" },
+    { long = "correlation", arg = "ID",
+      help = "business id that ties instances together" },
+    { long = "business-key", arg = "KEY", help = "what `pawl list` asks by" },
+    { long = "attr", arg = "NAME=VALUE", many = true,
+      help = "typed attribute; numbers and true/false are recognised, "
+        .. "NAME:=TEXT keeps text" },
+  },
+  examples = {
+    { "pawl start order.fulfil --input '{\"count\":3}' --key order-4711",
+      "safe to repeat" },
+    { "pawl start report.daily --delay 2h", "in two hours" },
+  },
+  run = run,
+}

@@ -1,0 +1,125 @@
+--- Where the command's words go: the terminal, a pipe, a file.
+--
+-- Every write is checked. A reader that has gone away (`pawl list | head -1`)
+-- ends the command quietly with code 141, as a shell shows death by SIGPIPE;
+-- a full disk is an error like any other.
+local sys = require "pawl.sys"
+
+local term = {
+  closed = 141, -- exit code when nobody reads any more
+}
+
+local colors = { red = 31, green = 32, yellow = 33, cyan = 36, dim = 2,
+  bold = 1 }
+
+local EPIPE, EAGAIN = 32, 11
+
+local function setting(name)
+  local value = os.getenv(name)
+  return value ~= nil and value ~= "" and value or nil
+end
+
+local function is_utf8()
+  local lang = setting "LC_ALL" or setting "LC_CTYPE" or setting "LANG" or ""
+  return lang:lower():find("utf%-?8") ~= nil
+end
+
+--- Looks at the terminal once; `plain` is --no-color.
+---@param options { plain?: boolean }
+function term.setup(options)
+  term.out = io.stdout
+  term.tty = sys.isatty(1)
+  term.fancy = term.tty and is_utf8() and not options.plain
+    and not setting "NO_COLOR"
+  term.color = term.tty and not options.plain and not setting "NO_COLOR"
+    and os.getenv "TERM" ~= "dumb"
+end
+
+--- Columns to fit text into; nil outside a terminal, where nothing is cut.
+function term.width()
+  if term.tty then return sys.width() end
+end
+
+--- From now on whatever is written to standard output, by handlers and their
+--- children too, goes to standard error; the command alone keeps the real one.
+function term.divert()
+  term.out = sys.divert()
+  term.tty, term.fancy, term.color = false, false, false
+end
+
+local function check(ok, why, number)
+  if ok then return end
+  if number == EPIPE or number == EAGAIN then
+    error({ exit = term.closed }, 0)
+  end
+  error({ code = "store", message = "cannot write output: " .. why }, 0)
+end
+
+function term.write(...) check(term.out:write(...)) end
+
+function term.print(...)
+  check(term.out:write(...))
+  check(term.out:write("\n"))
+end
+
+--- A line that is seen at once, in a pipe too.
+function term.say(...)
+  term.print(...)
+  check(term.out:flush())
+end
+
+function term.flush() check(term.out:flush()) end
+
+function term.warn(...) io.stderr:write(...) io.stderr:write("\n") end
+
+function term.paint(color, text)
+  if not term.color then return text end
+  return ("\27[%dm%s\27[0m"):format(colors[color], text)
+end
+
+--- "✓" or its stand-in where only ASCII can be shown.
+function term.mark(fancy, plain) return term.fancy and fancy or plain end
+
+--- Text from workflows may hold anything: what a terminal would obey is shown
+--- instead. Newlines become spaces unless `lines`.
+function term.clean(text, lines)
+  text = lines and text or text:gsub("%s*\n%s*", " ")
+  return (text:gsub("[%z\1-\8\11-\31\127]", function(c)
+    return ("\\x%02x"):format(c:byte())
+  end))
+end
+
+--- Columns that a text takes; wide characters of East Asia take two.
+function term.columns(text)
+  if not utf8.len(text) then return #text end
+  local n = 0
+  for _, c in utf8.codes(text) do
+    local wide = c >= 0x1100 and (c <= 0x115f or c >= 0x2e80 and c <= 0xa4cf
+      or c >= 0xac00 and c <= 0xd7a3 or c >= 0xf900 and c <= 0xfaff
+      or c >= 0xfe30 and c <= 0xfe6f or c >= 0xff00 and c <= 0xff60
+      or c >= 0x1f300 and c <= 0x1faff)
+    local combining = c >= 0x300 and c <= 0x36f or c == 0x200d
+      or c >= 0xfe00 and c <= 0xfe0f
+    n = n + (wide and 2 or combining and 0 or 1)
+  end
+  return n
+end
+
+--- At most `width` columns; what is left out shows as an ellipsis.
+function term.cut(text, width)
+  if not width or term.columns(text) <= width then return text end
+  local dots = term.mark("…", "...")
+  local room = width - term.columns(dots)
+  if room <= 0 then return text:sub(1, math.max(width, 0)) end
+  if not utf8.len(text) then return text:sub(1, room) .. dots end
+  local kept, used = {}, 0
+  for _, c in utf8.codes(text) do
+    local char = utf8.char(c)
+    used = used + term.columns(char)
+    if used > room then break end
+    kept[#kept + 1] = char
+  end
+  return table.concat(kept) .. dots
+end
+
+return term

@@ -1,0 +1,256 @@
+--- pawl worker FILE|DIR...
+local core = require "pawl.core"
+local format = require "pawl.cli.format"
+local options = require "pawl.cli.options"
+local progress = require "pawl.cli.progress"
+local store = require "pawl.cli.store"
+local sys = require "pawl.sys"
+local term = require "pawl.cli.term"
+
+local longest_wait = 1 -- seconds; then the store is looked at again
+local longest_pause = 30 -- between attempts while the store is out of reach
+
+---- events ------------------------------------------------------------------
+
+--- The store's time; before it is open, this machine's.
+local function stamp(worker)
+  local seconds = worker.engine and worker.engine:now() or os.time()
+  return core.time_format(math.floor(seconds * 1e6))
+end
+
+--- Raising inside a callback would be lost: what breaks is kept for the loop.
+local function emit(worker, plain, fields)
+  if worker.broken then return end
+  fields.time = stamp(worker)
+  local ok, err = pcall(function()
+    if worker.json then
+      term.say(format.json(fields))
+    else
+      term.say(fields.time:sub(1, 19), "Z ", plain)
+    end
+  end)
+  if not ok then worker.broken = err end
+end
+
+local function on_trace(worker, t)
+  if not t.outcome or worker.quiet then return end
+  local now = t.at
+  emit(worker, ("%s %s %s"):format(t.workflow, t.instance,
+    progress.line(t, worker.nodes[t.workflow], now)), {
+    event = t.kind, instance = t.instance, workflow = t.workflow,
+    node = t.node, attempt = t.attempt, outcome = t.outcome,
+    elapsed = t.elapsed, detail = t.detail, due = t.due,
+  })
+end
+
+local function on_log(worker, level, message, fields)
+  if level == "debug" or worker.quiet and level == "info" then return end
+  local text = next(fields) and " " .. format.json(fields) or ""
+  emit(worker, ("%s: %s%s"):format(level, term.clean(message),
+    term.clean(text)), {
+    event = "log", level = level, message = message, fields = fields,
+  })
+end
+
+local function note(worker, event, text, fields)
+  if worker.quiet and event ~= "error" then return end
+  fields = fields or {}
+  fields.event, fields.message = event, text
+  emit(worker, text, fields)
+end
+
+---- trouble -----------------------------------------------------------------
+
+--- Waits a little longer after each failure in a row; signals end it.
+local function back_off(worker, err)
+  if not store.is_transient(err) then error(err, 0) end
+  worker.failures = worker.failures + 1
+  local pause = math.min(0.1 * 2 ^ worker.failures, longest_pause)
+  note(worker, "error", ("%s: %s; trying again in %.1f s"):format(err.code,
+    term.clean(err.message), pause), { code = err.code })
+  local until_ = core.mono() + pause
+  while not sys.caught() and not worker.broken and core.mono() < until_ do
+    sys.sleep(math.min(0.2, math.max(until_ - core.mono(), 0)))
+  end
+end
+
+--- Calls until it works. nil after a signal.
+local function persist(worker, fn)
+  while not sys.caught() and not worker.broken do
+    local result, err = fn()
+    if result ~= nil then
+      worker.failures = 0
+      return result
+    end
+    if err.code ~= "interrupted" then back_off(worker, err) end
+  end
+end
+
+---- loading -----------------------------------------------------------------
+
+local function files_of(args)
+  local files = {}
+  for _, path in ipairs(args) do
+    local kind, why = sys.kind(path)
+    if not kind then
+      error({ code = "notfound", message = ("%s: %s"):format(path, why) }, 0)
+    end
+    if kind == "file" then
+      files[#files + 1] = path
+    else
+      local names = store.try(sys.scan(path))
+      table.sort(names)
+      local before = #files
+      for _, name in ipairs(names) do
+        if name:find("%.lua$") and name:sub(1, 1) ~= "." then
+          files[#files + 1] = path:gsub("/$", "") .. "/" .. name
+        end
+      end
+      if #files == before then
+        options.usage("no .lua files in %s", nil, path)
+      end
+    end
+  end
+  return files
+end
+
+local function load_all(worker, engine, files)
+  for _, path in ipairs(files) do
+    local info = persist(worker, function() return engine:load(path) end)
+    if not info then return end
+    local nodes = {}
+    local graph = engine:graph(info.workflow, info.version)
+    for _, node in ipairs(graph and graph.nodes or {}) do
+      nodes[node.name] = true
+    end
+    worker.nodes[info.workflow] = nodes
+    note(worker, "loaded", ("loaded %s %d from %s"):format(info.workflow,
+      info.version, path), { workflow = info.workflow,
+      version = info.version, file = path, sha256 = info.sha256 })
+  end
+end
+
+---- the loop ----------------------------------------------------------------
+
+--- Nothing is due, or what is due is for others to run.
+local function is_idle(worker, stats, now)
+  if not stats.next_due or stats.next_due > now then return true end
+  worker.stuck = stats.claimed == 0 and worker.stuck + 1 or 0
+  return worker.stuck >= 20
+end
+
+local function loop(worker, engine)
+  while not sys.caught() and not worker.broken do
+    local stats = persist(worker, function() return engine:tick(1) end)
+    if not stats then return end
+    worker.steps = worker.steps + stats.steps
+    worker.ended = worker.ended + stats.ended
+    local now = engine:now()
+    if worker.until_idle and is_idle(worker, stats, now) then return end
+    local pause = stats.next_due and stats.next_due - now or longest_wait
+    if stats.claimed == 0 then pause = math.max(pause, 0.05) end
+    if pause > 0 and not sys.caught() then
+      persist(worker, function()
+        return engine:wait(math.min(pause, longest_wait))
+      end)
+    end
+  end
+end
+
+local function open(worker, opts)
+  local extra = {
+    trace = function(t) on_trace(worker, t) end,
+    log = function(...) on_log(worker, ...) end,
+    group = opts.group, prefixes = opts.prefix,
+    lease = opts.lease, batch = opts.batch, recoveries = opts.recoveries,
+    stored_code = opts.stored_code, unknown = opts.unknown,
+    pulse = true,
+  }
+  return persist(worker, function()
+    local ok, engine = pcall(store.open, opts, extra)
+    if ok then return engine end
+    if type(engine) ~= "table" then error(engine, 0) end
+    return nil, engine
+  end)
+end
+
+local function check_words(opts)
+  local function one_of(name, value, ...)
+    for _, word in ipairs { ... } do if value == word then return end end
+    if value then
+      options.usage("--%s takes %s, got '%s'", nil, name,
+        table.concat({ ... }, " or "), value)
+    end
+  end
+  one_of("stored-code", opts.stored_code, "own", "any")
+  one_of("unknown", opts.unknown, "defer", "fail")
+end
+
+local function work(worker, engine, files, opts)
+  note(worker, "started", ("worker %d on %s"):format(sys.pid(),
+    store.name(opts)), { pid = sys.pid() })
+  load_all(worker, engine, files)
+  loop(worker, engine)
+end
+
+local function run(opts, args)
+  local worker = { json = opts.json, quiet = opts.quiet, failures = 0,
+    nodes = {}, steps = 0, ended = 0, stuck = 0,
+    until_idle = opts.until_idle }
+  check_words(opts)
+  local files = files_of(args)
+  if opts.json then term.divert() else io.stdout:setvbuf("line") end
+  sys.catch_signals()
+  local engine = open(worker, opts)
+  if engine then
+    worker.engine = engine
+    store.guarded(engine, function() work(worker, engine, files, opts) end)
+    worker.engine = nil -- closed: the last lines have this machine's time
+  end
+  if worker.broken then error(worker.broken, 0) end
+  note(worker, "stopped", ("stopped: %d steps, %d instances ended"):format(
+    worker.steps, worker.ended), { steps = worker.steps,
+    ended = worker.ended })
+  return 0
+end
+
+return {
+  name = "worker", args = "[FILE|DIR...]", max = math.huge,
+  summary = "run what is due, until it is stopped",
+  about = "Loads workflow files (of a folder: every *.lua) and runs "
+    .. "whatever is due in the store, one line per event. As many workers as "
+    .. "you like may share a store; each instance is run by one at a time, "
+    .. "and what a dead worker held is taken over. Without files it runs the "
+    .. "definitions that the store has.\n\n"
+    .. "SIGTERM or Ctrl-C stops it cleanly: the handler that runs is "
+    .. "finished and stored, what was not begun is given back, and it exits "
+    .. "with 0. A second signal stops it at once; the next worker takes over "
+    .. "then. A store that is busy or gone is waited for.",
+  options = {
+    { long = "prefix", arg = "LIST", env = "PAWL_PREFIXES",
+      help = "serve only codes that begin so: billing.,media. "
+        .. "(PAWL_PREFIXES)" },
+    { long = "group", arg = "NAME", help = "executor group served" },
+    { long = "until-idle",
+      help = "stop when nothing is due now; future timers do not count" },
+    { long = "stored-code", arg = "own|any",
+      help = "own: never run a definition from the store" },
+    { long = "unknown", arg = "defer|fail",
+      help = "defer: leave workflows that nobody here knows to others" },
+    { long = "batch", arg = "N", type = "count",
+      help = "instances claimed at once; default 64" },
+    { long = "lease", arg = "DURATION", type = "duration",
+      help = "how long a claim holds; default 30s" },
+    { long = "recoveries", arg = "N", type = "count",
+      help = "takeovers before an instance is suspended; default 5" },
+    { long = "quiet", short = "q", help = "only warnings and errors" },
+  },
+  examples = {
+    { "pawl worker workflows/", "all files of a folder" },
+    { "pawl worker --store postgres://db/app --prefix billing.",
+      "stored definitions, one team's codes" },
+    { "pawl worker order.lua --until-idle --json",
+      "for scripts: drain the store, then stop" },
+  },
+  run = run,
+}

@@ -1,0 +1,186 @@
+-- start, list, show, history, cancel: asking the store and acting on it.
+local command = require "spec.support.command"
+local flows = require "spec.support.flows"
+
+local function folder()
+  local here = command.folder()
+  here:write("hello.lua", flows.hello)
+  here:write("timer.lua", flows.timer)
+  here:write("fails.lua", flows.fails)
+  return here
+end
+
+describe("pawl start", function()
+  it("prints the id, and starts once for one key", function()
+    local here = folder()
+    here:pawl("run", "hello.lua")
+    local first = here:pawl("start", "t.hello", "--key", "k", "-i",
+      '{"name":"x"}')
+    assert.equal(0, first.code, first.err)
+    assert.matches("^%x+%-%x+%-7%x+%-%x+%-%x+\n$", first.out)
+    local second, ran = here:json("start", "t.hello", "--key", "k")
+    assert.equal(first.out, second.id .. "\n")
+    assert.is_false(second.created)
+    assert.equal(0, ran.code)
+  end)
+
+  it("keeps what the options say", function()
+    local here = folder()
+    here:pawl("run", "hello.lua")
+    local id = here:json("start", "t.hello", "--priority", "7", "--delay",
+      "2h", "--tenant", "acme", "--correlation", "c", "--business-key", "b",
+      "--attr", "region=eu", "--attr", "n=3", "--attr", "zip:=0123").id
+    local instance = here:json("show", id)
+    assert.equal("created", instance.status)
+    assert.equal(7, instance.priority)
+    assert.equal("acme", instance.tenant)
+    assert.equal(id, here:json("list", "--tenant", "acme", "--correlation",
+      "c", "--business-key", "b")[1].id)
+    assert.equal(0, #here:json("list", "--tenant", "other"))
+  end)
+
+  it("warns when nobody has loaded the workflow", function()
+    local here = folder()
+    here:pawl("run", "hello.lua")
+    local ran = here:pawl("start", "t.helo")
+    assert.equal(0, ran.code, ran.err)
+    assert.matches("nobody has loaded workflow t.helo", ran.err)
+    assert.equal("", here:pawl("start", "t.hello").err)
+    ran = here:pawl("start", "t.hello", "--version", "7")
+    assert.equal(3, ran.code)
+  end)
+
+  it("names a wrong value", function()
+    local here = folder()
+    for _, words in ipairs {
+      { "--priority", "high" }, { "--delay", "soon" }, { "--at", "noon" },
+      { "--attr", "novalue" }, { "--version", "0" },
+    } do
+      local ran = here:pawl("start", "t.hello", table.unpack(words))
+      assert.equal(2, ran.code)
+      assert.matches(words[1], ran.err, 1, true)
+    end
+  end)
+end)
+
+describe("pawl list", function()
+  it("shows a table, newest first", function()
+    local here = folder()
+    local first = here:json("run", "hello.lua").id
+    here:pawl("run", "fails.lua")
+    local ran = here:pawl "list"
+    assert.equal(0, ran.code, ran.err)
+    local rows = {}
+    for line in ran.out:gmatch "[^\n]+" do rows[#rows + 1] = line end
+    assert.matches("^ID +WORKFLOW +STATUS +NODE +UPDATED$", rows[1])
+    assert.matches("t.fails 1 +failed +a ", rows[2])
+    assert.equal(first .. "  t.hello 1  completed  done",
+      rows[3]:match "^(.-) +%d%d%d%d%-")
+    assert.equal(3, #rows)
+  end)
+
+  it("filters and pages", function()
+    local here = folder()
+    for i = 1, 3 do here:pawl("run", "hello.lua", "-i", ('{"n":%d}'):format(i)) end
+    here:pawl("run", "fails.lua")
+    assert.equal(1, #here:json("list", "--status", "failed"))
+    assert.equal(4, #here:json("list", "--status", "failed,completed"))
+    assert.equal(3, #here:json("list", "--workflow", "t.hello"))
+    local page = here:json("list", "-n", "2")
+    assert.equal(2, #page)
+    local rest = here:json("list", "--before", page[2].id)
+    assert.equal(2, #rest)
+    assert.is_true(rest[1].id < page[2].id)
+  end)
+
+  it("is an empty array when there is nothing", function()
+    local here = folder()
+    here:pawl "migrate"
+    assert.equal("[]\n", here:pawl("list", "--json").out)
+    assert.equal("no instances\n", here:pawl("list").out)
+  end)
+
+  it("names an unknown status", function()
+    local ran = folder():pawl("list", "--status", "faild")
+    assert.equal(2, ran.code)
+    assert.matches("hint: did you mean 'failed'", ran.err, 1, true)
+  end)
+
+  it("does not make a store that is not there", function()
+    local here = folder()
+    local ran = here:pawl("list", "--store", "typo.db")
+    assert.is_true(ran.code ~= 0)
+    assert.matches("typo.db", ran.err)
+    assert.is_nil(io.open(here.dir .. "/typo.db"))
+  end)
+end)
+
+describe("pawl show", function()
+  it("is one JSON object", function()
+    local here = folder()
+    local id = here:json("run", "hello.lua").id
+    local ran = here:pawl("show", id:sub(1, 18), "--json")
+    assert.equal(0, ran.code, ran.err)
+    assert.equal(1, select(2, ran.out:gsub("\n", "")))
+    assert.matches("^{", ran.out)
+  end)
+
+  it("tells people where it stands", function()
+    local here = folder()
+    here:pawl("run", "timer.lua", "--timeout", "50ms")
+    local id = here:json "list"[1].id
+    local ran = here:pawl("show", id)
+    assert.equal(0, ran.code, ran.err)
+    assert.matches("\nworkflow     t.timer 1\n", ran.out)
+    assert.matches("\nstatus       waiting\n", ran.out)
+    assert.matches("TOKEN  NODE +STATE", ran.out)
+    assert.matches("pause", ran.out)
+  end)
+
+  it("tells people what went wrong", function()
+    local here = folder()
+    local id = here:json("run", "fails.lua").id
+    assert.matches("\nerror        no_luck: not today\n",
+      here:pawl("show", id).out)
+  end)
+
+  it("says when there is no such instance", function()
+    local here = folder()
+    here:pawl "migrate"
+    local ran = here:pawl("show", "0123abcd")
+    assert.equal(3, ran.code)
+    assert.matches("^pawl: notfound: ", ran.err)
+    assert.matches("0123abcd", ran.err)
+  end)
+end)
+
+describe("pawl history", function()
+  it("shows what was recorded, in order", function()
+    local here = folder()
+    local id = here:json("run", "fails.lua").id
+    local entries = here:json("history", id)
+    assert.equal("failed", entries[1].type)
+    assert.equal(1, entries[1].attempt)
+    assert.equal(2, entries[2].attempt)
+    local ran = here:pawl("history", id)
+    assert.matches("^SEQ  TIME +TYPE +NODE +ATTEMPT +TOOK  DETAIL\n", ran.out)
+    assert.matches("no_luck: not today", ran.out)
+  end)
+end)
+
+describe("pawl cancel", function()
+  it("cancels, once", function()
+    local here = folder()
+    here:pawl("run", "timer.lua", "--timeout", "50ms")
+    local id = here:json "list"[1].id
+    local ran = here:pawl("cancel", id:sub(1, 13), "--reason", "ordered twice",
+      "--by", "ada")
+    assert.equal(0, ran.code, ran.err)
+    assert.equal("cancelled " .. id .. "\n", ran.out)
+    assert.equal("cancelled", here:json("show", id).status)
+    assert.matches("ordered twice", here:pawl("show", id).out)
+    ran = here:pawl("cancel", id)
+    assert.equal(4, ran.code)
+    assert.matches("^pawl: already_finished: ", ran.err)
+  end)
+end)

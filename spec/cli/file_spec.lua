@@ -1,0 +1,175 @@
+-- check, graph, migrate, version, help: commands that run nothing.
+local command = require "spec.support.command"
+local flows = require "spec.support.flows"
+local pawl = require "pawl"
+
+local function folder()
+  local here = command.folder()
+  for _, name in ipairs { "hello", "broken", "branches" } do
+    here:write(name .. ".lua", flows[name])
+  end
+  return here
+end
+
+describe("pawl check", function()
+  it("says that a file is good", function()
+    local ran = folder():pawl("check", "hello.lua")
+    assert.equal(0, ran.code, ran.err)
+    assert.equal("hello.lua: ok: t.hello 1, 2 nodes\n", ran.out)
+  end)
+
+  it("names file, line and what to write instead", function()
+    local ran = folder():pawl("check", "hello.lua", "broken.lua")
+    assert.equal(1, ran.code)
+    assert.matches("\nbroken.lua:3: definition: .*twoo", ran.out)
+    assert.matches("\n hint: .*two", ran.out)
+  end)
+
+  it("tells programs the same", function()
+    local results, ran = folder():json("check", "hello.lua", "broken.lua",
+      "nowhere.lua")
+    assert.equal(1, ran.code)
+    assert.is_true(results[1].ok)
+    assert.equal("broken.lua:3", results[2].error.where)
+    assert.equal("notfound", results[3].error.code)
+  end)
+
+  it("leaves no store behind", function()
+    local here = folder()
+    here:pawl("check", "hello.lua")
+    assert.is_nil(io.open(here.dir .. "/pawl.db"))
+  end)
+end)
+
+describe("pawl graph", function()
+  it("draws Mermaid", function()
+    local ran = folder():pawl("graph", "branches.lua")
+    assert.equal(0, ran.code, ran.err)
+    assert.equal([[
+flowchart TD
+  n1["a"]
+  n2{"c"}
+  n3(["t"])
+  n4(("z"))
+  begin(( )) --> n1
+  n1 --> n2
+  n1 -.->|"bad"| n4
+  n2 -->|"no #34;way#34;"| n4
+  n2 -->|"yes"| n3
+  n3 --> n4
+]], ran.out)
+  end)
+
+  it("draws DOT", function()
+    local ran = folder():pawl("graph", "branches.lua", "--dot")
+    assert.matches('^digraph "t.branches" {\n', ran.out)
+    assert.matches('"c" -> "z" [label="no \\"way\\""];', ran.out, 1, true)
+    assert.matches('"a" -> "z" [label="bad", style=dashed];', ran.out, 1,
+      true)
+  end)
+
+  it("draws what the store knows", function()
+    local here = folder()
+    here:pawl("run", "hello.lua")
+    local ran = here:pawl("graph", "t.hello@1")
+    assert.equal(0, ran.code, ran.err)
+    assert.matches('n1["greet"]', ran.out, 1, true)
+    assert.equal("t.hello", here:json("graph", "t.hello").code)
+    assert.equal(3, here:pawl("graph", "t.nope").code)
+    assert.equal(2, here:pawl("graph", "t.hello", "--format", "svg").code)
+  end)
+end)
+
+describe("pawl migrate", function()
+  it("makes a store, and finds it up to date after", function()
+    local here = folder()
+    local report, ran = here:json("migrate", "--shards", "4")
+    assert.equal(0, ran.code, ran.err)
+    assert.equal(0, report.from)
+    assert.equal(4, report.shards)
+    ran = here:pawl "migrate"
+    assert.equal(("pawl.db is up to date: schema %d, 4 shards\n"):format(
+      report.to), ran.out)
+  end)
+
+  it("says so when a file is not a store", function()
+    local here = folder()
+    here:write("other.db", ("not a database "):rep(100))
+    local ran = here:pawl("list", "--store", "other.db")
+    assert.equal(5, ran.code)
+    assert.matches("^pawl: not_a_store: .*other.db", ran.err)
+  end)
+
+  it("does not show a password", function()
+    local ran = folder():pawl("migrate", "--store",
+      "postgres://me:secret@127.0.0.1:1/x")
+    assert.is_true(ran.code == 5 or ran.err:find "unsupported" ~= nil)
+    assert.is_nil((ran.out .. ran.err):find "secret")
+  end)
+end)
+
+describe("pawl version", function()
+  it("knows what is built in", function()
+    local build, ran = folder():json "version"
+    assert.equal(0, ran.code, ran.err)
+    assert.equal(pawl.version(), build.pawl)
+    assert.equal("5.4", build.lua)
+    assert.is_true(build.schema >= 1)
+    assert.matches("^3%.%d+%.%d+$", build.sqlite)
+    ran = folder():pawl "--version"
+    assert.matches("^pawl " .. pawl.version() .. "\n", ran.out)
+  end)
+end)
+
+describe("pawl help", function()
+  local here = command.folder()
+
+  it("lists the commands", function()
+    local ran = here:pawl()
+    assert.equal(0, ran.code, ran.err)
+    for _, name in ipairs { "run", "start", "worker", "list", "show",
+      "history", "cancel", "graph", "check", "migrate", "version" } do
+      assert.matches("\n  " .. name .. " +%l", ran.out)
+      local one = here:pawl(name, "--help")
+      assert.equal(0, one.code, one.err)
+      assert.matches("^usage: pawl " .. name, one.out)
+      assert.matches("\nExamples\n  pawl " .. name, one.out)
+      assert.matches("%-%-json", one.out)
+      assert.equal(one.out, here:pawl("help", name).out)
+      for line in one.out:gmatch "[^\n]+" do
+        assert.is_true(#line <= 80, line)
+      end
+    end
+    assert.matches("\n  5 ", here:pawl("help", "exit").out)
+  end)
+
+  it("offers the nearest name", function()
+    local ran = here:pawl "lst"
+    assert.equal(2, ran.code)
+    assert.equal("pawl: usage: unknown command 'lst'\n"
+      .. " hint: did you mean `pawl list`?\n", ran.err)
+    ran = here:pawl("list", "--jsn")
+    assert.equal(2, ran.code)
+    assert.matches("hint: did you mean %-%-json%?", ran.err)
+    assert.equal(2, here:pawl("list", "extra").code)
+    assert.equal(2, here:pawl("show").code)
+    assert.equal(2, here:pawl("list", "--limit").code)
+    assert.equal(2, here:pawl("list", "--json=yes").code)
+  end)
+
+  it("takes common options before the command", function()
+    here:pawl("migrate", "--store", "x.db")
+    local ran = here:pawl("--store", "x.db", "--json", "list")
+    assert.equal("[]\n", ran.out)
+    ran = here:pawl("list", { env = { PAWL_STORE = "x.db" } })
+    assert.equal("no instances\n", ran.out)
+  end)
+
+  it("fails when its words cannot be written", function()
+    local process = require "spec.support.process"
+    local code, _, err = process.run { "sh", "-c",
+      "'" .. command.path .. "' help >/dev/full" }
+    assert.equal(1, code)
+    assert.matches("cannot write output", err)
+  end)
+end)

@@ -1,0 +1,130 @@
+local command = require "spec.support.command"
+local flows = require "spec.support.flows"
+local pawl = require "pawl"
+local process = require "spec.support.process"
+local tmp = require "spec.support.tmp"
+
+local function lines(text)
+  local out = {}
+  for line in text:gmatch "[^\n]+" do
+    out[#out + 1] = assert(pawl.json.decode(line))
+  end
+  return out
+end
+
+describe("pawl worker", function()
+  after_each(process.stop_all)
+
+  --- A folder whose store knows t.hello, t.timer and t.fails.
+  local function folder()
+    local here = command.folder()
+    os.execute("mkdir " .. here.dir .. "/flows")
+    for _, name in ipairs { "hello", "timer", "fails" } do
+      here:write("flows/" .. name .. ".lua", flows[name])
+    end
+    local ran = here:pawl("worker", "flows", "--until-idle")
+    assert.equal(0, ran.code, ran.err)
+    return here
+  end
+
+  it("loads every file of a folder and drains the store", function()
+    local here = folder()
+    local id = here:json("start", "t.hello").id
+    local ran = here:pawl("worker", "flows", "--until-idle")
+    assert.equal(0, ran.code, ran.err)
+    assert.matches("loaded t.hello 1 from flows/hello.lua\n", ran.out, 1, true)
+    assert.matches("t.hello " .. id .. " step greet attempt 1 done in ",
+      ran.out, 1, true)
+    assert.matches("stopped: 1 steps, 1 instances ended\n", ran.out)
+    assert.equal("completed", here:json("show", id).status)
+  end)
+
+  it("runs stored definitions without files", function()
+    local here = folder()
+    local id = here:json("start", "t.hello").id
+    assert.equal(0, here:pawl("worker", "--until-idle").code)
+    assert.equal("completed", here:json("show", id).status)
+  end)
+
+  it("does not count future timers as work", function()
+    local here = folder()
+    local id = here:json("start", "t.timer").id
+    assert.equal(0, here:pawl("worker", "flows", "--until-idle").code)
+    assert.equal("waiting", here:json("show", id).status)
+  end)
+
+  it("writes a JSON object a line for programs", function()
+    local here = folder()
+    local id = here:json("start", "t.hello").id
+    local ran = here:pawl("worker", "flows", "--until-idle", "--json")
+    local events = {}
+    for _, event in ipairs(lines(ran.out)) do
+      assert.matches("^%d%d%d%d%-%d%d%-%d%dT", event.time)
+      events[event.event] = event
+    end
+    assert.equal(id, events.step.instance)
+    assert.equal("greet", events.step.node)
+    assert.equal("completed", events.step.outcome)
+    assert.equal(1, events.stopped.steps)
+  end)
+
+  it("serves only its prefixes", function()
+    local here = folder()
+    local id = here:json("start", "t.hello").id
+    assert.equal(0, here:pawl("worker", "flows", "--until-idle", "--prefix",
+      "billing.").code)
+    assert.equal("created", here:json("show", id).status)
+    assert.equal(0, here:pawl("worker", "flows", "--until-idle",
+      { env = { PAWL_PREFIXES = "x.,t.he" } }).code)
+    assert.equal("completed", here:json("show", id).status)
+  end)
+
+  it("stops cleanly on SIGTERM and keeps what runs", function()
+    local here = command.folder()
+    here:write("flow.lua", flows.counted)
+    assert.equal(0, here:pawl("worker", "flow.lua", "--until-idle").code)
+    here:pawl("start", "t.counted")
+    local child = here:start("worker", "flow.lua")
+    for _ = 1, 200 do
+      if (tmp.read(here.dir .. "/ran") or ""):find "slow" then break end
+      os.execute "sleep 0.01"
+    end
+    child:kill "TERM"
+    assert.equal(0, child:wait(10), child:errors())
+    assert.matches("stopped: 2 steps", child:output())
+    assert.equal(0, here:pawl("worker", "flow.lua", "--until-idle").code)
+    assert.equal("first\nslow\nlast\n", tmp.read(here.dir .. "/ran"))
+  end)
+
+  it("runs what is started while it waits", function()
+    local here = folder()
+    local child = here:start("worker", "flows")
+    assert.truthy(child:wait_for("loaded t.timer", 10))
+    here:pawl("start", "t.hello")
+    assert.truthy(child:wait_for("step greet attempt 1 done", 10))
+    child:kill "INT"
+    assert.equal(0, child:wait(10))
+  end)
+
+  it("names what it cannot load", function()
+    local here = folder()
+    here:write("bad.lua", flows.broken)
+    local ran = here:pawl("worker", "bad.lua", "--until-idle")
+    assert.equal(1, ran.code)
+    assert.matches("^pawl: definition: bad.lua:3: ", ran.err)
+    ran = here:pawl("worker", "nowhere")
+    assert.equal(3, ran.code)
+    assert.matches("nowhere", ran.err)
+    ran = here:pawl("worker", "--unknown", "maybe")
+    assert.equal(2, ran.code)
+  end)
+
+  it("leaves unknown workflows to others when told to", function()
+    local here = folder()
+    local id = here:json("start", "t.hello").id
+    here:write("other.lua", (flows.hello:gsub("t.hello", "t.other")))
+    assert.equal(0, here:pawl("worker", "other.lua", "--until-idle",
+      "--stored-code", "own", "--unknown", "defer").code)
+    assert.equal("created", here:json("show", id).status)
+  end)
+end)

@@ -1,0 +1,112 @@
+#include "lcore.h"
+
+#include <string.h>
+
+#include <lauxlib.h>
+
+#include "../base/base64.h"
+#include "../base/clock.h"
+#include "../base/sha256.h"
+#include "../host/host.h"
+#include "lengine.h"
+#include "lerror.h"
+
+/* core.sha256(text) -> 64 hex digits */
+static int core_sha256(lua_State *L) {
+  size_t len;
+  const char *text = luaL_checklstring(L, 1, &len);
+  unsigned char digest[32];
+  char hex[65];
+  pawl_sha256 hash;
+  pawl_sha256_init(&hash);
+  pawl_sha256_add(&hash, text, len);
+  pawl_sha256_end(&hash, digest);
+  pawl_sha256_hex(digest, hex);
+  lua_pushlstring(L, hex, 64);
+  return 1;
+}
+
+/* core.base64(bytes) -> text */
+static int core_base64(lua_State *L) {
+  pawl_str bytes;
+  pawl_buf *out;
+  pawl_error err;
+  bytes.at = luaL_checklstring(L, 1, &bytes.len);
+  out = pawl_host_push_buf(L);
+  pawl_base64_encode(bytes, out);
+  if (pawl_buf_check(out, &err) != PAWL_OK) return pawl_bind_failure(L, &err);
+  lua_pushlstring(L, out->at ? out->at : "", out->len);
+  return 1;
+}
+
+/* core.time_parse(text) -> microseconds since 1970 | nil */
+static int core_time_parse(lua_State *L) {
+  size_t len;
+  const char *text = luaL_checklstring(L, 1, &len);
+  int64_t us;
+  if (!pawl_time_parse(text, len, &us)) return 0;
+  lua_pushinteger(L, us);
+  return 1;
+}
+
+/* core.time_format(microseconds) -> "2026-11-21T07:38:00.000000Z" */
+static int core_time_format(lua_State *L) {
+  char text[28];
+  pawl_time_format(luaL_checkinteger(L, 1), text);
+  lua_pushstring(L, text);
+  return 1;
+}
+
+/* core.mono() -> seconds that only go up */
+static int core_mono(lua_State *L) {
+  lua_pushnumber(L, (lua_Number)pawl_clock_mono() / 1e6);
+  return 1;
+}
+
+static pawl_code code_of(const char *name) {
+  int code = PAWL_OK;
+  while (code < PAWL_NCODES && strcmp(pawl_code_name((pawl_code)code), name))
+    code++;
+  return (pawl_code)code;
+}
+
+/* core.error{ code=, message=, hint= } -> error object, for Lua code of ours
+ * that fails as the C code does */
+static int core_error(lua_State *L) {
+  pawl_error err;
+  const char *name;
+  pawl_code code;
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 1);
+  lua_getfield(L, 1, "code");
+  lua_getfield(L, 1, "message");
+  lua_getfield(L, 1, "hint");
+  name = luaL_checkstring(L, 2);
+  code = code_of(name);
+  if (code == PAWL_OK || code == PAWL_NCODES)
+    return luaL_error(L, "no such error code: %s", name);
+  pawl_fail(&err, code, "%s", luaL_checkstring(L, 3));
+  if (!lua_isnil(L, 4)) pawl_error_hint(&err, "%s", luaL_checkstring(L, 4));
+  pawl_host_push_error(L, &err);
+  return 1;
+}
+
+int luaopen_pawl_core(lua_State *L) {
+  static const luaL_Reg functions[] = {{"open", pawl_bind_open},
+                                       {"migrate", pawl_bind_migrate},
+                                       {"engine_start", pawl_bind_start},
+                                       {"engine_list", pawl_bind_list},
+                                       {"sha256", core_sha256},
+                                       {"base64", core_base64},
+                                       {"time_parse", core_time_parse},
+                                       {"time_format", core_time_format},
+                                       {"mono", core_mono},
+                                       {"error", core_error},
+                                       {NULL, NULL}};
+  luaL_checkversion(L);
+  pawl_host_open_core(L);
+  luaL_setfuncs(L, functions, 0);
+  pawl_bind_engine_methods(L);
+  lua_setfield(L, -2, "engine");
+  return 1;
+}

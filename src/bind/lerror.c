@@ -1,0 +1,32 @@
+#include "lerror.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <lauxlib.h>
+
+#include "../host/host.h"
+
+int pawl_bind_failure(lua_State *L, const pawl_error *err) {
+  if (err->code == PAWL_MISUSE) {
+    pawl_host_push_error(L, err);
+    return lua_error(L);
+  }
+  lua_pushnil(L);
+  pawl_host_push_error(L, err);
+  return 2;
+}
+
+int pawl_bind_raise(lua_State *L, pawl_code code, const char *hint,
+                    const char *fmt, ...) {
+  pawl_error err;
+  char text[sizeof err.message];
+  va_list args;
+  va_start(args, fmt);
+  vsnprintf(text, sizeof text, fmt, args);
+  va_end(args);
+  pawl_fail(&err, code, "%s", text);
+  if (hint) pawl_error_hint(&err, "%s", hint);
+  pawl_host_push_error(L, &err);
+  return lua_error(L);
+}

@@ -1,0 +1,261 @@
+#define _GNU_SOURCE /* fopencookie, RTLD_DEFAULT */
+#include "lsys.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <lauxlib.h>
+
+#include "../base/clock.h"
+#include "lengine.h"
+
+/* Written by the main thread, read by the handler: a pointer that is whole at
+ * any moment, cleared before its engine is closed. */
+static pawl_engine *volatile watched;
+static volatile sig_atomic_t caught;
+
+/* The first signal asks for a clean stop; who sends a second one means it. */
+static void on_signal(int number) {
+  pawl_engine *engine = watched;
+  if (caught) _exit(128 + number);
+  caught = number;
+  if (engine) pawl_interrupt(engine);
+}
+
+/* sys.catch_signals(): from now on SIGINT and SIGTERM stop cleanly. */
+static int sys_catch_signals(lua_State *L) {
+  struct sigaction action;
+  (void)L;
+  memset(&action, 0, sizeof action);
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_RESTART; /* a handler's own I/O is left in peace */
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, NULL);
+  sigaction(SIGTERM, &action, NULL);
+  return 0;
+}
+
+/* sys.watch(engine | nil): which engine a signal interrupts. */
+static int sys_watch(lua_State *L) {
+  watched = lua_isnoneornil(L, 1) ? NULL : pawl_bind_engine(L, 1);
+  if (watched && caught) pawl_interrupt(watched);
+  return 0;
+}
+
+/* sys.caught() -> number of the signal | nil */
+static int sys_caught(lua_State *L) {
+  if (!caught) return 0;
+  lua_pushinteger(L, caught);
+  return 1;
+}
+
+/* sys.isatty(fd) -> boolean */
+static int sys_isatty(lua_State *L) {
+  lua_pushboolean(L, isatty((int)luaL_checkinteger(L, 1)));
+  return 1;
+}
+
+/* sys.width() -> columns of the terminal; 80 when nobody knows */
+static int sys_width(lua_State *L) {
+  struct winsize size;
+  const char *columns = getenv("COLUMNS");
+  int width = columns ? atoi(columns) : 0;
+  if (width <= 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+    width = size.ws_col;
+  lua_pushinteger(L, width > 0 ? width : 80);
+  return 1;
+}
+
+/* sys.sleep(seconds); a signal ends it early */
+static int sys_sleep(lua_State *L) {
+  lua_Number seconds = luaL_checknumber(L, 1);
+  if (!caught && seconds > 0) pawl_sleep_us((int64_t)(seconds * 1e6));
+  return 0;
+}
+
+/* sys.pid() -> integer */
+static int sys_pid(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)getpid());
+  return 1;
+}
+
+/* sys.kind(path) -> "file" | "directory" | nil, why */
+static int sys_kind(lua_State *L) {
+  struct stat st;
+  if (stat(luaL_checkstring(L, 1), &st) != 0) {
+    lua_pushnil(L);
+    lua_pushstring(L, strerror(errno));
+    return 2;
+  }
+  lua_pushstring(L, S_ISDIR(st.st_mode) ? "directory" : "file");
+  return 1;
+}
+
+/* sys.scan(path) -> names in the directory, in no order | nil, why.
+ * Collected under a protected call, so that a memory error leaves no open
+ * directory behind. */
+static int scan_protected(lua_State *L) {
+  DIR *dir = lua_touserdata(L, 1);
+  const struct dirent *entry;
+  lua_Integer n = 0;
+  lua_newtable(L);
+  while ((entry = readdir(dir)) != NULL) {
+    lua_pushstring(L, entry->d_name);
+    lua_rawseti(L, -2, ++n);
+  }
+  return 1;
+}
+
+static int sys_scan(lua_State *L) {
+  DIR *dir = opendir(luaL_checkstring(L, 1));
+  int status;
+  if (!dir) {
+    lua_pushnil(L);
+    lua_pushstring(L, strerror(errno));
+    return 2;
+  }
+  lua_pushcfunction(L, scan_protected);
+  lua_pushlightuserdata(L, dir);
+  status = lua_pcall(L, 1, 1, 0);
+  closedir(dir);
+  if (status != LUA_OK) return lua_error(L);
+  return 1;
+}
+
+/* ---- standard output ---- */
+
+static int close_stream(lua_State *L) {
+  luaL_Stream *stream = luaL_checkudata(L, 1, LUA_FILEHANDLE);
+  return luaL_fileresult(L, fclose(stream->f) == 0, NULL);
+}
+
+/* sys.divert() -> file: the real standard output. What anything else writes
+ * there from now on, child processes too, goes to standard error. */
+static int sys_divert(lua_State *L) {
+  luaL_Stream *stream = lua_newuserdatauv(L, sizeof *stream, 0);
+  int fd;
+  stream->closef = NULL; /* closed, until it is open */
+  luaL_setmetatable(L, LUA_FILEHANDLE);
+  fflush(stdout);
+  fd = dup(STDOUT_FILENO);
+  if (fd < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0 ||
+      !(stream->f = fdopen(fd, "w")))
+    return luaL_error(L, "cannot divert standard output: %s", strerror(errno));
+  stream->closef = close_stream;
+  return 1;
+}
+
+/* The line that says what runs now stands at the bottom of the terminal
+ * without a newline. Whoever prints, a handler in its own Lua state too, goes
+ * through `stdout`: the line is taken away before and put back after. */
+static char live[256];
+static int live_shown;
+
+static int write_all(const char *bytes, size_t len) {
+  while (len > 0) {
+    ssize_t n = write(STDOUT_FILENO, bytes, len);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return 0;
+    bytes += n;
+    len -= (size_t)n;
+  }
+  return 1;
+}
+
+static int hide_live(void) {
+  static const char wipe[] = "\r\033[K";
+  int shown = live_shown;
+  live_shown = 0;
+  return !shown || write_all(wipe, sizeof wipe - 1);
+}
+
+static int show_live(void) {
+  live_shown = live[0] != 0;
+  return write_all(live, strlen(live));
+}
+
+#ifdef __linux__
+static ssize_t live_write(void *cookie, const char *bytes, size_t len) {
+  (void)cookie;
+  if (!hide_live() || !write_all(bytes, len)) return 0; /* an error */
+  if (len > 0 && bytes[len - 1] == '\n') show_live();
+  return (ssize_t)len;
+}
+
+/* sys.own_output(): before any Lua state that prints is made. */
+static int sys_own_output(lua_State *L) {
+  cookie_io_functions_t io = {.write = live_write};
+  FILE *stream;
+  (void)L;
+  fflush(stdout);
+  stream = fopencookie(NULL, "w", io);
+  if (!stream) return 0;
+  setvbuf(stream, NULL, _IOLBF, BUFSIZ);
+  stdout = stream;
+  return 0;
+}
+#else
+static int sys_own_output(lua_State *L) {
+  (void)L;
+  return 0;
+}
+#endif
+
+/* sys.live(text | nil): replaces the line at the bottom. */
+static int sys_live(lua_State *L) {
+  const char *text = luaL_optstring(L, 1, "");
+  fflush(stdout);
+  hide_live();
+  snprintf(live, sizeof live, "%s", text);
+  show_live();
+  return 0;
+}
+
+/* ---- what is built in ---- */
+
+/* sys.libraries() -> { sqlite = "3.40.1", libpq = "15.20" }. Asked of the
+ * process itself: their headers belong to the drivers. */
+static int sys_libraries(lua_State *L) {
+  const char *(*sqlite_version)(void);
+  int (*pq_version)(void);
+  *(void **)&sqlite_version = dlsym(RTLD_DEFAULT, "sqlite3_libversion");
+  *(void **)&pq_version = dlsym(RTLD_DEFAULT, "PQlibVersion");
+  lua_newtable(L);
+  if (sqlite_version) {
+    lua_pushstring(L, sqlite_version());
+    lua_setfield(L, -2, "sqlite");
+  }
+  if (pq_version) {
+    int version = pq_version(); /* 150020 */
+    lua_pushfstring(L, "%d.%d", version / 10000, version % 10000);
+    lua_setfield(L, -2, "libpq");
+  }
+  return 1;
+}
+
+int pawl_sys_open(lua_State *L) {
+  static const luaL_Reg functions[] = {{"catch_signals", sys_catch_signals},
+                                       {"watch", sys_watch},
+                                       {"caught", sys_caught},
+                                       {"isatty", sys_isatty},
+                                       {"width", sys_width},
+                                       {"sleep", sys_sleep},
+                                       {"pid", sys_pid},
+                                       {"kind", sys_kind},
+                                       {"scan", sys_scan},
+                                       {"divert", sys_divert},
+                                       {"own_output", sys_own_output},
+                                       {"live", sys_live},
+                                       {"libraries", sys_libraries},
+                                       {NULL, NULL}};
+  luaL_newlib(L, functions);
+  return 1;
+}

@@ -1,0 +1,88 @@
+/* main.c: the command's shell.
+ *
+ * One lua_State with the standard libraries; the Lua sources of lua/pawl are
+ * in the program, so that one file is the whole installation. Everything the
+ * command does is in lua/pawl/cli. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <lauxlib.h>
+#include <lua.h>
+#include <lualib.h>
+
+#include "bind/lcore.h"
+#include "bind/lsys.h"
+#include "pawl_lua.h"
+
+/* package.preload's loader: the source's number is the upvalue. */
+static int load_embedded(lua_State *L) {
+  const pawl_lua_source *source =
+      &pawl_lua_sources[lua_tointeger(L, lua_upvalueindex(1))];
+  const char *chunk = lua_pushfstring(L, "=%s", source->name);
+  if (luaL_loadbufferx(L, source->text, source->len, chunk, "t") != LUA_OK)
+    return lua_error(L);
+  lua_pushstring(L, source->name);
+  lua_call(L, 1, 1);
+  return 1;
+}
+
+static void preload(lua_State *L) {
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+  for (int i = 0; i < pawl_lua_nsources; i++) {
+    lua_pushinteger(L, i);
+    lua_pushcclosure(L, load_embedded, 1);
+    lua_setfield(L, -2, pawl_lua_sources[i].name);
+  }
+  lua_pushcfunction(L, luaopen_pawl_core);
+  lua_setfield(L, -2, "pawl.core");
+  lua_pushcfunction(L, pawl_sys_open);
+  lua_setfield(L, -2, "pawl.sys");
+  lua_pop(L, 1);
+}
+
+/* (argc, argv) -> exit code, from pawl.cli.main */
+static int shell(lua_State *L) {
+  int argc = (int)lua_tointeger(L, 1);
+  char **argv = lua_touserdata(L, 2);
+  luaL_checkversion(L);
+  luaL_openlibs(L);
+  preload(L);
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "pawl.cli.main");
+  lua_call(L, 1, 1);
+  lua_createtable(L, argc, 0);
+  for (int i = 1; i < argc; i++) {
+    lua_pushstring(L, argv[i]);
+    lua_rawseti(L, -2, i);
+  }
+  lua_call(L, 1, 1);
+  return 1;
+}
+
+static int traceback(lua_State *L) {
+  luaL_traceback(L, L, luaL_tolstring(L, 1, NULL), 1);
+  return 1;
+}
+
+int main(int argc, char **argv) {
+  lua_State *L = luaL_newstate();
+  int code = EXIT_FAILURE;
+  if (!L) {
+    fputs("pawl: nomem: not enough memory to start\n", stderr);
+    return EXIT_FAILURE;
+  }
+  /* A reader that goes away must show up as a failed write, not as death in
+   * the middle of a commit. */
+  signal(SIGPIPE, SIG_IGN);
+  lua_pushcfunction(L, traceback);
+  lua_pushcfunction(L, shell);
+  lua_pushinteger(L, argc);
+  lua_pushlightuserdata(L, argv);
+  if (lua_pcall(L, 2, 1, 1) == LUA_OK)
+    code = (int)lua_tointeger(L, -1);
+  else /* only a bug gets here: cli.main catches what users can cause */
+    fprintf(stderr, "pawl: internal: %s\n", lua_tostring(L, -1));
+  lua_close(L);
+  return code;
+}
