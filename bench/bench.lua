@@ -1,0 +1,194 @@
+#!/usr/bin/env lua5.4
+--- Measures pawl next to raw SQL that does the same writes, in turns, so that
+--- whatever else the machine does hits both. See docs/performance.md.
+---
+---   ./dev bench [--quick] [--json] [sqlite | postgres]
+---
+---   W1  five-step instances drained by one worker, in steps a second; raw:
+---       `step` of bench/raw.h
+---   W2  one-step instances likewise; raw: the same
+---   W3  starting instances, one call after the other; raw: `start`
+---
+--- Environment: PAWL_BUILD, the folder of the build to measure; PAWL_BENCH_PG,
+--- the conninfo of a PostgreSQL server to make a database on.
+local here = arg[0]:match "^(.*)/[^/]*$" or "."
+local build = os.getenv "PAWL_BUILD"
+if not build then
+  io.stderr:write "bench: PAWL_BUILD is not set; run ./dev bench\n"
+  os.exit(2)
+end
+package.path = ("%s/?.lua;%s/lua/?.lua;%s/lua/?/init.lua;%s"):format(here,
+  build, build, package.path)
+package.cpath = build .. "/lua/?.so;" .. package.cpath
+
+local pawl = require "pawl"
+local mono = require("pawl.core").mono
+local report = require "report"
+local stores = require "stores"
+
+local INPUT = { -- the state of bench/raw.h
+  amount = 129.95, currency = "EUR", customer = "c-00012345",
+  items = { 1, 2, 3 }, note = ("%076d"):format(7), order = "o-0000000001",
+  step = 100000000,
+}
+
+local FULL = { rounds = 5, five = 4000, one = 4000, raw = 20000,
+  raw_starts = 1000 }
+local QUICK = { rounds = 3, five = 2000, one = 1000, raw = 10000,
+  raw_starts = 300 }
+local WARM_UP = 300 -- instances run before a measure, uncounted
+
+---- measuring ---------------------------------------------------------------
+
+--- Instances started a second.
+local function start_many(engine, code, n)
+  local began = mono()
+  for _ = 1, n do assert(engine:start(code, INPUT)) end
+  return n / (mono() - began)
+end
+
+--- HOT and other updates are told when the session has ended, or a little
+--- later.
+local function updates_after(store, before, steps)
+  local deadline = mono() + 5
+  local all, hot
+  repeat
+    all, hot = store:updates()
+  until not all or all >= before + steps or mono() > deadline
+  return all, hot
+end
+
+--- Runs `n` instances of `steps` steps to their end with one worker.
+local function drain(store, file, n, steps)
+  local all, hot = store:updates()
+  local engine <close> = assert(pawl.open(store.url))
+  local code = assert(engine:load(here .. "/workflows/" .. file)).workflow
+  start_many(engine, code, WARM_UP)
+  assert(engine:run {})
+  local starts = start_many(engine, code, n)
+  collectgarbage()
+  local counts, bytes = engine:counts(), store:bytes()
+  local began = mono()
+  local done = assert(engine:run {})
+  local seconds = mono() - began
+  assert(done.ended == n and done.steps == n * steps, "not all steps have run")
+  local out = { starts = starts, rate = done.steps / seconds,
+    bytes = (store:bytes() - bytes) / done.steps }
+  for name, count in pairs(engine:counts()) do
+    out[name] = (count - counts[name]) / done.steps
+  end
+  engine:close()
+  if all then
+    local all_now, hot_now = updates_after(store, all, done.steps)
+    out.hot = (hot_now - hot) / (all_now - all)
+  end
+  return out
+end
+
+local function one_round(store, size)
+  store:raw "setup"
+  local raw = store:raw("step", size.raw)
+  local five = drain(store, "five_steps.lua", size.five, 5)
+  local raw_start = store:raw("start", size.raw_starts)
+  local one = drain(store, "one_step.lua", size.one, 1)
+  return {
+    raw = size.raw / raw.seconds, raw_bytes = raw.bytes / size.raw,
+    five = five.rate, one = one.rate, starts = five.starts,
+    raw_starts = size.raw_starts / raw_start.seconds,
+    trips = five.trips, statements = five.statements,
+    transactions = five.transactions, bytes = five.bytes, hot = five.hot,
+  }
+end
+
+---- summing up --------------------------------------------------------------
+
+local function column(rounds, name)
+  local list = {}
+  for i, round in ipairs(rounds) do list[i] = round[name] end
+  return list
+end
+
+local function compare(rounds, name, raw, unit)
+  local value = report.median(column(rounds, name))
+  local limit = report.median(column(rounds, raw))
+  return { value = value, unit = unit, raw = limit, ratio = value / limit }
+end
+
+local function sum_up(store, rounds)
+  local function median(name) return report.median(column(rounds, name)) end
+  local w1 = compare(rounds, "five", "raw", "steps/s")
+  w1.round_trips_per_step = median "trips"
+  w1.statements_per_step = median "statements"
+  w1.transactions_per_step = median "transactions"
+  w1[store.name == "postgres" and "wal_bytes_per_step" or "bytes_per_step"] =
+    median "bytes"
+  w1.raw_bytes_per_step = median "raw_bytes"
+  if rounds[1].hot then w1.hot_share = median "hot" end
+  return {
+    version = store.version, durability = store.durability, W1 = w1,
+    W2 = compare(rounds, "one", "raw", "runs/s"),
+    W3 = compare(rounds, "starts", "raw_starts", "starts/s"),
+  }
+end
+
+---- the command -------------------------------------------------------------
+
+local function usage(problem)
+  io.stderr:write("bench: ", problem,
+    "\nusage: bench [--quick] [--json] [sqlite | postgres]\n")
+  os.exit(2)
+end
+
+local function read_arguments()
+  local options, names = {}, {}
+  for _, word in ipairs(arg) do
+    if word == "--quick" or word == "--json" then
+      options[word:sub(3)] = true
+    elseif word == "sqlite" or word == "postgres" then
+      names[#names + 1] = word
+    else
+      usage(("unknown argument \"%s\""):format(word))
+    end
+  end
+  if #names == 0 then names = { "postgres", "sqlite" } end
+  return options, names
+end
+
+--- An empty folder, removed at the end.
+local function scratch()
+  local pipe = assert(io.popen("mktemp -d"))
+  local dir = pipe:read "l"
+  pipe:close()
+  return setmetatable({ path = dir }, { __close = function()
+    os.execute("rm -rf '" .. dir .. "'")
+  end })
+end
+
+local function open_store(name, dir)
+  if name == "sqlite" then return stores.sqlite(build, dir) end
+  return stores.postgres(build, os.getenv "PAWL_BENCH_PG"
+    or usage "PAWL_BENCH_PG is not set; run ./dev bench")
+end
+
+local function main()
+  local options, names = read_arguments()
+  local size = options.quick and QUICK or FULL
+  local dir <close> = scratch()
+  local results, texts = {}, {}
+  for _, name in ipairs(names) do
+    local store <close> = open_store(name, dir.path)
+    local rounds = {}
+    for i = 1, size.rounds do
+      io.stderr:write(("%s: round %d of %d\n"):format(store.version, i,
+        size.rounds))
+      rounds[i] = one_round(store, size)
+    end
+    results[name] = sum_up(store, rounds)
+    texts[#texts + 1] = report.text(store, results[name], {
+      W1 = { value = column(rounds, "five"), raw = column(rounds, "raw") },
+    })
+  end
+  print(options.json and report.json(results) or table.concat(texts, "\n\n"))
+end
+
+main()

@@ -1,0 +1,62 @@
+/* bench/raw.h: what both raw programs write, so that they and pawl's W1 write
+ * alike.
+ *
+ *   raw_STORE WHERE setup      a table of 20,000 instances, written through
+ *                              once, so that what follows finds it warm
+ *   raw_STORE WHERE step N     N steps: 64 a transaction, one UPDATE of an
+ *                              instance's row with 200 bytes of state and one
+ *                              INSERT of history each
+ *   raw_STORE WHERE start N    N instances, one row and one transaction each
+ *
+ * `step` and `start` print "seconds S" and "bytes N", one a line. Instances
+ * are taken in the order of their ids, on both stores: neighbours share
+ * pages, which is kind to the raw side. */
+#ifndef PAWL_BENCH_RAW_H
+#define PAWL_BENCH_RAW_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { RAW_INSTANCES = 20000, RAW_BATCH = 64, RAW_TEXT = 256 };
+
+static inline int64_t raw_clock_us(clockid_t clock) {
+  struct timespec t;
+  clock_gettime(clock, &t);
+  return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+/* 200 bytes. */
+static inline int raw_state(char text[RAW_TEXT], int64_t step) {
+  return snprintf(text, RAW_TEXT,
+                  "{\"amount\":129.95,\"currency\":\"EUR\",\"customer\":"
+                  "\"c-00012345\",\"items\":[1,2,3],\"note\":\"%0*d\","
+                  "\"order\":\"o-0000000001\",\"step\":%9lld}",
+                  76, 7, (long long)step);
+}
+
+/* 75 bytes. */
+static inline int raw_output(char text[RAW_TEXT], int64_t step) {
+  return snprintf(text, RAW_TEXT,
+                  "{\"note\":\"%0*d\",\"ok\":true,\"ref\":\"r-%09lld\"}", 34, 7,
+                  (long long)step);
+}
+
+/* Numbers of history rows that no earlier run has used. */
+static inline int64_t raw_first_seq(void) {
+  return raw_clock_us(CLOCK_REALTIME);
+}
+
+static inline int raw_usage(const char *program) {
+  fprintf(stderr, "usage: %s WHERE setup | step N | start N\n", program);
+  return 2;
+}
+
+static inline void raw_print(int64_t began_us, int64_t bytes) {
+  int64_t took_us = raw_clock_us(CLOCK_MONOTONIC) - began_us;
+  printf("seconds %.6f\nbytes %lld\n", (double)took_us / 1e6,
+         (long long)bytes);
+}
+
+#endif

@@ -1,0 +1,30 @@
+# C tables made of sql/ and lua/ by sql/embed.lua, so that one binary runs
+# with no files beside it. Sets PAWL_GENERATED and PAWL_GENERATED_DIR.
+
+set(PAWL_GENERATED_DIR ${CMAKE_BINARY_DIR}/generated)
+set(PAWL_GENERATED
+    ${PAWL_GENERATED_DIR}/pawl_sql.c ${PAWL_GENERATED_DIR}/pawl_sql.h
+    ${PAWL_GENERATED_DIR}/pawl_lua.c ${PAWL_GENERATED_DIR}/pawl_lua.h)
+
+file(GLOB_RECURSE PAWL_EMBEDDED CONFIGURE_DEPENDS
+     RELATIVE ${CMAKE_SOURCE_DIR} sql/*.sql sql/*.lua lua/*.lua)
+file(MAKE_DIRECTORY ${PAWL_GENERATED_DIR})
+add_custom_command(
+  OUTPUT ${PAWL_GENERATED}
+  COMMAND ${PAWL_LUA} sql/embed.lua ${CMAKE_SOURCE_DIR} ${PAWL_GENERATED_DIR}
+  DEPENDS ${PAWL_EMBEDDED}
+  WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
+  COMMENT "Embedding sql/ and lua/"
+  VERBATIM)
+add_custom_target(pawl_generated DEPENDS ${PAWL_GENERATED})
+
+# Makes `dir`/pawl/**.lua point at lua/pawl/**.lua.
+function(pawl_link_lua_files dir)
+  file(GLOB_RECURSE files CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/lua
+       lua/pawl/*.lua)
+  foreach(file ${files})
+    get_filename_component(folder ${dir}/${file} DIRECTORY)
+    file(MAKE_DIRECTORY ${folder})
+    file(CREATE_LINK ${CMAKE_SOURCE_DIR}/lua/${file} ${dir}/${file} SYMBOLIC)
+  endforeach()
+endfunction()

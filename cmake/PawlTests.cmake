@@ -1,0 +1,57 @@
+# The C tests: spec/c/NAME_test.c becomes the program and ctest NAME_test.
+# Fuzz targets: spec/fuzz/NAME_fuzz.c is tried on the files of
+# spec/fuzz/seeds/NAME; with PAWL_FUZZ it is a libFuzzer program instead.
+
+function(pawl_add_check target source)
+  add_executable(${target} ${source})
+  target_link_libraries(${target} PRIVATE pawl_core pawl_lua pawl_libraries)
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/spec/c)
+endfunction()
+
+file(GLOB sources CONFIGURE_DEPENDS spec/c/*_test.c)
+foreach(source ${sources})
+  get_filename_component(name ${source} NAME_WE)
+  pawl_add_check(${name} ${source})
+  set_target_properties(${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/spec/c)
+  add_test(NAME ${name} COMMAND ${name}
+           WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+endforeach()
+
+file(GLOB sources CONFIGURE_DEPENDS spec/fuzz/*_fuzz.c)
+foreach(source ${sources})
+  get_filename_component(name ${source} NAME_WE)
+  pawl_add_check(${name} ${source})
+  set_target_properties(${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/spec/fuzz)
+  if(PAWL_FUZZ)
+    target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    continue()
+  endif()
+  target_compile_definitions(${name} PRIVATE PAWL_FUZZ_MAIN)
+  string(REGEX REPLACE "_fuzz$" "" subject ${name})
+  file(GLOB seeds CONFIGURE_DEPENDS spec/fuzz/seeds/${subject}/*)
+  if(NOT seeds)
+    message(FATAL_ERROR "spec/fuzz/seeds/${subject} has no seeds for ${name}")
+  endif()
+  add_test(NAME ${name} COMMAND ${name} ${seeds}
+           WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+endforeach()
+
+# The program of the manual, against the library that a user would link.
+add_executable(example_embed examples/embed/main.c)
+target_link_libraries(example_embed PRIVATE pawl_flags pawl_shared)
+target_include_directories(example_embed PRIVATE src)
+add_test(NAME example_embed
+         COMMAND example_embed ${CMAKE_SOURCE_DIR}/examples/01_hello.lua)
+
+if(PAWL_FUZZ)
+  if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "PAWL_FUZZ needs clang: set CMAKE_C_COMPILER=clang")
+  endif()
+  # Coverage feedback from the core too.
+  target_compile_options(pawl_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()

@@ -1,0 +1,109 @@
+--- PostgreSQL goes away: restarted, cut off in the middle of a commit, its
+--- sessions terminated, not writable for a while.
+local Cluster = require "spec.support.cluster"
+local process = require "spec.support.process"
+local Site = require "spec.support.site"
+
+describe("a PostgreSQL that is lost", function()
+  if not Cluster.wanted then
+    pending "PAWL_TEST_PG is not set"
+    return
+  end
+  local cluster
+
+  lazy_setup(function() cluster = Cluster.start() end)
+  lazy_teardown(function() cluster:stop() end)
+  after_each(function()
+    process.stop_all()
+    cluster.backend.cleanup()
+  end)
+
+  local function ran(site, n)
+    assert.truthy(process.poll(30, function() return #site:runs() >= n end),
+      #site:runs())
+  end
+
+  local function finish(site, n, ...)
+    local errors = ""
+    for _, worker in ipairs { ... } do
+      errors = errors .. worker:output() .. worker:errors()
+    end
+    assert.truthy(site:wait_ended(n, 30), errors)
+    for _, worker in ipairs { ... } do
+      worker:kill "TERM"
+      assert.equal(0, worker:wait(10), worker:errors())
+    end
+  end
+
+  it("by a restart is found again, and nothing is lost", function()
+    local site = Site.new(cluster.backend, Site.steps "system.sleep(0.01)")
+    local ids = site:start(40)
+    local worker = site:worker { "--lease", "2" }
+    ran(site, 40)
+    cluster:restart()
+    ran(site, 120)
+    cluster:restart()
+    finish(site, #ids, worker)
+    site:assert_complete(ids)
+    assert.equal(0, worker:code())
+    assert.equal(200, #site:runs())
+  end)
+
+  for _, point in ipairs { "commit.before_send", "commit.sent" } do
+    it("at " .. point .. " leaves no step undone or doubled", function()
+      local site = Site.new(cluster.backend,
+        Site.flow { { "a" }, { "b" }, { "c" } })
+      local all, passage, cut = {}, 0, true
+      while cut and passage < 60 do
+        passage = passage + 1
+        local ids = site:start(3)
+        table.move(ids, 1, 3, #all + 1, all)
+        local worker = site:worker { "--lease", "1",
+          fault = ("%s=drop@%d"):format(point, passage) }
+        finish(site, #all, worker)
+        -- its handlers have not run again, whether the commit had happened
+        assert.equal(#all * 3, #site:runs(), passage)
+        cut = passage < 15
+      end
+      site:assert_complete(all)
+    end)
+  end
+
+  it("session by session is found again", function()
+    local site = Site.new(cluster.backend, Site.steps "system.sleep(0.005)")
+    local ids = site:start(100)
+    local one = site:worker { "--lease", "2" }
+    local two = site:worker { "--lease", "2" }
+    local terminated = 0
+    for i = 1, 15 do
+      ran(site, i * 20)
+      terminated = terminated + #cluster:sql [[
+        select pg_terminate_backend(pid) from (
+          select pid from pg_stat_activity where application_name = 'pawl'
+           order by random() limit 1) as one]]
+    end
+    finish(site, #ids, one, two)
+    assert.equal(15, terminated)
+    site:assert_complete(ids)
+    assert.equal(500, #site:runs())
+  end)
+
+  it("to writers is waited for, and its own error", function()
+    local site = Site.new(cluster.backend, Site.steps())
+    local worker = site:worker()
+    assert.truthy(worker:wait_for("loaded t.crash", 10))
+    local ids = site:start(3)
+    finish(site, 3)
+    local function set(value)
+      cluster:sql("alter system set default_transaction_read_only = " .. value)
+      cluster:sql "select pg_reload_conf()"
+    end
+    table.move(site:start(3), 1, 3, 4, ids)
+    set "on"
+    local refused = site.folder:pawl("start", "t.crash", "--store", site.url)
+    set "off"
+    assert.matches("^pawl: readonly: ", refused.err)
+    finish(site, #ids, worker)
+    site:assert_complete(ids)
+  end)
+end)

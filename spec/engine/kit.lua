@@ -1,0 +1,184 @@
+--- What the engine's specs share: every backend in turn, small workflows,
+--- engines that race each other, and the store as it is.
+---
+--- Two engines on one store in one process make a race a plain sequence: the
+--- rival does its work inside the handler of the one that is to come too late.
+local backends = require "spec.support.backends"
+local busted = require "busted"
+local pawl = require "pawl"
+local probe = require "spec.support.probe"
+
+local kit = { backends = backends }
+
+--- Describes `name` on every backend. `specs` is given the backend.
+function kit.describe(name, specs)
+  for _, backend in ipairs(backends) do
+    busted.describe(name .. " on " .. backend.name, function()
+      busted.after_each(function()
+        kit.close_stores()
+        backend.cleanup()
+      end)
+      specs(backend)
+    end)
+  end
+end
+
+---- workflows ------------------------------------------------------------
+
+--- One step: a, then z. `options` are more of the step's.
+---@param run? fun(ctx: pawl.Ctx): string?, any
+---@param options? table  of the step; `code` and `version` of the workflow
+function kit.one(run, options)
+  local given = { run = run or function() end, next = "z" }
+  local code, version
+  for key, value in pairs(options or {}) do
+    if key == "code" then code = value
+    elseif key == "version" then version = value
+    else given[key] = value end
+  end
+  local flow = pawl.workflow { code = code or "t.one", version = version,
+    start = "a" }
+  flow:step("a", given)
+  flow:finish("z", { output = function(ctx) return ctx.vars end })
+  return flow
+end
+
+--- Steps one after the other, named a, b, c ..., then z.
+---@param runs (fun(ctx: pawl.Ctx): string?, any)[]
+---@param code? string
+function kit.chain(runs, code)
+  local flow = pawl.workflow { code = code or "t.chain", start = "a" }
+  for i, run in ipairs(runs) do
+    flow:step(string.char(96 + i), { run = run,
+      next = i == #runs and "z" or string.char(97 + i) })
+  end
+  flow:finish("z", { output = function(ctx) return ctx.vars end })
+  return flow
+end
+
+--- A timer and nothing else: t, then z.
+function kit.timer(after, code)
+  local flow = pawl.workflow { code = code or "t.timer", start = "t" }
+  flow:timer("t", { after = after or "1h", next = "z" })
+  flow:finish "z"
+  return flow
+end
+
+---- engines --------------------------------------------------------------
+
+--- Another engine on the same store, under the same clock.
+---@param options? pawl.OpenOptions
+function kit.rival(backend, url, clock, options)
+  local given = { clock = clock }
+  for key, value in pairs(options or {}) do given[key] = value end
+  return backend.open(url, given)
+end
+
+--- Two engines on a fresh store that have loaded the same workflows.
+---@param flows pawl.Workflow[]
+---@param options? pawl.OpenOptions
+---@return pawl.Engine a, pawl.Engine b, pawl.Clock clock, string url
+function kit.pair(backend, flows, options)
+  local a, clock, url = backend.fresh(options)
+  local b = kit.rival(backend, url, clock, options)
+  for _, flow in ipairs(flows) do
+    assert(a:load(flow))
+    assert(b:load(flow))
+  end
+  return a, b, clock, url
+end
+
+---- what was recorded -------------------------------------------------------
+
+--- "step a, failed b, timer t"
+function kit.trail(engine, id)
+  local words = {}
+  for i, entry in ipairs(assert(engine:history(id))) do
+    assert(entry.seq == i, "history is numbered without gaps")
+    words[i] = entry.type .. (entry.node and " " .. entry.node or "")
+  end
+  return table.concat(words, ", ")
+end
+
+function kit.status(engine, id) return assert(engine:get(id)).status end
+
+---- the store as it is -------------------------------------------------------
+
+local stores = {}
+
+--- A store of its own connection, for statements by name.
+---@param clock? pawl.Clock
+function kit.store(url, clock)
+  local store = assert(probe.open(url, {
+    clock = clock and function() return clock.us end or nil,
+  }))
+  stores[#stores + 1] = store
+  return store
+end
+
+function kit.close_stores()
+  for _, store in ipairs(stores) do store:close() end
+  stores = {}
+end
+
+--- Runs one named statement in a transaction of its own.
+---@return table rows
+function kit.run(store, name, args)
+  assert(store:begin(name:find "_get$" and "read" or "batch"))
+  assert(store:send(name, args))
+  return assert(store:commit())[1]
+end
+
+--- An instance's shard: its id's last 16 bits, modulo the shards.
+function kit.shard(id, shards)
+  return tonumber(id:sub(-4), 16) % (shards or 1)
+end
+
+--- The instance's agenda row, or nil.
+function kit.agenda(store, id)
+  return kit.run(store, "agenda_get", {
+    shard = kit.shard(id, store:shards()), id = id, now = store:now(),
+  })[1]
+end
+
+--- A table's name in this dialect.
+function kit.table(backend, name)
+  return (backend.name == "postgres" and "pawl." or "pawl_") .. name
+end
+
+--- How many rows a table has, `where` an SQL condition.
+function kit.count(backend, url, name, where)
+  local rows = backend.sql(url, ("select count(*) as n from %s where %s")
+    :format(kit.table(backend, name), where or "1 = 1"))
+  return math.tointeger(tonumber(rows[1].n))
+end
+
+--- An id as this dialect writes it in SQL.
+function kit.id_literal(backend, id)
+  return backend.name == "postgres" and ("'%s'"):format(id)
+    or ("x'%s'"):format((id:gsub("-", "")))
+end
+
+--- A new id, a UUIDv7 as clients draw them.
+local drawn = 0
+function kit.draw_id(route)
+  drawn = drawn + 1
+  return ("019c0000-%04x-7%03x-8000-00000000%04x"):format(drawn >> 12,
+    drawn & 0xfff, route or drawn & 0xffff)
+end
+
+--- Claims one instance past the engine, as a rival that then stands still.
+---@return string lease
+function kit.claim(store, id, options)
+  options = options or {}
+  local lease = options.lease or kit.draw_id()
+  local rows = kit.run(store, "agenda_claim_one", {
+    shard = kit.shard(id, store:shards()), id = id, lease = lease,
+    executor = options.executor or kit.draw_id(),
+    lease_us = options.lease_us or 30000000, now = store:now(),
+  })
+  assert(#rows == 1, "the instance could not be claimed")
+  return lease
+end
+
+return kit

@@ -1,0 +1,239 @@
+-- Failures: attempts, delays, error routes, exhaustion.
+local pawl = require "pawl"
+local kit = require "spec.engine.kit"
+
+--- Fails `times` times, then succeeds.
+local function flaky(times, options)
+  local runs = { n = 0, at = {} }
+  local flow = kit.one(function(ctx)
+    runs.n = runs.n + 1
+    runs.at[runs.n] = ctx.now()
+    runs.attempt = ctx.attempt
+    runs.key = runs.key or ctx.idempotency_key()
+    assert(runs.key == ctx.idempotency_key(), "the key is stable")
+    ctx.vars.n = runs.n
+    if runs.n <= times then error("no luck " .. runs.n) end
+  end, options)
+  return flow, runs
+end
+
+kit.describe("a failing step", function(backend)
+  it("is tried again after its delay, and not before", function()
+    local engine, clock = backend.fresh()
+    local flow, runs = flaky(2,
+      { retry = { max = 5, base = 10, factor = 3, jitter = 0 } })
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.one")
+    local begun = clock:now()
+    assert(engine:run())
+    assert.equal(1, runs.n)
+    assert.equal("running", kit.status(engine, id))
+    assert.equal(begun + 10, assert(engine:next_due()))
+    clock:advance(9.999999)
+    assert(engine:run())
+    assert.equal(1, runs.n)
+    clock:advance(0.000001)
+    assert(engine:run())
+    assert.equal(2, runs.n)
+    clock:advance(30)
+    assert(engine:run())
+    assert.equal(3, runs.n)
+    assert.equal(3, runs.attempt)
+    assert.same({ begun, begun + 10, begun + 40 }, runs.at)
+    assert.equal("completed", kit.status(engine, id))
+    assert.equal("failed a, failed a, step a", kit.trail(engine, id))
+    local history = assert(engine:history(id))
+    assert.same({ 1, 2, 3 }, { history[1].attempt, history[2].attempt,
+      history[3].attempt })
+    assert.same({ 1, 1, 1 }, { history[1].visit, history[2].visit,
+      history[3].visit })
+  end)
+
+  it("waits no longer than the cap, jitter included", function()
+    local engine, clock = backend.fresh()
+    local flow, runs = flaky(9, { retry = { max = 10, base = 1, factor = 10,
+      cap = 5, jitter = 1 } })
+    assert(engine:load(flow))
+    assert(engine:start "t.one")
+    for n = 1, 10 do
+      local before = clock:now()
+      assert(engine:run())
+      assert.equal(n, runs.n)
+      if n < 10 then
+        local delay = assert(engine:next_due()) - before
+        assert.is_true(delay >= (n == 1 and 1 or 5) and delay <= 5,
+          "delay " .. delay)
+        clock:advance(5)
+      end
+    end
+  end)
+
+  it("leaves its variables as they were", function()
+    local engine = backend.fresh()
+    local flow = flaky(1, { retry = false })
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.one")
+    assert(engine:run())
+    local instance = assert(engine:get(id))
+    assert.equal("failed", instance.status)
+    assert.is_nil((instance.variables or {}).n)
+  end)
+
+  it("fails the instance when its attempts are spent", function()
+    local engine, clock = backend.fresh()
+    local flow, runs = flaky(99, { retry = { max = 3, base = 1 } })
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.one")
+    for _ = 1, 6 do
+      assert(engine:run())
+      clock:advance "1h"
+    end
+    assert.equal(3, runs.n)
+    local instance = assert(engine:get(id))
+    assert.equal("failed", instance.status)
+    assert.equal("script", instance.error.code)
+    assert.matches("no luck 3", instance.error.message)
+    assert.matches("retry_spec.lua:%d+", instance.error.where)
+    assert.matches("traceback", instance.error.trace)
+    assert.equal("failed a, failed a, failed a", kit.trail(engine, id))
+    assert.is_nil(engine:next_due())
+  end)
+
+  it("suspends the instance instead, where that is said", function()
+    local engine, clock, url = backend.fresh()
+    local flow, runs = flaky(99, { retry = { max = 2, base = 1 },
+      on_exhausted = "suspend" })
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.one")
+    for _ = 1, 4 do
+      assert(engine:run())
+      clock:advance "1h"
+    end
+    assert.equal(2, runs.n)
+    local instance = assert(engine:get(id))
+    assert.equal("suspended", instance.status)
+    assert.equal("a", instance.tokens[1].node)
+    assert.matches("no luck 2", instance.error.message)
+    assert.equal(0, kit.count(backend, url, "agenda"))
+  end)
+
+  it("is routed by its error's code", function()
+    local engine = backend.fresh()
+    local flow = pawl.workflow { code = "t.routes", start = "pay" }
+    flow:step("pay", {
+      retry = false,
+      run = function(ctx)
+        error { code = ctx.input.code, message = "declined by the bank" }
+      end,
+      on_error = { card_declined = "ask", ["*"] = "other" },
+      next = "paid",
+    })
+    flow:finish("ask", { output = function() return "ask" end })
+    flow:finish("other", { output = function() return "other" end })
+    flow:finish "paid"
+    assert(engine:load(flow))
+    for code, want in pairs { card_declined = "ask", net_down = "other" } do
+      local id = assert(engine:start("t.routes", { code = code }))
+      assert(engine:run())
+      local instance = assert(engine:get(id))
+      assert.equal("completed", instance.status)
+      assert.equal(want, instance.output)
+      assert.is_nil(instance.error)
+      local entry = assert(engine:history(id))[1]
+      assert.equal("failed", entry.type)
+      assert.equal(code, entry.transition)
+      assert.equal(code, entry.error.reason)
+      assert.matches("declined by the bank", entry.error.message)
+    end
+  end)
+
+  it("is not tried again when the error says so", function()
+    local engine = backend.fresh()
+    local runs = 0
+    assert(engine:load(kit.one(function()
+      runs = runs + 1
+      error { code = "gone", message = "no such account", retry = false }
+    end)))
+    local id = assert(engine:start "t.one")
+    assert(engine:run())
+    assert.equal(1, runs)
+    local instance = assert(engine:get(id))
+    assert.equal("failed", instance.status)
+    assert.equal("gone", instance.error.reason)
+  end)
+
+  it("is tried again when the error wishes", function()
+    local engine, clock = backend.fresh()
+    local runs = 0
+    assert(engine:load(kit.one(function()
+      runs = runs + 1
+      if runs == 1 then error { message = "rate limit", retry = "2m" } end
+    end)))
+    assert(engine:start "t.one")
+    local begun = clock:now()
+    assert(engine:run())
+    assert.equal(begun + 120, assert(engine:next_due()))
+    clock:advance "2m"
+    assert(engine:run())
+    assert.equal(2, runs)
+  end)
+
+  it("keeps its details with the error", function()
+    local engine = backend.fresh()
+    assert(engine:load(kit.one(function()
+      error { code = "bad", message = "m", retry = false,
+        details = { field = "price", limits = { 1, 2 } } }
+    end)))
+    local id = assert(engine:start "t.one")
+    assert(engine:run())
+    assert.same({ field = "price", limits = { 1, 2 } },
+      assert(engine:get(id)).error.details)
+  end)
+
+  it("does not lose its delay to a wake-up", function()
+    local engine, clock, url = backend.fresh()
+    local flow, runs = flaky(1, { retry = { base = 60, jitter = 0 } })
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.one")
+    local begun = clock:now()
+    assert(engine:run())
+    local store = kit.store(url, clock)
+    kit.run(store, "agenda_wake", { shard = 0, id = id, now = store:now() })
+    clock:advance(1)
+    assert(engine:run())
+    assert.equal(1, runs.n)
+    assert.equal(begun + 60, assert(engine:next_due()))
+    clock:advance(59)
+    assert(engine:run())
+    assert.equal(2, runs.n)
+    assert.equal("completed", kit.status(engine, id))
+  end)
+
+  it("counts its attempts across workers", function()
+    local flow, runs = flaky(2, { retry = { base = 1, jitter = 0 } })
+    local a, b, clock = kit.pair(backend, { flow })
+    local id = assert(a:start "t.one")
+    assert(a:run())
+    clock:advance(1)
+    assert(b:run())
+    assert.equal(2, runs.attempt)
+    clock:advance(2)
+    assert(a:run())
+    assert.equal(3, runs.attempt)
+    assert.equal("completed", kit.status(b, id))
+  end)
+
+  it("that is slow to fail does not hold up the others", function()
+    local engine = backend.fresh()
+    local done = 0
+    assert(engine:load(kit.one(function(ctx)
+      if ctx.input.bad then error "bad" end
+      done = done + 1
+    end)))
+    for i = 1, 20 do assert(engine:start("t.one", { bad = i % 4 == 0 })) end
+    assert(engine:run())
+    assert.equal(15, done)
+    assert.equal(15, #assert(engine:list { status = "completed" }))
+    assert.equal(5, #assert(engine:list { status = "running" }))
+  end)
+end)

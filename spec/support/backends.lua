@@ -1,0 +1,160 @@
+--- The stores that every conformance spec runs on: an array of backends.
+---
+---     for _, backend in ipairs(require "spec.support.backends") do
+---       describe("a lease on " .. backend.name, function()
+---         after_each(backend.cleanup)
+---         it("...", function()
+---           local engine, clock, url = backend.fresh()
+---
+--- PostgreSQL takes part when PAWL_TEST_PG holds a superuser's conninfo;
+--- ./dev test starts a server for it.
+local pawl = require "pawl"
+local shell = require "spec.support.shell"
+local testing = require "pawl.testing"
+local tmp = require "spec.support.tmp"
+
+---@class spec.Backend
+---@field name string  "sqlite" or "postgres"
+---@field url fun(): string  of a brand-new store, empty, without schema
+---@field fresh fun(options?: pawl.OpenOptions): pawl.Engine, pawl.Clock, string
+---@field open fun(url: string, options?: pawl.OpenOptions): pawl.Engine
+---@field sql fun(url: string, text: string): table[]  rows by column name
+---@field cleanup fun()  closes and removes all of the above: for after_each
+
+-- Columns and rows as the clients print them, apart by characters that data
+-- has no use for.
+local UNIT, RECORD, NULL = "\x1f", "\x1e", "\x1d"
+
+local function split(text, separator)
+  local parts = {}
+  for part in text:gmatch("([^" .. separator .. "]*)" .. separator) do
+    parts[#parts + 1] = part
+  end
+  return parts
+end
+
+--- The first line is the header; NULL becomes nil, all else stays text.
+local function parse_rows(output)
+  output = output:gsub("\n$", RECORD) -- psql ends its last line in its own way
+  local lines = split(output, RECORD)
+  local names = split((table.remove(lines, 1) or "") .. UNIT, UNIT)
+  local rows = {}
+  for i, line in ipairs(lines) do
+    rows[i] = {}
+    for k, value in ipairs(split(line .. UNIT, UNIT)) do
+      if value ~= NULL then rows[i][names[k]] = value end
+    end
+  end
+  return rows
+end
+
+--- What the backends share; `url` and `sql` are theirs, `drop` forgets urls.
+local function backend(self, drop)
+  local engines, urls = {}, {}
+  local new_url = self.url
+
+  function self.url()
+    local url = new_url()
+    urls[#urls + 1] = url
+    return url
+  end
+
+  function self.open(url, options)
+    local engine = assert(pawl.open(url, options))
+    engines[#engines + 1] = engine
+    return engine
+  end
+
+  function self.fresh(options)
+    local given = {}
+    for name, value in pairs(options or {}) do given[name] = value end
+    given.clock = given.clock or testing.clock()
+    local url = self.url()
+    return self.open(url, given), given.clock, url
+  end
+
+  function self.cleanup()
+    for _, engine in ipairs(engines) do engine:close() end
+    if #urls > 0 then drop(urls) end
+    engines, urls = {}, {}
+  end
+
+  return self
+end
+
+local function sqlite()
+  local self = { name = "sqlite" }
+
+  function self.url() return tmp.path("pawl.db") end
+
+  -- Leaves the file as it was: no checkpoint when this reader goes.
+  function self.sql(url, text)
+    return parse_rows(shell.output {
+      "sqlite3", "-batch", "-bail", "-header", "-separator", UNIT,
+      "-newline", RECORD, "-nullvalue", NULL,
+      "-cmd", ".output /dev/null",
+      "-cmd", ".timeout 5000", "-cmd", ".dbconfig no_ckpt_on_close on",
+      "-cmd", ".output", url, text,
+    })
+  end
+
+  return backend(self, function(urls)
+    for _, path in ipairs(urls) do
+      for _, suffix in ipairs { "", "-wal", "-shm", "-lock" } do
+        os.remove(path .. suffix)
+      end
+    end
+  end)
+end
+
+local function postgres(server)
+  local self = { name = "postgres" }
+  local made = 0
+  local prefix = ("pawl_%d_%d"):format(os.time(), math.random(1 << 30))
+
+  -- The last dbname of a conninfo wins.
+  local function conninfo(database)
+    return server .. " dbname=" .. database
+  end
+
+  local function psql(database, ...)
+    return shell.output {
+      "psql", "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1",
+      "--no-align", "--pset=footer=off", "--field-separator=" .. UNIT,
+      "--record-separator=" .. RECORD, "--pset=null=" .. NULL,
+      "--dbname=" .. conninfo(database), ...
+    }
+  end
+
+  function self.url()
+    made = made + 1
+    local database = prefix .. "_" .. made
+    psql("postgres", "--command=create database " .. database)
+    return "postgres:" .. conninfo(database)
+  end
+
+  function self.sql(url, text)
+    local database = url:match "dbname=([%w_]+)$"
+    return parse_rows(psql(database, "--command=" .. text))
+  end
+
+  return backend(self, function(urls)
+    local commands = {}
+    for i, url in ipairs(urls) do
+      commands[i] = ("--command=drop database if exists %s with (force)")
+        :format(url:match "dbname=([%w_]+)$")
+    end
+    psql("postgres", table.unpack(commands))
+  end)
+end
+
+--- On a server of a spec's own, a backend like the others.
+local backends = { sqlite(), postgres = postgres }
+local server = os.getenv("PAWL_TEST_PG")
+if server then
+  backends[2] = postgres(server)
+else
+  io.stderr:write "PAWL_TEST_PG is not set: these specs run on SQLITE ALONE\n"
+end
+
+return backends

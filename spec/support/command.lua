@@ -1,0 +1,74 @@
+--- The built `pawl` command, run in a folder of its own.
+local build = require "spec.support.build"
+local pawl = require "pawl"
+local process = require "spec.support.process"
+local tmp = require "spec.support.tmp"
+
+local command = {}
+
+command.path = os.getenv("PAWL_BIN") or build.command
+
+-- A terminal's settings and the caller's store must not leak in.
+local ENV = { PAWL_STORE = "", PAWL_PREFIXES = "", PAWL_POOLER = "",
+  LANG = "C", LC_ALL = "C" }
+
+---@class spec.Ran
+---@field code integer
+---@field out string
+---@field err string
+
+---@class spec.Folder
+---@field dir string
+local Folder = {}
+Folder.__index = Folder
+
+--- A new folder; its store is the command's default, pawl.db.
+---@return spec.Folder
+function command.folder() return setmetatable({ dir = tmp.dir() }, Folder) end
+
+---@param name string
+---@param text string
+---@return string name
+function Folder:write(name, text)
+  local file <close> = assert(io.open(self.dir .. "/" .. name, "wb"))
+  assert(file:write(text))
+  return name
+end
+
+local function options(self, extra)
+  local env = {}
+  for name, value in pairs(ENV) do env[name] = value end
+  for name, value in pairs(extra and extra.env or {}) do env[name] = value end
+  return { cwd = self.dir, env = env, stdin = extra and extra.stdin }
+end
+
+--- Runs `pawl ...` to its end. A table last: { env =, stdin = }.
+---@return spec.Ran
+function Folder:pawl(...)
+  local words = { command.path, ... }
+  local extra = type(words[#words]) == "table" and table.remove(words) or nil
+  local code, out, err = process.run(words, options(self, extra))
+  return { code = code, out = out, err = err }
+end
+
+--- Starts `pawl ...` and leaves it running. A table last, as above.
+---@return spec.Process
+function Folder:start(...)
+  local words = { command.path, ... }
+  local extra = type(words[#words]) == "table" and table.remove(words) or nil
+  return process.start(words, options(self, extra))
+end
+
+--- The same with --json; its standard output as a value.
+---@return any value
+---@return spec.Ran
+function Folder:json(...)
+  local words = { ... }
+  local extra = type(words[#words]) == "table" and table.remove(words) or {}
+  words[#words + 1] = "--json"
+  words[#words + 1] = extra
+  local ran = self:pawl(table.unpack(words))
+  return pawl.json.decode(ran.out), ran
+end
+
+return command
