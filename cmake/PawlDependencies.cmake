@@ -1,7 +1,9 @@
 # Finds what pawl needs of the system, and checks the versions itself:
 #
 #   pawl_dependencies  where the headers are
-#   pawl_libraries     SQLite, libpq, threads, libm
+#   pawl_libraries     SQLite, threads, libdl, libm. Not libpq, which brings
+#                      20 libraries along: the driver loads it when a
+#                      PostgreSQL store is opened
 #   pawl_lua           liblua 5.4 (not for the Lua module)
 #   PAWL_LUA           a Lua 5.4 interpreter, for the generator
 #
@@ -89,8 +91,7 @@ if(PAWL_POSTGRES)
   endif()
   target_include_directories(pawl_dependencies SYSTEM INTERFACE
                              ${PAWL_PQ_INCLUDE_DIRS})
-  target_link_libraries(pawl_libraries INTERFACE PkgConfig::PAWL_PQ)
-  set(PAWL_PQ_PACKAGE libpq) # pawl.pc names it
 endif()
 
-target_link_libraries(pawl_libraries INTERFACE Threads::Threads m)
+target_link_libraries(pawl_libraries
+                      INTERFACE Threads::Threads ${CMAKE_DL_LIBS} m)

@@ -110,7 +110,7 @@ local function write(path, text)
   assert(file:write(text))
 end
 
--- Scanning SQL ----------------------------------------------------------------
+-- Scanning SQL ---------------------------------------------------------------
 
 --- The end (first byte behind) of the quoted thing, comment or dollar string
 --- that begins at `at`, and whether it is a comment; nil when none does. An
@@ -193,7 +193,7 @@ local function compile(stmt, body, first, dialect)
   end
 end
 
--- Statement files ---------------------------------------------------------------
+-- Statement files ------------------------------------------------------------
 
 --- "@shard smallint, @ids uuid[]" or, without marks, "instance uuid".
 local function parse_params(stmt, text, mark, key, line)
@@ -364,7 +364,7 @@ local function parse_migrations(root, dialect)
   return migrations
 end
 
--- Do the dialects agree? ---------------------------------------------------------
+-- Do the dialects agree? -----------------------------------------------------
 
 local function describe(param, mark)
   if not param then return "nothing" end
@@ -416,7 +416,7 @@ local function agree_on_migrations(a, b)
   end
 end
 
--- Writing C ----------------------------------------------------------------------
+-- Writing C ------------------------------------------------------------------
 
 local ESCAPES = { ["\\"] = "\\\\", ['"'] = '\\"', ["\n"] = "\\n",
                   ["\t"] = "\\t", ["?"] = "\\?" }
@@ -549,7 +549,7 @@ local function source(catalogue, names, migrations)
   return table.concat(out)
 end
 
--- The Lua files -------------------------------------------------------------------
+-- The Lua files --------------------------------------------------------------
 
 local LUA_HEADER = [[
 #ifndef PAWL_LUA_H

@@ -117,16 +117,20 @@ enum { PAWL_DEBUG, PAWL_INFO, PAWL_WARN, PAWL_ERROR };
 typedef void (*pawl_log_fn)(void *ud, int level, const char *message,
                             const char *fields);
 
-/* A handler begins or ended; borrowed for the call. */
+/* A handler begins or ended, or an instance met a verdict without one; the
+ * strings are borrowed for the call. Told before the commit: what is then
+ * refused, because another executor took over, is told again by that one. */
 typedef struct pawl_trace {
-  const char *instance, *workflow, *node, *kind;
+  const char *instance, *workflow, *node;
+  const char *kind;    /* of the node; "instance" for such a verdict */
   int64_t attempt;
   int64_t at_us;       /* when it began, or ended */
   int64_t elapsed_us;  /* -1 while it begins */
   const char *outcome; /* NULL at the beginning; then "done", "failed",
-                          "retry", "fired" (a timer), "suspended" or, when
-                          the instance ended, its status */
-  const char *detail;  /* the transition's target, or the error; may be "" */
+                          "retry", "fired" (a timer), "suspended",
+                          "cancelled" */
+  const char *ended;   /* the instance's status, if this ends it; or NULL */
+  const char *detail;  /* the way on, or the error; may be "" */
   int64_t due_us;      /* when the engine looks again, if later; else 0 */
 } pawl_trace;
 typedef void (*pawl_trace_fn)(void *ud, const pawl_trace *trace);

@@ -240,9 +240,9 @@ local list_shape = {
 ---@param query? pawl.Query
 ---@return pawl.ListedInstance[]? instances
 ---@return pawl.Error? err
-function methods:list(query)
+function methods:list(query, how)
   local given = read("list", list_shape, query)
-  return core.engine_list(self, next(given) and given or nil)
+  return core.engine_list(self, next(given) and given or nil, how)
 end
 
 ---- run ---------------------------------------------------------------------

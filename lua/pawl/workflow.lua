@@ -31,7 +31,7 @@ local SELF = debug.getinfo(1, "S").source
 ---@type table<table, pawl.WorkflowState>
 local states = setmetatable({}, { __mode = "k" })
 
--- Errors ---------------------------------------------------------------------
+-- Errors --------------------------------------------------------------------
 
 local Problem = { __name = "pawl.definition_error" }
 
@@ -48,23 +48,22 @@ end
 local building
 
 --- File and line of the code that called into this module. A tail call, as in
---- `return order:finish("done")`, leaves no trace of its line.
+--- `return order:finish("done")`, leaves no trace of its own: then the line
+--- before it, or else whoever called that code.
 local function caller()
   local level, gone = 2, false
   while true do
     local info = debug.getinfo(level, "Slt")
-    if not info then break end
+    if not info then return nil, 0 end
     if info.source == SELF then
       gone = info.istailcall
-    elseif gone then
-      break
+    elseif gone and building then
+      return building.file, building.last_line
     elseif info.currentline > 0 then
       return (info.short_src:gsub("^%./", "")), info.currentline
     end
     level = level + 1
   end
-  if building then return building.file, building.last_line end
-  return nil, 0
 end
 
 local function fail(hint, message, ...)
@@ -77,7 +76,7 @@ local function fail(hint, message, ...)
   }, Problem), 0)
 end
 
--- Checking options -------------------------------------------------------------
+-- Checking options ----------------------------------------------------------
 
 local function kind_of(value)
   return math.type(value) or type(value)
@@ -180,7 +179,7 @@ local function is_code(value, what)
   if #value > 200 then fail(nil, "%s is longer than 200 bytes", what) end
   for word in (value .. "."):gmatch("([^.]*)%.") do
     if not word:find("^[%w_-]+$") then
-      fail(hint, "%s '%s' is not well formed", what, value)
+      fail(hint, "%s is not well formed", what)
     end
   end
   return value
@@ -297,7 +296,7 @@ local function is_bundle(value, what)
   return modules
 end
 
--- What each kind of node may say -----------------------------------------------
+-- What each kind of node may say --------------------------------------------
 
 local on_exhausted = one_of("fail", "suspend")
 
@@ -375,7 +374,7 @@ local function check_timer(node, whose)
   end
 end
 
--- The object -------------------------------------------------------------------
+-- The object ----------------------------------------------------------------
 
 --- Moves the functions of a node to the handlers; `true` stays behind.
 local function split_handlers(node)

@@ -1,5 +1,7 @@
 /* The host in both of its states: a private one, and one that belongs to the
  * program around it. What differs is tested at the end. */
+#define _XOPEN_SOURCE 700 /* mkdtemp, strdup */
+
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -81,7 +81,9 @@ describe("pawl list", function()
 
   it("filters and pages", function()
     local here = folder()
-    for i = 1, 3 do here:pawl("run", "hello.lua", "-i", ('{"n":%d}'):format(i)) end
+    for i = 1, 3 do
+      here:pawl("run", "hello.lua", "-i", ('{"n":%d}'):format(i))
+    end
     here:pawl("run", "fails.lua")
     assert.equal(1, #here:json("list", "--status", "failed"))
     assert.equal(4, #here:json("list", "--status", "failed,completed"))

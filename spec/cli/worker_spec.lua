@@ -64,7 +64,8 @@ describe("pawl worker", function()
     end
     assert.equal(id, events.step.instance)
     assert.equal("greet", events.step.node)
-    assert.equal("completed", events.step.outcome)
+    assert.equal("done", events.step.outcome)
+    assert.equal("completed", events.step.ended)
     assert.equal(1, events.stopped.steps)
   end)
 

@@ -146,11 +146,13 @@ function kit.table(backend, name)
   return (backend.name == "postgres" and "pawl." or "pawl_") .. name
 end
 
+--- Rows of a select, on a connection of its own.
+function kit.select(url, text) return assert(probe.sql(url, text)) end
+
 --- How many rows a table has, `where` an SQL condition.
 function kit.count(backend, url, name, where)
-  local rows = backend.sql(url, ("select count(*) as n from %s where %s")
-    :format(kit.table(backend, name), where or "1 = 1"))
-  return math.tointeger(tonumber(rows[1].n))
+  return kit.select(url, ("select count(*) as n from %s where %s")
+    :format(kit.table(backend, name), where or "1 = 1"))[1].n
 end
 
 --- An id as this dialect writes it in SQL.
@@ -179,6 +181,44 @@ function kit.claim(store, id, options)
   })
   assert(#rows == 1, "the instance could not be claimed")
   return lease
+end
+
+---- named statements ----------------------------------------------------------
+
+---@class spec.Statement
+---@field text string    as in its file, without comments
+---@field args string[]  names
+
+--- Every statement of a dialect, by name.
+---@return table<string, spec.Statement>
+function kit.statements(dialect)
+  local found, now = {}, nil
+  local list <close> = assert(io.popen("ls sql/" .. dialect .. "/*.sql"))
+  for path in list:lines() do
+    for line in io.lines(path) do
+      local name = line:match "^%-%- name: ([%w_]+)$"
+      if name then
+        now = { text = "", args = {} }
+        found[name] = now
+      elseif line:find "^%-%- args:" or line:find "^%-%-%s+@[%w_]+ " then
+        for arg in line:gmatch "@([%w_]+) " do
+          now.args[#now.args + 1] = arg
+        end
+      elseif now and not line:find "^%-%-" then
+        now.text = now.text .. line .. "\n"
+      end
+    end
+  end
+  return found
+end
+
+--- A statement with its arguments written out, without its semicolon.
+---@param statement spec.Statement
+---@param values table<string, string>  SQL; "null" when left out
+function kit.literal(statement, values)
+  return (statement.text:gsub("@([%w_]+)", function(name)
+    return values[name] or "null"
+  end):gsub(";%s*$", ""))
 end
 
 return kit

@@ -142,7 +142,7 @@ kit.describe("a failing step", function(backend)
       local entry = assert(engine:history(id))[1]
       assert.equal("failed", entry.type)
       assert.equal(code, entry.transition)
-      assert.equal(code, entry.error.reason)
+      assert.equal(code, entry.error.code)
       assert.matches("declined by the bank", entry.error.message)
     end
   end)
@@ -159,7 +159,7 @@ kit.describe("a failing step", function(backend)
     assert.equal(1, runs)
     local instance = assert(engine:get(id))
     assert.equal("failed", instance.status)
-    assert.equal("gone", instance.error.reason)
+    assert.equal("gone", instance.error.code)
   end)
 
   it("is tried again when the error wishes", function()

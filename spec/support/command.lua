@@ -51,11 +51,14 @@ function Folder:pawl(...)
   return { code = code, out = out, err = err }
 end
 
---- Starts `pawl ...` and leaves it running. A table last, as above.
+--- Starts `pawl ...` and leaves it running. A table last, as above, or with
+--- `under`: the words of a command that runs the one given behind them.
 ---@return spec.Process
 function Folder:start(...)
   local words = { command.path, ... }
   local extra = type(words[#words]) == "table" and table.remove(words) or nil
+  local under = extra and extra.under or {}
+  words = table.move(words, 1, #words, #under + 1, { table.unpack(under) })
   return process.start(words, options(self, extra))
 end
 

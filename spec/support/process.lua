@@ -40,13 +40,14 @@ end
 --- Calls `ready` until it answers with something true.
 ---@param timeout number  seconds
 ---@param ready fun(): any
+---@param pause number?  seconds between calls; 0.005
 ---@return any answer  nil when the time is up
-function process.poll(timeout, ready)
+function process.poll(timeout, ready, pause)
   local deadline = system.gettime() + timeout
   repeat
     local answer = ready()
     if answer then return answer end
-    system.sleep(0.005)
+    system.sleep(pause or 0.005)
   until system.gettime() > deadline
   return ready()
 end

@@ -147,6 +147,7 @@ end
 ---@field fault string?   PAWL_FAULT
 ---@field env table<string, string>?
 ---@field url string?     another way to the store
+---@field under string[]? words of a command that runs the worker
 ---@field [integer] string  more arguments
 
 ---@param options spec.WorkerOptions?
@@ -157,7 +158,7 @@ function Site:worker(options)
   for name, value in pairs(options.env or {}) do env[name] = value end
   local words = { "worker", "flow.lua", "--store", options.url or self.url }
   table.move(options, 1, #options, #words + 1, words)
-  words[#words + 1] = { env = env }
+  words[#words + 1] = { env = env, under = options.under }
   return self.folder:start(table.unpack(words))
 end
 
@@ -188,13 +189,9 @@ end
 ---@return boolean
 function Site:wait_ended(n, timeout)
   return process.poll(timeout, function()
-    local deadline = os.time() + 1 -- no more than one look a second
-    if self:number "select count(*) from pawl.instance where status in\
-        ('completed', 'failed', 'cancelled')" >= n then
-      return true
-    end
-    process.poll(0.2, function() return os.time() > deadline end)
-  end) or false
+    return self:number "select count(*) from pawl.instance where status in\
+      ('completed', 'failed', 'cancelled')" >= n
+  end, 0.1)
 end
 
 ---- looking -----------------------------------------------------------------

@@ -22,9 +22,11 @@ int64_t pawl_clock_now(const pawl_clock *c);
 int pawl_clock_is_virtual(const pawl_clock *c);
 /* Microseconds that only go up, for budgets and elapsed times. */
 int64_t pawl_clock_mono(void);
-/* "2026-11-21T07:38:00.000000Z" */
+/* "2026-11-21T07:38:00.000000Z"; years outside of 0 to 9999 become the
+ * nearest such time. */
 void pawl_time_format(int64_t us, char out[28]);
-/* The reverse; also accepts a date alone, and no fraction. 0: not a time. */
+/* The reverse; also accepts a date alone, no fraction, a space for the T and
+ * "+02:00" for the Z. 0: not a time. */
 int pawl_time_parse(const char *text, size_t len, int64_t *us);
 /* Sleeps; may return early when a signal arrives. */
 void pawl_sleep_us(int64_t us);

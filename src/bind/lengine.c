@@ -178,6 +178,33 @@ static int json_result(lua_State *L, engine_box *box, pawl_code rc, char *text,
   return 1;
 }
 
+/* Raises before the engine is asked: its answer must not be lost. */
+static void check_how(lua_State *L, int idx) {
+  static const char *const hows[] = {"table", "json", NULL};
+  (void)luaL_checkoption(L, idx, "table", hows);
+}
+
+static int push_text(lua_State *L) {
+  lua_pushstring(L, lua_touserdata(L, 1));
+  return 1;
+}
+
+/* The same for a reader who may want the engine's own text, nulls and all:
+ * argument `how` is "json" then. */
+static int record_result(lua_State *L, engine_box *box, pawl_code rc,
+                         char *text, int how, void (*tidy)(lua_State *L),
+                         const pawl_error *err) {
+  int status;
+  const char *word = lua_tostring(L, how);
+  if (!word || strcmp(word, "json") != 0 || rc != PAWL_OK)
+    return json_result(L, box, rc, text, tidy, err);
+  lua_pushcfunction(L, push_text);
+  lua_pushlightuserdata(L, text);
+  status = lua_pcall(L, 1, 1, 0);
+  pawl_free(box->engine, text);
+  return status == LUA_OK ? 1 : lua_error(L);
+}
+
 /* The value at idx as JSON text in a collected buffer, pushed; NULL when it
  * cannot be stored (*err is filled). nil: empty text. */
 static pawl_buf *encode_arg(lua_State *L, int idx, const char *path,
@@ -262,6 +289,7 @@ static int trace_protected(lua_State *L) {
     push_seconds(L, t->elapsed_us);
     lua_setfield(L, -2, "elapsed");
     set_text(L, "outcome", t->outcome);
+    if (t->ended) set_text(L, "ended", t->ended);
     set_text(L, "detail", t->detail ? t->detail : "");
   }
   if (t->due_us) {
@@ -580,15 +608,16 @@ static int engine_now(lua_State *L) {
 
 /* ---- asking and acting ---- */
 
-/* engine:get(id) -> instance | nil, err */
+/* engine:get(id, how?) -> instance | nil, err */
 static int engine_get(lua_State *L) {
   engine_box *box = check_idle(L);
   const char *id = luaL_checkstring(L, 2);
   char *out = NULL;
   pawl_error err;
   pawl_code rc;
+  check_how(L, 3);
   INSIDE(box, rc, pawl_get(box->engine, id, &out, &err));
-  return json_result(L, box, rc, out, drop_instance_nulls, &err);
+  return record_result(L, box, rc, out, 3, drop_instance_nulls, &err);
 }
 
 int pawl_bind_list(lua_State *L) {
@@ -597,22 +626,24 @@ int pawl_bind_list(lua_State *L) {
   char *out = NULL;
   pawl_error err;
   pawl_code rc;
-  lua_settop(L, 2);
+  lua_settop(L, 3);
+  check_how(L, 3);
   if (!(query = encode_arg(L, 2, "query", &err)))
     return pawl_bind_failure(L, &err);
   INSIDE(box, rc, pawl_list(box->engine, query->at, &out, &err));
-  return json_result(L, box, rc, out, drop_list_nulls, &err);
+  return record_result(L, box, rc, out, 3, drop_list_nulls, &err);
 }
 
-/* engine:history(id) -> entries | nil, err */
+/* engine:history(id, how?) -> entries | nil, err */
 static int engine_history(lua_State *L) {
   engine_box *box = check_idle(L);
   const char *id = luaL_checkstring(L, 2);
   char *out = NULL;
   pawl_error err;
   pawl_code rc;
+  check_how(L, 3);
   INSIDE(box, rc, pawl_history(box->engine, id, &out, &err));
-  return json_result(L, box, rc, out, drop_list_nulls, &err);
+  return record_result(L, box, rc, out, 3, drop_list_nulls, &err);
 }
 
 /* engine:find(prefix) -> id | nil, err */

@@ -427,10 +427,17 @@ out:
   return rc;
 }
 
-/* Is it these plans that the store will not have, rather than everything? */
-static int is_about_data(pawl_code rc) {
-  return rc == PAWL_STORE || rc == PAWL_VALUE || rc == PAWL_LIMIT ||
-         rc == PAWL_INVALID;
+int pawl_commit_is_refusal(const pawl_error *err) {
+  /* resources, the wrong moment, an operator, the system: a disk that fails
+   * would take every instance with it */
+  static const char *const passing[] = {"53", "55", "57", "58"};
+  if (err->code == PAWL_VALUE || err->code == PAWL_LIMIT ||
+      err->code == PAWL_INVALID)
+    return 1;
+  if (err->code != PAWL_STORE) return 0;
+  for (size_t i = 0; i < sizeof passing / sizeof *passing; i++)
+    if (!strncmp(err->sqlstate, passing[i], 2)) return 0;
+  return 1;
 }
 
 static pawl_code commit_list(pawl_engine *e, pawl_held **list, int n,
@@ -472,7 +479,7 @@ static pawl_code commit_list(pawl_engine *e, pawl_held **list, int n,
     for (int i = 0; i < n; i++) list[i]->state = PAWL_SLOT_UNKNOWN;
     return rc;
   }
-  if (!is_about_data(rc)) return rc;
+  if (!pawl_commit_is_refusal(err)) return rc;
   if (n == 1) return refuse_one(e, list[0], depth, err);
   rc = commit_list(e, list, n / 2, depth + 1, err);
   if (rc == PAWL_OK)

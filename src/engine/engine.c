@@ -43,6 +43,9 @@ void pawl_engine_trace(pawl_engine *e, const pawl_held *h, const char *node,
                   .at_us = pawl_engine_now(e),
                   .elapsed_us = elapsed_us,
                   .outcome = outcome,
+                  .ended = outcome && h->plan.after == PAWL_AFTER_END
+                               ? pawl_status_name(h->plan.status)
+                               : NULL,
                   .detail = detail,
                   .due_us = due_us};
   e->config.trace(e->config.trace_ud, &t);
@@ -302,9 +305,11 @@ out:
  * its SQL goes and its failure is recorded with the next batch. */
 static pawl_code run_open(pawl_engine *e, pawl_held *h, pawl_error *err) {
   int64_t began = pawl_clock_mono();
+  pawl_error local;
   pawl_code rc = PAWL_OK;
   int ok;
 
+  if (!err) err = &local;
   pawl_plan_reset(&h->plan);
   TRY(lock_open(e, h, &ok, err));
   if (!ok) return PAWL_OK;
@@ -340,7 +345,7 @@ static pawl_code run_open(pawl_engine *e, pawl_held *h, pawl_error *err) {
     h->state = PAWL_SLOT_READY;
     return PAWL_OK;
   }
-  if (rc == PAWL_STORE || rc == PAWL_VALUE || rc == PAWL_LIMIT) {
+  if (pawl_commit_is_refusal(err)) {
     pawl_error why = *err;
     pawl_step_fail(e, h, &why);
     return PAWL_OK;

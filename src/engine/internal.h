@@ -182,6 +182,8 @@ void pawl_step_refused(pawl_engine *e, pawl_held *h, const pawl_error *why);
 /* Writes every PLANNED slot, settles every UNKNOWN one. Slots come back
  * READY, FREE, or, when the store is out of reach, UNKNOWN with an error. */
 pawl_code pawl_commit_all(pawl_engine *e, pawl_error *err);
+/* Is it what was sent that the store will not have, rather than anything? */
+int pawl_commit_is_refusal(const pawl_error *err);
 /* Sends agenda_lock for these slots of one shard: the first statement of
  * every commit. */
 pawl_code pawl_commit_lock(pawl_engine *e, pawl_held **list, int n,

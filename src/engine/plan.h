@@ -54,7 +54,8 @@ typedef struct pawl_plan {
   pawl_buf vars, output, error, attrs, cancellation; /* JSON; empty: null */
   pawl_record records[PAWL_PLAN_RECORDS];
   int nrecords;
-  const char *outcome; /* for the trace: "done", "failed"... */
+  const char *outcome; /* for the trace: "done", "failed"...; NULL: nothing
+                          to tell */
   pawl_buf detail;     /* for the trace: the target, or the error */
 } pawl_plan;
 

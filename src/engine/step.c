@@ -100,7 +100,13 @@ static void end_with(pawl_held *h, pawl_status status) {
   h->plan.status = status;
   h->plan.waiting = 0;
   h->plan.token_due_us = 0;
-  h->plan.outcome = pawl_status_name(status);
+}
+
+/* A verdict that came without a handler. */
+static void trace_verdict(pawl_engine *e, const pawl_held *h) {
+  const pawl_plan *p = &h->plan;
+  pawl_engine_trace(e, h, p->node ? p->node : "", "instance", 0, p->outcome,
+                    p->detail.at ? p->detail.at : "", 0);
 }
 
 /* Ends the instance for a reason that lies outside its graph. */
@@ -115,6 +121,7 @@ static void fail_outright(pawl_engine *e, pawl_held *h, const pawl_error *err,
   pawl_buf_adds(&r->error, pawl_buf_str(&p->error));
   pawl_buf_clear(&p->detail);
   pawl_buf_addz(&p->detail, err->message);
+  p->outcome = "failed";
   end_with(h, PAWL_STATUS_FAILED);
 }
 
@@ -301,6 +308,7 @@ static void fail_node(pawl_engine *e, pawl_held *h, int at,
       p->outcome = "suspended";
       break;
     case PAWL_VERDICT_FAIL:
+      p->outcome = "failed";
       end_with(h, PAWL_STATUS_FAILED);
       break;
   }
@@ -414,7 +422,7 @@ static void run_routing(pawl_engine *e, pawl_held *h, int at, int arrived) {
     r->completed_us = pawl_engine_now(e);
     r->due_us = p->token_due_us;
     pawl_buf_adds(&r->path, pawl_buf_str(&path));
-    if (!p->outcome) p->outcome = "done";
+    p->outcome = "done";
   }
   if (p->after == PAWL_AFTER_END)
     pawl_engine_trace(e, h, h->def->nodes[at].name,
@@ -474,6 +482,7 @@ static void plan_poisoned(pawl_engine *e, pawl_held *h) {
   pawl_error_hint(&err, "find out what kills the process, then retry or "
                   "cancel the instance");
   suspend_with(e, h, &err);
+  trace_verdict(e, h);
 }
 
 static void plan_unknown(pawl_engine *e, pawl_held *h) {
@@ -483,6 +492,7 @@ static void plan_unknown(pawl_engine *e, pawl_held *h) {
             h->workflow_version);
   pawl_error_hint(&err, "load its file in a worker, then start it again");
   fail_outright(e, h, &err, pawl_strz(NULL));
+  trace_verdict(e, h);
 }
 
 static void run_node(pawl_engine *e, pawl_held *h) {
@@ -580,7 +590,11 @@ void pawl_step_cancel(pawl_engine *e, pawl_held *h) {
   p->has_output = 0;
   pawl_buf_clear(&p->output);
   pawl_buf_clear(&p->error);
+  pawl_buf_clear(&p->detail);
+  pawl_buf_adds(&p->detail, pawl_buf_str(&r->text));
+  p->outcome = "cancelled";
   end_with(h, PAWL_STATUS_CANCELLED);
+  trace_verdict(e, h);
 }
 
 void pawl_step_fail(pawl_engine *e, pawl_held *h, const pawl_error *why) {

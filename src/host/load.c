@@ -121,8 +121,8 @@ static void push_chunk(lua_State *L, int rec, pawl_str text,
   lua_setupvalue(L, -2, 1);
 }
 
-/* What stands for a module of the bundle while it loads. */
-static char under_way;
+/* Its address stands for a module of the bundle while that loads. */
+static const char under_way = 0;
 
 /* (name at 1, its text on top, record at 2) -> the module, private to the
  * definition. */
@@ -134,7 +134,7 @@ static int require_bundled(lua_State *L) {
   chunk = luaL_gsub(L, lua_tostring(L, 1), ".", "/");
   chunk = lua_pushfstring(L, "@%s.lua", chunk);
   push_chunk(L, 2, text, chunk);
-  lua_pushlightuserdata(L, &under_way);
+  lua_pushlightuserdata(L, (void *)&under_way);
   set_field_of(L, 2, PAWL_REC_MODULES, 1);
   lua_pushvalue(L, 1);
   status = lua_pcall(L, 1, 1, 0);

@@ -12,8 +12,12 @@
  *          a checkpoint that holds it never waits for the write lock.
  *          The database file itself is never opened beside SQLite: closing it
  *          would drop SQLite's own locks.
+ * Turns    SQLite's write lock goes to whoever asks while it is free, which is
+ *          nearly always the process that has just given it back. Who waits
+ *          says so by a lock on the file beside, and who sees that after its
+ *          commit pauses for as long as a waiting one sleeps.
  * Memory   rows are copied into `results`, which keeps its memory. */
-#define _DEFAULT_SOURCE /* flock, fstat */
+#define _GNU_SOURCE /* flock, F_OFD_SETLK */
 
 #include <assert.h>
 #include <errno.h>
@@ -53,7 +57,9 @@ struct pawl_conn {
   char *path; /* for messages; ":memory:" */
   size_t path_size;
   int is_memory;
-  int lock_fd; /* the file beside; -1: the library needs none */
+  int lock_fd;        /* the file beside; -1: in memory */
+  int locks_commits;  /* an old library, see Locks */
+  int is_waiting;     /* and says so */
   sqlite3_stmt *steering[NSTEERING];
   sqlite3_stmt *stmts[PAWL_NSTMTS];
   int unit; /* PAWL_UNIT_..., -1: none */
@@ -164,9 +170,35 @@ static void sleep_a_little(pawl_conn *c, int tries) {
   pawl_sleep_us(us < 5000 ? us : 5000);
 }
 
+/* Sets or drops the mark that says we wait: a read lock on a byte of the file
+ * beside, which dies with its process. (flock's lock is another kind.) */
+static void set_waiting(pawl_conn *c, int is_waiting) {
+  if (c->lock_fd < 0 || c->is_waiting == is_waiting) return;
+  c->is_waiting = is_waiting;
+#ifdef F_OFD_SETLK
+  struct flock mark = {.l_type = is_waiting ? F_RDLCK : F_UNLCK,
+                       .l_whence = SEEK_SET,
+                       .l_len = 1};
+  (void)fcntl(c->lock_fd, F_OFD_SETLK, &mark);
+#endif
+}
+
+/* Lets somebody else in who waits. */
+static void give_way(pawl_conn *c) {
+#ifdef F_OFD_GETLK
+  struct flock mark = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+  if (c->lock_fd >= 0 && fcntl(c->lock_fd, F_OFD_GETLK, &mark) == 0 &&
+      mark.l_type != F_UNLCK)
+    pawl_sleep_us(1000);
+#else
+  (void)c;
+#endif
+}
+
 static int on_busy(void *ud, int tries) {
   pawl_conn *c = ud;
   if (c->no_waiting) return 0;
+  set_waiting(c, 1);
   if (tries == 0)
     c->busy_since = pawl_clock_mono();
   else if (pawl_clock_mono() - c->busy_since > BUSY_LIMIT)
@@ -175,11 +207,11 @@ static int on_busy(void *ud, int tries) {
   return 1;
 }
 
-/* The lock on the file beside. A commit waits as long as for SQLite's lock. */
+/* The lock of commits and checkpoints. A commit waits as long as for SQLite's lock. */
 static pawl_code lock_beside(pawl_conn *c, int64_t limit_us,
                              pawl_error *err) {
   int64_t deadline = pawl_clock_mono() + limit_us;
-  if (c->lock_fd < 0) return PAWL_OK;
+  if (!c->locks_commits) return PAWL_OK;
   for (int tries = 0; flock(c->lock_fd, LOCK_EX | LOCK_NB) != 0; tries++) {
     if (errno != EWOULDBLOCK && errno != EINTR) {
       (void)pawl_fail(err, PAWL_STORE, "%s-pawl-lock: %s", c->path,
@@ -199,7 +231,7 @@ static pawl_code lock_beside(pawl_conn *c, int64_t limit_us,
 }
 
 static void unlock_beside(pawl_conn *c) {
-  if (c->lock_fd >= 0) (void)flock(c->lock_fd, LOCK_UN);
+  if (c->locks_commits) (void)flock(c->lock_fd, LOCK_UN);
 }
 
 /* ---- checkpoints ---- */
@@ -390,7 +422,6 @@ static pawl_code set_wal(pawl_conn *c, pawl_error *err) {
 }
 
 static pawl_code configure(pawl_conn *c, pawl_error *err) {
-  int old = sqlite3_libversion_number() < SAFE_VERSION;
   pawl_code rc;
   TRY(exec(c,
            "pragma foreign_keys=off; pragma cell_size_check=on;"
@@ -398,10 +429,9 @@ static pawl_code configure(pawl_conn *c, pawl_error *err) {
            "pragma checkpoint_fullfsync=on; pragma recursive_triggers=off",
            err));
   if (c->is_memory) return PAWL_OK;
-  if (old) {
-    TRY(open_beside(c, err));
-    TRY(exec(c, "pragma cache_spill=off", err));
-  }
+  TRY(open_beside(c, err));
+  c->locks_commits = sqlite3_libversion_number() < SAFE_VERSION;
+  if (c->locks_commits) TRY(exec(c, "pragma cache_spill=off", err));
   TRY(lock_beside(c, BUSY_LIMIT, err));
   rc = set_wal(c, err);
   unlock_beside(c);
@@ -506,6 +536,7 @@ static pawl_code sqlite_open(const char *path,
   TRY(connect(c, options->create || c->is_memory, err));
   TRY(check_owner(c, options->create || c->is_memory, err));
   TRY(configure(c, err));
+  set_waiting(c, 0);
   *out = c;
   return PAWL_OK;
 out:
@@ -755,6 +786,7 @@ static pawl_code steer(pawl_conn *c, int which, pawl_error *err) {
                      ? PAWL_OK
                      : fail_db(c, c->path, err);
   sqlite3_reset(*s);
+  set_waiting(c, 0);
   return rc;
 }
 
@@ -787,6 +819,7 @@ static pawl_code commit_write(pawl_conn *c, pawl_error *err) {
       checkpoint(c, SQLITE_CHECKPOINT_PASSIVE);
   }
   unlock_beside(c);
+  if (rc == PAWL_OK) give_way(c);
 out:
   return rc;
 }

@@ -1034,18 +1034,34 @@ static size_t print_float(double d, int digits, char out[40]) {
   return n;
 }
 
+/* Whole numbers and those with up to four decimals, such as prices: common,
+ * and ten times as fast. The division rounds once, as reading does, so that
+ * it tells whether these digits read back. 0: d is not of that kind. */
+static int add_short_float(pawl_buf *b, double d) {
+  double scaled = fabs(d) * 1e4;
+  char decimals[] = ".0000";
+  int64_t n, rest;
+  size_t i;
+
+  if (!ROUNDS_ONCE || !(scaled < 1e15)) return 0;
+  n = (int64_t)(scaled + 0.5);
+  if ((double)n / 1e4 != fabs(d)) return 0;
+  for (rest = n % 10000, i = 4; i > 0; i--, rest /= 10)
+    decimals[i] = (char)('0' + rest % 10);
+  for (i = 5; i > 2 && decimals[i - 1] == '0';) i--;
+  if (signbit(d)) pawl_buf_addc(b, '-');
+  pawl_buf_addi(b, n / 10000);
+  pawl_buf_add(b, decimals, i);
+  return 1;
+}
+
 void pawl_json_add_float(pawl_buf *b, double d) {
   char text[40];
   size_t n = 0;
   int digits;
 
   assert(isfinite(d));
-  if (fabs(d) < 1e15 && d == (double)(int64_t)d) { /* short and common */
-    if (signbit(d)) pawl_buf_addc(b, '-');
-    pawl_buf_addi(b, (int64_t)fabs(d));
-    pawl_buf_add(b, ".0", 2);
-    return;
-  }
+  if (add_short_float(b, d)) return;
   for (digits = 15; digits <= 17; digits++) {
     number num;
     n = print_float(d, digits, text);

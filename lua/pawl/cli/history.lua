@@ -1,7 +1,6 @@
 --- pawl history ID
 local duration = require "pawl.duration"
 local format = require "pawl.cli.format"
-local pawl = require "pawl"
 local store = require "pawl.cli.store"
 local table_of = require "pawl.cli.table"
 local term = require "pawl.cli.term"
@@ -41,10 +40,12 @@ local columns = {
 
 local function run(opts, args)
   local engine <close> = store.look(opts)
-  local entries = store.try(engine:history(args[1]))
   if opts.json then
-    term.print(format.json(pawl.array(entries)))
-  elseif #entries == 0 then
+    term.print((store.try(engine:history(args[1], "json"))))
+    return 0
+  end
+  local entries = store.try(engine:history(args[1]))
+  if #entries == 0 then
     term.print("nothing recorded yet")
   else
     table_of(columns, entries)

@@ -2,7 +2,6 @@
 local format = require "pawl.cli.format"
 local nearest = require "pawl.nearest"
 local options = require "pawl.cli.options"
-local pawl = require "pawl"
 local store = require "pawl.cli.store"
 local table_of = require "pawl.cli.table"
 local term = require "pawl.cli.term"
@@ -42,15 +41,18 @@ local columns = {
 local function run(opts)
   local status = status_list(opts.status)
   local engine <close> = store.look(opts)
-  local rows = store.try(engine:list {
+  local query = {
     workflow = opts.workflow, status = status,
     tenant = opts.tenant, correlation = opts.correlation,
     business_key = opts.business_key, limit = opts.limit,
     before = opts.before and store.try(engine:find(opts.before)),
-  })
+  }
   if opts.json then
-    term.print(format.json(pawl.array(rows)))
-  elseif #rows == 0 then
+    term.print((store.try(engine:list(query, "json"))))
+    return 0
+  end
+  local rows = store.try(engine:list(query))
+  if #rows == 0 then
     term.print("no instances")
   else
     table_of(columns, rows)

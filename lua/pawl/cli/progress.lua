@@ -5,28 +5,6 @@ local term = require "pawl.cli.term"
 
 local progress = {}
 
---- A handler that worked may have ended the instance: then the outcome is the
---- instance's status, and the detail still the way it took.
-local function names_nodes(detail, nodes)
-  if detail == "" or not nodes then return false end
-  for part in (detail .. " > "):gmatch("(.-) > ") do
-    if not nodes[part:match("^(.-)=") or part] then return false end
-  end
-  return true
-end
-
---- What one trace says, without its place: done, failed, retry, fired...
----@param t table  as given to the trace callback
----@param nodes? table<string, any>  the workflow's nodes by name
----@return string word  done, failed, retry, fired, suspended, cancelled
-function progress.word(t, nodes)
-  if t.outcome == "completed" then return "done" end
-  if t.outcome == "failed" and names_nodes(t.detail, nodes) then
-    return "done"
-  end
-  return t.outcome
-end
-
 local function quote(detail) return term.clean(detail) end
 
 local function arrow(detail)
@@ -34,7 +12,8 @@ local function arrow(detail)
 end
 
 --- "done in 12 ms -> approve", "failed in 3 ms: no; again in 1 s".
-function progress.outcome(t, word, now)
+function progress.outcome(t, now)
+  local word = t.outcome
   local took = duration.show(t.elapsed or 0)
   if word == "done" then
     return ("done in %s%s"):format(took, arrow(t.detail))
@@ -53,9 +32,13 @@ local function attempt_of(t)
 end
 
 --- For pipes and logs: "step reserve attempt 1 done in 12 ms -> approve".
-function progress.line(t, nodes, now)
+function progress.line(t, now)
+  if t.kind == "instance" then
+    return ("instance %s %s%s"):format(t.instance, t.outcome,
+      t.detail ~= "" and ": " .. quote(t.detail) or "")
+  end
   return ("%s %s%s %s"):format(t.kind, quote(t.node), attempt_of(t),
-    progress.outcome(t, progress.word(t, nodes), now))
+    progress.outcome(t, now))
 end
 
 local marks = {
@@ -64,8 +47,8 @@ local marks = {
 }
 
 --- For terminals: "✓ reserve  attempt 1  12 ms  -> approve".
-function progress.pretty(t, nodes, now)
-  local word = progress.word(t, nodes)
+function progress.pretty(t, now)
+  local word = t.outcome
   local mark = marks[word] or { "!", "!", "yellow" }
   local took = duration.show(t.elapsed or 0)
   local text

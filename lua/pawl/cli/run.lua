@@ -14,7 +14,6 @@ local unfinished = { "created", "running", "waiting", "suspended" }
 ---@class pawl.cli.Run
 ---@field engine pawl.Engine
 ---@field id string
----@field nodes table<string, table>
 ---@field show boolean     say anything at all
 ---@field live boolean     a terminal: the running line is replaced
 ---@field broken any       what went wrong with the output
@@ -44,7 +43,7 @@ local function on_trace(run, t)
   end
   set_live(run, nil)
   local shape = run.live and progress.pretty or progress.line
-  say(run, shape(t, run.nodes, run.engine:now()))
+  say(run, shape(t, run.engine:now()))
 end
 
 --- Says once what an instance that is due later waits for.
@@ -220,7 +219,7 @@ local function report(run, opts, took)
   set_live(run, nil)
   local instance = store.try(run.engine:get(run.id))
   if opts.json then
-    term.print(format.json(instance))
+    term.print((store.try(run.engine:get(run.id, "json"))))
   else
     show_end(run, instance, took)
   end
@@ -248,10 +247,6 @@ local function run(opts, args)
     local info = store.try(engine:load(args[1]))
     local began = core.mono()
     state.deadline = opts.timeout and began + opts.timeout
-    state.nodes = {}
-    for _, node in ipairs(store.try(engine:graph(info.workflow)).nodes) do
-      state.nodes[node.name] = node
-    end
     local id, old = begin(state, info.workflow, opts)
     state.id = id
     if old and not opts.quiet then announce(old, opts) end

@@ -17,7 +17,8 @@ local function line(name, text)
 end
 
 local function value(name, content)
-  if present(content) and (type(content) ~= "table" or next(content)) then line(name, format.json(content)) end
+  if type(content) == "table" and not next(content) then return end
+  if present(content) then line(name, format.json(content)) end
 end
 
 local function show_error(err)
@@ -71,11 +72,10 @@ end
 
 local function run(opts, args)
   local engine <close> = store.look(opts)
-  local instance = store.try(engine:get(args[1]))
   if opts.json then
-    term.print(format.json(instance))
+    term.print((store.try(engine:get(args[1], "json"))))
   else
-    show(instance)
+    show(store.try(engine:get(args[1])))
   end
   return 0
 end

@@ -34,12 +34,11 @@ end
 
 local function on_trace(worker, t)
   if not t.outcome or worker.quiet then return end
-  local now = t.at
   emit(worker, ("%s %s %s"):format(t.workflow, t.instance,
-    progress.line(t, worker.nodes[t.workflow], now)), {
+    progress.line(t, t.at)), {
     event = t.kind, instance = t.instance, workflow = t.workflow,
     node = t.node, attempt = t.attempt, outcome = t.outcome,
-    elapsed = t.elapsed, detail = t.detail, due = t.due,
+    ended = t.ended, elapsed = t.elapsed, detail = t.detail, due = t.due,
   })
 end
 
@@ -118,12 +117,6 @@ local function load_all(worker, engine, files)
   for _, path in ipairs(files) do
     local info = persist(worker, function() return engine:load(path) end)
     if not info then return end
-    local nodes = {}
-    local graph = engine:graph(info.workflow, info.version)
-    for _, node in ipairs(graph and graph.nodes or {}) do
-      nodes[node.name] = true
-    end
-    worker.nodes[info.workflow] = nodes
     note(worker, "loaded", ("loaded %s %d from %s"):format(info.workflow,
       info.version, path), { workflow = info.workflow,
       version = info.version, file = path, sha256 = info.sha256 })
@@ -195,8 +188,7 @@ end
 
 local function run(opts, args)
   local worker = { json = opts.json, quiet = opts.quiet, failures = 0,
-    nodes = {}, steps = 0, ended = 0, stuck = 0,
-    until_idle = opts.until_idle }
+    steps = 0, ended = 0, stuck = 0, until_idle = opts.until_idle }
   check_words(opts)
   local files = files_of(args)
   if opts.json then term.divert() else io.stdout:setvbuf("line") end

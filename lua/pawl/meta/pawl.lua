@@ -3,6 +3,9 @@
 -- LuaCATS. Never loaded at run time; a spec compares it with what is there.
 -- luacheck: ignore 241 631
 
+---@alias pawl.Status
+---| "created"|"running"|"waiting"|"suspended"|"completed"|"failed"|"cancelled"
+
 ---@class pawl
 ---@field _VERSION string   "pawl 0.1.0"
 ---@field null lightuserdata  JSON's null, the same as cjson.null
@@ -96,7 +99,8 @@ function pawl.migrate(url, options) end
 ---@field attempt integer
 ---@field at number        seconds since 1970
 ---@field elapsed? number  seconds; nil while it begins
----@field outcome? "done"|"failed"|"retry"|"fired"|"suspended"|string
+---@field outcome? "done"|"failed"|"retry"|"fired"|"suspended"|"cancelled"
+---@field ended? pawl.Status  the instance ends with this
 ---@field detail? string   where it leads, or the error
 ---@field due? number      when the engine looks again, if later
 
@@ -223,21 +227,24 @@ function Engine:start(code, input, options) end
 
 --- One instance; the id may be shortened.
 ---@param id string
+---@param how? "table"|"json"  "json": the text, nulls and all
 ---@return pawl.Instance? instance
 ---@return pawl.Error? err
-function Engine:get(id) end
+function Engine:get(id, how) end
 
 --- Instances, newest first.
 ---@param query? pawl.Query
+---@param how? "table"|"json"
 ---@return pawl.ListedInstance[]? instances
 ---@return pawl.Error? err
-function Engine:list(query) end
+function Engine:list(query, how) end
 
 --- Everything recorded of an instance, oldest first.
 ---@param id string
+---@param how? "table"|"json"
 ---@return table[]? entries
 ---@return pawl.Error? err
-function Engine:history(id) end
+function Engine:history(id, how) end
 
 --- The full id of a shortened one.
 ---@param prefix string

@@ -1,0 +1,86 @@
+#include "../../src/store/pgguard.h"
+
+#include "test.h"
+
+static const char *const allowed[] = {
+    "select 1",
+    "  (select 1)",
+    "SELECT * FROM pawl.instance",
+    "with x as (select * from \"pawl\".token) select * from x",
+    "values (1), (2)",
+    "table pawl.meta",
+    "insert into mine values ('pawl.meta')",
+    "insert into mine values (E'it\\'s pawl.meta')",
+    "insert into mine values ('it''s pawl.meta; commit')",
+    "update mine set a = $1 where b = $2",
+    "insert into mine values ($$pawl.meta$$, $tag$ $$ pawl $tag$)",
+    "insert into mine /* pawl /* nested pawl */ pawl */ values (1)",
+    "insert into mine values (1) -- pawl",
+    "insert into pawlonia values (1)",
+    "insert into \"Pawl\".mine values (1)", /* another schema */
+    "select a.set_config_x from mine a",
+    "create table committed (id integer)",
+    "select 1e5, 0x1f, 12$1",
+    "merge into mine using other on true when matched then delete",
+    "select 'unclosed pawl",
+};
+
+static const char *const refused[] = {
+    "",
+    "   ",
+    "-- nothing",
+    "/* nothing",
+    "begin",
+    "Commit",
+    "/* x */ ROLLBACK",
+    "-- x\nend",
+    "((commit))",
+    "savepoint a",
+    "release a",
+    "prepare transaction 'x'",
+    "abort",
+    "start transaction",
+    "set search_path = x",
+    "reset all",
+    "listen x",
+    "copy mine to stdout",
+    "do $$ begin end $$",
+    "execute meta_put",
+    "deallocate all",
+    "lock mine",
+    "select set_config('a', 'b', false)",
+    "select pg_catalog.\"set_config\"('a', 'b', false)",
+    "insert into pawl.meta values (1)",
+    "INSERT INTO PAWL . meta values (1)",
+    "insert into \"pawl\".meta values (1)",
+    "insert into U&\"p\\0061wl\".meta values (1)",
+    "drop schema pawl cascade",
+    "with x as (delete from pawl.meta returning 1) select * from x",
+    "select * from pawl.agenda for update",
+    "select * from pawl.agenda for share",
+    "select 1 into pawl.mine",
+    "explain analyze delete from pawl.meta",
+    "insert into mine select * from pawl.meta",
+    "insert into mine values ($1) /* */ -- \n, ((select 1 from pawl.x))",
+    "insert into mine values ('a'), ((select 'b' from pawl.x))",
+};
+
+int main(void) {
+  for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++)
+    if (!CHECK(pawl_pgguard_objection(pawl_strz(allowed[i])) == NULL))
+      printf("  %s\n", allowed[i]);
+  for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+    if (!CHECK(pawl_pgguard_objection(pawl_strz(refused[i])) != NULL))
+      printf("  %s\n", refused[i]);
+  /* Every cut of every text, in memory of just that size. */
+  for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+    for (size_t n = 0; n < strlen(refused[i]); n++) {
+      char *copy = malloc(n + 1);
+      if (!CHECK(copy != NULL)) break;
+      memcpy(copy, refused[i], n);
+      copy = realloc(copy, n ? n : 1); /* a sanitizer sees a read behind */
+      (void)pawl_pgguard_objection((pawl_str){copy, n});
+      free(copy);
+    }
+  return TEST_END;
+}

@@ -1,0 +1,935 @@
+-- The protocol that lets many workers share one store: one spec or more for
+-- each of its rules. Every one of them was broken in a trial without it.
+local pawl = require "pawl"
+local kit = require "spec.engine.kit"
+local probe = require "spec.support.probe"
+local process = require "spec.support.process"
+
+--- a, z; the handler of the first run calls `first`, later ones do nothing.
+local function raced(first, options)
+  local runs = { n = 0 }
+  local flow = kit.one(function(ctx)
+    runs.n = runs.n + 1
+    ctx.vars.by = runs.n
+    if runs.n == 1 then return first(ctx) end
+  end, options)
+  return flow, runs
+end
+
+--- Everything an instance owns, as text to compare.
+local function snapshot(backend, url, id)
+  local parts = {}
+  for _, name in ipairs { "instance", "agenda", "history", "attribute",
+    "inbox" } do
+    local key = name == "instance" and "id" or "instance"
+    local rows = kit.select(url, ("select * from %s where %s = %s")
+      :format(kit.table(backend, name), key, kit.id_literal(backend, id)))
+    for _, row in ipairs(rows) do
+      local words = {}
+      for column, value in pairs(row) do
+        words[#words + 1] = column .. "=" .. tostring(value)
+      end
+      table.sort(words)
+      parts[#parts + 1] = name .. ": " .. table.concat(words, " ")
+    end
+  end
+  table.sort(parts)
+  return table.concat(parts, "\n")
+end
+
+kit.describe("rule 1, the lease id,", function(backend)
+  it("drops what a worker brings after another has taken over", function()
+    local b, clock
+    local flow, runs = raced(function()
+      clock:advance(31)
+      assert(b:run()) -- takes over, and finishes
+    end)
+    local a
+    a, b, clock = kit.pair(backend, { flow })
+    local id = assert(a:start "t.one")
+    local stats = assert(a:tick(1))
+    assert.equal(2, runs.n)
+    assert.equal(1, stats.lost)
+    assert.equal(0, stats.committed)
+    local instance = assert(a:get(id))
+    assert.equal("completed", instance.status)
+    assert.equal(2, instance.output.by)
+    assert.equal("recovered, step a", kit.trail(a, id))
+  end)
+
+  it("drops it though the rival has not committed anything yet", function()
+    local store, clock, url, engine, before
+    local flow = raced(function(ctx)
+      ctx.attrs.color = "red"
+      clock:advance(31)
+      kit.claim(store, ctx.id)
+      before = snapshot(backend, url, ctx.id)
+    end)
+    engine, clock, url = backend.fresh()
+    store = kit.store(url, clock)
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.one")
+    assert.equal(1, assert(engine:tick(1)).lost)
+    assert.equal(before, snapshot(backend, url, id))
+  end)
+
+  it("fences even the same executor, which may have claimed again",
+    function()
+      local store, clock, url, engine, before
+      local flow = raced(function(ctx)
+        local mine = kit.agenda(store, ctx.id)
+        clock:advance(31)
+        kit.claim(store, ctx.id, { executor = mine.executor })
+        before = snapshot(backend, url, ctx.id)
+      end)
+      engine, clock, url = backend.fresh()
+      store = kit.store(url, clock)
+      assert(engine:load(flow))
+      local id = assert(engine:start "t.one")
+      assert.equal(1, assert(engine:tick(1)).lost)
+      assert.equal(before, snapshot(backend, url, id))
+    end)
+
+  it("is drawn afresh at every claim", function()
+    local store, clock, url, engine
+    local seen, count = {}, 0
+    local flow = kit.one(function(ctx)
+      local row = kit.agenda(store, ctx.id)
+      assert(not seen[row.lease], "the lease id was used before")
+      seen[row.lease] = true
+      count = count + 1
+      if count < 4 then error "again" end
+    end, { retry = { max = 9, base = 1 } })
+    engine, clock, url = backend.fresh()
+    store = kit.store(url, clock)
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.one")
+    for _ = 1, 4 do
+      assert(engine:run())
+      clock:advance "10m"
+    end
+    assert.equal("completed", kit.status(engine, id))
+    assert.equal(4, count)
+  end)
+
+  it("tells a stalled handler that it has lost", function()
+    local b, clock
+    local heard = {}
+    local flow, runs = raced(function(ctx)
+      ctx.heartbeat()
+      clock:advance(31)
+      assert(b:run())
+      local ok, err = pcall(ctx.heartbeat)
+      heard.heartbeat = not ok and err.code
+      ok, err = pcall(ctx.cancelled)
+      heard.cancelled = not ok and err.code
+    end)
+    local a
+    a, b, clock = kit.pair(backend, { flow })
+    local id = assert(a:start "t.one")
+    assert(a:run())
+    assert.same({ heartbeat = "lease_lost", cancelled = "lease_lost" }, heard)
+    assert.equal(2, runs.n)
+    assert.equal("recovered, step a", kit.trail(a, id))
+  end)
+
+  it("drops failures and cancellations that come too late as well",
+    function()
+      for _, how in ipairs { "fail", "retry", "timer" } do
+        local store, clock, url, engine, before
+        local flow = pawl.workflow { code = "t.how", start = "a" }
+        flow:step("a", {
+          retry = how == "fail" and false or nil,
+          run = function(ctx)
+            clock:advance(31)
+            kit.claim(store, ctx.id)
+            before = snapshot(backend, url, ctx.id)
+            if how ~= "timer" then error "late" end
+          end,
+          next = "t",
+        })
+        flow:timer("t", { after = "1h", next = "z" })
+        flow:finish "z"
+        engine, clock, url = backend.fresh()
+        store = kit.store(url, clock)
+        assert(engine:load(flow))
+        local id = assert(engine:start "t.how")
+        assert.equal(1, assert(engine:tick(1)).lost)
+        assert.equal(before, snapshot(backend, url, id))
+      end
+    end)
+
+  it("guards every statement that changes anything", function()
+    local engine, clock, url = backend.fresh()
+    local flow = kit.one()
+    assert(engine:load(flow))
+    local id = assert(engine:start("t.one", nil,
+      { attributes = { color = "red" } }))
+    local store = kit.store(url, clock)
+    local old, no = kit.draw_id(), kit.draw_id()
+    kit.run(store, "agenda_wake", { shard = 0, id = id, now = store:now() })
+    kit.run(store, "inbox_insert", { shard = 0, id = id, no = no,
+      kind = "cancel", data = "{}", now = store:now() })
+    local now = clock.us
+    local lease = kit.claim(store, id)
+    local before = snapshot(backend, url, id)
+    local writes = {
+      instance_commit = { version = { 0 }, status = { "running" },
+        variables = { '{"x":1}' }, token_no = { 1 },
+        token_state = { "active" }, node = { "a" },
+        previous_node = { probe.null }, visit = { 1 }, attempt = { 0 },
+        token_due_at = { probe.null }, seq = { 1 }, error = { probe.null },
+        started_at = { now }, updated_at = { now } },
+      instance_end = { version = { 0 }, status = { "failed" },
+        variables = { probe.null }, node = { "a" },
+        previous_node = { probe.null }, visit = { 1 }, attempt = { 0 },
+        seq = { 1 }, output = { probe.null }, error = { "{}" },
+        cancellation = { probe.null }, started_at = { now },
+        updated_at = { now } },
+      history_insert = { executor = kit.draw_id(), seq = { 1 },
+        type = { "step" }, node = { "a" }, token = { 1 }, visit = { 1 },
+        transition = { probe.null }, path = { probe.null }, attempt = { 1 },
+        caller = { probe.null }, text = { probe.null },
+        output = { probe.null }, changes = { probe.null },
+        error = { probe.null }, started_at = { now },
+        completed_at = { now }, due_at = { probe.null } },
+      attribute_put = { name = { "color" }, type = { "string" },
+        text_value = { "blue" }, date_value = { probe.null },
+        bytes_value = { probe.null }, float_value = { probe.null },
+        number_value = { probe.null }, boolean_value = { probe.null },
+        workflow = { "t.one" }, updated_at = { now } },
+      attribute_delete = { name = { "color" } },
+      inbox_delete = { no = { no } },
+      agenda_keep = { seen = { 1 } },
+      agenda_release = { seen = { 1 }, due_at = { now + 5 }, now = now },
+      agenda_end = { seen = { 1 }, latch = false },
+      agenda_unclaim = { takeovers = { 7 }, due_at = { now }, latch = false },
+      agenda_renew = { lease_us = 99, now = now, latch = false },
+      agenda_relet = { new_lease = kit.draw_id(),
+        latch = false },
+    }
+    local function send(name, args, held)
+      local all = { shard = 0, id = { id }, lease = { held },
+        latch = { probe.null } }
+      if name == "agenda_relet" then all.id, all.lease = id, held end
+      for key, value in pairs(args) do all[key] = value or nil end
+      if args.latch == false then all.latch = nil end
+      kit.run(store, name, all)
+    end
+    for name, args in pairs(writes) do
+      send(name, args, old)
+      assert.equal(before, snapshot(backend, url, id),
+        name .. " wrote under another's lease")
+    end
+    -- and each of them does write under the lease that holds
+    for _, name in ipairs { "agenda_keep", "inbox_delete", "attribute_put",
+      "attribute_delete", "history_insert", "instance_commit",
+      "agenda_renew" } do
+      local was = snapshot(backend, url, id)
+      send(name, writes[name], lease)
+      assert.are_not.equal(was, snapshot(backend, url, id),
+        name .. " did nothing under the lease that holds")
+    end
+  end)
+
+  it("decides what is loaded", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(kit.one()))
+    local id = assert(engine:start "t.one")
+    local store = kit.store(url, clock)
+    local lease = kit.claim(store, id)
+    local args = { shard = 0, lease = lease, lease_us = 30000000,
+      now = clock.us }
+    assert.equal(1, #kit.run(store, "instance_load", args))
+    args.lease = kit.draw_id()
+    assert.equal(0, #kit.run(store, "instance_load", args))
+  end)
+
+  it("stays with the instance's last commit, and its number", function()
+    local engine, clock, url = backend.fresh()
+    local store = kit.store(url, clock)
+    local lease
+    assert(engine:load(kit.chain {
+      function(ctx) lease = kit.agenda(store, ctx.id).lease end,
+      function() error "later" end,
+    }))
+    local id = assert(engine:start "t.chain")
+    assert(engine:run())
+    local row = kit.run(store, "instance_settle", { shard = 0, id = id })[1]
+    assert.equal(lease, row.lease)
+    assert.equal(2, row.version)
+    assert.equal(2, assert(engine:get(id)).commits)
+  end)
+
+  it("is asked about before an executor gives something back", function()
+    local b, clock, store, url
+    local lease
+    local flow = raced(function(ctx)
+      clock:advance(31)
+      lease = kit.claim(store, ctx.id)
+      b:interrupt()
+      error "late"
+    end)
+    local engine
+    engine, clock, url = backend.fresh()
+    b = engine
+    store = kit.store(url, clock)
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.one")
+    assert(engine:tick(1))
+    engine:close() -- says goodbye, releasing what it holds
+    assert.equal(lease, kit.agenda(store, id).lease)
+  end)
+end)
+
+kit.describe("rule 2, the order of locks,", function(backend)
+  if backend.name ~= "postgres" then
+    it("needs no more than SQLite's one writer", function()
+      -- Differs: BEGIN IMMEDIATE; the second writer waits for the first.
+      local engine, clock, url = backend.fresh()
+      assert(engine:load(kit.one()))
+      local store = kit.store(url, clock)
+      assert(store:begin "open")
+      assert(store:send("executor_stop", { id = kit.draw_id(), now = 1 }))
+      assert(store:rollback() or true)
+      assert(engine:start "t.one")
+    end)
+    return
+  end
+
+  --- A store that gives up waiting for a lock instead of standing still.
+  local function impatient(url, clock)
+    return kit.store(url .. " options='-c lock_timeout=300ms'", clock)
+  end
+
+  --- Two instances, both due; returns their ids in order.
+  local function two(engine)
+    assert(engine:load(kit.one()))
+    local ids = { (assert(engine:start "t.one")),
+      (assert(engine:start "t.one")) }
+    table.sort(ids)
+    return ids
+  end
+
+  --- Locks an instance's agenda row until the store is rolled back.
+  local function lock(store, id)
+    assert(store:begin "open")
+    assert(store:send("agenda_lock_one", { shard = 0, id = id }))
+  end
+
+  it("lets claims pass by rows that are locked", function()
+    local engine, clock, url = backend.fresh()
+    local ids = two(engine)
+    local holder, rival = kit.store(url, clock), impatient(url, clock)
+    lock(holder, ids[1])
+    local rows = kit.run(rival, "agenda_claim", { shard = 0,
+      executor_group = "default", workflow = { "t.one" },
+      workflow_version = { 1 }, lease = kit.draw_id(),
+      executor = kit.draw_id(), lease_us = 1000000, max = 8,
+      now = clock.us })
+    assert.equal(1, #rows)
+    assert.equal(ids[2], rows[1].instance)
+    holder:rollback()
+  end)
+
+  it("lets promotions and recoveries pass by rows that are locked",
+    function()
+      local engine, clock, url = backend.fresh()
+      assert(engine:load(kit.timer "1h"))
+      local ids = { (assert(engine:start "t.timer")),
+        (assert(engine:start "t.timer")) }
+      assert(engine:run())
+      clock:advance "1h"
+      local holder, rival = kit.store(url, clock), impatient(url, clock)
+      lock(holder, ids[1])
+      kit.run(rival, "agenda_promote", { shard = 0, now = clock.us,
+        max = 10 })
+      assert.is_false(kit.agenda(rival, ids[1]).ready)
+      assert.is_true(kit.agenda(rival, ids[2]).ready)
+      holder:rollback()
+
+      local executor = kit.draw_id()
+      for _, id in ipairs(ids) do
+        kit.claim(rival, id, { executor = executor })
+      end
+      lock(holder, ids[2])
+      kit.run(rival, "agenda_orphan", { shard = 0, executor = executor,
+        now = clock.us, max = 10 })
+      assert.is_true(kit.agenda(rival, ids[1]).ready)
+      assert.is_false(kit.agenda(rival, ids[2]).ready)
+      holder:rollback()
+    end)
+
+  it("is by id, whatever the order of the arguments", function()
+    local engine, clock, url = backend.fresh()
+    local ids = two(engine)
+    local store = kit.store(url, clock)
+    local lease = kit.draw_id()
+    for _, id in ipairs(ids) do kit.claim(store, id, { lease = lease }) end
+    -- A child wants both, the greater id first, while the lesser is locked:
+    -- it must stand before the lesser with nothing in its hands.
+    lock(store, ids[1])
+    local text = ([[
+      set application_name = 'orderly';
+      %s;
+    ]]):format(kit.literal(kit.statements("postgres").agenda_lock, {
+      shard = "0", latch = "array[null, null]::integer[]",
+      id = ("array['%s', '%s']::uuid[]"):format(ids[2], ids[1]),
+      lease = ("array['%s', '%s']::uuid[]"):format(lease, lease),
+    }))
+    local child = process.start { "psql", "--no-psqlrc", "--quiet",
+      "--dbname=" .. url:gsub("^postgres:", ""), "--command=" .. text }
+    local rival = impatient(url, clock)
+    local waits
+    for _ = 1, 500 do
+      waits = kit.select(url, "select pid from pg_stat_activity where "
+        .. "application_name = 'orderly' and wait_event_type = 'Lock'")
+      if #waits > 0 then break end
+    end
+    assert.equal(1, #waits, "the child does not wait")
+    lock(rival, ids[2]) -- raises after 300 ms if the child has it already
+    assert(rival:commit())
+    store:rollback()
+    assert.equal(0, child:wait(10), child:errors())
+  end)
+end)
+
+kit.describe("rule 3, history is the holder's,", function(backend)
+  it("so a cancel request of a held instance becomes an inbox row",
+    function()
+      local a, b, store, url, clock
+      local seen = {}
+      local flow = pawl.workflow { code = "t.two", start = "a" }
+      flow:step("a", {
+        run = function(ctx)
+          local before = assert(b:get(ctx.id))
+          local ok, done = b:cancel(ctx.id, { reason = "r", who = "w" })
+          seen.ok, seen.done = ok, done
+          local after = assert(b:get(ctx.id))
+          seen.same_version = before.commits == after.commits
+          seen.status = after.status
+          seen.history = #assert(b:history(ctx.id))
+          seen.inbox = kit.count(backend, url, "inbox")
+          seen.latch = kit.agenda(store, ctx.id).latch
+        end,
+        next = "b",
+      })
+      flow:step("b", { run = function() seen.b = true end, next = "z" })
+      flow:finish "z"
+      a, b, clock, url = kit.pair(backend, { flow })
+      store = kit.store(url, clock)
+      local id = assert(a:start "t.two")
+      assert(a:run())
+      assert.same({ ok = true, done = false, same_version = true,
+        status = "created", history = 0, inbox = 1, latch = 1 }, seen)
+      assert.equal("step a, cancelled b", kit.trail(a, id))
+      assert.equal("cancelled", kit.status(a, id))
+      assert.equal(0, kit.count(backend, url, "inbox"))
+      assert.equal(0, kit.count(backend, url, "agenda"))
+    end)
+
+  it("and a request takes no row where there is nothing to wake", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(kit.one()))
+    local id = assert(engine:start "t.one")
+    assert(engine:run())
+    local store = kit.store(url, clock)
+    kit.run(store, "agenda_wake", { shard = 0, id = id, now = clock.us })
+    kit.run(store, "inbox_insert", { shard = 0, id = id,
+      no = kit.draw_id(), kind = "cancel", data = "{}", now = clock.us })
+    assert.equal(0, kit.count(backend, url, "agenda"))
+    assert.equal(0, kit.count(backend, url, "inbox"))
+  end)
+
+  it("and repeating a request changes nothing", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(kit.timer()))
+    local id = assert(engine:start "t.timer")
+    assert(engine:run())
+    local store = kit.store(url, clock)
+    local no = kit.draw_id()
+    for _ = 1, 3 do
+      kit.run(store, "agenda_wake", { shard = 0, id = id, now = clock.us })
+      kit.run(store, "inbox_insert", { shard = 0, id = id, no = no,
+        kind = "cancel", data = '{"reason":"once"}', now = clock.us })
+    end
+    assert.equal(1, kit.count(backend, url, "inbox"))
+    assert(engine:run())
+    assert.equal("step t, cancelled t",
+      (kit.trail(engine, id):gsub("^started", "step")))
+  end)
+end)
+
+kit.describe("rule 4, a wake-up never steals,", function(backend)
+  it("but raises the latch of a leased row", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(kit.one()))
+    local id = assert(engine:start "t.one")
+    local store = kit.store(url, clock)
+    kit.claim(store, id)
+    local before = kit.agenda(store, id)
+    clock:advance(1)
+    kit.run(store, "agenda_wake", { shard = 0, id = id, now = clock.us })
+    local after = kit.agenda(store, id)
+    assert.equal(1, after.latch)
+    after.latch, before.latch, after.now, before.now = nil, nil, nil, nil
+    assert.same(before, after)
+    assert.equal(0, assert(engine:tick(1)).claimed)
+  end)
+
+  it("and the commit then makes the row due now", function()
+    local a, store, clock, url
+    local flow = pawl.workflow { code = "t.sleepy", start = "a" }
+    flow:step("a", {
+      run = function(ctx)
+        kit.run(store, "agenda_wake",
+          { shard = 0, id = ctx.id, now = clock.us })
+        a:interrupt() -- so that the tick ends with this commit
+      end,
+      next = "t",
+    })
+    flow:timer("t", { after = "1h", next = "z" })
+    flow:finish "z"
+    a, clock, url = backend.fresh()
+    store = kit.store(url, clock)
+    assert(a:load(flow))
+    local id = assert(a:start "t.sleepy")
+    assert(a:tick(1))
+    local row = kit.agenda(store, id)
+    assert.is_true(row.ready)
+    assert.equal(clock.us, row.due_at)
+    assert.is_nil(row.lease)
+    assert(a:run()) -- nothing there after all: back to the timer
+    assert.equal("waiting", kit.status(a, id))
+    assert.equal(clock:now() + 3600, assert(a:next_due()))
+    clock:advance "1h"
+    assert(a:run())
+    assert.equal("completed", kit.status(a, id))
+  end)
+
+  it("and the commit does not delete a row that was woken", function()
+    local a, store, clock, url
+    a, clock, url = backend.fresh()
+    store = kit.store(url, clock)
+    assert(a:load(kit.one(function(ctx)
+      kit.run(store, "agenda_wake",
+        { shard = 0, id = ctx.id, now = clock.us })
+      a:interrupt()
+      error "exhausted"
+    end, { retry = false, on_exhausted = "suspend" })))
+    local id = assert(a:start "t.one")
+    assert(a:tick(1))
+    assert.equal("suspended", kit.status(a, id))
+    local row = assert(kit.agenda(store, id), "the wake-up was deleted")
+    assert.is_true(row.ready)
+    assert.is_nil(row.lease)
+  end)
+
+  it("and a heartbeat clears ready", function()
+    local a, b, clock, url, store
+    local claimed, ready
+    local flow, runs = raced(function(ctx)
+      clock:advance(31) -- the lease has ended; a promotion makes it ready
+      kit.run(store, "agenda_promote", { shard = 0, now = clock.us,
+        max = 10 })
+      assert(kit.agenda(store, ctx.id).ready)
+      ctx.heartbeat()
+      ready = kit.agenda(store, ctx.id).ready
+      claimed = assert(b:tick(1)).claimed
+    end)
+    a, b, clock, url = kit.pair(backend, { flow })
+    store = kit.store(url, clock)
+    local id = assert(a:start "t.one")
+    assert(a:run())
+    assert.is_false(ready)
+    assert.equal(0, claimed)
+    assert.equal(1, runs.n)
+    assert.equal("step a", kit.trail(a, id))
+  end)
+
+  it("and a claim that finds nothing to do deletes the row", function()
+    local engine, clock, url = backend.fresh()
+    local store = kit.store(url, clock)
+    assert(engine:load(kit.one(function() error "no" end,
+      { retry = false, on_exhausted = "suspend" })))
+    local id = assert(engine:start "t.one")
+    assert(engine:run())
+    kit.run(store, "agenda_wake", { shard = 0, id = id, now = clock.us })
+    assert.equal(1, kit.count(backend, url, "agenda"))
+    local before = assert(engine:get(id)).commits
+    assert.equal(1, assert(engine:run()).claimed)
+    assert.equal(0, kit.count(backend, url, "agenda"))
+    assert.equal("suspended", kit.status(engine, id))
+    assert.equal(before, assert(engine:get(id)).commits)
+    assert.equal("failed a", kit.trail(engine, id))
+  end)
+
+  it("and wakes a row that is due later at once", function()
+    local engine, clock, url = backend.fresh()
+    local store = kit.store(url, clock)
+    assert(engine:load(kit.timer()))
+    local id = assert(engine:start "t.timer")
+    assert(engine:run())
+    assert.equal(3600, assert(engine:next_due()) - clock:now())
+    kit.run(store, "agenda_wake", { shard = 0, id = id, now = clock.us })
+    assert.equal(0, engine:next_due())
+  end)
+end)
+
+kit.describe("rule 6, no decision on a stale view:", function(backend)
+  it("an ending that a cancel request has overtaken is taken again",
+    function()
+      local a, b
+      local flow, runs = raced(function(ctx)
+        local _, done = assert(b:cancel(ctx.id, "stop"))
+        assert(not done)
+      end)
+      local clock, url
+      a, b, clock, url = kit.pair(backend, { flow })
+      local id = assert(a:start "t.one")
+      assert(a:run())
+      local instance = assert(a:get(id))
+      assert.equal("cancelled", instance.status)
+      assert.equal("stop", instance.cancellation.reason)
+      assert.equal(1, runs.n) -- the handler's result is kept
+      assert.equal(1, instance.variables.by)
+      assert.equal("step a, cancelled z", kit.trail(a, id))
+      assert.is_nil(instance.output)
+      assert.equal(0, kit.count(backend, url, "inbox"))
+      assert.is_truthy(clock)
+    end)
+
+  it("so is a failure's", function()
+    local a, b
+    local flow, runs = raced(function(ctx)
+      assert(b:cancel(ctx.id, "stop"))
+      error "broken"
+    end, { retry = false })
+    a, b = kit.pair(backend, { flow })
+    local id = assert(a:start "t.one")
+    assert(a:run())
+    assert.equal("cancelled", kit.status(a, id))
+    assert.equal("failed a, cancelled a", kit.trail(a, id))
+    assert.equal(1, runs.n)
+  end)
+
+  it("a wake-up without a cause changes no ending", function()
+    local engine, clock, url, store
+    local flow, runs = raced(function(ctx)
+      kit.run(store, "agenda_wake",
+        { shard = 0, id = ctx.id, now = clock.us })
+    end)
+    engine, clock, url = backend.fresh()
+    store = kit.store(url, clock)
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.one")
+    assert(engine:run())
+    assert.equal("completed", kit.status(engine, id))
+    assert.equal("step a", kit.trail(engine, id))
+    assert.equal(1, runs.n)
+    assert.equal(0, kit.count(backend, url, "agenda"))
+  end)
+
+  it("every statement of an ending requires the latch", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(kit.one()))
+    local id = assert(engine:start "t.one")
+    local store = kit.store(url, clock)
+    local lease = kit.claim(store, id)
+    kit.run(store, "agenda_wake", { shard = 0, id = id, now = clock.us })
+    local before = snapshot(backend, url, id)
+    local now = clock.us
+    local common = { shard = 0, id = { id }, lease = { lease },
+      latch = { 0 } }
+    assert.equal(0, #kit.run(store, "agenda_lock", common))
+    local function with(more)
+      for key, value in pairs(common) do more[key] = value end
+      return more
+    end
+    kit.run(store, "instance_end", with { version = { 0 },
+      status = { "failed" }, variables = { probe.null }, node = { "a" },
+      previous_node = { probe.null }, visit = { 1 }, attempt = { 0 },
+      seq = { 1 }, output = { probe.null }, error = { "{}" },
+      cancellation = { probe.null }, started_at = { now },
+      updated_at = { now } })
+    kit.run(store, "history_insert", with { executor = kit.draw_id(),
+      seq = { 1 }, type = { "step" }, node = { "a" }, token = { 1 },
+      visit = { 1 }, transition = { probe.null }, path = { probe.null },
+      attempt = { 1 }, caller = { probe.null }, text = { probe.null },
+      output = { probe.null }, changes = { probe.null },
+      error = { probe.null }, started_at = { now }, completed_at = { now },
+      due_at = { probe.null } })
+    kit.run(store, "attribute_put", with { name = { "color" },
+      type = { "string" }, text_value = { "blue" },
+      date_value = { probe.null }, bytes_value = { probe.null },
+      float_value = { probe.null }, number_value = { probe.null },
+      boolean_value = { probe.null }, workflow = { "t.one" },
+      updated_at = { now } })
+    kit.run(store, "agenda_end", { shard = 0, id = { id },
+      lease = { lease }, seen = { 0 } })
+    assert.equal(before, snapshot(backend, url, id))
+  end)
+
+  it("cancelling what has ended says so", function()
+    local engine, _, url = backend.fresh()
+    assert(engine:load(kit.one()))
+    local id = assert(engine:start "t.one")
+    assert(engine:run())
+    local ok, err = engine:cancel(id, "late")
+    assert.is_nil(ok)
+    assert.equal("already_finished", err.code)
+    assert.matches("completed", err.message)
+    assert.equal(0, kit.count(backend, url, "inbox"))
+    assert.equal(0, kit.count(backend, url, "agenda"))
+  end)
+end)
+
+kit.describe("rule 7, a batch shares a commit, never a fate:",
+  function(backend)
+    --- Makes the store refuse histories that mention poison.
+    local function poison(url)
+      if backend.name == "sqlite" then
+        backend.sql(url, [[create trigger spec_poison
+          before insert on pawl_history when new.output like '%poison%'
+          begin select raise(abort, 'spec: poison'); end;]])
+      else
+        backend.sql(url, [[create function pawl.spec_poison() returns trigger
+          language plpgsql as $f$ begin
+          if new.output::text like '%poison%' then
+            raise exception 'spec: poison'; end if;
+          return new; end $f$;
+          create trigger spec_poison before insert on pawl.history
+          for each row execute function pawl.spec_poison()]])
+      end
+    end
+
+    it("what the store refuses takes nobody with it", function()
+      local engine, _, url = backend.fresh()
+      poison(url)
+      local runs = 0
+      assert(engine:load(kit.one(function(ctx)
+        runs = runs + 1
+        return nil, ctx.input.what
+      end)))
+      local bad = {}
+      for i = 1, 20 do
+        local what = (i == 3 or i == 17) and "poison" or "food"
+        local id = assert(engine:start("t.one", { what = what }))
+        if what == "poison" then bad[#bad + 1] = id end
+      end
+      assert(engine:run())
+      assert.equal(20, runs)
+      assert.equal(18, #assert(engine:list { status = "completed" }))
+      for _, id in ipairs(bad) do
+        local instance = assert(engine:get(id))
+        assert.equal("failed", instance.status)
+        assert.matches("the store refused the result", instance.error.message)
+        assert.matches("poison", instance.error.message)
+      end
+    end)
+
+    it("who has lost its lease takes nobody with it", function()
+      local engine, clock, url, store, victim
+      local ran = {}
+      engine, clock, url = backend.fresh()
+      store = kit.store(url, clock)
+      assert(engine:load(kit.one(function(ctx)
+        ran[#ran + 1] = ctx.id
+        if #ran == 5 then
+          victim = ran[2]
+          local row = kit.agenda(store, victim)
+          clock:advance(31)
+          kit.claim(store, victim)
+          assert(row.lease)
+        end
+      end)))
+      for _ = 1, 10 do assert(engine:start "t.one") end
+      local stats = assert(engine:tick(5))
+      assert.equal(1, stats.lost)
+      assert.equal(9, #assert(engine:list { status = "completed" }))
+      assert.same({}, assert(engine:history(victim)))
+    end)
+
+    it("results do not wait longer than 50 ms for the rest", function()
+      local a, b
+      local first, seen
+      local flow = kit.one(function(ctx)
+        if not first then
+          first = ctx.id
+          local stop = os.clock() + 0.08
+          while os.clock() < stop do end
+        elseif not seen then
+          seen = kit.status(b, first)
+        end
+      end)
+      a, b = kit.pair(backend, { flow })
+      for _ = 1, 3 do assert(a:start "t.one") end
+      assert(a:run())
+      assert.equal("completed", seen)
+    end)
+
+    it("what was not begun is free for others when a handler was slow",
+      function()
+        local a, b, clock, url, store
+        local ran = {}
+        local leased
+        local flow = kit.one(function(ctx)
+          ran[#ran + 1] = ctx.id
+          local stop = os.clock() + (#ran == 1 and 0.2 or 0)
+          while os.clock() < stop do end
+          if #ran == 2 then leased = kit.count(backend, url, "agenda",
+            "lease is not null") end
+        end)
+        a, b, clock, url = kit.pair(backend, { flow })
+        store = kit.store(url, clock)
+        local ids = {}
+        for i = 1, 4 do ids[i] = (assert(a:start "t.one")) end
+        assert(a:run())
+        assert.equal(4, #ran)
+        assert.is_true(leased < 3, "still leased: " .. leased)
+        for _, id in ipairs(ids) do
+          assert.equal("step a", kit.trail(b, id)) -- no takeover was counted
+        end
+      end)
+  end)
+
+kit.describe("rule 8, an answer that was lost,", function(backend)
+  after_each(function() probe.fault(nil) end)
+
+  if backend.name == "postgres" then
+    for _, case in ipairs {
+      { "before the commit arrived", "commit.before_send=drop" },
+      { "after the commit arrived", "commit.sent=drop" },
+    } do
+      it("is settled by the row: " .. case[1], function()
+        local engine, _, url = backend.fresh()
+        local runs = {}
+        assert(engine:load(kit.chain {
+          function(ctx)
+            runs[#runs + 1] = "a" .. ctx.input.n
+            probe.fault(ctx.input.n == 1 and case[2] .. "@1" or nil)
+          end,
+          function(ctx) runs[#runs + 1] = "b" .. ctx.input.n end,
+        }))
+        local id = assert(engine:start("t.chain", { n = 1 }))
+        assert(engine:run())
+        assert.equal("completed", kit.status(engine, id))
+        assert.equal("step a, step b", kit.trail(engine, id))
+        assert.same({ "a1", "b1" }, runs) -- no handler ran twice
+        assert.equal(0, kit.count(backend, url, "agenda"))
+      end)
+    end
+  end
+
+  it("leaves no way for the old commit to land after the relet", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(kit.one()))
+    local id = assert(engine:start "t.one")
+    local store = kit.store(url, clock)
+    local old, new = kit.claim(store, id), kit.draw_id()
+    assert.equal(1, #kit.run(store, "agenda_relet",
+      { shard = 0, id = id, lease = old, new_lease = new }))
+    assert.equal(new, kit.agenda(store, id).lease)
+    local before = snapshot(backend, url, id)
+    kit.run(store, "agenda_unclaim", { shard = 0, id = { id },
+      lease = { old }, takeovers = { 0 }, due_at = { clock.us } })
+    assert.equal(0, #kit.run(store, "agenda_lock", { shard = 0,
+      id = { id }, lease = { old }, latch = { probe.null } }))
+    assert.equal(before, snapshot(backend, url, id))
+  end)
+
+  it("does not make a start happen twice when it is repeated", function()
+    local engine, _, url = backend.fresh()
+    assert(engine:load(kit.one()))
+    local mine = kit.draw_id()
+    local id, created = assert(engine:start("t.one", { n = 1 },
+      { id = mine }))
+    assert.equal(mine, id)
+    assert.is_true(created)
+    id, created = assert(engine:start("t.one", { n = 1 }, { id = mine }))
+    assert.equal(mine, id)
+    assert.is_false(created)
+    assert.equal(1, kit.count(backend, url, "instance"))
+    assert.equal(1, kit.count(backend, url, "agenda"))
+    assert(engine:run())
+    assert(engine:start("t.one", { n = 1 }, { id = mine }))
+    assert.equal(0, kit.count(backend, url, "agenda"))
+    assert.equal("completed", kit.status(engine, mine))
+  end)
+end)
+
+kit.describe("rule 10, takeover at once,", function(backend)
+  --- Says of the only executor that it is another process.
+  local function pretend(url, change)
+    backend.sql(url, ("update %s set %s"):format(
+      kit.table(backend, "executor"), change))
+  end
+
+  --- A process id that nobody has any more.
+  local function dead_pid()
+    local child = process.start { "true" }
+    child:wait(10)
+    return child.pid
+  end
+
+  --- Leaves an instance leased by `a`, whose executor row is `change`d; then
+  --- a newcomer ticks. Returns how many it claimed, and the trail.
+  local function after(change)
+    local a, clock, url
+    local newcomer, claimed
+    local flow = raced(function()
+      pretend(url, change)
+      newcomer = kit.rival(backend, url, clock)
+      newcomer:load(kit.one())
+      claimed = assert(newcomer:tick(1)).claimed
+    end)
+    a, clock, url = backend.fresh()
+    assert(a:load(flow))
+    local id = assert(a:start "t.one")
+    assert(a:tick(1))
+    return claimed, kit.trail(a, id)
+  end
+
+  it("ends the leases of a process of this host that is gone", function()
+    local claimed, trail = after("pid = " .. dead_pid())
+    assert.equal(1, claimed)
+    assert.equal("recovered, step a", trail)
+  end)
+
+  it("ends them when another process has its number now", function()
+    local claimed, trail = after "begun = begun - 1000"
+    assert.equal(1, claimed)
+    assert.equal("recovered, step a", trail)
+  end)
+
+  it("leaves those of a living process alone", function()
+    local claimed, trail = after "pid = pid"
+    assert.equal(0, claimed)
+    assert.equal("step a", trail)
+  end)
+
+  it("knows nothing of processes of other hosts, boots and namespaces",
+    function()
+      local pid = dead_pid()
+      for _, field in ipairs { "host", "boot", "space" } do
+        local claimed, trail = after(("pid = %d, %s = 'other'"):format(pid,
+          field))
+        assert.equal(0, claimed, field)
+        assert.equal("step a", trail)
+      end
+    end)
+
+  it("leaves everything else to the lease's end, by the store's time",
+    function()
+      local engine, clock, url = backend.fresh()
+      assert(engine:load(kit.one()))
+      local id = assert(engine:start "t.one")
+      local store = kit.store(url, clock)
+      kit.claim(store, id)
+      clock:advance(29.999999)
+      assert.equal(0, assert(engine:run()).claimed)
+      clock:advance(0.000001)
+      assert.equal(1, assert(engine:run()).claimed)
+      assert.equal("recovered, step a", kit.trail(engine, id))
+    end)
+end)
