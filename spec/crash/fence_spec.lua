@@ -3,35 +3,62 @@
 local process = require "spec.support.process"
 local Site = require "spec.support.site"
 
+-- The first one to come waits at one gate, the second at another.
 local GATED = { "a", [[
-    append("begun", "")
-    if not exists "second" then
-      append("second", "")
-      gate "first"
-    end]] }
+    if exists "first.reached" then gate "second" else gate "first" end]] }
+
+local function stop(...)
+  for _, worker in ipairs { ... } do
+    worker:kill "TERM"
+    assert.equal(0, worker:wait(10), worker:errors())
+  end
+end
 
 Site.each("a worker that is stopped past its lease", function(new)
-  it("is fenced off when it goes on", function()
+  --- One is stopped in a handler, and another one comes to the same.
+  local function taken_over()
     local site = new(Site.flow { GATED, { "b" } })
     local ids = site:start(1)
     local late = site:worker { "--lease", "1" }
     site:wait_gate "first"
     late:kill "STOP"
     local other = site:worker { "--lease", "1" }
-    assert.truthy(site:wait_ended(1, 20), other:output() .. other:errors())
+    site:wait_gate "second"
+    return site, ids, late, other
+  end
+
+  local function is_fenced_off(site, late)
     site:open "first"
     late:kill "CONT"
     assert.truthy(late:wait_for("warn: lease lost", 10),
       late:output() .. late:errors())
-    for _, worker in ipairs { late, other } do
-      worker:kill "TERM"
-      assert.equal(0, worker:wait(10), worker:errors())
-    end
+  end
+
+  local function is_as_if_never(site, ids, late)
     assert.matches("stopped: 1 steps, 0 instances ended", late:output())
     site:assert_complete(ids)
     assert.equal(3, #site:runs()) -- a twice, b once
     assert.equal(1, site:number "select count(distinct executor) from \
       pawl.history")
+  end
+
+  it("is fenced off while another is at its work", function()
+    local site, ids, late, other = taken_over()
+    is_fenced_off(site, late)
+    assert.equal(0, site:recorded())
+    site:open "second"
+    assert.truthy(site:wait_ended(1, 20), other:output() .. other:errors())
+    stop(late, other)
+    is_as_if_never(site, ids, late)
+  end)
+
+  it("is fenced off when its work is done", function()
+    local site, ids, late, other = taken_over()
+    site:open "second"
+    assert.truthy(site:wait_ended(1, 20), other:output() .. other:errors())
+    is_fenced_off(site, late)
+    stop(late, other)
+    is_as_if_never(site, ids, late)
   end)
 end)
 
@@ -41,29 +68,20 @@ Site.each("a handler longer than the lease", function(new)
     local ids = site:start(1)
     local first = site:worker { "--lease", "1" }
     site:wait_gate "first"
+    site:open "second" -- who takes over need not wait
     return site, ids, first, site:worker { "--lease", "1" }
-  end
-
-  local function stop(...)
-    for _, worker in ipairs { ... } do
-      worker:kill "TERM"
-      assert.equal(0, worker:wait(10), worker:errors())
-    end
   end
 
   it("is not taken over while its worker lives", function()
     local site, ids, first, second = both()
-    -- two leases, by the store's clock: the beats have moved the lease's end
-    local due = site:number(site.backend.name == "sqlite"
-      and "select due_at from pawl.agenda"
-      or "select (extract(epoch from due_at) * 1000000)::bigint \
-          from pawl.agenda")
+    -- two leases later, by the store's clock: the lease's end has moved
+    local us = site.backend.name == "sqlite" and "due_at"
+      or "(extract(epoch from due_at) * 1000000)::bigint"
+    local due = site:number("select max(" .. us .. ") from pawl.agenda")
     assert.truthy(process.poll(20, function()
-      return site:number((site.backend.name == "sqlite"
-        and "select due_at >= %d from pawl.agenda"
-        or "select (extract(epoch from due_at) * 1000000 >= %d)::integer \
-            from pawl.agenda"):format(due + 2000000)) == 1
-    end))
+      return site:number(("select count(*) from pawl.agenda where %s >= %d")
+        :format(us, due + 2000000)) == 1
+    end, 0.1))
     assert.equal(1, #site:runs())
     site:open "first"
     assert.truthy(site:wait_ended(1, 20), first:output() .. first:errors())
@@ -102,7 +120,7 @@ Site.each("four workers", function(new)
     end
     site:assert_complete(ids)
     assert.equal(1000, #site:runs())
-    assert.equal(4, site:number "select count(distinct executor) from \
-      pawl.history")
+    assert.truthy(site:number "select count(distinct executor) from \
+      pawl.history" > 1)
   end)
 end)

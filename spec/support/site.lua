@@ -208,8 +208,9 @@ end
 ---@param text string
 ---@return integer
 function Site:number(text)
-  local _, value = next(self:sql(text)[1])
-  return assert(math.tointeger(tonumber(value)))
+  local row = assert(self:sql(text)[1], text)
+  local _, value = next(row)
+  return (assert(math.tointeger(tonumber(value)), text))
 end
 
 --- How many steps are recorded.

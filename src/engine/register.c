@@ -211,13 +211,13 @@ static pawl_code take_loaded(pawl_engine *e, pawl_loaded *l, pawl_buf *out,
   TRY(pawl_register(e, def, err));
   if (out) describe(def, out);
   if (out) TRY(pawl_buf_check(out, err));
+  TRY(pawl_registry_take(e->registry, def, 1, err));
+  l->ref = -1; /* the registry's now */
   if (l->others.len > 2)
     pawl_log_write(&e->log, PAWL_INFO, "modules outside the bundle",
                    l->others.at);
-  l->ref = -1; /* the registry's now */
-  rc = pawl_registry_take(e->registry, def, 1, err);
   for (int i = 0; i < e->nroutes; i++) e->routes[i].until_mono_us = 0;
-  return rc;
+  return PAWL_OK;
 out:
   pawl_def_free(def);
   return rc;
@@ -330,9 +330,9 @@ static pawl_code load_stored(pawl_engine *e, const pawl_rows *rows,
                           &l, err));
   TRY(from_loaded(e, &l, &def, err));
   def->revision = revision;
-  l.ref = -1;
+  TRY(pawl_registry_take(e->registry, def, 0, err));
+  l.ref = -1; /* the registry's now */
   *out = def;
-  rc = pawl_registry_take(e->registry, def, 0, err);
   def = NULL;
 out:
   pawl_def_free(def);

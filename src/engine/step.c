@@ -77,22 +77,6 @@ static pawl_code run_handler(pawl_engine *e, pawl_held *h,
   return rc;
 }
 
-/* Choices, times and outputs are questions: an answer that changes the
- * variables would be lost, so it is refused. */
-static pawl_code ask(pawl_engine *e, pawl_held *h, const pawl_node *node,
-                     pawl_handler handler, const char *what,
-                     pawl_error *err) {
-  pawl_code rc = run_handler(e, h, node, handler, err);
-  if (rc == PAWL_OK && (e->result.vars_changed || e->result.attrs_changed)) {
-    e->result.no_retry = 1;
-    rc = pawl_fail(err, PAWL_MISUSE, "%s \"%s\": `%s` must not change "
-                   "variables or attributes", pawl_kind_name(node->kind),
-                   node->name, what);
-    pawl_error_hint(err, "change them in the step before it");
-  }
-  return rc;
-}
-
 /* ---- failing and ending ---- */
 
 static void end_with(pawl_held *h, pawl_status status) {
@@ -152,7 +136,7 @@ static pawl_code timer_due(pawl_engine *e, pawl_held *h,
     *due_us = pawl_engine_now(e) + node->after_us;
     return PAWL_OK;
   }
-  TRY(ask(e, h, node, PAWL_HANDLER_AT, "at", err));
+  TRY(run_handler(e, h, node, PAWL_HANDLER_AT, err));
   *due_us = e->result.at_us;
 out:
   return rc;
@@ -164,7 +148,7 @@ static pawl_code take_choice(pawl_engine *e, pawl_held *h,
   pawl_code rc = PAWL_OK;
   const pawl_buf *t = &e->result.transition;
 
-  TRY(ask(e, h, node, PAWL_HANDLER_CHOOSE, "choose", err));
+  TRY(run_handler(e, h, node, PAWL_HANDLER_CHOOSE, err));
   *to = e->result.has_transition ? pawl_node_next(node, t->at, t->len) : -1;
   if (*to < 0) {
     e->result.no_retry = 1;
@@ -191,7 +175,7 @@ static pawl_code take_finish(pawl_engine *e, pawl_held *h,
   pawl_plan *p = &h->plan;
 
   if (node->has_output) {
-    TRY(ask(e, h, node, PAWL_HANDLER_OUTPUT, "output", err));
+    TRY(run_handler(e, h, node, PAWL_HANDLER_OUTPUT, err));
     p->has_output = e->result.has_output;
     pawl_buf_clear(&p->output);
     if (p->has_output)

@@ -153,8 +153,12 @@ void pawl_result_deinit(pawl_result *r);
 
 /* PAWL_OK, or why the handler failed: PAWL_SCRIPT (its own error; err->reason
  * holds error{code=...}'s code, err->trace the traceback), PAWL_VALUE or
- * PAWL_LIMIT (what it left in ctx.vars or returned cannot be stored), or what
- * a service raised and the handler did not catch. */
+ * PAWL_LIMIT (what it left in ctx.vars or returned cannot be stored; also
+ * when a handler other than RUN and UNDO changed ctx.vars), PAWL_NO_HANDLER
+ * (the node has no such function), PAWL_MISUSE (of ctx, or a handler of this
+ * host is running), or what a service raised and the handler did not catch.
+ * *result is cleared first; after a failure only no_retry, retry_after_us and
+ * details count. */
 pawl_code pawl_host_run(pawl_host *host, const pawl_call *call,
                         pawl_result *result, pawl_error *err);
 
