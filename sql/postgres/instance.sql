@@ -68,7 +68,7 @@ update pawl.instance i
        status = s.status, variables = coalesce(s.variables, i.variables),
        token_no = s.token_no, token_state = s.token_state, node = s.node,
        previous_node = s.previous_node, visit = s.visit, attempt = s.attempt,
-       token_due_at = s.token_due_at, error = s.error,
+       token_due_at = s.token_due_at, error = s.error, state_text = null,
        started_at = coalesce(i.started_at, s.started_at),
        entered_at = case when i.visit = s.visit then i.entered_at
                          else s.updated_at end,
@@ -98,6 +98,7 @@ update pawl.instance i
        token_no = null, token_state = null, node = s.node,
        previous_node = s.previous_node, visit = s.visit, attempt = s.attempt,
        token_due_at = null, output = s.output, error = s.error,
+       state_text = null,
        cancellation = coalesce(s.cancellation, i.cancellation),
        started_at = coalesce(i.started_at, s.started_at),
        updated_at = s.updated_at, completed_at = s.updated_at
@@ -111,6 +112,14 @@ update pawl.instance i
                     and a.lease = s.lease
                     and (s.latch is null or a.latch = s.latch)
  where i.shard = @shard and i.id = s.id and i.version = s.version;
+
+-- name: instance_progress
+-- args: @shard smallint, @id uuid, @lease uuid, @state_text text
+-- What a running handler says of itself; the step's commit clears it.
+update pawl.instance i set state_text = @state_text
+  from pawl.agenda a
+ where a.shard = @shard and a.instance = @id and a.lease = @lease
+   and i.shard = @shard and i.id = @id;
 
 -- name: instance_settle
 -- args: @shard smallint, @id uuid

@@ -58,7 +58,7 @@ update pawl_instance
        variables = coalesce(@variables, variables), token_no = @token_no,
        token_state = @token_state, node = @node,
        previous_node = @previous_node, visit = @visit, attempt = @attempt,
-       token_due_at = @token_due_at, error = @error,
+       token_due_at = @token_due_at, error = @error, state_text = null,
        started_at = coalesce(started_at, @started_at),
        entered_at = case when visit = @visit then entered_at
                          else @updated_at end,
@@ -80,7 +80,7 @@ update pawl_instance
        variables = coalesce(@variables, variables), token_no = null,
        token_state = null, node = @node, previous_node = @previous_node,
        visit = @visit, attempt = @attempt, token_due_at = null,
-       output = @output, error = @error,
+       output = @output, error = @error, state_text = null,
        cancellation = coalesce(@cancellation, cancellation),
        started_at = coalesce(started_at, @started_at),
        updated_at = @updated_at, completed_at = @updated_at
@@ -89,6 +89,14 @@ update pawl_instance
                 where a.shard = @shard and a.instance = @id
                   and a.lease = @lease
                   and (@latch is null or a.latch = @latch));
+
+-- name: instance_progress
+-- args: @shard smallint, @id uuid, @lease uuid, @state_text text
+update pawl_instance set state_text = @state_text
+ where shard = @shard and id = @id
+   and exists (select 1 from pawl_agenda a
+                where a.shard = @shard and a.instance = @id
+                  and a.lease = @lease);
 
 -- name: instance_settle
 -- args: @shard smallint, @id uuid

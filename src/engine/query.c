@@ -97,6 +97,7 @@ static void add_instance(const pawl_rows *r, object *o) {
   add_json(o, "output", CELL(OUTPUT));
   add_json(o, "error", CELL(ERROR));
   add_json(o, "cancellation", CELL(CANCELLATION));
+  add_json(o, "progress", CELL(STATE_TEXT));
   add_text(o, "tenant", CELL(TENANT));
   add_int(o, "priority", CELL(PRIORITY));
   add_text(o, "group", CELL(EXECUTOR_GROUP));

@@ -41,6 +41,18 @@ static pawl_code lease_lost(const pawl_held *h, pawl_error *err) {
   return PAWL_LEASE_LOST;
 }
 
+/* JSON text; a reader finds it in the instance while the step runs. */
+static pawl_code store_progress(pawl_engine *e, const pawl_held *h,
+                                pawl_str progress, pawl_error *err) {
+  pawl_rows rows;
+  pawl_args_begin(&e->args, PAWL_STMT_INSTANCE_PROGRESS);
+  pawl_arg_int(&e->args, PAWL_INSTANCE_PROGRESS_SHARD, h->shard);
+  pawl_arg_id(&e->args, PAWL_INSTANCE_PROGRESS_ID, &h->id);
+  pawl_arg_id(&e->args, PAWL_INSTANCE_PROGRESS_LEASE, &h->lease);
+  pawl_arg_str(&e->args, PAWL_INSTANCE_PROGRESS_STATE_TEXT, progress);
+  return ask_store(e, PAWL_UNIT_BATCH, &rows, err);
+}
+
 static pawl_code service_heartbeat(void *ud, pawl_str progress,
                                    pawl_error *err) {
   pawl_engine *e = ud;
@@ -48,8 +60,8 @@ static pawl_code service_heartbeat(void *ud, pawl_str progress,
   pawl_rows rows;
   pawl_code rc = PAWL_OK;
 
-  (void)progress;
   if (e->open_unit) return PAWL_OK; /* its row is locked: nobody can claim */
+  if (progress.at) TRY(store_progress(e, h, progress, err));
   pawl_args_begin(&e->args, PAWL_STMT_AGENDA_RENEW);
   pawl_arg_int(&e->args, PAWL_AGENDA_RENEW_SHARD, h->shard);
   pawl_arg_id(&e->args, PAWL_AGENDA_RENEW_ID, &h->id);

@@ -172,6 +172,7 @@ function pawl.migrate(url, options) end
 ---@field attributes table
 ---@field metadata? table
 ---@field cancellation? table
+---@field progress? any  what the running handler last gave to ctx.heartbeat
 ---@field tenant? string
 ---@field priority integer
 ---@field group string
