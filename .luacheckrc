@@ -7,3 +7,4 @@ files["spec"] = { std = "+busted" }
 files[".busted"] = { std = "lua54" }
 -- Annotations of functions bound in C: no bodies, so no use of arguments.
 files["lua/pawl/meta"] = { ignore = { "211", "212" } }
+files["spec/run"] = { globals = { "arg" } }

@@ -144,8 +144,9 @@ static void forks_do_not_share_a_store(const char *url) {
 }
 
 int main(void) {
-  const char *server = getenv("PAWL_TEST_PG");
-  char url[1024], file[] = "/tmp/pawl-store-test.XXXXXX";
+  const char *server = getenv("PAWL_TEST_PG"), *tmp = getenv("TMPDIR");
+  char url[1024], file[512];
+  snprintf(file, sizeof file, "%s/pawl-store-test.XXXXXX", tmp ? tmp : "/tmp");
   survives_without_memory(":memory:", 0);
   survives_without_memory(":memory:", 1);
   a_steady_state_allocates_nothing();

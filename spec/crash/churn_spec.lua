@@ -7,7 +7,7 @@ local INSTANCES, WORKERS, LIMIT = 1000, 4, 60
 
 Site.each("a thousand instances", function(new, backend)
   it("complete while their workers are killed", function()
-    local site = new(Site.steps "system.sleep(0.012)")
+    local site = new(Site.steps "system.sleep(0.014)")
     local ids = site:start(INSTANCES)
     local began, kills, workers = system.gettime(), 0, {}
     for i = 1, WORKERS do workers[i] = site:worker { "--quiet" } end

@@ -146,8 +146,13 @@ function kit.table(backend, name)
   return (backend.name == "postgres" and "pawl." or "pawl_") .. name
 end
 
---- Rows of a select, on a connection of its own.
-function kit.select(url, text) return assert(probe.sql(url, text)) end
+--- Rows of a select, on a connection of its own. On SQLite it waits for
+--- writers to end: not for use inside a transactional step.
+function kit.select(url, text)
+  local rows = assert(probe.sql(url, text))
+  rows.changed = nil
+  return rows
+end
 
 --- How many rows a table has, `where` an SQL condition.
 function kit.count(backend, url, name, where)
@@ -186,8 +191,11 @@ end
 ---- named statements ----------------------------------------------------------
 
 ---@class spec.Statement
----@field text string    as in its file, without comments
----@field args string[]  names
+---@field text string     as in its file, without comments
+---@field args string[]   names
+---@field types string[]  of the arguments, in PostgreSQL's words
+
+local TYPES = { time = "timestamptz", bytes = "bytea", float = "float8" }
 
 --- Every statement of a dialect, by name.
 ---@return table<string, spec.Statement>
@@ -198,11 +206,12 @@ function kit.statements(dialect)
     for line in io.lines(path) do
       local name = line:match "^%-%- name: ([%w_]+)$"
       if name then
-        now = { text = "", args = {} }
+        now = { text = "", args = {}, types = {} }
         found[name] = now
       elseif line:find "^%-%- args:" or line:find "^%-%-%s+@[%w_]+ " then
-        for arg in line:gmatch "@([%w_]+) " do
+        for arg, kind, list_of in line:gmatch "@([%w_]+) (%l+)([%[%]]*)" do
           now.args[#now.args + 1] = arg
+          now.types[#now.types + 1] = (TYPES[kind] or kind) .. list_of
         end
       elseif now and not line:find "^%-%-" then
         now.text = now.text .. line .. "\n"

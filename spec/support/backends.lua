@@ -100,7 +100,7 @@ local function sqlite()
 
   return backend(self, function(urls)
     for _, path in ipairs(urls) do
-      for _, suffix in ipairs { "", "-wal", "-shm", "-lock" } do
+      for _, suffix in ipairs { "", "-wal", "-shm", "-pawl-lock" } do
         os.remove(path .. suffix)
       end
     end

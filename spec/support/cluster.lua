@@ -31,7 +31,9 @@ function Cluster.start(...)
 end
 
 --- What a crash and a start by the system look like to its clients.
-function Cluster:restart() bash("postgres_dir=$1; postgres_restart", self.dir) end
+function Cluster:restart()
+  bash("postgres_dir=$1; postgres_restart", self.dir)
+end
 
 ---@param text string  SQL for the database postgres
 ---@return table[] rows

@@ -62,6 +62,9 @@ update pawl.agenda a set ready = true
 -- Candidates are read without locks, twice as many as wanted, so that rivals
 -- find other rows further down; then locked. Materialized, because a bare
 -- IN (...) may be run twice and lock past @max.
+-- The second look is spelled so that the index of ready rows does not fit it:
+-- without statistics the planner would walk all of that for every candidate,
+-- instead of taking the key.
 with candidate as materialized (
   select a.instance, a.priority, a.due_at
     from unnest(@workflow, @workflow_version) as w (workflow, version)
@@ -76,7 +79,7 @@ with candidate as materialized (
   select a.instance
     from candidate c
     join pawl.agenda a on a.shard = @shard and a.instance = c.instance
-   where a.ready and a.lease is null and a.takeovers = 0
+   where coalesce(a.ready and a.lease is null and a.takeovers = 0, false)
    order by c.priority desc, c.due_at
    limit @max for update of a skip locked
 )
@@ -111,7 +114,8 @@ with candidate as materialized (
   select a.instance
     from candidate c
     join pawl.agenda a on a.shard = @shard and a.instance = c.instance
-   where a.ready and (a.lease is not null or a.takeovers > 0)
+   where coalesce(a.ready and (a.lease is not null or a.takeovers > 0),
+                  false)
    order by c.priority desc, c.due_at
    limit 1 for update of a skip locked
 )

@@ -103,17 +103,19 @@ static void push_cell(lua_State *L, pawl_type type, const pawl_cell *cell) {
   }
 }
 
+/* `names` NULL: the columns are those that the statement declares. */
 static void push_rows(lua_State *L, const pawl_rows *rows,
                       const char *const *names, const pawl_type *types) {
-  const pawl_param *cols = names ? NULL : pawl_stmts[rows->stmt].cols;
+  const pawl_param *cols = pawl_stmts[rows->stmt].cols;
   lua_createtable(L, rows->nrows, 1);
   lua_pushinteger(L, rows->changed);
   lua_setfield(L, -2, "changed");
   for (int i = 0; i < rows->nrows; i++) {
     lua_createtable(L, 0, rows->ncols);
     for (int k = 0; k < rows->ncols; k++) {
-      push_cell(L, cols ? cols[k].type : types[k], pawl_rows_cell(rows, i, k));
-      lua_setfield(L, -2, cols ? cols[k].name : names[k]);
+      pawl_type type = types ? types[k] : cols[k].type;
+      push_cell(L, type, pawl_rows_cell(rows, i, k));
+      lua_setfield(L, -2, names ? names[k] : cols[k].name);
     }
     lua_rawseti(L, -2, i + 1);
   }
@@ -385,7 +387,7 @@ static int store_query(lua_State *L) {
   if (pawl_store_query(b->store, sql, len, params, types, n, b->limit_us,
                        &rows, &names, &col_types, &err) != PAWL_OK)
     return push_failure(L, &err);
-  push_rows(L, &rows, names ? names : (const char *const[]){""}, col_types);
+  push_rows(L, &rows, names, col_types);
   return 1;
 }
 
@@ -484,7 +486,7 @@ static pawl_code run_raw(lua_State *L, const pawl_driver *driver,
   else
     TRY(driver->script(conn, sql, err));
   TRY(driver->commit(conn, err));
-  push_rows(L, &rows, names ? names : (const char *const[]){""}, types);
+  push_rows(L, &rows, names, types);
 out:
   driver->rollback(conn);
   return rc;

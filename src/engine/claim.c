@@ -361,7 +361,7 @@ static pawl_code send_load(pawl_engine *e, int shard, const pawl_id *lease,
 /* @now of a claim and of its load must be the same instant: the database's
  * now() is (one transaction), the host's clock is read once. */
 static int64_t same_now(pawl_engine *e, int arg) {
-  const pawl_cell *c = e->args.cols[arg].cells;
+  const pawl_cell *c;
   pawl_store_arg_now(e->store, &e->args, arg);
   c = e->args.cols[arg].cells;
   return c->is_null ? 0 : c->i;

@@ -345,7 +345,12 @@ static pawl_code run_open(pawl_engine *e, pawl_held *h, pawl_error *err) {
     h->state = PAWL_SLOT_READY;
     return PAWL_OK;
   }
-  if (pawl_commit_is_refusal(err)) {
+  if (rc == PAWL_MISUSE) { /* the handler caught a query's failure */
+    pawl_fail(err, PAWL_MISUSE, "the step went on after a query had failed: "
+              "nothing of it can be stored");
+    pawl_error_hint(err, "let the query's error fail the step");
+  }
+  if (rc == PAWL_MISUSE || pawl_commit_is_refusal(err)) {
     pawl_error why = *err;
     pawl_step_fail(e, h, &why);
     return PAWL_OK;

@@ -161,6 +161,8 @@ static pawl_code service_attrs(void *ud, pawl_buf *out, pawl_error *err) {
                               err);
 }
 
+#define MAX_ATTRIBUTE 2000 /* bytes of text: it is indexed */
+
 enum { A_NAME, A_TYPE, A_TEXT, A_DATE, A_BYTES, A_FLOAT, A_NUMBER, A_BOOL };
 
 static pawl_code bad_attribute(pawl_str name, const char *why,
@@ -208,6 +210,8 @@ pawl_code pawl_attribute_args(pawl_args *a, int first, pawl_str name,
   text.at = scratch->at ? scratch->at + at : "";
   text.len = scratch->len - at;
   if (pawl_str_eqz(type, "string")) {
+    if (text.len > MAX_ATTRIBUTE)
+      return bad_attribute(name, "is longer than 2000 bytes", err);
     pawl_arg_str(a, first + (filled = A_TEXT), text);
   } else if (pawl_str_eqz(type, "integer") &&
              pawl_json_kind_of(value) == PAWL_JSON_INT) {

@@ -34,9 +34,10 @@ typedef struct pawl_conn pawl_conn; /* a driver's own connection */
 enum { PAWL_UNIT_BATCH, PAWL_UNIT_OPEN, PAWL_UNIT_READ };
 
 enum { /* what the store may rely on */
-  PAWL_CAN_OWN_CLOCK = 1, /* statements use the database's clock when their
+       PAWL_CAN_OWN_CLOCK =
+           1,               /* statements use the database's clock when their
                              @now is null */
-  PAWL_CAN_SHARDS = 2,    /* more than one shard makes sense */
+       PAWL_CAN_SHARDS = 2, /* more than one shard makes sense */
 };
 
 typedef struct pawl_driver_options {

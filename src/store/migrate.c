@@ -197,10 +197,11 @@ static pawl_code get_shards(migrator *m, int *out, pawl_error *err) {
   pawl_arg_textz(&m->args, PAWL_META_GET_KEY, "shards");
   TRY(ask(m, &rows, err));
   if (rows.nrows == 1)
-    shards = strtol(pawl_row_str(&rows, 0, PAWL_META_GET_R_VALUE).at, NULL,
-                    10);
+    shards =
+        strtol(pawl_row_str(&rows, 0, PAWL_META_GET_R_VALUE).at, NULL, 10);
   if (shards < 1 || shards > INT16_MAX) {
-    rc = pawl_fail(err, PAWL_CORRUPT, "the store does not say how many "
+    rc = pawl_fail(err, PAWL_CORRUPT,
+                   "the store does not say how many "
                    "shards it has");
     pawl_error_hint(err, "restore the row `shards` of its table meta");
     return rc;

@@ -123,13 +123,13 @@ static int is_among(const word *w, const char *const *names) {
 
 /* First words. */
 static const char *const of_transactions[] = {
-    "begin",   "start",   "commit",   "end", "rollback", "abort",
-    "savepoint", "release", "prepare", NULL};
+    "begin", "start",     "commit",  "end",     "rollback",
+    "abort", "savepoint", "release", "prepare", NULL};
 static const char *const of_sessions[] = {
-    "set",     "reset",      "discard", "listen", "unlisten", "notify",
-    "lock",    "copy",       "execute", "deallocate", "load", "do",
-    "declare", "fetch",      "move",    "close",  "vacuum",   "cluster",
-    "checkpoint", NULL};
+    "set",    "reset",  "discard", "listen",     "unlisten",
+    "notify", "lock",   "copy",    "execute",    "deallocate",
+    "load",   "do",     "declare", "fetch",      "move",
+    "close",  "vacuum", "cluster", "checkpoint", NULL};
 static const char *const of_reads[] = {"select", "values", "table", "with",
                                        NULL};
 /* Words that make a read something else: a writing CTE, a row lock, a new

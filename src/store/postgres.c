@@ -57,9 +57,7 @@
 /* clang-format on */
 
 #define MEMBER(name) __typeof__(PQ##name) *name;
-static struct {
-  LIBPQ(MEMBER)
-} pq;
+static struct { LIBPQ(MEMBER) } pq;
 
 #if defined(__APPLE__)
 static const char libpq_name[] = "libpq.5.dylib";
@@ -82,7 +80,7 @@ static void load_libpq(void) {
     return;
   }
   /* ISO C has no cast from void * to a function. */
-#define FIND(name)               \
+#define FIND(name)                \
   at = find(library, "PQ" #name); \
   memcpy(&pq.name, &at, sizeof at);
   LIBPQ(FIND)
@@ -91,7 +89,13 @@ static void load_libpq(void) {
 /* ---- the connection ---- */
 
 typedef enum op_kind {
-  OP_BEGIN, OP_PREPARE, OP_EXEC, OP_SKIP, OP_PLAIN, OP_QUERY, OP_COMMIT,
+  OP_BEGIN,
+  OP_PREPARE,
+  OP_EXEC,
+  OP_SKIP,
+  OP_PLAIN,
+  OP_QUERY,
+  OP_COMMIT,
   OP_SYNC
 } op_kind;
 
@@ -110,11 +114,11 @@ struct pawl_conn {
   int pooler;
   int is_lost;
   int is_listening;
-  int unit;           /* PAWL_UNIT_..., -1: none */
-  int begin_due;      /* OPEN: BEGIN goes out with the first statement */
-  int in_transaction; /* OPEN: it has */
-  int nqueued;        /* sent without a sync behind */
-  int did_anything;   /* in this unit */
+  int unit;            /* PAWL_UNIT_..., -1: none */
+  int begin_due;       /* OPEN: BEGIN goes out with the first statement */
+  int in_transaction;  /* OPEN: it has */
+  int nqueued;         /* sent without a sync behind */
+  int did_anything;    /* in this unit */
   int forget_prepared; /* what was prepared must be thrown away first */
   unsigned char prepared[PAWL_NSTMTS];
   unsigned char checked[PAWL_NSTMTS]; /* its columns were as declared */
@@ -266,6 +270,9 @@ static pawl_code fail_connect(pawl_conn *c, pawl_error *err) {
   for (failed = message; (at = strstr(failed, "failed: ")); failed = at + 8)
     ;
   clean_text(failed, text, sizeof text);
+  if (!text[0]) /* it had something to quote, and forgot it when asked twice */
+    return pawl_fail(err, PAWL_INVALID,
+                     "the PostgreSQL URL has a setting that libpq refuses");
   return fail_state("08001", "PostgreSQL cannot be reached", text, err);
 }
 
@@ -279,8 +286,8 @@ static pawl_code check_conninfo(const char *target, pawl_error *err) {
   PQconninfoOption *parts = pq.conninfoParse(target, &ignored);
   pq.freemem(ignored);
   if (!parts) {
-    pawl_code rc = pawl_fail(err, PAWL_INVALID,
-                             "the PostgreSQL URL cannot be read");
+    pawl_code rc =
+        pawl_fail(err, PAWL_INVALID, "the PostgreSQL URL cannot be read");
     pawl_error_hint(err, is_uri
                              ? "postgres://user:password@host:5432/database; "
                                "write @ : / in a password as %%40 %%3A %%2F"
@@ -293,11 +300,16 @@ static pawl_code check_conninfo(const char *target, pawl_error *err) {
 
 /* What stands before dbname gives way to the connection string. */
 static PGconn *connect_to(const char *target) {
-  static const char *const names[] = {
-      "fallback_application_name", "connect_timeout", "keepalives_idle",
-      "keepalives_interval", "keepalives_count", "tcp_user_timeout",
-      "dbname", "client_encoding", NULL};
-  const char *const values[] = {"pawl", "10", "30",   "10",  "3",
+  static const char *const names[] = {"fallback_application_name",
+                                      "connect_timeout",
+                                      "keepalives_idle",
+                                      "keepalives_interval",
+                                      "keepalives_count",
+                                      "tcp_user_timeout",
+                                      "dbname",
+                                      "client_encoding",
+                                      NULL};
+  const char *const values[] = {"pawl",  "10",   "30",   "10", "3",
                                 "10000", target, "UTF8", NULL};
   return pq.connectdbParams(names, values, 1);
 }
@@ -323,9 +335,9 @@ static pawl_code run_plain(pawl_conn *c, const char *sql, pawl_error *err);
 static pawl_code check_server(pawl_conn *c, pawl_error *err) {
   int version = pq.serverVersion(c->pg);
   if (version >= OLDEST_SERVER) return PAWL_OK;
-  pawl_code rc = pawl_fail(err, PAWL_UNSUPPORTED,
-                           "PostgreSQL %d.%d is too old", version / 10000,
-                           version % 10000);
+  pawl_code rc =
+      pawl_fail(err, PAWL_UNSUPPORTED, "PostgreSQL %d.%d is too old",
+                version / 10000, version % 10000);
   pawl_error_hint(err, "pawl needs PostgreSQL 14 or newer");
   return rc;
 }
@@ -458,8 +470,8 @@ static pawl_code queued(pawl_conn *c, int sent, pawl_error *err) {
 static pawl_code queue_plain(pawl_conn *c, op_kind kind, const char *sql,
                              pawl_error *err) {
   if (!add_op(c, kind, (pawl_stmt)0)) return fail_memory(err);
-  return queued(c, pq.sendQueryParams(c->pg, sql, 0, NULL, NULL, NULL, NULL, 0),
-                err);
+  return queued(
+      c, pq.sendQueryParams(c->pg, sql, 0, NULL, NULL, NULL, NULL, 0), err);
 }
 
 /* What must go out before the unit's first statement. */
@@ -632,8 +644,7 @@ out:
 
 static uint64_t get(const char *at, int nbytes) {
   uint64_t v = 0;
-  for (int i = 0; i < nbytes; i++)
-    v = v << 8 | (unsigned char)at[i];
+  for (int i = 0; i < nbytes; i++) v = v << 8 | (unsigned char)at[i];
   return v;
 }
 
@@ -679,9 +690,7 @@ static void add_numeric(pawl_buf *b, const char *at) {
   }
   if (sign == 0x4000) pawl_buf_addc(b, '-');
   for (int i = 0; i <= weight || i == 0; i++) {
-    int digit = i < ndigits && weight >= 0
-                    ? (int)get(at + 8 + 2 * i, 2)
-                    : 0;
+    int digit = i < ndigits && weight >= 0 ? (int)get(at + 8 + 2 * i, 2) : 0;
     pawl_buf_addf(b, i == 0 ? "%d" : "%04d", digit);
   }
   if (scale > 0) pawl_buf_addc(b, '.');
@@ -735,9 +744,8 @@ static pawl_code check_columns(pawl_conn *c, pawl_stmt which,
                        info->cols[i].name);
     if (!is_accepted(info->cols[i].type, pq.ftype(res, i)))
       return pawl_fail(err, PAWL_INTERNAL,
-                       "%s: column %s is of another type (oid %u)",
-                       info->name, info->cols[i].name,
-                       (unsigned)pq.ftype(res, i));
+                       "%s: column %s is of another type (oid %u)", info->name,
+                       info->cols[i].name, (unsigned)pq.ftype(res, i));
   }
   c->checked[which] = 1;
   return PAWL_OK;
@@ -840,9 +848,8 @@ static void fail_op(pawl_conn *c, const op *o, const PGresult *res,
 }
 
 static pawl_code fail_tag(const char *tag, pawl_error *err) {
-  pawl_code rc = pawl_fail(err, PAWL_STORE,
-                           "COMMIT was answered with %s: nothing was stored",
-                           tag);
+  pawl_code rc = pawl_fail(
+      err, PAWL_STORE, "COMMIT was answered with %s: nothing was stored", tag);
   pawl_error_sqlstate(err, "25P02");
   return rc;
 }
@@ -1010,8 +1017,8 @@ static pawl_code postgres_begin(pawl_conn *c, int unit, pawl_error *err) {
   return PAWL_OK;
 }
 
-static pawl_code queue_prepare(pawl_conn *c, pawl_stmt which,
-                               const params *p, pawl_error *err) {
+static pawl_code queue_prepare(pawl_conn *c, pawl_stmt which, const params *p,
+                               pawl_error *err) {
   if (c->prepared[which] != UNPREPARED) return PAWL_OK;
   if (!add_op(c, OP_PREPARE, which)) return fail_memory(err);
   c->prepared[which] = PREPARING;
@@ -1203,17 +1210,15 @@ static pawl_code encode_query(pawl_conn *c, const pawl_cell *cells,
   }
   if (pawl_buf_check(&c->bytes, NULL) != PAWL_OK) return fail_memory(err);
   for (int i = 0; i < n; i++)
-    out->values[i] =
-        cells[i].is_null
-            ? NULL
-            : (c->bytes.at ? c->bytes.at : "") + out->at[i];
+    out->values[i] = cells[i].is_null
+                         ? NULL
+                         : (c->bytes.at ? c->bytes.at : "") + out->at[i];
   return PAWL_OK;
 }
 
 /* The session's own limit is put aside for this statement: the values travel
  * in a setting of our own, so that no answer need be waited for. */
-static pawl_code queue_limit(pawl_conn *c, int64_t limit_us,
-                             pawl_error *err) {
+static pawl_code queue_limit(pawl_conn *c, int64_t limit_us, pawl_error *err) {
   char sql[160];
   int64_t ms = limit_us / 1000 > 0 ? limit_us / 1000 : 1;
   pawl_code rc;
@@ -1327,12 +1332,10 @@ static pawl_code explain_query(pawl_code rc, int64_t limit_us,
 }
 
 static pawl_code postgres_query(pawl_conn *c, const char *sql, size_t len,
-                                const pawl_cell *cells,
-                                const pawl_type *types, int nparams,
-                                int64_t limit_us, pawl_rows *out,
+                                const pawl_cell *cells, const pawl_type *types,
+                                int nparams, int64_t limit_us, pawl_rows *out,
                                 const char *const **names,
-                                const pawl_type **col_types,
-                                pawl_error *err) {
+                                const pawl_type **col_types, pawl_error *err) {
   params p;
   pawl_error mine = {0};
   pawl_buf text = {.alloc = c->alloc};
@@ -1401,9 +1404,13 @@ out:
   return rc;
 }
 
-static void postgres_tidy(pawl_conn *c) { (void)c; }
+static void postgres_tidy(pawl_conn *c) {
+  (void)c;
+}
 
-static pawl_counts *postgres_counts(pawl_conn *c) { return &c->counts; }
+static pawl_counts *postgres_counts(pawl_conn *c) {
+  return &c->counts;
+}
 
 const pawl_driver pawl_driver_postgres = {
     .name = "postgres",

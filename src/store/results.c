@@ -22,8 +22,7 @@ static pawl_arena_block *arena_grow(pawl_arena *a, size_t size) {
   size_t bytes = a->at ? a->at->size * 2 : BLOCK_BYTES;
   if (bytes > KEEP_BYTES) bytes = KEEP_BYTES;
   if (bytes < size) bytes = size;
-  pawl_arena_block *block =
-      pawl_realloc(a->alloc, NULL, 0, block_size(bytes));
+  pawl_arena_block *block = pawl_realloc(a->alloc, NULL, 0, block_size(bytes));
   if (!block) return NULL;
   block->size = bytes;
   block->used = 0;
@@ -96,9 +95,9 @@ pawl_code pawl_results_begin(pawl_results *r, pawl_stmt stmt, int ncols,
                              pawl_error *err) {
   if (r->n == r->cap) {
     int cap = r->cap ? r->cap * 2 : 16;
-    void *rows = pawl_realloc(r->arena.alloc, r->rows,
-                              (size_t)r->cap * sizeof *r->rows,
-                              (size_t)cap * sizeof *r->rows);
+    void *rows =
+        pawl_realloc(r->arena.alloc, r->rows, (size_t)r->cap * sizeof *r->rows,
+                     (size_t)cap * sizeof *r->rows);
     if (!rows) return pawl_fail(err, PAWL_NOMEM, "no memory for results");
     r->rows = rows;
     r->cap = cap;
@@ -136,8 +135,7 @@ pawl_str pawl_results_copy(pawl_results *r, const void *bytes, size_t len) {
   return (pawl_str){at, len};
 }
 
-pawl_code pawl_results_end(pawl_results *r, int64_t changed,
-                           pawl_error *err) {
+pawl_code pawl_results_end(pawl_results *r, int64_t changed, pawl_error *err) {
   pawl_rows *rows = &r->rows[r->n - 1];
   rows->changed = changed;
   if (r->nopen == 0) return PAWL_OK;

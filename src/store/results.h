@@ -20,9 +20,9 @@ typedef struct pawl_arena {
 
 typedef struct pawl_results {
   pawl_arena arena;
-  pawl_rows *rows;    /* one a statement; cells of the last one may be open */
+  pawl_rows *rows; /* one a statement; cells of the last one may be open */
   int n, cap;
-  pawl_cell *open;    /* cells of the result that has not been ended */
+  pawl_cell *open; /* cells of the result that has not been ended */
   size_t nopen, open_cap;
 } pawl_results;
 
@@ -38,8 +38,7 @@ pawl_cell *pawl_results_row(pawl_results *r);
 /* Copies bytes, with a zero behind them; at is NULL when there is no memory.
  * The copy is aligned for any type. */
 pawl_str pawl_results_copy(pawl_results *r, const void *bytes, size_t len);
-pawl_code pawl_results_end(pawl_results *r, int64_t changed,
-                           pawl_error *err);
+pawl_code pawl_results_end(pawl_results *r, int64_t changed, pawl_error *err);
 /* The k-th result since clear. */
 void pawl_results_get(const pawl_results *r, int k, pawl_rows *out);
 

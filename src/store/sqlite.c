@@ -54,12 +54,13 @@ static const char *const steering[NSTEERING] = {
 struct pawl_conn {
   const pawl_alloc *alloc;
   sqlite3 *db;
-  char *path; /* for messages; ":memory:" */
+  char *path; /* as SQLite gets it */
   size_t path_size;
+  const char *name; /* as the user wrote it, for messages; in path */
   int is_memory;
-  int lock_fd;        /* the file beside; -1: in memory */
-  int locks_commits;  /* an old library, see Locks */
-  int is_waiting;     /* and says so */
+  int lock_fd;       /* the file beside; -1: in memory */
+  int locks_commits; /* an old library, see Locks */
+  int is_waiting;    /* and says so */
   sqlite3_stmt *steering[NSTEERING];
   sqlite3_stmt *stmts[PAWL_NSTMTS];
   int unit; /* PAWL_UNIT_..., -1: none */
@@ -91,8 +92,7 @@ static const struct {
   const char *hint;
 } failures[] = {
     {SQLITE_BUSY_SNAPSHOT, PAWL_BUSY, "40001", ""},
-    {SQLITE_BUSY, PAWL_BUSY, "55P03",
-     "another process is writing; try again"},
+    {SQLITE_BUSY, PAWL_BUSY, "55P03", "another process is writing; try again"},
     {SQLITE_LOCKED, PAWL_BUSY, "55P03", "try again"},
     {SQLITE_PROTOCOL, PAWL_BUSY, "55P03", "try again"},
     {SQLITE_SCHEMA, PAWL_BUSY, "40001", "the schema has changed; try again"},
@@ -207,20 +207,20 @@ static int on_busy(void *ud, int tries) {
   return 1;
 }
 
-/* The lock of commits and checkpoints. A commit waits as long as for SQLite's lock. */
-static pawl_code lock_beside(pawl_conn *c, int64_t limit_us,
-                             pawl_error *err) {
+/* The lock of commits and checkpoints. A commit waits as long for it as for
+ * SQLite's own. */
+static pawl_code lock_beside(pawl_conn *c, int64_t limit_us, pawl_error *err) {
   int64_t deadline = pawl_clock_mono() + limit_us;
   if (!c->locks_commits) return PAWL_OK;
   for (int tries = 0; flock(c->lock_fd, LOCK_EX | LOCK_NB) != 0; tries++) {
     if (errno != EWOULDBLOCK && errno != EINTR) {
-      (void)pawl_fail(err, PAWL_STORE, "%s-pawl-lock: %s", c->path,
+      (void)pawl_fail(err, PAWL_STORE, "%s-pawl-lock: %s", c->name,
                       strerror(errno));
       pawl_error_sqlstate(err, "58030");
       return PAWL_STORE;
     }
     if (pawl_clock_mono() >= deadline) {
-      (void)pawl_fail(err, PAWL_BUSY, "%s-pawl-lock: is locked", c->path);
+      (void)pawl_fail(err, PAWL_BUSY, "%s-pawl-lock: is locked", c->name);
       pawl_error_sqlstate(err, "55P03");
       pawl_error_hint(err, "another process is committing; try again");
       return PAWL_BUSY;
@@ -278,26 +278,27 @@ static pawl_code fail_path(const char *path, pawl_code code,
   return code;
 }
 
-static pawl_code fail_missing(const char *path, int create, pawl_error *err) {
-  if (!create)
-    return fail_path(path, PAWL_NOTFOUND, "58P01", "there is no store",
-                     "check the path; `pawl migrate` makes a store", err);
-  return PAWL_OK;
+static pawl_code fail_missing(const char *path, pawl_error *err) {
+  return fail_path(path, PAWL_NOTFOUND, "58P01", "there is no store",
+                   "check the path; `pawl migrate` makes a store", err);
 }
 
-/* Is the folder that `path` would be made in there? */
+/* Can `path` be made in its folder? */
 static pawl_code check_folder(const char *path, pawl_error *err) {
   const char *slash = strrchr(path, '/');
-  int len = slash ? (int)(slash - path) : 0;
-  char folder[4096];
+  size_t len = slash ? (size_t)(slash - path) + 1 : 0;
+  char folder[4096] = ".";
   struct stat st;
-  if (len == 0) return PAWL_OK;
-  if (len >= (int)sizeof folder)
-    return fail_path(path, PAWL_INVALID, "58P01", "the path is too long",
-                     NULL, err);
-  memcpy(folder, path, (size_t)len);
-  folder[len] = 0;
-  if (stat(folder, &st) == 0 && S_ISDIR(st.st_mode)) return PAWL_OK;
+  if (len >= sizeof folder)
+    return fail_path(path, PAWL_INVALID, "58P01", "the path is too long", NULL,
+                     err);
+  if (len > 0) memcpy(folder, path, len);
+  if (len > 1) folder[len - 1] = 0;
+  if (stat(folder, &st) == 0 && S_ISDIR(st.st_mode)) {
+    if (access(folder, W_OK | X_OK) == 0) return PAWL_OK;
+    return fail_path(folder, PAWL_READONLY, "42501", strerror(errno),
+                     "let this user write the folder", err);
+  }
   (void)pawl_fail(err, PAWL_NOTFOUND, "%s: there is no folder %s", path,
                   folder);
   pawl_error_sqlstate(err, "58P01");
@@ -312,10 +313,8 @@ static pawl_code check_folder(const char *path, pawl_error *err) {
 static pawl_code check_path(const char *path, int create, pawl_error *err) {
   struct stat st;
   if (stat(path, &st) != 0) {
-    if (errno == ENOENT || errno == ENOTDIR) {
-      pawl_code rc = check_folder(path, err);
-      return rc != PAWL_OK ? rc : fail_missing(path, create, err);
-    }
+    if (errno == ENOENT || errno == ENOTDIR)
+      return create ? check_folder(path, err) : fail_missing(path, err);
     return fail_path(path, PAWL_AUTH, "42501", strerror(errno),
                      "let this user enter its folder", err);
   }
@@ -336,7 +335,7 @@ static pawl_code check_path(const char *path, int create, pawl_error *err) {
 
 static pawl_code exec(pawl_conn *c, const char *sql, pawl_error *err) {
   if (sqlite3_exec(c->db, sql, NULL, NULL, NULL) != SQLITE_OK)
-    return fail_db(c, c->path, err);
+    return fail_db(c, c->name, err);
   return PAWL_OK;
 }
 
@@ -347,7 +346,7 @@ static pawl_code ask_int(pawl_conn *c, const char *sql, int64_t *out,
   pawl_code rc = PAWL_OK;
   if (sqlite3_prepare_v2(c->db, sql, -1, &stmt, NULL) != SQLITE_OK ||
       sqlite3_step(stmt) != SQLITE_ROW)
-    rc = fail_db(c, c->path, err);
+    rc = fail_db(c, c->name, err);
   else
     *out = sqlite3_column_int64(stmt, 0);
   sqlite3_finalize(stmt);
@@ -363,12 +362,12 @@ static pawl_code check_owner(pawl_conn *c, int create, pawl_error *err) {
   TRY(ask_int(c, "select exists (select 1 from sqlite_master)", &any, err));
   if (ours) return PAWL_OK;
   if (any || (id != 0 && id != APPLICATION_ID))
-    return fail_path(c->path, PAWL_NOT_A_STORE, "3F000",
+    return fail_path(c->name, PAWL_NOT_A_STORE, "3F000",
                      "is a SQLite file of something else",
                      "give pawl a file of its own; your tables can be made "
                      "in it afterwards",
                      err);
-  return fail_missing(c->path, create, err);
+  return create ? PAWL_OK : fail_missing(c->name, err);
 out:
   return rc;
 }
@@ -380,15 +379,15 @@ static pawl_code open_beside(pawl_conn *c, pawl_error *err) {
   char name[4096];
   int n = snprintf(name, sizeof name, "%s-pawl-lock", c->path);
   if (n < 0 || n >= (int)sizeof name)
-    return fail_path(c->path, PAWL_INVALID, "58P01", "the path is too long",
+    return fail_path(c->name, PAWL_INVALID, "58P01", "the path is too long",
                      NULL, err);
   mode_t mode = stat(c->path, &st) == 0 ? st.st_mode & 0666 : 0644;
   c->lock_fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, mode);
   if (c->lock_fd < 0)
-    return fail_path(name, errno == EROFS || errno == EACCES ? PAWL_READONLY
-                                                             : PAWL_STORE,
-                     "58030", strerror(errno),
-                     "let this user write the file and its folder", err);
+    return fail_path(
+        name, errno == EROFS || errno == EACCES ? PAWL_READONLY : PAWL_STORE,
+        "58030", strerror(errno),
+        "let this user write the file and its folder", err);
   return PAWL_OK;
 }
 
@@ -412,11 +411,11 @@ static pawl_code set_wal(pawl_conn *c, pawl_error *err) {
   int rc, is_wal = 0;
   for (int tries = 0; (rc = try_wal(c, &is_wal)) != SQLITE_ROW; tries++) {
     if ((rc & 0xff) != SQLITE_BUSY || pawl_clock_mono() > deadline)
-      return fail_db(c, c->path, err);
+      return fail_db(c, c->name, err);
     sleep_a_little(c, tries);
   }
   if (is_wal) return PAWL_OK;
-  return fail_path(c->path, PAWL_STORE, "58000",
+  return fail_path(c->name, PAWL_STORE, "58000",
                    "its file system has no shared memory",
                    "put the file on a local disk, not a network share", err);
 }
@@ -455,7 +454,7 @@ static pawl_code connect(pawl_conn *c, int create, pawl_error *err) {
   int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX |
               (create ? SQLITE_OPEN_CREATE : 0);
   int rc = sqlite3_open_v2(c->path, &c->db, flags, NULL);
-  if (rc != SQLITE_OK) return fail_rc(c, c->path, rc, err);
+  if (rc != SQLITE_OK) return fail_rc(c, c->name, rc, err);
   sqlite3_extended_result_codes(c->db, 1);
   sqlite3_busy_handler(c->db, on_busy, c);
   sqlite3_db_config(c->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
@@ -464,7 +463,7 @@ static pawl_code connect(pawl_conn *c, int create, pawl_error *err) {
   sqlite3_set_authorizer(c->db, guard, c);
   /* SQLite opens what it may not write for reading, and says so later. */
   if (!c->is_memory && sqlite3_db_readonly(c->db, "main") == 1)
-    return fail_path(c->path, PAWL_READONLY, "25006", "cannot be written",
+    return fail_path(c->name, PAWL_READONLY, "25006", "cannot be written",
                      "let this user write the file and its folder", err);
   return PAWL_OK;
 }
@@ -493,12 +492,12 @@ static void sqlite_close(pawl_conn *c) {
  * its own names. */
 static int set_path(pawl_conn *c, const char *path) {
   const char *prefix = c->is_memory || path[0] == '/' ? "" : "./";
-  if (strncmp(path, "./", 2) == 0 || strncmp(path, "../", 3) == 0)
-    prefix = "";
+  if (strncmp(path, "./", 2) == 0 || strncmp(path, "../", 3) == 0) prefix = "";
   c->path_size = strlen(prefix) + strlen(path) + 1;
   c->path = pawl_realloc(c->alloc, NULL, 0, c->path_size);
   if (!c->path) return 0;
   snprintf(c->path, c->path_size, "%s%s", prefix, path);
+  c->name = c->path + strlen(prefix);
   return 1;
 }
 
@@ -509,8 +508,8 @@ static pawl_conn *new_conn(const pawl_alloc *alloc) {
   c->lock_fd = -1;
   c->unit = -1;
   c->page_bytes = 4096;
-  c->dice = ((uint64_t)pawl_clock_mono() << 20) ^ (uint64_t)getpid() ^
-            (uintptr_t)c;
+  c->dice =
+      ((uint64_t)pawl_clock_mono() << 20) ^ (uint64_t)getpid() ^ (uintptr_t)c;
   if (c->dice == 0) c->dice = 1; /* it would stay there */
   pawl_results_init(&c->results, alloc);
   pawl_results_init(&c->query_rows, alloc);
@@ -556,8 +555,10 @@ static pawl_code check_columns(const pawl_stmt_info *info, sqlite3_stmt *s,
                                pawl_error *err) {
   if (info->ncols == 0) return PAWL_OK;
   if (sqlite3_column_count(s) != info->ncols)
-    return fail_internal(info->name, "gives more or fewer columns than it "
-                         "declares", err);
+    return fail_internal(info->name,
+                         "gives more or fewer columns than it "
+                         "declares",
+                         err);
   for (int i = 0; i < info->ncols; i++) {
     const char *name = sqlite3_column_name(s, i);
     if (!name) return fail_memory(err);
@@ -709,11 +710,11 @@ static pawl_code read_cell(pawl_conn *c, const pawl_stmt_info *info,
   }
   cell->is_null = 0;
   if (is_text_type(type))
-    copied = copy_bytes(&c->results, s, col, sqlite3_column_text(s, col),
-                        cell);
+    copied =
+        copy_bytes(&c->results, s, col, sqlite3_column_text(s, col), cell);
   else if (type == PAWL_T_UUID || type == PAWL_T_BYTES)
-    copied = copy_bytes(&c->results, s, col, sqlite3_column_blob(s, col),
-                        cell);
+    copied =
+        copy_bytes(&c->results, s, col, sqlite3_column_blob(s, col), cell);
   else if (type == PAWL_T_FLOAT)
     cell->d = sqlite3_column_double(s, col);
   else
@@ -722,8 +723,8 @@ static pawl_code read_cell(pawl_conn *c, const pawl_stmt_info *info,
 }
 
 /* Runs a bound statement to its end; its rows go to the open result. */
-static pawl_code run(pawl_conn *c, const pawl_stmt_info *info,
-                     sqlite3_stmt *s, int64_t *changed, pawl_error *err) {
+static pawl_code run(pawl_conn *c, const pawl_stmt_info *info, sqlite3_stmt *s,
+                     int64_t *changed, pawl_error *err) {
   pawl_code rc = PAWL_OK;
   int step;
   while (rc == PAWL_OK && (step = sqlite3_step(s)) != SQLITE_DONE) {
@@ -778,13 +779,12 @@ static void sqlite_rows(pawl_conn *c, int k, pawl_rows *out) {
 
 static pawl_code steer(pawl_conn *c, int which, pawl_error *err) {
   sqlite3_stmt **s = &c->steering[which];
-  if (!*s && sqlite3_prepare_v3(c->db, steering[which], -1,
-                                SQLITE_PREPARE_PERSISTENT, s, NULL) !=
-                 SQLITE_OK)
-    return fail_db(c, c->path, err);
-  pawl_code rc = sqlite3_step(*s) == SQLITE_DONE
-                     ? PAWL_OK
-                     : fail_db(c, c->path, err);
+  if (!*s &&
+      sqlite3_prepare_v3(c->db, steering[which], -1, SQLITE_PREPARE_PERSISTENT,
+                         s, NULL) != SQLITE_OK)
+    return fail_db(c, c->name, err);
+  pawl_code rc =
+      sqlite3_step(*s) == SQLITE_DONE ? PAWL_OK : fail_db(c, c->name, err);
   sqlite3_reset(*s);
   set_waiting(c, 0);
   return rc;
@@ -907,8 +907,7 @@ static int on_progress(void *ud) {
   return pawl_clock_mono() > c->query_deadline;
 }
 
-static pawl_code fail_query(pawl_conn *c, int64_t limit_us,
-                            pawl_error *err) {
+static pawl_code fail_query(pawl_conn *c, int64_t limit_us, pawl_error *err) {
   int code = sqlite3_extended_errcode(c->db);
   if (c->refused[0]) {
     (void)pawl_fail(err, PAWL_MISUSE, "query: %s", c->refused);
@@ -930,8 +929,7 @@ static int has_more(pawl_conn *c, const char *tail, const char *end) {
   while (tail < end) {
     sqlite3_stmt *next = NULL;
     const char *at = tail;
-    int rc =
-        sqlite3_prepare_v2(c->db, at, (int)(end - at), &next, &tail);
+    int rc = sqlite3_prepare_v2(c->db, at, (int)(end - at), &next, &tail);
     sqlite3_finalize(next);
     if (rc != SQLITE_OK || next) return 1;
     if (tail == at) break;
@@ -1001,8 +999,8 @@ static pawl_code step_query(pawl_conn *c, sqlite3_stmt *s, int64_t limit_us,
     if (!read_query_row(c, s, ncols)) return fail_memory(err);
   if (step != SQLITE_DONE) return fail_query(c, limit_us, err);
   int readonly = sqlite3_stmt_readonly(s);
-  rc = pawl_results_end(&c->query_rows,
-                        readonly ? 0 : sqlite3_changes(c->db), err);
+  rc = pawl_results_end(&c->query_rows, readonly ? 0 : sqlite3_changes(c->db),
+                        err);
 out:
   return rc;
 }
@@ -1040,8 +1038,8 @@ static int convert(pawl_conn *c, pawl_cell *cell, int kind, pawl_type type) {
 }
 
 /* Fills in the columns' names and types. */
-static pawl_code describe_query(pawl_conn *c, sqlite3_stmt *s,
-                                pawl_rows *rows, pawl_error *err) {
+static pawl_code describe_query(pawl_conn *c, sqlite3_stmt *s, pawl_rows *rows,
+                                pawl_error *err) {
   pawl_buf_clear(&c->query_names);
   pawl_buf_clear(&c->query_types);
   for (int i = 0; i < rows->ncols; i++) {
@@ -1102,9 +1100,9 @@ out:
 static int has_news(pawl_conn *c) {
   int64_t version = c->seen_version;
   sqlite3_stmt **s = &c->steering[DATA_VERSION];
-  if (!*s && sqlite3_prepare_v3(c->db, steering[DATA_VERSION], -1,
-                                SQLITE_PREPARE_PERSISTENT, s, NULL) !=
-                 SQLITE_OK)
+  if (!*s &&
+      sqlite3_prepare_v3(c->db, steering[DATA_VERSION], -1,
+                         SQLITE_PREPARE_PERSISTENT, s, NULL) != SQLITE_OK)
     return 0;
   if (sqlite3_step(*s) == SQLITE_ROW) version = sqlite3_column_int64(*s, 0);
   sqlite3_reset(*s);
@@ -1128,7 +1126,9 @@ static pawl_code sqlite_wait(pawl_conn *c, int64_t deadline_mono_us,
   return PAWL_OK;
 }
 
-static pawl_counts *sqlite_counts(pawl_conn *c) { return &c->counts; }
+static pawl_counts *sqlite_counts(pawl_conn *c) {
+  return &c->counts;
+}
 
 const pawl_driver pawl_driver_sqlite = {
     .name = "sqlite",

@@ -25,9 +25,9 @@ static pawl_cell *next_cell(pawl_args *a, int arg) {
   int n = pawl_stmts[a->stmt].args[arg].is_array ? col->n : 0;
   if (n == col->cap) {
     int cap = n ? n * 2 : 8;
-    void *cells = pawl_realloc(a->alloc, col->cells,
-                               (size_t)n * sizeof(pawl_cell),
-                               (size_t)cap * sizeof(pawl_cell));
+    void *cells =
+        pawl_realloc(a->alloc, col->cells, (size_t)n * sizeof(pawl_cell),
+                     (size_t)cap * sizeof(pawl_cell));
     if (!cells) {
       a->failed = 1;
       return NULL;

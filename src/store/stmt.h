@@ -23,8 +23,15 @@
 #include "pawl_sql.h"
 
 typedef enum pawl_type {
-  PAWL_T_BOOL, PAWL_T_INT, PAWL_T_FLOAT, PAWL_T_TEXT, PAWL_T_JSON,
-  PAWL_T_UUID, PAWL_T_TIME, PAWL_T_BYTES, PAWL_T_NUMERIC
+  PAWL_T_BOOL,
+  PAWL_T_INT,
+  PAWL_T_FLOAT,
+  PAWL_T_TEXT,
+  PAWL_T_JSON,
+  PAWL_T_UUID,
+  PAWL_T_TIME,
+  PAWL_T_BYTES,
+  PAWL_T_NUMERIC
 } pawl_type;
 
 typedef struct pawl_param {
@@ -54,8 +61,8 @@ extern const pawl_sql pawl_sql_postgres[PAWL_NSTMTS];
 
 typedef struct pawl_migration {
   int number;
-  const char *name;  /* "0001_first" */
-  int breaking;      /* older programs must not open the store */
+  const char *name; /* "0001_first" */
+  int breaking;     /* older programs must not open the store */
   const char *text;
 } pawl_migration;
 extern const pawl_migration pawl_migrations_sqlite[];
@@ -92,10 +99,11 @@ void pawl_args_deinit(pawl_args *a);
 void pawl_args_begin(pawl_args *a, pawl_stmt stmt);
 /* Each sets a scalar, or appends to a column. `arg`: PAWL_<STMT>_<ARG>. The
  * declared type is asserted. Bytes are borrowed. */
-void pawl_arg_int(pawl_args *a, int arg, int64_t v);  /* INT, BOOL */
+void pawl_arg_int(pawl_args *a, int arg, int64_t v); /* INT, BOOL */
 void pawl_arg_time(pawl_args *a, int arg, int64_t us);
 void pawl_arg_float(pawl_args *a, int arg, double v);
-void pawl_arg_str(pawl_args *a, int arg, pawl_str v); /* TEXT JSON BYTES NUMERIC; at NULL: null */
+void pawl_arg_str(pawl_args *a, int arg,
+                  pawl_str v); /* TEXT JSON BYTES NUMERIC; at NULL: null */
 void pawl_arg_textz(pawl_args *a, int arg, const char *v); /* NULL: null */
 void pawl_arg_id(pawl_args *a, int arg, const pawl_id *v); /* NULL: null */
 void pawl_arg_null(pawl_args *a, int arg);
@@ -112,7 +120,7 @@ pawl_code pawl_args_check(const pawl_args *a, pawl_error *err);
 typedef struct pawl_rows {
   pawl_stmt stmt;
   int nrows, ncols;
-  int64_t changed; /* rows inserted, updated or deleted */
+  int64_t changed;        /* rows inserted, updated or deleted */
   const pawl_cell *cells; /* nrows * ncols, row by row */
 } pawl_rows;
 

@@ -66,8 +66,8 @@ static pawl_code parse_url(const char *url, const pawl_driver **driver,
 /* ---- the connection ---- */
 
 static pawl_code fail_forked(pawl_error *err) {
-  pawl_code rc = pawl_fail(err, PAWL_MISUSE,
-                           "the store was opened before fork()");
+  pawl_code rc =
+      pawl_fail(err, PAWL_MISUSE, "the store was opened before fork()");
   pawl_error_hint(err, "open it in the child");
   return rc;
 }
@@ -101,8 +101,8 @@ static pawl_code migrate(pawl_store *store, const pawl_store_options *o,
                                   .upgrade = o->migrate,
                                   .create = o->create,
                                   .shards = o->shards};
-  return pawl_migrate_run(store->driver, store->conn, &options,
-                          &store->schema, err);
+  return pawl_migrate_run(store->driver, store->conn, &options, &store->schema,
+                          err);
 }
 
 static pawl_store *new_store(const pawl_store_options *o) {
@@ -131,12 +131,10 @@ static void free_store(pawl_store *store) {
   pawl_release(&alloc, store, sizeof *store);
 }
 
-static pawl_code check_options(const pawl_store_options *o,
-                               pawl_error *err) {
+static pawl_code check_options(const pawl_store_options *o, pawl_error *err) {
   if (o->shards >= 0 && o->shards <= INT16_MAX) return PAWL_OK;
-  return pawl_fail(err, PAWL_INVALID,
-                   "%d shards: a store has 1 to %d of them", o->shards,
-                   INT16_MAX);
+  return pawl_fail(err, PAWL_INVALID, "%d shards: a store has 1 to %d of them",
+                   o->shards, INT16_MAX);
 }
 
 static int copy_target(pawl_store *store, const char *target) {
@@ -210,8 +208,7 @@ static pawl_code check_unit(const pawl_store *store, const char *call,
   if (store->phase == IDLE)
     return fail_phase(call, "no unit of work is open", err);
   if (store->phase == FAILED)
-    return fail_phase(call, "the unit of work has failed: roll it back",
-                      err);
+    return fail_phase(call, "the unit of work has failed: roll it back", err);
   return PAWL_OK;
 }
 
@@ -303,9 +300,9 @@ pawl_code pawl_store_query(pawl_store *store, const char *sql, size_t len,
   TRY(check_unit(store, "query", err));
   if (store->unit != PAWL_UNIT_OPEN)
     return fail_phase("query", "wants an open transaction", err);
-  TRY(settle(store, store->driver->query(store->conn, sql, len, params,
-                                         types, nparams, limit_us, out,
-                                         names, col_types, err)));
+  TRY(settle(store, store->driver->query(store->conn, sql, len, params, types,
+                                         nparams, limit_us, out, names,
+                                         col_types, err)));
 out:
   return rc;
 }
@@ -319,8 +316,8 @@ pawl_code pawl_store_wait(pawl_store *store, int64_t deadline_mono_us,
     return fail_phase("wait", "a unit of work is open", err);
   if (!store->conn) /* the next begin connects, or tells why it cannot */
     return pawl_fail(err, PAWL_UNREACHABLE, "the connection was lost");
-  return settle(store, store->driver->wait(store->conn, deadline_mono_us,
-                                           stop, err));
+  return settle(store,
+                store->driver->wait(store->conn, deadline_mono_us, stop, err));
 }
 
 void pawl_store_tidy(pawl_store *store) {

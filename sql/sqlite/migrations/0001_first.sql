@@ -297,7 +297,7 @@ create table pawl_attribute (
   text_value text,
   date_value integer,
   bytes_value blob,
-  float_value real,
+  float_value, -- no type: REAL would lose the sign of -0.0
   number_value text,
   boolean_value integer,
   workflow text not null,

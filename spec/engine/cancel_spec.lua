@@ -1,0 +1,171 @@
+-- Cancelling: recorded at once, done by whoever holds the instance.
+local pawl = require "pawl"
+local kit = require "spec.engine.kit"
+
+kit.describe("cancelling", function(backend)
+  it("an instance nobody holds is done at once", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(kit.timer()))
+    local id = assert(engine:start "t.timer")
+    assert(engine:run())
+    clock:advance(5)
+    local ok, done = assert(engine:cancel(id, { reason = "no longer wanted",
+      who = "ann" }))
+    assert.is_true(ok)
+    assert.is_true(done)
+    local instance = assert(engine:get(id))
+    assert.equal("cancelled", instance.status)
+    assert.same({}, instance.tokens)
+    assert.equal("t", instance.node)
+    assert.equal("no longer wanted", instance.cancellation.reason)
+    assert.equal("ann", instance.cancellation.by)
+    assert.equal("user", instance.cancellation.source)
+    assert.is_string(instance.cancellation.requested_at)
+    assert.is_string(instance.times.completed)
+    local history = assert(engine:history(id))
+    local entry = history[#history]
+    assert.equal("cancelled", entry.type)
+    assert.equal("no longer wanted", entry.text)
+    assert.equal("ann", entry.caller)
+    assert.equal(0, kit.count(backend, url, "agenda"))
+    assert.equal(0, kit.count(backend, url, "inbox"))
+    clock:advance "2h"
+    assert.equal(0, assert(engine:run()).claimed)
+  end)
+
+  it("needs no worker that knows the workflow", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(kit.one()))
+    local id = assert(engine:start "t.one")
+    local client = kit.rival(backend, url, clock,
+      { group = "nobody", prefixes = "none.", stored_code = "own" })
+    local _, done = assert(client:cancel(id, "stop"))
+    assert.is_true(done)
+    assert.equal("cancelled", kit.status(client, id))
+    assert.equal("cancelled", kit.trail(client, id))
+  end)
+
+  it("is heard by the handler that runs", function()
+    local a, b
+    local heard = {}
+    local flow = kit.one(function(ctx)
+      heard[1] = ctx.cancelled()
+      assert(b:cancel(ctx.id, "stop"))
+      heard[2] = ctx.cancelled()
+    end)
+    a, b = kit.pair(backend, { flow })
+    local id = assert(a:start "t.one")
+    assert(a:run())
+    assert.same({ false, true }, heard)
+    assert.equal("cancelled", kit.status(a, id))
+  end)
+
+  it("comes before the next step, whose handler does not run", function()
+    local a, b
+    local ran = {}
+    local flow = kit.chain {
+      function(ctx)
+        ran[#ran + 1] = "a"
+        ctx.vars.kept = true
+        assert(b:cancel(ctx.id, "stop"))
+      end,
+      function() ran[#ran + 1] = "b" end,
+    }
+    a, b = kit.pair(backend, { flow })
+    local id = assert(a:start "t.chain")
+    assert(a:run())
+    assert.same({ "a" }, ran)
+    assert.equal("step a, cancelled b", kit.trail(a, id))
+    assert.is_true(assert(a:get(id)).variables.kept)
+  end)
+
+  it("comes before a retry", function()
+    local engine, clock = backend.fresh()
+    local runs = 0
+    assert(engine:load(kit.one(function()
+      runs = runs + 1
+      error "no"
+    end)))
+    local id = assert(engine:start "t.one")
+    assert(engine:run())
+    local _, done = assert(engine:cancel(id, "enough"))
+    assert.is_true(done)
+    clock:advance "1h"
+    assert(engine:run())
+    assert.equal(1, runs)
+    assert.equal("failed a, cancelled a", kit.trail(engine, id))
+    assert.is_nil(assert(engine:get(id)).error)
+  end)
+
+  it("ends what is suspended", function()
+    local engine = backend.fresh()
+    assert(engine:load(kit.one(function() error "no" end,
+      { retry = false, on_exhausted = "suspend" })))
+    local id = assert(engine:start "t.one")
+    assert(engine:run())
+    assert.equal("suspended", kit.status(engine, id))
+    local _, done = assert(engine:cancel(id))
+    assert.is_true(done)
+    assert.equal("cancelled", kit.status(engine, id))
+  end)
+
+  it("takes the first of several requests", function()
+    local a, b
+    local flow = kit.one(function(ctx)
+      assert(b:cancel(ctx.id, { reason = "first", who = "ann" }))
+      assert(b:cancel(ctx.id, { reason = "second", who = "bob" }))
+    end)
+    local _, url
+    a, b, _, url = kit.pair(backend, { flow })
+    local id = assert(a:start "t.one")
+    assert(a:run())
+    assert.equal("first", assert(a:get(id)).cancellation.reason)
+    assert.equal("step a, cancelled z", kit.trail(a, id))
+    assert.equal(0, kit.count(backend, url, "inbox"))
+  end)
+
+  it("survives the death of the worker that held it", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(kit.one()))
+    local id = assert(engine:start "t.one")
+    kit.claim(kit.store(url, clock), id) -- a worker that dies with it
+    local ok, done = assert(engine:cancel(id, "stop"))
+    assert.is_true(ok)
+    assert.is_false(done)
+    assert.equal("created", kit.status(engine, id))
+    clock:advance(31)
+    assert(engine:run())
+    assert.equal("cancelled", kit.status(engine, id))
+    assert.equal("stop", assert(engine:get(id)).cancellation.reason)
+  end)
+
+  it("is refused for what has ended or never was", function()
+    local engine = backend.fresh()
+    assert(engine:load(kit.one()))
+    local id = assert(engine:start "t.one")
+    assert(engine:run())
+    local ok, err = engine:cancel(id)
+    assert.is_nil(ok)
+    assert.equal("already_finished", err.code)
+    assert.equal("step a", kit.trail(engine, id))
+    ok, err = engine:cancel(kit.draw_id())
+    assert.is_nil(ok)
+    assert.equal("notfound", err.code)
+    ok, err = engine:cancel(id, "\255")
+    assert.is_nil(ok)
+    assert.equal("value", err.code)
+  end)
+
+  it("keeps any text", function()
+    local engine = backend.fresh()
+    assert(engine:load(kit.timer()))
+    local id = assert(engine:start "t.timer")
+    assert(engine:run())
+    local reason = 'a "b" \\ \n \u{1F600} \'; drop table'
+    assert(engine:cancel(id, { reason = reason, who = reason }))
+    local instance = assert(engine:get(id))
+    assert.equal(reason, instance.cancellation.reason)
+    assert.equal(reason, instance.cancellation.by)
+    assert.is_truthy(pawl.json.encode(instance))
+  end)
+end)

@@ -1,0 +1,324 @@
+-- What a claim and a commit cost: it must not grow with what is finished,
+-- waiting, due later, or not this executor's to run.
+local kit = require "spec.engine.kit"
+local shell = require "spec.support.shell"
+
+local ROWS = 20000
+local NOW = 1767225600000000 -- the virtual clock's beginning
+local EXECUTOR = kit.draw_id()
+
+-- Statements that nobody sends often, on tables that stay small.
+local RARE = { "^executor_", "^version_", "^meta_", "^workflow_list$",
+  "^wake$" }
+
+local function is_rare(name)
+  for _, pattern in ipairs(RARE) do
+    if name:find(pattern) then return true end
+  end
+  return false
+end
+
+local backends = {}
+for _, backend in ipairs(kit.backends) do backends[backend.name] = backend end
+
+---- SQLite: what the planner says -----------------------------------------------
+
+--- The plan of a statement, one line each.
+local function plan_of(url, text)
+  return shell.output { "sqlite3", "-batch", url,
+    "explain query plan " .. text }
+end
+
+describe("the plan of every statement that is sent often, on sqlite,", function()
+  local backend = backends.sqlite
+  local statements = kit.statements "sqlite"
+  after_each(backend.cleanup)
+
+  --- Names that stand for pawl's tables in a statement.
+  local function tables_of(text)
+    local names = {}
+    for name, alias in text:gmatch "(pawl_[%w_]+)%s+([%w_]*)" do
+      if name ~= "pawl_tokens" then -- a view: its parts show in the plan
+        names[name] = true
+        names[alias] = true
+      end
+    end
+    return names
+  end
+
+  it("searches and never scans", function()
+    local _, _, url = backend.fresh()
+    local checked = 0
+    for name, statement in pairs(statements) do
+      if is_rare(name) then goto continue end
+      checked = checked + 1
+      local plan = plan_of(url, kit.literal(statement, {}))
+      local tables = tables_of(statement.text)
+      for line in plan:gmatch "[^\n]+" do
+        local scanned = line:match "SCAN ([%w_]+)"
+        if scanned and not line:find "VIRTUAL TABLE" then
+          assert.is_nil(tables[scanned], name .. " scans " .. scanned
+            .. ":\n" .. plan)
+        end
+        assert.is_nil(line:find "AUTOMATIC", name .. ":\n" .. plan)
+      end
+      ::continue::
+    end
+    assert.is_true(checked > 30)
+  end)
+
+  it("reads ready rows in order, from their own index", function()
+    local _, _, url = backend.fresh()
+    for name, index in pairs { agenda_claim = "pawl_agenda_ready",
+      agenda_claim_suspect = "pawl_agenda_suspect" } do
+      local plan = plan_of(url, kit.literal(statements[name], {}))
+      assert.matches("SEARCH b USING [%a ]*INDEX " .. index .. " %(shard=%? "
+        .. "AND executor_group=%? AND workflow=%? AND workflow_version=%?%)",
+        plan)
+      -- one sort: of what all workflows together offer, not of all rows
+      local _, sorts = plan:gsub("TEMP B%-TREE FOR ORDER BY", "")
+      assert.equal(1, sorts, plan)
+    end
+  end)
+end)
+
+---- both: what it costs -----------------------------------------------------------
+
+local SQLITE = {
+  fill = [[
+    with recursive n (i) as (select 1 union all select i + 1 from n
+      where i < %d)
+    insert into pawl_agenda (shard, instance, workflow, workflow_version,
+      executor_group, priority, ready, due_at, takeovers, latch)
+    select 0, randomblob(16), '%s', 1, '%s', i %% 7, %d, %d + i, 0, 0 from n;]],
+  instances = [[
+    with recursive n (i) as (select 1 union all select i + 1 from n
+      where i < %d)
+    insert into pawl_instance (shard, id, status, workflow, workflow_version,
+      priority, executor_group, visit, attempt, version, seq, created_at,
+      updated_at)
+    select 0, randomblob(16), '%s', 't.one', 1, 0, 'default', 1, 0, 1, 1, %d,
+      %d from n;]],
+}
+
+local POSTGRES = {
+  fill = [[
+    insert into pawl.agenda (shard, instance, workflow, workflow_version,
+      executor_group, priority, ready, due_at, takeovers, latch)
+    select 0, gen_random_uuid(), '%2$s', 1, '%3$s', i %% 7, %4$d = 1,
+      to_timestamp(%5$d / 1000000) + i * interval '1 microsecond', 0, 0
+      from generate_series(1, %1$d) i;]],
+  instances = [[
+    insert into pawl.instance (shard, id, status, workflow, workflow_version,
+      priority, executor_group, visit, attempt, version, seq, created_at,
+      updated_at)
+    select 0, gen_random_uuid(), '%2$s', 't.one', 1, 0, 'default', 1, 0, 1, 1,
+      to_timestamp(%3$d / 1000000), to_timestamp(%4$d / 1000000)
+      from generate_series(1, %1$d) i;]],
+}
+
+--- string.format with numbered directives: "%2$s".
+local function numbered(text, ...)
+  local given = { ... }
+  return (text:gsub("%%(%d)%$([sd])", function(n, _)
+    return tostring(given[tonumber(n)])
+  end):gsub("%%%%", "%%"))
+end
+
+local function fill(backend, ...)
+  return backend.name == "sqlite" and SQLITE.fill:format(...)
+    or numbered(POSTGRES.fill, ...)
+end
+
+local function instances(backend, ...)
+  return backend.name == "sqlite" and SQLITE.instances:format(...)
+    or numbered(POSTGRES.instances, ...)
+end
+
+--- What must make no difference.
+local function noise(backend, url)
+  local later = NOW + 3600 * 1000000
+  backend.sql(url, table.concat {
+    fill(backend, ROWS, "t.one", "default", 0, later), -- due later
+    -- other groups' and not served, on both sides of ours in the index
+    fill(backend, ROWS, "t.one", "another", 1, NOW - ROWS),
+    fill(backend, ROWS, "t.one", "other", 1, NOW - ROWS),
+    fill(backend, ROWS, "t.a", "default", 1, NOW - ROWS),
+    fill(backend, ROWS, "t.two", "default", 1, NOW - ROWS),
+    instances(backend, ROWS, "completed", NOW, NOW),
+    instances(backend, ROWS, "waiting", NOW, NOW),
+  })
+end
+
+local LEASE = kit.draw_id()
+
+local function values(backend)
+  local pg = backend.name == "postgres"
+  local function id(text) return kit.id_literal(backend, text)
+    .. (pg and "::uuid" or "") end
+  local now = pg and ("to_timestamp(%d)"):format(NOW // 1000000)
+    or ("%d"):format(NOW)
+  return {
+    shard = "0", executor_group = "'default'", now = now, max = "64",
+    workflow = pg and "array['t.one']" or "'[\"t.one\"]'",
+    workflow_version = pg and "array[1]" or "'[1]'", lease = id(LEASE),
+    executor = id(EXECUTOR), lease_us = "30000000",
+  }
+end
+
+--- Page visits of a statement, in a transaction that is undone.
+local function postgres_cost(backend, url, statement, mode)
+  local text, given, number = statement.text, values(backend), 0
+  local args = {}
+  for i, name in ipairs(statement.args) do
+    number = i
+    text = text:gsub("@" .. name .. "%f[^%w_]", "$" .. i)
+    args[i] = given[name] or "null"
+  end
+  assert(number > 0)
+  local rows = backend.sql(url, ([[
+    begin; set local plan_cache_mode = %s;
+    prepare spec (%s) as %s;
+    explain (analyze, buffers, costs off, timing off, summary off)
+      execute spec (%s);
+    rollback; deallocate spec]]):format(mode,
+      table.concat(statement.types, ", "), text, table.concat(args, ", ")))
+  local pages
+  for _, row in ipairs(rows) do
+    local line = row["QUERY PLAN"] or ""
+    if not pages and line:find "Buffers: shared" then
+      pages = tonumber(line:match "hit=(%d+)" or 0)
+        + tonumber(line:match "read=(%d+)" or 0)
+    end
+  end
+  return assert(pages, "no buffers in the plan")
+end
+
+--- Steps of SQLite's virtual machine.
+local function sqlite_cost(backend, url, statement)
+  local text = kit.literal(statement, values(backend))
+  local output = shell.output { "sqlite3", "-batch", "-cmd", ".stats vmstep",
+    url, "begin immediate; " .. text .. "; rollback;" }
+  local steps = 0
+  for n in output:gmatch "VM%-steps: (%d+)" do steps = steps + n end
+  assert(steps > 0, output)
+  return steps
+end
+
+local LOOKS = { "agenda_next", "agenda_routes", "agenda_promote",
+  "agenda_claim", "agenda_claim_suspect", "instance_load" }
+
+kit.describe("the cost of a claim", function(backend)
+  local statements = kit.statements(backend.name)
+  local modes = backend.name == "sqlite" and { "" }
+    or { "force_generic_plan", "force_custom_plan" }
+
+  local function costs(url)
+    local found = {}
+    for _, name in ipairs(LOOKS) do
+      for _, mode in ipairs(modes) do
+        found[name .. " " .. mode] = backend.name == "sqlite"
+          and sqlite_cost(backend, url, statements[name])
+          or postgres_cost(backend, url, statements[name], mode)
+      end
+    end
+    return found
+  end
+
+  --- What the undone claims leave behind costs the next ones a little, so
+  --- there is room; a plan that walks through other rows costs tens of times.
+  local function compare(few, many)
+    for name, cost in pairs(few) do
+      assert.is_true(many[name] <= 4 * cost + 200,
+        ("%s: %d, and %d among many rows"):format(name, cost, many[name]))
+    end
+  end
+
+  it("does not grow with what is not this executor's, not yet due, waiting "
+    .. "or finished", function()
+    local _, _, url = backend.fresh()
+    backend.sql(url, fill(backend, 100, "t.one", "default", 1, NOW - 1000))
+    local few = costs(url)
+    noise(backend, url)
+    compare(few, costs(url)) -- before the database has counted its rows
+    backend.sql(url, "analyze")
+    compare(few, costs(url))
+  end)
+
+  it("does not grow with what is ready for this executor", function()
+    local _, _, url = backend.fresh()
+    backend.sql(url, fill(backend, 100, "t.one", "default", 1, NOW - 1000))
+    local few = costs(url)
+    backend.sql(url, fill(backend, ROWS, "t.one", "default", 1, NOW - ROWS))
+    compare(few, costs(url))
+    backend.sql(url, "analyze")
+    compare(few, costs(url))
+  end)
+
+  it("is shared by a batch, and so is a commit's", function()
+    local engine = backend.fresh { batch = 64 }
+    assert(engine:load(kit.one()))
+    assert(engine:run())
+    local function cost_of(n)
+      for _ = 1, n do assert(engine:start "t.one") end
+      local before = engine:counts()
+      local stats = assert(engine:tick())
+      local after = engine:counts()
+      assert.equal(n, stats.ended)
+      assert.equal(1, stats.commits)
+      return { after.transactions - before.transactions,
+        after.trips - before.trips }
+    end
+    cost_of(1)
+    local one = cost_of(1)
+    assert.same(one, cost_of(64))
+    assert.is_true(one[1] <= 4, one[1] .. " transactions")
+  end)
+
+  it("is a look when nothing is due", function()
+    local engine = backend.fresh()
+    assert(engine:load(kit.timer()))
+    for _ = 1, 10 do assert(engine:start "t.timer") end
+    assert(engine:run())
+    local before = engine:counts()
+    assert(engine:tick())
+    local after = engine:counts()
+    assert.equal(1, after.transactions - before.transactions)
+  end)
+end)
+
+---- fairness ----------------------------------------------------------------------
+
+kit.describe("a claim among many workflows", function(backend)
+  it("serves them all, whatever each has waiting", function()
+    local engine, clock = backend.fresh { batch = 8 }
+    local ran = {}
+    for i = 1, 12 do
+      local code = ("t.w%02d"):format(i)
+      assert(engine:load(kit.one(function()
+        ran[code] = (ran[code] or 0) + 1
+      end, { code = code })))
+    end
+    for _ = 1, 200 do assert(engine:start "t.w01") end
+    clock:advance(0.001)
+    for i = 2, 12 do assert(engine:start(("t.w%02d"):format(i))) end
+    assert.equal(211, assert(engine:run()).ended)
+    for i = 2, 12 do assert.equal(1, ran[("t.w%02d"):format(i)]) end
+  end)
+
+  it("is not held up by a workflow that none of its workers can run",
+    function()
+      local engine, clock, url = backend.fresh { batch = 8 }
+      local owner = kit.rival(backend, url, clock)
+      assert(owner:load(kit.one(nil, { code = "t.foreign" }))) -- inline
+      for _ = 1, 50 do
+        assert(owner:start("t.foreign", nil, { priority = 9 }))
+      end
+      assert(engine:load(kit.one()))
+      for _ = 1, 10 do assert(engine:start "t.one") end
+      local stats = assert(engine:run())
+      assert.equal(10, stats.ended)
+      assert.equal(10, stats.claimed)
+      assert.equal(50, assert(owner:run()).ended)
+    end)
+end)

@@ -1,0 +1,340 @@
+-- Values survive exactly, or are refused by name: promise 6.
+local pawl = require "pawl"
+local kit = require "spec.engine.kit"
+
+---- exact comparison -----------------------------------------------------------
+
+local ARRAY = assert(getmetatable(pawl.array {}))
+
+--- Are a and b the same, bit for bit? Not by way of the codec under test.
+local function same(a, b)
+  if type(a) ~= type(b) or math.type(a) ~= math.type(b) then return false end
+  if math.type(a) == "float" then
+    return string.pack(">d", a) == string.pack(">d", b)
+  end
+  if type(a) ~= "table" then return a == b end
+  for key, value in pairs(a) do
+    if not same(value, b[key]) then return false end
+  end
+  for key in pairs(b) do
+    if a[key] == nil then return false end
+  end
+  return next(a) ~= nil
+    or (getmetatable(a) == ARRAY) == (getmetatable(b) == ARRAY)
+end
+
+---- random values ----------------------------------------------------------------
+
+local function random_float()
+  local choice = math.random(4)
+  if choice == 1 then return math.random() * 10 ^ math.random(-300, 300) end
+  if choice == 2 then return math.random(-1000, 1000) + 0.0 end
+  if choice == 3 then
+    return ({ -0.0, 0.0, 0.1 + 0.2, 5e-324, 1.7976931348623157e308,
+      -2.2250738585072014e-308, 1e15 + 0.3, 2.0 ^ 53, 2.0 ^ 63,
+      -2.0 ^ 63 })[math.random(10)]
+  end
+  while true do -- any bits
+    local value = string.unpack(">d", string.pack(">i8",
+      math.random(math.mininteger, math.maxinteger)))
+    if value - value == 0 then return value end
+  end
+end
+
+local WORDS = { "", "a", "z\0z", "\0", "\u{1F600}", "\u{FFFF}", "\u{10FFFF}",
+  "\127\1\2\31", '"\\/\b\f\n\r\t', "\u{2028}", "null", "-0.0", "ä", "'; --",
+  "$1 :x @y %s ?", ("long "):rep(200) }
+
+local function random_string()
+  if math.random(2) == 1 then return WORDS[math.random(#WORDS)] end
+  local bytes = {}
+  for i = 1, math.random(0, 12) do bytes[i] = math.random(0, 127) end
+  return string.char(table.unpack(bytes))
+end
+
+local random_value
+local function random_table(depth)
+  local t = {}
+  if math.random(2) == 1 then
+    for i = 1, math.random(0, 4) do t[i] = random_value(depth - 1) end
+    return pawl.array(t)
+  end
+  for _ = 1, math.random(0, 4) do t[random_string()] = random_value(depth - 1) end
+  return t
+end
+
+function random_value(depth)
+  local choice = math.random(depth > 0 and 9 or 6)
+  if choice == 1 then return math.random(math.mininteger, math.maxinteger) end
+  if choice == 2 then
+    return ({ 0, -1, math.maxinteger, math.mininteger, 9007199254740993,
+      -9007199254740993 })[math.random(6)]
+  end
+  if choice == 3 then return random_float() end
+  if choice == 4 then return random_string() end
+  if choice == 5 then return math.random(2) == 1 end
+  if choice == 6 then return pawl.null end
+  return random_table(depth)
+end
+
+kit.describe("values", function(backend)
+  it("come back from the store as they went in", function()
+    local seed = tonumber(os.getenv("PAWL_SEED")) or os.time()
+    math.randomseed(seed)
+    local a, b, clock, url
+    local wrong = {}
+    local given = {}
+    local flow = pawl.workflow { code = "t.values", start = "a" }
+    local function check(ctx, value, where)
+      if not same(given[ctx.input.i], value) then
+        wrong[#wrong + 1] = where .. " of " .. ctx.input.i
+      end
+    end
+    flow:step("a", {
+      run = function(ctx)
+        check(ctx, ctx.input.v, "input")
+        ctx.vars.v = ctx.input.v
+        ctx.vars[" k\0\"'"] = ctx.input.i
+        return nil, ctx.input.v
+      end,
+      next = "t",
+    })
+    flow:timer("t", { after = 1, next = "b" })
+    flow:step("b", {
+      run = function(ctx)
+        check(ctx, ctx.vars.v, "vars")
+        ctx.vars.w = ctx.vars.v
+      end,
+      next = "z",
+    })
+    flow:finish("z", { output = function(ctx) return ctx.vars.w end })
+    a, b, clock, url = kit.pair(backend, { flow })
+    local ids = {}
+    for i = 1, 60 do
+      given[i] = random_value(4)
+      ids[i] = assert(a:start("t.values", { i = i, v = given[i] }))
+    end
+    assert(a:run())
+    clock:advance(1)
+    assert(b:run()) -- another worker reads what the first one stored
+    local reader = kit.rival(backend, url, clock)
+    for i, id in ipairs(ids) do
+      local instance = assert(reader:get(id))
+      local history = assert(reader:history(id))
+      local v = given[i]
+      local found = { ["get input"] = instance.input.v,
+        ["get vars"] = instance.variables.v,
+        ["get key"] = instance.variables[" k\0\"'"] == i and v }
+      if v ~= pawl.null then -- null is nothing where an output may be absent
+        found["get output"] = instance.output
+        found["history output"] = history[1].output
+      end
+      for where, value in pairs(found) do
+        if not same(v, value) then
+          wrong[#wrong + 1] = where .. " of " .. i .. ": "
+            .. pawl.json.encode(v)
+        end
+      end
+    end
+    assert.equal("", table.concat(wrong, "\n"), "PAWL_SEED=" .. seed)
+  end)
+
+  for name, value in pairs {
+    ["the smallest integer"] = math.mininteger,
+    ["the largest integer"] = math.maxinteger,
+    ["an integer that no float can hold"] = 9007199254740993,
+    ["minus zero"] = -0.0,
+    ["0.1 + 0.2"] = 0.1 + 0.2,
+    ["a whole float"] = 3.0,
+    ["the smallest float"] = 5e-324,
+    ["zero bytes"] = "a\0b\0",
+    ["an empty array"] = pawl.array {},
+    ["an empty object"] = { o = {} },
+    ["arrays in arrays"] = { pawl.array {}, { pawl.array {} } },
+    ["nulls in an array"] = { pawl.null, 1, pawl.null },
+    ["false"] = false,
+  } do
+    it("of the kind of " .. name .. " do", function()
+      local engine, clock, url = backend.fresh()
+      assert(engine:load(kit.one(function(ctx)
+        assert(same(value, ctx.input.v))
+        ctx.vars.v = ctx.input.v
+        return nil, ctx.input.v
+      end, { retry = false })))
+      local id = assert(engine:start("t.one", { v = value }))
+      assert(engine:run())
+      local reader = kit.rival(backend, url, clock)
+      local instance = assert(reader:get(id))
+      assert.equal("completed", instance.status)
+      assert.is_true(same(value, instance.input.v), "input")
+      assert.is_true(same(value, instance.variables.v), "variables")
+      assert.is_true(same(value, instance.output.v), "output")
+      assert.is_true(same(value, assert(reader:history(id))[1].output),
+        "history")
+    end)
+  end
+
+  it("that have not changed are not written again", function()
+    local engine, _, url = backend.fresh()
+    assert(engine:load(kit.chain {
+      function(ctx) ctx.vars.big = ("x"):rep(1000) end,
+      function(ctx) return nil, #ctx.vars.big end,
+      function(ctx) ctx.vars.big = ("x"):rep(1000) end, -- the same again
+    }))
+    local id = assert(engine:start "t.chain")
+    assert(engine:run())
+    local history = assert(engine:history(id))
+    assert.is_not_nil(history[1].changes)
+    assert.is_nil(history[2].changes)
+    assert.is_nil(history[3].changes)
+    assert.equal(3, kit.count(backend, url, "history"))
+  end)
+
+  it("of a handler are copies", function()
+    local engine = backend.fresh()
+    local kept
+    assert(engine:load(kit.chain {
+      function(ctx)
+        kept = { n = 1 }
+        ctx.vars.t = kept
+      end,
+      function(ctx)
+        kept.n = 2
+        assert(ctx.vars.t.n == 1)
+        ctx.input.changed = true -- a copy: nobody else sees it
+      end,
+      function(ctx) assert(ctx.input.changed == nil) end,
+    }))
+    local id = assert(engine:start "t.chain")
+    assert(engine:run())
+    assert.equal("completed", kit.status(engine, id))
+    assert.same({ t = { n = 1 } }, assert(engine:get(id)).output)
+  end)
+end)
+
+---- what is refused ------------------------------------------------------------
+
+local function cycle()
+  local t = { a = {} }
+  t.a.b = t
+  return t
+end
+
+-- What to put at items[3].cb, by name.
+local REFUSED = {
+  { "a function", function() return print end },
+  { "userdata", function() return io.stdout end },
+  { "a coroutine", function() return coroutine.create(print) end },
+  { "a cycle", cycle, "%.a%.b" },
+  { "NaN", function() return 0 / 0 end },
+  { "infinity", function() return math.huge end },
+  { "minus infinity", function() return -math.huge end },
+  { "an array with a hole", function() return { 1, nil, 3 } end },
+  { "a table with mixed keys", function() return { 1, x = 2 } end },
+  { "a table with a boolean key", function() return { [true] = 1 } end },
+  { "a table with a float key", function() return { [1.5] = 1 } end },
+  { "bytes that are not UTF-8", function() return "a\255b" end },
+  { "half a surrogate", function() return "\xED\xA0\x80" end },
+  { "a key that is not UTF-8", function() return { ["\255"] = 1 } end },
+}
+
+kit.describe("a value that cannot be stored", function(backend)
+  --- The instance after its step did `what`; and nothing of it was stored.
+  local function outcome(what, options)
+    local engine = backend.fresh()
+    local runs = 0
+    local flow = kit.one(function(ctx)
+      runs = runs + 1
+      ctx.vars.good = 1
+      ctx.attrs.good = "1"
+      return what(ctx)
+    end, options)
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.one")
+    assert(engine:run())
+    local instance = assert(engine:get(id))
+    assert.equal("failed", instance.status)
+    assert.equal(1, runs) -- trying again would not help
+    assert.same({}, instance.variables or {})
+    assert.same({}, instance.attributes)
+    local entry = assert(engine:history(id))[1]
+    assert.equal("failed", entry.type)
+    assert.is_nil(entry.output)
+    assert.is_nil(entry.changes)
+    return instance.error
+  end
+
+  it("is refused in variables, by its path", function()
+    for _, case in ipairs(REFUSED) do
+      local err = outcome(function(ctx)
+        ctx.vars.items = { 1, 2, { cb = case[2]() } }
+      end)
+      assert.equal("value", err.code, case[1])
+      assert.matches("vars%.items%[3%]%.cb" .. (case[3] or ""), err.where,
+        1, case[1])
+    end
+  end)
+
+  it("is refused in a step's output, by its path", function()
+    for _, case in ipairs { REFUSED[1], REFUSED[5], REFUSED[12] } do
+      local err = outcome(function()
+        return nil, { items = { 1, 2, { cb = case[2]() } } }
+      end)
+      assert.equal("value", err.code, case[1])
+      assert.matches("output%.items%[3%]%.cb", err.where, 1, case[1])
+    end
+  end)
+
+  it("is refused in a start's input, by its path", function()
+    local engine, _, url = backend.fresh()
+    assert(engine:load(kit.one()))
+    for _, case in ipairs(REFUSED) do
+      local id, err = engine:start("t.one",
+        { items = { 1, 2, { cb = case[2]() } } })
+      assert.is_nil(id)
+      assert.equal("value", err.code, case[1])
+      assert.matches("input%.items%[3%]%.cb" .. (case[3] or ""), err.where,
+        1, case[1])
+    end
+    assert.equal(0, kit.count(backend, url, "instance"))
+  end)
+
+  it("is refused as an attribute, where it is set", function()
+    for _, what in ipairs { print, 0 / 0, { 1 }, "\255" } do
+      local err = outcome(function(ctx)
+        ctx.attrs.x = what
+        error "not reached"
+      end, { retry = false })
+      assert.equal("value", err.code)
+      assert.matches("attrs%.x", err.where or "", 1, tostring(what))
+    end
+  end)
+
+  it("is refused when it is too much", function()
+    local engine = backend.fresh { max_bytes = 2000 }
+    assert(engine:load(kit.chain {
+      function(ctx) ctx.vars.a = ("x"):rep(1500) end,
+      function(ctx) ctx.vars.b = ("x"):rep(1500) end,
+    }))
+    local id = assert(engine:start "t.chain")
+    assert(engine:run())
+    local instance = assert(engine:get(id))
+    assert.equal("failed", instance.status)
+    assert.equal("limit", instance.error.code)
+    assert.matches("2000", instance.error.message)
+    assert.equal(1500, #instance.variables.a)
+    assert.is_nil(instance.variables.b)
+  end)
+
+  it("is refused when it is a megabyte, unless told otherwise", function()
+    for limit, want in pairs { [0] = "failed", [3000000] = "completed" } do
+      local engine = backend.fresh { max_bytes = limit > 0 and limit or nil }
+      assert(engine:load(kit.one(function(ctx)
+        ctx.vars.big = ("x"):rep(1000001)
+      end)))
+      local id = assert(engine:start "t.one")
+      assert(engine:run())
+      assert.equal(want, kit.status(engine, id))
+    end
+  end)
+end)
