@@ -152,7 +152,7 @@ typedef struct pawl_config {
   struct lua_State *lua;  /* the host's Lua state; NULL: a private one */
   const char *group;      /* executor group served and given; "default" */
   const char *prefixes;   /* "billing.,media.": codes served; all */
-  int64_t lease_us;       /* 30 s */
+  int64_t lease_us;       /* 30 s; at most an hour */
   int64_t heartbeat_us;   /* 10 s, at most a third of the lease */
   int64_t max_bytes;      /* variables of one instance; 1 MB */
   int32_t batch;          /* instances claimed at once; 64 */

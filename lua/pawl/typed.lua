@@ -35,10 +35,14 @@ function typed.decimal(value)
     error(("pawl.decimal takes text such as \"12.50\" or an integer, not a %s")
       :format(math.type(value) or type(value)), 2)
   end
-  if not text:find("^[+-]?%d+%.?%d*$") or text:find("%.$") then
-    error(("pawl.decimal: '%s' is not a decimal number"):format(text), 2)
+  local digits = text:gsub("^%+", "")
+  local whole, fraction = digits:match("^%-?(%d+)(.*)$")
+  if not whole or whole:find("^0%d") or #digits > 1000
+    or fraction ~= "" and not fraction:find("^%.%d+$") then
+    error(("pawl.decimal: '%s' is not a plain decimal number like -12.50")
+      :format(#text > 40 and text:sub(1, 40) .. "..." or text), 2)
   end
-  return new("decimal", (text:gsub("^%+", "")))
+  return new("decimal", digits)
 end
 
 local function is_leap(year)

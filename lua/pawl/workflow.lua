@@ -100,7 +100,15 @@ local function typed(kind)
 end
 
 local is_boolean = typed("boolean")
-local is_function = typed("function")
+
+--- A function, or an object that is called like one, as busted's spies are.
+local function is_function(value, what)
+  local mt = debug.getmetatable(value)
+  if type(value) ~= "function" and not (mt and rawget(mt, "__call")) then
+    fail(nil, "%s must be a function, not %s", what, a_kind(value))
+  end
+  return value
+end
 
 local function is_text(value, what)
   if type(value) ~= "string" then
@@ -265,7 +273,8 @@ local RETRY = {
   jitter = is_number(0, 1),
 }
 
---- retry = 5 means five attempts, retry = false one.
+--- retry = 5 means five attempts, retry = false one. Whether a base and a
+--- cap from different places go together is checked with the graph.
 local function is_retry(value, what)
   if value == false then return { max = 1 } end
   if type(value) == "number" then return { max = is_count(value, what) } end
@@ -273,7 +282,12 @@ local function is_retry(value, what)
     fail("{ max = 5, base = 1 }, a number of attempts, or false",
       "%s must be a table, not %s", what, a_kind(value))
   end
-  return checked(value, RETRY, what)
+  local retry = checked(value, RETRY, what)
+  if retry.base and retry.cap and retry.cap < retry.base then
+    fail("'cap' is the longest delay, 'base' the first",
+      "'cap' of %s is shorter than its 'base'", what)
+  end
+  return retry
 end
 
 local function is_bundle(value, what)
@@ -353,6 +367,9 @@ local KINDS = {
   },
 }
 
+--- Their names, as they are listed for people.
+local KIND_NAMES = { "step", "choice", "timer", "finish" }
+
 --- Kinds of the language that this version does not run yet.
 local LATER = { "task", "wait", "fork", "join", "call", "each" }
 
@@ -427,7 +444,7 @@ end
 ---@field version integer
 local methods = {}
 
-for kind in pairs(KINDS) do
+for _, kind in ipairs(KIND_NAMES) do
   methods[kind] = function(self, name, options)
     add(self, kind, name, options) -- no tail call: see caller()
     return self
@@ -436,7 +453,7 @@ end
 
 for _, kind in ipairs(LATER) do
   methods[kind] = function()
-    fail("kinds: " .. table.concat(keys(KINDS), ", "),
+    fail("kinds: " .. table.concat(KIND_NAMES, ", "),
       "this version of pawl has no node kind '%s'", kind)
   end
 end
@@ -494,12 +511,12 @@ function mt.__index(object, name)
   if name == "code" or name == "version" then
     return states[object].options[name]
   end
-  fail(nearest.hint(tostring(name), keys(methods)),
+  fail(nearest.hint(tostring(name), KIND_NAMES),
     "a workflow has no method '%s'", tostring(name))
 end
 
 function mt.__newindex(_, name)
-  fail("use its methods: step, choice, timer, finish",
+  fail("use its methods: " .. table.concat(KIND_NAMES, ", "),
     "a workflow's field '%s' cannot be set", tostring(name))
 end
 

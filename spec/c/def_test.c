@@ -235,6 +235,12 @@ static void graphs_that_make_no_sense_are_refused_by_the_check(void) {
        "next = \"the_next_node\""},
       {STEP("\"run\":true,\"next\":{}"), "order.lua:2",
        "step \"a\": no `next`", "next = \"the_next_node\""},
+      {STEP(RUN ",\"retry\":{\"base\":10,\"cap\":9}"), "order.lua:2",
+       "step \"a\": `retry`: `cap` is shorter than `base`",
+       "cap is the longest delay, base the first; one of them may be the "
+       "workflow's"},
+      {STEP(RUN ",\"retry\":{\"base\":900000000}"), NULL, NULL, NULL},
+      {STEP(RUN ",\"retry\":{\"cap\":10}"), NULL, NULL, NULL},
       {STEP("\"run\":true,\"next\":\"zz\""), "order.lua:2",
        "step \"a\": `next` names no node \"zz\"", "did you mean \"z\"?"},
       {STEP("\"run\":true,\"next\":\"elsewhere\""), "order.lua:2",
@@ -316,6 +322,29 @@ static void graphs_that_make_no_sense_are_refused_by_the_check(void) {
     }
     pawl_def_free(d);
   }
+}
+
+static void a_delay_moves_the_default_of_the_other(void) {
+  pawl_def *d = read_graph(STEP("\"retry\":{\"base\":900000000}"), NULL);
+  CHECK_INT(d->nodes[0].retry.cap_us, 900000000);
+  pawl_def_free(d);
+  d = read_graph(STEP("\"retry\":{\"cap\":10}"), NULL);
+  CHECK_INT(d->nodes[0].retry.base_us, 10);
+  pawl_def_free(d);
+}
+
+static void codes_are_dotted_words(void) {
+  static const char *const BAD[] = {"",    ".",   "a.",       ".a", "a..b",
+                                    "a b", "a/b", "\xc3\xa4", "a\n"};
+  char text[202];
+  CHECK(pawl_def_is_code("A-z_9.b"));
+  for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++)
+    CHECK(!pawl_def_is_code(BAD[i]));
+  memset(text, 'a', sizeof text);
+  text[200] = 0;
+  CHECK(pawl_def_is_code(text));
+  text[200] = 'a', text[201] = 0;
+  CHECK(!pawl_def_is_code(text));
 }
 
 static void the_checksum_covers_source_and_bundle(void) {
@@ -486,6 +515,8 @@ static void prefixes_are_plain_bytes(void) {
 int main(void) {
   a_graph_is_read_field_by_field();
   what_is_left_out_has_the_design_s_defaults();
+  a_delay_moves_the_default_of_the_other();
+  codes_are_dotted_words();
   nodes_are_found_by_their_whole_name();
   bad_graphs_are_refused_when_read();
   what_is_no_json_is_refused();

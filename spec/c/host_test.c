@@ -291,6 +291,12 @@ static void ctx_log_reaches_the_log(engine *e) {
   CHECK_TEXT(e->log, "1 y {}");
   fails(e, "ctx.log('inof', 'x')", PAWL_MISUSE, "flow.lua:2",
         "ctx.log has no level 'inof'", "did you mean 'info'?");
+  fails(e, "ctx.log('hi')", PAWL_MISUSE, "flow.lua:2",
+        "ctx.log has no level 'hi'",
+        "the level comes first: ctx.log(\"info\", ...)");
+  fails(e, "ctx:log('info', 'hi')", PAWL_MISUSE, "flow.lua:2",
+        "ctx.log is called with a dot, not a colon",
+        "ctx.log(\"info\", message)");
   fails(e, "ctx.log('info', 'x', { f = print })", PAWL_VALUE, "fields.f", NULL,
         NULL);
 }
@@ -300,6 +306,9 @@ static void a_service_s_error_is_raised_as_an_object(engine *e) {
   CHECK_TEXT(e->progress, "{\"done\":3}");
   passes(e, "ctx.heartbeat()");
   CHECK_TEXT(e->progress, "");
+  fails(e, "ctx:heartbeat()", PAWL_MISUSE, "flow.lua:2",
+        "ctx.heartbeat is called with a dot, not a colon",
+        "ctx.heartbeat(progress)");
   e->beat = PAWL_LEASE_LOST;
   fails(e, "ctx.heartbeat()", PAWL_LEASE_LOST, "flow.lua:2",
         "another executor has it", NULL);
@@ -369,12 +378,27 @@ static void a_transactional_handler_has_sql(engine *e) {
   CHECK_TEXT(e->query, "select ? [1,null,\"x\",1.5,true,\"2.50\",null]");
   fails(e, "ctx.db:query('select ?', {})", PAWL_VALUE, "parameter 1", NULL,
         NULL);
+  CHECK_INT(e->result.no_retry, 1);
+  fails(e, "ctx.db.query('select 1')", PAWL_MISUSE, "flow.lua:2",
+        "ctx.db:query is called with a colon",
+        "ctx.db:query(\"select ...\", ...)");
+  CHECK_INT(e->result.no_retry, 1);
   fails(e, "ctx.db:queri('x')", PAWL_MISUSE, "flow.lua:2",
         "ctx.db has no field 'queri'", "did you mean 'query'?");
   e->query_rc = PAWL_STORE;
   fails(e, "ctx.db:query('select * from stock')", PAWL_STORE, "flow.lua:2",
         "no such table: stock", NULL);
   CHECK_TEXT(e->err.sqlstate, "42P01");
+  CHECK_INT(e->result.no_retry, 0);
+  e->query_rc = PAWL_LIMIT;
+  fails(e, "ctx.db:query('select 1')", PAWL_LIMIT, NULL, NULL, NULL);
+  CHECK_INT(e->result.no_retry, 1);
+  fails(e,
+        "local ok, err = pcall(ctx.db.query, ctx.db, 'select 1')\n"
+        "err.retry = 5\nerror(err)",
+        PAWL_LIMIT, NULL, NULL, NULL);
+  CHECK_INT(e->result.no_retry, 0);
+  CHECK_INT(e->result.retry_after_us, 5000000);
   e->query_rc = PAWL_OK;
   e->call.transactional = 0;
 }
@@ -434,12 +458,26 @@ static void error_tables_say_what_they_mean(engine *e) {
         "error(setmetatable({}, { __index = { code = 'c', message = 'm' } }))",
         PAWL_SCRIPT, "flow.lua:2", "m", NULL);
   CHECK_TEXT(e->err.reason, "c");
+  fails(e, "error { message = 12 }", PAWL_SCRIPT, NULL, "12", "");
 }
 
 static void any_value_can_be_an_error(engine *e) {
-  fails(e, "error()", PAWL_SCRIPT, "flow.lua:2",
-        "the error raised is a nil: nil",
+  fails(e, "error()", PAWL_SCRIPT, "flow.lua:2", "the error raised is nil",
         "raise text, or { code =, message = }");
+  fails(e, "error {}", PAWL_SCRIPT, "flow.lua:2",
+        "the error raised is a table without a message",
+        "raise text, or { code =, message = }");
+  fails(e, "error { code = 3, message = {} }", PAWL_SCRIPT, NULL,
+        "the error raised is a table without a message",
+        "raise text, or { code =, message = }");
+  fails(e, "error { code = 'odd', message = {} }", PAWL_SCRIPT, NULL, "odd",
+        "");
+  fails(e, "error(setmetatable({}, { __name = 'N' }))", PAWL_SCRIPT, NULL,
+        "the error raised is a table without a message", NULL);
+  fails(e, "error(print)", PAWL_SCRIPT, NULL, "the error raised is a function",
+        "raise text, or { code =, message = }");
+  fails(e, "error(coroutine.create(print))", PAWL_SCRIPT, NULL,
+        "the error raised is a thread", NULL);
   fails(e, "error(12)", PAWL_SCRIPT, NULL, "the error raised is a number: 12",
         NULL);
   fails(e,
@@ -468,6 +506,26 @@ static void what_is_to_be_closed_is_closed(engine *e) {
         "handlers run to their end; yield only within coroutines of your own");
   CHECK(strstr(e->err.trace, "flow.lua:5") != NULL);
   passes(e, "assert(CLOSED == 2)");
+}
+
+/* As busted's spies are. */
+static void what_can_be_called_is_a_handler(engine *e) {
+  static const char SPIES[] = HEAD
+      "local function spy(f)\n"
+      "  return setmetatable({ calls = 0 }, { __call = function(self, ...)\n"
+      "    self.calls = self.calls + 1\n"
+      "    return f(self, ...)\n"
+      "  end })\n"
+      "end\n"
+      "w:step('a', { next = 'z', run = spy(function(self, ctx)\n"
+      "  return nil, self.calls .. ctx.node end) })\n"
+      "return w:finish('z')";
+  if (!CHECK_INT(load(e, SPIES), PAWL_OK)) return;
+  for (int i = 1; i < 3; i++) {
+    CHECK_INT(pawl_host_run(e->host, &e->call, &e->result, &e->err), PAWL_OK);
+    CHECK_STR(pawl_buf_str(&e->result.output), i == 1 ? "\"1a\"" : "\"2a\"");
+  }
+  pawl_host_unload(e->host, e->loaded.ref);
 }
 
 static void a_missing_handler_is_said(engine *e) {
@@ -554,6 +612,9 @@ static void a_file_that_is_no_workflow_is_refused(engine *e) {
   refuses(e, "local x = = 1", "flow.lua:1", "unexpected symbol near '='", "");
   refuses(e, "#!/usr/bin/env pawl\nx = = 1", "flow.lua:2", NULL, NULL);
   refuses(e, "\n\nerror 'no'", "flow.lua:3", "no", "");
+  refuses(e, "\nerror {}", "flow.lua:2",
+          "the error raised is a table without a message",
+          "raise text, or { code =, message = }");
   refuses(e, "local x", "flow.lua",
           "flow.lua must return a workflow; it returned nil",
           "is `return` missing at its end?");
@@ -928,6 +989,18 @@ static void a_private_state_has_pawl_and_the_libraries(void) {
   end(&e);
 }
 
+static void a_private_state_cannot_end_the_program(void) {
+  engine e;
+  begin(&e, 0, NULL);
+  fails(&e, "os.exit(true)", PAWL_MISUSE, "flow.lua:2",
+        "os.exit would end the whole program",
+        "a handler ends by return, or fails by error { code =, message = }");
+  CHECK_INT(e.result.no_retry, 1);
+  CHECK_INT(load(&e, "\nos.exit(0)"), PAWL_MISUSE);
+  CHECK_TEXT(e.err.where, "flow.lua:2");
+  end(&e);
+}
+
 /* The folder of the definition that runs is where its modules are found,
  * however late they are asked for. */
 static void a_private_path_follows_the_definition(void) {
@@ -1048,6 +1121,7 @@ int main(void) {
     error_tables_say_what_they_mean(&e);
     any_value_can_be_an_error(&e);
     what_is_to_be_closed_is_closed(&e);
+    what_can_be_called_is_a_handler(&e);
     a_missing_handler_is_said(&e);
     choices_timers_and_outputs_are_run(&e);
     a_file_that_is_no_workflow_is_refused(&e);
@@ -1067,6 +1141,7 @@ int main(void) {
   a_state_outlives_its_host();
   an_object_of_another_state_is_refused();
   a_private_state_has_pawl_and_the_libraries();
+  a_private_state_cannot_end_the_program();
   a_private_path_follows_the_definition();
   warnings_of_a_private_state_are_logged();
   memory_may_end_anywhere();

@@ -247,6 +247,19 @@ kit.describe("a workflow that nobody knows", function(backend)
     assert.equal("failed", kit.status(engine, id))
   end)
 
+  it("runs once somebody knows it, on the version that is then the newest",
+    function()
+      local engine, clock, url = backend.fresh { unknown = "defer" }
+      local id = assert(engine:start "t.one")
+      assert(engine:run())
+      local other = kit.rival(backend, url, clock)
+      assert(other:load(kit.one(nil, { version = 4 })))
+      assert(other:run())
+      local instance = assert(engine:get(id))
+      assert.equal("completed", instance.status)
+      assert.equal(4, instance.version)
+    end)
+
   it("is not theirs to fail who do not serve its prefix", function()
     local engine = backend.fresh { prefixes = "my." }
     local id = assert(engine:start "no.such")

@@ -202,18 +202,37 @@ kit.describe("rule 1, the lease id,", function(backend)
       inbox_delete = { no = { no } },
       agenda_keep = { seen = { 1 } },
       agenda_release = { seen = { 1 }, due_at = { now + 5 }, now = now },
-      agenda_end = { seen = { 1 }, latch = false },
-      agenda_unclaim = { takeovers = { 7 }, due_at = { now }, latch = false },
-      agenda_renew = { lease_us = 99, now = now, latch = false },
-      agenda_relet = { new_lease = kit.draw_id(),
-        latch = false },
+      agenda_end = { seen = { 1 } },
+      agenda_unclaim = { executor = { probe.null }, due_at = { now } },
+      agenda_unclaim_lease = { horizon_us = 1000000000000, now = now },
+      agenda_renew = { lease_us = 99, now = now },
+      agenda_relet = { new_lease = kit.draw_id() },
+      agenda_pin = { workflow_version = 7 },
+      instance_pin = { workflow_version = 7 },
+      instance_progress = { state_text = "half" },
     }
+    -- statements that take a lease and are not asked here only read or claim
+    local takes_list = {}
+    for _, statement in ipairs(probe.statements()) do
+      takes_list[statement.name] = {}
+      for _, arg in ipairs(statement.args) do
+        takes_list[statement.name][arg.name] = arg.list
+      end
+      if takes_list[statement.name].lease ~= nil then
+        assert.is_truthy(writes[statement.name]
+          or statement.name:find "^agenda_claim"
+          or statement.name == "agenda_lock"
+          or statement.name == "instance_load",
+          statement.name .. " is not tried here")
+      end
+    end
     local function send(name, args, held)
-      local all = { shard = 0, id = { id }, lease = { held },
-        latch = { probe.null } }
-      if name == "agenda_relet" then all.id, all.lease = id, held end
-      for key, value in pairs(args) do all[key] = value or nil end
-      if args.latch == false then all.latch = nil end
+      local all = { shard = 0 }
+      for key, value in pairs { id = id, lease = held, latch = probe.null } do
+        local list = takes_list[name][key]
+        if list ~= nil then all[key] = list and { value } or value end
+      end
+      for key, value in pairs(args) do all[key] = value end
       kit.run(store, name, all)
     end
     for name, args in pairs(writes) do
@@ -223,8 +242,9 @@ kit.describe("rule 1, the lease id,", function(backend)
     end
     -- and each of them does write under the lease that holds
     for _, name in ipairs { "agenda_keep", "inbox_delete", "attribute_put",
-      "attribute_delete", "history_insert", "instance_commit",
-      "agenda_renew" } do
+      "attribute_delete", "history_insert", "instance_commit", "agenda_pin",
+      "instance_pin", "instance_progress", "agenda_renew",
+      "agenda_unclaim_lease" } do
       local was = snapshot(backend, url, id)
       send(name, writes[name], lease)
       assert.are_not.equal(was, snapshot(backend, url, id),
@@ -354,7 +374,7 @@ kit.describe("rule 2, the order of locks,", function(backend)
       end
       lock(holder, ids[2])
       kit.run(rival, "agenda_orphan", { shard = 0, executor = executor,
-        now = clock.us, max = 10 })
+        horizon_us = 3600000000, now = clock.us, max = 10 })
       assert.is_true(kit.agenda(rival, ids[1]).ready)
       assert.is_false(kit.agenda(rival, ids[2]).ready)
       holder:rollback()
@@ -696,7 +716,7 @@ kit.describe("rule 7, a batch shares a commit, never a fate:",
         backend.sql(url, [[create function pawl.spec_poison() returns trigger
           language plpgsql as $f$ begin
           if new.output::text like '%poison%' then
-            raise exception 'spec: poison'; end if;
+            raise exception 'spec: poison' using errcode = '23514'; end if;
           return new; end $f$;
           create trigger spec_poison before insert on pawl.history
           for each row execute function pawl.spec_poison()]])
@@ -832,7 +852,7 @@ kit.describe("rule 8, an answer that was lost,", function(backend)
     assert.equal(new, kit.agenda(store, id).lease)
     local before = snapshot(backend, url, id)
     kit.run(store, "agenda_unclaim", { shard = 0, id = { id },
-      lease = { old }, takeovers = { 0 }, due_at = { clock.us } })
+      lease = { old }, executor = { probe.null }, due_at = { clock.us } })
     assert.equal(0, #kit.run(store, "agenda_lock", { shard = 0,
       id = { id }, lease = { old }, latch = { probe.null } }))
     assert.equal(before, snapshot(backend, url, id))

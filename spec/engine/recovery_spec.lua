@@ -187,22 +187,26 @@ kit.describe("a clean release", function(backend)
     end
   end)
 
-  it("does not forget an earlier crash", function()
+  it("does not forget the crash before it", function()
     local engine, clock, url = backend.fresh()
     local store = kit.store(url, clock)
-    assert(engine:load(kit.one(function() end)))
+    assert(engine:load(kit.one()))
     local id = assert(engine:start "t.one")
-    kit.claim(store, id)
+    local dead = kit.draw_id()
+    kit.claim(store, id, { executor = dead })
     clock:advance(31)
-    kit.claim(store, id) -- a takeover
-    assert.equal(1, kit.agenda(store, id).takeovers)
-    clock:advance(31)
-    local lease = kit.claim(store, id) -- and another, given back clean
-    kit.run(store, "agenda_unclaim", { shard = 0, id = { id },
-      lease = { lease }, takeovers = { 1 }, due_at = { clock.us } })
+    -- this one has not loaded the workflow: it gives back what it took over
+    local client = kit.rival(backend, url, clock)
+    assert(client:tick_instance(id))
+    local row = kit.agenda(store, id)
+    assert.is_nil(row.lease)
+    assert.equal(1, row.takeovers)
+    assert(client:tick_instance(id)) -- a plain claim: no other crash
     assert.equal(1, kit.agenda(store, id).takeovers)
     assert(engine:run())
     assert.equal("completed", kit.status(engine, id))
+    assert.equal("recovered, step a", kit.trail(engine, id))
+    assert.matches(dead, assert(engine:history(id))[1].text, 1, true)
   end)
 
   it("is what closing does", function()

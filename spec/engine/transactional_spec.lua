@@ -133,7 +133,7 @@ kit.describe("a transactional step", function(backend)
       assert(engine:run())
       instance = assert(engine:get(id))
       assert.equal("failed", instance.status)
-      assert.matches("query had failed", instance.error.message)
+      assert.equal("23505", instance.error.sqlstate)
       assert.same({}, ledger(url))
     end)
 
@@ -327,6 +327,28 @@ kit.describe("a transactional step", function(backend)
   end
 
   if pg then
+    it("fails when its commit is refused, by a rule of the user's",
+      function()
+        local engine, _, url = fresh()
+        backend.sql(url, [[
+          create function refuse() returns trigger language plpgsql as
+            $f$ begin raise exception 'over budget'; end $f$;
+          create constraint trigger refuse after insert on ledger
+            deferrable initially deferred for each row
+            when (new.amount > 10) execute function refuse()]])
+        assert(engine:load(flow(function(ctx)
+          ctx.db:query(INSERT, ctx.id, ctx.input.amount)
+        end, { retry = false })))
+        local bad = assert(engine:start("t.one", { amount = 11 }))
+        local good = assert(engine:start("t.one", { amount = 10 }))
+        assert(engine:run())
+        assert.equal("completed", kit.status(engine, good))
+        assert.equal("failed", kit.status(engine, bad))
+        assert.matches("over budget",
+          assert(engine:get(bad)).error.message)
+        assert.same({ { id = good, amount = 10 } }, ledger(url))
+      end)
+
     for _, case in ipairs {
       { "before it arrived", "commit.before_send=drop@1", 2 },
       { "after it arrived", "commit.sent=drop@1" },

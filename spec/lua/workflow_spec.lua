@@ -87,6 +87,18 @@ describe("a workflow", function()
     assert.is_false(workflow.is {})
   end)
 
+  it("takes what can be called for a function: a spy", function()
+    local o, watched = order(), spy.new(run)
+    o:step("a", { run = watched, undo = watched, next = "c" })
+    o:choice("c", { choose = watched, next = { yes = "t", no = "z" } })
+    o:timer("t", { at = watched, next = "z" })
+    o:finish("z", { output = watched })
+    local graph, handlers = workflow.definition(o)
+    assert.is_true(graph.nodes[1].run)
+    assert.is_true(rawequal(watched, handlers.a.run))
+    assert.is_true(rawequal(watched, handlers.z.output))
+  end)
+
   it("can be written as one chain of calls", function()
     local graph = workflow.definition(order():step("a", {
       run = run, next = "z",
@@ -210,6 +222,8 @@ describe("an error of the builder", function()
       function() o:step("s", run) end)
     refuses("'run' of step \"s\" must be a function, not a string", nil,
       step { run = "x" })
+    refuses("'run' of step \"s\" must be a function, not a table", nil,
+      step { run = setmetatable({}, {}) })
     refuses("'next' of step \"s\" must be a string or a table, not an integer",
       'a node: "b", or named transitions: { yes = "a", no = "b" }',
       step { next = 1 })
@@ -255,8 +269,13 @@ describe("an error of the builder", function()
       retry { factor = math.huge })
     refuses("'jitter' of " .. whose .. " cannot be 2", "between 0 and 1",
       retry { jitter = 2 })
+    refuses("'cap' of " .. whose .. " is shorter than its 'base'",
+      "'cap' is the longest delay, 'base' the first",
+      retry { base = 10, cap = 1 })
     refuses(whose .. " must be a table, not a boolean",
       "{ max = 5, base = 1 }, a number of attempts, or false", retry(true))
+    retry { base = 10, cap = 10 }()
+    assert.equal(10000000, node(o, "s").retry.cap)
   end)
 
   it("names a wrong name", function()
@@ -298,11 +317,16 @@ describe("an error of the builder", function()
   it("says which kinds this version does not have", function()
     for _, kind in ipairs { "task", "wait", "fork", "join", "call", "each" } do
       refuses(("this version of pawl has no node kind '%s'"):format(kind),
-        "kinds: choice, finish, step, timer",
+        "kinds: step, choice, timer, finish",
         function() local o = order(); o[kind](o, "x", {}) end)
     end
     refuses("a workflow has no method 'stpe'", "did you mean 'step'?",
       function() order():stpe("a") end)
+    -- what there is not yet is not offered
+    refuses("a workflow has no method 'forc'",
+      "known: step, choice, timer, finish", function() order():forc("a") end)
+    refuses("a workflow has no method 'tsk'",
+      "known: step, choice, timer, finish", function() order():tsk("a") end)
     refuses("'step' was called on something that is not a workflow",
       "call it with a colon: order:step(...)",
       function() order().step("a", {}) end)

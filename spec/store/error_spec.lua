@@ -30,9 +30,26 @@ describe("a store on sqlite that cannot be opened", function()
     local err = refusal(tmp.path("nowhere") .. "/a.db")
     assert.equal("notfound", err.code)
     assert.matches("no folder .*nowhere", err.message)
-    err = refusal("mysql://host/db")
-    assert.equal("notfound", err.code)
-    assert.matches("postgres://", err.hint)
+  end)
+
+  it("is named: no file, but something else's URL", function()
+    for url, message in pairs {
+      ["mysql://root:s3cret@host/db"] = 'named "mysql:"',
+      ["Postgres://u:s3cret@host/db"] = 'named "Postgres:"',
+      ["file:///srv/a.db"] = 'named "file:"',
+      ["host=localhost password=s3cret"] = "connection string",
+      [" dbname = shop"] = "connection string",
+    } do
+      local err = refusal(url)
+      assert.equal("invalid", err.code, url)
+      assert.matches(message, err.message, 1, true)
+      assert.matches("sqlite:", err.hint, 1, true)
+      assert.matches("postgres:", err.hint, 1, true)
+      assert.not_matches("s3cret", err.message .. err.hint)
+    end
+    local path = tmp.path("host=x.db")
+    helper.open("sqlite:" .. path):close()
+    assert.is_not_nil(tmp.read(path))
   end)
 
   it("is named: a folder", function()

@@ -58,7 +58,7 @@ update pawl.agenda a set ready = true
 --       @workflow_version integer[], @lease uuid, @executor uuid,
 --       @lease_us bigint, @now time, @max integer
 -- rows: instance uuid, takeovers integer, latch integer, due_before time,
---       executor_before uuid, now time
+--       executor_before uuid, priority smallint, now time
 -- Candidates are read without locks, twice as many as wanted, so that rivals
 -- find other rows further down; then locked. Materialized, because a bare
 -- IN (...) may be run twice and lock past @max.
@@ -89,14 +89,14 @@ update pawl.agenda a
        due_at = coalesce(@now, now()) + @lease_us * interval '1 microsecond'
   from due where a.shard = @shard and a.instance = due.instance
 returning a.instance, a.takeovers, a.latch, a.due_before, a.executor_before,
-          coalesce(@now, now()) as now;
+          a.priority, coalesce(@now, now()) as now;
 
 -- name: agenda_claim_suspect
 -- args: @shard smallint, @executor_group text, @workflow text[],
 --       @workflow_version integer[], @lease uuid, @executor uuid,
 --       @lease_us bigint, @now time
 -- rows: instance uuid, takeovers integer, latch integer, due_before time,
---       executor_before uuid, now time
+--       executor_before uuid, priority smallint, now time
 -- One row whose last holder died, or that was taken over since its last
 -- commit: it runs alone. Taking it from a dead holder counts, and shows in
 -- executor_before, which is null after a plain claim.
@@ -126,13 +126,13 @@ update pawl.agenda a
        due_at = coalesce(@now, now()) + @lease_us * interval '1 microsecond'
   from due where a.shard = @shard and a.instance = due.instance
 returning a.instance, a.takeovers, a.latch, a.due_before, a.executor_before,
-          coalesce(@now, now()) as now;
+          a.priority, coalesce(@now, now()) as now;
 
 -- name: agenda_claim_one
 -- args: @shard smallint, @id uuid, @lease uuid, @executor uuid,
 --       @lease_us bigint, @now time
 -- rows: instance uuid, takeovers integer, latch integer, due_before time,
---       executor_before uuid, now time
+--       executor_before uuid, priority smallint, now time
 -- This instance, if it is due and nobody holds it.
 with due as materialized (
   select instance from pawl.agenda
@@ -146,7 +146,7 @@ update pawl.agenda a
        due_at = coalesce(@now, now()) + @lease_us * interval '1 microsecond'
   from due where a.shard = @shard and a.instance = due.instance
 returning a.instance, a.takeovers, a.latch, a.due_before, a.executor_before,
-          coalesce(@now, now()) as now;
+          a.priority, coalesce(@now, now()) as now;
 
 -- name: agenda_get
 -- args: @shard smallint, @id uuid, @now time
@@ -200,6 +200,7 @@ on conflict (shard, instance) do update
 select a.instance, a.latch
   from unnest(@id, @lease, @latch) as s (id, lease, latch)
   join pawl.agenda a on a.shard = @shard and a.instance = s.id
+                    and a.instance = any(@id)
  where a.lease = s.lease and (s.latch is null or a.latch = s.latch)
  order by a.instance for update of a;
 
@@ -211,6 +212,12 @@ select a.instance, a.latch
 select lease from pawl.agenda
  where shard = @shard and instance = @id for update;
 
+-- name: agenda_pin
+-- args: @shard smallint, @id uuid, @lease uuid, @workflow_version integer
+-- Started when nobody knew its workflow: now somebody does.
+update pawl.agenda set workflow_version = @workflow_version
+ where shard = @shard and instance = @id and lease = @lease;
+
 -- name: agenda_keep
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
 --       @seen integer[]
@@ -221,7 +228,8 @@ update pawl.agenda a
    set takeovers = 0,
        latch = case when a.latch = s.seen then 0 else a.latch end
   from unnest(@id, @lease, @latch, @seen) as s (id, lease, latch, seen)
- where a.shard = @shard and a.instance = s.id and a.lease = s.lease
+ where a.shard = @shard and a.instance = s.id and a.instance = any(@id)
+   and a.lease = s.lease
    and (s.latch is null or a.latch = s.latch)
 returning a.instance, a.latch;
 
@@ -238,7 +246,8 @@ update pawl.agenda a
                      else s.due_at end
   from unnest(@id, @lease, @latch, @seen, @due_at)
        as s (id, lease, latch, seen, due_at)
- where a.shard = @shard and a.instance = s.id and a.lease = s.lease
+ where a.shard = @shard and a.instance = s.id and a.instance = any(@id)
+   and a.lease = s.lease
    and (s.latch is null or a.latch = s.latch)
    and (s.due_at is not null or a.latch <> s.seen);
 
@@ -246,31 +255,61 @@ update pawl.agenda a
 -- args: @shard smallint, @id uuid[], @lease uuid[], @seen integer[]
 delete from pawl.agenda a
  using unnest(@id, @lease, @seen) as s (id, lease, seen)
- where a.shard = @shard and a.instance = s.id and a.lease = s.lease
+ where a.shard = @shard and a.instance = s.id and a.instance = any(@id)
+   and a.lease = s.lease
    and a.latch = s.seen;
 
 -- name: agenda_unclaim
--- args: @shard smallint, @id uuid[], @lease uuid[], @takeovers integer[],
+-- args: @shard smallint, @id uuid[], @lease uuid[], @executor uuid[],
 --       @due_at time[]
--- A clean release of what was not begun takes its claim back.
+-- A clean release of what was not begun. Its claim did not count, unless it
+-- was taken from a dead holder: that stays counted, and until it is recorded
+-- @executor keeps the name of the dead.
+with mine as materialized (
+  select a.instance, s.executor, s.due_at
+    from unnest(@id, @lease, @executor, @due_at)
+         as s (id, lease, executor, due_at)
+    join pawl.agenda a on a.shard = @shard and a.instance = s.id
+                      and a.instance = any(@id) and a.lease = s.lease
+   order by a.instance for update of a)
 update pawl.agenda a
-   set lease = null, executor = null, takeovers = s.takeovers, ready = true,
-       due_at = s.due_at
-  from unnest(@id, @lease, @takeovers, @due_at)
-       as s (id, lease, takeovers, due_at)
- where a.shard = @shard and a.instance = s.id and a.lease = s.lease;
+   set lease = null, executor = mine.executor, ready = true,
+       due_at = mine.due_at
+  from mine where a.shard = @shard and a.instance = mine.instance
+   and a.instance = any(@id);
+
+-- name: agenda_unclaim_lease
+-- args: @shard smallint, @lease uuid, @horizon_us bigint, @now time
+-- After a claim whose answer was lost: gives back what it took, if it did.
+with mine as materialized (
+  select instance from pawl.agenda
+   where shard = @shard and not ready and lease = @lease
+     and due_at <= coalesce(@now, now())
+                   + @horizon_us * interval '1 microsecond'
+   order by instance for update)
+update pawl.agenda a
+   set lease = null, executor = executor_before, ready = true,
+       due_at = a.due_before
+  from mine where a.shard = @shard and a.instance = mine.instance;
 
 -- name: agenda_renew
 -- args: @shard smallint, @id uuid[], @lease uuid[], @lease_us bigint,
 --       @now time
 -- rows: instance uuid, latch integer, due_at time
 -- A heartbeat: the lease goes on. It may already have been made ready; what
--- is ready may be claimed, so ready falls too.
+-- is ready may be claimed, so ready falls too. Rows that somebody has locked
+-- wait for the next beat, or they would hold up all the others.
+with mine as materialized (
+  select a.instance
+    from unnest(@id, @lease) as s (id, lease)
+    join pawl.agenda a on a.shard = @shard and a.instance = s.id
+                      and a.instance = any(@id) and a.lease = s.lease
+   order by a.instance for update of a skip locked)
 update pawl.agenda a
    set ready = false,
        due_at = coalesce(@now, now()) + @lease_us * interval '1 microsecond'
-  from unnest(@id, @lease) as s (id, lease)
- where a.shard = @shard and a.instance = s.id and a.lease = s.lease
+  from mine where a.shard = @shard and a.instance = mine.instance
+   and a.instance = any(@id)
 returning a.instance, a.latch, a.due_at;
 
 -- name: agenda_relet
@@ -283,12 +322,16 @@ update pawl.agenda set lease = @new_lease
 returning instance;
 
 -- name: agenda_orphan
--- args: @shard smallint, @executor uuid, @now time, @max integer
--- Leases of an executor that is known to be gone are due at once.
+-- args: @shard smallint, @executor uuid, @horizon_us bigint, @now time,
+--       @max integer
+-- Leases of an executor that is known to be gone are due at once. No lease is
+-- longer than the horizon, so that later rows need not be read.
 with gone as materialized (
   select instance from pawl.agenda
    where shard = @shard and not ready and executor = @executor
      and lease is not null
+     and due_at <= coalesce(@now, now())
+                   + @horizon_us * interval '1 microsecond'
    order by due_at limit @max for update skip locked)
 update pawl.agenda a
    set ready = true, due_at = coalesce(@now, now())

@@ -38,7 +38,7 @@ select @shard, s.id, s.name, s.type, s.text_value, s.date_value,
              bytes_value, float_value, number_value, boolean_value, workflow,
              updated_at)
   join pawl.agenda a on a.shard = @shard and a.instance = s.id
-                    and a.lease = s.lease
+                    and a.instance = any(@id) and a.lease = s.lease
                     and (s.latch is null or a.latch = s.latch)
 on conflict (shard, instance, name) do update
    set type = excluded.type, text_value = excluded.text_value,
@@ -54,7 +54,7 @@ on conflict (shard, instance, name) do update
 delete from pawl.attribute t
  using unnest(@id, @lease, @latch, @name) as s (id, lease, latch, name)
   join pawl.agenda a on a.shard = @shard and a.instance = s.id
-                    and a.lease = s.lease
+                    and a.instance = any(@id) and a.lease = s.lease
                     and (s.latch is null or a.latch = s.latch)
  where t.shard = @shard and t.instance = s.id and t.name = s.name;
 

@@ -36,9 +36,6 @@ update pawl.executor set recovered_at = coalesce(@now, now())
 
 -- name: executor_prune
 -- args: @before time, @max integer
--- Rows of processes long gone.
+-- Rows of processes long gone, of this host or another.
 delete from pawl.executor where id in (
-  select id from pawl.executor
-   where expires_at < @before and (stopped_at is not null
-         or recovered_at is not null)
-   limit @max);
+  select id from pawl.executor where expires_at < @before limit @max);

@@ -20,7 +20,7 @@ select @shard, s.id, s.seq, s.type, s.node, s.token, s.visit, s.transition,
              path, attempt, caller, text, output, changes, error, started_at,
              completed_at, due_at)
   join pawl.agenda a on a.shard = @shard and a.instance = s.id
-                    and a.lease = s.lease
+                    and a.instance = any(@id) and a.lease = s.lease
                     and (s.latch is null or a.latch = s.latch);
 
 -- name: history_list

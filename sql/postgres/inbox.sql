@@ -27,6 +27,6 @@ select b.instance, b.no, b.kind, b.event_id, b.source, b.caller, b.data,
 delete from pawl.inbox b
  using unnest(@id, @no, @lease, @latch) as s (id, no, lease, latch)
   join pawl.agenda a on a.shard = @shard and a.instance = s.id
-                    and a.lease = s.lease
+                    and a.instance = any(@id) and a.lease = s.lease
                     and (s.latch is null or a.latch = s.latch)
  where b.shard = @shard and b.instance = s.id and b.no = s.no;

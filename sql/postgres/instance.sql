@@ -41,7 +41,8 @@ select id from pawl.instance
 --       seq bigint, started_at time, cancellation json, revision integer
 -- What the claim just before it, in the same transaction, has leased. A
 -- statement of its own: the claim's snapshot may be older than its locks. The
--- leases' common end finds the rows by the index on due_at.
+-- leases' common end finds the rows by the index on due_at. `offset 0`, and
+-- `any` below, keep the key whole in plans made while the store was small.
 select i.id, i.status, i.workflow, i.workflow_version, i.tenant,
        i.correlation_id, i.input, i.variables, i.token_no, i.token_state,
        i.node, i.previous_node, i.visit, i.attempt, i.token_due_at,
@@ -50,7 +51,9 @@ select i.id, i.status, i.workflow, i.workflow_version, i.tenant,
          where w.code = i.workflow and w.version = i.workflow_version
            and w.current) as revision
   from pawl.agenda a
-  join pawl.instance i on i.shard = @shard and i.id = a.instance
+ cross join lateral (
+  select * from pawl.instance
+   where shard = @shard and id = a.instance offset 0) i
  where a.shard = @shard and not a.ready
    and a.due_at = coalesce(@now, now()) + @lease_us * interval '1 microsecond'
    and a.lease = @lease;
@@ -80,9 +83,10 @@ update pawl.instance i
              token_state, node, previous_node, visit, attempt, token_due_at,
              seq, error, started_at, updated_at)
   join pawl.agenda a on a.shard = @shard and a.instance = s.id
-                    and a.lease = s.lease
+                    and a.instance = any(@id) and a.lease = s.lease
                     and (s.latch is null or a.latch = s.latch)
- where i.shard = @shard and i.id = s.id and i.version = s.version;
+ where i.shard = @shard and i.id = s.id and i.id = any(@id)
+   and i.version = s.version;
 
 -- name: instance_end
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
@@ -109,14 +113,24 @@ update pawl.instance i
              previous_node, visit, attempt, seq, output, error, cancellation,
              started_at, updated_at)
   join pawl.agenda a on a.shard = @shard and a.instance = s.id
-                    and a.lease = s.lease
+                    and a.instance = any(@id) and a.lease = s.lease
                     and (s.latch is null or a.latch = s.latch)
- where i.shard = @shard and i.id = s.id and i.version = s.version;
+ where i.shard = @shard and i.id = s.id and i.id = any(@id)
+   and i.version = s.version;
 
 -- name: instance_progress
 -- args: @shard smallint, @id uuid, @lease uuid, @state_text text
 -- What a running handler says of itself; the step's commit clears it.
+with mine as materialized (
+  select instance from pawl.agenda
+   where shard = @shard and instance = @id and lease = @lease for update)
 update pawl.instance i set state_text = @state_text
+  from mine where i.shard = @shard and i.id = mine.instance;
+
+-- name: instance_pin
+-- args: @shard smallint, @id uuid, @lease uuid, @workflow_version integer
+-- Behind agenda_lock, in the same commit.
+update pawl.instance i set workflow_version = @workflow_version
   from pawl.agenda a
  where a.shard = @shard and a.instance = @id and a.lease = @lease
    and i.shard = @shard and i.id = @id;

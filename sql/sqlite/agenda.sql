@@ -77,7 +77,7 @@ update pawl_agenda set ready = 1
 --       @workflow_version integer[], @lease uuid, @executor uuid,
 --       @lease_us bigint, @now time, @max integer
 -- rows: instance uuid, takeovers integer, latch integer, due_before time,
---       executor_before uuid, now time
+--       executor_before uuid, priority smallint, now time
 -- run: once
 -- Differs: `cross` keeps the order of the joins, without which the planner
 -- reads the whole agenda.
@@ -96,7 +96,7 @@ update pawl_agenda
          and b.ready and b.lease is null and b.takeovers = 0
        order by b.priority desc, b.due_at limit @max)
    order by a.priority desc, a.due_at limit @max)
-returning instance, takeovers, latch, due_before, executor_before,
+returning instance, takeovers, latch, due_before, executor_before, priority,
           @now as now;
 
 -- name: agenda_claim_suspect
@@ -104,7 +104,7 @@ returning instance, takeovers, latch, due_before, executor_before,
 --       @workflow_version integer[], @lease uuid, @executor uuid,
 --       @lease_us bigint, @now time
 -- rows: instance uuid, takeovers integer, latch integer, due_before time,
---       executor_before uuid, now time
+--       executor_before uuid, priority smallint, now time
 -- run: once
 update pawl_agenda
    set ready = 0, lease = @lease, executor = @executor,
@@ -122,21 +122,21 @@ update pawl_agenda
          and b.ready and (b.lease is not null or b.takeovers > 0)
        order by b.priority desc, b.due_at limit 1)
    order by a.priority desc, a.due_at limit 1)
-returning instance, takeovers, latch, due_before, executor_before,
+returning instance, takeovers, latch, due_before, executor_before, priority,
           @now as now;
 
 -- name: agenda_claim_one
 -- args: @shard smallint, @id uuid, @lease uuid, @executor uuid,
 --       @lease_us bigint, @now time
 -- rows: instance uuid, takeovers integer, latch integer, due_before time,
---       executor_before uuid, now time
+--       executor_before uuid, priority smallint, now time
 update pawl_agenda
    set ready = 0, lease = @lease, executor = @executor,
        executor_before = executor, due_before = due_at,
        takeovers = takeovers + (lease is not null),
        due_at = @now + @lease_us
  where shard = @shard and instance = @id and (ready or due_at <= @now)
-returning instance, takeovers, latch, due_before, executor_before,
+returning instance, takeovers, latch, due_before, executor_before, priority,
           @now as now;
 
 -- name: agenda_get
@@ -185,6 +185,11 @@ select instance, latch from pawl_agenda
 -- rows: lease uuid
 select lease from pawl_agenda where shard = @shard and instance = @id;
 
+-- name: agenda_pin
+-- args: @shard smallint, @id uuid, @lease uuid, @workflow_version integer
+update pawl_agenda set workflow_version = @workflow_version
+ where shard = @shard and instance = @id and lease = @lease;
+
 -- name: agenda_keep
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
 --       @seen integer[]
@@ -213,12 +218,21 @@ delete from pawl_agenda
  where shard = @shard and instance = @id and lease = @lease and latch = @seen;
 
 -- name: agenda_unclaim
--- args: @shard smallint, @id uuid[], @lease uuid[], @takeovers integer[],
+-- args: @shard smallint, @id uuid[], @lease uuid[], @executor uuid[],
 --       @due_at time[]
 update pawl_agenda
-   set lease = null, executor = null, takeovers = @takeovers, ready = 1,
-       due_at = @due_at
+   set lease = null, executor = @executor, ready = 1, due_at = @due_at
  where shard = @shard and instance = @id and lease = @lease;
+
+-- name: agenda_unclaim_lease
+-- args: @shard smallint, @lease uuid, @horizon_us bigint, @now time
+update pawl_agenda
+   set lease = null, executor = executor_before, ready = 1,
+       due_at = due_before
+ where shard = @shard and instance in (
+  select instance from pawl_agenda
+   where shard = @shard and not ready and lease = @lease
+     and due_at <= @now + @horizon_us);
 
 -- name: agenda_renew
 -- args: @shard smallint, @id uuid[], @lease uuid[], @lease_us bigint,
@@ -236,12 +250,13 @@ update pawl_agenda set lease = @new_lease
 returning instance;
 
 -- name: agenda_orphan
--- args: @shard smallint, @executor uuid, @now time, @max integer
+-- args: @shard smallint, @executor uuid, @horizon_us bigint, @now time,
+--       @max integer
 update pawl_agenda set ready = 1, due_at = @now
  where shard = @shard and instance in (
   select instance from pawl_agenda
    where shard = @shard and not ready and executor = @executor
-     and lease is not null
+     and lease is not null and due_at <= @now + @horizon_us
    order by due_at limit @max);
 
 -- name: wake

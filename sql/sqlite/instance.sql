@@ -98,6 +98,14 @@ update pawl_instance set state_text = @state_text
                 where a.shard = @shard and a.instance = @id
                   and a.lease = @lease);
 
+-- name: instance_pin
+-- args: @shard smallint, @id uuid, @lease uuid, @workflow_version integer
+update pawl_instance set workflow_version = @workflow_version
+ where shard = @shard and id = @id
+   and exists (select 1 from pawl_agenda a
+                where a.shard = @shard and a.instance = @id
+                  and a.lease = @lease);
+
 -- name: instance_settle
 -- args: @shard smallint, @id uuid
 -- rows: lease uuid, version bigint

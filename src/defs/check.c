@@ -99,24 +99,26 @@ static int is_code_char(char c) {
          (c >= '0' && c <= '9') || c == '_' || c == '-';
 }
 
-static pawl_code check_code(const pawl_def *d, pawl_error *err) {
-  size_t len = strlen(d->code), word = 0, i;
-  char code[201];
-  for (i = 0; i < len; i++) {
-    if (d->code[i] == '.' && word > 0)
+int pawl_def_is_code(const char *code) {
+  size_t word = 0, i;
+  for (i = 0; code[i]; i++) {
+    if (code[i] == '.' && word > 0)
       word = 0;
-    else if (is_code_char(d->code[i]))
+    else if (is_code_char(code[i]))
       word++;
     else
-      break;
+      return 0;
   }
-  if (i == len && word > 0 && len <= 200) return PAWL_OK;
+  return word > 0 && i <= 200;
+}
+
+static pawl_code check_code(const pawl_def *d, pawl_error *err) {
+  char code[201];
+  if (pawl_def_is_code(d->code)) return PAWL_OK;
   pawl_copy_text(code, sizeof code, d->code);
   pawl_fail(err, PAWL_DEFINITION, "workflow code \"%s\" is not well formed",
             code);
-  pawl_error_hint(err,
-                  "dotted words of letters, digits, '_' and '-', at most "
-                  "200 bytes: \"order.fulfil\"");
+  pawl_error_hint(err, PAWL_CODE_RULE);
   return at(d, d->line, err);
 }
 
@@ -217,15 +219,27 @@ static pawl_code check_choice(const pawl_def *d, const pawl_node *node,
   return at(d, node->line, err);
 }
 
+static pawl_code check_step(const pawl_def *d, const pawl_node *node,
+                            pawl_error *err) {
+  if (!node->has_run)
+    return missing(d, node, "run", "run = function(ctx) ... end", err);
+  if (node->nnext == 0)
+    return missing(d, node, "next", "next = \"the_next_node\"", err);
+  if (node->retry.cap_us >= node->retry.base_us) return PAWL_OK;
+  pawl_fail(err, PAWL_DEFINITION,
+            NODE_FMT ": `retry`: `cap` is shorter than `base`",
+            NODE_ARGS(node));
+  pawl_error_hint(err,
+                  "cap is the longest delay, base the first; one of them "
+                  "may be the workflow's");
+  return at(d, node->line, err);
+}
+
 static pawl_code check_kind(const pawl_def *d, const pawl_node *node,
                             pawl_error *err) {
   switch (node->kind) {
     case PAWL_KIND_STEP:
-      if (!node->has_run)
-        return missing(d, node, "run", "run = function(ctx) ... end", err);
-      if (node->nnext == 0)
-        return missing(d, node, "next", "next = \"the_next_node\"", err);
-      return PAWL_OK;
+      return check_step(d, node, err);
     case PAWL_KIND_CHOICE:
       return check_choice(d, node, err);
     case PAWL_KIND_TIMER:

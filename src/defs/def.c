@@ -234,6 +234,16 @@ static pawl_code read_on_error(reader *r, pawl_str object, pawl_node *node) {
   return read_edges(r, value, "on_error", &node->on_error, &node->non_error);
 }
 
+/* A delay that is given moves the other one's default out of its way. */
+static void settle_delays(pawl_str object, pawl_retry *retry) {
+  pawl_str ignored;
+  if (retry->cap_us >= retry->base_us) return;
+  if (!pawl_json_get(object, "cap", &ignored))
+    retry->cap_us = retry->base_us;
+  else if (!pawl_json_get(object, "base", &ignored))
+    retry->base_us = retry->cap_us;
+}
+
 static pawl_code read_retry(reader *r, pawl_str object, pawl_retry *retry) {
   pawl_code rc;
   pawl_str value;
@@ -244,6 +254,7 @@ static pawl_code read_retry(reader *r, pawl_str object, pawl_retry *retry) {
               &retry->max));
   TRY(get_duration(r, value, "base", 0, &retry->base_us));
   TRY(get_duration(r, value, "cap", 0, &retry->cap_us));
+  settle_delays(value, retry);
   TRY(get_number(r, value, "factor", 1, 1e300, "a number of at least 1",
                  &retry->factor));
   TRY(get_number(r, value, "jitter", 0, 1, "a number between 0 and 1",

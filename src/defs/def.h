@@ -18,8 +18,9 @@
  *              "status":"failed","terminate":true,"output":true}, ...]}
  *
  * Every duration is in microseconds. Left-out fields have the defaults of
- * design: retry 3 attempts (1 s, doubling, cap 5 min, jitter up to half),
- * timeout 10 min. Nodes keep the order in which they were written.
+ * design: retry 3 attempts (1 s, doubling, cap 5 min, jitter up to half; a
+ * base above 5 min is the cap as well, a cap below 1 s the base), timeout 10
+ * min. Nodes keep the order in which they were written.
  *
  * Layer    defs: above base and value; no store, no Lua.
  * Owns     a pawl_def owns all its text, in one allocation arena. */
@@ -67,8 +68,9 @@ typedef struct pawl_node {
   int64_t timeout_us;
   int transactional;
   int has_run, has_undo, has_at, has_choose, has_output;
-  int64_t after_us;  /* timer; -1: `at` decides */
-  int status_failed; /* finish: status = "failed" */
+  int64_t after_us;   /* timer; -1: `at` decides */
+  int64_t run_avg_us; /* how long its handler takes: kept by the engine */
+  int status_failed;  /* finish: status = "failed" */
   int terminate;
 } pawl_node;
 
@@ -107,13 +109,20 @@ pawl_code pawl_def_new(const char *file, pawl_str graph, pawl_str source,
                        pawl_def **out, pawl_error *err);
 void pawl_def_free(pawl_def *def);
 
+/* What a workflow's code is: dotted words of letters, digits, '_' and '-', at
+ * most 200 bytes. lua/pawl/workflow.lua has the same rule. */
+#define PAWL_CODE_RULE                                                \
+  "dotted words of letters, digits, '_' and '-', at most 200 bytes: " \
+  "\"order.fulfil\""
+int pawl_def_is_code(const char *code);
+
 /* Everything that can be known before running: code and version well formed;
  * start, next and on_error name nodes that exist (else the nearest name is
  * offered); every node is reachable and can reach a finish; a step has `run`
- * and `next`, a choice `choose` and at least two named transitions, a timer
- * `after` or `at` and one next; no loop of choices alone; names unique. The
- * first problem is the error: message names node and field, `where` the file
- * and line, the hint what to write instead. */
+ * and `next`, and no longest delay below the first; a choice `choose` and at
+ * least two named transitions, a timer `after` or `at` and one next; no loop of
+ * choices alone; names unique. The first problem is the error: message names
+ * node and field, `where` the file and line, the hint what to write instead. */
 pawl_code pawl_def_check(const pawl_def *def, pawl_error *err);
 
 /* Index of a node by name; -1. */

@@ -82,7 +82,8 @@ static pawl_code decide_route(pawl_engine *e, pawl_route *r,
   if (!pawl_prefixes_match(e->config.prefixes, r->workflow.at,
                            r->workflow.len))
     return PAWL_OK;
-  TRY(pawl_definition(e, r->workflow.at, r->version, 0, &def, &foreign, err));
+  TRY(pawl_definition(e, r->workflow.at, r->version, r->refused, &def,
+                      &foreign, err));
   if (def) r->served = 1;
   else if (!foreign) r->served = !e->config.unknown_defer;
 out:
@@ -214,10 +215,15 @@ static pawl_held *free_slot(pawl_engine *e) {
   return NULL;
 }
 
-static pawl_held *find_held(pawl_engine *e, const pawl_id *id) {
-  for (int i = 0; i < e->nheld_slots; i++)
-    if (e->held[i].state != PAWL_SLOT_FREE && pawl_id_eq(&e->held[i].id, id))
-      return &e->held[i];
+/* `lease` NULL: whatever it is. */
+static pawl_held *find_held(pawl_engine *e, const pawl_id *id,
+                            const pawl_id *lease) {
+  for (int i = 0; i < e->nheld_slots; i++) {
+    pawl_held *h = &e->held[i];
+    if (h->state != PAWL_SLOT_FREE && pawl_id_eq(&h->id, id) &&
+        (!lease || pawl_id_eq(&h->lease, lease)))
+      return h;
+  }
   return NULL;
 }
 
@@ -244,7 +250,7 @@ static void hold(pawl_engine *e, pawl_held *h, int shard,
   h->lease_until_us = pawl_engine_now(e) + e->config.lease_us;
   h->reset = h->takeovers > 0 || h->latch > 0;
   h->begun = h->rounds = h->recorded = h->cancel = h->transactional = 0;
-  h->foreign = 0;
+  h->foreign = h->loaded = h->pin = 0;
   h->def = NULL;
   pawl_buf_clear(&h->inbox);
   pawl_buf_clear(&h->cancellation);
@@ -289,60 +295,157 @@ static pawl_code load(pawl_held *h, const pawl_rows *r, int k,
              : PAWL_OK;
 }
 
-/* Rows of instance_load into their slots. */
-static pawl_code load_rows(pawl_engine *e, const pawl_rows *rows,
-                           pawl_error *err) {
+/* Rows of instance_load into their slots. One that cannot be read is that
+ * instance's trouble alone: its lease is left to end. */
+static pawl_code load_rows(pawl_engine *e, const pawl_id *lease,
+                           const pawl_rows *rows, pawl_error *err) {
   pawl_code rc = PAWL_OK;
 
   for (int k = 0; k < rows->nrows; k++) {
     pawl_id id;
     pawl_row_id(rows, k, PAWL_INSTANCE_LOAD_R_ID, &id);
-    pawl_held *h = find_held(e, &id);
-    if (h) TRY(load(h, rows, k, err));
+    pawl_held *h = find_held(e, &id, lease);
+    if (!h) continue;
+    rc = load(h, rows, k, err);
+    if (rc == PAWL_CORRUPT) {
+      pawl_log_error(&e->log, PAWL_ERROR, "an instance cannot be loaded",
+                     err);
+      pawl_held_free(e, h);
+      rc = PAWL_OK;
+    }
+    if (rc != PAWL_OK) return rc;
+    h->loaded = PAWL_LOADED_ROW;
+  }
+  return rc;
+}
+
+/* What was started when nobody knew its workflow runs on the newest version
+ * that somebody has loaded since. */
+static pawl_code find_newest(pawl_engine *e, pawl_held *h, pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+  TRY(pawl_definition(e, h->workflow.at, 0, 0, &h->def, &h->foreign, err));
+  if (!h->def) return PAWL_OK;
+  h->workflow_version = h->def->version;
+  h->pin = 1;
+out:
+  return rc;
+}
+
+/* The definition of a slot that was just loaded; what is to be cancelled
+ * needs none. One that cannot run here is marked, to be given back. */
+static pawl_code find_definition(pawl_engine *e, pawl_held *h,
+                                 pawl_error *err) {
+  int64_t asked = h->workflow_version;
+  pawl_route *r;
+  pawl_code rc = PAWL_OK;
+
+  if (h->def || h->cancel) return PAWL_OK;
+  if (asked)
+    TRY(pawl_definition(e, h->workflow.at, asked, h->revision, &h->def,
+                        &h->foreign, err));
+  else
+    TRY(find_newest(e, h, err));
+  if (!h->foreign) return PAWL_OK;
+  r = find_route(e, pawl_buf_str(&h->workflow), asked);
+  if (r) {
+    r->served = 0;
+    r->refused = h->revision;
+    r->until_mono_us = pawl_clock_mono() + ROUTE_TTL_US;
   }
 out:
   return rc;
 }
 
-/* The definition of each slot that was just loaded; what is to be cancelled
- * needs none. One that cannot run here is marked, to be given back. */
-static pawl_code find_definitions(pawl_engine *e, pawl_error *err) {
+/* A slot is ready to run when its row, its inbox and its definition are
+ * here; whatever stops short of that can only be given back. */
+static pawl_code finish_loading(pawl_engine *e, pawl_error *err) {
   pawl_code rc = PAWL_OK;
 
+  TRY(pawl_claim_inbox(e, err));
   for (int i = 0; i < e->nheld_slots; i++) {
     pawl_held *h = &e->held[i];
-    if (h->state != PAWL_SLOT_READY || h->def || h->cancel) continue;
-    TRY(pawl_definition(e, h->workflow.at, h->workflow_version, h->revision,
-                        &h->def, &h->foreign, err));
-    if (!h->foreign) continue;
-    pawl_route *r = find_route(e, pawl_buf_str(&h->workflow),
-                               h->workflow_version);
-    if (r) r->served = 0;
+    if (h->state != PAWL_SLOT_READY || h->loaded != PAWL_LOADED_ROW) continue;
+    TRY(find_definition(e, h, err));
   }
+  for (int i = 0; i < e->nheld_slots; i++)
+    if (e->held[i].state == PAWL_SLOT_READY && e->held[i].loaded == PAWL_LOADED_ROW)
+      e->held[i].loaded = PAWL_LOADED;
 out:
   return rc;
 }
 
 /* ---- claiming ---- */
 
+/* Rows of a claim in the order in which they should run. An UPDATE returns
+ * them in any. */
+static void sort_claim(const pawl_rows *r, int *order) {
+  for (int k = 0; k < r->nrows; k++) {
+    int64_t priority = pawl_row_int(r, k, PAWL_AGENDA_CLAIM_R_PRIORITY);
+    int64_t due = pawl_row_int(r, k, PAWL_AGENDA_CLAIM_R_DUE_BEFORE);
+    int at = k;
+    for (; at > 0; at--) { /* nearly in order, as a rule */
+      int p = order[at - 1];
+      int64_t other = pawl_row_int(r, p, PAWL_AGENDA_CLAIM_R_PRIORITY);
+      if (other > priority ||
+          (other == priority &&
+           pawl_row_int(r, p, PAWL_AGENDA_CLAIM_R_DUE_BEFORE) <= due))
+        break;
+      order[at] = p;
+    }
+    order[at] = k;
+  }
+}
+
 /* What the first statement of the open results claimed, and its instances,
  * which the second one loaded. */
 static pawl_code take_claim(pawl_engine *e, int shard, const pawl_id *lease,
                             int *got, pawl_error *err) {
+  int order[PAWL_MAX_BATCH];
   pawl_rows rows;
   pawl_code rc = PAWL_OK;
 
   pawl_store_rows(e->store, 0, &rows);
+  if (rows.nrows > PAWL_MAX_BATCH)
+    return pawl_fail(err, PAWL_INTERNAL, "a claim of %d rows", rows.nrows);
   *got = rows.nrows;
+  sort_claim(&rows, order);
   for (int k = 0; k < rows.nrows; k++) {
     pawl_held *h = free_slot(e);
     if (!h) return pawl_fail(err, PAWL_INTERNAL, "no slot for a claim");
-    hold(e, h, shard, lease, &rows, k);
+    hold(e, h, shard, lease, &rows, order[k]);
   }
   pawl_store_rows(e->store, 1, &rows);
-  TRY(load_rows(e, &rows, err));
-  if (*got) TRY(pawl_claim_inbox(e, err));
-  if (*got) TRY(find_definitions(e, err));
+  TRY(load_rows(e, lease, &rows, err));
+  if (*got) TRY(finish_loading(e, err));
+out:
+  return rc;
+}
+
+/* A claim whose commit was not answered may have happened: its lease id is
+ * kept, so that the rows need not wait for the lease's end. */
+static void remember_lost(pawl_engine *e, int shard, const pawl_id *lease) {
+  if (e->nlost_claims == PAWL_LOST_CLAIMS) return; /* those wait */
+  e->lost_claims[e->nlost_claims].shard = shard;
+  e->lost_claims[e->nlost_claims++].lease = *lease;
+}
+
+pawl_code pawl_claim_settle(pawl_engine *e, pawl_error *err) {
+  pawl_rows rows;
+  pawl_code rc = PAWL_OK;
+
+  while (e->nlost_claims) {
+    int k = e->nlost_claims - 1;
+    pawl_args_begin(&e->args, PAWL_STMT_AGENDA_UNCLAIM_LEASE);
+    pawl_arg_int(&e->args, PAWL_AGENDA_UNCLAIM_LEASE_SHARD,
+                 e->lost_claims[k].shard);
+    pawl_arg_id(&e->args, PAWL_AGENDA_UNCLAIM_LEASE_LEASE,
+                &e->lost_claims[k].lease);
+    pawl_arg_int(&e->args, PAWL_AGENDA_UNCLAIM_LEASE_HORIZON_US,
+                 PAWL_MAX_LEASE_US);
+    arg_now(e, PAWL_AGENDA_UNCLAIM_LEASE_NOW);
+    TRY(pawl_store_once(e->store, PAWL_UNIT_BATCH, &e->args, &rows, err));
+    e->nlost_claims = k;
+  }
 out:
   return rc;
 }
@@ -365,6 +468,13 @@ static int64_t same_now(pawl_engine *e, int arg) {
   pawl_store_arg_now(e->store, &e->args, arg);
   c = e->args.cols[arg].cells;
   return c->is_null ? 0 : c->i;
+}
+
+static pawl_code commit_claim(pawl_engine *e, int shard, const pawl_id *lease,
+                              pawl_error *err) {
+  pawl_code rc = pawl_store_commit(e->store, err);
+  if (rc == PAWL_UNREACHABLE) remember_lost(e, shard, lease);
+  return rc;
 }
 
 static pawl_code claim_shard(pawl_engine *e, int shard, int suspect, int want,
@@ -398,12 +508,18 @@ static pawl_code claim_shard(pawl_engine *e, int shard, int suspect, int want,
   TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
   TRY(pawl_store_send(e->store, &e->args, err));
   TRY(send_load(e, shard, &lease, now_us, err));
-  TRY(pawl_store_commit(e->store, err));
+  TRY(commit_claim(e, shard, &lease, err));
   (void)PAWL_FAULT("engine.claim.after");
   TRY(take_claim(e, shard, &lease, got, err));
 out:
   if (rc != PAWL_OK) pawl_store_rollback(e->store);
   return rc;
+}
+
+static int next_shard(pawl_engine *e) {
+  int s = e->next_shard;
+  e->next_shard = (s + 1) % e->nshards;
+  return s;
 }
 
 pawl_code pawl_claim_more(pawl_engine *e, int want, int *got,
@@ -414,7 +530,7 @@ pawl_code pawl_claim_more(pawl_engine *e, int want, int *got,
   *got = 0;
   if (e->suspect_ready && !e->nheld) { /* N3: one alone, before the others */
     for (int k = 0; k < e->nshards && !*got; k++) {
-      int s = e->next_shard++ % e->nshards;
+      int s = next_shard(e);
       TRY(claim_shard(e, s, 1, 1, got, err));
     }
     if (*got) {
@@ -425,7 +541,7 @@ pawl_code pawl_claim_more(pawl_engine *e, int want, int *got,
   }
   if (!e->fresh_ready || e->suspect_ready) return PAWL_OK;
   for (int k = 0; k < e->nshards && *got < want; k++) {
-    int s = e->next_shard++ % e->nshards;
+    int s = next_shard(e);
     TRY(claim_shard(e, s, 0, want - *got, &n, err));
     *got += n;
   }
@@ -453,7 +569,7 @@ pawl_code pawl_claim_one(pawl_engine *e, const pawl_id *id, int *got,
   TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
   TRY(pawl_store_send(e->store, &e->args, err));
   TRY(send_load(e, shard, &lease, now_us, err));
-  TRY(pawl_store_commit(e->store, err));
+  TRY(commit_claim(e, shard, &lease, err));
   TRY(take_claim(e, shard, &lease, got, err));
   e->alone = *got;
 out:
@@ -510,7 +626,7 @@ static pawl_code load_inbox(pawl_engine *e, int shard, pawl_error *err) {
   for (int k = 0; k < rows.nrows; k++) {
     pawl_id id;
     pawl_row_id(&rows, k, PAWL_INBOX_LOAD_R_INSTANCE, &id);
-    pawl_held *h = find_held(e, &id);
+    pawl_held *h = find_held(e, &id, NULL);
     if (h) take_inbox_row(h, &rows, k);
   }
 out:
@@ -561,11 +677,11 @@ static pawl_code release_shard(pawl_engine *e, int shard, pawl_error *err) {
   for (int i = 0; i < e->nheld_slots; i++) {
     pawl_held *h = &e->held[i];
     if (h->state != PAWL_SLOT_READY || h->shard != shard) continue;
-    /* not begun: the claim is taken back, an earlier crash is not */
-    int before = h->takeovers - (h->taken && !h->begun);
     pawl_arg_id(&e->args, PAWL_AGENDA_UNCLAIM_ID, &h->id);
     pawl_arg_id(&e->args, PAWL_AGENDA_UNCLAIM_LEASE, &h->lease);
-    pawl_arg_int(&e->args, PAWL_AGENDA_UNCLAIM_TAKEOVERS, before);
+    /* the next holder will record the takeover, if we have not */
+    pawl_arg_id(&e->args, PAWL_AGENDA_UNCLAIM_EXECUTOR,
+                h->taken && !h->recorded ? &h->taken_from : NULL);
     pawl_arg_time(&e->args, PAWL_AGENDA_UNCLAIM_DUE_AT,
                   h->begun ? pawl_engine_now(e) : h->due_before_us);
   }
@@ -606,7 +722,7 @@ static pawl_code renew_shard(pawl_engine *e, int shard, pawl_error *err) {
   for (int k = 0; k < rows.nrows; k++) {
     pawl_id id;
     pawl_row_id(&rows, k, PAWL_AGENDA_RENEW_R_INSTANCE, &id);
-    pawl_held *h = find_held(e, &id);
+    pawl_held *h = find_held(e, &id, NULL);
     if (h) h->lease_until_us = pawl_row_int(&rows, k,
                                             PAWL_AGENDA_RENEW_R_DUE_AT);
   }
@@ -668,6 +784,8 @@ static pawl_code recover(pawl_engine *e, const pawl_id *executor,
       pawl_args_begin(&e->args, PAWL_STMT_AGENDA_ORPHAN);
       pawl_arg_int(&e->args, PAWL_AGENDA_ORPHAN_SHARD, s);
       pawl_arg_id(&e->args, PAWL_AGENDA_ORPHAN_EXECUTOR, executor);
+      pawl_arg_int(&e->args, PAWL_AGENDA_ORPHAN_HORIZON_US,
+                   PAWL_MAX_LEASE_US);
       arg_now(e, PAWL_AGENDA_ORPHAN_NOW);
       pawl_arg_int(&e->args, PAWL_AGENDA_ORPHAN_MAX, PROMOTE_MAX);
       TRY(pawl_store_once(e->store, PAWL_UNIT_BATCH, &e->args, &rows, err));

@@ -299,19 +299,43 @@ out:
   return rc;
 }
 
+/* The version that an instance runs on from now, once it is known. */
+static pawl_code send_pin(pawl_engine *e, const pawl_held *h,
+                          pawl_error *err) {
+  pawl_args *a = &e->args;
+  pawl_code rc = PAWL_OK;
+
+  pawl_args_begin(a, PAWL_STMT_INSTANCE_PIN);
+  pawl_arg_int(a, PAWL_INSTANCE_PIN_SHARD, h->shard);
+  pawl_arg_id(a, PAWL_INSTANCE_PIN_ID, &h->id);
+  pawl_arg_id(a, PAWL_INSTANCE_PIN_LEASE, &h->lease);
+  pawl_arg_int(a, PAWL_INSTANCE_PIN_WORKFLOW_VERSION, h->workflow_version);
+  TRY(send(e, err));
+  pawl_args_begin(a, PAWL_STMT_AGENDA_PIN);
+  pawl_arg_int(a, PAWL_AGENDA_PIN_SHARD, h->shard);
+  pawl_arg_id(a, PAWL_AGENDA_PIN_ID, &h->id);
+  pawl_arg_id(a, PAWL_AGENDA_PIN_LEASE, &h->lease);
+  pawl_arg_int(a, PAWL_AGENDA_PIN_WORKFLOW_VERSION, h->workflow_version);
+  TRY(send(e, err));
+out:
+  return rc;
+}
+
 /* Everything after the lock. */
 static pawl_code send_plans(pawl_engine *e, pawl_held **list, int n,
                             pawl_error *err) {
   int64_t now = pawl_engine_now(e);
   pawl_code rc = PAWL_OK;
 
-  EACH(h) TRY(pawl_plan_check(&h->plan, err));
   TRY(send_instances(e, list, n, now, err));
   TRY(send_ends(e, list, n, now, err));
   TRY(send_history(e, list, n, err));
   EACH(h) {
     if (h->plan.attrs.len && writes_instance(&h->plan))
       TRY(send_attributes(e, h, now, err));
+  }
+  EACH(h) {
+    if (h->pin) TRY(send_pin(e, h, err));
   }
   TRY(send_inbox(e, list, n, err));
   TRY(send_agenda(e, list, n, err));
@@ -347,10 +371,14 @@ static void stored(pawl_engine *e, pawl_held *h, int latch) {
     e->stats->committed++;
     e->stats->ended += after == PAWL_AFTER_END;
   }
+  if ((after == PAWL_AFTER_LET_GO || after == PAWL_AFTER_BACK) &&
+      h->plan.look_us < e->next_due_us)
+    e->next_due_us = h->plan.look_us;
   if (after != PAWL_AFTER_GO_ON) {
     pawl_held_free(e, h);
     return;
   }
+  h->pin = 0;
   pawl_held_accept(h);
   if (kept) { /* the row's latch fell by what we had seen */
     pawl_buf_clear(&h->inbox);
@@ -427,17 +455,17 @@ out:
   return rc;
 }
 
+/* Only what is about the data itself: 22 (values), 23 (constraints), P0 (what a
+ * trigger of the user's raises). Anything
+ * else, a failing disk or a schema somebody is changing, would take every
+ * instance with it. */
 int pawl_commit_is_refusal(const pawl_error *err) {
-  /* resources, the wrong moment, an operator, the system: a disk that fails
-   * would take every instance with it */
-  static const char *const passing[] = {"53", "55", "57", "58"};
   if (err->code == PAWL_VALUE || err->code == PAWL_LIMIT ||
       err->code == PAWL_INVALID)
     return 1;
-  if (err->code != PAWL_STORE) return 0;
-  for (size_t i = 0; i < sizeof passing / sizeof *passing; i++)
-    if (!strncmp(err->sqlstate, passing[i], 2)) return 0;
-  return 1;
+  return err->code == PAWL_STORE && (!strncmp(err->sqlstate, "22", 2) ||
+                                     !strncmp(err->sqlstate, "23", 2) ||
+                                     !strncmp(err->sqlstate, "P0", 2));
 }
 
 static pawl_code commit_list(pawl_engine *e, pawl_held **list, int n,
@@ -572,12 +600,25 @@ static int by_id(const void *a, const void *b) {
   return pawl_id_cmp(&(*x)->id, &(*y)->id);
 }
 
+/* A plan that memory failed is none: the step is tried again, or, when there
+ * is not even memory to say so, the lease is left to end. */
+static int is_whole(pawl_engine *e, pawl_held *h) {
+  pawl_error err;
+  if (pawl_plan_check(&h->plan, &err) == PAWL_OK) return 1;
+  pawl_log_error(&e->log, PAWL_ERROR, "a result was lost", &err);
+  if (h->def) pawl_step_fail(e, h, &err);
+  if (h->def && pawl_plan_check(&h->plan, &err) == PAWL_OK) return 1;
+  pawl_held_free(e, h);
+  return 0;
+}
+
 static pawl_code commit_shard(pawl_engine *e, int shard, pawl_error *err) {
   pawl_held *list[PAWL_MAX_BATCH];
   int n = 0;
 
   for (int i = 0; i < e->nheld_slots && n < PAWL_MAX_BATCH; i++)
-    if (e->held[i].state == PAWL_SLOT_PLANNED && e->held[i].shard == shard)
+    if (e->held[i].state == PAWL_SLOT_PLANNED && e->held[i].shard == shard &&
+        is_whole(e, &e->held[i]))
       list[n++] = &e->held[i];
   if (!n) return PAWL_OK;
   qsort(list, (size_t)n, sizeof *list, by_id); /* S2 */

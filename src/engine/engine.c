@@ -14,8 +14,9 @@
 #include "pulse.h"
 
 #define FLUSH_US (50 * 1000)
+#define SLOW_US (FLUSH_US / 4) /* a handler that others should not wait for */
 #define SQLITE_SQL_LIMIT_US PAWL_SECOND
-#define POSTGRES_SQL_LIMIT_US (30 * PAWL_SECOND)
+#define POSTGRES_SQL_LIMIT_US (10 * PAWL_SECOND)
 
 /* ---- time and chance ---- */
 
@@ -111,6 +112,7 @@ static void defaults(pawl_config *c) {
   if (!c->group || !c->group[0]) c->group = "default";
   if (!c->prefixes) c->prefixes = "";
   if (c->lease_us <= 0) c->lease_us = 30 * PAWL_SECOND;
+  if (c->lease_us > PAWL_MAX_LEASE_US) c->lease_us = PAWL_MAX_LEASE_US;
   if (c->heartbeat_us <= 0) c->heartbeat_us = 10 * PAWL_SECOND;
   if (c->heartbeat_us > c->lease_us / 3) /* one may be lost on the way */
     c->heartbeat_us = c->lease_us / 3;
@@ -311,11 +313,17 @@ static pawl_code run_open(pawl_engine *e, pawl_held *h, pawl_error *err) {
 
   if (!err) err = &local;
   pawl_plan_reset(&h->plan);
+  e->query_failed = 0;
   TRY(lock_open(e, h, &ok, err));
   if (!ok) return PAWL_OK;
   pawl_step_run(e, h);
   if (h->plan.nrecords && strcmp(h->plan.records[0].type, "step")) {
     undo_open(e);
+    return PAWL_OK;
+  }
+  if (e->query_failed) { /* caught, but the transaction is spoilt by it */
+    undo_open(e);
+    pawl_step_fail(e, h, &e->query_error);
     return PAWL_OK;
   }
   if (pawl_clock_mono() - began > e->sql_limit_us) {
@@ -345,12 +353,8 @@ static pawl_code run_open(pawl_engine *e, pawl_held *h, pawl_error *err) {
     h->state = PAWL_SLOT_READY;
     return PAWL_OK;
   }
-  if (rc == PAWL_MISUSE) { /* the handler caught a query's failure */
-    pawl_fail(err, PAWL_MISUSE, "the step went on after a query had failed: "
-              "nothing of it can be stored");
-    pawl_error_hint(err, "let the query's error fail the step");
-  }
-  if (rc == PAWL_MISUSE || pawl_commit_is_refusal(err)) {
+  /* whatever the store says, it says of this step's own transaction */
+  if (rc == PAWL_STORE || pawl_commit_is_refusal(err)) {
     pawl_error why = *err;
     pawl_step_fail(e, h, &why);
     return PAWL_OK;
@@ -387,11 +391,16 @@ out:
   return rc;
 }
 
-static int is_slow(pawl_engine *e) { return e->run_avg_us > FLUSH_US / 4; }
+static int is_runnable(const pawl_held *h) {
+  return h->state == PAWL_SLOT_READY && h->loaded == PAWL_LOADED &&
+         !h->foreign;
+}
 
+/* Is anything held that can only be given back? */
 static int any_foreign(const pawl_engine *e) {
   for (int i = 0; i < e->nheld_slots; i++)
-    if (e->held[i].state == PAWL_SLOT_READY && e->held[i].foreign) return 1;
+    if (e->held[i].state == PAWL_SLOT_READY && !is_runnable(&e->held[i]))
+      return 1;
   return 0;
 }
 
@@ -436,9 +445,12 @@ static pawl_code run_round(pawl_engine *e, int64_t deadline_mono, int *ran,
   *ran = 0;
   for (int i = 0; i < e->nheld_slots; i++) {
     pawl_held *h = &e->held[i];
-    if (h->state != PAWL_SLOT_READY || h->foreign) continue;
-    if (*ran && is_slow(e)) TRY(pawl_commit_all(e, err));
-    if (h->state != PAWL_SLOT_READY) continue;
+    if (!is_runnable(h)) continue;
+    /* rule 7: what is done does not wait for a node known to be slow */
+    if (*ran && pawl_step_expected_us(h) > SLOW_US)
+      TRY(pawl_commit_all(e, err));
+    if (!is_runnable(h)) continue;
+    int64_t began = pawl_clock_mono();
     TRY(run_one(e, h, err));
     ++*ran;
     int64_t mono = pawl_clock_mono();
@@ -448,7 +460,7 @@ static pawl_code run_round(pawl_engine *e, int64_t deadline_mono, int *ran,
     }
     if (mono - flushed <= FLUSH_US) continue;
     TRY(pawl_commit_all(e, err));
-    if (is_slow(e)) { /* others can run what is not begun */
+    if (mono - began > FLUSH_US) { /* others can run what is not begun */
       TRY(pawl_claim_release(e, err));
       break;
     }
@@ -489,9 +501,14 @@ out:
 /* Around both ticks: counting, and giving back. */
 static pawl_code tick_begin(pawl_engine *e, pawl_stats *stats,
                             pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+
   memset(stats, 0, sizeof *stats);
   e->stats = stats;
-  return pawl_claim_housekeep(e, err);
+  TRY(pawl_claim_housekeep(e, err));
+  TRY(pawl_claim_settle(e, err));
+out:
+  return rc;
 }
 
 static pawl_code tick_end(pawl_engine *e, pawl_code rc, pawl_error *err) {

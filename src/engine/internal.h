@@ -25,6 +25,8 @@
 #include "plan.h"
 
 #define PAWL_MAX_BATCH 1024
+#define PAWL_MAX_LEASE_US (3600 * PAWL_SECOND) /* leases end within this */
+#define PAWL_LOST_CLAIMS 16
 #define PAWL_BUSY_LOOP 1000 /* immediate steps before an instance yields */
 
 typedef enum pawl_slot_state {
@@ -33,6 +35,8 @@ typedef enum pawl_slot_state {
   PAWL_SLOT_PLANNED, /* its plan waits for the commit */
   PAWL_SLOT_UNKNOWN  /* its plan was sent and the answer lost */
 } pawl_slot_state;
+
+enum { PAWL_LOADED_ROW = 1, PAWL_LOADED }; /* the row; inbox and definition */
 
 typedef struct pawl_held {
   pawl_slot_state state;
@@ -48,6 +52,8 @@ typedef struct pawl_held {
   int reset;          /* the agenda row has takeovers or a latch to reset */
   int begun;          /* a handler of it has run under this lease */
   int rounds;         /* immediate steps under this lease */
+  int loaded;         /* PAWL_LOADED: it may run */
+  int pin;            /* started without a version: this one is to be stored */
   int foreign;        /* its definition cannot run here: give it back */
   int transactional;  /* its plan was made inside an open unit */
   pawl_def *def;      /* NULL: unknown to us and the store */
@@ -74,6 +80,7 @@ typedef struct pawl_route {
   pawl_buf workflow;
   int64_t version;
   int served;
+  int64_t refused;      /* the revision that cannot run here */
   int64_t until_mono_us; /* look again after that */
 } pawl_route;
 
@@ -114,6 +121,13 @@ struct pawl_engine {
   int64_t run_avg_us;      /* moving average of a handler's time */
   int64_t wake_mono_us;    /* no other wake-up before that */
   pawl_result result;
+  int query_failed;        /* in the open transaction: this step has failed */
+  pawl_error query_error;  /* the first one */
+  struct {                 /* claims whose answer was lost */
+    int shard;
+    pawl_id lease;
+  } lost_claims[PAWL_LOST_CLAIMS];
+  int nlost_claims;
   struct pawl_pulse *pulse; /* NULL: no helper thread was asked for */
   pawl_held *running;      /* whose handler runs now */
   pawl_stats *stats;       /* of the tick under way */
@@ -139,6 +153,8 @@ pawl_code pawl_claim_one(pawl_engine *e, const pawl_id *id, int *got,
                          pawl_error *err);
 /* Learns how far the store's clock is from the host's. */
 pawl_code pawl_claim_clock(pawl_engine *e, pawl_error *err);
+/* Gives back what claims took whose answer was lost. */
+pawl_code pawl_claim_settle(pawl_engine *e, pawl_error *err);
 /* Loads what has come in for slots whose latch is up. */
 pawl_code pawl_claim_inbox(pawl_engine *e, pawl_error *err);
 /* Looks again at the latch and the inbox of one held instance; its plan is
@@ -168,6 +184,8 @@ pawl_code pawl_attribute_args(pawl_args *a, int first, pawl_str name,
 /* step.c */
 /* Runs what stands next for a READY slot; leaves a plan. */
 void pawl_step_run(pawl_engine *e, pawl_held *h);
+/* How long the handler that stands next takes, as a rule; 0: no handler. */
+int64_t pawl_step_expected_us(const pawl_held *h);
 /* Is the step that stands next one that needs its own transaction? */
 int pawl_step_is_transactional(const pawl_held *h);
 /* Turns the slot's plan into one that cancels, keeping what it recorded. */
@@ -195,8 +213,8 @@ pawl_code pawl_commit_open(pawl_engine *e, pawl_held *h, pawl_error *err);
 /* register.c */
 /* Makes the definition known to the store, or finds it there. */
 pawl_code pawl_register(pawl_engine *e, pawl_def *def, pawl_error *err);
-/* The definition that runs (code, version): ours, or the stored one when
- * `revision` (0: any) differs. NULL: unknown to both. *foreign: the store has
+/* The definition that runs (code, version; 0: the newest): ours, or the stored
+ * one when `revision` (0: any) differs. NULL: unknown to both. *foreign: the store has
  * it, but it cannot or may not run here. */
 pawl_code pawl_definition(pawl_engine *e, const char *code, int64_t version,
                           int64_t revision, pawl_def **out, int *foreign,

@@ -357,14 +357,12 @@ pawl_code pawl_definition(pawl_engine *e, const char *code, int64_t version,
 
   *out = NULL;
   *foreign = 0;
-  if (version)
-    def = pawl_registry_find(e->registry, code, strlen(code), version,
-                             &loaded);
+  def = pawl_registry_find(e->registry, code, strlen(code), version, &loaded);
+  if (def && !version && !loaded) def = NULL; /* the store knows the newest */
   if (def && is_current(def, revision)) {
     *out = def;
     return PAWL_OK;
   }
-  if (!version) return PAWL_OK; /* started when nobody knew it */
   TRY(fetch(e, code, version, &rows, err));
   if (!rows.nrows) return PAWL_OK;
   if (def && pawl_str_eqz(pawl_row_str(&rows, 0, PAWL_WORKFLOW_GET_R_SHA256),
@@ -373,6 +371,11 @@ pawl_code pawl_definition(pawl_engine *e, const char *code, int64_t version,
     *out = def;
     return PAWL_OK;
   }
+  if (!version) /* now that the newest is known, perhaps it is ours */
+    return pawl_definition(
+        e, code, pawl_row_int(&rows, 0, PAWL_WORKFLOW_GET_R_VERSION),
+        pawl_row_int(&rows, 0, PAWL_WORKFLOW_GET_R_REVISION), out, foreign,
+        err);
   *foreign = 1;
   if (e->config.stored_code_own ||
       pawl_row_null(&rows, 0, PAWL_WORKFLOW_GET_R_SOURCE))

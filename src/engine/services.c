@@ -174,18 +174,6 @@ static pawl_code bad_attribute(pawl_str name, const char *why,
   return PAWL_VALUE;
 }
 
-/* A decimal's text: digits, at most one point, an optional sign. */
-static int is_decimal(pawl_str s) {
-  size_t i = 0, digits = 0, points = 0;
-  if (i < s.len && (s.at[i] == '-' || s.at[i] == '+')) i++;
-  for (; i < s.len; i++) {
-    if (s.at[i] >= '0' && s.at[i] <= '9') digits++;
-    else if (s.at[i] == '.') points++;
-    else return 0;
-  }
-  return digits > 0 && digits <= 1000 && points <= 1;
-}
-
 pawl_code pawl_attribute_args(pawl_args *a, int first, pawl_str name,
                               pawl_str typed, pawl_buf *scratch,
                               pawl_error *err) {
@@ -216,7 +204,7 @@ pawl_code pawl_attribute_args(pawl_args *a, int first, pawl_str name,
   } else if (pawl_str_eqz(type, "integer") &&
              pawl_json_kind_of(value) == PAWL_JSON_INT) {
     pawl_arg_str(a, first + (filled = A_NUMBER), value);
-  } else if (pawl_str_eqz(type, "decimal") && is_decimal(text)) {
+  } else if (pawl_str_eqz(type, "decimal") && pawl_json_is_decimal(text)) {
     pawl_arg_str(a, first + (filled = A_NUMBER), text);
   } else if (pawl_str_eqz(type, "float") && pawl_json_number(value, &d)) {
     pawl_arg_float(a, first + (filled = A_FLOAT), d);
@@ -344,8 +332,17 @@ static pawl_code service_query(void *ud, pawl_str sql, pawl_str params,
   pawl_code rc = PAWL_OK;
 
   TRY(sql_params(params, cells, types, &n, &scratch, err));
-  TRY(pawl_store_query(e->store, sql.at, sql.len, cells, types, n,
-                       e->sql_limit_us, &rows, &names, &col_types, err));
+  rc = e->query_failed
+           ? pawl_fail(err, PAWL_MISUSE, "an earlier query of this step has "
+                       "failed: it cannot go on")
+           : pawl_store_query(e->store, sql.at, sql.len, cells, types, n,
+                              e->sql_limit_us, &rows, &names, &col_types,
+                              err);
+  if (rc != PAWL_OK && !e->query_failed) {
+    e->query_failed = 1;
+    e->query_error = *err;
+  }
+  if (rc != PAWL_OK) goto out;
   TRY(rows_json(&rows, names, col_types, out, err));
   *changed = rows.changed;
 out:

@@ -7,7 +7,6 @@
 #include "internal.h"
 
 #define WAKE_EVERY_US (50 * 1000)
-#define MAX_CODE 200
 #define MAX_WORD 255 /* key, tenant, group, correlation: bytes */
 
 typedef struct options {
@@ -316,12 +315,11 @@ static void wake(pawl_engine *e) {
 }
 
 static pawl_code check_code(const char *code, pawl_error *err) {
-  size_t len = code ? strlen(code) : 0;
-  if (len && len <= MAX_CODE) return PAWL_OK;
-  pawl_fail(err, PAWL_INVALID, "a workflow's code has 1 to %d bytes",
-            MAX_CODE);
-  pawl_error_hint(err, "it is the `code` of its definition, such as "
-                  "\"order.fulfil\"");
+  char text[101];
+  if (code && pawl_def_is_code(code)) return PAWL_OK;
+  pawl_copy_text(text, sizeof text, code ? code : "");
+  pawl_fail(err, PAWL_INVALID, "\"%s\" cannot be a workflow's code", text);
+  pawl_error_hint(err, PAWL_CODE_RULE);
   return PAWL_INVALID;
 }
 

@@ -70,7 +70,7 @@ static pawl_code run_handler(pawl_engine *e, pawl_held *h,
   pawl_result_clear(&e->result);
   e->running = h;
   h->begun = 1;
-  if (!e->open_unit) pawl_pulse_begin(e->pulse, node->timeout_us);
+  pawl_pulse_begin(e->pulse, node->timeout_us);
   pawl_code rc = pawl_host_run(e->host, &call, &e->result, err);
   pawl_pulse_end(e->pulse);
   e->running = NULL;
@@ -78,6 +78,14 @@ static pawl_code run_handler(pawl_engine *e, pawl_held *h,
 }
 
 /* ---- failing and ending ---- */
+
+/* For people: where, the script's own code, what. */
+static void set_detail(pawl_plan *p, const pawl_error *err) {
+  pawl_buf_clear(&p->detail);
+  if (err->where[0]) pawl_buf_addf(&p->detail, "%s: ", err->where);
+  if (err->reason[0]) pawl_buf_addf(&p->detail, "%s: ", err->reason);
+  pawl_buf_addz(&p->detail, err->message);
+}
 
 static void end_with(pawl_held *h, pawl_status status) {
   h->plan.after = PAWL_AFTER_END;
@@ -103,8 +111,7 @@ static void fail_outright(pawl_engine *e, pawl_held *h, const pawl_error *err,
   r->completed_us = pawl_engine_now(e);
   pawl_plan_error(&p->error, err, details);
   pawl_buf_adds(&r->error, pawl_buf_str(&p->error));
-  pawl_buf_clear(&p->detail);
-  pawl_buf_addz(&p->detail, err->message);
+  set_detail(p, err);
   p->outcome = "failed";
   end_with(h, PAWL_STATUS_FAILED);
 }
@@ -115,11 +122,9 @@ static void suspend_with(pawl_engine *e, pawl_held *h,
   pawl_record *r = pawl_plan_record(p, "suspended", p->node);
   r->visit = p->visit;
   r->completed_us = pawl_engine_now(e);
-  pawl_buf_addz(&r->text, err->message);
   pawl_plan_error(&p->error, err, pawl_strz(NULL));
   pawl_buf_adds(&r->error, pawl_buf_str(&p->error));
-  pawl_buf_clear(&p->detail);
-  pawl_buf_addz(&p->detail, err->message);
+  set_detail(p, err);
   p->after = PAWL_AFTER_SLEEP;
   p->status = PAWL_STATUS_SUSPENDED;
   p->outcome = "suspended";
@@ -183,6 +188,12 @@ static pawl_code take_finish(pawl_engine *e, pawl_held *h,
   }
   end_with(h, node->status_failed ? PAWL_STATUS_FAILED
                                   : PAWL_STATUS_COMPLETED);
+  if (node->status_failed && !p->error.len) {
+    pawl_error why;
+    pawl_fail(&why, PAWL_SCRIPT, "it ended at finish \"%s\"", node->name);
+    pawl_copy_text(why.reason, sizeof why.reason, node->name);
+    pawl_plan_error(&p->error, &why, pawl_strz(NULL));
+  }
 out:
   return rc;
 }
@@ -265,8 +276,7 @@ static void fail_node(pawl_engine *e, pawl_held *h, int at,
   r->completed_us = now;
   pawl_plan_error(&p->error, err, pawl_buf_str(&result->details));
   pawl_buf_adds(&r->error, pawl_buf_str(&p->error));
-  pawl_buf_clear(&p->detail);
-  pawl_buf_addz(&p->detail, err->message);
+  set_detail(p, err);
   p->attempt = f.attempt;
 
   switch (verdict) {
@@ -279,11 +289,13 @@ static void fail_node(pawl_engine *e, pawl_held *h, int at,
       break;
     case PAWL_VERDICT_ROUTE:
       pawl_buf_addz(&r->transition, f.reason);
-      pawl_buf_clear(&p->error);
       p->outcome = "failed";
       /* a routing node that fails in its turn is tried from the next round */
       if (route(e, h, &to, 0, &r->path, &later) != PAWL_OK)
         p->after = PAWL_AFTER_GO_ON;
+      /* what led to a failed end is its reason */
+      if (p->after != PAWL_AFTER_END || p->status != PAWL_STATUS_FAILED)
+        pawl_buf_clear(&p->error);
       break;
     case PAWL_VERDICT_SUSPEND:
       p->after = PAWL_AFTER_SLEEP;
@@ -360,6 +372,7 @@ static void run_step(pawl_engine *e, pawl_held *h, int at) {
   pawl_code rc = run_handler(e, h, node, PAWL_HANDLER_RUN, &err);
   int64_t took = pawl_clock_mono() - began_mono;
   e->run_avg_us += (took - e->run_avg_us) / 8;
+  h->def->nodes[at].run_avg_us += (took - node->run_avg_us) / 8;
   if (e->stats) e->stats->steps++;
   if (rc == PAWL_OK) rc = step_target(e, node, &to, &err);
   if (rc != PAWL_OK) {
@@ -463,17 +476,20 @@ static void plan_poisoned(pawl_engine *e, pawl_held *h) {
   pawl_fail(&err, PAWL_POISONED, "its worker died %d times in a row%s%s%s",
             h->takeovers, h->node.len ? " at node \"" : "",
             h->node.len ? h->node.at : "", h->node.len ? "\"" : "");
-  pawl_error_hint(&err, "find out what kills the process, then retry or "
-                  "cancel the instance");
+  pawl_error_hint(&err, "find out what kills the process; `pawl cancel` ends "
+                  "the instance");
   suspend_with(e, h, &err);
   trace_verdict(e, h);
 }
 
 static void plan_unknown(pawl_engine *e, pawl_held *h) {
   pawl_error err;
-  pawl_fail(&err, PAWL_NO_HANDLER, "no_handler_registered: nobody knows "
-            "workflow \"%s\" version %" PRId64, h->workflow.at,
-            h->workflow_version);
+  if (h->workflow_version)
+    pawl_fail(&err, PAWL_NO_HANDLER, "nobody knows workflow \"%s\" version %"
+              PRId64, h->workflow.at, h->workflow_version);
+  else
+    pawl_fail(&err, PAWL_NO_HANDLER, "nobody knows workflow \"%s\"",
+              h->workflow.at);
   pawl_error_hint(&err, "load its file in a worker, then start it again");
   fail_outright(e, h, &err, pawl_strz(NULL));
   trace_verdict(e, h);
@@ -544,16 +560,27 @@ void pawl_step_run(pawl_engine *e, pawl_held *h) {
   plan_done(h);
 }
 
-int pawl_step_is_transactional(const pawl_held *h) {
+/* The step that stands next, if it is one; else NULL. */
+static const pawl_node *next_step(const pawl_held *h) {
   int at;
   if (!h->def || h->cancel || (h->taken && !h->recorded) ||
-      h->status == PAWL_STATUS_SUSPENDED ||
-      pawl_status_has_ended(h->status))
-    return 0;
+      h->status == PAWL_STATUS_SUSPENDED || pawl_status_has_ended(h->status))
+    return NULL;
   at = h->node.len ? pawl_def_node(h->def, h->node.at, h->node.len)
                    : h->def->start;
-  return at >= 0 && h->def->nodes[at].kind == PAWL_KIND_STEP &&
-         h->def->nodes[at].transactional;
+  return at >= 0 && h->def->nodes[at].kind == PAWL_KIND_STEP
+             ? &h->def->nodes[at]
+             : NULL;
+}
+
+int64_t pawl_step_expected_us(const pawl_held *h) {
+  const pawl_node *node = next_step(h);
+  return node ? node->run_avg_us : 0;
+}
+
+int pawl_step_is_transactional(const pawl_held *h) {
+  const pawl_node *node = next_step(h);
+  return node && node->transactional;
 }
 
 void pawl_step_cancel(pawl_engine *e, pawl_held *h) {

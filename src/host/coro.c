@@ -235,6 +235,11 @@ static void copy_field(lua_State *L, const char *field, char *to,
   lua_pop(L, 1);
 }
 
+/* The same values would be refused again, the same call be wrong again. */
+static int is_for_good(pawl_code code) {
+  return code == PAWL_VALUE || code == PAWL_LIMIT || code == PAWL_MISUSE;
+}
+
 /* What one of our own raised keeps its code, and all that it says. */
 static void catch_ours(lua_State *L, pawl_catch *caught) {
   char name[64] = "";
@@ -250,27 +255,66 @@ static void catch_ours(lua_State *L, pawl_catch *caught) {
   copy_field(L, "trace", err->trace, sizeof err->trace);
 }
 
-static void catch_table(lua_State *L, pawl_host *host, pawl_catch *caught) {
-  char reason[sizeof caught->err->reason] = "";
-  if (has_metatable(L, 1, ERROR_MT) ||
-      (caught->script == PAWL_DEFINITION && is_builder_error(L, 1))) {
-    catch_ours(L, caught);
-  } else {
-    copy_field(L, "code", reason, sizeof reason);
-    if (lua_getfield(L, 1, "message") != LUA_TSTRING) {
-      if (reason[0])
-        lua_pushstring(L, reason);
-      else
-        luaL_tolstring(L, 1, NULL);
-    }
-    pawl_catch_text(caught, lua_tostring(L, -1), 0);
-    pawl_copy_text(caught->err->reason, sizeof reason, reason);
-    copy_field(L, "hint", caught->err->hint, sizeof caught->err->hint);
-    copy_field(L, "where", caught->err->where, sizeof caught->err->where);
+#define RAISE_HINT "raise text, or { code =, message = }"
+
+/* Pushes the text that the value at 1 has by its own __tostring; 0, and
+ * nothing: only an address would come out. */
+static int push_own_text(lua_State *L) {
+  if (luaL_getmetafield(L, 1, "__tostring") == LUA_TNIL) return 0;
+  lua_pop(L, 1);
+  luaL_tolstring(L, 1, NULL);
+  return 1;
+}
+
+/* error{ code =, message = }, and any other table. */
+static void catch_theirs(lua_State *L, pawl_catch *caught) {
+  pawl_error *err = caught->err;
+  char reason[sizeof err->reason] = "";
+  int is_described = 1, kind;
+  copy_field(L, "code", reason, sizeof reason);
+  kind = lua_getfield(L, 1, "message");
+  if (kind != LUA_TSTRING && kind != LUA_TNUMBER) {
+    if (reason[0])
+      lua_pushstring(L, reason);
+    else
+      is_described = push_own_text(L);
   }
+  pawl_catch_text(caught,
+                  is_described
+                      ? lua_tostring(L, -1)
+                      : "the error raised is a table without a message",
+                  0);
+  pawl_copy_text(err->reason, sizeof reason, reason);
+  if (!is_described) pawl_error_hint(err, RAISE_HINT);
+  copy_field(L, "hint", err->hint, sizeof err->hint);
+  copy_field(L, "where", err->where, sizeof err->where);
+}
+
+static void catch_table(lua_State *L, pawl_host *host, pawl_catch *caught) {
+  if (has_metatable(L, 1, ERROR_MT) ||
+      (caught->script == PAWL_DEFINITION && is_builder_error(L, 1)))
+    catch_ours(L, caught);
+  else
+    catch_theirs(L, caught);
   if (!caught->result) return;
   read_retry(L, host, caught);
+  if (is_for_good(caught->rc) && caught->result->retry_after_us < 0)
+    caught->result->no_retry = 1;
   read_details(L, host, caught);
+}
+
+/* An error value that is neither text nor a table. */
+static void catch_odd(lua_State *L, pawl_catch *caught) {
+  const char *type = luaL_typename(L, 1);
+  caught->rc = caught->script;
+  if (lua_isnoneornil(L, 1))
+    pawl_fail(caught->err, caught->rc, "the error raised is nil");
+  else if (lua_isnumber(L, 1) || lua_isboolean(L, 1) || push_own_text(L))
+    pawl_fail(caught->err, caught->rc, "the error raised is a %s: %s", type,
+              luaL_tolstring(L, -1, NULL));
+  else
+    pawl_fail(caught->err, caught->rc, "the error raised is a %s", type);
+  pawl_error_hint(caught->err, RAISE_HINT);
 }
 
 /* (error value, host): fills the innermost pawl_catch. May raise: objects
@@ -278,16 +322,13 @@ static void catch_table(lua_State *L, pawl_host *host, pawl_catch *caught) {
 static int catch_any(lua_State *L) {
   pawl_host *host = lua_touserdata(L, 2);
   pawl_catch *caught = host->caught;
-  if (lua_type(L, 1) == LUA_TSTRING) {
+  lua_remove(L, 2); /* the error value is on top, too */
+  if (lua_type(L, 1) == LUA_TSTRING)
     pawl_catch_text(caught, lua_tostring(L, 1), 0);
-  } else if (lua_type(L, 1) == LUA_TTABLE) {
+  else if (lua_type(L, 1) == LUA_TTABLE)
     catch_table(L, host, caught);
-  } else {
-    caught->rc = caught->script;
-    pawl_fail(caught->err, caught->rc, "the error raised is a %s: %s",
-              luaL_typename(L, 1), luaL_tolstring(L, 1, NULL));
-    pawl_error_hint(caught->err, "raise text, or { code =, message = }");
-  }
+  else
+    catch_odd(L, caught);
   return 0;
 }
 
@@ -406,6 +447,15 @@ const char *pawl_handler_name(pawl_handler handler) {
   return HANDLERS[handler];
 }
 
+/* Is the value on top a function, or an object that is called like one, as a
+ * busted spy is? */
+static int is_callable(lua_State *L) {
+  if (lua_isfunction(L, -1)) return 1;
+  if (luaL_getmetafield(L, -1, "__call") == LUA_TNIL) return 0;
+  lua_pop(L, 1);
+  return 1;
+}
+
 /* Pushes the function; 0: there is none, and what is pushed does not count. */
 static int push_handler(pawl_run *run, lua_State *L) {
   const pawl_call *call = run->call;
@@ -417,7 +467,7 @@ static int push_handler(pawl_run *run, lua_State *L) {
   if (!lua_istable(L, -1)) return 0;
   lua_pushstring(L, pawl_handler_name(call->handler));
   lua_rawget(L, -2);
-  return lua_isfunction(L, -1);
+  return is_callable(L);
 }
 
 /* What a handler returned that it may not; `what` is what that stood for. */
@@ -509,8 +559,7 @@ static int after(lua_State *L, int status, lua_KContext context) {
   }
   rc = pawl_ctx_take(run, L, AT_CTX);
   if (rc == PAWL_OK) rc = take_returned(run, L, AT_RESULT);
-  /* The same values would come out wrong again. */
-  run->result->no_retry = rc == PAWL_VALUE || rc == PAWL_LIMIT;
+  run->result->no_retry = is_for_good(rc);
   run->caught.rc = rc;
   return 0;
 }

@@ -100,12 +100,18 @@ static pawl_run *upvalue_run(lua_State *L) {
   return alive(L, lua_touserdata(L, lua_upvalueindex(1)));
 }
 
-/* Argument 1 has the metatable in upvalue 1: nobody else's userdata came here
- * by way of the debug library. */
-static void check_self(lua_State *L) {
-  if (!lua_getmetatable(L, 1) || !lua_rawequal(L, -1, lua_upvalueindex(1)))
-    luaL_error(L, "not the object this function belongs to");
+/* Has argument 1 the metatable in upvalue 1? */
+static int is_self(lua_State *L) {
+  int same;
+  if (!lua_getmetatable(L, 1)) return 0;
+  same = lua_rawequal(L, -1, lua_upvalueindex(1));
   lua_pop(L, 1);
+  return same;
+}
+
+/* Nobody else's userdata came here by way of the debug library. */
+static void check_self(lua_State *L) {
+  if (!is_self(L)) luaL_error(L, "not the object this function belongs to");
 }
 
 /* ctx.attrs and ctx.db hold their ctx in user value 1. */
@@ -142,6 +148,17 @@ static void push_decoded(lua_State *L, pawl_str text) {
 
 /* ---- ctx.now, ctx.log and the like ---- */
 
+/* `ctx:log(...)` passes the ctx for the first argument. */
+static void check_dot(lua_State *L, const char *call, const char *example) {
+  pawl_error err;
+  if (!lua_touserdata(L, 1) ||
+      lua_touserdata(L, 1) != lua_touserdata(L, lua_upvalueindex(1)))
+    return;
+  pawl_fail(&err, PAWL_MISUSE, "%s is called with a dot, not a colon", call);
+  pawl_error_hint(&err, "%s", example);
+  raise(L, &err);
+}
+
 /* ctx.now() -> seconds since 1970, by the store's clock */
 static int ctx_now(lua_State *L) {
   pawl_run *run = upvalue_run(L);
@@ -158,6 +175,10 @@ static int check_level(lua_State *L, int idx) {
   for (int i = 0; i < 4; i++)
     if (strcmp(name, NAMES[i]) == 0) return LEVELS[i];
   pawl_fail(&err, PAWL_MISUSE, "ctx.log has no level '%s'", name);
+  if (lua_isnone(L, idx + 1)) { /* it is the message */
+    pawl_error_hint(&err, "the level comes first: ctx.log(\"info\", ...)");
+    return raise(L, &err);
+  }
   near = pawl_nearest(name, NAMES, 4);
   pawl_error_hint(
       &err, near ? "did you mean '%s'?" : "debug, info, warn, error", near);
@@ -167,9 +188,12 @@ static int check_level(lua_State *L, int idx) {
 /* ctx.log(level, message, fields?) */
 static int ctx_log(lua_State *L) {
   pawl_run *run = upvalue_run(L);
-  int level = check_level(L, 1);
-  const char *message = luaL_checkstring(L, 2);
   pawl_str fields = {"{}", 2};
+  const char *message;
+  int level;
+  check_dot(L, "ctx.log", "ctx.log(\"info\", message)");
+  level = check_level(L, 1);
+  message = luaL_checkstring(L, 2);
   if (!lua_isnoneornil(L, 3)) {
     luaL_checktype(L, 3, LUA_TTABLE);
     fields = encoded(L, run, 3, "fields");
@@ -184,6 +208,7 @@ static int ctx_heartbeat(lua_State *L) {
   pawl_run *run = upvalue_run(L);
   pawl_error err;
   pawl_str progress = {NULL, 0};
+  check_dot(L, "ctx.heartbeat", "ctx.heartbeat(progress)");
   if (!lua_isnoneornil(L, 1)) progress = encoded(L, run, 1, "progress");
   if (run->call->services->heartbeat(run->call->services_ud, progress, &err) !=
       PAWL_OK)
@@ -481,13 +506,18 @@ static void add_param(lua_State *L, pawl_run *run, int idx, pawl_buf *out) {
 
 /* ctx.db:query(sql, ...) -> rows, changed */
 static int db_query(lua_State *L) {
-  pawl_run *run = child_run(L);
-  pawl_buf *params = clean(&run->host->scratch);
-  pawl_buf *rows = clean(&run->host->answer);
+  pawl_run *run;
+  pawl_buf *params, *rows;
   pawl_error err;
   pawl_str sql;
   int64_t changed = 0;
   int n = lua_gettop(L);
+  if (!is_self(L))
+    return raise_text(L, PAWL_MISUSE, "ctx.db:query(\"select ...\", ...)",
+                      "ctx.db:query is called with a colon");
+  run = child_run(L);
+  params = clean(&run->host->scratch);
+  rows = clean(&run->host->answer);
   sql.at = luaL_checklstring(L, 2, &sql.len);
   pawl_buf_addc(params, '[');
   for (int i = 3; i <= n; i++) {

@@ -199,6 +199,26 @@ static void preload(lua_State *L) {
   lua_pop(L, 1);
 }
 
+/* os.exit of a private state. There is a program around it, whose work would
+ * be gone, with a status that looks like success. */
+static int refuse_exit(lua_State *L) {
+  pawl_error err;
+  pawl_fail(&err, PAWL_MISUSE, "os.exit would end the whole program");
+  pawl_error_hint(&err,
+                  "a handler ends by return, or fails by "
+                  "error { code =, message = }");
+  pawl_host_where(L, 1, err.where, sizeof err.where);
+  pawl_host_push_error(L, &err);
+  return lua_error(L);
+}
+
+static void replace_exit(lua_State *L) {
+  lua_getglobal(L, LUA_OSLIBNAME);
+  lua_pushcfunction(L, refuse_exit);
+  lua_setfield(L, -2, "exit");
+  lua_pop(L, 1);
+}
+
 /* (host) */
 static int set_up(lua_State *L) {
   pawl_host *host = lua_touserdata(L, 1);
@@ -216,6 +236,7 @@ static int set_up(lua_State *L) {
   pawl_host_set_slot(host, L, PAWL_SLOT_CLOSE);
   if (host->is_private) {
     luaL_openlibs(L);
+    replace_exit(L);
     preload(L);
     pawl_host_push_path(L);
     pawl_host_set_slot(host, L, PAWL_SLOT_PATH);

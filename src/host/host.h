@@ -9,7 +9,7 @@
  * State    with a host's lua_State (options.lua) definitions run there, as
  *          ordinary functions with their upvalues, spies and closures; without
  *          one, in a private state made with the engine's allocator, with the
- *          standard libraries and `require "pawl"`.
+ *          standard libraries and `require "pawl"`. There os.exit is misuse.
  * Raises   never: every entry runs under a protected call.
  * Handlers run as coroutines, on a thread of their own with a traceback; one
  *          that yields outside ctx fails. Values cross by copy. */
@@ -143,7 +143,7 @@ typedef struct pawl_result {
   pawl_buf attrs; /* JSON {"name":{"type","value"}|null} set by ctx.attrs */
   int64_t at_us;  /* HANDLER_AT */
   /* when the handler failed: */
-  int no_retry;           /* error{ retry = false } or a value error */
+  int no_retry;           /* error{ retry = false }; VALUE, LIMIT and MISUSE */
   int64_t retry_after_us; /* error{ retry = seconds | "2m" }; -1: by policy */
   pawl_buf details;       /* error{ details = ... } as JSON; may be empty */
 } pawl_result;

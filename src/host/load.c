@@ -665,6 +665,7 @@ static int same_code(lua_State *L, pawl_host *host) {
   pawl_buf_clear(a);
   pawl_buf_clear(b);
   if (lua_iscfunction(L, -1) || lua_iscfunction(L, -2)) return 0;
+  if (!lua_isfunction(L, -2)) return 0; /* an object with __call */
   lua_dump(L, write_dump, b, 1);
   lua_pushvalue(L, -2);
   lua_dump(L, write_dump, a, 1);

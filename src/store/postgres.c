@@ -180,8 +180,10 @@ static const struct {
     {"22021", PAWL_VALUE, ""},
     {"22P05", PAWL_VALUE, ""},
     {"54", PAWL_LIMIT, ""},
-    {"26000", PAWL_STORE, "behind a pooler? set pooler, or PAWL_POOLER=1"},
-    {"42P05", PAWL_STORE, "behind a pooler? set pooler, or PAWL_POOLER=1"},
+    /* the statement is prepared again when the unit is repeated */
+    {"0A000", PAWL_BUSY, "another program has changed the schema; try again"},
+    {"26000", PAWL_BUSY, "behind a pooler? set pooler, or PAWL_POOLER=1"},
+    {"42P05", PAWL_BUSY, "behind a pooler? set pooler, or PAWL_POOLER=1"},
 };
 
 /* The code of a SQLSTATE; *hint may become "". */

@@ -302,10 +302,7 @@ static pawl_code check_folder(const char *path, pawl_error *err) {
   (void)pawl_fail(err, PAWL_NOTFOUND, "%s: there is no folder %s", path,
                   folder);
   pawl_error_sqlstate(err, "58P01");
-  if (strstr(path, "://"))
-    pawl_error_hint(err, "a store is a file, or postgres://...");
-  else
-    pawl_error_hint(err, "make the folder first");
+  pawl_error_hint(err, "make the folder first");
   return PAWL_NOTFOUND;
 }
 

@@ -104,26 +104,13 @@ void pawl_arg_null(pawl_args *a, int arg) {
 int pawl_args_rows(const pawl_args *a) {
   const pawl_stmt_info *info = &pawl_stmts[a->stmt];
   int rows = -1;
+  if (a->failed) return 1; /* sending it says so */
   for (int i = 0; i < info->nargs; i++) {
     if (!info->args[i].is_array) continue;
     assert(rows < 0 || rows == a->cols[i].n);
     rows = a->cols[i].n;
   }
   return rows < 0 ? 1 : rows;
-}
-
-/* -?(0|[1-9][0-9]*)(.[0-9]+)?: what every database gives back as it was. */
-static int is_decimal(pawl_str s) {
-  size_t i = 0, first;
-  if (i < s.len && s.at[i] == '-') i++;
-  first = i;
-  while (i < s.len && s.at[i] >= '0' && s.at[i] <= '9') i++;
-  if (i == first || (s.at[first] == '0' && i - first > 1)) return 0;
-  if (i == s.len) return 1;
-  if (s.at[i] != '.') return 0;
-  first = ++i;
-  while (i < s.len && s.at[i] >= '0' && s.at[i] <= '9') i++;
-  return i == s.len && i > first;
 }
 
 /* What is wrong with a value for any database; NULL: nothing. */
@@ -151,7 +138,7 @@ static const char *complaint(const pawl_param *p, const pawl_cell *c) {
                  ? "is JSON with a zero byte"
                  : NULL;
     case PAWL_T_NUMERIC:
-      return is_decimal(c->s) ? NULL
+      return pawl_json_is_decimal(c->s) ? NULL
                               : "is not a plain decimal number like -12.50";
     case PAWL_T_UUID:
     case PAWL_T_BYTES:

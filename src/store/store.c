@@ -46,6 +46,51 @@ static pawl_code pick_postgres(const pawl_driver **driver, pawl_error *err) {
 #endif
 }
 
+/* The length of "scheme" in "scheme://...", 0: it is none. */
+static int scheme_length(const char *url) {
+  static const char CHARS[] =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.";
+  size_t n = strspn(url, CHARS);
+  return n < 30 && begins(url + n, "://") ? (int)n : 0;
+}
+
+/* Would libpq take the text for a connection string? */
+static int is_conninfo(const char *url) {
+  static const char *const KEYS[] = {"host",   "hostaddr", "port",
+                                     "dbname", "user",     "password",
+                                     "service"};
+  for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS; i++) {
+    const char *at = url + strspn(url, " ");
+    if (!begins(at, KEYS[i])) continue;
+    at += strlen(KEYS[i]);
+    if (at[strspn(at, " ")] == '=') return 1;
+  }
+  return 0;
+}
+
+/* A URL of something else would be a strange name for a file. It is not
+ * quoted: it may hold a password. */
+static pawl_code check_file(const char *url, pawl_error *err) {
+  int scheme = scheme_length(url);
+  if (scheme) {
+    pawl_fail(err, PAWL_INVALID, "there is no kind of store named \"%.*s:\"",
+              scheme, url);
+    pawl_error_hint(err,
+                    "a store is a SQLite file, PATH or sqlite:PATH; or "
+                    "postgres://user@host/database");
+    return PAWL_INVALID;
+  }
+  if (is_conninfo(url)) {
+    pawl_fail(err, PAWL_INVALID,
+              "the store is named by a connection string of PostgreSQL alone");
+    pawl_error_hint(err,
+                    "put postgres: in front of it: postgres:host=... "
+                    "dbname=...; a file of that name is sqlite:NAME");
+    return PAWL_INVALID;
+  }
+  return PAWL_OK;
+}
+
 /* Splits a URL into its driver and what that one opens; see pawl_open. A
  * postgres:// URL goes to libpq whole. */
 static pawl_code parse_url(const char *url, const pawl_driver **driver,
@@ -59,7 +104,8 @@ static pawl_code parse_url(const char *url, const pawl_driver **driver,
     return pick_postgres(driver, err);
   }
   *driver = &pawl_driver_sqlite;
-  if (begins(url, "sqlite:")) *target = url + strlen("sqlite:");
+  if (!begins(url, "sqlite:")) return check_file(url, err);
+  *target = url + strlen("sqlite:");
   return PAWL_OK;
 }
 

@@ -1265,3 +1265,17 @@ void pawl_json_apply(pawl_str before, pawl_str delta, pawl_buf *out) {
   members_deinit(&set);
   members_deinit(&unset);
 }
+
+int pawl_json_is_decimal(pawl_str s) {
+  size_t i = 0, first;
+  if (s.len > 1000) return 0;
+  if (i < s.len && s.at[i] == '-') i++;
+  first = i;
+  while (i < s.len && s.at[i] >= '0' && s.at[i] <= '9') i++;
+  if (i == first || (s.at[first] == '0' && i - first > 1)) return 0;
+  if (i == s.len) return 1;
+  if (s.at[i] != '.') return 0;
+  first = ++i;
+  while (i < s.len && s.at[i] >= '0' && s.at[i] <= '9') i++;
+  return i == s.len && i > first;
+}

@@ -98,6 +98,10 @@ void pawl_json_unquote(pawl_str value, pawl_buf *out);
 int pawl_json_int(pawl_str value, int64_t *out);
 int pawl_json_number(pawl_str value, double *out);
 
+/* A plain decimal, -?(0|[1-9][0-9]*)(.[0-9]+)?, of at most 1,000 characters:
+ * what every database gives back as it was. */
+int pawl_json_is_decimal(pawl_str text);
+
 /* ---- writing ---- */
 
 /* Quoted and escaped. Bytes that are not UTF-8 become U+FFFD, so that the
