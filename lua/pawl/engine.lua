@@ -33,6 +33,16 @@ function check.positive(value)
   if value and value > 0 then return value end
 end
 
+function check.count(value)
+  value = check.positive(value)
+  if value and value <= 0x7fffffff then return value end
+end
+
+function check.shards(value)
+  value = check.positive(value)
+  if value and value <= 0x7fff then return value end
+end
+
 function check.table(value)
   if type(value) == "table" then return value end
 end
@@ -75,6 +85,7 @@ end
 local wants = {
   string = "a string", boolean = "a boolean", integer = "an integer",
   positive = "an integer above 0", table = "a table",
+  count = "an integer above 0", shards = "an integer from 1 to 32767",
   callable = "a function", instant = "seconds since 1970",
   duration = 'seconds or words like "30s"',
   prefixes = 'a list of strings, or text like "billing.,media."',
@@ -136,8 +147,8 @@ local open_shape = {
   group = { "string" }, prefixes = { "prefixes" },
   lease = { "duration", "lease_us" },
   heartbeat = { "duration", "heartbeat_us" },
-  max_bytes = { "positive" }, batch = { "positive" },
-  recoveries = { "positive" }, shards = { "positive" },
+  max_bytes = { "positive" }, batch = { "count" },
+  recoveries = { "count" }, shards = { "shards" },
   pooler = { "boolean" }, create = { "boolean" }, pulse = { "boolean" },
   stored_code = choice("stored_code", "any", "own"),
   unknown = choice("unknown", "fail", "defer"),
@@ -167,9 +178,10 @@ end
 
 ---- migrate ----------------------------------------------------------------
 
-local migrate_shape = { shards = { "positive" }, pooler = { "boolean" } }
+local migrate_shape = { shards = { "shards" }, pooler = { "boolean" } }
 
---- Brings a store's schema up to this program's version.
+--- Brings a store's schema up to this program's version. The number of shards
+--- is settled when the store is made: another one is an error.
 ---@param url? string
 ---@param options? { shards?: integer, pooler?: boolean }
 ---@return { from: integer, to: integer, shards: integer }? report
@@ -179,7 +191,17 @@ function engine.migrate(url, options)
     error("pawl.migrate is not there inside a workflow file", 2)
   end
   local given = read("pawl.migrate", migrate_shape, options)
-  return core.migrate(url, given.shards, given.pooler)
+  local report, err = core.migrate(url, given.shards, given.pooler)
+  if report and given.shards and report.shards ~= given.shards then
+    return nil, core.error {
+      code = "invalid",
+      message = ("the store has %d shard%s, not %d"):format(report.shards,
+        report.shards == 1 and "" or "s", given.shards),
+      hint = "the number is fixed when a store is made; for another one make "
+        .. "another store",
+    }
+  end
+  return report, err
 end
 
 ---- start -------------------------------------------------------------------
@@ -317,5 +339,7 @@ function methods:run(options)
   end
   return run_all(self, given.wait, deadline)
 end
+
+nearest.strict(methods, "an engine has no '%s'")
 
 return engine

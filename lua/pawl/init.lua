@@ -8,6 +8,7 @@
 ---     engine:run { id = id, wait = true }
 local core = require "pawl.core"
 local engine = require "pawl.engine"
+local nearest = require "pawl.nearest"
 local typed = require "pawl.typed"
 local workflow = require "pawl.workflow"
 
@@ -25,4 +26,4 @@ local pawl = {
   migrate = engine.migrate,
 }
 
-return pawl
+return nearest.strict(pawl, "pawl has no '%s'")

@@ -60,6 +60,24 @@ function nearest.hint(word, names)
   return "known: " .. table.concat(names, ", ")
 end
 
+--- Makes reading a field that is not there an error that names the nearest
+--- one: a slip in a method's name shows where it was made.
+---@param t table
+---@param message string  with %s for the name
+---@return table t
+function nearest.strict(t, message)
+  return setmetatable(t, {
+    __index = function(_, key)
+      local names = {}
+      for name in pairs(t) do names[#names + 1] = name end
+      table.sort(names)
+      key = tostring(key)
+      error(("%s (%s)"):format(message:format(key), nearest.hint(key, names)),
+        2)
+    end,
+  })
+end
+
 return setmetatable(nearest, {
   __call = function(_, word, names) return nearest.find(word, names) end,
 })

@@ -23,7 +23,7 @@ function kit.describe(name, specs)
   end
 end
 
----- workflows ------------------------------------------------------------
+---- workflows -------------------------------------------------------------
 
 --- One step: a, then z. `options` are more of the step's.
 ---@param run? fun(ctx: pawl.Ctx): string?, any
@@ -64,7 +64,7 @@ function kit.timer(after, code)
   return flow
 end
 
----- engines --------------------------------------------------------------
+---- engines ---------------------------------------------------------------
 
 --- Another engine on the same store, under the same clock.
 ---@param options? pawl.OpenOptions
@@ -88,7 +88,7 @@ function kit.pair(backend, flows, options)
   return a, b, clock, url
 end
 
----- what was recorded -------------------------------------------------------
+---- what was recorded -----------------------------------------------------
 
 --- "step a, failed b, timer t"
 function kit.trail(engine, id)
@@ -102,7 +102,7 @@ end
 
 function kit.status(engine, id) return assert(engine:get(id)).status end
 
----- the store as it is -------------------------------------------------------
+---- the store as it is ----------------------------------------------------
 
 local stores = {}
 
@@ -188,7 +188,7 @@ function kit.claim(store, id, options)
   return lease
 end
 
----- named statements ----------------------------------------------------------
+---- named statements ------------------------------------------------------
 
 ---@class spec.Statement
 ---@field text string     as in its file, without comments

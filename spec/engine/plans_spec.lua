@@ -21,7 +21,7 @@ end
 local backends = {}
 for _, backend in ipairs(kit.backends) do backends[backend.name] = backend end
 
----- SQLite: what the planner says -----------------------------------------------
+---- SQLite: what the planner says -----------------------------------------
 
 --- The plan of a statement, one line each.
 local function plan_of(url, text)
@@ -29,7 +29,7 @@ local function plan_of(url, text)
     "explain query plan " .. text }
 end
 
-describe("the plan of every statement that is sent often, on sqlite,", function()
+describe("the plan of a statement that is sent often, on sqlite,", function()
   local backend = backends.sqlite
   local statements = kit.statements "sqlite"
   after_each(backend.cleanup)
@@ -82,7 +82,7 @@ describe("the plan of every statement that is sent often, on sqlite,", function(
   end)
 end)
 
----- both: what it costs -----------------------------------------------------------
+---- both: what it costs ---------------------------------------------------
 
 local SQLITE = {
   fill = [[
@@ -287,7 +287,7 @@ kit.describe("the cost of a claim", function(backend)
   end)
 end)
 
----- fairness ----------------------------------------------------------------------
+---- fairness --------------------------------------------------------------
 
 kit.describe("a claim among many workflows", function(backend)
   it("serves them all, whatever each has waiting", function()

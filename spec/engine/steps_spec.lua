@@ -41,13 +41,14 @@ kit.describe("a step", function(backend)
   end)
 
   it("is recorded before the next one begins", function()
-    local a, b = nil, nil
+    local b
     local seen = {}
     local flow = kit.chain {
       function() end,
       function(ctx) seen[#seen + 1] = kit.trail(b, ctx.id) end,
       function(ctx) seen[#seen + 1] = kit.trail(b, ctx.id) end,
     }
+    local a
     a, b = kit.pair(backend, { flow })
     assert(a:start "t.chain")
     assert(a:run())

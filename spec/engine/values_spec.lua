@@ -2,7 +2,7 @@
 local pawl = require "pawl"
 local kit = require "spec.engine.kit"
 
----- exact comparison -----------------------------------------------------------
+---- exact comparison ------------------------------------------------------
 
 local ARRAY = assert(getmetatable(pawl.array {}))
 
@@ -23,7 +23,7 @@ local function same(a, b)
     or (getmetatable(a) == ARRAY) == (getmetatable(b) == ARRAY)
 end
 
----- random values ----------------------------------------------------------------
+---- random values ---------------------------------------------------------
 
 local function random_float()
   local choice = math.random(4)
@@ -59,7 +59,9 @@ local function random_table(depth)
     for i = 1, math.random(0, 4) do t[i] = random_value(depth - 1) end
     return pawl.array(t)
   end
-  for _ = 1, math.random(0, 4) do t[random_string()] = random_value(depth - 1) end
+  for _ = 1, math.random(0, 4) do
+    t[random_string()] = random_value(depth - 1)
+  end
   return t
 end
 
@@ -212,7 +214,7 @@ kit.describe("values", function(backend)
   end)
 end)
 
----- what is refused ------------------------------------------------------------
+---- what is refused -------------------------------------------------------
 
 local function cycle()
   local t = { a = {} }

@@ -47,9 +47,8 @@ describe("a store on sqlite that cannot be opened", function()
       assert.matches("postgres:", err.hint, 1, true)
       assert.not_matches("s3cret", err.message .. err.hint)
     end
-    local path = tmp.path("host=x.db")
-    helper.open("sqlite:" .. path):close()
-    assert.is_not_nil(tmp.read(path))
+    local err = refusal("sqlite:host=x", { create = false })
+    assert.equal("notfound", err.code)
   end)
 
   it("is named: a folder", function()
@@ -180,11 +179,39 @@ describe("a store on postgres that cannot be opened", function()
   it("is named: nobody answers", function()
     local err = refusal("postgres:host=127.0.0.1 port=1 password=s3cret")
     assert.equal("unreachable", err.code)
-    assert.matches("refused", err.message)
+    assert.matches('at "127.0.0.1", port 1 failed: .*refused', err.message)
     assert.not_matches("s3cret", err.message .. err.hint)
     err = refusal("postgres://u:s3cret@/db?host=/nowhere")
     assert.equal("unreachable", err.code)
+    assert.matches("/nowhere/", err.message)
     assert.not_matches("s3cret", err.message .. err.hint)
+  end)
+
+  it("is named: a host that is none", function()
+    local err = refusal("postgres://u:s3cret@no_host.invalid/db")
+    assert.equal("unreachable", err.code)
+    assert.matches('host name "no_host.invalid"', err.message, 1, true)
+    assert.matches("check the host", err.hint)
+    assert.not_matches("s3cret", err.message .. err.hint)
+  end)
+
+  it("is named: a setting that makes no sense", function()
+    for settings, message in pairs {
+      ["port=12x"] = '"12x" for connection option "port"',
+      ["port=99999"] = 'invalid port number: "99999"',
+      ["host=a,b,c port=1,2"] = "2 port numbers to 3 hosts",
+      ["sslmode=bogus"] = "invalid sslmode value",
+      ["sslmod=require"] = 'there is no option "sslmod"',
+      ["pasword=s3cret"] = 'there is no option "pasword"',
+    } do
+      local err = refusal("postgres:host=127.0.0.1 " .. settings)
+      assert.equal("invalid", err.code, settings)
+      assert.matches(message, err.message, 1, true)
+      assert.not_matches("s3c", err.message .. (err.hint or ""))
+    end
+    local err = refusal("postgres://u:s3cret@127.0.0.1/db?sslmod=require")
+    assert.matches('no option "sslmod"', err.message, 1, true)
+    assert.not_matches("s3c", err.message)
   end)
 
   it("is named: no such database", function()
@@ -207,18 +234,23 @@ describe("a store on postgres that cannot be opened", function()
     assert.equal("auth", err.code)
   end)
 
-  it("is named: a URL that cannot be read, without quoting it", function()
+  it("is named without what may be of its password", function()
     for _, url in ipairs {
-      "postgres:host=x pasword=s3cret", "postgres:host=x s3cret=",
-      "postgres://u:s3c%ret@host/db", "postgres://u:p@host/db?s3cret=1",
-      "postgres://u:s3cret@host:12x/db", "postgres:password='s3cret",
-      "postgres://u:pa@s3cret@127.0.0.1:1/db",
+      "postgres:host=x pasword=s3cret", "postgres:host=x password=a s3cret=",
+      "postgres:host=x password=a s3cret", "postgres:password='s3cret",
       "postgres:sslmode=s3cret host=127.0.0.1",
+      "postgres://u:s3c%ret@host/db", "postgres://u:s3cret@host:12x/db",
+      "postgres://u:p@host/db?password=a&s3cret=1",
+      "postgres://u:pa@s3cret@127.0.0.1:1/db",
+      "postgres://u:pa@%733cret@127.0.0.1:1/db",
+      "postgres://u:s3cret/x@127.0.0.1:1/db",
+      'postgres://u:pa@"s3cret@127.0.0.1:1/db',
     } do
       local err = refusal(url)
       assert.is_true(err.code == "invalid" or err.code == "unreachable", url)
       assert.not_matches("s3c", err.message .. (err.hint or ""), url)
     end
+    assert.matches("%%40", refusal("postgres://u:a@b@127.0.0.1:1/db").hint)
   end)
 
   it("is named: the schema is somebody else's", function()

@@ -62,9 +62,8 @@ update pawl.agenda a set ready = true
 -- Candidates are read without locks, twice as many as wanted, so that rivals
 -- find other rows further down; then locked. Materialized, because a bare
 -- IN (...) may be run twice and lock past @max.
--- The second look is spelled so that the index of ready rows does not fit it:
--- without statistics the planner would walk all of that for every candidate,
--- instead of taking the key.
+-- The second look is spelled so that the index of ready rows does not fit it,
+-- and laterally: the planner must take the key of each candidate.
 with candidate as materialized (
   select a.instance, a.priority, a.due_at
     from unnest(@workflow, @workflow_version) as w (workflow, version)
@@ -78,10 +77,12 @@ with candidate as materialized (
 ), due as materialized (
   select a.instance
     from candidate c
-    join pawl.agenda a on a.shard = @shard and a.instance = c.instance
-   where coalesce(a.ready and a.lease is null and a.takeovers = 0, false)
-   order by c.priority desc, c.due_at
-   limit @max for update of a skip locked
+   cross join lateral (
+    select instance from pawl.agenda
+     where shard = @shard and instance = c.instance
+       and coalesce(ready and lease is null and takeovers = 0, false)
+       for update skip locked) a
+   limit @max
 )
 update pawl.agenda a
    set ready = false, lease = @lease, executor = @executor,
@@ -113,11 +114,12 @@ with candidate as materialized (
 ), due as materialized (
   select a.instance
     from candidate c
-    join pawl.agenda a on a.shard = @shard and a.instance = c.instance
-   where coalesce(a.ready and (a.lease is not null or a.takeovers > 0),
-                  false)
-   order by c.priority desc, c.due_at
-   limit 1 for update of a skip locked
+   cross join lateral (
+    select instance from pawl.agenda
+     where shard = @shard and instance = c.instance
+       and coalesce(ready and (lease is not null or takeovers > 0), false)
+       for update skip locked) a
+   limit 1
 )
 update pawl.agenda a
    set ready = false, lease = @lease, executor = @executor,
@@ -170,8 +172,10 @@ select i.shard, i.id, i.workflow, i.workflow_version, i.executor_group,
   select coalesce(s.due_at, coalesce(@now, now())
                   + coalesce(s.delay_us, 0) * interval '1 microsecond')
          as due_at) d
-  join pawl.instance i on i.shard = @shard and i.id = s.id
- where i.version = 0 and i.status = 'running'
+ cross join lateral (
+  select * from pawl.instance
+   where shard = @shard and id = s.id and version = 0
+     and status = 'running' offset 0) i
 on conflict do nothing;
 
 -- name: agenda_wake
@@ -195,14 +199,16 @@ on conflict (shard, instance) do update
 -- name: agenda_lock
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[]
 -- rows: instance uuid, latch integer
--- First statement of every commit: locks the rows still held, in id order. A
--- latch that is given must be as it was loaded.
+-- First statement of every commit: locks the rows still held, in the order
+-- given, which is that of the ids. A latch that is given must be as it was
+-- loaded. Lateral, here and in what follows, keeps the planner from walking
+-- the agenda, however small it was when the plan was made.
 select a.instance, a.latch
   from unnest(@id, @lease, @latch) as s (id, lease, latch)
-  join pawl.agenda a on a.shard = @shard and a.instance = s.id
-                    and a.instance = any(@id)
- where a.lease = s.lease and (s.latch is null or a.latch = s.latch)
- order by a.instance for update of a;
+ cross join lateral (
+  select instance, latch from pawl.agenda
+   where shard = @shard and instance = s.id and lease = s.lease
+     and (s.latch is null or latch = s.latch) for update) a;
 
 -- name: agenda_lock_one
 -- args: @shard smallint, @id uuid
@@ -228,8 +234,7 @@ update pawl.agenda a
    set takeovers = 0,
        latch = case when a.latch = s.seen then 0 else a.latch end
   from unnest(@id, @lease, @latch, @seen) as s (id, lease, latch, seen)
- where a.shard = @shard and a.instance = s.id and a.instance = any(@id)
-   and a.lease = s.lease
+ where a.shard = @shard and a.instance = s.id and a.lease = s.lease
    and (s.latch is null or a.latch = s.latch)
 returning a.instance, a.latch;
 
@@ -246,8 +251,7 @@ update pawl.agenda a
                      else s.due_at end
   from unnest(@id, @lease, @latch, @seen, @due_at)
        as s (id, lease, latch, seen, due_at)
- where a.shard = @shard and a.instance = s.id and a.instance = any(@id)
-   and a.lease = s.lease
+ where a.shard = @shard and a.instance = s.id and a.lease = s.lease
    and (s.latch is null or a.latch = s.latch)
    and (s.due_at is not null or a.latch <> s.seen);
 
@@ -255,8 +259,7 @@ update pawl.agenda a
 -- args: @shard smallint, @id uuid[], @lease uuid[], @seen integer[]
 delete from pawl.agenda a
  using unnest(@id, @lease, @seen) as s (id, lease, seen)
- where a.shard = @shard and a.instance = s.id and a.instance = any(@id)
-   and a.lease = s.lease
+ where a.shard = @shard and a.instance = s.id and a.lease = s.lease
    and a.latch = s.seen;
 
 -- name: agenda_unclaim
@@ -269,14 +272,14 @@ with mine as materialized (
   select a.instance, s.executor, s.due_at
     from unnest(@id, @lease, @executor, @due_at)
          as s (id, lease, executor, due_at)
-    join pawl.agenda a on a.shard = @shard and a.instance = s.id
-                      and a.instance = any(@id) and a.lease = s.lease
-   order by a.instance for update of a)
+   cross join lateral (
+    select instance from pawl.agenda
+     where shard = @shard and instance = s.id and lease = s.lease
+       for update) a)
 update pawl.agenda a
    set lease = null, executor = mine.executor, ready = true,
        due_at = mine.due_at
-  from mine where a.shard = @shard and a.instance = mine.instance
-   and a.instance = any(@id);
+  from mine where a.shard = @shard and a.instance = mine.instance;
 
 -- name: agenda_unclaim_lease
 -- args: @shard smallint, @lease uuid, @horizon_us bigint, @now time
@@ -302,14 +305,14 @@ update pawl.agenda a
 with mine as materialized (
   select a.instance
     from unnest(@id, @lease) as s (id, lease)
-    join pawl.agenda a on a.shard = @shard and a.instance = s.id
-                      and a.instance = any(@id) and a.lease = s.lease
-   order by a.instance for update of a skip locked)
+   cross join lateral (
+    select instance from pawl.agenda
+     where shard = @shard and instance = s.id and lease = s.lease
+       for update skip locked) a)
 update pawl.agenda a
    set ready = false,
        due_at = coalesce(@now, now()) + @lease_us * interval '1 microsecond'
   from mine where a.shard = @shard and a.instance = mine.instance
-   and a.instance = any(@id)
 returning a.instance, a.latch, a.due_at;
 
 -- name: agenda_relet

@@ -16,8 +16,9 @@ select @shard, s.id, s.name, s.type, s.text_value, s.date_value,
               @float_value, @number_value, @boolean_value)
        as s (id, name, type, text_value, date_value, bytes_value,
              float_value, number_value, boolean_value)
-  join pawl.instance i on i.shard = @shard and i.id = s.id
- where i.version = 0
+ cross join lateral (
+  select workflow from pawl.instance
+   where shard = @shard and id = s.id and version = 0 offset 0) i
 on conflict do nothing;
 
 -- name: attribute_put
@@ -37,9 +38,10 @@ select @shard, s.id, s.name, s.type, s.text_value, s.date_value,
        as s (id, lease, latch, name, type, text_value, date_value,
              bytes_value, float_value, number_value, boolean_value, workflow,
              updated_at)
-  join pawl.agenda a on a.shard = @shard and a.instance = s.id
-                    and a.instance = any(@id) and a.lease = s.lease
-                    and (s.latch is null or a.latch = s.latch)
+  cross join lateral (
+   select 1 from pawl.agenda a
+    where a.shard = @shard and a.instance = s.id and a.lease = s.lease
+      and (s.latch is null or a.latch = s.latch) offset 0) held
 on conflict (shard, instance, name) do update
    set type = excluded.type, text_value = excluded.text_value,
        date_value = excluded.date_value, bytes_value = excluded.bytes_value,
@@ -53,9 +55,10 @@ on conflict (shard, instance, name) do update
 --       @name text[]
 delete from pawl.attribute t
  using unnest(@id, @lease, @latch, @name) as s (id, lease, latch, name)
-  join pawl.agenda a on a.shard = @shard and a.instance = s.id
-                    and a.instance = any(@id) and a.lease = s.lease
-                    and (s.latch is null or a.latch = s.latch)
+  cross join lateral (
+   select 1 from pawl.agenda a
+    where a.shard = @shard and a.instance = s.id and a.lease = s.lease
+      and (s.latch is null or a.latch = s.latch) offset 0) held
  where t.shard = @shard and t.instance = s.id and t.name = s.name;
 
 -- name: attribute_list

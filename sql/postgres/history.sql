@@ -19,9 +19,10 @@ select @shard, s.id, s.seq, s.type, s.node, s.token, s.visit, s.transition,
        as s (id, lease, latch, seq, type, node, token, visit, transition,
              path, attempt, caller, text, output, changes, error, started_at,
              completed_at, due_at)
-  join pawl.agenda a on a.shard = @shard and a.instance = s.id
-                    and a.instance = any(@id) and a.lease = s.lease
-                    and (s.latch is null or a.latch = s.latch);
+  cross join lateral (
+   select 1 from pawl.agenda a
+    where a.shard = @shard and a.instance = s.id and a.lease = s.lease
+      and (s.latch is null or a.latch = s.latch) offset 0) held;
 
 -- name: history_list
 -- args: @shard smallint, @id uuid

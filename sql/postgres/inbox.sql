@@ -26,7 +26,8 @@ select b.instance, b.no, b.kind, b.event_id, b.source, b.caller, b.data,
 --       @latch integer[]
 delete from pawl.inbox b
  using unnest(@id, @no, @lease, @latch) as s (id, no, lease, latch)
-  join pawl.agenda a on a.shard = @shard and a.instance = s.id
-                    and a.instance = any(@id) and a.lease = s.lease
-                    and (s.latch is null or a.latch = s.latch)
+  cross join lateral (
+   select 1 from pawl.agenda a
+    where a.shard = @shard and a.instance = s.id and a.lease = s.lease
+      and (s.latch is null or a.latch = s.latch) offset 0) held
  where b.shard = @shard and b.instance = s.id and b.no = s.no;

@@ -41,8 +41,7 @@ select id from pawl.instance
 --       seq bigint, started_at time, cancellation json, revision integer
 -- What the claim just before it, in the same transaction, has leased. A
 -- statement of its own: the claim's snapshot may be older than its locks. The
--- leases' common end finds the rows by the index on due_at. `offset 0`, and
--- `any` below, keep the key whole in plans made while the store was small.
+-- leases' common end finds the rows by the index on due_at.
 select i.id, i.status, i.workflow, i.workflow_version, i.tenant,
        i.correlation_id, i.input, i.variables, i.token_no, i.token_state,
        i.node, i.previous_node, i.visit, i.attempt, i.token_due_at,
@@ -82,11 +81,11 @@ update pawl.instance i
        as s (id, lease, latch, version, status, variables, token_no,
              token_state, node, previous_node, visit, attempt, token_due_at,
              seq, error, started_at, updated_at)
-  join pawl.agenda a on a.shard = @shard and a.instance = s.id
-                    and a.instance = any(@id) and a.lease = s.lease
-                    and (s.latch is null or a.latch = s.latch)
- where i.shard = @shard and i.id = s.id and i.id = any(@id)
-   and i.version = s.version;
+  cross join lateral (
+   select 1 from pawl.agenda a
+    where a.shard = @shard and a.instance = s.id and a.lease = s.lease
+      and (s.latch is null or a.latch = s.latch) offset 0) held
+ where i.shard = @shard and i.id = s.id and i.version = s.version;
 
 -- name: instance_end
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
@@ -112,11 +111,11 @@ update pawl.instance i
        as s (id, lease, latch, version, status, variables, node,
              previous_node, visit, attempt, seq, output, error, cancellation,
              started_at, updated_at)
-  join pawl.agenda a on a.shard = @shard and a.instance = s.id
-                    and a.instance = any(@id) and a.lease = s.lease
-                    and (s.latch is null or a.latch = s.latch)
- where i.shard = @shard and i.id = s.id and i.id = any(@id)
-   and i.version = s.version;
+  cross join lateral (
+   select 1 from pawl.agenda a
+    where a.shard = @shard and a.instance = s.id and a.lease = s.lease
+      and (s.latch is null or a.latch = s.latch) offset 0) held
+ where i.shard = @shard and i.id = s.id and i.version = s.version;
 
 -- name: instance_progress
 -- args: @shard smallint, @id uuid, @lease uuid, @state_text text

@@ -24,10 +24,52 @@ typedef struct engine_box {
   int inside;      /* calls into the core under way */
 } engine_box;
 
+/* ---- arguments ---- */
+
+/* Lua's own words, with the method's name and the argument's number as the
+ * caller counts, however the method was called: luaL_argerror has neither
+ * when a tail call or pcall has taken the name away. */
+static int bad_argument(lua_State *L, int arg, const char *method,
+                        const char *why) {
+  return luaL_error(L, "bad argument #%d to '%s' (%s)", arg - 1, method, why);
+}
+
+static int bad_type(lua_State *L, int arg, const char *method,
+                    const char *wanted) {
+  const char *why = lua_pushfstring(L, "%s expected, got %s", wanted,
+                                    luaL_typename(L, arg));
+  return bad_argument(L, arg, method, why);
+}
+
+static const char *check_text(lua_State *L, int arg, const char *method) {
+  if (!lua_isstring(L, arg)) bad_type(L, arg, method, "string");
+  return lua_tostring(L, arg);
+}
+
+static const char *opt_text(lua_State *L, int arg, const char *method) {
+  return lua_isnoneornil(L, arg) ? NULL : check_text(L, arg, method);
+}
+
+static lua_Integer opt_integer(lua_State *L, int arg, const char *method) {
+  int ok = 1;
+  lua_Integer n = 0;
+  if (!lua_isnoneornil(L, arg)) n = lua_tointegerx(L, arg, &ok);
+  if (!ok) bad_type(L, arg, method, "integer");
+  return n;
+}
+
 /* ---- the box ---- */
 
-static engine_box *check_box(lua_State *L, int idx) {
-  engine_box *box = luaL_checkudata(L, idx, PAWL_ENGINE_MT);
+static engine_box *check_self(lua_State *L, const char *method) {
+  engine_box *box = luaL_testudata(L, 1, PAWL_ENGINE_MT);
+  if (!box)
+    luaL_error(L, "calling '%s' on a %s: write engine:%s(...)", method,
+               luaL_typename(L, 1), method);
+  return box;
+}
+
+static engine_box *check_box(lua_State *L, const char *method) {
+  engine_box *box = check_self(L, method);
   if (!box->engine)
     pawl_bind_raise(L, PAWL_MISUSE, "open another engine with pawl.open",
                     "the engine is closed");
@@ -35,8 +77,8 @@ static engine_box *check_box(lua_State *L, int idx) {
 }
 
 /* For methods that change or ask the store: those wait their turn. */
-static engine_box *check_idle(lua_State *L) {
-  engine_box *box = check_box(L, 1);
+static engine_box *check_idle(lua_State *L, const char *method) {
+  engine_box *box = check_box(L, method);
   if (box->inside)
     pawl_bind_raise(L, PAWL_MISUSE,
                     "inside a handler use ctx; a callback may only note what "
@@ -47,7 +89,9 @@ static engine_box *check_idle(lua_State *L) {
 }
 
 pawl_engine *pawl_bind_engine(lua_State *L, int idx) {
-  return check_box(L, idx)->engine;
+  engine_box *box = luaL_checkudata(L, idx, PAWL_ENGINE_MT);
+  luaL_argcheck(L, box->engine, idx, "the engine is closed");
+  return box->engine;
 }
 
 /* Runs a call into the core with the box marked as being inside. */
@@ -78,12 +122,17 @@ static int to_us(lua_State *L, int idx, int64_t *us) {
   return 1;
 }
 
-static int64_t check_us(lua_State *L, int arg) {
+static int64_t check_us(lua_State *L, int arg, const char *method) {
   int64_t us = 0;
-  luaL_checktype(L, arg, LUA_TNUMBER);
+  if (lua_type(L, arg) != LUA_TNUMBER) bad_type(L, arg, method, "number");
   if (!to_us(L, arg, &us) || us < 0)
-    luaL_argerror(L, arg, "seconds, 0 or more, expected");
+    bad_argument(L, arg, method, "seconds, 0 or more, expected");
   return us;
+}
+
+/* 0 when it is left out. */
+static int64_t opt_us(lua_State *L, int arg, const char *method) {
+  return lua_isnoneornil(L, arg) ? 0 : check_us(L, arg, method);
 }
 
 static void push_seconds(lua_State *L, int64_t us) {
@@ -179,9 +228,10 @@ static int json_result(lua_State *L, engine_box *box, pawl_code rc, char *text,
 }
 
 /* Raises before the engine is asked: its answer must not be lost. */
-static void check_how(lua_State *L, int idx) {
-  static const char *const hows[] = {"table", "json", NULL};
-  (void)luaL_checkoption(L, idx, "table", hows);
+static void check_how(lua_State *L, int idx, const char *method) {
+  const char *how = opt_text(L, idx, method);
+  if (how && strcmp(how, "table") != 0 && strcmp(how, "json") != 0)
+    bad_argument(L, idx, method, "\"table\" or \"json\" expected");
 }
 
 static int push_text(lua_State *L) {
@@ -429,7 +479,7 @@ int pawl_bind_migrate(lua_State *L) {
 
 /* :close(), __close and __gc: any number of times. */
 static int engine_close(lua_State *L) {
-  engine_box *box = luaL_checkudata(L, 1, PAWL_ENGINE_MT);
+  engine_box *box = check_self(L, "close");
   pawl_engine *engine = box->engine;
   if (!engine) return 0;
   if (box->inside)
@@ -456,7 +506,7 @@ static int engine_tostring(lua_State *L) {
 
 /* engine:load(path | workflow) -> info | nil, err */
 static int engine_load(lua_State *L) {
-  engine_box *box = check_idle(L);
+  engine_box *box = check_idle(L, "load");
   char *out = NULL;
   pawl_error err;
   pawl_code rc;
@@ -465,8 +515,8 @@ static int engine_load(lua_State *L) {
     INSIDE(box, rc, pawl_load(box->engine, lua_tostring(L, 2), &out, &err));
   } else {
     lua_State *main;
-    luaL_argexpected(L, lua_istable(L, 2) || lua_isuserdata(L, 2), 2,
-                     "path or workflow");
+    if (!lua_istable(L, 2) && !lua_isuserdata(L, 2))
+      bad_type(L, 2, "load", "path or workflow");
     lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
     main = lua_tothread(L, -1);
     if (!lua_checkstack(main, 1)) return luaL_error(L, "stack overflow");
@@ -479,8 +529,8 @@ static int engine_load(lua_State *L) {
 
 /* engine:check(path) -> graph | nil, err */
 static int engine_check(lua_State *L) {
-  engine_box *box = check_idle(L);
-  const char *path = luaL_checkstring(L, 2);
+  engine_box *box = check_idle(L, "check");
+  const char *path = check_text(L, 2, "check");
   char *out = NULL;
   pawl_error err;
   pawl_code rc;
@@ -490,9 +540,9 @@ static int engine_check(lua_State *L) {
 
 /* engine:graph(code, version?) -> graph | nil, err */
 static int engine_graph(lua_State *L) {
-  engine_box *box = check_idle(L);
-  const char *code = luaL_checkstring(L, 2);
-  lua_Integer version = luaL_optinteger(L, 3, 0);
+  engine_box *box = check_idle(L, "graph");
+  const char *code = check_text(L, 2, "graph");
+  lua_Integer version = opt_integer(L, 3, "graph");
   char *out = NULL;
   pawl_error err;
   pawl_code rc;
@@ -503,8 +553,8 @@ static int engine_graph(lua_State *L) {
 /* ---- starting and running ---- */
 
 int pawl_bind_start(lua_State *L) {
-  engine_box *box = check_idle(L);
-  const char *code = luaL_checkstring(L, 2);
+  engine_box *box = check_idle(L, "start");
+  const char *code = check_text(L, 2, "start");
   const pawl_buf *input, *options;
   char id[37];
   int created = 1;
@@ -538,8 +588,8 @@ static void push_stats(lua_State *L, const pawl_stats *s) {
 
 /* engine:tick(seconds?) -> stats | nil, err */
 static int engine_tick(lua_State *L) {
-  engine_box *box = check_idle(L);
-  int64_t budget_us = lua_isnoneornil(L, 2) ? 0 : check_us(L, 2);
+  engine_box *box = check_idle(L, "tick");
+  int64_t budget_us = opt_us(L, 2, "tick");
   pawl_stats stats = {0};
   pawl_error err;
   pawl_code rc;
@@ -551,9 +601,9 @@ static int engine_tick(lua_State *L) {
 
 /* engine:tick_instance(id, seconds?) -> status, stats | nil, err */
 static int engine_tick_instance(lua_State *L) {
-  engine_box *box = check_idle(L);
-  const char *id = luaL_checkstring(L, 2);
-  int64_t budget_us = lua_isnoneornil(L, 3) ? 0 : check_us(L, 3);
+  engine_box *box = check_idle(L, "tick_instance");
+  const char *id = check_text(L, 2, "tick_instance");
+  int64_t budget_us = opt_us(L, 3, "tick_instance");
   const char *status = NULL;
   pawl_stats stats = {0};
   pawl_error err;
@@ -569,7 +619,7 @@ static int engine_tick_instance(lua_State *L) {
 
 /* engine:next_due() -> seconds (0: now) | nil (nothing) | nil, err */
 static int engine_next_due(lua_State *L) {
-  engine_box *box = check_idle(L);
+  engine_box *box = check_idle(L, "next_due");
   int64_t due_us = 0;
   pawl_error err;
   pawl_code rc;
@@ -581,8 +631,8 @@ static int engine_next_due(lua_State *L) {
 
 /* engine:wait(seconds) -> true | nil, err */
 static int engine_wait(lua_State *L) {
-  engine_box *box = check_idle(L);
-  int64_t for_us = check_us(L, 2);
+  engine_box *box = check_idle(L, "wait");
+  int64_t for_us = check_us(L, 2, "wait");
   pawl_error err;
   pawl_code rc;
   int64_t now;
@@ -596,13 +646,13 @@ static int engine_wait(lua_State *L) {
 
 /* engine:interrupt(): also from a handler or callback. */
 static int engine_interrupt(lua_State *L) {
-  pawl_interrupt(check_box(L, 1)->engine);
+  pawl_interrupt(check_box(L, "interrupt")->engine);
   return 0;
 }
 
 /* engine:now() -> seconds */
 static int engine_now(lua_State *L) {
-  push_seconds(L, pawl_now(check_box(L, 1)->engine));
+  push_seconds(L, pawl_now(check_box(L, "now")->engine));
   return 1;
 }
 
@@ -610,24 +660,24 @@ static int engine_now(lua_State *L) {
 
 /* engine:get(id, how?) -> instance | nil, err */
 static int engine_get(lua_State *L) {
-  engine_box *box = check_idle(L);
-  const char *id = luaL_checkstring(L, 2);
+  engine_box *box = check_idle(L, "get");
+  const char *id = check_text(L, 2, "get");
   char *out = NULL;
   pawl_error err;
   pawl_code rc;
-  check_how(L, 3);
+  check_how(L, 3, "get");
   INSIDE(box, rc, pawl_get(box->engine, id, &out, &err));
   return record_result(L, box, rc, out, 3, drop_instance_nulls, &err);
 }
 
 int pawl_bind_list(lua_State *L) {
-  engine_box *box = check_idle(L);
+  engine_box *box = check_idle(L, "list");
   const pawl_buf *query;
   char *out = NULL;
   pawl_error err;
   pawl_code rc;
   lua_settop(L, 3);
-  check_how(L, 3);
+  check_how(L, 3, "list");
   if (!(query = encode_arg(L, 2, "query", &err)))
     return pawl_bind_failure(L, &err);
   INSIDE(box, rc, pawl_list(box->engine, query->at, &out, &err));
@@ -636,20 +686,20 @@ int pawl_bind_list(lua_State *L) {
 
 /* engine:history(id, how?) -> entries | nil, err */
 static int engine_history(lua_State *L) {
-  engine_box *box = check_idle(L);
-  const char *id = luaL_checkstring(L, 2);
+  engine_box *box = check_idle(L, "history");
+  const char *id = check_text(L, 2, "history");
   char *out = NULL;
   pawl_error err;
   pawl_code rc;
-  check_how(L, 3);
+  check_how(L, 3, "history");
   INSIDE(box, rc, pawl_history(box->engine, id, &out, &err));
   return record_result(L, box, rc, out, 3, drop_list_nulls, &err);
 }
 
 /* engine:find(prefix) -> id | nil, err */
 static int engine_find(lua_State *L) {
-  engine_box *box = check_idle(L);
-  const char *prefix = luaL_checkstring(L, 2);
+  engine_box *box = check_idle(L, "find");
+  const char *prefix = check_text(L, 2, "find");
   char id[37];
   pawl_error err;
   pawl_code rc;
@@ -688,8 +738,8 @@ static void check_cancel_keys(lua_State *L) {
 
 /* engine:cancel(id, why | {reason=,who=}) -> true, done | nil, err */
 static int engine_cancel(lua_State *L) {
-  engine_box *box = check_idle(L);
-  const char *id = luaL_checkstring(L, 2);
+  engine_box *box = check_idle(L, "cancel");
+  const char *id = check_text(L, 2, "cancel");
   const char *reason = NULL, *who = NULL;
   int done = 0;
   pawl_error err;
@@ -700,7 +750,7 @@ static int engine_cancel(lua_State *L) {
     reason = text_field(L, 3, "reason");
     who = text_field(L, 3, "who");
   } else {
-    reason = luaL_optstring(L, 3, NULL);
+    reason = opt_text(L, 3, "cancel");
   }
   INSIDE(box, rc, pawl_cancel(box->engine, id, reason, who, &done, &err));
   if (rc != PAWL_OK) return pawl_bind_failure(L, &err);
@@ -712,7 +762,7 @@ static int engine_cancel(lua_State *L) {
 /* engine:counts() -> { trips, statements, transactions } */
 static int engine_counts(lua_State *L) {
   pawl_counts counts;
-  pawl_count(check_box(L, 1)->engine, &counts);
+  pawl_count(check_box(L, "counts")->engine, &counts);
   lua_createtable(L, 0, 3);
   set_int(L, "trips", counts.trips);
   set_int(L, "statements", counts.statements);

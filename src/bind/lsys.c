@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,6 +88,21 @@ static int sys_pid(lua_State *L) {
   return 1;
 }
 
+/* sys.login() -> name of the user | nil */
+static int sys_login(lua_State *L) {
+  const struct passwd *user = getpwuid(getuid());
+  if (!user || !user->pw_name[0]) return 0;
+  lua_pushstring(L, user->pw_name);
+  return 1;
+}
+
+/* sys.time() -> seconds since 1970, by this machine's clock */
+static int sys_time(lua_State *L) {
+  const pawl_clock system = {NULL, NULL};
+  lua_pushnumber(L, (lua_Number)pawl_clock_now(&system) / 1e6);
+  return 1;
+}
+
 /* sys.kind(path) -> "file" | "directory" | nil, why */
 static int sys_kind(lua_State *L) {
   struct stat st;
@@ -137,19 +153,26 @@ static int close_stream(lua_State *L) {
   return luaL_fileresult(L, fclose(stream->f) == 0, NULL);
 }
 
-/* sys.divert() -> file: the real standard output. What anything else writes
- * there from now on, child processes too, goes to standard error. */
-static int sys_divert(lua_State *L) {
+/* sys.twin() -> file: another stream to standard output. */
+static int sys_twin(lua_State *L) {
   luaL_Stream *stream = lua_newuserdatauv(L, sizeof *stream, 0);
   int fd;
   stream->closef = NULL; /* closed, until it is open */
   luaL_setmetatable(L, LUA_FILEHANDLE);
   fflush(stdout);
   fd = dup(STDOUT_FILENO);
-  if (fd < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0 ||
-      !(stream->f = fdopen(fd, "w")))
-    return luaL_error(L, "cannot divert standard output: %s", strerror(errno));
+  if (fd < 0 || !(stream->f = fdopen(fd, "w")))
+    return luaL_error(L, "cannot use standard output: %s", strerror(errno));
   stream->closef = close_stream;
+  return 1;
+}
+
+/* sys.divert() -> file: the real standard output. What anything else writes
+ * there from now on, child processes too, goes to standard error. */
+static int sys_divert(lua_State *L) {
+  sys_twin(L);
+  if (dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+    return luaL_error(L, "cannot divert standard output: %s", strerror(errno));
   return 1;
 }
 
@@ -249,8 +272,11 @@ int pawl_sys_open(lua_State *L) {
                                        {"width", sys_width},
                                        {"sleep", sys_sleep},
                                        {"pid", sys_pid},
+                                       {"login", sys_login},
+                                       {"time", sys_time},
                                        {"kind", sys_kind},
                                        {"scan", sys_scan},
+                                       {"twin", sys_twin},
                                        {"divert", sys_divert},
                                        {"own_output", sys_own_output},
                                        {"live", sys_live},

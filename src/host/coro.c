@@ -30,14 +30,17 @@ static const char *field_text(lua_State *L, int idx, const char *field) {
   return text;
 }
 
-/* "code: message (hint)" */
+/* "code: where: message (hint)" */
 static int error_tostring(lua_State *L) {
-  const char *code, *message, *hint;
+  const char *code, *where, *message, *hint;
   luaL_checktype(L, 1, LUA_TTABLE);
   code = field_text(L, 1, "code");
+  where = field_text(L, 1, "where");
   message = field_text(L, 1, "message");
   hint = field_text(L, 1, "hint");
-  lua_pushfstring(L, "%s: %s", code ? code : "error", message ? message : "?");
+  if (!where || (message && strstr(message, where))) where = "";
+  lua_pushfstring(L, "%s: %s%s%s", code ? code : "error", where,
+                  where[0] ? ": " : "", message ? message : "?");
   if (hint) lua_pushfstring(L, " (%s)", hint);
   lua_concat(L, hint ? 2 : 1);
   return 1;

@@ -20,6 +20,7 @@ static pawl_code cannot_read(const char *path, int number, pawl_error *err) {
       number == ENOENT || number == ENOTDIR ? PAWL_NOTFOUND : PAWL_INVALID;
   pawl_fail(err, rc, "%s cannot be read: %s", path, strerror(number));
   if (number == EISDIR) pawl_error_hint(err, "name a file");
+  if (number == EACCES) pawl_error_hint(err, "let this user read it");
   return rc;
 }
 

@@ -13,8 +13,8 @@
  * Loading  libpq is loaded when the first postgres: URL is opened: it brings
  *          some twenty libraries along that a SQLite program has no use for.
  * Secrets  libpq's messages may quote the connection string, a mistyped
- *          password included. What stands between quotes is left out unless
- *          the server said it. */
+ *          password included. Of what they quote, hosts and names are left in
+ *          where no password can be, and whatever the server said. */
 #define _POSIX_C_SOURCE 200809L /* poll, dlopen, pthread_once */
 
 #include <assert.h>
@@ -120,6 +120,7 @@ struct pawl_conn {
   int nqueued;         /* sent without a sync behind */
   int did_anything;    /* in this unit */
   int forget_prepared; /* what was prepared must be thrown away first */
+  int64_t replan_mono_us; /* plans are made anew then */
   unsigned char prepared[PAWL_NSTMTS];
   unsigned char checked[PAWL_NSTMTS]; /* its columns were as declared */
   op *ops;
@@ -229,16 +230,87 @@ static pawl_code fail_lost(pawl_conn *c, const char *why, pawl_error *err) {
 
 /* ---- opening ---- */
 
-/* libpq's text up to the line's end, what is quoted in it left out. */
-static void clean_text(const char *from, char *to, size_t size) {
-  size_t n = 0;
-  int quoted = 0;
-  for (; *from && *from != '\n' && n + 1 < size; from++) {
-    if (*from == '"') quoted = !quoted;
-    if (!quoted && *from != '"') to[n++] = *from;
-  }
-  to[n] = 0;
+static int is_url(const char *target) {
+  return strncmp(target, "postgres://", 11) == 0 ||
+         strncmp(target, "postgresql://", 13) == 0;
 }
+
+/* Where a URL's password may be. It goes on to the last @: libpq takes what is
+ * behind an @ or / in it, that were not written as %40 and %2F, for the host
+ * or the port. */
+static pawl_str url_password(const char *target) {
+  const char *at = is_url(target) ? strchr(strstr(target, "//"), ':') : NULL;
+  const char *end = strrchr(target, '@');
+  if (!at || !end || at > end) return (pawl_str){NULL, 0};
+  return (pawl_str){at + 1, (size_t)(end - at) - 1};
+}
+
+/* Was its password written in a way that libpq misunderstands? */
+static int is_mistyped(const char *target) {
+  pawl_str s = url_password(target);
+  return s.len && (memchr(s.at, '@', s.len) || memchr(s.at, '/', s.len));
+}
+
+/* Does a copy of the text in `target` overlap that part of it? */
+static int touches(const char *target, pawl_str part, pawl_str text) {
+  for (const char *at = target; part.len && *at; at++)
+    if (strncmp(at, text.at, text.len) == 0 && at < part.at + part.len &&
+        at + text.len > part.at)
+      return 1;
+  return 0;
+}
+
+/* May a message quote the text? Not what may be of a password, and of the
+ * options' values only some, as they were written. */
+static int is_harmless(const char *target, const PQconninfoOption *o,
+                       pawl_str text) {
+  static const char SHOWN[] = " host hostaddr port dbname user ";
+  if (touches(target, url_password(target), text)) return 0;
+  for (; o && o->keyword; o++) {
+    char word[40];
+    if (!o->val || !pawl_str_eqz(text, o->val)) continue;
+    snprintf(word, sizeof word, " %s ", o->keyword);
+    if (!strstr(SHOWN, word) || !strstr(target, o->val)) return 0;
+  }
+  return 1;
+}
+
+/* libpq's text up to the line's end; "..." for what it should not quote. */
+static void clean_text(const char *target, const char *from, pawl_buf *to) {
+  char *ignored = NULL;
+  PQconninfoOption *options = pq.conninfoParse(target, &ignored);
+  const char *end = from + strcspn(from, "\n"), *quote;
+  pq.freemem(ignored);
+  while ((quote = memchr(from, '"', (size_t)(end - from)))) {
+    pawl_str text = {quote + 1, (size_t)(end - quote) - 1};
+    /* Nobody knows where a text ends that has a quote in it. */
+    const char *close =
+        strchr(target, '"') ? NULL : memchr(text.at, '"', text.len);
+    if (close) text.len = (size_t)(close - text.at);
+    pawl_buf_add(to, from, (size_t)(text.at - from));
+    if (close && is_harmless(target, options, text))
+      pawl_buf_adds(to, text);
+    else
+      pawl_buf_addz(to, "...");
+    pawl_buf_addc(to, '"');
+    from = close ? close + 1 : end;
+  }
+  pawl_buf_add(to, from, (size_t)(end - from));
+  pq.conninfoFree(options);
+}
+
+/* What is of interest in libpq's text: the last attempt, as there may be
+ * several hosts. */
+static const char *last_attempt(const char *target, const char *message) {
+  const char *mark =
+      is_mistyped(target) ? "failed: " : "connection to server ";
+  size_t skip = is_mistyped(target) ? strlen(mark) : 0;
+  for (const char *at = message; (at = strstr(at, mark)); at++)
+    message = at + skip;
+  return message;
+}
+
+#define ESCAPES "write @ : / in a password as %40 %3A %2F"
 
 static int is_sqlstate(const char *at) {
   for (int i = 0; i < 5; i++)
@@ -256,9 +328,36 @@ static const char *find_sqlstate(const char *message) {
   return found;
 }
 
-static pawl_code fail_connect(pawl_conn *c, pawl_error *err) {
+/* `first` is what libpq said before it was asked once more: of settings that
+ * make no sense it speaks only once. */
+static pawl_code fail_unreachable(pawl_conn *c, const char *target,
+                                  const char *first, pawl_error *err) {
+  pawl_buf text = {.alloc = c->alloc};
   const char *message = pq.errorMessage(c->pg);
-  const char *at = find_sqlstate(message), *failed;
+  int is_refused = !message[0] || strncmp(message, "invalid ", 8) == 0;
+  pawl_code rc;
+  message = last_attempt(target, message[0] ? message : first);
+  clean_text(target, message, &text);
+  if (pawl_buf_check(&text, NULL) != PAWL_OK) {
+    rc = fail_memory(err);
+  } else if (is_refused) {
+    rc = pawl_fail(err, PAWL_INVALID, "the PostgreSQL URL: %s",
+                   text.at ? text.at : "it has settings libpq refuses");
+  } else {
+    rc = fail_state("08001", "PostgreSQL cannot be reached",
+                    text.at ? text.at : "", err);
+    if (strstr(message, "could not translate host name"))
+      pawl_error_hint(err, "check the host in the URL, and the network");
+  }
+  if (is_mistyped(target)) pawl_error_hint(err, "%s", ESCAPES);
+  pawl_buf_deinit(&text);
+  return rc;
+}
+
+static pawl_code fail_connect(pawl_conn *c, const char *target,
+                              const char *first, pawl_error *err) {
+  const char *message = pq.errorMessage(c->pg);
+  const char *at = find_sqlstate(message);
   char state[6] = "", text[300];
   if (at) {
     memcpy(state, at, 5);
@@ -268,36 +367,57 @@ static pawl_code fail_connect(pawl_conn *c, pawl_error *err) {
   }
   if (pq.connectionNeedsPassword(c->pg))
     return fail_state("28P01", "PostgreSQL", "it asks for a password", err);
-  /* The last attempt's: there may be several hosts. */
-  for (failed = message; (at = strstr(failed, "failed: ")); failed = at + 8)
-    ;
-  clean_text(failed, text, sizeof text);
-  if (!text[0]) /* it had something to quote, and forgot it when asked twice */
-    return pawl_fail(err, PAWL_INVALID,
-                     "the PostgreSQL URL has a setting that libpq refuses");
-  return fail_state("08001", "PostgreSQL cannot be reached", text, err);
+  return fail_unreachable(c, target, first, err);
 }
 
-/* Is the text a connection string that libpq can read? Its own message would
- * quote it. */
+/* The option that libpq does not know, from its text; empty when it may be of
+ * a password, which has not ended where libpq thinks. */
+static pawl_str unknown_option(const char *target, const char *message) {
+  const pawl_str none = {NULL, 0};
+  const char *from = strchr(message, '"'), *to = strrchr(message, '"');
+  const char *password = strstr(target, "password");
+  pawl_str name, rest = none;
+  if (strncmp(message, "invalid connection option ", 26) != 0 &&
+      strncmp(message, "invalid URI query parameter: ", 29) != 0)
+    return none;
+  if (!from || to == from) return none;
+  name = (pawl_str){from + 1, (size_t)(to - from) - 1};
+  if (password) rest = pawl_strz(password + strcspn(password, "="));
+  if (touches(target, url_password(target), name) ||
+      touches(target, rest, name))
+    return none;
+  return name;
+}
+
+static pawl_code fail_conninfo(const char *target, const char *message,
+                               pawl_error *err) {
+  pawl_str option = unknown_option(target, message);
+  if (option.len)
+    (void)pawl_fail(err, PAWL_INVALID,
+                    "the PostgreSQL URL: there is no option \"%.*s\"",
+                    (int)(option.len < 60 ? option.len : 60), option.at);
+  else
+    (void)pawl_fail(err, PAWL_INVALID, "the PostgreSQL URL cannot be read");
+  if (is_url(target))
+    pawl_error_hint(err, "postgres://user:password@host:5432/database; %s",
+                    ESCAPES);
+  else
+    pawl_error_hint(err, "postgres:host=... dbname=... user=...");
+  return PAWL_INVALID;
+}
+
+/* Is the text a connection string that libpq can read? */
 static pawl_code check_conninfo(const char *target, pawl_error *err) {
-  char *ignored = NULL;
-  int is_uri = strncmp(target, "postgres://", 11) == 0 ||
-               strncmp(target, "postgresql://", 13) == 0;
-  if (!is_uri && !strchr(target, '=')) return PAWL_OK; /* a database's name */
-  PQconninfoOption *parts = pq.conninfoParse(target, &ignored);
-  pq.freemem(ignored);
-  if (!parts) {
-    pawl_code rc =
-        pawl_fail(err, PAWL_INVALID, "the PostgreSQL URL cannot be read");
-    pawl_error_hint(err, is_uri
-                             ? "postgres://user:password@host:5432/database; "
-                               "write @ : / in a password as %%40 %%3A %%2F"
-                             : "postgres:host=... dbname=... user=...");
-    return rc;
-  }
-  pq.conninfoFree(parts);
-  return PAWL_OK;
+  char *message = NULL;
+  pawl_code rc = PAWL_OK;
+  PQconninfoOption *options;
+  if (!is_url(target) && !strchr(target, '='))
+    return PAWL_OK; /* a database's name */
+  options = pq.conninfoParse(target, &message);
+  if (!options) rc = fail_conninfo(target, message ? message : "", err);
+  pq.freemem(message);
+  pq.conninfoFree(options);
+  return rc;
 }
 
 /* What stands before dbname gives way to the connection string. */
@@ -332,6 +452,21 @@ static const char settings[] =
     " where current_setting(name) = '0' and"
     " (name not like 'client%' or version() like '%linux%')";
 
+/* Our statements look rows up by key. Plans are made while a store is small,
+ * when walking it seems cheaper, and are kept while it grows; without these
+ * ways to walk, and made anew now and then, they stay flat. What a user's own
+ * query may use is set back for it. */
+#define PLANNER_WAYS                                                  \
+  "(values ('enable_seqscan'), ('enable_bitmapscan'),"                \
+  " ('enable_hashjoin'), ('enable_mergejoin'), ('enable_material')," \
+  " ('jit')) as s (name)"
+#define REPLAN_EVERY_US (2 * PAWL_SECOND)
+static const char planner[] =
+    "select set_config(name, 'off', false) from " PLANNER_WAYS;
+static const char planner_back[] =
+    "select set_config(s.name, p.reset_val, true) from " PLANNER_WAYS
+    " join pg_settings p on p.name = s.name";
+
 static pawl_code run_plain(pawl_conn *c, const char *sql, pawl_error *err);
 
 static pawl_code check_server(pawl_conn *c, pawl_error *err) {
@@ -346,21 +481,25 @@ static pawl_code check_server(pawl_conn *c, pawl_error *err) {
 
 static pawl_code dial(pawl_conn *c, const char *target, pawl_error *err) {
   int64_t began = pawl_clock_mono();
+  char first[1000] = "";
   pawl_code rc;
   if (!(c->pg = connect_to(target))) return fail_memory(err);
   if (pq.status(c->pg) != CONNECTION_OK &&
       pawl_clock_mono() - began < 2 * PAWL_SECOND) {
     /* libpq keeps the SQLSTATE to itself, unless asked to be verbose; and
      * that can be asked only now. */
+    pawl_copy_text(first, sizeof first, pq.errorMessage(c->pg));
     pq.setErrorVerbosity(c->pg, PQERRORS_VERBOSE);
     pq.reset(c->pg);
   }
-  if (pq.status(c->pg) != CONNECTION_OK) return fail_connect(c, err);
+  if (pq.status(c->pg) != CONNECTION_OK)
+    return fail_connect(c, target, first, err);
   pq.setNoticeReceiver(c->pg, ignore_notice, NULL);
   TRY(check_server(c, err));
   if (pq.setnonblocking(c->pg, 1) != 0 || !pq.enterPipelineMode(c->pg))
     return fail_lost(c, "pipeline mode was refused", err);
   if (!c->pooler) TRY(run_plain(c, settings, err));
+  if (!c->pooler) TRY(run_plain(c, planner, err));
 out:
   return rc;
 }
@@ -482,6 +621,11 @@ static pawl_code queue_begin(pawl_conn *c, pawl_error *err) {
   if (c->forget_prepared) {
     TRY(queue_plain(c, OP_PLAIN, "deallocate all", err));
     c->forget_prepared = 0;
+  }
+  if (!c->pooler && !c->in_transaction &&
+      pawl_clock_mono() >= c->replan_mono_us) {
+    c->replan_mono_us = pawl_clock_mono() + REPLAN_EVERY_US;
+    TRY(queue_plain(c, OP_PLAIN, "discard plans", err));
   }
   if (c->begin_due) {
     TRY(queue_plain(c, OP_BEGIN, "begin", err));
@@ -1228,6 +1372,7 @@ static pawl_code queue_limit(pawl_conn *c, int64_t limit_us, pawl_error *err) {
                   "select set_config('pawl.limit',"
                   " current_setting('statement_timeout'), true)",
                   err));
+  if (!c->pooler) TRY(queue_plain(c, OP_PLAIN, planner_back, err));
   snprintf(sql, sizeof sql, "set local statement_timeout = %lld",
            (long long)ms);
   TRY(queue_plain(c, OP_PLAIN, sql, err));

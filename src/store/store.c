@@ -56,9 +56,8 @@ static int scheme_length(const char *url) {
 
 /* Would libpq take the text for a connection string? */
 static int is_conninfo(const char *url) {
-  static const char *const KEYS[] = {"host",   "hostaddr", "port",
-                                     "dbname", "user",     "password",
-                                     "service"};
+  static const char *const KEYS[] = {"host", "hostaddr", "port",   "dbname",
+                                     "user", "password", "service"};
   for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS; i++) {
     const char *at = url + strspn(url, " ");
     if (!begins(at, KEYS[i])) continue;

@@ -1,13 +1,20 @@
 --- pawl cancel ID
 local format = require "pawl.cli.format"
 local store = require "pawl.cli.store"
+local sys = require "pawl.sys"
 local term = require "pawl.cli.term"
+
+--- Who asks, when nobody says; nil when the system does not know either.
+local function user()
+  local name = os.getenv "USER"
+  return name ~= "" and name or sys.login()
+end
 
 local function run(opts, args)
   local engine <close> = store.look(opts)
   local id = store.try(engine:find(args[1]))
   local _, done = store.try(engine:cancel(id, {
-    reason = opts.reason, who = opts.by or os.getenv "USER",
+    reason = opts.reason, who = opts.by or user(),
   }))
   if opts.json then
     term.print(format.json { id = id, done = done })

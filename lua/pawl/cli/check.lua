@@ -29,6 +29,7 @@ local function check_one(engine, path, opts)
 end
 
 local function run(opts, args)
+  if opts.json then term.divert() end -- a file's top level may print
   local engine <close> = store.try(pawl.open(":memory:",
     { state = "private" }))
   local results, code = pawl.array(), 0

@@ -35,13 +35,27 @@ function format.between(from, to)
   return a and b and (b - a) / 1e6 or nil
 end
 
---- "card_declined: the bank said no": an error object from the store.
+local function text(value) return type(value) == "string" and value or nil end
+
+--- "card_declined: the bank said no": an error object from the store, without
+--- its place.
+function format.message(err)
+  if type(err) ~= "table" then return nil end
+  local code = text(err.reason) or text(err.code)
+  local message = tostring(err.message or "")
+  return term.clean(code and code ~= "script" and code .. ": " .. message
+    or message)
+end
+
+--- "card_declined: order.lua:12: the bank said no": with its place.
 function format.error(err)
   if type(err) ~= "table" then return nil end
-  local code = err.reason or err.code
-  local text = tostring(err.message or "")
-  return term.clean(code and code ~= "script" and code .. ": " .. text
-    or text)
+  local where, message = text(err.where), tostring(err.message or "")
+  if where and not message:find(where, 1, true) then
+    message = where .. ": " .. message
+  end
+  return format.message { reason = err.reason, code = err.code,
+    message = message }
 end
 
 local colors = { completed = "green", failed = "red", cancelled = "yellow",

@@ -95,6 +95,7 @@ end
 
 local function load_graph(opts, name)
   if name:find("/", 1, true) or name:find("%.lua$") or sys.kind(name) then
+    term.divert() -- its top level may print
     local engine <close> = store.try(pawl.open(":memory:",
       { state = "private" }))
     return store.try(engine:check(name))

@@ -9,8 +9,9 @@ local exit_codes = [[
 Exit codes
 
   0    it worked; for `pawl run`: the workflow completed
-  1    the workflow failed, was cancelled or suspended; a file is drawn
-       wrong; the store failed
+  1    the workflow failed, was cancelled or suspended, or has not ended
+       within --timeout; a file is drawn wrong; the store failed; the output
+       cannot be written
   2    the command line is wrong
   3    there is no such file, workflow or instance
   4    something is in the way: it exists, is busy, has already finished
@@ -18,7 +19,10 @@ Exit codes
        (run `pawl migrate`) or newer than this program
   130  stopped by Ctrl-C (SIGINT); 143 by SIGTERM. What was finished is kept.
        A worker that stops cleanly exits with 0
-  141  nobody reads the output any more (a closed pipe)]]
+  141  nobody reads the output any more (a closed pipe)
+
+Errors are plain text on stderr, with --json too: one line, `pawl: CODE:
+message`, and where there is something to do about it ` hint: ...` below.]]
 
 local function overview()
   local out = {
@@ -33,7 +37,8 @@ local function overview()
   out[#out + 1] = [[
 
 Every command knows --store URL (or PAWL_STORE; default ./pawl.db), --json
-and --help. Ids may be shortened to 4 characters or more, as in git.
+and --help. Ids may be shortened to 4 characters or more, as in git. Errors
+are plain text on stderr.
 
   pawl run order.lua --input '{"price":3,"count":10}'   run one, here and now
   pawl COMMAND --help                                    options and examples

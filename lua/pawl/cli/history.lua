@@ -11,7 +11,9 @@ local function detail(entry)
     if type(text) == "string" and text ~= "" then parts[#parts + 1] = text end
   end
   add(format.error(entry.error))
-  add(entry.text)
+  if not entry.error or entry.text ~= entry.error.message then
+    add(entry.text) -- an ending's reason is its error's message
+  end
   if entry.output ~= nil then add("output " .. format.json(entry.output)) end
   if entry.due and entry.type ~= "timer" then
     add("due " .. format.time(entry.due))

@@ -14,8 +14,11 @@ local function status_list(given)
   local out, known = {}, {}
   for _, name in ipairs(statuses) do known[name] = true end
   for _, text in ipairs(given) do
-    for name in text:gmatch("[^,%s]+") do
-      if not known[name] then
+    for name in (text .. ","):gmatch("%s*(.-)%s*,") do
+      if name == "" then
+        options.usage("--status has an empty name in '%s'", "names are "
+          .. "separated by one comma: --status failed,suspended", text)
+      elseif not known[name] then
         options.usage("unknown status '%s'", nearest.hint(name, statuses),
           name)
       end

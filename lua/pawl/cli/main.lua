@@ -2,6 +2,7 @@
 --- one line, a hint and an exit code.
 local nearest = require "pawl.nearest"
 local options = require "pawl.cli.options"
+local store = require "pawl.cli.store"
 local sys = require "pawl.sys"
 local term = require "pawl.cli.term"
 
@@ -16,13 +17,17 @@ local exits = {
   unreachable = 5, auth = 5, not_a_store = 5, store_old = 5, store_new = 5,
 }
 
+local given = { from_env = {} } -- what the command line said
+
 local function report(err)
   if err.where and not tostring(err.message):find(err.where, 1, true) then
     err.message = err.where .. ": " .. err.message
   end
   term.warn(("pawl: %s: %s"):format(err.code,
     term.clean(tostring(err.message))))
-  if err.hint then term.warn(" hint: " .. term.clean(err.hint)) end
+  if err.hint then
+    term.warn(" hint: " .. term.clean(store.point(given, err.hint)))
+  end
   return exits[err.code] or 1
 end
 
@@ -68,20 +73,24 @@ local function split(argv)
   return argv[i], table.move(argv, i + 1, #argv, #rest + 1, rest)
 end
 
+--- `pawl`, `pawl --version`, `pawl --help`: options alone.
+local none = { options = { { long = "version", help = "" } } }
+
 local function command_line(argv)
   local name, rest = split(argv)
-  if not name then
-    if rest[1] == "--version" then return "version", {} end
-    return "help", {}
+  if name then
+    local command = find(name)
+    return command, options.parse(command, rest)
   end
-  return name, rest
+  local opts = options.parse(none, rest)
+  opts.help = nil
+  return find(opts.version and "version" or "help"), opts, {}
 end
 
 local function dispatch(argv)
   term.setup {}
-  local name, rest = command_line(argv)
-  local command = find(name)
-  local opts, args = options.parse(command, rest)
+  local command, opts, args = command_line(argv)
+  given = opts
   term.setup { plain = opts.no_color }
   if opts.help then
     term.print(options.help(command))

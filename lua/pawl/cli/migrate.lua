@@ -32,7 +32,7 @@ return {
     .. "with several shards, for upgrades, and for databases whose schema "
     .. "is changed by another user than the one who works in it.",
   options = {
-    { long = "shards", arg = "N", type = "count",
+    { long = "shards", arg = "N", type = "count", max = 32767,
       help = "shards of a store that is made now; fixed for its life" },
   },
   examples = {

@@ -10,7 +10,9 @@ local options = {}
 ---@field long string        "store"
 ---@field short? string      "s"
 ---@field arg? string        what stands for the value in help; none: a flag
----@field type? string       text (default), integer, duration, time, json
+---@field type? string       text (default), integer, count (1 or more),
+---                          duration, time, json
+---@field max? integer       of a count
 ---@field help string
 ---@field env? string        environment variable that stands in for it
 ---@field many? boolean      may be given several times; the value is a list
@@ -73,9 +75,11 @@ function convert.integer(name, text)
   return n
 end
 
-function convert.count(name, text)
+function convert.count(name, text, option)
   local n = convert.integer(name, text)
   if n < 1 then usage("--%s must be 1 or more, got %d", nil, name, n) end
+  local max = option.max or 0x7fffffff
+  if n > max then usage("--%s is at most %d, got %d", nil, name, max, n) end
   return n
 end
 
@@ -93,21 +97,25 @@ function convert.time(name, text)
     usage("--%s: '%s' is not a time",
       'write UTC: "2026-01-31" or "2026-01-31T10:00:00Z"', name, text)
   end
+  if us < 1 then usage("--%s: '%s' is before 1970", nil, name, text) end
   return us / 1e6
 end
 
 --- The value itself is boxed, since it may be null or false.
 function convert.json(name, text)
   local from = "--" .. name
+  local hint = ([[quote it for the shell: %s '{"count":3}', or give @FILE or -]])
+    :format(from)
   if text == "-" or text:sub(1, 1) == "@" then
     from = text == "-" and "standard input" or text:sub(2)
+    hint = ("--%s wants one JSON value there, such as {\"count\":3}")
+      :format(name)
     text = read_whole(text == "-" and "-" or text:sub(2), name)
   end
   local value, err = core.json_decode(text)
   if value == nil then
-    usage("%s is not JSON: %s",
-      [[quote it for the shell: --input '{"count":3}', or give @FILE or -]],
-      from, err.message .. (err.where and " at " .. err.where or ""))
+    usage("%s is not JSON: %s", hint, from,
+      err.message .. (err.where and " at " .. err.where or ""))
   end
   return { value = value }
 end
@@ -130,7 +138,7 @@ local function store(opts, option, text)
   local key = key_of(option)
   local value = true
   if option.arg then
-    value = convert[option.type or "text"](option.long, text)
+    value = convert[option.type or "text"](option.long, text, option)
   end
   if option.many then
     opts[key] = opts[key] or {}
@@ -142,11 +150,16 @@ end
 
 --- Fills in what the environment says; "0", "no" and "" switch a flag off.
 local function from_environment(opts, list)
+  opts.from_env = {} -- which ones
   for _, option in ipairs(list) do
+    local key = key_of(option)
     local text = option.env and os.getenv(option.env)
-    if text and text ~= "" and opts[key_of(option)] == nil then
+    if text and text ~= "" and opts[key] == nil then
       local off = text == "0" or text == "no" or text == "false"
-      if option.arg or not off then store(opts, option, text) end
+      if option.arg or not off then
+        store(opts, option, text)
+        opts.from_env[key] = true
+      end
     end
   end
 end
@@ -154,8 +167,21 @@ end
 local function unknown(name, by, command)
   local near = nearest.find(name, by.names)
   usage("unknown option %s%s", near and ("did you mean %s?"):format(near)
-    or ("`pawl %s --help` lists them"):format(command.name), name,
+    or command.name and ("`pawl %s --help` lists them"):format(command.name)
+    or "`pawl help` lists the commands", name,
     command.name and (" of `pawl %s`"):format(command.name) or "")
+end
+
+--- "--limit=5" and "-n5" as the option's name and its value. "-limit" is a
+--- slip rather than -l with the value "imit".
+local function split_word(word, by)
+  local name, value = word:match("^(%-%-[^=]+)=(.*)$")
+  if name then return name, value end
+  if word:find("^%-%w.") and not by["-" .. word] then
+    local short = word:sub(1, 2)
+    if by[short] and by[short].arg then return short, word:sub(3) end
+  end
+  return word, nil
 end
 
 ---@param command pawl.cli.Command
@@ -171,15 +197,15 @@ function options.parse(command, argv)
   while i <= #argv do
     local word = argv[i]
     i = i + 1
-    local name, value = word:match("^(%-%-[^=]+)=(.*)$")
+    local name, value = split_word(word, by)
     if word == "--" then
       table.move(argv, i, #argv, #args + 1, args)
       break
     elseif word:sub(1, 1) ~= "-" or word == "-" then
       args[#args + 1] = word
     else
-      local option = by[name or word]
-      if not option then unknown(name or word, by, command) end
+      local option = by[name]
+      if not option then unknown(name, by, command) end
       if option.arg and not value then
         value = argv[i]
         i = i + 1
@@ -193,7 +219,7 @@ function options.parse(command, argv)
     end
   end
   from_environment(opts, list)
-  if not opts.help then options.count_args(command, args) end
+  if command.name and not opts.help then options.count_args(command, args) end
   return opts, args
 end
 

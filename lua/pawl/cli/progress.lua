@@ -5,7 +5,7 @@ local term = require "pawl.cli.term"
 
 local progress = {}
 
-local function quote(detail) return term.clean(detail) end
+local function quote(detail) return term.brief(detail) end
 
 local function arrow(detail)
   return detail ~= "" and " -> " .. quote(detail) or ""
@@ -79,7 +79,7 @@ function progress.entry(entry)
   local why = format.error(entry.error)
     or type(entry.text) == "string" and entry.text
   local text = table.concat(parts, " ")
-  if why then text = text .. ": " .. term.clean(why) end
+  if why then text = text .. ": " .. term.brief(why) end
   if type(entry.path) == "string" then text = text .. arrow(entry.path) end
   local attempt = entry.type == "step" or entry.type == "failed"
   return ("%s %s%s %s"):format(entry.type == "timer" and "timer" or "step",

@@ -2,6 +2,7 @@
 local core = require "pawl.core"
 local duration = require "pawl.duration"
 local format = require "pawl.cli.format"
+local options = require "pawl.cli.options"
 local progress = require "pawl.cli.progress"
 local store = require "pawl.cli.store"
 local sys = require "pawl.sys"
@@ -14,8 +15,12 @@ local unfinished = { "created", "running", "waiting", "suspended" }
 ---@class pawl.cli.Run
 ---@field engine pawl.Engine
 ---@field id string
----@field show boolean     say anything at all
+---@field quiet boolean    only the output
+---@field show boolean     progress, for people
 ---@field live boolean     a terminal: the running line is replaced
+---@field own table<string, integer>  lines shown of what this process did
+---@field seen integer     entries of the history dealt with
+---@field ended boolean    this process has seen it end
 ---@field broken any       what went wrong with the output
 
 --- Callbacks may not raise: a broken output stops the engine instead.
@@ -33,9 +38,23 @@ local function set_live(run, text)
   end
 end
 
+local recorded = { done = "step", retry = "failed", failed = "failed",
+  fired = "timer", suspended = "suspended", cancelled = "cancelled" }
+
+--- The same key for a line about to be shown and for its record.
+local function key_of(kind, node) return ("%s %s"):format(kind, node) end
+
+local function count_own(run, t)
+  if not t.outcome then return end
+  local key = key_of(recorded[t.outcome] or t.outcome, t.node)
+  run.own[key] = (run.own[key] or 0) + 1
+  run.ended = run.ended or t.ended ~= nil
+end
+
 local function on_trace(run, t)
   if run.id and t.instance ~= run.id or run.broken then return end
   run.retrying = t.outcome == "retry"
+  count_own(run, t)
   if not run.show then return end
   if not t.outcome then
     set_live(run, ("%s %s"):format(term.mark("…", "..."), term.clean(t.node)))
@@ -44,6 +63,24 @@ local function on_trace(run, t)
   set_live(run, nil)
   local shape = run.live and progress.pretty or progress.line
   say(run, shape(t, run.engine:now()))
+end
+
+--- What a handler tells by ctx.log; of the engine's own words only trouble.
+local function on_log(run, level, message, fields)
+  local trouble = level == "warn" or level == "error"
+  local node = type(fields.node) == "string" and fields.node or nil
+  if run.broken or not trouble and not (run.show and node) then return end
+  if level == "debug" then return end
+  local text = term.clean(message)
+  if node and type(fields.fields) == "table" and next(fields.fields) then
+    text = text .. " " .. term.clean(format.json(fields.fields))
+  end
+  set_live(run, nil)
+  if trouble then
+    term.warn(("%s: %s"):format(level, text))
+  else
+    say(run, ("log %s %s: %s"):format(term.clean(node), level, text))
+  end
 end
 
 --- Says once what an instance that is due later waits for.
@@ -64,18 +101,29 @@ end
 
 ---- driving -----------------------------------------------------------------
 
---- The lease is another process's: show what that one records.
-local function follow(run)
-  if not run.following then
-    run.following = #store.try(run.engine:history(run.id))
+local function note_following(run)
+  if run.following then return end
+  run.following = true
+  if not run.quiet then
     term.warn("another worker runs this instance; following it")
-    return
   end
+end
+
+--- Shows what other processes have recorded of the instance.
+local function follow(run)
   local entries = store.try(run.engine:history(run.id))
-  for i = run.following + 1, #entries do
-    if run.show then say(run, progress.entry(entries[i])) end
+  for i = run.seen + 1, #entries do
+    local entry = entries[i]
+    local key = key_of(entry.type, entry.node)
+    local own = run.own[key] or 0
+    if own > 0 then
+      run.own[key] = own - 1
+    elseif run.show then
+      note_following(run)
+      say(run, progress.entry(entry))
+    end
   end
-  run.following = #entries
+  run.seen = #entries
 end
 
 local function wait(run, seconds)
@@ -111,8 +159,12 @@ local function turn(run)
     follow(run)
     run.following = nil
   end
-  if status == "done" then return true end
+  if status == "done" then
+    if run.show and not run.ended then follow(run) end
+    return true
+  end
   if status == "leased" then
+    note_following(run)
     follow(run)
     wait(run, 0.2)
   elseif status == "later" then
@@ -157,26 +209,30 @@ local function begin(run, code, opts)
   local id, created = store.try(run.engine:start(code, input, {
     key = opts.key, business_key = business_key,
   }))
-  return id, not created and store.try(run.engine:get(id)) or nil
+  if created then return id end
+  if opts.input then store.compare_input(run.engine, id, input) end
+  return id, store.try(run.engine:get(id))
 end
 
 local finished = { completed = true, failed = true, cancelled = true }
 
 local function announce(old, opts)
+  local since = format.time(old.updated or old.times.updated)
+  if old.status == "suspended" then
+    term.warn(("%s is suspended since %s"):format(old.id, since))
+    return -- what to do about it comes at the end
+  end
   local what = finished[old.status] and "already ended" or "resuming"
   local hint = opts.key and "" or " (--new starts another one)"
-  term.warn(("%s %s, %s since %s%s"):format(what, old.id, old.status,
-    format.time(old.updated or old.times.updated), hint))
+  term.warn(("%s %s, %s since %s%s"):format(what, old.id, old.status, since,
+    hint))
 end
 
 ---- the end -----------------------------------------------------------------
 
 local function again(opts, args)
-  local words = { "pawl run", args[1] }
-  if opts.store then
-    words[#words + 1] = "--store " .. store.name(opts)
-  end
-  if opts.key then words[#words + 1] = "--key " .. opts.key end
+  local words = { "pawl run", store.word(args[1]) .. store.flags(opts) }
+  if opts.key then words[#words + 1] = "--key " .. store.word(opts.key) end
   if opts.input and not opts.key then
     words[#words + 1] = "with the same --input"
   end
@@ -196,12 +252,31 @@ local function stopped(run, why, opts, args)
   error({ exit = 128 + sys.caught() }, 0)
 end
 
-local function show_end(run, instance, took)
-  local has_output = instance.output ~= nil
-  if not run.show then
-    if has_output then term.print(format.json(instance.output)) end
-    return
+local function hint_of(instance, opts)
+  local flags = store.flags(opts)
+  if instance.status ~= "suspended" then
+    return ("pawl show %s%s"):format(instance.id, flags)
   end
+  return ("start another one with %s, or end this one: pawl cancel %s%s")
+    :format(opts.key and "another --key" or "--new", instance.id, flags)
+end
+
+--- Only the output; what kept it from coming goes to standard error.
+local function show_output(instance, opts)
+  local completed = instance.status == "completed"
+  if completed or instance.output ~= nil then
+    local output = instance.output
+    term.print(format.json(output == nil and core.null or output))
+  end
+  if completed then return end
+  local why = format.error(instance.error)
+  term.warn(("pawl: %s%s"):format(instance.status, why and ": " .. why
+    or " " .. instance.id))
+  term.warn(" hint: " .. hint_of(instance, opts))
+end
+
+local function show_end(instance, opts, took)
+  local has_output = instance.output ~= nil
   term.print(("%s in %s"):format(format.status(instance.status),
     duration.show(took)))
   if instance.error and instance.status ~= "completed" then
@@ -212,7 +287,7 @@ local function show_end(run, instance, took)
   end
   if has_output then term.print("output  ", format.json(instance.output)) end
   term.print("id      ", instance.id)
-  term.print(term.paint("dim", "hint: pawl show " .. instance.id))
+  term.print(term.paint("dim", "hint: " .. hint_of(instance, opts)))
 end
 
 local function report(run, opts, took)
@@ -220,15 +295,23 @@ local function report(run, opts, took)
   local instance = store.try(run.engine:get(run.id))
   if opts.json then
     term.print((store.try(run.engine:get(run.id, "json"))))
+  elseif opts.quiet then
+    show_output(instance, opts)
   else
-    show_end(run, instance, took)
+    show_end(instance, opts, took)
   end
   return instance.status == "completed" and 0 or 1
 end
 
 local function run(opts, args)
-  local state = { trouble = 0, show = not opts.quiet and not opts.json }
-  if opts.json then
+  local state = { trouble = 0, quiet = opts.quiet, own = {}, seen = 0,
+    show = not opts.quiet and not opts.json }
+  if opts.key and opts.new then
+    options.usage("--key and --new exclude each other",
+      "another --key starts another instance")
+  end
+  store.check_source(args[1])
+  if not state.show then
     term.divert()
   elseif term.tty and state.show then
     state.live = true
@@ -237,11 +320,7 @@ local function run(opts, args)
   end
   state.engine = store.open(opts, {
     trace = function(t) on_trace(state, t) end,
-    log = function(level, message)
-      if level == "warn" or level == "error" then
-        term.warn(("%s: %s"):format(level, term.clean(message)))
-      end
-    end,
+    log = function(...) on_log(state, ...) end,
   })
   return store.guarded(state.engine, function(engine)
     local info = store.try(engine:load(args[1]))
@@ -249,7 +328,10 @@ local function run(opts, args)
     state.deadline = opts.timeout and began + opts.timeout
     local id, old = begin(state, info.workflow, opts)
     state.id = id
-    if old and not opts.quiet then announce(old, opts) end
+    if old then
+      state.seen = #store.try(engine:history(id))
+      if not opts.quiet then announce(old, opts) end
+    end
     local why = drive(state)
     if why then stopped(state, why, opts, args) end
     return report(state, opts, core.mono() - began)
@@ -267,6 +349,9 @@ return {
     .. "from the start although one is unfinished, use --new; to name it "
     .. "yourself, use --key: the same key is the same instance, also when it "
     .. "has ended.\n\n"
+    .. "Ctrl-C is lost while a handler waits in os.execute: libc ignores it "
+    .. "there. Press it again, or send SIGTERM. What handlers print goes to "
+    .. "standard error under --json and --quiet.\n\n"
     .. "Exits with 0 when the workflow completed and with 1 when it failed, "
     .. "was cancelled or suspended.",
   options = {

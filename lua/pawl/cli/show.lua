@@ -17,13 +17,16 @@ local function line(name, text)
 end
 
 local function value(name, content)
-  if type(content) == "table" and not next(content) then return end
-  if present(content) then line(name, format.json(content)) end
+  if content ~= nil then line(name, format.json(content)) end
+end
+
+local function is_empty(content)
+  return type(content) == "table" and not next(content)
 end
 
 local function show_error(err)
   if not present(err) then return end
-  line("error", format.error(err))
+  line("error", format.message(err))
   line("  at", err.where)
   line("  hint", err.hint)
   if present(err.trace) then
@@ -59,10 +62,12 @@ local function show(instance)
   end
   if instance.due then line("due", format.time(instance.due)) end
   line("held by", instance.executor)
-  for _, name in ipairs { "input", "variables", "attributes", "metadata",
-    "output", "cancellation" } do
-    value(name, instance[name])
+  value("input", instance.input)
+  for _, name in ipairs { "variables", "attributes", "metadata" } do
+    if not is_empty(instance[name]) then value(name, instance[name]) end
   end
+  value("output", instance.output)
+  value("cancellation", instance.cancellation)
   show_error(instance.error)
   if instance.tokens and #instance.tokens > 0 then
     term.print()

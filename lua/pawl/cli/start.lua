@@ -1,5 +1,6 @@
 --- pawl start CODE
 local format = require "pawl.cli.format"
+local nearest = require "pawl.nearest"
 local options = require "pawl.cli.options"
 local store = require "pawl.cli.store"
 local term = require "pawl.cli.term"
@@ -15,6 +16,9 @@ local function attributes(list)
       options.usage("--attr takes name=value, got '%s'",
         "--attr region=eu --attr amount=12", text)
     end
+    if out[name] ~= nil then
+      options.usage("--attr gives '%s' twice", nil, name)
+    end
     if forced == "" then
       if value == "true" then value = true
       elseif value == "false" then value = false
@@ -25,9 +29,48 @@ local function attributes(list)
   return out
 end
 
+--- The codes of the newest instances: what a slip may have meant.
+local function codes_in_use(engine)
+  local codes, seen = {}, {}
+  for _, instance in ipairs(engine:list { limit = 1000 } or {}) do
+    if not seen[instance.workflow] then
+      seen[instance.workflow] = true
+      codes[#codes + 1] = instance.workflow
+    end
+  end
+  return codes
+end
+
+local function warn_unknown(engine, code, version)
+  local _, err = engine:graph(code, version)
+  if not err or err.code ~= "notfound" then return end
+  local meant = (err.hint or ""):match("^did you mean .*")
+  if not meant then
+    local codes = {}
+    for _, known in ipairs(codes_in_use(engine)) do
+      if known ~= code then codes[#codes + 1] = known end
+    end
+    local near = nearest.find(code, codes)
+    meant = near and ("did you mean '%s'?"):format(near)
+  end
+  term.warn(("warning: no worker has loaded workflow %s yet"):format(
+    term.clean(code)))
+  if meant then term.warn(" hint: ", term.clean(meant)) end
+end
+
+local function warn_there(engine, id, opts)
+  if not opts.json then
+    term.warn("already there: an earlier start had this key")
+  end
+  if opts.input then store.compare_input(engine, id, opts.input.value) end
+end
+
 local function run(opts, args)
   local attrs = attributes(opts.attr)
-  local engine <close> = store.look(opts)
+  if opts.delay and opts.at then
+    options.usage("--delay and --at exclude each other", nil)
+  end
+  local engine <close> = store.open(opts)
   local id, created = store.try(engine:start(args[1],
     opts.input and opts.input.value, {
       key = opts.key, version = opts.version, priority = opts.priority,
@@ -35,29 +78,24 @@ local function run(opts, args)
       group = opts.group, correlation = opts.correlation,
       business_key = opts.business_key, attributes = attrs,
     }))
-  local _, err = engine:graph(args[1], opts.version)
-  if err and err.code == "notfound" then
-    term.warn(("warning: nobody has loaded workflow %s yet; it fails if its "
-      .. "turn comes before that"):format(args[1]))
-  end
+  warn_unknown(engine, args[1], opts.version)
   if opts.json then
     term.print(format.json { id = id, created = created })
   else
     term.print(id)
-    if not created then
-      term.warn("already there: an earlier start had this key")
-    end
   end
+  if not created then warn_there(engine, id, opts) end
   return 0
 end
 
 return {
   name = "start", args = "CODE", min = 1, max = 1,
   summary = "store a new instance for the workers to run",
-  about = "Stores a new instance of a workflow that the store knows (a "
-    .. "worker or `pawl run` has loaded it) and prints its id. When the "
+  about = "Stores a new instance of a workflow and prints its id. When the "
     .. "command returns the instance is stored and will be run by the "
-    .. "workers, whatever dies next.\n\n"
+    .. "workers, whatever dies next. A workflow that no worker has loaded "
+    .. "yet is run once one has; the command warns of it. A store that is "
+    .. "not there yet is made.\n\n"
     .. "With --key the start may be repeated safely: the second one prints "
     .. "the first one's id.",
   options = {

@@ -1,6 +1,8 @@
 --- Opening the store that the options name, and giving up on errors.
+local format = require "pawl.cli.format"
 local pawl = require "pawl"
 local sys = require "pawl.sys"
+local term = require "pawl.cli.term"
 
 local store = {}
 
@@ -27,6 +29,46 @@ function store.look(opts) return store.open(opts, { create = false }) end
 function store.name(opts)
   return ((opts.store or "pawl.db"):gsub("(://[^:/@]*):[^@]*@", "%1@")
     :gsub("(password=)%S+", "%1..."))
+end
+
+--- A word as the shell reads it back.
+function store.word(text)
+  if text:find("^[%w@%%+=:,./_-]+$") then return text end
+  return "'" .. text:gsub("'", "'\\''") .. "'"
+end
+
+--- What a command line needs to reach the same store: "" when it is the
+--- default one or PAWL_STORE names it.
+function store.flags(opts)
+  if not opts.store or opts.from_env.store then return "" end
+  return " --store " .. store.word(store.name(opts))
+end
+
+--- Commands in a hint with what they need to reach the same store.
+function store.point(opts, hint)
+  return (hint:gsub("`pawl (%l+)`", function(name)
+    if name == "help" or name == "check" then return nil end
+    return ("`pawl %s%s`"):format(name, store.flags(opts))
+  end))
+end
+
+--- Says so when the instance of a key was started with another input.
+function store.compare_input(engine, id, input)
+  local instance = engine:get(id)
+  if not instance or format.json(instance.input) == format.json(input) then
+    return
+  end
+  term.warn(("warning: %s was started with another input; the one given now "
+    .. "is not used"):format(id))
+end
+
+--- Fails when a workflow file cannot be read or is not Lua. Asked before a
+--- store is made for it; nothing of the file is run.
+function store.check_source(path)
+  if loadfile(path, "t") then return end
+  local engine <close> = store.try(pawl.open(":memory:",
+    { state = "private" }))
+  store.try(engine:check(path)) -- knows how to say it
 end
 
 local transient = { busy = true, unreachable = true, lease_lost = true,

@@ -14,6 +14,9 @@ local colors = { red = 31, green = 32, yellow = 33, cyan = 36, dim = 2,
 
 local EPIPE, EAGAIN = 32, 11
 
+-- Longest text of an error in a line; `pawl show` has all of it.
+local LONGEST = 200
+
 local function setting(name)
   local value = os.getenv(name)
   return value ~= nil and value ~= "" and value or nil
@@ -40,6 +43,14 @@ function term.width()
   if term.tty then return sys.width() end
 end
 
+--- From now on the command writes to standard output through a stream of its
+--- own, and handlers line by line. A line-buffered stream would not tell when
+--- a line could not be written.
+function term.separate()
+  io.stdout:setvbuf("line")
+  term.out = sys.twin()
+end
+
 --- From now on whatever is written to standard output, by handlers and their
 --- children too, goes to standard error; the command alone keeps the real one.
 function term.divert()
@@ -52,7 +63,7 @@ local function check(ok, why, number)
   if number == EPIPE or number == EAGAIN then
     error({ exit = term.closed }, 0)
   end
-  error({ code = "store", message = "cannot write output: " .. why }, 0)
+  error({ code = "output", message = "cannot be written: " .. why }, 0)
 end
 
 function term.write(...) check(term.out:write(...)) end
@@ -80,14 +91,33 @@ end
 --- "✓" or its stand-in where only ASCII can be shown.
 function term.mark(fancy, plain) return term.fancy and fancy or plain end
 
+local function escape(bytes)
+  return (bytes:gsub(".", function(c) return ("\\x%02x"):format(c:byte()) end))
+end
+
+--- Bytes that are not UTF-8 are shown as such.
+local function escape_strays(text)
+  local out, from = {}, 1
+  while true do
+    local len, stray = utf8.len(text, from)
+    if len then break end
+    out[#out + 1] = text:sub(from, stray - 1)
+    out[#out + 1] = escape(text:sub(stray, stray))
+    from = stray + 1
+  end
+  return table.concat(out) .. text:sub(from)
+end
+
 --- Text from workflows may hold anything: what a terminal would obey is shown
 --- instead. Newlines become spaces unless `lines`.
 function term.clean(text, lines)
   text = lines and text or text:gsub("%s*\n%s*", " ")
-  return (text:gsub("[%z\1-\8\11-\31\127]", function(c)
-    return ("\\x%02x"):format(c:byte())
-  end))
+  text = text:gsub("[%z\1-\8\11-\31\127]", escape)
+  return (escape_strays(text):gsub("\xC2[\x80-\x9F]", escape))
 end
+
+--- The same for a line that shows it among other things: not too long.
+function term.brief(text) return term.cut(term.clean(text), LONGEST) end
 
 --- Columns that a text takes; wide characters of East Asia take two.
 function term.columns(text)

@@ -12,10 +12,27 @@ local longest_pause = 30 -- between attempts while the store is out of reach
 
 ---- events ------------------------------------------------------------------
 
---- The store's time; before it is open, this machine's.
+--- The store's time, reckoned on from its last answer once it is closed;
+--- before it is open, this machine's.
 local function stamp(worker)
-  local seconds = worker.engine and worker.engine:now() or os.time()
+  local seconds = sys.time()
+  if worker.engine then
+    seconds = worker.engine:now()
+    worker.ahead = seconds - core.mono()
+  elseif worker.ahead then
+    seconds = worker.ahead + core.mono()
+  end
   return core.time_format(math.floor(seconds * 1e6))
+end
+
+--- What a handler says may hold bytes that JSON cannot.
+local function cleaned(fields)
+  local out = {}
+  for key, value in pairs(fields) do
+    local stray = type(value) == "string" and not utf8.len(value)
+    out[key] = stray and term.clean(value) or value
+  end
+  return out
 end
 
 --- Raising inside a callback would be lost: what breaks is kept for the loop.
@@ -24,7 +41,7 @@ local function emit(worker, plain, fields)
   fields.time = stamp(worker)
   local ok, err = pcall(function()
     if worker.json then
-      term.say(format.json(fields))
+      term.say(format.json(cleaned(fields)))
     else
       term.say(fields.time:sub(1, 19), "Z ", plain)
     end
@@ -191,7 +208,8 @@ local function run(opts, args)
     steps = 0, ended = 0, stuck = 0, until_idle = opts.until_idle }
   check_words(opts)
   local files = files_of(args)
-  if opts.json then term.divert() else io.stdout:setvbuf("line") end
+  for _, path in ipairs(files) do store.check_source(path) end
+  if opts.json then term.divert() else term.separate() end
   sys.catch_signals()
   local engine = open(worker, opts)
   if engine then
