@@ -178,8 +178,9 @@ typedef struct pawl_config {
 typedef struct pawl_engine pawl_engine;
 
 /* Opens the store at `url` ("pawl.db", "sqlite:PATH", ":memory:",
- * "postgres://...", "postgres:CONNINFO"; NULL: "pawl.db"). An empty store is
- * given its schema. `config` may be NULL. */
+ * "postgres://...", "postgres:CONNINFO"; NULL: "pawl.db"). Another scheme://
+ * and a CONNINFO by itself are PAWL_INVALID, anything else is a file. An empty
+ * store is given its schema. `config` may be NULL. */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_open(const char *url,
                                           const pawl_config *config,
                                           pawl_engine **out, pawl_error *err);

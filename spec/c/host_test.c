@@ -316,7 +316,8 @@ static void a_service_s_error_is_raised_as_an_object(engine *e) {
   passes(e,
          "local ok, err = pcall(ctx.heartbeat)\n"
          "assert(not ok and err.code == 'lease_lost')\n"
-         "assert(tostring(err) == 'lease_lost: another executor has it')\n"
+         "assert(tostring(err) ==\n"
+         "  'lease_lost: flow.lua:2: another executor has it')\n"
          "assert(err.hint == nil)");
   fails(e, "local ok, err = pcall(ctx.heartbeat) error(err)", PAWL_LEASE_LOST,
         NULL, "another executor has it", NULL);

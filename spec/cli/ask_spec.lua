@@ -39,22 +39,51 @@ describe("pawl start", function()
     assert.equal(0, #here:json("list", "--tenant", "other"))
   end)
 
-  it("warns when nobody has loaded the workflow", function()
+  it("warns when no worker has loaded the workflow", function()
     local here = folder()
     here:pawl("run", "hello.lua")
     local ran = here:pawl("start", "t.helo")
     assert.equal(0, ran.code, ran.err)
-    assert.matches("nobody has loaded workflow t.helo", ran.err)
+    assert.equal("warning: no worker has loaded workflow t.helo yet\n"
+      .. " hint: did you mean 't.hello'?\n", ran.err)
+    ran = here:pawl("start", "other")
+    assert.equal("warning: no worker has loaded workflow other yet\n",
+      ran.err)
     assert.equal("", here:pawl("start", "t.hello").err)
     ran = here:pawl("start", "t.hello", "--version", "7")
     assert.equal(3, ran.code)
+  end)
+
+  it("makes the store, as run does", function()
+    local here = folder()
+    local ran = here:pawl("start", "t.hello")
+    assert.equal(0, ran.code, ran.err)
+    assert.equal("warning: no worker has loaded workflow t.hello yet\n",
+      ran.err)
+    assert.equal(ran.out, here:json "list"[1].id .. "\n")
+  end)
+
+  it("says when a key's instance has another input", function()
+    local here = folder()
+    here:pawl("run", "hello.lua")
+    here:pawl("start", "t.hello", "--key", "k", "-i", '{"n":1.0,"a":2}')
+    local same = here:pawl("start", "t.hello", "--key", "k", "-i",
+      '{"a":2, "n":1.0}')
+    assert.equal("already there: an earlier start had this key\n", same.err)
+    local other = here:pawl("start", "t.hello", "--key", "k", "-i",
+      '{"a":2,"n":1}')
+    assert.equal(same.out, other.out)
+    assert.matches("warning: %x+%-%S+ was started with another input",
+      other.err)
   end)
 
   it("names a wrong value", function()
     local here = folder()
     for _, words in ipairs {
       { "--priority", "high" }, { "--delay", "soon" }, { "--at", "noon" },
-      { "--attr", "novalue" }, { "--version", "0" },
+      { "--attr", "novalue" }, { "--version", "0" }, { "--at", "1960-01-01" },
+      { "--delay", "1h", "--at", "2030-01-01" },
+      { "--attr", "a=1", "--attr", "a=2" }, { "--version", "99999999999" },
     } do
       local ran = here:pawl("start", "t.hello", table.unpack(words))
       assert.equal(2, ran.code)
@@ -102,6 +131,25 @@ describe("pawl list", function()
     assert.equal("no instances\n", here:pawl("list").out)
   end)
 
+  it("takes a short option's value without a space", function()
+    local here = folder()
+    for i = 1, 2 do
+      here:pawl("run", "hello.lua", "-i", ('{"n":%d}'):format(i))
+    end
+    assert.equal(1, #here:json("list", "-n1"))
+    local ran = here:pawl("list", "-limit")
+    assert.equal(2, ran.code)
+    assert.matches("hint: did you mean %-%-limit%?", ran.err)
+  end)
+
+  it("refuses a list of statuses with an empty name", function()
+    for _, list in ipairs { "created,,", "created,", ",failed", "" } do
+      local ran = folder():pawl("list", "--status", list)
+      assert.equal(2, ran.code, list)
+      assert.matches("^pawl: usage: %-%-status has an empty name", ran.err)
+    end
+  end)
+
   it("names an unknown status", function()
     local ran = folder():pawl("list", "--status", "faild")
     assert.equal(2, ran.code)
@@ -146,6 +194,18 @@ describe("pawl show", function()
       here:pawl("show", id).out)
   end)
 
+  it("shows an empty input and output", function()
+    local here = folder()
+    here:write("flow.lua", (flows.hello:gsub("return { greeting = .- }",
+      "return {}")))
+    local id = here:json("run", "flow.lua").id
+    local ran = here:pawl("show", id)
+    assert.matches("\ninput        {}\n", ran.out)
+    assert.matches("\noutput       {}\n", ran.out)
+    id = here:json("run", "flow.lua", "-i", "null").id
+    assert.matches("\ninput        null\n", here:pawl("show", id).out)
+  end)
+
   it("says when there is no such instance", function()
     local here = folder()
     here:pawl "migrate"
@@ -153,6 +213,16 @@ describe("pawl show", function()
     assert.equal(3, ran.code)
     assert.matches("^pawl: notfound: ", ran.err)
     assert.matches("0123abcd", ran.err)
+  end)
+
+  it("names the store in its hints", function()
+    local here = folder()
+    here:pawl("migrate", "--store", "my store.db")
+    local ran = here:pawl("show", "0123abcd", "--store", "my store.db")
+    assert.matches("hint: `pawl list --store 'my store.db'`", ran.err, 1, true)
+    ran = here:pawl("show", "0123abcd", { env = { PAWL_STORE =
+      "my store.db" } })
+    assert.matches("hint: `pawl list`", ran.err, 1, true)
   end)
 end)
 
@@ -166,7 +236,53 @@ describe("pawl history", function()
     assert.equal(2, entries[2].attempt)
     local ran = here:pawl("history", id)
     assert.matches("^SEQ  TIME +TYPE +NODE +ATTEMPT +TOOK  DETAIL\n", ran.out)
-    assert.matches("no_luck: not today", ran.out)
+    assert.matches("  fails.lua:5: no_luck: not today", ran.out, 1, true)
+  end)
+
+  it("says a code once", function()
+    local here = folder()
+    here:write("other.lua", flows.timer)
+    here:pawl("worker", "hello.lua", "--until-idle")
+    local id = here:json("start", "t.hello").id
+    here:pawl("worker", "other.lua", "--until-idle", "--unknown", "fail",
+      "--stored-code", "own")
+    assert.equal("failed", here:json("show", id).status)
+    local out = here:pawl("history", id).out
+    assert.equal(1, select(2, out:gsub("no_handler_registered", "")), out)
+  end)
+
+  it("says where a value is that cannot be stored", function()
+    local here = folder()
+    here:write("flow.lua", (flows.hello:gsub("ctx.vars.greeting =",
+      "ctx.vars.a = { b = { [1.5] = 2 } } %0", 1)))
+    local ran = here:pawl("run", "flow.lua")
+    assert.equal(1, ran.code)
+    assert.matches("\nerror   vars.a.b: value: a table with a float", ran.out,
+      1, true)
+    local id = here:json "list"[1].id
+    assert.matches("vars.a.b: value: a table with a float",
+      here:pawl("history", id).out, 1, true)
+  end)
+
+  it("says a reason once", function()
+    local here = folder()
+    here:write("flow.lua", (flows.hello:gsub("ctx.vars.greeting =",
+      "os.execute 'kill -9 $PPID' %0", 1)))
+    local function work()
+      return here:pawl("worker", "flow.lua", "--until-idle", "--recoveries",
+        "1").code
+    end
+    assert.equal(0, work()) -- loads it
+    local id = here:json("start", "t.hello").id
+    assert.equal(137, work())
+    assert.equal(137, work())
+    assert.equal(0, work())
+    local last = here:pawl("history", id).out:match "([^\n]+)\n$"
+    assert.matches(" suspended .* poisoned: ", last)
+    local message = here:json("show", id).error.message
+    local _, stop = last:find(message, 1, true)
+    assert.truthy(stop, last)
+    assert.is_nil(last:find(message, stop, true), last)
   end)
 end)
 
@@ -184,5 +300,16 @@ describe("pawl cancel", function()
     ran = here:pawl("cancel", id)
     assert.equal(4, ran.code)
     assert.matches("^pawl: already_finished: ", ran.err)
+  end)
+
+  it("names who asks without being told", function()
+    local shell = require "spec.support.shell"
+    local here = folder()
+    here:pawl("run", "timer.lua", "--timeout", "50ms")
+    local id = here:json "list"[1].id
+    local ran = here:pawl("cancel", id, { env = { USER = "" } })
+    assert.equal(0, ran.code, ran.err)
+    assert.equal(shell.output { "id", "-un" },
+      here:json("show", id).cancellation.by .. "\n")
   end)
 end)

@@ -34,6 +34,17 @@ describe("pawl check", function()
     assert.equal("notfound", results[3].error.code)
   end)
 
+  it("keeps its output clean of what files print", function()
+    local here = folder()
+    here:write("loud.lua", "print 'noise'\n" .. flows.hello)
+    local results, ran = here:json("check", "loud.lua")
+    assert.is_true(results[1].ok)
+    assert.matches("noise", ran.err)
+    ran = here:pawl("graph", "loud.lua")
+    assert.matches("^flowchart", ran.out)
+    assert.matches("noise", ran.err)
+  end)
+
   it("leaves no store behind", function()
     local here = folder()
     here:pawl("check", "hello.lua")
@@ -90,6 +101,22 @@ describe("pawl migrate", function()
     ran = here:pawl "migrate"
     assert.equal(("pawl.db is up to date: schema %d, 4 shards\n"):format(
       report.to), ran.out)
+  end)
+
+  it("does not pretend to change the number of shards", function()
+    local here = folder()
+    here:pawl "migrate"
+    for _, json in ipairs { "--json", "--no-color" } do
+      local ran = here:pawl("migrate", "--shards", "3", json)
+      assert.equal(2, ran.code)
+      assert.equal("", ran.out)
+      assert.matches("^pawl: invalid: the store has 1 shard, not 3\n hint: ",
+        ran.err)
+    end
+    assert.equal(0, here:pawl("migrate", "--shards", "1").code)
+    local ran = here:pawl("migrate", "--shards", "99999")
+    assert.equal(2, ran.code)
+    assert.matches("^pawl: usage: %-%-shards is at most 32767", ran.err)
   end)
 
   it("says so when a file is not a store", function()
@@ -170,6 +197,29 @@ describe("pawl help", function()
     local code, _, err = process.run { "sh", "-c",
       "'" .. command.path .. "' help >/dev/full" }
     assert.equal(1, code)
-    assert.matches("cannot write output", err)
+    assert.matches("^pawl: output: cannot be written", err)
+  end)
+
+  it("refuses an unknown option without a command", function()
+    for _, word in ipairs { "--bogus", "-z" } do
+      local ran = here:pawl(word)
+      assert.equal(2, ran.code)
+      assert.equal("", ran.out)
+      assert.matches("^pawl: usage: unknown option " .. word:gsub("%-", "%%-"),
+        ran.err)
+    end
+    assert.matches("hint: did you mean %-%-version%?",
+      here:pawl("--versoin").err)
+    assert.equal(pawl.version(), pawl.json.decode(
+      here:pawl("--version", "--json").out).pawl)
+    assert.equal(here:pawl("help").out, here:pawl("-h").out)
+  end)
+
+  it("tells what scripts need to know", function()
+    local exits = here:pawl("help", "exit").out
+    assert.matches("\n  1 .-%-%-timeout.-\n  2 ", exits)
+    assert.matches("plain text on stderr, with %-%-json too", exits)
+    assert.matches("Errors\nare plain text on stderr", here:pawl("help").out)
+    assert.matches("SIGTERM", here:pawl("run", "--help").out)
   end)
 end)

@@ -40,6 +40,119 @@ describe("pawl run", function()
     assert.equal("", ran.err)
   end)
 
+  it("keeps what handlers print out of the quiet output", function()
+    local here = folder((flows.hello:gsub("ctx.vars.greeting = ",
+      "print 'one' io.write 'two\\n' os.execute 'echo three' %0", 1)))
+    local ran = here:pawl("run", "flow.lua", "-q")
+    assert.equal('{"greeting":"hello world"}\n', ran.out)
+    for _, word in ipairs { "one", "two", "three" } do
+      assert.matches(word, ran.err)
+    end
+  end)
+
+  it("writes null with --quiet when there is no output", function()
+    local here = folder((flows.hello:gsub('"done", {.*', '"done"\nreturn flow')
+      :gsub("flow:finish%(", "flow:finish ")))
+    local ran = here:pawl("run", "flow.lua", "-q")
+    assert.equal(0, ran.code, ran.err)
+    assert.equal("null\n", ran.out)
+  end)
+
+  it("says what failed with --quiet", function()
+    local here = folder(flows.fails)
+    local ran = here:pawl("run", "flow.lua", "-q", "--store", "a.db")
+    assert.equal(1, ran.code)
+    assert.equal("", ran.out)
+    assert.matches("^pawl: failed: flow.lua:5: no_luck: not today\n"
+      .. " hint: pawl show %x+%-%S+ %-%-store a.db\n$", ran.err)
+  end)
+
+  it("names the store in its hints unless the environment does", function()
+    local here = folder(flows.hello)
+    local ran = here:pawl("run", "flow.lua", "--store", "a.db")
+    assert.matches("\nhint: pawl show %x+%-%S+ %-%-store a.db\n$", ran.out)
+    ran = here:pawl("run", "flow.lua", "--new", { env = { PAWL_STORE =
+      "a.db" } })
+    assert.matches("\nhint: pawl show [%x-]+\n$", ran.out)
+    here:write("timer.lua", flows.timer)
+    ran = here:pawl("run", "timer.lua", "--timeout", "50ms", "--key", "a b",
+      "--store", "a.db")
+    assert.matches("go on with: pawl run timer.lua --store a.db --key 'a b'\n",
+      ran.err, 1, true)
+  end)
+
+  it("shows what handlers log", function()
+    local here = folder((flows.hello:gsub("ctx.vars.greeting = ",
+      [[ctx.log("info", "hi\27", { n = 1 }) ctx.log("debug", "detail")
+      ctx.log("warn", "careful", { why = "x" }) %0]], 1)))
+    local ran = here:pawl("run", "flow.lua")
+    assert.matches('^log greet info: hi\\x1b {"n":1}\nstep greet', ran.out)
+    assert.equal('warn: careful {"why":"x"}\n', ran.err)
+    assert.is_nil((ran.out .. ran.err):find "detail")
+    ran = here:pawl("run", "flow.lua", "-q")
+    assert.equal('{"greeting":"hello world"}\n', ran.out)
+    assert.equal('warn: careful {"why":"x"}\n', ran.err)
+  end)
+
+  it("shows bytes that are no text, and cuts what is long", function()
+    local here = folder((flows.fails:gsub('"not today"',
+      [["\xff\xc2\x9b31m" .. ("x"):rep(240)]], 1)))
+    local ran = here:pawl("run", "flow.lua")
+    assert.equal(1, ran.code)
+    assert.truthy(utf8.len(ran.out))
+    assert.matches([[: \xff\xc2\x9b31mxxx]], ran.out, 1, true)
+    assert.matches("attempt 1 failed in %d+ ms: [^\n]*x%.%.%.; again in",
+      ran.out)
+    assert.is_nil(ran.out:match "attempt 1 [^\n]*" :match(("x"):rep(230)))
+  end)
+
+  it("says what to do about one that is suspended", function()
+    local here = folder((flows.fails:gsub("retry =",
+      "on_exhausted = 'suspend', %0", 1)))
+    local function expect(ran)
+      assert.equal(1, ran.code)
+      assert.matches("hint: start another one with %-%-new, or end this one: "
+        .. "pawl cancel %x+%-", ran.out .. ran.err)
+    end
+    expect(here:pawl("run", "flow.lua"))
+    local again = here:pawl("run", "flow.lua")
+    expect(again)
+    assert.is_nil(again.err:find "resuming")
+    assert.matches("^%x+%-%S+ is suspended since ", again.err)
+    expect(here:pawl("run", "flow.lua", "-q"))
+  end)
+
+  it("refuses --key with --new", function()
+    local ran = folder(flows.hello):pawl("run", "flow.lua", "--key", "k",
+      "--new")
+    assert.equal(2, ran.code)
+    assert.matches("^pawl: usage: %-%-key and %-%-new", ran.err)
+  end)
+
+  it("says when a key's instance has another input", function()
+    local here = folder(flows.hello)
+    local first = here:pawl("run", "flow.lua", "--key", "k", "-q", "-i",
+      '{"name":"A"}')
+    local second = here:pawl("run", "flow.lua", "--key", "k", "-q", "-i",
+      '{"name":"B"}')
+    assert.equal(first.out, second.out)
+    assert.matches("^warning: %x+%-%S+ was started with another input",
+      second.err)
+    assert.equal("", here:pawl("run", "flow.lua", "--key", "k", "-q", "-i",
+      '{ "name": "A" }').err)
+  end)
+
+  it("makes no store for a file that is not there or not Lua", function()
+    local here = folder("this is not Lua")
+    local ran = here:pawl("run", "typo.lua")
+    assert.equal(3, ran.code)
+    assert.matches("^pawl: notfound: .*typo.lua", ran.err)
+    assert.equal(1, here:pawl("run", "flow.lua").code)
+    assert.equal(3, here:pawl("worker", "typo.lua").code)
+    assert.equal(1, here:pawl("worker", "flow.lua").code)
+    assert.is_nil(io.open(here.dir .. "/pawl.db"))
+  end)
+
   it("reads the input from a file and from standard input", function()
     local here = folder(flows.hello)
     here:write("in.json", '{"name":"file"}')
@@ -53,11 +166,12 @@ describe("pawl run", function()
   it("shows a failed attempt, and exits with 1 when all have", function()
     local ran = folder(flows.fails):pawl("run", "flow.lua")
     assert.equal(1, ran.code)
-    assert.matches("step a attempt 1 failed in %d+ ms: not today; again in "
-      .. "%d+ ms\n", ran.out)
-    assert.matches("step a attempt 2 failed in %d+ ms: not today\n", ran.out)
+    assert.matches("step a attempt 1 failed in %d+ ms: flow.lua:5: no_luck: "
+      .. "not today; again in %d+ ms\n", ran.out)
+    assert.matches("step a attempt 2 failed in %d+ ms: flow.lua:5: no_luck: "
+      .. "not today\n", ran.out)
     assert.matches("\nfailed in ", ran.out)
-    assert.matches("\nerror   no_luck: not today\n", ran.out)
+    assert.matches("\nerror   flow.lua:5: no_luck: not today\n", ran.out)
   end)
 
   it("goes on where it was killed, without repeating a step", function()
@@ -151,6 +265,38 @@ describe("pawl run", function()
     assert.equal("first\nslow\nlast\n", tmp.read(here.dir .. "/ran"))
   end)
 
+  it("shows all that another worker did meanwhile, once", function()
+    local here = folder [[
+local pawl = require "pawl"
+local flow = pawl.workflow { code = "t.shared", start = "a" }
+flow:step("a", {
+  retry = { max = 2, base = 1, jitter = 0 },
+  run = function()
+    if os.getenv "ROLE" == "run" then error "not here" end
+  end,
+  next = "b",
+})
+flow:step("b", { run = function() end, next = "done" })
+flow:finish "done"
+return flow
+]]
+    local child = here:start("run", "flow.lua", { env = { ROLE = "run" } })
+    assert.truthy(child:wait_for("step a attempt 1 failed", 10))
+    os.execute "sleep 0.3" -- what it shows is stored by now
+    child:kill "STOP"
+    local worker = here:start("worker", "flow.lua")
+    assert.truthy(worker:wait_for("step b attempt 1 done", 10))
+    worker:kill "TERM"
+    assert.equal(0, worker:wait(10), worker:errors())
+    child:kill "CONT"
+    assert.equal(0, child:wait(10), child:errors())
+    local out = child:output()
+    assert.equal(1, select(2, out:gsub("step a attempt 1 failed", "")), out)
+    assert.equal(1, select(2, out:gsub("step a attempt 2 done", "")), out)
+    assert.equal(1, select(2, out:gsub("step b attempt 1 done", "")), out)
+    assert.matches("following", child:errors())
+  end)
+
   it("stops quietly when nobody reads its output", function()
     local here = folder(flows.counted)
     local shell = require "spec.support.shell"
@@ -172,7 +318,15 @@ describe("pawl run", function()
     local ran = folder(flows.hello):pawl("run", "flow.lua", "-i", "{name}")
     assert.equal(2, ran.code)
     assert.matches("^pawl: usage: %-%-input is not JSON: .* at 1:", ran.err)
-    assert.matches("\n hint: ", ran.err)
+    assert.matches("\n hint: quote it for the shell", ran.err)
+    local here = folder(flows.hello)
+    here:write("in.json", "{name}")
+    for _, from in ipairs { "@in.json", "-" } do
+      ran = here:pawl("run", "flow.lua", "-i", from, { stdin = "{name}" })
+      assert.equal(2, ran.code)
+      assert.matches("is not JSON: .* at 1:", ran.err)
+      assert.is_nil(ran.err:find "shell")
+    end
   end)
 
   it("keeps exact numbers of the input", function()

@@ -128,4 +128,42 @@ describe("pawl worker", function()
       "--stored-code", "own", "--unknown", "defer").code)
     assert.equal("created", here:json("show", id).status)
   end)
+
+  it("tells the time from the first event to the last", function()
+    local here = folder()
+    local ran = here:pawl("worker", "flows", "--until-idle", "--json")
+    local last = ""
+    for _, event in ipairs(lines(ran.out)) do
+      assert.is_true(event.time >= last, ran.out)
+      last = event.time
+    end
+    assert.not_matches("%.000000Z$", last)
+  end)
+
+  it("writes events about bytes that are no text", function()
+    local here = folder()
+    here:write("flow.lua", (flows.fails:gsub("t.fails", "t.bytes")
+      :gsub("not today", "not\\xff today")))
+    here:pawl("worker", "flow.lua", "--until-idle") -- loads it
+    here:pawl("start", "t.bytes")
+    local ran = here:pawl("worker", "flow.lua", "--json", "--until-idle")
+    assert.equal(0, ran.code, ran.err)
+    assert.matches([[not\\xff today]], ran.out, 1, true)
+  end)
+
+  it("fails when its words cannot be written", function()
+    local shell = require "spec.support.shell"
+    local here = folder()
+    local code, _, err = process.run({ "sh", "-c", shell.line { command.path,
+      "worker", "flows", "--until-idle" } .. " >/dev/full" },
+      { cwd = here.dir })
+    assert.equal(1, code)
+    assert.matches("^pawl: output: cannot be written", err)
+  end)
+
+  it("refuses a number that is too large", function()
+    local ran = folder():pawl("worker", "--batch", "99999999999")
+    assert.equal(2, ran.code)
+    assert.matches("^pawl: usage: %-%-batch is at most", ran.err)
+  end)
 end)

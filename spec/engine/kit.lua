@@ -208,7 +208,7 @@ function kit.statements(dialect)
       if name then
         now = { text = "", args = {}, types = {} }
         found[name] = now
-      elseif line:find "^%-%- args:" or line:find "^%-%-%s+@[%w_]+ " then
+      elseif line:find "^%-%- args:" or line:find "^%-%-   +@" then
         for arg, kind, list_of in line:gmatch "@([%w_]+) (%l+)([%[%]]*)" do
           now.args[#now.args + 1] = arg
           now.types[#now.types + 1] = (TYPES[kind] or kind) .. list_of

@@ -358,6 +358,38 @@ kit.describe("rule 2, the order of locks,", function(backend)
     holder:rollback()
   end)
 
+  it("has a claim lock no more than it takes", function()
+    local engine, clock, url = backend.fresh()
+    local ids = two(engine)
+    local first, rival = kit.store(url, clock), impatient(url, clock)
+    local args = { shard = 0, executor_group = "default",
+      workflow = { "t.one" }, workflow_version = { 1 },
+      lease = kit.draw_id(), executor = kit.draw_id(), lease_us = 1000000,
+      max = 1, now = clock.us }
+    assert(first:begin "open")
+    assert(first:send("agenda_claim", args))
+    local taken = first:rows(1)[1].instance
+    args.max = 8
+    local rows = kit.run(rival, "agenda_claim", args)
+    assert.equal(1, #rows)
+    assert.equal(taken == ids[1] and ids[2] or ids[1], rows[1].instance)
+    first:rollback()
+  end)
+
+  it("lets heartbeats pass by rows that are locked", function()
+    local engine, clock, url = backend.fresh()
+    local ids = two(engine)
+    local holder, rival = kit.store(url, clock), impatient(url, clock)
+    local lease = kit.draw_id()
+    for _, id in ipairs(ids) do kit.claim(rival, id, { lease = lease }) end
+    lock(holder, ids[1])
+    local rows = kit.run(rival, "agenda_renew", { shard = 0, id = ids,
+      lease = { lease, lease }, lease_us = 1000000, now = clock.us })
+    assert.equal(1, #rows)
+    assert.equal(ids[2], rows[1].instance)
+    holder:rollback()
+  end)
+
   it("lets promotions and recoveries pass by rows that are locked",
     function()
       local engine, clock, url = backend.fresh()
@@ -386,42 +418,68 @@ kit.describe("rule 2, the order of locks,", function(backend)
       holder:rollback()
     end)
 
-  it("is by id, whatever the order of the arguments", function()
+  -- In psql: holds the lock of %s until somebody waits for it, and then
+  -- tries to lock all others, which fails at once if the waiter has one.
+  local HOLDER = [[
+    begin;
+    select from pawl.agenda where instance = %s for update;
+    do $$ begin
+      for i in 1 .. 2000 loop
+        perform pg_stat_clear_snapshot();
+        if exists (select from pg_stat_activity where wait_event_type = 'Lock'
+                   and datname = current_database()) then return; end if;
+        perform pg_sleep(0.005);
+      end loop;
+      raise exception 'nobody waits';
+    end $$;
+    select from pawl.agenda where instance <> %s for update nowait;
+    commit]]
+
+  local function start_holder(url, id)
+    local literal = ("'%s'"):format(id)
+    local child = process.start { "psql", "--no-psqlrc", "--quiet",
+      "--set=ON_ERROR_STOP=1", "--dbname=" .. url:gsub("^postgres:", ""),
+      "--command=" .. HOLDER:format(literal, literal) }
+    for _ = 1, 200 do -- until it holds the lock
+      if #backend.sql(url, "select instance from pawl.agenda where instance = "
+          .. literal .. " for update skip locked") == 0 then
+        return child
+      end
+    end
+    error("the lock was not taken: " .. child:errors())
+  end
+
+  it("is by id in a commit, whatever the order of claims", function()
+    local engine, _, url = backend.fresh()
+    local ids, holder, ran = {}, nil, 0
+    assert(engine:load(kit.one(function()
+      ran = ran + 1
+      if ran == 6 then holder = start_holder(url, ids[1]) end
+    end)))
+    for i = 1, 6 do
+      ids[i] = kit.draw_id()
+      assert(engine:start("t.one", nil, { id = ids[i], priority = i }))
+    end
+    assert.equal(6, assert(engine:tick()).ended)
+    assert.equal(0, holder:wait(10), holder:errors())
+  end)
+
+  it("is as given in the statement that locks", function()
     local engine, clock, url = backend.fresh()
     assert(engine:load(kit.one()))
     local ids = { kit.draw_id(), kit.draw_id() }
     local store = kit.store(url, clock)
     local lease = kit.draw_id()
-    for i = 2, 1, -1 do -- the greater one is in front in the table, too
+    for i = 2, 1, -1 do -- the other way round in the table
       assert(engine:start("t.one", nil, { id = ids[i] }))
     end
     for i = 2, 1, -1 do kit.claim(store, ids[i], { lease = lease }) end
-    -- A child wants both, the greater id first, while the lesser is locked:
-    -- it must stand before the lesser with nothing in its hands.
-    lock(store, ids[1])
-    local text = ([[
-      set application_name = 'orderly';
-      set enable_indexscan = off; set enable_bitmapscan = off;
-      %s;
-    ]]):format(kit.literal(kit.statements("postgres").agenda_lock, {
-      shard = "0", latch = "array[null, null]::integer[]",
-      id = ("array['%s', '%s']::uuid[]"):format(ids[2], ids[1]),
-      lease = ("array['%s', '%s']::uuid[]"):format(lease, lease),
-    }))
-    local child = process.start { "psql", "--no-psqlrc", "--quiet",
-      "--dbname=" .. url:gsub("^postgres:", ""), "--command=" .. text }
-    local rival = impatient(url, clock)
-    local waits
-    for _ = 1, 500 do
-      waits = kit.select(url, "select pid from pg_stat_activity where "
-        .. "application_name = 'orderly' and wait_event_type = 'Lock'")
-      if #waits > 0 then break end
-    end
-    assert.equal(1, #waits, "the child does not wait")
-    lock(rival, ids[2]) -- raises after 300 ms if the child has it already
-    assert(rival:commit())
-    store:rollback()
-    assert.equal(0, child:wait(10), child:errors())
+    local holder = start_holder(url, ids[1])
+    assert(store:begin "batch")
+    assert(store:send("agenda_lock", { shard = 0, id = ids,
+      lease = { lease, lease }, latch = { probe.null, probe.null } }))
+    assert.equal(2, #assert(store:commit())[1])
+    assert.equal(0, holder:wait(10), holder:errors())
   end)
 end)
 

@@ -41,10 +41,13 @@ kit.describe("a start", function(backend)
       assert.equal("invalid", err.code)
       assert.matches(case[2], err.message)
     end
-    local id, err = engine:start(("x"):rep(201))
-    assert.is_nil(id)
-    assert.equal("invalid", err.code)
-    id, err = engine:start("t.one", nil, { version = 7 })
+    for _, code in ipairs { "", "has space", "a..b", "a/b", ("x"):rep(201) } do
+      local id, err = engine:start(code) -- no workflow may have it
+      assert.is_nil(id)
+      assert.equal("invalid", err.code)
+      assert.matches("dotted words", err.hint)
+    end
+    local id, err = engine:start("t.one", nil, { version = 7 })
     assert.is_nil(id)
     assert.equal("notfound", err.code)
     assert.equal(0, kit.count(backend, url, "instance"))

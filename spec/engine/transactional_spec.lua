@@ -70,7 +70,7 @@ kit.describe("a transactional step", function(backend)
   end)
 
   it("leaves nothing when it fails", function()
-    for _, how in ipairs { "error", "value", "transition" } do
+    for _, how in ipairs { "error", "value", "parameter", "transition" } do
       local engine, clock, url = fresh()
       local runs = 0
       assert(engine:load(flow(function(ctx)
@@ -79,6 +79,7 @@ kit.describe("a transactional step", function(backend)
         ctx.vars.x = 1
         if how == "error" then error "after all" end
         if how == "value" then ctx.vars.f = print end
+        if how == "parameter" then ctx.db:query("select " .. P(1), {}) end
         if how == "transition" then return "nowhere" end
       end, { retry = { max = 2, base = 1 } })))
       local id = assert(engine:start "t.one")

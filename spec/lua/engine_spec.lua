@@ -80,6 +80,28 @@ describe("pawl.open", function()
   end)
 end)
 
+describe("pawl.migrate", function()
+  it("does not pretend to change the number of shards", function()
+    local path = tmp.path "pawl.db"
+    assert.equal(2, assert(pawl.migrate(path, { shards = 2 })).shards)
+    assert.equal(2, assert(pawl.migrate(path)).shards)
+    assert.equal(2, assert(pawl.migrate(path, { shards = 2 })).shards)
+    local report, err = pawl.migrate(path, { shards = 3 })
+    assert.is_nil(report)
+    assert.equal("invalid", err.code)
+    assert.equal("the store has 2 shards, not 3", err.message)
+    assert.matches("'shards' must be an integer from 1 to 32767",
+      raised(pawl.migrate, path, { shards = 40000 }))
+  end)
+end)
+
+describe("the module", function()
+  it("has no function that is not there", function()
+    assert.matches("engine_spec.lua:%d+: pawl has no 'opn' %(did you mean "
+      .. "'open'%?%)", raised(function() return pawl.opn end))
+  end)
+end)
+
 describe("an engine", function()
   it("says what it is", function()
     local engine = assert(testing.open())
@@ -139,6 +161,34 @@ describe("an engine", function()
       raised(engine.list, engine, { state = "failed" }))
     assert.matches("unknown field 'reson'",
       raised(engine.cancel, engine, "0123", { reson = "x" }))
+  end)
+
+  it("names method and argument however it is called", function()
+    local engine <close> = assert(testing.open())
+    for name, words in pairs {
+      get = { 1, "string" }, history = { 1, "string" },
+      cancel = { 1, "string" }, find = { 1, "string" },
+      check = { 1, "string" }, load = { 1, "path or workflow" },
+      tick_instance = { 1, "string" }, wait = { 1, "number" },
+      tick = { 1, "number" }, graph = { 1, "string" },
+    } do
+      local expected = ("bad argument #%d to '%s' (%s expected, got boolean)")
+        :format(words[1], name, words[2])
+      assert.matches(expected, raised(engine[name], engine, true), 1, true)
+    end
+    assert.matches("bad argument #2 to 'get' (\"table\" or", raised(engine.get,
+      engine, "0123", "xml"), 1, true)
+    assert.matches("calling 'tick' on a number: write engine:tick",
+      raised(engine.tick, 1), 1, true)
+    assert.matches("engine_spec.lua:%d+: bad argument #1 to 'get'",
+      raised(function() engine:get {} end))
+  end)
+
+  it("has no method that is not there", function()
+    local engine <close> = assert(testing.open())
+    local text = raised(function() return engine.strat end)
+    assert.matches("engine_spec.lua:%d+: an engine has no 'strat' %(did you "
+      .. "mean 'start'%?%)", text)
   end)
 
   it("returns nil and an error for what is not there", function()
@@ -235,6 +285,7 @@ describe("an engine", function()
     assert.is_nil(id)
     assert.equal("value", err.code)
     assert.equal("input.items[1].cb", err.where)
+    assert.matches("^value: input%.items%[1%]%.cb: ", tostring(err))
     assert.equal(0, #assert(engine:list()))
   end)
 
@@ -468,6 +519,35 @@ describe("the virtual clock", function()
     local clock = testing.clock(0)
     assert.matches("advance", raised(clock.advance, clock, -1))
     assert.matches("number expected", raised(testing.clock, "noon"))
+  end)
+end)
+
+describe("a handler", function()
+  it("may be a busted spy", function()
+    local engine <close> = assert(pawl.open(":memory:"))
+    local watched = spy.new(function(ctx) ctx.vars.seen = true end)
+    assert(engine:load(one_step("t.spy", watched)))
+    local id = assert(engine:start "t.spy")
+    assert(engine:run())
+    assert.spy(watched).was.called(1)
+    assert.same({ seen = true }, assert(engine:get(id)).output)
+  end)
+
+  it("of a private state cannot end the program", function()
+    local path = tmp.file("exit.lua", [[
+      local flow = require "pawl".workflow { code = "t.exit", start = "a" }
+      flow:step("a", { run = function() os.exit(true) end, next = "z" })
+      return flow:finish("z")
+    ]])
+    local engine <close> = assert(pawl.open(":memory:",
+      { state = "private" }))
+    assert(engine:load(path))
+    local id = assert(engine:start "t.exit")
+    assert(engine:run())
+    local instance = assert(engine:get(id))
+    assert.equal("failed", instance.status)
+    assert.matches("os.exit", instance.error.message, 1, true)
+    assert.equal(1, #assert(engine:history(id))) -- not tried again
   end)
 end)
 

@@ -199,12 +199,12 @@ on conflict (shard, instance) do update
 -- name: agenda_lock
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[]
 -- rows: instance uuid, latch integer
--- First statement of every commit: locks the rows still held, in the order
--- given, which is that of the ids. A latch that is given must be as it was
--- loaded. Lateral, here and in what follows, keeps the planner from walking
+-- First statement of every commit: locks the rows still held, in the order of
+-- their ids. A latch that is given must be as it was loaded. Lateral, here and in what follows, keeps the planner from walking
 -- the agenda, however small it was when the plan was made.
 select a.instance, a.latch
-  from unnest(@id, @lease, @latch) as s (id, lease, latch)
+  from (select * from unnest(@id, @lease, @latch) as u (id, lease, latch)
+         order by id) s
  cross join lateral (
   select instance, latch from pawl.agenda
    where shard = @shard and instance = s.id and lease = s.lease

@@ -36,8 +36,8 @@ static int bad_argument(lua_State *L, int arg, const char *method,
 
 static int bad_type(lua_State *L, int arg, const char *method,
                     const char *wanted) {
-  const char *why = lua_pushfstring(L, "%s expected, got %s", wanted,
-                                    luaL_typename(L, arg));
+  const char *why =
+      lua_pushfstring(L, "%s expected, got %s", wanted, luaL_typename(L, arg));
   return bad_argument(L, arg, method, why);
 }
 

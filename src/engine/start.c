@@ -354,7 +354,8 @@ pawl_code pawl_engine_start(pawl_engine *e, const char *code, pawl_str input,
   TRY(make_id(e, code, &o, err));
   for (int tries = 0;; tries++) { /* the id is fixed: repeating is harmless */
     rc = start_unit(e, code, input, &o, id, created, err);
-    if (rc == PAWL_OK && tries && !o.has_id && !o.has_key) *created = 1; /* an id of ours */
+    if (rc == PAWL_OK && tries && !o.has_id && !o.has_key)
+      *created = 1; /* an id of ours */
     if ((rc != PAWL_UNREACHABLE && rc != PAWL_BUSY) || tries == 2) break;
   }
   if (rc == PAWL_OK && *created && !o.delay_us && !o.at_us) wake(e);

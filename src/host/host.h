@@ -43,8 +43,8 @@ void pawl_host_use(pawl_host *host, struct lua_State *L);
 
 /* Pushes *err as the object that Lua code sees: a table with the fields of
  * pawl_error (code as text; empty ones left out) and the metatable
- * "pawl.error", whose __tostring gives "code: message (hint)". May raise an
- * error of memory. */
+ * "pawl.error", whose __tostring gives "code: where: message (hint)". May
+ * raise an error of memory. */
 void pawl_host_push_error(struct lua_State *L, const pawl_error *err);
 
 /* ---- pawl.core ---- */

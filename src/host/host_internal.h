@@ -10,8 +10,8 @@
  *          H2 C functions that Lua calls hold nothing that an error could
  *             leak: their buffers are the host's.
  *          H3 a ctx that outlives its handler has no run behind it. */
-#ifndef PAWL_HOST_INTERNAL_H
-#define PAWL_HOST_INTERNAL_H
+#ifndef PAWL_HOST_HOST_INTERNAL_H
+#define PAWL_HOST_HOST_INTERNAL_H
 
 #include <lauxlib.h>
 #include <lua.h>

@@ -43,19 +43,20 @@ function format.message(err)
   if type(err) ~= "table" then return nil end
   local code = text(err.reason) or text(err.code)
   local message = tostring(err.message or "")
-  return term.clean(code and code ~= "script" and code .. ": " .. message
-    or message)
+  if code and code ~= "script" and message:sub(1, #code + 2) ~= code .. ": "
+  then
+    message = code .. ": " .. message
+  end
+  return term.clean(message)
 end
 
---- "card_declined: order.lua:12: the bank said no": with its place.
+--- "order.lua:12: card_declined: the bank said no": with its place in front,
+--- as the engine tells it of a step.
 function format.error(err)
-  if type(err) ~= "table" then return nil end
-  local where, message = text(err.where), tostring(err.message or "")
-  if where and not message:find(where, 1, true) then
-    message = where .. ": " .. message
-  end
-  return format.message { reason = err.reason, code = err.code,
-    message = message }
+  local message = format.message(err)
+  local where = message and text(err.where)
+  if not where or message:find(where, 1, true) then return message end
+  return term.clean(where) .. ": " .. message
 end
 
 local colors = { completed = "green", failed = "red", cancelled = "yellow",

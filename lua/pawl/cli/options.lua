@@ -104,8 +104,8 @@ end
 --- The value itself is boxed, since it may be null or false.
 function convert.json(name, text)
   local from = "--" .. name
-  local hint = ([[quote it for the shell: %s '{"count":3}', or give @FILE or -]])
-    :format(from)
+  local hint = [[quote it for the shell: %s '{"count":3}', or give @FILE or -]]
+  hint = hint:format(from)
   if text == "-" or text:sub(1, 1) == "@" then
     from = text == "-" and "standard input" or text:sub(2)
     hint = ("--%s wants one JSON value there, such as {\"count\":3}")

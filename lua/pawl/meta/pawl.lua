@@ -64,7 +64,8 @@ function pawl.workflow(options) end
 ---@return pawl.Error? err
 function pawl.open(url, options) end
 
---- Brings a store's schema up to this version.
+--- Brings a store's schema up to this version. `shards` is the number of a
+--- store that is made by this; for one that is there with another: "invalid".
 ---@param url? string
 ---@param options? { shards?: integer, pooler?: boolean }
 ---@return { from: integer, to: integer, shards: integer }? report
