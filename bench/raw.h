@@ -39,8 +39,8 @@ static inline int raw_state(char text[RAW_TEXT], int64_t step) {
 /* 75 bytes. */
 static inline int raw_output(char text[RAW_TEXT], int64_t step) {
   return snprintf(text, RAW_TEXT,
-                  "{\"note\":\"%0*d\",\"ok\":true,\"ref\":\"r-%09lld\"}", 34, 7,
-                  (long long)step);
+                  "{\"note\":\"%0*d\",\"ok\":true,\"ref\":\"r-%09lld\"}", 34,
+                  7, (long long)step);
 }
 
 /* Numbers of history rows that no earlier run has used. */

@@ -55,7 +55,9 @@ static void done(PGconn *pg, PGresult *res, const char *what) {
   PQclear(res);
 }
 
-static void run(PGconn *pg, const char *sql) { done(pg, PQexec(pg, sql), sql); }
+static void run(PGconn *pg, const char *sql) {
+  done(pg, PQexec(pg, sql), sql);
+}
 
 static void prepare(PGconn *pg, const char *name, const char *sql) {
   done(pg, PQprepare(pg, name, sql, 0, NULL), sql);

@@ -28,14 +28,17 @@ enum { BEGIN, COMMIT, UPDATE, INSERT, FILL, START, NSTMTS };
 static const char *const texts[NSTMTS] = {
     [BEGIN] = "begin immediate",
     [COMMIT] = "commit",
-    [UPDATE] = "update instance set state = ?2, version = version + 1,"
-               " lease_owner = 'w1', lease_until = ?3 + 30000000,"
-               " updated_at = ?3 where id = ?1",
+    [UPDATE] =
+        "update instance set state = ?2, version = version + 1,"
+        " lease_owner = 'w1', lease_until = ?3 + 30000000,"
+        " updated_at = ?3 where id = ?1",
     [INSERT] = "insert into history values (?1, ?2, 'step', ?3, ?4)",
-    [FILL] = "insert into instance values"
-             " (?1, 'order', 1, 0, ?3, null, null, ?2, ?3)",
-    [START] = "insert into started values"
-              " (?1, 'order', 0, 0, ?3, null, null, ?2, ?3)",
+    [FILL] =
+        "insert into instance values"
+        " (?1, 'order', 1, 0, ?3, null, null, ?2, ?3)",
+    [START] =
+        "insert into started values"
+        " (?1, 'order', 0, 0, ?3, null, null, ?2, ?3)",
 };
 
 static sqlite3 *db;

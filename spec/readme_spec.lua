@@ -44,7 +44,7 @@ describe("the README", function()
     assert.same({ total = 120 }, engine:get(id).output)
   end)
 
-  it("shows Lua that drives an engine, and specs that move the clock", function()
+  it("shows Lua that drives an engine and moves the clock", function()
     local all = blocks "lua"
     local folder = tmp.path "readme"
     os.execute("mkdir -p '" .. folder .. "'")

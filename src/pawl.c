@@ -5,7 +5,9 @@
 #include "engine/engine.h"
 #include "store/store.h"
 
-const char *pawl_version(void) { return PAWL_VERSION; }
+const char *pawl_version(void) {
+  return PAWL_VERSION;
+}
 
 /* ---- text in and out ----
  * Text handed out stands behind its own size, so that pawl_free can tell the
@@ -31,21 +33,21 @@ void pawl_free(pawl_engine *engine, char *text) {
 }
 
 /* Runs `call`, which fills the buffer `b`, and hands its text out. */
-#define ANSWER(call)                                       \
-  do {                                                     \
-    pawl_code rc = pawl_engine_guard(engine, err);         \
-    if (rc != PAWL_OK) return rc;                          \
-    pawl_buf b = {.alloc = pawl_engine_alloc(engine)};     \
-    rc = (call);                                           \
+#define ANSWER(call)                                               \
+  do {                                                             \
+    pawl_code rc = pawl_engine_guard(engine, err);                 \
+    if (rc != PAWL_OK) return rc;                                  \
+    pawl_buf b = {.alloc = pawl_engine_alloc(engine)};             \
+    rc = (call);                                                   \
     if (rc == PAWL_OK && out) rc = hand_out(engine, &b, out, err); \
-    pawl_buf_deinit(&b);                                   \
-    return rc;                                             \
+    pawl_buf_deinit(&b);                                           \
+    return rc;                                                     \
   } while (0)
 
-#define GUARD()                                       \
-  do {                                                \
-    pawl_code rc_ = pawl_engine_guard(engine, err);   \
-    if (rc_ != PAWL_OK) return rc_;                   \
+#define GUARD()                                     \
+  do {                                              \
+    pawl_code rc_ = pawl_engine_guard(engine, err); \
+    if (rc_ != PAWL_OK) return rc_;                 \
   } while (0)
 
 static pawl_str borrowed(const char *text, size_t len) {
@@ -57,10 +59,11 @@ static pawl_str borrowed(const char *text, size_t len) {
 
 static pawl_code check_config(const pawl_config *c, pawl_error *err) {
   if (!c || c->size == sizeof *c) return PAWL_OK;
-  return pawl_fail(err, PAWL_MISUSE, "pawl_config has size %u here, %zu in "
+  return pawl_fail(err, PAWL_MISUSE,
+                   "pawl_config has size %u here, %zu in "
                    "the library: set it with PAWL_CONFIG_INIT, and build "
-                   "against this version's pawl.h", (unsigned)c->size,
-                   sizeof *c);
+                   "against this version's pawl.h",
+                   (unsigned)c->size, sizeof *c);
 }
 
 pawl_code pawl_open(const char *url, const pawl_config *config,
@@ -69,7 +72,9 @@ pawl_code pawl_open(const char *url, const pawl_config *config,
   return rc == PAWL_OK ? pawl_engine_open(url, config, out, err) : rc;
 }
 
-void pawl_close(pawl_engine *engine) { pawl_engine_close(engine); }
+void pawl_close(pawl_engine *engine) {
+  pawl_engine_close(engine);
+}
 
 pawl_code pawl_migrate(const char *url, const pawl_config *config, int shards,
                        char **report, pawl_error *err) {
@@ -104,7 +109,8 @@ pawl_code pawl_migrate(const char *url, const pawl_config *config, int shards,
   if (rc == PAWL_OK && report) {
     size_t size = sizeof(size_t) + b.len + 1;
     size_t *block = pawl_realloc(&alloc, NULL, 0, size);
-    if (!block) rc = pawl_fail(err, PAWL_NOMEM, "out of memory");
+    if (!block)
+      rc = pawl_fail(err, PAWL_NOMEM, "out of memory");
     else {
       *block = size;
       memcpy(block + 1, b.at, b.len + 1);
@@ -141,9 +147,8 @@ pawl_code pawl_graph(pawl_engine *engine, const char *code, int64_t version,
 }
 
 pawl_code pawl_start(pawl_engine *engine, const char *code, const char *input,
-                     size_t input_len, const char *options,
-                     size_t options_len, char id[37], int *created,
-                     pawl_error *err) {
+                     size_t input_len, const char *options, size_t options_len,
+                     char id[37], int *created, pawl_error *err) {
   pawl_id out;
   int own;
   GUARD();
@@ -186,7 +191,9 @@ void pawl_interrupt(pawl_engine *engine) {
   if (engine) pawl_engine_interrupt(engine);
 }
 
-int64_t pawl_now(pawl_engine *engine) { return pawl_engine_now(engine); }
+int64_t pawl_now(pawl_engine *engine) {
+  return pawl_engine_now(engine);
+}
 
 /* ---- asking and acting ---- */
 

@@ -49,34 +49,34 @@ extern "C" {
  * table in docs/errors.md are made from this list. */
 #define PAWL_CODES(X)                                                         \
   X(OK, "ok")                                                                 \
-  X(NOMEM, "nomem")             /* the allocator said no */                   \
-  X(MISUSE, "misuse")           /* the caller broke this header's contract */ \
-  X(INVALID, "invalid")         /* an argument's value is not acceptable */   \
-  X(NOTFOUND, "notfound")       /* no such instance, workflow, file */        \
-  X(EXISTS, "exists")           /* a version in use differs */                \
-  X(AMBIGUOUS, "ambiguous")     /* a shortened id fits several */             \
-  X(BUSY, "busy")               /* transient: the same call may succeed */    \
-  X(LEASE_LOST, "lease_lost")   /* another executor holds the instance */     \
+  X(NOMEM, "nomem")           /* the allocator said no */                     \
+  X(MISUSE, "misuse")         /* the caller broke this header's contract */   \
+  X(INVALID, "invalid")       /* an argument's value is not acceptable */     \
+  X(NOTFOUND, "notfound")     /* no such instance, workflow, file */          \
+  X(EXISTS, "exists")         /* a version in use differs */                  \
+  X(AMBIGUOUS, "ambiguous")   /* a shortened id fits several */               \
+  X(BUSY, "busy")             /* transient: the same call may succeed */      \
+  X(LEASE_LOST, "lease_lost") /* another executor holds the instance */       \
   X(ALREADY_FINISHED, "already_finished") /* the instance has ended */        \
-  X(UNREACHABLE, "unreachable") /* the store does not answer */               \
-  X(AUTH, "auth")               /* the store refused who we are */            \
-  X(READONLY, "readonly")       /* the store cannot be written */             \
-  X(FULL, "full")               /* no space left in the store */              \
+  X(UNREACHABLE, "unreachable")           /* the store does not answer */     \
+  X(AUTH, "auth")                         /* the store refused who we are */  \
+  X(READONLY, "readonly")                 /* the store cannot be written */   \
+  X(FULL, "full")                         /* no space left in the store */    \
   X(NOT_A_STORE, "not_a_store") /* the file or database is something else */  \
   X(CORRUPT, "corrupt")         /* the store's data is damaged */             \
   X(STORE_OLD, "store_old")     /* run `pawl migrate` */                      \
-  X(STORE_NEW, "store_new")     /* made by a newer pawl: upgrade the program */ \
-  X(STORE, "store")             /* any other failure of the store */          \
-  X(DEFINITION, "definition")   /* a workflow is drawn wrong */               \
-  X(VALUE, "value")             /* a value that cannot be stored exactly */   \
-  X(LIMIT, "limit")             /* a size, count or depth limit */            \
-  X(SCRIPT, "script")           /* Lua raised an error */                     \
-  X(TIMEOUT, "timeout")         /* a time limit was passed */                 \
-  X(INTERRUPTED, "interrupted") /* pawl_interrupt was called */               \
-  X(UNSUPPORTED, "unsupported") /* not in this build */                       \
+  X(STORE_NEW, "store_new")   /* made by a newer pawl: upgrade the program */ \
+  X(STORE, "store")           /* any other failure of the store */            \
+  X(DEFINITION, "definition") /* a workflow is drawn wrong */                 \
+  X(VALUE, "value")           /* a value that cannot be stored exactly */     \
+  X(LIMIT, "limit")           /* a size, count or depth limit */              \
+  X(SCRIPT, "script")         /* Lua raised an error */                       \
+  X(TIMEOUT, "timeout")       /* a time limit was passed */                   \
+  X(INTERRUPTED, "interrupted")          /* pawl_interrupt was called */      \
+  X(UNSUPPORTED, "unsupported")          /* not in this build */              \
   X(NO_HANDLER, "no_handler_registered") /* nobody knows the workflow */      \
-  X(POISONED, "poisoned")       /* took its worker down too often */          \
-  X(INTERNAL, "internal")       /* a bug in pawl: please report */
+  X(POISONED, "poisoned")                /* took its worker down too often */ \
+  X(INTERNAL, "internal")                /* a bug in pawl: please report */
 
 typedef enum pawl_code {
 #define PAWL_CODE_ENUM(name, text) PAWL_##name,
@@ -122,7 +122,7 @@ typedef void (*pawl_log_fn)(void *ud, int level, const char *message,
  * refused, because another executor took over, is told again by that one. */
 typedef struct pawl_trace {
   const char *instance, *workflow, *node;
-  const char *kind;    /* of the node; "instance" for such a verdict */
+  const char *kind; /* of the node; "instance" for such a verdict */
   int64_t attempt;
   int64_t at_us;       /* when it began, or ended */
   int64_t elapsed_us;  /* -1 while it begins */
@@ -140,37 +140,39 @@ struct lua_State;
 /* What an engine is told when it is opened. Set with PAWL_CONFIG_INIT, change
  * what matters; zero and NULL mean the default, given behind each field. */
 typedef struct pawl_config {
-  uint32_t size;          /* sizeof(pawl_config): set by PAWL_CONFIG_INIT */
-  pawl_alloc_fn alloc;    /* malloc and free */
+  uint32_t size;       /* sizeof(pawl_config): set by PAWL_CONFIG_INIT */
+  pawl_alloc_fn alloc; /* malloc and free */
   void *alloc_ud;
-  pawl_clock_fn clock;    /* the store's clock (PostgreSQL), the system's */
+  pawl_clock_fn clock; /* the store's clock (PostgreSQL), the system's */
   void *clock_ud;
-  pawl_log_fn log;        /* nothing is logged */
+  pawl_log_fn log; /* nothing is logged */
   void *log_ud;
-  pawl_trace_fn trace;    /* nothing is traced */
+  pawl_trace_fn trace; /* nothing is traced */
   void *trace_ud;
-  struct lua_State *lua;  /* the host's Lua state; NULL: a private one */
-  const char *group;      /* executor group served and given; "default" */
-  const char *prefixes;   /* "billing.,media.": codes served; all */
-  int64_t lease_us;       /* 30 s; at most an hour */
-  int64_t heartbeat_us;   /* 10 s, at most a third of the lease */
-  int64_t max_bytes;      /* variables of one instance; 1 MB */
-  int32_t batch;          /* instances claimed at once; 64 */
-  int32_t recoveries;     /* takeovers before an instance is suspended; 5 */
-  int32_t pooler;         /* 1: behind a pooler in transaction mode */
-  int32_t stored_code_own;/* 1: never run a definition from the store */
-  int32_t unknown_defer;  /* 1: leave unknown workflows to others */
-  int32_t create;         /* -1: do not make a missing store; 0, 1: make it */
-  int32_t shards;         /* of a store made by this open; 1 */
-  int32_t pulse;          /* 1: a helper thread with a connection of its own
+  struct lua_State *lua;   /* the host's Lua state; NULL: a private one */
+  const char *group;       /* executor group served and given; "default" */
+  const char *prefixes;    /* "billing.,media.": codes served; all */
+  int64_t lease_us;        /* 30 s; at most an hour */
+  int64_t heartbeat_us;    /* 10 s, at most a third of the lease */
+  int64_t max_bytes;       /* variables of one instance; 1 MB */
+  int32_t batch;           /* instances claimed at once; 64 */
+  int32_t recoveries;      /* takeovers before an instance is suspended; 5 */
+  int32_t pooler;          /* 1: behind a pooler in transaction mode */
+  int32_t stored_code_own; /* 1: never run a definition from the store */
+  int32_t unknown_defer;   /* 1: leave unknown workflows to others */
+  int32_t create;          /* -1: do not make a missing store; 0, 1: make it */
+  int32_t shards;          /* of a store made by this open; 1 */
+  int32_t pulse;           /* 1: a helper thread with a connection of its own
                              keeps the leases while a handler blocks, at most
                              until its node's timeout. Not with a private
                              allocator, a virtual clock or ":memory:". */
 } pawl_config;
 #ifdef __cplusplus
-#define PAWL_CONFIG_INIT { sizeof(pawl_config) }
+#define PAWL_CONFIG_INIT \
+  { sizeof(pawl_config) }
 #else
-#define PAWL_CONFIG_INIT { .size = sizeof(pawl_config) }
+#define PAWL_CONFIG_INIT \
+  { .size = sizeof(pawl_config) }
 #endif
 
 /* ---- engine ------------------------------------------------------------ */
@@ -226,21 +228,20 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_graph(pawl_engine *engine,
  * makes repeating the call harmless). `created` (may be NULL): 0 when the key
  * named an earlier instance. */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_start(pawl_engine *engine,
-                                           const char *code,
-                                           const char *input,
+                                           const char *code, const char *input,
                                            size_t input_len,
                                            const char *options,
                                            size_t options_len, char id[37],
                                            int *created, pawl_error *err);
 
 typedef struct pawl_stats {
-  int64_t claimed;   /* instances leased in this tick */
-  int64_t steps;     /* handlers run */
-  int64_t commits;   /* transactions */
-  int64_t committed; /* decisions stored */
-  int64_t lost;      /* decisions refused: another executor had taken over */
-  int64_t ended;     /* instances that ended */
-  int64_t held;      /* instances still leased when the tick returned */
+  int64_t claimed;     /* instances leased in this tick */
+  int64_t steps;       /* handlers run */
+  int64_t commits;     /* transactions */
+  int64_t committed;   /* decisions stored */
+  int64_t lost;        /* decisions refused: another executor had taken over */
+  int64_t ended;       /* instances that ended */
+  int64_t held;        /* instances still leased when the tick returned */
   int64_t next_due_us; /* when to look again; 0: now; INT64_MAX: nothing due */
 } pawl_stats;
 
@@ -248,18 +249,15 @@ typedef struct pawl_stats {
  * one round). Never waits. Everything begun is committed on return. `stats`
  * may be NULL. A failing instance is not an error of the tick. */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_tick(pawl_engine *engine,
-                                          int64_t budget_us,
-                                          pawl_stats *stats, pawl_error *err);
+                                          int64_t budget_us, pawl_stats *stats,
+                                          pawl_error *err);
 /* The same for one instance alone, whatever its group or prefix. `status`
  * (may be NULL): "done" when it has ended, "leased" while another executor
  * holds it, "later" when it is due at stats->next_due_us, "now" when there is
  * more to do. */
-PAWL_API PAWL_MUSTUSE pawl_code pawl_tick_instance(pawl_engine *engine,
-                                                   const char *id,
-                                                   int64_t budget_us,
-                                                   pawl_stats *stats,
-                                                   const char **status,
-                                                   pawl_error *err);
+PAWL_API PAWL_MUSTUSE pawl_code
+pawl_tick_instance(pawl_engine *engine, const char *id, int64_t budget_us,
+                   pawl_stats *stats, const char **status, pawl_error *err);
 /* When the engine must next be ticked: 0 now, INT64_MAX nothing scheduled. */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_next_due(pawl_engine *engine,
                                               int64_t *due_us,
@@ -302,8 +300,7 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_find(pawl_engine *engine,
  * cancelled before the call returns (*done = 1), else by its holder before
  * the next step. PAWL_ALREADY_FINISHED when it has ended. */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_cancel(pawl_engine *engine,
-                                            const char *id,
-                                            const char *reason,
+                                            const char *id, const char *reason,
                                             const char *who, int *done,
                                             pawl_error *err);
 

@@ -239,18 +239,6 @@ describe("pawl history", function()
     assert.matches("  fails.lua:5: no_luck: not today", ran.out, 1, true)
   end)
 
-  it("says a code once", function()
-    local here = folder()
-    here:write("other.lua", flows.timer)
-    here:pawl("worker", "hello.lua", "--until-idle")
-    local id = here:json("start", "t.hello").id
-    here:pawl("worker", "other.lua", "--until-idle", "--unknown", "fail",
-      "--stored-code", "own")
-    assert.equal("failed", here:json("show", id).status)
-    local out = here:pawl("history", id).out
-    assert.equal(1, select(2, out:gsub("no_handler_registered", "")), out)
-  end)
-
   it("says where a value is that cannot be stored", function()
     local here = folder()
     here:write("flow.lua", (flows.hello:gsub("ctx.vars.greeting =",

@@ -29,8 +29,8 @@ int pawl_base64_decode(pawl_str text, pawl_buf *out) {
   char *to = pawl_buf_room(out, len / 4 * 3 + 1);
   if (!to) return 0;
   const char *from = inside ? out->at + offset : text.at;
-  size_t pad = len && from[len - 1] == '=' ? (from[len - 2] == '=' ? 2 : 1)
-                                           : 0;
+  size_t pad =
+      len && from[len - 1] == '=' ? (from[len - 2] == '=' ? 2 : 1) : 0;
   size_t n = 0;
   for (size_t i = 0; i < len; i += 4) {
     unsigned v = 0;

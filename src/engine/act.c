@@ -37,8 +37,10 @@ static pawl_code send_get(pawl_engine *e, int shard, const pawl_id *id,
 }
 
 static pawl_code already(const char *id, pawl_str status, pawl_error *err) {
-  pawl_fail(err, PAWL_ALREADY_FINISHED, "instance %s has ended already: "
-            "%.*s", id, (int)status.len, status.at);
+  pawl_fail(err, PAWL_ALREADY_FINISHED,
+            "instance %s has ended already: "
+            "%.*s",
+            id, (int)status.len, status.at);
   return PAWL_ALREADY_FINISHED;
 }
 
@@ -62,9 +64,8 @@ static pawl_code check_alive(pawl_engine *e, const pawl_id *id,
   return PAWL_OK;
 }
 
-static pawl_code request(pawl_engine *e, const pawl_id *id,
-                         const pawl_id *no, const char *who, pawl_str data,
-                         pawl_error *err) {
+static pawl_code request(pawl_engine *e, const pawl_id *id, const pawl_id *no,
+                         const char *who, pawl_str data, pawl_error *err) {
   int shard = pawl_id_route(id) % e->nshards;
   pawl_code rc = PAWL_OK;
 

@@ -6,7 +6,7 @@
 #include "internal.h"
 
 #define PROMOTE_MAX 1000
-#define ROUTE_TTL_US PAWL_SECOND      /* a refused route is asked again */
+#define ROUTE_TTL_US PAWL_SECOND        /* a refused route is asked again */
 #define LOOK_EVERY_US (PAWL_SECOND / 5) /* timers, under a full backlog */
 #define RECOVER_EVERY_US (10 * PAWL_SECOND)
 
@@ -28,8 +28,8 @@ static void args_next(pawl_engine *e, int shard) {
 pawl_code pawl_claim_clock(pawl_engine *e, pawl_error *err) {
   pawl_rows rows;
   args_next(e, 0);
-  pawl_code rc = pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows,
-                                 err);
+  pawl_code rc =
+      pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err);
   if (rc == PAWL_OK)
     saw_clock(e, pawl_row_int(&rows, 0, PAWL_AGENDA_NEXT_R_NOW));
   return rc;
@@ -37,8 +37,7 @@ pawl_code pawl_claim_clock(pawl_engine *e, pawl_error *err) {
 
 /* ---- which versions are ours to run ---- */
 
-static pawl_route *find_route(pawl_engine *e, pawl_str code,
-                              int64_t version) {
+static pawl_route *find_route(pawl_engine *e, pawl_str code, int64_t version) {
   for (int i = 0; i < e->nroutes; i++)
     if (e->routes[i].version == version &&
         pawl_str_eq(pawl_buf_str(&e->routes[i].workflow), code))
@@ -51,8 +50,8 @@ static pawl_code add_route(pawl_engine *e, pawl_str code, int64_t version,
   if (e->nroutes == e->routes_cap) {
     int cap = e->routes_cap ? 2 * e->routes_cap : 16;
     size_t old = sizeof *e->routes * (size_t)e->routes_cap;
-    pawl_route *routes = pawl_realloc(&e->alloc, e->routes, old,
-                                      sizeof *routes * (size_t)cap);
+    pawl_route *routes =
+        pawl_realloc(&e->alloc, e->routes, old, sizeof *routes * (size_t)cap);
     if (!routes) return pawl_fail(err, PAWL_NOMEM, "out of memory");
     e->routes = routes;
     e->routes_cap = cap;
@@ -71,8 +70,7 @@ static pawl_code add_route(pawl_engine *e, pawl_str code, int64_t version,
 /* Is this version ours to run? Ours when its prefix is, and we have it, or
  * the store has it and we may run that, or nobody has it and we answer for
  * the unknown. */
-static pawl_code decide_route(pawl_engine *e, pawl_route *r,
-                              pawl_error *err) {
+static pawl_code decide_route(pawl_engine *e, pawl_route *r, pawl_error *err) {
   pawl_def *def = NULL;
   int foreign = 0;
   pawl_code rc = PAWL_OK;
@@ -84,8 +82,10 @@ static pawl_code decide_route(pawl_engine *e, pawl_route *r,
     return PAWL_OK;
   TRY(pawl_definition(e, r->workflow.at, r->version, r->refused, &def,
                       &foreign, err));
-  if (def) r->served = 1;
-  else if (!foreign) r->served = !e->config.unknown_defer;
+  if (def)
+    r->served = 1;
+  else if (!foreign)
+    r->served = !e->config.unknown_defer;
 out:
   return rc;
 }
@@ -106,8 +106,7 @@ static void copy_routes(const pawl_rows *rows, pawl_buf *codes,
     seen[k].len = code.len;
     seen[k].version =
         pawl_row_int(rows, k, PAWL_AGENDA_ROUTES_R_WORKFLOW_VERSION);
-    seen[k].suspect =
-        pawl_row_int(rows, k, PAWL_AGENDA_ROUTES_R_SUSPECT) != 0;
+    seen[k].suspect = pawl_row_int(rows, k, PAWL_AGENDA_ROUTES_R_SUSPECT) != 0;
     pawl_buf_adds(codes, code);
   }
 }
@@ -172,8 +171,7 @@ static pawl_code look_shard(pawl_engine *e, int shard, int promoted,
   TRY(pawl_store_send(e->store, &e->args, err));
   pawl_args_begin(&e->args, PAWL_STMT_AGENDA_ROUTES);
   pawl_arg_int(&e->args, PAWL_AGENDA_ROUTES_SHARD, shard);
-  pawl_arg_textz(&e->args, PAWL_AGENDA_ROUTES_EXECUTOR_GROUP,
-                 e->config.group);
+  pawl_arg_textz(&e->args, PAWL_AGENDA_ROUTES_EXECUTOR_GROUP, e->config.group);
   TRY(pawl_store_send(e->store, &e->args, err));
   TRY(pawl_store_commit(e->store, err));
   pawl_store_rows(e->store, 0, &rows);
@@ -233,8 +231,8 @@ static void set_text(pawl_buf *b, pawl_str s) {
 }
 
 /* A claimed agenda row goes into a slot; the instance follows. */
-static void hold(pawl_engine *e, pawl_held *h, int shard,
-                 const pawl_id *lease, const pawl_rows *r, int k) {
+static void hold(pawl_engine *e, pawl_held *h, int shard, const pawl_id *lease,
+                 const pawl_rows *r, int k) {
   h->state = PAWL_SLOT_READY;
   h->shard = shard;
   h->lease = *lease;
@@ -308,8 +306,7 @@ static pawl_code load_rows(pawl_engine *e, const pawl_id *lease,
     if (!h) continue;
     rc = load(h, rows, k, err);
     if (rc == PAWL_CORRUPT) {
-      pawl_log_error(&e->log, PAWL_ERROR, "an instance cannot be loaded",
-                     err);
+      pawl_log_error(&e->log, PAWL_ERROR, "an instance cannot be loaded", err);
       pawl_held_free(e, h);
       rc = PAWL_OK;
     }
@@ -368,7 +365,8 @@ static pawl_code finish_loading(pawl_engine *e, pawl_error *err) {
     TRY(find_definition(e, h, err));
   }
   for (int i = 0; i < e->nheld_slots; i++)
-    if (e->held[i].state == PAWL_SLOT_READY && e->held[i].loaded == PAWL_LOADED_ROW)
+    if (e->held[i].state == PAWL_SLOT_READY &&
+        e->held[i].loaded == PAWL_LOADED_ROW)
       e->held[i].loaded = PAWL_LOADED;
 out:
   return rc;
@@ -599,7 +597,8 @@ static void take_inbox_row(pawl_held *h, const pawl_rows *r, int k) {
   pawl_buf_addz(&h->cancellation, "{\"reason\":");
   if (pawl_json_get(data, "reason", &reason))
     pawl_buf_adds(&h->cancellation, reason);
-  else pawl_buf_addz(&h->cancellation, "null");
+  else
+    pawl_buf_addz(&h->cancellation, "null");
   pawl_buf_addz(&h->cancellation, ",\"by\":");
   pawl_json_add_string(&h->cancellation, by);
   pawl_buf_addz(&h->cancellation, ",\"source\":");
@@ -662,8 +661,10 @@ pawl_code pawl_claim_reload(pawl_engine *e, pawl_held *h, pawl_error *err) {
 out:
   return rc;
 lost:
-  return pawl_fail(err, PAWL_LEASE_LOST, "instance %s: another executor has "
-                   "taken over", h->id_text);
+  return pawl_fail(err, PAWL_LEASE_LOST,
+                   "instance %s: another executor has "
+                   "taken over",
+                   h->id_text);
 }
 
 /* ---- keeping and giving back ---- */
@@ -723,8 +724,8 @@ static pawl_code renew_shard(pawl_engine *e, int shard, pawl_error *err) {
     pawl_id id;
     pawl_row_id(&rows, k, PAWL_AGENDA_RENEW_R_INSTANCE, &id);
     pawl_held *h = find_held(e, &id, NULL);
-    if (h) h->lease_until_us = pawl_row_int(&rows, k,
-                                            PAWL_AGENDA_RENEW_R_DUE_AT);
+    if (h)
+      h->lease_until_us = pawl_row_int(&rows, k, PAWL_AGENDA_RENEW_R_DUE_AT);
   }
 out:
   return rc;
@@ -784,8 +785,7 @@ static pawl_code recover(pawl_engine *e, const pawl_id *executor,
       pawl_args_begin(&e->args, PAWL_STMT_AGENDA_ORPHAN);
       pawl_arg_int(&e->args, PAWL_AGENDA_ORPHAN_SHARD, s);
       pawl_arg_id(&e->args, PAWL_AGENDA_ORPHAN_EXECUTOR, executor);
-      pawl_arg_int(&e->args, PAWL_AGENDA_ORPHAN_HORIZON_US,
-                   PAWL_MAX_LEASE_US);
+      pawl_arg_int(&e->args, PAWL_AGENDA_ORPHAN_HORIZON_US, PAWL_MAX_LEASE_US);
       arg_now(e, PAWL_AGENDA_ORPHAN_NOW);
       pawl_arg_int(&e->args, PAWL_AGENDA_ORPHAN_MAX, PROMOTE_MAX);
       TRY(pawl_store_once(e->store, PAWL_UNIT_BATCH, &e->args, &rows, err));

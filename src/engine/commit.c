@@ -25,7 +25,9 @@ static int writes_instance(const pawl_plan *p) {
 static int goes_on(const pawl_plan *p) {
   return writes_instance(p) && p->after != PAWL_AFTER_END;
 }
-static int ends(const pawl_plan *p) { return p->after == PAWL_AFTER_END; }
+static int ends(const pawl_plan *p) {
+  return p->after == PAWL_AFTER_END;
+}
 /* Rule 6: what cannot be undone is decided on what is there now. */
 static int needs_latch(const pawl_plan *p) {
   return p->after == PAWL_AFTER_END || p->after == PAWL_AFTER_FORGET;
@@ -44,20 +46,28 @@ static int drops_row(const pawl_plan *p) {
 /* ---- arguments ---- */
 
 static void arg_latch(pawl_args *a, int arg, const pawl_held *h) {
-  if (needs_latch(&h->plan)) pawl_arg_int(a, arg, h->latch);
-  else pawl_arg_null(a, arg);
+  if (needs_latch(&h->plan))
+    pawl_arg_int(a, arg, h->latch);
+  else
+    pawl_arg_null(a, arg);
 }
 static void arg_buf(pawl_args *a, int arg, const pawl_buf *b) {
-  if (b->len) pawl_arg_str(a, arg, pawl_buf_str(b));
-  else pawl_arg_null(a, arg);
+  if (b->len)
+    pawl_arg_str(a, arg, pawl_buf_str(b));
+  else
+    pawl_arg_null(a, arg);
 }
 static void arg_time(pawl_args *a, int arg, int64_t us) {
-  if (us) pawl_arg_time(a, arg, us);
-  else pawl_arg_null(a, arg);
+  if (us)
+    pawl_arg_time(a, arg, us);
+  else
+    pawl_arg_null(a, arg);
 }
 static void arg_vars(pawl_args *a, int arg, const pawl_plan *p) {
-  if (p->vars_changed) pawl_arg_str(a, arg, pawl_buf_str(&p->vars));
-  else pawl_arg_null(a, arg);
+  if (p->vars_changed)
+    pawl_arg_str(a, arg, pawl_buf_str(&p->vars));
+  else
+    pawl_arg_null(a, arg);
 }
 
 /* Sends the statement when its columns have rows. */
@@ -67,8 +77,9 @@ static pawl_code send(pawl_engine *e, pawl_error *err) {
   return pawl_store_send(e->store, &e->args, err);
 }
 
-#define EACH(h) \
-  for (int i_ = 0; i_ < n; i_++) for (pawl_held *h = list[i_]; h; h = NULL)
+#define EACH(h)                  \
+  for (int i_ = 0; i_ < n; i_++) \
+    for (pawl_held *h = list[i_]; h; h = NULL)
 
 pawl_code pawl_commit_lock(pawl_engine *e, pawl_held **list, int n,
                            pawl_error *err) {
@@ -99,8 +110,10 @@ static pawl_code send_instances(pawl_engine *e, pawl_held **list, int n,
     pawl_arg_textz(a, PAWL_INSTANCE_COMMIT_STATUS,
                    pawl_status_name(p->status));
     arg_vars(a, PAWL_INSTANCE_COMMIT_VARIABLES, p);
-    if (p->node) pawl_arg_int(a, PAWL_INSTANCE_COMMIT_TOKEN_NO, 1);
-    else pawl_arg_null(a, PAWL_INSTANCE_COMMIT_TOKEN_NO);
+    if (p->node)
+      pawl_arg_int(a, PAWL_INSTANCE_COMMIT_TOKEN_NO, 1);
+    else
+      pawl_arg_null(a, PAWL_INSTANCE_COMMIT_TOKEN_NO);
     pawl_arg_textz(a, PAWL_INSTANCE_COMMIT_TOKEN_STATE,
                    !p->node     ? NULL
                    : p->waiting ? "waiting"
@@ -150,21 +163,25 @@ static pawl_code send_ends(pawl_engine *e, pawl_held **list, int n,
   return send(e, err);
 }
 
-static void add_record(pawl_args *a, const pawl_held *h,
-                       const pawl_record *r, int64_t seq) {
+static void add_record(pawl_args *a, const pawl_held *h, const pawl_record *r,
+                       int64_t seq) {
   pawl_arg_id(a, PAWL_HISTORY_INSERT_ID, &h->id);
   pawl_arg_id(a, PAWL_HISTORY_INSERT_LEASE, &h->lease);
   arg_latch(a, PAWL_HISTORY_INSERT_LATCH, h);
   pawl_arg_int(a, PAWL_HISTORY_INSERT_SEQ, seq);
   pawl_arg_textz(a, PAWL_HISTORY_INSERT_TYPE, r->type);
   pawl_arg_textz(a, PAWL_HISTORY_INSERT_NODE, r->node);
-  if (r->node) pawl_arg_int(a, PAWL_HISTORY_INSERT_TOKEN, 1);
-  else pawl_arg_null(a, PAWL_HISTORY_INSERT_TOKEN);
+  if (r->node)
+    pawl_arg_int(a, PAWL_HISTORY_INSERT_TOKEN, 1);
+  else
+    pawl_arg_null(a, PAWL_HISTORY_INSERT_TOKEN);
   pawl_arg_int(a, PAWL_HISTORY_INSERT_VISIT, r->visit);
   arg_buf(a, PAWL_HISTORY_INSERT_TRANSITION, &r->transition);
   arg_buf(a, PAWL_HISTORY_INSERT_PATH, &r->path);
-  if (r->attempt) pawl_arg_int(a, PAWL_HISTORY_INSERT_ATTEMPT, r->attempt);
-  else pawl_arg_null(a, PAWL_HISTORY_INSERT_ATTEMPT);
+  if (r->attempt)
+    pawl_arg_int(a, PAWL_HISTORY_INSERT_ATTEMPT, r->attempt);
+  else
+    pawl_arg_null(a, PAWL_HISTORY_INSERT_ATTEMPT);
   arg_buf(a, PAWL_HISTORY_INSERT_CALLER, &r->caller);
   arg_buf(a, PAWL_HISTORY_INSERT_TEXT, &r->text);
   arg_buf(a, PAWL_HISTORY_INSERT_OUTPUT, &r->output);
@@ -233,8 +250,8 @@ out:
 
 /* Inbox rows were taken by a decision that ends, forgets, or counts. */
 static int takes_inbox(const pawl_held *h) {
-  return h->inbox.len && (needs_latch(&h->plan) || keeps(h) ||
-                          releases(&h->plan));
+  return h->inbox.len &&
+         (needs_latch(&h->plan) || keeps(h) || releases(&h->plan));
 }
 
 static pawl_code send_inbox(pawl_engine *e, pawl_held **list, int n,
@@ -355,8 +372,10 @@ static int locked_row(const pawl_rows *rows, const pawl_id *id) {
 
 static void lose(pawl_engine *e, pawl_held *h) {
   pawl_error err;
-  pawl_fail(&err, PAWL_LEASE_LOST, "instance %s: another executor has taken "
-            "over; what ran here is dropped", h->id_text);
+  pawl_fail(&err, PAWL_LEASE_LOST,
+            "instance %s: another executor has taken "
+            "over; what ran here is dropped",
+            h->id_text);
   pawl_log_error(&e->log, PAWL_WARN, "lease lost", &err);
   if (e->stats) e->stats->lost++;
   pawl_held_free(e, h);
@@ -396,14 +415,15 @@ static void stored(pawl_engine *e, pawl_held *h, int latch) {
 /* Not among the rows that were locked: taken over, or something came in that
  * an ending must not overlook. The handler's result is kept. */
 static pawl_code decide_again(pawl_engine *e, pawl_held *h, pawl_error *err) {
-  pawl_code rc = needs_latch(&h->plan) ? pawl_claim_reload(e, h, err)
-                                       : PAWL_LEASE_LOST;
+  pawl_code rc =
+      needs_latch(&h->plan) ? pawl_claim_reload(e, h, err) : PAWL_LEASE_LOST;
   if (rc == PAWL_LEASE_LOST) {
     lose(e, h);
     return PAWL_OK;
   }
   if (rc != PAWL_OK) return rc;
-  if (h->plan.after == PAWL_AFTER_FORGET) pawl_step_run(e, h);
+  if (h->plan.after == PAWL_AFTER_FORGET)
+    pawl_step_run(e, h);
   else if (h->cancel && h->plan.status != PAWL_STATUS_CANCELLED)
     pawl_step_cancel(e, h);
   return PAWL_OK; /* still planned: the next commit sends it again */
@@ -418,18 +438,17 @@ static pawl_code apply(pawl_engine *e, pawl_held **list, int n,
 
   for (int i = 0; i < n; i++) {
     /* rows come in id order, and mostly just as they were sent */
-    int k = i < rows->nrows &&
-                    !memcmp(pawl_row_str(rows, i,
-                                         PAWL_AGENDA_LOCK_R_INSTANCE).at,
-                            list[i]->id.bytes, 16)
-                ? i
-                : locked_row(rows, &list[i]->id);
+    int k =
+        i < rows->nrows &&
+                !memcmp(pawl_row_str(rows, i, PAWL_AGENDA_LOCK_R_INSTANCE).at,
+                        list[i]->id.bytes, 16)
+            ? i
+            : locked_row(rows, &list[i]->id);
     if (k < 0) {
       again[nagain++] = list[i];
       continue;
     }
-    stored(e, list[i],
-           (int)pawl_row_int(rows, k, PAWL_AGENDA_LOCK_R_LATCH));
+    stored(e, list[i], (int)pawl_row_int(rows, k, PAWL_AGENDA_LOCK_R_LATCH));
     if (list[i]->state != PAWL_SLOT_FREE && list[i]->latch) news = 1;
   }
   for (int i = 0; i < nagain; i++) TRY(decide_again(e, again[i], err));
@@ -477,8 +496,7 @@ static pawl_code refuse_one(pawl_engine *e, pawl_held *h, int depth,
                             pawl_error *err) {
   pawl_error why = *err;
   if (depth < 0) {
-    pawl_log_error(&e->log, PAWL_ERROR, "the store refuses an instance",
-                   &why);
+    pawl_log_error(&e->log, PAWL_ERROR, "the store refuses an instance", &why);
     pawl_held_free(e, h);
     return PAWL_OK;
   }
@@ -543,9 +561,8 @@ static pawl_code look_under_lock(pawl_engine *e, pawl_held *h, int *landed,
   pawl_store_rows(e->store, 1, &rows);
   if (rows.nrows && !pawl_row_null(&rows, 0, PAWL_INSTANCE_SETTLE_R_LEASE))
     pawl_row_id(&rows, 0, PAWL_INSTANCE_SETTLE_R_LEASE, &lease);
-  version = rows.nrows
-                ? pawl_row_int(&rows, 0, PAWL_INSTANCE_SETTLE_R_VERSION)
-                : -1;
+  version =
+      rows.nrows ? pawl_row_int(&rows, 0, PAWL_INSTANCE_SETTLE_R_VERSION) : -1;
   *landed = writes_instance(&h->plan) && pawl_id_eq(&lease, &h->lease) &&
             version == h->version + 1;
   if (!*landed && pawl_id_eq(&holder, &h->lease)) {

@@ -55,8 +55,8 @@ void pawl_engine_trace(pawl_engine *e, const pawl_held *h, const char *node,
 /* ---- slots ---- */
 
 static void init_held(pawl_engine *e, pawl_held *h) {
-  pawl_buf *bufs[] = {&h->workflow, &h->node,  &h->previous,
-                      &h->tenant,   &h->correlation, &h->input,
+  pawl_buf *bufs[] = {&h->workflow, &h->node,         &h->previous,
+                      &h->tenant,   &h->correlation,  &h->input,
                       &h->vars,     &h->cancellation, &h->inbox};
   memset(h, 0, sizeof *h);
   for (size_t i = 0; i < sizeof bufs / sizeof *bufs; i++)
@@ -65,8 +65,8 @@ static void init_held(pawl_engine *e, pawl_held *h) {
 }
 
 static void deinit_held(pawl_held *h) {
-  pawl_buf *bufs[] = {&h->workflow, &h->node,  &h->previous,
-                      &h->tenant,   &h->correlation, &h->input,
+  pawl_buf *bufs[] = {&h->workflow, &h->node,         &h->previous,
+                      &h->tenant,   &h->correlation,  &h->input,
                       &h->vars,     &h->cancellation, &h->inbox};
   for (size_t i = 0; i < sizeof bufs / sizeof *bufs; i++)
     pawl_buf_deinit(bufs[i]);
@@ -138,8 +138,7 @@ static pawl_code init_slots(pawl_engine *e, pawl_error *err) {
   return PAWL_OK;
 }
 
-static pawl_code open_parts(pawl_engine *e, const char *url,
-                            pawl_error *err) {
+static pawl_code open_parts(pawl_engine *e, const char *url, pawl_error *err) {
   pawl_store_options store = {.alloc = &e->alloc,
                               .log = &e->log,
                               .clock = &e->clock,
@@ -236,8 +235,7 @@ void pawl_engine_close(pawl_engine *e) {
   pawl_store_close(e->store);
   for (int i = 0; i < e->nheld_slots; i++) deinit_held(&e->held[i]);
   pawl_release(&alloc, e->held, sizeof *e->held * (size_t)e->nheld_slots);
-  for (int i = 0; i < e->nroutes; i++)
-    pawl_buf_deinit(&e->routes[i].workflow);
+  for (int i = 0; i < e->nroutes; i++) pawl_buf_deinit(&e->routes[i].workflow);
   pawl_release(&alloc, e->routes, sizeof *e->routes * (size_t)e->routes_cap);
   pawl_buf_deinit(&e->group);
   pawl_buf_deinit(&e->prefixes);
@@ -249,10 +247,12 @@ void pawl_engine_close(pawl_engine *e) {
 pawl_code pawl_engine_guard(pawl_engine *e, pawl_error *err) {
   if (!e) return pawl_fail(err, PAWL_MISUSE, "no engine was given");
   if (e->pid != getpid())
-    return pawl_fail(err, PAWL_MISUSE, "this engine was opened before fork(): "
+    return pawl_fail(err, PAWL_MISUSE,
+                     "this engine was opened before fork(): "
                      "open another one in the child");
   if (pawl_host_is_busy(e->host)) {
-    pawl_fail(err, PAWL_MISUSE, "an engine cannot be called from inside one "
+    pawl_fail(err, PAWL_MISUSE,
+              "an engine cannot be called from inside one "
               "of its own handlers");
     pawl_error_hint(err, "what a handler may do is in ctx");
     return PAWL_MISUSE;
@@ -260,8 +260,12 @@ pawl_code pawl_engine_guard(pawl_engine *e, pawl_error *err) {
   return PAWL_OK;
 }
 
-const pawl_alloc *pawl_engine_alloc(pawl_engine *e) { return &e->alloc; }
-void pawl_engine_interrupt(pawl_engine *e) { e->interrupted = 1; }
+const pawl_alloc *pawl_engine_alloc(pawl_engine *e) {
+  return &e->alloc;
+}
+void pawl_engine_interrupt(pawl_engine *e) {
+  e->interrupted = 1;
+}
 
 /* ---- one transactional step ---- */
 
@@ -283,9 +287,8 @@ static pawl_code lock_open(pawl_engine *e, pawl_held *h, int *ok,
   TRY(pawl_store_begin(e->store, PAWL_UNIT_OPEN, err));
   TRY(pawl_commit_lock(e, &h, 1, err));
   pawl_store_rows(e->store, 0, &rows);
-  latch = rows.nrows
-              ? (int)pawl_row_int(&rows, 0, PAWL_AGENDA_LOCK_R_LATCH)
-              : -1;
+  latch =
+      rows.nrows ? (int)pawl_row_int(&rows, 0, PAWL_AGENDA_LOCK_R_LATCH) : -1;
   if (latch == h->latch) {
     e->open_unit = 1;
     *ok = 1;
@@ -329,7 +332,8 @@ static pawl_code run_open(pawl_engine *e, pawl_held *h, pawl_error *err) {
   if (pawl_clock_mono() - began > e->sql_limit_us) {
     pawl_error late;
     undo_open(e);
-    pawl_fail(&late, PAWL_TIMEOUT, "a transactional step may take %" PRId64
+    pawl_fail(&late, PAWL_TIMEOUT,
+              "a transactional step may take %" PRId64
               " ms on this store; it took %" PRId64,
               e->sql_limit_us / 1000, (pawl_clock_mono() - began) / 1000);
     pawl_error_hint(&late, "do the slow part in a step before it");
@@ -475,8 +479,8 @@ out:
 static pawl_code run_rounds(pawl_engine *e, int64_t budget_us, int claims,
                             pawl_error *err) {
   int64_t began = pawl_clock_mono();
-  int64_t deadline = budget_us >= PAWL_NEVER - began ? PAWL_NEVER
-                                                     : began + budget_us;
+  int64_t deadline =
+      budget_us >= PAWL_NEVER - began ? PAWL_NEVER : began + budget_us;
   pawl_code rc = PAWL_OK;
   int ran = 0, stop = 0;
 
@@ -537,9 +541,8 @@ out:
 }
 
 /* What keeps an instance that could not be claimed. */
-static pawl_code why_not(pawl_engine *e, const pawl_id *id,
-                         pawl_stats *stats, const char **status,
-                         pawl_error *err) {
+static pawl_code why_not(pawl_engine *e, const pawl_id *id, pawl_stats *stats,
+                         const char **status, pawl_error *err) {
   pawl_rows rows;
   pawl_code rc = PAWL_OK;
   int64_t due, now;
@@ -603,8 +606,7 @@ out:
   return rc;
 }
 
-pawl_code pawl_engine_wait(pawl_engine *e, int64_t until_us,
-                           pawl_error *err) {
+pawl_code pawl_engine_wait(pawl_engine *e, int64_t until_us, pawl_error *err) {
   int64_t mono = pawl_clock_mono(), wait = until_us - pawl_engine_now(e);
   pawl_code rc;
 

@@ -25,14 +25,13 @@ void pawl_engine_interrupt(pawl_engine *e);
 pawl_code pawl_engine_load_file(pawl_engine *e, const char *path,
                                 pawl_buf *out, pawl_error *err);
 pawl_code pawl_engine_load_text(pawl_engine *e, const char *name,
-                                pawl_str text, pawl_buf *out,
-                                pawl_error *err);
+                                pawl_str text, pawl_buf *out, pawl_error *err);
 pawl_code pawl_engine_load_stack(pawl_engine *e, pawl_buf *out,
                                  pawl_error *err);
 pawl_code pawl_engine_check(pawl_engine *e, const char *path, pawl_buf *out,
                             pawl_error *err);
-pawl_code pawl_engine_graph(pawl_engine *e, const char *code,
-                            int64_t version, pawl_buf *out, pawl_error *err);
+pawl_code pawl_engine_graph(pawl_engine *e, const char *code, int64_t version,
+                            pawl_buf *out, pawl_error *err);
 
 pawl_code pawl_engine_start(pawl_engine *e, const char *code, pawl_str input,
                             pawl_str options, pawl_id *id, int *created,
@@ -45,8 +44,7 @@ pawl_code pawl_engine_tick_one(pawl_engine *e, const pawl_id *id,
                                const char **status, pawl_error *err);
 pawl_code pawl_engine_next_due(pawl_engine *e, int64_t *due_us,
                                pawl_error *err);
-pawl_code pawl_engine_wait(pawl_engine *e, int64_t until_us,
-                           pawl_error *err);
+pawl_code pawl_engine_wait(pawl_engine *e, int64_t until_us, pawl_error *err);
 
 pawl_code pawl_engine_find(pawl_engine *e, const char *prefix, pawl_id *out,
                            pawl_error *err);
@@ -54,8 +52,8 @@ pawl_code pawl_engine_get(pawl_engine *e, const pawl_id *id, pawl_buf *out,
                           pawl_error *err);
 pawl_code pawl_engine_list(pawl_engine *e, pawl_str query, pawl_buf *out,
                            pawl_error *err);
-pawl_code pawl_engine_history(pawl_engine *e, const pawl_id *id,
-                              pawl_buf *out, pawl_error *err);
+pawl_code pawl_engine_history(pawl_engine *e, const pawl_id *id, pawl_buf *out,
+                              pawl_error *err);
 pawl_code pawl_engine_cancel(pawl_engine *e, const pawl_id *id,
                              const char *reason, const char *who, int *done,
                              pawl_error *err);

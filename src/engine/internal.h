@@ -45,18 +45,18 @@ typedef struct pawl_held {
   char id_text[37];
   int64_t lease_until_us;
   int64_t due_before_us;
-  int takeovers;      /* counted by this claim too */
-  int taken;          /* from a dead executor, by this claim */
+  int takeovers; /* counted by this claim too */
+  int taken;     /* from a dead executor, by this claim */
   pawl_id taken_from;
-  int latch;          /* as loaded */
-  int reset;          /* the agenda row has takeovers or a latch to reset */
-  int begun;          /* a handler of it has run under this lease */
-  int rounds;         /* immediate steps under this lease */
-  int loaded;         /* PAWL_LOADED: it may run */
-  int pin;            /* started without a version: this one is to be stored */
-  int foreign;        /* its definition cannot run here: give it back */
-  int transactional;  /* its plan was made inside an open unit */
-  pawl_def *def;      /* NULL: unknown to us and the store */
+  int latch;         /* as loaded */
+  int reset;         /* the agenda row has takeovers or a latch to reset */
+  int begun;         /* a handler of it has run under this lease */
+  int rounds;        /* immediate steps under this lease */
+  int loaded;        /* PAWL_LOADED: it may run */
+  int pin;           /* started without a version: this one is to be stored */
+  int foreign;       /* its definition cannot run here: give it back */
+  int transactional; /* its plan was made inside an open unit */
+  pawl_def *def;     /* NULL: unknown to us and the store */
   pawl_buf workflow;
   int64_t workflow_version, revision;
   /* the instance as loaded, and as each commit leaves it */
@@ -68,7 +68,7 @@ typedef struct pawl_held {
   int has_tenant, has_correlation;
   pawl_buf input, vars;
   /* what the inbox asked for */
-  int recorded;       /* that it was taken over stands in its history */
+  int recorded; /* that it was taken over stands in its history */
   int cancel;
   pawl_buf cancellation; /* JSON */
   pawl_buf inbox;        /* 16 bytes each: numbers of rows taken */
@@ -80,7 +80,7 @@ typedef struct pawl_route {
   pawl_buf workflow;
   int64_t version;
   int served;
-  int64_t refused;      /* the revision that cannot run here */
+  int64_t refused;       /* the revision that cannot run here */
   int64_t until_mono_us; /* look again after that */
 } pawl_route;
 
@@ -103,34 +103,34 @@ struct pawl_engine {
   int64_t clock_offset_us; /* store time minus host time */
   uint64_t random;
   int nshards, next_shard;
-  int open_unit;           /* statements sent in a transactional step's open
+  int open_unit;        /* statements sent in a transactional step's open
                               transaction; 0: none is open */
-  int64_t sql_limit_us;    /* of one ctx.db:query */
+  int64_t sql_limit_us; /* of one ctx.db:query */
   volatile int interrupted;
   int64_t pid;
   /* held instances */
   pawl_held *held;
   int nheld_slots, nheld;
-  int alone;               /* what is held was taken over: nothing beside it */
+  int alone; /* what is held was taken over: nothing beside it */
   /* what the last look showed */
   pawl_route *routes;
   int nroutes, routes_cap;
   int fresh_ready, suspect_ready;
   int64_t next_due_us;
-  int64_t look_mono_us;    /* when routes and timers are looked at again */
-  int64_t run_avg_us;      /* moving average of a handler's time */
-  int64_t wake_mono_us;    /* no other wake-up before that */
+  int64_t look_mono_us; /* when routes and timers are looked at again */
+  int64_t run_avg_us;   /* moving average of a handler's time */
+  int64_t wake_mono_us; /* no other wake-up before that */
   pawl_result result;
-  int query_failed;        /* in the open transaction: this step has failed */
-  pawl_error query_error;  /* the first one */
-  struct {                 /* claims whose answer was lost */
+  int query_failed;       /* in the open transaction: this step has failed */
+  pawl_error query_error; /* the first one */
+  struct {                /* claims whose answer was lost */
     int shard;
     pawl_id lease;
   } lost_claims[PAWL_LOST_CLAIMS];
   int nlost_claims;
   struct pawl_pulse *pulse; /* NULL: no helper thread was asked for */
-  pawl_held *running;      /* whose handler runs now */
-  pawl_stats *stats;       /* of the tick under way */
+  pawl_held *running;       /* whose handler runs now */
+  pawl_stats *stats;        /* of the tick under way */
 };
 
 /* engine.c */
@@ -146,8 +146,7 @@ void pawl_held_accept(pawl_held *h); /* a committed plan is the state now */
 /* Reads what is due; then claims up to `want` instances into free slots, or
  * one that was taken over. *got: how many. */
 pawl_code pawl_claim_look(pawl_engine *e, pawl_error *err);
-pawl_code pawl_claim_more(pawl_engine *e, int want, int *got,
-                          pawl_error *err);
+pawl_code pawl_claim_more(pawl_engine *e, int want, int *got, pawl_error *err);
 /* This one instance; *got 0: not there, not due, or held by another. */
 pawl_code pawl_claim_one(pawl_engine *e, const pawl_id *id, int *got,
                          pawl_error *err);

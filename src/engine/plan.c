@@ -5,12 +5,16 @@
 #include "../value/json.h"
 
 /* Every buffer of a plan, for the three functions that walk them. */
-#define PLAN_BUFS(p)                                                      \
-  {&(p)->vars, &(p)->output, &(p)->error, &(p)->attrs,                    \
-   &(p)->cancellation, &(p)->detail}
+#define PLAN_BUFS(p)                                                        \
+  {                                                                         \
+    &(p)->vars, &(p)->output, &(p)->error, &(p)->attrs, &(p)->cancellation, \
+        &(p)->detail                                                        \
+  }
 #define RECORD_BUFS(r)                                                    \
-  {&(r)->transition, &(r)->path, &(r)->text, &(r)->caller, &(r)->output,  \
-   &(r)->changes, &(r)->error}
+  {                                                                       \
+    &(r)->transition, &(r)->path, &(r)->text, &(r)->caller, &(r)->output, \
+        &(r)->changes, &(r)->error                                        \
+  }
 enum { NPLAN_BUFS = 6, NRECORD_BUFS = 7 };
 
 void pawl_plan_init(pawl_plan *p, const pawl_alloc *alloc) {

@@ -47,7 +47,7 @@ typedef struct pawl_plan {
   int waiting;            /* the token's state: waiting, else active */
   int64_t token_due_us;   /* 0: null */
   int64_t look_us;
-  int64_t started_us;     /* of the instance, when this is its first commit */
+  int64_t started_us; /* of the instance, when this is its first commit */
   int vars_changed;
   int resets; /* it counts as progress: takeovers start again */
   int has_output;
@@ -75,7 +75,7 @@ void pawl_plan_error(pawl_buf *out, const pawl_error *err, pawl_str details);
 /* ---- what follows a failure: retry.c ---- */
 
 typedef struct pawl_failure {
-  int64_t attempt;        /* the one that failed, from 1 */
+  int64_t attempt; /* the one that failed, from 1 */
   int no_retry;
   int64_t retry_after_us; /* the handler's own wish; -1: by policy */
   const char *reason;     /* error code for on_error; "" */
@@ -83,15 +83,14 @@ typedef struct pawl_failure {
 } pawl_failure;
 
 typedef enum pawl_verdict {
-  PAWL_VERDICT_RETRY,   /* after *delay_us */
-  PAWL_VERDICT_ROUTE,   /* to node *to */
+  PAWL_VERDICT_RETRY, /* after *delay_us */
+  PAWL_VERDICT_ROUTE, /* to node *to */
   PAWL_VERDICT_SUSPEND,
   PAWL_VERDICT_FAIL
 } pawl_verdict;
 
 /* Delay before the attempt after `attempt`, with jitter. */
-int64_t pawl_retry_delay(const pawl_retry *r, int64_t attempt,
-                         double random);
+int64_t pawl_retry_delay(const pawl_retry *r, int64_t attempt, double random);
 pawl_verdict pawl_retry_decide(const pawl_node *node, const pawl_failure *f,
                                int64_t *delay_us, int *to);
 

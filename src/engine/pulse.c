@@ -20,16 +20,15 @@ struct pawl_pulse {
   struct lease {
     int shard;
     pawl_id id, lease;
-  } *leases;
+  } * leases;
   int nleases;
 };
 
 /* ---- the thread ---- */
 
 static pawl_code open_store(pawl_pulse *p, pawl_error *err) {
-  pawl_store_options options = {.clock = &p->e->clock,
-                                .pooler = p->e->config.pooler,
-                                .create = -1};
+  pawl_store_options options = {
+      .clock = &p->e->clock, .pooler = p->e->config.pooler, .create = -1};
   return p->store ? PAWL_OK
                   : pawl_store_open(p->url.at, &options, &p->store, err);
 }
@@ -123,8 +122,7 @@ static int start_thread(pawl_pulse *p) {
 static void free_pulse(pawl_pulse *p) {
   pthread_cond_destroy(&p->stop_now);
   pthread_mutex_destroy(&p->lock);
-  pawl_release(NULL, p->leases,
-               sizeof *p->leases * (size_t)p->e->nheld_slots);
+  pawl_release(NULL, p->leases, sizeof *p->leases * (size_t)p->e->nheld_slots);
   pawl_args_deinit(&p->args);
   pawl_buf_deinit(&p->url);
   pawl_release(NULL, p, sizeof *p);
@@ -134,7 +132,8 @@ pawl_code pawl_pulse_open(pawl_engine *e, const char *url, pawl_pulse **out,
                           pawl_error *err) {
   pawl_pulse *p;
   if (e->config.clock || e->config.alloc)
-    return pawl_fail(err, PAWL_MISUSE, "a helper thread (pulse) cannot use "
+    return pawl_fail(err, PAWL_MISUSE,
+                     "a helper thread (pulse) cannot use "
                      "a clock or an allocator of the host's");
   if (!strcmp(url, ":memory:")) { /* nobody else could take anything over */
     *out = NULL;

@@ -18,7 +18,9 @@ static void begin(object *o, pawl_buf *out) {
   o->n = 0;
   pawl_buf_addc(out, '{');
 }
-static void end(object *o) { pawl_buf_addc(o->out, '}'); }
+static void end(object *o) {
+  pawl_buf_addc(o->out, '}');
+}
 
 static void member(object *o, const char *name) {
   if (o->n++) pawl_buf_addc(o->out, ',');
@@ -92,8 +94,10 @@ static void add_instance(const pawl_rows *r, object *o) {
   add_text(o, "node", CELL(NODE));
   add_json(o, "input", CELL(INPUT));
   member(o, "variables");
-  if (CELL(VARIABLES)->is_null) pawl_buf_addz(o->out, "{}");
-  else pawl_buf_adds(o->out, CELL(VARIABLES)->s);
+  if (CELL(VARIABLES)->is_null)
+    pawl_buf_addz(o->out, "{}");
+  else
+    pawl_buf_adds(o->out, CELL(VARIABLES)->s);
   add_json(o, "output", CELL(OUTPUT));
   add_json(o, "error", CELL(ERROR));
   add_json(o, "cancellation", CELL(CANCELLATION));
@@ -262,8 +266,10 @@ pawl_code pawl_engine_find(pawl_engine *e, const char *prefix, pawl_id *out,
                    prefix);
     pawl_error_hint(err, "`pawl list` shows what there is");
   } else {
-    rc = pawl_fail(err, PAWL_AMBIGUOUS, "several instances' ids begin with "
-                   "\"%s\"", prefix);
+    rc = pawl_fail(err, PAWL_AMBIGUOUS,
+                   "several instances' ids begin with "
+                   "\"%s\"",
+                   prefix);
     pawl_error_hint(err, "give more characters");
   }
 out:
@@ -281,8 +287,8 @@ typedef struct filter {
 } filter;
 
 static const char *const filter_names[] = {
-    "workflow", "version", "status", "tenant", "correlation", "business_key",
-    "key", "limit", "before"};
+    "workflow",     "version", "status", "tenant", "correlation",
+    "business_key", "key",     "limit",  "before"};
 
 static pawl_code read_status(pawl_str value, filter *f, pawl_error *err) {
   char text[32];
@@ -302,9 +308,11 @@ static pawl_code read_status(pawl_str value, filter *f, pawl_error *err) {
   for (int i = 0; i < PAWL_NSTATUSES; i++)
     names[i] = pawl_status_name((pawl_status)i);
   const char *near = pawl_nearest(text, names, PAWL_NSTATUSES);
-  pawl_error_hint(err, near ? "did you mean \"%s\"?"
-                            : "created, running, waiting, suspended, "
-                              "completed, failed or cancelled", near);
+  pawl_error_hint(err,
+                  near ? "did you mean \"%s\"?"
+                       : "created, running, waiting, suspended, "
+                         "completed, failed or cancelled",
+                  near);
   return PAWL_INVALID;
 }
 
@@ -315,8 +323,7 @@ static pawl_code read_statuses(pawl_str value, filter *f, pawl_error *err) {
 
   if (pawl_json_kind_of(value) != PAWL_JSON_ARRAY)
     return read_status(value, f, err);
-  while (pawl_json_each(value, &it, &key, &one))
-    TRY(read_status(one, f, err));
+  while (pawl_json_each(value, &it, &key, &one)) TRY(read_status(one, f, err));
 out:
   return rc;
 }
@@ -346,13 +353,14 @@ static pawl_code read_filter(pawl_engine *e, filter *f, pawl_str key,
   if (pawl_str_eqz(key, "version"))
     return pawl_json_int(value, &f->version) && f->version > 0
                ? PAWL_OK
-               : pawl_fail(err, PAWL_INVALID, "list: `version` must be a "
+               : pawl_fail(err, PAWL_INVALID,
+                           "list: `version` must be a "
                            "positive integer");
   if (pawl_str_eqz(key, "limit"))
-    return pawl_json_int(value, &f->limit) && f->limit > 0 &&
-                   f->limit <= 10000
+    return pawl_json_int(value, &f->limit) && f->limit > 0 && f->limit <= 10000
                ? PAWL_OK
-               : pawl_fail(err, PAWL_INVALID, "list: `limit` must be an "
+               : pawl_fail(err, PAWL_INVALID,
+                           "list: `limit` must be an "
                            "integer from 1 to 10000");
   if (pawl_str_eqz(key, "before")) {
     pawl_buf text = {.alloc = &e->alloc};
@@ -367,8 +375,7 @@ static pawl_code read_filter(pawl_engine *e, filter *f, pawl_str key,
            key.at);
   pawl_fail(err, PAWL_INVALID, "list has no filter `%s`", name);
   const char *near = pawl_nearest(
-      name, filter_names,
-      (int)(sizeof filter_names / sizeof *filter_names));
+      name, filter_names, (int)(sizeof filter_names / sizeof *filter_names));
   if (near) pawl_error_hint(err, "did you mean `%s`?", near);
   return PAWL_INVALID;
 }
@@ -394,8 +401,10 @@ out:
 }
 
 static void arg_filter(pawl_args *a, int arg, const pawl_buf *b) {
-  if (b->len) pawl_arg_str(a, arg, pawl_buf_str(b));
-  else pawl_arg_null(a, arg);
+  if (b->len)
+    pawl_arg_str(a, arg, pawl_buf_str(b));
+  else
+    pawl_arg_null(a, arg);
 }
 
 /* Which statuses are stored for those asked for: created is a running one
@@ -465,8 +474,8 @@ static int newest_first(const void *a, const void *b) {
 /* Appends the rows of one page that match, newest first. *last: the oldest id
  * up to which everything has been seen. */
 static pawl_code add_page(pawl_engine *e, const filter *f,
-                          const pawl_rows *rows, int64_t *count,
-                          pawl_id *last, pawl_buf *out, pawl_error *err) {
+                          const pawl_rows *rows, int64_t *count, pawl_id *last,
+                          pawl_buf *out, pawl_error *err) {
   size_t size = sizeof(pawl_cell *) * (size_t)rows->nrows;
   const pawl_cell **ids = pawl_realloc(&e->alloc, NULL, 0, size);
   int take = rows->nrows < f->limit ? rows->nrows : (int)f->limit;
@@ -479,8 +488,8 @@ static pawl_code add_page(pawl_engine *e, const filter *f,
     int row = (int)((ids[k] - rows->cells) / rows->ncols);
     pawl_status s;
     memcpy(last->bytes, ids[k]->s.at, 16);
-    if (pawl_status_parse(
-            pawl_row_str(rows, row, PAWL_INSTANCE_LIST_R_STATUS), &s) &&
+    if (pawl_status_parse(pawl_row_str(rows, row, PAWL_INSTANCE_LIST_R_STATUS),
+                          &s) &&
         !(f->statuses >> s & 1u))
       continue;
     if ((*count)++) pawl_buf_addc(out, ',');
@@ -551,8 +560,8 @@ static void add_row(const pawl_rows *r, int k, pawl_buf *out) {
 #undef CELL
 }
 
-pawl_code pawl_engine_history(pawl_engine *e, const pawl_id *id,
-                              pawl_buf *out, pawl_error *err) {
+pawl_code pawl_engine_history(pawl_engine *e, const pawl_id *id, pawl_buf *out,
+                              pawl_error *err) {
   int shard = pawl_id_route(id) % e->nshards;
   pawl_rows rows;
   pawl_code rc = PAWL_OK;

@@ -13,8 +13,7 @@ static pawl_code from_loaded(pawl_engine *e, pawl_loaded *l, pawl_def **out,
   pawl_str source = l->is_inline ? pawl_strz(NULL) : pawl_buf_str(&l->source);
 
   TRY(pawl_def_new(l->file, pawl_buf_str(&l->graph), source,
-                   l->bundle.len ? pawl_buf_str(&l->bundle)
-                                 : pawl_strz("{}"),
+                   l->bundle.len ? pawl_buf_str(&l->bundle) : pawl_strz("{}"),
                    &e->alloc, &def, err));
   TRY(pawl_def_check(def, err));
   def->host_ref = l->ref;
@@ -44,9 +43,8 @@ static pawl_code send_lock(pawl_engine *e, const pawl_def *def, known *k,
   TRY(pawl_store_send(e->store, &e->args, err));
   pawl_store_rows(e->store, 0, &rows);
   k->exists = rows.nrows > 0;
-  k->revision = k->exists
-                    ? pawl_row_int(&rows, 0, PAWL_WORKFLOW_LOCK_R_REVISION)
-                    : 0;
+  k->revision =
+      k->exists ? pawl_row_int(&rows, 0, PAWL_WORKFLOW_LOCK_R_REVISION) : 0;
   k->same = k->exists &&
             pawl_str_eqz(pawl_row_str(&rows, 0, PAWL_WORKFLOW_LOCK_R_SHA256),
                          def->sha256);
@@ -111,11 +109,14 @@ static pawl_code send_insert(pawl_engine *e, const pawl_def *def,
 static pawl_code refuse_change(pawl_engine *e, const pawl_def *def,
                                const char *user, pawl_error *err) {
   (void)e;
-  pawl_fail(err, PAWL_EXISTS, "workflow \"%s\" version %" PRId64 " is stored "
-            "with other contents, and instance %s still runs it", def->code,
-            def->version, user);
+  pawl_fail(err, PAWL_EXISTS,
+            "workflow \"%s\" version %" PRId64
+            " is stored "
+            "with other contents, and instance %s still runs it",
+            def->code, def->version, user);
   pawl_error_where(err, "%s", def->file);
-  pawl_error_hint(err, "give the changed workflow version = %" PRId64
+  pawl_error_hint(err,
+                  "give the changed workflow version = %" PRId64
                   "; instances finish on the version they began with",
                   def->version + 1);
   return PAWL_EXISTS;
@@ -194,7 +195,8 @@ out:
 static void describe(const pawl_def *def, pawl_buf *out) {
   pawl_buf_addz(out, "{\"workflow\":");
   pawl_json_add_string(out, pawl_strz(def->code));
-  pawl_buf_addf(out, ",\"version\":%" PRId64 ",\"revision\":%" PRId64
+  pawl_buf_addf(out,
+                ",\"version\":%" PRId64 ",\"revision\":%" PRId64
                 ",\"sha256\":\"%s\",\"inline\":%s,\"nodes\":%d,\"file\":",
                 def->version, def->revision, def->sha256,
                 def->is_inline ? "true" : "false", def->nnodes);
@@ -250,8 +252,8 @@ pawl_code pawl_engine_load_text(pawl_engine *e, const char *name,
                                 pawl_error *err) {
   pawl_loaded l;
   init_loaded(e, &l);
-  pawl_code rc = pawl_host_load_text(e->host, name, text, pawl_strz("{}"),
-                                     &l, err);
+  pawl_code rc =
+      pawl_host_load_text(e->host, name, text, pawl_strz("{}"), &l, err);
   if (rc == PAWL_OK) rc = take_loaded(e, &l, out, err);
   drop_loaded(e, &l);
   return rc;
@@ -261,7 +263,8 @@ pawl_code pawl_engine_load_stack(pawl_engine *e, pawl_buf *out,
                                  pawl_error *err) {
   pawl_loaded l;
   if (!e->config.lua)
-    return pawl_fail(err, PAWL_MISUSE, "this engine runs definitions in a "
+    return pawl_fail(err, PAWL_MISUSE,
+                     "this engine runs definitions in a "
                      "private state: load a file instead");
   init_loaded(e, &l);
   pawl_code rc = pawl_host_load_stack(e->host, e->config.lua, &l, err);
@@ -287,15 +290,17 @@ out:
   return rc;
 }
 
-pawl_code pawl_engine_graph(pawl_engine *e, const char *code,
-                            int64_t version, pawl_buf *out, pawl_error *err) {
+pawl_code pawl_engine_graph(pawl_engine *e, const char *code, int64_t version,
+                            pawl_buf *out, pawl_error *err) {
   pawl_rows rows;
   pawl_code rc = PAWL_OK;
 
   TRY(fetch(e, code, version, &rows, err));
   if (!rows.nrows) {
-    rc = version ? pawl_fail(err, PAWL_NOTFOUND, "there is no workflow \"%s\" "
-                             "version %" PRId64, code, version)
+    rc = version ? pawl_fail(err, PAWL_NOTFOUND,
+                             "there is no workflow \"%s\" "
+                             "version %" PRId64,
+                             code, version)
                  : pawl_fail(err, PAWL_NOTFOUND, "there is no workflow \"%s\"",
                              code);
     pawl_error_hint(err, "load its file first");
@@ -324,10 +329,9 @@ static pawl_code load_stored(pawl_engine *e, const pawl_rows *rows,
   pawl_buf_addf(&name, "@%" PRId64,
                 pawl_row_int(rows, 0, PAWL_WORKFLOW_GET_R_VERSION));
   TRY(pawl_buf_check(&name, err));
-  TRY(pawl_host_load_text(e->host, name.at,
-                          pawl_row_str(rows, 0, PAWL_WORKFLOW_GET_R_SOURCE),
-                          pawl_row_str(rows, 0, PAWL_WORKFLOW_GET_R_BUNDLE),
-                          &l, err));
+  TRY(pawl_host_load_text(
+      e->host, name.at, pawl_row_str(rows, 0, PAWL_WORKFLOW_GET_R_SOURCE),
+      pawl_row_str(rows, 0, PAWL_WORKFLOW_GET_R_BUNDLE), &l, err));
   TRY(from_loaded(e, &l, &def, err));
   def->revision = revision;
   TRY(pawl_registry_take(e->registry, def, 0, err));
@@ -380,9 +384,13 @@ pawl_code pawl_definition(pawl_engine *e, const char *code, int64_t version,
   if (e->config.stored_code_own ||
       pawl_row_null(&rows, 0, PAWL_WORKFLOW_GET_R_SOURCE))
     return PAWL_OK;
-  if (load_stored(e, &rows, out, &why) == PAWL_OK) *foreign = 0;
-  else pawl_log_error(&e->log, PAWL_WARN, "a stored definition cannot run "
-                      "here; it is left to others", &why);
+  if (load_stored(e, &rows, out, &why) == PAWL_OK)
+    *foreign = 0;
+  else
+    pawl_log_error(&e->log, PAWL_WARN,
+                   "a stored definition cannot run "
+                   "here; it is left to others",
+                   &why);
 out:
   return rc;
 }

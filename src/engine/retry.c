@@ -3,8 +3,7 @@
 
 #include "plan.h"
 
-int64_t pawl_retry_delay(const pawl_retry *r, int64_t attempt,
-                         double random) {
+int64_t pawl_retry_delay(const pawl_retry *r, int64_t attempt, double random) {
   double delay = (double)r->base_us * pow(r->factor, (double)(attempt - 1));
   double cap = (double)r->cap_us;
   if (!(delay < cap)) delay = cap; /* also when the power is infinite */

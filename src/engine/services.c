@@ -27,16 +27,18 @@ static void service_log(void *ud, int level, const char *message,
 /* One statement, in the transactional step's open unit if there is one. */
 static pawl_code ask_store(pawl_engine *e, int unit, pawl_rows *rows,
                            pawl_error *err) {
-  if (!e->open_unit) return pawl_store_once(e->store, unit, &e->args, rows,
-                                            err);
+  if (!e->open_unit)
+    return pawl_store_once(e->store, unit, &e->args, rows, err);
   pawl_code rc = pawl_store_send(e->store, &e->args, err);
   if (rc == PAWL_OK) pawl_store_rows(e->store, e->open_unit++, rows);
   return rc;
 }
 
 static pawl_code lease_lost(const pawl_held *h, pawl_error *err) {
-  pawl_fail(err, PAWL_LEASE_LOST, "instance %s: another executor has taken "
-            "over", h->id_text);
+  pawl_fail(err, PAWL_LEASE_LOST,
+            "instance %s: another executor has taken "
+            "over",
+            h->id_text);
   pawl_error_hint(err, "stop: nothing this handler does will be recorded");
   return PAWL_LEASE_LOST;
 }
@@ -111,22 +113,25 @@ static void add_attribute(const pawl_rows *r, int k, pawl_buf *out) {
   pawl_buf_addz(out, ",\"value\":");
   if (!pawl_row_null(r, k, PAWL_ATTRIBUTE_LIST_R_BOOLEAN_VALUE)) {
     pawl_buf_addz(out, pawl_row_int(r, k, PAWL_ATTRIBUTE_LIST_R_BOOLEAN_VALUE)
-                           ? "true" : "false");
+                           ? "true"
+                           : "false");
   } else if (!pawl_row_null(r, k, PAWL_ATTRIBUTE_LIST_R_FLOAT_VALUE)) {
     pawl_json_add_float(
         out, pawl_rows_cell(r, k, PAWL_ATTRIBUTE_LIST_R_FLOAT_VALUE)->d);
   } else if (!pawl_row_null(r, k, PAWL_ATTRIBUTE_LIST_R_NUMBER_VALUE)) {
     pawl_str n = pawl_row_str(r, k, PAWL_ATTRIBUTE_LIST_R_NUMBER_VALUE);
-    if (pawl_str_eqz(type, "integer")) pawl_buf_adds(out, n);
-    else pawl_json_add_string(out, n);
+    if (pawl_str_eqz(type, "integer"))
+      pawl_buf_adds(out, n);
+    else
+      pawl_json_add_string(out, n);
   } else if (!pawl_row_null(r, k, PAWL_ATTRIBUTE_LIST_R_DATE_VALUE)) {
     pawl_time_format(pawl_row_int(r, k, PAWL_ATTRIBUTE_LIST_R_DATE_VALUE),
                      time);
     pawl_json_add_string(out, pawl_strz(time));
   } else if (!pawl_row_null(r, k, PAWL_ATTRIBUTE_LIST_R_BYTES_VALUE)) {
     pawl_buf_addc(out, '"');
-    pawl_base64_encode(
-        pawl_row_str(r, k, PAWL_ATTRIBUTE_LIST_R_BYTES_VALUE), out);
+    pawl_base64_encode(pawl_row_str(r, k, PAWL_ATTRIBUTE_LIST_R_BYTES_VALUE),
+                       out);
     pawl_buf_addc(out, '"');
   } else {
     pawl_json_add_string(out,
@@ -157,8 +162,7 @@ out:
 
 static pawl_code service_attrs(void *ud, pawl_buf *out, pawl_error *err) {
   pawl_engine *e = ud;
-  return pawl_attributes_json(e, e->running->shard, &e->running->id, out,
-                              err);
+  return pawl_attributes_json(e, e->running->shard, &e->running->id, out, err);
 }
 
 #define MAX_ATTRIBUTE 2000 /* bytes of text: it is indexed */
@@ -169,7 +173,8 @@ static pawl_code bad_attribute(pawl_str name, const char *why,
                                pawl_error *err) {
   pawl_fail(err, PAWL_VALUE, "attribute \"%.*s\" %s", (int)name.len, name.at,
             why);
-  pawl_error_hint(err, "an attribute is a string, integer, float, boolean, "
+  pawl_error_hint(err,
+                  "an attribute is a string, integer, float, boolean, "
                   "pawl.decimal, pawl.date or pawl.binary");
   return PAWL_VALUE;
 }
@@ -184,8 +189,10 @@ pawl_code pawl_attribute_args(pawl_args *a, int first, pawl_str name,
   int filled;
 
   if (!name.len || name.len > 255 || memchr(name.at, '\\', name.len))
-    return bad_attribute(name, "has a name that is empty, longer than 255 "
-                         "bytes, or needs escaping", err);
+    return bad_attribute(name,
+                         "has a name that is empty, longer than 255 "
+                         "bytes, or needs escaping",
+                         err);
   if (pawl_json_kind_of(typed) != PAWL_JSON_OBJECT ||
       !pawl_json_get(typed, "type", &type) ||
       !pawl_json_get(typed, "value", &value) || type.len < 2)
@@ -194,7 +201,8 @@ pawl_code pawl_attribute_args(pawl_args *a, int first, pawl_str name,
   if (pawl_json_kind_of(value) == PAWL_JSON_STRING)
     pawl_json_unquote(value, scratch);
   if (pawl_json_kind_of(value) == PAWL_JSON_STRING && value.len > 2)
-    (void)pawl_buf_room(scratch, value.len); /* so that decoding moves nothing */
+    (void)pawl_buf_room(scratch,
+                        value.len); /* so that decoding moves nothing */
   text.at = scratch->at ? scratch->at + at : "";
   text.len = scratch->len - at;
   if (pawl_str_eqz(type, "string")) {
@@ -233,16 +241,20 @@ pawl_code pawl_attribute_args(pawl_args *a, int first, pawl_str name,
 /* ---- ctx.db ---- */
 
 static void add_cell(pawl_buf *out, const pawl_cell *c, pawl_type type) {
-  if (c->is_null) pawl_buf_addz(out, "null");
-  else if (type == PAWL_T_BOOL) pawl_buf_addz(out, c->i ? "true" : "false");
-  else if (type == PAWL_T_INT) pawl_buf_addi(out, c->i);
+  if (c->is_null)
+    pawl_buf_addz(out, "null");
+  else if (type == PAWL_T_BOOL)
+    pawl_buf_addz(out, c->i ? "true" : "false");
+  else if (type == PAWL_T_INT)
+    pawl_buf_addi(out, c->i);
   else if (type == PAWL_T_FLOAT && c->d - c->d == 0)
     pawl_json_add_float(out, c->d);
   else if (type == PAWL_T_FLOAT)
     pawl_buf_addz(out, c->d != c->d ? "\"NaN\""
                        : c->d > 0   ? "\"Infinity\""
                                     : "\"-Infinity\"");
-  else pawl_json_add_string(out, c->s);
+  else
+    pawl_json_add_string(out, c->s);
 }
 
 static pawl_code rows_json(const pawl_rows *rows, const char *const *names,
@@ -257,8 +269,10 @@ static pawl_code rows_json(const pawl_rows *rows, const char *const *names,
       if (!cell->is_null && types[c] != PAWL_T_INT &&
           types[c] != PAWL_T_FLOAT && types[c] != PAWL_T_BOOL &&
           !pawl_utf8_check(cell->s, &bad))
-        return pawl_fail(err, PAWL_VALUE, "column \"%s\" holds bytes that are "
-                         "not UTF-8 text", names[c]);
+        return pawl_fail(err, PAWL_VALUE,
+                         "column \"%s\" holds bytes that are "
+                         "not UTF-8 text",
+                         names[c]);
       if (c) pawl_buf_addc(out, ',');
       pawl_json_add_string(out, pawl_strz(names[c]));
       pawl_buf_addc(out, ':');
@@ -283,15 +297,22 @@ static pawl_code sql_params(pawl_str params, pawl_cell *cells,
   *n = 0;
   while (pawl_json_each(params, &it, &key, &value)) {
     if (*n == MAX_PARAMS)
-      return pawl_fail(err, PAWL_LIMIT, "ctx.db:query takes at most %d "
-                       "parameters", MAX_PARAMS);
+      return pawl_fail(err, PAWL_LIMIT,
+                       "ctx.db:query takes at most %d "
+                       "parameters",
+                       MAX_PARAMS);
     pawl_cell *c = &cells[*n];
     memset(c, 0, sizeof *c);
     types[*n] = PAWL_T_TEXT;
     switch (pawl_json_kind_of(value)) {
-      case PAWL_JSON_NULL: c->is_null = 1; break;
-      case PAWL_JSON_TRUE: c->i = 1; /* fall through */
-      case PAWL_JSON_FALSE: types[*n] = PAWL_T_BOOL; break;
+      case PAWL_JSON_NULL:
+        c->is_null = 1;
+        break;
+      case PAWL_JSON_TRUE:
+        c->i = 1; /* fall through */
+      case PAWL_JSON_FALSE:
+        types[*n] = PAWL_T_BOOL;
+        break;
       case PAWL_JSON_INT:
         types[*n] = PAWL_T_INT;
         (void)pawl_json_int(value, &c->i);
@@ -305,7 +326,9 @@ static pawl_code sql_params(pawl_str params, pawl_cell *cells,
         pawl_json_unquote(value, scratch);
         break;
       case PAWL_JSON_ARRAY:
-      case PAWL_JSON_OBJECT: c->s = value; break; /* as JSON text */
+      case PAWL_JSON_OBJECT:
+        c->s = value;
+        break; /* as JSON text */
     }
     ends[(*n)++] = scratch->len;
   }
@@ -333,11 +356,11 @@ static pawl_code service_query(void *ud, pawl_str sql, pawl_str params,
 
   TRY(sql_params(params, cells, types, &n, &scratch, err));
   rc = e->query_failed
-           ? pawl_fail(err, PAWL_MISUSE, "an earlier query of this step has "
+           ? pawl_fail(err, PAWL_MISUSE,
+                       "an earlier query of this step has "
                        "failed: it cannot go on")
            : pawl_store_query(e->store, sql.at, sql.len, cells, types, n,
-                              e->sql_limit_us, &rows, &names, &col_types,
-                              err);
+                              e->sql_limit_us, &rows, &names, &col_types, err);
   if (rc != PAWL_OK && !e->query_failed) {
     e->query_failed = 1;
     e->query_error = *err;

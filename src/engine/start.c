@@ -20,8 +20,8 @@ typedef struct options {
 } options;
 
 static const char *const option_names[] = {
-    "key", "version", "priority", "delay", "at", "tenant", "group",
-    "correlation", "business_key", "metadata", "attributes", "id"};
+    "key",   "version",     "priority",     "delay",    "at",         "tenant",
+    "group", "correlation", "business_key", "metadata", "attributes", "id"};
 
 static pawl_code read_word(pawl_str value, const char *name, pawl_buf *out,
                            int *has, pawl_error *err) {
@@ -31,8 +31,10 @@ static pawl_code read_word(pawl_str value, const char *name, pawl_buf *out,
   pawl_json_unquote(value, out);
   *has = 1;
   if (!out->len || out->len > MAX_WORD || memchr(out->at, 0, out->len))
-    return pawl_fail(err, PAWL_INVALID, "option `%s` must have 1 to %d bytes, "
-                     "none of them zero", name, MAX_WORD);
+    return pawl_fail(err, PAWL_INVALID,
+                     "option `%s` must have 1 to %d bytes, "
+                     "none of them zero",
+                     name, MAX_WORD);
   return pawl_buf_check(out, err);
 }
 
@@ -40,8 +42,10 @@ static pawl_code read_int(pawl_str value, const char *name, int64_t low,
                           int64_t high, int64_t *out, pawl_error *err) {
   if (pawl_json_kind_of(value) == PAWL_JSON_NULL) return PAWL_OK;
   if (!pawl_json_int(value, out) || *out < low || *out > high)
-    return pawl_fail(err, PAWL_INVALID, "option `%s` must be an integer from "
-                     "%" PRId64 " to %" PRId64, name, low, high);
+    return pawl_fail(err, PAWL_INVALID,
+                     "option `%s` must be an integer from "
+                     "%" PRId64 " to %" PRId64,
+                     name, low, high);
   return PAWL_OK;
 }
 
@@ -49,8 +53,7 @@ static pawl_code read_object(pawl_str value, const char *name, pawl_str *out,
                              pawl_error *err) {
   if (pawl_json_kind_of(value) == PAWL_JSON_NULL) return PAWL_OK;
   if (pawl_json_kind_of(value) != PAWL_JSON_OBJECT)
-    return pawl_fail(err, PAWL_INVALID, "option `%s` must be an object",
-                     name);
+    return pawl_fail(err, PAWL_INVALID, "option `%s` must be an object", name);
   *out = value;
   return PAWL_OK;
 }
@@ -58,7 +61,8 @@ static pawl_code read_object(pawl_str value, const char *name, pawl_str *out,
 static pawl_code read_id(pawl_str value, options *o, pawl_error *err) {
   if (pawl_json_kind_of(value) == PAWL_JSON_NULL) return PAWL_OK;
   if (value.len != 38 || !pawl_id_parse(value.at + 1, 36, &o->id))
-    return pawl_fail(err, PAWL_INVALID, "option `id` must be a UUID, drawn by "
+    return pawl_fail(err, PAWL_INVALID,
+                     "option `id` must be a UUID, drawn by "
                      "the caller");
   o->has_id = 1;
   return PAWL_OK;
@@ -136,12 +140,12 @@ static void deinit_options(options *o) {
 
 /* The newest active one, unless told: of ours first, then the store's. 0 when
  * nobody knows the code: a worker will answer for that. */
-static pawl_code resolve_version(pawl_engine *e, const char *code,
-                                 options *o, pawl_error *err) {
+static pawl_code resolve_version(pawl_engine *e, const char *code, options *o,
+                                 pawl_error *err) {
   pawl_rows rows;
   pawl_code rc = PAWL_OK;
-  pawl_def *def = pawl_registry_find(e->registry, code, strlen(code),
-                                     o->version, NULL);
+  pawl_def *def =
+      pawl_registry_find(e->registry, code, strlen(code), o->version, NULL);
   if (def) {
     o->version = def->version;
     return PAWL_OK;
@@ -154,8 +158,9 @@ static pawl_code resolve_version(pawl_engine *e, const char *code,
   if (rows.nrows) {
     o->version = pawl_row_int(&rows, 0, PAWL_WORKFLOW_GET_R_VERSION);
   } else if (o->version) {
-    pawl_fail(err, PAWL_NOTFOUND, "there is no workflow \"%s\" version %"
-              PRId64, code, o->version);
+    pawl_fail(err, PAWL_NOTFOUND,
+              "there is no workflow \"%s\" version %" PRId64, code,
+              o->version);
     pawl_error_hint(err, "load its file first, or leave the version out");
     rc = PAWL_NOTFOUND;
   }
@@ -192,8 +197,10 @@ static pawl_code make_id(pawl_engine *e, const char *code, options *o,
 /* ---- writing ---- */
 
 static void arg_word(pawl_args *a, int arg, const pawl_buf *b, int has) {
-  if (has) pawl_arg_str(a, arg, pawl_buf_str(b));
-  else pawl_arg_null(a, arg);
+  if (has)
+    pawl_arg_str(a, arg, pawl_buf_str(b));
+  else
+    pawl_arg_null(a, arg);
 }
 
 static pawl_code send_instance(pawl_engine *e, int shard, const char *code,
@@ -226,8 +233,10 @@ static pawl_code send_agenda(pawl_engine *e, int shard, const options *o,
   pawl_args_begin(a, PAWL_STMT_AGENDA_INSERT);
   pawl_arg_int(a, PAWL_AGENDA_INSERT_SHARD, shard);
   pawl_arg_id(a, PAWL_AGENDA_INSERT_ID, &o->id);
-  if (o->at_us) pawl_arg_time(a, PAWL_AGENDA_INSERT_DUE_AT, o->at_us);
-  else pawl_arg_null(a, PAWL_AGENDA_INSERT_DUE_AT);
+  if (o->at_us)
+    pawl_arg_time(a, PAWL_AGENDA_INSERT_DUE_AT, o->at_us);
+  else
+    pawl_arg_null(a, PAWL_AGENDA_INSERT_DUE_AT);
   pawl_arg_int(a, PAWL_AGENDA_INSERT_DELAY_US, o->delay_us);
   pawl_store_arg_now(e->store, a, PAWL_AGENDA_INSERT_NOW);
   return pawl_store_send(e->store, a, err);
@@ -249,8 +258,8 @@ static pawl_code send_attributes(pawl_engine *e, int shard, const options *o,
   pawl_arg_int(a, PAWL_ATTRIBUTE_START_SHARD, shard);
   while (pawl_json_each(o->attributes, &it, &name, &value)) {
     pawl_arg_id(a, PAWL_ATTRIBUTE_START_ID, &o->id);
-    TRY(pawl_attribute_args(a, PAWL_ATTRIBUTE_START_NAME, name, value,
-                            scratch, err));
+    TRY(pawl_attribute_args(a, PAWL_ATTRIBUTE_START_NAME, name, value, scratch,
+                            err));
   }
   pawl_store_arg_now(e->store, a, PAWL_ATTRIBUTE_START_NOW);
   TRY(pawl_store_send(e->store, a, err));
@@ -323,16 +332,16 @@ static pawl_code check_code(const char *code, pawl_error *err) {
   return PAWL_INVALID;
 }
 
-static pawl_code check_input(pawl_engine *e, pawl_str input,
-                             pawl_error *err) {
+static pawl_code check_input(pawl_engine *e, pawl_str input, pawl_error *err) {
   pawl_code rc = pawl_json_check(input, NULL, err);
   if (rc != PAWL_OK) {
     pawl_error_prefix(err, "input");
     return rc;
   }
   if ((int64_t)input.len > e->config.max_bytes)
-    return pawl_fail(err, PAWL_LIMIT, "input has %zu bytes; the limit is %"
-                     PRId64, input.len, e->config.max_bytes);
+    return pawl_fail(err, PAWL_LIMIT,
+                     "input has %zu bytes; the limit is %" PRId64, input.len,
+                     e->config.max_bytes);
   return PAWL_OK;
 }
 

@@ -10,10 +10,12 @@
 
 #include "../base/buf.h"
 
+/* clang-format off */
 #define PAWL_STATUSES(X)                                            \
   X(CREATED, "created") X(RUNNING, "running") X(WAITING, "waiting") \
   X(SUSPENDED, "suspended") X(COMPLETED, "completed")               \
   X(FAILED, "failed") X(CANCELLED, "cancelled")
+/* clang-format on */
 
 typedef enum pawl_status {
 #define PAWL_STATUS_ENUM(name, text) PAWL_STATUS_##name,

@@ -116,8 +116,7 @@ static void fail_outright(pawl_engine *e, pawl_held *h, const pawl_error *err,
   end_with(h, PAWL_STATUS_FAILED);
 }
 
-static void suspend_with(pawl_engine *e, pawl_held *h,
-                         const pawl_error *err) {
+static void suspend_with(pawl_engine *e, pawl_held *h, const pawl_error *err) {
   pawl_plan *p = &h->plan;
   pawl_record *r = pawl_plan_record(p, "suspended", p->node);
   r->visit = p->visit;
@@ -133,9 +132,8 @@ static void suspend_with(pawl_engine *e, pawl_held *h,
 /* ---- routing ---- */
 
 /* A timer's due time. */
-static pawl_code timer_due(pawl_engine *e, pawl_held *h,
-                           const pawl_node *node, int64_t *due_us,
-                           pawl_error *err) {
+static pawl_code timer_due(pawl_engine *e, pawl_held *h, const pawl_node *node,
+                           int64_t *due_us, pawl_error *err) {
   pawl_code rc = PAWL_OK;
   if (node->after_us >= 0) {
     *due_us = pawl_engine_now(e) + node->after_us;
@@ -148,8 +146,8 @@ out:
 }
 
 static pawl_code take_choice(pawl_engine *e, pawl_held *h,
-                             const pawl_node *node, int *to,
-                             pawl_buf *path, pawl_error *err) {
+                             const pawl_node *node, int *to, pawl_buf *path,
+                             pawl_error *err) {
   pawl_code rc = PAWL_OK;
   const pawl_buf *t = &e->result.transition;
 
@@ -157,9 +155,10 @@ static pawl_code take_choice(pawl_engine *e, pawl_held *h,
   *to = e->result.has_transition ? pawl_node_next(node, t->at, t->len) : -1;
   if (*to < 0) {
     e->result.no_retry = 1;
-    rc = pawl_fail(err, PAWL_SCRIPT, "choice \"%s\": `choose` returned %s%s%s"
-                   ", which is no transition of it", node->name,
-                   e->result.has_transition ? "\"" : "",
+    rc = pawl_fail(err, PAWL_SCRIPT,
+                   "choice \"%s\": `choose` returned %s%s%s"
+                   ", which is no transition of it",
+                   node->name, e->result.has_transition ? "\"" : "",
                    e->result.has_transition ? t->at : "nothing",
                    e->result.has_transition ? "\"" : "");
     pawl_error_hint(err, "return one of the names in `next`, such as \"%s\"",
@@ -186,8 +185,8 @@ static pawl_code take_finish(pawl_engine *e, pawl_held *h,
     if (p->has_output)
       pawl_buf_adds(&p->output, pawl_buf_str(&e->result.output));
   }
-  end_with(h, node->status_failed ? PAWL_STATUS_FAILED
-                                  : PAWL_STATUS_COMPLETED);
+  end_with(h,
+           node->status_failed ? PAWL_STATUS_FAILED : PAWL_STATUS_COMPLETED);
   if (node->status_failed && !p->error.len) {
     pawl_error why;
     pawl_fail(&why, PAWL_SCRIPT, "it ended at finish \"%s\"", node->name);
@@ -260,12 +259,12 @@ static void fail_node(pawl_engine *e, pawl_held *h, int at,
   const pawl_result *result = &e->result;
   int64_t now = pawl_engine_now(e), delay_us = 0;
   int to = -1;
-  pawl_failure f = {.attempt = p->attempt + 1,
-                    .no_retry = result->no_retry,
-                    .retry_after_us = result->retry_after_us,
-                    .reason = err->reason[0] ? err->reason
-                                             : pawl_code_name(err->code),
-                    .random = pawl_engine_random(e)};
+  pawl_failure f = {
+      .attempt = p->attempt + 1,
+      .no_retry = result->no_retry,
+      .retry_after_us = result->retry_after_us,
+      .reason = err->reason[0] ? err->reason : pawl_code_name(err->code),
+      .random = pawl_engine_random(e)};
   pawl_verdict verdict = pawl_retry_decide(node, &f, &delay_us, &to);
   pawl_error later;
 
@@ -327,13 +326,19 @@ static pawl_code step_target(pawl_engine *e, const pawl_node *node, int *to,
     for (int i = 0; i < node->nnext && n < 64; i++)
       names[n++] = node->next[i].name;
     const char *near = pawl_nearest(name, names, n);
-    pawl_fail(err, PAWL_SCRIPT, "step \"%s\" returned transition \"%s\", "
-              "which it does not have", node->name, name);
-    if (near && near[0]) pawl_error_hint(err, "did you mean \"%s\"?", near);
-    else pawl_error_hint(err, "return nil where `next` is a single node");
+    pawl_fail(err, PAWL_SCRIPT,
+              "step \"%s\" returned transition \"%s\", "
+              "which it does not have",
+              node->name, name);
+    if (near && near[0])
+      pawl_error_hint(err, "did you mean \"%s\"?", near);
+    else
+      pawl_error_hint(err, "return nil where `next` is a single node");
   } else {
-    pawl_fail(err, PAWL_SCRIPT, "step \"%s\" returned no transition, but has "
-              "%d of them", node->name, node->nnext);
+    pawl_fail(err, PAWL_SCRIPT,
+              "step \"%s\" returned no transition, but has "
+              "%d of them",
+              node->name, node->nnext);
     pawl_error_hint(err, "return the name of one, such as \"%s\"",
                     node->next[0].name);
   }
@@ -348,8 +353,7 @@ static void take_effects(pawl_held *h, const pawl_result *r,
   if (r->has_output) pawl_buf_adds(&record->output, pawl_buf_str(&r->output));
   record->has_output = r->has_output;
   if (r->vars_changed) {
-    pawl_json_delta(current_vars(h), pawl_buf_str(&r->vars),
-                    &record->changes);
+    pawl_json_delta(current_vars(h), pawl_buf_str(&r->vars), &record->changes);
     pawl_buf_clear(&p->vars);
     pawl_buf_adds(&p->vars, pawl_buf_str(&r->vars));
     p->vars_changed = 1;
@@ -367,8 +371,8 @@ static void run_step(pawl_engine *e, pawl_held *h, int at) {
   pawl_error err = {0};
   int to = -1;
 
-  pawl_engine_trace(e, h, node->name, pawl_kind_name(node->kind), -1, NULL,
-                    "", 0);
+  pawl_engine_trace(e, h, node->name, pawl_kind_name(node->kind), -1, NULL, "",
+                    0);
   pawl_code rc = run_handler(e, h, node, PAWL_HANDLER_RUN, &err);
   int64_t took = pawl_clock_mono() - began_mono;
   e->run_avg_us += (took - e->run_avg_us) / 8;
@@ -459,8 +463,7 @@ static void run_timer(pawl_engine *e, pawl_held *h, int at) {
 
 static void record_recovery(pawl_engine *e, pawl_held *h) {
   char from[37];
-  pawl_record *r = pawl_plan_record(&h->plan, "recovered",
-                                    h->plan.node);
+  pawl_record *r = pawl_plan_record(&h->plan, "recovered", h->plan.node);
   pawl_id_format(&h->taken_from, from);
   r->visit = h->plan.visit;
   r->completed_us = pawl_engine_now(e);
@@ -476,7 +479,8 @@ static void plan_poisoned(pawl_engine *e, pawl_held *h) {
   pawl_fail(&err, PAWL_POISONED, "its worker died %d times in a row%s%s%s",
             h->takeovers, h->node.len ? " at node \"" : "",
             h->node.len ? h->node.at : "", h->node.len ? "\"" : "");
-  pawl_error_hint(&err, "find out what kills the process; `pawl cancel` ends "
+  pawl_error_hint(&err,
+                  "find out what kills the process; `pawl cancel` ends "
                   "the instance");
   suspend_with(e, h, &err);
   trace_verdict(e, h);
@@ -485,8 +489,9 @@ static void plan_poisoned(pawl_engine *e, pawl_held *h) {
 static void plan_unknown(pawl_engine *e, pawl_held *h) {
   pawl_error err;
   if (h->workflow_version)
-    pawl_fail(&err, PAWL_NO_HANDLER, "nobody knows workflow \"%s\" version %"
-              PRId64, h->workflow.at, h->workflow_version);
+    pawl_fail(&err, PAWL_NO_HANDLER,
+              "nobody knows workflow \"%s\" version %" PRId64, h->workflow.at,
+              h->workflow_version);
   else
     pawl_fail(&err, PAWL_NO_HANDLER, "nobody knows workflow \"%s\"",
               h->workflow.at);
@@ -508,22 +513,30 @@ static void run_node(pawl_engine *e, pawl_held *h) {
     arrive(&h->plan, &h->def->nodes[at], NULL);
   }
   if (at < 0) {
-    pawl_fail(&err, PAWL_DEFINITION, "node \"%s\" is not in workflow \"%s\" "
-              "version %" PRId64, h->node.at, h->workflow.at,
-              h->workflow_version);
+    pawl_fail(&err, PAWL_DEFINITION,
+              "node \"%s\" is not in workflow \"%s\" "
+              "version %" PRId64,
+              h->node.at, h->workflow.at, h->workflow_version);
     fail_outright(e, h, &err, pawl_strz(NULL));
     return;
   }
   h->plan.node = h->def->nodes[at].name;
   switch (h->def->nodes[at].kind) {
-    case PAWL_KIND_STEP: run_step(e, h, at); break;
+    case PAWL_KIND_STEP:
+      run_step(e, h, at);
+      break;
     case PAWL_KIND_TIMER:
-      if (h->waiting) run_timer(e, h, at);
-      else run_routing(e, h, at, 1);
+      if (h->waiting)
+        run_timer(e, h, at);
+      else
+        run_routing(e, h, at, 1);
       break;
     case PAWL_KIND_CHOICE:
-    case PAWL_KIND_FINISH: run_routing(e, h, at, 1); break;
-    case PAWL_NKINDS: break;
+    case PAWL_KIND_FINISH:
+      run_routing(e, h, at, 1);
+      break;
+    case PAWL_NKINDS:
+      break;
   }
 }
 

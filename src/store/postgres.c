@@ -114,12 +114,12 @@ struct pawl_conn {
   int pooler;
   int is_lost;
   int is_listening;
-  int unit;            /* PAWL_UNIT_..., -1: none */
-  int begin_due;       /* OPEN: BEGIN goes out with the first statement */
-  int in_transaction;  /* OPEN: it has */
-  int nqueued;         /* sent without a sync behind */
-  int did_anything;    /* in this unit */
-  int forget_prepared; /* what was prepared must be thrown away first */
+  int unit;               /* PAWL_UNIT_..., -1: none */
+  int begin_due;          /* OPEN: BEGIN goes out with the first statement */
+  int in_transaction;     /* OPEN: it has */
+  int nqueued;            /* sent without a sync behind */
+  int did_anything;       /* in this unit */
+  int forget_prepared;    /* what was prepared must be thrown away first */
   int64_t replan_mono_us; /* plans are made anew then */
   unsigned char prepared[PAWL_NSTMTS];
   unsigned char checked[PAWL_NSTMTS]; /* its columns were as declared */
@@ -456,8 +456,8 @@ static const char settings[] =
  * when walking it seems cheaper, and are kept while it grows; without these
  * ways to walk, and made anew now and then, they stay flat. What a user's own
  * query may use is set back for it. */
-#define PLANNER_WAYS                                                  \
-  "(values ('enable_seqscan'), ('enable_bitmapscan'),"                \
+#define PLANNER_WAYS                                                 \
+  "(values ('enable_seqscan'), ('enable_bitmapscan'),"               \
   " ('enable_hashjoin'), ('enable_mergejoin'), ('enable_material')," \
   " ('jit')) as s (name)"
 #define REPLAN_EVERY_US (2 * PAWL_SECOND)

@@ -138,8 +138,9 @@ static const char *complaint(const pawl_param *p, const pawl_cell *c) {
                  ? "is JSON with a zero byte"
                  : NULL;
     case PAWL_T_NUMERIC:
-      return pawl_json_is_decimal(c->s) ? NULL
-                              : "is not a plain decimal number like -12.50";
+      return pawl_json_is_decimal(c->s)
+                 ? NULL
+                 : "is not a plain decimal number like -12.50";
     case PAWL_T_UUID:
     case PAWL_T_BYTES:
       return NULL;

@@ -43,11 +43,8 @@ function format.message(err)
   if type(err) ~= "table" then return nil end
   local code = text(err.reason) or text(err.code)
   local message = tostring(err.message or "")
-  if code and code ~= "script" and message:sub(1, #code + 2) ~= code .. ": "
-  then
-    message = code .. ": " .. message
-  end
-  return term.clean(message)
+  return term.clean(code and code ~= "script" and code .. ": " .. message
+    or message)
 end
 
 --- "order.lua:12: card_declined: the bank said no": with its place in front,
