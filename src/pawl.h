@@ -4,8 +4,8 @@
  *
  * Shape    pawl_engine is opaque: one store connection, one Lua state, and
  *          the caller's thread. Nothing happens outside the calls below: no
- *          thread is started unless asked, no signal handler installed, nothing printed,
- *          no environment variable read.
+ *          thread is started unless asked, no signal handler installed,
+ *          nothing printed, no environment variable read.
  * Strings  UTF-8. A (pointer, length) pair may hold any bytes of UTF-8; a
  *          lone `const char *` ends with a zero byte. Ids are 36 characters
  *          of UUID text.

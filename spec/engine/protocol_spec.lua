@@ -437,7 +437,8 @@ kit.describe("rule 2, the order of locks,", function(backend)
 
   local function start_holder(url, id)
     local literal = ("'%s'"):format(id)
-    local child = process.start { "psql", "--no-psqlrc", "--quiet",
+    local child = process.start { "env", "-u", "LD_PRELOAD", "psql",
+      "--no-psqlrc", "--quiet",
       "--set=ON_ERROR_STOP=1", "--dbname=" .. url:gsub("^postgres:", ""),
       "--command=" .. HOLDER:format(literal, literal) }
     for _ = 1, 200 do -- until it holds the lock

@@ -3,7 +3,7 @@
  *   planned --> sent --> stored      the plan is the state now
  *                    --> not held    decided again on a fresh look, or dropped
  *                    --> refused     sent again in halves, down to one
- *                    --> no answer   unknown: settled by the row, under its lock
+ *                    --> no answer   settled by the row, under its lock
  *
  * Statements go in the order of the locks: agenda rows by id, instances, then
  * their rows, and at last what lets the agenda rows go. */

@@ -213,8 +213,8 @@ pawl_code pawl_commit_open(pawl_engine *e, pawl_held *h, pawl_error *err);
 /* Makes the definition known to the store, or finds it there. */
 pawl_code pawl_register(pawl_engine *e, pawl_def *def, pawl_error *err);
 /* The definition that runs (code, version; 0: the newest): ours, or the stored
- * one when `revision` (0: any) differs. NULL: unknown to both. *foreign: the store has
- * it, but it cannot or may not run here. */
+ * one when `revision` (0: any) differs. NULL: unknown to both. *foreign: the
+ * store has it, but it cannot or may not run here. */
 pawl_code pawl_definition(pawl_engine *e, const char *code, int64_t version,
                           int64_t revision, pawl_def **out, int *foreign,
                           pawl_error *err);

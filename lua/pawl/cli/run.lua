@@ -319,6 +319,7 @@ local function run(opts, args)
     io.stdout:setvbuf("line")
   end
   state.engine = store.open(opts, {
+    pulse = true, -- a long handler keeps its lease
     trace = function(t) on_trace(state, t) end,
     log = function(...) on_log(state, ...) end,
   })
