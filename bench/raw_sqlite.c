@@ -98,11 +98,13 @@ static void write_history(int64_t id, int64_t seq) {
 }
 
 static void write_steps(int64_t nsteps) {
+  unsigned dice = 7;
   int64_t first_seq = raw_first_seq();
   for (int64_t n = 0; n < nsteps; n++) {
     if (n % RAW_BATCH == 0) call(BEGIN);
-    write_row(UPDATE, n % RAW_INSTANCES, n);
-    write_history(n % RAW_INSTANCES, first_seq + n);
+    int64_t id = rand_r(&dice) % RAW_INSTANCES; /* as they come due */
+    write_row(UPDATE, id, n);
+    write_history(id, first_seq + n);
     if (n % RAW_BATCH == RAW_BATCH - 1 || n == nsteps - 1) call(COMMIT);
   }
 }
