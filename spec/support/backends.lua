@@ -69,7 +69,8 @@ local function backend(self, drop)
     local given = {}
     for name, value in pairs(options or {}) do given[name] = value end
     given.clock = given.clock or testing.clock()
-    local url = self.url()
+    local url = self.ready_url and self.ready_url(given)
+    if url then urls[#urls + 1] = url else url = self.url() end
     return self.open(url, given), given.clock, url
   end
 
@@ -107,6 +108,53 @@ local function sqlite()
   end)
 end
 
+-- Everything goes, whoever is still connected.
+local CLEAR = [[
+set client_min_messages = error;
+select pg_terminate_backend(pid) from pg_stat_activity
+ where datname = current_database() and pid <> pg_backend_pid();
+drop schema if exists pawl cascade;
+drop schema public cascade;
+create schema public;
+select 'empty';]]
+
+-- A store that nobody has changed keeps its schema and loses its rows; says
+-- "ready" then.
+local CLEAN = [[
+set client_min_messages = error;
+select pg_terminate_backend(pid) from pg_stat_activity
+ where datname = current_database() and pid <> pg_backend_pid();
+do $$
+declare t record; plain boolean;
+begin
+  select to_regclass('pawl.version') is not null
+     and (select value = '1' from pawl.meta where key = 'shards')
+     and not exists (select from pg_class c join pg_namespace n
+                       on n.oid = c.relnamespace
+                      where n.nspname not in ('pawl', 'pg_catalog',
+                            'information_schema', 'pg_toast')
+                        and n.nspname not like 'pg_temp%'
+                        and n.nspname not like 'pg_toast%')
+     and not exists (select from pg_trigger where not tgisinternal)
+     and not exists (select from pg_proc p join pg_namespace n
+                       on n.oid = p.pronamespace where n.nspname = 'public')
+    into plain;
+  if plain then
+    for t in select tablename as name from pg_tables
+              where schemaname = 'pawl'
+                and tablename not in ('version', 'meta') loop
+      execute format('delete from pawl.%I', t.name);
+    end loop;
+  else
+    drop schema if exists pawl cascade;
+    drop schema public cascade;
+    create schema public;
+  end if;
+  perform set_config('spec.kind',
+                     case when plain then 'ready' else 'empty' end, false);
+end $$;
+select current_setting('spec.kind');]]
+
 local function postgres(server)
   local self = { name = "postgres" }
   local made = 0
@@ -126,11 +174,29 @@ local function postgres(server)
     }
   end
 
-  function self.url()
-    made = made + 1
-    local database = prefix .. "_" .. made
-    psql("postgres", "--command=create database " .. database)
+  -- Making a database takes longer than most specs, so they are used again:
+  -- `ready` ones hold a store as it is made by default, without instances,
+  -- `empty` ones nothing.
+  local ready, empty, is_plain = {}, {}, {}
+
+  local function new_url()
+    local database = table.remove(empty)
+    if not database then
+      made = made + 1
+      database = prefix .. "_" .. made
+      psql("postgres", "--command=create database " .. database)
+    end
     return "postgres:" .. conninfo(database)
+  end
+  self.url = new_url
+
+  --- A store of the default kind, if one lies about.
+  function self.ready_url(options)
+    if options.shards or options.create ~= nil then return nil end
+    local database = table.remove(ready)
+    local url = database and "postgres:" .. conninfo(database) or new_url()
+    is_plain[url] = true
+    return url
   end
 
   function self.sql(url, text)
@@ -139,12 +205,14 @@ local function postgres(server)
   end
 
   return backend(self, function(urls)
-    local commands = {}
-    for i, url in ipairs(urls) do
-      commands[i] = ("--command=drop database if exists %s with (force)")
-        :format(url:match "dbname=([%w_]+)$")
+    for _, url in ipairs(urls) do
+      local database = url:match "dbname=([%w_]+)$"
+      local told = psql(database, "--tuples-only",
+        "--command=" .. (is_plain[url] and CLEAN or CLEAR))
+      local list = told:find "ready" and ready or empty
+      list[#list + 1] = database
+      is_plain[url] = nil
     end
-    psql("postgres", table.unpack(commands))
   end)
 end
 
