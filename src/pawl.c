@@ -136,6 +136,11 @@ pawl_code pawl_load_stack(pawl_engine *engine, char **out, pawl_error *err) {
   ANSWER(pawl_engine_load_stack(engine, &b, err));
 }
 
+pawl_code pawl_hotfix(pawl_engine *engine, const char *path,
+                      const char *options, char **out, pawl_error *err) {
+  ANSWER(pawl_engine_hotfix(engine, path, pawl_strz(options), &b, err));
+}
+
 pawl_code pawl_check(pawl_engine *engine, const char *path, char **out,
                      pawl_error *err) {
   ANSWER(pawl_engine_check(engine, path, &b, err));
@@ -230,9 +235,43 @@ pawl_code pawl_history(pawl_engine *engine, const char *id, char **out,
   ANSWER(history(engine, id, &b, err));
 }
 
+static pawl_code tokens(pawl_engine *e, const char *id, int everything,
+                        pawl_buf *b, pawl_error *err) {
+  pawl_id full;
+  pawl_code rc = pawl_engine_find(e, id, &full, err);
+  return rc == PAWL_OK ? pawl_engine_tokens(e, &full, everything, b, err) : rc;
+}
+
+static pawl_code explain(pawl_engine *e, const char *id, pawl_buf *b,
+                         pawl_error *err) {
+  pawl_id full;
+  pawl_code rc = pawl_engine_find(e, id, &full, err);
+  return rc == PAWL_OK ? pawl_engine_explain(e, &full, b, err) : rc;
+}
+
+pawl_code pawl_list_tokens(pawl_engine *engine, const char *id, int everything,
+                           char **out, pawl_error *err) {
+  ANSWER(tokens(engine, id, everything, &b, err));
+}
+
+pawl_code pawl_explain(pawl_engine *engine, const char *id, char **out,
+                       pawl_error *err) {
+  ANSWER(explain(engine, id, &b, err));
+}
+
+pawl_code pawl_outbox(pawl_engine *engine, const char *query, char **out,
+                      pawl_error *err) {
+  ANSWER(pawl_engine_outbox(engine, pawl_strz(query), &b, err));
+}
+
 pawl_code pawl_list(pawl_engine *engine, const char *query, char **out,
                     pawl_error *err) {
   ANSWER(pawl_engine_list(engine, pawl_strz(query), &b, err));
+}
+
+pawl_code pawl_signal(pawl_engine *engine, const char *signal,
+                      int64_t *reached, char **out, pawl_error *err) {
+  ANSWER(pawl_engine_signal(engine, pawl_strz(signal), reached, &b, err));
 }
 
 pawl_code pawl_cancel(pawl_engine *engine, const char *id, const char *reason,
@@ -243,6 +282,83 @@ pawl_code pawl_cancel(pawl_engine *engine, const char *id, const char *reason,
   return rc == PAWL_OK
              ? pawl_engine_cancel(engine, &full, reason, who, done, err)
              : rc;
+}
+
+/* ---- tasks ---- */
+
+static pawl_code task_get(pawl_engine *e, const char *id, pawl_buf *b,
+                          pawl_error *err) {
+  pawl_id full;
+  pawl_code rc = pawl_engine_task_find(e, id, &full, err);
+  return rc == PAWL_OK ? pawl_engine_task_get(e, &full, b, err) : rc;
+}
+
+static pawl_code task(pawl_engine *e, const char *id, const char *action,
+                      pawl_buf *b, pawl_error *err) {
+  pawl_id full;
+  pawl_code rc = pawl_engine_task_find(e, id, &full, err);
+  return rc == PAWL_OK ? pawl_engine_task(e, &full, pawl_strz(action), b, err)
+                       : rc;
+}
+
+pawl_code pawl_task_get(pawl_engine *engine, const char *id, char **out,
+                        pawl_error *err) {
+  ANSWER(task_get(engine, id, &b, err));
+}
+
+pawl_code pawl_tasks(pawl_engine *engine, const char *query, char **out,
+                     pawl_error *err) {
+  ANSWER(pawl_engine_tasks(engine, pawl_strz(query), &b, err));
+}
+
+pawl_code pawl_task(pawl_engine *engine, const char *id, const char *action,
+                    char **out, pawl_error *err) {
+  if (!action) return pawl_fail(err, PAWL_MISUSE, "pawl_task: no action");
+  ANSWER(task(engine, id, action, &b, err));
+}
+
+pawl_code pawl_task_find(pawl_engine *engine, const char *prefix, char id[37],
+                         pawl_error *err) {
+  pawl_id full;
+  GUARD();
+  pawl_code rc = pawl_engine_task_find(engine, prefix, &full, err);
+  if (rc == PAWL_OK) pawl_id_format(&full, id);
+  return rc;
+}
+
+static pawl_code change(pawl_engine *e, const char *id, const char *text,
+                        int *done, pawl_buf *b, pawl_error *err) {
+  pawl_id full;
+  pawl_code rc = pawl_engine_find(e, id, &full, err);
+  return rc == PAWL_OK ? pawl_engine_change_checked(e, &full, pawl_strz(text),
+                                                    done, b, err)
+                       : rc;
+}
+
+pawl_code pawl_change(pawl_engine *engine, const char *id, const char *text,
+                      int *done, char **out, pawl_error *err) {
+  ANSWER(change(engine, id, text ? text : "", done, out ? &b : NULL, err));
+}
+
+pawl_code pawl_plan_move(pawl_engine *engine, const char *move, char **out,
+                         pawl_error *err) {
+  ANSWER(pawl_engine_moves(engine, pawl_strz(move ? move : ""), 0, &b, err));
+}
+
+pawl_code pawl_move(pawl_engine *engine, const char *move, char **out,
+                    pawl_error *err) {
+  ANSWER(pawl_engine_moves(engine, pawl_strz(move ? move : ""), 1, &b, err));
+}
+
+pawl_code pawl_workflows(pawl_engine *engine, const char *query, char **out,
+                         pawl_error *err) {
+  ANSWER(pawl_engine_workflows(engine, pawl_strz(query), &b, err));
+}
+
+pawl_code pawl_workflow_change(pawl_engine *engine, const char *text,
+                               char **out, pawl_error *err) {
+  ANSWER(pawl_engine_workflow_change(engine, pawl_strz(text ? text : ""), &b,
+                                     err));
 }
 
 void pawl_count(const pawl_engine *engine, pawl_counts *out) {

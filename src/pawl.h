@@ -55,6 +55,7 @@ extern "C" {
   X(NOTFOUND, "notfound")     /* no such instance, workflow, file */          \
   X(EXISTS, "exists")         /* a version in use differs */                  \
   X(AMBIGUOUS, "ambiguous")   /* a shortened id fits several */               \
+  X(TAKEN, "taken")           /* a task is another person's */                \
   X(BUSY, "busy")             /* transient: the same call may succeed */      \
   X(LEASE_LOST, "lease_lost") /* another executor holds the instance */       \
   X(ALREADY_FINISHED, "already_finished") /* the instance has ended */        \
@@ -72,11 +73,12 @@ extern "C" {
   X(LIMIT, "limit")           /* a size, count or depth limit */              \
   X(SCRIPT, "script")         /* Lua raised an error */                       \
   X(TIMEOUT, "timeout")       /* a time limit was passed */                   \
-  X(INTERRUPTED, "interrupted")          /* pawl_interrupt was called */      \
-  X(UNSUPPORTED, "unsupported")          /* not in this build */              \
-  X(NO_HANDLER, "no_handler_registered") /* nobody knows the workflow */      \
-  X(POISONED, "poisoned")                /* took its worker down too often */ \
-  X(INTERNAL, "internal")                /* a bug in pawl: please report */
+  X(INTERRUPTED, "interrupted")           /* pawl_interrupt was called */     \
+  X(UNSUPPORTED, "unsupported")           /* not in this build */             \
+  X(NO_HANDLER, "no_handler_registered")  /* nobody knows the workflow */     \
+  X(JOIN_UNREACHABLE, "join_unreachable") /* too few can come to a join */    \
+  X(POISONED, "poisoned") /* took its worker down too often */                \
+  X(INTERNAL, "internal") /* a bug in pawl: please report */
 
 typedef enum pawl_code {
 #define PAWL_CODE_ENUM(name, text) PAWL_##name,
@@ -211,6 +213,15 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_load_text(pawl_engine *engine,
  * stack, which is popped. */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_load_stack(pawl_engine *engine,
                                                 char **out, pawl_error *err);
+/* Replaces the source of a version that is registered, and whose instances go
+ * on with it from when they are claimed next. The graph must be the same
+ * (PAWL_EXISTS says what differs); the older source is kept as a revision.
+ * `path` NULL: as with pawl_load_stack. `options`: a JSON object or NULL,
+ * keys: by, reason. */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_hotfix(pawl_engine *engine,
+                                            const char *path,
+                                            const char *options, char **out,
+                                            pawl_error *err);
 /* Checks a file without a store being written; `out`: its graph as JSON. */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_check(pawl_engine *engine,
                                            const char *path, char **out,
@@ -276,12 +287,15 @@ PAWL_API int64_t pawl_now(pawl_engine *engine);
 /* ---- asking ------------------------------------------------------------ */
 
 /* One instance as a JSON object: id, workflow, version, status, input,
- * variables, output, error, tokens, times. `id` may be shortened. */
+ * variables, output, error, tokens, times, and, by need, parent, root,
+ * parent_node, parent_index, trigger_event, compensation, deadline,
+ * suspended_at. `id` may be shortened. */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_get(pawl_engine *engine, const char *id,
                                          char **out, pawl_error *err);
 /* Instances as a JSON array, newest first. `query`: a JSON object or NULL,
  * keys: workflow, version, status (a name or a list), tenant, correlation,
- * business_key, key, limit (100), before (an id: the page after it). */
+ * business_key, key, parent, root (ids: the children of one instance, all
+ * that descend from one), limit (100), before (an id: the page after it). */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_list(pawl_engine *engine,
                                           const char *query, char **out,
                                           pawl_error *err);
@@ -289,12 +303,89 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_list(pawl_engine *engine,
 PAWL_API PAWL_MUSTUSE pawl_code pawl_history(pawl_engine *engine,
                                              const char *id, char **out,
                                              pawl_error *err);
+/* Where it stands, as a JSON array of tokens: no, node, state, visit,
+ * previous, parent, scope, fork, branch, data, event, detail, attempt, due,
+ * entered. `everything`: also tokens that are consumed or dropped. */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_list_tokens(pawl_engine *engine,
+                                                 const char *id,
+                                                 int everything, char **out,
+                                                 pawl_error *err);
+/* Why it stands where it stands, and what would move it, as a JSON object:
+ * id, status, workflow, version, node, error, cancellation, compensation,
+ * deadline, now; lease {executor, host, pid, until, lapsed}; next_look;
+ * suspended {by, reason, since, shift}; workflow_suspended {code, prefix, by,
+ * reason, since}; blocked, a list of "suspended", "workflow_suspended",
+ * "unknown_workflow", "no_worker" and "not_taken"; workers, idle_since;
+ * tokens [{no, node, kind, fork, branch, state, visit, attempt, since, due,
+ * waiting_for {what, ...}, would_move [{what, to, ...}], may [{kind, id}]}];
+ * children that live; inbox: what has come in and was not taken; undelivered:
+ * messages to other instances. `what` is one of "worker", "retry", "time",
+ * "event", "person", "siblings", "child" and "items". */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_explain(pawl_engine *engine,
+                                             const char *id, char **out,
+                                             pawl_error *err);
+/* What workflows have emitted and nobody has published yet, in the order it
+ * is due, as a JSON array: instance, seq, type, payload, created, attempts,
+ * due, error, place. `query`: a JSON object or NULL, keys: type, instance,
+ * limit (100), before (microseconds: emitted earlier than that), after (a
+ * row's place: the page behind it). */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_outbox(pawl_engine *engine,
+                                            const char *query, char **out,
+                                            pawl_error *err);
+/* One task as a JSON object: id, instance, workflow, version, node, token,
+ * visit, title, description, form, status (pending, running: somebody has
+ * claimed it, completed, failed, cancelled, timed_out), priority, input,
+ * output, error, transition, due, overdue, assignee, users, roles, groups,
+ * delegated_by, claimed_by, claimed, completed_by, completed, escalated,
+ * signal, created, started, updated, and log: who did what to it, and when.
+ * `id` may be shortened. */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_task_get(pawl_engine *engine,
+                                              const char *id, char **out,
+                                              pawl_error *err);
+/* Tasks as a JSON array, newest first. `query`: a JSON object or NULL, keys:
+ * user (those he may take or has: candidate, assignee, claimed by), role,
+ * group (names or lists; with user: of these as well), status (a name or a
+ * list), instance, form, priority, due_before (microseconds), overdue (true:
+ * open ones that should be done by now), limit (100), before (an id: the page
+ * after it). Asked for by due time, and not by person or instance, they come
+ * longest overdue first. */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_tasks(pawl_engine *engine,
+                                           const char *query, char **out,
+                                           pawl_error *err);
+/* Full id of a task's shortened one. */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_task_find(pawl_engine *engine,
+                                               const char *prefix, char id[37],
+                                               pawl_error *err);
 /* Full id of a shortened one; PAWL_AMBIGUOUS, PAWL_NOTFOUND. */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_find(pawl_engine *engine,
                                           const char *prefix, char id[37],
                                           pawl_error *err);
 
 /* ---- acting ------------------------------------------------------------ */
+
+/* Sends an event, stored when the call returns. `signal`: a JSON object, keys:
+ *   name      dotted words: "payment.received"; all others may be left out
+ *   key       text that ties it to waits: "order-17"
+ *   instance  goes into this one's inbox alone; the id may be shortened
+ *   data      any JSON value
+ *   id        of the event, with `source` ("" when left out): what was seen
+ *             before, within its ttl, is accepted and ignored
+ *   ttl       microseconds that waits which begin later may still find it by
+ *             its key; a day
+ *   start     {"workflow","input","options"}: starts that workflow as
+ *             pawl_start does, and signals the instance in the same transaction
+ *   by        who sends it
+ * Without instance and start it reaches all that wait for its name, or a
+ * pattern that means it, with its key (without one: those that wait without),
+ * and starts the workflows that it triggers.
+ * `reached` (may be NULL): how many instances it reached or started.
+ * `out` (may be NULL): JSON {"reached":n,"id":"...","instance":"...",
+ * "created":bool,"repeated":bool}; instance: of one that was named or started,
+ * created: it was started now. PAWL_ALREADY_FINISHED when that has ended. */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_signal(pawl_engine *engine,
+                                            const char *signal,
+                                            int64_t *reached, char **out,
+                                            pawl_error *err);
 
 /* Asks for cancellation, recorded at once. An instance nobody holds is
  * cancelled before the call returns (*done = 1), else by its holder before
@@ -303,6 +394,89 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_cancel(pawl_engine *engine,
                                             const char *id, const char *reason,
                                             const char *who, int *done,
                                             pawl_error *err);
+
+/* Changes a task; `out` (may be NULL): the task as it is now. `action` is a
+ * JSON object: kind, by (the user who does it), reason, and by kind
+ *   claim     roles, groups that the user is in. Only the assignee and those
+ *             the task is for may; anybody when it is for nobody special
+ *   unclaim   gives it back
+ *   complete  output, take (the transition; needed where several are drawn,
+ *             unless the output or its member `take` names one); roles, groups
+ *   fail      error: text, or an object with code and message; roles, groups
+ *   retry     opens a failed one again
+ *   reassign  to: a new assignee; users, roles, groups: instead of those whom
+ *             it is for. Takes it from whoever has it
+ *   delegate  to: whoever holds it hands it on
+ *   escalate  priority; users, roles, groups: added to those it is for
+ * PAWL_TAKEN: another has it, or it is not for this user. PAWL_ALREADY_
+ * FINISHED: it is completed, failed, cancelled or timed out. What was
+ * completed or failed is stored when the call returns; the instance goes on in
+ * the next tick of an engine that serves it. */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_task(pawl_engine *engine, const char *id,
+                                          const char *action, char **out,
+                                          pawl_error *err);
+
+/* Changes one instance from outside, recorded with who and why. An instance
+ * nobody holds is changed before the call returns (*done = 1), else by its
+ * holder before the next step; no handler runs in this call. `change`: a JSON
+ * object, keys for all kinds: kind, by, reason, source ("user", "event",
+ * "system"); and by kind:
+ *   "cancel"   compensate (false: undo nothing), event_id
+ *   "kill"     ends it at once, whoever holds it; nothing is undone
+ *   "suspend"  nothing of it runs until it is resumed
+ *   "resume"   shift (true: what it waits for is put off by as long as it was
+ *              suspended)
+ *   "retry"    one that failed or is suspended tries again; token
+ *   "restart"  one that ended or is suspended goes on at `node`, with the
+ *              variables as they were when it last came there, or before row
+ *              `seq` of its history
+ *   "move"     its token (`token`, if there are several) goes to `node`
+ *   "edit"     set (an object), unset (names) of variables; version: only if
+ *              it made so many commits
+ *   "wake"     what it waits for until a time is due now, or at `at`
+ *              (microseconds); nodes: only there
+ *   "migrate"  it goes on in to_version; map (an object of nodes' names, old
+ *              to new), variables (all of them), if_version
+ *   "shift"    us: its times are put off by so many microseconds
+ * Checked beforehand: PAWL_INVALID says what does not fit, with a hint;
+ * PAWL_ALREADY_FINISHED, PAWL_LIMIT. `out`, when not NULL: JSON {"id","kind",
+ * "done","status"}. */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_change(pawl_engine *engine,
+                                            const char *id, const char *change,
+                                            int *done, char **out,
+                                            pawl_error *err);
+/* Which unfinished instances of one version can go on in another. `move`: a
+ * JSON object, keys: workflow, from, to (versions), map (nodes' names, old to
+ * new); limit and after (an id) for one page. `out`: {"movable":[ids],
+ * "refused":[{"id","token","node","reason"}],"next":id}. */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_plan_move(pawl_engine *engine,
+                                               const char *move, char **out,
+                                               pawl_error *err);
+/* Moves them, each in its own transaction; more keys: by, reason. `out`:
+ * {"moved":[ids],"asked":[ids],"refused":[...]}: those asked are held by
+ * somebody, who does it before the next step. */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_move(pawl_engine *engine,
+                                          const char *move, char **out,
+                                          pawl_error *err);
+
+/* Workflows that are registered, as a JSON array: workflow, version, revision,
+ * name, active, suspended, inline, nodes, sha256, created, modified, by,
+ * reason. `query`: a JSON object or NULL, keys: workflow, live (true: also
+ * `live`, how many instances are unfinished). */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_workflows(pawl_engine *engine,
+                                               const char *query, char **out,
+                                               pawl_error *err);
+/* `change`: a JSON object, keys: kind, by, reason, workflow and, by kind:
+ *   "suspend"     workflow or prefix (of codes): no step of its instances
+ *                 begins; new ones may be started and wait
+ *   "resume"      the same one; shift (true: their times are put off by as
+ *                 long as it was suspended)
+ *   "activate", "deactivate"   version: whether new instances of it may be
+ *                 started; those that run go on */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_workflow_change(pawl_engine *engine,
+                                                     const char *change,
+                                                     char **out,
+                                                     pawl_error *err);
 
 /* Gives back text that the engine handed out. NULL is accepted. */
 PAWL_API void pawl_free(pawl_engine *engine, char *text);

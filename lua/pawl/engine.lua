@@ -6,74 +6,17 @@
 -- raises, naming the option; what the store says comes back as nil, err.
 local attribute = require "pawl.attribute"
 local core = require "pawl.core"
-local duration = require "pawl.duration"
+local explain = require "pawl.explain"
 local nearest = require "pawl.nearest"
+local option = require "pawl.option"
+local repair = require "pawl.repair"
 
 local engine = {}
 local methods = core.engine or {}
 
----- checking options --------------------------------------------------------
+---- options ----------------------------------------------------------------
 
-local check = {}
-
-function check.string(value)
-  if type(value) == "string" then return value end
-end
-
-function check.boolean(value)
-  if type(value) == "boolean" then return value end
-end
-
-function check.integer(value)
-  return type(value) == "number" and math.tointeger(value) or nil
-end
-
-function check.positive(value)
-  value = check.integer(value)
-  if value and value > 0 then return value end
-end
-
-function check.count(value)
-  value = check.positive(value)
-  if value and value <= 0x7fffffff then return value end
-end
-
-function check.shards(value)
-  value = check.positive(value)
-  if value and value <= 0x7fff then return value end
-end
-
-function check.table(value)
-  if type(value) == "table" then return value end
-end
-
-function check.callable(value)
-  local mt = getmetatable(value)
-  if type(value) == "function" or type(mt) == "table" and mt.__call then
-    return value
-  end
-end
-
-function check.duration(value) return (duration.parse(value)) end
-
---- Seconds since 1970 to microseconds.
-function check.instant(value)
-  if type(value) == "number" and value >= 0 and value < 9e12 then
-    if math.type(value) == "integer" then return value * 1000000 end
-    return math.floor(value * 1e6 + 0.5)
-  end
-end
-
-function check.prefixes(value)
-  if type(value) == "string" then return value end
-  if type(value) ~= "table" then return nil end
-  for _, prefix in ipairs(value) do
-    if type(prefix) ~= "string" then return nil end
-  end
-  return table.concat(value, ",")
-end
-
-function check.names(value)
+local function names(value)
   if type(value) == "string" then return value end
   if type(value) ~= "table" or #value == 0 then return nil end
   for _, name in ipairs(value) do
@@ -82,62 +25,11 @@ function check.names(value)
   return core.array(table.move(value, 1, #value, 1, {}))
 end
 
-local wants = {
-  string = "a string", boolean = "a boolean", integer = "an integer",
-  positive = "an integer above 0", table = "a table",
-  count = "an integer above 0", shards = "an integer from 1 to 32767",
-  callable = "a function", instant = "seconds since 1970",
-  duration = 'seconds or words like "30s"',
-  prefixes = 'a list of strings, or text like "billing.,media."',
-  names = "a string or a list of strings",
-}
-
-local function one_of(...)
-  local names = { ... }
-  return function(value)
-    for _, name in ipairs(names) do if name == value then return value end end
-  end, '"' .. table.concat(names, '" or "') .. '"'
-end
-
-local function sorted_keys(t)
-  local keys = {}
-  for key in pairs(t) do keys[#keys + 1] = tostring(key) end
-  table.sort(keys)
-  return keys
-end
-
---- Reads `options` by `shape` ({ name = { check, stored name } }) into a new
---- table. Raises at the caller's caller, naming function and option.
+--- Raises at the caller's caller, naming function and option.
 local function read(where, shape, options)
-  local out = {}
-  if options == nil then return out end
-  if type(options) ~= "table" then
-    error(("%s: options must be a table, got %s"):format(where,
-      type(options)), 3)
-  end
-  for key, value in pairs(options) do
-    local rule = shape[key]
-    if not rule then
-      error(("%s: unknown option '%s' (%s)"):format(where, tostring(key),
-        nearest.hint(tostring(key), sorted_keys(shape))), 3)
-    end
-    local kind = rule[1]
-    local test = type(kind) == "string" and check[kind] or kind
-    local good = test(value)
-    if good == nil then
-      error(("%s: option '%s' must be %s, got %s"):format(where, key,
-        rule.wants or wants[kind],
-        type(value) == "string" and ("%q"):format(value)
-        or type(value) == "number" and tostring(value) or type(value)), 3)
-    end
-    out[rule[2] or key] = good
-  end
+  local out, why = option.read(where, shape, options)
+  if not out then error(why, 3) end
   return out
-end
-
-local function choice(stored, ...)
-  local test, text = one_of(...)
-  return { test, stored, wants = text }
 end
 
 ---- open -------------------------------------------------------------------
@@ -150,9 +42,9 @@ local open_shape = {
   max_bytes = { "positive" }, batch = { "count" },
   recoveries = { "count" }, shards = { "shards" },
   pooler = { "boolean" }, create = { "boolean" }, pulse = { "boolean" },
-  stored_code = choice("stored_code", "any", "own"),
-  unknown = choice("unknown", "fail", "defer"),
-  state = choice("state", "host", "private"),
+  stored_code = option.choice("stored_code", "any", "own"),
+  unknown = option.choice("unknown", "fail", "defer"),
+  state = option.choice("state", "host", "private"),
 }
 
 ---@param url? string
@@ -206,14 +98,6 @@ end
 
 ---- start -------------------------------------------------------------------
 
-local start_shape = {
-  key = { "string" }, version = { "positive" }, priority = { "integer" },
-  delay = { "duration" }, at = { "instant" }, tenant = { "string" },
-  group = { "string" }, correlation = { "string" },
-  business_key = { "string" }, metadata = { "table" },
-  attributes = { "table" }, id = { "string" },
-}
-
 local function attributes_json(attributes)
   local out = {}
   for name, value in pairs(attributes) do
@@ -240,7 +124,7 @@ function methods:start(code, input, options)
     error(("bad argument #1 to 'start' (string expected, got %s)"):format(
       type(code)), 2)
   end
-  local given = read("start", start_shape, options)
+  local given = read("start", option.start, options)
   if given.attributes then
     given.attributes = attributes_json(given.attributes)
   end
@@ -250,13 +134,60 @@ function methods:start(code, input, options)
   return core.engine_start(self, code, input, next(given) and given or nil)
 end
 
+---- signal ------------------------------------------------------------------
+
+--- Keys are text; numbers count as they print exactly, as they do where a wait
+--- finds its key in a variable.
+local function event_key(value)
+  if type(value) == "number" or type(value) == "boolean" then
+    return (core.json_encode(value))
+  end
+  return option.check.word(value)
+end
+
+local signal_shape = {
+  name = { "string" }, instance = { "string" }, id = { "string" },
+  source = { "string" }, by = { "string" }, ttl = { "duration" },
+  start = { "table" }, data = { function(value) return value end },
+  key = { event_key,
+    wants = "a string of 1 to 255 bytes, a number or a boolean" },
+}
+
+--- Sends an event: to all that wait for it, to one instance, or to one that it
+--- starts.
+---@param signal pawl.Signal
+---@return integer? reached
+---@return pawl.SignalInfo|pawl.Error info
+function methods:signal(signal)
+  local given = read("signal", signal_shape, signal)
+  if not given.name then error("signal: the event needs a 'name'", 2) end
+  local start = given.start
+  if start then
+    local rest = {}
+    for name, value in pairs(start) do
+      if name ~= "workflow" and name ~= "input" then rest[name] = value end
+    end
+    local options = read("signal: start", option.start, rest)
+    if type(start.workflow) ~= "string" then
+      error("signal: 'start' needs a 'workflow'", 2)
+    end
+    if options.attributes then
+      options.attributes = attributes_json(options.attributes)
+    end
+    given.start = { workflow = start.workflow, input = start.input,
+      options = options }
+  end
+  return core.engine_signal(self, given)
+end
+
 ---- list --------------------------------------------------------------------
 
 local list_shape = {
-  workflow = { "string" }, version = { "positive" }, status = { "names" },
+  workflow = { "string" }, version = { "positive" },
+  status = { names, wants = "a string or a list of strings" },
   tenant = { "string" }, correlation = { "string" },
   business_key = { "string" }, key = { "string" }, limit = { "positive" },
-  before = { "string" },
+  before = { "string" }, parent = { "string" }, root = { "string" },
 }
 
 ---@param query? pawl.Query
@@ -266,6 +197,152 @@ function methods:list(query, how)
   local given = read("list", list_shape, query)
   return core.engine_list(self, next(given) and given or nil, how)
 end
+
+--- The children of one instance, newest first.
+---@param id string
+---@param query? pawl.Query  further filters
+---@return pawl.ListedInstance[]? instances
+---@return pawl.Error? err
+function methods:children(id, query, how)
+  if type(id) ~= "string" then
+    error(("bad argument #1 to 'children' (string expected, got %s)"):format(
+      type(id)), 2)
+  end
+  local given = read("children", list_shape, query)
+  given.parent = id
+  return core.engine_list(self, given, how)
+end
+
+---- where it stands ---------------------------------------------------------
+
+local tokens_shape = { all = { "boolean" } }
+
+---@param id string
+---@param options? { all?: boolean }
+---@return table[]? tokens
+---@return pawl.Error? err
+function methods:tokens(id, options, how)
+  local given = read("tokens", tokens_shape, options)
+  return core.engine_tokens(self, id, given.all, how)
+end
+
+--- Null stands for "none", as in the engine's other records.
+local function without_nulls(value)
+  if type(value) ~= "table" then return value end
+  for key, inner in pairs(value) do
+    if inner == core.null then
+      value[key] = nil
+    else
+      without_nulls(inner)
+    end
+  end
+  return value
+end
+
+---@param id string
+---@return pawl.Explanation? explanation
+---@return pawl.Error? err
+function methods:explain(id, how)
+  local text, err = core.engine_explain(self, id)
+  if not text then return nil, err end
+  local data = without_nulls(core.json_decode(text))
+  data.sentences = core.array(explain.sentences(data))
+  if how ~= "json" then return data end
+  return ('%s,"sentences":%s}'):format(text:sub(1, -2),
+    core.json_encode(data.sentences))
+end
+
+local outbox_shape = {
+  type = { "string" }, instance = { "string" }, limit = { "positive" },
+  before = { "instant" }, after = { "string" },
+}
+
+---@param query? pawl.OutboxQuery
+---@return table[]? rows
+---@return pawl.Error? err
+function methods:outbox(query, how)
+  local given = read("outbox", outbox_shape, query)
+  return core.engine_outbox(self, next(given) and given or nil, how)
+end
+
+---- tasks -------------------------------------------------------------------
+
+--- A user may be in no role at all.
+local function some_names(value)
+  if type(value) == "table" and next(value) == nil then
+    return core.array {}
+  end
+  return names(value)
+end
+
+local LIST = { some_names, wants = "a string or a list of strings" }
+local STATUS = { names, wants = LIST.wants }
+local PRIORITY = option.choice("priority", "low", "normal", "high", "urgent")
+
+local function anything(value) return value end
+
+local tasks_shape = {
+  user = { "string" }, role = LIST, roles = LIST, group = LIST,
+  groups = LIST, status = STATUS, instance = { "string" }, form = { "string" },
+  priority = PRIORITY, due_before = { "instant" }, overdue = { "boolean" },
+  limit = { "positive" }, before = { "string" },
+}
+
+---@param query? pawl.TaskQuery
+---@return pawl.Task[]? tasks
+---@return pawl.Error? err
+function methods:tasks(query, how)
+  local given = read("tasks", tasks_shape, query)
+  return core.engine_tasks(self, next(given) and given or nil, how)
+end
+
+--- A change says who makes it, as `user` or `by`, and may say why.
+local function change_shape(more)
+  local shape = { user = { "string", "by" }, by = { "string" },
+    reason = { "string" } }
+  for name, rule in pairs(more) do shape[name] = rule end
+  return shape
+end
+
+local MEMBER = { role = LIST, roles = LIST, group = LIST, groups = LIST }
+
+local function member(more)
+  for name, rule in pairs(MEMBER) do more[name] = rule end
+  return change_shape(more)
+end
+
+-- Users, roles and groups are here whom the task is to be for.
+local OWNERS = { to = { "string" }, users = LIST, role = LIST, roles = LIST,
+  group = LIST, groups = LIST }
+
+local changes = {
+  claim = member {},
+  unclaim = change_shape {},
+  complete = member { output = { anything }, take = { "string" } },
+  fail = member { error = { function(value)
+    if type(value) == "string" or type(value) == "table" then return value end
+  end, wants = "text, or a table with code and message" } },
+  retry = change_shape {},
+  reassign = change_shape(OWNERS),
+  delegate = change_shape { to = { "string" } },
+  escalate = change_shape { users = LIST, role = LIST, roles = LIST,
+    group = LIST, groups = LIST, priority = PRIORITY },
+}
+
+for kind, shape in pairs(changes) do
+  local name = "task_" .. kind
+  methods[name] = function(self, id, options)
+    if type(id) ~= "string" then
+      error(("bad argument #1 to '%s' (string expected, got %s)"):format(name,
+        type(id)), 2)
+    end
+    local action = read(name, shape, options)
+    action.kind = kind
+    return core.engine_task_act(self, id, action)
+  end
+end
+
+repair(methods)
 
 ---- run ---------------------------------------------------------------------
 

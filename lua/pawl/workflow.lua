@@ -8,7 +8,8 @@
 ---     graph     plain tables in the format of src/defs/def.h, durations in
 ---               microseconds
 ---     handlers  { [node] = { run = f, undo = f, choose = f, at = f,
----               output = f } }
+---               output = f, key = f, match = f, prepare = f, input = f,
+---               items = f } }; `true` stays behind in the graph
 ---     bundle    list of module names
 ---     file      chunk name of the code that made it, for messages
 local duration = require "pawl.duration"
@@ -102,9 +103,13 @@ end
 local is_boolean = typed("boolean")
 
 --- A function, or an object that is called like one, as busted's spies are.
-local function is_function(value, what)
+local function is_called(value)
   local mt = debug.getmetatable(value)
-  if type(value) ~= "function" and not (mt and rawget(mt, "__call")) then
+  return type(value) == "function" or (mt and rawget(mt, "__call")) ~= nil
+end
+
+local function is_function(value, what)
+  if not is_called(value) then
     fail(nil, "%s must be a function, not %s", what, a_kind(value))
   end
   return value
@@ -180,17 +185,37 @@ local function is_name(value, what)
   return value
 end
 
-local function is_code(value, what)
+local DOTTED = 'dotted words of letters, digits, "_" and "-"'
+
+local function check_dotted(value, what, words, hint)
   is_text(value, what)
-  local hint = 'dotted words of letters, digits, "_" and "-", such as '
-    .. '"order.fulfil"'
   if #value > 200 then fail(nil, "%s is longer than 200 bytes", what) end
-  for word in (value .. "."):gmatch("([^.]*)%.") do
+  for word in (words .. "."):gmatch("([^.]*)%.") do
     if not word:find("^[%w_-]+$") then
       fail(hint, "%s is not well formed", what)
     end
   end
   return value
+end
+
+local function is_code(value, what)
+  is_text(value, what)
+  return check_dotted(value, what, value, DOTTED
+    .. ', such as "order.fulfil"')
+end
+
+local function is_event(value, what)
+  is_text(value, what)
+  return check_dotted(value, what, value, DOTTED
+    .. ', such as "payment.received"')
+end
+
+--- An event's name, whose last word may be "*": exactly one word, any.
+local function is_pattern(value, what)
+  is_text(value, what)
+  local words = value == "*" and "x" or value:gsub("%.%*$", ".x")
+  return check_dotted(value, what, words, DOTTED
+    .. ', the last may be "*": "payment.*"')
 end
 
 --- { name = node, ... }, copied.
@@ -229,6 +254,36 @@ local function is_named_next(value, what)
     fail('{ yes = "a", no = "b" }', "%s names transitions", what)
   end
   return is_routes(value, what)
+end
+
+--- The branches of a fork, as a list of nodes or by name; with `order`, which
+--- is theirs in a list and that of their names otherwise.
+local function is_branches(value, what)
+  local hint = '{ "ship", "bill" } or { shipping = "ship", billing = "bill" }'
+  if type(value) ~= "table" then
+    fail(hint, "%s must be a table, not %s", what, a_kind(value))
+  end
+  local branches, order = {}, {}
+  if #value == 0 then
+    branches = is_routes(value, what)
+    for name in pairs(branches) do order[#order + 1] = name end
+    table.sort(order)
+    return { next = branches, order = order }
+  end
+  for name in pairs(value) do
+    if math.type(name) ~= "integer" or name < 1 or name > #value then
+      fail(hint, "%s is neither a list nor named throughout", what)
+    end
+  end
+  for i, target in ipairs(value) do
+    is_name(target, ("branch %d in %s"):format(i, what))
+    if branches[target] then
+      fail(('name them: { first = "%s", second = "%s" }')
+        :format(target, target), "%s names '%s' twice", what, target)
+    end
+    branches[target], order[i] = target, target
+  end
+  return { next = branches, order = order }
 end
 
 local function is_on_error(value, what)
@@ -310,6 +365,131 @@ local function is_bundle(value, what)
   return modules
 end
 
+--- A name of a person, role or group, or a list of them: a list.
+local function is_people(value, what)
+  local list = type(value) == "table" and value or { value }
+  local people = {}
+  for key in pairs(list) do
+    if math.type(key) ~= "integer" or key < 1 or key > #list then
+      fail('{ "ann", "bob" }', "%s must be a list of names", what)
+    end
+  end
+  for i, name in ipairs(list) do
+    is_text(name, #list > 1 and ("name %d in %s"):format(i, what) or what)
+    if name == "" then fail(nil, "%s has an empty name", what) end
+    people[i] = name
+  end
+  if #people == 0 then fail(nil, "%s is empty", what) end
+  return people
+end
+
+local function is_person(value, what)
+  is_text(value, what)
+  if value == "" then fail(nil, "%s is empty", what) end
+  return value
+end
+
+--- A copy of what goes into the graph as it is. What cannot be stored is said
+--- when the graph is made: its path is known there.
+local function copied(value, seen)
+  if type(value) ~= "table" or seen[value] then return value end
+  seen[value] = true
+  local out = setmetatable({}, debug.getmetatable(value))
+  for key, inner in next, value do out[key] = copied(inner, seen) end
+  return out
+end
+
+local function is_table(value, what)
+  if type(value) ~= "table" then
+    fail(nil, "%s must be a table, not %s", what, a_kind(value))
+  end
+  return copied(value, {})
+end
+
+local function is_input(value, what)
+  if is_called(value) then return value end
+  if type(value) ~= "table" then
+    fail("{ order = 1 }, or function(ctx) ... end",
+      "%s must be a table or a function, not %s", what, a_kind(value))
+  end
+  return copied(value, {})
+end
+
+--- A wait's key: where it is looked up, or what works it out.
+local function is_key(value, what)
+  if is_called(value) then return value end
+  if type(value) ~= "string" then
+    fail([["order_id", or function(ctx) ... end]],
+      "%s must be a name or a function, not %s", what, a_kind(value))
+  end
+  return is_name(value, what)
+end
+
+local function is_expect(value, what)
+  if value == "all" or value == "any" then return value end
+  if math.type(value) == "integer" and value >= 1 then return value end
+  fail('"all", "any", or a number', "%s cannot be %s", what,
+    type(value) == "string" and "'" .. value .. "'" or tostring(value))
+end
+
+local is_priority = one_of("low", "normal", "high", "urgent")
+
+local ESCALATE = {
+  user = is_people, users = is_people,
+  role = is_people, roles = is_people,
+  group = is_people, groups = is_people,
+  priority = is_priority,
+}
+
+--- `role` and `roles` are one thing: keeps it as a list under the latter.
+local function gather_people(from, to, whose)
+  for _, one in ipairs { "user", "role", "group" } do
+    local many = one .. "s"
+    if from[one] and from[many] then
+      fail("keep one of them", "%s has both '%s' and '%s'", whose, one, many)
+    end
+    to[many] = from[one] or from[many]
+    from[one] = nil
+    if from ~= to then from[many] = nil end
+  end
+end
+
+local function is_escalate(value, what)
+  if type(value) ~= "table" then
+    fail('{ role = "manager", priority = "urgent" }',
+      "%s must be a table, not %s", what, a_kind(value))
+  end
+  local escalate = checked(value, ESCALATE, what)
+  gather_people(escalate, escalate, what)
+  if not next(escalate) then fail(nil, "%s is empty", what) end
+  return escalate
+end
+
+--- Events that start or cancel instances: a name, { event = ... }, or a list
+--- of these.
+local function is_rules(fields, example)
+  return function(value, what)
+    if type(value) == "string" or (type(value) == "table" and value.event) then
+      value = { value }
+    end
+    if type(value) ~= "table" or #value == 0 then
+      fail(example, "%s must be an event, or a list of them", what)
+    end
+    local rules = {}
+    for i, rule in ipairs(value) do
+      local which = #value > 1 and ("event %d in %s"):format(i, what) or what
+      if type(rule) == "string" then rule = { event = rule } end
+      if type(rule) ~= "table" then
+        fail(example, "%s must be a name or a table, not %s", which,
+          a_kind(rule))
+      end
+      rules[i] = checked(rule, fields, which)
+      if not rules[i].event then fail(example, "%s has no 'event'", which) end
+    end
+    return rules
+  end
+end
+
 -- What each kind of node may say --------------------------------------------
 
 local on_exhausted = one_of("fail", "suspend")
@@ -324,11 +504,158 @@ local WORKFLOW = {
   retry = is_retry,
   timeout = is_limit,
   on_exhausted = on_exhausted,
+  deadline = is_limit,
+  busy_limit = is_count,
+  compensate = is_boolean,
+  trigger = is_rules({ event = is_pattern }, '"order.placed"'),
+  cancel_on = is_rules({ event = is_pattern, key = is_name },
+    '{ event = "order.withdrawn", key = "order_id" }'),
 }
+
+local function contains(list, name)
+  for _, one in ipairs(list) do
+    if one == name then return true end
+  end
+  return false
+end
+
+--- Named transitions are among those that the kind knows, the first of which
+--- must be there: a single `next` stands for it.
+local function check_transitions(node, whose, known)
+  if type(node.next) ~= "table" then return end
+  for name in pairs(node.next) do
+    if not contains(known, name) then
+      fail(nearest.hint(name, known), "'next' of %s has no transition '%s'",
+        whose, name)
+    end
+  end
+  if not node.next[known[1]] then
+    fail(('next = "a", or next = { %s = "a", ... }'):format(known[1]),
+      "'next' of %s has no '%s'", whose, known[1])
+  end
+end
+
+--- A transition that only an option can bring about.
+local function check_cause(node, whose, transition, option, is_there)
+  if is_there or type(node.next) ~= "table" or not node.next[transition] then
+    return
+  end
+  fail(('add %s = "2d", or leave the transition out'):format(option),
+    "'next' of %s has '%s', but there is no '%s'", whose, transition, option)
+end
+
+local function check_timer(node, whose)
+  if node.after and node.at then
+    fail("keep one of them", "%s has both 'after' and 'at'", whose)
+  end
+  if not node.after and not node.at then
+    fail('after = "1h", or at = function(ctx) ... end',
+      "%s says neither 'after' nor 'at'", whose)
+  end
+end
+
+local function check_wait(node, whose)
+  check_transitions(node, whose, { "received", "timeout" })
+  check_cause(node, whose, "timeout", "timeout", node.timeout)
+end
+
+--- What the inbox item is made of: kept apart from the node's own fields.
+local OF_TASK = {
+  "title", "description", "form", "input", "priority", "due", "assignee",
+  "signal",
+}
+
+local OVERRIDES = {
+  title = is_text, description = is_text, form = is_text, input = is_table,
+  priority = is_priority, due = is_duration, assignee = is_person,
+  user = is_people, users = is_people,
+  role = is_people, roles = is_people,
+  group = is_people, groups = is_people,
+}
+
+--- What `prepare` returns is written like the task itself, and put into the
+--- graph's units like that. What is no table, the host refuses.
+local function overriding(prepare, whose)
+  whose = ("what 'prepare' of %s returned"):format(whose)
+  return function(ctx)
+    local own = prepare(ctx)
+    if type(own) ~= "table" then return own end
+    own = checked(own, OVERRIDES, whose)
+    gather_people(own, own, whose)
+    return own
+  end
+end
+
+--- Not for people to take: the engine does.
+local NO_OUTCOME = { overdue = true, timeout = true, failed = true }
+
+local function check_outcomes(node, whose)
+  if type(node.next) ~= "table" then return end
+  for name in pairs(node.next) do
+    if not NO_OUTCOME[name] then return end
+  end
+  fail('next = { approved = "a", rejected = "b", ... }',
+    "'next' of %s has no outcome that a person can take", whose)
+end
+
+local function check_task(node, whose)
+  local may_be_due = node.due or node.prepare
+  if node.title == "" then fail(nil, "'title' of %s is empty", whose) end
+  check_outcomes(node, whose)
+  check_cause(node, whose, "overdue", "due", may_be_due)
+  check_cause(node, whose, "timeout", "timeout", node.timeout)
+  if node.escalate and not may_be_due then
+    fail('due = "2d"', "%s has 'escalate', which is for a task that is "
+      .. "overdue, but no 'due'", whose)
+  end
+  local task = {}
+  for _, field in ipairs(OF_TASK) do
+    task[field], node[field] = node[field], nil
+  end
+  gather_people(node, task, whose)
+  node.task = task
+  if node.prepare then node.prepare = overriding(node.prepare, whose) end
+end
+
+local function check_fork(node, whose)
+  node.order, node.next = node.next.order, node.next.next
+  if #node.order == 1 then
+    fail('next = { "ship", "bill" }', "%s has only one branch", whose)
+  end
+end
+
+local function name_version(node)
+  node.workflow_version, node.version = node.version, nil
+end
+
+local function check_call(node, whose)
+  check_transitions(node, whose,
+    { "completed", "failed", "cancelled", "timeout" })
+  check_cause(node, whose, "timeout", "timeout", node.timeout)
+  name_version(node)
+end
+
+local function check_each(node, whose)
+  if node.branch and node.workflow then
+    fail("keep one of them", "%s has both 'branch' and 'workflow'", whose)
+  end
+  if not node.branch and not node.workflow then
+    fail('branch = "the_first_node", or workflow = "code"',
+      "%s says neither 'branch' nor 'workflow'", whose)
+  end
+  for _, field in ipairs { "version", "parent_end" } do
+    if node.branch and node[field] then
+      fail("it is for: workflow = \"code\"", "%s has '%s' with a 'branch'",
+        whose, field)
+    end
+  end
+  name_version(node)
+end
 
 ---@class pawl.Kind
 ---@field fields table<string, function>  what may be said
 ---@field needs string[]                  what must be
+---@field check? fun(node: table, whose: string)  the fields together
 
 ---@type table<string, pawl.Kind>
 local KINDS = {
@@ -356,6 +683,7 @@ local KINDS = {
       next = is_single_next,
     },
     needs = { "next" },
+    check = check_timer,
   },
   finish = {
     fields = {
@@ -365,39 +693,123 @@ local KINDS = {
     },
     needs = {},
   },
+  wait = {
+    fields = {
+      event = is_pattern,
+      key = is_key,
+      match = is_function,
+      timeout = is_limit,
+      into = is_name,
+      undo = is_function,
+      next = is_next,
+      on_error = is_on_error,
+      retry = is_retry,
+    },
+    needs = { "event", "next" },
+    check = check_wait,
+  },
+  task = {
+    fields = {
+      title = is_text, description = is_text, form = is_text,
+      input = is_table,
+      priority = is_priority,
+      due = is_duration,
+      assignee = is_person,
+      user = is_people, users = is_people,
+      role = is_people, roles = is_people,
+      group = is_people, groups = is_people,
+      signal = is_event,
+      timeout = is_limit,
+      escalate = is_escalate,
+      prepare = is_function,
+      into = is_name,
+      undo = is_function,
+      next = is_next,
+      on_error = is_on_error,
+      retry = is_retry,
+    },
+    needs = { "title", "next" },
+    check = check_task,
+  },
+  fork = {
+    fields = { next = is_branches },
+    needs = { "next" },
+    check = check_fork,
+  },
+  join = {
+    fields = {
+      expect = is_expect,
+      losers = one_of("run", "cancel"),
+      next = is_single_next,
+    },
+    needs = { "next" },
+  },
+  call = {
+    fields = {
+      workflow = is_code,
+      version = is_count,
+      input = is_input,
+      parent_end = one_of("cancel", "leave"),
+      timeout = is_limit,
+      into = is_name,
+      undo = is_function,
+      next = is_next,
+      on_error = is_on_error,
+      retry = is_retry,
+    },
+    needs = { "workflow", "next" },
+    check = check_call,
+  },
+  each = {
+    fields = {
+      items = is_function,
+      branch = is_name,
+      workflow = is_code,
+      version = is_count,
+      parent_end = one_of("cancel", "leave"),
+      window = is_count,
+      on_failure = one_of("stop", "collect"),
+      timeout = is_limit,
+      into = is_name,
+      next = is_single_next,
+      on_error = is_on_error,
+    },
+    needs = { "items", "next" },
+    check = check_each,
+  },
 }
 
 --- Their names, as they are listed for people.
-local KIND_NAMES = { "step", "choice", "timer", "finish" }
+local KIND_NAMES = {
+  "step", "choice", "timer", "finish", "wait", "task", "fork", "join", "call",
+  "each",
+}
 
---- Kinds of the language that this version does not run yet.
-local LATER = { "task", "wait", "fork", "join", "call", "each" }
-
-local HANDLERS = { "run", "undo", "choose", "at", "output" }
+local HANDLERS = {
+  "run", "undo", "choose", "at", "output", "key", "match", "prepare", "input",
+  "items",
+}
 
 local MISSING = {
   run = "run = function(ctx) ... end",
   choose = 'choose = function(ctx) return "yes" end',
   next = 'next = "the_next_node"',
+  ["choice.next"] = 'next = { yes = "a", no = "b" }',
+  ["fork.next"] = 'next = { "ship", "bill" }',
+  event = 'event = "payment.*"',
+  title = 'title = "Approve the order"',
+  workflow = 'workflow = "order.ship"',
+  items = "items = function(ctx) return ctx.vars.list end",
 }
-
-local function check_timer(node, whose)
-  if node.after and node.at then
-    fail("keep one of them", "%s has both 'after' and 'at'", whose)
-  end
-  if not node.after and not node.at then
-    fail('after = "1h", or at = function(ctx) ... end',
-      "%s says neither 'after' nor 'at'", whose)
-  end
-end
 
 -- The object ----------------------------------------------------------------
 
---- Moves the functions of a node to the handlers; `true` stays behind.
+--- Moves the functions of a node to the handlers; `true` stays behind. A key
+--- or an input may be a plain value, which stays itself.
 local function split_handlers(node)
   local handlers = {}
   for _, name in ipairs(HANDLERS) do
-    if node[name] then
+    if is_called(node[name]) then
       handlers[name] = node[name]
       node[name] = true
     end
@@ -427,10 +839,11 @@ local function add(self, kind, name, options)
   local node = checked(options, KINDS[kind].fields, whose)
   for _, field in ipairs(KINDS[kind].needs) do
     if node[field] == nil then
-      fail(MISSING[field], "%s has no '%s'", whose, field)
+      fail(MISSING[kind .. "." .. field] or MISSING[field],
+        "%s has no '%s'", whose, field)
     end
   end
-  if kind == "timer" then check_timer(node, whose) end
+  if KINDS[kind].check then KINDS[kind].check(node, whose) end
   state.handlers[name] = split_handlers(node)
   node.name, node.kind = name, kind
   node.line = select(2, caller())
@@ -448,13 +861,6 @@ for _, kind in ipairs(KIND_NAMES) do
   methods[kind] = function(self, name, options)
     add(self, kind, name, options) -- no tail call: see caller()
     return self
-  end
-end
-
-for _, kind in ipairs(LATER) do
-  methods[kind] = function()
-    fail("kinds: " .. table.concat(KIND_NAMES, ", "),
-      "this version of pawl has no node kind '%s'", kind)
   end
 end
 
@@ -499,6 +905,11 @@ function mt.definition(object)
     name = options.name,
     description = options.description,
     start = options.start,
+    deadline = options.deadline,
+    busy_limit = options.busy_limit,
+    compensate = options.compensate,
+    trigger = options.trigger,
+    cancel_on = options.cancel_on,
     line = state.line,
     nodes = nodes,
   }
@@ -535,6 +946,11 @@ end
 ---@field retry? table|integer|false  for steps that say nothing themselves
 ---@field timeout? number|string      the same
 ---@field on_exhausted? "fail"|"suspend"  the same
+---@field deadline? number|string     from the start; then it fails
+---@field busy_limit? integer         immediate steps in a row
+---@field compensate? boolean         on failure and cancel; default true
+---@field trigger? string|table       events that start an instance
+---@field cancel_on? string|table     events that cancel: { event=, key= }
 
 --- Begins a workflow.
 ---@param options pawl.WorkflowOptions

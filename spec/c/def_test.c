@@ -151,9 +151,10 @@ static void bad_graphs_are_refused_when_read(void) {
        "node \"a\": `kind` must be there", ""},
       {NODES("{\"name\":\"a\",\"kind\":\"stp\",\"line\":4}"), "order.lua:4",
        "node \"a\": unknown kind \"stp\"", "did you mean \"step\"?"},
-      {NODES("{\"name\":\"a\",\"kind\":\"fork\"}"), "order.lua",
-       "node \"a\": unknown kind \"fork\"",
-       "this version knows: step, choice, timer, finish"},
+      {NODES("{\"name\":\"a\",\"kind\":\"subprocess\"}"), "order.lua",
+       "node \"a\": unknown kind \"subprocess\"",
+       "kinds: step, choice, timer, finish, wait, task, fork, join, call, "
+       "each"},
       {STEP("\"next\":1"), "order.lua:2",
        "step \"a\": `next` must be a node, or named transitions", ""},
       {STEP("\"next\":{\"x\":1}"), "order.lua:2",
@@ -302,7 +303,8 @@ static void graphs_that_make_no_sense_are_refused_by_the_check(void) {
              "\"next\":{\"x\":\"z\",\"y\":\"b\"}},{\"name\":\"b\",\"kind\":"
              "\"choice\",\"line\":3,\"choose\":true,\"next\":{\"x\":\"a\","
              "\"y\":\"z\"}}," FINISH),
-       "order.lua:2", "choice \"a\": leads round a circle of choices alone",
+       "order.lua:2",
+       "choice \"a\": leads round a circle of choices, forks and joins alone",
        "put a step or a timer into the circle"},
   };
   for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) {
@@ -322,6 +324,238 @@ static void graphs_that_make_no_sense_are_refused_by_the_check(void) {
     }
     pawl_def_free(d);
   }
+}
+
+/* All the other kinds, with all that they can say. */
+static const char MACHINE[] =
+    "{\"code\":\"m\",\"start\":\"f\",\"deadline\":9000000,\"busy_limit\":50,"
+    "\"compensate\":false,\"trigger\":[{\"event\":\"order.placed\"}],"
+    "\"cancel_on\":[{\"event\":\"order.*\",\"key\":\"id\"},{\"event\":\"x\"}],"
+    "\"nodes\":["
+    "{\"name\":\"f\",\"kind\":\"fork\",\"next\":{\"a\":\"w\",\"b\":\"t\","
+    "\"c\":\"c\"},\"order\":[\"b\",\"c\",\"a\"]},"
+    "{\"name\":\"w\",\"kind\":\"wait\",\"event\":\"payment.*\",\"key\":\"id\","
+    "\"match\":true,\"timeout\":7000000,\"into\":\"p\",\"next\":{\"received\":"
+    "\"j\",\"timeout\":\"j\"},\"undo\":true,\"retry\":{\"base\":5}},"
+    "{\"name\":\"t\",\"kind\":\"task\",\"task\":{\"title\":\"T\",\"due\":5,"
+    "\"input\":[1],\"priority\":\"high\",\"users\":[\"ann\"],\"signal\":"
+    "\"done\"},\"escalate\":{\"roles\":[\"r\"],\"priority\":\"urgent\"},"
+    "\"prepare\":true,\"next\":{\"ok\":\"j\",\"overdue\":\"j\"}},"
+    "{\"name\":\"c\",\"kind\":\"call\",\"workflow\":\"a.b\","
+    "\"workflow_version\":2,\"input\":{\"x\":1},\"parent_end\":\"leave\","
+    "\"next\":\"j\"},"
+    "{\"name\":\"j\",\"kind\":\"join\",\"expect\":2,\"losers\":\"cancel\","
+    "\"next\":\"e\"},"
+    "{\"name\":\"e\",\"kind\":\"each\",\"items\":true,\"branch\":\"s\","
+    "\"window\":3,\"on_failure\":\"collect\",\"into\":\"r\",\"timeout\":8,"
+    "\"next\":\"k\"},"
+    "{\"name\":\"s\",\"kind\":\"step\",\"run\":true,\"next\":\"e\"},"
+    "{\"name\":\"k\",\"kind\":\"each\",\"items\":true,\"workflow\":\"a\","
+    "\"next\":\"d\"},"
+    "{\"name\":\"d\",\"kind\":\"call\",\"workflow\":\"a\",\"input\":true,"
+    "\"next\":{\"completed\":\"v\",\"failed\":\"z\",\"cancelled\":\"z\"}},"
+    "{\"name\":\"v\",\"kind\":\"wait\",\"event\":\"*\",\"key\":true,"
+    "\"next\":\"z\"}," FINISH "]}";
+
+static void the_other_kinds_are_read_field_by_field(void) {
+  pawl_error err = {0};
+  pawl_def *d = read_graph(MACHINE, &err);
+  const pawl_node *n;
+  if (!CHECK(d != NULL)) {
+    printf("  %s\n", err.message);
+    return;
+  }
+  CHECK_INT(d->deadline_us, 9000000);
+  CHECK_INT(d->busy_limit, 50);
+  CHECK_INT(d->compensate, 0);
+  CHECK_INT(d->can_receive, 1);
+  CHECK_INT(d->ntriggers, 1);
+  CHECK_TEXT(d->triggers[0].event, "order.placed");
+  CHECK(d->triggers[0].key == NULL);
+  CHECK_INT(d->ncancel_on, 2);
+  CHECK_TEXT(d->cancel_on[0].key, "id");
+  CHECK_TEXT(d->cancel_on[1].event, "x");
+  n = &d->nodes[0];
+  CHECK_INT(n->kind, PAWL_KIND_FORK);
+  CHECK_TEXT(n->next[n->order[0]].name, "b");
+  CHECK_TEXT(n->next[n->order[1]].name, "c");
+  CHECK_TEXT(n->next[n->order[2]].name, "a");
+  n = &d->nodes[1];
+  CHECK_TEXT(n->event, "payment.*");
+  CHECK_TEXT(n->key, "id");
+  CHECK_TEXT(n->into, "p");
+  CHECK(n->has_match && n->has_undo && !n->has_key);
+  CHECK_INT(n->limit_us, 7000000);
+  CHECK_INT(n->timeout_us, 600000000); /* its handlers' */
+  CHECK_INT(n->retry.max, 3);          /* it asks for retries */
+  n = &d->nodes[2];
+  CHECK_STR(n->task,
+            "{\"title\":\"T\",\"due\":5,\"input\":[1],\"priority\":\"high\","
+            "\"users\":[\"ann\"],\"signal\":\"done\"}");
+  CHECK_STR(n->escalate, "{\"roles\":[\"r\"],\"priority\":\"urgent\"}");
+  CHECK(n->has_prepare && n->into == NULL);
+  CHECK_INT(n->retry.max, 1);
+  CHECK_INT(n->limit_us, -1);
+  n = &d->nodes[3];
+  CHECK_TEXT(n->workflow, "a.b");
+  CHECK_INT(n->workflow_version, 2);
+  CHECK_STR(n->input, "{\"x\":1}");
+  CHECK(n->parent_end_leave && !n->has_input);
+  CHECK_INT(n->retry.max, 1);
+  n = &d->nodes[4];
+  CHECK_INT(n->expect, 2);
+  CHECK_INT(n->losers_cancel, 1);
+  n = &d->nodes[5];
+  CHECK(n->has_items && n->collect && n->workflow == NULL);
+  CHECK_INT(n->branch, 6);
+  CHECK_INT(n->window, 3);
+  CHECK_INT(n->limit_us, 8);
+  CHECK_TEXT(n->into, "r");
+  n = &d->nodes[7];
+  CHECK_INT(n->branch, -1);
+  CHECK_INT(n->window, 16);
+  CHECK(!n->collect && !n->parent_end_leave);
+  CHECK(d->nodes[8].has_input && d->nodes[8].input.at == NULL);
+  CHECK(d->nodes[9].has_key && d->nodes[9].key == NULL);
+  if (!CHECK_INT(pawl_def_check(d, &err), PAWL_OK))
+    printf("  %s\n", err.message);
+  CHECK_INT(pawl_def_meets(d, 1, 4), 1);
+  CHECK_INT(pawl_def_meets(d, 6, 4), 0);
+  pawl_def_free(d);
+  d = read_graph(ORDER, &err);
+  CHECK_INT(d->deadline_us, -1);
+  CHECK_INT(d->busy_limit, 0);
+  CHECK_INT(d->compensate, 1);
+  CHECK_INT(d->can_receive, 0);
+  pawl_def_free(d);
+}
+
+/* A node "a" of this kind with `fields`, and a finish. */
+#define ONE(kind, fields)                                          \
+  NODES("{\"name\":\"a\",\"line\":2,\"kind\":\"" kind "\"," fields \
+        "}"                                                        \
+        "," FINISH)
+#define TO_Z "\"next\":\"z\""
+#define TASK "\"task\":{\"title\":\"T\"}"
+
+static void what_the_other_kinds_cannot_say_is_refused(void) {
+  static const struct {
+    const char *graph, *message, *hint;
+  } BAD[] = {
+      /* when it is read */
+      {ONE("wait", "\"key\":1"),
+       "wait \"a\": `key` must be a name, or true: a handler", ""},
+      {ONE("fork", "\"next\":{\"x\":\"z\",\"y\":\"z\"},\"order\":[\"x\"]"),
+       "fork \"a\": `order` must be a list of its branches, each of them once",
+       ""},
+      {ONE("fork",
+           "\"next\":{\"x\":\"z\",\"y\":\"z\"},\"order\":[\"x\",\"x\"]"),
+       "fork \"a\": `order` must be a list of its branches, each of them once",
+       ""},
+      {ONE("join", "\"expect\":0"),
+       "join \"a\": `expect` must be all, any, or a number of at least 1", ""},
+      {ONE("task", "\"task\":1"), "task \"a\": `task` must be an object", ""},
+      {ONE("task", "\"task\":{\"title\":1}"),
+       "task \"a\": `task.title` must be a string", ""},
+      {ONE("task", "\"task\":{\"due\":\"2d\"}"),
+       "task \"a\": `task.due` must be a duration in microseconds", ""},
+      {ONE("task", "\"task\":{\"roles\":[1]}"),
+       "task \"a\": `task.roles` must be a list of names", ""},
+      {ONE("task", "\"escalate\":{\"priority\":\"most\"}"),
+       "task \"a\": `escalate.priority` must be low, normal, high or urgent",
+       ""},
+      {ONE("call", "\"input\":1"),
+       "call \"a\": `input` must be an object, a list, or true: a handler",
+       ""},
+      {ONE("each", "\"window\":0"),
+       "each \"a\": `window` must be an integer of at least 1", ""},
+      {"{\"code\":\"c\",\"start\":\"a\",\"deadline\":0}",
+       "the workflow: `deadline` must be a duration in microseconds, longer "
+       "than nothing",
+       ""},
+      {"{\"code\":\"c\",\"start\":\"a\",\"trigger\":[{\"key\":\"x\"}]}",
+       "the workflow: `trigger` must be a list of objects with `event`", ""},
+      /* when it is checked */
+      {ONE("wait", TO_Z), "wait \"a\": no `event`", "event = \"payment.*\""},
+      {ONE("wait", TO_Z ",\"event\":\"a.*.b\""),
+       "wait \"a\": `event` \"a.*.b\" is not well formed", PAWL_PATTERN_RULE},
+      {ONE("wait", TO_Z ",\"event\":\"a\",\"into\":\"\""),
+       "wait \"a\": `into` is empty", "it is the name of a variable"},
+      {ONE("wait", "\"event\":\"a\",\"next\":{\"recieved\":\"z\"}"),
+       "wait \"a\": `next`: no transition \"recieved\"",
+       "did you mean \"received\"?"},
+      {ONE("wait", "\"event\":\"a\",\"next\":{\"late\":\"z\"}"),
+       "wait \"a\": `next`: no transition \"late\"",
+       "a wait knows: received, timeout"},
+      {ONE("wait",
+           "\"event\":\"a\",\"timeout\":1,\"next\":{\"timeout\":"
+           "\"z\"}"),
+       "wait \"a\": `next` has no \"received\"",
+       "next = \"a\", or next = { received = \"a\", ... }"},
+      {ONE("wait",
+           "\"event\":\"a\",\"next\":{\"received\":\"z\",\"timeout\":\"z\"}"),
+       "wait \"a\": `next` has \"timeout\", but there is no `timeout`",
+       "add timeout = \"2d\", or leave the transition out"},
+      {ONE("task", TO_Z), "task \"a\": no `title`",
+       "title = \"Approve the order\""},
+      {ONE("task", "\"task\":{\"title\":\"\"}," TO_Z),
+       "task \"a\": no `title`", NULL},
+      {ONE("task", "\"task\":{\"title\":\"T\",\"signal\":\"a.*\"}," TO_Z),
+       "task \"a\": `signal` \"a.*\" is not well formed", PAWL_CODE_RULE},
+      {ONE("task", TASK ",\"next\":{\"failed\":\"z\"}"),
+       "task \"a\": `next` has no outcome that a person can take", NULL},
+      {ONE("task", TASK ",\"next\":{\"ok\":\"z\",\"overdue\":\"z\"}"),
+       "task \"a\": `next` has \"overdue\", but there is no `due`",
+       "add due = \"2d\", or leave the transition out"},
+      {ONE("task", TASK ",\"escalate\":{\"roles\":[\"r\"]}," TO_Z),
+       "task \"a\": no `due`", NULL},
+      {ONE("fork", "\"next\":{\"x\":\"z\"}"),
+       "fork \"a\": has only one branch", "next = { \"ship\", \"bill\" }"},
+      {ONE("join", "\"next\":{\"x\":\"z\"}"), "join \"a\": no `next`",
+       "a join has one: next = \"the_next_node\""},
+      {ONE("call", TO_Z), "call \"a\": no `workflow`",
+       "workflow = \"order.ship\""},
+      {ONE("call", TO_Z ",\"workflow\":\"a b\""),
+       "call \"a\": `workflow` is not well formed", PAWL_CODE_RULE},
+      {ONE("call", "\"workflow\":\"w\",\"next\":{\"done\":\"z\"}"),
+       "call \"a\": `next`: no transition \"done\"",
+       "a call knows: completed, failed, cancelled, timeout"},
+      {ONE("each", TO_Z), "each \"a\": no `items`", NULL},
+      {ONE("each", TO_Z ",\"items\":true"), "each \"a\": no `branch`",
+       "branch = \"the_first_node\", or workflow = \"code\""},
+      {ONE("each", TO_Z ",\"items\":true,\"branch\":\"z\",\"workflow\":\"w\""),
+       "each \"a\": both `branch` and `workflow`", "keep one of them"},
+      {ONE("each", TO_Z ",\"items\":true,\"branch\":\"zz\""),
+       "each \"a\": `branch` names no node \"zz\"", "did you mean \"z\"?"},
+      {"{\"code\":\"c\",\"start\":\"z\",\"cancel_on\":[{\"event\":\"a b\"}],"
+       "\"nodes\":[" FINISH "]}",
+       "`cancel_on`: event \"a b\" is not well formed", PAWL_PATTERN_RULE},
+  };
+  for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) {
+    pawl_error err = {0};
+    pawl_def *d = read_graph(BAD[i].graph, &err);
+    if (d) CHECK_INT(pawl_def_check(d, &err), PAWL_DEFINITION);
+    CHECK_INT(err.code, PAWL_DEFINITION);
+    CHECK_TEXT(err.message, BAD[i].message);
+    if (BAD[i].hint) CHECK_TEXT(err.hint, BAD[i].hint);
+    if (strstr(BAD[i].graph, "\"line\":2"))
+      CHECK_TEXT(err.where, "order.lua:2");
+    pawl_def_free(d);
+  }
+}
+
+static void events_are_dotted_words_and_patterns_may_end_open(void) {
+  static const char *const PATTERNS[] = {"*", "a.*", "a.b.*"};
+  static const char *const NEITHER[] = {"",   "a*", "*.a", "a.*.b",
+                                        "a.", "**", "a b", ".*"};
+  CHECK(pawl_def_is_event("payment.received", 0));
+  CHECK(pawl_def_is_event("payment.received", 1));
+  for (size_t i = 0; i < sizeof PATTERNS / sizeof *PATTERNS; i++) {
+    CHECK(pawl_def_is_event(PATTERNS[i], 1));
+    CHECK(!pawl_def_is_event(PATTERNS[i], 0));
+  }
+  for (size_t i = 0; i < sizeof NEITHER / sizeof *NEITHER; i++)
+    CHECK(!pawl_def_is_event(NEITHER[i], 1));
 }
 
 static void a_delay_moves_the_default_of_the_other(void) {
@@ -421,7 +655,7 @@ static void the_nearest_name_is_found(void) {
   CHECK(pawl_nearest(LONG65, NAMES, 4) == NULL);
 }
 
-static void every_allocation_may_fail(void) {
+static void every_allocation_of(const char *graph) {
   test_alloc state = {0};
   pawl_alloc alloc = {test_alloc_fn, &state};
   int done = 0;
@@ -431,7 +665,7 @@ static void every_allocation_may_fail(void) {
     pawl_code rc;
     state.requests = 0;
     state.fail_at = n;
-    rc = pawl_def_new("order.lua", pawl_strz(ORDER), pawl_strz("source"),
+    rc = pawl_def_new("order.lua", pawl_strz(graph), pawl_strz("source"),
                       pawl_strz("{\"m\":\"text\"}"), &alloc, &d, &err);
     if (rc == PAWL_OK) rc = pawl_def_check(d, &err);
     done = state.requests < n;
@@ -440,6 +674,11 @@ static void every_allocation_may_fail(void) {
     CHECK_INT(state.live_bytes, 0);
   }
   CHECK(done);
+}
+
+static void every_allocation_may_fail(void) {
+  every_allocation_of(ORDER);
+  every_allocation_of(MACHINE);
 }
 
 /* ---- the registry ---- */
@@ -515,6 +754,9 @@ static void prefixes_are_plain_bytes(void) {
 int main(void) {
   a_graph_is_read_field_by_field();
   what_is_left_out_has_the_design_s_defaults();
+  the_other_kinds_are_read_field_by_field();
+  what_the_other_kinds_cannot_say_is_refused();
+  events_are_dotted_words_and_patterns_may_end_open();
   a_delay_moves_the_default_of_the_other();
   codes_are_dotted_words();
   nodes_are_found_by_their_whole_name();

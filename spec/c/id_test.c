@@ -124,6 +124,30 @@ static void what_is_no_id_is_refused(void) {
   CHECK_INT(accepted, 0);
 }
 
+static int range(const char *prefix, char low[37], char high[37]) {
+  pawl_id from, to;
+  int digits = pawl_id_range(prefix, &from, &to);
+  pawl_id_format(&from, low);
+  pawl_id_format(&to, high);
+  return digits;
+}
+
+static void a_prefix_stands_for_a_range(void) {
+  char low[37], high[37];
+
+  CHECK_INT(range("", low, high), 0);
+  CHECK_TEXT(low, "00000000-0000-0000-0000-000000000000");
+  CHECK_TEXT(high, "ffffffff-ffff-ffff-ffff-ffffffffffff");
+  CHECK_INT(range("01920B7e-7", low, high), 9);
+  CHECK_TEXT(low, "01920b7e-7000-0000-0000-000000000000");
+  CHECK_TEXT(high, "01920b7e-7fff-ffff-ffff-ffffffffffff");
+  CHECK_INT(range("01920b7e7c1d7f008aff0123456789ab", low, high), 32);
+  CHECK_TEXT(low, "01920b7e-7c1d-7f00-8aff-0123456789ab");
+  CHECK_TEXT(high, low);
+  CHECK_INT(range("01920b7e7c1d7f008aff0123456789ab0", low, high), -1);
+  CHECK_INT(range("01g", low, high), -1);
+}
+
 int main(void) {
   an_id_is_a_uuid_of_version_7();
   ids_sort_as_they_were_made();
@@ -131,5 +155,6 @@ int main(void) {
   the_last_16_bits_are_the_route();
   text_goes_both_ways();
   what_is_no_id_is_refused();
+  a_prefix_stands_for_a_range();
   return TEST_END;
 }

@@ -155,7 +155,9 @@ describe("pawl help", function()
     local ran = here:pawl()
     assert.equal(0, ran.code, ran.err)
     for _, name in ipairs { "run", "start", "worker", "list", "show",
-      "history", "cancel", "graph", "check", "migrate", "version" } do
+      "explain", "tokens", "outbox", "history", "cancel", "suspend", "resume",
+      "retry", "restart", "move", "kill", "wake", "edit", "workflows", "graph",
+      "check", "migrate", "version" } do
       assert.matches("\n  " .. name .. " +%l", ran.out)
       local one = here:pawl(name, "--help")
       assert.equal(0, one.code, one.err)

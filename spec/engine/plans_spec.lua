@@ -8,7 +8,9 @@ local NOW = 1767225600000000 -- the virtual clock's beginning
 local EXECUTOR = kit.draw_id()
 
 -- Statements that nobody sends often, on tables that stay small.
-local RARE = { "^executor_", "^version_", "^meta_", "^workflow_list$",
+local RARE = { "^executor_", "^explain_suspension$", "^explain_executor$",
+  "^version_", "^meta_", "^workflow_list$",
+  "^suspension_list$",
   "^wake$" }
 
 local function is_rare(name)
@@ -163,20 +165,26 @@ local function values(backend)
     workflow = pg and "array['t.one']" or "'[\"t.one\"]'",
     workflow_version = pg and "array[1]" or "'[1]'", lease = id(LEASE),
     executor = id(EXECUTOR), lease_us = "30000000",
+    pattern = "'e.one'", key = "'k'", source = "''", age_us = "5000000",
+    after = id "00000000-0000-0000-0000-000000000000",
   }
 end
 
 --- Page visits of a statement, in a transaction that is undone.
-local function postgres_cost(backend, url, statement, mode)
-  local text, given, number = statement.text, values(backend), 0
+local function postgres_cost(backend, url, statement, mode, given)
+  local text, own, number = statement.text, given or {}, 0
   local args = {}
+  given = given or values(backend)
   for i, name in ipairs(statement.args) do
     number = i
     text = text:gsub("@" .. name .. "%f[^%w_]", "$" .. i)
     args[i] = given[name] or "null"
-    if statement.types[i] == "uuid[]" then
+    if own[name] then
+      args[i] = own[name]
+    elseif statement.types[i] == "uuid[]" then
       args[i] = ("array['%s', '%s']::uuid[]"):format(LEASE, EXECUTOR)
-    elseif statement.types[i]:find "%[%]$" and not given[name] then
+    elseif statement.types[i]:find "%[%]$"
+      and not (given[name] or ""):find "^array" then
       args[i] = "array[null, null]::" .. statement.types[i]
     elseif name == "id" then
       args[i] = ("'%s'"):format(LEASE)
@@ -204,8 +212,8 @@ local function postgres_cost(backend, url, statement, mode)
 end
 
 --- Steps of SQLite's virtual machine.
-local function sqlite_cost(backend, url, statement)
-  local text = kit.literal(statement, values(backend))
+local function sqlite_cost(backend, url, statement, given)
+  local text = kit.literal(statement, given or values(backend))
   local output = shell.output { "sqlite3", "-batch", "-cmd", ".stats vmstep",
     url, "begin immediate; " .. text .. "; rollback;" }
   local steps = 0
@@ -339,6 +347,205 @@ kit.describe("the cost of a commit's statements", function(backend)
     for name, cost in pairs(few) do
       assert.is_true(many[name] <= 2 * cost + 50,
         ("%s: %d, and %d among many rows"):format(name, cost, many[name]))
+    end
+  end)
+end)
+
+---- events ----------------------------------------------------------------
+
+local SUBSCRIBE = {
+  sqlite = [[
+    with recursive n (i) as (select 1 union all select i + 1 from n
+      where i < %d)
+    insert into pawl_subscription (shard, instance, token, pattern, key, since)
+    select 0, randomblob(16), 1, '%s', %s, 0 from n;]],
+  postgres = [[
+    insert into pawl.subscription (shard, instance, token, pattern, key, since)
+    select 0, gen_random_uuid(), 1, '%2$s', %3$s, now()
+      from generate_series(1, %1$d) i;]],
+}
+local EVENTS = {
+  sqlite = [[
+    with recursive n (i) as (select 1 union all select i + 1 from n
+      where i < %d)
+    insert into pawl_event (shard, source, id, name, key, routed, received_at,
+      expires_at)
+    select 0, '%s', 'e' || i, 'e.one', 'k' || i, 1, %d, %d from n;]],
+  postgres = [[
+    insert into pawl.event (shard, source, id, name, key, routed, received_at,
+      expires_at)
+    select 0, '%2$s', 'e' || i, 'e.one', 'k' || i, true,
+      to_timestamp(%3$d / 1000000), to_timestamp(%4$d / 1000000)
+      from generate_series(1, %1$d) i;]],
+}
+
+kit.describe("the cost of routing an event", function(backend)
+  local statements = kit.statements(backend.name)
+  local pg = backend.name == "postgres"
+  local routing = { "subscription_match", "subscription_match_open",
+    "event_get", "event_routed", "event_unrouted", "event_prune",
+    "agenda_wake_many", "inbox_insert_many" }
+
+  local function write(templates, ...)
+    return pg and numbered(templates.postgres, ...)
+      or templates.sqlite:format(...)
+  end
+
+  --- A few that wait for it, and, with `more`, very many for other things.
+  local function costs(more, analyze)
+    local _, _, url = backend.fresh()
+    backend.sql(url, write(SUBSCRIBE, 5, "e.one", "'k'")
+      .. write(SUBSCRIBE, 5, "e.one", "null"))
+    if more then
+      backend.sql(url, write(SUBSCRIBE, ROWS, "e.one", "'k' || i")
+        .. write(SUBSCRIBE, ROWS, "e.two", "'k'")
+        .. write(SUBSCRIBE, ROWS, "e.two", "null")
+        .. write(EVENTS, ROWS, "s", NOW, NOW + 86400 * 1000000))
+    end
+    if analyze then backend.sql(url, "analyze") end
+    local found = {}
+    for _, name in ipairs(routing) do
+      for _, mode in ipairs(pg and { "force_generic_plan",
+        "force_custom_plan" } or { "" }) do
+        found[name .. " " .. mode] = pg
+          and postgres_cost(backend, url, statements[name], mode)
+          or sqlite_cost(backend, url, statements[name])
+      end
+    end
+    return found
+  end
+
+  it("does not grow with what waits for other events", function()
+    local few = costs(false)
+    for _, analyze in ipairs { false, true } do
+      for name, many in pairs(costs(true, analyze)) do
+        assert.is_true(many <= 2 * few[name] + 50,
+          ("%s: %d, and %d among many rows"):format(name, few[name], many))
+      end
+    end
+  end)
+
+  it("grows with a batch, not with all that wait for it", function()
+    local function cost(rows, analyze)
+      local _, _, url = backend.fresh()
+      backend.sql(url, write(SUBSCRIBE, rows, "e.one", "'k'")
+        .. write(SUBSCRIBE, rows, "e.one", "null"))
+      if analyze then backend.sql(url, "analyze") end
+      local found = {}
+      for i = 1, 2 do
+        found[i] = pg and postgres_cost(backend, url, statements[routing[i]],
+          "force_generic_plan")
+          or sqlite_cost(backend, url, statements[routing[i]])
+      end
+      return found
+    end
+    local few = cost(100)
+    for _, analyze in ipairs { false, true } do
+      local many = cost(ROWS, analyze)
+      for i = 1, 2 do
+        assert.is_true(many[i] <= 2 * few[i] + 50,
+          ("%s: %d, and %d of many"):format(routing[i], few[i], many[i]))
+      end
+    end
+  end)
+end)
+
+---- tasks -----------------------------------------------------------------
+
+local TASKS = {
+  sqlite = [[
+    with recursive n (i) as (select %d union all select i + 1 from n
+      where i < %d)
+    insert into pawl_task (shard, id, instance, token, node, visit,
+      schema_type, title, status, priority, due_at, assignee, claimed_by,
+      created_at, updated_at)
+    select 0, unhex(printf('%%032x', i)), unhex(printf('%%032x', i)), 1, 'n',
+      1, 'f', 't', '%s', 'normal', %d + i, '%s', '%s', 0, 0 from n;
+    insert into pawl_owner (shard, task, kind, id, open)
+    select 0, id, 'role', '%s', status = 'pending' from pawl_task t
+      where not exists (select 1 from pawl_owner o
+        where o.shard = 0 and o.task = t.id);]],
+  postgres = [[
+    insert into pawl.task (shard, id, instance, token, node, visit,
+      schema_type, title, status, priority, due_at, assignee, claimed_by,
+      created_at, updated_at)
+    select 0, lpad(to_hex(i), 32, '0')::uuid, lpad(to_hex(i), 32, '0')::uuid,
+      1, 'n', 1, 'f', 't', '%3$s', 'normal',
+      to_timestamp(%4$d / 1000000) + i * interval '1 microsecond', '%5$s',
+      '%6$s', now(), now() from generate_series(%1$d, %2$d) i;
+    insert into pawl.owner (shard, task, kind, id, open)
+    select 0, id, 'role', '%7$s', status = 'pending' from pawl.task t
+      where not exists (select 1 from pawl.owner o
+        where o.shard = 0 and o.task = t.id);]],
+}
+
+kit.describe("the cost of finding tasks", function(backend)
+  local statements = kit.statements(backend.name)
+  local pg = backend.name == "postgres"
+
+  local function add(url, from, to, status, due, who)
+    local text = TASKS[backend.name]
+    if pg then
+      text = numbered(text, from, to, status, due, who, who, who)
+    else -- older shells of SQLite have no unhex
+      text = text:gsub("unhex%(printf%('%%%%032x', i%)%)",
+        "cast(printf('%%%%016d', i) as blob)")
+        :format(from, to, status, due, who, who, who)
+    end
+    backend.sql(url, text)
+  end
+
+  local function given(name)
+    local function list(value, kind)
+      return pg and ("array[%s]::%s[]"):format(value, kind) or value
+    end
+    local id = pg and "'00000000-0000-0000-0000-000000000003'::uuid"
+      or "cast('0000000000000003' as blob)"
+    local instance = name:find "instance" and id or nil
+    local form = name:find "form" and "'f'" or nil
+    return {
+      shard = list("0", "smallint"), status = list("'pending'", "text"),
+      kind = list("'role'", "text"), max = "100",
+      who = name:find "owner" and list("'ann'", "text") or "'ann'",
+      instance = instance, form = form,
+      due = name:find "due" and (pg and "to_timestamp(1000)"
+        or "1000000000") or nil,
+      after_due = pg and "to_timestamp(0)" or "0",
+      after = pg and "'00000000-0000-0000-0000-000000000000'::uuid"
+        or "x'00'",
+    }
+  end
+
+  --- Ten that are open, Ann's and due; with `more`, very many that are done,
+  --- somebody else's or due later.
+  local function costs(more, analyze)
+    local _, _, url = backend.fresh()
+    add(url, 1, 10, "pending", 0, "ann")
+    if more then
+      add(url, 100, ROWS, "completed", 0, "ann")
+      add(url, ROWS + 1, 2 * ROWS, "pending", 9000000000, "bob")
+    end
+    if analyze then backend.sql(url, "analyze") end
+    local found = {}
+    for _, name in ipairs { "task_list_owner", "task_list_assignee",
+      "task_list_claimed", "task_list_instance", "task_list_due" } do
+      for _, mode in ipairs(pg and { "force_generic_plan",
+        "force_custom_plan" } or { "" }) do
+        found[name .. " " .. mode] = pg and postgres_cost(backend, url,
+          statements[name], mode, given(name))
+          or sqlite_cost(backend, url, statements[name], given(name))
+      end
+    end
+    return found
+  end
+
+  it("does not grow with what is done, another's, or due later", function()
+    local few = costs(false)
+    for _, analyze in ipairs { false, true } do
+      for name, many in pairs(costs(true, analyze)) do
+        assert.is_true(many <= 2 * few[name] + 50,
+          ("%s: %d, and %d among many rows"):format(name, few[name], many))
+      end
     end
   end)
 end)

@@ -20,7 +20,8 @@ end
 local function snapshot(backend, url, id)
   local parts = {}
   for _, name in ipairs { "instance", "agenda", "history", "attribute",
-    "inbox" } do
+    "inbox", "token", "item", "subscription", "task", "message",
+    "outbox" } do
     local key = name == "instance" and "id" or "instance"
     local rows = kit.select(url, ("select * from %s where %s = %s")
       :format(kit.table(backend, name), key, kit.id_literal(backend, id)))
@@ -33,6 +34,7 @@ local function snapshot(backend, url, id)
       parts[#parts + 1] = name .. ": " .. table.concat(words, " ")
     end
   end
+  parts[#parts + 1] = "owner: " .. kit.count(backend, url, "owner")
   table.sort(parts)
   return table.concat(parts, "\n")
 end
@@ -211,7 +213,8 @@ kit.describe("rule 1, the lease id,", function(backend)
         caller = { probe.null }, text = { probe.null },
         output = { probe.null }, changes = { probe.null },
         error = { probe.null }, started_at = { now },
-        completed_at = { now }, due_at = { probe.null } },
+        completed_at = { now }, due_at = { probe.null },
+        previous = { probe.null } },
       attribute_put = { name = { "color" }, type = { "string" },
         text_value = { "blue" }, date_value = { probe.null },
         bytes_value = { probe.null }, float_value = { probe.null },
@@ -229,6 +232,50 @@ kit.describe("rule 1, the lease id,", function(backend)
       agenda_pin = { workflow_version = 7 },
       instance_pin = { workflow_version = 7 },
       instance_progress = { state_text = "half" },
+      instance_more = { workflow_version = { 6 },
+        token_data = { probe.null }, token_event = { probe.null },
+        token_detail = { probe.null }, tokens = { 3 }, sent = { 2 },
+        children = { 1 }, immediate = { 0 }, joined = { probe.null },
+        stopped = { probe.null }, compensation = { probe.null },
+        cancellation = { probe.null }, suspended_at = { probe.null },
+        deadline_at = { now } },
+      token_put = { no = { 2 }, node = { "a" }, state = { "active" },
+        visit = { 1 }, previous_node = { probe.null }, parent = { 1 },
+        scope = { "1" }, fork = { "f" }, branch = { "b" },
+        data = { probe.null }, event = { probe.null },
+        detail = { probe.null }, attempt = { 0 }, due_at = { probe.null },
+        updated_at = { now } },
+      token_drop = {},
+      subscription_put = { token = { 2 }, pattern = { "paid" },
+        key = { "17" }, since = { now }, due_at = { probe.null } },
+      subscription_delete = { token = { 2 } },
+      subscription_clear = {},
+      inbox_take = { no = { kit.draw_id() }, kind = { "event" },
+        name = { "paid" },
+        key = { "17" }, event_id = { ":1" }, source = { "" },
+        data = { "{}" }, received_at = { now } },
+      inbox_clear = {},
+      task_insert = { task = { kit.draw_id() }, token = { 2 },
+        node = { "a" }, visit = { 1 }, form = { probe.null },
+        title = { "Do it" }, description = { probe.null },
+        priority = { "normal" }, input = { probe.null },
+        signal_name = { probe.null }, assignee = { probe.null },
+        due_at = { probe.null }, created_at = { now } },
+      owner_insert = { token = { 2 }, visit = { 1 }, kind = { "role" },
+        owner = { "manager" } },
+      task_raise = { token = { 2 }, visit = { 1 }, priority = { "high" },
+        escalated_at = { now } },
+      task_end = { token = { 2 }, visit = { 1 }, status = { "cancelled" },
+        updated_at = { now } },
+      task_close = { updated_at = { now } },
+      message_insert = { seq = { 1 }, kind = { "cancel" },
+        target = { kit.draw_id() }, data = { "{}" },
+        created_at = { now } },
+      outbox_insert = { seq = { 2 }, type = { "paid" }, payload = { "{}" },
+        created_at = { now } },
+      item_insert = { token = { 2 }, no = { 0 }, item = { "1" } },
+      item_put = { token = { 2 }, no = { 0 }, state = { "done" },
+        child = { probe.null }, result = { "2" }, error = { probe.null } },
     }
     -- statements that take a lease and are not asked here only read or claim
     local takes_list = {}
@@ -241,6 +288,7 @@ kit.describe("rule 1, the lease id,", function(backend)
         assert.is_truthy(writes[statement.name]
           or statement.name:find "^agenda_claim"
           or statement.name == "agenda_lock"
+          or statement.name == "agenda_seize"
           or statement.name == "instance_load",
           statement.name .. " is not tried here")
       end
@@ -260,10 +308,14 @@ kit.describe("rule 1, the lease id,", function(backend)
         name .. " wrote under another's lease")
     end
     -- and each of them does write under the lease that holds
-    for _, name in ipairs { "agenda_keep", "inbox_delete", "attribute_put",
-      "attribute_delete", "history_insert", "instance_commit", "agenda_pin",
-      "instance_pin", "instance_progress", "agenda_renew",
-      "agenda_unclaim_lease" } do
+    for _, name in ipairs { "agenda_keep", "inbox_delete", "inbox_take",
+      "inbox_clear", "attribute_put", "attribute_delete", "history_insert",
+      "instance_commit", "instance_more", "agenda_pin", "instance_pin",
+      "instance_progress", "token_put", "token_drop", "subscription_put",
+      "subscription_delete", "subscription_put", "subscription_clear",
+      "task_insert", "owner_insert", "task_raise", "task_end",
+      "message_insert", "outbox_insert", "item_insert", "item_put",
+      "agenda_renew", "agenda_unclaim_lease" } do
       local was = snapshot(backend, url, id)
       send(name, writes[name], lease)
       assert.are_not.equal(was, snapshot(backend, url, id),
@@ -747,7 +799,12 @@ kit.describe("rule 6, no decision on a stale view:", function(backend)
       attempt = { 1 }, caller = { probe.null }, text = { probe.null },
       output = { probe.null }, changes = { probe.null },
       error = { probe.null }, started_at = { now }, completed_at = { now },
-      due_at = { probe.null } })
+      due_at = { probe.null }, previous = { probe.null } })
+    for _, clear in ipairs { "inbox_clear", "subscription_clear",
+      "token_drop" } do
+      kit.run(store, clear, with {})
+    end
+    kit.run(store, "task_close", with { updated_at = { now } })
     kit.run(store, "attribute_put", with { name = { "color" },
       type = { "string" }, text_value = { "blue" },
       date_value = { probe.null }, bytes_value = { probe.null },

@@ -30,9 +30,21 @@ static void ask_node(const pawl_def *d, int i) {
          "an error code is not found");
 }
 
+static void ask_join(const pawl_def *d, int join) {
+  const pawl_node *n = &d->nodes[join];
+  must(n->join_depth >= 0 && n->join_depth < PAWL_MAX_DEPTH,
+       "a join ends a fork that cannot be");
+  must(!pawl_def_meets(d, join, join), "a join waits for itself");
+  for (int i = 0; i < d->nnodes; i++)
+    must(d->nodes[i].kind != PAWL_KIND_FINISH || !pawl_def_meets(d, i, join),
+         "what has ended can come to a join");
+}
+
 /* What passes the check can be run: everything leads to a node. */
 static void ask_checked(const pawl_def *d) {
   must(d->start >= 0 && d->start < d->nnodes, "the start is no node");
+  for (int i = 0; i < d->nnodes; i++)
+    if (d->nodes[i].kind == PAWL_KIND_JOIN) ask_join(d, i);
   for (int i = 0; i < d->nnodes; i++)
     for (int k = 0; k < d->nodes[i].nnext; k++)
       must(d->nodes[i].next[k].to >= 0, "a transition leads nowhere");

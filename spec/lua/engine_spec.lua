@@ -159,7 +159,7 @@ describe("an engine", function()
       raised(engine.start, engine, "t.one", nil, { delay = 1, at = 1 }))
     assert.matches("unknown option 'state'",
       raised(engine.list, engine, { state = "failed" }))
-    assert.matches("unknown field 'reson'",
+    assert.matches("unknown option 'reson'.*'reason'",
       raised(engine.cancel, engine, "0123", { reson = "x" }))
   end)
 

@@ -314,24 +314,20 @@ describe("an error of the builder", function()
       function() o:finish("z", { next = "a" }) end)
   end)
 
-  it("says which kinds this version does not have", function()
-    for _, kind in ipairs { "task", "wait", "fork", "join", "call", "each" } do
-      refuses(("this version of pawl has no node kind '%s'"):format(kind),
-        "kinds: step, choice, timer, finish",
-        function() local o = order(); o[kind](o, "x", {}) end)
-    end
+  it("offers what a workflow has", function()
+    local kinds = "step, choice, timer, finish, wait, task, fork, join, call, "
+      .. "each"
     refuses("a workflow has no method 'stpe'", "did you mean 'step'?",
       function() order():stpe("a") end)
-    -- what there is not yet is not offered
-    refuses("a workflow has no method 'forc'",
-      "known: step, choice, timer, finish", function() order():forc("a") end)
-    refuses("a workflow has no method 'tsk'",
-      "known: step, choice, timer, finish", function() order():tsk("a") end)
+    refuses("a workflow has no method 'forc'", "did you mean 'fork'?",
+      function() order():forc("a") end)
+    refuses("a workflow has no method 'subprocess'", "known: " .. kinds,
+      function() order():subprocess("a") end)
     refuses("'step' was called on something that is not a workflow",
       "call it with a colon: order:step(...)",
       function() order().step("a", {}) end)
     refuses("a workflow's field 'start' cannot be set",
-      "use its methods: step, choice, timer, finish",
+      "use its methods: " .. kinds,
       function() order().start = "b" end)
   end)
 
@@ -339,6 +335,275 @@ describe("an error of the builder", function()
     refuses("workflow \"order.fulfil\" has no nodes",
       'add them: order:step("reserve", { ... })',
       function() workflow.definition(order()) end)
+  end)
+end)
+
+describe("a workflow's settings", function()
+  it("go into its graph", function()
+    local o = order {
+      deadline = "30d", busy_limit = 100, compensate = false,
+      trigger = "order.placed",
+      cancel_on = { "order.*", { event = "order.withdrawn", key = "id" } },
+    }
+    o:finish("a")
+    local graph = workflow.definition(o)
+    assert.equal(30 * 86400 * 1000000, graph.deadline)
+    assert.equal(100, graph.busy_limit)
+    assert.is_false(graph.compensate)
+    assert.same({ { event = "order.placed" } }, graph.trigger)
+    assert.same({ { event = "order.*" },
+      { event = "order.withdrawn", key = "id" } }, graph.cancel_on)
+    o = order { trigger = { event = "a" }, cancel_on = { { event = "*" } } }
+    o:finish("a")
+    graph = workflow.definition(o)
+    assert.same({ { event = "a" } }, graph.trigger)
+    assert.same({ { event = "*" } }, graph.cancel_on)
+    assert.is_nil(graph.compensate)
+  end)
+
+  it("are checked", function()
+    local function with(options)
+      options.code, options.start = "c", "a"
+      return function() workflow(options) end
+    end
+    local dotted = 'dotted words of letters, digits, "_" and "-"'
+    refuses("'deadline' of workflow \"c\" must be longer than nothing", nil,
+      with { deadline = 0 })
+    refuses("'busy_limit' of workflow \"c\" must be at least 1", nil,
+      with { busy_limit = 0 })
+    refuses("'compensate' of workflow \"c\" must be a boolean, not a string",
+      nil, with { compensate = "no" })
+    refuses("'trigger' of workflow \"c\" must be an event, or a list of them",
+      '"order.placed"', with { trigger = {} })
+    refuses("unknown field 'key' of 'trigger' of workflow \"c\"",
+      "known: event", with { trigger = { event = "a", key = "b" } })
+    refuses("event 2 in 'cancel_on' of workflow \"c\" has no 'event'",
+      '{ event = "order.withdrawn", key = "order_id" }',
+      with { cancel_on = { "a", { key = "b" } } })
+    refuses("'event' of 'trigger' of workflow \"c\" is not well formed",
+      dotted .. ', the last may be "*": "payment.*"',
+      with { trigger = "a.*.b" })
+  end)
+end)
+
+describe("a graph", function()
+  it("has waits", function()
+    local o = order()
+    o:wait("w", {
+      event = "payment.*", key = "order_id", match = run, timeout = "7d",
+      into = "payment", undo = run, retry = 2, on_error = { x = "z" },
+      next = { received = "z", timeout = "z" },
+    })
+    o:wait("v", { event = "go", key = run, next = "z" })
+    local _, handlers = workflow.definition(o)
+    local w = node(o, "w")
+    w.line = nil
+    assert.same({
+      name = "w", kind = "wait", event = "payment.*", key = "order_id",
+      match = true, timeout = 7 * 86400 * 1000000, into = "payment",
+      undo = true, retry = { max = 2 }, on_error = { x = "z" },
+      next = { received = "z", timeout = "z" },
+    }, w)
+    assert.is_true(node(o, "v").key)
+    assert.same({ match = run, undo = run }, handlers.w)
+    assert.same({ key = run }, handlers.v)
+  end)
+
+  it("has tasks", function()
+    local input = { lines = { 1, 2 } }
+    local o = order()
+    o:task("t", {
+      title = "Approve", description = "d", form = "f", input = input,
+      priority = "high", due = "2d", assignee = "ann", user = "bob",
+      roles = { "manager", "owner" }, signal = "order.approved",
+      timeout = "9d", prepare = run, into = "answer",
+      escalate = { role = "boss", priority = "urgent" },
+      next = { approved = "z", overdue = "z", timeout = "z", failed = "z" },
+    })
+    input.lines[1] = 3
+    local t = node(o, "t")
+    t.line = nil
+    assert.same({
+      name = "t", kind = "task", prepare = true, into = "answer",
+      timeout = 9 * 86400 * 1000000,
+      task = {
+        title = "Approve", description = "d", form = "f",
+        input = { lines = { 1, 2 } }, priority = "high",
+        due = 2 * 86400 * 1000000, assignee = "ann", users = { "bob" },
+        roles = { "manager", "owner" }, signal = "order.approved",
+      },
+      escalate = { roles = { "boss" }, priority = "urgent" },
+      next = { approved = "z", overdue = "z", timeout = "z", failed = "z" },
+    }, t)
+  end)
+
+  it("has forks, whose branches keep their order", function()
+    local o = order()
+    o:fork("f", { next = { "ship", "bill", "a" } })
+    o:fork("g", { next = { y = "a", x = "a" } })
+    assert.same({ ship = "ship", bill = "bill", a = "a" }, node(o, "f").next)
+    assert.same({ "ship", "bill", "a" }, node(o, "f").order)
+    assert.same({ x = "a", y = "a" }, node(o, "g").next)
+    assert.same({ "x", "y" }, node(o, "g").order)
+  end)
+
+  it("has joins, calls and eachs", function()
+    local spied = spy.new(run)
+    local o = order()
+    o:join("j", { expect = 2, losers = "cancel", next = "z" })
+    o:call("c", {
+      workflow = "order.ship", version = 2, input = { a = 1 },
+      parent_end = "leave", timeout = 1, next = { completed = "z" },
+    })
+    o:call("d", { workflow = "order.ship", input = spied, next = "z" })
+    o:each("e", {
+      items = run, branch = "j", window = 3, on_failure = "collect",
+      into = "r", next = "z",
+    })
+    o:each("k", { items = run, workflow = "w", version = 4, next = "z" })
+    local _, handlers = workflow.definition(o)
+    assert.equal(2, node(o, "j").expect)
+    assert.equal("cancel", node(o, "j").losers)
+    assert.equal(2, node(o, "c").workflow_version)
+    assert.is_nil(node(o, "c").version)
+    assert.same({ a = 1 }, node(o, "c").input)
+    assert.is_nil(handlers.c.input)
+    assert.is_true(node(o, "d").input)
+    assert.is_true(rawequal(spied, handlers.d.input))
+    assert.same({ items = run }, handlers.e)
+    assert.equal(3, node(o, "e").window)
+    assert.equal(4, node(o, "k").workflow_version)
+  end)
+
+  it("keeps a constant that is a marked array one", function()
+    local mark = { __name = "x" }
+    local o = order()
+    o:call("c", { workflow = "w", next = "z",
+      input = { list = setmetatable({}, mark) } })
+    assert.equal(mark, getmetatable(node(o, "c").input.list))
+  end)
+
+  it("gives its workflow's retry to steps alone", function()
+    local o = order { retry = 5 }
+    o:wait("a", { event = "go", next = "z" })
+    assert.is_nil(node(o, "a").retry)
+  end)
+end)
+
+describe("an error of the builder", function()
+  it("names what is wrong with a wait", function()
+    local o = order()
+    local function wait(options)
+      options.event, options.next = options.event or "go", options.next or "z"
+      return function() o:wait("w", options) end
+    end
+    refuses("wait \"w\" has no 'event'", 'event = "payment.*"',
+      function() o:wait("w", { next = "z" }) end)
+    for _, event in ipairs { "", "a.", "*.a", "a*", "**", "a b" } do
+      refuses("'event' of wait \"w\" is not well formed",
+        'dotted words of letters, digits, "_" and "-", the last may be "*": '
+          .. '"payment.*"', wait { event = event })
+    end
+    refuses("'key' of wait \"w\" must be a name or a function, not an integer",
+      [["order_id", or function(ctx) ... end]], wait { key = 1 })
+    refuses("'next' of wait \"w\" has no transition 'recieved'",
+      "did you mean 'received'?", wait { next = { recieved = "z" } })
+    refuses("'next' of wait \"w\" has no 'received'",
+      'next = "a", or next = { received = "a", ... }',
+      wait { timeout = 1, next = { timeout = "z" } })
+    refuses("'next' of wait \"w\" has 'timeout', but there is no 'timeout'",
+      'add timeout = "2d", or leave the transition out',
+      wait { next = { received = "z", timeout = "z" } })
+  end)
+
+  it("names what is wrong with a task", function()
+    local o = order()
+    local function task(options)
+      options.title, options.next = options.title or "T", options.next or "z"
+      return function() o:task("t", options) end
+    end
+    refuses("task \"t\" has no 'title'", 'title = "Approve the order"',
+      function() o:task("t", { next = "z" }) end)
+    refuses("'title' of task \"t\" is empty", nil, task { title = "" })
+    refuses("'priority' of task \"t\" cannot be 'hihg'",
+      "did you mean 'high'?", task { priority = "hihg" })
+    refuses("'roles' of task \"t\" is empty", nil, task { roles = {} })
+    refuses("'roles' of task \"t\" must be a list of names",
+      '{ "ann", "bob" }', task { roles = { a = "b" } })
+    refuses("name 2 in 'users' of task \"t\" must be a string, not an integer",
+      nil, task { users = { "a", 1 } })
+    refuses("task \"t\" has both 'role' and 'roles'", "keep one of them",
+      task { role = "a", roles = "b" })
+    refuses("'input' of task \"t\" must be a table, not a string", nil,
+      task { input = "x" })
+    refuses("'signal' of task \"t\" is not well formed",
+      'dotted words of letters, digits, "_" and "-", such as '
+        .. '"payment.received"', task { signal = "a.*" })
+    refuses("'next' of task \"t\" has no outcome that a person can take",
+      'next = { approved = "a", rejected = "b", ... }',
+      task { due = 1, next = { overdue = "z" } })
+    refuses("'next' of task \"t\" has 'overdue', but there is no 'due'",
+      'add due = "2d", or leave the transition out',
+      task { next = { done = "z", overdue = "z" } })
+    refuses("'next' of task \"t\" has 'timeout', but there is no 'timeout'",
+      'add timeout = "2d", or leave the transition out',
+      task { next = { done = "z", timeout = "z" } })
+    refuses("task \"t\" has 'escalate', which is for a task that is overdue, "
+      .. "but no 'due'", 'due = "2d"', task { escalate = { role = "a" } })
+    refuses("'escalate' of task \"t\" is empty", nil,
+      task { due = 1, escalate = {} })
+    refuses("unknown field 'rol' of 'escalate' of task \"t\"",
+      "did you mean 'role'?", task { due = 1, escalate = { rol = "a" } })
+    task { prepare = run, next = { done = "z", overdue = "z" } }()
+  end)
+
+  it("names what is wrong with forks, joins, calls, eachs", function()
+    local o = order()
+    local list = '{ "ship", "bill" } or { shipping = "ship", billing = "bill" }'
+    refuses("'next' of fork \"f\" must be a table, not a string", list,
+      function() o:fork("f", { next = "a" }) end)
+    refuses("'next' of fork \"f\" names 'a' twice",
+      'name them: { first = "a", second = "a" }',
+      function() o:fork("f", { next = { "a", "a" } }) end)
+    refuses("'next' of fork \"f\" is neither a list nor named throughout",
+      list, function() o:fork("f", { next = { "a", b = "c" } }) end)
+    refuses("fork \"f\" has only one branch", 'next = { "ship", "bill" }',
+      function() o:fork("f", { next = { "a" } }) end)
+    refuses("fork \"f\" has no 'next'", 'next = { "ship", "bill" }',
+      function() o:fork("f") end)
+    refuses("'expect' of join \"j\" cannot be 'some'",
+      '"all", "any", or a number',
+      function() o:join("j", { expect = "some", next = "z" }) end)
+    refuses("'expect' of join \"j\" cannot be 0", '"all", "any", or a number',
+      function() o:join("j", { expect = 0, next = "z" }) end)
+    refuses("'losers' of join \"j\" cannot be 'stop'",
+      "known: run, cancel",
+      function() o:join("j", { losers = "stop", next = "z" }) end)
+    refuses("call \"c\" has no 'workflow'", 'workflow = "order.ship"',
+      function() o:call("c", { next = "z" }) end)
+    refuses("'next' of call \"c\" has no transition 'complete'",
+      "did you mean 'completed'?", function()
+        o:call("c", { workflow = "w", next = { complete = "z" } })
+      end)
+    refuses("'input' of call \"c\" must be a table or a function, not a string",
+      "{ order = 1 }, or function(ctx) ... end", function()
+        o:call("c", { workflow = "w", next = "z", input = "x" })
+      end)
+    local function each(options)
+      options.items, options.next = run, "z"
+      return function() o:each("e", options) end
+    end
+    refuses("each \"e\" says neither 'branch' nor 'workflow'",
+      'branch = "the_first_node", or workflow = "code"', each {})
+    refuses("each \"e\" has both 'branch' and 'workflow'", "keep one of them",
+      each { branch = "a", workflow = "w" })
+    refuses("each \"e\" has 'version' with a 'branch'",
+      'it is for: workflow = "code"', each { branch = "a", version = 1 })
+    refuses("each \"e\" has no 'items'",
+      "items = function(ctx) return ctx.vars.list end",
+      function() o:each("e", { next = "z", branch = "a" }) end)
+    refuses("'window' of each \"e\" must be at least 1", nil,
+      each { branch = "a", window = 0 })
   end)
 end)
 

@@ -41,8 +41,7 @@ local FILES = {
                      "pawl.h" },
   ["main.c"] = set(LUA, { "base", "bind", "pawl.h", "pawl_lua.h" }),
 }
-for _, name in ipairs { "route", "join", "retry", "timer", "compensate",
-                        "event" } do
+for _, name in ipairs { "plan", "retry", "state" } do
   FILES["engine/" .. name .. ".c"] = PURE
   FILES["engine/" .. name .. ".h"] = PURE
 end

@@ -64,7 +64,10 @@ function helper.instances(count)
   local args = { shard = 0, now = 1700000000000000, id = {}, workflow = {},
                  workflow_version = {}, tenant = {}, priority = {},
                  executor_group = {}, business_key = {}, correlation_id = {},
-                 external_id = {}, input = {}, metadata = {} }
+                 external_id = {}, parent = {}, root = {}, parent_seq = {},
+                 parent_token = {}, parent_visit = {}, parent_node = {},
+                 parent_index = {}, parent_end = {}, trigger_event = {},
+                 input = {}, metadata = {} }
   for _, column in pairs(args) do
     if type(column) == "table" then column.n = count end
   end

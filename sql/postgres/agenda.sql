@@ -12,7 +12,8 @@ select (select min(due_at) from pawl.agenda
 -- args: @shard smallint, @executor_group text
 -- rows: workflow text, workflow_version integer, suspect boolean
 -- Which workflow versions have ready rows: jumps from one to the next in the
--- index, so the cost is in the number of versions, not of rows.
+-- index, so the cost is in the number of versions, not of rows. Suspended
+-- workflows are left out; so they are of claims, which may come later.
 with recursive fresh as (
   (select workflow, workflow_version from pawl.agenda
     where shard = @shard and executor_group = @executor_group
@@ -38,9 +39,15 @@ with recursive fresh as (
        and (a.workflow, a.workflow_version) > (f.workflow, f.workflow_version)
      order by workflow, workflow_version limit 1) n
 )
-select workflow, workflow_version, false as suspect from fresh
-union all
-select workflow, workflow_version, true from suspect;
+select workflow, workflow_version, suspect
+  from (select workflow, workflow_version, false as suspect from fresh
+        union all
+        select workflow, workflow_version, true from suspect) f
+ where not exists (select from pawl.suspension p
+                    where not p.is_prefix and p.code = f.workflow)
+   and not exists (select from pawl.suspension p
+                    where p.is_prefix
+                      and left(f.workflow, length(p.code)) = p.code);
 
 -- name: agenda_promote
 -- args: @shard smallint, @now time, @max integer
@@ -73,6 +80,11 @@ with candidate as materialized (
         and workflow = w.workflow and workflow_version = w.version
         and ready and lease is null and takeovers = 0
       order by priority desc, due_at limit 2 * @max) a
+   where not exists (select from pawl.suspension p
+                      where not p.is_prefix and p.code = w.workflow)
+     and not exists (select from pawl.suspension p
+                      where p.is_prefix
+                        and left(w.workflow, length(p.code)) = p.code)
    order by a.priority desc, a.due_at limit 2 * @max
 ), due as materialized (
   select a.instance
@@ -110,6 +122,11 @@ with candidate as materialized (
         and workflow = w.workflow and workflow_version = w.version
         and ready and (lease is not null or takeovers > 0)
       order by priority desc, due_at limit 16) a
+   where not exists (select from pawl.suspension p
+                      where not p.is_prefix and p.code = w.workflow)
+     and not exists (select from pawl.suspension p
+                      where p.is_prefix
+                        and left(w.workflow, length(p.code)) = p.code)
    order by a.priority desc, a.due_at limit 16
 ), due as materialized (
   select a.instance
@@ -134,8 +151,10 @@ returning a.instance, a.takeovers, a.latch, a.due_before, a.executor_before,
 -- args: @shard smallint, @id uuid, @lease uuid, @executor uuid,
 --       @lease_us bigint, @now time
 -- rows: instance uuid, takeovers integer, latch integer, due_before time,
---       executor_before uuid, priority smallint, now time
--- This instance, if it is due and nobody holds it.
+--       executor_before uuid, priority smallint, now time,
+--       suspended boolean
+-- This instance, if it is due and nobody holds it. Its workflow may be
+-- suspended: then it is held for its inbox alone.
 with due as materialized (
   select instance from pawl.agenda
    where shard = @shard and instance = @id
@@ -148,7 +167,33 @@ update pawl.agenda a
        due_at = coalesce(@now, now()) + @lease_us * interval '1 microsecond'
   from due where a.shard = @shard and a.instance = due.instance
 returning a.instance, a.takeovers, a.latch, a.due_before, a.executor_before,
-          a.priority, coalesce(@now, now()) as now;
+          a.priority, coalesce(@now, now()) as now,
+          exists (select from pawl.suspension p
+                   where not p.is_prefix and p.code = a.workflow)
+          or exists (select from pawl.suspension p
+                      where p.is_prefix
+                        and left(a.workflow, length(p.code)) = p.code)
+          as suspended;
+
+-- name: agenda_seize
+-- args: @shard smallint, @id uuid, @lease uuid, @executor uuid,
+--       @lease_us bigint, @now time
+-- rows: instance uuid, takeovers integer, latch integer, due_before time,
+--       executor_before uuid, priority smallint, now time,
+--       suspended boolean
+-- This instance, whoever holds it: for killing it. The old holder's commits
+-- fail from here on.
+with it as materialized (
+  select instance from pawl.agenda
+   where shard = @shard and instance = @id for update
+)
+update pawl.agenda a
+   set ready = false, lease = @lease, executor = @executor,
+       executor_before = null, due_before = coalesce(@now, now()),
+       due_at = coalesce(@now, now()) + @lease_us * interval '1 microsecond'
+  from it where a.shard = @shard and a.instance = it.instance
+returning a.instance, a.takeovers, a.latch, a.due_before, a.executor_before,
+          a.priority, coalesce(@now, now()) as now, false as suspended;
 
 -- name: agenda_get
 -- args: @shard smallint, @id uuid, @now time
@@ -195,6 +240,54 @@ on conflict (shard, instance) do update
        due_at = case when a.lease is null
                      then least(a.due_at, excluded.due_at)
                      else a.due_at end;
+
+-- name: agenda_wake_many
+-- args: @shard smallint, @id uuid[], @now time
+-- The same for many, in the order of their ids.
+insert into pawl.agenda as a (shard, instance, workflow, workflow_version,
+       executor_group, priority, ready, due_at, takeovers, latch)
+select i.shard, i.id, i.workflow, i.workflow_version, i.executor_group,
+       i.priority, true, coalesce(@now, now()), 0, 1
+  from (select id from unnest(@id) as u (id) order by id) s
+ cross join lateral (
+  select * from pawl.instance
+   where shard = @shard and id = s.id
+     and status in ('running', 'waiting', 'suspended') offset 0) i
+on conflict (shard, instance) do update
+   set latch = a.latch + 1,
+       ready = a.ready or a.lease is null,
+       due_at = case when a.lease is null
+                     then least(a.due_at, excluded.due_at)
+                     else a.due_at end;
+
+-- name: agenda_revive
+-- args: @shard smallint, @id uuid, @now time
+-- The same for an instance that may have ended and is to go on.
+insert into pawl.agenda as a (shard, instance, workflow, workflow_version,
+       executor_group, priority, ready, due_at, takeovers, latch)
+select shard, id, workflow, workflow_version, executor_group, priority, true,
+       coalesce(@now, now()), 0, 1
+  from pawl.instance
+ where shard = @shard and id = @id and deleted_at is null
+   and status in ('running', 'waiting', 'suspended', 'failed', 'completed')
+on conflict (shard, instance) do update
+   set latch = a.latch + 1,
+       ready = a.ready or a.lease is null,
+       due_at = case when a.lease is null
+                     then least(a.due_at, excluded.due_at)
+                     else a.due_at end;
+
+-- name: agenda_of
+-- args: @shard smallint, @code text, @is_prefix boolean, @after uuid,
+--       @max integer
+-- rows: instance uuid
+-- Instances of a workflow, or of all whose codes begin so, that are looked at
+-- some time: a page of them, in the order of their ids.
+select instance from pawl.agenda
+ where shard = @shard and instance > @after
+   and case when @is_prefix then left(workflow, length(@code)) = @code
+            else workflow = @code end
+ order by instance limit @max;
 
 -- name: agenda_lock
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[]

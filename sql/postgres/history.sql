@@ -6,15 +6,15 @@
 --       @token integer[], @visit bigint[], @transition text[], @path text[],
 --       @attempt integer[], @caller text[], @text text[], @output json[],
 --       @changes json[], @error json[], @started_at time[],
---       @completed_at time[], @due_at time[]
+--       @completed_at time[], @due_at time[], @previous json[]
 -- Each array is unnested by itself: unnest(@a, @b) would first write every
 -- array to a store of its own.
 insert into pawl.history (shard, instance, seq, type, node, token, visit,
        transition, path, attempt, caller, executor, text, output, changes,
-       error, started_at, completed_at, due_at)
+       error, started_at, completed_at, due_at, previous)
 select @shard, s.id, s.seq, s.type, s.node, s.token, s.visit, s.transition,
        s.path, s.attempt, s.caller, @executor, s.text, s.output, s.changes,
-       s.error, s.started_at, s.completed_at, s.due_at
+       s.error, s.started_at, s.completed_at, s.due_at, s.previous
   from (select unnest(@id) as id, unnest(@lease) as lease,
                unnest(@latch) as latch, unnest(@seq) as seq,
                unnest(@type) as type, unnest(@node) as node,
@@ -25,7 +25,8 @@ select @shard, s.id, s.seq, s.type, s.node, s.token, s.visit, s.transition,
                unnest(@changes) as changes, unnest(@error) as error,
                unnest(@started_at) as started_at,
                unnest(@completed_at) as completed_at,
-               unnest(@due_at) as due_at) s
+               unnest(@due_at) as due_at,
+               unnest(@previous) as previous) s
   cross join lateral (
    select 1 from pawl.agenda a
     where a.shard = @shard and a.instance = s.id and a.lease = s.lease
@@ -36,8 +37,28 @@ select @shard, s.id, s.seq, s.type, s.node, s.token, s.visit, s.transition,
 -- rows: seq bigint, type text, node text, token integer, visit bigint,
 --       transition text, path text, attempt integer, caller text,
 --       executor uuid, text text, output json, changes json, error json,
---       started_at time, completed_at time, due_at time
+--       started_at time, completed_at time, due_at time, previous json
 select seq, type, node, token, visit, transition, path, attempt, caller,
        executor, text, output, changes, error, started_at, completed_at,
-       due_at
+       due_at, previous
   from pawl.history where shard = @shard and instance = @id order by seq;
+
+-- name: history_undoable
+-- args: @shard smallint, @id uuid
+-- rows: seq bigint, type text, node text, token integer, visit bigint,
+--       previous json
+-- Newest first: what may have to be undone, and what was undone already.
+select seq, type, node, token, visit, previous
+  from pawl.history
+ where shard = @shard and instance = @id
+   and type in ('step', 'received', 'task', 'child', 'undone', 'undo_failed')
+   and (type <> 'child' or transition is null or transition = 'completed')
+ order by seq desc;
+
+-- name: history_output
+-- args: @shard smallint, @id uuid[], @seq bigint[]
+-- rows: instance uuid, seq bigint, output json
+select s.id as instance, s.seq, h.output
+  from unnest(@id, @seq) as s (id, seq) cross join lateral (
+  select output from pawl.history
+   where shard = @shard and instance = s.id and seq = s.seq offset 0) h;

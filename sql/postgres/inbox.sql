@@ -11,15 +11,86 @@ select @shard, @id, @no, @kind, @event_id, @source, @caller, @data,
   from pawl.agenda where shard = @shard and instance = @id
 on conflict do nothing;
 
+-- name: inbox_insert_many
+-- args: @shard smallint, @id uuid[], @no uuid[], @name text, @key text,
+--       @event_id text, @source text, @caller text, @data json,
+--       @received_at time, @now time
+-- One event into many inboxes, once into each. Under the agenda rows' locks it
+-- is seen anew which instances have ended meanwhile.
+insert into pawl.inbox (shard, instance, no, kind, name, key, event_id,
+       source, caller, data, received_at)
+select @shard, s.id, s.no, 'event', @name, @key, @event_id, @source, @caller,
+       @data, coalesce(@received_at, @now, now())
+  from unnest(@id, @no) as s (id, no)
+ cross join lateral (
+  select 1 from pawl.instance
+   where shard = @shard and id = s.id
+     and status in ('running', 'waiting', 'suspended') offset 0) alive
+on conflict do nothing;
+
 -- name: inbox_load
 -- args: @shard smallint, @id uuid[]
--- rows: instance uuid, no uuid, kind text, event_id text, source text,
---       caller text, data json, received_at time
-select b.instance, b.no, b.kind, b.event_id, b.source, b.caller, b.data,
-       b.received_at
-  from unnest(@id) as s (id)
-  join pawl.inbox b on b.shard = @shard and b.instance = s.id
- order by b.instance, b.no;
+-- rows: instance uuid, no uuid, kind text, name text, key text,
+--       event_id text, source text, caller text, data json,
+--       received_at time
+-- What was not taken yet, in the order in which it came in.
+select b.instance, b.no, b.kind, b.name, b.key, b.event_id, b.source,
+       b.caller, b.data, b.received_at
+  from unnest(@id) as s (id) cross join lateral (
+  select * from pawl.inbox
+   where shard = @shard and instance = s.id and not taken offset 0) b
+ order by b.instance, b.received_at, b.no;
+
+-- name: inbox_known
+-- args: @shard smallint, @id uuid[], @event_id text[]
+-- rows: instance uuid, event_id text
+-- Which of these events came in already, taken or not.
+select b.instance, b.event_id
+  from unnest(@id, @event_id) as s (id, event_id) cross join lateral (
+  select instance, event_id from pawl.inbox
+   where shard = @shard and instance = s.id and kind = 'event'
+     and event_id = s.event_id offset 0) b;
+
+-- name: inbox_cancel
+-- args: @shard smallint, @id uuid
+-- rows: kind text
+-- Is it asked to end?
+select kind from pawl.inbox
+ where shard = @shard and instance = @id and not taken
+   and kind in ('cancel', 'kill') limit 1;
+
+-- name: inbox_take
+-- args: @shard smallint, @id uuid[], @no uuid[], @lease uuid[],
+--       @latch integer[], @kind text[], @name text[], @key text[],
+--       @event_id text[], @source text[], @data json[],
+--       @received_at time[]
+-- Events that were taken: from the inbox, where their rows stay as a mark, or
+-- found waiting for a key. Their ids are the same wherever they came from.
+insert into pawl.inbox (shard, instance, no, kind, name, key, event_id,
+       source, data, received_at, taken)
+select @shard, s.id, s.no, s.kind, s.name, s.key, s.event_id, s.source,
+       s.data, s.received_at, true
+  from unnest(@id, @no, @lease, @latch, @kind, @name, @key, @event_id, @source,
+              @data, @received_at)
+       as s (id, no, lease, latch, kind, name, key, event_id, source, data,
+             received_at)
+  cross join lateral (
+   select 1 from pawl.agenda a
+    where a.shard = @shard and a.instance = s.id and a.lease = s.lease
+      and (s.latch is null or a.latch = s.latch) offset 0) held
+on conflict (shard, instance, kind, event_id) where event_id is not null
+   do update set taken = true;
+
+-- name: inbox_clear
+-- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[]
+-- The instance ends: nobody will read it.
+delete from pawl.inbox b
+ using unnest(@id, @lease, @latch) as s (id, lease, latch)
+  cross join lateral (
+   select 1 from pawl.agenda a
+    where a.shard = @shard and a.instance = s.id and a.lease = s.lease
+      and (s.latch is null or a.latch = s.latch) offset 0) held
+ where b.shard = @shard and b.instance = s.id;
 
 -- name: inbox_delete
 -- args: @shard smallint, @id uuid[], @no uuid[], @lease uuid[],
@@ -31,3 +102,10 @@ delete from pawl.inbox b
     where a.shard = @shard and a.instance = s.id and a.lease = s.lease
       and (s.latch is null or a.latch = s.latch) offset 0) held
  where b.shard = @shard and b.instance = s.id and b.no = s.no;
+
+-- name: inbox_get
+-- args: @shard smallint, @id uuid, @no uuid
+-- rows: kind text
+-- Has it been dealt with? Then it is not there.
+select kind from pawl.inbox
+ where shard = @shard and instance = @id and no = @no and not taken;

@@ -4,23 +4,38 @@
 -- args: @shard smallint, @id uuid[], @workflow text[],
 --       @workflow_version integer[], @tenant text[], @priority smallint[],
 --       @executor_group text[], @business_key text[],
---       @correlation_id text[], @external_id text[], @input json[],
---       @metadata json[], @now time
--- A repeated start (same id, or same external id) inserts nothing.
+--       @correlation_id text[], @external_id text[], @parent uuid[],
+--       @root uuid[], @parent_seq bigint[], @parent_token integer[],
+--       @parent_visit bigint[], @parent_node text[],
+--       @parent_index integer[], @parent_end text[], @trigger_event text[],
+--       @input json[], @metadata json[], @now time
+-- A repeated start (same id, or same external id) inserts nothing; nor does
+-- that of a version that is not active.
 insert into pawl.instance (shard, id, status, workflow, workflow_version,
        tenant, priority, executor_group, business_key, correlation_id,
-       external_id, input, metadata, visit, attempt, version, seq,
-       created_at, updated_at)
+       external_id, parent, root, parent_seq, parent_token, parent_visit,
+       parent_node, parent_index, parent_end, trigger_event, input,
+       metadata, visit, attempt, version, seq, created_at, updated_at)
 select @shard, s.id, 'running', s.workflow, s.workflow_version, s.tenant,
        s.priority, s.executor_group, s.business_key, s.correlation_id,
-       s.external_id, s.input, s.metadata, 0, 0, 0, 0,
+       s.external_id, s.parent, s.root, s.parent_seq, s.parent_token,
+       s.parent_visit, s.parent_node, s.parent_index, s.parent_end,
+       s.trigger_event, s.input, s.metadata, 0, 0, 0, 0,
        coalesce(@now, now()), coalesce(@now, now())
   from unnest(@id, @workflow, @workflow_version, @tenant, @priority,
               @executor_group, @business_key, @correlation_id, @external_id,
+              @parent, @root, @parent_seq, @parent_token, @parent_visit,
+              @parent_node, @parent_index, @parent_end, @trigger_event,
               @input, @metadata)
        as s (id, workflow, workflow_version, tenant, priority,
              executor_group, business_key, correlation_id, external_id,
-             input, metadata)
+             parent, root, parent_seq, parent_token, parent_visit,
+             parent_node, parent_index, parent_end, trigger_event, input,
+             metadata)
+ where not exists (select from pawl.workflow w
+                    where w.code = s.workflow and w.current
+                      and s.workflow_version in (w.version, 0)
+                      and not w.active)
 on conflict do nothing;
 
 -- name: instance_by_key
@@ -37,15 +52,24 @@ select id from pawl.instance
 -- rows: id uuid, status text, workflow text, workflow_version integer,
 --       tenant text, correlation_id text, input json, variables json,
 --       token_no integer, token_state text, node text, previous_node text,
---       visit bigint, attempt integer, token_due_at time, version bigint,
---       seq bigint, started_at time, cancellation json, revision integer
+--       visit bigint, attempt integer, token_data json, token_event json,
+--       token_detail json, token_due_at time, tokens integer, sent bigint,
+--       children integer, immediate bigint, joined json, stopped json,
+--       compensation json, deadline_at time, suspended_at time, parent uuid,
+--       parent_token integer, parent_visit bigint, parent_node text,
+--       parent_index integer, version bigint, seq bigint, started_at time,
+--       cancellation json, revision integer
 -- What the claim just before it, in the same transaction, has leased. A
 -- statement of its own: the claim's snapshot may be older than its locks. The
 -- leases' common end finds the rows by the index on due_at.
 select i.id, i.status, i.workflow, i.workflow_version, i.tenant,
        i.correlation_id, i.input, i.variables, i.token_no, i.token_state,
-       i.node, i.previous_node, i.visit, i.attempt, i.token_due_at,
-       i.version, i.seq, i.started_at, i.cancellation,
+       i.node, i.previous_node, i.visit, i.attempt, i.token_data,
+       i.token_event, i.token_detail, i.token_due_at, i.tokens, i.sent,
+       i.children, i.immediate, i.joined, i.stopped, i.compensation,
+       i.deadline_at, i.suspended_at, i.parent, i.parent_token,
+       i.parent_visit, i.parent_node, i.parent_index, i.version, i.seq,
+       i.started_at, i.cancellation,
        (select w.revision from pawl.workflow w
          where w.code = i.workflow and w.version = i.workflow_version
            and w.current) as revision
@@ -64,13 +88,16 @@ select i.id, i.status, i.workflow, i.workflow_version, i.tenant,
 --       @previous_node text[], @visit bigint[], @attempt integer[],
 --       @token_due_at time[], @seq bigint[], @error json[],
 --       @started_at time[], @updated_at time[]
--- An instance that goes on. Null variables: unchanged.
+-- An instance that goes on. Null variables: unchanged. One that had ended has
+-- no output any more.
 update pawl.instance i
    set version = i.version + 1, lease = s.lease, seq = s.seq,
        status = s.status, variables = coalesce(s.variables, i.variables),
        token_no = s.token_no, token_state = s.token_state, node = s.node,
        previous_node = s.previous_node, visit = s.visit, attempt = s.attempt,
-       token_due_at = s.token_due_at, error = s.error, state_text = null,
+       token_due_at = s.token_due_at, error = s.error,
+       output = case when i.completed_at is null then i.output end,
+       state_text = null, completed_at = null,
        started_at = coalesce(i.started_at, s.started_at),
        entered_at = case when i.visit = s.visit then i.entered_at
                          else s.updated_at end,
@@ -93,14 +120,16 @@ update pawl.instance i
 --       @node text[], @previous_node text[], @visit bigint[],
 --       @attempt integer[], @seq bigint[], @output json[], @error json[],
 --       @cancellation json[], @started_at time[], @updated_at time[]
--- An instance that ends; its token is consumed. The node stays as the place
+-- An instance that ends; its token is consumed. Null output: an earlier
+-- finish's, if any. The node stays as the place
 -- where it ended.
 update pawl.instance i
    set version = i.version + 1, lease = s.lease, seq = s.seq,
        status = s.status, variables = coalesce(s.variables, i.variables),
        token_no = null, token_state = null, node = s.node,
        previous_node = s.previous_node, visit = s.visit, attempt = s.attempt,
-       token_due_at = null, output = s.output, error = s.error,
+       token_data = null, token_event = null, token_detail = null,
+       token_due_at = null, output = coalesce(s.output, i.output), error = s.error,
        state_text = null,
        cancellation = coalesce(s.cancellation, i.cancellation),
        started_at = coalesce(i.started_at, s.started_at),
@@ -116,6 +145,38 @@ update pawl.instance i
     where a.shard = @shard and a.instance = s.id and a.lease = s.lease
       and (s.latch is null or a.latch = s.latch) offset 0) held
  where i.shard = @shard and i.id = s.id and i.version = s.version;
+
+-- name: instance_more
+-- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
+--       @workflow_version integer[], @token_data json[],
+--       @token_event json[], @token_detail json[], @tokens integer[],
+--       @sent bigint[], @children integer[], @immediate bigint[],
+--       @joined json[], @stopped json[], @compensation json[],
+--       @cancellation json[], @suspended_at time[], @deadline_at time[],
+--       @output json[]
+-- What most commits leave as it is. Behind instance_commit or instance_end.
+update pawl.instance i
+   set workflow_version = coalesce(s.workflow_version, i.workflow_version),
+       token_data = s.token_data, token_event = s.token_event,
+       token_detail = s.token_detail, tokens = s.tokens, sent = s.sent,
+       children = s.children, immediate = s.immediate, joined = s.joined,
+       stopped = s.stopped, compensation = s.compensation,
+       cancellation = coalesce(s.cancellation, i.cancellation),
+       suspended_at = s.suspended_at, deadline_at = s.deadline_at,
+       output = coalesce(s.output, i.output)
+  from unnest(@id, @lease, @latch, @workflow_version, @token_data,
+              @token_event, @token_detail, @tokens, @sent, @children,
+              @immediate, @joined, @stopped, @compensation, @cancellation,
+              @suspended_at, @deadline_at, @output)
+       as s (id, lease, latch, workflow_version, token_data, token_event,
+             token_detail, tokens, sent, children, immediate, joined, stopped,
+             compensation, cancellation, suspended_at, deadline_at,
+             output)
+  cross join lateral (
+   select 1 from pawl.agenda a
+    where a.shard = @shard and a.instance = s.id and a.lease = s.lease
+      and (s.latch is null or a.latch = s.latch) offset 0) held
+ where i.shard = @shard and i.id = s.id;
 
 -- name: instance_progress
 -- args: @shard smallint, @id uuid, @lease uuid, @state_text text
@@ -147,22 +208,53 @@ select lease, version from pawl.instance where shard = @shard and id = @id;
 --       business_key text, correlation_id text, external_id text,
 --       input json, variables json, output json, metadata json, error json,
 --       state_text text, cancellation json, version bigint, node text,
---       created_at time, started_at time, updated_at time, completed_at time
+--       parent uuid, root uuid, parent_node text, parent_index integer,
+--       trigger_event text, compensation json, deadline_at time,
+--       suspended_at time, created_at time, started_at time,
+--       updated_at time, completed_at time
 select id, case when status = 'running' and started_at is null
                 then 'created' else status end as status,
        workflow, workflow_version, tenant, priority, executor_group,
        business_key, correlation_id, external_id, input, variables, output,
-       metadata, error, state_text, cancellation, version, node, created_at,
-       started_at, updated_at, completed_at
+       metadata, error, state_text, cancellation, version, node, parent,
+       root, parent_node, parent_index, trigger_event, compensation,
+       deadline_at, suspended_at, created_at, started_at, updated_at,
+       completed_at
   from pawl.instance
  where shard = @shard and id = @id and deleted_at is null;
 
 -- name: token_list
--- args: @shard smallint, @id uuid
+-- args: @shard smallint, @id uuid, @everything boolean
 -- rows: no integer, node text, state text, visit bigint,
---       previous_node text, attempt integer, due_at time, entered_at time
-select no, node, state, visit, previous_node, attempt, due_at, entered_at
-  from pawl.tokens where shard = @shard and instance = @id order by no;
+--       previous_node text, parent integer, scope text, fork text,
+--       branch text, data json, event json, detail json, attempt integer,
+--       due_at time, entered_at time
+-- The live ones; with @everything also those that are consumed or dropped, as
+-- far as they had rows of their own.
+select no, node, state, visit, previous_node, parent, scope, fork, branch,
+       data, event, detail, attempt, due_at, entered_at
+  from pawl.tokens
+ where shard = @shard and instance = @id
+   and (@everything or state in ('active', 'waiting'))
+ order by no;
+
+-- name: instance_kin
+-- args: @shard smallint, @id uuid
+-- rows: root uuid, tenant text, executor_group text
+-- What a child inherits.
+select root, tenant, executor_group
+  from pawl.instance where shard = @shard and id = @id;
+
+-- name: instance_children
+-- args: @shard smallint, @parent uuid, @token integer, @after uuid,
+--       @max integer
+-- rows: id uuid
+-- Those that live and end with their parent; @token null: of all its tokens.
+select id from pawl.instance
+ where shard = @shard and parent = @parent and id > @after
+   and parent_end = 'cancel' and status in ('running', 'waiting', 'suspended')
+   and (@token is null or parent_token = @token)
+ order by id limit @max;
 
 -- name: instance_find
 -- args: @shard smallint[], @low uuid, @high uuid
@@ -181,18 +273,59 @@ select i.id from unnest(@shard) as s (shard) cross join lateral (
 -- rows: id uuid, status text, workflow text, workflow_version integer,
 --       tenant text, priority smallint, executor_group text,
 --       business_key text, correlation_id text, external_id text, node text,
---       error json, created_at time, started_at time, updated_at time,
---       completed_at time
+--       error json, parent uuid, root uuid, parent_node text,
+--       parent_index integer, created_at time, started_at time,
+--       updated_at time, completed_at time
 -- Newest first within each pair of shard and stored status; the caller merges.
 select i.* from unnest(@shard, @status) as s (shard, status)
  cross join lateral (
   select id, case when t.status = 'running' and started_at is null
                   then 'created' else t.status end as status,
          workflow, workflow_version, tenant, priority, executor_group,
-         business_key, correlation_id, external_id, node, error, created_at,
-         started_at, updated_at, completed_at
+         business_key, correlation_id, external_id, node, error, parent, root,
+         parent_node, parent_index, created_at, started_at, updated_at,
+         completed_at
     from pawl.instance t
    where t.shard = s.shard and t.status = s.status and deleted_at is null
+     and (@workflow is null or workflow = @workflow)
+     and (@workflow_version is null or workflow_version = @workflow_version)
+     and (@tenant is null or tenant = @tenant)
+     and (@correlation_id is null or correlation_id = @correlation_id)
+     and (@business_key is null or business_key = @business_key)
+     and (@external_id is null or external_id = @external_id)
+     and (@before is null or id < @before)
+   order by id desc limit @max) i;
+
+-- name: instance_family
+-- args: @shard smallint[], @parent uuid, @root uuid, @workflow text,
+--       @workflow_version integer, @tenant text, @correlation_id text,
+--       @business_key text, @external_id text, @before uuid, @max integer
+-- rows: id uuid, status text, workflow text, workflow_version integer,
+--       tenant text, priority smallint, executor_group text,
+--       business_key text, correlation_id text, external_id text, node text,
+--       error json, parent uuid, root uuid, parent_node text,
+--       parent_index integer, created_at time, started_at time,
+--       updated_at time, completed_at time
+-- The same among the children of one instance, or all that descend from one:
+-- by their indexes, whatever their status.
+select i.* from unnest(@shard) as s (shard) cross join lateral (
+  select id, case when t.status = 'running' and started_at is null
+                  then 'created' else t.status end as status,
+         workflow, workflow_version, tenant, priority, executor_group,
+         business_key, correlation_id, external_id, node, error, parent, root,
+         parent_node, parent_index, created_at, started_at, updated_at,
+         completed_at
+    from (select id as kin from pawl.instance
+           where shard = s.shard and parent = @parent
+          union
+          select id from pawl.instance
+           where shard = s.shard and root = @root offset 0) f
+   cross join lateral (
+     select * from pawl.instance
+      where shard = s.shard and id = f.kin offset 0) t
+   where deleted_at is null
+     and (@parent is null or parent = @parent)
+     and (@root is null or root = @root)
      and (@workflow is null or workflow = @workflow)
      and (@workflow_version is null or workflow_version = @workflow_version)
      and (@tenant is null or tenant = @tenant)

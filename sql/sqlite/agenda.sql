@@ -59,10 +59,16 @@ suspect (workflow, version) as (
              and ready and (lease is not null or takeovers > 0)
              and a.workflow = f.workflow and a.workflow_version > f.version)
     from suspect f where f.version is not null)
-select workflow, version as workflow_version, 0 as suspect
-  from fresh where version is not null
-union all
-select workflow, version, 1 from suspect where version is not null;
+select workflow, workflow_version, suspect
+  from (select workflow, version as workflow_version, 0 as suspect
+          from fresh where version is not null
+        union all
+        select workflow, version, 1 from suspect where version is not null) f
+ where not exists (select 1 from pawl_suspension p
+                    where p.is_prefix = 0 and p.code = f.workflow)
+   and not exists (select 1 from pawl_suspension p
+                    where p.is_prefix = 1
+                      and substr(f.workflow, 1, length(p.code)) = p.code);
 
 -- name: agenda_promote
 -- args: @shard smallint, @now time, @max integer
@@ -95,6 +101,11 @@ update pawl_agenda
          and b.workflow = w.value and b.workflow_version = v.value
          and b.ready and b.lease is null and b.takeovers = 0
        order by b.priority desc, b.due_at limit @max)
+   where not exists (select 1 from pawl_suspension p
+                      where p.is_prefix = 0 and p.code = w.value)
+     and not exists (select 1 from pawl_suspension p
+                      where p.is_prefix = 1
+                        and substr(w.value, 1, length(p.code)) = p.code)
    order by a.priority desc, a.due_at limit @max)
 returning instance, takeovers, latch, due_before, executor_before, priority,
           @now as now;
@@ -121,6 +132,11 @@ update pawl_agenda
          and b.workflow = w.value and b.workflow_version = v.value
          and b.ready and (b.lease is not null or b.takeovers > 0)
        order by b.priority desc, b.due_at limit 1)
+   where not exists (select 1 from pawl_suspension p
+                      where p.is_prefix = 0 and p.code = w.value)
+     and not exists (select 1 from pawl_suspension p
+                      where p.is_prefix = 1
+                        and substr(w.value, 1, length(p.code)) = p.code)
    order by a.priority desc, a.due_at limit 1)
 returning instance, takeovers, latch, due_before, executor_before, priority,
           @now as now;
@@ -129,7 +145,8 @@ returning instance, takeovers, latch, due_before, executor_before, priority,
 -- args: @shard smallint, @id uuid, @lease uuid, @executor uuid,
 --       @lease_us bigint, @now time
 -- rows: instance uuid, takeovers integer, latch integer, due_before time,
---       executor_before uuid, priority smallint, now time
+--       executor_before uuid, priority smallint, now time,
+--       suspended boolean
 update pawl_agenda
    set ready = 0, lease = @lease, executor = @executor,
        executor_before = executor, due_before = due_at,
@@ -137,7 +154,26 @@ update pawl_agenda
        due_at = @now + @lease_us
  where shard = @shard and instance = @id and (ready or due_at <= @now)
 returning instance, takeovers, latch, due_before, executor_before, priority,
-          @now as now;
+          @now as now,
+          exists (select 1 from pawl_suspension p
+                   where p.is_prefix = 0 and p.code = workflow)
+          or exists (select 1 from pawl_suspension p
+                      where p.is_prefix = 1
+                        and substr(workflow, 1, length(p.code)) = p.code)
+          as suspended;
+
+-- name: agenda_seize
+-- args: @shard smallint, @id uuid, @lease uuid, @executor uuid,
+--       @lease_us bigint, @now time
+-- rows: instance uuid, takeovers integer, latch integer, due_before time,
+--       executor_before uuid, priority smallint, now time,
+--       suspended boolean
+update pawl_agenda
+   set ready = 0, lease = @lease, executor = @executor,
+       executor_before = null, due_before = @now, due_at = @now + @lease_us
+ where shard = @shard and instance = @id
+returning instance, takeovers, latch, due_before, executor_before, priority,
+          @now as now, 0 as suspended;
 
 -- name: agenda_get
 -- args: @shard smallint, @id uuid, @now time
@@ -172,6 +208,46 @@ on conflict (shard, instance) do update
        ready = ready or lease is null,
        due_at = case when lease is null then min(due_at, excluded.due_at)
                      else due_at end;
+
+-- name: agenda_wake_many
+-- args: @shard smallint, @id uuid[], @now time
+insert into pawl_agenda (shard, instance, workflow, workflow_version,
+       executor_group, priority, ready, due_at, takeovers, latch)
+select shard, id, workflow, workflow_version, executor_group, priority, 1,
+       @now, 0, 1
+  from pawl_instance
+ where shard = @shard and id = @id
+   and status in ('running', 'waiting', 'suspended')
+on conflict (shard, instance) do update
+   set latch = latch + 1,
+       ready = ready or lease is null,
+       due_at = case when lease is null then min(due_at, excluded.due_at)
+                     else due_at end;
+
+-- name: agenda_revive
+-- args: @shard smallint, @id uuid, @now time
+insert into pawl_agenda (shard, instance, workflow, workflow_version,
+       executor_group, priority, ready, due_at, takeovers, latch)
+select shard, id, workflow, workflow_version, executor_group, priority, 1,
+       @now, 0, 1
+  from pawl_instance
+ where shard = @shard and id = @id and deleted_at is null
+   and status in ('running', 'waiting', 'suspended', 'failed', 'completed')
+on conflict (shard, instance) do update
+   set latch = latch + 1,
+       ready = ready or lease is null,
+       due_at = case when lease is null then min(due_at, excluded.due_at)
+                     else due_at end;
+
+-- name: agenda_of
+-- args: @shard smallint, @code text, @is_prefix boolean, @after uuid,
+--       @max integer
+-- rows: instance uuid
+select instance from pawl_agenda
+ where shard = @shard and instance > @after
+   and case when @is_prefix then substr(workflow, 1, length(@code)) = @code
+            else workflow = @code end
+ order by instance limit @max;
 
 -- name: agenda_lock
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[]

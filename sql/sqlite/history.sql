@@ -6,13 +6,13 @@
 --       @token integer[], @visit bigint[], @transition text[], @path text[],
 --       @attempt integer[], @caller text[], @text text[], @output json[],
 --       @changes json[], @error json[], @started_at time[],
---       @completed_at time[], @due_at time[]
+--       @completed_at time[], @due_at time[], @previous json[]
 insert into pawl_history (shard, instance, seq, type, node, token, visit,
        transition, path, attempt, caller, executor, text, output, changes,
-       error, started_at, completed_at, due_at)
+       error, started_at, completed_at, due_at, previous)
 select @shard, @id, @seq, @type, @node, @token, @visit, @transition, @path,
        @attempt, @caller, @executor, @text, @output, @changes, @error,
-       @started_at, @completed_at, @due_at
+       @started_at, @completed_at, @due_at, @previous
  where exists (select 1 from pawl_agenda a
                 where a.shard = @shard and a.instance = @id
                   and a.lease = @lease
@@ -23,8 +23,25 @@ select @shard, @id, @seq, @type, @node, @token, @visit, @transition, @path,
 -- rows: seq bigint, type text, node text, token integer, visit bigint,
 --       transition text, path text, attempt integer, caller text,
 --       executor uuid, text text, output json, changes json, error json,
---       started_at time, completed_at time, due_at time
+--       started_at time, completed_at time, due_at time, previous json
 select seq, type, node, token, visit, transition, path, attempt, caller,
        executor, text, output, changes, error, started_at, completed_at,
-       due_at
+       due_at, previous
   from pawl_history where shard = @shard and instance = @id order by seq;
+
+-- name: history_undoable
+-- args: @shard smallint, @id uuid
+-- rows: seq bigint, type text, node text, token integer, visit bigint,
+--       previous json
+select seq, type, node, token, visit, previous
+  from pawl_history
+ where shard = @shard and instance = @id
+   and type in ('step', 'received', 'task', 'child', 'undone', 'undo_failed')
+   and (type <> 'child' or transition is null or transition = 'completed')
+ order by seq desc;
+
+-- name: history_output
+-- args: @shard smallint, @id uuid[], @seq bigint[]
+-- rows: instance uuid, seq bigint, output json
+select instance, seq, output from pawl_history
+ where shard = @shard and instance = @id and seq = @seq;

@@ -9,12 +9,70 @@ select @shard, @id, @no, @kind, @event_id, @source, @caller, @data, @now
   from pawl_agenda where shard = @shard and instance = @id
 on conflict do nothing;
 
+-- name: inbox_insert_many
+-- args: @shard smallint, @id uuid[], @no uuid[], @name text, @key text,
+--       @event_id text, @source text, @caller text, @data json,
+--       @received_at time, @now time
+insert into pawl_inbox (shard, instance, no, kind, name, key, event_id,
+       source, caller, data, received_at)
+select @shard, @id, @no, 'event', @name, @key, @event_id, @source, @caller,
+       @data, coalesce(@received_at, @now)
+  from pawl_instance
+ where shard = @shard and id = @id
+   and status in ('running', 'waiting', 'suspended')
+on conflict do nothing;
+
 -- name: inbox_load
 -- args: @shard smallint, @id uuid[]
--- rows: instance uuid, no uuid, kind text, event_id text, source text,
---       caller text, data json, received_at time
-select instance, no, kind, event_id, source, caller, data, received_at
-  from pawl_inbox where shard = @shard and instance = @id order by no;
+-- rows: instance uuid, no uuid, kind text, name text, key text,
+--       event_id text, source text, caller text, data json,
+--       received_at time
+select instance, no, kind, name, key, event_id, source, caller, data,
+       received_at
+  from pawl_inbox
+ where shard = @shard and instance = @id and not taken
+ order by received_at, no;
+
+-- name: inbox_known
+-- args: @shard smallint, @id uuid[], @event_id text[]
+-- rows: instance uuid, event_id text
+select instance, event_id from pawl_inbox
+ where shard = @shard and instance = @id and kind = 'event'
+   and event_id = @event_id;
+
+-- name: inbox_cancel
+-- args: @shard smallint, @id uuid
+-- rows: kind text
+select kind from pawl_inbox
+ where shard = @shard and instance = @id and not taken
+   and kind in ('cancel', 'kill') limit 1;
+
+-- name: inbox_take
+-- args: @shard smallint, @id uuid[], @no uuid[], @lease uuid[],
+--       @latch integer[], @kind text[], @name text[], @key text[],
+--       @event_id text[], @source text[], @data json[],
+--       @received_at time[]
+-- Differs: both keys are named, for either may be met first.
+insert into pawl_inbox (shard, instance, no, kind, name, key, event_id,
+       source, data, received_at, taken)
+select @shard, @id, @no, @kind, @name, @key, @event_id, @source, @data,
+       @received_at, 1
+ where exists (select 1 from pawl_agenda a
+                where a.shard = @shard and a.instance = @id
+                  and a.lease = @lease
+                  and (@latch is null or a.latch = @latch))
+on conflict (shard, instance, no) do update set taken = 1
+on conflict (shard, instance, kind, event_id) where event_id is not null
+   do update set taken = 1;
+
+-- name: inbox_clear
+-- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[]
+delete from pawl_inbox
+ where shard = @shard and instance = @id
+   and exists (select 1 from pawl_agenda a
+                where a.shard = @shard and a.instance = @id
+                  and a.lease = @lease
+                  and (@latch is null or a.latch = @latch));
 
 -- name: inbox_delete
 -- args: @shard smallint, @id uuid[], @no uuid[], @lease uuid[],
@@ -25,3 +83,10 @@ delete from pawl_inbox
                 where a.shard = @shard and a.instance = @id
                   and a.lease = @lease
                   and (@latch is null or a.latch = @latch));
+
+-- name: inbox_get
+-- args: @shard smallint, @id uuid, @no uuid
+-- rows: kind text
+-- Has it been dealt with? Then it is not there.
+select kind from pawl_inbox
+ where shard = @shard and instance = @id and no = @no and not taken;

@@ -16,19 +16,44 @@ select code, version, revision, name, description, graph, source, bundle,
 -- name: workflow_list
 -- args: @code text
 -- rows: code text, version integer, revision integer, sha256 text,
---       inline boolean, active boolean, name text, modified_at time,
---       modified_by text
-select code, version, revision, sha256, inline, active, name, modified_at,
-       modified_by
-  from pawl_workflow
+--       inline boolean, active boolean, name text, nodes integer,
+--       created_at time, modified_at time, modified_by text, reason text,
+--       suspended boolean
+select code, version, revision, sha256, inline, active, name,
+       json_array_length(graph, '$.nodes') as nodes, created_at, modified_at,
+       modified_by, reason,
+       exists (select 1 from pawl_suspension p
+                where p.is_prefix = 0 and p.code = w.code)
+       or exists (select 1 from pawl_suspension p
+                   where p.is_prefix = 1
+                     and substr(w.code, 1, length(p.code)) = p.code) as suspended
+  from pawl_workflow w
  where current and (@code is null or code = @code)
  order by code, version;
 
+-- name: workflow_count
+-- args: @code text, @version integer, @shard smallint[]
+-- rows: live bigint
+-- Unfinished instances of this version, by shard.
+select count(*) as live from pawl_instance
+ where shard = @shard and workflow = @code
+   and status in ('running', 'waiting', 'suspended')
+   and workflow_version = @version and deleted_at is null;
+
+-- name: workflow_activate
+-- args: @code text, @version integer, @active boolean, @modified_by text,
+--       @reason text, @now time
+update pawl_workflow
+   set active = @active, modified_at = @now,
+       modified_by = @modified_by, reason = coalesce(@reason, reason)
+ where code = @code and version = @version and current;
+
 -- name: workflow_lock
 -- args: @code text, @version integer
--- rows: revision integer, sha256 text
+-- rows: revision integer, sha256 text, active boolean, graph json,
+--       reason text
 -- Differs: the unit's write lock makes two programs take turns.
-select revision, sha256 from pawl_workflow
+select revision, sha256, active, graph, reason from pawl_workflow
  where code = @code and version = @version and current;
 
 -- name: workflow_in_use
@@ -50,16 +75,17 @@ update pawl_workflow
 -- name: workflow_insert
 -- args: @code text, @version integer, @name text, @description text,
 --       @graph json, @source text, @bundle json, @sha256 text,
---       @inline boolean, @executor_group text, @modified_by text, @now time
+--       @inline boolean, @active boolean, @executor_group text,
+--       @modified_by text, @reason text, @now time
 -- The revision number is allocated here, where it cannot be given twice.
 insert into pawl_workflow (code, version, revision, name, description, graph,
        source, bundle, sha256, inline, active, current, executor_group,
-       created_at, modified_at, modified_by)
+       created_at, modified_at, modified_by, reason)
 select @code, @version,
        1 + coalesce((select max(revision) from pawl_workflow
                       where code = @code and version = @version), 0),
-       @name, @description, @graph, @source, @bundle, @sha256, @inline, true,
+       @name, @description, @graph, @source, @bundle, @sha256, @inline, @active,
        true, @executor_group, @now, @now,
-       @modified_by
+       @modified_by, @reason
  where true
 on conflict do nothing;

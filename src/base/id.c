@@ -112,6 +112,28 @@ int pawl_id_parse(const char *text, size_t len, pawl_id *out) {
   return 1;
 }
 
+int pawl_id_range(const char *prefix, pawl_id *low, pawl_id *high) {
+  int n = 0;
+  memset(low->bytes, 0, sizeof low->bytes);
+  memset(high->bytes, 255, sizeof high->bytes);
+  for (; *prefix; prefix++) {
+    unsigned char *lo, *hi;
+    int v = hex_digit(*prefix);
+    if (*prefix == '-') continue;
+    if (v < 0 || n == 32) return -1;
+    lo = &low->bytes[n / 2];
+    hi = &high->bytes[n / 2];
+    if (n++ % 2 == 0) {
+      *lo = (unsigned char)(v << 4);
+      *hi = (unsigned char)(v << 4 | 15);
+    } else {
+      *lo = (unsigned char)(*lo | v);
+      *hi = (unsigned char)((*hi & 0xf0) | v);
+    }
+  }
+  return n;
+}
+
 int pawl_id_eq(const pawl_id *a, const pawl_id *b) {
   return pawl_id_cmp(a, b) == 0;
 }

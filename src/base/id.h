@@ -30,6 +30,10 @@ uint16_t pawl_id_route(const pawl_id *id);
 void pawl_id_format(const pawl_id *id, char out[37]);
 /* Exactly 36 characters of UUID text, either case. 0: not an id. */
 int pawl_id_parse(const char *text, size_t len, pawl_id *out);
+/* The ids between which all lie that begin with `prefix`, as people shorten
+ * them: hexadecimal digits, with or without hyphens. How many digits there
+ * are; -1: it is something else. */
+int pawl_id_range(const char *prefix, pawl_id *low, pawl_id *high);
 int pawl_id_eq(const pawl_id *a, const pawl_id *b);
 int pawl_id_cmp(const pawl_id *a, const pawl_id *b);
 int pawl_id_is_nil(const pawl_id *id);

@@ -92,17 +92,30 @@ static int core_error(lua_State *L) {
 }
 
 int luaopen_pawl_core(lua_State *L) {
-  static const luaL_Reg functions[] = {{"open", pawl_bind_open},
-                                       {"migrate", pawl_bind_migrate},
-                                       {"engine_start", pawl_bind_start},
-                                       {"engine_list", pawl_bind_list},
-                                       {"sha256", core_sha256},
-                                       {"base64", core_base64},
-                                       {"time_parse", core_time_parse},
-                                       {"time_format", core_time_format},
-                                       {"mono", core_mono},
-                                       {"error", core_error},
-                                       {NULL, NULL}};
+  static const luaL_Reg functions[] = {
+      {"open", pawl_bind_open},
+      {"migrate", pawl_bind_migrate},
+      {"engine_start", pawl_bind_start},
+      {"engine_signal", pawl_bind_signal},
+      {"engine_list", pawl_bind_list},
+      {"engine_tasks", pawl_bind_tasks},
+      {"engine_task_act", pawl_bind_task_act},
+      {"engine_load", pawl_bind_load},
+      {"engine_hotfix", pawl_bind_hotfix},
+      {"engine_change", pawl_bind_change},
+      {"engine_move", pawl_bind_move},
+      {"engine_workflows", pawl_bind_workflows},
+      {"engine_workflow_change", pawl_bind_workflow_change},
+      {"engine_tokens", pawl_bind_tokens},
+      {"engine_explain", pawl_bind_explain},
+      {"engine_outbox", pawl_bind_outbox},
+      {"sha256", core_sha256},
+      {"base64", core_base64},
+      {"time_parse", core_time_parse},
+      {"time_format", core_time_format},
+      {"mono", core_mono},
+      {"error", core_error},
+      {NULL, NULL}};
   luaL_checkversion(L);
   pawl_host_open_core(L);
   luaL_setfuncs(L, functions, 0);

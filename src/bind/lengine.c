@@ -504,8 +504,19 @@ static int engine_tostring(lua_State *L) {
 
 /* ---- definitions ---- */
 
-/* engine:load(path | workflow) -> info | nil, err */
-static int engine_load(lua_State *L) {
+/* Puts the workflow object at idx where the core takes it from. */
+static void hand_over(lua_State *L, int idx) {
+  lua_State *main;
+  if (!lua_istable(L, idx) && !lua_isuserdata(L, idx))
+    bad_type(L, idx, "load", "path or workflow");
+  lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
+  main = lua_tothread(L, -1);
+  if (!lua_checkstack(main, 1)) luaL_error(L, "stack overflow");
+  lua_pushvalue(L, idx);
+  if (main != L) lua_xmove(L, main, 1);
+}
+
+int pawl_bind_load(lua_State *L) {
   engine_box *box = check_idle(L, "load");
   char *out = NULL;
   pawl_error err;
@@ -514,14 +525,7 @@ static int engine_load(lua_State *L) {
   if (lua_type(L, 2) == LUA_TSTRING) {
     INSIDE(box, rc, pawl_load(box->engine, lua_tostring(L, 2), &out, &err));
   } else {
-    lua_State *main;
-    if (!lua_istable(L, 2) && !lua_isuserdata(L, 2))
-      bad_type(L, 2, "load", "path or workflow");
-    lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
-    main = lua_tothread(L, -1);
-    if (!lua_checkstack(main, 1)) return luaL_error(L, "stack overflow");
-    lua_pushvalue(L, 2);
-    if (main != L) lua_xmove(L, main, 1);
+    hand_over(L, 2);
     INSIDE(box, rc, pawl_load_stack(box->engine, &out, &err));
   }
   return json_result(L, box, rc, out, NULL, &err);
@@ -656,6 +660,23 @@ static int engine_now(lua_State *L) {
   return 1;
 }
 
+int pawl_bind_signal(lua_State *L) {
+  engine_box *box = check_idle(L, "signal");
+  const pawl_buf *signal;
+  int64_t reached = 0;
+  char *out = NULL;
+  pawl_error err;
+  pawl_code rc;
+  lua_settop(L, 2);
+  if (!(signal = encode_arg(L, 2, "signal", &err)))
+    return pawl_bind_failure(L, &err);
+  INSIDE(box, rc, pawl_signal(box->engine, signal->at, &reached, &out, &err));
+  if (rc != PAWL_OK) return pawl_bind_failure(L, &err);
+  lua_pushinteger(L, reached);
+  push_json_take(L, box->engine, out, NULL);
+  return 2;
+}
+
 /* ---- asking and acting ---- */
 
 /* engine:get(id, how?) -> instance | nil, err */
@@ -684,6 +705,45 @@ int pawl_bind_list(lua_State *L) {
   return record_result(L, box, rc, out, 3, drop_list_nulls, &err);
 }
 
+int pawl_bind_tokens(lua_State *L) {
+  engine_box *box = check_idle(L, "tokens");
+  const char *id = check_text(L, 2, "tokens");
+  int everything = lua_toboolean(L, 3);
+  char *out = NULL;
+  pawl_error err;
+  pawl_code rc;
+  lua_settop(L, 4);
+  check_how(L, 4, "tokens");
+  INSIDE(box, rc, pawl_list_tokens(box->engine, id, everything, &out, &err));
+  return record_result(L, box, rc, out, 4, drop_list_nulls, &err);
+}
+
+int pawl_bind_explain(lua_State *L) {
+  engine_box *box = check_idle(L, "explain");
+  const char *id = check_text(L, 2, "explain");
+  char *out = NULL;
+  pawl_error err;
+  pawl_code rc;
+  lua_settop(L, 2);
+  lua_pushliteral(L, "json");
+  INSIDE(box, rc, pawl_explain(box->engine, id, &out, &err));
+  return record_result(L, box, rc, out, 3, NULL, &err);
+}
+
+int pawl_bind_outbox(lua_State *L) {
+  engine_box *box = check_idle(L, "outbox");
+  const pawl_buf *query;
+  char *out = NULL;
+  pawl_error err;
+  pawl_code rc;
+  lua_settop(L, 3);
+  check_how(L, 3, "outbox");
+  if (!(query = encode_arg(L, 2, "query", &err)))
+    return pawl_bind_failure(L, &err);
+  INSIDE(box, rc, pawl_outbox(box->engine, query->at, &out, &err));
+  return record_result(L, box, rc, out, 3, drop_list_nulls, &err);
+}
+
 /* engine:history(id, how?) -> entries | nil, err */
 static int engine_history(lua_State *L) {
   engine_box *box = check_idle(L, "history");
@@ -694,6 +754,59 @@ static int engine_history(lua_State *L) {
   check_how(L, 3, "history");
   INSIDE(box, rc, pawl_history(box->engine, id, &out, &err));
   return record_result(L, box, rc, out, 3, drop_list_nulls, &err);
+}
+
+int pawl_bind_tasks(lua_State *L) {
+  engine_box *box = check_idle(L, "tasks");
+  const pawl_buf *query;
+  char *out = NULL;
+  pawl_error err;
+  pawl_code rc;
+  lua_settop(L, 3);
+  check_how(L, 3, "tasks");
+  if (!(query = encode_arg(L, 2, "query", &err)))
+    return pawl_bind_failure(L, &err);
+  INSIDE(box, rc, pawl_tasks(box->engine, query->at, &out, &err));
+  return record_result(L, box, rc, out, 3, drop_list_nulls, &err);
+}
+
+/* engine:task(id, how?) -> task | nil, err */
+static int engine_task(lua_State *L) {
+  engine_box *box = check_idle(L, "task");
+  const char *id = check_text(L, 2, "task");
+  char *out = NULL;
+  pawl_error err;
+  pawl_code rc;
+  check_how(L, 3, "task");
+  INSIDE(box, rc, pawl_task_get(box->engine, id, &out, &err));
+  return record_result(L, box, rc, out, 3, drop_nulls, &err);
+}
+
+int pawl_bind_task_act(lua_State *L) {
+  engine_box *box = check_idle(L, "task_act");
+  const char *id = check_text(L, 2, "task_act");
+  const pawl_buf *action;
+  char *out = NULL;
+  pawl_error err;
+  pawl_code rc;
+  lua_settop(L, 3);
+  if (!(action = encode_arg(L, 3, "action", &err)))
+    return pawl_bind_failure(L, &err);
+  INSIDE(box, rc, pawl_task(box->engine, id, action->at, &out, &err));
+  return json_result(L, box, rc, out, drop_nulls, &err);
+}
+
+/* engine:task_find(prefix) -> id | nil, err */
+static int engine_task_find(lua_State *L) {
+  engine_box *box = check_idle(L, "task_find");
+  const char *prefix = check_text(L, 2, "task_find");
+  char id[37];
+  pawl_error err;
+  pawl_code rc;
+  INSIDE(box, rc, pawl_task_find(box->engine, prefix, id, &err));
+  if (rc != PAWL_OK) return pawl_bind_failure(L, &err);
+  lua_pushlstring(L, id, 36);
+  return 1;
 }
 
 /* engine:find(prefix) -> id | nil, err */
@@ -709,54 +822,85 @@ static int engine_find(lua_State *L) {
   return 1;
 }
 
-/* Text of a field of the table at idx, or NULL; raises for another type. */
-static const char *text_field(lua_State *L, int idx, const char *key) {
-  const char *text = NULL;
-  int type = lua_getfield(L, idx, key);
-  if (type == LUA_TSTRING)
-    text = lua_tostring(L, -1); /* kept alive by the table */
-  else if (type != LUA_TNIL)
-    luaL_error(L,
-               "bad field '%s' of argument #2 to 'cancel' (string "
-               "expected, got %s)",
-               key, luaL_typename(L, -1));
-  lua_pop(L, 1);
-  return text;
-}
-
-static void check_cancel_keys(lua_State *L) {
-  for (lua_pushnil(L); lua_next(L, 3); lua_pop(L, 1)) {
-    const char *key =
-        lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
-    if (strcmp(key, "reason") != 0 && strcmp(key, "who") != 0)
-      luaL_error(L,
-                 "unknown field '%s' of argument #2 to 'cancel' (it has "
-                 "reason and who)",
-                 key);
-  }
-}
-
-/* engine:cancel(id, why | {reason=,who=}) -> true, done | nil, err */
-static int engine_cancel(lua_State *L) {
-  engine_box *box = check_idle(L, "cancel");
-  const char *id = check_text(L, 2, "cancel");
-  const char *reason = NULL, *who = NULL;
+int pawl_bind_change(lua_State *L) {
+  engine_box *box = check_idle(L, "change");
+  const char *id = check_text(L, 2, "change");
+  const pawl_buf *change;
   int done = 0;
   pawl_error err;
   pawl_code rc;
   lua_settop(L, 3);
-  if (lua_istable(L, 3)) {
-    check_cancel_keys(L);
-    reason = text_field(L, 3, "reason");
-    who = text_field(L, 3, "who");
-  } else {
-    reason = opt_text(L, 3, "cancel");
-  }
-  INSIDE(box, rc, pawl_cancel(box->engine, id, reason, who, &done, &err));
+  if (!(change = encode_arg(L, 3, "change", &err)))
+    return pawl_bind_failure(L, &err);
+  INSIDE(box, rc, pawl_change(box->engine, id, change->at, &done, NULL, &err));
   if (rc != PAWL_OK) return pawl_bind_failure(L, &err);
   lua_pushboolean(L, 1);
   lua_pushboolean(L, done);
   return 2;
+}
+
+int pawl_bind_move(lua_State *L) {
+  engine_box *box = check_idle(L, "move");
+  int apply = lua_toboolean(L, 3);
+  const pawl_buf *move;
+  char *out = NULL;
+  pawl_error err;
+  pawl_code rc;
+  lua_settop(L, 3);
+  if (!(move = encode_arg(L, 2, "move", &err)))
+    return pawl_bind_failure(L, &err);
+  if (apply)
+    INSIDE(box, rc, pawl_move(box->engine, move->at, &out, &err));
+  else
+    INSIDE(box, rc, pawl_plan_move(box->engine, move->at, &out, &err));
+  return json_result(L, box, rc, out, NULL, &err);
+}
+
+int pawl_bind_workflows(lua_State *L) {
+  engine_box *box = check_idle(L, "workflows");
+  const pawl_buf *query;
+  char *out = NULL;
+  pawl_error err;
+  pawl_code rc;
+  lua_settop(L, 3);
+  check_how(L, 3, "workflows");
+  if (!(query = encode_arg(L, 2, "query", &err)))
+    return pawl_bind_failure(L, &err);
+  INSIDE(box, rc, pawl_workflows(box->engine, query->at, &out, &err));
+  return record_result(L, box, rc, out, 3, drop_list_nulls, &err);
+}
+
+int pawl_bind_workflow_change(lua_State *L) {
+  engine_box *box = check_idle(L, "workflow_change");
+  const pawl_buf *change;
+  char *out = NULL;
+  pawl_error err;
+  pawl_code rc;
+  lua_settop(L, 2);
+  if (!(change = encode_arg(L, 2, "change", &err)))
+    return pawl_bind_failure(L, &err);
+  INSIDE(box, rc, pawl_workflow_change(box->engine, change->at, &out, &err));
+  return json_result(L, box, rc, out, NULL, &err);
+}
+
+int pawl_bind_hotfix(lua_State *L) {
+  engine_box *box = check_idle(L, "load");
+  const pawl_buf *options;
+  char *out = NULL;
+  pawl_error err;
+  pawl_code rc;
+  lua_settop(L, 3);
+  if (!(options = encode_arg(L, 3, "options", &err)))
+    return pawl_bind_failure(L, &err);
+  if (lua_type(L, 2) == LUA_TSTRING) {
+    INSIDE(
+        box, rc,
+        pawl_hotfix(box->engine, lua_tostring(L, 2), options->at, &out, &err));
+  } else {
+    hand_over(L, 2);
+    INSIDE(box, rc, pawl_hotfix(box->engine, NULL, options->at, &out, &err));
+  }
+  return json_result(L, box, rc, out, NULL, &err);
 }
 
 /* engine:counts() -> { trips, statements, transactions } */
@@ -775,8 +919,7 @@ void pawl_bind_engine_methods(lua_State *L) {
                                   {"__close", engine_close},
                                   {"__tostring", engine_tostring},
                                   {NULL, NULL}};
-  static const luaL_Reg methods[] = {{"load", engine_load},
-                                     {"check", engine_check},
+  static const luaL_Reg methods[] = {{"check", engine_check},
                                      {"graph", engine_graph},
                                      {"tick", engine_tick},
                                      {"tick_instance", engine_tick_instance},
@@ -787,7 +930,8 @@ void pawl_bind_engine_methods(lua_State *L) {
                                      {"get", engine_get},
                                      {"history", engine_history},
                                      {"find", engine_find},
-                                     {"cancel", engine_cancel},
+                                     {"task", engine_task},
+                                     {"task_find", engine_task_find},
                                      {"counts", engine_counts},
                                      {"close", engine_close},
                                      {NULL, NULL}};

@@ -26,8 +26,35 @@ int pawl_bind_migrate(lua_State *L);
 /* core.engine_start(engine, code, input, options) -> id, created | nil, err.
  * `options` as pawl_start's, already in its units; nil: none. */
 int pawl_bind_start(lua_State *L);
+/* core.engine_signal(engine, signal) -> reached, info | nil, err. `signal` as
+ * pawl_signal's, already in its units. */
+int pawl_bind_signal(lua_State *L);
 /* core.engine_list(engine, query) -> instances | nil, err */
 int pawl_bind_list(lua_State *L);
+/* core.engine_tokens(engine, id, everything, how) -> tokens | nil, err */
+int pawl_bind_tokens(lua_State *L);
+/* core.engine_explain(engine, id) -> JSON text | nil, err */
+int pawl_bind_explain(lua_State *L);
+/* core.engine_outbox(engine, query, how) -> rows | nil, err */
+int pawl_bind_outbox(lua_State *L);
+/* core.engine_tasks(engine, query, how) -> tasks | nil, err */
+int pawl_bind_tasks(lua_State *L);
+/* core.engine_task_act(engine, id, action) -> task | nil, err. `action` as
+ * pawl_task's. */
+int pawl_bind_task_act(lua_State *L);
+/* core.engine_load(engine, path | workflow) -> info | nil, err */
+int pawl_bind_load(lua_State *L);
+/* core.engine_hotfix(engine, path | workflow, options) -> info | nil, err */
+int pawl_bind_hotfix(lua_State *L);
+/* core.engine_change(engine, id, change) -> true, done | nil, err. `change` as
+ * pawl_change's. */
+int pawl_bind_change(lua_State *L);
+/* core.engine_move(engine, move, apply) -> report | nil, err */
+int pawl_bind_move(lua_State *L);
+/* core.engine_workflows(engine, query, how) -> workflows | nil, err */
+int pawl_bind_workflows(lua_State *L);
+/* core.engine_workflow_change(engine, change) -> info | nil, err */
+int pawl_bind_workflow_change(lua_State *L);
 
 /* Makes the metatable "pawl.engine" and pushes the table of its methods. */
 void pawl_bind_engine_methods(lua_State *L);

@@ -1,5 +1,8 @@
 /* Everything that can be known about a graph before it runs. */
-#include "def.h"
+#include <stdio.h>
+
+#include "../value/json.h"
+#include "fork.h"
 
 /* ---- the nearest name ---- */
 
@@ -66,8 +69,8 @@ static pawl_code at(const pawl_def *d, int line, pawl_error *err) {
 }
 
 /* The start of a message about a node: step "reserve". */
-#define NODE_FMT "%s \"%s\""
-#define NODE_ARGS(node) pawl_kind_name((node)->kind), (node)->name
+#define NODE_FMT PAWL_NODE_FMT
+#define NODE_ARGS(node) PAWL_NODE_ARGS(node)
 
 static pawl_code missing(const pawl_def *d, const pawl_node *node,
                          const char *field, const char *hint,
@@ -110,6 +113,18 @@ int pawl_def_is_code(const char *code) {
       return 0;
   }
   return word > 0 && i <= 200;
+}
+
+/* Dotted words as a code has them; in a pattern the last may be "*". */
+int pawl_def_is_event(const char *name, int is_pattern) {
+  char words[201];
+  size_t len = strlen(name);
+  if (len > 200) return 0;
+  pawl_copy_text(words, sizeof words, name);
+  if (is_pattern && len > 0 && words[len - 1] == '*' &&
+      (len == 1 || words[len - 2] == '.'))
+    words[len - 1] = 'x';
+  return pawl_def_is_code(words);
 }
 
 static pawl_code check_code(const pawl_def *d, pawl_error *err) {
@@ -219,12 +234,8 @@ static pawl_code check_choice(const pawl_def *d, const pawl_node *node,
   return at(d, node->line, err);
 }
 
-static pawl_code check_step(const pawl_def *d, const pawl_node *node,
-                            pawl_error *err) {
-  if (!node->has_run)
-    return missing(d, node, "run", "run = function(ctx) ... end", err);
-  if (node->nnext == 0)
-    return missing(d, node, "next", "next = \"the_next_node\"", err);
+static pawl_code check_retry(const pawl_def *d, const pawl_node *node,
+                             pawl_error *err) {
   if (node->retry.cap_us >= node->retry.base_us) return PAWL_OK;
   pawl_fail(err, PAWL_DEFINITION,
             NODE_FMT ": `retry`: `cap` is shorter than `base`",
@@ -235,25 +246,280 @@ static pawl_code check_step(const pawl_def *d, const pawl_node *node,
   return at(d, node->line, err);
 }
 
+static pawl_code check_step(const pawl_def *d, const pawl_node *node,
+                            pawl_error *err) {
+  if (!node->has_run)
+    return missing(d, node, "run", "run = function(ctx) ... end", err);
+  if (node->nnext == 0)
+    return missing(d, node, "next", "next = \"the_next_node\"", err);
+  return check_retry(d, node, err);
+}
+
+static pawl_code check_finish(const pawl_def *d, const pawl_node *node,
+                              pawl_error *err) {
+  if (node->nnext == 0) return PAWL_OK;
+  pawl_fail(err, PAWL_DEFINITION, NODE_FMT ": a finish has no `next`",
+            NODE_ARGS(node));
+  pawl_error_hint(err, "leave it out, or make the node a step");
+  return at(d, node->line, err);
+}
+
+static int has_single_next(const pawl_node *node) {
+  return node->nnext == 1 && node->next[0].name[0] == 0;
+}
+
+static int has_transition(const pawl_node *node, const char *name) {
+  for (int i = 0; i < node->nnext; i++)
+    if (strcmp(node->next[i].name, name) == 0) return 1;
+  return 0;
+}
+
+/* Named transitions are among `known`, n of them, the first of which must be
+ * there. A single next stands for it. */
+static pawl_code check_transitions(const pawl_def *d, const pawl_node *node,
+                                   const char *const *known, int n,
+                                   pawl_error *err) {
+  if (has_single_next(node)) return PAWL_OK;
+  for (int i = 0; i < node->nnext; i++) {
+    const char *name = node->next[i].name, *near;
+    char shown[65];
+    int k = 0;
+    while (k < n && strcmp(name, known[k]) != 0) k++;
+    if (k < n) continue;
+    pawl_copy_text(shown, sizeof shown, name);
+    pawl_fail(err, PAWL_DEFINITION, NODE_FMT ": `next`: no transition \"%s\"",
+              NODE_ARGS(node), shown);
+    near = pawl_nearest(name, known, n);
+    if (near)
+      pawl_error_hint(err, "did you mean \"%s\"?", near);
+    else
+      pawl_error_hint(err, "a %s knows: %s, %s%s%s%s%s",
+                      pawl_kind_name(node->kind), known[0], known[1],
+                      n > 2 ? ", " : "", n > 2 ? known[2] : "",
+                      n > 3 ? ", " : "", n > 3 ? known[3] : "");
+    return at(d, node->line, err);
+  }
+  if (has_transition(node, known[0])) return PAWL_OK;
+  pawl_fail(err, PAWL_DEFINITION, NODE_FMT ": `next` has no \"%s\"",
+            NODE_ARGS(node), known[0]);
+  pawl_error_hint(err, "next = \"a\", or next = { %s = \"a\", ... }",
+                  known[0]);
+  return at(d, node->line, err);
+}
+
+/* A transition that only `field` can bring about. */
+static pawl_code check_cause(const pawl_def *d, const pawl_node *node,
+                             const char *transition, const char *field,
+                             int is_there, pawl_error *err) {
+  if (is_there || !has_transition(node, transition)) return PAWL_OK;
+  pawl_fail(err, PAWL_DEFINITION,
+            NODE_FMT ": `next` has \"%s\", but there is no `%s`",
+            NODE_ARGS(node), transition, field);
+  pawl_error_hint(err, "add %s = \"2d\", or leave the transition out", field);
+  return at(d, node->line, err);
+}
+
+static pawl_code check_event(const pawl_def *d, int line, const char *whose,
+                             const char *event, int is_pattern,
+                             pawl_error *err) {
+  char shown[65];
+  if (pawl_def_is_event(event, is_pattern)) return PAWL_OK;
+  pawl_copy_text(shown, sizeof shown, event);
+  pawl_fail(err, PAWL_DEFINITION, "%s \"%s\" is not well formed", whose,
+            shown);
+  pawl_error_hint(err, is_pattern ? PAWL_PATTERN_RULE : PAWL_CODE_RULE);
+  return at(d, line, err);
+}
+
+/* The names of variables that a node uses. */
+static pawl_code check_variable(const pawl_def *d, const pawl_node *node,
+                                const char *field, const char *name,
+                                pawl_error *err) {
+  const char *problem = name ? name_problem(name) : NULL;
+  if (!problem) return PAWL_OK;
+  pawl_fail(err, PAWL_DEFINITION, NODE_FMT ": `%s` %s", NODE_ARGS(node), field,
+            problem);
+  pawl_error_hint(err, "it is the name of a variable");
+  return at(d, node->line, err);
+}
+
+static pawl_code check_wait(const pawl_def *d, const pawl_node *node,
+                            pawl_error *err) {
+  static const char *const KNOWN[] = {"received", "timeout"};
+  pawl_code rc;
+  char whose[160];
+  if (!node->event)
+    return missing(d, node, "event", "event = \"payment.*\"", err);
+  if (node->nnext == 0)
+    return missing(d, node, "next", "next = \"the_next_node\"", err);
+  snprintf(whose, sizeof whose, NODE_FMT ": `event`", NODE_ARGS(node));
+  TRY(check_event(d, node->line, whose, node->event, 1, err));
+  TRY(check_variable(d, node, "key", node->key, err));
+  TRY(check_variable(d, node, "into", node->into, err));
+  TRY(check_transitions(d, node, KNOWN, 2, err));
+  TRY(check_cause(d, node, "timeout", "timeout", node->limit_us >= 0, err));
+  TRY(check_retry(d, node, err));
+out:
+  return rc;
+}
+
+static int task_has(const pawl_node *node, const char *field) {
+  pawl_str ignored;
+  return node->task.at && pawl_json_get(node->task, field, &ignored);
+}
+
+/* Whoever takes a task chooses among the names that are not the engine's. */
+static pawl_code check_outcomes(const pawl_def *d, const pawl_node *node,
+                                pawl_error *err) {
+  static const char *const OURS[] = {"overdue", "timeout", "failed"};
+  int others = node->nnext;
+  if (has_single_next(node)) return PAWL_OK;
+  for (int i = 0; i < 3; i++) others -= has_transition(node, OURS[i]);
+  if (others > 0) return PAWL_OK;
+  pawl_fail(err, PAWL_DEFINITION,
+            NODE_FMT ": `next` has no outcome that a person can take",
+            NODE_ARGS(node));
+  pawl_error_hint(err, "next = { approved = \"a\", rejected = \"b\", ... }");
+  return at(d, node->line, err);
+}
+
+static pawl_code check_signal(const pawl_def *d, const pawl_node *node,
+                              pawl_error *err) {
+  char whose[160], signal[256] = "";
+  pawl_str value;
+  pawl_buf text = {.alloc = d->alloc};
+  pawl_code rc;
+  if (!node->task.at || !pawl_json_get(node->task, "signal", &value))
+    return PAWL_OK;
+  pawl_json_unquote(value, &text);
+  rc = pawl_buf_check(&text, err);
+  if (rc == PAWL_OK) {
+    pawl_str_copy(signal, sizeof signal, pawl_buf_str(&text));
+    snprintf(whose, sizeof whose, NODE_FMT ": `signal`", NODE_ARGS(node));
+    rc = check_event(d, node->line, whose, signal, 0, err);
+  }
+  pawl_buf_deinit(&text);
+  return rc;
+}
+
+static pawl_code check_task(const pawl_def *d, const pawl_node *node,
+                            pawl_error *err) {
+  pawl_code rc;
+  pawl_str title;
+  int may_be_due = task_has(node, "due") || node->has_prepare;
+  if (!task_has(node, "title") ||
+      !pawl_json_get(node->task, "title", &title) || title.len <= 2)
+    return missing(d, node, "title", "title = \"Approve the order\"", err);
+  if (node->nnext == 0)
+    return missing(d, node, "next", "next = \"the_next_node\"", err);
+  TRY(check_variable(d, node, "into", node->into, err));
+  TRY(check_signal(d, node, err));
+  TRY(check_outcomes(d, node, err));
+  TRY(check_cause(d, node, "overdue", "due", may_be_due, err));
+  TRY(check_cause(d, node, "timeout", "timeout", node->limit_us >= 0, err));
+  TRY(check_retry(d, node, err));
+  if (!node->escalate.at || may_be_due) return PAWL_OK;
+  return missing(d, node, "due",
+                 "`escalate` is for a task that is overdue: "
+                 "due = \"2d\"",
+                 err);
+out:
+  return rc;
+}
+
+static pawl_code check_fork(const pawl_def *d, const pawl_node *node,
+                            pawl_error *err) {
+  if (node->nnext == 0)
+    return missing(d, node, "next", "next = { \"ship\", \"bill\" }", err);
+  if (node->nnext >= 2) return PAWL_OK;
+  pawl_fail(err, PAWL_DEFINITION, NODE_FMT ": has only one branch",
+            NODE_ARGS(node));
+  pawl_error_hint(err, "next = { \"ship\", \"bill\" }");
+  return at(d, node->line, err);
+}
+
+static pawl_code check_join(const pawl_def *d, const pawl_node *node,
+                            pawl_error *err) {
+  if (has_single_next(node)) return PAWL_OK;
+  return missing(d, node, "next", "a join has one: next = \"the_next_node\"",
+                 err);
+}
+
+static pawl_code check_child(const pawl_def *d, const pawl_node *node,
+                             pawl_error *err) {
+  if (pawl_def_is_code(node->workflow)) return PAWL_OK;
+  pawl_fail(err, PAWL_DEFINITION, NODE_FMT ": `workflow` is not well formed",
+            NODE_ARGS(node));
+  pawl_error_hint(err, PAWL_CODE_RULE);
+  return at(d, node->line, err);
+}
+
+static pawl_code check_call(const pawl_def *d, const pawl_node *node,
+                            pawl_error *err) {
+  static const char *const KNOWN[] = {"completed", "failed", "cancelled",
+                                      "timeout"};
+  pawl_code rc;
+  if (!node->workflow)
+    return missing(d, node, "workflow", "workflow = \"order.ship\"", err);
+  if (node->nnext == 0)
+    return missing(d, node, "next", "next = \"the_next_node\"", err);
+  TRY(check_child(d, node, err));
+  TRY(check_variable(d, node, "into", node->into, err));
+  TRY(check_transitions(d, node, KNOWN, 4, err));
+  TRY(check_cause(d, node, "timeout", "timeout", node->limit_us >= 0, err));
+  TRY(check_retry(d, node, err));
+out:
+  return rc;
+}
+
+/* What an each is done over: a branch of this graph, or children. */
+static pawl_code check_each_over(const pawl_def *d, const pawl_node *node,
+                                 pawl_error *err) {
+  char target[65];
+  if (node->workflow && node->branch_name) {
+    pawl_fail(err, PAWL_DEFINITION, NODE_FMT ": both `branch` and `workflow`",
+              NODE_ARGS(node));
+    pawl_error_hint(err, "keep one of them");
+    return at(d, node->line, err);
+  }
+  if (node->workflow) return check_child(d, node, err);
+  if (!node->branch_name)
+    return missing(d, node, "branch",
+                   "branch = \"the_first_node\", or workflow = \"code\"", err);
+  if (node->branch >= 0) return PAWL_OK;
+  pawl_copy_text(target, sizeof target, node->branch_name);
+  pawl_fail(err, PAWL_DEFINITION, NODE_FMT ": `branch` names no node \"%s\"",
+            NODE_ARGS(node), target);
+  hint_node(d, node->branch_name, err);
+  return at(d, node->line, err);
+}
+
+static pawl_code check_each(const pawl_def *d, const pawl_node *node,
+                            pawl_error *err) {
+  pawl_code rc;
+  if (!node->has_items)
+    return missing(d, node, "items",
+                   "items = function(ctx) return ctx.vars.list end", err);
+  if (!has_single_next(node))
+    return missing(d, node, "next",
+                   "an each has one: next = \"the_next_node\"", err);
+  TRY(check_each_over(d, node, err));
+  TRY(check_variable(d, node, "into", node->into, err));
+out:
+  return rc;
+}
+
 static pawl_code check_kind(const pawl_def *d, const pawl_node *node,
                             pawl_error *err) {
-  switch (node->kind) {
-    case PAWL_KIND_STEP:
-      return check_step(d, node, err);
-    case PAWL_KIND_CHOICE:
-      return check_choice(d, node, err);
-    case PAWL_KIND_TIMER:
-      return check_timer(d, node, err);
-    case PAWL_KIND_FINISH:
-      if (node->nnext == 0) return PAWL_OK;
-      pawl_fail(err, PAWL_DEFINITION, NODE_FMT ": a finish has no `next`",
-                NODE_ARGS(node));
-      pawl_error_hint(err, "leave it out, or make the node a step");
-      return at(d, node->line, err);
-    case PAWL_NKINDS:
-      break;
-  }
-  return pawl_fail(err, PAWL_INTERNAL, "node of no kind");
+  static pawl_code (*const CHECKS[PAWL_NKINDS])(
+      const pawl_def *, const pawl_node *, pawl_error *) = {
+      [PAWL_KIND_STEP] = check_step,   [PAWL_KIND_CHOICE] = check_choice,
+      [PAWL_KIND_TIMER] = check_timer, [PAWL_KIND_FINISH] = check_finish,
+      [PAWL_KIND_WAIT] = check_wait,   [PAWL_KIND_TASK] = check_task,
+      [PAWL_KIND_FORK] = check_fork,   [PAWL_KIND_JOIN] = check_join,
+      [PAWL_KIND_CALL] = check_call,   [PAWL_KIND_EACH] = check_each,
+  };
+  return CHECKS[node->kind](d, node, err);
 }
 
 static pawl_code check_node(const pawl_def *d, const pawl_node *node,
@@ -288,8 +554,8 @@ static pawl_code check_reachable(walk *w, pawl_error *err) {
   visit(w, d->start);
   while (w->depth > 0) {
     const pawl_node *node = &d->nodes[w->stack[--w->depth]];
-    for (int i = 0; i < node->nnext; i++) visit(w, node->next[i].to);
-    for (int i = 0; i < node->non_error; i++) visit(w, node->on_error[i].to);
+    int to;
+    for (int i = 0; (to = pawl_node_target(node, i)) >= 0; i++) visit(w, to);
   }
   for (int i = 0; i < d->nnodes; i++) {
     const pawl_node *node = &d->nodes[i];
@@ -303,10 +569,9 @@ static pawl_code check_reachable(walk *w, pawl_error *err) {
 }
 
 static int leads_to_marked(const walk *w, const pawl_node *node) {
-  for (int i = 0; i < node->nnext; i++)
-    if (w->mark[node->next[i].to]) return 1;
-  for (int i = 0; i < node->non_error; i++)
-    if (w->mark[node->on_error[i].to]) return 1;
+  int to;
+  for (int i = 0; (to = pawl_node_target(node, i)) >= 0; i++)
+    if (w->mark[to]) return 1;
   return 0;
 }
 
@@ -336,15 +601,19 @@ static pawl_code check_ends(walk *w, pawl_error *err) {
   return PAWL_OK;
 }
 
-/* Choices write nothing of their own, so that a circle of them would be
- * walked for ever within one step. Takes away, again and again, choices that
- * lead to no choice that is left: what stays is on such a circle or leads to
- * one. */
+static int only_routes(const pawl_node *node) {
+  return node->kind == PAWL_KIND_CHOICE || node->kind == PAWL_KIND_FORK ||
+         node->kind == PAWL_KIND_JOIN;
+}
+
+/* Choices, forks and joins write nothing of their own, so that a circle of
+ * them would be walked for ever within one step. Takes away, again and again,
+ * those that lead to none that is left: what stays is on such a circle or
+ * leads to one. */
 static pawl_code check_circles(walk *w, pawl_error *err) {
   const pawl_def *d = w->def;
   int shrunk = 1;
-  for (int i = 0; i < d->nnodes; i++)
-    w->mark[i] = d->nodes[i].kind == PAWL_KIND_CHOICE;
+  for (int i = 0; i < d->nnodes; i++) w->mark[i] = only_routes(&d->nodes[i]);
   while (shrunk) {
     shrunk = 0;
     for (int i = d->nnodes - 1; i >= 0; i--) {
@@ -359,7 +628,9 @@ static pawl_code check_circles(walk *w, pawl_error *err) {
     const pawl_node *node = &d->nodes[i];
     if (!w->mark[i]) continue;
     pawl_fail(err, PAWL_DEFINITION,
-              NODE_FMT ": leads round a circle of choices alone",
+              NODE_FMT
+              ": leads round a circle of choices, forks and joins "
+              "alone",
               NODE_ARGS(node));
     pawl_error_hint(err, "put a step or a timer into the circle");
     return at(d, node->line, err);
@@ -384,6 +655,24 @@ out:
   return rc;
 }
 
+static pawl_code check_rules(const pawl_def *d, const char *field,
+                             const pawl_event_rule *rules, int n,
+                             pawl_error *err) {
+  for (int i = 0; i < n; i++) {
+    const char *problem = rules[i].key ? name_problem(rules[i].key) : NULL;
+    char whose[64];
+    pawl_code rc;
+    snprintf(whose, sizeof whose, "`%s`: event", field);
+    rc = check_event(d, d->line, whose, rules[i].event, 1, err);
+    if (rc != PAWL_OK) return rc;
+    if (!problem) continue;
+    pawl_fail(err, PAWL_DEFINITION, "`%s`: `key` %s", field, problem);
+    pawl_error_hint(err, "it is the name of a variable, or of the input");
+    return at(d, d->line, err);
+  }
+  return PAWL_OK;
+}
+
 static pawl_code check_start(const pawl_def *d, pawl_error *err) {
   char start[65];
   if (d->start >= 0) return PAWL_OK;
@@ -401,9 +690,12 @@ pawl_code pawl_def_check(const pawl_def *def, pawl_error *err) {
     TRY(check_own_name(def, &def->nodes[i], err));
   TRY(check_unique(def, err));
   TRY(check_start(def, err));
+  TRY(check_rules(def, "trigger", def->triggers, def->ntriggers, err));
+  TRY(check_rules(def, "cancel_on", def->cancel_on, def->ncancel_on, err));
   for (int i = 0; i < def->nnodes; i++)
     TRY(check_node(def, &def->nodes[i], err));
   TRY(check_ways(def, err));
+  TRY(pawl_fork_check(def, err));
 out:
   return rc;
 }

@@ -92,6 +92,12 @@ static pawl_code copy(reader *r, pawl_str s, const char **out) {
   return PAWL_OK;
 }
 
+static pawl_code copy_str(reader *r, pawl_str s, pawl_str *out) {
+  pawl_code rc = copy(r, s, &out->at);
+  if (rc == PAWL_OK) out->len = s.len;
+  return rc;
+}
+
 /* Strings of a graph are names and words: a zero byte in one would make two
  * different names look the same. */
 static pawl_code unquote(reader *r, pawl_str quoted, const char *field,
@@ -289,7 +295,9 @@ static pawl_code read_kind(reader *r, pawl_str object, pawl_node *node) {
   if (near)
     pawl_error_hint(r->err, "did you mean \"%s\"?", near);
   else
-    pawl_error_hint(r->err, "this version knows: step, choice, timer, finish");
+    pawl_error_hint(r->err,
+                    "kinds: step, choice, timer, finish, wait, task, "
+                    "fork, join, call, each");
   return at_line(r);
 }
 
@@ -305,6 +313,231 @@ static pawl_code introduce(reader *r, const char *kind, const char *name) {
   return PAWL_OK;
 }
 
+/* ---- fields of one kind ---- */
+
+/* Copies a field's JSON as it stands; its kind must be one of two. */
+static pawl_code get_json(reader *r, pawl_str object, const char *field,
+                          pawl_json_kind kind, pawl_json_kind other,
+                          const char *want, pawl_str *out) {
+  pawl_str value;
+  pawl_json_kind given;
+  if (!pawl_json_get(object, field, &value)) return PAWL_OK;
+  given = pawl_json_kind_of(value);
+  if (given != kind && given != other) return wrong_type(r, field, want);
+  return copy_str(r, value, out);
+}
+
+/* A name, or `true` for a handler. */
+static pawl_code read_key(reader *r, pawl_str object, pawl_node *node) {
+  pawl_str value;
+  if (!pawl_json_get(object, "key", &value)) return PAWL_OK;
+  if (pawl_json_kind_of(value) == PAWL_JSON_STRING)
+    return unquote(r, value, "key", &node->key);
+  node->has_key = pawl_json_kind_of(value) == PAWL_JSON_TRUE;
+  if (node->has_key) return PAWL_OK;
+  return wrong_type(r, "key", "a name, or true: a handler");
+}
+
+static pawl_code read_wait(reader *r, pawl_str object, pawl_node *node) {
+  pawl_code rc;
+  TRY(get_text(r, object, "event", &node->event));
+  TRY(read_key(r, object, node));
+  TRY(get_text(r, object, "into", &node->into));
+out:
+  return rc;
+}
+
+/* A list of names; only looked at. */
+static pawl_code check_names(reader *r, pawl_str object, const char *member,
+                             const char *field) {
+  pawl_str value, key, name;
+  pawl_json_iter it = {0};
+  if (!pawl_json_get(object, member, &value)) return PAWL_OK;
+  if (pawl_json_kind_of(value) != PAWL_JSON_ARRAY)
+    return wrong_type(r, field, "a list of names");
+  while (pawl_json_each(value, &it, &key, &name))
+    if (pawl_json_kind_of(name) != PAWL_JSON_STRING || name.len <= 2)
+      return wrong_type(r, field, "a list of names");
+  return PAWL_OK;
+}
+
+static pawl_code check_people(reader *r, pawl_str object, const char *users,
+                              const char *roles, const char *groups) {
+  pawl_code rc;
+  TRY(check_names(r, object, "users", users));
+  TRY(check_names(r, object, "roles", roles));
+  TRY(check_names(r, object, "groups", groups));
+out:
+  return rc;
+}
+
+static pawl_code check_text(reader *r, pawl_str object, const char *member,
+                            const char *field) {
+  pawl_str value;
+  if (!pawl_json_get(object, member, &value)) return PAWL_OK;
+  if (pawl_json_kind_of(value) == PAWL_JSON_STRING) return PAWL_OK;
+  return wrong_type(r, field, "a string");
+}
+
+static pawl_code check_priority(reader *r, pawl_str object,
+                                const char *field) {
+  static const char *const WORDS[] = {"\"low\"", "\"normal\"", "\"high\"",
+                                      "\"urgent\""};
+  pawl_str value;
+  if (!pawl_json_get(object, "priority", &value)) return PAWL_OK;
+  for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++)
+    if (pawl_str_eqz(value, WORDS[i])) return PAWL_OK;
+  return wrong_type(r, field, "low, normal, high or urgent");
+}
+
+static pawl_code check_due(reader *r, pawl_str object) {
+  pawl_str value;
+  int64_t us;
+  if (!pawl_json_get(object, "due", &value)) return PAWL_OK;
+  if (pawl_json_int(value, &us) && us >= 0 && us <= PAWL_MAX_DURATION_US)
+    return PAWL_OK;
+  return wrong_type(r, "task.due", "a duration in microseconds");
+}
+
+/* The task's own fields stay JSON; here only their types are looked at. */
+static pawl_code read_task(reader *r, pawl_str object, pawl_node *node) {
+  pawl_code rc;
+  pawl_str task, escalate, input;
+  TRY(get_text(r, object, "into", &node->into));
+  TRY(get_json(r, object, "task", PAWL_JSON_OBJECT, PAWL_JSON_OBJECT,
+               "an object", &node->task));
+  TRY(get_json(r, object, "escalate", PAWL_JSON_OBJECT, PAWL_JSON_OBJECT,
+               "an object", &node->escalate));
+  task = node->task.at ? node->task : pawl_strz("{}");
+  escalate = node->escalate.at ? node->escalate : pawl_strz("{}");
+  TRY(check_text(r, task, "title", "task.title"));
+  TRY(check_text(r, task, "description", "task.description"));
+  TRY(check_text(r, task, "form", "task.form"));
+  TRY(check_text(r, task, "assignee", "task.assignee"));
+  TRY(check_text(r, task, "signal", "task.signal"));
+  if (pawl_json_get(task, "input", &input) &&
+      pawl_json_kind_of(input) != PAWL_JSON_OBJECT &&
+      pawl_json_kind_of(input) != PAWL_JSON_ARRAY)
+    return wrong_type(r, "task.input", "an object or a list");
+  TRY(check_priority(r, task, "task.priority"));
+  TRY(check_due(r, task));
+  TRY(check_people(r, task, "task.users", "task.roles", "task.groups"));
+  TRY(check_priority(r, escalate, "escalate.priority"));
+  TRY(check_people(r, escalate, "escalate.users", "escalate.roles",
+                   "escalate.groups"));
+out:
+  return rc;
+}
+
+static int find_branch(const pawl_node *node, const char *name) {
+  for (int i = 0; i < node->nnext; i++)
+    if (strcmp(node->next[i].name, name) == 0) return i;
+  return -1;
+}
+
+/* Every branch once; without `order` they stand as `next` is sorted. */
+static pawl_code read_order(reader *r, pawl_str object, pawl_node *node) {
+  static const char WANT[] = "a list of its branches, each of them once";
+  pawl_str value, key, name;
+  pawl_json_iter it = {0};
+  int n = 0;
+  node->order = arena_get(r->def, (size_t)node->nnext * sizeof(int) + 1);
+  if (!node->order) return no_memory(r);
+  for (int i = 0; i < node->nnext; i++) node->order[i] = i;
+  if (!pawl_json_get(object, "order", &value)) return PAWL_OK;
+  if (pawl_json_kind_of(value) != PAWL_JSON_ARRAY ||
+      count_members(value) != node->nnext)
+    return wrong_type(r, "order", WANT);
+  while (pawl_json_each(value, &it, &key, &name)) {
+    const char *text;
+    pawl_code rc;
+    if (pawl_json_kind_of(name) != PAWL_JSON_STRING)
+      return wrong_type(r, "order", WANT);
+    rc = unquote(r, name, "order", &text);
+    if (rc != PAWL_OK) return rc;
+    node->order[n] = find_branch(node, text);
+    for (int i = 0; i < n; i++)
+      if (node->order[i] == node->order[n]) node->order[n] = -1;
+    if (node->order[n++] < 0) return wrong_type(r, "order", WANT);
+  }
+  return PAWL_OK;
+}
+
+static pawl_code read_expect(reader *r, pawl_str object, pawl_node *node) {
+  pawl_str value;
+  if (!pawl_json_get(object, "expect", &value)) return PAWL_OK;
+  if (pawl_str_eqz(value, "\"all\""))
+    node->expect = 0;
+  else if (pawl_str_eqz(value, "\"any\""))
+    node->expect = 1;
+  else if (!pawl_json_int(value, &node->expect) || node->expect < 1)
+    return wrong_type(r, "expect", "all, any, or a number of at least 1");
+  return PAWL_OK;
+}
+
+static pawl_code read_join(reader *r, pawl_str object, pawl_node *node) {
+  pawl_code rc;
+  TRY(read_expect(r, object, node));
+  TRY(get_choice(r, object, "losers", "run", "cancel", &node->losers_cancel));
+out:
+  return rc;
+}
+
+/* What a call and an each over children have alike. */
+static pawl_code read_child(reader *r, pawl_str object, pawl_node *node) {
+  pawl_code rc;
+  TRY(get_text(r, object, "workflow", &node->workflow));
+  TRY(get_int(r, object, "workflow_version", 1, INT64_MAX,
+              "an integer of at least 1", &node->workflow_version));
+  TRY(get_choice(r, object, "parent_end", "cancel", "leave",
+                 &node->parent_end_leave));
+  TRY(get_text(r, object, "into", &node->into));
+out:
+  return rc;
+}
+
+static pawl_code read_call(reader *r, pawl_str object, pawl_node *node) {
+  pawl_str value;
+  pawl_code rc = read_child(r, object, node);
+  if (rc != PAWL_OK || !pawl_json_get(object, "input", &value)) return rc;
+  node->has_input = pawl_json_kind_of(value) == PAWL_JSON_TRUE;
+  if (node->has_input) return PAWL_OK;
+  return get_json(r, object, "input", PAWL_JSON_OBJECT, PAWL_JSON_ARRAY,
+                  "an object, a list, or true: a handler", &node->input);
+}
+
+static pawl_code read_each(reader *r, pawl_str object, pawl_node *node) {
+  pawl_code rc;
+  TRY(read_child(r, object, node));
+  TRY(get_text(r, object, "branch", &node->branch_name));
+  TRY(get_int(r, object, "window", 1, INT32_MAX, "an integer of at least 1",
+              &node->window));
+  TRY(get_choice(r, object, "on_failure", "stop", "collect", &node->collect));
+out:
+  return rc;
+}
+
+static pawl_code read_of_kind(reader *r, pawl_str object, pawl_node *node) {
+  switch (node->kind) {
+    case PAWL_KIND_WAIT:
+      return read_wait(r, object, node);
+    case PAWL_KIND_TASK:
+      return read_task(r, object, node);
+    case PAWL_KIND_FORK:
+      return read_order(r, object, node);
+    case PAWL_KIND_JOIN:
+      return read_join(r, object, node);
+    case PAWL_KIND_CALL:
+      return read_call(r, object, node);
+    case PAWL_KIND_EACH:
+      return read_each(r, object, node);
+    default: /* their fields are those of every node */
+      return PAWL_OK;
+  }
+}
+
+/* ---- nodes, and the whole ---- */
+
 static const pawl_node NEW_NODE = {
     .name = NULL,
     .retry = {.max = 3,
@@ -313,6 +546,9 @@ static const pawl_node NEW_NODE = {
               .factor = 2.0,
               .jitter = 0.5},
     .timeout_us = 600 * PAWL_SECOND,
+    .limit_us = -1,
+    .branch = -1,
+    .window = 16,
     .after_us = -1,
 };
 
@@ -323,6 +559,45 @@ static pawl_code get_line(reader *r, pawl_str object, int *out) {
   *out = (int)line; /* at most INT32_MAX */
   if (rc == PAWL_OK) r->line = *out;
   return rc;
+}
+
+static pawl_code read_flags(reader *r, pawl_str object, pawl_node *node) {
+  pawl_code rc;
+  TRY(get_flag(r, object, "transactional", &node->transactional));
+  TRY(get_flag(r, object, "terminate", &node->terminate));
+  TRY(get_flag(r, object, "run", &node->has_run));
+  TRY(get_flag(r, object, "undo", &node->has_undo));
+  TRY(get_flag(r, object, "at", &node->has_at));
+  TRY(get_flag(r, object, "choose", &node->has_choose));
+  TRY(get_flag(r, object, "output", &node->has_output));
+  TRY(get_flag(r, object, "match", &node->has_match));
+  TRY(get_flag(r, object, "prepare", &node->has_prepare));
+  TRY(get_flag(r, object, "items", &node->has_items));
+out:
+  return rc;
+}
+
+/* A step that fails is tried again; what waited for somebody else is not,
+ * unless it says so. */
+static void settle_retry(pawl_str object, pawl_node *node) {
+  pawl_str ignored;
+  if (node->kind != PAWL_KIND_WAIT && node->kind != PAWL_KIND_TASK &&
+      node->kind != PAWL_KIND_CALL && node->kind != PAWL_KIND_EACH)
+    return;
+  if (!pawl_json_get(object, "retry", &ignored)) node->retry.max = 1;
+}
+
+/* Of a step it bounds its handler, of these how long they wait. */
+static int64_t *timeout_of(pawl_node *node) {
+  switch (node->kind) {
+    case PAWL_KIND_WAIT:
+    case PAWL_KIND_TASK:
+    case PAWL_KIND_CALL:
+    case PAWL_KIND_EACH:
+      return &node->limit_us;
+    default:
+      return &node->timeout_us;
+  }
 }
 
 static pawl_code read_node(reader *r, pawl_str object, pawl_node *node) {
@@ -341,19 +616,15 @@ static pawl_code read_node(reader *r, pawl_str object, pawl_node *node) {
   TRY(read_next(r, object, node));
   TRY(read_on_error(r, object, node));
   TRY(read_retry(r, object, &node->retry));
+  settle_retry(object, node);
   TRY(get_choice(r, object, "on_exhausted", "fail", "suspend",
                  &node->suspend_exhausted));
-  TRY(get_duration(r, object, "timeout", 1, &node->timeout_us));
+  TRY(get_duration(r, object, "timeout", 1, timeout_of(node)));
   TRY(get_duration(r, object, "after", 0, &node->after_us));
   TRY(get_choice(r, object, "status", "completed", "failed",
                  &node->status_failed));
-  TRY(get_flag(r, object, "transactional", &node->transactional));
-  TRY(get_flag(r, object, "terminate", &node->terminate));
-  TRY(get_flag(r, object, "run", &node->has_run));
-  TRY(get_flag(r, object, "undo", &node->has_undo));
-  TRY(get_flag(r, object, "at", &node->has_at));
-  TRY(get_flag(r, object, "choose", &node->has_choose));
-  TRY(get_flag(r, object, "output", &node->has_output));
+  TRY(read_flags(r, object, node));
+  TRY(read_of_kind(r, object, node));
 out:
   return rc;
 }
@@ -377,6 +648,33 @@ static pawl_code read_nodes(reader *r, pawl_str graph) {
   return PAWL_OK;
 }
 
+/* [{"event":"...","key":"..."},...] */
+static pawl_code read_rules(reader *r, pawl_str graph, const char *field,
+                            pawl_event_rule **out, int *nout) {
+  static const char WANT[] = "a list of objects with `event`";
+  pawl_json_iter it = {0};
+  pawl_str list, key, value;
+  pawl_event_rule *rules;
+  pawl_code rc;
+  if (!pawl_json_get(graph, field, &list)) return PAWL_OK;
+  if (pawl_json_kind_of(list) != PAWL_JSON_ARRAY)
+    return wrong_type(r, field, WANT);
+  rules = arena_get(r->def, (size_t)count_members(list) * sizeof *rules + 1);
+  if (!rules) return no_memory(r);
+  *out = rules;
+  while (pawl_json_each(list, &it, &key, &value)) {
+    if (pawl_json_kind_of(value) != PAWL_JSON_OBJECT)
+      return wrong_type(r, field, WANT);
+    if ((rc = get_text(r, value, "event", &rules->event)) != PAWL_OK ||
+        (rc = get_text(r, value, "key", &rules->key)) != PAWL_OK)
+      return rc;
+    if (!rules->event) return wrong_type(r, field, WANT);
+    rules++;
+    *nout += 1;
+  }
+  return PAWL_OK;
+}
+
 static pawl_code read_graph(reader *r, pawl_str graph) {
   pawl_def *d = r->def;
   pawl_code rc;
@@ -391,6 +689,12 @@ static pawl_code read_graph(reader *r, pawl_str graph) {
   if (!d->start_name) return wrong_type(r, "start", "there");
   TRY(get_int(r, graph, "version", 1, INT64_MAX, "an integer of at least 1",
               &d->version));
+  TRY(get_duration(r, graph, "deadline", 1, &d->deadline_us));
+  TRY(get_int(r, graph, "busy_limit", 1, INT64_MAX, "an integer of at least 1",
+              &d->busy_limit));
+  TRY(get_flag(r, graph, "compensate", &d->compensate));
+  TRY(read_rules(r, graph, "trigger", &d->triggers, &d->ntriggers));
+  TRY(read_rules(r, graph, "cancel_on", &d->cancel_on, &d->ncancel_on));
   TRY(read_nodes(r, graph));
 out:
   return rc;
@@ -441,7 +745,34 @@ static void resolve(pawl_def *d) {
       node->next[k].to = find_node(d, node->next[k].target);
     for (int k = 0; k < node->non_error; k++)
       node->on_error[k].to = find_node(d, node->on_error[k].target);
+    if (node->branch_name) node->branch = find_node(d, node->branch_name);
   }
+}
+
+static int can_receive(const pawl_def *d) {
+  for (int i = 0; i < d->nnodes; i++) {
+    switch (d->nodes[i].kind) {
+      case PAWL_KIND_WAIT:
+      case PAWL_KIND_TASK:
+      case PAWL_KIND_CALL:
+      case PAWL_KIND_EACH:
+        return 1;
+      default:
+        break;
+    }
+  }
+  return d->ncancel_on > 0;
+}
+
+/* Room for what the check finds out: a row of bits for each join. */
+static pawl_code number_joins(reader *r) {
+  pawl_def *d = r->def;
+  size_t n = 0, row = ((size_t)d->nnodes + 7) / 8;
+  for (int i = 0; i < d->nnodes; i++)
+    if (d->nodes[i].kind == PAWL_KIND_JOIN) d->nodes[i].join_row = (int)n++;
+  if (n == 0) return PAWL_OK;
+  d->meets = arena_get(d, n * row);
+  return d->meets ? PAWL_OK : no_memory(r);
 }
 
 /* ---- checksum ---- */
@@ -526,12 +857,6 @@ static pawl_code checksum(reader *r) {
 
 /* ---- a definition ---- */
 
-static pawl_code copy_str(reader *r, pawl_str s, pawl_str *out) {
-  pawl_code rc = copy(r, s, &out->at);
-  if (rc == PAWL_OK) out->len = s.len;
-  return rc;
-}
-
 static pawl_code check_bundle(reader *r, pawl_str bundle) {
   pawl_json_iter it = {0};
   pawl_str key, value;
@@ -576,6 +901,8 @@ pawl_code pawl_def_new(const char *file, pawl_str graph, pawl_str source,
   d->name = d->description = "";
   d->version = 1;
   d->host_ref = -1;
+  d->deadline_us = -1;
+  d->compensate = 1;
   d->arena = pawl_calloc(alloc, sizeof *d->arena);
   if (!d->arena) {
     rc = no_memory(&r);
@@ -585,6 +912,8 @@ pawl_code pawl_def_new(const char *file, pawl_str graph, pawl_str source,
   TRY(read_graph(&r, d->graph));
   TRY(sort_names(&r));
   resolve(d);
+  d->can_receive = can_receive(d);
+  TRY(number_joins(&r));
   TRY(checksum(&r));
   *out = d;
   d = NULL;

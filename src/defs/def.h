@@ -4,7 +4,10 @@
  * what the store keeps in workflow.graph:
  *
  *   {"code":"order.fulfil","version":1,"name":"...","description":"...",
- *    "start":"reserve","line":3,
+ *    "start":"reserve","line":3,"deadline":2592000000000,"busy_limit":100000,
+ *    "compensate":false,                        default true
+ *    "trigger":[{"event":"order.placed"}],      events that start instances
+ *    "cancel_on":[{"event":"order.withdrawn","key":"order_id"}],
  *    "nodes":[{"name":"reserve","kind":"step","line":5,
  *              "next":"approve" | {"yes":"a","no":"b"},
  *              "retry":{"max":5,"base":1000000,"cap":300000000,"factor":2.0,
@@ -15,6 +18,25 @@
  *              "run":true,"undo":true,            handlers that exist
  *              "after":3600000000,"at":true,      timer: one of the two
  *              "choose":true,                     choice
+ *              "event":"payment.*",               wait
+ *              "key":"order_id" | true,           wait: a name, or a handler
+ *              "match":true,                      wait: a handler
+ *              "into":"payment",                  wait, task, call, each: the
+ *                                                 variable the output goes to
+ *              "task":{"title":"...","description":"...","form":"...",
+ *                      "input":{...},"priority":"high","due":172800000000,
+ *                      "assignee":"ann","users":[...],"roles":[...],
+ *                      "groups":[...],"signal":"..."},
+ *              "escalate":{"users":[...],"roles":[...],"groups":[...],
+ *                          "priority":"urgent"},  task: when it is overdue
+ *              "prepare":true,                    task: a handler
+ *              "order":["ship","bill"],           fork: branches as written
+ *              "expect":"all"|"any"|2,"losers":"run"|"cancel",      join
+ *              "workflow":"order.ship","workflow_version":2,        call, each
+ *              "input":{...} | true,              call: a value or a handler
+ *              "parent_end":"cancel"|"leave",     call, each over children
+ *              "items":true,"branch":"measure","window":10,
+ *              "on_failure":"stop"|"collect",     each
  *              "status":"failed","terminate":true,"output":true}, ...]}
  *
  * Every duration is in microseconds. Left-out fields have the defaults of
@@ -31,8 +53,12 @@
 #include "../base/clock.h"
 
 /* Kinds, once: enum, names in Lua and JSON, docs. */
-#define PAWL_KINDS(X) \
-  X(STEP, "step") X(CHOICE, "choice") X(TIMER, "timer") X(FINISH, "finish")
+/* clang-format off */
+#define PAWL_KINDS(X)                                                 \
+  X(STEP, "step") X(CHOICE, "choice") X(TIMER, "timer")               \
+  X(FINISH, "finish") X(WAIT, "wait") X(TASK, "task") X(FORK, "fork") \
+  X(JOIN, "join") X(CALL, "call") X(EACH, "each")
+/* clang-format on */
 
 typedef enum pawl_kind {
 #define PAWL_KIND_ENUM(name, text) PAWL_KIND_##name,
@@ -67,12 +93,44 @@ typedef struct pawl_node {
   int suspend_exhausted; /* on_exhausted = "suspend" */
   int64_t timeout_us;
   int transactional;
-  int has_run, has_undo, has_at, has_choose, has_output;
+  int has_run, has_undo, has_at, has_choose, has_output, has_key, has_match,
+      has_prepare, has_input, has_items; /* handlers */
+  int64_t limit_us; /* wait, task, call, each: their `timeout`; -1: none */
+  /* wait */
+  const char *event; /* "payment.received", "payment.*" */
+  const char *key;   /* a variable's name; NULL: none, or a handler */
+  const char *into;  /* the variable that takes the output; NULL: none */
+  /* task: static parts as JSON text; {NULL, 0}: none */
+  pawl_str task, escalate;
+  /* fork: `next` as it was written, indices into `next`; nnext of them */
+  int *order;
+  /* join */
+  int64_t expect;    /* 0: all; else that many (any: 1) */
+  int losers_cancel; /* else they run on, to be dropped here */
+  int join_depth;    /* check: forks still open behind it (see fork.h) */
+  int join_stays;    /* check: it gathers a part of a fork's branches, and its
+                        token stays in that fork */
+  int join_row;      /* its row in the definition's `meets` */
+  /* call, each */
+  const char *workflow; /* the child's code; NULL: each over branches */
+  int64_t workflow_version;
+  pawl_str input; /* call: constant JSON; {NULL, 0}: none, or a handler */
+  int parent_end_leave;
+  const char *branch_name; /* each: as written; NULL: over children */
+  int branch; /* each: the first node of a branch; -1: over children */
+  int64_t window;
+  int collect;        /* each: on_failure = "collect" */
   int64_t after_us;   /* timer; -1: `at` decides */
   int64_t run_avg_us; /* how long its handler takes: kept by the engine */
   int status_failed;  /* finish: status = "failed" */
   int terminate;
 } pawl_node;
+
+/* An event that starts or cancels instances. */
+typedef struct pawl_event_rule {
+  const char *event;
+  const char *key; /* a name in the input; NULL: none */
+} pawl_event_rule;
 
 typedef struct pawl_def {
   const char *code;
@@ -80,7 +138,15 @@ typedef struct pawl_def {
   const char *name, *description; /* may be "" */
   int line;
   const char *start_name;
-  int start; /* its index; -1: no such node (check says so) */
+  int start;           /* its index; -1: no such node (check says so) */
+  int64_t deadline_us; /* from the start; -1: none */
+  int64_t busy_limit;  /* immediate steps in a row; 0: none */
+  int compensate;      /* when it fails */
+  int can_receive;     /* has waits, tasks, calls, eachs or cancel_on */
+  pawl_event_rule *triggers, *cancel_on;
+  int ntriggers, ncancel_on;
+  unsigned char *meets; /* a row of nnodes bits for each join: pawl_def_meets;
+                           NULL: no joins */
   pawl_node *nodes;
   int nnodes;
   int *by_name;     /* indices of nodes, in order of their names */
@@ -115,15 +181,33 @@ void pawl_def_free(pawl_def *def);
   "dotted words of letters, digits, '_' and '-', at most 200 bytes: " \
   "\"order.fulfil\""
 int pawl_def_is_code(const char *code);
+/* What an event's name is: the same. In a pattern the last word may be "*",
+ * which stands for exactly one. lua/pawl/workflow.lua has the same rule. */
+#define PAWL_PATTERN_RULE                                            \
+  "dotted words of letters, digits, '_' and '-', at most 200 bytes;" \
+  " the last may be '*': \"payment.*\""
+int pawl_def_is_event(const char *name, int is_pattern);
 
 /* Everything that can be known before running: code and version well formed;
- * start, next and on_error name nodes that exist (else the nearest name is
- * offered); every node is reachable and can reach a finish; a step has `run`
- * and `next`, and no longest delay below the first; a choice `choose` and at
- * least two named transitions, a timer `after` or `at` and one next; no loop of
- * choices alone; names unique. The first problem is the error: message names
- * node and field, `where` the file and line, the hint what to write instead. */
+ * start, next, on_error and branch name nodes that exist (else the nearest name
+ * is offered); every node is reachable and can reach a finish; each kind has
+ * what it needs, and no transition that cannot come; no longest delay below the
+ * first; no loop of choices, forks and joins alone; names unique; events and
+ * patterns well formed; a fork has two branches or more, none of which leads
+ * back to it before they are joined, at most PAWL_MAX_DEPTH deep; what a join
+ * gathers can meet there, and as many as it expects; a branch of an `each`
+ * leads back to it, and nowhere else. The first problem is the error: message
+ * names node and field, `where` the file and line, the hint what to write
+ * instead. */
 pawl_code pawl_def_check(const pawl_def *def, pawl_error *err);
+
+/* Forks may be nested that deep; an `each` over branches counts as one. */
+#define PAWL_MAX_DEPTH 6
+
+/* May a token that stands at `node`, inside the fork that `join` closes, still
+ * come to `join` without leaving that fork? (What stands at the join has come:
+ * 0.) Set by pawl_def_check (fork.c), with join_depth and join_stays. */
+int pawl_def_meets(const pawl_def *def, int node, int join);
 
 /* Index of a node by name; -1. */
 int pawl_def_node(const pawl_def *def, const char *name, size_t len);

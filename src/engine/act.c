@@ -1,107 +1,240 @@
 /* Acting from outside: requests go into the inbox, under the agenda row's
- * lock; the lease's holder takes them (rule 3). */
+ * lock; the lease's holder takes them (rule 3). Whoever asks is the holder
+ * himself, for that moment, when nobody else is. */
+#include "act.h"
+
 #include "../value/json.h"
 #include "internal.h"
 
-static pawl_code send_wake(pawl_engine *e, int shard, const pawl_id *id,
-                           pawl_error *err) {
-  pawl_args_begin(&e->args, PAWL_STMT_AGENDA_WAKE);
-  pawl_arg_int(&e->args, PAWL_AGENDA_WAKE_SHARD, shard);
-  pawl_arg_id(&e->args, PAWL_AGENDA_WAKE_ID, id);
+typedef struct request {
+  const pawl_id *id;
+  int shard;
+  pawl_id no; /* fixed, so that sending it again is harmless */
+  const char *kind, *source, *who;
+  pawl_str data, event_id;
+  int revives; /* for an instance that has ended, too */
+} request;
+
+static pawl_code send_wake(pawl_engine *e, const request *r, pawl_error *err) {
+  /* the two statements' arguments have the same places */
+  pawl_args_begin(
+      &e->args, r->revives ? PAWL_STMT_AGENDA_REVIVE : PAWL_STMT_AGENDA_WAKE);
+  pawl_arg_int(&e->args, PAWL_AGENDA_WAKE_SHARD, r->shard);
+  pawl_arg_id(&e->args, PAWL_AGENDA_WAKE_ID, r->id);
   pawl_store_arg_now(e->store, &e->args, PAWL_AGENDA_WAKE_NOW);
   return pawl_store_send(e->store, &e->args, err);
 }
 
-static pawl_code send_request(pawl_engine *e, int shard, const pawl_id *id,
-                              const pawl_id *no, const char *who,
-                              pawl_str data, pawl_error *err) {
+static pawl_code send_letter(pawl_engine *e, const request *r,
+                             pawl_error *err) {
   pawl_args *a = &e->args;
   pawl_args_begin(a, PAWL_STMT_INBOX_INSERT);
-  pawl_arg_int(a, PAWL_INBOX_INSERT_SHARD, shard);
-  pawl_arg_id(a, PAWL_INBOX_INSERT_ID, id);
-  pawl_arg_id(a, PAWL_INBOX_INSERT_NO, no);
-  pawl_arg_textz(a, PAWL_INBOX_INSERT_KIND, "cancel");
-  pawl_arg_textz(a, PAWL_INBOX_INSERT_SOURCE, "user");
-  pawl_arg_textz(a, PAWL_INBOX_INSERT_CALLER, who);
-  pawl_arg_str(a, PAWL_INBOX_INSERT_DATA, data);
+  pawl_arg_int(a, PAWL_INBOX_INSERT_SHARD, r->shard);
+  pawl_arg_id(a, PAWL_INBOX_INSERT_ID, r->id);
+  pawl_arg_id(a, PAWL_INBOX_INSERT_NO, &r->no);
+  pawl_arg_textz(a, PAWL_INBOX_INSERT_KIND, r->kind);
+  pawl_arg_str(a, PAWL_INBOX_INSERT_EVENT_ID, r->event_id);
+  pawl_arg_textz(a, PAWL_INBOX_INSERT_SOURCE, r->source);
+  pawl_arg_textz(a, PAWL_INBOX_INSERT_CALLER, r->who);
+  pawl_arg_str(a, PAWL_INBOX_INSERT_DATA, r->data);
   pawl_store_arg_now(e->store, a, PAWL_INBOX_INSERT_NOW);
   return pawl_store_send(e->store, a, err);
 }
 
-static pawl_code send_get(pawl_engine *e, int shard, const pawl_id *id,
-                          pawl_error *err) {
-  pawl_args_begin(&e->args, PAWL_STMT_INSTANCE_GET);
-  pawl_arg_int(&e->args, PAWL_INSTANCE_GET_SHARD, shard);
-  pawl_arg_id(&e->args, PAWL_INSTANCE_GET_ID, id);
+static pawl_code send_state(pawl_engine *e, int shard, const pawl_id *id,
+                            pawl_error *err) {
+  pawl_args_begin(&e->args, PAWL_STMT_REPAIR_STATE);
+  pawl_arg_int(&e->args, PAWL_REPAIR_STATE_SHARD, shard);
+  pawl_arg_id(&e->args, PAWL_REPAIR_STATE_ID, id);
   return pawl_store_send(e->store, &e->args, err);
 }
 
-static pawl_code already(const char *id, pawl_str status, pawl_error *err) {
-  pawl_fail(err, PAWL_ALREADY_FINISHED,
-            "instance %s has ended already: "
-            "%.*s",
-            id, (int)status.len, status.at);
-  return PAWL_ALREADY_FINISHED;
+pawl_code pawl_act_ended(const pawl_id *id, pawl_status status,
+                         pawl_error *err) {
+  char text[37];
+  pawl_id_format(id, text);
+  return pawl_fail(err, PAWL_ALREADY_FINISHED,
+                   "instance %s has ended already: %s", text,
+                   pawl_status_name(status));
 }
 
-/* Reads the status that the third statement of the unit found. */
-static pawl_code check_alive(pawl_engine *e, const pawl_id *id,
-                             pawl_error *err) {
-  pawl_rows rows;
-  pawl_status status;
+pawl_code pawl_act_unknown(const pawl_id *id, pawl_error *err) {
   char text[37];
-
   pawl_id_format(id, text);
-  pawl_store_rows(e->store, 2, &rows);
-  if (!rows.nrows) {
-    pawl_fail(err, PAWL_NOTFOUND, "there is no instance %s", text);
-    pawl_error_hint(err, "`pawl list` shows what there is");
-    return PAWL_NOTFOUND;
-  }
-  pawl_str name = pawl_row_str(&rows, 0, PAWL_INSTANCE_GET_R_STATUS);
-  if (pawl_status_parse(name, &status) && pawl_status_has_ended(status))
-    return already(text, name, err);
+  pawl_fail(err, PAWL_NOTFOUND, "there is no instance %s", text);
+  pawl_error_hint(err, "`pawl list` shows what there is");
+  return PAWL_NOTFOUND;
+}
+
+/* What the unit's last statement found: is there anyone to read the letter? */
+static pawl_code read_state(pawl_engine *e, const request *r, int at,
+                            pawl_status *status, int64_t *seq,
+                            pawl_error *err) {
+  pawl_rows rows;
+
+  pawl_store_rows(e->store, at, &rows);
+  if (!rows.nrows) return pawl_act_unknown(r->id, err);
+  if (!pawl_status_parse(pawl_row_str(&rows, 0, PAWL_REPAIR_STATE_R_STATUS),
+                         status))
+    return pawl_fail(err, PAWL_CORRUPT, "an instance with an unknown status");
+  *seq = pawl_row_int(&rows, 0, PAWL_REPAIR_STATE_R_SEQ);
   return PAWL_OK;
 }
 
-static pawl_code request(pawl_engine *e, const pawl_id *id, const pawl_id *no,
-                         const char *who, pawl_str data, pawl_error *err) {
-  int shard = pawl_id_route(id) % e->nshards;
+static pawl_code send(pawl_engine *e, const request *r, int64_t *seq,
+                      pawl_error *err) {
+  pawl_status status = PAWL_STATUS_RUNNING;
   pawl_code rc = PAWL_OK;
 
   TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
-  TRY(send_wake(e, shard, id, err));
-  TRY(send_request(e, shard, id, no, who, data, err));
-  TRY(send_get(e, shard, id, err));
+  TRY(send_wake(e, r, err));
+  TRY(send_letter(e, r, err));
+  TRY(send_state(e, r->shard, r->id, err));
   TRY(pawl_store_commit(e->store, err));
-  return check_alive(e, id, err);
+  TRY(read_state(e, r, 2, &status, seq, err));
+  if (!pawl_status_has_ended(status) ||
+      (r->revives && status != PAWL_STATUS_CANCELLED))
+    return PAWL_OK;
+  return pawl_act_ended(r->id, status, err);
 out:
   pawl_store_rollback(e->store);
   return rc;
 }
 
-/* How it ended, once this process has taken the request itself. */
-static pawl_code outcome(pawl_engine *e, const pawl_id *id, int *done,
-                         pawl_error *err) {
-  int shard = pawl_id_route(id) % e->nshards;
+/* ---- how it was met ---- */
+
+typedef struct answer {
+  pawl_status status;
+  int pending; /* the letter still lies there */
+  int refused; /* the newest row of history says so */
+  pawl_error why;
+} answer;
+
+static void read_refusal(const pawl_rows *rows, answer *a) {
+  pawl_str text;
+  if (!rows->nrows ||
+      !pawl_str_eqz(pawl_row_str(rows, 0, PAWL_REPAIR_ANSWER_R_TYPE),
+                    "refused"))
+    return;
+  text = pawl_row_str(rows, 0, PAWL_REPAIR_ANSWER_R_TEXT);
+  a->refused = 1;
+  pawl_fail(&a->why, PAWL_INVALID, "%.*s", (int)text.len,
+            text.at ? text.at : "");
+}
+
+static pawl_code read_answer(pawl_engine *e, const request *r, int64_t seq,
+                             answer *a, pawl_error *err) {
   pawl_rows rows;
-  pawl_status status = PAWL_STATUS_RUNNING;
-  char text[37];
+  int64_t now;
   pawl_code rc = PAWL_OK;
 
+  memset(a, 0, sizeof *a);
   TRY(pawl_store_begin(e->store, PAWL_UNIT_READ, err));
-  TRY(send_get(e, shard, id, err));
+  TRY(send_state(e, r->shard, r->id, err));
+  pawl_args_begin(&e->args, PAWL_STMT_INBOX_GET);
+  pawl_arg_int(&e->args, PAWL_INBOX_GET_SHARD, r->shard);
+  pawl_arg_id(&e->args, PAWL_INBOX_GET_ID, r->id);
+  pawl_arg_id(&e->args, PAWL_INBOX_GET_NO, &r->no);
+  TRY(pawl_store_send(e->store, &e->args, err));
+  pawl_args_begin(&e->args, PAWL_STMT_REPAIR_ANSWER);
+  pawl_arg_int(&e->args, PAWL_REPAIR_ANSWER_SHARD, r->shard);
+  pawl_arg_id(&e->args, PAWL_REPAIR_ANSWER_ID, r->id);
+  pawl_arg_int(&e->args, PAWL_REPAIR_ANSWER_AFTER, seq);
+  TRY(pawl_store_send(e->store, &e->args, err));
   TRY(pawl_store_commit(e->store, err));
-  pawl_store_rows(e->store, 0, &rows);
-  if (!rows.nrows) return PAWL_OK;
-  pawl_str name = pawl_row_str(&rows, 0, PAWL_INSTANCE_GET_R_STATUS);
-  (void)pawl_status_parse(name, &status);
-  *done = status == PAWL_STATUS_CANCELLED;
-  if (*done || !pawl_status_has_ended(status)) return PAWL_OK;
-  pawl_id_format(id, text); /* it ended while the request was on its way */
-  return already(text, name, err);
+  TRY(read_state(e, r, 0, &a->status, &now, err));
+  pawl_store_rows(e->store, 1, &rows);
+  a->pending = rows.nrows > 0;
+  pawl_store_rows(e->store, 2, &rows);
+  read_refusal(&rows, a);
+  return PAWL_OK;
 out:
   pawl_store_rollback(e->store);
+  return rc;
+}
+
+/* Cancelling is done when the instance is cancelled, which may take undoing
+ * first; everything else, once the letter was taken here. */
+static pawl_code settle(pawl_engine *e, const request *r, int64_t seq, int got,
+                        int *done, pawl_error *err) {
+  answer a;
+  pawl_code rc = PAWL_OK;
+
+  TRY(read_answer(e, r, seq, &a, err));
+  if (!strcmp(r->kind, "cancel")) {
+    *done = a.status == PAWL_STATUS_CANCELLED;
+    if (!*done && pawl_status_has_ended(a.status)) /* meanwhile */
+      return pawl_act_ended(r->id, a.status, err);
+    return PAWL_OK;
+  }
+  if (!got || a.pending) return PAWL_OK;
+  if (a.refused) {
+    if (err) *err = a.why;
+    return a.why.code;
+  }
+  *done = 1;
+out:
+  return rc;
+}
+
+/* ---- the road ---- */
+
+static pawl_code travel(pawl_engine *e, request *r, int *done,
+                        pawl_error *err) {
+  int seize = !strcmp(r->kind, "kill"), got = 0;
+  int64_t seq = 0;
+  pawl_code rc = PAWL_OK;
+
+  *done = 0;
+  r->shard = pawl_id_route(r->id) % e->nshards;
+  r->revives = !strcmp(r->kind, "retry") || !strcmp(r->kind, "restart");
+  TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &r->no, err));
+  for (int tries = 0;; tries++) {
+    rc = send(e, r, &seq, err);
+    if ((rc != PAWL_UNREACHABLE && rc != PAWL_BUSY) || tries == 2) break;
+  }
+  if (rc != PAWL_OK) goto out;
+  TRY(pawl_engine_hold(e, r->id, seize, &got, err));
+  TRY(settle(e, r, seq, got, done, err));
+out:
+  return rc;
+}
+
+pawl_code pawl_engine_change(pawl_engine *e, const pawl_id *id,
+                             const char *kind, const char *source,
+                             const char *who, pawl_str data, int *done,
+                             pawl_error *err) {
+  request r = {.id = id, .kind = kind, .source = source, .who = who};
+  int own;
+
+  r.data = data;
+  return travel(e, &r, done ? done : &own, err);
+}
+
+pawl_code pawl_engine_apply(pawl_engine *e, const pawl_id *id,
+                            pawl_error *err) {
+  int got;
+  return pawl_engine_hold(e, id, 0, &got, err);
+}
+
+pawl_code pawl_act_post(pawl_engine *e, const pawl_id *ids, int n,
+                        const char *kind, const char *who, pawl_str data,
+                        pawl_str event_id, pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
+  for (int i = 0; i < n; i++) {
+    request r = {.id = &ids[i], .kind = kind, .source = "user", .who = who};
+    r.shard = pawl_id_route(&ids[i]) % e->nshards;
+    r.data = data;
+    r.event_id = event_id;
+    TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &r.no, err));
+    TRY(send_wake(e, &r, err));
+    TRY(send_letter(e, &r, err));
+  }
+  TRY(pawl_store_commit(e->store, err));
+out:
+  if (rc != PAWL_OK) pawl_store_rollback(e->store);
   return rc;
 }
 
@@ -109,13 +242,9 @@ pawl_code pawl_engine_cancel(pawl_engine *e, const pawl_id *id,
                              const char *reason, const char *who, int *done,
                              pawl_error *err) {
   pawl_buf data = {.alloc = &e->alloc};
-  pawl_id no;
   size_t bad;
-  int own = 0;
   pawl_code rc = PAWL_OK;
 
-  if (!done) done = &own;
-  *done = 0;
   if (!reason) reason = "";
   if (!who) who = "";
   if (!pawl_utf8_check(pawl_strz(reason), &bad) ||
@@ -125,15 +254,8 @@ pawl_code pawl_engine_cancel(pawl_engine *e, const pawl_id *id,
   pawl_json_add_string(&data, pawl_strz(reason));
   pawl_buf_addc(&data, '}');
   TRY(pawl_buf_check(&data, err));
-  TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &no, err));
-  for (int tries = 0;; tries++) { /* its number is fixed: may be repeated */
-    rc = request(e, id, &no, who, pawl_buf_str(&data), err);
-    if ((rc != PAWL_UNREACHABLE && rc != PAWL_BUSY) || tries == 2) break;
-  }
-  if (rc != PAWL_OK) goto out;
-  /* nobody holds it? then it is cancelled here and now */
-  TRY(pawl_engine_tick_one(e, id, 0, NULL, NULL, err));
-  TRY(outcome(e, id, done, err));
+  TRY(pawl_engine_change(e, id, "cancel", "user", who, pawl_buf_str(&data),
+                         done, err));
 out:
   pawl_buf_deinit(&data);
   return rc;

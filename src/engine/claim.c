@@ -2,13 +2,13 @@
 #include <inttypes.h>
 
 #include "../base/fault.h"
-#include "../value/json.h"
 #include "internal.h"
 
 #define PROMOTE_MAX 1000
 #define ROUTE_TTL_US PAWL_SECOND        /* a refused route is asked again */
 #define LOOK_EVERY_US (PAWL_SECOND / 5) /* timers, under a full backlog */
 #define RECOVER_EVERY_US (10 * PAWL_SECOND)
+#define TIDY_EVERY_US (10 * PAWL_SECOND) /* events left behind, expired */
 
 static void arg_now(pawl_engine *e, int arg) {
   pawl_store_arg_now(e->store, &e->args, arg);
@@ -213,23 +213,6 @@ static pawl_held *free_slot(pawl_engine *e) {
   return NULL;
 }
 
-/* `lease` NULL: whatever it is. */
-static pawl_held *find_held(pawl_engine *e, const pawl_id *id,
-                            const pawl_id *lease) {
-  for (int i = 0; i < e->nheld_slots; i++) {
-    pawl_held *h = &e->held[i];
-    if (h->state != PAWL_SLOT_FREE && pawl_id_eq(&h->id, id) &&
-        (!lease || pawl_id_eq(&h->lease, lease)))
-      return h;
-  }
-  return NULL;
-}
-
-static void set_text(pawl_buf *b, pawl_str s) {
-  pawl_buf_clear(b);
-  pawl_buf_adds(b, s);
-}
-
 /* A claimed agenda row goes into a slot; the instance follows. */
 static void hold(pawl_engine *e, pawl_held *h, int shard, const pawl_id *lease,
                  const pawl_rows *r, int k) {
@@ -247,73 +230,16 @@ static void hold(pawl_engine *e, pawl_held *h, int shard, const pawl_id *lease,
   saw_clock(e, pawl_row_int(r, k, PAWL_AGENDA_CLAIM_R_NOW));
   h->lease_until_us = pawl_engine_now(e) + e->config.lease_us;
   h->reset = h->takeovers > 0 || h->latch > 0;
-  h->begun = h->rounds = h->recorded = h->cancel = h->transactional = 0;
-  h->foreign = h->loaded = h->pin = 0;
+  h->begun = h->rounds = h->recorded = h->transactional = 0;
+  h->foreign = h->loaded = h->pin = h->look = h->stale = h->apply_only = 0;
   h->def = NULL;
-  pawl_buf_clear(&h->inbox);
-  pawl_buf_clear(&h->cancellation);
+  h->tokens.n = 0;
+  h->nletters = h->nitems = 0;
+  pawl_buf_clear(&h->undo);
+  h->undo_seq = 0;
   pawl_plan_reset(&h->plan);
   e->nheld++;
   if (e->stats) e->stats->claimed++;
-}
-
-/* PAWL_INTERNAL when the row holds a status nobody knows. */
-static pawl_code load(pawl_held *h, const pawl_rows *r, int k,
-                      pawl_error *err) {
-  pawl_str status = pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_STATUS);
-  if (!pawl_status_parse(status, &h->status))
-    return pawl_fail(err, PAWL_CORRUPT, "instance %s has the status \"%.*s\"",
-                     h->id_text, (int)status.len, status.at);
-  set_text(&h->workflow, pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_WORKFLOW));
-  h->workflow_version =
-      pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_WORKFLOW_VERSION);
-  h->has_tenant = !pawl_row_null(r, k, PAWL_INSTANCE_LOAD_R_TENANT);
-  set_text(&h->tenant, pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_TENANT));
-  h->has_correlation =
-      !pawl_row_null(r, k, PAWL_INSTANCE_LOAD_R_CORRELATION_ID);
-  set_text(&h->correlation,
-           pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_CORRELATION_ID));
-  set_text(&h->input, pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_INPUT));
-  set_text(&h->vars, pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_VARIABLES));
-  h->has_token = !pawl_row_null(r, k, PAWL_INSTANCE_LOAD_R_TOKEN_NO);
-  h->waiting = pawl_str_eqz(
-      pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_TOKEN_STATE), "waiting");
-  set_text(&h->node, pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_NODE));
-  set_text(&h->previous,
-           pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_PREVIOUS_NODE));
-  h->visit = pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_VISIT);
-  h->attempt = pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_ATTEMPT);
-  h->token_due_us = pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_TOKEN_DUE_AT);
-  h->version = pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_VERSION);
-  h->seq = pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_SEQ);
-  h->started_us = pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_STARTED_AT);
-  h->revision = pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_REVISION);
-  return h->workflow.failed || h->vars.failed || h->input.failed
-             ? pawl_fail(err, PAWL_NOMEM, "out of memory")
-             : PAWL_OK;
-}
-
-/* Rows of instance_load into their slots. One that cannot be read is that
- * instance's trouble alone: its lease is left to end. */
-static pawl_code load_rows(pawl_engine *e, const pawl_id *lease,
-                           const pawl_rows *rows, pawl_error *err) {
-  pawl_code rc = PAWL_OK;
-
-  for (int k = 0; k < rows->nrows; k++) {
-    pawl_id id;
-    pawl_row_id(rows, k, PAWL_INSTANCE_LOAD_R_ID, &id);
-    pawl_held *h = find_held(e, &id, lease);
-    if (!h) continue;
-    rc = load(h, rows, k, err);
-    if (rc == PAWL_CORRUPT) {
-      pawl_log_error(&e->log, PAWL_ERROR, "an instance cannot be loaded", err);
-      pawl_held_free(e, h);
-      rc = PAWL_OK;
-    }
-    if (rc != PAWL_OK) return rc;
-    h->loaded = PAWL_LOADED_ROW;
-  }
-  return rc;
 }
 
 /* What was started when nobody knew its workflow runs on the newest version
@@ -328,46 +254,62 @@ out:
   return rc;
 }
 
-/* The definition of a slot that was just loaded; what is to be cancelled
- * needs none. One that cannot run here is marked, to be given back. */
-static pawl_code find_definition(pawl_engine *e, pawl_held *h,
-                                 pawl_error *err) {
+static int has_letter(const pawl_held *h, const char *kind) {
+  for (int i = 0; i < h->nletters; i++)
+    if (pawl_str_eqz(pawl_buf_str(&h->letters[i].kind), kind)) return 1;
+  return 0;
+}
+
+/* Can it be ended without its definition? Not where steps are to be undone:
+ * that is for those who can run them. */
+static pawl_code may_end_blind(pawl_engine *e, const pawl_held *h, int *may,
+                               pawl_error *err) {
+  static const char mark[] = "\"undo\":true";
+  pawl_rows rows;
+  pawl_str graph;
+  pawl_code rc = PAWL_OK;
+
+  *may = !h->started_us;
+  if (*may) return PAWL_OK;
+  pawl_args_begin(&e->args, PAWL_STMT_WORKFLOW_GET);
+  pawl_arg_str(&e->args, PAWL_WORKFLOW_GET_CODE, pawl_buf_str(&h->workflow));
+  pawl_arg_int(&e->args, PAWL_WORKFLOW_GET_VERSION, h->workflow_version);
+  TRY(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err));
+  *may = 1;
+  if (!rows.nrows) return PAWL_OK;
+  graph = pawl_row_str(&rows, 0, PAWL_WORKFLOW_GET_R_GRAPH);
+  for (size_t at = 0; *may && at + sizeof mark - 1 <= graph.len; at++)
+    *may = memcmp(graph.at + at, mark, sizeof mark - 1) != 0;
+out:
+  return rc;
+}
+
+pawl_code pawl_claim_definition(pawl_engine *e, pawl_held *h,
+                                pawl_error *err) {
   int64_t asked = h->workflow_version;
+  int may = 0;
   pawl_route *r;
   pawl_code rc = PAWL_OK;
 
-  if (h->def || h->cancel) return PAWL_OK;
+  if (h->def) return PAWL_OK;
   if (asked)
     TRY(pawl_definition(e, h->workflow.at, asked, h->revision, &h->def,
                         &h->foreign, err));
   else
     TRY(find_newest(e, h, err));
   if (!h->foreign) return PAWL_OK;
+  if (has_letter(h, "cancel")) TRY(may_end_blind(e, h, &may, err));
+  if (has_letter(h, "kill")) may = 1; /* nothing is undone */
+  if (may) {
+    h->foreign = 0;
+    return PAWL_OK;
+  }
   r = find_route(e, pawl_buf_str(&h->workflow), asked);
   if (r) {
     r->served = 0;
     r->refused = h->revision;
     r->until_mono_us = pawl_clock_mono() + ROUTE_TTL_US;
   }
-out:
-  return rc;
-}
-
-/* A slot is ready to run when its row, its inbox and its definition are
- * here; whatever stops short of that can only be given back. */
-static pawl_code finish_loading(pawl_engine *e, pawl_error *err) {
-  pawl_code rc = PAWL_OK;
-
-  TRY(pawl_claim_inbox(e, err));
-  for (int i = 0; i < e->nheld_slots; i++) {
-    pawl_held *h = &e->held[i];
-    if (h->state != PAWL_SLOT_READY || h->loaded != PAWL_LOADED_ROW) continue;
-    TRY(find_definition(e, h, err));
-  }
-  for (int i = 0; i < e->nheld_slots; i++)
-    if (e->held[i].state == PAWL_SLOT_READY &&
-        e->held[i].loaded == PAWL_LOADED_ROW)
-      e->held[i].loaded = PAWL_LOADED;
 out:
   return rc;
 }
@@ -413,8 +355,8 @@ static pawl_code take_claim(pawl_engine *e, int shard, const pawl_id *lease,
     hold(e, h, shard, lease, &rows, order[k]);
   }
   pawl_store_rows(e->store, 1, &rows);
-  TRY(load_rows(e, lease, &rows, err));
-  if (*got) TRY(finish_loading(e, err));
+  TRY(pawl_load_rows(e, lease, &rows, err));
+  if (*got) TRY(pawl_load_more(e, err));
 out:
   return rc;
 }
@@ -548,16 +490,26 @@ out:
   return rc;
 }
 
-pawl_code pawl_claim_one(pawl_engine *e, const pawl_id *id, int *got,
-                         pawl_error *err) {
-  int shard = pawl_id_route(id) % e->nshards;
+/* What the first statement of the open results says: may only the inbox be
+ * taken? */
+static int is_suspended(pawl_engine *e) {
+  pawl_rows rows;
+  pawl_store_rows(e->store, 0, &rows);
+  return rows.nrows &&
+         pawl_row_int(&rows, 0, PAWL_AGENDA_CLAIM_ONE_R_SUSPENDED);
+}
+
+/* `stmt`: agenda_claim_one or agenda_seize, which are alike. */
+static pawl_code claim_this(pawl_engine *e, pawl_stmt stmt, const pawl_id *id,
+                            int *got, pawl_error *err) {
+  int shard = pawl_id_route(id) % e->nshards, suspended;
   pawl_id lease;
   int64_t now_us;
   pawl_code rc = PAWL_OK;
 
   *got = 0;
   TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &lease, err));
-  pawl_args_begin(&e->args, PAWL_STMT_AGENDA_CLAIM_ONE);
+  pawl_args_begin(&e->args, stmt);
   pawl_arg_int(&e->args, PAWL_AGENDA_CLAIM_ONE_SHARD, shard);
   pawl_arg_id(&e->args, PAWL_AGENDA_CLAIM_ONE_ID, id);
   pawl_arg_id(&e->args, PAWL_AGENDA_CLAIM_ONE_LEASE, &lease);
@@ -568,75 +520,26 @@ pawl_code pawl_claim_one(pawl_engine *e, const pawl_id *id, int *got,
   TRY(pawl_store_send(e->store, &e->args, err));
   TRY(send_load(e, shard, &lease, now_us, err));
   TRY(commit_claim(e, shard, &lease, err));
+  suspended = is_suspended(e);
   TRY(take_claim(e, shard, &lease, got, err));
+  for (int i = 0; i < e->nheld_slots && suspended; i++)
+    if (e->held[i].state != PAWL_SLOT_FREE &&
+        pawl_id_eq(&e->held[i].lease, &lease))
+      e->held[i].apply_only = 1;
   e->alone = *got;
 out:
   if (rc != PAWL_OK) pawl_store_rollback(e->store);
   return rc;
 }
 
-/* ---- the inbox ---- */
-
-/* A cancel request becomes the instance's cancellation record; the first one
- * to come in counts. */
-static void take_inbox_row(pawl_held *h, const pawl_rows *r, int k) {
-  char time[28];
-  pawl_id no;
-  pawl_str by = pawl_row_str(r, k, PAWL_INBOX_LOAD_R_CALLER);
-  pawl_str data = pawl_row_str(r, k, PAWL_INBOX_LOAD_R_DATA);
-  pawl_str source = pawl_row_str(r, k, PAWL_INBOX_LOAD_R_SOURCE);
-  pawl_str reason;
-
-  pawl_row_id(r, k, PAWL_INBOX_LOAD_R_NO, &no);
-  pawl_buf_add(&h->inbox, no.bytes, sizeof no.bytes);
-  if (h->cancel ||
-      !pawl_str_eqz(pawl_row_str(r, k, PAWL_INBOX_LOAD_R_KIND), "cancel"))
-    return;
-  h->cancel = 1;
-  pawl_buf_clear(&h->cancellation);
-  pawl_buf_addz(&h->cancellation, "{\"reason\":");
-  if (pawl_json_get(data, "reason", &reason))
-    pawl_buf_adds(&h->cancellation, reason);
-  else
-    pawl_buf_addz(&h->cancellation, "null");
-  pawl_buf_addz(&h->cancellation, ",\"by\":");
-  pawl_json_add_string(&h->cancellation, by);
-  pawl_buf_addz(&h->cancellation, ",\"source\":");
-  pawl_json_add_string(&h->cancellation, source);
-  pawl_time_format(pawl_row_int(r, k, PAWL_INBOX_LOAD_R_RECEIVED_AT), time);
-  pawl_buf_addf(&h->cancellation, ",\"requested_at\":\"%s\"}", time);
+pawl_code pawl_claim_one(pawl_engine *e, const pawl_id *id, int *got,
+                         pawl_error *err) {
+  return claim_this(e, PAWL_STMT_AGENDA_CLAIM_ONE, id, got, err);
 }
 
-static int wants_inbox(const pawl_held *h) {
-  return h->state != PAWL_SLOT_FREE && h->latch > 0 && !h->inbox.len;
-}
-
-static pawl_code load_inbox(pawl_engine *e, int shard, pawl_error *err) {
-  pawl_rows rows;
-  pawl_code rc = PAWL_OK;
-
-  pawl_args_begin(&e->args, PAWL_STMT_INBOX_LOAD);
-  pawl_arg_int(&e->args, PAWL_INBOX_LOAD_SHARD, shard);
-  for (int i = 0; i < e->nheld_slots; i++)
-    if (wants_inbox(&e->held[i]) && e->held[i].shard == shard)
-      pawl_arg_id(&e->args, PAWL_INBOX_LOAD_ID, &e->held[i].id);
-  if (!pawl_args_rows(&e->args)) return PAWL_OK;
-  TRY(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err));
-  for (int k = 0; k < rows.nrows; k++) {
-    pawl_id id;
-    pawl_row_id(&rows, k, PAWL_INBOX_LOAD_R_INSTANCE, &id);
-    pawl_held *h = find_held(e, &id, NULL);
-    if (h) take_inbox_row(h, &rows, k);
-  }
-out:
-  return rc;
-}
-
-pawl_code pawl_claim_inbox(pawl_engine *e, pawl_error *err) {
-  pawl_code rc = PAWL_OK;
-  for (int s = 0; s < e->nshards; s++) TRY(load_inbox(e, s, err));
-out:
-  return rc;
+pawl_code pawl_claim_seize(pawl_engine *e, const pawl_id *id, int *got,
+                           pawl_error *err) {
+  return claim_this(e, PAWL_STMT_AGENDA_SEIZE, id, got, err);
 }
 
 pawl_code pawl_claim_reload(pawl_engine *e, pawl_held *h, pawl_error *err) {
@@ -655,9 +558,8 @@ pawl_code pawl_claim_reload(pawl_engine *e, pawl_held *h, pawl_error *err) {
   if (!pawl_id_eq(&lease, &h->lease)) goto lost;
   h->latch = (int)pawl_row_int(&rows, 0, PAWL_AGENDA_GET_R_LATCH);
   h->reset = h->reset || h->latch > 0;
-  pawl_buf_clear(&h->inbox);
-  h->cancel = 0;
-  TRY(pawl_claim_inbox(e, err));
+  h->stale = 1;
+  TRY(pawl_load_more(e, err));
 out:
   return rc;
 lost:
@@ -723,7 +625,7 @@ static pawl_code renew_shard(pawl_engine *e, int shard, pawl_error *err) {
   for (int k = 0; k < rows.nrows; k++) {
     pawl_id id;
     pawl_row_id(&rows, k, PAWL_AGENDA_RENEW_R_INSTANCE, &id);
-    pawl_held *h = find_held(e, &id, NULL);
+    pawl_held *h = pawl_held_find(e, &id, NULL);
     if (h)
       h->lease_until_us = pawl_row_int(&rows, k, PAWL_AGENDA_RENEW_R_DUE_AT);
   }
@@ -854,6 +756,10 @@ pawl_code pawl_claim_housekeep(pawl_engine *e, pawl_error *err) {
   if (mono >= e->recover_mono_us) {
     TRY(recover_neighbours(e, err));
     e->recover_mono_us = mono + RECOVER_EVERY_US;
+  }
+  if (mono >= e->tidy_mono_us) {
+    e->tidy_mono_us = mono + TIDY_EVERY_US;
+    TRY(pawl_signal_tidy(e, err));
   }
 out:
   return rc;

@@ -6,31 +6,31 @@
  *                    --> no answer   settled by the row, under its lock
  *
  * Statements go in the order of the locks: agenda rows by id, instances, then
- * their rows, and at last what lets the agenda rows go. */
+ * their rows (more.c sends those that a plain step has none of), and at last
+ * what lets the agenda rows go. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "../base/fault.h"
 #include "../value/json.h"
+#include "commit.h"
 #include "internal.h"
 
 #define BUSY_TRIES 5
 
 /* ---- which plans need which statement ---- */
 
-static int writes_instance(const pawl_plan *p) {
-  return p->after != PAWL_AFTER_BACK && p->after != PAWL_AFTER_FORGET;
-}
 static int goes_on(const pawl_plan *p) {
-  return writes_instance(p) && p->after != PAWL_AFTER_END;
+  return pawl_plan_writes(p) && p->after != PAWL_AFTER_END;
 }
 static int ends(const pawl_plan *p) {
   return p->after == PAWL_AFTER_END;
 }
 /* Rule 6: what cannot be undone is decided on what is there now. */
 static int needs_latch(const pawl_plan *p) {
-  return p->after == PAWL_AFTER_END || p->after == PAWL_AFTER_FORGET;
+  return p->after == PAWL_AFTER_END || p->after == PAWL_AFTER_FORGET ||
+         p->needs_latch;
 }
 static int keeps(const pawl_held *h) {
   return h->plan.after == PAWL_AFTER_GO_ON && h->reset && h->plan.resets;
@@ -40,12 +40,17 @@ static int releases(const pawl_plan *p) {
          p->after == PAWL_AFTER_SLEEP;
 }
 static int drops_row(const pawl_plan *p) {
-  return needs_latch(p) || p->after == PAWL_AFTER_SLEEP;
+  return p->after == PAWL_AFTER_END || p->after == PAWL_AFTER_FORGET ||
+         p->after == PAWL_AFTER_SLEEP;
 }
 
 /* ---- arguments ---- */
 
-static void arg_latch(pawl_args *a, int arg, const pawl_held *h) {
+int pawl_plan_writes(const pawl_plan *p) {
+  return p->after != PAWL_AFTER_BACK && p->after != PAWL_AFTER_FORGET;
+}
+
+void pawl_arg_latch(pawl_args *a, int arg, const pawl_held *h) {
   if (needs_latch(&h->plan))
     pawl_arg_int(a, arg, h->latch);
   else
@@ -63,6 +68,13 @@ static void arg_time(pawl_args *a, int arg, int64_t us) {
   else
     pawl_arg_null(a, arg);
 }
+/* 0: null. */
+static void arg_int(pawl_args *a, int arg, int64_t n) {
+  if (n)
+    pawl_arg_int(a, arg, n);
+  else
+    pawl_arg_null(a, arg);
+}
 static void arg_vars(pawl_args *a, int arg, const pawl_plan *p) {
   if (p->vars_changed)
     pawl_arg_str(a, arg, pawl_buf_str(&p->vars));
@@ -70,16 +82,11 @@ static void arg_vars(pawl_args *a, int arg, const pawl_plan *p) {
     pawl_arg_null(a, arg);
 }
 
-/* Sends the statement when its columns have rows. */
-static pawl_code send(pawl_engine *e, pawl_error *err) {
+pawl_code pawl_commit_send(pawl_engine *e, pawl_error *err) {
   if (!pawl_args_rows(&e->args)) return PAWL_OK;
   if (e->open_unit) e->open_unit++;
   return pawl_store_send(e->store, &e->args, err);
 }
-
-#define EACH(h)                  \
-  for (int i_ = 0; i_ < n; i_++) \
-    for (pawl_held *h = list[i_]; h; h = NULL)
 
 pawl_code pawl_commit_lock(pawl_engine *e, pawl_held **list, int n,
                            pawl_error *err) {
@@ -89,9 +96,9 @@ pawl_code pawl_commit_lock(pawl_engine *e, pawl_held **list, int n,
   EACH(h) {
     pawl_arg_id(a, PAWL_AGENDA_LOCK_ID, &h->id);
     pawl_arg_id(a, PAWL_AGENDA_LOCK_LEASE, &h->lease);
-    arg_latch(a, PAWL_AGENDA_LOCK_LATCH, h);
+    pawl_arg_latch(a, PAWL_AGENDA_LOCK_LATCH, h);
   }
-  return send(e, err);
+  return pawl_commit_send(e, err);
 }
 
 static pawl_code send_instances(pawl_engine *e, pawl_held **list, int n,
@@ -101,34 +108,37 @@ static pawl_code send_instances(pawl_engine *e, pawl_held **list, int n,
   pawl_arg_int(a, PAWL_INSTANCE_COMMIT_SHARD, list[0]->shard);
   EACH(h) {
     const pawl_plan *p = &h->plan;
+    const pawl_token *lone = pawl_token_folded(&p->tokens);
     if (!goes_on(p)) continue;
-    assert(pawl_status_may_move(h->status, p->status));
+    assert(p->revives || pawl_status_may_move(h->status, p->status));
     pawl_arg_id(a, PAWL_INSTANCE_COMMIT_ID, &h->id);
     pawl_arg_id(a, PAWL_INSTANCE_COMMIT_LEASE, &h->lease);
-    arg_latch(a, PAWL_INSTANCE_COMMIT_LATCH, h);
+    pawl_arg_latch(a, PAWL_INSTANCE_COMMIT_LATCH, h);
     pawl_arg_int(a, PAWL_INSTANCE_COMMIT_VERSION, h->version);
     pawl_arg_textz(a, PAWL_INSTANCE_COMMIT_STATUS,
                    pawl_status_name(p->status));
     arg_vars(a, PAWL_INSTANCE_COMMIT_VARIABLES, p);
-    if (p->node)
-      pawl_arg_int(a, PAWL_INSTANCE_COMMIT_TOKEN_NO, 1);
-    else
-      pawl_arg_null(a, PAWL_INSTANCE_COMMIT_TOKEN_NO);
+    arg_int(a, PAWL_INSTANCE_COMMIT_TOKEN_NO, lone ? lone->no : 0);
     pawl_arg_textz(a, PAWL_INSTANCE_COMMIT_TOKEN_STATE,
-                   !p->node     ? NULL
-                   : p->waiting ? "waiting"
-                                : "active");
-    pawl_arg_textz(a, PAWL_INSTANCE_COMMIT_NODE, p->node);
-    pawl_arg_textz(a, PAWL_INSTANCE_COMMIT_PREVIOUS_NODE, p->previous);
+                   lone ? pawl_token_state_name(lone->state) : NULL);
+    pawl_arg_textz(a, PAWL_INSTANCE_COMMIT_NODE, lone ? lone->node : p->node);
+    pawl_arg_textz(a, PAWL_INSTANCE_COMMIT_PREVIOUS_NODE,
+                   lone ? lone->previous : p->previous);
     pawl_arg_int(a, PAWL_INSTANCE_COMMIT_VISIT, p->visit);
-    pawl_arg_int(a, PAWL_INSTANCE_COMMIT_ATTEMPT, p->attempt);
-    arg_time(a, PAWL_INSTANCE_COMMIT_TOKEN_DUE_AT, p->token_due_us);
+    pawl_arg_int(a, PAWL_INSTANCE_COMMIT_ATTEMPT, lone ? lone->attempt : 0);
+    arg_time(a, PAWL_INSTANCE_COMMIT_TOKEN_DUE_AT, lone ? lone->due_us : 0);
     pawl_arg_int(a, PAWL_INSTANCE_COMMIT_SEQ, h->seq + p->nrecords);
     arg_buf(a, PAWL_INSTANCE_COMMIT_ERROR, &p->error);
     arg_time(a, PAWL_INSTANCE_COMMIT_STARTED_AT, p->started_us);
     pawl_arg_time(a, PAWL_INSTANCE_COMMIT_UPDATED_AT, now);
   }
-  return send(e, err);
+  return pawl_commit_send(e, err);
+}
+
+/* Attempts that failed where it ended. */
+static int64_t last_attempt(const pawl_held *h) {
+  const pawl_tokens *t = &h->plan.tokens;
+  return t->n == 1 ? t->at[0].attempt : 0;
 }
 
 static pawl_code send_ends(pawl_engine *e, pawl_held **list, int n,
@@ -139,17 +149,17 @@ static pawl_code send_ends(pawl_engine *e, pawl_held **list, int n,
   EACH(h) {
     const pawl_plan *p = &h->plan;
     if (!ends(p)) continue;
-    assert(pawl_status_may_move(h->status, p->status));
+    assert(p->revives || pawl_status_may_move(h->status, p->status));
     pawl_arg_id(a, PAWL_INSTANCE_END_ID, &h->id);
     pawl_arg_id(a, PAWL_INSTANCE_END_LEASE, &h->lease);
-    arg_latch(a, PAWL_INSTANCE_END_LATCH, h);
+    pawl_arg_latch(a, PAWL_INSTANCE_END_LATCH, h);
     pawl_arg_int(a, PAWL_INSTANCE_END_VERSION, h->version);
     pawl_arg_textz(a, PAWL_INSTANCE_END_STATUS, pawl_status_name(p->status));
     arg_vars(a, PAWL_INSTANCE_END_VARIABLES, p);
     pawl_arg_textz(a, PAWL_INSTANCE_END_NODE, p->node);
     pawl_arg_textz(a, PAWL_INSTANCE_END_PREVIOUS_NODE, p->previous);
     pawl_arg_int(a, PAWL_INSTANCE_END_VISIT, p->visit);
-    pawl_arg_int(a, PAWL_INSTANCE_END_ATTEMPT, p->attempt);
+    pawl_arg_int(a, PAWL_INSTANCE_END_ATTEMPT, last_attempt(h));
     pawl_arg_int(a, PAWL_INSTANCE_END_SEQ, h->seq + p->nrecords);
     if (p->has_output)
       pawl_arg_str(a, PAWL_INSTANCE_END_OUTPUT, pawl_buf_str(&p->output));
@@ -160,28 +170,22 @@ static pawl_code send_ends(pawl_engine *e, pawl_held **list, int n,
     arg_time(a, PAWL_INSTANCE_END_STARTED_AT, p->started_us);
     pawl_arg_time(a, PAWL_INSTANCE_END_UPDATED_AT, now);
   }
-  return send(e, err);
+  return pawl_commit_send(e, err);
 }
 
 static void add_record(pawl_args *a, const pawl_held *h, const pawl_record *r,
                        int64_t seq) {
   pawl_arg_id(a, PAWL_HISTORY_INSERT_ID, &h->id);
   pawl_arg_id(a, PAWL_HISTORY_INSERT_LEASE, &h->lease);
-  arg_latch(a, PAWL_HISTORY_INSERT_LATCH, h);
+  pawl_arg_latch(a, PAWL_HISTORY_INSERT_LATCH, h);
   pawl_arg_int(a, PAWL_HISTORY_INSERT_SEQ, seq);
   pawl_arg_textz(a, PAWL_HISTORY_INSERT_TYPE, r->type);
   pawl_arg_textz(a, PAWL_HISTORY_INSERT_NODE, r->node);
-  if (r->node)
-    pawl_arg_int(a, PAWL_HISTORY_INSERT_TOKEN, 1);
-  else
-    pawl_arg_null(a, PAWL_HISTORY_INSERT_TOKEN);
+  arg_int(a, PAWL_HISTORY_INSERT_TOKEN, r->token);
   pawl_arg_int(a, PAWL_HISTORY_INSERT_VISIT, r->visit);
   arg_buf(a, PAWL_HISTORY_INSERT_TRANSITION, &r->transition);
   arg_buf(a, PAWL_HISTORY_INSERT_PATH, &r->path);
-  if (r->attempt)
-    pawl_arg_int(a, PAWL_HISTORY_INSERT_ATTEMPT, r->attempt);
-  else
-    pawl_arg_null(a, PAWL_HISTORY_INSERT_ATTEMPT);
+  arg_int(a, PAWL_HISTORY_INSERT_ATTEMPT, r->attempt);
   arg_buf(a, PAWL_HISTORY_INSERT_CALLER, &r->caller);
   arg_buf(a, PAWL_HISTORY_INSERT_TEXT, &r->text);
   arg_buf(a, PAWL_HISTORY_INSERT_OUTPUT, &r->output);
@@ -190,6 +194,7 @@ static void add_record(pawl_args *a, const pawl_held *h, const pawl_record *r,
   arg_time(a, PAWL_HISTORY_INSERT_STARTED_AT, r->started_us);
   pawl_arg_time(a, PAWL_HISTORY_INSERT_COMPLETED_AT, r->completed_us);
   arg_time(a, PAWL_HISTORY_INSERT_DUE_AT, r->due_us);
+  arg_buf(a, PAWL_HISTORY_INSERT_PREVIOUS, &r->previous);
 }
 
 static pawl_code send_history(pawl_engine *e, pawl_held **list, int n,
@@ -199,11 +204,11 @@ static pawl_code send_history(pawl_engine *e, pawl_held **list, int n,
   pawl_arg_int(a, PAWL_HISTORY_INSERT_SHARD, list[0]->shard);
   pawl_arg_id(a, PAWL_HISTORY_INSERT_EXECUTOR, &e->executor);
   EACH(h) {
-    if (!writes_instance(&h->plan)) continue;
+    if (!pawl_plan_writes(&h->plan)) continue;
     for (int k = 0; k < h->plan.nrecords; k++)
       add_record(a, h, &h->plan.records[k], h->seq + 1 + k);
   }
-  return send(e, err);
+  return pawl_commit_send(e, err);
 }
 
 /* Attributes are rare: each instance that set some sends its own. */
@@ -225,13 +230,13 @@ static pawl_code send_attributes(pawl_engine *e, pawl_held *h, int64_t now,
     if (pawl_json_kind_of(value) == PAWL_JSON_NULL) continue;
     pawl_arg_id(a, PAWL_ATTRIBUTE_PUT_ID, &h->id);
     pawl_arg_id(a, PAWL_ATTRIBUTE_PUT_LEASE, &h->lease);
-    arg_latch(a, PAWL_ATTRIBUTE_PUT_LATCH, h);
+    pawl_arg_latch(a, PAWL_ATTRIBUTE_PUT_LATCH, h);
     TRY(pawl_attribute_args(a, PAWL_ATTRIBUTE_PUT_NAME, name, value, &scratch,
                             err));
     pawl_arg_str(a, PAWL_ATTRIBUTE_PUT_WORKFLOW, pawl_buf_str(&h->workflow));
     pawl_arg_time(a, PAWL_ATTRIBUTE_PUT_UPDATED_AT, now);
   }
-  TRY(send(e, err));
+  TRY(pawl_commit_send(e, err));
   pawl_args_begin(a, PAWL_STMT_ATTRIBUTE_DELETE);
   pawl_arg_int(a, PAWL_ATTRIBUTE_DELETE_SHARD, h->shard);
   it.at = 0;
@@ -239,38 +244,13 @@ static pawl_code send_attributes(pawl_engine *e, pawl_held *h, int64_t now,
     if (pawl_json_kind_of(value) != PAWL_JSON_NULL) continue;
     pawl_arg_id(a, PAWL_ATTRIBUTE_DELETE_ID, &h->id);
     pawl_arg_id(a, PAWL_ATTRIBUTE_DELETE_LEASE, &h->lease);
-    arg_latch(a, PAWL_ATTRIBUTE_DELETE_LATCH, h);
+    pawl_arg_latch(a, PAWL_ATTRIBUTE_DELETE_LATCH, h);
     pawl_arg_str(a, PAWL_ATTRIBUTE_DELETE_NAME, name);
   }
-  TRY(send(e, err));
+  TRY(pawl_commit_send(e, err));
 out:
   pawl_buf_deinit(&scratch);
   return rc;
-}
-
-/* Inbox rows were taken by a decision that ends, forgets, or counts. */
-static int takes_inbox(const pawl_held *h) {
-  return h->inbox.len &&
-         (needs_latch(&h->plan) || keeps(h) || releases(&h->plan));
-}
-
-static pawl_code send_inbox(pawl_engine *e, pawl_held **list, int n,
-                            pawl_error *err) {
-  pawl_args *a = &e->args;
-  pawl_args_begin(a, PAWL_STMT_INBOX_DELETE);
-  pawl_arg_int(a, PAWL_INBOX_DELETE_SHARD, list[0]->shard);
-  EACH(h) {
-    if (!takes_inbox(h)) continue;
-    for (size_t at = 0; at + 16 <= h->inbox.len; at += 16) {
-      /* in place, since an argument is borrowed until the send */
-      const pawl_id *no = (const void *)(h->inbox.at + at);
-      pawl_arg_id(a, PAWL_INBOX_DELETE_ID, &h->id);
-      pawl_arg_id(a, PAWL_INBOX_DELETE_NO, no);
-      pawl_arg_id(a, PAWL_INBOX_DELETE_LEASE, &h->lease);
-      arg_latch(a, PAWL_INBOX_DELETE_LATCH, h);
-    }
-  }
-  return send(e, err);
 }
 
 static pawl_code send_agenda(pawl_engine *e, pawl_held **list, int n,
@@ -284,17 +264,17 @@ static pawl_code send_agenda(pawl_engine *e, pawl_held **list, int n,
     if (!keeps(h)) continue;
     pawl_arg_id(a, PAWL_AGENDA_KEEP_ID, &h->id);
     pawl_arg_id(a, PAWL_AGENDA_KEEP_LEASE, &h->lease);
-    arg_latch(a, PAWL_AGENDA_KEEP_LATCH, h);
+    pawl_arg_latch(a, PAWL_AGENDA_KEEP_LATCH, h);
     pawl_arg_int(a, PAWL_AGENDA_KEEP_SEEN, h->latch);
   }
-  TRY(send(e, err));
+  TRY(pawl_commit_send(e, err));
   pawl_args_begin(a, PAWL_STMT_AGENDA_RELEASE);
   pawl_arg_int(a, PAWL_AGENDA_RELEASE_SHARD, list[0]->shard);
   EACH(h) {
     if (!releases(&h->plan)) continue;
     pawl_arg_id(a, PAWL_AGENDA_RELEASE_ID, &h->id);
     pawl_arg_id(a, PAWL_AGENDA_RELEASE_LEASE, &h->lease);
-    arg_latch(a, PAWL_AGENDA_RELEASE_LATCH, h);
+    pawl_arg_latch(a, PAWL_AGENDA_RELEASE_LATCH, h);
     pawl_arg_int(a, PAWL_AGENDA_RELEASE_SEEN, h->latch);
     if (h->plan.after == PAWL_AFTER_SLEEP)
       pawl_arg_null(a, PAWL_AGENDA_RELEASE_DUE_AT);
@@ -302,7 +282,7 @@ static pawl_code send_agenda(pawl_engine *e, pawl_held **list, int n,
       pawl_arg_time(a, PAWL_AGENDA_RELEASE_DUE_AT, h->plan.look_us);
   }
   pawl_store_arg_now(e->store, a, PAWL_AGENDA_RELEASE_NOW);
-  TRY(send(e, err));
+  TRY(pawl_commit_send(e, err));
   pawl_args_begin(a, PAWL_STMT_AGENDA_END);
   pawl_arg_int(a, PAWL_AGENDA_END_SHARD, list[0]->shard);
   EACH(h) {
@@ -311,7 +291,7 @@ static pawl_code send_agenda(pawl_engine *e, pawl_held **list, int n,
     pawl_arg_id(a, PAWL_AGENDA_END_LEASE, &h->lease);
     pawl_arg_int(a, PAWL_AGENDA_END_SEEN, h->latch);
   }
-  TRY(send(e, err));
+  TRY(pawl_commit_send(e, err));
 out:
   return rc;
 }
@@ -327,13 +307,13 @@ static pawl_code send_pin(pawl_engine *e, const pawl_held *h,
   pawl_arg_id(a, PAWL_INSTANCE_PIN_ID, &h->id);
   pawl_arg_id(a, PAWL_INSTANCE_PIN_LEASE, &h->lease);
   pawl_arg_int(a, PAWL_INSTANCE_PIN_WORKFLOW_VERSION, h->workflow_version);
-  TRY(send(e, err));
+  TRY(pawl_commit_send(e, err));
   pawl_args_begin(a, PAWL_STMT_AGENDA_PIN);
   pawl_arg_int(a, PAWL_AGENDA_PIN_SHARD, h->shard);
   pawl_arg_id(a, PAWL_AGENDA_PIN_ID, &h->id);
   pawl_arg_id(a, PAWL_AGENDA_PIN_LEASE, &h->lease);
   pawl_arg_int(a, PAWL_AGENDA_PIN_WORKFLOW_VERSION, h->workflow_version);
-  TRY(send(e, err));
+  TRY(pawl_commit_send(e, err));
 out:
   return rc;
 }
@@ -346,15 +326,18 @@ static pawl_code send_plans(pawl_engine *e, pawl_held **list, int n,
 
   TRY(send_instances(e, list, n, now, err));
   TRY(send_ends(e, list, n, now, err));
+  TRY(pawl_commit_more(e, list, n, err));
   TRY(send_history(e, list, n, err));
+  TRY(pawl_commit_tokens(e, list, n, now, err));
   EACH(h) {
-    if (h->plan.attrs.len && writes_instance(&h->plan))
+    if (h->plan.attrs.len && pawl_plan_writes(&h->plan))
       TRY(send_attributes(e, h, now, err));
   }
   EACH(h) {
     if (h->pin) TRY(send_pin(e, h, err));
   }
-  TRY(send_inbox(e, list, n, err));
+  TRY(pawl_commit_effects(e, list, n, now, err));
+  TRY(pawl_commit_ends(e, list, n, now, err));
   TRY(send_agenda(e, list, n, err));
 out:
   return rc;
@@ -386,6 +369,10 @@ static void stored(pawl_engine *e, pawl_held *h, int latch) {
   pawl_after after = h->plan.after;
   int kept = keeps(h);
 
+  if (pawl_plan_writes(&h->plan) &&
+      pawl_plan_has(&h->plan, PAWL_EFFECT_MESSAGE))
+    e->messages = 1;
+
   if (e->stats) {
     e->stats->committed++;
     e->stats->ended += after == PAWL_AFTER_END;
@@ -400,16 +387,24 @@ static void stored(pawl_engine *e, pawl_held *h, int latch) {
   h->pin = 0;
   pawl_held_accept(h);
   if (kept) { /* the row's latch fell by what we had seen */
-    pawl_buf_clear(&h->inbox);
     h->takeovers = h->reset = 0;
     h->taken = 0;
+    h->stale = h->stale || latch != h->latch;
     h->latch = latch == h->latch ? 0 : latch;
   } else if (latch != h->latch) {
     h->latch = latch;
-    pawl_buf_clear(&h->inbox);
+    h->stale = 1;
   }
   if (h->latch) h->reset = 1;
   h->state = PAWL_SLOT_READY;
+}
+
+static int is_to_end(const pawl_held *h) {
+  for (int i = 0; i < h->nletters; i++) {
+    pawl_str kind = pawl_buf_str(&h->letters[i].kind);
+    if (pawl_str_eqz(kind, "cancel") || pawl_str_eqz(kind, "kill")) return 1;
+  }
+  return 0;
 }
 
 /* Not among the rows that were locked: taken over, or something came in that
@@ -422,9 +417,9 @@ static pawl_code decide_again(pawl_engine *e, pawl_held *h, pawl_error *err) {
     return PAWL_OK;
   }
   if (rc != PAWL_OK) return rc;
-  if (h->plan.after == PAWL_AFTER_FORGET)
+  if (!h->plan.ran)
     pawl_step_run(e, h);
-  else if (h->cancel && h->plan.status != PAWL_STATUS_CANCELLED)
+  else if (is_to_end(h) && h->plan.status != PAWL_STATUS_CANCELLED)
     pawl_step_cancel(e, h);
   return PAWL_OK; /* still planned: the next commit sends it again */
 }
@@ -433,7 +428,7 @@ static pawl_code decide_again(pawl_engine *e, pawl_held *h, pawl_error *err) {
 static pawl_code apply(pawl_engine *e, pawl_held **list, int n,
                        const pawl_rows *rows, pawl_error *err) {
   pawl_held *again[PAWL_MAX_BATCH];
-  int nagain = 0, news = 0;
+  int nagain = 0;
   pawl_code rc = PAWL_OK;
 
   for (int i = 0; i < n; i++) {
@@ -449,10 +444,8 @@ static pawl_code apply(pawl_engine *e, pawl_held **list, int n,
       continue;
     }
     stored(e, list[i], (int)pawl_row_int(rows, k, PAWL_AGENDA_LOCK_R_LATCH));
-    if (list[i]->state != PAWL_SLOT_FREE && list[i]->latch) news = 1;
   }
   for (int i = 0; i < nagain; i++) TRY(decide_again(e, again[i], err));
-  if (news) TRY(pawl_claim_inbox(e, err));
 out:
   return rc;
 }
@@ -563,7 +556,7 @@ static pawl_code look_under_lock(pawl_engine *e, pawl_held *h, int *landed,
     pawl_row_id(&rows, 0, PAWL_INSTANCE_SETTLE_R_LEASE, &lease);
   version =
       rows.nrows ? pawl_row_int(&rows, 0, PAWL_INSTANCE_SETTLE_R_VERSION) : -1;
-  *landed = writes_instance(&h->plan) && pawl_id_eq(&lease, &h->lease) &&
+  *landed = pawl_plan_writes(&h->plan) && pawl_id_eq(&lease, &h->lease) &&
             version == h->version + 1;
   if (!*landed && pawl_id_eq(&holder, &h->lease)) {
     pawl_id fresh;

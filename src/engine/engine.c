@@ -10,10 +10,12 @@
 #include <unistd.h>
 
 #include "../base/fault.h"
+#include "act.h"
 #include "internal.h"
 #include "pulse.h"
 
 #define FLUSH_US (50 * 1000)
+#define TAKES_MAX 100          /* decisions of one visit to an inbox */
 #define SLOW_US (FLUSH_US / 4) /* a handler that others should not wait for */
 #define SQLITE_SQL_LIMIT_US PAWL_SECOND
 #define POSTGRES_SQL_LIMIT_US (10 * PAWL_SECOND)
@@ -31,6 +33,14 @@ double pawl_engine_random(pawl_engine *e) {
   return (double)(e->random >> 11) / 9007199254740992.0;
 }
 
+/* Which attempt at this node it is. */
+static int64_t attempt_at(const pawl_held *h, const char *node) {
+  for (int k = 0; node && k < h->tokens.n; k++)
+    if (h->tokens.at[k].node && !strcmp(h->tokens.at[k].node, node))
+      return h->tokens.at[k].attempt + 1;
+  return 1;
+}
+
 void pawl_engine_trace(pawl_engine *e, const pawl_held *h, const char *node,
                        const char *kind, int64_t elapsed_us,
                        const char *outcome, const char *detail,
@@ -40,7 +50,7 @@ void pawl_engine_trace(pawl_engine *e, const pawl_held *h, const char *node,
                   .workflow = h->workflow.at,
                   .node = node,
                   .kind = kind,
-                  .attempt = h->attempt + 1,
+                  .attempt = attempt_at(h, node),
                   .at_us = pawl_engine_now(e),
                   .elapsed_us = elapsed_us,
                   .outcome = outcome,
@@ -54,22 +64,38 @@ void pawl_engine_trace(pawl_engine *e, const pawl_held *h, const char *node,
 
 /* ---- slots ---- */
 
+/* Every buffer of a slot, for the functions that walk them. */
+#define HELD_BUFS(h)                                                          \
+  {                                                                           \
+    &(h)->workflow, &(h)->tenant, &(h)->correlation, &(h)->input, &(h)->vars, \
+        &(h)->joined, &(h)->compensation, &(h)->stopped, &(h)->cancellation,  \
+        &(h)->parent_node, &(h)->undo                                         \
+  }
+enum { NHELD_BUFS = 11 };
+
 static void init_held(pawl_engine *e, pawl_held *h) {
-  pawl_buf *bufs[] = {&h->workflow, &h->node,         &h->previous,
-                      &h->tenant,   &h->correlation,  &h->input,
-                      &h->vars,     &h->cancellation, &h->inbox};
   memset(h, 0, sizeof *h);
-  for (size_t i = 0; i < sizeof bufs / sizeof *bufs; i++)
-    bufs[i]->alloc = &e->alloc;
+  pawl_buf *bufs[] = HELD_BUFS(h);
+  for (int i = 0; i < NHELD_BUFS; i++) bufs[i]->alloc = &e->alloc;
   pawl_plan_init(&h->plan, &e->alloc);
 }
 
-static void deinit_held(pawl_held *h) {
-  pawl_buf *bufs[] = {&h->workflow, &h->node,         &h->previous,
-                      &h->tenant,   &h->correlation,  &h->input,
-                      &h->vars,     &h->cancellation, &h->inbox};
+static void deinit_letter(pawl_letter *l) {
+  pawl_buf *bufs[] = {&l->kind,   &l->name,   &l->key, &l->event_id,
+                      &l->source, &l->caller, &l->data};
   for (size_t i = 0; i < sizeof bufs / sizeof *bufs; i++)
     pawl_buf_deinit(bufs[i]);
+}
+
+static void deinit_held(pawl_engine *e, pawl_held *h) {
+  pawl_buf *bufs[] = HELD_BUFS(h);
+  for (int i = 0; i < NHELD_BUFS; i++) pawl_buf_deinit(bufs[i]);
+  for (int i = 0; i < h->letters_cap; i++) deinit_letter(&h->letters[i]);
+  for (int i = 0; i < h->items_cap; i++) pawl_buf_deinit(&h->items[i].data);
+  pawl_release(&e->alloc, h->letters,
+               sizeof *h->letters * (size_t)h->letters_cap);
+  pawl_release(&e->alloc, h->items, sizeof *h->items * (size_t)h->items_cap);
+  pawl_tokens_deinit(&h->tokens, &e->alloc);
   pawl_plan_deinit(&h->plan);
 }
 
@@ -79,10 +105,89 @@ void pawl_held_free(pawl_engine *e, pawl_held *h) {
   if (--e->nheld == 0) e->alone = 0;
 }
 
-static void copy_name(pawl_buf *to, const char *name) {
-  if (name && to->at == name) return; /* it is this very text */
-  pawl_buf_clear(to);
-  if (name) pawl_buf_addz(to, name);
+pawl_held *pawl_held_find(pawl_engine *e, const pawl_id *id,
+                          const pawl_id *lease) {
+  for (int i = 0; i < e->nheld_slots; i++) {
+    pawl_held *h = &e->held[i];
+    if (h->state != PAWL_SLOT_FREE && pawl_id_eq(&h->id, id) &&
+        (!lease || pawl_id_eq(&h->lease, lease)))
+      return h;
+  }
+  return NULL;
+}
+
+static void swap_bufs(pawl_buf *a, pawl_buf *b) {
+  pawl_buf was = *a;
+  *a = *b;
+  *b = was;
+}
+
+/* The live ones stand now as the plan has them, with or without rows of their
+ * own. The lists change places: nothing is copied. */
+static void accept_tokens(pawl_held *h) {
+  pawl_token *folded = pawl_tokens_lone(&h->plan.tokens);
+  pawl_tokens was = h->tokens;
+  int n = 0;
+
+  if (folded && folded->stored) folded = NULL;
+  h->tokens = h->plan.tokens;
+  h->plan.tokens = was;
+  for (int k = 0; k < h->tokens.n; k++) {
+    pawl_token *t = &h->tokens.at[k];
+    if (!pawl_token_is_live(t->state)) continue;
+    t->stored = t != folded;
+    t->changed = 0;
+    if (n != k) { /* the dead one's buffers serve again */
+      pawl_token dead = h->tokens.at[n];
+      h->tokens.at[n] = *t;
+      *t = dead;
+      folded = folded == t ? &h->tokens.at[n] : folded;
+    }
+    n++;
+  }
+  h->tokens.n = n;
+}
+
+static void accept_more(pawl_held *h) {
+  pawl_plan *p = &h->plan;
+
+  h->last_token = p->last_token;
+  h->sent = p->sent;
+  h->children = p->children;
+  h->immediate = p->immediate;
+  h->suspended_us = p->suspended_us;
+  h->deadline_us = p->deadline_us;
+  swap_bufs(&h->joined, &p->joined);
+  swap_bufs(&h->compensation, &p->compensation);
+  swap_bufs(&h->stopped, &p->stopped);
+  if (p->cancellation.len) swap_bufs(&h->cancellation, &p->cancellation);
+  if (!p->workflow_version) return;
+  h->workflow_version = p->workflow_version;
+  h->revision = 0; /* whichever runs */
+  h->def = NULL;
+  h->loaded = PAWL_LOADED_ROW;
+}
+
+/* Was the letter taken, or dealt with? */
+static int is_dealt_with(const pawl_plan *p, const pawl_letter *l) {
+  for (int i = 0; i < p->neffects; i++) {
+    const pawl_effect *f = &p->effects[i];
+    if ((f->kind == PAWL_EFFECT_TAKE || f->kind == PAWL_EFFECT_DELETE) &&
+        pawl_id_eq(&f->id, &l->no))
+      return 1;
+  }
+  return 0;
+}
+
+static void accept_letters(pawl_held *h) {
+  int n = 0;
+  for (int k = 0; k < h->nletters; k++) {
+    pawl_letter l = h->letters[k];
+    if (is_dealt_with(&h->plan, &l)) continue;
+    h->letters[k] = h->letters[n];
+    h->letters[n++] = l;
+  }
+  h->nletters = n;
 }
 
 void pawl_held_accept(pawl_held *h) {
@@ -91,18 +196,13 @@ void pawl_held_accept(pawl_held *h) {
   h->version++;
   h->seq += p->nrecords;
   h->visit = p->visit;
-  h->attempt = p->attempt;
-  h->waiting = p->waiting;
-  h->token_due_us = p->token_due_us;
   if (!h->started_us) h->started_us = p->started_us;
-  copy_name(&h->previous, p->previous); /* may be the old node's text */
-  copy_name(&h->node, p->node);
-  h->has_token = p->node != NULL;
-  if (p->vars_changed) { /* the buffers change places: nothing is copied */
-    pawl_buf vars = h->vars;
-    h->vars = p->vars;
-    p->vars = vars;
-  }
+  h->node = p->node;
+  h->previous = p->previous;
+  if (h->nletters) accept_letters(h);
+  accept_more(h);
+  accept_tokens(h);
+  if (p->vars_changed) swap_bufs(&h->vars, &p->vars);
   h->rounds++;
 }
 
@@ -233,12 +333,13 @@ void pawl_engine_close(pawl_engine *e) {
   pawl_host_close(e->host);
   pawl_registry_free(e->registry);
   pawl_store_close(e->store);
-  for (int i = 0; i < e->nheld_slots; i++) deinit_held(&e->held[i]);
+  for (int i = 0; i < e->nheld_slots; i++) deinit_held(e, &e->held[i]);
   pawl_release(&alloc, e->held, sizeof *e->held * (size_t)e->nheld_slots);
   for (int i = 0; i < e->nroutes; i++) pawl_buf_deinit(&e->routes[i].workflow);
   pawl_release(&alloc, e->routes, sizeof *e->routes * (size_t)e->routes_cap);
   pawl_buf_deinit(&e->group);
   pawl_buf_deinit(&e->prefixes);
+  pawl_engine_forget_names(e);
   pawl_args_deinit(&e->args);
   pawl_result_deinit(&e->result);
   pawl_release(&alloc, e, sizeof *e);
@@ -429,7 +530,7 @@ static pawl_code run_one(pawl_engine *e, pawl_held *h, pawl_error *err) {
 
   TRY(check_lease(e, h, err));
   if (h->state != PAWL_SLOT_READY) return PAWL_OK;
-  if (!pawl_step_is_transactional(h)) {
+  if (!pawl_step_is_transactional(e, h)) {
     pawl_step_run(e, h);
     return PAWL_OK;
   }
@@ -451,7 +552,7 @@ static pawl_code run_round(pawl_engine *e, int64_t deadline_mono, int *ran,
     pawl_held *h = &e->held[i];
     if (!is_runnable(h)) continue;
     /* rule 7: what is done does not wait for a node known to be slow */
-    if (*ran && pawl_step_expected_us(h) > SLOW_US)
+    if (*ran && pawl_step_expected_us(e, h) > SLOW_US)
       TRY(pawl_commit_all(e, err));
     if (!is_runnable(h)) continue;
     int64_t began = pawl_clock_mono();
@@ -476,6 +577,12 @@ out:
   return rc;
 }
 
+/* Ours at once; those that a dead process left behind, now and then. */
+static pawl_code deliver(pawl_engine *e, pawl_error *err) {
+  if (!e->messages && pawl_clock_mono() < e->deliver_mono_us) return PAWL_OK;
+  return pawl_deliver(e, err);
+}
+
 static pawl_code run_rounds(pawl_engine *e, int64_t budget_us, int claims,
                             pawl_error *err) {
   int64_t began = pawl_clock_mono();
@@ -488,8 +595,10 @@ static pawl_code run_rounds(pawl_engine *e, int64_t budget_us, int claims,
   TRY(pawl_commit_all(e, err)); /* what an earlier tick could not settle */
   while (!stop) {
     int foreign;
+    TRY(deliver(e, err));
     if (claims) TRY(refill(e, err));
     if (!e->nheld) break;
+    TRY(pawl_load_more(e, err));
     foreign = any_foreign(e);
     TRY(run_round(e, deadline, &ran, &stop, err));
     if (foreign) TRY(pawl_claim_release(e, err));
@@ -498,6 +607,7 @@ static pawl_code run_rounds(pawl_engine *e, int64_t budget_us, int claims,
     if (budget_us <= 0 || e->interrupted || pawl_clock_mono() >= deadline)
       stop = 1;
   }
+  if (e->messages) TRY(pawl_deliver(e, err));
 out:
   return rc;
 }
@@ -570,26 +680,101 @@ out:
   return rc;
 }
 
+static pawl_held *only_held(pawl_engine *e, const pawl_id *id) {
+  for (int i = 0; i < e->nheld_slots; i++)
+    if (e->held[i].state == PAWL_SLOT_READY && pawl_id_eq(&e->held[i].id, id))
+      return &e->held[i];
+  return NULL;
+}
+
 pawl_code pawl_engine_tick_one(pawl_engine *e, const pawl_id *id,
                                int64_t budget_us, pawl_stats *stats,
                                const char **status, pawl_error *err) {
   pawl_stats own;
   const char *text = "now";
+  const pawl_held *h;
   pawl_code rc = PAWL_OK;
   int got = 0, fresh = e->fresh_ready, suspect = e->suspect_ready;
+  int suspended = 0;
 
   if (!stats) stats = &own;
   TRY(tick_begin(e, stats, err));
   TRY(pawl_commit_all(e, err));
   TRY(pawl_claim_one(e, id, &got, err));
-  if (got) TRY(run_rounds(e, budget_us, 0, err));
+  h = got ? only_held(e, id) : NULL;
+  suspended = h && h->apply_only;
+  if (got) TRY(run_rounds(e, suspended ? 0 : budget_us, 0, err));
   TRY(pawl_claim_release(e, err));
   TRY(why_not(e, id, stats, &text, err));
+  if (suspended && !strcmp(text, "now")) { /* its workflow may be resumed */
+    text = "later";
+    e->next_due_us = pawl_engine_now(e) + PAWL_SECOND;
+  }
   if (status) *status = text;
   e->fresh_ready = e->suspect_ready = 0; /* the others are not meant here */
 out:
   rc = tick_end(e, rc, err);
   if (!strcmp(text, "now")) stats->next_due_us = 0;
+  e->fresh_ready = fresh;
+  e->suspect_ready = suspect;
+  return rc;
+}
+
+/* The graph is enough for taking letters, where the code may not run here. */
+static pawl_code lend_graph(pawl_engine *e, pawl_held *h, pawl_def **lent,
+                            pawl_error *err) {
+  int own = 0;
+  pawl_code rc;
+
+  if (!h->foreign) return PAWL_OK;
+  rc = pawl_graph_find(e, h->workflow.at, h->workflow_version, &h->def, &own,
+                       err);
+  if (rc == PAWL_NOTFOUND) return PAWL_OK;
+  if (rc == PAWL_OK) h->foreign = 0;
+  if (own) *lent = h->def;
+  return rc;
+}
+
+/* Everything that lies there is taken; a request that comes in meanwhile has
+ * somebody else to take it. */
+static pawl_code take_inbox(pawl_engine *e, const pawl_id *id,
+                            pawl_error *err) {
+  pawl_held *h = only_held(e, id);
+  pawl_code rc = PAWL_OK;
+
+  for (int i = 0; h && i < TAKES_MAX; i++) {
+    TRY(run_rounds(e, 0, 0, err));
+    h = only_held(e, id);
+    if (h && !h->nletters) break;
+  }
+  TRY(pawl_claim_release(e, err));
+out:
+  return rc;
+}
+
+pawl_code pawl_engine_hold(pawl_engine *e, const pawl_id *id, int seize,
+                           int *got, pawl_error *err) {
+  pawl_stats stats;
+  pawl_held *h = NULL;
+  pawl_def *lent = NULL;
+  pawl_code rc = PAWL_OK;
+  int fresh = e->fresh_ready, suspect = e->suspect_ready;
+
+  *got = 0;
+  TRY(tick_begin(e, &stats, err));
+  TRY(pawl_commit_all(e, err));
+  TRY(seize ? pawl_claim_seize(e, id, got, err)
+            : pawl_claim_one(e, id, got, err));
+  h = *got ? only_held(e, id) : NULL;
+  if (!h) goto out;
+  h->apply_only = 1;
+  TRY(lend_graph(e, h, &lent, err));
+  TRY(take_inbox(e, id, err));
+  if (e->messages) TRY(pawl_deliver(e, err));
+out:
+  rc = tick_end(e, rc, err);
+  /* a slot whose commit is in doubt still needs it: then it is lost */
+  if (lent && h->state == PAWL_SLOT_FREE) pawl_def_free(lent);
   e->fresh_ready = fresh;
   e->suspect_ready = suspect;
   return rc;

@@ -28,6 +28,9 @@ pawl_code pawl_engine_load_text(pawl_engine *e, const char *name,
                                 pawl_str text, pawl_buf *out, pawl_error *err);
 pawl_code pawl_engine_load_stack(pawl_engine *e, pawl_buf *out,
                                  pawl_error *err);
+/* `path` NULL: what is on the config's lua_State's stack. */
+pawl_code pawl_engine_hotfix(pawl_engine *e, const char *path,
+                             pawl_str options, pawl_buf *out, pawl_error *err);
 pawl_code pawl_engine_check(pawl_engine *e, const char *path, pawl_buf *out,
                             pawl_error *err);
 pawl_code pawl_engine_graph(pawl_engine *e, const char *code, int64_t version,
@@ -54,9 +57,35 @@ pawl_code pawl_engine_list(pawl_engine *e, pawl_str query, pawl_buf *out,
                            pawl_error *err);
 pawl_code pawl_engine_history(pawl_engine *e, const pawl_id *id, pawl_buf *out,
                               pawl_error *err);
+pawl_code pawl_engine_tokens(pawl_engine *e, const pawl_id *id, int everything,
+                             pawl_buf *out, pawl_error *err);
+pawl_code pawl_engine_explain(pawl_engine *e, const pawl_id *id, pawl_buf *out,
+                              pawl_error *err);
+pawl_code pawl_engine_outbox(pawl_engine *e, pawl_str query, pawl_buf *out,
+                             pawl_error *err);
+/* `out` (may be NULL) receives pawl_signal's answer. */
+pawl_code pawl_engine_signal(pawl_engine *e, pawl_str signal, int64_t *reached,
+                             pawl_buf *out, pawl_error *err);
 pawl_code pawl_engine_cancel(pawl_engine *e, const pawl_id *id,
                              const char *reason, const char *who, int *done,
                              pawl_error *err);
+pawl_code pawl_engine_task_find(pawl_engine *e, const char *prefix,
+                                pawl_id *out, pawl_error *err);
+pawl_code pawl_engine_task_get(pawl_engine *e, const pawl_id *id,
+                               pawl_buf *out, pawl_error *err);
+pawl_code pawl_engine_tasks(pawl_engine *e, pawl_str query, pawl_buf *out,
+                            pawl_error *err);
+pawl_code pawl_engine_task(pawl_engine *e, const pawl_id *id, pawl_str action,
+                           pawl_buf *out, pawl_error *err);
+pawl_code pawl_engine_change_checked(pawl_engine *e, const pawl_id *id,
+                                     pawl_str change, int *done, pawl_buf *out,
+                                     pawl_error *err);
+pawl_code pawl_engine_moves(pawl_engine *e, pawl_str move, int apply,
+                            pawl_buf *out, pawl_error *err);
+pawl_code pawl_engine_workflow_change(pawl_engine *e, pawl_str change,
+                                      pawl_buf *out, pawl_error *err);
+pawl_code pawl_engine_workflows(pawl_engine *e, pawl_str query, pawl_buf *out,
+                                pawl_error *err);
 void pawl_engine_count(const pawl_engine *e, pawl_counts *out);
 
 #endif

@@ -38,6 +38,22 @@ typedef enum pawl_slot_state {
 
 enum { PAWL_LOADED_ROW = 1, PAWL_LOADED }; /* the row; inbox and definition */
 
+/* A row of the inbox, or an event that was found waiting for a key. */
+typedef struct pawl_letter {
+  pawl_id no;
+  pawl_buf kind, name, key, event_id, source, caller, data;
+  int has_key;
+  int64_t received_us;
+} pawl_letter;
+
+/* An item of an each that is to be begun, or a result: as loaded. */
+typedef struct pawl_item {
+  int32_t token;
+  int64_t visit; /* the token's, when it was loaded */
+  int64_t no;
+  pawl_buf data; /* JSON */
+} pawl_item;
+
 typedef struct pawl_held {
   pawl_slot_state state;
   int shard;
@@ -53,25 +69,45 @@ typedef struct pawl_held {
   int begun;         /* a handler of it has run under this lease */
   int rounds;        /* immediate steps under this lease */
   int loaded;        /* PAWL_LOADED: it may run */
+  int look;          /* load.c is to look again before it runs: a wait has
+                        begun, an each wants items */
+  int stale;         /* something may lie in its inbox that was not read */
   int pin;           /* started without a version: this one is to be stored */
   int foreign;       /* its definition cannot run here: give it back */
   int transactional; /* its plan was made inside an open unit */
-  pawl_def *def;     /* NULL: unknown to us and the store */
+  int32_t running_token; /* whose handler ran last */
+  int apply_only;        /* held to take its inbox; no node may run */
+  int letters_left;      /* of them, for who may run nodes */
+  pawl_def *def;         /* NULL: unknown to us and the store */
   pawl_buf workflow;
   int64_t workflow_version, revision;
   /* the instance as loaded, and as each commit leaves it */
   pawl_status status;
-  int64_t version, seq, visit, attempt, token_due_us, started_us;
-  int has_token, waiting;
-  pawl_buf node, previous;
+  int64_t version, seq, visit, started_us;
+  pawl_tokens tokens; /* the live ones */
+  int32_t last_token;
+  const char *node, *previous; /* interned */
   pawl_buf tenant, correlation;
   int has_tenant, has_correlation;
   pawl_buf input, vars;
-  /* what the inbox asked for */
-  int recorded; /* that it was taken over stands in its history */
-  int cancel;
-  pawl_buf cancellation; /* JSON */
-  pawl_buf inbox;        /* 16 bytes each: numbers of rows taken */
+  int64_t sent, children, immediate, suspended_us, deadline_us;
+  pawl_buf joined, compensation, stopped, output;
+  pawl_buf cancellation; /* JSON, as stored */
+  int has_parent;
+  pawl_id parent;
+  int64_t parent_token, parent_visit, parent_index; /* index -1: none */
+  pawl_buf parent_node;
+  /* what load.c fetched beside it */
+  int recorded;         /* that it was taken over stands in its history */
+  pawl_letter *letters; /* in order of arrival; slots keep their buffers */
+  int nletters, letters_cap;
+  pawl_item *items; /* the next of each each, in order; or, once all are done,
+                       its results */
+  int nitems, items_cap;
+  pawl_buf undo; /* compensation: JSON list of the steps to undo, newest first,
+                    as history has them: {"seq","node","visit","token",
+                    "output"}; or only the next one's */
+  int64_t undo_seq; /* whose output that is; 0: none's */
   pawl_plan plan;
 } pawl_held;
 
@@ -100,6 +136,7 @@ struct pawl_engine {
   int registered;          /* our executor row is there */
   int64_t beat_mono_us;    /* next heartbeat of that row */
   int64_t recover_mono_us; /* next look for dead neighbours */
+  int64_t tidy_mono_us;    /* next look for events left behind */
   int64_t clock_offset_us; /* store time minus host time */
   uint64_t random;
   int nshards, next_shard;
@@ -123,7 +160,10 @@ struct pawl_engine {
   pawl_result result;
   int query_failed;       /* in the open transaction: this step has failed */
   pawl_error query_error; /* the first one */
-  struct {                /* claims whose answer was lost */
+  struct pawl_names *names;
+  int64_t deliver_mono_us; /* messages left behind are looked for then */
+  int messages; /* the last commits wrote some: deliver.c has work */
+  struct {      /* claims whose answer was lost */
     int shard;
     pawl_id lease;
   } lost_claims[PAWL_LOST_CLAIMS];
@@ -133,6 +173,14 @@ struct pawl_engine {
   pawl_stats *stats;        /* of the tick under way */
 };
 
+/* names.c */
+/* The same text, kept as long as the engine: names of nodes and branches come
+ * from definitions, so there are few. NULL: out of memory. */
+const char *pawl_engine_intern(pawl_engine *e, pawl_str name);
+void pawl_engine_forget_names(pawl_engine *e);
+/* The shard that keeps events with this key. */
+int pawl_event_shard(const pawl_engine *e, pawl_str key);
+
 /* engine.c */
 double pawl_engine_random(pawl_engine *e);
 void pawl_engine_trace(pawl_engine *e, const pawl_held *h, const char *node,
@@ -140,22 +188,35 @@ void pawl_engine_trace(pawl_engine *e, const pawl_held *h, const char *node,
                        const char *outcome, const char *detail,
                        int64_t due_us);
 void pawl_held_free(pawl_engine *e, pawl_held *h); /* the slot; no store */
+/* `lease` NULL: whatever it is. NULL: not held. */
+pawl_held *pawl_held_find(pawl_engine *e, const pawl_id *id,
+                          const pawl_id *lease);
 void pawl_held_accept(pawl_held *h); /* a committed plan is the state now */
+
+/* Claims one instance to take its inbox, and gives it back; no node runs.
+ * `seize`: whoever holds it. *got 0: another does. */
+pawl_code pawl_engine_hold(pawl_engine *e, const pawl_id *id, int seize,
+                           int *got, pawl_error *err);
 
 /* claim.c */
 /* Reads what is due; then claims up to `want` instances into free slots, or
  * one that was taken over. *got: how many. */
 pawl_code pawl_claim_look(pawl_engine *e, pawl_error *err);
 pawl_code pawl_claim_more(pawl_engine *e, int want, int *got, pawl_error *err);
-/* This one instance; *got 0: not there, not due, or held by another. */
+/* This one instance; *got 0: not there, not due, or held by another. When its
+ * workflow is suspended, the slot is one to apply the inbox only. */
 pawl_code pawl_claim_one(pawl_engine *e, const pawl_id *id, int *got,
                          pawl_error *err);
+/* The same, whoever holds it. */
+pawl_code pawl_claim_seize(pawl_engine *e, const pawl_id *id, int *got,
+                           pawl_error *err);
 /* Learns how far the store's clock is from the host's. */
 pawl_code pawl_claim_clock(pawl_engine *e, pawl_error *err);
 /* Gives back what claims took whose answer was lost. */
 pawl_code pawl_claim_settle(pawl_engine *e, pawl_error *err);
-/* Loads what has come in for slots whose latch is up. */
-pawl_code pawl_claim_inbox(pawl_engine *e, pawl_error *err);
+/* The definition of a slot that was just loaded, its letters included. One
+ * that cannot run here is marked, to be given back. */
+pawl_code pawl_claim_definition(pawl_engine *e, pawl_held *h, pawl_error *err);
 /* Looks again at the latch and the inbox of one held instance; its plan is
  * kept. PAWL_LEASE_LOST: it is not ours any more. */
 pawl_code pawl_claim_reload(pawl_engine *e, pawl_held *h, pawl_error *err);
@@ -165,6 +226,17 @@ pawl_code pawl_claim_release(pawl_engine *e, pawl_error *err);
 pawl_code pawl_claim_renew(pawl_engine *e, int force, pawl_error *err);
 /* Our row among the executors, its heartbeat, and dead neighbours. */
 pawl_code pawl_claim_housekeep(pawl_engine *e, pawl_error *err);
+
+/* query.c */
+/* PAWL_NOTFOUND, with its hint. */
+pawl_code pawl_not_found(const pawl_id *id, pawl_error *err);
+/* Into the unit that is open: instance_get, token_list, agenda_get. */
+pawl_code pawl_send_get(pawl_engine *e, int shard, const pawl_id *id,
+                        pawl_error *err);
+pawl_code pawl_send_tokens(pawl_engine *e, int shard, const pawl_id *id,
+                           int everything, pawl_error *err);
+pawl_code pawl_send_agenda(pawl_engine *e, int shard, const pawl_id *id,
+                           pawl_error *err);
 
 /* services.c */
 /* What ctx may ask of the engine; ud is the engine, for e->running. */
@@ -184,9 +256,9 @@ pawl_code pawl_attribute_args(pawl_args *a, int first, pawl_str name,
 /* Runs what stands next for a READY slot; leaves a plan. */
 void pawl_step_run(pawl_engine *e, pawl_held *h);
 /* How long the handler that stands next takes, as a rule; 0: no handler. */
-int64_t pawl_step_expected_us(const pawl_held *h);
+int64_t pawl_step_expected_us(pawl_engine *e, const pawl_held *h);
 /* Is the step that stands next one that needs its own transaction? */
-int pawl_step_is_transactional(const pawl_held *h);
+int pawl_step_is_transactional(pawl_engine *e, const pawl_held *h);
 /* Turns the slot's plan into one that cancels, keeping what it recorded. */
 void pawl_step_cancel(pawl_engine *e, pawl_held *h);
 /* Replaces the slot's plan: the step it came from has failed after all, and
@@ -194,6 +266,16 @@ void pawl_step_cancel(pawl_engine *e, pawl_held *h);
 void pawl_step_fail(pawl_engine *e, pawl_held *h, const pawl_error *why);
 /* Replaces the slot's plan after the store refused it: the instance fails. */
 void pawl_step_refused(pawl_engine *e, pawl_held *h, const pawl_error *why);
+
+/* load.c */
+/* Rows of instance_load into the slots held under `lease`. */
+pawl_code pawl_load_rows(pawl_engine *e, const pawl_id *lease,
+                         const pawl_rows *rows, pawl_error *err);
+/* What READY slots need beside their row, by need: tokens that have rows of
+ * their own, the inbox (latch up, or `look`), events waiting for the key of a
+ * wait (`look`, and whenever the slot was just loaded), items or results of an
+ * each, what compensation undoes. Clears `look`. */
+pawl_code pawl_load_more(pawl_engine *e, pawl_error *err);
 
 /* commit.c */
 /* Writes every PLANNED slot, settles every UNKNOWN one. Slots come back
@@ -218,5 +300,54 @@ pawl_code pawl_register(pawl_engine *e, pawl_def *def, pawl_error *err);
 pawl_code pawl_definition(pawl_engine *e, const char *code, int64_t version,
                           int64_t revision, pawl_def **out, int *foreign,
                           pawl_error *err);
+
+/* deliver.c */
+/* Hands over what commits asked of other instances: those just written, and
+ * now and then those that a dead process left behind. Idempotent. */
+pawl_code pawl_deliver(pawl_engine *e, pawl_error *err);
+
+/* start.c */
+/* What a start from inside brings beside its options. */
+typedef struct pawl_origin {
+  pawl_str key; /* idempotency key, of any length; at NULL: the options' */
+  /* More for the same transaction, told once it is known which instance it
+   * is: the new one, or the one that the key names. NULL: nothing. The unit is
+   * an open one then; `nsent` statements were sent in it before. */
+  pawl_code (*also)(pawl_engine *e, void *ud, int shard, const pawl_id *id,
+                    int created, int nsent, pawl_error *err);
+  void *ud;
+  /* of a child; `parent` NULL: it has none */
+  const pawl_id *parent, *root;
+  int64_t parent_seq, parent_token, parent_visit; /* 0: null */
+  int64_t parent_index;                           /* -1: null */
+  const char *parent_node, *parent_end;
+} pawl_origin;
+/* pawl_engine_start with an origin (NULL: none). */
+pawl_code pawl_start_from(pawl_engine *e, const char *code, pawl_str input,
+                          pawl_str options, const pawl_origin *origin,
+                          pawl_id *id, int *created, pawl_error *err);
+/* Tells sleeping workers that something is due, after its commit. */
+void pawl_start_wake(pawl_engine *e);
+
+/* signal.c */
+/* pawl_engine_signal for messages, whose JSON has the event's id: repeating
+ * one is harmless then. */
+pawl_code pawl_signal_send(pawl_engine *e, pawl_str json, int64_t *reached,
+                           pawl_error *err);
+/* Routes what a process that died left behind, forgets what has expired. */
+pawl_code pawl_signal_tidy(pawl_engine *e, pawl_error *err);
+
+/* act.c */
+/* Asks for a change of one instance and, when nobody holds it, makes it here.
+ * *done (may be NULL): it was made here; 0: the holder will. `data` is as the
+ * kind wants it, and was checked. `retry` and `restart` reach instances that
+ * have ended; `kill` takes the instance from whoever holds it. */
+pawl_code pawl_engine_change(pawl_engine *e, const pawl_id *id,
+                             const char *kind, const char *source,
+                             const char *who, pawl_str data, int *done,
+                             pawl_error *err);
+/* Takes an instance's inbox now, if nobody holds it. No node runs. */
+pawl_code pawl_engine_apply(pawl_engine *e, const pawl_id *id,
+                            pawl_error *err);
 
 #endif

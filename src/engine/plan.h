@@ -6,32 +6,128 @@
  * lost answer.
  *
  * Layer    engine, pure: base, defs and state.h only.
- * Owns     its buffers, reused from one decision to the next. `node`,
- *          `previous` and record types are borrowed: from the definition or
- *          the held instance. */
+ * Owns     its buffers, reused from one decision to the next. Names of nodes
+ *          and record types are borrowed: they live as long as the engine. */
 #ifndef PAWL_ENGINE_PLAN_H
 #define PAWL_ENGINE_PLAN_H
 
 #include "../base/buf.h"
+#include "../base/id.h"
 #include "../defs/def.h"
 #include "state.h"
 
-/* One row of history. */
+/* ---- tokens ---- */
+
+typedef enum pawl_token_state {
+  PAWL_TOKEN_ACTIVE,   /* moving: its node is to be run, at due_us if set */
+  PAWL_TOKEN_WAITING,  /* for a time, an event, a person, a child, siblings */
+  PAWL_TOKEN_CONSUMED, /* reached an end, forked or merged */
+  PAWL_TOKEN_DROPPED   /* came too late, or was no longer wanted */
+} pawl_token_state;
+const char *pawl_token_state_name(pawl_token_state state);
+int pawl_token_is_live(pawl_token_state state); /* active or waiting */
+
+/* Where an instance stands, once. `detail` is a JSON object that says what it
+ * waits for and which rows of history led here, by need:
+ *   "from":[3,7]     rows of history before its next one, in order
+ *   "seq":7          at a join: the row of its arrival
+ *   "key":"17"       at a wait; null: none. "asked":["id",...]: events that
+ *                    its `match` has turned down
+ *   "late":true      at a task: it is overdue, and that was dealt with
+ *   "child":"uuid"   at a call
+ *   "total","next","done","failed": at an each, counts of items
+ *   "mail":true  its inbox holds events that its workflow has no use for */
+typedef struct pawl_token {
+  int32_t no;
+  pawl_token_state state;
+  const char *node, *previous; /* names live as long as the engine */
+  const char *fork, *branch;   /* NULL: none */
+  int64_t visit, attempt;      /* attempts that failed so far in this visit */
+  int64_t due_us;              /* 0: none */
+  int32_t scope[PAWL_MAX_DEPTH]; /* numbers of the tokens that forked */
+  int depth;                     /* of them, outermost first */
+  pawl_buf data, event, detail;  /* JSON; empty: null */
+  int stored;                    /* it has a row of its own */
+  int changed;                   /* since it was loaded or last committed */
+} pawl_token;
+
+typedef struct pawl_tokens {
+  pawl_token *at; /* slots keep their buffers when n falls */
+  int n, cap;
+} pawl_tokens;
+
+void pawl_tokens_deinit(pawl_tokens *t, const pawl_alloc *alloc);
+/* One more, emptied; NULL: out of memory. Pointers into the list die. */
+pawl_token *pawl_tokens_add(pawl_tokens *t, const pawl_alloc *alloc);
+/* 0: out of memory. */
+int pawl_tokens_copy(pawl_tokens *to, const pawl_tokens *from,
+                     const pawl_alloc *alloc);
+pawl_token *pawl_tokens_find(pawl_tokens *t, int32_t no); /* NULL: none */
+int pawl_tokens_live(const pawl_tokens *t);
+/* The one live token, if it is a root: it lives in the instance's row unless
+ * it has one of its own. Else NULL. */
+pawl_token *pawl_tokens_lone(const pawl_tokens *t);
+/* Is it inside the fork that token `no` began? */
+int pawl_token_is_in(const pawl_token *t, int32_t no);
+/* "1.4", "" outside all forks; and back (0: not well formed). */
+void pawl_scope_format(const pawl_token *t, char out[80]);
+int pawl_scope_parse(pawl_token *t, pawl_str text);
+
+/* ---- one row of history ---- */
+
 typedef struct pawl_record {
-  const char *type; /* "step", "failed", "timer", "started", "routed",
-                       "recovered", "suspended", "cancelled" */
+  const char *type; /* see docs/architecture.md: "step", "failed", ... */
   const char *node; /* NULL: none */
+  int32_t token;    /* 0: none */
   int64_t visit, attempt;
   int64_t started_us, completed_us, due_us; /* 0: null */
   int has_output;
   pawl_buf transition, path, text, caller; /* empty: null */
   pawl_buf output, changes, error;         /* JSON; empty: null */
+  pawl_buf previous; /* JSON list of rows that led here; empty: null */
 } pawl_record;
 
-#define PAWL_PLAN_RECORDS 4
+/* ---- what else is written ---- */
+
+typedef enum pawl_effect_kind {
+  PAWL_EFFECT_SUBSCRIBE,   /* token waits for name (a pattern), key, due */
+  PAWL_EFFECT_UNSUBSCRIBE, /* token waits no more */
+  PAWL_EFFECT_TAKE,        /* an inbox row was taken, and stays as such, so
+                              that it cannot come again: id (its number), node
+                              (its kind), name, key, event_id, source, at_us
+                              (received); inserted when it is not there */
+  PAWL_EFFECT_DELETE,      /* another inbox row was dealt with: id */
+  PAWL_EFFECT_TASK,       /* created, once a visit: id, token, node, n (visit),
+                              at_us (due); data: title, description, form,
+                              input, priority, assignee, users, roles, groups,
+                              signal */
+  PAWL_EFFECT_TASK_END,   /* token, n (visit); name: its status now
+                              ("cancelled", "timed_out"), if still open */
+  PAWL_EFFECT_TASK_RAISE, /* overdue: token, n (visit), data: priority, users,
+                              roles, groups to add */
+  PAWL_EFFECT_MESSAGE,    /* to another instance: name (kind), id (target),
+                              data; see deliver.c */
+  PAWL_EFFECT_EMIT,       /* into the outbox: name (type), data (payload) */
+  PAWL_EFFECT_ITEMS,      /* of an each: token; data: a JSON array, from 0 */
+  PAWL_EFFECT_ITEM        /* token, n (its index), name (state: "started",
+                              "done", "failed"), data (result or error);
+                              has_id: id of its child */
+} pawl_effect_kind;
+
+typedef struct pawl_effect {
+  pawl_effect_kind kind;
+  int32_t token;
+  int64_t n, at_us; /* at_us 0: null */
+  int has_id, has_key;
+  pawl_id id;
+  const char *node;
+  pawl_buf name, key, event_id, source, data;
+} pawl_effect;
+
+/* ---- the plan ---- */
 
 typedef enum pawl_after {
-  PAWL_AFTER_GO_ON,  /* the token is active: the next round runs it */
+  PAWL_AFTER_GO_ON,  /* more to do at once: the next round goes on */
   PAWL_AFTER_LET_GO, /* release; look again at look_us */
   PAWL_AFTER_SLEEP,  /* release; only a wake-up brings it back */
   PAWL_AFTER_END,    /* ended */
@@ -42,30 +138,50 @@ typedef enum pawl_after {
 typedef struct pawl_plan {
   pawl_after after;
   pawl_status status;
-  const char *node, *previous;
-  int64_t visit, attempt; /* attempts that failed so far in this visit */
-  int waiting;            /* the token's state: waiting, else active */
-  int64_t token_due_us;   /* 0: null */
+  pawl_tokens tokens;          /* all that were live, as they stand now */
+  int32_t last_token;          /* highest number given out */
+  int64_t visit;               /* highest visit given out */
+  const char *node, *previous; /* where it stands or ended, for people */
   int64_t look_us;
   int64_t started_us; /* of the instance, when this is its first commit */
   int vars_changed;
-  int resets; /* it counts as progress: takeovers start again */
+  int resets;      /* it counts as progress: takeovers start again */
+  int needs_latch; /* rule 6: nothing may have come in since it was loaded */
+  int ran;         /* a handler with effects has run: its result is kept */
+  int revives;     /* an instance that had ended goes on */
   int has_output;
+  int more; /* what follows differs from what is stored */
+  int64_t sent, children, immediate;
+  int64_t suspended_us, deadline_us;
+  int64_t workflow_version; /* 0: stays */
+  pawl_buf joined;       /* JSON [{"join":"close","scope":4},...]: fired, while
+                      siblings still run */
+  pawl_buf compensation; /* JSON; empty: null */
+  pawl_buf stopped; /* JSON list of its tokens when it failed; empty: null */
   pawl_buf vars, output, error, attrs, cancellation; /* JSON; empty: null */
-  pawl_record records[PAWL_PLAN_RECORDS];
-  int nrecords;
+  pawl_record *records;
+  int nrecords, records_cap;
+  pawl_effect *effects;
+  int neffects, effects_cap;
+  int failed;               /* memory ran out; pawl_plan_check says so */
+  pawl_record spare_record; /* what is given out then */
+  pawl_effect spare_effect;
   const char *outcome; /* for the trace: "done", "failed"...; NULL: nothing
                           to tell */
   pawl_buf detail;     /* for the trace: the target, or the error */
+  const pawl_alloc *alloc;
 } pawl_plan;
 
 void pawl_plan_init(pawl_plan *p, const pawl_alloc *alloc);
 void pawl_plan_deinit(pawl_plan *p);
 void pawl_plan_reset(pawl_plan *p);
-/* The next record, emptied. There is always room for one more: a decision
- * never makes more than PAWL_PLAN_RECORDS. */
+/* The next record or effect, emptied. Never NULL: when memory runs out the
+ * plan is marked as failed and a spare one is given. Pointers to earlier ones
+ * die. */
 pawl_record *pawl_plan_record(pawl_plan *p, const char *type,
                               const char *node);
+pawl_effect *pawl_plan_effect(pawl_plan *p, pawl_effect_kind kind,
+                              int32_t token);
 /* PAWL_NOMEM when any of its buffers could not grow. */
 pawl_code pawl_plan_check(const pawl_plan *p, pawl_error *err);
 

@@ -4,7 +4,9 @@
 #include <stdio.h>
 
 #include "../value/json.h"
-#include "internal.h"
+#include "act.h"
+#include "engine.h"
+#include "hotfix.h"
 
 static pawl_code from_loaded(pawl_engine *e, pawl_loaded *l, pawl_def **out,
                              pawl_error *err) {
@@ -29,7 +31,7 @@ out:
 typedef struct known {
   int exists;
   int64_t revision;
-  int same;
+  int same, active, fixed;
 } known;
 
 static pawl_code send_lock(pawl_engine *e, const pawl_def *def, known *k,
@@ -48,8 +50,30 @@ static pawl_code send_lock(pawl_engine *e, const pawl_def *def, known *k,
   k->same = k->exists &&
             pawl_str_eqz(pawl_row_str(&rows, 0, PAWL_WORKFLOW_LOCK_R_SHA256),
                          def->sha256);
+  k->active =
+      !k->exists || pawl_row_int(&rows, 0, PAWL_WORKFLOW_LOCK_R_ACTIVE);
+  k->fixed = k->exists && k->revision > 1 &&
+             !pawl_row_null(&rows, 0, PAWL_WORKFLOW_LOCK_R_REASON);
 out:
   return rc;
+}
+
+/* A hot-fix changes what handlers do, and nothing of the graph. */
+static pawl_code check_fix(pawl_engine *e, const pawl_def *def, const known *k,
+                           pawl_error *err) {
+  pawl_rows rows;
+
+  if (!k->exists) {
+    pawl_fail(err, PAWL_NOTFOUND,
+              "there is no workflow \"%s\" version %" PRId64 " to be fixed",
+              def->code, def->version);
+    pawl_error_where(err, "%s", def->file);
+    pawl_error_hint(err, "load it without `hotfix`");
+    return PAWL_NOTFOUND;
+  }
+  pawl_store_rows(e->store, 0, &rows);
+  return pawl_hotfix_check(
+      def, pawl_row_str(&rows, 0, PAWL_WORKFLOW_LOCK_R_GRAPH), err);
 }
 
 /* An unfinished instance of this version: its id, or "". */
@@ -85,6 +109,7 @@ static pawl_code send_retire(pawl_engine *e, const pawl_def *def,
 }
 
 static pawl_code send_insert(pawl_engine *e, const pawl_def *def,
+                             const pawl_fix *fix, const known *k,
                              pawl_error *err) {
   pawl_args *a = &e->args;
   char by[96];
@@ -101,53 +126,96 @@ static pawl_code send_insert(pawl_engine *e, const pawl_def *def,
   pawl_arg_textz(a, PAWL_WORKFLOW_INSERT_SHA256, def->sha256);
   pawl_arg_int(a, PAWL_WORKFLOW_INSERT_INLINE, def->is_inline);
   pawl_arg_textz(a, PAWL_WORKFLOW_INSERT_EXECUTOR_GROUP, e->config.group);
-  pawl_arg_textz(a, PAWL_WORKFLOW_INSERT_MODIFIED_BY, by);
+  pawl_arg_int(a, PAWL_WORKFLOW_INSERT_ACTIVE, k->active);
+  pawl_arg_textz(a, PAWL_WORKFLOW_INSERT_MODIFIED_BY,
+                 fix && fix->by.len ? fix->by.at : by);
+  if (fix)
+    pawl_arg_textz(a, PAWL_WORKFLOW_INSERT_REASON,
+                   fix->reason.at ? fix->reason.at : "");
   pawl_store_arg_now(e->store, a, PAWL_WORKFLOW_INSERT_NOW);
   return pawl_store_send(e->store, a, err);
 }
 
-static pawl_code refuse_change(pawl_engine *e, const pawl_def *def,
+/* Its triggers replace those of its older versions. */
+static pawl_code send_triggers(pawl_engine *e, const pawl_def *def,
+                               pawl_error *err) {
+  pawl_args *a = &e->args;
+  pawl_code rc = PAWL_OK;
+
+  pawl_args_begin(a, PAWL_STMT_TRIGGER_CLEAR);
+  pawl_arg_textz(a, PAWL_TRIGGER_CLEAR_WORKFLOW, def->code);
+  pawl_arg_int(a, PAWL_TRIGGER_CLEAR_VERSION, def->version);
+  TRY(pawl_store_send(e->store, a, err));
+  pawl_args_begin(a, PAWL_STMT_TRIGGER_PUT);
+  for (int i = 0; i < def->ntriggers; i++) {
+    pawl_arg_textz(a, PAWL_TRIGGER_PUT_PATTERN, def->triggers[i].event);
+    pawl_arg_textz(a, PAWL_TRIGGER_PUT_WORKFLOW, def->code);
+    pawl_arg_int(a, PAWL_TRIGGER_PUT_VERSION, def->version);
+  }
+  TRY(pawl_store_send(e->store, a, err));
+out:
+  return rc;
+}
+
+static pawl_code refuse_change(const pawl_def *def, const known *k,
                                const char *user, pawl_error *err) {
-  (void)e;
   pawl_fail(err, PAWL_EXISTS,
             "workflow \"%s\" version %" PRId64
             " is stored "
             "with other contents, and instance %s still runs it",
             def->code, def->version, user);
   pawl_error_where(err, "%s", def->file);
-  pawl_error_hint(err,
-                  "give the changed workflow version = %" PRId64
-                  "; instances finish on the version they began with",
-                  def->version + 1);
+  if (k->fixed)
+    pawl_error_hint(err,
+                    "it was hot-fixed in the store: load the fixed file, or "
+                    "give yours version = %" PRId64,
+                    def->version + 1);
+  else
+    pawl_error_hint(err,
+                    "give the changed workflow version = %" PRId64
+                    "; instances finish on the version they began with",
+                    def->version + 1);
   return PAWL_EXISTS;
+}
+
+/* Others keep their instances: what is in use is replaced by a hot-fix
+ * alone. */
+static pawl_code check_replace(pawl_engine *e, const pawl_def *def,
+                               const known *k, int *nsent, pawl_error *err) {
+  char user[37];
+  pawl_code rc = PAWL_OK;
+
+  TRY(find_user(e, def, user, err));
+  ++*nsent;
+  if (user[0]) rc = refuse_change(def, k, user, err);
+out:
+  return rc;
 }
 
 /* In one transaction: look under the lock, then insert, replace or refuse.
  * *again: another program inserted it at the same moment. */
-static pawl_code register_unit(pawl_engine *e, pawl_def *def, int *again,
+static pawl_code register_unit(pawl_engine *e, pawl_def *def,
+                               const pawl_fix *fix, int *again,
                                pawl_error *err) {
   pawl_rows rows;
   known k;
-  char user[37];
   pawl_code rc = PAWL_OK;
   int nsent = 1;
 
   *again = 0;
   TRY(pawl_store_begin(e->store, PAWL_UNIT_OPEN, err));
   TRY(send_lock(e, def, &k, err));
+  if (fix) TRY(check_fix(e, def, &k, err));
   if (!k.same) {
     if (k.exists) {
-      TRY(find_user(e, def, user, err));
-      if (user[0]) {
-        rc = refuse_change(e, def, user, err);
-        goto out;
-      }
+      if (!fix) TRY(check_replace(e, def, &k, &nsent, err));
       TRY(send_retire(e, def, err));
-      nsent += 2;
+      nsent++;
     }
-    TRY(send_insert(e, def, err));
+    TRY(send_insert(e, def, fix, &k, err));
     pawl_store_rows(e->store, nsent, &rows);
     *again = rows.changed == 0;
+    if (!*again) TRY(send_triggers(e, def, err));
     k.revision = 0; /* allocated by the insert; asked for when it matters */
   }
   def->revision = k.revision;
@@ -167,7 +235,8 @@ static pawl_code fetch(pawl_engine *e, const char *code, int64_t version,
   return pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, rows, err);
 }
 
-pawl_code pawl_register(pawl_engine *e, pawl_def *def, pawl_error *err) {
+static pawl_code register_def(pawl_engine *e, pawl_def *def,
+                              const pawl_fix *fix, pawl_error *err) {
   pawl_rows rows;
   pawl_code rc = PAWL_OK;
   int again = 1;
@@ -180,7 +249,7 @@ pawl_code pawl_register(pawl_engine *e, pawl_def *def, pawl_error *err) {
       def->revision = pawl_row_int(&rows, 0, PAWL_WORKFLOW_GET_R_REVISION);
       return PAWL_OK;
     }
-    rc = register_unit(e, def, &again, err);
+    rc = register_unit(e, def, fix, &again, err);
     if (rc != PAWL_OK && rc != PAWL_BUSY) goto out;
   }
   if (rc == PAWL_OK)
@@ -188,6 +257,10 @@ pawl_code pawl_register(pawl_engine *e, pawl_def *def, pawl_error *err) {
                    def->code);
 out:
   return rc;
+}
+
+pawl_code pawl_register(pawl_engine *e, pawl_def *def, pawl_error *err) {
+  return register_def(e, def, NULL, err);
 }
 
 /* ---- loading ---- */
@@ -204,13 +277,14 @@ static void describe(const pawl_def *def, pawl_buf *out) {
   pawl_buf_addc(out, '}');
 }
 
-static pawl_code take_loaded(pawl_engine *e, pawl_loaded *l, pawl_buf *out,
+static pawl_code take_loaded(pawl_engine *e, pawl_loaded *l,
+                             const pawl_fix *fix, pawl_buf *out,
                              pawl_error *err) {
   pawl_def *def = NULL;
   pawl_code rc = PAWL_OK;
 
   TRY(from_loaded(e, l, &def, err));
-  TRY(pawl_register(e, def, err));
+  TRY(register_def(e, def, fix, err));
   if (out) describe(def, out);
   if (out) TRY(pawl_buf_check(out, err));
   TRY(pawl_registry_take(e->registry, def, 1, err));
@@ -242,7 +316,7 @@ pawl_code pawl_engine_load_file(pawl_engine *e, const char *path,
   pawl_loaded l;
   init_loaded(e, &l);
   pawl_code rc = pawl_host_load_file(e->host, path, &l, err);
-  if (rc == PAWL_OK) rc = take_loaded(e, &l, out, err);
+  if (rc == PAWL_OK) rc = take_loaded(e, &l, NULL, out, err);
   drop_loaded(e, &l);
   return rc;
 }
@@ -254,22 +328,45 @@ pawl_code pawl_engine_load_text(pawl_engine *e, const char *name,
   init_loaded(e, &l);
   pawl_code rc =
       pawl_host_load_text(e->host, name, text, pawl_strz("{}"), &l, err);
-  if (rc == PAWL_OK) rc = take_loaded(e, &l, out, err);
+  if (rc == PAWL_OK) rc = take_loaded(e, &l, NULL, out, err);
   drop_loaded(e, &l);
   return rc;
+}
+
+static pawl_code load_stack(pawl_engine *e, pawl_loaded *l, pawl_error *err) {
+  if (!e->config.lua)
+    return pawl_fail(err, PAWL_MISUSE,
+                     "this engine runs definitions in a "
+                     "private state: load a file instead");
+  return pawl_host_load_stack(e->host, e->config.lua, l, err);
 }
 
 pawl_code pawl_engine_load_stack(pawl_engine *e, pawl_buf *out,
                                  pawl_error *err) {
   pawl_loaded l;
-  if (!e->config.lua)
-    return pawl_fail(err, PAWL_MISUSE,
-                     "this engine runs definitions in a "
-                     "private state: load a file instead");
   init_loaded(e, &l);
-  pawl_code rc = pawl_host_load_stack(e->host, e->config.lua, &l, err);
-  if (rc == PAWL_OK) rc = take_loaded(e, &l, out, err);
+  pawl_code rc = load_stack(e, &l, err);
+  if (rc == PAWL_OK) rc = take_loaded(e, &l, NULL, out, err);
   drop_loaded(e, &l);
+  return rc;
+}
+
+pawl_code pawl_engine_hotfix(pawl_engine *e, const char *path,
+                             pawl_str options, pawl_buf *out,
+                             pawl_error *err) {
+  pawl_fix fix = {.by = {.alloc = &e->alloc}, .reason = {.alloc = &e->alloc}};
+  pawl_loaded l;
+  pawl_code rc = PAWL_OK;
+
+  init_loaded(e, &l);
+  TRY(pawl_hotfix_read(options, &fix, err));
+  TRY(path ? pawl_host_load_file(e->host, path, &l, err)
+           : load_stack(e, &l, err));
+  TRY(take_loaded(e, &l, &fix, out, err));
+out:
+  drop_loaded(e, &l);
+  pawl_buf_deinit(&fix.by);
+  pawl_buf_deinit(&fix.reason);
   return rc;
 }
 
@@ -290,24 +387,45 @@ out:
   return rc;
 }
 
+static pawl_code unknown_workflow(const char *code, int64_t version,
+                                  pawl_error *err) {
+  if (version)
+    pawl_fail(err, PAWL_NOTFOUND,
+              "there is no workflow \"%s\" version %" PRId64, code, version);
+  else
+    pawl_fail(err, PAWL_NOTFOUND, "there is no workflow \"%s\"", code);
+  pawl_error_hint(err, "load its file first");
+  return PAWL_NOTFOUND;
+}
+
 pawl_code pawl_engine_graph(pawl_engine *e, const char *code, int64_t version,
                             pawl_buf *out, pawl_error *err) {
   pawl_rows rows;
   pawl_code rc = PAWL_OK;
 
   TRY(fetch(e, code, version, &rows, err));
-  if (!rows.nrows) {
-    rc = version ? pawl_fail(err, PAWL_NOTFOUND,
-                             "there is no workflow \"%s\" "
-                             "version %" PRId64,
-                             code, version)
-                 : pawl_fail(err, PAWL_NOTFOUND, "there is no workflow \"%s\"",
-                             code);
-    pawl_error_hint(err, "load its file first");
-    goto out;
-  }
+  if (!rows.nrows) return unknown_workflow(code, version, err);
   pawl_buf_adds(out, pawl_row_str(&rows, 0, PAWL_WORKFLOW_GET_R_GRAPH));
   TRY(pawl_buf_check(out, err));
+out:
+  return rc;
+}
+
+pawl_code pawl_graph_find(pawl_engine *e, const char *code, int64_t version,
+                          pawl_def **out, int *own, pawl_error *err) {
+  pawl_rows rows;
+  pawl_code rc = PAWL_OK;
+
+  *own = 0;
+  *out = version ? pawl_registry_find(e->registry, code, strlen(code), version,
+                                      NULL)
+                 : NULL;
+  if (*out) return PAWL_OK;
+  TRY(fetch(e, code, version, &rows, err));
+  if (!rows.nrows) return unknown_workflow(code, version, err);
+  TRY(pawl_def_new(code, pawl_row_str(&rows, 0, PAWL_WORKFLOW_GET_R_GRAPH),
+                   pawl_strz(NULL), pawl_strz("{}"), &e->alloc, out, err));
+  *own = 1;
 out:
   return rc;
 }
@@ -357,12 +475,13 @@ pawl_code pawl_definition(pawl_engine *e, const char *code, int64_t version,
   pawl_error why;
   pawl_code rc = PAWL_OK;
   pawl_def *def = NULL;
-  int loaded = 0;
 
   *out = NULL;
   *foreign = 0;
-  def = pawl_registry_find(e->registry, code, strlen(code), version, &loaded);
-  if (def && !version && !loaded) def = NULL; /* the store knows the newest */
+  /* which is the newest active one, the store knows */
+  def = version ? pawl_registry_find(e->registry, code, strlen(code), version,
+                                     NULL)
+                : NULL;
   if (def && is_current(def, revision)) {
     *out = def;
     return PAWL_OK;

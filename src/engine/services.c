@@ -84,8 +84,7 @@ static pawl_code service_cancelled(void *ud, int *out, pawl_error *err) {
   pawl_id lease;
   pawl_code rc = PAWL_OK;
 
-  *out = h->cancel;
-  if (h->cancel) return PAWL_OK;
+  *out = 0;
   pawl_args_begin(&e->args, PAWL_STMT_AGENDA_GET);
   pawl_arg_int(&e->args, PAWL_AGENDA_GET_SHARD, h->shard);
   pawl_arg_id(&e->args, PAWL_AGENDA_GET_ID, &h->id);
@@ -95,9 +94,22 @@ static pawl_code service_cancelled(void *ud, int *out, pawl_error *err) {
     return lease_lost(h, err);
   pawl_row_id(&rows, 0, PAWL_AGENDA_GET_R_LEASE, &lease);
   if (!pawl_id_eq(&lease, &h->lease)) return lease_lost(h, err);
-  /* the inbox holds only cancel requests; the commit will read them */
-  *out = pawl_row_int(&rows, 0, PAWL_AGENDA_GET_R_LATCH) != h->latch;
+  if (pawl_row_int(&rows, 0, PAWL_AGENDA_GET_R_LATCH) == h->latch)
+    return PAWL_OK;
+  pawl_args_begin(&e->args, PAWL_STMT_INBOX_CANCEL);
+  pawl_arg_int(&e->args, PAWL_INBOX_CANCEL_SHARD, h->shard);
+  pawl_arg_id(&e->args, PAWL_INBOX_CANCEL_ID, &h->id);
+  TRY(ask_store(e, PAWL_UNIT_READ, &rows, err));
+  *out = rows.nrows > 0;
 out:
+  return rc;
+}
+
+static pawl_code service_new_id(void *ud, char id[37], pawl_error *err) {
+  pawl_engine *e = ud;
+  pawl_id made;
+  pawl_code rc = pawl_id_make(&e->ids, pawl_engine_now(e), &made, err);
+  if (rc == PAWL_OK) pawl_id_format(&made, id);
   return rc;
 }
 
@@ -379,5 +391,6 @@ const pawl_services pawl_engine_services = {
     .heartbeat = service_heartbeat,
     .cancelled = service_cancelled,
     .attrs = service_attrs,
+    .new_id = service_new_id,
     .query = service_query,
 };

@@ -138,18 +138,13 @@ static void deinit_options(options *o) {
 
 /* ---- which version, which id ---- */
 
-/* The newest active one, unless told: of ours first, then the store's. 0 when
- * nobody knows the code: a worker will answer for that. */
-static pawl_code resolve_version(pawl_engine *e, const char *code, options *o,
-                                 pawl_error *err) {
+/* What the store has: the newest active one, or the one that is asked for. 0
+ * when it has none. */
+static pawl_code ask_version(pawl_engine *e, const char *code, options *o,
+                             pawl_error *err) {
   pawl_rows rows;
   pawl_code rc = PAWL_OK;
-  pawl_def *def =
-      pawl_registry_find(e->registry, code, strlen(code), o->version, NULL);
-  if (def) {
-    o->version = def->version;
-    return PAWL_OK;
-  }
+
   pawl_args_begin(&e->args, PAWL_STMT_WORKFLOW_GET);
   pawl_arg_textz(&e->args, PAWL_WORKFLOW_GET_CODE, code);
   if (o->version)
@@ -166,6 +161,17 @@ static pawl_code resolve_version(pawl_engine *e, const char *code, options *o,
   }
 out:
   return rc;
+}
+
+/* The newest active one, unless told: of ours first, then the store's. 0 when
+ * nobody knows the code: a worker will answer for that. */
+static pawl_code resolve_version(pawl_engine *e, const char *code, options *o,
+                                 pawl_error *err) {
+  pawl_def *def =
+      pawl_registry_find(e->registry, code, strlen(code), o->version, NULL);
+  if (!def) return ask_version(e, code, o, err);
+  o->version = def->version;
+  return PAWL_OK;
 }
 
 /* With a key the routing number is the key's, so that both starts meet in one
@@ -203,9 +209,34 @@ static void arg_word(pawl_args *a, int arg, const pawl_buf *b, int has) {
     pawl_arg_null(a, arg);
 }
 
+static void arg_count(pawl_args *a, int arg, int64_t n, int has) {
+  if (has)
+    pawl_arg_int(a, arg, n);
+  else
+    pawl_arg_null(a, arg);
+}
+
+static void arg_parent(pawl_args *a, const pawl_origin *from) {
+  static const pawl_origin none = {0};
+  if (!from || !from->parent) from = &none;
+  pawl_arg_id(a, PAWL_INSTANCE_INSERT_PARENT, from->parent);
+  pawl_arg_id(a, PAWL_INSTANCE_INSERT_ROOT, from->root);
+  arg_count(a, PAWL_INSTANCE_INSERT_PARENT_SEQ, from->parent_seq,
+            from->parent_seq > 0);
+  arg_count(a, PAWL_INSTANCE_INSERT_PARENT_TOKEN, from->parent_token,
+            from->parent_token > 0);
+  arg_count(a, PAWL_INSTANCE_INSERT_PARENT_VISIT, from->parent_visit,
+            from->parent_visit > 0);
+  pawl_arg_textz(a, PAWL_INSTANCE_INSERT_PARENT_NODE, from->parent_node);
+  arg_count(a, PAWL_INSTANCE_INSERT_PARENT_INDEX, from->parent_index,
+            from->parent && from->parent_index >= 0);
+  pawl_arg_textz(a, PAWL_INSTANCE_INSERT_PARENT_END, from->parent_end);
+  pawl_arg_null(a, PAWL_INSTANCE_INSERT_TRIGGER_EVENT);
+}
+
 static pawl_code send_instance(pawl_engine *e, int shard, const char *code,
                                pawl_str input, const options *o,
-                               pawl_error *err) {
+                               const pawl_origin *origin, pawl_error *err) {
   pawl_args *a = &e->args;
   pawl_args_begin(a, PAWL_STMT_INSTANCE_INSERT);
   pawl_arg_int(a, PAWL_INSTANCE_INSERT_SHARD, shard);
@@ -221,6 +252,7 @@ static pawl_code send_instance(pawl_engine *e, int shard, const char *code,
   arg_word(a, PAWL_INSTANCE_INSERT_CORRELATION_ID, &o->correlation,
            o->has_correlation);
   arg_word(a, PAWL_INSTANCE_INSERT_EXTERNAL_ID, &o->key, o->has_key);
+  arg_parent(a, origin);
   pawl_arg_str(a, PAWL_INSTANCE_INSERT_INPUT, input);
   pawl_arg_str(a, PAWL_INSTANCE_INSERT_METADATA, o->metadata);
   pawl_store_arg_now(e->store, a, PAWL_INSTANCE_INSERT_NOW);
@@ -279,27 +311,64 @@ static pawl_code send_by_key(pawl_engine *e, int shard, const char *code,
   return pawl_store_send(e->store, a, err);
 }
 
+/* Nothing was inserted: is it there already, or was it refused, because its
+ * version takes no new instances? */
+static pawl_code was_refused(pawl_engine *e, int shard, const options *o,
+                             int open, int nsent, int *refused,
+                             pawl_error *err) {
+  pawl_rows rows;
+  pawl_code rc = PAWL_OK;
+
+  pawl_args_begin(&e->args, PAWL_STMT_REPAIR_STATE);
+  pawl_arg_int(&e->args, PAWL_REPAIR_STATE_SHARD, shard);
+  pawl_arg_id(&e->args, PAWL_REPAIR_STATE_ID, &o->id);
+  if (open) {
+    TRY(pawl_store_send(e->store, &e->args, err));
+    pawl_store_rows(e->store, nsent, &rows);
+  } else {
+    TRY(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err));
+  }
+  *refused = rows.nrows == 0;
+out:
+  return rc;
+}
+
+/* *refused: the version is not active; nothing was stored. */
 static pawl_code start_unit(pawl_engine *e, const char *code, pawl_str input,
-                            const options *o, pawl_id *id, int *created,
+                            const options *o, const pawl_origin *origin,
+                            pawl_id *id, int *created, int *refused,
                             pawl_error *err) {
+  const int open = origin && origin->also; /* what follows needs the answer */
   int shard = pawl_id_route(&o->id) % e->nshards, attributes = 0;
   pawl_buf scratch = {.alloc = &e->alloc};
   pawl_rows rows;
   pawl_code rc = PAWL_OK;
 
-  TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
-  TRY(send_instance(e, shard, code, input, o, err));
+  *refused = 0;
+  TRY(pawl_store_begin(e->store, open ? PAWL_UNIT_OPEN : PAWL_UNIT_BATCH,
+                       err));
+  TRY(send_instance(e, shard, code, input, o, origin, err));
   TRY(send_agenda(e, shard, o, err));
   TRY(send_attributes(e, shard, o, &scratch, &attributes, err));
   if (o->has_key) TRY(send_by_key(e, shard, code, o, err));
-  TRY(pawl_store_commit(e->store, err));
+  if (!open) TRY(pawl_store_commit(e->store, err));
   pawl_store_rows(e->store, 0, &rows);
   *created = rows.changed == 1;
   *id = o->id;
   if (o->has_key) {
     pawl_store_rows(e->store, 2 + attributes, &rows);
     if (rows.nrows) pawl_row_id(&rows, 0, PAWL_INSTANCE_BY_KEY_R_ID, id);
-    *created = pawl_id_eq(id, &o->id);
+    *refused = !rows.nrows;
+    *created = rows.nrows && pawl_id_eq(id, &o->id);
+  } else if (!*created) {
+    TRY(was_refused(e, shard, o, open, 2 + attributes, refused, err));
+  }
+  if (open && *refused) {
+    pawl_store_rollback(e->store);
+  } else if (open) {
+    TRY(origin->also(e, origin->ud, shard, id, *created,
+                     2 + attributes + (o->has_key || !*created), err));
+    TRY(pawl_store_commit(e->store, err));
   }
 out:
   if (rc != PAWL_OK) pawl_store_rollback(e->store);
@@ -307,9 +376,42 @@ out:
   return rc;
 }
 
+static pawl_code start_version(pawl_engine *e, const char *code,
+                               pawl_str input, const options *o,
+                               const pawl_origin *origin, pawl_id *id,
+                               int *created, int *refused, pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+
+  for (int tries = 0;; tries++) { /* the id is fixed: repeating is harmless */
+    rc = start_unit(e, code, input, o, origin, id, created, refused, err);
+    if (rc == PAWL_OK && tries && !o->has_id && !o->has_key && !*refused)
+      *created = 1; /* an id of ours */
+    if ((rc != PAWL_UNREACHABLE && rc != PAWL_BUSY) || tries == 2) break;
+  }
+  return rc;
+}
+
+static pawl_code refuse_inactive(const char *code, const options *o,
+                                 int64_t asked, pawl_error *err) {
+  if (asked || o->version)
+    pawl_fail(err, PAWL_INVALID,
+              "workflow \"%s\" version %" PRId64
+              " is not active: no new instances of it are started",
+              code, o->version ? o->version : asked);
+  else
+    pawl_fail(err, PAWL_INVALID,
+              "no version of workflow \"%s\" is active: no new instances of "
+              "it are started",
+              code);
+  pawl_error_hint(err,
+                  "`pawl workflows` shows which are; `pawl workflows "
+                  "activate` changes it");
+  return PAWL_INVALID;
+}
+
 /* Sleeping workers are told after the commit, not more often than they can
  * use it: whoever misses it finds the row by looking. */
-static void wake(pawl_engine *e) {
+void pawl_start_wake(pawl_engine *e) {
   pawl_rows rows;
   pawl_error err;
   int64_t mono = pawl_clock_mono();
@@ -345,29 +447,55 @@ static pawl_code check_input(pawl_engine *e, pawl_str input, pawl_error *err) {
   return PAWL_OK;
 }
 
+/* A key from inside may be longer than what people are allowed. */
+static pawl_code take_key(const pawl_origin *origin, options *o,
+                          pawl_error *err) {
+  if (!origin || !origin->key.at) return PAWL_OK;
+  pawl_buf_clear(&o->key);
+  pawl_buf_adds(&o->key, origin->key);
+  o->has_key = 1;
+  return pawl_buf_check(&o->key, err);
+}
+
 pawl_code pawl_engine_start(pawl_engine *e, const char *code, pawl_str input,
                             pawl_str text, pawl_id *id, int *created,
                             pawl_error *err) {
+  return pawl_start_from(e, code, input, text, NULL, id, created, err);
+}
+
+pawl_code pawl_start_from(pawl_engine *e, const char *code, pawl_str input,
+                          pawl_str text, const pawl_origin *origin,
+                          pawl_id *id, int *created, pawl_error *err) {
   options o = {.key = {.alloc = &e->alloc},
                .tenant = {.alloc = &e->alloc},
                .group = {.alloc = &e->alloc},
                .correlation = {.alloc = &e->alloc},
                .business_key = {.alloc = &e->alloc}};
+  int64_t asked;
+  int refused = 0;
   pawl_code rc = PAWL_OK;
 
   if (!input.at) input = pawl_strz("{}");
   TRY(check_code(code, err));
   TRY(check_input(e, input, err));
   TRY(read_options(text, &o, err));
+  TRY(take_key(origin, &o, err));
+  asked = o.version;
   TRY(resolve_version(e, code, &o, err));
   TRY(make_id(e, code, &o, err));
-  for (int tries = 0;; tries++) { /* the id is fixed: repeating is harmless */
-    rc = start_unit(e, code, input, &o, id, created, err);
-    if (rc == PAWL_OK && tries && !o.has_id && !o.has_key)
-      *created = 1; /* an id of ours */
-    if ((rc != PAWL_UNREACHABLE && rc != PAWL_BUSY) || tries == 2) break;
+  TRY(start_version(e, code, input, &o, origin, id, created, &refused, err));
+  if (refused && !asked) { /* ours is not the newest active one */
+    o.version = 0;
+    TRY(ask_version(e, code, &o, err));
+    if (o.version)
+      TRY(start_version(e, code, input, &o, origin, id, created, &refused,
+                        err));
   }
-  if (rc == PAWL_OK && *created && !o.delay_us && !o.at_us) wake(e);
+  if (refused) {
+    rc = refuse_inactive(code, &o, asked, err);
+    goto out;
+  }
+  if (*created && !o.delay_us && !o.at_us) pawl_start_wake(e);
 out:
   deinit_options(&o);
   return rc;

@@ -19,9 +19,10 @@ static const unsigned moves[PAWL_NSTATUSES] = {
         BIT(RUNNING) | BIT(WAITING) | BIT(SUSPENDED) | ENDS,
     [PAWL_STATUS_SUSPENDED] =
         BIT(RUNNING) | BIT(WAITING) | BIT(SUSPENDED) | ENDS,
-    [PAWL_STATUS_COMPLETED] = 0, /* E1 */
-    [PAWL_STATUS_FAILED] = 0,    /* E1 */
-    [PAWL_STATUS_CANCELLED] = 0, /* E1 */
+    /* E1: only a retry or a restart brings an ended one back */
+    [PAWL_STATUS_COMPLETED] = BIT(RUNNING) | BIT(WAITING) | BIT(SUSPENDED),
+    [PAWL_STATUS_FAILED] = BIT(RUNNING) | BIT(WAITING) | BIT(SUSPENDED),
+    [PAWL_STATUS_CANCELLED] = BIT(RUNNING) | BIT(WAITING) | BIT(SUSPENDED),
 };
 
 const char *pawl_status_name(pawl_status s) {

@@ -1,7 +1,8 @@
 /* engine/state.h: statuses, and which move is legal, as one table.
  *
  * Layer    engine, pure: base only. Docs and specs are made from the lists.
- * Keeps    E1 an ended instance never changes again.
+ * Keeps    E1 an ended instance changes only when somebody asks for a retry or a
+ *             restart.
  *
  * `created` is stored as `running` without a start time, so that the first
  * commit of an instance changes no indexed column. */

@@ -1,315 +1,245 @@
-/* One decision: what stands next for an instance is run, and what follows is
- * written into its plan. Touches the host, never the store.
+/* One decision: what came in is taken, what has timed out goes on, what is
+ * active runs, and all that follows is written into the plan. Touches the
+ * host, never the store.
  *
- *   claimed --> cancelled?  --> unknown workflow? --> poisoned? --> run
- *   run: step   --> handler --> route to the next standing place
- *        timer  --> due?    --> route
- *        choice, finish: route again from here (their handler failed before)
- *   route: passes choices, sets timers, ends at a finish; what it passes is
- *          noted in the record of the step that led there. */
+ *   ended?  --> taken over? --> letters --> suspended? --> poisoned?
+ *   --> unknown workflow? --> deadline? --> undoing? --> first step?
+ *   --> times that have come; if any, that is the decision
+ *   --> else each active token runs one step
+ *
+ * What was decided by the letters and the clock alone is committed before any
+ * step runs: when something else comes in meanwhile it can be decided again
+ * without losing a handler's result (rule 6). */
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "../value/json.h"
-#include "internal.h"
+#include "machine.h"
 #include "pulse.h"
 
-#define MAX_HOPS 100 /* choices passed in one go; check.c refuses loops */
+#define TURN_US (50 * 1000) /* tokens of one instance take turns that long */
+#define TOKENS_A_TURN 64
 
-/* ---- small things ---- */
+/* ---- variables ---- */
 
-static pawl_str current_vars(const pawl_held *h) {
+pawl_str pawl_vars_now(const pawl_held *h) {
   if (h->plan.vars_changed) return pawl_buf_str(&h->plan.vars);
   return h->vars.len ? pawl_buf_str(&h->vars) : pawl_strz("{}");
+}
+
+void pawl_vars_put(pawl_held *h, pawl_str vars, pawl_buf *changes) {
+  pawl_plan *p = &h->plan;
+  pawl_buf now = {.alloc = p->alloc};
+
+  pawl_buf_adds(&now, vars);
+  if (changes) pawl_json_delta(pawl_vars_now(h), vars, changes);
+  pawl_buf_clear(&p->vars);
+  pawl_buf_adds(&p->vars, pawl_buf_str(&now));
+  p->vars_changed = 1;
+  pawl_buf_deinit(&now);
+}
+
+void pawl_vars_set(pawl_held *h, const char *name, pawl_str value,
+                   pawl_buf *changes) {
+  pawl_buf delta = {.alloc = h->plan.alloc}, vars = {.alloc = h->plan.alloc};
+  pawl_buf_addz(&delta, "{\"set\":{");
+  pawl_json_add_string(&delta, pawl_strz(name));
+  pawl_buf_addc(&delta, ':');
+  pawl_buf_adds(&delta, value);
+  pawl_buf_addz(&delta, "}}");
+  pawl_json_apply(pawl_vars_now(h), pawl_buf_str(&delta), &vars);
+  pawl_vars_put(h, pawl_buf_str(&vars), changes);
+  pawl_buf_deinit(&delta);
+  pawl_buf_deinit(&vars);
+}
+
+/* ---- the plan's beginning ---- */
+
+static void copy_buf(pawl_buf *to, const pawl_buf *from) {
+  pawl_buf_clear(to);
+  if (from->len) pawl_buf_adds(to, pawl_buf_str(from));
 }
 
 /* A plan that, so far, leaves the instance as it is. */
 static void plan_begin(pawl_engine *e, pawl_held *h) {
   pawl_plan *p = &h->plan;
   pawl_plan_reset(p);
-  p->status = h->waiting ? PAWL_STATUS_WAITING : PAWL_STATUS_RUNNING;
-  p->node = h->node.len ? h->node.at : NULL;
-  p->previous = h->previous.len ? h->previous.at : NULL;
+  p->status = h->status;
+  if (!pawl_tokens_copy(&p->tokens, &h->tokens, p->alloc)) p->failed = 1;
+  p->last_token = h->visit ? h->last_token : 0; /* 1 before it begins */
   p->visit = h->visit;
-  p->attempt = h->attempt;
-  p->waiting = h->waiting;
-  p->token_due_us = h->token_due_us;
+  p->node = h->node;
+  p->previous = h->previous;
+  p->sent = h->sent;
+  p->children = h->children;
+  p->immediate = h->immediate;
+  p->suspended_us = h->suspended_us;
+  p->deadline_us = h->deadline_us;
+  copy_buf(&p->joined, &h->joined);
+  copy_buf(&p->compensation, &h->compensation);
+  copy_buf(&p->stopped, &h->stopped);
+  copy_buf(&p->output, &h->output);
+  p->has_output = p->output.len > 0;
+  p->resets = 1;
   if (!h->started_us) p->started_us = pawl_engine_now(e);
 }
 
-static void plan_done(pawl_held *h) {
-  h->state = PAWL_SLOT_PLANNED;
+const pawl_node *pawl_tok_node(pawl_held *h, int k) {
+  const char *name = pawl_tok(h, k)->node;
+  int at = name && h->def ? pawl_def_node(h->def, name, strlen(name)) : -1;
+  return at < 0 ? NULL : &h->def->nodes[at];
 }
 
-static void fill_call(pawl_engine *e, pawl_held *h, const pawl_node *node,
-                      pawl_handler handler, pawl_call *c) {
-  memset(c, 0, sizeof *c);
-  c->ref = h->def->host_ref;
-  c->node = node->name;
-  c->handler = handler;
-  c->id = h->id_text;
-  c->workflow = h->workflow.at;
-  c->version = h->workflow_version;
-  c->attempt = h->plan.attempt + 1;
-  c->visit = h->plan.visit;
-  c->token = 1;
-  if (h->has_tenant) c->tenant = pawl_buf_str(&h->tenant);
-  if (h->has_correlation) c->correlation = pawl_buf_str(&h->correlation);
-  c->vars = current_vars(h);
-  c->input = h->input.len ? pawl_buf_str(&h->input) : pawl_strz("{}");
-  c->services = &pawl_engine_services;
-  c->services_ud = e;
-  c->transactional = e->open_unit;
+/* ---- records ---- */
+
+int64_t pawl_record_seq(const pawl_held *h) {
+  return h->seq + h->plan.nrecords;
 }
 
-static pawl_code run_handler(pawl_engine *e, pawl_held *h,
-                             const pawl_node *node, pawl_handler handler,
-                             pawl_error *err) {
-  pawl_call call;
-  fill_call(e, h, node, handler, &call);
+pawl_record *pawl_token_record(pawl_engine *e, pawl_held *h, int k,
+                               const char *type) {
+  pawl_token *t = pawl_tok(h, k);
+  pawl_record *r = pawl_plan_record(&h->plan, type, t->node);
+  pawl_str from;
+
+  r->token = t->no;
+  r->visit = t->visit;
+  r->attempt = t->attempt + 1;
+  r->completed_us = pawl_engine_now(e);
+  if (pawl_detail_get(t, "from", &from)) {
+    pawl_buf_adds(&r->previous, from);
+    pawl_detail_set(t, "from", (pawl_str){NULL, 0});
+  }
+  return r;
+}
+
+pawl_record *pawl_instance_record(pawl_engine *e, pawl_held *h,
+                                  const char *type) {
+  pawl_plan *p = &h->plan;
+  const pawl_token *t = pawl_tokens_lone(&p->tokens);
+  pawl_record *r = pawl_plan_record(p, type, p->node);
+  r->visit = t ? t->visit : p->visit;
+  r->token = t ? t->no : 0;
+  r->completed_us = pawl_engine_now(e);
+  return r;
+}
+
+void pawl_take_output(pawl_held *h, const pawl_node *node, pawl_record *r,
+                      pawl_str output) {
+  if (!output.at) return;
+  pawl_buf_clear(&r->output);
+  pawl_buf_adds(&r->output, output);
+  r->has_output = 1;
+  if (node->into) pawl_vars_set(h, node->into, output, &r->changes);
+}
+
+void pawl_leave(pawl_engine *e, pawl_held *h, int k, int to) {
+  pawl_leave_by(e, h, k, to, h->plan.nrecords - 1);
+}
+
+/* What it waited for is over; where it came from, and what an item's last step
+ * gave, stay. */
+static void keep_detail(pawl_engine *e, pawl_token *t) {
+  static const char *const names[] = {"up", "from", "out"};
+  pawl_buf kept = {.alloc = &e->alloc};
+  pawl_str value;
+
+  if (!t->detail.len) return;
+  for (int i = 0; i < 3; i++) {
+    if (!pawl_detail_get(t, names[i], &value)) continue;
+    pawl_buf_addf(&kept, "%c\"%s\":", kept.len ? ',' : '{', names[i]);
+    pawl_buf_adds(&kept, value);
+  }
+  if (kept.len) pawl_buf_addc(&kept, '}');
+  pawl_buf_clear(&t->detail);
+  if (kept.len) pawl_buf_adds(&t->detail, pawl_buf_str(&kept));
+  pawl_buf_deinit(&kept);
+}
+
+/* An item's result is what its last step gave, however it comes back to its
+ * each: past timers, choices and joins too. */
+static void keep_output(pawl_held *h, int k, const pawl_record *r) {
+  const pawl_node *node = pawl_tok_node(h, k);
+  pawl_str none = {NULL, 0};
+  int level;
+
+  if (!node || (node->kind != PAWL_KIND_STEP && node->kind != PAWL_KIND_WAIT &&
+                node->kind != PAWL_KIND_TASK && node->kind != PAWL_KIND_CALL))
+    return;
+  if (pawl_each_around(h, k, &level) < 0) return;
+  pawl_detail_set(pawl_tok(h, k), "out",
+                  r->has_output ? pawl_buf_str(&r->output) : none);
+}
+
+void pawl_leave_by(pawl_engine *e, pawl_held *h, int k, int to, int record) {
+  pawl_plan *p = &h->plan;
+  pawl_token *t = pawl_tok(h, k);
+  pawl_buf path = {.alloc = &e->alloc};
+
+  keep_detail(e, t);
+  if (record >= 0 && t->depth) keep_output(h, k, &p->records[record]);
+  t->state = PAWL_TOKEN_ACTIVE;
+  t->due_us = 0;
+  t->changed = 1;
+  pawl_go_to(e, h, k, to, &path);
+  if (record >= 0) {
+    pawl_record *r = &p->records[record];
+    if (r->path.len && path.len) pawl_buf_addz(&r->path, "; ");
+    pawl_buf_adds(&r->path, pawl_buf_str(&path));
+    if (!r->due_us) r->due_us = pawl_tok(h, k)->due_us;
+  }
+  pawl_buf_clear(&p->detail);
+  pawl_buf_adds(&p->detail, pawl_buf_str(&path));
+  pawl_buf_deinit(&path);
+}
+
+/* ---- running ---- */
+
+pawl_code pawl_run_handler(pawl_engine *e, pawl_held *h, int k,
+                           const pawl_node *node, pawl_handler handler,
+                           pawl_str event, pawl_str output, pawl_error *err) {
+  const pawl_token *t = pawl_tok(h, k);
+  pawl_call c;
+  pawl_code rc;
+
+  memset(&c, 0, sizeof c);
+  c.ref = h->def->host_ref;
+  c.node = node->name;
+  c.handler = handler;
+  c.id = h->id_text;
+  c.workflow = h->workflow.at;
+  c.version = h->workflow_version;
+  c.attempt = t->attempt + 1;
+  c.visit = t->visit;
+  c.token = t->no;
+  c.branch = t->branch;
+  c.data = pawl_buf_str(&t->data);
+  c.event = event;
+  if (!event.at && t->event.len) c.event = pawl_buf_str(&t->event);
+  c.output = output;
+  if (h->has_tenant) c.tenant = pawl_buf_str(&h->tenant);
+  if (h->has_correlation) c.correlation = pawl_buf_str(&h->correlation);
+  c.vars = pawl_vars_now(h);
+  c.input = h->input.len ? pawl_buf_str(&h->input) : pawl_strz("{}");
+  c.services = &pawl_engine_services;
+  c.services_ud = e;
+  c.transactional = e->open_unit && handler == PAWL_HANDLER_RUN;
   pawl_result_clear(&e->result);
   e->running = h;
   h->begun = 1;
   pawl_pulse_begin(e->pulse, node->timeout_us);
-  pawl_code rc = pawl_host_run(e->host, &call, &e->result, err);
+  rc = pawl_host_run(e->host, &c, &e->result, err);
   pawl_pulse_end(e->pulse);
   e->running = NULL;
   return rc;
 }
 
-/* ---- failing and ending ---- */
-
-/* For people: where, the script's own code, what. */
-static void set_detail(pawl_plan *p, const pawl_error *err) {
-  pawl_buf_clear(&p->detail);
-  if (err->where[0]) pawl_buf_addf(&p->detail, "%s: ", err->where);
-  if (err->reason[0]) pawl_buf_addf(&p->detail, "%s: ", err->reason);
-  pawl_buf_addz(&p->detail, err->message);
-}
-
-static void end_with(pawl_held *h, pawl_status status) {
-  h->plan.after = PAWL_AFTER_END;
-  h->plan.status = status;
-  h->plan.waiting = 0;
-  h->plan.token_due_us = 0;
-}
-
-/* A verdict that came without a handler. */
-static void trace_verdict(pawl_engine *e, const pawl_held *h) {
+void pawl_trace_verdict(pawl_engine *e, const pawl_held *h) {
   const pawl_plan *p = &h->plan;
   pawl_engine_trace(e, h, p->node ? p->node : "", "instance", 0, p->outcome,
                     p->detail.at ? p->detail.at : "", 0);
 }
-
-/* Ends the instance for a reason that lies outside its graph. */
-static void fail_outright(pawl_engine *e, pawl_held *h, const pawl_error *err,
-                          pawl_str details) {
-  pawl_plan *p = &h->plan;
-  pawl_record *r = pawl_plan_record(p, "failed", p->node);
-  r->visit = p->visit;
-  r->attempt = p->attempt + 1;
-  r->completed_us = pawl_engine_now(e);
-  pawl_plan_error(&p->error, err, details);
-  pawl_buf_adds(&r->error, pawl_buf_str(&p->error));
-  set_detail(p, err);
-  p->outcome = "failed";
-  end_with(h, PAWL_STATUS_FAILED);
-}
-
-static void suspend_with(pawl_engine *e, pawl_held *h, const pawl_error *err) {
-  pawl_plan *p = &h->plan;
-  pawl_record *r = pawl_plan_record(p, "suspended", p->node);
-  r->visit = p->visit;
-  r->completed_us = pawl_engine_now(e);
-  pawl_plan_error(&p->error, err, pawl_strz(NULL));
-  pawl_buf_adds(&r->error, pawl_buf_str(&p->error));
-  set_detail(p, err);
-  p->after = PAWL_AFTER_SLEEP;
-  p->status = PAWL_STATUS_SUSPENDED;
-  p->outcome = "suspended";
-}
-
-/* ---- routing ---- */
-
-/* A timer's due time. */
-static pawl_code timer_due(pawl_engine *e, pawl_held *h, const pawl_node *node,
-                           int64_t *due_us, pawl_error *err) {
-  pawl_code rc = PAWL_OK;
-  if (node->after_us >= 0) {
-    *due_us = pawl_engine_now(e) + node->after_us;
-    return PAWL_OK;
-  }
-  TRY(run_handler(e, h, node, PAWL_HANDLER_AT, err));
-  *due_us = e->result.at_us;
-out:
-  return rc;
-}
-
-static pawl_code take_choice(pawl_engine *e, pawl_held *h,
-                             const pawl_node *node, int *to, pawl_buf *path,
-                             pawl_error *err) {
-  pawl_code rc = PAWL_OK;
-  const pawl_buf *t = &e->result.transition;
-
-  TRY(run_handler(e, h, node, PAWL_HANDLER_CHOOSE, err));
-  *to = e->result.has_transition ? pawl_node_next(node, t->at, t->len) : -1;
-  if (*to < 0) {
-    e->result.no_retry = 1;
-    rc = pawl_fail(err, PAWL_SCRIPT,
-                   "choice \"%s\": `choose` returned %s%s%s"
-                   ", which is no transition of it",
-                   node->name, e->result.has_transition ? "\"" : "",
-                   e->result.has_transition ? t->at : "nothing",
-                   e->result.has_transition ? "\"" : "");
-    pawl_error_hint(err, "return one of the names in `next`, such as \"%s\"",
-                    node->next[0].name);
-    goto out;
-  }
-  if (path) {
-    pawl_buf_addc(path, '=');
-    pawl_buf_adds(path, pawl_buf_str(t));
-  }
-out:
-  return rc;
-}
-
-static pawl_code take_finish(pawl_engine *e, pawl_held *h,
-                             const pawl_node *node, pawl_error *err) {
-  pawl_code rc = PAWL_OK;
-  pawl_plan *p = &h->plan;
-
-  if (node->has_output) {
-    TRY(run_handler(e, h, node, PAWL_HANDLER_OUTPUT, err));
-    p->has_output = e->result.has_output;
-    pawl_buf_clear(&p->output);
-    if (p->has_output)
-      pawl_buf_adds(&p->output, pawl_buf_str(&e->result.output));
-  }
-  end_with(h,
-           node->status_failed ? PAWL_STATUS_FAILED : PAWL_STATUS_COMPLETED);
-  if (node->status_failed && !p->error.len) {
-    pawl_error why;
-    pawl_fail(&why, PAWL_SCRIPT, "it ended at finish \"%s\"", node->name);
-    pawl_copy_text(why.reason, sizeof why.reason, node->name);
-    pawl_plan_error(&p->error, &why, pawl_strz(NULL));
-  }
-out:
-  return rc;
-}
-
-static void arrive(pawl_plan *p, const pawl_node *node, pawl_buf *path) {
-  p->previous = p->node;
-  p->node = node->name;
-  p->visit++;
-  p->attempt = 0;
-  p->waiting = 0;
-  p->token_due_us = 0;
-  if (!path) return;
-  if (path->len) pawl_buf_addz(path, " > ");
-  pawl_buf_addz(path, node->name);
-}
-
-/* Moves the token to node `at` (arrived: it stands there already), on through
- * routing nodes, to where it stands next. On failure it stands, active, at the
- * node whose handler failed; *at says which. */
-static pawl_code route(pawl_engine *e, pawl_held *h, int *at, int arrived,
-                       pawl_buf *path, pawl_error *err) {
-  pawl_code rc = PAWL_OK;
-  pawl_plan *p = &h->plan;
-  int to = *at;
-
-  for (int hops = 0; hops < MAX_HOPS; hops++, arrived = 0) {
-    const pawl_node *node = &h->def->nodes[to];
-    *at = to;
-    if (!arrived) arrive(p, node, path);
-    p->after = PAWL_AFTER_GO_ON;
-    p->status = PAWL_STATUS_RUNNING;
-    switch (node->kind) {
-      case PAWL_KIND_STEP:
-        goto out;
-      case PAWL_KIND_TIMER:
-        TRY(timer_due(e, h, node, &p->token_due_us, err));
-        p->waiting = 1;
-        p->status = PAWL_STATUS_WAITING;
-        p->after = PAWL_AFTER_LET_GO;
-        p->look_us = p->token_due_us;
-        goto out;
-      case PAWL_KIND_FINISH:
-        TRY(take_finish(e, h, node, err));
-        goto out;
-      case PAWL_KIND_CHOICE:
-        TRY(take_choice(e, h, node, &to, path, err));
-        break;
-      case PAWL_NKINDS:
-        break;
-    }
-  }
-  e->result.no_retry = 1;
-  rc = pawl_fail(err, PAWL_LIMIT, "%d choices in a row led to no step",
-                 MAX_HOPS);
-out:
-  return rc;
-}
-
-/* What follows when the handler of the node the token stands at failed. */
-static void fail_node(pawl_engine *e, pawl_held *h, int at,
-                      const pawl_error *err, int64_t began_us) {
-  pawl_plan *p = &h->plan;
-  const pawl_node *node = &h->def->nodes[at];
-  const pawl_result *result = &e->result;
-  int64_t now = pawl_engine_now(e), delay_us = 0;
-  int to = -1;
-  pawl_failure f = {
-      .attempt = p->attempt + 1,
-      .no_retry = result->no_retry,
-      .retry_after_us = result->retry_after_us,
-      .reason = err->reason[0] ? err->reason : pawl_code_name(err->code),
-      .random = pawl_engine_random(e)};
-  pawl_verdict verdict = pawl_retry_decide(node, &f, &delay_us, &to);
-  pawl_error later;
-
-  pawl_record *r = pawl_plan_record(p, "failed", node->name);
-  r->visit = p->visit;
-  r->attempt = f.attempt;
-  r->started_us = began_us;
-  r->completed_us = now;
-  pawl_plan_error(&p->error, err, pawl_buf_str(&result->details));
-  pawl_buf_adds(&r->error, pawl_buf_str(&p->error));
-  set_detail(p, err);
-  p->attempt = f.attempt;
-
-  switch (verdict) {
-    case PAWL_VERDICT_RETRY:
-      r->due_us = p->look_us = p->token_due_us = now + delay_us;
-      p->after = PAWL_AFTER_LET_GO;
-      p->status = PAWL_STATUS_RUNNING;
-      p->waiting = 0;
-      p->outcome = "retry";
-      break;
-    case PAWL_VERDICT_ROUTE:
-      pawl_buf_addz(&r->transition, f.reason);
-      p->outcome = "failed";
-      /* a routing node that fails in its turn is tried from the next round */
-      if (route(e, h, &to, 0, &r->path, &later) != PAWL_OK)
-        p->after = PAWL_AFTER_GO_ON;
-      /* what led to a failed end is its reason */
-      if (p->after != PAWL_AFTER_END || p->status != PAWL_STATUS_FAILED)
-        pawl_buf_clear(&p->error);
-      break;
-    case PAWL_VERDICT_SUSPEND:
-      p->after = PAWL_AFTER_SLEEP;
-      p->status = PAWL_STATUS_SUSPENDED;
-      pawl_buf_addz(&r->text, "suspended: no attempts left");
-      p->outcome = "suspended";
-      break;
-    case PAWL_VERDICT_FAIL:
-      p->outcome = "failed";
-      end_with(h, PAWL_STATUS_FAILED);
-      break;
-  }
-}
-
-/* ---- the node kinds ---- */
 
 /* A step's handler has returned: where its transition leads. */
 static pawl_code step_target(pawl_engine *e, const pawl_node *node, int *to,
@@ -345,131 +275,132 @@ static pawl_code step_target(pawl_engine *e, const pawl_node *node, int *to,
   return PAWL_SCRIPT;
 }
 
-static void take_effects(pawl_held *h, const pawl_result *r,
-                         pawl_record *record) {
+void pawl_take_effects(pawl_engine *e, pawl_held *h, int k,
+                       const pawl_result *r) {
   pawl_plan *p = &h->plan;
-  if (r->has_transition)
-    pawl_buf_adds(&record->transition, pawl_buf_str(&r->transition));
-  if (r->has_output) pawl_buf_adds(&record->output, pawl_buf_str(&r->output));
-  record->has_output = r->has_output;
-  if (r->vars_changed) {
-    pawl_json_delta(current_vars(h), pawl_buf_str(&r->vars), &record->changes);
-    pawl_buf_clear(&p->vars);
-    pawl_buf_adds(&p->vars, pawl_buf_str(&r->vars));
-    p->vars_changed = 1;
+  pawl_json_iter it = {0};
+  pawl_str key, one, value;
+
+  if (r->attrs_changed) pawl_object_merge(&p->attrs, pawl_buf_str(&r->attrs));
+  if (r->data_changed) {
+    copy_buf(&pawl_tok(h, k)->data, &r->data);
+    pawl_tok(h, k)->changed = 1;
   }
-  if (r->attrs_changed) {
-    pawl_buf_clear(&p->attrs);
-    pawl_buf_adds(&p->attrs, pawl_buf_str(&r->attrs));
+  while (r->emits.len &&
+         pawl_json_each(pawl_buf_str(&r->emits), &it, &key, &one)) {
+    pawl_effect *f = pawl_plan_effect(p, PAWL_EFFECT_EMIT, 0);
+    if (pawl_json_get(one, "type", &value)) pawl_json_unquote(value, &f->name);
+    if (pawl_json_get(one, "payload", &value)) pawl_buf_adds(&f->data, value);
+    p->sent++;
+    p->more = 1;
   }
+  pawl_take_starts(e, h, pawl_buf_str(&r->starts));
 }
 
-static void run_step(pawl_engine *e, pawl_held *h, int at) {
+static void trace_end(pawl_engine *e, pawl_held *h, const pawl_node *node,
+                      int64_t took, int k) {
+  const pawl_plan *p = &h->plan;
+  pawl_engine_trace(e, h, node->name, pawl_kind_name(node->kind), took,
+                    p->outcome, p->detail.at ? p->detail.at : "",
+                    p->tokens.at[k].due_us);
+}
+
+static void run_step(pawl_engine *e, pawl_held *h, int k, int at) {
   pawl_plan *p = &h->plan;
   const pawl_node *node = &h->def->nodes[at];
   int64_t began_us = pawl_engine_now(e), began_mono = pawl_clock_mono();
+  pawl_str none = {0};
   pawl_error err = {0};
   int to = -1;
 
+  p->ran = 1;
+  p->node = node->name;
+  p->immediate++;
+  h->running_token = pawl_tok(h, k)->no;
   pawl_engine_trace(e, h, node->name, pawl_kind_name(node->kind), -1, NULL, "",
                     0);
-  pawl_code rc = run_handler(e, h, node, PAWL_HANDLER_RUN, &err);
+  pawl_code rc =
+      pawl_run_handler(e, h, k, node, PAWL_HANDLER_RUN, none, none, &err);
   int64_t took = pawl_clock_mono() - began_mono;
   e->run_avg_us += (took - e->run_avg_us) / 8;
   h->def->nodes[at].run_avg_us += (took - node->run_avg_us) / 8;
   if (e->stats) e->stats->steps++;
   if (rc == PAWL_OK) rc = step_target(e, node, &to, &err);
   if (rc != PAWL_OK) {
-    fail_node(e, h, at, &err, began_us);
+    pawl_fail_token(e, h, k, &err, began_us);
   } else {
-    pawl_record *r = pawl_plan_record(p, "step", node->name);
-    r->visit = p->visit;
-    r->attempt = p->attempt + 1;
+    const pawl_result *result = &e->result;
+    pawl_record *r = pawl_token_record(e, h, k, "step");
     r->started_us = began_us;
-    r->completed_us = pawl_engine_now(e);
-    take_effects(h, &e->result, r);
+    if (result->has_transition)
+      pawl_buf_adds(&r->transition, pawl_buf_str(&result->transition));
+    if (result->has_output)
+      pawl_buf_adds(&r->output, pawl_buf_str(&result->output));
+    r->has_output = result->has_output;
+    if (result->vars_changed)
+      pawl_vars_put(h, pawl_buf_str(&result->vars), &r->changes);
+    pawl_take_effects(e, h, k, result);
     p->outcome = "done";
-    /* a routing node that fails keeps the step; it is tried by itself next */
-    if (route(e, h, &to, 0, &r->path, &err) != PAWL_OK)
-      p->after = PAWL_AFTER_GO_ON;
-    r->due_us = p->token_due_us;
-    pawl_buf_clear(&p->detail);
-    pawl_buf_adds(&p->detail, pawl_buf_str(&r->path));
+    pawl_leave(e, h, k, to);
   }
-  pawl_engine_trace(e, h, node->name, pawl_kind_name(node->kind), took,
-                    p->outcome, p->detail.at ? p->detail.at : "",
-                    p->after == PAWL_AFTER_LET_GO ? p->look_us : 0);
+  trace_end(e, h, node, took, k);
 }
 
-/* A choice, a finish or a timer's `at` run by themselves: at the start of an
- * instance, or because they failed behind the step before. */
-static void run_routing(pawl_engine *e, pawl_held *h, int at, int arrived) {
+/* Any other node, entered by itself: at the start of an instance, when it
+ * failed behind the step before, or was put there by hand. */
+static void run_routing(pawl_engine *e, pawl_held *h, int k,
+                        const char *type) {
   pawl_plan *p = &h->plan;
+  const pawl_node *node = pawl_tok_node(h, k);
   int64_t began_us = pawl_engine_now(e);
   pawl_error err = {0};
   pawl_buf path = {.alloc = &e->alloc};
+  int record = p->nrecords, no;
+  pawl_record *r;
 
   e->result.no_retry = 0;
   e->result.retry_after_us = -1;
-  pawl_code rc = route(e, h, &at, arrived, &path, &err);
-  if (rc != PAWL_OK) {
-    fail_node(e, h, at, &err, began_us);
+  pawl_buf_clear(&e->result.details);
+  no = pawl_tok(h, k)->no;
+  if (!strcmp(type, "started")) pawl_buf_addz(&path, node->name);
+  r = pawl_token_record(e, h, k, type);
+  r->started_us = began_us;
+  if (pawl_enter(e, h, k, &path, &err) != PAWL_OK) {
+    if (p->nrecords == record + 1 && pawl_tok(h, k)->node == node->name) {
+      /* nothing of it happened but the failure */
+      const pawl_buf *from = &p->records[record].previous;
+      if (from->len)
+        pawl_detail_set(pawl_tok(h, k), "from", pawl_buf_str(from));
+      p->nrecords = record;
+    }
+    pawl_fail_token(e, h, k, &err, began_us);
   } else {
-    pawl_record *r = pawl_plan_record(p, arrived ? "routed" : "started",
-                                      h->def->nodes[at].name);
-    r->visit = p->visit;
+    r = &p->records[record];
+    r->token = no;
     r->attempt = 1;
-    r->started_us = began_us;
     r->completed_us = pawl_engine_now(e);
-    r->due_us = p->token_due_us;
+    if (pawl_tok_live(h, k) || p->after == PAWL_AFTER_END)
+      r->node = pawl_tok(h, k)->node; /* where that led */
+    r->visit = pawl_tok(h, k)->visit;
+    r->due_us = pawl_tok(h, k)->due_us;
     pawl_buf_adds(&r->path, pawl_buf_str(&path));
     p->outcome = "done";
   }
   if (p->after == PAWL_AFTER_END)
-    pawl_engine_trace(e, h, h->def->nodes[at].name,
-                      pawl_kind_name(h->def->nodes[at].kind), 0, p->outcome,
+    pawl_engine_trace(e, h, p->node ? p->node : node->name,
+                      pawl_kind_name(node->kind), 0, p->outcome,
                       path.at ? path.at : "", 0);
   pawl_buf_deinit(&path);
-}
-
-static void run_timer(pawl_engine *e, pawl_held *h, int at) {
-  pawl_plan *p = &h->plan;
-  const pawl_node *node = &h->def->nodes[at];
-  int64_t now = pawl_engine_now(e);
-  pawl_error err = {0};
-  int to = node->next[0].to;
-
-  if (now < h->token_due_us) { /* woken by something else */
-    p->after = PAWL_AFTER_BACK;
-    p->look_us = h->token_due_us;
-    return;
-  }
-  pawl_record *r = pawl_plan_record(p, "timer", node->name);
-  r->visit = p->visit;
-  r->attempt = p->attempt + 1;
-  r->completed_us = now;
-  r->due_us = h->token_due_us;
-  p->outcome = "fired";
-  if (route(e, h, &to, 0, &r->path, &err) != PAWL_OK)
-    p->after = PAWL_AFTER_GO_ON;
-  pawl_buf_clear(&p->detail);
-  pawl_buf_adds(&p->detail, pawl_buf_str(&r->path));
-  pawl_engine_trace(e, h, node->name, "timer", 0, p->outcome,
-                    p->detail.at ? p->detail.at : "",
-                    p->after == PAWL_AFTER_LET_GO ? p->look_us : 0);
 }
 
 /* ---- what stands before running ---- */
 
 static void record_recovery(pawl_engine *e, pawl_held *h) {
   char from[37];
-  pawl_record *r = pawl_plan_record(&h->plan, "recovered", h->plan.node);
+  pawl_record *r = pawl_instance_record(e, h, "recovered");
   pawl_id_format(&h->taken_from, from);
-  r->visit = h->plan.visit;
-  r->completed_us = pawl_engine_now(e);
   pawl_buf_addf(&r->text, "taken over from executor %s (takeover %d)", from,
                 h->takeovers);
-  h->plan.after = PAWL_AFTER_GO_ON;
   h->plan.resets = 0; /* a takeover is no progress */
   h->recorded = 1;
 }
@@ -477,13 +408,13 @@ static void record_recovery(pawl_engine *e, pawl_held *h) {
 static void plan_poisoned(pawl_engine *e, pawl_held *h) {
   pawl_error err;
   pawl_fail(&err, PAWL_POISONED, "its worker died %d times in a row%s%s%s",
-            h->takeovers, h->node.len ? " at node \"" : "",
-            h->node.len ? h->node.at : "", h->node.len ? "\"" : "");
+            h->takeovers, h->node ? " at node \"" : "", h->node ? h->node : "",
+            h->node ? "\"" : "");
   pawl_error_hint(&err,
                   "find out what kills the process; `pawl cancel` ends "
                   "the instance");
-  suspend_with(e, h, &err);
-  trace_verdict(e, h);
+  pawl_suspend(e, h, &err);
+  pawl_trace_verdict(e, h);
 }
 
 static void plan_unknown(pawl_engine *e, pawl_held *h) {
@@ -496,146 +427,400 @@ static void plan_unknown(pawl_engine *e, pawl_held *h) {
     pawl_fail(&err, PAWL_NO_HANDLER, "nobody knows workflow \"%s\"",
               h->workflow.at);
   pawl_error_hint(&err, "load its file in a worker, then start it again");
-  fail_outright(e, h, &err, pawl_strz(NULL));
-  trace_verdict(e, h);
+  pawl_fail_outright(e, h, &err, pawl_strz(NULL));
+  pawl_trace_verdict(e, h);
 }
 
-static void run_node(pawl_engine *e, pawl_held *h) {
+static void plan_deadline(pawl_engine *e, pawl_held *h) {
   pawl_error err;
-  int at = h->node.len ? pawl_def_node(h->def, h->node.at, h->node.len) : -1;
+  pawl_record *r = pawl_instance_record(e, h, "deadline");
+  r->due_us = h->deadline_us;
+  pawl_fail(&err, PAWL_TIMEOUT, "the instance passed its deadline");
+  pawl_copy_text(err.reason, sizeof err.reason, "deadline");
+  pawl_buf_clear(&h->plan.error);
+  pawl_plan_error(&h->plan.error, &err, pawl_strz(NULL));
+  pawl_buf_adds(&r->error, pawl_buf_str(&h->plan.error));
+  pawl_set_detail(&h->plan, &err);
+  h->plan.outcome = "failed";
+  h->plan.needs_latch = 1;
+  pawl_end_undoing(e, h, PAWL_STATUS_FAILED, h->def->compensate);
+  pawl_trace_verdict(e, h);
+}
 
-  if (!h->node.len) {
-    at = h->def->start;
-    if (h->def->nodes[at].kind != PAWL_KIND_STEP) {
-      run_routing(e, h, at, 0);
-      return;
-    }
-    arrive(&h->plan, &h->def->nodes[at], NULL);
+static void plan_busy(pawl_engine *e, pawl_held *h) {
+  pawl_error err;
+  pawl_fail(&err, PAWL_LIMIT,
+            "%" PRId64 " steps in a row without waiting for anything",
+            h->immediate);
+  pawl_copy_text(err.reason, sizeof err.reason, "busy_loop");
+  pawl_error_hint(&err, "let it wait, or raise the workflow's busy_limit");
+  pawl_suspend(e, h, &err);
+  h->plan.immediate = 0;
+  pawl_trace_verdict(e, h);
+}
+
+/* Events that cancel the instance are waited for from its first commit on. */
+static void watch_cancel(pawl_held *h) {
+  for (int i = 0; i < h->def->ncancel_on; i++) {
+    const pawl_event_rule *rule = &h->def->cancel_on[i];
+    pawl_effect *f =
+        pawl_plan_effect(&h->plan, PAWL_EFFECT_SUBSCRIBE, (int32_t)-i);
+    pawl_buf_addz(&f->name, rule->event);
+    f->has_key = rule->key != NULL;
+    if (rule->key && !pawl_event_key(h, rule->key, &f->key))
+      h->plan.neffects--; /* nothing could match it */
   }
-  if (at < 0) {
+}
+
+/* The first token comes into being with the first decision. */
+static void begin(pawl_engine *e, pawl_held *h) {
+  pawl_plan *p = &h->plan;
+  const pawl_node *node = &h->def->nodes[h->def->start];
+  int k = pawl_token_new(h, -1);
+  pawl_token *t;
+
+  if (k < 0) return;
+  if (p->last_token == 1) p->more = 0; /* as a new row has it */
+  t = pawl_tok(h, k);
+  t->node = node->name;
+  t->visit = ++p->visit;
+  p->node = node->name;
+  p->status = PAWL_STATUS_RUNNING;
+  if (h->def->ncancel_on) watch_cancel(h);
+  if (h->def->deadline_us >= 0) {
+    p->deadline_us = pawl_engine_now(e) + h->def->deadline_us;
+    p->more = 1;
+  }
+  if (node->kind == PAWL_KIND_STEP)
+    run_step(e, h, k, h->def->start);
+  else
+    run_routing(e, h, k, "started");
+}
+
+static int is_due(pawl_engine *e, const pawl_token *t) {
+  return t->state == PAWL_TOKEN_ACTIVE &&
+         (!t->due_us || t->due_us <= pawl_engine_now(e));
+}
+
+static void run_token(pawl_engine *e, pawl_held *h, int k) {
+  const pawl_node *node = pawl_tok_node(h, k);
+  pawl_error err;
+
+  if (!node) {
     pawl_fail(&err, PAWL_DEFINITION,
               "node \"%s\" is not in workflow \"%s\" "
               "version %" PRId64,
-              h->node.at, h->workflow.at, h->workflow_version);
-    fail_outright(e, h, &err, pawl_strz(NULL));
+              pawl_tok(h, k)->node, h->workflow.at, h->workflow_version);
+    pawl_fail_outright(e, h, &err, pawl_strz(NULL));
     return;
   }
-  h->plan.node = h->def->nodes[at].name;
-  switch (h->def->nodes[at].kind) {
-    case PAWL_KIND_STEP:
-      run_step(e, h, at);
-      break;
-    case PAWL_KIND_TIMER:
-      if (h->waiting)
-        run_timer(e, h, at);
-      else
-        run_routing(e, h, at, 1);
-      break;
-    case PAWL_KIND_CHOICE:
-    case PAWL_KIND_FINISH:
-      run_routing(e, h, at, 1);
-      break;
-    case PAWL_NKINDS:
-      break;
+  h->plan.node = node->name;
+  if (node->kind == PAWL_KIND_STEP)
+    run_step(e, h, k, (int)(node - h->def->nodes));
+  else
+    run_routing(e, h, k, "routed");
+}
+
+/* Every token that is active now runs one step; those in need of their own
+ * transaction by themselves. */
+static void run_tokens(pawl_engine *e, pawl_held *h) {
+  int64_t began = pawl_clock_mono();
+  int n = h->plan.tokens.n, ran = 0;
+
+  for (int k = 0; k < n; k++) {
+    const pawl_node *node;
+    if (!is_due(e, pawl_tok(h, k))) continue;
+    node = pawl_tok_node(h, k);
+    if (node && node->transactional && !e->open_unit) continue;
+    if (e->open_unit && !(node && node->transactional)) continue;
+    run_token(e, h, k);
+    if (h->plan.after == PAWL_AFTER_END || pawl_is_undoing(h) ||
+        h->plan.status == PAWL_STATUS_SUSPENDED || e->open_unit)
+      return;
+    if (++ran >= TOKENS_A_TURN || pawl_clock_mono() - began > TURN_US ||
+        e->interrupted)
+      return;
   }
 }
 
-/* Is it too early for what stands here? (A retry's delay, after a wake-up
- * that turned out to be nothing.) */
-static int too_early(pawl_engine *e, const pawl_held *h) {
-  return !h->waiting && h->token_due_us &&
-         pawl_engine_now(e) < h->token_due_us;
+/* ---- what comes after ---- */
+
+/* When it must be looked at next; 0: now. */
+static int64_t next_look(pawl_engine *e, pawl_held *h) {
+  const pawl_plan *p = &h->plan;
+  int64_t now = pawl_engine_now(e), soonest = PAWL_NEVER;
+
+  if (p->deadline_us && !pawl_is_undoing(h)) soonest = p->deadline_us;
+  for (int k = 0; k < p->tokens.n; k++) {
+    const pawl_token *t = &p->tokens.at[k];
+    if (!pawl_token_is_live(t->state)) continue;
+    if (t->state == PAWL_TOKEN_ACTIVE && t->due_us <= now) return 0;
+    if (t->due_us && t->due_us < soonest) soonest = t->due_us;
+  }
+  if (!pawl_tokens_live(&p->tokens)) return 0; /* it is to begin, or undo */
+  return soonest;
+}
+
+static pawl_status live_status(const pawl_held *h) {
+  const pawl_plan *p = &h->plan;
+  for (int k = 0; k < p->tokens.n; k++)
+    if (p->tokens.at[k].state == PAWL_TOKEN_ACTIVE) return PAWL_STATUS_RUNNING;
+  if (pawl_is_undoing(h)) return PAWL_STATUS_RUNNING;
+  return pawl_tokens_live(&p->tokens) ? PAWL_STATUS_WAITING
+                                      : PAWL_STATUS_RUNNING;
+}
+
+/* The lone token's own columns beyond the usual ones are written only when
+ * there is something in them, or was. */
+static int lone_has_more(const pawl_held *h) {
+  const pawl_token *t = pawl_tokens_lone(&h->plan.tokens);
+  const pawl_token *old = pawl_tokens_lone(&h->tokens);
+  if (t && t->changed && !t->stored &&
+      (t->data.len || t->event.len || t->detail.len))
+    return 1;
+  return old && !old->stored &&
+         (old->data.len || old->event.len || old->detail.len) &&
+         (!t || t->changed);
+}
+
+static int is_empty(const pawl_plan *p) {
+  if (p->nrecords || p->neffects || p->more || p->vars_changed) return 0;
+  for (int k = 0; k < p->tokens.n; k++)
+    if (p->tokens.at[k].changed) return 0;
+  return 1;
+}
+
+/* Who can receive nothing does not look into the inbox again, nor clears it at
+ * the end: what lies there is noted. A workflow that this one is moved to may
+ * take it. */
+static void note_mail(pawl_held *h) {
+  pawl_plan *p = &h->plan;
+  pawl_str there;
+  int n = h->nletters;
+
+  if (!n || !h->def || h->def->can_receive) return;
+  for (int i = 0; i < p->neffects; i++)
+    n -= p->effects[i].kind == PAWL_EFFECT_TAKE ||
+         p->effects[i].kind == PAWL_EFFECT_DELETE;
+  for (int k = 0; k < p->tokens.n && n > 0; k++) {
+    if (!pawl_tok_live(h, k)) continue;
+    if (!pawl_detail_get(pawl_tok(h, k), "mail", &there))
+      pawl_detail_set(pawl_tok(h, k), "mail", pawl_strz("true"));
+    return;
+  }
+}
+
+/* Only the takeover was recorded: what the dead one had come for, letters or
+ * a time, is still to be decided under this lease. */
+static int recovers(const pawl_plan *p) {
+  return !p->resets && p->nrecords;
+}
+
+static void finish_plan(pawl_engine *e, pawl_held *h) {
+  pawl_plan *p = &h->plan;
+  int64_t look;
+
+  h->state = PAWL_SLOT_PLANNED;
+  if (p->after == PAWL_AFTER_BACK || p->after == PAWL_AFTER_FORGET) return;
+  if (p->after == PAWL_AFTER_END) {
+    if (h->def && h->def->busy_limit) p->more = 1;
+    return;
+  }
+  if (p->status == PAWL_STATUS_SUSPENDED) {
+    if (lone_has_more(h)) p->more = 1;
+    p->after = is_empty(p)   ? PAWL_AFTER_FORGET
+               : recovers(p) ? PAWL_AFTER_GO_ON
+                             : PAWL_AFTER_SLEEP;
+    return;
+  }
+  p->status = live_status(h);
+  look = h->letters_left || recovers(p) ? 0 : next_look(e, h);
+  note_mail(h);
+  if (lone_has_more(h)) p->more = 1;
+  if (h->def && h->def->busy_limit) {
+    if (look) p->immediate = 0;
+    if (p->immediate != h->immediate) p->more = 1;
+  }
+  p->look_us = look ? look : pawl_engine_now(e);
+  if (is_empty(p)) { /* look_us stands */
+    p->after = look == PAWL_NEVER ? PAWL_AFTER_FORGET : PAWL_AFTER_BACK;
+  } else if (p->workflow_version) { /* under the other definition */
+    p->after = PAWL_AFTER_LET_GO;
+    p->look_us = pawl_engine_now(e);
+  } else if (!look || h->look) {
+    p->after = PAWL_AFTER_GO_ON;
+  } else {
+    p->after = look == PAWL_NEVER ? PAWL_AFTER_SLEEP : PAWL_AFTER_LET_GO;
+  }
+}
+
+/* ---- the decision ---- */
+
+/* Everything that follows from what is there, with no step run. 1: that is
+ * the decision. */
+static int settle(pawl_engine *e, pawl_held *h) {
+  pawl_plan *p = &h->plan;
+  if (p->after == PAWL_AFTER_END || pawl_is_undoing(h)) return 1;
+  pawl_times_out(e, h);
+  pawl_eachs_settle(e, h);
+  pawl_joins_settle(e, h);
+  return p->after == PAWL_AFTER_END || pawl_is_undoing(h) || !is_empty(p);
+}
+
+/* After steps have run: joins and eachs that are through go on with them. */
+static void settle_after(pawl_engine *e, pawl_held *h) {
+  for (int rounds = 0; rounds < 100; rounds++) {
+    int before = h->plan.tokens.n, records = h->plan.nrecords;
+    int64_t visits = h->plan.visit;
+    if (h->plan.after == PAWL_AFTER_END || pawl_is_undoing(h)) return;
+    pawl_eachs_settle(e, h);
+    pawl_joins_settle(e, h);
+    if (before == h->plan.tokens.n && records == h->plan.nrecords &&
+        visits == h->plan.visit)
+      break;
+  }
+  /* the last token ended while it was not seen to be the last */
+  if (h->plan.after != PAWL_AFTER_END && !pawl_is_undoing(h) &&
+      h->plan.status != PAWL_STATUS_SUSPENDED &&
+      !pawl_tokens_live(&h->plan.tokens)) {
+    h->plan.outcome = "done";
+    pawl_end(e, h, PAWL_STATUS_COMPLETED);
+  }
+}
+
+static void decide(pawl_engine *e, pawl_held *h) {
+  pawl_plan *p = &h->plan;
+
+  if (h->taken && !h->recorded && !pawl_status_has_ended(h->status)) {
+    record_recovery(e, h);
+    return;
+  }
+  pawl_letters_take(e, h);
+  if (pawl_status_has_ended(h->status) && !p->revives) {
+    p->after = PAWL_AFTER_FORGET; /* what is left there came too late */
+    if (p->neffects && p->nrecords) p->nrecords = p->neffects = 0;
+    return;
+  }
+  if (p->after == PAWL_AFTER_END || p->workflow_version ||
+      p->status == PAWL_STATUS_SUSPENDED)
+    return;
+  if (h->apply_only) return;
+  if (p->nrecords || p->neffects) {
+    if (h->def && !pawl_is_undoing(h)) settle_after(e, h);
+    return;
+  }
+  if (h->takeovers > e->config.recoveries)
+    plan_poisoned(e, h);
+  else if (!h->def)
+    plan_unknown(e, h);
+  else if (pawl_is_undoing(h))
+    pawl_undo_run(e, h);
+  else if (h->deadline_us && pawl_engine_now(e) >= h->deadline_us)
+    plan_deadline(e, h);
+  else if (h->def->busy_limit && h->immediate >= h->def->busy_limit)
+    plan_busy(e, h);
+  else if (!h->visit && !h->tokens.n && !p->revives)
+    begin(e, h), settle_after(e, h);
+  else if (settle(e, h))
+    settle_after(e, h);
+  else if (h->rounds >= PAWL_BUSY_LOOP) {
+    p->after = PAWL_AFTER_BACK; /* others have waited long enough */
+    p->look_us = pawl_engine_now(e);
+  } else {
+    run_tokens(e, h);
+    settle_after(e, h);
+  }
 }
 
 void pawl_step_run(pawl_engine *e, pawl_held *h) {
   plan_begin(e, h);
-  if (pawl_status_has_ended(h->status)) {
-    h->plan.after = PAWL_AFTER_FORGET;
-  } else if (h->cancel) {
-    pawl_step_cancel(e, h);
-  } else if (h->status == PAWL_STATUS_SUSPENDED) {
-    h->plan.after = PAWL_AFTER_FORGET;
-  } else if (h->taken && !h->recorded) {
-    record_recovery(e, h);
-  } else if (h->takeovers > e->config.recoveries) {
-    plan_poisoned(e, h);
-  } else if (!h->def) {
-    plan_unknown(e, h);
-  } else if (too_early(e, h)) {
-    h->plan.after = PAWL_AFTER_BACK;
-    h->plan.look_us = h->token_due_us;
-  } else if (h->rounds >= PAWL_BUSY_LOOP) {
-    h->plan.after = PAWL_AFTER_BACK; /* others have waited long enough */
-    h->plan.look_us = pawl_engine_now(e);
+  if (!h->tokens.n && h->status != PAWL_STATUS_SUSPENDED && h->visit &&
+      !pawl_status_has_ended(h->status) && !pawl_is_undoing(h) &&
+      !h->nletters && h->def) {
+    pawl_error err; /* the store was edited by hand */
+    pawl_fail(&err, PAWL_CORRUPT, "the instance stands nowhere");
+    pawl_fail_outright(e, h, &err, pawl_strz(NULL));
   } else {
-    run_node(e, h);
+    decide(e, h);
   }
-  plan_done(h);
+  finish_plan(e, h);
 }
 
-/* The step that stands next, if it is one; else NULL. */
-static const pawl_node *next_step(const pawl_held *h) {
-  int at;
-  if (!h->def || h->cancel || (h->taken && !h->recorded) ||
-      h->status == PAWL_STATUS_SUSPENDED || pawl_status_has_ended(h->status))
+/* The step that runs next, if one does; else NULL. */
+static const pawl_node *next_step(pawl_engine *e, const pawl_held *h,
+                                  int transactional) {
+  const pawl_node *first = NULL;
+  if (!h->def || (h->taken && !h->recorded) || h->apply_only ||
+      h->status == PAWL_STATUS_SUSPENDED || pawl_status_has_ended(h->status) ||
+      h->compensation.len)
     return NULL;
-  at = h->node.len ? pawl_def_node(h->def, h->node.at, h->node.len)
-                   : h->def->start;
-  return at >= 0 && h->def->nodes[at].kind == PAWL_KIND_STEP
-             ? &h->def->nodes[at]
-             : NULL;
+  if (!h->tokens.n) {
+    first = h->visit ? NULL : &h->def->nodes[h->def->start];
+    return first && first->kind == PAWL_KIND_STEP ? first : NULL;
+  }
+  for (int k = 0; k < h->tokens.n; k++) {
+    const pawl_token *t = &h->tokens.at[k];
+    int at;
+    if (!is_due(e, t) || !t->node) continue;
+    at = pawl_def_node(h->def, t->node, strlen(t->node));
+    if (at < 0 || h->def->nodes[at].kind != PAWL_KIND_STEP) continue;
+    if (!first) first = &h->def->nodes[at];
+    if (transactional && h->def->nodes[at].transactional)
+      return &h->def->nodes[at];
+  }
+  return first;
 }
 
-int64_t pawl_step_expected_us(const pawl_held *h) {
-  const pawl_node *node = next_step(h);
+int64_t pawl_step_expected_us(pawl_engine *e, const pawl_held *h) {
+  const pawl_node *node = next_step(e, h, 0);
   return node ? node->run_avg_us : 0;
 }
 
-int pawl_step_is_transactional(const pawl_held *h) {
-  const pawl_node *node = next_step(h);
+int pawl_step_is_transactional(pawl_engine *e, const pawl_held *h) {
+  const pawl_node *node = next_step(e, h, 1);
   return node && node->transactional;
 }
 
 void pawl_step_cancel(pawl_engine *e, pawl_held *h) {
-  pawl_plan *p = &h->plan;
-  pawl_str reason = {0};
-  pawl_record *r = pawl_plan_record(p, "cancelled", p->node);
+  const pawl_letter *l = pawl_letters_cancel(h);
+  pawl_effect *f;
 
-  r->visit = p->visit;
-  r->completed_us = pawl_engine_now(e);
-  if (pawl_json_get(pawl_buf_str(&h->cancellation), "reason", &reason) &&
-      pawl_json_kind_of(reason) == PAWL_JSON_STRING)
-    pawl_json_unquote(reason, &r->text);
-  if (pawl_json_get(pawl_buf_str(&h->cancellation), "by", &reason) &&
-      pawl_json_kind_of(reason) == PAWL_JSON_STRING)
-    pawl_json_unquote(reason, &r->caller);
-  pawl_buf_clear(&p->cancellation);
-  pawl_buf_adds(&p->cancellation, pawl_buf_str(&h->cancellation));
-  p->has_output = 0;
-  pawl_buf_clear(&p->output);
-  pawl_buf_clear(&p->error);
-  pawl_buf_clear(&p->detail);
-  pawl_buf_adds(&p->detail, pawl_buf_str(&r->text));
-  p->outcome = "cancelled";
-  end_with(h, PAWL_STATUS_CANCELLED);
-  trace_verdict(e, h);
+  if (!l) return;
+  pawl_letter_cancel(e, h, l);
+  f = pawl_plan_effect(&h->plan, PAWL_EFFECT_DELETE, 0);
+  f->id = l->no;
+  f->has_id = 1;
+  finish_plan(e, h);
 }
 
 void pawl_step_fail(pawl_engine *e, pawl_held *h, const pawl_error *why) {
-  int at;
+  int k = -1;
+
   plan_begin(e, h);
-  at = h->node.len ? pawl_def_node(h->def, h->node.at, h->node.len)
-                   : h->def->start;
-  if (!h->node.len) arrive(&h->plan, &h->def->nodes[at], NULL);
+  if (!h->tokens.n) {
+    k = pawl_token_new(h, -1);
+    if (k >= 0) {
+      h->plan.more = 0;
+      pawl_tok(h, k)->node = h->def->nodes[h->def->start].name;
+      pawl_tok(h, k)->visit = ++h->plan.visit;
+    }
+  }
+  for (int i = 0; i < h->plan.tokens.n && k < 0; i++)
+    if (pawl_tok(h, i)->no == h->running_token) k = i;
+  if (k < 0) k = 0;
   pawl_result_clear(&e->result);
-  fail_node(e, h, at, why, pawl_engine_now(e));
-  plan_done(h);
+  if (h->plan.tokens.n) {
+    h->plan.node = pawl_tok(h, k)->node;
+    pawl_fail_token(e, h, k, why, pawl_engine_now(e));
+    settle_after(e, h);
+  }
+  finish_plan(e, h);
 }
 
 void pawl_step_refused(pawl_engine *e, pawl_held *h, const pawl_error *why) {
   pawl_error err = *why;
   plan_begin(e, h);
   pawl_error_prefix(&err, "the store refused the result");
-  fail_outright(e, h, &err, pawl_strz(NULL));
-  plan_done(h);
+  pawl_fail_outright(e, h, &err, pawl_strz(NULL));
+  finish_plan(e, h);
 }

@@ -443,8 +443,13 @@ pawl_code pawl_host_protect(pawl_host *host, lua_State *L, lua_CFunction f,
 
 /* ---- a handler ---- */
 
-static const char *const HANDLERS[] = {"run", "choose", "at", "output",
-                                       "undo"};
+/* In the order of the enum. */
+static const char *const HANDLERS[] = {"run",   "choose", "at",    "output",
+                                       "undo",  "key",    "match", "prepare",
+                                       "input", "items"};
+
+_Static_assert(sizeof HANDLERS / sizeof *HANDLERS == PAWL_HANDLER_ITEMS + 1,
+               "a name for each handler");
 
 const char *pawl_handler_name(pawl_handler handler) {
   return HANDLERS[handler];
@@ -499,14 +504,76 @@ static pawl_code take_transition(pawl_run *run, lua_State *L, int idx) {
   return pawl_buf_check(&run->result->transition, run->caught.err);
 }
 
-static pawl_code take_output(pawl_run *run, lua_State *L, int idx) {
+/* `path`: what it is called in errors. */
+static pawl_code take_value(pawl_run *run, lua_State *L, int idx,
+                            const char *path, size_t max_bytes) {
   pawl_buf *out = &run->result->output;
-  pawl_code rc;
-  if (lua_isnil(L, idx)) return PAWL_OK;
-  rc = pawl_luajson_encode(L, idx, "output", run->host->max_bytes, out,
-                           run->caught.err);
+  pawl_code rc =
+      pawl_luajson_encode(L, idx, path, max_bytes, out, run->caught.err);
   if (rc == PAWL_OK) rc = pawl_buf_check(out, run->caught.err);
   if (rc == PAWL_OK) run->result->has_output = 1;
+  return rc;
+}
+
+static pawl_code take_output(pawl_run *run, lua_State *L, int idx) {
+  if (lua_isnil(L, idx)) return PAWL_OK;
+  return take_value(run, L, idx,
+                    run->call->handler == PAWL_HANDLER_INPUT ? "input"
+                    : run->call->handler == PAWL_HANDLER_KEY ? "key"
+                                                             : "output",
+                    run->host->max_bytes);
+}
+
+/* What `prepare` returned: what differs from the task as it was written. */
+static pawl_code take_overrides(pawl_run *run, lua_State *L, int idx) {
+  static const char HINT[] =
+      "return what differs, { title = ..., users = ... }, or nothing";
+  pawl_code rc;
+  if (lua_isnil(L, idx)) return PAWL_OK;
+  if (!lua_istable(L, idx)) return bad_return(run, L, idx, "task", HINT);
+  rc = take_value(run, L, idx, "task", run->host->max_bytes);
+  if (rc != PAWL_OK || run->result->output.at[0] == '{') return rc;
+  rc = pawl_fail(run->caught.err, PAWL_VALUE,
+                 "`prepare` returned a list as its task");
+  pawl_error_hint(run->caught.err, "%s", HINT);
+  pawl_error_where(run->caught.err, "task");
+  return rc;
+}
+
+/* Items may be more than one value is allowed: they are stored one by one. */
+static size_t max_items_bytes(const pawl_host *host) {
+  const size_t times = 16;
+  return host->max_bytes > SIZE_MAX / times ? 0 : host->max_bytes * times;
+}
+
+static pawl_code take_items(pawl_run *run, lua_State *L, int idx) {
+  static const char HINT[] =
+      "return a list, { first, second, ... }; {} when there is nothing to do";
+  pawl_buf *out = &run->result->output;
+  pawl_error *err = run->caught.err;
+  pawl_code rc;
+  if (!lua_istable(L, idx)) return bad_return(run, L, idx, "list", HINT);
+  if (lua_rawlen(L, idx) > PAWL_MAX_ITEMS) {
+    rc = pawl_fail(err, PAWL_LIMIT,
+                   "`items` returned %zu items; the limit "
+                   "is %d",
+                   (size_t)lua_rawlen(L, idx), PAWL_MAX_ITEMS);
+    pawl_error_hint(err,
+                    "give each item a part of the work, such as a page "
+                    "of 1000");
+    pawl_error_where(err, "items");
+    return rc;
+  }
+  rc = take_value(run, L, idx, "items", max_items_bytes(run->host));
+  if (rc != PAWL_OK || out->at[0] == '[') return rc;
+  if (out->len == 2) { /* {} in Lua is an empty list too */
+    pawl_buf_clear(out);
+    pawl_buf_addz(out, "[]");
+    return pawl_buf_check(out, err);
+  }
+  rc = pawl_fail(err, PAWL_VALUE, "`items` returned a table with names");
+  pawl_error_hint(err, "%s", HINT);
+  pawl_error_where(err, "items");
   return rc;
 }
 
@@ -543,7 +610,16 @@ static pawl_code take_returned(pawl_run *run, lua_State *L, int idx) {
     case PAWL_HANDLER_AT:
       return take_time(run, L, idx);
     case PAWL_HANDLER_OUTPUT:
+    case PAWL_HANDLER_KEY:
+    case PAWL_HANDLER_INPUT:
       return take_output(run, L, idx);
+    case PAWL_HANDLER_PREPARE:
+      return take_overrides(run, L, idx);
+    case PAWL_HANDLER_ITEMS:
+      return take_items(run, L, idx);
+    case PAWL_HANDLER_MATCH:
+      run->result->truth = lua_toboolean(L, idx);
+      break;
     case PAWL_HANDLER_UNDO:
       break;
   }
@@ -570,7 +646,7 @@ static int after(lua_State *L, int status, lua_KContext context) {
 /* (run), on the handlers' thread */
 static int body(lua_State *L) {
   pawl_run *run = lua_touserdata(L, 1);
-  int status;
+  int status, nargs = 1;
   pawl_host_use_folder(run->host, L, run->call->ref);
   pawl_host_push_catch(run->host, L);
   pawl_ctx_push(run, L);
@@ -583,8 +659,14 @@ static int body(lua_State *L) {
   }
   lua_replace(L, AT_RESULT); /* over what push_handler went through */
   lua_settop(L, AT_RESULT);
+  if (run->call->handler == PAWL_HANDLER_MATCH) {
+    run->caught.rc = pawl_ctx_push_event(run, L, AT_CTX);
+    run->result->no_retry = is_for_good(run->caught.rc);
+    if (run->caught.rc != PAWL_OK) return 0;
+    nargs = 2;
+  }
   lua_pushvalue(L, AT_CTX);
-  status = lua_pcallk(L, 1, 2, AT_CATCH, (lua_KContext)run, after);
+  status = lua_pcallk(L, nargs, 2, AT_CATCH, (lua_KContext)run, after);
   return after(L, status, (lua_KContext)run);
 }
 
@@ -663,10 +745,14 @@ static void resume(pawl_run *run) {
 /* A failed handler leaves nothing but why it failed. */
 static void drop_results(pawl_result *r) {
   r->has_transition = r->has_output = r->vars_changed = r->attrs_changed = 0;
+  r->data_changed = r->truth = 0;
   pawl_buf_clear(&r->transition);
   pawl_buf_clear(&r->output);
   pawl_buf_clear(&r->vars);
   pawl_buf_clear(&r->attrs);
+  pawl_buf_clear(&r->data);
+  pawl_buf_clear(&r->emits);
+  pawl_buf_clear(&r->starts);
 }
 
 pawl_code pawl_host_run(pawl_host *host, const pawl_call *call,
@@ -692,7 +778,8 @@ pawl_code pawl_host_run(pawl_host *host, const pawl_call *call,
 void pawl_result_init(pawl_result *r, const pawl_alloc *alloc) {
   memset(r, 0, sizeof *r);
   r->transition.alloc = r->output.alloc = r->vars.alloc = alloc;
-  r->attrs.alloc = r->details.alloc = alloc;
+  r->attrs.alloc = r->data.alloc = r->emits.alloc = alloc;
+  r->starts.alloc = r->details.alloc = alloc;
   r->retry_after_us = -1;
 }
 
@@ -709,5 +796,8 @@ void pawl_result_deinit(pawl_result *r) {
   pawl_buf_deinit(&r->output);
   pawl_buf_deinit(&r->vars);
   pawl_buf_deinit(&r->attrs);
+  pawl_buf_deinit(&r->data);
+  pawl_buf_deinit(&r->emits);
+  pawl_buf_deinit(&r->starts);
   pawl_buf_deinit(&r->details);
 }

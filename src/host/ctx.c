@@ -1,6 +1,6 @@
-/* What a handler is given: ctx, ctx.attrs, ctx.db.
+/* What a handler is given: ctx, ctx.token, ctx.attrs, ctx.db.
  *
- * All three are userdata, so that every access comes through here: what is
+ * All of them are userdata, so that every access comes through here: what is
  * not asked for is not made, a misspelt name is an error, and a ctx kept
  * beyond its handler is noticed (H3). What is made is kept in the userdata's
  * user values. */
@@ -20,11 +20,12 @@ struct pawl_ctx {
 /* clang-format off */
 #define CTX_FIELDS(X) \
   X(ATTEMPT, "attempt") X(ATTRS, "attrs") X(CANCELLED, "cancelled") \
-  X(CORRELATION_ID, "correlation_id") X(DB, "db") \
-  X(HEARTBEAT, "heartbeat") X(ID, "id") \
+  X(CORRELATION_ID, "correlation_id") X(DB, "db") X(EMIT, "emit") \
+  X(EVENT, "event") X(HEARTBEAT, "heartbeat") X(ID, "id") \
   X(IDEMPOTENCY_KEY, "idempotency_key") X(INPUT, "input") X(LOG, "log") \
-  X(NODE, "node") X(NOW, "now") X(TENANT, "tenant") X(TOKEN, "token") \
-  X(VARS, "vars") X(VERSION, "version") X(VISIT, "visit") \
+  X(NODE, "node") X(NOW, "now") X(OUTPUT, "output") X(START, "start") \
+  X(TENANT, "tenant") X(TOKEN, "token") X(VARS, "vars") \
+  X(VERSION, "version") X(VISIT, "visit") \
   X(WORKFLOW, "workflow")
 /* clang-format on */
 
@@ -85,6 +86,17 @@ static int raise_unknown(lua_State *L, int idx, const char *what,
   return raise(L, &err);
 }
 
+/* What is set to the value at idx 3 must be a table. */
+static void check_table(lua_State *L, const char *name, const char *path) {
+  pawl_error err;
+  if (lua_istable(L, 3)) return;
+  pawl_fail(&err, PAWL_VALUE, "%s must be a table, not a %s", name,
+            luaL_typename(L, 3));
+  pawl_error_hint(&err, "to empty it: %s = {}", name);
+  pawl_error_where(&err, "%s", path);
+  raise(L, &err);
+}
+
 /* ---- the run behind a ctx ---- */
 
 /* The ctx is user value or upvalue of what asks, or the userdata itself. */
@@ -114,7 +126,7 @@ static void check_self(lua_State *L) {
   if (!is_self(L)) luaL_error(L, "not the object this function belongs to");
 }
 
-/* ctx.attrs and ctx.db hold their ctx in user value 1. */
+/* ctx.token, ctx.attrs and ctx.db hold their ctx in user value 1. */
 static pawl_run *child_run(lua_State *L) {
   pawl_ctx *ctx;
   check_self(L);
@@ -331,12 +343,14 @@ static int attrs_pairs(lua_State *L) {
   return 3;
 }
 
+/* Argument 1 is ctx.attrs, or the run when it is for ctx.start. */
 static int raise_attr(lua_State *L, const char *hint, const char *problem) {
   pawl_error err;
+  int is_start = lua_islightuserdata(L, 1);
   const char *name = lua_tostring(L, 2);
   pawl_fail(&err, PAWL_VALUE, "attribute '%s': %s", name, problem);
   pawl_error_hint(&err, "%s", hint);
-  pawl_error_where(&err, "attrs.%s", name);
+  pawl_error_where(&err, is_start ? "attributes.%s" : "attrs.%s", name);
   return raise(L, &err);
 }
 
@@ -429,6 +443,14 @@ static void push_attr(lua_State *L, pawl_run *run) {
   lua_pushvalue(L, 3);
 }
 
+/* Replaces type and value on top by {type, value}. */
+static void join_entry(lua_State *L) {
+  lua_createtable(L, 0, 2);
+  lua_insert(L, -3);
+  lua_setfield(L, -3, "value");
+  lua_setfield(L, -2, "type");
+}
+
 /* Pushes what is written for the value at idx 3: {type, value}, or null. */
 static void push_entry(lua_State *L, pawl_run *run) {
   if (lua_isnil(L, 3) ||
@@ -437,10 +459,7 @@ static void push_entry(lua_State *L, pawl_run *run) {
     return;
   }
   push_attr(L, run);
-  lua_createtable(L, 0, 2);
-  lua_insert(L, -3);
-  lua_setfield(L, -3, "value");
-  lua_setfield(L, -2, "type");
+  join_entry(L);
 }
 
 /* ctx.attrs.name = value; nil deletes. */
@@ -470,6 +489,247 @@ static int attrs_newindex(lua_State *L) {
     lua_pushnil(L);
   }
   lua_rawset(L, -3); /* values[name] = what reading it gives from now on */
+  return 0;
+}
+
+/* ---- ctx.emit, ctx.start ---- */
+
+enum { MAX_EMIT_TYPE = 200 };
+
+/* Only what a step does, or takes back, reaches others. */
+static void check_effect(lua_State *L, const pawl_run *run, const char *what) {
+  pawl_error err;
+  if (!pawl_handler_is_pure(run->call->handler)) return;
+  pawl_fail(&err, PAWL_MISUSE, "`%s` of node \"%s\" called %s",
+            pawl_handler_name(run->call->handler), run->call->node, what);
+  pawl_error_hint(&err, "only the `run` of a step and `undo` may");
+  raise(L, &err);
+}
+
+/* One more member of an array in the result, which pawl_ctx_take closes.
+ * Whole or not at all: the handler may catch what was raised before. */
+static void add_member(lua_State *L, pawl_buf *list, const pawl_buf *member) {
+  pawl_error err;
+  if (pawl_buf_check(member, &err) != PAWL_OK) raise(L, &err);
+  pawl_buf_addc(list, list->len ? ',' : '[');
+  pawl_buf_adds(list, pawl_buf_str(member));
+  if (pawl_buf_check(list, &err) != PAWL_OK) raise(L, &err);
+}
+
+static pawl_str check_emit_type(lua_State *L) {
+  static const char HINT[] = "ctx.emit(\"order.placed\", payload)";
+  pawl_error err;
+  pawl_str type;
+  size_t at;
+  if (lua_type(L, 1) != LUA_TSTRING) {
+    pawl_fail(&err, PAWL_VALUE, "ctx.emit: the type is a %s, not text",
+              luaL_typename(L, 1));
+    pawl_error_hint(&err, "%s", HINT);
+    raise(L, &err);
+  }
+  type.at = lua_tolstring(L, 1, &type.len);
+  if (type.len == 0 || type.len > MAX_EMIT_TYPE) {
+    pawl_fail(&err, PAWL_VALUE, "ctx.emit: the type has %zu bytes", type.len);
+    pawl_error_hint(&err, "a type has 1 to %d bytes: %s", MAX_EMIT_TYPE, HINT);
+    raise(L, &err);
+  }
+  if (!pawl_utf8_check(type, &at) || memchr(type.at, 0, type.len))
+    raise_text(L, PAWL_VALUE, "a type is a name; data goes into the payload",
+               "ctx.emit: the type is not UTF-8, or has a zero byte");
+  return type;
+}
+
+/* Appends the value at idx; nil as `otherwise`. Raises. */
+static void add_value(lua_State *L, const pawl_run *run, int idx,
+                      const char *path, const char *otherwise, pawl_buf *out) {
+  pawl_error err;
+  if (lua_isnil(L, idx))
+    pawl_buf_addz(out, otherwise);
+  else if (pawl_luajson_encode(L, idx, path, run->host->max_bytes, out,
+                               &err) != PAWL_OK)
+    raise(L, &err);
+}
+
+/* ctx.emit(type, payload?): a message that leaves with the decision */
+static int ctx_emit(lua_State *L) {
+  pawl_run *run = upvalue_run(L);
+  pawl_buf *out = clean(&run->host->scratch);
+  pawl_str type;
+  check_dot(L, "ctx.emit", "ctx.emit(type, payload)");
+  check_effect(L, run, "ctx.emit");
+  lua_settop(L, 2);
+  type = check_emit_type(L);
+  pawl_buf_addz(out, "{\"payload\":");
+  add_value(L, run, 2, "payload", "null", out);
+  pawl_buf_addz(out, ",\"type\":");
+  pawl_json_add_string(out, type);
+  pawl_buf_addc(out, '}');
+  add_member(L, &run->result->emits, out);
+  return 0;
+}
+
+static const char *check_child_code(lua_State *L) {
+  pawl_error err;
+  const char *code = lua_tostring(L, 1);
+  size_t len;
+  if (lua_type(L, 1) != LUA_TSTRING) {
+    pawl_fail(&err, PAWL_MISUSE, "ctx.start: the workflow is a %s, not text",
+              luaL_typename(L, 1));
+    pawl_error_hint(&err, "ctx.start(\"order.ship\", input, options)");
+    raise(L, &err);
+  }
+  lua_tolstring(L, 1, &len);
+  if (strlen(code) != len || !pawl_def_is_code(code)) {
+    char text[101];
+    pawl_copy_text(text, sizeof text, code);
+    pawl_fail(&err, PAWL_MISUSE, "\"%s\" cannot be a workflow's code", text);
+    pawl_error_hint(&err, "%s", PAWL_CODE_RULE);
+    raise(L, &err);
+  }
+  return code;
+}
+
+/* Replaces the options at idx 3 by what option.read_child makes of them. */
+static void read_child_options(lua_State *L, const pawl_run *run) {
+  pawl_error err;
+  pawl_host_push_slot(run->host, L, PAWL_SLOT_CHILD);
+  if (lua_isnil(L, -1)) {
+    pawl_host_push_module(L, "pawl.option");
+    lua_getfield(L, -1, "read_child");
+    lua_pushvalue(L, -1);
+    pawl_host_set_slot(run->host, L, PAWL_SLOT_CHILD);
+  }
+  lua_pushvalue(L, 3);
+  lua_call(L, 1, 2);
+  if (lua_isnil(L, -2)) {
+    pawl_fail(&err, PAWL_MISUSE, "%s", lua_tostring(L, -1));
+    raise(L, &err);
+  }
+  lua_pop(L, 1);
+  lua_replace(L, 3);
+  lua_settop(L, 3);
+}
+
+/* (run, name, value) -> {type, value} */
+static int child_attribute(lua_State *L) {
+  pawl_run *run = lua_touserdata(L, 1);
+  if (lua_type(L, 2) != LUA_TSTRING)
+    raise_text(L, PAWL_VALUE, "attributes = { name = value }",
+               "ctx.start: an attribute's name is not a string");
+  check_attr_name(L);
+  push_attr(L, run);
+  join_entry(L);
+  return 1;
+}
+
+/* Writes options.attributes, of the table at idx 3, as the store has them. */
+static void convert_attributes(lua_State *L, pawl_run *run) {
+  if (lua_getfield(L, 3, "attributes") == LUA_TNIL) {
+    lua_pop(L, 1);
+    return;
+  }
+  lua_newtable(L);
+  lua_pushnil(L);
+  while (lua_next(L, 4)) {
+    lua_pushvalue(L, -2);
+    lua_pushcfunction(L, child_attribute);
+    lua_pushlightuserdata(L, run);
+    lua_pushvalue(L, -3);
+    lua_pushvalue(L, -5);
+    lua_call(L, 3, 1);
+    lua_rawset(L, 5); /* [name] = entry */
+    lua_pop(L, 1);
+  }
+  lua_setfield(L, 3, "attributes");
+  lua_settop(L, 3);
+}
+
+static void check_metadata(lua_State *L, pawl_run *run) {
+  if (lua_getfield(L, 3, "metadata") != LUA_TNIL &&
+      encoded(L, run, -1, "metadata").at[0] != '{')
+    raise_text(L, PAWL_VALUE, "metadata = { name = value }",
+               "ctx.start: option 'metadata' is a list");
+  lua_pop(L, 1);
+}
+
+/* ctx.start(code, input?, options?) -> the id of the instance to be */
+static int ctx_start(lua_State *L) {
+  pawl_run *run = upvalue_run(L);
+  pawl_buf *out = &run->host->scratch;
+  const char *code;
+  pawl_error err;
+  char id[37];
+  check_dot(L, "ctx.start", "ctx.start(code, input, options)");
+  check_effect(L, run, "ctx.start");
+  lua_settop(L, 3);
+  code = check_child_code(L);
+  read_child_options(L, run);
+  convert_attributes(L, run);
+  check_metadata(L, run);
+  pawl_buf_addz(clean(out), "{\"input\":");
+  add_value(L, run, 2, "input", "{}", out);
+  pawl_buf_addz(out, ",\"options\":");
+  add_value(L, run, 3, "options", "{}", out);
+  /* Last: what is refused takes no id. */
+  if (run->call->services->new_id(run->call->services_ud, id, &err) != PAWL_OK)
+    return raise(L, &err);
+  pawl_buf_addf(out, ",\"id\":\"%s\",\"workflow\":\"%s\"}", id, code);
+  add_member(L, &run->result->starts, out);
+  lua_pushstring(L, id);
+  return 1;
+}
+
+/* ---- ctx.token ---- */
+
+enum { TOKEN_CTX = 1, TOKEN_DATA, TOKEN_END };
+
+static const char *const TOKEN_NAMES[] = {"branch", "data", "no"};
+
+static pawl_str given_data(const pawl_call *call) {
+  return call->data.len ? call->data : pawl_strz("{}");
+}
+
+/* Index into TOKEN_NAMES of the field named at idx 2; raises. */
+static int check_token_field(lua_State *L) {
+  const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
+  for (int i = 0; i < 3; i++)
+    if (strcmp(name, TOKEN_NAMES[i]) == 0) return i;
+  return raise_unknown(L, 2, "ctx.token", TOKEN_NAMES, 3);
+}
+
+static int token_index(lua_State *L) {
+  pawl_run *run = child_run(L);
+  switch (check_token_field(L)) {
+    case 0:
+      lua_pushstring(L, run->call->branch); /* NULL: nil */
+      break;
+    case 1:
+      if (lua_getiuservalue(L, 1, TOKEN_DATA) != LUA_TNIL) break;
+      push_decoded(L, given_data(run->call));
+      lua_pushvalue(L, -1);
+      lua_setiuservalue(L, 1, TOKEN_DATA);
+      break;
+    default:
+      lua_pushinteger(L, run->call->token);
+      break;
+  }
+  return 1;
+}
+
+static int token_newindex(lua_State *L) {
+  pawl_error err;
+  child_run(L);
+  if (check_token_field(L) != 1) {
+    pawl_fail(&err, PAWL_MISUSE, "ctx.token.%s cannot be set",
+              lua_tostring(L, 2));
+    pawl_error_hint(&err,
+                    "what the token is to keep goes into "
+                    "ctx.token.data");
+    return raise(L, &err);
+  }
+  check_table(L, "ctx.token.data", "token.data");
+  lua_settop(L, 3);
+  lua_setiuservalue(L, 1, TOKEN_DATA);
   return 0;
 }
 
@@ -549,7 +809,8 @@ static int db_index(lua_State *L) {
 
 /* ---- ctx ---- */
 
-/* Pushes ctx.attrs or ctx.db: a userdata that holds the ctx at idx 1. */
+/* Pushes ctx.token, ctx.attrs or ctx.db: a userdata that holds the ctx at
+ * idx 1. */
 static void push_child(lua_State *L, pawl_run *run, int slot, int nvalues) {
   lua_newuserdatauv(L, 0, nvalues);
   lua_pushvalue(L, 1);
@@ -571,12 +832,6 @@ static void push_db(lua_State *L, pawl_run *run) {
             call->node);
   pawl_error_hint(&err, "write transactional = true into its options");
   raise(L, &err);
-}
-
-static void push_token(lua_State *L, const pawl_run *run) {
-  lua_createtable(L, 0, 1);
-  lua_pushinteger(L, run->call->token);
-  lua_setfield(L, -2, "no");
 }
 
 static void push_str(lua_State *L, pawl_str s) {
@@ -623,9 +878,10 @@ static int push_plain(lua_State *L, const pawl_call *call, int field) {
   }
 }
 
-static void push_input(lua_State *L, pawl_str input) {
-  if (input.len)
-    push_decoded(L, input);
+/* JSON, or nothing for nil */
+static void push_value(lua_State *L, pawl_str text) {
+  if (text.len)
+    push_decoded(L, text);
   else
     lua_pushnil(L);
 }
@@ -636,10 +892,16 @@ static void push_made(lua_State *L, pawl_run *run, int field) {
       push_decoded(L, run->call->vars);
       break;
     case CTX_INPUT:
-      push_input(L, run->call->input);
+      push_value(L, run->call->input);
+      break;
+    case CTX_EVENT:
+      push_value(L, run->call->event);
+      break;
+    case CTX_OUTPUT:
+      push_value(L, run->call->output);
       break;
     case CTX_TOKEN:
-      push_token(L, run);
+      push_child(L, run, PAWL_SLOT_TOKEN, TOKEN_END - 1);
       break;
     case CTX_ATTRS:
       push_child(L, run, PAWL_SLOT_ATTRS, ATTRS_END - 1);
@@ -661,6 +923,12 @@ static void push_made(lua_State *L, pawl_run *run, int field) {
       break;
     case CTX_IDEMPOTENCY_KEY:
       push_function(L, ctx_idempotency_key);
+      break;
+    case CTX_EMIT:
+      push_function(L, ctx_emit);
+      break;
+    case CTX_START:
+      push_function(L, ctx_start);
       break;
     default:
       lua_pushnil(L);
@@ -703,13 +971,7 @@ static int ctx_newindex(lua_State *L) {
     pawl_error_hint(&err, "what is to be kept goes into ctx.vars");
     return raise(L, &err);
   }
-  if (!lua_istable(L, 3)) {
-    pawl_fail(&err, PAWL_VALUE, "ctx.vars must be a table, not a %s",
-              luaL_typename(L, 3));
-    pawl_error_hint(&err, "to empty it: ctx.vars = {}");
-    pawl_error_where(&err, "vars");
-    return raise(L, &err);
-  }
+  check_table(L, "ctx.vars", "vars");
   lua_settop(L, 3);
   lua_setiuservalue(L, 1, CTX_VARS);
   return 0;
@@ -741,53 +1003,98 @@ void pawl_ctx_end(pawl_ctx *ctx) {
   if (ctx) ctx->run = NULL;
 }
 
-/* Was the object changed, or is it only written in another way? */
-static pawl_code is_changed(pawl_run *run, lua_State *L, int *out) {
-  pawl_buf *before = clean(&run->host->scratch);
-  pawl_code rc = pawl_luajson_decode(L, run->call->vars, run->caught.err);
+pawl_code pawl_ctx_push_event(pawl_run *run, lua_State *L, int idx) {
+  pawl_code rc;
+  if (!run->call->event.len) {
+    lua_pushnil(L);
+    return PAWL_OK;
+  }
+  idx = lua_absindex(L, idx);
+  rc = pawl_luajson_decode(L, run->call->event, run->caught.err);
   if (rc != PAWL_OK) return rc;
-  rc = pawl_luajson_encode(L, -1, "vars", 0, before, run->caught.err);
+  lua_pushvalue(L, -1);
+  lua_setiuservalue(L, idx, CTX_EVENT);
+  return PAWL_OK;
+}
+
+/* A table of the handler's that is written back when it changed. */
+typedef struct kept {
+  const char *name, *path; /* "ctx.token.data", "token.data" */
+  pawl_str before;         /* as it was given */
+  pawl_buf *after;
+  int *changed;
+} kept;
+
+/* Was the object changed, or is it only written in another way? */
+static pawl_code is_changed(pawl_run *run, lua_State *L, const kept *k,
+                            int *out) {
+  pawl_buf *before = clean(&run->host->scratch);
+  pawl_code rc = pawl_luajson_decode(L, k->before, run->caught.err);
+  if (rc != PAWL_OK) return rc;
+  rc = pawl_luajson_encode(L, -1, k->path, 0, before, run->caught.err);
   lua_pop(L, 1);
   if (rc == PAWL_OK) rc = pawl_buf_check(before, run->caught.err);
-  *out = !pawl_str_eq(pawl_buf_str(before), pawl_buf_str(&run->result->vars));
+  *out = !pawl_str_eq(pawl_buf_str(before), pawl_buf_str(k->after));
   return rc;
 }
 
-/* The variables, in result->vars, differ from those that were given. */
-static pawl_code accept_vars(pawl_run *run, lua_State *L) {
+/* The text of *k differs from what was given. */
+static pawl_code accept_kept(pawl_run *run, lua_State *L, const kept *k) {
   pawl_code rc;
   pawl_error *err = run->caught.err;
   int changed = 0;
-  if (run->result->vars.at[0] != '{') {
-    rc = pawl_fail(err, PAWL_VALUE, "ctx.vars is a list");
-    pawl_error_hint(err, "variables have names: ctx.vars.items = { ... }");
-    pawl_error_where(err, "vars");
+  if (k->after->at[0] != '{') {
+    rc = pawl_fail(err, PAWL_VALUE, "%s is a list", k->name);
+    pawl_error_hint(err, "what it holds has names: %s.items = { ... }",
+                    k->name);
+    pawl_error_where(err, "%s", k->path);
     return rc;
   }
-  run->result->vars_changed = 1;
+  *k->changed = 1;
   if (!pawl_handler_is_pure(run->call->handler)) return PAWL_OK;
-  rc = is_changed(run, L, &changed);
+  rc = is_changed(run, L, k, &changed);
   if (rc != PAWL_OK || !changed) {
-    run->result->vars_changed = 0;
+    *k->changed = 0;
     return rc;
   }
-  rc = pawl_fail(err, PAWL_VALUE, "`%s` of node \"%s\" changed ctx.vars",
-                 pawl_handler_name(run->call->handler), run->call->node);
+  rc = pawl_fail(err, PAWL_VALUE, "`%s` of node \"%s\" changed %s",
+                 pawl_handler_name(run->call->handler), run->call->node,
+                 k->name);
   pawl_error_hint(err, "only a step may: move it to the `run` of one");
-  pawl_error_where(err, "vars");
+  pawl_error_where(err, "%s", k->path);
+  return rc;
+}
+
+/* Pops the table; nil: the handler never asked for it. */
+static pawl_code take_kept(pawl_run *run, lua_State *L, const kept *k) {
+  pawl_error *err = run->caught.err;
+  pawl_code rc = PAWL_OK;
+  if (!lua_isnil(L, -1)) {
+    rc = pawl_luajson_encode(L, -1, k->path, run->host->max_bytes, k->after,
+                             err);
+    if (rc == PAWL_OK) rc = pawl_buf_check(k->after, err);
+    if (rc == PAWL_OK && !pawl_str_eq(pawl_buf_str(k->after), k->before))
+      rc = accept_kept(run, L, k);
+    if (!*k->changed) pawl_buf_clear(k->after);
+  }
+  lua_pop(L, 1);
   return rc;
 }
 
 static pawl_code take_vars(pawl_run *run, lua_State *L, int idx) {
-  pawl_buf *out = &run->result->vars;
-  pawl_error *err = run->caught.err;
+  kept k = {"ctx.vars", "vars", run->call->vars, &run->result->vars,
+            &run->result->vars_changed};
+  lua_getiuservalue(L, idx, CTX_VARS);
+  return take_kept(run, L, &k);
+}
+
+static pawl_code take_data(pawl_run *run, lua_State *L, int idx) {
+  kept k = {"ctx.token.data", "token.data", given_data(run->call),
+            &run->result->data, &run->result->data_changed};
   pawl_code rc = PAWL_OK;
-  if (lua_getiuservalue(L, idx, CTX_VARS) != LUA_TNIL) {
-    rc = pawl_luajson_encode(L, -1, "vars", run->host->max_bytes, out, err);
-    if (rc == PAWL_OK) rc = pawl_buf_check(out, err);
-    if (rc == PAWL_OK && !pawl_str_eq(pawl_buf_str(out), run->call->vars))
-      rc = accept_vars(run, L);
-    if (!run->result->vars_changed) pawl_buf_clear(out);
+  if (lua_getiuservalue(L, idx, CTX_TOKEN) == LUA_TUSERDATA) {
+    lua_getiuservalue(L, -1, TOKEN_DATA);
+    rc = take_kept(run, L, &k);
   }
   lua_pop(L, 1);
   return rc;
@@ -809,9 +1116,21 @@ static pawl_code take_attrs(pawl_run *run, lua_State *L, int idx) {
   return rc;
 }
 
+/* Ends the array that add_member began, if it did. */
+static pawl_code close_list(pawl_run *run, pawl_buf *list) {
+  if (list->len) pawl_buf_addc(list, ']');
+  return pawl_buf_check(list, run->caught.err);
+}
+
 pawl_code pawl_ctx_take(pawl_run *run, lua_State *L, int idx) {
-  pawl_code rc = take_vars(run, L, idx);
-  return rc == PAWL_OK ? take_attrs(run, L, idx) : rc;
+  pawl_code rc;
+  TRY(take_vars(run, L, idx));
+  TRY(take_data(run, L, idx));
+  TRY(take_attrs(run, L, idx));
+  TRY(close_list(run, &run->result->emits));
+  TRY(close_list(run, &run->result->starts));
+out:
+  return rc;
 }
 
 /* Begins a metatable: on the stack it stays under what follows. Its functions
@@ -855,6 +1174,11 @@ void pawl_ctx_open(pawl_host *host, lua_State *L) {
   set_method(L, "__newindex", attrs_newindex, 0);
   set_method(L, "__pairs", attrs_pairs, 0);
   pawl_host_set_slot(host, L, PAWL_SLOT_ATTRS);
+
+  begin_metatable(L, "pawl.token");
+  set_method(L, "__index", token_index, 0);
+  set_method(L, "__newindex", token_newindex, 0);
+  pawl_host_set_slot(host, L, PAWL_SLOT_TOKEN);
 
   begin_metatable(L, "pawl.db");
   lua_pushvalue(L, -1);

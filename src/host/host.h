@@ -100,18 +100,30 @@ typedef struct pawl_services {
   pawl_code (*cancelled)(void *ud, int *out, pawl_error *err);
   /* Appends {"name":{"type":"string","value":...},...}. */
   pawl_code (*attrs)(void *ud, pawl_buf *out, pawl_error *err);
+  /* A new instance's id, for ctx.start. */
+  pawl_code (*new_id)(void *ud, char id[37], pawl_error *err);
   /* ctx.db:query: params a JSON array; appends a JSON array of row objects
    * and sets *changed. NULL when the node is not transactional. */
   pawl_code (*query)(void *ud, pawl_str sql, pawl_str params, pawl_buf *out,
                      int64_t *changed, pawl_error *err);
 } pawl_services;
 
+enum { PAWL_MAX_ITEMS = 100000 };
+
 typedef enum pawl_handler {
   PAWL_HANDLER_RUN,    /* returns transition, output */
   PAWL_HANDLER_CHOOSE, /* returns transition */
   PAWL_HANDLER_AT, /* returns seconds since 1970 or "2026-01-31T10:00:00Z" */
-  PAWL_HANDLER_OUTPUT, /* returns the instance's output */
-  PAWL_HANDLER_UNDO
+  PAWL_HANDLER_OUTPUT,  /* returns the instance's output */
+  PAWL_HANDLER_UNDO,    /* of what the node did; ctx.output is what it gave */
+  PAWL_HANDLER_KEY,     /* wait: `output` holds a JSON string, number, boolean,
+                           or anything the engine will refuse */
+  PAWL_HANDLER_MATCH,   /* wait: called with (event, ctx); `truth` */
+  PAWL_HANDLER_PREPARE, /* task: `output` is an object or nothing */
+  PAWL_HANDLER_INPUT,   /* call: `output` is the child's input */
+  PAWL_HANDLER_ITEMS    /* each: `output` is an array of at most
+                           PAWL_MAX_ITEMS, up to 16 times the host's
+                           max_bytes */
 } pawl_handler;
 
 /* One handler to run; everything is borrowed for the call. */
@@ -123,6 +135,10 @@ typedef struct pawl_call {
   const char *workflow;
   int64_t version;
   int64_t attempt, visit, token;
+  const char *branch;           /* of the token; NULL: none */
+  pawl_str data;                /* the token's own: JSON object; empty: {} */
+  pawl_str event;               /* JSON; at NULL: nil */
+  pawl_str output;              /* UNDO: JSON; at NULL: nil */
   pawl_str tenant, correlation; /* at NULL: nil */
   pawl_str vars, input;         /* JSON; vars an object */
   const pawl_services *services;
@@ -141,7 +157,15 @@ typedef struct pawl_result {
   pawl_buf vars; /* JSON object, whole, when changed */
   int attrs_changed;
   pawl_buf attrs; /* JSON {"name":{"type","value"}|null} set by ctx.attrs */
-  int64_t at_us;  /* HANDLER_AT */
+  int data_changed;
+  pawl_buf data;   /* ctx.token.data, whole, when changed */
+  pawl_buf emits;  /* JSON [{"type","payload"},...]; empty: none */
+  pawl_buf starts; /* JSON [{"input","options":{...},"id","workflow"},...] of
+                      ctx.start; empty: none. The options: those of
+                      pawl_instance_start but `at` and `id`, as far as given,
+                      and always "track" and "parent_end" */
+  int truth;       /* HANDLER_MATCH */
+  int64_t at_us;   /* HANDLER_AT */
   /* when the handler failed: */
   int no_retry;           /* error{ retry = false }; VALUE, LIMIT and MISUSE */
   int64_t retry_after_us; /* error{ retry = seconds | "2m" }; -1: by policy */
@@ -154,9 +178,11 @@ void pawl_result_deinit(pawl_result *r);
 /* PAWL_OK, or why the handler failed: PAWL_SCRIPT (its own error; err->reason
  * holds error{code=...}'s code, err->trace the traceback), PAWL_VALUE or
  * PAWL_LIMIT (what it left in ctx.vars or returned cannot be stored; also
- * when a handler other than RUN and UNDO changed ctx.vars), PAWL_NO_HANDLER
- * (the node has no such function), PAWL_MISUSE (of ctx, or a handler of this
- * host is running), or what a service raised and the handler did not catch.
+ * when a handler other than RUN and UNDO changed ctx.vars or ctx.token.data),
+ * PAWL_NO_HANDLER (the node has no such function), PAWL_MISUSE (of ctx, as
+ * ctx.emit or ctx.start in a handler other than those two, or a handler of
+ * this host is running), or what a service raised and the handler did not
+ * catch.
  * *result is cleared first; after a failure only no_retry, retry_after_us and
  * details count. */
 pawl_code pawl_host_run(pawl_host *host, const pawl_call *call,

@@ -28,6 +28,8 @@ enum {
   PAWL_SLOT_CTX,       /* metatables of what ctx is made of */
   PAWL_SLOT_ATTRS,
   PAWL_SLOT_DB,
+  PAWL_SLOT_TOKEN,
+  PAWL_SLOT_CHILD, /* option.read_child, once needed */
   PAWL_SLOT_DEFS
 };
 
@@ -123,12 +125,17 @@ int pawl_host_where(lua_State *L, int level, char *out, size_t size);
 void pawl_ctx_open(pawl_host *host, lua_State *L);
 /* Pushes a new ctx for the run. Raises errors of memory. */
 void pawl_ctx_push(pawl_run *run, lua_State *L);
-/* Writes what the handler left in ctx.vars and ctx.attrs into the result.
- * `idx`: the ctx. Raises errors of memory. */
+/* Pushes ctx.event of the ctx at idx; nothing when it is not PAWL_OK. Raises
+ * errors of memory. */
+pawl_code pawl_ctx_push_event(pawl_run *run, lua_State *L, int idx);
+/* Writes what the handler left in ctx.vars, ctx.token.data and ctx.attrs into
+ * the result, and completes what it emitted and started. `idx`: the ctx.
+ * Raises errors of memory. */
 pawl_code pawl_ctx_take(pawl_run *run, lua_State *L, int idx);
 /* H3; NULL is accepted. */
 void pawl_ctx_end(pawl_ctx *ctx);
-/* Does the handler's kind leave variables and attributes alone? */
+/* Does the handler's kind leave everything as it is? (Then it may set neither
+ * variables, data nor attributes, and neither emit nor start.) */
 int pawl_handler_is_pure(pawl_handler handler);
 
 #endif

@@ -1,28 +1,23 @@
 --- pawl cancel ID
+local act = require "pawl.cli.act"
 local format = require "pawl.cli.format"
 local store = require "pawl.cli.store"
-local sys = require "pawl.sys"
 local term = require "pawl.cli.term"
-
---- Who asks, when nobody says; nil when the system does not know either.
-local function user()
-  local name = os.getenv "USER"
-  return name ~= "" and name or sys.login()
-end
 
 local function run(opts, args)
   local engine <close> = store.look(opts)
   local id = store.try(engine:find(args[1]))
-  local _, done = store.try(engine:cancel(id, {
-    reason = opts.reason, who = opts.by or user(),
-  }))
+  local given = act.asked(opts)
+  if opts.no_undo then given.compensate = false end
+  local _, done = store.try(engine:cancel(id, given))
   if opts.json then
     term.print(format.json { id = id, done = done })
   elseif done then
     term.print("cancelled ", id)
   else
     term.print("asked to cancel ", id,
-      ": the worker that holds it stops before its next step")
+      ": a worker stops it before its next step, and undoes what is to be "
+      .. "undone")
   end
   return 0
 end
@@ -32,11 +27,11 @@ return {
   summary = "ask an instance to end",
   about = "Records that the instance is to be cancelled. One that nobody "
     .. "works on is cancelled at once; otherwise its worker does it before "
-    .. "the next step. A step that runs is not cut short. Exits with 4 when "
-    .. "the instance has already finished.",
-  options = {
-    { long = "reason", arg = "TEXT", help = "why; kept in the history" },
-    { long = "by", arg = "WHO", help = "who asks; default: the user's name" },
+    .. "the next step. A step that runs is not cut short. What its steps did "
+    .. "is undone by a worker, where they say how. Exits with 4 when the "
+    .. "instance has already finished.",
+  options = act.with {
+    { long = "no-undo", help = "undo nothing" },
   },
   examples = {
     { "pawl cancel 019aa1f2 --reason 'ordered twice'", "with a reason" },

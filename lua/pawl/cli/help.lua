@@ -2,8 +2,11 @@
 local options = require "pawl.cli.options"
 local term = require "pawl.cli.term"
 
-local commands = { "run", "start", "worker", "list", "show", "history",
-  "cancel", "graph", "check", "migrate", "version" }
+local commands = { "run", "start", "worker", "list", "show", "explain",
+  "tokens", "history", "outbox",
+  "signal", "task", "cancel",
+  "suspend", "resume", "retry", "restart", "move", "kill", "wake", "edit",
+  "workflows", "graph", "check", "migrate", "version" }
 
 local exit_codes = [[
 Exit codes

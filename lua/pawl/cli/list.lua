@@ -49,6 +49,8 @@ local function run(opts)
     tenant = opts.tenant, correlation = opts.correlation,
     business_key = opts.business_key, limit = opts.limit,
     before = opts.before and store.try(engine:find(opts.before)),
+    parent = opts.parent and store.try(engine:find(opts.parent)),
+    root = opts.root and store.try(engine:find(opts.root)),
   }
   if opts.json then
     term.print((store.try(engine:list(query, "json"))))
@@ -81,6 +83,8 @@ return {
     { long = "tenant", arg = "ID", help = "of this tenant" },
     { long = "correlation", arg = "ID", help = "with this correlation id" },
     { long = "business-key", arg = "KEY", help = "with this business key" },
+    { long = "parent", arg = "ID", help = "children of this instance" },
+    { long = "root", arg = "ID", help = "all that descend from it" },
     { long = "limit", short = "n", arg = "N", type = "count",
       help = "at most so many; default 100" },
     { long = "before", arg = "ID", help = "the page after this instance" },

@@ -6,14 +6,17 @@ local store = require "pawl.cli.store"
 local sys = require "pawl.sys"
 local term = require "pawl.cli.term"
 
-local names = { "run", "start", "worker", "list", "show", "history",
-  "cancel", "graph", "check", "migrate", "version", "help" }
+local names = { "run", "start", "worker", "list", "show", "explain",
+  "tokens", "history", "outbox",
+  "signal", "task", "cancel",
+  "suspend", "resume", "retry", "restart", "move", "kill", "wake", "edit",
+  "workflows", "graph", "check", "migrate", "version", "help" }
 
 --- Exit codes by error code; every other failure is 1.
 local exits = {
   usage = 2, invalid = 2, ambiguous = 2, misuse = 2,
   notfound = 3,
-  exists = 4, busy = 4, already_finished = 4, lease_lost = 4,
+  exists = 4, taken = 4, busy = 4, already_finished = 4, lease_lost = 4,
   unreachable = 5, auth = 5, not_a_store = 5, store_old = 5, store_new = 5,
 }
 

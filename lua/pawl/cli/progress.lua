@@ -11,14 +11,18 @@ local function arrow(detail)
   return detail ~= "" and " -> " .. quote(detail) or ""
 end
 
+-- Outcomes that no handler took time for: a wait's event, a time that came.
+local moved = { fired = true, received = true, timeout = true,
+  overdue = true }
+
 --- "done in 12 ms -> approve", "failed in 3 ms: no; again in 1 s".
 function progress.outcome(t, now)
   local word = t.outcome
   local took = duration.show(t.elapsed or 0)
   if word == "done" then
     return ("done in %s%s"):format(took, arrow(t.detail))
-  elseif word == "fired" then
-    return "fired" .. arrow(t.detail)
+  elseif moved[word] then
+    return word .. arrow(t.detail)
   elseif word == "retry" then
     return ("failed in %s: %s; again in %s"):format(took, quote(t.detail),
       duration.show(math.max(0, (t.due or now) - now)))
@@ -43,6 +47,7 @@ end
 
 local marks = {
   done = { "✓", "ok", "green" }, fired = { "✓", "ok", "green" },
+  received = { "✓", "ok", "green" }, undone = { "↶", "undone", "yellow" },
   retry = { "↻", "again", "yellow" }, failed = { "✗", "failed", "red" },
 }
 
@@ -52,8 +57,8 @@ function progress.pretty(t, now)
   local mark = marks[word] or { "!", "!", "yellow" }
   local took = duration.show(t.elapsed or 0)
   local text
-  if word == "fired" then
-    text = arrow(t.detail):sub(2)
+  if moved[word] then
+    text = (word == "fired" and "" or word .. " ") .. arrow(t.detail):sub(2)
   elseif word == "done" then
     text = took .. (" " .. arrow(t.detail)):gsub("%s+$", "")
   elseif word == "retry" then

@@ -53,7 +53,8 @@ local function show(instance)
   line("workflow", ("%s %d"):format(instance.workflow, instance.version))
   term.print(("%-12s "):format("status"), format.status(instance.status))
   for _, field in ipairs { "state_text", "node", "key", "business_key",
-    "correlation", "tenant", "group" } do
+    "correlation", "tenant", "group", "parent", "parent_node", "root",
+    "trigger_event" } do
     line((field:gsub("_", " ")), instance[field])
   end
   if instance.priority ~= 0 then value("priority", instance.priority) end
@@ -62,12 +63,15 @@ local function show(instance)
   end
   if instance.due then line("due", format.time(instance.due)) end
   line("held by", instance.executor)
+  line("deadline", format.time(instance.deadline))
+  line("suspended", format.time(instance.suspended_at))
   value("input", instance.input)
   for _, name in ipairs { "variables", "attributes", "metadata" } do
     if not is_empty(instance[name]) then value(name, instance[name]) end
   end
   value("output", instance.output)
   value("cancellation", instance.cancellation)
+  value("compensation", instance.compensation)
   show_error(instance.error)
   if instance.tokens and #instance.tokens > 0 then
     term.print()

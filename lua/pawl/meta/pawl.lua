@@ -129,6 +129,30 @@ function pawl.migrate(url, options) end
 ---@field attributes? table<string, string|number|boolean|pawl.Typed>
 ---@field id? string           a UUIDv7 of the caller's, safe to repeat
 
+---@class pawl.Signal
+---@field name string          dotted words: "payment.received"
+---@field key? string|number|boolean  ties it to waits
+---@field instance? string     goes to this one alone
+---@field data? any
+---@field id? string           with `source`: seen before, it is ignored
+---@field source? string       who counts the ids; ""
+---@field ttl? number|string   how long later waits find it by its key; 1 day
+---@field start? pawl.SignalStart
+---@field by? string           who sends it
+
+--- A workflow that is started with the event in its inbox, or the instance
+--- that the key names; with all of pawl.StartOptions but delay and at.
+---@class pawl.SignalStart: pawl.StartOptions
+---@field workflow string
+---@field input? any
+
+---@class pawl.SignalInfo
+---@field reached integer
+---@field id string            of the event: the one given, or drawn
+---@field instance? string     that was named, or started
+---@field created? boolean     it was started now
+---@field repeated boolean     the event was known: nothing was done
+
 ---@class pawl.Query
 ---@field workflow? string
 ---@field version? integer
@@ -139,6 +163,8 @@ function pawl.migrate(url, options) end
 ---@field key? string
 ---@field limit? integer       100
 ---@field before? string       an id: the page after it
+---@field parent? string       children of this instance
+---@field root? string         all that descend from this one
 
 ---@class pawl.RunOptions
 ---@field id? string              this instance alone
@@ -166,8 +192,16 @@ function pawl.migrate(url, options) end
 ---@field variables table
 ---@field output? any
 ---@field error? table
----@field tokens table[]    no, node, state, visit, attempt, due, entered
+---@field tokens pawl.StandingToken[]  the live ones
 ---@field times table      created, started, updated, completed
+---@field parent? string    who started it, where, and who began it all
+---@field parent_node? string
+---@field parent_index? integer  of an each: which item, from 0
+---@field root? string
+---@field trigger_event? string  id of the event that started it
+---@field deadline? string
+---@field suspended_at? string
+---@field compensation? table  status, plan, completed, failed
 ---@field due? string       when it is looked at next
 ---@field executor? string  who holds it
 ---@field attributes table
@@ -182,6 +216,64 @@ function pawl.migrate(url, options) end
 ---@field correlation? string
 ---@field commits integer   decisions stored so far
 
+--- Where an instance stands, once.
+---@class pawl.StandingToken
+---@field no integer
+---@field node string
+---@field state "active"|"waiting"|"consumed"|"dropped"
+---@field visit integer
+---@field previous? string
+---@field parent? integer   the token that forked
+---@field scope string      the forks it is in, as their tokens: "1.4"
+---@field fork? string
+---@field branch? string
+---@field data? table       ctx.token.data
+---@field event? table
+---@field detail? table     what it waits for
+---@field attempt integer   attempts that failed so far
+---@field due? string
+---@field entered? string
+
+--- See pawl_explain in pawl.h for all of it.
+---@class pawl.Explanation
+---@field id string
+---@field status pawl.Status
+---@field workflow string
+---@field version integer
+---@field now string
+---@field lease? { executor: string, host?: string, pid?: integer, until: string, lapsed: boolean }
+---@field next_look? string
+---@field suspended? { by?: string, reason?: string, since: string, shift: number }
+---@field workflow_suspended? { code: string, prefix: boolean, by?: string, reason?: string, since: string }
+---@field blocked string[]
+---@field workers integer
+---@field compensation? table
+---@field deadline? string
+---@field tokens pawl.ExplainedToken[]
+---@field children table[]
+---@field inbox table[]
+---@field undelivered integer
+---@field sentences string[]
+
+---@class pawl.ExplainedToken
+---@field no integer
+---@field node string
+---@field kind? string
+---@field branch? string
+---@field state string
+---@field since? string
+---@field due? string
+---@field waiting_for table   what, and more by `what`
+---@field would_move table[]  what, to, and more
+---@field may table[]         kind, id
+
+---@class pawl.OutboxQuery
+---@field type? string
+---@field instance? string
+---@field limit? integer   100
+---@field before? number   seconds: emitted earlier than that
+---@field after? string    the `place` of a row: the page behind it
+
 --- As in a list: without data and tokens, times beside the other fields.
 ---@class pawl.ListedInstance
 ---@field id string
@@ -195,16 +287,109 @@ function pawl.migrate(url, options) end
 ---@field updated string
 ---@field completed? string
 
+---@alias pawl.TaskStatus "pending"|"running"|"completed"|"failed"|"cancelled"|"timed_out"
+---@alias pawl.TaskPriority "low"|"normal"|"high"|"urgent"
+
+--- Times are text, as an instance's are. `running`: somebody has claimed it.
+---@class pawl.Task
+---@field id string
+---@field instance string
+---@field workflow string
+---@field version integer   of the workflow
+---@field node string
+---@field token integer
+---@field visit integer
+---@field title string
+---@field description? string
+---@field form? string      its schema type
+---@field status pawl.TaskStatus
+---@field priority pawl.TaskPriority
+---@field input any
+---@field output? any
+---@field error? table
+---@field transition? string
+---@field due? string
+---@field overdue boolean
+---@field assignee? string
+---@field users string[]    for whom it is; nobody at all: anybody
+---@field roles string[]
+---@field groups string[]
+---@field delegated_by? string
+---@field claimed_by? string
+---@field claimed? string
+---@field completed_by? string
+---@field completed? string
+---@field escalated? string
+---@field signal? string    event that its completion raises
+---@field created string
+---@field started? string
+---@field updated string
+---@field log { at: string, what: string, by: string, to?: string, reason?: string }[]
+
+--- All given must hold; user, role and group together are one condition.
+---@class pawl.TaskQuery
+---@field user? string  for whom it is, who is assigned, or who has it
+---@field role? string|string[]
+---@field roles? string|string[]
+---@field group? string|string[]
+---@field groups? string|string[]
+---@field status? pawl.TaskStatus|pawl.TaskStatus[]
+---@field instance? string
+---@field form? string
+---@field priority? pawl.TaskPriority
+---@field due_before? number  seconds since 1970
+---@field overdue? boolean    open ones that should be done by now
+---@field limit? integer      default 100
+---@field before? string      the page after this task
+
+---@class pawl.TaskActor
+---@field user string
+---@field role? string|string[]   that the user is in
+---@field roles? string|string[]
+---@field group? string|string[]
+---@field groups? string|string[]
+---@field reason? string          for the task's log
+
+---@class pawl.TaskCompletion: pawl.TaskActor
+---@field output? any
+---@field take? string  the transition
+
+---@class pawl.TaskFailure: pawl.TaskActor
+---@field error? string|{ code?: string, message?: string }
+
+---@class pawl.TaskReassignment
+---@field by string
+---@field to? string
+---@field users? string|string[]
+---@field roles? string|string[]
+---@field groups? string|string[]
+---@field reason? string
+
+---@class pawl.TaskEscalation
+---@field by string
+---@field users? string|string[]
+---@field roles? string|string[]
+---@field groups? string|string[]
+---@field priority? pawl.TaskPriority
+---@field reason? string
+
 --- One store connection; see pawl.open. Closed by close, <close> or the
 --- collector. Calls from inside its own handlers raise.
 ---@class pawl.Engine
 local Engine = {}
 
+---@class pawl.LoadOptions
+---@field hotfix? boolean  replaces the source of a version that is in use; the
+---                        graph must be the same
+---@field by? string       who fixes it
+---@field why? string
+
 --- Loads and checks a workflow file, or a workflow built here.
 ---@param workflow string|pawl.Workflow
+---@param options? pawl.LoadOptions
 ---@return { workflow: string, version: integer, sha256: string }? info
 ---@return pawl.Error? err
-function Engine:load(workflow) end
+function Engine:load(workflow, options) end
 
 --- Checks a file; nothing is stored.
 ---@param path string
@@ -227,6 +412,13 @@ function Engine:graph(code, version) end
 ---@return boolean|pawl.Error created  false: the key named an earlier one
 function Engine:start(code, input, options) end
 
+--- Sends an event, stored when the call returns: to all that wait for it, to
+--- one instance, or to one that it starts.
+---@param signal pawl.Signal
+---@return integer? reached  instances that it reached or started
+---@return pawl.SignalInfo|pawl.Error info
+function Engine:signal(signal) end
+
 --- One instance; the id may be shortened.
 ---@param id string
 ---@param how? "table"|"json"  "json": the text, nulls and all
@@ -248,11 +440,122 @@ function Engine:list(query, how) end
 ---@return pawl.Error? err
 function Engine:history(id, how) end
 
+--- The children of one instance, newest first.
+---@param id string
+---@param query? pawl.Query  further filters
+---@param how? "table"|"json"
+---@return pawl.ListedInstance[]? instances
+---@return pawl.Error? err
+function Engine:children(id, query, how) end
+
+--- Where an instance stands; `all`: also what is consumed or dropped.
+---@param id string
+---@param options? { all?: boolean }
+---@param how? "table"|"json"
+---@return pawl.StandingToken[]? tokens
+---@return pawl.Error? err
+function Engine:tokens(id, options, how) end
+
+--- What each token waits for, what would move it, and why nothing moves; as
+--- data and, in `sentences`, in words.
+---@param id string
+---@param how? "table"|"json"
+---@return pawl.Explanation? explanation
+---@return pawl.Error? err
+function Engine:explain(id, how) end
+
+--- What workflows have emitted and nobody has published yet, oldest first.
+---@param query? pawl.OutboxQuery
+---@param how? "table"|"json"
+---@return table[]? rows
+---@return pawl.Error? err
+function Engine:outbox(query, how) end
+
 --- The full id of a shortened one.
 ---@param prefix string
 ---@return string? id
 ---@return pawl.Error? err  "ambiguous", "notfound"
 function Engine:find(prefix) end
+
+--- Tasks for people, newest first; asked for by due time alone, longest
+--- overdue first.
+---@param query? pawl.TaskQuery
+---@param how? "table"|"json"
+---@return pawl.Task[]? tasks
+---@return pawl.Error? err
+function Engine:tasks(query, how) end
+
+--- One task; the id may be shortened.
+---@param id string
+---@param how? "table"|"json"
+---@return pawl.Task? task
+---@return pawl.Error? err
+function Engine:task(id, how) end
+
+--- The full id of a task's shortened one.
+---@param prefix string
+---@return string? id
+---@return pawl.Error? err  "ambiguous", "notfound"
+function Engine:task_find(prefix) end
+
+--- Takes a task. Of two who do so at once one has it.
+---@param id string
+---@param options pawl.TaskActor
+---@return pawl.Task? task
+---@return pawl.Error? err  "taken", "already_finished"
+function Engine:task_claim(id, options) end
+
+--- Gives back what was claimed.
+---@param id string
+---@param options { user: string, reason?: string }
+---@return pawl.Task? task
+---@return pawl.Error? err
+function Engine:task_unclaim(id, options) end
+
+--- Ends a task; its instance goes on. `take` names the transition where
+--- several are drawn, unless the output does: "approved", or { take = ... }.
+---@param id string
+---@param options pawl.TaskCompletion
+---@return pawl.Task? task
+---@return pawl.Error? err  "taken", "already_finished", "invalid"
+function Engine:task_complete(id, options) end
+
+--- Says that it cannot be done. Where neither a `failed` transition nor
+--- on_error is drawn, it may be tried again.
+---@param id string
+---@param options pawl.TaskFailure
+---@return pawl.Task? task
+---@return pawl.Error? err
+function Engine:task_fail(id, options) end
+
+--- Opens a failed task again.
+---@param id string
+---@param options { by: string, reason?: string }
+---@return pawl.Task? task
+---@return pawl.Error? err
+function Engine:task_retry(id, options) end
+
+--- Takes a task from whoever has it, and gives it to another: a user, or
+--- users, roles and groups instead of those whom it was for.
+---@param id string
+---@param options pawl.TaskReassignment
+---@return pawl.Task? task
+---@return pawl.Error? err
+function Engine:task_reassign(id, options) end
+
+--- Whoever holds a task hands it on.
+---@param id string
+---@param options { by: string, to: string, reason?: string }
+---@return pawl.Task? task
+---@return pawl.Error? err
+function Engine:task_delegate(id, options) end
+
+--- Raises a task's priority, or adds those whom it is for.
+---@param id string
+---@param options pawl.TaskEscalation
+---@return pawl.Task? task
+---@return pawl.Error? err
+function Engine:task_escalate(id, options) end
 
 --- Runs what is due until the budget is spent; never waits.
 ---@param budget? number  seconds; 0: one round
@@ -284,12 +587,159 @@ function Engine:next_due() end
 ---@return pawl.Error? err
 function Engine:wait(seconds) end
 
+--- Who asks, and why: recorded.
+---@class pawl.Asked
+---@field by? string
+---@field reason? string
+
+---@class pawl.CancelOptions: pawl.Asked
+---@field who? string          the same as `by`
+---@field compensate? boolean  false: nothing is undone
+---@field source? "user"|"event"|"system"
+---@field event_id? string     which event made somebody ask
+
 --- Asks for cancellation.
 ---@param id string
----@param why? string|{ reason?: string, who?: string }
+---@param why? string|pawl.CancelOptions
 ---@return true? ok
 ---@return boolean|pawl.Error done  false: its holder does it
 function Engine:cancel(id, why) end
+
+--- Ends it at once, whoever holds it; nothing is undone.
+---@param id string
+---@param options? pawl.Asked
+---@return true? ok
+---@return boolean|pawl.Error done
+function Engine:kill(id, options) end
+
+---@class pawl.WholeWorkflow: pawl.Asked
+---@field workflow? string  a code
+---@field prefix? string    what codes begin with: "billing."
+---@field shift? boolean    resume: times are put off by as long as it took
+
+--- Nothing of it runs until it is resumed: an instance, or all of a workflow.
+---@param id string|pawl.WholeWorkflow
+---@param options? pawl.Asked
+---@return true|table? ok
+---@return boolean|pawl.Error done
+function Engine:suspend(id, options) end
+
+---@class pawl.ResumeOptions: pawl.Asked
+---@field shift? boolean
+
+---@param id string|pawl.WholeWorkflow
+---@param options? pawl.ResumeOptions
+---@return true|table? ok
+---@return boolean|pawl.Error done
+function Engine:resume(id, options) end
+
+---@class pawl.RetryOptions: pawl.Asked
+---@field token? integer
+
+--- One that failed, or is suspended, tries again.
+---@param id string
+---@param options? pawl.RetryOptions
+---@return true? ok
+---@return boolean|pawl.Error done
+function Engine:retry(id, options) end
+
+---@class pawl.RestartOptions: pawl.Asked
+---@field from string    the node
+---@field seq? integer   variables as they were before that row of history;
+---                      default: when it last came to the node
+
+--- One that ended or is suspended goes on at a node.
+---@param id string
+---@param options pawl.RestartOptions
+---@return true? ok
+---@return boolean|pawl.Error done
+function Engine:restart(id, options) end
+
+---@class pawl.MoveTokenOptions: pawl.Asked
+---@field to string       the node
+---@field token? integer  which, when there are several
+
+---@param id string
+---@param options pawl.MoveTokenOptions
+---@return true? ok
+---@return boolean|pawl.Error done
+function Engine:move_token(id, options) end
+
+---@class pawl.EditOptions: pawl.Asked
+---@field set? table          variables
+---@field unset? string|string[]
+---@field version? integer    only if it made so many commits
+
+--- Changes variables.
+---@param id string
+---@param options pawl.EditOptions
+---@return true? ok
+---@return boolean|pawl.Error done
+function Engine:edit(id, options) end
+
+---@class pawl.WakeOptions: pawl.Asked
+---@field nodes? string|string[]  only there
+---@field node? string
+---@field at? number              seconds since 1970; default: now
+
+--- What it waits for until a time is due now.
+---@param id string
+---@param options? pawl.WakeOptions
+---@return true? ok
+---@return boolean|pawl.Error done
+function Engine:wake(id, options) end
+
+---@class pawl.MoveOptions: pawl.Asked
+---@field map? table<string, string>  nodes' names, old to new
+---@field vars? fun(variables: table, instance: pawl.Instance): table
+
+---@class pawl.MoveRefusal
+---@field id string
+---@field reason string
+---@field token? integer
+---@field node? string
+
+--- Which unfinished instances could not go on in another version, and why.
+---@param code string
+---@param from integer
+---@param to integer
+---@param options? pawl.MoveOptions
+---@return pawl.MoveRefusal[]? refused
+---@return string[]|pawl.Error movable  ids
+function Engine:plan_move(code, from, to, options) end
+
+--- Moves them, each in a transaction of its own.
+---@param code string
+---@param from integer
+---@param to integer
+---@param options? pawl.MoveOptions
+---@return string[]? moved
+---@return pawl.MoveRefusal[]|pawl.Error refused
+---@return string[] asked  held by somebody, who does it before the next step
+function Engine:move(code, from, to, options) end
+
+--- New instances of this version may be started.
+---@param code string
+---@param version integer
+---@param options? pawl.Asked
+---@return table? info
+---@return pawl.Error? err
+function Engine:activate(code, version, options) end
+
+--- No new ones are; those that run go on.
+---@param code string
+---@param version integer
+---@param options? pawl.Asked
+---@return table? info
+---@return pawl.Error? err
+function Engine:deactivate(code, version, options) end
+
+--- What is registered.
+---@param query? { workflow?: string, live?: boolean }
+---@param how? "table"|"json"
+---@return table[]? workflows
+---@return pawl.Error? err
+function Engine:workflows(query, how) end
 
 --- The engine's time: the store's, the host's or the clock's.
 ---@return number seconds  since 1970
@@ -304,7 +754,8 @@ function Engine:interrupt() end
 --- Releases what is leased and closes. May be called again.
 function Engine:close() end
 
---- What a handler gets.
+--- What a handler gets. Only `run` of a step and `undo` may change vars,
+--- token.data and attrs, emit and start.
 ---@class pawl.Ctx
 ---@field vars table              the instance's variables; changes are kept
 ---@field input any               what it was started with
@@ -313,17 +764,53 @@ function Engine:close() end
 ---@field version integer
 ---@field node string
 ---@field attempt integer         from 1
----@field token table
+---@field visit integer           of this node by this instance, from 1
+---@field token pawl.Token        the one that is here
+---@field event? pawl.Event       what the last wait took
 ---@field tenant? string
 ---@field correlation_id? string
----@field output? any             in undo: what the step produced
+---@field output? any             in undo: what the node produced
 ---@field attrs table<string, string|number|boolean|pawl.Typed>
 ---@field db pawl.Db              in a transactional step
 ---@field now fun(): number       seconds since 1970
 ---@field log fun(level: "debug"|"info"|"warn"|"error", message: string, fields?: table)
 ---@field cancelled fun(): boolean
 ---@field heartbeat fun(progress?: any)
+---@field emit fun(type: string, payload?: any)  leaves with this step's decision
+---@field start fun(code: string, input?: any, options?: pawl.ChildOptions): string
+---                               the id of an instance made with the decision
 ---@field idempotency_key fun(): string  stable across retries of this visit
+
+--- Where an instance stands; several after a fork.
+---@class pawl.Token
+---@field no integer       within the instance, from 1
+---@field branch? string   of the fork it came from
+---@field data table       its own variables, copied by a fork; changes are
+---                        kept. In an `each`: item, index
+
+--- What came from outside, by signal.
+---@class pawl.Event
+---@field name string        "payment.card"
+---@field key? string
+---@field id string
+---@field source string      "" when none was given
+---@field data any
+---@field received_at number
+
+--- As pawl.StartOptions, for ctx.start.
+---@class pawl.ChildOptions
+---@field key? string          idempotency: one instance per key and workflow
+---@field version? integer     of the workflow; default: the newest
+---@field priority? integer    higher runs first
+---@field delay? number|string begin later: seconds, or "2h"
+---@field tenant? string
+---@field group? string
+---@field correlation? string
+---@field business_key? string
+---@field metadata? table
+---@field attributes? table<string, string|number|boolean|pawl.Typed>
+---@field track? boolean       false: it is not recorded whose child it is
+---@field parent_end? "cancel"|"leave"  when the parent ends first; "leave"
 
 --- SQL in the transaction that records the step.
 ---@class pawl.Db
@@ -359,6 +846,90 @@ function Db:query(sql, ...) end
 ---@field terminate? boolean
 ---@field output? fun(ctx: pawl.Ctx): any
 
+--- Waits for an event. Without a `timeout` transition a wait that times out
+--- fails with code "timeout".
+---@class pawl.WaitOptions
+---@field event string           "payment.received", or a pattern: "payment.*"
+---@field key? string|fun(ctx: pawl.Ctx): any  a name in variables or input
+---@field match? fun(event: table, ctx: pawl.Ctx): boolean
+---@field timeout? number|string
+---@field into? string           the variable that takes the event's data
+---@field undo? fun(ctx: pawl.Ctx)
+---@field next string|table<string, string>  received, timeout
+---@field on_error? table<string, string>
+---@field retry? table|integer|false  default: once
+
+--- Work for a person. In `next` every name but overdue, timeout and failed is
+--- an outcome that a person can take.
+---@class pawl.TaskOptions
+---@field title string
+---@field description? string
+---@field form? string           a name that those who show it know
+---@field input? table
+---@field priority? "low"|"normal"|"high"|"urgent"
+---@field due? number|string
+---@field assignee? string
+---@field user? string|string[]  who may take it; or `users`
+---@field users? string|string[]
+---@field role? string|string[]
+---@field roles? string|string[]
+---@field group? string|string[]
+---@field groups? string|string[]
+---@field signal? string         the event that is raised when it is done
+---@field timeout? number|string
+---@field escalate? pawl.EscalateOptions  when it is overdue
+---@field prepare? fun(ctx: pawl.Ctx): table?  replaces fields of the above
+---@field into? string           the variable that takes the output
+---@field undo? fun(ctx: pawl.Ctx)
+---@field next string|table<string, string>
+---@field on_error? table<string, string>
+---@field retry? table|integer|false  default: once
+
+---@class pawl.EscalateOptions
+---@field user? string|string[]
+---@field users? string|string[]
+---@field role? string|string[]
+---@field roles? string|string[]
+---@field group? string|string[]
+---@field groups? string|string[]
+---@field priority? "low"|"normal"|"high"|"urgent"
+
+---@class pawl.ForkOptions
+---@field next string[]|table<string, string>  nodes, or by the branch's name
+
+---@class pawl.JoinOptions
+---@field expect? "all"|"any"|integer  "all" that can still come; the default
+---@field losers? "run"|"cancel"       what comes after the join; "run"
+---@field next string
+
+---@class pawl.CallOptions
+---@field workflow string        the child's code
+---@field version? integer
+---@field input? table|fun(ctx: pawl.Ctx): any
+---@field parent_end? "cancel"|"leave"  the child, when the parent ends first
+---@field timeout? number|string
+---@field into? string           the variable that takes the child's output
+---@field undo? fun(ctx: pawl.Ctx)
+---@field next string|table<string, string>  completed, failed, cancelled,
+---                                          timeout
+---@field on_error? table<string, string>
+---@field retry? table|integer|false  default: once
+
+--- One branch, or one child, for each item. A branch ends its item by leading
+--- back to the each; ctx.token.data holds its `item` and `index`.
+---@class pawl.EachOptions
+---@field items fun(ctx: pawl.Ctx): any[]
+---@field branch? string         the first node of a branch
+---@field workflow? string       or the children's code
+---@field version? integer
+---@field parent_end? "cancel"|"leave"
+---@field window? integer        how many are under way at once; 16
+---@field on_failure? "stop"|"collect"
+---@field timeout? number|string
+---@field into? string           the variable that takes the results, in order
+---@field next string
+---@field on_error? table<string, string>
+
 --- A workflow being drawn; every method returns it.
 ---@class pawl.Workflow
 ---@field code string
@@ -384,5 +955,35 @@ function Workflow:timer(name, options) end
 ---@param options? pawl.FinishOptions
 ---@return pawl.Workflow
 function Workflow:finish(name, options) end
+
+---@param name string
+---@param options pawl.WaitOptions
+---@return pawl.Workflow
+function Workflow:wait(name, options) end
+
+---@param name string
+---@param options pawl.TaskOptions
+---@return pawl.Workflow
+function Workflow:task(name, options) end
+
+---@param name string
+---@param options pawl.ForkOptions
+---@return pawl.Workflow
+function Workflow:fork(name, options) end
+
+---@param name string
+---@param options pawl.JoinOptions
+---@return pawl.Workflow
+function Workflow:join(name, options) end
+
+---@param name string
+---@param options pawl.CallOptions
+---@return pawl.Workflow
+function Workflow:call(name, options) end
+
+---@param name string
+---@param options pawl.EachOptions
+---@return pawl.Workflow
+function Workflow:each(name, options) end
 
 return pawl

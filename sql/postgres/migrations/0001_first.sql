@@ -38,6 +38,7 @@ create table pawl.workflow (
   created_at timestamptz not null,
   modified_at timestamptz not null,
   modified_by text,
+  reason text,
   primary key (code, version, revision)
 );
 create unique index workflow_current on pawl.workflow (code, version)
@@ -62,7 +63,11 @@ create table pawl.instance (
   parent uuid,
   root uuid,
   parent_seq bigint,
+  parent_token integer,
+  parent_visit bigint,
   parent_node text,
+  parent_index integer,
+  parent_end text,
   trigger_event text,
   input json,
   variables json,
@@ -72,6 +77,8 @@ create table pawl.instance (
   state_text text,
   cancellation json,
   compensation json,
+  deadline_at timestamptz,
+  suspended_at timestamptz,
   -- the lone token, while there is one; several are rows of pawl.token
   token_no integer,
   token_state text,
@@ -80,8 +87,17 @@ create table pawl.instance (
   visit bigint not null,
   attempt integer not null,
   token_data json,
+  token_event json,
+  token_detail json,
   token_due_at timestamptz,
   entered_at timestamptz,
+  -- counters and marks of the whole instance
+  tokens integer not null default 1,
+  sent bigint not null default 0,
+  children integer not null default 0,
+  immediate bigint not null default 0,
+  joined json,
+  stopped json,
   -- the last commit: who made it and its number
   lease uuid,
   version bigint not null,
@@ -107,8 +123,10 @@ create index instance_correlation on pawl.instance (shard, correlation_id, id)
   where correlation_id is not null;
 create index instance_tenant on pawl.instance (shard, tenant, id)
   where tenant is not null;
-create index instance_parent on pawl.instance (shard, parent)
+create index instance_parent on pawl.instance (shard, parent, id)
   where parent is not null;
+create index instance_root on pawl.instance (shard, root, id)
+  where root is not null;
 create unique index instance_external
   on pawl.instance (shard, workflow, external_id, coalesce(tenant, ''))
   where external_id is not null and deleted_at is null;
@@ -155,9 +173,12 @@ create table pawl.token (
   visit bigint not null,
   previous_node text,
   parent integer,
+  scope text not null,
+  fork text,
   branch text,
-  fork bigint,
   data json,
+  event json,
+  detail json,
   attempt integer not null,
   due_at timestamptz,
   entered_at timestamptz not null,
@@ -165,6 +186,26 @@ create table pawl.token (
 ) with (fillfactor = 50);
 comment on table pawl.token is
   'where an instance stands, when it stands in several places';
+comment on column pawl.token.scope is
+  'the forks it is in, outermost first, by the number of the token that forked';
+comment on column pawl.token.detail is
+  'what it waits for, and which rows of history led here';
+create index token_live on pawl.token (shard, instance, no)
+  where state in ('active', 'waiting');
+
+-- Items of a dynamic fan-out: one row each, so that its cost is linear.
+create table pawl.item (
+  shard smallint not null,
+  instance uuid not null,
+  token integer not null,
+  no integer not null,
+  item json,
+  state text not null,
+  child uuid,
+  result json,
+  error json,
+  primary key (shard, instance, token, no)
+) with (fillfactor = 70);
 
 create table pawl.history (
   shard smallint not null,
@@ -187,7 +228,7 @@ create table pawl.history (
   started_at timestamptz,
   completed_at timestamptz not null,
   due_at timestamptz,
-  previous bigint[],
+  previous json,
   primary key (shard, instance, seq)
 );
 comment on table pawl.history is
@@ -211,26 +252,31 @@ create table pawl.inbox (
   caller text,
   data json,
   received_at timestamptz not null,
+  taken boolean not null default false,
   primary key (shard, instance, no)
 );
 create unique index inbox_event on pawl.inbox
   (shard, instance, kind, event_id) where event_id is not null;
+create index inbox_open on pawl.inbox (shard, instance, no) where not taken;
 comment on table pawl.inbox is
   'what came from outside and was not yet taken by the lease''s holder';
+comment on column pawl.inbox.taken is
+  'an event that was taken: its row stays, so that it is not taken again';
 
 create table pawl.subscription (
   shard smallint not null,
   instance uuid not null,
   token integer not null,
   pattern text not null,
-  is_prefix boolean not null,
   key text,
   since timestamptz not null,
   due_at timestamptz,
   primary key (shard, instance, token)
 );
 create index subscription_match on pawl.subscription
-  (shard, pattern, key);
+  (shard, pattern, key, instance) where key is not null;
+create index subscription_open on pawl.subscription
+  (shard, pattern, instance) where key is null;
 
 create table pawl.event (
   shard smallint not null,
@@ -244,8 +290,11 @@ create table pawl.event (
   expires_at timestamptz not null,
   primary key (shard, source, id)
 );
-create index event_match on pawl.event (shard, name, key);
+create index event_match on pawl.event (shard, key, name)
+  where key is not null;
 create index event_expires on pawl.event (shard, expires_at);
+create index event_unrouted on pawl.event (shard, received_at)
+  where not routed;
 
 create table pawl.message (
   shard smallint not null,
@@ -271,7 +320,8 @@ create table pawl.outbox (
   published_at timestamptz,
   primary key (shard, instance, seq)
 );
-create index outbox_unpublished on pawl.outbox (shard, next_at)
+create index outbox_unpublished on pawl.outbox
+  (shard, next_at, instance, seq)
   where published_at is null;
 
 -- People --------------------------------------------------------------------
@@ -294,26 +344,59 @@ create table pawl.task (
   signal_name text,
   error json,
   due_at timestamptz,
+  assignee text,
+  delegated_by text,
   claimed_by text,
   claimed_at timestamptz,
   completed_by text,
   completed_at timestamptz,
+  transition text,
+  escalated_at timestamptz,
   created_at timestamptz not null,
   started_at timestamptz,
   updated_at timestamptz not null,
+  -- the last change made by a person: its number, and who asked
+  version integer not null default 0,
+  request uuid,
   primary key (shard, id)
 );
 create unique index task_visit on pawl.task (shard, instance, token, visit);
-create index task_status on pawl.task (shard, status, due_at);
+create index task_status on pawl.task (shard, status, id);
+create index task_due on pawl.task (shard, status, due_at, id)
+  where due_at is not null;
+create index task_form on pawl.task (shard, schema_type, status, id)
+  where schema_type is not null;
+create index task_assignee on pawl.task (shard, assignee, status, id)
+  where assignee is not null;
+create index task_claimed on pawl.task (shard, claimed_by, status, id)
+  where claimed_by is not null;
 
 create table pawl.owner (
   shard smallint not null,
   task uuid not null,
   kind text not null,
   id text not null,
+  open boolean not null default true,
   primary key (shard, task, kind, id)
 );
-create index owner_id on pawl.owner (shard, kind, id);
+comment on table pawl.owner is
+  'who may act on a task: kind is user, role or group';
+comment on column pawl.owner.open is
+  'is the task pending or running: kept by a trigger';
+create index owner_id on pawl.owner (shard, kind, id, open, task);
+
+-- What a role has to do is found beside all that it has done.
+create function pawl.task_open() returns trigger language plpgsql as $$
+begin
+  update pawl.owner set open = new.status in ('pending', 'running')
+   where shard = new.shard and task = new.id;
+  return null;
+end $$;
+create trigger task_open after update of status on pawl.task
+  for each row
+  when ((old.status in ('pending', 'running'))
+        <> (new.status in ('pending', 'running')))
+  execute function pawl.task_open();
 
 -- What queries ask for ---------------------------------------------------------
 
@@ -362,6 +445,25 @@ create table pawl.executor (
 );
 comment on table pawl.executor is 'running worker processes, with a heartbeat';
 
+-- Which events start instances of a workflow.
+create table pawl.trigger (
+  pattern text not null,
+  workflow text not null,
+  version integer not null,
+  primary key (pattern, workflow)
+);
+create index trigger_workflow on pawl.trigger (workflow);
+
+-- Workflows, and prefixes of them, that claims skip.
+create table pawl.suspension (
+  code text not null,
+  is_prefix boolean not null,
+  reason text,
+  suspended_by text,
+  suspended_at timestamptz not null,
+  primary key (is_prefix, code)
+);
+
 create table pawl.schedule (
   workflow text not null,
   name text not null,
@@ -400,13 +502,14 @@ select id, shard,
 
 create view pawl.tokens as
 select shard, id as instance, token_no as no, node, token_state as state,
-       visit, previous_node, null::integer as parent, null::text as branch,
-       null::bigint as fork, token_data as data, attempt,
+       visit, previous_node, null::integer as parent, '' as scope,
+       null::text as fork, null::text as branch, token_data as data,
+       token_event as event, token_detail as detail, attempt,
        token_due_at as due_at, entered_at
   from pawl.instance where token_no is not null
 union all
-select shard, instance, no, node, state, visit, previous_node, parent, branch,
-       fork, data, attempt, due_at, entered_at
+select shard, instance, no, node, state, visit, previous_node, parent, scope,
+       fork, branch, data, event, detail, attempt, due_at, entered_at
   from pawl.token;
 
 -- First statistics ----------------------------------------------------------------
@@ -432,7 +535,30 @@ select 0, id, id, 'cancel', now() from pawl.instance;
 insert into pawl.attribute (shard, instance, name, type, text_value, workflow,
        updated_at)
 select 0, id, 'a', 'string', 'x', 'w', now() from pawl.instance;
-analyze pawl.instance, pawl.agenda, pawl.history, pawl.inbox, pawl.attribute;
+insert into pawl.subscription (shard, instance, token, pattern, key, since)
+select 0, id, 1, 'e', nullif(id::text, '00000000-0000-7000-8000-000000000001'),
+       now()
+  from pawl.instance;
+insert into pawl.event (shard, source, id, name, key, routed, received_at,
+       expires_at)
+select 0, '', id::text, 'e', id::text, true, now(), now() from pawl.instance;
+insert into pawl.task (shard, id, instance, token, node, visit, schema_type,
+       title, status, priority, due_at, assignee, claimed_by, created_at,
+       updated_at)
+select 0, id, id, 1, 'n', 1, id::text, 't',
+       (array['pending', 'running', 'completed', 'failed'])
+         [1 + (row_number() over (order by id))::integer % 4],
+       'normal', now(), id::text, id::text, now(), now()
+  from pawl.instance;
+insert into pawl.owner (shard, task, kind, id)
+select 0, id, 'user', id::text from pawl.instance;
+analyze pawl.instance, pawl.agenda, pawl.history, pawl.inbox, pawl.attribute,
+        pawl.subscription, pawl.event,
+        pawl.task, pawl.owner;
+delete from pawl.owner;
+delete from pawl.task;
+delete from pawl.event;
+delete from pawl.subscription;
 delete from pawl.attribute;
 delete from pawl.inbox;
 delete from pawl.history;

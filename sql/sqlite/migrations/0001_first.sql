@@ -35,6 +35,7 @@ create table pawl_workflow (
   created_at integer not null,
   modified_at integer not null,
   modified_by text,
+  reason text,
   primary key (code, version, revision)
 );
 create unique index pawl_workflow_current on pawl_workflow (code, version)
@@ -57,7 +58,11 @@ create table pawl_instance (
   parent blob,
   root blob,
   parent_seq integer,
+  parent_token integer,
+  parent_visit integer,
   parent_node text,
+  parent_index integer,
+  parent_end text,
   trigger_event text,
   input text,
   variables text,
@@ -67,6 +72,8 @@ create table pawl_instance (
   state_text text,
   cancellation text,
   compensation text,
+  deadline_at integer,
+  suspended_at integer,
   -- the lone token, while there is one; several are rows of pawl_token
   token_no integer,
   token_state text,
@@ -75,8 +82,17 @@ create table pawl_instance (
   visit integer not null,
   attempt integer not null,
   token_data text,
+  token_event text,
+  token_detail text,
   token_due_at integer,
   entered_at integer,
+  -- counters and marks of the whole instance
+  tokens integer not null default 1,
+  sent integer not null default 0,
+  children integer not null default 0,
+  immediate integer not null default 0,
+  joined text,
+  stopped text,
   -- the last commit: who made it and its number
   lease blob,
   version integer not null,
@@ -97,8 +113,10 @@ create index pawl_instance_correlation on pawl_instance (shard, correlation_id, 
   where correlation_id is not null;
 create index pawl_instance_tenant on pawl_instance (shard, tenant, id)
   where tenant is not null;
-create index pawl_instance_parent on pawl_instance (shard, parent)
+create index pawl_instance_parent on pawl_instance (shard, parent, id)
   where parent is not null;
+create index pawl_instance_root on pawl_instance (shard, root, id)
+  where root is not null;
 create unique index pawl_instance_external
   on pawl_instance (shard, workflow, external_id, coalesce(tenant, ''))
   where external_id is not null and deleted_at is null;
@@ -137,13 +155,32 @@ create table pawl_token (
   visit integer not null,
   previous_node text,
   parent integer,
+  scope text not null,
+  fork text,
   branch text,
-  fork integer,
   data text,
+  event text,
+  detail text,
   attempt integer not null,
   due_at integer,
   entered_at integer not null,
   primary key (shard, instance, no)
+) without rowid;
+create index pawl_token_live on pawl_token (shard, instance, no)
+  where state in ('active', 'waiting');
+
+-- Items of a dynamic fan-out: one row each, so that its cost is linear.
+create table pawl_item (
+  shard integer not null,
+  instance blob not null,
+  token integer not null,
+  no integer not null,
+  item text,
+  state text not null,
+  child blob,
+  result text,
+  error text,
+  primary key (shard, instance, token, no)
 ) without rowid;
 
 create table pawl_history (
@@ -185,24 +222,28 @@ create table pawl_inbox (
   caller text,
   data text,
   received_at integer not null,
+  taken integer not null default 0,
   primary key (shard, instance, no)
 ) without rowid;
 create unique index pawl_inbox_event on pawl_inbox
   (shard, instance, kind, event_id) where event_id is not null;
+create index pawl_inbox_open on pawl_inbox (shard, instance, no)
+  where not taken;
 
 create table pawl_subscription (
   shard integer not null,
   instance blob not null,
   token integer not null,
   pattern text not null,
-  is_prefix integer not null,
   key text,
   since integer not null,
   due_at integer,
   primary key (shard, instance, token)
 ) without rowid;
 create index pawl_subscription_match on pawl_subscription
-  (shard, pattern, key);
+  (shard, pattern, key, instance) where key is not null;
+create index pawl_subscription_open on pawl_subscription
+  (shard, pattern, instance) where key is null;
 
 create table pawl_event (
   shard integer not null,
@@ -216,8 +257,11 @@ create table pawl_event (
   expires_at integer not null,
   primary key (shard, source, id)
 );
-create index pawl_event_match on pawl_event (shard, name, key);
+create index pawl_event_match on pawl_event (shard, key, name)
+  where key is not null;
 create index pawl_event_expires on pawl_event (shard, expires_at);
+create index pawl_event_unrouted on pawl_event (shard, received_at)
+  where not routed;
 
 create table pawl_message (
   shard integer not null,
@@ -243,7 +287,8 @@ create table pawl_outbox (
   published_at integer,
   primary key (shard, instance, seq)
 );
-create index pawl_outbox_unpublished on pawl_outbox (shard, next_at)
+create index pawl_outbox_unpublished on pawl_outbox
+  (shard, next_at, instance, seq)
   where published_at is null;
 
 -- People --------------------------------------------------------------------
@@ -266,26 +311,52 @@ create table pawl_task (
   signal_name text,
   error text,
   due_at integer,
+  assignee text,
+  delegated_by text,
   claimed_by text,
   claimed_at integer,
   completed_by text,
   completed_at integer,
+  transition text,
+  escalated_at integer,
   created_at integer not null,
   started_at integer,
   updated_at integer not null,
+  -- the last change made by a person: its number, and who asked
+  version integer not null default 0,
+  request blob,
   primary key (shard, id)
 );
-create unique index pawl_task_visit on pawl_task (shard, instance, token, visit);
-create index pawl_task_status on pawl_task (shard, status, due_at);
+create unique index pawl_task_visit on pawl_task
+  (shard, instance, token, visit);
+create index pawl_task_status on pawl_task (shard, status, id);
+create index pawl_task_due on pawl_task (shard, status, due_at, id)
+  where due_at is not null;
+create index pawl_task_form on pawl_task (shard, schema_type, status, id)
+  where schema_type is not null;
+create index pawl_task_assignee on pawl_task (shard, assignee, status, id)
+  where assignee is not null;
+create index pawl_task_claimed on pawl_task (shard, claimed_by, status, id)
+  where claimed_by is not null;
 
 create table pawl_owner (
   shard integer not null,
   task blob not null,
   kind text not null,
   id text not null,
+  open integer not null default 1,
   primary key (shard, task, kind, id)
 ) without rowid;
-create index pawl_owner_id on pawl_owner (shard, kind, id);
+create index pawl_owner_id on pawl_owner (shard, kind, id, open, task);
+
+-- What a role has to do is found beside all that it has done.
+create trigger pawl_task_open after update of status on pawl_task
+  when (old.status in ('pending', 'running'))
+       <> (new.status in ('pending', 'running'))
+begin
+  update pawl_owner set open = new.status in ('pending', 'running')
+   where shard = new.shard and task = new.id;
+end;
 
 -- What queries ask for ---------------------------------------------------------
 
@@ -335,6 +406,25 @@ create table pawl_executor (
   recovered_at integer
 );
 
+-- Which events start instances of a workflow.
+create table pawl_trigger (
+  pattern text not null,
+  workflow text not null,
+  version integer not null,
+  primary key (pattern, workflow)
+);
+create index pawl_trigger_workflow on pawl_trigger (workflow);
+
+-- Workflows, and prefixes of them, that claims skip.
+create table pawl_suspension (
+  code text not null,
+  is_prefix integer not null,
+  reason text,
+  suspended_by text,
+  suspended_at integer not null,
+  primary key (is_prefix, code)
+);
+
 create table pawl_schedule (
   workflow text not null,
   name text not null,
@@ -362,10 +452,11 @@ select lower(hex(id)) as id, shard,
 
 create view pawl_tokens as
 select shard, id as instance, token_no as no, node, token_state as state,
-       visit, previous_node, null as parent, null as branch, null as fork,
-       token_data as data, attempt, token_due_at as due_at, entered_at
+       visit, previous_node, null as parent, '' as scope, null as fork,
+       null as branch, token_data as data, token_event as event,
+       token_detail as detail, attempt, token_due_at as due_at, entered_at
   from pawl_instance where token_no is not null
 union all
-select shard, instance, no, node, state, visit, previous_node, parent, branch,
-       fork, data, attempt, due_at, entered_at
+select shard, instance, no, node, state, visit, previous_node, parent, scope,
+       fork, branch, data, event, detail, attempt, due_at, entered_at
   from pawl_token;

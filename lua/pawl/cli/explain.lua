@@ -1,0 +1,48 @@
+--- pawl explain ID
+local store = require "pawl.cli.store"
+local term = require "pawl.cli.term"
+
+--- Words behind one another as lines that fit the terminal.
+local function wrapped(text, width)
+  local line = ""
+  for word in text:gmatch "%S+" do
+    if line ~= "" and term.columns(line) + 1 + term.columns(word) > width then
+      term.print(line)
+      line = "  " .. word
+    else
+      line = line == "" and word or line .. " " .. word
+    end
+  end
+  term.print(line)
+end
+
+local function run(opts, args)
+  local engine <close> = store.look(opts)
+  if opts.json then
+    term.print((store.try(engine:explain(args[1], "json"))))
+    return 0
+  end
+  for _, sentence in ipairs(store.try(engine:explain(args[1])).sentences) do
+    sentence = term.clean(store.point(opts, sentence))
+    local width = term.width()
+    if width then wrapped(sentence, width) else term.print(sentence) end
+  end
+  return 0
+end
+
+return {
+  name = "explain", args = "ID", min = 1, max = 1,
+  summary = "where an instance stands, why, and what would move it",
+  about = "Says in sentences what each token of an instance waits for and "
+    .. "since when, what would move it and who may, when it is looked at "
+    .. "next, who holds its lease, and why nothing moves: suspended, no "
+    .. "worker, a delay after a failure, siblings that a join waits for, a "
+    .. "child. Times are UTC. --json has the same as data.",
+  options = {},
+  examples = {
+    { "pawl explain 019aa1f2", "an id may be shortened" },
+    { "pawl explain 019aa1f2 --json | jq '.tokens[].waiting_for'",
+      "what each token waits for" },
+  },
+  run = run,
+}

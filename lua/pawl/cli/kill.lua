@@ -1,0 +1,17 @@
+--- pawl kill ID
+local act = require "pawl.cli.act"
+
+return {
+  name = "kill", args = "ID", min = 1, max = 1,
+  summary = "end an instance at once, whoever works on it",
+  about = "Takes the instance from the worker that holds it and ends it; what "
+    .. "that worker is doing is not stored. Nothing is undone: that is what "
+    .. "`pawl cancel` does, and it should be tried first.",
+  options = act.with {},
+  examples = {
+    { "pawl kill 019aa1f2 --reason 'its handler hangs'", "with a reason" },
+  },
+  run = function(opts, args)
+    return act.instance(opts, args[1], "kill", "killed", {})
+  end,
+}

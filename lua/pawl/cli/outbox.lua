@@ -1,0 +1,62 @@
+--- pawl outbox
+local format = require "pawl.cli.format"
+local store = require "pawl.cli.store"
+local table_of = require "pawl.cli.table"
+local term = require "pawl.cli.term"
+
+local columns = {
+  { title = "CREATED", value = function(r) return format.time(r.created) end },
+  { title = "TYPE", value = function(r) return r.type end },
+  { title = "INSTANCE", value = function(r) return r.instance end },
+  { title = "SEQ", right = true, value = function(r) return r.seq end },
+  { title = "PAYLOAD", flex = true, value = function(r)
+    return r.payload ~= nil and format.json(r.payload) or nil
+  end },
+}
+
+local function run(opts)
+  local engine <close> = store.look(opts)
+  local query = {
+    type = opts.type, limit = opts.limit, after = opts.after,
+    before = opts.before,
+    instance = opts.instance and store.try(engine:find(opts.instance)),
+  }
+  if opts.json then
+    term.print((store.try(engine:outbox(query, "json"))))
+    return 0
+  end
+  local rows = store.try(engine:outbox(query))
+  if #rows == 0 then
+    term.print("nothing waits to be published")
+  else
+    table_of(columns, rows)
+    if #rows == (opts.limit or 100) then
+      term.warn(("the first %d; the next page: --after %s"):format(#rows,
+        rows[#rows].place))
+    end
+  end
+  return 0
+end
+
+return {
+  name = "outbox",
+  summary = "what workflows have emitted and nobody has published yet",
+  about = "Lists what handlers have given to ctx.emit and nobody has "
+    .. "published yet, oldest first. A row is stored in the same transaction "
+    .. "as the step that emitted it.",
+  options = {
+    { long = "type", arg = "NAME", help = "of this type" },
+    { long = "instance", arg = "ID", help = "emitted by this instance" },
+    { long = "before", arg = "TIME", type = "time",
+      help = "emitted before that time, in UTC" },
+    { long = "limit", short = "n", arg = "N", type = "count",
+      help = "at most so many; default 100" },
+    { long = "after", arg = "PLACE",
+      help = "the page behind a row; its place is in --json" },
+  },
+  examples = {
+    { "pawl outbox", "what waits, oldest first" },
+    { "pawl outbox --type order.shipped --json", "one type, as JSON" },
+  },
+  run = run,
+}

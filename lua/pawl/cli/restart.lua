@@ -1,0 +1,24 @@
+--- pawl restart ID --from NODE
+local act = require "pawl.cli.act"
+local options = require "pawl.cli.options"
+
+return {
+  name = "restart", args = "ID", min = 1, max = 1,
+  summary = "let one that ended go on at a node",
+  about = "For what failed, completed or is suspended. It goes on at the node "
+    .. "with the variables as they were when it last came there, or, with "
+    .. "--seq, before that row of its history. Nothing is undone.",
+  options = act.with {
+    { long = "from", arg = "NODE", help = "where it goes on" },
+    { long = "seq", arg = "N", type = "count",
+      help = "with the variables before this row of `pawl history`" },
+  },
+  examples = {
+    { "pawl restart 019aa1f2 --from charge", "once more from there" },
+  },
+  run = function(opts, args)
+    if not opts.from then options.usage("restart needs --from NODE") end
+    return act.instance(opts, args[1], "restart", "restarted",
+      { from = opts.from, seq = opts.seq })
+  end,
+}

@@ -1,0 +1,99 @@
+--- pawl signal NAME
+local format = require "pawl.cli.format"
+local options = require "pawl.cli.options"
+local store = require "pawl.cli.store"
+local sys = require "pawl.sys"
+local term = require "pawl.cli.term"
+
+--- Who sends it, when nobody says; nil when the system does not know either.
+local function user()
+  local name = os.getenv "USER"
+  return name ~= "" and name or sys.login()
+end
+
+local function check(opts)
+  if opts.instance and opts.start then
+    options.usage("--instance and --start exclude each other", nil)
+  end
+  for _, name in ipairs { "input", "start_key" } do
+    if opts[name] and not opts.start then
+      options.usage("--%s goes with --start", "name the workflow: "
+        .. "--start order.fulfil", (name:gsub("_", "-")))
+    end
+  end
+end
+
+local function say(info, opts)
+  if info.repeated then
+    term.print("known already: event ", info.id, " was ignored")
+  elseif opts.start then
+    term.print(info.created and "started and reached " or "reached ",
+      info.instance)
+  elseif opts.instance then
+    term.print("reached ", info.instance)
+  else
+    term.print(("reached %d instance%s"):format(info.reached,
+      info.reached == 1 and "" or "s"))
+    if info.reached == 0 and opts.key then
+      term.print("kept for waits that begin later with this key")
+    end
+  end
+end
+
+local function run(opts, args)
+  check(opts)
+  local engine <close> = opts.start and store.open(opts) or store.look(opts)
+  local start = opts.start and { workflow = opts.start,
+    input = opts.input and opts.input.value, key = opts.start_key }
+  local data = opts.data and opts.data.value
+  local _, info = store.try(engine:signal {
+    name = args[1], key = opts.key, id = opts.id, source = opts.source,
+    instance = opts.instance and store.try(engine:find(opts.instance)),
+    data = data, ttl = opts.ttl, start = start,
+    by = opts.by or user(),
+  })
+  if opts.json then
+    term.print(format.json(info))
+  else
+    say(info, opts)
+  end
+  return 0
+end
+
+return {
+  name = "signal", args = "NAME", min = 1, max = 1,
+  summary = "send an event to what waits for it",
+  about = "Sends an event. It reaches every instance that waits for its name, "
+    .. "or for a pattern such as `payment.*`, with the same key; with "
+    .. "--instance that one alone, whose inbox keeps it for a later wait. "
+    .. "Workflows that the event triggers are started.\n\n"
+    .. "An event with a key is kept for its lifetime (--ttl), and found by "
+    .. "waits that begin later. With --id the command may be repeated safely: "
+    .. "an id seen before, from the same --source, is ignored.\n\n"
+    .. "With --start an instance is started, or found by --start-key, and "
+    .. "gets the event in the same transaction.",
+  options = {
+    { long = "key", arg = "TEXT",
+      help = "ties it to waits: an order's number, say" },
+    { long = "instance", arg = "ID", help = "to this instance alone" },
+    { long = "data", short = "d", arg = "JSON", type = "json",
+      help = "what the event tells; @FILE reads a file, - standard input" },
+    { long = "id", arg = "TEXT", help = "the event's own id, taken once" },
+    { long = "source", arg = "TEXT", help = "whose ids these are" },
+    { long = "ttl", arg = "DURATION", type = "duration",
+      help = "how long later waits find it; default 1d" },
+    { long = "start", arg = "CODE", help = "start this workflow with it" },
+    { long = "input", short = "i", arg = "JSON", type = "json",
+      help = "of the instance that is started" },
+    { long = "start-key", arg = "TEXT",
+      help = "idempotency key of the start" },
+    { long = "by", arg = "WHO",
+      help = "who sends it; default: the user's name" },
+  },
+  examples = {
+    { "pawl signal payment.received --key order-4711 --data '{\"sum\":9}'",
+      "to whoever waits for that order's payment" },
+    { "pawl signal approved --instance 019aa1f2", "to one instance" },
+  },
+  run = run,
+}

@@ -1,0 +1,288 @@
+--- pawl task list | show | claim | unclaim | complete | fail | retry |
+--- reassign | delegate | escalate
+local format = require "pawl.cli.format"
+local nearest = require "pawl.nearest"
+local options = require "pawl.cli.options"
+local store = require "pawl.cli.store"
+local sys = require "pawl.sys"
+local table_of = require "pawl.cli.table"
+local term = require "pawl.cli.term"
+
+local statuses = { "pending", "running", "completed", "failed", "cancelled",
+  "timed_out" }
+
+--- Who asks, when nobody says; nil when the system does not know either.
+local function login()
+  local name = os.getenv "USER"
+  return name ~= "" and name or sys.login()
+end
+
+--- "a,b" and options given again, as one list; nil: none.
+local function words(given)
+  if not given then return nil end
+  local out = {}
+  for _, text in ipairs(given) do
+    for word in text:gmatch("[^,]+") do
+      out[#out + 1] = word:match("^%s*(.-)%s*$")
+    end
+  end
+  return out
+end
+
+local function present(value)
+  return value ~= nil and type(value) ~= "userdata" and value ~= ""
+end
+
+---- list --------------------------------------------------------------------
+
+local function status_list(opts)
+  if opts.all then return nil end
+  local given = words(opts.status)
+  if not given or #given == 0 then return { "pending", "running" } end
+  for _, name in ipairs(given) do
+    local known = false
+    for _, status in ipairs(statuses) do known = known or status == name end
+    if not known then
+      options.usage("unknown status '%s'", nearest.hint(name, statuses), name)
+    end
+  end
+  return given
+end
+
+--- Who has it, or may take it.
+local function whose(task)
+  if present(task.claimed_by) then return task.claimed_by end
+  local out = {}
+  if present(task.assignee) then out[1] = "(" .. task.assignee .. ")" end
+  for kind, sign in pairs { users = "", roles = "@", groups = "%" } do
+    for _, name in ipairs(task[kind] or {}) do
+      out[#out + 1] = "(" .. sign .. name .. ")"
+    end
+  end
+  table.sort(out)
+  return table.concat(out, " ")
+end
+
+local columns = {
+  { title = "ID", value = function(t) return t.id end },
+  { title = "TITLE", flex = true, value = function(t) return t.title end },
+  { title = "STATUS", value = function(t)
+    return t.overdue and t.status .. ", late" or t.status
+  end },
+  { title = "PRIORITY", value = function(t) return t.priority end },
+  { title = "WHO", flex = true, value = whose },
+  { title = "DUE", value = function(t) return format.time(t.due) end },
+}
+
+local function list(opts)
+  local engine <close> = store.look(opts)
+  local query = {
+    user = opts.user, roles = words(opts.role), groups = words(opts.group),
+    status = status_list(opts), form = opts.form, limit = opts.limit,
+    overdue = opts.overdue, due_before = opts.due_before,
+    priority = opts.priority,
+    instance = opts.instance and store.try(engine:find(opts.instance)),
+    before = opts.before and store.try(engine:task_find(opts.before)),
+  }
+  if opts.json then
+    term.print((store.try(engine:tasks(query, "json"))))
+    return 0
+  end
+  local rows = store.try(engine:tasks(query))
+  if #rows == 0 then
+    term.print(opts.all and "no tasks" or "no such tasks")
+    return 0
+  end
+  table_of(columns, rows)
+  if #rows == (opts.limit or 100) then
+    term.warn(("%d tasks; the next page: --before %s"):format(#rows,
+      rows[#rows].id))
+  end
+  return 0
+end
+
+---- show --------------------------------------------------------------------
+
+local function line(name, text)
+  if present(text) then
+    term.print(("%-12s "):format(name), term.clean(tostring(text)))
+  end
+end
+
+local function show_log(log)
+  for i, entry in ipairs(log) do
+    local said = present(entry.reason) and ": " .. entry.reason or ""
+    local to = present(entry.to) and " to " .. entry.to or ""
+    line(i == 1 and "log" or "", ("%s %s by %s%s%s"):format(
+      format.time(entry.at), entry.what, entry.by, to, said))
+  end
+end
+
+local function show_task(task)
+  for _, name in ipairs { "id", "title", "description", "status", "priority",
+    "form", "workflow", "instance", "node", "assignee" } do
+    line(name, task[name])
+  end
+  for _, name in ipairs { "users", "roles", "groups" } do
+    line(name, table.concat(task[name], ", "))
+  end
+  line("claimed by", task.claimed_by)
+  line("delegated by", task.delegated_by)
+  line("due", present(task.due) and format.time(task.due)
+    .. (task.overdue and " (overdue)" or ""))
+  line("created", format.time(task.created))
+  line("escalated", format.time(task.escalated))
+  line("completed", format.time(task.completed))
+  line("by", task.completed_by)
+  line("transition", task.transition)
+  if task.input ~= nil then line("input", format.json(task.input)) end
+  if task.output ~= nil then line("output", format.json(task.output)) end
+  if present(task.error) then line("error", format.message(task.error)) end
+  show_log(task.log)
+end
+
+local function show(opts, id)
+  local engine <close> = store.look(opts)
+  if opts.json then
+    term.print((store.try(engine:task(id, "json"))))
+  else
+    show_task(store.try(engine:task(id)))
+  end
+  return 0
+end
+
+---- changes -----------------------------------------------------------------
+
+local said = {
+  claim = "claimed", unclaim = "given back", complete = "completed",
+  fail = "failed", retry = "open again", reassign = "reassigned",
+  delegate = "delegated", escalate = "escalated",
+}
+
+local function change(kind, opts, id)
+  local engine <close> = store.look(opts)
+  local output = opts.output and opts.output.value
+  local action = {
+    user = opts.user or login(), reason = opts.reason, to = opts.to,
+    take = opts.take, error = opts.error, priority = opts.priority,
+    users = words(opts.candidate), roles = words(opts.role),
+    groups = words(opts.group),
+  }
+  if opts.output then action.output = output end
+  if opts.code then
+    action.error = { code = opts.code, message = opts.error or opts.code }
+  end
+  local task = store.try(engine["task_" .. kind](engine, id, action))
+  if opts.json then
+    term.print((store.try(engine:task(task.id, "json"))))
+    return 0
+  end
+  term.print(said[kind], " ", task.id, ": ", term.clean(task.title))
+  return 0
+end
+
+---- the command -------------------------------------------------------------
+
+-- Which options each one takes; the store's and --json go with all.
+local actions = {
+  list = { "user", "role", "group", "status", "all", "overdue", "due_before",
+    "form", "priority", "instance", "limit", "before" },
+  show = {},
+  claim = { "user", "role", "group", "reason" },
+  unclaim = { "user", "reason" },
+  complete = { "user", "role", "group", "output", "take", "reason" },
+  fail = { "user", "role", "group", "error", "code", "reason" },
+  retry = { "user", "reason" },
+  reassign = { "user", "to", "candidate", "role", "group", "reason" },
+  delegate = { "user", "to", "reason" },
+  escalate = { "user", "candidate", "role", "group", "priority", "reason" },
+}
+
+local order = { "list", "show", "claim", "unclaim", "complete", "fail",
+  "retry", "reassign", "delegate", "escalate" }
+
+local command -- below: its options are asked for
+
+local function check_options(action, opts)
+  local takes = {}
+  for _, key in ipairs(actions[action]) do takes[key] = true end
+  for _, option in ipairs(command.options) do
+    local key = option.key or option.long:gsub("-", "_")
+    if opts[key] ~= nil and not takes[key] then
+      options.usage("`pawl task %s` has no --%s", nil, action, option.long)
+    end
+  end
+end
+
+local function run(opts, args)
+  local action, id = args[1], args[2]
+  if not actions[action] then
+    options.usage("a task has no '%s'", nearest.hint(action, order), action)
+  end
+  check_options(action, opts)
+  if action == "list" then
+    if id then options.usage("unexpected argument '%s'", nil, id) end
+    return list(opts)
+  end
+  if not id then
+    options.usage("task %s needs a task's ID",
+      "`pawl task list` shows what there is", action)
+  end
+  if action == "show" then return show(opts, id) end
+  return change(action, opts, id)
+end
+
+command = {
+  name = "task", args = table.concat(order, "|") .. " [ID]", min = 1, max = 2,
+  summary = "what people have to do: list, claim, complete...",
+  about = "`task list` shows open tasks, newest first; the others act on one "
+    .. "of them and exit with 4 when somebody else has it or was first.\n\n"
+    .. "claim takes a task and unclaim gives it back; complete ends it, with "
+    .. "--take where several ways lead on; fail says that it cannot be done "
+    .. "and retry opens it again; reassign gives it to another, delegate "
+    .. "hands on what one holds, escalate raises it.\n\n"
+    .. "In lists, who may take a task stands in brackets: users, @roles and "
+    .. "%groups.",
+  options = {
+    { long = "user", short = "u", arg = "NAME",
+      help = "who does it; of a list: whose. Default, but not of a list: the "
+        .. "user's name" },
+    { long = "role", arg = "NAME", many = true,
+      help = "that the user has; of a list, reassign and escalate: whom it "
+        .. "is for. Several with commas, or given again" },
+    { long = "group", arg = "NAME", many = true, help = "the same" },
+    { long = "candidate", arg = "NAME", many = true,
+      help = "reassign, escalate: a user whom it is for" },
+    { long = "output", arg = "JSON", type = "json",
+      help = "complete: what came of it; - reads it, @FILE too" },
+    { long = "take", arg = "TRANSITION", help = "complete: the way on" },
+    { long = "error", arg = "TEXT", help = "fail: what went wrong" },
+    { long = "code", arg = "CODE",
+      help = "fail: for the workflow's on_error" },
+    { long = "to", arg = "NAME", help = "reassign, delegate: to this user" },
+    { long = "reason", arg = "TEXT", help = "why; kept in the task's log" },
+    { long = "priority", arg = "NAME", help = "low, normal, high or urgent" },
+    { long = "status", arg = "NAME", many = true,
+      help = "list: " .. table.concat(statuses, ", ")
+        .. "; default: pending and running" },
+    { long = "all", help = "list: of every status" },
+    { long = "overdue", help = "list: those that should be done by now" },
+    { long = "due-before", arg = "TIME", type = "time",
+      help = "list: those due by then" },
+    { long = "form", arg = "NAME", help = "list: with this schema type" },
+    { long = "instance", arg = "ID", help = "list: of this instance" },
+    { long = "limit", short = "n", arg = "N", type = "count",
+      help = "list: at most so many; default 100" },
+    { long = "before", arg = "ID", help = "list: the page after this task" },
+  },
+  examples = {
+    { "pawl task list --user ann --role manager", "what Ann can do" },
+    { "pawl task list --overdue", "what should be done, longest first" },
+    { "pawl task claim 019aa1f2 --user ann --role manager", "Ann takes it" },
+    { "pawl task complete 019aa1f2 --user ann --take approved",
+      "and the instance goes on" },
+  },
+  run = run,
+}
+
+return command

@@ -1,0 +1,23 @@
+--- pawl wake ID
+local act = require "pawl.cli.act"
+
+return {
+  name = "wake", args = "ID", min = 1, max = 1,
+  summary = "do now what an instance waits to do later",
+  about = "Timers, retries and timeouts that the instance waits for are due "
+    .. "now, or at the time that --at says, if that is earlier.",
+  options = act.with {
+    { long = "node", arg = "NODE", many = true,
+      help = "only there; may be given several times" },
+    { long = "at", arg = "TIME", type = "time",
+      help = "2026-01-31T10:00:00Z; default: now" },
+  },
+  examples = {
+    { "pawl wake 019aa1f2", "do not wait for the retry's delay" },
+    { "pawl wake 019aa1f2 --node remind", "this timer only" },
+  },
+  run = function(opts, args)
+    return act.instance(opts, args[1], "wake", "woken",
+      { nodes = opts.node, at = opts.at })
+  end,
+}

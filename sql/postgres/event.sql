@@ -1,0 +1,73 @@
+-- Events from outside. A row is committed as not routed, then routed shard by
+-- shard; it stays for its lifetime, found by waits that begin later (those
+-- with a key) and known again when it is sent twice.
+
+-- name: event_insert
+-- args: @shard smallint, @source text, @id text, @name text, @key text,
+--       @data json, @ttl_us bigint, @now time
+-- An id that is kept already is not taken again, nor changed.
+insert into pawl.event as e (shard, source, id, name, key, data, routed,
+       received_at, expires_at)
+values (@shard, @source, @id, @name, @key, @data, false,
+        coalesce(@now, now()),
+        coalesce(@now, now()) + @ttl_us * interval '1 microsecond')
+on conflict (shard, source, id) do update
+   set name = excluded.name, key = excluded.key, data = excluded.data,
+       routed = false, received_at = excluded.received_at,
+       expires_at = excluded.expires_at
+ where e.expires_at <= excluded.received_at;
+
+-- name: event_get
+-- args: @shard smallint, @source text, @id text
+-- rows: name text, key text, data json, routed boolean, received_at time
+select name, key, data, routed, received_at from pawl.event
+ where shard = @shard and source = @source and id = @id;
+
+-- name: event_routed
+-- args: @shard smallint, @source text, @id text
+-- One without a key is not looked for again: its id is all that is kept.
+update pawl.event
+   set routed = true, data = case when key is null then null else data end
+ where shard = @shard and source = @source and id = @id and not routed;
+
+-- name: event_unrouted
+-- args: @shard smallint, @age_us bigint, @now time, @max integer
+-- rows: source text, id text
+-- Left behind by a process that died.
+select source, id from pawl.event
+ where shard = @shard and not routed
+   and received_at <= coalesce(@now, now()) - @age_us * interval '1 microsecond'
+ order by received_at limit @max;
+
+-- name: event_prune
+-- args: @shard smallint, @now time, @max integer
+with gone as materialized (
+  select source, id from pawl.event
+   where shard = @shard and expires_at <= coalesce(@now, now()) and routed
+   order by expires_at limit @max for update skip locked)
+delete from pawl.event e
+ using gone
+ where e.shard = @shard and e.source = gone.source and e.id = gone.id;
+
+-- name: event_find
+-- args: @shard smallint, @no integer[], @key text[], @name text[],
+--       @prefix text[], @after_at time[], @after_source text[],
+--       @after_id text[], @max integer, @now time
+-- rows: no integer, source text, id text, name text, key text, data json,
+--       received_at time
+-- For waits that begin later: events with their key, and their name or, one
+-- word behind a prefix, their pattern; oldest first, behind those seen.
+select s.no, v.source, v.id, v.name, v.key, v.data, v.received_at
+  from unnest(@no, @key, @name, @prefix, @after_at, @after_source, @after_id)
+       as s (no, key, name, prefix, after_at, after_source, after_id)
+ cross join lateral (
+  select * from pawl.event e
+   where e.shard = @shard and e.key = s.key
+     and (e.name = s.name
+          or (left(e.name, length(s.prefix)) = s.prefix
+              and strpos(substr(e.name, length(s.prefix) + 1), '.') = 0))
+     and e.expires_at > coalesce(@now, now())
+     and (s.after_at is null or (e.received_at, e.source, e.id)
+          > (s.after_at, s.after_source, s.after_id))
+   order by e.received_at, e.source, e.id limit @max) v
+ order by s.no, v.received_at, v.source, v.id;

@@ -1,0 +1,61 @@
+-- Which tokens wait for which events.
+
+-- name: subscription_match
+-- args: @shard smallint, @pattern text, @key text, @after uuid, @max integer
+-- rows: instance uuid
+-- Who waits for events of this pattern with this key, in the order of their
+-- ids, from behind @after. Spelled so that no other index has this order: the
+-- primary key would do for the planner, and walk all that wait. The last
+-- column before the instance ends with a plain "<=", which stops the scan.
+select instance from pawl.subscription
+ where shard = @shard and pattern = @pattern
+   and (key, instance) > (@key, @after) and key <= @key
+ order by key, instance limit @max;
+
+-- name: subscription_match_open
+-- args: @shard smallint, @pattern text, @after uuid, @max integer
+-- rows: instance uuid
+-- The same of those that wait without a key.
+select instance from pawl.subscription
+ where shard = @shard and (pattern, instance) > (@pattern, @after)
+   and pattern <= @pattern and key is null
+ order by pattern, instance limit @max;
+
+-- name: subscription_put
+-- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
+--       @token integer[], @pattern text[], @key text[], @since time[],
+--       @due_at time[]
+insert into pawl.subscription (shard, instance, token, pattern, key, since,
+       due_at)
+select @shard, s.id, s.token, s.pattern, s.key, s.since, s.due_at
+  from unnest(@id, @lease, @latch, @token, @pattern, @key, @since, @due_at)
+       as s (id, lease, latch, token, pattern, key, since, due_at)
+  cross join lateral (
+   select 1 from pawl.agenda a
+    where a.shard = @shard and a.instance = s.id and a.lease = s.lease
+      and (s.latch is null or a.latch = s.latch) offset 0) held
+on conflict (shard, instance, token) do update
+   set pattern = excluded.pattern, key = excluded.key, since = excluded.since,
+       due_at = excluded.due_at;
+
+-- name: subscription_delete
+-- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
+--       @token integer[]
+delete from pawl.subscription t
+ using unnest(@id, @lease, @latch, @token) as s (id, lease, latch, token)
+  cross join lateral (
+   select 1 from pawl.agenda a
+    where a.shard = @shard and a.instance = s.id and a.lease = s.lease
+      and (s.latch is null or a.latch = s.latch) offset 0) held
+ where t.shard = @shard and t.instance = s.id and t.token = s.token;
+
+-- name: subscription_clear
+-- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[]
+-- The instance ends.
+delete from pawl.subscription t
+ using unnest(@id, @lease, @latch) as s (id, lease, latch)
+  cross join lateral (
+   select 1 from pawl.agenda a
+    where a.shard = @shard and a.instance = s.id and a.lease = s.lease
+      and (s.latch is null or a.latch = s.latch) offset 0) held
+ where t.shard = @shard and t.instance = s.id;

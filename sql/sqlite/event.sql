@@ -1,0 +1,59 @@
+-- Events from outside. A row is committed as not routed, then routed shard by
+-- shard; it stays for its lifetime, found by waits that begin later (those
+-- with a key) and known again when it is sent twice.
+
+-- name: event_insert
+-- args: @shard smallint, @source text, @id text, @name text, @key text,
+--       @data json, @ttl_us bigint, @now time
+insert into pawl_event (shard, source, id, name, key, data, routed,
+       received_at, expires_at)
+values (@shard, @source, @id, @name, @key, @data, 0, @now, @now + @ttl_us)
+on conflict (shard, source, id) do update
+   set name = excluded.name, key = excluded.key, data = excluded.data,
+       routed = 0, received_at = excluded.received_at,
+       expires_at = excluded.expires_at
+ where expires_at <= excluded.received_at;
+
+-- name: event_get
+-- args: @shard smallint, @source text, @id text
+-- rows: name text, key text, data json, routed boolean, received_at time
+select name, key, data, routed, received_at from pawl_event
+ where shard = @shard and source = @source and id = @id;
+
+-- name: event_routed
+-- args: @shard smallint, @source text, @id text
+update pawl_event
+   set routed = 1, data = case when key is null then null else data end
+ where shard = @shard and source = @source and id = @id and not routed;
+
+-- name: event_unrouted
+-- args: @shard smallint, @age_us bigint, @now time, @max integer
+-- rows: source text, id text
+select source, id from pawl_event
+ where shard = @shard and not routed and received_at <= @now - @age_us
+ order by received_at limit @max;
+
+-- name: event_prune
+-- args: @shard smallint, @now time, @max integer
+delete from pawl_event
+ where rowid in (
+  select rowid from pawl_event
+   where shard = @shard and expires_at <= @now and routed
+   order by expires_at limit @max);
+
+-- name: event_find
+-- args: @shard smallint, @no integer[], @key text[], @name text[],
+--       @prefix text[], @after_at time[], @after_source text[],
+--       @after_id text[], @max integer, @now time
+-- rows: no integer, source text, id text, name text, key text, data json,
+--       received_at time
+select @no as no, source, id, name, key, data, received_at
+  from pawl_event indexed by pawl_event_match
+ where shard = @shard and key = @key
+   and (name = @name
+        or (substr(name, 1, length(@prefix)) = @prefix
+            and instr(substr(name, length(@prefix) + 1), '.') = 0))
+   and expires_at > @now
+   and (@after_at is null or (received_at, source, id)
+        > (@after_at, @after_source, @after_id))
+ order by received_at, source, id limit @max;

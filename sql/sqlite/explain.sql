@@ -1,0 +1,126 @@
+-- What explaining an instance reads beside instance_get, token_list and
+-- agenda_get: from many tables, of one instance.
+
+-- name: explain_workflow
+-- args: @shard smallint, @id uuid
+-- rows: version integer, graph json, name text, active boolean
+-- The definition it runs by; of one that has not started and names no
+-- version, the one it would be given.
+select w.version, w.graph, w.name, w.active
+  from pawl_instance i
+  join pawl_workflow w on w.code = i.workflow and w.current
+   and (w.version = i.workflow_version or i.workflow_version = 0 and w.active)
+ where i.shard = @shard and i.id = @id
+ order by w.version desc limit 1;
+
+-- name: explain_suspension
+-- args: @shard smallint, @id uuid
+-- rows: code text, is_prefix boolean, reason text, suspended_by text,
+--       suspended_at time
+-- Who has suspended its workflow as a whole.
+select s.code, s.is_prefix, s.reason, s.suspended_by, s.suspended_at
+  from pawl_instance i
+  join pawl_suspension s on case when s.is_prefix
+         then substr(i.workflow, 1, length(s.code)) = s.code
+         else i.workflow = s.code end
+ where i.shard = @shard and i.id = @id
+ order by s.suspended_at limit 1;
+
+-- name: explain_executor
+-- args: @shard smallint, @id uuid, @now time
+-- rows: holder uuid, host text, pid bigint, workers bigint
+-- Who holds it, and how many workers of its group are alive.
+select e.id as holder, e.host, e.pid,
+       (select count(*) from pawl_executor o
+         where o.executor_group = i.executor_group and o.stopped_at is null
+           and o.recovered_at is null
+           and o.expires_at > @now) as workers
+  from pawl_instance i
+  left join pawl_agenda a on a.shard = @shard and a.instance = @id
+  left join pawl_executor e on e.id = a.executor
+ where i.shard = @shard and i.id = @id;
+
+-- name: explain_subscription
+-- args: @shard smallint, @id uuid
+-- rows: token integer, pattern text, key text, since time, due_at time
+select token, pattern, key, since, due_at
+  from pawl_subscription where shard = @shard and instance = @id
+ order by token;
+
+-- name: explain_task
+-- args: @shard smallint, @id uuid
+-- rows: id uuid, token integer, visit bigint, title text, status text,
+--       priority text, due_at time, assignee text, claimed_by text,
+--       escalated_at time, error json
+-- What people still have to do for it; a failed one can be tried again.
+select id, token, visit, title, status, priority, due_at, assignee,
+       claimed_by, escalated_at, error
+  from pawl_task indexed by pawl_task_visit
+ where shard = @shard and instance = @id
+   and status in ('pending', 'running', 'failed')
+ order by token, visit;
+
+-- name: explain_owner
+-- args: @shard smallint, @id uuid
+-- rows: task uuid, kind text, id text
+-- Differs: the planner is kept from beginning elsewhere.
+select o.task, o.kind, o.id
+  from pawl_task t indexed by pawl_task_visit
+ cross join pawl_owner o on o.shard = @shard and o.task = t.id
+ where t.shard = @shard and t.instance = @id
+   and t.status in ('pending', 'running', 'failed')
+ order by o.task, o.kind, o.id;
+
+-- name: explain_child
+-- args: @shard smallint[], @home smallint, @id uuid, @max integer
+-- rows: id uuid, workflow text, workflow_version integer, status text,
+--       parent_token integer, parent_visit bigint, parent_node text,
+--       parent_index integer, created_at time
+-- Children that live, and one that a call still waits for though it has
+-- ended: its result is on the way.
+select id, workflow, workflow_version,
+       case when t.status = 'running' and started_at is null
+            then 'created' else t.status end as status,
+       parent_token, parent_visit, parent_node, parent_index, created_at
+  from pawl_instance t
+ where t.shard = @shard and t.parent = @id and deleted_at is null
+   and (t.status in ('running', 'waiting', 'suspended')
+        or t.parent_index is null
+           and (t.parent_token, t.parent_visit) in (
+            select token_no, visit from pawl_instance
+             where shard = @home and id = @id and token_state = 'waiting'
+            union all
+            select no, visit from pawl_token
+             where shard = @home and instance = @id and state = 'waiting'))
+ order by id limit @max;
+
+-- name: explain_inbox
+-- args: @shard smallint, @id uuid, @max integer
+-- rows: kind text, name text, key text, source text, caller text,
+--       received_at time
+-- What has come in and was not taken.
+select kind, name, key, source, caller, received_at
+  from pawl_inbox
+ where shard = @shard and instance = @id and not taken
+ order by no limit @max;
+
+-- name: explain_history
+-- args: @shard smallint, @id uuid, @max integer
+-- rows: seq bigint, type text, node text, token integer, visit bigint,
+--       attempt integer, caller text, text text, error json,
+--       completed_at time, due_at time
+-- The newest rows that say why it stands: failures, suspensions.
+select seq, type, node, token, visit, attempt, caller, text, error,
+       completed_at, due_at
+  from pawl_history
+ where shard = @shard and instance = @id
+   and type in ('failed', 'suspended', 'undo_failed')
+ order by seq desc limit @max;
+
+-- name: explain_message
+-- args: @shard smallint, @id uuid
+-- rows: kind text, n bigint
+-- What it has asked of other instances and was not delivered yet.
+select kind, count(*) as n
+  from pawl_message where shard = @shard and instance = @id
+ group by kind order by kind;

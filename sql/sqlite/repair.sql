@@ -1,0 +1,75 @@
+-- What those need to know who change instances from outside.
+
+-- name: repair_state
+-- args: @shard smallint, @id uuid
+-- rows: status text, workflow text, workflow_version integer,
+--       version bigint, variables json, compensation json, seq bigint,
+--       started boolean
+select status, workflow, workflow_version, version, variables, compensation,
+       seq, started_at is not null as started
+  from pawl_instance
+ where shard = @shard and id = @id and deleted_at is null;
+
+-- name: repair_places
+-- args: @shard smallint, @id uuid[]
+-- rows: instance uuid, no integer, node text, state text, fork text,
+--       branch text
+-- Where instances stand.
+select instance, no, node, state, fork, branch
+  from pawl_tokens
+ where shard = @shard and instance = @id and state in ('active', 'waiting')
+ order by no;
+
+-- name: repair_live
+-- args: @shard smallint, @workflow text, @workflow_version integer,
+--       @after uuid, @max integer
+-- rows: id uuid, version bigint, started boolean, compensation json
+-- A page of the unfinished instances of a version, in the order of their ids.
+select * from (
+  select t.id, t.version, t.started_at is not null as started, t.compensation
+    from pawl_instance t
+   where t.shard = @shard and t.workflow = @workflow and t.status = 'running'
+     and t.id > @after and t.workflow_version = @workflow_version
+     and t.deleted_at is null
+   order by t.id limit @max)
+union all select * from (
+  select t.id, t.version, t.started_at is not null as started, t.compensation
+    from pawl_instance t
+   where t.shard = @shard and t.workflow = @workflow and t.status = 'waiting'
+     and t.id > @after and t.workflow_version = @workflow_version
+     and t.deleted_at is null
+   order by t.id limit @max)
+union all select * from (
+  select t.id, t.version, t.started_at is not null as started, t.compensation
+    from pawl_instance t
+   where t.shard = @shard and t.workflow = @workflow and t.status = 'suspended'
+     and t.id > @after and t.workflow_version = @workflow_version
+     and t.deleted_at is null
+   order by t.id limit @max)
+ order by id limit @max;
+
+-- name: repair_changes
+-- args: @shard smallint, @id uuid, @before bigint
+-- rows: seq bigint, changes json
+-- What became of the variables, up to some row of history.
+select seq, changes from pawl_history
+ where shard = @shard and instance = @id and seq < @before
+   and changes is not null
+ order by seq;
+
+-- name: repair_visit
+-- args: @shard smallint, @id uuid, @node text
+-- rows: seq bigint
+-- The first row of history of the latest visit to a node.
+select min(seq) as seq from pawl_history
+ where shard = @shard and instance = @id and node = @node
+   and visit = (select max(visit) from pawl_history
+                 where shard = @shard and instance = @id and node = @node);
+
+-- name: repair_answer
+-- args: @shard smallint, @id uuid, @after bigint
+-- rows: type text, text text, error json
+-- How the last request was met: the newest row of history.
+select type, text, error from pawl_history
+ where shard = @shard and instance = @id and seq > @after
+ order by seq desc limit 1;

@@ -1,0 +1,110 @@
+#include "answer.h"
+
+#include "../base/clock.h"
+#include "../value/json.h"
+
+void pawl_object_begin(pawl_object *o, pawl_buf *out) {
+  o->out = out;
+  o->n = 0;
+  pawl_buf_addc(out, '{');
+}
+
+void pawl_object_end(pawl_object *o) {
+  pawl_buf_addc(o->out, '}');
+}
+
+void pawl_member(pawl_object *o, const char *name) {
+  if (o->n++) pawl_buf_addc(o->out, ',');
+  pawl_buf_addf(o->out, "\"%s\":", name);
+}
+
+void pawl_member_object(pawl_object *o, const char *name, pawl_object *inner) {
+  pawl_member(o, name);
+  pawl_object_begin(inner, o->out);
+}
+
+void pawl_member_null(pawl_object *o, const char *name) {
+  pawl_member(o, name);
+  pawl_buf_addz(o->out, "null");
+}
+
+void pawl_member_bool(pawl_object *o, const char *name, int yes) {
+  pawl_member(o, name);
+  pawl_buf_addz(o->out, yes ? "true" : "false");
+}
+
+void pawl_member_int(pawl_object *o, const char *name, int64_t n) {
+  pawl_member(o, name);
+  pawl_buf_addi(o->out, n);
+}
+
+void pawl_member_str(pawl_object *o, const char *name, pawl_str text) {
+  pawl_member(o, name);
+  pawl_json_add_string(o->out, text);
+}
+
+void pawl_member_textz(pawl_object *o, const char *name, const char *text) {
+  pawl_member_str(o, name, pawl_strz(text));
+}
+
+void pawl_member_time(pawl_object *o, const char *name, int64_t us) {
+  char text[28];
+  pawl_member(o, name);
+  pawl_time_format(us, text);
+  pawl_buf_addf(o->out, "\"%s\"", text);
+}
+
+void pawl_member_json(pawl_object *o, const char *name, pawl_str json) {
+  if (!json.len) {
+    pawl_member_null(o, name);
+    return;
+  }
+  pawl_member(o, name);
+  pawl_buf_adds(o->out, json);
+}
+
+void pawl_cell_text(pawl_object *o, const char *name, const pawl_cell *c) {
+  if (c->is_null)
+    pawl_member_null(o, name);
+  else
+    pawl_member_str(o, name, c->s);
+}
+
+void pawl_cell_json(pawl_object *o, const char *name, const pawl_cell *c) {
+  pawl_str none = {NULL, 0};
+  pawl_member_json(o, name, c->is_null ? none : c->s);
+}
+
+void pawl_cell_int(pawl_object *o, const char *name, const pawl_cell *c) {
+  if (c->is_null)
+    pawl_member_null(o, name);
+  else
+    pawl_member_int(o, name, c->i);
+}
+
+void pawl_cell_bool(pawl_object *o, const char *name, const pawl_cell *c) {
+  if (c->is_null)
+    pawl_member_null(o, name);
+  else
+    pawl_member_bool(o, name, c->i != 0);
+}
+
+void pawl_cell_time(pawl_object *o, const char *name, const pawl_cell *c) {
+  if (c->is_null)
+    pawl_member_null(o, name);
+  else
+    pawl_member_time(o, name, c->i);
+}
+
+void pawl_cell_id(pawl_object *o, const char *name, const pawl_cell *c) {
+  pawl_id id;
+  char text[37];
+  if (c->is_null || c->s.len != 16) {
+    pawl_member_null(o, name);
+    return;
+  }
+  memcpy(id.bytes, c->s.at, 16);
+  pawl_id_format(&id, text);
+  pawl_member(o, name);
+  pawl_buf_addf(o->out, "\"%s\"", text);
+}

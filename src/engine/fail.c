@@ -1,0 +1,304 @@
+/* What follows a failure; and ending. */
+#include <inttypes.h>
+
+#include "../value/json.h"
+#include "machine.h"
+
+void pawl_set_detail(pawl_plan *p, const pawl_error *err) {
+  pawl_buf_clear(&p->detail);
+  if (err->where[0]) pawl_buf_addf(&p->detail, "%s: ", err->where);
+  if (err->reason[0]) pawl_buf_addf(&p->detail, "%s: ", err->reason);
+  pawl_buf_addz(&p->detail, err->message);
+}
+
+/* ---- ending ---- */
+
+/* Its parent is told, if that waits for it. */
+static void tell_parent(pawl_held *h, pawl_status status) {
+  pawl_plan *p = &h->plan;
+  pawl_effect *f;
+
+  if (!h->has_parent || !h->parent_token) return;
+  f = pawl_plan_effect(p, PAWL_EFFECT_MESSAGE, 0);
+  f->id = h->parent;
+  f->has_id = 1;
+  pawl_buf_addz(&f->name, "result");
+  pawl_buf_addf(&f->data,
+                "{\"child\":\"%s\",\"status\":\"%s\",\"token\":%" PRId64
+                ",\"visit\":%" PRId64,
+                h->id_text, pawl_status_name(status), h->parent_token,
+                h->parent_visit);
+  if (h->parent_index >= 0)
+    pawl_buf_addf(&f->data, ",\"index\":%" PRId64, h->parent_index);
+  pawl_buf_addz(&f->data, ",\"output\":");
+  pawl_buf_addz(&f->data,
+                p->has_output && p->output.len ? p->output.at : "null");
+  if (p->error.len) {
+    pawl_buf_addz(&f->data, ",\"error\":");
+    pawl_buf_adds(&f->data, pawl_buf_str(&p->error));
+  }
+  pawl_buf_addc(&f->data, '}');
+  p->sent++;
+  p->more = 1;
+}
+
+static void end_children(pawl_held *h) {
+  pawl_effect *f;
+  if (!h->plan.children) return;
+  f = pawl_plan_effect(&h->plan, PAWL_EFFECT_MESSAGE, 0);
+  f->id = h->id;
+  f->has_id = 1;
+  pawl_buf_addz(&f->name, "end_children");
+  pawl_buf_addz(&f->data, "{\"reason\":\"its parent has ended\"}");
+  h->plan.sent++;
+  h->plan.more = 1;
+}
+
+/* ---- how it stood ---- */
+
+static void add_member(pawl_buf *b, const char *name, const char *text) {
+  if (!text) return;
+  pawl_buf_addf(b, ",\"%s\":", name);
+  pawl_json_add_string(b, pawl_strz(text));
+}
+
+static void add_json(pawl_buf *b, const char *name, const pawl_buf *json) {
+  if (!json->len) return;
+  pawl_buf_addf(b, ",\"%s\":", name);
+  pawl_buf_adds(b, pawl_buf_str(json));
+}
+
+void pawl_stopped_note(pawl_held *h) {
+  pawl_buf *b = &h->plan.stopped;
+  char scope[80];
+  int n = 0;
+
+  pawl_buf_clear(b);
+  pawl_buf_addc(b, '[');
+  for (int k = 0; k < h->plan.tokens.n; k++) {
+    const pawl_token *t = pawl_tok(h, k);
+    if (!pawl_token_is_live(t->state)) continue;
+    pawl_scope_format(t, scope);
+    pawl_buf_addf(b, "%s{\"no\":%d,\"waiting\":%s,\"visit\":%" PRId64,
+                  n++ ? "," : "", (int)t->no,
+                  t->state == PAWL_TOKEN_WAITING ? "true" : "false", t->visit);
+    add_member(b, "node", t->node);
+    add_member(b, "previous", t->previous);
+    add_member(b, "fork", t->fork);
+    add_member(b, "branch", t->branch);
+    add_member(b, "scope", scope);
+    add_json(b, "data", &t->data);
+    add_json(b, "event", &t->event);
+    add_json(b, "detail", &t->detail);
+    pawl_buf_addc(b, '}');
+  }
+  pawl_buf_addc(b, ']');
+  h->plan.more = 1;
+}
+
+static const char *read_name(pawl_engine *e, pawl_str token,
+                             const char *name) {
+  pawl_buf text = {.alloc = &e->alloc};
+  const char *kept = NULL;
+  pawl_str value;
+  if (pawl_json_get(token, name, &value)) {
+    pawl_json_unquote(value, &text);
+    kept = pawl_engine_intern(e, pawl_buf_str(&text));
+  }
+  pawl_buf_deinit(&text);
+  return kept;
+}
+
+static void read_json(pawl_str token, const char *name, pawl_buf *out) {
+  pawl_str value;
+  if (pawl_json_get(token, name, &value)) pawl_buf_adds(out, value);
+}
+
+/* What waited for siblings or items waits on; everything else enters its node
+ * again, in a new visit. */
+static void restore(pawl_engine *e, pawl_held *h, pawl_str one) {
+  pawl_plan *p = &h->plan;
+  pawl_token *t = pawl_tokens_add(&p->tokens, p->alloc);
+  const pawl_node *node;
+  pawl_str value;
+  int64_t n = 0;
+
+  if (!t) {
+    p->failed = 1;
+    return;
+  }
+  if (pawl_json_get(one, "no", &value)) (void)pawl_json_int(value, &n);
+  t->no = (int32_t)n;
+  if (pawl_json_get(one, "visit", &value)) (void)pawl_json_int(value, &n);
+  t->visit = n;
+  t->node = read_name(e, one, "node");
+  t->previous = read_name(e, one, "previous");
+  t->fork = read_name(e, one, "fork");
+  t->branch = read_name(e, one, "branch");
+  if (pawl_json_get(one, "scope", &value) && value.len > 2) {
+    pawl_str inside = {value.at + 1, value.len - 2};
+    (void)pawl_scope_parse(t, inside);
+  }
+  read_json(one, "data", &t->data);
+  read_json(one, "event", &t->event);
+  read_json(one, "detail", &t->detail);
+  t->stored = t->depth > 0;
+  t->changed = 1;
+  node = pawl_tok_node(h, p->tokens.n - 1);
+  if (pawl_json_get(one, "waiting", &value) && value.at[0] == 't' && node &&
+      (node->kind == PAWL_KIND_JOIN || node->kind == PAWL_KIND_EACH)) {
+    t->state = PAWL_TOKEN_WAITING;
+  } else {
+    t->state = PAWL_TOKEN_ACTIVE;
+    t->visit = ++p->visit;
+  }
+}
+
+void pawl_stopped_restore(pawl_engine *e, pawl_held *h) {
+  pawl_json_iter it = {0};
+  pawl_str key, one;
+
+  while (pawl_json_each(pawl_buf_str(&h->plan.stopped), &it, &key, &one))
+    restore(e, h, one);
+  pawl_buf_clear(&h->plan.stopped);
+  h->plan.more = 1;
+}
+
+void pawl_end(pawl_engine *e, pawl_held *h, pawl_status status) {
+  pawl_plan *p = &h->plan;
+
+  if (status == PAWL_STATUS_FAILED && !p->compensation.len)
+    pawl_stopped_note(h);
+
+  p->after = PAWL_AFTER_END;
+  p->status = status;
+  for (int k = 0; k < p->tokens.n; k++) {
+    pawl_token *t = pawl_tok(h, k);
+    if (!pawl_token_is_live(t->state)) continue;
+    t->state = PAWL_TOKEN_DROPPED; /* subscriptions and tasks go with it */
+    t->due_us = 0;
+    t->changed = 1;
+  }
+  pawl_buf_clear(&p->joined);
+  pawl_undo_stop(e, h);
+  end_children(h);
+  tell_parent(h, status);
+}
+
+/* Was anything done that could be undone? The store knows; the graph tells
+ * whether to ask. */
+static int may_undo(const pawl_held *h) {
+  for (int i = 0; h->def && i < h->def->nnodes; i++)
+    if (h->def->nodes[i].has_undo) return 1;
+  return 0;
+}
+
+void pawl_end_undoing(pawl_engine *e, pawl_held *h, pawl_status status,
+                      int compensate) {
+  if (compensate && may_undo(h) && (h->seq > 0 || h->plan.ran))
+    pawl_undo_begin(e, h, status);
+  else
+    pawl_end(e, h, status);
+}
+
+void pawl_fail_outright(pawl_engine *e, pawl_held *h, const pawl_error *err,
+                        pawl_str details) {
+  pawl_plan *p = &h->plan;
+  pawl_record *r = pawl_instance_record(e, h, "failed");
+  r->attempt = p->tokens.n ? p->tokens.at[0].attempt + 1 : 1;
+  pawl_buf_clear(&p->error);
+  pawl_plan_error(&p->error, err, details);
+  pawl_buf_adds(&r->error, pawl_buf_str(&p->error));
+  pawl_set_detail(p, err);
+  p->outcome = "failed";
+  pawl_end(e, h, PAWL_STATUS_FAILED);
+}
+
+void pawl_suspend(pawl_engine *e, pawl_held *h, const pawl_error *err) {
+  pawl_plan *p = &h->plan;
+  pawl_record *r = pawl_instance_record(e, h, "suspended");
+  pawl_buf_clear(&p->error);
+  pawl_plan_error(&p->error, err, pawl_strz(NULL));
+  pawl_buf_adds(&r->error, pawl_buf_str(&p->error));
+  pawl_set_detail(p, err);
+  p->status = PAWL_STATUS_SUSPENDED;
+  p->suspended_us = pawl_engine_now(e);
+  p->more = 1;
+  p->outcome = "suspended";
+}
+
+/* ---- one token's failure ---- */
+
+static void try_again(pawl_held *h, int k, int64_t due_us) {
+  pawl_token *t = pawl_tok(h, k);
+  t->state = PAWL_TOKEN_ACTIVE;
+  t->due_us = due_us;
+  t->changed = 1;
+  h->plan.outcome = "retry";
+}
+
+/* Nothing catches it: the each around it, or the instance, fails. */
+static void uncaught(pawl_engine *e, pawl_held *h, int k,
+                     const pawl_error *err) {
+  int level, parked = pawl_each_around(h, k, &level);
+  h->plan.outcome = "failed";
+  if (parked >= 0) {
+    pawl_buf_clear(&h->plan.error); /* only the instance's own is kept */
+    pawl_each_item_failed(e, h, parked, level, k, err);
+    return;
+  }
+  pawl_end_undoing(e, h, PAWL_STATUS_FAILED, h->def->compensate);
+}
+
+void pawl_fail_token(pawl_engine *e, pawl_held *h, int k,
+                     const pawl_error *err, int64_t began_us) {
+  pawl_plan *p = &h->plan;
+  const pawl_node *node = pawl_tok_node(h, k);
+  const pawl_result *result = &e->result;
+  int64_t now = pawl_engine_now(e), delay_us = 0;
+  int to = -1;
+  pawl_failure f = {
+      .attempt = pawl_tok(h, k)->attempt + 1,
+      .no_retry = result->no_retry,
+      .retry_after_us = result->retry_after_us,
+      .reason = err->reason[0] ? err->reason : pawl_code_name(err->code),
+      .random = pawl_engine_random(e)};
+  pawl_verdict verdict = pawl_retry_decide(node, &f, &delay_us, &to);
+  pawl_record *r;
+
+  pawl_stop_waiting(h, k, NULL);
+  r = pawl_token_record(e, h, k, "failed");
+  r->started_us = began_us;
+  pawl_buf_clear(&p->error);
+  pawl_plan_error(&p->error, err, pawl_buf_str(&result->details));
+  pawl_buf_adds(&r->error, pawl_buf_str(&p->error));
+  pawl_set_detail(p, err);
+  pawl_tok(h, k)->attempt = f.attempt;
+  pawl_tok(h, k)->changed = 1;
+  switch (verdict) {
+    case PAWL_VERDICT_RETRY:
+      r->due_us = now + delay_us;
+      try_again(h, k, now + delay_us);
+      break;
+    case PAWL_VERDICT_ROUTE:
+      pawl_buf_addz(&r->transition, f.reason);
+      p->outcome = "failed";
+      pawl_leave(e, h, k, to);
+      /* what led to a failed end is its reason */
+      if (!((p->after == PAWL_AFTER_END || pawl_is_undoing(h)) &&
+            p->status == PAWL_STATUS_FAILED))
+        if (!pawl_is_undoing(h)) pawl_buf_clear(&p->error);
+      break;
+    case PAWL_VERDICT_SUSPEND:
+      pawl_buf_addz(&r->text, "suspended: no attempts left");
+      try_again(h, k, 0);
+      p->status = PAWL_STATUS_SUSPENDED;
+      p->suspended_us = now;
+      p->more = 1;
+      p->outcome = "suspended";
+      break;
+    case PAWL_VERDICT_FAIL:
+      uncaught(e, h, k, err);
+      break;
+  }
+}

@@ -1,0 +1,547 @@
+/* What came in: requests from outside, people, children and events, taken in
+ * order of arrival. Each leaves a record of who asked and why. */
+#include <inttypes.h>
+
+#include "../value/json.h"
+#include "machine.h"
+
+static int is_kind(const pawl_letter *l, const char *kind) {
+  return pawl_str_eqz(pawl_buf_str(&l->kind), kind);
+}
+
+/* A member of the letter's data that is text, appended. */
+static int add_text(const pawl_letter *l, const char *name, pawl_buf *out) {
+  pawl_str value;
+  if (!l->data.len || !pawl_json_get(pawl_buf_str(&l->data), name, &value) ||
+      pawl_json_kind_of(value) != PAWL_JSON_STRING)
+    return 0;
+  pawl_json_unquote(value, out);
+  return 1;
+}
+
+static int64_t number_of(const pawl_letter *l, const char *name,
+                         int64_t other) {
+  pawl_str value;
+  int64_t n = other;
+  if (l->data.len && pawl_json_get(pawl_buf_str(&l->data), name, &value))
+    (void)pawl_json_int(value, &n);
+  return n;
+}
+
+static int is_set(const pawl_letter *l, const char *name, int other) {
+  pawl_str value;
+  if (!l->data.len || !pawl_json_get(pawl_buf_str(&l->data), name, &value))
+    return other;
+  if (pawl_json_kind_of(value) == PAWL_JSON_NULL) return other;
+  return pawl_json_kind_of(value) != PAWL_JSON_FALSE;
+}
+
+static pawl_record *record(pawl_engine *e, pawl_held *h, const pawl_letter *l,
+                           const char *type) {
+  pawl_record *r = pawl_instance_record(e, h, type);
+  (void)add_text(l, "reason", &r->text);
+  pawl_buf_adds(&r->caller, pawl_buf_str(&l->caller));
+  h->plan.outcome = type;
+  return r;
+}
+
+static void refuse(pawl_engine *e, pawl_held *h, const pawl_letter *l,
+                   const char *why) {
+  pawl_record *r = pawl_instance_record(e, h, "refused");
+  pawl_buf_addf(&r->text, "%s: %s", l->kind.at ? l->kind.at : "", why);
+  pawl_buf_adds(&r->caller, pawl_buf_str(&l->caller));
+}
+
+/* ---- cancel and kill ---- */
+
+const pawl_letter *pawl_letters_cancel(const pawl_held *h) {
+  for (int i = 0; i < h->nletters; i++)
+    if (is_kind(&h->letters[i], "cancel") || is_kind(&h->letters[i], "kill"))
+      return &h->letters[i];
+  return NULL;
+}
+
+static void note_cancellation(pawl_held *h, const pawl_letter *l,
+                              const char *source) {
+  pawl_buf *b = &h->plan.cancellation;
+  pawl_str value;
+  char time[28];
+
+  pawl_buf_clear(b);
+  pawl_buf_addz(b, "{\"reason\":");
+  if (l->data.len && pawl_json_get(pawl_buf_str(&l->data), "reason", &value))
+    pawl_buf_adds(b, value);
+  else
+    pawl_buf_addz(b, "null");
+  pawl_buf_addz(b, ",\"by\":");
+  pawl_json_add_string(b, pawl_buf_str(&l->caller));
+  pawl_buf_addz(b, ",\"source\":");
+  pawl_json_add_string(b,
+                       source ? pawl_strz(source) : pawl_buf_str(&l->source));
+  if (source && l->event_id.len) {
+    pawl_buf_addz(b, ",\"event_id\":");
+    pawl_json_add_string(b, pawl_buf_str(&l->event_id));
+  } else if (l->data.len &&
+             pawl_json_get(pawl_buf_str(&l->data), "event_id", &value)) {
+    pawl_buf_addz(b, ",\"event_id\":");
+    pawl_buf_adds(b, value);
+  }
+  if (is_kind(l, "kill")) pawl_buf_addz(b, ",\"killed\":true");
+  pawl_time_format(l->received_us, time);
+  pawl_buf_addf(b, ",\"requested_at\":\"%s\"}", time);
+  h->plan.more = 1;
+}
+
+/* A decision to end is taken back: something else ends it. */
+static void unend(pawl_held *h) {
+  pawl_plan *p = &h->plan;
+  if (p->after != PAWL_AFTER_END) return;
+  for (int i = p->neffects - 1; i >= 0; i--) {
+    const pawl_effect *f = &p->effects[i];
+    if (f->kind != PAWL_EFFECT_MESSAGE || f->token ||
+        (!pawl_str_eqz(pawl_buf_str(&f->name), "result") &&
+         !pawl_str_eqz(pawl_buf_str(&f->name), "end_children")))
+      break; /* they are the last */
+    p->neffects--;
+    p->sent--;
+  }
+  p->after = PAWL_AFTER_GO_ON;
+  p->has_output = 0;
+  pawl_buf_clear(&p->output);
+}
+
+static void end_cancelled(pawl_engine *e, pawl_held *h, const pawl_letter *l,
+                          const char *type, const char *source,
+                          int compensate) {
+  pawl_plan *p = &h->plan;
+  pawl_record *r;
+
+  unend(h);
+  r = record(e, h, l, type);
+  if (source) pawl_buf_addf(&r->text, "by event \"%s\"", l->name.at);
+  note_cancellation(h, l, source);
+  pawl_buf_clear(&p->error);
+  pawl_buf_clear(&p->detail);
+  pawl_buf_adds(&p->detail, pawl_buf_str(&r->text));
+  p->outcome = "cancelled";
+  pawl_end_undoing(e, h, PAWL_STATUS_CANCELLED, compensate);
+  pawl_trace_verdict(e, h);
+}
+
+void pawl_letter_cancel(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
+  if (is_kind(l, "kill"))
+    end_cancelled(e, h, l, "killed", NULL, 0);
+  else if (pawl_is_undoing(h))
+    refuse(e, h, l, "it is being undone already; `kill` ends it at once");
+  else
+    end_cancelled(e, h, l, "cancelled", NULL,
+                  is_set(l, "compensate", !h->def || h->def->compensate));
+}
+
+/* ---- suspend and resume ---- */
+
+static void move_times(pawl_held *h, int64_t by_us) {
+  for (int k = 0; k < h->plan.tokens.n; k++) {
+    pawl_token *t = pawl_tok(h, k);
+    if (!pawl_token_is_live(t->state) || !t->due_us) continue;
+    t->due_us += by_us;
+    t->changed = 1;
+  }
+  if (h->plan.deadline_us) h->plan.deadline_us += by_us;
+  h->plan.more = 1;
+}
+
+static void suspend(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
+  if (h->plan.status == PAWL_STATUS_SUSPENDED) {
+    refuse(e, h, l, "it is suspended already");
+    return;
+  }
+  record(e, h, l, "suspended");
+  h->plan.status = PAWL_STATUS_SUSPENDED;
+  h->plan.suspended_us = pawl_engine_now(e);
+  h->plan.more = 1;
+}
+
+static void wake_up(pawl_held *h) {
+  h->plan.status = PAWL_STATUS_RUNNING;
+  h->plan.suspended_us = 0;
+  h->plan.resets = 1;
+  h->plan.more = 1;
+  pawl_buf_clear(&h->plan.error);
+}
+
+static void resume(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
+  int64_t since = h->plan.suspended_us;
+  if (h->plan.status != PAWL_STATUS_SUSPENDED) {
+    refuse(e, h, l, "it is not suspended");
+    return;
+  }
+  record(e, h, l, "resumed");
+  if (is_set(l, "shift", 0) && since)
+    move_times(h, pawl_engine_now(e) - since);
+  wake_up(h);
+}
+
+static void shift(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
+  record(e, h, l, "shifted");
+  move_times(h, number_of(l, "us", 0));
+}
+
+/* ---- retry and restart ---- */
+
+/* A deadline that has passed would end it again at once: it begins anew. */
+static void renew_deadline(pawl_engine *e, pawl_held *h) {
+  int64_t now = pawl_engine_now(e), lasts;
+  if (!h->plan.deadline_us || h->plan.deadline_us > now) return;
+  lasts = h->def ? h->def->deadline_us : h->deadline_us - h->started_us;
+  h->plan.deadline_us = lasts > 0 ? now + lasts : 0;
+}
+
+static void revive(pawl_engine *e, pawl_held *h) {
+  pawl_plan *p = &h->plan;
+  if (pawl_status_has_ended(h->status)) {
+    p->revives = 1;
+    renew_deadline(e, h);
+  }
+  wake_up(h);
+  p->has_output = 0;
+  pawl_buf_clear(&p->output);
+  pawl_buf_clear(&p->stopped);
+  p->after = PAWL_AFTER_GO_ON;
+}
+
+static int wanted(const pawl_token *t, const pawl_letter *l) {
+  int64_t no = number_of(l, "token", 0);
+  return pawl_token_is_live(t->state) && (!no || t->no == no);
+}
+
+/* The attempts start again, at once. An instance that failed goes on as it
+ * stood then. */
+static void retry(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
+  pawl_plan *p = &h->plan;
+
+  if (pawl_status_has_ended(h->status)) {
+    if (!p->stopped.len) {
+      refuse(e, h, l, "nothing says where it stood; restart it from a node");
+      return;
+    }
+    pawl_stopped_restore(e, h);
+  }
+  record(e, h, l, "retried");
+  for (int k = 0; k < p->tokens.n; k++) {
+    pawl_token *t = pawl_tok(h, k);
+    if (!wanted(t, l) || t->state != PAWL_TOKEN_ACTIVE) continue;
+    t->attempt = 0;
+    t->due_us = 0;
+    t->changed = 1;
+  }
+  revive(e, h);
+}
+
+static const char *node_named(pawl_engine *e, const pawl_held *h,
+                              const pawl_letter *l) {
+  pawl_buf name = {.alloc = &e->alloc};
+  const char *kept = NULL;
+  if (add_text(l, "node", &name) && h->def &&
+      pawl_def_node(h->def, name.at, name.len) >= 0)
+    kept = pawl_engine_intern(e, pawl_buf_str(&name));
+  pawl_buf_deinit(&name);
+  return kept;
+}
+
+/* The token stands, active, at the node, and has not entered it. */
+static void place(pawl_held *h, int k, const char *node) {
+  pawl_plan *p = &h->plan;
+  pawl_token *t = pawl_tok(h, k);
+  pawl_str up = {0}, none = {0};
+  pawl_buf kept = {.alloc = p->alloc};
+
+  if (pawl_detail_get(t, "up", &up)) pawl_buf_adds(&kept, up);
+  pawl_buf_clear(&t->detail);
+  if (kept.len) pawl_detail_set(t, "up", pawl_buf_str(&kept));
+  pawl_buf_deinit(&kept);
+  (void)none;
+  t->previous = t->node;
+  t->node = node;
+  t->state = PAWL_TOKEN_ACTIVE;
+  t->visit = ++p->visit;
+  t->attempt = 0;
+  t->due_us = 0;
+  t->changed = 1;
+  p->previous = t->previous;
+  p->node = node;
+  p->more = 1;
+}
+
+static void restart(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
+  const char *node = node_named(e, h, l);
+  pawl_plan *p = &h->plan;
+  pawl_str vars;
+  pawl_record *r;
+  int k;
+
+  if (!node) {
+    refuse(e, h, l, "no such node");
+    return;
+  }
+  for (k = 0; k < p->tokens.n; k++)
+    if (pawl_tok_live(h, k)) pawl_token_end(e, h, k, "it was restarted");
+  r = record(e, h, l, "restarted");
+  pawl_buf_addz(&r->path, node);
+  if (l->data.len &&
+      pawl_json_get(pawl_buf_str(&l->data), "variables", &vars) &&
+      pawl_json_kind_of(vars) == PAWL_JSON_OBJECT)
+    pawl_vars_put(h, vars, &r->changes);
+  pawl_buf_clear(&p->joined);
+  pawl_buf_clear(&p->compensation);
+  revive(e, h);
+  k = pawl_token_new(h, -1);
+  if (k >= 0) place(h, k, node);
+}
+
+static void move(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
+  const char *node = node_named(e, h, l), *from;
+  int64_t no = number_of(l, "token", 0);
+  int found = -1, n = 0;
+  pawl_record *r;
+
+  for (int k = 0; k < h->plan.tokens.n; k++) {
+    if (!pawl_tok_live(h, k) || (no && pawl_tok(h, k)->no != no)) continue;
+    found = k;
+    n++;
+  }
+  if (!node || n != 1 || pawl_is_undoing(h)) {
+    refuse(e, h, l,
+           !node    ? "no such node"
+           : n == 0 ? "no such token"
+           : n > 1  ? "it has several tokens: say which"
+                    : "it is being undone");
+    return;
+  }
+  from = pawl_tok(h, found)->node;
+  pawl_stop_waiting(h, found, "cancelled");
+  if (pawl_tok_node(h, found) &&
+      pawl_tok_node(h, found)->kind == PAWL_KIND_EACH)
+    pawl_drop_scope(e, h, pawl_tok(h, found)->no, "its each was left");
+  place(h, found, node);
+  r = record(e, h, l, "moved");
+  r->token = pawl_tok(h, found)->no;
+  r->node = from;
+  pawl_buf_addz(&r->path, node);
+}
+
+/* ---- variables, times, versions ---- */
+
+static void edit(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
+  pawl_buf delta = {.alloc = &e->alloc}, vars = {.alloc = &e->alloc};
+  pawl_str data = pawl_buf_str(&l->data), value;
+  int64_t wanted_version = number_of(l, "version", -1);
+  pawl_record *r;
+
+  if (wanted_version >= 0 && wanted_version != h->version) {
+    refuse(e, h, l, "the instance has changed since");
+    return;
+  }
+  pawl_buf_addc(&delta, '{');
+  if (pawl_json_get(data, "set", &value)) {
+    pawl_buf_addz(&delta, "\"set\":");
+    pawl_buf_adds(&delta, value);
+  }
+  if (pawl_json_get(data, "unset", &value)) {
+    if (delta.len > 1) pawl_buf_addc(&delta, ',');
+    pawl_buf_addz(&delta, "\"unset\":");
+    pawl_buf_adds(&delta, value);
+  }
+  pawl_buf_addc(&delta, '}');
+  pawl_json_apply(pawl_vars_now(h), pawl_buf_str(&delta), &vars);
+  r = record(e, h, l, "changed");
+  pawl_vars_put(h, pawl_buf_str(&vars), &r->changes);
+  pawl_buf_deinit(&delta);
+  pawl_buf_deinit(&vars);
+}
+
+static int names_node(const pawl_letter *l, const char *node) {
+  pawl_buf name = {0};
+  pawl_str nodes, key, one;
+  pawl_json_iter it = {0};
+  int found = 0;
+
+  if (!l->data.len || !pawl_json_get(pawl_buf_str(&l->data), "nodes", &nodes))
+    return 1;
+  while (!found && pawl_json_each(nodes, &it, &key, &one)) {
+    pawl_buf_clear(&name);
+    pawl_json_unquote(one, &name);
+    found = pawl_str_eqz(pawl_buf_str(&name), node);
+  }
+  pawl_buf_deinit(&name);
+  return found;
+}
+
+/* Its own choice and the one from outside: the earlier counts (E3). */
+static void wake(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
+  int64_t at = number_of(l, "at", pawl_engine_now(e));
+  int n = 0;
+
+  for (int k = 0; k < h->plan.tokens.n; k++) {
+    pawl_token *t = pawl_tok(h, k);
+    if (!pawl_token_is_live(t->state) || !t->due_us || t->due_us <= at ||
+        !t->node || !names_node(l, t->node))
+      continue;
+    t->due_us = at;
+    t->changed = 1;
+    n++;
+  }
+  if (n) record(e, h, l, "woken");
+}
+
+static const char *mapped(pawl_engine *e, const pawl_letter *l,
+                          const char *node) {
+  pawl_buf name = {.alloc = &e->alloc};
+  pawl_json_iter it = {0};
+  pawl_str map, key, to;
+  const char *kept = node;
+
+  if (!pawl_json_get(pawl_buf_str(&l->data), "map", &map)) return node;
+  while (pawl_json_each(map, &it, &key, &to)) {
+    if (!pawl_str_eqz(key, node)) continue;
+    pawl_json_unquote(to, &name);
+    kept = pawl_engine_intern(e, pawl_buf_str(&name));
+  }
+  pawl_buf_deinit(&name);
+  return kept ? kept : node;
+}
+
+/* The next look at it is under the other definition. */
+static void migrate(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
+  int64_t if_version = number_of(l, "if_version", -1);
+  int64_t version = number_of(l, "version", 0);
+  pawl_plan *p = &h->plan;
+  pawl_record *r;
+  pawl_str vars;
+
+  if ((if_version >= 0 && if_version != h->version) || version <= 0 ||
+      pawl_is_undoing(h)) {
+    refuse(e, h, l, "it has moved on since it was looked at");
+    return;
+  }
+  r = record(e, h, l, "migrated");
+  if (!r->text.len)
+    pawl_buf_addf(&r->text, "version %" PRId64 " to %" PRId64,
+                  h->workflow_version, version);
+  if (pawl_json_get(pawl_buf_str(&l->data), "variables", &vars) &&
+      pawl_json_kind_of(vars) == PAWL_JSON_OBJECT)
+    pawl_vars_put(h, vars, &r->changes);
+  for (int k = 0; k < p->tokens.n; k++) {
+    pawl_token *t = pawl_tok(h, k);
+    if (!pawl_token_is_live(t->state)) continue;
+    t->node = mapped(e, l, t->node);
+    if (t->fork) t->fork = mapped(e, l, t->fork);
+    t->changed = 1;
+  }
+  if (p->node) p->node = mapped(e, l, p->node);
+  p->workflow_version = version;
+  p->more = 1;
+}
+
+/* ---- events ---- */
+
+/* Does a rule of the workflow make this event the end of the instance? */
+static int cancels(const pawl_held *h, const pawl_letter *l) {
+  for (int i = 0; h->def && i < h->def->ncancel_on; i++) {
+    const pawl_event_rule *rule = &h->def->cancel_on[i];
+    pawl_buf key = {.alloc = h->plan.alloc};
+    int hit = pawl_event_matches(rule->event, pawl_buf_str(&l->name));
+    if (hit && rule->key && l->has_key)
+      hit = pawl_event_key(h, rule->key, &key) &&
+            pawl_str_eq(pawl_buf_str(&key), pawl_buf_str(&l->key));
+    pawl_buf_deinit(&key);
+    if (hit) return 1;
+  }
+  return 0;
+}
+
+static int event(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
+  if (pawl_is_undoing(h)) return 0;
+  if (cancels(h, l)) {
+    end_cancelled(e, h, l, "cancelled", "event",
+                  !h->def || h->def->compensate);
+    return 1;
+  }
+  return pawl_event_give(e, h, l);
+}
+
+/* ---- all of them ---- */
+
+/* Its inbox row goes, or stays as taken where it could come again. */
+static void taken(pawl_held *h, const pawl_letter *l) {
+  pawl_effect *f;
+  int keeps = is_kind(l, "event") || is_kind(l, "child");
+
+  f = pawl_plan_effect(&h->plan, keeps ? PAWL_EFFECT_TAKE : PAWL_EFFECT_DELETE,
+                       0);
+  f->id = l->no;
+  f->has_id = 1;
+  if (!keeps) return;
+  f->node = is_kind(l, "child") ? "child" : "event";
+  f->has_key = l->has_key;
+  f->at_us = l->received_us;
+  pawl_buf_adds(&f->name, pawl_buf_str(&l->name));
+  pawl_buf_adds(&f->key, pawl_buf_str(&l->key));
+  pawl_buf_adds(&f->event_id, pawl_buf_str(&l->event_id));
+  pawl_buf_adds(&f->source, pawl_buf_str(&l->source));
+}
+
+typedef void (*taker)(pawl_engine *e, pawl_held *h, const pawl_letter *l);
+
+/* What may be taken whenever the instance is held, without any handler. */
+static const struct {
+  const char *kind;
+  taker take;
+  int when_ended;
+} requests[] = {
+    {"cancel", pawl_letter_cancel, 0},
+    {"kill", pawl_letter_cancel, 0},
+    {"suspend", suspend, 0},
+    {"resume", resume, 0},
+    {"shift", shift, 0},
+    {"retry", retry, 1},
+    {"restart", restart, 1},
+    {"move", move, 0},
+    {"edit", edit, 0},
+    {"wake", wake, 0},
+    {"migrate", migrate, 0},
+};
+#define NREQUESTS (sizeof requests / sizeof *requests)
+
+/* 1: it is dealt with. */
+static int take(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
+  for (size_t i = 0; i < NREQUESTS; i++) {
+    if (!is_kind(l, requests[i].kind)) continue;
+    if (!pawl_status_has_ended(h->status) || h->plan.revives ||
+        requests[i].when_ended)
+      requests[i].take(e, h, l);
+    return 1;
+  }
+  /* the rest moves tokens on, which may need handlers */
+  if (h->apply_only || h->plan.status == PAWL_STATUS_SUSPENDED)
+    h->letters_left = 1;
+  if (h->apply_only || !h->def || h->plan.status == PAWL_STATUS_SUSPENDED ||
+      (pawl_status_has_ended(h->status) && !h->plan.revives))
+    return 0;
+  if (is_kind(l, "event")) return event(e, h, l);
+  if (pawl_is_undoing(h)) return 1;
+  if (is_kind(l, "task")) pawl_task_done(e, h, l);
+  if (is_kind(l, "child")) pawl_child_done(e, h, l);
+  return 1;
+}
+
+void pawl_letters_take(pawl_engine *e, pawl_held *h) {
+  h->letters_left = 0;
+  for (int i = 0; i < h->nletters; i++) {
+    if (!take(e, h, &h->letters[i])) continue;
+    taken(h, &h->letters[i]);
+    if (h->plan.after == PAWL_AFTER_END || h->plan.workflow_version) return;
+  }
+  /* what was passed over is taken once it has been resumed, perhaps just now */
+  if (h->plan.status == PAWL_STATUS_SUSPENDED) h->letters_left = 0;
+}

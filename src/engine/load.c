@@ -1,0 +1,961 @@
+/* What a claimed instance needs before it runs, read in as few trips as its
+ * kind allows: a plain sequence needs its row alone.
+ *
+ *   row --> tokens, inbox --> definition --> items, undoing --> events
+ *
+ * Rule 5 of events: whoever begins to wait has written so first and looks
+ * here after that, so an event is either routed to it or found by it. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "../value/json.h"
+#include "internal.h"
+
+#define ITEMS_MAX 64   /* of one each, at a time */
+#define EVENTS_PAGE 64 /* of one wait, at a time */
+
+static void set_text(pawl_buf *b, pawl_str s) {
+  pawl_buf_clear(b);
+  pawl_buf_adds(b, s);
+}
+
+static pawl_code no_memory(pawl_error *err) {
+  return pawl_fail(err, PAWL_NOMEM, "out of memory");
+}
+
+/* A row that cannot be read is that instance's trouble alone: its lease is
+ * left to end. */
+static pawl_code give_up_corrupt(pawl_engine *e, pawl_held *h, pawl_code rc,
+                                 const pawl_error *err) {
+  if (rc != PAWL_CORRUPT) return rc;
+  pawl_log_error(&e->log, PAWL_ERROR, "an instance cannot be loaded", err);
+  pawl_held_free(e, h);
+  return PAWL_OK;
+}
+
+/* ---- the instance's row ---- */
+
+/* A name that lives on; *out NULL for null. 0: out of memory. */
+static int intern(pawl_engine *e, pawl_str name, const char **out) {
+  *out = name.at ? pawl_engine_intern(e, name) : NULL;
+  return !name.at || *out;
+}
+
+static int read_state(pawl_str text, pawl_token_state *state) {
+  if (pawl_str_eqz(text, "active"))
+    *state = PAWL_TOKEN_ACTIVE;
+  else if (pawl_str_eqz(text, "waiting"))
+    *state = PAWL_TOKEN_WAITING;
+  else
+    return 0;
+  return 1;
+}
+
+static pawl_code bad_token(const pawl_held *h, pawl_str what,
+                           pawl_error *err) {
+  return pawl_fail(err, PAWL_CORRUPT,
+                   "instance %s has a token that cannot be read: \"%.*s\"",
+                   h->id_text, (int)what.len, what.at ? what.at : "");
+}
+
+/* A lone token is part of the instance's row. */
+static pawl_code load_lone(pawl_engine *e, pawl_held *h, const pawl_rows *r,
+                           int k, pawl_error *err) {
+  pawl_str state = pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_TOKEN_STATE);
+  pawl_token *t = pawl_tokens_add(&h->tokens, &e->alloc);
+
+  if (!t) return no_memory(err);
+  t->no = (int32_t)pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_TOKEN_NO);
+  if (!read_state(state, &t->state) || !h->node)
+    return bad_token(h, state, err);
+  t->node = h->node;
+  t->previous = h->previous;
+  t->visit = h->visit;
+  t->attempt = pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_ATTEMPT);
+  t->due_us = pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_TOKEN_DUE_AT);
+  set_text(&t->data, pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_TOKEN_DATA));
+  set_text(&t->event, pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_TOKEN_EVENT));
+  set_text(&t->detail, pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_TOKEN_DETAIL));
+  return t->data.failed || t->event.failed || t->detail.failed ? no_memory(err)
+                                                               : PAWL_OK;
+}
+
+static void load_parent(pawl_held *h, const pawl_rows *r, int k) {
+  h->has_parent = !pawl_row_null(r, k, PAWL_INSTANCE_LOAD_R_PARENT);
+  pawl_row_id(r, k, PAWL_INSTANCE_LOAD_R_PARENT, &h->parent);
+  h->parent_token = pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_PARENT_TOKEN);
+  h->parent_visit = pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_PARENT_VISIT);
+  h->parent_index =
+      pawl_row_null(r, k, PAWL_INSTANCE_LOAD_R_PARENT_INDEX)
+          ? -1
+          : pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_PARENT_INDEX);
+  set_text(&h->parent_node,
+           pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_PARENT_NODE));
+}
+
+static void load_counters(pawl_held *h, const pawl_rows *r, int k) {
+  h->visit = pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_VISIT);
+  h->version = pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_VERSION);
+  h->seq = pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_SEQ);
+  h->started_us = pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_STARTED_AT);
+  h->revision = pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_REVISION);
+  /* the first token comes into being with the first commit */
+  h->last_token =
+      h->started_us ? (int32_t)pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_TOKENS)
+                    : 0;
+  h->sent = pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_SENT);
+  h->children = pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_CHILDREN);
+  h->immediate = pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_IMMEDIATE);
+  h->suspended_us = pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_SUSPENDED_AT);
+  h->deadline_us = pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_DEADLINE_AT);
+}
+
+static void load_texts(pawl_held *h, const pawl_rows *r, int k) {
+  h->has_tenant = !pawl_row_null(r, k, PAWL_INSTANCE_LOAD_R_TENANT);
+  set_text(&h->tenant, pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_TENANT));
+  h->has_correlation =
+      !pawl_row_null(r, k, PAWL_INSTANCE_LOAD_R_CORRELATION_ID);
+  set_text(&h->correlation,
+           pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_CORRELATION_ID));
+  set_text(&h->input, pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_INPUT));
+  set_text(&h->vars, pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_VARIABLES));
+  set_text(&h->joined, pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_JOINED));
+  set_text(&h->stopped, pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_STOPPED));
+  set_text(&h->compensation,
+           pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_COMPENSATION));
+  set_text(&h->cancellation,
+           pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_CANCELLATION));
+}
+
+static int texts_failed(const pawl_held *h) {
+  return h->workflow.failed || h->tenant.failed || h->correlation.failed ||
+         h->input.failed || h->vars.failed || h->joined.failed ||
+         h->stopped.failed || h->compensation.failed ||
+         h->cancellation.failed || h->parent_node.failed;
+}
+
+/* PAWL_CORRUPT when the row holds what nobody knows. */
+static pawl_code load_row(pawl_engine *e, pawl_held *h, const pawl_rows *r,
+                          int k, pawl_error *err) {
+  pawl_str status = pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_STATUS);
+
+  if (!pawl_status_parse(status, &h->status))
+    return pawl_fail(err, PAWL_CORRUPT, "instance %s has the status \"%.*s\"",
+                     h->id_text, (int)status.len, status.at);
+  set_text(&h->workflow, pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_WORKFLOW));
+  h->workflow_version =
+      pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_WORKFLOW_VERSION);
+  load_texts(h, r, k);
+  load_counters(h, r, k);
+  load_parent(h, r, k);
+  if (texts_failed(h) ||
+      !intern(e, pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_NODE), &h->node) ||
+      !intern(e, pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_PREVIOUS_NODE),
+              &h->previous))
+    return no_memory(err);
+  h->tokens.n = 0;
+  if (pawl_row_null(r, k, PAWL_INSTANCE_LOAD_R_TOKEN_NO)) return PAWL_OK;
+  return load_lone(e, h, r, k, err);
+}
+
+pawl_code pawl_load_rows(pawl_engine *e, const pawl_id *lease,
+                         const pawl_rows *rows, pawl_error *err) {
+  pawl_error own;
+  pawl_code rc = PAWL_OK;
+
+  if (!err) err = &own;
+  for (int k = 0; k < rows->nrows; k++) {
+    pawl_id id;
+    pawl_row_id(rows, k, PAWL_INSTANCE_LOAD_R_ID, &id);
+    pawl_held *h = pawl_held_find(e, &id, lease);
+    if (!h) continue;
+    rc = load_row(e, h, rows, k, err);
+    if (rc == PAWL_OK) h->loaded = PAWL_LOADED_ROW;
+    if (rc != PAWL_OK) TRY(give_up_corrupt(e, h, rc, err));
+  }
+out:
+  return rc;
+}
+
+/* ---- who needs what ---- */
+
+static int is_held(const pawl_held *h) {
+  return h->state == PAWL_SLOT_READY || h->state == PAWL_SLOT_PLANNED;
+}
+
+static int is_new(const pawl_held *h) {
+  return h->state == PAWL_SLOT_READY && h->loaded == PAWL_LOADED_ROW;
+}
+
+/* Just loaded, or told to look; or its letters are read anew, and those that
+ * were found among the events with them. */
+static int looks(const pawl_held *h) {
+  return is_held(h) && h->loaded && (is_new(h) || h->look || h->stale);
+}
+
+static int wants_tokens(const pawl_held *h) {
+  return is_new(h) && h->started_us && !h->tokens.n &&
+         !pawl_status_has_ended(h->status);
+}
+
+/* A plain sequence that nobody has called looks at no inbox. */
+static int wants_inbox(const pawl_held *h) {
+  if (!is_held(h) || !h->loaded) return 0;
+  if (h->stale || h->look) return 1;
+  if (!is_new(h)) return 0;
+  if (h->latch || wants_tokens(h)) return 1;
+  for (int k = 0; k < h->tokens.n; k++)
+    if (h->tokens.at[k].detail.len) return 1;
+  return 0;
+}
+
+static int detail_has(const pawl_token *t, const char *name, int64_t *value) {
+  pawl_str text;
+  return t->detail.len &&
+         pawl_json_get(pawl_buf_str(&t->detail), name, &text) &&
+         pawl_json_int(text, value);
+}
+
+/* ---- tokens ---- */
+
+static pawl_code load_token(pawl_engine *e, pawl_held *h, const pawl_rows *r,
+                            int k, pawl_error *err) {
+  pawl_str state = pawl_row_str(r, k, PAWL_TOKEN_LOAD_R_STATE);
+  pawl_str scope = pawl_row_str(r, k, PAWL_TOKEN_LOAD_R_SCOPE);
+  pawl_token *t = pawl_tokens_add(&h->tokens, &e->alloc);
+
+  if (!t) return no_memory(err);
+  t->no = (int32_t)pawl_row_int(r, k, PAWL_TOKEN_LOAD_R_NO);
+  t->stored = 1;
+  if (!read_state(state, &t->state)) return bad_token(h, state, err);
+  if (!pawl_scope_parse(t, scope)) return bad_token(h, scope, err);
+  t->visit = pawl_row_int(r, k, PAWL_TOKEN_LOAD_R_VISIT);
+  t->attempt = pawl_row_int(r, k, PAWL_TOKEN_LOAD_R_ATTEMPT);
+  t->due_us = pawl_row_int(r, k, PAWL_TOKEN_LOAD_R_DUE_AT);
+  set_text(&t->data, pawl_row_str(r, k, PAWL_TOKEN_LOAD_R_DATA));
+  set_text(&t->event, pawl_row_str(r, k, PAWL_TOKEN_LOAD_R_EVENT));
+  set_text(&t->detail, pawl_row_str(r, k, PAWL_TOKEN_LOAD_R_DETAIL));
+  if (t->data.failed || t->event.failed || t->detail.failed ||
+      !intern(e, pawl_row_str(r, k, PAWL_TOKEN_LOAD_R_NODE), &t->node) ||
+      !intern(e, pawl_row_str(r, k, PAWL_TOKEN_LOAD_R_PREVIOUS_NODE),
+              &t->previous) ||
+      !intern(e, pawl_row_str(r, k, PAWL_TOKEN_LOAD_R_FORK), &t->fork) ||
+      !intern(e, pawl_row_str(r, k, PAWL_TOKEN_LOAD_R_BRANCH), &t->branch))
+    return no_memory(err);
+  return PAWL_OK;
+}
+
+static pawl_code take_tokens(pawl_engine *e, const pawl_rows *rows,
+                             pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+
+  for (int k = 0; k < rows->nrows; k++) {
+    pawl_id id;
+    pawl_row_id(rows, k, PAWL_TOKEN_LOAD_R_INSTANCE, &id);
+    pawl_held *h = pawl_held_find(e, &id, NULL);
+    if (!h || !is_new(h)) continue;
+    rc = load_token(e, h, rows, k, err);
+    if (rc != PAWL_OK) TRY(give_up_corrupt(e, h, rc, err));
+  }
+out:
+  return rc;
+}
+
+/* ---- letters ---- */
+
+static pawl_letter *add_letter(pawl_engine *e, pawl_held *h) {
+  if (h->nletters == h->letters_cap) {
+    int cap = h->letters_cap ? 2 * h->letters_cap : 4;
+    size_t size = sizeof *h->letters;
+    pawl_letter *grown =
+        pawl_realloc(&e->alloc, h->letters, size * (size_t)h->letters_cap,
+                     size * (size_t)cap);
+    if (!grown) return NULL;
+    memset(grown + h->letters_cap, 0, size * (size_t)(cap - h->letters_cap));
+    h->letters = grown;
+    h->letters_cap = cap;
+  }
+  return &h->letters[h->nletters++];
+}
+
+static pawl_code fill_letter(pawl_engine *e, pawl_held *h,
+                             const pawl_letter *from, const pawl_str text[7],
+                             pawl_error *err) {
+  pawl_letter *l = add_letter(e, h);
+  if (!l) return no_memory(err);
+  pawl_buf *bufs[] = {&l->kind,   &l->name,   &l->key, &l->event_id,
+                      &l->source, &l->caller, &l->data};
+  l->no = from->no;
+  l->received_us = from->received_us;
+  l->has_key = text[2].at != NULL;
+  for (int i = 0; i < 7; i++) {
+    bufs[i]->alloc = &e->alloc;
+    set_text(bufs[i], text[i]);
+    if (bufs[i]->failed) return no_memory(err);
+  }
+  return PAWL_OK;
+}
+
+static pawl_code take_inbox(pawl_engine *e, const pawl_rows *r,
+                            pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+
+  for (int k = 0; k < r->nrows; k++) {
+    pawl_letter l;
+    pawl_id id;
+    pawl_str text[7] = {pawl_row_str(r, k, PAWL_INBOX_LOAD_R_KIND),
+                        pawl_row_str(r, k, PAWL_INBOX_LOAD_R_NAME),
+                        pawl_row_str(r, k, PAWL_INBOX_LOAD_R_KEY),
+                        pawl_row_str(r, k, PAWL_INBOX_LOAD_R_EVENT_ID),
+                        pawl_row_str(r, k, PAWL_INBOX_LOAD_R_SOURCE),
+                        pawl_row_str(r, k, PAWL_INBOX_LOAD_R_CALLER),
+                        pawl_row_str(r, k, PAWL_INBOX_LOAD_R_DATA)};
+    pawl_row_id(r, k, PAWL_INBOX_LOAD_R_INSTANCE, &id);
+    pawl_row_id(r, k, PAWL_INBOX_LOAD_R_NO, &l.no);
+    l.received_us = pawl_row_int(r, k, PAWL_INBOX_LOAD_R_RECEIVED_AT);
+    pawl_held *h = pawl_held_find(e, &id, NULL);
+    if (h && wants_inbox(h)) TRY(fill_letter(e, h, &l, text, err));
+  }
+out:
+  return rc;
+}
+
+/* Tokens and inboxes of one shard, in one trip. */
+static pawl_code load_first(pawl_engine *e, int shard, pawl_error *err) {
+  pawl_args *a = &e->args;
+  pawl_rows rows;
+  pawl_code rc = PAWL_OK;
+  int tokens = 0, inboxes = 0;
+
+  for (int i = 0; i < e->nheld_slots; i++) {
+    pawl_held *h = &e->held[i];
+    if (h->shard != shard) continue;
+    tokens += wants_tokens(h);
+    inboxes += wants_inbox(h);
+  }
+  if (!tokens && !inboxes) return PAWL_OK;
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_READ, err));
+  pawl_args_begin(a, PAWL_STMT_TOKEN_LOAD);
+  pawl_arg_int(a, PAWL_TOKEN_LOAD_SHARD, shard);
+  for (int i = 0; i < e->nheld_slots; i++)
+    if (e->held[i].shard == shard && wants_tokens(&e->held[i]))
+      pawl_arg_id(a, PAWL_TOKEN_LOAD_ID, &e->held[i].id);
+  if (tokens) TRY(pawl_store_send(e->store, a, err));
+  pawl_args_begin(a, PAWL_STMT_INBOX_LOAD);
+  pawl_arg_int(a, PAWL_INBOX_LOAD_SHARD, shard);
+  for (int i = 0; i < e->nheld_slots; i++) {
+    pawl_held *h = &e->held[i];
+    if (h->shard != shard || !wants_inbox(h)) continue;
+    h->nletters = 0;
+    pawl_arg_id(a, PAWL_INBOX_LOAD_ID, &h->id);
+  }
+  if (inboxes) TRY(pawl_store_send(e->store, a, err));
+  TRY(pawl_store_commit(e->store, err));
+  if (inboxes) { /* first: whether it is wanted shows in the tokens */
+    pawl_store_rows(e->store, tokens ? 1 : 0, &rows);
+    TRY(take_inbox(e, &rows, err));
+  }
+  if (tokens) {
+    pawl_store_rows(e->store, 0, &rows);
+    TRY(take_tokens(e, &rows, err));
+  }
+out:
+  if (rc != PAWL_OK) pawl_store_rollback(e->store);
+  return rc;
+}
+
+/* ---- items ---- */
+
+static const pawl_node *node_of(const pawl_held *h, const pawl_token *t) {
+  int at =
+      h->def && t->node ? pawl_def_node(h->def, t->node, strlen(t->node)) : -1;
+  return at < 0 ? NULL : &h->def->nodes[at];
+}
+
+/* An each that has items to begin; or, *through, whose items are all done. */
+static int wants_items(const pawl_held *h, const pawl_token *t, int64_t *next,
+                       int64_t *behind, int *through) {
+  const pawl_node *node;
+  int64_t total, done = 0, failed = 0, most = ITEMS_MAX;
+
+  *next = 0;
+  if (t->state != PAWL_TOKEN_WAITING || !detail_has(t, "total", &total))
+    return 0;
+  (void)detail_has(t, "next", next);
+  (void)detail_has(t, "done", &done);
+  (void)detail_has(t, "failed", &failed);
+  *behind = total;
+  *through = done + failed >= total;
+  if (*through) return 1;
+  node = node_of(h, t);
+  if (node && node->window > 0 && node->window < most) most = node->window;
+  if (*next + most < total) *behind = *next + most;
+  return *next < total;
+}
+
+static pawl_code add_item(pawl_engine *e, pawl_held *h, int32_t token,
+                          int64_t no, pawl_str data, int failed,
+                          pawl_error *err) {
+  if (h->nitems == h->items_cap) {
+    int cap = h->items_cap ? 2 * h->items_cap : 16;
+    size_t size = sizeof *h->items;
+    pawl_item *grown = pawl_realloc(
+        &e->alloc, h->items, size * (size_t)h->items_cap, size * (size_t)cap);
+    if (!grown) return no_memory(err);
+    memset(grown + h->items_cap, 0, size * (size_t)(cap - h->items_cap));
+    h->items = grown;
+    h->items_cap = cap;
+  }
+  pawl_item *item = &h->items[h->nitems++];
+  const pawl_token *t = pawl_tokens_find(&h->tokens, token);
+  item->token = token;
+  item->visit = t ? t->visit : 0;
+  item->no = no;
+  item->data.alloc = &e->alloc;
+  pawl_buf_clear(&item->data);
+  if (failed) pawl_buf_addz(&item->data, "{\"error\":");
+  if (data.at)
+    pawl_buf_adds(&item->data, data);
+  else
+    pawl_buf_addz(&item->data, "null");
+  if (failed) pawl_buf_addc(&item->data, '}');
+  return pawl_buf_check(&item->data, err);
+}
+
+static pawl_code send_items(pawl_engine *e, int shard, int want_through,
+                            int *sent, pawl_error *err) {
+  pawl_args *a = &e->args;
+
+  pawl_args_begin(a,
+                  want_through ? PAWL_STMT_ITEM_RESULTS : PAWL_STMT_ITEM_NEXT);
+  pawl_arg_int(a, PAWL_ITEM_NEXT_SHARD, shard);
+  for (int i = 0; i < e->nheld_slots; i++) {
+    pawl_held *h = &e->held[i];
+    if (!looks(h) || h->shard != shard) continue;
+    for (int k = 0; k < h->tokens.n; k++) {
+      int64_t next, behind;
+      int through;
+      const pawl_token *t = &h->tokens.at[k];
+      if (!wants_items(h, t, &next, &behind, &through) ||
+          through != want_through)
+        continue;
+      pawl_arg_id(a, PAWL_ITEM_NEXT_ID, &h->id);
+      pawl_arg_int(a, PAWL_ITEM_NEXT_TOKEN, t->no);
+      if (through) {
+        pawl_arg_int(a, PAWL_ITEM_RESULTS_BEHIND, behind);
+      } else {
+        pawl_arg_int(a, PAWL_ITEM_NEXT_FIRST, next);
+        pawl_arg_int(a, PAWL_ITEM_NEXT_BEHIND, behind);
+      }
+    }
+  }
+  *sent = pawl_args_rows(a) > 0;
+  return *sent ? pawl_store_send(e->store, a, err) : PAWL_OK;
+}
+
+static pawl_code take_next(pawl_engine *e, const pawl_rows *r,
+                           pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+  for (int k = 0; k < r->nrows; k++) {
+    pawl_id id;
+    pawl_row_id(r, k, PAWL_ITEM_NEXT_R_INSTANCE, &id);
+    pawl_held *h = pawl_held_find(e, &id, NULL);
+    if (h)
+      TRY(add_item(e, h, (int32_t)pawl_row_int(r, k, PAWL_ITEM_NEXT_R_TOKEN),
+                   pawl_row_int(r, k, PAWL_ITEM_NEXT_R_NO),
+                   pawl_row_str(r, k, PAWL_ITEM_NEXT_R_ITEM), 0, err));
+  }
+out:
+  return rc;
+}
+
+static pawl_code take_results(pawl_engine *e, const pawl_rows *r,
+                              pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+  for (int k = 0; k < r->nrows; k++) {
+    pawl_id id;
+    int failed =
+        pawl_str_eqz(pawl_row_str(r, k, PAWL_ITEM_RESULTS_R_STATE), "failed");
+    pawl_row_id(r, k, PAWL_ITEM_RESULTS_R_INSTANCE, &id);
+    pawl_held *h = pawl_held_find(e, &id, NULL);
+    if (h)
+      TRY(add_item(e, h,
+                   (int32_t)pawl_row_int(r, k, PAWL_ITEM_RESULTS_R_TOKEN),
+                   pawl_row_int(r, k, PAWL_ITEM_RESULTS_R_NO),
+                   pawl_row_str(r, k,
+                                failed ? PAWL_ITEM_RESULTS_R_ERROR
+                                       : PAWL_ITEM_RESULTS_R_RESULT),
+                   failed, err));
+  }
+out:
+  return rc;
+}
+
+/* ---- what compensation undoes ---- */
+
+static int compensation_is(const pawl_held *h, const char *status) {
+  pawl_str value;
+  return h->compensation.len &&
+         pawl_json_get(pawl_buf_str(&h->compensation), "status", &value) &&
+         pawl_str_eqz(value, status);
+}
+
+/* The entry of the plan that is undone next. 0: none. */
+static int next_undo(const pawl_held *h, pawl_str *entry, int64_t *seq) {
+  pawl_str plan, key, value;
+  pawl_json_iter it = {0};
+  int64_t at = 0;
+
+  if (!is_held(h) || !h->loaded || !compensation_is(h, "\"running\"") ||
+      !pawl_json_get(pawl_buf_str(&h->compensation), "plan", &plan))
+    return 0;
+  if (pawl_json_get(pawl_buf_str(&h->compensation), "at", &value))
+    (void)pawl_json_int(value, &at);
+  while (pawl_json_each(plan, &it, &key, entry))
+    if (at-- == 0)
+      return pawl_json_get(*entry, "seq", &value) &&
+             pawl_json_int(value, seq) && *seq != h->undo_seq;
+  return 0;
+}
+
+static pawl_code send_undo(pawl_engine *e, int shard, int *sent,
+                           pawl_error *err) {
+  pawl_args *a = &e->args;
+
+  pawl_args_begin(a, PAWL_STMT_HISTORY_OUTPUT);
+  pawl_arg_int(a, PAWL_HISTORY_OUTPUT_SHARD, shard);
+  for (int i = 0; i < e->nheld_slots; i++) {
+    pawl_str entry;
+    int64_t seq;
+    pawl_held *h = &e->held[i];
+    if (h->shard != shard || !next_undo(h, &entry, &seq)) continue;
+    pawl_arg_id(a, PAWL_HISTORY_OUTPUT_ID, &h->id);
+    pawl_arg_int(a, PAWL_HISTORY_OUTPUT_SEQ, seq);
+  }
+  *sent = pawl_args_rows(a) > 0;
+  return *sent ? pawl_store_send(e->store, a, err) : PAWL_OK;
+}
+
+/* The plan's entry, with the output. */
+static pawl_code take_undo(pawl_engine *e, const pawl_rows *r,
+                           pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+
+  for (int k = 0; k < r->nrows; k++) {
+    pawl_str entry, output = pawl_row_str(r, k, PAWL_HISTORY_OUTPUT_R_OUTPUT);
+    int64_t seq;
+    pawl_id id;
+    pawl_row_id(r, k, PAWL_HISTORY_OUTPUT_R_INSTANCE, &id);
+    pawl_held *h = pawl_held_find(e, &id, NULL);
+    if (!h || !next_undo(h, &entry, &seq) || entry.len < 2) continue;
+    pawl_buf_clear(&h->undo);
+    pawl_buf_addc(&h->undo, '[');
+    pawl_buf_add(&h->undo, entry.at, entry.len - 1);
+    pawl_buf_addz(&h->undo, ",\"output\":");
+    pawl_buf_adds(&h->undo, output.at ? output : pawl_strz("null"));
+    pawl_buf_addz(&h->undo, "}]");
+    TRY(pawl_buf_check(&h->undo, err));
+    h->undo_seq = seq;
+  }
+out:
+  return rc;
+}
+
+static int wants_plan(const pawl_held *h) {
+  return is_held(h) && h->loaded && h->def &&
+         (h->look == 2 || (is_new(h) && compensation_is(h, "\"planning\"")));
+}
+
+/* Is `seq` among the first n of these? */
+static int is_among(const pawl_buf *seqs, int64_t seq) {
+  for (size_t at = 0; at + sizeof seq <= seqs->len; at += sizeof seq)
+    if (!memcmp(seqs->at + at, &seq, sizeof seq)) return 1;
+  return 0;
+}
+
+static void note_undone(pawl_buf *done, pawl_str previous) {
+  pawl_json_iter it = {0};
+  pawl_str key, value;
+  int64_t seq;
+  while (previous.at && pawl_json_each(previous, &it, &key, &value))
+    if (pawl_json_int(value, &seq)) pawl_buf_add(done, &seq, sizeof seq);
+}
+
+static void add_undoable(pawl_held *h, const pawl_rows *r, int k) {
+  pawl_str node = pawl_row_str(r, k, PAWL_HISTORY_UNDOABLE_R_NODE);
+  int at = node.at ? pawl_def_node(h->def, node.at, node.len) : -1;
+
+  if (at < 0 || !h->def->nodes[at].has_undo) return;
+  pawl_buf_addf(&h->undo,
+                "%s{\"seq\":%" PRId64 ",\"node\":", h->undo.len > 1 ? "," : "",
+                pawl_row_int(r, k, PAWL_HISTORY_UNDOABLE_R_SEQ));
+  pawl_json_add_string(&h->undo, node);
+  pawl_buf_addf(&h->undo, ",\"visit\":%" PRId64 ",\"token\":%" PRId64 "}",
+                pawl_row_int(r, k, PAWL_HISTORY_UNDOABLE_R_VISIT),
+                pawl_row_int(r, k, PAWL_HISTORY_UNDOABLE_R_TOKEN));
+}
+
+/* All that can be undone, newest first; the outputs come one at a time, when
+ * it is their turn. */
+static pawl_code load_plan(pawl_engine *e, pawl_held *h, pawl_error *err) {
+  pawl_buf done = {.alloc = &e->alloc};
+  pawl_rows rows;
+  pawl_code rc = PAWL_OK;
+
+  pawl_args_begin(&e->args, PAWL_STMT_HISTORY_UNDOABLE);
+  pawl_arg_int(&e->args, PAWL_HISTORY_UNDOABLE_SHARD, h->shard);
+  pawl_arg_id(&e->args, PAWL_HISTORY_UNDOABLE_ID, &h->id);
+  TRY(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err));
+  pawl_buf_clear(&h->undo);
+  h->undo_seq = 0;
+  pawl_buf_addc(&h->undo, '[');
+  for (int k = 0; k < rows.nrows; k++) {
+    pawl_str type = pawl_row_str(&rows, k, PAWL_HISTORY_UNDOABLE_R_TYPE);
+    if (pawl_str_eqz(type, "undone") || pawl_str_eqz(type, "undo_failed"))
+      note_undone(&done,
+                  pawl_row_str(&rows, k, PAWL_HISTORY_UNDOABLE_R_PREVIOUS));
+    else if (!is_among(&done,
+                       pawl_row_int(&rows, k, PAWL_HISTORY_UNDOABLE_R_SEQ)))
+      add_undoable(h, &rows, k);
+  }
+  pawl_buf_addc(&h->undo, ']');
+  TRY(pawl_buf_check(&done, err));
+  TRY(pawl_buf_check(&h->undo, err));
+out:
+  pawl_buf_deinit(&done);
+  return rc;
+}
+
+/* Items and outputs of one shard, in one trip, if any are wanted. */
+static pawl_code load_second(pawl_engine *e, int shard, pawl_error *err) {
+  pawl_rows rows;
+  pawl_code rc = PAWL_OK;
+  int next = 0, results = 0, undo = 0, at = 0, any = 0;
+
+  for (int i = 0; i < e->nheld_slots && !any; i++) {
+    pawl_held *h = &e->held[i];
+    pawl_str entry;
+    int64_t from, behind;
+    int through;
+    if (h->shard != shard) continue;
+    any = next_undo(h, &entry, &from);
+    for (int k = 0; looks(h) && k < h->tokens.n && !any; k++)
+      any = wants_items(h, &h->tokens.at[k], &from, &behind, &through);
+  }
+  if (!any) return PAWL_OK;
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_READ, err));
+  TRY(send_items(e, shard, 0, &next, err));
+  TRY(send_items(e, shard, 1, &results, err));
+  TRY(send_undo(e, shard, &undo, err));
+  TRY(pawl_store_commit(e->store, err));
+  if (next) {
+    pawl_store_rows(e->store, at++, &rows);
+    TRY(take_next(e, &rows, err));
+  }
+  if (results) {
+    pawl_store_rows(e->store, at++, &rows);
+    TRY(take_results(e, &rows, err));
+  }
+  if (undo) {
+    pawl_store_rows(e->store, at++, &rows);
+    TRY(take_undo(e, &rows, err));
+  }
+out:
+  if (rc != PAWL_OK) pawl_store_rollback(e->store);
+  return rc;
+}
+
+/* ---- events that came before the wait ---- */
+
+/* One wait that looks for events with its key. */
+typedef struct search {
+  pawl_held *h;
+  const char *event; /* of the node */
+  pawl_buf key;
+  int shard;        /* where the key's events are */
+  int done;         /* -1: its last page was full, there may be more */
+  int64_t after_us; /* behind this one; 0: from the first */
+  pawl_buf after_source, after_id;
+} search;
+
+typedef struct searches {
+  search *at;
+  int n, cap;
+} searches;
+
+static void free_searches(pawl_engine *e, searches *s) {
+  for (int i = 0; i < s->n; i++) {
+    pawl_buf_deinit(&s->at[i].key);
+    pawl_buf_deinit(&s->at[i].after_source);
+    pawl_buf_deinit(&s->at[i].after_id);
+  }
+  pawl_release(&e->alloc, s->at, sizeof *s->at * (size_t)s->cap);
+}
+
+static pawl_code add_search(pawl_engine *e, searches *s, pawl_held *h,
+                            const pawl_node *node, pawl_str key,
+                            pawl_error *err) {
+  if (s->n == s->cap) {
+    int cap = s->cap ? 2 * s->cap : 16;
+    search *grown =
+        pawl_realloc(&e->alloc, s->at, sizeof *grown * (size_t)s->cap,
+                     sizeof *grown * (size_t)cap);
+    if (!grown) return no_memory(err);
+    s->at = grown;
+    s->cap = cap;
+  }
+  search *one = &s->at[s->n++];
+  memset(one, 0, sizeof *one);
+  one->h = h;
+  one->event = node->event;
+  one->key.alloc = one->after_source.alloc = one->after_id.alloc = &e->alloc;
+  pawl_json_unquote(key, &one->key);
+  one->shard = pawl_event_shard(e, pawl_buf_str(&one->key));
+  return pawl_buf_check(&one->key, err);
+}
+
+static pawl_code find_searches(pawl_engine *e, searches *s, pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+
+  for (int i = 0; i < e->nheld_slots; i++) {
+    pawl_held *h = &e->held[i];
+    if (!looks(h)) continue;
+    for (int k = 0; k < h->tokens.n; k++) {
+      const pawl_token *t = &h->tokens.at[k];
+      const pawl_node *node = node_of(h, t);
+      pawl_str key;
+      if (t->state != PAWL_TOKEN_WAITING || !node ||
+          node->kind != PAWL_KIND_WAIT || !node->event || !t->detail.len ||
+          !pawl_json_get(pawl_buf_str(&t->detail), "key", &key) ||
+          pawl_json_kind_of(key) != PAWL_JSON_STRING)
+        continue;
+      TRY(add_search(e, s, h, node, key, err));
+    }
+  }
+out:
+  return rc;
+}
+
+static void arg_search(pawl_args *a, const search *s, int no) {
+  size_t len = strlen(s->event);
+  int wild = len && s->event[len - 1] == '*';
+
+  pawl_arg_int(a, PAWL_EVENT_FIND_NO, no);
+  pawl_arg_str(a, PAWL_EVENT_FIND_KEY, pawl_buf_str(&s->key));
+  if (wild) { /* "payment.*": everything one word behind "payment." */
+    pawl_arg_null(a, PAWL_EVENT_FIND_NAME);
+    pawl_arg_str(a, PAWL_EVENT_FIND_PREFIX, (pawl_str){s->event, len - 1});
+  } else {
+    pawl_arg_textz(a, PAWL_EVENT_FIND_NAME, s->event);
+    pawl_arg_null(a, PAWL_EVENT_FIND_PREFIX);
+  }
+  if (s->after_us) {
+    pawl_arg_time(a, PAWL_EVENT_FIND_AFTER_AT, s->after_us);
+    pawl_arg_str(a, PAWL_EVENT_FIND_AFTER_SOURCE,
+                 pawl_buf_str(&s->after_source));
+    pawl_arg_str(a, PAWL_EVENT_FIND_AFTER_ID, pawl_buf_str(&s->after_id));
+  } else {
+    pawl_arg_null(a, PAWL_EVENT_FIND_AFTER_AT);
+    pawl_arg_null(a, PAWL_EVENT_FIND_AFTER_SOURCE);
+    pawl_arg_null(a, PAWL_EVENT_FIND_AFTER_ID);
+  }
+}
+
+static int has_letter(const pawl_held *h, pawl_str event_id) {
+  for (int i = 0; i < h->nletters; i++)
+    if (pawl_str_eq(pawl_buf_str(&h->letters[i].event_id), event_id) &&
+        pawl_str_eqz(pawl_buf_str(&h->letters[i].kind), "event"))
+      return 1;
+  return 0;
+}
+
+/* A found event becomes a letter, under the name it has in every inbox. */
+static pawl_code take_event(pawl_engine *e, search *s, const pawl_rows *r,
+                            int k, pawl_error *err) {
+  pawl_str source = pawl_row_str(r, k, PAWL_EVENT_FIND_R_SOURCE);
+  pawl_str id = pawl_row_str(r, k, PAWL_EVENT_FIND_R_ID);
+  pawl_buf event_id = {.alloc = &e->alloc};
+  pawl_letter l;
+  pawl_code rc = PAWL_OK;
+
+  set_text(&s->after_source, source);
+  set_text(&s->after_id, id);
+  s->after_us = l.received_us =
+      pawl_row_int(r, k, PAWL_EVENT_FIND_R_RECEIVED_AT);
+  pawl_buf_adds(&event_id, source);
+  pawl_buf_addc(&event_id, ':');
+  pawl_buf_adds(&event_id, id);
+  TRY(pawl_buf_check(&event_id, err));
+  TRY(pawl_buf_check(&s->after_source, err));
+  TRY(pawl_buf_check(&s->after_id, err));
+  if (!has_letter(s->h, pawl_buf_str(&event_id))) {
+    pawl_str text[7] = {pawl_strz("event"),
+                        pawl_row_str(r, k, PAWL_EVENT_FIND_R_NAME),
+                        pawl_row_str(r, k, PAWL_EVENT_FIND_R_KEY),
+                        pawl_buf_str(&event_id),
+                        source,
+                        {NULL, 0},
+                        pawl_row_str(r, k, PAWL_EVENT_FIND_R_DATA)};
+    TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &l.no, err));
+    TRY(fill_letter(e, s->h, &l, text, err));
+  }
+out:
+  pawl_buf_deinit(&event_id);
+  return rc;
+}
+
+/* One page of every search that is not done, of events kept in this shard. */
+static pawl_code find_events(pawl_engine *e, searches *s, int shard,
+                             pawl_error *err) {
+  pawl_args *a = &e->args;
+  pawl_rows rows;
+  pawl_code rc = PAWL_OK;
+
+  pawl_args_begin(a, PAWL_STMT_EVENT_FIND);
+  pawl_arg_int(a, PAWL_EVENT_FIND_SHARD, shard);
+  for (int i = 0; i < s->n; i++) {
+    search *one = &s->at[i];
+    if (one->done || one->shard != shard) continue;
+    arg_search(a, one, i);
+  }
+  if (!pawl_args_rows(a)) return PAWL_OK;
+  pawl_arg_int(a, PAWL_EVENT_FIND_MAX, EVENTS_PAGE);
+  pawl_store_arg_now(e->store, a, PAWL_EVENT_FIND_NOW);
+  TRY(pawl_store_once(e->store, PAWL_UNIT_READ, a, &rows, err));
+  for (int k = 0, n = 0; k < rows.nrows; k++) {
+    int64_t no = pawl_row_int(&rows, k, PAWL_EVENT_FIND_R_NO);
+    n = k && no == pawl_row_int(&rows, k - 1, PAWL_EVENT_FIND_R_NO) ? n + 1
+                                                                    : 1;
+    if (n == EVENTS_PAGE) s->at[no].done = -1; /* there may be more */
+    TRY(take_event(e, &s->at[no], &rows, k, err));
+  }
+  for (int i = 0; i < s->n; i++)
+    if (s->at[i].shard == shard && !s->at[i].done) s->at[i].done = 1;
+out:
+  return rc;
+}
+
+static void drop_letter(pawl_held *h, int at) {
+  pawl_letter gone = h->letters[at];
+  memmove(&h->letters[at], &h->letters[at + 1],
+          sizeof gone * (size_t)(h->nletters - 1 - at));
+  h->letters[--h->nletters] = gone; /* its buffers serve again */
+}
+
+/* What the inbox holds already, taken or not, is no news. */
+static pawl_code drop_known(pawl_engine *e, int shard, const int *found,
+                            pawl_error *err) {
+  pawl_args *a = &e->args;
+  pawl_rows rows;
+  pawl_code rc = PAWL_OK;
+
+  pawl_args_begin(a, PAWL_STMT_INBOX_KNOWN);
+  pawl_arg_int(a, PAWL_INBOX_KNOWN_SHARD, shard);
+  for (int i = 0; i < e->nheld_slots; i++) {
+    pawl_held *h = &e->held[i];
+    if (h->state == PAWL_SLOT_FREE || h->shard != shard) continue;
+    for (int k = found[i]; k < h->nletters; k++) {
+      pawl_arg_id(a, PAWL_INBOX_KNOWN_ID, &h->id);
+      pawl_arg_str(a, PAWL_INBOX_KNOWN_EVENT_ID,
+                   pawl_buf_str(&h->letters[k].event_id));
+    }
+  }
+  if (!pawl_args_rows(a)) return PAWL_OK;
+  TRY(pawl_store_once(e->store, PAWL_UNIT_READ, a, &rows, err));
+  for (int k = 0; k < rows.nrows; k++) {
+    pawl_str event_id = pawl_row_str(&rows, k, PAWL_INBOX_KNOWN_R_EVENT_ID);
+    pawl_id id;
+    pawl_row_id(&rows, k, PAWL_INBOX_KNOWN_R_INSTANCE, &id);
+    pawl_held *h = pawl_held_find(e, &id, NULL);
+    if (!h) continue;
+    for (int i = h->nletters - 1; i >= found[h - e->held]; i--)
+      if (pawl_str_eq(pawl_buf_str(&h->letters[i].event_id), event_id))
+        drop_letter(h, i);
+  }
+out:
+  return rc;
+}
+
+static int by_arrival(const void *a, const void *b) {
+  const pawl_letter *x = a, *y = b;
+  if (x->received_us != y->received_us)
+    return x->received_us < y->received_us ? -1 : 1;
+  return pawl_id_cmp(&x->no, &y->no);
+}
+
+/* Pages until every search has news or has seen all. */
+static pawl_code search_events(pawl_engine *e, searches *s, pawl_error *err) {
+  int found[PAWL_MAX_BATCH]; /* letters before the search */
+  pawl_code rc = PAWL_OK;
+  int more = 1;
+
+  for (int i = 0; i < e->nheld_slots; i++) found[i] = e->held[i].nletters;
+  while (more) {
+    more = 0;
+    for (int i = 0; i < e->nshards; i++) TRY(find_events(e, s, i, err));
+    for (int i = 0; i < e->nshards; i++) TRY(drop_known(e, i, found, err));
+    for (int i = 0; i < s->n; i++) {
+      search *one = &s->at[i];
+      if (one->done >= 0) continue;
+      one->done = one->h->nletters > found[one->h - e->held];
+      more = more || !one->done;
+    }
+  }
+  for (int i = 0; i < e->nheld_slots; i++) {
+    pawl_held *h = &e->held[i];
+    int n = h->nletters - found[i];
+    if (n > 1)
+      qsort(&h->letters[found[i]], (size_t)n, sizeof *h->letters, by_arrival);
+  }
+out:
+  return rc;
+}
+
+static pawl_code load_events(pawl_engine *e, pawl_error *err) {
+  searches s = {0};
+  pawl_code rc = PAWL_OK;
+
+  TRY(find_searches(e, &s, err));
+  if (s.n) TRY(search_events(e, &s, err));
+out:
+  free_searches(e, &s);
+  return rc;
+}
+
+/* ---- all of it ---- */
+
+static int any_wants(const pawl_engine *e) {
+  pawl_str entry;
+  int64_t seq;
+  for (int i = 0; i < e->nheld_slots; i++) {
+    const pawl_held *h = &e->held[i];
+    if (looks(h) || wants_inbox(h) || next_undo(h, &entry, &seq)) return 1;
+  }
+  return 0;
+}
+
+pawl_code pawl_load_more(pawl_engine *e, pawl_error *err) {
+  pawl_error own;
+  pawl_code rc = PAWL_OK;
+
+  if (!err) err = &own;
+  if (!any_wants(e)) return PAWL_OK;
+  for (int s = 0; s < e->nshards; s++) TRY(load_first(e, s, err));
+  for (int i = 0; i < e->nheld_slots; i++) {
+    pawl_held *h = &e->held[i];
+    if (looks(h)) h->nitems = 0;
+    if (is_new(h)) TRY(pawl_claim_definition(e, h, err));
+  }
+  for (int s = 0; s < e->nshards; s++) TRY(load_second(e, s, err));
+  for (int i = 0; i < e->nheld_slots; i++)
+    if (wants_plan(&e->held[i])) TRY(load_plan(e, &e->held[i], err));
+  TRY(load_events(e, err));
+  for (int i = 0; i < e->nheld_slots; i++) {
+    pawl_held *h = &e->held[i];
+    if (!is_held(h) || !h->loaded) continue;
+    if (is_new(h)) h->loaded = PAWL_LOADED;
+    h->stale = h->look = 0;
+  }
+out:
+  return rc;
+}
