@@ -1,6 +1,8 @@
 -- Every file in examples/ does what its first lines say.
+local backends = require "spec.support.backends"
 local build = require "spec.support.build"
 local command = require "spec.support.command"
+local pawl = require "pawl"
 local process = require "spec.support.process"
 local shell = require "spec.support.shell"
 local tmp = require "spec.support.tmp"
@@ -102,5 +104,145 @@ describe("the example", function()
       example "01_hello.lua" }
     assert.equal(0, code, err)
     assert.matches('"greeting":"HELLO, C!"', out, 1, true)
+  end)
+end)
+
+for _, backend in ipairs(backends) do
+  describe("on " .. backend.name .. " the example", function()
+    after_each(backend.cleanup)
+
+    --- An engine that has loaded an example, and an instance that has run as
+    --- far as it goes.
+    local function started(name, code, input)
+      local engine, clock = backend.fresh()
+      assert(engine:load(example(name)))
+      local id = assert(engine:start(code, input))
+      assert(engine:run())
+      return engine, id, clock
+    end
+
+    local function task_of(engine, id)
+      return assert(engine:tasks { instance = id })[1]
+    end
+
+    it("approval.lua pays what is small without asking", function()
+      local engine, id = started("approval.lua", "example.approval",
+        { who = "Ada", amount = 40 })
+      assert.same({ paid = 40 }, engine:get(id).output)
+      assert.equal("expense.paid", engine:outbox()[1].type)
+    end)
+
+    it("approval.lua asks a manager, then finance too", function()
+      local engine, id, clock = started("approval.lua", "example.approval",
+        { who = "Ada", amount = 120 })
+      local task = task_of(engine, id)
+      assert.equal("Ada wants 120 EUR back", task.title)
+      assert.equal(1, #assert(engine:tasks { role = "manager" }))
+      assert.equal(0, #assert(engine:tasks { group = "finance" }))
+      clock:advance "2d"
+      assert(engine:run())
+      assert.equal(1, #assert(engine:tasks { group = "finance" }))
+      assert.equal("urgent", task_of(engine, id).priority)
+      assert(engine:task_claim(task.id, { user = "bob",
+        groups = { "finance" } }))
+      assert(engine:task_complete(task.id, { user = "bob",
+        take = "rejected", output = { note = "no receipt" } }))
+      assert(engine:run())
+      assert.same({ paid = 0, why = "no receipt" }, engine:get(id).output)
+    end)
+
+    it("approval.lua turns down what nobody answers", function()
+      local engine, id, clock = started("approval.lua", "example.approval",
+        { who = "Ada", amount = 120 })
+      clock:advance "7d"
+      assert(engine:run())
+      assert.same({ paid = 0, why = "nobody answered" },
+        engine:get(id).output)
+      assert.equal("turned_down", engine:get(id).node)
+    end)
+
+    it("trip.lua books all three", function()
+      local engine, id = started("trip.lua", "example.trip", { to = "Oslo" })
+      assert.same({ to = "Oslo", booked = { "flight", "hotel", "car" } },
+        engine:get(id).output)
+    end)
+
+    it("trip.lua takes back what it had booked, newest first", function()
+      local engine, id = started("trip.lua", "example.trip",
+        { to = "Oslo", no_car = true })
+      local trip = engine:get(id)
+      assert.equal("failed", trip.status)
+      assert.equal("sold_out", trip.error.code)
+      assert.same({ "hotel", "flight" }, trip.variables.cancelled)
+      assert.equal("completed", trip.compensation.status)
+    end)
+
+    it("raid.lua is won when the boss falls in time", function()
+      local engine, id, clock = started("raid.lua", "game.raid",
+        { raid = "north" })
+      assert.equal(3, #assert(engine:tokens(id)))
+      for _ = 1, 2 do
+        clock:advance(10)
+        assert(engine:run())
+      end
+      assert(engine:signal { name = "boss.dead", key = "north",
+        data = { by = "Ada" } })
+      assert(engine:run())
+      local raid = engine:get(id)
+      assert.equal("won", raid.output.result)
+      assert.equal(2, raid.output.waves)
+      assert.equal("The boss falls to Ada.", raid.output.log[4])
+    end)
+
+    it("raid.lua is lost when the time is up", function()
+      local engine, id, clock = started("raid.lua", "game.raid",
+        { raid = "south" })
+      for _ = 1, 6 do
+        clock:advance(10)
+        assert(engine:run())
+      end
+      assert.equal("lost", engine:get(id).output.result)
+      assert.equal(4, engine:get(id).output.waves)
+    end)
+
+    it("sensors.lua reads all, and says which are silent", function()
+      local engine, id, clock = started("sensors.lua", "example.sensors",
+        { sensors = 12, broken = pawl.array { 3 } })
+      while engine:get(id).status ~= "completed" do
+        clock:advance(1)
+        assert(engine:run())
+      end
+      local output = engine:get(id).output
+      assert.equal(12, output.count)
+      assert.same({ "/dev/sensor3" }, output.silent)
+      assert.equal((12 * 20 + (78 - 3) / 2 - 20) / 11, output.mean)
+    end)
+  end)
+end
+
+describe("the example", function()
+  after_each(process.stop_all)
+
+  it("raid_game.lua plays in game time", function()
+    local code, out, err = process.run({ "lua5.4",
+      example "raid_game.lua" }, { env = build.env })
+    assert.equal(0, code, err)
+    assert.matches("north: The boss falls to Ada", out)
+    assert.matches("south: The boss is furious", out)
+    assert.matches("north: won\nsouth: lost\n$", out)
+  end)
+
+  it("sensors.lua runs by the command", function()
+    local instance, ran = command.folder():json("run",
+      example "sensors.lua", "--input", '{"sensors":5,"broken":[2]}')
+    assert.equal(0, ran.code, ran.err)
+    assert.same({ "/dev/sensor2" }, instance.output.silent)
+  end)
+
+  it("trip.lua fails by the command, with all taken back", function()
+    local instance, ran = command.folder():json("run", example "trip.lua",
+      "--input", '{"to":"Oslo","no_car":true}')
+    assert.equal(1, ran.code)
+    assert.same({ "hotel", "flight" }, instance.variables.cancelled)
   end)
 end)

@@ -1,0 +1,80 @@
+--- docs/workflows.md: every workflow in it is drawn and run as it says.
+local command = require "spec.support.command"
+local pawl = require "pawl"
+local testing = require "pawl.testing"
+local tmp = require "spec.support.tmp"
+
+--- The fenced blocks of the page, in order: { language =, text = }.
+local function blocks(path)
+  local found = {}
+  for language, text in tmp.read(path):gmatch "\n```(%l+)\n(.-)```" do
+    found[#found + 1] = { language = language, text = text }
+  end
+  return found
+end
+
+local function is_workflow(block)
+  return block.language == "lua" and block.text:find "pawl%.workflow"
+end
+
+--- What the page says is printed, line by line, behind "--> ".
+local function promised(text)
+  local lines = {}
+  for line in text:gmatch "%-%-> ([^\n]*)" do lines[#lines + 1] = line end
+  return lines
+end
+
+local function run(engine, clock, text)
+  local printed = {}
+  local env = setmetatable({
+    engine = engine, clock = clock, pawl = pawl,
+    print = function(...)
+      local words = table.pack(...)
+      for i = 1, words.n do words[i] = tostring(words[i]) end
+      printed[#printed + 1] = table.concat(words, "\t")
+    end,
+  }, { __index = _G })
+  assert(load(text, "=docs/workflows.md", "t", env))()
+  return printed
+end
+
+local PAGE = blocks "docs/workflows.md"
+
+describe("docs/workflows.md", function()
+  local kinds = {}
+
+  for i, block in ipairs(PAGE) do
+    if is_workflow(block) then
+      local code = block.text:match 'code = "([%w._]+)"'
+      it("draws " .. code .. " as `pawl graph` does", function()
+        assert.equal("mermaid", PAGE[i + 1].language)
+        local here = command.folder()
+        here:write("flow.lua", block.text)
+        local ran = here:pawl("graph", "flow.lua")
+        assert.equal(0, ran.code, ran.err)
+        assert.equal(PAGE[i + 1].text, ran.out)
+        for _, node in ipairs(here:json("graph", "flow.lua").nodes) do
+          kinds[node.kind] = true
+        end
+      end)
+    end
+  end
+
+  it("does what it says", function()
+    local engine <close>, clock = testing.open()
+    for i, block in ipairs(PAGE) do
+      if is_workflow(block) then
+        assert(engine:load(tmp.file(("piece%d.lua"):format(i), block.text)))
+      elseif block.language == "lua" then
+        assert.same(promised(block.text), run(engine, clock, block.text))
+      end
+    end
+  end)
+
+  it("has every kind of node", function()
+    for _, kind in ipairs { "step", "choice", "timer", "wait", "task", "fork",
+      "join", "call", "each", "finish" } do
+      assert.is_true(kinds[kind], kind)
+    end
+  end)
+end)
