@@ -1,0 +1,1022 @@
+-- Tasks for people: created once, found, taken by one, ended by one.
+local pawl = require "pawl"
+local kit = require "spec.engine.kit"
+
+---- workflows ---------------------------------------------------------------
+
+local function copy(from, to)
+  to = to or {}
+  for key, value in pairs(from or {}) do to[key] = value end
+  return to
+end
+
+--- One task, "ask", then the finish "z". `options` are more of the task's.
+local function asking(options, more)
+  local given = copy(options, { title = "Look at it" })
+  given.next = given.next or "z"
+  local flow = pawl.workflow(copy(more, { code = "t.task", start = "ask" }))
+  flow:task("ask", given)
+  flow:finish("z", { output = function(ctx) return ctx.vars end })
+  return flow
+end
+
+--- Each way leads to a step of its name, which notes it, then to z.
+local function choosing(options, ways)
+  local given = copy(options, { title = "Choose" })
+  given.next = {}
+  local flow = pawl.workflow { code = "t.task", start = "ask" }
+  for _, name in ipairs(ways or { "approved", "rejected" }) do
+    given.next[name] = name
+    flow:step(name, { next = "z",
+      run = function(ctx) ctx.vars.way = ctx.node end })
+  end
+  flow:task("ask", given)
+  flow:finish("z", { output = function(ctx) return ctx.vars end })
+  return flow
+end
+
+--- Starts one and runs until it waits; the task's id.
+local function begin(engine, input)
+  local id = assert(engine:start("t.task", input))
+  assert(engine:run())
+  local tasks = assert(engine:tasks { instance = id })
+  assert.equal(1, #tasks)
+  return tasks[1].id, id
+end
+
+local function ids(tasks)
+  local out = {}
+  for i, task in ipairs(tasks) do out[i] = task.id end
+  return out
+end
+
+--- nil and an error of that code; its text.
+local function refused(code, value, err)
+  assert.is_nil(value)
+  assert.equal(code, err.code, err.message)
+  return tostring(err.message) .. " " .. (err.hint or "")
+end
+
+local function last(list) return list[#list] end
+
+local function way(engine, id)
+  assert(engine:run())
+  return assert(engine:get(id)).output.way
+end
+
+---- what it is --------------------------------------------------------------
+
+kit.describe("a task", function(backend)
+  it("is what was drawn, and its instance waits", function()
+    local engine, clock = backend.fresh()
+    assert(engine:load(asking {
+      title = "Approve", description = "Is it right?", form = "approval",
+      input = { total = 30, list = { 1, 2 } }, priority = "high", due = "2d",
+      assignee = "ann", users = { "bob", "cid" }, role = "manager",
+      groups = { "north", "south" }, signal = "order.approved",
+    }))
+    local id, instance = begin(engine)
+    local task = assert(engine:task(id))
+    assert.equal(id, task.id)
+    assert.equal(instance, task.instance)
+    assert.equal("t.task", task.workflow)
+    assert.equal(1, task.version)
+    assert.equal("ask", task.node)
+    assert.equal("Approve", task.title)
+    assert.equal("Is it right?", task.description)
+    assert.equal("approval", task.form)
+    assert.equal("pending", task.status)
+    assert.equal("high", task.priority)
+    assert.same({ total = 30, list = { 1, 2 } }, task.input)
+    assert.equal("ann", task.assignee)
+    assert.same({ "bob", "cid" }, task.users)
+    assert.same({ "manager" }, task.roles)
+    assert.same({ "north", "south" }, task.groups)
+    assert.equal("order.approved", task.signal)
+    assert.is_false(task.overdue)
+    assert.is_string(task.due)
+    assert.is_string(task.created)
+    assert.same({}, task.log)
+    for _, name in ipairs { "output", "error", "claimed_by", "completed_by",
+      "transition", "escalated", "started" } do
+      assert.is_nil(task[name], name)
+    end
+    assert.equal("waiting", kit.status(engine, instance))
+    clock:advance "1h"
+    assert(engine:run())
+    assert.equal("waiting", kit.status(engine, instance))
+  end)
+
+  it("has a normal priority and is for anybody, if nothing is said",
+    function()
+      local engine = backend.fresh()
+      assert(engine:load(asking()))
+      local task = assert(engine:task((begin(engine))))
+      assert.equal("normal", task.priority)
+      assert.same({ {}, {}, {} }, { task.users, task.roles, task.groups })
+      assert.is_nil(task.due)
+      assert.equal("running",
+        assert(engine:task_claim(task.id, { user = "whoever" })).status)
+    end)
+
+  it("is what `prepare` says of it", function()
+    local engine = backend.fresh()
+    assert(engine:load(asking {
+      title = "drawn", priority = "low", role = "drawn",
+      prepare = function(ctx)
+        return { title = "Order " .. ctx.input.no, priority = "urgent",
+          due = "3h", users = { ctx.input.who }, input = { no = ctx.input.no },
+          form = "order" }
+      end,
+    }))
+    local id = assert(engine:start("t.task", { no = 17, who = "ann" }))
+    assert(engine:run())
+    local task = assert(engine:tasks { user = "ann" })[1]
+    assert.equal(id, task.instance)
+    assert.equal("Order 17", task.title)
+    assert.equal("urgent", task.priority)
+    assert.equal("order", task.form)
+    assert.same({ "ann" }, task.users)
+    assert.same({ "drawn" }, task.roles)
+    assert.same({ no = 17 }, task.input)
+    assert.is_string(task.due)
+  end)
+
+  it("is refused when what `prepare` says is no task", function()
+    local engine = backend.fresh()
+    assert(engine:load(asking { prepare = function(ctx)
+      return ctx.input
+    end }))
+    for pattern, wrong in pairs {
+      ["unknown field 'titel'.*prepare"] = { titel = "x" },
+      ["'due'.*prepare"] = { due = "soon" },
+      ["'priority'.*prepare"] = { priority = "huge" },
+      ["'users'.*prepare"] = { users = { 5 } },
+    } do
+      local id = assert(engine:start("t.task", wrong))
+      assert(engine:run())
+      local failed = assert(engine:get(id))
+      assert.equal("failed", failed.status)
+      assert.matches(pattern, failed.error.message)
+      assert.same({}, assert(engine:tasks()))
+    end
+  end)
+
+  it("keeps any text, however long", function()
+    local engine = backend.fresh()
+    local title = ("Prüfen \u{1F600} ' \" \\ %s; drop table "):rep(400)
+    assert(engine:load(asking { title = title, description = title:rep(5),
+      input = { [title] = "x\0y" } }))
+    local task = assert(engine:task((begin(engine))))
+    assert.equal(title, task.title)
+    assert.equal(title:rep(5), task.description)
+    assert.same({ [title] = "x\0y" }, task.input)
+  end)
+
+  it("is created once, though its node runs again", function()
+    local a, b, clock
+    local prepared = 0
+    a, b, clock = kit.pair(backend, { asking { role = "clerk",
+      prepare = function()
+        prepared = prepared + 1
+        if prepared == 1 then -- the lease is lost while the first one runs
+          clock:advance(31)
+          assert(b:run())
+          assert.equal(2, prepared)
+          assert.equal(1, #assert(b:tasks()))
+        end
+        return {}
+      end } })
+    local id = assert(a:start "t.task")
+    assert(a:run())
+    assert(b:run())
+    local tasks = assert(a:tasks { instance = id })
+    assert.equal(1, #tasks)
+    assert.same({ "clerk" }, tasks[1].roles)
+    assert(a:task_complete(tasks[1].id, { user = "ann", role = "clerk" }))
+    assert(a:run())
+    assert.equal("completed", kit.status(a, id))
+  end)
+
+  it("is another one on another visit", function()
+    local engine = backend.fresh()
+    local flow = pawl.workflow { code = "t.task", start = "ask" }
+    flow:task("ask", { title = "Again?", next = { again = "ask", no = "z" } })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local first, id = begin(engine)
+    assert(engine:task_complete(first, { user = "ann", take = "again" }))
+    assert(engine:run())
+    local tasks = assert(engine:tasks { instance = id, status = "pending" })
+    assert.equal(1, #tasks)
+    assert.not_equal(first, tasks[1].id)
+    assert(engine:task_complete(tasks[1].id, { user = "ann", take = "no" }))
+    assert(engine:run())
+    assert.equal("completed", kit.status(engine, id))
+    assert.equal(2, #assert(engine:tasks { instance = id }))
+  end)
+
+  it("lies in its instance's shard", function()
+    local engine = backend.fresh { shards = backend.name == "postgres" and 3
+      or nil }
+    assert(engine:load(asking { role = "clerk" }))
+    for _ = 1, 12 do assert(engine:start "t.task") end
+    assert(engine:run())
+    local tasks = assert(engine:tasks { role = "clerk" })
+    assert.equal(12, #tasks)
+    for _, task in ipairs(tasks) do
+      assert.equal(task.instance:sub(-4), task.id:sub(-4))
+      assert(engine:task_complete(task.id, { user = "ann", role = "clerk" }))
+    end
+    assert(engine:run())
+    assert.equal(12, #assert(engine:list { status = "completed" }))
+    assert.same({}, assert(engine:tasks { role = "clerk",
+      status = "pending" }))
+  end)
+end)
+
+---- finding -----------------------------------------------------------------
+
+kit.describe("a list of tasks", function(backend)
+  --- One task an input: title, due, and whom it is for.
+  local function fill(engine, ...)
+    assert(engine:load(asking { prepare = function(ctx)
+      return ctx.input
+    end }))
+    local out = {}
+    for _, task in ipairs { ... } do
+      task.title = task.title or "t"
+      local id = assert(engine:start("t.task", task))
+      assert(engine:run())
+      out[#out + 1] = assert(engine:tasks { instance = id })[1].id
+    end
+    return out
+  end
+
+  it("has those of one person: assigned, a candidate, a member, or held",
+    function()
+      local engine = backend.fresh()
+      local t = fill(engine, { assignee = "ann" }, { users = { "ann", "bob" } },
+        { roles = { "clerk" } }, { groups = { "north" } },
+        { users = { "bob" } }, {})
+      assert(engine:task_claim(t[6], { user = "ann" }))
+      assert.same({ t[6], t[2], t[1] }, ids(assert(engine:tasks {
+        user = "ann" })))
+      assert.same({ t[6], t[3], t[2], t[1] }, ids(assert(engine:tasks {
+        user = "ann", role = "clerk" })))
+      assert.same({ t[6], t[4], t[3], t[2], t[1] }, ids(assert(engine:tasks {
+        user = "ann", roles = { "clerk", "none" }, group = "north" })))
+      assert.same({ t[5], t[2] }, ids(assert(engine:tasks { user = "bob" })))
+      assert.same({ t[3] }, ids(assert(engine:tasks { role = "clerk" })))
+      assert.same({ t[4] }, ids(assert(engine:tasks { groups = { "north" } })))
+      assert.same({}, assert(engine:tasks { user = "north" }))
+      assert.same({}, assert(engine:tasks { role = "ann" }))
+      assert.equal(6, #assert(engine:tasks()))
+    end)
+
+  it("has each once, however often it is somebody's", function()
+    local engine = backend.fresh()
+    local t = fill(engine, { assignee = "ann", users = { "ann" },
+      roles = { "a", "b" }, groups = { "a" } })
+    assert(engine:task_claim(t[1], { user = "ann" }))
+    assert.same(t, ids(assert(engine:tasks { user = "ann",
+      roles = { "a", "b" }, group = "a" })))
+  end)
+
+  it("is narrowed by status, form, priority and instance", function()
+    local engine = backend.fresh()
+    local t = fill(engine, { form = "a", priority = "low" },
+      { form = "b", priority = "low" }, { form = "a", priority = "urgent" })
+    assert(engine:task_claim(t[1], { user = "ann" }))
+    assert(engine:task_complete(t[2], { user = "bob" }))
+    local function found(query) return ids(assert(engine:tasks(query))) end
+    assert.same({ t[3] }, found { status = "pending" })
+    assert.same({ t[1] }, found { status = "running" })
+    assert.same({ t[3], t[2] }, found { status = { "completed", "pending" } })
+    assert.same({ t[3], t[1] }, found { form = "a" })
+    assert.same({ t[1] }, found { form = "a", status = "running" })
+    assert.same({ t[2], t[1] }, found { priority = "low" })
+    assert.same({}, found { priority = "low", status = "failed" })
+    local instance = assert(engine:task(t[2])).instance
+    assert.same({ t[2] }, found { instance = instance })
+    assert.same({ t[2] }, found { instance = instance:sub(1, 30) })
+    assert.same({}, found { instance = instance, form = "a" })
+    assert.same({}, found { user = "ann", instance = instance })
+  end)
+
+  it("tells what is overdue, the longest first", function()
+    local engine, clock = backend.fresh()
+    local t = fill(engine, { due = "3h", roles = { "clerk" } }, { due = "1h" },
+      { due = "9h" }, {}, { due = "2h" })
+    assert(engine:task_claim(t[2], { user = "ann" }))
+    assert.same({}, assert(engine:tasks { overdue = true }))
+    clock:advance "4h"
+    assert(engine:run())
+    local late = assert(engine:tasks { overdue = true })
+    assert.same({ t[2], t[5], t[1] }, ids(late))
+    for _, task in ipairs(late) do assert.is_true(task.overdue) end
+    assert.is_false(assert(engine:task(t[3])).overdue)
+    -- page by page
+    local page = assert(engine:tasks { overdue = true, limit = 2 })
+    assert.same({ t[2], t[5] }, ids(page))
+    assert.same({ t[1] }, ids(assert(engine:tasks { overdue = true,
+      limit = 2, before = page[2].id })))
+    -- of somebody
+    assert.same({ t[1] }, ids(assert(engine:tasks { overdue = true,
+      role = "clerk" })))
+    -- by a time of one's own
+    assert.same({ t[2], t[5], t[1], t[3] }, ids(assert(engine:tasks {
+      due_before = engine:now() + 6 * 3600 })))
+    -- what is done is not late
+    assert(engine:task_complete(t[5], { user = "bob" }))
+    assert.same({ t[2], t[1] }, ids(assert(engine:tasks { overdue = true })))
+  end)
+
+  it("comes in pages that neither skip nor repeat", function()
+    local engine = backend.fresh()
+    local given = {}
+    for i = 1, 11 do
+      given[i] = { users = { "ann" }, assignee = i % 2 == 0 and "ann" or nil }
+    end
+    local t = fill(engine, table.unpack(given))
+    for _, query in ipairs { { user = "ann" }, {} } do
+      local seen, before = {}, nil
+      repeat
+        query.limit, query.before = 3, before
+        local page = assert(engine:tasks(query))
+        for _, task in ipairs(page) do seen[#seen + 1] = task.id end
+        before = page[3] and page[3].id
+        -- new ones come in front of all pages
+        if before then assert(engine:start("t.task", { title = "new" })) end
+      until not before
+      local wanted = {}
+      for i = #t, 1, -1 do wanted[#wanted + 1] = t[i] end
+      assert.same(wanted, seen)
+    end
+  end)
+
+  it("is text too, with nulls", function()
+    local engine = backend.fresh()
+    local t = fill(engine, { users = { "ann" } })
+    local list = pawl.json.decode(assert(engine:tasks({}, "json")))
+    assert.equal(pawl.null, list[1].due)
+    local one = pawl.json.decode(assert(engine:task(t[1], "json")))
+    assert.equal(pawl.null, one.claimed_by)
+    assert.same({ "ann" }, one.users)
+  end)
+
+  it("finds ids that are shortened", function()
+    local engine = backend.fresh()
+    local t = fill(engine, {}, {})
+    assert.equal(t[1], assert(engine:task_find(t[1])))
+    assert.equal(t[2], assert(engine:task(t[2]:sub(1, 32))).id)
+    refused("notfound", engine:task_find "ffff")
+    refused("ambiguous", engine:task_find(t[1]:sub(1, 6)))
+    refused("invalid", engine:task_find "abc")
+    refused("invalid", engine:task "not hex")
+    refused("notfound", engine:task(kit.draw_id()))
+  end)
+
+  it("says what is wrong with a query", function()
+    local engine = backend.fresh()
+    local function raises(pattern, query)
+      local ok, err = pcall(engine.tasks, engine, query)
+      assert.is_false(ok)
+      assert.matches(pattern, tostring(err))
+    end
+    raises("unknown option 'usr'.*user", { usr = "ann" })
+    raises("'user' must be a string", { user = 1 })
+    raises("'overdue' must be a boolean", { overdue = 1 })
+    raises("'priority' must be", { priority = "huge" })
+    raises("'limit' must be an integer above 0", { limit = 0 })
+    assert.matches("running", refused("invalid",
+      engine:tasks { status = "runing" }))
+    refused("invalid", engine:tasks { user = "" })
+    refused("invalid", engine:tasks { user = ("u"):rep(256) })
+    refused("invalid", engine:tasks { user = "a\0b" })
+    refused("invalid", engine:tasks { limit = 10001 })
+    refused("invalid", engine:tasks { overdue = true, status = "completed" })
+    refused("notfound", engine:tasks { before = "ffff" })
+    local many = {}
+    for i = 1, 201 do many[i] = "r" .. i end
+    refused("limit", engine:tasks { roles = many })
+  end)
+end)
+
+---- taking ------------------------------------------------------------------
+
+kit.describe("claiming a task", function(backend)
+  it("succeeds for one; the other is told who has it", function()
+    local a, b = kit.pair(backend, { asking { role = "clerk" } })
+    local id = begin(a)
+    local task = assert(a:task_claim(id, { user = "ann", role = "clerk" }))
+    assert.equal("running", task.status)
+    assert.equal("ann", task.claimed_by)
+    assert.is_string(task.claimed)
+    assert.is_string(task.started)
+    assert.matches("ann", refused("taken",
+      b:task_claim(id, { user = "bob", role = "clerk" })))
+    assert.equal("ann", assert(b:task(id)).claimed_by)
+    -- again by the same: it is theirs
+    assert.equal("ann", assert(b:task_claim(id, { user = "ann" })).claimed_by)
+    assert.equal(1, #assert(a:task(id)).log)
+  end)
+
+  it("is refused to one who decided on an older state", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(asking()))
+    local id = begin(engine)
+    local store = kit.store(url, clock)
+    local function write(by)
+      return kit.run(store, "task_write", {
+        shard = kit.shard(id), id = id, version = 0, was = "pending",
+        request = kit.draw_id(), status = "running", claimed_by = by,
+        now = store:now(),
+      })
+    end
+    assert.equal(1, write("ann").changed)
+    assert.equal(0, write("bob").changed)
+    assert.equal("ann", assert(engine:task(id)).claimed_by)
+  end)
+
+  it("is for those it is for", function()
+    local engine = backend.fresh()
+    assert(engine:load(asking { assignee = "ann", users = { "bob" },
+      role = "clerk", group = "north" }))
+    local function take(by, more)
+      local id = begin(engine)
+      return engine:task_claim(id, copy(more, { user = by }))
+    end
+    assert(take("ann"))
+    assert(take("bob"))
+    assert(take("eve", { roles = { "other", "clerk" } }))
+    assert(take("eve", { group = "north" }))
+    local text = refused("taken", take("eve"))
+    for _, name in ipairs { "eve", "ann", "bob", "clerk", "north" } do
+      assert.matches(name, text)
+    end
+    refused("taken", take("eve", { role = "north", group = "clerk" }))
+    refused("taken", take("clerk"))
+    refused("taken", take("eve", { roles = {} }))
+  end)
+
+  it("of an assigned task is the assignee's alone", function()
+    local engine = backend.fresh()
+    assert(engine:load(asking { assignee = "ann" }))
+    local id = begin(engine)
+    refused("taken", engine:task_claim(id, { user = "bob" }))
+    assert(engine:task_claim(id, { user = "ann" }))
+  end)
+
+  it("can be given back, by the one who has it", function()
+    local engine = backend.fresh()
+    assert(engine:load(asking()))
+    local id = begin(engine)
+    refused("invalid", engine:task_unclaim(id, { user = "ann" }))
+    assert(engine:task_claim(id, { user = "ann" }))
+    assert.matches("ann", refused("taken",
+      engine:task_unclaim(id, { user = "bob" })))
+    local task = assert(engine:task_unclaim(id, { user = "ann",
+      reason = "no time" }))
+    assert.equal("pending", task.status)
+    assert.is_nil(task.claimed_by)
+    assert.is_nil(task.claimed)
+    assert.equal("no time", last(task.log).reason)
+    assert(engine:task_claim(id, { user = "bob" }))
+  end)
+
+  it("says what is missing or wrong", function()
+    local engine = backend.fresh()
+    assert(engine:load(asking()))
+    local id = begin(engine)
+    refused("invalid", engine:task_claim(id))
+    refused("invalid", engine:task_claim(id, { user = "" }))
+    refused("invalid", engine:task_claim(id, { user = ("u"):rep(256) }))
+    refused("value", engine:task_claim(id, { user = "\255" }))
+    refused("notfound", engine:task_claim(kit.draw_id(), { user = "ann" }))
+    assert.error_matches(function()
+      engine:task_claim(id, { user = "ann", rols = "clerk" })
+    end, "unknown option 'rols'.*role")
+    assert.error_matches(function() engine:task_claim(nil, {}) end,
+      "bad argument #1 to 'task_claim'")
+  end)
+end)
+
+kit.describe("handing a task on", function(backend)
+  it("by reassigning it takes it from whoever has it", function()
+    local engine = backend.fresh()
+    assert(engine:load(asking { role = "clerk" }))
+    local id = begin(engine)
+    assert(engine:task_claim(id, { user = "ann", role = "clerk" }))
+    local task = assert(engine:task_reassign(id, { to = "bob", by = "boss",
+      reason = "ann is ill" }))
+    assert.equal("pending", task.status)
+    assert.equal("bob", task.assignee)
+    assert.is_nil(task.claimed_by)
+    assert.same({ "clerk" }, task.roles)
+    local entry = last(task.log)
+    assert.same({ "reassign", "boss", "bob", "ann is ill" },
+      { entry.what, entry.by, entry.to, entry.reason })
+    assert.is_string(entry.at)
+    refused("taken", engine:task_complete(id, { user = "ann" }))
+    assert(engine:task_complete(id, { user = "bob" }))
+    refused("already_finished",
+      engine:task_reassign(id, { to = "cid", by = "boss" }))
+  end)
+
+  it("by reassigning it can be for others than before", function()
+    local engine = backend.fresh()
+    assert(engine:load(asking { role = "clerk", assignee = "ann" }))
+    local id = begin(engine)
+    local task = assert(engine:task_reassign(id, { by = "boss",
+      users = "bob", roles = { "chief", "deputy" } }))
+    assert.is_nil(task.assignee)
+    assert.same({ { "bob" }, { "chief", "deputy" }, {} },
+      { task.users, task.roles, task.groups })
+    assert.same({}, assert(engine:tasks { role = "clerk" }))
+    assert.same({ id }, ids(assert(engine:tasks { role = "chief",
+      status = "pending" })))
+    refused("taken", engine:task_claim(id, { user = "eve", role = "clerk" }))
+    assert(engine:task_claim(id, { user = "eve", role = "deputy" }))
+    refused("invalid", engine:task_reassign(id, { by = "boss" }))
+    refused("invalid", engine:task_reassign(id, { to = "bob" }))
+  end)
+
+  it("by delegating it is the holder's to do", function()
+    local engine = backend.fresh()
+    assert(engine:load(asking { role = "clerk" }))
+    local id = begin(engine)
+    refused("taken", engine:task_delegate(id, { by = "ann", to = "bob" }))
+    assert(engine:task_claim(id, { user = "ann", role = "clerk" }))
+    refused("taken", engine:task_delegate(id, { by = "bob", to = "cid" }))
+    refused("invalid", engine:task_delegate(id, { by = "ann" }))
+    local task = assert(engine:task_delegate(id, { by = "ann", to = "bob" }))
+    assert.equal("running", task.status)
+    assert.same({ "bob", "bob", "ann" },
+      { task.claimed_by, task.assignee, task.delegated_by })
+    assert.same({ id }, ids(assert(engine:tasks { user = "bob" })))
+    refused("taken", engine:task_complete(id, { user = "ann" }))
+    assert(engine:task_complete(id, { user = "bob" }))
+  end)
+
+  it("by delegating what is assigned and not yet claimed", function()
+    local engine = backend.fresh()
+    assert(engine:load(asking { assignee = "ann" }))
+    local id = begin(engine)
+    local task = assert(engine:task_delegate(id, { by = "ann", to = "bob" }))
+    assert.same({ "pending", "bob", "ann" },
+      { task.status, task.assignee, task.delegated_by })
+    assert(engine:task_claim(id, { user = "bob" }))
+  end)
+
+  it("by escalating it is for more, and more urgent", function()
+    local engine = backend.fresh()
+    assert(engine:load(asking { role = "clerk" }))
+    local id = begin(engine)
+    refused("invalid", engine:task_escalate(id, { by = "ann" }))
+    local task = assert(engine:task_escalate(id, { by = "ann",
+      roles = { "chief" }, users = { "bob" }, priority = "urgent" }))
+    assert.equal("urgent", task.priority)
+    assert.same({ "chief", "clerk" }, task.roles)
+    assert.same({ "bob" }, task.users)
+    assert.is_string(task.escalated)
+    assert.equal("escalate", last(task.log).what)
+    task = assert(engine:task_escalate(id, { by = "ann", role = "chief" }))
+    assert.same({ "chief", "clerk" }, task.roles)
+    assert.equal("urgent", task.priority)
+    assert(engine:task_claim(id, { user = "eve", role = "chief" }))
+  end)
+
+  it("keeps a log of the newest hundred changes", function()
+    local engine = backend.fresh()
+    assert(engine:load(asking()))
+    local id = begin(engine)
+    for i = 1, 120 do
+      assert(engine:task_reassign(id, { by = "boss", to = "u" .. i }))
+    end
+    local log = assert(engine:task(id)).log
+    assert.equal(100, #log)
+    assert.same({ "u21", "u120" }, { log[1].to, log[100].to })
+  end)
+end)
+
+---- ending ------------------------------------------------------------------
+
+kit.describe("completing a task", function(backend)
+  it("lets its instance go on, and is recorded", function()
+    local engine, _, url = backend.fresh()
+    assert(engine:load(asking { into = "answer" }))
+    local id, instance = begin(engine)
+    local task = assert(engine:task_complete(id, { user = "ann",
+      output = { ok = true, list = { 1, 2.5 } } }))
+    assert.equal("completed", task.status)
+    assert.equal("ann", task.completed_by)
+    assert.is_string(task.completed)
+    assert.same({ ok = true, list = { 1, 2.5 } }, task.output)
+    assert(engine:run())
+    local done = assert(engine:get(instance))
+    assert.equal("completed", done.status)
+    assert.same({ ok = true, list = { 1, 2.5 } }, done.output.answer)
+    assert.equal("started ask, task ask", kit.trail(engine, instance))
+    local entry = assert(engine:history(instance))[2]
+    assert.equal("ann", entry.caller)
+    assert.same({ ok = true, list = { 1, 2.5 } }, entry.output)
+    assert.equal(0, kit.count(backend, url, "inbox"))
+    assert.equal(0, kit.count(backend, url, "agenda"))
+  end)
+
+  it("needs no claim, but respects one", function()
+    local engine = backend.fresh()
+    assert(engine:load(asking { role = "clerk" }))
+    local id = begin(engine)
+    refused("taken", engine:task_complete(id, { user = "eve" }))
+    assert(engine:task_claim(id, { user = "ann", role = "clerk" }))
+    assert.matches("ann", refused("taken",
+      engine:task_complete(id, { user = "bob", role = "clerk" })))
+    assert(engine:task_complete(id, { user = "ann" }))
+    assert.matches("ann", refused("already_finished",
+      engine:task_complete(id, { user = "bob", role = "clerk" })))
+    refused("already_finished", engine:task_complete(id, { user = "ann" }))
+    refused("already_finished", engine:task_claim(id, { user = "ann" }))
+  end)
+
+  it("takes the way that is named", function()
+    local engine = backend.fresh()
+    assert(engine:load(choosing()))
+    local id, instance = begin(engine)
+    assert.equal("rejected", assert(engine:task_complete(id, { user = "ann",
+      take = "rejected" })).transition)
+    assert.equal("rejected", way(engine, instance))
+  end)
+
+  it("takes the way that its output names", function()
+    local engine = backend.fresh()
+    assert(engine:load(choosing()))
+    local id, instance = begin(engine)
+    assert(engine:task_complete(id, { user = "ann", output = "approved" }))
+    assert.equal("approved", way(engine, instance))
+    id, instance = begin(engine)
+    assert(engine:task_complete(id, { user = "ann",
+      output = { take = "rejected", why = "too dear" } }))
+    assert.equal("rejected", way(engine, instance))
+  end)
+
+  it("takes the only way that is a person's", function()
+    local engine = backend.fresh()
+    assert(engine:load(choosing({ due = "1h", timeout = "2h" },
+      { "approved", "overdue", "timeout", "failed" })))
+    local id, instance = begin(engine)
+    assert(engine:task_complete(id, { user = "ann" }))
+    assert.equal("approved", way(engine, instance))
+  end)
+
+  it("is refused where the way is not clear", function()
+    local engine = backend.fresh()
+    assert(engine:load(choosing({ due = "1h" },
+      { "approved", "rejected", "overdue" })))
+    local id = begin(engine)
+    local function complete(more)
+      return engine:task_complete(id, copy(more, { user = "ann" }))
+    end
+    local text = refused("invalid", complete())
+    assert.matches("approved, rejected", text)
+    assert.is_nil(text:find "overdue")
+    assert.matches('"approved"', refused("invalid",
+      complete { take = "aproved" }))
+    refused("invalid", complete { take = "overdue" })
+    refused("invalid", complete { output = "else" })
+    refused("invalid", complete { take = 'a "b" %s' })
+    assert.equal("pending", assert(engine:task(id)).status)
+    engine = backend.fresh()
+    assert(engine:load(asking()))
+    refused("invalid", engine:task_complete((begin(engine)),
+      { user = "ann", take = "z" }))
+  end)
+
+  it("knows the ways without running any code", function()
+    local a, clock, url = backend.fresh()
+    assert(a:load(choosing()))
+    local id, instance = begin(a)
+    local client = kit.rival(backend, url, clock,
+      { group = "nobody", stored_code = "own" })
+    refused("invalid", client:task_complete(id, { user = "ann" }))
+    assert(client:task_complete(id, { user = "ann", take = "approved" }))
+    assert.equal("approved", way(a, instance))
+  end)
+
+  it("works while its instance is held", function()
+    local a, b
+    local task
+    local flow = pawl.workflow { code = "t.task", start = "both" }
+    flow:fork("both", { next = { "ask", "work" } })
+    flow:task("ask", { title = "Ask", into = "said", next = "close" })
+    flow:timer("work", { after = 1, next = "more" })
+    flow:step("more", { next = "close", run = function()
+      assert(b:task_complete(task, { user = "ann", output = "yes" }))
+      assert.equal("completed", assert(b:task(task)).status)
+    end })
+    flow:join("close", { next = "z" })
+    flow:finish("z", { output = function(ctx) return ctx.vars end })
+    local clock
+    a, b, clock = kit.pair(backend, { flow })
+    local id
+    task, id = begin(a)
+    clock:advance(2)
+    assert(a:run())
+    local done = assert(a:get(id))
+    assert.equal("completed", done.status)
+    assert.equal("yes", done.output.said)
+  end)
+
+  it("keeps outputs as they are, up to the limit", function()
+    local engine = backend.fresh { max_bytes = 5000 }
+    assert(engine:load(asking { into = "said" }))
+    for _, value in ipairs { "a\0b \u{1F600}", 1.0, 9007199254740993, false,
+      "" } do
+      local id, instance = begin(engine)
+      assert(engine:task_complete(id, { user = "ann", output = value }))
+      assert(engine:run())
+      assert.equal(value, assert(engine:get(instance)).output.said)
+      assert.equal(math.type(value),
+        math.type(assert(engine:get(instance)).output.said))
+    end
+    local id = begin(engine)
+    refused("limit", engine:task_complete(id, { user = "ann",
+      output = ("x"):rep(5001) }))
+    refused("value", engine:task_complete(id, { user = "ann",
+      output = { f = print } }))
+    assert.equal("pending", assert(engine:task(id)).status)
+  end)
+
+  it("raises the event that is drawn", function()
+    local engine = backend.fresh()
+    local waiting = pawl.workflow { code = "t.waits", start = "w" }
+    waiting:wait("w", { event = "asked.done", next = "z", into = "got" })
+    waiting:finish("z", { output = function(ctx) return ctx.vars end })
+    assert(engine:load(waiting))
+    assert(engine:load(asking { signal = "asked.done" }))
+    local other = assert(engine:start "t.waits")
+    local id = begin(engine)
+    assert(engine:task_complete(id, { user = "ann", output = { n = 1 } }))
+    assert(engine:run())
+    assert.equal("completed", kit.status(engine, other))
+  end)
+end)
+
+---- complete versus cancel ----------------------------------------------------
+
+kit.describe("completing a task and cancelling its instance", function(backend)
+  it("completed first: it stays completed, and the instance is cancelled",
+    function()
+      local a, b, _, url = kit.pair(backend, { choosing() })
+      local id, instance = begin(a)
+      assert(a:task_complete(id, { user = "ann", take = "approved" }))
+      assert(b:cancel(instance, "stop"))
+      assert(b:run())
+      assert.equal("cancelled", kit.status(a, instance))
+      local task = assert(a:task(id))
+      assert.equal("completed", task.status)
+      assert.equal("ann", task.completed_by)
+      assert.matches("cancelled %l+$", kit.trail(a, instance))
+      assert.equal(0, kit.count(backend, url, "inbox"))
+      assert.equal(0, kit.count(backend, url, "agenda"))
+    end)
+
+  it("cancelled first: the task is cancelled, and says so", function()
+    local a, b = kit.pair(backend, { choosing() })
+    local id, instance = begin(a)
+    assert(a:task_claim(id, { user = "ann" }))
+    assert(b:cancel(instance, "stop"))
+    assert.equal("cancelled", assert(a:task(id)).status)
+    assert.matches("cancelled", refused("already_finished",
+      a:task_complete(id, { user = "ann", take = "approved" })))
+    refused("already_finished", a:task_claim(id, { user = "ann" }))
+    refused("already_finished", a:task_retry(id, { by = "ann" }))
+    assert.equal("cancelled", kit.status(a, instance))
+  end)
+
+  -- While a holds the instance both requests only come in; it takes them in
+  -- the order in which they came.
+  for _, first in ipairs { "complete", "cancel" } do
+    it("both while it is held, " .. first .. " first", function()
+      local a, b, clock
+      local task, id
+      local flow = pawl.workflow { code = "t.task", start = "both" }
+      flow:fork("both", { next = { "ask", "work" } })
+      flow:task("ask", { title = "Ask", next = "close" })
+      flow:timer("work", { after = 1, next = "more" })
+      flow:step("more", { next = "close", run = function()
+        if first == "cancel" then assert(b:cancel(id, "stop")) end
+        assert(b:task_complete(task, { user = "ann" }))
+        if first == "complete" then assert(b:cancel(id, "stop")) end
+      end })
+      flow:join("close", { next = "z" })
+      flow:finish "z"
+      local url
+      a, b, clock, url = kit.pair(backend, { flow })
+      task, id = begin(a)
+      clock:advance(2)
+      assert(a:run())
+      assert.equal("cancelled", kit.status(a, id))
+      assert.equal("completed", assert(a:task(task)).status)
+      assert.equal(0, kit.count(backend, url, "inbox"))
+      assert.equal(0, kit.count(backend, url, "agenda"))
+    end)
+  end
+end)
+
+---- failing -----------------------------------------------------------------
+
+kit.describe("a task that fails", function(backend)
+  it("may be tried again", function()
+    local engine = backend.fresh()
+    assert(engine:load(asking { into = "said" }))
+    local id, instance = begin(engine)
+    local task = assert(engine:task_fail(id, { user = "ann",
+      error = { code = "no_access", message = "the door is locked" } }))
+    assert.equal("failed", task.status)
+    assert.equal("ann", task.completed_by)
+    assert.equal("no_access", task.error.code)
+    refused("busy", engine:task_retry(id, { by = "boss" })) -- what follows?
+    assert(engine:run())
+    assert.equal("waiting", kit.status(engine, instance))
+    assert.matches("retry", refused("already_finished",
+      engine:task_complete(id, { user = "ann" })))
+    refused("invalid", engine:task_retry(id))
+    task = assert(engine:task_retry(id, { by = "boss" }))
+    assert.equal("pending", task.status)
+    assert.is_nil(task.error)
+    assert.is_nil(task.completed_by)
+    refused("invalid", engine:task_retry(id, { by = "boss" }))
+    -- fails once more, then is done
+    assert(engine:task_fail(id, { user = "bob", error = "again" }))
+    assert(engine:run())
+    assert(engine:task_retry(id, { by = "boss" }))
+    assert(engine:task_complete(id, { user = "cid", output = "done" }))
+    assert(engine:run())
+    assert.equal("done", assert(engine:get(instance)).output.said)
+    assert.equal("started ask, failed ask, failed ask, task ask",
+      kit.trail(engine, instance))
+    local what = {}
+    for i, entry in ipairs(assert(engine:task(id)).log) do
+      what[i] = entry.what
+    end
+    assert.same({ "fail", "retry", "fail", "retry", "complete" }, what)
+  end)
+
+  it("takes the way that is drawn for it", function()
+    local engine = backend.fresh()
+    assert(engine:load(choosing({}, { "approved", "failed" })))
+    local id, instance = begin(engine)
+    assert(engine:task_fail(id, { user = "ann" }))
+    assert.equal("failed", way(engine, instance))
+    refused("already_finished", engine:task_retry(id, { by = "ann" }))
+  end)
+
+  it("takes the way of its error's code", function()
+    local engine = backend.fresh()
+    local flow = asking { on_error = { no_access = "other" } }
+    flow:step("other", { next = "z",
+      run = function(ctx) ctx.vars.way = "other" end })
+    assert(engine:load(flow))
+    local id, instance = begin(engine)
+    assert(engine:task_fail(id, { user = "ann",
+      error = { code = "no_access" } }))
+    assert.equal("other", way(engine, instance))
+  end)
+
+  it("is failed by those who may do it", function()
+    local engine = backend.fresh()
+    assert(engine:load(asking { role = "clerk" }))
+    local id = begin(engine)
+    refused("taken", engine:task_fail(id, { user = "eve" }))
+    assert.error_matches(function()
+      engine:task_fail(id, { user = "ann", error = 5 })
+    end, "'error' must be")
+    assert(engine:task_fail(id, { user = "eve", role = "clerk" }))
+  end)
+end)
+
+---- time ----------------------------------------------------------------------
+
+kit.describe("a task's time", function(backend)
+  it("when overdue takes the way that is drawn", function()
+    local engine, clock = backend.fresh()
+    assert(engine:load(choosing({ due = "2h" }, { "approved", "overdue" })))
+    local id, instance = begin(engine)
+    assert(engine:task_claim(id, { user = "ann" }))
+    clock:advance "3h"
+    assert.equal("overdue", way(engine, instance))
+    assert.equal("timed_out", assert(engine:task(id)).status)
+    assert.matches("timed out", refused("already_finished",
+      engine:task_complete(id, { user = "ann" })))
+  end)
+
+  it("when overdue escalates, once, and still can be done", function()
+    local engine, clock = backend.fresh()
+    assert(engine:load(asking { due = "2h", role = "clerk",
+      escalate = { role = "chief", user = "boss", priority = "urgent" } }))
+    local id, instance = begin(engine)
+    clock:advance "3h"
+    assert(engine:run())
+    local task = assert(engine:task(id))
+    assert.equal("pending", task.status)
+    assert.is_true(task.overdue)
+    assert.equal("urgent", task.priority)
+    assert.same({ "chief", "clerk" }, task.roles)
+    assert.same({ "boss" }, task.users)
+    assert.is_string(task.escalated)
+    assert.same({ id }, ids(assert(engine:tasks { role = "chief",
+      overdue = true })))
+    clock:advance "3h"
+    assert(engine:run())
+    assert.equal("started ask, escalated ask", kit.trail(engine, instance))
+    assert(engine:task_complete(id, { user = "eve", role = "chief" }))
+    assert(engine:run())
+    assert.equal("completed", kit.status(engine, instance))
+  end)
+
+  it("when it is up takes the way, or fails the node", function()
+    local engine, clock = backend.fresh()
+    assert(engine:load(choosing({ timeout = "2h" },
+      { "approved", "timeout" })))
+    local id, instance = begin(engine)
+    clock:advance "3h"
+    assert.equal("timeout", way(engine, instance))
+    assert.equal("timed_out", assert(engine:task(id)).status)
+
+    engine, clock = backend.fresh()
+    assert(engine:load(asking { timeout = "2h" }))
+    id, instance = begin(engine)
+    clock:advance "3h"
+    assert(engine:run())
+    assert.equal("failed", kit.status(engine, instance))
+    assert.equal("timed_out", assert(engine:task(id)).status)
+  end)
+
+  it("is not up for what was completed in time", function()
+    local a, b, clock
+    local task
+    local flow = pawl.workflow { code = "t.task", start = "both" }
+    flow:fork("both", { next = { "ask", "work" } })
+    flow:task("ask", { title = "Ask", timeout = "1h",
+      next = { done = "good", timeout = "bad" } })
+    for _, name in ipairs { "good", "bad" } do
+      flow:step(name, { next = "close",
+        run = function(ctx) ctx.vars.way = name end })
+    end
+    flow:timer("work", { after = "59m", next = "more" })
+    flow:step("more", { next = "close", run = function()
+      assert(b:task_complete(task, { user = "ann" }))
+      clock:advance "2m" -- the timeout is due when this is over
+    end })
+    flow:join("close", { next = "z" })
+    flow:finish("z", { output = function(ctx) return ctx.vars end })
+    a, b, clock = kit.pair(backend, { flow }, { lease = "10m" })
+    local id
+    task, id = begin(a)
+    clock:advance "59m"
+    assert.equal("good", way(a, id))
+  end)
+end)
+
+---- its instance --------------------------------------------------------------
+
+kit.describe("a task of an instance that ends", function(backend)
+  it("is cancelled when that fails", function()
+    local engine, clock = backend.fresh()
+    local flow = pawl.workflow { code = "t.task", start = "both" }
+    flow:fork("both", { next = { "ask", "work" } })
+    flow:task("ask", { title = "Ask", role = "clerk", next = "close" })
+    flow:timer("work", { after = 1, next = "bad" })
+    flow:step("bad", { retry = false, next = "close",
+      run = function() error "no" end })
+    flow:join("close", { next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local task, id = begin(engine)
+    clock:advance(2)
+    assert(engine:run())
+    assert.equal("failed", kit.status(engine, id))
+    assert.equal("cancelled", assert(engine:task(task)).status)
+    assert.same({}, assert(engine:tasks { role = "clerk",
+      status = { "pending", "running" } }))
+    assert.same({ task }, ids(assert(engine:tasks { role = "clerk" })))
+  end)
+
+  it("is cancelled when another branch ends it", function()
+    local engine, clock = backend.fresh()
+    local flow = pawl.workflow { code = "t.task", start = "both" }
+    flow:fork("both", { next = { "ask", "work" } })
+    flow:task("ask", { title = "Ask", next = "z" })
+    flow:timer("work", { after = 1, next = "stop" })
+    flow:finish("stop", { terminate = true })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local task, id = begin(engine)
+    clock:advance(2)
+    assert(engine:run())
+    assert.equal("completed", kit.status(engine, id))
+    assert.equal("cancelled", assert(engine:task(task)).status)
+  end)
+end)
