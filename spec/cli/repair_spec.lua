@@ -1,0 +1,198 @@
+-- suspend, resume, retry, restart, move, kill, wake, edit, workflows.
+local command = require "spec.support.command"
+
+local TIMER = [[
+local pawl = require "pawl"
+local flow = pawl.workflow { code = "t.timer", version = %d, start = "t" }
+flow:timer("t", { after = "1h", next = "b" })
+flow:step("b", { run = function(ctx) ctx.vars.by = "%s" end, next = "z" })
+flow:finish "z"
+return flow
+]]
+
+--- Fails until there is a file `good` beside it.
+local BANK = [[
+local pawl = require "pawl"
+local flow = pawl.workflow { code = "t.bank", start = "a" }
+flow:step("a", { run = function(ctx) ctx.vars.n = 1 end, next = "b" })
+flow:step("b", { retry = false, next = "z", run = function(ctx)
+  if not io.open "good" then error { code = "closed" } end
+  ctx.vars.n = ctx.vars.n + 1
+end })
+flow:finish "z"
+return flow
+]]
+
+local function folder()
+  local here = command.folder()
+  here:write("timer.lua", TIMER:format(1, "one"))
+  here:write("bank.lua", BANK)
+  return here
+end
+
+local function timer(here)
+  here:pawl("run", "timer.lua", "--timeout", "50ms")
+  return here:json("list", "-w", "t.timer")[1].id
+end
+
+local function good(here, ...)
+  local ran = here:pawl(...)
+  assert.equal(0, ran.code, ran.err)
+  return ran.out
+end
+
+local function bad(here, code, words, ...)
+  local ran = here:pawl(...)
+  assert.equal(code, ran.code, ran.out .. ran.err)
+  assert.matches(words, ran.err)
+end
+
+local function newest(here, id)
+  local history = here:json("history", id)
+  return history[#history]
+end
+
+describe("pawl suspend and resume", function()
+  it("hold an instance, and let it go", function()
+    local here = folder()
+    local id = timer(here)
+    assert.equal("suspended " .. id .. "\n", good(here, "suspend",
+      id:sub(1, 13), "--reason", "wrong price", "--by", "ada"))
+    assert.equal("suspended", here:json("show", id).status)
+    local entry = newest(here, id)
+    assert.equal("ada", entry.caller)
+    assert.equal("wrong price", entry.text)
+    bad(here, 2, "need not be suspended", "suspend", id)
+    assert.equal("resumed " .. id .. "\n", good(here, "resume", id))
+    assert.equal("waiting", here:json("show", id).status)
+    bad(here, 2, "cannot be resumed", "resume", id)
+  end)
+
+  it("do the same with workflows and prefixes", function()
+    local here = folder()
+    timer(here)
+    assert.matches("^suspended t.timer:", good(here, "suspend", "-w",
+      "t.timer"))
+    assert.matches("suspended", good(here, "workflows"))
+    good(here, "resume", "-w", "t.timer", "--shift")
+    assert.matches("^suspended t.%*:", good(here, "suspend", "--prefix",
+      "t."))
+    bad(here, 2, "is not suspended", "resume", "-w", "t.timer")
+    assert.equal("resumed t.*\n", good(here, "resume", "--prefix", "t."))
+    bad(here, 3, 'no workflow "t.tmer"', "suspend", "-w", "t.tmer")
+    bad(here, 2, "needs an instance's ID, %-%-workflow", "suspend")
+    bad(here, 2, "needs an instance's ID", "resume", "-w", "a", "--prefix",
+      "b")
+  end)
+end)
+
+describe("pawl retry and restart", function()
+  it("bring back what failed", function()
+    local here = folder()
+    here:pawl("run", "bank.lua")
+    local id = here:json "list"[1].id
+    assert.equal("failed", here:json("show", id).status)
+    here:write("good", "")
+    assert.equal("retried " .. id .. "\n", good(here, "retry", id,
+      "--reason", "open again"))
+    assert.equal("open again", newest(here, id).text)
+    good(here, "worker", "--until-idle")
+    assert.equal("completed", here:json("show", id).status)
+    bad(here, 4, "has ended already", "retry", id)
+    bad(here, 2, 'no node "bb"', "restart", id, "--from", "bb")
+    bad(here, 2, "needs %-%-from", "restart", id)
+    assert.equal("restarted " .. id .. "\n", good(here, "restart", id,
+      "--from", "b"))
+    assert.equal(1, here:json("show", id).variables.n)
+  end)
+end)
+
+describe("pawl edit", function()
+  it("sets and removes variables", function()
+    local here = folder()
+    local id = timer(here)
+    good(here, "edit", id, "--set", "price=9.5", "--set", 'who="ada"')
+    assert.equal("changed " .. id .. "\n", good(here, "edit", id, "--set",
+      'x={"y":[1]}', "--unset", "who"))
+    assert.same({ price = 9.5, x = { y = { 1 } } },
+      here:json("show", id).variables)
+    bad(here, 2, "that is not JSON.*quote texts", "edit", id, "--set",
+      "who=ada")
+    bad(here, 2, "takes NAME=JSON", "edit", id, "--set", "who")
+    bad(here, 2, "needs %-%-set", "edit", id)
+    bad(here, 2, "changed meanwhile", "edit", id, "--unset", "x",
+      "--version", "1")
+  end)
+end)
+
+describe("pawl wake, move and kill", function()
+  it("do what they are called", function()
+    local here = folder()
+    local id = timer(here)
+    bad(here, 2, 'no node "tt"', "wake", id, "--node", "tt")
+    assert.equal("woken " .. id .. "\n", good(here, "wake", id, "--node",
+      "t"))
+    assert.equal("woken", newest(here, id).type)
+    assert.equal("moved " .. id .. "\n", good(here, "move", id, "--to",
+      "b"))
+    assert.equal("b", here:json("show", id).tokens[1].node)
+    bad(here, 2, 'no node "bb"', "move", id, "--to", "bb")
+    assert.equal("killed " .. id .. "\n", good(here, "kill", id,
+      "--reason", "enough"))
+    assert.equal("cancelled", here:json("show", id).status)
+    bad(here, 4, "has ended already", "kill", id)
+  end)
+
+  it("move a workflow's instances to another version", function()
+    local here = folder()
+    local id = timer(here)
+    here:write("timer.lua", (TIMER:format(2, "two"):gsub('"t"', '"u"')))
+    here:pawl("run", "timer.lua", "--timeout", "50ms")
+    local ran = here:pawl("move", "-w", "t.timer", "--from", "1", "--to",
+      "2", "--plan")
+    assert.equal(4, ran.code)
+    assert.matches("0 can be moved, 1 cannot", ran.out)
+    assert.matches('no node "t"', ran.out)
+    assert.matches("1 moved, 0 cannot", good(here, "move", "-w", "t.timer",
+      "--from", "1", "--to", "2", "--map", "t=u"))
+    local instance = here:json("show", id)
+    assert.equal(2, instance.version)
+    assert.equal("u", instance.tokens[1].node)
+    bad(here, 2, "takes a version", "move", "-w", "t.timer", "--from", "x",
+      "--to", "2")
+    bad(here, 2, "needs an instance's ID", "move", "--to", "b")
+  end)
+end)
+
+describe("pawl workflows", function()
+  it("lists what is there, and switches versions off and on", function()
+    local here = folder()
+    timer(here)
+    local out = good(here, "workflows")
+    assert.matches("WORKFLOW +VERSION +REVISION", out)
+    assert.matches("t%.timer +1 +1 +active +1", out)
+    assert.equal(1, here:json("workflows", "list", "t.timer")[1].live)
+    assert.matches("not active", good(here, "workflows", "deactivate",
+      "t.timer", "1"))
+    bad(here, 2, "no version of workflow \"t.timer\" is active", "start",
+      "t.timer")
+    assert.matches("is active", good(here, "workflows", "activate",
+      "t.timer", "1"))
+    good(here, "start", "t.timer")
+    bad(here, 3, "no workflow", "workflows", "activate", "t.timer", "7")
+    bad(here, 2, "needs CODE and VERSION", "workflows", "activate", "t")
+    bad(here, 2, "cannot 'lst'", "workflows", "lst")
+  end)
+
+  it("fixes a version in place", function()
+    local here = folder()
+    local id = timer(here)
+    here:write("timer.lua", TIMER:format(1, "fixed"))
+    assert.matches("runs revision 2 now", good(here, "workflows", "hotfix",
+      "timer.lua", "--reason", "rounding", "--by", "ada"))
+    assert.equal("ada", here:json "workflows"[1].by)
+    good(here, "wake", id)
+    good(here, "worker", "--until-idle")
+    assert.equal("fixed", here:json("show", id).variables.by)
+  end)
+end)

@@ -1,0 +1,93 @@
+-- pawl signal: events sent from the command line.
+local command = require "spec.support.command"
+
+local WAIT = [[
+local pawl = require "pawl"
+local flow = pawl.workflow { code = "t.wait", start = "w" }
+flow:wait("w", { event = "order.paid", key = "order", into = "got",
+  next = "done" })
+flow:finish("done", {
+  output = function(ctx) return { got = ctx.vars.got } end,
+})
+return flow
+]]
+
+--- A folder whose store has one instance that waits for order 1.
+local function folder()
+  local here = command.folder()
+  here:write("wait.lua", WAIT)
+  here:pawl("start", "t.wait", "-i", '{"order":"1"}')
+  here:pawl("worker", "wait.lua", "--until-idle")
+  return here, here:json("list")[1].id
+end
+
+describe("pawl signal", function()
+  it("reaches what waits, and says how many", function()
+    local here, id = folder()
+    local ran = here:pawl("signal", "order.paid", "--key", "1", "--data",
+      '{"sum":9}')
+    assert.equal(0, ran.code, ran.err)
+    assert.equal("reached 1 instance\n", ran.out)
+    here:pawl("worker", "wait.lua", "--until-idle")
+    assert.same({ got = { sum = 9 } }, here:json("show", id).output)
+    ran = here:pawl("signal", "order.paid", "--key", "1")
+    assert.equal("reached 0 instances\n"
+      .. "kept for waits that begin later with this key\n", ran.out)
+  end)
+
+  it("goes to one instance, whose id may be shortened", function()
+    local here, id = folder()
+    local ran = here:pawl("signal", "order.paid", "--instance",
+      id:sub(1, 18))
+    assert.equal(0, ran.code, ran.err)
+    assert.equal("reached " .. id .. "\n", ran.out)
+    here:pawl("worker", "wait.lua", "--until-idle")
+    assert.equal("completed", here:json("show", id).status)
+    ran = here:pawl("signal", "order.paid", "--instance", id)
+    assert.equal(4, ran.code)
+    assert.matches("already_finished", ran.err)
+  end)
+
+  it("takes an id once", function()
+    local here = folder()
+    local first = here:json("signal", "order.paid", "--key", "1", "--id",
+      "e1", "--source", "shop", "--ttl", "2h")
+    assert.same({ reached = 1, id = "e1", ["repeated"] = false }, first)
+    assert.is_true(here:json("signal", "order.paid", "--key", "1", "--id",
+      "e1", "--source", "shop").repeated)
+    local ran = here:pawl("signal", "order.paid", "--key", "1", "--id", "e1",
+      "--source", "shop")
+    assert.equal("known already: event e1 was ignored\n", ran.out)
+  end)
+
+  it("starts an instance with the event", function()
+    local here = folder()
+    local first = here:json("signal", "order.paid", "--start", "t.wait",
+      "--input", '{"order":"5"}', "--start-key", "k", "--data", "7")
+    assert.is_true(first.created)
+    here:pawl("worker", "wait.lua", "--until-idle")
+    assert.same({ got = 7 }, here:json("show", first.instance).output)
+  end)
+
+  it("refuses what does not fit together", function()
+    local here, id = folder()
+    for _, case in ipairs {
+      { 2, "exclude each other", "a", "--start", "t.wait", "--instance", id },
+      { 2, "goes with %-%-start", "a", "--input", "1" },
+      { 2, "goes with %-%-start", "a", "--start-key", "1" },
+      { 2, "cannot be an event's name", "a.*" },
+      { 2, "not JSON", "a", "--data", "{" },
+      { 3, "begins with", "a", "--instance", "ffff" },
+      { 2, "needs NAME" },
+    } do
+      local ran = here:pawl("signal", table.unpack(case, 3))
+      assert.equal(case[1], ran.code, ran.err)
+      assert.matches(case[2], ran.err)
+    end
+  end)
+
+  it("does not make a store", function()
+    local here = command.folder()
+    assert.equal(3, here:pawl("signal", "a.b").code)
+  end)
+end)

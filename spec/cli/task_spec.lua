@@ -1,0 +1,148 @@
+-- What people do to tasks at the command line.
+local command = require "spec.support.command"
+local pawl = require "pawl"
+local tmp = require "spec.support.tmp"
+
+local FLOW = [[
+local pawl = require "pawl"
+local flow = pawl.workflow { code = "t.ask", start = "ask" }
+flow:task("ask", {
+  title = "Approve the order", role = "manager", priority = "high",
+  due = "2d", form = "approval", input = { total = 30 },
+  next = { approved = "yes", rejected = "no", failed = "no" },
+})
+flow:finish("yes", { output = function() return "yes" end })
+flow:finish("no", { output = function() return "no" end })
+return flow
+]]
+
+describe("pawl task", function()
+  local folder, file, instance, id
+  after_each(tmp.cleanup)
+
+  local function work()
+    local ran = folder:pawl("worker", file, "--until-idle")
+    assert.equal(0, ran.code, ran.err)
+  end
+
+  --- Starts one and runs it to its task.
+  local function begin()
+    instance = folder:json("start", "t.ask").id
+    work()
+    local tasks = folder:json("task", "list", "--instance", instance)
+    assert.equal(1, #tasks)
+    id = tasks[1].id
+  end
+
+  before_each(function()
+    folder = command.folder()
+    file = folder:write("ask.lua", FLOW)
+    work()
+    begin()
+  end)
+
+  local function fails(code, pattern, ...)
+    local ran = folder:pawl(...)
+    assert.equal(code, ran.code, ran.out .. ran.err)
+    assert.matches(pattern, ran.err)
+  end
+
+  it("lists what is open, and whose", function()
+    local ran = folder:pawl("task", "list")
+    assert.equal(0, ran.code)
+    assert.is_truthy(ran.out:find(id, 1, true))
+    assert.matches("Approve the order", ran.out)
+    assert.matches("pending", ran.out)
+    assert.matches("@manager", ran.out)
+    assert.matches("high", ran.out)
+    assert.matches("no such tasks",
+      folder:pawl("task", "list", "--user", "ann").out)
+    ran = folder:pawl("task", "list", "--user", "ann", "--role", "x,manager")
+    assert.is_truthy(ran.out:find(id, 1, true))
+    assert.equal(0, #folder:json("task", "list", "--overdue"))
+    assert.equal(1, #folder:json("task", "list", "--form", "approval"))
+    assert.equal(1, #folder:json("task", "list", "--due-before",
+      "2999-01-01"))
+    assert.equal(0, #folder:json("task", "list", "--status",
+      "completed,failed"))
+    assert.equal(1, #folder:json("task", "list", "--all", "-n", "5"))
+  end)
+
+  it("shows one, by a shortened id", function()
+    local ran = folder:pawl("task", "show", id:sub(1, 20))
+    assert.equal(0, ran.code)
+    for _, text in ipairs { id, "Approve the order", "manager", "approval",
+      "pending", "high", instance } do
+      assert.is_truthy(ran.out:find(text, 1, true), text)
+    end
+    assert.equal(30, folder:json("task", "show", id).input.total)
+  end)
+
+  it("claims, gives back and completes", function()
+    local ran = folder:pawl("task", "claim", id, "--user", "ann", "--role",
+      "manager")
+    assert.equal(0, ran.code, ran.err)
+    assert.equal("claimed " .. id .. ": Approve the order\n", ran.out)
+    fails(4, "taken.*ann", "task", "claim", id, "--user", "bob", "--role",
+      "manager")
+    assert.equal("ann", folder:json("task", "list", "--user",
+      "ann")[1].claimed_by)
+    assert.equal(0, folder:pawl("task", "unclaim", id, "--user", "ann").code)
+    local task, done = folder:json("task", "complete", id, "--user", "bob",
+      "--role", "manager", "--take", "approved", "--output", '{"n":1}')
+    assert.equal(0, done.code, done.err)
+    assert.equal("completed", task.status)
+    assert.same({ n = 1 }, task.output)
+    assert.equal("bob", task.completed_by)
+    work()
+    assert.equal("yes", folder:json("show", instance).output)
+    fails(4, "already_finished.*bob", "task", "complete", id, "--user", "ann")
+    assert.matches("bob", folder:pawl("task", "show", id).out)
+  end)
+
+  it("fails, hands on and escalates", function()
+    assert.equal(0, folder:pawl("task", "escalate", id, "--user", "ann",
+      "--role", "chief", "--priority", "urgent").code)
+    local task = folder:json("task", "reassign", id, "--user", "boss", "--to",
+      "cid", "--reason", "ann is away")
+    assert.equal("cid", task.assignee)
+    assert.same({ "chief", "manager" }, task.roles)
+    assert.equal("urgent", task.priority)
+    task = folder:json("task", "delegate", id, "--user", "cid", "--to", "dan")
+    assert.equal("dan", task.assignee)
+    assert.matches("ann is away", folder:pawl("task", "show", id).out)
+    task = folder:json("task", "fail", id, "--user", "dan", "--error",
+      "no key", "--code", "no_key")
+    assert.same({ code = "no_key", message = "no key" }, task.error)
+    fails(4, "busy.*not yet heard", "task", "retry", id, "--user", "dan")
+    work()
+    assert.equal("no", folder:json("show", instance).output)
+    fails(4, "already_finished", "task", "retry", id, "--user", "dan")
+  end)
+
+  it("says what is wrong", function()
+    fails(2, "several ways.*approved, rejected", "task", "complete", id,
+      "--user", "ann", "--role", "manager")
+    fails(2, "needs a task's ID", "task", "claim")
+    fails(2, "did you mean.*claim", "task", "clam", id)
+    fails(2, "has no %-%-take", "task", "claim", id, "--take", "approved")
+    fails(2, "unexpected argument", "task", "list", id)
+    fails(2, "unknown status 'opn'", "task", "list", "--status", "opn")
+    fails(2, "list|show|claim", "task")
+    fails(3, "notfound", "task", "show", "ffffffff")
+    fails(2, "ambiguous", "task", "show", (function()
+      begin()
+      return id:sub(1, 4)
+    end)())
+    fails(4, "taken.*manager", "task", "claim", id, "--user", "eve")
+  end)
+
+  it("prints JSON for programs", function()
+    local ran = folder:pawl("task", "claim", id, "--user", "ann", "--role",
+      "manager", "--json")
+    local task = pawl.json.decode(ran.out)
+    assert.equal("running", task.status)
+    assert.equal(pawl.null, task.completed_by)
+    assert.equal("claim", task.log[1].what)
+  end)
+end)

@@ -1,0 +1,494 @@
+-- engine:explain, and what get, children, tokens, history and outbox tell.
+local kit = require "spec.engine.kit"
+local pawl = require "pawl"
+
+local function nothing() end
+
+--- The explanation of an instance with one token, and that token.
+local function explain(engine, id)
+  local why = assert(engine:explain(id))
+  return why, why.tokens[1]
+end
+
+local function said(why) return table.concat(why.sentences, "\n") end
+
+local function flow_of(code, start)
+  return pawl.workflow { code = code, start = start }
+end
+
+kit.describe("explaining", function(backend)
+  it("says until when a timer waits, and where it goes", function()
+    local engine, clock = backend.fresh()
+    assert(engine:load(kit.timer "1h"))
+    local id = assert(engine:start "t.timer")
+    assert(engine:run())
+    local why, token = explain(engine, id)
+    assert.equal("waiting", why.status)
+    assert.equal("timer", token.kind)
+    assert.same({ what = "time", at = "2026-01-01T01:00:00.000000Z" },
+      token.waiting_for)
+    assert.same({ { what = "time", at = token.waiting_for.at, to = "z" } },
+      token.would_move)
+    assert.same({ { kind = "worker" } }, token.may)
+    assert.equal(token.waiting_for.at, why.next_look)
+    assert.equal("2026-01-01T00:00:00.000000Z", token.since)
+    assert.same({}, why.blocked)
+    clock:advance "20m"
+    assert.matches('It stands at timer "t" since 2026-01-01 00:00:00 '
+      .. '(20 min ago): it waits until 2026-01-01 01:00:00 (in 40 min) and '
+      .. 'goes to "z".', said(explain(engine, id)), 1, true)
+  end)
+
+  it("says how an attempt failed and when the next one is", function()
+    local engine = backend.fresh()
+    assert(engine:load(kit.one(function()
+      error { code = "no_luck", message = "not today" }
+    end, { retry = { max = 3, base = 60, jitter = 0 } })))
+    local id = assert(engine:start "t.one")
+    assert(engine:run())
+    local why, token = explain(engine, id)
+    local waiting = token.waiting_for
+    assert.equal("retry", waiting.what)
+    assert.equal(1, waiting.failed)
+    assert.equal(3, waiting.attempts)
+    assert.equal("no_luck", waiting.error.code)
+    assert.equal("2026-01-01T00:01:00.000000Z", waiting.at)
+    assert.equal(waiting.at, why.next_look)
+    assert.matches("attempt 1 of 3 failed with no_luck: .*not today; it is "
+      .. "tried again at 2026%-01%-01 00:01:00", said(why))
+  end)
+
+  it("says which event a wait wants, and what it turned down", function()
+    local engine, clock = backend.fresh()
+    local flow = flow_of("t.wait", "w")
+    flow:wait("w", { event = "payment.*", key = "order", timeout = "1h",
+      match = function(event) return event.data.ok end,
+      next = { received = "z", timeout = "late" } })
+    flow:finish "z"
+    flow:finish "late"
+    assert(engine:load(flow))
+    local id = assert(engine:start("t.wait", { order = 17 }))
+    assert(engine:run())
+    assert(engine:signal { name = "payment.card", key = "17",
+      data = { ok = false } })
+    assert(engine:run())
+    local why, token = explain(engine, id)
+    assert.same({ what = "event", event = "payment.*", key = "17",
+      match = true, turned_down = 1,
+      ["until"] = "2026-01-01T01:00:00.000000Z" }, token.waiting_for)
+    assert.same({ what = "event", event = "payment.*", key = "17", to = "z" },
+      token.would_move[1])
+    assert.equal("timeout", token.would_move[2].what)
+    assert.equal("late", token.would_move[2].to)
+    assert.same({ { kind = "sender" } }, token.may)
+    assert.matches("`pawl signal payment.NAME --key 17` moves it to \"z\"",
+      said(why), 1, true)
+    assert.matches("One event was turned down", said(why))
+    clock:advance "1h"
+    assert(engine:run())
+    assert.same({}, explain(engine, id).tokens)
+  end)
+
+  it("says who may do a task", function()
+    local engine, clock = backend.fresh()
+    local flow = flow_of("t.task", "ask")
+    flow:task("ask", { title = "Say yes", roles = "manager", users = "ann",
+      due = "1h", timeout = "1d",
+      next = { yes = "z", no = "z", timeout = "late" } })
+    flow:finish "z"
+    flow:finish "late"
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.task")
+    assert(engine:run())
+    local why, token = explain(engine, id)
+    local waiting = token.waiting_for
+    assert.equal("person", waiting.what)
+    assert.equal("Say yes", waiting.title)
+    assert.equal("pending", waiting.status)
+    assert.is_false(waiting.overdue)
+    assert.same({ { kind = "role", id = "manager" },
+      { kind = "user", id = "ann" } }, token.may)
+    assert.same({ "no", "yes" }, token.would_move[1].outcomes)
+    assert.same({ what = "timeout", at = "2026-01-02T00:00:00.000000Z",
+      to = "late" }, token.would_move[2])
+    assert.equal("2026-01-01T01:00:00.000000Z", why.next_look)
+    assert.matches('role "manager" or user "ann" to do the task "Say yes"',
+      said(why), 1, true)
+    assert(engine:task_claim(waiting.task, { user = "ann" }))
+    clock:advance "2h"
+    assert(engine:run())
+    why, token = explain(engine, id)
+    assert.same({ { kind = "user", id = "ann" } }, token.may)
+    assert.is_true(token.waiting_for.overdue)
+    assert.matches('it waits for "ann", who has claimed the task', said(why),
+      1, true)
+  end)
+
+  it("says which siblings a join waits for", function()
+    local engine = backend.fresh()
+    local flow = flow_of("t.fork", "f")
+    flow:fork("f", { next = { one = "a", two = "t", three = "gone" } })
+    flow:step("a", { run = nothing, next = "j" })
+    flow:timer("t", { after = "1h", next = "j" })
+    flow:timer("gone", { after = "2h", next = "z" })
+    flow:join("j", { next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.fork")
+    assert(engine:run())
+    local why = assert(engine:explain(id))
+    assert.equal(3, #why.tokens)
+    local joined
+    for _, token in ipairs(why.tokens) do
+      if token.kind == "join" then joined = token end
+    end
+    assert.equal("one", joined.branch)
+    local waiting = joined.waiting_for
+    assert.equal("siblings", waiting.what)
+    assert.equal(0, waiting.expect)
+    assert.equal(1, waiting.arrived)
+    assert.equal(1, waiting.missing) -- the third branch cannot come here
+    assert.equal("t", waiting.siblings[1].node)
+    assert.equal("two", waiting.siblings[1].branch)
+    assert.same({ { what = "siblings", to = "z" } }, joined.would_move)
+    assert.matches('1 is here, missing is token %d+ at "t" %(branch "two"%)',
+      said(why))
+  end)
+
+  it("counts the items of an each", function()
+    local engine = backend.fresh()
+    local flow = flow_of("t.each", "all")
+    flow:each("all", { items = function() return { 1, 2, 3, 4, 5 } end,
+      branch = "t", window = 2, next = "z" })
+    flow:timer("t", { after = "1h", next = "all" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.each")
+    assert(engine:run())
+    local why = assert(engine:explain(id))
+    assert.equal(3, #why.tokens)
+    assert.equal("items", why.tokens[1].waiting_for.what)
+    local waiting = why.tokens[1].waiting_for
+    assert.equal(5, waiting.total)
+    assert.equal(0, waiting.done)
+    assert.equal(2, waiting.under_way)
+    assert.equal(2, waiting.window)
+    assert.equal("t", waiting.branch)
+    assert.matches("0 of 5 are done, 2 under way %(2 at most%)",
+      said(why))
+  end)
+
+  it("names the child of a call and its status", function()
+    local engine = backend.fresh()
+    local flow = flow_of("t.call", "c")
+    flow:call("c", { workflow = "t.timer", next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    assert(engine:load(kit.timer "1h"))
+    local id = assert(engine:start "t.call")
+    assert(engine:run())
+    local why, token = explain(engine, id)
+    local child = assert(engine:children(id))[1]
+    assert.equal("child", token.waiting_for.what)
+    assert.equal(child.id, token.waiting_for.child)
+    assert.equal("t.timer", token.waiting_for.workflow)
+    assert.equal("waiting", token.waiting_for.status)
+    assert.equal(child.id, why.children[1].id)
+    assert.equal("c", why.children[1].node)
+    assert.equal(0, why.undelivered)
+    assert.matches("`pawl explain " .. child.id .. "` tells more", said(why),
+      1, true)
+    assert.equal(id, explain(engine, child.id).parent)
+    assert.matches("It was started by " .. id .. ', at "c".',
+      said(explain(engine, child.id)), 1, true)
+  end)
+
+  it("says who suspended an instance, and why", function()
+    local engine, clock = backend.fresh()
+    assert(engine:load(kit.timer "1h"))
+    local id = assert(engine:start "t.timer")
+    assert(engine:run())
+    assert(engine:suspend(id, { by = "ann", reason = "wait for legal" }))
+    clock:advance "10m"
+    local why, token = explain(engine, id)
+    assert.equal("ann", why.suspended.by)
+    assert.equal("wait for legal", why.suspended.reason)
+    assert.equal("2026-01-01T00:00:00.000000Z", why.suspended.since)
+    assert.equal(600.0, why.suspended.shift)
+    assert.same({ "suspended" }, why.blocked)
+    assert.same({ what = "resume" }, token.would_move[1])
+    assert.same({ { kind = "operator" } }, token.may)
+    assert.matches("Nothing moves: it is suspended since 2026-01-01 "
+      .. "00:00:00 (10 min ago) by ann: wait for legal.", said(why), 1, true)
+  end)
+
+  it("says that the workflow as a whole is suspended", function()
+    local engine = backend.fresh()
+    assert(engine:load(kit.timer "1h"))
+    local id = assert(engine:start "t.timer")
+    assert(engine:run())
+    assert(engine:suspend { prefix = "t.", by = "ann", reason = "move" })
+    local why = explain(engine, id)
+    assert.same({ "workflow_suspended" }, why.blocked)
+    assert.same({ code = "t.", prefix = true, by = "ann", reason = "move",
+      since = "2026-01-01T00:00:00.000000Z" }, why.workflow_suspended)
+    assert.matches('all workflows that begin with "t." are suspended',
+      said(why), 1, true)
+  end)
+
+  it("says that nobody runs it", function()
+    local engine = backend.fresh()
+    assert(engine:load(kit.one()))
+    local id = assert(engine:start "t.one")
+    local why = explain(engine, id)
+    assert.equal("created", why.status)
+    assert.same({ "no_worker" }, why.blocked)
+    assert.equal(0, why.workers)
+    assert.matches('no worker of the group "default" is running', said(why))
+    why = explain(engine, (assert(engine:start "t.nobody")))
+    assert.same({ "unknown_workflow", "no_worker" }, why.blocked)
+    assert.matches("no worker has ever loaded t.nobody", said(why))
+  end)
+
+  it("says that workers live and none takes it", function()
+    local engine, clock = backend.fresh { prefixes = "other." }
+    assert(engine:load(kit.one()))
+    local id = assert(engine:start "t.one")
+    assert(engine:run())
+    assert.same({}, explain(engine, id).blocked)
+    clock:advance(15)
+    assert(engine:tick())
+    local why = explain(engine, id)
+    assert.same({ "not_taken" }, why.blocked)
+    assert.equal(1, why.workers)
+    assert.matches("none of the 1 running worker of the group", said(why))
+  end)
+
+  it("says who holds it, and what has come in meanwhile", function()
+    local why, b
+    local a, url, clock
+    a, clock, url = backend.fresh()
+    b = kit.rival(backend, url, clock)
+    assert(a:load(kit.one(function(ctx)
+      assert(b:cancel(ctx.id, { reason = "enough", who = "ann" }))
+      why = assert(b:explain(ctx.id))
+    end)))
+    assert(a:start "t.one")
+    assert(a:run())
+    assert.is_string(why.lease.executor)
+    assert.equal("integer", math.type(why.lease.pid))
+    assert.is_string(why.lease.host)
+    assert.is_false(why.lease.lapsed)
+    assert.equal("cancel", why.inbox[1].kind)
+    assert.equal("ann", why.inbox[1].by)
+    assert.matches("The worker %d+ on .+ holds it, until", said(why))
+    assert.matches("Has come in and is still to be looked at: cancel by ann",
+      said(why))
+  end)
+
+  it("says what is being undone", function()
+    local engine = backend.fresh()
+    local flow = flow_of("t.undo", "a")
+    flow:step("a", { run = nothing, next = "b",
+      undo = function() error "not yet" end })
+    flow:step("b", { run = function()
+      error { message = "no", retry = false }
+    end, next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.undo")
+    assert(engine:run())
+    local why = explain(engine, id)
+    assert.equal("running", why.compensation.status)
+    assert.matches("is being undone, newest first: 0 of 1 step done; next "
+      .. 'is "a"', said(why))
+  end)
+
+  it("says how it ended", function()
+    local engine = backend.fresh()
+    assert(engine:load(kit.one()))
+    assert(engine:load(kit.one(function()
+      error { code = "no_luck", message = "not today", retry = false }
+    end, { code = "t.bad" })))
+    local good = assert(engine:start "t.one")
+    local bad = assert(engine:start "t.bad")
+    assert(engine:run())
+    local why = explain(engine, good)
+    assert.same({}, why.tokens)
+    assert.equal(1, #why.sentences)
+    assert.matches("t.one 1 is completed since", said(why))
+    assert.matches('t.bad 1 is failed since .+, at "a": no_luck: ',
+      said(explain(engine, bad)))
+  end)
+
+  it("gives the same as JSON text", function()
+    local engine = backend.fresh()
+    assert(engine:load(kit.timer "1h"))
+    local id = assert(engine:start "t.timer")
+    assert(engine:run())
+    local text = assert(engine:explain(id, "json"))
+    local data = assert(pawl.json.decode(text))
+    assert.equal(pawl.null, data.lease)
+    assert.same(assert(engine:explain(id)).sentences, data.sentences)
+    local _, err = engine:explain "ffffffff"
+    assert.equal("notfound", err.code)
+  end)
+end)
+
+kit.describe("asking", function(backend)
+  it("tells parents, roots and children", function()
+    local engine = backend.fresh { shards = 3 }
+    local grand = flow_of("t.grand", "c")
+    grand:call("c", { workflow = "t.call", next = "z" })
+    grand:finish "z"
+    local flow = flow_of("t.call", "c")
+    flow:call("c", { workflow = "t.timer", next = "z" })
+    flow:finish "z"
+    assert(engine:load(grand))
+    assert(engine:load(flow))
+    assert(engine:load(kit.timer "1h"))
+    local id = assert(engine:start "t.grand")
+    assert(engine:start "t.timer")
+    assert(engine:run())
+    local middle = assert(engine:children(id))
+    assert.equal(1, #middle)
+    local child = assert(engine:children(middle[1].id))[1]
+    assert.equal("t.timer", child.workflow)
+    local got = assert(engine:get(child.id))
+    assert.equal(middle[1].id, got.parent)
+    assert.equal(id, got.root)
+    assert.equal("c", got.parent_node)
+    assert.equal(2, #assert(engine:list { root = id }))
+    assert.equal(1, #assert(engine:list { root = id, workflow = "t.call" }))
+    assert.equal(1, #assert(engine:list { parent = id, root = id }))
+    assert.equal(0, #assert(engine:list { parent = id,
+      status = "completed" }))
+    assert.equal(0, #assert(engine:children(child.id)))
+    assert.is_nil(got.deadline)
+  end)
+
+  it("pages through children", function()
+    local engine = backend.fresh { shards = 2 }
+    assert(engine:load(kit.one()))
+    local flow = flow_of("t.many", "a")
+    flow:step("a", { run = function(ctx)
+      for _ = 1, 5 do ctx.start("t.one", {}, { parent_end = "leave" }) end
+    end, next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.many")
+    assert(engine:run())
+    local first = assert(engine:children(id, { limit = 3 }))
+    assert.equal(3, #first)
+    local rest = assert(engine:children(id, { limit = 3,
+      before = first[3].id }))
+    assert.equal(2, #rest)
+    assert.equal("completed", rest[1].status)
+    assert.has_error(function() engine:children(7) end)
+  end)
+
+  it("tells a deadline and since when it is suspended", function()
+    local engine = backend.fresh()
+    local flow = pawl.workflow { code = "t.dead", start = "t",
+      deadline = "3h" }
+    flow:timer("t", { after = "1h", next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.dead")
+    assert(engine:run())
+    assert(engine:suspend(id, { by = "ann" }))
+    local got = assert(engine:get(id))
+    assert.equal("2026-01-01T03:00:00.000000Z", got.deadline)
+    assert.equal("2026-01-01T00:00:00.000000Z", got.suspended_at)
+  end)
+
+  it("lists tokens that live, and all there were", function()
+    local engine, clock = backend.fresh()
+    local flow = flow_of("t.any", "f")
+    flow:fork("f", { next = { "t", "u" } })
+    flow:timer("t", { after = "1h", next = "j" })
+    flow:timer("u", { after = "2h", next = "j" })
+    flow:join("j", { expect = "any", losers = "cancel", next = "last" })
+    flow:timer("last", { after = "1h", next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.any")
+    assert(engine:run())
+    local tokens = assert(engine:tokens(id))
+    assert.equal(2, #tokens)
+    assert.equal("f", tokens[1].fork)
+    assert.equal("t", tokens[1].branch)
+    assert.equal(1, tokens[1].parent)
+    assert.equal("1", tokens[1].scope)
+    clock:advance "1h"
+    assert(engine:run())
+    tokens = assert(engine:tokens(id))
+    assert.equal(1, #tokens)
+    assert.equal("last", tokens[1].node)
+    local states = {}
+    for _, token in ipairs(assert(engine:tokens(id, { all = true }))) do
+      states[token.node .. "/" .. (token.branch or "")] = token.state
+    end
+    assert.equal("dropped", states["u/u"])
+    assert.equal("consumed", states["j/t"] or states["t/t"])
+    local _, err = engine:tokens "ffffffff"
+    assert.equal("notfound", err.code)
+  end)
+
+  it("tells which rows led to one behind a join", function()
+    local engine = backend.fresh()
+    local flow = flow_of("t.all", "f")
+    flow:fork("f", { next = { "a", "b" } })
+    flow:step("a", { run = nothing, next = "j" })
+    flow:step("b", { run = nothing, next = "j" })
+    flow:join("j", { next = "c" })
+    flow:step("c", { run = nothing, next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.all")
+    assert(engine:run())
+    local of, last = {}, nil
+    for _, row in ipairs(assert(engine:history(id))) do
+      if row.type == "step" then of[row.node], last = row.seq, row end
+    end
+    assert.equal("c", last.node)
+    assert.equal("integer", math.type(last.token))
+    assert.same({ of.a, of.b }, last.previous)
+  end)
+
+  it("lists what was emitted, oldest first, page by page", function()
+    local engine, clock = backend.fresh { shards = 3 }
+    assert(engine:load(kit.one(function(ctx)
+      ctx.emit("made", { n = ctx.input.n })
+      ctx.emit("told")
+    end)))
+    local ids = {}
+    for n = 1, 4 do
+      ids[n] = assert(engine:start("t.one", { n = n }))
+      assert(engine:run())
+      clock:advance(1)
+    end
+    local rows = assert(engine:outbox())
+    assert.equal(8, #rows)
+    assert.equal(ids[1], rows[1].instance)
+    assert.equal("made", rows[1].type)
+    assert.same({ n = 1 }, rows[1].payload)
+    assert.equal(0, rows[1].attempts)
+    assert.equal("told", rows[2].type)
+    local seen, after = {}, nil
+    repeat
+      local page = assert(engine:outbox { type = "made", limit = 3,
+        after = after })
+      for _, row in ipairs(page) do
+        seen[#seen + 1] = row.payload.n
+        after = row.place
+      end
+    until #page < 3
+    assert.same({ 1, 2, 3, 4 }, seen)
+    assert.equal(2, #assert(engine:outbox { instance = ids[2] }))
+    assert.equal(4, #assert(engine:outbox { before = clock() - 2 }))
+    local _, err = engine:outbox { after = "nowhere" }
+    assert.equal("invalid", err.code)
+    assert.has_error(function() engine:outbox { typ = "made" } end)
+  end)
+end)
