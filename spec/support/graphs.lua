@@ -1,0 +1,680 @@
+--- Random workflows of every kind of node, as data that can be cut down and
+--- written out as Lua.
+---
+--- A case is what a seed stands for:
+---   flows   the workflow, and those that it calls: start, nodes, options
+---   story   what happens to it meanwhile; see spec/support/play.lua
+--- A node has a name, a kind, `ways` (a list of { name, to }; the name is ""
+--- where there is a single `next`), by need `errors` (the same, of on_error)
+--- and `branch`, and what its handlers and options are made of.
+---
+--- Graphs are drawn from their end to their start: each part is given the node
+--- that it leads to. So all of them are well formed, which the checker is
+--- asked to agree with.
+local Random = require "spec.support.random"
+
+local graphs = {}
+
+---@class spec.Way
+---@field name string
+---@field to string
+
+---@class spec.Node
+---@field name string
+---@field kind string
+---@field ways spec.Way[]
+---@field errors spec.Way[]?
+---@field branch string?
+
+---@class spec.DrawnFlow
+---@field start string
+---@field nodes spec.Node[]
+---@field options table
+
+---@class spec.Case
+---@field seed integer
+---@field flows spec.DrawnFlow[]
+---@field story table[]
+---@field is_wild boolean?  its graph was changed at random and may not end
+
+---- drawing -----------------------------------------------------------------
+
+---@class spec.Pen
+---@field random spec.Random
+---@field nodes spec.Node[]
+---@field left integer      nodes that may still be drawn
+---@field depth integer     of forks
+---@field in_each boolean?   within a branch of an each
+---@field nflows integer    that may be called, from 2 on
+---@field made integer
+
+local EVENTS = { "pay.card", "pay.cash", "sent", "seen" }
+local PATTERNS = { ["pay.card"] = "pay.*", ["pay.cash"] = "pay.*" }
+
+local function add(pen, kind, fields)
+  pen.made = pen.made + 1
+  pen.left = pen.left - 1
+  fields.name, fields.kind = kind .. pen.made, kind
+  fields.ways = fields.ways or {}
+  pen.nodes[#pen.nodes + 1] = fields
+  return fields
+end
+
+local function single(to) return { { name = "", to = to } } end
+
+local function way(ways, name, to)
+  ways[#ways + 1] = { name = name, to = to }
+end
+
+local function draw_finish(pen, how)
+  local random = pen.random
+  return add(pen, "finish", {
+    failed = how == "failed" or nil,
+    terminate = how == "terminate" or nil,
+    output = random:chance(50) or nil,
+  }).name
+end
+
+--- Some end of a side way: mostly the one that the main way has.
+local function side(pen, to)
+  local random = pen.random
+  if random:chance(55) then return to end
+  local how = random:weighted { plain = 10, failed = 6, terminate = 2 }
+  return draw_finish(pen, how)
+end
+
+--- What may go wrong at a node, and what follows.
+local function draw_failing(pen, node, to, code)
+  local random = pen.random
+  if random:chance(50) then
+    node.errors = { { name = random:chance(70) and code or "*",
+      to = side(pen, to) } }
+  end
+end
+
+local function draw_undo(pen, node)
+  local random = pen.random
+  if not random:chance(45) then return end
+  node.undo = true
+  if random:chance(25) then node.undo_fails = random:upto(4) end
+end
+
+local function draw_step(pen, to)
+  local random = pen.random
+  local node = add(pen, "step", { ways = single(to) })
+  if random:chance(25) then
+    node.fails = random:upto(3)
+    node.attempts = random:chance(85) and node.fails + 1
+      or random:upto(node.fails)
+    if random:chance(10) then node.on_exhausted = "suspend" end
+    draw_failing(pen, node, to, "oops")
+  elseif pen.in_each and random:chance(15) then
+    node.item_fails = random:upto(3)
+    draw_failing(pen, node, to, "bad_item")
+  end
+  draw_undo(pen, node)
+  if random:chance(10) then node.transactional = true end
+  if random:chance(15) then node.emits = true end
+  if pen.nflows > 1 and random:chance(5) then
+    node.starts = random:between(2, pen.nflows)
+    node.parent_end = random:pick { "cancel", "leave" }
+  end
+  return node.name
+end
+
+local draw_chain
+
+local function draw_choice(pen, to)
+  local random, ways = pen.random, {}
+  for i = 1, random:between(2, 3) do
+    way(ways, "way" .. i, i == 1 and to or draw_chain(pen, side(pen, to), 2))
+  end
+  return add(pen, "choice", { ways = ways, turn = random:upto(6) }).name
+end
+
+--- Back to its first step, until that has run so many times.
+local function draw_loop(pen, to)
+  local again = add(pen, "choice", { every = pen.random:between(2, 3) })
+  local first = add(pen, "step",
+    { ways = single(draw_chain(pen, again.name, 3)) })
+  again.count = first.name
+  again.ways = { { name = "on", to = to }, { name = "again", to = first.name } }
+  return first.name
+end
+
+local function draw_timer(pen, to)
+  return add(pen, "timer", { ways = single(to),
+    after = pen.random:pick { 0, 1, 60, 7200 } }).name
+end
+
+local function draw_wait(pen, to)
+  local random = pen.random
+  local event = random:pick(EVENTS)
+  local node = add(pen, "wait", { event = event, ways = single(to),
+    pattern = random:chance(30) and PATTERNS[event] or nil,
+    key = random:weighted { order = 4, handler = 1, none = 2 },
+    match = random:chance(20) or nil, into = random:chance(30) or nil })
+  if random:chance(40) then
+    node.timeout = random:pick { 5, 600, 90000 }
+    node.ignored = random:chance(50) or nil
+    if random:chance(70) then
+      node.ways = { { name = "received", to = to },
+        { name = "timeout", to = side(pen, to) } }
+    else
+      node.errors = { { name = "timeout", to = side(pen, to) } }
+    end
+  end
+  draw_undo(pen, node)
+  return node.name
+end
+
+local function draw_task(pen, to)
+  local random = pen.random
+  local node = add(pen, "task", { into = random:chance(30) or nil,
+    prepare = random:chance(20) or nil, signal = random:chance(20) or nil,
+    assignee = random:chance(20) or nil })
+  if random:chance(50) then
+    node.ways = single(to)
+  else
+    way(node.ways, "approved", to)
+    way(node.ways, "rejected", side(pen, to))
+  end
+  if random:chance(40) then
+    node.due = random:pick { 30, 4000 }
+    if #node.ways > 1 and random:chance(50) then
+      way(node.ways, "overdue", side(pen, to))
+      node.ignored = random:chance(50) or nil
+    elseif random:chance(50) then
+      node.escalate = true
+    end
+  end
+  if random:chance(30) then
+    node.timeout = random:pick { 60, 5000 }
+    node.ignored = random:chance(50) or nil
+    if #node.ways > 1 then
+      way(node.ways, "timeout", side(pen, to))
+    else
+      node.errors = { { name = "timeout", to = side(pen, to) } }
+    end
+  end
+  if #node.ways > 1 and random:chance(30) then
+    way(node.ways, "failed", side(pen, to))
+    node.person_fails = true
+  end
+  draw_undo(pen, node)
+  return node.name
+end
+
+--- The branches meet in one join, or the first two meet first. Some end on
+--- their own.
+local function draw_fork(pen, to)
+  local random = pen.random
+  local after = add(pen, "step", { ways = single(to) })
+  local join = add(pen, "join", { ways = single(after.name) })
+  local fork = add(pen, "fork", {})
+  local n, part = random:between(2, 4), nil
+  pen.depth = pen.depth + 1
+  if n > 2 and random:chance(30) then
+    part = add(pen, "join", {
+      ways = single(draw_step(pen, join.name)) }).name
+  end
+  local coming = part and n - 1 or n
+  for i = 1, n do
+    local target = part and i <= 2 and part or join.name
+    if not part and coming > 2 and random:chance(15) then
+      target, coming = draw_finish(pen, "plain"), coming - 1
+    end
+    way(fork.ways, "b" .. i, random:chance(90)
+      and draw_chain(pen, target, 3) or target)
+  end
+  pen.depth = pen.depth - 1
+  if random:chance(40) then
+    join.expect = random:chance(50) and "any" or random:upto(coming)
+    join.losers = random:pick { "run", "cancel" }
+  end
+  local before = add(pen, "step", { ways = single(fork.name) })
+  join.before, join.after, join.whole = before.name, after.name, fork.name
+  return before.name
+end
+
+local function draw_call(pen, to)
+  local random = pen.random
+  local node = add(pen, "call", { flow = random:between(2, pen.nflows),
+    ways = single(to), into = random:chance(30) or nil,
+    input = random:chance(30) and "handler" or nil,
+    parent_end = random:pick { "cancel", "leave" } })
+  if random:chance(50) then
+    node.ways = { { name = "completed", to = to },
+      { name = "failed", to = side(pen, to) },
+      { name = "cancelled", to = side(pen, to) } }
+    if random:chance(30) then
+      node.timeout = random:pick { 20, 10000 }
+      way(node.ways, "timeout", side(pen, to))
+    end
+  elseif random:chance(60) then
+    node.errors = { { name = "*", to = side(pen, to) } }
+  end
+  draw_undo(pen, node)
+  return node.name
+end
+
+local function draw_each(pen, to)
+  local random = pen.random
+  local node = add(pen, "each", { ways = single(to),
+    items = random:between(0, 5), window = random:upto(3),
+    on_failure = random:pick { "stop", "collect" },
+    into = random:chance(60) or nil })
+  if pen.nflows > 1 and random:chance(40) then
+    node.flow = random:between(2, pen.nflows)
+    node.parent_end = random:pick { "cancel", "leave" }
+  else
+    local outer = pen.in_each
+    pen.depth, pen.in_each = pen.depth + 1, true
+    node.branch = draw_chain(pen, node.name, 3)
+    pen.depth, pen.in_each = pen.depth - 1, outer
+  end
+  if random:chance(15) then node.timeout = random:pick { 100, 20000 } end
+  if random:chance(60) then
+    node.errors = { { name = "*", to = side(pen, to) } }
+  end
+  return node.name
+end
+
+local PARTS = {
+  step = draw_step, choice = draw_choice, loop = draw_loop,
+  timer = draw_timer, wait = draw_wait, task = draw_task, fork = draw_fork,
+  call = draw_call, each = draw_each,
+}
+
+local WEIGHTS = { step = 10, choice = 3, loop = 2, timer = 3, wait = 5,
+  task = 4, fork = 6, call = 3, each = 4 }
+
+local function draw_part(pen, to)
+  local weights = {}
+  for name, weight in pairs(WEIGHTS) do weights[name] = weight end
+  if pen.nflows < 2 then weights.call = nil end
+  if pen.depth >= 3 then weights.fork, weights.each = nil, nil end
+  if pen.left < 3 then
+    weights.fork, weights.each, weights.loop, weights.choice = nil, nil, nil,
+      nil
+  end
+  return PARTS[pen.random:weighted(weights)](pen, to)
+end
+
+--- At least one node, and up to `most` parts, that lead to a node.
+function draw_chain(pen, to, most)
+  local n = pen.left > 0 and pen.random:upto(most) or 1
+  for _ = 1, n do to = draw_part(pen, to) end
+  return to
+end
+
+local function draw_flow(random, size, nflows)
+  local pen = { random = random, nodes = {}, left = size, depth = 0, made = 0,
+    nflows = nflows }
+  local flow = { nodes = pen.nodes, options = {} }
+  local done = draw_finish(pen, "plain")
+  flow.start = draw_chain(pen, done, 4)
+  if random:chance(10) then flow.options.compensate = false end
+  if random:chance(10) then flow.options.deadline = 100000 end
+  if random:chance(20) then flow.options.cancel_on = true end
+  return flow
+end
+
+-- What happens meanwhile; play.lua knows how.
+local TROUBLES = { switch = 5, overtake = 9, lose = 5, reopen = 3, early = 4,
+  again = 4, suspend = 3, wake = 2, jump = 3, cancel = 2 }
+
+---@param random spec.Random
+---@return table[]
+local function draw_story(random)
+  local story = {}
+  for _ = 1, random:between(0, 8) do
+    story[#story + 1] = { at = random:upto(16),
+      what = random:weighted(TROUBLES), n = random:upto(1000) }
+  end
+  table.sort(story, function(a, b)
+    if a.at ~= b.at then return a.at < b.at end
+    return a.n < b.n
+  end)
+  return story
+end
+
+---@param seed integer
+---@return spec.Case
+function graphs.draw(seed)
+  local random = Random.new(seed)
+  local flows, n = { false }, random:between(1, 3)
+  for i = 2, n do flows[i] = draw_flow(random, random:between(1, 5), 1) end
+  flows[1] = draw_flow(random, random:between(2, 22), n)
+  return { seed = seed, flows = flows, story = draw_story(random) }
+end
+
+---- going through a flow ----------------------------------------------------
+
+--- Goes through all that a node leads to.
+---@param node spec.Node
+---@param fn fun(to: string): string?  a new target; nil: it stays
+function graphs.retarget(node, fn)
+  for _, list in ipairs { node.ways, node.errors or {} } do
+    for _, one in ipairs(list) do one.to = fn(one.to) or one.to end
+  end
+  if node.branch then node.branch = fn(node.branch) or node.branch end
+end
+
+---@return table<string, spec.Node>
+function graphs.by_name(flow)
+  local nodes = {}
+  for _, node in ipairs(flow.nodes) do nodes[node.name] = node end
+  return nodes
+end
+
+--- Takes out what nothing leads to.
+function graphs.prune(flow)
+  local nodes, reached, left = graphs.by_name(flow), {}, { flow.start }
+  while #left > 0 do
+    local name = table.remove(left)
+    if not reached[name] and nodes[name] then
+      reached[name] = true
+      graphs.retarget(nodes[name], function(to)
+        left[#left + 1] = to
+        return nil
+      end)
+    end
+  end
+  for i = #flow.nodes, 1, -1 do
+    if not reached[flow.nodes[i].name] then table.remove(flow.nodes, i) end
+  end
+end
+
+---- writing it down ---------------------------------------------------------
+
+local render = {}
+
+local function q(text) return ("%q"):format(text) end
+
+local function lines(...) return table.concat({ ... }, "\n") end
+
+function render.step(node, code)
+  local body = { ("    ctx.vars.%s = (ctx.vars.%s or 0) + 1")
+    :format(node.name, node.name) }
+  local function put(format, ...) body[#body + 1] = format:format(...) end
+  if node.emits then put('    ctx.emit("t.ran", { node = ctx.node })') end
+  if node.starts then
+    put("    ctx.start(%q, { order = ctx.input.order }, {\n"
+      .. "      parent_end = %q })", code(node.starts), node.parent_end)
+  end
+  if node.fails then
+    put('    if ctx.attempt <= %d then\n      error { code = "oops" }\n    end',
+      node.fails)
+  end
+  if node.item_fails then
+    put("    if ctx.token.data.index == %d then\n"
+      .. '      error { code = "bad_item", retry = false }\n    end',
+      node.item_fails)
+  end
+  put("    return nil, { index = ctx.token.data.index }")
+  return {
+    run = lines("function(ctx)", table.concat(body, "\n"), "  end"),
+    retry = node.attempts and ("{ max = %d, jitter = 0 }")
+      :format(node.attempts) or nil,
+    on_exhausted = node.on_exhausted and q(node.on_exhausted),
+    transactional = node.transactional and "true",
+  }
+end
+
+function render.choice(node)
+  if node.every then
+    return { choose = ("function(ctx)\n    return ctx.vars.%s %% %d == 0 and"
+      .. ' "on" or "again"\n  end'):format(node.count, node.every) }
+  end
+  local names = {}
+  for i, one in ipairs(node.ways) do names[i] = q(one.name) end
+  return { choose = ("function(ctx)\n    local ways = { %s }\n"
+    .. "    return ways[(ctx.visit + %d) %% #ways + 1]\n  end")
+    :format(table.concat(names, ", "), node.turn or 0) }
+end
+
+function render.timer(node) return { after = ("%d"):format(node.after) } end
+
+local KEYS = { order = q "order", handler =
+  "function(ctx) return ctx.input.order end" }
+
+function render.wait(node)
+  return {
+    event = q(node.pattern or node.event), key = KEYS[node.key],
+    match = node.match
+      and "function(event) return event.data.n % 2 == 0 end",
+    into = node.into and q("got_" .. node.name),
+  }
+end
+
+function render.task(node)
+  return {
+    title = q("do " .. node.name), due = node.due and ("%d"):format(node.due),
+    signal = node.signal and q "seen",
+    assignee = node.assignee and q "ann",
+    prepare = node.prepare
+      and 'function(ctx) return { description = ctx.id } end',
+    escalate = node.escalate and '{ role = "boss", priority = "urgent" }',
+    into = node.into and q("got_" .. node.name),
+  }
+end
+
+function render.fork() return {} end
+
+function render.join(node)
+  return {
+    expect = node.expect and (type(node.expect) == "string" and q(node.expect)
+      or ("%d"):format(node.expect)),
+    losers = node.losers and q(node.losers),
+  }
+end
+
+function render.call(node, code)
+  return {
+    workflow = q(code(node.flow)),
+    parent_end = node.parent_end and q(node.parent_end),
+    input = "function(ctx) return { order = ctx.input.order } end",
+    into = node.into and q("got_" .. node.name),
+  }
+end
+
+function render.each(node, code)
+  return {
+    items = ("function(ctx)\n    local items = pawl.array {}\n"
+      .. "    for i = 1, %d do\n"
+      .. "      items[i] = { order = ctx.input.order, item = i }\n    end\n"
+      .. "    return items\n  end"):format(node.items),
+    branch = node.branch and q(node.branch),
+    workflow = node.flow and q(code(node.flow)),
+    parent_end = node.parent_end and q(node.parent_end),
+    window = ("%d"):format(node.window), on_failure = q(node.on_failure),
+    into = node.into and q("got_" .. node.name),
+  }
+end
+
+function render.finish(node)
+  return {
+    status = node.failed and q "failed", terminate = node.terminate and "true",
+    output = node.output
+      and "function(ctx) return { item = ctx.input.item } end",
+  }
+end
+
+local function render_ways(ways)
+  if #ways == 1 and ways[1].name == "" then return q(ways[1].to) end
+  local parts = {}
+  for i, one in ipairs(ways) do
+    parts[i] = ("[%q] = %q"):format(one.name, one.to)
+  end
+  return "{ " .. table.concat(parts, ", ") .. " }"
+end
+
+local function render_undo(node)
+  local fails = node.undo_fails
+    and ('    if ctx.attempt <= %d then error "stuck" end\n')
+      :format(node.undo_fails) or ""
+  return "function(ctx)\n" .. fails
+    .. '    ctx.vars.undone = (ctx.vars.undone or "") .. ctx.node .. " "\n'
+    .. "  end"
+end
+
+local function render_node(node, code)
+  local fields = render[node.kind](node, code)
+  if #node.ways > 0 then fields.next = render_ways(node.ways) end
+  if node.errors then fields.on_error = render_ways(node.errors) end
+  if node.undo then fields.undo = render_undo(node) end
+  if node.timeout then fields.timeout = ("%d"):format(node.timeout) end
+  local names, parts = {}, {}
+  for name in pairs(fields) do names[#names + 1] = name end
+  table.sort(names)
+  for i, name in ipairs(names) do
+    parts[i] = ("  %s = %s,"):format(name, fields[name])
+  end
+  return ("flow:%s(%q, {\n%s\n})"):format(node.kind, node.name,
+    table.concat(parts, "\n"))
+end
+
+--- One flow of a case as a Lua file.
+---@param case spec.Case
+---@param i integer       which flow
+---@param prefix string   of the workflows' codes
+---@return string
+function graphs.text(case, i, prefix)
+  local flow = case.flows[i]
+  local function code(k) return graphs.code(prefix, k) end
+  local options = { ("code = %q, start = %q"):format(code(i), flow.start) }
+  if flow.options.compensate == false then
+    options[#options + 1] = "compensate = false"
+  end
+  if flow.options.deadline then
+    options[#options + 1] = ("deadline = %d"):format(flow.options.deadline)
+  end
+  if flow.options.cancel_on then
+    options[#options + 1] = 'cancel_on = { event = "stop", key = "order" }'
+  end
+  if case.is_wild then options[#options + 1] = "busy_limit = 300" end
+  local parts = { 'local pawl = require "pawl"',
+    "local flow = pawl.workflow { " .. table.concat(options, ", ") .. " }" }
+  for _, node in ipairs(flow.nodes) do
+    parts[#parts + 1] = render_node(node, code)
+  end
+  parts[#parts + 1] = "return flow\n"
+  return table.concat(parts, "\n")
+end
+
+function graphs.code(prefix, i)
+  return i == 1 and prefix .. ".main" or prefix .. ".child" .. i - 1
+end
+
+--- The workflows of a case, made here. Errors of the builder are raised.
+---@return pawl.Workflow[]
+function graphs.build(case, prefix)
+  local flows = {}
+  for i = 1, #case.flows do
+    local text = graphs.text(case, i, prefix)
+    flows[i] = assert(load(text, "=" .. graphs.code(prefix, i)))()
+  end
+  return flows
+end
+
+---- graphs that are not well formed -----------------------------------------
+
+--- Leads one way of the main workflow to another node, anywhere. What comes of
+--- it the checker has to tell; it may go round and round.
+---@param case spec.Case
+---@return spec.Case case
+function graphs.lead_astray(case)
+  local random = Random.new(~case.seed)
+  local flow, ways = case.flows[1], {}
+  for _, node in ipairs(flow.nodes) do
+    for _, one in ipairs(node.ways) do ways[#ways + 1] = one end
+    for _, one in ipairs(node.errors or {}) do ways[#ways + 1] = one end
+  end
+  random:pick(ways).to = random:pick(flow.nodes).name
+  case.is_wild = true
+  return case
+end
+
+local function nodes_of(flow, kind)
+  local found = {}
+  for _, node in ipairs(flow.nodes) do
+    if node.kind == kind then found[#found + 1] = node end
+  end
+  return found
+end
+
+local function some_of(flow, random, kind)
+  local found = nodes_of(flow, kind)
+  return #found > 0 and random:pick(found) or nil
+end
+
+local function put_step(flow, name, to)
+  table.insert(flow.nodes, { name = name, kind = "step", ways = single(to) })
+end
+
+--- By what is wrong with them then: functions that spoil a flow and give a
+--- pattern of the message; nil: this one cannot be spoilt so.
+---@type table<string, fun(flow: spec.DrawnFlow, random: spec.Random): string?>
+graphs.spoil = {}
+
+graphs.spoil["a way to a node that is not there"] = function(flow, random)
+  local node = random:pick(flow.nodes)
+  if #node.ways == 0 then return nil end
+  random:pick(node.ways).to = "nowhere"
+  return "nowhere"
+end
+
+graphs.spoil["a node that nobody leads to"] = function(flow)
+  put_step(flow, "stray", flow.start)
+  return "stray"
+end
+
+graphs.spoil["a step that leads to no end"] = function(flow)
+  put_step(flow, "round", "round")
+  put_step(flow, "once", "round")
+  local first = flow.start
+  table.insert(flow.nodes, { name = "either", kind = "choice",
+    ways = { { name = "a", to = first }, { name = "b", to = "once" } } })
+  flow.start = "either"
+  return '"round": no way from it to a finish'
+end
+
+graphs.spoil["a join without a fork"] = function(flow)
+  table.insert(flow.nodes, { name = "lonely", kind = "join",
+    ways = single(flow.start) })
+  flow.start = "lonely"
+  return 'join "lonely": has no fork before it'
+end
+
+graphs.spoil["a join that expects too many"] = function(flow, random)
+  local join = some_of(flow, random, "join")
+  if not join then return nil end
+  join.expect = 100
+  return 'join "' .. join.name .. '": expects 100'
+end
+
+graphs.spoil["a branch that leads back to its fork"] = function(flow, random)
+  local fork = some_of(flow, random, "fork")
+  if not fork then return nil end
+  put_step(flow, "back", fork.name)
+  way(fork.ways, "again", "back")
+  return "is entered again from its own branch"
+end
+
+graphs.spoil["an each whose branch never comes back"] = function(flow, random)
+  local each = some_of(flow, random, "each")
+  if not each or each.flow then return nil end
+  table.insert(flow.nodes, { name = "out", kind = "finish", ways = {} })
+  put_step(flow, "lost", "out")
+  each.branch = "lost"
+  graphs.prune(flow)
+  return "cannot come back to it"
+end
+
+graphs.spoil["a start that is not there"] = function(flow)
+  flow.start = "nowhere"
+  return "nowhere"
+end
+
+return graphs

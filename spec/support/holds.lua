@@ -1,0 +1,402 @@
+--- What must hold of instances that play.lua plays: while they live, whenever
+--- nothing moves by itself, and when they have ended. Each function raises
+--- { what = the promise, text = what broke it }.
+local pawl = require "pawl"
+
+local holds = {}
+
+local function broken(what, format, ...)
+  error({ what = what, text = format:format(...) }, 0)
+end
+
+local function short(id) return id:sub(-8) end
+
+--- Everything of an instance, its JSON exact.
+local function read(stage, id)
+  return {
+    id = id,
+    data = pawl.json.decode(stage:must("get", id, "json")),
+    history = pawl.json.decode(stage:must("history", id, "json")),
+    tokens = stage:must("tokens", id, { all = true }),
+  }
+end
+
+local function given(value)
+  if value == pawl.null then return nil end
+  return value
+end
+
+---- while it lives ----------------------------------------------------------
+
+--- What the store has beside waiting tokens. Rows of rules that cancel have no
+--- token.
+local function rows_of(stage)
+  local where = { wait = {}, task = {}, agenda = {}, leased = {} }
+  local id = stage.backend.name == "sqlite" and "lower(hex(instance))"
+    or "replace(instance::text, '-', '')"
+  for _, row in ipairs(stage:sql("select " .. id .. " as id, token \
+    from pawl.subscription where token > 0")) do
+    where.wait[("%s %d"):format(row.id, row.token)] = row
+  end
+  for _, row in ipairs(stage:sql("select " .. id .. " as id, token, visit \
+    from pawl.task where status in ('pending', 'running')")) do
+    where.task[("%s %d %d"):format(row.id, row.token, row.visit)] = row
+  end
+  for _, row in ipairs(stage:sql("select " .. id .. " as id, (case when lease \
+    is null then 0 else 1 end) as leased from pawl.agenda")) do
+    where.agenda[row.id], where.leased[row.id] = true, row.leased == 1
+  end
+  return where
+end
+
+local can_move = {}
+
+--- A row that belongs to a token that waits.
+local function claim(rows, key)
+  local row = rows[key]
+  if row then row.is_used = true end
+  return row ~= nil
+end
+
+function can_move.wait(rows, id, token)
+  return claim(rows.wait, ("%s %d"):format(id, token.no))
+end
+
+function can_move.task(rows, id, token)
+  return claim(rows.task, ("%s %d %d"):format(id, token.no, token.visit))
+end
+
+function can_move.call(_, _, token, _, children)
+  local child = token.detail and token.detail.child
+  return child and children[child]
+end
+
+--- Somebody else of the fork lives.
+function can_move.join(_, _, token, tokens)
+  local outermost = token.scope:match "^%d+"
+  for _, other in ipairs(tokens) do
+    if other.no ~= token.no and outermost
+      and other.scope:match "^%d+" == outermost then
+      return true
+    end
+  end
+  return false
+end
+
+--- An item of it lives, here or as a child.
+function can_move.each(_, _, token, tokens, _, waits_for)
+  for _, other in ipairs(tokens) do
+    for no in other.scope:gmatch "%d+" do
+      if tonumber(no) == token.no then return true end
+    end
+  end
+  return waits_for[token.node]
+end
+
+--- Nothing is due and no message is under way: each token stands where
+--- something can still move it.
+---@param stage spec.Stage
+function holds.alive(stage)
+  local rows, live, children = rows_of(stage), stage:live(), {}
+  local waits_for = {}
+  for _, one in ipairs(live) do
+    local data = stage:must("get", one.id)
+    children[one.id] = true
+    if data.parent then
+      waits_for[data.parent] = waits_for[data.parent] or {}
+      waits_for[data.parent][data.parent_node] = true
+    end
+  end
+  for _, one in ipairs(live) do
+    local id = one.id:gsub("-", "")
+    local tokens = stage:must("tokens", one.id)
+    -- before its first decision an instance has none
+    if #tokens == 0 and one.status ~= "suspended" then
+      broken("no token is lost", "%s is %s and stands nowhere",
+        short(one.id), one.status)
+    end
+    for _, token in ipairs(tokens) do
+      local node = stage.nodes[one.flow][token.node]
+      if not node then
+        broken("no token is lost", "token %d of %s stands at '%s'", token.no,
+          short(one.id), tostring(token.node))
+      end
+      local may
+      if token.state == "active" or node.kind == "timer" then
+        may = rows.agenda[id]
+      else
+        may = can_move[node.kind] and can_move[node.kind](rows, id, token,
+          tokens, children, waits_for[one.id] or {})
+          and (not token.due or rows.agenda[id])
+      end
+      -- what has come meanwhile lies in its inbox, or with who holds it
+      may = may or one.status == "suspended" or rows.leased[id]
+      if not may then
+        broken("no token is lost", "token %d of %s stands at %s, %s, and "
+          .. "nothing will move it", token.no, short(one.id), token.node,
+          token.state)
+      end
+    end
+  end
+  for _, kind in ipairs { "wait", "task" } do
+    for key, row in pairs(rows[kind]) do
+      if not row.is_used and not rows.leased[row.id] then
+        broken("nothing remains of what waits no more", "a %s: %s", kind, key)
+      end
+    end
+  end
+end
+
+---- when it has ended -------------------------------------------------------
+
+local function check_store(stage)
+  local row = stage:sql [[
+    select (select count(*) from pawl.agenda) as agenda,
+           (select count(*) from pawl.subscription) as subscription,
+           (select count(*) from pawl.message) as message,
+           (select count(*) from pawl.inbox where not taken) as inbox,
+           (select count(*) from pawl.task
+             where status in ('pending', 'running')) as task,
+           (select count(*) from pawl.token
+             where state in ('active', 'waiting')) as token]]
+  for name, n in pairs(row[1]) do
+    if n > 0 then
+      broken("nothing remains of what has ended", "%d row%s of %s", n,
+        n == 1 and "" or "s", name)
+    end
+  end
+end
+
+local function check_tokens(one)
+  for _, token in ipairs(one.tokens) do
+    if token.state ~= "consumed" and token.state ~= "dropped" then
+      broken("tokens end consumed or dropped", "token %d of %s is %s at %s",
+        token.no, short(one.id), token.state, token.node)
+    end
+  end
+end
+
+local function check_numbers(one)
+  for i, row in ipairs(one.history) do
+    if row.seq ~= i then
+      broken("history is numbered without gaps", "row %d of %s is number %d",
+        i, short(one.id), row.seq)
+    end
+    local last = 0
+    for _, seq in ipairs(given(row.previous) or {}) do
+      if seq < last or seq >= row.seq then
+        broken("what led to a row is listed in order", "row %d of %s: %s",
+          i, short(one.id), pawl.json.encode(row.previous))
+      end
+      last = seq
+    end
+  end
+end
+
+local ENDS = { step = true, received = true, timer = true, task = true,
+  child = true, each = true, timeout = true }
+
+--- Completions of one visit, and what steps have counted in the variables.
+local function check_visits(one)
+  local seen, steps = {}, {}
+  for _, row in ipairs(one.history) do
+    if ENDS[row.type] then
+      local visit = row.visit
+      if seen[visit] then
+        broken("a visit is recorded once", "rows %d and %d of %s: %s %s",
+          seen[visit], row.seq, short(one.id), row.type, row.node)
+      end
+      seen[visit] = row.seq
+    end
+    if row.type == "step" then steps[row.node] = (steps[row.node] or 0) + 1 end
+  end
+  for node, n in pairs(steps) do
+    local counted = one.data.variables[node]
+    if counted ~= n then
+      broken("a step's effects happen once", "%s of %s is recorded %d times, "
+        .. "and counted %s", node, short(one.id), n, tostring(counted))
+    end
+  end
+end
+
+local function check_fold(one)
+  local vars = {}
+  for _, row in ipairs(one.history) do
+    local changes = given(row.changes) or {}
+    for name, value in pairs(changes.set or {}) do vars[name] = value end
+    for _, name in ipairs(changes.unset or {}) do vars[name] = nil end
+  end
+  local folded = pawl.json.encode(vars)
+  local stored = pawl.json.encode(one.data.variables)
+  if next(vars) == nil then folded = "{}" end
+  if next(one.data.variables) == nil then stored = "{}" end
+  if folded ~= stored then
+    broken("history folds back to the variables", "%s of %s, not %s", folded,
+      short(one.id), stored)
+  end
+end
+
+--- Nobody is dropped behind a join of all; arrivals are used once.
+local function check_joins(stage, one, nodes)
+  local used = {}
+  for _, row in ipairs(one.history) do
+    local node = row.node and nodes[row.node]
+    if row.type == "dropped" and node and node.kind == "join"
+      and not node.expect and tostring(row.text):find "too late" then
+      broken("a join of all waits for all", "row %d of %s: %s came too late",
+        row.seq, short(one.id), node.name)
+    end
+    local previous = given(row.previous) or {}
+    if #previous > 1 and not stage.case.is_wild then
+      for _, seq in ipairs(previous) do
+        local path = one.history[seq].path
+        local forks = path and path ~= pawl.null and path:find("(", 1, true)
+        if used[seq] and not forks then
+          broken("a join fires once", "row %d of %s led to rows %d and %d",
+            seq, short(one.id), used[seq], row.seq)
+        end
+        used[seq] = row.seq
+      end
+    end
+  end
+  if stage.case.is_wild then return end
+  local vars = one.data.variables
+  for _, node in pairs(nodes) do
+    local before, after = nodes[node.before], nodes[node.after]
+    if before and after and nodes[node.whole]
+      and (vars[node.after] or 0) > (vars[node.before] or 0) then
+      broken("a join fires once", "%s of %s ran %s times, %s %s", node.after,
+        short(one.id), vars[node.after], node.before,
+        tostring(vars[node.before]))
+    end
+  end
+end
+
+local UNDOABLE = { step = true, received = true, task = true, child = true }
+
+local function seqs(list)
+  local out = {}
+  for i, one in ipairs(list or {}) do
+    out[i] = type(one) == "table" and one.seq or one
+  end
+  return out
+end
+
+local function same(a, b)
+  return table.concat(a, ",") == table.concat(b, ",")
+end
+
+--- Each completed step that can be undone is, once, the newest first.
+local function check_undone(one, nodes, flow)
+  local promise = "what was done is undone once, in reverse order"
+  local done, undone, failed, killed = {}, {}, {}, false
+  for _, row in ipairs(one.history) do
+    local node = row.node and nodes[row.node]
+    if UNDOABLE[row.type] and node and node.undo and (row.type ~= "child"
+        or (given(row.transition) or "completed") == "completed") then
+      table.insert(done, 1, row.seq)
+    elseif row.type == "undone" or row.type == "undo_failed" then
+      undone[#undone + 1] = row.previous[1]
+      if row.type == "undo_failed" then failed[#failed + 1] = row.seq end
+    elseif row.type == "killed" then
+      killed = true
+    end
+  end
+  local status, record = one.data.status, given(one.data.compensation)
+  local expected = #done > 0 and status ~= "completed" and not killed
+    and flow.options.compensate ~= false
+  if not expected then
+    if #undone > 0 and not killed then
+      broken(promise, "%s is %s, and rows %s were undone", short(one.id),
+        status, table.concat(undone, ","))
+    end
+    return
+  end
+  if not record then
+    broken(promise, "%s is %s, and nothing was undone of rows %s",
+      short(one.id), status, table.concat(done, ","))
+  end
+  if not same(done, undone) or not same(done, seqs(record.plan)) then
+    broken(promise, "%s: done in reverse %s, planned %s, undone %s",
+      short(one.id), table.concat(done, ","),
+      table.concat(seqs(record.plan), ","), table.concat(undone, ","))
+  end
+  local wanted = #failed > 0 and "completed_with_errors" or "completed"
+  if record.status ~= wanted or #(given(record.failed) or {}) ~= #failed then
+    broken(promise, "%s: it ended %s, with %d errors", short(one.id),
+      record.status, #failed)
+  end
+end
+
+--- The results of an each: the items' own, in order.
+local function check_each(stage, one, nodes)
+  if stage.case.is_wild then return end
+  for name, node in pairs(nodes) do
+    local results = one.data.variables["got_" .. name]
+    if node.kind == "each" and results then
+      local n = 0
+      for i, result in ipairs(results) do
+        n = i
+        local no = type(result) == "table" and not result.error
+          and (result.index or result.item)
+        if no and no ~= i then
+          broken("results are in order", "%s of %s: item %d has %s", name,
+            short(one.id), i, pawl.json.encode(result))
+        end
+      end
+      if n ~= node.items then
+        broken("results are in order", "%s of %s: %d for %d items", name,
+          short(one.id), n, node.items)
+      end
+    end
+  end
+end
+
+--- Everything that must hold when all has ended.
+---@param stage spec.Stage
+function holds.ended(stage)
+  for _, listed in ipairs(stage:instances()) do
+    local one, nodes = read(stage, listed.id), stage.nodes[listed.flow]
+    check_tokens(one)
+    check_numbers(one)
+    check_visits(one)
+    check_fold(one)
+    check_joins(stage, one, nodes)
+    check_each(stage, one, nodes)
+    check_undone(one, nodes, stage.case.flows[listed.flow])
+  end
+  check_store(stage)
+end
+
+---- for people --------------------------------------------------------------
+
+--- What was recorded of each instance, and where it stands.
+---@param stage spec.Stage
+---@return string
+function holds.trails(stage)
+  local parts = {}
+  local function put(format, ...) parts[#parts + 1] = format:format(...) end
+  for _, listed in ipairs(stage:instances()) do
+    local one = read(stage, listed.id)
+    put("%s %s is %s", listed.workflow, short(listed.id), listed.status)
+    for _, row in ipairs(one.history) do
+      put("  %3d %-9s %-8s token %s visit %s%s%s%s", row.seq, row.type,
+        tostring(given(row.node) or ""), tostring(given(row.token) or "-"),
+        tostring(given(row.visit) or "-"),
+        given(row.path) and "  > " .. row.path or "",
+        given(row.previous) and "  after "
+          .. pawl.json.encode(row.previous) or "",
+        given(row.text) and "  " .. row.text or "")
+    end
+    for _, token in ipairs(one.tokens) do
+      if token.state == "active" or token.state == "waiting" then
+        put("  token %d is %s at %s, scope '%s' %s", token.no, token.state,
+          token.node, token.scope,
+          token.detail and pawl.json.encode(token.detail) or "")
+      end
+    end
+  end
+  return table.concat(parts, "\n")
+end
+
+return holds

@@ -1,0 +1,470 @@
+--- Plays random workflows (spec/support/graphs.lua) to their end: two engines
+--- take turns on one store under a virtual clock, people and events come when
+--- they are waited for, and the case's story makes trouble. What must hold is
+--- looked at whenever nothing moves by itself, and at the end (holds.lua).
+---
+--- A story is a list of { at = round, what = trouble, n = number }:
+---   switch    the other engine goes on; what this one holds stays leased
+---   overtake  while the next handler runs its lease passes, and the other
+---             engine does the work
+---   lose      the answer to one of the next commits does not arrive
+---             (PostgreSQL; on SQLite there is no such thing, and it is a
+---             switch)
+---   reopen    the engine is closed, and another one opened
+---   early     events that nobody may be waiting for yet
+---   again     the last event comes a second time
+---   suspend, wake, cancel, jump (of the clock)
+local Random = require "spec.support.random"
+local graphs = require "spec.support.graphs"
+local holds = require "spec.support.holds"
+local pawl = require "pawl"
+local probe = require "spec.support.probe"
+
+local LEASE = 30
+local ROUNDS, IDLE, HELPED = 3000, 40, 400
+
+---@class spec.Stage
+---@field backend spec.Backend
+---@field url string
+---@field clock pawl.Clock
+---@field engines pawl.Engine[]
+---@field store userdata      a connection of its own, for looking
+---@field now integer         which engine is at work
+---@field played integer
+local Stage = {}
+Stage.__index = Stage
+
+---@class spec.Problem
+---@field what string  the promise that was broken; the same when cut down
+---@field text string
+
+---- the store ---------------------------------------------------------------
+
+local function options(self, i)
+  return {
+    clock = self.clock, lease = LEASE, recoveries = 1000000,
+    trace = function(t) self:traced(i, t) end,
+  }
+end
+
+local function open(self, i)
+  local engine = assert(self.backend.open(self.url, options(self, i)))
+  for _, flow in ipairs(self.flows or {}) do assert(engine:load(flow)) end
+  self.engines[i] = engine
+end
+
+--- A stage on a new store of this backend.
+---@return spec.Stage
+function Stage.new(backend)
+  local engine, clock, url = backend.fresh()
+  engine:close()
+  local self = setmetatable({ backend = backend, clock = clock, url = url,
+    engines = {}, now = 1, played = 0 }, Stage)
+  self.store = assert(probe.open(url))
+  open(self, 1)
+  open(self, 2)
+  return self
+end
+
+function Stage:close()
+  for _, engine in pairs(self.engines) do engine:close() end
+  self.store:close()
+  self.backend.cleanup()
+end
+
+--- Rows of a select; tables are written as in PostgreSQL.
+---@param text string
+---@return table[]
+function Stage:sql(text)
+  if self.backend.name == "sqlite" then text = text:gsub("pawl%.", "pawl_") end
+  assert(self.store:begin "open")
+  local rows = assert(self.store:query(text))
+  self.store:rollback()
+  rows.changed = nil
+  return rows
+end
+
+function Stage:engine() return self.engines[self.now] end
+
+--- Asks the engine; a lost connection is asked again.
+function Stage:ask(method, ...)
+  local engine = self:engine()
+  for _ = 1, 20 do
+    local result = table.pack(engine[method](engine, ...))
+    if result[1] ~= nil then return table.unpack(result, 1, result.n) end
+    local code = result[2] and result[2].code
+    if code ~= "unreachable" and code ~= "busy" then
+      return nil, result[2]
+    end
+  end
+  error(method .. ": the store does not answer")
+end
+
+function Stage:must(method, ...)
+  local result = table.pack(self:ask(method, ...))
+  if result[1] == nil then
+    error({ what = "an engine that answers",
+      text = ("%s: %s"):format(method, tostring(result[2])) }, 0)
+  end
+  return table.unpack(result, 1, result.n)
+end
+
+---- instances ---------------------------------------------------------------
+
+--- All instances of the case, as listed, oldest first.
+function Stage:instances()
+  local all = {}
+  for i = 1, #self.case.flows do
+    local list = self:must("list", { workflow = graphs.code(self.prefix, i),
+      limit = 1000 })
+    for _, one in ipairs(list) do
+      one.flow = i
+      all[#all + 1] = one
+    end
+  end
+  table.sort(all, function(a, b) return a.id < b.id end)
+  return all
+end
+
+local ENDED = { completed = true, failed = true, cancelled = true }
+
+function Stage:live()
+  local live = {}
+  for _, one in ipairs(self:instances()) do
+    if not ENDED[one.status] then live[#live + 1] = one end
+  end
+  return live
+end
+
+---- people and events -------------------------------------------------------
+
+-- Refusals that are no fault: what was acted upon has ended meanwhile.
+local LATE = { already_finished = true, taken = true, notfound = true,
+  invalid = true }
+
+function Stage:try(method, ...)
+  local ok, err = self:ask(method, ...)
+  if ok == nil and not LATE[err.code] then
+    error({ what = "an engine that answers",
+      text = ("%s: %s"):format(method, tostring(err)) }, 0)
+  end
+  return ok, err
+end
+
+--- Sends an event in one of the ways there are.
+function Stage:send(name, how, id)
+  self.sent = self.sent + 1
+  local signal = { name = name, data = { n = self.sent },
+    id = ("%s-%d"):format(self.prefix, self.sent) }
+  if how ~= "instance" then signal.key = self.prefix end
+  if how ~= "key" then signal.instance = id end
+  self.last_signal = signal
+  return self:try("signal", signal)
+end
+
+--- What a wait waits for, in a way that it takes.
+local function help_wait(self, id, node)
+  local how = node.key == "none" and "instance"
+    or self.random:pick { "instance", "key", "both" }
+  self:send(node.event, how, id)
+end
+
+local OUTCOMES = { approved = true, rejected = true }
+
+local function outcome(self, node)
+  local names = {}
+  for _, one in ipairs(node.ways) do
+    if OUTCOMES[one.name] then names[#names + 1] = one.name end
+  end
+  return #names > 0 and self.random:pick(names) or nil
+end
+
+--- Completed by one person while another tries the same.
+local function help_task(self, id, node, token)
+  local tasks = self:must("tasks", { instance = id, limit = 1000,
+    status = { "pending", "running" } })
+  for _, task in ipairs(tasks) do
+    if task.token == token.no and task.visit == token.visit then
+      if self.random:chance(40) then
+        self:try("task_claim", task.id, { user = "ann", role = "boss" })
+      end
+      local ok
+      if node.person_fails and self.random:chance(40) then
+        ok = self:try("task_fail", task.id, { user = "ann", role = "boss",
+          error = "no" })
+      else
+        ok = self:try("task_complete", task.id, { user = "ann", role = "boss",
+          take = outcome(self, node), output = { by = "ann" } })
+      end
+      if ok and self.random:chance(30) then
+        local twice, err = self:ask("task_complete", task.id, { user = "bob",
+          take = outcome(self, node), output = { by = "bob" } })
+        if twice or err.code ~= "already_finished" and err.code ~= "taken" then
+          error({ what = "a task is completed once", text = ("by ann and by "
+            .. "bob: %s"):format(tostring(twice or err)) }, 0)
+        end
+      end
+      return true
+    end
+  end
+  return false
+end
+
+--- 1: something was done from outside.
+local function help(self)
+  local done = 0
+  for _, one in ipairs(self:live()) do
+    if one.status == "suspended" then
+      self:try("resume", one.id, { by = "spec",
+        shift = self.random:chance(50) })
+      done = done + 1
+    else
+      local nodes = self.nodes[one.flow]
+      for _, token in ipairs(self:must("tokens", one.id)) do
+        local node = nodes[token.node]
+        if node and token.state == "waiting" and not node.ignored then
+          if node.kind == "wait" then
+            help_wait(self, one.id, node)
+            done = done + 1
+          elseif node.kind == "task" and help_task(self, one.id, node, token)
+          then
+            done = done + 1
+          end
+        end
+      end
+    end
+  end
+  return done > 0
+end
+
+---- trouble -----------------------------------------------------------------
+
+local trouble = {}
+
+function trouble.switch(self) self.now = 3 - self.now end
+
+function trouble.overtake(self) self.overtakes = true end
+
+function trouble.lose(self, one)
+  if self.backend.name == "sqlite" then
+    trouble.switch(self)
+  else
+    probe.fault(("commit.%s=drop@%d"):format(
+      one.n % 2 == 0 and "sent" or "before_send", one.n % 5 + 1))
+  end
+end
+
+function trouble.reopen(self)
+  probe.fault(nil) -- a store that cannot be opened is no use to anybody
+  self:engine():close()
+  open(self, self.now)
+end
+
+function trouble.early(self, one)
+  local events = { "pay.card", "pay.cash", "sent", "seen" }
+  local how = { "instance", "key", "both" }
+  self:send(events[one.n % 4 + 1], how[one.n % 3 + 1], self.main)
+end
+
+function trouble.again(self)
+  if self.last_signal then self:try("signal", self.last_signal) end
+end
+
+local function some_live(self, one)
+  local live = self:live()
+  return #live > 0 and live[one.n % #live + 1].id or self.main
+end
+
+function trouble.suspend(self, one)
+  self:try("suspend", some_live(self, one), { by = "spec" })
+end
+
+function trouble.wake(self, one)
+  self:try("wake", some_live(self, one), { by = "spec" })
+end
+
+function trouble.cancel(self, one)
+  if one.n % 2 == 0 then
+    self:try("cancel", some_live(self, one), { by = "spec", reason = "story" })
+  else
+    self:send("stop", "key", self.main)
+  end
+end
+
+function trouble.jump(self, one)
+  self.clock:advance(({ 1, 40, 700, 100000 })[one.n % 4 + 1])
+end
+
+--- A handler begins.
+function Stage:traced(i, t)
+  if t.outcome or not self.overtakes or i ~= self.now then return end
+  local flow = self.flow_of[t.workflow]
+  local node = flow and self.nodes[flow][t.node]
+  if not node or node.transactional then return end
+  self.overtakes = false
+  self.now = 3 - i
+  self.clock:advance(LEASE + 1)
+  local rival = self:engine()
+  local ok, err = pcall(rival.tick, rival, 1)
+  if not ok then self.broken = err end
+end
+
+---- from beginning to end ---------------------------------------------------
+
+--- When something is due by itself: seconds; nil: never. 0: now.
+local function next_due(self)
+  local at = self.backend.name == "sqlite" and "min(due_at)"
+    or "(extract(epoch from min(due_at)) * 1000000)::bigint"
+  local row = self:sql("select " .. at .. " as at, (select count(*) from \
+    pawl.message) as messages from pawl.agenda")[1]
+  if row.messages > 0 then return 0 end
+  return row.at and row.at / 1e6
+end
+
+--- One round: 1 something may still move by itself; 0 nothing does.
+local function work(self)
+  local budget = self.random:chance(40) and 0 or 1
+  local stats = self:must("tick", budget)
+  if stats.claimed > 0 or stats.held > 0 or stats.committed > 0 then
+    self.idle = 0
+    return true
+  end
+  local due = next_due(self)
+  if not due or due > self.clock:now() then return false end
+  self.idle = self.idle + 1
+  if self.idle % 10 == 0 then trouble.switch(self) end
+  if self.idle > IDLE then
+    error({ what = "what is due is done",
+      text = "something is due, and no engine does it" }, 0)
+  end
+  return true
+end
+
+--- Nothing moves: help from outside, or time.
+local function go_on(self)
+  holds.alive(self)
+  self.helped = self.helped + 1
+  if self.case.is_wild and self.helped > 60 or self.helped > HELPED then
+    if not self.case.is_wild then
+      error({ what = "it comes to an end", text = "it goes round and round" },
+        0)
+    end
+    for _, one in ipairs(self:live()) do
+      self:try("kill", one.id, { by = "spec", reason = "round and round" })
+    end
+    return
+  end
+  if self.random:chance(85) and help(self) then return end
+  local due = next_due(self)
+  if due then
+    self.clock.us = math.max(self.clock.us, math.ceil(due * 1e6))
+  elseif not help(self) then
+    error({ what = "nothing is stuck", text = "nothing is due, and nothing "
+      .. "outside would help" }, 0)
+  end
+end
+
+local function start(self, case)
+  self.case = case
+  self.played = self.played + 1
+  self.prefix = "p" .. self.played
+  self.flows = graphs.build(case, self.prefix)
+  self.random = Random.new(case.seed)
+  self.sent, self.idle, self.helped = 0, 0, 0
+  self.overtakes, self.last_signal, self.broken = false, nil, nil
+  self.nodes, self.flow_of = {}, {}
+  for i, flow in ipairs(case.flows) do
+    self.nodes[i] = graphs.by_name(flow)
+    self.flow_of[graphs.code(self.prefix, i)] = i
+  end
+  for _, engine in ipairs(self.engines) do
+    for _, flow in ipairs(self.flows) do
+      local ok, err = engine:load(flow)
+      if not ok then
+        error({ what = "the checker agrees", text = tostring(err),
+          refused = err }, 0)
+      end
+    end
+  end
+  self.main = self:must("start", graphs.code(self.prefix, 1),
+    { order = self.prefix })
+end
+
+local function play(self, case)
+  start(self, case)
+  local at = 1
+  for round = 1, ROUNDS do
+    while case.story[at] and case.story[at].at <= round do
+      trouble[case.story[at].what](self, case.story[at])
+      at = at + 1
+    end
+    if self.broken then error(self.broken, 0) end
+    if not work(self) then
+      if #self:live() == 0 then break end
+      go_on(self)
+    end
+    if round == ROUNDS then
+      error({ what = "it comes to an end", text = "it goes round and round" },
+        0)
+    end
+  end
+  probe.fault(nil)
+  holds.ended(self)
+end
+
+local function describe(err)
+  if type(err) == "table" and err.what then return err end
+  return { what = "nothing is raised", text = tostring(err) }
+end
+
+--- Plays one case. nil: all held.
+---@param case spec.Case
+---@return spec.Problem?
+function Stage:play(case)
+  local ok, err = xpcall(play, function(err)
+    if type(err) == "table" and err.what then return err end
+    return debug.traceback(tostring(err), 2)
+  end, self, case)
+  probe.fault(nil)
+  if ok then return nil end
+  local problem = describe(err)
+  local told, trails = pcall(holds.trails, self)
+  problem.trails = told and trails or tostring(trails)
+  return problem
+end
+
+--- Why the checker, or the builder, refuses a case; nil: it does not. Nothing
+--- is stored.
+function Stage.why(case)
+  local engine <close> = assert(pawl.open ":memory:")
+  local built, flows = pcall(graphs.build, case, "p")
+  if not built then return flows end
+  for _, flow in ipairs(flows) do
+    local ok, err = engine:load(flow)
+    if not ok then return err end
+  end
+end
+
+--- As a spec shows it: how to repeat it, the workflows as Lua files, what
+--- happened to them, and what was recorded.
+---@param case spec.Case
+---@param problem spec.Problem
+---@return string
+function Stage.report(case, problem)
+  local parts = {}
+  local function put(format, ...) parts[#parts + 1] = format:format(...) end
+  put("seed %d: %s: %s", case.seed, problem.what, problem.text)
+  put("again: PAWL_SEED=%d ./dev test spec/engine/property_spec.lua",
+    case.seed)
+  for i = 1, #case.flows do
+    put("\n-- file %s.lua\n%s", graphs.code("p", i),
+      graphs.text(case, i, "p"))
+  end
+  for _, one in ipairs(case.story) do
+    put("-- round %d: %s (%d)", one.at, one.what, one.n)
+  end
+  put("\n%s", problem.trails or "")
+  return table.concat(parts, "\n")
+end
+
+return Stage
