@@ -37,6 +37,7 @@ local FULL = { rounds = 5, five = 4000, one = 4000, raw = 20000,
 local QUICK = { rounds = 3, five = 2000, one = 1000, raw = 10000,
   raw_starts = 300 }
 local WARM_UP = 300 -- instances run before a measure, uncounted
+local ITEMS = { 1000, 10000 } -- of a fan-out: ten times as many cost ten times
 
 ---- measuring ---------------------------------------------------------------
 
@@ -85,13 +86,36 @@ local function drain(store, file, n, steps)
   return out
 end
 
+--- One instance that fans out over `items` items, with one worker.
+local function fan_out(store, items)
+  local engine <close> = assert(pawl.open(store.url))
+  local code = assert(engine:load(here .. "/workflows/each.lua")).workflow
+  local id = assert(engine:start(code, { items = items }))
+  collectgarbage()
+  local before = engine:counts()
+  local began = mono()
+  local done = assert(engine:run {})
+  local seconds = mono() - began
+  local counts = engine:counts()
+  assert(done.steps == items, "not all items have run")
+  assert(#assert(engine:get(id)).variables.results == items)
+  return { rate = items / seconds,
+    statements = (counts.statements - before.statements) / items,
+    transactions = (counts.transactions - before.transactions) / items }
+end
+
 local function one_round(store, size)
   store:raw "setup"
   local raw = store:raw("step", size.raw)
   local five = drain(store, "five_steps.lua", size.five, 5)
   local raw_start = store:raw("start", size.raw_starts)
   local one = drain(store, "one_step.lua", size.one, 1)
+  local few, many = fan_out(store, ITEMS[1]), fan_out(store, ITEMS[2])
   return {
+    few = few.rate, few_statements = few.statements,
+    few_transactions = few.transactions,
+    many = many.rate, many_statements = many.statements,
+    many_transactions = many.transactions,
     raw = size.raw / raw.seconds, raw_bytes = raw.bytes / size.raw,
     five = five.rate, one = one.rate, starts = five.starts,
     raw_starts = size.raw_starts / raw_start.seconds,
@@ -124,8 +148,15 @@ local function sum_up(store, rounds)
     median "bytes"
   w1.raw_bytes_per_step = median "raw_bytes"
   if rounds[1].hot then w1.hot_share = median "hot" end
+  local w4 = compare(rounds, "many", "few", "items/s")
+  w4.raw = nil -- its measure is itself with fewer items
+  w4.value_few = median "few"
+  w4.statements_per_item = median "many_statements"
+  w4.statements_per_item_few = median "few_statements"
+  w4.transactions_per_item = median "many_transactions"
+  w4.transactions_per_item_few = median "few_transactions"
   return {
-    version = store.version, durability = store.durability, W1 = w1,
+    version = store.version, durability = store.durability, W1 = w1, W4 = w4,
     W2 = compare(rounds, "one", "raw", "runs/s"),
     W3 = compare(rounds, "starts", "raw_starts", "starts/s"),
   }

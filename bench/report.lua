@@ -96,6 +96,14 @@ function report.text(store, measures, rounds)
         spread(rounds.W1.value), spread(rounds.W1.raw))
     end
   end
+  local m = measures.W4
+  lines[#lines + 1] = ("  W4 %-36s %7.0f %-8s few %7.0f   ratio %.2f")
+    :format("10,000 items in one each, one worker", m.value, m.unit,
+      m.value_few, m.ratio)
+  lines[#lines + 1] = ("     an item: %.4f statements (of 1,000: %.4f), "
+    .. "%.4f transactions (%.4f)"):format(m.statements_per_item,
+    m.statements_per_item_few, m.transactions_per_item,
+    m.transactions_per_item_few)
   return table.concat(lines, "\n")
 end
 
