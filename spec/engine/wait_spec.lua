@@ -148,7 +148,8 @@ kit.describe("a wait's time", function(backend)
     clock:advance "1h"
     assert(engine:run())
     assert.equal("failed", kit.status(engine, id))
-    assert.equal("started w, failed w, routed w, failed w", kit.trail(engine, id))
+    assert.equal("started w, failed w, routed w, failed w",
+      kit.trail(engine, id))
   end)
 
   it("may be routed by the code of its error", function()

@@ -318,15 +318,17 @@ pawl_code pawl_engine_workflow_change(pawl_engine *e, pawl_str text,
                .by = {.alloc = &e->alloc},
                .reason = {.alloc = &e->alloc}};
   pawl_code rc = PAWL_OK;
+  pawl_str kind;
 
   TRY(read_request(&r, text, err));
-  if (!strcmp(r.kind.at, "suspend"))
+  kind = pawl_buf_str(&r.kind);
+  if (pawl_str_eqz(kind, "suspend"))
     rc = suspend(e, &r, out, err);
-  else if (!strcmp(r.kind.at, "resume"))
+  else if (pawl_str_eqz(kind, "resume"))
     rc = resume(e, &r, out, err);
-  else if (!strcmp(r.kind.at, "activate"))
+  else if (pawl_str_eqz(kind, "activate"))
     rc = activate(e, &r, 1, out, err);
-  else if (!strcmp(r.kind.at, "deactivate"))
+  else if (pawl_str_eqz(kind, "deactivate"))
     rc = activate(e, &r, 0, out, err);
   else
     rc = pawl_fail(err, PAWL_INVALID,

@@ -275,10 +275,14 @@ out:
 static pawl_code read_filter_text(pawl_str value, const char *what,
                                   const char *name, pawl_buf *out,
                                   pawl_error *err) {
+  char *end;
+
   if (pawl_json_kind_of(value) != PAWL_JSON_STRING)
     return pawl_fail(err, PAWL_INVALID, "%s: `%s` must be a string", what,
                      name);
   pawl_json_unquote(value, out);
+  end = pawl_buf_room(out, 1); /* an empty one is text as well */
+  if (end) *end = '\0';
   return pawl_buf_check(out, err);
 }
 
@@ -621,7 +625,7 @@ static pawl_code read_place(pawl_str value, outbox_query *q, pawl_error *err) {
   char *end = NULL, *slash;
   pawl_code rc = read_filter_text(value, "outbox", "after", &q->after, err);
 
-  if (rc != PAWL_OK) return rc;
+  if (rc != PAWL_OK || !q->after.at) return rc;
   q->after_us = strtoll(q->after.at, &end, 10);
   q->has_after =
       end != q->after.at && *end == '/' &&

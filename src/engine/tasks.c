@@ -19,11 +19,13 @@
 /* ---- what is asked for ---- */
 
 /* Kinds of change: the word in JSON; whether it needs `to`. */
-#define CHANGES(X)                                          \
-  X(CLAIM, "claim")                                         \
-  X(UNCLAIM, "unclaim")                                     \
-  X(COMPLETE, "complete") X(FAIL, "fail") X(RETRY, "retry") \
-      X(REASSIGN, "reassign") X(DELEGATE, "delegate") X(ESCALATE, "escalate")
+#define CHANGES(X)        \
+  X(CLAIM, "claim")       \
+  X(UNCLAIM, "unclaim")   \
+  X(COMPLETE, "complete") \
+  X(FAIL, "fail")         \
+  X(RETRY, "retry")       \
+  X(REASSIGN, "reassign") X(DELEGATE, "delegate") X(ESCALATE, "escalate")
 
 typedef enum change_kind {
 #define CHANGE_ENUM(name, text) CHANGE_##name,
@@ -201,11 +203,13 @@ typedef struct task {
 } task;
 
 /* All the buffers of a task. */
-#define TASK_BUFS(X)                                                \
-  X(for_whom)                                                       \
-  X(workflow)                                                       \
-  X(node) X(assignee) X(delegated_by) X(claimed_by) X(completed_by) \
-      X(transition) X(output) X(error) X(metadata)
+#define TASK_BUFS(X) \
+  X(for_whom)        \
+  X(workflow)        \
+  X(node)            \
+  X(assignee)        \
+  X(delegated_by)    \
+  X(claimed_by) X(completed_by) X(transition) X(output) X(error) X(metadata)
 
 static void task_init(task *t, const pawl_alloc *alloc) {
   memset(t, 0, sizeof *t);
