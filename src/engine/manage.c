@@ -139,7 +139,7 @@ out:
 static pawl_code answer(const request *r, const suspended *s, int64_t shifted,
                         pawl_buf *out, pawl_error *err) {
   pawl_object o;
-  int resumed = !strcmp(r->kind.at, "resume");
+  int resumed = pawl_str_eqz(pawl_buf_str(&r->kind), "resume");
 
   pawl_object_begin(&o, out);
   pawl_member_str(&o, r->is_prefix ? "prefix" : "workflow",
