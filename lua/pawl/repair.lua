@@ -82,7 +82,11 @@ end
 local target_shape = shape { workflow = { "string" }, prefix = { "string" },
   shift = BOOLEAN }
 
-local function whole(self, kind, options)
+local function whole(self, kind, options, more)
+  if more ~= nil then
+    error(kind .. ": options go into the one table, beside workflow or prefix",
+      3)
+  end
   local given = read(kind, target_shape, options)
   if (given.workflow == nil) == (given.prefix == nil) then
     error(kind .. ": give an instance's id, or { workflow = code } or "
@@ -237,13 +241,17 @@ return function(methods)
   end
 
   function methods:suspend(id, options)
-    if type(id) == "table" then return whole(self, "suspend", id) end
+    if type(id) == "table" then
+      return whole(self, "suspend", id, options)
+    end
     check_text("suspend", id)
     return change(self, "suspend", id, options)
   end
 
   function methods:resume(id, options)
-    if type(id) == "table" then return whole(self, "resume", id) end
+    if type(id) == "table" then
+      return whole(self, "resume", id, options)
+    end
     check_text("resume", id)
     return change(self, "resume", id, options)
   end

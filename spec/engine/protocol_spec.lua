@@ -238,7 +238,7 @@ kit.describe("rule 1, the lease id,", function(backend)
         children = { 1 }, immediate = { 0 }, joined = { probe.null },
         stopped = { probe.null }, compensation = { probe.null },
         cancellation = { probe.null }, suspended_at = { probe.null },
-        deadline_at = { now } },
+        deadline_at = { now }, output = { probe.null } },
       token_put = { no = { 2 }, node = { "a" }, state = { "active" },
         visit = { 1 }, previous_node = { probe.null }, parent = { 1 },
         scope = { "1" }, fork = { "f" }, branch = { "b" },
@@ -265,6 +265,8 @@ kit.describe("rule 1, the lease id,", function(backend)
         owner = { "manager" } },
       task_raise = { token = { 2 }, visit = { 1 }, priority = { "high" },
         escalated_at = { now } },
+      task_due = { token = { 2 }, visit = { 1 }, due_at = { now },
+        updated_at = { now } },
       task_end = { token = { 2 }, visit = { 1 }, status = { "cancelled" },
         updated_at = { now } },
       task_close = { updated_at = { now } },
@@ -313,7 +315,8 @@ kit.describe("rule 1, the lease id,", function(backend)
       "instance_commit", "instance_more", "agenda_pin", "instance_pin",
       "instance_progress", "token_put", "token_drop", "subscription_put",
       "subscription_delete", "subscription_put", "subscription_clear",
-      "task_insert", "owner_insert", "task_raise", "task_end",
+      "task_insert", "owner_insert", "task_raise", "task_due",
+      "task_end",
       "message_insert", "outbox_insert", "item_insert", "item_put",
       "agenda_renew", "agenda_unclaim_lease" } do
       local was = snapshot(backend, url, id)

@@ -47,6 +47,17 @@ select id from pawl.instance
    and coalesce(tenant, '') = coalesce(@tenant, '')
    and deleted_at is null;
 
+-- name: instance_delay
+-- args: @shard smallint, @id uuid[]
+-- Behind agenda_insert: one that begins later knows when.
+update pawl.instance i set token_due_at = a.due_at
+  from unnest(@id) as s (id)
+ cross join lateral (
+  select due_at from pawl.agenda
+   where shard = @shard and instance = s.id and not ready and lease is null
+   offset 0) a
+ where i.shard = @shard and i.id = s.id and i.version = 0;
+
 -- name: instance_load
 -- args: @shard smallint, @lease uuid, @lease_us bigint, @now time
 -- rows: id uuid, status text, workflow text, workflow_version integer,
@@ -155,13 +166,17 @@ update pawl.instance i
 --       @cancellation json[], @suspended_at time[], @deadline_at time[],
 --       @output json[]
 -- What most commits leave as it is. Behind instance_commit or instance_end.
+-- A cancellation of JSON's null takes back what there was.
 update pawl.instance i
    set workflow_version = coalesce(s.workflow_version, i.workflow_version),
        token_data = s.token_data, token_event = s.token_event,
        token_detail = s.token_detail, tokens = s.tokens, sent = s.sent,
        children = s.children, immediate = s.immediate, joined = s.joined,
        stopped = s.stopped, compensation = s.compensation,
-       cancellation = coalesce(s.cancellation, i.cancellation),
+       cancellation = case when s.cancellation::text <> 'null'
+                           then s.cancellation
+                           when s.cancellation is null
+                           then i.cancellation end,
        suspended_at = s.suspended_at, deadline_at = s.deadline_at,
        output = coalesce(s.output, i.output)
   from unnest(@id, @lease, @latch, @workflow_version, @token_data,

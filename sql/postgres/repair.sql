@@ -4,9 +4,10 @@
 -- args: @shard smallint, @id uuid
 -- rows: status text, workflow text, workflow_version integer,
 --       version bigint, variables json, compensation json, seq bigint,
---       started boolean
+--       started boolean, stopped boolean
 select status, workflow, workflow_version, version, variables, compensation,
-       seq, started_at is not null as started
+       seq, started_at is not null as started,
+       stopped is not null as stopped
   from pawl.instance
  where shard = @shard and id = @id and deleted_at is null;
 
@@ -50,11 +51,19 @@ select seq, changes from pawl.history
 -- name: repair_visit
 -- args: @shard smallint, @id uuid, @node text
 -- rows: seq bigint
--- The first row of history of the latest visit to a node.
-select min(seq) as seq from pawl.history
- where shard = @shard and instance = @id and node = @node
-   and visit = (select max(visit) from pawl.history
-                 where shard = @shard and instance = @id and node = @node);
+-- The row of history before which a node was last come to: the one behind the
+-- row whose path names it, as a whole word. One that no path names (the start)
+-- was come to before its first row of its latest visit.
+select coalesce(
+  (select max(seq) + 1 from pawl.history
+    where shard = @shard and instance = @id
+      and strpos(' ' || translate(replace(path, '=', ' ='), '(),;', '    ')
+          || ' ', ' ' || @node || ' ') > 0),
+  (select min(seq) from pawl.history
+    where shard = @shard and instance = @id and node = @node
+      and visit = (select max(visit) from pawl.history
+                    where shard = @shard and instance = @id
+                      and node = @node))) as seq;
 
 -- name: repair_answer
 -- args: @shard smallint, @id uuid, @after bigint

@@ -265,6 +265,21 @@ update pawl.task t
  where t.shard = @shard and t.instance = s.id and t.token = s.token
    and t.visit = s.visit and coalesce(t.status in ('pending', 'running'), false);
 
+-- name: task_due
+-- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
+--       @token integer[], @visit bigint[], @due_at time[],
+--       @updated_at time[]
+-- It was put off.
+update pawl.task t set due_at = s.due_at, updated_at = s.updated_at
+  from unnest(@id, @lease, @latch, @token, @visit, @due_at, @updated_at)
+       as s (id, lease, latch, token, visit, due_at, updated_at)
+  cross join lateral (
+   select 1 from pawl.agenda a
+    where a.shard = @shard and a.instance = s.id and a.lease = s.lease
+      and (s.latch is null or a.latch = s.latch) offset 0) held
+ where t.shard = @shard and t.instance = s.id and t.token = s.token
+   and t.visit = s.visit and coalesce(t.status in ('pending', 'running'), false);
+
 -- name: task_close
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
 --       @updated_at time[]

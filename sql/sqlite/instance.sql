@@ -36,6 +36,14 @@ select id from pawl_instance
    and coalesce(tenant, '') = coalesce(@tenant, '')
    and deleted_at is null;
 
+-- name: instance_delay
+-- args: @shard smallint, @id uuid[]
+update pawl_instance
+   set token_due_at = (select due_at from pawl_agenda
+                        where shard = @shard and instance = @id
+                          and not ready and lease is null)
+ where shard = @shard and id = @id and version = 0;
+
 -- name: instance_load
 -- args: @shard smallint, @lease uuid, @lease_us bigint, @now time
 -- rows: id uuid, status text, workflow text, workflow_version integer,
@@ -126,7 +134,10 @@ update pawl_instance
        token_detail = @token_detail, tokens = @tokens, sent = @sent,
        children = @children, immediate = @immediate, joined = @joined,
        stopped = @stopped, compensation = @compensation,
-       cancellation = coalesce(@cancellation, cancellation),
+       cancellation = case when @cancellation <> 'null'
+                           then @cancellation
+                           when @cancellation is null
+                           then cancellation end,
        suspended_at = @suspended_at, deadline_at = @deadline_at,
        output = coalesce(@output, output)
  where shard = @shard and id = @id

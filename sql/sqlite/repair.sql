@@ -4,9 +4,10 @@
 -- args: @shard smallint, @id uuid
 -- rows: status text, workflow text, workflow_version integer,
 --       version bigint, variables json, compensation json, seq bigint,
---       started boolean
+--       started boolean, stopped boolean
 select status, workflow, workflow_version, version, variables, compensation,
-       seq, started_at is not null as started
+       seq, started_at is not null as started,
+       stopped is not null as stopped
   from pawl_instance
  where shard = @shard and id = @id and deleted_at is null;
 
@@ -60,11 +61,17 @@ select seq, changes from pawl_history
 -- name: repair_visit
 -- args: @shard smallint, @id uuid, @node text
 -- rows: seq bigint
--- The first row of history of the latest visit to a node.
-select min(seq) as seq from pawl_history
- where shard = @shard and instance = @id and node = @node
-   and visit = (select max(visit) from pawl_history
-                 where shard = @shard and instance = @id and node = @node);
+select coalesce(
+  (select max(seq) + 1 from pawl_history
+    where shard = @shard and instance = @id
+      and instr(' ' ||
+          replace(replace(replace(replace(replace(path, '=', ' ='), '(', ' '),
+          ')', ' '), ',', ' '), ';', ' ') || ' ', ' ' || @node || ' ') > 0),
+  (select min(seq) from pawl_history
+    where shard = @shard and instance = @id and node = @node
+      and visit = (select max(visit) from pawl_history
+                    where shard = @shard and instance = @id
+                      and node = @node))) as seq;
 
 -- name: repair_answer
 -- args: @shard smallint, @id uuid, @after bigint

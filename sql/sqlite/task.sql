@@ -230,6 +230,19 @@ update pawl_task indexed by pawl_task_visit
                   and a.lease = @lease
                   and (@latch is null or a.latch = @latch));
 
+-- name: task_due
+-- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
+--       @token integer[], @visit bigint[], @due_at time[],
+--       @updated_at time[]
+update pawl_task indexed by pawl_task_visit
+   set due_at = @due_at, updated_at = @updated_at
+ where shard = @shard and instance = @id and token = @token
+   and visit = @visit and status in ('pending', 'running')
+   and exists (select 1 from pawl_agenda a
+                where a.shard = @shard and a.instance = @id
+                  and a.lease = @lease
+                  and (@latch is null or a.latch = @latch));
+
 -- name: task_close
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
 --       @updated_at time[]

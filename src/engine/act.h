@@ -29,7 +29,7 @@ pawl_code pawl_act_unknown(const pawl_id *id, pawl_error *err);
 /* An instance as somebody who wants to change it sees it. */
 typedef struct pawl_subject {
   pawl_id id;
-  int shard, started, undoing;
+  int shard, started, undoing, stopped; /* it is known how it stood */
   pawl_status status;
   int64_t workflow_version, version, seq;
   pawl_buf workflow, vars;

@@ -233,6 +233,7 @@ static pawl_code look(pawl_engine *e, pawl_subject *s, pawl_error *err) {
   if (!pawl_status_parse(status, &s->status))
     return pawl_fail(err, PAWL_CORRUPT, "an instance with an unknown status");
   s->started = pawl_row_int(&r, 0, PAWL_REPAIR_STATE_R_STARTED) != 0;
+  s->stopped = pawl_row_int(&r, 0, PAWL_REPAIR_STATE_R_STOPPED) != 0;
   s->workflow_version =
       pawl_row_int(&r, 0, PAWL_REPAIR_STATE_R_WORKFLOW_VERSION);
   s->version = pawl_row_int(&r, 0, PAWL_REPAIR_STATE_R_VERSION);
@@ -407,6 +408,14 @@ static pawl_code check_status(const change *c, const pawl_subject *s,
                               pawl_error *err) {
   int ended = pawl_status_has_ended(s->status);
 
+  if (c->kind == RETRY && s->status == PAWL_STATUS_FAILED && !s->stopped) {
+    refuse_status(s,
+                  "cannot be retried: it ended at a finish, or what it had "
+                  "done was undone",
+                  err);
+    pawl_error_hint(err, "restart it from a node");
+    return PAWL_INVALID;
+  }
   if (c->kind == RESTART || c->kind == RETRY) {
     if (s->status == PAWL_STATUS_FAILED || s->status == PAWL_STATUS_SUSPENDED)
       return PAWL_OK;

@@ -126,7 +126,8 @@ static pawl_code send_instances(pawl_engine *e, pawl_held **list, int n,
                    lone ? lone->previous : p->previous);
     pawl_arg_int(a, PAWL_INSTANCE_COMMIT_VISIT, p->visit);
     pawl_arg_int(a, PAWL_INSTANCE_COMMIT_ATTEMPT, lone ? lone->attempt : 0);
-    arg_time(a, PAWL_INSTANCE_COMMIT_TOKEN_DUE_AT, lone ? lone->due_us : 0);
+    arg_time(a, PAWL_INSTANCE_COMMIT_TOKEN_DUE_AT,
+             lone ? lone->due_us : p->begin_us);
     pawl_arg_int(a, PAWL_INSTANCE_COMMIT_SEQ, h->seq + p->nrecords);
     arg_buf(a, PAWL_INSTANCE_COMMIT_ERROR, &p->error);
     arg_time(a, PAWL_INSTANCE_COMMIT_STARTED_AT, p->started_us);
@@ -399,14 +400,6 @@ static void stored(pawl_engine *e, pawl_held *h, int latch) {
   h->state = PAWL_SLOT_READY;
 }
 
-static int is_to_end(const pawl_held *h) {
-  for (int i = 0; i < h->nletters; i++) {
-    pawl_str kind = pawl_buf_str(&h->letters[i].kind);
-    if (pawl_str_eqz(kind, "cancel") || pawl_str_eqz(kind, "kill")) return 1;
-  }
-  return 0;
-}
-
 /* Not among the rows that were locked: taken over, or something came in that
  * an ending must not overlook. The handler's result is kept. */
 static pawl_code decide_again(pawl_engine *e, pawl_held *h, pawl_error *err) {
@@ -419,8 +412,8 @@ static pawl_code decide_again(pawl_engine *e, pawl_held *h, pawl_error *err) {
   if (rc != PAWL_OK) return rc;
   if (!h->plan.ran)
     pawl_step_run(e, h);
-  else if (is_to_end(h) && h->plan.status != PAWL_STATUS_CANCELLED)
-    pawl_step_cancel(e, h);
+  else
+    pawl_step_hear(e, h);
   return PAWL_OK; /* still planned: the next commit sends it again */
 }
 

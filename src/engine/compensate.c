@@ -54,6 +54,7 @@ static void set_time(pawl_engine *e, pawl_held *h, const char *name) {
 void pawl_undo_begin(pawl_engine *e, pawl_held *h, pawl_status status) {
   pawl_plan *p = &h->plan;
 
+  if (status == PAWL_STATUS_FAILED) pawl_stopped_note(h);
   for (int k = 0; k < p->tokens.n; k++) {
     if (!pawl_tok_live(h, k)) continue;
     pawl_stop_waiting(h, k, "cancelled");
@@ -235,6 +236,7 @@ static void undone(pawl_engine *e, pawl_held *h, int k, pawl_str seq,
     pawl_vars_put(h, pawl_buf_str(&e->result.vars), &r->changes);
   pawl_take_effects(e, h, k, &e->result);
   append(h, "completed", seq);
+  pawl_buf_clear(&h->plan.stopped); /* there is no way back */
   h->plan.outcome = "undone";
 }
 
@@ -281,6 +283,7 @@ static int undo_failed(pawl_engine *e, pawl_held *h, int k,
   pawl_buf_adds(&one, pawl_buf_str(&r->error));
   pawl_buf_addf(&one, ",\"at\":\"%s\"}", time);
   append(h, "failed", pawl_buf_str(&one));
+  pawl_buf_clear(&h->plan.stopped);
   pawl_buf_deinit(&one);
   h->plan.outcome = "failed";
   return 1;

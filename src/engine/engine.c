@@ -157,6 +157,7 @@ static void accept_more(pawl_held *h) {
   h->immediate = p->immediate;
   h->suspended_us = p->suspended_us;
   h->deadline_us = p->deadline_us;
+  h->begin_us = p->begin_us;
   swap_bufs(&h->joined, &p->joined);
   swap_bufs(&h->compensation, &p->compensation);
   swap_bufs(&h->stopped, &p->stopped);

@@ -74,7 +74,7 @@ void pawl_stopped_note(pawl_held *h) {
   int n = 0;
 
   pawl_buf_clear(b);
-  pawl_buf_addc(b, '[');
+  pawl_buf_addz(b, "{\"tokens\":[");
   for (int k = 0; k < h->plan.tokens.n; k++) {
     const pawl_token *t = pawl_tok(h, k);
     if (!pawl_token_is_live(t->state)) continue;
@@ -93,6 +93,8 @@ void pawl_stopped_note(pawl_held *h) {
     pawl_buf_addc(b, '}');
   }
   pawl_buf_addc(b, ']');
+  add_json(b, "joined", &h->plan.joined);
+  pawl_buf_addc(b, '}');
   h->plan.more = 1;
 }
 
@@ -112,6 +114,14 @@ static const char *read_name(pawl_engine *e, pawl_str token,
 static void read_json(pawl_str token, const char *name, pawl_buf *out) {
   pawl_str value;
   if (pawl_json_get(token, name, &value)) pawl_buf_adds(out, value);
+}
+
+static void enter_again(pawl_engine *e, pawl_held *h, int k) {
+  pawl_token *t = pawl_tok(h, k);
+  pawl_token_keep(e, t);
+  t->state = PAWL_TOKEN_ACTIVE;
+  t->visit = ++h->plan.visit;
+  t->changed = 1;
 }
 
 /* What waited for siblings or items waits on; everything else enters its node
@@ -149,17 +159,35 @@ static void restore(pawl_engine *e, pawl_held *h, pawl_str one) {
       (node->kind == PAWL_KIND_JOIN || node->kind == PAWL_KIND_EACH)) {
     t->state = PAWL_TOKEN_WAITING;
   } else {
-    t->state = PAWL_TOKEN_ACTIVE;
-    t->visit = ++p->visit;
+    enter_again(e, h, p->tokens.n - 1);
   }
 }
 
-void pawl_stopped_restore(pawl_engine *e, pawl_held *h) {
-  pawl_json_iter it = {0};
-  pawl_str key, one;
+/* An each waits on for the branches that are back with it; children were
+ * cancelled, and items that were dropped do not come back. */
+static void restore_each(pawl_engine *e, pawl_held *h, int k) {
+  const pawl_node *node = pawl_tok_node(h, k);
+  int32_t no = pawl_tok(h, k)->no;
 
-  while (pawl_json_each(pawl_buf_str(&h->plan.stopped), &it, &key, &one))
-    restore(e, h, one);
+  if (pawl_tok(h, k)->state != PAWL_TOKEN_WAITING || !node ||
+      node->kind != PAWL_KIND_EACH)
+    return;
+  for (int i = 0; i < h->plan.tokens.n && !node->workflow; i++)
+    if (pawl_token_is_in(pawl_tok(h, i), no)) return;
+  enter_again(e, h, k);
+}
+
+void pawl_stopped_restore(pawl_engine *e, pawl_held *h) {
+  pawl_str stopped = pawl_buf_str(&h->plan.stopped), tokens, joined, key, one;
+  pawl_json_iter it = {0};
+
+  if (!pawl_json_get(stopped, "tokens", &tokens)) tokens = pawl_strz("[]");
+  while (pawl_json_each(tokens, &it, &key, &one)) restore(e, h, one);
+  for (int k = 0; k < h->plan.tokens.n; k++) restore_each(e, h, k);
+  pawl_buf_clear(&h->plan.joined);
+  if (pawl_json_get(stopped, "joined", &joined))
+    pawl_buf_adds(&h->plan.joined, joined);
+  pawl_buf_clear(&h->plan.compensation); /* it had nothing to undo */
   pawl_buf_clear(&h->plan.stopped);
   h->plan.more = 1;
 }

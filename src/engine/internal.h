@@ -91,6 +91,7 @@ typedef struct pawl_held {
   int has_tenant, has_correlation;
   pawl_buf input, vars;
   int64_t sent, children, immediate, suspended_us, deadline_us;
+  int64_t begin_us; /* see plan.h */
   pawl_buf joined, compensation, stopped, output;
   pawl_buf cancellation; /* JSON, as stored */
   int has_parent;
@@ -260,7 +261,7 @@ int64_t pawl_step_expected_us(pawl_engine *e, const pawl_held *h);
 /* Is the step that stands next one that needs its own transaction? */
 int pawl_step_is_transactional(pawl_engine *e, const pawl_held *h);
 /* Turns the slot's plan into one that cancels, keeping what it recorded. */
-void pawl_step_cancel(pawl_engine *e, pawl_held *h);
+void pawl_step_hear(pawl_engine *e, pawl_held *h);
 /* Replaces the slot's plan: the step it came from has failed after all, and
  * nothing of it was stored. */
 void pawl_step_fail(pawl_engine *e, pawl_held *h, const pawl_error *why);

@@ -97,12 +97,14 @@ static void unend(pawl_held *h) {
   pawl_plan *p = &h->plan;
   if (p->after != PAWL_AFTER_END) return;
   for (int i = p->neffects - 1; i >= 0; i--) {
-    const pawl_effect *f = &p->effects[i];
+    pawl_effect *f = &p->effects[i], last;
     if (f->kind != PAWL_EFFECT_MESSAGE || f->token ||
         (!pawl_str_eqz(pawl_buf_str(&f->name), "result") &&
          !pawl_str_eqz(pawl_buf_str(&f->name), "end_children")))
-      break; /* they are the last */
-    p->neffects--;
+      continue;
+    last = p->effects[--p->neffects]; /* slots keep their buffers */
+    p->effects[p->neffects] = *f;
+    p->effects[i] = last;
     p->sent--;
   }
   p->after = PAWL_AFTER_GO_ON;
@@ -140,14 +142,37 @@ void pawl_letter_cancel(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
 
 /* ---- suspend and resume ---- */
 
+/* The task's own times, and those that people see. */
+static void shift_task(pawl_held *h, int k, int64_t by_us) {
+  const pawl_node *node = pawl_tok_node(h, k);
+  pawl_token *t = pawl_tok(h, k);
+  int64_t due = pawl_detail_int(t, "due");
+  pawl_effect *f;
+
+  if (!node || node->kind != PAWL_KIND_TASK || t->state != PAWL_TOKEN_WAITING)
+    return;
+  if (pawl_detail_int(t, "begun"))
+    pawl_detail_set_int(t, "begun", pawl_detail_int(t, "begun") + by_us);
+  t->changed = 1;
+  if (!due) return;
+  pawl_detail_set_int(t, "due", due + by_us);
+  f = pawl_plan_effect(&h->plan, PAWL_EFFECT_TASK_DUE, t->no);
+  f->n = t->visit;
+  f->at_us = due + by_us;
+}
+
 static void move_times(pawl_held *h, int64_t by_us) {
   for (int k = 0; k < h->plan.tokens.n; k++) {
     pawl_token *t = pawl_tok(h, k);
-    if (!pawl_token_is_live(t->state) || !t->due_us) continue;
+    if (!pawl_token_is_live(t->state)) continue;
+    shift_task(h, k, by_us);
+    t = pawl_tok(h, k);
+    if (!t->due_us) continue;
     t->due_us += by_us;
     t->changed = 1;
   }
   if (h->plan.deadline_us) h->plan.deadline_us += by_us;
+  if (!h->plan.visit && h->plan.begin_us) h->plan.begin_us += by_us;
   h->plan.more = 1;
 }
 
@@ -162,7 +187,10 @@ static void suspend(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   h->plan.more = 1;
 }
 
+/* What came just before it was suspended may have been the last that a join or
+ * an each waited for: whoever holds its handlers looks. */
 static void wake_up(pawl_held *h) {
+  if (h->apply_only) h->letters_left = 1;
   h->plan.status = PAWL_STATUS_RUNNING;
   h->plan.suspended_us = 0;
   h->plan.resets = 1;
@@ -199,9 +227,11 @@ static void renew_deadline(pawl_engine *e, pawl_held *h) {
 
 static void revive(pawl_engine *e, pawl_held *h) {
   pawl_plan *p = &h->plan;
-  if (pawl_status_has_ended(h->status)) {
-    p->revives = 1;
-    renew_deadline(e, h);
+  if (pawl_status_has_ended(h->status)) p->revives = 1;
+  renew_deadline(e, h);
+  if (h->cancellation.len) { /* it goes on after all */
+    pawl_buf_clear(&p->cancellation);
+    pawl_buf_addz(&p->cancellation, "null");
   }
   wake_up(h);
   p->has_output = 0;
@@ -378,6 +408,41 @@ static int names_node(const pawl_letter *l, const char *node) {
 }
 
 /* Its own choice and the one from outside: the earlier counts (E3). */
+/* What it waits for next is due now. A task's times are its own: the one that
+ * comes next moves. */
+static void wake_token(pawl_held *h, int k, int64_t at) {
+  pawl_token *t = pawl_tok(h, k);
+  const pawl_node *node = pawl_tok_node(h, k);
+
+  if (node && node->kind == PAWL_KIND_TASK && t->state == PAWL_TOKEN_WAITING) {
+    if (t->due_us == pawl_detail_int(t, "due"))
+      pawl_detail_set_int(t, "due", at);
+    else
+      pawl_detail_set_int(t, "begun", at - node->limit_us);
+  }
+  t->due_us = at;
+  t->changed = 1;
+}
+
+/* Children are under way: only by name is their time up. */
+static int may_wake(pawl_held *h, int k, const pawl_letter *l) {
+  const pawl_node *node = pawl_tok_node(h, k);
+  pawl_str nodes;
+
+  if (node && pawl_tok(h, k)->state == PAWL_TOKEN_WAITING &&
+      (node->kind == PAWL_KIND_CALL || node->kind == PAWL_KIND_EACH) &&
+      (!l->data.len ||
+       !pawl_json_get(pawl_buf_str(&l->data), "nodes", &nodes)))
+    return 0;
+  return names_node(l, pawl_tok(h, k)->node);
+}
+
+/* One that is to begin later begins then. */
+static int begins_at(const pawl_held *h, const pawl_letter *l, int64_t at) {
+  return !h->plan.visit && h->plan.begin_us > at && h->def &&
+         names_node(l, h->def->nodes[h->def->start].name);
+}
+
 static void wake(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   int64_t at = number_of(l, "at", pawl_engine_now(e));
   int n = 0;
@@ -385,10 +450,13 @@ static void wake(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   for (int k = 0; k < h->plan.tokens.n; k++) {
     pawl_token *t = pawl_tok(h, k);
     if (!pawl_token_is_live(t->state) || !t->due_us || t->due_us <= at ||
-        !t->node || !names_node(l, t->node))
+        !t->node || !may_wake(h, k, l))
       continue;
-    t->due_us = at;
-    t->changed = 1;
+    wake_token(h, k, at);
+    n++;
+  }
+  if (begins_at(h, l, at)) {
+    h->plan.begin_us = at;
     n++;
   }
   if (n) record(e, h, l, "woken");
@@ -533,6 +601,27 @@ static int take(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   if (is_kind(l, "task")) pawl_task_done(e, h, l);
   if (is_kind(l, "child")) pawl_child_done(e, h, l);
   return 1;
+}
+
+static int is_dealt_with(const pawl_held *h, const pawl_letter *l) {
+  for (int i = 0; i < h->plan.neffects; i++) {
+    const pawl_effect *f = &h->plan.effects[i];
+    if (f->kind == PAWL_EFFECT_DELETE && f->has_id &&
+        pawl_id_eq(&f->id, &l->no))
+      return 1;
+  }
+  return 0;
+}
+
+void pawl_letters_refuse(pawl_engine *e, pawl_held *h) {
+  for (int i = 0; i < h->nletters; i++) {
+    const pawl_letter *l = &h->letters[i];
+    for (size_t k = 0; k < NREQUESTS; k++) {
+      if (!is_kind(l, requests[k].kind) || is_dealt_with(h, l)) continue;
+      refuse(e, h, l, "it had ended by then");
+      taken(h, l);
+    }
+  }
 }
 
 void pawl_letters_take(pawl_engine *e, pawl_held *h) {

@@ -108,6 +108,8 @@ static void load_counters(pawl_held *h, const pawl_rows *r, int k) {
   h->immediate = pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_IMMEDIATE);
   h->suspended_us = pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_SUSPENDED_AT);
   h->deadline_us = pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_DEADLINE_AT);
+  h->begin_us =
+      h->visit ? 0 : pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_TOKEN_DUE_AT);
 }
 
 static void load_texts(pawl_held *h, const pawl_rows *r, int k) {

@@ -173,6 +173,9 @@ void pawl_fail_token(pawl_engine *e, pawl_held *h, int k,
 /* The instance fails for a reason that lies outside its graph. */
 void pawl_fail_outright(pawl_engine *e, pawl_held *h, const pawl_error *err,
                         pawl_str details);
+/* What the token waited for is over; where it came from, and what an item's
+ * last step gave, stay in its detail. */
+void pawl_token_keep(pawl_engine *e, pawl_token *t);
 /* Ends it with this status now; tokens that are left are dropped. */
 void pawl_end(pawl_engine *e, pawl_held *h, pawl_status status);
 /* The same after compensation, where there is something to undo. */
@@ -200,6 +203,8 @@ void pawl_undo_run(pawl_engine *e, pawl_held *h);
 
 /* Takes what has come in, in order. */
 void pawl_letters_take(pawl_engine *e, pawl_held *h);
+/* The instance ends with what is decided: other requests come too late. */
+void pawl_letters_refuse(pawl_engine *e, pawl_held *h);
 /* The first request to cancel or kill; NULL: none. */
 const pawl_letter *pawl_letters_cancel(const pawl_held *h);
 void pawl_letter_cancel(pawl_engine *e, pawl_held *h,

@@ -420,6 +420,15 @@ static pawl_code send_tasks(pawl_engine *e, pawl_held **list, int n,
   TRY(send_owners(e, list, n, PAWL_EFFECT_TASK, &made, err));
   TRY(send_raised(e, list, n, &raised, err));
   TRY(send_owners(e, list, n, PAWL_EFFECT_TASK_RAISE, &raised, err));
+  begin(e, PAWL_STMT_TASK_DUE, list);
+  EACH_EFFECT(h, f, PAWL_EFFECT_TASK_DUE) {
+    arg_held(a, h);
+    pawl_arg_int(a, PAWL_TASK_DUE_TOKEN, f->token);
+    pawl_arg_int(a, PAWL_TASK_DUE_VISIT, f->n);
+    pawl_arg_time(a, PAWL_TASK_DUE_DUE_AT, f->at_us);
+    pawl_arg_time(a, PAWL_TASK_DUE_UPDATED_AT, now);
+  }
+  TRY(pawl_commit_send(e, err));
   begin(e, PAWL_STMT_TASK_END, list);
   EACH_EFFECT(h, f, PAWL_EFFECT_TASK_END) {
     arg_held(a, h);
@@ -555,7 +564,7 @@ pawl_code pawl_commit_effects(pawl_engine *e, pawl_held **list, int n,
   if (HAS(SUBSCRIBE) || HAS(UNSUBSCRIBE))
     TRY(send_subscriptions(e, list, n, now, err));
   if (HAS(TAKE) || HAS(DELETE)) TRY(send_inbox(e, list, n, err));
-  if (HAS(TASK) || HAS(TASK_END) || HAS(TASK_RAISE))
+  if (HAS(TASK) || HAS(TASK_END) || HAS(TASK_RAISE) || HAS(TASK_DUE))
     TRY(send_tasks(e, list, n, now, err));
   if (HAS(MESSAGE))
     TRY(send_outgoing(e, list, n, now, PAWL_EFFECT_MESSAGE, err));

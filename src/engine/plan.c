@@ -219,6 +219,7 @@ void pawl_plan_reset(pawl_plan *p) {
   p->needs_latch = p->ran = p->revives = p->more = 0;
   p->sent = p->children = p->immediate = 0;
   p->suspended_us = p->deadline_us = p->workflow_version = 0;
+  p->begin_us = 0;
   p->nrecords = p->neffects = 0;
   p->failed = 0;
   p->outcome = NULL;

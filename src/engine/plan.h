@@ -105,6 +105,7 @@ typedef enum pawl_effect_kind {
                               ("cancelled", "timed_out"), if still open */
   PAWL_EFFECT_TASK_RAISE, /* overdue: token, n (visit), data: priority, users,
                               roles, groups to add */
+  PAWL_EFFECT_TASK_DUE,   /* put off: token, n (visit), at_us (due) */
   PAWL_EFFECT_MESSAGE,    /* to another instance: name (kind), id (target),
                               data; see deliver.c */
   PAWL_EFFECT_EMIT,       /* into the outbox: name (type), data (payload) */
@@ -153,6 +154,7 @@ typedef struct pawl_plan {
   int more; /* what follows differs from what is stored */
   int64_t sent, children, immediate;
   int64_t suspended_us, deadline_us;
+  int64_t begin_us; /* not before, while it has not begun; 0: at once */
   int64_t workflow_version; /* 0: stays */
   pawl_buf joined;       /* JSON [{"join":"close","scope":4},...]: fired, while
                       siblings still run */

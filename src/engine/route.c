@@ -297,6 +297,7 @@ static pawl_code enter_finish(pawl_engine *e, pawl_held *h, int k,
     pawl_plan_error(&p->error, &why, none);
   }
   pawl_end_undoing(e, h, PAWL_STATUS_FAILED, h->def->compensate);
+  pawl_buf_clear(&p->stopped); /* to try that again would end the same way */
 out:
   return rc;
 }

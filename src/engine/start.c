@@ -274,6 +274,19 @@ static pawl_code send_agenda(pawl_engine *e, int shard, const options *o,
   return pawl_store_send(e->store, a, err);
 }
 
+/* When it is to begin is kept with it: what comes in before may have the
+ * agenda's time moved. */
+static pawl_code send_delay(pawl_engine *e, int shard, const options *o,
+                            int *sent, pawl_error *err) {
+  pawl_args *a = &e->args;
+  if (!o->at_us && !o->delay_us) return PAWL_OK;
+  pawl_args_begin(a, PAWL_STMT_INSTANCE_DELAY);
+  pawl_arg_int(a, PAWL_INSTANCE_DELAY_SHARD, shard);
+  pawl_arg_id(a, PAWL_INSTANCE_DELAY_ID, &o->id);
+  ++*sent;
+  return pawl_store_send(e->store, a, err);
+}
+
 static pawl_code send_attributes(pawl_engine *e, int shard, const options *o,
                                  pawl_buf *scratch, int *sent,
                                  pawl_error *err) {
@@ -339,7 +352,7 @@ static pawl_code start_unit(pawl_engine *e, const char *code, pawl_str input,
                             pawl_id *id, int *created, int *refused,
                             pawl_error *err) {
   const int open = origin && origin->also; /* what follows needs the answer */
-  int shard = pawl_id_route(&o->id) % e->nshards, attributes = 0;
+  int shard = pawl_id_route(&o->id) % e->nshards, more = 0;
   pawl_buf scratch = {.alloc = &e->alloc};
   pawl_rows rows;
   pawl_code rc = PAWL_OK;
@@ -349,25 +362,26 @@ static pawl_code start_unit(pawl_engine *e, const char *code, pawl_str input,
                        err));
   TRY(send_instance(e, shard, code, input, o, origin, err));
   TRY(send_agenda(e, shard, o, err));
-  TRY(send_attributes(e, shard, o, &scratch, &attributes, err));
+  TRY(send_attributes(e, shard, o, &scratch, &more, err));
+  TRY(send_delay(e, shard, o, &more, err));
   if (o->has_key) TRY(send_by_key(e, shard, code, o, err));
   if (!open) TRY(pawl_store_commit(e->store, err));
   pawl_store_rows(e->store, 0, &rows);
   *created = rows.changed == 1;
   *id = o->id;
   if (o->has_key) {
-    pawl_store_rows(e->store, 2 + attributes, &rows);
+    pawl_store_rows(e->store, 2 + more, &rows);
     if (rows.nrows) pawl_row_id(&rows, 0, PAWL_INSTANCE_BY_KEY_R_ID, id);
     *refused = !rows.nrows;
     *created = rows.nrows && pawl_id_eq(id, &o->id);
   } else if (!*created) {
-    TRY(was_refused(e, shard, o, open, 2 + attributes, refused, err));
+    TRY(was_refused(e, shard, o, open, 2 + more, refused, err));
   }
   if (open && *refused) {
     pawl_store_rollback(e->store);
   } else if (open) {
     TRY(origin->also(e, origin->ud, shard, id, *created,
-                     2 + attributes + (o->has_key || !*created), err));
+                     2 + more + (o->has_key || !*created), err));
     TRY(pawl_store_commit(e->store, err));
   }
 out:

@@ -76,6 +76,7 @@ static void plan_begin(pawl_engine *e, pawl_held *h) {
   p->immediate = h->immediate;
   p->suspended_us = h->suspended_us;
   p->deadline_us = h->deadline_us;
+  p->begin_us = h->begin_us;
   copy_buf(&p->joined, &h->joined);
   copy_buf(&p->compensation, &h->compensation);
   copy_buf(&p->stopped, &h->stopped);
@@ -138,9 +139,7 @@ void pawl_leave(pawl_engine *e, pawl_held *h, int k, int to) {
   pawl_leave_by(e, h, k, to, h->plan.nrecords - 1);
 }
 
-/* What it waited for is over; where it came from, and what an item's last step
- * gave, stay. */
-static void keep_detail(pawl_engine *e, pawl_token *t) {
+void pawl_token_keep(pawl_engine *e, pawl_token *t) {
   static const char *const names[] = {"up", "from", "out"};
   pawl_buf kept = {.alloc = &e->alloc};
   pawl_str value;
@@ -177,7 +176,7 @@ void pawl_leave_by(pawl_engine *e, pawl_held *h, int k, int to, int record) {
   pawl_token *t = pawl_tok(h, k);
   pawl_buf path = {.alloc = &e->alloc};
 
-  keep_detail(e, t);
+  pawl_token_keep(e, t);
   if (record >= 0 && t->depth) keep_output(h, k, &p->records[record]);
   t->state = PAWL_TOKEN_ACTIVE;
   t->due_us = 0;
@@ -196,10 +195,25 @@ void pawl_leave_by(pawl_engine *e, pawl_held *h, int k, int to, int record) {
 
 /* ---- running ---- */
 
+/* Nothing interrupts a handler, but what comes too late does not count: after
+ * that time others may have taken over. */
+static pawl_code check_timeout(pawl_engine *e, const pawl_node *node,
+                               int64_t began_us, pawl_error *err) {
+  int64_t took = pawl_engine_now(e) - began_us;
+
+  if (took <= node->timeout_us) return PAWL_OK;
+  pawl_result_clear(&e->result);
+  pawl_fail(err, PAWL_TIMEOUT, "%s \"%s\" took %.1f s; its timeout is %.1f s",
+            pawl_kind_name(node->kind), node->name, (double)took / 1e6,
+            (double)node->timeout_us / 1e6);
+  return PAWL_TIMEOUT;
+}
+
 pawl_code pawl_run_handler(pawl_engine *e, pawl_held *h, int k,
                            const pawl_node *node, pawl_handler handler,
                            pawl_str event, pawl_str output, pawl_error *err) {
   const pawl_token *t = pawl_tok(h, k);
+  int64_t began_us = pawl_engine_now(e);
   pawl_call c;
   pawl_code rc;
 
@@ -232,6 +246,9 @@ pawl_code pawl_run_handler(pawl_engine *e, pawl_held *h, int k,
   rc = pawl_host_run(e->host, &c, &e->result, err);
   pawl_pulse_end(e->pulse);
   e->running = NULL;
+  if (rc == PAWL_OK &&
+      (handler == PAWL_HANDLER_RUN || handler == PAWL_HANDLER_UNDO))
+    rc = check_timeout(e, node, began_us, err);
   return rc;
 }
 
@@ -497,6 +514,11 @@ static void begin(pawl_engine *e, pawl_held *h) {
     run_routing(e, h, k, "started");
 }
 
+/* It was claimed for what has come for it, before its time. */
+static int is_delayed(pawl_engine *e, const pawl_held *h) {
+  return h->begin_us > pawl_engine_now(e);
+}
+
 static int is_due(pawl_engine *e, const pawl_token *t) {
   return t->state == PAWL_TOKEN_ACTIVE &&
          (!t->due_us || t->due_us <= pawl_engine_now(e));
@@ -557,6 +579,7 @@ static int64_t next_look(pawl_engine *e, pawl_held *h) {
     if (t->state == PAWL_TOKEN_ACTIVE && t->due_us <= now) return 0;
     if (t->due_us && t->due_us < soonest) soonest = t->due_us;
   }
+  if (!p->visit && p->begin_us > now) return p->begin_us;
   if (!pawl_tokens_live(&p->tokens)) return 0; /* it is to begin, or undo */
   return soonest;
 }
@@ -622,6 +645,10 @@ static void finish_plan(pawl_engine *e, pawl_held *h) {
 
   h->state = PAWL_SLOT_PLANNED;
   if (p->after == PAWL_AFTER_BACK || p->after == PAWL_AFTER_FORGET) return;
+  if (p->visit)
+    p->begin_us = 0;
+  else
+    p->started_us = 0; /* it has not begun */
   if (p->after == PAWL_AFTER_END) {
     if (h->def && h->def->busy_limit) p->more = 1;
     return;
@@ -669,6 +696,7 @@ static int settle(pawl_engine *e, pawl_held *h) {
 
 /* After steps have run: joins and eachs that are through go on with them. */
 static void settle_after(pawl_engine *e, pawl_held *h) {
+  if (!h->plan.visit) return; /* it has not begun */
   for (int rounds = 0; rounds < 100; rounds++) {
     int before = h->plan.tokens.n, records = h->plan.nrecords;
     int64_t visits = h->plan.visit;
@@ -719,6 +747,8 @@ static void decide(pawl_engine *e, pawl_held *h) {
     plan_deadline(e, h);
   else if (h->def->busy_limit && h->immediate >= h->def->busy_limit)
     plan_busy(e, h);
+  else if (!h->visit && !h->tokens.n && !p->revives && is_delayed(e, h))
+    return;
   else if (!h->visit && !h->tokens.n && !p->revives)
     begin(e, h), settle_after(e, h);
   else if (settle(e, h))
@@ -781,11 +811,15 @@ int pawl_step_is_transactional(pawl_engine *e, const pawl_held *h) {
   return node && node->transactional;
 }
 
-void pawl_step_cancel(pawl_engine *e, pawl_held *h) {
+void pawl_step_hear(pawl_engine *e, pawl_held *h) {
   const pawl_letter *l = pawl_letters_cancel(h);
   pawl_effect *f;
 
-  if (!l) return;
+  if (!l || h->plan.status == PAWL_STATUS_CANCELLED) {
+    if (h->plan.after == PAWL_AFTER_END) pawl_letters_refuse(e, h);
+    finish_plan(e, h);
+    return;
+  }
   pawl_letter_cancel(e, h, l);
   f = pawl_plan_effect(&h->plan, PAWL_EFFECT_DELETE, 0);
   f->id = l->no;
