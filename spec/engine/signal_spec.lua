@@ -353,9 +353,161 @@ kit.describe("an event with a key", function(backend)
     local id = begin(engine, { order = "1" }, "t.waits")
     assert.same({ w1 = 1, w2 = 2, w3 = 3 }, get(engine, id).output)
   end)
+
+  for _, pause in ipairs { 3600, 0 } do
+    it("is taken before what came to the instance later, " .. pause
+      .. " seconds apart", function()
+      local engine, clock = backend.fresh { shards = 2 }
+      assert(engine:load(chain { { key = "order" }, { key = "order" }, {} }))
+      send(engine, { name = "order.paid", key = "1", data = 1 })
+      clock:advance(pause)
+      local id = assert(engine:start("t.waits", { order = "1" }))
+      clock:advance(pause)
+      send(engine, { name = "order.paid", instance = id, data = 2 })
+      clock:advance(pause)
+      send(engine, { name = "order.paid", instance = id, data = 3 })
+      assert(engine:run())
+      assert.same({ w1 = 1, w2 = 2, w3 = 3 }, get(engine, id).output)
+    end)
+  end
+
+  it("is taken before what came later, by each wait for a key of its own",
+    function()
+      local engine, clock = backend.fresh()
+      assert(engine:load(chain { { key = "a" }, { key = "b" },
+        { key = "a" } }))
+      local id = assert(engine:start("t.waits", { a = "1", b = "2" }))
+      for i, to in ipairs { { key = "1" }, { key = "2" }, { instance = id },
+        { instance = id }, { key = "1" } } do
+        to.name, to.data = "order.paid", i
+        send(engine, to)
+        clock:advance(60)
+      end
+      assert(engine:run())
+      assert.same({ w1 = 1, w2 = 2, w3 = 3 }, get(engine, id).output)
+    end)
+
+  it("comes in that order however many are turned down before it", function()
+    local engine, clock = backend.fresh()
+    assert(engine:load(chain { { key = "order", match = function(event)
+      return event.data > 100
+    end }, {} }))
+    local id = assert(engine:start("t.waits", { order = "1" }))
+    for i = 1, 101 do
+      send(engine, { name = "order.paid", key = "1", data = i })
+      clock:advance(1)
+    end
+    send(engine, { name = "order.paid", instance = id, data = 500 })
+    assert(engine:run())
+    assert.same({ w1 = 101, w2 = 500 }, get(engine, id).output)
+  end)
+
+  it("is told to each instance once, and to those that come later", function()
+    local engine = backend.fresh()
+    assert(engine:load(chain { { key = "order" }, { key = "order" } }))
+    send(engine, { name = "order.paid", key = "1", data = 1 })
+    for _ = 1, 2 do
+      local id = begin(engine, { order = "1" }, "t.waits")
+      assert.equal("w2", get(engine, id).node)
+    end
+  end)
 end)
 
 kit.describe("an event's id", function(backend)
+  it("is known whatever the key, in any number of shards", function()
+    for _, shards in ipairs { 1, 4 } do
+      local engine, _, url = backend.fresh { shards = shards }
+      local flow = pawl.workflow { code = "t.trig", start = "z",
+        trigger = "order.paid" }
+      flow:finish "z"
+      assert(engine:load(flow))
+      for n = 1, 12 do
+        local event = { name = "order.paid", id = "e" .. n, source = "s" }
+        for _, key in ipairs { "a", "b", "c", false } do
+          event.key = key or nil
+          local reached, info = send(engine, event)
+          assert.equal(key == "a" and 1 or 0, reached)
+          assert.equal(key ~= "a", info.repeated)
+        end
+      end
+      assert.equal(12, kit.count(backend, url, "instance"))
+      assert.equal(0, kit.count(backend, url, "event", "not routed"))
+    end
+  end)
+
+  it("is known when its instance has ended", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(waiting()))
+    local id = begin(engine)
+    local event = { name = "order.paid", instance = id, id = "E1" }
+    assert.equal(1, send(engine, event))
+    assert(engine:run())
+    assert.equal("completed", kit.status(engine, id))
+    local reached, info = send(engine, event)
+    assert.equal(0, reached)
+    assert.is_true(info.repeated)
+    assert.equal(id, info.instance)
+    event.id = "E2"
+    local refused, err = engine:signal(event)
+    assert.is_nil(refused)
+    assert.equal("already_finished", err.code)
+    assert.equal(0, kit.count(backend, url, "inbox"))
+    event.id = "E1"
+    clock:advance "2d" -- not for ever
+    assert(kit.rival(backend, url, clock):run())
+    assert.equal(0, kit.count(backend, url, "event"))
+    refused, err = engine:signal(event)
+    assert.is_nil(refused)
+    assert.equal("already_finished", err.code)
+  end)
+
+  it("is known when its instance was ended without taking it", function()
+    local engine = backend.fresh()
+    assert(engine:load(waiting()))
+    local id = begin(engine)
+    local event = { name = "other", instance = id, id = "E1", source = "s" }
+    assert.equal(1, send(engine, event))
+    assert(engine:run())
+    assert(engine:cancel(id))
+    assert(engine:run())
+    assert.equal("cancelled", kit.status(engine, id))
+    assert.is_true(select(2, send(engine, event)).repeated)
+    event.source = "t"
+    assert.equal("already_finished", select(2, engine:signal(event)).code)
+  end)
+
+  it("is known when what it started has ended", function()
+    for _, key in ipairs { "k", false } do
+      local engine, _, url = backend.fresh { shards = 3 }
+      assert(engine:load(waiting()))
+      local event = { name = "order.paid", id = "E1",
+        start = { workflow = "t.wait", key = key or nil } }
+      local _, first = send(engine, event)
+      assert(engine:run())
+      assert.equal("completed", kit.status(engine, first.instance))
+      local reached, info = send(engine, event)
+      assert.equal(0, reached)
+      assert.is_true(info.repeated)
+      assert.is_false(info.created)
+      assert.equal(first.instance, info.instance)
+      assert.equal(1, kit.count(backend, url, "instance"))
+    end
+  end)
+
+  it("is one event to an instance, whose data is the first that reached it",
+    function()
+      local engine = backend.fresh()
+      assert(engine:load(chain { { key = "order" }, { key = "order" } }))
+      local id = assert(engine:start("t.waits", { order = "1" }))
+      send(engine, { name = "order.paid", key = "1", id = "e", data = 1 })
+      assert.equal(1, send(engine, { name = "order.paid", instance = id,
+        id = "e", data = 2 }))
+      assert(engine:run())
+      local instance = get(engine, id)
+      assert.equal("w2", instance.node)
+      assert.same({ w1 = 2 }, instance.variables)
+    end)
+
   it("is taken once within the lifetime, by source", function()
     local engine, clock, url = backend.fresh()
     assert(engine:load(waiting { key = "order" }))
@@ -759,6 +911,183 @@ kit.describe("an event that cancels", function(backend)
     assert.equal("cancelled", kit.status(engine, two))
     assert.equal(0, kit.count(backend, url, "subscription"))
   end)
+
+  local function withdraw(engine, key)
+    local reached = send(engine, { name = "order.withdrawn", key = key })
+    assert(engine:run())
+    return reached
+  end
+
+  --- s (which sets what `set` says), then a timer, then z.
+  local function setting(set, options)
+    local given = { code = "t.cancel", start = "s",
+      cancel_on = { event = "order.withdrawn", key = "order" } }
+    for key, value in pairs(options or {}) do given[key] = value end
+    local flow = pawl.workflow(given)
+    flow:step("s", { run = set, next = "t" })
+    flow:timer("t", { after = "1h", next = "z" })
+    flow:finish "z"
+    return flow
+  end
+
+  it("is found by a key that a step has set", function()
+    local engine = backend.fresh()
+    assert(engine:load(setting(function(ctx) ctx.vars.order = "7" end)))
+    local id = begin(engine, nil, "t.cancel")
+    assert.equal(1, withdraw(engine, "7"))
+    assert.equal("cancelled", kit.status(engine, id))
+  end)
+
+  it("follows its key as that changes", function()
+    local engine, _, url = backend.fresh()
+    assert(engine:load(cancellable()))
+    local id = begin(engine, { order = "1" }, "t.cancel")
+    assert(engine:edit(id, { set = { order = "2" }, reason = "moved" }))
+    assert.equal(0, withdraw(engine, "1"))
+    assert.equal("waiting", kit.status(engine, id))
+    assert(engine:edit(id, { set = { order = ("x"):rep(256) },
+      reason = "no key an event can have" }))
+    assert.equal(1, kit.count(backend, url, "subscription"))
+    assert.equal(0, withdraw(engine, "2"))
+    assert(engine:edit(id, { set = { order = 3 }, reason = "again" }))
+    assert.equal(1, withdraw(engine, "3"))
+    assert.equal("cancelled", kit.status(engine, id))
+  end)
+
+  it("follows its key when somebody changes it who knows no rules", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(cancellable()))
+    local id = begin(engine, { order = "1" }, "t.cancel")
+    local client = kit.rival(backend, url, clock,
+      { group = "nobody", prefixes = "none.", stored_code = "own" })
+    assert(client:edit(id, { set = { order = "2" }, reason = "moved" }))
+    assert(engine:run())
+    assert.equal(0, withdraw(engine, "1"))
+    assert.equal(1, withdraw(engine, "2"))
+    assert.equal("cancelled", kit.status(engine, id))
+  end)
+
+  it("is waited for again after a retry and a restart", function()
+    for _, how in ipairs { "retry", "restart" } do
+      local engine = backend.fresh()
+      local runs = 0
+      assert(engine:load(setting(function()
+        runs = runs + 1
+        if runs == 1 then error { code = "no", retry = false } end
+      end)))
+      local id = begin(engine, { order = "1" }, "t.cancel")
+      assert.equal("failed", kit.status(engine, id))
+      assert.equal(0, withdraw(engine, "2"))
+      if how == "retry" then
+        assert(engine:retry(id, { reason = "mended" }))
+      else
+        assert(engine:restart(id, { from = "s", reason = "mended" }))
+      end
+      assert(engine:run())
+      assert.equal("waiting", kit.status(engine, id))
+      assert.equal(1, withdraw(engine, "1"))
+      assert.equal("cancelled", kit.status(engine, id))
+    end
+  end)
+
+  it("is the version's to which the instance was moved", function()
+    local engine, _, url = backend.fresh()
+    local function version(n, cancel_on)
+      assert(engine:load(setting(function() end,
+        { version = n, cancel_on = cancel_on })))
+    end
+    version(1, nil)
+    local id = begin(engine, { order = "1", other = "2" }, "t.cancel")
+    version(2, { { event = "a" }, { event = "order.withdrawn", key = "other" },
+      { event = "b.*" } })
+    assert(engine:move("t.cancel", 1, 2, { reason = "rules" }))
+    assert(engine:run())
+    assert.equal(3, kit.count(backend, url, "subscription"))
+    version(3, { event = "order.withdrawn", key = "order" })
+    assert(engine:move("t.cancel", 2, 3, { reason = "others" }))
+    assert(engine:run())
+    assert.equal(1, kit.count(backend, url, "subscription"))
+    assert.equal(0, withdraw(engine, "2"))
+    assert.equal("waiting", kit.status(engine, id))
+    assert.equal(1, withdraw(engine, "1"))
+    assert.equal("cancelled", kit.status(engine, id))
+  end)
+
+  it("is forgotten by a version without such rules", function()
+    local engine, _, url = backend.fresh()
+    assert(engine:load(setting(function() end, { version = 1 })))
+    begin(engine, { order = "1" }, "t.cancel")
+    local flow = pawl.workflow { code = "t.cancel", version = 2, start = "s" }
+    flow:step("s", { run = function() end, next = "t" })
+    flow:timer("t", { after = "1h", next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    assert(engine:move("t.cancel", 1, 2, { reason = "none" }))
+    assert(engine:run())
+    assert.equal(0, kit.count(backend, url, "subscription"))
+  end)
+
+  it("may come before the instance's first step, which does not run",
+    function()
+      local engine, clock = backend.fresh { shards = 3 }
+      local ran = 0
+      assert(engine:load(setting(function() ran = ran + 1 end)))
+      local ids = {}
+      for i, delay in ipairs { 0, 7200 } do
+        ids[i] = assert(engine:start("t.cancel", { order = "1" },
+          { delay = delay > 0 and delay or nil }))
+      end
+      assert.equal(0, send(engine, { name = "order.withdrawn", key = "1" }))
+      assert(engine:run())
+      assert.equal("cancelled", kit.status(engine, ids[1]))
+      clock:advance "3h"
+      assert(engine:run())
+      assert.equal("cancelled", kit.status(engine, ids[2]))
+      assert.equal(0, ran)
+    end)
+
+  it("is not meant for an instance that began after it", function()
+    local engine, clock = backend.fresh()
+    local flow = pawl.workflow { code = "t.cancel", start = "w",
+      cancel_on = { event = "order.*", key = "order" },
+      trigger = "order.placed" }
+    flow:wait("w", { event = "order.withdrawn", key = "order", next = "t" })
+    flow:timer("t", { after = "1h", next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    send(engine, { name = "order.withdrawn", key = "1" })
+    clock:advance(1)
+    local id = begin(engine, { order = "1" }, "t.cancel")
+    assert.equal("t", get(engine, id).node, "waits are told of it")
+    send(engine, { name = "order.placed", key = "2",
+      data = { order = "2" } })
+    assert(engine:run())
+    local list = assert(engine:list { workflow = "t.cancel" })
+    for _, row in ipairs(list) do
+      assert.equal("waiting", row.status, "not by what started it")
+    end
+  end)
+
+  it("must have the rule's key, and none where that has none", function()
+    local engine = backend.fresh()
+    local flow = pawl.workflow { code = "t.cancel", start = "f", cancel_on = {
+      { event = "stop.now", key = "k" }, { event = "halt.now" } } }
+    flow:fork("f", { next = { "a", "b" } })
+    flow:wait("a", { event = "stop.*", next = "j" })
+    flow:wait("b", { event = "halt.*", key = "k", next = "j" })
+    flow:join("j", { next = "t" })
+    flow:timer("t", { after = "1h", next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = begin(engine, { k = "K" }, "t.cancel")
+    assert.equal(1, send(engine, { name = "stop.now" }))
+    assert.equal(1, send(engine, { name = "halt.now", key = "K" }))
+    assert(engine:run())
+    assert.equal("t", get(engine, id).node)
+    assert.equal(1, send(engine, { name = "stop.now", instance = id }))
+    assert(engine:run())
+    assert.equal("cancelled", kit.status(engine, id), "it is addressed")
+  end)
 end)
 
 kit.describe("an event that its sender left behind", function(backend)
@@ -845,6 +1174,19 @@ kit.describe("a signal whose connection is lost", function(backend)
       assert.equal(8, kit.count(backend, url, "instance"))
       assert.equal(8, kit.count(backend, url, "history",
         "type = 'received'"))
+    end)
+
+    it("comes to one instance once, wherever that is: " .. point, function()
+      local engine = backend.fresh()
+      assert(engine:load(chain { {}, {} }))
+      for n = 1, 3 do
+        local id = begin(engine, nil, "t.waits")
+        probe.fault(("%s=drop@%d"):format(point, n))
+        assert.equal(1, send(engine, { name = "order.paid", instance = id }))
+        probe.fault(nil)
+        assert(engine:run())
+        assert.equal("w2", get(engine, id).node)
+      end
     end)
   end
 end)

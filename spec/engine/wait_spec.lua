@@ -343,6 +343,35 @@ kit.describe("a wait's key", function(backend)
     end)
   end
 
+  for what, value in pairs {
+    ["is empty"] = "", ["is too long"] = ("x"):rep(256),
+    ["holds a zero byte"] = "a\0b",
+  } do
+    it("that " .. what .. " fails the node, and says so", function()
+      local engine, _, url = backend.fresh()
+      for _, key in ipairs { "order", function(ctx)
+        return ctx.input.order
+      end } do
+        assert(engine:load(waiting({ key = key },
+          { version = key == "order" and 1 or 2 })))
+        local instance = get(engine, begin(engine, { order = value }))
+        assert.equal("failed", instance.status)
+        assert.matches('wait "w": its key ' .. what, instance.error.message)
+        assert.matches("1 to 255 bytes", instance.error.hint)
+      end
+      assert.equal(0, kit.count(backend, url, "subscription"))
+    end)
+  end
+
+  it("of 255 bytes is one as any other", function()
+    local engine = backend.fresh()
+    assert(engine:load(waiting { key = "order" }))
+    local id = begin(engine, { order = ("\u{e9}"):rep(127) .. "x" })
+    assert.equal(1, send(engine, { key = ("\u{e9}"):rep(127) .. "x" }))
+    assert(engine:run())
+    assert.equal("completed", kit.status(engine, id))
+  end)
+
   it("that is not there fails the node, which can be routed", function()
     local engine = backend.fresh()
     assert(engine:load(waiting { key = "order", next = "z",
@@ -573,6 +602,36 @@ kit.describe("several waits at once", function(backend)
     assert.equal(1, send(engine, { name = "paid", key = "1", data = "one" }))
     assert(engine:run())
     assert.same({ a = "one", b = "two" }, get(engine, id).output)
+  end)
+
+  it("with a key and without one are told apart", function()
+    local engine = backend.fresh()
+    assert(engine:load(forked { a = { event = "paid" },
+      b = { event = "paid", key = "k" } }))
+    local function taken(key, signal)
+      local id = begin(engine, { k = key })
+      signal.name, signal.data = "paid", 1
+      if signal.instance then signal.instance = id end
+      assert.equal(1, send(engine, signal))
+      assert(engine:run())
+      local vars = get(engine, id).output or get(engine, id).variables
+      assert(engine:cancel(id))
+      assert(engine:run())
+      return vars
+    end
+    assert.same({ a = 1 }, taken("1", {}))
+    assert.same({ b = 1 }, taken("2", { key = "2" }))
+    assert.same({ a = 1 }, taken("3", { instance = true, key = "Z" }))
+  end)
+
+  it("take what is sent to their instance without a key", function()
+    local engine = backend.fresh()
+    assert(engine:load(forked { a = { event = "paid" },
+      b = { event = "paid", key = "k" } }))
+    local id = begin(engine, { k = "K" })
+    assert.equal(1, send(engine, { name = "paid", instance = id, data = 1 }))
+    assert(engine:run())
+    assert.same({ a = 1, b = 1 }, get(engine, id).output)
   end)
 
   it("that time out in one instant all go on", function()

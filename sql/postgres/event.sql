@@ -17,17 +17,32 @@ on conflict (shard, source, id) do update
        expires_at = excluded.expires_at
  where e.expires_at <= excluded.received_at;
 
+-- name: event_copy
+-- args: @shard smallint, @source text, @id text, @name text, @key text,
+--       @data json, @received_at time, @expires_at time
+-- Where its key's events are, when that is another shard than its id's.
+insert into pawl.event as e (shard, source, id, name, key, data, routed,
+       received_at, expires_at)
+values (@shard, @source, @id, @name, @key, @data, true, @received_at,
+        @expires_at)
+on conflict (shard, source, id) do update
+   set name = excluded.name, key = excluded.key, data = excluded.data,
+       received_at = excluded.received_at, expires_at = excluded.expires_at
+ where e.expires_at <= excluded.received_at;
+
 -- name: event_get
 -- args: @shard smallint, @source text, @id text
--- rows: name text, key text, data json, routed boolean, received_at time
-select name, key, data, routed, received_at from pawl.event
+-- rows: name text, key text, data json, routed boolean, received_at time,
+--       expires_at time
+select name, key, data, routed, received_at, expires_at from pawl.event
  where shard = @shard and source = @source and id = @id;
 
 -- name: event_routed
--- args: @shard smallint, @source text, @id text
--- One without a key is not looked for again: its id is all that is kept.
+-- args: @shard smallint, @source text, @id text, @forget boolean
+-- One that is not looked for here again is only known: no key, no data.
 update pawl.event
-   set routed = true, data = case when key is null then null else data end
+   set routed = true, key = case when @forget then null else key end,
+       data = case when @forget then null else data end
  where shard = @shard and source = @source and id = @id and not routed;
 
 -- name: event_unrouted

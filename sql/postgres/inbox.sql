@@ -14,13 +14,13 @@ on conflict do nothing;
 -- name: inbox_insert_many
 -- args: @shard smallint, @id uuid[], @no uuid[], @name text, @key text,
 --       @event_id text, @source text, @caller text, @data json,
---       @received_at time, @now time
+--       @addressed boolean, @received_at time, @now time
 -- One event into many inboxes, once into each. Under the agenda rows' locks it
 -- is seen anew which instances have ended meanwhile.
 insert into pawl.inbox (shard, instance, no, kind, name, key, event_id,
-       source, caller, data, received_at)
+       source, caller, data, addressed, received_at)
 select @shard, s.id, s.no, 'event', @name, @key, @event_id, @source, @caller,
-       @data, coalesce(@received_at, @now, now())
+       @data, @addressed, coalesce(@received_at, @now, now())
   from unnest(@id, @no) as s (id, no)
  cross join lateral (
   select 1 from pawl.instance
@@ -32,10 +32,10 @@ on conflict do nothing;
 -- args: @shard smallint, @id uuid[]
 -- rows: instance uuid, no uuid, kind text, name text, key text,
 --       event_id text, source text, caller text, data json,
---       received_at time
+--       addressed boolean, received_at time
 -- What was not taken yet, in the order in which it came in.
 select b.instance, b.no, b.kind, b.name, b.key, b.event_id, b.source,
-       b.caller, b.data, b.received_at
+       b.caller, b.data, b.addressed, b.received_at
   from unnest(@id) as s (id) cross join lateral (
   select * from pawl.inbox
    where shard = @shard and instance = s.id and not taken offset 0) b
@@ -80,6 +80,27 @@ select @shard, s.id, s.no, s.kind, s.name, s.key, s.event_id, s.source,
       and (s.latch is null or a.latch = s.latch) offset 0) held
 on conflict (shard, instance, kind, event_id) where event_id is not null
    do update set taken = true;
+
+-- name: inbox_keep
+-- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
+--       @now time, @expires_at time
+-- The instance ends: the ids of what was sent to it by name stay known among
+-- the events, so that whoever repeats one is told so.
+insert into pawl.event (shard, source, id, name, routed, received_at,
+       expires_at)
+select @shard, '', 'to:' || replace(b.instance::text, '-', '') || ':'
+       || b.event_id, b.name, true, @now, @expires_at
+  from unnest(@id, @lease, @latch) as s (id, lease, latch)
+  cross join lateral (
+   select 1 from pawl.agenda a
+    where a.shard = @shard and a.instance = s.id and a.lease = s.lease
+      and (s.latch is null or a.latch = s.latch) offset 0) held
+  cross join lateral (
+   select * from pawl.inbox
+    where shard = @shard and instance = s.id and kind = 'event'
+      and event_id is not null and addressed offset 0) b
+on conflict (shard, source, id) do update
+   set expires_at = excluded.expires_at;
 
 -- name: inbox_clear
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[]

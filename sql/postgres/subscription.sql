@@ -21,6 +21,16 @@ select instance from pawl.subscription
    and pattern <= @pattern and key is null
  order by pattern, instance limit @max;
 
+-- name: subscription_rules
+-- args: @shard smallint, @id uuid[]
+-- rows: instance uuid, token integer, pattern text, key text
+-- What would cancel these instances: their rules have the numbers 0, -1, ...
+select r.instance, r.token, r.pattern, r.key
+  from unnest(@id) as s (id) cross join lateral (
+  select * from pawl.subscription
+   where shard = @shard and instance = s.id and token <= 0 offset 0) r
+ order by r.instance, r.token desc;
+
 -- name: subscription_put
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
 --       @token integer[], @pattern text[], @key text[], @since time[],

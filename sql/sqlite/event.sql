@@ -14,16 +14,30 @@ on conflict (shard, source, id) do update
        expires_at = excluded.expires_at
  where expires_at <= excluded.received_at;
 
+-- name: event_copy
+-- args: @shard smallint, @source text, @id text, @name text, @key text,
+--       @data json, @received_at time, @expires_at time
+insert into pawl_event (shard, source, id, name, key, data, routed,
+       received_at, expires_at)
+values (@shard, @source, @id, @name, @key, @data, 1, @received_at,
+        @expires_at)
+on conflict (shard, source, id) do update
+   set name = excluded.name, key = excluded.key, data = excluded.data,
+       received_at = excluded.received_at, expires_at = excluded.expires_at
+ where expires_at <= excluded.received_at;
+
 -- name: event_get
 -- args: @shard smallint, @source text, @id text
--- rows: name text, key text, data json, routed boolean, received_at time
-select name, key, data, routed, received_at from pawl_event
+-- rows: name text, key text, data json, routed boolean, received_at time,
+--       expires_at time
+select name, key, data, routed, received_at, expires_at from pawl_event
  where shard = @shard and source = @source and id = @id;
 
 -- name: event_routed
--- args: @shard smallint, @source text, @id text
+-- args: @shard smallint, @source text, @id text, @forget boolean
 update pawl_event
-   set routed = 1, data = case when key is null then null else data end
+   set routed = 1, key = case when @forget then null else key end,
+       data = case when @forget then null else data end
  where shard = @shard and source = @source and id = @id and not routed;
 
 -- name: event_unrouted

@@ -12,11 +12,11 @@ on conflict do nothing;
 -- name: inbox_insert_many
 -- args: @shard smallint, @id uuid[], @no uuid[], @name text, @key text,
 --       @event_id text, @source text, @caller text, @data json,
---       @received_at time, @now time
+--       @addressed boolean, @received_at time, @now time
 insert into pawl_inbox (shard, instance, no, kind, name, key, event_id,
-       source, caller, data, received_at)
+       source, caller, data, addressed, received_at)
 select @shard, @id, @no, 'event', @name, @key, @event_id, @source, @caller,
-       @data, coalesce(@received_at, @now)
+       @data, @addressed, coalesce(@received_at, @now)
   from pawl_instance
  where shard = @shard and id = @id
    and status in ('running', 'waiting', 'suspended')
@@ -26,9 +26,9 @@ on conflict do nothing;
 -- args: @shard smallint, @id uuid[]
 -- rows: instance uuid, no uuid, kind text, name text, key text,
 --       event_id text, source text, caller text, data json,
---       received_at time
+--       addressed boolean, received_at time
 select instance, no, kind, name, key, event_id, source, caller, data,
-       received_at
+       addressed, received_at
   from pawl_inbox
  where shard = @shard and instance = @id and not taken
  order by received_at, no;
@@ -64,6 +64,23 @@ select @shard, @id, @no, @kind, @name, @key, @event_id, @source, @data,
 on conflict (shard, instance, no) do update set taken = 1
 on conflict (shard, instance, kind, event_id) where event_id is not null
    do update set taken = 1;
+
+-- name: inbox_keep
+-- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
+--       @now time, @expires_at time
+insert into pawl_event (shard, source, id, name, routed, received_at,
+       expires_at)
+select @shard, '', 'to:' || lower(hex(instance)) || ':' || event_id, name, 1,
+       @now, @expires_at
+  from pawl_inbox indexed by pawl_inbox_event
+ where shard = @shard and instance = @id and kind = 'event'
+   and event_id is not null and addressed
+   and exists (select 1 from pawl_agenda a
+                where a.shard = @shard and a.instance = @id
+                  and a.lease = @lease
+                  and (@latch is null or a.latch = @latch))
+on conflict (shard, source, id) do update
+   set expires_at = excluded.expires_at;
 
 -- name: inbox_clear
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[]

@@ -17,6 +17,13 @@ select instance from pawl_subscription indexed by pawl_subscription_open
    and instance > @after
  order by instance limit @max;
 
+-- name: subscription_rules
+-- args: @shard smallint, @id uuid[]
+-- rows: instance uuid, token integer, pattern text, key text
+select instance, token, pattern, key from pawl_subscription
+ where shard = @shard and instance = @id and token <= 0
+ order by token desc;
+
 -- name: subscription_put
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
 --       @token integer[], @pattern text[], @key text[], @since time[],

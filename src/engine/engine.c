@@ -69,9 +69,9 @@ void pawl_engine_trace(pawl_engine *e, const pawl_held *h, const char *node,
   {                                                                           \
     &(h)->workflow, &(h)->tenant, &(h)->correlation, &(h)->input, &(h)->vars, \
         &(h)->joined, &(h)->compensation, &(h)->stopped, &(h)->cancellation,  \
-        &(h)->parent_node, &(h)->undo                                         \
+        &(h)->parent_node, &(h)->undo, &(h)->watched                          \
   }
-enum { NHELD_BUFS = 11 };
+enum { NHELD_BUFS = 12 };
 
 static void init_held(pawl_engine *e, pawl_held *h) {
   memset(h, 0, sizeof *h);
@@ -161,6 +161,7 @@ static void accept_more(pawl_held *h) {
   swap_bufs(&h->joined, &p->joined);
   swap_bufs(&h->compensation, &p->compensation);
   swap_bufs(&h->stopped, &p->stopped);
+  swap_bufs(&h->watched, &p->watched);
   if (p->cancellation.len) swap_bufs(&h->cancellation, &p->cancellation);
   if (!p->workflow_version) return;
   h->workflow_version = p->workflow_version;

@@ -43,6 +43,9 @@ typedef struct pawl_letter {
   pawl_id no;
   pawl_buf kind, name, key, event_id, source, caller, data;
   int has_key;
+  int addressed; /* an event sent to this instance by name */
+  int kept;      /* it was found among the events */
+  pawl_id came;  /* orders what was received in one instant */
   int64_t received_us;
 } pawl_letter;
 
@@ -102,6 +105,10 @@ typedef struct pawl_held {
   int recorded;         /* that it was taken over stands in its history */
   pawl_letter *letters; /* in order of arrival; slots keep their buffers */
   int nletters, letters_cap;
+  int behind;       /* events that may come next were not read: look again */
+  pawl_buf watched; /* what cancels it, as subscribed, by the rules' numbers:
+                       [[0,"order.withdrawn","17"],[2,"shop.*",null]]; empty:
+                       nothing */
   pawl_item *items; /* the next of each each, in order; or, once all are done,
                        its results */
   int nitems, items_cap;
@@ -330,7 +337,27 @@ pawl_code pawl_start_from(pawl_engine *e, const char *code, pawl_str input,
 /* Tells sleeping workers that something is due, after its commit. */
 void pawl_start_wake(pawl_engine *e);
 
+/* wait.c */
+/* Was this wait asked about the event before, and said no? */
+int pawl_wait_was_asked(const pawl_token *t, pawl_str event_id);
+
+/* rules.c: events that cancel an instance */
+/* One more rule into a text like pawl_held.watched; key.at NULL: it has
+ * none. */
+void pawl_rules_add(pawl_buf *out, int64_t no, pawl_str pattern, pawl_str key);
+/* All rules of the definition, their keys as these variables and the input
+ * have them. One whose key has no value that an event could have is left
+ * out. */
+void pawl_rules_text(const pawl_held *h, pawl_str vars, pawl_buf *out);
+/* The number of the rule and its key in one member of such a text; key.at
+ * NULL: it has none. */
+void pawl_rules_read(pawl_str one, int64_t *no, pawl_str *key);
+/* When the instance came into being, in whole milliseconds. */
+int64_t pawl_rules_since(const pawl_held *h);
+
 /* signal.c */
+/* What the key of an event may be: 1 to 255 bytes, none of them zero. */
+#define PAWL_MAX_KEY 255
 /* pawl_engine_signal for messages, whose JSON has the event's id: repeating
  * one is harmless then. */
 pawl_code pawl_signal_send(pawl_engine *e, pawl_str json, int64_t *reached,

@@ -507,30 +507,16 @@ static void migrate(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
     t->changed = 1;
   }
   if (p->node) p->node = mapped(e, l, p->node);
+  pawl_rules_forget(h); /* the other one has its own */
   p->workflow_version = version;
   p->more = 1;
 }
 
 /* ---- events ---- */
 
-/* Does a rule of the workflow make this event the end of the instance? */
-static int cancels(const pawl_held *h, const pawl_letter *l) {
-  for (int i = 0; h->def && i < h->def->ncancel_on; i++) {
-    const pawl_event_rule *rule = &h->def->cancel_on[i];
-    pawl_buf key = {.alloc = h->plan.alloc};
-    int hit = pawl_event_matches(rule->event, pawl_buf_str(&l->name));
-    if (hit && rule->key && l->has_key)
-      hit = pawl_event_key(h, rule->key, &key) &&
-            pawl_str_eq(pawl_buf_str(&key), pawl_buf_str(&l->key));
-    pawl_buf_deinit(&key);
-    if (hit) return 1;
-  }
-  return 0;
-}
-
 static int event(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   if (pawl_is_undoing(h)) return 0;
-  if (cancels(h, l)) {
+  if (pawl_rules_cancel(h, l)) {
     end_cancelled(e, h, l, "cancelled", "event",
                   !h->def || h->def->compensate);
     return 1;

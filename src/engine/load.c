@@ -123,6 +123,7 @@ static void load_texts(pawl_held *h, const pawl_rows *r, int k) {
   set_text(&h->vars, pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_VARIABLES));
   set_text(&h->joined, pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_JOINED));
   set_text(&h->stopped, pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_STOPPED));
+  pawl_buf_clear(&h->watched); /* load_second tells */
   set_text(&h->compensation,
            pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_COMPENSATION));
   set_text(&h->cancellation,
@@ -290,6 +291,9 @@ static pawl_code fill_letter(pawl_engine *e, pawl_held *h,
   l->no = from->no;
   l->received_us = from->received_us;
   l->has_key = text[2].at != NULL;
+  l->addressed = from->addressed;
+  l->kept = from->kept;
+  l->came = from->came;
   for (int i = 0; i < 7; i++) {
     bufs[i]->alloc = &e->alloc;
     set_text(bufs[i], text[i]);
@@ -314,6 +318,9 @@ static pawl_code take_inbox(pawl_engine *e, const pawl_rows *r,
                         pawl_row_str(r, k, PAWL_INBOX_LOAD_R_DATA)};
     pawl_row_id(r, k, PAWL_INBOX_LOAD_R_INSTANCE, &id);
     pawl_row_id(r, k, PAWL_INBOX_LOAD_R_NO, &l.no);
+    l.came = l.no;
+    l.addressed = (int)pawl_row_int(r, k, PAWL_INBOX_LOAD_R_ADDRESSED);
+    l.kept = 0;
     l.received_us = pawl_row_int(r, k, PAWL_INBOX_LOAD_R_RECEIVED_AT);
     pawl_held *h = pawl_held_find(e, &id, NULL);
     if (h && wants_inbox(h)) TRY(fill_letter(e, h, &l, text, err));
@@ -628,11 +635,54 @@ out:
   return rc;
 }
 
-/* Items and outputs of one shard, in one trip, if any are wanted. */
+/* ---- what cancels it ---- */
+
+/* As it is subscribed; nothing is before it begins. */
+static int wants_rules(const pawl_held *h) {
+  return is_new(h) && h->def && h->def->ncancel_on && h->started_us &&
+         !pawl_status_has_ended(h->status);
+}
+
+static pawl_code send_rules(pawl_engine *e, int shard, int *sent,
+                            pawl_error *err) {
+  pawl_args *a = &e->args;
+
+  pawl_args_begin(a, PAWL_STMT_SUBSCRIPTION_RULES);
+  pawl_arg_int(a, PAWL_SUBSCRIPTION_RULES_SHARD, shard);
+  for (int i = 0; i < e->nheld_slots; i++) {
+    pawl_held *h = &e->held[i];
+    if (h->shard != shard || !wants_rules(h)) continue;
+    pawl_buf_clear(&h->watched);
+    pawl_arg_id(a, PAWL_SUBSCRIPTION_RULES_ID, &h->id);
+  }
+  *sent = pawl_args_rows(a) > 0;
+  return *sent ? pawl_store_send(e->store, a, err) : PAWL_OK;
+}
+
+static pawl_code take_rules(pawl_engine *e, const pawl_rows *r,
+                            pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+
+  for (int k = 0; k < r->nrows; k++) {
+    pawl_id id;
+    pawl_row_id(r, k, PAWL_SUBSCRIPTION_RULES_R_INSTANCE, &id);
+    pawl_held *h = pawl_held_find(e, &id, NULL);
+    if (!h || !wants_rules(h)) continue;
+    pawl_rules_add(&h->watched,
+                   -pawl_row_int(r, k, PAWL_SUBSCRIPTION_RULES_R_TOKEN),
+                   pawl_row_str(r, k, PAWL_SUBSCRIPTION_RULES_R_PATTERN),
+                   pawl_row_str(r, k, PAWL_SUBSCRIPTION_RULES_R_KEY));
+    TRY(pawl_buf_check(&h->watched, err));
+  }
+out:
+  return rc;
+}
+
+/* Items, outputs and rules of one shard, in one trip, if any are wanted. */
 static pawl_code load_second(pawl_engine *e, int shard, pawl_error *err) {
   pawl_rows rows;
   pawl_code rc = PAWL_OK;
-  int next = 0, results = 0, undo = 0, at = 0, any = 0;
+  int next = 0, results = 0, undo = 0, rules = 0, at = 0, any = 0;
 
   for (int i = 0; i < e->nheld_slots && !any; i++) {
     pawl_held *h = &e->held[i];
@@ -640,7 +690,7 @@ static pawl_code load_second(pawl_engine *e, int shard, pawl_error *err) {
     int64_t from, behind;
     int through;
     if (h->shard != shard) continue;
-    any = next_undo(h, &entry, &from);
+    any = next_undo(h, &entry, &from) || wants_rules(h);
     for (int k = 0; looks(h) && k < h->tokens.n && !any; k++)
       any = wants_items(h, &h->tokens.at[k], &from, &behind, &through);
   }
@@ -649,6 +699,7 @@ static pawl_code load_second(pawl_engine *e, int shard, pawl_error *err) {
   TRY(send_items(e, shard, 0, &next, err));
   TRY(send_items(e, shard, 1, &results, err));
   TRY(send_undo(e, shard, &undo, err));
+  TRY(send_rules(e, shard, &rules, err));
   TRY(pawl_store_commit(e->store, err));
   if (next) {
     pawl_store_rows(e->store, at++, &rows);
@@ -662,6 +713,10 @@ static pawl_code load_second(pawl_engine *e, int shard, pawl_error *err) {
     pawl_store_rows(e->store, at++, &rows);
     TRY(take_undo(e, &rows, err));
   }
+  if (rules) {
+    pawl_store_rows(e->store, at++, &rows);
+    TRY(take_rules(e, &rows, err));
+  }
 out:
   if (rc != PAWL_OK) pawl_store_rollback(e->store);
   return rc;
@@ -669,13 +724,15 @@ out:
 
 /* ---- events that came before the wait ---- */
 
-/* One wait that looks for events with its key. */
+/* One wait, or rule that cancels, that looks for events with its key. */
 typedef struct search {
   pawl_held *h;
+  int32_t token;     /* that waits; 0: a rule */
   const char *event; /* of the node */
   pawl_buf key;
   int shard;        /* where the key's events are */
   int done;         /* -1: its last page was full, there may be more */
+  int behind;       /* there may be more, but there is enough for now */
   int64_t after_us; /* behind this one; 0: from the first */
   pawl_buf after_source, after_id;
 } search;
@@ -695,7 +752,7 @@ static void free_searches(pawl_engine *e, searches *s) {
 }
 
 static pawl_code add_search(pawl_engine *e, searches *s, pawl_held *h,
-                            const pawl_node *node, pawl_str key,
+                            int32_t token, const char *event, pawl_str key,
                             pawl_error *err) {
   if (s->n == s->cap) {
     int cap = s->cap ? 2 * s->cap : 16;
@@ -709,11 +766,42 @@ static pawl_code add_search(pawl_engine *e, searches *s, pawl_held *h,
   search *one = &s->at[s->n++];
   memset(one, 0, sizeof *one);
   one->h = h;
-  one->event = node->event;
+  one->token = token;
+  one->event = event;
   one->key.alloc = one->after_source.alloc = one->after_id.alloc = &e->alloc;
   pawl_json_unquote(key, &one->key);
   one->shard = pawl_event_shard(e, pawl_buf_str(&one->key));
   return pawl_buf_check(&one->key, err);
+}
+
+/* Rules look for what came since the instance did: as subscribed, or as they
+ * will be with its first commit. */
+static pawl_code find_rules(pawl_engine *e, searches *s, pawl_held *h,
+                            pawl_error *err) {
+  pawl_buf text = {.alloc = &e->alloc};
+  pawl_json_iter it = {0};
+  pawl_str name, one, key;
+  int64_t no;
+  pawl_code rc = PAWL_OK;
+
+  if (!h->def || !h->def->ncancel_on || pawl_status_has_ended(h->status) ||
+      h->compensation.len)
+    return PAWL_OK;
+  if (h->started_us)
+    pawl_buf_adds(&text, pawl_buf_str(&h->watched));
+  else
+    pawl_rules_text(
+        h, h->vars.len ? pawl_buf_str(&h->vars) : pawl_strz("{}"), &text);
+  TRY(pawl_buf_check(&text, err));
+  while (text.len && pawl_json_each(pawl_buf_str(&text), &it, &name, &one)) {
+    pawl_rules_read(one, &no, &key);
+    if (!key.at || no >= h->def->ncancel_on) continue;
+    TRY(add_search(e, s, h, 0, h->def->cancel_on[no].event, key, err));
+    s->at[s->n - 1].after_us = pawl_rules_since(h) - 1;
+  }
+out:
+  pawl_buf_deinit(&text);
+  return rc;
 }
 
 static pawl_code find_searches(pawl_engine *e, searches *s, pawl_error *err) {
@@ -722,6 +810,7 @@ static pawl_code find_searches(pawl_engine *e, searches *s, pawl_error *err) {
   for (int i = 0; i < e->nheld_slots; i++) {
     pawl_held *h = &e->held[i];
     if (!looks(h)) continue;
+    TRY(find_rules(e, s, h, err));
     for (int k = 0; k < h->tokens.n; k++) {
       const pawl_token *t = &h->tokens.at[k];
       const pawl_node *node = node_of(h, t);
@@ -731,11 +820,15 @@ static pawl_code find_searches(pawl_engine *e, searches *s, pawl_error *err) {
           !pawl_json_get(pawl_buf_str(&t->detail), "key", &key) ||
           pawl_json_kind_of(key) != PAWL_JSON_STRING)
         continue;
-      TRY(add_search(e, s, h, node, key, err));
+      TRY(add_search(e, s, h, t->no, node->event, key, err));
     }
   }
 out:
   return rc;
+}
+
+static pawl_str text_of(const pawl_buf *b) {
+  return b->len ? pawl_buf_str(b) : pawl_strz("");
 }
 
 static void arg_search(pawl_args *a, const search *s, int no) {
@@ -753,9 +846,8 @@ static void arg_search(pawl_args *a, const search *s, int no) {
   }
   if (s->after_us) {
     pawl_arg_time(a, PAWL_EVENT_FIND_AFTER_AT, s->after_us);
-    pawl_arg_str(a, PAWL_EVENT_FIND_AFTER_SOURCE,
-                 pawl_buf_str(&s->after_source));
-    pawl_arg_str(a, PAWL_EVENT_FIND_AFTER_ID, pawl_buf_str(&s->after_id));
+    pawl_arg_str(a, PAWL_EVENT_FIND_AFTER_SOURCE, text_of(&s->after_source));
+    pawl_arg_str(a, PAWL_EVENT_FIND_AFTER_ID, text_of(&s->after_id));
   } else {
     pawl_arg_null(a, PAWL_EVENT_FIND_AFTER_AT);
     pawl_arg_null(a, PAWL_EVENT_FIND_AFTER_SOURCE);
@@ -771,7 +863,15 @@ static int has_letter(const pawl_held *h, pawl_str event_id) {
   return 0;
 }
 
-/* A found event becomes a letter, under the name it has in every inbox. */
+/* It was shown to this wait before, which did not want it. */
+static int is_old_news(const search *s, pawl_str event_id) {
+  const pawl_token *t =
+      s->token ? pawl_tokens_find(&s->h->tokens, s->token) : NULL;
+  return t && pawl_wait_was_asked(t, event_id);
+}
+
+/* A found event becomes a letter, under the name it has in every inbox. An id
+ * that was drawn for it tells when, among what came in the same instant. */
 static pawl_code take_event(pawl_engine *e, search *s, const pawl_rows *r,
                             int k, pawl_error *err) {
   pawl_str source = pawl_row_str(r, k, PAWL_EVENT_FIND_R_SOURCE);
@@ -790,7 +890,8 @@ static pawl_code take_event(pawl_engine *e, search *s, const pawl_rows *r,
   TRY(pawl_buf_check(&event_id, err));
   TRY(pawl_buf_check(&s->after_source, err));
   TRY(pawl_buf_check(&s->after_id, err));
-  if (!has_letter(s->h, pawl_buf_str(&event_id))) {
+  if (!has_letter(s->h, pawl_buf_str(&event_id)) &&
+      !is_old_news(s, pawl_buf_str(&event_id))) {
     pawl_str text[7] = {pawl_strz("event"),
                         pawl_row_str(r, k, PAWL_EVENT_FIND_R_NAME),
                         pawl_row_str(r, k, PAWL_EVENT_FIND_R_KEY),
@@ -799,6 +900,10 @@ static pawl_code take_event(pawl_engine *e, search *s, const pawl_rows *r,
                         {NULL, 0},
                         pawl_row_str(r, k, PAWL_EVENT_FIND_R_DATA)};
     TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &l.no, err));
+    memset(&l.came, 0, sizeof l.came);
+    (void)pawl_id_parse(id.at, id.len, &l.came);
+    l.addressed = 0;
+    l.kept = 1;
     TRY(fill_letter(e, s->h, &l, text, err));
   }
 out:
@@ -882,10 +987,23 @@ static int by_arrival(const void *a, const void *b) {
   const pawl_letter *x = a, *y = b;
   if (x->received_us != y->received_us)
     return x->received_us < y->received_us ? -1 : 1;
-  return pawl_id_cmp(&x->no, &y->no);
+  return pawl_id_cmp(&x->came, &y->came);
 }
 
-/* Pages until every search has news or has seen all. */
+/* Behind what a search has seen there may be older events than these: they
+ * are left for the next look. */
+static void leave_behind(search *s) {
+  pawl_held *h = s->h;
+
+  h->behind = 1;
+  for (int i = h->nletters - 1; i >= 0; i--)
+    if (h->letters[i].received_us > s->after_us &&
+        pawl_str_eqz(pawl_buf_str(&h->letters[i].kind), "event"))
+      drop_letter(h, i);
+}
+
+/* Pages until every search has news or has seen all. Then all that came is in
+ * one order, the inbox's and what was kept. */
 static pawl_code search_events(pawl_engine *e, searches *s, pawl_error *err) {
   int found[PAWL_MAX_BATCH]; /* letters before the search */
   pawl_code rc = PAWL_OK;
@@ -899,15 +1017,16 @@ static pawl_code search_events(pawl_engine *e, searches *s, pawl_error *err) {
     for (int i = 0; i < s->n; i++) {
       search *one = &s->at[i];
       if (one->done >= 0) continue;
-      one->done = one->h->nletters > found[one->h - e->held];
+      one->behind = one->done = one->h->nletters > found[one->h - e->held];
       more = more || !one->done;
     }
   }
+  for (int i = 0; i < s->n; i++)
+    if (s->at[i].behind) leave_behind(&s->at[i]);
   for (int i = 0; i < e->nheld_slots; i++) {
     pawl_held *h = &e->held[i];
-    int n = h->nletters - found[i];
-    if (n > 1)
-      qsort(&h->letters[found[i]], (size_t)n, sizeof *h->letters, by_arrival);
+    if (h->state != PAWL_SLOT_FREE && h->nletters > found[i])
+      qsort(h->letters, (size_t)h->nletters, sizeof *h->letters, by_arrival);
   }
 out:
   return rc;
@@ -945,7 +1064,7 @@ pawl_code pawl_load_more(pawl_engine *e, pawl_error *err) {
   for (int s = 0; s < e->nshards; s++) TRY(load_first(e, s, err));
   for (int i = 0; i < e->nheld_slots; i++) {
     pawl_held *h = &e->held[i];
-    if (looks(h)) h->nitems = 0;
+    if (looks(h)) h->nitems = h->behind = 0;
     if (is_new(h)) TRY(pawl_claim_definition(e, h, err));
   }
   for (int s = 0; s < e->nshards; s++) TRY(load_second(e, s, err));

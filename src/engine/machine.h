@@ -6,6 +6,7 @@
  *   route.c       moving a token on, through every kind of node
  *   join.c        which joins fire
  *   wait.c        events that waits take, and everything that times out
+ *   rules.c       events that cancel the instance
  *   each.c        calls and dynamic fan-out
  *   fail.c        what follows a failure, ending
  *   compensate.c  undoing
@@ -126,7 +127,14 @@ int pawl_join_has_fired(const pawl_held *h, const pawl_token *t,
 int pawl_event_matches(const char *pattern, pawl_str name);
 /* The text that a wait's or rule's key stands for: from the variables, then
  * the input. 0: there is none, or it is no text, number or boolean. */
-int pawl_event_key(const pawl_held *h, const char *name, pawl_buf *out);
+int pawl_event_key(const pawl_held *h, pawl_str vars, const char *name,
+                   pawl_buf *out);
+/* Can an event have this key? */
+int pawl_event_key_is_sound(pawl_str key);
+/* May what asks for this key (at NULL: for none) have the event? Their keys
+ * are equal, or neither has one; where one that is addressed to this instance
+ * or its receiver has none, none is asked for. */
+int pawl_event_fits(const pawl_letter *l, pawl_str key);
 /* Enters a wait node. */
 pawl_code pawl_wait_begin(pawl_engine *e, pawl_held *h, int k,
                           const pawl_node *node, pawl_error *err);
@@ -138,6 +146,16 @@ void pawl_times_out(pawl_engine *e, pawl_held *h);
 pawl_code pawl_task_begin(pawl_engine *e, pawl_held *h, int k,
                           const pawl_node *node, pawl_error *err);
 void pawl_task_done(pawl_engine *e, pawl_held *h, const pawl_letter *letter);
+
+/* ---- rules.c ---- */
+
+/* Does a rule of the workflow make this event the end of the instance? */
+int pawl_rules_cancel(const pawl_held *h, const pawl_letter *l);
+/* Subscribes to what cancels the instance as its variables now name it, where
+ * that differs from what is subscribed. */
+void pawl_rules_watch(pawl_held *h);
+/* Takes all of it back: another definition follows. */
+void pawl_rules_forget(pawl_held *h);
 
 /* ---- each.c ---- */
 

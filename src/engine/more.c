@@ -3,6 +3,7 @@
 #include "../value/json.h"
 #include "commit.h"
 
+#define KNOWN_US (86400 * PAWL_SECOND) /* ids, after an instance's end */
 #define ITEMS_CHUNK 2000 /* rows a statement */
 
 static void arg_buf(pawl_args *a, int arg, const pawl_buf *b) {
@@ -597,6 +598,13 @@ pawl_code pawl_commit_ends(pawl_engine *e, pawl_held **list, int n,
                                      PAWL_STMT_TASK_CLOSE};
   pawl_code rc = PAWL_OK;
 
+  begin(e, PAWL_STMT_INBOX_KEEP, list);
+  EACH(h) {
+    if (leaves(h)) arg_held(&e->args, h);
+  }
+  pawl_arg_time(&e->args, PAWL_INBOX_KEEP_NOW, now);
+  pawl_arg_time(&e->args, PAWL_INBOX_KEEP_EXPIRES_AT, now + KNOWN_US);
+  TRY(pawl_commit_send(e, err));
   for (int k = 0; k < 3; k++) {
     begin(e, clears[k], list);
     EACH(h) {

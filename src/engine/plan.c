@@ -159,7 +159,8 @@ int pawl_scope_parse(pawl_token *t, pawl_str text) {
 #define PLAN_BUFS(p)                                                        \
   {                                                                         \
     &(p)->vars, &(p)->output, &(p)->error, &(p)->attrs, &(p)->cancellation, \
-        &(p)->joined, &(p)->compensation, &(p)->stopped, &(p)->detail       \
+        &(p)->joined, &(p)->compensation, &(p)->stopped, &(p)->watched,     \
+        &(p)->detail                                                        \
   }
 #define RECORD_BUFS(r)                                                    \
   {                                                                       \
@@ -168,7 +169,7 @@ int pawl_scope_parse(pawl_token *t, pawl_str text) {
   }
 #define EFFECT_BUFS(f) \
   { &(f)->name, &(f)->key, &(f)->event_id, &(f)->source, &(f)->data }
-enum { NPLAN_BUFS = 9, NRECORD_BUFS = 8, NEFFECT_BUFS = 5 };
+enum { NPLAN_BUFS = 10, NRECORD_BUFS = 8, NEFFECT_BUFS = 5 };
 
 void pawl_plan_init(pawl_plan *p, const pawl_alloc *alloc) {
   memset(p, 0, sizeof *p);

@@ -48,6 +48,8 @@ typedef struct pawl_token {
   int depth;                     /* of them, outermost first */
   pawl_buf data, event, detail;  /* JSON; empty: null */
   int stored;                    /* it has a row of its own */
+  int blind; /* it began to wait in this decision: nobody has looked yet for
+                what is kept for its key */
   int changed;                   /* since it was loaded or last committed */
 } pawl_token;
 
@@ -160,6 +162,7 @@ typedef struct pawl_plan {
                       siblings still run */
   pawl_buf compensation; /* JSON; empty: null */
   pawl_buf stopped; /* JSON list of its tokens when it failed; empty: null */
+  pawl_buf watched; /* what cancels it, subscribed; see pawl_held */
   pawl_buf vars, output, error, attrs, cancellation; /* JSON; empty: null */
   pawl_record *records;
   int nrecords, records_cap;

@@ -18,7 +18,7 @@
 #include "internal.h"
 
 #define BATCH 500    /* receivers in one transaction */
-#define MAX_WORD 255 /* key, id, source, by: bytes */
+#define MAX_WORD PAWL_MAX_KEY /* key, id, source, by: bytes */
 #define MAX_TRIES 3
 #define DEFAULT_TTL_US (86400 * PAWL_SECOND)
 #define LEFT_AFTER_US (5 * PAWL_SECOND) /* nobody routes that long */
@@ -34,6 +34,7 @@ typedef struct event {
   int has_key, has_id, has_instance, has_start, has_by, has_source;
   int64_t ttl_us;
   int64_t received_us; /* by the store's time; 0: now */
+  int64_t expires_us;
   /* what came of it */
   int64_t reached;
   pawl_id target; /* of one that goes to a single instance */
@@ -295,6 +296,8 @@ static pawl_code send_inbox(pawl_engine *e, const event *v, int shard,
   pawl_arg_str(a, PAWL_INBOX_INSERT_MANY_SOURCE, pawl_buf_str(&v->source));
   arg_text(a, PAWL_INBOX_INSERT_MANY_CALLER, &v->by, v->has_by);
   pawl_arg_str(a, PAWL_INBOX_INSERT_MANY_DATA, v->data);
+  pawl_arg_int(a, PAWL_INBOX_INSERT_MANY_ADDRESSED,
+               v->has_instance || v->has_start);
   if (v->received_us)
     pawl_arg_time(a, PAWL_INBOX_INSERT_MANY_RECEIVED_AT, v->received_us);
   else
@@ -554,8 +557,31 @@ out:
 
 /* ---- routing ---- */
 
+/* An id is known in the shard that follows from it, whatever its key. Where
+ * waits look for the key is another shard, as a rule: a copy goes there. */
 static int shard_of(pawl_engine *e, const event *v) {
-  return pawl_event_shard(e, pawl_buf_str(v->has_key ? &v->key : &v->id));
+  return pawl_event_shard(e, pawl_buf_str(&v->id));
+}
+
+static int has_copy(pawl_engine *e, const event *v) {
+  return v->has_key &&
+         pawl_event_shard(e, pawl_buf_str(&v->key)) != shard_of(e, v);
+}
+
+static pawl_code copy_event(pawl_engine *e, const event *v, pawl_error *err) {
+  pawl_rows rows;
+  pawl_args *a = &e->args;
+  pawl_args_begin(a, PAWL_STMT_EVENT_COPY);
+  pawl_arg_int(a, PAWL_EVENT_COPY_SHARD,
+               pawl_event_shard(e, pawl_buf_str(&v->key)));
+  pawl_arg_str(a, PAWL_EVENT_COPY_SOURCE, pawl_buf_str(&v->source));
+  pawl_arg_str(a, PAWL_EVENT_COPY_ID, pawl_buf_str(&v->id));
+  pawl_arg_str(a, PAWL_EVENT_COPY_NAME, pawl_buf_str(&v->name));
+  pawl_arg_str(a, PAWL_EVENT_COPY_KEY, pawl_buf_str(&v->key));
+  pawl_arg_str(a, PAWL_EVENT_COPY_DATA, v->data);
+  pawl_arg_time(a, PAWL_EVENT_COPY_RECEIVED_AT, v->received_us);
+  pawl_arg_time(a, PAWL_EVENT_COPY_EXPIRES_AT, v->expires_us);
+  return pawl_store_once(e->store, PAWL_UNIT_BATCH, a, &rows, err);
 }
 
 static pawl_code mark_routed(pawl_engine *e, const event *v, pawl_error *err) {
@@ -565,12 +591,14 @@ static pawl_code mark_routed(pawl_engine *e, const event *v, pawl_error *err) {
   pawl_arg_int(a, PAWL_EVENT_ROUTED_SHARD, shard_of(e, v));
   pawl_arg_str(a, PAWL_EVENT_ROUTED_SOURCE, pawl_buf_str(&v->source));
   pawl_arg_str(a, PAWL_EVENT_ROUTED_ID, pawl_buf_str(&v->id));
+  pawl_arg_int(a, PAWL_EVENT_ROUTED_FORGET, !v->has_key || has_copy(e, v));
   return pawl_store_once(e->store, PAWL_UNIT_BATCH, a, &rows, err);
 }
 
 static pawl_code route(pawl_engine *e, event *v, pawl_error *err) {
   pawl_code rc = PAWL_OK;
 
+  if (has_copy(e, v)) TRY(copy_event(e, v, err)); /* before who waits is read */
   TRY(route_triggers(e, v, err));
   for (int s = 0; s < e->nshards; s++) {
     TRY(route_pattern(e, v, s, &v->name, err));
@@ -625,6 +653,7 @@ static pawl_code keep_event(pawl_engine *e, event *v, int *is_new, int *routed,
   if (!rows.nrows) return PAWL_OK;
   *routed = (int)pawl_row_int(&rows, 0, PAWL_EVENT_GET_R_ROUTED);
   v->received_us = pawl_row_int(&rows, 0, PAWL_EVENT_GET_R_RECEIVED_AT);
+  v->expires_us = pawl_row_int(&rows, 0, PAWL_EVENT_GET_R_EXPIRES_AT);
   return PAWL_OK;
 out:
   pawl_store_rollback(e->store);
@@ -711,6 +740,37 @@ out:
   return rc;
 }
 
+/* The instance has ended. When this very event was sent to it while it lived,
+ * that is a repetition, or our own first try whose answer was lost; else the
+ * failure stands. Its inbox has kept the ids (inbox_keep). */
+static pawl_code known_to_ended(pawl_engine *e, event *v, pawl_error *err) {
+  pawl_buf id = {.alloc = &e->alloc};
+  int shard = pawl_id_route(&v->target) % e->nshards;
+  pawl_rows rows;
+  pawl_error why;
+  pawl_code rc;
+
+  pawl_buf_addz(&id, "to:");
+  for (int i = 0; i < 16; i++) pawl_buf_addf(&id, "%02x", v->target.bytes[i]);
+  pawl_buf_addc(&id, ':');
+  pawl_buf_adds(&id, pawl_buf_str(&v->global));
+  TRY(pawl_buf_check(&id, &why));
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_READ, &why));
+  TRY(send_event_get(e, shard, pawl_strz(""), pawl_buf_str(&id), &why));
+  TRY(pawl_store_commit(e->store, &why));
+  pawl_store_rows(e->store, 0, &rows);
+  if (!rows.nrows) rc = PAWL_ALREADY_FINISHED;
+  v->reached = rows.nrows > 0 && !v->has_id;
+  v->repeated = rows.nrows > 0 && v->has_id;
+out:
+  if (rc != PAWL_OK && rc != PAWL_ALREADY_FINISHED) {
+    pawl_store_rollback(e->store);
+    if (err) *err = why;
+  }
+  pawl_buf_deinit(&id);
+  return rc;
+}
+
 static pawl_code send_to_instance(pawl_engine *e, event *v, pawl_error *err) {
   pawl_id id, no;
   pawl_code rc = PAWL_OK;
@@ -721,6 +781,7 @@ static pawl_code send_to_instance(pawl_engine *e, event *v, pawl_error *err) {
     rc = one_unit(e, v, &id, &no, err);
     if (!may_repeat(rc, tries)) break;
   }
+  if (rc == PAWL_ALREADY_FINISHED) rc = known_to_ended(e, v, err);
 out:
   return rc;
 }
@@ -759,8 +820,12 @@ static pawl_code send_with_start(pawl_engine *e, event *v, pawl_error *err) {
     TRY(pawl_buf_check(&key, err));
     origin.key = pawl_buf_str(&key);
   }
-  TRY(pawl_start_from(e, v->workflow.at, v->input, v->options, &origin, &id,
-                      &v->created, err));
+  rc = pawl_start_from(e, v->workflow.at, v->input, v->options, &origin, &id,
+                       &v->created, err);
+  if (rc == PAWL_ALREADY_FINISHED) {
+    v->created = 0;
+    rc = known_to_ended(e, v, err);
+  }
 out:
   pawl_buf_deinit(&key);
   return rc;
@@ -869,6 +934,7 @@ static pawl_code load_left(pawl_engine *e, int shard, const left *l, event *v,
   take_text(data, &has, &rows, PAWL_EVENT_GET_R_DATA);
   if (has) v->data = pawl_buf_str(data);
   v->received_us = pawl_row_int(&rows, 0, PAWL_EVENT_GET_R_RECEIVED_AT);
+  v->expires_us = pawl_row_int(&rows, 0, PAWL_EVENT_GET_R_EXPIRES_AT);
   pawl_buf_adds(&v->source, pawl_buf_str(&l->source));
   pawl_buf_adds(&v->id, pawl_buf_str(&l->id));
   v->has_id = 1;

@@ -67,6 +67,7 @@ static void plan_begin(pawl_engine *e, pawl_held *h) {
   pawl_plan_reset(p);
   p->status = h->status;
   if (!pawl_tokens_copy(&p->tokens, &h->tokens, p->alloc)) p->failed = 1;
+  for (int k = 0; k < p->tokens.n; k++) p->tokens.at[k].blind = 0;
   p->last_token = h->visit ? h->last_token : 0; /* 1 before it begins */
   p->visit = h->visit;
   p->node = h->node;
@@ -80,6 +81,7 @@ static void plan_begin(pawl_engine *e, pawl_held *h) {
   copy_buf(&p->joined, &h->joined);
   copy_buf(&p->compensation, &h->compensation);
   copy_buf(&p->stopped, &h->stopped);
+  copy_buf(&p->watched, &h->watched);
   copy_buf(&p->output, &h->output);
   p->has_output = p->output.len > 0;
   p->resets = 1;
@@ -476,19 +478,6 @@ static void plan_busy(pawl_engine *e, pawl_held *h) {
   pawl_trace_verdict(e, h);
 }
 
-/* Events that cancel the instance are waited for from its first commit on. */
-static void watch_cancel(pawl_held *h) {
-  for (int i = 0; i < h->def->ncancel_on; i++) {
-    const pawl_event_rule *rule = &h->def->cancel_on[i];
-    pawl_effect *f =
-        pawl_plan_effect(&h->plan, PAWL_EFFECT_SUBSCRIBE, (int32_t)-i);
-    pawl_buf_addz(&f->name, rule->event);
-    f->has_key = rule->key != NULL;
-    if (rule->key && !pawl_event_key(h, rule->key, &f->key))
-      h->plan.neffects--; /* nothing could match it */
-  }
-}
-
 /* The first token comes into being with the first decision. */
 static void begin(pawl_engine *e, pawl_held *h) {
   pawl_plan *p = &h->plan;
@@ -503,7 +492,6 @@ static void begin(pawl_engine *e, pawl_held *h) {
   t->visit = ++p->visit;
   p->node = node->name;
   p->status = PAWL_STATUS_RUNNING;
-  if (h->def->ncancel_on) watch_cancel(h);
   if (h->def->deadline_us >= 0) {
     p->deadline_us = pawl_engine_now(e) + h->def->deadline_us;
     p->more = 1;
@@ -639,6 +627,12 @@ static int recovers(const pawl_plan *p) {
   return !p->resets && p->nrecords;
 }
 
+/* Who does not know the definition cannot tell what its rules make of the
+ * variables: somebody who does has to look at it. */
+static int is_edited_blindly(const pawl_held *h) {
+  return !h->def && h->plan.vars_changed;
+}
+
 static void finish_plan(pawl_engine *e, pawl_held *h) {
   pawl_plan *p = &h->plan;
   int64_t look;
@@ -653,6 +647,7 @@ static void finish_plan(pawl_engine *e, pawl_held *h) {
     if (h->def && h->def->busy_limit) p->more = 1;
     return;
   }
+  pawl_rules_watch(h);
   if (p->status == PAWL_STATUS_SUSPENDED) {
     if (lone_has_more(h)) p->more = 1;
     p->after = is_empty(p)   ? PAWL_AFTER_FORGET
@@ -661,7 +656,10 @@ static void finish_plan(pawl_engine *e, pawl_held *h) {
     return;
   }
   p->status = live_status(h);
-  look = h->letters_left || recovers(p) ? 0 : next_look(e, h);
+  look = h->letters_left || recovers(p) || is_edited_blindly(h)
+             ? 0
+             : next_look(e, h);
+  if (h->behind) h->look = h->look ? h->look : 1;
   note_mail(h);
   if (lone_has_more(h)) p->more = 1;
   if (h->def && h->def->busy_limit) {

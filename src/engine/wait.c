@@ -51,12 +51,23 @@ static int find_member(pawl_str object, const char *name, pawl_str *value) {
   return found;
 }
 
-int pawl_event_key(const pawl_held *h, const char *name, pawl_buf *out) {
+int pawl_event_key(const pawl_held *h, pawl_str vars, const char *name,
+                   pawl_buf *out) {
   pawl_str value;
-  if (!find_member(pawl_vars_now(h), name, &value) &&
+  if (!find_member(vars, name, &value) &&
       !(h->input.len && find_member(pawl_buf_str(&h->input), name, &value)))
     return 0;
   return key_text(value, out);
+}
+
+int pawl_event_key_is_sound(pawl_str key) {
+  return key.len > 0 && key.len <= PAWL_MAX_KEY && !memchr(key.at, 0, key.len);
+}
+
+int pawl_event_fits(const pawl_letter *l, pawl_str key) {
+  if (!key.at || !l->has_key)
+    return l->addressed || (!key.at && !l->has_key);
+  return pawl_str_eq(key, pawl_buf_str(&l->key));
 }
 
 /* For the trace: what ended a token's wait, and the way on. */
@@ -70,6 +81,20 @@ static void trace_end(pawl_engine *e, pawl_held *h, int k,
 
 /* ---- waits ---- */
 
+/* No event could have it: the wait would never end. */
+static pawl_code check_key(pawl_engine *e, const pawl_node *node, pawl_str key,
+                           pawl_error *err) {
+  if (pawl_event_key_is_sound(key)) return PAWL_OK;
+  e->result.no_retry = 1;
+  pawl_fail(err, PAWL_SCRIPT, "wait \"%s\": its key %s", node->name,
+            !key.len                  ? "is empty"
+            : key.len <= PAWL_MAX_KEY ? "holds a zero byte"
+                                      : "is too long");
+  pawl_error_hint(err, "1 to %d bytes, none of them zero, as events have it",
+                  PAWL_MAX_KEY);
+  return PAWL_SCRIPT;
+}
+
 /* The key this wait asks for, as text. *has 0: it has none. */
 static pawl_code wait_key(pawl_engine *e, pawl_held *h, int k,
                           const pawl_node *node, pawl_buf *key, int *has,
@@ -80,7 +105,8 @@ static pawl_code wait_key(pawl_engine *e, pawl_held *h, int k,
   *has = node->has_key || node->key;
   if (!*has) return PAWL_OK;
   if (node->key) {
-    if (pawl_event_key(h, node->key, key)) return PAWL_OK;
+    if (pawl_event_key(h, pawl_vars_now(h), node->key, key))
+      return check_key(e, node, pawl_buf_str(key), err);
     e->result.no_retry = 1;
     pawl_fail(err, PAWL_SCRIPT,
               "wait \"%s\": its key \"%s\" is neither a text nor a number in "
@@ -91,7 +117,7 @@ static pawl_code wait_key(pawl_engine *e, pawl_held *h, int k,
   }
   TRY(pawl_run_handler(e, h, k, node, PAWL_HANDLER_KEY, none, none, err));
   if (e->result.has_output && key_text(pawl_buf_str(&e->result.output), key))
-    return PAWL_OK;
+    return check_key(e, node, pawl_buf_str(key), err);
   e->result.no_retry = 1;
   rc = pawl_fail(err, PAWL_SCRIPT,
                  "wait \"%s\": `key` returned neither a text nor a number",
@@ -114,6 +140,7 @@ pawl_code pawl_wait_begin(pawl_engine *e, pawl_held *h, int k,
   t->state = PAWL_TOKEN_WAITING;
   t->due_us = node->limit_us >= 0 ? pawl_engine_now(e) + node->limit_us : 0;
   t->changed = 1;
+  t->blind = has;
   if (has)
     pawl_json_add_string(&quoted, pawl_buf_str(&key));
   else
@@ -158,15 +185,14 @@ static void event_json(const pawl_letter *l, pawl_buf *out) {
   pawl_buf_addc(out, '}');
 }
 
-/* Was this wait asked about the event before, and said no? */
-static int was_asked(const pawl_token *t, const pawl_letter *l) {
+int pawl_wait_was_asked(const pawl_token *t, pawl_str event_id) {
   pawl_json_iter it = {0};
   pawl_str list, key, one;
   pawl_buf quoted = {.alloc = t->detail.alloc};
   int found = 0;
 
   if (!pawl_detail_get(t, "asked", &list)) return 0;
-  pawl_json_add_string(&quoted, pawl_buf_str(&l->event_id));
+  pawl_json_add_string(&quoted, event_id);
   while (!found && pawl_json_each(list, &it, &key, &one))
     found = pawl_str_eq(one, pawl_buf_str(&quoted));
   pawl_buf_deinit(&quoted);
@@ -190,19 +216,16 @@ static void note_asked(pawl_token *t, const pawl_letter *l) {
   pawl_buf_deinit(&list);
 }
 
-/* An event addressed to this instance needs no key; one with a key must have
- * the wait's. */
 static int key_fits(const pawl_token *t, const pawl_letter *l) {
   pawl_buf key = {.alloc = t->detail.alloc};
-  pawl_str wanted;
+  pawl_str wanted, none = {NULL, 0};
   int fits;
 
   if (!pawl_detail_get(t, "key", &wanted) ||
       pawl_json_kind_of(wanted) != PAWL_JSON_STRING)
-    return 1;
-  if (!l->has_key) return 1;
+    return pawl_event_fits(l, none);
   pawl_json_unquote(wanted, &key);
-  fits = pawl_str_eq(pawl_buf_str(&key), pawl_buf_str(&l->key));
+  fits = pawl_event_fits(l, pawl_buf_str(&key));
   pawl_buf_deinit(&key);
   return fits;
 }
@@ -254,6 +277,8 @@ static void receive(pawl_engine *e, pawl_held *h, int k, const pawl_node *node,
   trace_end(e, h, k, node);
 }
 
+/* A wait for a key takes nothing before somebody has looked for what is kept
+ * for it, which may be older. */
 int pawl_event_give(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   pawl_buf event = {.alloc = &e->alloc};
   int n = h->plan.tokens.n, taken = 0;
@@ -262,12 +287,13 @@ int pawl_event_give(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   for (int k = 0; k < n; k++) {
     const pawl_token *t = pawl_tok(h, k);
     const pawl_node *node;
-    if (t->state != PAWL_TOKEN_WAITING) continue;
+    if (t->state != PAWL_TOKEN_WAITING || t->blind) continue;
     node = pawl_tok_node(h, k);
     if (!node || node->kind != PAWL_KIND_WAIT ||
         !pawl_event_matches(node->event, pawl_buf_str(&l->name)) ||
         (t->due_us && l->received_us > t->due_us) || !key_fits(t, l) ||
-        was_asked(t, l) || !asks_match(e, h, k, node, l, pawl_buf_str(&event)))
+        pawl_wait_was_asked(t, pawl_buf_str(&l->event_id)) ||
+        !asks_match(e, h, k, node, l, pawl_buf_str(&event)))
       continue;
     receive(e, h, k, node, l, pawl_buf_str(&event));
     taken = 1;

@@ -252,6 +252,7 @@ create table pawl.inbox (
   caller text,
   data json,
   received_at timestamptz not null,
+  addressed boolean not null default false,
   taken boolean not null default false,
   primary key (shard, instance, no)
 );
@@ -260,6 +261,8 @@ create unique index inbox_event on pawl.inbox
 create index inbox_open on pawl.inbox (shard, instance, no) where not taken;
 comment on table pawl.inbox is
   'what came from outside and was not yet taken by the lease''s holder';
+comment on column pawl.inbox.addressed is
+  'an event that was sent to this instance by name: it needs no key';
 comment on column pawl.inbox.taken is
   'an event that was taken: its row stays, so that it is not taken again';
 

@@ -222,6 +222,7 @@ create table pawl_inbox (
   caller text,
   data text,
   received_at integer not null,
+  addressed integer not null default 0, -- sent to it by name: needs no key
   taken integer not null default 0,
   primary key (shard, instance, no)
 ) without rowid;
