@@ -34,7 +34,9 @@ local function snapshot(backend, url, id)
       parts[#parts + 1] = name .. ": " .. table.concat(words, " ")
     end
   end
-  parts[#parts + 1] = "owner: " .. kit.count(backend, url, "owner")
+  for _, name in ipairs { "owner", "event" } do
+    parts[#parts + 1] = name .. ": " .. kit.count(backend, url, name)
+  end
   table.sort(parts)
   return table.concat(parts, "\n")
 end
@@ -191,6 +193,9 @@ kit.describe("rule 1, the lease id,", function(backend)
     kit.run(store, "agenda_wake", { shard = 0, id = id, now = store:now() })
     kit.run(store, "inbox_insert", { shard = 0, id = id, no = no,
       kind = "cancel", data = "{}", now = store:now() })
+    kit.run(store, "inbox_insert_many", { shard = 0, id = { id },
+      no = { kit.draw_id() }, name = "paid", event_id = "s:e", source = "s",
+      addressed = 1, now = store:now() })
     local now = clock.us
     local lease = kit.claim(store, id)
     local before = snapshot(backend, url, id)
@@ -254,6 +259,7 @@ kit.describe("rule 1, the lease id,", function(backend)
         name = { "paid" },
         key = { "17" }, event_id = { ":1" }, source = { "" },
         data = { "{}" }, received_at = { now } },
+      inbox_keep = { now = now, expires_at = now },
       inbox_clear = {},
       task_insert = { task = { kit.draw_id() }, token = { 2 },
         node = { "a" }, visit = { 1 }, form = { probe.null },
@@ -311,8 +317,9 @@ kit.describe("rule 1, the lease id,", function(backend)
     end
     -- and each of them does write under the lease that holds
     for _, name in ipairs { "agenda_keep", "inbox_delete", "inbox_take",
-      "inbox_clear", "attribute_put", "attribute_delete", "history_insert",
-      "instance_commit", "instance_more", "agenda_pin", "instance_pin",
+      "inbox_keep", "inbox_clear", "attribute_put", "attribute_delete",
+      "history_insert", "instance_commit", "instance_more", "agenda_pin",
+      "instance_pin",
       "instance_progress", "token_put", "token_drop", "subscription_put",
       "subscription_delete", "subscription_put", "subscription_clear",
       "task_insert", "owner_insert", "task_raise", "task_due",
