@@ -790,8 +790,8 @@ static pawl_code find_rules(pawl_engine *e, searches *s, pawl_held *h,
   if (h->started_us)
     pawl_buf_adds(&text, pawl_buf_str(&h->watched));
   else
-    pawl_rules_text(
-        h, h->vars.len ? pawl_buf_str(&h->vars) : pawl_strz("{}"), &text);
+    pawl_rules_text(h, h->vars.len ? pawl_buf_str(&h->vars) : pawl_strz("{}"),
+                    &text);
   TRY(pawl_buf_check(&text, err));
   while (text.len && pawl_json_each(pawl_buf_str(&text), &it, &name, &one)) {
     pawl_rules_read(one, &no, &key);

@@ -4,7 +4,7 @@
 #include "commit.h"
 
 #define KNOWN_US (86400 * PAWL_SECOND) /* ids, after an instance's end */
-#define ITEMS_CHUNK 2000 /* rows a statement */
+#define ITEMS_CHUNK 2000               /* rows a statement */
 
 static void arg_buf(pawl_args *a, int arg, const pawl_buf *b) {
   if (b->len)

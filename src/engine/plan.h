@@ -48,9 +48,9 @@ typedef struct pawl_token {
   int depth;                     /* of them, outermost first */
   pawl_buf data, event, detail;  /* JSON; empty: null */
   int stored;                    /* it has a row of its own */
-  int blind; /* it began to wait in this decision: nobody has looked yet for
+  int blind;   /* it began to wait in this decision: nobody has looked yet for
                 what is kept for its key */
-  int changed;                   /* since it was loaded or last committed */
+  int changed; /* since it was loaded or last committed */
 } pawl_token;
 
 typedef struct pawl_tokens {

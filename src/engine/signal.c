@@ -17,7 +17,7 @@
 #include "../value/json.h"
 #include "internal.h"
 
-#define BATCH 500    /* receivers in one transaction */
+#define BATCH 500             /* receivers in one transaction */
 #define MAX_WORD PAWL_MAX_KEY /* key, id, source, by: bytes */
 #define MAX_TRIES 3
 #define DEFAULT_TTL_US (86400 * PAWL_SECOND)
@@ -598,7 +598,8 @@ static pawl_code mark_routed(pawl_engine *e, const event *v, pawl_error *err) {
 static pawl_code route(pawl_engine *e, event *v, pawl_error *err) {
   pawl_code rc = PAWL_OK;
 
-  if (has_copy(e, v)) TRY(copy_event(e, v, err)); /* before who waits is read */
+  if (has_copy(e, v))
+    TRY(copy_event(e, v, err)); /* before who waits is read */
   TRY(route_triggers(e, v, err));
   for (int s = 0; s < e->nshards; s++) {
     TRY(route_pattern(e, v, s, &v->name, err));

@@ -65,8 +65,7 @@ int pawl_event_key_is_sound(pawl_str key) {
 }
 
 int pawl_event_fits(const pawl_letter *l, pawl_str key) {
-  if (!key.at || !l->has_key)
-    return l->addressed || (!key.at && !l->has_key);
+  if (!key.at || !l->has_key) return l->addressed || (!key.at && !l->has_key);
   return pawl_str_eq(key, pawl_buf_str(&l->key));
 }
 
