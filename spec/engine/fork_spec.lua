@@ -823,14 +823,97 @@ kit.describe("a join of a number", function(backend)
     assert.equal(0, #entries(engine, id, { node = "e" }))
   end)
 
-  it("is no failure when nobody came at all", function()
+  it("fails as soon as too few can come, though nobody has come yet",
+    function()
+      for _, one in ipairs { true, false } do
+        local engine = backend.fresh()
+        assert(engine:load(two_of(3)))
+        local id = begin(engine)
+        for i = 1, 2 do
+          go(engine, id, "w" .. i, true)
+          if one then assert(engine:run()) end
+        end
+        assert(engine:run())
+        local failed = instance(engine, id)
+        assert.equal("failed", failed.status)
+        assert.equal("join_unreachable", failed.error.code)
+        assert.matches("expects 2 tokens; 0 came and 1 more can",
+          failed.error.message)
+        local record = entries(engine, id, { type = "failed" })
+        assert.equal(1, #record)
+        assert.equal("j", record[1].node)
+        assert.equal("", stand(engine, id))
+        backend.cleanup()
+      end
+    end)
+
+  it("fails though all branches end elsewhere in one decision", function()
     local engine = backend.fresh()
-    assert(engine:load(two_of(3)))
+    local nodes = { fork("f", { "a", "b" }), join("j", "z", { expect = 2 }) }
+    for _, name in ipairs { "a", "b" } do
+      nodes[#nodes + 1] = { "choice", name, { choose = function()
+        return "out"
+      end, next = { on = "j", out = "out" } } }
+    end
+    nodes[#nodes + 1] = { "finish", "out" }
+    nodes[#nodes + 1] = DONE
+    assert(engine:load(graph(nodes)))
     local id = begin(engine)
-    for i = 1, 3 do go(engine, id, "w" .. i, true) end
+    assert.equal("failed", kit.status(engine, id))
+    assert.equal("join_unreachable", instance(engine, id).error.code)
+  end)
+
+  it("does not fail once it has fired, however the rest ends", function()
+    local engine = backend.fresh()
+    assert(engine:load(two_of(4)))
+    local id = begin(engine)
+    go(engine, id, "w1")
+    go(engine, id, "w3")
+    assert(engine:run())
+    for _, name in ipairs { "w2", "w4" } do
+      go(engine, id, name, true)
+      assert(engine:run())
+    end
+    assert.equal("6 w waiting", stand(engine, id))
+    go(engine, id, "w")
     assert(engine:run())
     assert.equal("completed", kit.status(engine, id))
-    assert.equal(0, #entries(engine, id, { node = "e" }))
+  end)
+
+  it("does not fail when what goes on from it ends inside the fork", function()
+    local engine = backend.fresh()
+    assert(engine:load(graph {
+      fork("f", { "a", "b", "c" }), wait("a", "part"), wait("b", "part"),
+      wait("c", "all"), join("part", "p", { expect = 2 }),
+      { "choice", "p", { choose = function() return "out" end,
+        next = { on = "all", out = "out" } } },
+      join("all", "z"), { "finish", "out" }, DONE }))
+    local id = begin(engine)
+    go(engine, id, "c")
+    go(engine, id, "a")
+    go(engine, id, "b")
+    assert(engine:run())
+    assert.equal("completed", kit.status(engine, id))
+  end)
+
+  it("fails its item alone, in an each that collects", function()
+    local engine = backend.fresh()
+    local function pick(name)
+      return { "choice", name, { choose = function(ctx)
+        return ctx.token.data.item
+      end, next = { on = "j", out = "out" } } }
+    end
+    assert(engine:load(graph {
+      { "each", "e", { items = function() return { "on", "out", "on" } end,
+        branch = "f", on_failure = "collect", into = "got", next = "z" } },
+      fork("f", { "a", "b" }), pick "a", pick "b",
+      join("j", "last", { expect = 2 }),
+      step("last", "e", function() return nil, "done" end),
+      { "finish", "out" }, DONE }))
+    local id = begin(engine)
+    local got = instance(engine, id).output.got
+    assert.same({ "done", "done" }, { got[1], got[3] })
+    assert.equal("join_unreachable", got[2].error.code)
   end)
 
   it("cannot ask for more than its branches", function()
@@ -840,6 +923,138 @@ kit.describe("a join of a number", function(backend)
     assert.equal("definition", err.code)
     assert.matches('join "j"', err.message)
   end)
+end)
+
+kit.describe("the first to come", function(backend)
+  local function race(expect, losers, more)
+    local nodes = { join("j", "e", { expect = expect, losers = losers }),
+      step("e", "w", function(ctx)
+        ctx.vars.won = ctx.event and ctx.event.name
+      end),
+      wait("w", "z"), DONE }
+    for _, node in ipairs(more) do table.insert(nodes, 1, node) end
+    return graph(nodes)
+  end
+
+  local function came_before(engine, id, node)
+    local before = {}
+    local seqs = entries(engine, id, { node = node })[1].previous
+    local history = assert(engine:history(id))
+    for i, seq in ipairs(seqs) do before[i] = history[seq].node end
+    return before
+  end
+
+  for _, losers in ipairs { "run", "cancel" } do
+    it("wins, though the second came in the same decision; losers " .. losers,
+      function()
+        local engine, clock = backend.fresh()
+        assert(engine:load(race("any", losers,
+          { wait("b", "j"), wait("a", "j"), fork("f", { "a", "b" }) })))
+        local id = begin(engine)
+        go(engine, id, "b")
+        clock:advance(HOUR)
+        go(engine, id, "a")
+        assert(engine:run())
+        assert.equal("go.b", instance(engine, id).variables.won)
+        assert.same({ "b" }, came_before(engine, id, "e"))
+        assert.equal("4 w waiting", stand(engine, id))
+        local dropped = entries(engine, id, { type = "dropped" })
+        assert.equal(1, #dropped)
+        assert.equal(2, dropped[1].token)
+      end)
+  end
+
+  it("are as many as the number says, with three due at once", function()
+    local engine, clock = backend.fresh()
+    local function timer(name, hours)
+      return { "timer", name, { after = hours * HOUR, next = "j" } }
+    end
+    local flow = graph { fork("f", { "a", "b", "c" }), timer("a", 3),
+      timer("b", 1), timer("c", 2), join("j", "e", { expect = 2 }),
+      step("e", "w"), wait("w", "z"), DONE }
+    assert(engine:load(flow))
+    local id = begin(engine)
+    clock:advance(5 * HOUR)
+    assert(engine:run())
+    assert.same({ "b", "c" }, came_before(engine, id, "e"))
+    assert.equal("5 w waiting", stand(engine, id))
+    assert.equal(1, #entries(engine, id, { type = "dropped" }))
+  end)
+
+  it("are not those whose branch was listed first, when all come at once",
+    function()
+      local engine = backend.fresh()
+      assert(engine:load(graph {
+        fork("f", { "a", "b", "c" }), step("a", "a2"), step("a2", "j"),
+        step("b", "j"), step("c", "j"), join("j", "e", { expect = 2 }),
+        step("e", "z"), DONE }))
+      local id = begin(engine)
+      assert.same({ "b", "c" }, came_before(engine, id, "e"))
+      assert.equal(1, #entries(engine, id, { type = "dropped" }))
+    end)
+
+  it("calls a branch off before its own step runs in the same turn",
+    function()
+      local engine = backend.fresh()
+      local runs = 0
+      assert(engine:load(graph {
+        fork("f", { "a", "b" }), step("a", "j"),
+        step("b", "j", function() runs = runs + 1 end),
+        join("j", "z", { expect = "any", losers = "cancel" }), DONE }))
+      local id = begin(engine)
+      assert.equal("completed", kit.status(engine, id))
+      assert.equal(0, runs)
+    end)
+
+  local function timer_and_event()
+    return race("any", "cancel", {
+      { "timer", "t", { after = HOUR, next = "j" } },
+      wait("b", "j", { into = "got" }), fork("f", { "b", "t" }) })
+  end
+
+  it("is the timer, when the event came after its time and all is late",
+    function()
+      local engine, clock = backend.fresh()
+      assert(engine:load(timer_and_event()))
+      local id = begin(engine)
+      clock:advance(2 * HOUR)
+      go(engine, id, "b", 1)
+      assert(engine:run())
+      assert.same({ "t" }, came_before(engine, id, "e"))
+      assert.is_nil(instance(engine, id).variables.got)
+      assert.equal("4 w waiting", stand(engine, id))
+    end)
+
+  it("is the event, when that came before the time and all is late",
+    function()
+      local engine, clock = backend.fresh()
+      assert(engine:load(timer_and_event()))
+      local id = begin(engine)
+      clock:advance(HOUR - 1)
+      go(engine, id, "b", 1)
+      clock:advance(HOUR)
+      assert(engine:run())
+      assert.same({ "b" }, came_before(engine, id, "e"))
+      assert.equal(1, instance(engine, id).variables.got)
+    end)
+
+  it("is the task, when that was done before the time and all is late",
+    function()
+      local engine, clock = backend.fresh()
+      assert(engine:load(race("any", "cancel", {
+        { "timer", "t", { after = HOUR, next = "j" } },
+        { "task", "b", { title = "Look", next = "j" } },
+        fork("f", { "b", "t" }) })))
+      for _, late in ipairs { false, true } do
+        local id = begin(engine)
+        local task = assert(engine:tasks { instance = id })[1]
+        clock:advance(late and HOUR + 1 or HOUR - 1)
+        assert(engine:task_complete(task.id, { user = "ann" }))
+        clock:advance(HOUR)
+        assert(engine:run())
+        assert.same({ late and "t" or "b" }, came_before(engine, id, "e"))
+      end
+    end)
 end)
 
 kit.describe("a losing branch", function(backend)

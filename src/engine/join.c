@@ -12,8 +12,15 @@ typedef struct group {
   int at;       /* the join's index */
   int32_t fork; /* number of the token that forked */
   int arrived, coming;
-  int last; /* index of the newest arrival */
+  int last; /* index of the newest arrival; -1 */
 } group;
+
+/* One of the tokens that wait at it. Visits are numbered as tokens come to
+ * nodes, so that they tell who came first. */
+typedef struct arrival {
+  int64_t visit;
+  int k;
+} arrival;
 
 static int is_at(const pawl_token *t, const pawl_node *node) {
   return t->node && !strcmp(t->node, node->name);
@@ -70,14 +77,28 @@ static int has_way(const pawl_held *h, const pawl_token *t, int from,
   return found;
 }
 
+/* Where a token stands; for one that has not left its fork yet, because its
+ * siblings go first, the node that it will go to. */
+static int stands_at(pawl_held *h, int k, const pawl_node *node) {
+  const pawl_token *t = pawl_tok(h, k);
+  int to;
+
+  if (node->kind == PAWL_KIND_FORK && t->fork && t->branch &&
+      !strcmp(t->fork, node->name)) {
+    to = pawl_node_next(node, t->branch, strlen(t->branch));
+    if (to >= 0) return to;
+  }
+  return (int)(node - h->def->nodes);
+}
+
 /* May the token, which is inside the group, still come to the join? */
 static int may_come(pawl_held *h, int k, const group *g) {
   const pawl_node *node = pawl_tok_node(h, k);
   int at;
 
   if (!node) return 0;
-  if (node == g->join) return 1; /* put there, and not yet arrived */
-  at = (int)(node - h->def->nodes);
+  at = stands_at(h, k, node);
+  if (at == g->at) return 1; /* put there, and not yet arrived */
   return pawl_def_meets(h->def, at, g->at) &&
          (!h->plan.joined.len || has_way(h, pawl_tok(h, k), at, g));
 }
@@ -92,10 +113,9 @@ static void count(pawl_held *h, group *g) {
         closes(t, g->join) != g->fork)
       continue;
     if (has_arrived(t, g)) {
-      int64_t seq = pawl_detail_int(t, "seq");
       g->arrived++;
-      if (seq >= newest) g->last = k;
-      if (seq >= newest) newest = seq;
+      if (t->visit > newest) g->last = k;
+      if (t->visit > newest) newest = t->visit;
     } else {
       g->coming += may_come(h, k, g);
     }
@@ -139,81 +159,220 @@ static void mark(pawl_held *h, const group *g) {
 
 /* ---- firing ---- */
 
-static int by_seq(const void *a, const void *b) {
-  const int64_t *x = a, *y = b;
-  return *x < *y ? -1 : *x > *y;
+static int by_visit(const void *a, const void *b) {
+  const arrival *x = a, *y = b;
+  return x->visit < y->visit ? -1 : x->visit > y->visit;
 }
 
-/* The rows of history that the arrivals left, in order. */
-static void list_arrivals(pawl_held *h, const group *g, pawl_buf *out) {
-  int64_t *seqs = NULL;
-  size_t size = sizeof *seqs * (size_t)g->arrived;
+/* Those that have arrived, in that order, into a list with room for them. */
+static void list_arrivals(pawl_held *h, const group *g, arrival *list) {
   int n = 0;
 
-  seqs = pawl_realloc(out->alloc, NULL, 0, size);
-  if (!seqs) {
-    h->plan.failed = 1;
-    return;
-  }
   for (int k = 0; k < h->plan.tokens.n && n < g->arrived; k++) {
     const pawl_token *t = pawl_tok(h, k);
-    if (has_arrived(t, g) && t->depth > g->join->join_depth &&
-        closes(t, g->join) == g->fork)
-      seqs[n++] = pawl_detail_int(t, "seq");
-  }
-  qsort(seqs, (size_t)n, sizeof *seqs, by_seq);
-  pawl_buf_addc(out, '[');
-  for (int i = 0; i < n; i++)
-    pawl_buf_addf(out, "%s%" PRId64, i ? "," : "", seqs[i]);
-  pawl_buf_addc(out, ']');
-  pawl_release(out->alloc, seqs, size);
-}
-
-/* Arrivals become one token that goes on in the scope outside. */
-static void fire(pawl_engine *e, pawl_held *h, const group *g) {
-  pawl_buf from = {.alloc = &e->alloc};
-  int depth = g->join->join_depth, n = h->plan.tokens.n;
-  int record = h->plan.nrecords - 1;
-  int k = pawl_token_new(h, g->last);
-  pawl_str given;
-
-  if (k < 0) return;
-  if (pawl_detail_get(pawl_tok(h, g->last), "out", &given))
-    pawl_detail_set(pawl_tok(h, k), "out", given);
-  list_arrivals(h, g, &from);
-  pawl_token_climb(e, h, k, depth + (g->join->join_stays ? 1 : 0));
-  if (g->join->join_stays) pawl_tok(h, k)->branch = g->join->name;
-  pawl_detail_set(pawl_tok(h, k), "from", pawl_buf_str(&from));
-  for (int i = 0; i < n; i++) {
-    const pawl_token *t = pawl_tok(h, i);
-    if (!pawl_token_is_live(t->state) || t->depth <= depth ||
+    if (!has_arrived(t, g) || t->depth <= g->join->join_depth ||
         closes(t, g->join) != g->fork)
       continue;
-    if (has_arrived(t, g)) {
-      pawl_token_end(e, h, i, NULL);
-    } else {
-      const pawl_node *node = pawl_tok_node(h, i);
-      if (g->join->losers_cancel && node &&
-          pawl_def_meets(h->def, (int)(node - h->def->nodes), g->at))
-        pawl_token_end(e, h, i, "others reached the join first");
-    }
+    list[n].visit = t->visit;
+    list[n++].k = k;
   }
-  if (g->coming && !g->join->losers_cancel) mark(h, g);
-  /* rule 6: `all` fires on what is stored; a race is decided on the latest */
-  if (g->join->expect) h->plan.needs_latch = 1;
+  qsort(list, (size_t)n, sizeof *list, by_visit);
+}
+
+/* The token that goes on in the scope outside, with what the last of those
+ * brought that made it fire: the first n. Its index; -1: out of memory. */
+static int merge(pawl_engine *e, pawl_held *h, const group *g,
+                 const arrival *first, int n) {
+  pawl_buf from = {.alloc = &e->alloc};
+  int last = first[n - 1].k, k = pawl_token_new(h, last);
+  pawl_str given;
+
+  if (k < 0) return k;
+  if (pawl_detail_get(pawl_tok(h, last), "out", &given))
+    pawl_detail_set(pawl_tok(h, k), "out", given);
+  for (int i = 0; i < n; i++)
+    pawl_buf_addf(&from, "%c%" PRId64, i ? ',' : '[',
+                  pawl_detail_int(pawl_tok(h, first[i].k), "seq"));
+  pawl_buf_addc(&from, ']');
+  pawl_token_climb(e, h, k, g->join->join_depth + g->join->join_stays);
+  if (g->join->join_stays) pawl_tok(h, k)->branch = g->join->name;
+  pawl_detail_set(pawl_tok(h, k), "from", pawl_buf_str(&from));
   pawl_buf_deinit(&from);
+  return k;
+}
+
+/* Those on their way to a join that does not wait for them. */
+static void call_off(pawl_engine *e, pawl_held *h, const group *g) {
+  for (int k = 0; k < h->plan.tokens.n; k++) {
+    const pawl_token *t = pawl_tok(h, k);
+    const pawl_node *node = pawl_tok_node(h, k);
+    if (!pawl_token_is_live(t->state) ||
+        t->depth <= g->join->join_depth || closes(t, g->join) != g->fork)
+      continue;
+    if (node && pawl_def_meets(h->def, (int)(node - h->def->nodes), g->at))
+      pawl_token_end(e, h, k, "others reached the join first");
+  }
+}
+
+static int lives_in(pawl_held *h, int32_t fork) {
+  for (int k = 0; k < h->plan.tokens.n; k++)
+    if (pawl_tok_live(h, k) && pawl_token_is_in(pawl_tok(h, k), fork))
+      return 1;
+  return 0;
+}
+
+/* As many as it expects, the first that came, become one; who came after them
+ * came too late, though it was in the same decision. */
+static void fire(pawl_engine *e, pawl_held *h, const group *g) {
+  int64_t expect = g->join->expect;
+  int n = expect && expect < g->arrived ? (int)expect : g->arrived;
+  int record = h->plan.nrecords - 1, k = -1;
+  size_t size = sizeof(arrival) * (size_t)g->arrived;
+  arrival *list = pawl_realloc(h->plan.alloc, NULL, 0, size);
+
+  if (list) {
+    list_arrivals(h, g, list);
+    k = merge(e, h, g, list, n);
+  }
+  if (k < 0) {
+    h->plan.failed = 1;
+    pawl_release(h->plan.alloc, list, list ? size : 0);
+    return;
+  }
+  for (int i = 0; i < g->arrived; i++)
+    pawl_token_end(e, h, list[i].k, i < n ? NULL : PAWL_TOO_LATE);
+  pawl_release(h->plan.alloc, list, size);
+  if (g->join->losers_cancel) call_off(e, h, g);
+  /* a number is not missed by those who are left there */
+  if (g->coming || expect > 1)
+    if (lives_in(h, g->fork)) mark(h, g);
+  /* rule 6: `all` fires on what is stored; a race is decided on the latest */
+  if (expect) h->plan.needs_latch = 1;
   pawl_leave_by(e, h, k, g->join->next[0].to, record);
 }
 
-static void unreachable(pawl_engine *e, pawl_held *h, const group *g) {
-  pawl_error err;
-  pawl_fail(&err, PAWL_JOIN_UNREACHABLE,
-            "join \"%s\" expects %" PRId64 " tokens; %d came and no more can",
-            g->join->name, g->join->expect, g->arrived);
-  pawl_error_hint(&err, "expect fewer, or lead every branch there");
-  e->result.no_retry = 1;
-  pawl_fail_token(e, h, g->last, &err, 0);
+/* ---- numbers that cannot be reached ---- */
+
+/* A token that stands for the join, where none has come to it. */
+static int stand_in(pawl_engine *e, pawl_held *h, const group *g, int from) {
+  int k = pawl_token_new(h, from);
+  pawl_token *t;
+
+  if (k < 0) return k;
+  pawl_token_climb(e, h, k, g->join->join_depth + 1);
+  t = pawl_tok(h, k);
+  t->previous = t->node;
+  t->node = g->join->name;
+  t->visit = ++h->plan.visit;
+  return k;
 }
+
+/* `from`: a token inside the fork, if none has arrived. */
+static void unreachable(pawl_engine *e, pawl_held *h, const group *g,
+                        int from) {
+  int k = g->arrived ? g->last : stand_in(e, h, g, from);
+  pawl_error err;
+
+  if (k < 0) return;
+  pawl_fail(&err, PAWL_JOIN_UNREACHABLE,
+            "join \"%s\" expects %" PRId64
+            " tokens; %d came and %d more can",
+            g->join->name, g->join->expect, g->arrived, g->coming);
+  pawl_error_hint(&err, "expect fewer, or lead every branch there");
+  pawl_result_clear(&e->result);
+  e->result.no_retry = 1;
+  mark(h, g); /* once */
+  pawl_fail_token(e, h, k, &err, 0);
+}
+
+/* The fork that a token is in at a depth; NULL: an each, or unknown. */
+static const pawl_node *fork_at(pawl_engine *e, pawl_held *h,
+                                const pawl_token *t, int depth) {
+  pawl_buf text = {.alloc = &e->alloc};
+  pawl_str up, key, level, name = {0};
+  pawl_json_iter it = {0};
+  int at;
+
+  if (depth + 1 == t->depth) {
+    if (t->fork) name = pawl_strz(t->fork);
+  } else if (pawl_detail_get(t, "up", &up)) {
+    for (int i = 0; pawl_json_each(up, &it, &key, &level); i++)
+      if (i == depth + 1 && pawl_json_get(level, "fork", &key))
+        pawl_json_unquote(key, &text);
+    name = pawl_buf_str(&text);
+  }
+  at = name.len ? pawl_def_node(h->def, name.at, name.len) : -1;
+  pawl_buf_deinit(&text);
+  return at >= 0 && h->def->nodes[at].kind == PAWL_KIND_FORK
+             ? &h->def->nodes[at]
+             : NULL;
+}
+
+static int leads_to(const pawl_held *h, const pawl_node *fork, int join) {
+  for (int i = 0; i < fork->nnext; i++)
+    if (fork->next[i].to == join ||
+        pawl_def_meets(h->def, fork->next[i].to, join))
+      return 1;
+  return 0;
+}
+
+static int expects_number(const pawl_node *node) {
+  return node->kind == PAWL_KIND_JOIN && node->expect > 1;
+}
+
+/* Does a fork around the token lead to this join, which fewer than it expects
+ * can come to, and which has not fired? */
+static int is_missed(pawl_engine *e, pawl_held *h, int k, int join, group *g) {
+  const pawl_node *node = &h->def->nodes[join], *fork;
+  const pawl_token *t = pawl_tok(h, k);
+
+  if (t->depth <= node->join_depth || pawl_join_has_fired(h, t, node))
+    return 0;
+  fork = fork_at(e, h, t, node->join_depth);
+  if (!fork || !leads_to(h, fork, join)) return 0;
+  g->join = node;
+  g->at = join;
+  g->fork = closes(t, node);
+  count(h, g);
+  return g->arrived + g->coming < node->expect;
+}
+
+int pawl_join_missed_by(pawl_engine *e, pawl_held *h, int k) {
+  group g;
+
+  if (!pawl_tok(h, k)->depth) return 0;
+  for (int i = 0; i < h->def->nnodes; i++) {
+    if (!expects_number(&h->def->nodes[i]) || !is_missed(e, h, k, i, &g))
+      continue;
+    unreachable(e, h, &g, k);
+    return 1;
+  }
+  return 0;
+}
+
+/* 1: one has failed. */
+static int settle_missed(pawl_engine *e, pawl_held *h) {
+  group g;
+
+  for (int i = 0; i < h->def->nnodes; i++) {
+    const pawl_node *join = &h->def->nodes[i];
+    int32_t seen = 0; /* mostly, siblings stand side by side */
+    if (!expects_number(join)) continue;
+    for (int k = 0; k < h->plan.tokens.n; k++) {
+      const pawl_token *t = pawl_tok(h, k);
+      if (!pawl_token_is_live(t->state) || t->depth <= join->join_depth ||
+          closes(t, join) == seen)
+        continue;
+      seen = closes(t, join);
+      if (!is_missed(e, h, k, i, &g)) continue;
+      unreachable(e, h, &g, k);
+      return 1;
+    }
+  }
+  return 0;
+}
+
+/* ---- settling ---- */
 
 /* 1: something happened. */
 static int settle_group(pawl_engine *e, pawl_held *h, group *g) {
@@ -225,7 +384,7 @@ static int settle_group(pawl_engine *e, pawl_held *h, group *g) {
     return 1;
   }
   if (expect && g->arrived + g->coming < expect) {
-    unreachable(e, h, g);
+    unreachable(e, h, g, -1);
     return 1;
   }
   return 0;
@@ -296,10 +455,15 @@ static void forget_marks(pawl_held *h) {
 void pawl_joins_settle(pawl_engine *e, pawl_held *h) {
   group g;
   for (;;) {
+    h->plan.raced = 0;
     if (h->plan.after == PAWL_AFTER_END || pawl_is_undoing(h)) return;
-    if (settle_one(e, h)) continue;
+    if (settle_one(e, h) || settle_missed(e, h)) continue;
     if (!is_stuck(h, &g)) break;
-    unreachable(e, h, &g);
+    unreachable(e, h, &g, -1);
   }
   forget_marks(h);
+}
+
+void pawl_joins_race(pawl_engine *e, pawl_held *h) {
+  if (h->plan.raced) pawl_joins_settle(e, h);
 }

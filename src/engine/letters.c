@@ -567,6 +567,17 @@ static const struct {
 };
 #define NREQUESTS (sizeof requests / sizeof *requests)
 
+/* A time that had come before the letter did counts before it, though both
+ * are there by now; but not against the work that the letter brings. */
+static void times_before(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
+  int64_t until = pawl_engine_now(e) + 1;
+  int32_t own = (int32_t)number_of(l, "token", 0);
+
+  if (pawl_is_undoing(h)) return;
+  if (l->received_us < until) until = l->received_us;
+  pawl_times_out(e, h, until, is_kind(l, "event") ? 0 : own);
+}
+
 /* 1: it is dealt with. */
 static int take(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   for (size_t i = 0; i < NREQUESTS; i++) {
@@ -582,6 +593,8 @@ static int take(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   if (h->apply_only || !h->def || h->plan.status == PAWL_STATUS_SUSPENDED ||
       (pawl_status_has_ended(h->status) && !h->plan.revives))
     return 0;
+  times_before(e, h, l);
+  if (h->plan.after == PAWL_AFTER_END) return 0;
   if (is_kind(l, "event")) return event(e, h, l);
   if (pawl_is_undoing(h)) return 1;
   if (is_kind(l, "task")) pawl_task_done(e, h, l);
@@ -613,8 +626,8 @@ void pawl_letters_refuse(pawl_engine *e, pawl_held *h) {
 void pawl_letters_take(pawl_engine *e, pawl_held *h) {
   h->letters_left = 0;
   for (int i = 0; i < h->nletters; i++) {
-    if (!take(e, h, &h->letters[i])) continue;
-    taken(h, &h->letters[i]);
+    if (take(e, h, &h->letters[i])) taken(h, &h->letters[i]);
+    pawl_joins_race(e, h);
     if (h->plan.after == PAWL_AFTER_END || h->plan.workflow_version) return;
   }
   /* what was passed over is taken once it has been resumed, perhaps just now */

@@ -22,6 +22,8 @@
 
 #include "internal.h"
 
+#define PAWL_TOO_LATE "it came too late: the join had fired"
+
 static inline pawl_token *pawl_tok(pawl_held *h, int k) {
   return &h->plan.tokens.at[k];
 }
@@ -117,6 +119,12 @@ void pawl_stop_waiting(pawl_held *h, int k, const char *task_status);
 
 /* Fires every join that can, until none does. */
 void pawl_joins_settle(pawl_engine *e, pawl_held *h);
+/* The same, if something has just come to one that does not wait for all: the
+ * first decide, before anything else that is at hand happens. */
+void pawl_joins_race(pawl_engine *e, pawl_held *h);
+/* Token k, which still lives, ends here and comes to no join. 1: one of a
+ * number can be reached no more for that, and has failed. */
+int pawl_join_missed_by(pawl_engine *e, pawl_held *h, int k);
 /* Has this join fired already for the group of token k? */
 int pawl_join_has_fired(const pawl_held *h, const pawl_token *t,
                         const pawl_node *join);
@@ -140,8 +148,10 @@ pawl_code pawl_wait_begin(pawl_engine *e, pawl_held *h, int k,
                           const pawl_node *node, pawl_error *err);
 /* Gives an event to every wait that takes it. 1: taken. */
 int pawl_event_give(pawl_engine *e, pawl_held *h, const pawl_letter *letter);
-/* Everything whose time has come: timers, timeouts, overdue tasks. */
-void pawl_times_out(pawl_engine *e, pawl_held *h);
+/* Everything whose time came before then, in that order: timers, timeouts,
+ * overdue tasks; save those of token `except` (0: none). */
+void pawl_times_out(pawl_engine *e, pawl_held *h, int64_t before_us,
+                    int32_t except);
 /* Enters a task node; task_done: a person has dealt with it. */
 pawl_code pawl_task_begin(pawl_engine *e, pawl_held *h, int k,
                           const pawl_node *node, pawl_error *err);

@@ -151,6 +151,7 @@ typedef struct pawl_plan {
   int resets;      /* it counts as progress: takeovers start again */
   int needs_latch; /* rule 6: nothing may have come in since it was loaded */
   int ran;         /* a handler with effects has run: its result is kept */
+  int raced;       /* something came to a join that does not wait for all */
   int revives;     /* an instance that had ended goes on */
   int has_output;
   int more; /* what follows differs from what is stored */

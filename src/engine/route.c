@@ -270,7 +270,7 @@ static pawl_code enter_finish(pawl_engine *e, pawl_held *h, int k,
   pawl_plan *p = &h->plan;
   pawl_str none = {0};
   pawl_code rc = PAWL_OK;
-  int level, ends = node->status_failed || node->terminate ||
+  int level, missed, ends = node->status_failed || node->terminate ||
                     pawl_tokens_live(&p->tokens) == 1;
 
   if (node->has_output) { /* the last to give one decides it */
@@ -281,7 +281,10 @@ static pawl_code enter_finish(pawl_engine *e, pawl_held *h, int k,
       if (!ends) p->more = 1;
     }
   }
-  pawl_token_end(e, h, k, NULL);
+  missed = !node->status_failed && !node->terminate &&
+           pawl_join_missed_by(e, h, k);
+  if (pawl_tok_live(h, k)) pawl_token_end(e, h, k, NULL);
+  if (missed) return PAWL_OK;
   if (!ends) {
     if (pawl_each_around(h, k, &level) >= 0) pawl_each_item_left(e, h, k);
     return PAWL_OK;
@@ -359,11 +362,12 @@ static void enter_join(pawl_engine *e, pawl_held *h, int k,
   }
   if (pawl_join_has_fired(h, t, node)) {
     if (path) pawl_buf_addz(path, " (dropped)");
-    pawl_token_end(e, h, k, "it came too late: the join had fired");
+    pawl_token_end(e, h, k, PAWL_TOO_LATE);
     pawl_each_item_left(e, h, k);
     return;
   }
   pawl_detail_set_int(t, "seq", led_here(h, t));
+  if (node->expect) h->plan.raced = 1;
   stand(h, k, 0);
 }
 

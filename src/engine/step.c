@@ -544,6 +544,7 @@ static void run_tokens(pawl_engine *e, pawl_held *h) {
     if (node && node->transactional && !e->open_unit) continue;
     if (e->open_unit && !(node && node->transactional)) continue;
     run_token(e, h, k);
+    pawl_joins_race(e, h);
     if (h->plan.after == PAWL_AFTER_END || pawl_is_undoing(h) ||
         h->plan.status == PAWL_STATUS_SUSPENDED || e->open_unit)
       return;
@@ -686,7 +687,7 @@ static void finish_plan(pawl_engine *e, pawl_held *h) {
 static int settle(pawl_engine *e, pawl_held *h) {
   pawl_plan *p = &h->plan;
   if (p->after == PAWL_AFTER_END || pawl_is_undoing(h)) return 1;
-  pawl_times_out(e, h);
+  pawl_times_out(e, h, pawl_engine_now(e) + 1, 0);
   pawl_eachs_settle(e, h);
   pawl_joins_settle(e, h);
   return p->after == PAWL_AFTER_END || pawl_is_undoing(h) || !is_empty(p);

@@ -1,5 +1,6 @@
 /* Waiting: for events, for people, and for a time to come. */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "../value/json.h"
 #include "machine.h"
@@ -612,24 +613,66 @@ static void task_time(pawl_engine *e, pawl_held *h, int k,
   }
 }
 
-void pawl_times_out(pawl_engine *e, pawl_held *h) {
-  int64_t now = pawl_engine_now(e);
-  int n = h->plan.tokens.n;
+typedef struct due {
+  int64_t us;
+  int k;
+} due;
 
-  for (int k = 0; k < n; k++) {
-    const pawl_token *t = pawl_tok(h, k);
-    const pawl_node *node;
-    if (t->state != PAWL_TOKEN_WAITING || !t->due_us || t->due_us > now)
-      continue;
-    node = pawl_tok_node(h, k);
-    if (!node) continue;
-    if (node->kind != PAWL_KIND_TIMER) h->plan.needs_latch = 1; /* rule 6 */
-    if (node->kind == PAWL_KIND_TIMER)
-      fire_timer(e, h, k, node);
-    else if (node->kind == PAWL_KIND_TASK)
-      task_time(e, h, k, node, now);
-    else
-      time_out(e, h, k, node);
-    if (h->plan.after == PAWL_AFTER_END || pawl_is_undoing(h)) return;
+static int by_time(const void *a, const void *b) {
+  const due *x = a, *y = b;
+  if (x->us != y->us) return x->us < y->us ? -1 : 1;
+  return x->k < y->k ? -1 : x->k > y->k;
+}
+
+static int is_over(const pawl_token *t, int64_t before_us, int32_t except) {
+  return t->state == PAWL_TOKEN_WAITING && t->due_us &&
+         t->due_us < before_us && t->no != except;
+}
+
+static void end_wait(pawl_engine *e, pawl_held *h, int k) {
+  const pawl_node *node = pawl_tok_node(h, k);
+
+  if (!node) return;
+  if (node->kind != PAWL_KIND_TIMER) h->plan.needs_latch = 1; /* rule 6 */
+  if (node->kind == PAWL_KIND_TIMER)
+    fire_timer(e, h, k, node);
+  else if (node->kind == PAWL_KIND_TASK)
+    task_time(e, h, k, node, pawl_engine_now(e));
+  else
+    time_out(e, h, k, node);
+  pawl_joins_race(e, h);
+}
+
+/* In the order of their times, whatever the order of the tokens: what is late
+ * ends as it would have in time. */
+void pawl_times_out(pawl_engine *e, pawl_held *h, int64_t before_us,
+                    int32_t except) {
+  due few[16], *list = few;
+  size_t size = 0;
+  int n = 0, count = h->plan.tokens.n;
+
+  for (int k = 0; k < count; k++)
+    n += is_over(pawl_tok(h, k), before_us, except);
+  if (n > 16) {
+    size = sizeof *list * (size_t)n;
+    list = pawl_realloc(&e->alloc, NULL, 0, size);
+    if (!list) {
+      h->plan.failed = 1;
+      return;
+    }
   }
+  n = 0;
+  for (int k = 0; k < count; k++) {
+    if (!is_over(pawl_tok(h, k), before_us, except)) continue;
+    list[n].us = pawl_tok(h, k)->due_us;
+    list[n++].k = k;
+  }
+  if (n > 1) qsort(list, (size_t)n, sizeof *list, by_time);
+  for (int i = 0; i < n; i++) {
+    /* one before it may have called it off */
+    if (!is_over(pawl_tok(h, list[i].k), before_us, except)) continue;
+    end_wait(e, h, list[i].k);
+    if (h->plan.after == PAWL_AFTER_END || pawl_is_undoing(h)) break;
+  }
+  if (size) pawl_release(&e->alloc, list, size);
 }
