@@ -328,6 +328,75 @@ kit.describe("a value that cannot be stored", function(backend)
     assert.is_nil(instance.variables.b)
   end)
 
+  -- What comes from outside has the size of its own limit, so that it may be
+  -- too much only together with what is there.
+  local text = ("x"):rep(1500)
+  local too_much = {
+    wait = { { event = "go", into = "b" }, function(engine, id)
+      assert(engine:signal { name = "go", instance = id, data = text })
+    end },
+    task = { { title = "Look", into = "b" }, function(engine, id)
+      local task = assert(engine:tasks { instance = id })[1]
+      assert(engine:task_complete(task.id, { user = "ann", output = text }))
+    end },
+    call = { { workflow = "t.text", into = "b" }, function() end },
+    each = { { items = function() return { 1, 2, 3 } end, branch = "part",
+      into = "b" }, function() end },
+  }
+  for kind, how in pairs(too_much) do
+    for _, routed in ipairs { false, true } do
+      it(("is refused when `into` of a %s makes it too much%s"):format(kind,
+        routed and ", which on_error may route" or ""), function()
+          local engine = backend.fresh { max_bytes = 2000 }
+          local child = pawl.workflow { code = "t.text", start = "z" }
+          child:finish("z", { output = function() return text end })
+          assert(engine:load(child))
+          local flow = pawl.workflow { code = "t.into", start = "a" }
+          flow:step("a", { next = "n", run = function(ctx)
+            ctx.vars.a = ("y"):rep(1000)
+          end })
+          local options = { next = "after" }
+          for key, value in pairs(how[1]) do options[key] = value end
+          if routed then options.on_error = { limit = "mend" } end
+          flow[kind](flow, "n", options)
+          if kind == "each" then
+            flow:step("part", { next = "n", run = function()
+              return nil, ("z"):rep(500)
+            end })
+          end
+          flow:step("after", { next = "z", run = function(ctx)
+            ctx.vars.after = true
+          end })
+          if routed then
+            flow:step("mend", { next = "z", run = function(ctx)
+              ctx.vars.a = "less"
+            end })
+          end
+          flow:finish("z", { output = function(ctx) return ctx.vars end })
+          assert(engine:load(flow))
+          local id = assert(engine:start "t.into")
+          assert(engine:run())
+          how[2](engine, id)
+          assert(engine:run())
+          local instance = assert(engine:get(id))
+          assert.is_nil(instance.variables.b)
+          assert.is_nil(instance.variables.after)
+          if routed then
+            assert.equal("completed", instance.status)
+            assert.same({ a = "less" }, instance.output)
+            return
+          end
+          assert.equal("failed", instance.status)
+          assert.equal("limit", instance.error.code)
+          assert.matches('"b"', instance.error.message)
+          assert.matches("2000", instance.error.message)
+          local history = assert(engine:history(id))
+          assert.same({ "failed", "n", 1 }, { history[#history].type,
+            history[#history].node, history[#history].attempt })
+        end)
+    end
+  end
+
   it("is refused when it is a megabyte, unless told otherwise", function()
     for limit, want in pairs { [0] = "failed", [3000000] = "completed" } do
       local engine = backend.fresh { max_bytes = limit > 0 and limit or nil }

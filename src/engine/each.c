@@ -219,7 +219,9 @@ static pawl_code begin_each(pawl_engine *e, pawl_held *h, int k,
   TRY(pawl_buf_check(&items, err));
   total = count_members(pawl_buf_str(&items));
   if (!total) {
-    pawl_record *r = pawl_token_record(e, h, k, "each");
+    pawl_record *r;
+    TRY(pawl_output_fits(e, h, node, pawl_strz("[]"), err));
+    r = pawl_token_record(e, h, k, "each");
     pawl_buf_addz(&r->text, "no items");
     if (node->into) pawl_vars_set(h, node->into, pawl_strz("[]"), &r->changes);
     *to = node->next[0].to;
@@ -377,24 +379,39 @@ static const pawl_item *loaded_item(const pawl_held *h, const pawl_token *t,
   return NULL;
 }
 
+/* The results, in order; failed ones as {"error":...}. */
+static void list_results(pawl_held *h, int k, pawl_buf *list) {
+  const pawl_token *t = pawl_tok(h, k);
+
+  pawl_buf_addc(list, '[');
+  for (int i = 0; i < h->nitems; i++) {
+    if (!is_of(&h->items[i], t)) continue;
+    if (list->len > 1) pawl_buf_addc(list, ',');
+    pawl_buf_adds(list, pawl_buf_str(&h->items[i].data));
+  }
+  pawl_buf_addc(list, ']');
+}
+
 static void finish_each(pawl_engine *e, pawl_held *h, int k,
                         const pawl_node *node) {
-  const pawl_token *t = pawl_tok(h, k);
-  pawl_record *r = pawl_token_record(e, h, k, "each");
   pawl_buf list = {.alloc = &e->alloc};
+  pawl_error err = {0};
+  const pawl_token *t;
+  pawl_record *r;
 
+  if (node->into) list_results(h, k, &list);
+  if (list.failed) h->plan.failed = 1;
+  if (pawl_output_fits(e, h, node, pawl_buf_str(&list), &err) != PAWL_OK) {
+    pawl_buf_deinit(&list);
+    pawl_fail_token(e, h, k, &err, 0);
+    return;
+  }
+  r = pawl_token_record(e, h, k, "each");
+  t = pawl_tok(h, k);
   pawl_buf_addf(&r->text, "%" PRId64 " done, %" PRId64 " failed",
                 pawl_detail_int(t, "done"), pawl_detail_int(t, "failed"));
-  if (node->into) {
-    pawl_buf_addc(&list, '[');
-    for (int i = 0, n = 0; i < h->nitems; i++) {
-      if (!is_of(&h->items[i], pawl_tok(h, k))) continue;
-      if (n++) pawl_buf_addc(&list, ',');
-      pawl_buf_adds(&list, pawl_buf_str(&h->items[i].data));
-    }
-    pawl_buf_addc(&list, ']');
+  if (node->into)
     pawl_vars_set(h, node->into, pawl_buf_str(&list), &r->changes);
-  }
   pawl_buf_deinit(&list);
   h->plan.outcome = "done";
   pawl_leave(e, h, k, node->next[0].to);
@@ -510,11 +527,16 @@ static void call_done(pawl_engine *e, pawl_held *h, int k,
     pawl_fail_token(e, h, k, &err, 0);
     return;
   }
+  if (!strcmp(status, "completed"))
+    (void)pawl_json_get(data, "output", &output);
+  if (pawl_output_fits(e, h, node, output, &err) != PAWL_OK) {
+    pawl_fail_token(e, h, k, &err, 0);
+    return;
+  }
   r = pawl_token_record(e, h, k, "child");
   if (node->nnext > 1 || node->next[0].name[0])
     pawl_buf_addz(&r->transition, status);
   if (!strcmp(status, "completed")) {
-    (void)pawl_json_get(data, "output", &output);
     pawl_take_output(h, node, r, output);
   } else if (pawl_json_get(data, "error", &error)) {
     pawl_buf_adds(&r->error, error); /* why it takes that way */

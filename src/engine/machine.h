@@ -68,6 +68,12 @@ pawl_record *pawl_instance_record(pawl_engine *e, pawl_held *h,
                                   const char *type);
 /* The number that the newest record will have. */
 int64_t pawl_record_seq(const pawl_held *h);
+/* May the variable that `into` names have this? PAWL_LIMIT: the variables
+ * would be too large; it need not be tried again. To be asked before anything
+ * follows from the output. */
+pawl_code pawl_output_fits(pawl_engine *e, const pawl_held *h,
+                           const pawl_node *node, pawl_str output,
+                           pawl_error *err);
 /* A step, wait, task or call has given its output: into the record, and the
  * variable that `into` names. */
 void pawl_take_output(pawl_held *h, const pawl_node *node, pawl_record *r,

@@ -128,6 +128,39 @@ pawl_record *pawl_instance_record(pawl_engine *e, pawl_held *h,
   return r;
 }
 
+pawl_code pawl_output_fits(pawl_engine *e, const pawl_held *h,
+                           const pawl_node *node, pawl_str output,
+                           pawl_error *err) {
+  pawl_buf delta = {.alloc = &e->alloc}, vars = {.alloc = &e->alloc};
+  pawl_str now = pawl_vars_now(h);
+  size_t max = (size_t)e->config.max_bytes;
+  pawl_code rc = PAWL_OK;
+
+  if (!node->into || !output.at) return PAWL_OK;
+  /* mostly this tells: an escaped character takes no more than six */
+  if (now.len + output.len + 6 * strlen(node->into) + 8 <= max) return PAWL_OK;
+  pawl_buf_addz(&delta, "{\"set\":{");
+  pawl_json_add_string(&delta, pawl_strz(node->into));
+  pawl_buf_addc(&delta, ':');
+  pawl_buf_adds(&delta, output);
+  pawl_buf_addz(&delta, "}}");
+  pawl_json_apply(now, pawl_buf_str(&delta), &vars);
+  TRY(pawl_buf_check(&vars, err));
+  if (vars.len <= max) goto out;
+  pawl_result_clear(&e->result);
+  e->result.no_retry = 1; /* it would be too much again */
+  rc = pawl_fail(err, PAWL_LIMIT,
+                 "with \"%s\", of %zu bytes, the variables would have %zu "
+                 "bytes; the limit is %zu",
+                 node->into, output.len, vars.len, max);
+  pawl_error_hint(err,
+                  "keep large data elsewhere, and a reference to it here");
+out:
+  pawl_buf_deinit(&delta);
+  pawl_buf_deinit(&vars);
+  return rc;
+}
+
 void pawl_take_output(pawl_held *h, const pawl_node *node, pawl_record *r,
                       pawl_str output) {
   if (!output.at) return;

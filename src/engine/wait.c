@@ -256,10 +256,16 @@ static int asks_match(pawl_engine *e, pawl_held *h, int k,
 static void receive(pawl_engine *e, pawl_held *h, int k, const pawl_node *node,
                     const pawl_letter *l, pawl_str event) {
   pawl_token *t = pawl_tok(h, k);
-  pawl_record *r = pawl_token_record(e, h, k, "received");
   pawl_str data = l->data.len ? pawl_buf_str(&l->data) : pawl_strz("null");
   int to = pawl_node_next(node, "", 0);
+  pawl_error err = {0};
+  pawl_record *r;
 
+  if (pawl_output_fits(e, h, node, data, &err) != PAWL_OK) {
+    pawl_fail_token(e, h, k, &err, 0);
+    return;
+  }
+  r = pawl_token_record(e, h, k, "received");
   if (to < 0) to = pawl_node_next(node, "received", 8);
   pawl_buf_adds(&r->text, pawl_buf_str(&l->name));
   pawl_buf_adds(&r->caller, pawl_buf_str(&l->caller));
@@ -499,11 +505,18 @@ void pawl_task_done(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   pawl_buf name = {.alloc = &e->alloc};
   int k = find_waiting(h, data), to;
   const pawl_node *node = k >= 0 ? pawl_tok_node(h, k) : NULL;
+  pawl_error err = {0};
   pawl_record *r;
 
   if (!node || node->kind != PAWL_KIND_TASK) return;
   if (letter_says(data, "status", "failed")) {
     task_failed(e, h, k, node, l);
+    return;
+  }
+  (void)pawl_json_get(data, "output", &output);
+  if (pawl_output_fits(e, h, node, output, &err) != PAWL_OK) {
+    clear_task(pawl_tok(h, k));
+    pawl_fail_token(e, h, k, &err, 0);
     return;
   }
   if (pawl_json_get(data, "transition", &value) &&
@@ -512,7 +525,6 @@ void pawl_task_done(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   to = pawl_node_next(node, name.at ? name.at : "", name.len);
   if (to < 0) to = pawl_node_next(node, "", 0);
   if (to < 0) to = node->next[0].to; /* the API has checked it */
-  (void)pawl_json_get(data, "output", &output);
   r = pawl_token_record(e, h, k, "task");
   pawl_buf_adds(&r->transition, pawl_buf_str(&name));
   pawl_buf_adds(&r->caller, pawl_buf_str(&l->caller));
