@@ -283,6 +283,46 @@ kit.describe("an each over branches", function(backend)
       "state in ('active', 'waiting')"))
   end)
 
+  it("keeps items apart that are all under way at once, forks and all",
+    function()
+      local engine = backend.fresh()
+      assert(engine:load(fan({
+        { "fork", "f", { next = { "a", "b" } } },
+        { "step", "a", { next = "j", run = function() end } },
+        { "wait", "b", { event = "go", next = "j" } },
+        { "join", "j", { next = "item" } },
+        one(function(item) return item * 2 end),
+      }, { window = 400 })))
+      local id = begin(engine, numbers(300))
+      assert.equal(601, #assert(engine:tokens(id)))
+      assert(engine:signal { name = "go", instance = id })
+      assert(engine:run())
+      local got = get(engine, id).output.got
+      assert.equal(300, #got)
+      for i = 1, 300 do assert(got[i] == 2 * i) end
+    end)
+
+  it("ends an item with its losers only, of many under way", function()
+    local engine = backend.fresh()
+    assert(engine:load(fan({
+      { "fork", "f", { next = { "a", "b" } } },
+      { "choice", "a", { choose = function(ctx)
+        return ctx.token.data.item % 2 == 0 and "go" or "stay"
+      end, next = { go = "j", stay = "w" } } },
+      { "wait", "w", { event = "go", next = "j" } },
+      { "wait", "b", { event = "never", next = "j" } },
+      { "join", "j", { expect = "any", next = "item" } },
+      one(function(item) return item end),
+    }, { window = 100 })))
+    local id = begin(engine, numbers(50))
+    assert.equal(1 + 2 * 25, #assert(engine:tokens(id)))
+    assert.equal(25, parked(engine, id).detail.done)
+    assert(engine:signal { name = "go", instance = id })
+    assert(engine:run())
+    assert.same(numbers(50), get(engine, id).output.got)
+    assert.equal(50, #of_type(engine, id, "dropped"))
+  end)
+
   it("takes what items may ask for only, a list", function()
     local engine = backend.fresh()
     for _, wrong in ipairs { "text", 7, { a = 1 } } do

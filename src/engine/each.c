@@ -245,52 +245,57 @@ out:
 }
 
 int pawl_each_around(pawl_held *h, int k, int *level) {
+  pawl_tokens *all = &h->plan.tokens;
   const pawl_token *t = pawl_tok(h, k);
+
   for (int d = t->depth - 1; d >= 0; d--) {
-    for (int i = 0; i < h->plan.tokens.n; i++) {
-      const pawl_node *node;
-      if (pawl_tok(h, i)->no != t->scope[d] || !pawl_tok_live(h, i)) continue;
-      node = pawl_tok_node(h, i);
-      if (!node || node->kind != PAWL_KIND_EACH) continue;
-      *level = d + 1;
-      return i;
-    }
+    const pawl_token *parked = pawl_tokens_find(all, t->scope[d]);
+    const pawl_node *node;
+    if (!parked || !pawl_token_is_live(parked->state)) continue;
+    node = pawl_tok_node(h, (int)(parked - all->at));
+    if (!node || node->kind != PAWL_KIND_EACH) continue;
+    *level = d + 1;
+    return (int)(parked - all->at);
   }
   return -1;
 }
 
-/* The index, from 0, of the item that a token belongs to. */
-static int64_t item_of(const pawl_token *t, int level) {
-  pawl_str up, key, one, branch;
-  pawl_json_iter it = {0};
-  int64_t no = 0;
-
-  if (t->depth == level)
-    return t->branch ? strtoll(t->branch, NULL, 10) - 1 : 0;
-  if (!pawl_detail_get(t, "up", &up)) return 0;
-  for (int i = 0; pawl_json_each(up, &it, &key, &one); i++)
-    if (i == level && pawl_json_get(one, "branch", &branch))
-      no = strtoll(branch.at + 1, NULL, 10) - 1;
-  return no;
+/* Without forks an item is one token, and what that has begun ends with it. */
+static int may_have_siblings(const pawl_held *h) {
+  for (int i = 0; i < h->def->nnodes; i++)
+    if (h->def->nodes[i].kind == PAWL_KIND_FORK) return 1;
+  return 0;
 }
 
-/* Tokens of one item that still live. */
+static int is_of_item(pawl_held *h, int k, int32_t each, int level,
+                      int64_t no) {
+  return pawl_tok_live(h, k) && pawl_token_is_in(pawl_tok(h, k), each) &&
+         pawl_item_of(pawl_tok(h, k), level) == no;
+}
+
+/* Does a token of the item live still, when one has ended? */
 static int item_lives(pawl_held *h, int32_t each, int level, int64_t no) {
-  int n = 0;
-  for (int k = 0; k < h->plan.tokens.n; k++)
-    n += pawl_tok_live(h, k) && pawl_token_is_in(pawl_tok(h, k), each) &&
-         item_of(pawl_tok(h, k), level) == no;
-  return n;
+  pawl_inside in;
+  int k;
+
+  if (!may_have_siblings(h)) return 0;
+  in = pawl_inside_item(h, each, no);
+  while ((k = pawl_inside_next(h, &in)) >= 0)
+    if (is_of_item(h, k, each, level, no)) return 1;
+  return 0;
 }
 
-/* Whoever is left of an item, behind a join that did not wait for all, ends
- * with it. */
-static void end_item(pawl_engine *e, pawl_held *h, int32_t each, int level,
-                     int64_t no, const char *why) {
-  for (int k = 0; k < h->plan.tokens.n; k++)
-    if (pawl_tok_live(h, k) && pawl_token_is_in(pawl_tok(h, k), each) &&
-        item_of(pawl_tok(h, k), level) == no)
-      pawl_token_end(e, h, k, why);
+/* Token k, and whoever is left of its item behind a join that did not wait for
+ * all, ends with it. */
+static void end_item(pawl_engine *e, pawl_held *h, int k, int32_t each,
+                     int level, int64_t no, const char *why) {
+  pawl_inside in;
+
+  if (pawl_tok_live(h, k)) pawl_token_end(e, h, k, why);
+  if (!may_have_siblings(h)) return;
+  in = pawl_inside_item(h, each, no);
+  while ((k = pawl_inside_next(h, &in)) >= 0)
+    if (is_of_item(h, k, each, level, no)) pawl_token_end(e, h, k, why);
 }
 
 static void item_done(pawl_held *h, int parked, int64_t no, pawl_str result) {
@@ -306,7 +311,7 @@ void pawl_each_item_left(pawl_engine *e, pawl_held *h, int k) {
   int64_t no;
   (void)e;
   if (parked < 0) return;
-  no = item_of(pawl_tok(h, k), level);
+  no = pawl_item_of(pawl_tok(h, k), level);
   if (item_lives(h, pawl_tok(h, parked)->no, level, no)) return;
   item_done(h, parked, no, none);
 }
@@ -319,12 +324,13 @@ pawl_code pawl_each_enter(pawl_engine *e, pawl_held *h, int k,
 
   if (parked < 0 || pawl_tok_node(h, parked) != node)
     return begin_each(e, h, k, node, to, err);
-  no = item_of(pawl_tok(h, k), level);
+  no = pawl_item_of(pawl_tok(h, k), level);
   (void)pawl_detail_get(pawl_tok(h, k), "out", &result);
   item_done(h, parked, no, result);
   pawl_detail_set(pawl_tok(h, k), "out", none); /* it is kept there now */
   pawl_token_end(e, h, k, NULL);
-  end_item(e, h, pawl_tok(h, parked)->no, level, no, "its item has ended");
+  end_item(e, h, k, pawl_tok(h, parked)->no, level, no,
+           "its item has ended");
   return PAWL_OK;
 }
 
@@ -359,9 +365,9 @@ static void item_failed(pawl_engine *e, pawl_held *h, int parked, int64_t no,
 
 void pawl_each_item_failed(pawl_engine *e, pawl_held *h, int parked, int level,
                            int k, const pawl_error *err) {
-  int64_t no = item_of(pawl_tok(h, k), level);
+  int64_t no = pawl_item_of(pawl_tok(h, k), level);
 
-  end_item(e, h, pawl_tok(h, parked)->no, level, no, "its item failed");
+  end_item(e, h, k, pawl_tok(h, parked)->no, level, no, "its item failed");
   item_failed(e, h, parked, no, err);
 }
 

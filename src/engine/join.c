@@ -104,10 +104,13 @@ static int may_come(pawl_held *h, int k, const group *g) {
 }
 
 static void count(pawl_held *h, group *g) {
+  pawl_inside in = pawl_inside_fork(h, g->fork);
   int64_t newest = -1;
+  int k;
+
   g->arrived = g->coming = 0;
   g->last = -1;
-  for (int k = 0; k < h->plan.tokens.n; k++) {
+  while ((k = pawl_inside_next(h, &in)) >= 0) {
     const pawl_token *t = pawl_tok(h, k);
     if (!pawl_token_is_live(t->state) || t->depth <= g->join->join_depth ||
         closes(t, g->join) != g->fork)
@@ -166,9 +169,10 @@ static int by_visit(const void *a, const void *b) {
 
 /* Those that have arrived, in that order, into a list with room for them. */
 static void list_arrivals(pawl_held *h, const group *g, arrival *list) {
-  int n = 0;
+  pawl_inside in = pawl_inside_fork(h, g->fork);
+  int k, n = 0;
 
-  for (int k = 0; k < h->plan.tokens.n && n < g->arrived; k++) {
+  while (n < g->arrived && (k = pawl_inside_next(h, &in)) >= 0) {
     const pawl_token *t = pawl_tok(h, k);
     if (!has_arrived(t, g) || t->depth <= g->join->join_depth ||
         closes(t, g->join) != g->fork)
@@ -203,7 +207,10 @@ static int merge(pawl_engine *e, pawl_held *h, const group *g,
 
 /* Those on their way to a join that does not wait for them. */
 static void call_off(pawl_engine *e, pawl_held *h, const group *g) {
-  for (int k = 0; k < h->plan.tokens.n; k++) {
+  pawl_inside in = pawl_inside_fork(h, g->fork);
+  int k;
+
+  while ((k = pawl_inside_next(h, &in)) >= 0) {
     const pawl_token *t = pawl_tok(h, k);
     const pawl_node *node = pawl_tok_node(h, k);
     if (!pawl_token_is_live(t->state) ||
@@ -215,7 +222,10 @@ static void call_off(pawl_engine *e, pawl_held *h, const group *g) {
 }
 
 static int lives_in(pawl_held *h, int32_t fork) {
-  for (int k = 0; k < h->plan.tokens.n; k++)
+  pawl_inside in = pawl_inside_fork(h, fork);
+  int k;
+
+  while ((k = pawl_inside_next(h, &in)) >= 0)
     if (pawl_tok_live(h, k) && pawl_token_is_in(pawl_tok(h, k), fork))
       return 1;
   return 0;
@@ -390,20 +400,29 @@ static int settle_group(pawl_engine *e, pawl_held *h, group *g) {
   return 0;
 }
 
-static int settle_one(pawl_engine *e, pawl_held *h) {
+/* The join at which this token waits, if it does. 1: something happened. */
+static int settle_at(pawl_engine *e, pawl_held *h, int k) {
+  const pawl_token *t = pawl_tok(h, k);
+  const pawl_node *node;
+  group g;
+
+  if (t->state != PAWL_TOKEN_WAITING) return 0;
+  node = pawl_tok_node(h, k);
+  if (!node || node->kind != PAWL_KIND_JOIN) return 0;
+  g.join = node;
+  g.at = (int)(node - h->def->nodes);
+  g.fork = closes(t, node);
+  return settle_group(e, h, &g);
+}
+
+/* Each join once; new tokens, too. 1: something happened. */
+static int settle_pass(pawl_engine *e, pawl_held *h) {
+  int any = 0;
   for (int k = 0; k < h->plan.tokens.n; k++) {
-    const pawl_token *t = pawl_tok(h, k);
-    const pawl_node *node;
-    group g;
-    if (t->state != PAWL_TOKEN_WAITING) continue;
-    node = pawl_tok_node(h, k);
-    if (!node || node->kind != PAWL_KIND_JOIN) continue;
-    g.join = node;
-    g.at = (int)(node - h->def->nodes);
-    g.fork = closes(t, node);
-    if (settle_group(e, h, &g)) return 1;
+    any |= settle_at(e, h, k);
+    if (h->plan.after == PAWL_AFTER_END || pawl_is_undoing(h)) break;
   }
-  return 0;
+  return any;
 }
 
 /* Every live token waits at a join for another of them: nobody will come. */
@@ -434,12 +453,8 @@ static void forget_marks(pawl_held *h) {
   if (!h->plan.joined.len) return;
   while (pawl_json_each(pawl_buf_str(&h->plan.joined), &it, &key, &one)) {
     int64_t no = 0;
-    int live = 0;
     if (pawl_json_get(one, "scope", &scope)) (void)pawl_json_int(scope, &no);
-    for (int k = 0; k < h->plan.tokens.n && !live; k++)
-      live =
-          pawl_tok_live(h, k) && pawl_token_is_in(pawl_tok(h, k), (int32_t)no);
-    if (!live) continue;
+    if (!lives_in(h, (int32_t)no)) continue;
     pawl_buf_addc(&kept, kept.len ? ',' : '[');
     pawl_buf_adds(&kept, one);
   }
@@ -455,9 +470,8 @@ static void forget_marks(pawl_held *h) {
 void pawl_joins_settle(pawl_engine *e, pawl_held *h) {
   group g;
   for (;;) {
-    h->plan.raced = 0;
     if (h->plan.after == PAWL_AFTER_END || pawl_is_undoing(h)) return;
-    if (settle_one(e, h) || settle_missed(e, h)) continue;
+    if (settle_pass(e, h) || settle_missed(e, h)) continue;
     if (!is_stuck(h, &g)) break;
     unreachable(e, h, &g, -1);
   }
@@ -465,5 +479,11 @@ void pawl_joins_settle(pawl_engine *e, pawl_held *h) {
 }
 
 void pawl_joins_race(pawl_engine *e, pawl_held *h) {
-  if (h->plan.raced) pawl_joins_settle(e, h);
+  while (h->plan.raced && h->plan.after != PAWL_AFTER_END &&
+         !pawl_is_undoing(h)) {
+    const pawl_tokens *all = &h->plan.tokens;
+    const pawl_token *t = pawl_tokens_find(&h->plan.tokens, h->plan.raced);
+    h->plan.raced = 0;
+    if (t) (void)settle_at(e, h, (int)(t - all->at));
+  }
 }

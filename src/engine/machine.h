@@ -4,6 +4,7 @@
  *   step.c        what stands before running, and running active tokens
  *   letters.c     what came in: requests from outside, people, children
  *   route.c       moving a token on, through every kind of node
+ *   inside.c      which tokens are inside a fork
  *   join.c        which joins fire
  *   wait.c        events that waits take, and everything that times out
  *   rules.c       events that cancel the instance
@@ -120,6 +121,22 @@ void pawl_drop_scope(pawl_engine *e, pawl_held *h, int32_t no,
                      const char *why);
 /* The token stops waiting where it stands, and nothing else. */
 void pawl_stop_waiting(pawl_held *h, int k, const char *task_status);
+
+/* ---- inside.c ---- */
+
+typedef struct pawl_inside {
+  int at, end, more;
+} pawl_inside;
+/* Tokens that may be inside the fork of token `no`, or inside an item, from 0,
+ * of the each of that number: all that are, and others, so look again. No
+ * token may be added meanwhile. */
+pawl_inside pawl_inside_fork(pawl_held *h, int32_t no);
+pawl_inside pawl_inside_item(pawl_held *h, int32_t each, int64_t item);
+/* The index of the next; -1: there are no more. */
+int pawl_inside_next(const pawl_held *h, pawl_inside *in);
+/* The index, from 0, of the item that a token belongs to, which is inside an
+ * each at depth `level`. */
+int64_t pawl_item_of(const pawl_token *t, int level);
 
 /* ---- join.c ---- */
 

@@ -208,16 +208,6 @@ out:
 
 /* ---- waiting ---- */
 
-/* Is there a later word about the same token's waiting? */
-static int is_superseded(const pawl_plan *p, const pawl_effect *f) {
-  for (const pawl_effect *g = f + 1; g < p->effects + p->neffects; g++)
-    if ((g->kind == PAWL_EFFECT_SUBSCRIBE ||
-         g->kind == PAWL_EFFECT_UNSUBSCRIBE) &&
-        g->token == f->token)
-      return 1;
-  return 0;
-}
-
 static pawl_code send_subscriptions(pawl_engine *e, pawl_held **list, int n,
                                     int64_t now, pawl_error *err) {
   pawl_args *a = &e->args;
@@ -225,7 +215,7 @@ static pawl_code send_subscriptions(pawl_engine *e, pawl_held **list, int n,
 
   begin(e, PAWL_STMT_SUBSCRIPTION_PUT, list);
   EACH_EFFECT(h, f, PAWL_EFFECT_SUBSCRIBE) {
-    if (is_superseded(&h->plan, f)) continue;
+    if (f->old) continue;
     arg_held(a, h);
     pawl_arg_int(a, PAWL_SUBSCRIPTION_PUT_TOKEN, f->token);
     pawl_arg_str(a, PAWL_SUBSCRIPTION_PUT_PATTERN, pawl_buf_str(&f->name));
@@ -236,7 +226,7 @@ static pawl_code send_subscriptions(pawl_engine *e, pawl_held **list, int n,
   TRY(pawl_commit_send(e, err));
   begin(e, PAWL_STMT_SUBSCRIPTION_DELETE, list);
   EACH_EFFECT(h, f, PAWL_EFFECT_UNSUBSCRIBE) {
-    if (is_superseded(&h->plan, f)) continue;
+    if (f->old) continue;
     arg_held(a, h);
     pawl_arg_int(a, PAWL_SUBSCRIPTION_DELETE_TOKEN, f->token);
   }
@@ -510,20 +500,6 @@ out:
   return rc;
 }
 
-/* The last word about an item counts; its child may be named before. 0: there
- * is a later one. */
-static int last_word(const pawl_plan *p, const pawl_effect *f,
-                     const pawl_id **child) {
-  *child = f->has_id ? &f->id : NULL;
-  for (const pawl_effect *g = p->effects; g < p->effects + p->neffects; g++) {
-    if (g->kind != PAWL_EFFECT_ITEM || g->token != f->token || g->n != f->n)
-      continue;
-    if (g > f) return 0;
-    if (g->has_id) *child = &g->id;
-  }
-  return 1;
-}
-
 static pawl_code send_items(pawl_engine *e, pawl_held **list, int n,
                             pawl_error *err) {
   pawl_args *a = &e->args;
@@ -532,15 +508,14 @@ static pawl_code send_items(pawl_engine *e, pawl_held **list, int n,
   EACH_EFFECT(h, f, PAWL_EFFECT_ITEMS) TRY(send_list(e, list, h, f, err));
   begin(e, PAWL_STMT_ITEM_PUT, list);
   EACH_EFFECT(h, f, PAWL_EFFECT_ITEM) {
-    const pawl_id *child;
     static const pawl_buf none;
     int failed = pawl_str_eqz(pawl_buf_str(&f->name), "failed");
-    if (!last_word(&h->plan, f, &child)) continue;
+    if (f->old) continue;
     arg_held(a, h);
     pawl_arg_int(a, PAWL_ITEM_PUT_TOKEN, f->token);
     pawl_arg_int(a, PAWL_ITEM_PUT_NO, f->n);
     pawl_arg_str(a, PAWL_ITEM_PUT_STATE, pawl_buf_str(&f->name));
-    pawl_arg_id(a, PAWL_ITEM_PUT_CHILD, child);
+    pawl_arg_id(a, PAWL_ITEM_PUT_CHILD, f->has_id ? &f->id : NULL);
     arg_buf(a, PAWL_ITEM_PUT_RESULT, failed ? &none : &f->data);
     arg_buf(a, PAWL_ITEM_PUT_ERROR, failed ? &f->data : &none);
   }
@@ -560,6 +535,7 @@ pawl_code pawl_commit_effects(pawl_engine *e, pawl_held **list, int n,
   EACH(h) {
     for (int k = 0; k < h->plan.neffects; k++)
       kinds |= 1u << h->plan.effects[k].kind;
+    pawl_plan_last_words(&h->plan);
   }
   if (!kinds) return PAWL_OK;
   if (HAS(SUBSCRIBE) || HAS(UNSUBSCRIBE))

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "../value/json.h"
 
@@ -99,9 +100,15 @@ int pawl_tokens_copy(pawl_tokens *to, const pawl_tokens *from,
 }
 
 pawl_token *pawl_tokens_find(pawl_tokens *t, int32_t no) {
-  for (int k = 0; k < t->n; k++)
-    if (t->at[k].no == no) return &t->at[k];
-  return NULL;
+  int low = 0, high = t->n; /* the first not below `no` */
+  while (low < high) {
+    int mid = low + (high - low) / 2;
+    if (t->at[mid].no < no)
+      low = mid + 1;
+    else
+      high = mid;
+  }
+  return low < t->n && t->at[low].no == no ? &t->at[low] : NULL;
 }
 
 int pawl_tokens_live(const pawl_tokens *t) {
@@ -199,7 +206,11 @@ void pawl_plan_deinit(pawl_plan *p) {
                sizeof *p->records * (size_t)p->records_cap);
   pawl_release(p->alloc, p->effects,
                sizeof *p->effects * (size_t)p->effects_cap);
+  pawl_release(p->alloc, p->members,
+               sizeof *p->members * (size_t)p->members_cap);
   pawl_tokens_deinit(&p->tokens, p->alloc);
+  p->members = NULL;
+  p->nmembers = p->members_cap = p->indexed = 0;
   p->records = NULL;
   p->effects = NULL;
   p->nrecords = p->records_cap = p->neffects = p->effects_cap = 0;
@@ -222,6 +233,7 @@ void pawl_plan_reset(pawl_plan *p) {
   p->suspended_us = p->deadline_us = p->workflow_version = 0;
   p->begin_us = 0;
   p->nrecords = p->neffects = 0;
+  p->nmembers = p->indexed = 0;
   p->failed = 0;
   p->outcome = NULL;
 }
@@ -270,10 +282,69 @@ pawl_effect *pawl_plan_effect(pawl_plan *p, pawl_effect_kind kind,
   f->kind = kind;
   f->token = token;
   f->n = f->at_us = 0;
-  f->has_id = f->has_key = 0;
+  f->has_id = f->has_key = f->old = 0;
   memset(&f->id, 0, sizeof f->id);
   f->node = NULL;
   return f;
+}
+
+/* What an effect is about, for those of which the last word counts: 0: each
+ * stands for itself. */
+static int about(const pawl_effect *f) {
+  switch (f->kind) {
+    case PAWL_EFFECT_SUBSCRIBE:
+    case PAWL_EFFECT_UNSUBSCRIBE:
+      return 1;
+    case PAWL_EFFECT_ITEM:
+      return 2;
+    default:
+      return 0;
+  }
+}
+
+/* By what they are about, then as they were made. */
+static int by_subject(const void *a, const void *b) {
+  const pawl_effect *x = *(pawl_effect *const *)a;
+  const pawl_effect *y = *(pawl_effect *const *)b;
+  if (about(x) != about(y)) return about(x) - about(y);
+  if (x->token != y->token) return x->token < y->token ? -1 : 1;
+  if (about(x) == 2 && x->n != y->n) return x->n < y->n ? -1 : 1;
+  return x < y ? -1 : x > y;
+}
+
+static int same_subject(const pawl_effect *x, const pawl_effect *y) {
+  return about(x) == about(y) && x->token == y->token &&
+         (about(x) != 2 || x->n == y->n);
+}
+
+void pawl_plan_last_words(pawl_plan *p) {
+  pawl_effect *few[32], **list = few;
+  size_t size = 0;
+  int n = 0;
+
+  for (int i = 0; i < p->neffects; i++) n += about(&p->effects[i]) != 0;
+  if (n < 2) return;
+  if (n > 32) {
+    size = sizeof *list * (size_t)n;
+    list = pawl_realloc(p->alloc, NULL, 0, size);
+    if (!list) {
+      p->failed = 1;
+      return;
+    }
+  }
+  n = 0;
+  for (int i = 0; i < p->neffects; i++)
+    if (about(&p->effects[i])) list[n++] = &p->effects[i];
+  qsort(list, (size_t)n, sizeof *list, by_subject);
+  for (int i = 0; i + 1 < n; i++) {
+    pawl_effect *f = list[i], *later = list[i + 1];
+    if (!same_subject(f, later)) continue;
+    f->old = 1;
+    if (!f->has_id || later->has_id) continue;
+    later->id = f->id; /* an item's child is named when it is begun */
+    later->has_id = 1;
+  }
+  if (size) pawl_release(p->alloc, list, size);
 }
 
 pawl_code pawl_plan_check(const pawl_plan *p, pawl_error *err) {

@@ -64,7 +64,8 @@ pawl_token *pawl_tokens_add(pawl_tokens *t, const pawl_alloc *alloc);
 /* 0: out of memory. */
 int pawl_tokens_copy(pawl_tokens *to, const pawl_tokens *from,
                      const pawl_alloc *alloc);
-pawl_token *pawl_tokens_find(pawl_tokens *t, int32_t no); /* NULL: none */
+/* NULL: none. They are in the order of their numbers. */
+pawl_token *pawl_tokens_find(pawl_tokens *t, int32_t no);
 int pawl_tokens_live(const pawl_tokens *t);
 /* The one live token, if it is a root: it lives in the instance's row unless
  * it has one of its own. Else NULL. */
@@ -122,6 +123,7 @@ typedef struct pawl_effect {
   int32_t token;
   int64_t n, at_us; /* at_us 0: null */
   int has_id, has_key;
+  int old; /* a later one says otherwise: it is not written */
   pawl_id id;
   const char *node;
   pawl_buf name, key, event_id, source, data;
@@ -138,6 +140,12 @@ typedef enum pawl_after {
   PAWL_AFTER_FORGET  /* nothing to do at all: the agenda row goes */
 } pawl_after;
 
+/* A token and a level of its scope: inside.c's. */
+typedef struct pawl_insider {
+  int32_t scope, branch; /* branch: its name as a number; 0 */
+  int k;
+} pawl_insider;
+
 typedef struct pawl_plan {
   pawl_after after;
   pawl_status status;
@@ -151,7 +159,8 @@ typedef struct pawl_plan {
   int resets;      /* it counts as progress: takeovers start again */
   int needs_latch; /* rule 6: nothing may have come in since it was loaded */
   int ran;         /* a handler with effects has run: its result is kept */
-  int raced;       /* something came to a join that does not wait for all */
+  int32_t raced;   /* the last that came to a join that does not wait for
+                      all; 0: none, or that is settled */
   int revives;     /* an instance that had ended goes on */
   int has_output;
   int more; /* what follows differs from what is stored */
@@ -169,6 +178,8 @@ typedef struct pawl_plan {
   int nrecords, records_cap;
   pawl_effect *effects;
   int neffects, effects_cap;
+  pawl_insider *members; /* of the tokens before `indexed` */
+  int nmembers, members_cap, indexed;
   int failed;               /* memory ran out; pawl_plan_check says so */
   pawl_record spare_record; /* what is given out then */
   pawl_effect spare_effect;
@@ -188,6 +199,9 @@ pawl_record *pawl_plan_record(pawl_plan *p, const char *type,
                               const char *node);
 pawl_effect *pawl_plan_effect(pawl_plan *p, pawl_effect_kind kind,
                               int32_t token);
+/* Marks what a later effect about the same waiting token or item replaces.
+ * Once the plan is complete; again is harmless. */
+void pawl_plan_last_words(pawl_plan *p);
 /* PAWL_NOMEM when any of its buffers could not grow. */
 pawl_code pawl_plan_check(const pawl_plan *p, pawl_error *err);
 

@@ -367,7 +367,7 @@ static void enter_join(pawl_engine *e, pawl_held *h, int k,
     return;
   }
   pawl_detail_set_int(t, "seq", led_here(h, t));
-  if (node->expect) h->plan.raced = 1;
+  if (node->expect) h->plan.raced = t->no;
   stand(h, k, 0);
 }
 

@@ -568,8 +568,10 @@ static void run_token(pawl_engine *e, pawl_held *h, int k) {
  * transaction by themselves. */
 static void run_tokens(pawl_engine *e, pawl_held *h) {
   int64_t began = pawl_clock_mono();
-  int n = h->plan.tokens.n, ran = 0;
+  int n = h->plan.tokens.n, ran = 0, most = n / 4;
 
+  /* a decision costs something for each token that is there */
+  if (most < TOKENS_A_TURN) most = TOKENS_A_TURN;
   for (int k = 0; k < n; k++) {
     const pawl_node *node;
     if (!is_due(e, pawl_tok(h, k))) continue;
@@ -581,7 +583,7 @@ static void run_tokens(pawl_engine *e, pawl_held *h) {
     if (h->plan.after == PAWL_AFTER_END || pawl_is_undoing(h) ||
         h->plan.status == PAWL_STATUS_SUSPENDED || e->open_unit)
       return;
-    if (++ran >= TOKENS_A_TURN || pawl_clock_mono() - began > TURN_US ||
+    if (++ran >= most || pawl_clock_mono() - began > TURN_US ||
         e->interrupted)
       return;
   }
