@@ -329,8 +329,7 @@ pawl_code pawl_each_enter(pawl_engine *e, pawl_held *h, int k,
   item_done(h, parked, no, result);
   pawl_detail_set(pawl_tok(h, k), "out", none); /* it is kept there now */
   pawl_token_end(e, h, k, NULL);
-  end_item(e, h, k, pawl_tok(h, parked)->no, level, no,
-           "its item has ended");
+  end_item(e, h, k, pawl_tok(h, parked)->no, level, no, "its item has ended");
   return PAWL_OK;
 }
 

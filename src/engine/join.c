@@ -213,8 +213,8 @@ static void call_off(pawl_engine *e, pawl_held *h, const group *g) {
   while ((k = pawl_inside_next(h, &in)) >= 0) {
     const pawl_token *t = pawl_tok(h, k);
     const pawl_node *node = pawl_tok_node(h, k);
-    if (!pawl_token_is_live(t->state) ||
-        t->depth <= g->join->join_depth || closes(t, g->join) != g->fork)
+    if (!pawl_token_is_live(t->state) || t->depth <= g->join->join_depth ||
+        closes(t, g->join) != g->fork)
       continue;
     if (node && pawl_def_meets(h->def, (int)(node - h->def->nodes), g->at))
       pawl_token_end(e, h, k, "others reached the join first");
@@ -285,8 +285,7 @@ static void unreachable(pawl_engine *e, pawl_held *h, const group *g,
 
   if (k < 0) return;
   pawl_fail(&err, PAWL_JOIN_UNREACHABLE,
-            "join \"%s\" expects %" PRId64
-            " tokens; %d came and %d more can",
+            "join \"%s\" expects %" PRId64 " tokens; %d came and %d more can",
             g->join->name, g->join->expect, g->arrived, g->coming);
   pawl_error_hint(&err, "expect fewer, or lead every branch there");
   pawl_result_clear(&e->result);

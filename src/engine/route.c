@@ -270,8 +270,9 @@ static pawl_code enter_finish(pawl_engine *e, pawl_held *h, int k,
   pawl_plan *p = &h->plan;
   pawl_str none = {0};
   pawl_code rc = PAWL_OK;
-  int level, missed, ends = node->status_failed || node->terminate ||
-                    pawl_tokens_live(&p->tokens) == 1;
+  int level, missed,
+      ends = node->status_failed || node->terminate ||
+             pawl_tokens_live(&p->tokens) == 1;
 
   if (node->has_output) { /* the last to give one decides it */
     TRY(pawl_run_handler(e, h, k, node, PAWL_HANDLER_OUTPUT, none, none, err));
@@ -281,8 +282,8 @@ static pawl_code enter_finish(pawl_engine *e, pawl_held *h, int k,
       if (!ends) p->more = 1;
     }
   }
-  missed = !node->status_failed && !node->terminate &&
-           pawl_join_missed_by(e, h, k);
+  missed =
+      !node->status_failed && !node->terminate && pawl_join_missed_by(e, h, k);
   if (pawl_tok_live(h, k)) pawl_token_end(e, h, k, NULL);
   if (missed) return PAWL_OK;
   if (!ends) {

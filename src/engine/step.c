@@ -583,8 +583,7 @@ static void run_tokens(pawl_engine *e, pawl_held *h) {
     if (h->plan.after == PAWL_AFTER_END || pawl_is_undoing(h) ||
         h->plan.status == PAWL_STATUS_SUSPENDED || e->open_unit)
       return;
-    if (++ran >= most || pawl_clock_mono() - began > TURN_US ||
-        e->interrupted)
+    if (++ran >= most || pawl_clock_mono() - began > TURN_US || e->interrupted)
       return;
   }
 }
