@@ -130,20 +130,17 @@ local function lease(data)
     when(data, l["until"]))
 end
 
-local function count(list) return type(list) == "table" and #list or 0 end
-
 local function compensation(data)
   local c = data.compensation
-  local undone, failed = count(c.completed), count(c.failed)
+  local undone, failed = c.undone or 0, c.undo_failed or 0
   if c.status ~= "running" then
     return ("What it had done was undone: %s%s."):format(
       plural(undone + failed, "step"),
       failed > 0 and (", %d of which failed"):format(failed) or "")
   end
-  local plan = c.plan or {}
-  local next_one = plan[(c.at or 0) + 1]
+  local next_one = data.tokens[1]
   return ("What it has done is being undone, newest first: %d of %s "
-    .. "done%s%s."):format(undone + failed, plural(#plan, "step"),
+    .. "done%s%s."):format(undone + failed, plural(c.planned or 0, "step"),
     failed > 0 and (", %d of them failed"):format(failed) or "",
     next_one and "; next is " .. quoted(next_one.node) or "")
 end

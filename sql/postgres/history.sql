@@ -44,21 +44,36 @@ select seq, type, node, token, visit, transition, path, attempt, caller,
   from pawl.history where shard = @shard and instance = @id order by seq;
 
 -- name: history_undoable
--- args: @shard smallint, @id uuid
+-- args: @shard smallint, @id uuid, @below bigint, @max integer
 -- rows: seq bigint, type text, node text, token integer, visit bigint,
 --       previous json
--- Newest first: what may have to be undone, and what was undone already.
+-- A page of what may have to be undone, and of what was undone already, newest
+-- first.
 select seq, type, node, token, visit, previous
   from pawl.history
- where shard = @shard and instance = @id
+ where shard = @shard and instance = @id and seq < @below
    and type in ('step', 'received', 'task', 'child', 'undone', 'undo_failed')
    and (type <> 'child' or transition is null or transition = 'completed')
- order by seq desc;
+ order by seq desc limit @max;
+
+-- name: history_undone
+-- args: @shard smallint, @id uuid, @since bigint, @type text, @max integer
+-- rows: seq bigint, node text, previous json, error json, completed_at time
+-- What became of a compensation that began behind row @since, in order.
+select seq, node, previous, error, completed_at
+  from pawl.history
+ where shard = @shard and instance = @id and seq >= @since and type = @type
+ order by seq limit @max;
 
 -- name: history_output
 -- args: @shard smallint, @id uuid[], @seq bigint[]
--- rows: instance uuid, seq bigint, output json
-select s.id as instance, s.seq, h.output
+-- rows: instance uuid, seq bigint, output json, data json, branch text
+-- With what the step's token last had.
+select s.id as instance, s.seq, h.output, h.data, h.branch
   from unnest(@id, @seq) as s (id, seq) cross join lateral (
-  select output from pawl.history
-   where shard = @shard and instance = s.id and seq = s.seq offset 0) h;
+  select h.output, t.data, t.branch
+    from pawl.history h
+    left join pawl.token t on t.shard = @shard and t.instance = s.id
+     and t.no = h.token
+   where h.shard = @shard and h.instance = s.id and h.seq = s.seq
+  offset 0) h;

@@ -30,18 +30,33 @@ select seq, type, node, token, visit, transition, path, attempt, caller,
   from pawl_history where shard = @shard and instance = @id order by seq;
 
 -- name: history_undoable
--- args: @shard smallint, @id uuid
+-- args: @shard smallint, @id uuid, @below bigint, @max integer
 -- rows: seq bigint, type text, node text, token integer, visit bigint,
 --       previous json
+-- A page of what may have to be undone, and of what was undone already, newest
+-- first.
 select seq, type, node, token, visit, previous
   from pawl_history
- where shard = @shard and instance = @id
+ where shard = @shard and instance = @id and seq < @below
    and type in ('step', 'received', 'task', 'child', 'undone', 'undo_failed')
    and (type <> 'child' or transition is null or transition = 'completed')
- order by seq desc;
+ order by seq desc limit @max;
+
+-- name: history_undone
+-- args: @shard smallint, @id uuid, @since bigint, @type text, @max integer
+-- rows: seq bigint, node text, previous json, error json, completed_at time
+-- What became of a compensation that began behind row @since, in order.
+select seq, node, previous, error, completed_at
+  from pawl_history
+ where shard = @shard and instance = @id and seq >= @since and type = @type
+ order by seq limit @max;
 
 -- name: history_output
 -- args: @shard smallint, @id uuid[], @seq bigint[]
--- rows: instance uuid, seq bigint, output json
-select instance, seq, output from pawl_history
- where shard = @shard and instance = @id and seq = @seq;
+-- rows: instance uuid, seq bigint, output json, data json, branch text
+-- With what the step's token last had.
+select h.instance, h.seq, h.output, t.data, t.branch
+  from pawl_history h
+  left join pawl_token t on t.shard = h.shard and t.instance = h.instance
+   and t.no = h.token
+ where h.shard = @shard and h.instance = @id and h.seq = @seq;

@@ -5,7 +5,7 @@
  *   moves.c    from one version of a workflow to another
  *   manage.c   whole workflows: suspended, active, listed
  *
- * Layer    engine; these files include it, and nobody else. */
+ * Layer    engine; these files include it, and query.c. */
 #ifndef PAWL_ENGINE_ACT_H
 #define PAWL_ENGINE_ACT_H
 

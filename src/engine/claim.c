@@ -236,6 +236,7 @@ static void hold(pawl_engine *e, pawl_held *h, int shard, const pawl_id *lease,
   h->tokens.n = 0;
   h->nletters = h->nitems = 0;
   pawl_buf_clear(&h->undo);
+  h->undo_last = 0;
   h->undo_seq = 0;
   pawl_plan_reset(&h->plan);
   e->nheld++;

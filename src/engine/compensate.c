@@ -1,9 +1,13 @@
-/* Undoing what was done, in reverse order of completion, as a recorded plan:
+/* Undoing what was done, in reverse order of completion, as a recorded plan.
+ * The plan itself is history's: the rows of what was completed, newest first.
+ * The record says how far down it is, so that the cost of an undo does not
+ * grow with their number; whoever asks gets the lists (query.c).
  *
  *   {"status":"planning","end":"failed","error":{...},"node":"pay",
  *    "started_at":"..."}
- *   {"status":"running",...,"plan":[{"seq","node","visit","token"},...],
- *    "at":1,"completed":[7],"failed":[{"seq","node","error","at"}]}
+ *   {"status":"running",...,"since":12,"below":8,"planned":7,"undone":2,
+ *    "undo_failed":1}: what became of it stands in history from row 12 on;
+ *    what is left are steps before row 8
  *   {"status":"completed"|"completed_with_errors",...,"completed_at":"..."}
  *   {"status":"stopped",...}: killed before it was through
  *
@@ -11,6 +15,7 @@
  * its own, tried again by its node's policy, and passed over when it has
  * failed for good. */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "../value/json.h"
 #include "machine.h"
@@ -37,6 +42,18 @@ static pawl_str member(const pawl_held *h, const char *name) {
 static void set(pawl_held *h, const char *name, pawl_str value) {
   pawl_object_set(&h->plan.compensation, name, value);
   h->plan.more = 1;
+}
+
+static void set_int(pawl_held *h, const char *name, int64_t n) {
+  char text[24];
+  snprintf(text, sizeof text, "%" PRId64, n);
+  set(h, name, pawl_strz(text));
+}
+
+static int64_t member_int(const pawl_held *h, const char *name) {
+  int64_t n = 0;
+  (void)pawl_json_int(member(h, name), &n);
+  return n;
 }
 
 static void set_time(pawl_engine *e, pawl_held *h, const char *name) {
@@ -98,16 +115,14 @@ static const char *node_of(pawl_engine *e, pawl_str step) {
 
 static void finish(pawl_engine *e, pawl_held *h) {
   pawl_plan *p = &h->plan;
-  pawl_str failed = member(h, "failed"), end = member(h, "end");
-  pawl_str error, output;
-  int bad = failed.len > 2;
+  pawl_str end = member(h, "end"), error, output;
+  int bad = member_int(h, "undo_failed") > 0;
   pawl_status status = pawl_str_eqz(end, "\"failed\"") ? PAWL_STATUS_FAILED
                                                        : PAWL_STATUS_CANCELLED;
   pawl_record *r;
 
   set(h, "status",
       pawl_strz(bad ? "\"completed_with_errors\"" : "\"completed\""));
-  set(h, "at", (pawl_str){NULL, 0});
   set_time(e, h, "completed_at");
   if (member(h, "node").at) /* where it was when that began */
     p->node = node_of(e, pawl_buf_str(&p->compensation));
@@ -137,34 +152,57 @@ void pawl_undo_stop(pawl_engine *e, pawl_held *h) {
 
 /* ---- one after the other ---- */
 
-/* Entry `at` of the plan; 0: there are no more. */
-static int entry(const pawl_held *h, int64_t at, pawl_str *out) {
-  pawl_str plan = member(h, "plan"), key;
+int pawl_undo_next(const pawl_held *h, const pawl_buf *compensation,
+                   pawl_str *step, int64_t *seq, int *behind) {
+  int64_t below = 0, no = 0;
   pawl_json_iter it = {0};
-  int64_t i = 0;
-  if (!plan.len) return 0;
-  while (pawl_json_each(plan, &it, &key, out))
-    if (i++ == at) return 1;
-  return 0;
+  pawl_str key, one, value;
+  int found = 0;
+
+  *behind = 0;
+  if (!h->undo.len || !compensation->len ||
+      !pawl_json_get(pawl_buf_str(compensation), "below", &value) ||
+      !pawl_json_int(value, &below))
+    return 0;
+  while (pawl_json_each(pawl_buf_str(&h->undo), &it, &key, &one)) {
+    if (!pawl_json_get(one, "seq", &value) || !pawl_json_int(value, &no) ||
+        no >= below)
+      continue;
+    if (found++) {
+      ++*behind;
+    } else {
+      *step = one;
+      *seq = no;
+    }
+  }
+  return found > 0;
+}
+
+static void wait_for_load(pawl_engine *e, pawl_held *h, int look) {
+  h->look = look;
+  h->plan.after = PAWL_AFTER_BACK;
+  h->plan.look_us = pawl_engine_now(e);
+}
+
+static int stands(pawl_held *h) {
+  int k = -1;
+  for (int i = 0; i < h->plan.tokens.n; i++)
+    if (pawl_tok_live(h, i)) k = i;
+  return k;
 }
 
 /* A token comes to stand at the step to undo next; or it is over. */
-static void stand_at(pawl_engine *e, pawl_held *h, int64_t at) {
+static void stand_next(pawl_engine *e, pawl_held *h) {
   pawl_plan *p = &h->plan;
-  pawl_str step, now;
-  pawl_buf number = {.alloc = &e->alloc};
-  int k = -1;
+  pawl_str step;
+  int64_t seq;
+  int behind, k;
 
-  pawl_buf_addi(&number, at);
-  now = pawl_buf_str(&number);
-  set(h, "at", now);
-  pawl_buf_deinit(&number);
-  if (!entry(h, at, &step)) {
+  if (!pawl_undo_next(h, &p->compensation, &step, &seq, &behind)) {
     finish(e, h);
     return;
   }
-  for (int i = 0; i < p->tokens.n; i++)
-    if (pawl_tok_live(h, i)) k = i;
+  k = stands(h);
   if (k < 0) k = pawl_token_new(h, -1);
   if (k < 0) return;
   pawl_token *t = pawl_tok(h, k);
@@ -180,69 +218,47 @@ static void stand_at(pawl_engine *e, pawl_held *h, int64_t at) {
   h->look = h->look ? h->look : 1; /* for its output */
 }
 
-/* The list that was loaded becomes the plan, without the outputs. */
+/* Row `seq` is dealt with. */
+static void pass(pawl_engine *e, pawl_held *h, int64_t seq) {
+  set_int(h, "below", seq);
+  stand_next(e, h);
+}
+
+/* What there is to undo was counted. */
 static void make_plan(pawl_engine *e, pawl_held *h) {
-  static const char *const kept[] = {"seq", "node", "visit", "token"};
-  pawl_buf plan = {.alloc = &e->alloc};
-  pawl_json_iter it = {0};
-  pawl_str key, one, value;
-  int n = 0;
+  int64_t since = h->seq + h->plan.nrecords + 1;
 
-  pawl_buf_addc(&plan, '[');
-  while (pawl_json_each(pawl_buf_str(&h->undo), &it, &key, &one)) {
-    pawl_buf_addz(&plan, n++ ? ",{" : "{");
-    for (int i = 0, any = 0; i < 4; i++) {
-      if (!pawl_json_get(one, kept[i], &value)) continue;
-      pawl_buf_addf(&plan, "%s\"%s\":", any++ ? "," : "", kept[i]);
-      pawl_buf_adds(&plan, value);
-    }
-    pawl_buf_addc(&plan, '}');
-  }
-  pawl_buf_addc(&plan, ']');
   set(h, "status", pawl_strz("\"running\""));
-  set(h, "plan", pawl_buf_str(&plan));
-  set(h, "completed", pawl_strz("[]"));
-  set(h, "failed", pawl_strz("[]"));
-  pawl_buf_deinit(&plan);
+  set_int(h, "since", since);
+  set_int(h, "below", since);
+  set_int(h, "planned", h->undo_total);
+  set_int(h, "undone", 0);
+  set_int(h, "undo_failed", 0);
   h->plan.resets = 1;
-  stand_at(e, h, 0);
+  stand_next(e, h);
 }
 
-static void append(pawl_held *h, const char *list, pawl_str one) {
-  pawl_buf all = {.alloc = h->plan.alloc};
-  pawl_str old = member(h, list);
-  if (old.len > 2) {
-    pawl_str open = {old.at, old.len - 1};
-    pawl_buf_adds(&all, open);
-    pawl_buf_addc(&all, ',');
-  } else {
-    pawl_buf_addc(&all, '[');
-  }
-  pawl_buf_adds(&all, one);
-  pawl_buf_addc(&all, ']');
-  set(h, list, pawl_buf_str(&all));
-  pawl_buf_deinit(&all);
-}
-
-static void undone(pawl_engine *e, pawl_held *h, int k, pawl_str seq,
-                   int64_t began_us) {
-  pawl_record *r = pawl_token_record(e, h, k, "undone");
+static void note_row(pawl_record *r, int64_t seq, int64_t began_us) {
   r->started_us = began_us;
   pawl_buf_clear(&r->previous);
-  pawl_buf_addc(&r->previous, '[');
-  pawl_buf_adds(&r->previous, seq);
-  pawl_buf_addc(&r->previous, ']');
+  pawl_buf_addf(&r->previous, "[%" PRId64 "]", seq);
+}
+
+static void undone(pawl_engine *e, pawl_held *h, int k, int64_t seq,
+                   int64_t began_us) {
+  pawl_record *r = pawl_token_record(e, h, k, "undone");
+  note_row(r, seq, began_us);
   if (e->result.vars_changed)
     pawl_vars_put(h, pawl_buf_str(&e->result.vars), &r->changes);
   pawl_take_effects(e, h, k, &e->result);
-  append(h, "completed", seq);
+  set_int(h, "undone", member_int(h, "undone") + 1);
   pawl_buf_clear(&h->plan.stopped); /* there is no way back */
   h->plan.outcome = "undone";
 }
 
 /* Tried again by the node's policy; 1: it has failed for good. */
 static int undo_failed(pawl_engine *e, pawl_held *h, int k,
-                       const pawl_node *node, pawl_str seq,
+                       const pawl_node *node, int64_t seq,
                        const pawl_error *err, int64_t began_us) {
   int64_t delay_us = 0, now = pawl_engine_now(e);
   pawl_token *t = pawl_tok(h, k);
@@ -255,15 +271,10 @@ static int undo_failed(pawl_engine *e, pawl_held *h, int k,
                   PAWL_VERDICT_RETRY;
   pawl_record *r =
       pawl_token_record(e, h, k, again ? "failed" : "undo_failed");
-  pawl_buf one = {.alloc = &e->alloc};
 
-  r->started_us = began_us;
+  note_row(r, seq, began_us);
   pawl_plan_error(&r->error, err, pawl_buf_str(&e->result.details));
   pawl_buf_addz(&r->text, "undoing");
-  pawl_buf_clear(&r->previous);
-  pawl_buf_addc(&r->previous, '[');
-  pawl_buf_adds(&r->previous, seq);
-  pawl_buf_addc(&r->previous, ']');
   pawl_set_detail(&h->plan, err);
   t = pawl_tok(h, k);
   t->changed = 1;
@@ -273,88 +284,77 @@ static int undo_failed(pawl_engine *e, pawl_held *h, int k,
     h->plan.outcome = "retry";
     return 0;
   }
-  char time[28];
-  pawl_time_format(now, time);
-  pawl_buf_addz(&one, "{\"seq\":");
-  pawl_buf_adds(&one, seq);
-  pawl_buf_addz(&one, ",\"node\":");
-  pawl_json_add_string(&one, pawl_strz(node->name));
-  pawl_buf_addz(&one, ",\"error\":");
-  pawl_buf_adds(&one, pawl_buf_str(&r->error));
-  pawl_buf_addf(&one, ",\"at\":\"%s\"}", time);
-  append(h, "failed", pawl_buf_str(&one));
+  set_int(h, "undo_failed", member_int(h, "undo_failed") + 1);
   pawl_buf_clear(&h->plan.stopped);
-  pawl_buf_deinit(&one);
   h->plan.outcome = "failed";
   return 1;
 }
 
-/* What was loaded of the entry: its output. 0: not it. */
-static int loaded_output(const pawl_held *h, pawl_str seq, pawl_str *output) {
-  pawl_str value, key, one = pawl_buf_str(&h->undo);
-  pawl_json_iter it = {0};
+/* The token that stands there shows what the step's own last had, while the
+ * handler runs. */
+static pawl_code run_undo(pawl_engine *e, pawl_held *h, int k,
+                          const pawl_node *node, pawl_error *err) {
+  pawl_token *t = pawl_tok(h, k);
+  pawl_str output = pawl_buf_str(&h->undo_output), none = {0};
+  pawl_code rc;
 
-  if (!h->undo.len) return 0;
-  if (pawl_json_kind_of(one) == PAWL_JSON_ARRAY &&
-      !pawl_json_each(pawl_buf_str(&h->undo), &it, &key, &one))
-    return 0;
-  if (!pawl_json_get(one, "seq", &value) || !pawl_str_eq(value, seq)) return 0;
-  if (!pawl_json_get(one, "output", output)) *output = (pawl_str){NULL, 0};
-  return 1;
+  if (!output.len) output = pawl_strz("null");
+  pawl_buf_clear(&t->data);
+  pawl_buf_adds(&t->data, pawl_buf_str(&h->undo_data));
+  t->branch = h->undo_branch;
+  rc = pawl_run_handler(e, h, k, node, PAWL_HANDLER_UNDO, none, output, err);
+  pawl_buf_clear(&pawl_tok(h, k)->data);
+  pawl_tok(h, k)->branch = NULL;
+  return rc;
 }
 
-static void wait_for_load(pawl_engine *e, pawl_held *h, int look) {
-  h->look = look;
-  h->plan.after = PAWL_AFTER_BACK;
-  h->plan.look_us = pawl_engine_now(e);
-}
-
-void pawl_undo_run(pawl_engine *e, pawl_held *h) {
-  int64_t at = 0, now = pawl_engine_now(e);
-  pawl_str step, seq = {0}, output = {0}, none = {0};
-  const pawl_node *node;
+static void undo(pawl_engine *e, pawl_held *h, int k, int64_t seq) {
+  const pawl_node *node = pawl_tok_node(h, k);
+  int64_t now = pawl_engine_now(e);
   pawl_error err = {0};
-  int k = -1;
+  int over = 1;
 
-  if (status_is(&h->plan.compensation, "\"planning\"")) {
-    if (h->undo.len)
-      make_plan(e, h);
-    else
-      wait_for_load(e, h, 2);
-    return;
-  }
-  (void)pawl_json_int(member(h, "at"), &at);
-  for (int i = 0; i < h->plan.tokens.n; i++)
-    if (pawl_tok_live(h, i)) k = i;
-  if (k < 0 || !entry(h, at, &step)) {
-    stand_at(e, h, at);
-    return;
-  }
-  if (pawl_tok(h, k)->due_us > now) return; /* its delay is not over */
-  node = pawl_tok_node(h, k);
-  (void)pawl_json_get(step, "seq", &seq);
-  if (!loaded_output(h, seq, &output)) {
-    wait_for_load(e, h, 1);
-    return;
-  }
-  if (!node || !node->has_undo) { /* moved to a version without it */
-    stand_at(e, h, at + 1);
-    return;
-  }
   h->plan.ran = 1;
   h->plan.resets = 1;
   pawl_engine_trace(e, h, node->name, "undo", -1, NULL, "", 0);
-  /* seq lies in the compensation, which is rewritten below */
-  pawl_buf number = {.alloc = &e->alloc};
-  pawl_buf_adds(&number, seq);
-  int over = 1;
-  if (pawl_run_handler(e, h, k, node, PAWL_HANDLER_UNDO, none, output, &err) ==
-      PAWL_OK)
-    undone(e, h, k, pawl_buf_str(&number), now);
+  if (run_undo(e, h, k, node, &err) == PAWL_OK)
+    undone(e, h, k, seq, now);
   else
-    over = undo_failed(e, h, k, node, pawl_buf_str(&number), &err, now);
-  pawl_buf_deinit(&number);
-  if (over) stand_at(e, h, at + 1);
+    over = undo_failed(e, h, k, node, seq, &err, now);
+  pawl_buf_clear(&pawl_tok(h, k)->data); /* it was the step's */
+  if (over) pass(e, h, seq);
   pawl_engine_trace(e, h, node->name, "undo", 0, h->plan.outcome,
                     h->plan.detail.at ? h->plan.detail.at : "", 0);
+}
+
+void pawl_undo_run(pawl_engine *e, pawl_held *h) {
+  int k = stands(h), planning, behind = 0, more;
+  const pawl_node *node;
+  int64_t seq = 0;
+  pawl_str step;
+
+  planning = status_is(&h->plan.compensation, "\"planning\"");
+  if (planning && h->undo.len) {
+    make_plan(e, h);
+    return;
+  }
+  more = pawl_undo_next(h, &h->plan.compensation, &step, &seq, &behind);
+  if (planning || (!h->undo_last && !behind)) {
+    wait_for_load(e, h, planning ? 2 : 1);
+    return;
+  }
+  if (k < 0 || !more) {
+    stand_next(e, h);
+    return;
+  }
+  if (pawl_tok(h, k)->due_us > pawl_engine_now(e)) return; /* its delay */
+  if (h->undo_seq != seq) {
+    wait_for_load(e, h, 1);
+    return;
+  }
+  node = pawl_tok_node(h, k);
+  if (!node || !node->has_undo) /* its definition has changed */
+    pass(e, h, seq);
+  else
+    undo(e, h, k, seq);
 }

@@ -69,9 +69,10 @@ void pawl_engine_trace(pawl_engine *e, const pawl_held *h, const char *node,
   {                                                                           \
     &(h)->workflow, &(h)->tenant, &(h)->correlation, &(h)->input, &(h)->vars, \
         &(h)->joined, &(h)->compensation, &(h)->stopped, &(h)->cancellation,  \
-        &(h)->parent_node, &(h)->undo, &(h)->watched                          \
+        &(h)->parent_node, &(h)->undo, &(h)->undo_output, &(h)->undo_data,  \
+        &(h)->watched                                                       \
   }
-enum { NHELD_BUFS = 12 };
+enum { NHELD_BUFS = 14 };
 
 static void init_held(pawl_engine *e, pawl_held *h) {
   memset(h, 0, sizeof *h);

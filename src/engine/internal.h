@@ -112,10 +112,13 @@ typedef struct pawl_held {
   pawl_item *items; /* the next of each each, in order; or, once all are done,
                        its results */
   int nitems, items_cap;
-  pawl_buf undo; /* compensation: JSON list of the steps to undo, newest first,
-                    as history has them: {"seq","node","visit","token",
-                    "output"}; or only the next one's */
-  int64_t undo_seq; /* whose output that is; 0: none's */
+  pawl_buf undo; /* compensation: a page of the steps to undo, newest first, as
+                    JSON: [{"seq","node","visit","token"},...] */
+  int undo_last;      /* none is older than the page's */
+  int64_t undo_total; /* of the whole plan, as counted when it was made */
+  int64_t undo_seq;   /* the step that the next ones belong to; 0: none */
+  pawl_buf undo_output, undo_data; /* JSON: its own, and its token's */
+  const char *undo_branch;         /* its token's */
   pawl_plan plan;
 } pawl_held;
 
@@ -284,6 +287,25 @@ pawl_code pawl_load_rows(pawl_engine *e, const pawl_id *lease,
  * wait (`look`, and whenever the slot was just loaded), items or results of an
  * each, what compensation undoes. Clears `look`. */
 pawl_code pawl_load_more(pawl_engine *e, pawl_error *err);
+/* Down an instance's history, past what was undone already. */
+typedef struct pawl_undo_walk {
+  const pawl_def *def;
+  int shard;
+  pawl_id id;
+  int64_t below;  /* what comes next is older than this row */
+  int64_t n, max; /* steps found; no more than these are put into `list` */
+  pawl_buf *list; /* as pawl_held has it, without the brackets */
+  int over;       /* there are none older */
+} pawl_undo_walk;
+/* Goes on until `n` is `upto`, or it is over. */
+pawl_code pawl_undo_walk_on(pawl_engine *e, pawl_undo_walk *w, int64_t upto,
+                            pawl_error *err);
+
+/* compensate.c */
+/* The step of the loaded page that `compensation` undoes next; 0: the page has
+ * none. *behind: how many of the page follow it. */
+int pawl_undo_next(const pawl_held *h, const pawl_buf *compensation,
+                   pawl_str *step, int64_t *seq, int *behind);
 
 /* commit.c */
 /* Writes every PLANNED slot, settles every UNKNOWN one. Slots come back

@@ -1,7 +1,7 @@
 /* What a claimed instance needs before it runs, read in as few trips as its
  * kind allows: a plain sequence needs its row alone.
  *
- *   row --> tokens, inbox --> definition --> items, undoing --> events
+ *   row --> tokens, inbox --> definition --> undoing --> items --> events
  *
  * Rule 5 of events: whoever begins to wait has written so first and looks
  * here after that, so an event is either routed to it or found by it. */
@@ -13,6 +13,8 @@
 
 #define ITEMS_MAX 64   /* of one each, at a time */
 #define EVENTS_PAGE 64 /* of one wait, at a time */
+#define UNDO_PAGE 32   /* steps to undo, held at a time */
+#define UNDO_ROWS 256  /* of history, read to find them */
 
 static void set_text(pawl_buf *b, pawl_str s) {
   pawl_buf_clear(b);
@@ -509,22 +511,18 @@ static int compensation_is(const pawl_held *h, const char *status) {
          pawl_str_eqz(value, status);
 }
 
-/* The entry of the plan that is undone next. 0: none. */
-static int next_undo(const pawl_held *h, pawl_str *entry, int64_t *seq) {
-  pawl_str plan, key, value;
-  pawl_json_iter it = {0};
-  int64_t at = 0;
+static int undoes(const pawl_held *h) {
+  return is_held(h) && h->loaded && h->def &&
+         compensation_is(h, "\"running\"");
+}
 
-  if (!is_held(h) || !h->loaded || !compensation_is(h, "\"running\"") ||
-      !pawl_json_get(pawl_buf_str(&h->compensation), "plan", &plan))
-    return 0;
-  if (pawl_json_get(pawl_buf_str(&h->compensation), "at", &value))
-    (void)pawl_json_int(value, &at);
-  while (pawl_json_each(plan, &it, &key, entry))
-    if (at-- == 0)
-      return pawl_json_get(*entry, "seq", &value) &&
-             pawl_json_int(value, seq) && *seq != h->undo_seq;
-  return 0;
+/* The step that is undone next, and whose output is not at hand. */
+static int next_undo(const pawl_held *h, int64_t *seq) {
+  pawl_str step;
+  int behind;
+  return undoes(h) &&
+         pawl_undo_next(h, &h->compensation, &step, seq, &behind) &&
+         *seq != h->undo_seq;
 }
 
 static pawl_code send_undo(pawl_engine *e, int shard, int *sent,
@@ -534,10 +532,9 @@ static pawl_code send_undo(pawl_engine *e, int shard, int *sent,
   pawl_args_begin(a, PAWL_STMT_HISTORY_OUTPUT);
   pawl_arg_int(a, PAWL_HISTORY_OUTPUT_SHARD, shard);
   for (int i = 0; i < e->nheld_slots; i++) {
-    pawl_str entry;
     int64_t seq;
     pawl_held *h = &e->held[i];
-    if (h->shard != shard || !next_undo(h, &entry, &seq)) continue;
+    if (h->shard != shard || !next_undo(h, &seq)) continue;
     pawl_arg_id(a, PAWL_HISTORY_OUTPUT_ID, &h->id);
     pawl_arg_int(a, PAWL_HISTORY_OUTPUT_SEQ, seq);
   }
@@ -545,93 +542,133 @@ static pawl_code send_undo(pawl_engine *e, int shard, int *sent,
   return *sent ? pawl_store_send(e->store, a, err) : PAWL_OK;
 }
 
-/* The plan's entry, with the output. */
 static pawl_code take_undo(pawl_engine *e, const pawl_rows *r,
                            pawl_error *err) {
   pawl_code rc = PAWL_OK;
 
   for (int k = 0; k < r->nrows; k++) {
-    pawl_str entry, output = pawl_row_str(r, k, PAWL_HISTORY_OUTPUT_R_OUTPUT);
     int64_t seq;
     pawl_id id;
     pawl_row_id(r, k, PAWL_HISTORY_OUTPUT_R_INSTANCE, &id);
     pawl_held *h = pawl_held_find(e, &id, NULL);
-    if (!h || !next_undo(h, &entry, &seq) || entry.len < 2) continue;
-    pawl_buf_clear(&h->undo);
-    pawl_buf_addc(&h->undo, '[');
-    pawl_buf_add(&h->undo, entry.at, entry.len - 1);
-    pawl_buf_addz(&h->undo, ",\"output\":");
-    pawl_buf_adds(&h->undo, output.at ? output : pawl_strz("null"));
-    pawl_buf_addz(&h->undo, "}]");
-    TRY(pawl_buf_check(&h->undo, err));
+    if (!h || !next_undo(h, &seq)) continue;
+    set_text(&h->undo_output, pawl_row_str(r, k, PAWL_HISTORY_OUTPUT_R_OUTPUT));
+    set_text(&h->undo_data, pawl_row_str(r, k, PAWL_HISTORY_OUTPUT_R_DATA));
+    if (!intern(e, pawl_row_str(r, k, PAWL_HISTORY_OUTPUT_R_BRANCH),
+                &h->undo_branch))
+      return no_memory(err);
+    TRY(pawl_buf_check(&h->undo_output, err));
+    TRY(pawl_buf_check(&h->undo_data, err));
     h->undo_seq = seq;
   }
 out:
   return rc;
 }
 
-static int wants_plan(const pawl_held *h) {
-  return is_held(h) && h->loaded && h->def &&
-         (h->look == 2 || (is_new(h) && compensation_is(h, "\"planning\"")));
-}
-
-/* Is `seq` among the first n of these? */
-static int is_among(const pawl_buf *seqs, int64_t seq) {
-  for (size_t at = 0; at + sizeof seq <= seqs->len; at += sizeof seq)
-    if (!memcmp(seqs->at + at, &seq, sizeof seq)) return 1;
-  return 0;
-}
-
-static void note_undone(pawl_buf *done, pawl_str previous) {
-  pawl_json_iter it = {0};
-  pawl_str key, value;
-  int64_t seq;
-  while (previous.at && pawl_json_each(previous, &it, &key, &value))
-    if (pawl_json_int(value, &seq)) pawl_buf_add(done, &seq, sizeof seq);
-}
-
-static void add_undoable(pawl_held *h, const pawl_rows *r, int k) {
+static int add_undoable(pawl_undo_walk *w, const pawl_rows *r, int k) {
   pawl_str node = pawl_row_str(r, k, PAWL_HISTORY_UNDOABLE_R_NODE);
-  int at = node.at ? pawl_def_node(h->def, node.at, node.len) : -1;
+  int at = node.at ? pawl_def_node(w->def, node.at, node.len) : -1;
 
-  if (at < 0 || !h->def->nodes[at].has_undo) return;
-  pawl_buf_addf(&h->undo,
-                "%s{\"seq\":%" PRId64 ",\"node\":", h->undo.len > 1 ? "," : "",
+  if (at < 0 || !w->def->nodes[at].has_undo) return 0;
+  if (w->n >= w->max) return 1;
+  pawl_buf_addf(w->list, "%s{\"seq\":%" PRId64 ",\"node\":", w->n ? "," : "",
                 pawl_row_int(r, k, PAWL_HISTORY_UNDOABLE_R_SEQ));
-  pawl_json_add_string(&h->undo, node);
-  pawl_buf_addf(&h->undo, ",\"visit\":%" PRId64 ",\"token\":%" PRId64 "}",
+  pawl_json_add_string(w->list, node);
+  pawl_buf_addf(w->list, ",\"visit\":%" PRId64 ",\"token\":%" PRId64 "}",
                 pawl_row_int(r, k, PAWL_HISTORY_UNDOABLE_R_VISIT),
                 pawl_row_int(r, k, PAWL_HISTORY_UNDOABLE_R_TOKEN));
+  return 1;
 }
 
-/* All that can be undone, newest first; the outputs come one at a time, when
- * it is their turn. */
-static pawl_code load_plan(pawl_engine *e, pawl_held *h, pawl_error *err) {
-  pawl_buf done = {.alloc = &e->alloc};
+/* The row that one of history's says was undone; 0: none. */
+static int64_t undone_row(const pawl_rows *r, int k) {
+  pawl_str type = pawl_row_str(r, k, PAWL_HISTORY_UNDOABLE_R_TYPE);
+  pawl_str rows = pawl_row_str(r, k, PAWL_HISTORY_UNDOABLE_R_PREVIOUS);
+  pawl_json_iter it = {0};
+  pawl_str key, value;
+  int64_t seq = 0;
+
+  if (!rows.at || (!pawl_str_eqz(type, "undone") &&
+                   !pawl_str_eqz(type, "undo_failed")))
+    return 0;
+  while (pawl_json_each(rows, &it, &key, &value))
+    (void)pawl_json_int(value, &seq);
+  return seq;
+}
+
+/* Nothing runs beside an undoing, and that goes from the newest to the oldest:
+ * all between a step that was undone and the row that says so has been dealt
+ * with, and is passed over. */
+static void walk_rows(pawl_undo_walk *w, const pawl_rows *r, int64_t upto) {
+  for (int k = 0; k < r->nrows && w->n < upto; k++) {
+    int64_t seq = pawl_row_int(r, k, PAWL_HISTORY_UNDOABLE_R_SEQ);
+    int64_t undone = undone_row(r, k);
+    if (seq >= w->below) continue;
+    w->below = undone ? undone : seq;
+    if (!undone) w->n += add_undoable(w, r, k);
+  }
+}
+
+pawl_code pawl_undo_walk_on(pawl_engine *e, pawl_undo_walk *w, int64_t upto,
+                            pawl_error *err) {
+  pawl_args *a = &e->args;
   pawl_rows rows;
   pawl_code rc = PAWL_OK;
 
-  pawl_args_begin(&e->args, PAWL_STMT_HISTORY_UNDOABLE);
-  pawl_arg_int(&e->args, PAWL_HISTORY_UNDOABLE_SHARD, h->shard);
-  pawl_arg_id(&e->args, PAWL_HISTORY_UNDOABLE_ID, &h->id);
-  TRY(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err));
-  pawl_buf_clear(&h->undo);
-  h->undo_seq = 0;
-  pawl_buf_addc(&h->undo, '[');
-  for (int k = 0; k < rows.nrows; k++) {
-    pawl_str type = pawl_row_str(&rows, k, PAWL_HISTORY_UNDOABLE_R_TYPE);
-    if (pawl_str_eqz(type, "undone") || pawl_str_eqz(type, "undo_failed"))
-      note_undone(&done,
-                  pawl_row_str(&rows, k, PAWL_HISTORY_UNDOABLE_R_PREVIOUS));
-    else if (!is_among(&done,
-                       pawl_row_int(&rows, k, PAWL_HISTORY_UNDOABLE_R_SEQ)))
-      add_undoable(h, &rows, k);
+  while (!w->over && w->n < upto) {
+    pawl_args_begin(a, PAWL_STMT_HISTORY_UNDOABLE);
+    pawl_arg_int(a, PAWL_HISTORY_UNDOABLE_SHARD, w->shard);
+    pawl_arg_id(a, PAWL_HISTORY_UNDOABLE_ID, &w->id);
+    pawl_arg_int(a, PAWL_HISTORY_UNDOABLE_BELOW, w->below);
+    pawl_arg_int(a, PAWL_HISTORY_UNDOABLE_MAX, UNDO_ROWS);
+    TRY(pawl_store_once(e->store, PAWL_UNIT_READ, a, &rows, err));
+    walk_rows(w, &rows, upto);
+    w->over = rows.nrows < UNDO_ROWS && w->n < upto;
+    if (w->list) TRY(pawl_buf_check(w->list, err));
   }
-  pawl_buf_addc(&h->undo, ']');
-  TRY(pawl_buf_check(&done, err));
-  TRY(pawl_buf_check(&h->undo, err));
 out:
-  pawl_buf_deinit(&done);
+  return rc;
+}
+
+/* The plan is to be made: what there is to undo is counted. Or the next page
+ * of it is needed; the one behind the next shows where to stand then. */
+static int wants_plan(const pawl_held *h, int *whole) {
+  pawl_str step;
+  int64_t seq;
+  int behind;
+
+  if (!is_held(h) || !h->loaded || !h->def) return 0;
+  *whole = compensation_is(h, "\"planning\"") && (h->look == 2 || is_new(h));
+  if (*whole) return 1;
+  return undoes(h) && !h->undo_last &&
+         (!pawl_undo_next(h, &h->compensation, &step, &seq, &behind) ||
+          !behind);
+}
+
+/* A page of what can be undone, newest first; the outputs come one at a time,
+ * when it is their turn. */
+static pawl_code load_plan(pawl_engine *e, pawl_held *h, int whole,
+                           pawl_error *err) {
+  pawl_undo_walk w = {.def = h->def,
+                      .shard = h->shard,
+                      .id = h->id,
+                      .below = h->seq + 1,
+                      .max = UNDO_PAGE,
+                      .list = &h->undo};
+  pawl_str below;
+  pawl_code rc = PAWL_OK;
+
+  if (!whole && pawl_json_get(pawl_buf_str(&h->compensation), "below", &below))
+    (void)pawl_json_int(below, &w.below);
+  pawl_buf_clear(&h->undo);
+  h->undo_last = 0;
+  pawl_buf_addc(&h->undo, '[');
+  TRY(pawl_undo_walk_on(e, &w, whole ? INT64_MAX : UNDO_PAGE, err));
+  pawl_buf_addc(&h->undo, ']');
+  TRY(pawl_buf_check(&h->undo, err));
+  h->undo_last = w.over && w.n <= UNDO_PAGE;
+  h->undo_total = w.n;
+out:
   return rc;
 }
 
@@ -686,11 +723,10 @@ static pawl_code load_second(pawl_engine *e, int shard, pawl_error *err) {
 
   for (int i = 0; i < e->nheld_slots && !any; i++) {
     pawl_held *h = &e->held[i];
-    pawl_str entry;
     int64_t from, behind;
     int through;
     if (h->shard != shard) continue;
-    any = next_undo(h, &entry, &from) || wants_rules(h);
+    any = next_undo(h, &from) || wants_rules(h);
     for (int k = 0; looks(h) && k < h->tokens.n && !any; k++)
       any = wants_items(h, &h->tokens.at[k], &from, &behind, &through);
   }
@@ -1046,11 +1082,13 @@ out:
 /* ---- all of it ---- */
 
 static int any_wants(const pawl_engine *e) {
-  pawl_str entry;
   int64_t seq;
+  int whole;
   for (int i = 0; i < e->nheld_slots; i++) {
     const pawl_held *h = &e->held[i];
-    if (looks(h) || wants_inbox(h) || next_undo(h, &entry, &seq)) return 1;
+    if (looks(h) || wants_inbox(h) || wants_plan(h, &whole) ||
+        next_undo(h, &seq))
+      return 1;
   }
   return 0;
 }
@@ -1067,9 +1105,12 @@ pawl_code pawl_load_more(pawl_engine *e, pawl_error *err) {
     if (looks(h)) h->nitems = h->behind = 0;
     if (is_new(h)) TRY(pawl_claim_definition(e, h, err));
   }
+  for (int i = 0; i < e->nheld_slots; i++) {
+    int whole;
+    if (!wants_plan(&e->held[i], &whole)) continue;
+    TRY(load_plan(e, &e->held[i], whole, err));
+  }
   for (int s = 0; s < e->nshards; s++) TRY(load_second(e, s, err));
-  for (int i = 0; i < e->nheld_slots; i++)
-    if (wants_plan(&e->held[i])) TRY(load_plan(e, &e->held[i], err));
   TRY(load_events(e, err));
   for (int i = 0; i < e->nheld_slots; i++) {
     pawl_held *h = &e->held[i];

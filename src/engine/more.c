@@ -140,6 +140,17 @@ out:
 
 /* ---- tokens ---- */
 
+/* A token that ends is kept where what it did may have to be undone, if it has
+ * data: the handlers that undo see it. */
+static int keeps_data(const pawl_held *h, const pawl_token *t) {
+  if (!t->data.len || !h->def ||
+      (t->state != PAWL_TOKEN_CONSUMED && !h->plan.compensation.len))
+    return 0;
+  for (int i = 0; i < h->def->nnodes; i++)
+    if (h->def->nodes[i].has_undo) return 1;
+  return 0;
+}
+
 /* Does it get, or has it, a row of its own that must be written? One that was
  * born and gone within a decision leaves none, unless it was dropped. */
 static int writes_token(const pawl_held *h, const pawl_token *t,
@@ -150,7 +161,8 @@ static int writes_token(const pawl_held *h, const pawl_token *t,
   if (t == folded) return 0;
   if (t->stored) return t->changed;
   if (live) return 1; /* it stood alone until now, or is new */
-  return t->state == PAWL_TOKEN_DROPPED && !(was && was->no == t->no);
+  return (t->state == PAWL_TOKEN_DROPPED && !(was && was->no == t->no)) ||
+         keeps_data(h, t);
 }
 
 static void add_token(pawl_args *a, const pawl_held *h, const pawl_token *t,

@@ -4,8 +4,10 @@
 #include <stdlib.h>
 
 #include "../value/json.h"
+#include "act.h"
 #include "answer.h"
-#include "internal.h"
+
+#define MAX_UNDOS 1000 /* shown in each list of a compensation */
 
 /* ---- one instance ---- */
 
@@ -25,7 +27,6 @@ static void add_instance(const pawl_rows *r, pawl_object *o) {
   pawl_cell_json(o, "output", CELL(OUTPUT));
   pawl_cell_json(o, "error", CELL(ERROR));
   pawl_cell_json(o, "cancellation", CELL(CANCELLATION));
-  pawl_cell_json(o, "compensation", CELL(COMPENSATION));
   pawl_cell_json(o, "progress", CELL(STATE_TEXT));
   pawl_cell_text(o, "tenant", CELL(TENANT));
   pawl_cell_int(o, "priority", CELL(PRIORITY));
@@ -128,9 +129,127 @@ pawl_code pawl_send_agenda(pawl_engine *e, int shard, const pawl_id *id,
   return pawl_store_send(e->store, &e->args, err);
 }
 
+/* ---- what was undone ---- */
+
+/* A compensation, and what its lists are made from. */
+typedef struct undoing {
+  int shard;
+  pawl_id id;
+  pawl_buf record, workflow;
+  int64_t version, since; /* since 0: its plan is not made yet */
+} undoing;
+
+static pawl_code take_undoing(const pawl_rows *r, undoing *u,
+                              pawl_error *err) {
+  pawl_str value;
+  pawl_code rc = PAWL_OK;
+
+  pawl_buf_adds(&u->record,
+                pawl_row_str(r, 0, PAWL_INSTANCE_GET_R_COMPENSATION));
+  pawl_buf_adds(&u->workflow,
+                pawl_row_str(r, 0, PAWL_INSTANCE_GET_R_WORKFLOW));
+  u->version = pawl_row_int(r, 0, PAWL_INSTANCE_GET_R_WORKFLOW_VERSION);
+  TRY(pawl_buf_check(&u->record, err));
+  TRY(pawl_buf_check(&u->workflow, err));
+  if (u->record.len &&
+      pawl_json_get(pawl_buf_str(&u->record), "since", &value))
+    (void)pawl_json_int(value, &u->since);
+out:
+  return rc;
+}
+
+/* All that there was to undo, as the engine finds it: it needs the graph. */
+static pawl_code add_undo_plan(pawl_engine *e, const undoing *u, pawl_buf *out,
+                               pawl_error *err) {
+  pawl_undo_walk w = {.shard = u->shard,
+                      .id = u->id,
+                      .below = u->since,
+                      .max = MAX_UNDOS,
+                      .list = out};
+  pawl_def *def = NULL;
+  int own = 0;
+  pawl_code rc = PAWL_OK;
+
+  TRY(pawl_graph_find(e, u->workflow.at, u->version, &def, &own, err));
+  w.def = def;
+  TRY(pawl_undo_walk_on(e, &w, MAX_UNDOS, err));
+out:
+  if (own) pawl_def_free(def);
+  return rc;
+}
+
+static void add_one_undone(const pawl_rows *r, int k, int failed,
+                           pawl_buf *out) {
+#define CELL(col) pawl_rows_cell(r, k, PAWL_HISTORY_UNDONE_R_##col)
+  pawl_str key, seq = pawl_strz("null");
+  pawl_json_iter it = {0};
+  pawl_object one;
+
+  (void)pawl_json_each(CELL(PREVIOUS)->s, &it, &key, &seq);
+  if (!failed) {
+    pawl_buf_adds(out, seq);
+    return;
+  }
+  pawl_object_begin(&one, out);
+  pawl_member_json(&one, "seq", seq);
+  pawl_cell_text(&one, "node", CELL(NODE));
+  pawl_cell_json(&one, "error", CELL(ERROR));
+  pawl_cell_time(&one, "at", CELL(COMPLETED_AT));
+  pawl_object_end(&one);
+#undef CELL
+}
+
+static pawl_code add_undone(pawl_engine *e, const undoing *u, int failed,
+                            pawl_buf *out, pawl_error *err) {
+  pawl_args *a = &e->args;
+  pawl_rows rows;
+  pawl_code rc = PAWL_OK;
+
+  pawl_args_begin(a, PAWL_STMT_HISTORY_UNDONE);
+  pawl_arg_int(a, PAWL_HISTORY_UNDONE_SHARD, u->shard);
+  pawl_arg_id(a, PAWL_HISTORY_UNDONE_ID, &u->id);
+  pawl_arg_int(a, PAWL_HISTORY_UNDONE_SINCE, u->since);
+  pawl_arg_textz(a, PAWL_HISTORY_UNDONE_TYPE,
+                 failed ? "undo_failed" : "undone");
+  pawl_arg_int(a, PAWL_HISTORY_UNDONE_MAX, MAX_UNDOS);
+  TRY(pawl_store_once(e->store, PAWL_UNIT_READ, a, &rows, err));
+  for (int k = 0; k < rows.nrows; k++) {
+    if (k) pawl_buf_addc(out, ',');
+    add_one_undone(&rows, k, failed, out);
+  }
+out:
+  return rc;
+}
+
+/* The record, and what its plan is made of: the first of each list. */
+static pawl_code add_compensation(pawl_engine *e, const undoing *u,
+                                  pawl_buf *out, pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+
+  if (!u->since) {
+    pawl_buf_adds(out,
+                  u->record.len ? pawl_buf_str(&u->record) : pawl_strz("null"));
+    return PAWL_OK;
+  }
+  pawl_buf_add(out, u->record.at, u->record.len - 1);
+  pawl_buf_addz(out, ",\"plan\":[");
+  TRY(add_undo_plan(e, u, out, err));
+  pawl_buf_addz(out, "],\"completed\":[");
+  TRY(add_undone(e, u, 0, out, err));
+  pawl_buf_addz(out, "],\"failed\":[");
+  TRY(add_undone(e, u, 1, out, err));
+  pawl_buf_addz(out, "]}");
+out:
+  return rc;
+}
+
 pawl_code pawl_engine_get(pawl_engine *e, const pawl_id *id, pawl_buf *out,
                           pawl_error *err) {
   int shard = pawl_id_route(id) % e->nshards;
+  undoing u = {.shard = shard,
+               .id = *id,
+               .record = {.alloc = &e->alloc},
+               .workflow = {.alloc = &e->alloc}};
   pawl_rows rows;
   pawl_object o;
   pawl_code rc = PAWL_OK;
@@ -142,6 +261,7 @@ pawl_code pawl_engine_get(pawl_engine *e, const pawl_id *id, pawl_buf *out,
   TRY(pawl_store_commit(e->store, err));
   pawl_store_rows(e->store, 0, &rows);
   if (!rows.nrows) return pawl_not_found(id, err);
+  TRY(take_undoing(&rows, &u, err));
   pawl_object_begin(&o, out);
   add_instance(&rows, &o);
   pawl_store_rows(e->store, 1, &rows);
@@ -151,10 +271,14 @@ pawl_code pawl_engine_get(pawl_engine *e, const pawl_id *id, pawl_buf *out,
   add_agenda(&rows, &o);
   pawl_member(&o, "attributes");
   TRY(pawl_attributes_json(e, shard, id, out, err));
+  pawl_member(&o, "compensation");
+  TRY(add_compensation(e, &u, out, err));
   pawl_object_end(&o);
   TRY(pawl_buf_check(out, err));
 out:
   if (rc != PAWL_OK) pawl_store_rollback(e->store);
+  pawl_buf_deinit(&u.record);
+  pawl_buf_deinit(&u.workflow);
   return rc;
 }
 
