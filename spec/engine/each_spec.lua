@@ -944,3 +944,39 @@ kit.describe("an each over children", function(backend)
     end
   end)
 end)
+
+kit.describe("a restart inside an each", function(backend)
+  it("is refused, and says from where to restart", function()
+    local engine = backend.fresh()
+    local flow = pawl.workflow { code = "t.each", start = "out" }
+    flow:each("out", { items = function() return { 1 } end, branch = "a",
+      next = "b" })
+    flow:step("a", { run = function() end, next = "in" })
+    flow:each("in", { items = function() return { 1, 2 } end, branch = "s",
+      next = "c" })
+    flow:step("s", { run = function() end, next = "t" })
+    flow:timer("t", { after = 0, next = "in" })
+    flow:step("c", { run = function() end, next = "out" })
+    flow:step("b", { run = function() error "no" end, retry = false,
+      next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.each")
+    assert(engine:run())
+    assert.equal("failed", kit.status(engine, id))
+    local before = #assert(engine:history(id))
+    for _, node in ipairs { "a", "in", "s", "t", "c" } do
+      local ok, err = engine:restart(id, { from = node })
+      assert.is_nil(ok)
+      assert.equal("invalid", err.code)
+      assert.matches('"' .. node .. '" is in the branch of each "out"',
+        err.message, 1, true)
+      assert.matches('restart from "out"', err.hint, 1, true)
+    end
+    assert.equal(before, #assert(engine:history(id)))
+    for _, node in ipairs { "out", "b" } do
+      assert(engine:restart(id, { from = node }))
+      assert(engine:run())
+    end
+  end)
+end)

@@ -4,6 +4,7 @@
 
 #include "../base/sha256.h"
 #include "../value/json.h"
+#include "fork.h"
 
 /* ---- memory ---- */
 
@@ -963,4 +964,41 @@ int pawl_node_on_error(const pawl_node *node, const char *code) {
   int to = find_edge(node->on_error, node->non_error, code, strlen(code));
   if (to < 0) to = find_edge(node->on_error, node->non_error, "*", 1);
   return to;
+}
+
+/* Marks what a branch of `each` can come to, without the each itself. */
+static void mark_branch(const pawl_def *def, int each, int *queue,
+                        unsigned char *mark) {
+  int n = 0, to;
+
+  queue[n++] = def->nodes[each].branch;
+  mark[queue[0]] = 1;
+  for (int at = 0; at < n; at++)
+    for (int i = 0; (to = pawl_node_target(&def->nodes[queue[at]], i)) >= 0;
+         i++) {
+      if (to == each || mark[to]) continue;
+      mark[to] = 1;
+      queue[n++] = to;
+    }
+}
+
+int pawl_def_each_around(const pawl_def *def, int node) {
+  size_t n = (size_t)def->nnodes, size = n * (sizeof(int) + 1);
+  int found = -1, at = node, *queue = NULL;
+
+  for (int i = 0; at >= 0 && i < def->nnodes; i++) {
+    const pawl_node *each = &def->nodes[i];
+    unsigned char *mark;
+    if (i == at || each->kind != PAWL_KIND_EACH || each->branch < 0) continue;
+    if (!queue) queue = pawl_calloc(def->alloc, size);
+    if (!queue) return -1;
+    mark = (unsigned char *)(queue + n);
+    memset(mark, 0, n);
+    mark_branch(def, i, queue, mark);
+    if (!mark[at]) continue;
+    found = at = i; /* it may be in the branch of another */
+    i = -1;
+  }
+  pawl_release(def->alloc, queue, size);
+  return found;
 }

@@ -213,6 +213,8 @@ int pawl_def_meets(const pawl_def *def, int node, int join);
 int pawl_def_node(const pawl_def *def, const char *name, size_t len);
 /* Target of a node's transition; NULL/"" for a single next; -1: not one. */
 int pawl_node_next(const pawl_node *node, const char *name, size_t len);
+/* The outermost each in whose branch a node lies; -1: none, or no memory. */
+int pawl_def_each_around(const pawl_def *def, int node);
 /* Where an error code is routed; -1: nowhere. */
 int pawl_node_on_error(const pawl_node *node, const char *code);
 /* The name of `names` nearest to `name`, or NULL when none is near. */

@@ -517,6 +517,29 @@ out:
   return rc;
 }
 
+/* An item's step needs its item: an each is restarted as a whole. */
+static pawl_code check_restart(pawl_engine *e, const change *c,
+                               const pawl_def *def, pawl_error *err) {
+  pawl_buf name = {.alloc = &e->alloc};
+  int at, each;
+  pawl_code rc = PAWL_OK;
+
+  pawl_json_unquote(c->given[NODE], &name);
+  TRY(pawl_buf_check(&name, err));
+  TRY(pawl_graph_node(def, pawl_buf_str(&name), &at, err));
+  each = pawl_def_each_around(def, at);
+  if (each < 0) goto out;
+  rc = pawl_fail(err, PAWL_INVALID,
+                 "node \"%s\" is in the branch of each \"%s\": by itself it "
+                 "has no item",
+                 def->nodes[at].name, def->nodes[each].name);
+  pawl_error_hint(err, "restart from \"%s\", which runs all of its items",
+                  def->nodes[each].name);
+out:
+  pawl_buf_deinit(&name);
+  return rc;
+}
+
 /* Everything that needs the instance's graph and its tokens. */
 static pawl_code check_graph(pawl_engine *e, const change *c,
                              const pawl_subject *s, pawl_error *err) {
@@ -532,6 +555,7 @@ static pawl_code check_graph(pawl_engine *e, const change *c,
   TRY(pawl_graph_find(e, s->workflow.at, s->workflow_version, &def, &own,
                       err));
   TRY(check_nodes(e, c, def, err));
+  if (c->kind == RESTART) TRY(check_restart(e, c, def, err));
   if (c->kind == MIGRATE) TRY(check_migrate(e, c, s, def, &places, err));
 out:
   if (own) pawl_def_free(def);
