@@ -357,6 +357,148 @@ kit.describe("a parent's end", function(backend)
     tidy(backend, url)
   end)
 
+  for name, how in pairs {
+    ["a call's"] = {},
+    ["a started one's"] = { start = true },
+    ["an each's"] = { each = true },
+  } do
+    it("tells " .. name .. " child who wanted it, and why, and how",
+      function()
+        local undo = {}
+        local kid = pawl.workflow { code = "t.child", start = "s" }
+        kid:step("s", { run = function() end, next = "w",
+          undo = function(ctx) undo[#undo + 1] = ctx.id end })
+        kid:wait("w", { event = "go", next = "z" })
+        kid:finish "z"
+        local flow = pawl.workflow { code = "t.parent", start = "c" }
+        if how.start then
+          flow:step("c", { next = "w", run = function(ctx)
+            ctx.start("t.child", nil, { parent_end = "cancel" })
+          end })
+        elseif how.each then
+          flow:each("c", { items = function() return { 1 } end,
+            workflow = "t.child", next = "w" })
+        else
+          flow:call("c", { workflow = "t.child", next = "w" })
+        end
+        flow:wait("w", { event = "never", next = "z" })
+        flow:finish "z"
+        local engine, _, url = backend.fresh()
+        load(engine, kid, flow)
+        for _, compensate in ipairs { 1, false, true } do
+          local id = begin(engine)
+          local options = { reason = "enough", by = "ann", event_id = "e7" }
+          if compensate ~= 1 then options.compensate = compensate end
+          assert(engine:cancel(id, options))
+          assert(engine:run())
+          local below = only_child(engine, id)
+          local why = get(engine, below.id).cancellation
+          assert.equal("cancelled", below.status)
+          assert.same({ "enough", "ann", "system", "e7" },
+            { why.reason, why.by, why.source, why.event_id })
+          assert.is_nil(why.killed)
+          assert.equal(compensate and below.id or nil, undo[#undo])
+          undo = {}
+        end
+        local id = begin(engine)
+        assert(engine:kill(id, { reason = "now", by = "bob" }))
+        assert(engine:run())
+        local below = only_child(engine, id)
+        local why = get(engine, below.id).cancellation
+        assert.equal("cancelled", below.status)
+        assert.same({ "now", "bob", true }, { why.reason, why.by, why.killed })
+        assert.same({}, undo, "a kill undoes nothing")
+        assert.equal("killed", entries(engine, below.id,
+          { type = "killed" })[1].type)
+        tidy(backend, url)
+      end)
+  end
+
+  it("leaves those that are to be left when it is killed", function()
+    local engine = backend.fresh()
+    load(engine, waiting(), caller { parent_end = "leave" })
+    local id = begin(engine)
+    assert(engine:kill(id, { reason = "now" }))
+    assert(engine:run())
+    assert.equal("waiting", only_child(engine, id).status)
+  end)
+
+  it("kills a child that is suspended, or being undone", function()
+    local engine, clock, url = backend.fresh()
+    local kid = pawl.workflow { code = "t.child", start = "s" }
+    kid:step("s", { run = function() end, next = "w",
+      retry = { max = 9, base = 600, jitter = 0 },
+      undo = function() error "not yet" end })
+    kid:wait("w", { event = "go", next = "z" })
+    kid:finish "z"
+    load(engine, kid, caller())
+    for _, before in ipairs { "suspend", "cancel" } do
+      local id = begin(engine)
+      local below = only_child(engine, id)
+      assert(engine[before](engine, below.id))
+      assert(engine:run())
+      assert.is_not.equal("cancelled", kit.status(engine, below.id))
+      assert(engine:kill(id, { by = "bob" }))
+      assert(engine:run())
+      assert.equal("cancelled", kit.status(engine, below.id))
+      assert.is_true(get(engine, below.id).cancellation.killed)
+    end
+    clock:advance(HOUR)
+    tidy(backend, url)
+  end)
+
+  it("begins for all of its children when its undoing begins", function()
+    local engine, clock = backend.fresh()
+    local flow = pawl.workflow { code = "t.parent", start = "s" }
+    flow:step("s", { next = "c", retry = { max = 2, base = 60, jitter = 0 },
+      run = function(ctx)
+        ctx.start("t.child", nil, { parent_end = "cancel" })
+      end,
+      undo = function(ctx) if ctx.attempt == 1 then error "later" end end })
+    flow:call("c", { workflow = "t.child", next = "z" })
+    flow:finish "z"
+    load(engine, waiting(), flow)
+    local id = begin(engine)
+    assert.equal(2, #children(engine, id))
+    assert(engine:cancel(id, { reason = "enough", by = "ann" }))
+    assert(engine:run())
+    assert.equal("running", kit.status(engine, id))
+    for _, below in ipairs(children(engine, id)) do
+      assert.equal("cancelled", below.status)
+      assert.equal("ann", get(engine, below.id).cancellation.by)
+    end
+    clock:advance(60)
+    assert(engine:run())
+    assert.equal("cancelled", kit.status(engine, id))
+  end)
+
+  it("is told to a child that is being undone without a complaint",
+    function()
+      local engine, clock = backend.fresh()
+      local kid = pawl.workflow { code = "t.child", start = "s" }
+      kid:step("s", { run = function() end, next = "w",
+        retry = { max = 2, base = 600, jitter = 0 },
+        undo = function(ctx) if ctx.attempt == 1 then error "later" end end })
+      kid:wait("w", { event = "go", next = "z" })
+      kid:finish "z"
+      local flow = pawl.workflow { code = "t.parent", start = "s" }
+      flow:step("s", { run = function() end, undo = function() end,
+        next = "c" })
+      flow:call("c", { workflow = "t.child", next = "z" })
+      flow:finish "z"
+      load(engine, kid, flow)
+      local id = begin(engine)
+      assert(engine:cancel(id))
+      assert(engine:run())
+      assert.equal("cancelled", kit.status(engine, id))
+      local below = only_child(engine, id)
+      assert.equal("running", below.status)
+      clock:advance(600)
+      assert(engine:run())
+      assert.equal("cancelled", kit.status(engine, below.id))
+      assert.same({}, entries(engine, below.id, { type = "refused" }))
+    end)
+
   it("by kill reaches them too", function()
     local engine, _, url = backend.fresh()
     local middle = pawl.workflow { code = "t.middle", start = "m" }

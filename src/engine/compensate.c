@@ -92,6 +92,7 @@ void pawl_undo_begin(pawl_engine *e, pawl_held *h, pawl_status status) {
     pawl_buf_deinit(&node);
   }
   set_time(e, h, "started_at");
+  pawl_children_end(h, status); /* not only once all is undone */
   p->has_output = 0;
   p->after = PAWL_AFTER_GO_ON;
   p->status = PAWL_STATUS_RUNNING;

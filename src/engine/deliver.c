@@ -42,7 +42,7 @@ typedef struct letter {
   const pawl_id *to;
   pawl_id no;
   const char *kind;
-  pawl_str event_id, data;
+  pawl_str event_id, caller, data;
 } letter;
 
 /* Into the unit that is open. Nobody there, or nobody alive: nothing. */
@@ -63,6 +63,7 @@ static pawl_code send_letter(pawl_engine *e, const letter *l,
   pawl_arg_textz(a, PAWL_INBOX_INSERT_KIND, l->kind);
   pawl_arg_str(a, PAWL_INBOX_INSERT_EVENT_ID, l->event_id);
   pawl_arg_textz(a, PAWL_INBOX_INSERT_SOURCE, "system");
+  if (l->caller.len) pawl_arg_str(a, PAWL_INBOX_INSERT_CALLER, l->caller);
   pawl_arg_str(a, PAWL_INBOX_INSERT_DATA, l->data);
   pawl_store_arg_now(e->store, a, PAWL_INBOX_INSERT_NOW);
   TRY(pawl_store_send(e->store, a, err));
@@ -258,26 +259,42 @@ out:
 
 /* ---- ending children ---- */
 
-/* Asks some instances to end, because m's sender wants it so. */
+/* Asks some instances to end, because m's sender wants it so: what it says of
+ * why and how goes with it. */
 static pawl_code post_cancel(pawl_engine *e, const message *m,
                              const pawl_id *ids, int n, pawl_error *err) {
   pawl_buf event_id = {.alloc = &e->alloc}, data = {.alloc = &e->alloc};
-  pawl_str reason = member(m, "reason");
-  letter l = {.kind = "cancel"};
+  pawl_buf by = {.alloc = &e->alloc};
+  pawl_str reason = member(m, "reason"), event = member(m, "event_id");
+  pawl_str compensate = member(m, "compensate");
+  int killed = pawl_json_kind_of(member(m, "killed")) == PAWL_JSON_TRUE;
+  letter l = {.kind = killed ? "kill" : "cancel"};
   pawl_code rc = PAWL_OK;
 
   name_letter(&event_id, "parent", &m->from);
   pawl_buf_addz(&data, "{\"reason\":");
   pawl_buf_adds(&data, reason.at ? reason : pawl_strz("null"));
+  if (event.at) {
+    pawl_buf_addz(&data, ",\"event_id\":");
+    pawl_buf_adds(&data, event);
+  }
+  if (compensate.at && !killed) {
+    pawl_buf_addz(&data, ",\"compensate\":");
+    pawl_buf_adds(&data, compensate);
+  }
   pawl_buf_addc(&data, '}');
+  if (member(m, "by").at) pawl_json_unquote(member(m, "by"), &by);
   TRY(pawl_buf_check(&event_id, err));
   TRY(pawl_buf_check(&data, err));
+  TRY(pawl_buf_check(&by, err));
   l.event_id = pawl_buf_str(&event_id);
+  l.caller = pawl_buf_str(&by);
   l.data = pawl_buf_str(&data);
   TRY(post(e, ids, n, &l, err));
 out:
   pawl_buf_deinit(&event_id);
   pawl_buf_deinit(&data);
+  pawl_buf_deinit(&by);
   return rc;
 }
 

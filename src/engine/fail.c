@@ -42,16 +42,52 @@ static void tell_parent(pawl_held *h, pawl_status status) {
   p->more = 1;
 }
 
-static void end_children(pawl_held *h) {
-  pawl_effect *f;
-  if (!h->plan.children) return;
-  f = pawl_plan_effect(&h->plan, PAWL_EFFECT_MESSAGE, 0);
+/* Who cancelled it, and why, holds for its children too. */
+static void add_cause(pawl_buf *b, pawl_str cause, const char *reason) {
+  static const char *const names[] = {"by", "event_id", "compensate",
+                                      "killed"};
+  pawl_str value;
+
+  pawl_buf_addz(b, "\"reason\":");
+  if (cause.len && pawl_json_get(cause, "reason", &value) &&
+      pawl_json_kind_of(value) == PAWL_JSON_STRING)
+    pawl_buf_adds(b, value);
+  else
+    pawl_json_add_string(b, pawl_strz(reason));
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    if (!cause.len || !pawl_json_get(cause, names[i], &value)) continue;
+    pawl_buf_addf(b, ",\"%s\":", names[i]);
+    pawl_buf_adds(b, value);
+  }
+}
+
+static void send_end(pawl_held *h, int32_t token, pawl_str cause,
+                     const char *reason) {
+  pawl_effect *f = pawl_plan_effect(&h->plan, PAWL_EFFECT_MESSAGE, token);
+
   f->id = h->id;
   f->has_id = 1;
   pawl_buf_addz(&f->name, "end_children");
-  pawl_buf_addz(&f->data, "{\"reason\":\"its parent has ended\"}");
+  pawl_buf_addc(&f->data, '{');
+  if (token) pawl_buf_addf(&f->data, "\"token\":%d,", (int)token);
+  add_cause(&f->data, cause, reason);
+  pawl_buf_addc(&f->data, '}');
   h->plan.sent++;
   h->plan.more = 1;
+}
+
+void pawl_children_unwanted(pawl_held *h, int32_t token) {
+  send_end(h, token, pawl_buf_str(&h->plan.cancellation),
+           "no longer wanted by its parent");
+}
+
+void pawl_children_end(pawl_held *h, pawl_status status) {
+  const pawl_plan *p = &h->plan;
+  pawl_str cause =
+      pawl_buf_str(p->cancellation.len ? &p->cancellation : &h->cancellation);
+  if (!p->children) return;
+  if (status != PAWL_STATUS_CANCELLED) cause.len = 0;
+  send_end(h, 0, cause, "its parent has ended");
 }
 
 /* ---- how it stood ---- */
@@ -209,7 +245,7 @@ void pawl_end(pawl_engine *e, pawl_held *h, pawl_status status) {
   }
   pawl_buf_clear(&p->joined);
   pawl_undo_stop(e, h);
-  end_children(h);
+  pawl_children_end(h, status);
   tell_parent(h, status);
 }
 

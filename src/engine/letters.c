@@ -86,6 +86,11 @@ static void note_cancellation(pawl_held *h, const pawl_letter *l,
     pawl_buf_addz(b, ",\"event_id\":");
     pawl_buf_adds(b, value);
   }
+  if (l->data.len &&
+      pawl_json_get(pawl_buf_str(&l->data), "compensate", &value)) {
+    pawl_buf_addz(b, ",\"compensate\":");
+    pawl_buf_adds(b, value);
+  }
   if (is_kind(l, "kill")) pawl_buf_addz(b, ",\"killed\":true");
   pawl_time_format(l->received_us, time);
   pawl_buf_addf(b, ",\"requested_at\":\"%s\"}", time);
@@ -130,9 +135,17 @@ static void end_cancelled(pawl_engine *e, pawl_held *h, const pawl_letter *l,
   pawl_trace_verdict(e, h);
 }
 
+static int is_from_parent(const pawl_letter *l) {
+  static const char name[] = "parent:";
+  return l->event_id.len > sizeof name - 1 &&
+         !memcmp(l->event_id.at, name, sizeof name - 1);
+}
+
 void pawl_letter_cancel(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   if (is_kind(l, "kill"))
     end_cancelled(e, h, l, "killed", NULL, 0);
+  else if (pawl_is_undoing(h) && is_from_parent(l))
+    return; /* it ends as that wishes, and may be told so twice */
   else if (pawl_is_undoing(h))
     refuse(e, h, l, "it is being undone already; `kill` ends it at once");
   else
@@ -310,8 +323,10 @@ static void restart(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   pawl_record *r;
   int k;
 
-  if (!node) {
-    refuse(e, h, l, "no such node");
+  if (!node || pawl_def_each_around(
+                   h->def, pawl_def_node(h->def, node, strlen(node))) >= 0) {
+    refuse(e, h, l,
+           node ? "the node is in the branch of an each" : "no such node");
     return;
   }
   for (k = 0; k < p->tokens.n; k++)

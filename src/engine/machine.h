@@ -232,6 +232,10 @@ void pawl_end(pawl_engine *e, pawl_held *h, pawl_status status);
 /* The same after compensation, where there is something to undo. */
 void pawl_end_undoing(pawl_engine *e, pawl_held *h, pawl_status status,
                       int compensate);
+/* Children that end with their parent are told to, and who wants it so: those
+ * of one waiting token; all, since it ends, or begins to, with `status`. */
+void pawl_children_unwanted(pawl_held *h, int32_t token);
+void pawl_children_end(pawl_held *h, pawl_status status);
 /* How the instance stood when it failed, and back. */
 void pawl_stopped_note(pawl_held *h);
 void pawl_stopped_restore(pawl_engine *e, pawl_held *h);

@@ -154,14 +154,7 @@ void pawl_stop_waiting(pawl_held *h, int k, const char *task_status) {
   } else if ((kind == PAWL_KIND_CALL ||
               (kind == PAWL_KIND_EACH && node->workflow)) &&
              task_status) { /* its children are no longer wanted */
-    f = pawl_plan_effect(&h->plan, PAWL_EFFECT_MESSAGE, no);
-    f->id = h->id;
-    f->has_id = 1;
-    pawl_buf_addz(&f->name, "end_children");
-    pawl_buf_addf(&f->data, "{\"token\":%d,\"reason\":\"%s\"}", (int)no,
-                  "no longer wanted by its parent");
-    h->plan.sent++;
-    h->plan.more = 1;
+    pawl_children_unwanted(h, no);
   }
 }
 
