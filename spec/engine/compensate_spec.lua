@@ -322,6 +322,43 @@ kit.describe("an instance that fails", function(backend)
     assert.is_true(plan[1].token ~= plan[2].token)
   end)
 
+  it("shows what undoes a step the data that its token had", function()
+    local engine = backend.fresh()
+    local flow = pawl.workflow { code = "t.undo", start = "r" }
+    local seen = {}
+    local function see(ctx) seen[#seen + 1] = ctx.token.data end
+    flow:step("r", { undo = see, next = "e",
+      run = function(ctx) ctx.token.data = { root = true } end })
+    flow:each("e", { items = function() return { "x", "y" } end,
+      branch = "s", next = "f" })
+    flow:step("s", { undo = see, run = function() end, next = "e" })
+    flow:fork("f", { next = { "l", "k" } })
+    flow:step("l", { undo = see, next = "j",
+      run = function(ctx) ctx.token.data = { left = true } end })
+    flow:step("k", { undo = see, run = function() end, next = "j" })
+    flow:join("j", { next = "b" })
+    flow:step("b", { run = fails, retry = false, next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    begin(engine)
+    assert.same({ root = true }, seen[1], "k: what it was forked with")
+    assert.same({ left = true }, seen[2])
+    assert.same({ "y", 2 }, { seen[3].item, seen[3].index })
+    assert.same({ "x", 1 }, { seen[4].item, seen[4].index })
+    assert.same({ root = true }, seen[5])
+  end)
+
+  it("shows it the data of a lone token too", function()
+    local engine = backend.fresh()
+    local seen
+    assert(engine:load(chain("ab", { a = {
+      run = function(ctx) ctx.token.data = { n = 7 } end,
+      undo = function(ctx) seen = ctx.token.data end } })))
+    local id = begin(engine)
+    assert.same({ n = 7 }, seen)
+    assert.equal("failed", kit.status(engine, id))
+  end)
+
   it("may emit and use ctx in an undo, in the undo's own commit", function()
     local engine = backend.fresh()
     local seen
@@ -817,5 +854,129 @@ kit.describe("an instance that was undone", function(backend)
     assert.equal("failed", instance.status)
     assert.equal("b", planned(instance.compensation))
     assert.equal(3, #rows(engine, id, "undone"))
+    assert(engine:restart(id, { from = "c" }))
+    assert(engine:run())
+    assert.same({}, get(engine, id).compensation.plan)
+  end)
+
+  it("in part, and restarted, has the rest undone as well", function()
+    local a, b
+    a, b = kit.pair(backend, { chain("abcd", { b = { undo = function(ctx)
+      note(ctx)
+      b:suspend(ctx.id)
+    end } }) })
+    local id = begin(a)
+    assert.equal("suspended", kit.status(a, id))
+    assert.equal("c=out c b=out b", undone(a, id))
+    assert(a:restart(id, { from = "c" }))
+    assert(a:run())
+    local instance = get(a, id)
+    assert.equal("failed", instance.status)
+    assert.equal("c a", planned(instance.compensation))
+  end)
+end)
+
+kit.describe("undoing many steps", function(backend)
+  --- Step a runs as often as its input says, then b fails.
+  local function loop(undo)
+    local flow = pawl.workflow { code = "t.undo", start = "a",
+      busy_limit = 100000 }
+    flow:step("a", { undo = undo, next = { again = "a", on = "b" },
+      run = function(ctx)
+        local n = (ctx.vars.n or 0) + 1
+        ctx.vars.n = n
+        return n < ctx.input.n and "again" or "on", n
+      end })
+    flow:step("b", { run = fails, retry = false, next = "z" })
+    flow:finish "z"
+    return flow
+  end
+
+  it("costs as much for each, however many there are", function()
+    local cost, record = {}, {}
+    for _, n in ipairs { 100, 1000 } do
+      local a, b, before, last
+      a, b = kit.pair(backend, { loop(function(ctx)
+        local left = ctx.output
+        if left == n - 10 then before = a:counts().statements end
+        if left == 10 then
+          last = a:counts().statements
+          record[n] = assert(b:explain(ctx.id)).compensation
+        end
+      end) })
+      local id = begin(a, { n = n })
+      assert.equal("failed", kit.status(a, id))
+      cost[n] = (last - before) / (n - 20)
+      record[n] = #pawl.json.encode(record[n])
+    end
+    assert.is_true(math.abs(cost[100] - cost[1000]) < 1,
+      cost[100] .. " and " .. cost[1000] .. " statements an undo")
+    assert.is_true(record[1000] - record[100] < 10,
+      record[100] .. " and " .. record[1000] .. " bytes in its record")
+  end)
+
+  it("does each once, newest first, past pages and crashes", function()
+    local a, b, clock, url, at_work
+    local list = {}
+    local flow = loop(function(ctx)
+      list[#list + 1] = ctx.output
+      if ctx.output == 300 or ctx.output == 269 then at_work:interrupt() end
+    end)
+    a, b, clock, url = kit.pair(backend, { flow })
+    local id = assert(a:start("t.undo", { n = 400 }))
+    for i, stop in ipairs { 300, 269 } do
+      at_work = i == 1 and a or b
+      for _ = 1, 500 do
+        if list[#list] == stop then break end
+        assert(at_work:tick(1))
+      end
+      assert.equal(stop, list[#list])
+      kit.claim(kit.store(url, clock), id) -- a worker that dies with it
+      clock:advance(31)
+    end
+    b = kit.rival(backend, url, clock)
+    assert(b:load(flow))
+    assert(b:run())
+    assert.equal(400, #list)
+    for i, n in ipairs(list) do assert.equal(401 - i, n) end
+    local record = get(b, id).compensation
+    assert.equal("completed", record.status)
+    assert.same({ 400, 400, 0 },
+      { record.planned, record.undone, record.undo_failed })
+    assert.equal(400, #record.plan)
+    assert.equal(400, #record.completed)
+    assert.equal(400, record.completed[1])
+  end)
+
+  it("finds them among many that cannot be undone", function()
+    local engine = backend.fresh()
+    local way = pawl.workflow { code = "t.undo", start = "a",
+      busy_limit = 100000 }
+    way:step("a", { run = function() return nil, "first" end, undo = note,
+      next = "l" })
+    way:step("l", { next = { again = "l", on = "c" }, run = function(ctx)
+      ctx.vars.n = (ctx.vars.n or 0) + 1
+      return ctx.vars.n < 600 and "again" or "on"
+    end })
+    way:step("c", { run = function() return nil, "last" end, undo = note,
+      next = "b" })
+    way:step("b", { run = fails, retry = false, next = "z" })
+    way:finish "z"
+    assert(engine:load(way))
+    local id = begin(engine)
+    assert.equal("c=last a=first", undone(engine, id))
+  end)
+
+  it("shows the first thousand, and how many there are", function()
+    local engine = backend.fresh()
+    assert(engine:load(loop(function(ctx)
+      if ctx.output <= 2 then error { code = "no", retry = false } end
+    end)))
+    local record = get(engine, begin(engine, { n = 1010 })).compensation
+    assert.same({ "completed_with_errors", 1010, 1008, 2 }, { record.status,
+      record.planned, record.undone, record.undo_failed })
+    assert.same({ 1000, 1000, 2 },
+      { #record.plan, #record.completed, #record.failed })
+    assert.equal(1010, record.plan[1].seq)
   end)
 end)

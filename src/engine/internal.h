@@ -114,7 +114,7 @@ typedef struct pawl_held {
   int nitems, items_cap;
   pawl_buf undo; /* compensation: a page of the steps to undo, newest first, as
                     JSON: [{"seq","node","visit","token"},...] */
-  int undo_last;      /* none is older than the page's */
+  int undo_last; /* none is older than the page's */
   int64_t undo_total; /* of the whole plan, as counted when it was made */
   int64_t undo_seq;   /* the step that the next ones belong to; 0: none */
   pawl_buf undo_output, undo_data; /* JSON: its own, and its token's */

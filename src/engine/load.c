@@ -552,7 +552,8 @@ static pawl_code take_undo(pawl_engine *e, const pawl_rows *r,
     pawl_row_id(r, k, PAWL_HISTORY_OUTPUT_R_INSTANCE, &id);
     pawl_held *h = pawl_held_find(e, &id, NULL);
     if (!h || !next_undo(h, &seq)) continue;
-    set_text(&h->undo_output, pawl_row_str(r, k, PAWL_HISTORY_OUTPUT_R_OUTPUT));
+    set_text(&h->undo_output,
+             pawl_row_str(r, k, PAWL_HISTORY_OUTPUT_R_OUTPUT));
     set_text(&h->undo_data, pawl_row_str(r, k, PAWL_HISTORY_OUTPUT_R_DATA));
     if (!intern(e, pawl_row_str(r, k, PAWL_HISTORY_OUTPUT_R_BRANCH),
                 &h->undo_branch))
@@ -588,8 +589,8 @@ static int64_t undone_row(const pawl_rows *r, int k) {
   pawl_str key, value;
   int64_t seq = 0;
 
-  if (!rows.at || (!pawl_str_eqz(type, "undone") &&
-                   !pawl_str_eqz(type, "undo_failed")))
+  if (!rows.at ||
+      (!pawl_str_eqz(type, "undone") && !pawl_str_eqz(type, "undo_failed")))
     return 0;
   while (pawl_json_each(rows, &it, &key, &value))
     (void)pawl_json_int(value, &seq);

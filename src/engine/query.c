@@ -227,8 +227,8 @@ static pawl_code add_compensation(pawl_engine *e, const undoing *u,
   pawl_code rc = PAWL_OK;
 
   if (!u->since) {
-    pawl_buf_adds(out,
-                  u->record.len ? pawl_buf_str(&u->record) : pawl_strz("null"));
+    pawl_buf_adds(
+        out, u->record.len ? pawl_buf_str(&u->record) : pawl_strz("null"));
     return PAWL_OK;
   }
   pawl_buf_add(out, u->record.at, u->record.len - 1);

@@ -201,7 +201,7 @@ function pawl.migrate(url, options) end
 ---@field trigger_event? string  id of the event that started it
 ---@field deadline? string
 ---@field suspended_at? string
----@field compensation? table  status, plan, completed, failed
+---@field compensation? pawl.Compensation
 ---@field due? string       when it is looked at next
 ---@field executor? string  who holds it
 ---@field attributes table
@@ -215,6 +215,24 @@ function pawl.migrate(url, options) end
 ---@field business_key? string
 ---@field correlation? string
 ---@field commits integer   decisions stored so far
+
+--- What is undone, or was. Of each list `get` shows the first 1,000, in the
+--- order of undoing; while it is "planning" there are none.
+---@class pawl.Compensation
+---@field status "planning"|"running"|"completed"|"completed_with_errors"|"stopped"
+---@field end "failed"|"cancelled"  how the instance ends
+---@field error? table
+---@field node? string      where it stood when that began
+---@field started_at string
+---@field completed_at? string
+---@field planned? integer      steps to undo, in all
+---@field undone? integer       of them, so far
+---@field undo_failed? integer  those that could not be undone
+---@field since? integer    rows of history from here on tell about it
+---@field below? integer    rows before this one are still to be undone
+---@field plan? { seq: integer, node: string, visit: integer, token: integer }[]
+---@field completed? integer[]  rows of history that were undone
+---@field failed? { seq: integer, node: string, error: table, at: string }[]
 
 --- Where an instance stands, once.
 ---@class pawl.StandingToken
