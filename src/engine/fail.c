@@ -48,6 +48,7 @@ static void add_cause(pawl_buf *b, pawl_str cause, const char *reason) {
                                       "killed"};
   pawl_str value;
 
+  if (pawl_json_kind_of(cause) != PAWL_JSON_OBJECT) cause.len = 0;
   pawl_buf_addz(b, "\"reason\":");
   if (cause.len && pawl_json_get(cause, "reason", &value) &&
       pawl_json_kind_of(value) == PAWL_JSON_STRING)
@@ -188,7 +189,7 @@ static void restore(pawl_engine *e, pawl_held *h, pawl_str one) {
   read_json(one, "data", &t->data);
   read_json(one, "event", &t->event);
   read_json(one, "detail", &t->detail);
-  t->stored = t->depth > 0;
+  t->stored = t->depth > 0 || t->data.len; /* its row may have been kept */
   t->changed = 1;
   node = pawl_tok_node(h, p->tokens.n - 1);
   if (pawl_json_get(one, "waiting", &value) && value.at[0] == 't' && node &&
