@@ -37,6 +37,13 @@ local function any_of(words)
   return table.concat(words, ", ", 1, #words - 1) .. " or " .. words[#words]
 end
 
+--- A word of a command, as the shell reads it back.
+local function word(text)
+  text = tostring(text)
+  if text:find("^[%w@%%+=:,./_-]+$") then return text end
+  return "'" .. text:gsub("'", "'\\''") .. "'"
+end
+
 local function mapped(list, fn)
   local out = {}
   for i, value in ipairs(list) do out[i] = fn(value) end
@@ -57,6 +64,13 @@ local function identity(data)
     and ("%s %d"):format(data.workflow, data.version) or data.workflow
 end
 
+--- What may be done about one that failed; it may have been undone since.
+local function again(data)
+  if data.status ~= "failed" then return "" end
+  return (" `pawl retry %s` lets it try again where it failed, `pawl restart "
+    .. "%s --from NODE` from another node."):format(data.id, data.id)
+end
+
 local function ended(data)
   local text = ("%s is %s since %s"):format(identity(data), data.status,
     when(data, data.completed))
@@ -69,7 +83,7 @@ local function ended(data)
       data.cancellation.reason) .. "."
   end
   local err = error_text(data.error)
-  return text .. (err and ": " .. err or "") .. "."
+  return text .. (err and ": " .. err or "") .. "." .. again(data)
 end
 
 local function headline(data)
@@ -94,10 +108,13 @@ end
 
 function blocked.workflow_suspended(data)
   local s = data.workflow_suspended
-  return ("Nothing moves: %s %s suspended since %s%s."):format(
+  return ("Nothing moves: %s %s suspended since %s%s. `pawl resume --%s %s` "
+    .. "lets %s go on."):format(
     s.prefix and "all workflows that begin with " .. quoted(s.code)
     or "the workflow " .. quoted(s.code), s.prefix and "are" or "is",
-    when(data, s.since), who_why(s.by, s.reason))
+    when(data, s.since), who_why(s.by, s.reason),
+    s.prefix and "prefix" or "workflow", word(s.code),
+    s.prefix and "them" or "it")
 end
 
 function blocked.unknown_workflow(data)
@@ -118,6 +135,12 @@ function blocked.not_taken(data)
     quoted(data.group))
 end
 
+--- While it is suspended no worker would take it: one is not missed.
+local function is_told(data, reason)
+  return reason ~= "no_worker"
+    or not data.suspended and not data.workflow_suspended
+end
+
 local function lease(data)
   local l = data.lease
   local name = l.pid and ("The worker %d on %s"):format(l.pid, l.host)
@@ -133,14 +156,24 @@ end
 local function compensation(data)
   local c = data.compensation
   local undone, failed = c.undone or 0, c.undo_failed or 0
-  if c.status ~= "running" then
+  local planned = plural(c.planned or 0, "step")
+  local failures = failed > 0 and (", %d of which failed"):format(failed)
+    or ""
+  if c.status == "planning" then
+    return ("%s; what it had done is about to be undone, newest first.")
+      :format(c["end"] == "cancelled" and "It was cancelled"
+      or "It has failed" .. (error_text(c.error) and " with "
+      .. error_text(c.error) or ""))
+  elseif c.status == "stopped" then
+    return ("Undoing what it had done was stopped after %d of %s%s."):format(
+      undone + failed, planned, failures)
+  elseif c.status ~= "running" then
     return ("What it had done was undone: %s%s."):format(
-      plural(undone + failed, "step"),
-      failed > 0 and (", %d of which failed"):format(failed) or "")
+      plural(undone + failed, "step"), failures)
   end
   local next_one = data.tokens[1]
   return ("What it has done is being undone, newest first: %d of %s "
-    .. "done%s%s."):format(undone + failed, plural(c.planned or 0, "step"),
+    .. "done%s%s."):format(undone + failed, planned,
     failed > 0 and (", %d of them failed"):format(failed) or "",
     next_one and "; next is " .. quoted(next_one.node) or "")
 end
@@ -187,9 +220,26 @@ function waits.time(data, token, w)
 end
 
 --- The command that would do it; of a pattern the last word is open.
-local function signal_command(w)
-  return ("`pawl signal %s%s`"):format((w.event:gsub("%*$", "NAME")),
-    w.key and " --key " .. w.key or "")
+local function signal_command(w, id)
+  return ("`pawl signal %s%s%s`"):format((w.event:gsub("%*$", "NAME")),
+    w.key and " --key " .. word(w.key) or "",
+    w.key and "" or " --instance " .. id)
+end
+
+local function judged(w)
+  local failed = w.match_failed or 0
+  local declined = w.turned_down - failed
+  local text = ""
+  if declined > 0 then
+    text = (" %s turned down by its `match`."):format(declined == 1
+      and "One event was" or declined .. " events were")
+  end
+  if failed > 0 then
+    text = ("%s Its `match` failed for %s%s."):format(text,
+      plural(failed, "event"), w.error and ", with " .. error_text(w.error)
+      or "")
+  end
+  return text
 end
 
 function waits.event(data, token, w)
@@ -197,14 +247,8 @@ function waits.event(data, token, w)
   local text = ("it waits for the event %s%s%s; %s moves it%s."):format(
     quoted(w.event), w.key and " with the key " .. quoted(w.key) or "",
     w.match and ", if its `match` agrees" or "",
-    signal_command(w) .. (w.key and "" or " --instance " .. data.id),
-    to and " to " .. quoted(to) or "")
-  if w.turned_down > 0 then
-    text = text .. (" %s turned down by its `match`."):format(
-      w.turned_down == 1 and "One event was"
-      or w.turned_down .. " events were")
-  end
-  return text .. timeout_of(data, token)
+    signal_command(w, data.id), to and " to " .. quoted(to) or "")
+  return text .. judged(w) .. timeout_of(data, token)
 end
 
 local function person(who)
@@ -212,9 +256,25 @@ local function person(who)
   return who.kind .. " " .. quoted(who.id)
 end
 
-local function outcomes(token)
+--- Who it may be, as options: a user by name, else one of a role or a group.
+local function as_whom(token)
+  local by = {}
+  for _, who in ipairs(token.may) do by[who.kind] = by[who.kind] or who.id end
+  if by.user then return "--user " .. word(by.user) end
+  if by.role then return "--user NAME --role " .. word(by.role) end
+  if by.group then return "--user NAME --group " .. word(by.group) end
+  return "--user NAME"
+end
+
+--- The command that completes a task, and what else may be taken.
+local function completion(token, w)
   local names = way_of(token, "person").outcomes or {}
-  return #names == 0 and "" or " --take " .. table.concat(names, "|")
+  local others = {}
+  for i = 2, #names do others[i - 1] = "`--take " .. word(names[i]) .. "`" end
+  return ("`pawl task complete %s %s%s` moves it%s"):format(w.task,
+    w.claimed_by and "--user " .. word(w.claimed_by) or as_whom(token),
+    names[1] and " --take " .. word(names[1]) or "",
+    #others > 0 and " (or " .. any_of(others) .. ")" or "")
 end
 
 function waits.person(data, token, w)
@@ -233,13 +293,11 @@ function waits.person(data, token, w)
       :format(quoted(w.title), w.error and " with " .. error_text(w.error)
       or "", w.task)
   elseif w.claimed_by then
-    text = ("it waits for %s, who has claimed the task %s; `pawl task "
-      .. "complete %s --user %s%s` moves it."):format(quoted(w.claimed_by),
-      quoted(w.title), w.task, w.claimed_by, outcomes(token))
+    text = ("it waits for %s, who has claimed the task %s; %s."):format(
+      quoted(w.claimed_by), quoted(w.title), completion(token, w))
   else
-    text = ("it waits for %s to do the task %s; `pawl task complete %s "
-      .. "--user NAME%s` moves it."):format(people, quoted(w.title), w.task,
-      outcomes(token))
+    text = ("it waits for %s to do the task %s; %s."):format(people,
+      quoted(w.title), completion(token, w))
   end
   if w.due then
     text = text .. (w.overdue and " It is overdue since %s"
@@ -310,8 +368,17 @@ local function letter(l)
     .. (l.by and " by " .. l.by or "")
 end
 
+--- Events that no wait wanted stay; of one that is not due, all are such.
 local function inbox(data)
-  return ("Has come in and is still to be looked at: %s."):format(
+  local asked, new = 0, data.lease or data.idle_since
+  for _, l in ipairs(data.inbox) do new = new or l.kind ~= "event" end
+  for _, token in ipairs(data.tokens) do
+    asked = asked + (token.waiting_for.turned_down or 0)
+  end
+  local said = not new and "Has come in and is kept for a wait that takes it"
+    or asked > 0 and "Has come in and is not taken"
+    or "Has come in and is still to be looked at"
+  return ("%s: %s."):format(said,
     table.concat(mapped(data.inbox, letter), ", "))
 end
 
@@ -331,6 +398,26 @@ local function next_look(data)
   return ("It is looked at next at %s."):format(when(data, data.next_look))
 end
 
+--- What moves it from outside, or later: a sentence for each token that waits
+--- for an event, a person or its time, or for an item or child of its own.
+---@param data pawl.Explanation
+---@param wanted table<string, boolean>  of `waiting_for.what`
+---@return string[]
+function explain.waiting(data, wanted)
+  local out = {}
+  for _, reason in ipairs(data.blocked) do
+    if reason == "suspended" or reason == "workflow_suspended" then
+      out[#out + 1] = blocked[reason](data)
+    end
+  end
+  for _, token in ipairs(data.tokens) do
+    if wanted[token.waiting_for.what] then
+      out[#out + 1] = token_sentence(data, token, #data.tokens > 1)
+    end
+  end
+  return out
+end
+
 --- The sentences, most important first. Plain text, times in UTC.
 ---@param data pawl.Explanation
 ---@return string[]
@@ -338,7 +425,9 @@ function explain.sentences(data)
   local out = {}
   local function add(text) if text then out[#out + 1] = text end end
   add(headline(data))
-  for _, word in ipairs(data.blocked) do add(blocked[word](data)) end
+  for _, reason in ipairs(data.blocked) do
+    if is_told(data, reason) then add(blocked[reason](data)) end
+  end
   if data.lease then add(lease(data)) end
   if data.compensation then add(compensation(data)) end
   for _, token in ipairs(data.tokens) do

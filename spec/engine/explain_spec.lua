@@ -89,6 +89,81 @@ kit.describe("explaining", function(backend)
     assert.same({}, explain(engine, id).tokens)
   end)
 
+  it("tells a `match` that failed from one that declined", function()
+    local engine = backend.fresh()
+    local flow = flow_of("t.wait", "w")
+    flow:wait("w", { event = "paid", next = "z",
+      match = function(event)
+        if event.data == 1 then error "cannot tell" end
+      end })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.wait")
+    assert(engine:run())
+    for n = 1, 3 do
+      assert(engine:signal { name = "paid", instance = id, data = n })
+    end
+    assert(engine:run())
+    local why, token = explain(engine, id)
+    assert.equal(3, token.waiting_for.turned_down)
+    assert.equal(1, token.waiting_for.match_failed)
+    assert.matches("cannot tell", token.waiting_for.error.message)
+    assert.matches("2 events were turned down by its `match`. Its `match` "
+      .. "failed for 1 event, with cannot tell.", said(why), 1, true)
+    assert.matches("is kept for a wait that takes it: event \"paid\"",
+      said(why))
+    assert.is_nil(said(why):find("still to be looked at", 1, true))
+  end)
+
+  it("prints the command that the task's people may use", function()
+    for options, words in pairs {
+      [{ roles = { "a boss" } }] = "--user NAME --role 'a boss'",
+      [{ groups = "crew" }] = "--user NAME --group crew",
+      [{ assignee = "ann", roles = "boss" }] = "--user ann",
+      [{}] = "--user NAME",
+    } do
+      local engine = backend.fresh()
+      local flow = flow_of("t.task", "ask")
+      options.title, options.next = "Say yes", { no = "z", yes = "z" }
+      flow:task("ask", options)
+      flow:finish "z"
+      assert(engine:load(flow))
+      local id = assert(engine:start "t.task")
+      assert(engine:run())
+      local why, token = explain(engine, id)
+      assert.matches(("`pawl task complete %s %s --take no` moves it (or "
+        .. "`--take yes`)."):format(token.waiting_for.task, words),
+        said(why), 1, true)
+    end
+  end)
+
+  it("says what may be done about one that failed", function()
+    local engine = backend.fresh()
+    local flow = flow_of("t.fails", "a")
+    flow:step("a", { run = function() error "no" end, retry = { max = 1 },
+      next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.fails")
+    assert(engine:run())
+    assert.matches(("`pawl retry %s` lets it try again where it failed, "
+      .. "`pawl restart %s --from NODE` from another node."):format(id, id),
+      said(explain(engine, id)), 1, true)
+  end)
+
+  it("says how to resume a workflow, and misses no worker then", function()
+    for name, code in pairs { workflow = "t.one", prefix = "t." } do
+      local engine = backend.fresh()
+      assert(engine:load(kit.one()))
+      local id = assert(engine:start "t.one")
+      assert(engine:suspend { [name] = code })
+      local why = explain(engine, id)
+      assert.matches(("`pawl resume --%s %s` lets"):format(name, code),
+        said(why), 1, true)
+      assert.is_nil(said(why):find("no worker of", 1, true))
+    end
+  end)
+
   it("says who may do a task", function()
     local engine, clock = backend.fresh()
     local flow = flow_of("t.task", "ask")
@@ -284,6 +359,29 @@ kit.describe("explaining", function(backend)
     assert.matches("The worker %d+ on .+ holds it, until", said(why))
     assert.matches("Has come in and is still to be looked at: cancel by ann",
       said(why))
+  end)
+
+  it("says that undoing is about to begin", function()
+    local engine = backend.fresh()
+    local flow = flow_of("t.undo", "a")
+    flow:step("a", { run = nothing, next = "b", undo = nothing })
+    flow:step("b", { run = function()
+      error { message = "no luck", retry = false }
+    end, next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.undo")
+    local why
+    repeat
+      assert(engine:tick(0))
+      why = explain(engine, id)
+    until why.completed or why.compensation
+    assert.equal("planning", why.compensation.status)
+    assert.matches("It has failed with no luck; what it had done is about to "
+      .. "be undone, newest first.", said(why), 1, true)
+    assert.is_nil(said(why):find("was undone", 1, true))
+    assert(engine:run())
+    assert.matches("was undone: 1 step.", said(explain(engine, id)), 1, true)
   end)
 
   it("says what is being undone", function()

@@ -110,12 +110,13 @@ select kind, name, key, source, caller, received_at
 -- rows: seq bigint, type text, node text, token integer, visit bigint,
 --       attempt integer, caller text, text text, error json,
 --       completed_at time, due_at time
--- The newest rows that say why it stands: failures, suspensions.
+-- The newest rows that say why it stands: failures, suspensions, and
+-- events that a wait could not judge.
 select seq, type, node, token, visit, attempt, caller, text, error,
        completed_at, due_at
   from pawl.history
  where shard = @shard and instance = @id
-   and type in ('failed', 'suspended', 'undo_failed')
+   and type in ('failed', 'suspended', 'undo_failed', 'refused')
  order by seq desc limit @max;
 
 -- name: explain_message

@@ -335,12 +335,32 @@ static void member_until(const token_view *v, pawl_object *o) {
     pawl_member_null(o, "until");
 }
 
+/* Events for which `match` itself failed; they count as turned down too. */
+static void member_match_failures(const token_view *v, pawl_object *o) {
+  const pawl_rows *r = &v->f->at[REASONS];
+  int n = 0, newest = -1;
+
+  for (int k = 0; k < r->nrows; k++) {
+    if (!pawl_str_eqz(pawl_row_str(r, k, PAWL_EXPLAIN_HISTORY_R_TYPE),
+                      "refused") ||
+        pawl_row_int(r, k, PAWL_EXPLAIN_HISTORY_R_TOKEN) != v->t->no ||
+        pawl_row_int(r, k, PAWL_EXPLAIN_HISTORY_R_VISIT) != v->t->visit)
+      continue;
+    if (!n++) newest = k;
+  }
+  if (!n) return;
+  pawl_member_int(o, "match_failed", n);
+  pawl_cell_json(o, "error",
+                 CELL(v->f, REASONS, EXPLAIN_HISTORY, newest, ERROR));
+}
+
 static void for_event(const token_view *v, pawl_object *o) {
   pawl_member_textz(o, "what", "event");
   member_event(v, o);
   member_until(v, o);
   pawl_member_bool(o, "match", v->node->has_match);
   pawl_member_int(o, "turned_down", turned_down(v));
+  member_match_failures(v, o);
 }
 
 /* The task of this visit; -1. */
