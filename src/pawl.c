@@ -200,6 +200,10 @@ int64_t pawl_now(pawl_engine *engine) {
   return pawl_engine_now(engine);
 }
 
+void pawl_executor(const pawl_engine *engine, char out[37]) {
+  pawl_engine_executor(engine, out);
+}
+
 /* ---- asking and acting ---- */
 
 pawl_code pawl_find(pawl_engine *engine, const char *prefix, char id[37],

@@ -129,7 +129,7 @@ typedef struct pawl_trace {
   int64_t at_us;       /* when it began, or ended */
   int64_t elapsed_us;  /* -1 while it begins */
   const char *outcome; /* NULL at the beginning; then "done", "failed",
-                          "retry", "fired" (a timer), "suspended",
+                          "retry", "fired" (a timer), "undone", "suspended",
                           "cancelled" */
   const char *ended;   /* the instance's status, if this ends it; or NULL */
   const char *detail;  /* the way on, or the error; may be "" */
@@ -283,6 +283,8 @@ PAWL_API void pawl_interrupt(pawl_engine *engine);
 
 /* The engine's time: the store's, the host's or the configured clock's. */
 PAWL_API int64_t pawl_now(pawl_engine *engine);
+/* The engine's own id, as a history's rows and a lease name it. */
+PAWL_API void pawl_executor(const pawl_engine *engine, char out[37]);
 
 /* ---- asking ------------------------------------------------------------ */
 

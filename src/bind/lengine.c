@@ -903,6 +903,14 @@ int pawl_bind_hotfix(lua_State *L) {
   return json_result(L, box, rc, out, NULL, &err);
 }
 
+/* engine:executor() -> id */
+static int engine_executor(lua_State *L) {
+  char id[37];
+  pawl_executor(check_box(L, "executor")->engine, id);
+  lua_pushstring(L, id);
+  return 1;
+}
+
 /* engine:counts() -> { trips, statements, transactions } */
 static int engine_counts(lua_State *L) {
   pawl_counts counts;
@@ -927,6 +935,7 @@ void pawl_bind_engine_methods(lua_State *L) {
                                      {"wait", engine_wait},
                                      {"interrupt", engine_interrupt},
                                      {"now", engine_now},
+                                     {"executor", engine_executor},
                                      {"get", engine_get},
                                      {"history", engine_history},
                                      {"find", engine_find},

@@ -317,15 +317,21 @@ static void undo(pawl_engine *e, pawl_held *h, int k, int64_t seq) {
 
   h->plan.ran = 1;
   h->plan.resets = 1;
+  h->running_token = pawl_tok(h, k)->no;
+  int64_t began_mono = pawl_clock_mono();
   pawl_engine_trace(e, h, node->name, "undo", -1, NULL, "", 0);
   if (run_undo(e, h, k, node, &err) == PAWL_OK)
     undone(e, h, k, seq, now);
   else
     over = undo_failed(e, h, k, node, seq, &err, now);
   pawl_buf_clear(&pawl_tok(h, k)->data); /* it was the step's */
+  /* behind the last one the whole ends, with an outcome of its own */
+  const char *outcome = h->plan.outcome;
+  int64_t took = pawl_clock_mono() - began_mono;
+  int64_t due_us = over ? 0 : pawl_tok(h, k)->due_us;
   if (over) pass(e, h, seq);
-  pawl_engine_trace(e, h, node->name, "undo", 0, h->plan.outcome,
-                    h->plan.detail.at ? h->plan.detail.at : "", 0);
+  pawl_engine_trace(e, h, node->name, "undo", took, outcome,
+                    h->plan.detail.at ? h->plan.detail.at : "", due_us);
 }
 
 void pawl_undo_run(pawl_engine *e, pawl_held *h) {

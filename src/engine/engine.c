@@ -26,6 +26,10 @@ int64_t pawl_engine_now(pawl_engine *e) {
   return pawl_clock_now(&e->clock) + e->clock_offset_us;
 }
 
+void pawl_engine_executor(const pawl_engine *e, char out[37]) {
+  pawl_id_format(&e->executor, out);
+}
+
 double pawl_engine_random(pawl_engine *e) {
   e->random ^= e->random << 13; /* xorshift64: jitter, nothing secret */
   e->random ^= e->random >> 7;
@@ -33,10 +37,11 @@ double pawl_engine_random(pawl_engine *e) {
   return (double)(e->random >> 11) / 9007199254740992.0;
 }
 
-/* Which attempt at this node it is. */
+/* Which attempt it is of the token that runs; others may stand at its node. */
 static int64_t attempt_at(const pawl_held *h, const char *node) {
   for (int k = 0; node && k < h->tokens.n; k++)
-    if (h->tokens.at[k].node && !strcmp(h->tokens.at[k].node, node))
+    if (h->tokens.at[k].no == h->running_token && h->tokens.at[k].node &&
+        !strcmp(h->tokens.at[k].node, node))
       return h->tokens.at[k].attempt + 1;
   return 1;
 }

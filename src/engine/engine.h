@@ -17,6 +17,7 @@ void pawl_engine_close(pawl_engine *e);
 /* PAWL_MISUSE after fork(), or inside a handler of this engine. */
 /* The engine's time. */
 int64_t pawl_engine_now(pawl_engine *e);
+void pawl_engine_executor(const pawl_engine *e, char out[37]);
 /* PAWL_MISUSE after fork(), or inside a handler of this engine. */
 pawl_code pawl_engine_guard(pawl_engine *e, pawl_error *err);
 const pawl_alloc *pawl_engine_alloc(pawl_engine *e);

@@ -439,9 +439,8 @@ static void run_routing(pawl_engine *e, pawl_held *h, int k,
     p->outcome = "done";
   }
   if (p->after == PAWL_AFTER_END)
-    pawl_engine_trace(e, h, p->node ? p->node : node->name,
-                      pawl_kind_name(node->kind), 0, p->outcome,
-                      path.at ? path.at : "", 0);
+    pawl_engine_trace(e, h, node->name, pawl_kind_name(node->kind), 0,
+                      p->outcome, path.at ? path.at : "", 0);
   pawl_buf_deinit(&path);
 }
 

@@ -763,6 +763,10 @@ function Engine:workflows(query, how) end
 ---@return number seconds  since 1970
 function Engine:now() end
 
+--- The engine's own id, as the rows of a history and a lease name it.
+---@return string id
+function Engine:executor() end
+
 ---@return { trips: integer, statements: integer, transactions: integer }
 function Engine:counts() end
 
