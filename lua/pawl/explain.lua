@@ -398,24 +398,24 @@ local function next_look(data)
   return ("It is looked at next at %s."):format(when(data, data.next_look))
 end
 
---- What moves it from outside, or later: a sentence for each token that waits
---- for an event, a person or its time, or for an item or child of its own.
+--- What holds it as a whole, though it could go on.
 ---@param data pawl.Explanation
----@param wanted table<string, boolean>  of `waiting_for.what`
 ---@return string[]
-function explain.waiting(data, wanted)
+function explain.held(data)
   local out = {}
-  for _, reason in ipairs(data.blocked) do
-    if reason == "suspended" or reason == "workflow_suspended" then
-      out[#out + 1] = blocked[reason](data)
-    end
-  end
-  for _, token in ipairs(data.tokens) do
-    if wanted[token.waiting_for.what] then
-      out[#out + 1] = token_sentence(data, token, #data.tokens > 1)
-    end
+  if data.suspended then out[1] = blocked.suspended(data) end
+  if data.workflow_suspended then
+    out[#out + 1] = blocked.workflow_suspended(data)
   end
   return out
+end
+
+--- Where one of its tokens stands and what would move it.
+---@param data pawl.Explanation
+---@param token pawl.ExplainedToken  of data.tokens
+---@return string
+function explain.token(data, token)
+  return token_sentence(data, token, #data.tokens > 1)
 end
 
 --- The sentences, most important first. Plain text, times in UTC.

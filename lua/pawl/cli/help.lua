@@ -20,6 +20,8 @@ Exit codes
   4    something is in the way: it exists, is busy, has already finished
   5    the store cannot be reached, is not a store, or its schema is older
        (run `pawl migrate`) or newer than this program
+  6    `pawl run`: only somebody outside can go on: who sends an event or
+       does a task, resumes it, or runs a worker that knows its child
   130  stopped by Ctrl-C (SIGINT); 143 by SIGTERM. What was finished is kept.
        A worker that stops cleanly exits with 0
   141  nobody reads the output any more (a closed pipe)

@@ -27,7 +27,8 @@ function progress.outcome(t, now)
     return ("failed in %s: %s; again in %s"):format(took, quote(t.detail),
       duration.show(math.max(0, (t.due or now) - now)))
   end
-  return ("%s in %s: %s"):format(word, took, quote(t.detail))
+  return ("%s in %s%s"):format(word, took,
+    t.detail ~= "" and ": " .. quote(t.detail) or "")
 end
 
 local function attempt_of(t)
@@ -71,6 +72,14 @@ function progress.pretty(t, now)
     term.paint(mark[3], term.mark(mark[1], mark[2])), quote(t.node),
     t.kind == "step" and "  attempt " .. t.attempt or "", text)
 end
+
+-- What an executor does that runs it; other rows come from outside too.
+local deeds = { step = true, failed = true, timer = true, received = true,
+  timeout = true, task = true, child = true, each = true, undone = true,
+  undo_failed = true, recovered = true }
+
+--- Is this row of the history what somebody did who runs the instance?
+function progress.is_deed(entry) return deeds[entry.type] or false end
 
 local words = { step = "done", failed = "failed", timer = "fired",
   started = "started", routed = "routed", recovered = "recovered",

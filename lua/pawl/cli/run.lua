@@ -1,6 +1,7 @@
 --- pawl run FILE
 local core = require "pawl.core"
 local duration = require "pawl.duration"
+local family = require "pawl.cli.family"
 local format = require "pawl.cli.format"
 local options = require "pawl.cli.options"
 local progress = require "pawl.cli.progress"
@@ -18,9 +19,11 @@ local unfinished = { "created", "running", "waiting", "suspended" }
 ---@field quiet boolean    only the output
 ---@field show boolean     progress, for people
 ---@field live boolean     a terminal: the running line is replaced
----@field own table<string, integer>  lines shown of what this process did
+---@field family table<string, boolean>  ids of its descendants
 ---@field seen integer     entries of the history dealt with
 ---@field ended boolean    this process has seen it end
+---@field told table<string, boolean>  what it waits for and was shown
+---@field outside? pawl.cli.Told[]  only somebody outside can move it
 ---@field broken any       what went wrong with the output
 
 --- Callbacks may not raise: a broken output stops the engine instead.
@@ -38,31 +41,20 @@ local function set_live(run, text)
   end
 end
 
-local recorded = { done = "step", retry = "failed", failed = "failed",
-  fired = "timer", suspended = "suspended", cancelled = "cancelled" }
-
---- The same key for a line about to be shown and for its record.
-local function key_of(kind, node) return ("%s %s"):format(kind, node) end
-
-local function count_own(run, t)
-  if not t.outcome then return end
-  local key = key_of(recorded[t.outcome] or t.outcome, t.node)
-  run.own[key] = (run.own[key] or 0) + 1
-  run.ended = run.ended or t.ended ~= nil
-end
-
 local function on_trace(run, t)
-  if run.id and t.instance ~= run.id or run.broken then return end
-  run.retrying = t.outcome == "retry"
-  count_own(run, t)
+  local own = not run.id or t.instance == run.id
+  if run.broken or not own and not run.family[t.instance] then return end
+  run.ended = run.ended or own and t.ended ~= nil
   if not run.show then return end
+  local whose = own and "" or t.workflow .. " "
   if not t.outcome then
-    set_live(run, ("%s %s"):format(term.mark("…", "..."), term.clean(t.node)))
+    set_live(run, ("%s %s%s"):format(term.mark("…", "..."), whose,
+      term.clean(t.node)))
     return
   end
   set_live(run, nil)
   local shape = run.live and progress.pretty or progress.line
-  say(run, shape(t, run.engine:now()))
+  say(run, whose .. shape(t, run.engine:now()))
 end
 
 --- What a handler tells by ctx.log; of the engine's own words only trouble.
@@ -83,19 +75,26 @@ local function on_log(run, level, message, fields)
   end
 end
 
---- Says once what an instance that is due later waits for.
-local function show_waiting(run, due)
-  if run.waiting_for == due or run.retrying or not run.show then return end
-  run.waiting_for = due
-  local instance = store.try(run.engine:get(run.id))
-  local now = run.engine:now()
-  local text = ("%s waiting until %s (%s)"):format(
-    term.clean(tostring(instance.node)), format.due(due, now),
-    duration.show(math.max(0, due - now)))
-  if run.live then
-    set_live(run, term.mark("…", "...") .. " " .. text)
-  else
-    say(run, "timer " .. text)
+--- Says once what is waited for; a timer's line is replaced by what comes.
+---@param told pawl.cli.Told[]
+---@param stays boolean  this process waits on
+local function show_waits(run, told, stays)
+  local anew = false
+  for _, one in ipairs(told) do
+    if run.show and not run.told[one.key] then
+      run.told[one.key] = true
+      local text = term.clean(store.point(run.opts, one.text))
+      if run.live and not one.outside then
+        set_live(run, term.mark("…", "...") .. " " .. text)
+      else
+        anew = anew or one.outside
+        set_live(run, nil)
+        say(run, text)
+      end
+    end
+  end
+  if anew and stays then
+    say(run, "waiting for that; Ctrl-C lets go, the same command goes on")
   end
 end
 
@@ -114,12 +113,8 @@ local function follow(run)
   local entries = store.try(run.engine:history(run.id))
   for i = run.seen + 1, #entries do
     local entry = entries[i]
-    local key = key_of(entry.type, entry.node)
-    local own = run.own[key] or 0
-    if own > 0 then
-      run.own[key] = own - 1
-    elseif run.show then
-      note_following(run)
+    if run.show and entry.executor ~= run.executor then
+      if progress.is_deed(entry) then note_following(run) end
       say(run, progress.entry(entry))
     end
   end
@@ -147,6 +142,47 @@ local function ride_out(run, err)
   sys.sleep(math.min(0.1 * 2 ^ run.trouble, 5))
 end
 
+--- The instance itself can do nothing now: its descendants are run. True when
+--- only somebody outside can go on.
+local function idle(run, due)
+  local round, err = family.run(run.engine, run.id, function(row)
+    run.family[row.id] = true
+  end)
+  if not round then
+    if err.code ~= "interrupted" then ride_out(run, err) end
+    return false
+  end
+  if round.moved then
+    run.idle_rounds = 0
+    return false
+  end
+  local told, alone, held = family.waits(run.engine, run.id, round)
+  if round.due then due = math.min(due or math.huge, round.due) end
+  if held then due = nil end -- whoever suspended it has to resume it
+  local stays = due ~= nil or run.deadline ~= nil or round.held
+    or next(round.stranded) ~= nil and not alone
+  run.idle_rounds = run.idle_rounds + 1
+  if not stays and run.idle_rounds < 2 then
+    wait(run, 0.05) -- what others have sent may be on its way
+    return false
+  end
+  show_waits(run, told, stays)
+  if not stays then
+    run.outside = told
+    return true
+  end
+  wait(run, round.held and 0.2 or due and due - run.engine:now() or 1)
+  return false
+end
+
+local finished = { completed = true, failed = true, cancelled = true }
+
+--- Ended, or suspended: until somebody has dealt with that it cannot go on.
+local function is_over(run)
+  local status = store.try(run.engine:get(run.id)).status
+  return finished[status] or status == "suspended"
+end
+
 --- One turn. True when there is nothing more to do here.
 local function turn(run)
   local status, stats = run.engine:tick_instance(run.id, 1)
@@ -155,22 +191,22 @@ local function turn(run)
     return false
   end
   run.trouble = 0
+  if status == "now" or status == "leased" then run.idle_rounds = 0 end
   if run.following and status ~= "leased" then
     follow(run)
     run.following = nil
-  end
-  if status == "done" then
-    if run.show and not run.ended then follow(run) end
-    return true
   end
   if status == "leased" then
     note_following(run)
     follow(run)
     wait(run, 0.2)
-  elseif status == "later" then
-    if not stats.next_due then return true end -- only somebody can go on
-    show_waiting(run, stats.next_due)
-    wait(run, stats.next_due - run.engine:now())
+  elseif status == "now" then
+    if stats.claimed == 0 then wait(run, 0.05) end
+  elseif status == "later" or not is_over(run) then
+    return idle(run, stats.next_due)
+  else
+    if run.show and not run.ended then follow(run) end
+    return true
   end
   return false
 end
@@ -179,9 +215,9 @@ end
 ---@return string? why  "signal" or "timeout" when it did not end
 local function drive(run)
   repeat
-    local finished = turn(run)
+    local over = turn(run)
     if run.broken then error(run.broken, 0) end
-    if finished then return nil end
+    if over then return nil end
     if sys.caught() then return "signal" end
     if run.deadline and core.mono() >= run.deadline then return "timeout" end
   until false
@@ -196,25 +232,34 @@ local function earlier(run, code, business_key)
   })[1]
 end
 
+--- Two that begin the same work at once get the same instance: its key names
+--- the one before, so that work which has ended may be done once more.
+local function work_key(run, code, business_key)
+  local last = store.try(run.engine:list {
+    workflow = code, business_key = business_key, limit = 1,
+  })[1]
+  return last and business_key .. ":" .. last.id or business_key
+end
+
 --- The same file with the same input is the same work: an unfinished instance
 --- is gone on with. --key names the work instead, --new makes another one.
 local function begin(run, code, opts)
   local input = opts.input and opts.input.value
   local text = opts.input and format.json(input) or "{}"
   local business_key = "run:" .. core.sha256(text)
-  if not opts.key and not opts.new then
+  local key = opts.key
+  if not key and not opts.new then
     local old = earlier(run, code, business_key)
     if old then return old.id, old end
+    key = work_key(run, code, business_key)
   end
   local id, created = store.try(run.engine:start(code, input, {
-    key = opts.key, business_key = business_key,
+    key = key, business_key = business_key,
   }))
   if created then return id end
   if opts.input then store.compare_input(run.engine, id, input) end
   return id, store.try(run.engine:get(id))
 end
-
-local finished = { completed = true, failed = true, cancelled = true }
 
 local function announce(old, opts)
   local since = format.time(old.updated or old.times.updated)
@@ -252,8 +297,13 @@ local function stopped(run, why, opts, args)
   error({ exit = 128 + sys.caught() }, 0)
 end
 
-local function hint_of(instance, opts)
+local function hint_of(run, instance, args)
+  local opts = run.opts
   local flags = store.flags(opts)
+  if run.outside then
+    return ("when it can go on: %s; or leave it to: pawl worker %s%s"):format(
+      again(opts, args), store.word(args[1]), flags)
+  end
   if instance.status ~= "suspended" then
     return ("pawl show %s%s"):format(instance.id, flags)
   end
@@ -261,8 +311,15 @@ local function hint_of(instance, opts)
     :format(opts.key and "another --key" or "--new", instance.id, flags)
 end
 
+--- What it waits for, where standard output is for programs.
+local function warn_waits(run)
+  for _, one in ipairs(run.outside or {}) do
+    term.warn(" " .. term.clean(store.point(run.opts, one.text)))
+  end
+end
+
 --- Only the output; what kept it from coming goes to standard error.
-local function show_output(instance, opts)
+local function show_output(run, instance, args)
   local completed = instance.status == "completed"
   if completed or instance.output ~= nil then
     local output = instance.output
@@ -272,13 +329,14 @@ local function show_output(instance, opts)
   local why = format.error(instance.error)
   term.warn(("pawl: %s%s"):format(instance.status, why and ": " .. why
     or " " .. instance.id))
-  term.warn(" hint: " .. hint_of(instance, opts))
+  warn_waits(run)
+  term.warn(" hint: " .. hint_of(run, instance, args))
 end
 
-local function show_end(instance, opts, took)
+local function show_end(run, instance, args, took)
   local has_output = instance.output ~= nil
-  term.print(("%s in %s"):format(format.status(instance.status),
-    duration.show(took)))
+  term.print(("%s %s %s"):format(format.status(instance.status),
+    run.outside and "after" or "in", duration.show(took)))
   if instance.error and instance.status ~= "completed" then
     term.print("error   ", format.error(instance.error) or "-")
     if type(instance.error.hint) == "string" then
@@ -287,24 +345,29 @@ local function show_end(instance, opts, took)
   end
   if has_output then term.print("output  ", format.json(instance.output)) end
   term.print("id      ", instance.id)
-  term.print(term.paint("dim", "hint: " .. hint_of(instance, opts)))
+  term.print(term.paint("dim", "hint: " .. hint_of(run, instance, args)))
 end
 
-local function report(run, opts, took)
+local waits_outside = 6 -- exit code: only somebody outside can go on
+
+local function report(run, opts, args, took)
   set_live(run, nil)
   local instance = store.try(run.engine:get(run.id))
   if opts.json then
     term.print((store.try(run.engine:get(run.id, "json"))))
+    warn_waits(run)
   elseif opts.quiet then
-    show_output(instance, opts)
+    show_output(run, instance, args)
   else
-    show_end(instance, opts, took)
+    show_end(run, instance, args, took)
   end
+  if run.outside then return waits_outside end
   return instance.status == "completed" and 0 or 1
 end
 
 local function run(opts, args)
-  local state = { trouble = 0, quiet = opts.quiet, own = {}, seen = 0,
+  local state = { trouble = 0, quiet = opts.quiet, family = {}, seen = 0,
+    told = {}, idle_rounds = 0, opts = opts,
     show = not opts.quiet and not opts.json }
   if opts.key and opts.new then
     options.usage("--key and --new exclude each other",
@@ -325,6 +388,7 @@ local function run(opts, args)
   })
   return store.guarded(state.engine, function(engine)
     local info = store.try(engine:load(args[1]))
+    state.executor = engine:executor()
     local began = core.mono()
     state.deadline = opts.timeout and began + opts.timeout
     local id, old = begin(state, info.workflow, opts)
@@ -335,7 +399,7 @@ local function run(opts, args)
     end
     local why = drive(state)
     if why then stopped(state, why, opts, args) end
-    return report(state, opts, core.mono() - began)
+    return report(state, opts, args, core.mono() - began)
   end)
 end
 
@@ -346,15 +410,23 @@ return {
     .. "this process, one line per step. Every finished step is stored: "
     .. "when the machine dies, or you press Ctrl-C, the same command goes on "
     .. "where it stopped and does not repeat what was finished.\n\n"
-    .. "The work is known by the workflow and its input. To run it again "
+    .. "The work is known by the workflow and its input, also to two "
+    .. "commands that begin it at once. To run it again "
     .. "from the start although one is unfinished, use --new; to name it "
     .. "yourself, use --key: the same key is the same instance, also when it "
     .. "has ended.\n\n"
     .. "Ctrl-C is lost while a handler waits in os.execute: libc ignores it "
     .. "there. Press it again, or send SIGTERM. What handlers print goes to "
     .. "standard error under --json and --quiet.\n\n"
-    .. "Exits with 0 when the workflow completed and with 1 when it failed, "
-    .. "was cancelled or suspended.",
+    .. "Where it waits for a time it stays until then. Where it waits for an "
+    .. "event or a person it says so, with the command that would move it; "
+    .. "it stays as long as some time is due that moves it too, or until "
+    .. "--timeout, and otherwise ends with 6: the same command goes on "
+    .. "afterwards. Children are run too, if their workflows are in this "
+    .. "file or known to the store; others need a worker.\n\n"
+    .. "Exits with 0 when the workflow completed, with 1 when it failed, was "
+    .. "cancelled or suspended or has not ended within --timeout, and with 6 "
+    .. "when only somebody outside can go on.",
   options = {
     { long = "input", short = "i", arg = "JSON", type = "json",
       help = "the instance's input; @FILE reads a file, - standard input" },
