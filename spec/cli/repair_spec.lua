@@ -81,6 +81,10 @@ describe("pawl suspend and resume", function()
     assert.equal("resumed t.*\n", good(here, "resume", "--prefix", "t."))
     bad(here, 3, 'no workflow "t.tmer"', "suspend", "-w", "t.tmer")
     bad(here, 2, "needs an instance's ID, %-%-workflow", "suspend")
+    for _, action in ipairs { "suspend", "resume" } do
+      bad(here, 2, "usage: %-%-prefix takes 1 to 255 bytes", action,
+        "--prefix", "")
+    end
     bad(here, 2, "needs an instance's ID", "resume", "-w", "a", "--prefix",
       "b")
   end)
@@ -108,6 +112,20 @@ describe("pawl retry and restart", function()
 end)
 
 describe("pawl edit", function()
+  it("is told in the history and by show, with who and what", function()
+    local here = folder()
+    local id = timer(here)
+    good(here, "edit", id, "--set", "price=9", "--set", "odd=true", "--by",
+      "ann", "--reason", "as agreed")
+    good(here, "edit", id, "--unset", "odd", "--by", "bob")
+    local told = good(here, "history", id)
+    assert.matches("changed .* by ann; odd=true, price=9; as agreed\n", told)
+    assert.matches("changed .* by bob; odd removed\n", told)
+    told = good(here, "show", id)
+    assert.matches("\nchanged +[%d:%- ]+ by ann: odd=true, price=9; as agreed"
+      .. "\nchanged +[%d:%- ]+ by bob: odd removed\n", told)
+  end)
+
   it("sets and removes variables", function()
     local here = folder()
     local id = timer(here)
@@ -120,6 +138,13 @@ describe("pawl edit", function()
       "who=ada")
     bad(here, 2, "takes NAME=JSON", "edit", id, "--set", "who")
     bad(here, 2, "needs %-%-set", "edit", id)
+    bad(here, 2, "both name 'ok'", "edit", id, "--set", "ok=1", "--unset",
+      "ok")
+    bad(here, 2, "names 'ok' twice", "edit", id, "--set", "ok=1", "--set",
+      "ok=2")
+    local ran = here:pawl("edit", id, "--unset", "nosuch")
+    assert.equal(0, ran.code, ran.err)
+    assert.equal("warning: there was no variable 'nosuch'\n", ran.err)
     bad(here, 2, "changed meanwhile", "edit", id, "--unset", "x",
       "--version", "1")
   end)

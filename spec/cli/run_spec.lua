@@ -242,6 +242,104 @@ describe("pawl run", function()
     assert.matches("timer pause waiting until .*%(.*%)\n", ran.out)
   end)
 
+  it("says who or what has to move it, and ends with 6", function()
+    local here = folder(flows.waits)
+    local ran = here:pawl("run", "flow.lua", "-i", '{"order":7}')
+    assert.equal(6, ran.code, ran.err)
+    assert.equal("", ran.err) -- it follows nobody
+    assert.matches('^waiting: It stands at wait "w" .* it waits for the event '
+      .. '"go" with the key "7"; `pawl signal go %-%-key 7` moves it', ran.out)
+    assert.matches("\nhint: when it can go on: pawl run flow.lua with the same "
+      .. "%-%-input; or leave it to: pawl worker flow.lua\n$", ran.out)
+    ran = here:pawl("run", "flow.lua", "-i", '{"order":7}', "-q")
+    assert.equal(6, ran.code)
+    assert.equal("", ran.out)
+    assert.matches("pawl: waiting .*`pawl signal go", ran.err)
+    local instance
+    instance, ran = here:json("run", "flow.lua", "-i", '{"order":7}')
+    assert.equal(6, ran.code)
+    assert.equal("waiting", instance.status)
+    here:pawl("signal", "go", "--key", "7")
+    ran = here:pawl("run", "flow.lua", "-i", '{"order":7}')
+    assert.equal(0, ran.code, ran.err)
+    assert.matches("^wait w received %-> z\n", ran.out)
+    assert.is_nil(ran.err:find "following")
+  end)
+
+  it("waits on for what is due, and until --timeout", function()
+    local here = folder(flows.waits)
+    local ran = here:pawl("run", "flow.lua", "-i", '{"order":7}',
+      "--timeout", "100ms")
+    assert.equal(1, ran.code)
+    assert.matches("`pawl signal go %-%-key 7`.*\nwaiting for that; Ctrl%-C",
+      ran.out)
+    assert.matches("^pawl: timeout: ", ran.err:match "pawl: .*")
+    here:write("flow.lua", (flows.waits:gsub('next = "z"',
+      'timeout = 0.2, next = { received = "z", timeout = "z" }', 1)
+      :gsub("t.waits", "t.patient")))
+    ran = here:pawl("run", "flow.lua", "-i", '{"order":7}')
+    assert.equal(0, ran.code, ran.err)
+    assert.matches('it gives up and goes to "z".\nwaiting for that', ran.out)
+    assert.matches("\nwait w timeout %-> z\n", ran.out)
+  end)
+
+  it("ends with 6 while its workflow is suspended", function()
+    local here = folder(flows.hello)
+    here:pawl("run", "flow.lua", "-q")
+    here:pawl("suspend", "--workflow", "t.hello")
+    local ran = here:pawl("run", "flow.lua")
+    assert.equal(6, ran.code)
+    assert.matches("`pawl resume %-%-workflow t.hello` lets it go on", ran.out)
+  end)
+
+  it("runs children whose workflows are known", function()
+    local here = folder(flows.calls)
+    local ran = here:pawl("run", "flow.lua")
+    assert.equal(6, ran.code, ran.err)
+    assert.matches("its child %x+%-%S+ is an instance of t.hello, which nobody "
+      .. "here knows; `pawl worker FILE`", ran.out)
+    here:write("hello.lua", flows.hello)
+    here:pawl("run", "hello.lua", "-q") -- the store knows it from now on
+    ran = here:pawl("run", "flow.lua")
+    assert.equal(0, ran.code, ran.err)
+    assert.matches("\nt.hello step greet attempt 1 done in %d+ ms %-> done\n",
+      "\n" .. ran.out)
+    assert.matches('output  {"greeting":"hello world"}\n', ran.out, 1, true)
+  end)
+
+  it("tells each attempt, undo and choice by its own node", function()
+    local here = folder(flows.undoes)
+    local ran = here:pawl("run", "flow.lua")
+    assert.equal(1, ran.code)
+    assert.equal(4, select(2, ran.out:gsub("step one attempt 1 ", "")),
+      ran.out)
+    assert.equal(1, select(2, ran.out:gsub("step one attempt 2 ", "")),
+      ran.out)
+    assert.matches("\nundo first undone in %d+ ms\nfailed in", ran.out)
+    here:write("flow.lua", [[
+local pawl = require "pawl"
+local flow = pawl.workflow { code = "t.choice", start = "is_big" }
+flow:choice("is_big", { choose = function() return "yes" end,
+  next = { yes = "big", no = "small" } })
+flow:finish "big"
+flow:finish "small"
+return flow
+]])
+    ran = here:pawl("run", "flow.lua")
+    assert.matches("^choice is_big done in %d+ ms %-> is_big=yes > big\n",
+      ran.out)
+  end)
+
+  it("is the same work for two that begin it at once", function()
+    local here = folder(flows.counted)
+    local a, b = here:start("run", "flow.lua"), here:start("run", "flow.lua")
+    assert.equal(0, a:wait(20), a:errors())
+    assert.equal(0, b:wait(20), b:errors())
+    assert.equal(1, #(here:json "list"))
+    assert.equal(0, here:pawl("run", "flow.lua").code)
+    assert.equal(2, #(here:json "list")) -- it had ended
+  end)
+
   it("runs one instance for one key", function()
     local here = folder(flows.hello)
     local first = here:json("run", "flow.lua", "--key", "k")

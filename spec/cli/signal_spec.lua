@@ -52,7 +52,8 @@ describe("pawl signal", function()
     local here = folder()
     local first = here:json("signal", "order.paid", "--key", "1", "--id",
       "e1", "--source", "shop", "--ttl", "2h")
-    assert.same({ reached = 1, id = "e1", ["repeated"] = false }, first)
+    assert.same({ reached = 1, id = "e1", ["repeated"] = false, kept = true },
+      first)
     assert.is_true(here:json("signal", "order.paid", "--key", "1", "--id",
       "e1", "--source", "shop").repeated)
     local ran = here:pawl("signal", "order.paid", "--key", "1", "--id", "e1",
@@ -69,6 +70,21 @@ describe("pawl signal", function()
     assert.same({ got = 7 }, here:json("show", first.instance).output)
   end)
 
+  it("says when an event is lost", function()
+    local here = folder()
+    assert.matches("^reached 0 instances\nnobody waits for it, and .* lost\n$",
+      here:pawl("signal", "go").out)
+    assert.is_false(here:json("signal", "go").kept)
+    assert.is_true(here:json("signal", "go", "--key", "k").kept)
+  end)
+
+  it("warns of a workflow that nobody has loaded", function()
+    local ran = folder():pawl("signal", "go", "--start", "t.wiat")
+    assert.equal(0, ran.code, ran.err)
+    assert.matches("warning: no worker has loaded workflow t.wiat yet\n"
+      .. " hint: did you mean 't.wait'", ran.err)
+  end)
+
   it("refuses what does not fit together", function()
     local here, id = folder()
     for _, case in ipairs {
@@ -79,6 +95,9 @@ describe("pawl signal", function()
       { 2, "not JSON", "a", "--data", "{" },
       { 3, "begins with", "a", "--instance", "ffff" },
       { 2, "needs NAME" },
+      { 2, "usage: %-%-key takes 1 to 255 bytes, got 0", "a", "--key", "" },
+      { 2, "got 256", "a", "--key", ("x"):rep(256) },
+      { 2, "usage: %-%-ttl must be longer than 0", "a", "--ttl", "0" },
     } do
       local ran = here:pawl("signal", table.unpack(case, 3))
       assert.equal(case[1], ran.code, ran.err)

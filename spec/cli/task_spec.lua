@@ -76,6 +76,13 @@ describe("pawl task", function()
       assert.is_truthy(ran.out:find(text, 1, true), text)
     end
     assert.equal(30, folder:json("task", "show", id).input.total)
+    assert.matches("\ndue  ", ran.out)
+    folder:write("plain.lua", (FLOW:gsub("t.ask", "t.plain")
+      :gsub('due = "2d", ', "")))
+    folder:pawl("run", "plain.lua")
+    ran = folder:pawl("task", "show", folder:json("task", "list")[1].id)
+    assert.equal(0, ran.code, ran.err)
+    assert.is_nil(ran.out:find("\ndue", 1, true))
   end)
 
   it("claims, gives back and completes", function()
@@ -127,6 +134,11 @@ describe("pawl task", function()
     fails(2, "did you mean.*claim", "task", "clam", id)
     fails(2, "has no %-%-take", "task", "claim", id, "--take", "approved")
     fails(2, "unexpected argument", "task", "list", id)
+    for _, action in ipairs { "list", "escalate" } do
+      fails(2, "usage: %-%-priority takes low, .* got 'urgnt'\n hint: did you "
+        .. "mean 'urgent'", "task", action, action ~= "list" and id
+        or "--all", "--priority", "urgnt")
+    end
     fails(2, "unknown status 'opn'", "task", "list", "--status", "opn")
     fails(2, "list|show|claim", "task")
     fails(3, "notfound", "task", "show", "ffffffff")

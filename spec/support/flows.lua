@@ -37,6 +37,39 @@ flow:finish "done"
 return flow
 ]]
 
+flows.waits = [[
+local pawl = require "pawl"
+local flow = pawl.workflow { code = "t.waits", start = "w" }
+flow:wait("w", { event = "go", key = "order", next = "z" })
+flow:finish "z"
+return flow
+]]
+
+-- Its child is an instance of flows.hello.
+flows.calls = [[
+local pawl = require "pawl"
+local flow = pawl.workflow { code = "t.calls", start = "kid" }
+flow:call("kid", { workflow = "t.hello", into = "kid", next = "z" })
+flow:finish("z", { output = function(ctx) return ctx.vars.kid end })
+return flow
+]]
+
+-- Of four items one fails twice; then what was done first is undone.
+flows.undoes = [[
+local pawl = require "pawl"
+local flow = pawl.workflow { code = "t.undoes", start = "first" }
+flow:step("first", { run = function() end, undo = function() end,
+  next = "all" })
+flow:each("all", { items = function() return { 1, 2, 3, 4 } end,
+  window = 2, branch = "one", next = "z" })
+flow:step("one", { retry = { max = 2, base = 0.05, jitter = 0 },
+  run = function(ctx)
+    if ctx.token.data.item == 3 then error "no" end
+  end, next = "all" })
+flow:finish "z"
+return flow
+]]
+
 -- Each run of a step leaves a line in the file `ran`.
 flows.counted = [[
 local pawl = require "pawl"

@@ -50,7 +50,7 @@ function act.instance(opts, id, name, words, given, method)
     term.print(words, " ", id)
   else
     term.print("asked for it: ", id,
-      " is held by a worker, which does it before the next step")
+      "; the worker that runs it does it before the next step")
   end
   return 0
 end

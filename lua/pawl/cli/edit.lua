@@ -2,6 +2,8 @@
 local act = require "pawl.cli.act"
 local core = require "pawl.core"
 local options = require "pawl.cli.options"
+local store = require "pawl.cli.store"
+local term = require "pawl.cli.term"
 
 --- NAME=JSON; what is no JSON is an error, so that no text slips in as one.
 local function assignments(given)
@@ -17,9 +19,23 @@ local function assignments(given)
         ("quote texts: --set '%s=\"%s\"'"):format(name, value), name,
         err.message)
     end
+    if set[name] ~= nil then
+      options.usage("--set names '%s' twice", nil, name)
+    end
     set[name] = decoded
   end
   return set
+end
+
+--- Removing what is not there is no error, but may be a slip.
+local function warn_absent(engine, id, names)
+  local instance = store.try(engine:get(id))
+  for _, name in ipairs(names or {}) do
+    if instance.variables[name] == nil then
+      term.warn(("warning: there was no variable '%s'"):format(
+        term.clean(name)))
+    end
+  end
 end
 
 return {
@@ -45,9 +61,17 @@ return {
     if not opts.set and not opts.unset then
       options.usage("edit needs --set NAME=JSON or --unset NAME")
     end
-    return act.instance(opts, args[1], "edit", "changed", {
-      set = opts.set and assignments(opts.set), unset = opts.unset,
-      version = opts.version,
-    })
+    local set = opts.set and assignments(opts.set)
+    for _, name in ipairs(opts.unset or {}) do
+      if set and set[name] ~= nil then
+        options.usage("--set and --unset both name '%s'", nil, name)
+      end
+    end
+    return act.instance(opts, args[1], "edit", "changed",
+      { set = set, unset = opts.unset, version = opts.version },
+      function(engine, id, given)
+        warn_absent(engine, id, opts.unset)
+        return engine:edit(id, given)
+      end)
   end,
 }

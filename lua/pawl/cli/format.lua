@@ -56,6 +56,21 @@ function format.error(err)
   return term.clean(where) .. ": " .. message
 end
 
+--- "price=9.9, note removed": what was done to the variables.
+---@param changes? { set?: table, unset?: string[] }
+function format.changes(changes)
+  if type(changes) ~= "table" then return nil end
+  local parts = {}
+  for name, value in pairs(changes.set or {}) do
+    parts[#parts + 1] = ("%s=%s"):format(name, format.json(value))
+  end
+  for _, name in ipairs(changes.unset or {}) do
+    parts[#parts + 1] = name .. " removed"
+  end
+  table.sort(parts)
+  return #parts > 0 and term.clean(table.concat(parts, ", ")) or nil
+end
+
 local colors = { completed = "green", failed = "red", cancelled = "yellow",
   suspended = "yellow", waiting = "cyan" }
 

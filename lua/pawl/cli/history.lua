@@ -1,6 +1,7 @@
 --- pawl history ID
 local duration = require "pawl.duration"
 local format = require "pawl.cli.format"
+local progress = require "pawl.cli.progress"
 local store = require "pawl.cli.store"
 local table_of = require "pawl.cli.table"
 local term = require "pawl.cli.term"
@@ -9,6 +10,11 @@ local function detail(entry)
   local parts = {}
   local function add(text)
     if type(text) == "string" and text ~= "" then parts[#parts + 1] = text end
+  end
+  if type(entry.caller) == "string" and entry.caller ~= "" then
+    add("by " .. entry.caller)
+    -- what a node itself changed is in --json
+    if not progress.is_deed(entry) then add(format.changes(entry.changes)) end
   end
   add(format.error(entry.error))
   if not entry.error or entry.text ~= entry.error.message then
@@ -60,7 +66,8 @@ return {
   summary = "everything recorded of an instance, oldest first",
   about = "The append-only record of an instance: each step, failure and "
     .. "timer in the order they were stored, with attempts, durations and "
-    .. "outputs. --json also has the changes of variables.",
+    .. "outputs, and who asked for what was done from outside. --json also "
+    .. "has the changes of variables that the nodes made.",
   options = {},
   examples = { { "pawl history 019aa1f2", "an id may be shortened" } },
   run = run,

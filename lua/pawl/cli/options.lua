@@ -10,9 +10,11 @@ local options = {}
 ---@field long string        "store"
 ---@field short? string      "s"
 ---@field arg? string        what stands for the value in help; none: a flag
----@field type? string       text (default), integer, count (1 or more),
----                          duration, time, json
+---@field type? string       text (default), name (1 to 255 bytes), integer,
+---                          count (1 or more), duration, time, json
 ---@field max? integer       of a count
+---@field above_zero? boolean  of a duration
+---@field one_of? string[]   of a name: the only ones
 ---@field help string
 ---@field env? string        environment variable that stands in for it
 ---@field many? boolean      may be given several times; the value is a list
@@ -67,6 +69,21 @@ local convert = {}
 
 function convert.text(_, text) return text end
 
+--- What keys and names are stored as.
+function convert.name(name, text, option)
+  if text == "" or #text > 255 then
+    usage("--%s takes 1 to 255 bytes, got %d", nil, name, #text)
+  end
+  for _, word in ipairs(option.one_of or {}) do
+    if word == text then return text end
+  end
+  if option.one_of then
+    usage("--%s takes %s, got '%s'", nearest.hint(text, option.one_of), name,
+      table.concat(option.one_of, ", "), text)
+  end
+  return text
+end
+
 function convert.integer(name, text)
   local n = text:match("^[+-]?%d+$") and math.tointeger(tonumber(text))
   if not n then
@@ -84,9 +101,12 @@ function convert.count(name, text, option)
 end
 
 --- Seconds.
-function convert.duration(name, text)
+function convert.duration(name, text, option)
   local us, problem, hint = duration.parse(text)
   if not us then usage("--%s: %s", hint, name, problem) end
+  if us == 0 and option.above_zero then
+    usage("--%s must be longer than 0, got '%s'", nil, name, text)
+  end
   return us / 1e6
 end
 

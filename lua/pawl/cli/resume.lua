@@ -30,8 +30,9 @@ return {
     .. "suspended. A workflow or a prefix is resumed as it was suspended: one "
     .. "suspended by --prefix with the same --prefix.",
   options = act.with {
-    { long = "workflow", short = "w", arg = "CODE", help = "all of it" },
-    { long = "prefix", arg = "TEXT",
+    { long = "workflow", short = "w", arg = "CODE", type = "name",
+      help = "all of it" },
+    { long = "prefix", arg = "TEXT", type = "name",
       help = "all workflows whose codes begin so" },
     { long = "shift", help = "put its times off by as long as it took" },
   },

@@ -1,8 +1,11 @@
 --- pawl show ID
 local format = require "pawl.cli.format"
+local progress = require "pawl.cli.progress"
 local store = require "pawl.cli.store"
 local table_of = require "pawl.cli.table"
 local term = require "pawl.cli.term"
+
+local most_interventions = 5 -- shown; `pawl history` has all
 
 local function present(value)
   return value ~= nil and type(value) ~= "userdata" and value ~= ""
@@ -48,7 +51,25 @@ local token_columns = {
   { title = "DUE", value = function(t) return format.time(t.due) end },
 }
 
-local function show(instance)
+--- What people did to it lately: "2026-11-21 07:38:00 by ann: price=9; why".
+local function show_interventions(entries)
+  local asked = {}
+  for _, entry in ipairs(entries) do
+    if present(entry.caller) and not progress.is_deed(entry) then
+      asked[#asked + 1] = entry
+    end
+  end
+  for i = math.max(1, #asked - most_interventions + 1), #asked do
+    local entry = asked[i]
+    local what = {}
+    what[1] = format.changes(entry.changes)
+    what[#what + 1] = present(entry.text) and entry.text or nil
+    line(entry.type, ("%s by %s%s"):format(format.time(entry.completed),
+      entry.caller, #what > 0 and ": " .. table.concat(what, "; ") or ""))
+  end
+end
+
+local function show(instance, entries)
   term.print(("%-12s "):format("id"), instance.id)
   line("workflow", ("%s %d"):format(instance.workflow, instance.version))
   term.print(("%-12s "):format("status"), format.status(instance.status))
@@ -73,6 +94,7 @@ local function show(instance)
   value("cancellation", instance.cancellation)
   value("compensation", instance.compensation)
   show_error(instance.error)
+  show_interventions(entries)
   if instance.tokens and #instance.tokens > 0 then
     term.print()
     table_of(token_columns, instance.tokens)
@@ -84,7 +106,7 @@ local function run(opts, args)
   if opts.json then
     term.print((store.try(engine:get(args[1], "json"))))
   else
-    show(store.try(engine:get(args[1])))
+    show(store.try(engine:get(args[1])), store.try(engine:history(args[1])))
   end
   return 0
 end
@@ -93,8 +115,9 @@ return {
   name = "show", args = "ID", min = 1, max = 1,
   summary = "one instance: where it stands, its data, its error",
   about = "Shows one instance: its status, where its tokens stand, when it "
-    .. "is looked at next, its input, variables, output and error. Times "
-    .. "are UTC. --json writes exactly one object.",
+    .. "is looked at next, its input, variables, output and error, and what "
+    .. "people did to it last. Times are UTC. --json writes exactly one "
+    .. "object.",
   options = {},
   examples = {
     { "pawl show 019aa1f2", "an id may be shortened" },

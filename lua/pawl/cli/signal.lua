@@ -34,8 +34,10 @@ local function say(info, opts)
   else
     term.print(("reached %d instance%s"):format(info.reached,
       info.reached == 1 and "" or "s"))
-    if info.reached == 0 and opts.key then
-      term.print("kept for waits that begin later with this key")
+    if info.reached == 0 then
+      term.print(info.kept and "kept for waits that begin later with this key"
+        or "nobody waits for it, and without --key or --instance it is not "
+        .. "kept: it is lost")
     end
   end
 end
@@ -52,6 +54,10 @@ local function run(opts, args)
     data = data, ttl = opts.ttl, start = start,
     by = opts.by or user(),
   })
+  if opts.start then store.warn_unknown(engine, opts.start) end
+  -- an instance's inbox keeps what comes too early, a key what nobody awaits
+  info.kept = not info.repeated
+    and (opts.key or opts.instance or opts.start) ~= nil
   if opts.json then
     term.print(format.json(info))
   else
@@ -68,24 +74,28 @@ return {
     .. "--instance that one alone, whose inbox keeps it for a later wait. "
     .. "Workflows that the event triggers are started.\n\n"
     .. "An event with a key is kept for its lifetime (--ttl), and found by "
-    .. "waits that begin later. With --id the command may be repeated safely: "
-    .. "an id seen before, from the same --source, is ignored.\n\n"
+    .. "waits that begin later; one with neither a key nor an instance that "
+    .. "nobody waits for is lost. --json tells it as `kept`. With --id the "
+    .. "command may be repeated safely: an id seen before, from the same "
+    .. "--source, is ignored.\n\n"
     .. "With --start an instance is started, or found by --start-key, and "
     .. "gets the event in the same transaction.",
   options = {
-    { long = "key", arg = "TEXT",
+    { long = "key", arg = "TEXT", type = "name",
       help = "ties it to waits: an order's number, say" },
     { long = "instance", arg = "ID", help = "to this instance alone" },
     { long = "data", short = "d", arg = "JSON", type = "json",
       help = "what the event tells; @FILE reads a file, - standard input" },
-    { long = "id", arg = "TEXT", help = "the event's own id, taken once" },
+    { long = "id", arg = "TEXT", type = "name",
+      help = "the event's own id, taken once" },
     { long = "source", arg = "TEXT", help = "whose ids these are" },
-    { long = "ttl", arg = "DURATION", type = "duration",
+    { long = "ttl", arg = "DURATION", type = "duration", above_zero = true,
       help = "how long later waits find it; default 1d" },
-    { long = "start", arg = "CODE", help = "start this workflow with it" },
+    { long = "start", arg = "CODE", type = "name",
+      help = "start this workflow with it" },
     { long = "input", short = "i", arg = "JSON", type = "json",
       help = "of the instance that is started" },
-    { long = "start-key", arg = "TEXT",
+    { long = "start-key", arg = "TEXT", type = "name",
       help = "idempotency key of the start" },
     { long = "by", arg = "WHO",
       help = "who sends it; default: the user's name" },

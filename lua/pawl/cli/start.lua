@@ -1,6 +1,5 @@
 --- pawl start CODE
 local format = require "pawl.cli.format"
-local nearest = require "pawl.nearest"
 local options = require "pawl.cli.options"
 local store = require "pawl.cli.store"
 local term = require "pawl.cli.term"
@@ -29,35 +28,6 @@ local function attributes(list)
   return out
 end
 
---- The codes of the newest instances: what a slip may have meant.
-local function codes_in_use(engine)
-  local codes, seen = {}, {}
-  for _, instance in ipairs(engine:list { limit = 1000 } or {}) do
-    if not seen[instance.workflow] then
-      seen[instance.workflow] = true
-      codes[#codes + 1] = instance.workflow
-    end
-  end
-  return codes
-end
-
-local function warn_unknown(engine, code, version)
-  local _, err = engine:graph(code, version)
-  if not err or err.code ~= "notfound" then return end
-  local meant = (err.hint or ""):match("^did you mean .*")
-  if not meant then
-    local codes = {}
-    for _, known in ipairs(codes_in_use(engine)) do
-      if known ~= code then codes[#codes + 1] = known end
-    end
-    local near = nearest.find(code, codes)
-    meant = near and ("did you mean '%s'?"):format(near)
-  end
-  term.warn(("warning: no worker has loaded workflow %s yet"):format(
-    term.clean(code)))
-  if meant then term.warn(" hint: ", term.clean(meant)) end
-end
-
 local function warn_there(engine, id, opts)
   if not opts.json then
     term.warn("already there: an earlier start had this key")
@@ -78,7 +48,7 @@ local function run(opts, args)
       group = opts.group, correlation = opts.correlation,
       business_key = opts.business_key, attributes = attrs,
     }))
-  warn_unknown(engine, args[1], opts.version)
+  store.warn_unknown(engine, args[1], opts.version)
   if opts.json then
     term.print(format.json { id = id, created = created })
   else

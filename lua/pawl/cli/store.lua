@@ -1,5 +1,6 @@
 --- Opening the store that the options name, and giving up on errors.
 local format = require "pawl.cli.format"
+local nearest = require "pawl.nearest"
 local pawl = require "pawl"
 local sys = require "pawl.sys"
 local term = require "pawl.cli.term"
@@ -69,6 +70,36 @@ function store.check_source(path)
   local engine <close> = store.try(pawl.open(":memory:",
     { state = "private" }))
   store.try(engine:check(path)) -- knows how to say it
+end
+
+--- The codes of the newest instances: what a slip may have meant.
+local function codes_in_use(engine)
+  local codes, seen = {}, {}
+  for _, instance in ipairs(engine:list { limit = 1000 } or {}) do
+    if not seen[instance.workflow] then
+      seen[instance.workflow] = true
+      codes[#codes + 1] = instance.workflow
+    end
+  end
+  return codes
+end
+
+--- Says so when nobody has loaded the workflow of an instance just started.
+function store.warn_unknown(engine, code, version)
+  local _, err = engine:graph(code, version)
+  if not err or err.code ~= "notfound" then return end
+  local meant = (err.hint or ""):match("^did you mean .*")
+  if not meant then
+    local codes = {}
+    for _, known in ipairs(codes_in_use(engine)) do
+      if known ~= code then codes[#codes + 1] = known end
+    end
+    local near = nearest.find(code, codes)
+    meant = near and ("did you mean '%s'?"):format(near)
+  end
+  term.warn(("warning: no worker has loaded workflow %s yet"):format(
+    term.clean(code)))
+  if meant then term.warn(" hint: ", term.clean(meant)) end
 end
 
 local transient = { busy = true, unreachable = true, lease_lost = true,

@@ -30,8 +30,9 @@ return {
     .. "workflow, or of all whose codes begin so: new ones may be started, "
     .. "and wait.",
   options = act.with {
-    { long = "workflow", short = "w", arg = "CODE", help = "all of it" },
-    { long = "prefix", arg = "TEXT",
+    { long = "workflow", short = "w", arg = "CODE", type = "name",
+      help = "all of it" },
+    { long = "prefix", arg = "TEXT", type = "name",
       help = "all workflows whose codes begin so" },
   },
   examples = {

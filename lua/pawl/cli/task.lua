@@ -11,6 +11,8 @@ local term = require "pawl.cli.term"
 local statuses = { "pending", "running", "completed", "failed", "cancelled",
   "timed_out" }
 
+local priorities = { "low", "normal", "high", "urgent" }
+
 --- Who asks, when nobody says; nil when the system does not know either.
 local function login()
   local name = os.getenv "USER"
@@ -128,8 +130,10 @@ local function show_task(task)
   end
   line("claimed by", task.claimed_by)
   line("delegated by", task.delegated_by)
-  line("due", present(task.due) and format.time(task.due)
-    .. (task.overdue and " (overdue)" or ""))
+  if present(task.due) then
+    line("due", format.time(task.due)
+      .. (task.overdue and " (overdue)" or ""))
+  end
   line("created", format.time(task.created))
   line("escalated", format.time(task.escalated))
   line("completed", format.time(task.completed))
@@ -261,7 +265,8 @@ command = {
       help = "fail: for the workflow's on_error" },
     { long = "to", arg = "NAME", help = "reassign, delegate: to this user" },
     { long = "reason", arg = "TEXT", help = "why; kept in the task's log" },
-    { long = "priority", arg = "NAME", help = "low, normal, high or urgent" },
+    { long = "priority", arg = "NAME", type = "name", one_of = priorities,
+      help = "low, normal, high or urgent" },
     { long = "status", arg = "NAME", many = true,
       help = "list: " .. table.concat(statuses, ", ")
         .. "; default: pending and running" },
