@@ -45,6 +45,30 @@ describe("the example", function()
     assert.equal("refused", instance.node)
   end)
 
+  it("approval.lua is decided by the commands that it names", function()
+    local folder = command.folder()
+    local text = tmp.read(example "approval.lua")
+    local start = assert(text:match "\n%-%-   pawl (start [^\n]+)")
+    local complete = assert(text:match "\n%-%-   pawl (task complete [^\n]+)")
+    local function pawl_line(line)
+      local words = {}
+      for word in line:gmatch "%S+" do
+        words[#words + 1] = word:match "^'(.*)'$" or word
+      end
+      return folder:pawl(table.unpack(words))
+    end
+    local function work()
+      folder:pawl("worker", example "approval.lua", "--until-idle")
+    end
+    assert.equal(0, pawl_line(start).code)
+    work()
+    local task = folder:json("task", "list", "--role", "manager")[1].id
+    local ran = pawl_line((complete:gsub("TASK", task)))
+    assert.equal(0, ran.code, ran.err)
+    work()
+    assert.equal("paid", folder:json("list")[1].node)
+  end)
+
   it("firmware.lua switches the slot, exactly once", function()
     local folder = command.folder()
     local instance, ran = folder:json("run", example "firmware.lua",

@@ -936,6 +936,13 @@ function mt.__tostring(object)
   return ("workflow %s %d"):format(options.code, options.version)
 end
 
+---@class pawl.EventRule
+---@field event string  a name, or a pattern: "order.*"
+---@field key? string   cancel_on: the variable, or the input's field, that has
+---                     to equal the event's key
+
+---@alias pawl.EventRules string|pawl.EventRule|(string|pawl.EventRule)[]
+
 ---@class pawl.WorkflowOptions
 ---@field code string          dotted: "order.fulfil"
 ---@field version? integer     from 1; default 1
@@ -949,8 +956,9 @@ end
 ---@field deadline? number|string     from the start; then it fails
 ---@field busy_limit? integer         immediate steps in a row
 ---@field compensate? boolean         on failure and cancel; default true
----@field trigger? string|table       events that start an instance
----@field cancel_on? string|table     events that cancel: { event=, key= }
+---@field trigger? pawl.EventRules    events that start an instance; their
+---                                   data is its input
+---@field cancel_on? pawl.EventRules  events that cancel those under way
 
 --- Begins a workflow.
 ---@param options pawl.WorkflowOptions

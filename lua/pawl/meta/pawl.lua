@@ -51,7 +51,10 @@ function pawl.date(value) end
 ---@return pawl.Typed
 function pawl.binary(bytes) end
 
---- Begins a workflow; its nodes are added with its methods.
+--- Begins a workflow; its nodes are added with its methods. Events start and
+--- cancel instances of it by two options, each a name, a pattern or rules:
+---   trigger = "order.placed"
+---   cancel_on = { { event = "order.withdrawn", key = "order" }, "shop.*" }
 ---@param options pawl.WorkflowOptions
 ---@return pawl.Workflow
 function pawl.workflow(options) end
@@ -281,7 +284,9 @@ function pawl.migrate(url, options) end
 ---@field state string
 ---@field since? string
 ---@field due? string
----@field waiting_for table   what, and more by `what`
+---@field waiting_for table   what, and more by `what`; of an event: event,
+---                           key, until, match, turned_down, and, where `match`
+---                           itself failed, match_failed and error
 ---@field would_move table[]  what, to, and more
 ---@field may table[]         kind, id
 
