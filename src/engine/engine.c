@@ -74,8 +74,8 @@ void pawl_engine_trace(pawl_engine *e, const pawl_held *h, const char *node,
   {                                                                           \
     &(h)->workflow, &(h)->tenant, &(h)->correlation, &(h)->input, &(h)->vars, \
         &(h)->joined, &(h)->compensation, &(h)->stopped, &(h)->cancellation,  \
-        &(h)->parent_node, &(h)->undo, &(h)->undo_output, &(h)->undo_data,  \
-        &(h)->watched                                                       \
+        &(h)->parent_node, &(h)->undo, &(h)->undo_output, &(h)->undo_data,    \
+        &(h)->watched                                                         \
   }
 enum { NHELD_BUFS = 14 };
 
