@@ -149,10 +149,19 @@ local function asked(move)
     map = move.map, limit = move.limit }
 end
 
+--- What somebody's function has raised, in words.
+local function raised(value)
+  if type(value) ~= "table" then return tostring(value) end
+  local meta = getmetatable(value)
+  if meta and meta.__tostring then return tostring(value) end
+  if type(value.message) == "string" then return value.message end
+  return core.json_encode(value) or tostring(value)
+end
+
 --- The new variables, or nil and why there are none.
 local function transform(vars, instance)
   local ok, value = pcall(vars, instance.variables, instance)
-  if not ok then return nil, "vars failed: " .. tostring(value) end
+  if not ok then return nil, "vars failed: " .. raised(value) end
   if not object(value) then
     return nil, "vars gave a " .. type(value)
       .. ", not a table of variables"
