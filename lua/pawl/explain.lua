@@ -256,6 +256,15 @@ local function person(who)
   return who.kind .. " " .. quoted(who.id)
 end
 
+--- Those who may do a task; who has to resume it first is no one of them.
+local function people_of(token)
+  local people = {}
+  for _, who in ipairs(token.may) do
+    if who.kind ~= "operator" then people[#people + 1] = person(who) end
+  end
+  return any_of(people)
+end
+
 --- Who it may be, as options: a user by name, else one of a role or a group.
 local function as_whom(token)
   local by = {}
@@ -287,7 +296,7 @@ function waits.person(data, token, w)
     return "its task is about to be created."
   end
   local text
-  local people = any_of(mapped(token.may, person))
+  local people = people_of(token)
   if w.status == "failed" then
     text = ("the task %s has failed%s; `pawl task retry %s` opens it again.")
       :format(quoted(w.title), w.error and " with " .. error_text(w.error)
@@ -307,6 +316,9 @@ function waits.person(data, token, w)
   end
   if w.escalated then
     text = text .. (" It was escalated %s."):format(when(data, w.escalated))
+  end
+  if way_of(token, "resume").what then
+    text = text .. " First an operator has to resume the instance."
   end
   return text .. timeout_of(data, token)
 end

@@ -297,6 +297,26 @@ kit.describe("explaining", function(backend)
       .. "00:00:00 (10 min ago) by ann: wait for legal.", said(why), 1, true)
   end)
 
+  it("names the people of a task that is suspended", function()
+    local flow = pawl.workflow { code = "t.people", start = "k" }
+    flow:task("k", { title = "look", assignee = "ann", roles = { "clerk" },
+      next = "z" })
+    flow:finish "z"
+    local engine = backend.fresh()
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.people")
+    assert(engine:run())
+    assert(engine:suspend(id))
+    local why, token = explain(engine, id)
+    assert.same({ { kind = "operator" }, { kind = "user", id = "ann" },
+      { kind = "role", id = "clerk" } }, token.may)
+    assert.matches('waits for user "ann" or role "clerk" to do the task',
+      said(why), 1, true)
+    assert.matches("First an operator has to resume the instance.",
+      said(why), 1, true)
+    assert.not_matches("operator \"", said(why), 1, true)
+  end)
+
   it("says that the workflow as a whole is suspended", function()
     local engine = backend.fresh()
     assert(engine:load(kit.timer "1h"))

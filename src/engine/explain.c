@@ -657,7 +657,7 @@ static void list_who(list *l, const char *kind, const pawl_cell *id) {
 static void list_people(const token_view *v, list *l) {
 #define TASK(col) CELL(v->f, TASKS, EXPLAIN_TASK, k, col)
   const pawl_rows *r = &v->f->at[OWNERS];
-  int k = task_of(v);
+  int k = task_of(v), before = l->n;
 
   if (k >= 0 && !TASK(CLAIMED_BY)->is_null) {
     list_who(l, "user", TASK(CLAIMED_BY));
@@ -673,22 +673,22 @@ static void list_people(const token_view *v, list *l) {
                   pawl_row_str(r, i, PAWL_EXPLAIN_OWNER_R_KIND));
     list_who(l, kind, CELL(v->f, OWNERS, EXPLAIN_OWNER, i, ID));
   }
-  if (!l->n) list_who(l, "anybody", NULL);
+  if (l->n == before) list_who(l, "anybody", NULL);
 #undef TASK
 }
 
 static void add_may(const token_view *v, describe how, pawl_object *o) {
   list l;
   list_member(o, "may", &l);
-  if (v->f->is_suspended)
+  if (v->f->is_suspended) /* has to resume it first */
     list_who(&l, "operator", NULL);
-  else if (how == for_person)
+  if (how == for_person)
     list_people(v, &l);
   else if (how == for_event)
     list_who(&l, "sender", NULL);
   else if (how == for_child || how == for_items)
     list_who(&l, v->node->workflow ? "child" : "worker", NULL);
-  else
+  else if (!v->f->is_suspended)
     list_who(&l, "worker", NULL);
   list_end(&l);
 }

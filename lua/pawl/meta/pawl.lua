@@ -288,7 +288,7 @@ function pawl.migrate(url, options) end
 ---                           key, until, match, turned_down, and, where `match`
 ---                           itself failed, match_failed and error
 ---@field would_move table[]  what, to, and more
----@field may table[]         kind, id
+---@field may table[]         kind, id; of a suspended one "operator" first
 
 ---@class pawl.OutboxQuery
 ---@field type? string
@@ -722,7 +722,9 @@ function Engine:wake(id, options) end
 ---@field token? integer
 ---@field node? string
 
---- Which unfinished instances could not go on in another version, and why.
+--- Which unfinished instances could not go on in another version, and why: a
+--- token has no node of its kind there, or not inside the same forks; or a step
+--- that was done and can be undone has no counterpart (map it).
 ---@param code string
 ---@param from integer
 ---@param to integer
