@@ -56,7 +56,7 @@ kit.describe("moving to another version", function(backend)
     local history = assert(engine:history(ids[1]))
     assert.equal("migrated", history[#history].type)
     assert.equal("ann", history[#history].caller)
-    assert.equal("new law", history[#history].text)
+    assert.equal("version 1 to 2: new law", history[#history].text)
     assert.equal(2, assert(engine:get(ids[1])).version)
     clock:advance "2h"
     assert(engine:run())
@@ -125,7 +125,8 @@ kit.describe("moving to another version", function(backend)
     for _, case in ipairs {
       { function() return nil end, "vars gave a nil" },
       { function() return { f = print } end, "cannot be stored" },
-      { function() error { code = "x" } end, "vars failed" },
+      { function() error { code = "x" } end, 'vars failed: {"code":"x"}' },
+      { function() error { message = "no" } end, "vars failed: no" },
     } do
       local refused, movable = assert(engine:plan_move("t.order", 1, 2,
         { vars = case[1] }))
@@ -160,6 +161,31 @@ kit.describe("moving to another version", function(backend)
     assert.equal("completed", instance.status)
     assert.equal(2, instance.version)
     assert.same({ b = 1, c = 2 }, instance.variables)
+  end)
+
+  it("is refused by the holder where it cannot be by then", function()
+    local b, report
+    local function flow(version, name)
+      local one = pawl.workflow { code = "t.order", version = version,
+        start = "a" }
+      one:step("a", { next = name, run = function()
+        if version == 1 then report = { assert(b:move("t.order", 1, 2)) } end
+      end })
+      one:step(name, { next = "z", run = function() end })
+      one:finish "z"
+      return one
+    end
+    local a
+    a, b = kit.pair(backend, { flow(1, "r"), flow(2, "s") })
+    local id = assert(a:start("t.order", {}, { version = 1 }))
+    assert(a:run())
+    assert.same({ {}, {}, { id } }, report)
+    assert.equal("step a, refused r, step r", kit.trail(a, id))
+    assert.matches('migrate: version 2 has no node "r"',
+      assert(a:history(id))[2].text)
+    local instance = assert(a:get(id))
+    assert.equal("completed", instance.status)
+    assert.equal(1, instance.version)
   end)
 
   it("takes any number, shard by shard, page by page", function()
@@ -322,5 +348,628 @@ kit.describe("a version that is not active", function(backend)
     local ok, err = engine:activate("t.order", 3)
     assert.is_nil(ok)
     assert.equal("notfound", err.code)
+  end)
+end)
+
+--- A workflow "t.m" of the version whose nodes `build` adds.
+local function version(n, start, build, options)
+  local given = { code = "t.m", version = n, start = start }
+  for key, value in pairs(options or {}) do given[key] = value end
+  local flow = pawl.workflow(given)
+  build(flow)
+  flow:finish "z"
+  return flow
+end
+
+--- Version 1 runs until it stands; version 2 is there.
+local function between(backend, one, two, input)
+  local engine, clock, url = backend.fresh()
+  assert(engine:load(one))
+  local id = assert(engine:start("t.m", input or {}))
+  assert(engine:run())
+  assert(engine:load(two))
+  return engine, id, clock, url
+end
+
+local function token(engine, id) return assert(engine:get(id)).tokens[1] end
+
+local function nothing() end
+
+kit.describe("what moves with an instance", function(backend)
+  it("is its joins that have fired", function()
+    local function racing(n, join)
+      return version(n, "f", function(flow)
+        flow:fork("f", { next = { "a", "b" } })
+        flow:step("a", { next = join, run = nothing })
+        flow:timer("b", { after = "1h", next = join })
+        flow:join(join, { expect = "any", next = "s" })
+        flow:step("s", { next = "t", run = function(ctx)
+          ctx.vars.n = (ctx.vars.n or 0) + 1
+        end })
+        flow:timer("t", { after = "5h", next = "z" })
+      end)
+    end
+    local engine, id, clock = between(backend, racing(1, "h"),
+      racing(2, "first"))
+    assert.same({ id }, (assert(engine:move("t.m", 1, 2,
+      { map = { h = "first" } }))))
+    clock:advance "2h"
+    assert(engine:run())
+    assert.same({ n = 1 }, assert(engine:get(id)).variables)
+    assert.matches("dropped", kit.trail(engine, id))
+    clock:advance "5h"
+    assert(engine:run())
+    assert.equal("completed", kit.status(engine, id))
+  end)
+
+  it("is what its tokens know of forks further out", function()
+    local function nested(n, p)
+      return version(n, p .. "f", function(flow)
+        flow:fork(p .. "f", { next = { p .. "g", "y" } })
+        flow:fork(p .. "g", { next = { p .. "a", p .. "b" } })
+        flow:timer(p .. "a", { after = "1h", next = "h" })
+        flow:timer(p .. "b", { after = "1h", next = "h" })
+        flow:join("h", { next = "t" })
+        flow:timer("t", { after = "1h", next = "k" })
+        flow:timer("y", { after = "9h", next = "k" })
+        flow:join("k", { next = "z" })
+      end)
+    end
+    local engine, id, clock = between(backend, nested(1, ""),
+      nested(2, "new_"))
+    assert.same({ id }, (assert(engine:move("t.m", 1, 2, { map = {
+      f = "new_f", g = "new_g", a = "new_a", b = "new_b" } }))))
+    local places = {}
+    for _, t in ipairs(assert(engine:tokens(id))) do
+      places[t.node] = t.fork .. "." .. t.branch .. " from "
+        .. t.previous
+    end
+    assert.same({ new_a = "new_g.new_a from new_g",
+      new_b = "new_g.new_b from new_g", y = "new_f.y from new_f" }, places)
+    clock:advance "61m"
+    assert(engine:run())
+    places = {}
+    for _, t in ipairs(assert(engine:tokens(id))) do
+      places[t.node] = t.fork .. "." .. t.branch
+    end
+    assert.same({ t = "new_f.new_g", y = "new_f.y" }, places)
+    clock:advance "9h"
+    assert(engine:run())
+    assert.equal("completed", kit.status(engine, id))
+  end)
+
+  it("is recorded with both versions and the map", function()
+    local engine, ids = backend.fresh(), {}
+    assert(engine:load(first()))
+    ids[1] = assert(engine:start "t.order")
+    assert(engine:run())
+    assert(engine:load(second "pause"))
+    assert(engine:move("t.order", 1, 2, { map = { t = "pause" },
+      reason = "new law" }))
+    local history = assert(engine:history(ids[1]))
+    assert.equal("version 1 to 2: new law", history[#history].text)
+    assert.same({ from = 1, to = 2, map = { t = "pause" } },
+      history[#history].output)
+  end)
+end)
+
+kit.describe("what was done before a move", function(backend)
+  --- `name` can be undone, then an hour's timer.
+  local function booking(n, name, options)
+    return version(n, name, function(flow)
+      flow:step(name, { next = "t", run = function() return nil, n end,
+        undo = not (options and options.final) and function(ctx)
+          ctx.vars.undone = { by = n, of = ctx.output }
+        end or nil })
+      flow:timer("t", { after = "1h", next = "z" })
+    end)
+  end
+
+  local function plan(engine, id)
+    return assert(engine:get(id)).compensation
+  end
+
+  it("is undone by the node that has its place", function()
+    local engine, id = between(backend, booking(1, "reserve"),
+      booking(2, "book"))
+    assert.same({ id }, (assert(engine:move("t.m", 1, 2,
+      { map = { reserve = "book" } }))))
+    assert(engine:load(booking(3, "order")))
+    assert.same({ id }, (assert(engine:move("t.m", 2, 3,
+      { map = { book = "order" } }))))
+    assert(engine:run())
+    assert(engine:cancel(id, "no"))
+    assert(engine:run())
+    assert.equal("cancelled", kit.status(engine, id))
+    assert.equal("completed", plan(engine, id).status)
+    assert.same({ undone = { by = 3, of = 1 } },
+      assert(engine:get(id)).variables)
+    assert.matches("undone order", kit.trail(engine, id))
+  end)
+
+  it("must have one", function()
+    local engine, id = between(backend, booking(1, "reserve"),
+      booking(2, "book"))
+    local refused, movable = assert(engine:plan_move("t.m", 1, 2))
+    assert.same({}, movable)
+    assert.equal(id, refused[1].id)
+    assert.equal("reserve", refused[1].node)
+    assert.matches('"reserve" was done and can be undone; version 2 has no '
+      .. 'node of that name', refused[1].reason)
+    local moved
+    moved, refused = assert(engine:move("t.m", 1, 2, { vars = function(v)
+      return v
+    end }))
+    assert.same({}, moved)
+    assert.matches('"reserve" was done', refused[1].reason)
+    assert.equal(1, assert(engine:get(id)).version)
+  end)
+
+  it("must have one under its name of today", function()
+    local engine, id = between(backend, booking(1, "reserve"),
+      booking(2, "book"))
+    assert(engine:move("t.m", 1, 2, { map = { reserve = "book" } }))
+    assert(engine:run())
+    assert(engine:load(booking(3, "reserve")))
+    local refused = assert(engine:plan_move("t.m", 2, 3))
+    assert.matches('"book" was done', refused[1].reason)
+    assert.same({ id }, (assert(engine:move("t.m", 2, 3,
+      { map = { book = "reserve" } }))))
+    assert(engine:cancel(id, "no"))
+    assert(engine:run())
+    assert.same({ undone = { by = 3, of = 1 } },
+      assert(engine:get(id)).variables)
+  end)
+
+  --- `one` runs as often as there is to do, after `other` did once; then it
+  --- waits for more. Undoing stops the first time that it comes to `at`.
+  local function loop(n, one, other, list, stop)
+    local function step(name, run, next)
+      return { next = next, run = run, undo = function(ctx)
+        list[#list + 1] = name .. ctx.output
+        if stop and ctx.output == stop.at then
+          stop.at = nil
+          stop.engine:interrupt()
+        end
+      end }
+    end
+    return version(n, other, function(flow)
+      flow:step(other, step(other, function() return nil, 0 end, one))
+      flow:step(one, step(one, function(ctx)
+        local done = (ctx.vars.n or 0) + 1
+        ctx.vars.n = done
+        return done < (ctx.vars.most or 50) and "again" or "on", done
+      end, { again = one, on = "w" }))
+      flow:wait("w", { event = "more", into = "most", timeout = "9d",
+        next = { received = one, timeout = "z" } })
+    end, { busy_limit = 100000 })
+  end
+
+  it("is undone page by page, each under its name of today", function()
+    local list, stop, expected = {}, { at = 59 }, {}
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(loop(1, "a", "b", list)))
+    local id = assert(engine:start "t.m")
+    assert(engine:run())
+    assert(engine:load(loop(2, "b", "a", list))) -- each has the other's place
+    assert.same({ id }, (assert(engine:move("t.m", 1, 2,
+      { map = { a = "b", b = "a" } }))))
+    assert(engine:signal { name = "more", instance = id, data = 90 })
+    assert(engine:run())
+    assert(engine:load(loop(3, "c", "a", list, stop)))
+    assert.same({ id }, (assert(engine:move("t.m", 2, 3,
+      { map = { b = "c" } }))))
+    assert(engine:signal { name = "more", instance = id, data = 100 })
+    assert(engine:run())
+    assert.equal(100, assert(engine:get(id)).variables.n)
+    stop.engine = engine
+    assert(engine:cancel(id, "no"))
+    for _ = 1, 200 do
+      if not stop.at then break end
+      assert(engine:tick(1))
+    end
+    kit.claim(kit.store(url, clock), id) -- a worker that dies with it
+    clock:advance(31)
+    local other = kit.rival(backend, url, clock)
+    assert(other:load(loop(3, "c", "a", list, stop)))
+    assert(other:run())
+    for i = 100, 1, -1 do expected[#expected + 1] = "c" .. i end
+    expected[#expected + 1] = "a0"
+    assert.same(expected, list)
+    local shown = plan(other, id)
+    assert.same({ "completed", 101, 101, 0 }, { shown.status, shown.planned,
+      shown.undone, shown.undo_failed })
+    assert.equal(2, #shown.moves)
+    assert.equal(101, #shown.plan)
+    for i, one in ipairs(shown.plan) do
+      assert.equal(i <= 100 and "c" or "a", one.node)
+      assert.equal(one.seq, shown.completed[i])
+    end
+  end)
+
+  it("stays done where the new version does not undo it", function()
+    local engine, id = between(backend, booking(1, "reserve"),
+      booking(2, "reserve", { final = true }))
+    assert.same({ id }, (assert(engine:move("t.m", 1, 2))))
+    assert(engine:cancel(id, "no"))
+    assert(engine:run())
+    assert.equal("cancelled", kit.status(engine, id))
+    assert.same({}, assert(engine:get(id)).variables)
+  end)
+end)
+
+kit.describe("what waits while it is moved", function(backend)
+  it("waits for the new event", function()
+    local function waits(n, event, options)
+      options.event, options.next = event, "z"
+      options.into = "got"
+      return version(n, "w", function(flow) flow:wait("w", options) end)
+    end
+    local engine, id, clock = between(backend, waits(1, "go1",
+      { timeout = "1h", next = "z" }), waits(2, "go2",
+      { key = "order", timeout = "5h" }), { order = 7 })
+    assert.same({ id }, (assert(engine:move("t.m", 1, 2))))
+    local why = assert(engine:explain(id)).tokens[1]
+    assert.equal("go2", why.waiting_for.event)
+    assert.equal("7", why.waiting_for.key)
+    assert.equal("2026-01-01T05:00:00.000000Z", why.due)
+    assert.equal(0, (assert(engine:signal { name = "go1" })))
+    assert.equal(1, (assert(engine:signal { name = "go2", key = "7",
+      data = 3 })))
+    clock:advance "2h"
+    assert(engine:run())
+    assert.equal("completed", kit.status(engine, id))
+    assert.equal(3, assert(engine:get(id)).variables.got)
+  end)
+
+  it("finds what came before", function()
+    local function waits(n, event, match)
+      return version(n, "w", function(flow)
+        flow:wait("w", { event = event, key = "order", match = match,
+          next = "z", into = "got" })
+      end)
+    end
+    local engine, id = between(backend, waits(1, "go", function()
+      return false
+    end), waits(2, "*", function() return true end), { order = "k" })
+    assert(engine:signal { name = "go", key = "k", data = 1 })
+    assert(engine:run())
+    assert.equal("waiting", kit.status(engine, id))
+    assert(engine:move("t.m", 1, 2))
+    assert(engine:run())
+    assert.equal("completed", kit.status(engine, id))
+    assert.equal(1, assert(engine:get(id)).variables.got)
+  end)
+
+  it("finds an event whose key nobody waited for", function()
+    local function waits(n, event)
+      return version(n, "w", function(flow)
+        flow:wait("w", { event = event, key = "order", next = "z" })
+      end)
+    end
+    local engine, id = between(backend, waits(1, "go1"), waits(2, "go2"),
+      { order = "k" })
+    assert.equal(0, (assert(engine:signal { name = "go2", key = "k" })))
+    assert(engine:move("t.m", 1, 2))
+    assert(engine:run())
+    assert.equal("completed", kit.status(engine, id))
+  end)
+
+  it("asks the new version for a key or a time", function()
+    local function asks(n, hours)
+      return version(n, "f", function(flow)
+        flow:fork("f", { next = { "w", "t" } })
+        flow:wait("w", { event = "go", timeout = "9h", next = "j",
+          key = function() return "key" .. n end })
+        flow:timer("t", { next = "j",
+          at = function(ctx) return ctx.input.at + hours * 3600 end })
+        flow:join("j", { next = "z" })
+      end)
+    end
+    local engine, clock = backend.fresh()
+    assert(engine:load(asks(1, 1)))
+    local id = assert(engine:start("t.m", { at = 1767225600 }))
+    assert(engine:run())
+    clock:advance "30m"
+    assert(engine:load(asks(2, 3)))
+    assert.same({ id }, (assert(engine:move("t.m", 1, 2))))
+    assert(engine:run())
+    local due, key = {}, nil
+    for _, t in ipairs(assert(engine:tokens(id))) do
+      due[t.node] = t.due
+      key = key or t.detail and t.detail.key
+    end
+    assert.equal("key2", key)
+    assert.same({ w = "2026-01-01T09:00:00.000000Z",
+      t = "2026-01-01T03:00:00.000000Z" }, due)
+    assert.equal(0, (assert(engine:signal { name = "go", key = "key1" })))
+    assert.equal(1, (assert(engine:signal { name = "go", key = "key2" })))
+  end)
+
+  it("counts its time from when it began to wait", function()
+    local function timed(n, after, limit)
+      return version(n, "f", function(flow)
+        flow:fork("f", { next = { "t", "w", "k", "c" } })
+        flow:timer("t", { after = after, next = "j" })
+        flow:wait("w", { event = "go", timeout = limit, next = "j" })
+        flow:task("k", { title = "do it", timeout = limit, next = "j" })
+        flow:call("c", { workflow = "t.timer", timeout = limit, next = "j" })
+        flow:join("j", { next = "z" })
+      end)
+    end
+    local function dues(engine, id)
+      local due = {}
+      for _, t in ipairs(assert(engine:tokens(id))) do
+        due[t.node] = t.due and t.due:sub(12, 16) or false
+      end
+      return due
+    end
+    local engine, clock = backend.fresh()
+    assert(engine:load(kit.timer "90h"))
+    assert(engine:load(timed(1, "2h", "3h")))
+    local id = assert(engine:start "t.m")
+    assert(engine:run())
+    clock:advance "1h"
+    assert(engine:load(timed(2, "4h", nil)))
+    assert(engine:load(timed(3, "4h", "5h")))
+    assert(engine:move("t.m", 1, 2))
+    assert(engine:run())
+    assert.same({ t = "04:00", w = false, k = false, c = false },
+      dues(engine, id))
+    clock:advance "1h"
+    assert(engine:move("t.m", 2, 3))
+    assert(engine:run())
+    assert.same({ t = "04:00", w = "05:00", k = "05:00", c = "05:00" },
+      dues(engine, id))
+    local engine2, clock2 = backend.fresh()
+    assert(engine2:load(kit.timer "90h"))
+    assert(engine2:load(timed(1, "2h", nil)))
+    id = assert(engine2:start "t.m")
+    assert(engine2:run())
+    clock2:advance "1h"
+    assert(engine2:load(timed(2, "3h", "5h")))
+    assert(engine2:move("t.m", 1, 2))
+    assert.same({ t = "03:00", w = "05:00", k = "05:00", c = "05:00" },
+      dues(engine2, id))
+    clock2:advance "5h"
+    assert(engine2:run())
+    assert.equal("failed", kit.status(engine2, id))
+  end)
+
+  it("keeps its task, under the node's new name", function()
+    local function asks(n, name, ways)
+      return version(n, name, function(flow)
+        flow:task(name, { title = "version " .. n, next = ways })
+        flow:step("s", { next = "z", run = function(ctx)
+          ctx.vars.by = n
+        end })
+      end)
+    end
+    local engine, id = between(backend,
+      asks(1, "k", { yes = "s", no = "z" }),
+      asks(2, "k2", { maybe = "z", no = "z", yes = "s" }))
+    local task = assert(engine:tasks {})[1]
+    assert.same({ id }, (assert(engine:move("t.m", 1, 2,
+      { map = { k = "k2" } }))))
+    local list = assert(engine:tasks {})
+    assert.equal(1, #list)
+    assert.equal(task.id, list[1].id)
+    assert.equal("version 1", list[1].title)
+    assert.equal("k2", list[1].node)
+    local ok, err = engine:task_complete(task.id, { user = "ann" })
+    assert.is_nil(ok)
+    assert.matches("several ways", err.message)
+    assert(engine:task_complete(task.id, { user = "ann", take = "yes" }))
+    assert(engine:run())
+    assert.equal("completed", kit.status(engine, id))
+    assert.equal(2, assert(engine:get(id)).variables.by)
+  end)
+
+  it("keeps its child, under the node's new name", function()
+    local function calls(n, name)
+      return version(n, name, function(flow)
+        flow:call(name, { workflow = "t.timer", next = "s" })
+        flow:step("s", { next = "z", run = function(ctx)
+          ctx.vars.by = n
+        end })
+      end)
+    end
+    local engine, clock = backend.fresh()
+    assert(engine:load(kit.timer "1h"))
+    assert(engine:load(calls(1, "c")))
+    local id = assert(engine:start "t.m")
+    assert(engine:run())
+    assert(engine:load(calls(2, "c2")))
+    assert.same({ id }, (assert(engine:move("t.m", 1, 2,
+      { map = { c = "c2" } }))))
+    clock:advance "2h"
+    assert(engine:run())
+    assert.equal("completed", kit.status(engine, id))
+    assert.equal(1, #assert(engine:list { workflow = "t.timer" }))
+  end)
+
+  it("keeps its items", function()
+    local function fans(n, name, child)
+      return version(n, name, function(flow)
+        flow:each(name, { items = function() return { 1, 2, 3 } end,
+          window = n, into = "got", next = "z",
+          branch = not child and "t" or nil, workflow = child })
+        if not child then
+          flow:timer("t", { after = "1h", next = "s" })
+          flow:step("s", { next = name, run = function(ctx)
+            return nil, n * ctx.token.data.item
+          end })
+        end
+      end)
+    end
+    local engine, id, clock = between(backend, fans(1, "e"), fans(2, "all"))
+    assert(engine:load(fans(3, "e", "t.timer")))
+    local refused = assert(engine:plan_move("t.m", 1, 3))
+    assert.equal(1, #refused)
+    assert.same({ id }, (assert(engine:move("t.m", 1, 2,
+      { map = { e = "all" } }))))
+    for _ = 1, 3 do
+      clock:advance "61m"
+      assert(engine:run())
+    end
+    assert.equal("completed", kit.status(engine, id))
+    assert.same({ got = { 2, 4, 6 } }, assert(engine:get(id)).variables)
+  end)
+
+  it("is not an each of another sort", function()
+    local function fans(n, branch, child)
+      return version(n, "e", function(flow)
+        flow:each("e", { items = function() return { 1 } end,
+          next = "z", branch = branch, workflow = child })
+        if branch then flow:timer(branch, { after = "1h", next = "e" }) end
+      end)
+    end
+    local engine = backend.fresh()
+    assert(engine:load(kit.timer "1h"))
+    assert(engine:load(fans(1, nil, "t.timer")))
+    assert(engine:start "t.m")
+    assert(engine:run())
+    assert(engine:load(fans(2, "t")))
+    local refused = assert(engine:plan_move("t.m", 1, 2))
+    assert.matches('"e" has children for its items, and "e" of version 2 '
+      .. "branches", refused[1].reason)
+  end)
+
+  it("is not moved without the key that it needs", function()
+    local function waits(n, key)
+      return version(n, "w", function(flow)
+        flow:wait("w", { event = "go", key = key, next = "z" })
+      end)
+    end
+    local engine, id = between(backend, waits(1), waits(2, "order"))
+    local moved, refused = assert(engine:move("t.m", 1, 2))
+    assert.same({}, moved)
+    assert.matches('its key "order" is neither a text nor a number',
+      refused[1].reason)
+    assert.equal(1, assert(engine:get(id)).version)
+    assert.same({ id }, (assert(engine:move("t.m", 1, 2, { vars = function()
+      return { order = "k" }
+    end }))))
+    assert.equal("k", token(engine, id).detail.key)
+  end)
+
+  it("needs a key that an event can have", function()
+    local function waits(n, key)
+      return version(n, "w", function(flow)
+        flow:wait("w", { event = "go", key = key, next = "z" })
+      end)
+    end
+    local engine, id = between(backend, waits(1), waits(2, "order"),
+      { order = ("x"):rep(256) })
+    local moved, refused = assert(engine:move("t.m", 1, 2))
+    assert.same({}, moved)
+    assert.matches('its key "order" is not 1 to 255 bytes', refused[1].reason)
+    assert.equal(1, assert(engine:get(id)).version)
+  end)
+
+  it("listens for what cancels the new version", function()
+    local function cancels(n, rules)
+      return version(n, "t", function(flow)
+        flow:timer("t", { after = "1h", next = "z" })
+      end, { cancel_on = rules })
+    end
+    local engine, id = between(backend,
+      cancels(1, { "old.stop", "old.halt" }), cancels(2, "new.stop"))
+    assert(engine:move("t.m", 1, 2))
+    assert.equal(0, (assert(engine:signal { name = "old.stop" })))
+    assert.equal(0, (assert(engine:signal { name = "old.halt" })))
+    assert.equal(1, (assert(engine:signal { name = "new.stop" })))
+    assert(engine:run())
+    assert.equal("cancelled", kit.status(engine, id))
+  end)
+
+  it("is cancelled by the key that its variables have then", function()
+    local function cancels(n, rules)
+      return version(n, "t", function(flow)
+        flow:timer("t", { after = "1h", next = "z" })
+      end, { cancel_on = rules })
+    end
+    local engine, id = between(backend,
+      cancels(1, { { event = "stop", key = "order" } }),
+      cancels(2, { { event = "stop", key = "parcel" } }), { order = "o" })
+    assert(engine:move("t.m", 1, 2, { vars = function()
+      return { parcel = "p" }
+    end }))
+    assert.equal(0, (assert(engine:signal { name = "stop", key = "o" })))
+    assert.equal(1, (assert(engine:signal { name = "stop", key = "p" })))
+    assert(engine:run())
+    assert.equal("cancelled", kit.status(engine, id))
+  end)
+end)
+
+kit.describe("the forks around what moves", function(backend)
+  local function inner(n)
+    return version(n, "g", function(flow)
+      flow:fork("g", { next = { "a", "b" } })
+      flow:timer("a", { after = "1h", next = "h" })
+      flow:timer("b", { after = "1h", next = "h" })
+      flow:join("h", { next = "s" })
+      flow:step("s", { next = "z", run = function(ctx)
+        ctx.vars.n = (ctx.vars.n or 0) + 1
+      end })
+    end)
+  end
+
+  local function wrapped(n)
+    return version(n, "o", function(flow)
+      flow:fork("o", { next = { "g", "c" } })
+      flow:fork("g", { next = { "a", "b" } })
+      flow:timer("a", { after = "1h", next = "h" })
+      flow:timer("b", { after = "1h", next = "h" })
+      flow:join("h", { next = "s" })
+      flow:step("s", { next = "k", run = function(ctx)
+        ctx.vars.n = (ctx.vars.n or 0) + 1
+      end })
+      flow:timer("c", { after = "1h", next = "k" })
+      flow:join("k", { next = "z" })
+    end)
+  end
+
+  it("are the same, all of them", function()
+    local engine, id = between(backend, inner(1), wrapped(2))
+    local refused, movable = assert(engine:plan_move("t.m", 1, 2))
+    assert.same({}, movable)
+    assert.matches('"[ab]" stands inside "o" > "g" in version 2, and this '
+      .. 'token inside "g"', refused[1].reason)
+    assert.same({}, (assert(engine:move("t.m", 1, 2))))
+    assert.equal(1, assert(engine:get(id)).version)
+  end)
+
+  it("are the same when there are fewer", function()
+    local engine = between(backend, wrapped(1), inner(2))
+    local refused = assert(engine:plan_move("t.m", 1, 2))
+    assert.equal(1, #refused)
+  end)
+
+  it("are looked at outside all forks, too", function()
+    local function plain(n)
+      return version(n, "a", function(flow)
+        flow:timer("a", { after = "1h", next = "z" })
+      end)
+    end
+    local engine = between(backend, plain(1), inner(2))
+    local refused = assert(engine:plan_move("t.m", 1, 2))
+    assert.matches('"a" stands inside "g" in version 2, and this token '
+      .. "outside all forks", refused[1].reason)
+  end)
+
+  it("may be missing around a token that was put there by hand", function()
+    local engine, clock = backend.fresh()
+    assert(engine:load(inner(1)))
+    local id = assert(engine:start "t.m")
+    assert(engine:run())
+    assert(engine:suspend(id))
+    assert(engine:restart(id, { from = "a" }))
+    assert(engine:run())
+    assert(engine:load(inner(2)))
+    assert.same({ id }, (assert(engine:move("t.m", 1, 2))))
+    clock:advance "2h"
+    assert(engine:run())
+    assert.same({ n = 1 }, assert(engine:get(id)).variables)
   end)
 end)

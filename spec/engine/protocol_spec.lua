@@ -273,6 +273,7 @@ kit.describe("rule 1, the lease id,", function(backend)
         escalated_at = { now } },
       task_due = { token = { 2 }, visit = { 1 }, due_at = { now },
         updated_at = { now } },
+      task_rename = { token = { 2 }, visit = { 1 }, node = { "renamed" } },
       task_end = { token = { 2 }, visit = { 1 }, status = { "cancelled" },
         updated_at = { now } },
       task_close = { updated_at = { now } },
@@ -323,7 +324,7 @@ kit.describe("rule 1, the lease id,", function(backend)
       "instance_progress", "token_put", "token_drop", "subscription_put",
       "subscription_delete", "subscription_put", "subscription_clear",
       "task_insert", "owner_insert", "task_raise", "task_due",
-      "task_end",
+      "task_rename", "task_end",
       "message_insert", "outbox_insert", "item_insert", "item_put",
       "agenda_renew", "agenda_unclaim_lease" } do
       local was = snapshot(backend, url, id)

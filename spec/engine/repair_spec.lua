@@ -43,6 +43,28 @@ local function refused(code, words, hint, ok, err)
   if hint then assert.matches(hint, err.hint or "") end
 end
 
+kit.describe("suspending while it is held", function(backend)
+  it("can be taken back before it has been done", function()
+    local a, b, report
+    local flow = pawl.workflow { code = "t.held", start = "a" }
+    flow:step("a", { next = "b", run = function(ctx)
+      local id = ctx.id
+      report = { select(2, assert(b:suspend(id))),
+        select(2, assert(b:resume(id, { by = "ann" }))) }
+      report[3] = select(2, b:resume(id)).code
+    end })
+    flow:step("b", { next = "z", run = function() end })
+    flow:finish "z"
+    a, b = kit.pair(backend, { flow })
+    local id = assert(a:start "t.held")
+    assert(a:run())
+    assert.same({ false, false, "invalid" }, report)
+    assert.equal("step a, suspended b, resumed b, step b",
+      kit.trail(a, id))
+    assert.equal("completed", kit.status(a, id))
+  end)
+end)
+
 kit.describe("an instance that is suspended", function(backend)
   local function started()
     local engine, clock, url = backend.fresh()

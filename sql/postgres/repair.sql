@@ -14,14 +14,41 @@ select status, workflow, workflow_version, version, variables, compensation,
 -- name: repair_places
 -- args: @shard smallint, @id uuid[]
 -- rows: instance uuid, no integer, node text, state text, fork text,
---       branch text
+--       branch text, detail json
 -- Where instances stand.
-select t.instance, t.no, t.node, t.state, t.fork, t.branch
+select t.instance, t.no, t.node, t.state, t.fork, t.branch, t.detail
   from unnest(@id) as s (id) cross join lateral (
   select * from pawl.tokens
    where shard = @shard and instance = s.id
      and state in ('active', 'waiting') offset 0) t
  order by t.instance, t.no;
+
+-- name: repair_renames
+-- args: @shard smallint, @id uuid[]
+-- rows: instance uuid, seq bigint, output json
+-- The moves from version to version so far, oldest first.
+select s.id as instance, h.seq, h.output
+  from unnest(@id) as s (id) cross join lateral (
+  select seq, output from pawl.history
+   where shard = @shard and instance = s.id and type = 'migrated' offset 0) h
+ order by s.id, h.seq;
+
+-- name: repair_done
+-- args: @shard smallint, @id uuid[]
+-- rows: instance uuid, node text, seq bigint
+-- What may have to be undone: each node once between two moves, with the
+-- newest of its rows.
+select s.id as instance, h.node, h.seq
+  from unnest(@id) as s (id) cross join lateral (
+  select m.node, max(m.seq) as seq from (
+    select node, seq, type, transition,
+           count(*) filter (where type = 'migrated') over (order by seq)
+             as move
+      from pawl.history where shard = @shard and instance = s.id) m
+   where m.type in ('step', 'received', 'task', 'child')
+     and (m.type <> 'child' or m.transition is null
+          or m.transition = 'completed')
+   group by m.node, m.move) h;
 
 -- name: repair_live
 -- args: @shard smallint, @workflow text, @workflow_version integer,

@@ -248,6 +248,20 @@ update pawl.task t set status = s.status, updated_at = s.updated_at
  where t.shard = @shard and t.instance = s.id and t.token = s.token
    and t.visit = s.visit and coalesce(t.status in ('pending', 'running'), false);
 
+-- name: task_rename
+-- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
+--       @token integer[], @visit bigint[], @node text[]
+-- Its instance was moved to a version where its node is called otherwise.
+update pawl.task t set node = s.node
+  from unnest(@id, @lease, @latch, @token, @visit, @node)
+       as s (id, lease, latch, token, visit, node)
+  cross join lateral (
+   select 1 from pawl.agenda a
+    where a.shard = @shard and a.instance = s.id and a.lease = s.lease
+      and (s.latch is null or a.latch = s.latch) offset 0) held
+ where t.shard = @shard and t.instance = s.id and t.token = s.token
+   and t.visit = s.visit and t.node <> s.node;
+
 -- name: task_raise
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
 --       @token integer[], @visit bigint[], @priority text[],

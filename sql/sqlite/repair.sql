@@ -14,12 +14,33 @@ select status, workflow, workflow_version, version, variables, compensation,
 -- name: repair_places
 -- args: @shard smallint, @id uuid[]
 -- rows: instance uuid, no integer, node text, state text, fork text,
---       branch text
+--       branch text, detail json
 -- Where instances stand.
-select instance, no, node, state, fork, branch
+select instance, no, node, state, fork, branch, detail
   from pawl_tokens
  where shard = @shard and instance = @id and state in ('active', 'waiting')
  order by no;
+
+-- name: repair_renames
+-- args: @shard smallint, @id uuid[]
+-- rows: instance uuid, seq bigint, output json
+-- The moves from version to version so far, oldest first.
+select instance, seq, output from pawl_history
+ where shard = @shard and instance = @id and type = 'migrated'
+ order by seq;
+
+-- name: repair_done
+-- args: @shard smallint, @id uuid[]
+-- rows: instance uuid, node text, seq bigint
+-- What may have to be undone: each node once between two moves, with the
+-- newest of its rows.
+select instance, node, max(seq) as seq from (
+  select instance, node, seq, type, transition,
+         sum(type = 'migrated') over (order by seq) as move
+    from pawl_history where shard = @shard and instance = @id)
+ where type in ('step', 'received', 'task', 'child')
+   and (type <> 'child' or transition is null or transition = 'completed')
+ group by instance, node, move;
 
 -- name: repair_live
 -- args: @shard smallint, @workflow text, @workflow_version integer,

@@ -216,6 +216,17 @@ update pawl_task indexed by pawl_task_visit
                   and a.lease = @lease
                   and (@latch is null or a.latch = @latch));
 
+-- name: task_rename
+-- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
+--       @token integer[], @visit bigint[], @node text[]
+update pawl_task indexed by pawl_task_visit set node = @node
+ where shard = @shard and instance = @id and token = @token
+   and visit = @visit and node <> @node
+   and exists (select 1 from pawl_agenda a
+                where a.shard = @shard and a.instance = @id
+                  and a.lease = @lease
+                  and (@latch is null or a.latch = @latch));
+
 -- name: task_raise
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
 --       @token integer[], @visit bigint[], @priority text[],

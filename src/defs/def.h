@@ -209,6 +209,17 @@ pawl_code pawl_def_check(const pawl_def *def, pawl_error *err);
  * 0.) Set by pawl_def_check (fork.c), with join_depth and join_stays. */
 int pawl_def_meets(const pawl_def *def, int node, int join);
 
+/* Where tokens can stand: every node, with the forks (and eachs over branches)
+ * that may be open around it. */
+typedef struct pawl_spots pawl_spots;
+/* Of a graph that pawl_def_check has passed, once. */
+pawl_code pawl_spots_new(const pawl_def *def, pawl_spots **out,
+                         pawl_error *err);
+void pawl_spots_free(pawl_spots *spots);
+/* The i-th way to stand at `node`: its forks' indices, outermost first, and
+ * their number in *depth; NULL: there are no more. */
+const int *pawl_spots_at(const pawl_spots *spots, int node, int i, int *depth);
+
 /* Index of a node by name; -1. */
 int pawl_def_node(const pawl_def *def, const char *name, size_t len);
 /* Target of a node's transition; NULL/"" for a single next; -1: not one. */

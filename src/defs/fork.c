@@ -856,3 +856,85 @@ pawl_code pawl_fork_check(const pawl_def *def, pawl_error *err) {
   pawl_release(def->alloc, memory, size);
   return rc;
 }
+
+/* ---- for those who move tokens ---- */
+
+typedef struct spot {
+  int node, depth;
+  int forks[PAWL_MAX_DEPTH];
+} spot;
+
+struct pawl_spots {
+  const pawl_alloc *alloc;
+  spot *at;
+  int n;
+};
+
+static pawl_code make_spots(const pawl_def *def, int n, pawl_spots **out,
+                            pawl_error *err) {
+  pawl_spots *s = pawl_calloc(def->alloc, sizeof *s);
+  spot *at = pawl_calloc(def->alloc, sizeof *at * (size_t)n);
+
+  if (!s || !at) {
+    pawl_release(def->alloc, s, sizeof *s);
+    pawl_release(def->alloc, at, sizeof *at * (size_t)n);
+    return pawl_fail(err, PAWL_NOMEM, "not enough memory to look at a graph");
+  }
+  s->alloc = def->alloc;
+  s->at = at;
+  s->n = n;
+  *out = s;
+  return PAWL_OK;
+}
+
+/* Without forks, every node is outside of them. */
+static pawl_code plain_spots(const pawl_def *def, pawl_spots **out,
+                             pawl_error *err) {
+  pawl_code rc = make_spots(def, def->nnodes, out, err);
+  for (int i = 0; rc == PAWL_OK && i < def->nnodes; i++)
+    (*out)->at[i].node = i;
+  return rc;
+}
+
+static void fill_spot(const walker *w, state from, spot *to) {
+  int stack = from.stack;
+  to->node = from.node;
+  to->depth = w->frames[stack].depth;
+  for (int d = to->depth; d > 0; d--, stack = below(w, stack))
+    to->forks[d - 1] = w->frames[stack].fork;
+}
+
+pawl_code pawl_spots_new(const pawl_def *def, pawl_spots **out,
+                         pawl_error *err) {
+  walker w = {.def = def, .err = err};
+  size_t size = lay_out(&w, NULL);
+  char *memory;
+  pawl_code rc;
+
+  if (!has_tokens(def)) return plain_spots(def, out, err);
+  memory = pawl_calloc(def->alloc, size);
+  if (!memory) return no_memory(&w);
+  lay_out(&w, memory);
+  TRY(find_depths(&w));
+  TRY(make_spots(def, w.nstates, out, err));
+  for (int i = 0; i < w.nstates; i++)
+    fill_spot(&w, w.states[i], &(*out)->at[i]);
+out:
+  pawl_release(def->alloc, memory, size);
+  return rc;
+}
+
+void pawl_spots_free(pawl_spots *s) {
+  if (!s) return;
+  pawl_release(s->alloc, s->at, sizeof *s->at * (size_t)s->n);
+  pawl_release(s->alloc, s, sizeof *s);
+}
+
+const int *pawl_spots_at(const pawl_spots *s, int node, int i, int *depth) {
+  for (int k = 0; k < s->n; k++) {
+    if (s->at[k].node != node || i-- > 0) continue;
+    *depth = s->at[k].depth;
+    return s->at[k].forks;
+  }
+  return NULL;
+}

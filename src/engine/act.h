@@ -2,7 +2,7 @@
  *
  *   act.c      the road: a letter, then taking it at once if nobody else does
  *   change.c   one instance: what is asked for, checked beforehand
- *   moves.c    from one version of a workflow to another
+ *   moves.c    from one version of a workflow to another, see crossing.h
  *   manage.c   whole workflows: suspended, active, listed
  *
  * Layer    engine; these files include it, and query.c. */
@@ -35,23 +35,6 @@ typedef struct pawl_subject {
   pawl_buf workflow, vars;
 } pawl_subject;
 
-/* Where its tokens stand, copied. */
-typedef struct pawl_place {
-  pawl_id instance;
-  int32_t no;
-  int waiting;
-  const char *node, *fork, *branch; /* interned; NULL: none */
-} pawl_place;
-
-typedef struct pawl_places {
-  pawl_place *at;
-  int n, cap;
-} pawl_places;
-
-void pawl_places_deinit(pawl_engine *e, pawl_places *p);
-/* Live tokens of instances of one shard; added. */
-pawl_code pawl_places_load(pawl_engine *e, int shard, const pawl_id *ids,
-                           int n, pawl_places *p, pawl_error *err);
 /* `definition`'s graph for looking at: ours, or made of the stored one, which
  * *own says and pawl_def_free frees. No code runs. PAWL_NOTFOUND. */
 pawl_code pawl_graph_find(pawl_engine *e, const char *code, int64_t version,
@@ -59,16 +42,5 @@ pawl_code pawl_graph_find(pawl_engine *e, const char *code, int64_t version,
 /* PAWL_INVALID: no such node; the nearest name is offered. */
 pawl_code pawl_graph_node(const pawl_def *def, pawl_str name, int *index,
                           pawl_error *err);
-
-/* ---- moves.c ---- */
-
-/* Why a token cannot go on in another version, appended to `why`; nothing:
- * it can. `map`: JSON object of node names; at NULL: none. */
-pawl_code pawl_moves_check(const pawl_def *from, const pawl_def *to,
-                           pawl_str map, const pawl_place *place,
-                           pawl_buf *why, pawl_error *err);
-/* Do all names of the map exist? */
-pawl_code pawl_moves_map(const pawl_def *from, const pawl_def *to,
-                         pawl_str map, pawl_error *err);
 
 #endif

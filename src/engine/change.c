@@ -7,6 +7,7 @@
 #include "../value/json.h"
 #include "act.h"
 #include "answer.h"
+#include "crossing.h"
 #include "engine.h"
 
 /* ---- what may be asked for ---- */
@@ -252,62 +253,6 @@ out:
   return rc;
 }
 
-void pawl_places_deinit(pawl_engine *e, pawl_places *p) {
-  pawl_release(&e->alloc, p->at, sizeof *p->at * (size_t)p->cap);
-  memset(p, 0, sizeof *p);
-}
-
-static pawl_code grow_places(pawl_engine *e, pawl_places *p, int n,
-                             pawl_error *err) {
-  int cap = p->n + n;
-  pawl_place *at;
-
-  if (cap <= p->cap) return PAWL_OK;
-  at = pawl_realloc(&e->alloc, p->at, sizeof *at * (size_t)p->cap,
-                    sizeof *at * (size_t)cap);
-  if (!at) return pawl_fail(err, PAWL_NOMEM, "out of memory");
-  p->at = at;
-  p->cap = cap;
-  return PAWL_OK;
-}
-
-static const char *name_at(pawl_engine *e, const pawl_rows *r, int k, int col,
-                           int *failed) {
-  const char *name;
-  if (pawl_row_null(r, k, col)) return NULL;
-  name = pawl_engine_intern(e, pawl_row_str(r, k, col));
-  if (!name) *failed = 1;
-  return name;
-}
-
-pawl_code pawl_places_load(pawl_engine *e, int shard, const pawl_id *ids,
-                           int n, pawl_places *p, pawl_error *err) {
-  pawl_rows r;
-  pawl_code rc = PAWL_OK;
-  int failed = 0;
-
-  if (!n) return PAWL_OK;
-  pawl_args_begin(&e->args, PAWL_STMT_REPAIR_PLACES);
-  pawl_arg_int(&e->args, PAWL_REPAIR_PLACES_SHARD, shard);
-  for (int i = 0; i < n; i++)
-    pawl_arg_id(&e->args, PAWL_REPAIR_PLACES_ID, &ids[i]);
-  TRY(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &r, err));
-  TRY(grow_places(e, p, r.nrows, err));
-  for (int k = 0; k < r.nrows; k++) {
-    pawl_place *at = &p->at[p->n++];
-    pawl_row_id(&r, k, PAWL_REPAIR_PLACES_R_INSTANCE, &at->instance);
-    at->no = (int32_t)pawl_row_int(&r, k, PAWL_REPAIR_PLACES_R_NO);
-    at->waiting = pawl_str_eqz(pawl_row_str(&r, k, PAWL_REPAIR_PLACES_R_STATE),
-                               "waiting");
-    at->node = name_at(e, &r, k, PAWL_REPAIR_PLACES_R_NODE, &failed);
-    at->fork = name_at(e, &r, k, PAWL_REPAIR_PLACES_R_FORK, &failed);
-    at->branch = name_at(e, &r, k, PAWL_REPAIR_PLACES_R_BRANCH, &failed);
-  }
-  if (failed) return pawl_fail(err, PAWL_NOMEM, "out of memory");
-out:
-  return rc;
-}
-
 /* ---- checks ---- */
 
 pawl_code pawl_graph_node(const pawl_def *def, pawl_str name, int *index,
@@ -404,8 +349,40 @@ static pawl_code refuse_status(const pawl_subject *s, const char *what,
                    pawl_status_name(s->status));
 }
 
-static pawl_code check_status(const change *c, const pawl_subject *s,
+/* Will it be suspended once what lies in its inbox has been taken? */
+static pawl_code find_suspend(pawl_engine *e, const pawl_subject *s,
+                              int *found, pawl_error *err) {
+  pawl_rows r;
+  pawl_code rc = PAWL_OK;
+
+  *found = 0;
+  pawl_args_begin(&e->args, PAWL_STMT_INBOX_LOAD);
+  pawl_arg_int(&e->args, PAWL_INBOX_LOAD_SHARD, s->shard);
+  pawl_arg_id(&e->args, PAWL_INBOX_LOAD_ID, &s->id);
+  TRY(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &r, err));
+  for (int k = 0; k < r.nrows; k++) {
+    pawl_str kind = pawl_row_str(&r, k, PAWL_INBOX_LOAD_R_KIND);
+    if (pawl_str_eqz(kind, "suspend")) *found = 1;
+    if (pawl_str_eqz(kind, "resume")) *found = 0;
+  }
+out:
+  return rc;
+}
+
+/* What is not suspended may be about to be: then the two follow each other. */
+static pawl_code check_resume(pawl_engine *e, const pawl_subject *s,
                               pawl_error *err) {
+  int found = s->status == PAWL_STATUS_SUSPENDED;
+  pawl_code rc = PAWL_OK;
+
+  if (!found) TRY(find_suspend(e, s, &found, err));
+  if (!found) return refuse_status(s, "cannot be resumed", err);
+out:
+  return rc;
+}
+
+static pawl_code check_status(pawl_engine *e, const change *c,
+                              const pawl_subject *s, pawl_error *err) {
   int ended = pawl_status_has_ended(s->status);
 
   if (c->kind == RETRY && s->status == PAWL_STATUS_FAILED && !s->stopped) {
@@ -434,9 +411,7 @@ static pawl_code check_status(const change *c, const pawl_subject *s,
   if (ended) return pawl_act_ended(&s->id, s->status, err);
   if (c->kind == SUSPEND && s->status == PAWL_STATUS_SUSPENDED)
     return refuse_status(s, "need not be suspended", err);
-  if (c->kind == RESUME && s->status != PAWL_STATUS_SUSPENDED)
-    return refuse_status(s, "cannot be resumed", err);
-  return PAWL_OK;
+  return c->kind == RESUME ? check_resume(e, s, err) : PAWL_OK;
 }
 
 static pawl_code check_size(pawl_engine *e, size_t len, pawl_error *err) {
@@ -488,13 +463,37 @@ out:
   return rc;
 }
 
-static pawl_code check_migrate(pawl_engine *e, const change *c,
-                               const pawl_subject *s, const pawl_def *from,
-                               const pawl_places *p, pawl_error *err) {
+static pawl_code tell_cannot(const pawl_buf *why, pawl_error *err) {
+  if (!why->len) return PAWL_OK;
+  return pawl_fail(err, PAWL_INVALID, "the instance cannot be moved: %s",
+                   why->at);
+}
+
+static pawl_code check_crossing(pawl_engine *e, const pawl_subject *s,
+                                const pawl_crossing *c, const pawl_places *p,
+                                pawl_error *err) {
   pawl_buf why = {.alloc = &e->alloc};
-  pawl_def *to = NULL;
+  pawl_places lost = {0};
+  pawl_code rc = PAWL_OK;
+
+  for (int i = 0; i < p->n && !why.len; i++)
+    TRY(pawl_crossing_check(c, &p->at[i], &why, err));
+  TRY(tell_cannot(&why, err));
+  TRY(pawl_crossing_lost(e, c, s->shard, &s->id, 1, &lost, err));
+  if (lost.n) pawl_crossing_tell_lost(c, &lost.at[0], &why);
+  TRY(pawl_buf_check(&why, err));
+  TRY(tell_cannot(&why, err));
+out:
+  pawl_buf_deinit(&why);
+  pawl_places_deinit(e, &lost);
+  return rc;
+}
+
+static pawl_code check_migrate(pawl_engine *e, const change *c,
+                               const pawl_subject *s, const pawl_places *p,
+                               pawl_error *err) {
+  pawl_crossing crossing = {.map = c->given[MAP]};
   int64_t version = 0;
-  int own = 0;
   pawl_code rc = PAWL_OK;
 
   (void)pawl_json_int(c->given[VERSION], &version);
@@ -504,16 +503,11 @@ static pawl_code check_migrate(pawl_engine *e, const change *c,
   if (version == s->workflow_version)
     return pawl_fail(err, PAWL_INVALID,
                      "the instance runs version %" PRId64 " already", version);
-  TRY(pawl_graph_find(e, s->workflow.at, version, &to, &own, err));
-  TRY(pawl_moves_map(from, to, c->given[MAP], err));
-  for (int i = 0; i < p->n && !why.len; i++)
-    TRY(pawl_moves_check(from, to, c->given[MAP], &p->at[i], &why, err));
-  if (why.len)
-    rc = pawl_fail(err, PAWL_INVALID, "the instance cannot be moved: %s",
-                   why.at);
+  TRY(pawl_crossing_open(e, s->workflow.at, s->workflow_version, version,
+                         &crossing, err));
+  TRY(check_crossing(e, s, &crossing, p, err));
 out:
-  if (own) pawl_def_free(to);
-  pawl_buf_deinit(&why);
+  pawl_crossing_close(&crossing);
   return rc;
 }
 
@@ -556,7 +550,7 @@ static pawl_code check_graph(pawl_engine *e, const change *c,
                       err));
   TRY(check_nodes(e, c, def, err));
   if (c->kind == RESTART) TRY(check_restart(e, c, def, err));
-  if (c->kind == MIGRATE) TRY(check_migrate(e, c, s, def, &places, err));
+  if (c->kind == MIGRATE) TRY(check_migrate(e, c, s, &places, err));
 out:
   if (own) pawl_def_free(def);
   pawl_places_deinit(e, &places);
@@ -689,7 +683,7 @@ pawl_code pawl_engine_change_checked(pawl_engine *e, const pawl_id *id,
   *done = 0;
   TRY(read_change(&c, text, err));
   TRY(look(e, &s, err));
-  TRY(check_status(&c, &s, err));
+  TRY(check_status(e, &c, &s, err));
   if (c.kind == EDIT) TRY(check_edit(e, &c, &s, err));
   TRY(check_graph(e, &c, &s, err));
   TRY(add_past(e, &c, &s, &past, err));

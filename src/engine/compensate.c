@@ -6,8 +6,9 @@
  *   {"status":"planning","end":"failed","error":{...},"node":"pay",
  *    "started_at":"..."}
  *   {"status":"running",...,"since":12,"below":8,"planned":7,"undone":2,
- *    "undo_failed":1}: what became of it stands in history from row 12 on;
- *    what is left are steps before row 8
+ *    "undo_failed":1,"moves":[5]}: what became of it stands in history from
+ *    row 12 on; what is left are steps before row 8; row 5 tells of a move to
+ *    another version, where nodes had other names ("moves": if there are any)
  *   {"status":"completed"|"completed_with_errors",...,"completed_at":"..."}
  *   {"status":"stopped",...}: killed before it was through
  *
@@ -235,6 +236,7 @@ static void make_plan(pawl_engine *e, pawl_held *h) {
   set_int(h, "planned", h->undo_total);
   set_int(h, "undone", 0);
   set_int(h, "undo_failed", 0);
+  if (h->undo_moves.len) set(h, "moves", pawl_buf_str(&h->undo_moves));
   h->plan.resets = 1;
   stand_next(e, h);
 }

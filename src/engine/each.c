@@ -61,8 +61,7 @@ pawl_code pawl_call_begin(pawl_engine *e, pawl_held *h, int k,
   send_child(h, k, node, &id, input, -1);
   t = pawl_tok(h, k);
   t->state = PAWL_TOKEN_WAITING;
-  t->due_us = node->limit_us >= 0 ? now + node->limit_us : 0;
-  t->changed = 1;
+  pawl_wait_until(t, now, node->limit_us);
   text[0] = '"';
   pawl_id_format(&id, text + 1);
   text[37] = '"';
@@ -229,8 +228,7 @@ static pawl_code begin_each(pawl_engine *e, pawl_held *h, int k,
   }
   t = pawl_tok(h, k);
   t->state = PAWL_TOKEN_WAITING;
-  t->due_us = node->limit_us >= 0 ? pawl_engine_now(e) + node->limit_us : 0;
-  t->changed = 1;
+  pawl_wait_until(t, pawl_engine_now(e), node->limit_us);
   pawl_detail_set_int(t, "total", total);
   pawl_detail_set_int(t, "next", 0);
   pawl_detail_set_int(t, "live", 0);

@@ -75,9 +75,9 @@ void pawl_engine_trace(pawl_engine *e, const pawl_held *h, const char *node,
     &(h)->workflow, &(h)->tenant, &(h)->correlation, &(h)->input, &(h)->vars, \
         &(h)->joined, &(h)->compensation, &(h)->stopped, &(h)->cancellation,  \
         &(h)->parent_node, &(h)->undo, &(h)->undo_output, &(h)->undo_data,    \
-        &(h)->watched                                                         \
+        &(h)->undo_moves, &(h)->watched                                       \
   }
-enum { NHELD_BUFS = 14 };
+enum { NHELD_BUFS = 15 };
 
 static void init_held(pawl_engine *e, pawl_held *h) {
   memset(h, 0, sizeof *h);
@@ -101,6 +101,7 @@ static void deinit_held(pawl_engine *e, pawl_held *h) {
   pawl_release(&e->alloc, h->letters,
                sizeof *h->letters * (size_t)h->letters_cap);
   pawl_release(&e->alloc, h->items, sizeof *h->items * (size_t)h->items_cap);
+  pawl_load_forget(e, h);
   pawl_tokens_deinit(&h->tokens, &e->alloc);
   pawl_plan_deinit(&h->plan);
 }
@@ -108,6 +109,7 @@ static void deinit_held(pawl_engine *e, pawl_held *h) {
 void pawl_held_free(pawl_engine *e, pawl_held *h) {
   assert(h->state != PAWL_SLOT_FREE);
   h->state = PAWL_SLOT_FREE;
+  pawl_load_forget(e, h);
   if (--e->nheld == 0) e->alone = 0;
 }
 

@@ -21,6 +21,7 @@
 #include "../defs/registry.h"
 #include "../host/host.h"
 #include "../store/store.h"
+#include "crossing.h"
 #include "engine.h"
 #include "plan.h"
 
@@ -119,6 +120,11 @@ typedef struct pawl_held {
   int64_t undo_seq;   /* the step that the next ones belong to; 0: none */
   pawl_buf undo_output, undo_data; /* JSON: its own, and its token's */
   const char *undo_branch;         /* its token's */
+  pawl_buf
+      undo_moves; /* the rows that say by which names nodes went before, as
+                          found when the plan was made: JSON; empty: none */
+  pawl_crossing *crossing; /* what the first letter that asks for a move to
+                              another version needs; NULL: there is none */
   pawl_plan plan;
 } pawl_held;
 
@@ -287,9 +293,12 @@ pawl_code pawl_load_rows(pawl_engine *e, const pawl_id *lease,
  * wait (`look`, and whenever the slot was just loaded), items or results of an
  * each, what compensation undoes. Clears `look`. */
 pawl_code pawl_load_more(pawl_engine *e, pawl_error *err);
+/* Frees what was loaded for a move to another version. */
+void pawl_load_forget(pawl_engine *e, pawl_held *h);
 /* Down an instance's history, past what was undone already. */
 typedef struct pawl_undo_walk {
   const pawl_def *def;
+  const pawl_renames *renames; /* a row's node may go by another name now */
   int shard;
   pawl_id id;
   int64_t below;  /* what comes next is older than this row */

@@ -477,54 +477,55 @@ static void wake(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   if (n) record(e, h, l, "woken");
 }
 
-static const char *mapped(pawl_engine *e, const pawl_letter *l,
-                          const char *node) {
-  pawl_buf name = {.alloc = &e->alloc};
-  pawl_json_iter it = {0};
-  pawl_str map, key, to;
-  const char *kept = node;
+/* {"from":1,"to":2,"map":{...}}, by which undoing finds the nodes of before. */
+static void tell_move(pawl_held *h, const pawl_crossing *c, pawl_record *r) {
+  pawl_buf text = {.alloc = r->text.alloc};
 
-  if (!pawl_json_get(pawl_buf_str(&l->data), "map", &map)) return node;
-  while (pawl_json_each(map, &it, &key, &to)) {
-    if (!pawl_str_eqz(key, node)) continue;
-    pawl_json_unquote(to, &name);
-    kept = pawl_engine_intern(e, pawl_buf_str(&name));
+  pawl_buf_addf(&text, "version %" PRId64 " to %" PRId64, h->workflow_version,
+                c->to->version);
+  if (r->text.len) {
+    pawl_buf_addz(&text, ": ");
+    pawl_buf_adds(&text, pawl_buf_str(&r->text));
   }
-  pawl_buf_deinit(&name);
-  return kept ? kept : node;
+  pawl_buf_clear(&r->text);
+  pawl_buf_adds(&r->text, pawl_buf_str(&text));
+  pawl_buf_deinit(&text);
+  r->has_output = 1;
+  pawl_buf_addf(&r->output,
+                "{\"from\":%" PRId64 ",\"to\":%" PRId64 ",\"map\":",
+                h->workflow_version, c->to->version);
+  pawl_buf_adds(&r->output, c->map.at ? c->map : pawl_strz("{}"));
+  pawl_buf_addc(&r->output, '}');
 }
 
 /* The next look at it is under the other definition. */
 static void migrate(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   int64_t if_version = number_of(l, "if_version", -1);
-  int64_t version = number_of(l, "version", 0);
-  pawl_plan *p = &h->plan;
+  pawl_buf why = {.alloc = &e->alloc};
+  pawl_crossing *c = h->crossing;
+  pawl_str vars = {0};
   pawl_record *r;
-  pawl_str vars;
 
-  if ((if_version >= 0 && if_version != h->version) || version <= 0 ||
-      pawl_is_undoing(h)) {
+  if ((if_version >= 0 && if_version != h->version) || pawl_is_undoing(h) ||
+      !c) {
     refuse(e, h, l, "it has moved on since it was looked at");
     return;
   }
-  r = record(e, h, l, "migrated");
-  if (!r->text.len)
-    pawl_buf_addf(&r->text, "version %" PRId64 " to %" PRId64,
-                  h->workflow_version, version);
-  if (pawl_json_get(pawl_buf_str(&l->data), "variables", &vars) &&
-      pawl_json_kind_of(vars) == PAWL_JSON_OBJECT)
-    pawl_vars_put(h, vars, &r->changes);
-  for (int k = 0; k < p->tokens.n; k++) {
-    pawl_token *t = pawl_tok(h, k);
-    if (!pawl_token_is_live(t->state)) continue;
-    t->node = mapped(e, l, t->node);
-    if (t->fork) t->fork = mapped(e, l, t->fork);
-    t->changed = 1;
+  c->map.at = NULL;
+  (void)pawl_json_get(pawl_buf_str(&l->data), "map", &c->map);
+  if (!pawl_json_get(pawl_buf_str(&l->data), "variables", &vars) ||
+      pawl_json_kind_of(vars) != PAWL_JSON_OBJECT)
+    vars.at = NULL;
+  pawl_version_check(e, h, c, vars.at ? vars : pawl_vars_now(h), &why);
+  if (why.len) {
+    refuse(e, h, l, why.at);
+  } else {
+    r = record(e, h, l, "migrated");
+    tell_move(h, c, r);
+    if (vars.at) pawl_vars_put(h, vars, &r->changes);
+    pawl_version_change(e, h, c);
   }
-  if (p->node) p->node = mapped(e, l, p->node);
-  pawl_rules_forget(h); /* the other one has its own */
-  p->workflow_version = version;
-  p->more = 1;
+  pawl_buf_deinit(&why);
 }
 
 /* ---- events ---- */
@@ -638,9 +639,19 @@ void pawl_letters_refuse(pawl_engine *e, pawl_held *h) {
   }
 }
 
+/* A second request to move: the graphs are loaded for one at a time. */
+static int lacks_crossing(const pawl_held *h, const pawl_letter *l) {
+  return is_kind(l, "migrate") && h->crossing &&
+         !pawl_id_eq(&h->crossing->letter, &l->no);
+}
+
 void pawl_letters_take(pawl_engine *e, pawl_held *h) {
   h->letters_left = 0;
   for (int i = 0; i < h->nletters; i++) {
+    if (lacks_crossing(h, &h->letters[i])) {
+      h->letters_left = h->look = 1;
+      return;
+    }
     if (take(e, h, &h->letters[i])) taken(h, &h->letters[i]);
     pawl_joins_race(e, h);
     if (h->plan.after == PAWL_AFTER_END || h->plan.workflow_version) return;

@@ -566,15 +566,30 @@ out:
   return rc;
 }
 
-static int add_undoable(pawl_undo_walk *w, const pawl_rows *r, int k) {
-  pawl_str node = pawl_row_str(r, k, PAWL_HISTORY_UNDOABLE_R_NODE);
-  int at = node.at ? pawl_def_node(w->def, node.at, node.len) : -1;
+/* History has the name that the node had then; the plan, that of today. Its
+ * index; -1: the version of today does not undo it. */
+static int undoable_node(pawl_undo_walk *w, int64_t seq, pawl_str was) {
+  pawl_buf name = {.alloc = w->list->alloc};
+  int at;
 
-  if (at < 0 || !w->def->nodes[at].has_undo) return 0;
+  if (!was.at) return -1;
+  pawl_renames_follow(w->renames, &w->id, seq, was, &name);
+  if (name.failed) w->list->failed = 1;
+  at = name.len ? pawl_def_node(w->def, name.at, name.len) : -1;
+  pawl_buf_deinit(&name);
+  return at >= 0 && w->def->nodes[at].has_undo ? at : -1;
+}
+
+static int add_undoable(pawl_undo_walk *w, const pawl_rows *r, int k) {
+  int64_t seq = pawl_row_int(r, k, PAWL_HISTORY_UNDOABLE_R_SEQ);
+  int at =
+      undoable_node(w, seq, pawl_row_str(r, k, PAWL_HISTORY_UNDOABLE_R_NODE));
+
+  if (at < 0) return 0;
   if (w->n >= w->max) return 1;
   pawl_buf_addf(w->list, "%s{\"seq\":%" PRId64 ",\"node\":", w->n ? "," : "",
-                pawl_row_int(r, k, PAWL_HISTORY_UNDOABLE_R_SEQ));
-  pawl_json_add_string(w->list, node);
+                seq);
+  pawl_json_add_string(w->list, pawl_strz(w->def->nodes[at].name));
   pawl_buf_addf(w->list, ",\"visit\":%" PRId64 ",\"token\":%" PRId64 "}",
                 pawl_row_int(r, k, PAWL_HISTORY_UNDOABLE_R_VISIT),
                 pawl_row_int(r, k, PAWL_HISTORY_UNDOABLE_R_TOKEN));
@@ -625,7 +640,7 @@ pawl_code pawl_undo_walk_on(pawl_engine *e, pawl_undo_walk *w, int64_t upto,
     TRY(pawl_store_once(e->store, PAWL_UNIT_READ, a, &rows, err));
     walk_rows(w, &rows, upto);
     w->over = rows.nrows < UNDO_ROWS && w->n < upto;
-    if (w->list) TRY(pawl_buf_check(w->list, err));
+    TRY(pawl_buf_check(w->list, err));
   }
 out:
   return rc;
@@ -646,11 +661,34 @@ static int wants_plan(const pawl_held *h, int *whole) {
           !behind);
 }
 
+/* The moves from version to version that it has behind it: found once, when
+ * the plan is made, and looked up from then on, as it cannot be moved now. */
+static pawl_code load_moves(pawl_engine *e, pawl_held *h, int whole,
+                            pawl_renames *r, pawl_error *err) {
+  pawl_str list;
+  pawl_code rc = PAWL_OK;
+
+  if (!whole)
+    return pawl_json_get(pawl_buf_str(&h->compensation), "moves", &list)
+               ? pawl_renames_pick(e, h->shard, &h->id, list, r, err)
+               : PAWL_OK;
+  TRY(pawl_renames_load(e, h->shard, &h->id, 1, r, err));
+  pawl_buf_clear(&h->undo_moves);
+  for (int i = 0; i < r->n; i++)
+    pawl_buf_addf(&h->undo_moves, "%c%" PRId64, i ? ',' : '[', r->at[i].seq);
+  if (r->n) pawl_buf_addc(&h->undo_moves, ']');
+  rc = pawl_buf_check(&h->undo_moves, err);
+out:
+  return rc;
+}
+
 /* A page of what can be undone, newest first; the outputs come one at a time,
  * when it is their turn. */
 static pawl_code load_plan(pawl_engine *e, pawl_held *h, int whole,
                            pawl_error *err) {
+  pawl_renames renames = {0};
   pawl_undo_walk w = {.def = h->def,
+                      .renames = &renames,
                       .shard = h->shard,
                       .id = h->id,
                       .below = h->seq + 1,
@@ -663,6 +701,7 @@ static pawl_code load_plan(pawl_engine *e, pawl_held *h, int whole,
     (void)pawl_json_int(below, &w.below);
   pawl_buf_clear(&h->undo);
   h->undo_last = 0;
+  TRY(load_moves(e, h, whole, &renames, err));
   pawl_buf_addc(&h->undo, '[');
   TRY(pawl_undo_walk_on(e, &w, whole ? INT64_MAX : UNDO_PAGE, err));
   pawl_buf_addc(&h->undo, ']');
@@ -670,6 +709,7 @@ static pawl_code load_plan(pawl_engine *e, pawl_held *h, int whole,
   h->undo_last = w.over && w.n <= UNDO_PAGE;
   h->undo_total = w.n;
 out:
+  pawl_renames_deinit(e, &renames);
   return rc;
 }
 
@@ -1080,6 +1120,65 @@ out:
   return rc;
 }
 
+/* ---- moves to other versions ---- */
+
+void pawl_load_forget(pawl_engine *e, pawl_held *h) {
+  if (!h->crossing) return;
+  pawl_crossing_close(h->crossing);
+  pawl_release(&e->alloc, h->crossing, sizeof *h->crossing);
+  h->crossing = NULL;
+}
+
+static const pawl_letter *find_move(const pawl_held *h) {
+  for (int i = 0; i < h->nletters; i++)
+    if (pawl_str_eqz(pawl_buf_str(&h->letters[i].kind), "migrate"))
+      return &h->letters[i];
+  return NULL;
+}
+
+/* Both graphs, and whether what was done can still be undone there. That it
+ * cannot be is the request's trouble, not the store's. */
+static pawl_code open_crossing(pawl_engine *e, pawl_held *h,
+                               const pawl_letter *l, pawl_error *err) {
+  pawl_crossing *c = h->crossing;
+  pawl_places lost = {0};
+  pawl_str data = pawl_buf_str(&l->data), value;
+  pawl_error why;
+  int64_t version = 0;
+  pawl_code rc = PAWL_OK;
+
+  c->letter = l->no;
+  if (pawl_json_get(data, "version", &value))
+    (void)pawl_json_int(value, &version);
+  (void)pawl_json_get(data, "map", &c->map);
+  rc = pawl_crossing_open(e, h->workflow.at, h->workflow_version, version, c,
+                          &why);
+  if (rc == PAWL_NOTFOUND || rc == PAWL_INVALID || rc == PAWL_DEFINITION) {
+    pawl_buf_addz(&c->why, why.message);
+    return pawl_buf_check(&c->why, err);
+  }
+  if (rc != PAWL_OK) {
+    *err = why;
+    return rc;
+  }
+  TRY(pawl_crossing_lost(e, c, h->shard, &h->id, 1, &lost, err));
+  if (lost.n) pawl_crossing_tell_lost(c, &lost.at[0], &c->why);
+  TRY(pawl_buf_check(&c->why, err));
+out:
+  pawl_places_deinit(e, &lost);
+  return rc;
+}
+
+static pawl_code load_crossing(pawl_engine *e, pawl_held *h, pawl_error *err) {
+  const pawl_letter *l = find_move(h);
+
+  pawl_load_forget(e, h);
+  if (!l) return PAWL_OK;
+  h->crossing = pawl_calloc(&e->alloc, sizeof *h->crossing);
+  if (!h->crossing) return no_memory(err);
+  return open_crossing(e, h, l, err);
+}
+
 /* ---- all of it ---- */
 
 static int any_wants(const pawl_engine *e) {
@@ -1112,6 +1211,8 @@ pawl_code pawl_load_more(pawl_engine *e, pawl_error *err) {
     TRY(load_plan(e, &e->held[i], whole, err));
   }
   for (int s = 0; s < e->nshards; s++) TRY(load_second(e, s, err));
+  for (int i = 0; i < e->nheld_slots; i++)
+    if (wants_inbox(&e->held[i])) TRY(load_crossing(e, &e->held[i], err));
   TRY(load_events(e, err));
   for (int i = 0; i < e->nheld_slots; i++) {
     pawl_held *h = &e->held[i];

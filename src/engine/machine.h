@@ -3,6 +3,7 @@
  *
  *   step.c        what stands before running, and running active tokens
  *   letters.c     what came in: requests from outside, people, children
+ *   migrate.c     going on in another version
  *   route.c       moving a token on, through every kind of node
  *   inside.c      which tokens are inside a fork
  *   join.c        which joins fire
@@ -166,6 +167,17 @@ int pawl_event_key_is_sound(pawl_str key);
  * are equal, or neither has one; where one that is addressed to this instance
  * or its receiver has none, none is asked for. */
 int pawl_event_fits(const pawl_letter *l, pawl_str key);
+/* When a token with this time limit (-1: none) began to wait. */
+int64_t pawl_wait_began(const pawl_token *t, int64_t limit_us, int64_t now);
+/* It is due that long after it began; without a limit its detail says when it
+ * began. */
+void pawl_wait_until(pawl_token *t, int64_t began_us, int64_t limit_us);
+/* What waits comes to wait as `node`, of another version, says; its time is
+ * set. One whose key is a handler's is active, to be entered. */
+void pawl_wait_renew(pawl_held *h, int k, const pawl_node *node,
+                     int64_t began_us);
+/* When a task's token must be looked at, if its node is this one now. */
+void pawl_task_look(pawl_token *t, const pawl_node *node);
 /* Enters a wait node. */
 pawl_code pawl_wait_begin(pawl_engine *e, pawl_held *h, int k,
                           const pawl_node *node, pawl_error *err);
@@ -187,8 +199,9 @@ int pawl_rules_cancel(const pawl_held *h, const pawl_letter *l);
 /* Subscribes to what cancels the instance as its variables now name it, where
  * that differs from what is subscribed. */
 void pawl_rules_watch(pawl_held *h);
-/* Takes all of it back: another definition follows. */
-void pawl_rules_forget(pawl_held *h);
+/* It goes on in another definition: what the one subscribed to is taken back,
+ * and what the other wants stands in the same commit. */
+void pawl_rules_move(pawl_held *h, const pawl_def *from, const pawl_def *to);
 
 /* ---- each.c ---- */
 
@@ -253,6 +266,15 @@ void pawl_undo_begin(pawl_engine *e, pawl_held *h, pawl_status status);
 void pawl_undo_stop(pawl_engine *e, pawl_held *h);
 /* Undoes the next one. */
 void pawl_undo_run(pawl_engine *e, pawl_held *h);
+
+/* ---- migrate.c ---- */
+
+/* Why an instance as it stands in the plan cannot go on in the other version,
+ * with these variables, appended to `why`; nothing: it can. */
+void pawl_version_check(pawl_engine *e, pawl_held *h, const pawl_crossing *c,
+                        pawl_str vars, pawl_buf *why);
+/* It goes on there; the variables are in place. */
+void pawl_version_change(pawl_engine *e, pawl_held *h, const pawl_crossing *c);
 
 /* ---- letters.c ---- */
 

@@ -432,6 +432,14 @@ static pawl_code send_tasks(pawl_engine *e, pawl_held **list, int n,
     pawl_arg_time(a, PAWL_TASK_DUE_UPDATED_AT, now);
   }
   TRY(pawl_commit_send(e, err));
+  begin(e, PAWL_STMT_TASK_RENAME, list);
+  EACH_EFFECT(h, f, PAWL_EFFECT_TASK_RENAME) {
+    arg_held(a, h);
+    pawl_arg_int(a, PAWL_TASK_RENAME_TOKEN, f->token);
+    pawl_arg_int(a, PAWL_TASK_RENAME_VISIT, f->n);
+    pawl_arg_textz(a, PAWL_TASK_RENAME_NODE, f->node);
+  }
+  TRY(pawl_commit_send(e, err));
   begin(e, PAWL_STMT_TASK_END, list);
   EACH_EFFECT(h, f, PAWL_EFFECT_TASK_END) {
     arg_held(a, h);
@@ -553,7 +561,8 @@ pawl_code pawl_commit_effects(pawl_engine *e, pawl_held **list, int n,
   if (HAS(SUBSCRIBE) || HAS(UNSUBSCRIBE))
     TRY(send_subscriptions(e, list, n, now, err));
   if (HAS(TAKE) || HAS(DELETE)) TRY(send_inbox(e, list, n, err));
-  if (HAS(TASK) || HAS(TASK_END) || HAS(TASK_RAISE) || HAS(TASK_DUE))
+  if (HAS(TASK) || HAS(TASK_END) || HAS(TASK_RAISE) || HAS(TASK_DUE) ||
+      HAS(TASK_RENAME))
     TRY(send_tasks(e, list, n, now, err));
   if (HAS(MESSAGE))
     TRY(send_outgoing(e, list, n, now, PAWL_EFFECT_MESSAGE, err));

@@ -5,144 +5,23 @@
 #include "../value/json.h"
 #include "act.h"
 #include "answer.h"
+#include "crossing.h"
 #include "engine.h"
 
 #define PAGE 200
 
-/* ---- can it go? ---- */
-
-/* The node's name in the other version. */
-static void map_name(pawl_str map, const char *name, pawl_buf *out) {
-  pawl_json_iter it = {0};
-  pawl_str key, value;
-  pawl_buf plain = {.alloc = out->alloc};
-
-  pawl_buf_clear(out);
-  while (map.at && pawl_json_each(map, &it, &key, &value)) {
-    pawl_str quoted = {key.at - 1, key.len + 2};
-    pawl_buf_clear(&plain);
-    pawl_json_unquote(quoted, &plain);
-    if (!pawl_str_eqz(pawl_buf_str(&plain), name)) continue;
-    pawl_json_unquote(value, out);
-    pawl_buf_deinit(&plain);
-    return;
-  }
-  pawl_buf_deinit(&plain);
-  pawl_buf_addz(out, name);
-}
-
-pawl_code pawl_moves_map(const pawl_def *from, const pawl_def *to,
-                         pawl_str map, pawl_error *err) {
-  pawl_json_iter it = {0};
-  pawl_str key, value;
-  pawl_buf name = {.alloc = from->alloc};
-  int index;
-  pawl_code rc = PAWL_OK;
-
-  while (map.at && pawl_json_each(map, &it, &key, &value)) {
-    pawl_str quoted = {key.at - 1, key.len + 2};
-    if (pawl_json_kind_of(value) != PAWL_JSON_STRING) {
-      rc = pawl_fail(err, PAWL_INVALID,
-                     "`map` has names of nodes: {\"old\": "
-                     "\"new\"}");
-      goto out;
-    }
-    pawl_buf_clear(&name);
-    pawl_json_unquote(quoted, &name);
-    TRY(pawl_buf_check(&name, err));
-    TRY(pawl_graph_node(from, pawl_buf_str(&name), &index, err));
-    pawl_buf_clear(&name);
-    pawl_json_unquote(value, &name);
-    TRY(pawl_buf_check(&name, err));
-    TRY(pawl_graph_node(to, pawl_buf_str(&name), &index, err));
-  }
-out:
-  pawl_buf_deinit(&name);
-  return rc;
-}
-
-/* What stands there waits for something that another kind does not know. */
-static int is_bound(pawl_kind kind) {
-  return kind == PAWL_KIND_WAIT || kind == PAWL_KIND_TASK ||
-         kind == PAWL_KIND_TIMER || kind == PAWL_KIND_JOIN ||
-         kind == PAWL_KIND_CALL || kind == PAWL_KIND_EACH;
-}
-
-/* A fork that is open around the token has to be there too. */
-static void check_fork(const pawl_def *to, pawl_str map,
-                       const pawl_place *place, pawl_buf *name,
-                       pawl_buf *why) {
-  int index;
-
-  if (!place->fork) return;
-  map_name(map, place->fork, name);
-  index = pawl_def_node(to, name->at ? name->at : "", name->len);
-  if (index < 0)
-    pawl_buf_addf(why,
-                  "version %" PRId64
-                  " has no node \"%s\", which token %d "
-                  "came from",
-                  to->version, name->at, (int)place->no);
-  else if (to->nodes[index].kind != PAWL_KIND_FORK &&
-           to->nodes[index].kind != PAWL_KIND_EACH)
-    pawl_buf_addf(why, "\"%s\" is a %s in version %" PRId64 ", not a fork",
-                  name->at, pawl_kind_name(to->nodes[index].kind),
-                  to->version);
-}
-
-static void check_place(const pawl_def *from, const pawl_def *to, pawl_str map,
-                        const pawl_place *place, pawl_buf *name,
-                        pawl_buf *why) {
-  int old = pawl_def_node(from, place->node, strlen(place->node)), index;
-  pawl_kind was;
-
-  map_name(map, place->node, name);
-  index = pawl_def_node(to, name->at ? name->at : "", name->len);
-  if (index < 0) {
-    pawl_buf_addf(why, "version %" PRId64 " has no node \"%s\"", to->version,
-                  name->at ? name->at : "");
-    return;
-  }
-  if (old < 0) return;
-  was = from->nodes[old].kind;
-  if (is_bound(was) && to->nodes[index].kind != was)
-    pawl_buf_addf(why,
-                  "\"%s\" is a %s, and \"%s\" of version %" PRId64 " a %s",
-                  place->node, pawl_kind_name(was), name->at, to->version,
-                  pawl_kind_name(to->nodes[index].kind));
-}
-
-pawl_code pawl_moves_check(const pawl_def *from, const pawl_def *to,
-                           pawl_str map, const pawl_place *place,
-                           pawl_buf *why, pawl_error *err) {
-  pawl_buf name = {.alloc = why->alloc};
-  pawl_code rc = PAWL_OK;
-
-  if (!place->node) return PAWL_OK;
-  check_place(from, to, map, place, &name, why);
-  if (!why->len) check_fork(to, map, place, &name, why);
-  TRY(pawl_buf_check(&name, err));
-  TRY(pawl_buf_check(why, err));
-out:
-  pawl_buf_deinit(&name);
-  return rc;
-}
-
-/* ---- all live instances ---- */
-
 typedef struct moving {
   pawl_buf code, by, reason, before;
   int64_t from_version, to_version, limit;
-  pawl_str map;
-  pawl_def *from, *to;
-  int own_from, own_to, apply;
+  pawl_crossing crossing;
+  int apply;
   pawl_id after; /* the last one that was looked at */
   int shard, over;
   /* the page */
   pawl_id ids[PAGE];
   int64_t versions[PAGE];
   int undoing[PAGE], n;
-  pawl_places places;
+  pawl_places places, lost;
   pawl_buf movable, refused, asked; /* JSON members */
 } moving;
 
@@ -180,7 +59,7 @@ static pawl_code read_member(moving *m, pawl_str key, pawl_str value,
   if (pawl_str_eqz(key, "map")) {
     if (pawl_json_kind_of(value) != PAWL_JSON_OBJECT)
       return pawl_fail(err, PAWL_INVALID, "`map` must be an object");
-    m->map = value;
+    m->crossing.map = value;
     return PAWL_OK;
   }
   return pawl_fail(err, PAWL_INVALID, "a move has no `%.*s`",
@@ -216,10 +95,8 @@ static pawl_code read_moving(pawl_engine *e, moving *m, pawl_str text,
     return pawl_fail(err, PAWL_INVALID,
                      "a move is from one version to another one");
   TRY(read_after(e, m, err));
-  TRY(pawl_graph_find(e, m->code.at, m->from_version, &m->from, &m->own_from,
-                      err));
-  TRY(pawl_graph_find(e, m->code.at, m->to_version, &m->to, &m->own_to, err));
-  TRY(pawl_moves_map(m->from, m->to, m->map, err));
+  TRY(pawl_crossing_open(e, m->code.at, m->from_version, m->to_version,
+                         &m->crossing, err));
 out:
   return rc;
 }
@@ -247,8 +124,10 @@ static pawl_code load_page(pawl_engine *e, moving *m, pawl_error *err) {
                       "status", &status) &&
         pawl_str_eqz(status, "\"running\"");
   }
-  m->places.n = 0;
+  m->places.n = m->lost.n = 0;
   TRY(pawl_places_load(e, m->shard, m->ids, m->n, &m->places, err));
+  TRY(pawl_crossing_lost(e, &m->crossing, m->shard, m->ids, m->n, &m->lost,
+                         err));
 out:
   return rc;
 }
@@ -263,7 +142,7 @@ static void note_refused(moving *m, const pawl_id *id, const pawl_place *place,
   pawl_object_begin(&o, &m->refused);
   pawl_member_textz(&o, "id", text);
   if (place) {
-    pawl_member_int(&o, "token", place->no);
+    if (place->no) pawl_member_int(&o, "token", place->no);
     pawl_member_textz(&o, "node", place->node);
   }
   pawl_member_str(&o, "reason", reason);
@@ -282,7 +161,7 @@ static void write_letter(const moving *m, pawl_buf *out) {
   pawl_member_str(&o, "reason",
                   m->reason.at ? pawl_buf_str(&m->reason) : pawl_strz(""));
   pawl_member_int(&o, "version", m->to_version);
-  if (m->map.at) pawl_member_json(&o, "map", m->map);
+  if (m->crossing.map.at) pawl_member_json(&o, "map", m->crossing.map);
   pawl_object_end(&o);
 }
 
@@ -325,8 +204,14 @@ static pawl_code look_at(pawl_engine *e, moving *m, int k, pawl_error *err) {
   for (int i = 0; i < m->places.n && !bad; i++) {
     const pawl_place *place = &m->places.at[i];
     if (!pawl_id_eq(&place->instance, &m->ids[k])) continue;
-    TRY(pawl_moves_check(m->from, m->to, m->map, place, &why, err));
+    TRY(pawl_crossing_check(&m->crossing, place, &why, err));
     if (why.len) bad = place;
+  }
+  for (int i = 0; i < m->lost.n && !bad; i++) {
+    if (!pawl_id_eq(&m->lost.at[i].instance, &m->ids[k])) continue;
+    bad = &m->lost.at[i];
+    pawl_crossing_tell_lost(&m->crossing, bad, &why);
+    TRY(pawl_buf_check(&why, err));
   }
   if (bad)
     note_refused(m, &m->ids[k], bad, pawl_buf_str(&why));
@@ -404,9 +289,9 @@ pawl_code pawl_engine_moves(pawl_engine *e, pawl_str text, int apply,
   TRY(walk(e, m, err));
   if (out) TRY(report(e, m, out, err));
 out:
-  if (m->own_from) pawl_def_free(m->from);
-  if (m->own_to) pawl_def_free(m->to);
+  pawl_crossing_close(&m->crossing);
   pawl_places_deinit(e, &m->places);
+  pawl_places_deinit(e, &m->lost);
   for (size_t i = 0; i < sizeof bufs / sizeof *bufs; i++)
     pawl_buf_deinit(bufs[i]);
   pawl_release(&e->alloc, m, size);

@@ -33,6 +33,9 @@ int pawl_token_is_live(pawl_token_state state); /* active or waiting */
  *   "seq":7          at a join: the row of its arrival
  *   "key":"17"       at a wait; null: none. "asked":["id",...]: events that
  *                    its `match` has turned down
+ *   "begun":us   when it began to wait: at a task, and where no limit tells
+ *   "since":us   it waited before it was moved to another version, and is to be
+ *                entered there as if from then on
  *   "late":true      at a task: it is overdue, and that was dealt with
  *   "child":"uuid"   at a call
  *   "total","next","done","failed": at an each, counts of items
@@ -109,11 +112,12 @@ typedef enum pawl_effect_kind {
   PAWL_EFFECT_TASK_RAISE, /* overdue: token, n (visit), data: priority, users,
                               roles, groups to add */
   PAWL_EFFECT_TASK_DUE,   /* put off: token, n (visit), at_us (due) */
-  PAWL_EFFECT_MESSAGE,    /* to another instance: name (kind), id (target),
+  PAWL_EFFECT_TASK_RENAME, /* token, n (visit), node: its name now */
+  PAWL_EFFECT_MESSAGE,     /* to another instance: name (kind), id (target),
                               data; see deliver.c */
-  PAWL_EFFECT_EMIT,       /* into the outbox: name (type), data (payload) */
-  PAWL_EFFECT_ITEMS,      /* of an each: token; data: a JSON array, from 0 */
-  PAWL_EFFECT_ITEM        /* token, n (its index), name (state: "started",
+  PAWL_EFFECT_EMIT,        /* into the outbox: name (type), data (payload) */
+  PAWL_EFFECT_ITEMS,       /* of an each: token; data: a JSON array, from 0 */
+  PAWL_EFFECT_ITEM         /* token, n (its index), name (state: "started",
                               "done", "failed"), data (result or error);
                               has_id: id of its child */
 } pawl_effect_kind;

@@ -161,20 +161,26 @@ out:
 /* All that there was to undo, as the engine finds it: it needs the graph. */
 static pawl_code add_undo_plan(pawl_engine *e, const undoing *u, pawl_buf *out,
                                pawl_error *err) {
-  pawl_undo_walk w = {.shard = u->shard,
+  pawl_renames renames = {0};
+  pawl_undo_walk w = {.renames = &renames,
+                      .shard = u->shard,
                       .id = u->id,
                       .below = u->since,
                       .max = MAX_UNDOS,
                       .list = out};
   pawl_def *def = NULL;
+  pawl_str moves;
   int own = 0;
   pawl_code rc = PAWL_OK;
 
   TRY(pawl_graph_find(e, u->workflow.at, u->version, &def, &own, err));
   w.def = def;
+  if (pawl_json_get(pawl_buf_str(&u->record), "moves", &moves))
+    TRY(pawl_renames_pick(e, u->shard, &u->id, moves, &renames, err));
   TRY(pawl_undo_walk_on(e, &w, MAX_UNDOS, err));
 out:
   if (own) pawl_def_free(def);
+  pawl_renames_deinit(e, &renames);
   return rc;
 }
 

@@ -32,9 +32,10 @@ void pawl_rules_add(pawl_buf *out, int64_t no, pawl_str pattern,
   pawl_buf_addz(out, "]]");
 }
 
-void pawl_rules_text(const pawl_held *h, pawl_str vars, pawl_buf *out) {
-  for (int i = 0; i < h->def->ncancel_on; i++) {
-    const pawl_event_rule *rule = &h->def->cancel_on[i];
+static void rules_text(const pawl_held *h, const pawl_def *def, pawl_str vars,
+                       pawl_buf *out) {
+  for (int i = 0; i < def->ncancel_on; i++) {
+    const pawl_event_rule *rule = &def->cancel_on[i];
     pawl_buf key = {.alloc = h->plan.alloc};
     pawl_str none = {NULL, 0};
 
@@ -45,6 +46,10 @@ void pawl_rules_text(const pawl_held *h, pawl_str vars, pawl_buf *out) {
       pawl_rules_add(out, i, pawl_strz(rule->event), pawl_buf_str(&key));
     pawl_buf_deinit(&key);
   }
+}
+
+void pawl_rules_text(const pawl_held *h, pawl_str vars, pawl_buf *out) {
+  rules_text(h, h->def, vars, out);
 }
 
 void pawl_rules_read(pawl_str one, int64_t *no, pawl_str *key) {
@@ -79,7 +84,7 @@ static void unsubscribe(pawl_held *h) {
   }
 }
 
-static void subscribe(pawl_held *h) {
+static void subscribe(pawl_held *h, const pawl_def *def) {
   pawl_json_iter it = {0};
   pawl_str name, one, key;
   int64_t no;
@@ -89,7 +94,7 @@ static void subscribe(pawl_held *h) {
     pawl_effect *f;
     pawl_rules_read(one, &no, &key);
     f = pawl_plan_effect(&h->plan, PAWL_EFFECT_SUBSCRIBE, (int32_t)-no);
-    pawl_buf_addz(&f->name, h->def->cancel_on[no].event);
+    pawl_buf_addz(&f->name, def->cancel_on[no].event);
     f->has_key = key.at != NULL;
     if (!key.at) continue;
     pawl_json_unquote(key, &f->key);
@@ -108,15 +113,20 @@ void pawl_rules_watch(pawl_held *h) {
     unsubscribe(h);
     pawl_buf_clear(&p->watched);
     pawl_buf_adds(&p->watched, pawl_buf_str(&now));
-    subscribe(h); /* the later word about a rule counts */
+    subscribe(h, h->def); /* the later word about a rule counts */
   }
   if (now.failed) p->failed = 1;
   pawl_buf_deinit(&now);
 }
 
-void pawl_rules_forget(pawl_held *h) {
-  unsubscribe(h);
+void pawl_rules_move(pawl_held *h, const pawl_def *from, const pawl_def *to) {
   pawl_buf_clear(&h->plan.watched);
+  if (!h->visit) return; /* it has not begun */
+  /* all of them: who only applies the inbox need not know which rest */
+  for (int i = 0; i < from->ncancel_on; i++)
+    (void)pawl_plan_effect(&h->plan, PAWL_EFFECT_UNSUBSCRIBE, (int32_t)-i);
+  rules_text(h, to, pawl_vars_now(h), &h->plan.watched);
+  subscribe(h, to);
 }
 
 /* ---- what cancels ---- */

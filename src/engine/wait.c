@@ -70,6 +70,24 @@ int pawl_event_fits(const pawl_letter *l, pawl_str key) {
   return pawl_str_eq(key, pawl_buf_str(&l->key));
 }
 
+/* ---- how long ---- */
+
+int64_t pawl_wait_began(const pawl_token *t, int64_t limit_us, int64_t now) {
+  int64_t begun = pawl_detail_int(t, "begun");
+  if (begun) return begun;
+  return limit_us >= 0 && t->due_us ? t->due_us - limit_us : now;
+}
+
+void pawl_wait_until(pawl_token *t, int64_t began_us, int64_t limit_us) {
+  pawl_str none = {0};
+  t->due_us = limit_us >= 0 ? began_us + limit_us : 0;
+  t->changed = 1;
+  if (limit_us >= 0)
+    pawl_detail_set(t, "begun", none);
+  else
+    pawl_detail_set_int(t, "begun", began_us);
+}
+
 /* For the trace: what ended a token's wait, and the way on. */
 static void trace_end(pawl_engine *e, pawl_held *h, int k,
                       const pawl_node *node) {
@@ -126,37 +144,68 @@ out:
   return rc;
 }
 
+/* The token, whose time is set, listens from now on; `key` NULL: for any. */
+static void subscribe(pawl_held *h, int k, const pawl_node *node,
+                      const pawl_buf *key) {
+  pawl_token *t = pawl_tok(h, k);
+  pawl_buf quoted = {.alloc = h->plan.alloc};
+  pawl_effect *f;
+
+  if (key)
+    pawl_json_add_string(&quoted, pawl_buf_str(key));
+  else
+    pawl_buf_addz(&quoted, "null");
+  t->state = PAWL_TOKEN_WAITING;
+  t->changed = 1;
+  t->blind = key != NULL;
+  pawl_detail_set(t, "key", pawl_buf_str(&quoted));
+  pawl_detail_set(t, "asked", (pawl_str){NULL, 0});
+  f = pawl_plan_effect(&h->plan, PAWL_EFFECT_SUBSCRIBE, t->no);
+  pawl_buf_addz(&f->name, node->event);
+  f->has_key = key != NULL;
+  if (key) pawl_buf_adds(&f->key, pawl_buf_str(key));
+  f->at_us = t->due_us;
+  h->look = h->look ? h->look : 1; /* rule 5: write, commit, then look */
+  pawl_buf_deinit(&quoted);
+}
+
 pawl_code pawl_wait_begin(pawl_engine *e, pawl_held *h, int k,
                           const pawl_node *node, pawl_error *err) {
-  pawl_buf key = {.alloc = &e->alloc}, quoted = {.alloc = &e->alloc};
+  pawl_buf key = {.alloc = &e->alloc};
   pawl_code rc = PAWL_OK;
-  pawl_effect *f;
+  int64_t since;
   pawl_token *t;
   int has;
 
   TRY(wait_key(e, h, k, node, &key, &has, err));
   TRY(pawl_buf_check(&key, err));
   t = pawl_tok(h, k);
-  t->state = PAWL_TOKEN_WAITING;
-  t->due_us = node->limit_us >= 0 ? pawl_engine_now(e) + node->limit_us : 0;
-  t->changed = 1;
-  t->blind = has;
-  if (has)
-    pawl_json_add_string(&quoted, pawl_buf_str(&key));
-  else
-    pawl_buf_addz(&quoted, "null");
-  pawl_detail_set(t, "key", pawl_buf_str(&quoted));
-  pawl_detail_set(t, "asked", (pawl_str){NULL, 0});
-  f = pawl_plan_effect(&h->plan, PAWL_EFFECT_SUBSCRIBE, pawl_tok(h, k)->no);
-  pawl_buf_addz(&f->name, node->event);
-  f->has_key = has;
-  pawl_buf_adds(&f->key, pawl_buf_str(&key));
-  f->at_us = pawl_tok(h, k)->due_us;
-  h->look = h->look ? h->look : 1; /* rule 5: write, commit, then look */
+  since = pawl_detail_int(t, "since"); /* it waited in another version */
+  pawl_detail_set(t, "since", (pawl_str){NULL, 0});
+  pawl_wait_until(t, since ? since : pawl_engine_now(e), node->limit_us);
+  subscribe(h, k, node, has ? &key : NULL);
 out:
   pawl_buf_deinit(&key);
-  pawl_buf_deinit(&quoted);
   return rc;
+}
+
+void pawl_wait_renew(pawl_held *h, int k, const pawl_node *node,
+                     int64_t began_us) {
+  pawl_buf key = {.alloc = h->plan.alloc};
+  pawl_token *t = pawl_tok(h, k);
+
+  if (!node->has_key) {
+    if (node->key) (void)pawl_event_key(h, pawl_vars_now(h), node->key, &key);
+    if (key.failed) h->plan.failed = 1;
+    subscribe(h, k, node, node->key ? &key : NULL);
+  } else {
+    t->state = PAWL_TOKEN_ACTIVE;
+    t->due_us = 0;
+    t->changed = 1;
+    pawl_detail_set_int(t, "since", began_us);
+    pawl_plan_effect(&h->plan, PAWL_EFFECT_UNSUBSCRIBE, t->no);
+  }
+  pawl_buf_deinit(&key);
 }
 
 /* {"name","key","id","source","data","received_at"}, as handlers see it; the
@@ -355,6 +404,12 @@ static int64_t task_look(const pawl_token *t, const pawl_node *node,
   int64_t limit = node->limit_us >= 0 ? begun_us + node->limit_us : 0;
   if (pawl_detail_int(t, "late") || !due_us) return limit;
   return limit && limit < due_us ? limit : due_us;
+}
+
+void pawl_task_look(pawl_token *t, const pawl_node *node) {
+  t->due_us = task_look(t, node, pawl_detail_int(t, "begun"),
+                        pawl_detail_int(t, "due"));
+  t->changed = 1;
 }
 
 pawl_code pawl_task_begin(pawl_engine *e, pawl_held *h, int k,

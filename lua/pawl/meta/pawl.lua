@@ -233,6 +233,7 @@ function pawl.migrate(url, options) end
 ---@field undo_failed? integer  those that could not be undone
 ---@field since? integer    rows of history from here on tell about it
 ---@field below? integer    rows before this one are still to be undone
+---@field moves? integer[]  rows that tell of its moves to other versions
 ---@field plan? { seq: integer, node: string, visit: integer, token: integer }[]
 ---@field completed? integer[]  rows of history that were undone
 ---@field failed? { seq: integer, node: string, error: table, at: string }[]
