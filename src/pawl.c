@@ -164,6 +164,14 @@ pawl_code pawl_start(pawl_engine *engine, const char *code, const char *input,
   return rc;
 }
 
+pawl_code pawl_start_many(pawl_engine *engine, const char *code,
+                          const char *items, size_t items_len,
+                          const char *options, size_t options_len, char **out,
+                          pawl_error *err) {
+  ANSWER(pawl_engine_start_many(engine, code, borrowed(items, items_len),
+                                borrowed(options, options_len), &b, err));
+}
+
 pawl_code pawl_tick(pawl_engine *engine, int64_t budget_us, pawl_stats *stats,
                     pawl_error *err) {
   GUARD();

@@ -245,6 +245,21 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_start(pawl_engine *engine,
                                            size_t options_len, char id[37],
                                            int *created, pawl_error *err);
 
+/* Starts many instances of one workflow. `items`: a JSON array of objects,
+ * each with `input` and the options of one instance (but for version), over
+ * `options`, those of all (but for key and id). `out`: {"ids":[...],
+ * "created":[...]}, both in the order of `items`.
+ * Every item is checked before anything is stored: an error then begins with
+ * "item N: ", counted from 1. They are stored in batches of up to 1,000, each
+ * whole or not at all; lists of up to 1,000 items (and 8 MB) in a store with
+ * one shard are one batch. When a later batch fails, the message begins with
+ * "N of M instances are stored: "; in a store with one shard they are the
+ * first N. Calling again with keys or ids in the items is harmless. */
+PAWL_API PAWL_MUSTUSE pawl_code
+pawl_start_many(pawl_engine *engine, const char *code, const char *items,
+                size_t items_len, const char *options, size_t options_len,
+                char **out, pawl_error *err);
+
 typedef struct pawl_stats {
   int64_t claimed;     /* instances leased in this tick */
   int64_t steps;       /* handlers run */

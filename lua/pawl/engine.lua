@@ -98,16 +98,16 @@ end
 
 ---- start -------------------------------------------------------------------
 
-local function attributes_json(attributes)
+local function attributes_json(where, attributes)
   local out = {}
   for name, value in pairs(attributes) do
     if type(name) ~= "string" then
-      error(("start: attribute names are strings, got %s"):format(
+      error(("%s: attribute names are strings, got %s"):format(where,
         type(name)), 3)
     end
     local entry, why = attribute.to_json(value)
     if not entry then
-      error(("start: attribute '%s': %s"):format(name, why), 3)
+      error(("%s: attribute '%s': %s"):format(where, name, why), 3)
     end
     out[name] = entry
   end
@@ -126,12 +126,73 @@ function methods:start(code, input, options)
   end
   local given = read("start", option.start, options)
   if given.attributes then
-    given.attributes = attributes_json(given.attributes)
+    given.attributes = attributes_json("start", given.attributes)
   end
   if given.delay and given.at then
     error("start: options 'delay' and 'at' exclude each other", 2)
   end
   return core.engine_start(self, code, input, next(given) and given or nil)
+end
+
+--- Of one item: `input` stands among the options.
+local item_shape = { input = { function(value) return value end } }
+for name, rule in pairs(option.start) do
+  if name ~= "version" then item_shape[name] = rule end
+end
+
+--- Options of a start as the core takes them. Raises at the caller's caller's
+--- caller.
+local function start_options(where, shape, options)
+  local given, why = option.read(where, shape, options)
+  if not given then error(why, 4) end
+  if given.delay and given.at then
+    error(where .. ": options 'delay' and 'at' exclude each other", 4)
+  end
+  return given
+end
+
+local function start_item(i, item, shared)
+  local where = "start_many: item " .. i
+  if type(item) ~= "table" then
+    error(("%s: must be a table, got %s"):format(where, type(item)), 3)
+  end
+  local given = start_options(where, item_shape, item)
+  if given.delay and shared.at or given.at and shared.delay then
+    error(where .. ": options 'delay' and 'at' exclude each other", 3)
+  end
+  if given.attributes then
+    given.attributes = attributes_json(where, given.attributes)
+  end
+  return given
+end
+
+--- Stores many instances of one workflow, in batches.
+---@param code string
+---@param items pawl.StartItem[]
+---@param options? pawl.StartOptions  of all of them
+---@return string[]? ids
+---@return boolean[]|pawl.Error created
+function methods:start_many(code, items, options)
+  if type(code) ~= "string" then
+    error(("bad argument #1 to 'start_many' (string expected, got %s)")
+      :format(type(code)), 2)
+  elseif type(items) ~= "table" then
+    error(("bad argument #2 to 'start_many' (table expected, got %s)")
+      :format(type(items)), 2)
+  end
+  local shared = read("start_many", option.start, options)
+  if shared.delay and shared.at then
+    error("start_many: options 'delay' and 'at' exclude each other", 2)
+  end
+  if shared.attributes then
+    shared.attributes = attributes_json("start_many", shared.attributes)
+  end
+  local list = {}
+  for i = 1, #items do list[i] = start_item(i, items[i], shared) end
+  local answer, err = core.engine_start_many(self, code, core.array(list),
+    next(shared) and shared or nil)
+  if not answer then return nil, err end
+  return answer.ids, answer.created
 end
 
 ---- signal ------------------------------------------------------------------
@@ -172,7 +233,7 @@ function methods:signal(signal)
       error("signal: 'start' needs a 'workflow'", 2)
     end
     if options.attributes then
-      options.attributes = attributes_json(options.attributes)
+      options.attributes = attributes_json("signal: start", options.attributes)
     end
     given.start = { workflow = start.workflow, input = start.input,
       options = options }

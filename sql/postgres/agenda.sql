@@ -203,11 +203,26 @@ select ready, due_at, lease, executor, takeovers, latch,
        coalesce(@now, now()) as now
   from pawl.agenda where shard = @shard and instance = @id;
 
+-- name: agenda_start
+-- args: @shard smallint, @id uuid, @due_at time, @delay_us bigint, @now time
+-- For an instance that was just inserted. A delay counts from the store's
+-- time; without it and @due_at it is due now.
+insert into pawl.agenda (shard, instance, workflow, workflow_version,
+       executor_group, priority, ready, due_at, takeovers, latch)
+select shard, id, workflow, workflow_version, executor_group, priority,
+       coalesce(@due_at, coalesce(@now, now())
+                + @delay_us * interval '1 microsecond')
+       <= coalesce(@now, now()),
+       coalesce(@due_at, coalesce(@now, now())
+                + @delay_us * interval '1 microsecond'), 0, 0
+  from pawl.instance
+ where shard = @shard and id = @id and version = 0 and status = 'running'
+on conflict do nothing;
+
 -- name: agenda_insert
 -- args: @shard smallint, @id uuid[], @due_at time[], @delay_us bigint[],
 --       @now time
--- For an instance that was just inserted. A delay counts from the store's
--- time; without it and @due_at it is due now.
+-- The same for many.
 insert into pawl.agenda (shard, instance, workflow, workflow_version,
        executor_group, priority, ready, due_at, takeovers, latch)
 select i.shard, i.id, i.workflow, i.workflow_version, i.executor_group,

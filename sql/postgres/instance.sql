@@ -1,5 +1,33 @@
 -- Instances: start, load, commit, read.
 
+-- name: instance_start
+-- args: @shard smallint, @id uuid, @workflow text,
+--       @workflow_version integer, @tenant text, @priority smallint,
+--       @executor_group text, @business_key text, @correlation_id text,
+--       @external_id text, @parent uuid, @root uuid, @parent_seq bigint,
+--       @parent_token integer, @parent_visit bigint, @parent_node text,
+--       @parent_index integer, @parent_end text, @trigger_event text,
+--       @input json, @metadata json, @now time
+-- One instance; its arguments in the order of instance_insert's. A repeated
+-- start (same id, or same external id) inserts nothing; nor does that of a
+-- version that is not active. Without arrays it costs the server two thirds.
+insert into pawl.instance (shard, id, status, workflow, workflow_version,
+       tenant, priority, executor_group, business_key, correlation_id,
+       external_id, parent, root, parent_seq, parent_token, parent_visit,
+       parent_node, parent_index, parent_end, trigger_event, input,
+       metadata, visit, attempt, version, seq, created_at, updated_at)
+select @shard, @id, 'running', @workflow, @workflow_version, @tenant,
+       @priority, @executor_group, @business_key, @correlation_id,
+       @external_id, @parent, @root, @parent_seq, @parent_token,
+       @parent_visit, @parent_node, @parent_index, @parent_end,
+       @trigger_event, @input, @metadata, 0, 0, 0, 0,
+       coalesce(@now, now()), coalesce(@now, now())
+ where not exists (select from pawl.workflow w
+                    where w.code = @workflow and w.current
+                      and @workflow_version in (w.version, 0)
+                      and not w.active)
+on conflict do nothing;
+
 -- name: instance_insert
 -- args: @shard smallint, @id uuid[], @workflow text[],
 --       @workflow_version integer[], @tenant text[], @priority smallint[],
@@ -9,8 +37,8 @@
 --       @parent_visit bigint[], @parent_node text[],
 --       @parent_index integer[], @parent_end text[], @trigger_event text[],
 --       @input json[], @metadata json[], @now time
--- A repeated start (same id, or same external id) inserts nothing; nor does
--- that of a version that is not active.
+-- rows: id uuid
+-- The same for many; returns those that are new.
 insert into pawl.instance (shard, id, status, workflow, workflow_version,
        tenant, priority, executor_group, business_key, correlation_id,
        external_id, parent, root, parent_seq, parent_token, parent_visit,
@@ -36,7 +64,8 @@ select @shard, s.id, 'running', s.workflow, s.workflow_version, s.tenant,
                     where w.code = s.workflow and w.current
                       and s.workflow_version in (w.version, 0)
                       and not w.active)
-on conflict do nothing;
+on conflict do nothing
+returning id;
 
 -- name: instance_by_key
 -- args: @shard smallint, @workflow text, @tenant text, @external_id text
@@ -57,6 +86,26 @@ update pawl.instance i set token_due_at = a.due_at
    where shard = @shard and instance = s.id and not ready and lease is null
    offset 0) a
  where i.shard = @shard and i.id = s.id and i.version = 0;
+
+-- name: instance_known
+-- args: @shard smallint, @workflow text, @no integer[], @id uuid[],
+--       @tenant text[], @external_id text[]
+-- rows: no integer, id uuid
+-- What a start that inserted nothing has found there: by its external id, or
+-- without one by its id.
+select s.no, i.id
+  from unnest(@no, @id, @tenant, @external_id)
+       as s (no, id, tenant, external_id)
+ cross join lateral (
+  select id from pawl.instance
+   where shard = @shard and id = s.id and s.external_id is null
+     and deleted_at is null
+  union all
+  select id from pawl.instance
+   where shard = @shard and workflow = @workflow
+     and external_id = s.external_id
+     and coalesce(tenant, '') = coalesce(s.tenant, '')
+     and deleted_at is null offset 0) i;
 
 -- name: instance_load
 -- args: @shard smallint, @lease uuid, @lease_us bigint, @now time

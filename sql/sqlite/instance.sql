@@ -2,6 +2,32 @@
 -- Differs throughout: statements with columns run once a row, so a row's own
 -- lease is looked up by a subquery instead of a join.
 
+-- name: instance_start
+-- args: @shard smallint, @id uuid, @workflow text,
+--       @workflow_version integer, @tenant text, @priority smallint,
+--       @executor_group text, @business_key text, @correlation_id text,
+--       @external_id text, @parent uuid, @root uuid, @parent_seq bigint,
+--       @parent_token integer, @parent_visit bigint, @parent_node text,
+--       @parent_index integer, @parent_end text, @trigger_event text,
+--       @input json, @metadata json, @now time
+-- One instance; its arguments in the order of instance_insert's.
+insert into pawl_instance (shard, id, status, workflow, workflow_version,
+       tenant, priority, executor_group, business_key, correlation_id,
+       external_id, parent, root, parent_seq, parent_token, parent_visit,
+       parent_node, parent_index, parent_end, trigger_event, input,
+       metadata, visit, attempt, version, seq, created_at, updated_at)
+select @shard, @id, 'running', @workflow, @workflow_version, @tenant,
+       @priority, @executor_group, @business_key, @correlation_id,
+       @external_id, @parent, @root, @parent_seq, @parent_token,
+       @parent_visit, @parent_node, @parent_index, @parent_end,
+       @trigger_event, @input, @metadata, 0, 0, 0, 0,
+       @now, @now
+ where not exists (select 1 from pawl_workflow w
+                    where w.code = @workflow and w.current
+                      and @workflow_version in (w.version, 0)
+                      and not w.active)
+on conflict do nothing;
+
 -- name: instance_insert
 -- args: @shard smallint, @id uuid[], @workflow text[],
 --       @workflow_version integer[], @tenant text[], @priority smallint[],
@@ -11,6 +37,7 @@
 --       @parent_visit bigint[], @parent_node text[],
 --       @parent_index integer[], @parent_end text[], @trigger_event text[],
 --       @input json[], @metadata json[], @now time
+-- rows: id uuid
 insert into pawl_instance (shard, id, status, workflow, workflow_version,
        tenant, priority, executor_group, business_key, correlation_id,
        external_id, parent, root, parent_seq, parent_token, parent_visit,
@@ -25,7 +52,8 @@ select @shard, @id, 'running', @workflow, @workflow_version, @tenant,
                     where w.code = @workflow and w.current
                       and @workflow_version in (w.version, 0)
                       and not w.active)
-on conflict do nothing;
+on conflict do nothing
+returning id;
 
 -- name: instance_by_key
 -- args: @shard smallint, @workflow text, @tenant text, @external_id text
@@ -43,6 +71,20 @@ update pawl_instance
                         where shard = @shard and instance = @id
                           and not ready and lease is null)
  where shard = @shard and id = @id and version = 0;
+
+-- name: instance_known
+-- args: @shard smallint, @workflow text, @no integer[], @id uuid[],
+--       @tenant text[], @external_id text[]
+-- rows: no integer, id uuid
+select @no as no, id from pawl_instance
+ where shard = @shard and id = @id and @external_id is null
+   and deleted_at is null
+union all
+select @no, id from pawl_instance
+ where shard = @shard and workflow = @workflow
+   and external_id = @external_id
+   and coalesce(tenant, '') = coalesce(@tenant, '')
+   and deleted_at is null;
 
 -- name: instance_load
 -- args: @shard smallint, @lease uuid, @lease_us bigint, @now time

@@ -96,6 +96,7 @@ int luaopen_pawl_core(lua_State *L) {
       {"open", pawl_bind_open},
       {"migrate", pawl_bind_migrate},
       {"engine_start", pawl_bind_start},
+      {"engine_start_many", pawl_bind_start_many},
       {"engine_signal", pawl_bind_signal},
       {"engine_list", pawl_bind_list},
       {"engine_tasks", pawl_bind_tasks},

@@ -577,6 +577,23 @@ int pawl_bind_start(lua_State *L) {
   return 2;
 }
 
+int pawl_bind_start_many(lua_State *L) {
+  engine_box *box = check_idle(L, "start_many");
+  const char *code = check_text(L, 2, "start_many");
+  const pawl_buf *items, *options;
+  char *out = NULL;
+  pawl_error err;
+  pawl_code rc;
+  lua_settop(L, 4);
+  if (!(items = encode_arg(L, 3, "items", &err)) ||
+      !(options = encode_arg(L, 4, "options", &err)))
+    return pawl_bind_failure(L, &err);
+  INSIDE(box, rc,
+         pawl_start_many(box->engine, code, items->at, items->len, options->at,
+                         options->len, &out, &err));
+  return json_result(L, box, rc, out, NULL, &err);
+}
+
 static void push_stats(lua_State *L, const pawl_stats *s) {
   lua_createtable(L, 0, 8);
   set_int(L, "claimed", s->claimed);

@@ -26,6 +26,9 @@ int pawl_bind_migrate(lua_State *L);
 /* core.engine_start(engine, code, input, options) -> id, created | nil, err.
  * `options` as pawl_start's, already in its units; nil: none. */
 int pawl_bind_start(lua_State *L);
+/* core.engine_start_many(engine, code, items, options) -> {ids, created} |
+ * nil, err. As pawl_start_many's, already in its units. */
+int pawl_bind_start_many(lua_State *L);
 /* core.engine_signal(engine, signal) -> reached, info | nil, err. `signal` as
  * pawl_signal's, already in its units. */
 int pawl_bind_signal(lua_State *L);

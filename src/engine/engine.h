@@ -40,6 +40,9 @@ pawl_code pawl_engine_graph(pawl_engine *e, const char *code, int64_t version,
 pawl_code pawl_engine_start(pawl_engine *e, const char *code, pawl_str input,
                             pawl_str options, pawl_id *id, int *created,
                             pawl_error *err);
+pawl_code pawl_engine_start_many(pawl_engine *e, const char *code,
+                                 pawl_str items, pawl_str options,
+                                 pawl_buf *out, pawl_error *err);
 
 pawl_code pawl_engine_tick(pawl_engine *e, int64_t budget_us,
                            pawl_stats *stats, pawl_error *err);

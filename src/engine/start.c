@@ -4,20 +4,10 @@
 
 #include "../base/sha256.h"
 #include "../value/json.h"
-#include "internal.h"
+#include "start.h"
 
 #define WAKE_EVERY_US (50 * 1000)
 #define MAX_WORD 255 /* key, tenant, group, correlation: bytes */
-
-typedef struct options {
-  pawl_buf key, tenant, group, correlation, business_key;
-  int has_key, has_tenant, has_group, has_correlation, has_business_key;
-  int64_t version, priority;
-  int64_t delay_us, at_us;
-  pawl_str metadata, attributes; /* slices of the options' text */
-  int has_id;
-  pawl_id id;
-} options;
 
 static const char *const option_names[] = {
     "key",   "version",     "priority",     "delay",    "at",         "tenant",
@@ -28,6 +18,7 @@ static pawl_code read_word(pawl_str value, const char *name, pawl_buf *out,
   if (pawl_json_kind_of(value) == PAWL_JSON_NULL) return PAWL_OK;
   if (pawl_json_kind_of(value) != PAWL_JSON_STRING)
     return pawl_fail(err, PAWL_INVALID, "option `%s` must be a string", name);
+  pawl_buf_clear(out);
   pawl_json_unquote(value, out);
   *has = 1;
   if (!out->len || out->len > MAX_WORD || memchr(out->at, 0, out->len))
@@ -58,7 +49,8 @@ static pawl_code read_object(pawl_str value, const char *name, pawl_str *out,
   return PAWL_OK;
 }
 
-static pawl_code read_id(pawl_str value, options *o, pawl_error *err) {
+static pawl_code read_id(pawl_str value, pawl_start_options *o,
+                         pawl_error *err) {
   if (pawl_json_kind_of(value) == PAWL_JSON_NULL) return PAWL_OK;
   if (value.len != 38 || !pawl_id_parse(value.at + 1, 36, &o->id))
     return pawl_fail(err, PAWL_INVALID,
@@ -80,8 +72,8 @@ static pawl_code unknown_option(pawl_str key, pawl_error *err) {
   return PAWL_INVALID;
 }
 
-static pawl_code read_option(options *o, pawl_str key, pawl_str value,
-                             pawl_error *err) {
+static pawl_code read_option(pawl_start_options *o, pawl_str key,
+                             pawl_str value, pawl_error *err) {
   int64_t day = 86400 * PAWL_SECOND;
   if (pawl_str_eqz(key, "key"))
     return read_word(value, "key", &o->key, &o->has_key, err);
@@ -112,7 +104,8 @@ static pawl_code read_option(options *o, pawl_str key, pawl_str value,
   return unknown_option(key, err);
 }
 
-static pawl_code read_options(pawl_str text, options *o, pawl_error *err) {
+pawl_code pawl_start_options_read(pawl_start_options *o, pawl_str text,
+                                  pawl_str *input, pawl_error *err) {
   pawl_json_kind kind;
   pawl_json_iter it = {0};
   pawl_str key, value;
@@ -121,27 +114,55 @@ static pawl_code read_options(pawl_str text, options *o, pawl_error *err) {
   if (!text.at) return PAWL_OK;
   TRY(pawl_json_check(text, &kind, err));
   if (kind != PAWL_JSON_OBJECT)
-    return pawl_fail(err, PAWL_INVALID, "start's options must be an object");
+    return pawl_fail(err, PAWL_INVALID, "%s must be an object",
+                     input ? "an item" : "start's options");
   while (pawl_json_each(text, &it, &key, &value))
-    TRY(read_option(o, key, value, err));
+    if (input && pawl_str_eqz(key, "input"))
+      *input = value;
+    else
+      TRY(read_option(o, key, value, err));
 out:
   return rc;
 }
 
-static void deinit_options(options *o) {
-  pawl_buf_deinit(&o->key);
-  pawl_buf_deinit(&o->tenant);
-  pawl_buf_deinit(&o->group);
-  pawl_buf_deinit(&o->correlation);
-  pawl_buf_deinit(&o->business_key);
+static pawl_buf *const *words(pawl_start_options *o, pawl_buf *list[6]) {
+  list[0] = &o->key;
+  list[1] = &o->tenant;
+  list[2] = &o->group;
+  list[3] = &o->correlation;
+  list[4] = &o->business_key;
+  list[5] = NULL;
+  return list;
+}
+
+void pawl_start_options_init(pawl_start_options *o, const pawl_alloc *alloc) {
+  pawl_buf *list[6];
+  memset(o, 0, sizeof *o);
+  for (pawl_buf *const *w = words(o, list); *w; w++) (*w)->alloc = alloc;
+}
+
+void pawl_start_options_deinit(pawl_start_options *o) {
+  pawl_buf *list[6];
+  for (pawl_buf *const *w = words(o, list); *w; w++) pawl_buf_deinit(*w);
+}
+
+void pawl_start_options_clear(pawl_start_options *o) {
+  pawl_start_options clean = {.key = o->key,
+                              .tenant = o->tenant,
+                              .group = o->group,
+                              .correlation = o->correlation,
+                              .business_key = o->business_key};
+  pawl_buf *list[6];
+  *o = clean;
+  for (pawl_buf *const *w = words(o, list); *w; w++) pawl_buf_clear(*w);
 }
 
 /* ---- which version, which id ---- */
 
 /* What the store has: the newest active one, or the one that is asked for. 0
  * when it has none. */
-static pawl_code ask_version(pawl_engine *e, const char *code, options *o,
-                             pawl_error *err) {
+pawl_code pawl_start_ask_version(pawl_engine *e, const char *code,
+                                 pawl_start_options *o, pawl_error *err) {
   pawl_rows rows;
   pawl_code rc = PAWL_OK;
 
@@ -163,21 +184,17 @@ out:
   return rc;
 }
 
-/* The newest active one, unless told: of ours first, then the store's. 0 when
- * nobody knows the code: a worker will answer for that. */
-static pawl_code resolve_version(pawl_engine *e, const char *code, options *o,
-                                 pawl_error *err) {
+pawl_code pawl_start_version(pawl_engine *e, const char *code,
+                             pawl_start_options *o, pawl_error *err) {
   pawl_def *def =
       pawl_registry_find(e->registry, code, strlen(code), o->version, NULL);
-  if (!def) return ask_version(e, code, o, err);
+  if (!def) return pawl_start_ask_version(e, code, o, err);
   o->version = def->version;
   return PAWL_OK;
 }
 
-/* With a key the routing number is the key's, so that both starts meet in one
- * shard, where the index makes them one. */
-static pawl_code make_id(pawl_engine *e, const char *code, options *o,
-                         pawl_error *err) {
+pawl_code pawl_start_id(pawl_engine *e, const char *code,
+                        pawl_start_options *o, pawl_error *err) {
   unsigned char digest[32];
   pawl_sha256 sha;
   uint16_t number;
@@ -219,65 +236,82 @@ static void arg_count(pawl_args *a, int arg, int64_t n, int has) {
 static void arg_parent(pawl_args *a, const pawl_origin *from) {
   static const pawl_origin none = {0};
   if (!from || !from->parent) from = &none;
-  pawl_arg_id(a, PAWL_INSTANCE_INSERT_PARENT, from->parent);
-  pawl_arg_id(a, PAWL_INSTANCE_INSERT_ROOT, from->root);
-  arg_count(a, PAWL_INSTANCE_INSERT_PARENT_SEQ, from->parent_seq,
+  pawl_arg_id(a, PAWL_INSTANCE_START_PARENT, from->parent);
+  pawl_arg_id(a, PAWL_INSTANCE_START_ROOT, from->root);
+  arg_count(a, PAWL_INSTANCE_START_PARENT_SEQ, from->parent_seq,
             from->parent_seq > 0);
-  arg_count(a, PAWL_INSTANCE_INSERT_PARENT_TOKEN, from->parent_token,
+  arg_count(a, PAWL_INSTANCE_START_PARENT_TOKEN, from->parent_token,
             from->parent_token > 0);
-  arg_count(a, PAWL_INSTANCE_INSERT_PARENT_VISIT, from->parent_visit,
+  arg_count(a, PAWL_INSTANCE_START_PARENT_VISIT, from->parent_visit,
             from->parent_visit > 0);
-  pawl_arg_textz(a, PAWL_INSTANCE_INSERT_PARENT_NODE, from->parent_node);
-  arg_count(a, PAWL_INSTANCE_INSERT_PARENT_INDEX, from->parent_index,
+  pawl_arg_textz(a, PAWL_INSTANCE_START_PARENT_NODE, from->parent_node);
+  arg_count(a, PAWL_INSTANCE_START_PARENT_INDEX, from->parent_index,
             from->parent && from->parent_index >= 0);
-  pawl_arg_textz(a, PAWL_INSTANCE_INSERT_PARENT_END, from->parent_end);
-  pawl_arg_null(a, PAWL_INSTANCE_INSERT_TRIGGER_EVENT);
+  pawl_arg_textz(a, PAWL_INSTANCE_START_PARENT_END, from->parent_end);
+  pawl_arg_null(a, PAWL_INSTANCE_START_TRIGGER_EVENT);
+}
+
+_Static_assert((int)PAWL_INSTANCE_START_ID == (int)PAWL_INSTANCE_INSERT_ID &&
+                   (int)PAWL_INSTANCE_START_PARENT ==
+                       (int)PAWL_INSTANCE_INSERT_PARENT &&
+                   (int)PAWL_INSTANCE_START_METADATA ==
+                       (int)PAWL_INSTANCE_INSERT_METADATA,
+               "instance_start and instance_insert differ in their order");
+
+void pawl_start_args(pawl_engine *e, const char *code, pawl_str input,
+                     const pawl_start_options *o, const pawl_origin *origin) {
+  pawl_args *a = &e->args;
+  pawl_arg_id(a, PAWL_INSTANCE_START_ID, &o->id);
+  pawl_arg_textz(a, PAWL_INSTANCE_START_WORKFLOW, code);
+  pawl_arg_int(a, PAWL_INSTANCE_START_WORKFLOW_VERSION, o->version);
+  arg_word(a, PAWL_INSTANCE_START_TENANT, &o->tenant, o->has_tenant);
+  pawl_arg_int(a, PAWL_INSTANCE_START_PRIORITY, o->priority);
+  pawl_arg_textz(a, PAWL_INSTANCE_START_EXECUTOR_GROUP,
+                 o->has_group ? o->group.at : e->config.group);
+  arg_word(a, PAWL_INSTANCE_START_BUSINESS_KEY, &o->business_key,
+           o->has_business_key);
+  arg_word(a, PAWL_INSTANCE_START_CORRELATION_ID, &o->correlation,
+           o->has_correlation);
+  arg_word(a, PAWL_INSTANCE_START_EXTERNAL_ID, &o->key, o->has_key);
+  arg_parent(a, origin);
+  pawl_arg_str(a, PAWL_INSTANCE_START_INPUT, input);
+  pawl_arg_str(a, PAWL_INSTANCE_START_METADATA, o->metadata);
+}
+
+int pawl_start_shard(const pawl_engine *e, const pawl_id *id) {
+  return pawl_id_route(id) % e->nshards;
 }
 
 static pawl_code send_instance(pawl_engine *e, int shard, const char *code,
-                               pawl_str input, const options *o,
+                               pawl_str input, const pawl_start_options *o,
                                const pawl_origin *origin, pawl_error *err) {
-  pawl_args *a = &e->args;
-  pawl_args_begin(a, PAWL_STMT_INSTANCE_INSERT);
-  pawl_arg_int(a, PAWL_INSTANCE_INSERT_SHARD, shard);
-  pawl_arg_id(a, PAWL_INSTANCE_INSERT_ID, &o->id);
-  pawl_arg_textz(a, PAWL_INSTANCE_INSERT_WORKFLOW, code);
-  pawl_arg_int(a, PAWL_INSTANCE_INSERT_WORKFLOW_VERSION, o->version);
-  arg_word(a, PAWL_INSTANCE_INSERT_TENANT, &o->tenant, o->has_tenant);
-  pawl_arg_int(a, PAWL_INSTANCE_INSERT_PRIORITY, o->priority);
-  pawl_arg_textz(a, PAWL_INSTANCE_INSERT_EXECUTOR_GROUP,
-                 o->has_group ? o->group.at : e->config.group);
-  arg_word(a, PAWL_INSTANCE_INSERT_BUSINESS_KEY, &o->business_key,
-           o->has_business_key);
-  arg_word(a, PAWL_INSTANCE_INSERT_CORRELATION_ID, &o->correlation,
-           o->has_correlation);
-  arg_word(a, PAWL_INSTANCE_INSERT_EXTERNAL_ID, &o->key, o->has_key);
-  arg_parent(a, origin);
-  pawl_arg_str(a, PAWL_INSTANCE_INSERT_INPUT, input);
-  pawl_arg_str(a, PAWL_INSTANCE_INSERT_METADATA, o->metadata);
-  pawl_store_arg_now(e->store, a, PAWL_INSTANCE_INSERT_NOW);
-  return pawl_store_send(e->store, a, err);
+  pawl_args_begin(&e->args, PAWL_STMT_INSTANCE_START);
+  pawl_arg_int(&e->args, PAWL_INSTANCE_START_SHARD, shard);
+  pawl_start_args(e, code, input, o, origin);
+  pawl_store_arg_now(e->store, &e->args, PAWL_INSTANCE_START_NOW);
+  return pawl_store_send(e->store, &e->args, err);
 }
 
-static pawl_code send_agenda(pawl_engine *e, int shard, const options *o,
-                             pawl_error *err) {
+static pawl_code send_agenda(pawl_engine *e, int shard,
+                             const pawl_start_options *o, pawl_error *err) {
   pawl_args *a = &e->args;
-  pawl_args_begin(a, PAWL_STMT_AGENDA_INSERT);
-  pawl_arg_int(a, PAWL_AGENDA_INSERT_SHARD, shard);
-  pawl_arg_id(a, PAWL_AGENDA_INSERT_ID, &o->id);
+  pawl_args_begin(a, PAWL_STMT_AGENDA_START);
+  pawl_arg_int(a, PAWL_AGENDA_START_SHARD, shard);
+  pawl_arg_id(a, PAWL_AGENDA_START_ID, &o->id);
   if (o->at_us)
-    pawl_arg_time(a, PAWL_AGENDA_INSERT_DUE_AT, o->at_us);
+    pawl_arg_time(a, PAWL_AGENDA_START_DUE_AT, o->at_us);
   else
-    pawl_arg_null(a, PAWL_AGENDA_INSERT_DUE_AT);
-  pawl_arg_int(a, PAWL_AGENDA_INSERT_DELAY_US, o->delay_us);
-  pawl_store_arg_now(e->store, a, PAWL_AGENDA_INSERT_NOW);
+    pawl_arg_null(a, PAWL_AGENDA_START_DUE_AT);
+  pawl_arg_int(a, PAWL_AGENDA_START_DELAY_US, o->delay_us);
+  pawl_store_arg_now(e->store, a, PAWL_AGENDA_START_NOW);
   return pawl_store_send(e->store, a, err);
 }
 
 /* When it is to begin is kept with it: what comes in before may have the
  * agenda's time moved. */
-static pawl_code send_delay(pawl_engine *e, int shard, const options *o,
-                            int *sent, pawl_error *err) {
+static pawl_code send_delay(pawl_engine *e, int shard,
+                            const pawl_start_options *o, int *sent,
+                            pawl_error *err) {
   pawl_args *a = &e->args;
   if (!o->at_us && !o->delay_us) return PAWL_OK;
   pawl_args_begin(a, PAWL_STMT_INSTANCE_DELAY);
@@ -287,34 +321,50 @@ static pawl_code send_delay(pawl_engine *e, int shard, const options *o,
   return pawl_store_send(e->store, a, err);
 }
 
-static pawl_code send_attributes(pawl_engine *e, int shard, const options *o,
-                                 pawl_buf *scratch, int *sent,
-                                 pawl_error *err) {
-  pawl_args *a = &e->args;
+size_t pawl_start_attributes_room(const pawl_start_options *o) {
+  return o->attributes.len > 2 ? 4 * o->attributes.len + 64 : 0;
+}
+
+pawl_code pawl_start_attribute_args(pawl_engine *e,
+                                    const pawl_start_options *o,
+                                    pawl_buf *scratch, pawl_error *err) {
   pawl_json_iter it = {0};
   pawl_str name, value;
   pawl_code rc = PAWL_OK;
 
-  *sent = 0;
-  if (!o->attributes.at || o->attributes.len <= 2) return PAWL_OK;
-  if (!pawl_buf_room(scratch, 4 * o->attributes.len + 64))
-    return pawl_fail(err, PAWL_NOMEM, "out of memory");
-  pawl_args_begin(a, PAWL_STMT_ATTRIBUTE_START);
-  pawl_arg_int(a, PAWL_ATTRIBUTE_START_SHARD, shard);
+  if (!o->attributes.at) return PAWL_OK;
   while (pawl_json_each(o->attributes, &it, &name, &value)) {
-    pawl_arg_id(a, PAWL_ATTRIBUTE_START_ID, &o->id);
-    TRY(pawl_attribute_args(a, PAWL_ATTRIBUTE_START_NAME, name, value, scratch,
-                            err));
+    pawl_arg_id(&e->args, PAWL_ATTRIBUTE_START_ID, &o->id);
+    TRY(pawl_attribute_args(&e->args, PAWL_ATTRIBUTE_START_NAME, name, value,
+                            scratch, err));
   }
-  pawl_store_arg_now(e->store, a, PAWL_ATTRIBUTE_START_NOW);
-  TRY(pawl_store_send(e->store, a, err));
+out:
+  return rc;
+}
+
+static pawl_code send_attributes(pawl_engine *e, int shard,
+                                 const pawl_start_options *o,
+                                 pawl_buf *scratch, int *sent,
+                                 pawl_error *err) {
+  const size_t room = pawl_start_attributes_room(o);
+  pawl_code rc = PAWL_OK;
+
+  *sent = 0;
+  if (!room) return PAWL_OK;
+  if (!pawl_buf_room(scratch, room))
+    return pawl_fail(err, PAWL_NOMEM, "out of memory");
+  pawl_args_begin(&e->args, PAWL_STMT_ATTRIBUTE_START);
+  pawl_arg_int(&e->args, PAWL_ATTRIBUTE_START_SHARD, shard);
+  TRY(pawl_start_attribute_args(e, o, scratch, err));
+  pawl_store_arg_now(e->store, &e->args, PAWL_ATTRIBUTE_START_NOW);
+  TRY(pawl_store_send(e->store, &e->args, err));
   *sent = 1;
 out:
   return rc;
 }
 
 static pawl_code send_by_key(pawl_engine *e, int shard, const char *code,
-                             const options *o, pawl_error *err) {
+                             const pawl_start_options *o, pawl_error *err) {
   pawl_args *a = &e->args;
   pawl_args_begin(a, PAWL_STMT_INSTANCE_BY_KEY);
   pawl_arg_int(a, PAWL_INSTANCE_BY_KEY_SHARD, shard);
@@ -326,9 +376,9 @@ static pawl_code send_by_key(pawl_engine *e, int shard, const char *code,
 
 /* Nothing was inserted: is it there already, or was it refused, because its
  * version takes no new instances? */
-static pawl_code was_refused(pawl_engine *e, int shard, const options *o,
-                             int open, int nsent, int *refused,
-                             pawl_error *err) {
+static pawl_code was_refused(pawl_engine *e, int shard,
+                             const pawl_start_options *o, int open, int nsent,
+                             int *refused, pawl_error *err) {
   pawl_rows rows;
   pawl_code rc = PAWL_OK;
 
@@ -348,11 +398,11 @@ out:
 
 /* *refused: the version is not active; nothing was stored. */
 static pawl_code start_unit(pawl_engine *e, const char *code, pawl_str input,
-                            const options *o, const pawl_origin *origin,
-                            pawl_id *id, int *created, int *refused,
-                            pawl_error *err) {
+                            const pawl_start_options *o,
+                            const pawl_origin *origin, pawl_id *id,
+                            int *created, int *refused, pawl_error *err) {
   const int open = origin && origin->also; /* what follows needs the answer */
-  int shard = pawl_id_route(&o->id) % e->nshards, more = 0;
+  int shard = pawl_start_shard(e, &o->id), more = 0;
   pawl_buf scratch = {.alloc = &e->alloc};
   pawl_rows rows;
   pawl_code rc = PAWL_OK;
@@ -390,10 +440,10 @@ out:
   return rc;
 }
 
-static pawl_code start_version(pawl_engine *e, const char *code,
-                               pawl_str input, const options *o,
-                               const pawl_origin *origin, pawl_id *id,
-                               int *created, int *refused, pawl_error *err) {
+static pawl_code start_once(pawl_engine *e, const char *code, pawl_str input,
+                            const pawl_start_options *o,
+                            const pawl_origin *origin, pawl_id *id,
+                            int *created, int *refused, pawl_error *err) {
   pawl_code rc = PAWL_OK;
 
   for (int tries = 0;; tries++) { /* the id is fixed: repeating is harmless */
@@ -405,8 +455,8 @@ static pawl_code start_version(pawl_engine *e, const char *code,
   return rc;
 }
 
-static pawl_code refuse_inactive(const char *code, const options *o,
-                                 int64_t asked, pawl_error *err) {
+pawl_code pawl_start_refuse(const char *code, const pawl_start_options *o,
+                            int64_t asked, pawl_error *err) {
   if (asked || o->version)
     pawl_fail(err, PAWL_INVALID,
               "workflow \"%s\" version %" PRId64
@@ -439,7 +489,7 @@ void pawl_start_wake(pawl_engine *e) {
     pawl_log_error(&e->log, PAWL_DEBUG, "wake-up not sent", &err);
 }
 
-static pawl_code check_code(const char *code, pawl_error *err) {
+pawl_code pawl_start_check_code(const char *code, pawl_error *err) {
   char text[101];
   if (code && pawl_def_is_code(code)) return PAWL_OK;
   pawl_copy_text(text, sizeof text, code ? code : "");
@@ -448,21 +498,23 @@ static pawl_code check_code(const char *code, pawl_error *err) {
   return PAWL_INVALID;
 }
 
-static pawl_code check_input(pawl_engine *e, pawl_str input, pawl_error *err) {
-  pawl_code rc = pawl_json_check(input, NULL, err);
+pawl_code pawl_start_check_input(pawl_engine *e, pawl_str *input,
+                                 pawl_error *err) {
+  if (!input->at) *input = pawl_strz("{}");
+  pawl_code rc = pawl_json_check(*input, NULL, err);
   if (rc != PAWL_OK) {
     pawl_error_prefix(err, "input");
     return rc;
   }
-  if ((int64_t)input.len > e->config.max_bytes)
+  if ((int64_t)input->len > e->config.max_bytes)
     return pawl_fail(err, PAWL_LIMIT,
-                     "input has %zu bytes; the limit is %" PRId64, input.len,
+                     "input has %zu bytes; the limit is %" PRId64, input->len,
                      e->config.max_bytes);
   return PAWL_OK;
 }
 
 /* A key from inside may be longer than what people are allowed. */
-static pawl_code take_key(const pawl_origin *origin, options *o,
+static pawl_code take_key(const pawl_origin *origin, pawl_start_options *o,
                           pawl_error *err) {
   if (!origin || !origin->key.at) return PAWL_OK;
   pawl_buf_clear(&o->key);
@@ -480,37 +532,32 @@ pawl_code pawl_engine_start(pawl_engine *e, const char *code, pawl_str input,
 pawl_code pawl_start_from(pawl_engine *e, const char *code, pawl_str input,
                           pawl_str text, const pawl_origin *origin,
                           pawl_id *id, int *created, pawl_error *err) {
-  options o = {.key = {.alloc = &e->alloc},
-               .tenant = {.alloc = &e->alloc},
-               .group = {.alloc = &e->alloc},
-               .correlation = {.alloc = &e->alloc},
-               .business_key = {.alloc = &e->alloc}};
+  pawl_start_options o;
   int64_t asked;
   int refused = 0;
   pawl_code rc = PAWL_OK;
 
-  if (!input.at) input = pawl_strz("{}");
-  TRY(check_code(code, err));
-  TRY(check_input(e, input, err));
-  TRY(read_options(text, &o, err));
+  pawl_start_options_init(&o, &e->alloc);
+  TRY(pawl_start_check_code(code, err));
+  TRY(pawl_start_check_input(e, &input, err));
+  TRY(pawl_start_options_read(&o, text, NULL, err));
   TRY(take_key(origin, &o, err));
   asked = o.version;
-  TRY(resolve_version(e, code, &o, err));
-  TRY(make_id(e, code, &o, err));
-  TRY(start_version(e, code, input, &o, origin, id, created, &refused, err));
+  TRY(pawl_start_version(e, code, &o, err));
+  TRY(pawl_start_id(e, code, &o, err));
+  TRY(start_once(e, code, input, &o, origin, id, created, &refused, err));
   if (refused && !asked) { /* ours is not the newest active one */
     o.version = 0;
-    TRY(ask_version(e, code, &o, err));
+    TRY(pawl_start_ask_version(e, code, &o, err));
     if (o.version)
-      TRY(start_version(e, code, input, &o, origin, id, created, &refused,
-                        err));
+      TRY(start_once(e, code, input, &o, origin, id, created, &refused, err));
   }
   if (refused) {
-    rc = refuse_inactive(code, &o, asked, err);
+    rc = pawl_start_refuse(code, &o, asked, err);
     goto out;
   }
   if (*created && !o.delay_us && !o.at_us) pawl_start_wake(e);
 out:
-  deinit_options(&o);
+  pawl_start_options_deinit(&o);
   return rc;
 }

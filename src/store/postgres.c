@@ -454,15 +454,19 @@ static const char settings[] =
 
 /* Our statements look rows up by key. Plans are made while a store is small,
  * when walking it seems cheaper, and are kept while it grows; without these
- * ways to walk, and made anew now and then, they stay flat. What a user's own
+ * ways to walk, and made anew now and then, they stay flat. A plan for any
+ * arguments is as good as one for these then, and saves planning: without
+ * being told, the server plans a statement with short arrays at every call,
+ * because it takes arrays it does not know for longer ones. What a user's own
  * query may use is set back for it. */
 #define PLANNER_WAYS                                                 \
-  "(values ('enable_seqscan'), ('enable_bitmapscan'),"               \
-  " ('enable_hashjoin'), ('enable_mergejoin'), ('enable_material')," \
-  " ('jit')) as s (name)"
+  "(values ('enable_seqscan', 'off'), ('enable_bitmapscan', 'off')," \
+  " ('enable_hashjoin', 'off'), ('enable_mergejoin', 'off'),"        \
+  " ('enable_material', 'off'), ('jit', 'off'),"                     \
+  " ('plan_cache_mode', 'force_generic_plan')) as s (name, value)"
 #define REPLAN_EVERY_US (2 * PAWL_SECOND)
 static const char planner[] =
-    "select set_config(name, 'off', false) from " PLANNER_WAYS;
+    "select set_config(name, value, false) from " PLANNER_WAYS;
 static const char planner_back[] =
     "select set_config(s.name, p.reset_val, true) from " PLANNER_WAYS
     " join pg_settings p on p.name = s.name";

@@ -132,6 +132,10 @@ function pawl.migrate(url, options) end
 ---@field attributes? table<string, string|number|boolean|pawl.Typed>
 ---@field id? string           a UUIDv7 of the caller's, safe to repeat
 
+--- One of start_many's: what a start takes, but for `version`.
+---@class pawl.StartItem: pawl.StartOptions
+---@field input? any          {} when left out
+
 ---@class pawl.Signal
 ---@field name string          dotted words: "payment.received"
 ---@field key? string|number|boolean  ties it to waits
@@ -435,6 +439,17 @@ function Engine:graph(code, version) end
 ---@return string? id
 ---@return boolean|pawl.Error created  false: the key named an earlier one
 function Engine:start(code, input, options) end
+
+--- Stores many new instances of one workflow, in batches of up to 1,000, each
+--- whole or not at all. All items are checked before anything is stored; an
+--- error that comes later says how many are. With keys or ids in the items
+--- the call may be repeated.
+---@param code string
+---@param items pawl.StartItem[]
+---@param options? pawl.StartOptions  of all items; `key` and `id` are an item's
+---@return string[]? ids            in the order of the items
+---@return boolean[]|pawl.Error created  false: the item's key named an earlier
+function Engine:start_many(code, items, options) end
 
 --- Sends an event, stored when the call returns: to all that wait for it, to
 --- one instance, or to one that it starts.

@@ -1,0 +1,212 @@
+-- Starting many: one list, checked whole, stored in batches.
+local kit = require "spec.engine.kit"
+
+local function items(n, make)
+  local list = {}
+  for i = 1, n do list[i] = make and make(i) or { input = { n = i } } end
+  return list
+end
+
+kit.describe("a start of many", function(backend)
+  it("stores them in the order of the list", function()
+    local engine, _, url = backend.fresh()
+    local ran = {}
+    assert(engine:load(kit.one(function(ctx)
+      ran[#ran + 1] = ctx.input.n
+    end)))
+    local ids, created = assert(engine:start_many("t.one", items(5)))
+    assert.equal(5, #ids)
+    assert.same({ true, true, true, true, true }, { table.unpack(created) })
+    for i, id in ipairs(ids) do
+      local instance = assert(engine:get(id))
+      assert.same({ n = i }, instance.input)
+      assert.equal("created", instance.status)
+      assert.equal(1, instance.version)
+    end
+    assert.equal(5, kit.count(backend, url, "agenda"))
+    assert.equal(5, assert(engine:run()).ended)
+    table.sort(ran)
+    assert.same({ 1, 2, 3, 4, 5 }, ran)
+  end)
+
+  it("gives each its own options, and all the shared ones", function()
+    local engine, clock = backend.fresh()
+    assert(engine:load(kit.one()))
+    local ids = assert(engine:start_many("t.one", {
+      { input = false, priority = 7, tenant = "a", key = "k",
+        attributes = { region = "eu", size = 3 } },
+      { metadata = { by = "spec" }, correlation = "c", business_key = "b" },
+      { delay = "10m", tenant = "none" },
+    }, { tenant = "shared", attributes = { region = "us" } }))
+    local first = assert(engine:get(ids[1]))
+    assert.is_false(first.input)
+    assert.equal(7, first.priority)
+    assert.equal("a", first.tenant)
+    assert.equal("k", first.key)
+    assert.equal("eu", first.attributes.region.value)
+    assert.equal(3, first.attributes.size.value)
+    local second = assert(engine:get(ids[2]))
+    assert.same({}, second.input)
+    assert.equal("shared", second.tenant)
+    assert.equal("us", second.attributes.region.value)
+    assert.same({ by = "spec" }, second.metadata)
+    assert.equal("c", second.correlation)
+    assert.equal("b", second.business_key)
+    assert.equal(2, assert(engine:run()).ended)
+    clock:advance "10m"
+    assert.equal(1, assert(engine:run()).ended)
+    assert.equal("none", assert(engine:get(ids[3])).tenant)
+  end)
+
+  it("stores an empty list, which is nothing", function()
+    local engine = backend.fresh()
+    assert(engine:load(kit.one()))
+    local ids, created = assert(engine:start_many("t.one", {}))
+    assert.equal(0, #ids)
+    assert.equal(0, #created)
+  end)
+
+  it("cuts a long list into batches", function()
+    local engine, _, url = backend.fresh()
+    assert(engine:load(kit.one()))
+    local before = engine:counts()
+    local ids = assert(engine:start_many("t.one", items(2500)))
+    local after = engine:counts()
+    assert.equal(2500, #ids)
+    assert.equal(2500, kit.count(backend, url, "instance"))
+    assert.equal(2500, kit.count(backend, url, "agenda"))
+    -- two statements a batch, and perhaps a wake-up
+    assert.is_true(after.statements - before.statements <= 3 * 3)
+    assert.same({ n = 2500 }, assert(engine:get(ids[2500])).input)
+    assert.same({ n = 1000 }, assert(engine:get(ids[1000])).input)
+  end)
+
+  it("says which item is wrong, and stores nothing then", function()
+    local engine, _, url = backend.fresh { max_bytes = 1000 }
+    assert(engine:load(kit.one()))
+    for _, case in ipairs {
+      { { key = "" }, "invalid", "^item 1200: option `key`" },
+      { { tenant = "a\0b" }, "invalid", "^item 1200: option `tenant`" },
+      { { priority = 40000 }, "invalid", "^item 1200: option `priority`" },
+      { { id = "nonsense" }, "invalid", "^item 1200: option `id`" },
+      { { attributes = { [("x"):rep(300)] = 1 } }, "value",
+        "^item 1200: .*attribute" },
+      { { input = ("x"):rep(1001) }, "limit", "^item 1200: input has" },
+    } do
+      local list = items(1300)
+      list[1200] = case[1]
+      local ids, err = engine:start_many("t.one", list)
+      assert.is_nil(ids)
+      assert.equal(case[2], err.code, tostring(err))
+      assert.matches(case[3], err.message)
+    end
+    local ids, err = engine:start_many("t.one", {
+      {}, { input = { at = function() end } } })
+    assert.is_nil(ids)
+    assert.equal("value", err.code)
+    assert.equal("items[2].input.at", err.where)
+    assert.equal(0, kit.count(backend, url, "instance"))
+    assert.equal(0, kit.count(backend, url, "agenda"))
+  end)
+
+  it("raises on what is no list of items", function()
+    local engine = backend.fresh()
+    for _, case in ipairs {
+      { "x", "bad argument #2 to 'start_many' %(table expected, got string" },
+      { { {}, 7 }, "start_many: item 2: must be a table, got number" },
+      { { { colour = 1 } }, "start_many: item 1: unknown option 'colour'" },
+      { { {}, { version = 1 } }, "item 2: unknown option 'version'" },
+      { { { key = 1 } }, "item 1: option 'key' must be a string" },
+      { { { delay = 1, at = 1 } }, "item 1: .*exclude each other" },
+    } do
+      assert.error_matches(function()
+        engine:start_many("t.one", case[1])
+      end, case[2])
+    end
+    local ids, err = engine:start_many("t.one", { {} }, { key = "k" })
+    assert.is_nil(ids)
+    assert.equal("invalid", err.code)
+    ids, err = engine:start_many("has space", { {} })
+    assert.is_nil(ids)
+    assert.equal("invalid", err.code)
+  end)
+
+  it("is of one version", function()
+    local engine, _, url = backend.fresh()
+    assert(engine:load(kit.one()))
+    assert(engine:load(kit.one(nil, { version = 2 })))
+    local ids = assert(engine:start_many("t.one", items(2)))
+    assert.equal(2, assert(engine:get(ids[2])).version)
+    ids = assert(engine:start_many("t.one", items(2), { version = 1 }))
+    assert.equal(1, assert(engine:get(ids[1])).version)
+    local none, err = engine:start_many("t.one", items(2), { version = 7 })
+    assert.is_nil(none)
+    assert.equal("notfound", err.code)
+    assert.equal(4, kit.count(backend, url, "instance"))
+  end)
+
+  it("is refused by a version that takes no new instances", function()
+    local engine, _, url = backend.fresh()
+    assert(engine:load(kit.one()))
+    assert(engine:load(kit.one(nil, { version = 2 })))
+    assert(engine:deactivate("t.one", 2))
+    local ids = assert(engine:start_many("t.one", items(3)))
+    assert.equal(1, assert(engine:get(ids[3])).version)
+    local none, err = engine:start_many("t.one", items(3), { version = 2 })
+    assert.is_nil(none)
+    assert.equal("invalid", err.code)
+    assert.matches("not active", err.message)
+    assert.equal(3, kit.count(backend, url, "instance"))
+  end)
+
+  it("names the earlier instance of a key", function()
+    local a, b, _, url = kit.pair(backend, { kit.one() })
+    local first = assert(a:start("t.one", { n = 0 }, { key = "k2" }))
+    local function keyed(i) return { input = { n = i }, key = "k" .. i } end
+    local ids, created = assert(b:start_many("t.one", items(3, keyed)))
+    assert.equal(first, ids[2])
+    assert.same({ true, false, true }, { table.unpack(created) })
+    local again, created_again = assert(a:start_many("t.one",
+      items(4, keyed)))
+    assert.same({ table.unpack(ids) }, { table.unpack(again, 1, 3) })
+    assert.same({ false, false, false, true },
+      { table.unpack(created_again) })
+    assert.equal(4, kit.count(backend, url, "instance"))
+    assert.equal(4, assert(a:run()).ended)
+    assert.equal(0, assert(b:run()).claimed)
+  end)
+
+  it("makes one of what stands in the list twice", function()
+    local engine, _, url = backend.fresh()
+    assert(engine:load(kit.one()))
+    local mine = kit.draw_id()
+    local ids, created = assert(engine:start_many("t.one", {
+      { key = "k" }, { id = mine }, { key = "k" }, { id = mine },
+      { key = "k", tenant = "x" },
+    }))
+    assert.equal(ids[1], ids[3])
+    assert.equal(mine, ids[2])
+    assert.equal(mine, ids[4])
+    assert.are_not.equal(ids[1], ids[5])
+    assert.same({ true, true, false, false, true },
+      { table.unpack(created) })
+    assert.equal(3, kit.count(backend, url, "instance"))
+    ids, created = assert(engine:start_many("t.one", { { id = mine } }))
+    assert.equal(mine, ids[1])
+    assert.is_false(created[1])
+  end)
+
+  it("reaches every shard", function()
+    if backend.name == "sqlite" then return end -- it has one
+    local engine = backend.fresh { shards = 3 }
+    assert(engine:load(kit.one()))
+    local function keyed(i) return { input = i, key = "k" .. i } end
+    local ids = assert(engine:start_many("t.one", items(100, keyed)))
+    for i, id in ipairs(ids) do
+      assert.equal(i, assert(engine:get(id)).input)
+    end
+    local again = assert(engine:start_many("t.one", items(100, keyed)))
+    assert.same({ table.unpack(ids) }, { table.unpack(again) })
+    assert.equal(100, assert(engine:run()).ended)
+  end)
+end)
