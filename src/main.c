@@ -12,6 +12,7 @@
 #include <lualib.h>
 
 #include "bind/lcore.h"
+#include "bind/lprocess.h"
 #include "bind/lsys.h"
 #include "pawl_lua.h"
 
@@ -75,6 +76,7 @@ int main(int argc, char **argv) {
   /* A reader that goes away must show up as a failed write, not as death in
    * the middle of a commit. */
   signal(SIGPIPE, SIG_IGN);
+  pawl_process_take_arguments(argv);
   lua_pushcfunction(L, traceback);
   lua_pushcfunction(L, shell);
   lua_pushinteger(L, argc);

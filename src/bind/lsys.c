@@ -17,30 +17,42 @@
 
 #include "../base/clock.h"
 #include "lengine.h"
+#include "lprocess.h"
 
 /* Written by the main thread, read by the handler: a pointer that is whole at
  * any moment, cleared before its engine is closed. */
 static pawl_engine *volatile watched;
-static volatile sig_atomic_t caught;
+static volatile sig_atomic_t caught, ncaught;
+static int only_count; /* a supervisor ends its children first */
 
 /* The first signal asks for a clean stop; who sends a second one means it. */
 static void on_signal(int number) {
   pawl_engine *engine = watched;
-  if (caught) _exit(128 + number);
+  if (caught && !only_count) _exit(128 + number);
   caught = number;
+  ncaught++;
   if (engine) pawl_interrupt(engine);
 }
 
-/* sys.catch_signals(): from now on SIGINT and SIGTERM stop cleanly. */
+/* From a supervisor, which may tell what the group was told already. */
+static void on_stop(int number) {
+  (void)number;
+  if (!caught) on_signal(SIGTERM);
+}
+
+/* sys.catch_signals(count?): from now on SIGINT and SIGTERM stop cleanly;
+ * `count`: a second one, too, is only counted. */
 static int sys_catch_signals(lua_State *L) {
   struct sigaction action;
-  (void)L;
+  only_count = lua_toboolean(L, 1);
   memset(&action, 0, sizeof action);
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART; /* a handler's own I/O is left in peace */
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGTERM, &action, NULL);
+  action.sa_handler = on_stop;
+  sigaction(PAWL_STOP_SIGNAL, &action, NULL);
   return 0;
 }
 
@@ -51,11 +63,12 @@ static int sys_watch(lua_State *L) {
   return 0;
 }
 
-/* sys.caught() -> number of the signal | nil */
+/* sys.caught() -> number of the last signal, how many | nil */
 static int sys_caught(lua_State *L) {
   if (!caught) return 0;
   lua_pushinteger(L, caught);
-  return 1;
+  lua_pushinteger(L, ncaught);
+  return 2;
 }
 
 /* sys.isatty(fd) -> boolean */
@@ -283,5 +296,6 @@ int pawl_sys_open(lua_State *L) {
                                        {"libraries", sys_libraries},
                                        {NULL, NULL}};
   luaL_newlib(L, functions);
+  pawl_process_open(L);
   return 1;
 }

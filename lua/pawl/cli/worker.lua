@@ -4,6 +4,7 @@ local format = require "pawl.cli.format"
 local options = require "pawl.cli.options"
 local progress = require "pawl.cli.progress"
 local store = require "pawl.cli.store"
+local supervisor = require "pawl.cli.supervisor"
 local sys = require "pawl.sys"
 local term = require "pawl.cli.term"
 
@@ -200,13 +201,28 @@ local function work(worker, engine, files, opts)
   note(worker, "started", ("worker %d on %s"):format(sys.pid(),
     store.name(opts)), { pid = sys.pid() })
   load_all(worker, engine, files)
+  sys.ready()
   loop(worker, engine)
 end
 
+--- As many as cores where writers do not wait for each other.
+local function processes(opts)
+  local url = opts.store or ""
+  if opts.processes and opts.processes > 1 and url == ":memory:" then
+    options.usage("--processes: a store in memory is one process's",
+      "--store FILE keeps it in a file")
+  end
+  if opts.processes then return opts.processes end
+  return url:find "^postgres" and url:find ":" and sys.cores() or 1
+end
+
 local function run(opts, args)
+  local is_child = sys.supervised()
+  check_words(opts)
+  local n = is_child and 1 or processes(opts)
+  if n > 1 then return supervisor.run(opts, n) end
   local worker = { json = opts.json, quiet = opts.quiet, failures = 0,
     steps = 0, ended = 0, stuck = 0, until_idle = opts.until_idle }
-  check_words(opts)
   local files = files_of(args)
   for _, path in ipairs(files) do store.check_source(path) end
   if opts.json then term.divert() else term.separate() end
@@ -235,7 +251,10 @@ return {
     .. "SIGTERM or Ctrl-C stops it cleanly: the handler that runs is "
     .. "finished and stored, what was not begun is given back, and it exits "
     .. "with 0. A second signal stops it at once; the next worker takes over "
-    .. "then. A store that is busy or gone is waited for.",
+    .. "then. A store that is busy or gone is waited for.\n\n"
+    .. "With --processes it runs as several processes, each a worker of its "
+    .. "own, and starts another when one has died: at once, then after longer "
+    .. "and longer pauses, up to half a minute.",
   options = {
     { long = "prefix", arg = "LIST", env = "PAWL_PREFIXES",
       help = "serve only codes that begin so: billing.,media. "
@@ -247,6 +266,8 @@ return {
       help = "own: never run a definition from the store" },
     { long = "unknown", arg = "defer|fail",
       help = "defer: leave workflows that nobody here knows to others" },
+    { long = "processes", arg = "N", type = "count", max = 1000,
+      help = "worker processes; default: one a core on PostgreSQL, else 1" },
     { long = "batch", arg = "N", type = "count",
       help = "instances claimed at once; default 64" },
     { long = "lease", arg = "DURATION", type = "duration",

@@ -1,0 +1,223 @@
+#define _GNU_SOURCE /* pipe2, sched_getaffinity */
+#include "lprocess.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sched.h>
+#include <sys/prctl.h>
+#endif
+
+#include <lauxlib.h>
+
+#define READY_FD_NAME "PAWL_SUPERVISED" /* in a child's environment */
+#define MOST_FDS 4096
+
+static char **arguments;
+static int ready_fd = -1;
+
+void pawl_process_take_arguments(char **argv) {
+  arguments = argv;
+}
+
+static int push_errno(lua_State *L) {
+  lua_pushnil(L);
+  lua_pushstring(L, strerror(errno));
+  return 2;
+}
+
+/* sys.cores() -> how many this process may use */
+static int sys_cores(lua_State *L) {
+  long n = sysconf(_SC_NPROCESSORS_ONLN);
+#ifdef __linux__
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) n = CPU_COUNT(&set);
+#endif
+  lua_pushinteger(L, n > 0 ? n : 1);
+  return 1;
+}
+
+/* ---- starting ---- */
+
+enum { OUT, ERR, READY, NPIPES };
+
+static void close_pipes(int pipes[NPIPES][2]) {
+  for (int i = 0; i < NPIPES; i++)
+    for (int end = 0; end < 2; end++)
+      if (pipes[i][end] >= 0) close(pipes[i][end]);
+}
+
+/* Ours do not block and are nobody else's. */
+static int make_pipes(int pipes[NPIPES][2]) {
+  for (int i = 0; i < NPIPES; i++) pipes[i][0] = pipes[i][1] = -1;
+  for (int i = 0; i < NPIPES; i++)
+    if (pipe2(pipes[i], O_CLOEXEC) != 0 ||
+        fcntl(pipes[i][0], F_SETFL, O_NONBLOCK) != 0) {
+      close_pipes(pipes);
+      return 0;
+    }
+  return 1;
+}
+
+/* In the child; does not return. The second look at the parent: it may have
+ * died before it could be watched. */
+static void become_worker(int pipes[NPIPES][2], pid_t parent) {
+  char number[16];
+  int nowhere = open("/dev/null", O_RDONLY);
+#ifdef __linux__
+  prctl(PR_SET_PDEATHSIG, PAWL_STOP_SIGNAL);
+#endif
+  if (getppid() != parent) _exit(1);
+  snprintf(number, sizeof number, "%d", pipes[READY][1]);
+  if (nowhere < 0 || dup2(nowhere, STDIN_FILENO) < 0 ||
+      dup2(pipes[OUT][1], STDOUT_FILENO) < 0 ||
+      dup2(pipes[ERR][1], STDERR_FILENO) < 0 ||
+      fcntl(pipes[READY][1], F_SETFD, 0) != 0 ||
+      setenv(READY_FD_NAME, number, 1) != 0)
+    _exit(126);
+  execv("/proc/self/exe", arguments); /* also when its file was replaced */
+  execvp(arguments[0], arguments);
+  fprintf(stderr, "pawl: cannot start itself again: %s\n", strerror(errno));
+  fflush(stderr);
+  _exit(127);
+}
+
+/* sys.spawn() -> pid, out, err, ready | nil, why. The last three are file
+ * descriptors; `ready` can be read when the child is. */
+static int sys_spawn(lua_State *L) {
+  int pipes[NPIPES][2];
+  const pid_t parent = getpid();
+  pid_t pid;
+  if (!make_pipes(pipes)) return push_errno(L);
+  fflush(NULL); /* or the child might write it again */
+  pid = fork();
+  if (pid == 0) become_worker(pipes, parent);
+  for (int i = 0; i < NPIPES; i++) close(pipes[i][1]);
+  if (pid < 0) {
+    int why = errno;
+    for (int i = 0; i < NPIPES; i++) close(pipes[i][0]);
+    errno = why;
+    return push_errno(L);
+  }
+  lua_pushinteger(L, pid);
+  for (int i = 0; i < NPIPES; i++) lua_pushinteger(L, pipes[i][0]);
+  return 1 + NPIPES;
+}
+
+/* ---- in a child ---- */
+
+/* sys.supervised() -> boolean: are we such a child? What our own children
+ * inherit says nothing of it. */
+static int sys_supervised(lua_State *L) {
+  const char *number = getenv(READY_FD_NAME);
+  if (number) {
+    ready_fd = atoi(number);
+    unsetenv(READY_FD_NAME);
+    if (ready_fd <= STDERR_FILENO || fcntl(ready_fd, F_SETFD, FD_CLOEXEC) != 0)
+      ready_fd = -1;
+  }
+  lua_pushboolean(L, ready_fd >= 0);
+  return 1;
+}
+
+/* sys.ready(): tells the supervisor, if there is one. */
+static int sys_ready(lua_State *L) {
+  (void)L;
+  if (ready_fd < 0) return 0;
+  if (write(ready_fd, "r", 1) != 1) { /* it is gone: so shall we be */
+  }
+  close(ready_fd);
+  ready_fd = -1;
+  return 0;
+}
+
+/* ---- in the supervisor ---- */
+
+/* sys.poll(fds, seconds) -> those that can be read, or have ended */
+static int sys_poll(lua_State *L) {
+  static struct pollfd set[MOST_FDS];
+  lua_Number seconds = luaL_checknumber(L, 2);
+  lua_Integer n, nready = 0;
+  luaL_checktype(L, 1, LUA_TTABLE);
+  n = luaL_len(L, 1);
+  if (n > MOST_FDS) return luaL_error(L, "too many files");
+  for (lua_Integer i = 0; i < n; i++) {
+    lua_rawgeti(L, 1, i + 1);
+    set[i].fd = (int)lua_tointeger(L, -1);
+    set[i].events = POLLIN;
+    set[i].revents = 0;
+    lua_pop(L, 1);
+  }
+  if (poll(set, (nfds_t)n, (int)(seconds * 1000)) < 0) n = 0; /* a signal */
+  lua_newtable(L);
+  for (lua_Integer i = 0; i < n; i++)
+    if (set[i].revents) {
+      lua_pushinteger(L, set[i].fd);
+      lua_rawseti(L, -2, ++nready);
+    }
+  return 1;
+}
+
+/* sys.read(fd) -> bytes | nil: at its end | false: none now */
+static int sys_read(lua_State *L) {
+  char bytes[16 * 1024];
+  ssize_t n;
+  do n = read((int)luaL_checkinteger(L, 1), bytes, sizeof bytes);
+  while (n < 0 && errno == EINTR);
+  if (n > 0)
+    lua_pushlstring(L, bytes, (size_t)n);
+  else if (n < 0 && errno == EAGAIN)
+    lua_pushboolean(L, 0);
+  else
+    lua_pushnil(L);
+  return 1;
+}
+
+/* sys.close(fd) */
+static int sys_close(lua_State *L) {
+  close((int)luaL_checkinteger(L, 1));
+  return 0;
+}
+
+/* sys.reap() -> pid, code, signal? | nil: of a child that has ended; the code
+ * is 128 + signal when it was killed. */
+static int sys_reap(lua_State *L) {
+  int status;
+  pid_t pid = waitpid(-1, &status, WNOHANG);
+  if (pid <= 0) return 0;
+  lua_pushinteger(L, pid);
+  if (!WIFSIGNALED(status)) {
+    lua_pushinteger(L, WEXITSTATUS(status));
+    return 2;
+  }
+  lua_pushinteger(L, 128 + WTERMSIG(status));
+  lua_pushinteger(L, WTERMSIG(status));
+  return 3;
+}
+
+/* sys.stop(pid, now): asks a child to stop cleanly; or at once. */
+static int sys_stop(lua_State *L) {
+  pid_t pid = (pid_t)luaL_checkinteger(L, 1);
+  if (pid > 0) kill(pid, lua_toboolean(L, 2) ? SIGKILL : PAWL_STOP_SIGNAL);
+  return 0;
+}
+
+void pawl_process_open(lua_State *L) {
+  static const luaL_Reg functions[] = {{"cores", sys_cores},
+                                       {"spawn", sys_spawn},
+                                       {"supervised", sys_supervised},
+                                       {"ready", sys_ready},
+                                       {"poll", sys_poll},
+                                       {"read", sys_read},
+                                       {"close", sys_close},
+                                       {"reap", sys_reap},
+                                       {"stop", sys_stop},
+                                       {NULL, NULL}};
+  luaL_setfuncs(L, functions, 0);
+}
