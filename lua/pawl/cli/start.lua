@@ -1,6 +1,7 @@
 --- pawl start CODE
 local format = require "pawl.cli.format"
 local options = require "pawl.cli.options"
+local pawl = require "pawl"
 local store = require "pawl.cli.store"
 local term = require "pawl.cli.term"
 
@@ -35,19 +36,93 @@ local function warn_there(engine, id, opts)
   if opts.input then store.compare_input(engine, id, opts.input.value) end
 end
 
+---- many --------------------------------------------------------------------
+
+local function open_lines(path)
+  if path == "-" then return io.stdin end
+  local file, why = io.open(path, "rb")
+  if file then return file end
+  options.usage("cannot read %s for --many: %s", nil, path,
+    why:match(": (.*)") or why)
+end
+
+--- One JSON object a line; empty lines are nothing. Also: the line of each.
+local function read_items(path)
+  local items, lines, n = {}, {}, 0
+  for line in open_lines(path):lines() do
+    n = n + 1
+    if line:find "%S" then
+      local item, err = pawl.json.decode(line)
+      if type(item) ~= "table" or not line:find "^%s*{" then
+        options.usage("--many: line %d is no JSON object%s",
+          "a line is {\"input\":..., \"key\":...}", n,
+          err and ": " .. tostring(err.message) or "")
+      end
+      items[#items + 1], lines[#items + 1] = item, n
+    end
+  end
+  return items, lines
+end
+
+--- What is wrong with an item is wrong with a line.
+local function to_lines(text, lines)
+  return (text:gsub("item (%d+)", function(i)
+    local n = lines[math.tointeger(tonumber(i))]
+    return n and "line " .. n or nil
+  end, 1))
+end
+
+local function start_many(engine, code, items, lines, shared)
+  local ok, ids, created = pcall(engine.start_many, engine, code, items,
+    shared)
+  if not ok then
+    local why = tostring(ids):gsub("^.-start_many: ", "")
+    options.usage("--many: %s", nil, to_lines(why, lines))
+  elseif not ids then
+    created.message = to_lines(created.message, lines)
+    error(created, 0)
+  end
+  return ids, created
+end
+
+local function run_many(opts, code, shared)
+  local items, lines = read_items(opts.many)
+  local engine <close> = store.open(opts)
+  local ids, created = start_many(engine, code, items, lines, shared)
+  store.warn_unknown(engine, code, opts.version)
+  if opts.json then
+    local list = pawl.array {}
+    for i, id in ipairs(ids) do
+      list[i] = { id = id, created = created[i] }
+    end
+    term.print(format.json(list))
+  else
+    for _, id in ipairs(ids) do term.print(id) end
+  end
+  return 0
+end
+
 local function run(opts, args)
   local attrs = attributes(opts.attr)
   if opts.delay and opts.at then
     options.usage("--delay and --at exclude each other", nil)
   end
+  local given = {
+    key = opts.key, version = opts.version, priority = opts.priority,
+    delay = opts.delay, at = opts.at, tenant = opts.tenant,
+    group = opts.group, correlation = opts.correlation,
+    business_key = opts.business_key, attributes = attrs,
+  }
+  if opts.many then
+    if opts.key or opts.input then
+      options.usage("--%s is one instance's: give it in the lines of --many",
+        nil, opts.key and "key" or "input")
+    end
+    return run_many(opts, args[1], given)
+  end
   local engine <close> = store.open(opts)
   local id, created = store.try(engine:start(args[1],
-    opts.input and opts.input.value, {
-      key = opts.key, version = opts.version, priority = opts.priority,
-      delay = opts.delay, at = opts.at, tenant = opts.tenant,
-      group = opts.group, correlation = opts.correlation,
-      business_key = opts.business_key, attributes = attrs,
-    }))
+    opts.input and opts.input.value, given))
   store.warn_unknown(engine, args[1], opts.version)
   if opts.json then
     term.print(format.json { id = id, created = created })
@@ -67,10 +142,17 @@ return {
     .. "yet is run once one has; the command warns of it. A store that is "
     .. "not there yet is made.\n\n"
     .. "With --key the start may be repeated safely: the second one prints "
-    .. "the first one's id.",
+    .. "the first one's id.\n\n"
+    .. "With --many it starts an instance for every line of a file, a JSON "
+    .. "object with the `input` and the options of that one (key, delay, "
+    .. "tenant...; names with _ for -), and prints their ids in that order. "
+    .. "All lines are checked before anything is stored; they are stored in "
+    .. "batches of 1,000. With a key in every line it is safe to repeat.",
   options = {
     { long = "input", short = "i", arg = "JSON", type = "json",
       help = "the instance's input; @FILE reads a file, - standard input" },
+    { long = "many", arg = "FILE",
+      help = "one instance a line, {\"input\":...}; - reads standard input" },
     { long = "key", arg = "TEXT",
       help = "idempotency key: one instance per key and workflow" },
     { long = "version", arg = "N", type = "count",
@@ -94,6 +176,7 @@ return {
     { "pawl start order.fulfil --input '{\"count\":3}' --key order-4711",
       "safe to repeat" },
     { "pawl start report.daily --delay 2h", "in two hours" },
+    { "pawl start order.fulfil --many orders.jsonl", "one a line" },
   },
   run = run,
 }

@@ -1,0 +1,62 @@
+-- pawl start CODE --many FILE
+local command = require "spec.support.command"
+local flows = require "spec.support.flows"
+local process = require "spec.support.process"
+
+describe("pawl start --many", function()
+  after_each(process.stop_all)
+
+  local function folder()
+    local here = command.folder()
+    here:write("hello.lua", flows.hello)
+    assert.equal(0, here:pawl("worker", "hello.lua", "--until-idle").code)
+    return here
+  end
+
+  it("starts an instance a line, and prints their ids in order", function()
+    local here = folder()
+    here:write("list.jsonl", '{"input":{"n":1}}\n\n'
+      .. '{"input":{"n":2},"key":"k","tenant":"b"}\n{}')
+    local ran = here:pawl("start", "t.hello", "--many", "list.jsonl",
+      "--tenant", "a")
+    assert.equal(0, ran.code, ran.err)
+    local ids = {}
+    for id in ran.out:gmatch "[^\n]+" do ids[#ids + 1] = id end
+    assert.equal(3, #ids)
+    assert.same({ n = 1 }, here:json("show", ids[1]).input)
+    assert.equal("a", here:json("show", ids[1]).tenant)
+    assert.equal("b", here:json("show", ids[2]).tenant)
+    assert.equal("k", here:json("show", ids[2]).key)
+    local again = here:json("start", "t.hello", "--many", "-",
+      { stdin = '{"key":"k","tenant":"b"}\n{"key":"new"}\n' })
+    assert.equal(ids[2], again[1].id)
+    assert.is_false(again[1].created)
+    assert.is_true(again[2].created)
+  end)
+
+  it("names the line that is wrong, and starts none", function()
+    local here = folder()
+    for _, case in ipairs {
+      { '{}\n\n[1]\n', "line 3 is no JSON object" },
+      { '{}\n{"input":\n', "line 2 is no JSON object" },
+      { '{}\n\n{"colour":1}\n', "line 3: unknown option 'colour'" },
+      { '{}\n\n{"key":""}\n', "line 3: option `key`" },
+    } do
+      local ran = here:pawl("start", "t.hello", "--many", "-",
+        { stdin = case[1] })
+      assert.equal(2, ran.code)
+      assert.matches(case[2], ran.err, 1, true)
+    end
+    assert.same({}, here:json "list")
+  end)
+
+  it("refuses what belongs to one instance", function()
+    local here = folder()
+    local ran = here:pawl("start", "t.hello", "--many", "-", "--key", "k")
+    assert.equal(2, ran.code)
+    assert.matches("--key is one instance's", ran.err, 1, true)
+    ran = here:pawl("start", "t.hello", "--many", "nowhere.jsonl")
+    assert.equal(2, ran.code)
+    assert.matches("cannot read nowhere.jsonl", ran.err, 1, true)
+  end)
+end)
