@@ -8,6 +8,8 @@
 ---       `step` of bench/raw.h
 ---   W2  one-step instances likewise; raw: the same
 ---   W3  starting instances, one call after the other; raw: `start`
+---   W1x2     W1 with two workers, on PostgreSQL; raw: `pair`
+---   W3_bulk  starting 1,000 with one call; raw: `bulk`
 ---
 --- Environment: PAWL_BUILD, the folder of the build to measure; PAWL_BENCH_PG,
 --- the conninfo of a PostgreSQL server to make a database on.
@@ -33,16 +35,16 @@ local INPUT = { -- the state of bench/raw.h
 }
 
 local FULL = { rounds = 5, five = 4000, one = 4000, raw = 20000,
-  raw_starts = 1000 }
+  raw_starts = 1000, bulk = 20000 }
 local QUICK = { rounds = 3, five = 2000, one = 1000, raw = 10000,
-  raw_starts = 300 }
+  raw_starts = 300, bulk = 10000 }
 local WARM_UP = 300 -- instances run before a measure, uncounted
 local ITEMS = { 1000, 10000 } -- of a fan-out: ten times as many cost ten times
 
 ---- measuring ---------------------------------------------------------------
 
 --- Instances started a second.
-local function start_many(engine, code, n)
+local function start_each(engine, code, n)
   local began = mono()
   for _ = 1, n do assert(engine:start(code, INPUT)) end
   return n / (mono() - began)
@@ -64,9 +66,9 @@ local function drain(store, file, n, steps)
   local all, hot = store:updates()
   local engine <close> = assert(pawl.open(store.url))
   local code = assert(engine:load(here .. "/workflows/" .. file)).workflow
-  start_many(engine, code, WARM_UP)
+  start_each(engine, code, WARM_UP)
   assert(engine:run {})
-  local starts = start_many(engine, code, n)
+  local starts = start_each(engine, code, n)
   collectgarbage()
   local counts, bytes = engine:counts(), store:bytes()
   local began = mono()
@@ -84,6 +86,50 @@ local function drain(store, file, n, steps)
     out.hot = (hot_now - hot) / (all_now - all)
   end
   return out
+end
+
+--- Instances started a second, 1,000 a call. They stay in the store, under a
+--- code that nobody runs.
+local function start_bulk(store, n)
+  local engine <close> = assert(pawl.open(store.url))
+  local list = {}
+  for i = 1, 1000 do list[i] = { input = INPUT } end
+  local began = mono()
+  for _ = 1, n, #list do assert(engine:start_many("bench.bulk", list)) end
+  return n / (mono() - began)
+end
+
+--- Steps a second of `workers` programs that drain `n` instances together.
+local function drain_together(store, dir, n, steps, workers)
+  local file = here .. "/workflows/five_steps.lua"
+  do
+    local engine <close> = assert(pawl.open(store.url))
+    local code = assert(engine:load(file)).workflow
+    local list = {}
+    for i = 1, n do list[i] = { input = INPUT } end
+    assert(engine:start_many(code, list))
+  end
+  local pipes, outs, began, ended, done = {}, {}, math.huge, 0, 0
+  for i = 1, workers do
+    outs[i] = ("%s/drain.%d"):format(dir, i)
+    os.remove(outs[i])
+    pipes[i] = assert(io.popen(stores.line("lua5.4", here .. "/drain.lua",
+      build, store.url, file, outs[i]), "w"))
+  end
+  for i = 1, workers do
+    local deadline = mono() + 10
+    repeat until io.open(outs[i]) or mono() > deadline
+  end
+  for _, pipe in ipairs(pipes) do pipe:write "go\n" pipe:flush() end
+  for i, pipe in ipairs(pipes) do
+    assert(pipe:close(), "a worker has failed")
+    local text <close> = assert(io.open(outs[i]))
+    local from, to, ran = text:read("n", "n", "n")
+    began, ended = math.min(began, from), math.max(ended, to)
+    done = done + ran
+  end
+  assert(done == n * steps, "not all steps have run")
+  return done / (ended - began)
 end
 
 --- One instance that fans out over `items` items, with one worker.
@@ -104,14 +150,23 @@ local function fan_out(store, items)
     transactions = (counts.transactions - before.transactions) / items }
 end
 
-local function one_round(store, size)
+local function one_round(store, size, dir)
   store:raw "setup"
   local raw = store:raw("step", size.raw)
   local five = drain(store, "five_steps.lua", size.five, 5)
   local raw_start = store:raw("start", size.raw_starts)
   local one = drain(store, "one_step.lua", size.one, 1)
+  local bulk = start_bulk(store, size.bulk)
+  local raw_bulk = store:raw("bulk", size.bulk)
+  local two, raw_two
+  if store.name == "postgres" then -- SQLite has one writer at a time
+    two = drain_together(store, dir, size.five, 5, 2)
+    raw_two = size.raw / store:raw("pair", size.raw).seconds
+  end
   local few, many = fan_out(store, ITEMS[1]), fan_out(store, ITEMS[2])
   return {
+    two = two, raw_two = raw_two, bulk = bulk,
+    raw_bulk = size.bulk / raw_bulk.seconds,
     few = few.rate, few_statements = few.statements,
     few_transactions = few.transactions,
     many = many.rate, many_statements = many.statements,
@@ -159,6 +214,8 @@ local function sum_up(store, rounds)
     version = store.version, durability = store.durability, W1 = w1, W4 = w4,
     W2 = compare(rounds, "one", "raw", "runs/s"),
     W3 = compare(rounds, "starts", "raw_starts", "starts/s"),
+    W3_bulk = compare(rounds, "bulk", "raw_bulk", "starts/s"),
+    W1x2 = rounds[1].two and compare(rounds, "two", "raw_two", "steps/s"),
   }
 end
 
@@ -212,7 +269,7 @@ local function main()
     for i = 1, size.rounds do
       io.stderr:write(("%s: round %d of %d\n"):format(store.version, i,
         size.rounds))
-      rounds[i] = one_round(store, size)
+      rounds[i] = one_round(store, size, dir.path)
     end
     results[name] = sum_up(store, rounds)
     texts[#texts + 1] = report.text(store, results[name], {

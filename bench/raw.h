@@ -7,8 +7,12 @@
  *                              instance's row with 200 bytes of state and one
  *                              INSERT of history each
  *   raw_STORE WHERE start N    N instances, one row and one transaction each
+ *   raw_STORE WHERE bulk N     N instances, 1,000 a transaction: PostgreSQL
+ *                              one INSERT, SQLite one a row
+ *   raw_postgres WHERE pair N  as step, on two connections: N / 2 steps each,
+ *                              on instances of its own
  *
- * `step` and `start` print "seconds S" and "bytes N", one a line. Instances
+ * All but `setup` print "seconds S" and "bytes N", one a line. Instances
  * are taken in the order of their ids, on both stores: neighbours share
  * pages, which is kind to the raw side. */
 #ifndef PAWL_BENCH_RAW_H
@@ -19,7 +23,12 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { RAW_INSTANCES = 20000, RAW_BATCH = 64, RAW_TEXT = 256 };
+enum {
+  RAW_INSTANCES = 20000,
+  RAW_BATCH = 64,
+  RAW_BULK = 1000,
+  RAW_TEXT = 256
+};
 
 static inline int64_t raw_clock_us(clockid_t clock) {
   struct timespec t;
@@ -49,7 +58,8 @@ static inline int64_t raw_first_seq(void) {
 }
 
 static inline int raw_usage(const char *program) {
-  fprintf(stderr, "usage: %s WHERE setup | step N | start N\n", program);
+  fprintf(stderr, "usage: %s WHERE setup | step N | start N | bulk N\n",
+          program);
   return 2;
 }
 

@@ -7,6 +7,8 @@
 
 #include <libpq-fe.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* The state is json, as in pawl's own table. */
 static const char schema[] =
@@ -41,6 +43,11 @@ static const char insert[] =
 static const char start[] =
     "insert into raw.started values"
     " ($1::bigint, 'order', 0, 0, now(), null, null, $2::json, now())";
+
+static const char bulk[] =
+    "insert into raw.started select s.id, 'order', 0, 0, now(), null, null,"
+    " s.state::json, now() from unnest($1::bigint[], $2::text[])"
+    " as s (id, state)";
 
 static void die(PGconn *pg, const char *what) {
   fprintf(stderr, "%s: %s", what, PQerrorMessage(pg));
@@ -80,7 +87,7 @@ static int64_t wal_position(PGconn *pg) {
 
 typedef struct array {
   size_t len;
-  char at[RAW_BATCH * 2 * RAW_TEXT]; /* every byte quoted would still fit */
+  char at[RAW_BULK * 2 * RAW_TEXT]; /* every byte quoted would still fit */
 } array;
 
 static void next_item(array *a) {
@@ -109,13 +116,16 @@ static const char *finish(array *a) {
   return a->at;
 }
 
-/* ---- the three measures ---- */
+/* ---- the measures ---- */
+
+/* Which instances: all of them, or one half. */
+static int64_t first_id, nids = RAW_INSTANCES;
 
 static void write_batch(PGconn *pg, int64_t step, int64_t first_seq) {
   static array ids, seqs, states, outputs;
   char text[RAW_TEXT];
   for (int64_t n = step; n < step + RAW_BATCH; n++) {
-    add_number(&ids, n % RAW_INSTANCES);
+    add_number(&ids, first_id + n % nids);
     add_number(&seqs, first_seq + n);
     raw_state(text, n);
     add_text(&states, text);
@@ -148,12 +158,27 @@ static void write_starts(PGconn *pg, int64_t nstarts) {
   }
 }
 
+static void write_bulk(PGconn *pg, int64_t nstarts) {
+  static array ids, states;
+  int64_t first = raw_first_seq();
+  char state[RAW_TEXT];
+  for (int64_t n = 0; n < nstarts; n++) {
+    add_number(&ids, first + n);
+    raw_state(state, n);
+    add_text(&states, state);
+    if ((n + 1) % RAW_BULK != 0 && n + 1 < nstarts) continue;
+    const char *values[] = {finish(&ids), finish(&states)};
+    call(pg, "bulk", 2, values);
+  }
+}
+
 static void prepare_all(PGconn *pg) {
   prepare(pg, "begin", "begin");
   prepare(pg, "commit", "commit");
   prepare(pg, "update", update);
   prepare(pg, "insert", insert);
   prepare(pg, "start", start);
+  prepare(pg, "bulk", bulk);
 }
 
 static void set_up(PGconn *pg) {
@@ -169,24 +194,59 @@ static void set_up(PGconn *pg) {
   write_steps(pg, RAW_INSTANCES);
 }
 
-static void measure(PGconn *pg, int is_start, int64_t n) {
+/* Half of the steps are a child's, on a connection of its own. */
+static PGconn *connect_to(const char *where) {
+  PGconn *pg = PQconnectdb(where);
+  if (PQstatus(pg) != CONNECTION_OK) die(pg, "connecting");
+  run(pg, "set client_min_messages = warning");
+  return pg;
+}
+
+static void write_pair(const char *where, int64_t nsteps) {
+  PGconn *pg;
+  pid_t child = fork();
+  int status = 1;
+  int64_t began_us, before;
+  nids = RAW_INSTANCES / 2;
+  if (child == 0) first_id = nids;
+  pg = connect_to(where);
+  prepare_all(pg);
+  before = wal_position(pg);
+  began_us = raw_clock_us(CLOCK_MONOTONIC);
+  write_steps(pg, nsteps / 2);
+  if (child > 0 && (waitpid(child, &status, 0) != child || status != 0)) {
+    fputs("pair: the other half has failed\n", stderr);
+    exit(1);
+  }
+  if (child > 0) raw_print(began_us, wal_position(pg) - before);
+  PQfinish(pg);
+}
+
+static void measure(PGconn *pg, const char *what, int64_t n) {
   prepare_all(pg);
   int64_t before = wal_position(pg);
   int64_t began_us = raw_clock_us(CLOCK_MONOTONIC);
-  is_start ? write_starts(pg, n) : write_steps(pg, n);
+  if (!strcmp(what, "start"))
+    write_starts(pg, n);
+  else if (!strcmp(what, "bulk"))
+    write_bulk(pg, n);
+  else
+    write_steps(pg, n);
   raw_print(began_us, wal_position(pg) - before);
 }
 
 int main(int argc, char **argv) {
   PGconn *pg;
   if (argc < 3) return raw_usage(argv[0]);
-  pg = PQconnectdb(argv[1]);
-  if (PQstatus(pg) != CONNECTION_OK) die(pg, "connecting");
-  run(pg, "set client_min_messages = warning");
+  if (argc == 4 && !strcmp(argv[2], "pair")) {
+    write_pair(argv[1], strtoll(argv[3], NULL, 10));
+    return 0;
+  }
+  pg = connect_to(argv[1]);
   if (!strcmp(argv[2], "setup"))
     set_up(pg);
   else if (argc == 4)
-    measure(pg, !strcmp(argv[2], "start"), strtoll(argv[3], NULL, 10));
+    measure(pg, argv[2], strtoll(argv[3], NULL, 10));
   PQfinish(pg);
   return 0;
 }

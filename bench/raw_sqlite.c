@@ -109,12 +109,12 @@ static void write_steps(int64_t nsteps) {
   }
 }
 
-static void write_starts(int64_t nstarts) {
+static void write_starts(int64_t nstarts, int64_t batch) {
   int64_t first = raw_first_seq();
   for (int64_t n = 0; n < nstarts; n++) {
-    call(BEGIN);
+    if (n % batch == 0) call(BEGIN);
     write_row(START, first + n, n);
-    call(COMMIT);
+    if (n % batch == batch - 1 || n == nstarts - 1) call(COMMIT);
   }
 }
 
@@ -127,11 +127,14 @@ static void set_up(void) {
   write_steps(RAW_INSTANCES);
 }
 
-static void measure(int is_start, int64_t n) {
+static void measure(const char *what, int64_t n) {
   prepare_all();
   int64_t before = bytes_written();
   int64_t began_us = raw_clock_us(CLOCK_MONOTONIC);
-  is_start ? write_starts(n) : write_steps(n);
+  if (!strcmp(what, "step"))
+    write_steps(n);
+  else
+    write_starts(n, strcmp(what, "bulk") ? 1 : RAW_BULK);
   raw_print(began_us, bytes_written() - before);
 }
 
@@ -143,7 +146,7 @@ int main(int argc, char **argv) {
   if (!strcmp(argv[2], "setup"))
     set_up();
   else if (argc == 4)
-    measure(!strcmp(argv[2], "start"), strtoll(argv[3], NULL, 10));
+    measure(argv[2], strtoll(argv[3], NULL, 10));
   for (int i = 0; i < NSTMTS; i++) sqlite3_finalize(stmts[i]);
   sqlite3_close(db);
   return 0;

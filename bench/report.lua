@@ -48,6 +48,8 @@ local TITLES = {
   W1 = "five steps an instance, one worker",
   W2 = "one step an instance, one worker",
   W3 = "starts, one at a time",
+  W1x2 = "five steps an instance, two workers",
+  W3_bulk = "starts, 1,000 a call",
 }
 
 --- Behind the rates: { field, text }.
@@ -82,10 +84,11 @@ end
 ---@param rounds table<string, { value: number[], raw: number[] }>
 function report.text(store, measures, rounds)
   local lines = { ("%s (%s)"):format(store.version, store.durability) }
-  for _, name in ipairs { "W1", "W2", "W3" } do
+  for _, name in ipairs { "W1", "W1x2", "W2", "W3", "W3_bulk" } do
     local m = measures[name]
-    lines[#lines + 1] = ("  %s %-36s %7.0f %-8s raw %7.0f   ratio %.2f")
-      :format(name, TITLES[name], m.value, m.unit, m.raw, m.ratio)
+    lines[#lines + 1] = m and
+      ("  %-7s %-36s %7.0f %-8s raw %7.0f   ratio %.2f"):format(name,
+      TITLES[name], m.value, m.unit, m.raw, m.ratio)
     if name == "W1" then
       lines[#lines + 1] = "     a step: " .. details(m)
       if m.hot_share then

@@ -17,11 +17,16 @@ local function quote(word)
   return "'" .. tostring(word):gsub("'", "'\\''") .. "'"
 end
 
---- What a command prints. Raises when it fails.
-local function output_of(...)
+--- A command line of the shell.
+function stores.line(...)
   local words = {}
   for i, word in ipairs { ... } do words[i] = quote(word) end
-  local line = table.concat(words, " ")
+  return table.concat(words, " ")
+end
+
+--- What a command prints. Raises when it fails.
+local function output_of(...)
+  local line = stores.line(...)
   local pipe = assert(io.popen(line))
   local text = pipe:read("a")
   if not pipe:close() then error("this command failed: " .. line, 2) end
@@ -29,7 +34,7 @@ local function output_of(...)
 end
 
 --- Runs the raw program: "setup", or a measure and how many of it.
----@param what "setup"|"step"|"start"
+---@param what "setup"|"step"|"start"|"bulk"|"pair"
 ---@param n? integer
 ---@return { seconds: number, bytes: integer }
 function Store:raw(what, n)
