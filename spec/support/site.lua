@@ -156,7 +156,9 @@ function Site:worker(options)
   options = options or {}
   local env = { PAWL_FAULT = options.fault or "" }
   for name, value in pairs(options.env or {}) do env[name] = value end
-  local words = { "worker", "flow.lua", "--store", options.url or self.url }
+  -- One process: it is the one that a fault hits and a signal reaches.
+  local words = { "worker", "flow.lua", "--processes", "1", "--store",
+    options.url or self.url }
   table.move(options, 1, #options, #words + 1, words)
   words[#words + 1] = { env = env, under = options.under }
   return self.folder:start(table.unpack(words))
