@@ -10,6 +10,9 @@
 ---   W3  starting instances, one call after the other; raw: `start`
 ---   W1x2     W1 with two workers, on PostgreSQL; raw: `pair`
 ---   W3_bulk  starting 1,000 with one call; raw: `bulk`
+---   W6  five-step instances whose steps wait 50 ms on a socket, up to 200 at
+---       one time in one worker; raw: what that would be if nothing else took
+---       any time. Needs LuaSocket; left out where that is not there
 ---
 --- Environment: PAWL_BUILD, the folder of the build to measure; PAWL_BENCH_PG,
 --- the conninfo of a PostgreSQL server to make a database on.
@@ -35,9 +38,10 @@ local INPUT = { -- the state of bench/raw.h
 }
 
 local FULL = { rounds = 5, five = 4000, one = 4000, raw = 20000,
-  raw_starts = 1000, bulk = 20000 }
+  raw_starts = 1000, bulk = 20000, waiting = 4000 }
 local QUICK = { rounds = 3, five = 2000, one = 1000, raw = 10000,
-  raw_starts = 300, bulk = 10000 }
+  raw_starts = 300, bulk = 10000, waiting = 1000 }
+local WAITS, DELAY = 200, 0.05 -- W6: handlers at one time, seconds a step
 local WARM_UP = 300 -- instances run before a measure, uncounted
 local ITEMS = { 1000, 10000 } -- of a fan-out: ten times as many cost ten times
 
@@ -150,6 +154,38 @@ local function fan_out(store, items)
     transactions = (counts.transactions - before.transactions) / items }
 end
 
+--- The server of bench/slow.c; its port.
+local function slow_server()
+  local pipe = assert(io.popen(("%s/pawl_bench_slow %d"):format(build,
+    DELAY * 1e6)))
+  local port = assert(pipe:read "n", "the slow server does not start")
+  return setmetatable({ port = port }, { __close = function()
+    assert(require "socket".connect("127.0.0.1", port)):send "q"
+    pipe:close()
+  end })
+end
+
+--- `n` five-step instances whose steps wait, with one worker.
+local function wait_much(store, n)
+  if not pcall(require, "socket") then return {} end
+  local server <close> = slow_server()
+  local engine <close> = assert(pawl.open(store.url, { concurrency = WAITS }))
+  local code = assert(engine:load(here .. "/workflows/waiting.lua")).workflow
+  for _ = 1, n do assert(engine:start(code, { port = server.port })) end
+  collectgarbage()
+  local before = engine:counts()
+  local began, clock = mono(), os.clock()
+  local done = assert(engine:run { wait = true })
+  local seconds = mono() - began
+  local counts = engine:counts()
+  assert(done.ended == n and done.steps == 5 * n, "not all steps have run")
+  return { rate = done.steps / seconds,
+    busy = (os.clock() - clock) / seconds,
+    trips = (counts.trips - before.trips) / done.steps,
+    statements = (counts.statements - before.statements) / done.steps,
+    transactions = (counts.transactions - before.transactions) / done.steps }
+end
+
 local function one_round(store, size, dir)
   store:raw "setup"
   local raw = store:raw("step", size.raw)
@@ -164,9 +200,13 @@ local function one_round(store, size, dir)
     raw_two = size.raw / store:raw("pair", size.raw).seconds
   end
   local few, many = fan_out(store, ITEMS[1]), fan_out(store, ITEMS[2])
+  local waiting = wait_much(store, size.waiting)
   return {
     two = two, raw_two = raw_two, bulk = bulk,
     raw_bulk = size.bulk / raw_bulk.seconds,
+    waiting = waiting.rate, ideal = WAITS / DELAY, waiting_busy = waiting.busy,
+    waiting_trips = waiting.trips, waiting_statements = waiting.statements,
+    waiting_transactions = waiting.transactions,
     few = few.rate, few_statements = few.statements,
     few_transactions = few.transactions,
     many = many.rate, many_statements = many.statements,
@@ -210,7 +250,16 @@ local function sum_up(store, rounds)
   w4.statements_per_item_few = median "few_statements"
   w4.transactions_per_item = median "many_transactions"
   w4.transactions_per_item_few = median "few_transactions"
+  local w6
+  if rounds[1].waiting then
+    w6 = compare(rounds, "waiting", "ideal", "steps/s")
+    w6.round_trips_per_step = median "waiting_trips"
+    w6.statements_per_step = median "waiting_statements"
+    w6.transactions_per_step = median "waiting_transactions"
+    w6.worker_cpu_share = median "waiting_busy"
+  end
   return {
+    W6 = w6,
     version = store.version, durability = store.durability, W1 = w1, W4 = w4,
     W2 = compare(rounds, "one", "raw", "runs/s"),
     W3 = compare(rounds, "starts", "raw_starts", "starts/s"),

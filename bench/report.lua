@@ -99,6 +99,13 @@ function report.text(store, measures, rounds)
         spread(rounds.W1.value), spread(rounds.W1.raw))
     end
   end
+  local waiting = measures.W6
+  if waiting then
+    lines[#lines + 1] = ("  W6 %-36s %7.0f %-8s ideal %5.0f   ratio %.2f")
+      :format("steps that wait 50 ms, 200 at a time", waiting.value,
+        waiting.unit, waiting.raw, waiting.ratio)
+    lines[#lines + 1] = "     a step: " .. details(waiting)
+  end
   local m = measures.W4
   lines[#lines + 1] = ("  W4 %-36s %7.0f %-8s few %7.0f   ratio %.2f")
     :format("10,000 items in one each, one worker", m.value, m.unit,

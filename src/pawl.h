@@ -73,6 +73,7 @@ extern "C" {
   X(LIMIT, "limit")           /* a size, count or depth limit */              \
   X(SCRIPT, "script")         /* Lua raised an error */                       \
   X(TIMEOUT, "timeout")       /* a time limit was passed */                   \
+  X(CANCELLED, "cancelled")   /* the instance is to end */                    \
   X(INTERRUPTED, "interrupted")           /* pawl_interrupt was called */     \
   X(UNSUPPORTED, "unsupported")           /* not in this build */             \
   X(NO_HANDLER, "no_handler_registered")  /* nobody knows the workflow */     \
@@ -168,6 +169,8 @@ typedef struct pawl_config {
                              keeps the leases while a handler blocks, at most
                              until its node's timeout. Not with a private
                              allocator, a virtual clock or ":memory:". */
+  int32_t concurrency;     /* handlers that may wait (ctx.await) at one time;
+                              100 */
 } pawl_config;
 #ifdef __cplusplus
 #define PAWL_CONFIG_INIT \
@@ -268,18 +271,20 @@ typedef struct pawl_stats {
   int64_t ended;       /* instances that ended */
   int64_t held;        /* instances still leased when the tick returned */
   int64_t next_due_us; /* when to look again; 0: now; INT64_MAX: nothing due */
+  int64_t waiting;     /* handlers that wait, with their instances leased */
 } pawl_stats;
 
 /* Claims, runs and commits until nothing is due or `budget_us` is spent (0:
  * one round). Never waits. Everything begun is committed on return. `stats`
- * may be NULL. A failing instance is not an error of the tick. */
+ * may be NULL. A failing instance is not an error of the tick. Handlers that
+ * wait are kept for the next tick, each of which asks all of them again. */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_tick(pawl_engine *engine,
                                           int64_t budget_us, pawl_stats *stats,
                                           pawl_error *err);
 /* The same for one instance alone, whatever its group or prefix. `status`
  * (may be NULL): "done" when it has ended, "leased" while another executor
- * holds it, "later" when it is due at stats->next_due_us, "now" when there is
- * more to do. */
+ * holds it, "later" when it is due at stats->next_due_us or its handler waits
+ * here, "now" when there is more to do. */
 PAWL_API PAWL_MUSTUSE pawl_code
 pawl_tick_instance(pawl_engine *engine, const char *id, int64_t budget_us,
                    pawl_stats *stats, const char **status, pawl_error *err);
@@ -287,8 +292,9 @@ pawl_tick_instance(pawl_engine *engine, const char *id, int64_t budget_us,
 PAWL_API PAWL_MUSTUSE pawl_code pawl_next_due(pawl_engine *engine,
                                               int64_t *due_us,
                                               pawl_error *err);
-/* Sleeps until `until_us`, a wake-up from the store, or pawl_interrupt. The
- * one call that waits; workers use it, embedders need not. */
+/* Sleeps until `until_us`, a wake-up from the store, pawl_interrupt, or until
+ * a handler that waits can go on. The one call that waits; workers use it,
+ * embedders need not. */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_wait(pawl_engine *engine,
                                           int64_t until_us, pawl_error *err);
 /* Makes the running tick stop after the handler under way, releases what was

@@ -40,7 +40,7 @@ local open_shape = {
   lease = { "duration", "lease_us" },
   heartbeat = { "duration", "heartbeat_us" },
   max_bytes = { "positive" }, batch = { "count" },
-  recoveries = { "count" }, shards = { "shards" },
+  concurrency = { "count" }, recoveries = { "count" }, shards = { "shards" },
   pooler = { "boolean" }, create = { "boolean" }, pulse = { "boolean" },
   stored_code = option.choice("stored_code", "any", "own"),
   unknown = option.choice("unknown", "fail", "defer"),

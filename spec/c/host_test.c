@@ -515,7 +515,8 @@ static void what_is_to_be_closed_is_closed(engine *e) {
         "local x <close> = setmetatable({}, { __close = function()\n"
         "  CLOSED = CLOSED + 1 end })\n\ncoroutine.yield(1)",
         PAWL_SCRIPT, "flow.lua:5", "the handler yielded",
-        "handlers run to their end; yield only within coroutines of your own");
+        "handlers run to their end, or wait by ctx.await; yield only within "
+        "coroutines of your own");
   CHECK(strstr(e->err.trace, "flow.lua:5") != NULL);
   passes(e, "assert(CLOSED == 2)");
 }
@@ -1540,6 +1541,73 @@ static void warnings_of_a_private_state_are_logged(void) {
   end(&e);
 }
 
+/* Handlers that wait, two at a time; what each keeps is its own. */
+static void handlers_may_wait(void) {
+  static const char SCRIPT[] = HEAD
+      "w:step('a', { next = 'z', run = function(ctx)\n"
+      "local note <close> = setmetatable({}, { __close = function()\n"
+      "closed = (closed or 0) + 1 end })\n"
+      "ctx.vars.n = ctx.input + 1 ctx.emit('e', ctx.id)\n"
+      "local got = ctx.await { fd = ctx.input, timeout = 2 }\n"
+      "ctx.emit('f', got) return 'x', closed end })\n"
+      "w:finish('z') return w";
+  pawl_str none = {NULL, 0};
+  engine e = {0};
+  pawl_run *one, *two;
+  pawl_error why;
+  char id[8] = "i1", input[8] = "1";
+  begin(&e, 0, NULL);
+  CHECK_INT(pawl_host_load_text(e.host, "flow.lua", pawl_strz(SCRIPT), none,
+                                &e.loaded, &e.err),
+            PAWL_OK);
+  e.call = (pawl_call){.ref = e.loaded.ref,
+                       .node = "a",
+                       .id = id,
+                       .workflow = "w",
+                       .vars = pawl_strz("{}"),
+                       .input = pawl_strz(input),
+                       .services = &SERVICES,
+                       .services_ud = &e};
+  CHECK_INT(pawl_host_begin(e.host, &e.call, &e.result, &one, &e.err),
+            PAWL_OK);
+  CHECK(one != NULL);
+  CHECK_INT(pawl_run_await(one)->kind, PAWL_AWAIT_FD);
+  CHECK_INT(pawl_run_await(one)->fd, 1);
+  CHECK_INT(pawl_run_await(one)->events, PAWL_AWAIT_READ);
+  CHECK_INT(pawl_run_await(one)->timeout_us, 2000000);
+  CHECK_INT(e.result.emits.len, 0);
+  CHECK_INT(pawl_host_is_busy(e.host), 0);
+  strcpy(id, "i2"); /* the first one has its own copy */
+  strcpy(input, "2");
+  CHECK_INT(pawl_host_begin(e.host, &e.call, &e.result, &two, &e.err),
+            PAWL_OK);
+  CHECK(two != NULL && two != one);
+  CHECK_INT(pawl_host_resume(&one, PAWL_AWAIT_READ, NULL, &e.result, &e.err),
+            PAWL_OK);
+  CHECK(one == NULL);
+  CHECK_TEXT(e.result.vars.at, "{\"n\":2}");
+  CHECK_TEXT(e.result.emits.at,
+             "[{\"payload\":\"i1\",\"type\":\"e\"},"
+             "{\"payload\":\"r\",\"type\":\"f\"}]");
+  pawl_fail(&why, PAWL_CANCELLED, "enough");
+  CHECK_INT(pawl_host_resume(&two, 0, &why, &e.result, &e.err),
+            PAWL_CANCELLED);
+  CHECK(two == NULL);
+  CHECK_TEXT(e.err.message, "enough");
+  CHECK_INT(e.result.vars_changed, 0);
+  CHECK_INT(pawl_host_begin(e.host, &e.call, &e.result, &one, &e.err),
+            PAWL_OK);
+  pawl_host_abandon(one);
+  CHECK_INT(pawl_host_begin(e.host, &e.call, &e.result, &one, &e.err),
+            PAWL_OK);
+  CHECK_INT(pawl_host_resume(&one, 0, NULL, &e.result, &e.err), PAWL_OK);
+  CHECK_TEXT(e.result.output.at, "3"); /* closed before this one ended */
+  CHECK_INT(pawl_host_run(e.host, &e.call, &e.result, &e.err), PAWL_MISUSE);
+  CHECK_INT(pawl_host_begin(e.host, &e.call, &e.result, &one, &e.err),
+            PAWL_OK);
+  end(&e); /* abandons it */
+}
+
 /* From the fail_at-th request on nothing is granted: here and there among
  * the thousands that loading the definition takes, more often while its
  * handler runs. */
@@ -1558,14 +1626,15 @@ static void memory_may_end_anywhere(void) {
     if (rc == PAWL_OK)
       rc = pawl_host_load_text(
           e.host, "flow.lua",
-          pawl_strz(HEAD "w:step('a', { next = 'z', run = function(ctx)\n"
-                         "ctx.vars.n = 1 ctx.attrs.x = 'y'\n"
-                         "ctx.token.data.n = 1 pcall(ctx.emit, 'e', 'p')\n"
-                         "ctx.emit('e', 'p') ctx.start('c', 1,\n"
-                         "{ attributes = { a = 1 }, delay = 1 })\n"
-                         "if ctx.vars.n == 1 then error { code = 'c',\n"
-                         "details = { 1 } } end end })\n"
-                         "w:finish('z') return w"),
+          pawl_strz(
+              HEAD "w:step('a', { next = 'z', run = function(ctx)\n"
+                   "ctx.vars.n = 1 ctx.attrs.x = 'y'\n"
+                   "ctx.token.data.n = 1 pcall(ctx.emit, 'e', 'p')\n"
+                   "ctx.emit('e', 'p') ctx.start('c', 1,\n"
+                   "{ attributes = { a = 1 }, delay = 1 })\n"
+                   "ctx.await(1) if ctx.vars.n == 1 then error { code = 'c',\n"
+                   "details = { 1 } } end end })\n"
+                   "w:finish('z') return w"),
           none, &e.loaded, &e.err);
     if (n == PAWL_NEVER) loaded_at = state.requests;
     if (rc == PAWL_OK) {
@@ -1578,7 +1647,9 @@ static void memory_may_end_anywhere(void) {
                            .services = &SERVICES,
                            .services_ud = &e};
       e.attrs = "{}";
-      rc = pawl_host_run(e.host, &e.call, &e.result, &e.err);
+      pawl_run *run;
+      rc = pawl_host_begin(e.host, &e.call, &e.result, &run, &e.err);
+      if (run) rc = pawl_host_resume(&run, 0, NULL, &e.result, &e.err);
       done = n < PAWL_NEVER && rc == PAWL_SCRIPT && state.requests < n;
     }
     /* The script's own error may be all but its traceback. */
@@ -1655,6 +1726,7 @@ int main(void) {
   a_private_path_follows_the_definition();
   warnings_of_a_private_state_are_logged();
   as_many_items_as_may_be_are_taken();
+  handlers_may_wait();
   memory_may_end_anywhere();
   snprintf(command, sizeof command, "rm -r '%s'", folder);
   CHECK_INT(system(command), 0);

@@ -307,6 +307,18 @@ describe("pawl run", function()
     assert.matches('output  {"greeting":"hello world"}\n', ran.out, 1, true)
   end)
 
+  it("goes on with handlers that wait, its own and its children's", function()
+    local here = folder(flows.calls)
+    here:write("hello.lua", (flows.hello:gsub("ctx.vars.greeting = ",
+      "ctx.await(0.1) %0", 1)))
+    local ran = here:pawl("run", "hello.lua", "-q")
+    assert.equal('{"greeting":"hello world"}\n', ran.out, ran.err)
+    ran = here:pawl("run", "flow.lua", "--timeout", "20s")
+    assert.equal(0, ran.code, ran.err)
+    assert.matches('output  {"greeting":"hello world"}\n', ran.out, 1, true)
+    assert.is_nil(ran.out:match "waiting")
+  end)
+
   it("tells each attempt, undo and choice by its own node", function()
     local here = folder(flows.undoes)
     local ran = here:pawl("run", "flow.lua")

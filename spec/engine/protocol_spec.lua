@@ -297,6 +297,7 @@ kit.describe("rule 1, the lease id,", function(backend)
         assert.is_truthy(writes[statement.name]
           or statement.name:find "^agenda_claim"
           or statement.name == "agenda_lock"
+          or statement.name == "agenda_latches"
           or statement.name == "agenda_seize"
           or statement.name == "instance_load",
           statement.name .. " is not tried here")

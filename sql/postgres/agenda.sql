@@ -423,6 +423,15 @@ update pawl.agenda a
   from mine where a.shard = @shard and a.instance = mine.instance
 returning a.instance, a.latch, a.due_at;
 
+-- name: agenda_latches
+-- args: @shard smallint, @id uuid[], @lease uuid[]
+-- rows: instance uuid, latch integer
+-- Those that are still held so: while their handlers wait.
+select a.instance, a.latch from unnest(@id, @lease) as s (id, lease)
+ cross join lateral (
+   select instance, latch from pawl.agenda
+    where shard = @shard and instance = s.id and lease = s.lease) a;
+
 -- name: agenda_relet
 -- args: @shard smallint, @id uuid, @lease uuid, @new_lease uuid
 -- rows: instance uuid

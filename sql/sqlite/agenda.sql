@@ -329,6 +329,13 @@ update pawl_agenda set ready = 0, due_at = @now + @lease_us
  where shard = @shard and instance = @id and lease = @lease
 returning instance, latch, due_at;
 
+-- name: agenda_latches
+-- args: @shard smallint, @id uuid[], @lease uuid[]
+-- rows: instance uuid, latch integer
+-- Those that are still held so: while their handlers wait.
+select instance, latch from pawl_agenda
+ where shard = @shard and instance = @id and lease = @lease;
+
 -- name: agenda_relet
 -- args: @shard smallint, @id uuid, @lease uuid, @new_lease uuid
 -- rows: instance uuid

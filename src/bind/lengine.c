@@ -409,6 +409,7 @@ static void read_config(lua_State *L, int at, pawl_config *config) {
   config->heartbeat_us = config_int(L, at, "heartbeat_us");
   config->max_bytes = config_int(L, at, "max_bytes");
   config->batch = config_small(L, at, "batch");
+  config->concurrency = config_small(L, at, "concurrency");
   config->recoveries = config_small(L, at, "recoveries");
   config->shards = config_small(L, at, "shards");
   config->create = config_small(L, at, "create");
@@ -595,7 +596,7 @@ int pawl_bind_start_many(lua_State *L) {
 }
 
 static void push_stats(lua_State *L, const pawl_stats *s) {
-  lua_createtable(L, 0, 8);
+  lua_createtable(L, 0, 9);
   set_int(L, "claimed", s->claimed);
   set_int(L, "steps", s->steps);
   set_int(L, "commits", s->commits);
@@ -603,6 +604,7 @@ static void push_stats(lua_State *L, const pawl_stats *s) {
   set_int(L, "lost", s->lost);
   set_int(L, "ended", s->ended);
   set_int(L, "held", s->held);
+  set_int(L, "waiting", s->waiting);
   push_due(L, s->next_due_us);
   lua_setfield(L, -2, "next_due");
 }

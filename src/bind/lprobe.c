@@ -404,7 +404,8 @@ static int store_wait(lua_State *L) {
   box *b = check_box(L);
   int64_t deadline = pawl_clock_mono() + check_seconds(L, 2);
   pawl_error err;
-  return push_done(L, pawl_store_wait(b->store, deadline, NULL, &err), &err);
+  return push_done(L, pawl_store_wait(b->store, deadline, NULL, NULL, 0, &err),
+                   &err);
 }
 
 static int store_now(lua_State *L) {

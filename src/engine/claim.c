@@ -231,6 +231,7 @@ static void hold(pawl_engine *e, pawl_held *h, int shard, const pawl_id *lease,
   h->lease_until_us = pawl_engine_now(e) + e->config.lease_us;
   h->reset = h->takeovers > 0 || h->latch > 0;
   h->begun = h->rounds = h->recorded = h->transactional = 0;
+  h->solo = 0;
   h->foreign = h->loaded = h->pin = h->look = h->stale = h->apply_only = 0;
   h->def = NULL;
   h->tokens.n = 0;
@@ -475,6 +476,8 @@ pawl_code pawl_claim_more(pawl_engine *e, int want, int *got,
       TRY(claim_shard(e, s, 1, 1, got, err));
     }
     if (*got) {
+      for (int i = 0; i < e->nheld_slots; i++)
+        e->held[i].solo = e->held[i].state != PAWL_SLOT_FREE;
       e->alone = 1;
       return PAWL_OK;
     }
@@ -527,7 +530,6 @@ static pawl_code claim_this(pawl_engine *e, pawl_stmt stmt, const pawl_id *id,
     if (e->held[i].state != PAWL_SLOT_FREE &&
         pawl_id_eq(&e->held[i].lease, &lease))
       e->held[i].apply_only = 1;
-  e->alone = *got;
 out:
   if (rc != PAWL_OK) pawl_store_rollback(e->store);
   return rc;
@@ -572,6 +574,10 @@ lost:
 
 /* ---- keeping and giving back ---- */
 
+static int is_idle(const pawl_held *h, int shard) {
+  return h->state == PAWL_SLOT_READY && h->shard == shard && !h->flight.run;
+}
+
 static pawl_code release_shard(pawl_engine *e, int shard, pawl_error *err) {
   pawl_rows rows;
   pawl_code rc = PAWL_OK;
@@ -580,7 +586,7 @@ static pawl_code release_shard(pawl_engine *e, int shard, pawl_error *err) {
   pawl_arg_int(&e->args, PAWL_AGENDA_UNCLAIM_SHARD, shard);
   for (int i = 0; i < e->nheld_slots; i++) {
     pawl_held *h = &e->held[i];
-    if (h->state != PAWL_SLOT_READY || h->shard != shard) continue;
+    if (!is_idle(h, shard)) continue;
     pawl_arg_id(&e->args, PAWL_AGENDA_UNCLAIM_ID, &h->id);
     pawl_arg_id(&e->args, PAWL_AGENDA_UNCLAIM_LEASE, &h->lease);
     /* the next holder will record the takeover, if we have not */
@@ -592,8 +598,7 @@ static pawl_code release_shard(pawl_engine *e, int shard, pawl_error *err) {
   if (!pawl_args_rows(&e->args)) return PAWL_OK;
   TRY(pawl_store_once(e->store, PAWL_UNIT_BATCH, &e->args, &rows, err));
   for (int i = 0; i < e->nheld_slots; i++)
-    if (e->held[i].state == PAWL_SLOT_READY && e->held[i].shard == shard)
-      pawl_held_free(e, &e->held[i]);
+    if (is_idle(&e->held[i], shard)) pawl_held_free(e, &e->held[i]);
   e->fresh_ready = 1; /* at least these */
 out:
   return rc;
@@ -601,7 +606,7 @@ out:
 
 pawl_code pawl_claim_release(pawl_engine *e, pawl_error *err) {
   pawl_code rc = PAWL_OK;
-  if (!e->nheld) return PAWL_OK;
+  if (e->nheld == e->nwaiting) return PAWL_OK;
   for (int s = 0; s < e->nshards; s++) TRY(release_shard(e, s, err));
 out:
   return rc;

@@ -387,6 +387,7 @@ static void stored(pawl_engine *e, pawl_held *h, int latch) {
   }
   h->pin = 0;
   pawl_held_accept(h);
+  pawl_await_check(e, h);
   if (kept) { /* the row's latch fell by what we had seen */
     h->takeovers = h->reset = 0;
     h->taken = 0;
@@ -410,7 +411,7 @@ static pawl_code decide_again(pawl_engine *e, pawl_held *h, pawl_error *err) {
     return PAWL_OK;
   }
   if (rc != PAWL_OK) return rc;
-  if (!h->plan.ran)
+  if (!h->plan.ran && !h->flight.run)
     pawl_step_run(e, h);
   else
     pawl_step_hear(e, h);

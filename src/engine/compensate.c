@@ -311,29 +311,40 @@ static pawl_code run_undo(pawl_engine *e, pawl_held *h, int k,
   return rc;
 }
 
-static void undo(pawl_engine *e, pawl_held *h, int k, int64_t seq) {
-  const pawl_node *node = pawl_tok_node(h, k);
-  int64_t now = pawl_engine_now(e);
-  pawl_error err = {0};
-  int over = 1;
+void pawl_undo_returned(pawl_engine *e, pawl_held *h, pawl_code rc,
+                        const pawl_error *err, int64_t began_us) {
+  int k = stands(h), behind, over = 1;
+  const pawl_node *node = k < 0 ? NULL : pawl_tok_node(h, k);
+  int64_t seq;
+  pawl_str step;
 
+  if (!node || !pawl_undo_next(h, &h->plan.compensation, &step, &seq, &behind))
+    return;
   h->plan.ran = 1;
   h->plan.resets = 1;
   h->running_token = pawl_tok(h, k)->no;
-  int64_t began_mono = pawl_clock_mono();
-  pawl_engine_trace(e, h, node->name, "undo", -1, NULL, "", 0);
-  if (run_undo(e, h, k, node, &err) == PAWL_OK)
-    undone(e, h, k, seq, now);
+  if (rc == PAWL_OK)
+    undone(e, h, k, seq, began_us);
   else
-    over = undo_failed(e, h, k, node, seq, &err, now);
+    over = undo_failed(e, h, k, node, seq, err, began_us);
   pawl_buf_clear(&pawl_tok(h, k)->data); /* it was the step's */
   /* behind the last one the whole ends, with an outcome of its own */
   const char *outcome = h->plan.outcome;
-  int64_t took = pawl_clock_mono() - began_mono;
   int64_t due_us = over ? 0 : pawl_tok(h, k)->due_us;
   if (over) pass(e, h, seq);
-  pawl_engine_trace(e, h, node->name, "undo", took, outcome,
+  pawl_engine_trace(e, h, node->name, "undo", h->flight.busy_us, outcome,
                     h->plan.detail.at ? h->plan.detail.at : "", due_us);
+}
+
+static void undo(pawl_engine *e, pawl_held *h, int k) {
+  const pawl_node *node = pawl_tok_node(h, k);
+  int64_t now = pawl_engine_now(e);
+  pawl_error err = {0};
+
+  h->running_token = pawl_tok(h, k)->no;
+  pawl_engine_trace(e, h, node->name, "undo", -1, NULL, "", 0);
+  pawl_code rc = run_undo(e, h, k, node, &err);
+  if (!h->flight.run) pawl_undo_returned(e, h, rc, &err, now);
 }
 
 void pawl_undo_run(pawl_engine *e, pawl_held *h) {
@@ -365,5 +376,5 @@ void pawl_undo_run(pawl_engine *e, pawl_held *h) {
   if (!node || !node->has_undo) /* its definition has changed */
     pass(e, h, seq);
   else
-    undo(e, h, k, seq);
+    undo(e, h, k);
 }

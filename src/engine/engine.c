@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include "../base/fault.h"
@@ -108,9 +109,11 @@ static void deinit_held(pawl_engine *e, pawl_held *h) {
 
 void pawl_held_free(pawl_engine *e, pawl_held *h) {
   assert(h->state != PAWL_SLOT_FREE);
+  pawl_await_abandon(e, h);
   h->state = PAWL_SLOT_FREE;
   pawl_load_forget(e, h);
-  if (--e->nheld == 0) e->alone = 0;
+  e->nheld--;
+  if (h->solo) e->alone = 0;
 }
 
 pawl_held *pawl_held_find(pawl_engine *e, const pawl_id *id,
@@ -229,6 +232,9 @@ static void defaults(pawl_config *c) {
   if (c->max_bytes <= 0) c->max_bytes = 1000 * 1000;
   if (c->batch <= 0) c->batch = 64;
   if (c->batch > PAWL_MAX_BATCH) c->batch = PAWL_MAX_BATCH;
+  if (c->concurrency <= 0) c->concurrency = 100;
+  if (c->concurrency > PAWL_MAX_CONCURRENCY)
+    c->concurrency = PAWL_MAX_CONCURRENCY;
   if (c->recoveries <= 0) c->recoveries = c->recoveries < 0 ? 0 : 5;
   if (c->create == 0) c->create = 1;
 }
@@ -239,11 +245,18 @@ static pawl_code keep_text(pawl_buf *b, const char **text, pawl_error *err) {
   return pawl_buf_check(b, err);
 }
 
+static size_t slot_count(const pawl_engine *e) {
+  return (size_t)(e->config.batch + e->config.concurrency);
+}
+
 static pawl_code init_slots(pawl_engine *e, pawl_error *err) {
-  size_t size = sizeof *e->held * (size_t)e->config.batch;
-  e->held = pawl_calloc(&e->alloc, size);
-  if (!e->held) return pawl_fail(err, PAWL_NOMEM, "out of memory");
-  e->nheld_slots = e->config.batch;
+  size_t n = slot_count(e);
+  e->fds = pawl_calloc(&e->alloc, sizeof *e->fds * (n + 1));
+  e->fd_slots = pawl_calloc(&e->alloc, sizeof *e->fd_slots * (n + 1));
+  e->held = pawl_calloc(&e->alloc, sizeof *e->held * n);
+  if (!e->held || !e->fds || !e->fd_slots)
+    return pawl_fail(err, PAWL_NOMEM, "out of memory");
+  e->nheld_slots = (int)n;
   for (int i = 0; i < e->nheld_slots; i++) init_held(e, &e->held[i]);
   return PAWL_OK;
 }
@@ -321,6 +334,7 @@ static void say_goodbye(pawl_engine *e) {
   pawl_error err;
   pawl_code rc = PAWL_OK;
 
+  pawl_await_abandon_all(e);
   TRY(pawl_commit_all(e, &err));
   TRY(pawl_claim_release(e, &err));
   if (!e->registered) return;
@@ -345,6 +359,8 @@ void pawl_engine_close(pawl_engine *e) {
   pawl_store_close(e->store);
   for (int i = 0; i < e->nheld_slots; i++) deinit_held(e, &e->held[i]);
   pawl_release(&alloc, e->held, sizeof *e->held * (size_t)e->nheld_slots);
+  pawl_release(&alloc, e->fds, sizeof *e->fds * (slot_count(e) + 1));
+  pawl_release(&alloc, e->fd_slots, sizeof *e->fd_slots * (slot_count(e) + 1));
   for (int i = 0; i < e->nroutes; i++) pawl_buf_deinit(&e->routes[i].workflow);
   pawl_release(&alloc, e->routes, sizeof *e->routes * (size_t)e->routes_cap);
   pawl_buf_deinit(&e->group);
@@ -481,12 +497,26 @@ out:
 
 /* ---- rounds ---- */
 
+/* Is there room for one more handler that may wait, or is not? */
+static int may_claim(const pawl_engine *e) {
+  return !e->alone && e->nwaiting < e->config.concurrency;
+}
+
 static int wants_more(pawl_engine *e) {
-  int want = e->config.batch;
+  int want = e->config.batch, room = e->config.concurrency - e->nheld;
   /* slow handlers: take no more than what one flush can hold */
   if (e->run_avg_us > 0 && FLUSH_US / e->run_avg_us < want)
     want = (int)(FLUSH_US / e->run_avg_us) + 1;
-  return want - e->nheld;
+  want -= e->nheld - e->nwaiting;
+  /* where some wait, others will: no more than may */
+  return e->nwaiting && room < want ? room : want;
+}
+
+/* A claim has its price: it waits until a quarter of the batch is free; not
+ * where handlers wait, which may be for long. */
+static int is_worth_claiming(const pawl_engine *e, int want) {
+  if (!e->nheld) return 1;
+  return e->nwaiting ? want > 0 : want * 4 >= e->config.batch;
 }
 
 /* Looks and claims as far as there is room. */
@@ -495,26 +525,30 @@ static pawl_code refill(pawl_engine *e, pawl_error *err) {
   int64_t mono = pawl_clock_mono();
   pawl_code rc = PAWL_OK;
 
-  if (e->interrupted || e->alone) return PAWL_OK;
-  /* a claim has its price: wait until a quarter of the batch is free */
-  if (e->nheld && want * 4 < e->config.batch) return PAWL_OK;
+  if (e->interrupted || !may_claim(e) || !is_worth_claiming(e, want))
+    return PAWL_OK;
   if (mono >= e->look_mono_us ||
-      (!e->nheld && !e->fresh_ready && !e->suspect_ready))
+      (e->nheld == e->nwaiting && !e->fresh_ready && !e->suspect_ready))
     TRY(pawl_claim_look(e, err));
   TRY(pawl_claim_more(e, want > 0 ? want : 1, &got, err));
 out:
   return rc;
 }
 
-static int is_runnable(const pawl_held *h) {
-  return h->state == PAWL_SLOT_READY && h->loaded == PAWL_LOADED &&
-         !h->foreign;
+static int is_known(const pawl_held *h) {
+  return h->loaded == PAWL_LOADED && !h->foreign;
+}
+
+/* No more handlers begin than may wait. */
+static int is_runnable(pawl_engine *e, const pawl_held *h) {
+  return h->state == PAWL_SLOT_READY && is_known(h) && !h->flight.run &&
+         (e->nwaiting < e->config.concurrency || !pawl_step_may_wait(e, h));
 }
 
 /* Is anything held that can only be given back? */
 static int any_foreign(const pawl_engine *e) {
   for (int i = 0; i < e->nheld_slots; i++)
-    if (e->held[i].state == PAWL_SLOT_READY && !is_runnable(&e->held[i]))
+    if (e->held[i].state == PAWL_SLOT_READY && !is_known(&e->held[i]))
       return 1;
   return 0;
 }
@@ -560,11 +594,11 @@ static pawl_code run_round(pawl_engine *e, int64_t deadline_mono, int *ran,
   *ran = 0;
   for (int i = 0; i < e->nheld_slots; i++) {
     pawl_held *h = &e->held[i];
-    if (!is_runnable(h)) continue;
+    if (!is_runnable(e, h)) continue;
     /* rule 7: what is done does not wait for a node known to be slow */
     if (*ran && pawl_step_expected_us(e, h) > SLOW_US)
       TRY(pawl_commit_all(e, err));
-    if (!is_runnable(h)) continue;
+    if (!is_runnable(e, h)) continue;
     int64_t began = pawl_clock_mono();
     TRY(run_one(e, h, err));
     ++*ran;
@@ -593,26 +627,30 @@ static pawl_code deliver(pawl_engine *e, pawl_error *err) {
   return pawl_deliver(e, err);
 }
 
-static pawl_code run_rounds(pawl_engine *e, int64_t budget_us, int claims,
+enum { CLAIMING = 1, RESUMING }; /* what a tick may do beside its rounds */
+
+static pawl_code run_rounds(pawl_engine *e, int64_t budget_us, int may,
                             pawl_error *err) {
   int64_t began = pawl_clock_mono();
   int64_t deadline =
       budget_us >= PAWL_NEVER - began ? PAWL_NEVER : began + budget_us;
   pawl_code rc = PAWL_OK;
-  int ran = 0, stop = 0;
+  int ran = 0, resumed = 0, stop = 0;
 
   if (budget_us <= 0) deadline = PAWL_NEVER; /* one round, whole */
   TRY(pawl_commit_all(e, err)); /* what an earlier tick could not settle */
   while (!stop) {
     int foreign;
     TRY(deliver(e, err));
-    if (claims) TRY(refill(e, err));
+    if (may & CLAIMING) TRY(refill(e, err));
     if (!e->nheld) break;
     TRY(pawl_load_more(e, err));
+    if (e->nwaiting) TRY(pawl_await_look(e, err));
+    if (may & RESUMING) pawl_await_poll(e, deadline, &resumed);
     foreign = any_foreign(e);
     TRY(run_round(e, deadline, &ran, &stop, err));
     if (foreign) TRY(pawl_claim_release(e, err));
-    if (!ran && !foreign) break;
+    if (!ran && !resumed && !foreign) break;
     TRY(pawl_claim_renew(e, 0, err));
     if (budget_us <= 0 || e->interrupted || pawl_clock_mono() >= deadline)
       stop = 1;
@@ -629,10 +667,23 @@ static pawl_code tick_begin(pawl_engine *e, pawl_stats *stats,
 
   memset(stats, 0, sizeof *stats);
   e->stats = stats;
+  e->ask_all = 1;
   TRY(pawl_claim_housekeep(e, err));
   TRY(pawl_claim_settle(e, err));
+  TRY(pawl_await_look(e, err));
 out:
   return rc;
+}
+
+/* When the next tick has something to do; 0: at once. */
+static int64_t next_tick(pawl_engine *e) {
+  int64_t next = pawl_await_next(e);
+  int ready = e->fresh_ready || (e->suspect_ready && !e->nheld);
+
+  if (e->nheld > e->nwaiting) return 0;
+  if (e->suspect_ready && e->nheld) ready = 0; /* N3: after those that wait */
+  if (ready && may_claim(e)) return 0;
+  return next < e->next_due_us ? next : e->next_due_us;
 }
 
 static pawl_code tick_end(pawl_engine *e, pawl_code rc, pawl_error *err) {
@@ -641,8 +692,8 @@ static pawl_code tick_end(pawl_engine *e, pawl_code rc, pawl_error *err) {
   pawl_code give = pawl_claim_release(e, rc == PAWL_OK ? err : &second);
   if (rc == PAWL_OK) rc = give;
   e->stats->held = e->nheld;
-  e->stats->next_due_us =
-      e->nheld || e->fresh_ready || e->suspect_ready ? 0 : e->next_due_us;
+  e->stats->waiting = e->nwaiting;
+  e->stats->next_due_us = next_tick(e);
   e->stats = NULL;
   e->interrupted = 0;
   return rc;
@@ -655,7 +706,7 @@ pawl_code pawl_engine_tick(pawl_engine *e, int64_t budget_us,
 
   if (!stats) stats = &own;
   TRY(tick_begin(e, stats, err));
-  TRY(run_rounds(e, budget_us, 1, err));
+  TRY(run_rounds(e, budget_us, CLAIMING | RESUMING, err));
 out:
   return tick_end(e, rc, err);
 }
@@ -690,6 +741,17 @@ out:
   return rc;
 }
 
+/* Its handler waits here: the holder is this engine. Whoever seizes it takes
+ * it from us; else the letter is found by the next look. 1: nothing to take. */
+static int is_waiting(pawl_engine *e, const pawl_id *id, int seize) {
+  pawl_held *h = pawl_held_find(e, id, NULL);
+
+  e->await_look_us = 0;
+  if (!h) return 0;
+  if (seize) pawl_held_free(e, h);
+  return !seize;
+}
+
 static pawl_held *only_held(pawl_engine *e, const pawl_id *id) {
   for (int i = 0; i < e->nheld_slots; i++)
     if (e->held[i].state == PAWL_SLOT_READY && pawl_id_eq(&e->held[i].id, id))
@@ -710,12 +772,17 @@ pawl_code pawl_engine_tick_one(pawl_engine *e, const pawl_id *id,
   if (!stats) stats = &own;
   TRY(tick_begin(e, stats, err));
   TRY(pawl_commit_all(e, err));
-  TRY(pawl_claim_one(e, id, &got, err));
+  h = pawl_held_find(e, id, NULL); /* its handler waits */
+  if (h)
+    got = 1;
+  else
+    TRY(pawl_claim_one(e, id, &got, err));
   h = got ? only_held(e, id) : NULL;
   suspended = h && h->apply_only;
-  if (got) TRY(run_rounds(e, suspended ? 0 : budget_us, 0, err));
+  if (got) TRY(run_rounds(e, suspended ? 0 : budget_us, RESUMING, err));
   TRY(pawl_claim_release(e, err));
   TRY(why_not(e, id, stats, &text, err));
+  if (pawl_held_find(e, id, NULL)) text = "later"; /* it still does */
   if (suspended && !strcmp(text, "now")) { /* its workflow may be resumed */
     text = "later";
     e->next_due_us = pawl_engine_now(e) + PAWL_SECOND;
@@ -773,6 +840,7 @@ pawl_code pawl_engine_hold(pawl_engine *e, const pawl_id *id, int seize,
   *got = 0;
   TRY(tick_begin(e, &stats, err));
   TRY(pawl_commit_all(e, err));
+  if (is_waiting(e, id, seize)) goto out;
   TRY(seize ? pawl_claim_seize(e, id, got, err)
             : pawl_claim_one(e, id, got, err));
   h = *got ? only_held(e, id) : NULL;
@@ -796,21 +864,25 @@ pawl_code pawl_engine_next_due(pawl_engine *e, int64_t *due_us,
                                pawl_error *err) {
   pawl_code rc = PAWL_OK;
   TRY(pawl_claim_look(e, err));
-  *due_us = e->fresh_ready || e->suspect_ready ? 0 : e->next_due_us;
+  *due_us = next_tick(e);
 out:
   return rc;
 }
 
 pawl_code pawl_engine_wait(pawl_engine *e, int64_t until_us, pawl_error *err) {
-  int64_t mono = pawl_clock_mono(), wait = until_us - pawl_engine_now(e);
+  int64_t next = pawl_await_next(e);
+  int64_t mono = pawl_clock_mono(), wait;
+  int n = pawl_await_fds(e), woken = 0;
   pawl_code rc;
 
+  wait = (next < until_us ? next : until_us) - pawl_engine_now(e);
   if (wait <= 0 || e->interrupted) return PAWL_OK;
-  pawl_store_tidy(e->store);
+  if (!e->nwaiting) pawl_store_tidy(e->store);
   if (wait > PAWL_NEVER - mono) wait = PAWL_NEVER - mono;
-  rc = pawl_store_wait(e->store, mono + wait, &e->interrupted, err);
+  rc = pawl_store_wait(e->store, mono + wait, &e->interrupted, e->fds, n, err);
   e->interrupted = 0;
-  e->look_mono_us = 0; /* something may have come */
+  for (int i = 1; i < n; i++) woken |= e->fds[i].revents;
+  if (!woken) e->look_mono_us = 0; /* something may have come */
   return rc;
 }
 

@@ -10,7 +10,9 @@
  *          N2 a plan that is set is either committed, or kept until the store
  *             says what became of it; its handler does not run again.
  *          N3 an instance that was taken over runs while nothing else is
- *             held (promise 7). */
+ *             held (promise 7), also while its handler waits.
+ *          N4 a slot whose handler waits is READY, or has a plan of what came
+ *             before that handler: it is neither decided nor given back. */
 #ifndef PAWL_ENGINE_INTERNAL_H
 #define PAWL_ENGINE_INTERNAL_H
 
@@ -28,6 +30,7 @@
 #define PAWL_MAX_BATCH 1024
 #define PAWL_MAX_LEASE_US (3600 * PAWL_SECOND) /* leases end within this */
 #define PAWL_LOST_CLAIMS 16
+#define PAWL_MAX_CONCURRENCY 10000
 #define PAWL_BUSY_LOOP 1000 /* immediate steps before an instance yields */
 
 typedef enum pawl_slot_state {
@@ -38,6 +41,24 @@ typedef enum pawl_slot_state {
 } pawl_slot_state;
 
 enum { PAWL_LOADED_ROW = 1, PAWL_LOADED }; /* the row; inbox and definition */
+
+/* A handler that waits: the instance stands still meanwhile. What it began
+ * from is in its own hands; where its result belongs is said here. */
+typedef struct pawl_flight {
+  pawl_run *run; /* NULL: none */
+  pawl_handler handler;
+  int32_t token;
+  int64_t visit, attempt;
+  int64_t began_us; /* for its record */
+  int64_t busy_us;  /* spent in Lua */
+  int64_t until_us; /* its node's timeout, by pawl_await_now */
+  int64_t wake_us;  /* when what it waits for has passed, or is asked for
+                           again */
+  int events;       /* of its descriptor, as found */
+  int asked;        /* it had its turn in this round */
+  int told;         /* that its instance is cancelled */
+  int overdue;      /* it was told that its time is up */
+} pawl_flight;
 
 /* A row of the inbox, or an event that was found waiting for a key. */
 typedef struct pawl_letter {
@@ -80,6 +101,7 @@ typedef struct pawl_held {
   int foreign;       /* its definition cannot run here: give it back */
   int transactional; /* its plan was made inside an open unit */
   int32_t running_token; /* whose handler ran last */
+  int solo;              /* N3: nothing is claimed beside it */
   int apply_only;        /* held to take its inbox; no node may run */
   int letters_left;      /* of them, for who may run nodes */
   pawl_def *def;         /* NULL: unknown to us and the store */
@@ -106,6 +128,7 @@ typedef struct pawl_held {
   int recorded;         /* that it was taken over stands in its history */
   pawl_letter *letters; /* in order of arrival; slots keep their buffers */
   int nletters, letters_cap;
+  int nfound;       /* load.c: of them, before it looks for kept events */
   int behind;       /* events that may come next were not read: look again */
   pawl_buf watched; /* what cancels it, as subscribed, by the rules' numbers:
                        [[0,"order.withdrawn","17"],[2,"shop.*",null]]; empty:
@@ -125,6 +148,7 @@ typedef struct pawl_held {
                           found when the plan was made: JSON; empty: none */
   pawl_crossing *crossing; /* what the first letter that asks for a move to
                               another version needs; NULL: there is none */
+  pawl_flight flight;
   pawl_plan plan;
 } pawl_held;
 
@@ -166,6 +190,13 @@ struct pawl_engine {
   pawl_held *held;
   int nheld_slots, nheld;
   int alone; /* what is held was taken over: nothing beside it */
+  /* handlers that wait, await.c */
+  int nwaiting;
+  int next_asked;        /* where the next round of asking begins */
+  int ask_all;           /* predicates too, once in each tick */
+  int64_t await_look_us; /* when latches and leases are looked at again */
+  struct pollfd *fds;    /* nheld_slots and one for the store */
+  pawl_held **fd_slots;  /* whose they are */
   /* what the last look showed */
   pawl_route *routes;
   int nroutes, routes_cap;
@@ -281,8 +312,36 @@ void pawl_step_hear(pawl_engine *e, pawl_held *h);
 /* Replaces the slot's plan: the step it came from has failed after all, and
  * nothing of it was stored. */
 void pawl_step_fail(pawl_engine *e, pawl_held *h, const pawl_error *why);
+/* Goes on with the slot's handler, as pawl_host_resume does. When it ends it
+ * leaves a plan. */
+void pawl_step_resume(pawl_engine *e, pawl_held *h, int events,
+                      const pawl_error *why);
+/* Ends the handler where it stands; its step has failed with *why. */
+void pawl_step_abandon(pawl_engine *e, pawl_held *h, const pawl_error *why);
+/* Would a handler that may wait begin next? */
+int pawl_step_may_wait(pawl_engine *e, const pawl_held *h);
 /* Replaces the slot's plan after the store refused it: the instance fails. */
 void pawl_step_refused(pawl_engine *e, pawl_held *h, const pawl_error *why);
+
+/* await.c */
+/* Time for waiting: only goes up, save under a virtual clock. */
+int64_t pawl_await_now(const pawl_engine *e);
+/* The slot's handler waits for what its run says, from now on. */
+void pawl_await_begin(pawl_engine *e, pawl_held *h, pawl_run *run);
+/* Ends it where it stands. No-op when none waits. */
+void pawl_await_abandon(pawl_engine *e, pawl_held *h);
+void pawl_await_abandon_all(pawl_engine *e);
+/* After a commit: whatever it was of stands there no longer? Then it goes. */
+void pawl_await_check(pawl_engine *e, pawl_held *h);
+/* Are the instances still ours, and is one to be cancelled? Now and then. */
+pawl_code pawl_await_look(pawl_engine *e, pawl_error *err);
+/* Goes on with those that can. *ran: how many. */
+void pawl_await_poll(pawl_engine *e, int64_t deadline_mono, int *ran);
+/* When one of them must be asked again, by the engine's time; descriptors are
+ * not counted. */
+int64_t pawl_await_next(pawl_engine *e);
+/* Their descriptors, into e->fds from the second on: how many with that. */
+int pawl_await_fds(pawl_engine *e);
 
 /* load.c */
 /* Rows of instance_load into the slots held under `lease`. */

@@ -54,9 +54,16 @@ static void refuse(pawl_engine *e, pawl_held *h, const pawl_letter *l,
 
 /* ---- cancel and kill ---- */
 
+/* An event that cancels; not one that is being undone, or was. */
+static int is_cancelling(const pawl_held *h, const pawl_letter *l) {
+  return is_kind(l, "event") && !h->compensation.len && !pawl_is_undoing(h) &&
+         pawl_rules_cancel(h, l);
+}
+
 const pawl_letter *pawl_letters_cancel(const pawl_held *h) {
   for (int i = 0; i < h->nletters; i++)
-    if (is_kind(&h->letters[i], "cancel") || is_kind(&h->letters[i], "kill"))
+    if (is_kind(&h->letters[i], "cancel") || is_kind(&h->letters[i], "kill") ||
+        is_cancelling(h, &h->letters[i]))
       return &h->letters[i];
   return NULL;
 }
@@ -146,6 +153,9 @@ void pawl_letter_cancel(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
     end_cancelled(e, h, l, "killed", NULL, 0);
   else if (pawl_is_undoing(h) && is_from_parent(l))
     return; /* it ends as that wishes, and may be told so twice */
+  else if (is_kind(l, "event"))
+    end_cancelled(e, h, l, "cancelled", "event",
+                  !h->def || h->def->compensate);
   else if (pawl_is_undoing(h))
     refuse(e, h, l, "it is being undone already; `kill` ends it at once");
   else
@@ -533,8 +543,7 @@ static void migrate(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
 static int event(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   if (pawl_is_undoing(h)) return 0;
   if (pawl_rules_cancel(h, l)) {
-    end_cancelled(e, h, l, "cancelled", "event",
-                  !h->def || h->def->compensate);
+    pawl_letter_cancel(e, h, l);
     return 1;
   }
   return pawl_event_give(e, h, l);
@@ -543,7 +552,7 @@ static int event(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
 /* ---- all of them ---- */
 
 /* Its inbox row goes, or stays as taken where it could come again. */
-static void taken(pawl_held *h, const pawl_letter *l) {
+void pawl_letter_taken(pawl_held *h, const pawl_letter *l) {
   pawl_effect *f;
   int keeps = is_kind(l, "event") || is_kind(l, "child");
 
@@ -634,7 +643,7 @@ void pawl_letters_refuse(pawl_engine *e, pawl_held *h) {
     for (size_t k = 0; k < NREQUESTS; k++) {
       if (!is_kind(l, requests[k].kind) || is_dealt_with(h, l)) continue;
       refuse(e, h, l, "it had ended by then");
-      taken(h, l);
+      pawl_letter_taken(h, l);
     }
   }
 }
@@ -652,7 +661,7 @@ void pawl_letters_take(pawl_engine *e, pawl_held *h) {
       h->letters_left = h->look = 1;
       return;
     }
-    if (take(e, h, &h->letters[i])) taken(h, &h->letters[i]);
+    if (take(e, h, &h->letters[i])) pawl_letter_taken(h, &h->letters[i]);
     pawl_joins_race(e, h);
     if (h->plan.after == PAWL_AFTER_END || h->plan.workflow_version) return;
   }

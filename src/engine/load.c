@@ -1027,8 +1027,7 @@ static void drop_letter(pawl_held *h, int at) {
 }
 
 /* What the inbox holds already, taken or not, is no news. */
-static pawl_code drop_known(pawl_engine *e, int shard, const int *found,
-                            pawl_error *err) {
+static pawl_code drop_known(pawl_engine *e, int shard, pawl_error *err) {
   pawl_args *a = &e->args;
   pawl_rows rows;
   pawl_code rc = PAWL_OK;
@@ -1038,7 +1037,7 @@ static pawl_code drop_known(pawl_engine *e, int shard, const int *found,
   for (int i = 0; i < e->nheld_slots; i++) {
     pawl_held *h = &e->held[i];
     if (h->state == PAWL_SLOT_FREE || h->shard != shard) continue;
-    for (int k = found[i]; k < h->nletters; k++) {
+    for (int k = h->nfound; k < h->nletters; k++) {
       pawl_arg_id(a, PAWL_INBOX_KNOWN_ID, &h->id);
       pawl_arg_str(a, PAWL_INBOX_KNOWN_EVENT_ID,
                    pawl_buf_str(&h->letters[k].event_id));
@@ -1052,7 +1051,7 @@ static pawl_code drop_known(pawl_engine *e, int shard, const int *found,
     pawl_row_id(&rows, k, PAWL_INBOX_KNOWN_R_INSTANCE, &id);
     pawl_held *h = pawl_held_find(e, &id, NULL);
     if (!h) continue;
-    for (int i = h->nletters - 1; i >= found[h - e->held]; i--)
+    for (int i = h->nletters - 1; i >= h->nfound; i--)
       if (pawl_str_eq(pawl_buf_str(&h->letters[i].event_id), event_id))
         drop_letter(h, i);
   }
@@ -1082,19 +1081,19 @@ static void leave_behind(search *s) {
 /* Pages until every search has news or has seen all. Then all that came is in
  * one order, the inbox's and what was kept. */
 static pawl_code search_events(pawl_engine *e, searches *s, pawl_error *err) {
-  int found[PAWL_MAX_BATCH]; /* letters before the search */
   pawl_code rc = PAWL_OK;
   int more = 1;
 
-  for (int i = 0; i < e->nheld_slots; i++) found[i] = e->held[i].nletters;
+  for (int i = 0; i < e->nheld_slots; i++)
+    e->held[i].nfound = e->held[i].nletters;
   while (more) {
     more = 0;
     for (int i = 0; i < e->nshards; i++) TRY(find_events(e, s, i, err));
-    for (int i = 0; i < e->nshards; i++) TRY(drop_known(e, i, found, err));
+    for (int i = 0; i < e->nshards; i++) TRY(drop_known(e, i, err));
     for (int i = 0; i < s->n; i++) {
       search *one = &s->at[i];
       if (one->done >= 0) continue;
-      one->behind = one->done = one->h->nletters > found[one->h - e->held];
+      one->behind = one->done = one->h->nletters > one->h->nfound;
       more = more || !one->done;
     }
   }
@@ -1102,7 +1101,7 @@ static pawl_code search_events(pawl_engine *e, searches *s, pawl_error *err) {
     if (s->at[i].behind) leave_behind(&s->at[i]);
   for (int i = 0; i < e->nheld_slots; i++) {
     pawl_held *h = &e->held[i];
-    if (h->state != PAWL_SLOT_FREE && h->nletters > found[i])
+    if (h->state != PAWL_SLOT_FREE && h->nletters > h->nfound)
       qsort(h->letters, (size_t)h->nletters, sizeof *h->letters, by_arrival);
   }
 out:

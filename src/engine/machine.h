@@ -57,7 +57,8 @@ void pawl_vars_set(pawl_held *h, const char *name, pawl_str value,
                    pawl_buf *changes);
 /* Replaces all of them. */
 void pawl_vars_put(pawl_held *h, pawl_str vars, pawl_buf *changes);
-/* Runs one handler for a token; what came of it is in e->result. */
+/* Runs one handler for a token; what came of it is in e->result. A step's or
+ * an undo may wait: then h->flight.run is set, and nothing has come of it. */
 pawl_code pawl_run_handler(pawl_engine *e, pawl_held *h, int k,
                            const pawl_node *node, pawl_handler handler,
                            pawl_str event, pawl_str output, pawl_error *err);
@@ -266,6 +267,9 @@ void pawl_undo_begin(pawl_engine *e, pawl_held *h, pawl_status status);
 void pawl_undo_stop(pawl_engine *e, pawl_held *h);
 /* Undoes the next one. */
 void pawl_undo_run(pawl_engine *e, pawl_held *h);
+/* The handler that undoes has ended with rc, some time after it began. */
+void pawl_undo_returned(pawl_engine *e, pawl_held *h, pawl_code rc,
+                        const pawl_error *err, int64_t began_us);
 
 /* ---- migrate.c ---- */
 
@@ -282,9 +286,11 @@ void pawl_version_change(pawl_engine *e, pawl_held *h, const pawl_crossing *c);
 void pawl_letters_take(pawl_engine *e, pawl_held *h);
 /* The instance ends with what is decided: other requests come too late. */
 void pawl_letters_refuse(pawl_engine *e, pawl_held *h);
-/* The first request to cancel or kill; NULL: none. */
+/* The first request to cancel or kill, or event that cancels; NULL: none. */
 const pawl_letter *pawl_letters_cancel(const pawl_held *h);
 void pawl_letter_cancel(pawl_engine *e, pawl_held *h,
                         const pawl_letter *letter);
+/* It is dealt with: its row goes, or stays where it could come again. */
+void pawl_letter_taken(pawl_held *h, const pawl_letter *letter);
 
 #endif

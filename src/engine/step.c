@@ -244,6 +244,29 @@ static pawl_code check_timeout(pawl_engine *e, const pawl_node *node,
   return PAWL_TIMEOUT;
 }
 
+/* One that may wait; when it does, the slot keeps it. */
+static pawl_code begin_handler(pawl_engine *e, pawl_held *h,
+                               const pawl_token *t, const pawl_node *node,
+                               const pawl_call *c, pawl_error *err) {
+  int64_t began = pawl_clock_mono(), now = pawl_await_now(e);
+  pawl_flight *f = &h->flight;
+  pawl_run *run;
+  pawl_code rc;
+
+  memset(f, 0, sizeof *f);
+  f->handler = c->handler;
+  f->token = t->no;
+  f->visit = t->visit;
+  f->attempt = t->attempt;
+  f->began_us = pawl_engine_now(e);
+  f->until_us = now < PAWL_NEVER - node->timeout_us ? now + node->timeout_us
+                                                    : PAWL_NEVER;
+  rc = pawl_host_begin(e->host, c, &e->result, &run, err);
+  f->busy_us = pawl_clock_mono() - began;
+  if (run) pawl_await_begin(e, h, run);
+  return rc;
+}
+
 pawl_code pawl_run_handler(pawl_engine *e, pawl_held *h, int k,
                            const pawl_node *node, pawl_handler handler,
                            pawl_str event, pawl_str output, pawl_error *err) {
@@ -278,10 +301,13 @@ pawl_code pawl_run_handler(pawl_engine *e, pawl_held *h, int k,
   e->running = h;
   h->begun = 1;
   pawl_pulse_begin(e->pulse, node->timeout_us);
-  rc = pawl_host_run(e->host, &c, &e->result, err);
+  if (handler == PAWL_HANDLER_RUN || handler == PAWL_HANDLER_UNDO)
+    rc = begin_handler(e, h, t, node, &c, err);
+  else
+    rc = pawl_host_run(e->host, &c, &e->result, err);
   pawl_pulse_end(e->pulse);
   e->running = NULL;
-  if (rc == PAWL_OK &&
+  if (rc == PAWL_OK && !h->flight.run &&
       (handler == PAWL_HANDLER_RUN || handler == PAWL_HANDLER_UNDO))
     rc = check_timeout(e, node, began_us, err);
   return rc;
@@ -357,29 +383,24 @@ static void trace_end(pawl_engine *e, pawl_held *h, const pawl_node *node,
                     p->tokens.at[k].due_us);
 }
 
-static void run_step(pawl_engine *e, pawl_held *h, int k, int at) {
+/* What a step's handler gave, or why it failed, becomes part of the plan. */
+static void step_returned(pawl_engine *e, pawl_held *h, int k, int at,
+                          pawl_code rc, pawl_error *err) {
   pawl_plan *p = &h->plan;
-  const pawl_node *node = &h->def->nodes[at];
-  int64_t began_us = pawl_engine_now(e), began_mono = pawl_clock_mono();
-  pawl_str none = {0};
-  pawl_error err = {0};
+  pawl_node *node = &h->def->nodes[at];
+  int64_t began_us = h->flight.began_us, took = h->flight.busy_us;
   int to = -1;
 
   p->ran = 1;
   p->node = node->name;
   p->immediate++;
   h->running_token = pawl_tok(h, k)->no;
-  pawl_engine_trace(e, h, node->name, pawl_kind_name(node->kind), -1, NULL, "",
-                    0);
-  pawl_code rc =
-      pawl_run_handler(e, h, k, node, PAWL_HANDLER_RUN, none, none, &err);
-  int64_t took = pawl_clock_mono() - began_mono;
   e->run_avg_us += (took - e->run_avg_us) / 8;
-  h->def->nodes[at].run_avg_us += (took - node->run_avg_us) / 8;
+  node->run_avg_us += (took - node->run_avg_us) / 8;
   if (e->stats) e->stats->steps++;
-  if (rc == PAWL_OK) rc = step_target(e, node, &to, &err);
+  if (rc == PAWL_OK) rc = step_target(e, node, &to, err);
   if (rc != PAWL_OK) {
-    pawl_fail_token(e, h, k, &err, began_us);
+    pawl_fail_token(e, h, k, err, began_us);
   } else {
     const pawl_result *result = &e->result;
     pawl_record *r = pawl_token_record(e, h, k, "step");
@@ -396,6 +417,20 @@ static void run_step(pawl_engine *e, pawl_held *h, int k, int at) {
     pawl_leave(e, h, k, to);
   }
   trace_end(e, h, node, took, k);
+}
+
+static void run_step(pawl_engine *e, pawl_held *h, int k, int at) {
+  const pawl_node *node = &h->def->nodes[at];
+  pawl_str none = {0};
+  pawl_error err = {0};
+
+  h->plan.node = node->name;
+  h->running_token = pawl_tok(h, k)->no;
+  pawl_engine_trace(e, h, node->name, pawl_kind_name(node->kind), -1, NULL, "",
+                    0);
+  pawl_code rc =
+      pawl_run_handler(e, h, k, node, PAWL_HANDLER_RUN, none, none, &err);
+  if (!h->flight.run) step_returned(e, h, k, at, rc, &err);
 }
 
 /* Any other node, entered by itself: at the start of an instance, when it
@@ -510,14 +545,15 @@ static void plan_busy(pawl_engine *e, pawl_held *h) {
   pawl_trace_verdict(e, h);
 }
 
-/* The first token comes into being with the first decision. */
-static void begin(pawl_engine *e, pawl_held *h) {
+/* The first token comes into being with the first decision. -1: out of
+ * memory. */
+static int first_token(pawl_engine *e, pawl_held *h) {
   pawl_plan *p = &h->plan;
   const pawl_node *node = &h->def->nodes[h->def->start];
   int k = pawl_token_new(h, -1);
   pawl_token *t;
 
-  if (k < 0) return;
+  if (k < 0) return k;
   if (p->last_token == 1) p->more = 0; /* as a new row has it */
   t = pawl_tok(h, k);
   t->node = node->name;
@@ -528,7 +564,14 @@ static void begin(pawl_engine *e, pawl_held *h) {
     p->deadline_us = pawl_engine_now(e) + h->def->deadline_us;
     p->more = 1;
   }
-  if (node->kind == PAWL_KIND_STEP)
+  return k;
+}
+
+static void begin(pawl_engine *e, pawl_held *h) {
+  int k = first_token(e, h);
+
+  if (k < 0) return;
+  if (h->def->nodes[h->def->start].kind == PAWL_KIND_STEP)
     run_step(e, h, k, h->def->start);
   else
     run_routing(e, h, k, "started");
@@ -578,6 +621,7 @@ static void run_tokens(pawl_engine *e, pawl_held *h) {
     if (node && node->transactional && !e->open_unit) continue;
     if (e->open_unit && !(node && node->transactional)) continue;
     run_token(e, h, k);
+    if (h->flight.run) return; /* one at a time: it had these variables */
     pawl_joins_race(e, h);
     if (h->plan.after == PAWL_AFTER_END || pawl_is_undoing(h) ||
         h->plan.status == PAWL_STATUS_SUSPENDED || e->open_unit)
@@ -729,6 +773,7 @@ static int settle(pawl_engine *e, pawl_held *h) {
 /* After steps have run: joins and eachs that are through go on with them. */
 static void settle_after(pawl_engine *e, pawl_held *h) {
   if (!h->plan.visit) return; /* it has not begun */
+  if (h->flight.run) return;  /* nor may anything else change them */
   for (int rounds = 0; rounds < 100; rounds++) {
     int before = h->plan.tokens.n, records = h->plan.nrecords;
     int64_t visits = h->plan.visit;
@@ -794,6 +839,13 @@ static void decide(pawl_engine *e, pawl_held *h) {
   }
 }
 
+/* What must be stored before a handler is waited for: what other tokens did
+ * before it, and what a new instance listens for. */
+static int is_worth_storing(const pawl_plan *p) {
+  return p->nrecords || p->neffects || p->more || p->vars_changed ||
+         p->attrs.len;
+}
+
 void pawl_step_run(pawl_engine *e, pawl_held *h) {
   plan_begin(e, h);
   if (!h->tokens.n && h->status != PAWL_STATUS_SUSPENDED && h->visit &&
@@ -805,7 +857,98 @@ void pawl_step_run(pawl_engine *e, pawl_held *h) {
   } else {
     decide(e, h);
   }
+  if (h->flight.run) pawl_rules_watch(h);
+  if (!h->flight.run || is_worth_storing(&h->plan)) finish_plan(e, h);
+}
+
+/* ---- handlers that have waited ---- */
+
+/* The token whose handler has ended; -1: out of memory. */
+static int flight_token(pawl_engine *e, pawl_held *h) {
+  if (!h->tokens.n && !h->visit) { /* nothing was stored yet */
+    h->plan.started_us = h->flight.began_us;
+    return first_token(e, h);
+  }
+  for (int k = 0; k < h->plan.tokens.n; k++)
+    if (pawl_tok(h, k)->no == h->flight.token) return k;
+  return -1;
+}
+
+/* It was told that its instance is cancelled, and has given up. */
+static void cancel_flight(pawl_engine *e, pawl_held *h, int k,
+                          const pawl_error *err) {
+  pawl_record *r = pawl_token_record(e, h, k, "failed");
+  h->plan.ran = 1;
+  r->started_us = h->flight.began_us;
+  pawl_plan_error(&r->error, err, pawl_buf_str(&e->result.details));
+  pawl_step_hear(e, h);
+}
+
+/* The slot's handler has ended, and its run is gone. */
+static void flight_over(pawl_engine *e, pawl_held *h, pawl_code rc,
+                        pawl_error *err) {
+  int is_cancelled, k, at;
+
+  plan_begin(e, h);
+  if (h->flight.handler == PAWL_HANDLER_UNDO) {
+    k = flight_token(e, h);
+    const pawl_node *node = k < 0 ? NULL : pawl_tok_node(h, k);
+    if (rc == PAWL_OK && node)
+      rc = check_timeout(e, node, h->flight.began_us, err);
+    pawl_undo_returned(e, h, rc, err, h->flight.began_us);
+    finish_plan(e, h);
+    return;
+  }
+  k = flight_token(e, h);
+  at = k < 0 ? -1 : (int)(pawl_tok_node(h, k) - h->def->nodes);
+  if (k < 0) { /* it is tried again, if memory allows */
+    h->running_token = h->flight.token;
+    h->plan.failed = 1;
+    h->state = PAWL_SLOT_PLANNED;
+    return;
+  }
+  is_cancelled = pawl_letters_cancel(h) != NULL;
+  if (is_cancelled && rc != PAWL_OK) {
+    cancel_flight(e, h, k, err);
+    return;
+  }
+  if (rc == PAWL_OK)
+    rc = check_timeout(e, &h->def->nodes[at], h->flight.began_us, err);
+  step_returned(e, h, k, at, rc, err);
+  pawl_joins_race(e, h);
+  settle_after(e, h);
   finish_plan(e, h);
+  /* letters that were read while it waited: an ending must answer them */
+  if (is_cancelled || h->plan.after == PAWL_AFTER_END) pawl_step_hear(e, h);
+}
+
+void pawl_step_resume(pawl_engine *e, pawl_held *h, int events,
+                      const pawl_error *why) {
+  pawl_flight *f = &h->flight;
+  pawl_run *run = f->run;
+  int64_t began = pawl_clock_mono(), left = f->until_us - pawl_await_now(e);
+  pawl_error err = {0};
+  pawl_code rc;
+
+  f->run = NULL;
+  e->nwaiting--;
+  e->running = h;
+  pawl_pulse_begin(e->pulse, left > 0 ? left : 0);
+  rc = pawl_host_resume(&run, events, why, &e->result, &err);
+  pawl_pulse_end(e->pulse);
+  e->running = NULL;
+  f->busy_us += pawl_clock_mono() - began;
+  if (run)
+    pawl_await_begin(e, h, run);
+  else
+    flight_over(e, h, rc, &err);
+}
+
+void pawl_step_abandon(pawl_engine *e, pawl_held *h, const pawl_error *why) {
+  pawl_error err = *why;
+  pawl_await_abandon(e, h);
+  pawl_result_clear(&e->result);
+  flight_over(e, h, err.code, &err);
 }
 
 /* The step that runs next, if one does; else NULL. */
@@ -833,6 +976,12 @@ static const pawl_node *next_step(pawl_engine *e, const pawl_held *h,
   return first;
 }
 
+int pawl_step_may_wait(pawl_engine *e, const pawl_held *h) {
+  if (h->compensation.len && !h->apply_only) return 1; /* undoing */
+  const pawl_node *node = next_step(e, h, 0);
+  return node && !node->transactional;
+}
+
 int64_t pawl_step_expected_us(pawl_engine *e, const pawl_held *h) {
   const pawl_node *node = next_step(e, h, 0);
   return node ? node->run_avg_us : 0;
@@ -845,7 +994,6 @@ int pawl_step_is_transactional(pawl_engine *e, const pawl_held *h) {
 
 void pawl_step_hear(pawl_engine *e, pawl_held *h) {
   const pawl_letter *l = pawl_letters_cancel(h);
-  pawl_effect *f;
 
   if (!l || h->plan.status == PAWL_STATUS_CANCELLED) {
     if (h->plan.after == PAWL_AFTER_END) pawl_letters_refuse(e, h);
@@ -853,9 +1001,7 @@ void pawl_step_hear(pawl_engine *e, pawl_held *h) {
     return;
   }
   pawl_letter_cancel(e, h, l);
-  f = pawl_plan_effect(&h->plan, PAWL_EFFECT_DELETE, 0);
-  f->id = l->no;
-  f->has_id = 1;
+  pawl_letter_taken(h, l);
   finish_plan(e, h);
 }
 

@@ -4,6 +4,7 @@
  * not asked for is not made, a misspelt name is an error, and a ctx kept
  * beyond its handler is noticed (H3). What is made is kept in the userdata's
  * user values. */
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +20,8 @@ struct pawl_ctx {
 
 /* clang-format off */
 #define CTX_FIELDS(X) \
-  X(ATTEMPT, "attempt") X(ATTRS, "attrs") X(CANCELLED, "cancelled") \
+  X(ATTEMPT, "attempt") X(ATTRS, "attrs") X(AWAIT, "await") \
+  X(CANCELLED, "cancelled") \
   X(CORRELATION_ID, "correlation_id") X(DB, "db") X(EMIT, "emit") \
   X(EVENT, "event") X(HEARTBEAT, "heartbeat") X(ID, "id") \
   X(IDEMPOTENCY_KEY, "idempotency_key") X(INPUT, "input") X(LOG, "log") \
@@ -238,6 +240,180 @@ static int ctx_cancelled(lua_State *L) {
     return raise(L, &err);
   lua_pushboolean(L, yes);
   return 1;
+}
+
+/* ---- ctx.await ---- */
+
+#define AWAIT_HINT                                                         \
+  "ctx.await(seconds), ctx.await(predicate), ctx.await{ fd = n, events = " \
+  "\"r\", timeout = seconds }"
+
+static int raise_await(lua_State *L, const char *hint, const char *message) {
+  return raise_text(L, PAWL_MISUSE, hint, message);
+}
+
+/* Only what a step does, or takes back, may take its time; and only from
+ * where Lua can be left and come back to. */
+static void check_may_wait(lua_State *L, const pawl_run *run) {
+  const pawl_call *call = run->call;
+  pawl_error err;
+  if (pawl_handler_is_pure(call->handler)) {
+    pawl_fail(&err, PAWL_MISUSE, "`%s` of node \"%s\" called ctx.await",
+              pawl_handler_name(call->handler), call->node);
+    pawl_error_hint(&err, "only the `run` of a step and `undo` may wait");
+    raise(L, &err);
+  }
+  if (call->transactional) {
+    pawl_fail(&err, PAWL_MISUSE,
+              "node \"%s\" is transactional: it may not wait", call->node);
+    pawl_error_hint(&err,
+                    "wait in a step before it; a transaction that "
+                    "waits holds up everybody");
+    raise(L, &err);
+  }
+  if (!run->may_wait)
+    raise_await(L, "run it in an engine", "ctx.await: nothing waits here");
+  if (L != run->co)
+    raise_await(L,
+                "yield to the handler, and let that call ctx.await: with "
+                "cqueues, await its pollfd",
+                "ctx.await was called in a coroutine of the handler's own");
+  if (!lua_isyieldable(L))
+    raise_await(L, "call it outside of it",
+                "ctx.await was called inside a C function that cannot wait, "
+                "such as string.gsub or table.sort");
+}
+
+/* Seconds at idx as microseconds; raises. */
+static int64_t check_seconds(lua_State *L, int idx, const char *what) {
+  const double most = 100 * 365 * 86400.0;
+  double seconds = lua_tonumber(L, idx);
+  pawl_error err;
+  if (lua_type(L, idx) == LUA_TNUMBER && seconds >= 0)
+    return (int64_t)((seconds < most ? seconds : most) * 1e6);
+  pawl_fail(&err, PAWL_MISUSE, "ctx.await: %s is not a number of seconds",
+            what);
+  pawl_error_hint(&err, "%s", AWAIT_HINT);
+  raise(L, &err);
+  return 0;
+}
+
+static int check_events(lua_State *L, int idx) {
+  static const char *const NAMES[] = {"r", "w", "rw", NULL};
+  const char *text = lua_tostring(L, idx);
+  if (lua_isnil(L, idx)) return PAWL_AWAIT_READ;
+  for (int i = 0; text && NAMES[i]; i++)
+    if (strcmp(text, NAMES[i]) == 0) return i + 1;
+  return raise_await(L, "events = \"r\", \"w\" or \"rw\"",
+                     "ctx.await: there are no such events");
+}
+
+static void check_await_fields(lua_State *L) {
+  static const char *const NAMES[] = {"events", "fd", "timeout"};
+  lua_pushnil(L);
+  while (lua_next(L, 1)) {
+    const char *name =
+        lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
+    if (strcmp(name, NAMES[0]) && strcmp(name, NAMES[1]) &&
+        strcmp(name, NAMES[2]))
+      raise_unknown(L, -2, "ctx.await", NAMES, 3);
+    lua_pop(L, 1);
+  }
+}
+
+/* { fd =, events =, timeout = } at idx 1; raises. */
+static void read_fd(lua_State *L, pawl_await *out) {
+  int is_whole;
+  lua_Integer fd;
+  check_await_fields(L);
+  lua_getfield(L, 1, "fd");
+  fd = lua_tointegerx(L, -1, &is_whole); /* LuaSocket has them as floats */
+  if (lua_type(L, -1) != LUA_TNUMBER || !is_whole || fd < 0 || fd > INT_MAX)
+    raise_await(L, "fd = socket:getfd(), of one that is open",
+                "ctx.await: fd is not the number of an open descriptor");
+  out->kind = PAWL_AWAIT_FD;
+  out->fd = (int)fd; /* in range, as just checked */
+  lua_getfield(L, 1, "events");
+  out->events = check_events(L, -1);
+  lua_getfield(L, 1, "timeout");
+  out->timeout_us = lua_isnil(L, -1) ? -1 : check_seconds(L, -1, "timeout");
+  lua_settop(L, 1);
+}
+
+static int ask_predicate(lua_State *L, pawl_run *run);
+
+/* Resumed. */
+static int await_over(lua_State *L, int status, lua_KContext context) {
+  static const char *const EVENTS[] = {"", "r", "w", "rw"};
+  pawl_run *run = upvalue_run(L);
+  pawl_error err;
+  (void)status;
+  (void)context;
+  pawl_host_use_folder(run->host, L, run->call->ref);
+  lua_settop(L, 1);
+  if (run->why) {
+    err = *run->why;
+    return raise(L, &err);
+  }
+  if (run->await.kind == PAWL_AWAIT_PREDICATE) return ask_predicate(L, run);
+  if (run->await.kind == PAWL_AWAIT_TIME) return 0;
+  if (run->events) {
+    lua_pushstring(L, EVENTS[run->events]);
+    return 1;
+  }
+  lua_pushnil(L);
+  lua_pushliteral(L, "timeout");
+  return 2;
+}
+
+static int stand_still(lua_State *L, pawl_run *run) {
+  run->waits = 1;
+  return lua_yieldk(L, 0, 0, await_over);
+}
+
+/* The predicate, at idx 1, has answered, on top. */
+static int predicate_told(lua_State *L, int status, lua_KContext context) {
+  pawl_run *run = upvalue_run(L);
+  (void)status;
+  (void)context;
+  if (lua_toboolean(L, -1)) return 1;
+  lua_settop(L, 1);
+  /* it may have waited for something itself */
+  run->await = (pawl_await){.kind = PAWL_AWAIT_PREDICATE, .timeout_us = -1};
+  return stand_still(L, run);
+}
+
+static int ask_predicate(lua_State *L, pawl_run *run) {
+  (void)run;
+  lua_pushvalue(L, 1);
+  lua_callk(L, 0, 1, 0, predicate_told);
+  return predicate_told(L, LUA_OK, 0);
+}
+
+/* ctx.await(seconds)
+ * ctx.await(predicate) -> what it gave, once that is true
+ * ctx.await{ fd =, events =, timeout = } -> events | nil, "timeout" */
+static int ctx_await(lua_State *L) {
+  pawl_run *run = upvalue_run(L);
+  check_dot(L, "ctx.await", AWAIT_HINT);
+  check_may_wait(L, run);
+  lua_settop(L, 1);
+  run->await = (pawl_await){.kind = PAWL_AWAIT_TIME, .timeout_us = -1};
+  switch (lua_type(L, 1)) {
+    case LUA_TNUMBER:
+      run->await.timeout_us = check_seconds(L, 1, "it");
+      break;
+    case LUA_TFUNCTION:
+      return ask_predicate(L, run);
+    case LUA_TTABLE:
+      read_fd(L, &run->await);
+      break;
+    default:
+      return raise_await(L, AWAIT_HINT,
+                         "ctx.await takes seconds, a function or a "
+                         "descriptor");
+  }
+  return stand_still(L, run);
 }
 
 /* ctx.idempotency_key() -> "id/token/visit", the same for every attempt */
@@ -917,6 +1093,9 @@ static void push_made(lua_State *L, pawl_run *run, int field) {
       break;
     case CTX_HEARTBEAT:
       push_function(L, ctx_heartbeat);
+      break;
+    case CTX_AWAIT:
+      push_function(L, ctx_await);
       break;
     case CTX_CANCELLED:
       push_function(L, ctx_cancelled);

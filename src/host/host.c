@@ -1,5 +1,6 @@
 /* The Lua state's life, and what is in it before a definition is. */
 #include <string.h>
+#include <unistd.h>
 
 #include <lualib.h>
 
@@ -307,6 +308,7 @@ pawl_code pawl_host_open(const pawl_host_options *options, pawl_host **out,
   if (options->log) host->log = *options->log;
   host->max_bytes = options->max_bytes;
   host->path_ref = -1;
+  host->pid = getpid();
   host->scratch.alloc = host->answer.alloc = host->warning.alloc =
       &host->alloc;
   TRY(open_state(host, options->lua, err));
@@ -321,6 +323,7 @@ out:
 void pawl_host_close(pawl_host *host) {
   pawl_alloc alloc;
   if (!host) return;
+  pawl_host_free_runs(host);
   if (host->main && host->is_private) {
     lua_close(host->main);
   } else if (host->main && lua_checkstack(host->main, 2)) {

@@ -12,7 +12,9 @@
  *          standard libraries and `require "pawl"`. There os.exit is misuse.
  * Raises   never: every entry runs under a protected call.
  * Handlers run as coroutines, on a thread of their own with a traceback; one
- *          that yields outside ctx fails. Values cross by copy. */
+ *          that yields outside ctx fails. One that waits by ctx.await stands
+ *          still, as a pawl_run, until it is resumed or abandoned; any number
+ *          may stand so. Values cross by copy. */
 #ifndef PAWL_HOST_HOST_H
 #define PAWL_HOST_HOST_H
 
@@ -32,7 +34,8 @@ typedef struct pawl_host_options {
 pawl_code pawl_host_open(const pawl_host_options *options, pawl_host **out,
                          pawl_error *err);
 void pawl_host_close(pawl_host *host);
-/* Is a handler of this host running? (Calls into the engine are misuse.) */
+/* Is a handler of this host running? (Calls into the engine are misuse.) One
+ * that waits is not. */
 int pawl_host_is_busy(const pawl_host *host);
 /* In the module: the thread that called into the engine, so that handlers run
  * on a state that is alive. No-op for a private state, and while a handler
@@ -143,7 +146,7 @@ typedef struct pawl_call {
   pawl_str vars, input;         /* JSON; vars an object */
   const pawl_services *services;
   void *services_ud;
-  int transactional; /* ctx.db is there */
+  int transactional; /* ctx.db is there, and ctx.await is not */
 } pawl_call;
 
 /* What came of it. Zero it and set alloc in the buffers, or use
@@ -187,5 +190,41 @@ void pawl_result_deinit(pawl_result *r);
  * details count. */
 pawl_code pawl_host_run(pawl_host *host, const pawl_call *call,
                         pawl_result *result, pawl_error *err);
+
+/* ---- handlers that wait ---- */
+
+typedef enum pawl_await_kind {
+  PAWL_AWAIT_TIME,     /* until timeout_us have passed */
+  PAWL_AWAIT_FD,       /* until the descriptor is ready, or timeout_us */
+  PAWL_AWAIT_PREDICATE /* resume it now and then: it asks for itself */
+} pawl_await_kind;
+
+enum { PAWL_AWAIT_READ = 1, PAWL_AWAIT_WRITE = 2 };
+
+/* What a handler waits for. */
+typedef struct pawl_await {
+  pawl_await_kind kind;
+  int fd, events;     /* FD: any of PAWL_AWAIT_READ and WRITE */
+  int64_t timeout_us; /* TIME, FD; -1: none */
+} pawl_await;
+
+typedef struct pawl_run pawl_run; /* a handler under way */
+
+/* pawl_host_run for a RUN or UNDO that may wait. When it does, PAWL_OK comes
+ * back with *waiting set: *call has been copied, and *result is empty and the
+ * caller's again. Else *waiting is NULL and the handler has ended. */
+pawl_code pawl_host_begin(pawl_host *host, const pawl_call *call,
+                          pawl_result *result, pawl_run **waiting,
+                          pawl_error *err);
+const pawl_await *pawl_run_await(const pawl_run *run);
+/* Goes on with it; returns as pawl_host_begin does. `events`: of the
+ * descriptor that are ready; 0: its time has passed. `why`, when not NULL, is
+ * raised from ctx.await instead. */
+pawl_code pawl_host_resume(pawl_run **waiting, int events,
+                           const pawl_error *why, pawl_result *result,
+                           pawl_error *err);
+/* Ends it where it stands: its to-be-closed variables are closed, nothing
+ * else of it runs. NULL is accepted. */
+void pawl_host_abandon(pawl_run *waiting);
 
 #endif

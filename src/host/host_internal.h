@@ -21,7 +21,6 @@
 
 enum {
   PAWL_SLOT_CATCH = 1, /* the message handler */
-  PAWL_SLOT_THREAD,    /* the coroutine handlers run on */
   PAWL_SLOT_CLOSE,     /* coroutine.close */
   PAWL_SLOT_PATH,      /* package.path as the private state began */
   PAWL_SLOT_DURATION,  /* duration.parse, once needed */
@@ -55,27 +54,38 @@ typedef struct pawl_catch {
 
 typedef struct pawl_ctx pawl_ctx;
 
-/* A handler under way. */
-typedef struct pawl_run {
+/* A handler under way. They are used again and again, each with its thread,
+ * which hangs on the host's table under the run's address. */
+struct pawl_run {
   pawl_host *host;
-  const pawl_call *call;
-  pawl_result *result;
+  const pawl_call *call; /* the caller's; &own once it has waited */
+  pawl_result *result;   /* the caller's; &kept while it waits */
   pawl_catch caught;
   pawl_ctx *ctx;
-} pawl_run;
+  lua_State *co;              /* NULL: to be made */
+  pawl_run *next, *next_idle; /* all of the host's; those that are free */
+  int may_wait, waits;
+  pawl_await await;
+  int events;            /* what pawl_host_resume was told */
+  const pawl_error *why; /* NULL, save while it is resumed */
+  pawl_call own;
+  pawl_buf text; /* of `own` */
+  pawl_result kept;
+};
 
 struct pawl_host {
   pawl_alloc alloc;
   pawl_log log;
   lua_State *L;    /* where Lua is entered */
   lua_State *main; /* always alive: for what cannot raise */
-  lua_State *co;   /* in PAWL_SLOT_THREAD; NULL: to be made */
   int is_private;
   size_t max_bytes;
   int next_slot; /* of definitions */
   int path_ref;  /* whose folder leads package.path; -1: unknown */
-  int running;   /* handlers under way */
-  pawl_run *run;
+  int64_t pid;   /* after fork() nothing of theirs is run */
+  int running;   /* handlers that run now */
+  pawl_run *run; /* the one */
+  pawl_run *runs, *idle;
   pawl_catch *caught;       /* of the innermost protected call */
   pawl_buf scratch, answer; /* H2 */
   pawl_buf warning;         /* pieces of a Lua warning */
@@ -109,6 +119,8 @@ void pawl_host_use_folder(pawl_host *host, lua_State *L, int ref);
 pawl_code pawl_host_protect(pawl_host *host, lua_State *L, lua_CFunction f,
                             void *arg, int nargs, int nresults,
                             pawl_catch *caught);
+/* Abandons what waits, and frees all runs. */
+void pawl_host_free_runs(pawl_host *host);
 /* Pushes the message handler that fills the innermost pawl_catch. */
 void pawl_host_push_catch(const pawl_host *host, lua_State *L);
 int pawl_catch_value(lua_State *L); /* its function */

@@ -29,6 +29,8 @@
 #include "../base/log.h"
 #include "stmt.h"
 
+struct pollfd;
+
 typedef struct pawl_conn pawl_conn; /* a driver's own connection */
 
 enum { PAWL_UNIT_BATCH, PAWL_UNIT_OPEN, PAWL_UNIT_READ };
@@ -77,9 +79,12 @@ typedef struct pawl_driver {
                      const char *const **names, const pawl_type **col_types,
                      pawl_error *err);
   /* Sleeps until the monotonic deadline, a wake-up from another connection,
-   * or *stop != 0 (looked at every 50 ms at the latest). */
+   * *stop != 0 (looked at every 50 ms at the latest), or until one of the
+   * caller's descriptors is ready: fds[1] to fds[nfds - 1], whose revents are
+   * set then; fds[0] is the driver's own to use. nfds >= 1. */
   pawl_code (*wait)(pawl_conn *c, int64_t deadline_mono_us,
-                    const volatile int *stop, pawl_error *err);
+                    const volatile int *stop, struct pollfd *fds, int nfds,
+                    pawl_error *err);
   /* After an idle moment: checkpoints and the like. Bounded. */
   void (*tidy)(pawl_conn *c);
   pawl_counts *(*counts)(pawl_conn *c);

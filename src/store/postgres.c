@@ -1540,16 +1540,19 @@ static int has_news(pawl_conn *c) {
 }
 
 static pawl_code postgres_wait(pawl_conn *c, int64_t deadline_mono_us,
-                               const volatile int *stop, pawl_error *err) {
-  struct pollfd p = {.fd = pq.socket(c->pg), .events = POLLIN};
+                               const volatile int *stop, struct pollfd *fds,
+                               int nfds, pawl_error *err) {
   pawl_code rc;
   TRY(listen_once(c, err));
+  fds[0].fd = pq.socket(c->pg);
+  fds[0].events = POLLIN;
   while (!(stop && *stop)) {
     if (!drain(c)) return fail_lost(c, "the connection was lost", err);
     int64_t left = deadline_mono_us - pawl_clock_mono();
     if (has_news(c) || left <= 0) break;
     if (left > LOOK_LIMIT) left = LOOK_LIMIT;
-    (void)poll(&p, 1, (int)((left + 999) / 1000)); /* at most 50 */
+    int n = poll(fds, (nfds_t)nfds, (int)((left + 999) / 1000)); /* <= 50 */
+    if (n > (n > 0 && fds[0].revents)) break; /* one of the caller's */
   }
 out:
   return rc;

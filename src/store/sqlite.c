@@ -23,6 +23,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <poll.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -1111,13 +1112,16 @@ static int has_news(pawl_conn *c) {
 /* What was committed while the caller worked counts as news, too: it may have
  * come behind the caller's last look. */
 static pawl_code sqlite_wait(pawl_conn *c, int64_t deadline_mono_us,
-                             const volatile int *stop, pawl_error *err) {
+                             const volatile int *stop, struct pollfd *fds,
+                             int nfds, pawl_error *err) {
   int64_t slice = 10000;
   (void)err;
+  fds[0].fd = -1; /* nothing of ours to wait on */
   while (!(stop && *stop)) {
     int64_t left = deadline_mono_us - pawl_clock_mono();
     if (left <= 0 || (!c->is_memory && has_news(c))) break;
-    pawl_sleep_us(left < slice ? left : slice);
+    if (left > slice) left = slice;
+    if (poll(fds, (nfds_t)nfds, (int)((left + 999) / 1000)) > 0) break;
     if (slice < 50000) slice += 5000;
   }
   return PAWL_OK;

@@ -2,6 +2,7 @@
 #include "store.h"
 
 #include <assert.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include "migrate.h"
@@ -355,14 +356,17 @@ out:
 /* ---- between units ---- */
 
 pawl_code pawl_store_wait(pawl_store *store, int64_t deadline_mono_us,
-                          const volatile int *stop, pawl_error *err) {
+                          const volatile int *stop, struct pollfd *fds,
+                          int nfds, pawl_error *err) {
+  struct pollfd own;
   if (is_foreign(store)) return fail_forked(err);
   if (store->phase != IDLE)
     return fail_phase("wait", "a unit of work is open", err);
   if (!store->conn) /* the next begin connects, or tells why it cannot */
     return pawl_fail(err, PAWL_UNREACHABLE, "the connection was lost");
-  return settle(store,
-                store->driver->wait(store->conn, deadline_mono_us, stop, err));
+  if (!fds) fds = &own, nfds = 1;
+  return settle(store, store->driver->wait(store->conn, deadline_mono_us, stop,
+                                           fds, nfds, err));
 }
 
 void pawl_store_tidy(pawl_store *store) {

@@ -62,8 +62,10 @@ pawl_code pawl_store_query(pawl_store *store, const char *sql, size_t len,
                            int nparams, int64_t limit_us, pawl_rows *out,
                            const char *const **names,
                            const pawl_type **col_types, pawl_error *err);
+/* See driver.h; `fds` may be NULL. */
 pawl_code pawl_store_wait(pawl_store *store, int64_t deadline_mono_us,
-                          const volatile int *stop, pawl_error *err);
+                          const volatile int *stop, struct pollfd *fds,
+                          int nfds, pawl_error *err);
 void pawl_store_tidy(pawl_store *store);
 void pawl_store_count(const pawl_store *store, pawl_counts *out);
 

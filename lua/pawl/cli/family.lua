@@ -17,6 +17,7 @@ local most_told = 5 -- descendants whose waits are told
 ---@field moved boolean     something was done: look again
 ---@field due? number       when the next of them is due, seconds
 ---@field held boolean      another worker has one of them
+---@field waiting boolean   a handler waits here
 ---@field rows table[]      the descendants that have not ended
 ---@field stranded table<string, boolean>  due, but nobody here knows them
 
@@ -52,7 +53,7 @@ end
 ---@return pawl.cli.Round? round
 ---@return pawl.Error? err
 function family.run(engine, id, meet)
-  local round = { moved = false, held = false, stranded = {},
+  local round = { moved = false, held = false, waiting = false, stranded = {},
     rows = descendants(engine, id) }
   local known = {}
   for _, row in ipairs(round.rows) do
@@ -65,6 +66,7 @@ function family.run(engine, id, meet)
       local moved = stats.steps + stats.committed > 0
       round.moved = round.moved or moved
       round.held = round.held or status == "leased"
+      round.waiting = round.waiting or stats.waiting > 0
       if status == "now" and not moved then round.stranded[row.id] = true end
       if status == "later" and stats.next_due then
         round.due = math.min(round.due or math.huge, stats.next_due)

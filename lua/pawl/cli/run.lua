@@ -144,7 +144,7 @@ end
 
 --- The instance itself can do nothing now: its descendants are run. True when
 --- only somebody outside can go on.
-local function idle(run, due)
+local function idle(run, stats)
   local round, err = family.run(run.engine, run.id, function(row)
     run.family[row.id] = true
   end)
@@ -157,8 +157,10 @@ local function idle(run, due)
     return false
   end
   local told, alone, held = family.waits(run.engine, run.id, round)
+  local due = stats.next_due
   if round.due then due = math.min(due or math.huge, round.due) end
-  if held then due = nil end -- whoever suspended it has to resume it
+  -- whoever suspended it has to resume it; a handler that waits here goes on
+  if held and stats.waiting == 0 and not round.waiting then due = nil end
   local stays = due ~= nil or run.deadline ~= nil or round.held
     or next(round.stranded) ~= nil and not alone
   run.idle_rounds = run.idle_rounds + 1
@@ -203,7 +205,7 @@ local function turn(run)
   elseif status == "now" then
     if stats.claimed == 0 then wait(run, 0.05) end
   elseif status == "later" or not is_over(run) then
-    return idle(run, stats.next_due)
+    return idle(run, stats)
   else
     if run.show and not run.ended then follow(run) end
     return true

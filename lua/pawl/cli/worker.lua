@@ -145,6 +145,7 @@ end
 
 --- Nothing is due, or what is due is for others to run.
 local function is_idle(worker, stats, now)
+  if stats.waiting > 0 then return false end
   if not stats.next_due or stats.next_due > now then return true end
   worker.stuck = stats.claimed == 0 and worker.stuck + 1 or 0
   return worker.stuck >= 20
@@ -173,7 +174,8 @@ local function open(worker, opts)
     trace = function(t) on_trace(worker, t) end,
     log = function(...) on_log(worker, ...) end,
     group = opts.group, prefixes = opts.prefix,
-    lease = opts.lease, batch = opts.batch, recoveries = opts.recoveries,
+    lease = opts.lease, batch = opts.batch, concurrency = opts.concurrency,
+    recoveries = opts.recoveries,
     stored_code = opts.stored_code, unknown = opts.unknown,
     pulse = true,
   }
@@ -270,6 +272,8 @@ return {
       help = "worker processes; default: one a core on PostgreSQL, else 1" },
     { long = "batch", arg = "N", type = "count",
       help = "instances claimed at once; default 64" },
+    { long = "concurrency", arg = "N", type = "count",
+      help = "handlers that may wait (ctx.await) at once; default 100" },
     { long = "lease", arg = "DURATION", type = "duration",
       help = "how long a claim holds; default 30s" },
     { long = "recoveries", arg = "N", type = "count",

@@ -85,6 +85,7 @@ function pawl.migrate(url, options) end
 ---@field heartbeat? number|string  10 s
 ---@field max_bytes? integer        variables of one instance; 1 MB
 ---@field batch? integer            instances claimed at once; 64
+---@field concurrency? integer      handlers that may wait at once; 100
 ---@field recoveries? integer       takeovers before suspending; 5
 ---@field shards? integer           of a store made by this open; 1
 ---@field pooler? boolean           behind a pooler in transaction mode
@@ -186,6 +187,7 @@ function pawl.migrate(url, options) end
 ---@field lost integer       refused: another executor had taken over
 ---@field ended integer      instances that ended
 ---@field held integer       still leased when the tick returned
+---@field waiting integer    handlers that wait, of those
 ---@field next_due? number   when to look again; 0 now, nil nothing due
 
 --- Times are text, "2026-11-21T07:38:00.000000Z".
@@ -821,10 +823,24 @@ function Engine:close() end
 ---@field log fun(level: "debug"|"info"|"warn"|"error", message: string, fields?: table)
 ---@field cancelled fun(): boolean
 ---@field heartbeat fun(progress?: any)
+---@field await pawl.Await      waits; others go on meanwhile
 ---@field emit fun(type: string, payload?: any)  leaves with this step's decision
 ---@field start fun(code: string, input?: any, options?: pawl.ChildOptions): string
 ---                               the id of an instance made with the decision
 ---@field idempotency_key fun(): string  stable across retries of this visit
+
+--- In the `run` of a step that is not transactional, and in `undo`. Raises
+--- "cancelled" and "timeout". A descriptor gives the events that are ready, or
+--- nil and "timeout"; a predicate what it gave, once that is true.
+---@alias pawl.Await
+---| fun(seconds: number)
+---| fun(predicate: fun(): any): any
+---| fun(what: pawl.AwaitFd): ("r"|"w"|"rw")?, "timeout"?
+
+---@class pawl.AwaitFd
+---@field fd integer               socket:getfd()
+---@field events? "r"|"w"|"rw"     "r"
+---@field timeout? number          seconds
 
 --- Where an instance stands; several after a fork.
 ---@class pawl.Token
