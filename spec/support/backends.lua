@@ -143,7 +143,11 @@ begin
     for t in select tablename as name from pg_tables
               where schemaname = 'pawl'
                 and tablename not in ('version', 'meta') loop
-      execute format('delete from pawl.%I', t.name);
+      if pg_total_relation_size(format('pawl.%I', t.name)) > 500000 then
+        execute format('truncate pawl.%I cascade', t.name);
+      else -- quicker, but what was there is still walked past for a while
+        execute format('delete from pawl.%I', t.name);
+      end if;
     end loop;
   else
     drop schema if exists pawl cascade;
