@@ -246,7 +246,7 @@ static pawl_code keep_text(pawl_buf *b, const char **text, pawl_error *err) {
 }
 
 static size_t slot_count(const pawl_engine *e) {
-  return (size_t)(e->config.batch + e->config.concurrency);
+  return (size_t)e->config.batch + (size_t)e->config.concurrency;
 }
 
 static pawl_code init_slots(pawl_engine *e, pawl_error *err) {
