@@ -4,8 +4,10 @@
 -- args: @shard smallint, @now time
 -- rows: due_at time, now time
 -- The earliest row that is not ready yet: a timer, a retry or a lease's end.
-select (select min(due_at) from pawl.agenda
-         where shard = @shard and not ready) as due_at,
+-- Not by min(): a table that was counted empty is then walked whole.
+select (select due_at from pawl.agenda
+         where shard = @shard and not ready
+         order by due_at limit 1) as due_at,
        coalesce(@now, now()) as now;
 
 -- name: agenda_routes
