@@ -11,6 +11,7 @@
 -- One instance; its arguments in the order of instance_insert's. A repeated
 -- start (same id, or same external id) inserts nothing; nor does that of a
 -- version that is not active. Without arrays it costs the server two thirds.
+with new as (
 insert into pawl.instance (shard, id, status, workflow, workflow_version,
        tenant, priority, executor_group, business_key, correlation_id,
        external_id, parent, root, parent_seq, parent_token, parent_visit,
@@ -26,7 +27,10 @@ select @shard, @id, 'running', @workflow, @workflow_version, @tenant,
                     where w.code = @workflow and w.current
                       and @workflow_version in (w.version, 0)
                       and not w.active)
-on conflict do nothing;
+on conflict do nothing
+returning workflow, status, id)
+insert into pawl.standing (shard, workflow, status, instance)
+select @shard, workflow, status, id from new;
 
 -- name: instance_insert
 -- args: @shard smallint, @id uuid[], @workflow text[],
@@ -39,6 +43,7 @@ on conflict do nothing;
 --       @input json[], @metadata json[], @now time
 -- rows: id uuid
 -- The same for many; returns those that are new.
+with new as (
 insert into pawl.instance (shard, id, status, workflow, workflow_version,
        tenant, priority, executor_group, business_key, correlation_id,
        external_id, parent, root, parent_seq, parent_token, parent_visit,
@@ -65,7 +70,10 @@ select @shard, s.id, 'running', s.workflow, s.workflow_version, s.tenant,
                       and s.workflow_version in (w.version, 0)
                       and not w.active)
 on conflict do nothing
-returning id;
+returning workflow, status, id)
+insert into pawl.standing (shard, workflow, status, instance)
+select @shard, workflow, status, id from new
+returning instance as id;
 
 -- name: instance_by_key
 -- args: @shard smallint, @workflow text, @tenant text, @external_id text
@@ -143,13 +151,16 @@ select i.id, i.status, i.workflow, i.workflow_version, i.tenant,
 
 -- name: instance_commit
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
---       @version bigint[], @status text[], @variables json[],
+--       @version bigint[], @was text[], @status text[],
+--       @variables json[],
 --       @token_no integer[], @token_state text[], @node text[],
 --       @previous_node text[], @visit bigint[], @attempt integer[],
 --       @token_due_at time[], @seq bigint[], @error json[],
 --       @started_at time[], @updated_at time[]
 -- An instance that goes on. Null variables: unchanged. One that had ended has
--- no output any more.
+-- no output any more. @was: its status until now. Each array is unnested by
+-- itself: unnest(@a, @b) would first write them all to a store of its own.
+with moved as (
 update pawl.instance i
    set version = i.version + 1, lease = s.lease, seq = s.seq,
        status = s.status, variables = coalesce(s.variables, i.variables),
@@ -162,27 +173,38 @@ update pawl.instance i
        entered_at = case when i.visit = s.visit then i.entered_at
                          else s.updated_at end,
        updated_at = s.updated_at
-  from unnest(@id, @lease, @latch, @version, @status, @variables, @token_no,
-              @token_state, @node, @previous_node, @visit, @attempt,
-              @token_due_at, @seq, @error, @started_at, @updated_at)
-       as s (id, lease, latch, version, status, variables, token_no,
-             token_state, node, previous_node, visit, attempt, token_due_at,
-             seq, error, started_at, updated_at)
+  from (select unnest(@id) as id, unnest(@lease) as lease,
+               unnest(@latch) as latch, unnest(@version) as version,
+               unnest(@was) as was, unnest(@status) as status,
+               unnest(@variables) as variables, unnest(@token_no) as token_no,
+               unnest(@token_state) as token_state, unnest(@node) as node,
+               unnest(@previous_node) as previous_node,
+               unnest(@visit) as visit, unnest(@attempt) as attempt,
+               unnest(@token_due_at) as token_due_at, unnest(@seq) as seq,
+               unnest(@error) as error, unnest(@started_at) as started_at,
+               unnest(@updated_at) as updated_at) s
   cross join lateral (
    select 1 from pawl.agenda a
     where a.shard = @shard and a.instance = s.id and a.lease = s.lease
       and (s.latch is null or a.latch = s.latch) offset 0) held
- where i.shard = @shard and i.id = s.id and i.version = s.version;
+ where i.shard = @shard and i.id = s.id and i.version = s.version
+returning i.id, i.workflow, i.status, s.was)
+update pawl.standing t set status = m.status
+  from moved m
+ where t.shard = @shard and t.workflow = m.workflow and t.status = m.was
+   and t.instance = m.id and m.status <> m.was;
 
 -- name: instance_end
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
---       @version bigint[], @status text[], @variables json[],
+--       @version bigint[], @was text[], @status text[],
+--       @variables json[],
 --       @node text[], @previous_node text[], @visit bigint[],
 --       @attempt integer[], @seq bigint[], @output json[], @error json[],
 --       @cancellation json[], @started_at time[], @updated_at time[]
 -- An instance that ends; its token is consumed. Null output: an earlier
 -- finish's, if any. The node stays as the place
 -- where it ended.
+with moved as (
 update pawl.instance i
    set version = i.version + 1, lease = s.lease, seq = s.seq,
        status = s.status, variables = coalesce(s.variables, i.variables),
@@ -194,17 +216,26 @@ update pawl.instance i
        cancellation = coalesce(s.cancellation, i.cancellation),
        started_at = coalesce(i.started_at, s.started_at),
        updated_at = s.updated_at, completed_at = s.updated_at
-  from unnest(@id, @lease, @latch, @version, @status, @variables, @node,
-              @previous_node, @visit, @attempt, @seq, @output, @error,
-              @cancellation, @started_at, @updated_at)
-       as s (id, lease, latch, version, status, variables, node,
-             previous_node, visit, attempt, seq, output, error, cancellation,
-             started_at, updated_at)
+  from (select unnest(@id) as id, unnest(@lease) as lease,
+               unnest(@latch) as latch, unnest(@version) as version,
+               unnest(@was) as was, unnest(@status) as status,
+               unnest(@variables) as variables, unnest(@node) as node,
+               unnest(@previous_node) as previous_node,
+               unnest(@visit) as visit, unnest(@attempt) as attempt,
+               unnest(@seq) as seq, unnest(@output) as output,
+               unnest(@error) as error, unnest(@cancellation) as cancellation,
+               unnest(@started_at) as started_at,
+               unnest(@updated_at) as updated_at) s
   cross join lateral (
    select 1 from pawl.agenda a
     where a.shard = @shard and a.instance = s.id and a.lease = s.lease
       and (s.latch is null or a.latch = s.latch) offset 0) held
- where i.shard = @shard and i.id = s.id and i.version = s.version;
+ where i.shard = @shard and i.id = s.id and i.version = s.version
+returning i.id, i.workflow, i.status, s.was)
+update pawl.standing t set status = m.status
+  from moved m
+ where t.shard = @shard and t.workflow = m.workflow and t.status = m.was
+   and t.instance = m.id and m.status <> m.was;
 
 -- name: instance_more
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
@@ -341,16 +372,20 @@ select i.id from unnest(@shard) as s (shard) cross join lateral (
 --       parent_index integer, created_at time, started_at time,
 --       updated_at time, completed_at time
 -- Newest first within each pair of shard and stored status; the caller merges.
+-- What few have is looked for by its index. Without it each workflow's newest
+-- are: from one workflow to the next in the index of their standings.
 select i.* from unnest(@shard, @status) as s (shard, status)
  cross join lateral (
-  select id, case when t.status = 'running' and started_at is null
-                  then 'created' else t.status end as status,
-         workflow, workflow_version, tenant, priority, executor_group,
+  (select id, case when t.status = 'running' and started_at is null
+                 then 'created' else t.status end as status,
+         t.workflow, workflow_version, tenant, priority, executor_group,
          business_key, correlation_id, external_id, node, error, parent, root,
          parent_node, parent_index, created_at, started_at, updated_at,
          completed_at
     from pawl.instance t
-   where t.shard = s.shard and t.status = s.status and deleted_at is null
+   where num_nonnulls(@tenant, @correlation_id, @business_key,
+                      @external_id) > 0
+     and t.shard = s.shard and t.status = s.status and deleted_at is null
      and (@workflow is null or workflow = @workflow)
      and (@workflow_version is null or workflow_version = @workflow_version)
      and (@tenant is null or tenant = @tenant)
@@ -358,7 +393,39 @@ select i.* from unnest(@shard, @status) as s (shard, status)
      and (@business_key is null or business_key = @business_key)
      and (@external_id is null or external_id = @external_id)
      and (@before is null or id < @before)
-   order by id desc limit @max) i;
+   order by id desc limit @max)
+  union all
+  (with recursive w (workflow) as (
+     (select coalesce(@workflow, (
+        select workflow from pawl.standing
+         where shard = s.shard order by workflow limit 1)))
+     union all
+     select (select n.workflow from pawl.standing n
+              where n.shard = s.shard and n.workflow > w.workflow
+              order by n.workflow limit 1)
+       from w where @workflow is null and w.workflow is not null)
+   select t.* from w cross join lateral (
+     select id, case when t.status = 'running' and started_at is null
+                   then 'created' else t.status end as status,
+           t.workflow, workflow_version, tenant, priority, executor_group,
+           business_key, correlation_id, external_id, node, error, parent, root,
+           parent_node, parent_index, created_at, started_at, updated_at,
+           completed_at
+       from (select instance from pawl.standing
+              where shard = s.shard and workflow = w.workflow
+                and status = s.status
+                and instance < coalesce(@before,
+                  'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)) n
+      cross join lateral (
+        select * from pawl.instance
+         where shard = s.shard and id = n.instance offset 0) t
+      where deleted_at is null
+        and (@workflow_version is null
+             or workflow_version = @workflow_version)
+      order by n.instance desc limit @max) t
+    where num_nonnulls(@tenant, @correlation_id, @business_key,
+                       @external_id) = 0
+    order by t.id desc limit @max)) i;
 
 -- name: instance_family
 -- args: @shard smallint[], @parent uuid, @root uuid, @workflow text,

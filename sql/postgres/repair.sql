@@ -59,11 +59,14 @@ select i.id, i.version, i.started, i.compensation
   from unnest(array['running', 'waiting', 'suspended']) as s (status)
  cross join lateral (
   select t.id, t.version, t.started_at is not null as started, t.compensation
-    from pawl.instance t
-   where t.shard = @shard and t.workflow = @workflow and t.status = s.status
-     and t.id > @after and t.workflow_version = @workflow_version
+    from pawl.standing n
+   cross join lateral (
+    select * from pawl.instance
+     where shard = @shard and id = n.instance offset 0) t
+   where n.shard = @shard and n.workflow = @workflow and n.status = s.status
+     and n.instance > @after and t.workflow_version = @workflow_version
      and t.deleted_at is null
-   order by t.id limit @max) i
+   order by n.instance limit @max) i
  order by i.id limit @max;
 
 -- name: repair_changes

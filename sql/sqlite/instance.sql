@@ -117,7 +117,8 @@ select i.id, i.status, i.workflow, i.workflow_version, i.tenant,
 
 -- name: instance_commit
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
---       @version bigint[], @status text[], @variables json[],
+--       @version bigint[], @was text[], @status text[],
+--       @variables json[],
 --       @token_no integer[], @token_state text[], @node text[],
 --       @previous_node text[], @visit bigint[], @attempt integer[],
 --       @token_due_at time[], @seq bigint[], @error json[],
@@ -134,7 +135,7 @@ update pawl_instance
        entered_at = case when visit = @visit then entered_at
                          else @updated_at end,
        updated_at = @updated_at
- where shard = @shard and id = @id and version = @version
+ where shard = @shard and id = @id and version = @version and status = @was
    and exists (select 1 from pawl_agenda a
                 where a.shard = @shard and a.instance = @id
                   and a.lease = @lease
@@ -142,7 +143,8 @@ update pawl_instance
 
 -- name: instance_end
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
---       @version bigint[], @status text[], @variables json[],
+--       @version bigint[], @was text[], @status text[],
+--       @variables json[],
 --       @node text[], @previous_node text[], @visit bigint[],
 --       @attempt integer[], @seq bigint[], @output json[], @error json[],
 --       @cancellation json[], @started_at time[], @updated_at time[]
@@ -156,7 +158,7 @@ update pawl_instance
        cancellation = coalesce(@cancellation, cancellation),
        started_at = coalesce(started_at, @started_at),
        updated_at = @updated_at, completed_at = @updated_at
- where shard = @shard and id = @id and version = @version
+ where shard = @shard and id = @id and version = @version and status = @was
    and exists (select 1 from pawl_agenda a
                 where a.shard = @shard and a.instance = @id
                   and a.lease = @lease

@@ -115,6 +115,7 @@ static pawl_code send_instances(pawl_engine *e, pawl_held **list, int n,
     pawl_arg_id(a, PAWL_INSTANCE_COMMIT_LEASE, &h->lease);
     pawl_arg_latch(a, PAWL_INSTANCE_COMMIT_LATCH, h);
     pawl_arg_int(a, PAWL_INSTANCE_COMMIT_VERSION, h->version);
+    pawl_arg_textz(a, PAWL_INSTANCE_COMMIT_WAS, pawl_status_name(h->status));
     pawl_arg_textz(a, PAWL_INSTANCE_COMMIT_STATUS,
                    pawl_status_name(p->status));
     arg_vars(a, PAWL_INSTANCE_COMMIT_VARIABLES, p);
@@ -155,6 +156,7 @@ static pawl_code send_ends(pawl_engine *e, pawl_held **list, int n,
     pawl_arg_id(a, PAWL_INSTANCE_END_LEASE, &h->lease);
     pawl_arg_latch(a, PAWL_INSTANCE_END_LATCH, h);
     pawl_arg_int(a, PAWL_INSTANCE_END_VERSION, h->version);
+    pawl_arg_textz(a, PAWL_INSTANCE_END_WAS, pawl_status_name(h->status));
     pawl_arg_textz(a, PAWL_INSTANCE_END_STATUS, pawl_status_name(p->status));
     arg_vars(a, PAWL_INSTANCE_END_VARIABLES, p);
     pawl_arg_textz(a, PAWL_INSTANCE_END_NODE, p->node);
