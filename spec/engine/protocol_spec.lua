@@ -200,13 +200,15 @@ kit.describe("rule 1, the lease id,", function(backend)
     local lease = kit.claim(store, id)
     local before = snapshot(backend, url, id)
     local writes = {
-      instance_commit = { version = { 0 }, status = { "running" },
+      instance_commit = { version = { 0 }, was = { "running" },
+        parts = { 0 }, status = { "running" },
         variables = { '{"x":1}' }, token_no = { 1 },
         token_state = { "active" }, node = { "a" },
         previous_node = { probe.null }, visit = { 1 }, attempt = { 0 },
         token_due_at = { probe.null }, seq = { 1 }, error = { probe.null },
         started_at = { now }, updated_at = { now } },
-      instance_end = { version = { 0 }, status = { "failed" },
+      instance_end = { version = { 0 }, was = { "running" },
+        parts = { probe.null }, status = { "failed" },
         variables = { probe.null }, node = { "a" },
         previous_node = { probe.null }, visit = { 1 }, attempt = { 0 },
         seq = { 1 }, output = { probe.null }, error = { "{}" },
@@ -261,6 +263,8 @@ kit.describe("rule 1, the lease id,", function(backend)
         data = { "{}" }, received_at = { now } },
       inbox_keep = { now = now, expires_at = now },
       inbox_clear = {},
+      variable_put = { part = { ":0" }, members = { '"x":1' } },
+      variable_delete = { part = { ":0" } },
       task_insert = { task = { kit.draw_id() }, token = { 2 },
         node = { "a" }, visit = { 1 }, form = { probe.null },
         title = { "Do it" }, description = { probe.null },
@@ -324,8 +328,8 @@ kit.describe("rule 1, the lease id,", function(backend)
       "instance_pin",
       "instance_progress", "token_put", "token_drop", "subscription_put",
       "subscription_delete", "subscription_put", "subscription_clear",
-      "task_insert", "owner_insert", "task_raise", "task_due",
-      "task_rename", "task_end",
+      "variable_put", "variable_delete", "task_insert", "owner_insert",
+      "task_raise", "task_due", "task_rename", "task_end",
       "message_insert", "outbox_insert", "item_insert", "item_put",
       "agenda_renew", "agenda_unclaim_lease" } do
       local was = snapshot(backend, url, id)
@@ -800,7 +804,7 @@ kit.describe("rule 6, no decision on a stale view:", function(backend)
       return more
     end
     kit.run(store, "instance_end", with { version = { 0 },
-      status = { "failed" }, variables = { probe.null }, node = { "a" },
+      was = { "running" }, parts = { probe.null }, status = { "failed" }, variables = { probe.null }, node = { "a" },
       previous_node = { probe.null }, visit = { 1 }, attempt = { 0 },
       seq = { 1 }, output = { probe.null }, error = { "{}" },
       cancellation = { probe.null }, started_at = { now },

@@ -126,13 +126,17 @@ select s.no, i.id
 --       compensation json, deadline_at time, suspended_at time, parent uuid,
 --       parent_token integer, parent_visit bigint, parent_node text,
 --       parent_index integer, version bigint, seq bigint, started_at time,
---       cancellation json, revision integer
+--       cancellation json, revision integer, parts integer
 -- What the claim just before it, in the same transaction, has leased. A
 -- statement of its own: the claim's snapshot may be older than its locks. The
 -- leases' common end finds the rows by the index on due_at.
 select i.id, i.status, i.workflow, i.workflow_version, i.tenant,
-       i.correlation_id, i.input, i.variables, i.token_no, i.token_state,
-       i.node, i.previous_node, i.visit, i.attempt, i.token_data,
+       i.correlation_id, i.input,
+       case when i.parts = 0 then i.variables
+            else (select ('{' || string_agg(v.members, ',') || '}')::json
+                    from pawl.variable v
+                   where v.shard = @shard and v.instance = i.id) end as variables,
+       i.token_no, i.token_state, i.node, i.previous_node, i.visit, i.attempt, i.token_data,
        i.token_event, i.token_detail, i.token_due_at, i.tokens, i.sent,
        i.children, i.immediate, i.joined, i.stopped, i.compensation,
        i.deadline_at, i.suspended_at, i.parent, i.parent_token,
@@ -140,7 +144,7 @@ select i.id, i.status, i.workflow, i.workflow_version, i.tenant,
        i.started_at, i.cancellation,
        (select w.revision from pawl.workflow w
          where w.code = i.workflow and w.version = i.workflow_version
-           and w.current) as revision
+           and w.current) as revision, i.parts
   from pawl.agenda a
  cross join lateral (
   select * from pawl.instance
@@ -152,18 +156,22 @@ select i.id, i.status, i.workflow, i.workflow_version, i.tenant,
 -- name: instance_commit
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
 --       @version bigint[], @was text[], @status text[],
---       @variables json[],
+--       @variables json[], @parts integer[],
 --       @token_no integer[], @token_state text[], @node text[],
 --       @previous_node text[], @visit bigint[], @attempt integer[],
 --       @token_due_at time[], @seq bigint[], @error json[],
 --       @started_at time[], @updated_at time[]
--- An instance that goes on. Null variables: unchanged. One that had ended has
--- no output any more. @was: its status until now. Each array is unnested by
+-- An instance that goes on. Null @parts: the variables are unchanged; 0: they
+-- stand here; else in rows of `variable`. One that had ended has no output any
+-- more. @was: its status until now. Each array is unnested by
 -- itself: unnest(@a, @b) would first write them all to a store of its own.
 with moved as (
 update pawl.instance i
    set version = i.version + 1, lease = s.lease, seq = s.seq,
-       status = s.status, variables = coalesce(s.variables, i.variables),
+       status = s.status,
+       variables = case when s.parts is null then i.variables
+                        else s.variables end,
+       parts = coalesce(s.parts, i.parts),
        token_no = s.token_no, token_state = s.token_state, node = s.node,
        previous_node = s.previous_node, visit = s.visit, attempt = s.attempt,
        token_due_at = s.token_due_at, error = s.error,
@@ -176,7 +184,7 @@ update pawl.instance i
   from (select unnest(@id) as id, unnest(@lease) as lease,
                unnest(@latch) as latch, unnest(@version) as version,
                unnest(@was) as was, unnest(@status) as status,
-               unnest(@variables) as variables, unnest(@token_no) as token_no,
+               unnest(@variables) as variables, unnest(@parts) as parts, unnest(@token_no) as token_no,
                unnest(@token_state) as token_state, unnest(@node) as node,
                unnest(@previous_node) as previous_node,
                unnest(@visit) as visit, unnest(@attempt) as attempt,
@@ -197,7 +205,7 @@ update pawl.standing t set status = m.status
 -- name: instance_end
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
 --       @version bigint[], @was text[], @status text[],
---       @variables json[],
+--       @variables json[], @parts integer[],
 --       @node text[], @previous_node text[], @visit bigint[],
 --       @attempt integer[], @seq bigint[], @output json[], @error json[],
 --       @cancellation json[], @started_at time[], @updated_at time[]
@@ -207,7 +215,10 @@ update pawl.standing t set status = m.status
 with moved as (
 update pawl.instance i
    set version = i.version + 1, lease = s.lease, seq = s.seq,
-       status = s.status, variables = coalesce(s.variables, i.variables),
+       status = s.status,
+       variables = case when s.parts is null then i.variables
+                        else s.variables end,
+       parts = coalesce(s.parts, i.parts),
        token_no = null, token_state = null, node = s.node,
        previous_node = s.previous_node, visit = s.visit, attempt = s.attempt,
        token_data = null, token_event = null, token_detail = null,
@@ -219,7 +230,7 @@ update pawl.instance i
   from (select unnest(@id) as id, unnest(@lease) as lease,
                unnest(@latch) as latch, unnest(@version) as version,
                unnest(@was) as was, unnest(@status) as status,
-               unnest(@variables) as variables, unnest(@node) as node,
+               unnest(@variables) as variables, unnest(@parts) as parts, unnest(@node) as node,
                unnest(@previous_node) as previous_node,
                unnest(@visit) as visit, unnest(@attempt) as attempt,
                unnest(@seq) as seq, unnest(@output) as output,
@@ -306,15 +317,19 @@ select lease, version from pawl.instance where shard = @shard and id = @id;
 --       parent uuid, root uuid, parent_node text, parent_index integer,
 --       trigger_event text, compensation json, deadline_at time,
 --       suspended_at time, created_at time, started_at time,
---       updated_at time, completed_at time
+--       updated_at time, completed_at time, parts integer
 select id, case when status = 'running' and started_at is null
                 then 'created' else status end as status,
        workflow, workflow_version, tenant, priority, executor_group,
-       business_key, correlation_id, external_id, input, variables, output,
+       business_key, correlation_id, external_id, input,
+       case when parts = 0 then variables
+            else (select ('{' || string_agg(v.members, ',') || '}')::json
+                    from pawl.variable v
+                   where v.shard = @shard and v.instance = @id) end as variables, output,
        metadata, error, state_text, cancellation, version, node, parent,
        root, parent_node, parent_index, trigger_event, compensation,
        deadline_at, suspended_at, created_at, started_at, updated_at,
-       completed_at
+       completed_at, parts
   from pawl.instance
  where shard = @shard and id = @id and deleted_at is null;
 

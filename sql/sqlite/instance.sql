@@ -97,11 +97,15 @@ select @no, id from pawl_instance
 --       compensation json, deadline_at time, suspended_at time, parent uuid,
 --       parent_token integer, parent_visit bigint, parent_node text,
 --       parent_index integer, version bigint, seq bigint, started_at time,
---       cancellation json, revision integer
+--       cancellation json, revision integer, parts integer
 -- Differs: the index is named, or the planner would read the whole agenda.
 select i.id, i.status, i.workflow, i.workflow_version, i.tenant,
-       i.correlation_id, i.input, i.variables, i.token_no, i.token_state,
-       i.node, i.previous_node, i.visit, i.attempt, i.token_data,
+       i.correlation_id, i.input,
+       case when i.parts = 0 then i.variables
+            else (select '{' || group_concat(v.members, ',') || '}'
+                    from pawl_variable v
+                   where v.shard = @shard and v.instance = i.id) end as variables,
+       i.token_no, i.token_state, i.node, i.previous_node, i.visit, i.attempt, i.token_data,
        i.token_event, i.token_detail, i.token_due_at, i.tokens, i.sent,
        i.children, i.immediate, i.joined, i.stopped, i.compensation,
        i.deadline_at, i.suspended_at, i.parent, i.parent_token,
@@ -109,7 +113,7 @@ select i.id, i.status, i.workflow, i.workflow_version, i.tenant,
        i.started_at, i.cancellation,
        (select w.revision from pawl_workflow w
          where w.code = i.workflow and w.version = i.workflow_version
-           and w.current) as revision
+           and w.current) as revision, i.parts
   from pawl_agenda a indexed by pawl_agenda_due
   join pawl_instance i on i.shard = @shard and i.id = a.instance
  where a.shard = @shard and not a.ready and a.due_at = @now + @lease_us
@@ -118,14 +122,16 @@ select i.id, i.status, i.workflow, i.workflow_version, i.tenant,
 -- name: instance_commit
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
 --       @version bigint[], @was text[], @status text[],
---       @variables json[],
+--       @variables json[], @parts integer[],
 --       @token_no integer[], @token_state text[], @node text[],
 --       @previous_node text[], @visit bigint[], @attempt integer[],
 --       @token_due_at time[], @seq bigint[], @error json[],
 --       @started_at time[], @updated_at time[]
 update pawl_instance
    set version = version + 1, lease = @lease, seq = @seq, status = @status,
-       variables = coalesce(@variables, variables), token_no = @token_no,
+       variables = case when @parts is null then variables
+                        else @variables end,
+       parts = coalesce(@parts, parts), token_no = @token_no,
        token_state = @token_state, node = @node,
        previous_node = @previous_node, visit = @visit, attempt = @attempt,
        token_due_at = @token_due_at, error = @error,
@@ -144,13 +150,15 @@ update pawl_instance
 -- name: instance_end
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
 --       @version bigint[], @was text[], @status text[],
---       @variables json[],
+--       @variables json[], @parts integer[],
 --       @node text[], @previous_node text[], @visit bigint[],
 --       @attempt integer[], @seq bigint[], @output json[], @error json[],
 --       @cancellation json[], @started_at time[], @updated_at time[]
 update pawl_instance
    set version = version + 1, lease = @lease, seq = @seq, status = @status,
-       variables = coalesce(@variables, variables), token_no = null,
+       variables = case when @parts is null then variables
+                        else @variables end,
+       parts = coalesce(@parts, parts), token_no = null,
        token_state = null, node = @node, previous_node = @previous_node,
        visit = @visit, attempt = @attempt, token_data = null,
        token_event = null, token_detail = null, token_due_at = null,
@@ -221,15 +229,19 @@ select lease, version from pawl_instance where shard = @shard and id = @id;
 --       parent uuid, root uuid, parent_node text, parent_index integer,
 --       trigger_event text, compensation json, deadline_at time,
 --       suspended_at time, created_at time, started_at time,
---       updated_at time, completed_at time
+--       updated_at time, completed_at time, parts integer
 select id, case when status = 'running' and started_at is null
                 then 'created' else status end as status,
        workflow, workflow_version, tenant, priority, executor_group,
-       business_key, correlation_id, external_id, input, variables, output,
+       business_key, correlation_id, external_id, input,
+       case when parts = 0 then variables
+            else (select '{' || group_concat(v.members, ',') || '}'
+                    from pawl_variable v
+                   where v.shard = @shard and v.instance = @id) end as variables, output,
        metadata, error, state_text, cancellation, version, node, parent,
        root, parent_node, parent_index, trigger_event, compensation,
        deadline_at, suspended_at, created_at, started_at, updated_at,
-       completed_at
+       completed_at, parts
   from pawl_instance
  where shard = @shard and id = @id and deleted_at is null;
 

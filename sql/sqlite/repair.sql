@@ -5,8 +5,12 @@
 -- rows: status text, workflow text, workflow_version integer,
 --       version bigint, variables json, compensation json, seq bigint,
 --       started boolean, stopped boolean
-select status, workflow, workflow_version, version, variables, compensation,
-       seq, started_at is not null as started,
+select status, workflow, workflow_version, version,
+       case when parts = 0 then variables
+            else (select '{' || group_concat(v.members, ',') || '}'
+                    from pawl_variable v
+                   where v.shard = @shard and v.instance = @id) end as variables,
+       compensation, seq, started_at is not null as started,
        stopped is not null as stopped
   from pawl_instance
  where shard = @shard and id = @id and deleted_at is null;

@@ -16,6 +16,7 @@
 #include "../value/json.h"
 #include "commit.h"
 #include "internal.h"
+#include "parts.h"
 
 #define BUSY_TRIES 5
 
@@ -75,11 +76,16 @@ static void arg_int(pawl_args *a, int arg, int64_t n) {
   else
     pawl_arg_null(a, arg);
 }
-static void arg_vars(pawl_args *a, int arg, const pawl_plan *p) {
-  if (p->vars_changed)
-    pawl_arg_str(a, arg, pawl_buf_str(&p->vars));
+/* Large ones are written by parts.c, and null here. */
+static void arg_vars(pawl_args *a, int vars, int parts, const pawl_plan *p) {
+  if (p->vars_changed && !p->parts)
+    pawl_arg_str(a, vars, pawl_buf_str(&p->vars));
   else
-    pawl_arg_null(a, arg);
+    pawl_arg_null(a, vars);
+  if (p->vars_changed)
+    pawl_arg_int(a, parts, p->parts);
+  else
+    pawl_arg_null(a, parts);
 }
 
 pawl_code pawl_commit_send(pawl_engine *e, pawl_error *err) {
@@ -118,7 +124,7 @@ static pawl_code send_instances(pawl_engine *e, pawl_held **list, int n,
     pawl_arg_textz(a, PAWL_INSTANCE_COMMIT_WAS, pawl_status_name(h->status));
     pawl_arg_textz(a, PAWL_INSTANCE_COMMIT_STATUS,
                    pawl_status_name(p->status));
-    arg_vars(a, PAWL_INSTANCE_COMMIT_VARIABLES, p);
+    arg_vars(a, PAWL_INSTANCE_COMMIT_VARIABLES, PAWL_INSTANCE_COMMIT_PARTS, p);
     arg_int(a, PAWL_INSTANCE_COMMIT_TOKEN_NO, lone ? lone->no : 0);
     pawl_arg_textz(a, PAWL_INSTANCE_COMMIT_TOKEN_STATE,
                    lone ? pawl_token_state_name(lone->state) : NULL);
@@ -158,7 +164,7 @@ static pawl_code send_ends(pawl_engine *e, pawl_held **list, int n,
     pawl_arg_int(a, PAWL_INSTANCE_END_VERSION, h->version);
     pawl_arg_textz(a, PAWL_INSTANCE_END_WAS, pawl_status_name(h->status));
     pawl_arg_textz(a, PAWL_INSTANCE_END_STATUS, pawl_status_name(p->status));
-    arg_vars(a, PAWL_INSTANCE_END_VARIABLES, p);
+    arg_vars(a, PAWL_INSTANCE_END_VARIABLES, PAWL_INSTANCE_END_PARTS, p);
     pawl_arg_textz(a, PAWL_INSTANCE_END_NODE, p->node);
     pawl_arg_textz(a, PAWL_INSTANCE_END_PREVIOUS_NODE, p->previous);
     pawl_arg_int(a, PAWL_INSTANCE_END_VISIT, p->visit);
@@ -327,8 +333,13 @@ static pawl_code send_plans(pawl_engine *e, pawl_held **list, int n,
   int64_t now = pawl_engine_now(e);
   pawl_code rc = PAWL_OK;
 
+  EACH(h) {
+    if (h->plan.vars_changed)
+      h->plan.parts = pawl_parts_count(h->parts, pawl_buf_str(&h->plan.vars));
+  }
   TRY(send_instances(e, list, n, now, err));
   TRY(send_ends(e, list, n, now, err));
+  TRY(pawl_parts_send(e, list, n, err));
   TRY(pawl_commit_more(e, list, n, err));
   TRY(send_history(e, list, n, err));
   TRY(pawl_commit_tokens(e, list, n, now, err));

@@ -215,7 +215,10 @@ void pawl_held_accept(pawl_held *h) {
   if (h->nletters) accept_letters(h);
   accept_more(h);
   accept_tokens(h);
-  if (p->vars_changed) swap_bufs(&h->vars, &p->vars);
+  if (p->vars_changed) {
+    swap_bufs(&h->vars, &p->vars);
+    h->parts = p->parts;
+  }
   h->rounds++;
 }
 

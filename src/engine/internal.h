@@ -116,6 +116,7 @@ typedef struct pawl_held {
   pawl_buf tenant, correlation;
   int has_tenant, has_correlation;
   pawl_buf input, vars;
+  int parts; /* rows that its variables are in; 0: its own */
   int64_t sent, children, immediate, suspended_us, deadline_us;
   int64_t begin_us; /* see plan.h */
   pawl_buf joined, compensation, stopped, output;

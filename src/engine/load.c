@@ -114,6 +114,16 @@ static void load_counters(pawl_held *h, const pawl_rows *r, int k) {
       h->visit ? 0 : pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_TOKEN_DUE_AT);
 }
 
+/* Out of several rows they come in no order. */
+static void load_vars(pawl_held *h, pawl_str vars) {
+  if (!h->parts) {
+    set_text(&h->vars, vars);
+    return;
+  }
+  pawl_buf_clear(&h->vars);
+  pawl_json_apply(vars, pawl_strz("{}"), &h->vars);
+}
+
 static void load_texts(pawl_held *h, const pawl_rows *r, int k) {
   h->has_tenant = !pawl_row_null(r, k, PAWL_INSTANCE_LOAD_R_TENANT);
   set_text(&h->tenant, pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_TENANT));
@@ -122,7 +132,8 @@ static void load_texts(pawl_held *h, const pawl_rows *r, int k) {
   set_text(&h->correlation,
            pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_CORRELATION_ID));
   set_text(&h->input, pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_INPUT));
-  set_text(&h->vars, pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_VARIABLES));
+  h->parts = (int)pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_PARTS);
+  load_vars(h, pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_VARIABLES));
   set_text(&h->joined, pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_JOINED));
   set_text(&h->stopped, pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_STOPPED));
   pawl_buf_clear(&h->watched); /* load_second tells */

@@ -226,7 +226,7 @@ void pawl_plan_reset(pawl_plan *p) {
   p->visit = 0;
   p->node = p->previous = NULL;
   p->look_us = p->started_us = 0;
-  p->vars_changed = p->has_output = 0;
+  p->vars_changed = p->parts = p->has_output = 0;
   p->resets = 1;
   p->needs_latch = p->ran = p->raced = p->revives = p->more = 0;
   p->sent = p->children = p->immediate = 0;

@@ -160,6 +160,7 @@ typedef struct pawl_plan {
   int64_t look_us;
   int64_t started_us; /* of the instance, when this is its first commit */
   int vars_changed;
+  int parts;       /* of the changed variables: see parts.h */
   int resets;      /* it counts as progress: takeovers start again */
   int needs_latch; /* rule 6: nothing may have come in since it was loaded */
   int ran;         /* a handler with effects has run: its result is kept */

@@ -22,6 +22,8 @@ static void add_instance(const pawl_rows *r, pawl_object *o) {
   pawl_member(o, "variables");
   if (CELL(VARIABLES)->is_null)
     pawl_buf_addz(o->out, "{}");
+  else if (CELL(PARTS)->i) /* several rows, in no order */
+    pawl_json_apply(CELL(VARIABLES)->s, pawl_strz("{}"), o->out);
   else
     pawl_buf_adds(o->out, CELL(VARIABLES)->s);
   pawl_cell_json(o, "output", CELL(OUTPUT));

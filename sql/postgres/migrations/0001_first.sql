@@ -77,6 +77,7 @@ create table pawl.instance (
   -- counters and marks of the whole instance
   tokens integer not null default 1,
   children integer not null default 0,
+  parts integer not null default 0,
   sent bigint not null default 0,
   immediate bigint not null default 0,
   joined json,
@@ -177,6 +178,19 @@ create index agenda_suspect on pawl.agenda
   (shard, executor_group, workflow, workflow_version, priority desc, due_at)
   where ready and (lease is not null or takeovers > 0);
 create index agenda_due on pawl.agenda (shard, due_at) where not ready;
+
+-- Variables of more than a few KB: the instance's column is null and its
+-- `parts` above 0. A member of 1 KB or more has a row of its own, "=name"; the
+-- others share as many rows as `parts` says, ":0" and on, by their names.
+create table pawl.variable (
+  shard smallint not null,
+  instance uuid not null,
+  part text not null,
+  members text not null,
+  primary key (shard, instance, part)
+) with (fillfactor = 50);
+comment on column pawl.variable.members is
+  'JSON without its braces: the object is all rows'' members, with commas';
 
 create table pawl.token (
   shard smallint not null,
@@ -511,11 +525,16 @@ select id, shard,
             then 'created' else status end as status,
        workflow, workflow_version, tenant, priority, executor_group,
        business_key, correlation_id, external_id, parent, root,
-       pawl.as_jsonb(input) as input, pawl.as_jsonb(variables) as variables,
+       pawl.as_jsonb(input) as input,
+       pawl.as_jsonb(case when parts = 0 then variables
+         else (select ('{' || string_agg(v.members, ',') || '}')::json
+                 from pawl.variable v
+                where v.shard = i.shard and v.instance = i.id) end)
+       as variables,
        pawl.as_jsonb(output) as output, pawl.as_jsonb(error) as error,
        pawl.as_jsonb(metadata) as metadata, state_text, cancellation,
        node, version, created_at, started_at, updated_at, completed_at
-  from pawl.instance where deleted_at is null;
+  from pawl.instance i where deleted_at is null;
 
 create view pawl.tokens as
 select shard, id as instance, token_no as no, node, token_state as state,
@@ -551,6 +570,8 @@ select 0, id, 'w', 1, 'default', 0, id::text < '00000000-0000-7000-8000-00000000
   from pawl.instance;
 insert into pawl.history (shard, instance, seq, type, completed_at)
 select 0, id, 1, 'step', now() from pawl.instance;
+insert into pawl.variable (shard, instance, part, members)
+select 0, id, ':0', '' from pawl.instance;
 insert into pawl.inbox (shard, instance, no, kind, received_at)
 select 0, id, id, 'cancel', now() from pawl.instance;
 insert into pawl.attribute (shard, instance, name, type, text_value, workflow,
@@ -573,7 +594,7 @@ select 0, id, id, 1, 'n', 1, id::text, 't',
   from pawl.instance;
 insert into pawl.owner (shard, task, kind, id)
 select 0, id, 'user', id::text from pawl.instance;
-analyze pawl.instance, pawl.standing, pawl.agenda, pawl.history, pawl.inbox, pawl.attribute,
+analyze pawl.instance, pawl.standing, pawl.variable, pawl.agenda, pawl.history, pawl.inbox, pawl.attribute,
         pawl.subscription, pawl.event,
         pawl.task, pawl.owner;
 delete from pawl.owner;
@@ -585,4 +606,5 @@ delete from pawl.inbox;
 delete from pawl.history;
 delete from pawl.agenda;
 delete from pawl.standing;
+delete from pawl.variable;
 delete from pawl.instance;

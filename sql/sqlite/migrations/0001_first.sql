@@ -90,6 +90,7 @@ create table pawl_instance (
   tokens integer not null default 1,
   sent integer not null default 0,
   children integer not null default 0,
+  parts integer not null default 0,
   immediate integer not null default 0,
   joined text,
   stopped text,
@@ -145,6 +146,17 @@ create index pawl_agenda_suspect on pawl_agenda
   (shard, executor_group, workflow, workflow_version, priority desc, due_at)
   where ready and (lease is not null or takeovers > 0);
 create index pawl_agenda_due on pawl_agenda (shard, due_at) where not ready;
+
+-- Variables of more than a few KB: the instance's column is null and its
+-- `parts` above 0. A member of 1 KB or more has a row of its own, "=name"; the
+-- others share as many rows as `parts` says, ":0" and on, by their names.
+create table pawl_variable (
+  shard integer not null,
+  instance blob not null,
+  part text not null,
+  members text not null,
+  primary key (shard, instance, part)
+);
 
 create table pawl_token (
   shard integer not null,
@@ -447,9 +459,13 @@ select lower(hex(id)) as id, shard,
             then 'created' else status end as status,
        workflow, workflow_version, tenant, priority, executor_group,
        business_key, correlation_id, external_id, parent, root, input,
-       variables, output, error, metadata, state_text, cancellation, node,
+       case when parts = 0 then variables
+            else (select '{' || group_concat(v.members, ',') || '}'
+                    from pawl_variable v
+                   where v.shard = i.shard and v.instance = i.id) end
+       as variables, output, error, metadata, state_text, cancellation, node,
        version, created_at, started_at, updated_at, completed_at
-  from pawl_instance where deleted_at is null;
+  from pawl_instance i where deleted_at is null;
 
 create view pawl_tokens as
 select shard, id as instance, token_no as no, node, token_state as state,
