@@ -20,8 +20,8 @@ end
 local function snapshot(backend, url, id)
   local parts = {}
   for _, name in ipairs { "instance", "agenda", "history", "attribute",
-    "inbox", "token", "item", "subscription", "task", "message",
-    "outbox" } do
+    "inbox", "token", "variable", "item", "subscription", "task",
+    "message", "outbox" } do
     local key = name == "instance" and "id" or "instance"
     local rows = kit.select(url, ("select * from %s where %s = %s")
       :format(kit.table(backend, name), key, kit.id_literal(backend, id)))
@@ -804,7 +804,8 @@ kit.describe("rule 6, no decision on a stale view:", function(backend)
       return more
     end
     kit.run(store, "instance_end", with { version = { 0 },
-      was = { "running" }, parts = { probe.null }, status = { "failed" }, variables = { probe.null }, node = { "a" },
+      was = { "running" }, parts = { probe.null }, status = { "failed" },
+      variables = { probe.null }, node = { "a" },
       previous_node = { probe.null }, visit = { 1 }, attempt = { 0 },
       seq = { 1 }, output = { probe.null }, error = { "{}" },
       cancellation = { probe.null }, started_at = { now },

@@ -135,9 +135,11 @@ select i.id, i.status, i.workflow, i.workflow_version, i.tenant,
        case when i.parts = 0 then i.variables
             else (select ('{' || string_agg(v.members, ',') || '}')::json
                     from pawl.variable v
-                   where v.shard = @shard and v.instance = i.id) end as variables,
-       i.token_no, i.token_state, i.node, i.previous_node, i.visit, i.attempt, i.token_data,
-       i.token_event, i.token_detail, i.token_due_at, i.tokens, i.sent,
+                   where v.shard = @shard and v.instance = i.id) end
+       as variables,
+       i.token_no, i.token_state, i.node, i.previous_node, i.visit,
+       i.attempt, i.token_data, i.token_event, i.token_detail,
+       i.token_due_at, i.tokens, i.sent,
        i.children, i.immediate, i.joined, i.stopped, i.compensation,
        i.deadline_at, i.suspended_at, i.parent, i.parent_token,
        i.parent_visit, i.parent_node, i.parent_index, i.version, i.seq,
@@ -184,7 +186,8 @@ update pawl.instance i
   from (select unnest(@id) as id, unnest(@lease) as lease,
                unnest(@latch) as latch, unnest(@version) as version,
                unnest(@was) as was, unnest(@status) as status,
-               unnest(@variables) as variables, unnest(@parts) as parts, unnest(@token_no) as token_no,
+               unnest(@variables) as variables, unnest(@parts) as parts,
+               unnest(@token_no) as token_no,
                unnest(@token_state) as token_state, unnest(@node) as node,
                unnest(@previous_node) as previous_node,
                unnest(@visit) as visit, unnest(@attempt) as attempt,
@@ -222,7 +225,8 @@ update pawl.instance i
        token_no = null, token_state = null, node = s.node,
        previous_node = s.previous_node, visit = s.visit, attempt = s.attempt,
        token_data = null, token_event = null, token_detail = null,
-       token_due_at = null, output = coalesce(s.output, i.output), error = s.error,
+       token_due_at = null, output = coalesce(s.output, i.output),
+       error = s.error,
        state_text = null,
        cancellation = coalesce(s.cancellation, i.cancellation),
        started_at = coalesce(i.started_at, s.started_at),
@@ -230,7 +234,8 @@ update pawl.instance i
   from (select unnest(@id) as id, unnest(@lease) as lease,
                unnest(@latch) as latch, unnest(@version) as version,
                unnest(@was) as was, unnest(@status) as status,
-               unnest(@variables) as variables, unnest(@parts) as parts, unnest(@node) as node,
+               unnest(@variables) as variables, unnest(@parts) as parts,
+               unnest(@node) as node,
                unnest(@previous_node) as previous_node,
                unnest(@visit) as visit, unnest(@attempt) as attempt,
                unnest(@seq) as seq, unnest(@output) as output,
@@ -325,7 +330,8 @@ select id, case when status = 'running' and started_at is null
        case when parts = 0 then variables
             else (select ('{' || string_agg(v.members, ',') || '}')::json
                     from pawl.variable v
-                   where v.shard = @shard and v.instance = @id) end as variables, output,
+                   where v.shard = @shard and v.instance = @id) end
+       as variables, output,
        metadata, error, state_text, cancellation, version, node, parent,
        root, parent_node, parent_index, trigger_event, compensation,
        deadline_at, suspended_at, created_at, started_at, updated_at,
@@ -387,60 +393,78 @@ select i.id from unnest(@shard) as s (shard) cross join lateral (
 --       parent_index integer, created_at time, started_at time,
 --       updated_at time, completed_at time
 -- Newest first within each pair of shard and stored status; the caller merges.
--- What few have is looked for by its index. Without it each workflow's newest
--- are: from one workflow to the next in the index of their standings.
+-- By an index of their own: those of a correlation, a business key, an external
+-- id or a tenant, the first that is given. Without any, each workflow's newest:
+-- from one workflow to the next in the index of their standings.
 select i.* from unnest(@shard, @status) as s (shard, status)
  cross join lateral (
-  (select id, case when t.status = 'running' and started_at is null
-                 then 'created' else t.status end as status,
-         t.workflow, workflow_version, tenant, priority, executor_group,
+  with recursive w (workflow) as (
+    (select coalesce(@workflow, (
+       select workflow from pawl.standing
+        where shard = s.shard order by workflow limit 1)))
+    union all
+    select (select n.workflow from pawl.standing n
+             where n.shard = s.shard and n.workflow > w.workflow
+             order by n.workflow limit 1)
+      from w where @workflow is null and w.workflow is not null)
+  select id, case when t.status = 'running' and started_at is null
+                  then 'created' else t.status end as status,
+         workflow, workflow_version, tenant, priority, executor_group,
          business_key, correlation_id, external_id, node, error, parent, root,
          parent_node, parent_index, created_at, started_at, updated_at,
          completed_at
-    from pawl.instance t
-   where num_nonnulls(@tenant, @correlation_id, @business_key,
-                      @external_id) > 0
-     and t.shard = s.shard and t.status = s.status and deleted_at is null
+    from (
+     select id as found from pawl.instance
+      where shard = s.shard and correlation_id = @correlation_id
+     union all
+     select id from pawl.instance
+      where shard = s.shard and business_key = @business_key
+        and @correlation_id is null
+     union all
+     select e.id from w cross join lateral (
+       select id from pawl.instance
+        where shard = s.shard and workflow = w.workflow
+          and external_id = @external_id and deleted_at is null offset 0) e
+      where @external_id is not null
+        and num_nonnulls(@correlation_id, @business_key) = 0
+     union all
+     (select id from pawl.instance
+       where num_nonnulls(@correlation_id, @business_key, @external_id) = 0
+         and shard = s.shard and tenant = @tenant and status = s.status
+         and deleted_at is null
+         and (@workflow is null or workflow = @workflow)
+         and (@workflow_version is null
+              or workflow_version = @workflow_version)
+         and id < coalesce(@before,
+                           'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)
+       order by id desc limit @max)
+     union all
+     select n.instance from w cross join lateral (
+       select instance from pawl.standing
+        cross join lateral (
+         select workflow_version, deleted_at from pawl.instance
+          where shard = s.shard and id = instance offset 0) v
+        where shard = s.shard and workflow = w.workflow and status = s.status
+          and instance < coalesce(@before,
+                           'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)
+          and v.deleted_at is null
+          and (@workflow_version is null
+               or v.workflow_version = @workflow_version)
+        order by instance desc limit @max) n
+      where num_nonnulls(@correlation_id, @business_key, @external_id,
+                         @tenant) = 0
+     offset 0) f
+   cross join lateral (
+    select * from pawl.instance
+     where shard = s.shard and id = f.found offset 0) t
+   where t.status = s.status and deleted_at is null
      and (@workflow is null or workflow = @workflow)
      and (@workflow_version is null or workflow_version = @workflow_version)
      and (@tenant is null or tenant = @tenant)
-     and (@correlation_id is null or correlation_id = @correlation_id)
      and (@business_key is null or business_key = @business_key)
      and (@external_id is null or external_id = @external_id)
      and (@before is null or id < @before)
-   order by id desc limit @max)
-  union all
-  (with recursive w (workflow) as (
-     (select coalesce(@workflow, (
-        select workflow from pawl.standing
-         where shard = s.shard order by workflow limit 1)))
-     union all
-     select (select n.workflow from pawl.standing n
-              where n.shard = s.shard and n.workflow > w.workflow
-              order by n.workflow limit 1)
-       from w where @workflow is null and w.workflow is not null)
-   select t.* from w cross join lateral (
-     select id, case when t.status = 'running' and started_at is null
-                   then 'created' else t.status end as status,
-           t.workflow, workflow_version, tenant, priority, executor_group,
-           business_key, correlation_id, external_id, node, error, parent, root,
-           parent_node, parent_index, created_at, started_at, updated_at,
-           completed_at
-       from (select instance from pawl.standing
-              where shard = s.shard and workflow = w.workflow
-                and status = s.status
-                and instance < coalesce(@before,
-                  'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)) n
-      cross join lateral (
-        select * from pawl.instance
-         where shard = s.shard and id = n.instance offset 0) t
-      where deleted_at is null
-        and (@workflow_version is null
-             or workflow_version = @workflow_version)
-      order by n.instance desc limit @max) t
-    where num_nonnulls(@tenant, @correlation_id, @business_key,
-                       @external_id) = 0
-    order by t.id desc limit @max)) i;
+   order by id desc limit @max) i;
 
 -- name: instance_family
 -- args: @shard smallint[], @parent uuid, @root uuid, @workflow text,

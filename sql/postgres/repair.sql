@@ -9,7 +9,8 @@ select status, workflow, workflow_version, version,
        case when parts = 0 then variables
             else (select ('{' || string_agg(v.members, ',') || '}')::json
                     from pawl.variable v
-                   where v.shard = @shard and v.instance = @id) end as variables,
+                   where v.shard = @shard and v.instance = @id) end
+       as variables,
        compensation, seq, started_at is not null as started,
        stopped is not null as stopped
   from pawl.instance

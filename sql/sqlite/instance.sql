@@ -104,9 +104,11 @@ select i.id, i.status, i.workflow, i.workflow_version, i.tenant,
        case when i.parts = 0 then i.variables
             else (select '{' || group_concat(v.members, ',') || '}'
                     from pawl_variable v
-                   where v.shard = @shard and v.instance = i.id) end as variables,
-       i.token_no, i.token_state, i.node, i.previous_node, i.visit, i.attempt, i.token_data,
-       i.token_event, i.token_detail, i.token_due_at, i.tokens, i.sent,
+                   where v.shard = @shard and v.instance = i.id) end
+       as variables,
+       i.token_no, i.token_state, i.node, i.previous_node, i.visit,
+       i.attempt, i.token_data, i.token_event, i.token_detail,
+       i.token_due_at, i.tokens, i.sent,
        i.children, i.immediate, i.joined, i.stopped, i.compensation,
        i.deadline_at, i.suspended_at, i.parent, i.parent_token,
        i.parent_visit, i.parent_node, i.parent_index, i.version, i.seq,
@@ -237,7 +239,8 @@ select id, case when status = 'running' and started_at is null
        case when parts = 0 then variables
             else (select '{' || group_concat(v.members, ',') || '}'
                     from pawl_variable v
-                   where v.shard = @shard and v.instance = @id) end as variables, output,
+                   where v.shard = @shard and v.instance = @id) end
+       as variables, output,
        metadata, error, state_text, cancellation, version, node, parent,
        root, parent_node, parent_index, trigger_event, compensation,
        deadline_at, suspended_at, created_at, started_at, updated_at,

@@ -5,11 +5,11 @@
 #include "../value/json.h"
 #include "parts.h"
 
-#define WHOLE_BYTES 4096  /* up to that, one column holds them all */
-#define OWN_BYTES 1024    /* from that on, a member has a row of its own */
-#define ROW_BYTES 1024    /* that much is meant for a row of the others */
+#define WHOLE_BYTES 4096 /* up to that, one column holds them all */
+#define OWN_BYTES 1024   /* from that on, a member has a row of its own */
+#define ROW_BYTES 1024   /* that much is meant for a row of the others */
 #define MAX_PARTS 1024
-#define MAX_NAME 200      /* longer ones would not fit an index */
+#define MAX_NAME 200 /* longer ones would not fit an index */
 #define OWN (-1)
 
 typedef struct member {

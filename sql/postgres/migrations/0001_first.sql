@@ -50,7 +50,8 @@ comment on table pawl.workflow is
 
 -- An UPDATE on the same page logs what lies between the first and the last
 -- byte that differ: so what stays comes first, then the variables (whose own
--- beginning may stay too), then what changes at every step.
+-- beginning may stay too), then what changes at every step. The fill factor
+-- leaves room for two versions of each row: the older is pruned by the next.
 create table pawl.instance (
   shard smallint not null,
   id uuid not null,
@@ -98,14 +99,14 @@ create table pawl.instance (
   variables json,
   node text,
   previous_node text,
-  visit bigint not null,
+  visit integer not null,
   token_data json,
   token_event json,
   token_detail json,
   token_due_at timestamptz,
   -- the last commit's number, and its last row of history
-  version bigint not null,
-  seq bigint not null,
+  version integer not null,
+  seq integer not null,
   entered_at timestamptz,
   updated_at timestamptz not null,
   output json,
@@ -114,7 +115,7 @@ create table pawl.instance (
   cancellation json,
   completed_at timestamptz,
   primary key (shard, id)
-) with (fillfactor = 35);
+) with (fillfactor = 30);
 comment on table pawl.instance is
   'one execution of a workflow version; no column that changes at every step is in an index';
 comment on column pawl.instance.version is
@@ -235,26 +236,28 @@ create table pawl.item (
   primary key (shard, instance, token, no)
 ) with (fillfactor = 70);
 
+-- The columns of fixed width first, so that none needs padding. A number is 32
+-- bits wide: two thousand million rows of one instance are not expected.
 create table pawl.history (
   shard smallint not null,
   instance uuid not null,
-  seq bigint not null,
+  seq integer not null,
+  completed_at timestamptz not null,
+  started_at timestamptz,
+  token integer,
+  visit integer,
+  attempt integer,
+  executor uuid,
   type text not null,
   node text,
-  token integer,
-  visit bigint,
   transition text,
   path text,
-  attempt integer,
   caller text,
-  executor uuid,
   text text,
   input json,
   output json,
   changes json,
   error json,
-  started_at timestamptz,
-  completed_at timestamptz not null,
   due_at timestamptz,
   previous json,
   primary key (shard, instance, seq)
@@ -594,8 +597,8 @@ select 0, id, id, 1, 'n', 1, id::text, 't',
   from pawl.instance;
 insert into pawl.owner (shard, task, kind, id)
 select 0, id, 'user', id::text from pawl.instance;
-analyze pawl.instance, pawl.standing, pawl.variable, pawl.agenda, pawl.history, pawl.inbox, pawl.attribute,
-        pawl.subscription, pawl.event,
+analyze pawl.instance, pawl.standing, pawl.variable, pawl.agenda,
+        pawl.history, pawl.inbox, pawl.attribute, pawl.subscription, pawl.event,
         pawl.task, pawl.owner;
 delete from pawl.owner;
 delete from pawl.task;
