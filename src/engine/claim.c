@@ -3,6 +3,7 @@
 
 #include "../base/fault.h"
 #include "internal.h"
+#include "pipeline.h"
 
 #define PROMOTE_MAX 1000
 #define ROUTE_TTL_US PAWL_SECOND        /* a refused route is asked again */
@@ -197,7 +198,7 @@ out:
 pawl_code pawl_claim_look(pawl_engine *e, pawl_error *err) {
   pawl_code rc = PAWL_OK;
 
-  e->fresh_ready = e->suspect_ready = 0;
+  e->fresh_ready = e->suspect_ready = e->empty_shards = 0;
   e->next_due_us = PAWL_NEVER;
   for (int s = 0; s < e->nshards; s++) TRY(look_shard(e, s, 0, err));
   e->look_mono_us = pawl_clock_mono() + LOOK_EVERY_US;
@@ -419,15 +420,16 @@ static pawl_code commit_claim(pawl_engine *e, int shard, const pawl_id *lease,
   return rc;
 }
 
-static pawl_code claim_shard(pawl_engine *e, int shard, int suspect, int want,
-                             int *got, pawl_error *err) {
-  pawl_id lease;
+/* Sends a claim of one shard, and its load. *sent 0: there is nothing that we
+ * would run. */
+static pawl_code send_claim(pawl_engine *e, int shard, int suspect, int want,
+                            const pawl_id *lease, int *sent,
+                            pawl_error *err) {
   pawl_code rc = PAWL_OK;
   int n = 0;
   int64_t now_us;
 
-  *got = 0;
-  TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &lease, err));
+  *sent = 0;
   /* the two claims' arguments have the same places, save @max at the end */
   pawl_args_begin(&e->args, suspect ? PAWL_STMT_AGENDA_CLAIM_SUSPECT
                                     : PAWL_STMT_AGENDA_CLAIM);
@@ -442,14 +444,29 @@ static pawl_code claim_shard(pawl_engine *e, int shard, int suspect, int want,
     n++;
   }
   if (!n) return PAWL_OK;
-  pawl_arg_id(&e->args, PAWL_AGENDA_CLAIM_LEASE, &lease);
+  pawl_arg_id(&e->args, PAWL_AGENDA_CLAIM_LEASE, lease);
   pawl_arg_id(&e->args, PAWL_AGENDA_CLAIM_EXECUTOR, &e->executor);
   pawl_arg_int(&e->args, PAWL_AGENDA_CLAIM_LEASE_US, e->config.lease_us);
   now_us = same_now(e, PAWL_AGENDA_CLAIM_NOW);
   if (!suspect) pawl_arg_int(&e->args, PAWL_AGENDA_CLAIM_MAX, want);
   TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
   TRY(pawl_store_send(e->store, &e->args, err));
-  TRY(send_load(e, shard, &lease, now_us, err));
+  TRY(send_load(e, shard, lease, now_us, err));
+  *sent = 1;
+out:
+  return rc;
+}
+
+static pawl_code claim_shard(pawl_engine *e, int shard, int suspect, int want,
+                             int *got, pawl_error *err) {
+  pawl_id lease;
+  pawl_code rc = PAWL_OK;
+  int sent;
+
+  *got = 0;
+  TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &lease, err));
+  TRY(send_claim(e, shard, suspect, want, &lease, &sent, err));
+  if (!sent) return PAWL_OK;
   TRY(commit_claim(e, shard, &lease, err));
   (void)PAWL_FAULT("engine.claim.after");
   TRY(take_claim(e, shard, &lease, got, err));
@@ -464,18 +481,16 @@ static int next_shard(pawl_engine *e) {
   return s;
 }
 
-pawl_code pawl_claim_more(pawl_engine *e, int want, int *got,
-                          pawl_error *err) {
+pawl_code pawl_claim_more(pawl_engine *e, int want, pawl_error *err) {
   pawl_code rc = PAWL_OK;
-  int n = 0;
+  int n = 0, got = 0;
 
-  *got = 0;
   if (e->suspect_ready && !e->nheld) { /* N3: one alone, before the others */
-    for (int k = 0; k < e->nshards && !*got; k++) {
+    for (int k = 0; k < e->nshards && !got; k++) {
       int s = next_shard(e);
-      TRY(claim_shard(e, s, 1, 1, got, err));
+      TRY(claim_shard(e, s, 1, 1, &got, err));
     }
-    if (*got) {
+    if (got) {
       for (int i = 0; i < e->nheld_slots; i++)
         e->held[i].solo = e->held[i].state != PAWL_SLOT_FREE;
       e->alone = 1;
@@ -484,12 +499,54 @@ pawl_code pawl_claim_more(pawl_engine *e, int want, int *got,
     e->suspect_ready = 0;
   }
   if (!e->fresh_ready || e->suspect_ready) return PAWL_OK;
-  for (int k = 0; k < e->nshards && *got < want; k++) {
+  for (int k = 0; k < e->nshards && got < want; k++) {
     int s = next_shard(e);
-    TRY(claim_shard(e, s, 0, want - *got, &n, err));
-    *got += n;
+    TRY(claim_shard(e, s, 0, want - got, &n, err));
+    got += n;
   }
-  if (*got < want) e->fresh_ready = 0; /* until the next look */
+  if (got < want) e->fresh_ready = 0; /* until the next look */
+out:
+  return rc;
+}
+
+pawl_code pawl_claim_send(pawl_engine *e, int want, pawl_error *err) {
+  pawl_sent *sent;
+  pawl_code rc = PAWL_OK;
+  int any;
+
+  if (!e->fresh_ready) return PAWL_OK;
+  TRY(pawl_pipeline_place(e, &sent, err));
+  sent->shard = next_shard(e);
+  TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &sent->lease, err));
+  TRY(send_claim(e, sent->shard, 0, want, &sent->lease, &any, err));
+  if (!any) {
+    e->fresh_ready = 0;
+    return PAWL_OK;
+  }
+  rc = pawl_store_submit(e->store, err);
+  if (rc == PAWL_UNREACHABLE) remember_lost(e, sent->shard, &sent->lease);
+  if (rc != PAWL_OK) goto out;
+  sent->want = want;
+  e->claiming += want;
+  pawl_pipeline_sent(e);
+out:
+  if (rc != PAWL_OK) pawl_store_rollback(e->store);
+  return rc;
+}
+
+pawl_code pawl_claim_finish(pawl_engine *e, pawl_sent *sent,
+                            pawl_error *err) {
+  pawl_code rc;
+  int got = 0;
+
+  e->claiming -= sent->want;
+  rc = pawl_store_finish(e->store, err);
+  if (rc == PAWL_UNREACHABLE) remember_lost(e, sent->shard, &sent->lease);
+  if (rc != PAWL_OK) return rc;
+  (void)PAWL_FAULT("engine.claim.after");
+  TRY(take_claim(e, sent->shard, &sent->lease, &got, err));
+  e->empty_shards = got < sent->want ? e->empty_shards + 1 : 0;
+  if (e->empty_shards >= e->nshards) e->fresh_ready = 0;
 out:
   return rc;
 }

@@ -17,6 +17,7 @@
 #include "commit.h"
 #include "internal.h"
 #include "parts.h"
+#include "pipeline.h"
 
 #define BUSY_TRIES 5
 
@@ -459,7 +460,9 @@ out:
 
 /* ---- one unit ---- */
 
+/* `end`: pawl_store_commit, or pawl_store_submit. */
 static pawl_code send_unit(pawl_engine *e, pawl_held **list, int n,
+                           pawl_code (*end)(pawl_store *, pawl_error *),
                            pawl_error *err) {
   pawl_code rc = PAWL_OK;
   TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
@@ -467,8 +470,7 @@ static pawl_code send_unit(pawl_engine *e, pawl_held **list, int n,
   TRY(send_plans(e, list, n, err));
   if (e->stats) e->stats->commits++;
   (void)PAWL_FAULT("engine.commit.before");
-  TRY(pawl_store_commit(e->store, err));
-  (void)PAWL_FAULT("engine.commit.after");
+  TRY(end(e->store, err));
 out:
   if (rc != PAWL_OK) pawl_store_rollback(e->store);
   return rc;
@@ -504,25 +506,34 @@ static pawl_code refuse_one(pawl_engine *e, pawl_held *h, int depth,
   return commit_list(e, &h, 1, -1, err);
 }
 
+static void set_state(pawl_held **list, int n, pawl_slot_state state) {
+  EACH(h) h->state = state;
+}
+
+static pawl_code committed(pawl_engine *e, pawl_held **list, int n,
+                           pawl_error *err) {
+  pawl_rows rows;
+
+  (void)PAWL_FAULT("engine.commit.after");
+  pawl_store_rows(e->store, 0, &rows);
+  return apply(e, list, n, &rows, err);
+}
+
 /* Rule 7: a batch shares a commit, never a fate. */
 static pawl_code commit_list(pawl_engine *e, pawl_held **list, int n,
                              int depth, pawl_error *err) {
   pawl_error local;
-  pawl_rows rows;
   pawl_code rc;
 
   if (!err) err = &local;
   for (int try = 0;; try++) {
-    rc = send_unit(e, list, n, err);
+    rc = send_unit(e, list, n, pawl_store_commit, err);
     if (rc != PAWL_BUSY || try == BUSY_TRIES) break;
     pawl_sleep_us((int64_t)(pawl_engine_random(e) * 4000 * (1 << try)));
   }
-  if (rc == PAWL_OK) {
-    pawl_store_rows(e->store, 0, &rows);
-    return apply(e, list, n, &rows, err);
-  }
+  if (rc == PAWL_OK) return committed(e, list, n, err);
   if (rc == PAWL_UNREACHABLE) { /* rule 8: nobody knows */
-    for (int i = 0; i < n; i++) list[i]->state = PAWL_SLOT_UNKNOWN;
+    set_state(list, n, PAWL_SLOT_UNKNOWN);
     return rc;
   }
   if (!pawl_commit_is_refusal(err)) return rc;
@@ -629,17 +640,68 @@ static int is_whole(pawl_engine *e, pawl_held *h) {
   return 0;
 }
 
-static pawl_code commit_shard(pawl_engine *e, int shard, pawl_error *err) {
-  pawl_held *list[PAWL_MAX_BATCH];
+static int take_planned(pawl_engine *e, int shard, pawl_held **list) {
   int n = 0;
 
   for (int i = 0; i < e->nheld_slots && n < PAWL_MAX_BATCH; i++)
     if (e->held[i].state == PAWL_SLOT_PLANNED && e->held[i].shard == shard &&
         is_whole(e, &e->held[i]))
       list[n++] = &e->held[i];
-  if (!n) return PAWL_OK;
-  qsort(list, (size_t)n, sizeof *list, by_id); /* S2 */
-  return commit_list(e, list, n, 0, err);
+  if (n) qsort(list, (size_t)n, sizeof *list, by_id); /* S2 */
+  return n;
+}
+
+static pawl_code commit_shard(pawl_engine *e, int shard, pawl_error *err) {
+  pawl_held *list[PAWL_MAX_BATCH];
+  int n = take_planned(e, shard, list);
+
+  return n ? commit_list(e, list, n, 0, err) : PAWL_OK;
+}
+
+static pawl_code send_ahead(pawl_engine *e, int shard, pawl_error *err) {
+  pawl_sent *sent;
+  pawl_code rc = PAWL_OK;
+
+  TRY(pawl_pipeline_place(e, &sent, err));
+  sent->n = take_planned(e, shard, sent->list);
+  if (!sent->n) return PAWL_OK;
+  rc = send_unit(e, sent->list, sent->n, pawl_store_submit, err);
+  if (rc == PAWL_OK) {
+    set_state(sent->list, sent->n, PAWL_SLOT_SENT);
+    pawl_pipeline_sent(e);
+  } else if (rc == PAWL_UNREACHABLE) {
+    set_state(sent->list, sent->n, PAWL_SLOT_UNKNOWN);
+  } else { /* the usual way finds out which one it is */
+    rc = commit_shard(e, shard, err);
+  }
+out:
+  return rc;
+}
+
+pawl_code pawl_commit_ahead(pawl_engine *e, pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+
+  if (!pawl_pipeline_is_open(e)) return pawl_commit_all(e, err);
+  for (int s = 0; s < e->nshards; s++) {
+    rc = send_ahead(e, s, err);
+    if (rc == PAWL_UNREACHABLE) return pawl_commit_all(e, err);
+    if (rc != PAWL_OK) break;
+  }
+  return rc;
+}
+
+pawl_code pawl_commit_finish(pawl_engine *e, pawl_sent *sent,
+                             pawl_error *err) {
+  pawl_error local;
+  pawl_code rc;
+
+  if (!err) err = &local;
+  rc = pawl_store_finish(e->store, err);
+  set_state(sent->list, sent->n,
+            rc == PAWL_UNREACHABLE ? PAWL_SLOT_UNKNOWN : PAWL_SLOT_PLANNED);
+  if (rc == PAWL_OK) return committed(e, sent->list, sent->n, err);
+  if (rc == PAWL_UNREACHABLE) return rc;
+  return commit_list(e, sent->list, sent->n, 0, err);
 }
 
 static int count_state(const pawl_engine *e, pawl_slot_state state) {
@@ -649,8 +711,10 @@ static int count_state(const pawl_engine *e, pawl_slot_state state) {
 }
 
 pawl_code pawl_commit_all(pawl_engine *e, pawl_error *err) {
-  pawl_code rc = PAWL_OK;
+  pawl_code rc = pawl_pipeline_drain(e, err);
 
+  if (rc != PAWL_OK && rc != PAWL_UNREACHABLE) return rc;
+  rc = PAWL_OK;
   /* decided-again and settled plans come round once more; each round either
    * stores, drops or fails, save for an inbox that never rests */
   for (int rounds = 0; rounds < 20; rounds++) {

@@ -13,6 +13,7 @@
 #include "../base/fault.h"
 #include "act.h"
 #include "internal.h"
+#include "pipeline.h"
 #include "pulse.h"
 
 #define FLUSH_US (50 * 1000)
@@ -248,8 +249,17 @@ static pawl_code keep_text(pawl_buf *b, const char **text, pawl_error *err) {
   return pawl_buf_check(b, err);
 }
 
+/* Two batches, one under way in the store, and all that may wait. */
 static size_t slot_count(const pawl_engine *e) {
-  return (size_t)e->config.batch + (size_t)e->config.concurrency;
+  return 2 * (size_t)e->config.batch + (size_t)e->config.concurrency;
+}
+
+static int init_sent(pawl_engine *e, size_t n) {
+  for (int i = 0; i < PAWL_MAX_SUBMITTED; i++) {
+    e->sent[i].list = pawl_calloc(&e->alloc, sizeof *e->sent[i].list * n);
+    if (!e->sent[i].list) return 0;
+  }
+  return 1;
 }
 
 static pawl_code init_slots(pawl_engine *e, pawl_error *err) {
@@ -257,7 +267,7 @@ static pawl_code init_slots(pawl_engine *e, pawl_error *err) {
   e->fds = pawl_calloc(&e->alloc, sizeof *e->fds * (n + 1));
   e->fd_slots = pawl_calloc(&e->alloc, sizeof *e->fd_slots * (n + 1));
   e->held = pawl_calloc(&e->alloc, sizeof *e->held * n);
-  if (!e->held || !e->fds || !e->fd_slots)
+  if (!e->held || !e->fds || !e->fd_slots || !init_sent(e, n))
     return pawl_fail(err, PAWL_NOMEM, "out of memory");
   e->nheld_slots = (int)n;
   for (int i = 0; i < e->nheld_slots; i++) init_held(e, &e->held[i]);
@@ -364,6 +374,9 @@ void pawl_engine_close(pawl_engine *e) {
   pawl_release(&alloc, e->held, sizeof *e->held * (size_t)e->nheld_slots);
   pawl_release(&alloc, e->fds, sizeof *e->fds * (slot_count(e) + 1));
   pawl_release(&alloc, e->fd_slots, sizeof *e->fd_slots * (slot_count(e) + 1));
+  for (int i = 0; i < PAWL_MAX_SUBMITTED; i++)
+    pawl_release(&alloc, e->sent[i].list,
+                 sizeof *e->sent[i].list * slot_count(e));
   for (int i = 0; i < e->nroutes; i++) pawl_buf_deinit(&e->routes[i].workflow);
   pawl_release(&alloc, e->routes, sizeof *e->routes * (size_t)e->routes_cap);
   pawl_buf_deinit(&e->group);
@@ -506,11 +519,14 @@ static int may_claim(const pawl_engine *e) {
 }
 
 static int wants_more(pawl_engine *e) {
-  int want = e->config.batch, room = e->config.concurrency - e->nheld;
+  int ahead = pawl_pipeline_is_open(e) ? 2 : 1; /* batches */
+  int want = ahead * e->config.batch;
+  int room = e->config.concurrency - e->nheld - e->claiming;
   /* slow handlers: take no more than what one flush can hold */
   if (e->run_avg_us > 0 && FLUSH_US / e->run_avg_us < want)
     want = (int)(FLUSH_US / e->run_avg_us) + 1;
-  want -= e->nheld - e->nwaiting;
+  want -= e->nheld + e->claiming - e->nwaiting;
+  if (want > e->config.batch) want = e->config.batch;
   /* where some wait, others will: no more than may */
   return e->nwaiting && room < want ? room : want;
 }
@@ -518,13 +534,14 @@ static int wants_more(pawl_engine *e) {
 /* A claim has its price: it waits until a quarter of the batch is free; not
  * where handlers wait, which may be for long. */
 static int is_worth_claiming(const pawl_engine *e, int want) {
+  if (e->claiming) return 0;
   if (!e->nheld) return 1;
   return e->nwaiting ? want > 0 : want * 4 >= e->config.batch;
 }
 
 /* Looks and claims as far as there is room. */
 static pawl_code refill(pawl_engine *e, pawl_error *err) {
-  int want = wants_more(e), got = 0;
+  int want = wants_more(e);
   int64_t mono = pawl_clock_mono();
   pawl_code rc = PAWL_OK;
 
@@ -533,7 +550,12 @@ static pawl_code refill(pawl_engine *e, pawl_error *err) {
   if (mono >= e->look_mono_us ||
       (e->nheld == e->nwaiting && !e->fresh_ready && !e->suspect_ready))
     TRY(pawl_claim_look(e, err));
-  TRY(pawl_claim_more(e, want > 0 ? want : 1, &got, err));
+  if (want < 1) want = 1;
+  /* ahead of what is in work; with nothing in work there is nothing to gain */
+  if (pawl_pipeline_is_open(e) && e->nheld > e->nwaiting && !e->suspect_ready)
+    TRY(pawl_claim_send(e, want, err));
+  else
+    TRY(pawl_claim_more(e, want, err));
 out:
   return rc;
 }
@@ -600,7 +622,7 @@ static pawl_code run_round(pawl_engine *e, int64_t deadline_mono, int *ran,
     if (!is_runnable(e, h)) continue;
     /* rule 7: what is done does not wait for a node known to be slow */
     if (*ran && pawl_step_expected_us(e, h) > SLOW_US)
-      TRY(pawl_commit_all(e, err));
+      TRY(pawl_commit_ahead(e, err));
     if (!is_runnable(e, h)) continue;
     int64_t began = pawl_clock_mono();
     TRY(run_one(e, h, err));
@@ -611,7 +633,7 @@ static pawl_code run_round(pawl_engine *e, int64_t deadline_mono, int *ran,
       break;
     }
     if (mono - flushed <= FLUSH_US) continue;
-    TRY(pawl_commit_all(e, err));
+    TRY(pawl_commit_ahead(e, err));
     if (mono - began > FLUSH_US) { /* others can run what is not begun */
       TRY(pawl_claim_release(e, err));
       break;
@@ -619,7 +641,7 @@ static pawl_code run_round(pawl_engine *e, int64_t deadline_mono, int *ran,
     TRY(pawl_claim_renew(e, 0, err));
     flushed = pawl_clock_mono();
   }
-  TRY(pawl_commit_all(e, err));
+  TRY(pawl_commit_ahead(e, err));
 out:
   return rc;
 }
@@ -628,6 +650,17 @@ out:
 static pawl_code deliver(pawl_engine *e, pawl_error *err) {
   if (!e->messages && pawl_clock_mono() < e->deliver_mono_us) return PAWL_OK;
   return pawl_deliver(e, err);
+}
+
+/* One batch may be under way while the next one's handlers run; when there is
+ * nothing to run, it is waited for. */
+static pawl_code finish_some(pawl_engine *e, int idle, pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+
+  if (idle && e->nsent) TRY(pawl_pipeline_finish(e, err));
+  while (e->nsent > 1) TRY(pawl_pipeline_finish(e, err));
+out:
+  return rc == PAWL_UNREACHABLE ? pawl_commit_all(e, err) : rc;
 }
 
 enum { CLAIMING = 1, RESUMING }; /* what a tick may do beside its rounds */
@@ -646,18 +679,20 @@ static pawl_code run_rounds(pawl_engine *e, int64_t budget_us, int may,
     int foreign;
     TRY(deliver(e, err));
     if (may & CLAIMING) TRY(refill(e, err));
-    if (!e->nheld) break;
+    if (!e->nheld && !e->nsent) break;
     TRY(pawl_load_more(e, err));
     if (e->nwaiting) TRY(pawl_await_look(e, err));
     if (may & RESUMING) pawl_await_poll(e, deadline, &resumed);
     foreign = any_foreign(e);
     TRY(run_round(e, deadline, &ran, &stop, err));
     if (foreign) TRY(pawl_claim_release(e, err));
-    if (!ran && !resumed && !foreign) break;
+    if (!ran && !resumed && !foreign && !e->nsent) break;
+    TRY(finish_some(e, !ran && !resumed, err));
     TRY(pawl_claim_renew(e, 0, err));
     if (budget_us <= 0 || e->interrupted || pawl_clock_mono() >= deadline)
       stop = 1;
   }
+  TRY(pawl_commit_all(e, err));
   if (e->messages) TRY(pawl_deliver(e, err));
 out:
   return rc;

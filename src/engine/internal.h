@@ -37,6 +37,7 @@ typedef enum pawl_slot_state {
   PAWL_SLOT_FREE,
   PAWL_SLOT_READY,   /* the token is active, or due: to be run */
   PAWL_SLOT_PLANNED, /* its plan waits for the commit */
+  PAWL_SLOT_SENT,    /* its plan was sent; see pipeline.h */
   PAWL_SLOT_UNKNOWN  /* its plan was sent and the answer lost */
 } pawl_slot_state;
 
@@ -162,6 +163,15 @@ typedef struct pawl_route {
   int64_t until_mono_us; /* look again after that */
 } pawl_route;
 
+/* A batch under way; see pipeline.h. */
+typedef struct pawl_sent {
+  int want;         /* a claim of so many; 0: a commit */
+  int shard;        /* of a claim */
+  pawl_id lease;    /* of a claim */
+  pawl_held **list; /* of a commit; room for every slot */
+  int n;
+} pawl_sent;
+
 struct pawl_engine {
   pawl_config config; /* defaults filled in */
   pawl_alloc alloc;
@@ -187,6 +197,11 @@ struct pawl_engine {
   int64_t sql_limit_us; /* of one ctx.db:query */
   volatile int interrupted;
   int64_t pid;
+  /* batches under way, see pipeline.h */
+  pawl_sent sent[PAWL_MAX_SUBMITTED]; /* a ring */
+  int oldest_sent, nsent;
+  int claiming;     /* slots that a claim under way may fill */
+  int empty_shards; /* in a row that had less than was wanted */
   /* held instances */
   pawl_held *held;
   int nheld_slots, nheld;
@@ -249,9 +264,11 @@ pawl_code pawl_engine_hold(pawl_engine *e, const pawl_id *id, int seize,
 
 /* claim.c */
 /* Reads what is due; then claims up to `want` instances into free slots, or
- * one that was taken over. *got: how many. */
+ * one that was taken over. */
 pawl_code pawl_claim_look(pawl_engine *e, pawl_error *err);
-pawl_code pawl_claim_more(pawl_engine *e, int want, int *got, pawl_error *err);
+pawl_code pawl_claim_more(pawl_engine *e, int want, pawl_error *err);
+/* The same, sent ahead; not for those taken over. */
+pawl_code pawl_claim_send(pawl_engine *e, int want, pawl_error *err);
 /* This one instance; *got 0: not there, not due, or held by another. When its
  * workflow is suspended, the slot is one to apply the inbox only. */
 pawl_code pawl_claim_one(pawl_engine *e, const pawl_id *id, int *got,
@@ -380,6 +397,9 @@ int pawl_undo_next(const pawl_held *h, const pawl_buf *compensation,
 /* Writes every PLANNED slot, settles every UNKNOWN one. Slots come back
  * READY, FREE, or, when the store is out of reach, UNKNOWN with an error. */
 pawl_code pawl_commit_all(pawl_engine *e, pawl_error *err);
+/* Sends every PLANNED slot off, where the store can do that without waiting
+ * (they are SENT then); else as pawl_commit_all. */
+pawl_code pawl_commit_ahead(pawl_engine *e, pawl_error *err);
 /* Is it what was sent that the store will not have, rather than anything? */
 int pawl_commit_is_refusal(const pawl_error *err);
 /* Sends agenda_lock for these slots of one shard: the first statement of

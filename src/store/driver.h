@@ -40,7 +40,10 @@ enum { /* what the store may rely on */
            1,               /* statements use the database's clock when their
                              @now is null */
        PAWL_CAN_SHARDS = 2, /* more than one shard makes sense */
+       PAWL_CAN_SUBMIT = 4, /* it has `submit` and `finish` */
 };
+
+enum { PAWL_MAX_SUBMITTED = 4 };
 
 typedef struct pawl_driver_options {
   const pawl_alloc *alloc;
@@ -63,6 +66,13 @@ typedef struct pawl_driver {
   pawl_code (*begin)(pawl_conn *c, int unit, pawl_error *err);
   pawl_code (*send)(pawl_conn *c, const pawl_args *args, pawl_error *err);
   pawl_code (*commit)(pawl_conn *c, pawl_error *err);
+  /* Sends a BATCH off without waiting, at most PAWL_MAX_SUBMITTED at one time;
+   * other units may go on behind it. `finish` ends the oldest one as commit
+   * does, and its rows are the ones that `rows` gives then. On failure of
+   * submit itself the unit is still open. Without PAWL_CAN_SUBMIT both are
+   * NULL. */
+  pawl_code (*submit)(pawl_conn *c, pawl_error *err);
+  pawl_code (*finish)(pawl_conn *c, pawl_error *err);
   void (*rollback)(pawl_conn *c); /* no unit open: no-op */
   void (*rows)(pawl_conn *c, int k, pawl_rows *out);
   /* Runs statements without arguments or rows, inside an OPEN unit: for

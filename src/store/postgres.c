@@ -2,7 +2,9 @@
  * settings) is spelled here; every other statement is in sql/postgres.
  *
  * Units    The connection is in pipeline mode all the time. A BATCH is one
- *          implicit transaction: everything up to one sync, in one round trip.
+ *          implicit transaction: everything up to one sync, in one round trip;
+ *          the next may be sent before its answers are read, which is done in
+ *          order, by whoever reads first.
  *          An OPEN unit sends BEGIN with its first statement and a sync behind
  *          every one. (BEGIN ... COMMIT in one batch would leave the session
  *          in a failed transaction after an error.)
@@ -107,6 +109,22 @@ typedef struct op {
 
 enum { UNPREPARED, PREPARING, PREPARED };
 
+/* A unit of work, and what came of it. */
+typedef struct unit {
+  int kind; /* PAWL_UNIT_... */
+  int did_anything;
+  op *ops; /* not answered yet */
+  int nops, ops_cap;
+  pawl_results results;
+  PGresult **kept; /* what results' cells point into */
+  int nkept, kept_cap;
+  int is_answered; /* of a submitted one: rc and err are its end */
+  pawl_code rc;
+  pawl_error err;
+} unit;
+
+enum { NUNITS = PAWL_MAX_SUBMITTED + 1 };
+
 struct pawl_conn {
   const pawl_alloc *alloc;
   const pawl_log *log;
@@ -114,20 +132,19 @@ struct pawl_conn {
   int pooler;
   int is_lost;
   int is_listening;
-  int unit;               /* PAWL_UNIT_..., -1: none */
+  unit units[NUNITS];
+  unit *open;    /* between begin and commit; NULL: none */
+  unit *reading; /* whose answers come in */
+  unit *shown;   /* whose rows can be asked for */
+  unit *submitted[PAWL_MAX_SUBMITTED]; /* oldest first */
+  int nsubmitted;
   int begin_due;          /* OPEN: BEGIN goes out with the first statement */
   int in_transaction;     /* OPEN: it has */
   int nqueued;            /* sent without a sync behind */
-  int did_anything;       /* in this unit */
   int forget_prepared;    /* what was prepared must be thrown away first */
   int64_t replan_mono_us; /* plans are made anew then */
   unsigned char prepared[PAWL_NSTMTS];
   unsigned char checked[PAWL_NSTMTS]; /* its columns were as declared */
-  op *ops;
-  int nops, ops_cap;
-  pawl_results results;
-  PGresult **kept; /* what results' cells point into */
-  int nkept, kept_cap;
   pawl_buf bytes; /* encoded arguments */
   pawl_counts counts;
   PGresult *query; /* of the user's own statement */
@@ -508,24 +525,29 @@ out:
   return rc;
 }
 
-static void clear_kept(pawl_conn *c) {
-  for (int i = 0; i < c->nkept; i++) pq.clear(c->kept[i]);
-  c->nkept = 0;
-  pawl_results_clear(&c->results);
+static void clear_unit(unit *u) {
+  for (int i = 0; i < u->nkept; i++) pq.clear(u->kept[i]);
+  u->nkept = u->nops = 0;
+  u->did_anything = u->is_answered = 0;
+  pawl_results_clear(&u->results);
+}
+
+static void deinit_unit(pawl_conn *c, unit *u) {
+  clear_unit(u);
+  pawl_results_deinit(&u->results);
+  pawl_release(c->alloc, u->ops, (size_t)u->ops_cap * sizeof *u->ops);
+  pawl_release(c->alloc, u->kept, (size_t)u->kept_cap * sizeof *u->kept);
 }
 
 static void postgres_close(pawl_conn *c) {
   if (!c) return;
-  clear_kept(c);
+  for (int i = 0; i < NUNITS; i++) deinit_unit(c, &c->units[i]);
   if (c->query) pq.clear(c->query);
   if (c->pg) pq.finish(c->pg);
-  pawl_results_deinit(&c->results);
   pawl_results_deinit(&c->query_rows);
   pawl_buf_deinit(&c->bytes);
   pawl_buf_deinit(&c->query_names);
   pawl_buf_deinit(&c->query_types);
-  pawl_release(c->alloc, c->ops, (size_t)c->ops_cap * sizeof *c->ops);
-  pawl_release(c->alloc, c->kept, (size_t)c->kept_cap * sizeof *c->kept);
   pawl_release(c->alloc, c, sizeof *c);
 }
 
@@ -545,11 +567,13 @@ static pawl_code postgres_open(const char *target,
   c->alloc = options->alloc;
   c->log = options->log;
   c->pooler = options->pooler;
-  c->unit = -1;
-  pawl_results_init(&c->results, c->alloc);
+  for (int i = 0; i < NUNITS; i++)
+    pawl_results_init(&c->units[i].results, c->alloc);
+  c->open = c->reading = c->shown = &c->units[0]; /* for what dial sends */
   pawl_results_init(&c->query_rows, c->alloc);
   c->bytes.alloc = c->query_names.alloc = c->query_types.alloc = c->alloc;
   TRY(dial(c, target, err));
+  c->open = NULL;
   c->counts = (pawl_counts){0};
   *out = c;
   return PAWL_OK;
@@ -591,16 +615,17 @@ static pawl_code next_result(pawl_conn *c, PGresult **res, pawl_error *err) {
 }
 
 static int add_op(pawl_conn *c, op_kind kind, pawl_stmt stmt) {
-  if (c->nops == c->ops_cap) {
-    int cap = c->ops_cap ? c->ops_cap * 2 : 32;
+  unit *u = c->open;
+  if (u->nops == u->ops_cap) {
+    int cap = u->ops_cap ? u->ops_cap * 2 : 32;
     void *ops =
-        pawl_realloc(c->alloc, c->ops, (size_t)c->ops_cap * sizeof *c->ops,
-                     (size_t)cap * sizeof *c->ops);
+        pawl_realloc(c->alloc, u->ops, (size_t)u->ops_cap * sizeof *u->ops,
+                     (size_t)cap * sizeof *u->ops);
     if (!ops) return 0;
-    c->ops = ops;
-    c->ops_cap = cap;
+    u->ops = ops;
+    u->ops_cap = cap;
   }
-  c->ops[c->nops++] = (op){kind, stmt};
+  u->ops[u->nops++] = (op){kind, stmt};
   return 1;
 }
 
@@ -608,7 +633,7 @@ static int add_op(pawl_conn *c, op_kind kind, pawl_stmt stmt) {
 static pawl_code queued(pawl_conn *c, int sent, pawl_error *err) {
   if (!sent) return fail_lost(c, "the connection was lost", err);
   c->nqueued++;
-  c->did_anything = 1;
+  c->open->did_anything = 1;
   return PAWL_OK;
 }
 
@@ -921,7 +946,7 @@ static int decode(pawl_conn *c, const PGresult *res, int row, int col,
       cell->d = get_float(at, len);
       break;
     case PAWL_T_NUMERIC:
-      return decode_numeric(c, &c->results, at, cell);
+      return decode_numeric(c, &c->reading->results, at, cell);
     case PAWL_T_JSON:
       if (pq.ftype(res, col) == 3802) at++, len--; /* jsonb's version */
       cell->s = (pawl_str){at, (size_t)len};
@@ -947,34 +972,36 @@ static int64_t changed_rows(PGresult *res) {
 static pawl_code add_rows(pawl_conn *c, pawl_stmt which, PGresult *res,
                           pawl_error *err) {
   const pawl_stmt_info *info = &pawl_stmts[which];
+  pawl_results *to = &c->reading->results;
   int nrows = info->ncols > 0 ? pq.ntuples(res) : 0;
   pawl_code rc;
   TRY(check_columns(c, which, res, err));
-  TRY(pawl_results_begin(&c->results, which, info->ncols, err));
+  TRY(pawl_results_begin(to, which, info->ncols, err));
   for (int i = 0; i < nrows; i++) {
-    pawl_cell *row = pawl_results_row(&c->results);
+    pawl_cell *row = pawl_results_row(to);
     if (!row) return fail_memory(err);
     for (int k = 0; k < info->ncols; k++)
       if (!decode(c, res, i, k, info->cols[k].type, &row[k]))
         return fail_memory(err);
   }
-  rc = pawl_results_end(&c->results, changed_rows(res), err);
+  rc = pawl_results_end(to, changed_rows(res), err);
 out:
   return rc;
 }
 
-/* Keeps a result until the next begin: cells point into it. */
+/* Keeps a result as long as its unit: cells point into it. */
 static int keep(pawl_conn *c, PGresult *res) {
-  if (c->nkept == c->kept_cap) {
-    int cap = c->kept_cap ? c->kept_cap * 2 : 32;
+  unit *u = c->reading;
+  if (u->nkept == u->kept_cap) {
+    int cap = u->kept_cap ? u->kept_cap * 2 : 32;
     void *kept =
-        pawl_realloc(c->alloc, c->kept, (size_t)c->kept_cap * sizeof *c->kept,
-                     (size_t)cap * sizeof *c->kept);
+        pawl_realloc(c->alloc, u->kept, (size_t)u->kept_cap * sizeof *u->kept,
+                     (size_t)cap * sizeof *u->kept);
     if (!kept) return 0;
-    c->kept = kept;
-    c->kept_cap = cap;
+    u->kept = kept;
+    u->kept_cap = cap;
   }
-  c->kept[c->nkept++] = res;
+  u->kept[u->nkept++] = res;
   return 1;
 }
 
@@ -1077,7 +1104,7 @@ out:
 
 static void add_empty(pawl_conn *c, pawl_stmt which, verdict *v) {
   int ncols = pawl_stmts[which].ncols;
-  pawl_code rc = pawl_results_begin(&c->results, which, ncols,
+  pawl_code rc = pawl_results_begin(&c->reading->results, which, ncols,
                                     v->rc == PAWL_OK ? v->err : NULL);
   if (v->rc != PAWL_OK || rc == PAWL_OK) return;
   v->rc = rc;
@@ -1087,36 +1114,53 @@ static void add_empty(pawl_conn *c, pawl_stmt which, verdict *v) {
 /* A batch that the server stored although we cannot tell its results must not
  * look like one that failed. */
 static pawl_code fail_unread(pawl_conn *c, const verdict *v) {
-  if (!v->is_ours || c->unit != PAWL_UNIT_BATCH) return v->rc;
+  if (!v->is_ours || c->reading->kind != PAWL_UNIT_BATCH) return v->rc;
   if (v->err) v->err->code = PAWL_UNREACHABLE;
   c->is_lost = 1;
   return PAWL_UNREACHABLE;
 }
 
-/* Reads the answers to everything queued. What was being prepared and was not
- * answered is not prepared: an aborted pipeline does not prepare, either. */
-static pawl_code read_all(pawl_conn *c, pawl_error *err) {
+/* Reads a unit's answers. What was being prepared and was not answered is not
+ * prepared: an aborted pipeline does not prepare, either. */
+static pawl_code read_unit(pawl_conn *c, unit *u, pawl_error *err) {
   verdict v = {PAWL_OK, 0, err};
   pawl_code rc = PAWL_OK;
-  for (int i = 0; i < c->nops && rc == PAWL_OK; i++) {
-    if (c->ops[i].kind == OP_SKIP)
-      add_empty(c, c->ops[i].stmt, &v);
-    else if (c->ops[i].kind == OP_SYNC)
-      rc = read_sync(c, &c->ops[i], &v);
+  c->reading = u;
+  for (int i = 0; i < u->nops && rc == PAWL_OK; i++) {
+    if (u->ops[i].kind == OP_SKIP)
+      add_empty(c, u->ops[i].stmt, &v);
+    else if (u->ops[i].kind == OP_SYNC)
+      rc = read_sync(c, &u->ops[i], &v);
     else
-      rc = read_op(c, &c->ops[i], &v);
+      rc = read_op(c, &u->ops[i], &v);
   }
-  for (int i = 0; i < c->nops; i++)
-    if (c->ops[i].kind == OP_PREPARE &&
-        c->prepared[c->ops[i].stmt] == PREPARING)
-      c->prepared[c->ops[i].stmt] = UNPREPARED;
-  c->nops = 0;
-  c->nqueued = 0;
+  for (int i = 0; i < u->nops; i++)
+    if (u->ops[i].kind == OP_PREPARE &&
+        c->prepared[u->ops[i].stmt] == PREPARING)
+      c->prepared[u->ops[i].stmt] = UNPREPARED;
+  u->nops = 0;
   /* What the server said before it went away is more than that it is gone:
    * a statement that failed has undone the whole. */
   if (rc != PAWL_OK && (v.rc == PAWL_OK || v.is_ours)) return rc;
   if (v.rc == PAWL_UNREACHABLE) c->is_lost = 1;
   return fail_unread(c, &v);
+}
+
+/* The answer to a submitted unit, for `finish` to tell. */
+static void answer(pawl_conn *c, unit *u) {
+  if (u->is_answered) return;
+  u->rc = c->is_lost ? fail_lost(c, "the connection was lost", &u->err)
+                     : read_unit(c, u, &u->err);
+  u->is_answered = 1;
+  if (u->did_anything && u->rc == PAWL_OK) c->counts.transactions++;
+}
+
+/* Reads the answers to everything sent, in order. */
+static pawl_code read_all(pawl_conn *c, pawl_error *err) {
+  for (int i = 0; i < c->nsubmitted; i++) answer(c, c->submitted[i]);
+  c->nqueued = 0;
+  if (c->is_lost) return fail_lost(c, "the connection was lost", err);
+  return read_unit(c, c->open, err);
 }
 
 /* A sync behind what is queued, and all the answers. */
@@ -1152,18 +1196,29 @@ static int drain(pawl_conn *c) {
   return !c->is_lost && pq.status(c->pg) == CONNECTION_OK;
 }
 
-static pawl_code postgres_begin(pawl_conn *c, int unit, pawl_error *err) {
-  assert(c->unit < 0);
+/* One that is not submitted: its rows are given up. */
+static unit *free_unit(pawl_conn *c) {
+  for (int i = 0; i < NUNITS; i++) {
+    int is_free = 1;
+    for (int k = 0; k < c->nsubmitted; k++)
+      is_free &= c->submitted[k] != &c->units[i];
+    if (is_free) return &c->units[i];
+  }
+  return NULL; /* there is one more than can be submitted */
+}
+
+static pawl_code postgres_begin(pawl_conn *c, int kind, pawl_error *err) {
+  assert(!c->open);
   if (!drain(c)) return fail_lost(c, "the connection was lost", err);
-  clear_kept(c);
+  c->open = c->shown = free_unit(c);
+  clear_unit(c->open);
   if (c->forget_prepared) {
     memset(c->prepared, UNPREPARED, sizeof c->prepared);
     memset(c->checked, 0, sizeof c->checked);
   }
-  c->unit = unit;
-  c->begin_due = unit == PAWL_UNIT_OPEN;
+  c->open->kind = kind;
+  c->begin_due = kind == PAWL_UNIT_OPEN;
   c->in_transaction = 0;
-  c->did_anything = 0;
   return PAWL_OK;
 }
 
@@ -1204,21 +1259,20 @@ static pawl_code postgres_send(pawl_conn *c, const pawl_args *args,
     if (!c->pooler) TRY(queue_prepare(c, args->stmt, &p, err));
     TRY(queue_exec(c, args->stmt, &p, err));
   }
-  if (c->unit == PAWL_UNIT_OPEN) return sync(c, err);
+  if (c->open->kind == PAWL_UNIT_OPEN) return sync(c, err);
   rc = PAWL_OK;
 out:
   return rc;
 }
 
 static void postgres_rows(pawl_conn *c, int k, pawl_rows *out) {
-  pawl_results_get(&c->results, k, out);
+  pawl_results_get(&c->shown->results, k, out);
 }
 
 /* Ends what was sent without a sync, or the open transaction. An implicit
  * transaction, too, is undone by a ROLLBACK (with a warning). */
 static void postgres_rollback(pawl_conn *c) {
-  if (c->unit < 0) return;
-  c->unit = -1;
+  if (!c->open) return;
   c->begin_due = 0;
   if (!c->is_lost && (c->in_transaction || c->nqueued > 0)) {
     if (queue_plain(c, OP_PLAIN, "rollback", NULL) == PAWL_OK)
@@ -1226,7 +1280,8 @@ static void postgres_rollback(pawl_conn *c) {
     if (!c->is_lost && pq.transactionStatus(c->pg) != PQTRANS_IDLE)
       c->is_lost = 1; /* the next begin takes another connection */
   }
-  c->nops = 0;
+  c->open->nops = 0;
+  c->open = NULL;
   c->nqueued = 0;
   c->in_transaction = 0;
 }
@@ -1242,14 +1297,16 @@ static void cut(pawl_conn *c) {
   (void)shutdown(pq.socket(c->pg), SHUT_RDWR);
 }
 
-static pawl_code commit_queued(pawl_conn *c, pawl_error *err) {
-  pawl_code rc;
+/* Sends what is queued; its answers are still to come. */
+static pawl_code send_queued(pawl_conn *c, pawl_error *err) {
+  pawl_code rc = PAWL_OK;
   if (PAWL_FAULT("commit.before_send") == PAWL_FAULT_DROP) cut(c);
   if (c->in_transaction) TRY(queue_plain(c, OP_COMMIT, "commit", err));
   if (!add_op(c, OP_SYNC, (pawl_stmt)0)) return fail_memory(err);
   c->counts.trips++;
   if (!pq.pipelineSync(c->pg))
     return fail_lost(c, "the connection was lost", err);
+  c->nqueued = 0;
   switch (PAWL_FAULT("commit.sent")) {
     case PAWL_FAULT_DROP:
       flush_all(c);
@@ -1258,23 +1315,55 @@ static pawl_code commit_queued(pawl_conn *c, pawl_error *err) {
     default:
       break;
   }
-  rc = read_all(c, err);
 out:
   return rc;
 }
 
 static pawl_code postgres_commit(pawl_conn *c, pawl_error *err) {
   pawl_code rc;
-  assert(c->unit >= 0);
-  if (c->nqueued > 0 || c->in_transaction)
-    TRY(commit_queued(c, err));
-  else
-    TRY(read_all(c, err)); /* statements that were skipped */
-  if (c->did_anything) c->counts.transactions++;
+  assert(c->open);
+  if (c->nqueued > 0 || c->in_transaction) TRY(send_queued(c, err));
+  TRY(read_all(c, err)); /* or statements that were skipped */
+  if (c->open->did_anything) c->counts.transactions++;
   c->in_transaction = 0;
-  c->unit = -1;
+  c->open = NULL;
 out:
   return rc;
+}
+
+/* Does a statement in it have to be prepared first? What is sent behind it
+ * could not rely on that. */
+static int prepares(const unit *u) {
+  for (int i = 0; i < u->nops; i++)
+    if (u->ops[i].kind == OP_PREPARE) return 1;
+  return 0;
+}
+
+static pawl_code postgres_submit(pawl_conn *c, pawl_error *err) {
+  unit *u = c->open;
+  pawl_code rc = PAWL_OK;
+  assert(u && u->kind == PAWL_UNIT_BATCH);
+  assert(c->nsubmitted < PAWL_MAX_SUBMITTED);
+  if (c->nqueued > 0) TRY(send_queued(c, err));
+  (void)pq.flush(c->pg); /* what does not fit is sent while reading */
+  c->submitted[c->nsubmitted++] = u;
+  c->open = NULL;
+  if (prepares(u))
+    for (int i = 0; i < c->nsubmitted; i++) answer(c, c->submitted[i]);
+out:
+  return rc;
+}
+
+static pawl_code postgres_finish(pawl_conn *c, pawl_error *err) {
+  unit *u = c->submitted[0];
+  assert(!c->open && c->nsubmitted > 0);
+  answer(c, u);
+  c->nsubmitted--;
+  memmove(c->submitted, c->submitted + 1,
+          sizeof *c->submitted * (size_t)c->nsubmitted);
+  c->shown = u;
+  if (u->rc != PAWL_OK && err) *err = u->err;
+  return u->rc;
 }
 
 /* ---- the schema ---- */
@@ -1288,7 +1377,7 @@ static pawl_code postgres_script(pawl_conn *c, const char *sql,
   TRY(queue_begin(c, err));
   TRY(sync(c, err));
   c->counts.trips++;
-  c->did_anything = 1;
+  c->open->did_anything = 1;
   if (!pq.exitPipelineMode(c->pg) || !pq.sendQuery(c->pg, sql))
     return fail_lost(c, "the connection was lost", err);
   TRY(read_op(c, &o, &v));
@@ -1492,7 +1581,7 @@ static pawl_code postgres_query(pawl_conn *c, const char *sql, size_t len,
   pawl_buf text = {.alloc = c->alloc};
   const char *why = pawl_pgguard_objection((pawl_str){sql, len});
   pawl_code rc;
-  assert(c->unit == PAWL_UNIT_OPEN);
+  assert(c->open && c->open->kind == PAWL_UNIT_OPEN);
   if (why || memchr(sql, 0, len)) {
     rc = pawl_fail(err, PAWL_MISUSE, "query: %s", why ? why : "a zero byte");
     pawl_error_sqlstate(err, "42501");
@@ -1523,7 +1612,10 @@ out:
 
 static pawl_code listen_once(pawl_conn *c, pawl_error *err) {
   if (c->pooler || c->is_listening) return PAWL_OK;
+  c->open = free_unit(c);
+  clear_unit(c->open);
   pawl_code rc = run_plain(c, "listen pawl_wake", err);
+  c->open = NULL;
   c->is_listening = rc == PAWL_OK;
   return rc;
 }
@@ -1568,7 +1660,7 @@ static pawl_counts *postgres_counts(pawl_conn *c) {
 
 const pawl_driver pawl_driver_postgres = {
     .name = "postgres",
-    .caps = PAWL_CAN_OWN_CLOCK | PAWL_CAN_SHARDS,
+    .caps = PAWL_CAN_OWN_CLOCK | PAWL_CAN_SHARDS | PAWL_CAN_SUBMIT,
     .sql = pawl_sql_postgres,
     .migrations = pawl_migrations_postgres,
     .open = postgres_open,
@@ -1576,6 +1668,8 @@ const pawl_driver pawl_driver_postgres = {
     .begin = postgres_begin,
     .send = postgres_send,
     .commit = postgres_commit,
+    .submit = postgres_submit,
+    .finish = postgres_finish,
     .rollback = postgres_rollback,
     .rows = postgres_rows,
     .script = postgres_script,

@@ -24,6 +24,8 @@ struct pawl_store {
   pawl_schema schema;
   phase phase;
   int unit;
+  int nsubmitted; /* on this connection */
+  int nlost;      /* older ones, which went with another */
   pawl_counts gone; /* of connections lost */
 };
 
@@ -130,6 +132,8 @@ static void drop_conn(pawl_store *store) {
   store->gone.transactions += counts->transactions;
   store->driver->close(store->conn);
   store->conn = NULL;
+  store->nlost += store->nsubmitted;
+  store->nsubmitted = 0;
 }
 
 /* A lost connection is a rollback: what it was doing is over. */
@@ -303,6 +307,41 @@ pawl_code pawl_store_commit(pawl_store *store, pawl_error *err) {
 out:
   pawl_store_rollback(store);
   return rc;
+}
+
+int pawl_store_can_submit(const pawl_store *store) {
+  return (store->driver->caps & PAWL_CAN_SUBMIT) != 0;
+}
+
+pawl_code pawl_store_submit(pawl_store *store, pawl_error *err) {
+  pawl_code rc;
+  TRY(check_unit(store, "submit", err));
+  if (store->unit != PAWL_UNIT_BATCH ||
+      store->nlost + store->nsubmitted == PAWL_MAX_SUBMITTED)
+    TRY(settle(store, fail_phase("submit", "it is not possible now", err)));
+  TRY(settle(store, store->driver->submit(store->conn, err)));
+  store->phase = IDLE;
+  store->nsubmitted++;
+  return PAWL_OK;
+out:
+  pawl_store_rollback(store);
+  return rc;
+}
+
+pawl_code pawl_store_finish(pawl_store *store, pawl_error *err) {
+  pawl_code rc;
+  if (is_foreign(store)) return fail_forked(err);
+  if (store->phase != IDLE)
+    return fail_phase("finish", "a unit of work is open", err);
+  if (store->nlost) {
+    store->nlost--;
+    return pawl_fail(err, PAWL_UNREACHABLE, "the connection was lost");
+  }
+  if (!store->nsubmitted)
+    return fail_phase("finish", "nothing is submitted", err);
+  store->nsubmitted--;
+  rc = store->driver->finish(store->conn, err);
+  return settle(store, rc);
 }
 
 void pawl_store_rollback(pawl_store *store) {

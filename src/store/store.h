@@ -48,6 +48,14 @@ pawl_code pawl_store_send(pawl_store *store, const pawl_args *args,
 /* On failure the unit is rolled back already. PAWL_UNREACHABLE from commit:
  * nobody knows whether it happened. */
 pawl_code pawl_store_commit(pawl_store *store, pawl_error *err);
+/* The same in two halves, so that something else can be done while the store
+ * works: after submit other units may begin, at most PAWL_MAX_SUBMITTED are
+ * submitted at one time, and finish ends the oldest. Where the store cannot
+ * (pawl_store_can_submit), neither may be called. A submit that failed is a
+ * commit that failed, with nothing to finish. */
+int pawl_store_can_submit(const pawl_store *store);
+pawl_code pawl_store_submit(pawl_store *store, pawl_error *err);
+pawl_code pawl_store_finish(pawl_store *store, pawl_error *err);
 void pawl_store_rollback(pawl_store *store);
 void pawl_store_rows(pawl_store *store, int k, pawl_rows *out);
 /* One statement in a unit of its own (BATCH or READ). */

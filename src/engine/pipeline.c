@@ -1,0 +1,45 @@
+/* Batches under way, in the order in which they were sent. */
+#include "pipeline.h"
+
+int pawl_pipeline_is_open(const pawl_engine *e) {
+  return pawl_store_can_submit(e->store);
+}
+
+static pawl_sent *place(pawl_engine *e, int k) {
+  return &e->sent[(e->oldest_sent + k) % PAWL_MAX_SUBMITTED];
+}
+
+pawl_code pawl_pipeline_place(pawl_engine *e, pawl_sent **out,
+                              pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+
+  while (e->nsent == PAWL_MAX_SUBMITTED) TRY(pawl_pipeline_finish(e, err));
+  *out = place(e, e->nsent);
+  (*out)->n = (*out)->want = 0;
+out:
+  return rc;
+}
+
+void pawl_pipeline_sent(pawl_engine *e) {
+  e->nsent++;
+}
+
+pawl_code pawl_pipeline_finish(pawl_engine *e, pawl_error *err) {
+  pawl_sent *sent = place(e, 0);
+
+  e->oldest_sent = (e->oldest_sent + 1) % PAWL_MAX_SUBMITTED;
+  e->nsent--;
+  return sent->want ? pawl_claim_finish(e, sent, err)
+                    : pawl_commit_finish(e, sent, err);
+}
+
+pawl_code pawl_pipeline_drain(pawl_engine *e, pawl_error *err) {
+  pawl_code first = PAWL_OK, rc;
+  pawl_error later;
+
+  while (e->nsent) {
+    rc = pawl_pipeline_finish(e, first == PAWL_OK ? err : &later);
+    if (first == PAWL_OK) first = rc;
+  }
+  return first;
+}
