@@ -18,12 +18,15 @@
 ---   --       @now time
 ---   -- rows: instance uuid, takeovers integer
 ---   -- run: once
+---   -- every: row
 ---   -- Free comments.
 ---   <sql using @shard, @ids and @now>
 ---
 --- `rows` is left out when the statement returns nothing. Both dialects must
 --- declare the same statements with the same arguments and rows; `run` is
---- SQLite's alone. A migration is migrations/NNNN_name.sql and begins with
+--- SQLite's alone. With `every: row`, in both, each row of its arguments must
+--- change a row, or the whole unit of work fails: SQLite's driver counts; in
+--- PostgreSQL the statement itself divides by zero. A migration is migrations/NNNN_name.sql and begins with
 --- `-- breaking: no` or `yes`; its text is kept as it is, because SQLite
 --- keeps the comments in the schema.
 
@@ -61,6 +64,7 @@ local TYPES = {
 ---@field args embed.Param[]
 ---@field rows embed.Param[]
 ---@field once boolean
+---@field every boolean
 ---@field text string    comments gone, arguments numbered
 
 ---@class embed.Migration
@@ -225,7 +229,7 @@ local function parse_params(stmt, text, mark, key, line)
   return params
 end
 
-local KEYS = { args = true, rows = true, run = true }
+local KEYS = { args = true, rows = true, run = true, every = true }
 -- Any other word may begin a line of a comment; these are slips.
 local MISTAKEN = { arg = "args", argument = "args", arguments = "args",
                    params = "args", row = "rows", cols = "rows",
@@ -275,6 +279,10 @@ local function parse_statement(file, lines, at, dialect)
   if keys.rows then
     stmt.rows = parse_params(stmt, keys.rows.text, "", "rows",
                              keys.rows.line)
+  end
+  stmt.every = keys.every ~= nil
+  if keys.every and keys.every.text ~= "row" then
+    fail(file, keys.every.line, "%s: every: only `row` is known", name)
   end
   stmt.once = keys.run ~= nil
   if keys.run and keys.run.text ~= "once" then
@@ -399,6 +407,10 @@ local function agree(a, b)
     end
     agree_on(a[name], b[name], "args", "@")
     agree_on(a[name], b[name], "rows", "")
+    if a[name].every ~= b[name].every then
+      fail(a[name].file, a[name].line, "%s: every: it is not in %s:%d", name,
+           b[name].file, b[name].line)
+    end
   end
   return names
 end
@@ -535,9 +547,10 @@ local function source(catalogue, names, migrations)
   out[#out + 1] = "\nconst pawl_stmt_info pawl_stmts[PAWL_NSTMTS] = {\n"
   for _, name in ipairs(names) do
     local stmt = first[name]
-    out[#out + 1] = ('  {"%s", %s, %d, %s, %d},\n'):format(
+    out[#out + 1] = ('  {"%s", %s, %d, %s, %d, %d},\n'):format(
       name, #stmt.args > 0 and name .. "_args" or "0", #stmt.args,
-      #stmt.rows > 0 and name .. "_rows" or "0", #stmt.rows)
+      #stmt.rows > 0 and name .. "_rows" or "0", #stmt.rows,
+      stmt.every and 1 or 0)
   end
   out[#out + 1] = "};\n"
   for _, dialect in ipairs(DIALECTS) do

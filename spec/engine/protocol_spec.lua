@@ -41,6 +41,10 @@ local function snapshot(backend, url, id)
   return table.concat(parts, "\n")
 end
 
+--- Statements of plain steps: they undo their unit instead of writing nothing.
+local PLAIN = { instance_step = true, instance_finish = true,
+  agenda_finish = true, history_step = true }
+
 kit.describe("rule 1, the lease id,", function(backend)
   it("drops what a worker brings after another has taken over", function()
     local b, clock
@@ -303,7 +307,8 @@ kit.describe("rule 1, the lease id,", function(backend)
           or statement.name == "agenda_lock"
           or statement.name == "agenda_latches"
           or statement.name == "agenda_seize"
-          or statement.name == "instance_load",
+          or statement.name == "instance_load"
+          or PLAIN[statement.name], -- below
           statement.name .. " is not tried here")
       end
     end
@@ -337,6 +342,137 @@ kit.describe("rule 1, the lease id,", function(backend)
       assert.are_not.equal(was, snapshot(backend, url, id),
         name .. " did nothing under the lease that holds")
     end
+  end)
+
+  --- Two instances of t.one that a store holds, and what a plain step and a
+  --- plain end would write of them.
+  local function plain()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(kit.one()))
+    local store, ids, leases = kit.store(url, clock), {}, {}
+    for i = 1, 2 do ids[i] = kit.draw_id() end
+    table.sort(ids)
+    for i = 1, 2 do
+      assert(engine:start("t.one", nil, { id = ids[i] }))
+      leases[i] = kit.claim(store, ids[i])
+    end
+    local function two(value) return { value, value } end
+    local none, now = two(probe.null), clock.us
+    local row = { shard = 0, id = ids, lease = leases, version = two(0),
+      variables = two '{"x":1}', node = two "a", previous_node = none,
+      visit = two(1), seq = two(1), started_at = two(now), now = now }
+    local function with(more)
+      for key, value in pairs(row) do
+        if more[key] == nil then more[key] = value end
+      end
+      return more
+    end
+    return store, url, ids, {
+      agenda_finish = { shard = 0, id = ids, lease = leases, seen = two(0) },
+      instance_step = with { token_no = two(1) },
+      instance_finish = (function()
+        local args = with { attempt = two(0), output = none }
+        args.lease = leases
+        return args
+      end)(),
+      history_step = { shard = 0, executor = kit.draw_id(), id = ids,
+        seq = two(1), type = two "step", node = two "a", token = two(1),
+        visit = two(1), transition = none, path = none, attempt = two(1),
+        output = none, changes = none, started_at = two(now),
+        completed_at = two(now) },
+    }
+  end
+
+  --- Both instances, as they are stored.
+  local function both(url, ids)
+    return snapshot(backend, url, ids[1]) .. snapshot(backend, url, ids[2])
+  end
+
+  local function send_all(store, args, names)
+    assert(store:begin "batch")
+    for _, name in ipairs(names) do
+      local ok, err = store:send(name, args[name])
+      if not ok then
+        store:rollback()
+        return nil, err
+      end
+    end
+    local ok, err = store:commit()
+    store:rollback()
+    return ok, err
+  end
+
+  local STEP = { "instance_step", "history_step" }
+  local END = { "agenda_finish", "instance_finish", "history_step" }
+
+  for _, case in ipairs {
+    { "a step under another's lease", STEP, "instance_step", "lease" },
+    { "a step of another version", STEP, "instance_step", "version" },
+    { "an end under another's lease", END, "agenda_finish", "lease" },
+    { "an end of another version", END, "instance_finish", "version" },
+    { "an end that something overtook", END, "agenda_finish", "seen" },
+  } do
+    it("undoes the batch of plain steps for " .. case[1], function()
+      local store, url, ids, args = plain()
+      local before = both(url, ids)
+      local column = args[case[3]][case[4]]
+      args[case[3]][case[4]] = { column[1],
+        case[4] == "lease" and kit.draw_id() or column[2] + 1 }
+      local ok, err = send_all(store, args, case[2])
+      assert.is_nil(ok)
+      assert.equal("lease_lost", err.code)
+      assert.equal("22012", err.sqlstate)
+      assert.equal(before, both(url, ids))
+    end)
+  end
+
+  it("lets plain steps through where it holds", function()
+    local store, url, ids, args = plain()
+    local rows = assert(send_all(store, args, STEP))[1]
+    assert.equal(2, #rows)
+    assert.equal(ids[1], rows[1].instance)
+    assert.equal(0, rows[1].latch)
+    local engine = backend.open(url)
+    assert.equal("step a", kit.trail(engine, ids[2]))
+    assert.equal(1, assert(engine:get(ids[1])).variables.x)
+    local _, other
+    _, url, other, args = plain()
+    store = kit.store(url)
+    assert(send_all(store, args, END))
+    engine = backend.open(url)
+    assert.equal("completed", kit.status(engine, other[2]))
+    assert.equal(0, kit.count(backend, url, "agenda"))
+  end)
+
+  it("lost behind a claim's back, drops what ran", function()
+    local engine, _, url = backend.fresh()
+    local runs = 0
+    assert(engine:load(kit.chain {
+      function(ctx)
+        runs = runs + 1
+        ctx.vars.runs = runs
+        if runs > 1 then return end
+        -- the commit of the last holder comes in behind the claim's load
+        local id = kit.id_literal(backend, ctx.id)
+        backend.sql(url, ([[
+          update %s set version = version + 1, seq = seq + 1,
+                 variables = '{"theirs":true}' where id = %s;
+          insert into %s (shard, instance, seq, type, node, token, visit,
+                 attempt, completed_at)
+          select 0, %s, 1, 'step', 'before', 1, 1, 1, created_at
+            from %s where id = %s]]):format(
+            kit.table(backend, "instance"), id,
+            kit.table(backend, "history"), id,
+            kit.table(backend, "instance"), id))
+      end,
+    }))
+    local id = assert(engine:start "t.chain")
+    assert(engine:run())
+    local instance = assert(engine:get(id))
+    assert.equal("completed", instance.status)
+    assert.equal(2, runs)
+    assert.same({ theirs = true, runs = 2 }, instance.variables)
+    assert.equal(0, instance.takeovers or 0)
   end)
 
   it("decides what is loaded", function()

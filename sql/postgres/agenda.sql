@@ -372,6 +372,21 @@ delete from pawl.agenda a
  where a.shard = @shard and a.instance = s.id and a.lease = s.lease
    and a.latch = s.seen;
 
+-- name: agenda_finish
+-- args: @shard smallint, @id uuid[], @lease uuid[], @seen integer[]
+-- rows: every integer
+-- every: row
+-- Instances that end, and nothing has come in for them. First of its unit: what
+-- follows needs no other look at the lease.
+with gone as (
+delete from pawl.agenda a
+ using (select unnest(@id) as id, unnest(@lease) as lease,
+               unnest(@seen) as seen) s
+ where a.shard = @shard and a.instance = s.id and a.lease = s.lease
+   and a.latch = s.seen
+returning 1)
+select 1 / (count(*) = cardinality(@id))::integer as every from gone;
+
 -- name: agenda_unclaim
 -- args: @shard smallint, @id uuid[], @lease uuid[], @executor uuid[],
 --       @due_at time[]

@@ -32,6 +32,22 @@ select @shard, s.id, s.seq, s.type, s.node, s.token, s.visit, s.transition,
     where a.shard = @shard and a.instance = s.id and a.lease = s.lease
       and (s.latch is null or a.latch = s.latch) offset 0) held;
 
+-- name: history_step
+-- args: @shard smallint, @executor uuid, @id uuid[], @seq bigint[],
+--       @type text[], @node text[], @token integer[], @visit bigint[],
+--       @transition text[], @path text[], @attempt integer[],
+--       @output json[], @changes json[], @started_at time[],
+--       @completed_at time[]
+-- Behind instance_step or instance_finish, which have failed where an
+-- instance is another's.
+insert into pawl.history (shard, instance, seq, type, node, token, visit,
+       transition, path, attempt, executor, output, changes, started_at,
+       completed_at)
+select @shard, unnest(@id), unnest(@seq), unnest(@type), unnest(@node),
+       unnest(@token), unnest(@visit), unnest(@transition), unnest(@path),
+       unnest(@attempt), @executor, unnest(@output), unnest(@changes),
+       unnest(@started_at), unnest(@completed_at);
+
 -- name: history_list
 -- args: @shard smallint, @id uuid
 -- rows: seq bigint, type text, node text, token integer, visit bigint,

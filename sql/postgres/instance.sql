@@ -253,6 +253,81 @@ update pawl.standing t set status = m.status
  where t.shard = @shard and t.workflow = m.workflow and t.status = m.was
    and t.instance = m.id and m.status <> m.was;
 
+-- name: instance_step
+-- args: @shard smallint, @id uuid[], @lease uuid[], @version bigint[],
+--       @variables json[], @token_no integer[], @node text[],
+--       @previous_node text[], @visit bigint[], @seq bigint[],
+--       @started_at time[], @now time
+-- rows: instance uuid, latch integer
+-- every: row
+-- Running instances of one token that go on; see engine/plain.h. Null
+-- variables: unchanged. The agenda is looked at, not locked: that nobody else
+-- has written since is seen by the version.
+with moved as (
+update pawl.instance i
+   set version = i.version + 1, lease = s.lease, seq = s.seq,
+       variables = coalesce(s.variables, i.variables),
+       token_no = s.token_no, token_state = 'active', node = s.node,
+       previous_node = s.previous_node, visit = s.visit, attempt = 0,
+       token_due_at = null, error = null, state_text = null,
+       started_at = coalesce(i.started_at, s.started_at),
+       entered_at = case when i.visit = s.visit then i.entered_at
+                         else @now end,
+       updated_at = @now
+  from (select unnest(@id) as id, unnest(@lease) as lease,
+               unnest(@version) as version,
+               unnest(@variables) as variables,
+               unnest(@token_no) as token_no, unnest(@node) as node,
+               unnest(@previous_node) as previous_node,
+               unnest(@visit) as visit, unnest(@seq) as seq,
+               unnest(@started_at) as started_at) s
+  cross join lateral (
+   select latch from pawl.agenda a
+    where a.shard = @shard and a.instance = s.id and a.lease = s.lease
+    offset 0) held
+ where i.shard = @shard and i.id = s.id and i.version = s.version
+   and i.status = 'running'
+returning i.id, held.latch)
+select m.id as instance, m.latch
+  from (select 1 / (count(*) = cardinality(@id))::integer as every
+          from moved) c
+  left join moved m on c.every = 1;
+
+-- name: instance_finish
+-- args: @shard smallint, @id uuid[], @lease uuid[], @version bigint[],
+--       @variables json[], @node text[], @previous_node text[],
+--       @visit bigint[], @attempt integer[], @seq bigint[], @output json[],
+--       @started_at time[], @now time
+-- rows: every integer
+-- every: row
+-- Running instances of one token that complete, behind agenda_finish.
+with moved as (
+update pawl.instance i
+   set version = i.version + 1, lease = s.lease, seq = s.seq,
+       status = 'completed', variables = coalesce(s.variables, i.variables),
+       token_no = null, token_state = null, node = s.node,
+       previous_node = s.previous_node, visit = s.visit, attempt = s.attempt,
+       token_data = null, token_event = null, token_detail = null,
+       token_due_at = null, output = coalesce(s.output, i.output),
+       error = null, state_text = null,
+       started_at = coalesce(i.started_at, s.started_at),
+       updated_at = @now, completed_at = @now
+  from (select unnest(@id) as id, unnest(@lease) as lease,
+               unnest(@version) as version,
+               unnest(@variables) as variables, unnest(@node) as node,
+               unnest(@previous_node) as previous_node,
+               unnest(@visit) as visit, unnest(@attempt) as attempt,
+               unnest(@seq) as seq, unnest(@output) as output,
+               unnest(@started_at) as started_at) s
+ where i.shard = @shard and i.id = s.id and i.version = s.version
+   and i.status = 'running'
+returning i.id, i.workflow), stood as (
+update pawl.standing t set status = 'completed'
+  from moved m
+ where t.shard = @shard and t.workflow = m.workflow and t.status = 'running'
+   and t.instance = m.id)
+select 1 / (count(*) = cardinality(@id))::integer as every from moved;
+
 -- name: instance_more
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
 --       @workflow_version integer[], @token_data json[],

@@ -304,6 +304,14 @@ update pawl_agenda
 delete from pawl_agenda
  where shard = @shard and instance = @id and lease = @lease and latch = @seen;
 
+-- name: agenda_finish
+-- args: @shard smallint, @id uuid[], @lease uuid[], @seen integer[]
+-- rows: every integer
+-- every: row
+delete from pawl_agenda
+ where shard = @shard and instance = @id and lease = @lease and latch = @seen
+returning 1 as every;
+
 -- name: agenda_unclaim
 -- args: @shard smallint, @id uuid[], @lease uuid[], @executor uuid[],
 --       @due_at time[]

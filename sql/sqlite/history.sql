@@ -18,6 +18,18 @@ select @shard, @id, @seq, @type, @node, @token, @visit, @transition, @path,
                   and a.lease = @lease
                   and (@latch is null or a.latch = @latch));
 
+-- name: history_step
+-- args: @shard smallint, @executor uuid, @id uuid[], @seq bigint[],
+--       @type text[], @node text[], @token integer[], @visit bigint[],
+--       @transition text[], @path text[], @attempt integer[],
+--       @output json[], @changes json[], @started_at time[],
+--       @completed_at time[]
+insert into pawl_history (shard, instance, seq, type, node, token, visit,
+       transition, path, attempt, executor, output, changes, started_at,
+       completed_at)
+values (@shard, @id, @seq, @type, @node, @token, @visit, @transition, @path,
+        @attempt, @executor, @output, @changes, @started_at, @completed_at);
+
 -- name: history_list
 -- args: @shard smallint, @id uuid
 -- rows: seq bigint, type text, node text, token integer, visit bigint,

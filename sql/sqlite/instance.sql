@@ -174,6 +174,50 @@ update pawl_instance
                   and a.lease = @lease
                   and (@latch is null or a.latch = @latch));
 
+-- name: instance_step
+-- args: @shard smallint, @id uuid[], @lease uuid[], @version bigint[],
+--       @variables json[], @token_no integer[], @node text[],
+--       @previous_node text[], @visit bigint[], @seq bigint[],
+--       @started_at time[], @now time
+-- rows: instance uuid, latch integer
+-- every: row
+update pawl_instance
+   set version = version + 1, lease = @lease, seq = @seq,
+       variables = coalesce(@variables, variables), token_no = @token_no,
+       token_state = 'active', node = @node, previous_node = @previous_node,
+       visit = @visit, attempt = 0, token_due_at = null, error = null,
+       state_text = null, started_at = coalesce(started_at, @started_at),
+       entered_at = case when visit = @visit then entered_at else @now end,
+       updated_at = @now
+ where shard = @shard and id = @id and version = @version
+   and status = 'running'
+   and exists (select 1 from pawl_agenda a
+                where a.shard = @shard and a.instance = @id
+                  and a.lease = @lease)
+returning id as instance, (select a.latch from pawl_agenda a
+                            where a.shard = @shard and a.instance = @id)
+          as latch;
+
+-- name: instance_finish
+-- args: @shard smallint, @id uuid[], @lease uuid[], @version bigint[],
+--       @variables json[], @node text[], @previous_node text[],
+--       @visit bigint[], @attempt integer[], @seq bigint[], @output json[],
+--       @started_at time[], @now time
+-- rows: every integer
+-- every: row
+update pawl_instance
+   set version = version + 1, lease = @lease, seq = @seq,
+       status = 'completed', variables = coalesce(@variables, variables),
+       token_no = null, token_state = null, node = @node,
+       previous_node = @previous_node, visit = @visit, attempt = @attempt,
+       token_data = null, token_event = null, token_detail = null,
+       token_due_at = null, output = coalesce(@output, output), error = null,
+       state_text = null, started_at = coalesce(started_at, @started_at),
+       updated_at = @now, completed_at = @now
+ where shard = @shard and id = @id and version = @version
+   and status = 'running'
+returning 1 as every;
+
 -- name: instance_more
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
 --       @workflow_version integer[], @token_data json[],

@@ -7,7 +7,8 @@
  *
  * Statements go in the order of the locks: agenda rows by id, instances, then
  * their rows (more.c sends those that a plain step has none of), and at last
- * what lets the agenda rows go. */
+ * what lets the agenda rows go. Plans that are all plain go a shorter way
+ * (plain.h), and this one when that was refused. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include "internal.h"
 #include "parts.h"
 #include "pipeline.h"
+#include "plain.h"
 
 #define BUSY_TRIES 5
 
@@ -360,11 +362,16 @@ out:
 
 /* ---- what came of it ---- */
 
-static int locked_row(const pawl_rows *rows, const pawl_id *id) {
+static int is_row_of(const pawl_rows *rows, int k, const pawl_id *id) {
+  return !memcmp(pawl_row_str(rows, k, PAWL_AGENDA_LOCK_R_INSTANCE).at,
+                 id->bytes, 16);
+}
+
+/* Rows come mostly just as they were sent: `at` is the first guess. */
+static int locked_row(const pawl_rows *rows, int at, const pawl_id *id) {
+  if (at < rows->nrows && is_row_of(rows, at, id)) return at;
   for (int k = 0; k < rows->nrows; k++)
-    if (!memcmp(pawl_row_str(rows, k, PAWL_AGENDA_LOCK_R_INSTANCE).at,
-                id->bytes, 16))
-      return k;
+    if (is_row_of(rows, k, id)) return k;
   return -1;
 }
 
@@ -440,13 +447,7 @@ static pawl_code apply(pawl_engine *e, pawl_held **list, int n,
   pawl_code rc = PAWL_OK;
 
   for (int i = 0; i < n; i++) {
-    /* rows come in id order, and mostly just as they were sent */
-    int k =
-        i < rows->nrows &&
-                !memcmp(pawl_row_str(rows, i, PAWL_AGENDA_LOCK_R_INSTANCE).at,
-                        list[i]->id.bytes, 16)
-            ? i
-            : locked_row(rows, &list[i]->id);
+    int k = locked_row(rows, i, &list[i]->id);
     if (k < 0) {
       again[nagain++] = list[i];
       continue;
@@ -458,16 +459,37 @@ out:
   return rc;
 }
 
+/* After the short way: each is as it was loaded, or the unit had failed.
+ * instance_step's rows have the columns of agenda_lock's. */
+static void apply_plain(pawl_engine *e, pawl_held **list, int n) {
+  int which = pawl_plain_rows(list, n), at = 0;
+  pawl_rows rows = {0};
+
+  if (which >= 0) pawl_store_rows(e->store, which, &rows);
+  for (int i = 0; i < n; i++) {
+    pawl_held *h = list[i];
+    int k = h->plan.after == PAWL_AFTER_END ? -1
+                                            : locked_row(&rows, at++, &h->id);
+    stored(e, h,
+           k < 0 ? h->latch
+                 : (int)pawl_row_int(&rows, k, PAWL_INSTANCE_STEP_R_LATCH));
+  }
+}
+
 /* ---- one unit ---- */
 
 /* `end`: pawl_store_commit, or pawl_store_submit. */
-static pawl_code send_unit(pawl_engine *e, pawl_held **list, int n,
+static pawl_code send_unit(pawl_engine *e, pawl_held **list, int n, int plain,
                            pawl_code (*end)(pawl_store *, pawl_error *),
                            pawl_error *err) {
   pawl_code rc = PAWL_OK;
   TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
-  TRY(pawl_commit_lock(e, list, n, err));
-  TRY(send_plans(e, list, n, err));
+  if (plain) {
+    TRY(pawl_plain_send(e, list, n, err));
+  } else {
+    TRY(pawl_commit_lock(e, list, n, err));
+    TRY(send_plans(e, list, n, err));
+  }
   if (e->stats) e->stats->commits++;
   (void)PAWL_FAULT("engine.commit.before");
   TRY(end(e->store, err));
@@ -510,13 +532,42 @@ static void set_state(pawl_held **list, int n, pawl_slot_state state) {
   EACH(h) h->state = state;
 }
 
-static pawl_code committed(pawl_engine *e, pawl_held **list, int n,
+static pawl_code committed(pawl_engine *e, pawl_held **list, int n, int plain,
                            pawl_error *err) {
   pawl_rows rows;
 
   (void)PAWL_FAULT("engine.commit.after");
+  if (plain) {
+    apply_plain(e, list, n);
+    return PAWL_OK;
+  }
   pawl_store_rows(e->store, 0, &rows);
   return apply(e, list, n, &rows, err);
+}
+
+/* Its last holder's commit came in behind our claim (plain.h, N2): what ran
+ * here is dropped, and it is claimed anew. */
+static pawl_code look_for_other(pawl_engine *e, pawl_held *h, int *stale,
+                                pawl_error *err) {
+  pawl_rows rows;
+  pawl_code rc = PAWL_OK;
+
+  pawl_args_begin(&e->args, PAWL_STMT_INSTANCE_SETTLE);
+  pawl_arg_int(&e->args, PAWL_INSTANCE_SETTLE_SHARD, h->shard);
+  pawl_arg_id(&e->args, PAWL_INSTANCE_SETTLE_ID, &h->id);
+  TRY(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err));
+  *stale = rows.nrows && pawl_row_int(&rows, 0, PAWL_INSTANCE_SETTLE_R_VERSION)
+                             != h->version;
+  if (!*stale) return PAWL_OK;
+  pawl_log_write(&e->log, PAWL_WARN,
+                 "another executor had written meanwhile; run again", NULL);
+  if (e->stats) e->stats->lost++;
+  pawl_await_abandon(e, h);
+  pawl_plan_reset(&h->plan);
+  h->state = PAWL_SLOT_READY;
+  h->foreign = 1; /* to be given back */
+out:
+  return rc;
 }
 
 /* Rule 7: a batch shares a commit, never a fate. */
@@ -527,20 +578,28 @@ static pawl_code commit_list(pawl_engine *e, pawl_held **list, int n,
 
   if (!err) err = &local;
   for (int try = 0;; try++) {
-    rc = send_unit(e, list, n, pawl_store_commit, err);
+    rc = send_unit(e, list, n, 0, pawl_store_commit, err);
     if (rc != PAWL_BUSY || try == BUSY_TRIES) break;
     pawl_sleep_us((int64_t)(pawl_engine_random(e) * 4000 * (1 << try)));
   }
-  if (rc == PAWL_OK) return committed(e, list, n, err);
+  if (rc == PAWL_OK) return committed(e, list, n, 0, err);
   if (rc == PAWL_UNREACHABLE) { /* rule 8: nobody knows */
     set_state(list, n, PAWL_SLOT_UNKNOWN);
     return rc;
   }
   if (!pawl_commit_is_refusal(err)) return rc;
+  if (n == 1 && !strcmp(err->sqlstate, "23505")) {
+    int stale = 0;
+    pawl_error why = *err;
+    TRY(look_for_other(e, list[0], &stale, err));
+    if (stale) return PAWL_OK;
+    *err = why;
+  }
   if (n == 1) return refuse_one(e, list[0], depth, err);
   rc = commit_list(e, list, n / 2, depth + 1, err);
   if (rc == PAWL_OK)
     rc = commit_list(e, list + n / 2, n - n / 2, depth + 1, err);
+out:
   return rc;
 }
 
@@ -640,40 +699,64 @@ static int is_whole(pawl_engine *e, pawl_held *h) {
   return 0;
 }
 
-static int take_planned(pawl_engine *e, int shard, pawl_held **list) {
+/* The plans of one shard that are plain, or those that are not. */
+static int take_planned(pawl_engine *e, int shard, int plain,
+                        pawl_held **list) {
   int n = 0;
 
-  for (int i = 0; i < e->nheld_slots && n < PAWL_MAX_BATCH; i++)
-    if (e->held[i].state == PAWL_SLOT_PLANNED && e->held[i].shard == shard &&
-        is_whole(e, &e->held[i]))
-      list[n++] = &e->held[i];
+  for (int i = 0; i < e->nheld_slots && n < PAWL_MAX_BATCH; i++) {
+    pawl_held *h = &e->held[i];
+    if (h->state == PAWL_SLOT_PLANNED && h->shard == shard && is_whole(e, h) &&
+        pawl_plan_is_plain(h) == plain)
+      list[n++] = h;
+  }
   if (n) qsort(list, (size_t)n, sizeof *list, by_id); /* S2 */
   return n;
 }
 
-static pawl_code commit_shard(pawl_engine *e, int shard, pawl_error *err) {
-  pawl_held *list[PAWL_MAX_BATCH];
-  int n = take_planned(e, shard, list);
-
-  return n ? commit_list(e, list, n, 0, err) : PAWL_OK;
+/* What came of a unit's first try. When it was not to be, the long way finds
+ * out what is wrong, and with whom. */
+static pawl_code tried(pawl_engine *e, pawl_held **list, int n, int plain,
+                       pawl_code rc, pawl_error *err) {
+  set_state(list, n,
+            rc == PAWL_UNREACHABLE ? PAWL_SLOT_UNKNOWN : PAWL_SLOT_PLANNED);
+  if (rc == PAWL_OK) return committed(e, list, n, plain, err);
+  if (rc == PAWL_UNREACHABLE) return rc;
+  return commit_list(e, list, n, 0, err);
 }
 
-static pawl_code send_ahead(pawl_engine *e, int shard, pawl_error *err) {
+static pawl_code commit_shard(pawl_engine *e, int shard, pawl_error *err) {
+  pawl_held *list[PAWL_MAX_BATCH];
+  pawl_error local;
+  pawl_code rc = PAWL_OK;
+  int n = take_planned(e, shard, 1, list);
+
+  if (!err) err = &local;
+  if (n) {
+    rc = send_unit(e, list, n, 1, pawl_store_commit, err);
+    TRY(tried(e, list, n, 1, rc, err));
+  }
+  n = take_planned(e, shard, 0, list);
+  if (n) TRY(commit_list(e, list, n, 0, err));
+out:
+  return rc;
+}
+
+static pawl_code send_ahead(pawl_engine *e, int shard, int plain,
+                            pawl_error *err) {
   pawl_sent *sent;
+  pawl_error local;
   pawl_code rc = PAWL_OK;
 
+  if (!err) err = &local;
   TRY(pawl_pipeline_place(e, &sent, err));
-  sent->n = take_planned(e, shard, sent->list);
+  sent->plain = plain;
+  sent->n = take_planned(e, shard, plain, sent->list);
   if (!sent->n) return PAWL_OK;
-  rc = send_unit(e, sent->list, sent->n, pawl_store_submit, err);
-  if (rc == PAWL_OK) {
-    set_state(sent->list, sent->n, PAWL_SLOT_SENT);
-    pawl_pipeline_sent(e);
-  } else if (rc == PAWL_UNREACHABLE) {
-    set_state(sent->list, sent->n, PAWL_SLOT_UNKNOWN);
-  } else { /* the usual way finds out which one it is */
-    rc = commit_shard(e, shard, err);
-  }
+  rc = send_unit(e, sent->list, sent->n, plain, pawl_store_submit, err);
+  if (rc != PAWL_OK) return tried(e, sent->list, sent->n, plain, rc, err);
+  set_state(sent->list, sent->n, PAWL_SLOT_SENT);
+  pawl_pipeline_sent(e);
 out:
   return rc;
 }
@@ -683,7 +766,8 @@ pawl_code pawl_commit_ahead(pawl_engine *e, pawl_error *err) {
 
   if (!pawl_pipeline_is_open(e)) return pawl_commit_all(e, err);
   for (int s = 0; s < e->nshards; s++) {
-    rc = send_ahead(e, s, err);
+    rc = send_ahead(e, s, 1, err);
+    if (rc == PAWL_OK) rc = send_ahead(e, s, 0, err);
     if (rc == PAWL_UNREACHABLE) return pawl_commit_all(e, err);
     if (rc != PAWL_OK) break;
   }
@@ -697,11 +781,7 @@ pawl_code pawl_commit_finish(pawl_engine *e, pawl_sent *sent,
 
   if (!err) err = &local;
   rc = pawl_store_finish(e->store, err);
-  set_state(sent->list, sent->n,
-            rc == PAWL_UNREACHABLE ? PAWL_SLOT_UNKNOWN : PAWL_SLOT_PLANNED);
-  if (rc == PAWL_OK) return committed(e, sent->list, sent->n, err);
-  if (rc == PAWL_UNREACHABLE) return rc;
-  return commit_list(e, sent->list, sent->n, 0, err);
+  return tried(e, sent->list, sent->n, sent->plain, rc, err);
 }
 
 static int count_state(const pawl_engine *e, pawl_slot_state state) {

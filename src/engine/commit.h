@@ -30,6 +30,8 @@ pawl_code pawl_commit_tokens(pawl_engine *e, pawl_held **list, int n,
                              int64_t now, pawl_error *err);
 pawl_code pawl_commit_effects(pawl_engine *e, pawl_held **list, int n,
                               int64_t now, pawl_error *err);
+/* May anything be left that was meant for one that ends? */
+int pawl_commit_leaves(const pawl_held *h);
 /* What an ended instance leaves behind: nobody will come for it. */
 pawl_code pawl_commit_ends(pawl_engine *e, pawl_held **list, int n,
                            int64_t now, pawl_error *err);

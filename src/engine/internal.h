@@ -170,6 +170,7 @@ typedef struct pawl_sent {
   pawl_id lease;    /* of a claim */
   pawl_held **list; /* of a commit; room for every slot */
   int n;
+  int plain; /* it went the short way, see plain.h */
 } pawl_sent;
 
 struct pawl_engine {

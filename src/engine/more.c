@@ -576,7 +576,7 @@ out:
 /* ---- ends ---- */
 
 /* May anything be left that was meant for it? */
-static int leaves(const pawl_held *h) {
+int pawl_commit_leaves(const pawl_held *h) {
   return h->plan.after == PAWL_AFTER_END &&
          (!h->def || h->def->can_receive || h->nletters || h->latch);
 }
@@ -597,7 +597,7 @@ pawl_code pawl_commit_ends(pawl_engine *e, pawl_held **list, int n,
 
   begin(e, PAWL_STMT_INBOX_KEEP, list);
   EACH(h) {
-    if (leaves(h)) arg_held(&e->args, h);
+    if (pawl_commit_leaves(h)) arg_held(&e->args, h);
   }
   pawl_arg_time(&e->args, PAWL_INBOX_KEEP_NOW, now);
   pawl_arg_time(&e->args, PAWL_INBOX_KEEP_EXPIRES_AT, now + KNOWN_US);
@@ -605,8 +605,8 @@ pawl_code pawl_commit_ends(pawl_engine *e, pawl_held **list, int n,
   for (int k = 0; k < 3; k++) {
     begin(e, clears[k], list);
     EACH(h) {
-      if (leaves(h)) arg_held(&e->args, h);
-      if (leaves(h) && clears[k] == PAWL_STMT_TASK_CLOSE)
+      if (pawl_commit_leaves(h)) arg_held(&e->args, h);
+      if (pawl_commit_leaves(h) && clears[k] == PAWL_STMT_TASK_CLOSE)
         pawl_arg_time(&e->args, PAWL_TASK_CLOSE_UPDATED_AT, now);
     }
     TRY(pawl_commit_send(e, err));

@@ -20,8 +20,8 @@
  *          with the tag ROLLBACK is a failure. SQLSTATE is always set in err;
  *          SQLite's codes are mapped to their nearest SQLSTATE.
  * Codes    BUSY (lock or serialisation: the unit may be repeated),
- *          UNREACHABLE, AUTH, READONLY, FULL, NOT_A_STORE, CORRUPT, else
- *          STORE. */
+ *          UNREACHABLE, AUTH, READONLY, FULL, NOT_A_STORE, CORRUPT; LEASE_LOST
+ *          from a statement with `every: row` (stmt.h); else STORE. */
 #ifndef PAWL_STORE_DRIVER_H
 #define PAWL_STORE_DRIVER_H
 

@@ -1007,6 +1007,14 @@ static int keep(pawl_conn *c, PGresult *res) {
 
 /* ---- answers ---- */
 
+/* Such a statement divides by zero when a row is missing. */
+static pawl_code fail_every(pawl_stmt stmt, pawl_error *err) {
+  (void)pawl_fail(err, PAWL_LEASE_LOST, "%s: a row was not as expected",
+                  pawl_stmts[stmt].name);
+  pawl_error_sqlstate(err, "22012");
+  return PAWL_LEASE_LOST;
+}
+
 static void fail_op(pawl_conn *c, const op *o, const PGresult *res,
                     verdict *v) {
   const char *what = o->kind == OP_PREPARE || o->kind == OP_EXEC
@@ -1017,6 +1025,9 @@ static void fail_op(pawl_conn *c, const op *o, const PGresult *res,
   if (v->rc != PAWL_OK && !v->is_ours) return;
   v->is_ours = 0;
   v->rc = fail_result(what, res, v->err);
+  if (o->kind == OP_EXEC && pawl_stmts[o->stmt].every && state &&
+      strcmp(state, "22012") == 0)
+    v->rc = fail_every(o->stmt, v->err);
   /* A migration has changed a table under a cached plan ("must not change
    * result type"), or somebody threw our statements away. */
   if (state && (strcmp(state, "0A000") == 0 || strcmp(state, "26000") == 0 ||

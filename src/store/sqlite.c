@@ -741,11 +741,18 @@ static pawl_code run(pawl_conn *c, const pawl_stmt_info *info, sqlite3_stmt *s,
   return rc;
 }
 
+static pawl_code fail_every(const pawl_stmt_info *info, pawl_error *err) {
+  (void)pawl_fail(err, PAWL_LEASE_LOST, "%s: a row was not as expected",
+                  info->name);
+  pawl_error_sqlstate(err, "22012"); /* as PostgreSQL's statement does */
+  return PAWL_LEASE_LOST;
+}
+
 static pawl_code sqlite_send(pawl_conn *c, const pawl_args *args,
                              pawl_error *err) {
   const pawl_stmt_info *info = &pawl_stmts[args->stmt];
   int nrows = pawl_args_rows(args);
-  int64_t changed = 0;
+  int64_t changed = 0, before;
   sqlite3_stmt *s = NULL;
   pawl_code rc;
 
@@ -760,8 +767,10 @@ static pawl_code sqlite_send(pawl_conn *c, const pawl_args *args,
     TRY(run(c, info, s, &changed, err));
   } else {
     for (int row = 0; row < nrows; row++) {
+      before = changed;
       TRY(bind_args(c, s, args, row, err));
       TRY(run(c, info, s, &changed, err));
+      if (info->every && changed == before) return fail_every(info, err);
     }
   }
   rc = pawl_results_end(&c->results, changed, err);

@@ -14,7 +14,9 @@
  * statement sent with no rows in its columns is skipped, its result is empty.
  * A statement with `-- run: once` in SQLite's file gets its columns as JSON
  * arrays in text instead: numbers, booleans as 0 and 1, everything else as
- * strings (JSON too); columns of ids and bytes are refused by embed.lua. */
+ * strings (JSON too); columns of ids and bytes are refused by embed.lua.
+ * A statement with `-- every: row` fails its unit with PAWL_LEASE_LOST when one
+ * of its rows changes nothing: what follows it in the unit needs no guard. */
 #ifndef PAWL_STORE_STMT_H
 #define PAWL_STORE_STMT_H
 
@@ -47,6 +49,7 @@ typedef struct pawl_stmt_info {
   int nargs;
   const pawl_param *cols;
   int ncols;
+  int every; /* each row of arguments must change a row */
 } pawl_stmt_info;
 
 /* Generated; indexed by pawl_stmt. */
