@@ -71,13 +71,13 @@ update pawl.agenda a set ready = true
 -- Candidates are read without locks, twice as many as wanted, so that rivals
 -- find other rows further down; then locked. Materialized, because a bare
 -- IN (...) may be run twice and lock past @max.
--- The second look is spelled so that the index of ready rows does not fit it,
--- and laterally: the planner must take the key of each candidate.
+-- Rows are found again where they stand (ctid), which costs no index: one that
+-- has moved meanwhile was touched by somebody, and is passed by.
 with candidate as materialized (
-  select a.instance, a.priority, a.due_at
+  select a.place, a.priority, a.due_at
     from unnest(@workflow, @workflow_version) as w (workflow, version)
    cross join lateral (
-     select instance, priority, due_at from pawl.agenda
+     select ctid as place, priority, due_at from pawl.agenda
       where shard = @shard and executor_group = @executor_group
         and workflow = w.workflow and workflow_version = w.version
         and ready and lease is null and takeovers = 0
@@ -89,12 +89,12 @@ with candidate as materialized (
                         and left(w.workflow, length(p.code)) = p.code)
    order by a.priority desc, a.due_at limit 2 * @max
 ), due as materialized (
-  select a.instance
+  select a.place
     from candidate c
    cross join lateral (
-    select instance from pawl.agenda
-     where shard = @shard and instance = c.instance
-       and coalesce(ready and lease is null and takeovers = 0, false)
+    select ctid as place from pawl.agenda
+     where shard = @shard and ctid = c.place
+       and ready and lease is null and takeovers = 0
        for update skip locked) a
    limit @max
 )
@@ -102,7 +102,7 @@ update pawl.agenda a
    set ready = false, lease = @lease, executor = @executor,
        executor_before = a.executor, due_before = a.due_at,
        due_at = coalesce(@now, now()) + @lease_us * interval '1 microsecond'
-  from due where a.shard = @shard and a.instance = due.instance
+  from due where a.shard = @shard and a.ctid = due.place
 returning a.instance, a.takeovers, a.latch, a.due_before, a.executor_before,
           a.priority, coalesce(@now, now()) as now;
 
