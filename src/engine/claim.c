@@ -9,6 +9,7 @@
 #define ROUTE_TTL_US PAWL_SECOND        /* a refused route is asked again */
 #define LOOK_EVERY_US (PAWL_SECOND / 5) /* timers, under a full backlog */
 #define RECOVER_EVERY_US (10 * PAWL_SECOND)
+#define QUEUE_US PAWL_SECOND /* then others may have them */
 #define TIDY_EVERY_US (10 * PAWL_SECOND) /* events left behind, expired */
 
 static void arg_now(pawl_engine *e, int arg) {
@@ -233,6 +234,7 @@ static void hold(pawl_engine *e, pawl_held *h, int shard, const pawl_id *lease,
   h->reset = h->takeovers > 0 || h->latch > 0;
   h->begun = h->rounds = h->recorded = h->transactional = 0;
   h->solo = 0;
+  h->queued_mono_us = 0;
   h->foreign = h->loaded = h->pin = h->look = h->stale = h->apply_only = 0;
   h->def = NULL;
   h->tokens.n = 0;
@@ -631,8 +633,21 @@ lost:
 
 /* ---- keeping and giving back ---- */
 
-static int is_idle(const pawl_held *h, int shard) {
-  return h->state == PAWL_SLOT_READY && h->shard == shard && !h->flight.run;
+static int is_queued(const pawl_engine *e, const pawl_held *h) {
+  return h->state == PAWL_SLOT_READY && !h->flight.run && h->rounds > 0 &&
+         h->queued_mono_us && e->nwaiting >= e->config.concurrency &&
+         pawl_clock_mono() - h->queued_mono_us < QUEUE_US;
+}
+
+int pawl_claim_queued(const pawl_engine *e) {
+  int n = 0;
+  for (int i = 0; i < e->nheld_slots; i++) n += is_queued(e, &e->held[i]);
+  return n;
+}
+
+static int is_idle(const pawl_engine *e, const pawl_held *h, int shard) {
+  return h->state == PAWL_SLOT_READY && h->shard == shard && !h->flight.run &&
+         !is_queued(e, h);
 }
 
 static pawl_code release_shard(pawl_engine *e, int shard, pawl_error *err) {
@@ -643,7 +658,7 @@ static pawl_code release_shard(pawl_engine *e, int shard, pawl_error *err) {
   pawl_arg_int(&e->args, PAWL_AGENDA_UNCLAIM_SHARD, shard);
   for (int i = 0; i < e->nheld_slots; i++) {
     pawl_held *h = &e->held[i];
-    if (!is_idle(h, shard)) continue;
+    if (!is_idle(e, h, shard)) continue;
     pawl_arg_id(&e->args, PAWL_AGENDA_UNCLAIM_ID, &h->id);
     pawl_arg_id(&e->args, PAWL_AGENDA_UNCLAIM_LEASE, &h->lease);
     /* the next holder will record the takeover, if we have not */
@@ -655,7 +670,7 @@ static pawl_code release_shard(pawl_engine *e, int shard, pawl_error *err) {
   if (!pawl_args_rows(&e->args)) return PAWL_OK;
   TRY(pawl_store_once(e->store, PAWL_UNIT_BATCH, &e->args, &rows, err));
   for (int i = 0; i < e->nheld_slots; i++)
-    if (is_idle(&e->held[i], shard)) pawl_held_free(e, &e->held[i]);
+    if (is_idle(e, &e->held[i], shard)) pawl_held_free(e, &e->held[i]);
   e->fresh_ready = 1; /* at least these */
 out:
   return rc;

@@ -518,17 +518,29 @@ static int may_claim(const pawl_engine *e) {
   return !e->alone && e->nwaiting < e->config.concurrency;
 }
 
+/* For how many more handlers that wait is there room? While an instance's last
+ * step is committed, another one may wait. */
+static int room_to_wait(const pawl_engine *e) {
+  int room = e->config.concurrency - e->nwaiting - e->claiming;
+  int slots = e->nheld_slots - e->nheld - e->claiming;
+
+  for (int i = 0; i < e->nheld_slots; i++)
+    room -= e->held[i].state == PAWL_SLOT_READY && !e->held[i].flight.run;
+  if (room > e->config.batch) room = e->config.batch;
+  return room < slots ? room : slots;
+}
+
 static int wants_more(pawl_engine *e) {
   int ahead = pawl_pipeline_is_open(e) ? 2 : 1; /* batches */
   int want = ahead * e->config.batch;
-  int room = e->config.concurrency - e->nheld - e->claiming;
+  int room = room_to_wait(e);
   /* slow handlers: take no more than what one flush can hold */
   if (e->run_avg_us > 0 && FLUSH_US / e->run_avg_us < want)
     want = (int)(FLUSH_US / e->run_avg_us) + 1;
   want -= e->nheld + e->claiming - e->nwaiting;
   if (want > e->config.batch) want = e->config.batch;
   /* where some wait, others will: no more than may */
-  return e->nwaiting && room < want ? room : want;
+  return e->nwaiting ? room : want;
 }
 
 /* A claim has its price: it waits until a quarter of the batch is free; not
@@ -536,7 +548,9 @@ static int wants_more(pawl_engine *e) {
 static int is_worth_claiming(const pawl_engine *e, int want) {
   if (e->claiming) return 0;
   if (!e->nheld) return 1;
-  return e->nwaiting ? want > 0 : want * 4 >= e->config.batch;
+  if (!e->nwaiting) return want * 4 >= e->config.batch;
+  return want * 8 >= e->config.batch ||
+         (want > 0 && e->nheld + e->claiming < e->config.concurrency);
 }
 
 /* Looks and claims as far as there is room. */
@@ -550,6 +564,7 @@ static pawl_code refill(pawl_engine *e, pawl_error *err) {
   if (mono >= e->look_mono_us ||
       (e->nheld == e->nwaiting && !e->fresh_ready && !e->suspect_ready))
     TRY(pawl_claim_look(e, err));
+  if (want < 1 && e->nwaiting) return PAWL_OK;
   if (want < 1) want = 1;
   /* ahead of what is in work; with nothing in work there is nothing to gain */
   if (pawl_pipeline_is_open(e) && e->nheld > e->nwaiting && !e->suspect_ready)
@@ -564,10 +579,15 @@ static int is_known(const pawl_held *h) {
   return h->loaded == PAWL_LOADED && !h->foreign;
 }
 
-/* No more handlers begin than may wait. */
-static int is_runnable(pawl_engine *e, const pawl_held *h) {
-  return h->state == PAWL_SLOT_READY && is_known(h) && !h->flight.run &&
-         (e->nwaiting < e->config.concurrency || !pawl_step_may_wait(e, h));
+/* No more handlers begin than may wait; the others' slots are queued. */
+static int is_runnable(pawl_engine *e, pawl_held *h) {
+  if (h->state != PAWL_SLOT_READY || !is_known(h) || h->flight.run) return 0;
+  if (e->nwaiting < e->config.concurrency || !pawl_step_may_wait(e, h)) {
+    h->queued_mono_us = 0;
+    return 1;
+  }
+  if (!h->queued_mono_us) h->queued_mono_us = pawl_clock_mono();
+  return 0;
 }
 
 /* Is anything held that can only be given back? */
@@ -655,11 +675,8 @@ static pawl_code deliver(pawl_engine *e, pawl_error *err) {
 /* One batch may be under way while the next one's handlers run; when there is
  * nothing to run, it is waited for. */
 static pawl_code finish_some(pawl_engine *e, int idle, pawl_error *err) {
-  pawl_code rc = PAWL_OK;
+  pawl_code rc = pawl_pipeline_advance(e, idle, err);
 
-  if (idle && e->nsent) TRY(pawl_pipeline_finish(e, err));
-  while (e->nsent > 1) TRY(pawl_pipeline_finish(e, err));
-out:
   return rc == PAWL_UNREACHABLE ? pawl_commit_all(e, err) : rc;
 }
 
@@ -718,7 +735,7 @@ static int64_t next_tick(pawl_engine *e) {
   int64_t next = pawl_await_next(e);
   int ready = e->fresh_ready || (e->suspect_ready && !e->nheld);
 
-  if (e->nheld > e->nwaiting) return 0;
+  if (e->nheld > e->nwaiting + pawl_claim_queued(e)) return 0;
   if (e->suspect_ready && e->nheld) ready = 0; /* N3: after those that wait */
   if (ready && may_claim(e)) return 0;
   return next < e->next_due_us ? next : e->next_due_us;

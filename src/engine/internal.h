@@ -82,6 +82,7 @@ typedef struct pawl_item {
 
 typedef struct pawl_held {
   pawl_slot_state state;
+  int64_t queued_mono_us; /* since when all that may wait do; 0: it can run */
   int shard;
   pawl_id id, lease;
   char id_text[37];
@@ -287,8 +288,11 @@ pawl_code pawl_claim_definition(pawl_engine *e, pawl_held *h, pawl_error *err);
 /* Looks again at the latch and the inbox of one held instance; its plan is
  * kept. PAWL_LEASE_LOST: it is not ours any more. */
 pawl_code pawl_claim_reload(pawl_engine *e, pawl_held *h, pawl_error *err);
-/* Gives back what is held without a plan. */
+/* Gives back what is held without a plan, save what is queued: instances in
+ * the middle of their way that wait for their turn to wait, but not for
+ * long. */
 pawl_code pawl_claim_release(pawl_engine *e, pawl_error *err);
+int pawl_claim_queued(const pawl_engine *e);
 /* Extends the leases of everything held, when a third has passed. */
 pawl_code pawl_claim_renew(pawl_engine *e, int force, pawl_error *err);
 /* Our row among the executors, its heartbeat, and dead neighbours. */

@@ -1,6 +1,8 @@
 /* Batches under way, in the order in which they were sent. */
 #include "pipeline.h"
 
+#include <poll.h>
+
 int pawl_pipeline_is_open(const pawl_engine *e) {
   return pawl_store_can_submit(e->store);
 }
@@ -31,6 +33,29 @@ pawl_code pawl_pipeline_finish(pawl_engine *e, pawl_error *err) {
   e->nsent--;
   return sent->want ? pawl_claim_finish(e, sent, err)
                     : pawl_commit_finish(e, sent, err);
+}
+
+/* Is the oldest one answered? With handlers that wait it is asked for until
+ * one of them can go on. */
+static int is_answered(pawl_engine *e, int idle) {
+  int64_t next = idle ? pawl_await_next(e) : 0;
+  int64_t left = idle ? next - pawl_engine_now(e) : 0, mono = pawl_clock_mono();
+
+  if (left > PAWL_NEVER - mono) left = PAWL_NEVER - mono;
+  return pawl_store_await(e->store, left > 0 ? mono + left : 0, e->fds,
+                          idle ? pawl_await_fds(e) : 1);
+}
+
+pawl_code pawl_pipeline_advance(pawl_engine *e, int idle, pawl_error *err) {
+  int most = e->nwaiting ? PAWL_MAX_SUBMITTED - 1 : 1;
+  pawl_code rc = PAWL_OK;
+
+  if (idle && e->nsent && (!e->nwaiting || is_answered(e, 1)))
+    TRY(pawl_pipeline_finish(e, err));
+  while (e->nsent > most || (e->nsent && e->nwaiting && is_answered(e, 0)))
+    TRY(pawl_pipeline_finish(e, err));
+out:
+  return rc;
 }
 
 pawl_code pawl_pipeline_drain(pawl_engine *e, pawl_error *err) {

@@ -24,6 +24,10 @@ void pawl_pipeline_sent(pawl_engine *e);
 /* Waits for the oldest, or all, and applies what came of it. Draining goes on
  * behind a failure, and returns the first. */
 pawl_code pawl_pipeline_finish(pawl_engine *e, pawl_error *err);
+/* The same with those that are answered already, and, when `idle`, with the
+ * next one to be answered, unless a handler that waits can go on before it. As
+ * many stay under way as leave the store something to do. */
+pawl_code pawl_pipeline_advance(pawl_engine *e, int idle, pawl_error *err);
 pawl_code pawl_pipeline_drain(pawl_engine *e, pawl_error *err);
 
 /* commit.c, claim.c: the end of one of theirs. */

@@ -40,7 +40,7 @@ enum { /* what the store may rely on */
            1,               /* statements use the database's clock when their
                              @now is null */
        PAWL_CAN_SHARDS = 2, /* more than one shard makes sense */
-       PAWL_CAN_SUBMIT = 4, /* it has `submit` and `finish` */
+       PAWL_CAN_SUBMIT = 4, /* it has `submit`, `finish`, `await` */
 };
 
 enum { PAWL_MAX_SUBMITTED = 4 };
@@ -69,10 +69,15 @@ typedef struct pawl_driver {
   /* Sends a BATCH off without waiting, at most PAWL_MAX_SUBMITTED at one time;
    * other units may go on behind it. `finish` ends the oldest one as commit
    * does, and its rows are the ones that `rows` gives then. On failure of
-   * submit itself the unit is still open. Without PAWL_CAN_SUBMIT both are
+   * submit itself the unit is still open. Without PAWL_CAN_SUBMIT these are
    * NULL. */
   pawl_code (*submit)(pawl_conn *c, pawl_error *err);
   pawl_code (*finish)(pawl_conn *c, pawl_error *err);
+  /* Sleeps until `finish` would not wait (*answered 1), the monotonic deadline
+   * (in the past: only looks), or one of the caller's descriptors is ready, as
+   * for `wait`. */
+  void (*await)(pawl_conn *c, int64_t deadline_mono_us, struct pollfd *fds,
+                int nfds, int *answered);
   void (*rollback)(pawl_conn *c); /* no unit open: no-op */
   void (*rows)(pawl_conn *c, int k, pawl_rows *out);
   /* Runs statements without arguments or rows, inside an OPEN unit: for

@@ -1377,6 +1377,24 @@ static pawl_code postgres_finish(pawl_conn *c, pawl_error *err) {
   return u->rc;
 }
 
+static void postgres_await(pawl_conn *c, int64_t deadline_mono_us,
+                           struct pollfd *fds, int nfds, int *answered) {
+  int n = 0;
+  for (;;) {
+    int unsent = c->is_lost ? 0 : pq.flush(c->pg);
+    *answered = c->is_lost || unsent < 0 || c->submitted[0]->is_answered ||
+                !pq.isBusy(c->pg);
+    int64_t left = deadline_mono_us - pawl_clock_mono();
+    if (*answered || left <= 0 || n > (n > 0 && fds[0].revents)) return;
+    if (left > LOOK_LIMIT) left = LOOK_LIMIT;
+    fds[0].fd = pq.socket(c->pg);
+    fds[0].events = (short)(POLLIN | (unsent ? POLLOUT : 0));
+    n = poll(fds, (nfds_t)nfds, (int)((left + 999) / 1000));
+    if (n > 0 && (fds[0].revents & ~POLLOUT) && !pq.consumeInput(c->pg))
+      c->is_lost = 1;
+  }
+}
+
 /* ---- the schema ---- */
 
 /* Several statements in one string: the simple protocol's own. */
@@ -1681,6 +1699,7 @@ const pawl_driver pawl_driver_postgres = {
     .commit = postgres_commit,
     .submit = postgres_submit,
     .finish = postgres_finish,
+    .await = postgres_await,
     .rollback = postgres_rollback,
     .rows = postgres_rows,
     .script = postgres_script,

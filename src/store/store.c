@@ -344,6 +344,15 @@ pawl_code pawl_store_finish(pawl_store *store, pawl_error *err) {
   return settle(store, rc);
 }
 
+int pawl_store_await(pawl_store *store, int64_t deadline_mono_us,
+                     struct pollfd *fds, int nfds) {
+  int answered = 1;
+  if (!is_foreign(store) && store->conn && !store->nlost &&
+      store->nsubmitted)
+    store->driver->await(store->conn, deadline_mono_us, fds, nfds, &answered);
+  return answered;
+}
+
 void pawl_store_rollback(pawl_store *store) {
   if (is_foreign(store) || store->phase == IDLE) return;
   if (store->conn) store->driver->rollback(store->conn);

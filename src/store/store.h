@@ -56,6 +56,10 @@ pawl_code pawl_store_commit(pawl_store *store, pawl_error *err);
 int pawl_store_can_submit(const pawl_store *store);
 pawl_code pawl_store_submit(pawl_store *store, pawl_error *err);
 pawl_code pawl_store_finish(pawl_store *store, pawl_error *err);
+/* Until the oldest can be finished without waiting (then 1), or as in
+ * driver.h. 1 also when there is nothing to wait for. */
+int pawl_store_await(pawl_store *store, int64_t deadline_mono_us,
+                     struct pollfd *fds, int nfds);
 void pawl_store_rollback(pawl_store *store);
 void pawl_store_rows(pawl_store *store, int k, pawl_rows *out);
 /* One statement in a unit of its own (BATCH or READ). */
