@@ -158,7 +158,7 @@ typedef struct pawl_config {
   int64_t lease_us;        /* 30 s; at most an hour */
   int64_t heartbeat_us;    /* 10 s, at most a third of the lease */
   int64_t max_bytes;       /* variables of one instance; 1 MB */
-  int32_t batch;           /* instances claimed at once; 64 */
+  int32_t batch;           /* instances claimed at once; 128 */
   int32_t recoveries;      /* takeovers before an instance is suspended; 5 */
   int32_t pooler;          /* 1: behind a pooler in transaction mode */
   int32_t stored_code_own; /* 1: never run a definition from the store */

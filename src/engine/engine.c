@@ -234,7 +234,7 @@ static void defaults(pawl_config *c) {
   if (c->heartbeat_us > c->lease_us / 3) /* one may be lost on the way */
     c->heartbeat_us = c->lease_us / 3;
   if (c->max_bytes <= 0) c->max_bytes = 1000 * 1000;
-  if (c->batch <= 0) c->batch = 64;
+  if (c->batch <= 0) c->batch = 128;
   if (c->batch > PAWL_MAX_BATCH) c->batch = PAWL_MAX_BATCH;
   if (c->concurrency <= 0) c->concurrency = 100;
   if (c->concurrency > PAWL_MAX_CONCURRENCY)

@@ -271,7 +271,7 @@ return {
     { long = "processes", arg = "N", type = "count", max = 1000,
       help = "worker processes; default: one a core on PostgreSQL, else 1" },
     { long = "batch", arg = "N", type = "count",
-      help = "instances claimed at once; default 64" },
+      help = "instances claimed at once; default 128" },
     { long = "concurrency", arg = "N", type = "count",
       help = "handlers that may wait (ctx.await) at once; default 100" },
     { long = "lease", arg = "DURATION", type = "duration",

@@ -84,7 +84,7 @@ function pawl.migrate(url, options) end
 ---@field lease? number|string      how long a claim holds; 30 s
 ---@field heartbeat? number|string  10 s
 ---@field max_bytes? integer        variables of one instance; 1 MB
----@field batch? integer            instances claimed at once; 64
+---@field batch? integer            instances claimed at once; 128
 ---@field concurrency? integer      handlers that may wait at once; 100
 ---@field recoveries? integer       takeovers before suspending; 5
 ---@field shards? integer           of a store made by this open; 1
