@@ -116,6 +116,7 @@ select '@a', 'it''s @b', "@a" /* @a */, @b, @a -- @a
             "b%.sql:1: a_get is declared in .*a%.sql:1")
     refuses(both "-- name: b\n-- run: twice\nselect 1\n", "only `once`")
     refuses(both "-- name: b\n-- run: once\nselect 1\n", "SQLite only")
+    refuses(both "-- name: b\n-- every: time\nselect 1\n", "only `row`")
     refuses(both "-- name: a\n-- args: @get_id uuid\nselect @get_id\n",
             "makes PAWL_A_GET_ID, as ")
   end)
@@ -123,6 +124,10 @@ select '@a', 'it''s @b', "@a" /* @a */, @b, @a -- @a
   it("insists that the dialects agree", function()
     refuses(tree { ["sql/sqlite/a.sql"] = false }, "a_get is missing in "
             .. "sql/sqlite/a%.sql", "sql/postgres/a%.sql:1")
+    refuses(tree {
+      ["sql/postgres/b.sql"] = "-- name: b\n-- every: row\nselect 1\n",
+      ["sql/sqlite/b.sql"] = "-- name: b\nselect 1\n",
+    }, "b: every: it is not in sql/sqlite/b%.sql:1")
     refuses(tree { ["sql/sqlite/b.sql"] = "-- name: b\nselect 1\n" },
             "sql/sqlite/b%.sql:1: b is missing in sql/postgres/b%.sql")
     refuses(tree { ["sql/sqlite/a.sql"] = "-- name: a_get\n"

@@ -7,6 +7,9 @@
  *   store:send(statement, {argument = value or list}) -> true | nil, err
  *     Lists may hold probe.null, or be {n = 3, 1, nil, 3}.
  *   store:commit() -> {{changed = n, {column = value, ...}, ...}, ...}
+ *   store:can_submit() -> boolean
+ *   store:submit() -> true | nil, err
+ *   store:finish(n) -> what the oldest unit's first n statements gave
  *   store:rows(k) -> what the k-th statement gave, in an open unit
  *   store:rollback()
  *   store:query(sql, parameters...) -> {changed = n, {...}, ...} | nil, err
@@ -321,17 +324,44 @@ static void push_result(lua_State *L, box *b, int k) {
   push_rows(L, &rows, NULL, NULL);
 }
 
+static int push_results(lua_State *L, box *b, int n) {
+  lua_createtable(L, n, 0);
+  for (int i = 0; i < n; i++) {
+    push_result(L, b, i);
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 1;
+}
+
 static int store_commit(lua_State *L) {
   box *b = check_box(L);
   pawl_error err;
   if (pawl_store_commit(b->store, &err) != PAWL_OK)
     return push_failure(L, &err);
-  lua_createtable(L, b->nsent, 0);
-  for (int i = 0; i < b->nsent; i++) {
-    push_result(L, b, i);
-    lua_rawseti(L, -2, i + 1);
-  }
+  return push_results(L, b, b->nsent);
+}
+
+static int store_can_submit(lua_State *L) {
+  lua_pushboolean(L, pawl_store_can_submit(check_box(L)->store));
   return 1;
+}
+
+static int store_submit(lua_State *L) {
+  box *b = check_box(L);
+  pawl_error err;
+  if (pawl_store_submit(b->store, &err) != PAWL_OK)
+    return push_failure(L, &err);
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+static int store_finish(lua_State *L) {
+  box *b = check_box(L);
+  int n = (int)luaL_optinteger(L, 2, 0);
+  pawl_error err;
+  if (pawl_store_finish(b->store, &err) != PAWL_OK)
+    return push_failure(L, &err);
+  return push_results(L, b, n);
 }
 
 static int store_rows(lua_State *L) {
@@ -534,6 +564,8 @@ static int probe_statements(lua_State *L) {
 static const luaL_Reg store_methods[] = {
     {"begin", store_begin},       {"send", store_send},
     {"commit", store_commit},     {"rows", store_rows},
+    {"submit", store_submit},     {"finish", store_finish},
+    {"can_submit", store_can_submit},
     {"rollback", store_rollback}, {"query", store_query},
     {"limit", store_limit},       {"wait", store_wait},
     {"now", store_now},           {"tidy", store_tidy},
