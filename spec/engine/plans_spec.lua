@@ -177,6 +177,8 @@ end
 --- Page visits of a statement, in a transaction that is undone.
 local function postgres_cost(backend, url, statement, mode, given)
   local text, own, number = statement.text, given or {}, 0
+  -- `every: row`: its rows are not there
+  text = text:gsub("%(count%(%*%) = cardinality%(@id%)%)::integer", "1")
   local args = {}
   given = given or values(backend)
   for i, name in ipairs(statement.args) do
