@@ -562,16 +562,25 @@ static int probe_statements(lua_State *L) {
 }
 
 static const luaL_Reg store_methods[] = {
-    {"begin", store_begin},       {"send", store_send},
-    {"commit", store_commit},     {"rows", store_rows},
-    {"submit", store_submit},     {"finish", store_finish},
+    {"begin", store_begin},
+    {"send", store_send},
+    {"commit", store_commit},
+    {"rows", store_rows},
+    {"submit", store_submit},
+    {"finish", store_finish},
     {"can_submit", store_can_submit},
-    {"rollback", store_rollback}, {"query", store_query},
-    {"limit", store_limit},       {"wait", store_wait},
-    {"now", store_now},           {"tidy", store_tidy},
-    {"close", store_close},       {"count", store_count},
-    {"shards", store_shards},     {"versions", store_versions},
-    {"driver", store_driver},     {NULL, NULL},
+    {"rollback", store_rollback},
+    {"query", store_query},
+    {"limit", store_limit},
+    {"wait", store_wait},
+    {"now", store_now},
+    {"tidy", store_tidy},
+    {"close", store_close},
+    {"count", store_count},
+    {"shards", store_shards},
+    {"versions", store_versions},
+    {"driver", store_driver},
+    {NULL, NULL},
 };
 
 static const luaL_Reg probe_functions[] = {

@@ -9,7 +9,7 @@
 #define ROUTE_TTL_US PAWL_SECOND        /* a refused route is asked again */
 #define LOOK_EVERY_US (PAWL_SECOND / 5) /* timers, under a full backlog */
 #define RECOVER_EVERY_US (10 * PAWL_SECOND)
-#define QUEUE_US PAWL_SECOND /* then others may have them */
+#define QUEUE_US PAWL_SECOND             /* then others may have them */
 #define TIDY_EVERY_US (10 * PAWL_SECOND) /* events left behind, expired */
 
 static void arg_now(pawl_engine *e, int arg) {
@@ -425,8 +425,7 @@ static pawl_code commit_claim(pawl_engine *e, int shard, const pawl_id *lease,
 /* Sends a claim of one shard, and its load. *sent 0: there is nothing that we
  * would run. */
 static pawl_code send_claim(pawl_engine *e, int shard, int suspect, int want,
-                            const pawl_id *lease, int *sent,
-                            pawl_error *err) {
+                            const pawl_id *lease, int *sent, pawl_error *err) {
   pawl_code rc = PAWL_OK;
   int n = 0;
   int64_t now_us;
@@ -536,8 +535,7 @@ out:
   return rc;
 }
 
-pawl_code pawl_claim_finish(pawl_engine *e, pawl_sent *sent,
-                            pawl_error *err) {
+pawl_code pawl_claim_finish(pawl_engine *e, pawl_sent *sent, pawl_error *err) {
   pawl_code rc;
   int got = 0;
 

@@ -468,8 +468,8 @@ static void apply_plain(pawl_engine *e, pawl_held **list, int n) {
   if (which >= 0) pawl_store_rows(e->store, which, &rows);
   for (int i = 0; i < n; i++) {
     pawl_held *h = list[i];
-    int k = h->plan.after == PAWL_AFTER_END ? -1
-                                            : locked_row(&rows, at++, &h->id);
+    int k =
+        h->plan.after == PAWL_AFTER_END ? -1 : locked_row(&rows, at++, &h->id);
     stored(e, h,
            k < 0 ? h->latch
                  : (int)pawl_row_int(&rows, k, PAWL_INSTANCE_STEP_R_LATCH));
@@ -556,8 +556,9 @@ static pawl_code look_for_other(pawl_engine *e, pawl_held *h, int *stale,
   pawl_arg_int(&e->args, PAWL_INSTANCE_SETTLE_SHARD, h->shard);
   pawl_arg_id(&e->args, PAWL_INSTANCE_SETTLE_ID, &h->id);
   TRY(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err));
-  *stale = rows.nrows && pawl_row_int(&rows, 0, PAWL_INSTANCE_SETTLE_R_VERSION)
-                             != h->version;
+  *stale =
+      rows.nrows &&
+      pawl_row_int(&rows, 0, PAWL_INSTANCE_SETTLE_R_VERSION) != h->version;
   if (!*stale) return PAWL_OK;
   pawl_log_write(&e->log, PAWL_WARN,
                  "another executor had written meanwhile; run again", NULL);

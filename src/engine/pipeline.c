@@ -39,7 +39,8 @@ pawl_code pawl_pipeline_finish(pawl_engine *e, pawl_error *err) {
  * one of them can go on. */
 static int is_answered(pawl_engine *e, int idle) {
   int64_t next = idle ? pawl_await_next(e) : 0;
-  int64_t left = idle ? next - pawl_engine_now(e) : 0, mono = pawl_clock_mono();
+  int64_t left = idle ? next - pawl_engine_now(e) : 0,
+          mono = pawl_clock_mono();
 
   if (left > PAWL_NEVER - mono) left = PAWL_NEVER - mono;
   return pawl_store_await(e->store, left > 0 ? mono + left : 0, e->fds,

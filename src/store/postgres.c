@@ -145,7 +145,7 @@ struct pawl_conn {
   int64_t replan_mono_us; /* plans are made anew then */
   unsigned char prepared[PAWL_NSTMTS];
   unsigned char checked[PAWL_NSTMTS]; /* its columns were as declared */
-  pawl_buf bytes; /* encoded arguments */
+  pawl_buf bytes;                     /* encoded arguments */
   pawl_counts counts;
   PGresult *query; /* of the user's own statement */
   pawl_results query_rows;

@@ -24,8 +24,8 @@ struct pawl_store {
   pawl_schema schema;
   phase phase;
   int unit;
-  int nsubmitted; /* on this connection */
-  int nlost;      /* older ones, which went with another */
+  int nsubmitted;   /* on this connection */
+  int nlost;        /* older ones, which went with another */
   pawl_counts gone; /* of connections lost */
 };
 
@@ -347,8 +347,7 @@ pawl_code pawl_store_finish(pawl_store *store, pawl_error *err) {
 int pawl_store_await(pawl_store *store, int64_t deadline_mono_us,
                      struct pollfd *fds, int nfds) {
   int answered = 1;
-  if (!is_foreign(store) && store->conn && !store->nlost &&
-      store->nsubmitted)
+  if (!is_foreign(store) && store->conn && !store->nlost && store->nsubmitted)
     store->driver->await(store->conn, deadline_mono_us, fds, nfds, &answered);
   return answered;
 }
