@@ -54,28 +54,27 @@ int pawl_plan_writes(const pawl_plan *p) {
   return p->after != PAWL_AFTER_BACK && p->after != PAWL_AFTER_FORGET;
 }
 
-void pawl_arg_latch(pawl_args *a, int arg, const pawl_held *h) {
-  if (needs_latch(&h->plan))
-    pawl_arg_int(a, arg, h->latch);
-  else
-    pawl_arg_null(a, arg);
-}
-static void arg_buf(pawl_args *a, int arg, const pawl_buf *b) {
+void pawl_arg_buf(pawl_args *a, int arg, const pawl_buf *b) {
   if (b->len)
     pawl_arg_str(a, arg, pawl_buf_str(b));
   else
     pawl_arg_null(a, arg);
 }
-static void arg_time(pawl_args *a, int arg, int64_t us) {
+void pawl_arg_when(pawl_args *a, int arg, int64_t us) {
   if (us)
     pawl_arg_time(a, arg, us);
   else
     pawl_arg_null(a, arg);
 }
-/* 0: null. */
-static void arg_int(pawl_args *a, int arg, int64_t n) {
+void pawl_arg_number(pawl_args *a, int arg, int64_t n) {
   if (n)
     pawl_arg_int(a, arg, n);
+  else
+    pawl_arg_null(a, arg);
+}
+void pawl_arg_latch(pawl_args *a, int arg, const pawl_held *h) {
+  if (needs_latch(&h->plan))
+    pawl_arg_int(a, arg, h->latch);
   else
     pawl_arg_null(a, arg);
 }
@@ -128,7 +127,7 @@ static pawl_code send_instances(pawl_engine *e, pawl_held **list, int n,
     pawl_arg_textz(a, PAWL_INSTANCE_COMMIT_STATUS,
                    pawl_status_name(p->status));
     arg_vars(a, PAWL_INSTANCE_COMMIT_VARIABLES, PAWL_INSTANCE_COMMIT_PARTS, p);
-    arg_int(a, PAWL_INSTANCE_COMMIT_TOKEN_NO, lone ? lone->no : 0);
+    pawl_arg_number(a, PAWL_INSTANCE_COMMIT_TOKEN_NO, lone ? lone->no : 0);
     pawl_arg_textz(a, PAWL_INSTANCE_COMMIT_TOKEN_STATE,
                    lone ? pawl_token_state_name(lone->state) : NULL);
     pawl_arg_textz(a, PAWL_INSTANCE_COMMIT_NODE, lone ? lone->node : p->node);
@@ -136,11 +135,11 @@ static pawl_code send_instances(pawl_engine *e, pawl_held **list, int n,
                    lone ? lone->previous : p->previous);
     pawl_arg_int(a, PAWL_INSTANCE_COMMIT_VISIT, p->visit);
     pawl_arg_int(a, PAWL_INSTANCE_COMMIT_ATTEMPT, lone ? lone->attempt : 0);
-    arg_time(a, PAWL_INSTANCE_COMMIT_TOKEN_DUE_AT,
-             lone ? lone->due_us : p->begin_us);
+    pawl_arg_when(a, PAWL_INSTANCE_COMMIT_TOKEN_DUE_AT,
+                  lone ? lone->due_us : p->begin_us);
     pawl_arg_int(a, PAWL_INSTANCE_COMMIT_SEQ, h->seq + p->nrecords);
-    arg_buf(a, PAWL_INSTANCE_COMMIT_ERROR, &p->error);
-    arg_time(a, PAWL_INSTANCE_COMMIT_STARTED_AT, p->started_us);
+    pawl_arg_buf(a, PAWL_INSTANCE_COMMIT_ERROR, &p->error);
+    pawl_arg_when(a, PAWL_INSTANCE_COMMIT_STARTED_AT, p->started_us);
     pawl_arg_time(a, PAWL_INSTANCE_COMMIT_UPDATED_AT, now);
   }
   return pawl_commit_send(e, err);
@@ -177,9 +176,9 @@ static pawl_code send_ends(pawl_engine *e, pawl_held **list, int n,
       pawl_arg_str(a, PAWL_INSTANCE_END_OUTPUT, pawl_buf_str(&p->output));
     else
       pawl_arg_null(a, PAWL_INSTANCE_END_OUTPUT);
-    arg_buf(a, PAWL_INSTANCE_END_ERROR, &p->error);
-    arg_buf(a, PAWL_INSTANCE_END_CANCELLATION, &p->cancellation);
-    arg_time(a, PAWL_INSTANCE_END_STARTED_AT, p->started_us);
+    pawl_arg_buf(a, PAWL_INSTANCE_END_ERROR, &p->error);
+    pawl_arg_buf(a, PAWL_INSTANCE_END_CANCELLATION, &p->cancellation);
+    pawl_arg_when(a, PAWL_INSTANCE_END_STARTED_AT, p->started_us);
     pawl_arg_time(a, PAWL_INSTANCE_END_UPDATED_AT, now);
   }
   return pawl_commit_send(e, err);
@@ -193,20 +192,20 @@ static void add_record(pawl_args *a, const pawl_held *h, const pawl_record *r,
   pawl_arg_int(a, PAWL_HISTORY_INSERT_SEQ, seq);
   pawl_arg_textz(a, PAWL_HISTORY_INSERT_TYPE, r->type);
   pawl_arg_textz(a, PAWL_HISTORY_INSERT_NODE, r->node);
-  arg_int(a, PAWL_HISTORY_INSERT_TOKEN, r->token);
+  pawl_arg_number(a, PAWL_HISTORY_INSERT_TOKEN, r->token);
   pawl_arg_int(a, PAWL_HISTORY_INSERT_VISIT, r->visit);
-  arg_buf(a, PAWL_HISTORY_INSERT_TRANSITION, &r->transition);
-  arg_buf(a, PAWL_HISTORY_INSERT_PATH, &r->path);
-  arg_int(a, PAWL_HISTORY_INSERT_ATTEMPT, r->attempt);
-  arg_buf(a, PAWL_HISTORY_INSERT_CALLER, &r->caller);
-  arg_buf(a, PAWL_HISTORY_INSERT_TEXT, &r->text);
-  arg_buf(a, PAWL_HISTORY_INSERT_OUTPUT, &r->output);
-  arg_buf(a, PAWL_HISTORY_INSERT_CHANGES, &r->changes);
-  arg_buf(a, PAWL_HISTORY_INSERT_ERROR, &r->error);
-  arg_time(a, PAWL_HISTORY_INSERT_STARTED_AT, r->started_us);
+  pawl_arg_buf(a, PAWL_HISTORY_INSERT_TRANSITION, &r->transition);
+  pawl_arg_buf(a, PAWL_HISTORY_INSERT_PATH, &r->path);
+  pawl_arg_number(a, PAWL_HISTORY_INSERT_ATTEMPT, r->attempt);
+  pawl_arg_buf(a, PAWL_HISTORY_INSERT_CALLER, &r->caller);
+  pawl_arg_buf(a, PAWL_HISTORY_INSERT_TEXT, &r->text);
+  pawl_arg_buf(a, PAWL_HISTORY_INSERT_OUTPUT, &r->output);
+  pawl_arg_buf(a, PAWL_HISTORY_INSERT_CHANGES, &r->changes);
+  pawl_arg_buf(a, PAWL_HISTORY_INSERT_ERROR, &r->error);
+  pawl_arg_when(a, PAWL_HISTORY_INSERT_STARTED_AT, r->started_us);
   pawl_arg_time(a, PAWL_HISTORY_INSERT_COMPLETED_AT, r->completed_us);
-  arg_time(a, PAWL_HISTORY_INSERT_DUE_AT, r->due_us);
-  arg_buf(a, PAWL_HISTORY_INSERT_PREVIOUS, &r->previous);
+  pawl_arg_when(a, PAWL_HISTORY_INSERT_DUE_AT, r->due_us);
+  pawl_arg_buf(a, PAWL_HISTORY_INSERT_PREVIOUS, &r->previous);
 }
 
 static pawl_code send_history(pawl_engine *e, pawl_held **list, int n,

@@ -14,6 +14,10 @@
 /* Does it change the instance, or only when to look at it again? */
 int pawl_plan_writes(const pawl_plan *p);
 int pawl_plan_has(const pawl_plan *p, pawl_effect_kind kind);
+/* Null where the text is empty, the time or the number 0. */
+void pawl_arg_buf(pawl_args *a, int arg, const pawl_buf *b);
+void pawl_arg_when(pawl_args *a, int arg, int64_t us);
+void pawl_arg_number(pawl_args *a, int arg, int64_t n);
 /* The latch that must not have moved; null when it may. */
 void pawl_arg_latch(pawl_args *a, int arg, const pawl_held *h);
 /* Sends the statement when its columns have rows. */

@@ -6,18 +6,6 @@
 #define KNOWN_US (86400 * PAWL_SECOND) /* ids, after an instance's end */
 #define ITEMS_CHUNK 2000               /* rows a statement */
 
-static void arg_buf(pawl_args *a, int arg, const pawl_buf *b) {
-  if (b->len)
-    pawl_arg_str(a, arg, pawl_buf_str(b));
-  else
-    pawl_arg_null(a, arg);
-}
-static void arg_time(pawl_args *a, int arg, int64_t us) {
-  if (us)
-    pawl_arg_time(a, arg, us);
-  else
-    pawl_arg_null(a, arg);
-}
 static void arg_key(pawl_args *a, int arg, const pawl_effect *f) {
   if (f->has_key)
     pawl_arg_str(a, arg, pawl_buf_str(&f->key));
@@ -94,20 +82,20 @@ static void add_more(pawl_args *a, const pawl_held *h) {
     pawl_arg_int(a, PAWL_INSTANCE_MORE_WORKFLOW_VERSION, p->workflow_version);
   else
     pawl_arg_null(a, PAWL_INSTANCE_MORE_WORKFLOW_VERSION);
-  arg_buf(a, PAWL_INSTANCE_MORE_TOKEN_DATA, t ? &t->data : &none);
-  arg_buf(a, PAWL_INSTANCE_MORE_TOKEN_EVENT, t ? &t->event : &none);
-  arg_buf(a, PAWL_INSTANCE_MORE_TOKEN_DETAIL, t ? &t->detail : &none);
+  pawl_arg_buf(a, PAWL_INSTANCE_MORE_TOKEN_DATA, t ? &t->data : &none);
+  pawl_arg_buf(a, PAWL_INSTANCE_MORE_TOKEN_EVENT, t ? &t->event : &none);
+  pawl_arg_buf(a, PAWL_INSTANCE_MORE_TOKEN_DETAIL, t ? &t->detail : &none);
   pawl_arg_int(a, PAWL_INSTANCE_MORE_TOKENS,
                p->last_token ? p->last_token : 1);
   pawl_arg_int(a, PAWL_INSTANCE_MORE_SENT, p->sent);
   pawl_arg_int(a, PAWL_INSTANCE_MORE_CHILDREN, p->children);
   pawl_arg_int(a, PAWL_INSTANCE_MORE_IMMEDIATE, p->immediate);
-  arg_buf(a, PAWL_INSTANCE_MORE_JOINED, &p->joined);
-  arg_buf(a, PAWL_INSTANCE_MORE_STOPPED, &p->stopped);
-  arg_buf(a, PAWL_INSTANCE_MORE_COMPENSATION, &p->compensation);
-  arg_buf(a, PAWL_INSTANCE_MORE_CANCELLATION, &p->cancellation);
-  arg_time(a, PAWL_INSTANCE_MORE_SUSPENDED_AT, p->suspended_us);
-  arg_time(a, PAWL_INSTANCE_MORE_DEADLINE_AT, p->deadline_us);
+  pawl_arg_buf(a, PAWL_INSTANCE_MORE_JOINED, &p->joined);
+  pawl_arg_buf(a, PAWL_INSTANCE_MORE_STOPPED, &p->stopped);
+  pawl_arg_buf(a, PAWL_INSTANCE_MORE_COMPENSATION, &p->compensation);
+  pawl_arg_buf(a, PAWL_INSTANCE_MORE_CANCELLATION, &p->cancellation);
+  pawl_arg_when(a, PAWL_INSTANCE_MORE_SUSPENDED_AT, p->suspended_us);
+  pawl_arg_when(a, PAWL_INSTANCE_MORE_DEADLINE_AT, p->deadline_us);
   if (p->has_output)
     pawl_arg_str(a, PAWL_INSTANCE_MORE_OUTPUT, pawl_buf_str(&p->output));
   else
@@ -180,11 +168,11 @@ static void add_token(pawl_args *a, const pawl_held *h, const pawl_token *t,
   pawl_arg_textz(a, PAWL_TOKEN_PUT_SCOPE, scope);
   pawl_arg_textz(a, PAWL_TOKEN_PUT_FORK, t->fork);
   pawl_arg_textz(a, PAWL_TOKEN_PUT_BRANCH, t->branch);
-  arg_buf(a, PAWL_TOKEN_PUT_DATA, &t->data);
-  arg_buf(a, PAWL_TOKEN_PUT_EVENT, &t->event);
-  arg_buf(a, PAWL_TOKEN_PUT_DETAIL, &t->detail);
+  pawl_arg_buf(a, PAWL_TOKEN_PUT_DATA, &t->data);
+  pawl_arg_buf(a, PAWL_TOKEN_PUT_EVENT, &t->event);
+  pawl_arg_buf(a, PAWL_TOKEN_PUT_DETAIL, &t->detail);
   pawl_arg_int(a, PAWL_TOKEN_PUT_ATTEMPT, t->attempt);
-  arg_time(a, PAWL_TOKEN_PUT_DUE_AT, t->due_us);
+  pawl_arg_when(a, PAWL_TOKEN_PUT_DUE_AT, t->due_us);
   pawl_arg_time(a, PAWL_TOKEN_PUT_UPDATED_AT, now);
 }
 
@@ -233,7 +221,7 @@ static pawl_code send_subscriptions(pawl_engine *e, pawl_held **list, int n,
     pawl_arg_str(a, PAWL_SUBSCRIPTION_PUT_PATTERN, pawl_buf_str(&f->name));
     arg_key(a, PAWL_SUBSCRIPTION_PUT_KEY, f);
     pawl_arg_time(a, PAWL_SUBSCRIPTION_PUT_SINCE, now);
-    arg_time(a, PAWL_SUBSCRIPTION_PUT_DUE_AT, f->at_us);
+    pawl_arg_when(a, PAWL_SUBSCRIPTION_PUT_DUE_AT, f->at_us);
   }
   TRY(pawl_commit_send(e, err));
   begin(e, PAWL_STMT_SUBSCRIPTION_DELETE, list);
@@ -269,11 +257,11 @@ static pawl_code send_inbox(pawl_engine *e, pawl_held **list, int n,
     pawl_arg_id(a, PAWL_INBOX_TAKE_LEASE, &h->lease);
     pawl_arg_latch(a, PAWL_INBOX_TAKE_LATCH, h);
     pawl_arg_textz(a, PAWL_INBOX_TAKE_KIND, f->node);
-    arg_buf(a, PAWL_INBOX_TAKE_NAME, &f->name);
+    pawl_arg_buf(a, PAWL_INBOX_TAKE_NAME, &f->name);
     arg_key(a, PAWL_INBOX_TAKE_KEY, f);
     pawl_arg_str(a, PAWL_INBOX_TAKE_EVENT_ID, pawl_buf_str(&f->event_id));
     pawl_arg_str(a, PAWL_INBOX_TAKE_SOURCE, pawl_buf_str(&f->source));
-    arg_buf(a, PAWL_INBOX_TAKE_DATA, &f->data);
+    pawl_arg_buf(a, PAWL_INBOX_TAKE_DATA, &f->data);
     pawl_arg_time(a, PAWL_INBOX_TAKE_RECEIVED_AT, f->at_us);
   }
   TRY(pawl_commit_send(e, err));
@@ -353,7 +341,7 @@ static pawl_code send_new_tasks(pawl_engine *e, pawl_held **list, int n,
                  member_text(f, "signal", scratch));
     pawl_arg_str(a, PAWL_TASK_INSERT_ASSIGNEE,
                  member_text(f, "assignee", scratch));
-    arg_time(a, PAWL_TASK_INSERT_DUE_AT, f->at_us);
+    pawl_arg_when(a, PAWL_TASK_INSERT_DUE_AT, f->at_us);
     pawl_arg_time(a, PAWL_TASK_INSERT_CREATED_AT, now);
   }
   return pawl_commit_send(e, err);
@@ -480,13 +468,13 @@ static pawl_code send_outgoing(pawl_engine *e, pawl_held **list, int n,
       if (emits) {
         pawl_arg_int(a, PAWL_OUTBOX_INSERT_SEQ, seq);
         pawl_arg_str(a, PAWL_OUTBOX_INSERT_TYPE, pawl_buf_str(&f->name));
-        arg_buf(a, PAWL_OUTBOX_INSERT_PAYLOAD, &f->data);
+        pawl_arg_buf(a, PAWL_OUTBOX_INSERT_PAYLOAD, &f->data);
         pawl_arg_time(a, PAWL_OUTBOX_INSERT_CREATED_AT, now);
       } else {
         pawl_arg_int(a, PAWL_MESSAGE_INSERT_SEQ, seq);
         pawl_arg_str(a, PAWL_MESSAGE_INSERT_KIND, pawl_buf_str(&f->name));
         pawl_arg_id(a, PAWL_MESSAGE_INSERT_TARGET, &f->id);
-        arg_buf(a, PAWL_MESSAGE_INSERT_DATA, &f->data);
+        pawl_arg_buf(a, PAWL_MESSAGE_INSERT_DATA, &f->data);
         pawl_arg_time(a, PAWL_MESSAGE_INSERT_CREATED_AT, now);
       }
     }
@@ -536,8 +524,8 @@ static pawl_code send_items(pawl_engine *e, pawl_held **list, int n,
     pawl_arg_int(a, PAWL_ITEM_PUT_NO, f->n);
     pawl_arg_str(a, PAWL_ITEM_PUT_STATE, pawl_buf_str(&f->name));
     pawl_arg_id(a, PAWL_ITEM_PUT_CHILD, f->has_id ? &f->id : NULL);
-    arg_buf(a, PAWL_ITEM_PUT_RESULT, failed ? &none : &f->data);
-    arg_buf(a, PAWL_ITEM_PUT_ERROR, failed ? &f->data : &none);
+    pawl_arg_buf(a, PAWL_ITEM_PUT_RESULT, failed ? &none : &f->data);
+    pawl_arg_buf(a, PAWL_ITEM_PUT_ERROR, failed ? &f->data : &none);
   }
   TRY(pawl_commit_send(e, err));
 out:

@@ -62,18 +62,6 @@ int pawl_plan_is_plain(const pawl_held *h) {
 
 /* ---- arguments ---- */
 
-static void arg_buf(pawl_args *a, int arg, const pawl_buf *b) {
-  if (b->len)
-    pawl_arg_str(a, arg, pawl_buf_str(b));
-  else
-    pawl_arg_null(a, arg);
-}
-static void arg_time(pawl_args *a, int arg, int64_t us) {
-  if (us)
-    pawl_arg_time(a, arg, us);
-  else
-    pawl_arg_null(a, arg);
-}
 static void arg_vars(pawl_args *a, int arg, const pawl_plan *p) {
   if (p->vars_changed)
     pawl_arg_str(a, arg, pawl_buf_str(&p->vars));
@@ -119,7 +107,7 @@ static pawl_code send_finishes(pawl_engine *e, pawl_held **list, int n,
       pawl_arg_str(a, PAWL_INSTANCE_FINISH_OUTPUT, pawl_buf_str(&p->output));
     else
       pawl_arg_null(a, PAWL_INSTANCE_FINISH_OUTPUT);
-    arg_time(a, PAWL_INSTANCE_FINISH_STARTED_AT, p->started_us);
+    pawl_arg_when(a, PAWL_INSTANCE_FINISH_STARTED_AT, p->started_us);
   }
   return pawl_commit_send(e, err);
 }
@@ -144,7 +132,7 @@ static pawl_code send_steps(pawl_engine *e, pawl_held **list, int n,
     pawl_arg_textz(a, PAWL_INSTANCE_STEP_PREVIOUS_NODE, t->previous);
     pawl_arg_int(a, PAWL_INSTANCE_STEP_VISIT, p->visit);
     pawl_arg_int(a, PAWL_INSTANCE_STEP_SEQ, h->seq + p->nrecords);
-    arg_time(a, PAWL_INSTANCE_STEP_STARTED_AT, p->started_us);
+    pawl_arg_when(a, PAWL_INSTANCE_STEP_STARTED_AT, p->started_us);
   }
   return pawl_commit_send(e, err);
 }
@@ -155,20 +143,14 @@ static void add_record(pawl_args *a, const pawl_held *h, const pawl_record *r,
   pawl_arg_int(a, PAWL_HISTORY_STEP_SEQ, seq);
   pawl_arg_textz(a, PAWL_HISTORY_STEP_TYPE, r->type);
   pawl_arg_textz(a, PAWL_HISTORY_STEP_NODE, r->node);
-  if (r->token)
-    pawl_arg_int(a, PAWL_HISTORY_STEP_TOKEN, r->token);
-  else
-    pawl_arg_null(a, PAWL_HISTORY_STEP_TOKEN);
+  pawl_arg_number(a, PAWL_HISTORY_STEP_TOKEN, r->token);
   pawl_arg_int(a, PAWL_HISTORY_STEP_VISIT, r->visit);
-  arg_buf(a, PAWL_HISTORY_STEP_TRANSITION, &r->transition);
-  arg_buf(a, PAWL_HISTORY_STEP_PATH, &r->path);
-  if (r->attempt)
-    pawl_arg_int(a, PAWL_HISTORY_STEP_ATTEMPT, r->attempt);
-  else
-    pawl_arg_null(a, PAWL_HISTORY_STEP_ATTEMPT);
-  arg_buf(a, PAWL_HISTORY_STEP_OUTPUT, &r->output);
-  arg_buf(a, PAWL_HISTORY_STEP_CHANGES, &r->changes);
-  arg_time(a, PAWL_HISTORY_STEP_STARTED_AT, r->started_us);
+  pawl_arg_buf(a, PAWL_HISTORY_STEP_TRANSITION, &r->transition);
+  pawl_arg_buf(a, PAWL_HISTORY_STEP_PATH, &r->path);
+  pawl_arg_number(a, PAWL_HISTORY_STEP_ATTEMPT, r->attempt);
+  pawl_arg_buf(a, PAWL_HISTORY_STEP_OUTPUT, &r->output);
+  pawl_arg_buf(a, PAWL_HISTORY_STEP_CHANGES, &r->changes);
+  pawl_arg_when(a, PAWL_HISTORY_STEP_STARTED_AT, r->started_us);
   pawl_arg_time(a, PAWL_HISTORY_STEP_COMPLETED_AT, r->completed_us);
 }
 
