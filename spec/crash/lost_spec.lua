@@ -73,6 +73,29 @@ describe("a PostgreSQL that is lost", function()
     end)
   end
 
+  it("while a worker has nothing to do is found again", function()
+    local site = Site.new(cluster.backend, Site.steps "")
+    local worker = site:worker {}
+    local function sessions(what)
+      return cluster:sql(([[select %s from pg_stat_activity
+        where application_name = 'pawl']]):format(what))
+    end
+    assert.truthy(process.poll(20, function()
+      local state = sessions("state, wait_event")[1]
+      return state and state.wait_event == "ClientRead"
+    end))
+    for _ = 1, 3 do
+      sessions "pg_terminate_backend(pid)"
+      assert.truthy(process.poll(20, function()
+        return #sessions "pid" > 0
+      end))
+    end
+    sessions "pg_terminate_backend(pid)"
+    local ids = site:start(2)
+    finish(site, #ids, worker)
+    site:assert_complete(ids)
+  end)
+
   it("session by session is found again", function()
     local site = Site.new(cluster.backend, Site.steps "system.sleep(0.005)")
     local ids = site:start(100)

@@ -906,6 +906,28 @@ kit.describe("rule 6, no decision on a stale view:", function(backend)
     assert.equal(1, runs.n)
   end)
 
+  it("a wait that begins beside an overtaken ending still looks", function()
+    local engine, clock, url = backend.fresh()
+    local store = kit.store(url, clock)
+    assert(engine:load((raced(function(ctx)
+      kit.run(store, "agenda_wake",
+        { shard = 0, id = ctx.id, now = clock.us })
+    end))))
+    local waits = pawl.workflow { code = "t.waits", start = "before" }
+    waits:step("before", { run = function() end, next = "w" })
+    waits:wait("w", { event = "paid", key = function() return "17" end,
+      timeout = "7d", into = "got", next = "z" })
+    waits:finish "z"
+    assert(engine:load(waits))
+    assert(engine:signal { name = "paid", key = "17", data = { n = 5 } })
+    local id, ended = assert(engine:start "t.waits"),
+      assert(engine:start "t.one")
+    assert(engine:run())
+    assert.equal("completed", kit.status(engine, ended))
+    assert.equal("completed", kit.status(engine, id))
+    assert.equal(5, assert(engine:get(id)).variables.got.n)
+  end)
+
   it("a wake-up without a cause changes no ending", function()
     local engine, clock, url, store
     local flow, runs = raced(function(ctx)

@@ -194,8 +194,11 @@ static pawl_code travel(pawl_engine *e, request *r, int *done,
     if ((rc != PAWL_UNREACHABLE && rc != PAWL_BUSY) || tries == 2) break;
   }
   if (rc != PAWL_OK) goto out;
-  TRY(pawl_engine_hold(e, r->id, seize, &got, err));
-  TRY(settle(e, r, seq, got, done, err));
+  /* a kill may meet the last word of him from whom it takes the instance */
+  for (int tries = 0; tries <= seize && !*done; tries++) {
+    TRY(pawl_engine_hold(e, r->id, seize, &got, err));
+    TRY(settle(e, r, seq, got, done, err));
+  }
 out:
   return rc;
 }

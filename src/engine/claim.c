@@ -218,6 +218,7 @@ static pawl_held *free_slot(pawl_engine *e) {
 /* A claimed agenda row goes into a slot; the instance follows. */
 static void hold(pawl_engine *e, pawl_held *h, int shard, const pawl_id *lease,
                  const pawl_rows *r, int k) {
+  int64_t at_us = pawl_row_int(r, k, PAWL_AGENDA_CLAIM_R_NOW);
   h->state = PAWL_SLOT_READY;
   h->shard = shard;
   h->lease = *lease;
@@ -229,8 +230,9 @@ static void hold(pawl_engine *e, pawl_held *h, int shard, const pawl_id *lease,
   h->taken = !pawl_row_null(r, k, PAWL_AGENDA_CLAIM_R_EXECUTOR_BEFORE);
   if (h->taken)
     pawl_row_id(r, k, PAWL_AGENDA_CLAIM_R_EXECUTOR_BEFORE, &h->taken_from);
-  saw_clock(e, pawl_row_int(r, k, PAWL_AGENDA_CLAIM_R_NOW));
-  h->lease_until_us = pawl_engine_now(e) + e->config.lease_us;
+  /* by the store's time of then: the answer may have lain for a while */
+  h->lease_until_us =
+      (at_us ? at_us : pawl_engine_now(e)) + e->config.lease_us;
   h->reset = h->takeovers > 0 || h->latch > 0;
   h->begun = h->rounds = h->recorded = h->transactional = 0;
   h->solo = 0;
@@ -339,6 +341,14 @@ static void sort_claim(const pawl_rows *r, int *order) {
     }
     order[at] = k;
   }
+}
+
+/* The clock of an answer that was waited for. */
+static void saw_claim(pawl_engine *e) {
+  pawl_rows rows;
+  pawl_store_rows(e->store, 0, &rows);
+  if (rows.nrows)
+    saw_clock(e, pawl_row_int(&rows, 0, PAWL_AGENDA_CLAIM_R_NOW));
 }
 
 /* What the first statement of the open results claimed, and its instances,
@@ -469,6 +479,7 @@ static pawl_code claim_shard(pawl_engine *e, int shard, int suspect, int want,
   TRY(send_claim(e, shard, suspect, want, &lease, &sent, err));
   if (!sent) return PAWL_OK;
   TRY(commit_claim(e, shard, &lease, err));
+  saw_claim(e);
   (void)PAWL_FAULT("engine.claim.after");
   TRY(take_claim(e, shard, &lease, got, err));
 out:
@@ -581,6 +592,7 @@ static pawl_code claim_this(pawl_engine *e, pawl_stmt stmt, const pawl_id *id,
   TRY(pawl_store_send(e->store, &e->args, err));
   TRY(send_load(e, shard, &lease, now_us, err));
   TRY(commit_claim(e, shard, &lease, err));
+  saw_claim(e);
   suspended = is_suspended(e);
   TRY(take_claim(e, shard, &lease, got, err));
   for (int i = 0; i < e->nheld_slots && suspended; i++)
@@ -652,11 +664,13 @@ static pawl_code release_shard(pawl_engine *e, int shard, pawl_error *err) {
   pawl_rows rows;
   pawl_code rc = PAWL_OK;
 
+  for (int i = 0; i < e->nheld_slots; i++)
+    e->held[i].going = is_idle(e, &e->held[i], shard);
   pawl_args_begin(&e->args, PAWL_STMT_AGENDA_UNCLAIM);
   pawl_arg_int(&e->args, PAWL_AGENDA_UNCLAIM_SHARD, shard);
   for (int i = 0; i < e->nheld_slots; i++) {
     pawl_held *h = &e->held[i];
-    if (!is_idle(e, h, shard)) continue;
+    if (!h->going) continue;
     pawl_arg_id(&e->args, PAWL_AGENDA_UNCLAIM_ID, &h->id);
     pawl_arg_id(&e->args, PAWL_AGENDA_UNCLAIM_LEASE, &h->lease);
     /* the next holder will record the takeover, if we have not */
@@ -668,7 +682,7 @@ static pawl_code release_shard(pawl_engine *e, int shard, pawl_error *err) {
   if (!pawl_args_rows(&e->args)) return PAWL_OK;
   TRY(pawl_store_once(e->store, PAWL_UNIT_BATCH, &e->args, &rows, err));
   for (int i = 0; i < e->nheld_slots; i++)
-    if (is_idle(e, &e->held[i], shard)) pawl_held_free(e, &e->held[i]);
+    if (e->held[i].going) pawl_held_free(e, &e->held[i]);
   e->fresh_ready = 1; /* at least these */
 out:
   return rc;

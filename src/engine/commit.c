@@ -566,6 +566,7 @@ static pawl_code look_for_other(pawl_engine *e, pawl_held *h, int *stale,
   pawl_plan_reset(&h->plan);
   h->state = PAWL_SLOT_READY;
   h->foreign = 1; /* to be given back */
+  h->recorded = 0;
 out:
   return rc;
 }
@@ -761,10 +762,17 @@ out:
   return rc;
 }
 
+static int count_state(const pawl_engine *e, pawl_slot_state state) {
+  int n = 0;
+  for (int i = 0; i < e->nheld_slots; i++) n += e->held[i].state == state;
+  return n;
+}
+
 pawl_code pawl_commit_ahead(pawl_engine *e, pawl_error *err) {
   pawl_code rc = PAWL_OK;
 
-  if (!pawl_pipeline_is_open(e)) return pawl_commit_all(e, err);
+  if (!pawl_pipeline_is_open(e) || count_state(e, PAWL_SLOT_UNKNOWN))
+    return pawl_commit_all(e, err);
   for (int s = 0; s < e->nshards; s++) {
     rc = send_ahead(e, s, 1, err);
     if (rc == PAWL_OK) rc = send_ahead(e, s, 0, err);
@@ -782,12 +790,6 @@ pawl_code pawl_commit_finish(pawl_engine *e, pawl_sent *sent,
   if (!err) err = &local;
   rc = pawl_store_finish(e->store, err);
   return tried(e, sent->list, sent->n, sent->plain, rc, err);
-}
-
-static int count_state(const pawl_engine *e, pawl_slot_state state) {
-  int n = 0;
-  for (int i = 0; i < e->nheld_slots; i++) n += e->held[i].state == state;
-  return n;
 }
 
 pawl_code pawl_commit_all(pawl_engine *e, pawl_error *err) {

@@ -522,7 +522,8 @@ static int may_claim(const pawl_engine *e) {
  * step is committed, another one may wait. */
 static int room_to_wait(const pawl_engine *e) {
   int room = e->config.concurrency - e->nwaiting - e->claiming;
-  int slots = e->nheld_slots - e->nheld - e->claiming;
+  /* one is left for whoever asks for a certain instance */
+  int slots = e->nheld_slots - 1 - e->nheld - e->claiming;
 
   for (int i = 0; i < e->nheld_slots; i++)
     room -= e->held[i].state == PAWL_SLOT_READY && !e->held[i].flight.run;

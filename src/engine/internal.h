@@ -82,6 +82,7 @@ typedef struct pawl_item {
 
 typedef struct pawl_held {
   pawl_slot_state state;
+  int going; /* it is being given back */
   int64_t queued_mono_us; /* since when all that may wait do; 0: it can run */
   int shard;
   pawl_id id, lease;

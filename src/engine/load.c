@@ -203,10 +203,16 @@ static int is_new(const pawl_held *h) {
   return h->state == PAWL_SLOT_READY && h->loaded == PAWL_LOADED_ROW;
 }
 
+/* A plan that is not stored yet has told to look after its commit, not before. */
+static int told_to_look(const pawl_held *h) {
+  return h->look && h->state == PAWL_SLOT_READY;
+}
+
 /* Just loaded, or told to look; or its letters are read anew, and those that
  * were found among the events with them. */
 static int looks(const pawl_held *h) {
-  return is_held(h) && h->loaded && (is_new(h) || h->look || h->stale);
+  return is_held(h) && h->loaded &&
+         (is_new(h) || told_to_look(h) || h->stale);
 }
 
 static int wants_tokens(const pawl_held *h) {
@@ -217,7 +223,7 @@ static int wants_tokens(const pawl_held *h) {
 /* A plain sequence that nobody has called looks at no inbox. */
 static int wants_inbox(const pawl_held *h) {
   if (!is_held(h) || !h->loaded) return 0;
-  if (h->stale || h->look) return 1;
+  if (h->stale || told_to_look(h)) return 1;
   if (!is_new(h)) return 0;
   if (h->latch || wants_tokens(h)) return 1;
   for (int k = 0; k < h->tokens.n; k++)
@@ -665,7 +671,7 @@ static int wants_plan(const pawl_held *h, int *whole) {
   int behind;
 
   if (!is_held(h) || !h->loaded || !h->def) return 0;
-  *whole = compensation_is(h, "\"planning\"") && (h->look == 2 || is_new(h));
+  *whole = compensation_is(h, "\"planning\"") && ((told_to_look(h) && h->look == 2) || is_new(h));
   if (*whole) return 1;
   return undoes(h) && !h->undo_last &&
          (!pawl_undo_next(h, &h->compensation, &step, &seq, &behind) ||
@@ -1228,7 +1234,8 @@ pawl_code pawl_load_more(pawl_engine *e, pawl_error *err) {
     pawl_held *h = &e->held[i];
     if (!is_held(h) || !h->loaded) continue;
     if (is_new(h)) h->loaded = PAWL_LOADED;
-    h->stale = h->look = 0;
+    h->stale = 0;
+    if (h->state == PAWL_SLOT_READY) h->look = 0;
   }
 out:
   return rc;

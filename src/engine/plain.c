@@ -37,7 +37,8 @@ static int completes_plainly(const pawl_held *h) {
   const pawl_plan *p = &h->plan;
 
   return p->after == PAWL_AFTER_END && p->status == PAWL_STATUS_COMPLETED &&
-         p->tokens.n == 1 && !pawl_commit_leaves(h);
+         p->tokens.n == 1 && !p->tokens.at[0].data.len &&
+         !pawl_commit_leaves(h);
 }
 
 static int small_variables(const pawl_held *h) {

@@ -1297,10 +1297,20 @@ static void postgres_rollback(pawl_conn *c) {
   c->in_transaction = 0;
 }
 
-/* Everything has gone out, or cannot. For the fault below. */
-static void flush_all(pawl_conn *c) {
-  struct pollfd p = {.fd = pq.socket(c->pg), .events = POLLOUT};
-  while (pq.flush(c->pg) > 0) (void)poll(&p, 1, 1000);
+/* Sends all there is, taking in what comes meanwhile. A unit sent in part would
+ * keep its locks until the rest follows. */
+static int flush_whole(pawl_conn *c) {
+  int64_t deadline = pawl_clock_mono() + STALL_LIMIT;
+  int unsent;
+  while ((unsent = pq.flush(c->pg)) > 0) {
+    struct pollfd p = {.fd = pq.socket(c->pg), .events = POLLIN | POLLOUT};
+    int n = poll(&p, 1, 1000);
+    if (n < 0 && errno != EINTR) return 0;
+    if (n > 0 && (p.revents & ~POLLOUT) && !pq.consumeInput(c->pg)) return 0;
+    if (n > 0) deadline = pawl_clock_mono() + STALL_LIMIT;
+    if (pawl_clock_mono() > deadline) return 0;
+  }
+  return unsent == 0;
 }
 
 /* What a lost connection looks like from here: for tests. */
@@ -1320,7 +1330,7 @@ static pawl_code send_queued(pawl_conn *c, pawl_error *err) {
   c->nqueued = 0;
   switch (PAWL_FAULT("commit.sent")) {
     case PAWL_FAULT_DROP:
-      flush_all(c);
+      (void)flush_whole(c);
       cut(c);
       break;
     default:
@@ -1356,7 +1366,7 @@ static pawl_code postgres_submit(pawl_conn *c, pawl_error *err) {
   assert(u && u->kind == PAWL_UNIT_BATCH);
   assert(c->nsubmitted < PAWL_MAX_SUBMITTED);
   if (c->nqueued > 0) TRY(send_queued(c, err));
-  (void)pq.flush(c->pg); /* what does not fit is sent while reading */
+  if (!flush_whole(c)) return fail_lost(c, "the connection was lost", err);
   c->submitted[c->nsubmitted++] = u;
   c->open = NULL;
   if (prepares(u))
@@ -1380,6 +1390,7 @@ static pawl_code postgres_finish(pawl_conn *c, pawl_error *err) {
 static void postgres_await(pawl_conn *c, int64_t deadline_mono_us,
                            struct pollfd *fds, int nfds, int *answered) {
   int n = 0;
+  if (!c->is_lost && !c->submitted[0]->is_answered) (void)drain(c);
   for (;;) {
     int unsent = c->is_lost ? 0 : pq.flush(c->pg);
     *answered = c->is_lost || unsent < 0 || c->submitted[0]->is_answered ||

@@ -162,9 +162,9 @@ local function loop(worker, engine)
     local pause = stats.next_due and stats.next_due - now or longest_wait
     if stats.claimed == 0 then pause = math.max(pause, 0.05) end
     if pause > 0 and not sys.caught() then
-      persist(worker, function()
-        return engine:wait(math.min(pause, longest_wait))
-      end)
+      -- not again and again: it is the next tick that connects anew
+      local ok, err = engine:wait(math.min(pause, longest_wait))
+      if not ok and err.code ~= "interrupted" then back_off(worker, err) end
     end
   end
 end
