@@ -5,18 +5,8 @@
 
 #define LEAST_CAP 64 /* most short texts need one block */
 
-int pawl_str_eq(pawl_str a, pawl_str b) {
-  return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
-}
-
 int pawl_str_eqz(pawl_str a, const char *b) {
   return pawl_str_eq(a, pawl_strz(b));
-}
-
-int pawl_str_cmp(pawl_str a, pawl_str b) {
-  size_t shared = a.len < b.len ? a.len : b.len;
-  int order = shared ? memcmp(a.at, b.at, shared) : 0;
-  return order ? order : (a.len > b.len) - (a.len < b.len);
 }
 
 void pawl_str_copy(char *to, size_t size, pawl_str from) {
@@ -69,21 +59,15 @@ size_t pawl_utf8_whole(const char *at, size_t len) {
 
 void pawl_buf_deinit(pawl_buf *b) {
   if (!b) return;
-  pawl_release(b->alloc, b->at, b->cap);
+  if (b->at) pawl_release(b->alloc, b->at, b->cap);
   b->at = NULL;
   b->len = b->cap = 0;
   b->failed = 0;
 }
 
-void pawl_buf_clear(pawl_buf *b) {
-  b->len = 0;
-  b->failed = 0;
-  if (b->at) b->at[0] = '\0'; /* B1 */
-}
-
-/* Makes room for n bytes and the zero behind them. Doubles, so that a long
- * text built in small pieces is copied a few times, not once a piece. */
-static int grow(pawl_buf *b, size_t n) {
+/* Doubles, so that a long text built in small pieces is copied a few times,
+ * not once a piece. */
+int pawl_buf_grow(pawl_buf *b, size_t n) {
   size_t cap = b->cap ? b->cap : LEAST_CAP;
   char *at;
 
@@ -99,41 +83,8 @@ static int grow(pawl_buf *b, size_t n) {
   }
   b->at = at;
   b->cap = cap;
+  at[b->len] = '\0'; /* B1, also when the caller then adds nothing */
   return 1;
-}
-
-char *pawl_buf_room(pawl_buf *b, size_t n) {
-  if (b->failed) return NULL;
-  if (n >= b->cap - b->len && !grow(b, n)) return NULL;
-  b->at[b->len] = '\0'; /* B1, also when the caller then adds nothing */
-  return b->at + b->len;
-}
-
-void pawl_buf_grew(pawl_buf *b, size_t n) {
-  b->len += n;
-  b->at[b->len] = '\0';
-}
-
-void pawl_buf_add(pawl_buf *b, const void *bytes, size_t len) {
-  char *to = pawl_buf_room(b, len);
-  if (!to) return;
-  if (len > 0) memcpy(to, bytes, len);
-  pawl_buf_grew(b, len);
-}
-
-void pawl_buf_adds(pawl_buf *b, pawl_str s) {
-  pawl_buf_add(b, s.at, s.len);
-}
-
-void pawl_buf_addz(pawl_buf *b, const char *text) {
-  pawl_buf_add(b, text, strlen(text));
-}
-
-void pawl_buf_addc(pawl_buf *b, char c) {
-  char *to = pawl_buf_room(b, 1);
-  if (!to) return;
-  *to = c;
-  pawl_buf_grew(b, 1);
 }
 
 void pawl_buf_addi(pawl_buf *b, int64_t n) {
