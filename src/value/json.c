@@ -20,6 +20,12 @@ static uint64_t load64(const char *at) {
   return word;
 }
 
+static uint64_t load32(const char *at) {
+  uint32_t word;
+  memcpy(&word, at, sizeof word);
+  return word;
+}
+
 static uint64_t bytes_below(uint64_t word, unsigned char c) {
   return word - EACH_BYTE((uint64_t)c);
 }
@@ -34,18 +40,37 @@ static int is_plain(unsigned char c) {
   return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
 }
 
+/* Of eight bytes at `at`, the place of the first whose high bit is set in
+ * `marks`, which is not 0. */
+static const char *first_marked(const char *at, uint64_t marks) {
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  return at + __builtin_ctzll(marks) / 8;
+#else
+  (void)marks;
+  while (is_plain((unsigned char)*at)) at++;
+  return at;
+#endif
+}
+
+static uint64_t not_plain(uint64_t w) {
+  w |= bytes_below(w, 0x20) | bytes_equal(w, '"') | bytes_equal(w, '\\');
+  return w & HIGH_BITS;
+}
+
 static const char *skip_plain(const char *at, const char *end) {
-  while (end - at >= 8) {
-    uint64_t w = load64(at);
-    w |= bytes_below(w, 0x20) | bytes_equal(w, '"') | bytes_equal(w, '\\');
-    if (w & HIGH_BITS) break;
-    at += 8;
+  for (; end - at >= 8; at += 8) {
+    uint64_t marks = not_plain(load64(at));
+    if (marks) return first_marked(at, marks);
   }
+  /* 4 to 7 bytes are two words of four that overlap */
+  if (end - at >= 4 && !not_plain(load32(at) | load32(end - 4) << 32))
+    return end;
   while (at < end && is_plain((unsigned char)*at)) at++;
   return at;
 }
 
 static int is_space(char c) {
+  if ((unsigned char)c > ' ') return 0; /* mostly */
   return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
@@ -60,6 +85,10 @@ int pawl_utf8_check(pawl_str s, size_t *at) {
     int n;
     if (end - here >= 8 && !(load64(here) & HIGH_BITS)) {
       here += 8;
+      continue;
+    }
+    if ((unsigned char)*here < 0x80) {
+      here++;
       continue;
     }
     n = pawl_utf8_length(here, (size_t)(end - here));
@@ -379,11 +408,11 @@ static pawl_code unexpected(const pawl_json_reader *r, const char *wanted,
 }
 
 /* Of a reader inside some container. */
-static int is_in_object(const pawl_json_reader *r) {
+static inline int is_in_object(const pawl_json_reader *r) {
   return r->stack[r->depth - 1] == PAWL_JSON_OBJECT;
 }
 
-static void after_value(pawl_json_reader *r) {
+static inline void after_value(pawl_json_reader *r) {
   r->state = r->depth > 0 ? COMMA : NOTHING;
 }
 
@@ -430,7 +459,7 @@ static pawl_code read_string(pawl_json_reader *r, pawl_error *err) {
   return pawl_buf_check(&r->scratch, err);
 }
 
-static pawl_code next_number(pawl_json_reader *r, pawl_error *err) {
+static inline pawl_code next_number(pawl_json_reader *r, pawl_error *err) {
   number num;
   const char *problem =
       read_number(&num, r->text.at + r->at, r->text.at + r->text.len);
@@ -504,7 +533,7 @@ static pawl_code next_value(pawl_json_reader *r, pawl_error *err) {
   return PAWL_OK;
 }
 
-static void skip_space(pawl_json_reader *r) {
+static inline void skip_space(pawl_json_reader *r) {
   while (r->at < r->text.len && is_space(r->text.at[r->at])) r->at++;
 }
 
@@ -526,7 +555,7 @@ static pawl_code next_key(pawl_json_reader *r, const char *wanted,
   return PAWL_OK;
 }
 
-static pawl_code next_end(pawl_json_reader *r) {
+static inline pawl_code next_end(pawl_json_reader *r) {
   r->kind = (pawl_json_kind)r->stack[--r->depth];
   r->at++;
   r->event = PAWL_JSON_END;
@@ -540,7 +569,7 @@ static int closes(const pawl_json_reader *r, char c) {
 }
 
 /* One token; r->begin is set, r->end by next_key alone. */
-static pawl_code next_token(pawl_json_reader *r, pawl_error *err) {
+static inline pawl_code next_token(pawl_json_reader *r, pawl_error *err) {
   char c = r->at < r->text.len ? r->text.at[r->at] : '\0';
 
   switch (r->state) {
@@ -795,25 +824,25 @@ pawl_code pawl_json_check(pawl_str text, pawl_json_kind *kind,
 
 /* ---- slices ------------------------------------------------------------ */
 
-static size_t skip_space_at(pawl_str s, size_t at) {
+static inline size_t skip_space_at(pawl_str s, size_t at) {
   while (at < s.len && is_space(s.at[at])) at++;
   return at;
 }
 
 /* `at` stands behind the opening quote; returns the place of the closing one,
- * or s.len. */
+ * or s.len. It is the first with an even number of backslashes before it. */
 static size_t string_end(pawl_str s, size_t at) {
-  while (at < s.len && s.at[at] != '"') {
-    if (s.len - at >= 8) {
-      uint64_t w = load64(s.at + at);
-      if (!((bytes_equal(w, '"') | bytes_equal(w, '\\')) & HIGH_BITS)) {
-        at += 8;
-        continue;
-      }
-    }
-    at += s.at[at] == '\\' ? 2 : 1;
+  size_t begin = at;
+  while (at < s.len) {
+    const char *quote = memchr(s.at + at, '"', s.len - at);
+    size_t place, slash;
+    if (!quote) break;
+    place = slash = (size_t)(quote - s.at);
+    while (slash > begin && s.at[slash - 1] == '\\') slash--;
+    if ((place - slash) % 2 == 0) return place;
+    at = place + 1;
   }
-  return at < s.len ? at : s.len;
+  return s.len;
 }
 
 static size_t container_end(pawl_str s, size_t at) {
@@ -838,6 +867,12 @@ static size_t container_end(pawl_str s, size_t at) {
   return s.len;
 }
 
+/* What may follow a number or a word. */
+static const unsigned char ends_scalar[256] = {
+    [' '] = 1, ['\t'] = 1, ['\n'] = 1, ['\r'] = 1,
+    [','] = 1, [']'] = 1,  ['}'] = 1,
+};
+
 static size_t value_end(pawl_str s, size_t at) {
   if (at >= s.len) return s.len;
   if (s.at[at] == '{' || s.at[at] == '[') return container_end(s, at);
@@ -845,9 +880,7 @@ static size_t value_end(pawl_str s, size_t at) {
     at = string_end(s, at + 1);
     return at < s.len ? at + 1 : at;
   }
-  while (at < s.len && !is_space(s.at[at]) && s.at[at] != ',' &&
-         s.at[at] != ']' && s.at[at] != '}')
-    at++;
+  while (at < s.len && !ends_scalar[(unsigned char)s.at[at]]) at++;
   return at;
 }
 
@@ -987,16 +1020,34 @@ static void add_escape(pawl_buf *b, unsigned char c) {
   pawl_buf_add(b, text, n);
 }
 
-void pawl_json_add_string(pawl_buf *b, pawl_str s) {
+/* Needs no escapes. */
+static void add_quoted(pawl_buf *b, pawl_str s) {
+  char *to = pawl_buf_room(b, s.len + 2);
+  if (!to) return;
+  to[0] = to[s.len + 1] = '"';
+  if (s.len > 0) memcpy(to + 1, s.at, s.len);
+  pawl_buf_grew(b, s.len + 2);
+}
+
+/* `bad` NULL: what is not UTF-8 is replaced. */
+static int add_string(pawl_buf *b, pawl_str s, size_t *bad) {
   const char *at = s.at, *run = s.at, *end = s.at;
 
   if (s.len > 0) end += s.len;
+  if (at == end || (at = skip_plain(at, end)) == end) {
+    add_quoted(b, s);
+    return 1;
+  }
   pawl_buf_addc(b, '"');
   while (at < end && (at = skip_plain(at, end)) < end) {
     int n = pawl_utf8_length(at, (size_t)(end - at));
     if (n > 1) {
       at += n;
       continue;
+    }
+    if (n == 0 && bad) {
+      *bad = (size_t)(at - s.at);
+      return 0;
     }
     pawl_buf_add(b, run, (size_t)(at - run));
     if (n == 1)
@@ -1007,6 +1058,15 @@ void pawl_json_add_string(pawl_buf *b, pawl_str s) {
   }
   pawl_buf_add(b, run, (size_t)(end - run));
   pawl_buf_addc(b, '"');
+  return 1;
+}
+
+void pawl_json_add_string(pawl_buf *b, pawl_str s) {
+  (void)add_string(b, s, NULL);
+}
+
+int pawl_json_add_checked(pawl_buf *b, pawl_str s, size_t *bad) {
+  return add_string(b, s, bad);
 }
 
 /* Writes d with so many digits. A locale's decimal point, of one or several
@@ -1158,6 +1218,10 @@ static void add_key(pawl_buf *out, const member *m) {
 }
 
 static void add_member(pawl_buf *out, const member *m) {
+  if (m->value.at == m->raw.at + m->raw.len + 2) { /* one piece: "key":value */
+    pawl_buf_add(out, m->raw.at - 1, m->raw.len + 3 + m->value.len);
+    return;
+  }
   add_key(out, m);
   pawl_buf_addc(out, ':');
   pawl_buf_adds(out, m->value);
@@ -1198,11 +1262,10 @@ static size_t add_unset(pawl_buf *out, const members *before,
   return n;
 }
 
-void pawl_json_delta(pawl_str before, pawl_str after, pawl_buf *out) {
+static void delta_sorted(pawl_str before, pawl_str after, pawl_buf *out) {
   members a, b;
   size_t nset, nunset;
 
-  if (pawl_str_eq(before, after)) return;
   members_init(&a, out->alloc);
   members_init(&b, out->alloc);
   if (members_collect(&a, before) && members_collect(&b, after)) {
@@ -1216,6 +1279,99 @@ void pawl_json_delta(pawl_str before, pawl_str after, pawl_buf *out) {
   }
   members_deinit(&a);
   members_deinit(&b);
+}
+
+/* A place in an object whose keys come in strict byte order. */
+typedef struct walker {
+  pawl_str text;
+  pawl_json_iter it;
+  member at;
+  int more, disorder;
+} walker;
+
+static void walk_on(walker *w) {
+  pawl_str last = w->at.raw;
+  w->more = pawl_json_each(w->text, &w->it, &w->at.raw, &w->at.value);
+  if (w->more && (has_escape(w->at.raw) ||
+                  (last.at && pawl_str_cmp(last, w->at.raw) >= 0)))
+    w->disorder = 1;
+}
+
+/* From one key on to the next in both. A member that is written alike in the
+ * second, up to what ends it, is not taken apart there. */
+static void walk_both(walker *a, walker *b) {
+  size_t from = a->it.at, len;
+  const char *there = b->text.at + b->it.at;
+
+  walk_on(a);
+  len = a->it.at - from;
+  if (!a->more || len >= b->text.len - b->it.at ||
+      memcmp(a->text.at + from, there, len) != 0 ||
+      (there[len] != ',' && there[len] != '}')) {
+    walk_on(b);
+    return;
+  }
+  b->at = a->at;
+  b->it.at += len;
+  b->more = 1;
+  b->disorder |= a->disorder;
+}
+
+/* What the key at hand is to both: negative when only the first has it. */
+static int walk_order(const walker *a, const walker *b) {
+  if (!a->more || !b->more) return b->more - a->more;
+  return pawl_str_cmp(a->at.raw, b->at.raw);
+}
+
+/* One part of a delta, in one walk through both objects: the members that
+ * `after` has otherwise, or with `unset` the keys that it has not. Counts in
+ * *other those of the other part. 0: they are not in order. */
+static int add_walked(pawl_buf *out, pawl_str before, pawl_str after,
+                      int unset, const char *opening, size_t *other) {
+  walker a = {.text = before}, b = {.text = after};
+  size_t n = 0;
+
+  *other = 0;
+  walk_both(&a, &b);
+  while ((a.more || b.more) && !a.disorder && !b.disorder) {
+    int order = walk_order(&a, &b);
+    int differs = order || !pawl_str_eq(a.at.value, b.at.value);
+    if (differs && (order < 0) == unset) {
+      if (n++)
+        pawl_buf_addc(out, ',');
+      else
+        pawl_buf_addz(out, opening);
+      if (unset)
+        add_key(out, &a.at);
+      else
+        add_member(out, &b.at);
+    } else {
+      *other += differs;
+    }
+    if (order == 0)
+      walk_both(&a, &b);
+    else
+      walk_on(order < 0 ? &a : &b);
+  }
+  if (n) pawl_buf_addc(out, unset ? ']' : '}');
+  return !a.disorder && !b.disorder;
+}
+
+void pawl_json_delta(pawl_str before, pawl_str after, pawl_buf *out) {
+  size_t begin = out->len, nset, nunset;
+
+  if (pawl_str_eq(before, after)) return;
+  if (!add_walked(out, before, after, 0, "{\"set\":{", &nunset)) {
+    out->len = begin;
+    if (out->at) out->at[begin] = '\0';
+    delta_sorted(before, after, out);
+    return;
+  }
+  if (nunset)
+    (void)add_walked(out, before, after, 1,
+                     out->len > begin ? ",\"unset\":[" : "{\"unset\":[",
+                     &nset);
+  if (out->len > begin) pawl_buf_addc(out, '}');
 }
 
 /* Appends the members of `before` and `set` in order; `set` overrides, and

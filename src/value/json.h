@@ -108,6 +108,9 @@ int pawl_json_is_decimal(pawl_str text);
  * text is valid whatever an error message held; check first where that would
  * be a loss. */
 void pawl_json_add_string(pawl_buf *b, pawl_str s);
+/* The same of text that shall be UTF-8. 0: it is not, from byte *bad on, and
+ * what was appended is of no use. */
+int pawl_json_add_checked(pawl_buf *b, pawl_str s, size_t *bad);
 void pawl_json_add_float(pawl_buf *b, double d); /* d is finite */
 /* Is s valid UTF-8? *at: the first bad byte. */
 int pawl_utf8_check(pawl_str s, size_t *at);

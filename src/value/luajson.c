@@ -2,6 +2,7 @@
 
 #include <lauxlib.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 
 /* A Lua error jumps over these frames. That is harmless as long as nothing is
@@ -11,7 +12,7 @@
  * being walked. So no string is used that the stack does not hold too, and
  * no traversal goes on across an allocation. */
 
-#define KEPT 64  /* keys of one object kept on the Lua stack */
+#define KEPT 64  /* members of one object kept on the Lua stack */
 #define POOL 256 /* keys of all open objects kept on the C stack */
 #define EXTRA 8  /* Lua stack slots for everything else of one level */
 
@@ -34,14 +35,15 @@ typedef struct encoder {
   lua_State *L;
   const char *path;
   size_t begin, max_bytes;
+  size_t limit; /* of out's length */
   pawl_buf *out;
   pawl_error *err;
-  int mt; /* where the metatable of arrays lies; nil when there is none */
+  const void *array_mt; /* NULL: nobody asked for it yet, or there is none */
   pawl_json_key pool[POOL];
   size_t used;
 } encoder;
 
-static pawl_code encode_value(encoder *e, const level *up);
+static pawl_code encode_value(encoder *e, const level *up, int at);
 
 static int is_name(pawl_str s) {
   size_t i;
@@ -133,10 +135,14 @@ static pawl_code over_limit(const encoder *e) {
   return at_path(e, NULL, PAWL_LIMIT);
 }
 
-/* Would `more` bytes be too many? */
-static pawl_code check_room(const encoder *e, size_t more) {
-  if (e->max_bytes &&
-      (more > e->max_bytes || e->out->len - e->begin > e->max_bytes - more))
+/* May there be so many bytes more? */
+static int has_room(const encoder *e, size_t more) {
+  return !e->out->failed && e->out->len <= e->limit &&
+         more <= e->limit - e->out->len;
+}
+
+static pawl_code refuse_size(const encoder *e, size_t more) {
+  if (e->out->len > e->limit || more > e->limit - e->out->len)
     return over_limit(e);
   return pawl_buf_check(e->out, e->err);
 }
@@ -144,28 +150,24 @@ static pawl_code check_room(const encoder *e, size_t more) {
 static pawl_code encode_string(encoder *e, const level *at, pawl_str s,
                                const char *what) {
   size_t bad;
-  pawl_code rc = check_room(e, s.len);
-  if (rc != PAWL_OK) return rc; /* before it is looked at: it may be long */
-  if (!pawl_utf8_check(s, &bad)) {
-    pawl_fail(e->err, PAWL_VALUE,
-              "%s that is not UTF-8 cannot be stored (byte %zu)", what,
-              bad + 1);
-    pawl_error_hint(e->err, "encode binary data as text, such as base64");
-    return at_path(e, at, PAWL_VALUE);
-  }
-  pawl_json_add_string(e->out, s);
-  return PAWL_OK;
+  /* before it is looked at: it may be long */
+  if (!has_room(e, s.len)) return refuse_size(e, s.len);
+  if (pawl_json_add_checked(e->out, s, &bad)) return PAWL_OK;
+  pawl_fail(e->err, PAWL_VALUE,
+            "%s that is not UTF-8 cannot be stored (byte %zu)", what, bad + 1);
+  pawl_error_hint(e->err, "encode binary data as text, such as base64");
+  return at_path(e, at, PAWL_VALUE);
 }
 
-static pawl_code encode_number(encoder *e, const level *at) {
+static pawl_code encode_number(encoder *e, const level *up, int at) {
   lua_Number d;
-  if (lua_isinteger(e->L, -1)) {
-    pawl_buf_addi(e->out, lua_tointeger(e->L, -1));
+  if (lua_isinteger(e->L, at)) {
+    pawl_buf_addi(e->out, lua_tointeger(e->L, at));
     return PAWL_OK;
   }
-  d = lua_tonumber(e->L, -1);
-  if (isnan(d)) return refuse(e, at, "NaN", NULL);
-  if (isinf(d)) return refuse(e, at, "an infinite number", NULL);
+  d = lua_tonumber(e->L, at);
+  if (isnan(d)) return refuse(e, up, "NaN", NULL);
+  if (isinf(d)) return refuse(e, up, "an infinite number", NULL);
   pawl_json_add_float(e->out, d);
   return PAWL_OK;
 }
@@ -175,7 +177,8 @@ typedef struct shape {
   lua_Integer nstrings, nintegers;
   lua_Integer least, most; /* integer keys */
   int odd;                 /* the type of a key that is neither */
-  int kept;                /* string keys left on the stack, the first KEPT */
+  int kept;                /* of the string keys, left on the stack, each with
+                              its value behind it */
 } shape;
 
 static const char *odd_key_name(int type) {
@@ -201,28 +204,34 @@ static void look_at(lua_State *L, int t, shape *s) {
   s->odd = LUA_TNONE;
   lua_pushnil(L);
   while (lua_next(L, t)) {
-    lua_pop(L, 1); /* the value; the key is on top */
-    if (lua_type(L, -1) == LUA_TSTRING) {
+    if (lua_type(L, -2) == LUA_TSTRING) {
       s->nstrings++;
       if (s->kept < KEPT) {
         s->kept++;
-        lua_pushvalue(L, -1); /* lua_next takes one of the two */
+        lua_pushvalue(L, -2); /* lua_next takes this one */
+        continue;
       }
-    } else if (lua_isinteger(L, -1)) {
-      lua_Integer i = lua_tointeger(L, -1);
+    } else if (lua_isinteger(L, -2)) {
+      lua_Integer i = lua_tointeger(L, -2);
       if (s->nintegers == 0 || i < s->least) s->least = i;
       if (s->nintegers == 0 || i > s->most) s->most = i;
       s->nintegers++;
     } else {
-      s->odd = lua_type(L, -1);
+      s->odd = lua_type(L, -2);
     }
+    lua_pop(L, 1);
   }
 }
 
-static int has_array_mt(const encoder *e, int t) {
+static int has_array_mt(encoder *e, int t) {
   int same;
   if (!lua_getmetatable(e->L, t)) return 0;
-  same = lua_rawequal(e->L, -1, e->mt);
+  if (!e->array_mt) {
+    luaL_getmetatable(e->L, PAWL_ARRAY_MT);
+    e->array_mt = lua_topointer(e->L, -1);
+    lua_pop(e->L, 1);
+  }
+  same = lua_topointer(e->L, -1) == e->array_mt;
   lua_pop(e->L, 1);
   return same;
 }
@@ -265,7 +274,7 @@ static pawl_code encode_array(encoder *e, level *self, int t, lua_Integer n) {
     pawl_code rc;
     if (self->index > 1) pawl_buf_addc(e->out, ',');
     lua_rawgeti(e->L, t, self->index);
-    rc = encode_value(e, self);
+    rc = encode_value(e, self, lua_gettop(e->L));
     if (rc != PAWL_OK) return rc;
     lua_pop(e->L, 1);
   }
@@ -273,20 +282,14 @@ static pawl_code encode_array(encoder *e, level *self, int t, lua_Integer n) {
   return PAWL_OK;
 }
 
-/* Keys of an object: `at[i].tag` says where on the stack the i-th lies, or
- * where in the list at index `list` when that is not 0. */
+/* Keys of an object: `at[i].tag` says where on the stack the i-th lies, with
+ * its value behind it, or where in the list at index `list` when that is not
+ * 0. */
 typedef struct object_keys {
   pawl_json_key *at;
   size_t n;
   int list;
 } object_keys;
-
-static void push_key(encoder *e, const object_keys *k, size_t i) {
-  if (k->list)
-    lua_rawgeti(e->L, k->list, (lua_Integer)k->at[i].tag);
-  else
-    lua_pushvalue(e->L, (int)k->at[i].tag);
-}
 
 /* Room for n keys: of the pool, or a userdata on the stack. */
 static pawl_json_key *make_room(encoder *e, size_t n) {
@@ -296,23 +299,20 @@ static pawl_json_key *make_room(encoder *e, size_t n) {
   return e->pool + e->used - n;
 }
 
-static void take_key(encoder *e, object_keys *k, size_t tag) {
+/* The key at index `at` of the stack. */
+static void take_key(encoder *e, object_keys *k, int at, size_t tag) {
   pawl_json_key *key = &k->at[k->n++];
-  key->text.at = lua_tolstring(e->L, -1, &key->text.len);
+  key->text.at = lua_tolstring(e->L, at, &key->text.len);
   key->tag = tag;
 }
 
-/* The keys that look_at left on the stack, from `first` on. */
+/* The n members that look_at left on the stack, from `first` on. */
 static void keys_from_stack(encoder *e, object_keys *k, int first, int n) {
   int i;
   k->n = 0;
   k->list = 0;
   k->at = make_room(e, (size_t)n);
-  for (i = first; i < first + n; i++) {
-    lua_pushvalue(e->L, i);
-    take_key(e, k, (size_t)i);
-    lua_pop(e->L, 1);
-  }
+  for (i = first; i < first + 2 * n; i += 2) take_key(e, k, i, (size_t)i);
 }
 
 /* Too many keys for the stack: a list holds them. Both blocks are made first;
@@ -327,10 +327,18 @@ static void keys_from_table(encoder *e, object_keys *k, int t, size_t n) {
   while (k->n < n && lua_next(L, t)) {
     lua_pop(L, 1);
     if (lua_type(L, -1) != LUA_TSTRING) continue;
-    take_key(e, k, k->n + 1);
+    take_key(e, k, -1, k->n + 1);
     lua_pushvalue(L, -1);
     lua_rawseti(L, k->list, (lua_Integer)k->n); /* fits: no allocation */
   }
+}
+
+/* Where on the stack the value of the i-th key lies; it may be the top. */
+static int member_value(encoder *e, int t, const object_keys *k, size_t i) {
+  if (!k->list) return (int)k->at[i].tag + 1;
+  lua_rawgeti(e->L, k->list, (lua_Integer)k->at[i].tag);
+  lua_rawget(e->L, t);
+  return lua_gettop(e->L);
 }
 
 static pawl_code encode_members(encoder *e, level *self, int t,
@@ -344,26 +352,25 @@ static pawl_code encode_members(encoder *e, level *self, int t,
     if (rc != PAWL_OK) return rc;
     pawl_buf_addc(e->out, ':');
     self->key = k->at[i].text;
-    push_key(e, k, i);
-    lua_rawget(e->L, t);
-    rc = encode_value(e, self);
+    rc = encode_value(e, self, member_value(e, t, k, i));
     if (rc != PAWL_OK) return rc;
-    lua_pop(e->L, 1);
+    if (k->list) lua_pop(e->L, 1);
   }
   pawl_buf_addc(e->out, '}');
   return PAWL_OK;
 }
 
-static pawl_code encode_object(encoder *e, level *self, int t,
+/* `base` is the top of the stack before look_at. */
+static pawl_code encode_object(encoder *e, level *self, int t, int base,
                                const shape *s) {
   object_keys k;
   size_t used = e->used;
   pawl_code rc;
 
   if (s->nstrings == s->kept) {
-    keys_from_stack(e, &k, t + 1, s->kept);
+    keys_from_stack(e, &k, base + 1, s->kept);
   } else {
-    lua_settop(e->L, t);
+    lua_settop(e->L, base);
     keys_from_table(e, &k, t, (size_t)s->nstrings);
   }
   pawl_json_sort_keys(k.at, k.n);
@@ -381,17 +388,16 @@ static pawl_code enter(const encoder *e, const level *self) {
               PAWL_JSON_DEPTH);
     return at_path(e, self->up, PAWL_LIMIT);
   }
-  if (!lua_checkstack(e->L, KEPT + EXTRA)) {
+  if (!lua_checkstack(e->L, 2 * KEPT + EXTRA)) {
     pawl_fail(e->err, PAWL_NOMEM, "no memory for the Lua stack");
     return at_path(e, self->up, PAWL_NOMEM);
   }
   return PAWL_OK;
 }
 
-/* The table on top of the stack, at index t; leaves it there. */
-static pawl_code encode_table(encoder *e, const level *up) {
+static pawl_code encode_table(encoder *e, const level *up, int t) {
   lua_State *L = e->L;
-  int t = lua_gettop(L), is_array;
+  int base = lua_gettop(L), is_array;
   level self;
   shape s;
   pawl_code rc;
@@ -407,47 +413,47 @@ static pawl_code encode_table(encoder *e, const level *up) {
   if (is_array || s.nintegers > 0)
     rc = encode_array(e, &self, t, s.nintegers);
   else
-    rc = encode_object(e, &self, t, &s);
+    rc = encode_object(e, &self, t, base, &s);
 out:
-  lua_settop(L, t);
+  lua_settop(L, base);
   return rc;
 }
 
-/* The value on top of the stack, which stays there. */
-static pawl_code encode_value(encoder *e, const level *up) {
+/* The value at index `at`, which is not relative. */
+static pawl_code encode_value(encoder *e, const level *up, int at) {
   lua_State *L = e->L;
   const char *plain = "store booleans, numbers, strings, tables or pawl.null";
   pawl_code rc = PAWL_OK;
   pawl_str s;
 
-  switch (lua_type(L, -1)) {
+  switch (lua_type(L, at)) {
     case LUA_TNIL:
       return refuse(e, up, "nil", "use pawl.null");
     case LUA_TBOOLEAN:
-      pawl_buf_addz(e->out, lua_toboolean(L, -1) ? "true" : "false");
+      pawl_buf_addz(e->out, lua_toboolean(L, at) ? "true" : "false");
       break;
     case LUA_TNUMBER:
-      rc = encode_number(e, up);
+      rc = encode_number(e, up, at);
       break;
     case LUA_TSTRING:
-      s.at = lua_tolstring(L, -1, &s.len);
+      s.at = lua_tolstring(L, at, &s.len);
       rc = encode_string(e, up, s, "a string");
       break;
     case LUA_TTABLE:
-      rc = encode_table(e, up);
+      rc = encode_table(e, up, at);
       break;
     case LUA_TFUNCTION:
       return refuse(e, up, "a function", plain);
     case LUA_TTHREAD:
       return refuse(e, up, "a thread", plain);
     case LUA_TLIGHTUSERDATA:
-      if (lua_touserdata(L, -1)) return refuse(e, up, "a userdata", plain);
+      if (lua_touserdata(L, at)) return refuse(e, up, "a userdata", plain);
       pawl_buf_addz(e->out, "null");
       break;
     default:
       return refuse(e, up, "a userdata", plain);
   }
-  return rc == PAWL_OK ? check_room(e, 0) : rc;
+  return rc != PAWL_OK || has_room(e, 0) ? rc : refuse_size(e, 0);
 }
 
 pawl_code pawl_luajson_encode(lua_State *L, int idx, const char *path,
@@ -459,18 +465,16 @@ pawl_code pawl_luajson_encode(lua_State *L, int idx, const char *path,
 
   if (!lua_checkstack(L, EXTRA))
     return pawl_fail(err, PAWL_NOMEM, "no memory for the Lua stack");
-  idx = lua_absindex(L, idx);
   e.L = L;
   e.path = path;
   e.begin = out->len;
   e.max_bytes = max_bytes;
+  e.limit = max_bytes ? out->len + max_bytes : SIZE_MAX;
   e.out = out;
   e.err = err;
+  e.array_mt = NULL;
   e.used = 0;
-  luaL_getmetatable(L, PAWL_ARRAY_MT);
-  e.mt = top + 1;
-  lua_pushvalue(L, idx);
-  rc = encode_value(&e, NULL);
+  rc = encode_value(&e, NULL, lua_absindex(L, idx));
   lua_settop(L, top);
   if (rc != PAWL_OK && out->at) { /* half a value is of no use */
     out->len = e.begin;
@@ -489,7 +493,7 @@ typedef struct decoder {
   lua_State *L;
   pawl_json_reader reader;
   pawl_alloc alloc;
-  int mt;      /* stack index of the metatable of arrays */
+  int mt;      /* stack index of the metatable of arrays; nil before one */
   int scratch; /* of the reader's block, or nil */
 } decoder;
 
@@ -506,12 +510,16 @@ static void *scratch_alloc(void *ud, void *ptr, size_t osize, size_t nsize) {
   return block;
 }
 
-/* Replaces the n values from `first` on by an array of them. */
+/* An array of the n values behind `first`, which it replaces. */
 static void make_array(decoder *d, int first, int n, int size) {
   lua_State *L = d->L;
   lua_createtable(L, size, 0);
-  lua_insert(L, first);
+  lua_replace(L, first);
   for (; n > 0; n--) lua_rawseti(L, first, n);
+  if (lua_isnil(L, d->mt)) {
+    pawl_luajson_array_mt(L);
+    lua_replace(L, d->mt);
+  }
   lua_pushvalue(L, d->mt);
   lua_setmetatable(L, first);
 }
@@ -520,6 +528,7 @@ static pawl_code decode_array(decoder *d, pawl_error *err) {
   int first = lua_gettop(d->L) + 1;
   lua_Integer n = 0;
 
+  lua_pushnil(d->L); /* its place */
   for (;;) {
     pawl_code rc = pawl_json_next(&d->reader, err);
     if (rc != PAWL_OK) return rc;
@@ -536,11 +545,11 @@ static pawl_code decode_array(decoder *d, pawl_error *err) {
   return PAWL_OK;
 }
 
-/* Replaces the n pairs of key and value from `first` on by a table. */
+/* A table of the n pairs of key and value behind `first`, which it replaces. */
 static void make_object(decoder *d, int first, int n, int size) {
   lua_State *L = d->L;
   lua_createtable(L, 0, size);
-  lua_insert(L, first);
+  lua_replace(L, first);
   for (; n > 0; n--) lua_rawset(L, first);
 }
 
@@ -555,7 +564,7 @@ static int is_new_key(decoder *d, int first, lua_Integer n) {
     return i;
   }
   for (i = 0; i < n; i++)
-    if (lua_rawequal(L, -1, first + 2 * i)) return 0;
+    if (lua_rawequal(L, -1, first + 1 + 2 * i)) return 0;
   return 1;
 }
 
@@ -590,6 +599,7 @@ static pawl_code decode_object(decoder *d, pawl_error *err) {
   lua_Integer n = 0;
   pawl_str last = {"", 0};
 
+  lua_pushnil(d->L); /* its place */
   for (;;) {
     pawl_code rc = pawl_json_next(&d->reader, err);
     if (rc != PAWL_OK) return rc;
@@ -651,10 +661,9 @@ pawl_code pawl_luajson_decode(lua_State *L, pawl_str text, pawl_error *err) {
   d.L = L;
   d.alloc.fn = scratch_alloc;
   d.alloc.ud = &d;
-  pawl_luajson_array_mt(L);
   d.mt = top + 1;
-  lua_pushnil(L);
   d.scratch = top + 2;
+  lua_settop(L, d.scratch);
   pawl_json_reader_init(&d.reader, text, &d.alloc);
   TRY(pawl_json_next(&d.reader, err));
   TRY(decode_value(&d, err));
