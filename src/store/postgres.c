@@ -695,11 +695,20 @@ typedef struct params {
   int formats[PAWL_MAX_ARGS];
 } params;
 
-static void put(pawl_buf *b, uint64_t v, int nbytes) {
-  char bytes[8];
-  for (int i = 0; i < nbytes; i++)
-    bytes[i] = (char)(v >> (8 * (nbytes - 1 - i)));
-  pawl_buf_add(b, bytes, (size_t)nbytes);
+/* Each of these writes at `to`, where there is room, and returns what comes
+ * behind. */
+static char *put16(char *to, uint64_t v) {
+  to[0] = (char)(v >> 8);
+  to[1] = (char)v;
+  return to + 2;
+}
+
+static char *put32(char *to, uint64_t v) {
+  return put16(put16(to, v >> 16), v);
+}
+
+static char *put64(char *to, uint64_t v) {
+  return put32(put32(to, v >> 32), v);
 }
 
 static int is_bytes(pawl_type type) {
@@ -707,51 +716,73 @@ static int is_bytes(pawl_type type) {
          type == PAWL_T_BYTES || type == PAWL_T_NUMERIC;
 }
 
-static void put_cell(pawl_buf *b, const pawl_param *p, const pawl_cell *cell) {
-  uint64_t bits;
-  switch (p->type) {
-    case PAWL_T_BOOL:
-      put(b, (uint64_t)(cell->i != 0), 1);
-      break;
-    case PAWL_T_INT:
-      put(b, (uint64_t)cell->i, p->bits / 8);
-      break;
-    case PAWL_T_TIME: /* pawl_args_check keeps it from overflowing */
-      put(b, (uint64_t)(cell->i - EPOCH), 8);
-      break;
-    case PAWL_T_FLOAT:
-      memcpy(&bits, &cell->d, sizeof bits);
-      put(b, bits, 8);
-      break;
-    default:
-      pawl_buf_adds(b, cell->s);
-  }
-}
-
+/* Of a type whose values all have the same size. */
 static int width_of(const pawl_param *p) {
   if (p->type == PAWL_T_BOOL) return 1;
   return p->type == PAWL_T_INT ? p->bits / 8 : 8;
 }
 
+static char *put_int(char *to, int bits, uint64_t v) {
+  return bits == 64 ? put64(to, v) : bits == 32 ? put32(to, v) : put16(to, v);
+}
+
+static char *put_number(char *to, const pawl_param *p, const pawl_cell *cell) {
+  uint64_t bits;
+  switch (p->type) {
+    case PAWL_T_BOOL:
+      *to = (char)(cell->i != 0);
+      return to + 1;
+    case PAWL_T_INT:
+      return put_int(to, p->bits, (uint64_t)cell->i);
+    case PAWL_T_TIME: /* pawl_args_check keeps it from overflowing */
+      return put64(to, (uint64_t)(cell->i - EPOCH));
+    default:
+      memcpy(&bits, &cell->d, sizeof bits);
+      return put64(to, bits);
+  }
+}
+
+static char *put_numbers(char *to, const pawl_param *p,
+                         const pawl_column *col) {
+  uint64_t width = (uint64_t)width_of(p);
+  for (int i = 0; i < col->n; i++) {
+    const pawl_cell *cell = &col->cells[i];
+    to = put32(to, cell->is_null ? UINT32_MAX : width);
+    if (!cell->is_null) to = put_number(to, p, cell);
+  }
+  return to;
+}
+
+static char *put_texts(char *to, const pawl_column *col) {
+  for (int i = 0; i < col->n; i++) {
+    const pawl_cell *cell = &col->cells[i];
+    to = put32(to, cell->is_null ? UINT32_MAX : cell->s.len);
+    if (cell->is_null || cell->s.len == 0) continue;
+    memcpy(to, cell->s.at, cell->s.len);
+    to += cell->s.len;
+  }
+  return to;
+}
+
 /* One dimension, counted from 1. */
 static void put_array(pawl_buf *b, const pawl_param *p,
                       const pawl_column *col) {
-  int has_null = 0;
-  for (int i = 0; i < col->n; i++) has_null |= col->cells[i].is_null;
-  put(b, 1, 4);
-  put(b, (uint64_t)has_null, 4);
-  put(b, oid_of(p, 0), 4);
-  put(b, (uint64_t)col->n, 4);
-  put(b, 1, 4);
+  int text = is_bytes(p->type), has_null = 0;
+  size_t size = 20 + (4 + (text ? 0 : 8)) * (size_t)col->n; /* at most */
+  char *to;
+
   for (int i = 0; i < col->n; i++) {
-    const pawl_cell *cell = &col->cells[i];
-    if (cell->is_null) {
-      put(b, UINT32_MAX, 4);
-      continue;
-    }
-    put(b, is_bytes(p->type) ? cell->s.len : (uint64_t)width_of(p), 4);
-    put_cell(b, p, cell);
+    has_null |= col->cells[i].is_null;
+    if (text) size += col->cells[i].s.len; /* 0 of a null */
   }
+  if (!(to = pawl_buf_room(b, size))) return;
+  to = put32(to, 1);
+  to = put32(to, (uint64_t)has_null);
+  to = put32(to, oid_of(p, 0));
+  to = put32(to, (uint64_t)col->n);
+  to = put32(to, 1);
+  to = text ? put_texts(to, col) : put_numbers(to, p, col);
+  pawl_buf_grew(b, (size_t)(to - (b->at + b->len)));
 }
 
 /* numeric has no binary form worth writing: {-12.50,NULL} */
@@ -791,7 +822,8 @@ static pawl_code encode_arg(pawl_conn *c, const pawl_param *p,
     out->is_encoded[i] = 0;
     out->values[i] = cell->s.at ? cell->s.at : "";
   } else {
-    put_cell(b, p, cell);
+    char number[8];
+    pawl_buf_add(b, number, (size_t)(put_number(number, p, cell) - number));
   }
   len = out->is_encoded[i] ? b->len - at : cell->s.len;
   if (len > INT32_MAX / 2)
@@ -928,9 +960,9 @@ static pawl_code check_columns(pawl_conn *c, pawl_stmt which,
 
 static int decode(pawl_conn *c, const PGresult *res, int row, int col,
                   pawl_type type, pawl_cell *cell) {
-  if (pq.getisnull(res, row, col)) return 1;
+  int len = pq.getlength(res, row, col); /* 0 also of a null */
+  if (len == 0 && pq.getisnull(res, row, col)) return 1;
   const char *at = pq.getvalue(res, row, col);
-  int len = pq.getlength(res, row, col);
   cell->is_null = 0;
   switch (type) {
     case PAWL_T_BOOL:

@@ -19,66 +19,71 @@ void pawl_args_deinit(pawl_args *a) {
   pawl_args_init(a, a->alloc);
 }
 
-/* The next cell of a column, or a scalar's only one; NULL: no memory. */
-static pawl_cell *next_cell(pawl_args *a, int arg) {
-  pawl_column *col = &a->cols[arg];
-  int n = pawl_stmts[a->stmt].args[arg].is_array ? col->n : 0;
-  if (n == col->cap) {
-    int cap = n ? n * 2 : 8;
-    void *cells =
-        pawl_realloc(a->alloc, col->cells, (size_t)n * sizeof(pawl_cell),
-                     (size_t)cap * sizeof(pawl_cell));
-    if (!cells) {
-      a->failed = 1;
-      return NULL;
-    }
-    col->cells = cells;
-    col->cap = cap;
+/* A column that is full takes one more; NULL: no memory. */
+static pawl_cell *grown_cell(pawl_args *a, pawl_column *col) {
+  int cap = col->cap ? col->cap * 2 : 8;
+  pawl_cell *cells =
+      pawl_realloc(a->alloc, col->cells, (size_t)col->cap * sizeof *cells,
+                   (size_t)cap * sizeof *cells);
+  if (!cells) {
+    a->failed = 1;
+    return NULL;
   }
-  col->n = n + 1;
-  col->cells[n] = (pawl_cell){0};
-  return &col->cells[n];
+  col->cells = cells;
+  col->cap = cap;
+  cells[col->n] = (pawl_cell){0};
+  return &cells[col->n++];
+}
+
+/* The next cell of a column, or a scalar's only one, for one of `types`; NULL:
+ * no memory. */
+static pawl_cell *next_cell(pawl_args *a, int arg, unsigned types) {
+  pawl_column *col;
+  pawl_cell *cell;
+  assert(arg >= 0 && arg < a->nargs);
+  col = &a->cols[arg];
+  assert(col->type & types);
+  if (!col->is_array) col->n = 0;
+  if (col->n == col->cap) return grown_cell(a, col);
+  cell = &col->cells[col->n++];
+  *cell = (pawl_cell){0};
+  return cell;
 }
 
 void pawl_args_begin(pawl_args *a, pawl_stmt stmt) {
   const pawl_stmt_info *info = &pawl_stmts[stmt];
   a->stmt = stmt;
+  a->nargs = info->nargs;
   a->failed = 0;
   for (int i = 0; i < info->nargs; i++) {
-    a->cols[i].n = 0;
-    if (!info->args[i].is_array) pawl_arg_null(a, i);
+    pawl_column *col = &a->cols[i];
+    col->n = 0;
+    col->is_array = info->args[i].is_array;
+    col->type = 1u << info->args[i].type;
+    if (!col->is_array) pawl_arg_null(a, i);
   }
 }
 
-static int is_a(const pawl_args *a, int arg, unsigned types) {
-  const pawl_stmt_info *info = &pawl_stmts[a->stmt];
-  return arg >= 0 && arg < info->nargs &&
-         (types & (1u << info->args[arg].type));
-}
+#define IS(type) (1u << PAWL_T_##type)
 
 void pawl_arg_int(pawl_args *a, int arg, int64_t v) {
-  assert(is_a(a, arg, 1u << PAWL_T_INT | 1u << PAWL_T_BOOL));
-  pawl_cell *cell = next_cell(a, arg);
+  pawl_cell *cell = next_cell(a, arg, IS(INT) | IS(BOOL));
   if (cell) cell->i = v;
 }
 
 void pawl_arg_time(pawl_args *a, int arg, int64_t us) {
-  assert(is_a(a, arg, 1u << PAWL_T_TIME));
-  pawl_cell *cell = next_cell(a, arg);
+  pawl_cell *cell = next_cell(a, arg, IS(TIME));
   if (cell) cell->i = us;
 }
 
 void pawl_arg_float(pawl_args *a, int arg, double v) {
-  assert(is_a(a, arg, 1u << PAWL_T_FLOAT));
-  pawl_cell *cell = next_cell(a, arg);
+  pawl_cell *cell = next_cell(a, arg, IS(FLOAT));
   if (cell) cell->d = v;
 }
 
 void pawl_arg_str(pawl_args *a, int arg, pawl_str v) {
-  assert(is_a(a, arg,
-              1u << PAWL_T_TEXT | 1u << PAWL_T_JSON | 1u << PAWL_T_BYTES |
-                  1u << PAWL_T_NUMERIC));
-  pawl_cell *cell = next_cell(a, arg);
+  pawl_cell *cell =
+      next_cell(a, arg, IS(TEXT) | IS(JSON) | IS(BYTES) | IS(NUMERIC));
   if (!cell) return;
   cell->is_null = v.at == NULL;
   cell->s = v;
@@ -89,15 +94,14 @@ void pawl_arg_textz(pawl_args *a, int arg, const char *v) {
 }
 
 void pawl_arg_id(pawl_args *a, int arg, const pawl_id *v) {
-  assert(is_a(a, arg, 1u << PAWL_T_UUID));
-  pawl_cell *cell = next_cell(a, arg);
+  pawl_cell *cell = next_cell(a, arg, IS(UUID));
   if (!cell) return;
   cell->is_null = v == NULL;
   if (v) cell->s = (pawl_str){(const char *)v->bytes, sizeof v->bytes};
 }
 
 void pawl_arg_null(pawl_args *a, int arg) {
-  pawl_cell *cell = next_cell(a, arg);
+  pawl_cell *cell = next_cell(a, arg, ~0u);
   if (cell) cell->is_null = 1;
 }
 
@@ -111,6 +115,12 @@ int pawl_args_rows(const pawl_args *a) {
     rows = a->cols[i].n;
   }
   return rows < 0 ? 1 : rows;
+}
+
+/* Of its own type, whatever it is. */
+static int is_always_fine(const pawl_param *p) {
+  return p->type == PAWL_T_UUID || p->type == PAWL_T_BYTES ||
+         (p->type == PAWL_T_INT && p->bits == 64);
 }
 
 /* What is wrong with a value for any database; NULL: nothing. */
@@ -162,7 +172,7 @@ pawl_code pawl_args_check(const pawl_args *a, pawl_error *err) {
                        "%s: @%s has %d values, the column before it %d",
                        info->name, p->name, col->n, rows);
     if (p->is_array) rows = col->n;
-    for (int k = 0; k < col->n; k++) {
+    for (int k = is_always_fine(p) ? col->n : 0; k < col->n; k++) {
       const char *what = complaint(p, &col->cells[k]);
       if (!what) continue;
       (void)pawl_fail(err, PAWL_VALUE, "%s: @%s %s", info->name, p->name,

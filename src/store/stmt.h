@@ -84,6 +84,8 @@ typedef struct pawl_cell {
 typedef struct pawl_column {
   pawl_cell *cells; /* one for a scalar */
   int n, cap;
+  int is_array;  /* as its argument was declared */
+  unsigned type; /* its bit */
 } pawl_column;
 
 #define PAWL_MAX_ARGS 40
@@ -92,6 +94,7 @@ typedef struct pawl_column {
 typedef struct pawl_args {
   const pawl_alloc *alloc;
   pawl_stmt stmt;
+  int nargs;
   int failed; /* out of memory: send reports it */
   pawl_column cols[PAWL_MAX_ARGS];
 } pawl_args;
