@@ -550,6 +550,41 @@ static void utf8_is_checked(void) {
   CHECK_INT(at, 8);
 }
 
+/* One odd piece in plain text of every length, at every place: what is read
+ * must be what was written, and a bad byte be found where it is. */
+static void strings_of_every_length_are_looked_through(void) {
+  static const char *const odd[] = {
+      "\"", "\\", "\n", "\x01", "\x1f", "\x7f", "\xc3\xa9", "\xe2\x82\xac"};
+  static const char *const bad[] = {"\x80", "\xff", "\xc3", "\xe2\x82"};
+  int len, at, wrong = 0;
+  size_t i, place;
+
+  for (len = 0; len < 40; len++) {
+    for (at = 0; at <= len; at++) {
+      for (i = 0; i < 12; i++) {
+        pawl_buf text = {0}, json = {0};
+        pawl_json_reader r;
+        int k, is_bad = i >= 8;
+        for (k = 0; k <= len; k++) {
+          if (k == at) pawl_buf_addz(&text, is_bad ? bad[i - 8] : odd[i]);
+          if (k < len) pawl_buf_addc(&text, (char)('a' + k % 26));
+        }
+        wrong += pawl_json_add_checked(&json, pawl_buf_str(&text), &place) ==
+                 is_bad;
+        wrong += is_bad && place != (size_t)at;
+        wrong += pawl_utf8_check(pawl_buf_str(&text), &place) == is_bad;
+        pawl_json_reader_init(&r, pawl_buf_str(&json), NULL);
+        wrong += !is_bad && (pawl_json_next(&r, NULL) != PAWL_OK ||
+                             !pawl_str_eq(r.str, pawl_buf_str(&text)));
+        pawl_json_reader_deinit(&r);
+        pawl_buf_deinit(&text);
+        pawl_buf_deinit(&json);
+      }
+    }
+  }
+  CHECK_INT(wrong, 0);
+}
+
 /* ---- what changed ------------------------------------------------------ */
 
 static void deltas_hold_what_changed(void) {
@@ -568,6 +603,25 @@ static void deltas_hold_what_changed(void) {
   CHECK_TEXT(made(pawl_json_delta, "{\"\\u0061\":1}", "{\"a\":1}"), "");
   CHECK_TEXT(made(pawl_json_delta, "", "{\"a\":1}"), "{\"set\":{\"a\":1}}");
   CHECK_TEXT(made(pawl_json_delta, "{\"a\":1}", "{}"), "{\"unset\":[\"a\"]}");
+  /* written alike only as far as the first goes */
+  CHECK_TEXT(made(pawl_json_delta, "{\"a\":1,\"b\":2}", "{\"a\":1,\"b\":23}"),
+             "{\"set\":{\"b\":23}}");
+  CHECK_TEXT(made(pawl_json_delta, "{\"a\":1}", "{\"a\":1.5,\"b\":2}"),
+             "{\"set\":{\"a\":1.5,\"b\":2}}");
+  CHECK_TEXT(
+      made(pawl_json_delta, "{\"a\" : 1,\"b\":2}", "{\"a\" : [1, 2],\"b\":2}"),
+      "{\"set\":{\"a\":[1, 2]}}");
+  /* in order at first */
+  CHECK_TEXT(made(pawl_json_delta, "{\"a\":1,\"c\":3,\"b\":2}",
+                  "{\"a\":2,\"b\":2,\"c\":4}"),
+             "{\"set\":{\"a\":2,\"c\":4}}");
+  CHECK_TEXT(made(pawl_json_delta, "{\"a\":1,\"b\":2,\"c\":3}",
+                  "{\"a\":2,\"c\":3,\"b\":2}"),
+             "{\"set\":{\"a\":2}}");
+  /* where a string ends */
+  CHECK_TEXT(made(pawl_json_delta, "{\"a\":\"\\\\\",\"b\":\"\\\"\"}",
+                  "{\"a\":\"\\\\\",\"b\":\"\\\\\\\"\"}"),
+             "{\"set\":{\"b\":\"\\\\\\\"\"}}");
 }
 
 static void deltas_are_applied(void) {
@@ -768,6 +822,7 @@ int main(void) {
   strings_are_unquoted();
   strings_are_written();
   utf8_is_checked();
+  strings_of_every_length_are_looked_through();
   deltas_hold_what_changed();
   deltas_are_applied();
   deltas_fold_back();

@@ -88,14 +88,14 @@ int pawl_buf_grow(pawl_buf *b, size_t n) {
 }
 
 void pawl_buf_addi(pawl_buf *b, int64_t n) {
-  char digits[20]; /* of 2^64 - 1 */
+  char digits[20]; /* of 2^63, and a sign */
   size_t at = sizeof digits;
   /* 0 - x: the smallest integer has no positive twin. */
   uint64_t rest = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
 
   do digits[--at] = (char)('0' + rest % 10);
   while ((rest /= 10) > 0);
-  if (n < 0) pawl_buf_addc(b, '-');
+  if (n < 0) digits[--at] = '-';
   pawl_buf_add(b, digits + at, sizeof digits - at);
 }
 

@@ -30,9 +30,9 @@ static uint64_t bytes_below(uint64_t word, unsigned char c) {
   return word - EACH_BYTE((uint64_t)c);
 }
 
+/* Of ASCII; another byte may be marked as well. */
 static uint64_t bytes_equal(uint64_t word, unsigned char c) {
-  uint64_t differs = word ^ EACH_BYTE((uint64_t)c);
-  return (differs - EACH_BYTE(1)) & ~differs;
+  return bytes_below(word ^ EACH_BYTE((uint64_t)c), 1);
 }
 
 /* ASCII that stands for itself inside a string. */
@@ -78,25 +78,36 @@ static int is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
+/* The last eight bytes, or four, may overlap those before. */
+static int is_ascii(pawl_str s) {
+  uint64_t all = 0;
+  size_t i;
+  if (s.len >= 8) {
+    for (i = 0; i + 8 < s.len; i += 8) all |= load64(s.at + i);
+    all |= load64(s.at + s.len - 8);
+  } else if (s.len >= 4) {
+    all = load32(s.at) | load32(s.at + s.len - 4);
+  } else {
+    for (i = 0; i < s.len; i++) all |= (unsigned char)s.at[i];
+  }
+  return !(all & HIGH_BITS);
+}
+
 int pawl_utf8_check(pawl_str s, size_t *at) {
-  const char *begin = s.at, *here = s.at, *end;
-  if (s.len == 0) return 1;
-  for (end = begin + s.len; here < end;) {
+  size_t here = 0;
+  if (is_ascii(s)) return 1;
+  while (here < s.len) {
     int n;
-    if (end - here >= 8 && !(load64(here) & HIGH_BITS)) {
+    if (s.len - here >= 8 && !(load64(s.at + here) & HIGH_BITS)) {
       here += 8;
       continue;
     }
-    if ((unsigned char)*here < 0x80) {
-      here++;
-      continue;
-    }
-    n = pawl_utf8_length(here, (size_t)(end - here));
+    n = pawl_utf8_length(s.at + here, s.len - here);
     if (n == 0) {
-      *at = (size_t)(here - begin);
+      *at = here;
       return 0;
     }
-    here += n;
+    here += (size_t)n;
   }
   return 1;
 }
