@@ -134,14 +134,6 @@ int pawl_id_range(const char *prefix, pawl_id *low, pawl_id *high) {
   return n;
 }
 
-int pawl_id_eq(const pawl_id *a, const pawl_id *b) {
-  return pawl_id_cmp(a, b) == 0;
-}
-
-int pawl_id_cmp(const pawl_id *a, const pawl_id *b) {
-  return memcmp(a->bytes, b->bytes, sizeof a->bytes);
-}
-
 int pawl_id_is_nil(const pawl_id *id) {
   static const pawl_id nil;
   return pawl_id_eq(id, &nil);

@@ -34,8 +34,12 @@ int pawl_id_parse(const char *text, size_t len, pawl_id *out);
  * them: hexadecimal digits, with or without hyphens. How many digits there
  * are; -1: it is something else. */
 int pawl_id_range(const char *prefix, pawl_id *low, pawl_id *high);
-int pawl_id_eq(const pawl_id *a, const pawl_id *b);
-int pawl_id_cmp(const pawl_id *a, const pawl_id *b);
+static inline int pawl_id_cmp(const pawl_id *a, const pawl_id *b) {
+  return memcmp(a->bytes, b->bytes, sizeof a->bytes);
+}
+static inline int pawl_id_eq(const pawl_id *a, const pawl_id *b) {
+  return memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0;
+}
 int pawl_id_is_nil(const pawl_id *id);
 
 #endif

@@ -947,6 +947,16 @@ int pawl_def_node(const pawl_def *def, const char *name, size_t len) {
   return def->by_name[low];
 }
 
+int pawl_def_node_at(const pawl_def *def, const char *name, int *at) {
+  int found;
+  if (*at >= 0 && *at < def->nnodes &&
+      (def->nodes[*at].name == name || !strcmp(def->nodes[*at].name, name)))
+    return *at;
+  found = pawl_def_node(def, name, strlen(name));
+  if (found >= 0) *at = found;
+  return found;
+}
+
 static int find_edge(const pawl_edge *edges, int n, const char *name,
                      size_t len) {
   for (int i = 0; i < n; i++)

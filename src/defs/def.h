@@ -222,6 +222,8 @@ const int *pawl_spots_at(const pawl_spots *spots, int node, int i, int *depth);
 
 /* Index of a node by name; -1. */
 int pawl_def_node(const pawl_def *def, const char *name, size_t len);
+/* The same; *at is where it may be, and then where it is. */
+int pawl_def_node_at(const pawl_def *def, const char *name, int *at);
 /* Target of a node's transition; NULL/"" for a single next; -1: not one. */
 int pawl_node_next(const pawl_node *node, const char *name, size_t len);
 /* The outermost each in whose branch a node lies; -1: none, or no memory. */

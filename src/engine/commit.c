@@ -688,6 +688,13 @@ static int by_id(const void *a, const void *b) {
   return pawl_id_cmp(&(*x)->id, &(*y)->id);
 }
 
+/* As a rule: slots are filled in the order of ids. */
+static int is_sorted(pawl_held **list, int n) {
+  for (int i = 1; i < n; i++)
+    if (pawl_id_cmp(&list[i - 1]->id, &list[i]->id) > 0) return 0;
+  return 1;
+}
+
 /* A plan that memory failed is none: the step is tried again, or, when there
  * is not even memory to say so, the lease is left to end. */
 static int is_whole(pawl_engine *e, pawl_held *h) {
@@ -711,7 +718,8 @@ static int take_planned(pawl_engine *e, int shard, int plain,
         pawl_plan_is_plain(h) == plain)
       list[n++] = h;
   }
-  if (n) qsort(list, (size_t)n, sizeof *list, by_id); /* S2 */
+  if (!is_sorted(list, n)) /* S2 */
+    qsort(list, (size_t)n, sizeof *list, by_id);
   return n;
 }
 

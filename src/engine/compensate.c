@@ -29,6 +29,7 @@ static int status_is(const pawl_buf *compensation, const char *quoted) {
 }
 
 int pawl_is_undoing(const pawl_held *h) {
+  if (!h->plan.compensation.len) return 0; /* as a rule */
   return status_is(&h->plan.compensation, "\"planning\"") ||
          status_is(&h->plan.compensation, "\"running\"");
 }
@@ -251,8 +252,7 @@ static void undone(pawl_engine *e, pawl_held *h, int k, int64_t seq,
                    int64_t began_us) {
   pawl_record *r = pawl_token_record(e, h, k, "undone");
   note_row(r, seq, began_us);
-  if (e->result.vars_changed)
-    pawl_vars_put(h, pawl_buf_str(&e->result.vars), &r->changes);
+  if (e->result.vars_changed) pawl_vars_take(h, &e->result.vars, &r->changes);
   pawl_take_effects(e, h, k, &e->result);
   set_int(h, "undone", member_int(h, "undone") + 1);
   pawl_buf_clear(&h->plan.stopped); /* there is no way back */

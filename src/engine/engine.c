@@ -119,19 +119,16 @@ void pawl_held_free(pawl_engine *e, pawl_held *h) {
 
 pawl_held *pawl_held_find(pawl_engine *e, const pawl_id *id,
                           const pawl_id *lease) {
-  for (int i = 0; i < e->nheld_slots; i++) {
-    pawl_held *h = &e->held[i];
-    if (h->state != PAWL_SLOT_FREE && pawl_id_eq(&h->id, id) &&
-        (!lease || pawl_id_eq(&h->lease, lease)))
-      return h;
+  for (int i = 0, at = e->last_found; i < e->nheld_slots; i++, at++) {
+    if (at == e->nheld_slots) at = 0;
+    pawl_held *h = &e->held[at];
+    if (h->state == PAWL_SLOT_FREE || !pawl_id_eq(&h->id, id) ||
+        (lease && !pawl_id_eq(&h->lease, lease)))
+      continue;
+    e->last_found = at;
+    return h;
   }
   return NULL;
-}
-
-static void swap_bufs(pawl_buf *a, pawl_buf *b) {
-  pawl_buf was = *a;
-  *a = *b;
-  *b = was;
 }
 
 /* The live ones stand now as the plan has them, with or without rows of their
@@ -170,11 +167,11 @@ static void accept_more(pawl_held *h) {
   h->suspended_us = p->suspended_us;
   h->deadline_us = p->deadline_us;
   h->begin_us = p->begin_us;
-  swap_bufs(&h->joined, &p->joined);
-  swap_bufs(&h->compensation, &p->compensation);
-  swap_bufs(&h->stopped, &p->stopped);
-  swap_bufs(&h->watched, &p->watched);
-  if (p->cancellation.len) swap_bufs(&h->cancellation, &p->cancellation);
+  pawl_buf_swap(&h->joined, &p->joined);
+  pawl_buf_swap(&h->compensation, &p->compensation);
+  pawl_buf_swap(&h->stopped, &p->stopped);
+  pawl_buf_swap(&h->watched, &p->watched);
+  if (p->cancellation.len) pawl_buf_swap(&h->cancellation, &p->cancellation);
   if (!p->workflow_version) return;
   h->workflow_version = p->workflow_version;
   h->revision = 0; /* whichever runs */
@@ -217,7 +214,7 @@ void pawl_held_accept(pawl_held *h) {
   accept_more(h);
   accept_tokens(h);
   if (p->vars_changed) {
-    swap_bufs(&h->vars, &p->vars);
+    pawl_buf_swap(&h->vars, &p->vars);
     h->parts = p->parts;
   }
   h->rounds++;

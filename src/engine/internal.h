@@ -208,7 +208,8 @@ struct pawl_engine {
   /* held instances */
   pawl_held *held;
   int nheld_slots, nheld;
-  int alone; /* what is held was taken over: nothing beside it */
+  int last_found; /* a slot; what is looked for next is often behind it */
+  int alone;      /* what is held was taken over: nothing beside it */
   /* handlers that wait, await.c */
   int nwaiting;
   int next_asked;        /* where the next round of asking begins */

@@ -410,7 +410,7 @@ static void edit(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   pawl_buf_addc(&delta, '}');
   pawl_json_apply(pawl_vars_now(h), pawl_buf_str(&delta), &vars);
   r = record(e, h, l, "changed");
-  pawl_vars_put(h, pawl_buf_str(&vars), &r->changes);
+  pawl_vars_take(h, &vars, &r->changes);
   pawl_buf_deinit(&delta);
   pawl_buf_deinit(&vars);
 }

@@ -1202,6 +1202,7 @@ static int any_wants(const pawl_engine *e) {
   int whole;
   for (int i = 0; i < e->nheld_slots; i++) {
     const pawl_held *h = &e->held[i];
+    if (!is_held(h)) continue; /* most, as a rule */
     if (looks(h) || wants_inbox(h) || wants_plan(h, &whole) ||
         next_undo(h, &seq))
       return 1;

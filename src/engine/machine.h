@@ -57,6 +57,8 @@ void pawl_vars_set(pawl_held *h, const char *name, pawl_str value,
                    pawl_buf *changes);
 /* Replaces all of them. */
 void pawl_vars_put(pawl_held *h, pawl_str vars, pawl_buf *changes);
+/* The same; *vars gets another buffer for its own, of any text. */
+void pawl_vars_take(pawl_held *h, pawl_buf *vars, pawl_buf *changes);
 /* Runs one handler for a token; what came of it is in e->result. A step's or
  * an undo may wait: then h->flight.run is set, and nothing has come of it. */
 pawl_code pawl_run_handler(pawl_engine *e, pawl_held *h, int k,

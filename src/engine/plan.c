@@ -347,26 +347,29 @@ void pawl_plan_last_words(pawl_plan *p) {
   if (size) pawl_release(p->alloc, list, size);
 }
 
-pawl_code pawl_plan_check(const pawl_plan *p, pawl_error *err) {
-  const pawl_buf *own[] = PLAN_BUFS(p);
-  pawl_code rc = PAWL_OK;
+static int any_failed(const pawl_buf *const *bufs, int n) {
+  int failed = 0;
+  for (int i = 0; i < n; i++) failed |= bufs[i]->failed;
+  return failed;
+}
 
-  if (p->failed) return pawl_fail(err, PAWL_NOMEM, "out of memory");
-  for (int i = 0; i < NPLAN_BUFS; i++) TRY(pawl_buf_check(own[i], err));
-  for (int k = 0; k < p->tokens.n; k++) {
-    const pawl_buf *bufs[] = TOKEN_BUFS(&p->tokens.at[k]);
-    for (int i = 0; i < NTOKEN_BUFS; i++) TRY(pawl_buf_check(bufs[i], err));
+pawl_code pawl_plan_check(const pawl_plan *p, pawl_error *err) {
+  const pawl_buf *const own[] = PLAN_BUFS(p);
+  int failed = p->failed || any_failed(own, NPLAN_BUFS);
+
+  for (int k = 0; k < p->tokens.n && !failed; k++) {
+    const pawl_buf *const bufs[] = TOKEN_BUFS(&p->tokens.at[k]);
+    failed = any_failed(bufs, NTOKEN_BUFS);
   }
-  for (int k = 0; k < p->nrecords; k++) {
-    const pawl_buf *bufs[] = RECORD_BUFS(&p->records[k]);
-    for (int i = 0; i < NRECORD_BUFS; i++) TRY(pawl_buf_check(bufs[i], err));
+  for (int k = 0; k < p->nrecords && !failed; k++) {
+    const pawl_buf *const bufs[] = RECORD_BUFS(&p->records[k]);
+    failed = any_failed(bufs, NRECORD_BUFS);
   }
-  for (int k = 0; k < p->neffects; k++) {
-    const pawl_buf *bufs[] = EFFECT_BUFS(&p->effects[k]);
-    for (int i = 0; i < NEFFECT_BUFS; i++) TRY(pawl_buf_check(bufs[i], err));
+  for (int k = 0; k < p->neffects && !failed; k++) {
+    const pawl_buf *const bufs[] = EFFECT_BUFS(&p->effects[k]);
+    failed = any_failed(bufs, NEFFECT_BUFS);
   }
-out:
-  return rc;
+  return failed ? pawl_fail(err, PAWL_NOMEM, "out of memory") : PAWL_OK;
 }
 
 static void add_field(pawl_buf *out, const char *name, const char *text) {

@@ -44,9 +44,11 @@ typedef struct pawl_token {
   int32_t no;
   pawl_token_state state;
   const char *node, *previous; /* names live as long as the engine */
-  const char *fork, *branch;   /* NULL: none */
-  int64_t visit, attempt;      /* attempts that failed so far in this visit */
-  int64_t due_us;              /* 0: none */
+  int node_at; /* where the node was in its definition when it was last looked
+                  up; it may be elsewhere by now */
+  const char *fork, *branch; /* NULL: none */
+  int64_t visit, attempt;    /* attempts that failed so far in this visit */
+  int64_t due_us;            /* 0: none */
   int32_t scope[PAWL_MAX_DEPTH]; /* numbers of the tokens that forked */
   int depth;                     /* of them, outermost first */
   pawl_buf data, event, detail;  /* JSON; empty: null */

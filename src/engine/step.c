@@ -28,15 +28,17 @@ pawl_str pawl_vars_now(const pawl_held *h) {
   return h->vars.len ? pawl_buf_str(&h->vars) : pawl_strz("{}");
 }
 
+void pawl_vars_take(pawl_held *h, pawl_buf *vars, pawl_buf *changes) {
+  if (changes) pawl_json_delta(pawl_vars_now(h), pawl_buf_str(vars), changes);
+  pawl_buf_swap(&h->plan.vars, vars);
+  h->plan.vars_changed = 1;
+}
+
 void pawl_vars_put(pawl_held *h, pawl_str vars, pawl_buf *changes) {
-  pawl_plan *p = &h->plan;
-  pawl_buf now = {.alloc = p->alloc};
+  pawl_buf now = {.alloc = h->plan.alloc}; /* they may be those of the plan */
 
   pawl_buf_adds(&now, vars);
-  if (changes) pawl_json_delta(pawl_vars_now(h), vars, changes);
-  pawl_buf_clear(&p->vars);
-  pawl_buf_adds(&p->vars, pawl_buf_str(&now));
-  p->vars_changed = 1;
+  pawl_vars_take(h, &now, changes);
   pawl_buf_deinit(&now);
 }
 
@@ -49,7 +51,7 @@ void pawl_vars_set(pawl_held *h, const char *name, pawl_str value,
   pawl_buf_adds(&delta, value);
   pawl_buf_addz(&delta, "}}");
   pawl_json_apply(pawl_vars_now(h), pawl_buf_str(&delta), &vars);
-  pawl_vars_put(h, pawl_buf_str(&vars), changes);
+  pawl_vars_take(h, &vars, changes);
   pawl_buf_deinit(&delta);
   pawl_buf_deinit(&vars);
 }
@@ -89,8 +91,9 @@ static void plan_begin(pawl_engine *e, pawl_held *h) {
 }
 
 const pawl_node *pawl_tok_node(pawl_held *h, int k) {
-  const char *name = pawl_tok(h, k)->node;
-  int at = name && h->def ? pawl_def_node(h->def, name, strlen(name)) : -1;
+  pawl_token *t = pawl_tok(h, k);
+  int at =
+      t->node && h->def ? pawl_def_node_at(h->def, t->node, &t->node_at) : -1;
   return at < 0 ? NULL : &h->def->nodes[at];
 }
 
@@ -209,8 +212,11 @@ static void keep_output(pawl_held *h, int k, const pawl_record *r) {
 void pawl_leave_by(pawl_engine *e, pawl_held *h, int k, int to, int record) {
   pawl_plan *p = &h->plan;
   pawl_token *t = pawl_tok(h, k);
-  pawl_buf path = {.alloc = &e->alloc};
+  pawl_buf path = {.alloc = p->alloc};
 
+  pawl_buf_swap(&path,
+                &p->detail); /* its memory serves for what it will say */
+  pawl_buf_clear(&path);
   pawl_token_keep(e, t);
   if (record >= 0 && t->depth) keep_output(h, k, &p->records[record]);
   t->state = PAWL_TOKEN_ACTIVE;
@@ -223,8 +229,7 @@ void pawl_leave_by(pawl_engine *e, pawl_held *h, int k, int to, int record) {
     pawl_buf_adds(&r->path, pawl_buf_str(&path));
     if (!r->due_us) r->due_us = pawl_tok(h, k)->due_us;
   }
-  pawl_buf_clear(&p->detail);
-  pawl_buf_adds(&p->detail, pawl_buf_str(&path));
+  pawl_buf_swap(&path, &p->detail);
   pawl_buf_deinit(&path);
 }
 
@@ -271,7 +276,6 @@ pawl_code pawl_run_handler(pawl_engine *e, pawl_held *h, int k,
                            const pawl_node *node, pawl_handler handler,
                            pawl_str event, pawl_str output, pawl_error *err) {
   const pawl_token *t = pawl_tok(h, k);
-  int64_t began_us = pawl_engine_now(e);
   pawl_call c;
   pawl_code rc;
 
@@ -309,7 +313,7 @@ pawl_code pawl_run_handler(pawl_engine *e, pawl_held *h, int k,
   e->running = NULL;
   if (rc == PAWL_OK && !h->flight.run &&
       (handler == PAWL_HANDLER_RUN || handler == PAWL_HANDLER_UNDO))
-    rc = check_timeout(e, node, began_us, err);
+    rc = check_timeout(e, node, h->flight.began_us, err);
   return rc;
 }
 
@@ -402,16 +406,14 @@ static void step_returned(pawl_engine *e, pawl_held *h, int k, int at,
   if (rc != PAWL_OK) {
     pawl_fail_token(e, h, k, err, began_us);
   } else {
-    const pawl_result *result = &e->result;
+    pawl_result *result = &e->result;
     pawl_record *r = pawl_token_record(e, h, k, "step");
     r->started_us = began_us;
     if (result->has_transition)
       pawl_buf_adds(&r->transition, pawl_buf_str(&result->transition));
-    if (result->has_output)
-      pawl_buf_adds(&r->output, pawl_buf_str(&result->output));
+    if (result->has_output) pawl_buf_swap(&r->output, &result->output);
     r->has_output = result->has_output;
-    if (result->vars_changed)
-      pawl_vars_put(h, pawl_buf_str(&result->vars), &r->changes);
+    if (result->vars_changed) pawl_vars_take(h, &result->vars, &r->changes);
     pawl_take_effects(e, h, k, result);
     p->outcome = "done";
     pawl_leave(e, h, k, to);
@@ -422,7 +424,7 @@ static void step_returned(pawl_engine *e, pawl_held *h, int k, int at,
 static void run_step(pawl_engine *e, pawl_held *h, int k, int at) {
   const pawl_node *node = &h->def->nodes[at];
   pawl_str none = {0};
-  pawl_error err = {0};
+  pawl_error err; /* of several KB: whoever fails fills it */
 
   h->plan.node = node->name;
   h->running_token = pawl_tok(h, k)->no;
@@ -964,10 +966,10 @@ static const pawl_node *next_step(pawl_engine *e, const pawl_held *h,
     return first && first->kind == PAWL_KIND_STEP ? first : NULL;
   }
   for (int k = 0; k < h->tokens.n; k++) {
-    const pawl_token *t = &h->tokens.at[k];
+    pawl_token *t = &h->tokens.at[k];
     int at;
     if (!is_due(e, t) || !t->node) continue;
-    at = pawl_def_node(h->def, t->node, strlen(t->node));
+    at = pawl_def_node_at(h->def, t->node, &t->node_at);
     if (at < 0 || h->def->nodes[at].kind != PAWL_KIND_STEP) continue;
     if (!first) first = &h->def->nodes[at];
     if (transactional && h->def->nodes[at].transactional)

@@ -123,7 +123,7 @@ int pawl_host_open_core(lua_State *L) {
 void pawl_host_push_slot(const pawl_host *host, lua_State *L, int slot) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, host);
   lua_rawgeti(L, -1, slot);
-  lua_remove(L, -2);
+  lua_replace(L, -2);
 }
 
 void pawl_host_set_slot(const pawl_host *host, lua_State *L, int slot) {
