@@ -1300,11 +1300,35 @@ typedef struct walker {
   int more, disorder;
 } walker;
 
+/* The next member as we write them, ,"key":value with a plain key and without
+ * white space; 0: it is another, or none. */
+static int next_compact(walker *w) {
+  const char *end = w->text.at + w->text.len, *quote;
+  size_t at = w->it.at, stop;
+
+  if (w->text.len - at < 2 || w->text.at[at] != (at ? ',' : '{') ||
+      w->text.at[at + 1] != '"')
+    return 0;
+  w->at.raw.at = w->text.at + at + 2;
+  quote = skip_plain(w->at.raw.at, end);
+  if (end - quote < 3 || quote[0] != '"' || quote[1] != ':') return 0;
+  at = (size_t)(quote - w->text.at) + 2;
+  stop = is_space(quote[2]) ? at : value_end(w->text, at);
+  if (stop == at) return 0;
+  w->at.raw.len = (size_t)(quote - w->at.raw.at);
+  w->at.value = (pawl_str){w->text.at + at, stop - at};
+  w->it.at = stop;
+  return 1;
+}
+
 static void walk_on(walker *w) {
   pawl_str last = w->at.raw;
-  w->more = pawl_json_each(w->text, &w->it, &w->at.raw, &w->at.value);
-  if (w->more && (has_escape(w->at.raw) ||
-                  (last.at && pawl_str_cmp(last, w->at.raw) >= 0)))
+  w->more = 1;
+  if (!next_compact(w)) {
+    w->more = pawl_json_each(w->text, &w->it, &w->at.raw, &w->at.value);
+    if (w->more && has_escape(w->at.raw)) w->disorder = 1;
+  }
+  if (w->more && last.at && pawl_str_cmp(last, w->at.raw) >= 0)
     w->disorder = 1;
 }
 
