@@ -12,6 +12,7 @@
  *   bytes 14-15 the routing number (I2) */
 #define COUNTER_LAST 0xfff
 #define COUNTER_SEED 0x7ff /* half is left to count on in a millisecond */
+#define DRAWN 12 /* bytes for an id: 10 of its own, 2 to seed the counter */
 #define MS_LAST (((int64_t)1 << 48) - 1)
 
 /* The next pair of time and counter, greater than the last one also when the
@@ -28,16 +29,29 @@ static void advance(pawl_idgen *g, int64_t now_ms, uint32_t seed) {
   }
 }
 
+/* The next DRAWN random bytes. */
+static pawl_code draw(pawl_idgen *g, const unsigned char **out,
+                      pawl_error *err) {
+  if (g->left < DRAWN) {
+    if (getentropy(g->pool, sizeof g->pool) != 0)
+      return pawl_fail(err, PAWL_INTERNAL,
+                       "the system gives no random bytes for an id");
+    g->left = sizeof g->pool;
+  }
+  *out = g->pool + sizeof g->pool - g->left;
+  g->left -= DRAWN;
+  return PAWL_OK;
+}
+
 pawl_code pawl_id_make(pawl_idgen *g, int64_t now_us, pawl_id *out,
                        pawl_error *err) {
   unsigned char *b = out->bytes;
-  unsigned char drawn[12]; /* 10 for the id, 2 to seed the counter */
-  pawl_idgen next = *g;
+  const unsigned char *drawn;
+  pawl_idgen next = {.last_ms = g->last_ms, .counter = g->counter};
+  pawl_code rc = PAWL_OK;
   int i;
 
-  if (getentropy(drawn, sizeof drawn) != 0)
-    return pawl_fail(err, PAWL_INTERNAL,
-                     "the system gives no random bytes for an id");
+  TRY(draw(g, &drawn, err));
   advance(&next, now_us < 0 ? 0 : now_us / 1000,
           (uint32_t)drawn[10] << 8 | drawn[11]);
   if (next.last_ms > MS_LAST) {
@@ -47,14 +61,16 @@ pawl_code pawl_id_make(pawl_idgen *g, int64_t now_us, pawl_id *out,
     pawl_error_hint(err, "a clock gives microseconds since 1970");
     return PAWL_INVALID;
   }
-  *g = next;
+  g->last_ms = next.last_ms;
+  g->counter = next.counter;
   for (i = 0; i < 6; i++)
     b[i] = (unsigned char)(g->last_ms >> (40 - 8 * i) & 0xff);
   b[6] = (unsigned char)(0x70 | g->counter >> 8);
   b[7] = (unsigned char)(g->counter & 0xff);
   b[8] = 0x80 | (drawn[0] & 0x3f);
   memcpy(b + 9, drawn + 1, 7);
-  return PAWL_OK;
+out:
+  return rc;
 }
 
 pawl_code pawl_id_make_routed(pawl_idgen *g, int64_t now_us, uint16_t route,

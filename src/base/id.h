@@ -15,10 +15,14 @@ typedef struct pawl_id {
 } pawl_id;
 
 /* Makes ids for one engine: 48 bits of now_us / 1000, a counter that keeps
- * ids of one millisecond in order, then random bits from the system. */
+ * ids of one millisecond in order, then random bits from the system, which is
+ * asked for those of many ids at once. Belongs to one process: a copy that a
+ * fork made would give the same ids. */
 typedef struct pawl_idgen {
   int64_t last_ms;
   uint32_t counter;
+  unsigned char pool[240]; /* random bytes, the last `left` not used yet */
+  size_t left;
 } pawl_idgen;
 
 pawl_code pawl_id_make(pawl_idgen *g, int64_t now_us, pawl_id *out,
