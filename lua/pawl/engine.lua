@@ -151,7 +151,14 @@ local function start_options(where, shape, options)
   return given
 end
 
+--- Most items have an input and nothing else, and are taken as they are.
+local function is_plain(item)
+  local key = type(item) == "table" and next(item)
+  return key == "input" and next(item, key) == nil
+end
+
 local function start_item(i, item, shared)
+  if is_plain(item) then return item end
   local where = "start_many: item " .. i
   if type(item) ~= "table" then
     error(("%s: must be a table, got %s"):format(where, type(item)), 3)

@@ -1,5 +1,7 @@
 -- Starting many: one list, checked whole, stored in batches.
+local pawl = require "pawl"
 local kit = require "spec.engine.kit"
+local probe = require "spec.support.probe"
 
 local function items(n, make)
   local list = {}
@@ -56,6 +58,70 @@ kit.describe("a start of many", function(backend)
     clock:advance "10m"
     assert.equal(1, assert(engine:run()).ended)
     assert.equal("none", assert(engine:get(ids[3])).tenant)
+  end)
+
+  it("gives what is shared to those that have nothing of their own",
+     function()
+    local engine, clock = backend.fresh()
+    assert(engine:load(kit.one()))
+    local shared = { tenant = "a", priority = 5, group = "default",
+      correlation = "c", business_key = "b", metadata = { by = "spec" } }
+    local function each(options)
+      for name, value in pairs(shared) do options[name] = value end
+      local ids = assert(engine:start_many("t.one",
+        { { input = { n = 1 } }, {}, { input = pawl.null } }, options))
+      for _, id in ipairs(ids) do
+        local instance = assert(engine:get(id))
+        for name, value in pairs(shared) do
+          assert.same(value, instance[name], name)
+        end
+      end
+      return ids
+    end
+    local now = each {}
+    assert.same({ n = 1 }, assert(engine:get(now[1])).input)
+    assert.same({}, assert(engine:get(now[2])).input)
+    assert.equal(pawl.null, assert(engine:get(now[3])).input)
+    local tagged = each { attributes = { region = "eu" } }
+    assert.equal("eu", assert(engine:get(tagged[3])).attributes.region.value)
+    each { at = 1 } -- long ago
+    each { delay = "10m" }
+    each { at = clock:now() + 1200 }
+    assert.equal(9, assert(engine:run()).ended)
+    clock:advance "10m"
+    assert.equal(3, assert(engine:run()).ended)
+    clock:advance "10m"
+    assert.equal(3, assert(engine:run()).ended)
+  end)
+
+  it("is sent again when an answer was lost, and stored once", function()
+    if backend.name == "sqlite" then return end -- no answer is lost there
+    local engine, _, url = backend.fresh()
+    assert(engine:load(kit.one()))
+    local total = 0
+    for _, list in ipairs { items(1500), items(1500, function(i)
+      return { input = { n = i }, key = i % 2 == 0 and "k" .. i or nil }
+    end) } do
+      for _, point in ipairs { "before_send", "sent" } do
+        for passage = 1, 2 do
+          probe.fault(("commit.%s=drop@%d"):format(point, passage))
+          local ids, created = engine:start_many("t.one", list)
+          probe.fault(nil)
+          assert(ids, tostring(created))
+          local new = 0
+          for i, id in ipairs(ids) do
+            if created[i] then new = new + 1 end
+            if i % 500 == 0 then
+              assert.same({ n = i }, assert(engine:get(id)).input)
+            end
+          end
+          total = total + new
+          assert.equal(total, kit.count(backend, url, "instance"))
+          assert.equal(total, kit.count(backend, url, "agenda"))
+        end
+      end
+    end
+    assert.equal(4 * 1500 + 1500 + 3 * 750, total)
   end)
 
   it("stores an empty list, which is nothing", function()

@@ -61,20 +61,16 @@ helper.lease = "01939d3e-7c1f-7000-8000-0000000000ff"
 
 --- Arguments for instance_insert, one list a column.
 function helper.instances(count)
-  local args = { shard = 0, now = 1700000000000000, id = {}, workflow = {},
-                 workflow_version = {}, tenant = {}, priority = {},
-                 executor_group = {}, business_key = {}, correlation_id = {},
-                 external_id = {}, parent = {}, root = {}, parent_seq = {},
-                 parent_token = {}, parent_visit = {}, parent_node = {},
-                 parent_index = {}, parent_end = {}, trigger_event = {},
-                 input = {}, metadata = {} }
+  local args = { shard = 0, now = 1700000000000000,
+                 workflow = "order.fulfil", workflow_version = 1, id = {},
+                 tenant = {}, priority = {}, executor_group = {},
+                 business_key = {}, correlation_id = {}, external_id = {},
+                 input = {}, metadata = {}, due_at = {}, delay_us = {} }
   for _, column in pairs(args) do
     if type(column) == "table" then column.n = count end
   end
   for i = 1, count do
     args.id[i] = helper.id(i)
-    args.workflow[i] = "order.fulfil"
-    args.workflow_version[i] = 1
     args.priority[i] = 3
     args.executor_group[i] = "default"
   end

@@ -89,20 +89,18 @@ for _, backend in ipairs(backends) do
       local json = { '{}', '[]', 'null', '{"b":1,"a":1,"a":-0.0}',
                      '"\\u0000 \\ud83d\\ude00"', ' { "x" : 1.0 } ',
                      '[1e400, 12345678901234567890]' }
-      local args = helper.instances(#json)
       for i, text in ipairs(json) do
-        args.id[i] = helper.id(100 + i)
-        args.input[i] = text
-        args.priority[i] = i % 2 == 0 and 32767 or -32768
-        args.workflow_version[i] = i % 2 == 0 and 2147483647 or -2147483648
-      end
-      assert(helper.unit(store, "batch", { "instance_insert", args }))
-      for i, text in ipairs(json) do
+        local args = helper.instances(1)
+        args.id[1] = helper.id(100 + i)
+        args.input[1] = text
+        args.priority[1] = i % 2 == 0 and 32767 or -32768
+        args.workflow_version = i % 2 == 0 and 2147483647 or -2147483648
+        assert(helper.unit(store, "batch", { "instance_insert", args }))
         local row = helper.ask(store, "instance_get",
                                { shard = 0, id = helper.id(100 + i) })[1]
         assert.equal(text, row.input)
-        assert.equal(args.priority[i], row.priority)
-        assert.equal(args.workflow_version[i], row.workflow_version)
+        assert.equal(args.priority[1], row.priority)
+        assert.equal(args.workflow_version, row.workflow_version)
         assert.equal(helper.id(100 + i), row.id)
         assert.is_nil(row.tenant)
       end

@@ -7,73 +7,117 @@
 --       @external_id text, @parent uuid, @root uuid, @parent_seq bigint,
 --       @parent_token integer, @parent_visit bigint, @parent_node text,
 --       @parent_index integer, @parent_end text, @trigger_event text,
---       @input json, @metadata json, @now time
--- One instance; its arguments in the order of instance_insert's. A repeated
--- start (same id, or same external id) inserts nothing; nor does that of a
--- version that is not active. Without arrays it costs the server two thirds.
+--       @input json, @metadata json, @due_at time, @delay_us bigint,
+--       @now time
+-- One instance, with its places in standing and agenda: all in one statement,
+-- so that the rows are at hand and need not be read again. A repeated start
+-- (same id, or same external id) inserts nothing; nor does that of a version
+-- that is not active. A delay counts from the store's time; without it and
+-- @due_at it is due now. Without arrays it costs the server two thirds.
 with new as (
 insert into pawl.instance (shard, id, status, workflow, workflow_version,
        tenant, priority, executor_group, business_key, correlation_id,
        external_id, parent, root, parent_seq, parent_token, parent_visit,
        parent_node, parent_index, parent_end, trigger_event, input,
-       metadata, visit, attempt, version, seq, created_at, updated_at)
+       metadata, visit, attempt, version, seq, token_due_at, created_at,
+       updated_at)
 select @shard, @id, 'running', @workflow, @workflow_version, @tenant,
        @priority, @executor_group, @business_key, @correlation_id,
        @external_id, @parent, @root, @parent_seq, @parent_token,
        @parent_visit, @parent_node, @parent_index, @parent_end,
        @trigger_event, @input, @metadata, 0, 0, 0, 0,
+       coalesce(@due_at, coalesce(@now, now())
+                + @delay_us * interval '1 microsecond'),
        coalesce(@now, now()), coalesce(@now, now())
  where not exists (select from pawl.workflow w
                     where w.code = @workflow and w.current
                       and @workflow_version in (w.version, 0)
                       and not w.active)
 on conflict do nothing
-returning workflow, status, id)
+returning id, priority, executor_group, created_at,
+          coalesce(token_due_at, created_at) as due_at),
+stand as (
 insert into pawl.standing (shard, workflow, status, instance)
-select @shard, workflow, status, id from new;
+select @shard, @workflow, 'running', id from new)
+insert into pawl.agenda (shard, instance, workflow, workflow_version,
+       executor_group, priority, ready, due_at, takeovers, latch)
+select @shard, id, @workflow, @workflow_version, executor_group, priority,
+       due_at <= created_at, due_at, 0, 0 from new;
 
 -- name: instance_insert
--- args: @shard smallint, @id uuid[], @workflow text[],
---       @workflow_version integer[], @tenant text[], @priority smallint[],
+-- args: @shard smallint, @workflow text, @workflow_version integer,
+--       @id uuid[], @tenant text[], @priority smallint[],
 --       @executor_group text[], @business_key text[],
---       @correlation_id text[], @external_id text[], @parent uuid[],
---       @root uuid[], @parent_seq bigint[], @parent_token integer[],
---       @parent_visit bigint[], @parent_node text[],
---       @parent_index integer[], @parent_end text[], @trigger_event text[],
---       @input json[], @metadata json[], @now time
+--       @correlation_id text[], @external_id text[], @input json[],
+--       @metadata json[], @due_at time[], @delay_us bigint[], @now time
 -- rows: id uuid
--- The same for many; returns those that are new.
+-- The same for many of one workflow; returns those that are new.
 with new as (
 insert into pawl.instance (shard, id, status, workflow, workflow_version,
        tenant, priority, executor_group, business_key, correlation_id,
-       external_id, parent, root, parent_seq, parent_token, parent_visit,
-       parent_node, parent_index, parent_end, trigger_event, input,
-       metadata, visit, attempt, version, seq, created_at, updated_at)
-select @shard, s.id, 'running', s.workflow, s.workflow_version, s.tenant,
+       external_id, input, metadata, visit, attempt, version, seq,
+       token_due_at, created_at, updated_at)
+select @shard, s.id, 'running', @workflow, @workflow_version, s.tenant,
        s.priority, s.executor_group, s.business_key, s.correlation_id,
-       s.external_id, s.parent, s.root, s.parent_seq, s.parent_token,
-       s.parent_visit, s.parent_node, s.parent_index, s.parent_end,
-       s.trigger_event, s.input, s.metadata, 0, 0, 0, 0,
+       s.external_id, s.input, s.metadata, 0, 0, 0, 0,
+       coalesce(s.due_at, coalesce(@now, now())
+                + s.delay_us * interval '1 microsecond'),
        coalesce(@now, now()), coalesce(@now, now())
-  from unnest(@id, @workflow, @workflow_version, @tenant, @priority,
-              @executor_group, @business_key, @correlation_id, @external_id,
-              @parent, @root, @parent_seq, @parent_token, @parent_visit,
-              @parent_node, @parent_index, @parent_end, @trigger_event,
-              @input, @metadata)
-       as s (id, workflow, workflow_version, tenant, priority,
-             executor_group, business_key, correlation_id, external_id,
-             parent, root, parent_seq, parent_token, parent_visit,
-             parent_node, parent_index, parent_end, trigger_event, input,
-             metadata)
+  from unnest(@id, @tenant, @priority, @executor_group, @business_key,
+              @correlation_id, @external_id, @input, @metadata, @due_at,
+              @delay_us)
+       as s (id, tenant, priority, executor_group, business_key,
+             correlation_id, external_id, input, metadata, due_at, delay_us)
  where not exists (select from pawl.workflow w
-                    where w.code = s.workflow and w.current
-                      and s.workflow_version in (w.version, 0)
+                    where w.code = @workflow and w.current
+                      and @workflow_version in (w.version, 0)
                       and not w.active)
 on conflict do nothing
-returning workflow, status, id)
+returning id, priority, executor_group, created_at,
+          coalesce(token_due_at, created_at) as due_at),
+stand as (
 insert into pawl.standing (shard, workflow, status, instance)
-select @shard, workflow, status, id from new
+select @shard, @workflow, 'running', id from new)
+insert into pawl.agenda (shard, instance, workflow, workflow_version,
+       executor_group, priority, ready, due_at, takeovers, latch)
+select @shard, id, @workflow, @workflow_version, executor_group, priority,
+       due_at <= created_at, due_at, 0, 0 from new
 returning instance as id;
+
+-- name: instance_alike
+-- args: @shard smallint, @workflow text, @workflow_version integer,
+--       @tenant text, @priority smallint, @executor_group text,
+--       @business_key text, @correlation_id text, @metadata json,
+--       @due_at time, @delay_us bigint, @id uuid[], @input json[],
+--       @now time
+-- One or many that differ in their input alone, under ids that were drawn for
+-- this and not sent before: all of them, or none. It costs the server a sixth
+-- less than the two above, which look for what is there already.
+with new as (
+insert into pawl.instance (shard, id, status, workflow, workflow_version,
+       tenant, priority, executor_group, business_key, correlation_id,
+       input, metadata, visit, attempt, version, seq, token_due_at,
+       created_at, updated_at)
+select @shard, s.id, 'running', @workflow, @workflow_version, @tenant,
+       @priority, @executor_group, @business_key, @correlation_id, s.input,
+       @metadata, 0, 0, 0, 0,
+       coalesce(@due_at, coalesce(@now, now())
+                + @delay_us * interval '1 microsecond'),
+       coalesce(@now, now()), coalesce(@now, now())
+  from unnest(@id, @input) as s (id, input)
+ where not exists (select from pawl.workflow w
+                    where w.code = @workflow and w.current
+                      and @workflow_version in (w.version, 0)
+                      and not w.active)
+returning id, priority, executor_group, created_at,
+          coalesce(token_due_at, created_at) as due_at),
+stand as (
+insert into pawl.standing (shard, workflow, status, instance)
+select @shard, @workflow, 'running', id from new)
+insert into pawl.agenda (shard, instance, workflow, workflow_version,
+       executor_group, priority, ready, due_at, takeovers, latch)
+select @shard, id, @workflow, @workflow_version, executor_group, priority,
+       due_at <= created_at, due_at, 0, 0 from new;
 
 -- name: instance_by_key
 -- args: @shard smallint, @workflow text, @tenant text, @external_id text
@@ -83,17 +127,6 @@ select id from pawl.instance
    and external_id = @external_id
    and coalesce(tenant, '') = coalesce(@tenant, '')
    and deleted_at is null;
-
--- name: instance_delay
--- args: @shard smallint, @id uuid[]
--- Behind agenda_insert: one that begins later knows when.
-update pawl.instance i set token_due_at = a.due_at
-  from unnest(@id) as s (id)
- cross join lateral (
-  select due_at from pawl.agenda
-   where shard = @shard and instance = s.id and not ready and lease is null
-   offset 0) a
- where i.shard = @shard and i.id = s.id and i.version = 0;
 
 -- name: instance_known
 -- args: @shard smallint, @workflow text, @no integer[], @id uuid[],

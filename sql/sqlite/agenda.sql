@@ -182,29 +182,6 @@ returning instance, takeovers, latch, due_before, executor_before, priority,
 select ready, due_at, lease, executor, takeovers, latch, @now as now
   from pawl_agenda where shard = @shard and instance = @id;
 
--- name: agenda_start
--- args: @shard smallint, @id uuid, @due_at time, @delay_us bigint, @now time
-insert into pawl_agenda (shard, instance, workflow, workflow_version,
-       executor_group, priority, ready, due_at, takeovers, latch)
-select shard, id, workflow, workflow_version, executor_group, priority,
-       coalesce(@due_at, @now + @delay_us) <= @now,
-       coalesce(@due_at, @now + @delay_us), 0, 0
-  from pawl_instance
- where shard = @shard and id = @id and version = 0 and status = 'running'
-on conflict do nothing;
-
--- name: agenda_insert
--- args: @shard smallint, @id uuid[], @due_at time[], @delay_us bigint[],
---       @now time
-insert into pawl_agenda (shard, instance, workflow, workflow_version,
-       executor_group, priority, ready, due_at, takeovers, latch)
-select shard, id, workflow, workflow_version, executor_group, priority,
-       coalesce(@due_at, @now + coalesce(@delay_us, 0)) <= @now,
-       coalesce(@due_at, @now + coalesce(@delay_us, 0)), 0, 0
-  from pawl_instance
- where shard = @shard and id = @id and version = 0 and status = 'running'
-on conflict do nothing;
-
 -- name: agenda_wake
 -- args: @shard smallint, @id uuid, @now time
 insert into pawl_agenda (shard, instance, workflow, workflow_version,

@@ -9,19 +9,21 @@
 --       @external_id text, @parent uuid, @root uuid, @parent_seq bigint,
 --       @parent_token integer, @parent_visit bigint, @parent_node text,
 --       @parent_index integer, @parent_end text, @trigger_event text,
---       @input json, @metadata json, @now time
--- One instance; its arguments in the order of instance_insert's.
+--       @input json, @metadata json, @due_at time, @delay_us bigint,
+--       @now time
+-- Differs: a trigger puts it on the agenda.
 insert into pawl_instance (shard, id, status, workflow, workflow_version,
        tenant, priority, executor_group, business_key, correlation_id,
        external_id, parent, root, parent_seq, parent_token, parent_visit,
        parent_node, parent_index, parent_end, trigger_event, input,
-       metadata, visit, attempt, version, seq, created_at, updated_at)
+       metadata, visit, attempt, version, seq, token_due_at, created_at,
+       updated_at)
 select @shard, @id, 'running', @workflow, @workflow_version, @tenant,
        @priority, @executor_group, @business_key, @correlation_id,
        @external_id, @parent, @root, @parent_seq, @parent_token,
        @parent_visit, @parent_node, @parent_index, @parent_end,
        @trigger_event, @input, @metadata, 0, 0, 0, 0,
-       @now, @now
+       coalesce(@due_at, @now + @delay_us), @now, @now
  where not exists (select 1 from pawl_workflow w
                     where w.code = @workflow and w.current
                       and @workflow_version in (w.version, 0)
@@ -29,31 +31,44 @@ select @shard, @id, 'running', @workflow, @workflow_version, @tenant,
 on conflict do nothing;
 
 -- name: instance_insert
--- args: @shard smallint, @id uuid[], @workflow text[],
---       @workflow_version integer[], @tenant text[], @priority smallint[],
+-- args: @shard smallint, @workflow text, @workflow_version integer,
+--       @id uuid[], @tenant text[], @priority smallint[],
 --       @executor_group text[], @business_key text[],
---       @correlation_id text[], @external_id text[], @parent uuid[],
---       @root uuid[], @parent_seq bigint[], @parent_token integer[],
---       @parent_visit bigint[], @parent_node text[],
---       @parent_index integer[], @parent_end text[], @trigger_event text[],
---       @input json[], @metadata json[], @now time
+--       @correlation_id text[], @external_id text[], @input json[],
+--       @metadata json[], @due_at time[], @delay_us bigint[], @now time
 -- rows: id uuid
 insert into pawl_instance (shard, id, status, workflow, workflow_version,
        tenant, priority, executor_group, business_key, correlation_id,
-       external_id, parent, root, parent_seq, parent_token, parent_visit,
-       parent_node, parent_index, parent_end, trigger_event, input,
-       metadata, visit, attempt, version, seq, created_at, updated_at)
+       external_id, input, metadata, visit, attempt, version, seq,
+       token_due_at, created_at, updated_at)
 select @shard, @id, 'running', @workflow, @workflow_version, @tenant,
        @priority, @executor_group, @business_key, @correlation_id,
-       @external_id, @parent, @root, @parent_seq, @parent_token,
-       @parent_visit, @parent_node, @parent_index, @parent_end,
-       @trigger_event, @input, @metadata, 0, 0, 0, 0, @now, @now
+       @external_id, @input, @metadata, 0, 0, 0, 0,
+       coalesce(@due_at, @now + @delay_us), @now, @now
  where not exists (select 1 from pawl_workflow w
                     where w.code = @workflow and w.current
                       and @workflow_version in (w.version, 0)
                       and not w.active)
 on conflict do nothing
 returning id;
+
+-- name: instance_alike
+-- args: @shard smallint, @workflow text, @workflow_version integer,
+--       @tenant text, @priority smallint, @executor_group text,
+--       @business_key text, @correlation_id text, @metadata json,
+--       @due_at time, @delay_us bigint, @id uuid[], @input json[],
+--       @now time
+insert into pawl_instance (shard, id, status, workflow, workflow_version,
+       tenant, priority, executor_group, business_key, correlation_id,
+       input, metadata, visit, attempt, version, seq, token_due_at,
+       created_at, updated_at)
+select @shard, @id, 'running', @workflow, @workflow_version, @tenant,
+       @priority, @executor_group, @business_key, @correlation_id, @input,
+       @metadata, 0, 0, 0, 0, coalesce(@due_at, @now + @delay_us), @now, @now
+ where not exists (select 1 from pawl_workflow w
+                    where w.code = @workflow and w.current
+                      and @workflow_version in (w.version, 0)
+                      and not w.active);
 
 -- name: instance_by_key
 -- args: @shard smallint, @workflow text, @tenant text, @external_id text
@@ -63,14 +78,6 @@ select id from pawl_instance
    and external_id = @external_id
    and coalesce(tenant, '') = coalesce(@tenant, '')
    and deleted_at is null;
-
--- name: instance_delay
--- args: @shard smallint, @id uuid[]
-update pawl_instance
-   set token_due_at = (select due_at from pawl_agenda
-                        where shard = @shard and instance = @id
-                          and not ready and lease is null)
- where shard = @shard and id = @id and version = 0;
 
 -- name: instance_known
 -- args: @shard smallint, @workflow text, @no integer[], @id uuid[],

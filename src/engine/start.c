@@ -106,21 +106,22 @@ static pawl_code read_option(pawl_start_options *o, pawl_str key,
 
 pawl_code pawl_start_options_read(pawl_start_options *o, pawl_str text,
                                   pawl_str *input, pawl_error *err) {
-  pawl_json_kind kind;
   pawl_json_iter it = {0};
   pawl_str key, value;
   pawl_code rc = PAWL_OK;
 
   if (!text.at) return PAWL_OK;
-  TRY(pawl_json_check(text, &kind, err));
-  if (kind != PAWL_JSON_OBJECT)
+  if (pawl_json_kind_of(text) != PAWL_JSON_OBJECT)
     return pawl_fail(err, PAWL_INVALID, "%s must be an object",
                      input ? "an item" : "start's options");
-  while (pawl_json_each(text, &it, &key, &value))
-    if (input && pawl_str_eqz(key, "input"))
+  while (pawl_json_each(text, &it, &key, &value)) {
+    if (input && pawl_str_eqz(key, "input")) {
       *input = value;
-    else
-      TRY(read_option(o, key, value, err));
+      continue;
+    }
+    TRY(read_option(o, key, value, err));
+    o->nread++;
+  }
 out:
   return rc;
 }
@@ -219,7 +220,12 @@ pawl_code pawl_start_id(pawl_engine *e, const char *code,
 
 /* ---- writing ---- */
 
-static void arg_word(pawl_args *a, int arg, const pawl_buf *b, int has) {
+const char *pawl_start_group(const pawl_engine *e,
+                             const pawl_start_options *o) {
+  return o->has_group ? o->group.at : e->config.group;
+}
+
+void pawl_start_arg_word(pawl_args *a, int arg, const pawl_buf *b, int has) {
   if (has)
     pawl_arg_str(a, arg, pawl_buf_str(b));
   else
@@ -251,73 +257,78 @@ static void arg_parent(pawl_args *a, const pawl_origin *from) {
   pawl_arg_null(a, PAWL_INSTANCE_START_TRIGGER_EVENT);
 }
 
-_Static_assert((int)PAWL_INSTANCE_START_ID == (int)PAWL_INSTANCE_INSERT_ID &&
-                   (int)PAWL_INSTANCE_START_PARENT ==
-                       (int)PAWL_INSTANCE_INSERT_PARENT &&
-                   (int)PAWL_INSTANCE_START_METADATA ==
-                       (int)PAWL_INSTANCE_INSERT_METADATA,
-               "instance_start and instance_insert differ in their order");
-
-void pawl_start_args(pawl_engine *e, const char *code, pawl_str input,
-                     const pawl_start_options *o, const pawl_origin *origin) {
-  pawl_args *a = &e->args;
-  pawl_arg_id(a, PAWL_INSTANCE_START_ID, &o->id);
-  pawl_arg_textz(a, PAWL_INSTANCE_START_WORKFLOW, code);
-  pawl_arg_int(a, PAWL_INSTANCE_START_WORKFLOW_VERSION, o->version);
-  arg_word(a, PAWL_INSTANCE_START_TENANT, &o->tenant, o->has_tenant);
-  pawl_arg_int(a, PAWL_INSTANCE_START_PRIORITY, o->priority);
-  pawl_arg_textz(a, PAWL_INSTANCE_START_EXECUTOR_GROUP,
-                 o->has_group ? o->group.at : e->config.group);
-  arg_word(a, PAWL_INSTANCE_START_BUSINESS_KEY, &o->business_key,
-           o->has_business_key);
-  arg_word(a, PAWL_INSTANCE_START_CORRELATION_ID, &o->correlation,
-           o->has_correlation);
-  arg_word(a, PAWL_INSTANCE_START_EXTERNAL_ID, &o->key, o->has_key);
-  arg_parent(a, origin);
-  pawl_arg_str(a, PAWL_INSTANCE_START_INPUT, input);
-  pawl_arg_str(a, PAWL_INSTANCE_START_METADATA, o->metadata);
+/* A row's own place among the arguments: where it begins counts from the
+ * store's time. */
+void pawl_start_arg_due(pawl_args *a, int due_at, int delay_us,
+                        const pawl_start_options *o) {
+  if (o->at_us)
+    pawl_arg_time(a, due_at, o->at_us);
+  else
+    pawl_arg_null(a, due_at);
+  arg_count(a, delay_us, o->delay_us, o->delay_us > 0);
 }
 
 int pawl_start_shard(const pawl_engine *e, const pawl_id *id) {
   return pawl_id_route(id) % e->nshards;
 }
 
-static pawl_code send_instance(pawl_engine *e, int shard, const char *code,
-                               pawl_str input, const pawl_start_options *o,
-                               const pawl_origin *origin, pawl_error *err) {
-  pawl_args_begin(&e->args, PAWL_STMT_INSTANCE_START);
-  pawl_arg_int(&e->args, PAWL_INSTANCE_START_SHARD, shard);
-  pawl_start_args(e, code, input, o, origin);
-  pawl_store_arg_now(e->store, &e->args, PAWL_INSTANCE_START_NOW);
+void pawl_start_alike_args(pawl_engine *e, int shard, const char *code,
+                           const pawl_start_options *o) {
+  pawl_args *a = &e->args;
+  pawl_args_begin(a, PAWL_STMT_INSTANCE_ALIKE);
+  pawl_arg_int(a, PAWL_INSTANCE_ALIKE_SHARD, shard);
+  pawl_arg_textz(a, PAWL_INSTANCE_ALIKE_WORKFLOW, code);
+  pawl_arg_int(a, PAWL_INSTANCE_ALIKE_WORKFLOW_VERSION, o->version);
+  pawl_start_arg_word(a, PAWL_INSTANCE_ALIKE_TENANT, &o->tenant,
+                      o->has_tenant);
+  pawl_arg_int(a, PAWL_INSTANCE_ALIKE_PRIORITY, o->priority);
+  pawl_arg_textz(a, PAWL_INSTANCE_ALIKE_EXECUTOR_GROUP,
+                 pawl_start_group(e, o));
+  pawl_start_arg_word(a, PAWL_INSTANCE_ALIKE_BUSINESS_KEY, &o->business_key,
+                      o->has_business_key);
+  pawl_start_arg_word(a, PAWL_INSTANCE_ALIKE_CORRELATION_ID, &o->correlation,
+                      o->has_correlation);
+  pawl_arg_str(a, PAWL_INSTANCE_ALIKE_METADATA, o->metadata);
+  pawl_start_arg_due(a, PAWL_INSTANCE_ALIKE_DUE_AT,
+                     PAWL_INSTANCE_ALIKE_DELAY_US, o);
+  pawl_store_arg_now(e->store, a, PAWL_INSTANCE_ALIKE_NOW);
+}
+
+static pawl_code send_alike(pawl_engine *e, int shard, const char *code,
+                            pawl_str input, const pawl_start_options *o,
+                            pawl_error *err) {
+  pawl_start_alike_args(e, shard, code, o);
+  pawl_arg_id(&e->args, PAWL_INSTANCE_ALIKE_ID, &o->id);
+  pawl_arg_str(&e->args, PAWL_INSTANCE_ALIKE_INPUT, input);
   return pawl_store_send(e->store, &e->args, err);
 }
 
-static pawl_code send_agenda(pawl_engine *e, int shard,
-                             const pawl_start_options *o, pawl_error *err) {
+static pawl_code send_instance(pawl_engine *e, int shard, const char *code,
+                               pawl_str input, const pawl_start_options *o,
+                               const pawl_origin *origin, pawl_error *err) {
   pawl_args *a = &e->args;
-  pawl_args_begin(a, PAWL_STMT_AGENDA_START);
-  pawl_arg_int(a, PAWL_AGENDA_START_SHARD, shard);
-  pawl_arg_id(a, PAWL_AGENDA_START_ID, &o->id);
-  if (o->at_us)
-    pawl_arg_time(a, PAWL_AGENDA_START_DUE_AT, o->at_us);
-  else
-    pawl_arg_null(a, PAWL_AGENDA_START_DUE_AT);
-  pawl_arg_int(a, PAWL_AGENDA_START_DELAY_US, o->delay_us);
-  pawl_store_arg_now(e->store, a, PAWL_AGENDA_START_NOW);
-  return pawl_store_send(e->store, a, err);
-}
-
-/* When it is to begin is kept with it: what comes in before may have the
- * agenda's time moved. */
-static pawl_code send_delay(pawl_engine *e, int shard,
-                            const pawl_start_options *o, int *sent,
-                            pawl_error *err) {
-  pawl_args *a = &e->args;
-  if (!o->at_us && !o->delay_us) return PAWL_OK;
-  pawl_args_begin(a, PAWL_STMT_INSTANCE_DELAY);
-  pawl_arg_int(a, PAWL_INSTANCE_DELAY_SHARD, shard);
-  pawl_arg_id(a, PAWL_INSTANCE_DELAY_ID, &o->id);
-  ++*sent;
+  pawl_args_begin(a, PAWL_STMT_INSTANCE_START);
+  pawl_arg_int(a, PAWL_INSTANCE_START_SHARD, shard);
+  pawl_arg_id(a, PAWL_INSTANCE_START_ID, &o->id);
+  pawl_arg_textz(a, PAWL_INSTANCE_START_WORKFLOW, code);
+  pawl_arg_int(a, PAWL_INSTANCE_START_WORKFLOW_VERSION, o->version);
+  pawl_start_arg_word(a, PAWL_INSTANCE_START_TENANT, &o->tenant,
+                      o->has_tenant);
+  pawl_arg_int(a, PAWL_INSTANCE_START_PRIORITY, o->priority);
+  pawl_arg_textz(a, PAWL_INSTANCE_START_EXECUTOR_GROUP,
+                 pawl_start_group(e, o));
+  pawl_start_arg_word(a, PAWL_INSTANCE_START_BUSINESS_KEY, &o->business_key,
+                      o->has_business_key);
+  pawl_start_arg_word(a, PAWL_INSTANCE_START_CORRELATION_ID, &o->correlation,
+                      o->has_correlation);
+  pawl_start_arg_word(a, PAWL_INSTANCE_START_EXTERNAL_ID, &o->key,
+                      o->has_key);
+  arg_parent(a, origin);
+  pawl_arg_str(a, PAWL_INSTANCE_START_INPUT, input);
+  pawl_arg_str(a, PAWL_INSTANCE_START_METADATA, o->metadata);
+  pawl_start_arg_due(a, PAWL_INSTANCE_START_DUE_AT,
+                     PAWL_INSTANCE_START_DELAY_US, o);
+  pawl_store_arg_now(e->store, a, PAWL_INSTANCE_START_NOW);
   return pawl_store_send(e->store, a, err);
 }
 
@@ -369,8 +380,8 @@ static pawl_code send_by_key(pawl_engine *e, int shard, const char *code,
   pawl_args_begin(a, PAWL_STMT_INSTANCE_BY_KEY);
   pawl_arg_int(a, PAWL_INSTANCE_BY_KEY_SHARD, shard);
   pawl_arg_textz(a, PAWL_INSTANCE_BY_KEY_WORKFLOW, code);
-  arg_word(a, PAWL_INSTANCE_BY_KEY_TENANT, &o->tenant, o->has_tenant);
-  arg_word(a, PAWL_INSTANCE_BY_KEY_EXTERNAL_ID, &o->key, o->has_key);
+  pawl_start_arg_word(a, PAWL_INSTANCE_BY_KEY_TENANT, &o->tenant, o->has_tenant);
+  pawl_start_arg_word(a, PAWL_INSTANCE_BY_KEY_EXTERNAL_ID, &o->key, o->has_key);
   return pawl_store_send(e->store, a, err);
 }
 
@@ -396,42 +407,49 @@ out:
   return rc;
 }
 
+/* Can nothing of the kind be there? The id is ours, and was not sent yet. */
+static int is_alike(const pawl_start_options *o, const pawl_origin *origin) {
+  return !o->has_key && !o->has_id && !o->was_sent &&
+         !(origin && origin->parent);
+}
+
 /* *refused: the version is not active; nothing was stored. */
 static pawl_code start_unit(pawl_engine *e, const char *code, pawl_str input,
-                            const pawl_start_options *o,
+                            pawl_start_options *o,
                             const pawl_origin *origin, pawl_id *id,
                             int *created, int *refused, pawl_error *err) {
   const int open = origin && origin->also; /* what follows needs the answer */
+  const int alike = is_alike(o, origin);
   int shard = pawl_start_shard(e, &o->id), more = 0;
   pawl_buf scratch = {.alloc = &e->alloc};
   pawl_rows rows;
   pawl_code rc = PAWL_OK;
 
   *refused = 0;
+  o->was_sent = 1;
   TRY(pawl_store_begin(e->store, open ? PAWL_UNIT_OPEN : PAWL_UNIT_BATCH,
                        err));
-  TRY(send_instance(e, shard, code, input, o, origin, err));
-  TRY(send_agenda(e, shard, o, err));
+  TRY(alike ? send_alike(e, shard, code, input, o, err)
+            : send_instance(e, shard, code, input, o, origin, err));
   TRY(send_attributes(e, shard, o, &scratch, &more, err));
-  TRY(send_delay(e, shard, o, &more, err));
   if (o->has_key) TRY(send_by_key(e, shard, code, o, err));
   if (!open) TRY(pawl_store_commit(e->store, err));
   pawl_store_rows(e->store, 0, &rows);
   *created = rows.changed == 1;
   *id = o->id;
   if (o->has_key) {
-    pawl_store_rows(e->store, 2 + more, &rows);
+    pawl_store_rows(e->store, 1 + more, &rows);
     if (rows.nrows) pawl_row_id(&rows, 0, PAWL_INSTANCE_BY_KEY_R_ID, id);
     *refused = !rows.nrows;
     *created = rows.nrows && pawl_id_eq(id, &o->id);
   } else if (!*created) {
-    TRY(was_refused(e, shard, o, open, 2 + more, refused, err));
+    TRY(was_refused(e, shard, o, open, 1 + more, refused, err));
   }
   if (open && *refused) {
     pawl_store_rollback(e->store);
   } else if (open) {
     TRY(origin->also(e, origin->ud, shard, id, *created,
-                     2 + more + (o->has_key || !*created), err));
+                     1 + more + (o->has_key || !*created), err));
     TRY(pawl_store_commit(e->store, err));
   }
 out:
@@ -441,7 +459,7 @@ out:
 }
 
 static pawl_code start_once(pawl_engine *e, const char *code, pawl_str input,
-                            const pawl_start_options *o,
+                            pawl_start_options *o,
                             const pawl_origin *origin, pawl_id *id,
                             int *created, int *refused, pawl_error *err) {
   pawl_code rc = PAWL_OK;
@@ -498,19 +516,24 @@ pawl_code pawl_start_check_code(const char *code, pawl_error *err) {
   return PAWL_INVALID;
 }
 
-pawl_code pawl_start_check_input(pawl_engine *e, pawl_str *input,
-                                 pawl_error *err) {
+pawl_code pawl_start_check_size(const pawl_engine *e, pawl_str input,
+                                pawl_error *err) {
+  if ((int64_t)input.len <= e->config.max_bytes) return PAWL_OK;
+  return pawl_fail(err, PAWL_LIMIT,
+                   "input has %zu bytes; the limit is %" PRId64, input.len,
+                   e->config.max_bytes);
+}
+
+/* Is it JSON, and not too long? at NULL becomes {}. */
+static pawl_code check_input(pawl_engine *e, pawl_str *input,
+                             pawl_error *err) {
   if (!input->at) *input = pawl_strz("{}");
   pawl_code rc = pawl_json_check(*input, NULL, err);
   if (rc != PAWL_OK) {
     pawl_error_prefix(err, "input");
     return rc;
   }
-  if ((int64_t)input->len > e->config.max_bytes)
-    return pawl_fail(err, PAWL_LIMIT,
-                     "input has %zu bytes; the limit is %" PRId64, input->len,
-                     e->config.max_bytes);
-  return PAWL_OK;
+  return pawl_start_check_size(e, *input, err);
 }
 
 /* A key from inside may be longer than what people are allowed. */
@@ -539,7 +562,8 @@ pawl_code pawl_start_from(pawl_engine *e, const char *code, pawl_str input,
 
   pawl_start_options_init(&o, &e->alloc);
   TRY(pawl_start_check_code(code, err));
-  TRY(pawl_start_check_input(e, &input, err));
+  TRY(check_input(e, &input, err));
+  if (text.at) TRY(pawl_json_check(text, NULL, err));
   TRY(pawl_start_options_read(&o, text, NULL, err));
   TRY(take_key(origin, &o, err));
   asked = o.version;

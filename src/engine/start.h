@@ -14,21 +14,22 @@ typedef struct pawl_start_options {
   pawl_str metadata, attributes; /* slices of the options' text */
   int has_id;
   pawl_id id;
+  int nread;    /* members that were read, whatever they say */
+  int was_sent; /* it may have been stored already */
 } pawl_start_options;
 
 void pawl_start_options_init(pawl_start_options *o, const pawl_alloc *alloc);
 void pawl_start_options_deinit(pawl_start_options *o);
 /* As after init, with its memory kept. */
 void pawl_start_options_clear(pawl_start_options *o);
-/* A JSON object (at NULL: none), over what is set already. With `input` that
- * member is no option: its text goes there. */
+/* A JSON object, known to be valid (at NULL: none), over what is set already.
+ * With `input` that member is no option: its text goes there. */
 pawl_code pawl_start_options_read(pawl_start_options *o, pawl_str text,
                                   pawl_str *input, pawl_error *err);
 
 pawl_code pawl_start_check_code(const char *code, pawl_error *err);
-/* Is it JSON, and not too long? at NULL becomes {}. */
-pawl_code pawl_start_check_input(pawl_engine *e, pawl_str *input,
-                                 pawl_error *err);
+pawl_code pawl_start_check_size(const pawl_engine *e, pawl_str input,
+                                pawl_error *err);
 /* The newest active version unless o has one: of ours first, then the
  * store's. 0 when nobody knows the code: a worker will answer for that. */
 pawl_code pawl_start_version(pawl_engine *e, const char *code,
@@ -42,10 +43,15 @@ pawl_code pawl_start_id(pawl_engine *e, const char *code,
                         pawl_start_options *o, pawl_error *err);
 int pawl_start_shard(const pawl_engine *e, const pawl_id *id);
 
-/* The arguments of instance_start, or a row of instance_insert's, which has
- * the same in the same order; shard and time are the caller's. */
-void pawl_start_args(pawl_engine *e, const char *code, pawl_str input,
-                     const pawl_start_options *o, const pawl_origin *origin);
+const char *pawl_start_group(const pawl_engine *e,
+                             const pawl_start_options *o);
+void pawl_start_arg_word(pawl_args *a, int arg, const pawl_buf *b, int has);
+/* When it begins: a time, or a delay that counts from the store's. */
+void pawl_start_arg_due(pawl_args *a, int due_at, int delay_us,
+                        const pawl_start_options *o);
+/* All of instance_alike but its columns, @id and @input. */
+void pawl_start_alike_args(pawl_engine *e, int shard, const char *code,
+                           const pawl_start_options *o);
 /* A row of attribute_start's for each of o's. `scratch` has room for what they
  * borrow: pawl_start_attributes_room. */
 pawl_code pawl_start_attribute_args(pawl_engine *e,

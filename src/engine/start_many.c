@@ -16,15 +16,16 @@
 #define TRIES 3
 
 typedef struct item {
-  pawl_str text; /* JSON, a slice of the list */
-  pawl_id id;    /* ours at first, the stored one's in the end */
+  pawl_str text;  /* JSON, a slice of the list */
+  pawl_str input; /* a slice of that, or of ours */
+  pawl_id id;     /* ours at first, the stored one's in the end */
   int shard, created, known;
+  int is_plain; /* it has no options of its own */
 } item;
 
 /* An item of the batch that is being written. */
 typedef struct row {
   item *of;
-  pawl_str input;
   pawl_start_options options; /* keeps its memory from batch to batch */
 } row;
 
@@ -36,34 +37,51 @@ typedef struct many {
   int64_t asked;           /* the version, by the caller; 0: the newest */
   item *items;
   item **order; /* by shard, then as given */
-  size_t nitems, nstored;
+  size_t nitems, items_cap, nstored;
   row *rows;
   int nrows, cap;
+  int is_plain; /* all rows are */
+  int was_sent; /* it may have been stored already */
   row **sorted; /* by key, then by id: rivals wait, and do not deadlock */
   pawl_buf scratch;
 } many;
 
 /* ---- checking ---- */
 
+static pawl_code no_memory(pawl_error *err) {
+  return pawl_fail(err, PAWL_NOMEM, "out of memory");
+}
+
 static pawl_code wrong_item(pawl_code rc, size_t i, pawl_error *err) {
   pawl_error_prefix(err, "item %zu", i + 1);
   return rc;
 }
 
-static pawl_code read_item(const many *m, const item *it,
-                           pawl_start_options *o, pawl_str *input,
-                           pawl_error *err) {
+static pawl_code read_shared(const many *m, pawl_start_options *o,
+                             pawl_error *err) {
   pawl_code rc = PAWL_OK;
   pawl_start_options_clear(o);
-  *input = (pawl_str){0};
   TRY(pawl_start_options_read(o, m->shared, NULL, err));
-  TRY(pawl_start_options_read(o, it->text, input, err));
+  o->version = m->head.version;
+out:
+  return rc;
+}
+
+static pawl_code read_item(const many *m, item *it, pawl_start_options *o,
+                           pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+  int nshared;
+  TRY(read_shared(m, o, err));
+  nshared = o->nread;
+  o->version = m->asked;
+  it->input = pawl_strz("{}");
+  TRY(pawl_start_options_read(o, it->text, &it->input, err));
   if (o->version != m->asked)
     return pawl_fail(err, PAWL_INVALID,
                      "option `version` is one for all items: give it "
                      "beside the list");
-  if (!input->at) *input = pawl_strz("{}");
   o->version = m->head.version;
+  it->is_plain = o->nread == nshared;
 out:
   return rc;
 }
@@ -86,10 +104,9 @@ out:
 
 static pawl_code check_item(many *m, item *it, pawl_start_options *o,
                             pawl_error *err) {
-  pawl_str input;
   pawl_code rc = PAWL_OK;
-  TRY(read_item(m, it, o, &input, err));
-  TRY(pawl_start_check_input(m->e, &input, err));
+  TRY(read_item(m, it, o, err));
+  TRY(pawl_start_check_size(m->e, it->input, err));
   TRY(check_attributes(m, o, err));
   TRY(pawl_start_id(m->e, m->code, o, err));
   it->id = o->id;
@@ -114,6 +131,7 @@ static pawl_code check_items(many *m, pawl_error *err) {
 static pawl_code check_head(many *m, pawl_error *err) {
   pawl_code rc = PAWL_OK;
   TRY(pawl_start_check_code(m->code, err));
+  if (m->shared.at) TRY(pawl_json_check(m->shared, NULL, err));
   TRY(pawl_start_options_read(&m->head, m->shared, NULL, err));
   if (m->head.has_key || m->head.has_id)
     return pawl_fail(err, PAWL_INVALID,
@@ -127,8 +145,18 @@ out:
 
 /* ---- the list ---- */
 
-static pawl_code no_memory(pawl_error *err) {
-  return pawl_fail(err, PAWL_NOMEM, "out of memory");
+static pawl_code add_item(many *m, pawl_str text, pawl_error *err) {
+  if (m->nitems == m->items_cap) {
+    const size_t cap = m->items_cap ? m->items_cap * 2 : 64;
+    item *items = pawl_realloc(&m->e->alloc, m->items,
+                               m->items_cap * sizeof *m->items,
+                               cap * sizeof *m->items);
+    if (!items) return no_memory(err);
+    m->items = items;
+    m->items_cap = cap;
+  }
+  m->items[m->nitems++] = (item){.text = text};
+  return PAWL_OK;
 }
 
 static pawl_code cut_list(many *m, pawl_str list, pawl_error *err) {
@@ -140,16 +168,7 @@ static pawl_code cut_list(many *m, pawl_str list, pawl_error *err) {
   TRY(pawl_json_check(list, &kind, err));
   if (kind != PAWL_JSON_ARRAY)
     return pawl_fail(err, PAWL_INVALID, "what is started must be a list");
-  while (pawl_json_each(list, &it, &none, &text)) m->nitems++;
-  m->items =
-      pawl_realloc(&m->e->alloc, NULL, 0, m->nitems * sizeof *m->items + 1);
-  m->order =
-      pawl_realloc(&m->e->alloc, NULL, 0, m->nitems * sizeof *m->order + 1);
-  if (!m->items || !m->order) return no_memory(err);
-  memset(m->items, 0, m->nitems * sizeof *m->items);
-  it = (pawl_json_iter){0};
-  for (size_t i = 0; pawl_json_each(list, &it, &none, &text); i++)
-    m->items[i].text = text;
+  while (pawl_json_each(list, &it, &none, &text)) TRY(add_item(m, text, err));
 out:
   return rc;
 }
@@ -160,10 +179,14 @@ static int compare_shards(const void *a, const void *b) {
   return order ? order : (x > y) - (x < y);
 }
 
-static void sort_by_shard(many *m) {
+static pawl_code sort_by_shard(many *m, pawl_error *err) {
+  m->order =
+      pawl_realloc(&m->e->alloc, NULL, 0, m->nitems * sizeof *m->order + 1);
+  if (!m->order) return no_memory(err);
   for (size_t i = 0; i < m->nitems; i++) m->order[i] = &m->items[i];
   if (m->e->nshards > 1 && m->nitems)
     qsort(m->order, m->nitems, sizeof *m->order, compare_shards);
+  return PAWL_OK;
 }
 
 static pawl_code make_rows(many *m, pawl_error *err) {
@@ -183,8 +206,9 @@ static void deinit(many *m) {
     pawl_start_options_deinit(&m->rows[i].options);
   pawl_release(alloc, m->rows, (size_t)m->cap * sizeof *m->rows + 1);
   pawl_release(alloc, m->sorted, (size_t)m->cap * sizeof *m->sorted + 1);
-  pawl_release(alloc, m->items, m->nitems * sizeof *m->items + 1);
-  pawl_release(alloc, m->order, m->nitems * sizeof *m->order + 1);
+  pawl_release(alloc, m->items, m->items_cap * sizeof *m->items);
+  if (m->order)
+    pawl_release(alloc, m->order, m->nitems * sizeof *m->order + 1);
   pawl_start_options_deinit(&m->head);
   pawl_buf_deinit(&m->scratch);
 }
@@ -208,12 +232,16 @@ static pawl_code take_batch(many *m, size_t at, size_t *next,
   size_t bytes = 0;
   pawl_code rc = PAWL_OK;
 
+  m->is_plain = 1;
+  m->was_sent = 0;
   for (m->nrows = 0; at < m->nitems && m->nrows < m->cap; at++) {
     item *it = m->order[at];
     row *r = &m->rows[m->nrows];
     bytes += it->text.len;
     if (it->shard != shard || (m->nrows && bytes > BATCH_BYTES)) break;
-    TRY(read_item(m, it, &r->options, &r->input, err));
+    TRY(it->is_plain ? read_shared(m, &r->options, err)
+                     : read_item(m, it, &r->options, err));
+    m->is_plain &= it->is_plain;
     r->of = it;
     r->options.id = it->id;
     m->sorted[m->nrows++] = r;
@@ -224,43 +252,45 @@ out:
   return rc;
 }
 
+static void instance_args(many *m, const row *r) {
+  pawl_args *a = &m->e->args;
+  const pawl_start_options *o = &r->options;
+  pawl_arg_id(a, PAWL_INSTANCE_INSERT_ID, &o->id);
+  pawl_start_arg_word(a, PAWL_INSTANCE_INSERT_TENANT, &o->tenant,
+                      o->has_tenant);
+  pawl_arg_int(a, PAWL_INSTANCE_INSERT_PRIORITY, o->priority);
+  pawl_arg_textz(a, PAWL_INSTANCE_INSERT_EXECUTOR_GROUP,
+                 pawl_start_group(m->e, o));
+  pawl_start_arg_word(a, PAWL_INSTANCE_INSERT_BUSINESS_KEY, &o->business_key,
+                      o->has_business_key);
+  pawl_start_arg_word(a, PAWL_INSTANCE_INSERT_CORRELATION_ID, &o->correlation,
+                      o->has_correlation);
+  pawl_start_arg_word(a, PAWL_INSTANCE_INSERT_EXTERNAL_ID, &o->key,
+                      o->has_key);
+  pawl_arg_str(a, PAWL_INSTANCE_INSERT_INPUT, r->of->input);
+  pawl_arg_str(a, PAWL_INSTANCE_INSERT_METADATA, o->metadata);
+  pawl_start_arg_due(a, PAWL_INSTANCE_INSERT_DUE_AT,
+                     PAWL_INSTANCE_INSERT_DELAY_US, o);
+}
+
 static pawl_code send_instances(many *m, int shard, pawl_error *err) {
   pawl_args *a = &m->e->args;
   pawl_args_begin(a, PAWL_STMT_INSTANCE_INSERT);
   pawl_arg_int(a, PAWL_INSTANCE_INSERT_SHARD, shard);
-  for (int i = 0; i < m->nrows; i++)
-    pawl_start_args(m->e, m->code, m->sorted[i]->input, &m->sorted[i]->options,
-                    NULL);
+  pawl_arg_textz(a, PAWL_INSTANCE_INSERT_WORKFLOW, m->code);
+  pawl_arg_int(a, PAWL_INSTANCE_INSERT_WORKFLOW_VERSION, m->head.version);
+  for (int i = 0; i < m->nrows; i++) instance_args(m, m->sorted[i]);
   pawl_store_arg_now(m->e->store, a, PAWL_INSTANCE_INSERT_NOW);
   return pawl_store_send(m->e->store, a, err);
 }
 
-static pawl_code send_agenda(many *m, int shard, pawl_error *err) {
+/* Of rows that differ in their input alone: what all have is sent once. */
+static pawl_code send_alike(many *m, int shard, pawl_error *err) {
   pawl_args *a = &m->e->args;
-  pawl_args_begin(a, PAWL_STMT_AGENDA_INSERT);
-  pawl_arg_int(a, PAWL_AGENDA_INSERT_SHARD, shard);
+  pawl_start_alike_args(m->e, shard, m->code, &m->rows[0].options);
   for (int i = 0; i < m->nrows; i++) {
-    const pawl_start_options *o = &m->sorted[i]->options;
-    pawl_arg_id(a, PAWL_AGENDA_INSERT_ID, &o->id);
-    if (o->at_us)
-      pawl_arg_time(a, PAWL_AGENDA_INSERT_DUE_AT, o->at_us);
-    else
-      pawl_arg_null(a, PAWL_AGENDA_INSERT_DUE_AT);
-    pawl_arg_int(a, PAWL_AGENDA_INSERT_DELAY_US, o->delay_us);
-  }
-  pawl_store_arg_now(m->e->store, a, PAWL_AGENDA_INSERT_NOW);
-  return pawl_store_send(m->e->store, a, err);
-}
-
-/* When those that are delayed are to begin is kept with them. */
-static pawl_code send_delays(many *m, int shard, pawl_error *err) {
-  pawl_args *a = &m->e->args;
-  pawl_args_begin(a, PAWL_STMT_INSTANCE_DELAY);
-  pawl_arg_int(a, PAWL_INSTANCE_DELAY_SHARD, shard);
-  for (int i = 0; i < m->nrows; i++) {
-    const pawl_start_options *o = &m->sorted[i]->options;
-    if (o->at_us || o->delay_us)
-      pawl_arg_id(a, PAWL_INSTANCE_DELAY_ID, &o->id);
+    pawl_arg_id(a, PAWL_INSTANCE_ALIKE_ID, &m->sorted[i]->options.id);
+    pawl_arg_str(a, PAWL_INSTANCE_ALIKE_INPUT, m->sorted[i]->of->input);
   }
   return pawl_store_send(m->e->store, a, err);
 }
@@ -312,19 +342,29 @@ static void mark_new(many *m, const pawl_rows *rows) {
   qsort(m->sorted, (size_t)m->nrows, sizeof *m->sorted, compare_rows);
 }
 
+/* All rows are new, or none is: their ids are ours, and not sent before. */
+static void mark_alike(many *m, const pawl_rows *rows) {
+  assert(rows->changed == 0 || rows->changed == m->nrows);
+  for (int i = 0; i < m->nrows && rows->changed; i++)
+    m->rows[i].of->created = m->rows[i].of->known = 1;
+}
+
 static pawl_code insert_batch(many *m, int shard, pawl_error *err) {
+  const int alike = m->is_plain && !m->was_sent;
   pawl_store *store = m->e->store;
   pawl_rows rows;
   pawl_code rc = PAWL_OK;
 
+  m->was_sent = 1;
   TRY(pawl_store_begin(store, PAWL_UNIT_BATCH, err));
-  TRY(send_instances(m, shard, err));
-  TRY(send_agenda(m, shard, err));
-  TRY(send_delays(m, shard, err));
+  TRY(alike ? send_alike(m, shard, err) : send_instances(m, shard, err));
   TRY(send_attributes(m, shard, err));
   TRY(pawl_store_commit(store, err));
   pawl_store_rows(store, 0, &rows);
-  mark_new(m, &rows);
+  if (alike)
+    mark_alike(m, &rows);
+  else
+    mark_new(m, &rows);
 out:
   if (rc != PAWL_OK) pawl_store_rollback(store);
   return rc;
@@ -462,7 +502,7 @@ pawl_code pawl_engine_start_many(pawl_engine *e, const char *code,
   TRY(check_head(&m, err));
   TRY(cut_list(&m, items, err));
   TRY(check_items(&m, err));
-  sort_by_shard(&m);
+  TRY(sort_by_shard(&m, err));
   TRY(make_rows(&m, err));
   TRY(write_all(&m, err));
   TRY(add_answer(&m, out, err));

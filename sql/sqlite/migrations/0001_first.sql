@@ -147,6 +147,19 @@ create index pawl_agenda_suspect on pawl_agenda
   where ready and (lease is not null or takeovers > 0);
 create index pawl_agenda_due on pawl_agenda (shard, due_at) where not ready;
 
+-- One that begins is put on the agenda with it: PostgreSQL writes both tables
+-- in one statement.
+create trigger pawl_instance_begin after insert on pawl_instance
+  when new.version = 0
+begin
+  insert into pawl_agenda (shard, instance, workflow, workflow_version,
+         executor_group, priority, ready, due_at, takeovers, latch)
+  values (new.shard, new.id, new.workflow, new.workflow_version,
+          new.executor_group, new.priority,
+          coalesce(new.token_due_at, new.created_at) <= new.created_at,
+          coalesce(new.token_due_at, new.created_at), 0, 0);
+end;
+
 -- Variables of more than a few KB: the instance's column is null and its
 -- `parts` above 0. A member of 1 KB or more has a row of its own, "=name"; the
 -- others share as many rows as `parts` says, ":0" and on, by their names.
