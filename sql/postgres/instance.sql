@@ -91,7 +91,7 @@ returning instance as id;
 --       @due_at time, @delay_us bigint, @id uuid[], @input json[],
 --       @now time
 -- One or many that differ in their input alone, under ids that were drawn for
--- this and not sent before: all of them, or none. It costs the server a sixth
+-- this and not sent before: all of them, or none. It costs the server a tenth
 -- less than the two above, which look for what is there already.
 with new as (
 insert into pawl.instance (shard, id, status, workflow, workflow_version,

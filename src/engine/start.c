@@ -321,8 +321,7 @@ static pawl_code send_instance(pawl_engine *e, int shard, const char *code,
                       o->has_business_key);
   pawl_start_arg_word(a, PAWL_INSTANCE_START_CORRELATION_ID, &o->correlation,
                       o->has_correlation);
-  pawl_start_arg_word(a, PAWL_INSTANCE_START_EXTERNAL_ID, &o->key,
-                      o->has_key);
+  pawl_start_arg_word(a, PAWL_INSTANCE_START_EXTERNAL_ID, &o->key, o->has_key);
   arg_parent(a, origin);
   pawl_arg_str(a, PAWL_INSTANCE_START_INPUT, input);
   pawl_arg_str(a, PAWL_INSTANCE_START_METADATA, o->metadata);
@@ -380,8 +379,10 @@ static pawl_code send_by_key(pawl_engine *e, int shard, const char *code,
   pawl_args_begin(a, PAWL_STMT_INSTANCE_BY_KEY);
   pawl_arg_int(a, PAWL_INSTANCE_BY_KEY_SHARD, shard);
   pawl_arg_textz(a, PAWL_INSTANCE_BY_KEY_WORKFLOW, code);
-  pawl_start_arg_word(a, PAWL_INSTANCE_BY_KEY_TENANT, &o->tenant, o->has_tenant);
-  pawl_start_arg_word(a, PAWL_INSTANCE_BY_KEY_EXTERNAL_ID, &o->key, o->has_key);
+  pawl_start_arg_word(a, PAWL_INSTANCE_BY_KEY_TENANT, &o->tenant,
+                      o->has_tenant);
+  pawl_start_arg_word(a, PAWL_INSTANCE_BY_KEY_EXTERNAL_ID, &o->key,
+                      o->has_key);
   return pawl_store_send(e->store, a, err);
 }
 
@@ -415,9 +416,9 @@ static int is_alike(const pawl_start_options *o, const pawl_origin *origin) {
 
 /* *refused: the version is not active; nothing was stored. */
 static pawl_code start_unit(pawl_engine *e, const char *code, pawl_str input,
-                            pawl_start_options *o,
-                            const pawl_origin *origin, pawl_id *id,
-                            int *created, int *refused, pawl_error *err) {
+                            pawl_start_options *o, const pawl_origin *origin,
+                            pawl_id *id, int *created, int *refused,
+                            pawl_error *err) {
   const int open = origin && origin->also; /* what follows needs the answer */
   const int alike = is_alike(o, origin);
   int shard = pawl_start_shard(e, &o->id), more = 0;
@@ -459,9 +460,9 @@ out:
 }
 
 static pawl_code start_once(pawl_engine *e, const char *code, pawl_str input,
-                            pawl_start_options *o,
-                            const pawl_origin *origin, pawl_id *id,
-                            int *created, int *refused, pawl_error *err) {
+                            pawl_start_options *o, const pawl_origin *origin,
+                            pawl_id *id, int *created, int *refused,
+                            pawl_error *err) {
   pawl_code rc = PAWL_OK;
 
   for (int tries = 0;; tries++) { /* the id is fixed: repeating is harmless */

@@ -148,9 +148,9 @@ out:
 static pawl_code add_item(many *m, pawl_str text, pawl_error *err) {
   if (m->nitems == m->items_cap) {
     const size_t cap = m->items_cap ? m->items_cap * 2 : 64;
-    item *items = pawl_realloc(&m->e->alloc, m->items,
-                               m->items_cap * sizeof *m->items,
-                               cap * sizeof *m->items);
+    item *items =
+        pawl_realloc(&m->e->alloc, m->items, m->items_cap * sizeof *m->items,
+                     cap * sizeof *m->items);
     if (!items) return no_memory(err);
     m->items = items;
     m->items_cap = cap;

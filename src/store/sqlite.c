@@ -425,6 +425,9 @@ static pawl_code configure(pawl_conn *c, pawl_error *err) {
            "pragma synchronous=full; pragma fullfsync=on;"
            "pragma checkpoint_fullfsync=on; pragma recursive_triggers=off",
            err));
+  /* What a statement would undo if it failed in the midst is kept page by
+   * page: in a temporary file, unless told otherwise. */
+  TRY(exec(c, "pragma temp_store=memory", err));
   if (c->is_memory) return PAWL_OK;
   TRY(open_beside(c, err));
   c->locks_commits = sqlite3_libversion_number() < SAFE_VERSION;
