@@ -2,20 +2,23 @@
 --- Measures pawl next to raw SQL that does the same writes, in turns, so that
 --- whatever else the machine does hits both. See docs/performance.md.
 ---
----   ./dev bench [--quick] [--json] [sqlite | postgres]
+---   ./dev bench [--quick] [--json] [--baseline FILE] [--save]
+---               [sqlite | postgres]
 ---
----   W1  five-step instances drained by one worker, in steps a second; raw:
----       `step` of bench/raw.h
----   W2  one-step instances likewise; raw: the same
----   W3  starting instances, one call after the other; raw: `start`
----   W1x2     W1 with two workers, on PostgreSQL; raw: `pair`
----   W3_bulk  starting 1,000 with one call; raw: `bulk`
----   W6  five-step instances whose steps wait 50 ms on a socket, up to 200 at
----       one time in one worker; raw: what that would be if nothing else took
----       any time. Needs LuaSocket; left out where that is not there
+---   throughput.lua  W1, W1x2, W2, W2x2, W3, W3_bulk, W6, each
+---   latency.lua     W4, W4_signal, the cold start
+---   depth.lua       W5
+---   memory.lua      rss_mb, rss_waiting_ratio
+---   counts.lua      allocations, instructions, what a small change writes
+---   targets.lua     what is aimed at
+---   baseline.lua    what is worse or better than it was
+---   peers.lua       other engines, when PAWL_PEERS names a kit that runs them
+---
+--- --save puts the run into FILE, bench/baseline.json by default. --tiny is
+--- for the spec of the bench: it measures everything and means nothing.
 ---
 --- Environment: PAWL_BUILD, the folder of the build to measure; PAWL_BENCH_PG,
---- the conninfo of a PostgreSQL server to make a database on.
+--- the conninfo of a PostgreSQL server to make databases on; PAWL_PEERS.
 local here = arg[0]:match "^(.*)/[^/]*$" or "."
 local build = os.getenv "PAWL_BUILD"
 if not build then
@@ -26,279 +29,123 @@ package.path = ("%s/?.lua;%s/lua/?.lua;%s/lua/?/init.lua;%s"):format(here,
   build, build, package.path)
 package.cpath = build .. "/lua/?.so;" .. package.cpath
 
-local pawl = require "pawl"
-local mono = require("pawl.core").mono
+local baseline = require "baseline"
+local counts = require "counts"
+local depth = require "depth"
+local latency = require "latency"
+local machine = require "machine"
+local memory = require "memory"
+local peers = require "peers"
 local report = require "report"
 local stores = require "stores"
+local system = require "system_calls"
+local targets = require "targets"
+local throughput = require "throughput"
 
-local INPUT = { -- the state of bench/raw.h
-  amount = 129.95, currency = "EUR", customer = "c-00012345",
-  items = { 1, 2, 3 }, note = ("%076d"):format(7), order = "o-0000000001",
-  step = 100000000,
+--- rounds: of all measures that take turns; one, five: instances of W2, W1;
+--- raw: steps of the raw program; finished, timers, asleep: rows to be beside;
+--- probe: instances under observation, few and many.
+local SIZES = {
+  full = { rounds = 5, five = 4000, one = 10000, raw = 20000, starts = 1000,
+    bulk = 20000, items = 10000, waiting = 4000, latency = 40, cold = 40,
+    finished = 1000000, timers = 100000, asleep = 1000000,
+    probe = { 128, 384 }, changes = 40 },
+  quick = { rounds = 3, five = 2000, one = 4000, raw = 10000, starts = 300,
+    bulk = 10000, items = 4000, waiting = 1000, latency = 20, cold = 20,
+    finished = 100000, timers = 10000, asleep = 100000,
+    probe = { 64, 192 }, changes = 20 },
+  tiny = { rounds = 1, five = 20, one = 20, raw = 640, starts = 5, bulk = 20,
+    items = 20, waiting = 4, latency = 2, cold = 1, finished = 50,
+    timers = 5, asleep = 50, probe = { 4, 8 }, changes = 2 },
 }
 
-local FULL = { rounds = 5, five = 4000, one = 4000, raw = 20000,
-  raw_starts = 1000, bulk = 20000, waiting = 4000 }
-local QUICK = { rounds = 3, five = 2000, one = 1000, raw = 10000,
-  raw_starts = 300, bulk = 10000, waiting = 1000 }
-local WAITS, DELAY = 200, 0.05 -- W6: handlers at one time, seconds a step
-local WARM_UP = 300 -- instances run before a measure, uncounted
-local ITEMS = { 1000, 10000 } -- of a fan-out: ten times as many cost ten times
+--- Those that take turns, in this order.
+local ROUND = {
+  { "W1", throughput.W1, "steps/s" }, { "W2", throughput.W2, "steps/s" },
+  { "W1x2", throughput.W1x2, "steps/s" },
+  { "W2x2", throughput.W2x2, "steps/s" },
+  { "W3", throughput.W3, "starts/s" },
+  { "W3_bulk", throughput.W3_bulk, "starts/s" },
+  { "W4", latency.W4, "ms" }, { "W4_signal", latency.W4_signal, "ms" },
+  { "W6", throughput.W6, "steps/s" }, { "each", throughput.each, "items/s" },
+}
 
 ---- measuring ---------------------------------------------------------------
 
---- Instances started a second.
-local function start_each(engine, code, n)
-  local began = mono()
-  for _ = 1, n do assert(engine:start(code, INPUT)) end
-  return n / (mono() - began)
-end
+local function say(...) io.stderr:write(string.format(...), "\n") end
 
---- HOT and other updates are told when the session has ended, or a little
---- later.
-local function updates_after(store, before, steps)
-  local deadline = mono() + 5
-  local all, hot
-  repeat
-    all, hot = store:updates()
-  until not all or all >= before + steps or mono() > deadline
-  return all, hot
-end
-
---- Runs `n` instances of `steps` steps to their end with one worker.
-local function drain(store, file, n, steps)
-  local all, hot = store:updates()
-  local engine <close> = assert(pawl.open(store.url))
-  local code = assert(engine:load(here .. "/workflows/" .. file)).workflow
-  start_each(engine, code, WARM_UP)
-  assert(engine:run {})
-  local starts = start_each(engine, code, n)
-  collectgarbage()
-  local counts, bytes = engine:counts(), store:bytes()
-  local began = mono()
-  local done = assert(engine:run {})
-  local seconds = mono() - began
-  assert(done.ended == n and done.steps == n * steps, "not all steps have run")
-  local out = { starts = starts, rate = done.steps / seconds,
-    bytes = (store:bytes() - bytes) / done.steps }
-  for name, count in pairs(engine:counts()) do
-    out[name] = (count - counts[name]) / done.steps
+--- All rounds, summed up by measure.
+local function in_turns(bench, store, size)
+  local samples, out = {}, {}
+  store:raw "setup"
+  for i = 1, size.rounds do
+    say("%s: round %d of %d", store.name, i, size.rounds)
+    for _, measure in ipairs(ROUND) do
+      local name = measure[1]
+      samples[name] = samples[name] or {}
+      samples[name][i] = measure[2](bench, store, size)
+    end
   end
-  engine:close()
-  if all then
-    local all_now, hot_now = updates_after(store, all, done.steps)
-    out.hot = (hot_now - hot) / (all_now - all)
+  for _, measure in ipairs(ROUND) do
+    local list = samples[measure[1]]
+    if list[1] then out[measure[1]] = report.sum_up(list, measure[3]) end
   end
   return out
 end
 
---- Instances started a second, 1,000 a call. They stay in the store, under a
---- code that nobody runs.
-local function start_bulk(store, n)
-  local engine <close> = assert(pawl.open(store.url))
-  local list = {}
-  for i = 1, 1000 do list[i] = { input = INPUT } end
-  local began = mono()
-  for _ = 1, n, #list do assert(engine:start_many("bench.bulk", list)) end
-  return n / (mono() - began)
-end
-
---- Steps a second of `workers` programs that drain `n` instances together.
-local function drain_together(store, dir, n, steps, workers)
-  local file = here .. "/workflows/five_steps.lua"
-  do
-    local engine <close> = assert(pawl.open(store.url))
-    local code = assert(engine:load(file)).workflow
-    local list = {}
-    for i = 1, n do list[i] = { input = INPUT } end
-    assert(engine:start_many(code, list))
+local function measure_store(bench, store, size)
+  local out = in_turns(bench, store, size)
+  say("%s: counts", store.name)
+  for name, value in pairs(counts.of_a_step(bench, store, size)) do
+    out.W1[name] = value
   end
-  local pipes, outs, began, ended, done = {}, {}, math.huge, 0, 0
-  for i = 1, workers do
-    outs[i] = ("%s/drain.%d"):format(dir, i)
-    os.remove(outs[i])
-    pipes[i] = assert(io.popen(stores.line("lua5.4", here .. "/drain.lua",
-      build, store.url, file, outs[i]), "w"))
+  out[store.bytes_name:gsub("per_$", "small_change")] =
+    counts.small_change(bench, store, size)
+  if store.name == "sqlite" then
+    out.cold_start_ms = latency.cold_start(bench, store, size)
   end
-  for i = 1, workers do
-    local deadline = mono() + 10
-    repeat until io.open(outs[i]) or mono() > deadline
+  say("%s: beside %d finished ones and %d timers", store.name, size.finished,
+    size.timers)
+  local deep <close> = store:another "deep"
+  out.W5 = depth.W5(bench, deep, size)
+  say("%s: beside %d that wait", store.name, size.asleep)
+  for name, value in pairs(memory.measure(bench, deep, size)) do
+    out[name] = value
   end
-  for _, pipe in ipairs(pipes) do pipe:write "go\n" pipe:flush() end
-  for i, pipe in ipairs(pipes) do
-    assert(pipe:close(), "a worker has failed")
-    local text <close> = assert(io.open(outs[i]))
-    local from, to, ran = text:read("n", "n", "n")
-    began, ended = math.min(began, from), math.max(ended, to)
-    done = done + ran
-  end
-  assert(done == n * steps, "not all steps have run")
-  return done / (ended - began)
-end
-
---- One instance that fans out over `items` items, with one worker.
-local function fan_out(store, items)
-  local engine <close> = assert(pawl.open(store.url))
-  local code = assert(engine:load(here .. "/workflows/each.lua")).workflow
-  local id = assert(engine:start(code, { items = items }))
-  collectgarbage()
-  local before = engine:counts()
-  local began = mono()
-  local done = assert(engine:run {})
-  local seconds = mono() - began
-  local counts = engine:counts()
-  assert(done.steps == items, "not all items have run")
-  assert(#assert(engine:get(id)).variables.results == items)
-  return { rate = items / seconds,
-    statements = (counts.statements - before.statements) / items,
-    transactions = (counts.transactions - before.transactions) / items }
-end
-
---- The server of bench/slow.c; its port.
-local function slow_server()
-  local pipe = assert(io.popen(("%s/pawl_bench_slow %d"):format(build,
-    DELAY * 1e6)))
-  local port = assert(pipe:read "n", "the slow server does not start")
-  return setmetatable({ port = port }, { __close = function()
-    assert(require "socket".connect("127.0.0.1", port)):send "q"
-    pipe:close()
-  end })
-end
-
---- `n` five-step instances whose steps wait, with one worker.
-local function wait_much(store, n)
-  if not pcall(require, "socket") then return {} end
-  local server <close> = slow_server()
-  local engine <close> = assert(pawl.open(store.url, { concurrency = WAITS }))
-  local code = assert(engine:load(here .. "/workflows/waiting.lua")).workflow
-  for _ = 1, n do assert(engine:start(code, { port = server.port })) end
-  collectgarbage()
-  local before = engine:counts()
-  local began, clock = mono(), os.clock()
-  local done = assert(engine:run { wait = true })
-  local seconds = mono() - began
-  local counts = engine:counts()
-  assert(done.ended == n and done.steps == 5 * n, "not all steps have run")
-  return { rate = done.steps / seconds,
-    busy = (os.clock() - clock) / seconds,
-    trips = (counts.trips - before.trips) / done.steps,
-    statements = (counts.statements - before.statements) / done.steps,
-    transactions = (counts.transactions - before.transactions) / done.steps }
-end
-
-local function one_round(store, size, dir)
-  store:raw "setup"
-  local raw = store:raw("step", size.raw)
-  local five = drain(store, "five_steps.lua", size.five, 5)
-  local raw_start = store:raw("start", size.raw_starts)
-  local one = drain(store, "one_step.lua", size.one, 1)
-  local bulk = start_bulk(store, size.bulk)
-  local raw_bulk = store:raw("bulk", size.bulk)
-  local two, raw_two
-  if store.name == "postgres" then -- SQLite has one writer at a time
-    two = drain_together(store, dir, size.five, 5, 2)
-    raw_two = size.raw / store:raw("pair", size.raw).seconds
-  end
-  local few, many = fan_out(store, ITEMS[1]), fan_out(store, ITEMS[2])
-  local waiting = wait_much(store, size.waiting)
-  return {
-    two = two, raw_two = raw_two, bulk = bulk,
-    raw_bulk = size.bulk / raw_bulk.seconds,
-    waiting = waiting.rate, ideal = WAITS / DELAY, waiting_busy = waiting.busy,
-    waiting_trips = waiting.trips, waiting_statements = waiting.statements,
-    waiting_transactions = waiting.transactions,
-    few = few.rate, few_statements = few.statements,
-    few_transactions = few.transactions,
-    many = many.rate, many_statements = many.statements,
-    many_transactions = many.transactions,
-    raw = size.raw / raw.seconds, raw_bytes = raw.bytes / size.raw,
-    five = five.rate, one = one.rate, starts = five.starts,
-    raw_starts = size.raw_starts / raw_start.seconds,
-    trips = five.trips, statements = five.statements,
-    transactions = five.transactions, bytes = five.bytes, hot = five.hot,
-  }
-end
-
----- summing up --------------------------------------------------------------
-
-local function column(rounds, name)
-  local list = {}
-  for i, round in ipairs(rounds) do list[i] = round[name] end
-  return list
-end
-
-local function compare(rounds, name, raw, unit)
-  local value = report.median(column(rounds, name))
-  local limit = report.median(column(rounds, raw))
-  return { value = value, unit = unit, raw = limit, ratio = value / limit }
-end
-
-local function sum_up(store, rounds)
-  local function median(name) return report.median(column(rounds, name)) end
-  local w1 = compare(rounds, "five", "raw", "steps/s")
-  w1.round_trips_per_step = median "trips"
-  w1.statements_per_step = median "statements"
-  w1.transactions_per_step = median "transactions"
-  w1[store.name == "postgres" and "wal_bytes_per_step" or "bytes_per_step"] =
-    median "bytes"
-  w1.raw_bytes_per_step = median "raw_bytes"
-  if rounds[1].hot then w1.hot_share = median "hot" end
-  local w4 = compare(rounds, "many", "few", "items/s")
-  w4.raw = nil -- its measure is itself with fewer items
-  w4.value_few = median "few"
-  w4.statements_per_item = median "many_statements"
-  w4.statements_per_item_few = median "few_statements"
-  w4.transactions_per_item = median "many_transactions"
-  w4.transactions_per_item_few = median "few_transactions"
-  local w6
-  if rounds[1].waiting then
-    w6 = compare(rounds, "waiting", "ideal", "steps/s")
-    w6.round_trips_per_step = median "waiting_trips"
-    w6.statements_per_step = median "waiting_statements"
-    w6.transactions_per_step = median "waiting_transactions"
-    w6.worker_cpu_share = median "waiting_busy"
-  end
-  return {
-    W6 = w6,
-    version = store.version, durability = store.durability, W1 = w1, W4 = w4,
-    W2 = compare(rounds, "one", "raw", "runs/s"),
-    W3 = compare(rounds, "starts", "raw_starts", "starts/s"),
-    W3_bulk = compare(rounds, "bulk", "raw_bulk", "starts/s"),
-    W1x2 = rounds[1].two and compare(rounds, "two", "raw_two", "steps/s"),
-  }
+  out.version, out.settings = store.version, store.settings
+  return out
 end
 
 ---- the command -------------------------------------------------------------
 
 local function usage(problem)
-  io.stderr:write("bench: ", problem,
-    "\nusage: bench [--quick] [--json] [sqlite | postgres]\n")
+  say("bench: %s\nusage: bench [--quick] [--json] [--baseline FILE] [--save] "
+    .. "[sqlite | postgres]", problem)
   os.exit(2)
 end
 
 local function read_arguments()
-  local options, names = {}, {}
-  for _, word in ipairs(arg) do
-    if word == "--quick" or word == "--json" then
+  local options = { size = "full", baseline = here .. "/baseline.json",
+    stores = {} }
+  local i = 1
+  while arg[i] do
+    local word = arg[i]
+    if word == "--quick" or word == "--tiny" then
+      options.size = word:sub(3)
+    elseif word == "--json" or word == "--save" then
       options[word:sub(3)] = true
+    elseif word == "--baseline" and arg[i + 1] then
+      i = i + 1
+      options.baseline = arg[i]
     elseif word == "sqlite" or word == "postgres" then
-      names[#names + 1] = word
+      table.insert(options.stores, word)
     else
       usage(("unknown argument \"%s\""):format(word))
     end
+    i = i + 1
   end
-  if #names == 0 then names = { "postgres", "sqlite" } end
-  return options, names
-end
-
---- An empty folder, removed at the end.
-local function scratch()
-  local pipe = assert(io.popen("mktemp -d"))
-  local dir = pipe:read "l"
-  pipe:close()
-  return setmetatable({ path = dir }, { __close = function()
-    os.execute("rm -rf '" .. dir .. "'")
-  end })
+  if #options.stores == 0 then options.stores = { "postgres", "sqlite" } end
+  return options
 end
 
 local function open_store(name, dir)
@@ -307,25 +154,47 @@ local function open_store(name, dir)
     or usage "PAWL_BENCH_PG is not set; run ./dev bench")
 end
 
-local function main()
-  local options, names = read_arguments()
-  local size = options.quick and QUICK or FULL
-  local dir <close> = scratch()
-  local results, texts = {}, {}
-  for _, name in ipairs(names) do
+local function measure_all(options, results)
+  local dir <close> = system.scratch()
+  local size = SIZES[options.size]
+  local bench = { here = here, build = build, dir = dir.path,
+    workflows = here .. "/workflows/" }
+  for _, name in ipairs(options.stores) do
     local store <close> = open_store(name, dir.path)
-    local rounds = {}
-    for i = 1, size.rounds do
-      io.stderr:write(("%s: round %d of %d\n"):format(store.version, i,
-        size.rounds))
-      rounds[i] = one_round(store, size, dir.path)
-    end
-    results[name] = sum_up(store, rounds)
-    texts[#texts + 1] = report.text(store, results[name], {
-      W1 = { value = column(rounds, "five"), raw = column(rounds, "raw") },
-    })
+    results[name] = measure_store(bench, store, size)
+    results.versions[name] = store.version
   end
-  print(options.json and report.json(results) or table.concat(texts, "\n\n"))
+  results.peers = peers.run(dir.path, options.size)
+end
+
+--- What is told of all stores together: the cold start of the one that needs
+--- no server, and the most that a worker takes.
+local function add_totals(results)
+  results.rss_mb = 0
+  for _, name in ipairs { "postgres", "sqlite" } do
+    local store = results[name] or {}
+    results.rss_mb = math.max(results.rss_mb, store.rss_mb or 0)
+    results.cold_start_ms = results.cold_start_ms or store.cold_start_ms
+  end
+end
+
+local function compare(options, results)
+  local runs = baseline.read(options.baseline)
+  local old = runs and runs[options.size]
+  return { file = options.baseline,
+    changes = old and baseline.compare(old, results) }
+end
+
+local function main()
+  local options = read_arguments()
+  local results = { size = options.size, machine = machine.facts(),
+    versions = machine.versions() }
+  measure_all(options, results)
+  add_totals(results)
+  results.targets = targets.check(results)
+  results.baseline = compare(options, results)
+  if options.save then baseline.save(options.baseline, results) end
+  print(options.json and report.json(results) or report.text(results))
 end
 
 main()

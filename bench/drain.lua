@@ -1,9 +1,11 @@
---- One of several workers that drain a store together, for bench.lua:
+--- A worker that drains a store, alone or with others, for throughput.lua and
+--- counts.lua:
 ---
 ---   drain.lua BUILD URL FILE OUT
 ---
 --- Opens the store, loads FILE and makes OUT; then waits for a line on its
---- standard input, runs what is due, and writes "BEGAN ENDED STEPS" to OUT.
+--- standard input, runs what is due, and writes to OUT, a name and a number a
+--- line: began, ended, steps, trips, statements, transactions.
 local build, url, file, out = table.unpack(arg)
 package.path = ("%s/lua/?.lua;%s/lua/?/init.lua"):format(build, build)
 package.cpath = build .. "/lua/?.so"
@@ -22,6 +24,12 @@ local engine <close> = assert(pawl.open(url))
 assert(engine:load(file))
 write ""
 io.read "l"
+local before = engine:counts()
 local began = mono()
 local done = assert(engine:run {})
-write(("%.6f %.6f %d"):format(began, mono(), done.steps))
+local text = ("began %.6f\nended %.6f\nsteps %d\n"):format(began, mono(),
+  done.steps)
+for name, number in pairs(engine:counts()) do
+  text = text .. ("%s %d\n"):format(name, number - before[name])
+end
+write(text)

@@ -9,12 +9,16 @@
  *   raw_STORE WHERE start N    N instances, one row and one transaction each
  *   raw_STORE WHERE bulk N     N instances, 1,000 a transaction: PostgreSQL
  *                              one INSERT, SQLite one a row
+ *   raw_STORE WHERE three N    N times, after a pause of 5 to 25 ms: three
+ *                              steps one after the other, one a transaction
+ *                              and one call a statement
  *   raw_postgres WHERE pair N  as step, on two connections: N / 2 steps each,
  *                              on instances of its own
  *
- * All but `setup` print "seconds S" and "bytes N", one a line. Instances
- * are taken in the order of their ids, on both stores: neighbours share
- * pages, which is kind to the raw side. */
+ * `three` prints "p50_ms T", all others but `setup` "seconds S" and "bytes N",
+ * one a line. PostgreSQL's batches take instances in the order of their ids:
+ * neighbours share pages, which is kind to the raw side. SQLite's take them
+ * at random, as they come due. */
 #ifndef PAWL_BENCH_RAW_H
 #define PAWL_BENCH_RAW_H
 
@@ -27,7 +31,8 @@ enum {
   RAW_INSTANCES = 20000,
   RAW_BATCH = 64,
   RAW_BULK = 1000,
-  RAW_TEXT = 256
+  RAW_TEXT = 256,
+  RAW_TIMES = 10000
 };
 
 static inline int64_t raw_clock_us(clockid_t clock) {
@@ -58,9 +63,37 @@ static inline int64_t raw_first_seq(void) {
 }
 
 static inline int raw_usage(const char *program) {
-  fprintf(stderr, "usage: %s WHERE setup | step N | start N | bulk N\n",
+  fprintf(stderr,
+          "usage: %s WHERE setup | step N | start N | bulk N | three N\n",
           program);
   return 2;
+}
+
+/* What came before shall be over, and the machine be at rest. */
+static inline void raw_pause(unsigned *dice) {
+  struct timespec t = {0, 5000000 + rand_r(dice) % 20000 * 1000L};
+  nanosleep(&t, NULL);
+}
+
+static inline int raw_order(const void *a, const void *b) {
+  int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+  return (x > y) - (x < y);
+}
+
+/* Calls `once` so often, at most RAW_TIMES; prints what it takes. */
+static inline void raw_latency(int64_t n, void (*once)(void *ud, int64_t i),
+                               void *ud) {
+  static int64_t took[RAW_TIMES];
+  unsigned dice = 7;
+  if (n > RAW_TIMES) n = RAW_TIMES;
+  for (int64_t i = 0; i < n; i++) {
+    raw_pause(&dice);
+    int64_t began_us = raw_clock_us(CLOCK_MONOTONIC);
+    once(ud, i);
+    took[i] = raw_clock_us(CLOCK_MONOTONIC) - began_us;
+  }
+  qsort(took, (size_t)n, sizeof took[0], raw_order);
+  printf("p50_ms %.3f\n", n > 0 ? (double)took[n / 2] / 1e3 : 0.0);
 }
 
 static inline void raw_print(int64_t began_us, int64_t bytes) {

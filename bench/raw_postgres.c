@@ -40,6 +40,15 @@ static const char insert[] =
     " s.output::json from unnest($1::bigint[], $2::bigint[], $3::text[])"
     " as s (id, seq, output)";
 
+static const char update_one[] =
+    "update raw.instance set state = $2::json, version = version + 1,"
+    " lease_owner = 'w1', lease_until = now() + interval '30 s',"
+    " updated_at = now() where id = $1::bigint";
+
+static const char insert_one[] =
+    "insert into raw.history values"
+    " ($1::bigint, $2::bigint, 'step', now(), $3::json)";
+
 static const char start[] =
     "insert into raw.started values"
     " ($1::bigint, 'order', 0, 0, now(), null, null, $2::json, now())";
@@ -158,6 +167,23 @@ static void write_starts(PGconn *pg, int64_t nstarts) {
   }
 }
 
+static void write_alone(PGconn *pg, int64_t step, int64_t seq) {
+  char id[24], number[24], state[RAW_TEXT], output[RAW_TEXT];
+  const char *updated[] = {id, state}, *inserted[] = {id, number, output};
+  snprintf(id, sizeof id, "%lld", (long long)(step % RAW_INSTANCES));
+  snprintf(number, sizeof number, "%lld", (long long)seq);
+  raw_state(state, step);
+  raw_output(output, step);
+  call(pg, "begin", 0, NULL);
+  call(pg, "update_one", 2, updated);
+  call(pg, "insert_one", 3, inserted);
+  call(pg, "commit", 0, NULL);
+}
+
+static void write_three(void *pg, int64_t i) {
+  for (int k = 0; k < 3; k++) write_alone(pg, i, raw_first_seq());
+}
+
 static void write_bulk(PGconn *pg, int64_t nstarts) {
   static array ids, states;
   int64_t first = raw_first_seq();
@@ -177,6 +203,8 @@ static void prepare_all(PGconn *pg) {
   prepare(pg, "commit", "commit");
   prepare(pg, "update", update);
   prepare(pg, "insert", insert);
+  prepare(pg, "update_one", update_one);
+  prepare(pg, "insert_one", insert_one);
   prepare(pg, "start", start);
   prepare(pg, "bulk", bulk);
 }
@@ -224,6 +252,10 @@ static void write_pair(const char *where, int64_t nsteps) {
 
 static void measure(PGconn *pg, const char *what, int64_t n) {
   prepare_all(pg);
+  if (!strcmp(what, "three")) {
+    raw_latency(n, write_three, pg);
+    return;
+  }
   int64_t before = wal_position(pg);
   int64_t began_us = raw_clock_us(CLOCK_MONOTONIC);
   if (!strcmp(what, "start"))

@@ -118,6 +118,16 @@ static void write_starts(int64_t nstarts, int64_t batch) {
   }
 }
 
+static void write_three(void *ud, int64_t i) {
+  (void)ud;
+  for (int k = 0; k < 3; k++) {
+    call(BEGIN);
+    write_row(UPDATE, i % RAW_INSTANCES, i);
+    write_history(i % RAW_INSTANCES, raw_first_seq());
+    call(COMMIT);
+  }
+}
+
 static void set_up(void) {
   run(schema);
   prepare_all();
@@ -129,6 +139,10 @@ static void set_up(void) {
 
 static void measure(const char *what, int64_t n) {
   prepare_all();
+  if (!strcmp(what, "three")) {
+    raw_latency(n, write_three, NULL);
+    return;
+  }
   int64_t before = bytes_written();
   int64_t began_us = raw_clock_us(CLOCK_MONOTONIC);
   if (!strcmp(what, "step"))

@@ -1,119 +1,224 @@
---- What was measured, for people and for programs.
+--- What was measured, summed up, and told to people and to programs.
 local json = require("pawl").json
 
 local report = {}
 
----@param list number[]
-function report.median(list)
-  local sorted = table.move(list, 1, #list, 1, {})
-  table.sort(sorted)
-  local half = #sorted // 2
-  if #sorted % 2 == 1 then return sorted[half + 1] end
-  return (sorted[half] + sorted[half + 1]) / 2
-end
+---- summing up --------------------------------------------------------------
 
-local function round(x, digits)
-  local scale = 10 ^ digits
-  return math.floor(x * scale + 0.5) / scale
-end
-
---- Rates are whole numbers; what is counted per step is not.
-local function tidy(measure)
-  local out = {}
-  for name, value in pairs(measure) do
-    if type(value) ~= "number" then
-      out[name] = value
-    elseif value >= 100 then
-      out[name] = math.tointeger(round(value, 0))
-    else
-      out[name] = round(value, 4)
-    end
-  end
+local function sorted(list)
+  local out = table.move(list, 1, #list, 1, {})
+  table.sort(out)
   return out
 end
 
----@param results table<string, table<string, table>>  store, measure
-function report.json(results)
-  local out = {}
-  for store, measures in pairs(results) do
-    out[store] = {}
-    for name, measure in pairs(measures) do
-      out[store][name] = type(measure) == "table" and tidy(measure) or measure
-    end
-  end
-  return json.encode(out)
+---@param list number[]
+function report.median(list)
+  local all = sorted(list)
+  local half = #all // 2
+  if #all % 2 == 1 then return all[half + 1] end
+  return (all[half] + all[half + 1]) / 2
 end
 
+---@param list number[]
+---@param percent number
+function report.percentile(list, percent)
+  local all = sorted(list)
+  return all[math.max(1, math.ceil(#all * percent / 100))]
+end
+
+--- One measure of several rounds: medians of all that the samples have, the
+--- spread of their values, and value over raw.
+---@param rounds table<string, number>[]
+---@param unit string
+function report.sum_up(rounds, unit)
+  local out, lists = { unit = unit }, {}
+  for _, sample in ipairs(rounds) do
+    for name, value in pairs(sample) do
+      lists[name] = lists[name] or {}
+      table.insert(lists[name], value)
+    end
+  end
+  for name, list in pairs(lists) do out[name] = report.median(list) end
+  out.lowest = math.min(table.unpack(lists.value))
+  out.highest = math.max(table.unpack(lists.value))
+  if out.raw then out.ratio = out.value / out.raw end
+  return out
+end
+
+---- for programs ------------------------------------------------------------
+
+--- Four digits say all that was measured.
+local function tidy(value)
+  if type(value) == "table" then
+    local out = {}
+    for name, inner in pairs(value) do out[name] = tidy(inner) end
+    return out
+  elseif math.type(value) ~= "float" then
+    return value
+  end
+  local short = tonumber(("%.4g"):format(value))
+  if math.abs(value) >= 1000 then short = math.floor(value + 0.5) end
+  return math.tointeger(short) or short
+end
+
+---@param results table
+function report.json(results) return json.encode(tidy(results)) end
+
+local function names_of(t)
+  local names = {}
+  for name in pairs(t) do names[#names + 1] = name end
+  table.sort(names)
+  return names
+end
+
+local function write(value, indent, out)
+  if type(value) ~= "table" or value[1] ~= nil then
+    out[#out + 1] = json.encode(value)
+    return
+  end
+  out[#out + 1] = "{\n"
+  for i, name in ipairs(names_of(value)) do
+    out[#out + 1] = ("%s%s  %s: "):format(i > 1 and ",\n" or "", indent,
+      json.encode(name))
+    write(value[name], indent .. "  ", out)
+  end
+  out[#out + 1] = "\n" .. indent .. "}"
+end
+
+--- The same with a line for each number, in a fixed order: for a file whose
+--- changes are read.
+function report.pretty(results)
+  local out = {}
+  write(tidy(results), "", out)
+  return table.concat(out)
+end
+
+---- for people --------------------------------------------------------------
+
 local TITLES = {
-  W1 = "five steps an instance, one worker",
-  W2 = "one step an instance, one worker",
-  W3 = "starts, one at a time",
-  W1x2 = "five steps an instance, two workers",
-  W3_bulk = "starts, 1,000 a call",
+  { "W1", "five steps an instance, one worker" },
+  { "W1x2", "the same, two workers" },
+  { "W2", "one step an instance, one worker" },
+  { "W2x2", "the same, two workers" },
+  { "W3", "starts, one at a time" },
+  { "W3_bulk", "starts, 1,000 a call" },
+  { "W4", "start to finished, idle" },
+  { "W4_signal", "signal to finished, idle" },
+  { "W5", "W2 beside many rows; raw: without" },
+  { "W6", "steps that wait 50 ms; raw: ideal" },
+  { "each", "items of one fan-out; raw: a tenth" },
 }
 
---- Behind the rates: { field, text }.
+--- Behind a measure: { field, text }. %s is what it is counted by.
 local DETAILS = {
-  { "round_trips_per_step", "%.4f round trips" },
-  { "statements_per_step", "%.4f statements" },
-  { "transactions_per_step", "%.4f transactions" },
-  { "wal_bytes_per_step", "%.0f bytes of WAL" },
-  { "bytes_per_step", "%.0f bytes written" },
-  { "raw_bytes_per_step", "(raw %.0f)" },
+  { "round_trips_per_%s", "%.4f round trips" },
+  { "statements_per_%s", "%.4f statements" },
+  { "transactions_per_%s", "%.4f transactions" },
+  { "wal_bytes_per_%s", "%.0f bytes of WAL" },
+  { "bytes_per_%s", "%.0f bytes written" },
+  { "raw_wal_bytes_per_%s", "raw %.0f" },
+  { "raw_bytes_per_%s", "raw %.0f" },
+  { "hot_share", "%.3f of the updates HOT" },
+  { "lua_allocations_per_%s", "%.1f allocations by Lua" },
+  { "c_allocations_per_%s", "%.1f by C" },
+  { "instructions_per_%s", "%.0f instructions" },
+  { "step_done", "the step done after %.2f ms" },
+  { "p99", "p99 %.2f ms" },
 }
 
 local function details(measure)
   local words = {}
   for _, detail in ipairs(DETAILS) do
-    local value = measure[detail[1]]
-    if value then words[#words + 1] = detail[2]:format(value) end
-  end
-  return table.concat(words, ", "):gsub(", %(", " (")
-end
-
-local function spread(list)
-  local low, high = math.huge, 0
-  for _, x in ipairs(list) do
-    low, high = math.min(low, x), math.max(high, x)
-  end
-  return ("%.0f to %.0f"):format(low, high)
-end
-
----@param store bench.Store
----@param measures table<string, table>
----@param rounds table<string, { value: number[], raw: number[] }>
-function report.text(store, measures, rounds)
-  local lines = { ("%s (%s)"):format(store.version, store.durability) }
-  for _, name in ipairs { "W1", "W1x2", "W2", "W3", "W3_bulk" } do
-    local m = measures[name]
-    lines[#lines + 1] = m and
-      ("  %-7s %-36s %7.0f %-8s raw %7.0f   ratio %.2f"):format(name,
-      TITLES[name], m.value, m.unit, m.raw, m.ratio)
-    if name == "W1" then
-      lines[#lines + 1] = "     a step: " .. details(m)
-      if m.hot_share then
-        lines[#lines + 1] = ("     %.0f %% of the updates of pawl.instance "
-          .. "are HOT"):format(100 * m.hot_share)
+    for _, by in ipairs { "step", "start", "item" } do
+      local name = detail[1]:format(by)
+      if measure[name] and (by == "step" or name ~= detail[1]) then
+        words[#words + 1] = detail[2]:format(measure[name])
       end
-      lines[#lines + 1] = ("     rounds: %s, raw %s"):format(
-        spread(rounds.W1.value), spread(rounds.W1.raw))
     end
   end
-  local waiting = measures.W6
-  if waiting then
-    lines[#lines + 1] = ("  W6 %-36s %7.0f %-8s ideal %5.0f   ratio %.2f")
-      :format("steps that wait 50 ms, 200 at a time", waiting.value,
-        waiting.unit, waiting.raw, waiting.ratio)
-    lines[#lines + 1] = "     a step: " .. details(waiting)
+  return table.concat(words, ", ")
+end
+
+local function number(value)
+  if not value then return "-" end
+  return (value >= 100 and "%.0f" or value >= 10 and "%.1f" or "%.3f")
+    :format(value)
+end
+
+local function store_lines(name, measures, lines)
+  lines[#lines + 1] = name
+  for _, title in ipairs(TITLES) do
+    local m = measures[title[1]]
+    if m then
+      lines[#lines + 1] = ("  %-9s %-34s %8s %-8s raw %8s   ratio %.2f"):format(
+        title[1], title[2], number(m.value), m.unit, number(m.raw), m.ratio)
+      local more = details(m)
+      if more ~= "" then lines[#lines + 1] = "            " .. more end
+    end
   end
-  local m = measures.W4
-  lines[#lines + 1] = ("  W4 %-36s %7.0f %-8s few %7.0f   ratio %.2f")
-    :format("10,000 items in one each, one worker", m.value, m.unit,
-      m.value_few, m.ratio)
-  lines[#lines + 1] = ("     an item: %.4f statements (of 1,000: %.4f), "
-    .. "%.4f transactions (%.4f)"):format(m.statements_per_item,
-    m.statements_per_item_few, m.transactions_per_item,
-    m.transactions_per_item_few)
+  for _, one in ipairs {
+    { "rss_mb", "MB of a busy worker" },
+    { "rss_waiting_ratio", "times that beside waiting instances" },
+    { "wal_bytes_small_change", "bytes of WAL for a small change" },
+    { "bytes_small_change", "bytes written for a small change" },
+  } do
+    if measures[one[1]] then
+      lines[#lines + 1] = ("  %s %s"):format(number(measures[one[1]]), one[2])
+    end
+  end
+end
+
+local function target_lines(results, lines)
+  lines[#lines + 1] = "targets"
+  for _, t in ipairs(results.targets) do
+    local verdict = t.met == nil and "not measured" or t.met and "met"
+      or "NOT met"
+    lines[#lines + 1] = ("  %-38s %8s  %s %8s  %s%s"):format(t.figure,
+      number(t.value), t.at, number(t.limit), verdict,
+      t.note and ("  (%s)"):format(t.note) or "")
+  end
+end
+
+local function peer_lines(results, lines)
+  lines[#lines + 1] = "peers"
+  for _, name in ipairs(names_of(results.peers)) do
+    local words, peer = {}, results.peers[name]
+    for _, measure in ipairs(names_of(peer)) do
+      local value = peer[measure]
+      words[#words + 1] = measure .. " "
+        .. (type(value) == "number" and number(value) or value)
+    end
+    lines[#lines + 1] = ("  %-20s %s"):format(name, table.concat(words, ", "))
+  end
+end
+
+local function baseline_lines(results, lines)
+  local found = results.baseline
+  lines[#lines + 1] = ("against %s: %s"):format(found.file,
+    not found.changes and "no run of this size in it"
+    or #found.changes == 0 and "nothing worse, nothing better" or "")
+  for _, one in ipairs(found.changes or {}) do
+    lines[#lines + 1] = ("  %-6s %-44s was %8s, is %8s"):format(
+      one.worse and "worse" or "better", one.figure, number(one.was),
+      number(one.is))
+  end
+end
+
+---@param results table  as printed by --json
+function report.text(results)
+  local lines = {}
+  for _, name in ipairs { "postgres", "sqlite" } do
+    if results[name] then
+      store_lines(("%s %s"):format(name, results.versions[name]),
+        results[name], lines)
+    end
+  end
+  if results.cold_start_ms then
+    lines[#lines + 1] = ("cold start: %.1f ms"):format(results.cold_start_ms)
+  end
+  if results.peers then peer_lines(results, lines) end
+  target_lines(results, lines)
+  if results.baseline then baseline_lines(results, lines) end
   return table.concat(lines, "\n")
 end
 

@@ -1,0 +1,26 @@
+--- Workflows for latency.lua and idle.lua, with a step that tells when it is
+--- done.
+local pawl = require "pawl"
+
+local flows = {}
+
+--- bench.idle: one step.
+---@param done fun()
+function flows.step(done)
+  local flow = pawl.workflow { code = "bench.idle", start = "only" }
+  flow:step("only", { run = done, next = "done" })
+  flow:finish "done"
+  return flow
+end
+
+--- bench.signal: a wait for bench.go, then one step.
+---@param done fun()
+function flows.signal(done)
+  local flow = pawl.workflow { code = "bench.signal", start = "wait" }
+  flow:wait("wait", { event = "bench.go", next = "then" })
+  flow:step("then", { run = done, next = "done" })
+  flow:finish "done"
+  return flow
+end
+
+return flows

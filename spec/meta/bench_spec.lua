@@ -1,0 +1,134 @@
+-- The bench measures everything, in a run so small that its numbers mean
+-- nothing; and what it says about numbers.
+local backends = require "spec.support.backends"
+local build = require "spec.support.build"
+local json = require("pawl").json
+local process = require "spec.support.process"
+local shell = require "spec.support.shell"
+local tmp = require "spec.support.tmp"
+
+package.path = "bench/?.lua;" .. package.path
+local baseline = require "baseline"
+local targets = require "targets"
+
+local MEASURES = { "W1", "W2", "W3", "W3_bulk", "W4", "W4_signal", "W5", "W6",
+  "each" }
+
+--- Of what each measure counts by.
+local COUNTED = { W1 = "step", W2 = "step", W3 = "start", W3_bulk = "start",
+  W5 = "step", W6 = "step", each = "item" }
+
+local function run(...)
+  local words = { "lua5.4", "bench/bench.lua", "--tiny", "--json", ... }
+  local code, out, err = process.run(words, { env = {
+    PAWL_BUILD = build.dir, PAWL_BENCH_PG = os.getenv "PAWL_TEST_PG" or "",
+    PAWL_PEERS = "", LD_PRELOAD = "" } })
+  assert.equal(0, code, err)
+  return assert(json.decode(out))
+end
+
+--- A build with sanitizers runs in no interpreter but one that has them.
+local describe_run = os.getenv "LD_PRELOAD" and os.getenv "LD_PRELOAD" ~= ""
+  and pending or describe
+
+for _, backend in ipairs(backends) do
+  describe_run("./dev bench on " .. backend.name, function()
+    after_each(process.stop_all)
+
+    it("measures all that it names", function()
+      shell.output { "cmake", "--build", build.dir, "--target", "pawl_bench" }
+      local file = tmp.path "baseline.json"
+      local results = run("--baseline", file, "--save", backend.name)
+      local store = results[backend.name]
+      local bytes = backend.name == "postgres" and "wal_bytes" or "bytes"
+      for _, name in ipairs(MEASURES) do
+        local m = assert(store[name], name .. " was not measured")
+        assert.is_true(m.value > 0 and m.raw > 0 and m.ratio > 0, name)
+        assert.is_string(m.unit)
+        for _, count in ipairs(COUNTED[name] and { "round_trips",
+          "statements", "transactions", bytes } or {}) do
+          local field = ("%s_per_%s"):format(count, COUNTED[name])
+          assert.is_true(m[field] > 0, name .. "." .. field)
+        end
+      end
+      assert.equal(backend.name == "postgres", store.W1x2 ~= nil)
+      assert.equal(backend.name == "postgres", store.W1.hot_share ~= nil)
+      for _, field in ipairs { "lua_allocations_per_step",
+        "c_allocations_per_step", "instructions_per_step" } do
+        assert.is_true(store.W1[field] > 0, field)
+      end
+      for _, field in ipairs { "rss_mb", "rss_waiting_ratio",
+        bytes .. "_small_change" } do
+        assert.is_true(store[field] > 0, field)
+      end
+      assert.equal(backend.name == "sqlite", results.cold_start_ms ~= nil)
+      assert.is_true(results.rss_mb > 0)
+      assert.is_true(results.machine.cores > 0)
+      assert.truthy(results.versions.pawl and results.versions.lua
+        and results.versions[backend.name] and next(store.settings))
+      assert.is_true(#results.targets > 5)
+      local saved = assert(baseline.read(file)).tiny
+      assert.equal(store.W1.value, saved[backend.name].W1.value)
+    end)
+  end)
+end
+
+describe("a run beside an earlier one", function()
+  local function changed(store)
+    local was = { sqlite = { W1 = { ratio = 1, value = 9, hot_share = 0.5,
+      statements_per_step = 0.1, raw_bytes_per_step = 7 },
+      W4 = { ratio = 2 } }, cold_start_ms = 10 }
+    local is = { sqlite = store, cold_start_ms = 10 }
+    local found = {}
+    for _, one in ipairs(baseline.compare(was, is)) do
+      found[one.figure] = one.worse and "worse" or "better"
+    end
+    return found
+  end
+
+  it("is worse or better by its ratios and counts", function()
+    assert.same({ ["sqlite.W1.ratio"] = "worse", ["sqlite.W4.ratio"] = "worse",
+      ["sqlite.W1.statements_per_step"] = "worse" },
+      changed { W1 = { ratio = 0.7, statements_per_step = 0.103 },
+        W4 = { ratio = 2.5 } })
+    assert.same({ ["sqlite.W1.ratio"] = "better",
+      ["sqlite.W4.ratio"] = "better", ["sqlite.W1.hot_share"] = "better",
+      ["sqlite.W1.statements_per_step"] = "better" },
+      changed { W1 = { ratio = 1.3, statements_per_step = 0.09,
+        hot_share = 0.52 }, W4 = { ratio = 1.5 } })
+  end)
+
+  it("is as good when little differs, or what is the machine's", function()
+    assert.same({}, changed { W1 = { ratio = 0.85, value = 1,
+      statements_per_step = 0.1019, raw_bytes_per_step = 70 },
+      W4 = { ratio = 2.3 } })
+  end)
+end)
+
+describe("a target", function()
+  local function verdict(results, figure)
+    for _, one in ipairs(targets.check(results)) do
+      if one.figure == figure then return one.met end
+    end
+  end
+
+  it("is met, missed or not measured", function()
+    local figure = "sqlite.W1.ratio"
+    assert.is_true(verdict({ sqlite = { W1 = { ratio = 0.6 } } }, figure))
+    assert.is_false(verdict({ sqlite = { W1 = { ratio = 0.5 } } }, figure))
+    assert.is_nil(verdict({ sqlite = {} }, figure))
+  end)
+
+  it("may be another figure of the run, a peer's or the best peer's",
+    function()
+      local results = { peers = { dbos = { W4 = 16 },
+        ["graphile-worker"] = { W4 = 4 }, ["pg-boss"] = { W1 = 100 } },
+        postgres = { W1 = { value = 99 }, W4 = { step_done = 2.4 },
+          W1x2 = { value = 100 } } }
+      assert.is_false(verdict(results, "postgres.W1.value"))
+      assert.is_true(verdict(results, "postgres.W1x2.value"))
+      assert.is_true(verdict(results, "postgres.W4.step_done"))
+      results.postgres.W4.step_done = 2.5
+      assert.is_false(verdict(results, "postgres.W4.step_done"))
+    end)
+end)
