@@ -29,6 +29,8 @@ package.path = ("%s/?.lua;%s/lua/?.lua;%s/lua/?/init.lua;%s"):format(here,
   build, build, package.path)
 package.cpath = build .. "/lua/?.so;" .. package.cpath
 
+local mono = require("pawl.core").mono
+
 local baseline = require "baseline"
 local counts = require "counts"
 local depth = require "depth"
@@ -51,7 +53,7 @@ local SIZES = {
     finished = 1000000, timers = 100000, asleep = 1000000,
     probe = { 128, 384 }, changes = 40 },
   quick = { rounds = 3, five = 2000, one = 4000, raw = 10000, starts = 300,
-    bulk = 10000, items = 4000, waiting = 1000, latency = 20, cold = 20,
+    bulk = 10000, items = 2000, waiting = 1000, latency = 20, cold = 20,
     finished = 100000, timers = 10000, asleep = 100000,
     probe = { 64, 192 }, changes = 20 },
   tiny = { rounds = 1, five = 20, one = 20, raw = 640, starts = 5, bulk = 20,
@@ -79,12 +81,15 @@ local function in_turns(bench, store, size)
   local samples, out = {}, {}
   store:raw "setup"
   for i = 1, size.rounds do
-    say("%s: round %d of %d", store.name, i, size.rounds)
-    for _, measure in ipairs(ROUND) do
-      local name = measure[1]
+    local took = {}
+    for k, measure in ipairs(ROUND) do
+      local name, began = measure[1], mono()
       samples[name] = samples[name] or {}
       samples[name][i] = measure[2](bench, store, size)
+      took[k] = ("%s %.0f s"):format(name, mono() - began)
     end
+    say("%s: round %d of %d: %s", store.name, i, size.rounds,
+      table.concat(took, ", "))
   end
   for _, measure in ipairs(ROUND) do
     local list = samples[measure[1]]

@@ -76,6 +76,7 @@ local function start(engine) assert(engine:start "bench.idle") end
 --- Started, and come to its wait; brought there by this process, or by the
 --- worker.
 local function wait_there(engine, is_here)
+  if not is_here then system.sleep(0.06) end -- the last wake-up was just now
   local id = assert(engine:start "bench.signal")
   local deadline = mono() + 10
   repeat

@@ -10,26 +10,27 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The state is json, as in pawl's own table. */
+/* State and output are jsonb, as in most hand-made tables. */
 static const char schema[] =
     "drop schema if exists raw cascade;"
     "create schema raw;"
     "create table raw.instance (id bigint primary key, workflow text not null,"
     " status smallint not null, version integer not null, due_at timestamptz,"
-    " lease_owner text, lease_until timestamptz, state json not null,"
+    " lease_owner text, lease_until timestamptz, state jsonb not null,"
     " updated_at timestamptz not null);"
     "create index on raw.instance (due_at) where status = 0;"
     "create table raw.started (like raw.instance including all);"
     "create table raw.history (instance bigint not null, seq bigint not null,"
-    " kind text not null, at timestamptz not null, output json,"
+    " kind text not null, at timestamptz not null, output jsonb,"
     " primary key (instance, seq))";
 
 static const char fill[] =
     "insert into raw.instance select g, 'order', 1, 0, now(), null, null,"
-    " $1::json, now() from generate_series(0, $2::bigint - 1) g";
+    " $1::jsonb, now() from generate_series(0, $2::bigint - 1) g";
 
 static const char update[] =
-    "update raw.instance i set state = s.state::json, version = i.version + 1,"
+    "update raw.instance i set state = s.state::jsonb,"
+    " version = i.version + 1,"
     " lease_owner = 'w1', lease_until = now() + interval '30 s',"
     " updated_at = now()"
     " from unnest($1::bigint[], $2::text[]) as s (id, state)"
@@ -37,26 +38,26 @@ static const char update[] =
 
 static const char insert[] =
     "insert into raw.history select s.id, s.seq, 'step', now(),"
-    " s.output::json from unnest($1::bigint[], $2::bigint[], $3::text[])"
+    " s.output::jsonb from unnest($1::bigint[], $2::bigint[], $3::text[])"
     " as s (id, seq, output)";
 
 static const char update_one[] =
-    "update raw.instance set state = $2::json, version = version + 1,"
+    "update raw.instance set state = $2::jsonb, version = version + 1,"
     " lease_owner = 'w1', lease_until = now() + interval '30 s',"
     " updated_at = now() where id = $1::bigint";
 
 static const char insert_one[] =
     "insert into raw.history values"
-    " ($1::bigint, $2::bigint, 'step', now(), $3::json)";
+    " ($1::bigint, $2::bigint, 'step', now(), $3::jsonb)";
 
 static const char start[] =
     "insert into raw.started values"
-    " ($1::bigint, 'order', 0, 0, now(), null, null, $2::json, now())";
+    " ($1::bigint, 'order', 0, 0, now(), null, null, $2::jsonb, now())";
 
 static const char bulk[] =
     "insert into raw.started select s.id, 'order', 0, 0, now(), null, null,"
-    " s.state::json, now() from unnest($1::bigint[], $2::text[])"
-    " as s (id, state)";
+    " s.state::jsonb, now() from unnest($1::bigint[], $2::text[])"
+    " as s (id, state) on conflict do nothing";
 
 static void die(PGconn *pg, const char *what) {
   fprintf(stderr, "%s: %s", what, PQerrorMessage(pg));
