@@ -18,11 +18,34 @@ local MEASURES = { "W1", "W2", "W3", "W3_bulk", "W4", "W4_signal", "W5", "W6",
 local COUNTED = { W1 = "step", W2 = "step", W3 = "start", W3_bulk = "start",
   W5 = "step", W6 = "step", each = "item" }
 
+--- A kit of other engines that tells what it was asked.
+local KIT = [[
+cat >"$OUT" <<END
+{"peer":"limit","m":"L1","rate":1}
+{"peer":"other","m":"w1","steps_s":100,"inst_s":20}
+{"peer":"other","m":"w1","steps_s":300,"inst_s":60}
+{"peer":"other","m":"w2","error":"gone"}
+{"peer":"other","m":"w4","run":[3,5,4],"signal":[]}
+{"peer":"other","m":"w5 base","inst_s":10}
+{"peer":"other","m":"w5 deep","inst_s":5}
+{"peer":"asked","m":"$MEASURES in $ROUNDS","error":"$*"}
+END
+]]
+
+local function kit()
+  local dir = tmp.dir()
+  local file <close> = assert(io.open(dir .. "/run.sh", "w"))
+  file:write("#!/bin/sh\n", KIT)
+  shell.output { "chmod", "+x", dir .. "/run.sh" }
+  return dir
+end
+
 local function run(...)
   local words = { "lua5.4", "bench/bench.lua", "--tiny", "--json", ... }
   local code, out, err = process.run(words, { env = {
     PAWL_BUILD = build.dir, PAWL_BENCH_PG = os.getenv "PAWL_TEST_PG" or "",
-    PAWL_PEERS = "", LD_PRELOAD = "" } })
+    PAWL_PEERS = kit(), PEERS = "", MEASURES = "", ROUNDS = "",
+    LD_PRELOAD = "" } })
   assert.equal(0, code, err)
   return assert(json.decode(out))
 end
@@ -67,6 +90,9 @@ for _, backend in ipairs(backends) do
       assert.truthy(results.versions.pawl and results.versions.lua
         and results.versions[backend.name] and next(store.settings))
       assert.is_true(#results.targets > 5)
+      assert.same({ other = { W1 = 200, W4 = 4, W5_empty = 10, W5_deep = 5,
+        W5 = 0.5, failed = "w2: gone" },
+        asked = { failed = "w1 in 1: node bench.mjs" } }, results.peers)
       local saved = assert(baseline.read(file)).tiny
       assert.equal(store.W1.value, saved[backend.name].W1.value)
     end)
