@@ -183,11 +183,12 @@ local function add_totals(results)
   end
 end
 
+--- With the run of this size, or else with one of another.
 local function compare(options, results)
-  local runs = baseline.read(options.baseline)
-  local old = runs and runs[options.size]
-  return { file = options.baseline,
-    changes = old and baseline.compare(old, results) }
+  local runs = baseline.read(options.baseline) or {}
+  local size = runs[options.size] and options.size or next(runs)
+  return { file = options.baseline, size = size,
+    changes = size and baseline.compare(runs[size], results) }
 end
 
 local function main()

@@ -16,7 +16,8 @@ local stores = {}
 ---@field bytes fun(self): integer   written to the log so far
 ---@field bytes_name string     how counts of bytes begin: "bytes_per_"
 ---@field updates fun(self): integer?, integer?  of pawl.instance: all, HOT
----@field another fun(self, name: string): bench.Store  empty, of this kind
+---@field another fun(self, name: string): bench.Store  empty, of this kind;
+---                              goes with this one
 ---@field settle fun(self)       after much was put in
 local Store = {}
 Store.__index = Store
@@ -126,11 +127,21 @@ function Postgres:settle()
   self:ask "checkpoint"
 end
 
+--- Databases go all together, at the end: PostgreSQL makes a checkpoint when
+--- it drops one, and what is written next is whole pages.
 function Postgres:__close()
-  ask(self.server, ("drop database %s with (force)"):format(self.database))
+  if self.parent then return end
+  for _, database in ipairs(self.databases) do
+    ask(self.server, ("drop database %s with (force)"):format(database))
+  end
 end
 
-function Postgres:another() return stores.postgres(self.build, self.server) end
+function Postgres:another()
+  local store = stores.postgres(self.build, self.server)
+  store.parent = self.parent or self
+  table.insert(store.parent.databases, store.databases[1])
+  return store
+end
 
 local SETTINGS = { "fsync", "synchronous_commit", "full_page_writes",
   "wal_sync_method", "shared_buffers", "max_wal_size", "checkpoint_timeout" }
@@ -152,7 +163,7 @@ function stores.postgres(build, conninfo)
     settings[name] = ask(place, "show " .. name)
   end
   return setmetatable({
-    build = build, server = conninfo, database = database,
+    build = build, server = conninfo, databases = { database },
     url = "postgres:" .. place, settings = settings,
     version = ask(place, "show server_version"):match "%S+",
     raw_place = place,
