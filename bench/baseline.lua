@@ -15,7 +15,7 @@ local RULES = { -- pattern of the path; the first one that fits counts
   { "%.ratio$", RATIO, "more" },
   { "rss_waiting_ratio$", RATIO, "less" },
   { "rss_mb$", RATIO, "less" },
-  { "cold_start_ms$", RATIO, "less" },
+  { "^cold_start_ms$", RATIO, "less" },
   { "hot_share$", COUNT, "more" },
   { "%.raw_[^.]*$" }, -- not ours
   { "_per_%a+$", COUNT, "less" },

@@ -149,8 +149,8 @@ end
 
 local function number(value)
   if not value then return "-" end
-  return (value >= 100 and "%.0f" or value >= 10 and "%.1f" or "%.3f")
-    :format(value)
+  return (value >= 100 and "%.0f" or value >= 10 and "%.1f"
+    or value >= 1 and "%.3f" or "%.4f"):format(value)
 end
 
 local function store_lines(name, measures, lines)
