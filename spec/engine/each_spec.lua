@@ -283,6 +283,21 @@ kit.describe("an each over branches", function(backend)
       "state in ('active', 'waiting')"))
   end)
 
+  it("goes on though it is woken between any two of its commits", function()
+    for skip = 0, 12 do
+      local engine = backend.fresh()
+      assert(engine:load(fan({ one(function(item) return item end) },
+        { window = 1 })))
+      local id = start(engine, { 1, 2 })
+      for _ = 1, skip do assert(engine:tick(0)) end
+      local ok, err = engine:wake(id, { by = "spec" })
+      if not ok then assert.equal("already_finished", err.code) end
+      assert(engine:run())
+      assert.equal("completed", kit.status(engine, id), skip)
+      assert.same({ 1, 2 }, get(engine, id).variables.got)
+    end
+  end)
+
   it("keeps items apart that are all under way at once, forks and all",
     function()
       local engine = backend.fresh()

@@ -460,6 +460,16 @@ void pawl_eachs_settle(pawl_engine *e, pawl_held *h) {
   }
 }
 
+int pawl_eachs_wait(pawl_held *h) {
+  for (int k = 0; k < h->plan.tokens.n; k++) {
+    const pawl_node *node = pawl_tok_node(h, k);
+    if (pawl_tok(h, k)->state == PAWL_TOKEN_WAITING && node &&
+        node->kind == PAWL_KIND_EACH)
+      return 1;
+  }
+  return 0;
+}
+
 /* ---- what children say ---- */
 
 static void text_of(pawl_str object, const char *name, char *to, size_t size) {

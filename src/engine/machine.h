@@ -219,6 +219,8 @@ pawl_code pawl_each_enter(pawl_engine *e, pawl_held *h, int k,
 void pawl_child_done(pawl_engine *e, pawl_held *h, const pawl_letter *letter);
 /* Begins items there is room for; finishes eachs that are through. */
 void pawl_eachs_settle(pawl_engine *e, pawl_held *h);
+/* Does one stand at an each? It may have its list or results to look at. */
+int pawl_eachs_wait(pawl_held *h);
 /* The each around a token, innermost first: index of its parked token; -1.
  * *level: the depth of its items. */
 int pawl_each_around(pawl_held *h, int k, int *level);

@@ -736,7 +736,8 @@ static void finish_plan(pawl_engine *e, pawl_held *h) {
     return;
   }
   p->status = live_status(h);
-  look = h->letters_left || recovers(p) || is_edited_blindly(h)
+  look = h->letters_left || recovers(p) || is_edited_blindly(h) ||
+                 (h->apply_only && pawl_eachs_wait(h))
              ? 0
              : next_look(e, h);
   if (h->behind) h->look = h->look ? h->look : 1;
