@@ -922,19 +922,32 @@ out:
   return rc;
 }
 
+/* Wake-ups are not sent for everything: what came just behind one is found by
+ * looking again when it must have been committed. */
+static int64_t wait_until(pawl_engine *e, int64_t mono, int64_t wait) {
+  int64_t until = wait > PAWL_NEVER - mono ? PAWL_NEVER : mono + wait;
+
+  if (!e->relook_mono_us || until < e->relook_mono_us) return until;
+  until = e->relook_mono_us;
+  e->relook_mono_us = 0;
+  return until;
+}
+
 pawl_code pawl_engine_wait(pawl_engine *e, int64_t until_us, pawl_error *err) {
   int64_t next = pawl_await_next(e);
-  int64_t mono = pawl_clock_mono(), wait;
+  int64_t mono = pawl_clock_mono(), wait, until;
   int n = pawl_await_fds(e), woken = 0;
   pawl_code rc;
 
   wait = (next < until_us ? next : until_us) - pawl_engine_now(e);
   if (wait <= 0 || e->interrupted) return PAWL_OK;
   if (!e->nwaiting) pawl_store_tidy(e->store);
-  if (wait > PAWL_NEVER - mono) wait = PAWL_NEVER - mono;
-  rc = pawl_store_wait(e->store, mono + wait, &e->interrupted, e->fds, n, err);
+  until = wait_until(e, mono, wait);
+  rc = pawl_store_wait(e->store, until, &e->interrupted, e->fds, n, err);
   e->interrupted = 0;
   for (int i = 1; i < n; i++) woken |= e->fds[i].revents;
+  if (!woken && (mono = pawl_clock_mono()) < until)
+    e->relook_mono_us = mono + 4 * PAWL_WAKE_EVERY_US;
   if (!woken) e->look_mono_us = 0; /* something may have come */
   return rc;
 }

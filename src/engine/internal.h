@@ -31,7 +31,8 @@
 #define PAWL_MAX_LEASE_US (3600 * PAWL_SECOND) /* leases end within this */
 #define PAWL_LOST_CLAIMS 16
 #define PAWL_MAX_CONCURRENCY 10000
-#define PAWL_BUSY_LOOP 1000 /* immediate steps before an instance yields */
+#define PAWL_WAKE_EVERY_US 1000 /* at most */
+#define PAWL_BUSY_LOOP 1000     /* immediate steps before an instance yields */
 
 typedef enum pawl_slot_state {
   PAWL_SLOT_FREE,
@@ -82,7 +83,7 @@ typedef struct pawl_item {
 
 typedef struct pawl_held {
   pawl_slot_state state;
-  int going; /* it is being given back */
+  int going;              /* it is being given back */
   int64_t queued_mono_us; /* since when all that may wait do; 0: it can run */
   int shard;
   pawl_id id, lease;
@@ -167,7 +168,8 @@ typedef struct pawl_route {
 
 /* A batch under way; see pipeline.h. */
 typedef struct pawl_sent {
-  int want;         /* a claim of so many; 0: a commit */
+  int want;         /* a claim of so many; 0: a commit, or, with n 0, a
+                       wake-up */
   int shard;        /* of a claim */
   pawl_id lease;    /* of a claim */
   pawl_held **list; /* of a commit; room for every slot */
@@ -222,9 +224,10 @@ struct pawl_engine {
   int nroutes, routes_cap;
   int fresh_ready, suspect_ready;
   int64_t next_due_us;
-  int64_t look_mono_us; /* when routes and timers are looked at again */
-  int64_t run_avg_us;   /* moving average of a handler's time */
-  int64_t wake_mono_us; /* no other wake-up before that */
+  int64_t look_mono_us;   /* when routes and timers are looked at again */
+  int64_t run_avg_us;     /* moving average of a handler's time */
+  int64_t wake_mono_us;   /* no other wake-up before that */
+  int64_t relook_mono_us; /* after one: there may have been more; 0: no */
   pawl_result result;
   int query_failed;       /* in the open transaction: this step has failed */
   pawl_error query_error; /* the first one */

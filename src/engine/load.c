@@ -211,8 +211,7 @@ static int told_to_look(const pawl_held *h) {
 /* Just loaded, or told to look; or its letters are read anew, and those that
  * were found among the events with them. */
 static int looks(const pawl_held *h) {
-  return is_held(h) && h->loaded &&
-         (is_new(h) || told_to_look(h) || h->stale);
+  return is_held(h) && h->loaded && (is_new(h) || told_to_look(h) || h->stale);
 }
 
 static int wants_tokens(const pawl_held *h) {
@@ -671,7 +670,8 @@ static int wants_plan(const pawl_held *h, int *whole) {
   int behind;
 
   if (!is_held(h) || !h->loaded || !h->def) return 0;
-  *whole = compensation_is(h, "\"planning\"") && ((told_to_look(h) && h->look == 2) || is_new(h));
+  *whole = compensation_is(h, "\"planning\"") &&
+           ((told_to_look(h) && h->look == 2) || is_new(h));
   if (*whole) return 1;
   return undoes(h) && !h->undo_last &&
          (!pawl_undo_next(h, &h->compensation, &step, &seq, &behind) ||

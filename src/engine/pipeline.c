@@ -31,8 +31,10 @@ pawl_code pawl_pipeline_finish(pawl_engine *e, pawl_error *err) {
 
   e->oldest_sent = (e->oldest_sent + 1) % PAWL_MAX_SUBMITTED;
   e->nsent--;
-  return sent->want ? pawl_claim_finish(e, sent, err)
-                    : pawl_commit_finish(e, sent, err);
+  if (sent->want) return pawl_claim_finish(e, sent, err);
+  if (sent->n) return pawl_commit_finish(e, sent, err);
+  (void)pawl_store_finish(e->store, NULL); /* whoever missed it looks */
+  return PAWL_OK;
 }
 
 /* Is the oldest one answered? With handlers that wait it is asked for until

@@ -4,9 +4,9 @@
 
 #include "../base/sha256.h"
 #include "../value/json.h"
+#include "pipeline.h"
 #include "start.h"
 
-#define WAKE_EVERY_US (50 * 1000)
 #define MAX_WORD 255 /* key, tenant, group, correlation: bytes */
 
 static const char *const option_names[] = {
@@ -492,19 +492,35 @@ pawl_code pawl_start_refuse(const char *code, const pawl_start_options *o,
   return PAWL_INVALID;
 }
 
-/* Sleeping workers are told after the commit, not more often than they can
- * use it: whoever misses it finds the row by looking. */
-void pawl_start_wake(pawl_engine *e) {
+/* Nobody waits for its answer, where that can be. */
+static pawl_code send_wake(pawl_engine *e, pawl_error *err) {
   pawl_rows rows;
+  pawl_sent *sent;
+  pawl_code rc = PAWL_OK;
+
+  pawl_args_begin(&e->args, PAWL_STMT_WAKE);
+  pawl_arg_textz(&e->args, PAWL_WAKE_CHANNEL, "pawl_wake");
+  if (!pawl_pipeline_is_open(e) || e->nsent == PAWL_MAX_SUBMITTED)
+    return pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err);
+  TRY(pawl_pipeline_place(e, &sent, err));
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
+  TRY(pawl_store_send(e->store, &e->args, err));
+  TRY(pawl_store_submit(e->store, err));
+  pawl_pipeline_sent(e); /* n is 0: there is nothing to apply */
+out:
+  if (rc != PAWL_OK) pawl_store_rollback(e->store);
+  return rc;
+}
+
+/* Sleeping workers are told after the commit, not more often than they can
+ * use it: who was told looks again a little later (pawl_engine_wait). */
+void pawl_start_wake(pawl_engine *e) {
   pawl_error err;
   int64_t mono = pawl_clock_mono();
 
   if (mono < e->wake_mono_us) return;
-  e->wake_mono_us = mono + WAKE_EVERY_US;
-  pawl_args_begin(&e->args, PAWL_STMT_WAKE);
-  pawl_arg_textz(&e->args, PAWL_WAKE_CHANNEL, "pawl_wake");
-  if (pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, &err) !=
-      PAWL_OK)
+  e->wake_mono_us = mono + PAWL_WAKE_EVERY_US;
+  if (send_wake(e, &err) != PAWL_OK)
     pawl_log_error(&e->log, PAWL_DEBUG, "wake-up not sent", &err);
 }
 

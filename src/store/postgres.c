@@ -1707,7 +1707,9 @@ static pawl_code postgres_wait(pawl_conn *c, int64_t deadline_mono_us,
                                const volatile int *stop, struct pollfd *fds,
                                int nfds, pawl_error *err) {
   pawl_code rc;
+  int listened = c->is_listening;
   TRY(listen_once(c, err));
+  if (c->is_listening != listened) return PAWL_OK; /* look once more */
   fds[0].fd = pq.socket(c->pg);
   fds[0].events = POLLIN;
   while (!(stop && *stop)) {
