@@ -80,9 +80,9 @@ describe("behind a pooler in transaction mode", function()
   it("lets two workers share a store, and one die", function()
     local site, url = pooled(Site.steps "system.sleep(0.002)")
     local ids = site:start(100)
-    local first = site:worker { "--pooler", url = url,
+    local first = site:worker { "--pooler", "--batch", "10", url = url,
       fault = "engine.commit.before=kill@4" }
-    local second = site:worker { "--pooler", url = url }
+    local second = site:worker { "--pooler", "--batch", "10", url = url }
     assert.equal(137, first:wait(30), first:output() .. first:errors())
     local third = site:worker { "--pooler", url = url }
     assert.truthy(site:wait_ended(#ids, 60),

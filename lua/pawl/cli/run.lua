@@ -234,13 +234,10 @@ local function earlier(run, code, business_key)
   })[1]
 end
 
---- Two that begin the same work at once get the same instance: its key names
---- the one before, so that work which has ended may be done once more.
-local function work_key(run, code, business_key)
-  local last = store.try(run.engine:list {
+local function newest(run, code, business_key)
+  return store.try(run.engine:list {
     workflow = code, business_key = business_key, limit = 1,
   })[1]
-  return last and business_key .. ":" .. last.id or business_key
 end
 
 --- The same file with the same input is the same work: an unfinished instance
@@ -251,9 +248,13 @@ local function begin(run, code, opts)
   local business_key = "run:" .. core.sha256(text)
   local key = opts.key
   if not key and not opts.new then
+    -- Two that begin the same work at once get the same instance: the key
+    -- names the one before, as it was when it was looked for an unfinished
+    -- one. Work that has ended may be done once more.
+    local last = newest(run, code, business_key)
     local old = earlier(run, code, business_key)
     if old then return old.id, old end
-    key = work_key(run, code, business_key)
+    key = last and business_key .. ":" .. last.id or business_key
   end
   local id, created = store.try(run.engine:start(code, input, {
     key = key, business_key = business_key,
