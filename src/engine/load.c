@@ -225,6 +225,7 @@ static int wants_inbox(const pawl_held *h) {
   if (h->stale || told_to_look(h)) return 1;
   if (!is_new(h)) return 0;
   if (h->latch || wants_tokens(h)) return 1;
+  if (!h->visit && h->version) return 1; /* no token could note its mail */
   for (int k = 0; k < h->tokens.n; k++)
     if (h->tokens.at[k].detail.len) return 1;
   return 0;
