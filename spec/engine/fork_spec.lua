@@ -1103,3 +1103,23 @@ kit.describe("a losing branch", function(backend)
     assert.equal("completed", kit.status(engine, id))
   end)
 end)
+
+kit.describe("what led to a join", function(backend)
+  it("is listed in the order of history, whoever came first", function()
+    local engine = backend.fresh()
+    local flow = pawl.workflow { code = "t.led", start = "f" }
+    flow:fork("f", { next = { a = "each", b = "j" } })
+    flow:each("each", { items = function() return pawl.array {} end,
+      branch = "item", next = "j" })
+    flow:step("item", { run = function() end, next = "each" })
+    flow:join("j", { next = "s" })
+    flow:step("s", { run = function() end, next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.led")
+    assert(engine:run())
+    local last = assert(engine:history(id))[3]
+    assert.equal("s", last.node)
+    assert.same({ 1, 2 }, { table.unpack(last.previous) })
+  end)
+end)

@@ -18,7 +18,7 @@ typedef struct group {
 /* One of the tokens that wait at it. Visits are numbered as tokens come to
  * nodes, so that they tell who came first. */
 typedef struct arrival {
-  int64_t visit;
+  int64_t visit, seq; /* seq: the row of history that led here */
   int k;
 } arrival;
 
@@ -167,6 +167,11 @@ static int by_visit(const void *a, const void *b) {
   return x->visit < y->visit ? -1 : x->visit > y->visit;
 }
 
+static int by_seq(const void *a, const void *b) {
+  const arrival *x = a, *y = b;
+  return x->seq < y->seq ? -1 : x->seq > y->seq;
+}
+
 /* Those that have arrived, in that order, into a list with room for them. */
 static void list_arrivals(pawl_held *h, const group *g, arrival *list) {
   pawl_inside in = pawl_inside_fork(h, g->fork);
@@ -178,15 +183,17 @@ static void list_arrivals(pawl_held *h, const group *g, arrival *list) {
         closes(t, g->join) != g->fork)
       continue;
     list[n].visit = t->visit;
+    list[n].seq = pawl_detail_int(t, "seq");
     list[n++].k = k;
   }
   qsort(list, (size_t)n, sizeof *list, by_visit);
 }
 
 /* The token that goes on in the scope outside, with what the last of those
- * brought that made it fire: the first n. Its index; -1: out of memory. */
-static int merge(pawl_engine *e, pawl_held *h, const group *g,
-                 const arrival *first, int n) {
+ * brought that made it fire: the first n. What led here is listed in the order
+ * of history, and so is `first` then. Its index; -1: out of memory. */
+static int merge(pawl_engine *e, pawl_held *h, const group *g, arrival *first,
+                 int n) {
   pawl_buf from = {.alloc = &e->alloc};
   int last = first[n - 1].k, k = pawl_token_new(h, last);
   pawl_str given;
@@ -194,9 +201,9 @@ static int merge(pawl_engine *e, pawl_held *h, const group *g,
   if (k < 0) return k;
   if (pawl_detail_get(pawl_tok(h, last), "out", &given))
     pawl_detail_set(pawl_tok(h, k), "out", given);
+  qsort(first, (size_t)n, sizeof *first, by_seq);
   for (int i = 0; i < n; i++)
-    pawl_buf_addf(&from, "%c%" PRId64, i ? ',' : '[',
-                  pawl_detail_int(pawl_tok(h, first[i].k), "seq"));
+    pawl_buf_addf(&from, "%c%" PRId64, i ? ',' : '[', first[i].seq);
   pawl_buf_addc(&from, ']');
   pawl_token_climb(e, h, k, g->join->join_depth + g->join->join_stays);
   if (g->join->join_stays) pawl_tok(h, k)->branch = g->join->name;
