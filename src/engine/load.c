@@ -203,7 +203,7 @@ static int is_new(const pawl_held *h) {
   return h->state == PAWL_SLOT_READY && h->loaded == PAWL_LOADED_ROW;
 }
 
-/* A plan that is not stored yet has told to look after its commit, not before. */
+/* A plan that is not stored yet has told to look after its commit. */
 static int told_to_look(const pawl_held *h) {
   return h->look && h->state == PAWL_SLOT_READY;
 }

@@ -1195,7 +1195,6 @@ static void answer(pawl_conn *c, unit *u) {
   u->rc = c->is_lost ? fail_lost(c, "the connection was lost", &u->err)
                      : read_unit(c, u, &u->err);
   u->is_answered = 1;
-  if (u->did_anything && u->rc == PAWL_OK) c->counts.transactions++;
 }
 
 /* Reads the answers to everything sent, in order. */
@@ -1399,6 +1398,7 @@ static pawl_code postgres_submit(pawl_conn *c, pawl_error *err) {
   assert(c->nsubmitted < PAWL_MAX_SUBMITTED);
   if (c->nqueued > 0) TRY(send_queued(c, err));
   if (!flush_whole(c)) return fail_lost(c, "the connection was lost", err);
+  if (u->did_anything) c->counts.transactions++; /* as its trip */
   c->submitted[c->nsubmitted++] = u;
   c->open = NULL;
   if (prepares(u))
