@@ -26,9 +26,9 @@
 --- declare the same statements with the same arguments and rows; `run` is
 --- SQLite's alone. With `every: row`, in both, each row of its arguments must
 --- change a row, or the whole unit of work fails: SQLite's driver counts; in
---- PostgreSQL the statement itself divides by zero. A migration is migrations/NNNN_name.sql and begins with
---- `-- breaking: no` or `yes`; its text is kept as it is, because SQLite
---- keeps the comments in the schema.
+--- PostgreSQL the statement itself divides by zero. A migration is
+--- migrations/NNNN_name.sql and begins with `-- breaking: no` or `yes`; its
+--- text is kept as it is, because SQLite keeps the comments in the schema.
 
 local DIALECTS = { "postgres", "sqlite" }
 local MAX_ARGS = 40 -- PAWL_MAX_ARGS

@@ -82,6 +82,7 @@ static inline void pawl_buf_grew(pawl_buf *b, size_t n) {
 static inline void pawl_buf_add(pawl_buf *b, const void *bytes, size_t len) {
   char *to = pawl_buf_room(b, len);
   if (!to) return;
+  if (!bytes) len = 0;
   if (len > 0) memcpy(to, bytes, len);
   pawl_buf_grew(b, len);
 }

@@ -362,8 +362,8 @@ out:
 /* ---- what came of it ---- */
 
 static int is_row_of(const pawl_rows *rows, int k, const pawl_id *id) {
-  return !memcmp(pawl_row_str(rows, k, PAWL_AGENDA_LOCK_R_INSTANCE).at,
-                 id->bytes, 16);
+  return pawl_str_eq(pawl_row_str(rows, k, PAWL_AGENDA_LOCK_R_INSTANCE),
+                     (pawl_str){(const char *)id->bytes, sizeof id->bytes});
 }
 
 /* Rows come mostly just as they were sent: `at` is the first guess. */
