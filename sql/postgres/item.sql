@@ -20,9 +20,11 @@ on conflict (shard, instance, token, no) do update
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
 --       @token integer[], @no integer[], @state text[], @child uuid[],
 --       @result json[], @error json[]
-update pawl.item i
-   set state = s.state, child = coalesce(s.child, i.child),
-       result = s.result, error = s.error
+-- The rows are there; by their key, however small the table was when the plan
+-- was made: an UPDATE joined with a list may walk it whole for every row.
+insert into pawl.item as i (shard, instance, token, no, state, child, result,
+       error)
+select @shard, s.id, s.token, s.no, s.state, s.child, s.result, s.error
   from unnest(@id, @lease, @latch, @token, @no, @state, @child, @result,
               @error)
        as s (id, lease, latch, token, no, state, child, result, error)
@@ -30,8 +32,13 @@ update pawl.item i
    select 1 from pawl.agenda a
     where a.shard = @shard and a.instance = s.id and a.lease = s.lease
       and (s.latch is null or a.latch = s.latch) offset 0) held
- where i.shard = @shard and i.instance = s.id and i.token = s.token
-   and i.no = s.no;
+  cross join lateral (
+   select 1 from pawl.item o
+    where o.shard = @shard and o.instance = s.id and o.token = s.token
+      and o.no = s.no offset 0) there
+on conflict (shard, instance, token, no) do update
+   set state = excluded.state, child = coalesce(excluded.child, i.child),
+       result = excluded.result, error = excluded.error;
 
 -- name: item_next
 -- args: @shard smallint, @id uuid[], @token integer[], @first integer[],
