@@ -584,14 +584,16 @@ out:
 
 /* ---- the wire ---- */
 
-/* Sends what is buffered and reads what comes, until a result can be had
- * without blocking. False: the connection is lost. */
-static int pump(pawl_conn *c) {
+typedef enum goal { SENT, ANSWERED } goal;
+
+/* Sends what is buffered and reads what comes, until all is sent, or a result
+ * can be had without blocking. False: the connection is lost. */
+static int pump(pawl_conn *c, goal until) {
   struct pollfd p = {.fd = pq.socket(c->pg)};
   int64_t deadline = pawl_clock_mono() + STALL_LIMIT;
   for (;;) {
     int unsent = pq.flush(c->pg);
-    if (!pq.isBusy(c->pg)) return 1;
+    if (until == SENT ? unsent == 0 : !pq.isBusy(c->pg)) return 1;
     if (unsent < 0 || p.fd < 0) return 0;
     p.events = (short)(POLLIN | (unsent ? POLLOUT : 0));
     int n = poll(&p, 1, 1000);
@@ -606,7 +608,7 @@ static int pump(pawl_conn *c) {
 static pawl_code next_result(pawl_conn *c, PGresult **res, pawl_error *err) {
   *res = NULL;
   /* When the server said why it hangs up, its words are still to be read. */
-  if (!pump(c) && pq.isBusy(c->pg))
+  if (!pump(c, ANSWERED) && pq.isBusy(c->pg))
     return fail_lost(c, "the connection was lost", err);
   *res = pq.getResult(c->pg);
   if (!*res && pq.status(c->pg) == CONNECTION_BAD)
@@ -1238,27 +1240,30 @@ static int drain(pawl_conn *c) {
   return !c->is_lost && pq.status(c->pg) == CONNECTION_OK;
 }
 
-/* One that is not submitted: its rows are given up. */
-static unit *free_unit(pawl_conn *c) {
-  for (int i = 0; i < NUNITS; i++) {
-    int is_free = 1;
-    for (int k = 0; k < c->nsubmitted; k++)
-      is_free &= c->submitted[k] != &c->units[i];
-    if (is_free) return &c->units[i];
-  }
-  return NULL; /* there is one more than can be submitted */
+static int is_submitted(const pawl_conn *c, const unit *u) {
+  for (int i = 0; i < c->nsubmitted; i++)
+    if (c->submitted[i] == u) return 1;
+  return 0;
+}
+
+/* Takes one that is not submitted (there is one more than can be): its rows
+ * are given up. */
+static void open_unit(pawl_conn *c, int kind) {
+  c->open = c->units;
+  while (is_submitted(c, c->open)) c->open++;
+  clear_unit(c->open);
+  c->open->kind = kind;
+  c->shown = c->open;
 }
 
 static pawl_code postgres_begin(pawl_conn *c, int kind, pawl_error *err) {
   assert(!c->open);
   if (!drain(c)) return fail_lost(c, "the connection was lost", err);
-  c->open = c->shown = free_unit(c);
-  clear_unit(c->open);
+  open_unit(c, kind);
   if (c->forget_prepared) {
     memset(c->prepared, UNPREPARED, sizeof c->prepared);
     memset(c->checked, 0, sizeof c->checked);
   }
-  c->open->kind = kind;
   c->begin_due = kind == PAWL_UNIT_OPEN;
   c->in_transaction = 0;
   return PAWL_OK;
@@ -1328,22 +1333,6 @@ static void postgres_rollback(pawl_conn *c) {
   c->in_transaction = 0;
 }
 
-/* Sends all there is, taking in what comes meanwhile. A unit sent in part would
- * keep its locks until the rest follows. */
-static int flush_whole(pawl_conn *c) {
-  int64_t deadline = pawl_clock_mono() + STALL_LIMIT;
-  int unsent;
-  while ((unsent = pq.flush(c->pg)) > 0) {
-    struct pollfd p = {.fd = pq.socket(c->pg), .events = POLLIN | POLLOUT};
-    int n = poll(&p, 1, 1000);
-    if (n < 0 && errno != EINTR) return 0;
-    if (n > 0 && (p.revents & ~POLLOUT) && !pq.consumeInput(c->pg)) return 0;
-    if (n > 0) deadline = pawl_clock_mono() + STALL_LIMIT;
-    if (pawl_clock_mono() > deadline) return 0;
-  }
-  return unsent == 0;
-}
-
 /* What a lost connection looks like from here: for tests. */
 static void cut(pawl_conn *c) {
   (void)shutdown(pq.socket(c->pg), SHUT_RDWR);
@@ -1361,7 +1350,7 @@ static pawl_code send_queued(pawl_conn *c, pawl_error *err) {
   c->nqueued = 0;
   switch (PAWL_FAULT("commit.sent")) {
     case PAWL_FAULT_DROP:
-      (void)flush_whole(c);
+      (void)pump(c, SENT);
       cut(c);
       break;
     default:
@@ -1397,7 +1386,8 @@ static pawl_code postgres_submit(pawl_conn *c, pawl_error *err) {
   assert(u && u->kind == PAWL_UNIT_BATCH);
   assert(c->nsubmitted < PAWL_MAX_SUBMITTED);
   if (c->nqueued > 0) TRY(send_queued(c, err));
-  if (!flush_whole(c)) return fail_lost(c, "the connection was lost", err);
+  /* whole: in part it would keep its locks until the rest follows */
+  if (!pump(c, SENT)) return fail_lost(c, "the connection was lost", err);
   if (u->did_anything) c->counts.transactions++; /* as its trip */
   c->submitted[c->nsubmitted++] = u;
   c->open = NULL;
@@ -1684,8 +1674,7 @@ out:
 
 static pawl_code listen_once(pawl_conn *c, pawl_error *err) {
   if (c->pooler || c->is_listening) return PAWL_OK;
-  c->open = free_unit(c);
-  clear_unit(c->open);
+  open_unit(c, PAWL_UNIT_READ);
   pawl_code rc = run_plain(c, "listen pawl_wake", err);
   c->open = NULL;
   c->is_listening = rc == PAWL_OK;
