@@ -227,16 +227,10 @@ end
 
 ---- which instance ----------------------------------------------------------
 
-local function earlier(run, code, business_key)
+--- Of the work, or of that in one of the statuses.
+local function newest(run, code, business_key, status)
   return store.try(run.engine:list {
-    workflow = code, business_key = business_key, status = unfinished,
-    limit = 1,
-  })[1]
-end
-
-local function newest(run, code, business_key)
-  return store.try(run.engine:list {
-    workflow = code, business_key = business_key, limit = 1,
+    workflow = code, business_key = business_key, status = status, limit = 1,
   })[1]
 end
 
@@ -252,7 +246,7 @@ local function begin(run, code, opts)
     -- names the one before, as it was when it was looked for an unfinished
     -- one. Work that has ended may be done once more.
     local last = newest(run, code, business_key)
-    local old = earlier(run, code, business_key)
+    local old = newest(run, code, business_key, unfinished)
     if old then return old.id, old end
     key = last and business_key .. ":" .. last.id or business_key
   end
