@@ -115,9 +115,7 @@ static pawl_code look_closer(pawl_engine *e, pawl_held *h, pawl_error *err) {
   pawl_code rc = pawl_claim_reload(e, h, err);
 
   if (rc != PAWL_LEASE_LOST) return rc;
-  pawl_log_error(&e->log, PAWL_WARN, "lease lost", err);
-  if (e->stats) e->stats->lost++;
-  pawl_held_free(e, h);
+  pawl_held_lose(e, h, err);
   return PAWL_OK;
 }
 

@@ -425,9 +425,11 @@ static int64_t same_now(pawl_engine *e, int arg) {
   return c->is_null ? 0 : c->i;
 }
 
-static pawl_code commit_claim(pawl_engine *e, int shard, const pawl_id *lease,
-                              pawl_error *err) {
-  pawl_code rc = pawl_store_commit(e->store, err);
+/* `end`: pawl_store_commit, or the two halves of it. */
+static pawl_code end_claim(pawl_engine *e, int shard, const pawl_id *lease,
+                           pawl_code (*end)(pawl_store *, pawl_error *),
+                           pawl_error *err) {
+  pawl_code rc = end(e->store, err);
   if (rc == PAWL_UNREACHABLE) remember_lost(e, shard, lease);
   return rc;
 }
@@ -478,7 +480,7 @@ static pawl_code claim_shard(pawl_engine *e, int shard, int suspect, int want,
   TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &lease, err));
   TRY(send_claim(e, shard, suspect, want, &lease, &sent, err));
   if (!sent) return PAWL_OK;
-  TRY(commit_claim(e, shard, &lease, err));
+  TRY(end_claim(e, shard, &lease, pawl_store_commit, err));
   saw_claim(e);
   (void)PAWL_FAULT("engine.claim.after");
   TRY(take_claim(e, shard, &lease, got, err));
@@ -535,9 +537,7 @@ pawl_code pawl_claim_send(pawl_engine *e, int want, pawl_error *err) {
     e->fresh_ready = 0;
     return PAWL_OK;
   }
-  rc = pawl_store_submit(e->store, err);
-  if (rc == PAWL_UNREACHABLE) remember_lost(e, sent->shard, &sent->lease);
-  if (rc != PAWL_OK) goto out;
+  TRY(end_claim(e, sent->shard, &sent->lease, pawl_store_submit, err));
   sent->want = want;
   e->claiming += want;
   pawl_pipeline_sent(e);
@@ -547,13 +547,11 @@ out:
 }
 
 pawl_code pawl_claim_finish(pawl_engine *e, pawl_sent *sent, pawl_error *err) {
-  pawl_code rc;
+  pawl_code rc = PAWL_OK;
   int got = 0;
 
   e->claiming -= sent->want;
-  rc = pawl_store_finish(e->store, err);
-  if (rc == PAWL_UNREACHABLE) remember_lost(e, sent->shard, &sent->lease);
-  if (rc != PAWL_OK) return rc;
+  TRY(end_claim(e, sent->shard, &sent->lease, pawl_store_finish, err));
   (void)PAWL_FAULT("engine.claim.after");
   TRY(take_claim(e, sent->shard, &sent->lease, &got, err));
   e->empty_shards = got < sent->want ? e->empty_shards + 1 : 0;
@@ -591,7 +589,7 @@ static pawl_code claim_this(pawl_engine *e, pawl_stmt stmt, const pawl_id *id,
   TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
   TRY(pawl_store_send(e->store, &e->args, err));
   TRY(send_load(e, shard, &lease, now_us, err));
-  TRY(commit_claim(e, shard, &lease, err));
+  TRY(end_claim(e, shard, &lease, pawl_store_commit, err));
   saw_claim(e);
   suspended = is_suspended(e);
   TRY(take_claim(e, shard, &lease, got, err));

@@ -54,11 +54,14 @@ int pawl_plan_writes(const pawl_plan *p) {
   return p->after != PAWL_AFTER_BACK && p->after != PAWL_AFTER_FORGET;
 }
 
-void pawl_arg_buf(pawl_args *a, int arg, const pawl_buf *b) {
-  if (b->len)
+void pawl_arg_given(pawl_args *a, int arg, const pawl_buf *b, int given) {
+  if (given)
     pawl_arg_str(a, arg, pawl_buf_str(b));
   else
     pawl_arg_null(a, arg);
+}
+void pawl_arg_buf(pawl_args *a, int arg, const pawl_buf *b) {
+  pawl_arg_given(a, arg, b, b->len > 0);
 }
 void pawl_arg_when(pawl_args *a, int arg, int64_t us) {
   if (us)
@@ -80,10 +83,7 @@ void pawl_arg_latch(pawl_args *a, int arg, const pawl_held *h) {
 }
 /* Large ones are written by parts.c, and null here. */
 static void arg_vars(pawl_args *a, int vars, int parts, const pawl_plan *p) {
-  if (p->vars_changed && !p->parts)
-    pawl_arg_str(a, vars, pawl_buf_str(&p->vars));
-  else
-    pawl_arg_null(a, vars);
+  pawl_arg_given(a, vars, &p->vars, p->vars_changed && !p->parts);
   if (p->vars_changed)
     pawl_arg_int(a, parts, p->parts);
   else
@@ -172,10 +172,7 @@ static pawl_code send_ends(pawl_engine *e, pawl_held **list, int n,
     pawl_arg_int(a, PAWL_INSTANCE_END_VISIT, p->visit);
     pawl_arg_int(a, PAWL_INSTANCE_END_ATTEMPT, last_attempt(h));
     pawl_arg_int(a, PAWL_INSTANCE_END_SEQ, h->seq + p->nrecords);
-    if (p->has_output)
-      pawl_arg_str(a, PAWL_INSTANCE_END_OUTPUT, pawl_buf_str(&p->output));
-    else
-      pawl_arg_null(a, PAWL_INSTANCE_END_OUTPUT);
+    pawl_arg_given(a, PAWL_INSTANCE_END_OUTPUT, &p->output, p->has_output);
     pawl_arg_buf(a, PAWL_INSTANCE_END_ERROR, &p->error);
     pawl_arg_buf(a, PAWL_INSTANCE_END_CANCELLATION, &p->cancellation);
     pawl_arg_when(a, PAWL_INSTANCE_END_STARTED_AT, p->started_us);
@@ -380,9 +377,7 @@ static void lose(pawl_engine *e, pawl_held *h) {
             "instance %s: another executor has taken "
             "over; what ran here is dropped",
             h->id_text);
-  pawl_log_error(&e->log, PAWL_WARN, "lease lost", &err);
-  if (e->stats) e->stats->lost++;
-  pawl_held_free(e, h);
+  pawl_held_lose(e, h, &err);
 }
 
 /* A stored plan: the slot goes on or is free. */

@@ -14,7 +14,9 @@
 /* Does it change the instance, or only when to look at it again? */
 int pawl_plan_writes(const pawl_plan *p);
 int pawl_plan_has(const pawl_plan *p, pawl_effect_kind kind);
-/* Null where the text is empty, the time or the number 0. */
+/* Null where it is not given; where the text is empty, the time or the number
+ * 0. */
+void pawl_arg_given(pawl_args *a, int arg, const pawl_buf *b, int given);
 void pawl_arg_buf(pawl_args *a, int arg, const pawl_buf *b);
 void pawl_arg_when(pawl_args *a, int arg, int64_t us);
 void pawl_arg_number(pawl_args *a, int arg, int64_t n);

@@ -117,6 +117,12 @@ void pawl_held_free(pawl_engine *e, pawl_held *h) {
   if (h->solo) e->alone = 0;
 }
 
+void pawl_held_lose(pawl_engine *e, pawl_held *h, const pawl_error *why) {
+  if (why) pawl_log_error(&e->log, PAWL_WARN, "lease lost", why);
+  if (e->stats) e->stats->lost++;
+  pawl_held_free(e, h);
+}
+
 pawl_held *pawl_held_find(pawl_engine *e, const pawl_id *id,
                           const pawl_id *lease) {
   for (int i = 0, at = e->last_found; i < e->nheld_slots; i++, at++) {
@@ -437,9 +443,7 @@ static pawl_code lock_open(pawl_engine *e, pawl_held *h, int *ok,
   pawl_store_rollback(e->store);
   rc = pawl_claim_reload(e, h, err);
   if (rc != PAWL_LEASE_LOST) return rc;
-  pawl_log_error(&e->log, PAWL_WARN, "lease lost", err);
-  if (e->stats) e->stats->lost++;
-  pawl_held_free(e, h);
+  pawl_held_lose(e, h, err);
   return PAWL_OK;
 out:
   undo_open(e);
@@ -515,8 +519,8 @@ static int may_claim(const pawl_engine *e) {
   return !e->alone && e->nwaiting < e->config.concurrency;
 }
 
-/* For how many more handlers that wait is there room? While an instance's last
- * step is committed, another one may wait. */
+/* For how many more handlers that wait is there room? No more are taken than
+ * may wait; while an instance's last step is committed, another one may. */
 static int room_to_wait(const pawl_engine *e) {
   int room = e->config.concurrency - e->nwaiting - e->claiming;
   /* one is left for whoever asks for a certain instance */
@@ -531,14 +535,13 @@ static int room_to_wait(const pawl_engine *e) {
 static int wants_more(pawl_engine *e) {
   int ahead = pawl_pipeline_is_open(e) ? 2 : 1; /* batches */
   int want = ahead * e->config.batch;
-  int room = room_to_wait(e);
+
+  if (e->nwaiting) return room_to_wait(e); /* others will, too */
   /* slow handlers: take no more than what one flush can hold */
   if (e->run_avg_us > 0 && FLUSH_US / e->run_avg_us < want)
     want = (int)(FLUSH_US / e->run_avg_us) + 1;
-  want -= e->nheld + e->claiming - e->nwaiting;
-  if (want > e->config.batch) want = e->config.batch;
-  /* where some wait, others will: no more than may */
-  return e->nwaiting ? room : want;
+  want -= e->nheld + e->claiming;
+  return want > e->config.batch ? e->config.batch : want;
 }
 
 /* A claim has its price: it waits until a quarter of the batch is free; not
@@ -606,8 +609,7 @@ static pawl_code check_lease(pawl_engine *e, pawl_held *h, pawl_error *err) {
   if (pawl_engine_now(e) < h->lease_until_us) return PAWL_OK;
   pawl_log_write(&e->log, PAWL_WARN, "lease lost before its handler began",
                  NULL);
-  if (e->stats) e->stats->lost++;
-  pawl_held_free(e, h);
+  pawl_held_lose(e, h, NULL);
 out:
   return rc;
 }

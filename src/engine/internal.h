@@ -259,6 +259,8 @@ void pawl_engine_trace(pawl_engine *e, const pawl_held *h, const char *node,
                        const char *outcome, const char *detail,
                        int64_t due_us);
 void pawl_held_free(pawl_engine *e, pawl_held *h); /* the slot; no store */
+/* The same for one that is another's now. `why` NULL: it was told already. */
+void pawl_held_lose(pawl_engine *e, pawl_held *h, const pawl_error *why);
 /* `lease` NULL: whatever it is. NULL: not held. */
 pawl_held *pawl_held_find(pawl_engine *e, const pawl_id *id,
                           const pawl_id *lease);

@@ -7,10 +7,7 @@
 #define ITEMS_CHUNK 2000               /* rows a statement */
 
 static void arg_key(pawl_args *a, int arg, const pawl_effect *f) {
-  if (f->has_key)
-    pawl_arg_str(a, arg, pawl_buf_str(&f->key));
-  else
-    pawl_arg_null(a, arg);
+  pawl_arg_given(a, arg, &f->key, f->has_key);
 }
 
 /* Each statement here begins with @shard, @id, @lease and @latch, in that
@@ -96,10 +93,7 @@ static void add_more(pawl_args *a, const pawl_held *h) {
   pawl_arg_buf(a, PAWL_INSTANCE_MORE_CANCELLATION, &p->cancellation);
   pawl_arg_when(a, PAWL_INSTANCE_MORE_SUSPENDED_AT, p->suspended_us);
   pawl_arg_when(a, PAWL_INSTANCE_MORE_DEADLINE_AT, p->deadline_us);
-  if (p->has_output)
-    pawl_arg_str(a, PAWL_INSTANCE_MORE_OUTPUT, pawl_buf_str(&p->output));
-  else
-    pawl_arg_null(a, PAWL_INSTANCE_MORE_OUTPUT);
+  pawl_arg_given(a, PAWL_INSTANCE_MORE_OUTPUT, &p->output, p->has_output);
 }
 
 pawl_code pawl_commit_more(pawl_engine *e, pawl_held **list, int n,

@@ -37,25 +37,27 @@ pawl_code pawl_pipeline_finish(pawl_engine *e, pawl_error *err) {
   return PAWL_OK;
 }
 
-/* Is the oldest one answered? With handlers that wait it is asked for until
- * one of them can go on. */
-static int is_answered(pawl_engine *e, int idle) {
-  int64_t next = idle ? pawl_await_next(e) : 0;
-  int64_t left = idle ? next - pawl_engine_now(e) : 0,
-          mono = pawl_clock_mono();
+static int is_answered(pawl_engine *e) {
+  return pawl_store_await(e->store, 0, e->fds, 1);
+}
+
+/* Waits for the answer to the oldest, or until a handler that waits can go
+ * on. */
+static int wait_for_answer(pawl_engine *e) {
+  int64_t left = pawl_await_next(e) - pawl_engine_now(e);
+  int64_t mono = pawl_clock_mono();
 
   if (left > PAWL_NEVER - mono) left = PAWL_NEVER - mono;
-  return pawl_store_await(e->store, left > 0 ? mono + left : 0, e->fds,
-                          idle ? pawl_await_fds(e) : 1);
+  return pawl_store_await(e->store, mono + left, e->fds, pawl_await_fds(e));
 }
 
 pawl_code pawl_pipeline_advance(pawl_engine *e, int idle, pawl_error *err) {
   int most = e->nwaiting ? PAWL_MAX_SUBMITTED - 1 : 1;
   pawl_code rc = PAWL_OK;
 
-  if (idle && e->nsent && (!e->nwaiting || is_answered(e, 1)))
+  if (idle && e->nsent && (!e->nwaiting || wait_for_answer(e)))
     TRY(pawl_pipeline_finish(e, err));
-  while (e->nsent > most || (e->nsent && e->nwaiting && is_answered(e, 0)))
+  while (e->nsent > most || (e->nsent && e->nwaiting && is_answered(e)))
     TRY(pawl_pipeline_finish(e, err));
 out:
   return rc;

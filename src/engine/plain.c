@@ -63,13 +63,6 @@ int pawl_plan_is_plain(const pawl_held *h) {
 
 /* ---- arguments ---- */
 
-static void arg_vars(pawl_args *a, int arg, const pawl_plan *p) {
-  if (p->vars_changed)
-    pawl_arg_str(a, arg, pawl_buf_str(&p->vars));
-  else
-    pawl_arg_null(a, arg);
-}
-
 static pawl_code send_gone(pawl_engine *e, pawl_held **list, int n,
                            pawl_error *err) {
   pawl_args *a = &e->args;
@@ -98,16 +91,14 @@ static pawl_code send_finishes(pawl_engine *e, pawl_held **list, int n,
     pawl_arg_id(a, PAWL_INSTANCE_FINISH_ID, &h->id);
     pawl_arg_id(a, PAWL_INSTANCE_FINISH_LEASE, &h->lease);
     pawl_arg_int(a, PAWL_INSTANCE_FINISH_VERSION, h->version);
-    arg_vars(a, PAWL_INSTANCE_FINISH_VARIABLES, p);
+    pawl_arg_given(a, PAWL_INSTANCE_FINISH_VARIABLES, &p->vars,
+                   p->vars_changed);
     pawl_arg_textz(a, PAWL_INSTANCE_FINISH_NODE, p->node);
     pawl_arg_textz(a, PAWL_INSTANCE_FINISH_PREVIOUS_NODE, p->previous);
     pawl_arg_int(a, PAWL_INSTANCE_FINISH_VISIT, p->visit);
     pawl_arg_int(a, PAWL_INSTANCE_FINISH_ATTEMPT, p->tokens.at[0].attempt);
     pawl_arg_int(a, PAWL_INSTANCE_FINISH_SEQ, h->seq + p->nrecords);
-    if (p->has_output)
-      pawl_arg_str(a, PAWL_INSTANCE_FINISH_OUTPUT, pawl_buf_str(&p->output));
-    else
-      pawl_arg_null(a, PAWL_INSTANCE_FINISH_OUTPUT);
+    pawl_arg_given(a, PAWL_INSTANCE_FINISH_OUTPUT, &p->output, p->has_output);
     pawl_arg_when(a, PAWL_INSTANCE_FINISH_STARTED_AT, p->started_us);
   }
   return pawl_commit_send(e, err);
@@ -127,7 +118,7 @@ static pawl_code send_steps(pawl_engine *e, pawl_held **list, int n,
     pawl_arg_id(a, PAWL_INSTANCE_STEP_ID, &h->id);
     pawl_arg_id(a, PAWL_INSTANCE_STEP_LEASE, &h->lease);
     pawl_arg_int(a, PAWL_INSTANCE_STEP_VERSION, h->version);
-    arg_vars(a, PAWL_INSTANCE_STEP_VARIABLES, p);
+    pawl_arg_given(a, PAWL_INSTANCE_STEP_VARIABLES, &p->vars, p->vars_changed);
     pawl_arg_int(a, PAWL_INSTANCE_STEP_TOKEN_NO, t->no);
     pawl_arg_textz(a, PAWL_INSTANCE_STEP_NODE, t->node);
     pawl_arg_textz(a, PAWL_INSTANCE_STEP_PREVIOUS_NODE, t->previous);
