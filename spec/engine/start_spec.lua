@@ -54,6 +54,35 @@ kit.describe("a start", function(backend)
     assert.equal(0, kit.count(backend, url, "agenda"))
   end)
 
+  it("takes the newest active version in one statement, where the program "
+    .. "has not loaded the workflow", function()
+    local engine, clock, url = backend.fresh()
+    for version = 1, 3 do
+      assert(engine:load(kit.one(nil, { version = version })))
+    end
+    assert(engine:deactivate("t.one", 3))
+    local other = kit.rival(backend, url, clock)
+    assert(other:start "t.one") -- its first one: statements are prepared
+    local before = other:counts().transactions
+    local id = assert(other:start("t.one", { n = 1 }))
+    assert.is_true(other:counts().transactions - before <= 2) -- a wake-up too
+    assert.equal(2, assert(engine:get(id)).version)
+    local keyed = assert(other:start("t.one", {}, { key = "k" }))
+    assert.equal(2, assert(engine:get(keyed)).version)
+    for _, one in ipairs(assert(other:start_many("t.one",
+      { {}, { key = "l" } }))) do
+      assert.equal(2, assert(engine:get(one)).version)
+    end
+    assert(engine:activate("t.one", 3))
+    id = assert(other:start "t.one")
+    assert.equal(3, assert(engine:get(id)).version)
+    for version = 1, 3 do assert(engine:deactivate("t.one", version)) end
+    local none, err = other:start "t.one"
+    assert.is_nil(none)
+    assert.equal("invalid", err.code)
+    assert.matches("no version", err.message)
+  end)
+
   it("refuses input over the limit", function()
     local engine, _, url = backend.fresh { max_bytes = 1000 }
     assert(engine:load(kit.one()))

@@ -12,7 +12,8 @@
 -- One instance, with its places in standing and agenda: all in one statement,
 -- so that the rows are at hand and need not be read again. A repeated start
 -- (same id, or same external id) inserts nothing; nor does that of a version
--- that is not active. A delay counts from the store's time; without it and
+-- that is not active. Without a version it is the newest active one, or 0 where
+-- nobody knows the code. A delay counts from the store's time; without it and
 -- @due_at it is due now. Without arrays it costs the server two thirds.
 with new as (
 insert into pawl.instance (shard, id, status, workflow, workflow_version,
@@ -21,7 +22,7 @@ insert into pawl.instance (shard, id, status, workflow, workflow_version,
        parent_node, parent_index, parent_end, trigger_event, input,
        metadata, visit, attempt, version, seq, token_due_at, created_at,
        updated_at)
-select @shard, @id, 'running', @workflow, @workflow_version, @tenant,
+select @shard, @id, 'running', @workflow, r.version, @tenant,
        @priority, @executor_group, @business_key, @correlation_id,
        @external_id, @parent, @root, @parent_seq, @parent_token,
        @parent_visit, @parent_node, @parent_index, @parent_end,
@@ -29,19 +30,23 @@ select @shard, @id, 'running', @workflow, @workflow_version, @tenant,
        coalesce(@due_at, coalesce(@now, now())
                 + @delay_us * interval '1 microsecond'),
        coalesce(@now, now()), coalesce(@now, now())
+  from (select coalesce(@workflow_version,
+                        (select version from pawl.workflow
+                          where code = @workflow and current and active
+                          order by version desc limit 1), 0) as version) r
  where not exists (select from pawl.workflow w
                     where w.code = @workflow and w.current
-                      and @workflow_version in (w.version, 0)
+                      and r.version in (w.version, 0)
                       and not w.active)
 on conflict do nothing
-returning id, priority, executor_group, created_at,
+returning id, workflow_version, priority, executor_group, created_at,
           coalesce(token_due_at, created_at) as due_at),
 stand as (
 insert into pawl.standing (shard, workflow, status, instance)
 select @shard, @workflow, 'running', id from new)
 insert into pawl.agenda (shard, instance, workflow, workflow_version,
        executor_group, priority, ready, due_at, takeovers, latch)
-select @shard, id, @workflow, @workflow_version, executor_group, priority,
+select @shard, id, @workflow, workflow_version, executor_group, priority,
        due_at <= created_at, due_at, 0, 0 from new;
 
 -- name: instance_insert
@@ -57,7 +62,7 @@ insert into pawl.instance (shard, id, status, workflow, workflow_version,
        tenant, priority, executor_group, business_key, correlation_id,
        external_id, input, metadata, visit, attempt, version, seq,
        token_due_at, created_at, updated_at)
-select @shard, s.id, 'running', @workflow, @workflow_version, s.tenant,
+select @shard, s.id, 'running', @workflow, r.version, s.tenant,
        s.priority, s.executor_group, s.business_key, s.correlation_id,
        s.external_id, s.input, s.metadata, 0, 0, 0, 0,
        coalesce(s.due_at, coalesce(@now, now())
@@ -68,19 +73,23 @@ select @shard, s.id, 'running', @workflow, @workflow_version, s.tenant,
               @delay_us)
        as s (id, tenant, priority, executor_group, business_key,
              correlation_id, external_id, input, metadata, due_at, delay_us)
+ cross join (select coalesce(@workflow_version,
+                        (select version from pawl.workflow
+                          where code = @workflow and current and active
+                          order by version desc limit 1), 0) as version) r
  where not exists (select from pawl.workflow w
                     where w.code = @workflow and w.current
-                      and @workflow_version in (w.version, 0)
+                      and r.version in (w.version, 0)
                       and not w.active)
 on conflict do nothing
-returning id, priority, executor_group, created_at,
+returning id, workflow_version, priority, executor_group, created_at,
           coalesce(token_due_at, created_at) as due_at),
 stand as (
 insert into pawl.standing (shard, workflow, status, instance)
 select @shard, @workflow, 'running', id from new)
 insert into pawl.agenda (shard, instance, workflow, workflow_version,
        executor_group, priority, ready, due_at, takeovers, latch)
-select @shard, id, @workflow, @workflow_version, executor_group, priority,
+select @shard, id, @workflow, workflow_version, executor_group, priority,
        due_at <= created_at, due_at, 0, 0 from new
 returning instance as id;
 
@@ -98,25 +107,29 @@ insert into pawl.instance (shard, id, status, workflow, workflow_version,
        tenant, priority, executor_group, business_key, correlation_id,
        input, metadata, visit, attempt, version, seq, token_due_at,
        created_at, updated_at)
-select @shard, s.id, 'running', @workflow, @workflow_version, @tenant,
+select @shard, s.id, 'running', @workflow, r.version, @tenant,
        @priority, @executor_group, @business_key, @correlation_id, s.input,
        @metadata, 0, 0, 0, 0,
        coalesce(@due_at, coalesce(@now, now())
                 + @delay_us * interval '1 microsecond'),
        coalesce(@now, now()), coalesce(@now, now())
   from unnest(@id, @input) as s (id, input)
+ cross join (select coalesce(@workflow_version,
+                        (select version from pawl.workflow
+                          where code = @workflow and current and active
+                          order by version desc limit 1), 0) as version) r
  where not exists (select from pawl.workflow w
                     where w.code = @workflow and w.current
-                      and @workflow_version in (w.version, 0)
+                      and r.version in (w.version, 0)
                       and not w.active)
-returning id, priority, executor_group, created_at,
+returning id, workflow_version, priority, executor_group, created_at,
           coalesce(token_due_at, created_at) as due_at),
 stand as (
 insert into pawl.standing (shard, workflow, status, instance)
 select @shard, @workflow, 'running', id from new)
 insert into pawl.agenda (shard, instance, workflow, workflow_version,
        executor_group, priority, ready, due_at, takeovers, latch)
-select @shard, id, @workflow, @workflow_version, executor_group, priority,
+select @shard, id, @workflow, workflow_version, executor_group, priority,
        due_at <= created_at, due_at, 0, 0 from new;
 
 -- name: instance_by_key

@@ -20,15 +20,19 @@ insert or fail into pawl_instance (shard, id, status, workflow, workflow_version
        parent_node, parent_index, parent_end, trigger_event, input,
        metadata, visit, attempt, version, seq, token_due_at, created_at,
        updated_at)
-select @shard, @id, 'running', @workflow, @workflow_version, @tenant,
+select @shard, @id, 'running', @workflow, r.version, @tenant,
        @priority, @executor_group, @business_key, @correlation_id,
        @external_id, @parent, @root, @parent_seq, @parent_token,
        @parent_visit, @parent_node, @parent_index, @parent_end,
        @trigger_event, @input, @metadata, 0, 0, 0, 0,
        coalesce(@due_at, @now + @delay_us), @now, @now
+  from (select coalesce(@workflow_version,
+                        (select version from pawl_workflow
+                          where code = @workflow and current and active
+                          order by version desc limit 1), 0) as version) r
  where not exists (select 1 from pawl_workflow w
                     where w.code = @workflow and w.current
-                      and @workflow_version in (w.version, 0)
+                      and r.version in (w.version, 0)
                       and not w.active)
 on conflict do nothing;
 
@@ -43,13 +47,17 @@ insert or fail into pawl_instance (shard, id, status, workflow, workflow_version
        tenant, priority, executor_group, business_key, correlation_id,
        external_id, input, metadata, visit, attempt, version, seq,
        token_due_at, created_at, updated_at)
-select @shard, @id, 'running', @workflow, @workflow_version, @tenant,
+select @shard, @id, 'running', @workflow, r.version, @tenant,
        @priority, @executor_group, @business_key, @correlation_id,
        @external_id, @input, @metadata, 0, 0, 0, 0,
        coalesce(@due_at, @now + @delay_us), @now, @now
+  from (select coalesce(@workflow_version,
+                        (select version from pawl_workflow
+                          where code = @workflow and current and active
+                          order by version desc limit 1), 0) as version) r
  where not exists (select 1 from pawl_workflow w
                     where w.code = @workflow and w.current
-                      and @workflow_version in (w.version, 0)
+                      and r.version in (w.version, 0)
                       and not w.active)
 on conflict do nothing
 returning id;
@@ -64,12 +72,16 @@ insert or fail into pawl_instance (shard, id, status, workflow, workflow_version
        tenant, priority, executor_group, business_key, correlation_id,
        input, metadata, visit, attempt, version, seq, token_due_at,
        created_at, updated_at)
-select @shard, @id, 'running', @workflow, @workflow_version, @tenant,
+select @shard, @id, 'running', @workflow, r.version, @tenant,
        @priority, @executor_group, @business_key, @correlation_id, @input,
        @metadata, 0, 0, 0, 0, coalesce(@due_at, @now + @delay_us), @now, @now
+  from (select coalesce(@workflow_version,
+                        (select version from pawl_workflow
+                          where code = @workflow and current and active
+                          order by version desc limit 1), 0) as version) r
  where not exists (select 1 from pawl_workflow w
                     where w.code = @workflow and w.current
-                      and @workflow_version in (w.version, 0)
+                      and r.version in (w.version, 0)
                       and not w.active);
 
 -- name: instance_by_key

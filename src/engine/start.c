@@ -160,27 +160,21 @@ void pawl_start_options_clear(pawl_start_options *o) {
 
 /* ---- which version, which id ---- */
 
-/* What the store has: the newest active one, or the one that is asked for. 0
- * when it has none. */
-pawl_code pawl_start_ask_version(pawl_engine *e, const char *code,
-                                 pawl_start_options *o, pawl_error *err) {
+/* Has the store the version that is asked for? */
+static pawl_code check_version(pawl_engine *e, const char *code,
+                               int64_t version, pawl_error *err) {
   pawl_rows rows;
   pawl_code rc = PAWL_OK;
 
   pawl_args_begin(&e->args, PAWL_STMT_WORKFLOW_GET);
   pawl_arg_textz(&e->args, PAWL_WORKFLOW_GET_CODE, code);
-  if (o->version)
-    pawl_arg_int(&e->args, PAWL_WORKFLOW_GET_VERSION, o->version);
+  pawl_arg_int(&e->args, PAWL_WORKFLOW_GET_VERSION, version);
   TRY(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err));
-  if (rows.nrows) {
-    o->version = pawl_row_int(&rows, 0, PAWL_WORKFLOW_GET_R_VERSION);
-  } else if (o->version) {
-    pawl_fail(err, PAWL_NOTFOUND,
-              "there is no workflow \"%s\" version %" PRId64, code,
-              o->version);
-    pawl_error_hint(err, "load its file first, or leave the version out");
-    rc = PAWL_NOTFOUND;
-  }
+  if (rows.nrows) return PAWL_OK;
+  pawl_fail(err, PAWL_NOTFOUND, "there is no workflow \"%s\" version %" PRId64,
+            code, version);
+  pawl_error_hint(err, "load its file first, or leave the version out");
+  rc = PAWL_NOTFOUND;
 out:
   return rc;
 }
@@ -189,9 +183,9 @@ pawl_code pawl_start_version(pawl_engine *e, const char *code,
                              pawl_start_options *o, pawl_error *err) {
   pawl_def *def =
       pawl_registry_find(e->registry, code, strlen(code), o->version, NULL);
-  if (!def) return pawl_start_ask_version(e, code, o, err);
-  o->version = def->version;
-  return PAWL_OK;
+  if (def) o->version = def->version;
+  return def || !o->version ? PAWL_OK
+                            : check_version(e, code, o->version, err);
 }
 
 pawl_code pawl_start_id(pawl_engine *e, const char *code,
@@ -239,6 +233,10 @@ static void arg_count(pawl_args *a, int arg, int64_t n, int has) {
     pawl_arg_null(a, arg);
 }
 
+void pawl_start_arg_version(pawl_args *a, int arg, int64_t version) {
+  arg_count(a, arg, version, version > 0);
+}
+
 static void arg_parent(pawl_args *a, const pawl_origin *from) {
   static const pawl_origin none = {0};
   if (!from || !from->parent) from = &none;
@@ -278,7 +276,7 @@ void pawl_start_alike_args(pawl_engine *e, int shard, const char *code,
   pawl_args_begin(a, PAWL_STMT_INSTANCE_ALIKE);
   pawl_arg_int(a, PAWL_INSTANCE_ALIKE_SHARD, shard);
   pawl_arg_textz(a, PAWL_INSTANCE_ALIKE_WORKFLOW, code);
-  pawl_arg_int(a, PAWL_INSTANCE_ALIKE_WORKFLOW_VERSION, o->version);
+  pawl_start_arg_version(a, PAWL_INSTANCE_ALIKE_WORKFLOW_VERSION, o->version);
   pawl_start_arg_word(a, PAWL_INSTANCE_ALIKE_TENANT, &o->tenant,
                       o->has_tenant);
   pawl_arg_int(a, PAWL_INSTANCE_ALIKE_PRIORITY, o->priority);
@@ -311,7 +309,7 @@ static pawl_code send_instance(pawl_engine *e, int shard, const char *code,
   pawl_arg_int(a, PAWL_INSTANCE_START_SHARD, shard);
   pawl_arg_id(a, PAWL_INSTANCE_START_ID, &o->id);
   pawl_arg_textz(a, PAWL_INSTANCE_START_WORKFLOW, code);
-  pawl_arg_int(a, PAWL_INSTANCE_START_WORKFLOW_VERSION, o->version);
+  pawl_start_arg_version(a, PAWL_INSTANCE_START_WORKFLOW_VERSION, o->version);
   pawl_start_arg_word(a, PAWL_INSTANCE_START_TENANT, &o->tenant,
                       o->has_tenant);
   pawl_arg_int(a, PAWL_INSTANCE_START_PRIORITY, o->priority);
@@ -587,11 +585,9 @@ pawl_code pawl_start_from(pawl_engine *e, const char *code, pawl_str input,
   TRY(pawl_start_version(e, code, &o, err));
   TRY(pawl_start_id(e, code, &o, err));
   TRY(start_once(e, code, input, &o, origin, id, created, &refused, err));
-  if (refused && !asked) { /* ours is not the newest active one */
+  if (refused && !asked && o.version) { /* ours is not active */
     o.version = 0;
-    TRY(pawl_start_ask_version(e, code, &o, err));
-    if (o.version)
-      TRY(start_once(e, code, input, &o, origin, id, created, &refused, err));
+    TRY(start_once(e, code, input, &o, origin, id, created, &refused, err));
   }
   if (refused) {
     rc = pawl_start_refuse(code, &o, asked, err);

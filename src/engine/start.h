@@ -30,13 +30,10 @@ pawl_code pawl_start_options_read(pawl_start_options *o, pawl_str text,
 pawl_code pawl_start_check_code(const char *code, pawl_error *err);
 pawl_code pawl_start_check_size(const pawl_engine *e, pawl_str input,
                                 pawl_error *err);
-/* The newest active version unless o has one: of ours first, then the
- * store's. 0 when nobody knows the code: a worker will answer for that. */
+/* Unless o has one: the newest that is loaded here, or 0, which is the store's
+ * to fill in. PAWL_NOTFOUND: nobody knows the one that o has. */
 pawl_code pawl_start_version(pawl_engine *e, const char *code,
                              pawl_start_options *o, pawl_error *err);
-/* The same, asking the store alone. */
-pawl_code pawl_start_ask_version(pawl_engine *e, const char *code,
-                                 pawl_start_options *o, pawl_error *err);
 /* With a key the routing number is the key's, so that both starts meet in one
  * shard, where the index makes them one. */
 pawl_code pawl_start_id(pawl_engine *e, const char *code,
@@ -46,6 +43,9 @@ int pawl_start_shard(const pawl_engine *e, const pawl_id *id);
 const char *pawl_start_group(const pawl_engine *e,
                              const pawl_start_options *o);
 void pawl_start_arg_word(pawl_args *a, int arg, const pawl_buf *b, int has);
+/* 0: the newest active one, or 0 when nobody knows the code; a worker will
+ * answer for that. */
+void pawl_start_arg_version(pawl_args *a, int arg, int64_t version);
 /* When it begins: a time, or a delay that counts from the store's. */
 void pawl_start_arg_due(pawl_args *a, int due_at, int delay_us,
                         const pawl_start_options *o);

@@ -278,7 +278,8 @@ static pawl_code send_instances(many *m, int shard, pawl_error *err) {
   pawl_args_begin(a, PAWL_STMT_INSTANCE_INSERT);
   pawl_arg_int(a, PAWL_INSTANCE_INSERT_SHARD, shard);
   pawl_arg_textz(a, PAWL_INSTANCE_INSERT_WORKFLOW, m->code);
-  pawl_arg_int(a, PAWL_INSTANCE_INSERT_WORKFLOW_VERSION, m->head.version);
+  pawl_start_arg_version(a, PAWL_INSTANCE_INSERT_WORKFLOW_VERSION,
+                         m->head.version);
   for (int i = 0; i < m->nrows; i++) instance_args(m, m->sorted[i]);
   pawl_store_arg_now(m->e->store, a, PAWL_INSTANCE_INSERT_NOW);
   return pawl_store_send(m->e->store, a, err);
@@ -426,17 +427,11 @@ static pawl_code write_batch(many *m, int *refused, pawl_error *err) {
   return rc;
 }
 
-/* Ours is not the newest active version: what is the store's? */
+/* Ours is not active: with the newest one that is. */
 static pawl_code write_again(many *m, int *refused, pawl_error *err) {
-  pawl_code rc = PAWL_OK;
   m->head.version = 0;
-  TRY(pawl_start_ask_version(m->e, m->code, &m->head, err));
-  if (!m->head.version) return PAWL_OK;
-  for (int i = 0; i < m->nrows; i++)
-    m->rows[i].options.version = m->head.version;
-  TRY(write_batch(m, refused, err));
-out:
-  return rc;
+  for (int i = 0; i < m->nrows; i++) m->rows[i].options.version = 0;
+  return write_batch(m, refused, err);
 }
 
 static int any_due(const many *m) {
@@ -454,7 +449,8 @@ static pawl_code write_all(many *m, pawl_error *err) {
   for (size_t at = 0, next; at < m->nitems; at = next) {
     TRY(take_batch(m, at, &next, err));
     TRY(write_batch(m, &refused, err));
-    if (refused && !m->asked) TRY(write_again(m, &refused, err));
+    if (refused && !m->asked && m->head.version)
+      TRY(write_again(m, &refused, err));
     if (refused) {
       rc = pawl_start_refuse(m->code, &m->head, m->asked, err);
       goto out;
