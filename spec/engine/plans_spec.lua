@@ -298,6 +298,7 @@ kit.describe("the cost of a claim", function(backend)
       local after = engine:counts()
       assert.equal(n, stats.ended)
       assert.equal(1, stats.commits)
+      assert(engine:tick()) -- looks, if this one has not
       return { after.transactions - before.transactions,
         after.trips - before.trips }
     end

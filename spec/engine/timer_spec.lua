@@ -31,6 +31,37 @@ kit.describe("a timer", function(backend)
     assert.equal(0, kit.count(backend, url, "agenda"))
   end)
 
+  it("fires in time though something new comes before every tick", function()
+    local engine, clock = backend.fresh()
+    assert(engine:load(kit.timer "1h"))
+    assert(engine:load(kit.one()))
+    local id = assert(engine:start "t.timer")
+    assert(engine:run())
+    clock:advance "1h"
+    for _ = 1, 3 do -- what is new is claimed without a look, once
+      assert(engine:start "t.one")
+      assert(engine:tick(0))
+    end
+    assert.equal("completed", kit.status(engine, id))
+  end)
+
+  it("is told of after a tick that did not look", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(kit.timer "1h"))
+    assert(engine:load(kit.one()))
+    assert(engine:start "t.one")
+    assert(engine:run())
+    local other = kit.rival(backend, url, clock)
+    assert(other:load(kit.timer "1h"))
+    assert(other:start "t.timer")
+    assert(other:run())
+    assert(engine:start "t.one")
+    local stats = assert(engine:tick(0)) -- it has not seen the other's timer
+    assert.equal(1, stats.ended)
+    assert.equal(0, stats.next_due)
+    assert.equal(clock:now() + 3600, assert(engine:tick(0)).next_due)
+  end)
+
   it("holds no lease while it waits", function()
     local engine, clock, url = backend.fresh()
     assert(engine:load(kit.timer "10d"))

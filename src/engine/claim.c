@@ -203,6 +203,7 @@ pawl_code pawl_claim_look(pawl_engine *e, pawl_error *err) {
   e->next_due_us = PAWL_NEVER;
   for (int s = 0; s < e->nshards; s++) TRY(look_shard(e, s, 0, err));
   e->look_mono_us = pawl_clock_mono() + LOOK_EVERY_US;
+  e->blind = 0;
 out:
   return rc;
 }
@@ -521,6 +522,12 @@ pawl_code pawl_claim_more(pawl_engine *e, int want, pawl_error *err) {
   if (got < want) e->fresh_ready = 0; /* until the next look */
 out:
   return rc;
+}
+
+pawl_code pawl_claim_blind(pawl_engine *e, int want, pawl_error *err) {
+  e->blind = e->fresh_ready = 1;
+  e->look_mono_us = pawl_clock_mono() + LOOK_EVERY_US;
+  return pawl_claim_more(e, want, err);
 }
 
 pawl_code pawl_claim_send(pawl_engine *e, int want, pawl_error *err) {

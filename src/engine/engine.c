@@ -554,21 +554,45 @@ static int is_worth_claiming(const pawl_engine *e, int want) {
          (want > 0 && e->nheld + e->claiming < e->config.concurrency);
 }
 
+/* What came just now is, as a rule, of a workflow that was seen before: then
+ * looking first would only hold it up. Not twice in a row, because it is by
+ * looking that timers become ready and other workflows are seen. */
+static int may_skip_look(const pawl_engine *e) {
+  return e->woken && !e->blind && e->nheld == e->nwaiting && !e->suspect_ready;
+}
+
+/* Is all that is held under way in the store, and nothing else known to be
+ * there? */
+static int is_spent(const pawl_engine *e) {
+  return e->nheld == e->nwaiting + pawl_pipeline_slots(e) && !e->fresh_ready;
+}
+
+static int must_look(const pawl_engine *e) {
+  return pawl_clock_mono() >= e->look_mono_us || (e->blind && is_spent(e)) ||
+         (e->nheld == e->nwaiting && !e->fresh_ready && !e->suspect_ready);
+}
+
+static int may_refill(const pawl_engine *e, int want) {
+  return !e->interrupted && may_claim(e) && is_worth_claiming(e, want);
+}
+
 /* Looks and claims as far as there is room. */
 static pawl_code refill(pawl_engine *e, pawl_error *err) {
   int want = wants_more(e);
-  int64_t mono = pawl_clock_mono();
   pawl_code rc = PAWL_OK;
 
-  if (e->interrupted || !may_claim(e) || !is_worth_claiming(e, want))
-    return PAWL_OK;
-  if (mono >= e->look_mono_us ||
-      (e->nheld == e->nwaiting && !e->fresh_ready && !e->suspect_ready))
-    TRY(pawl_claim_look(e, err));
+  if (!may_refill(e, want)) return PAWL_OK;
+  if (want > 0 && may_skip_look(e)) {
+    e->woken = 0;
+    TRY(pawl_claim_blind(e, want, err));
+    if (e->nheld > e->nwaiting) return PAWL_OK;
+  }
+  if (e->woken || must_look(e)) TRY(pawl_claim_look(e, err));
+  e->woken = 0;
   if (want < 1 && e->nwaiting) return PAWL_OK;
   if (want < 1) want = 1;
   /* ahead of what is in work; with nothing in work there is nothing to gain */
-  if (pawl_pipeline_is_open(e) && e->nheld > e->nwaiting && !e->suspect_ready)
+  if (pawl_pipeline_is_open(e) && e->nheld && !e->suspect_ready)
     TRY(pawl_claim_send(e, want, err));
   else
     TRY(pawl_claim_more(e, want, err));
@@ -661,21 +685,25 @@ static pawl_code run_round(pawl_engine *e, int64_t deadline_mono, int *ran,
     TRY(pawl_claim_renew(e, 0, err));
     flushed = pawl_clock_mono();
   }
-  TRY(pawl_commit_ahead(e, err));
+  /* handlers that wait go on before there is room, and join the batch */
+  if (!e->nwaiting || !pawl_pipeline_is_full(e))
+    TRY(pawl_commit_ahead(e, err));
 out:
   return rc;
 }
 
-/* Ours at once; those that a dead process left behind, now and then. */
+/* Ours at once; those that a dead process left behind, now and then, but not
+ * before what somebody has just announced. */
 static pawl_code deliver(pawl_engine *e, pawl_error *err) {
   if (!e->messages && pawl_clock_mono() < e->deliver_mono_us) return PAWL_OK;
+  if (!e->messages && e->woken && may_refill(e, wants_more(e))) return PAWL_OK;
   return pawl_deliver(e, err);
 }
 
 /* One batch may be under way while the next one's handlers run; when there is
  * nothing to run, it is waited for. */
 static pawl_code finish_some(pawl_engine *e, int idle, pawl_error *err) {
-  pawl_code rc = pawl_pipeline_advance(e, idle, err);
+  pawl_code rc = pawl_pipeline_advance(e, idle || is_spent(e), err);
 
   return rc == PAWL_UNREACHABLE ? pawl_commit_all(e, err) : rc;
 }
@@ -763,7 +791,9 @@ pawl_code pawl_engine_tick(pawl_engine *e, int64_t budget_us,
   TRY(tick_begin(e, stats, err));
   TRY(run_rounds(e, budget_us, CLAIMING | RESUMING, err));
 out:
-  return tick_end(e, rc, err);
+  rc = tick_end(e, rc, err);
+  if (e->blind && may_refill(e, wants_more(e))) stats->next_due_us = 0;
+  return rc;
 }
 
 /* What keeps an instance that could not be claimed. */
@@ -948,9 +978,12 @@ pawl_code pawl_engine_wait(pawl_engine *e, int64_t until_us, pawl_error *err) {
   rc = pawl_store_wait(e->store, until, &e->interrupted, e->fds, n, err);
   e->interrupted = 0;
   for (int i = 1; i < n; i++) woken |= e->fds[i].revents;
-  if (!woken && (mono = pawl_clock_mono()) < until)
+  if (!woken && (mono = pawl_clock_mono()) < until) {
     e->relook_mono_us = mono + 4 * PAWL_WAKE_EVERY_US;
-  if (!woken) e->look_mono_us = 0; /* something may have come */
+    e->woken = 1;
+  } else if (!woken) {
+    e->look_mono_us = 0; /* something may have come */
+  }
   return rc;
 }
 

@@ -3,6 +3,17 @@
 
 #include <poll.h>
 
+int pawl_pipeline_slots(const pawl_engine *e) {
+  int n = 0;
+  for (int k = 0; k < e->nsent; k++)
+    n += e->sent[(e->oldest_sent + k) % PAWL_MAX_SUBMITTED].n;
+  return n;
+}
+
+int pawl_pipeline_is_full(const pawl_engine *e) {
+  return e->nsent == PAWL_MAX_SUBMITTED;
+}
+
 int pawl_pipeline_is_open(const pawl_engine *e) {
   return pawl_store_can_submit(e->store);
 }
@@ -15,7 +26,7 @@ pawl_code pawl_pipeline_place(pawl_engine *e, pawl_sent **out,
                               pawl_error *err) {
   pawl_code rc = PAWL_OK;
 
-  while (e->nsent == PAWL_MAX_SUBMITTED) TRY(pawl_pipeline_finish(e, err));
+  while (pawl_pipeline_is_full(e)) TRY(pawl_pipeline_finish(e, err));
   *out = place(e, e->nsent);
   (*out)->n = (*out)->want = 0;
 out:

@@ -14,6 +14,10 @@
 
 #include "internal.h"
 
+/* How many slots are under way. */
+int pawl_pipeline_slots(const pawl_engine *e);
+/* Is there no place for another one, so that sending would wait? */
+int pawl_pipeline_is_full(const pawl_engine *e);
 /* Can anything be sent ahead? Not where the store works in this thread. */
 int pawl_pipeline_is_open(const pawl_engine *e);
 /* A place for what is sent next, after finishing the oldest if there is none.

@@ -498,7 +498,7 @@ static pawl_code send_wake(pawl_engine *e, pawl_error *err) {
 
   pawl_args_begin(&e->args, PAWL_STMT_WAKE);
   pawl_arg_textz(&e->args, PAWL_WAKE_CHANNEL, "pawl_wake");
-  if (!pawl_pipeline_is_open(e) || e->nsent == PAWL_MAX_SUBMITTED)
+  if (!pawl_pipeline_is_open(e) || pawl_pipeline_is_full(e))
     return pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err);
   TRY(pawl_pipeline_place(e, &sent, err));
   TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
@@ -516,6 +516,7 @@ void pawl_start_wake(pawl_engine *e) {
   pawl_error err;
   int64_t mono = pawl_clock_mono();
 
+  e->woken = 1; /* it may be ours to run */
   if (mono < e->wake_mono_us) return;
   e->wake_mono_us = mono + PAWL_WAKE_EVERY_US;
   if (send_wake(e, &err) != PAWL_OK)
