@@ -53,7 +53,7 @@ local SIZES = {
     finished = 1000000, timers = 100000, asleep = 1000000,
     probe = { 128, 384 }, changes = 40 },
   quick = { rounds = 3, five = 2000, one = 4000, raw = 10000, starts = 300,
-    bulk = 10000, items = 2000, waiting = 1000, latency = 20, cold = 20,
+    bulk = 10000, items = 2000, waiting = 3000, latency = 20, cold = 20,
     finished = 100000, timers = 10000, asleep = 100000,
     probe = { 64, 192 }, changes = 20 },
   tiny = { rounds = 1, five = 20, one = 20, raw = 640, starts = 5, bulk = 20,

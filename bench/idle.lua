@@ -26,7 +26,7 @@ io.flush()
 
 local ended = 0
 while ended < tonumber(n) do
-  local stats = assert(engine:tick(0))
+  local stats = assert(engine:tick(1))
   if stats.ended > 0 then
     ended = ended + stats.ended
     print(("%.6f %.6f"):format(done_at, mono()))
