@@ -6,10 +6,12 @@
 ---   pawl_sql.h  PAWL_STMT_..., arguments and columns by name (store/stmt.h)
 ---   pawl_sql.c  pawl_stmts, and each dialect's statements and migrations
 ---   pawl_lua.h  pawl_lua_source
----   pawl_lua.c  the modules of lua/pawl (not lua/pawl/meta)
+---   pawl_lua.c  the modules of lua/pawl (not lua/pawl/meta), as text and as
+---               what the Lua that runs this makes of it
 ---
 --- The .c files include "store/stmt.h": compile them with -I<root>/src and
---- -I<out dir>. The output depends on the files' names and text alone.
+--- -I<out dir>. The output depends on the files' names and text alone, and on
+--- the release of that Lua.
 ---
 --- A statement file is a list of
 ---
@@ -575,6 +577,9 @@ typedef struct pawl_lua_source {
   const char *file; /* "lua/pawl/workflow.lua" */
   const char *text; /* ends with a zero byte */
   size_t len;
+  const char *code; /* the text compiled, nothing stripped; NULL: it is not */
+  size_t code_len;
+  const char *made_by; /* what that Lua says it is: "Lua 5.4.6  Copyright" */
 } pawl_lua_source;
 
 /* Sorted by file. */
@@ -589,14 +594,42 @@ local function module_name(file)
   return (name:gsub("%.init$", ""))
 end
 
+--- The release of the Lua that runs this, as `lua_ident` has it in C; nil when
+--- it does not tell: then nothing is compiled.
+local function release()
+  local pipe = io.popen(quote(arg[-1]) .. " -v")
+  local line = pipe and pipe:read("l") or ""
+  if pipe then pipe:close() end
+  return line:match("^Lua %d+%.%d+%.%d+ .+")
+end
+
+--- The text compiled, under the chunk name that host/embedded.c gives it.
+local function compiled(file, name, text)
+  local chunk, message = load(text, "=" .. name, "t")
+  if not chunk then fail(file, nil, "%s", message) end
+  return string.dump(chunk)
+end
+
+--- One entry of the table.
+local function lua_source(file, text, made_by)
+  local name = module_name(file)
+  local code = compiled(file, name, text)
+  return ('  {"%s", "%s",\n    %s,\n    %d,\n    %s,\n    %d, %s},\n'):format(
+    name, file, literal(text, "    "), #text,
+    made_by and literal(code, "    ") or "NULL", made_by and #code or 0,
+    made_by and "MADE_BY" or "NULL")
+end
+
 local function lua_sources(root)
-  local out, n = { banner("pawl_lua.c"), LONG_TEXT, '#include "pawl_lua.h"\n',
-                   "\nconst pawl_lua_source pawl_lua_sources[] = {\n" }, 0
+  local made_by, n = release(), 0
+  local out = { banner("pawl_lua.c"), LONG_TEXT, '#include "pawl_lua.h"\n' }
+  if made_by then
+    out[#out + 1] = ("\n#define MADE_BY %s\n"):format(literal(made_by, ""))
+  end
+  out[#out + 1] = "\nconst pawl_lua_source pawl_lua_sources[] = {\n"
   for _, file in ipairs(list(root, "lua/pawl", "lua")) do
     if not file:find("^lua/pawl/meta/") then
-      local text = read(root, file)
-      out[#out + 1] = ('  {"%s", "%s",\n    %s,\n    %d},\n'):format(
-        module_name(file), file, literal(text, "    "), #text)
+      out[#out + 1] = lua_source(file, read(root, file), made_by)
       n = n + 1
     end
   end

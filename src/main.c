@@ -14,27 +14,11 @@
 #include "bind/lcore.h"
 #include "bind/lprocess.h"
 #include "bind/lsys.h"
-#include "pawl_lua.h"
-
-/* package.preload's loader: the source's number is the upvalue. */
-static int load_embedded(lua_State *L) {
-  const pawl_lua_source *source =
-      &pawl_lua_sources[lua_tointeger(L, lua_upvalueindex(1))];
-  const char *chunk = lua_pushfstring(L, "=%s", source->name);
-  if (luaL_loadbufferx(L, source->text, source->len, chunk, "t") != LUA_OK)
-    return lua_error(L);
-  lua_pushstring(L, source->name);
-  lua_call(L, 1, 1);
-  return 1;
-}
+#include "host/embedded.h"
 
 static void preload(lua_State *L) {
+  pawl_embedded_preload(L);
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
-  for (int i = 0; i < pawl_lua_nsources; i++) {
-    lua_pushinteger(L, i);
-    lua_pushcclosure(L, load_embedded, 1);
-    lua_setfield(L, -2, pawl_lua_sources[i].name);
-  }
   lua_pushcfunction(L, luaopen_pawl_core);
   lua_setfield(L, -2, "pawl.core");
   lua_pushcfunction(L, pawl_sys_open);

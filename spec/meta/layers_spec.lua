@@ -39,7 +39,7 @@ local FILES = {
   ["store/postgres.c"] = set({ "libpq-fe.h" }, { "base", "value", "store" }),
   ["pawl.c"] = set { "base", "value", "store", "defs", "host", "engine",
                      "pawl.h" },
-  ["main.c"] = set(LUA, { "base", "bind", "pawl.h", "pawl_lua.h" }),
+  ["main.c"] = set(LUA, { "base", "bind", "host/embedded.h", "pawl.h" }),
 }
 for _, name in ipairs { "plan", "retry", "state" } do
   FILES["engine/" .. name .. ".c"] = PURE

@@ -64,6 +64,13 @@ describe("the generator", function()
     assert.matches('"pawl.cli.main", "lua/pawl/cli/main.lua"', lua)
     assert.not_matches("meta", lua)
     assert.matches("pawl_lua_nsources = 2;", lua)
+    assert.matches('#define MADE_BY "Lua 5%.4%.%d+  Copyright', lua)
+    assert.equal(2, select(2, lua:gsub("%d, MADE_BY}", "")))
+  end)
+
+  it("names a Lua file that does not compile", function()
+    refuses(tree { ["lua/pawl/b.lua"] = "return\n}" }, "lua/pawl/b.lua",
+      "2:.*'}'")
   end)
 
   it("always makes the same", function()

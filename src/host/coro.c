@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "../value/luajson.h"
+#include "embedded.h"
 #include "host_internal.h"
 
 /* ---- error objects ---- */
@@ -206,7 +207,7 @@ static void read_retry(lua_State *L, pawl_host *host, pawl_catch *caught) {
   if (kind != LUA_TNUMBER && kind != LUA_TSTRING) return;
   pawl_host_push_slot(host, L, PAWL_SLOT_DURATION);
   if (lua_isnil(L, -1)) {
-    pawl_host_push_module(L, "pawl.duration");
+    pawl_embedded_run(L, "pawl.duration");
     lua_getfield(L, -1, "parse");
     lua_pushvalue(L, -1);
     pawl_host_set_slot(host, L, PAWL_SLOT_DURATION);

@@ -12,6 +12,7 @@
 #include "../base/base64.h"
 #include "../defs/def.h"
 #include "../value/luajson.h"
+#include "embedded.h"
 #include "host_internal.h"
 
 struct pawl_ctx {
@@ -770,7 +771,7 @@ static void read_child_options(lua_State *L, const pawl_run *run) {
   pawl_error err;
   pawl_host_push_slot(run->host, L, PAWL_SLOT_CHILD);
   if (lua_isnil(L, -1)) {
-    pawl_host_push_module(L, "pawl.option");
+    pawl_embedded_run(L, "pawl.option");
     lua_getfield(L, -1, "read_child");
     lua_pushvalue(L, -1);
     pawl_host_set_slot(run->host, L, PAWL_SLOT_CHILD);

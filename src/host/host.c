@@ -5,37 +5,8 @@
 #include <lualib.h>
 
 #include "../value/luajson.h"
+#include "embedded.h"
 #include "host_internal.h"
-#include "pawl_lua.h"
-
-/* ---- embedded sources ---- */
-
-static const pawl_lua_source *find_source(const char *module) {
-  for (int i = 0; i < pawl_lua_nsources; i++)
-    if (strcmp(pawl_lua_sources[i].name, module) == 0)
-      return &pawl_lua_sources[i];
-  return NULL;
-}
-
-void pawl_host_push_module(lua_State *L, const char *module) {
-  const pawl_lua_source *source = find_source(module);
-  const char *chunk = lua_pushfstring(L, "=%s", module);
-  if (!source) {
-    luaL_error(L, "module '%s' is not in this build", module);
-    return;
-  }
-  if (luaL_loadbufferx(L, source->text, source->len, chunk, "t") != LUA_OK)
-    lua_error(L);
-  lua_remove(L, -2);
-  lua_pushstring(L, module);
-  lua_call(L, 1, 1);
-}
-
-/* package.preload's loader (name) */
-static int load_embedded(lua_State *L) {
-  pawl_host_push_module(L, luaL_checkstring(L, 1));
-  return 1;
-}
 
 /* ---- pawl.core: what a workflow file needs of it ---- */
 
@@ -190,11 +161,8 @@ void pawl_host_use_folder(pawl_host *host, lua_State *L, int ref) {
 /* ---- opening and closing ---- */
 
 static void preload(lua_State *L) {
+  pawl_embedded_preload(L);
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
-  for (int i = 0; i < pawl_lua_nsources; i++) {
-    lua_pushcfunction(L, load_embedded);
-    lua_setfield(L, -2, pawl_lua_sources[i].name);
-  }
   lua_pushcfunction(L, pawl_host_open_core);
   lua_setfield(L, -2, "pawl.core");
   lua_pop(L, 1);

@@ -98,8 +98,6 @@ const char *pawl_handler_name(pawl_handler handler);
 void pawl_host_push_slot(const pawl_host *host, lua_State *L, int slot);
 /* Sets it to the value on top, which is popped. */
 void pawl_host_set_slot(const pawl_host *host, lua_State *L, int slot);
-/* Runs an embedded source and pushes what it returns; raises. */
-void pawl_host_push_module(lua_State *L, const char *module);
 /* Pushes the table `package`, or nil where a host's state has none. */
 void pawl_host_push_package(lua_State *L);
 /* Pushes package.path, or nil. */

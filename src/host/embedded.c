@@ -1,0 +1,62 @@
+#include "embedded.h"
+
+#include <string.h>
+
+#include <lauxlib.h>
+#include <lua.h>
+
+#include "pawl_lua.h"
+
+/* A program around us may keep it to itself: then nobody knows the release. */
+#pragma weak lua_ident
+
+/* B1: an instruction may mean something else in another release, and nothing
+ * in compiled code tells. */
+static int is_made_here(const pawl_lua_source *source) {
+  return source->code && lua_ident && strstr(lua_ident, source->made_by);
+}
+
+void pawl_embedded_load(lua_State *L, const pawl_lua_source *source) {
+  const char *chunk = lua_pushfstring(L, "=%s", source->name);
+  int status = LUA_ERRSYNTAX;
+  if (is_made_here(source))
+    status = luaL_loadbufferx(L, source->code, source->code_len, chunk, "b");
+  if (status == LUA_ERRSYNTAX)
+    status = luaL_loadbufferx(L, source->text, source->len, chunk, "t");
+  if (status != LUA_OK) lua_error(L);
+}
+
+/* (name) -> what the source returns whose number is the upvalue */
+static int run_source(lua_State *L) {
+  const pawl_lua_source *source =
+      &pawl_lua_sources[lua_tointeger(L, lua_upvalueindex(1))];
+  pawl_embedded_load(L, source);
+  lua_pushstring(L, source->name);
+  lua_call(L, 1, 1);
+  return 1;
+}
+
+static void push_loader(lua_State *L, int i) {
+  lua_pushinteger(L, i);
+  lua_pushcclosure(L, run_source, 1);
+}
+
+void pawl_embedded_preload(lua_State *L) {
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+  for (int i = 0; i < pawl_lua_nsources; i++) {
+    push_loader(L, i);
+    lua_setfield(L, -2, pawl_lua_sources[i].name);
+  }
+  lua_pop(L, 1);
+}
+
+void pawl_embedded_run(lua_State *L, const char *module) {
+  int i = 0;
+  while (i < pawl_lua_nsources &&
+         strcmp(pawl_lua_sources[i].name, module) != 0)
+    i++;
+  if (i == pawl_lua_nsources)
+    luaL_error(L, "module '%s' is not in this build", module);
+  push_loader(L, i);
+  lua_call(L, 0, 1);
+}
