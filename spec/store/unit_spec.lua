@@ -29,6 +29,15 @@ for _, backend in ipairs(backends) do
       assert.equal("2", helper.get(other, "b"))
     end)
 
+    it("shows others what may be on disk later", function()
+      local other = assert(helper.open(url))
+      assert(helper.unit(store, "soon",
+        { "meta_put", { key = "a", value = "1" } }))
+      assert.equal("1", helper.get(other, "a"))
+      assert(helper.put(store, "b", "2"))
+      assert.equal("2", helper.get(other, "b"))
+    end)
+
     it("gives an open unit's rows before the next statement", function()
       assert(store:begin("open"))
       assert(store:send("meta_put", { key = "a", value = "1" }))
@@ -49,12 +58,12 @@ for _, backend in ipairs(backends) do
     end)
 
     it("may be empty", function()
-      for _, kind in ipairs { "batch", "open", "read" } do
+      for _, kind in ipairs { "batch", "open", "read", "soon" } do
         assert.same({}, helper.unit(store, kind))
       end
     end)
 
-    for _, kind in ipairs { "batch", "open" } do
+    for _, kind in ipairs { "batch", "open", "soon" } do
       it("leaves nothing of a rolled back " .. kind, function()
         assert(store:begin(kind))
         assert(store:send("meta_put", { key = "a", value = "1" }))

@@ -281,8 +281,9 @@ static int store_close(lua_State *L) {
 }
 
 static int store_begin(lua_State *L) {
-  static const char *const names[] = {"batch", "open", "read", NULL};
-  static const int units[] = {PAWL_UNIT_BATCH, PAWL_UNIT_OPEN, PAWL_UNIT_READ};
+  static const char *const names[] = {"batch", "open", "read", "soon", NULL};
+  static const int units[] = {PAWL_UNIT_BATCH, PAWL_UNIT_OPEN, PAWL_UNIT_READ,
+                              PAWL_UNIT_SOON};
   box *b = check_box(L);
   int unit = units[luaL_checkoption(L, 2, "batch", names)];
   pawl_error err;

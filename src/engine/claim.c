@@ -1,4 +1,8 @@
-/* Leases: what is due, taking it, keeping it, giving it back. */
+/* Leases: what is due, taking it, keeping it, giving it back.
+ *
+ * Claims and executors' rows are SOON units (docs/decisions/0023): a machine
+ * that goes down takes the executors of its SQLite store with it, and what they
+ * held is free then, claim or no claim. */
 #include <inttypes.h>
 
 #include "../base/fault.h"
@@ -463,7 +467,7 @@ static pawl_code send_claim(pawl_engine *e, int shard, int suspect, int want,
   pawl_arg_int(&e->args, PAWL_AGENDA_CLAIM_LEASE_US, e->config.lease_us);
   now_us = same_now(e, PAWL_AGENDA_CLAIM_NOW);
   if (!suspect) pawl_arg_int(&e->args, PAWL_AGENDA_CLAIM_MAX, want);
-  TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_SOON, err));
   TRY(pawl_store_send(e->store, &e->args, err));
   TRY(send_load(e, shard, lease, now_us, err));
   *sent = 1;
@@ -593,7 +597,7 @@ static pawl_code claim_this(pawl_engine *e, pawl_stmt stmt, const pawl_id *id,
   pawl_arg_id(&e->args, PAWL_AGENDA_CLAIM_ONE_EXECUTOR, &e->executor);
   pawl_arg_int(&e->args, PAWL_AGENDA_CLAIM_ONE_LEASE_US, e->config.lease_us);
   now_us = same_now(e, PAWL_AGENDA_CLAIM_ONE_NOW);
-  TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_SOON, err));
   TRY(pawl_store_send(e->store, &e->args, err));
   TRY(send_load(e, shard, &lease, now_us, err));
   TRY(end_claim(e, shard, &lease, pawl_store_commit, err));
@@ -758,7 +762,7 @@ static pawl_code insert_executor(pawl_engine *e, pawl_error *err) {
   pawl_arg_textz(a, PAWL_EXECUTOR_INSERT_EXECUTOR_GROUP, e->config.group);
   pawl_arg_int(a, PAWL_EXECUTOR_INSERT_TTL_US, 3 * e->config.heartbeat_us);
   arg_now(e, PAWL_EXECUTOR_INSERT_NOW);
-  return pawl_store_once(e->store, PAWL_UNIT_BATCH, a, &rows, err);
+  return pawl_store_once(e->store, PAWL_UNIT_SOON, a, &rows, err);
 }
 
 static pawl_code beat(pawl_engine *e, pawl_error *err) {
@@ -830,7 +834,7 @@ static pawl_code prune(pawl_engine *e, pawl_error *err) {
   pawl_arg_time(&e->args, PAWL_EXECUTOR_PRUNE_BEFORE,
                 pawl_engine_now(e) - 7 * 24 * 3600 * PAWL_SECOND);
   pawl_arg_int(&e->args, PAWL_EXECUTOR_PRUNE_MAX, 100);
-  return pawl_store_once(e->store, PAWL_UNIT_BATCH, &e->args, &rows, err);
+  return pawl_store_once(e->store, PAWL_UNIT_SOON, &e->args, &rows, err);
 }
 
 pawl_code pawl_claim_housekeep(pawl_engine *e, pawl_error *err) {

@@ -357,7 +357,7 @@ static void say_goodbye(pawl_engine *e) {
   pawl_args_begin(&e->args, PAWL_STMT_EXECUTOR_STOP);
   pawl_arg_id(&e->args, PAWL_EXECUTOR_STOP_ID, &e->executor);
   pawl_store_arg_now(e->store, &e->args, PAWL_EXECUTOR_STOP_NOW);
-  TRY(pawl_store_once(e->store, PAWL_UNIT_BATCH, &e->args, &rows, &err));
+  TRY(pawl_store_once(e->store, PAWL_UNIT_SOON, &e->args, &rows, &err));
 out:
   if (rc != PAWL_OK) pawl_log_error(&e->log, PAWL_WARN, "closing", &err);
 }

@@ -10,8 +10,11 @@
  *          in one round trip where the database allows it; all or nothing.
  *          PAWL_UNIT_OPEN: an open transaction, each `send` runs at once and
  *          its rows can be read before the next. PAWL_UNIT_READ: as BATCH but
- *          takes no write lock and ends with nothing changed.
- * Results  After commit (BATCH, READ) `rows(k)` gives the rows of the k-th
+ *          takes no write lock and ends with nothing changed. PAWL_UNIT_SOON:
+ *          as BATCH, for what a machine that goes down may forget: others see
+ *          it after commit, but it is on disk only with the next unit of
+ *          another kind that anybody commits.
+ * Results  After commit (BATCH, SOON, READ) `rows(k)` gives the rows of the k-th
  *          statement sent since begin, in an OPEN unit as soon as it was sent;
  *          they stay until the next begin or close.
  * Errors   When `send` or `commit` fails, nothing of the unit has happened,
@@ -33,7 +36,7 @@ struct pollfd;
 
 typedef struct pawl_conn pawl_conn; /* a driver's own connection */
 
-enum { PAWL_UNIT_BATCH, PAWL_UNIT_OPEN, PAWL_UNIT_READ };
+enum { PAWL_UNIT_BATCH, PAWL_UNIT_OPEN, PAWL_UNIT_READ, PAWL_UNIT_SOON };
 
 enum { /* what the store may rely on */
        PAWL_CAN_OWN_CLOCK =
@@ -41,6 +44,7 @@ enum { /* what the store may rely on */
                              @now is null */
        PAWL_CAN_SHARDS = 2, /* more than one shard makes sense */
        PAWL_CAN_SUBMIT = 4, /* it has `submit`, `finish`, `await` */
+       PAWL_CAN_SOON = 8,   /* else it gets a BATCH for a SOON */
 };
 
 enum { PAWL_MAX_SUBMITTED = 4 };

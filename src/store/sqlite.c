@@ -64,7 +64,8 @@ struct pawl_conn {
   int is_waiting;    /* and says so */
   sqlite3_stmt *steering[NSTEERING];
   sqlite3_stmt *stmts[PAWL_NSTMTS];
-  int unit; /* PAWL_UNIT_..., -1: none */
+  int unit;       /* PAWL_UNIT_..., -1: none */
+  int skips_sync; /* commits return before they are on disk: PAWL_UNIT_SOON */
   int nsent;
   pawl_results results;
   pawl_buf lists; /* columns of a `run: once` statement */
@@ -800,10 +801,25 @@ static pawl_code steer(pawl_conn *c, int which, pawl_error *err) {
   return rc;
 }
 
+/* The WAL is synced as a whole: the next commit that is takes those along that
+ * were not. What it is to be is settled before a unit begins, so that none goes
+ * on without the sync it wants. */
+static pawl_code set_sync(pawl_conn *c, int unit, pawl_error *err) {
+  int skips = unit == PAWL_UNIT_SOON;
+  pawl_code rc;
+  if (unit == PAWL_UNIT_READ || c->skips_sync == skips) return PAWL_OK;
+  TRY(exec(c, skips ? "pragma synchronous=normal" : "pragma synchronous=full",
+           err));
+  c->skips_sync = skips;
+out:
+  return rc;
+}
+
 static pawl_code sqlite_begin(pawl_conn *c, int unit, pawl_error *err) {
   pawl_code rc;
   assert(c->unit < 0);
   pawl_results_clear(&c->results);
+  TRY(set_sync(c, unit, err));
   TRY(steer(c, unit == PAWL_UNIT_READ ? BEGIN_READ : BEGIN_WRITE, err));
   c->unit = unit;
   c->nsent = 0;
@@ -1145,7 +1161,7 @@ static pawl_counts *sqlite_counts(pawl_conn *c) {
 
 const pawl_driver pawl_driver_sqlite = {
     .name = "sqlite",
-    .caps = 0,
+    .caps = PAWL_CAN_SOON,
     .sql = pawl_sql_sqlite,
     .migrations = pawl_migrations_sqlite,
     .open = sqlite_open,

@@ -274,6 +274,8 @@ pawl_code pawl_store_begin(pawl_store *store, int unit, pawl_error *err) {
   if (is_foreign(store)) return fail_forked(err);
   if (store->phase != IDLE)
     return fail_phase("begin", "a unit of work is open", err);
+  if (unit == PAWL_UNIT_SOON && !(store->driver->caps & PAWL_CAN_SOON))
+    unit = PAWL_UNIT_BATCH;
   rc = begin(store, unit, err);
   if (rc == PAWL_UNREACHABLE) {
     TRY(store->driver->open(store->target, &store->options, &store->conn,

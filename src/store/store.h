@@ -62,7 +62,7 @@ int pawl_store_await(pawl_store *store, int64_t deadline_mono_us,
                      struct pollfd *fds, int nfds);
 void pawl_store_rollback(pawl_store *store);
 void pawl_store_rows(pawl_store *store, int k, pawl_rows *out);
-/* One statement in a unit of its own (BATCH or READ). */
+/* One statement in a unit of its own, of any kind but OPEN. */
 pawl_code pawl_store_once(pawl_store *store, int unit, const pawl_args *args,
                           pawl_rows *out, pawl_error *err);
 /* The value for a statement's @now: sets the argument to the injected or the
