@@ -214,12 +214,6 @@ out:
 
 /* ---- loading ---- */
 
-static pawl_held *free_slot(pawl_engine *e) {
-  for (int i = 0; i < e->nheld_slots; i++)
-    if (e->held[i].state == PAWL_SLOT_FREE) return &e->held[i];
-  return NULL;
-}
-
 /* A claimed agenda row goes into a slot; the instance follows. */
 static void hold(pawl_engine *e, pawl_held *h, int shard, const pawl_id *lease,
                  const pawl_rows *r, int k) {
@@ -370,7 +364,7 @@ static pawl_code take_claim(pawl_engine *e, int shard, const pawl_id *lease,
   *got = rows.nrows;
   sort_claim(&rows, order);
   for (int k = 0; k < rows.nrows; k++) {
-    pawl_held *h = free_slot(e);
+    pawl_held *h = pawl_held_get(e);
     if (!h) return pawl_fail(err, PAWL_INTERNAL, "no slot for a claim");
     hold(e, h, shard, lease, &rows, order[k]);
   }
@@ -749,8 +743,7 @@ out:
 
 /* ---- executors ---- */
 
-static pawl_code insert_executor(pawl_engine *e, pawl_error *err) {
-  pawl_rows rows;
+static pawl_code send_executor(pawl_engine *e, pawl_error *err) {
   pawl_args *a = &e->args;
   pawl_args_begin(a, PAWL_STMT_EXECUTOR_INSERT);
   pawl_arg_id(a, PAWL_EXECUTOR_INSERT_ID, &e->executor);
@@ -762,7 +755,28 @@ static pawl_code insert_executor(pawl_engine *e, pawl_error *err) {
   pawl_arg_textz(a, PAWL_EXECUTOR_INSERT_EXECUTOR_GROUP, e->config.group);
   pawl_arg_int(a, PAWL_EXECUTOR_INSERT_TTL_US, 3 * e->config.heartbeat_us);
   arg_now(e, PAWL_EXECUTOR_INSERT_NOW);
-  return pawl_store_once(e->store, PAWL_UNIT_SOON, a, &rows, err);
+  return pawl_store_send(e->store, a, err);
+}
+
+static pawl_code send_prune(pawl_engine *e, pawl_error *err) {
+  pawl_args_begin(&e->args, PAWL_STMT_EXECUTOR_PRUNE);
+  pawl_arg_time(&e->args, PAWL_EXECUTOR_PRUNE_BEFORE,
+                pawl_engine_now(e) - 7 * 24 * 3600 * PAWL_SECOND);
+  pawl_arg_int(&e->args, PAWL_EXECUTOR_PRUNE_MAX, 100);
+  return pawl_store_send(e->store, &e->args, err);
+}
+
+/* Our row comes, those of processes long gone go. */
+static pawl_code register_executor(pawl_engine *e, pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_SOON, err));
+  TRY(send_executor(e, err));
+  TRY(send_prune(e, err));
+  TRY(pawl_store_commit(e->store, err));
+out:
+  if (rc != PAWL_OK) pawl_store_rollback(e->store);
+  return rc;
 }
 
 static pawl_code beat(pawl_engine *e, pawl_error *err) {
@@ -828,22 +842,12 @@ out:
   return rc;
 }
 
-static pawl_code prune(pawl_engine *e, pawl_error *err) {
-  pawl_rows rows;
-  pawl_args_begin(&e->args, PAWL_STMT_EXECUTOR_PRUNE);
-  pawl_arg_time(&e->args, PAWL_EXECUTOR_PRUNE_BEFORE,
-                pawl_engine_now(e) - 7 * 24 * 3600 * PAWL_SECOND);
-  pawl_arg_int(&e->args, PAWL_EXECUTOR_PRUNE_MAX, 100);
-  return pawl_store_once(e->store, PAWL_UNIT_SOON, &e->args, &rows, err);
-}
-
 pawl_code pawl_claim_housekeep(pawl_engine *e, pawl_error *err) {
   int64_t mono = pawl_clock_mono();
   pawl_code rc = PAWL_OK;
 
   if (!e->registered) {
-    TRY(insert_executor(e, err));
-    TRY(prune(e, err));
+    TRY(register_executor(e, err));
     e->registered = 1;
     e->beat_mono_us = mono + e->config.heartbeat_us;
     e->recover_mono_us = 0;

@@ -82,7 +82,6 @@ void pawl_engine_trace(pawl_engine *e, const pawl_held *h, const char *node,
 enum { NHELD_BUFS = 15 };
 
 static void init_held(pawl_engine *e, pawl_held *h) {
-  memset(h, 0, sizeof *h);
   pawl_buf *bufs[] = HELD_BUFS(h);
   for (int i = 0; i < NHELD_BUFS; i++) bufs[i]->alloc = &e->alloc;
   pawl_plan_init(&h->plan, &e->alloc);
@@ -106,6 +105,19 @@ static void deinit_held(pawl_engine *e, pawl_held *h) {
   pawl_load_forget(e, h);
   pawl_tokens_deinit(&h->tokens, &e->alloc);
   pawl_plan_deinit(&h->plan);
+}
+
+int pawl_held_max(const pawl_engine *e) {
+  /* two batches, one under way in the store, and all that may wait */
+  return 2 * e->config.batch + e->config.concurrency;
+}
+
+pawl_held *pawl_held_get(pawl_engine *e) {
+  for (int i = 0; i < e->nheld_slots; i++)
+    if (e->held[i].state == PAWL_SLOT_FREE) return &e->held[i];
+  if (e->nheld_slots == pawl_held_max(e)) return NULL;
+  init_held(e, &e->held[e->nheld_slots]);
+  return &e->held[e->nheld_slots++];
 }
 
 void pawl_held_free(pawl_engine *e, pawl_held *h) {
@@ -252,11 +264,6 @@ static pawl_code keep_text(pawl_buf *b, const char **text, pawl_error *err) {
   return pawl_buf_check(b, err);
 }
 
-/* Two batches, one under way in the store, and all that may wait. */
-static size_t slot_count(const pawl_engine *e) {
-  return 2 * (size_t)e->config.batch + (size_t)e->config.concurrency;
-}
-
 static int init_sent(pawl_engine *e, size_t n) {
   for (int i = 0; i < PAWL_MAX_SUBMITTED; i++) {
     e->sent[i].list = pawl_calloc(&e->alloc, sizeof *e->sent[i].list * n);
@@ -266,14 +273,12 @@ static int init_sent(pawl_engine *e, size_t n) {
 }
 
 static pawl_code init_slots(pawl_engine *e, pawl_error *err) {
-  size_t n = slot_count(e);
+  size_t n = (size_t)pawl_held_max(e);
   e->fds = pawl_calloc(&e->alloc, sizeof *e->fds * (n + 1));
   e->fd_slots = pawl_calloc(&e->alloc, sizeof *e->fd_slots * (n + 1));
   e->held = pawl_calloc(&e->alloc, sizeof *e->held * n);
   if (!e->held || !e->fds || !e->fd_slots || !init_sent(e, n))
     return pawl_fail(err, PAWL_NOMEM, "out of memory");
-  e->nheld_slots = (int)n;
-  for (int i = 0; i < e->nheld_slots; i++) init_held(e, &e->held[i]);
   return PAWL_OK;
 }
 
@@ -366,6 +371,7 @@ void pawl_engine_close(pawl_engine *e) {
   if (!e) return;
   int ours = e->pid == getpid();
   pawl_alloc alloc = e->alloc;
+  size_t slots = (size_t)pawl_held_max(e);
 
   if (ours) pawl_pulse_close(e->pulse);
   if (ours && e->store && e->host && (e->nheld || e->registered))
@@ -374,12 +380,11 @@ void pawl_engine_close(pawl_engine *e) {
   pawl_registry_free(e->registry);
   pawl_store_close(e->store);
   for (int i = 0; i < e->nheld_slots; i++) deinit_held(e, &e->held[i]);
-  pawl_release(&alloc, e->held, sizeof *e->held * (size_t)e->nheld_slots);
-  pawl_release(&alloc, e->fds, sizeof *e->fds * (slot_count(e) + 1));
-  pawl_release(&alloc, e->fd_slots, sizeof *e->fd_slots * (slot_count(e) + 1));
+  pawl_release(&alloc, e->held, sizeof *e->held * slots);
+  pawl_release(&alloc, e->fds, sizeof *e->fds * (slots + 1));
+  pawl_release(&alloc, e->fd_slots, sizeof *e->fd_slots * (slots + 1));
   for (int i = 0; i < PAWL_MAX_SUBMITTED; i++)
-    pawl_release(&alloc, e->sent[i].list,
-                 sizeof *e->sent[i].list * slot_count(e));
+    pawl_release(&alloc, e->sent[i].list, sizeof *e->sent[i].list * slots);
   for (int i = 0; i < e->nroutes; i++) pawl_buf_deinit(&e->routes[i].workflow);
   pawl_release(&alloc, e->routes, sizeof *e->routes * (size_t)e->routes_cap);
   pawl_buf_deinit(&e->group);
@@ -524,7 +529,7 @@ static int may_claim(const pawl_engine *e) {
 static int room_to_wait(const pawl_engine *e) {
   int room = e->config.concurrency - e->nwaiting - e->claiming;
   /* one is left for whoever asks for a certain instance */
-  int slots = e->nheld_slots - 1 - e->nheld - e->claiming;
+  int slots = pawl_held_max(e) - 1 - e->nheld - e->claiming;
 
   for (int i = 0; i < e->nheld_slots; i++)
     room -= e->held[i].state == PAWL_SLOT_READY && !e->held[i].flight.run;

@@ -209,7 +209,8 @@ struct pawl_engine {
   int empty_shards; /* in a row that had less than was wanted */
   /* held instances */
   pawl_held *held;
-  int nheld_slots, nheld;
+  int nheld_slots; /* made so far: what is never used costs no memory */
+  int nheld;
   int last_found; /* a slot; what is looked for next is often behind it */
   int alone;      /* what is held was taken over: nothing beside it */
   /* handlers that wait, await.c */
@@ -217,7 +218,7 @@ struct pawl_engine {
   int next_asked;        /* where the next round of asking begins */
   int ask_all;           /* predicates too, once in each tick */
   int64_t await_look_us; /* when latches and leases are looked at again */
-  struct pollfd *fds;    /* nheld_slots and one for the store */
+  struct pollfd *fds;    /* one for each slot and one for the store */
   pawl_held **fd_slots;  /* whose they are */
   /* what the last look showed */
   pawl_route *routes;
@@ -260,6 +261,10 @@ void pawl_engine_trace(pawl_engine *e, const pawl_held *h, const char *node,
                        const char *kind, int64_t elapsed_us,
                        const char *outcome, const char *detail,
                        int64_t due_us);
+/* A free slot, made when there is none yet; NULL: all pawl_held_max of them
+ * are taken. */
+pawl_held *pawl_held_get(pawl_engine *e);
+int pawl_held_max(const pawl_engine *e);
 void pawl_held_free(pawl_engine *e, pawl_held *h); /* the slot; no store */
 /* The same for one that is another's now. `why` NULL: it was told already. */
 void pawl_held_lose(pawl_engine *e, pawl_held *h, const pawl_error *why);

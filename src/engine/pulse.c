@@ -122,7 +122,8 @@ static int start_thread(pawl_pulse *p) {
 static void free_pulse(pawl_pulse *p) {
   pthread_cond_destroy(&p->stop_now);
   pthread_mutex_destroy(&p->lock);
-  pawl_release(NULL, p->leases, sizeof *p->leases * (size_t)p->e->nheld_slots);
+  pawl_release(NULL, p->leases,
+               sizeof *p->leases * (size_t)pawl_held_max(p->e));
   pawl_args_deinit(&p->args);
   pawl_buf_deinit(&p->url);
   pawl_release(NULL, p, sizeof *p);
@@ -145,7 +146,7 @@ pawl_code pawl_pulse_open(pawl_engine *e, const char *url, pawl_pulse **out,
   init_locks(p);
   pawl_args_init(&p->args, NULL);
   pawl_buf_addz(&p->url, url);
-  p->leases = pawl_calloc(NULL, sizeof *p->leases * (size_t)e->nheld_slots);
+  p->leases = pawl_calloc(NULL, sizeof *p->leases * (size_t)pawl_held_max(e));
   if (!p->leases || p->url.failed) {
     free_pulse(p);
     return pawl_fail(err, PAWL_NOMEM, "out of memory");

@@ -161,6 +161,10 @@ static pawl_code fail_old(const findings *found, pawl_error *err) {
   return rc;
 }
 
+static int is_up(const findings *found) {
+  return found->exists && found->newest >= pawl_nmigrations;
+}
+
 /* Brings an empty or older store to our version, as far as it may. */
 static pawl_code bring_up(migrator *m, const findings *found,
                           pawl_error *err) {
@@ -172,7 +176,6 @@ static pawl_code bring_up(migrator *m, const findings *found,
     return rc;
   }
   if (!found->exists) return make_store(m, err);
-  if (found->newest >= pawl_nmigrations) return PAWL_OK;
   if (!m->options->upgrade) return fail_old(found, err);
   while (rc == PAWL_OK && !done) rc = upgrade_once(m, &done, err);
   return rc;
@@ -222,9 +225,11 @@ pawl_code pawl_migrate_run(const pawl_driver *driver, pawl_conn *conn,
   TRY(look(&m, &found, err));
   TRY(check_newer(&found, err));
   schema.from = found.newest;
-  TRY(bring_up(&m, &found, err));
-  TRY(look(&m, &found, err)); /* a newer rival may have made it */
-  TRY(check_newer(&found, err));
+  if (!is_up(&found)) {
+    TRY(bring_up(&m, &found, err));
+    TRY(look(&m, &found, err)); /* a newer rival may have made it */
+    TRY(check_newer(&found, err));
+  }
   schema.to = found.newest;
   TRY(get_shards(&m, &schema.shards, err));
   *out = schema;
