@@ -6,7 +6,6 @@
 -- raises, naming the option; what the store says comes back as nil, err.
 local attribute = require "pawl.attribute"
 local core = require "pawl.core"
-local explain = require "pawl.explain"
 local nearest = require "pawl.nearest"
 local option = require "pawl.option"
 local repair = require "pawl.repair"
@@ -311,6 +310,7 @@ end
 ---@return pawl.Explanation? explanation
 ---@return pawl.Error? err
 function methods:explain(id, how)
+  local explain = require "pawl.explain" -- long, and seldom asked for
   local text, err = core.engine_explain(self, id)
   if not text then return nil, err end
   local data = without_nulls(core.json_decode(text))

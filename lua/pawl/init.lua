@@ -7,10 +7,7 @@
 ---     local id = assert(engine:start("order.fulfil", { price = 3 }))
 ---     engine:run { id = id, wait = true }
 local core = require "pawl.core"
-local engine = require "pawl.engine"
 local nearest = require "pawl.nearest"
-local typed = require "pawl.typed"
-local workflow = require "pawl.workflow"
 
 local pawl = {
   _VERSION = "pawl " .. core.version(),
@@ -18,12 +15,21 @@ local pawl = {
   null = core.null,
   array = core.array,
   json = { encode = core.json_encode, decode = core.json_decode },
-  decimal = typed.decimal,
-  date = typed.date,
-  binary = typed.binary,
-  workflow = workflow.new,
-  open = engine.open,
-  migrate = engine.migrate,
 }
 
-return nearest.strict(pawl, "pawl has no '%s'")
+local function field(module, name)
+  return function() return require(module)[name] end
+end
+
+--- What builds workflows is not loaded where instances are only started, and
+--- what opens a store not in the file of a workflow.
+local later = {
+  decimal = field("pawl.typed", "decimal"),
+  date = field("pawl.typed", "date"),
+  binary = field("pawl.typed", "binary"),
+  workflow = field("pawl.workflow", "new"),
+  open = field("pawl.engine", "open"),
+  migrate = field("pawl.engine", "migrate"),
+}
+
+return nearest.strict(pawl, "pawl has no '%s'", later)

@@ -64,10 +64,25 @@ end
 --- one: a slip in a method's name shows where it was made.
 ---@param t table
 ---@param message string  with %s for the name
+---@param later? table<string, fun(): any>  fields made when first read
 ---@return table t
-function nearest.strict(t, message)
+function nearest.strict(t, message, later)
+  later = later or {}
+  local function make(name)
+    t[name], later[name] = later[name](), nil
+    return t[name]
+  end
+  local function make_all()
+    for name in pairs(later) do make(name) end
+  end
   return setmetatable(t, {
+    __pairs = function()
+      make_all()
+      return next, t
+    end,
     __index = function(_, key)
+      if later[key] then return make(key) end
+      make_all()
       local names = {}
       for name in pairs(t) do names[#names + 1] = name end
       table.sort(names)

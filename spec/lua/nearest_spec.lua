@@ -44,4 +44,31 @@ describe("nearest", function()
     assert.equal("did you mean 'next'?", nearest.hint("nxt", { "next" }))
     assert.equal("known: next, run", nearest.hint("x", { "next", "run" }))
   end)
+
+  describe("strict", function()
+    local made, t
+
+    before_each(function()
+      made = 0
+      t = nearest.strict({ now = 1 }, "there is no '%s'", { later = function()
+        made = made + 1
+        return made
+      end })
+    end)
+
+    it("makes a field when it is first read, once", function()
+      assert.equal(1, t.now)
+      assert.equal(0, made)
+      assert.equal(1, t.later)
+      assert.equal(1, t.later)
+    end)
+
+    it("lists and suggests what is not made yet", function()
+      local names = {}
+      for name, value in pairs(t) do names[name] = value end
+      assert.same({ now = 1, later = 1 }, names)
+      assert.error_matches(function() return t.latre end,
+        "there is no 'latre' %(did you mean 'later'%?%)")
+    end)
+  end)
 end)

@@ -2,7 +2,6 @@
 --- too, and what all of them wait for is told.
 local core = require "pawl.core"
 local duration = require "pawl.duration"
-local explain = require "pawl.explain"
 local format = require "pawl.cli.format"
 local store = require "pawl.cli.store"
 local term = require "pawl.cli.term"
@@ -101,6 +100,7 @@ end
 local outside = { event = true, person = true }
 
 local function add_waits(out, engine, id, name)
+  local explain = require "pawl.explain" -- long, and seldom asked for
   local data = store.try(engine:explain(id))
   local prefix = name and ("%s of %s: "):format(id, name) or "waiting: "
   for _, sentence in ipairs(explain.held(data)) do
