@@ -34,53 +34,6 @@ static pawl_code claim(pawl_store *store, pawl_args *args, pawl_error *err) {
   return pawl_store_once(store, PAWL_UNIT_BATCH, args, &rows, err);
 }
 
-#ifdef __linux__
-
-/* SQLite's calls end here: the program's own come before libc's. */
-__attribute__((visibility("default"))) int fdatasync(int fd);
-__attribute__((visibility("default"))) int fsync(int fd);
-static int nsyncs;
-
-int fdatasync(int fd) {
-  (void)fd;
-  return nsyncs++, 0;
-}
-
-int fsync(int fd) {
-  (void)fd;
-  return nsyncs++, 0;
-}
-
-static void commits_sync(pawl_store *store, int unit, int wanted) {
-  static int nkeys;
-  char key[16];
-  pawl_args args;
-  snprintf(key, sizeof key, "key %d", nkeys++);
-  pawl_args_init(&args, NULL);
-  nsyncs = 0;
-  CHECK_INT(put(store, &args, unit, key, "1", NULL), PAWL_OK);
-  CHECK_INT(nsyncs > 0, wanted);
-  pawl_args_deinit(&args);
-}
-
-/* A unit that may come later does not make others come later. */
-static void units_are_synced_unless_soon(const char *url) {
-  pawl_store *store = NULL;
-  CHECK_INT(pawl_store_open(url, NULL, &store, NULL), PAWL_OK);
-  commits_sync(store, PAWL_UNIT_BATCH, 1);
-  commits_sync(store, PAWL_UNIT_SOON, 0);
-  commits_sync(store, PAWL_UNIT_SOON, 0);
-  commits_sync(store, PAWL_UNIT_BATCH, 1);
-  commits_sync(store, PAWL_UNIT_SOON, 0);
-  commits_sync(store, PAWL_UNIT_OPEN, 1);
-  CHECK_INT(pawl_store_begin(store, PAWL_UNIT_SOON, NULL), PAWL_OK);
-  pawl_store_rollback(store);
-  commits_sync(store, PAWL_UNIT_BATCH, 1);
-  pawl_store_close(store);
-}
-
-#endif
-
 static pawl_code ask(pawl_store *store, pawl_args *args, pawl_error *err) {
   static const char sql[] = "select 'text' as a, 1 as b, null as c";
   const char *const *names;
@@ -202,9 +155,6 @@ int main(void) {
   if (CHECK(mkdtemp(file) != NULL)) {
     snprintf(url, sizeof url, "%s/a.db", file);
     forks_do_not_share_a_store(url);
-#ifdef __linux__
-    units_are_synced_unless_soon(url);
-#endif
     survives_without_memory(url, 1);
     unlink(url);
     snprintf(url, sizeof url, "%s/a.db-pawl-lock", file);

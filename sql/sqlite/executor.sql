@@ -34,6 +34,13 @@ select id, pid, begun from pawl_executor
 update pawl_executor set recovered_at = @now
  where id = @id and recovered_at is null;
 
+-- name: executor_fallen
+-- args: @boot text
+-- rows: id uuid
+-- One whose machine went down, or is another: it has said no goodbye.
+select id from pawl_executor
+ where boot <> @boot and stopped_at is null limit 1;
+
 -- name: executor_prune
 -- args: @before time, @max integer
 -- Rows of processes long gone, of this host or another.

@@ -1,8 +1,9 @@
 /* Leases: what is due, taking it, keeping it, giving it back.
  *
- * Claims and executors' rows are SOON units (docs/decisions/0023): a machine
- * that goes down takes the executors of its SQLite store with it, and what they
- * held is free then, claim or no claim. */
+ * Claims are SOON units (docs/decisions/0023): a machine that goes down takes
+ * the executors of its SQLite store with it, and what they held is free then,
+ * claim or no claim. Once one has gone down they are not, so that whoever
+ * brings it down is found out. */
 #include <inttypes.h>
 
 #include "../base/fault.h"
@@ -433,6 +434,10 @@ static pawl_code end_claim(pawl_engine *e, int shard, const pawl_id *lease,
   return rc;
 }
 
+static int claim_unit(const pawl_engine *e, int suspect) {
+  return suspect || e->careful ? PAWL_UNIT_BATCH : PAWL_UNIT_SOON;
+}
+
 /* Sends a claim of one shard, and its load. *sent 0: there is nothing that we
  * would run. */
 static pawl_code send_claim(pawl_engine *e, int shard, int suspect, int want,
@@ -461,7 +466,7 @@ static pawl_code send_claim(pawl_engine *e, int shard, int suspect, int want,
   pawl_arg_int(&e->args, PAWL_AGENDA_CLAIM_LEASE_US, e->config.lease_us);
   now_us = same_now(e, PAWL_AGENDA_CLAIM_NOW);
   if (!suspect) pawl_arg_int(&e->args, PAWL_AGENDA_CLAIM_MAX, want);
-  TRY(pawl_store_begin(e->store, PAWL_UNIT_SOON, err));
+  TRY(pawl_store_begin(e->store, claim_unit(e, suspect), err));
   TRY(pawl_store_send(e->store, &e->args, err));
   TRY(send_load(e, shard, lease, now_us, err));
   *sent = 1;
@@ -591,7 +596,7 @@ static pawl_code claim_this(pawl_engine *e, pawl_stmt stmt, const pawl_id *id,
   pawl_arg_id(&e->args, PAWL_AGENDA_CLAIM_ONE_EXECUTOR, &e->executor);
   pawl_arg_int(&e->args, PAWL_AGENDA_CLAIM_ONE_LEASE_US, e->config.lease_us);
   now_us = same_now(e, PAWL_AGENDA_CLAIM_ONE_NOW);
-  TRY(pawl_store_begin(e->store, PAWL_UNIT_SOON, err));
+  TRY(pawl_store_begin(e->store, claim_unit(e, 0), err));
   TRY(pawl_store_send(e->store, &e->args, err));
   TRY(send_load(e, shard, &lease, now_us, err));
   TRY(end_claim(e, shard, &lease, pawl_store_commit, err));
@@ -766,14 +771,25 @@ static pawl_code send_prune(pawl_engine *e, pawl_error *err) {
   return pawl_store_send(e->store, &e->args, err);
 }
 
-/* Our row comes, those of processes long gone go. */
+static pawl_code send_fallen(pawl_engine *e, pawl_error *err) {
+  pawl_args_begin(&e->args, PAWL_STMT_EXECUTOR_FALLEN);
+  pawl_arg_textz(&e->args, PAWL_EXECUTOR_FALLEN_BOOT, e->self.boot);
+  return pawl_store_send(e->store, &e->args, err);
+}
+
+/* Our row comes, on disk before the first claim; those of processes long gone
+ * go. Has the machine gone down under another one? */
 static pawl_code register_executor(pawl_engine *e, pawl_error *err) {
+  pawl_rows rows;
   pawl_code rc = PAWL_OK;
 
-  TRY(pawl_store_begin(e->store, PAWL_UNIT_SOON, err));
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
   TRY(send_executor(e, err));
   TRY(send_prune(e, err));
+  TRY(send_fallen(e, err));
   TRY(pawl_store_commit(e->store, err));
+  pawl_store_rows(e->store, 2, &rows);
+  e->careful = rows.nrows > 0 || !e->self.boot[0]; /* or nobody can tell */
 out:
   if (rc != PAWL_OK) pawl_store_rollback(e->store);
   return rc;

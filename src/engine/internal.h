@@ -191,6 +191,7 @@ struct pawl_engine {
   pawl_id executor;
   pawl_process self;
   int registered;          /* our executor row is there */
+  int careful;             /* claims are on disk before what they are for */
   int64_t beat_mono_us;    /* next heartbeat of that row */
   int64_t recover_mono_us; /* next look for dead neighbours */
   int64_t tidy_mono_us;    /* next look for events left behind */

@@ -1,0 +1,134 @@
+/* What waits for the disk on SQLite, and what does not. The system's calls are
+ * counted here instead of made, which needs a linker that lets a program's own
+ * come before libc's. */
+#define _POSIX_C_SOURCE 200809L /* mkdtemp */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "../../src/pawl.h"
+#include "../../src/store/store.h"
+#include "test.h"
+
+#ifdef __linux__
+
+__attribute__((visibility("default"))) int fdatasync(int fd);
+__attribute__((visibility("default"))) int fsync(int fd);
+static int nsyncs;
+
+int fdatasync(int fd) {
+  (void)fd;
+  return nsyncs++, 0;
+}
+
+int fsync(int fd) {
+  (void)fd;
+  return nsyncs++, 0;
+}
+
+static void commits_sync(pawl_store *store, int unit, int wanted) {
+  static int nkeys;
+  char key[16];
+  pawl_args args;
+
+  snprintf(key, sizeof key, "key %d", nkeys++);
+  pawl_args_init(&args, NULL);
+  pawl_args_begin(&args, PAWL_STMT_META_PUT);
+  pawl_arg_textz(&args, PAWL_META_PUT_KEY, key);
+  pawl_arg_textz(&args, PAWL_META_PUT_VALUE, "1");
+  nsyncs = 0;
+  CHECK_INT(pawl_store_once(store, unit, &args, NULL, NULL), PAWL_OK);
+  CHECK_INT(nsyncs > 0, wanted);
+  pawl_args_deinit(&args);
+}
+
+/* A unit that may come later does not make others come later. */
+static void units_are_synced_unless_soon(const char *url) {
+  pawl_store *store = NULL;
+
+  CHECK_INT(pawl_store_open(url, NULL, &store, NULL), PAWL_OK);
+  commits_sync(store, PAWL_UNIT_BATCH, 1);
+  commits_sync(store, PAWL_UNIT_SOON, 0);
+  commits_sync(store, PAWL_UNIT_SOON, 0);
+  commits_sync(store, PAWL_UNIT_BATCH, 1);
+  commits_sync(store, PAWL_UNIT_SOON, 0);
+  commits_sync(store, PAWL_UNIT_OPEN, 1);
+  CHECK_INT(pawl_store_begin(store, PAWL_UNIT_SOON, NULL), PAWL_OK);
+  pawl_store_rollback(store);
+  commits_sync(store, PAWL_UNIT_BATCH, 1);
+  pawl_store_close(store);
+}
+
+/* An executor of another boot, that has said no goodbye. */
+static void fall(const char *url) {
+  static const pawl_id id = {{7}};
+  pawl_store *store = NULL;
+  pawl_args args;
+
+  CHECK_INT(pawl_store_open(url, NULL, &store, NULL), PAWL_OK);
+  pawl_args_init(&args, NULL);
+  pawl_args_begin(&args, PAWL_STMT_EXECUTOR_INSERT);
+  pawl_arg_id(&args, PAWL_EXECUTOR_INSERT_ID, &id);
+  pawl_arg_textz(&args, PAWL_EXECUTOR_INSERT_HOST, "host");
+  pawl_arg_textz(&args, PAWL_EXECUTOR_INSERT_BOOT, "the last boot");
+  pawl_arg_textz(&args, PAWL_EXECUTOR_INSERT_SPACE, "");
+  pawl_arg_int(&args, PAWL_EXECUTOR_INSERT_PID, 1);
+  pawl_arg_int(&args, PAWL_EXECUTOR_INSERT_BEGUN, 1);
+  pawl_arg_textz(&args, PAWL_EXECUTOR_INSERT_EXECUTOR_GROUP, "default");
+  pawl_arg_int(&args, PAWL_EXECUTOR_INSERT_TTL_US, PAWL_SECOND);
+  pawl_store_arg_now(store, &args, PAWL_EXECUTOR_INSERT_NOW);
+  CHECK_INT(pawl_store_once(store, PAWL_UNIT_BATCH, &args, NULL, NULL),
+            PAWL_OK);
+  pawl_args_deinit(&args);
+  pawl_store_close(store);
+}
+
+/* Syncs from an instance's start to its end, which comes at once, as nobody
+ * knows the workflow. */
+static int syncs_of_an_instance(const char *url) {
+  pawl_engine *e = NULL;
+  pawl_stats stats = {0};
+  char id[37];
+
+  CHECK_INT(pawl_open(url, NULL, &e, NULL), PAWL_OK);
+  CHECK_INT(pawl_tick(e, 0, &stats, NULL), PAWL_OK); /* it has registered */
+  nsyncs = 0;
+  CHECK_INT(pawl_start(e, "t.none", NULL, 0, NULL, 0, id, NULL, NULL),
+            PAWL_OK);
+  for (int i = 0; i < 3 && !stats.ended; i++)
+    CHECK_INT(pawl_tick(e, 0, &stats, NULL), PAWL_OK);
+  CHECK_INT((int)stats.ended, 1);
+  int n = nsyncs;
+  pawl_close(e);
+  return n;
+}
+
+/* The start and the end; and the claim, once the machine has gone down under
+ * an executor, so that one which brings it down does not go uncounted. */
+static void claims_are_synced_after_a_fall(const char *url) {
+  CHECK_INT(syncs_of_an_instance(url), 2);
+  fall(url);
+  CHECK_INT(syncs_of_an_instance(url), 3);
+}
+
+int main(void) {
+  char folder[] = "/tmp/pawl-sync-XXXXXX", url[64];
+
+  if (CHECK(mkdtemp(folder) != NULL)) {
+    snprintf(url, sizeof url, "%s/a.db", folder);
+    units_are_synced_unless_soon(url);
+    claims_are_synced_after_a_fall(url);
+    unlink(url);
+    snprintf(url, sizeof url, "%s/a.db-pawl-lock", folder);
+    unlink(url);
+    rmdir(folder);
+  }
+  return TEST_END;
+}
+
+#else
+
+int main(void) {
+  return TEST_END;
+}
+
+#endif
