@@ -238,6 +238,7 @@ static void hold(pawl_engine *e, pawl_held *h, int shard, const pawl_id *lease,
   h->solo = 0;
   h->queued_mono_us = 0;
   h->foreign = h->loaded = h->pin = h->look = h->stale = h->apply_only = 0;
+  h->one_by_one = 0;
   h->def = NULL;
   h->tokens.n = 0;
   h->nletters = h->nitems = 0;

@@ -518,8 +518,8 @@ static pawl_code refuse_one(pawl_engine *e, pawl_held *h, int depth,
     pawl_held_free(e, h);
     return PAWL_OK;
   }
-  pawl_step_refused(e, h, &why);
-  return commit_list(e, &h, 1, -1, err);
+  if (!pawl_step_refused(e, h, &why)) depth = -1;
+  return commit_list(e, &h, 1, depth, err);
 }
 
 static void set_state(pawl_held **list, int n, pawl_slot_state state) {

@@ -17,8 +17,7 @@
 #include "pulse.h"
 
 #define FLUSH_US (50 * 1000)
-#define TAKES_MAX 100          /* decisions of one visit to an inbox */
-#define SLOW_US (FLUSH_US / 4) /* a handler that others should not wait for */
+#define TAKES_MAX 100 /* decisions of one visit to an inbox */
 #define SQLITE_SQL_LIMIT_US PAWL_SECOND
 #define POSTGRES_SQL_LIMIT_US (10 * PAWL_SECOND)
 
@@ -235,6 +234,7 @@ void pawl_held_accept(pawl_held *h) {
     pawl_buf_swap(&h->vars, &p->vars);
     h->parts = p->parts;
   }
+  h->one_by_one = 0;
   h->rounds++;
 }
 
@@ -670,7 +670,7 @@ static pawl_code run_round(pawl_engine *e, int64_t deadline_mono, int *ran,
     pawl_held *h = &e->held[i];
     if (!is_runnable(e, h)) continue;
     /* rule 7: what is done does not wait for a node known to be slow */
-    if (*ran && pawl_step_expected_us(e, h) > SLOW_US)
+    if (*ran && pawl_step_expected_us(e, h) > PAWL_SLOW_US)
       TRY(pawl_commit_ahead(e, err));
     if (!is_runnable(e, h)) continue;
     int64_t began = pawl_clock_mono();

@@ -33,6 +33,7 @@
 #define PAWL_MAX_CONCURRENCY 10000
 #define PAWL_WAKE_EVERY_US 1000 /* at most */
 #define PAWL_BUSY_LOOP 1000     /* immediate steps before an instance yields */
+#define PAWL_SLOW_US 12500      /* a handler that others should not wait for */
 
 typedef enum pawl_slot_state {
   PAWL_SLOT_FREE,
@@ -108,6 +109,7 @@ typedef struct pawl_held {
   int solo;              /* N3: nothing is claimed beside it */
   int apply_only;        /* held to take its inbox; no node may run */
   int letters_left;      /* of them, for who may run nodes */
+  int one_by_one;        /* its next decision is stored by itself */
   pawl_def *def;         /* NULL: unknown to us and the store */
   pawl_buf workflow;
   int64_t workflow_version, revision;
@@ -361,8 +363,9 @@ void pawl_step_resume(pawl_engine *e, pawl_held *h, int events,
 void pawl_step_abandon(pawl_engine *e, pawl_held *h, const pawl_error *why);
 /* Would a handler that may wait begin next? */
 int pawl_step_may_wait(pawl_engine *e, const pawl_held *h);
-/* Replaces the slot's plan after the store refused it: the instance fails. */
-void pawl_step_refused(pawl_engine *e, pawl_held *h, const pawl_error *why);
+/* Replaces the slot's plan after the store refused it: the instance fails. 1:
+ * not yet, as a decision and a step were in it; it is the decision alone. */
+int pawl_step_refused(pawl_engine *e, pawl_held *h, const pawl_error *why);
 
 /* await.c */
 /* Time for waiting: only goes up, save under a virtual clock. */

@@ -166,6 +166,7 @@ typedef struct pawl_plan {
   int resets;      /* it counts as progress: takeovers start again */
   int needs_latch; /* rule 6: nothing may have come in since it was loaded */
   int ran;         /* a handler with effects has run: its result is kept */
+  int went_on;     /* from a decision into the step that it led to */
   int32_t raced;   /* the last that came to a join that does not wait for
                       all; 0: none, or that is settled */
   int revives;     /* an instance that had ended goes on */

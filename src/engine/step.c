@@ -796,6 +796,40 @@ static void settle_after(pawl_engine *e, pawl_held *h) {
   }
 }
 
+/* The step that a decision has led to, if it may run before the decision is
+ * stored: what that rests on, a letter or a time, is on disk, so it would be
+ * taken again. Not where the store may refuse it, where the step would have to
+ * wait for its turn, or after a crash (docs/decisions/0024). */
+static const pawl_node *step_behind(pawl_engine *e, pawl_held *h) {
+  const pawl_plan *p = &h->plan;
+  const pawl_token *t = pawl_tokens_lone(&p->tokens);
+  const pawl_node *node = NULL;
+
+  if (!t || !is_due(e, t) || p->after != PAWL_AFTER_GO_ON || p->needs_latch ||
+      p->status == PAWL_STATUS_SUSPENDED || pawl_is_undoing(h))
+    return NULL;
+  if (h->one_by_one || h->apply_only || h->letters_left || h->takeovers ||
+      !pawl_letters_are_news(h) || p->revives || e->open_unit)
+    return NULL;
+  if ((p->deadline_us && pawl_engine_now(e) >= p->deadline_us) ||
+      (h->def->busy_limit && p->immediate >= h->def->busy_limit) ||
+      h->rounds >= PAWL_BUSY_LOOP || e->nwaiting >= e->config.concurrency)
+    return NULL;
+  node = pawl_tok_node(h, (int)(t - p->tokens.at));
+  return node && node->kind == PAWL_KIND_STEP && !node->transactional &&
+                 node->run_avg_us <= PAWL_SLOW_US
+             ? node
+             : NULL;
+}
+
+static void go_on(pawl_engine *e, pawl_held *h) {
+  settle_after(e, h);
+  if (!step_behind(e, h)) return;
+  h->plan.went_on = 1;
+  run_tokens(e, h);
+  settle_after(e, h);
+}
+
 static void decide(pawl_engine *e, pawl_held *h) {
   pawl_plan *p = &h->plan;
 
@@ -814,7 +848,7 @@ static void decide(pawl_engine *e, pawl_held *h) {
     return;
   if (h->apply_only) return;
   if (p->nrecords || p->neffects) {
-    if (h->def && !pawl_is_undoing(h)) settle_after(e, h);
+    if (h->def && !pawl_is_undoing(h)) go_on(e, h);
     return;
   }
   if (h->takeovers > e->config.recoveries)
@@ -832,7 +866,7 @@ static void decide(pawl_engine *e, pawl_held *h) {
   else if (!h->visit && !h->tokens.n && !p->revives)
     begin(e, h), settle_after(e, h);
   else if (settle(e, h))
-    settle_after(e, h);
+    go_on(e, h);
   else if (h->rounds >= PAWL_BUSY_LOOP) {
     p->after = PAWL_AFTER_BACK; /* others have waited long enough */
     p->look_us = pawl_engine_now(e);
@@ -1008,9 +1042,18 @@ void pawl_step_hear(pawl_engine *e, pawl_held *h) {
   finish_plan(e, h);
 }
 
+/* The decision alone, where the step behind it was the trouble, or may be. */
+static int decide_alone(pawl_engine *e, pawl_held *h) {
+  if (!h->plan.went_on) return 0;
+  h->one_by_one = 1;
+  pawl_step_run(e, h);
+  return 1;
+}
+
 void pawl_step_fail(pawl_engine *e, pawl_held *h, const pawl_error *why) {
   int k = -1;
 
+  if (decide_alone(e, h)) return;
   plan_begin(e, h);
   if (!h->tokens.n) {
     k = pawl_token_new(h, -1);
@@ -1032,10 +1075,12 @@ void pawl_step_fail(pawl_engine *e, pawl_held *h, const pawl_error *why) {
   finish_plan(e, h);
 }
 
-void pawl_step_refused(pawl_engine *e, pawl_held *h, const pawl_error *why) {
+int pawl_step_refused(pawl_engine *e, pawl_held *h, const pawl_error *why) {
   pawl_error err = *why;
+  if (decide_alone(e, h)) return 1;
   plan_begin(e, h);
   pawl_error_prefix(&err, "the store refused the result");
   pawl_fail_outright(e, h, &err, pawl_strz(NULL));
   finish_plan(e, h);
+  return 0;
 }
