@@ -130,9 +130,9 @@ function depth.W5(bench, deep, size)
   depth.fill_past(bench, deep, size)
   local filled = mono() - began
   local rounds = {}
-  for i = 1, size.rounds do
-    local bare = throughput.drain(bench, empty, "one_step.lua", size.one, 1)
-    rounds[i] = throughput.drain(bench, deep, "one_step.lua", size.one, 1)
+  for i = 1, size.depth do
+    local bare = throughput.drain(bench, empty, "one_step.lua", 2 * size.one, 1)
+    rounds[i] = throughput.drain(bench, deep, "one_step.lua", 2 * size.one, 1)
     rounds[i].raw = bare.value
   end
   local measure = report.sum_up(rounds, "steps/s")

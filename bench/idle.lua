@@ -3,8 +3,10 @@
 ---   idle.lua BUILD URL N
 ---
 --- Serves bench.idle (one step) and bench.signal (a wait, then a step), in
---- the way `pawl worker` does. Prints "ready"; then for each instance that
---- ends, when its step was done and when that was on disk; ends after N.
+--- the way `pawl worker` does, but one round a tick, so that it can tell when
+--- a commit was answered, not when it has looked for more. Prints "ready"; then
+--- for each instance that ends, when its step was done and when that was on
+--- disk; ends after N.
 local build, url, n = table.unpack(arg)
 package.path = ("%s/?.lua;%s/lua/?.lua;%s/lua/?/init.lua"):format(
   arg[0]:match "^(.*)/", build, build)
@@ -26,7 +28,7 @@ io.flush()
 
 local ended = 0
 while ended < tonumber(n) do
-  local stats = assert(engine:tick(1))
+  local stats = assert(engine:tick(0))
   if stats.ended > 0 then
     ended = ended + stats.ended
     print(("%.6f %.6f"):format(done_at, mono()))
