@@ -202,6 +202,8 @@ out:
 
 /* ---- waiting ---- */
 
+/* Where an instance ends, pawl_commit_ends clears what it waited for and what
+ * came for it, as a whole. */
 static pawl_code send_subscriptions(pawl_engine *e, pawl_held **list, int n,
                                     int64_t now, pawl_error *err) {
   pawl_args *a = &e->args;
@@ -209,7 +211,7 @@ static pawl_code send_subscriptions(pawl_engine *e, pawl_held **list, int n,
 
   begin(e, PAWL_STMT_SUBSCRIPTION_PUT, list);
   EACH_EFFECT(h, f, PAWL_EFFECT_SUBSCRIBE) {
-    if (f->old) continue;
+    if (f->old || pawl_commit_leaves(h)) continue;
     arg_held(a, h);
     pawl_arg_int(a, PAWL_SUBSCRIPTION_PUT_TOKEN, f->token);
     pawl_arg_str(a, PAWL_SUBSCRIPTION_PUT_PATTERN, pawl_buf_str(&f->name));
@@ -220,7 +222,7 @@ static pawl_code send_subscriptions(pawl_engine *e, pawl_held **list, int n,
   TRY(pawl_commit_send(e, err));
   begin(e, PAWL_STMT_SUBSCRIPTION_DELETE, list);
   EACH_EFFECT(h, f, PAWL_EFFECT_UNSUBSCRIBE) {
-    if (f->old) continue;
+    if (f->old || pawl_commit_leaves(h)) continue;
     arg_held(a, h);
     pawl_arg_int(a, PAWL_SUBSCRIPTION_DELETE_TOKEN, f->token);
   }
@@ -245,7 +247,7 @@ static pawl_code send_inbox(pawl_engine *e, pawl_held **list, int n,
 
   begin(e, PAWL_STMT_INBOX_TAKE, list);
   EACH_EFFECT(h, f, PAWL_EFFECT_TAKE) {
-    if (is_repeated(&h->plan, f)) continue;
+    if (pawl_commit_leaves(h) || is_repeated(&h->plan, f)) continue;
     pawl_arg_id(a, PAWL_INBOX_TAKE_ID, &h->id);
     pawl_arg_id(a, PAWL_INBOX_TAKE_NO, &f->id);
     pawl_arg_id(a, PAWL_INBOX_TAKE_LEASE, &h->lease);
