@@ -6,6 +6,7 @@
 -- raises, naming the option; what the store says comes back as nil, err.
 local attribute = require "pawl.attribute"
 local core = require "pawl.core"
+local explain = require "pawl.later" "pawl.explain"
 local nearest = require "pawl.nearest"
 local option = require "pawl.option"
 local repair = require "pawl.repair"
@@ -310,11 +311,10 @@ end
 ---@return pawl.Explanation? explanation
 ---@return pawl.Error? err
 function methods:explain(id, how)
-  local explain = require "pawl.explain" -- long, and seldom asked for
   local text, err = core.engine_explain(self, id)
   if not text then return nil, err end
   local data = without_nulls(core.json_decode(text))
-  data.sentences = core.array(explain.sentences(data))
+  data.sentences = core.array(explain().sentences(data))
   if how ~= "json" then return data end
   return ('%s,"sentences":%s}'):format(text:sub(1, -2),
     core.json_encode(data.sentences))

@@ -7,6 +7,7 @@
 ---     local id = assert(engine:start("order.fulfil", { price = 3 }))
 ---     engine:run { id = id, wait = true }
 local core = require "pawl.core"
+local later = require "pawl.later"
 local nearest = require "pawl.nearest"
 
 local pawl = {
@@ -17,19 +18,20 @@ local pawl = {
   json = { encode = core.json_encode, decode = core.json_decode },
 }
 
-local function field(module, name)
-  return function() return require(module)[name] end
-end
-
 --- What builds workflows is not loaded where instances are only started, and
 --- what opens a store not in the file of a workflow.
-local later = {
-  decimal = field("pawl.typed", "decimal"),
-  date = field("pawl.typed", "date"),
-  binary = field("pawl.typed", "binary"),
-  workflow = field("pawl.workflow", "new"),
-  open = field("pawl.engine", "open"),
-  migrate = field("pawl.engine", "migrate"),
-}
+local typed, workflow, engine = later "pawl.typed", later "pawl.workflow",
+  later "pawl.engine"
 
-return nearest.strict(pawl, "pawl has no '%s'", later)
+local function field(module, name)
+  return function() return module()[name] end
+end
+
+return nearest.strict(pawl, "pawl has no '%s'", {
+  decimal = field(typed, "decimal"),
+  date = field(typed, "date"),
+  binary = field(typed, "binary"),
+  workflow = field(workflow, "new"),
+  open = field(engine, "open"),
+  migrate = field(engine, "migrate"),
+})

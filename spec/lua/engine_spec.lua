@@ -25,6 +25,25 @@ local function raised(fn, ...)
   return tostring(err)
 end
 
+describe("pawl", function()
+  it("is whole when it is loaded from files: they may be out of reach later",
+    function()
+      local lua = ([[
+        package.path, package.cpath = %q, %q
+        local pawl = require "pawl"
+        package.path, package.cpath = "", ""
+        print(pawl.open, pawl.workflow, pawl.decimal "1.5")
+        print(pcall(function() return pawl.opne end))
+      ]]):format(package.path, package.cpath)
+      local pipe = assert(io.popen(("lua5.4 %s 2>&1"):format(
+        tmp.file("whole.lua", lua))))
+      local out = pipe:read "a"
+      pipe:close()
+      assert.matches("^function: [^\n]*\tfunction: [^\n]*\t", out)
+      assert.matches("did you mean 'open'", out)
+    end)
+end)
+
 describe("pawl.open", function()
   it("names an unknown option and the nearest known one", function()
     assert.matches("unknown option 'recoverys'.*'recoveries'",

@@ -2,6 +2,7 @@
 --- too, and what all of them wait for is told.
 local core = require "pawl.core"
 local duration = require "pawl.duration"
+local explain = require "pawl.later" "pawl.explain"
 local format = require "pawl.cli.format"
 local store = require "pawl.cli.store"
 local term = require "pawl.cli.term"
@@ -100,10 +101,9 @@ end
 local outside = { event = true, person = true }
 
 local function add_waits(out, engine, id, name)
-  local explain = require "pawl.explain" -- long, and seldom asked for
   local data = store.try(engine:explain(id))
   local prefix = name and ("%s of %s: "):format(id, name) or "waiting: "
-  for _, sentence in ipairs(explain.held(data)) do
+  for _, sentence in ipairs(explain().held(data)) do
     out[#out + 1] = { key = id .. " held", text = prefix .. sentence,
       outside = true }
   end
@@ -114,7 +114,7 @@ local function add_waits(out, engine, id, name)
         text = timer_line(engine, token) }
     elseif outside[w.what] then
       out[#out + 1] = { key = token_key(data, token), outside = true,
-        text = prefix .. explain.token(data, token) }
+        text = prefix .. explain().token(data, token) }
     end
   end
   return data
