@@ -184,6 +184,73 @@ kit.describe("a decision", function(backend)
     assert.equal("received w, step a, step b", trail(engine, id))
   end)
 
+  it("is stored alone where a handler was asked, as it may say something else "
+    .. "the second time", function()
+    for _, how in ipairs {
+      { match = function(event, ctx) return event.data > ctx.now() end },
+      { choose = function(ctx)
+          return ctx.event.data > ctx.now() and "a" or "late"
+        end },
+    } do
+      local one, two, clock
+      local runs = {}
+      local flow = pawl.workflow { code = "t.asked", start = "w" }
+      flow:wait("w", { event = "go", match = how.match,
+        next = how.choose and "c" or "a" })
+      if how.choose then
+        flow:choice("c", { choose = how.choose,
+          next = { a = "a", late = "late" } })
+        flow:step("late", { next = "z", run = function()
+          runs[#runs + 1] = "late"
+        end })
+      end
+      flow:step("a", { next = "z", run = function()
+        runs[#runs + 1] = "a"
+        if #runs > 1 then return end
+        clock:advance "1m" -- the lease ends, and so does what was true
+        assert(two:run())
+      end })
+      flow:finish "z"
+      one, two, clock = kit.pair(backend, { flow })
+      local id = assert(one:start "t.asked")
+      assert(one:run())
+      go(one, id, one:now() + 10)
+      assert(one:run())
+      assert.same({ "a", "a" }, runs)
+      assert.equal("completed", kit.status(one, id))
+    end
+  end)
+
+  it("is stored alone for an event that is not kept for ever", function()
+    local engine = backend.fresh()
+    local flow = pawl.workflow { code = "t.kept", start = "w" }
+    flow:wait("w", { event = "go", key = function() return "k" end,
+      next = "a" })
+    flow:step("a", { run = function() end, next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    assert(engine:signal { name = "go", key = "k", ttl = "1h" })
+    local id = assert(engine:start "t.kept")
+    assert.equal(3, commits(engine)) -- the beginning, w, a
+    assert.equal("completed", kit.status(engine, id))
+  end)
+
+  it("is no progress of an instance that was taken over", function()
+    local engine, clock, url = backend.fresh()
+    local store = kit.store(url, clock)
+    local seen
+    assert(engine:load(waiting(function(ctx)
+      seen = kit.agenda(store, ctx.id).takeovers
+    end)))
+    local id = begin(engine)
+    go(engine, id)
+    kit.claim(store, id)
+    clock:advance "1m"
+    assert(engine:run())
+    assert.equal(1, seen)
+    assert.equal("completed", kit.status(engine, id))
+  end)
+
   it("is taken again, and alone, when its holder died in the step", function()
     local engine, clock, url = backend.fresh()
     local store = kit.store(url, clock)

@@ -518,7 +518,7 @@ static pawl_code refuse_one(pawl_engine *e, pawl_held *h, int depth,
     pawl_held_free(e, h);
     return PAWL_OK;
   }
-  if (!pawl_step_refused(e, h, &why)) depth = -1;
+  if (!pawl_step_refused(e, h, &why)) depth = -1; /* nothing is left to try */
   return commit_list(e, &h, 1, depth, err);
 }
 

@@ -60,22 +60,11 @@ static int is_cancelling(const pawl_held *h, const pawl_letter *l) {
          pawl_rules_cancel(h, l);
 }
 
-/* Has the plan taken it already? */
-static int is_dealt_with(const pawl_held *h, const pawl_letter *l) {
-  for (int i = 0; i < h->plan.neffects; i++) {
-    const pawl_effect *f = &h->plan.effects[i];
-    if ((f->kind == PAWL_EFFECT_DELETE || f->kind == PAWL_EFFECT_TAKE) &&
-        f->has_id && pawl_id_eq(&f->id, &l->no))
-      return 1;
-  }
-  return 0;
-}
-
 const pawl_letter *pawl_letters_cancel(const pawl_held *h) {
   for (int i = 0; i < h->nletters; i++) {
     const pawl_letter *l = &h->letters[i];
     if ((is_kind(l, "cancel") || is_kind(l, "kill") || is_cancelling(h, l)) &&
-        !is_dealt_with(h, l))
+        !pawl_plan_takes(&h->plan, &l->no))
       return l;
   }
   return NULL;
@@ -641,10 +630,12 @@ static int take(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
 }
 
 int pawl_letters_are_news(const pawl_held *h) {
-  for (int i = 0; i < h->nletters; i++)
-    if (!is_kind(&h->letters[i], "event") &&
-        !is_kind(&h->letters[i], "task") && !is_kind(&h->letters[i], "child"))
+  for (int i = 0; i < h->nletters; i++) {
+    const pawl_letter *l = &h->letters[i];
+    if (l->kept ||
+        (!is_kind(l, "event") && !is_kind(l, "task") && !is_kind(l, "child")))
       return 0;
+  }
   return 1;
 }
 
@@ -652,7 +643,8 @@ void pawl_letters_refuse(pawl_engine *e, pawl_held *h) {
   for (int i = 0; i < h->nletters; i++) {
     const pawl_letter *l = &h->letters[i];
     for (size_t k = 0; k < NREQUESTS; k++) {
-      if (!is_kind(l, requests[k].kind) || is_dealt_with(h, l)) continue;
+      if (!is_kind(l, requests[k].kind) || pawl_plan_takes(&h->plan, &l->no))
+        continue;
       refuse(e, h, l, "it had ended by then");
       pawl_letter_taken(h, l);
     }

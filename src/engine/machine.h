@@ -288,7 +288,7 @@ void pawl_version_change(pawl_engine *e, pawl_held *h, const pawl_crossing *c);
 
 /* Takes what has come in, in order. */
 void pawl_letters_take(pawl_engine *e, pawl_held *h);
-/* Are all that lie there what a node waits for, and none a request? */
+/* Are all of them what a node waits for, in the inbox, and none a request? */
 int pawl_letters_are_news(const pawl_held *h);
 /* The instance ends with what is decided: other requests come too late. */
 void pawl_letters_refuse(pawl_engine *e, pawl_held *h);

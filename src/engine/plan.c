@@ -228,7 +228,8 @@ void pawl_plan_reset(pawl_plan *p) {
   p->look_us = p->started_us = 0;
   p->vars_changed = p->parts = p->has_output = 0;
   p->resets = 1;
-  p->needs_latch = p->ran = p->went_on = p->raced = p->revives = p->more = 0;
+  p->needs_latch = p->ran = p->asked = p->went_on = p->raced = p->revives =
+      p->more = 0;
   p->sent = p->children = p->immediate = 0;
   p->suspended_us = p->deadline_us = p->workflow_version = 0;
   p->begin_us = 0;
@@ -315,6 +316,16 @@ static int by_subject(const void *a, const void *b) {
 static int same_subject(const pawl_effect *x, const pawl_effect *y) {
   return about(x) == about(y) && x->token == y->token &&
          (about(x) != 2 || x->n == y->n);
+}
+
+int pawl_plan_takes(const pawl_plan *p, const pawl_id *letter) {
+  for (int i = 0; i < p->neffects; i++) {
+    const pawl_effect *f = &p->effects[i];
+    if ((f->kind == PAWL_EFFECT_TAKE || f->kind == PAWL_EFFECT_DELETE) &&
+        f->has_id && pawl_id_eq(&f->id, letter))
+      return 1;
+  }
+  return 0;
 }
 
 void pawl_plan_last_words(pawl_plan *p) {

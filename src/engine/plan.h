@@ -166,6 +166,8 @@ typedef struct pawl_plan {
   int resets;      /* it counts as progress: takeovers start again */
   int needs_latch; /* rule 6: nothing may have come in since it was loaded */
   int ran;         /* a handler with effects has run: its result is kept */
+  int asked;       /* a handler that decides has run: it may decide otherwise
+                      when it is asked again */
   int went_on;     /* from a decision into the step that it led to */
   int32_t raced;   /* the last that came to a join that does not wait for
                       all; 0: none, or that is settled */
@@ -207,6 +209,8 @@ pawl_record *pawl_plan_record(pawl_plan *p, const char *type,
                               const char *node);
 pawl_effect *pawl_plan_effect(pawl_plan *p, pawl_effect_kind kind,
                               int32_t token);
+/* Is this letter taken, or dealt with, by one of its effects? */
+int pawl_plan_takes(const pawl_plan *p, const pawl_id *letter);
 /* Marks what a later effect about the same waiting token or item replaces.
  * Once the plan is complete; again is harmless. */
 void pawl_plan_last_words(pawl_plan *p);

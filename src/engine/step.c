@@ -7,9 +7,10 @@
  *   --> times that have come; if any, that is the decision
  *   --> else each active token runs one step
  *
- * What was decided by the letters and the clock alone is committed before any
- * step runs: when something else comes in meanwhile it can be decided again
- * without losing a handler's result (rule 6). */
+ * What was decided by the letters and the clock alone, and may come out
+ * otherwise when something else comes in meanwhile, is committed before any
+ * step runs, so that it can be decided again without losing a handler's result
+ * (rule 6). */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -311,6 +312,8 @@ pawl_code pawl_run_handler(pawl_engine *e, pawl_held *h, int k,
     rc = pawl_host_run(e->host, &c, &e->result, err);
   pawl_pulse_end(e->pulse);
   e->running = NULL;
+  if (handler != PAWL_HANDLER_RUN && handler != PAWL_HANDLER_UNDO)
+    h->plan.asked = 1;
   if (rc == PAWL_OK && !h->flight.run &&
       (handler == PAWL_HANDLER_RUN || handler == PAWL_HANDLER_UNDO))
     rc = check_timeout(e, node, h->flight.began_us, err);
@@ -796,38 +799,46 @@ static void settle_after(pawl_engine *e, pawl_held *h) {
   }
 }
 
-/* The step that a decision has led to, if it may run before the decision is
- * stored: what that rests on, a letter or a time, is on disk, so it would be
- * taken again. Not where the store may refuse it, where the step would have to
- * wait for its turn, or after a crash (docs/decisions/0024). */
-static const pawl_node *step_behind(pawl_engine *e, pawl_held *h) {
+/* Does a decision lead to one plain step that could run now? */
+static int leads_to_step(pawl_engine *e, pawl_held *h) {
   const pawl_plan *p = &h->plan;
   const pawl_token *t = pawl_tokens_lone(&p->tokens);
-  const pawl_node *node = NULL;
+  const pawl_node *node;
 
-  if (!t || !is_due(e, t) || p->after != PAWL_AFTER_GO_ON || p->needs_latch ||
-      p->status == PAWL_STATUS_SUSPENDED || pawl_is_undoing(h))
-    return NULL;
-  if (h->one_by_one || h->apply_only || h->letters_left || h->takeovers ||
-      !pawl_letters_are_news(h) || p->revives || e->open_unit)
-    return NULL;
-  if ((p->deadline_us && pawl_engine_now(e) >= p->deadline_us) ||
-      (h->def->busy_limit && p->immediate >= h->def->busy_limit) ||
-      h->rounds >= PAWL_BUSY_LOOP || e->nwaiting >= e->config.concurrency)
-    return NULL;
+  if (!t || !is_due(e, t) || p->after != PAWL_AFTER_GO_ON ||
+      p->status == PAWL_STATUS_SUSPENDED || pawl_is_undoing(h) ||
+      h->apply_only || e->open_unit)
+    return 0;
   node = pawl_tok_node(h, (int)(t - p->tokens.at));
   return node && node->kind == PAWL_KIND_STEP && !node->transactional &&
-                 node->run_avg_us <= PAWL_SLOW_US
-             ? node
-             : NULL;
+         node->run_avg_us <= PAWL_SLOW_US;
+}
+
+/* May it run before the decision is stored? What that rests on, letters and
+ * times, is on disk, so the same would be decided again: not where a handler
+ * was asked, or the store may refuse it (docs/decisions/0024). */
+static int may_go_on(const pawl_engine *e, const pawl_held *h, int64_t now) {
+  const pawl_plan *p = &h->plan;
+
+  if (p->asked || p->needs_latch || p->revives || h->letters_left ||
+      !pawl_letters_are_news(h) || h->one_by_one)
+    return 0;
+  if ((p->deadline_us && now >= p->deadline_us) ||
+      (h->def->busy_limit && p->immediate >= h->def->busy_limit))
+    return 0;
+  return h->rounds < PAWL_BUSY_LOOP && e->nwaiting < e->config.concurrency;
 }
 
 static void go_on(pawl_engine *e, pawl_held *h) {
   settle_after(e, h);
-  if (!step_behind(e, h)) return;
-  h->plan.went_on = 1;
-  run_tokens(e, h);
-  settle_after(e, h);
+  if (!leads_to_step(e, h)) return;
+  if (h->takeovers) { /* it has come to this before, and then died */
+    h->plan.resets = 0;
+  } else if (may_go_on(e, h, pawl_engine_now(e))) {
+    h->plan.went_on = 1;
+    run_tokens(e, h);
+    settle_after(e, h);
+  }
 }
 
 static void decide(pawl_engine *e, pawl_held *h) {
