@@ -77,12 +77,12 @@ endif()
 # It compiles the modules that are embedded, for a Lua of its own release
 # (src/host/embedded.h). Cross compiling needs no more: for other sizes or
 # another byte order Lua refuses that code, and the modules' text is there.
-execute_process(COMMAND ${PAWL_LUA} -v OUTPUT_VARIABLE version ERROR_QUIET)
+execute_process(COMMAND ${PAWL_LUA} -v OUTPUT_VARIABLE lua_version ERROR_QUIET)
 file(STRINGS ${PAWL_LUA_INCLUDE}/lua.h PAWL_LUA_RELEASE REGEX
      "^#define[ \t]+LUA_VERSION_RELEASE[ \t]+\"[0-9]+\"")
 string(REGEX REPLACE ".*\"([0-9]+)\".*" "\\1" PAWL_LUA_RELEASE
        "${PAWL_LUA_RELEASE}")
-if(NOT version MATCHES "^Lua 5\\.4\\.${PAWL_LUA_RELEASE} ")
+if(NOT lua_version MATCHES "^Lua 5\\.4\\.${PAWL_LUA_RELEASE} ")
   message(STATUS
     "${PAWL_LUA} is not of release 5.4.${PAWL_LUA_RELEASE}, as lua.h is: "
     "programs that run with that one compile pawl's modules at each start.")

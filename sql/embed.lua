@@ -11,7 +11,7 @@
 ---
 --- The .c files include "store/stmt.h": compile them with -I<root>/src and
 --- -I<out dir>. The output depends on the files' names and text alone, and on
---- the release of that Lua.
+--- the release of that Lua, its sizes and byte order.
 ---
 --- A statement file is a list of
 ---

@@ -20,6 +20,36 @@ local function count(list, value)
   return n
 end
 
+kit.describe("a tick of one round beside a handler that waits",
+  function(backend)
+    it("gets others on", function()
+      local engine = backend.fresh()
+      local nop = function() end
+      assert(engine:load(kit.one(function(ctx) ctx.await(600) end)))
+      assert(engine:load(kit.chain { nop, nop, nop }))
+      assert(engine:start "t.one")
+      assert(engine:tick(0))
+      local id = assert(engine:start "t.chain")
+      for _ = 1, 20 do assert(engine:tick(0)) end
+      assert.equal("completed", kit.status(engine, id))
+    end)
+
+    it("says when there is something to do, and not what has to wait",
+      function()
+        local engine, clock = backend.fresh { concurrency = 1 }
+        assert(engine:load(kit.one(function(ctx) ctx.await(600) end)))
+        assert(engine:load(kit.timer "10s"))
+        assert(engine:start "t.timer")
+        assert(engine:run())
+        assert(engine:start "t.one")
+        assert(engine:tick(0))
+        clock:advance "1m"
+        local stats = assert(engine:tick(0))
+        assert.equal(1, stats.waiting)
+        assert.is_true(stats.next_due > clock:now())
+      end)
+  end)
+
 kit.describe("a handler that waits", function(backend)
   it("for some time lets others go on, and then goes on itself", function()
     local log = {}

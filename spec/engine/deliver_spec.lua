@@ -118,6 +118,25 @@ kit.describe("a message", function(backend)
     assert.equal(0, kit.count(backend, url, "message"))
   end)
 
+  it("that was left behind is delivered also where something new comes "
+    .. "before each tick", function()
+    local engine, _, url = backend.fresh()
+    assert(engine:load(kit.one()))
+    local nobody = kit.draw_id()
+    for _, tick in ipairs {
+      function() return engine:tick(0) end,
+      function(id) return engine:run { id = id } end,
+    } do
+      assert(tick(assert(engine:start "t.one")))
+      leave(url, nobody, 1, "cancel", kit.draw_id(), "{}")
+      local ends = os.time() + 10
+      while kit.count(backend, url, "message") > 0 do
+        assert.is_true(os.time() < ends, "it lies there")
+        assert(tick(assert(engine:start "t.one")))
+      end
+    end
+  end)
+
   it("for one that has ended or never was is no trouble", function()
     local engine, clock, url = backend.fresh()
     assert(engine:load(kit.one()))

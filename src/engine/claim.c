@@ -208,7 +208,8 @@ pawl_code pawl_claim_look(pawl_engine *e, pawl_error *err) {
   e->next_due_us = PAWL_NEVER;
   for (int s = 0; s < e->nshards; s++) TRY(look_shard(e, s, 0, err));
   e->look_mono_us = pawl_clock_mono() + LOOK_EVERY_US;
-  e->blind = 0;
+  e->unlooked = 0;
+  if (e->fresh_ready) e->in_vain = 0;
 out:
   return rc;
 }
@@ -528,10 +529,16 @@ out:
   return rc;
 }
 
-pawl_code pawl_claim_blind(pawl_engine *e, int want, pawl_error *err) {
-  e->blind = e->fresh_ready = 1;
+pawl_code pawl_claim_unlooked(pawl_engine *e, int want, pawl_error *err) {
+  int before = e->nheld;
+  pawl_code rc = PAWL_OK;
+
+  e->unlooked = e->fresh_ready = 1;
   e->look_mono_us = pawl_clock_mono() + LOOK_EVERY_US;
-  return pawl_claim_more(e, want, err);
+  TRY(pawl_claim_more(e, want, err));
+  e->in_vain = e->nheld == before;
+out:
+  return rc;
 }
 
 pawl_code pawl_claim_send(pawl_engine *e, int want, pawl_error *err) {

@@ -196,22 +196,11 @@ static void accept_more(pawl_held *h) {
   h->loaded = PAWL_LOADED_ROW;
 }
 
-/* Was the letter taken, or dealt with? */
-static int is_dealt_with(const pawl_plan *p, const pawl_letter *l) {
-  for (int i = 0; i < p->neffects; i++) {
-    const pawl_effect *f = &p->effects[i];
-    if ((f->kind == PAWL_EFFECT_TAKE || f->kind == PAWL_EFFECT_DELETE) &&
-        pawl_id_eq(&f->id, &l->no))
-      return 1;
-  }
-  return 0;
-}
-
 static void accept_letters(pawl_held *h) {
   int n = 0;
   for (int k = 0; k < h->nletters; k++) {
     pawl_letter l = h->letters[k];
-    if (is_dealt_with(&h->plan, &l)) continue;
+    if (pawl_plan_takes(&h->plan, &l.no)) continue;
     h->letters[k] = h->letters[n];
     h->letters[n++] = l;
   }
@@ -563,7 +552,8 @@ static int is_worth_claiming(const pawl_engine *e, int want) {
  * looking first would only hold it up. Not twice in a row, because it is by
  * looking that timers become ready and other workflows are seen. */
 static int may_skip_look(const pawl_engine *e) {
-  return e->woken && !e->blind && e->nheld == e->nwaiting && !e->suspect_ready;
+  return e->woken && !e->unlooked && !e->in_vain && e->nheld == e->nwaiting &&
+         !e->suspect_ready;
 }
 
 /* Is all that is held under way in the store, and nothing else known to be
@@ -573,7 +563,8 @@ static int is_spent(const pawl_engine *e) {
 }
 
 static int must_look(const pawl_engine *e) {
-  return pawl_clock_mono() >= e->look_mono_us || (e->blind && is_spent(e)) ||
+  return pawl_clock_mono() >= e->look_mono_us ||
+         (e->unlooked && is_spent(e)) ||
          (e->nheld == e->nwaiting && !e->fresh_ready && !e->suspect_ready);
 }
 
@@ -589,7 +580,7 @@ static pawl_code refill(pawl_engine *e, pawl_error *err) {
   if (!may_refill(e, want)) return PAWL_OK;
   if (want > 0 && may_skip_look(e)) {
     e->woken = 0;
-    TRY(pawl_claim_blind(e, want, err));
+    TRY(pawl_claim_unlooked(e, want, err));
     if (e->nheld > e->nwaiting) return PAWL_OK;
   }
   if (e->woken || must_look(e)) TRY(pawl_claim_look(e, err));
@@ -597,7 +588,7 @@ static pawl_code refill(pawl_engine *e, pawl_error *err) {
   if (want < 1 && e->nwaiting) return PAWL_OK;
   if (want < 1) want = 1;
   /* ahead of what is in work; with nothing in work there is nothing to gain */
-  if (pawl_pipeline_is_open(e) && e->nheld && !e->suspect_ready)
+  if (pawl_pipeline_is_open(e) && e->nheld > e->nwaiting && !e->suspect_ready)
     TRY(pawl_claim_send(e, want, err));
   else
     TRY(pawl_claim_more(e, want, err));
@@ -697,11 +688,15 @@ out:
   return rc;
 }
 
+enum { CLAIMING = 1, RESUMING }; /* what a tick may do beside its rounds */
+
 /* Ours at once; those that a dead process left behind, now and then, but not
- * before what somebody has just announced. */
-static pawl_code deliver(pawl_engine *e, pawl_error *err) {
-  if (!e->messages && pawl_clock_mono() < e->deliver_mono_us) return PAWL_OK;
-  if (!e->messages && e->woken && may_refill(e, wants_more(e))) return PAWL_OK;
+ * before what somebody has just announced, unless that never ends. */
+static pawl_code deliver(pawl_engine *e, int may, pawl_error *err) {
+  int64_t late = pawl_clock_mono() - e->deliver_mono_us;
+  if (!e->messages && late < 0) return PAWL_OK;
+  if (!e->messages && e->woken && (may & CLAIMING) && late < PAWL_SECOND)
+    return PAWL_OK;
   return pawl_deliver(e, err);
 }
 
@@ -712,8 +707,6 @@ static pawl_code finish_some(pawl_engine *e, int idle, pawl_error *err) {
 
   return rc == PAWL_UNREACHABLE ? pawl_commit_all(e, err) : rc;
 }
-
-enum { CLAIMING = 1, RESUMING }; /* what a tick may do beside its rounds */
 
 static pawl_code run_rounds(pawl_engine *e, int64_t budget_us, int may,
                             pawl_error *err) {
@@ -727,7 +720,7 @@ static pawl_code run_rounds(pawl_engine *e, int64_t budget_us, int may,
   TRY(pawl_commit_all(e, err)); /* what an earlier tick could not settle */
   while (!stop) {
     int foreign;
-    TRY(deliver(e, err));
+    TRY(deliver(e, may, err));
     if (may & CLAIMING) TRY(refill(e, err));
     if (!e->nheld && !e->nsent) break;
     TRY(pawl_load_more(e, err));
@@ -770,7 +763,8 @@ static int64_t next_tick(pawl_engine *e) {
 
   if (e->nheld > e->nwaiting + pawl_claim_queued(e)) return 0;
   if (e->suspect_ready && e->nheld) ready = 0; /* N3: after those that wait */
-  if (ready && may_claim(e)) return 0;
+  if (!may_claim(e)) return next; /* what is due has to wait for those */
+  if (ready) return 0;
   return next < e->next_due_us ? next : e->next_due_us;
 }
 
@@ -797,7 +791,7 @@ pawl_code pawl_engine_tick(pawl_engine *e, int64_t budget_us,
   TRY(run_rounds(e, budget_us, CLAIMING | RESUMING, err));
 out:
   rc = tick_end(e, rc, err);
-  if (e->blind && may_refill(e, wants_more(e))) stats->next_due_us = 0;
+  if (e->unlooked && may_refill(e, wants_more(e))) stats->next_due_us = 0;
   return rc;
 }
 

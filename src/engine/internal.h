@@ -230,7 +230,8 @@ struct pawl_engine {
   int64_t next_due_us;
   int64_t look_mono_us;   /* when routes and timers are looked at again */
   int woken;              /* somebody says that there is something to do */
-  int blind;              /* the last claim was one without looking */
+  int unlooked;           /* the last claim was one without looking */
+  int in_vain;            /* such a one found nothing, nor did a look since */
   int64_t run_avg_us;     /* moving average of a handler's time */
   int64_t wake_mono_us;   /* no other wake-up before that */
   int64_t relook_mono_us; /* after one: there may have been more; 0: no */
@@ -288,7 +289,7 @@ pawl_code pawl_claim_look(pawl_engine *e, pawl_error *err);
 pawl_code pawl_claim_more(pawl_engine *e, int want, pawl_error *err);
 /* Claims of the workflows that the last look showed, or earlier ones; the next
  * look is put off until this is done, but not for long. */
-pawl_code pawl_claim_blind(pawl_engine *e, int want, pawl_error *err);
+pawl_code pawl_claim_unlooked(pawl_engine *e, int want, pawl_error *err);
 /* As pawl_claim_more, sent ahead; not for those taken over. */
 pawl_code pawl_claim_send(pawl_engine *e, int want, pawl_error *err);
 /* This one instance; *got 0: not there, not due, or held by another. When its

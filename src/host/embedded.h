@@ -21,7 +21,7 @@ void pawl_embedded_preload(struct lua_State *L);
 /* Runs the module and pushes what it returns; raises. It is `require` that
  * runs one only once. */
 void pawl_embedded_run(struct lua_State *L, const char *module);
-/* Pushes its main function; raises. */
+/* Leaves its main function on top of the stack; raises. */
 void pawl_embedded_load(struct lua_State *L,
                         const struct pawl_lua_source *source);
 
