@@ -14,7 +14,8 @@
 #define ROUTE_TTL_US PAWL_SECOND        /* a refused route is asked again */
 #define LOOK_EVERY_US (PAWL_SECOND / 5) /* timers, under a full backlog */
 #define RECOVER_EVERY_US (10 * PAWL_SECOND)
-#define QUEUE_US PAWL_SECOND             /* then others may have them */
+#define QUEUE_US PAWL_SECOND /* then others may have them */
+#define QUEUE_NEW_US (50 * 1000)
 #define TIDY_EVERY_US (10 * PAWL_SECOND) /* events left behind, expired */
 
 static void arg_now(pawl_engine *e, int arg) {
@@ -238,6 +239,7 @@ static void hold(pawl_engine *e, pawl_held *h, int shard, const pawl_id *lease,
   h->begun = h->rounds = h->recorded = h->transactional = 0;
   h->solo = 0;
   h->queued_mono_us = 0;
+  h->succeeds = e->nwaiting > 0;
   h->foreign = h->loaded = h->pin = h->look = h->stale = h->apply_only = 0;
   h->one_by_one = 0;
   h->def = NULL;
@@ -659,10 +661,17 @@ lost:
 
 /* ---- keeping and giving back ---- */
 
+/* How long it may wait for its turn here. Who has begun goes on here, as a
+ * rule; who came for a place that has been taken again may get the next. */
+static int64_t patience_us(const pawl_held *h) {
+  if (h->rounds > 0) return QUEUE_US;
+  return h->succeeds ? QUEUE_NEW_US : 0;
+}
+
 static int is_queued(const pawl_engine *e, const pawl_held *h) {
-  return h->state == PAWL_SLOT_READY && !h->flight.run && h->rounds > 0 &&
-         h->queued_mono_us && e->nwaiting >= e->config.concurrency &&
-         pawl_clock_mono() - h->queued_mono_us < QUEUE_US;
+  return h->state == PAWL_SLOT_READY && !h->flight.run && h->queued_mono_us &&
+         e->nwaiting >= e->config.concurrency &&
+         pawl_clock_mono() - h->queued_mono_us < patience_us(h);
 }
 
 int pawl_claim_queued(const pawl_engine *e) {

@@ -86,6 +86,7 @@ typedef struct pawl_held {
   pawl_slot_state state;
   int going;              /* it is being given back */
   int64_t queued_mono_us; /* since when all that may wait do; 0: it can run */
+  int succeeds;           /* it was claimed while handlers waited */
   int shard;
   pawl_id id, lease;
   char id_text[37];
