@@ -44,6 +44,32 @@ for _, backend in ipairs(backends) do
       return os.execute(("kill -0 %d 2>/dev/null"):format(pid)) == true
     end
 
+    it("are as many as there are cores, where workers share a server",
+      function()
+        local here = folder()
+        local cores = tonumber((shell.output { "nproc" }))
+        local n = backend.name == "postgres" and cores or 1
+        local group = here:start("worker", "hello.lua", { env = here.env })
+        assert.truthy(at_work(group, n))
+        assert.falsy(group:wait_for("another is started", 0.3))
+        local _, loaded = group:output():gsub("loaded t.hello", "")
+        assert.equal(n, loaded)
+        group:kill "TERM"
+      end)
+
+    it("waits twice as long each time before it starts another", function()
+      local here = folder()
+      local group = start(here)
+      for i, pause in ipairs { "0.1", "0.2", "0.4" } do
+        assert.truthy(at_work(group, i + 1))
+        local pids = children(group)
+        shell.output { "kill", "-KILL", tostring(pids[#pids]) }
+        assert.truthy(group:wait_for(("worker %d was killed by signal 9; "
+          .. "another is started in %s s"):format(pids[#pids], pause), 10))
+      end
+      group:kill "TERM"
+    end)
+
     it("starts another when one was killed", function()
       local here = folder()
       local group = start(here)

@@ -39,6 +39,34 @@ describe("pawl worker", function()
     assert.equal("completed", here:json("show", id).status)
   end)
 
+  it("lets as many handlers wait at one time as --concurrency says", function()
+    local here = command.folder()
+    here:write("waits.lua", [[
+      local pawl = require "pawl"
+      local flow = pawl.workflow { code = "t.waits", start = "a" }
+      local log = assert(io.open("log", "a"))
+      flow:step("a", { next = "z", run = function(ctx)
+        log:write "(" log:flush()
+        ctx.await(0.2)
+        log:write ")" log:flush()
+      end })
+      flow:finish "z"
+      return flow
+    ]])
+    for _, case in ipairs { { "1", "()()()" }, { nil, "((()))" } } do
+      os.remove(here.dir .. "/log")
+      assert.equal(0, here:pawl("worker", "waits.lua", "--until-idle").code)
+      for _ = 1, 3 do here:json("start", "t.waits") end
+      local words = { "worker", "waits.lua", "--until-idle" }
+      if case[1] then
+        words[#words + 1], words[#words + 2] = "--concurrency", case[1]
+      end
+      local ran = here:pawl(table.unpack(words))
+      assert.equal(0, ran.code, ran.err)
+      assert.equal(case[2], tmp.read(here.dir .. "/log"))
+    end
+  end)
+
   it("runs stored definitions without files", function()
     local here = folder()
     local id = here:json("start", "t.hello").id
