@@ -978,7 +978,7 @@ pawl_code pawl_engine_wait(pawl_engine *e, int64_t until_us, pawl_error *err) {
   e->interrupted = 0;
   for (int i = 1; i < n; i++) woken |= e->fds[i].revents;
   if (!woken && (mono = pawl_clock_mono()) < until) {
-    e->relook_mono_us = mono + 4 * PAWL_WAKE_EVERY_US;
+    e->relook_mono_us = mono + 2 * PAWL_WAKE_EVERY_US;
     e->woken = 1;
   } else if (!woken) {
     e->look_mono_us = 0; /* something may have come */

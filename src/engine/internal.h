@@ -31,7 +31,7 @@
 #define PAWL_MAX_LEASE_US (3600 * PAWL_SECOND) /* leases end within this */
 #define PAWL_LOST_CLAIMS 16
 #define PAWL_MAX_CONCURRENCY 10000
-#define PAWL_WAKE_EVERY_US 1000 /* at most */
+#define PAWL_WAKE_EVERY_US 3000 /* at most */
 #define PAWL_BUSY_LOOP 1000     /* immediate steps before an instance yields */
 #define PAWL_SLOW_US 12500      /* a handler that others should not wait for */
 
