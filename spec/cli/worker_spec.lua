@@ -47,7 +47,7 @@ describe("pawl worker", function()
       local log = assert(io.open("log", "a"))
       flow:step("a", { next = "z", run = function(ctx)
         log:write "(" log:flush()
-        ctx.await(0.2)
+        ctx.await(0.5)
         log:write ")" log:flush()
       end })
       flow:finish "z"
