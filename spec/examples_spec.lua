@@ -1,5 +1,5 @@
--- Every file in examples/ does what its first lines say; quotes.lua, which needs
--- a slow server, is http_spec's.
+-- Every file in examples/ does what its first lines say; quotes.lua, which
+-- needs a slow server, is http_spec's.
 local backends = require "spec.support.backends"
 local build = require "spec.support.build"
 local command = require "spec.support.command"
