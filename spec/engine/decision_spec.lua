@@ -35,22 +35,6 @@ local function trail(engine, id)
   return (kit.trail(engine, id):gsub("^started w, ", ""))
 end
 
-local function poison(backend, url)
-  if backend.name == "sqlite" then
-    backend.sql(url, [[create trigger spec_poison
-      before insert on pawl_history when new.output like '%poison%'
-      begin select raise(abort, 'spec: poison'); end;]])
-  else
-    backend.sql(url, [[create function pawl.spec_poison() returns trigger
-      language plpgsql as $f$ begin
-      if new.output::text like '%poison%' then
-        raise exception 'spec: poison' using errcode = '23514'; end if;
-      return new; end $f$;
-      create trigger spec_poison before insert on pawl.history
-      for each row execute function pawl.spec_poison()]])
-  end
-end
-
 kit.describe("a decision", function(backend)
   it("is stored with the step behind it", function()
     local engine = backend.fresh()
@@ -95,7 +79,7 @@ kit.describe("a decision", function(backend)
 
   it("is kept when the store refuses the step's result", function()
     local engine, _, url = backend.fresh()
-    poison(backend, url)
+    kit.poison(backend, url)
     local runs, output = 0, "poison"
     assert(engine:load(waiting(function()
       runs = runs + 1

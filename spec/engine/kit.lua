@@ -160,6 +160,23 @@ function kit.count(backend, url, name, where)
     :format(kit.table(backend, name), where or "1 = 1"))[1].n
 end
 
+--- Makes the store refuse histories that mention poison.
+function kit.poison(backend, url)
+  if backend.name == "sqlite" then
+    backend.sql(url, [[create trigger spec_poison
+      before insert on pawl_history when new.output like '%poison%'
+      begin select raise(abort, 'spec: poison'); end;]])
+  else
+    backend.sql(url, [[create function pawl.spec_poison() returns trigger
+      language plpgsql as $f$ begin
+      if new.output::text like '%poison%' then
+        raise exception 'spec: poison' using errcode = '23514'; end if;
+      return new; end $f$;
+      create trigger spec_poison before insert on pawl.history
+      for each row execute function pawl.spec_poison()]])
+  end
+end
+
 --- An id as this dialect writes it in SQL.
 function kit.id_literal(backend, id)
   return backend.name == "postgres" and ("'%s'"):format(id)

@@ -1007,26 +1007,9 @@ end)
 
 kit.describe("rule 7, a batch shares a commit, never a fate:",
   function(backend)
-    --- Makes the store refuse histories that mention poison.
-    local function poison(url)
-      if backend.name == "sqlite" then
-        backend.sql(url, [[create trigger spec_poison
-          before insert on pawl_history when new.output like '%poison%'
-          begin select raise(abort, 'spec: poison'); end;]])
-      else
-        backend.sql(url, [[create function pawl.spec_poison() returns trigger
-          language plpgsql as $f$ begin
-          if new.output::text like '%poison%' then
-            raise exception 'spec: poison' using errcode = '23514'; end if;
-          return new; end $f$;
-          create trigger spec_poison before insert on pawl.history
-          for each row execute function pawl.spec_poison()]])
-      end
-    end
-
     it("what the store refuses takes nobody with it", function()
       local engine, _, url = backend.fresh()
-      poison(url)
+      kit.poison(backend, url)
       local runs = 0
       assert(engine:load(kit.one(function(ctx)
         runs = runs + 1
