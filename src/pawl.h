@@ -258,7 +258,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_start(pawl_engine *engine,
  * one shard are one batch. When a later batch fails, the message begins with
  * "N of M instances are stored: "; in a store with one shard they are the
  * first N. Where the workflow is not loaded here, each batch takes the version
- * that is the newest active one then. Calling again with keys or ids in the items is harmless. */
+ * that is the newest active one then. Calling again with keys or ids in the
+ * items is harmless. */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_start_many(
     pawl_engine *engine, const char *code, const char *items, size_t items_len,
     const char *options, size_t options_len, char **out, pawl_error *err);

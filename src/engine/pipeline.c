@@ -3,13 +3,6 @@
 
 #include <poll.h>
 
-int pawl_pipeline_slots(const pawl_engine *e) {
-  int n = 0;
-  for (int k = 0; k < e->nsent; k++)
-    n += e->sent[(e->oldest_sent + k) % PAWL_MAX_SUBMITTED].n;
-  return n;
-}
-
 int pawl_pipeline_is_full(const pawl_engine *e) {
   return e->nsent == PAWL_MAX_SUBMITTED;
 }
@@ -18,8 +11,15 @@ int pawl_pipeline_is_open(const pawl_engine *e) {
   return pawl_store_can_submit(e->store);
 }
 
-static pawl_sent *place(pawl_engine *e, int k) {
-  return &e->sent[(e->oldest_sent + k) % PAWL_MAX_SUBMITTED];
+/* The k-th oldest, counted from 0. */
+static int at(const pawl_engine *e, int k) {
+  return (e->oldest_sent + k) % PAWL_MAX_SUBMITTED;
+}
+
+int pawl_pipeline_slots(const pawl_engine *e) {
+  int n = 0;
+  for (int k = 0; k < e->nsent; k++) n += e->sent[at(e, k)].n;
+  return n;
 }
 
 pawl_code pawl_pipeline_place(pawl_engine *e, pawl_sent **out,
@@ -27,7 +27,7 @@ pawl_code pawl_pipeline_place(pawl_engine *e, pawl_sent **out,
   pawl_code rc = PAWL_OK;
 
   while (pawl_pipeline_is_full(e)) TRY(pawl_pipeline_finish(e, err));
-  *out = place(e, e->nsent);
+  *out = &e->sent[at(e, e->nsent)];
   (*out)->n = (*out)->want = 0;
 out:
   return rc;
@@ -38,9 +38,9 @@ void pawl_pipeline_sent(pawl_engine *e) {
 }
 
 pawl_code pawl_pipeline_finish(pawl_engine *e, pawl_error *err) {
-  pawl_sent *sent = place(e, 0);
+  pawl_sent *sent = &e->sent[at(e, 0)];
 
-  e->oldest_sent = (e->oldest_sent + 1) % PAWL_MAX_SUBMITTED;
+  e->oldest_sent = at(e, 1);
   e->nsent--;
   if (sent->want) return pawl_claim_finish(e, sent, err);
   if (sent->n) return pawl_commit_finish(e, sent, err);

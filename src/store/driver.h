@@ -14,9 +14,9 @@
  *          as BATCH, for what a machine that goes down may forget: others see
  *          it after commit, but it is on disk only with the next unit of
  *          another kind that anybody commits.
- * Results  After commit (BATCH, SOON, READ) `rows(k)` gives the rows of the k-th
- *          statement sent since begin, in an OPEN unit as soon as it was sent;
- *          they stay until the next begin or close.
+ * Results  After commit (BATCH, SOON, READ) `rows(k)` gives the rows of the
+ *          k-th statement sent since begin, in an OPEN unit as soon as it was
+ *          sent; they stay until the next begin or close.
  * Errors   When `send` or `commit` fails, nothing of the unit has happened,
  *          except PAWL_UNREACHABLE from commit: then nobody knows. After a
  *          failure only rollback and close are legal. A COMMIT that answers
