@@ -100,7 +100,7 @@ describe("pawl run", function()
     local ran = here:pawl("run", "flow.lua")
     assert.equal(1, ran.code)
     assert.truthy(utf8.len(ran.out))
-    assert.matches([[: \xff\xc2\x9b31mxxx]], ran.out, 1, true)
+    assert.matches([[: \xff\u{9b}31mxxx]], ran.out, 1, true)
     assert.matches("attempt 1 failed in %d+ ms: [^\n]*x%.%.%.; again in",
       ran.out)
     assert.is_nil(ran.out:match "attempt 1 [^\n]*" :match(("x"):rep(230)))

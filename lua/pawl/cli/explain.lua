@@ -19,7 +19,7 @@ end
 local function run(opts, args)
   local engine <close> = store.look(opts)
   if opts.json then
-    term.print((store.try(engine:explain(args[1], "json"))))
+    term.json((store.try(engine:explain(args[1], "json"))))
     return 0
   end
   for _, sentence in ipairs(store.try(engine:explain(args[1])).sentences) do

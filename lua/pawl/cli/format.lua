@@ -1,5 +1,6 @@
 --- Times, values and errors for people.
 local core = require "pawl.core"
+local safe = require "pawl.cli.safe"
 local term = require "pawl.cli.term"
 
 local format = {}
@@ -25,7 +26,7 @@ end
 function format.json(value)
   local text, err = core.json_encode(value)
   if not text then error(err, 0) end
-  return text
+  return safe.json(text)
 end
 
 --- Seconds between two ISO times.

@@ -57,7 +57,7 @@ local function run(opts, args)
     graph.marks = marks
     term.print(format.json(graph))
   else
-    term.print(drawing[form](graph, marks))
+    term.lines(drawing[form](graph, marks))
   end
   return 0
 end

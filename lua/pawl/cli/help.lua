@@ -54,13 +54,13 @@ end
 local function run(_, args)
   local topic = args[1]
   if not topic then
-    term.print(overview())
+    term.lines(overview())
   elseif topic == "exit" then
-    term.print(exit_codes)
+    term.lines(exit_codes)
   else
     for _, name in ipairs(commands) do
       if name == topic then
-        term.print(options.help(require("pawl.cli." .. name)))
+        term.lines(options.help(require("pawl.cli." .. name)))
         return 0
       end
     end

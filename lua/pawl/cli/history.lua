@@ -49,7 +49,7 @@ local columns = {
 local function run(opts, args)
   local engine <close> = store.look(opts)
   if opts.json then
-    term.print((store.try(engine:history(args[1], "json"))))
+    term.json((store.try(engine:history(args[1], "json"))))
     return 0
   end
   local entries = store.try(engine:history(args[1]))

@@ -53,7 +53,7 @@ local function run(opts)
     root = opts.root and store.try(engine:find(opts.root)),
   }
   if opts.json then
-    term.print((store.try(engine:list(query, "json"))))
+    term.json((store.try(engine:list(query, "json"))))
     return 0
   end
   local rows = store.try(engine:list(query))

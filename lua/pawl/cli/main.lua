@@ -96,7 +96,7 @@ local function dispatch(argv)
   given = opts
   term.setup { plain = opts.no_color }
   if opts.help then
-    term.print(options.help(command))
+    term.lines(options.help(command))
     return 0
   end
   return command.run(opts, args) or 0

@@ -22,7 +22,7 @@ local function run(opts)
     instance = opts.instance and store.try(engine:find(opts.instance)),
   }
   if opts.json then
-    term.print((store.try(engine:outbox(query, "json"))))
+    term.json((store.try(engine:outbox(query, "json"))))
     return 0
   end
   local rows = store.try(engine:outbox(query))

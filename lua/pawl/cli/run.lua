@@ -37,7 +37,8 @@ end
 
 local function set_live(run, text)
   if run.live then
-    sys.live(text and term.cut(text, math.min(term.width() - 1, 200)))
+    sys.live(text and term.cut(term.clean(text),
+      math.min(term.width() - 1, 200)))
   end
 end
 
@@ -351,7 +352,7 @@ local function report(run, opts, args, took)
   set_live(run, nil)
   local instance = store.try(run.engine:get(run.id))
   if opts.json then
-    term.print((store.try(run.engine:get(run.id, "json"))))
+    term.json((store.try(run.engine:get(run.id, "json"))))
     warn_waits(run)
   elseif opts.quiet then
     show_output(run, instance, args)

@@ -104,7 +104,7 @@ end
 local function run(opts, args)
   local engine <close> = store.look(opts)
   if opts.json then
-    term.print((store.try(engine:get(args[1], "json"))))
+    term.json((store.try(engine:get(args[1], "json"))))
   else
     show(store.try(engine:get(args[1])), store.try(engine:history(args[1])))
   end

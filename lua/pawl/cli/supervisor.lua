@@ -25,7 +25,7 @@ end
 ---- what they write ---------------------------------------------------------
 
 local function write_out(line) term.say(line) end
-local function write_err(line) io.stderr:write(line, "\n") end
+local function write_err(line) term.warn(line) end
 
 --- Passes on whole lines; at the end what is left, too.
 local function pass(stream, bytes)

@@ -87,7 +87,7 @@ local function list(opts)
     before = opts.before and store.try(engine:task_find(opts.before)),
   }
   if opts.json then
-    term.print((store.try(engine:tasks(query, "json"))))
+    term.json((store.try(engine:tasks(query, "json"))))
     return 0
   end
   local rows = store.try(engine:tasks(query))
@@ -148,7 +148,7 @@ end
 local function show(opts, id)
   local engine <close> = store.look(opts)
   if opts.json then
-    term.print((store.try(engine:task(id, "json"))))
+    term.json((store.try(engine:task(id, "json"))))
   else
     show_task(store.try(engine:task(id)))
   end
@@ -178,7 +178,7 @@ local function change(kind, opts, id)
   end
   local task = store.try(engine["task_" .. kind](engine, id, action))
   if opts.json then
-    term.print((store.try(engine:task(task.id, "json"))))
+    term.json((store.try(engine:task(task.id, "json"))))
     return 0
   end
   term.print(said[kind], " ", task.id, ": ", term.clean(task.title))

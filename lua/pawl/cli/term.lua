@@ -2,7 +2,9 @@
 --
 -- Every write is checked. A reader that has gone away (`pawl list | head -1`)
 -- ends the command quietly with code 141, as a shell shows death by SIGPIPE;
--- a full disk is an error like any other.
+-- a full disk is an error like any other. And every write is a line of text
+-- that a terminal only shows (safe.lua), colours of our own apart.
+local safe = require "pawl.cli.safe"
 local sys = require "pawl.sys"
 
 local term = {
@@ -66,12 +68,28 @@ local function check(ok, why, number)
   error({ code = "output", message = "cannot be written: " .. why }, 0)
 end
 
-function term.write(...) check(term.out:write(...)) end
+-- Colours are marks in the text until it is written: as no text of a user can
+-- hold them, drawn anew by each process, none can colour itself either.
+local mark = ("pawl%016x%016x"):format(math.random(0), math.random(0))
 
-function term.print(...)
-  check(term.out:write(...))
-  check(term.out:write("\n"))
+local function rendered(...)
+  return (safe.line(table.concat { ... }):gsub(mark, "\27["))
 end
+
+--- One line: what breaks lines within it becomes a space.
+function term.print(...)
+  check(term.out:write(rendered(...), "\n"))
+end
+
+--- Text of several lines.
+function term.lines(text)
+  for line in (text:gsub("\n$", "") .. "\n"):gmatch "(.-)\n" do
+    term.print(line)
+  end
+end
+
+--- JSON, for programs: the same value, also on a terminal.
+function term.json(text) check(term.out:write(safe.json(text), "\n")) end
 
 --- A line that is seen at once, in a pipe too.
 function term.say(...)
@@ -81,40 +99,19 @@ end
 
 function term.flush() check(term.out:flush()) end
 
-function term.warn(...) io.stderr:write(...) io.stderr:write("\n") end
+function term.warn(...) io.stderr:write(rendered(...), "\n") end
 
 function term.paint(color, text)
   if not term.color then return text end
-  return ("\27[%dm%s\27[0m"):format(colors[color], text)
+  return ("%s%dm%s%s0m"):format(mark, colors[color], text, mark)
 end
 
 --- "✓" or its stand-in where only ASCII can be shown.
 function term.mark(fancy, plain) return term.fancy and fancy or plain end
 
-local function escape(bytes)
-  return (bytes:gsub(".", function(c) return ("\\x%02x"):format(c:byte()) end))
-end
-
---- Bytes that are not UTF-8 are shown as such.
-local function escape_strays(text)
-  local out, from = {}, 1
-  while true do
-    local len, stray = utf8.len(text, from)
-    if len then break end
-    out[#out + 1] = text:sub(from, stray - 1)
-    out[#out + 1] = escape(text:sub(stray, stray))
-    from = stray + 1
-  end
-  return table.concat(out) .. text:sub(from)
-end
-
---- Text from workflows may hold anything: what a terminal would obey is shown
---- instead. Newlines become spaces unless `lines`.
-function term.clean(text, lines)
-  text = lines and text or text:gsub("%s*\n%s*", " ")
-  text = text:gsub("[%z\1-\8\11-\31\127]", escape)
-  return (escape_strays(text):gsub("\xC2[\x80-\x9F]", escape))
-end
+--- As safe.line says; for what is put into a line before it is written, and
+--- measured or cut there.
+term.clean = safe.line
 
 --- The same for a line that shows it among other things: not too long.
 function term.brief(text) return term.cut(term.clean(text), LONGEST) end

@@ -26,7 +26,7 @@ local function run(opts, args)
   local engine <close> = store.look(opts)
   local what = { all = opts.all }
   if opts.json then
-    term.print((store.try(engine:tokens(args[1], what, "json"))))
+    term.json((store.try(engine:tokens(args[1], what, "json"))))
     return 0
   end
   local tokens = store.try(engine:tokens(args[1], what))

@@ -27,7 +27,7 @@ local function list(opts, args)
   local engine <close> = store.look(opts)
   local query = { workflow = args[2], live = true }
   if opts.json then
-    term.print((store.try(engine:workflows(query, "json"))))
+    term.json((store.try(engine:workflows(query, "json"))))
     return 0
   end
   local rows = store.try(engine:workflows(query))
