@@ -1,0 +1,118 @@
+--- ./dev on a machine that lacks something: what it installs, what it says.
+local process = require "spec.support.process"
+local shell = require "spec.support.shell"
+local tmp = require "spec.support.tmp"
+
+local dev = tmp.read "dev"
+
+--- The words of a variable that ./dev sets in double quotes.
+local function words_of(name)
+  local words = {}
+  for word in assert(dev:match(name .. '="(.-)"')):gmatch "%S+" do
+    words[#words + 1] = word
+  end
+  return words
+end
+
+--- A folder with links to all programs of this machine except some.
+local function path_without(...)
+  local dir = tmp.dir()
+  for _, from in ipairs { "/usr/sbin", "/usr/bin", "/usr/local/bin" } do
+    shell.output { "sh", "-c", "ln -sf " .. from .. "/* " .. dir .. "/" }
+  end
+  for _, name in ipairs { ... } do os.remove(dir .. "/" .. name) end
+  return dir
+end
+
+local function stub(dir, name, body)
+  os.remove(dir .. "/" .. name)
+  local file <close> = assert(io.open(dir .. "/" .. name, "w"))
+  assert(file:write("#!/bin/sh\n", body, "\n"))
+  shell.output { "chmod", "+x", dir .. "/" .. name }
+end
+
+local function run(path, ...)
+  return process.run({ "./dev", ... }, { env = { PATH = path } })
+end
+
+describe("./dev on a machine that lacks", function()
+  it("packages tells of installing them on standard error alone", function()
+    local path = path_without()
+    stub(path, "dpkg-query", "exit 1")
+    stub(path, "sudo", 'exec "$@"')
+    stub(path, "apt-get", 'echo "Selecting previously unselected $1"')
+    stub(path, "cmake", "echo configured")
+    local code, out, err = run(path, "build")
+    assert.equal("", out)
+    assert.matches("Selecting previously unselected install", err, 1, true)
+    assert.equal(0, code)
+  end)
+
+  it("a program says so, and which package has it, before it tests", function()
+    local path = path_without("make", "psql")
+    stub(path, "dpkg-query", "echo installed")
+    local code, out, err = run(path, "test", "spec/none")
+    assert.equal("", out)
+    assert.equal("dev: not in PATH: make (Debian's package make), "
+      .. "psql (Debian's package postgresql)\n", err)
+    assert.equal(1, code)
+  end)
+end)
+
+describe("./dev names the package of", function()
+  local installed = {}
+  for _, name in ipairs(words_of "PACKAGES_BUILD") do
+    installed[name] = true
+  end
+  for _, name in ipairs(words_of "PACKAGES_TEST") do
+    installed[name] = true
+  end
+
+  for _, pair in ipairs(words_of "PROGRAMS_TEST") do
+    local program, package = pair:match "^([^:]+):?(.*)$"
+    it("the program " .. program, function()
+      assert.is_true(installed[package ~= "" and package or program])
+    end)
+  end
+end)
+
+--- The first words of commands that a Lua file runs, where they are written
+--- out: `process.run({ "make", ...`, `shell.output { "cp", ...`.
+local function commands_of(text)
+  local found = {}
+  for _, call in ipairs { "process%.run", "process%.start", "shell%.output" } do
+    for words in text:gmatch(call .. '%s*%(?%s*{(.-)}') do
+      local first = words:match '^%s*"([^"]+)"'
+      if first == "env" then
+        first = words:match '^%s*"env",%s*"%-u",%s*"[%w_]+",%s*"([^"]+)"'
+      end
+      if first then found[first] = true end
+    end
+  end
+  return found
+end
+
+describe("what specs call", function()
+  -- Programs of Debian's essential packages.
+  local known = {}
+  for name in ([[bash chmod cp env find id kill ln mkdir mktemp nproc rm
+    runuser script sh stat true ./dev]]):gmatch "%S+" do
+    known[name] = true
+  end
+  for _, pair in ipairs(words_of "PROGRAMS_TEST") do
+    known[pair:match "^[^:]+"] = true
+  end
+
+  it("is on every Debian or looked for by ./dev test", function()
+    local list = shell.output { "find", "spec", "bench", "-name", "*.lua" }
+    local calls = 0
+    for path in list:gmatch "[^\n]+" do
+      for name in pairs(commands_of(tmp.read(path))) do
+        calls = calls + 1
+        assert.is_true(known[name], path .. " calls " .. name
+          .. ": PROGRAMS_TEST of ./dev does not have it")
+      end
+    end
+    assert.is_true(calls > 20)
+  end)
+end)
