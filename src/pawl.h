@@ -160,7 +160,9 @@ typedef struct pawl_config {
   int64_t max_bytes;       /* variables of one instance; 1 MB */
   int32_t batch;           /* instances claimed at once; 128 */
   int32_t recoveries;      /* takeovers before an instance is suspended; 5 */
-  int32_t pooler;          /* 1: behind a pooler in transaction mode */
+  int32_t pooler;          /* 1: behind a pooler in transaction mode, which
+                             shares sessions out; -1: behind none; 0: found
+                             out when connecting, and logged */
   int32_t stored_code_own; /* 1: never run a definition from the store */
   int32_t unknown_defer;   /* 1: leave unknown workflows to others */
   int32_t create;          /* -1: do not make a missing store; 0, 1: make it */

@@ -394,6 +394,12 @@ static int config_flag(lua_State *L, int config, const char *key) {
   return on;
 }
 
+/* nil: it is found out. */
+static int pooler_option(lua_State *L, int at) {
+  if (lua_isnoneornil(L, at)) return 0;
+  return lua_toboolean(L, at) ? 1 : -1;
+}
+
 /* The text stays alive in the config table for as long as the call runs. */
 static const char *config_text(lua_State *L, int config, const char *key) {
   const char *text = NULL;
@@ -413,7 +419,9 @@ static void read_config(lua_State *L, int at, pawl_config *config) {
   config->recoveries = config_small(L, at, "recoveries");
   config->shards = config_small(L, at, "shards");
   config->create = config_small(L, at, "create");
-  config->pooler = config_flag(L, at, "pooler");
+  lua_getfield(L, at, "pooler");
+  config->pooler = pooler_option(L, -1);
+  lua_pop(L, 1);
   config->pulse = config_flag(L, at, "pulse");
   config->stored_code_own = config_flag(L, at, "stored_code_own");
   config->unknown_defer = config_flag(L, at, "unknown_defer");
@@ -471,7 +479,7 @@ int pawl_bind_migrate(lua_State *L) {
   char *report = NULL;
   pawl_error err;
   luaL_argcheck(L, shards >= 0 && shards <= 32767, 2, "0 to 32767 shards");
-  config.pooler = lua_toboolean(L, 3);
+  config.pooler = pooler_option(L, 3);
   if (pawl_migrate(url, &config, (int)shards, &report, &err) != PAWL_OK)
     return pawl_bind_failure(L, &err);
   push_json_take(L, NULL, report, NULL);

@@ -236,7 +236,7 @@ static void read_options(lua_State *L, box *b, pawl_store_options *o) {
   int flag;
   if (lua_isnoneornil(L, 2)) return;
   luaL_checktype(L, 2, LUA_TTABLE);
-  if (has_flag(L, 2, "pooler", &flag)) o->pooler = flag;
+  if (has_flag(L, 2, "pooler", &flag)) o->pooler = flag ? 1 : -1;
   if (has_flag(L, 2, "migrate", &flag)) o->migrate = flag;
   if (has_flag(L, 2, "create", &flag)) o->create = flag ? 1 : -1;
   lua_getfield(L, 2, "shards");

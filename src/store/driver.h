@@ -49,11 +49,17 @@ enum { /* what the store may rely on */
 
 enum { PAWL_MAX_SUBMITTED = 4 };
 
+enum { /* does one share sessions out, so that nothing may depend on one? */
+       PAWL_POOLER_NONE = -1,
+       PAWL_POOLER_UNKNOWN = 0,
+       PAWL_POOLER_SHARED = 1
+};
+
 typedef struct pawl_driver_options {
   const pawl_alloc *alloc;
   const pawl_log *log;
   const pawl_clock *clock;
-  int pooler; /* nothing may depend on the session */
+  int pooler; /* PAWL_POOLER_...; UNKNOWN is found out by `open` */
   int create; /* a missing SQLite file may be made */
 } pawl_driver_options;
 
@@ -64,7 +70,7 @@ typedef struct pawl_driver {
   const pawl_migration *migrations;
   /* `target` is what follows the scheme (a path, a conninfo). On failure
    * nothing stays open. */
-  pawl_code (*open)(const char *target, const pawl_driver_options *options,
+  pawl_code (*open)(const char *target, pawl_driver_options *options,
                     pawl_conn **out, pawl_error *err);
   void (*close)(pawl_conn *c); /* NULL is accepted */
   pawl_code (*begin)(pawl_conn *c, int unit, pawl_error *err);

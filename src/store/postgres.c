@@ -12,6 +12,12 @@
  *          still being sent: with megabytes on the way, both sides would wait
  *          for each other otherwise.
  * Values   go and come in binary, except numeric, which goes as text.
+ * Poolers  In transaction mode one hands us another session when it has passed
+ *          on the answer to a sync, whatever we have sent behind that sync.
+ *          P1 So nothing is sent there before the answers to all units that
+ *          were submitted have been read; they are, when the next one begins.
+ *          One that nobody told of is found out before anything is asked of a
+ *          session that others share.
  * Loading  libpq is loaded when the first postgres: URL is opened: it brings
  *          some twenty libraries along that a SQLite program has no use for.
  * Secrets  libpq's messages may quote the connection string, a mistyped
@@ -489,6 +495,7 @@ static const char planner_back[] =
     " join pg_settings p on p.name = s.name";
 
 static pawl_code run_plain(pawl_conn *c, const char *sql, pawl_error *err);
+static pawl_code find_pooler(pawl_conn *c, int *pooler, pawl_error *err);
 
 static pawl_code check_server(pawl_conn *c, pawl_error *err) {
   int version = pq.serverVersion(c->pg);
@@ -500,7 +507,8 @@ static pawl_code check_server(pawl_conn *c, pawl_error *err) {
   return rc;
 }
 
-static pawl_code dial(pawl_conn *c, const char *target, pawl_error *err) {
+static pawl_code dial(pawl_conn *c, const char *target, int *pooler,
+                      pawl_error *err) {
   int64_t began = pawl_clock_mono();
   char first[1000] = "";
   pawl_code rc;
@@ -519,6 +527,8 @@ static pawl_code dial(pawl_conn *c, const char *target, pawl_error *err) {
   TRY(check_server(c, err));
   if (pq.setnonblocking(c->pg, 1) != 0 || !pq.enterPipelineMode(c->pg))
     return fail_lost(c, "pipeline mode was refused", err);
+  if (*pooler == PAWL_POOLER_UNKNOWN) TRY(find_pooler(c, pooler, err));
+  c->pooler = *pooler == PAWL_POOLER_SHARED;
   if (!c->pooler) TRY(run_plain(c, settings, err));
   if (!c->pooler) TRY(run_plain(c, planner, err));
 out:
@@ -552,8 +562,8 @@ static void postgres_close(pawl_conn *c) {
 }
 
 static pawl_code postgres_open(const char *target,
-                               const pawl_driver_options *options,
-                               pawl_conn **out, pawl_error *err) {
+                               pawl_driver_options *options, pawl_conn **out,
+                               pawl_error *err) {
   pawl_code rc;
   pawl_conn *c = NULL;
   pthread_once(&libpq_once, load_libpq);
@@ -566,13 +576,12 @@ static pawl_code postgres_open(const char *target,
   if (!(c = pawl_calloc(options->alloc, sizeof *c))) return fail_memory(err);
   c->alloc = options->alloc;
   c->log = options->log;
-  c->pooler = options->pooler;
   for (int i = 0; i < NUNITS; i++)
     pawl_results_init(&c->units[i].results, c->alloc);
   c->open = c->reading = c->shown = &c->units[0]; /* for what dial sends */
   pawl_results_init(&c->query_rows, c->alloc);
   c->bytes.alloc = c->query_names.alloc = c->query_types.alloc = c->alloc;
-  TRY(dial(c, target, err));
+  TRY(dial(c, target, &options->pooler, err));
   c->open = NULL;
   c->counts = (pawl_counts){0};
   *out = c;
@@ -631,8 +640,16 @@ static int add_op(pawl_conn *c, op_kind kind, pawl_stmt stmt) {
   return 1;
 }
 
+/* P1: may anything be sent now? */
+static int may_send(const pawl_conn *c) {
+  for (int i = 0; c->pooler && i < c->nsubmitted; i++)
+    if (!c->submitted[i]->is_answered) return 0;
+  return 1;
+}
+
 /* libpq refuses to queue more when it has no memory or no connection. */
 static pawl_code queued(pawl_conn *c, int sent, pawl_error *err) {
+  assert(may_send(c));
   if (!sent) return fail_lost(c, "the connection was lost", err);
   c->nqueued++;
   c->open->did_anything = 1;
@@ -1199,9 +1216,13 @@ static void answer(pawl_conn *c, unit *u) {
   u->is_answered = 1;
 }
 
+static void answer_submitted(pawl_conn *c) {
+  for (int i = 0; i < c->nsubmitted; i++) answer(c, c->submitted[i]);
+}
+
 /* Reads the answers to everything sent, in order. */
 static pawl_code read_all(pawl_conn *c, pawl_error *err) {
-  for (int i = 0; i < c->nsubmitted; i++) answer(c, c->submitted[i]);
+  answer_submitted(c);
   c->nqueued = 0;
   if (c->is_lost) return fail_lost(c, "the connection was lost", err);
   return read_unit(c, c->open, err);
@@ -1222,6 +1243,34 @@ static pawl_code run_plain(pawl_conn *c, const char *sql, pawl_error *err) {
   pawl_code rc;
   TRY(queue_plain(c, OP_PLAIN, sql, err));
   rc = sync(c, err);
+out:
+  return rc;
+}
+
+/* The server's process as a statement sees it, and as the handshake told: a
+ * pooler hands out numbers of its own, so that it knows whom to cancel. What
+ * cannot be told from one in transaction mode is taken for one: all is right
+ * then, if slower. */
+static pawl_code find_pooler(pawl_conn *c, int *pooler, pawl_error *err) {
+  static const char ask[] = "select pg_backend_pid()";
+  pawl_error why;
+  pawl_code rc;
+  int pid;
+
+  if (!add_op(c, OP_QUERY, (pawl_stmt)0)) return fail_memory(err);
+  TRY(queued(c, pq.sendQueryParams(c->pg, ask, 0, NULL, NULL, NULL, NULL, 0),
+             err));
+  TRY(sync(c, err));
+  pid = atoi(pq.getvalue(c->query, 0, 0));
+  *pooler = PAWL_POOLER_NONE;
+  if (pid == pq.backendPID(c->pg)) return PAWL_OK;
+  *pooler = PAWL_POOLER_SHARED;
+  (void)pawl_fail(&why, PAWL_UNSUPPORTED, "sessions may be shared");
+  pawl_error_hint(&why,
+                  "say so with pooler = true (--pooler, PAWL_POOLER=1); or "
+                  "with false (PAWL_POOLER=0) that each client keeps its "
+                  "session: then workers are woken by others");
+  pawl_log_error(c->log, PAWL_WARN, "a pooler stands before the store", &why);
 out:
   return rc;
 }
@@ -1258,6 +1307,7 @@ static void open_unit(pawl_conn *c, int kind) {
 
 static pawl_code postgres_begin(pawl_conn *c, int kind, pawl_error *err) {
   assert(!c->open);
+  if (c->pooler) answer_submitted(c); /* P1 */
   if (!drain(c)) return fail_lost(c, "the connection was lost", err);
   open_unit(c, kind);
   if (c->forget_prepared) {
@@ -1391,8 +1441,7 @@ static pawl_code postgres_submit(pawl_conn *c, pawl_error *err) {
   if (u->did_anything) c->counts.transactions++; /* as its trip */
   c->submitted[c->nsubmitted++] = u;
   c->open = NULL;
-  if (prepares(u))
-    for (int i = 0; i < c->nsubmitted; i++) answer(c, c->submitted[i]);
+  if (prepares(u)) answer_submitted(c);
 out:
   return rc;
 }

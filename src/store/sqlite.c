@@ -520,8 +520,7 @@ static pawl_conn *new_conn(const pawl_alloc *alloc) {
   return c;
 }
 
-static pawl_code sqlite_open(const char *path,
-                             const pawl_driver_options *options,
+static pawl_code sqlite_open(const char *path, pawl_driver_options *options,
                              pawl_conn **out, pawl_error *err) {
   pawl_code rc;
   pawl_conn *c = NULL;

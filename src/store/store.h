@@ -23,7 +23,7 @@ typedef struct pawl_store_options {
   const pawl_alloc *alloc;
   const pawl_log *log;
   const pawl_clock *clock;
-  int pooler;
+  int pooler;  /* PAWL_POOLER_... */
   int create;  /* -1: a missing or empty store is an error */
   int shards;  /* of a store made now; 0: 1 */
   int migrate; /* 1: upgrade an older store too (pawl migrate) */

@@ -39,7 +39,8 @@ options.common = {
       .. "(PAWL_STORE; default ./pawl.db)" },
   { long = "json", help = "write JSON for programs" },
   { long = "pooler", env = "PAWL_POOLER",
-    help = "the store is behind a pooler in transaction mode (PAWL_POOLER)" },
+    help = "the store is behind a pooler in transaction mode (PAWL_POOLER; "
+      .. "0: behind none; default: find out)" },
   { long = "no-color", help = "plain text (also NO_COLOR)" },
   { long = "help", short = "h", help = "this text" },
 }
@@ -179,6 +180,8 @@ local function from_environment(opts, list)
       if option.arg or not off then
         store(opts, option, text)
         opts.from_env[key] = true
+      else
+        opts[key] = false
       end
     end
   end

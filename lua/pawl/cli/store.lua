@@ -17,7 +17,7 @@ end
 ---@param extra? pawl.OpenOptions
 ---@return pawl.Engine
 function store.open(opts, extra)
-  local given = { state = "private", pooler = opts.pooler or nil }
+  local given = { state = "private", pooler = opts.pooler }
   for key, value in pairs(extra or {}) do given[key] = value end
   return store.try(pawl.open(opts.store, given))
 end

@@ -88,7 +88,8 @@ function pawl.migrate(url, options) end
 ---@field concurrency? integer      handlers that may wait at once; 100
 ---@field recoveries? integer       takeovers before suspending; 5
 ---@field shards? integer           of a store made by this open; 1
----@field pooler? boolean           behind a pooler in transaction mode
+---@field pooler? boolean           behind a pooler in transaction mode;
+---                                 nil: found out when connecting
 ---@field pulse? boolean            a helper thread keeps leases while a
 ---                                 handler blocks; not with a clock
 ---@field create? boolean           false: a missing store is an error
