@@ -636,9 +636,12 @@ out:
   return rc;
 }
 
-static void write_letter(const change *c, pawl_buf *out) {
+static void write_letter(const change *c, const pawl_subject *s,
+                         pawl_buf *out) {
   pawl_object o;
   pawl_object_begin(&o, out);
+  if (c->kind == MIGRATE) /* what was checked is a move from there */
+    pawl_member_int(&o, "from", s->workflow_version);
   for (int i = 0; i < NKEYS; i++) {
     if (!keys[i].letter || (!c->given[i].at && i != REASON)) continue;
     pawl_member_json(&o, keys[i].letter,
@@ -687,7 +690,7 @@ pawl_code pawl_engine_change_checked(pawl_engine *e, const pawl_id *id,
   if (c.kind == EDIT) TRY(check_edit(e, &c, &s, err));
   TRY(check_graph(e, &c, &s, err));
   TRY(add_past(e, &c, &s, &past, err));
-  write_letter(&c, &letter);
+  write_letter(&c, &s, &letter);
   TRY(pawl_buf_check(&letter, err));
   TRY(pawl_engine_change(e, id, c.kind_name, c.source.at,
                          c.by.at ? c.by.at : "", pawl_buf_str(&letter), done,

@@ -1,6 +1,7 @@
 /* What came in: requests from outside, people, children and events, taken in
  * order of arrival. Each leaves a record of who asked and why. */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "../value/json.h"
 #include "machine.h"
@@ -235,7 +236,30 @@ static void resume(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   wake_up(h);
 }
 
+/* Whoever puts off many may die on the way, and is asked to do it again: who
+ * was put off by the first is not by the second. Tokens stand still until all
+ * of them were. */
+static int was_put_off(pawl_held *h, const pawl_letter *l) {
+  pawl_buf once = {.alloc = h->plan.alloc};
+  pawl_str mark;
+  int first = -1, was = 0;
+
+  if (!l->event_id.len) return 0;
+  pawl_json_add_string(&once, pawl_buf_str(&l->event_id));
+  for (int k = h->plan.tokens.n - 1; k >= 0; k--) {
+    if (!pawl_tok_live(h, k)) continue;
+    first = k;
+    if (pawl_detail_get(pawl_tok(h, k), "put_off", &mark))
+      was |= pawl_str_eq(mark, pawl_buf_str(&once));
+  }
+  if (first >= 0 && !was)
+    pawl_detail_set(pawl_tok(h, first), "put_off", pawl_buf_str(&once));
+  pawl_buf_deinit(&once);
+  return was;
+}
+
 static void shift(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
+  if (was_put_off(h, l)) return;
   record(e, h, l, "shifted");
   move_times(h, number_of(l, "us", 0));
 }
@@ -270,11 +294,21 @@ static int wanted(const pawl_token *t, const pawl_letter *l) {
   return pawl_token_is_live(t->state) && (!no || t->no == no);
 }
 
+/* Only what stands still is set going: asked twice, it is so once. */
+static int has_stopped(const pawl_held *h) {
+  return h->plan.status == PAWL_STATUS_SUSPENDED ||
+         (pawl_status_has_ended(h->status) && !h->plan.revives);
+}
+
 /* The attempts start again, at once. An instance that failed goes on as it
  * stood then. */
 static void retry(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   pawl_plan *p = &h->plan;
 
+  if (!has_stopped(h)) {
+    refuse(e, h, l, "it goes on already");
+    return;
+  }
   if (pawl_status_has_ended(h->status)) {
     if (!p->stopped.len) {
       refuse(e, h, l, "nothing says where it stood; restart it from a node");
@@ -335,6 +369,10 @@ static void restart(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   pawl_record *r;
   int k;
 
+  if (!has_stopped(h)) {
+    refuse(e, h, l, "it goes on already");
+    return;
+  }
   if (!node || pawl_def_each_around(
                    h->def, pawl_def_node(h->def, node, strlen(node))) >= 0) {
     refuse(e, h, l,
@@ -356,6 +394,12 @@ static void restart(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   if (k >= 0) place(h, k, node);
 }
 
+/* It is to run that node next, as if it had just come there. */
+static int stands_before(const pawl_token *t, const char *node) {
+  return t->state == PAWL_TOKEN_ACTIVE && !t->attempt && !t->due_us &&
+         !strcmp(t->node, node);
+}
+
 static void move(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   const char *node = node_named(e, h, l), *from;
   int64_t no = number_of(l, "token", 0);
@@ -373,6 +417,10 @@ static void move(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
            : n == 0 ? "no such token"
            : n > 1  ? "it has several tokens: say which"
                     : "it is being undone");
+    return;
+  }
+  if (stands_before(pawl_tok(h, found), node)) {
+    refuse(e, h, l, "it stands there already");
     return;
   }
   from = pawl_tok(h, found)->node;
@@ -510,6 +558,24 @@ static void tell_move(pawl_held *h, const pawl_crossing *c, pawl_record *r) {
   pawl_buf_addc(&r->output, '}');
 }
 
+/* Asked twice, or by two: it is there, or elsewhere, by now. 1: and refused. */
+static int has_crossed(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
+  int64_t from = number_of(l, "from", h->workflow_version);
+  char why[80];
+
+  if (number_of(l, "version", 0) == h->workflow_version)
+    snprintf(why, sizeof why, "it runs version %" PRId64 " already",
+             h->workflow_version);
+  else if (from != h->workflow_version)
+    snprintf(why, sizeof why,
+             "it runs version %" PRId64 " by now, not %" PRId64,
+             h->workflow_version, from);
+  else
+    return 0;
+  refuse(e, h, l, why);
+  return 1;
+}
+
 /* The next look at it is under the other definition. */
 static void migrate(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   int64_t if_version = number_of(l, "if_version", -1);
@@ -518,6 +584,7 @@ static void migrate(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   pawl_str vars = {0};
   pawl_record *r;
 
+  if (has_crossed(e, h, l)) return;
   if ((if_version >= 0 && if_version != h->version) || pawl_is_undoing(h) ||
       !c) {
     refuse(e, h, l, "it has moved on since it was looked at");
