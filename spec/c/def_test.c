@@ -560,7 +560,10 @@ static void events_are_dotted_words_and_patterns_may_end_open(void) {
 
 static void a_delay_moves_the_default_of_the_other(void) {
   pawl_def *d = read_graph(STEP("\"retry\":{\"base\":900000000}"), NULL);
-  CHECK_INT(d->nodes[0].retry.cap_us, 900000000);
+  CHECK_INT(d->nodes[0].retry.cap_us, 1800000000);
+  pawl_def_free(d);
+  d = read_graph(STEP("\"retry\":{\"base\":7000000,\"cap\":8000000}"), NULL);
+  CHECK_INT(d->nodes[0].retry.cap_us, 8000000);
   pawl_def_free(d);
   d = read_graph(STEP("\"retry\":{\"cap\":10}"), NULL);
   CHECK_INT(d->nodes[0].retry.base_us, 10);

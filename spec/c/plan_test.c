@@ -240,7 +240,57 @@ static void test_error(void) {
   pawl_buf_deinit(&out);
 }
 
+/* ---- delays between attempts ---- */
+
+static const pawl_retry RETRY = {.max = 99,
+                                 .base_us = 1000000,
+                                 .cap_us = 300000000,
+                                 .factor = 2.0,
+                                 .jitter = 0.5};
+
+/* Where the delays after an attempt lie, and that all of that is used. */
+static void check_spread(const pawl_retry *r, int64_t attempt, double low,
+                         double high) {
+  int tenths[10] = {0};
+
+  for (int i = 0; i < 1000; i++) {
+    double us = (double)pawl_retry_delay(r, attempt, i / 1000.0);
+    CHECK(us >= low - 1 && us < high + (high == low));
+    if (high > low) tenths[(int)((us - low + 1) / (high - low + 1) * 10)]++;
+  }
+  for (int i = 0; i < 10 && high > low; i++)
+    CHECK(tenths[i] > 90 && tenths[i] < 110);
+}
+
+static void test_delays(void) {
+  pawl_retry r = RETRY;
+  double widest = 0.25 * 300e6;
+
+  check_spread(&r, 1, 1e6, 1.5e6);      /* all of the jitter, added */
+  check_spread(&r, 8, 128e6, 192e6);    /* up to where it meets the cap */
+  check_spread(&r, 9, 225e6, 300e6);    /* 256 s would be 384: half, below */
+  check_spread(&r, 10, 225e6, 300e6);   /* and so for ever */
+  check_spread(&r, 5000, 225e6, 300e6); /* also when that is infinite */
+  r.jitter = 1;
+  check_spread(&r, 9, 150e6, 300e6);
+  r.jitter = 0;
+  check_spread(&r, 1, 1e6, 1e6);
+  check_spread(&r, 20, 300e6, 300e6);
+  r = RETRY;
+  r.base_us = r.cap_us; /* however it came to that */
+  check_spread(&r, 1, 225e6, 300e6);
+  r.factor = 1;
+  for (double base = 1e6; base <= 300e6; base += 1e6) { /* it never vanishes */
+    r.base_us = (int64_t)base;
+    double spread = (double)(pawl_retry_delay(&r, 1, 0.999999) -
+                             pawl_retry_delay(&r, 1, 0));
+    CHECK(spread >= 0.99 * (base / 2 < widest ? base / 2 : widest));
+    CHECK(pawl_retry_delay(&r, 1, 0.999999) <= r.cap_us);
+  }
+}
+
 int main(void) {
+  test_delays();
   test_scopes();
   test_states();
   test_lone(NULL);

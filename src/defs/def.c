@@ -241,14 +241,22 @@ static pawl_code read_on_error(reader *r, pawl_str object, pawl_node *node) {
   return read_edges(r, value, "on_error", &node->on_error, &node->non_error);
 }
 
-/* A delay that is given moves the other one's default out of its way. */
+#define CAP_US (300 * PAWL_SECOND)
+
+/* A delay that is given moves the other one's default out of its way; the cap
+ * far enough for all of the jitter. */
 static void settle_delays(pawl_str object, pawl_retry *retry) {
+  int64_t base = retry->base_us;
+  int64_t room = base <= PAWL_MAX_DURATION_US / 2 ? 2 * base : base;
   pawl_str ignored;
-  if (retry->cap_us >= retry->base_us) return;
-  if (!pawl_json_get(object, "cap", &ignored))
-    retry->cap_us = retry->base_us;
-  else if (!pawl_json_get(object, "base", &ignored))
+
+  if (!pawl_json_get(object, "cap", &ignored)) {
+    if (retry->cap_us < (retry->cap_us == CAP_US ? room : base))
+      retry->cap_us = room;
+  } else if (retry->cap_us < base &&
+             !pawl_json_get(object, "base", &ignored)) {
     retry->base_us = retry->cap_us;
+  }
 }
 
 static pawl_code read_retry(reader *r, pawl_str object, pawl_retry *retry) {
@@ -543,7 +551,7 @@ static const pawl_node NEW_NODE = {
     .name = NULL,
     .retry = {.max = 3,
               .base_us = PAWL_SECOND,
-              .cap_us = 300 * PAWL_SECOND,
+              .cap_us = CAP_US,
               .factor = 2.0,
               .jitter = 0.5},
     .timeout_us = 600 * PAWL_SECOND,

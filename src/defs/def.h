@@ -40,9 +40,10 @@
  *              "status":"failed","terminate":true,"output":true}, ...]}
  *
  * Every duration is in microseconds. Left-out fields have the defaults of
- * design: retry 3 attempts (1 s, doubling, cap 5 min, jitter up to half; a
- * base above 5 min is the cap as well, a cap below 1 s the base), timeout 10
- * min. Nodes keep the order in which they were written.
+ * design: retry 3 attempts (1 s, doubling, cap 5 min, jitter up to half; the
+ * cap is at least twice a base that is given without one, a cap below 1 s is
+ * the base as well), timeout 10 min. Nodes keep the order in which they were
+ * written.
  *
  * Layer    defs: above base and value; no store, no Lua.
  * Owns     a pawl_def owns all its text, in one allocation arena. */
@@ -72,7 +73,7 @@ typedef struct pawl_retry {
   int64_t max;             /* attempts in all, at least 1 */
   int64_t base_us, cap_us; /* delay after the first failure; the longest */
   double factor;           /* growth per attempt, at least 1 */
-  double jitter;           /* 0..1: up to that share is added */
+  double jitter;           /* 0..1: that share is spread; see engine/plan.h */
 } pawl_retry;
 
 typedef struct pawl_edge {

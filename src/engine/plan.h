@@ -239,7 +239,15 @@ typedef enum pawl_verdict {
   PAWL_VERDICT_FAIL
 } pawl_verdict;
 
-/* Delay before the attempt after `attempt`, with jitter. */
+/* Delay before the attempt after `attempt`, anywhere between
+ *
+ *   low   the smaller of  raw                   and  cap * (1 - jitter / 2)
+ *   high  the smaller of  raw * (1 + jitter)    and  cap
+ *
+ * where raw = base * factor ^ (attempt - 1). Below the cap all of the jitter
+ * is added; where that would go past the cap the delay stays spread over half
+ * of it, below the cap: many that fail together, for long, do not come back
+ * together. Never over the cap. */
 int64_t pawl_retry_delay(const pawl_retry *r, int64_t attempt, double random);
 pawl_verdict pawl_retry_decide(const pawl_node *node, const pawl_failure *f,
                                int64_t *delay_us, int *to);

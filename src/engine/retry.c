@@ -4,13 +4,13 @@
 #include "plan.h"
 
 int64_t pawl_retry_delay(const pawl_retry *r, int64_t attempt, double random) {
-  double delay = (double)r->base_us * pow(r->factor, (double)(attempt - 1));
   double cap = (double)r->cap_us;
-  if (!(delay < cap)) delay = cap; /* also when the power is infinite */
-  /* jitter is added, never taken away, but the cap holds with it */
-  delay += delay * r->jitter * random;
-  if (delay > cap) delay = cap;
-  return (int64_t)delay;
+  double raw = (double)r->base_us * pow(r->factor, (double)(attempt - 1));
+  double low = cap * (1 - r->jitter / 2), high = cap;
+
+  if (raw < low) low = raw; /* false when the power is infinite */
+  if (raw * (1 + r->jitter) < high) high = raw * (1 + r->jitter);
+  return (int64_t)(low + (high - low) * random);
 }
 
 pawl_verdict pawl_retry_decide(const pawl_node *node, const pawl_failure *f,
