@@ -32,49 +32,53 @@ typedef struct engine {
   pawl_error err;
 } engine;
 
-static int64_t serve_now(void *ud) {
-  return ((engine *)ud)->now_us;
+static int64_t serve_now(const pawl_call *call) {
+  return ((engine *)call->services_ud)->now_us;
 }
 
-static void serve_log(void *ud, int level, const char *message,
+static void serve_log(const pawl_call *call, int level, const char *message,
                       const char *fields) {
-  engine *e = ud;
+  engine *e = call->services_ud;
   snprintf(e->log, sizeof e->log, "%d %s %s", level, message, fields);
 }
 
-static pawl_code serve_heartbeat(void *ud, pawl_str progress,
-                                 pawl_error *err) {
-  engine *e = ud;
+static pawl_code serve_heartbeat(const pawl_call *call, pawl_str progress,
+                                 int *cancelled, pawl_error *err) {
+  engine *e = call->services_ud;
   snprintf(e->progress, sizeof e->progress, "%.*s", (int)progress.len,
            progress.at ? progress.at : "");
+  *cancelled = e->cancelled;
   if (e->beat == PAWL_OK) return PAWL_OK;
   return pawl_fail(err, e->beat, "another executor has it");
 }
 
-static pawl_code serve_cancelled(void *ud, int *out, pawl_error *err) {
+static pawl_code serve_cancelled(const pawl_call *call, int *out,
+                                 pawl_error *err) {
   (void)err;
-  *out = ((engine *)ud)->cancelled;
+  *out = ((engine *)call->services_ud)->cancelled;
   return PAWL_OK;
 }
 
-static pawl_code serve_attrs(void *ud, pawl_buf *out, pawl_error *err) {
-  engine *e = ud;
+static pawl_code serve_attrs(const pawl_call *call, pawl_buf *out,
+                             pawl_error *err) {
+  engine *e = call->services_ud;
   if (!e->attrs) return pawl_fail(err, PAWL_UNREACHABLE, "no store");
   pawl_buf_addz(out, e->attrs);
   return PAWL_OK;
 }
 
-static pawl_code serve_new_id(void *ud, char id[37], pawl_error *err) {
-  engine *e = ud;
+static pawl_code serve_new_id(const pawl_call *call, char id[37],
+                              pawl_error *err) {
+  engine *e = call->services_ud;
   if (e->id_rc != PAWL_OK) return pawl_fail(err, e->id_rc, "no ids left");
   snprintf(id, 37, "0190-child-%d", ++e->ids);
   return PAWL_OK;
 }
 
-static pawl_code serve_query(void *ud, pawl_str sql, pawl_str params,
-                             pawl_buf *out, int64_t *changed,
+static pawl_code serve_query(const pawl_call *call, pawl_str sql,
+                             pawl_str params, pawl_buf *out, int64_t *changed,
                              pawl_error *err) {
-  engine *e = ud;
+  engine *e = call->services_ud;
   snprintf(e->query, sizeof e->query, "%.*s %.*s", (int)sql.len, sql.at,
            (int)params.len, params.at);
   if (e->query_rc != PAWL_OK) {

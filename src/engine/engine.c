@@ -431,6 +431,7 @@ static pawl_code lock_open(pawl_engine *e, pawl_held *h, int *ok,
       rows.nrows ? (int)pawl_row_int(&rows, 0, PAWL_AGENDA_LOCK_R_LATCH) : -1;
   if (latch == h->latch) {
     e->open_unit = 1;
+    e->unit_owner = h;
     *ok = 1;
     return PAWL_OK;
   }

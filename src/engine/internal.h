@@ -12,7 +12,10 @@
  *          N3 an instance that was taken over runs while nothing else is
  *             held (promise 7), also while its handler waits.
  *          N4 a slot whose handler waits is READY, or has a plan of what came
- *             before that handler: it is neither decided nor given back. */
+ *             before that handler: it is neither decided nor given back.
+ *          N5 while a handler is under way its slot is in use: who frees the
+ *             slot ends the handler first, so that its ctx speaks for no
+ *             other instance. */
 #ifndef PAWL_ENGINE_INTERNAL_H
 #define PAWL_ENGINE_INTERNAL_H
 
@@ -201,9 +204,10 @@ struct pawl_engine {
   int64_t clock_offset_us; /* store time minus host time */
   uint64_t random;
   int nshards, next_shard;
-  int open_unit;        /* statements sent in a transactional step's open
+  int open_unit; /* statements sent in a transactional step's open
                               transaction; 0: none is open */
-  int64_t sql_limit_us; /* of one ctx.db:query */
+  const pawl_held *unit_owner; /* whose step that is */
+  int64_t sql_limit_us;        /* of one ctx.db:query */
   volatile int interrupted;
   int64_t pid;
   /* batches under way, see pipeline.h */
@@ -248,7 +252,6 @@ struct pawl_engine {
   } lost_claims[PAWL_LOST_CLAIMS];
   int nlost_claims;
   struct pawl_pulse *pulse; /* NULL: no helper thread was asked for */
-  pawl_held *running;       /* whose handler runs now */
   pawl_stats *stats;        /* of the tick under way */
 };
 
@@ -332,7 +335,8 @@ pawl_code pawl_send_agenda(pawl_engine *e, int shard, const pawl_id *id,
                            pawl_error *err);
 
 /* services.c */
-/* What ctx may ask of the engine; ud is the engine, for e->running. */
+/* What ctx may ask of the engine: services_ud of the call is the engine, its
+ * owner the slot. */
 extern const pawl_services pawl_engine_services;
 /* An instance's attributes as JSON {"name":{"type","value"}}. */
 pawl_code pawl_attributes_json(pawl_engine *e, int shard, const pawl_id *id,

@@ -1,22 +1,34 @@
-/* What a running handler may ask of the engine, behind host.h's callbacks. */
+/* What a running handler may ask of the engine, behind host.h's callbacks.
+ *
+ * Each acts for the slot whose call it is given: another's handler may run
+ * meanwhile, as one that waits may have lent its ctx. Those that use the store
+ * are called while a handler runs, so e->args is free, and one at a time. */
+#include <assert.h>
+
 #include "../base/base64.h"
 #include "../value/json.h"
 #include "internal.h"
 
-static int64_t service_now(void *ud) {
-  return pawl_engine_now(ud);
+/* Whose call it is. */
+static pawl_held *slot_of(const pawl_call *call) {
+  pawl_held *h = call->owner;
+  assert(h->state != PAWL_SLOT_FREE); /* N5 */
+  return h;
 }
 
-static void service_log(void *ud, int level, const char *message,
+static int64_t service_now(const pawl_call *call) {
+  return pawl_engine_now(call->services_ud);
+}
+
+static void service_log(const pawl_call *call, int level, const char *message,
                         const char *fields) {
-  pawl_engine *e = ud;
+  pawl_engine *e = call->services_ud;
   pawl_buf b = {.alloc = &e->alloc};
-  const pawl_held *h = e->running;
 
   pawl_buf_addz(&b, "{\"instance\":\"");
-  pawl_buf_addz(&b, h ? h->id_text : "");
+  pawl_buf_addz(&b, call->id);
   pawl_buf_addz(&b, "\",\"node\":");
-  pawl_json_add_string(&b, pawl_strz(h && h->plan.node ? h->plan.node : ""));
+  pawl_json_add_string(&b, pawl_strz(call->node));
   pawl_buf_addz(&b, ",\"fields\":");
   pawl_buf_addz(&b, fields && fields[0] ? fields : "{}");
   pawl_buf_addc(&b, '}');
@@ -24,9 +36,15 @@ static void service_log(void *ud, int level, const char *message,
   pawl_buf_deinit(&b);
 }
 
-/* One statement, in the transactional step's open unit if there is one. */
-static pawl_code ask_store(pawl_engine *e, int unit, pawl_rows *rows,
-                           pawl_error *err) {
+/* One statement, in the transactional step's open unit if there is one. That
+ * is closed to everybody else. `h` NULL: no handler's. */
+static pawl_code ask_store(pawl_engine *e, const pawl_held *h, int unit,
+                           pawl_rows *rows, pawl_error *err) {
+  if (e->open_unit && h && e->unit_owner != h)
+    return pawl_fail(err, PAWL_MISUSE,
+                     "instance %s cannot ask the store now: a transactional "
+                     "step of another one runs",
+                     h->id_text);
   if (!e->open_unit)
     return pawl_store_once(e->store, unit, &e->args, rows, err);
   pawl_code rc = pawl_store_send(e->store, &e->args, err);
@@ -52,17 +70,57 @@ static pawl_code store_progress(pawl_engine *e, const pawl_held *h,
   pawl_arg_id(&e->args, PAWL_INSTANCE_PROGRESS_ID, &h->id);
   pawl_arg_id(&e->args, PAWL_INSTANCE_PROGRESS_LEASE, &h->lease);
   pawl_arg_str(&e->args, PAWL_INSTANCE_PROGRESS_STATE_TEXT, progress);
-  return ask_store(e, PAWL_UNIT_BATCH, &rows, err);
+  return ask_store(e, h, PAWL_UNIT_BATCH, &rows, err);
 }
 
-static pawl_code service_heartbeat(void *ud, pawl_str progress,
-                                   pawl_error *err) {
-  pawl_engine *e = ud;
-  pawl_held *h = e->running;
+/* The latch of its row, if that is still ours. */
+static pawl_code read_latch(pawl_engine *e, const pawl_held *h, int *latch,
+                            pawl_error *err) {
+  pawl_rows rows;
+  pawl_id lease;
+  pawl_code rc = PAWL_OK;
+
+  pawl_args_begin(&e->args, PAWL_STMT_AGENDA_GET);
+  pawl_arg_int(&e->args, PAWL_AGENDA_GET_SHARD, h->shard);
+  pawl_arg_id(&e->args, PAWL_AGENDA_GET_ID, &h->id);
+  pawl_store_arg_now(e->store, &e->args, PAWL_AGENDA_GET_NOW);
+  TRY(ask_store(e, h, PAWL_UNIT_READ, &rows, err));
+  if (rows.nrows == 0 || pawl_row_null(&rows, 0, PAWL_AGENDA_GET_R_LEASE))
+    return lease_lost(h, err);
+  pawl_row_id(&rows, 0, PAWL_AGENDA_GET_R_LEASE, &lease);
+  if (!pawl_id_eq(&lease, &h->lease)) return lease_lost(h, err);
+  *latch = (int)pawl_row_int(&rows, 0, PAWL_AGENDA_GET_R_LATCH);
+out:
+  return rc;
+}
+
+/* Something has come in when the latch is another one. Is it to end? */
+static pawl_code look_for_cancel(pawl_engine *e, const pawl_held *h, int latch,
+                                 int *out, pawl_error *err) {
   pawl_rows rows;
   pawl_code rc = PAWL_OK;
 
-  if (e->open_unit) return PAWL_OK; /* its row is locked: nobody can claim */
+  *out = 0;
+  if (latch == h->latch) return PAWL_OK;
+  pawl_args_begin(&e->args, PAWL_STMT_INBOX_CANCEL);
+  pawl_arg_int(&e->args, PAWL_INBOX_CANCEL_SHARD, h->shard);
+  pawl_arg_id(&e->args, PAWL_INBOX_CANCEL_ID, &h->id);
+  TRY(ask_store(e, h, PAWL_UNIT_READ, &rows, err));
+  *out = rows.nrows > 0;
+out:
+  return rc;
+}
+
+static pawl_code service_heartbeat(const pawl_call *call, pawl_str progress,
+                                   int *cancelled, pawl_error *err) {
+  pawl_engine *e = call->services_ud;
+  pawl_held *h = slot_of(call);
+  pawl_rows rows;
+  int latch;
+  pawl_code rc = PAWL_OK;
+
+  /* its own row is locked: nobody can claim it, nor ask it to end */
+  if (e->open_unit && e->unit_owner == h) return PAWL_OK;
   if (progress.at) TRY(store_progress(e, h, progress, err));
   pawl_args_begin(&e->args, PAWL_STMT_AGENDA_RENEW);
   pawl_arg_int(&e->args, PAWL_AGENDA_RENEW_SHARD, h->shard);
@@ -70,43 +128,34 @@ static pawl_code service_heartbeat(void *ud, pawl_str progress,
   pawl_arg_id(&e->args, PAWL_AGENDA_RENEW_LEASE, &h->lease);
   pawl_arg_int(&e->args, PAWL_AGENDA_RENEW_LEASE_US, e->config.lease_us);
   pawl_store_arg_now(e->store, &e->args, PAWL_AGENDA_RENEW_NOW);
-  TRY(ask_store(e, PAWL_UNIT_BATCH, &rows, err));
-  if (rows.nrows == 0) return lease_lost(h, err);
-  h->lease_until_us = pawl_row_int(&rows, 0, PAWL_AGENDA_RENEW_R_DUE_AT);
+  TRY(ask_store(e, h, PAWL_UNIT_BATCH, &rows, err));
+  if (rows.nrows) {
+    h->lease_until_us = pawl_row_int(&rows, 0, PAWL_AGENDA_RENEW_R_DUE_AT);
+    latch = (int)pawl_row_int(&rows, 0, PAWL_AGENDA_RENEW_R_LATCH);
+  } else { /* another's, or somebody writes to its inbox at this moment */
+    TRY(read_latch(e, h, &latch, err));
+  }
+  TRY(look_for_cancel(e, h, latch, cancelled, err));
 out:
   return rc;
 }
 
-static pawl_code service_cancelled(void *ud, int *out, pawl_error *err) {
-  pawl_engine *e = ud;
-  pawl_held *h = e->running;
-  pawl_rows rows;
-  pawl_id lease;
+static pawl_code service_cancelled(const pawl_call *call, int *out,
+                                   pawl_error *err) {
+  pawl_engine *e = call->services_ud;
+  const pawl_held *h = slot_of(call);
+  int latch;
   pawl_code rc = PAWL_OK;
 
-  *out = 0;
-  pawl_args_begin(&e->args, PAWL_STMT_AGENDA_GET);
-  pawl_arg_int(&e->args, PAWL_AGENDA_GET_SHARD, h->shard);
-  pawl_arg_id(&e->args, PAWL_AGENDA_GET_ID, &h->id);
-  pawl_store_arg_now(e->store, &e->args, PAWL_AGENDA_GET_NOW);
-  TRY(ask_store(e, PAWL_UNIT_READ, &rows, err));
-  if (rows.nrows == 0 || pawl_row_null(&rows, 0, PAWL_AGENDA_GET_R_LEASE))
-    return lease_lost(h, err);
-  pawl_row_id(&rows, 0, PAWL_AGENDA_GET_R_LEASE, &lease);
-  if (!pawl_id_eq(&lease, &h->lease)) return lease_lost(h, err);
-  if (pawl_row_int(&rows, 0, PAWL_AGENDA_GET_R_LATCH) == h->latch)
-    return PAWL_OK;
-  pawl_args_begin(&e->args, PAWL_STMT_INBOX_CANCEL);
-  pawl_arg_int(&e->args, PAWL_INBOX_CANCEL_SHARD, h->shard);
-  pawl_arg_id(&e->args, PAWL_INBOX_CANCEL_ID, &h->id);
-  TRY(ask_store(e, PAWL_UNIT_READ, &rows, err));
-  *out = rows.nrows > 0;
+  TRY(read_latch(e, h, &latch, err));
+  TRY(look_for_cancel(e, h, latch, out, err));
 out:
   return rc;
 }
 
-static pawl_code service_new_id(void *ud, char id[37], pawl_error *err) {
-  pawl_engine *e = ud;
+static pawl_code service_new_id(const pawl_call *call, char id[37],
+                                pawl_error *err) {
+  pawl_engine *e = call->services_ud;
   pawl_id made;
   pawl_code rc = pawl_id_make(&e->ids, pawl_engine_now(e), &made, err);
   if (rc == PAWL_OK) pawl_id_format(&made, id);
@@ -152,15 +201,16 @@ static void add_attribute(const pawl_rows *r, int k, pawl_buf *out) {
   pawl_buf_addc(out, '}');
 }
 
-pawl_code pawl_attributes_json(pawl_engine *e, int shard, const pawl_id *id,
-                               pawl_buf *out, pawl_error *err) {
+static pawl_code attributes(pawl_engine *e, const pawl_held *h, int shard,
+                            const pawl_id *id, pawl_buf *out,
+                            pawl_error *err) {
   pawl_rows rows;
   pawl_code rc = PAWL_OK;
 
   pawl_args_begin(&e->args, PAWL_STMT_ATTRIBUTE_LIST);
   pawl_arg_int(&e->args, PAWL_ATTRIBUTE_LIST_SHARD, shard);
   pawl_arg_id(&e->args, PAWL_ATTRIBUTE_LIST_ID, id);
-  TRY(ask_store(e, PAWL_UNIT_READ, &rows, err));
+  TRY(ask_store(e, h, PAWL_UNIT_READ, &rows, err));
   pawl_buf_addc(out, '{');
   for (int k = 0; k < rows.nrows; k++) {
     if (k) pawl_buf_addc(out, ',');
@@ -172,9 +222,15 @@ out:
   return rc;
 }
 
-static pawl_code service_attrs(void *ud, pawl_buf *out, pawl_error *err) {
-  pawl_engine *e = ud;
-  return pawl_attributes_json(e, e->running->shard, &e->running->id, out, err);
+pawl_code pawl_attributes_json(pawl_engine *e, int shard, const pawl_id *id,
+                               pawl_buf *out, pawl_error *err) {
+  return attributes(e, NULL, shard, id, out, err);
+}
+
+static pawl_code service_attrs(const pawl_call *call, pawl_buf *out,
+                               pawl_error *err) {
+  const pawl_held *h = slot_of(call);
+  return attributes(call->services_ud, h, h->shard, &h->id, out, err);
 }
 
 #define MAX_ATTRIBUTE 2000 /* bytes of text: it is indexed */
@@ -353,10 +409,10 @@ static pawl_code sql_params(pawl_str params, pawl_cell *cells,
   return pawl_buf_check(scratch, err);
 }
 
-static pawl_code service_query(void *ud, pawl_str sql, pawl_str params,
-                               pawl_buf *out, int64_t *changed,
-                               pawl_error *err) {
-  pawl_engine *e = ud;
+static pawl_code service_query(const pawl_call *call, pawl_str sql,
+                               pawl_str params, pawl_buf *out,
+                               int64_t *changed, pawl_error *err) {
+  pawl_engine *e = call->services_ud;
   pawl_cell cells[MAX_PARAMS];
   pawl_type types[MAX_PARAMS];
   const char *const *names;
@@ -366,6 +422,7 @@ static pawl_code service_query(void *ud, pawl_str sql, pawl_str params,
   int n = 0;
   pawl_code rc = PAWL_OK;
 
+  assert(e->open_unit && e->unit_owner == slot_of(call));
   TRY(sql_params(params, cells, types, &n, &scratch, err));
   rc = e->query_failed
            ? pawl_fail(err, PAWL_MISUSE,

@@ -301,9 +301,9 @@ pawl_code pawl_run_handler(pawl_engine *e, pawl_held *h, int k,
   c.input = h->input.len ? pawl_buf_str(&h->input) : pawl_strz("{}");
   c.services = &pawl_engine_services;
   c.services_ud = e;
+  c.owner = h;
   c.transactional = e->open_unit && handler == PAWL_HANDLER_RUN;
   pawl_result_clear(&e->result);
-  e->running = h;
   h->begun = 1;
   pawl_pulse_begin(e->pulse, node->timeout_us);
   if (handler == PAWL_HANDLER_RUN || handler == PAWL_HANDLER_UNDO)
@@ -311,7 +311,6 @@ pawl_code pawl_run_handler(pawl_engine *e, pawl_held *h, int k,
   else
     rc = pawl_host_run(e->host, &c, &e->result, err);
   pawl_pulse_end(e->pulse);
-  e->running = NULL;
   if (handler != PAWL_HANDLER_RUN && handler != PAWL_HANDLER_UNDO)
     h->plan.asked = 1;
   if (rc == PAWL_OK && !h->flight.run &&
@@ -980,11 +979,9 @@ void pawl_step_resume(pawl_engine *e, pawl_held *h, int events,
 
   f->run = NULL;
   e->nwaiting--;
-  e->running = h;
   pawl_pulse_begin(e->pulse, left > 0 ? left : 0);
   rc = pawl_host_resume(&run, events, why, &e->result, &err);
   pawl_pulse_end(e->pulse);
-  e->running = NULL;
   f->busy_us += pawl_clock_mono() - began;
   if (run)
     pawl_await_begin(e, h, run);

@@ -637,6 +637,7 @@ enum { AT_CATCH = 2, AT_CTX, AT_RESULT };
 static int after(lua_State *L, int status, lua_KContext context) {
   pawl_run *run = (pawl_run *)context;
   pawl_code rc;
+  run->is_over = 1;
   if (status != LUA_OK && status != LUA_YIELD) {
     pawl_catch_status(&run->caught, L, status);
     return 0;
@@ -712,7 +713,7 @@ static pawl_run *new_run(pawl_host *host) {
   pawl_run *run = pawl_calloc(&host->alloc, sizeof *run);
   if (!run) return NULL;
   run->host = host;
-  run->text.alloc = &host->alloc;
+  run->text.alloc = run->before.alloc = &host->alloc;
   pawl_result_init(&run->kept, NULL);
   run->next = host->runs;
   host->runs = run;
@@ -756,6 +757,7 @@ void pawl_host_free_runs(pawl_host *host) {
     if (run->waits && host->pid == getpid()) pawl_host_abandon(run);
     host->runs = run->next;
     pawl_buf_deinit(&run->text);
+    pawl_buf_deinit(&run->before);
     pawl_result_deinit(&run->kept);
     pawl_release(&host->alloc, run, sizeof *run);
   }
@@ -921,6 +923,7 @@ static pawl_code start(pawl_host *host, const pawl_call *call,
   run->caught =
       (pawl_catch){.script = PAWL_SCRIPT, .err = err, .result = result};
   run->may_wait = may_wait;
+  run->is_over = 0;
   lua_pushcfunction(run->co, body);
   lua_pushlightuserdata(run->co, run);
   resume(run, 1);

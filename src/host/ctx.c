@@ -139,21 +139,63 @@ static pawl_run *child_run(lua_State *L) {
   return alive(L, ctx);
 }
 
-static pawl_buf *clean(pawl_buf *b) {
-  pawl_buf_clear(b);
-  return b;
+/* Pushes an empty buffer for this call alone (H2). */
+static pawl_buf *push_buf(lua_State *L, const pawl_run *run) {
+  return pawl_host_push_own_buf(run->host, L);
 }
 
-/* JSON of the value at idx in the scratch buffer; raises. */
-static pawl_str encoded(lua_State *L, pawl_run *run, int idx,
-                        const char *path) {
+/* Pushes a buffer with the JSON of the value at idx; raises. */
+static pawl_buf *push_encoded(lua_State *L, const pawl_run *run, int idx,
+                              const char *path) {
   pawl_error err;
-  pawl_buf *out = clean(&run->host->scratch);
+  pawl_buf *out;
+  idx = lua_absindex(L, idx);
+  out = push_buf(L, run);
   if (pawl_luajson_encode(L, idx, path, run->host->max_bytes, out, &err) !=
           PAWL_OK ||
       pawl_buf_check(out, &err) != PAWL_OK)
     raise(L, &err);
-  return pawl_buf_str(out);
+  return out;
+}
+
+/* Keeps the value on top as user value `slot` of the userdata at 1, unless
+ * there is one by now (H4), which replaces it then. */
+static void keep_made(lua_State *L, int slot) {
+  if (lua_getiuservalue(L, 1, slot) != LUA_TNIL) {
+    lua_replace(L, -2);
+    return;
+  }
+  lua_pop(L, 1);
+  lua_pushvalue(L, -1);
+  lua_setiuservalue(L, 1, slot);
+}
+
+/* Before the store is asked for the run. Only while a handler runs does the
+ * engine stand still; and an answer is read before the next question. */
+static void check_service(lua_State *L, const pawl_run *run,
+                          const char *what) {
+  const pawl_host *host = run->host;
+  pawl_error err;
+  if (host->run && !host->serving) return;
+  pawl_fail(&err, PAWL_MISUSE,
+            host->run ? "%s was called in the midst of another call of ctx"
+                      : "%s was called while no handler runs",
+            what);
+  pawl_error_hint(&err,
+                  "ask in the handler itself, not in a finalizer or a "
+                  "callback");
+  raise(L, &err);
+}
+
+/* Before something is done for the run. */
+static void check_time(lua_State *L, const pawl_run *run, const char *what) {
+  pawl_error err;
+  if (!run->is_over) return;
+  pawl_fail(&err, PAWL_MISUSE, "%s came after the handler had returned", what);
+  pawl_error_hint(&err,
+                  "do it before `return`: what runs later, as a "
+                  "finalizer does, is too late");
+  raise(L, &err);
 }
 
 static void push_decoded(lua_State *L, pawl_str text) {
@@ -177,7 +219,7 @@ static void check_dot(lua_State *L, const char *call, const char *example) {
 /* ctx.now() -> seconds since 1970, by the store's clock */
 static int ctx_now(lua_State *L) {
   pawl_run *run = upvalue_run(L);
-  int64_t us = run->call->services->now(run->call->services_ud);
+  int64_t us = run->call->services->now(run->call);
   lua_pushnumber(L, (lua_Number)us / 1e6);
   return 1;
 }
@@ -203,7 +245,7 @@ static int check_level(lua_State *L, int idx) {
 /* ctx.log(level, message, fields?) */
 static int ctx_log(lua_State *L) {
   pawl_run *run = upvalue_run(L);
-  pawl_str fields = {"{}", 2};
+  pawl_buf *fields = NULL;
   const char *message;
   int level;
   check_dot(L, "ctx.log", "ctx.log(\"info\", message)");
@@ -211,34 +253,48 @@ static int ctx_log(lua_State *L) {
   message = luaL_checkstring(L, 2);
   if (!lua_isnoneornil(L, 3)) {
     luaL_checktype(L, 3, LUA_TTABLE);
-    fields = encoded(L, run, 3, "fields");
-    luaL_argcheck(L, fields.at[0] == '{', 3, "fields have names");
+    fields = push_encoded(L, run, 3, "fields");
+    luaL_argcheck(L, fields->at[0] == '{', 3, "fields have names");
   }
-  run->call->services->log(run->call->services_ud, level, message, fields.at);
+  run->call->services->log(run->call, level, message,
+                           fields ? fields->at : "{}");
+  if (fields) pawl_buf_deinit(fields);
   return 0;
 }
 
-/* ctx.heartbeat(progress?) keeps the lease; raises when it is lost. */
+/* ctx.heartbeat(progress?) -> is the instance to end? Keeps the lease; raises
+ * when that is lost. */
 static int ctx_heartbeat(lua_State *L) {
   pawl_run *run = upvalue_run(L);
   pawl_error err;
-  pawl_str progress = {NULL, 0};
+  pawl_buf *progress = NULL;
+  pawl_str text = {NULL, 0};
+  pawl_code rc;
+  int cancelled = 0;
   check_dot(L, "ctx.heartbeat", "ctx.heartbeat(progress)");
-  if (!lua_isnoneornil(L, 1)) progress = encoded(L, run, 1, "progress");
-  if (run->call->services->heartbeat(run->call->services_ud, progress, &err) !=
-      PAWL_OK)
-    return raise(L, &err);
-  return 0;
+  if (!lua_isnoneornil(L, 1)) progress = push_encoded(L, run, 1, "progress");
+  check_service(L, run, "ctx.heartbeat");
+  if (progress) text = pawl_buf_str(progress);
+  run->host->serving = 1;
+  rc = run->call->services->heartbeat(run->call, text, &cancelled, &err);
+  run->host->serving = 0;
+  if (rc != PAWL_OK) return raise(L, &err);
+  if (progress) pawl_buf_deinit(progress);
+  lua_pushboolean(L, cancelled);
+  return 1;
 }
 
 /* ctx.cancelled() -> boolean */
 static int ctx_cancelled(lua_State *L) {
   pawl_run *run = upvalue_run(L);
   pawl_error err;
+  pawl_code rc;
   int yes = 0;
-  if (run->call->services->cancelled(run->call->services_ud, &yes, &err) !=
-      PAWL_OK)
-    return raise(L, &err);
+  check_service(L, run, "ctx.cancelled");
+  run->host->serving = 1;
+  rc = run->call->services->cancelled(run->call, &yes, &err);
+  run->host->serving = 0;
+  if (rc != PAWL_OK) return raise(L, &err);
   lua_pushboolean(L, yes);
   return 1;
 }
@@ -430,12 +486,11 @@ static int ctx_idempotency_key(lua_State *L) {
 enum { ATTRS_CTX = 1, ATTRS_VALUES, ATTRS_WRITTEN, ATTRS_END };
 enum { MAX_ATTR_NAME = 200, MAX_ATTR_TEXT = 2000 };
 
-/* Pushes the bytes as base64 text, or the reverse; raises. Both by way of the
- * scratch buffer. */
+/* Pushes the bytes as base64 text, or the reverse; raises. */
 static void push_base64(lua_State *L, pawl_run *run, pawl_str s,
                         int is_decoding) {
   pawl_error err;
-  pawl_buf *out = clean(&run->host->scratch);
+  pawl_buf *out = push_buf(L, run);
   if (!is_decoding) {
     pawl_base64_encode(s, out);
   } else if (!pawl_base64_decode(s, out)) {
@@ -444,6 +499,8 @@ static void push_base64(lua_State *L, pawl_run *run, pawl_str s,
   }
   if (pawl_buf_check(out, &err) != PAWL_OK) raise(L, &err);
   lua_pushlstring(L, out->at ? out->at : "", out->len);
+  pawl_buf_deinit(out);
+  lua_replace(L, -2);
 }
 
 /* A stored attribute {type, value} on top becomes the value Lua reads: a date
@@ -469,17 +526,26 @@ static void attr_to_lua(lua_State *L, pawl_run *run) {
   lua_pop(L, 2);
 }
 
+/* Pushes what the store has, as a table of {type, value}. */
+static void push_stored_attrs(lua_State *L, pawl_run *run) {
+  pawl_error err;
+  pawl_code rc;
+  pawl_buf *out = push_buf(L, run);
+  check_service(L, run, "ctx.attrs");
+  run->host->serving = 1;
+  rc = run->call->services->attrs(run->call, out, &err);
+  run->host->serving = 0;
+  if (rc != PAWL_OK || pawl_buf_check(out, &err) != PAWL_OK) raise(L, &err);
+  push_decoded(L, out->len ? pawl_buf_str(out) : pawl_strz("{}"));
+  pawl_buf_deinit(out);
+  lua_replace(L, -2);
+}
+
 /* Pushes the table of values, loaded when first asked for. */
 static void attr_values(lua_State *L, pawl_run *run) {
-  pawl_error err;
-  pawl_buf *out = clean(&run->host->answer);
   if (lua_getiuservalue(L, 1, ATTRS_VALUES) != LUA_TNIL) return;
   lua_pop(L, 1);
-  if (run->call->services->attrs(run->call->services_ud, out, &err) !=
-          PAWL_OK ||
-      pawl_buf_check(out, &err) != PAWL_OK)
-    raise(L, &err);
-  push_decoded(L, out->len ? pawl_buf_str(out) : pawl_strz("{}"));
+  push_stored_attrs(L, run);
   lua_pushnil(L);
   while (lua_next(L, -2)) {
     attr_to_lua(L, run);
@@ -487,8 +553,7 @@ static void attr_values(lua_State *L, pawl_run *run) {
     lua_insert(L, -2);
     lua_rawset(L, -4);
   }
-  lua_pushvalue(L, -1);
-  lua_setiuservalue(L, 1, ATTRS_VALUES);
+  keep_made(L, ATTRS_VALUES);
 }
 
 static int attrs_index(lua_State *L) {
@@ -639,33 +704,37 @@ static void push_entry(lua_State *L, pawl_run *run) {
   join_entry(L);
 }
 
-/* ctx.attrs.name = value; nil deletes. */
+/* ctx.attrs.name = value; nil deletes. What may fail comes first. */
 static int attrs_newindex(lua_State *L) {
+  enum { ENTRY = 3, VALUE, VALUES, WRITTEN };
   pawl_run *run = child_run(L);
+  lua_settop(L, 3);
   check_attr_name(L);
   if (pawl_handler_is_pure(run->call->handler))
     raise_text(L, PAWL_MISUSE, "set it in the `run` of a step",
                "only a step may change attributes");
   push_entry(L, run);
+  lua_replace(L, ENTRY); /* over what it was made of */
+  lua_settop(L, ENTRY);
+  lua_pushvalue(L, ENTRY);
+  attr_to_lua(L, run);
+  if (lua_islightuserdata(L, VALUE)) {
+    lua_pushnil(L);
+    lua_replace(L, VALUE);
+  }
+  attr_values(L, run);
   if (lua_getiuservalue(L, 1, ATTRS_WRITTEN) == LUA_TNIL) {
     lua_pop(L, 1);
     lua_newtable(L);
-    lua_pushvalue(L, -1);
-    lua_setiuservalue(L, 1, ATTRS_WRITTEN);
+    keep_made(L, ATTRS_WRITTEN);
   }
+  check_time(L, run, "ctx.attrs");
   lua_pushvalue(L, 2);
-  lua_pushvalue(L, -3);
-  lua_rawset(L, -3); /* written[name] = entry */
-  lua_pop(L, 1);
-  attr_values(L, run);
+  lua_pushvalue(L, ENTRY);
+  lua_rawset(L, WRITTEN);
   lua_pushvalue(L, 2);
-  lua_pushvalue(L, -3);
-  attr_to_lua(L, run);
-  if (lua_islightuserdata(L, -1)) {
-    lua_pop(L, 1);
-    lua_pushnil(L);
-  }
-  lua_rawset(L, -3); /* values[name] = what reading it gives from now on */
+  lua_pushvalue(L, VALUE);
+  lua_rawset(L, VALUES); /* what reading it gives from now on */
   return 0;
 }
 
@@ -676,6 +745,7 @@ enum { MAX_EMIT_TYPE = 200 };
 /* Only what a step does, or takes back, reaches others. */
 static void check_effect(lua_State *L, const pawl_run *run, const char *what) {
   pawl_error err;
+  check_time(L, run, what);
   if (!pawl_handler_is_pure(run->call->handler)) return;
   pawl_fail(&err, PAWL_MISUSE, "`%s` of node \"%s\" called %s",
             pawl_handler_name(run->call->handler), run->call->node, what);
@@ -730,18 +800,21 @@ static void add_value(lua_State *L, const pawl_run *run, int idx,
 /* ctx.emit(type, payload?): a message that leaves with the decision */
 static int ctx_emit(lua_State *L) {
   pawl_run *run = upvalue_run(L);
-  pawl_buf *out = clean(&run->host->scratch);
+  pawl_buf *out;
   pawl_str type;
   check_dot(L, "ctx.emit", "ctx.emit(type, payload)");
   check_effect(L, run, "ctx.emit");
   lua_settop(L, 2);
   type = check_emit_type(L);
+  out = push_buf(L, run);
   pawl_buf_addz(out, "{\"payload\":");
   add_value(L, run, 2, "payload", "null", out);
   pawl_buf_addz(out, ",\"type\":");
   pawl_json_add_string(out, type);
   pawl_buf_addc(out, '}');
+  check_time(L, run, "ctx.emit");
   add_member(L, &run->result->emits, out);
+  pawl_buf_deinit(out);
   return 0;
 }
 
@@ -823,16 +896,16 @@ static void convert_attributes(lua_State *L, pawl_run *run) {
 
 static void check_metadata(lua_State *L, pawl_run *run) {
   if (lua_getfield(L, 3, "metadata") != LUA_TNIL &&
-      encoded(L, run, -1, "metadata").at[0] != '{')
+      push_encoded(L, run, -1, "metadata")->at[0] != '{')
     raise_text(L, PAWL_VALUE, "metadata = { name = value }",
                "ctx.start: option 'metadata' is a list");
-  lua_pop(L, 1);
+  lua_settop(L, 3);
 }
 
 /* ctx.start(code, input?, options?) -> the id of the instance to be */
 static int ctx_start(lua_State *L) {
   pawl_run *run = upvalue_run(L);
-  pawl_buf *out = &run->host->scratch;
+  pawl_buf *out;
   const char *code;
   pawl_error err;
   char id[37];
@@ -843,15 +916,18 @@ static int ctx_start(lua_State *L) {
   read_child_options(L, run);
   convert_attributes(L, run);
   check_metadata(L, run);
-  pawl_buf_addz(clean(out), "{\"input\":");
+  out = push_buf(L, run);
+  pawl_buf_addz(out, "{\"input\":");
   add_value(L, run, 2, "input", "{}", out);
   pawl_buf_addz(out, ",\"options\":");
   add_value(L, run, 3, "options", "{}", out);
   /* Last: what is refused takes no id. */
-  if (run->call->services->new_id(run->call->services_ud, id, &err) != PAWL_OK)
+  if (run->call->services->new_id(run->call, id, &err) != PAWL_OK)
     return raise(L, &err);
   pawl_buf_addf(out, ",\"id\":\"%s\",\"workflow\":\"%s\"}", id, code);
+  check_time(L, run, "ctx.start");
   add_member(L, &run->result->starts, out);
+  pawl_buf_deinit(out);
   lua_pushstring(L, id);
   return 1;
 }
@@ -883,8 +959,7 @@ static int token_index(lua_State *L) {
     case 1:
       if (lua_getiuservalue(L, 1, TOKEN_DATA) != LUA_TNIL) break;
       push_decoded(L, given_data(run->call));
-      lua_pushvalue(L, -1);
-      lua_setiuservalue(L, 1, TOKEN_DATA);
+      keep_made(L, TOKEN_DATA);
       break;
     default:
       lua_pushinteger(L, run->call->token);
@@ -895,7 +970,7 @@ static int token_index(lua_State *L) {
 
 static int token_newindex(lua_State *L) {
   pawl_error err;
-  child_run(L);
+  const pawl_run *run = child_run(L);
   if (check_token_field(L) != 1) {
     pawl_fail(&err, PAWL_MISUSE, "ctx.token.%s cannot be set",
               lua_tostring(L, 2));
@@ -905,6 +980,7 @@ static int token_newindex(lua_State *L) {
     return raise(L, &err);
   }
   check_table(L, "ctx.token.data", "token.data");
+  check_time(L, run, "ctx.token.data");
   lua_settop(L, 3);
   lua_setiuservalue(L, 1, TOKEN_DATA);
   return 0;
@@ -946,6 +1022,7 @@ static int db_query(lua_State *L) {
   pawl_run *run;
   pawl_buf *params, *rows;
   pawl_error err;
+  pawl_code rc;
   pawl_str sql;
   int64_t changed = 0;
   int n = lua_gettop(L);
@@ -953,22 +1030,28 @@ static int db_query(lua_State *L) {
     return raise_text(L, PAWL_MISUSE, "ctx.db:query(\"select ...\", ...)",
                       "ctx.db:query is called with a colon");
   run = child_run(L);
-  params = clean(&run->host->scratch);
-  rows = clean(&run->host->answer);
   sql.at = luaL_checklstring(L, 2, &sql.len);
+  params = push_buf(L, run);
+  rows = push_buf(L, run);
   pawl_buf_addc(params, '[');
   for (int i = 3; i <= n; i++) {
     if (i > 3) pawl_buf_addc(params, ',');
     add_param(L, run, i, params);
   }
   pawl_buf_addc(params, ']');
-  if (pawl_buf_check(params, &err) != PAWL_OK ||
-      run->call->services->query(run->call->services_ud, sql,
-                                 pawl_buf_str(params), rows, &changed,
-                                 &err) != PAWL_OK ||
-      pawl_buf_check(rows, &err) != PAWL_OK)
+  check_time(L, run, "ctx.db:query");
+  check_service(L, run, "ctx.db:query");
+  run->host->serving = 1;
+  rc = pawl_buf_check(params, &err);
+  if (rc == PAWL_OK)
+    rc = run->call->services->query(run->call, sql, pawl_buf_str(params), rows,
+                                    &changed, &err);
+  run->host->serving = 0;
+  if (rc != PAWL_OK || pawl_buf_check(rows, &err) != PAWL_OK)
     return raise(L, &err);
+  pawl_buf_deinit(params);
   push_decoded(L, rows->len ? pawl_buf_str(rows) : pawl_strz("[]"));
+  pawl_buf_deinit(rows);
   lua_pushinteger(L, changed);
   return 2;
 }
@@ -1135,16 +1218,16 @@ static int ctx_index(lua_State *L) {
   if (push_plain(L, run->call, field)) return 1;
   if (lua_getiuservalue(L, 1, field) != LUA_TNIL) return 1;
   push_made(L, run, field);
-  lua_pushvalue(L, -1);
-  lua_setiuservalue(L, 1, field);
+  keep_made(L, field);
   return 1;
 }
 
 static int ctx_newindex(lua_State *L) {
   pawl_error err;
+  const pawl_run *run;
   int field;
   check_self(L);
-  alive(L, lua_touserdata(L, 1));
+  run = alive(L, lua_touserdata(L, 1));
   field = check_field(L);
   if (field != CTX_VARS) {
     pawl_fail(&err, PAWL_MISUSE, "ctx.%s cannot be set", lua_tostring(L, 2));
@@ -1152,6 +1235,7 @@ static int ctx_newindex(lua_State *L) {
     return raise(L, &err);
   }
   check_table(L, "ctx.vars", "vars");
+  check_time(L, run, "ctx.vars");
   lua_settop(L, 3);
   lua_setiuservalue(L, 1, CTX_VARS);
   return 0;
@@ -1208,9 +1292,10 @@ typedef struct kept {
 /* Was the object changed, or is it only written in another way? */
 static pawl_code is_changed(pawl_run *run, lua_State *L, const kept *k,
                             int *out) {
-  pawl_buf *before = clean(&run->host->scratch);
+  pawl_buf *before = &run->before;
   pawl_code rc = pawl_luajson_decode(L, k->before, run->caught.err);
   if (rc != PAWL_OK) return rc;
+  pawl_buf_clear(before);
   rc = pawl_luajson_encode(L, -1, k->path, 0, before, run->caught.err);
   lua_pop(L, 1);
   if (rc == PAWL_OK) rc = pawl_buf_check(before, run->caught.err);

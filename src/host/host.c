@@ -45,6 +45,13 @@ pawl_buf *pawl_host_push_buf(lua_State *L) {
   return box;
 }
 
+/* A state that is the program's may collect it after the host is gone. */
+pawl_buf *pawl_host_push_own_buf(pawl_host *host, lua_State *L) {
+  pawl_buf *box = pawl_host_push_buf(L);
+  if (host->is_private) box->alloc = &host->alloc;
+  return box;
+}
+
 static int push_failure(lua_State *L, const pawl_error *err) {
   lua_pushnil(L);
   pawl_host_push_error(L, err);
@@ -223,12 +230,14 @@ static void *allocate(void *ud, void *ptr, size_t osize, size_t nsize) {
 /* Lua's warnings (an error in a __gc, a script's warn) come in pieces. */
 static void warn(void *ud, const char *text, int is_continued) {
   pawl_host *host = ud;
+  pawl_buf whole = {.alloc = &host->alloc};
   pawl_buf_addz(&host->warning, text);
   if (is_continued) return;
+  pawl_buf_swap(&whole, &host->warning); /* logging may warn, too */
   /* "@on" and the like are orders to the standard handler. */
-  if (host->warning.at && host->warning.at[0] != '@')
-    pawl_log_write(&host->log, PAWL_WARN, host->warning.at, NULL);
-  pawl_buf_clear(&host->warning);
+  if (whole.at && whole.at[0] != '@')
+    pawl_log_write(&host->log, PAWL_WARN, whole.at, NULL);
+  pawl_buf_deinit(&whole);
 }
 
 static pawl_code open_state(pawl_host *host, struct lua_State *L,
@@ -277,8 +286,7 @@ pawl_code pawl_host_open(const pawl_host_options *options, pawl_host **out,
   host->max_bytes = options->max_bytes;
   host->path_ref = -1;
   host->pid = getpid();
-  host->scratch.alloc = host->answer.alloc = host->warning.alloc =
-      &host->alloc;
+  host->warning.alloc = &host->alloc;
   TRY(open_state(host, options->lua, err));
   TRY(set_up_state(host, err));
   *out = host;
@@ -303,8 +311,6 @@ void pawl_host_close(pawl_host *host) {
     }
     lua_pop(host->main, 1);
   }
-  pawl_buf_deinit(&host->scratch);
-  pawl_buf_deinit(&host->answer);
   pawl_buf_deinit(&host->warning);
   alloc = host->alloc;
   pawl_release(&alloc, host, sizeof *host);

@@ -93,22 +93,32 @@ void pawl_host_unload(pawl_host *host, int ref);
 
 /* ---- running ---- */
 
+typedef struct pawl_call pawl_call;
+
 /* What ctx may ask for. Every callback returns a code; an error is raised in
- * the handler as an error object. `ud` is services_ud of the call. */
+ * the handler as an error object. `call` is that of the ctx which asks: of the
+ * handler that runs, or of one that waits meanwhile and lent its ctx.
+ * `now`, `log` and `new_id` may be asked at any time, also between calls into
+ * the host (a finalizer) and in the midst of another callback. The others ask
+ * the store: the host calls them only while a handler runs, and one at a
+ * time; else ctx raises PAWL_MISUSE. */
 typedef struct pawl_services {
-  int64_t (*now)(void *ud);
-  void (*log)(void *ud, int level, const char *message, const char *fields);
-  /* progress: JSON or {NULL,0}. PAWL_LEASE_LOST: stop, somebody took over. */
-  pawl_code (*heartbeat)(void *ud, pawl_str progress, pawl_error *err);
-  pawl_code (*cancelled)(void *ud, int *out, pawl_error *err);
+  int64_t (*now)(const pawl_call *call);
+  void (*log)(const pawl_call *call, int level, const char *message,
+              const char *fields);
+  /* progress: JSON or {NULL,0}. *cancelled: the instance is to end.
+   * PAWL_LEASE_LOST: stop, somebody took over. */
+  pawl_code (*heartbeat)(const pawl_call *call, pawl_str progress,
+                         int *cancelled, pawl_error *err);
+  pawl_code (*cancelled)(const pawl_call *call, int *out, pawl_error *err);
   /* Appends {"name":{"type":"string","value":...},...}. */
-  pawl_code (*attrs)(void *ud, pawl_buf *out, pawl_error *err);
+  pawl_code (*attrs)(const pawl_call *call, pawl_buf *out, pawl_error *err);
   /* A new instance's id, for ctx.start. */
-  pawl_code (*new_id)(void *ud, char id[37], pawl_error *err);
+  pawl_code (*new_id)(const pawl_call *call, char id[37], pawl_error *err);
   /* ctx.db:query: params a JSON array; appends a JSON array of row objects
    * and sets *changed. NULL when the node is not transactional. */
-  pawl_code (*query)(void *ud, pawl_str sql, pawl_str params, pawl_buf *out,
-                     int64_t *changed, pawl_error *err);
+  pawl_code (*query)(const pawl_call *call, pawl_str sql, pawl_str params,
+                     pawl_buf *out, int64_t *changed, pawl_error *err);
 } pawl_services;
 
 enum { PAWL_MAX_ITEMS = 100000 };
@@ -130,7 +140,7 @@ typedef enum pawl_handler {
 } pawl_handler;
 
 /* One handler to run; everything is borrowed for the call. */
-typedef struct pawl_call {
+struct pawl_call {
   int ref;
   const char *node;
   pawl_handler handler;
@@ -145,9 +155,10 @@ typedef struct pawl_call {
   pawl_str tenant, correlation; /* at NULL: nil */
   pawl_str vars, input;         /* JSON; vars an object */
   const pawl_services *services;
-  void *services_ud;
+  void *services_ud; /* whom they ask */
+  void *owner;       /* and for whom: neither is looked into here */
   int transactional; /* ctx.db is there, and ctx.await is not */
-} pawl_call;
+};
 
 /* What came of it. Zero it and set alloc in the buffers, or use
  * pawl_result_init; reusable with pawl_result_clear. */

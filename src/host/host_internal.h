@@ -8,8 +8,12 @@
  * Keeps    H1 Lua is entered only through pawl_host_protect or lua_resume: no
  *             error, not even one of memory, leaves the host.
  *          H2 C functions that Lua calls hold nothing that an error could
- *             leak: their buffers are the host's.
- *          H3 a ctx that outlives its handler has no run behind it. */
+ *             leak, and share nothing: text that is in use while Lua runs or
+ *             allocates lies in a buffer of that call alone, a userdata, or
+ *             in the run's. Finalizers and metamethods call ctx anywhere.
+ *          H3 a ctx that outlives its handler has no run behind it.
+ *          H4 what is looked up before Lua allocates is looked up again
+ *             before it is replaced: a finalizer may have made it too. */
 #ifndef PAWL_HOST_HOST_INTERNAL_H
 #define PAWL_HOST_HOST_INTERNAL_H
 
@@ -65,11 +69,13 @@ struct pawl_run {
   lua_State *co;              /* NULL: to be made */
   pawl_run *next, *next_idle; /* all of the host's; those that are free */
   int may_wait, waits;
+  int is_over; /* the handler has returned: what it did is being taken */
   pawl_await await;
   int events;            /* what pawl_host_resume was told */
   const pawl_error *why; /* NULL, save while it is resumed */
   pawl_call own;
-  pawl_buf text; /* of `own` */
+  pawl_buf text;   /* of `own` */
+  pawl_buf before; /* while its results are taken */
   pawl_result kept;
 };
 
@@ -84,11 +90,11 @@ struct pawl_host {
   int path_ref;  /* whose folder leads package.path; -1: unknown */
   int64_t pid;   /* after fork() nothing of theirs is run */
   int running;   /* handlers that run now */
-  pawl_run *run; /* the one */
+  pawl_run *run; /* the one; NULL while one is abandoned */
+  int serving;   /* the store is being asked for a handler */
   pawl_run *runs, *idle;
-  pawl_catch *caught;       /* of the innermost protected call */
-  pawl_buf scratch, answer; /* H2 */
-  pawl_buf warning;         /* pieces of a Lua warning */
+  pawl_catch *caught; /* of the innermost protected call */
+  pawl_buf warning;   /* pieces of a Lua warning */
 };
 
 /* Kinds of the language and the handler functions they have. */
@@ -109,6 +115,9 @@ void pawl_host_lead_path(lua_State *L, const char *folder);
 /* Makes the folder of a definition lead package.path (private state). Raises
  * errors of memory. */
 void pawl_host_use_folder(pawl_host *host, lua_State *L, int ref);
+
+/* pawl_host_push_buf, with the host's memory where the state is its own. */
+pawl_buf *pawl_host_push_own_buf(pawl_host *host, lua_State *L);
 
 /* coro.c */
 /* Calls f(arg, the `nargs` values on top) with errors caught; pops them. What

@@ -32,7 +32,8 @@ static pawl_code read_file(const char *path, pawl_buf *out, pawl_error *err) {
   if (!f) return cannot_read(path, errno, err);
   while (n > 0) {
     char *room = pawl_buf_room(out, BUFSIZ);
-    n = room ? fread(room, 1, BUFSIZ, f) : 0;
+    if (!room) break;
+    n = fread(room, 1, BUFSIZ, f);
     pawl_buf_grew(out, n);
   }
   if (ferror(f)) rc = cannot_read(path, errno, err);
@@ -431,18 +432,19 @@ static int missing_module(lua_State *L, loading *l, const char *module) {
 static int push_module_text(lua_State *L, loading *l) {
   int name = lua_gettop(L);
   const char *module = lua_tostring(L, name);
-  pawl_buf *text = &l->host->answer;
+  pawl_buf *text;
   if (l->bundle.len) return missing_module(L, l, module);
   push_led_path(L, l);
   find_module(L, name);
   if (!lua_isstring(L, -1)) return missing_module(L, l, module);
-  pawl_buf_clear(text);
-  l->caught.rc = read_file(lua_tostring(L, -1), text, l->caught.err);
+  text = pawl_host_push_own_buf(l->host, L);
+  l->caught.rc = read_file(lua_tostring(L, -2), text, l->caught.err);
   if (l->caught.rc == PAWL_OK)
     l->caught.rc =
-        check_source(lua_tostring(L, -1), pawl_buf_str(text), l->caught.err);
+        check_source(lua_tostring(L, -2), pawl_buf_str(text), l->caught.err);
   if (l->caught.rc != PAWL_OK) return 0;
   lua_pushlstring(L, text->at ? text->at : "", text->len);
+  pawl_buf_deinit(text);
   return 1;
 }
 
@@ -662,17 +664,22 @@ static int write_dump(lua_State *L, const void *bytes, size_t size, void *ud) {
 
 /* Are the functions on top of the stack, two of them, the same code? */
 static int same_code(lua_State *L, pawl_host *host) {
-  pawl_buf *a = &host->scratch, *b = &host->answer;
-  pawl_buf_clear(a);
-  pawl_buf_clear(b);
+  int top = lua_gettop(L), same;
+  pawl_buf *a, *b;
   if (lua_iscfunction(L, -1) || lua_iscfunction(L, -2)) return 0;
   if (!lua_isfunction(L, -2)) return 0; /* an object with __call */
+  a = pawl_host_push_own_buf(host, L);
+  b = pawl_host_push_own_buf(host, L);
+  lua_pushvalue(L, top);
   lua_dump(L, write_dump, b, 1);
-  lua_pushvalue(L, -2);
+  lua_pushvalue(L, top - 1);
   lua_dump(L, write_dump, a, 1);
-  lua_pop(L, 1);
-  return !a->failed && !b->failed &&
+  same = !a->failed && !b->failed &&
          pawl_str_eq(pawl_buf_str(a), pawl_buf_str(b));
+  pawl_buf_deinit(a);
+  pawl_buf_deinit(b);
+  lua_settop(L, top);
+  return same;
 }
 
 /* Two tables of handlers, at `a` and `b`, whose graphs are equal. */

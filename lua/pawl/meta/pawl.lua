@@ -823,7 +823,8 @@ function Engine:close() end
 ---@field now fun(): number       seconds since 1970
 ---@field log fun(level: "debug"|"info"|"warn"|"error", message: string, fields?: table)
 ---@field cancelled fun(): boolean
----@field heartbeat fun(progress?: any)
+---@field heartbeat fun(progress?: any): boolean  keeps the lease; true: the
+---                               instance is to end. Raises "lease_lost"
 ---@field await pawl.Await      waits; others go on meanwhile
 ---@field emit fun(type: string, payload?: any)  leaves with this step's decision
 ---@field start fun(code: string, input?: any, options?: pawl.ChildOptions): string
