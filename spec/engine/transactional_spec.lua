@@ -15,7 +15,8 @@ kit.describe("a transactional step", function(backend)
   --- An engine, with the user's table beside pawl's.
   local function fresh(options)
     local engine, clock, url = backend.fresh(options)
-    assert(probe.sql(url, "create table ledger (id text primary key, "
+    local name = pg and "public.ledger" or "ledger"
+    assert(probe.sql(url, "create table " .. name .. " (id text primary key, "
       .. "amount bigint, note text)"))
     return engine, clock, url
   end

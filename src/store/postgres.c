@@ -41,6 +41,7 @@
 #include "../value/json.h"
 #include "driver.h"
 #include "pgguard.h"
+#include "pgsession.h"
 #include "results.h"
 
 #define OLDEST_SERVER 140000
@@ -119,7 +120,9 @@ enum { UNPREPARED, PREPARING, PREPARED };
 typedef struct unit {
   int kind; /* PAWL_UNIT_... */
   int did_anything;
-  op *ops; /* not answered yet */
+  int has_path;  /* names resolve as ours do: pgsession.h */
+  int has_query; /* a user's own statement ran in it */
+  op *ops;       /* not answered yet */
   int nops, ops_cap;
   pawl_results results;
   PGresult **kept; /* what results' cells point into */
@@ -494,8 +497,9 @@ static const char planner_back[] =
     "select set_config(s.name, p.reset_val, true) from " PLANNER_WAYS
     " join pg_settings p on p.name = s.name";
 
-static pawl_code run_plain(pawl_conn *c, const char *sql, pawl_error *err);
 static pawl_code find_pooler(pawl_conn *c, int *pooler, pawl_error *err);
+static pawl_code queue_session(pawl_conn *c, pawl_error *err);
+static pawl_code sync(pawl_conn *c, pawl_error *err);
 
 static pawl_code check_server(pawl_conn *c, pawl_error *err) {
   int version = pq.serverVersion(c->pg);
@@ -529,8 +533,9 @@ static pawl_code dial(pawl_conn *c, const char *target, int *pooler,
     return fail_lost(c, "pipeline mode was refused", err);
   if (*pooler == PAWL_POOLER_UNKNOWN) TRY(find_pooler(c, pooler, err));
   c->pooler = *pooler == PAWL_POOLER_SHARED;
-  if (!c->pooler) TRY(run_plain(c, settings, err));
-  if (!c->pooler) TRY(run_plain(c, planner, err));
+  if (c->pooler) return PAWL_OK;
+  TRY(queue_session(c, err));
+  rc = sync(c, err);
 out:
   return rc;
 }
@@ -538,7 +543,7 @@ out:
 static void clear_unit(unit *u) {
   for (int i = 0; i < u->nkept; i++) pq.clear(u->kept[i]);
   u->nkept = u->nops = 0;
-  u->did_anything = u->is_answered = 0;
+  u->did_anything = u->is_answered = u->has_path = u->has_query = 0;
   pawl_results_clear(&u->results);
 }
 
@@ -663,6 +668,17 @@ static pawl_code queue_plain(pawl_conn *c, op_kind kind, const char *sql,
       c, pq.sendQueryParams(c->pg, sql, 0, NULL, NULL, NULL, NULL, 0), err);
 }
 
+/* What a session of our own has, the path first: what follows it calls
+ * functions. */
+static pawl_code queue_session(pawl_conn *c, pawl_error *err) {
+  pawl_code rc;
+  TRY(queue_plain(c, OP_PLAIN, PAWL_PG_PATH, err));
+  TRY(queue_plain(c, OP_PLAIN, settings, err));
+  TRY(queue_plain(c, OP_PLAIN, planner, err));
+out:
+  return rc;
+}
+
 /* What must go out before the unit's first statement. */
 static pawl_code queue_begin(pawl_conn *c, pawl_error *err) {
   pawl_code rc = PAWL_OK;
@@ -679,6 +695,10 @@ static pawl_code queue_begin(pawl_conn *c, pawl_error *err) {
     TRY(queue_plain(c, OP_BEGIN, "begin", err));
     c->begin_due = 0;
     c->in_transaction = 1;
+  }
+  if (c->pooler && !c->open->has_path) {
+    TRY(queue_plain(c, OP_PLAIN, PAWL_PG_PATH_NOW, err));
+    c->open->has_path = 1;
   }
 out:
   return rc;
@@ -1252,7 +1272,7 @@ out:
  * cannot be told from one in transaction mode is taken for one: all is right
  * then, if slower. */
 static pawl_code find_pooler(pawl_conn *c, int *pooler, pawl_error *err) {
-  static const char ask[] = "select pg_backend_pid()";
+  static const char ask[] = "select pg_catalog.pg_backend_pid()";
   pawl_error why;
   pawl_code rc;
   int pid;
@@ -1372,7 +1392,9 @@ static void postgres_rollback(pawl_conn *c) {
   if (!c->open) return;
   c->begin_due = 0;
   if (!c->is_lost && (c->in_transaction || c->nqueued > 0)) {
-    if (queue_plain(c, OP_PLAIN, "rollback", NULL) == PAWL_OK)
+    if (queue_plain(c, OP_PLAIN, "rollback", NULL) == PAWL_OK &&
+        (!c->open->has_query ||
+         queue_plain(c, OP_PLAIN, PAWL_PG_UNLOCK, NULL) == PAWL_OK))
       (void)sync(c, NULL);
     if (!c->is_lost && pq.transactionStatus(c->pg) != PQTRANS_IDLE)
       c->is_lost = 1; /* the next begin takes another connection */
@@ -1388,10 +1410,25 @@ static void cut(pawl_conn *c) {
   (void)shutdown(pq.socket(c->pg), SHUT_RDWR);
 }
 
+/* Behind a user's statements: the session as it was, and the user's path for
+ * the triggers that the commit fires. */
+static pawl_code queue_resets(pawl_conn *c, pawl_error *err) {
+  pawl_code rc;
+  size_t n = sizeof pawl_pg_resets / sizeof *pawl_pg_resets;
+  for (size_t i = 0; i < n; i++)
+    TRY(queue_plain(c, OP_PLAIN, pawl_pg_resets[i], err));
+  TRY(queue_plain(c, OP_PLAIN, PAWL_PG_UNLOCK, err));
+  if (!c->pooler) TRY(queue_session(c, err));
+  TRY(queue_plain(c, OP_PLAIN, PAWL_PG_USER_PATH, err));
+out:
+  return rc;
+}
+
 /* Sends what is queued; its answers are still to come. */
 static pawl_code send_queued(pawl_conn *c, pawl_error *err) {
   pawl_code rc = PAWL_OK;
   if (PAWL_FAULT("commit.before_send") == PAWL_FAULT_DROP) cut(c);
+  if (c->open->has_query) TRY(queue_resets(c, err));
   if (c->in_transaction) TRY(queue_plain(c, OP_COMMIT, "commit", err));
   if (!add_op(c, OP_SYNC, (pawl_stmt)0)) return fail_memory(err);
   c->counts.trips++;
@@ -1653,12 +1690,16 @@ static pawl_code send_query(pawl_conn *c, const char *sql, const params *p,
   pawl_code rc;
   TRY(queue_begin(c, err));
   if (limit_us > 0) TRY(queue_limit(c, limit_us, err));
+  TRY(queue_plain(c, OP_PLAIN, PAWL_PG_USER_PATH, err));
+  c->open->has_query = 1;
   if (!add_op(c, OP_QUERY, (pawl_stmt)0)) return fail_memory(err);
   c->counts.statements++;
   TRY(queued(c,
              pq.sendQueryParams(c->pg, sql, p->n, p->types, p->values,
                                 p->lengths, p->formats, 0),
              err));
+  TRY(queue_plain(c, OP_PLAIN, PAWL_PG_OWN_ROLE, err));
+  TRY(queue_plain(c, OP_PLAIN, PAWL_PG_OWN_PATH, err));
   if (limit_us > 0) TRY(queue_unlimit(c, err));
   rc = sync(c, err);
 out:

@@ -420,7 +420,8 @@ comment on column pawl.owner.open is
 create index owner_id on pawl.owner (shard, kind, id, open, task);
 
 -- What a role has to do is found beside all that it has done.
-create function pawl.task_open() returns trigger language plpgsql as $$
+create function pawl.task_open() returns trigger language plpgsql
+  set search_path = pg_catalog, pg_temp as $$
 begin
   update pawl.owner set open = new.status in ('pending', 'running')
    where shard = new.shard and task = new.id;
@@ -515,7 +516,8 @@ create table pawl.schedule (
 
 -- json text that jsonb cannot hold (\u0000...) reads as null, never as an error
 create function pawl.as_jsonb(value json) returns jsonb
-  language plpgsql immutable parallel safe as $$
+  language plpgsql immutable parallel safe
+  set search_path = pg_catalog, pg_temp as $$
 begin
   return value::jsonb;
 exception when others then

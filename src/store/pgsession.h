@@ -1,0 +1,44 @@
+/* store/pgsession.h: how names resolve in a PostgreSQL session, and what is
+ * left of a user's own statements in it. Texts for store/postgres.c.
+ *
+ * Whoever may create functions in a schema of the search path can have them
+ * called in our place: an exact match there beats what PostgreSQL's catalogue
+ * offers for any type (public.unnest(uuid[]), which would run as our role).
+ * So:
+ *
+ *   P1  our statements, migrations too, resolve in pg_catalog alone; what is
+ *       ours is named with its schema. pg_temp is named last: left out, it
+ *       would be looked at first.
+ *   P2  a user's own statement (ctx.db), and what it leaves to the commit
+ *       (deferred triggers), resolves as its role and database are set.
+ *   P3  nothing that a user's statement sets for the session outlives its
+ *       unit, in whatever way it does so.
+ *
+ * A session of our own is told once (PATH). Behind a pooler each transaction
+ * may meet another session, so each is told for itself, by a statement that
+ * goes along with its first one: no function or operator in it is looked up by
+ * path, and outside a transaction block it warns of nothing, as SET LOCAL
+ * would. */
+#ifndef PAWL_STORE_PGSESSION_H
+#define PAWL_STORE_PGSESSION_H
+
+#define PAWL_PG_PATH "set search_path to pg_catalog, pg_temp"
+#define PAWL_PG_PATH_NOW \
+  "select pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true)"
+
+/* Around a user's statement, and before a commit that may fire its
+ * triggers (P2). A function of theirs may have changed role as well as
+ * path. */
+#define PAWL_PG_USER_PATH "set local search_path to default"
+#define PAWL_PG_OWN_PATH "set local search_path to pg_catalog, pg_temp"
+#define PAWL_PG_OWN_ROLE "set local role to default"
+
+/* Inside the transaction, so that it is the same session behind a pooler too,
+ * and undone with it (P3). What is our own in the session is told again
+ * afterwards. Temporary tables go as well: they would be another instance's. */
+static const char *const pawl_pg_resets[] = {"reset role", "reset all",
+                                             "close all", "discard temp"};
+/* Locks of the session are not the transaction's: a rollback keeps them. */
+#define PAWL_PG_UNLOCK "select pg_catalog.pg_advisory_unlock_all()"
+
+#endif
