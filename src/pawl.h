@@ -90,13 +90,15 @@ typedef enum pawl_code {
 
 /* Owns no memory: copied by `=`, never freed, able to report out-of-memory. */
 typedef struct pawl_error {
-  pawl_code code;    /* ours: branch on this, never on the text */
-  char reason[64];   /* the script's: error{ code = "card_declined" } */
-  char sqlstate[6];  /* "40001"; SQLite codes are mapped; "" if not SQL */
-  char where[128];   /* "order.lua:12", "vars.items[3].cb", a migration */
-  char message[512]; /* what failed, on which instance and node; one line */
-  char hint[256];    /* what the reader can do about it; may be "" */
-  char trace[1536];  /* Lua traceback, cut to fit; may be "" */
+  pawl_code code;     /* ours: branch on this, never on the text */
+  char reason[65];    /* the script's: error{ code = "card_declined" }; whole:
+                        longer ones are no codes, and the hint says so */
+  char sqlstate[6];   /* "40001"; SQLite codes are mapped; "" if not SQL */
+  char where[128];    /* "order.lua:12", "vars.items[3].cb", a migration */
+  char message[2048]; /* what failed, on which instance and node; one line.
+                         One that was longer ends in " ... (cut)" */
+  char hint[256];     /* what the reader can do about it; may be "" */
+  char trace[1536];   /* Lua traceback, cut to fit; may be "" */
 } pawl_error;
 
 /* The stable text of a code: "lease_lost". Never NULL. */

@@ -57,12 +57,31 @@ static void an_error_may_quote_itself(void) {
   CHECK_TEXT(err.hint, "again: first?");
 }
 
+enum { CUT = sizeof PAWL_CUT - 1 };
+
+static void a_message_says_that_it_was_cut(void) {
+  pawl_error err;
+  char text[sizeof err.message + 8];
+
+  memset(text, 'a', sizeof text);
+  text[sizeof err.message - 1] = 0; /* just fits */
+  pawl_fail(&err, PAWL_VALUE, "%s", text);
+  CHECK_TEXT(err.message, text);
+  text[sizeof err.message - 1] = 'a';
+  text[sizeof err.message] = 0; /* one too many */
+  pawl_fail(&err, PAWL_VALUE, "%s", text);
+  CHECK_INT(strlen(err.message), sizeof err.message - 1);
+  CHECK_TEXT(err.message + strlen(err.message) - CUT, PAWL_CUT);
+  pawl_error_prefix(&err, "%s", text); /* no room for what it stands before */
+  CHECK_TEXT(err.message + strlen(err.message) - CUT, PAWL_CUT);
+}
+
 /* Cuts at every offset into a character of two, three and four bytes. */
 static void long_text_is_cut_between_characters(void) {
   static const char *const characters[] = {"\xc3\xa9", "\xe2\x82\xac",
                                            "\xf0\x9f\x98\x80"};
   pawl_error err;
-  char text[600];
+  char text[3000];
   size_t i, shift, at;
 
   for (i = 0; i < 3; i++) {
@@ -73,10 +92,12 @@ static void long_text_is_cut_between_characters(void) {
         memcpy(text + at, characters[i], len);
       text[at] = '\0';
       pawl_fail(&err, PAWL_VALUE, "%s", text);
-      CHECK_INT((strlen(err.message) - shift) % len, 0);
+      CHECK_INT((strlen(err.message) - shift - CUT) % len, 0);
       CHECK(strlen(err.message) > sizeof err.message - 1 - len);
+      CHECK_TEXT(err.message + strlen(err.message) - CUT, PAWL_CUT);
       pawl_error_prefix(&err, "in front");
-      CHECK_INT((strlen(err.message) - shift - 10) % len, 0);
+      CHECK_INT((strlen(err.message) - shift - 10 - CUT) % len, 0);
+      CHECK_TEXT(err.message + strlen(err.message) - CUT, PAWL_CUT);
       pawl_error_where(&err, "%s", text);
       CHECK_INT((strlen(err.where) - shift) % len, 0);
       pawl_error_prefix(&err, "%s", text); /* leaves no room for the rest */
@@ -110,6 +131,7 @@ int main(void) {
   nobody_need_want_the_details();
   levels_add_what_they_know();
   an_error_may_quote_itself();
+  a_message_says_that_it_was_cut();
   long_text_is_cut_between_characters();
   copies_accept_nothing();
   some_failures_pass();

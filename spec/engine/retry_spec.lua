@@ -84,6 +84,46 @@ kit.describe("a failing step", function(backend)
     end
   end)
 
+  it("keeps a code of 64 bytes, and says that a longer one is none", function()
+    local long = ("c"):rep(64)
+    for code, node in pairs { [long] = "named", [long .. "d"] = "other" } do
+      local engine = backend.fresh()
+      local flow = pawl.workflow { code = "t.codes", start = "a" }
+      flow:step("a", { retry = false, next = "z",
+        run = function() error { code = code, message = "no", hint = "mine" }
+        end, on_error = { [long] = "named", ["*"] = "other" } })
+      flow:finish "named"
+      flow:finish "other"
+      flow:finish "z"
+      assert(engine:load(flow))
+      local id = assert(engine:start "t.codes")
+      assert(engine:run())
+      assert.equal(node, assert(engine:get(id)).node)
+      local err = assert(engine:history(id))[1].error
+      assert.equal(#code == 64 and code or "script", err.code)
+      assert.matches(#code == 64 and "mine" or "not used: it has 65 bytes",
+        err.hint)
+    end
+  end)
+
+  it("keeps a long message, and says where it is cut", function()
+    for bytes, cut in pairs { [2000] = false, [5000] = true } do
+      local engine = backend.fresh()
+      local text = ("m"):rep(bytes)
+      assert(engine:load(kit.one(function() error { message = text } end,
+        { retry = false })))
+      local id = assert(engine:start "t.one")
+      assert(engine:run())
+      local kept = assert(engine:get(id)).error.message
+      if cut then
+        assert.matches("^m+ %.%.%. %(cut%)$", kept)
+        assert.is_true(#kept > 2000)
+      else
+        assert.equal(text, kept)
+      end
+    end
+  end)
+
   it("leaves its variables as they were", function()
     local engine = backend.fresh()
     local flow = flaky(1, { retry = false })

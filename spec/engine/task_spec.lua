@@ -832,6 +832,11 @@ kit.describe("a task that fails", function(backend)
     local engine = backend.fresh()
     assert(engine:load(asking { into = "said" }))
     local id, instance = begin(engine)
+    local none, err = engine:task_fail(id, { user = "ann",
+      error = { code = ("c"):rep(65) } })
+    assert.is_nil(none)
+    assert.equal("invalid", err.code)
+    assert.matches("has 65 bytes", err.message)
     local task = assert(engine:task_fail(id, { user = "ann",
       error = { code = "no_access", message = "the door is locked" } }))
     assert.equal("failed", task.status)

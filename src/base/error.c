@@ -16,14 +16,26 @@ const char *pawl_code_name(pawl_code code) {
   return (unsigned)code < PAWL_NCODES ? names[code] : "unknown";
 }
 
+/* A message that fills `to`, which was too small for it. */
+static void mark_cut(char *to, size_t size) {
+  size_t n = pawl_utf8_whole(to, size - sizeof PAWL_CUT);
+  memcpy(to + n, PAWL_CUT, sizeof PAWL_CUT);
+}
+
+void pawl_copy_message(char *to, size_t size, const char *from) {
+  pawl_copy_text(to, size, from);
+  if (strlen(from) >= size) mark_cut(to, size);
+}
+
 /* Formats into `to`, cut at a character's edge. */
-static void format(char *to, size_t size, const char *fmt, va_list args)
+static int format(char *to, size_t size, const char *fmt, va_list args)
     PAWL_PRINTF(3, 0);
-static void format(char *to, size_t size, const char *fmt, va_list args) {
-  int n = vsnprintf(to, size, fmt, args);
+static int format(char *to, size_t size, const char *fmt, va_list args) {
+  int n = vsnprintf(to, size, fmt, args), is_cut = n >= (int)size;
   if (n < 0) n = 0;
-  if ((size_t)n >= size) n = (int)pawl_utf8_whole(to, size - 1);
+  if (is_cut) n = (int)pawl_utf8_whole(to, size - 1);
   to[n] = '\0';
+  return is_cut;
 }
 
 /* Every text is made aside first: an argument may be a field of *err. */
@@ -33,7 +45,7 @@ pawl_code pawl_fail(pawl_error *err, pawl_code code, const char *fmt, ...) {
 
   if (!err) return code;
   va_start(args, fmt);
-  format(text, sizeof text, fmt, args);
+  if (format(text, sizeof text, fmt, args)) mark_cut(text, sizeof text);
   va_end(args);
   memset(err, 0, sizeof *err);
   err->code = code;
@@ -47,7 +59,7 @@ void pawl_error_hint(pawl_error *err, const char *fmt, ...) {
 
   if (!err) return;
   va_start(args, fmt);
-  format(text, sizeof text, fmt, args);
+  (void)format(text, sizeof text, fmt, args);
   va_end(args);
   memcpy(err->hint, text, sizeof text);
 }
@@ -58,7 +70,7 @@ void pawl_error_where(pawl_error *err, const char *fmt, ...) {
 
   if (!err) return;
   va_start(args, fmt);
-  format(text, sizeof text, fmt, args);
+  (void)format(text, sizeof text, fmt, args);
   va_end(args);
   memcpy(err->where, text, sizeof text);
 }
@@ -74,11 +86,14 @@ void pawl_error_prefix(pawl_error *err, const char *fmt, ...) {
 
   if (!err) return;
   va_start(args, fmt);
-  format(text, sizeof text - 2, fmt, args); /* room for the colon */
+  (void)format(text, sizeof text - 2, fmt, args); /* room for the colon */
   va_end(args);
   len = strlen(text);
   memcpy(text + len, ": ", 3);
-  pawl_copy_text(text + len + 2, sizeof text - len - 2, err->message);
+  if (sizeof text - len - 2 > sizeof PAWL_CUT)
+    pawl_copy_message(text + len + 2, sizeof text - len - 2, err->message);
+  else
+    mark_cut(text, sizeof text);
   memcpy(err->message, text, sizeof text);
 }
 

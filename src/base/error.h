@@ -22,7 +22,7 @@
   } while (0)
 
 /* Clears *err, sets code and message, returns the code. err may be NULL.
- * A message too long is cut at a character's edge. */
+ * A message too long is cut at a character's edge, and says so. */
 pawl_code pawl_fail(pawl_error *err, pawl_code code, const char *fmt, ...)
     PAWL_PRINTF(3, 4);
 /* What only this level knows; no-ops when err is NULL. */
@@ -36,6 +36,11 @@ void pawl_error_prefix(pawl_error *err, const char *fmt, ...)
 /* May the very same call succeed later? BUSY, UNREACHABLE, NOMEM, FULL and
  * TIMEOUT; not INTERRUPTED, whose caller was told to stop. */
 int pawl_code_is_transient(pawl_code code);
+
+/* What a message ends in that was longer. */
+#define PAWL_CUT " ... (cut)"
+/* A message that another one is made of: cut to size, it says so. */
+void pawl_copy_message(char *to, size_t size, const char *from);
 
 /* Copies at most size - 1 bytes of UTF-8, never cutting a character. */
 void pawl_copy_text(char *to, size_t size, const char *from);

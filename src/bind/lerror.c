@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <lauxlib.h>
 
@@ -23,7 +24,8 @@ int pawl_bind_raise(lua_State *L, pawl_code code, const char *hint,
   char text[sizeof err.message];
   va_list args;
   va_start(args, fmt);
-  vsnprintf(text, sizeof text, fmt, args);
+  if (vsnprintf(text, sizeof text, fmt, args) >= (int)sizeof text)
+    memcpy(text + sizeof text - sizeof PAWL_CUT, PAWL_CUT, sizeof PAWL_CUT);
   va_end(args);
   pawl_fail(&err, code, "%s", text);
   if (hint) pawl_error_hint(&err, "%s", hint);

@@ -494,7 +494,7 @@ static int is_own_code(const char *text) {
 /* The child's own error, as the call's: with the code that its script gave. */
 static void child_error(pawl_str data, const char *status, pawl_error *err) {
   pawl_str error = {0};
-  char message[400];
+  char message[sizeof err->message];
 
   (void)pawl_json_get(data, "error", &error);
   text_of(error, "message", message, sizeof message);

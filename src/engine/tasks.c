@@ -78,6 +78,26 @@ static pawl_code read_kind(pawl_str value, change *c, pawl_error *err) {
   return PAWL_INVALID;
 }
 
+/* One that an `on_error` can name, or none. */
+static pawl_code check_code(pawl_str error, pawl_error *err) {
+  pawl_buf text = {0};
+  pawl_str code;
+  pawl_code rc = PAWL_OK;
+
+  if (!pawl_json_get(error, "code", &code) ||
+      pawl_json_kind_of(code) != PAWL_JSON_STRING)
+    return PAWL_OK;
+  pawl_json_unquote(code, &text);
+  TRY(pawl_buf_check(&text, err));
+  if (text.len >= sizeof err->reason)
+    rc = pawl_fail(err, PAWL_INVALID,
+                   "the `code` of `error` has %zu bytes; %zu are the most",
+                   text.len, sizeof err->reason - 1);
+out:
+  pawl_buf_deinit(&text);
+  return rc;
+}
+
 /* {"code":...,"message":...}; text alone is the message. */
 static pawl_code read_error(pawl_str value, change *c, pawl_error *err) {
   pawl_json_kind kind = pawl_json_kind_of(value);
@@ -87,6 +107,7 @@ static pawl_code read_error(pawl_str value, change *c, pawl_error *err) {
     pawl_buf_addc(&c->error, '}');
   } else if (kind == PAWL_JSON_OBJECT) {
     pawl_buf_adds(&c->error, value);
+    return check_code(value, err);
   } else {
     return pawl_fail(err, PAWL_INVALID,
                      "`error` is text, or has a code and a message");

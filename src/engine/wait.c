@@ -504,7 +504,7 @@ static void task_failed(pawl_engine *e, pawl_held *h, int k,
       pawl_json_get(error, "message", &value) &&
       pawl_json_kind_of(value) == PAWL_JSON_STRING) {
     pawl_json_unquote(value, &text);
-    pawl_copy_text(why.message, sizeof why.message, text.at ? text.at : "");
+    pawl_copy_message(why.message, sizeof why.message, text.at ? text.at : "");
   }
   pawl_buf_clear(&text);
   if (error.at && pawl_json_get(error, "code", &value) &&

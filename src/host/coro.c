@@ -128,7 +128,8 @@ static const char *without_dot_slash(const char *path) {
   return path[0] == '.' && path[1] == '/' ? path + 2 : path;
 }
 
-/* One line: what is broken over several is joined. */
+/* One line: what is broken over several is joined. More than `to` holds is
+ * left for whoever cuts it, and says so. */
 static void flatten(char *to, size_t size, const char *from) {
   size_t n = 0;
   int space = 0;
@@ -155,7 +156,7 @@ static int shorten_not_found(char *line) {
 }
 
 void pawl_catch_text(pawl_catch *caught, const char *text, int is_located) {
-  char line[sizeof caught->err->message];
+  char line[sizeof caught->err->message + 8];
   char place[sizeof caught->err->where] = "";
   size_t len = location(text);
   if (len && len < sizeof place && (is_located || is_lua_place(text, len))) {
@@ -255,7 +256,9 @@ static void catch_ours(lua_State *L, pawl_catch *caught) {
   copy_field(L, "code", name, sizeof name);
   caught->rc = code_of(name, caught->script);
   pawl_fail(err, caught->rc, "?");
-  copy_field(L, "message", err->message, sizeof err->message);
+  if (lua_getfield(L, 1, "message") == LUA_TSTRING)
+    pawl_copy_message(err->message, sizeof err->message, lua_tostring(L, -1));
+  lua_pop(L, 1);
   copy_field(L, "reason", err->reason, sizeof err->reason);
   copy_field(L, "hint", err->hint, sizeof err->hint);
   copy_field(L, "where", err->where, sizeof err->where);
@@ -274,16 +277,29 @@ static int push_own_text(lua_State *L) {
   return 1;
 }
 
+/* A code is whole or none: a part of it could be another one's, and lead
+ * elsewhere. NULL: it has none that is text. */
+static void take_code(const char *code, pawl_error *err) {
+  if (!code) return;
+  if (strlen(code) < sizeof err->reason)
+    pawl_copy_text(err->reason, sizeof err->reason, code);
+  else
+    pawl_error_hint(err,
+                    "its code was not used: it has %zu bytes, %zu are "
+                    "the most: %.64s...",
+                    strlen(code), sizeof err->reason - 1, code);
+}
+
 /* error{ code =, message = }, and any other table. */
 static void catch_theirs(lua_State *L, pawl_catch *caught) {
   pawl_error *err = caught->err;
-  char reason[sizeof err->reason] = "";
+  const char *code = NULL;
   int is_described = 1, kind;
-  copy_field(L, "code", reason, sizeof reason);
+  if (lua_getfield(L, 1, "code") == LUA_TSTRING) code = lua_tostring(L, -1);
   kind = lua_getfield(L, 1, "message");
   if (kind != LUA_TSTRING && kind != LUA_TNUMBER) {
-    if (reason[0])
-      lua_pushstring(L, reason);
+    if (code && code[0])
+      lua_pushstring(L, code);
     else
       is_described = push_own_text(L);
   }
@@ -292,10 +308,10 @@ static void catch_theirs(lua_State *L, pawl_catch *caught) {
                       ? lua_tostring(L, -1)
                       : "the error raised is a table without a message",
                   0);
-  pawl_copy_text(err->reason, sizeof reason, reason);
   if (!is_described) pawl_error_hint(err, RAISE_HINT);
   copy_field(L, "hint", err->hint, sizeof err->hint);
   copy_field(L, "where", err->where, sizeof err->where);
+  take_code(code, err);
 }
 
 static void catch_table(lua_State *L, pawl_host *host, pawl_catch *caught) {
