@@ -95,7 +95,7 @@ end
 --- Kills what is still running, children of children too: for after_each.
 function process.stop_all()
   for child in pairs(running) do
-    os.execute(("kill -s KILL -- -%d 2>/dev/null"):format(child.pid))
+    child:kill_group "KILL"
     child:wait(10)
     running[child] = nil
   end
@@ -104,6 +104,12 @@ end
 ---@param signal string  "KILL", "TERM", "STOP"...
 function Process:kill(signal)
   os.execute(("kill -s %s -- %d 2>/dev/null"):format(signal, self.pid))
+end
+
+--- The same to its children too.
+---@param signal string
+function Process:kill_group(signal)
+  os.execute(("kill -s %s -- -%d 2>/dev/null"):format(signal, self.pid))
 end
 
 ---@return integer?  exit code, 128 + signal when killed; nil: still running
