@@ -1,0 +1,253 @@
+--- The torture's checker finds what it is there to find: into a healthy store,
+--- in which all has ended, each fault is planted by hand, in a transaction that
+--- is rolled back.
+local checker = require "spec.support.torture.checker"
+local Cluster = require "spec.support.cluster"
+local process = require "spec.support.process"
+local stores = require "spec.support.torture.stores"
+local Wave = require "spec.support.torture.wave"
+
+-- In statements, $one(WHERE) is an instance, found by its workflow and more;
+-- $now a time; $id an id that nobody has.
+local plants = {
+  ["ends as modelled"] = {
+    "update pawl.instance set status = 'failed' where id = $one(t.all)",
+    "update pawl.instance set external_id = null where id = $one(t.all)",
+    "update pawl.instance set external_id = 'x' where id = $one(t.all)",
+    "update pawl.instance set status = 'waiting' where id = $one(t.kid)",
+    "delete from pawl.history where type = 'step' and instance = $one(t.all)",
+    [[update pawl.instance set variables =
+      replace(cast(variables as text), '"sum":', '"some":')$json
+      where id = $one(t.many)]],
+    "update pawl.history set node = 'x' where type = 'step' \
+      and instance = $one(t.timer)",
+    "update pawl.history set type = 'recovered' where type = 'timer' \
+      and instance = $one(t.timer)",
+    "update pawl.instance set parent = null where id = $one(t.kid)",
+    [[update pawl.instance set variables =
+      replace(cast(variables as text), 'cchildba', 'cchildab')$json
+      where workflow = 't.saga']],
+  },
+  ["a visit ends once"] = {
+    [[insert into pawl.history (shard, instance, seq, completed_at, token,
+        visit, attempt, type, node)
+      select shard, instance, 10000, completed_at, token, visit, attempt,
+        type, node from pawl.history
+      where instance = $one(t.seq) and type = 'step' and node = 'a']],
+  },
+  ["history has no gaps"] = {
+    "delete from pawl.history where instance = $one(t.seq) and seq = 2",
+    "delete from pawl.history where instance = $one(t.seq) and seq = 1",
+  },
+  ["history ends where the instance says"] = {
+    "update pawl.instance set seq = seq + 1 where id = $one(t.seq)",
+    "delete from pawl.history where instance = $one(t.seq)",
+  },
+  ["history folds to the variables"] = {
+    [[update pawl.history set changes =
+      replace(cast(changes as text), '"n_b":1', '"n_b":2')$json
+      where instance = $one(t.seq)]],
+    "update pawl.history set changes = null where instance = $one(t.seq)",
+    "delete from pawl.variable",
+  },
+  ["a step's variables change once"] = {
+    [[update pawl.instance set variables =
+      replace(cast(variables as text), '"n_b":1', '"n_b":2')$json
+      where workflow = 't.hold']],
+    [[update pawl.instance set variables =
+      replace(cast(variables as text), '"u_a"', '"u_x"')$json
+      where workflow = 't.saga']],
+  },
+  ["the ledger is exact"] = {
+    "insert into ledger select * from ledger where node = 'book1'",
+    "delete from ledger where node = 'book2'",
+    "update ledger set node = 'book2'",
+  },
+  ["the outbox is exact"] = {
+    "delete from pawl.outbox where instance = $one(t.seq) and seq = \
+      (select max(seq) from pawl.outbox where instance = $one(t.seq))",
+    "delete from pawl.outbox where type = 't.undo'",
+    "update pawl.outbox set type = 't.undo' where instance = $one(t.seq)",
+  },
+  ["a mark is left once"] = {
+    [[insert into pawl.outbox (shard, instance, seq, type, payload, created_at,
+        attempts, next_at)
+      select shard, instance, seq + 10000, type, payload, created_at, attempts,
+        next_at from pawl.outbox where instance = $one(t.seq)]],
+  },
+  ["nobody is leased"] = {
+    [[insert into pawl.agenda (shard, instance, workflow, workflow_version,
+        executor_group, priority, ready, due_at, lease, executor, takeovers,
+        latch)
+      values (0, $one(t.hold waiting), 't.hold', 1, 'default', 0, $false, $now,
+        $id, $id, 0, 0)]],
+  },
+  ["nothing of the ended is scheduled"] = {
+    [[insert into pawl.agenda (shard, instance, workflow, workflow_version,
+        executor_group, priority, ready, due_at, takeovers, latch)
+      values (0, $one(t.seq), 't.seq', 1, 'default', 0, $false, $now, 0, 0)]],
+    [[insert into pawl.agenda (shard, instance, workflow, workflow_version,
+        executor_group, priority, ready, due_at, takeovers, latch)
+      values (0, $id, 't.seq', 1, 'default', 0, $false, $now, 0, 0)]],
+  },
+  ["nothing lies in the inbox of the ended"] = {
+    [[insert into pawl.inbox (shard, instance, no, kind, received_at)
+      values (0, $one(t.kids), $id, 'child', $now)]],
+  },
+  ["the ended wait for nothing"] = {
+    [[insert into pawl.subscription (shard, instance, token, pattern, since)
+      values (0, $one(t.event), 1, 't.never', $now)]],
+  },
+  ["the ended stand nowhere"] = {
+    "update pawl.instance set token_no = 1, token_state = 'waiting', \
+      node = 'a' where id = $one(t.seq)",
+    [[insert into pawl.token (shard, instance, no, node, state, visit, scope,
+        attempt, entered_at)
+      values (0, $one(t.all), 99, 'left', 'active', 3, '1', 0, $now)]],
+  },
+  ["messages are delivered"] = {
+    [[insert into pawl.message (shard, instance, seq, kind, target, created_at)
+      values (0, $one(t.kid), 1, 'result', $one(t.kids), $now)]],
+  },
+  ["events are routed"] = {
+    "update pawl.event set routed = $false",
+  },
+  ["nobody waits unseen: it is to run"] = {
+    "update pawl.instance set status = 'running' \
+      where id = $one(t.hold waiting)",
+    "update pawl.instance set token_state = 'active' \
+      where id = $one(t.hold waiting)",
+  },
+  ["nobody waits unseen: a letter"] = {
+    [[insert into pawl.inbox (shard, instance, no, kind, received_at)
+      values (0, $one(t.hold waiting), $id, 'cancel', $now)]],
+    [[insert into pawl.inbox (shard, instance, no, kind, name, received_at,
+        addressed)
+      values (0, $one(t.hold waiting), $id, 'event', 't.go', $now, $true)]],
+  },
+  ["nobody waits unseen: an event"] = {
+    [[update pawl.subscription set key = (select key from pawl.event
+        where name = 't.answer' order by key limit 1), pattern = 't.*'
+      where instance = $one(t.hold waiting)]],
+  },
+  ["nobody waits unseen: children"] = {
+    [[update pawl.instance set parent_node = 'hold',
+        parent = $one(t.hold waiting) where id = $one(t.kid)]],
+  },
+  ["tasks are done once"] = {
+    "update pawl.history set type = 'recovered' where type = 'task'",
+    "update pawl.task set status = 'cancelled'",
+    [[insert into pawl.history (shard, instance, seq, completed_at, token,
+        visit, attempt, type, node)
+      select shard, instance, 10000, completed_at, token, visit, attempt,
+        type, node from pawl.history where type = 'task']],
+  },
+  ["nobody is asked by the ended"] = {
+    "update pawl.task set status = 'pending'",
+  },
+  ["a task's answer is that of who completed it"] = {
+    "update pawl.task set completed_by = 'eve'",
+  },
+}
+
+local only_postgres = {
+  ["the list agrees with the instances"] = {
+    "update pawl.standing set status = 'failed' where status = 'completed'",
+    "delete from pawl.standing where status = 'cancelled'",
+    "insert into pawl.standing values (0, 't.seq', 'failed', $id)",
+  },
+}
+
+local words = {
+  sqlite = { json = "", now = "1", id = "x'01'", ["true"] = "1",
+    ["false"] = "0" },
+  postgres = { json = "::json", now = "now()", ["true"] = "true",
+    ["false"] = "false",
+    id = "cast('00000000-0000-0000-0000-000000000001' as uuid)" },
+}
+
+local function statement(text, dialect)
+  text = text:gsub("%$one(%b())", function(which)
+    local workflow, status = which:sub(2, -2):match "(%S+) ?(%S*)"
+    return ([[(select id from pawl.instance where workflow = '%s'
+      and (status = '%s' or '%s' = '') order by external_id, id limit 1)]])
+      :format(workflow, status, status)
+  end)
+  return (text:gsub("%$(%l+)", words[dialect]))
+end
+
+--- Of a seed's cases one waits for ever, one has variables in rows of their
+--- own, and sagas fail and are cancelled.
+local function has_all(cases)
+  local has = {}
+  for _, case in ipairs(cases) do
+    if (case.input.big or 0) > 6000 then has.big = true end
+    has[case.workflow .. case.expect.status[1] .. #case.expect.status] = true
+  end
+  return has["t.holdwaiting1"] and has["t.sagafailed1"]
+    and has["t.sagacancelled1"] and has.big
+end
+
+local function finished(store)
+  store.start()
+  store.renew()
+  local wave
+  local seed = 0
+  repeat
+    seed = seed + 1
+    wave = Wave.new(store, { seed = seed, n = 45, span = 1, workers = 2,
+      is_calm = true })
+  until has_all(wave.cases)
+  local found = wave:run()
+  assert.same({}, found, wave:story())
+  return wave.cases
+end
+
+for _, name in ipairs { "sqlite", "postgres" } do
+  describe("the checker of a torture on " .. name, function()
+    if name == "postgres" and not Cluster.wanted then
+      pending "PAWL_TEST_PG is not set"
+      return
+    end
+    local store, cases
+
+    lazy_setup(function()
+      store = stores[name]()
+      cases = finished(store)
+    end)
+    lazy_teardown(function()
+      process.stop_all()
+      store.forget()
+      store.stop()
+    end)
+
+    local function finds(check, list)
+      it("sees that " .. check, function()
+        for _, text in ipairs(list) do
+          local plant = statement(text, name)
+          local function broken(query)
+            return store.sql(("begin; %s; %s; rollback"):format(plant, query))
+          end
+          local found = checker.check(broken, cases, name, check)
+          assert.truthy(#found > 0, text)
+        end
+      end)
+    end
+
+    for _, check in ipairs(checker.names()) do
+      local list = plants[check]
+        or name == "postgres" and only_postgres[check]
+      if list then finds(check, list) end
+    end
+
+    it("has a fault planted for each of its checks", function()
+      for _, check in ipairs(checker.names()) do
+        assert.truthy(plants[check] or only_postgres[check], check)
+      end
+    end)
+
+    it("finds nothing in a healthy store", function()
+      assert.same({}, checker.check(store.sql, cases, name))
+    end)
+  end)
+end

@@ -1,0 +1,489 @@
+--- Checks what a store holds after a torture, by plain SQL over its tables,
+--- and by the model's expectations. It shares no code with Pawl (JSON is read
+--- by lua-cjson), so that it can only believe what is stored.
+---
+--- Each check has a name, and gives what it finds as lines of text. All of
+--- them hold of a store at rest: nothing runs, and nobody has anything to do.
+local cjson = require "cjson"
+
+local checker = {}
+
+local ENDED = "('completed', 'failed', 'cancelled')"
+
+-- Rows with which a visit of a node ends.
+local COMPLETIONS = "('step', 'received', 'timer', 'task', 'child', 'each', "
+  .. "'timeout')"
+
+---- a store as it was read ----------------------------------------------------
+
+---@class torture.Store
+---@field sql fun(text: string): table[]
+---@field cases torture.Case[]
+---@field dialect "sqlite"|"postgres"
+local Store = {}
+Store.__index = Store
+
+--- An id as text; the dialects keep it differently.
+function Store:id(column)
+  return self.dialect == "sqlite" and ("lower(hex(%s))"):format(column)
+    or ("replace(%s::text, '-', '')"):format(column)
+end
+
+--- Rows of a query in which $id(x) is an id as text.
+function Store:rows(text)
+  return self.sql((text:gsub("%$id(%b())", function(column)
+    return self:id(column:sub(2, -2))
+  end)))
+end
+
+--- { ["INSTANCE NODE"] = number } of a query with id, node and n.
+function Store:counts(text)
+  local counts = {}
+  for _, row in ipairs(self:rows(text)) do
+    counts[row.id .. " " .. row.node] = tonumber(row.n)
+  end
+  return counts
+end
+
+function Store:steps()
+  self.step_counts = self.step_counts or self:counts [[
+    select $id(instance) as id, node, count(*) as n from pawl.history
+     where type = 'step' group by instance, node]]
+  return self.step_counts
+end
+
+function Store:undone()
+  self.undone_counts = self.undone_counts or self:counts [[
+    select $id(instance) as id, node, count(*) as n from pawl.history
+     where type = 'undone' group by instance, node]]
+  return self.undone_counts
+end
+
+local function decode(text) return text and cjson.decode(text) or nil end
+
+--- Values as text, to be compared: objects in the order of their keys.
+local function canon(value)
+  if type(value) ~= "table" then return cjson.encode(value) end
+  local parts = {}
+  for key, member in pairs(value) do
+    parts[#parts + 1] = ("%s:%s"):format(key, canon(member))
+  end
+  table.sort(parts)
+  return "{" .. table.concat(parts, ",") .. "}"
+end
+
+local function cut(text)
+  return #text > 120 and text:sub(1, 120) .. "..." or text
+end
+
+--- Every instance, with its variables whichever way they are stored.
+function Store:instances()
+  if self.read then return self.read end
+  local members, read = {}, {}
+  for _, row in ipairs(self:rows [[select $id(instance) as id, members
+    from pawl.variable where members <> '']]) do
+    members[row.id] = members[row.id] or {}
+    table.insert(members[row.id], row.members)
+  end
+  for _, row in ipairs(self:rows [[select $id(id) as id, workflow, status,
+    external_id, $id(parent) as parent, variables, parts, seq
+    from pawl.instance]]) do
+    local text = row.variables
+    if tonumber(row.parts) > 0 then
+      text = "{" .. table.concat(members[row.id] or {}, ",") .. "}"
+    end
+    row.variables = decode(text) or {}
+    read[#read + 1] = row
+  end
+  self.read = read
+  return read
+end
+
+---- the checks ----------------------------------------------------------------
+
+-- In the order in which they are made; each a name and a function that is
+-- given the store and a function to tell what it found.
+local checks = {}
+
+local function check(name, fn)
+  checks[#checks + 1] = { name = name, fn = fn }
+end
+
+--- A check that is a query: each row that it gives is told, its columns in the
+--- places of the format, "%{column}".
+local function none(name, format, text)
+  check(name, function(store, tell)
+    for _, row in ipairs(store:rows(text)) do
+      tell((format:gsub("%%{(%w+)}", function(column)
+        return tostring(row[column])
+      end)))
+    end
+  end)
+end
+
+--- Two counts by instance and node must be the same.
+local function compare(tell, format, one, other)
+  for place, n in pairs(one) do
+    if n ~= (other[place] or 0) then
+      tell(format:format(place, n, other[place] or 0))
+    end
+  end
+  for place, n in pairs(other) do
+    if not one[place] then tell(format:format(place, 0, n)) end
+  end
+end
+
+local function is_within(n, wanted)
+  if type(wanted) == "table" then return n >= wanted[1] and n <= wanted[2] end
+  return n == wanted
+end
+
+local function show(wanted)
+  return type(wanted) == "table" and ("%d to %d"):format(table.unpack(wanted))
+    or tostring(wanted)
+end
+
+--- What the store has of an instance, in the words of the model.
+local function seen_of(store, row)
+  local seen = { status = row.status, vars = row.variables, steps = {},
+    done = {}, rows = store.types[row.id] or {},
+    children = store.children[row.id] or 0 }
+  for place, n in pairs(store.steps_by[row.id] or {}) do
+    seen.steps[place], seen.done[place] = n, true
+  end
+  for node in pairs(store.called[row.id] or {}) do seen.done[node] = true end
+  return seen
+end
+
+local function nested(counts)
+  local by = {}
+  for place, n in pairs(counts) do
+    local id, name = place:match "(%S+) (.*)"
+    by[id] = by[id] or {}
+    by[id][name] = n
+  end
+  return by
+end
+
+local function read_for_model(store)
+  store.steps_by = nested(store:steps())
+  store.types = nested(store:counts [[
+    select $id(instance) as id, type as node, count(*) as n from pawl.history
+     group by instance, type]])
+  store.called = nested(store:counts [[
+    select $id(instance) as id, node, count(*) as n from pawl.history
+     where type = 'child' and (transition is null or transition = 'completed')
+     group by instance, node]])
+  store.children = {}
+  for _, row in ipairs(store:rows [[select $id(parent) as id, count(*) as n
+    from pawl.instance where parent is not null group by parent]]) do
+    store.children[row.id] = tonumber(row.n)
+  end
+end
+
+local function differs(expect, seen)
+  local is_allowed = false
+  for _, status in ipairs(expect.status) do
+    is_allowed = is_allowed or status == seen.status
+  end
+  if not is_allowed then
+    return ("is %s, not %s"):format(seen.status,
+      table.concat(expect.status, " or "))
+  end
+  for node, wanted in pairs(expect.steps or {}) do
+    local n = seen.steps[node] or 0
+    if not is_within(n, wanted) then
+      return ("has done %s %d times, not %s"):format(node, n, show(wanted))
+    end
+  end
+  for node in pairs(seen.steps) do
+    if not expect.steps[node] then return "has done " .. node end
+  end
+  for kind, wanted in pairs(expect.rows or {}) do
+    local n = seen.rows[kind] or 0
+    if not is_within(n, wanted) then
+      return ("has %d rows of %s, not %s"):format(n, kind, show(wanted))
+    end
+  end
+  for name, wanted in pairs(expect.vars or {}) do
+    if canon(seen.vars[name]) ~= canon(wanted) then
+      return ("has %s = %s, not %s"):format(name, canon(seen.vars[name]),
+        canon(wanted))
+    end
+  end
+  if expect.children and not is_within(seen.children, expect.children) then
+    return ("has %d children, not %s"):format(seen.children,
+      show(expect.children))
+  end
+  return expect.also and expect.also(seen)
+end
+
+check("ends as modelled", function(store, tell)
+  local cases, met = {}, {}
+  for _, case in ipairs(store.cases) do cases[case.key] = case end
+  read_for_model(store)
+  for _, row in ipairs(store:instances()) do
+    local case = row.external_id and cases[row.external_id]
+    if not row.parent or row.parent == "" then
+      if not case then
+        tell(("%s %s is nobody's case"):format(row.workflow, row.id))
+      elseif met[row.external_id] then
+        tell(("%s is there twice"):format(row.external_id))
+      else
+        met[row.external_id] = true
+        local difference = differs(case.expect, seen_of(store, row))
+        if difference then
+          tell(("%s (%s) %s"):format(row.external_id, row.id, difference))
+        end
+      end
+    elseif row.status ~= "completed" and row.status ~= "failed"
+      and row.status ~= "cancelled" then
+      tell(("child %s is %s"):format(row.id, row.status))
+    end
+  end
+  for key in pairs(cases) do
+    if not met[key] then tell(key .. " is not there") end
+  end
+end)
+
+none("a visit ends once", "%{id}: visit %{visit} of %{node} has %{n} rows",
+  ([[select $id(instance) as id, visit, min(node) as node, count(*) as n
+    from pawl.history where type in %s
+    group by instance, visit having count(*) > 1]]):format(COMPLETIONS))
+
+none("history has no gaps", "%{id}: %{n} rows, numbered %{low} to %{high}",
+  [[select $id(instance) as id, count(*) as n, min(seq) as low,
+           max(seq) as high
+      from pawl.history group by instance
+    having min(seq) <> 1 or max(seq) <> count(*)]])
+
+none("history ends where the instance says",
+  "%{id}: its last row is %{high}, it says %{seq}",
+  [[select $id(i.id) as id, i.seq as seq, coalesce(h.high, 0) as high
+      from pawl.instance i left join (select shard, instance,
+             max(seq) as high from pawl.history group by shard, instance) h
+        on h.shard = i.shard and h.instance = i.id
+     where i.seq <> coalesce(h.high, 0)]])
+
+--- What the changes in a history, one after the other, come to.
+local function fold(store)
+  local folded = {}
+  for _, row in ipairs(store:rows [[select $id(instance) as id, changes
+    from pawl.history where changes is not null order by instance, seq]]) do
+    local changes = cjson.decode(row.changes)
+    local vars = folded[row.id] or {}
+    folded[row.id] = vars
+    for name, value in pairs(changes.set or {}) do vars[name] = value end
+    for _, name in ipairs(changes.unset or {}) do vars[name] = nil end
+  end
+  return folded
+end
+
+check("history folds to the variables", function(store, tell)
+  local folded = fold(store)
+  for _, row in ipairs(store:instances()) do
+    local is, was = canon(row.variables), canon(folded[row.id] or {})
+    if is ~= was then
+      tell(("%s: %s, folded %s"):format(row.id, cut(is), cut(was)))
+    end
+  end
+end)
+
+--- Handlers count in the variables how often they were stored.
+check("a step's variables change once", function(store, tell)
+  local counted, undone = {}, {}
+  for _, row in ipairs(store:instances()) do
+    for name, n in pairs(row.variables) do
+      local kind, node = name:match "^([nu])_(.*)"
+      local counts = kind == "n" and counted or undone
+      if kind then counts[row.id .. " " .. node] = n end
+    end
+  end
+  compare(tell, "%s: recorded %d times, counted %d", store:steps(), counted)
+  compare(tell, "%s: undone %d times, counted %d", store:undone(), undone)
+end)
+
+check("the ledger is exact", function(store, tell)
+  local booked, ledger = {}, store:counts [[
+    select replace(instance, '-', '') as id, node, count(*) as n from ledger
+     group by instance, node]]
+  for place, n in pairs(store:steps()) do
+    if place:find " book%d$" then booked[place] = n end
+  end
+  compare(tell, "%s: recorded %d times, in the ledger %d", booked, ledger)
+end)
+
+check("the outbox is exact", function(store, tell)
+  local function sent(kind)
+    return store:counts(([[
+      select $id(instance) as id, payload->>'node' as node, count(*) as n
+        from pawl.outbox where type = '%s'
+       group by instance, payload->>'node']]):format(kind))
+  end
+  compare(tell, "%s: recorded %d times, sent %d", store:steps(),
+    sent "t.step")
+  compare(tell, "%s: undone %d times, sent %d", store:undone(),
+    sent "t.undo")
+end)
+
+none("a mark is left once", "%{mark} of %{type}: %{n} times",
+  [[select type, payload->>'mark' as mark, count(*) as n from pawl.outbox
+     group by type, payload->>'mark' having count(*) > 1]])
+
+none("nobody is leased", "%{id} is held by %{executor}",
+  [[select $id(instance) as id, $id(executor) as executor from pawl.agenda
+     where lease is not null]])
+
+none("nothing of the ended is scheduled", "%{id} is %{status}",
+  ([[select $id(a.instance) as id, coalesce(i.status, 'gone') as status
+      from pawl.agenda a left join pawl.instance i
+        on i.shard = a.shard and i.id = a.instance
+     where i.id is null or i.status in %s]]):format(ENDED))
+
+none("nothing lies in the inbox of the ended",
+  "%{id}, %{status}: %{kind} %{name}",
+  ([[select $id(b.instance) as id, coalesce(i.status, 'gone') as status,
+           b.kind as kind, b.name as name
+      from pawl.inbox b left join pawl.instance i
+        on i.shard = b.shard and i.id = b.instance
+     where i.id is null or i.status in %s]]):format(ENDED))
+
+none("the ended wait for nothing", "%{id}: %{pattern}",
+  ([[select $id(s.instance) as id, s.pattern as pattern
+      from pawl.subscription s left join pawl.instance i
+        on i.shard = s.shard and i.id = s.instance
+     where i.id is null or i.status in %s]]):format(ENDED))
+
+none("the ended stand nowhere", "%{id}: token %{no} at %{node}, %{state}",
+  ([[select $id(t.instance) as id, t.no as no, t.node as node,
+           t.state as state
+      from pawl.tokens t join pawl.instance i
+        on i.shard = t.shard and i.id = t.instance
+     where i.status in %s and t.state in ('active', 'waiting')]])
+  :format(ENDED))
+
+none("messages are delivered", "%{id}: %{kind} to %{target}",
+  [[select $id(instance) as id, kind, $id(target) as target
+      from pawl.message]])
+
+none("events are routed", "%{source} %{id}",
+  [[select source, id from pawl.event where not routed]])
+
+-- What an instance that waits, and is not on the agenda, has not seen. Every
+-- wait here takes what its pattern and key fit.
+local WAITS = ([[from pawl.instance i where i.status not in %s
+  and i.status <> 'suspended' and not exists (select 1 from pawl.agenda a
+    where a.shard = i.shard and a.instance = i.id) and ]]):format(ENDED)
+
+local FITS = "%s.name like replace(s.pattern, '*', '%%')"
+
+none("nobody waits unseen: it is to run", "%{id} is %{status}",
+  "select $id(i.id) as id, i.status as status " .. WAITS
+  .. [[(i.status <> 'waiting' or exists (select 1 from pawl.tokens t
+        where t.shard = i.shard and t.instance = i.id
+          and t.state = 'active'))]])
+
+none("nobody waits unseen: a letter", "%{id}",
+  "select $id(i.id) as id " .. WAITS .. [[exists (select 1 from pawl.inbox b
+     where b.shard = i.shard and b.instance = i.id and not b.taken
+       and (b.kind <> 'event' or exists (select 1 from pawl.subscription s
+             where s.shard = b.shard and s.instance = b.instance
+               and ]] .. FITS:format "b" .. [[
+               and (b.addressed or coalesce(b.key, '') =
+                    coalesce(s.key, '')))))]])
+
+none("nobody waits unseen: an event", "%{id}",
+  "select $id(i.id) as id " .. WAITS .. [[exists (select 1
+      from pawl.subscription s join pawl.event e
+        on e.key = s.key and ]] .. FITS:format "e" .. [[
+     where s.shard = i.shard and s.instance = i.id
+       and not exists (select 1 from pawl.inbox b
+         where b.shard = i.shard and b.instance = i.id
+           and b.event_id = e.id and b.source = e.source))]])
+
+none("nobody waits unseen: children", "%{id}",
+  "select $id(i.id) as id " .. WAITS .. ([[exists (select 1
+      from pawl.tokens t join pawl.instance c
+        on c.parent = t.instance and c.parent_node = t.node
+     where t.shard = i.shard and t.instance = i.id and t.state = 'waiting'
+       and not exists (select 1 from pawl.instance o
+         where o.parent = i.id and o.parent_node = t.node
+           and o.status not in %s))]]):format(ENDED))
+
+none("tasks are done once",
+  "task of %{id}, visit %{visit}: %{status}, %{n} answers",
+  [[select $id(t.instance) as id, t.visit as visit, t.status as status,
+           (select count(*) from pawl.history h where h.shard = t.shard
+             and h.instance = t.instance and h.visit = t.visit
+             and h.type = 'task') as n
+      from pawl.task t
+     where (select count(*) from pawl.history h where h.shard = t.shard
+             and h.instance = t.instance and h.visit = t.visit
+             and h.type = 'task')
+           <> (case when t.status = 'completed' then 1 else 0 end)]])
+
+none("nobody is asked by the ended", "task of %{id}: %{status}",
+  ([[select $id(t.instance) as id, t.status as status
+      from pawl.task t join pawl.instance i
+        on i.shard = t.shard and i.id = t.instance
+     where i.status in %s and t.status in ('pending', 'running')]])
+  :format(ENDED))
+
+none("a task's answer is that of who completed it",
+  "task of %{id}: %{who}, %{output}",
+  [[select $id(instance) as id, completed_by as who, output from pawl.task
+     where status = 'completed'
+       and coalesce(output->>'by', '') <> coalesce(completed_by, '?')]])
+
+check("the list agrees with the instances", function(store, tell)
+  if store.dialect == "sqlite" then return end -- which has one table for both
+  for _, row in ipairs(store:rows [[
+    select $id(coalesce(i.id, s.instance)) as id, i.status as status,
+           s.status as listed
+      from pawl.instance i full join pawl.standing s
+        on s.shard = i.shard and s.instance = i.id
+     where i.status is distinct from s.status]]) do
+    tell(("%s is %s, and listed as %s"):format(row.id, row.status,
+      row.listed))
+  end
+end)
+
+---- all of them ---------------------------------------------------------------
+
+local MOST = 8 -- lines of one check; then how many there are
+
+local function make(one, store, found)
+  local n = 0
+  one.fn(store, function(text)
+    n = n + 1
+    if n <= MOST then found[#found + 1] = one.name .. ": " .. text end
+  end)
+  if n > MOST then
+    found[#found + 1] = ("%s: %d in all"):format(one.name, n)
+  end
+end
+
+--- The names of all checks, in order.
+---@return string[]
+function checker.names()
+  local names = {}
+  for i, one in ipairs(checks) do names[i] = one.name end
+  return names
+end
+
+---@param sql fun(text: string): table[]  tables as in PostgreSQL
+---@param cases torture.Case[]  all that the store has been given
+---@param dialect "sqlite"|"postgres"
+---@param only string?  the name of one check
+---@return string[] found  "the check: what"; none when all is well
+function checker.check(sql, cases, dialect, only)
+  local store = setmetatable({ sql = sql, cases = cases, dialect = dialect },
+    Store)
+  local found = {}
+  for _, one in ipairs(checks) do
+    if not only or only == one.name then make(one, store, found) end
+  end
+  return found
+end
+
+return checker

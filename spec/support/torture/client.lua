@@ -1,0 +1,167 @@
+--- A client of the torture, a program of its own: does its threads' actions,
+--- each as often as it takes to get an answer. It notes in a journal what was
+--- answered, so that one that was killed goes on where it stood, and repeats
+--- what it may have done, under the same id.
+---
+---     lua client.lua PLAN JOURNAL URL [pooler]
+---
+--- It ends with 0 when all is done. What nobody should be told is printed.
+local pawl = require "pawl"
+local system = require "system"
+
+local transient = { busy = true, unreachable = true, lease_lost = true,
+  timeout = true, nomem = true, store = true, readonly = true }
+
+local function read_file(path)
+  local file <close> = io.open(path)
+  return file and file:read "a"
+end
+
+local plan = assert(pawl.json.decode(assert(read_file(arg[1]))))
+local options = { pooler = arg[4] == "pooler", create = false }
+local engine
+
+---- actions -------------------------------------------------------------------
+
+-- Each returns true when it is done, "later", or nil and an error.
+local actions = {}
+
+local function start_options(case)
+  return { workflow = case.workflow, key = case.key, version = case.version,
+    input = case.input }
+end
+
+-- A start may be repeated, so it is also how an id is found.
+local function id_of(case)
+  if case.id then return case.id end
+  if case.by_event then return nil, { code = "invalid", message = "no id" } end
+  local id, err = engine:start(case.workflow, case.input,
+    { key = case.key, version = case.version })
+  if id then case.id = id end
+  return id, err
+end
+
+function actions.start(case) return id_of(case) end
+
+function actions.signal(case, action)
+  local signal = { name = action.name, key = action.key, id = action.id,
+    source = "torture", data = action.data }
+  if case.by_event then
+    signal.start = start_options(case)
+  elseif action.is_addressed then
+    local id, err = id_of(case)
+    if not id then return nil, err end
+    signal.instance = id
+  end
+  return engine:signal(signal)
+end
+
+-- One that has ended meanwhile is not changed any more.
+local function unless_ended(ok, err)
+  if not ok and err.code == "already_finished" then return true end
+  return ok, err
+end
+
+function actions.cancel(case)
+  local id, err = id_of(case)
+  if not id then return nil, err end
+  return unless_ended(engine:cancel(id, "torture"))
+end
+
+-- One that asks again, since the answer was lost, may be told that it is
+-- suspended, or runs, already.
+local function change(name)
+  return function(case, action)
+    local id, err = id_of(case)
+    if not id then return nil, err end
+    local ok, why = engine[name](engine, id, { by = "torture",
+      set = action.set })
+    if not ok and why.code == "invalid" and name ~= "edit" then return true end
+    return ok, why
+  end
+end
+
+actions.edit, actions.suspend = change "edit", change "suspend"
+
+actions.resume = change "resume"
+
+function actions.move(_, action)
+  return engine:move(action.workflow, action.from, action.into,
+    { map = action.map })
+end
+
+-- Of two people who are after it one has it; the other looks until it is done.
+function actions.task(case, action)
+  local id, err = id_of(case)
+  if not id then return nil, err end
+  local tasks
+  tasks, err = engine:tasks { instance = id, status = { "pending", "running",
+    "completed" } }
+  if not tasks then return nil, err end
+  local task = tasks[1]
+  if not task then return "later" end
+  if task.status == "completed" then return true end
+  local ok
+  ok, err = engine:task_claim(task.id, { user = action.user })
+  if ok then
+    ok, err = engine:task_complete(task.id, { user = action.user,
+      take = action.take, output = { by = action.user } })
+  end
+  if not ok and err.code == "taken" then return "later" end
+  return unless_ended(ok, err)
+end
+
+---- the journal ---------------------------------------------------------------
+
+local done = {}
+for line in (read_file(arg[2]) or ""):gmatch "[^\n]+" do
+  done[tonumber(line)] = (done[tonumber(line)] or 0) + 1
+end
+local journal = assert(io.open(arg[2], "a"))
+journal:setvbuf "no"
+
+--- One action of a thread; how long until it wants to be asked again.
+local function advance(no, thread)
+  local action = thread.actions[(done[no] or 0) + 1]
+  if not action then return nil end
+  local now = system.gettime() - plan.begun
+  if (thread.due or action.at) > now then
+    return (thread.due or action.at) - now
+  end
+  local ok, err = actions[action.op](plan.cases[action.to], action)
+  if ok and ok ~= "later" then
+    journal:write(no, "\n")
+    done[no], thread.due = (done[no] or 0) + 1, nil
+    return 0
+  end
+  if not ok and not transient[err.code] and not thread.has_told then
+    print(("%s of %s: %s"):format(action.op, action.to, tostring(err)))
+    thread.has_told = true
+  end
+  thread.due = now + 0.2
+  return 0.2
+end
+
+local function round()
+  local pause
+  for no, thread in ipairs(plan.threads) do
+    local wants = advance(no, thread)
+    if wants and (not pause or wants < pause) then pause = wants end
+  end
+  return pause
+end
+
+io.stdout:setvbuf "line"
+while not engine do
+  engine = pawl.open(arg[3], options)
+  if not engine then system.sleep(0.1) end
+end
+while true do
+  local pause = round()
+  if not pause then break end
+  if system.gettime() > plan.begun + plan.limit then
+    print "not all was done in time"
+    os.exit(1)
+  end
+  if pause > 0 then system.sleep(math.min(pause, 0.2)) end
+end

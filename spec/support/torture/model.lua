@@ -1,0 +1,383 @@
+--- The torture's model: draws cases from a seed, and says how each must end.
+--- It knows what the workflows in flows/ mean, and nothing of how Pawl works.
+---
+--- A case is one instance, found by its key, with
+---   threads  what clients do about it: lists of actions, in order, each not
+---            before its time; which client does one is drawn too
+---   expect   how it must end, for the checker:
+---     status    the statuses it may end in
+---     steps     how often each node is recorded as a step: n or { low, high }
+---     vars      variables with just these values
+---     children  how many it has
+---     rows      how many rows of history of a type: n or { low, high }
+---     also      what else must hold: a function of { status, steps, vars }
+local Random = require "spec.support.random"
+
+---@class torture.Action
+---@field op string       a function of actions in client.lua
+---@field at number       seconds after the wave began
+---@field to string?      key of the case it is about
+
+---@class torture.Thread
+---@field client integer
+---@field actions torture.Action[]
+
+---@class torture.Case
+---@field key string
+---@field workflow string
+---@field version integer?
+---@field input table
+---@field by_event boolean?  it is started by its events
+---@field threads torture.Thread[]
+---@field expect table
+
+local model = {}
+
+-- What draws a case: the numbers, the time there is, how many clients.
+local Draw = {}
+Draw.__index = Draw
+
+function Draw:at(from, to)
+  local low, high = from or 0, to or 1
+  local part = self.random:between(0, 1000) / 1000
+  return self.span * (low + (high - low) * part)
+end
+
+--- A thread of actions at these times or later.
+function Draw:thread(case, actions)
+  for _, action in ipairs(actions) do
+    action.to = action.to or case.key
+    action.at = action.at or 0
+  end
+  local thread = { client = self.random:upto(self.clients),
+    actions = actions }
+  case.threads[#case.threads + 1] = thread
+  return thread
+end
+
+--- Starts it; a third of them twice, by whoever.
+function Draw:start(case, from, to)
+  for _ = 1, self.random:chance(30) and 2 or 1 do
+    self:thread(case, { { op = "start", at = self:at(from, to) } })
+  end
+end
+
+--- Sends an event, half of them twice, under one id.
+function Draw:event(case, event, from, to)
+  event.op = "signal"
+  event.id = case.key .. "/" .. event.id
+  for _ = 1, self.random:chance(50) and 2 or 1 do
+    local copy = { at = self:at(from, to) }
+    for name, value in pairs(event) do copy[name] = value end
+    self:thread(case, { copy })
+  end
+end
+
+function Draw:pace()
+  return self.random:weighted { none = 4, wait = 4, block = 1 }
+end
+
+--- Some nodes fail at first.
+function Draw:fails(input, nodes)
+  local attempts = 0
+  for _, node in ipairs(nodes) do
+    if self.random:chance(15) then
+      input.fails = input.fails or {}
+      input.fails[node] = self.random:upto(3)
+      attempts = attempts + input.fails[node]
+    end
+  end
+  return attempts
+end
+
+local function once(...)
+  local steps = {}
+  for _, node in ipairs { ... } do steps[node] = 1 end
+  return steps
+end
+
+local function at_most_once(...)
+  local steps = {}
+  for _, node in ipairs { ... } do steps[node] = { 0, 1 } end
+  return steps
+end
+
+---- kinds of cases ------------------------------------------------------------
+
+local kinds = {}
+
+function kinds.seq(draw, case)
+  local nodes = { "a", "b", "c", "d", "e" }
+  local failed = draw:fails(case.input, nodes)
+  if draw.random:chance(25) then
+    case.input.big = draw.random:between(100, 20000)
+  end
+  draw:start(case)
+  case.expect = { status = { "completed" }, steps = once(table.unpack(nodes)),
+    rows = { failed = failed } }
+  if draw.random:chance(20) then
+    draw:thread(case, { { op = "cancel", at = draw:at() } })
+    case.expect = { status = { "completed", "cancelled" },
+      steps = at_most_once(table.unpack(nodes)) }
+  end
+end
+
+function kinds.slow(draw, case)
+  case.input.pace = "block"
+  draw:start(case)
+  case.expect = { status = { "completed" }, steps = { step = 20 } }
+end
+
+local function fork(steps, also)
+  return function(draw, case)
+    draw:start(case)
+    draw:event(case, { name = "t.answer", key = case.key, id = "answer",
+      data = { is = case.key } })
+    case.expect = { status = { "completed" }, steps = steps, also = also }
+  end
+end
+
+local every_branch = once("before", "left", "middle", "right", "after")
+kinds.all = fork(every_branch)
+kinds.any = fork(every_branch)
+kinds.two = fork({ before = 1, after = 1, left = { 0, 1 },
+  middle = { 0, 1 }, right = { 0, 1 } }, function(seen)
+    local n = 0
+    for _, node in ipairs { "left", "middle", "right" } do
+      n = n + (seen.steps[node] or 0)
+    end
+    return n < 2 and ("%d branches have decided, not 2"):format(n)
+  end)
+
+local function items(case, n)
+  case.input.items = {}
+  for i = 1, n do case.input.items[i] = i end
+  case.expect = { status = { "completed" }, steps = { item = n, sum = 1 },
+    vars = { sum = n * (n + 1), failed = 0 } }
+end
+
+function kinds.each(draw, case)
+  items(case, draw.random:upto(40))
+  draw:fails(case.input, { "item" })
+  draw:start(case)
+end
+
+function kinds.asked(draw, case)
+  items(case, draw.random:upto(12))
+  draw:start(case)
+  for i in ipairs(case.input.items) do
+    draw:event(case, { name = "t.reply", key = case.key .. ":" .. i,
+      id = "reply" .. i })
+  end
+end
+
+function kinds.kids(draw, case)
+  local kids, sum, failed = {}, 0, 0
+  for i = 1, draw.random:upto(12) do
+    kids[i] = { n = i, pace = draw:pace(), bad = draw.random:chance(20) }
+    if kids[i].bad then failed = failed + 1 else sum = sum + 2 * i end
+  end
+  case.input.kids = kids
+  draw:start(case)
+  case.expect = { status = { "completed" }, steps = { sum = 1 },
+    vars = { sum = sum, failed = failed }, children = #kids }
+  if draw.random:chance(20) then
+    draw:thread(case, { { op = "cancel", at = draw:at() } })
+    case.expect = { status = { "completed", "cancelled" },
+      steps = { sum = { 0, 1 } }, children = { 0, #kids } }
+  end
+end
+
+function kinds.call(draw, case)
+  local bad = draw.random:chance(30)
+  case.input.kid = { n = 7, pace = draw:pace(), bad = bad }
+  draw:start(case)
+  case.expect = { status = { "completed" }, children = 1,
+    steps = { before = 1, [bad and "sorry" or "after"] = 1 },
+    vars = not bad and { answer = 14 } or nil }
+end
+
+function kinds.event(draw, case)
+  draw:start(case)
+  draw:event(case, { name = "t.first", key = case.key, id = "first",
+    data = { n = 1 } })
+  draw:event(case, { name = "t.second.word", is_addressed = true,
+    id = "second", data = { n = 2 } })
+  case.expect = { status = { "completed" },
+    steps = once("begin", "between", "last"),
+    vars = { first = { n = 1 }, second = { n = 2 } }, rows = { received = 2 } }
+end
+
+local function many(draw, case, n)
+  case.input.count = n
+  local sum = 0
+  for i = 1, n do
+    sum = sum + i
+    draw:event(case, { name = "t.item", id = "item" .. i, data = { n = i },
+      is_addressed = not case.by_event })
+  end
+  case.expect = { status = { "completed" }, steps = { add = n },
+    vars = { sum = sum }, rows = { received = n } }
+end
+
+function kinds.many(draw, case)
+  draw:start(case)
+  many(draw, case, draw.random:between(10, 60))
+end
+
+--- Signal with start: whichever event is first starts it.
+function kinds.begun(draw, case)
+  case.workflow, case.by_event = "t.many", true
+  many(draw, case, draw.random:between(2, 8))
+end
+
+function kinds.late(draw, case)
+  local begin = draw:at(0, 0.7)
+  draw:thread(case, { { op = "start", at = begin } })
+  local is_sent = draw.random:chance(70)
+  if is_sent then
+    draw:thread(case, { { op = "signal", name = "t.hope", key = case.key,
+      id = case.key .. "/hope", at = begin + draw.random:between(0, 16) / 10,
+      data = { n = 5 } } })
+  end
+  case.expect = { status = { "completed" },
+    steps = { glad = { 0, is_sent and 1 or 0 }, sad = { 0, 1 } },
+    also = function(seen)
+      local glad = seen.steps.glad == 1
+      if glad == (seen.steps.sad == 1) then
+        return "it is both glad and sad, or neither"
+      elseif glad ~= (seen.vars.hope ~= nil) then
+        return "the event's data does not fit how it went on"
+      end
+    end }
+end
+
+function kinds.timer(draw, case)
+  local failed = draw:fails(case.input, { "a" })
+  draw:start(case)
+  case.expect = { status = { "completed" }, steps = once("a", "b"),
+    rows = { timer = 2, failed = failed } }
+end
+
+function kinds.task(draw, case)
+  draw:start(case, 0, 0.6)
+  for _, rival in ipairs { { "ann", "approved" }, { "bob", "rejected" } } do
+    draw:thread(case, { { op = "task", user = rival[1], take = rival[2],
+      at = draw:at(0.1) } })
+  end
+  case.expect = { status = { "completed" }, rows = { task = 1 },
+    steps = { ask = 1, yes = { 0, 1 }, no = { 0, 1 } },
+    also = function(seen)
+      local by = (seen.vars.answer or {}).by
+      local node = by == "ann" and "yes" or "no"
+      if (seen.steps.yes or 0) + (seen.steps.no or 0) ~= 1
+        or seen.steps[node] ~= 1 then
+        return "it did not go the way that " .. tostring(by) .. " took"
+      end
+    end }
+end
+
+local function undone(seen)
+  local done = ""
+  for _, node in ipairs { "c", "child", "b", "a" } do
+    if seen.done[node] then done = done .. node end
+  end
+  local told = seen.vars.undone or ""
+  return told ~= done
+    and ("undone is '%s', done was '%s'"):format(told, done) or nil
+end
+
+function kinds.saga(draw, case)
+  draw:start(case, 0, 0.5)
+  local steps = at_most_once("a", "b", "c")
+  if draw.random:chance(50) then
+    draw:event(case, { name = "t.go", id = "go", is_addressed = true })
+    case.expect = { status = { "failed" }, steps = once("a", "b", "c"),
+      children = 1, also = undone }
+  else
+    for _ = 1, draw.random:upto(2) do
+      draw:thread(case, { { op = "cancel", at = draw:at() } })
+    end
+    case.expect = { status = { "cancelled" }, steps = steps,
+      children = { 0, 1 }, also = undone }
+  end
+end
+
+function kinds.recalled(draw, case)
+  draw:start(case, 0, 0.5)
+  -- after it has begun: what came before a start does not count
+  draw:thread(case, {
+    { op = "start", at = draw:at(0.5) },
+    { op = "signal", name = "t.recall", key = case.key,
+      id = case.key .. "/recall" },
+  })
+  case.expect = { status = { "cancelled" }, steps = { a = { 0, 1 } },
+    also = undone }
+end
+
+function kinds.book(draw, case)
+  local failed = draw:fails(case.input, { "book1", "book2" })
+  draw:start(case)
+  case.expect = { status = { "completed" },
+    steps = once("book1", "between", "book2"), rows = { failed = failed } }
+end
+
+function kinds.hold(draw, case)
+  draw:start(case, 0, 0.3)
+  local steps, note = once("a", "b", "c"), draw.random:upto(1000)
+  case.expect = { status = { "completed" }, steps = steps,
+    vars = { note = note } }
+  local actions = { { op = "edit", at = draw:at(0, 0.6),
+    set = { note = note } } }
+  if draw.random:chance(70) then
+    actions[2] = { op = "suspend", at = draw:at(0.2, 0.7) }
+    actions[3] = { op = "resume", at = draw:at(0.5, 0.8) }
+  end
+  -- some wait for ever, and are to rest as they wait
+  if draw.random:chance(15) then
+    case.expect.status, case.expect.steps = { "waiting" }, { a = 1 }
+  else
+    actions[#actions + 1] = { op = "signal", name = "t.go",
+      is_addressed = true, at = draw:at(0.5), id = case.key .. "/go" }
+  end
+  draw:thread(case, actions)
+end
+
+function kinds.move(draw, case)
+  case.version = 1
+  draw:start(case, 0, 0.5)
+  draw:event(case, { name = "t.go", id = "go", is_addressed = true }, 0.2)
+  draw:thread(case, { { op = "move", workflow = "t.move", at = draw:at(0.2),
+    from = 1, into = 2, map = { b = "b2" } } })
+  case.expect = { status = { "completed" }, rows = { migrated = { 0, 1 } },
+    steps = { a = 1, b = 1, b2 = { 0, 1 }, c = 1 } }
+end
+
+local weights = { seq = 10, slow = 2, all = 4, any = 4, two = 4, each = 4,
+  asked = 4, kids = 3, call = 4, event = 6, many = 2, begun = 3, late = 4,
+  timer = 4, task = 5, saga = 6, recalled = 3, book = 5, hold = 6, move = 5 }
+
+local names = {}
+for name in pairs(weights) do names[#names + 1] = name end
+table.sort(names)
+
+--- The cases of one wave: one of each kind, then as the weights say.
+---@param seed integer
+---@param options { n: integer, span: number, clients: integer, name: string }
+---@return torture.Case[]
+function model.draw(seed, options)
+  local draw = setmetatable({ random = Random.new(seed), span = options.span,
+    clients = options.clients }, Draw)
+  local cases = {}
+  for i = 1, options.n do
+    local kind = names[i] or draw.random:weighted(weights)
+    local case = { key = ("%s-%d-%s"):format(options.name, i, kind),
+      workflow = "t." .. kind, threads = {} }
+    case.input = { key = case.key, pace = draw:pace() }
+    kinds[kind](draw, case)
+    cases[i] = case
+  end
+  return cases
+end
+
+return model

@@ -1,0 +1,329 @@
+--- One wave of the torture: draws cases, has clients and workers deal with
+--- them while faults happen, lets all come to rest, and has it checked.
+local checker = require "spec.support.torture.checker"
+local command = require "spec.support.command"
+local build = require "spec.support.build"
+local Crew = require "spec.support.torture.crew"
+local faults = require "spec.support.torture.faults"
+local model = require "spec.support.torture.model"
+local pawl = require "pawl"
+local process = require "spec.support.process"
+local Random = require "spec.support.random"
+local shell = require "spec.support.shell"
+local system = require "system"
+
+local here = os.getenv("PWD")
+local flows = here .. "/spec/support/torture/flows"
+
+---@class torture.Options
+---@field seed integer
+---@field n integer        cases
+---@field span number      seconds of faults
+---@field workers integer?
+---@field clients integer?
+---@field lease number?    seconds
+---@field patience number? seconds until all must be at rest
+---@field is_calm boolean?  no faults at all
+
+---@class torture.Wave
+---@field found string[]  what should not be
+local Wave = {}
+Wave.__index = Wave
+
+---@param store table  one of stores.lua, renewed
+---@param options torture.Options
+function Wave.new(store, options)
+  local self = setmetatable({ store = store, seed = options.seed, found = {},
+    random = Random.new(options.seed * 7919), lease = options.lease or 2,
+    span = options.span, patience = options.patience or 90,
+    folder = command.folder(), log = {}, n = options.n,
+    is_calm = options.is_calm, is_safe = options.is_calm,
+    count = { kill = 0, cut = 0, restart = 0 } }, Wave)
+  self.n_clients = options.clients or 3
+  self.n_workers = options.workers or 4
+  self.name = ("s%d"):format(options.seed)
+  self.cases = model.draw(options.seed, { n = options.n, name = self.name,
+    span = options.span, clients = self.n_clients })
+  return self
+end
+
+function Wave:note(format, ...)
+  self.log[#self.log + 1] = ("%6.2f %s"):format(
+    system.gettime() - (self.begun or system.gettime()), format:format(...))
+end
+
+function Wave:find(format, ...)
+  self.found[#self.found + 1] = format:format(...)
+  self:note("FOUND " .. format, ...)
+end
+
+---- those who take part -------------------------------------------------------
+
+-- While nothing is broken on purpose, all go the safe way.
+function Wave:way()
+  if self.is_safe then return self.store.ways[1] end
+  return self.random:pick(self.store.ways)
+end
+
+function Wave:start_worker(no)
+  local way, random = self:way(), self.random
+  local words = { "worker", flows, "--quiet", "--processes", "1", "--lease",
+    self.lease .. "s", "--recoveries", "1000", "--store", way.url }
+  if way.pooler then words[#words + 1] = "--pooler" end
+  if random:chance(30) then
+    words[#words + 1] = "--batch"
+    words[#words + 1] = tostring(random:pick { 1, 4, 20 })
+  end
+  if random:chance(30) then
+    words[#words + 1] = "--concurrency"
+    words[#words + 1] = tostring(random:pick { 1, 3, 10 })
+  end
+  local fault = self.is_safe and "" or faults.inside(random, self.store)
+  words[#words + 1] = { env = { PAWL_FAULT = fault,
+    LUA_PATH = here .. "/?.lua;;" } }
+  local child = self.folder:start(table.unpack(words))
+  self:note("worker %d is %d%s %s", no, child.pid,
+    way.breaks and ", by a wire that breaks" or "", fault)
+  return child
+end
+
+local trouble = { "internal", "a bug in pawl", "Assertion", "corrupt",
+  "Sanitizer" }
+
+--- What a worker may say is a lot; not this.
+function Wave:listen(who, child)
+  local said = child:output() .. child:errors()
+  for _, word in ipairs(trouble) do
+    local at = said:find(word, 1, true)
+    if at then
+      return self:find("%s said: %s", who,
+        said:sub(math.max(1, at - 200), at + 400))
+    end
+  end
+end
+
+function Wave:worker_ended(one, code)
+  local who = ("worker %d (%d)"):format(one.no, one.child.pid)
+  self:note("%s ended with %d", who, code)
+  self:listen(who, one.child)
+  if code == 137 then self.count.kill = self.count.kill + 1 end
+  local is_fine = code == 137 or one.told == "TERM"
+    and (code == 0 or code == 143 and not one.is_ready)
+  if not is_fine then
+    self:find("%s ended with %d%s: %s", who, code,
+      one.told and " when told " .. one.told or "",
+      (one.child:output() .. one.child:errors()):sub(-600))
+  end
+end
+
+function Wave:write_plans()
+  local cases = {}
+  for _, case in ipairs(self.cases) do
+    cases[case.key] = { workflow = case.workflow, key = case.key,
+      version = case.version, input = case.input, by_event = case.by_event }
+  end
+  for no = 1, self.n_clients do
+    local threads = {}
+    for _, case in ipairs(self.cases) do
+      for _, thread in ipairs(case.threads) do
+        if thread.client == no then
+          threads[#threads + 1] = { actions = thread.actions }
+        end
+      end
+    end
+    self.folder:write(("plan%d"):format(no), assert(pawl.json.encode {
+      cases = cases, threads = pawl.array(threads), begun = self.begun,
+      limit = self.span + self.patience }))
+  end
+end
+
+function Wave:start_client(no)
+  local way, dir = self:way(), self.folder.dir
+  local env = { LUA_PATH = here .. "/?.lua;" .. build.env.LUA_PATH,
+    LUA_CPATH = build.env.LUA_CPATH }
+  return process.start({ "lua5.4", here .. "/spec/support/torture/client.lua",
+    ("%s/plan%d"):format(dir, no), ("%s/journal%d"):format(dir, no), way.url,
+    way.pooler and "pooler" or nil }, { env = env })
+end
+
+function Wave:client_ended(one, code)
+  local said = one.child:output() .. one.child:errors()
+  if said ~= "" then self:find("client %d said: %s", one.no, said) end
+  if code ~= 0 and code ~= 137 then
+    self:find("client %d ended with %d", one.no, code)
+  end
+  return code == 0
+end
+
+---- the course of it ----------------------------------------------------------
+
+--- All definitions, before anybody needs one.
+function Wave:load()
+  local engine <close> = assert(pawl.open(self.store.url))
+  for _, case in ipairs { "all", "any", "asked", "book", "call", "each",
+    "event", "hold", "kid", "kids", "late", "many", "move1", "move2",
+    "recalled", "saga", "seq", "slow", "task", "timer", "two" } do
+    assert(engine:load(("%s/%s.lua"):format(flows, case)))
+  end
+end
+
+--- SQL of the driver's own, through whatever happens to the server.
+function Wave:sql(text)
+  local ok, rows
+  for _ = 1, 50 do
+    ok, rows = pcall(self.store.sql, text)
+    if ok then return rows end
+    system.sleep(0.2)
+  end
+  error(rows)
+end
+
+function Wave:number(text)
+  local row = assert(self:sql(text)[1], text)
+  local _, value = next(row)
+  return (assert(math.tointeger(tonumber(value)), text))
+end
+
+function Wave:tend()
+  local function pause() return self.random:between(0, 5) / 10 end
+  self.workers:tend(pause)
+  self.clients:tend(pause)
+end
+
+function Wave:strike(can)
+  local name = self.random:weighted(can)
+  local ok, told = pcall(faults[name], self)
+  if ok and told then
+    self:note("%s %s", name, told)
+    if name:find "^restart" then
+      self.count.restart = self.count.restart + 1
+    elseif name == "terminate" then
+      self.count.cut = self.count.cut + 1
+    end
+  end
+end
+
+function Wave:suffer()
+  local can, due = faults.of(self.store), 0.5
+  local until_ = self.begun + self.span
+  while system.gettime() < until_ do
+    self:tend()
+    if not self.is_calm and system.gettime() - self.begun > due then
+      self:strike(can)
+      due = system.gettime() - self.begun + self.random:between(2, 12) / 10
+    end
+    system.sleep(0.03)
+  end
+end
+
+local UNFINISHED = [[select count(*) as n from pawl.instance
+  where status not in ('completed', 'failed', 'cancelled')]]
+
+local INSTANCES = "select count(*) as n from pawl.instance"
+
+-- A message, a lease, what is ready, an event that its sender has not brought
+-- to all: somebody still has work.
+local BUSY = [[select (select count(*) from pawl.agenda)
+  + (select count(*) from pawl.message)
+  + (select count(*) from pawl.event where not routed) as n]]
+
+--- How many wait for ever.
+function Wave:forever()
+  local n = 0
+  for _, cases in ipairs { self.earlier, self.cases } do
+    for _, case in ipairs(cases) do
+      if case.expect.status[1] == "waiting" then n = n + 1 end
+    end
+  end
+  return n
+end
+
+--- No more faults: two workers, and clients that get their answers.
+function Wave:calm()
+  self.is_safe = true
+  if not self.workers:dismiss("TERM", 20) then
+    self:find "a worker did not end within 20 s of SIGTERM"
+  end
+  for _, one in ipairs(self.is_calm and {} or self.clients:alive()) do
+    self.clients:tell(one, "KILL")
+  end
+  self:note "no more faults"
+  while #self.workers.members > 2 do table.remove(self.workers.members) end
+end
+
+function Wave:clients_done()
+  for _, one in ipairs(self.clients.members) do
+    if not one.is_done then return false end
+  end
+  return true
+end
+
+function Wave:rest()
+  local deadline = system.gettime() + self.patience
+  local waiting = self:forever()
+  local is_done
+  repeat
+    self:tend()
+    is_done = self:clients_done() and self:number(UNFINISHED) <= waiting
+      and self:number(BUSY) == 0
+    system.sleep(0.1)
+  until is_done or system.gettime() > deadline
+  self:note(is_done and "at rest" or "not at rest in time")
+  if not is_done then
+    self:find("not at rest %d s after the last fault: %d unfinished, "
+      .. "%d of them as they should; clients are%s done", self.patience,
+      self:number(UNFINISHED), waiting, self:clients_done() and "" or " not")
+  end
+  self.clients:dismiss("KILL", 10)
+  if not self.workers:dismiss("TERM", 20) then
+    self:find "a worker at rest did not end within 20 s of SIGTERM"
+  end
+end
+
+--- Runs it.
+---@param earlier torture.Case[]?  of earlier waves on this store; this wave's
+---                                are added
+---@return string[] found
+function Wave:run(earlier)
+  self.earlier = earlier or {}
+  self:load()
+  local before = self:number(INSTANCES)
+  local cuts_before = self.store.cuts and self.store.cuts() or 0
+  self.begun = system.gettime()
+  self:write_plans()
+  self.workers = Crew.new(self.n_workers, function(no)
+    return self:start_worker(no)
+  end, function(one, code) return self:worker_ended(one, code) end)
+  self.clients = Crew.new(self.n_clients, function(no)
+    return self:start_client(no)
+  end, function(one, code) return self:client_ended(one, code) end)
+  self:suffer()
+  self:calm()
+  self:rest()
+  local cases = table.move(self.cases, 1, #self.cases, #self.earlier + 1,
+    self.earlier)
+  for _, text in ipairs(checker.check(self.store.sql, cases,
+    self.store.dialect)) do
+    self:find("%s", text)
+  end
+  self.count.instances = self:number(INSTANCES) - before
+  self.count.cut = self.count.cut
+    + (self.store.cuts and self.store.cuts() or 0) - cuts_before
+  return self.found
+end
+
+--- What happened, for people.
+function Wave:story() return table.concat(self.log, "\n") .. "\n" end
+
+--- Keeps what is needed to look into it: the story, the clients' plans and
+--- journals, all cases, the store.
+---@param dir string  a folder that is made
+function Wave:keep(dir)
+  shell.output { "mkdir", "-p", dir }
+  shell.output { "cp", "-r", self.folder.dir .. "/.", dir }
+  local file <close> = assert(io.open(dir .. "/story", "w"))
+  file:write(self:story())
+  self.store.keep(dir)
+end
+
+return Wave

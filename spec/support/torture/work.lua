@@ -1,0 +1,108 @@
+--- What the steps of the torture's workflows do. Each leaves the same marks,
+--- so that the checker can count them against the history:
+---
+---     variables    n_NODE   + 1 for each run that was stored; u_NODE undone
+---     outbox       one row  t.step or t.undo { node, mark }
+---     ledger       one row  of a transactional step, by ctx.db
+---
+--- `mark` is the idempotency key, the same in all attempts of a visit. How
+--- long a step takes, and how often it fails, stands in the instance's input:
+--- pace ("wait", "block"; else none), fails = { NODE = attempts }, big = bytes.
+local system = require "system"
+
+local work = {}
+
+--- More attempts than anything here fails, soon after each other.
+work.retry = { max = 20, base = 0.02, factor = 1, cap = 0.05, jitter = 0 }
+
+local function pace(ctx)
+  local how = ctx.input.pace
+  if how == "block" then
+    system.sleep(0.015)
+  elseif how == "wait" then
+    ctx.await(0.01)
+  end
+end
+
+local function leave_marks(ctx, prefix, kind)
+  local name = prefix .. ctx.node
+  ctx.vars[name] = (ctx.vars[name] or 0) + 1
+  ctx.emit(kind, { node = ctx.node, mark = ctx.idempotency_key() })
+end
+
+-- A failed attempt has done everything, and nothing of it may stay.
+local function fail_if_told(ctx)
+  local attempts = ctx.input.fails and ctx.input.fails[ctx.node]
+  if attempts and ctx.attempt <= attempts then
+    error(("attempt %d of %s fails"):format(ctx.attempt, ctx.node), 0)
+  end
+end
+
+-- More than a few KB: variables then have rows of their own.
+local function grow(ctx)
+  if ctx.input.big then
+    ctx.vars.big = (ctx.node:sub(-1)):rep(ctx.input.big)
+  end
+end
+
+function work.step(ctx)
+  pace(ctx)
+  leave_marks(ctx, "n_", "t.step")
+  grow(ctx)
+  fail_if_told(ctx)
+end
+
+--- An item of an each: its result is twice the item.
+function work.item(ctx)
+  work.step(ctx)
+  return nil, 2 * ctx.token.data.item
+end
+
+--- Adds up what an each has brought; false for what failed.
+function work.sum(ctx)
+  work.step(ctx)
+  local sum, failed = 0, 0
+  for _, result in ipairs(ctx.vars.results) do
+    if type(result) == "table" and result.error then
+      failed = failed + 1
+    else
+      sum = sum + result
+    end
+  end
+  ctx.vars.sum, ctx.vars.failed, ctx.vars.results = sum, failed, nil
+end
+
+--- In a transactional step: a row of the ledger, and a row that a failure
+--- takes back.
+function work.book(ctx)
+  ctx.db:query("insert into ledger (instance, node, mark) values ($1, $2, $3)",
+    ctx.id, ctx.node, ctx.idempotency_key())
+  leave_marks(ctx, "n_", "t.step")
+  fail_if_told(ctx)
+end
+
+function work.undo(ctx)
+  leave_marks(ctx, "u_", "t.undo")
+  ctx.vars.undone = (ctx.vars.undone or "") .. ctx.node
+end
+
+--- Three branches of different kinds and a join; `pause` is a timer, `answer`
+--- comes from outside.
+---@param flow pawl.Workflow
+---@param join pawl.JoinOptions
+function work.fork(flow, join)
+  flow:step("before", { run = work.step, next = "split" })
+  flow:fork("split", { next = { "left", "pause", "answer" } })
+  flow:step("left", { run = work.step, retry = work.retry, next = "meet" })
+  flow:timer("pause", { after = 0.3, next = "middle" })
+  flow:step("middle", { run = work.step, retry = work.retry, next = "meet" })
+  flow:wait("answer", { event = "t.answer", key = "key", into = "answer",
+    next = "right" })
+  flow:step("right", { run = work.step, next = "meet" })
+  flow:join("meet", join)
+  flow:step("after", { run = work.step, next = "done" })
+  flow:finish "done"
+  return flow
+end
+
+return work
