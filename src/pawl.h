@@ -425,8 +425,10 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_cancel(pawl_engine *engine,
 
 /* Changes a task; `out` (may be NULL): the task as it is now. `action` is a
  * JSON object: kind, by (the user who does it), reason, and by kind
- *   claim     roles, groups that the user is in. Only the assignee and those
- *             the task is for may; anybody when it is for nobody special
+ *   claim     roles, groups that the user is in. Only the assignee may; where
+ *             there is none, those the task is for, or anybody when it is for
+ *             nobody special. Once it is escalated they may too, until it is
+ *             reassigned or delegated
  *   unclaim   gives it back
  *   complete  output, take (the transition; needed where several are drawn,
  *             unless the output or its member `take` names one); roles, groups
@@ -436,6 +438,9 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_cancel(pawl_engine *engine,
  *             it is for. Takes it from whoever has it
  *   delegate  to: whoever holds it hands it on
  *   escalate  priority; users, roles, groups: added to those it is for
+ * Who has claimed a task holds it, else its assignee: claim, complete and fail
+ * are theirs, unless override is true. Whom that passed over is recorded with
+ * who did it, in the task's log ("instead_of") and in the history.
  * PAWL_TAKEN: another has it, or it is not for this user. PAWL_ALREADY_
  * FINISHED: it is completed, failed, cancelled or timed out. What was
  * completed or failed is stored when the call returns; the instance goes on in

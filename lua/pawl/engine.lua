@@ -372,7 +372,8 @@ local function change_shape(more)
   return shape
 end
 
-local MEMBER = { role = LIST, roles = LIST, group = LIST, groups = LIST }
+local MEMBER = { role = LIST, roles = LIST, group = LIST, groups = LIST,
+  override = { "boolean" } }
 
 local function member(more)
   for name, rule in pairs(MEMBER) do more[name] = rule end

@@ -118,7 +118,13 @@ describe("pawl task", function()
     task = folder:json("task", "delegate", id, "--user", "cid", "--to", "dan")
     assert.equal("dan", task.assignee)
     assert.matches("ann is away", folder:pawl("task", "show", id).out)
-    task = folder:json("task", "fail", id, "--user", "dan", "--error",
+    fails(4, "assigned to dan", "task", "fail", id, "--user", "eve", "--role",
+      "manager")
+    assert.equal(0, folder:pawl("task", "claim", id, "--user", "eve",
+      "--override").code)
+    assert.matches("claim by eve instead of dan",
+      folder:pawl("task", "show", id).out)
+    task = folder:json("task", "fail", id, "--user", "eve", "--error",
       "no key", "--code", "no_key")
     assert.same({ code = "no_key", message = "no key" }, task.error)
     fails(4, "busy.*not yet heard", "task", "retry", id, "--user", "dan")

@@ -441,7 +441,7 @@ kit.describe("claiming a task", function(backend)
 
   it("is for those it is for", function()
     local engine = backend.fresh()
-    assert(engine:load(asking { assignee = "ann", users = { "bob" },
+    assert(engine:load(asking { users = { "ann", "bob" },
       role = "clerk", group = "north" }))
     local function take(by, more)
       local id = begin(engine)
@@ -466,6 +466,22 @@ kit.describe("claiming a task", function(backend)
     local id = begin(engine)
     refused("taken", engine:task_claim(id, { user = "bob" }))
     assert(engine:task_claim(id, { user = "ann" }))
+  end)
+
+  it("of an assigned task is not its group's", function()
+    local engine = backend.fresh()
+    assert(engine:load(asking { assignee = "ann", group = "north",
+      users = "bob" }))
+    local id = begin(engine)
+    for _, member in ipairs { { user = "bob" },
+      { user = "eve", group = "north" } } do
+      for _, kind in ipairs { "claim", "complete", "fail" } do
+        assert.matches("assigned to ann.*reassign.*override",
+          refused("taken", engine["task_" .. kind](engine, id, member)))
+      end
+    end
+    assert(engine:task_reassign(id, { by = "boss", group = "north" }))
+    assert(engine:task_complete(id, { user = "eve", group = "north" }))
   end)
 
   it("can be given back, by the one who has it", function()
@@ -499,6 +515,92 @@ kit.describe("claiming a task", function(backend)
     end, "unknown option 'rols'.*role")
     assert.error_matches(function() engine:task_claim(nil, {}) end,
       "bad argument #1 to 'task_claim'")
+  end)
+end)
+
+kit.describe("a task that another holds", function(backend)
+  local function held(how)
+    local engine, clock = backend.fresh()
+    assert(engine:load(asking { assignee = how == "assigned" and "ann" or nil,
+      group = "north", next = "z" }))
+    local id, instance = begin(engine)
+    if how == "claimed" then
+      assert(engine:task_claim(id, { user = "ann", group = "north" }))
+    end
+    return engine, id, instance, clock
+  end
+
+  for _, how in ipairs { "assigned", "claimed" } do
+    it("is done by an override, on the record: " .. how, function()
+      local engine, id, instance = held(how)
+      refused("taken", engine:task_complete(id, { user = "zoe",
+        group = "north", override = false }))
+      local task = assert(engine:task_complete(id, { user = "zoe",
+        override = true, reason = "ann is ill" }))
+      assert.equal("zoe", task.completed_by)
+      local entry = last(task.log)
+      assert.same({ "complete", "zoe", "ann", "ann is ill" },
+        { entry.what, entry.by, entry.instead_of, entry.reason })
+      assert(engine:run())
+      local row
+      for _, one in ipairs(assert(engine:history(instance))) do
+        if one.type == "task" then row = one end
+      end
+      assert.same({ "zoe", "instead of ann" }, { row.caller, row.text })
+    end)
+
+    it("is taken over by an override: " .. how, function()
+      local engine, id = held(how)
+      local task = assert(engine:task_claim(id, { user = "zoe",
+        override = true }))
+      assert.same({ "zoe", "ann" },
+        { task.claimed_by, last(task.log).instead_of })
+      refused("taken", engine:task_complete(id, { user = "ann" }))
+      assert(engine:task_fail(id, { user = "zoe" }))
+    end)
+  end
+
+  it("tells of no override where none was needed", function()
+    local engine, id = held "claimed"
+    local task = assert(engine:task_complete(id, { user = "ann",
+      override = true }))
+    assert.is_nil(last(task.log).instead_of)
+  end)
+
+  it("is not the previous holder's any more", function()
+    local engine, id = held "claimed"
+    assert(engine:task_reassign(id, { by = "boss", to = "gus" }))
+    for _, kind in ipairs { "claim", "complete", "fail" } do
+      assert.matches("assigned to gus", refused("taken",
+        engine["task_" .. kind](engine, id, { user = "ann",
+          group = "north" })))
+    end
+    assert(engine:task_complete(id, { user = "gus" }))
+  end)
+
+  it("is open to those it is for once it is escalated, until it is given on",
+    function()
+      local engine, id, _, clock = held "assigned"
+      local eve = { user = "eve", group = "north" }
+      clock:advance(1)
+      assert(engine:task_escalate(id, { by = "boss", users = "bob" }))
+      assert(engine:task_claim(id, { user = "bob" }))
+      assert(engine:task_unclaim(id, { user = "bob" }))
+      clock:advance(1)
+      assert(engine:task_reassign(id, { by = "boss", to = "gus" }))
+      assert(engine:task_claim(id, { user = "gus" }))
+      assert(engine:task_unclaim(id, { user = "gus" }))
+      refused("taken", engine:task_complete(id, eve))
+      clock:advance(1)
+      assert(engine:task_escalate(id, { by = "boss", priority = "urgent" }))
+      assert(engine:task_complete(id, eve))
+    end)
+
+  it("cannot be overridden by what is no holder's to do", function()
+    local engine, id = held "assigned"
+    assert.error_matches(function()
+      engine:task_reassign(id, { by = "boss", to = "gus", override = true })
+    end, "unknown option")
   end)
 end)
 

@@ -5,7 +5,14 @@
  *      +---- reassign ----+
  *
  * complete and fail need no claim; delegate hands on what is held, claimed or
- * not; the engine alone makes a task cancelled or timed_out. */
+ * not; the engine alone makes a task cancelled or timed_out.
+ *
+ * A task is held by who has claimed it, else by its assignee, else by nobody.
+ * What is held is the holder's: others claim, complete or fail it only by an
+ * override, which is recorded with whom it passed over. What nobody holds is
+ * for its candidates, all the world when there are none. Escalating what an
+ * assignee has not claimed makes it its candidates' too, until it is handed to
+ * somebody again. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -47,11 +54,13 @@ typedef struct change {
   pawl_str output; /* JSON, the caller's; at NULL: none */
   pawl_who who;    /* what `by` is in; or whom the task is to be for */
   pawl_id request; /* of this change, however often it is sent */
+  int overrides;   /* it is done though another holds the task */
 } change;
 
 static const char *const change_keys[] = {
-    "kind",   "by",    "user", "to",    "take",  "output", "error",
-    "reason", "users", "role", "roles", "group", "groups", "priority",
+    "kind",   "by",    "user",   "to",       "take",
+    "output", "error", "reason", "users",    "role",
+    "roles",  "group", "groups", "priority", "override",
 };
 
 static pawl_code read_kind(pawl_str value, change *c, pawl_error *err) {
@@ -123,6 +132,14 @@ static pawl_code read_reason(pawl_str value, change *c, pawl_error *err) {
   return pawl_buf_check(&c->reason, err);
 }
 
+static pawl_code read_override(pawl_str value, change *c, pawl_error *err) {
+  pawl_json_kind kind = pawl_json_kind_of(value);
+  if (kind != PAWL_JSON_TRUE && kind != PAWL_JSON_FALSE)
+    return pawl_fail(err, PAWL_INVALID, "`override` must be true or false");
+  c->overrides = kind == PAWL_JSON_TRUE;
+  return PAWL_OK;
+}
+
 static pawl_code read_member(pawl_str key, pawl_str value, change *c,
                              pawl_error *err) {
   char name[40];
@@ -145,6 +162,7 @@ static pawl_code read_member(pawl_str key, pawl_str value, change *c,
     return pawl_task_priority(value, &c->priority, err);
   if (pawl_str_eqz(key, "error")) return read_error(value, c, err);
   if (pawl_str_eqz(key, "reason")) return read_reason(value, c, err);
+  if (pawl_str_eqz(key, "override")) return read_override(value, c, err);
   if (pawl_str_eqz(key, "users"))
     return pawl_who_add(&c->who, "user", "users", value, err);
   if (pawl_str_eqz(key, "role") || pawl_str_eqz(key, "roles"))
@@ -168,6 +186,10 @@ static pawl_code check_change(const pawl_engine *e, const change *c,
     pawl_error_hint(err, "say which user: it stands in the task's log");
     return PAWL_INVALID;
   }
+  if (c->overrides && c->kind != CHANGE_CLAIM && c->kind != CHANGE_COMPLETE &&
+      c->kind != CHANGE_FAIL)
+    return pawl_fail(err, PAWL_INVALID, "%s: there is nothing to `override`",
+                     name);
   if (c->kind == CHANGE_DELEGATE && !c->to.len)
     return pawl_fail(err, PAWL_INVALID, "delegate: `to` is missing");
   if (c->kind == CHANGE_REASSIGN && !c->to.len && !c->who.n)
@@ -213,10 +235,12 @@ typedef struct task {
   int64_t version, workflow_version, token, visit;
   int64_t claimed_us, completed_us, started_us, escalated_us; /* 0: null */
   pawl_task_status status, was;
-  int waits; /* its token still stands there */
-  int heard; /* no letter of its is on its way */
+  int waits;         /* its token still stands there */
+  int heard;         /* no letter of its is on its way */
+  int64_t raised_us; /* when it was escalated last */
   int nowners, is_candidate;
-  pawl_buf for_whom; /* its owners, for messages */
+  pawl_buf for_whom;    /* its owners, for messages */
+  pawl_buf passed_over; /* whose it was, by an override */
   pawl_buf workflow, node;
   /* empty: null */
   pawl_buf assignee, delegated_by, claimed_by, completed_by, transition,
@@ -226,6 +250,7 @@ typedef struct task {
 /* All the buffers of a task. */
 #define TASK_BUFS(X) \
   X(for_whom)        \
+  X(passed_over)     \
   X(workflow)        \
   X(node)            \
   X(assignee)        \
@@ -274,6 +299,7 @@ static void read_row(const pawl_rows *r, task *t) {
   t->claimed_us = INT(CLAIMED_AT);
   t->completed_us = INT(COMPLETED_AT);
   t->started_us = INT(STARTED_AT);
+  t->raised_us = INT(ESCALATED_AT);
   t->escalated_us = 0; /* stays as it is, unless this change sets it */
   t->waits = INT(WAITS) != 0;
   t->heard = INT(HEARD) != 0;
@@ -382,19 +408,55 @@ static pawl_code is_taken(const task *t, pawl_error *err) {
   return PAWL_TAKEN;
 }
 
-/* An open task that `by` holds, or could. */
-static pawl_code may_act(const task *t, const change *c, pawl_error *err) {
-  if (!is_open(t)) return is_over(t, err);
+static pawl_code is_assigned(const task *t, pawl_error *err) {
+  pawl_fail(err, PAWL_TAKEN, "task %s is assigned to %.*s", t->text,
+            WORDS(&t->assignee));
+  pawl_error_hint(err,
+                  "`reassign` gives it to another, or to all whom it is for; "
+                  "an override acts in spite of it, on the record");
+  return PAWL_TAKEN;
+}
+
+/* Has it been escalated since it was given to its assignee? */
+static int is_raised(const task *t) {
+  pawl_str value;
+  int64_t given = 0;
+
+  if (t->metadata.len &&
+      pawl_json_get(pawl_buf_str(&t->metadata), "given_us", &value))
+    (void)pawl_json_int(value, &given);
+  return t->raised_us > given;
+}
+
+/* An open task that `by` holds, or that nobody holds and it is for. */
+static pawl_code may_hold(const task *t, const change *c, pawl_error *err) {
   if (is(&t->claimed_by, &c->by)) return PAWL_OK;
   if (t->claimed_by.len) return is_taken(t, err);
-  if (is(&t->assignee, &c->by) || t->is_candidate) return PAWL_OK;
+  if (is(&t->assignee, &c->by)) return PAWL_OK;
+  if (t->is_candidate && (!t->assignee.len || is_raised(t))) return PAWL_OK;
   if (!t->assignee.len && !t->nowners) return PAWL_OK; /* it is anybody's */
+  if (t->assignee.len && (t->is_candidate || !t->nowners))
+    return is_assigned(t, err);
   pawl_fail(err, PAWL_TAKEN, "task %s is not for %.*s: it is for %.*s",
             t->text, WORDS(&c->by), WORDS(&t->for_whom));
   pawl_error_hint(err,
                   "name the roles and groups that the user is in, or "
                   "reassign the task");
   return PAWL_TAKEN;
+}
+
+static pawl_code may_act(task *t, const change *c, pawl_error *err) {
+  pawl_code rc;
+
+  pawl_buf_clear(&t->passed_over);
+  if (!is_open(t)) return is_over(t, err);
+  rc = may_hold(t, c, err);
+  if (rc != PAWL_TAKEN || !c->overrides) return rc;
+  pawl_buf_adds(&t->passed_over,
+                pawl_buf_str(t->claimed_by.len ? &t->claimed_by
+                             : t->assignee.len ? &t->assignee
+                                               : &t->for_whom));
+  return PAWL_OK;
 }
 
 /* ---- which way on ---- */
@@ -545,7 +607,7 @@ static pawl_code claim(task *t, const change *c, int64_t now, int *write,
                        pawl_error *err) {
   pawl_code rc = may_act(t, c, err);
   if (rc != PAWL_OK) return rc;
-  *write = t->claimed_by.len == 0; /* else it is theirs already */
+  *write = !is(&t->claimed_by, &c->by); /* else it is theirs already */
   if (*write) hold(t, pawl_buf_str(&c->by), now);
   return PAWL_OK;
 }
@@ -682,12 +744,14 @@ static void add_text(pawl_buf *out, const char *name, const pawl_buf *value) {
   pawl_json_add_string(out, pawl_buf_str(value));
 }
 
-static void add_entry(pawl_buf *out, const change *c, int64_t now) {
+static void add_entry(pawl_buf *out, const task *t, const change *c,
+                      int64_t now) {
   char time[28];
   pawl_time_format(now, time);
   pawl_buf_addf(out, "{\"at\":\"%s\",\"what\":\"%s\"", time,
                 change_names[c->kind]);
   add_text(out, "by", &c->by);
+  add_text(out, "instead_of", &t->passed_over);
   add_text(out, "to", &c->to);
   add_text(out, "take", &c->take);
   add_text(out, "priority", &c->priority);
@@ -715,8 +779,14 @@ static void log_change(task *t, const change *c, int64_t now) {
     pawl_buf_adds(&out, value);
     pawl_buf_addc(&out, ',');
   }
-  add_entry(&out, c, now);
-  pawl_buf_addz(&out, "]}");
+  add_entry(&out, t, c, now);
+  pawl_buf_addc(&out, ']');
+  if (c->kind == CHANGE_REASSIGN || c->kind == CHANGE_DELEGATE)
+    pawl_buf_addf(&out, ",\"given_us\":%" PRId64, now);
+  else if (t->metadata.len &&
+           pawl_json_get(pawl_buf_str(&t->metadata), "given_us", &value))
+    pawl_buf_addz(&out, ",\"given_us\":"), pawl_buf_adds(&out, value);
+  pawl_buf_addc(&out, '}');
   set(&t->metadata, pawl_buf_str(&out));
   if (out.failed) t->metadata.failed = 1;
   pawl_buf_deinit(&out);
@@ -784,6 +854,8 @@ static void write_letter(const task *t, pawl_buf *out) {
   if (t->transition.len)
     pawl_member_str(&o, "transition", pawl_buf_str(&t->transition));
   if (t->error.len) pawl_member_json(&o, "error", pawl_buf_str(&t->error));
+  if (t->passed_over.len)
+    pawl_member_str(&o, "instead_of", pawl_buf_str(&t->passed_over));
   pawl_object_end(&o);
 }
 

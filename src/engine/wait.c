@@ -482,6 +482,20 @@ static int letter_says(pawl_str data, const char *name, const char *text) {
   return same;
 }
 
+/* Whose task it was, where somebody else has dealt with it. */
+static void note_override(pawl_str data, pawl_record *r) {
+  pawl_buf who = {.alloc = r->text.alloc};
+  pawl_str value;
+
+  if (!pawl_json_get(data, "instead_of", &value) ||
+      pawl_json_kind_of(value) != PAWL_JSON_STRING)
+    return;
+  pawl_json_unquote(value, &who);
+  pawl_buf_addz(&r->text, r->text.len ? "; instead of " : "instead of ");
+  pawl_buf_adds(&r->text, pawl_buf_str(&who));
+  pawl_buf_deinit(&who);
+}
+
 static void clear_task(pawl_token *t) {
   pawl_str none = {0};
   pawl_detail_set(t, "late", none);
@@ -517,6 +531,7 @@ static void task_failed(pawl_engine *e, pawl_held *h, int k,
     r = pawl_token_record(e, h, k, "failed");
     pawl_buf_addz(&r->transition, "failed");
     pawl_buf_adds(&r->caller, pawl_buf_str(&l->caller));
+    note_override(data, r);
     pawl_plan_error(&r->error, &why, (pawl_str){NULL, 0});
     clear_task(pawl_tok(h, k));
     pawl_leave(e, h, k, to);
@@ -528,6 +543,7 @@ static void task_failed(pawl_engine *e, pawl_held *h, int k,
   } else { /* S3.80: a failed task may still be tried again */
     r = pawl_token_record(e, h, k, "failed");
     pawl_buf_addz(&r->text, "the task may be tried again");
+    note_override(data, r);
     pawl_buf_adds(&r->caller, pawl_buf_str(&l->caller));
     pawl_plan_error(&r->error, &why, (pawl_str){NULL, 0});
   }
@@ -583,6 +599,7 @@ void pawl_task_done(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   r = pawl_token_record(e, h, k, "task");
   pawl_buf_adds(&r->transition, pawl_buf_str(&name));
   pawl_buf_adds(&r->caller, pawl_buf_str(&l->caller));
+  note_override(data, r);
   pawl_take_output(h, node, r, output);
   raise_signal(h, node, k, output);
   clear_task(pawl_tok(h, k));

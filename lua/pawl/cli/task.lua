@@ -115,8 +115,10 @@ local function show_log(log)
   for i, entry in ipairs(log) do
     local said = present(entry.reason) and ": " .. entry.reason or ""
     local to = present(entry.to) and " to " .. entry.to or ""
-    line(i == 1 and "log" or "", ("%s %s by %s%s%s"):format(
-      format.time(entry.at), entry.what, entry.by, to, said))
+    local over = present(entry.instead_of)
+      and " instead of " .. entry.instead_of or ""
+    line(i == 1 and "log" or "", ("%s %s by %s%s%s%s"):format(
+      format.time(entry.at), entry.what, entry.by, over, to, said))
   end
 end
 
@@ -170,7 +172,7 @@ local function change(kind, opts, id)
     user = opts.user or login(), reason = opts.reason, to = opts.to,
     take = opts.take, error = opts.error, priority = opts.priority,
     users = words(opts.candidate), roles = words(opts.role),
-    groups = words(opts.group),
+    groups = words(opts.group), override = opts.override,
   }
   if opts.output then action.output = output end
   if opts.code then
@@ -192,10 +194,11 @@ local actions = {
   list = { "user", "role", "group", "status", "all", "overdue", "due_before",
     "form", "priority", "instance", "limit", "before" },
   show = {},
-  claim = { "user", "role", "group", "reason" },
+  claim = { "user", "role", "group", "override", "reason" },
   unclaim = { "user", "reason" },
-  complete = { "user", "role", "group", "output", "take", "reason" },
-  fail = { "user", "role", "group", "error", "code", "reason" },
+  complete = { "user", "role", "group", "output", "take", "override",
+    "reason" },
+  fail = { "user", "role", "group", "error", "code", "override", "reason" },
   retry = { "user", "reason" },
   reassign = { "user", "to", "candidate", "role", "group", "reason" },
   delegate = { "user", "to", "reason" },
@@ -264,6 +267,8 @@ command = {
     { long = "code", arg = "CODE",
       help = "fail: for the workflow's on_error" },
     { long = "to", arg = "NAME", help = "reassign, delegate: to this user" },
+    { long = "override", help = "claim, complete, fail: though another holds "
+      .. "it; whom that passes over is recorded" },
     { long = "reason", arg = "TEXT", help = "why; kept in the task's log" },
     { long = "priority", arg = "NAME", type = "name", one_of = priorities,
       help = "low, normal, high or urgent" },
@@ -286,6 +291,8 @@ command = {
     { "pawl task claim 019aa1f2 --user ann --role manager", "Ann takes it" },
     { "pawl task complete 019aa1f2 --user ann --take approved",
       "and the instance goes on" },
+    { "pawl task complete 019aa1f2 --override --reason 'Bob is ill'",
+      "in spite of whoever holds it" },
   },
   run = run,
 }

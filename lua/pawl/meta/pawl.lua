@@ -380,6 +380,7 @@ function pawl.migrate(url, options) end
 ---@field group? string|string[]
 ---@field groups? string|string[]
 ---@field reason? string          for the task's log
+---@field override? boolean       though another holds it: recorded, with whom
 
 ---@class pawl.TaskCompletion: pawl.TaskActor
 ---@field output? any
