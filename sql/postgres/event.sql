@@ -4,37 +4,39 @@
 
 -- name: event_insert
 -- args: @shard smallint, @source text, @id text, @name text, @key text,
---       @data json, @ttl_us bigint, @now time
+--       @data json, @came uuid, @ttl_us bigint, @now time
 -- An id that is kept already is not taken again, nor changed.
-insert into pawl.event as e (shard, source, id, name, key, data, routed,
-       received_at, expires_at)
-values (@shard, @source, @id, @name, @key, @data, false,
+insert into pawl.event as e (shard, source, id, name, key, data, came,
+       routed, received_at, expires_at)
+values (@shard, @source, @id, @name, @key, @data, @came, false,
         coalesce(@now, now()),
         coalesce(@now, now()) + @ttl_us * interval '1 microsecond')
 on conflict (shard, source, id) do update
    set name = excluded.name, key = excluded.key, data = excluded.data,
+       came = excluded.came,
        routed = false, received_at = excluded.received_at,
        expires_at = excluded.expires_at
  where e.expires_at <= excluded.received_at;
 
 -- name: event_copy
 -- args: @shard smallint, @source text, @id text, @name text, @key text,
---       @data json, @received_at time, @expires_at time
+--       @data json, @came uuid, @received_at time, @expires_at time
 -- Where its key's events are, when that is another shard than its id's.
-insert into pawl.event as e (shard, source, id, name, key, data, routed,
-       received_at, expires_at)
-values (@shard, @source, @id, @name, @key, @data, true, @received_at,
+insert into pawl.event as e (shard, source, id, name, key, data, came,
+       routed, received_at, expires_at)
+values (@shard, @source, @id, @name, @key, @data, @came, true, @received_at,
         @expires_at)
 on conflict (shard, source, id) do update
    set name = excluded.name, key = excluded.key, data = excluded.data,
+       came = excluded.came,
        received_at = excluded.received_at, expires_at = excluded.expires_at
  where e.expires_at <= excluded.received_at;
 
 -- name: event_get
 -- args: @shard smallint, @source text, @id text
--- rows: name text, key text, data json, routed boolean, received_at time,
---       expires_at time
-select name, key, data, routed, received_at, expires_at from pawl.event
+-- rows: name text, key text, data json, came uuid, routed boolean,
+--       received_at time, expires_at time
+select name, key, data, came, routed, received_at, expires_at from pawl.event
  where shard = @shard and source = @source and id = @id;
 
 -- name: event_routed
@@ -69,10 +71,10 @@ delete from pawl.event e
 --       @prefix text[], @after_at time[], @after_source text[],
 --       @after_id text[], @max integer, @now time
 -- rows: no integer, source text, id text, name text, key text, data json,
---       received_at time
+--       came uuid, received_at time
 -- For waits that begin later: events with their key, and their name or, one
 -- word behind a prefix, their pattern; oldest first, behind those seen.
-select s.no, v.source, v.id, v.name, v.key, v.data, v.received_at
+select s.no, v.source, v.id, v.name, v.key, v.data, v.came, v.received_at
   from unnest(@no, @key, @name, @prefix, @after_at, @after_source, @after_id)
        as s (no, key, name, prefix, after_at, after_source, after_id)
  cross join lateral (

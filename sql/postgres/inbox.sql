@@ -15,8 +15,9 @@ on conflict do nothing;
 -- args: @shard smallint, @id uuid[], @no uuid[], @name text, @key text,
 --       @event_id text, @source text, @caller text, @data json,
 --       @addressed boolean, @received_at time, @now time
--- One event into many inboxes, once into each. Under the agenda rows' locks it
--- is seen anew which instances have ended meanwhile.
+-- One event into many inboxes, once into each, and not into that of what it
+-- has started. Under the agenda rows' locks it is seen anew which instances
+-- have ended meanwhile.
 insert into pawl.inbox (shard, instance, no, kind, name, key, event_id,
        source, caller, data, addressed, received_at)
 select @shard, s.id, s.no, 'event', @name, @key, @event_id, @source, @caller,
@@ -25,7 +26,9 @@ select @shard, s.id, s.no, 'event', @name, @key, @event_id, @source, @caller,
  cross join lateral (
   select 1 from pawl.instance
    where shard = @shard and id = s.id
-     and status in ('running', 'waiting', 'suspended') offset 0) alive
+     and status in ('running', 'waiting', 'suspended')
+     and (trigger_event is null or external_id <> 'event:' || @event_id)
+     offset 0) alive
 on conflict do nothing;
 
 -- name: inbox_load
@@ -43,13 +46,21 @@ select b.instance, b.no, b.kind, b.name, b.key, b.event_id, b.source,
 
 -- name: inbox_known
 -- args: @shard smallint, @id uuid[], @event_id text[]
--- rows: instance uuid, event_id text
--- Which of these events came in already, taken or not.
-select b.instance, b.event_id
+-- rows: instance uuid, event_id text, created_at time
+-- Which of these events came in already, taken or not, or started the
+-- instance; and, once for each without an event, when that was.
+select b.instance, b.event_id, null::timestamptz as created_at
   from unnest(@id, @event_id) as s (id, event_id) cross join lateral (
   select instance, event_id from pawl.inbox
    where shard = @shard and instance = s.id and kind = 'event'
-     and event_id = s.event_id offset 0) b;
+     and event_id = s.event_id offset 0) b
+ union all
+select i.id, case when i.trigger_event is not null
+                   and i.external_id = 'event:' || s.event_id
+                  then s.event_id end, i.created_at
+  from unnest(@id, @event_id) as s (id, event_id) cross join lateral (
+  select id, external_id, trigger_event, created_at from pawl.instance
+   where shard = @shard and id = s.id offset 0) i;
 
 -- name: inbox_cancel
 -- args: @shard smallint, @id uuid

@@ -4,33 +4,35 @@
 
 -- name: event_insert
 -- args: @shard smallint, @source text, @id text, @name text, @key text,
---       @data json, @ttl_us bigint, @now time
-insert into pawl_event (shard, source, id, name, key, data, routed,
-       received_at, expires_at)
-values (@shard, @source, @id, @name, @key, @data, 0, @now, @now + @ttl_us)
+--       @data json, @came uuid, @ttl_us bigint, @now time
+insert into pawl_event (shard, source, id, name, key, data, came,
+       routed, received_at, expires_at)
+values (@shard, @source, @id, @name, @key, @data, @came, 0, @now, @now + @ttl_us)
 on conflict (shard, source, id) do update
    set name = excluded.name, key = excluded.key, data = excluded.data,
+       came = excluded.came,
        routed = 0, received_at = excluded.received_at,
        expires_at = excluded.expires_at
  where expires_at <= excluded.received_at;
 
 -- name: event_copy
 -- args: @shard smallint, @source text, @id text, @name text, @key text,
---       @data json, @received_at time, @expires_at time
-insert into pawl_event (shard, source, id, name, key, data, routed,
-       received_at, expires_at)
-values (@shard, @source, @id, @name, @key, @data, 1, @received_at,
+--       @data json, @came uuid, @received_at time, @expires_at time
+insert into pawl_event (shard, source, id, name, key, data, came,
+       routed, received_at, expires_at)
+values (@shard, @source, @id, @name, @key, @data, @came, 1, @received_at,
         @expires_at)
 on conflict (shard, source, id) do update
    set name = excluded.name, key = excluded.key, data = excluded.data,
+       came = excluded.came,
        received_at = excluded.received_at, expires_at = excluded.expires_at
  where expires_at <= excluded.received_at;
 
 -- name: event_get
 -- args: @shard smallint, @source text, @id text
--- rows: name text, key text, data json, routed boolean, received_at time,
---       expires_at time
-select name, key, data, routed, received_at, expires_at from pawl_event
+-- rows: name text, key text, data json, came uuid, routed boolean,
+--       received_at time, expires_at time
+select name, key, data, came, routed, received_at, expires_at from pawl_event
  where shard = @shard and source = @source and id = @id;
 
 -- name: event_routed
@@ -60,8 +62,8 @@ delete from pawl_event
 --       @prefix text[], @after_at time[], @after_source text[],
 --       @after_id text[], @max integer, @now time
 -- rows: no integer, source text, id text, name text, key text, data json,
---       received_at time
-select @no as no, source, id, name, key, data, received_at
+--       came uuid, received_at time
+select @no as no, source, id, name, key, data, came, received_at
   from pawl_event indexed by pawl_event_match
  where shard = @shard and key = @key
    and (name = @name

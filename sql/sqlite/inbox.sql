@@ -20,6 +20,7 @@ select @shard, @id, @no, 'event', @name, @key, @event_id, @source, @caller,
   from pawl_instance
  where shard = @shard and id = @id
    and status in ('running', 'waiting', 'suspended')
+   and (trigger_event is null or external_id <> 'event:' || @event_id)
 on conflict do nothing;
 
 -- name: inbox_load
@@ -35,10 +36,15 @@ select instance, no, kind, name, key, event_id, source, caller, data,
 
 -- name: inbox_known
 -- args: @shard smallint, @id uuid[], @event_id text[]
--- rows: instance uuid, event_id text
-select instance, event_id from pawl_inbox
+-- rows: instance uuid, event_id text, created_at time
+select instance, event_id, null as created_at from pawl_inbox
  where shard = @shard and instance = @id and kind = 'event'
-   and event_id = @event_id;
+   and event_id = @event_id
+ union all
+select id, case when trigger_event is not null
+                 and external_id = 'event:' || @event_id then @event_id end,
+       created_at
+  from pawl_instance where shard = @shard and id = @id;
 
 -- name: inbox_cancel
 -- args: @shard smallint, @id uuid

@@ -120,6 +120,7 @@ typedef struct pawl_held {
   /* the instance as loaded, and as each commit leaves it */
   pawl_status status;
   int64_t version, seq, visit, started_us;
+  int64_t created_us; /* known where kept events were found */
   pawl_tokens tokens; /* the live ones */
   int32_t last_token;
   const char *node, *previous; /* interned */

@@ -995,8 +995,7 @@ static pawl_code take_event(pawl_engine *e, search *s, const pawl_rows *r,
                         {NULL, 0},
                         pawl_row_str(r, k, PAWL_EVENT_FIND_R_DATA)};
     TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &l.no, err));
-    memset(&l.came, 0, sizeof l.came);
-    (void)pawl_id_parse(id.at, id.len, &l.came);
+    pawl_row_id(r, k, PAWL_EVENT_FIND_R_CAME, &l.came);
     l.addressed = 0;
     l.kept = 1;
     TRY(fill_letter(e, s->h, &l, text, err));
@@ -1044,7 +1043,8 @@ static void drop_letter(pawl_held *h, int at) {
   h->letters[--h->nletters] = gone; /* its buffers serve again */
 }
 
-/* What the inbox holds already, taken or not, is no news. */
+/* What the inbox holds already, taken or not, is no news, nor is what started
+ * the instance. When that was is learnt too. */
 static pawl_code drop_known(pawl_engine *e, int shard, pawl_error *err) {
   pawl_args *a = &e->args;
   pawl_rows rows;
@@ -1069,6 +1069,8 @@ static pawl_code drop_known(pawl_engine *e, int shard, pawl_error *err) {
     pawl_row_id(&rows, k, PAWL_INBOX_KNOWN_R_INSTANCE, &id);
     pawl_held *h = pawl_held_find(e, &id, NULL);
     if (!h) continue;
+    if (!pawl_row_null(&rows, k, PAWL_INBOX_KNOWN_R_CREATED_AT))
+      h->created_us = pawl_row_int(&rows, k, PAWL_INBOX_KNOWN_R_CREATED_AT);
     for (int i = h->nletters - 1; i >= h->nfound; i--)
       if (pawl_str_eq(pawl_buf_str(&h->letters[i].event_id), event_id))
         drop_letter(h, i);

@@ -31,6 +31,7 @@ typedef struct event {
   pawl_buf global; /* source ':' id: what inboxes know it by */
   pawl_buf instance, workflow;
   pawl_str data, input, options; /* slices of JSON text */
+  pawl_id came; /* drawn for it: orders what came in one instant */
   int has_key, has_id, has_instance, has_start, has_by, has_source;
   int64_t ttl_us;
   int64_t received_us; /* by the store's time; 0: now */
@@ -223,12 +224,11 @@ out:
 }
 
 static pawl_code draw_id(pawl_engine *e, event *v, pawl_error *err) {
-  pawl_id id;
   char text[37];
   pawl_code rc = PAWL_OK;
 
-  TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &id, err));
-  pawl_id_format(&id, text);
+  TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &v->came, err));
+  pawl_id_format(&v->came, text);
   pawl_buf_clear(&v->id);
   pawl_buf_addz(&v->id, text);
   TRY(pawl_buf_check(&v->id, err));
@@ -254,7 +254,10 @@ static pawl_code read_signal(pawl_engine *e, pawl_str text, event *v,
   if (v->has_instance && v->has_start)
     return pawl_fail(err, PAWL_INVALID,
                      "a signal's `instance` and `start` exclude each other");
-  if (!v->has_id) TRY(draw_id(e, v, err));
+  if (!v->has_id)
+    TRY(draw_id(e, v, err));
+  else
+    TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &v->came, err));
   TRY(complete(v, err));
 out:
   return rc;
@@ -579,6 +582,7 @@ static pawl_code copy_event(pawl_engine *e, const event *v, pawl_error *err) {
   pawl_arg_str(a, PAWL_EVENT_COPY_NAME, pawl_buf_str(&v->name));
   pawl_arg_str(a, PAWL_EVENT_COPY_KEY, pawl_buf_str(&v->key));
   pawl_arg_str(a, PAWL_EVENT_COPY_DATA, v->data);
+  pawl_arg_id(a, PAWL_EVENT_COPY_CAME, &v->came);
   pawl_arg_time(a, PAWL_EVENT_COPY_RECEIVED_AT, v->received_us);
   pawl_arg_time(a, PAWL_EVENT_COPY_EXPIRES_AT, v->expires_us);
   return pawl_store_once(e->store, PAWL_UNIT_BATCH, a, &rows, err);
@@ -620,6 +624,7 @@ static pawl_code send_event(pawl_engine *e, const event *v, int shard,
   pawl_arg_str(a, PAWL_EVENT_INSERT_NAME, pawl_buf_str(&v->name));
   arg_text(a, PAWL_EVENT_INSERT_KEY, &v->key, v->has_key);
   pawl_arg_str(a, PAWL_EVENT_INSERT_DATA, v->data);
+  pawl_arg_id(a, PAWL_EVENT_INSERT_CAME, &v->came);
   pawl_arg_int(a, PAWL_EVENT_INSERT_TTL_US, v->ttl_us);
   pawl_store_arg_now(e->store, a, PAWL_EVENT_INSERT_NOW);
   return pawl_store_send(e->store, a, err);
@@ -653,6 +658,7 @@ static pawl_code keep_event(pawl_engine *e, event *v, int *is_new, int *routed,
   *routed = 0;
   if (!rows.nrows) return PAWL_OK;
   *routed = (int)pawl_row_int(&rows, 0, PAWL_EVENT_GET_R_ROUTED);
+  pawl_row_id(&rows, 0, PAWL_EVENT_GET_R_CAME, &v->came);
   v->received_us = pawl_row_int(&rows, 0, PAWL_EVENT_GET_R_RECEIVED_AT);
   v->expires_us = pawl_row_int(&rows, 0, PAWL_EVENT_GET_R_EXPIRES_AT);
   return PAWL_OK;
@@ -934,6 +940,7 @@ static pawl_code load_left(pawl_engine *e, int shard, const left *l, event *v,
   take_text(&v->key, &v->has_key, &rows, PAWL_EVENT_GET_R_KEY);
   take_text(data, &has, &rows, PAWL_EVENT_GET_R_DATA);
   if (has) v->data = pawl_buf_str(data);
+  pawl_row_id(&rows, 0, PAWL_EVENT_GET_R_CAME, &v->came);
   v->received_us = pawl_row_int(&rows, 0, PAWL_EVENT_GET_R_RECEIVED_AT);
   v->expires_us = pawl_row_int(&rows, 0, PAWL_EVENT_GET_R_EXPIRES_AT);
   pawl_buf_adds(&v->source, pawl_buf_str(&l->source));

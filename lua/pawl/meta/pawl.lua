@@ -915,7 +915,8 @@ function Db:query(sql, ...) end
 ---@class pawl.WaitOptions
 ---@field event string           "payment.received", or a pattern: "payment.*"
 ---@field key? string|fun(ctx: pawl.Ctx): any  a name in variables or input
----@field match? fun(event: table, ctx: pawl.Ctx): boolean
+---@field match? fun(event: pawl.Event, ctx: pawl.Ctx): any  false or nil: not
+---                              this event. It may be asked more than once
 ---@field timeout? number|string
 ---@field into? string           the variable that takes the event's data
 ---@field undo? fun(ctx: pawl.Ctx)

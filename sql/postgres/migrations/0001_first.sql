@@ -319,6 +319,7 @@ create table pawl.event (
   name text not null,
   key text,
   data json,
+  came uuid,
   routed boolean not null,
   received_at timestamptz not null,
   expires_at timestamptz not null,

@@ -278,6 +278,7 @@ create table pawl_event (
   name text not null,
   key text,
   data text,
+  came blob,
   routed integer not null,
   received_at integer not null,
   expires_at integer not null,
