@@ -9,6 +9,7 @@
 
 #include "../value/json.h"
 #include "internal.h"
+#include "reach.h"
 
 #define PAGE 64
 #define CHILDREN 200 /* told to end in one transaction */
@@ -291,6 +292,7 @@ static pawl_code post_cancel(pawl_engine *e, const message *m,
   l.caller = pawl_buf_str(&by);
   l.data = pawl_buf_str(&data);
   TRY(post(e, ids, n, &l, err));
+  TRY(pawl_reach_note(e, pawl_id_route(&ids[0]) % e->nshards, ids, n, err));
 out:
   pawl_buf_deinit(&event_id);
   pawl_buf_deinit(&data);

@@ -15,6 +15,7 @@
 #include "internal.h"
 #include "pipeline.h"
 #include "pulse.h"
+#include "reach.h"
 
 #define FLUSH_US (50 * 1000)
 #define TAKES_MAX 100 /* decisions of one visit to an inbox */
@@ -324,7 +325,7 @@ pawl_code pawl_engine_open(const char *url, const pawl_config *config,
   e->log.ud = e->config.log_ud;
   e->clock.fn = e->config.clock;
   e->clock.ud = e->config.clock_ud;
-  e->group.alloc = e->prefixes.alloc = &e->alloc;
+  e->group.alloc = e->prefixes.alloc = e->unreached.alloc = &e->alloc;
   e->pid = getpid();
   e->next_due_us = PAWL_NEVER;
   pawl_args_init(&e->args, &e->alloc);
@@ -377,6 +378,7 @@ void pawl_engine_close(pawl_engine *e) {
   for (int i = 0; i < e->nroutes; i++) pawl_buf_deinit(&e->routes[i].workflow);
   pawl_release(&alloc, e->routes, sizeof *e->routes * (size_t)e->routes_cap);
   pawl_buf_deinit(&e->group);
+  pawl_buf_deinit(&e->unreached);
   pawl_buf_deinit(&e->prefixes);
   pawl_engine_forget_names(e);
   pawl_args_deinit(&e->args);
@@ -793,7 +795,7 @@ pawl_code pawl_engine_tick(pawl_engine *e, int64_t budget_us,
 out:
   rc = tick_end(e, rc, err);
   if (e->unlooked && may_refill(e, wants_more(e))) stats->next_due_us = 0;
-  return rc;
+  return rc == PAWL_OK && e->unreached.len ? pawl_reach(e, err) : rc;
 }
 
 /* What keeps an instance that could not be claimed. */
@@ -933,14 +935,16 @@ pawl_code pawl_engine_hold(pawl_engine *e, const pawl_id *id, int seize,
   h->apply_only = 1;
   TRY(lend_graph(e, h, &lent, err));
   TRY(take_inbox(e, id, err));
+  e->holding = 1;
   if (e->messages) TRY(pawl_deliver(e, err));
 out:
+  e->holding = 0;
   rc = tick_end(e, rc, err);
   /* a slot whose commit is in doubt still needs it: then it is lost */
   if (lent && h->state == PAWL_SLOT_FREE) pawl_def_free(lent);
   e->fresh_ready = fresh;
   e->suspect_ready = suspect;
-  return rc;
+  return rc == PAWL_OK && e->unreached.len ? pawl_reach(e, err) : rc;
 }
 
 /* ---- waiting ---- */

@@ -247,6 +247,8 @@ struct pawl_engine {
   struct pawl_names *names;
   int64_t deliver_mono_us; /* messages left behind are looked for then */
   int messages; /* the last commits wrote some: deliver.c has work */
+  pawl_buf unreached; /* ids, for reach.c */
+  int reaching, holding; /* it is at them; one is held for its inbox */
   struct {      /* claims whose answer was lost */
     int shard;
     pawl_id lease;
