@@ -91,9 +91,22 @@ static pawl_code serve_query(const pawl_call *call, pawl_str sql,
   return PAWL_OK;
 }
 
-static const pawl_services SERVICES = {
-    serve_now,   serve_log,    serve_heartbeat, serve_cancelled,
-    serve_attrs, serve_new_id, serve_query};
+static pawl_code serve_visits(const pawl_call *call, int64_t *out,
+                              pawl_error *err) {
+  if (call->visit > 99)
+    return pawl_fail(err, PAWL_UNREACHABLE, "the store is gone");
+  *out = call->visit;
+  return PAWL_OK;
+}
+
+static const pawl_services SERVICES = {.now = serve_now,
+                                       .log = serve_log,
+                                       .heartbeat = serve_heartbeat,
+                                       .cancelled = serve_cancelled,
+                                       .attrs = serve_attrs,
+                                       .visits = serve_visits,
+                                       .new_id = serve_new_id,
+                                       .query = serve_query};
 
 /* A program's own state: its `require` finds the files of this checkout. */
 static lua_State *own_state(void) {

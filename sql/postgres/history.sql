@@ -93,3 +93,16 @@ select s.id as instance, s.seq, h.output, h.data, h.branch
      and t.no = h.token
    where h.shard = @shard and h.instance = s.id and h.seq = s.seq
   offset 0) h;
+
+-- name: history_visits
+-- args: @shard smallint, @id uuid, @node text, @below bigint
+-- rows: n bigint
+-- How often it came to a node before that visit, or stands there since.
+select count(*) as n from (
+  select visit from pawl.history
+   where shard = @shard and instance = @id and node = @node
+     and visit < @below
+   union
+  select visit from pawl.tokens
+   where shard = @shard and instance = @id and node = @node
+     and visit < @below and state in ('active', 'waiting')) v;

@@ -72,3 +72,16 @@ select h.instance, h.seq, h.output, t.data, t.branch
   left join pawl_token t on t.shard = h.shard and t.instance = h.instance
    and t.no = h.token
  where h.shard = @shard and h.instance = @id and h.seq = @seq;
+
+-- name: history_visits
+-- args: @shard smallint, @id uuid, @node text, @below bigint
+-- rows: n bigint
+-- How often it came to a node before that visit, or stands there since.
+select count(*) as n from (
+  select visit from pawl_history
+   where shard = @shard and instance = @id and node = @node
+     and visit < @below
+   union
+  select visit from pawl_tokens
+   where shard = @shard and instance = @id and node = @node
+     and visit < @below and state in ('active', 'waiting')) v;

@@ -341,6 +341,13 @@ pawl_code pawl_send_agenda(pawl_engine *e, int shard, const pawl_id *id,
 /* What ctx may ask of the engine: services_ud of the call is the engine, its
  * owner the slot. */
 extern const pawl_services pawl_engine_services;
+/* One statement for the slot's handler; `h` NULL: for no handler. */
+pawl_code pawl_service_ask(pawl_engine *e, const pawl_held *h, int unit,
+                           pawl_rows *rows, pawl_error *err);
+/* visits.c: the how many-th visit of its node the call is. */
+pawl_code pawl_count_visits(pawl_engine *e, const pawl_held *h,
+                            const pawl_call *call, int64_t *out,
+                            pawl_error *err);
 /* An instance's attributes as JSON {"name":{"type","value"}}. */
 pawl_code pawl_attributes_json(pawl_engine *e, int shard, const pawl_id *id,
                                pawl_buf *out, pawl_error *err);

@@ -38,7 +38,7 @@ static void service_log(const pawl_call *call, int level, const char *message,
 
 /* One statement, in the transactional step's open unit if there is one. That
  * is closed to everybody else. `h` NULL: no handler's. */
-static pawl_code ask_store(pawl_engine *e, const pawl_held *h, int unit,
+pawl_code pawl_service_ask(pawl_engine *e, const pawl_held *h, int unit,
                            pawl_rows *rows, pawl_error *err) {
   if (e->open_unit && h && e->unit_owner != h)
     return pawl_fail(err, PAWL_MISUSE,
@@ -70,7 +70,7 @@ static pawl_code store_progress(pawl_engine *e, const pawl_held *h,
   pawl_arg_id(&e->args, PAWL_INSTANCE_PROGRESS_ID, &h->id);
   pawl_arg_id(&e->args, PAWL_INSTANCE_PROGRESS_LEASE, &h->lease);
   pawl_arg_str(&e->args, PAWL_INSTANCE_PROGRESS_STATE_TEXT, progress);
-  return ask_store(e, h, PAWL_UNIT_BATCH, &rows, err);
+  return pawl_service_ask(e, h, PAWL_UNIT_BATCH, &rows, err);
 }
 
 /* The latch of its row, if that is still ours. */
@@ -84,7 +84,7 @@ static pawl_code read_latch(pawl_engine *e, const pawl_held *h, int *latch,
   pawl_arg_int(&e->args, PAWL_AGENDA_GET_SHARD, h->shard);
   pawl_arg_id(&e->args, PAWL_AGENDA_GET_ID, &h->id);
   pawl_store_arg_now(e->store, &e->args, PAWL_AGENDA_GET_NOW);
-  TRY(ask_store(e, h, PAWL_UNIT_READ, &rows, err));
+  TRY(pawl_service_ask(e, h, PAWL_UNIT_READ, &rows, err));
   if (rows.nrows == 0 || pawl_row_null(&rows, 0, PAWL_AGENDA_GET_R_LEASE))
     return lease_lost(h, err);
   pawl_row_id(&rows, 0, PAWL_AGENDA_GET_R_LEASE, &lease);
@@ -105,7 +105,7 @@ static pawl_code look_for_cancel(pawl_engine *e, const pawl_held *h, int latch,
   pawl_args_begin(&e->args, PAWL_STMT_INBOX_CANCEL);
   pawl_arg_int(&e->args, PAWL_INBOX_CANCEL_SHARD, h->shard);
   pawl_arg_id(&e->args, PAWL_INBOX_CANCEL_ID, &h->id);
-  TRY(ask_store(e, h, PAWL_UNIT_READ, &rows, err));
+  TRY(pawl_service_ask(e, h, PAWL_UNIT_READ, &rows, err));
   *out = rows.nrows > 0;
 out:
   return rc;
@@ -128,7 +128,7 @@ static pawl_code service_heartbeat(const pawl_call *call, pawl_str progress,
   pawl_arg_id(&e->args, PAWL_AGENDA_RENEW_LEASE, &h->lease);
   pawl_arg_int(&e->args, PAWL_AGENDA_RENEW_LEASE_US, e->config.lease_us);
   pawl_store_arg_now(e->store, &e->args, PAWL_AGENDA_RENEW_NOW);
-  TRY(ask_store(e, h, PAWL_UNIT_BATCH, &rows, err));
+  TRY(pawl_service_ask(e, h, PAWL_UNIT_BATCH, &rows, err));
   if (rows.nrows) {
     h->lease_until_us = pawl_row_int(&rows, 0, PAWL_AGENDA_RENEW_R_DUE_AT);
     latch = (int)pawl_row_int(&rows, 0, PAWL_AGENDA_RENEW_R_LATCH);
@@ -160,6 +160,11 @@ static pawl_code service_new_id(const pawl_call *call, char id[37],
   pawl_code rc = pawl_id_make(&e->ids, pawl_engine_now(e), &made, err);
   if (rc == PAWL_OK) pawl_id_format(&made, id);
   return rc;
+}
+
+static pawl_code service_visits(const pawl_call *call, int64_t *out,
+                                pawl_error *err) {
+  return pawl_count_visits(call->services_ud, slot_of(call), call, out, err);
 }
 
 /* ---- attributes ---- */
@@ -210,7 +215,7 @@ static pawl_code attributes(pawl_engine *e, const pawl_held *h, int shard,
   pawl_args_begin(&e->args, PAWL_STMT_ATTRIBUTE_LIST);
   pawl_arg_int(&e->args, PAWL_ATTRIBUTE_LIST_SHARD, shard);
   pawl_arg_id(&e->args, PAWL_ATTRIBUTE_LIST_ID, id);
-  TRY(ask_store(e, h, PAWL_UNIT_READ, &rows, err));
+  TRY(pawl_service_ask(e, h, PAWL_UNIT_READ, &rows, err));
   pawl_buf_addc(out, '{');
   for (int k = 0; k < rows.nrows; k++) {
     if (k) pawl_buf_addc(out, ',');
@@ -449,5 +454,6 @@ const pawl_services pawl_engine_services = {
     .cancelled = service_cancelled,
     .attrs = service_attrs,
     .new_id = service_new_id,
+    .visits = service_visits,
     .query = service_query,
 };

@@ -1101,6 +1101,14 @@ static void push_str(lua_State *L, pawl_str s) {
     lua_pushnil(L);
 }
 
+static void push_visit(lua_State *L, const pawl_run *run) {
+  const pawl_call *call = run->call;
+  pawl_error err;
+  int64_t n;
+  if (call->services->visits(call, &n, &err) != PAWL_OK) (void)raise(L, &err);
+  lua_pushinteger(L, n);
+}
+
 static void push_function(lua_State *L, lua_CFunction f) {
   lua_pushvalue(L, 1);
   lua_pushcclosure(L, f, 1);
@@ -1123,9 +1131,6 @@ static int push_plain(lua_State *L, const pawl_call *call, int field) {
       return 1;
     case CTX_ATTEMPT:
       lua_pushinteger(L, call->attempt);
-      return 1;
-    case CTX_VISIT:
-      lua_pushinteger(L, call->visit);
       return 1;
     case CTX_TENANT:
       push_str(L, call->tenant);
@@ -1162,6 +1167,9 @@ static void push_made(lua_State *L, pawl_run *run, int field) {
       break;
     case CTX_TOKEN:
       push_child(L, run, PAWL_SLOT_TOKEN, TOKEN_END - 1);
+      break;
+    case CTX_VISIT:
+      push_visit(L, run);
       break;
     case CTX_ATTRS:
       push_child(L, run, PAWL_SLOT_ATTRS, ATTRS_END - 1);

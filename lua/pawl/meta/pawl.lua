@@ -813,7 +813,9 @@ function Engine:close() end
 ---@field version integer
 ---@field node string
 ---@field attempt integer         from 1
----@field visit integer           of this node by this instance, from 1
+---@field visit integer           of this node by this instance, from 1; the same
+---                               for each attempt. Counted in its history when
+---                               it is asked for
 ---@field token pawl.Token        the one that is here
 ---@field event? pawl.Event       what the last wait took
 ---@field tenant? string
