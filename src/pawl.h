@@ -166,7 +166,8 @@ typedef struct pawl_config {
                              shares sessions out; -1: behind none; 0: found
                              out when connecting, and logged */
   int32_t stored_code_own; /* 1: never run a definition from the store */
-  int32_t unknown_defer;   /* 1: leave unknown workflows to others */
+  int32_t unknown_fail;    /* 1: fail what neither we nor the store know;
+                              0: it waits for who does */
   int32_t create;          /* -1: do not make a missing store; 0, 1: make it */
   int32_t shards;          /* of a store made by this open; 1 */
   int32_t pulse;           /* 1: a helper thread with a connection of its own

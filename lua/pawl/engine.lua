@@ -43,7 +43,7 @@ local open_shape = {
   concurrency = { "count" }, recoveries = { "count" }, shards = { "shards" },
   pooler = { "boolean" }, create = { "boolean" }, pulse = { "boolean" },
   stored_code = option.choice("stored_code", "any", "own"),
-  unknown = option.choice("unknown", "fail", "defer"),
+  unknown = option.choice("unknown", "defer", "fail"),
   state = option.choice("state", "host", "private"),
 }
 
@@ -62,7 +62,7 @@ function engine.open(url, options)
   end
   local config = read("pawl.open", open_shape, options)
   config.stored_code_own = config.stored_code == "own"
-  config.unknown_defer = config.unknown == "defer"
+  config.unknown_fail = config.unknown == "fail"
   config.private = config.state == "private"
   config.create = config.create == false and -1 or 0
   return core.open(url, config)

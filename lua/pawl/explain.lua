@@ -118,8 +118,9 @@ function blocked.workflow_suspended(data)
 end
 
 function blocked.unknown_workflow(data)
-  return ("Nothing moves: no worker has ever loaded %s. Start one that has "
-    .. "its file."):format(identity(data))
+  return ("Nothing moves: no worker has ever loaded %s. It waits for one of "
+    .. "the group %s that has its file: `pawl worker FILE`."):format(
+    identity(data), quoted(data.group))
 end
 
 function blocked.no_worker(data)

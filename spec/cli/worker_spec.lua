@@ -148,6 +148,43 @@ describe("pawl worker", function()
     assert.equal(2, ran.code)
   end)
 
+  it("serves all others when one file is not the stored one", function()
+    local here = folder()
+    local waits = here:json("start", "t.timer").id
+    assert.equal(0, here:pawl("worker", "flows", "--until-idle").code)
+    here:write("flows/timer.lua",
+      (flows.timer:gsub("flow:finish", "local _ = 1\nflow:finish")))
+    local id = here:json("start", "t.hello").id
+    local ran = here:pawl("worker", "flows", "--until-idle")
+    assert.equal(0, ran.code, ran.err)
+    assert.matches("flows/timer%.lua is not loaded: workflow \"t%.timer\" "
+      .. "version 1 is stored with other contents, and instance " .. waits
+      :gsub("%-", "%%-") .. " still runs it; the stored one runs\n", ran.out)
+    assert.matches(" hint: give the changed workflow version = 2", ran.out)
+    assert.equal("completed", here:json("show", id).status)
+    local event
+    for _, one in ipairs(lines(here:pawl("worker", "flows", "--until-idle",
+      "--json").out)) do
+      if one.code == "exists" then event = one end
+    end
+    assert.equal("flows/timer.lua", event.file)
+    assert.equal("error", event.event)
+  end)
+
+  it("ends when one version is in two files", function()
+    local here = folder()
+    here:write("flows/other.lua",
+      (flows.hello:gsub("flow:finish", "local _ = 1\nflow:finish")))
+    local ran = here:pawl("worker", "flows", "--until-idle")
+    assert.equal(1, ran.code)
+    assert.equal('pawl: definition: workflow "t.hello" version 1 is in two '
+      .. "files that differ: flows/hello.lua and flows/other.lua\n hint: give "
+      .. "one of them version = 2, or leave one out\n", ran.err)
+    here:write("flows/other.lua", flows.hello) -- a copy does no harm
+    ran = here:pawl("worker", "flows", "--until-idle")
+    assert.equal(0, ran.code, ran.err)
+  end)
+
   it("leaves unknown workflows to others when told to", function()
     local here = folder()
     local id = here:json("start", "t.hello").id

@@ -299,7 +299,7 @@ kit.describe("a child that fails", function(backend)
     end)
 
   it("could not be started: its workflow is unknown", function()
-    local engine, _, url = backend.fresh()
+    local engine, _, url = backend.fresh { unknown = "fail" }
     load(engine, caller({ workflow = "t.nobody",
       next = { completed = "z", failed = "mend" } }, { mark "mend" }))
     local id = begin(engine)

@@ -55,7 +55,7 @@ describe("pawl.open", function()
       raised(pawl.open, ":memory:", { batch = {} }):gsub("table", "string"))
     assert.matches("'lease' must be seconds or words",
       raised(pawl.open, ":memory:", { lease = "soon" }))
-    assert.matches("'unknown' must be \"fail\" or \"defer\"",
+    assert.matches("'unknown' must be \"defer\" or \"fail\"",
       raised(pawl.open, ":memory:", { unknown = "maybe" }))
     assert.matches("bad argument #1 to 'open'", raised(pawl.open, {}))
   end)

@@ -424,7 +424,7 @@ static void read_config(lua_State *L, int at, pawl_config *config) {
   lua_pop(L, 1);
   config->pulse = config_flag(L, at, "pulse");
   config->stored_code_own = config_flag(L, at, "stored_code_own");
-  config->unknown_defer = config_flag(L, at, "unknown_defer");
+  config->unknown_fail = config_flag(L, at, "unknown_fail");
   if (!config_flag(L, at, "private")) {
     lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
     config->lua = lua_tothread(L, -1);

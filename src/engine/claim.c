@@ -75,9 +75,30 @@ static pawl_code add_route(pawl_engine *e, pawl_str code, int64_t version,
   return PAWL_OK;
 }
 
+/* Said once: who is missing is for people to find out. */
+static void miss_route(pawl_engine *e, pawl_route *r) {
+  pawl_error err;
+
+  if (r->missed) return;
+  r->missed = 1;
+  if (r->version)
+    pawl_fail(&err, PAWL_NO_HANDLER,
+              "no worker has loaded workflow \"%s\" version %" PRId64,
+              r->workflow.at, r->version);
+  else
+    pawl_fail(&err, PAWL_NO_HANDLER, "no worker has loaded workflow \"%s\"",
+              r->workflow.at);
+  pawl_error_hint(&err,
+                  "start a worker of the group \"%s\" that has its file; "
+                  "`pawl list --workflow %s` shows what waits",
+                  e->config.group, r->workflow.at);
+  pawl_log_error(&e->log, PAWL_WARN,
+                 "instances wait for a workflow that nobody has loaded", &err);
+}
+
 /* Is this version ours to run? Ours when its prefix is, and we have it, or
- * the store has it and we may run that, or nobody has it and we answer for
- * the unknown. */
+ * the store has it and we may run that, or nobody has it and we were told
+ * to fail the unknown. */
 static pawl_code decide_route(pawl_engine *e, pawl_route *r, pawl_error *err) {
   pawl_def *def = NULL;
   int foreign = 0;
@@ -92,8 +113,10 @@ static pawl_code decide_route(pawl_engine *e, pawl_route *r, pawl_error *err) {
                       &foreign, err));
   if (def)
     r->served = 1;
+  else if (!foreign && e->config.unknown_fail)
+    r->served = 1;
   else if (!foreign)
-    r->served = !e->config.unknown_defer;
+    miss_route(e, r);
 out:
   return rc;
 }
@@ -308,6 +331,8 @@ pawl_code pawl_claim_definition(pawl_engine *e, pawl_held *h,
                         &h->foreign, err));
   else
     TRY(find_newest(e, h, err));
+  /* what lies in its inbox may be taken without knowing it */
+  if (!h->def && !e->config.unknown_fail && !h->nletters) h->foreign = 1;
   if (!h->foreign) return PAWL_OK;
   if (has_letter(h, "cancel")) TRY(may_end_blind(e, h, &may, err));
   if (has_letter(h, "kill")) may = 1; /* nothing is undone */

@@ -171,6 +171,7 @@ typedef struct pawl_route {
   int served;
   int64_t refused;       /* the revision that cannot run here */
   int64_t until_mono_us; /* look again after that */
+  int missed;            /* it was said that nobody knows it */
 } pawl_route;
 
 /* A batch under way; see pipeline.h. */

@@ -162,8 +162,9 @@ static pawl_code refuse_change(const pawl_def *def, const known *k,
   pawl_fail(err, PAWL_EXISTS,
             "workflow \"%s\" version %" PRId64
             " is stored "
-            "with other contents, and instance %s still runs it",
-            def->code, def->version, user);
+            "with other contents%s%s%s",
+            def->code, def->version, user[0] ? ", and instance " : "", user,
+            user[0] ? " still runs it" : "");
   pawl_error_where(err, "%s", def->file);
   if (k->fixed)
     pawl_error_hint(err,
@@ -179,7 +180,7 @@ static pawl_code refuse_change(const pawl_def *def, const known *k,
 }
 
 /* Others keep their instances: what is in use is replaced by a hot-fix
- * alone. */
+ * alone. So is a hot-fix, by a file that may be older than it. */
 static pawl_code check_replace(pawl_engine *e, const pawl_def *def,
                                const known *k, int *nsent, pawl_error *err) {
   char user[37];
@@ -187,7 +188,7 @@ static pawl_code check_replace(pawl_engine *e, const pawl_def *def,
 
   TRY(find_user(e, def, user, err));
   ++*nsent;
-  if (user[0]) rc = refuse_change(def, k, user, err);
+  if (user[0] || k->fixed) rc = refuse_change(def, k, user, err);
 out:
   return rc;
 }

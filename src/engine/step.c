@@ -521,6 +521,12 @@ static void plan_unknown(pawl_engine *e, pawl_held *h) {
   pawl_trace_verdict(e, h);
 }
 
+/* Letters brought it here that change nothing now: whoever knows it looks. */
+static void leave_unknown(pawl_engine *e, pawl_held *h) {
+  h->plan.after = PAWL_AFTER_BACK;
+  h->plan.look_us = pawl_engine_now(e);
+}
+
 static void plan_deadline(pawl_engine *e, pawl_held *h) {
   pawl_error err;
   pawl_record *r = pawl_instance_record(e, h, "deadline");
@@ -863,8 +869,10 @@ static void decide(pawl_engine *e, pawl_held *h) {
   }
   if (h->takeovers > e->config.recoveries)
     plan_poisoned(e, h);
-  else if (!h->def)
+  else if (!h->def && e->config.unknown_fail)
     plan_unknown(e, h);
+  else if (!h->def)
+    leave_unknown(e, h);
   else if (pawl_is_undoing(h))
     pawl_undo_run(e, h);
   else if (h->deadline_us && pawl_engine_now(e) >= h->deadline_us)

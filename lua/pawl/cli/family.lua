@@ -35,8 +35,7 @@ local function descendants(engine, id)
   return all
 end
 
---- Would it find its workflow? What runs the unknown fails it, which is for
---- a worker to decide.
+--- Would it find its workflow? Else it waits for a worker that has it.
 local function is_known(engine, known, row)
   if known[row.workflow] == nil then
     local graph, err = engine:graph(row.workflow)

@@ -131,13 +131,58 @@ local function files_of(args)
   return files
 end
 
+--- Other contents than the version that is stored, and must not change now:
+--- no reason to leave all others unserved.
+local function refuse(worker, path, err)
+  note(worker, "error", ("%s is not loaded: %s; %s"):format(path, err.message,
+    worker.own_code and "it is left to others" or "the stored one runs"),
+    { code = err.code, file = path, hint = err.hint })
+  if err.hint and not worker.json then
+    emit(worker, " hint: " .. err.hint, {})
+  end
+end
+
+local function load_one(worker, engine, path)
+  local info = persist(worker, function()
+    local loaded, err = engine:load(path)
+    if not loaded and err.code == "exists" then
+      refuse(worker, path, err)
+      return false
+    end
+    return loaded, err
+  end)
+  if not info then return info end
+  note(worker, "loaded", ("loaded %s %d from %s"):format(info.workflow,
+    info.version, path), { workflow = info.workflow,
+    version = info.version, file = path, sha256 = info.sha256 })
+  return true
+end
+
+--- One version in two files: which of them would win is nobody's choice. Seen
+--- before anything is stored.
+local function check_twice(engine, files)
+  local seen = {}
+  for _, path in ipairs(#files > 1 and files or {}) do
+    local graph = store.try(engine:check(path))
+    local key = ("%s %d"):format(graph.code, graph.version)
+    local file <close> = assert(io.open(path, "rb"))
+    local text = file:read "a"
+    local before = seen[key]
+    if before and before.text ~= text then
+      error({ code = "definition",
+        message = ("workflow \"%s\" version %d is in two files that differ: "
+        .. "%s and %s"):format(graph.code, graph.version, before.path, path),
+        hint = ("give one of them version = %d, or leave one out"):format(
+        graph.version + 1) }, 0)
+    end
+    seen[key] = before or { path = path, text = text }
+  end
+end
+
 local function load_all(worker, engine, files)
+  check_twice(engine, files)
   for _, path in ipairs(files) do
-    local info = persist(worker, function() return engine:load(path) end)
-    if not info then return end
-    note(worker, "loaded", ("loaded %s %d from %s"):format(info.workflow,
-      info.version, path), { workflow = info.workflow,
-      version = info.version, file = path, sha256 = info.sha256 })
+    if load_one(worker, engine, path) == nil then return end -- a signal
   end
 end
 
@@ -224,7 +269,8 @@ local function run(opts, args)
   local n = is_child and 1 or processes(opts)
   if n > 1 then return supervisor.run(opts, n) end
   local worker = { json = opts.json, quiet = opts.quiet, failures = 0,
-    steps = 0, ended = 0, stuck = 0, until_idle = opts.until_idle }
+    steps = 0, ended = 0, stuck = 0, own_code = opts.stored_code == "own",
+    until_idle = opts.until_idle }
   local files = files_of(args)
   for _, path in ipairs(files) do store.check_source(path) end
   if opts.json then term.divert() else term.separate() end
@@ -249,7 +295,10 @@ return {
     .. "whatever is due in the store, one line per event. As many workers as "
     .. "you like may share a store; each instance is run by one at a time, "
     .. "and what a dead worker held is taken over. Without files it runs the "
-    .. "definitions that the store has.\n\n"
+    .. "definitions that the store has. A file whose version is in use with "
+    .. "other contents, or was hot-fixed, is not loaded: that is said, and "
+    .. "the stored one runs. One version in two files that differ is an "
+    .. "error.\n\n"
     .. "SIGTERM or Ctrl-C stops it cleanly: the handler that runs is "
     .. "finished and stored, what was not begun is given back, and it exits "
     .. "with 0. A second signal stops it at once; the next worker takes over "
@@ -267,7 +316,8 @@ return {
     { long = "stored-code", arg = "own|any",
       help = "own: never run a definition from the store" },
     { long = "unknown", arg = "defer|fail",
-      help = "defer: leave workflows that nobody here knows to others" },
+      help = "what nobody has loaded: waits for a worker that has "
+        .. "(default), or fails" },
     { long = "processes", arg = "N", type = "count", max = 1000,
       help = "worker processes; default: one a core on PostgreSQL, else 1" },
     { long = "batch", arg = "N", type = "count",

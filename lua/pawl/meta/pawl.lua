@@ -94,7 +94,8 @@ function pawl.migrate(url, options) end
 ---                                 handler blocks; not with a clock
 ---@field create? boolean           false: a missing store is an error
 ---@field stored_code? "any"|"own"  own: run no definition from the store
----@field unknown? "fail"|"defer"   workflows that nobody here knows
+---@field unknown? "defer"|"fail"   what neither it nor the store knows: wait for
+---  who does, or fail it
 ---@field state? "host"|"private"   where workflow files run; "host"
 
 ---@class pawl.Trace
