@@ -1,5 +1,6 @@
 --- Clean stops, and power cuts of `pawl run`.
 local Site = require "spec.support.site"
+local process = require "spec.support.process"
 
 Site.each("a worker that is told to stop", function(new)
   it("finishes what runs and gives back what was not begun", function()
@@ -37,6 +38,44 @@ Site.each("a worker that is told to stop", function(new)
     site:drain()
     site:assert_complete(ids)
     assert.equal(16, #site:runs())
+  end)
+end)
+
+local STOPPING = "stopping when the handler that runs has ended; press Ctrl-C "
+  .. "again to stop at once\n"
+
+Site.each("a worker whose handler takes long", function(new)
+  it("says at once that it stops", function()
+    for _, words in ipairs { {}, { "--processes", "2" } } do
+      local site = new(Site.steps 'if not exists "g.open" then gate "g" end')
+      local ids = site:start(1)
+      local worker = site:worker(words)
+      site:wait_gate "g"
+      worker:kill "INT"
+      assert.truthy(process.poll(10, function()
+        return worker:errors():find(STOPPING, 1, true)
+      end), worker:errors())
+      assert.is_nil(worker:code())
+      site:open "g"
+      assert.equal(0, worker:wait(20), worker:errors())
+      local _, times = worker:errors():gsub("stopping when", "")
+      assert.equal(1, times)
+      site:drain()
+      site:assert_complete(ids)
+    end
+  end)
+
+  it("says so when it is `pawl run`", function()
+    local site = new(Site.steps 'if not exists "g.open" then gate "g" end')
+    local run = site.folder:start("run", "flow.lua", "--store", site.url)
+    site:wait_gate "g"
+    run:kill "TERM"
+    assert.truthy(process.poll(10, function()
+      return run:errors():find(STOPPING, 1, true)
+    end), run:errors())
+    assert.is_nil(run:code())
+    site:open "g"
+    assert.equal(143, run:wait(20))
   end)
 end)
 

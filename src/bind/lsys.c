@@ -23,28 +23,44 @@
  * any moment, cleared before its engine is closed. */
 static pawl_engine *volatile watched;
 static volatile sig_atomic_t caught, ncaught;
-static int only_count; /* a supervisor ends its children first */
+static int only_count;      /* a supervisor ends its children first */
+static char announced[128]; /* said when the first one comes */
 
-/* The first signal asks for a clean stop; who sends a second one means it. */
-static void on_signal(int number) {
+static void stop_for(int number) {
   pawl_engine *engine = watched;
-  if (caught && !only_count) _exit(128 + number);
   caught = number;
   ncaught++;
   if (engine) pawl_interrupt(engine);
 }
 
+/* The first signal asks for a clean stop, which may take as long as a handler
+ * does: so that is said at once. Who sends a second one means it. */
+static void on_signal(int number) {
+  int error = errno;
+  if (caught && !only_count) _exit(128 + number);
+  if (!caught && announced[0] &&
+      write(STDERR_FILENO, announced, strlen(announced)) < 0)
+    errno = error; /* nobody hears it */
+  stop_for(number);
+  errno = error;
+}
+
 /* From a supervisor, which may tell what the group was told already. */
 static void on_stop(int number) {
   (void)number;
-  if (!caught) on_signal(SIGTERM);
+  if (!caught) stop_for(SIGTERM);
 }
 
-/* sys.catch_signals(count?): from now on SIGINT and SIGTERM stop cleanly;
- * `count`: a second one, too, is only counted. */
+/* sys.catch_signals(count, text): from now on SIGINT and SIGTERM stop cleanly;
+ * `count`: a second one, too, is only counted. `text` is said at the first; a
+ * later call does not change it. */
 static int sys_catch_signals(lua_State *L) {
+  static int told;
   struct sigaction action;
+  const char *text = luaL_checkstring(L, 2);
   only_count = lua_toboolean(L, 1);
+  if (!told) snprintf(announced, sizeof announced, "%s", text);
+  told = 1;
   memset(&action, 0, sizeof action);
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART; /* a handler's own I/O is left in peace */

@@ -29,7 +29,7 @@ local function report(err)
   term.warn(("pawl: %s: %s"):format(err.code,
     term.clean(tostring(err.message))))
   if err.hint then
-    term.warn(" hint: " .. term.clean(store.point(given, err.hint)))
+    store.hint(given, err.hint)
   end
   return exits[err.code] or 1
 end

@@ -291,7 +291,7 @@ local function stopped(run, why, opts, args)
         .. again(opts, args) }, 0)
   end
   term.warn("stopped; every finished step is stored")
-  term.warn(" hint: go on with: " .. again(opts, args))
+  store.hint(opts, "go on with: " .. again(opts, args))
   error({ exit = 128 + sys.caught() }, 0)
 end
 
@@ -328,7 +328,7 @@ local function show_output(run, instance, args)
   term.warn(("pawl: %s%s"):format(instance.status, why and ": " .. why
     or " " .. instance.id))
   warn_waits(run)
-  term.warn(" hint: " .. hint_of(run, instance, args))
+  store.hint(run.opts, hint_of(run, instance, args))
 end
 
 local function show_end(run, instance, args, took)
@@ -338,7 +338,7 @@ local function show_end(run, instance, args, took)
   if instance.error and instance.status ~= "completed" then
     term.print("error   ", format.error(instance.error) or "-")
     if type(instance.error.hint) == "string" then
-      term.print("        ", term.clean(instance.error.hint))
+      term.print("        ", store.point(run.opts, instance.error.hint))
     end
   end
   if has_output then term.print("output  ", format.json(instance.output)) end

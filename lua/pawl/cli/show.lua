@@ -27,11 +27,11 @@ local function is_empty(content)
   return type(content) == "table" and not next(content)
 end
 
-local function show_error(err)
+local function show_error(opts, err)
   if not present(err) then return end
   line("error", format.message(err))
   line("  at", err.where)
-  line("  hint", err.hint)
+  if present(err.hint) then line("  hint", store.point(opts, err.hint)) end
   if present(err.trace) then
     for text in err.trace:gmatch("[^\n]+") do
       term.print("             ", term.clean(text))
@@ -69,7 +69,7 @@ local function show_interventions(entries)
   end
 end
 
-local function show(instance, entries)
+local function show(opts, instance, entries)
   term.print(("%-12s "):format("id"), instance.id)
   line("workflow", ("%s %d"):format(instance.workflow, instance.version))
   term.print(("%-12s "):format("status"), format.status(instance.status))
@@ -93,7 +93,7 @@ local function show(instance, entries)
   value("output", instance.output)
   value("cancellation", instance.cancellation)
   value("compensation", instance.compensation)
-  show_error(instance.error)
+  show_error(opts, instance.error)
   show_interventions(entries)
   if instance.tokens and #instance.tokens > 0 then
     term.print()
@@ -106,7 +106,8 @@ local function run(opts, args)
   if opts.json then
     term.json((store.try(engine:get(args[1], "json"))))
   else
-    show(store.try(engine:get(args[1])), store.try(engine:history(args[1])))
+    show(opts, store.try(engine:get(args[1])),
+      store.try(engine:history(args[1])))
   end
   return 0
 end

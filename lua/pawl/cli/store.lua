@@ -41,16 +41,30 @@ end
 --- What a command line needs to reach the same store: "" when it is the
 --- default one or PAWL_STORE names it.
 function store.flags(opts)
-  if not opts.store or opts.from_env.store then return "" end
-  return " --store " .. store.word(store.name(opts))
+  local text = ""
+  if opts.store and not opts.from_env.store then
+    text = " --store " .. store.word(store.name(opts))
+  end
+  if opts.pooler and not opts.from_env.pooler then
+    text = text .. " --pooler"
+  end
+  return text
 end
 
---- Commands in a hint with what they need to reach the same store.
-function store.point(opts, hint)
-  return (hint:gsub("`pawl (%l+)`", function(name)
-    if name == "help" or name == "check" then return nil end
-    return ("`pawl %s%s`"):format(name, store.flags(opts))
+local storeless = { help = true, check = true, version = true }
+
+--- Commands in a text for people, written `pawl list`, with what they need to
+--- reach the same store: they are there to be pasted.
+function store.point(opts, text)
+  return (text:gsub("`pawl (%l+)([^`]*)`", function(name, rest)
+    if storeless[name] or rest:find(" --store ", 1, true) then return nil end
+    return ("`pawl %s%s%s`"):format(name, rest, store.flags(opts))
   end))
+end
+
+--- A hint below what was said on standard error.
+function store.hint(opts, text)
+  term.warn(" hint: " .. store.point(opts, text))
 end
 
 --- Says so when the instance of a key was started with another input.
@@ -102,6 +116,10 @@ function store.warn_unknown(engine, code, version)
   if meant then term.warn(" hint: ", term.clean(meant)) end
 end
 
+--- Said as soon as a signal comes: what runs may take long to end.
+store.stopping = "stopping when the handler that runs has ended; press Ctrl-C "
+  .. "again to stop at once\n"
+
 local transient = { busy = true, unreachable = true, lease_lost = true,
   timeout = true, nomem = true, full = true, readonly = true, store = true }
 
@@ -112,7 +130,7 @@ end
 
 --- Runs `fn(engine)` with signals stopping that engine cleanly.
 function store.guarded(engine, fn)
-  sys.catch_signals()
+  sys.catch_signals(false, store.stopping)
   sys.watch(engine)
   local result = table.pack(pcall(fn, engine))
   sys.watch(nil)

@@ -263,7 +263,7 @@ function supervisor.run(opts, n)
   local group = { places = {}, alive = 0, stillborn = 0, json = opts.json,
     quiet = opts.quiet, until_idle = opts.until_idle }
   for i = 1, n do group.places[i] = { deaths = 0, due = 0 } end
-  sys.catch_signals(true)
+  sys.catch_signals(true, require("pawl.cli.store").stopping)
   note(group, "started", ("%d workers on %s, under %d"):format(n,
     require("pawl.cli.store").name(opts), sys.pid()),
     { pid = sys.pid(), processes = n })

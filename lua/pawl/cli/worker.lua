@@ -64,7 +64,7 @@ local function on_log(worker, level, message, fields)
   if level == "debug" or worker.quiet and level == "info" then return end
   local text = next(fields) and " " .. format.json(fields) or ""
   emit(worker, ("%s: %s%s"):format(level, term.clean(message),
-    term.clean(text)), {
+    term.clean(store.point(worker.opts, text))), {
     event = "log", level = level, message = message, fields = fields,
   })
 end
@@ -138,7 +138,7 @@ local function refuse(worker, path, err)
     worker.own_code and "it is left to others" or "the stored one runs"),
     { code = err.code, file = path, hint = err.hint })
   if err.hint and not worker.json then
-    emit(worker, " hint: " .. err.hint, {})
+    emit(worker, " hint: " .. store.point(worker.opts, err.hint), {})
   end
 end
 
@@ -270,11 +270,12 @@ local function run(opts, args)
   if n > 1 then return supervisor.run(opts, n) end
   local worker = { json = opts.json, quiet = opts.quiet, failures = 0,
     steps = 0, ended = 0, stuck = 0, own_code = opts.stored_code == "own",
-    until_idle = opts.until_idle }
+    until_idle = opts.until_idle, opts = opts }
   local files = files_of(args)
   for _, path in ipairs(files) do store.check_source(path) end
   if opts.json then term.divert() else term.separate() end
-  sys.catch_signals()
+  -- who supervises has said it
+  sys.catch_signals(false, not is_child and store.stopping or "")
   local engine = open(worker, opts)
   if engine then
     worker.engine = engine
