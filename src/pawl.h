@@ -341,7 +341,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_list_tokens(pawl_engine *engine,
                                                  pawl_error *err);
 /* Why it stands where it stands, and what would move it, as a JSON object:
  * id, status, workflow, version, node, error, cancellation, compensation,
- * deadline, now; lease {executor, host, pid, until, lapsed}; next_look;
+ * deadline, progress, now; lease {executor, host, pid, since, until, lapsed};
+ * next_look;
  * suspended {by, reason, since, shift}; workflow_suspended {code, prefix, by,
  * reason, since}; blocked, a list of "suspended", "workflow_suspended",
  * "unknown_workflow", "no_worker" and "not_taken"; workers, idle_since;

@@ -92,8 +92,13 @@ local function headline(data)
     return ("%s was created %s and has not begun."):format(identity(data),
       when(data, data.created))
   end
+  if not data.started and data.lease then
+    return ("%s is %s; it was created %s, and taken up %s."):format(
+      identity(data), data.status, when(data, data.created),
+      when(data, data.lease.since))
+  end
   return ("%s is %s; it began %s."):format(identity(data), data.status,
-    data.started and when(data, data.started) or when(data, data.created))
+    when(data, data.started or data.created))
 end
 
 local blocked = {}
@@ -142,10 +147,15 @@ local function is_told(data, reason)
     or not data.suspended and not data.workflow_suspended
 end
 
+--- "worker 28570 on host".
+local function holder(l)
+  return l.pid and ("worker %d on %s"):format(l.pid, l.host)
+    or "executor " .. tostring(l.executor)
+end
+
 local function lease(data)
   local l = data.lease
-  local name = l.pid and ("The worker %d on %s"):format(l.pid, l.host)
-    or "The executor " .. tostring(l.executor)
+  local name = "The " .. holder(l)
   if l.lapsed then
     return ("%s held it until %s; the next worker takes it over."):format(
       name, when(data, l["until"]))
@@ -202,7 +212,32 @@ end
 
 local waits = {}
 
-function waits.worker(_, _, w)
+--- How long the holder has had this token at its node: the handler cannot
+--- have run for longer. The first token is there with its step's record.
+local function held_for(data, token)
+  local from = core.time_parse(data.lease.since)
+  local since = token and token.since and core.time_parse(token.since)
+  if since then from = math.max(from, since) end
+  return duration.show(math.max(core.time_parse(data.now) - from, 0) / 1e6)
+end
+
+--- Whether its handler has begun is known when it has told of itself; one of
+--- many that were taken together may come after others.
+local function under_way(data, token)
+  local l = data.lease
+  if data.progress ~= nil and #data.tokens < 2 then
+    local text = core.json_encode(data.progress)
+    return ("it runs in the %s, which has had it for %s; it last told: %s.")
+      :format(holder(l), held_for(data, token), text)
+  end
+  return ("it runs in the %s, which has had it for %s, or is next there.")
+    :format(holder(l), held_for(data, token))
+end
+
+function waits.worker(data, token, w)
+  if data.lease and not data.lease.lapsed and not data.suspended then
+    return under_way(data, token)
+  end
   local err = error_text(w.error)
   return ("it is its turn: it runs when a worker takes it%s."):format(
     err and " (the attempt before failed with " .. err .. ")" or "")
@@ -443,6 +478,10 @@ function explain.sentences(data)
   end
   if data.lease then add(lease(data)) end
   if data.compensation then add(compensation(data)) end
+  if data.status == "running" and not data.started and data.lease
+    and not data.lease.lapsed then
+    add((under_way(data):gsub("^i", "I")))
+  end
   for _, token in ipairs(data.tokens) do
     add(token_sentence(data, token, #data.tokens > 1))
   end

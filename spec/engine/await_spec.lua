@@ -67,7 +67,8 @@ kit.describe("a handler that waits", function(backend)
     assert.equal(3, count(log, "begin"))
     assert.equal(3, stats.waiting)
     assert.equal(0, stats.ended)
-    assert.equal("created", kit.status(engine, ids[1])) -- nothing is stored
+    assert.equal("running", kit.status(engine, ids[1]))
+    assert.is_nil(assert(engine:get(ids[1])).times.started) -- nothing is stored
     clock:advance(1)
     assert.equal(3, assert(engine:tick()).waiting)
     assert.equal(0, count(log, "end"))

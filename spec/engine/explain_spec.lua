@@ -1,4 +1,5 @@
 -- engine:explain, and what get, children, tokens, history and outbox tell.
+local core = require "pawl.core"
 local kit = require "spec.engine.kit"
 local pawl = require "pawl"
 
@@ -358,6 +359,42 @@ kit.describe("explaining", function(backend)
     assert.equal(1, why.workers)
     assert.matches("none of the 1 running worker of the group", said(why))
   end)
+
+  it("says how long a first handler has run, where, and what it told",
+    function()
+      local why, quiet, listed, got, b
+      local a, url, clock
+      a, clock, url = backend.fresh()
+      b = kit.rival(backend, url, clock)
+      assert(a:load(kit.one(function(ctx)
+        clock:advance(3)
+        quiet = assert(b:explain(ctx.id))
+        ctx.heartbeat { done = 7 }
+        why, got = assert(b:explain(ctx.id)), assert(b:get(ctx.id))
+        listed = assert(b:list { status = "running" })
+      end)))
+      local id = assert(a:start "t.one")
+      assert.equal("created", b:list {}[1].status)
+      assert(a:run())
+      assert.equal(1, #listed)
+      assert.equal(id, listed[1].id)
+      for _, told in ipairs { quiet, why, got, listed[1] } do
+        assert.equal("running", told.status)
+      end
+      assert.equal(3e6, core.time_parse(why.now)
+        - core.time_parse(why.lease.since))
+      assert.same(why.lease, got.lease)
+      assert.same({ done = 7 }, got.progress)
+      assert.matches("t.one 1 is running; it was created .*, and taken up "
+        .. ".* %(3 s ago%)%.", said(quiet))
+      assert.matches("It runs in the worker %d+ on %S+, which has had it for "
+        .. "3 s, or is next there%.", said(quiet))
+      assert.matches('which has had it for 3 s; it last told: {"done":7}%.',
+        said(why))
+      assert.is_nil(said(why):find("has not begun", 1, true))
+      assert.equal("completed", assert(b:get(id)).status)
+      assert.is_nil(assert(b:get(id)).lease)
+    end)
 
   it("says who holds it, and what has come in meanwhile", function()
     local why, b

@@ -715,7 +715,7 @@ kit.describe("rule 3, history is the holder's,", function(backend)
       local id = assert(a:start "t.two")
       assert(a:run())
       assert.same({ ok = true, done = false, same_version = true,
-        status = "created", history = 0, inbox = 1, latch = 1 }, seen)
+        status = "running", history = 0, inbox = 1, latch = 1 }, seen)
       assert.equal("step a, cancelled b", kit.trail(a, id))
       assert.equal("cancelled", kit.status(a, id))
       assert.equal(0, kit.count(backend, url, "inbox"))

@@ -200,10 +200,11 @@ returning a.instance, a.takeovers, a.latch, a.due_before, a.executor_before,
 -- name: agenda_get
 -- args: @shard smallint, @id uuid, @now time
 -- rows: ready boolean, due_at time, lease uuid, executor uuid,
---       takeovers integer, latch integer, now time
-select ready, due_at, lease, executor, takeovers, latch,
-       coalesce(@now, now()) as now
-  from pawl.agenda where shard = @shard and instance = @id;
+--       takeovers integer, latch integer, host text, pid bigint, now time
+select a.ready, a.due_at, a.lease, a.executor, a.takeovers, a.latch, e.host,
+       e.pid, coalesce(@now, now()) as now
+  from pawl.agenda a left join pawl.executor e on e.id = a.executor
+ where a.shard = @shard and a.instance = @id;
 
 -- name: agenda_wake
 -- args: @shard smallint, @id uuid, @now time

@@ -445,6 +445,9 @@ select lease, version from pawl.instance where shard = @shard and id = @id;
 --       suspended_at time, created_at time, started_at time,
 --       updated_at time, completed_at time, parts integer
 select id, case when status = 'running' and started_at is null
+                 and not exists (select 1 from pawl.agenda a
+                      where a.shard = @shard and a.instance = @id
+                        and a.lease is not null)
                 then 'created' else status end as status,
        workflow, workflow_version, tenant, priority, executor_group,
        business_key, correlation_id, external_id, input,
@@ -529,6 +532,9 @@ select i.* from unnest(@shard, @status) as s (shard, status)
              order by n.workflow limit 1)
       from w where @workflow is null and w.workflow is not null)
   select id, case when t.status = 'running' and started_at is null
+                   and not exists (select 1 from pawl.agenda a
+                        where a.shard = t.shard and a.instance = t.id
+                          and a.lease is not null)
                   then 'created' else t.status end as status,
          workflow, workflow_version, tenant, priority, executor_group,
          business_key, correlation_id, external_id, node, error, parent, root,
@@ -601,6 +607,9 @@ select i.* from unnest(@shard, @status) as s (shard, status)
 -- by their indexes, whatever their status.
 select i.* from unnest(@shard) as s (shard) cross join lateral (
   select id, case when t.status = 'running' and started_at is null
+                   and not exists (select 1 from pawl.agenda a
+                        where a.shard = t.shard and a.instance = t.id
+                          and a.lease is not null)
                   then 'created' else t.status end as status,
          workflow, workflow_version, tenant, priority, executor_group,
          business_key, correlation_id, external_id, node, error, parent, root,

@@ -178,9 +178,11 @@ returning instance, takeovers, latch, due_before, executor_before, priority,
 -- name: agenda_get
 -- args: @shard smallint, @id uuid, @now time
 -- rows: ready boolean, due_at time, lease uuid, executor uuid,
---       takeovers integer, latch integer, now time
-select ready, due_at, lease, executor, takeovers, latch, @now as now
-  from pawl_agenda where shard = @shard and instance = @id;
+--       takeovers integer, latch integer, host text, pid bigint, now time
+select a.ready, a.due_at, a.lease, a.executor, a.takeovers, a.latch, e.host,
+       e.pid, @now as now
+  from pawl_agenda a left join pawl_executor e on e.id = a.executor
+ where a.shard = @shard and a.instance = @id;
 
 -- name: agenda_wake
 -- args: @shard smallint, @id uuid, @now time

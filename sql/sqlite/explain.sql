@@ -80,6 +80,9 @@ select o.task, o.kind, o.id
 -- ended: its result is on the way.
 select id, workflow, workflow_version,
        case when t.status = 'running' and started_at is null
+                   and not exists (select 1 from pawl_agenda a
+                        where a.shard = t.shard and a.instance = t.id
+                          and a.lease is not null)
             then 'created' else t.status end as status,
        parent_token, parent_visit, parent_node, parent_index, created_at
   from pawl_instance t

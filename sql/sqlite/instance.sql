@@ -298,6 +298,9 @@ select lease, version from pawl_instance where shard = @shard and id = @id;
 --       suspended_at time, created_at time, started_at time,
 --       updated_at time, completed_at time, parts integer
 select id, case when status = 'running' and started_at is null
+                 and not exists (select 1 from pawl_agenda a
+                      where a.shard = @shard and a.instance = @id
+                        and a.lease is not null)
                 then 'created' else status end as status,
        workflow, workflow_version, tenant, priority, executor_group,
        business_key, correlation_id, external_id, input,
@@ -364,6 +367,9 @@ select id from pawl_instance
 --       parent_index integer, created_at time, started_at time,
 --       updated_at time, completed_at time
 select id, case when status = 'running' and started_at is null
+                   and not exists (select 1 from pawl_agenda a
+                        where a.shard = t.shard and a.instance = t.id
+                          and a.lease is not null)
                 then 'created' else status end as status,
        workflow, workflow_version, tenant, priority, executor_group,
        business_key, correlation_id, external_id, node, error, parent, root,
@@ -393,6 +399,9 @@ select id, case when status = 'running' and started_at is null
 -- The same among the children of one instance, or all that descend from one:
 -- by their indexes, whatever their status.
 select id, case when t.status = 'running' and started_at is null
+                   and not exists (select 1 from pawl_agenda a
+                        where a.shard = t.shard and a.instance = t.id
+                          and a.lease is not null)
                 then 'created' else t.status end as status,
        workflow, workflow_version, tenant, priority, executor_group,
        business_key, correlation_id, external_id, node, error, parent, root,

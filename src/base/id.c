@@ -84,6 +84,12 @@ pawl_code pawl_id_make_routed(pawl_idgen *g, int64_t now_us, uint16_t route,
   return PAWL_OK;
 }
 
+int64_t pawl_id_time_us(const pawl_id *id) {
+  int64_t ms = 0;
+  for (int i = 0; i < 6; i++) ms = ms << 8 | id->bytes[i];
+  return ms * 1000;
+}
+
 uint16_t pawl_id_route(const pawl_id *id) {
   return (uint16_t)(id->bytes[14] << 8 | id->bytes[15]);
 }

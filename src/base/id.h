@@ -31,6 +31,8 @@ pawl_code pawl_id_make(pawl_idgen *g, int64_t now_us, pawl_id *out,
 pawl_code pawl_id_make_routed(pawl_idgen *g, int64_t now_us, uint16_t route,
                               pawl_id *out, pawl_error *err);
 uint16_t pawl_id_route(const pawl_id *id);
+/* When it was made, to the millisecond; not before ids made earlier. */
+int64_t pawl_id_time_us(const pawl_id *id);
 void pawl_id_format(const pawl_id *id, char out[37]);
 /* Exactly 36 characters of UUID text, either case. 0: not an id. */
 int pawl_id_parse(const char *text, size_t len, pawl_id *out);

@@ -108,3 +108,24 @@ void pawl_cell_id(pawl_object *o, const char *name, const pawl_cell *c) {
   pawl_member(o, name);
   pawl_buf_addf(o->out, "\"%s\"", text);
 }
+
+void pawl_member_lease(pawl_object *o, const pawl_rows *agenda) {
+#define CELL(col) pawl_rows_cell(agenda, 0, PAWL_AGENDA_GET_R_##col)
+  pawl_object lease;
+  pawl_id id;
+
+  if (!agenda->nrows || CELL(LEASE)->is_null) {
+    pawl_member_null(o, "lease");
+    return;
+  }
+  pawl_member_object(o, "lease", &lease);
+  pawl_cell_id(&lease, "executor", CELL(EXECUTOR));
+  pawl_cell_text(&lease, "host", CELL(HOST));
+  pawl_cell_int(&lease, "pid", CELL(PID));
+  pawl_row_id(agenda, 0, PAWL_AGENDA_GET_R_LEASE, &id);
+  pawl_member_time(&lease, "since", pawl_id_time_us(&id));
+  pawl_cell_time(&lease, "until", CELL(DUE_AT));
+  pawl_member_bool(&lease, "lapsed", CELL(DUE_AT)->i <= CELL(NOW)->i);
+  pawl_object_end(&lease);
+#undef CELL
+}

@@ -39,4 +39,8 @@ void pawl_cell_bool(pawl_object *o, const char *name, const pawl_cell *c);
 void pawl_cell_time(pawl_object *o, const char *name, const pawl_cell *c);
 void pawl_cell_id(pawl_object *o, const char *name, const pawl_cell *c);
 
+/* "lease": who holds an instance, since when and until when, from the rows of
+ * agenda_get; null when nobody does. A lease's id tells when it was drawn. */
+void pawl_member_lease(pawl_object *o, const pawl_rows *agenda);
+
 #endif

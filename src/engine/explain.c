@@ -726,27 +726,6 @@ static void add_token(const facts *f, int k, pawl_buf *out) {
 
 /* ---- the instance as a whole ---- */
 
-static void add_lease(const facts *f, pawl_object *o) {
-  const pawl_rows *r = &f->at[AGENDA];
-  pawl_object lease;
-
-  if (!r->nrows || pawl_row_null(r, 0, PAWL_AGENDA_GET_R_LEASE)) {
-    pawl_member_null(o, "lease");
-    return;
-  }
-  pawl_member_object(o, "lease", &lease);
-  pawl_cell_id(&lease, "executor", CELL(f, AGENDA, AGENDA_GET, 0, EXECUTOR));
-  if (f->at[EXECUTOR].nrows) {
-    pawl_cell_text(&lease, "host",
-                   CELL(f, EXECUTOR, EXPLAIN_EXECUTOR, 0, HOST));
-    pawl_cell_int(&lease, "pid", CELL(f, EXECUTOR, EXPLAIN_EXECUTOR, 0, PID));
-  }
-  pawl_cell_time(&lease, "until", CELL(f, AGENDA, AGENDA_GET, 0, DUE_AT));
-  pawl_member_bool(&lease, "lapsed",
-                   CELL(f, AGENDA, AGENDA_GET, 0, DUE_AT)->i <= f->now_us);
-  pawl_object_end(&lease);
-}
-
 static int is_leased(const facts *f) {
   const pawl_rows *r = &f->at[AGENDA];
   return r->nrows && !pawl_row_null(r, 0, PAWL_AGENDA_GET_R_LEASE);
@@ -866,6 +845,8 @@ static void add_head(const facts *f, pawl_object *o) {
   pawl_cell_json(o, "cancellation", GET(CANCELLATION));
   pawl_cell_json(o, "compensation", GET(COMPENSATION));
   pawl_cell_time(o, "deadline", GET(DEADLINE_AT));
+  if (is_leased(f)) /* else nobody's any more */
+    pawl_cell_json(o, "progress", GET(STATE_TEXT));
   pawl_member_time(o, "now", f->now_us);
 #undef GET
 }
@@ -943,7 +924,7 @@ pawl_code pawl_engine_explain(pawl_engine *e, const pawl_id *id, pawl_buf *out,
   TRY(gather(e, id, &f, err));
   pawl_object_begin(&o, out);
   add_head(&f, &o);
-  add_lease(&f, &o);
+  pawl_member_lease(&o, &f.at[AGENDA]);
   add_next_look(&f, &o);
   add_suspended(&f, &o);
   add_workflow_suspended(&f, &o);

@@ -87,6 +87,7 @@ static void add_tokens(const pawl_rows *r, pawl_buf *out) {
 /* Who holds it, and when it is looked at next. */
 static void add_agenda(const pawl_rows *r, pawl_object *o) {
 #define CELL(col) pawl_rows_cell(r, 0, PAWL_AGENDA_GET_R_##col)
+  pawl_member_lease(o, r);
   if (!r->nrows) {
     pawl_member_null(o, "due");
     pawl_member_null(o, "executor");

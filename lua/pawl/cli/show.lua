@@ -69,11 +69,21 @@ local function show_interventions(entries)
   end
 end
 
+--- "worker 28570 on host since 2026-11-21 07:38:00", and what it told.
+local function show_holder(instance)
+  local lease = instance.lease
+  if not present(lease) then return end
+  line("held by", ("%s since %s"):format(present(lease.pid)
+    and ("worker %d on %s"):format(lease.pid, lease.host) or lease.executor,
+    format.time(lease.since)))
+  value("progress", instance.progress)
+end
+
 local function show(opts, instance, entries)
   term.print(("%-12s "):format("id"), instance.id)
   line("workflow", ("%s %d"):format(instance.workflow, instance.version))
   term.print(("%-12s "):format("status"), format.status(instance.status))
-  for _, field in ipairs { "state_text", "node", "key", "business_key",
+  for _, field in ipairs { "node", "key", "business_key",
     "correlation", "tenant", "group", "parent", "parent_node", "root",
     "trigger_event" } do
     line((field:gsub("_", " ")), instance[field])
@@ -83,7 +93,7 @@ local function show(opts, instance, entries)
     line(name, format.time(instance.times[name]))
   end
   if instance.due then line("due", format.time(instance.due)) end
-  line("held by", instance.executor)
+  show_holder(instance)
   line("deadline", format.time(instance.deadline))
   line("suspended", format.time(instance.suspended_at))
   value("input", instance.input)

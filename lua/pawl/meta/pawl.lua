@@ -215,6 +215,7 @@ function pawl.migrate(url, options) end
 ---@field compensation? pawl.Compensation
 ---@field due? string       when it is looked at next
 ---@field executor? string  who holds it
+---@field lease? pawl.Lease
 ---@field attributes table
 ---@field metadata? table
 ---@field cancellation? table
@@ -226,6 +227,16 @@ function pawl.migrate(url, options) end
 ---@field business_key? string
 ---@field correlation? string
 ---@field commits integer   decisions stored so far
+
+--- Who holds an instance. Its handler runs there, or after others that were
+--- taken with it.
+---@class pawl.Lease
+---@field executor string
+---@field host? string
+---@field pid? integer
+---@field since string      when it was taken
+---@field until string      the end, unless it is renewed
+---@field lapsed boolean
 
 --- What is undone, or was. Of each list `get` shows the first 1,000, in the
 --- order of undoing; while it is "planning" there are none.
@@ -271,7 +282,8 @@ function pawl.migrate(url, options) end
 ---@field workflow string
 ---@field version integer
 ---@field now string
----@field lease? { executor: string, host?: string, pid?: integer, until: string, lapsed: boolean }
+---@field lease? pawl.Lease
+---@field progress? any     what the running handler last gave to ctx.heartbeat
 ---@field next_look? string
 ---@field suspended? { by?: string, reason?: string, since: string, shift: number }
 ---@field workflow_suspended? { code: string, prefix: boolean, by?: string, reason?: string, since: string }
