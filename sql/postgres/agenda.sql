@@ -56,11 +56,11 @@ select workflow, workflow_version, suspect
 -- Makes due rows ready: an index led by priority cannot skip what is due
 -- later. A leased row whose lease has ended becomes ready the same way.
 with due as materialized (
-  select instance from pawl.agenda
+  select ctid as place from pawl.agenda
    where shard = @shard and not ready and due_at <= coalesce(@now, now())
    order by due_at limit @max for update skip locked)
 update pawl.agenda a set ready = true
-  from due where a.shard = @shard and a.instance = due.instance;
+  from due where a.shard = @shard and a.ctid = due.place;
 
 -- name: agenda_claim
 -- args: @shard smallint, @executor_group text, @workflow text[],
@@ -116,10 +116,10 @@ returning a.instance, a.takeovers, a.latch, a.due_before, a.executor_before,
 -- commit: it runs alone. Taking it from a dead holder counts, and shows in
 -- executor_before, which is null after a plain claim.
 with candidate as materialized (
-  select a.instance, a.priority, a.due_at
+  select a.place, a.priority, a.due_at
     from unnest(@workflow, @workflow_version) as w (workflow, version)
    cross join lateral (
-     select instance, priority, due_at from pawl.agenda
+     select ctid as place, priority, due_at from pawl.agenda
       where shard = @shard and executor_group = @executor_group
         and workflow = w.workflow and workflow_version = w.version
         and ready and (lease is not null or takeovers > 0)
@@ -131,12 +131,12 @@ with candidate as materialized (
                         and left(w.workflow, length(p.code)) = p.code)
    order by a.priority desc, a.due_at limit 16
 ), due as materialized (
-  select a.instance
+  select a.place
     from candidate c
    cross join lateral (
-    select instance from pawl.agenda
-     where shard = @shard and instance = c.instance
-       and coalesce(ready and (lease is not null or takeovers > 0), false)
+    select ctid as place from pawl.agenda
+     where shard = @shard and ctid = c.place
+       and ready and (lease is not null or takeovers > 0)
        for update skip locked) a
    limit 1
 )
@@ -145,7 +145,7 @@ update pawl.agenda a
        executor_before = a.executor, due_before = a.due_at,
        takeovers = a.takeovers + (a.lease is not null)::integer,
        due_at = coalesce(@now, now()) + @lease_us * interval '1 microsecond'
-  from due where a.shard = @shard and a.instance = due.instance
+  from due where a.shard = @shard and a.ctid = due.place
 returning a.instance, a.takeovers, a.latch, a.due_before, a.executor_before,
           a.priority, coalesce(@now, now()) as now;
 
@@ -158,7 +158,7 @@ returning a.instance, a.takeovers, a.latch, a.due_before, a.executor_before,
 -- This instance, if it is due and nobody holds it. Its workflow may be
 -- suspended: then it is held for its inbox alone.
 with due as materialized (
-  select instance from pawl.agenda
+  select 1 from pawl.agenda
    where shard = @shard and instance = @id
      and (ready or due_at <= coalesce(@now, now())) for update
 )
@@ -167,7 +167,7 @@ update pawl.agenda a
        executor_before = a.executor, due_before = a.due_at,
        takeovers = a.takeovers + (a.lease is not null)::integer,
        due_at = coalesce(@now, now()) + @lease_us * interval '1 microsecond'
-  from due where a.shard = @shard and a.instance = due.instance
+  from due where a.shard = @shard and a.instance = @id
 returning a.instance, a.takeovers, a.latch, a.due_before, a.executor_before,
           a.priority, coalesce(@now, now()) as now,
           exists (select from pawl.suspension p
@@ -186,14 +186,14 @@ returning a.instance, a.takeovers, a.latch, a.due_before, a.executor_before,
 -- This instance, whoever holds it: for killing it. The old holder's commits
 -- fail from here on.
 with it as materialized (
-  select instance from pawl.agenda
+  select 1 from pawl.agenda
    where shard = @shard and instance = @id for update
 )
 update pawl.agenda a
    set ready = false, lease = @lease, executor = @executor,
        executor_before = null, due_before = coalesce(@now, now()),
        due_at = coalesce(@now, now()) + @lease_us * interval '1 microsecond'
-  from it where a.shard = @shard and a.instance = it.instance
+  from it where a.shard = @shard and a.instance = @id
 returning a.instance, a.takeovers, a.latch, a.due_before, a.executor_before,
           a.priority, coalesce(@now, now()) as now, false as suspended;
 
@@ -286,8 +286,17 @@ select instance from pawl.agenda
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[]
 -- rows: instance uuid, latch integer
 -- First statement of every commit: locks the rows still held, in the order of
--- their ids. A latch that is given must be as it was loaded. Lateral, here and in what follows, keeps the planner from walking
--- the agenda, however small it was when the plan was made.
+-- their ids. A latch that is given must be as it was loaded.
+-- Here and wherever rows are taken from a list: each is found by its key, in
+-- a lateral select that no join can turn round (its `offset 0`, or its lock),
+-- and written where it stands (ctid). A plain join with the list would walk
+-- all of the shard, once its plan was made while the table was counted empty.
+-- The list's limit says nothing but that it may be short: for ten rows, which
+-- the planner takes an array for, it would rather walk a table of one.
+-- A row that has moved since the statement began is not there any more: so
+-- only rows are written thus that are locked by then, as all of an instance's
+-- are behind this statement, or that may be passed by. Others are written by
+-- `on conflict`, which takes them as they are now.
 select a.instance, a.latch
   from (select * from unnest(@id, @lease, @latch) as u (id, lease, latch)
          order by id) s
@@ -319,9 +328,13 @@ update pawl.agenda set workflow_version = @workflow_version
 update pawl.agenda a
    set takeovers = 0,
        latch = case when a.latch = s.seen then 0 else a.latch end
-  from unnest(@id, @lease, @latch, @seen) as s (id, lease, latch, seen)
- where a.shard = @shard and a.instance = s.id and a.lease = s.lease
-   and (s.latch is null or a.latch = s.latch)
+  from (select * from unnest(@id, @lease, @latch, @seen)
+               as s (id, lease, latch, seen) limit cardinality(@id)) s
+ cross join lateral (
+  select ctid as place from pawl.agenda
+   where shard = @shard and instance = s.id and lease = s.lease
+     and (s.latch is null or latch = s.latch) offset 0) g
+ where a.shard = @shard and a.ctid = g.place and a.lease = s.lease
 returning a.instance, a.latch;
 
 -- name: agenda_release
@@ -335,17 +348,25 @@ update pawl.agenda a
        ready = a.latch <> s.seen or s.due_at <= coalesce(@now, now()),
        due_at = case when a.latch <> s.seen then coalesce(@now, now())
                      else s.due_at end
-  from unnest(@id, @lease, @latch, @seen, @due_at)
-       as s (id, lease, latch, seen, due_at)
- where a.shard = @shard and a.instance = s.id and a.lease = s.lease
-   and (s.latch is null or a.latch = s.latch)
-   and (s.due_at is not null or a.latch <> s.seen);
+  from (select * from unnest(@id, @lease, @latch, @seen, @due_at)
+               as s (id, lease, latch, seen, due_at) limit cardinality(@id)) s
+ cross join lateral (
+  select ctid as place from pawl.agenda
+   where shard = @shard and instance = s.id and lease = s.lease
+     and (s.latch is null or latch = s.latch)
+     and (s.due_at is not null or latch <> s.seen) offset 0) g
+ where a.shard = @shard and a.ctid = g.place and a.lease = s.lease;
 
 -- name: agenda_end
 -- args: @shard smallint, @id uuid[], @lease uuid[], @seen integer[]
 delete from pawl.agenda a
- using unnest(@id, @lease, @seen) as s (id, lease, seen)
- where a.shard = @shard and a.instance = s.id and a.lease = s.lease
+ using (select * from unnest(@id, @lease, @seen)
+               as s (id, lease, seen) limit cardinality(@id)) s
+ cross join lateral (
+  select ctid as place from pawl.agenda
+   where shard = @shard and instance = s.id and lease = s.lease
+     and latch = s.seen offset 0) g
+ where a.shard = @shard and a.ctid = g.place and a.lease = s.lease
    and a.latch = s.seen;
 
 -- name: agenda_finish
@@ -353,12 +374,19 @@ delete from pawl.agenda a
 -- rows: every integer
 -- every: row
 -- Instances that end, and nothing has come in for them. First of its unit: what
--- follows needs no other look at the lease.
+-- follows needs no other look at the lease. Nothing is locked before: what the
+-- row must be like is asked again where it is deleted, for a server may come
+-- here with a newer row than was found.
 with gone as (
 delete from pawl.agenda a
  using (select unnest(@id) as id, unnest(@lease) as lease,
-               unnest(@seen) as seen) s
- where a.shard = @shard and a.instance = s.id and a.lease = s.lease
+               unnest(@seen) as seen
+         limit cardinality(@id)) s
+ cross join lateral (
+  select ctid as place from pawl.agenda
+   where shard = @shard and instance = s.id and lease = s.lease
+     and latch = s.seen offset 0) g
+ where a.shard = @shard and a.ctid = g.place and a.lease = s.lease
    and a.latch = s.seen
 returning 1)
 select 1 / (count(*) = cardinality(@id))::integer as every from gone;
@@ -369,32 +397,40 @@ select 1 / (count(*) = cardinality(@id))::integer as every from gone;
 -- A clean release of what was not begun. Its claim did not count, unless it
 -- was taken from a dead holder: that stays counted, and until it is recorded
 -- @executor keeps the name of the dead.
-with mine as materialized (
-  select a.instance, s.executor, s.due_at
-    from unnest(@id, @lease, @executor, @due_at)
-         as s (id, lease, executor, due_at)
-   cross join lateral (
-    select instance from pawl.agenda
-     where shard = @shard and instance = s.id and lease = s.lease
-       for update) a)
-update pawl.agenda a
-   set lease = null, executor = mine.executor, ready = true,
-       due_at = mine.due_at
-  from mine where a.shard = @shard and a.instance = mine.instance;
+insert into pawl.agenda as a (shard, instance, workflow, workflow_version,
+       executor_group, priority, ready, due_at, executor, takeovers, latch)
+select m.shard, m.instance, m.workflow, m.workflow_version, m.executor_group,
+       m.priority, true, s.due_at, s.executor, m.takeovers, m.latch
+  from (select * from unnest(@id, @lease, @executor, @due_at)
+               as u (id, lease, executor, due_at) order by id) s
+ cross join lateral (
+  select * from pawl.agenda
+   where shard = @shard and instance = s.id and lease = s.lease
+     for update) m
+on conflict (shard, instance) do update
+   set lease = null, executor = excluded.executor, ready = true,
+       due_at = excluded.due_at;
 
 -- name: agenda_unclaim_lease
 -- args: @shard smallint, @lease uuid, @horizon_us bigint, @now time
 -- After a claim whose answer was lost: gives back what it took, if it did.
-with mine as materialized (
-  select instance from pawl.agenda
-   where shard = @shard and not ready and lease = @lease
-     and due_at <= coalesce(@now, now())
-                   + @horizon_us * interval '1 microsecond'
-   order by instance for update)
-update pawl.agenda a
-   set lease = null, executor = executor_before, ready = true,
-       due_at = a.due_before
-  from mine where a.shard = @shard and a.instance = mine.instance;
+insert into pawl.agenda as a (shard, instance, workflow, workflow_version,
+       executor_group, priority, ready, due_at, takeovers, latch)
+select m.shard, m.instance, m.workflow, m.workflow_version, m.executor_group,
+       m.priority, true, m.due_before, m.takeovers, m.latch
+  from (select instance from (
+          select instance from pawl.agenda
+           where shard = @shard and not ready and lease = @lease
+             and due_at <= coalesce(@now, now())
+                           + @horizon_us * interval '1 microsecond'
+           order by due_at offset 0) f order by instance) s
+ cross join lateral (
+  select * from pawl.agenda
+   where shard = @shard and instance = s.instance and lease = @lease
+     for update) m
+on conflict (shard, instance) do update
+   set lease = null, executor = a.executor_before, ready = true,
+       due_at = a.due_before;
 
 -- name: agenda_renew
 -- args: @shard smallint, @id uuid[], @lease uuid[], @lease_us bigint,
@@ -403,17 +439,19 @@ update pawl.agenda a
 -- A heartbeat: the lease goes on. It may already have been made ready; what
 -- is ready may be claimed, so ready falls too. Rows that somebody has locked
 -- wait for the next beat, or they would hold up all the others.
-with mine as materialized (
-  select a.instance
-    from unnest(@id, @lease) as s (id, lease)
-   cross join lateral (
-    select instance from pawl.agenda
-     where shard = @shard and instance = s.id and lease = s.lease
-       for update skip locked) a)
-update pawl.agenda a
-   set ready = false,
-       due_at = coalesce(@now, now()) + @lease_us * interval '1 microsecond'
-  from mine where a.shard = @shard and a.instance = mine.instance
+insert into pawl.agenda as a (shard, instance, workflow, workflow_version,
+       executor_group, priority, ready, due_at, takeovers, latch)
+select m.shard, m.instance, m.workflow, m.workflow_version, m.executor_group,
+       m.priority, false,
+       coalesce(@now, now()) + @lease_us * interval '1 microsecond',
+       m.takeovers, m.latch
+  from unnest(@id, @lease) as s (id, lease)
+ cross join lateral (
+  select * from pawl.agenda
+   where shard = @shard and instance = s.id and lease = s.lease
+     for update skip locked) m
+on conflict (shard, instance) do update
+   set ready = false, due_at = excluded.due_at
 returning a.instance, a.latch, a.due_at;
 
 -- name: agenda_latches
@@ -423,7 +461,7 @@ returning a.instance, a.latch, a.due_at;
 select a.instance, a.latch from unnest(@id, @lease) as s (id, lease)
  cross join lateral (
    select instance, latch from pawl.agenda
-    where shard = @shard and instance = s.id and lease = s.lease) a;
+    where shard = @shard and instance = s.id and lease = s.lease offset 0) a;
 
 -- name: agenda_relet
 -- args: @shard smallint, @id uuid, @lease uuid, @new_lease uuid
@@ -439,16 +477,18 @@ returning instance;
 --       @max integer
 -- Leases of an executor that is known to be gone are due at once. No lease is
 -- longer than the horizon, so that later rows need not be read.
-with gone as materialized (
-  select instance from pawl.agenda
-   where shard = @shard and not ready and executor = @executor
-     and lease is not null
-     and due_at <= coalesce(@now, now())
-                   + @horizon_us * interval '1 microsecond'
-   order by due_at limit @max for update skip locked)
-update pawl.agenda a
-   set ready = true, due_at = coalesce(@now, now())
-  from gone where a.shard = @shard and a.instance = gone.instance;
+insert into pawl.agenda as a (shard, instance, workflow, workflow_version,
+       executor_group, priority, ready, due_at, takeovers, latch)
+select m.shard, m.instance, m.workflow, m.workflow_version, m.executor_group,
+       m.priority, true, coalesce(@now, now()), m.takeovers, m.latch
+  from (select * from pawl.agenda
+         where shard = @shard and not ready and executor = @executor
+           and lease is not null
+           and due_at <= coalesce(@now, now())
+                         + @horizon_us * interval '1 microsecond'
+         order by due_at limit @max for update skip locked) m
+on conflict (shard, instance) do update
+   set ready = true, due_at = excluded.due_at;
 
 -- name: wake
 -- args: @channel text

@@ -54,12 +54,16 @@ on conflict (shard, instance, name) do update
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
 --       @name text[]
 delete from pawl.attribute t
- using unnest(@id, @lease, @latch, @name) as s (id, lease, latch, name)
+ using (select * from unnest(@id, @lease, @latch, @name)
+               as s (id, lease, latch, name) limit cardinality(@id)) s
   cross join lateral (
    select 1 from pawl.agenda a
     where a.shard = @shard and a.instance = s.id and a.lease = s.lease
       and (s.latch is null or a.latch = s.latch) offset 0) held
- where t.shard = @shard and t.instance = s.id and t.name = s.name;
+  cross join lateral (
+   select ctid as place from pawl.attribute
+    where shard = @shard and instance = s.id and name = s.name offset 0) g
+ where t.shard = @shard and t.ctid = g.place;
 
 -- name: attribute_list
 -- args: @shard smallint, @id uuid

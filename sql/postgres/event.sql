@@ -41,11 +41,13 @@ select name, key, data, came, routed, received_at, expires_at from pawl.event
 
 -- name: event_routed
 -- args: @shard smallint, @source text, @id text, @forget boolean
--- One that is not looked for here again is only known: no key, no data.
+-- One that is not looked for here again is only known: no key, no data. Spelled
+-- so that the index of those that are not routed does not fit.
 update pawl.event
    set routed = true, key = case when @forget then null else key end,
        data = case when @forget then null else data end
- where shard = @shard and source = @source and id = @id and not routed;
+ where shard = @shard and source = @source and id = @id
+   and coalesce(not routed, false);
 
 -- name: event_unrouted
 -- args: @shard smallint, @age_us bigint, @now time, @max integer
@@ -59,12 +61,12 @@ select source, id from pawl.event
 -- name: event_prune
 -- args: @shard smallint, @now time, @max integer
 with gone as materialized (
-  select source, id from pawl.event
+  select ctid as place from pawl.event
    where shard = @shard and expires_at <= coalesce(@now, now()) and routed
    order by expires_at limit @max for update skip locked)
 delete from pawl.event e
  using gone
- where e.shard = @shard and e.source = gone.source and e.id = gone.id;
+ where e.shard = @shard and e.ctid = gone.place;
 
 -- name: event_find
 -- args: @shard smallint, @no integer[], @key text[], @name text[],

@@ -8,10 +8,12 @@
 -- version, the one it would be given.
 select w.version, w.graph, w.name, w.active
   from pawl.instance i
-  join pawl.workflow w on w.code = i.workflow and w.current
-   and (w.version = i.workflow_version or i.workflow_version = 0 and w.active)
- where i.shard = @shard and i.id = @id
- order by w.version desc limit 1;
+ cross join lateral (
+  select version, graph, name, active from pawl.workflow
+   where code = i.workflow and current
+     and (version = i.workflow_version or i.workflow_version = 0 and active)
+   order by version desc limit 1) w
+ where i.shard = @shard and i.id = @id;
 
 -- name: explain_suspension
 -- args: @shard smallint, @id uuid
@@ -37,7 +39,8 @@ select e.id as holder, e.host, e.pid,
            and o.expires_at > coalesce(@now, now())) as workers
   from pawl.instance i
   left join pawl.agenda a on a.shard = @shard and a.instance = @id
-  left join pawl.executor e on e.id = a.executor
+  left join lateral (
+   select * from pawl.executor where id = a.executor offset 0) e on true
  where i.shard = @shard and i.id = @id;
 
 -- name: explain_subscription
@@ -57,17 +60,20 @@ select id, token, visit, title, status, priority, due_at, assignee,
        claimed_by, escalated_at, error
   from pawl.task
  where shard = @shard and instance = @id
-   and status in ('pending', 'running', 'failed')
+   and coalesce(status in ('pending', 'running', 'failed'), false)
  order by token, visit;
 
 -- name: explain_owner
 -- args: @shard smallint, @id uuid
 -- rows: task uuid, kind text, id text
 select o.task, o.kind, o.id
-  from pawl.task t
-  join pawl.owner o on o.shard = @shard and o.task = t.id
- where t.shard = @shard and t.instance = @id
-   and t.status in ('pending', 'running', 'failed')
+  from (select id from pawl.task
+         where shard = @shard and instance = @id
+           and coalesce(status in ('pending', 'running', 'failed'), false)
+         offset 0) t
+ cross join lateral (
+  select task, kind, id from pawl.owner
+   where shard = @shard and task = t.id offset 0) o
  order by o.task, o.kind, o.id;
 
 -- name: explain_child

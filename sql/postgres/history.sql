@@ -89,8 +89,10 @@ select s.id as instance, s.seq, h.output, h.data, h.branch
   from unnest(@id, @seq) as s (id, seq) cross join lateral (
   select h.output, t.data, t.branch
     from pawl.history h
-    left join pawl.token t on t.shard = @shard and t.instance = s.id
-     and t.no = h.token
+    left join lateral (
+     select data, branch from pawl.token
+      where shard = @shard and instance = s.id and no = h.token offset 0) t
+      on true
    where h.shard = @shard and h.instance = s.id and h.seq = s.seq
   offset 0) h;
 

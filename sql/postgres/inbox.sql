@@ -117,23 +117,31 @@ on conflict (shard, source, id) do update
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[]
 -- The instance ends: nobody will read it.
 delete from pawl.inbox b
- using unnest(@id, @lease, @latch) as s (id, lease, latch)
+ using (select * from unnest(@id, @lease, @latch)
+               as s (id, lease, latch) limit cardinality(@id)) s
   cross join lateral (
    select 1 from pawl.agenda a
     where a.shard = @shard and a.instance = s.id and a.lease = s.lease
       and (s.latch is null or a.latch = s.latch) offset 0) held
- where b.shard = @shard and b.instance = s.id;
+  cross join lateral (
+   select ctid as place from pawl.inbox
+    where shard = @shard and instance = s.id offset 0) g
+ where b.shard = @shard and b.ctid = g.place;
 
 -- name: inbox_delete
 -- args: @shard smallint, @id uuid[], @no uuid[], @lease uuid[],
 --       @latch integer[]
 delete from pawl.inbox b
- using unnest(@id, @no, @lease, @latch) as s (id, no, lease, latch)
+ using (select * from unnest(@id, @no, @lease, @latch)
+               as s (id, no, lease, latch) limit cardinality(@id)) s
   cross join lateral (
    select 1 from pawl.agenda a
     where a.shard = @shard and a.instance = s.id and a.lease = s.lease
       and (s.latch is null or a.latch = s.latch) offset 0) held
- where b.shard = @shard and b.instance = s.id and b.no = s.no;
+  cross join lateral (
+   select ctid as place from pawl.inbox
+    where shard = @shard and instance = s.id and no = s.no offset 0) g
+ where b.shard = @shard and b.ctid = g.place;
 
 -- name: inbox_get
 -- args: @shard smallint, @id uuid, @no uuid

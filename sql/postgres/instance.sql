@@ -175,7 +175,8 @@ select s.no, i.id
 --       cancellation json, revision integer, parts integer
 -- What the claim just before it, in the same transaction, has leased. A
 -- statement of its own: the claim's snapshot may be older than its locks. The
--- leases' common end finds the rows by the index on due_at.
+-- leases' common end finds the rows by the index on due_at; as a range, and in
+-- order, so that no other index would do.
 select i.id, i.status, i.workflow, i.workflow_version, i.tenant,
        i.correlation_id, i.input,
        case when i.parts = 0 then i.variables
@@ -193,13 +194,17 @@ select i.id, i.status, i.workflow, i.workflow_version, i.tenant,
        (select w.revision from pawl.workflow w
          where w.code = i.workflow and w.version = i.workflow_version
            and w.current) as revision, i.parts
-  from pawl.agenda a
+  from (select instance from pawl.agenda
+         where shard = @shard and not ready
+           and due_at >= coalesce(@now, now())
+                         + @lease_us * interval '1 microsecond'
+           and due_at <= coalesce(@now, now())
+                         + @lease_us * interval '1 microsecond'
+           and lease = @lease
+         order by due_at) a
  cross join lateral (
   select * from pawl.instance
-   where shard = @shard and id = a.instance offset 0) i
- where a.shard = @shard and not a.ready
-   and a.due_at = coalesce(@now, now()) + @lease_us * interval '1 microsecond'
-   and a.lease = @lease;
+   where shard = @shard and id = a.instance offset 0) i;
 
 -- name: instance_commit
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
@@ -239,17 +244,24 @@ update pawl.instance i
                unnest(@visit) as visit, unnest(@attempt) as attempt,
                unnest(@token_due_at) as token_due_at, unnest(@seq) as seq,
                unnest(@error) as error, unnest(@started_at) as started_at,
-               unnest(@updated_at) as updated_at) s
+               unnest(@updated_at) as updated_at
+         limit cardinality(@id)) s
   cross join lateral (
    select 1 from pawl.agenda a
     where a.shard = @shard and a.instance = s.id and a.lease = s.lease
       and (s.latch is null or a.latch = s.latch) offset 0) held
- where i.shard = @shard and i.id = s.id and i.version = s.version
+  cross join lateral (
+   select ctid as place from pawl.instance
+    where shard = @shard and id = s.id and version = s.version offset 0) g
+ where i.shard = @shard and i.ctid = g.place and i.version = s.version
 returning i.id, i.workflow, i.status, s.was)
 update pawl.standing t set status = m.status
   from moved m
- where t.shard = @shard and t.workflow = m.workflow and t.status = m.was
-   and t.instance = m.id and m.status <> m.was;
+  cross join lateral (
+   select ctid as place from pawl.standing
+    where shard = @shard and workflow = m.workflow and status = m.was
+      and instance = m.id offset 0) g
+ where t.shard = @shard and t.ctid = g.place and m.status <> m.was;
 
 -- name: instance_end
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
@@ -287,17 +299,24 @@ update pawl.instance i
                unnest(@seq) as seq, unnest(@output) as output,
                unnest(@error) as error, unnest(@cancellation) as cancellation,
                unnest(@started_at) as started_at,
-               unnest(@updated_at) as updated_at) s
+               unnest(@updated_at) as updated_at
+         limit cardinality(@id)) s
   cross join lateral (
    select 1 from pawl.agenda a
     where a.shard = @shard and a.instance = s.id and a.lease = s.lease
       and (s.latch is null or a.latch = s.latch) offset 0) held
- where i.shard = @shard and i.id = s.id and i.version = s.version
+  cross join lateral (
+   select ctid as place from pawl.instance
+    where shard = @shard and id = s.id and version = s.version offset 0) g
+ where i.shard = @shard and i.ctid = g.place and i.version = s.version
 returning i.id, i.workflow, i.status, s.was)
 update pawl.standing t set status = m.status
   from moved m
- where t.shard = @shard and t.workflow = m.workflow and t.status = m.was
-   and t.instance = m.id and m.status <> m.was;
+  cross join lateral (
+   select ctid as place from pawl.standing
+    where shard = @shard and workflow = m.workflow and status = m.was
+      and instance = m.id offset 0) g
+ where t.shard = @shard and t.ctid = g.place and m.status <> m.was;
 
 -- name: instance_step
 -- args: @shard smallint, @id uuid[], @lease uuid[], @version bigint[],
@@ -326,12 +345,17 @@ update pawl.instance i
                unnest(@token_no) as token_no, unnest(@node) as node,
                unnest(@previous_node) as previous_node,
                unnest(@visit) as visit, unnest(@seq) as seq,
-               unnest(@started_at) as started_at) s
+               unnest(@started_at) as started_at
+         limit cardinality(@id)) s
   cross join lateral (
    select latch from pawl.agenda a
     where a.shard = @shard and a.instance = s.id and a.lease = s.lease
     offset 0) held
- where i.shard = @shard and i.id = s.id and i.version = s.version
+  cross join lateral (
+   select ctid as place from pawl.instance
+    where shard = @shard and id = s.id and version = s.version
+      and status = 'running' offset 0) g
+ where i.shard = @shard and i.ctid = g.place and i.version = s.version
    and i.status = 'running'
 returning i.id, held.latch)
 select m.id as instance, m.latch
@@ -364,14 +388,22 @@ update pawl.instance i
                unnest(@previous_node) as previous_node,
                unnest(@visit) as visit, unnest(@attempt) as attempt,
                unnest(@seq) as seq, unnest(@output) as output,
-               unnest(@started_at) as started_at) s
- where i.shard = @shard and i.id = s.id and i.version = s.version
+               unnest(@started_at) as started_at
+         limit cardinality(@id)) s
+  cross join lateral (
+   select ctid as place from pawl.instance
+    where shard = @shard and id = s.id and version = s.version
+      and status = 'running' offset 0) g
+ where i.shard = @shard and i.ctid = g.place and i.version = s.version
    and i.status = 'running'
 returning i.id, i.workflow), stood as (
 update pawl.standing t set status = 'completed'
   from moved m
- where t.shard = @shard and t.workflow = m.workflow and t.status = 'running'
-   and t.instance = m.id)
+  cross join lateral (
+   select ctid as place from pawl.standing
+    where shard = @shard and workflow = m.workflow and status = 'running'
+      and instance = m.id offset 0) g
+ where t.shard = @shard and t.ctid = g.place)
 select 1 / (count(*) = cardinality(@id))::integer as every from moved;
 
 -- name: instance_more
@@ -396,28 +428,32 @@ update pawl.instance i
                            then i.cancellation end,
        suspended_at = s.suspended_at, deadline_at = s.deadline_at,
        output = coalesce(s.output, i.output)
-  from unnest(@id, @lease, @latch, @workflow_version, @token_data,
-              @token_event, @token_detail, @tokens, @sent, @children,
-              @immediate, @joined, @stopped, @compensation, @cancellation,
-              @suspended_at, @deadline_at, @output)
-       as s (id, lease, latch, workflow_version, token_data, token_event,
-             token_detail, tokens, sent, children, immediate, joined, stopped,
-             compensation, cancellation, suspended_at, deadline_at,
-             output)
+  from (select * from unnest(@id, @lease, @latch, @workflow_version,
+               @token_data, @token_event, @token_detail, @tokens, @sent,
+               @children, @immediate, @joined, @stopped, @compensation,
+               @cancellation, @suspended_at, @deadline_at, @output)
+               as s (id, lease, latch, workflow_version, token_data,
+                     token_event, token_detail, tokens, sent, children,
+                     immediate, joined, stopped, compensation, cancellation,
+                     suspended_at, deadline_at, output)
+         limit cardinality(@id)) s
   cross join lateral (
    select 1 from pawl.agenda a
     where a.shard = @shard and a.instance = s.id and a.lease = s.lease
       and (s.latch is null or a.latch = s.latch) offset 0) held
- where i.shard = @shard and i.id = s.id;
+  cross join lateral (
+   select ctid as place from pawl.instance
+    where shard = @shard and id = s.id offset 0) g
+ where i.shard = @shard and i.ctid = g.place;
 
 -- name: instance_progress
 -- args: @shard smallint, @id uuid, @lease uuid, @state_text text
 -- What a running handler says of itself; the step's commit clears it.
 with mine as materialized (
-  select instance from pawl.agenda
+  select 1 from pawl.agenda
    where shard = @shard and instance = @id and lease = @lease for update)
 update pawl.instance i set state_text = @state_text
-  from mine where i.shard = @shard and i.id = mine.instance;
+  from mine where i.shard = @shard and i.id = @id;
 
 -- name: instance_pin
 -- args: @shard smallint, @id uuid, @lease uuid, @workflow_version integer

@@ -26,5 +26,9 @@ select instance, seq, kind, target, data from pawl.message
 -- args: @shard smallint, @id uuid[], @seq bigint[]
 -- Delivered.
 delete from pawl.message m
- using unnest(@id, @seq) as s (id, seq)
- where m.shard = @shard and m.instance = s.id and m.seq = s.seq;
+ using (select * from unnest(@id, @seq)
+               as s (id, seq) limit cardinality(@id)) s
+ cross join lateral (
+  select ctid as place from pawl.message
+   where shard = @shard and instance = s.id and seq = s.seq offset 0) g
+ where m.shard = @shard and m.ctid = g.place;

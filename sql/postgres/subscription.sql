@@ -52,20 +52,28 @@ on conflict (shard, instance, token) do update
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
 --       @token integer[]
 delete from pawl.subscription t
- using unnest(@id, @lease, @latch, @token) as s (id, lease, latch, token)
+ using (select * from unnest(@id, @lease, @latch, @token)
+               as s (id, lease, latch, token) limit cardinality(@id)) s
   cross join lateral (
    select 1 from pawl.agenda a
     where a.shard = @shard and a.instance = s.id and a.lease = s.lease
       and (s.latch is null or a.latch = s.latch) offset 0) held
- where t.shard = @shard and t.instance = s.id and t.token = s.token;
+  cross join lateral (
+   select ctid as place from pawl.subscription
+    where shard = @shard and instance = s.id and token = s.token offset 0) g
+ where t.shard = @shard and t.ctid = g.place;
 
 -- name: subscription_clear
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[]
 -- The instance ends.
 delete from pawl.subscription t
- using unnest(@id, @lease, @latch) as s (id, lease, latch)
+ using (select * from unnest(@id, @lease, @latch)
+               as s (id, lease, latch) limit cardinality(@id)) s
   cross join lateral (
    select 1 from pawl.agenda a
     where a.shard = @shard and a.instance = s.id and a.lease = s.lease
       and (s.latch is null or a.latch = s.latch) offset 0) held
- where t.shard = @shard and t.instance = s.id;
+  cross join lateral (
+   select ctid as place from pawl.subscription
+    where shard = @shard and instance = s.id offset 0) g
+ where t.shard = @shard and t.ctid = g.place;

@@ -25,10 +25,11 @@ select t.id, t.instance, t.token, t.node, t.visit, t.schema_type as form,
        exists (select 1 from pawl.tokens k
                 where k.shard = t.shard and k.instance = t.instance
                   and k.no = t.token and k.visit = t.visit
-                  and k.state = 'waiting') as waits,
+                  and k.state = 'waiting' offset 0) as waits,
        not exists (select 1 from pawl.inbox b
                     where b.shard = t.shard and b.instance = t.instance
-                      and b.no = t.request and not b.taken) as heard
+                      and b.no = t.request and not b.taken
+                   offset 0) as heard
   from unnest(@shard, @id) as s (shard, id)
  cross join lateral (
   select * from pawl.task where shard = s.shard and id = s.id offset 0) t
@@ -75,10 +76,12 @@ insert into pawl.inbox (shard, instance, no, kind, event_id, source, caller,
        data, received_at)
 select t.shard, t.instance, @request, 'task', @event_id, 'user', @caller,
        @data, coalesce(@now, now())
-  from pawl.task t
-  join pawl.agenda a on a.shard = t.shard and a.instance = t.instance
- where t.shard = @shard and t.id = @id and t.request = @request
-   and t.instance = @instance
+  from (select shard, instance from pawl.task
+         where shard = @shard and id = @id and request = @request offset 0) t
+ cross join lateral (
+  select 1 from pawl.agenda
+   where shard = @shard and instance = t.instance offset 0) a
+ where t.instance = @instance
 on conflict do nothing;
 
 -- name: task_list
@@ -230,80 +233,122 @@ select @shard, s.task, s.id, s.token, s.node, s.visit, s.form, s.title,
    select 1 from pawl.agenda a
     where a.shard = @shard and a.instance = s.id and a.lease = s.lease
       and (s.latch is null or a.latch = s.latch) offset 0) held
-on conflict (shard, instance, token, visit) do nothing;
+on conflict (shard, instance, token, visit) where instance is not null
+   do nothing;
 
 -- name: task_end
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
 --       @token integer[], @visit bigint[], @status text[],
 --       @updated_at time[]
--- Nobody needs to do it any more. Here and below the status is spelled so
--- that the index of it does not fit: the planner must take the instance.
-update pawl.task t set status = s.status, updated_at = s.updated_at
+-- Nobody needs to do it any more. Here and below a person may have changed the
+-- row meanwhile, without the agenda's lock: `on conflict` takes it as it is by
+-- then. It is there.
+insert into pawl.task as t (shard, id, instance, token, node, visit, title,
+       status, priority, created_at, updated_at)
+select distinct on (o.id) o.shard, o.id, o.instance, o.token, o.node, o.visit,
+       o.title, s.status, o.priority, o.created_at, s.updated_at
   from unnest(@id, @lease, @latch, @token, @visit, @status, @updated_at)
        as s (id, lease, latch, token, visit, status, updated_at)
   cross join lateral (
    select 1 from pawl.agenda a
     where a.shard = @shard and a.instance = s.id and a.lease = s.lease
       and (s.latch is null or a.latch = s.latch) offset 0) held
- where t.shard = @shard and t.instance = s.id and t.token = s.token
-   and t.visit = s.visit and coalesce(t.status in ('pending', 'running'), false);
+  cross join lateral (
+   select * from pawl.task
+    where shard = @shard and instance = s.id and token = s.token
+      and visit = s.visit for update) o
+on conflict (shard, id) do update
+   set status = excluded.status, updated_at = excluded.updated_at
+ where t.status in ('pending', 'running');
 
 -- name: task_rename
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
 --       @token integer[], @visit bigint[], @node text[]
 -- Its instance was moved to a version where its node is called otherwise.
-update pawl.task t set node = s.node
+insert into pawl.task as t (shard, id, instance, token, node, visit, title,
+       status, priority, created_at, updated_at)
+select distinct on (o.id) o.shard, o.id, o.instance, o.token, s.node, o.visit,
+       o.title, o.status, o.priority, o.created_at, o.updated_at
   from unnest(@id, @lease, @latch, @token, @visit, @node)
        as s (id, lease, latch, token, visit, node)
   cross join lateral (
    select 1 from pawl.agenda a
     where a.shard = @shard and a.instance = s.id and a.lease = s.lease
       and (s.latch is null or a.latch = s.latch) offset 0) held
- where t.shard = @shard and t.instance = s.id and t.token = s.token
-   and t.visit = s.visit and t.node <> s.node;
+  cross join lateral (
+   select * from pawl.task
+    where shard = @shard and instance = s.id and token = s.token
+      and visit = s.visit for update) o
+on conflict (shard, id) do update
+   set node = excluded.node
+ where t.node <> excluded.node;
 
 -- name: task_raise
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
 --       @token integer[], @visit bigint[], @priority text[],
 --       @escalated_at time[]
 -- It is overdue.
-update pawl.task t
-   set priority = coalesce(s.priority, t.priority),
-       escalated_at = s.escalated_at, updated_at = s.escalated_at
+insert into pawl.task as t (shard, id, instance, token, node, visit, title,
+       status, priority, created_at, updated_at, escalated_at)
+select distinct on (o.id) o.shard, o.id, o.instance, o.token, o.node, o.visit,
+       o.title, o.status, coalesce(s.priority, o.priority), o.created_at,
+       s.escalated_at, s.escalated_at
   from unnest(@id, @lease, @latch, @token, @visit, @priority, @escalated_at)
        as s (id, lease, latch, token, visit, priority, escalated_at)
   cross join lateral (
    select 1 from pawl.agenda a
     where a.shard = @shard and a.instance = s.id and a.lease = s.lease
       and (s.latch is null or a.latch = s.latch) offset 0) held
- where t.shard = @shard and t.instance = s.id and t.token = s.token
-   and t.visit = s.visit and coalesce(t.status in ('pending', 'running'), false);
+  cross join lateral (
+   select * from pawl.task
+    where shard = @shard and instance = s.id and token = s.token
+      and visit = s.visit for update) o
+on conflict (shard, id) do update
+   set priority = excluded.priority, escalated_at = excluded.escalated_at,
+       updated_at = excluded.updated_at
+ where t.status in ('pending', 'running');
 
 -- name: task_due
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
 --       @token integer[], @visit bigint[], @due_at time[],
 --       @updated_at time[]
 -- It was put off.
-update pawl.task t set due_at = s.due_at, updated_at = s.updated_at
+insert into pawl.task as t (shard, id, instance, token, node, visit, title,
+       status, priority, created_at, updated_at, due_at)
+select distinct on (o.id) o.shard, o.id, o.instance, o.token, o.node, o.visit,
+       o.title, o.status, o.priority, o.created_at, s.updated_at, s.due_at
   from unnest(@id, @lease, @latch, @token, @visit, @due_at, @updated_at)
        as s (id, lease, latch, token, visit, due_at, updated_at)
   cross join lateral (
    select 1 from pawl.agenda a
     where a.shard = @shard and a.instance = s.id and a.lease = s.lease
       and (s.latch is null or a.latch = s.latch) offset 0) held
- where t.shard = @shard and t.instance = s.id and t.token = s.token
-   and t.visit = s.visit and coalesce(t.status in ('pending', 'running'), false);
+  cross join lateral (
+   select * from pawl.task
+    where shard = @shard and instance = s.id and token = s.token
+      and visit = s.visit for update) o
+on conflict (shard, id) do update
+   set due_at = excluded.due_at, updated_at = excluded.updated_at
+ where t.status in ('pending', 'running');
 
 -- name: task_close
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
 --       @updated_at time[]
 -- The instance ends.
-update pawl.task t set status = 'cancelled', updated_at = s.updated_at
+insert into pawl.task as t (shard, id, instance, token, node, visit, title,
+       status, priority, created_at, updated_at)
+select distinct on (o.id) o.shard, o.id, o.instance, o.token, o.node, o.visit,
+       o.title, 'cancelled', o.priority, o.created_at, s.updated_at
   from unnest(@id, @lease, @latch, @updated_at)
        as s (id, lease, latch, updated_at)
   cross join lateral (
    select 1 from pawl.agenda a
     where a.shard = @shard and a.instance = s.id and a.lease = s.lease
       and (s.latch is null or a.latch = s.latch) offset 0) held
- where t.shard = @shard and t.instance = s.id
-   and coalesce(t.status in ('pending', 'running'), false);
+  cross join lateral (
+   select * from pawl.task
+    where shard = @shard and instance = s.id
+      and coalesce(status in ('pending', 'running'), false) for update) o
+on conflict (shard, id) do update
+   set status = excluded.status, updated_at = excluded.updated_at
+ where t.status in ('pending', 'running');

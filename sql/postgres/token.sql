@@ -51,10 +51,14 @@ on conflict (shard, instance, no) do update
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[]
 -- The instance ends: what still stood somewhere is dropped.
 update pawl.token t set state = 'dropped'
-  from unnest(@id, @lease, @latch) as s (id, lease, latch)
+  from (select * from unnest(@id, @lease, @latch)
+               as s (id, lease, latch) limit cardinality(@id)) s
   cross join lateral (
    select 1 from pawl.agenda a
     where a.shard = @shard and a.instance = s.id and a.lease = s.lease
       and (s.latch is null or a.latch = s.latch) offset 0) held
- where t.shard = @shard and t.instance = s.id
-   and t.state in ('active', 'waiting');
+  cross join lateral (
+   select ctid as place from pawl.token
+    where shard = @shard and instance = s.id
+      and state in ('active', 'waiting') offset 0) g
+ where t.shard = @shard and t.ctid = g.place;

@@ -14,7 +14,7 @@ select s.pattern, s.workflow, s.version
  where not exists (
   select 1 from pawl.workflow w
    where w.code = s.workflow and w.version > s.version and w.current
-     and w.active)
+     and w.active offset 0)
 on conflict do nothing;
 
 -- name: trigger_match

@@ -18,9 +18,13 @@ on conflict (shard, instance, part) do update
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
 --       @part text[]
 delete from pawl.variable t
- using unnest(@id, @lease, @latch, @part) as s (id, lease, latch, part)
+ using (select * from unnest(@id, @lease, @latch, @part)
+               as s (id, lease, latch, part) limit cardinality(@id)) s
   cross join lateral (
    select 1 from pawl.agenda a
     where a.shard = @shard and a.instance = s.id and a.lease = s.lease
       and (s.latch is null or a.latch = s.latch) offset 0) held
- where t.shard = @shard and t.instance = s.id and t.part = s.part;
+  cross join lateral (
+   select ctid as place from pawl.variable
+    where shard = @shard and instance = s.id and part = s.part offset 0) g
+ where t.shard = @shard and t.ctid = g.place;

@@ -489,6 +489,7 @@ static const char settings[] =
   "(values ('enable_seqscan', 'off'), ('enable_bitmapscan', 'off')," \
   " ('enable_hashjoin', 'off'), ('enable_mergejoin', 'off'),"        \
   " ('enable_material', 'off'), ('jit', 'off'),"                     \
+  " ('max_parallel_workers_per_gather', '0'),"                       \
   " ('plan_cache_mode', 'force_generic_plan')) as s (name, value)"
 #define REPLAN_EVERY_US (2 * PAWL_SECOND)
 static const char planner[] =
