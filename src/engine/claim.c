@@ -661,6 +661,7 @@ pawl_code pawl_claim_reload(pawl_engine *e, pawl_held *h, pawl_error *err) {
   pawl_rows rows;
   pawl_code rc = PAWL_OK;
   pawl_id lease;
+  int latch;
 
   pawl_args_begin(&e->args, PAWL_STMT_AGENDA_GET);
   pawl_arg_int(&e->args, PAWL_AGENDA_GET_SHARD, h->shard);
@@ -671,10 +672,11 @@ pawl_code pawl_claim_reload(pawl_engine *e, pawl_held *h, pawl_error *err) {
     goto lost;
   pawl_row_id(&rows, 0, PAWL_AGENDA_GET_R_LEASE, &lease);
   if (!pawl_id_eq(&lease, &h->lease)) goto lost;
-  h->latch = (int)pawl_row_int(&rows, 0, PAWL_AGENDA_GET_R_LATCH);
-  h->reset = h->reset || h->latch > 0;
+  latch = (int)pawl_row_int(&rows, 0, PAWL_AGENDA_GET_R_LATCH);
   h->stale = 1;
   TRY(pawl_load_more(e, err));
+  h->latch = latch; /* not before: it says what was read (N6) */
+  h->reset = h->reset || h->latch > 0;
 out:
   return rc;
 lost:

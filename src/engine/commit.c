@@ -36,8 +36,11 @@ static int needs_latch(const pawl_plan *p) {
   return p->after == PAWL_AFTER_END || p->after == PAWL_AFTER_FORGET ||
          p->needs_latch;
 }
+/* The latch falls only by what was seen: it is what brings the next holder to
+ * the inbox. */
 static int keeps(const pawl_held *h) {
-  return h->plan.after == PAWL_AFTER_GO_ON && h->reset && h->plan.resets;
+  return h->plan.after == PAWL_AFTER_GO_ON && h->reset && h->plan.resets &&
+         h->plan.heard;
 }
 static int releases(const pawl_plan *p) {
   return p->after == PAWL_AFTER_LET_GO || p->after == PAWL_AFTER_BACK ||
@@ -261,6 +264,12 @@ out:
   return rc;
 }
 
+/* The latch that the decision has seen; -1: not all of it, so that the row
+ * stays as it is and due at once (N6). */
+static int seen_latch(const pawl_held *h) {
+  return pawl_held_saw_all(h) ? h->latch : -1;
+}
+
 static pawl_code send_agenda(pawl_engine *e, pawl_held **list, int n,
                              pawl_error *err) {
   pawl_args *a = &e->args;
@@ -283,7 +292,7 @@ static pawl_code send_agenda(pawl_engine *e, pawl_held **list, int n,
     pawl_arg_id(a, PAWL_AGENDA_RELEASE_ID, &h->id);
     pawl_arg_id(a, PAWL_AGENDA_RELEASE_LEASE, &h->lease);
     pawl_arg_latch(a, PAWL_AGENDA_RELEASE_LATCH, h);
-    pawl_arg_int(a, PAWL_AGENDA_RELEASE_SEEN, h->latch);
+    pawl_arg_int(a, PAWL_AGENDA_RELEASE_SEEN, seen_latch(h));
     if (h->plan.after == PAWL_AFTER_SLEEP)
       pawl_arg_null(a, PAWL_AGENDA_RELEASE_DUE_AT);
     else
@@ -295,6 +304,7 @@ static pawl_code send_agenda(pawl_engine *e, pawl_held **list, int n,
   pawl_arg_int(a, PAWL_AGENDA_END_SHARD, list[0]->shard);
   EACH(h) {
     if (!drops_row(&h->plan)) continue;
+    assert(pawl_held_saw_all(h)); /* N6 */
     pawl_arg_id(a, PAWL_AGENDA_END_ID, &h->id);
     pawl_arg_id(a, PAWL_AGENDA_END_LEASE, &h->lease);
     pawl_arg_int(a, PAWL_AGENDA_END_SEEN, h->latch);
@@ -426,6 +436,7 @@ static pawl_code decide_again(pawl_engine *e, pawl_held *h, pawl_error *err) {
     return PAWL_OK;
   }
   if (rc != PAWL_OK) return rc;
+  h->plan.heard = !h->nletters; /* what came meanwhile is for the next one */
   if (!h->plan.ran && !h->flight.run)
     pawl_step_run(e, h);
   else

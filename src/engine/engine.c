@@ -129,6 +129,18 @@ void pawl_held_free(pawl_engine *e, pawl_held *h) {
   if (h->solo) e->alone = 0;
 }
 
+int pawl_held_has_looked(const pawl_held *h) {
+  return !h->look && !h->stale;
+}
+
+int pawl_held_saw_all(const pawl_held *h) {
+  const pawl_plan *p = &h->plan;
+
+  if (p->after == PAWL_AFTER_END) return 1;
+  if (pawl_status_has_ended(h->status) && !p->revives) return 1;
+  return p->heard && (!h->look || p->status == PAWL_STATUS_SUSPENDED);
+}
+
 void pawl_held_lose(pawl_engine *e, pawl_held *h, const pawl_error *why) {
   if (why) pawl_log_error(&e->log, PAWL_WARN, "lease lost", why);
   if (e->stats) e->stats->lost++;
@@ -603,9 +615,12 @@ static int is_known(const pawl_held *h) {
   return h->loaded == PAWL_LOADED && !h->foreign;
 }
 
-/* No more handlers begin than may wait; the others' slots are queued. */
+/* No more handlers begin than may wait; the others' slots are queued. One that
+ * was committed in the middle of a round looks before the next (N6). */
 static int is_runnable(pawl_engine *e, pawl_held *h) {
-  if (h->state != PAWL_SLOT_READY || !is_known(h) || h->flight.run) return 0;
+  if (h->state != PAWL_SLOT_READY || !is_known(h) || h->flight.run ||
+      !pawl_held_has_looked(h))
+    return 0;
   if (e->nwaiting < e->config.concurrency || !pawl_step_may_wait(e, h)) {
     h->queued_mono_us = 0;
     return 1;
@@ -642,12 +657,14 @@ static pawl_code run_one(pawl_engine *e, pawl_held *h, pawl_error *err) {
 
   TRY(check_lease(e, h, err));
   if (h->state != PAWL_SLOT_READY) return PAWL_OK;
+  assert(pawl_held_has_looked(h)); /* N6 */
   if (!pawl_step_is_transactional(e, h)) {
     pawl_step_run(e, h);
     return PAWL_OK;
   }
   TRY(pawl_commit_all(e, err)); /* on its own, outside the batch */
-  if (h->state == PAWL_SLOT_READY) TRY(run_open(e, h, err));
+  if (h->state == PAWL_SLOT_READY && pawl_held_has_looked(h))
+    TRY(run_open(e, h, err));
 out:
   return rc;
 }

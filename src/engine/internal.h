@@ -15,7 +15,13 @@
  *             before that handler: it is neither decided nor given back.
  *          N5 while a handler is under way its slot is in use: who frees the
  *             slot ends the handler first, so that its ctx speaks for no
- *             other instance. */
+ *             other instance.
+ *          N6 nobody waits unseen: an instance that has not ended and waits for
+ *             something that the store may hold has looked there since the
+ *             commit with which it began to wait, or has a row on the agenda
+ *             that is due. So a slot that is told to look runs nothing before
+ *             it has (pawl_held_has_looked), and a row is taken off, or put
+ *             off, by a decision that saw all there is (pawl_held_saw_all). */
 #ifndef PAWL_ENGINE_INTERNAL_H
 #define PAWL_ENGINE_INTERNAL_H
 
@@ -103,9 +109,9 @@ typedef struct pawl_held {
   int begun;         /* a handler of it has run under this lease */
   int rounds;        /* immediate steps under this lease */
   int loaded;        /* PAWL_LOADED: it may run */
-  int look;          /* load.c is to look again before it runs: a wait has
+  int look;          /* N6: load.c is to look again before it runs: a wait has
                         begun, an each wants items */
-  int stale;         /* something may lie in its inbox that was not read */
+  int stale;         /* N6: something may lie in its inbox that was not read */
   int pin;           /* started without a version: this one is to be stored */
   int foreign;       /* its definition cannot run here: give it back */
   int transactional; /* its plan was made inside an open unit */
@@ -278,6 +284,12 @@ void pawl_engine_trace(pawl_engine *e, const pawl_held *h, const char *node,
 pawl_held *pawl_held_get(pawl_engine *e);
 int pawl_held_max(const pawl_engine *e);
 void pawl_held_free(pawl_engine *e, pawl_held *h); /* the slot; no store */
+/* N6: nothing has begun to wait, nor come in, since the store was asked. */
+int pawl_held_has_looked(const pawl_held *h);
+/* N6: may its plan leave the instance to itself? It has ended or is suspended,
+ * or was decided on all that the store held, and nothing in it begins to
+ * wait. */
+int pawl_held_saw_all(const pawl_held *h);
 /* The same for one that is another's now. `why` NULL: it was told already. */
 void pawl_held_lose(pawl_engine *e, pawl_held *h, const pawl_error *why);
 /* `lease` NULL: whatever it is. NULL: not held. */

@@ -735,6 +735,7 @@ void pawl_letters_take(pawl_engine *e, pawl_held *h) {
     pawl_joins_race(e, h);
     if (h->plan.after == PAWL_AFTER_END || h->plan.workflow_version) return;
   }
+  h->plan.heard = 1;
   /* what was passed over is taken once it has been resumed, perhaps just now */
   if (h->plan.status == PAWL_STATUS_SUSPENDED) h->letters_left = 0;
 }

@@ -228,8 +228,8 @@ void pawl_plan_reset(pawl_plan *p) {
   p->look_us = p->started_us = 0;
   p->vars_changed = p->parts = p->has_output = 0;
   p->resets = 1;
-  p->needs_latch = p->ran = p->asked = p->went_on = p->raced = p->revives =
-      p->more = 0;
+  p->needs_latch = p->ran = p->asked = p->went_on = p->heard = p->raced =
+      p->revives = p->more = 0;
   p->sent = p->children = p->immediate = 0;
   p->suspended_us = p->deadline_us = p->workflow_version = 0;
   p->begin_us = 0;

@@ -171,6 +171,8 @@ typedef struct pawl_plan {
   int asked;       /* a handler that decides has run: it may decide otherwise
                       when it is asked again */
   int went_on;     /* from a decision into the step that it led to */
+  int heard;       /* all letters that are loaded were offered to what stands
+                      there (N6) */
   int32_t raced;   /* the last that came to a join that does not wait for
                       all; 0: none, or that is settled */
   int revives;     /* an instance that had ended goes on */

@@ -88,6 +88,7 @@ static void plan_begin(pawl_engine *e, pawl_held *h) {
   copy_buf(&p->output, &h->output);
   p->has_output = p->output.len > 0;
   p->resets = 1;
+  p->heard = !h->nletters;
   if (!h->started_us) p->started_us = pawl_engine_now(e);
 }
 
@@ -721,6 +722,26 @@ static int is_edited_blindly(const pawl_held *h) {
   return !h->def && h->plan.vars_changed;
 }
 
+/* What becomes of it when it need not be looked at before then. N6: who has not
+ * seen everything looks again at once; in a claim of its own, where nothing is
+ * to be stored. */
+static pawl_after rest(pawl_held *h, int64_t look) {
+  int is_blind = !pawl_held_saw_all(h);
+
+  if (is_empty(&h->plan))
+    return look == PAWL_NEVER && !is_blind ? PAWL_AFTER_FORGET
+                                           : PAWL_AFTER_BACK;
+  if (!look || is_blind) return PAWL_AFTER_GO_ON;
+  return look == PAWL_NEVER ? PAWL_AFTER_SLEEP : PAWL_AFTER_LET_GO;
+}
+
+static pawl_after rest_suspended(pawl_held *h) {
+  pawl_plan *p = &h->plan;
+
+  if (recovers(p) && !is_empty(p)) return PAWL_AFTER_GO_ON;
+  return rest(h, PAWL_NEVER);
+}
+
 static void finish_plan(pawl_engine *e, pawl_held *h) {
   pawl_plan *p = &h->plan;
   int64_t look;
@@ -738,9 +759,8 @@ static void finish_plan(pawl_engine *e, pawl_held *h) {
   pawl_rules_watch(h);
   if (p->status == PAWL_STATUS_SUSPENDED) {
     if (lone_has_more(h)) p->more = 1;
-    p->after = is_empty(p)   ? PAWL_AFTER_FORGET
-               : recovers(p) ? PAWL_AFTER_GO_ON
-                             : PAWL_AFTER_SLEEP;
+    p->look_us = pawl_engine_now(e);
+    p->after = rest_suspended(h);
     return;
   }
   p->status = live_status(h);
@@ -755,16 +775,11 @@ static void finish_plan(pawl_engine *e, pawl_held *h) {
     if (look) p->immediate = 0;
     if (p->immediate != h->immediate) p->more = 1;
   }
-  p->look_us = look ? look : pawl_engine_now(e);
-  if (is_empty(p)) { /* look_us stands */
-    p->after = look == PAWL_NEVER ? PAWL_AFTER_FORGET : PAWL_AFTER_BACK;
-  } else if (p->workflow_version) { /* under the other definition */
+  p->look_us = look && pawl_held_saw_all(h) ? look : pawl_engine_now(e);
+  p->after = rest(h, look);
+  if (p->workflow_version) { /* under the other definition */
     p->after = PAWL_AFTER_LET_GO;
     p->look_us = pawl_engine_now(e);
-  } else if (!look || h->look) {
-    p->after = PAWL_AFTER_GO_ON;
-  } else {
-    p->after = look == PAWL_NEVER ? PAWL_AFTER_SLEEP : PAWL_AFTER_LET_GO;
   }
 }
 
