@@ -97,6 +97,7 @@ local function draw_undo(pen, node)
   if not random:chance(45) then return end
   node.undo = true
   if random:chance(25) then node.undo_fails = random:upto(4) end
+  if random:chance(25) then node.undo_awaits = 0.01 end
 end
 
 local function draw_step(pen, to)
@@ -113,7 +114,11 @@ local function draw_step(pen, to)
     draw_failing(pen, node, to, "bad_item")
   end
   draw_undo(pen, node)
-  if random:chance(10) then node.transactional = true end
+  if random:chance(10) then
+    node.transactional = true
+  elseif random:chance(35) then
+    node.awaits = random:pick { 0.01, 0.3, 5 }
+  end
   if random:chance(15) then node.emits = true end
   if pen.nflows > 1 and random:chance(5) then
     node.starts = random:between(2, pen.nflows)
@@ -321,8 +326,8 @@ local function draw_flow(random, size, nflows)
 end
 
 -- What happens meanwhile; play.lua knows how.
-local TROUBLES = { switch = 5, overtake = 9, lose = 5, reopen = 3, early = 4,
-  again = 4, suspend = 3, wake = 2, jump = 3, cancel = 2 }
+local TROUBLES = { switch = 5, overtake = 9, lose = 5, reopen = 3, early = 6,
+  again = 4, suspend = 3, wake = 2, jump = 3, cancel = 2, crowd = 6 }
 
 ---@param random spec.Random
 ---@return table[]
@@ -403,6 +408,7 @@ function render.step(node, code)
     put("    ctx.start(%q, { order = ctx.input.order }, {\n"
       .. "      parent_end = %q })", code(node.starts), node.parent_end)
   end
+  if node.awaits then put("    ctx.await(%g)", node.awaits) end
   if node.fails then
     put('    if ctx.attempt <= %d then\n      error { code = "oops" }\n    end',
       node.fails)
@@ -514,6 +520,9 @@ local function render_undo(node)
   local fails = node.undo_fails
     and ('    if ctx.attempt <= %d then error "stuck" end\n')
       :format(node.undo_fails) or ""
+  if node.undo_awaits then
+    fails = ("    ctx.await(%g)\n"):format(node.undo_awaits) .. fails
+  end
   return "function(ctx)\n" .. fails
     .. '    ctx.vars.undone = (ctx.vars.undone or "") .. ctx.node .. " "\n'
     .. "  end"

@@ -93,11 +93,112 @@ function can_move.each(_, _, token, tokens, _, waits_for)
   return waits_for[token.node]
 end
 
+---- nobody waits unseen ------------------------------------------------------
+
+local function plain(id) return (id:gsub("-", "")) end
+
+local function means(pattern, name)
+  if pattern:sub(-1) ~= "*" then return pattern == name end
+  local first = pattern:sub(1, -2)
+  return name:sub(1, #first) == first and not name:find(".", #first + 1, true)
+end
+
+--- What the store holds that a token may take, by instance: letters that were
+--- not taken, and those that are known; events that were kept, by key.
+local function news_of(stage)
+  local id = stage.backend.name == "sqlite" and "lower(hex(instance))"
+    or "replace(instance::text, '-', '')"
+  local now = stage.backend.name == "sqlite"
+    and ("%d"):format(stage.clock.us)
+    or ("to_timestamp(%.6f)"):format(stage.clock:now())
+  local news = { letters = {}, known = {}, kept = {}, wants = {} }
+  for _, row in ipairs(stage:sql("select " .. id .. [[ as id, kind, name, key,
+    event_id, (case when taken then 1 else 0 end) as taken,
+    (case when addressed then 1 else 0 end) as addressed from pawl.inbox]])) do
+    news.known[row.id .. (row.event_id or "")] = true
+    if row.taken == 0 then
+      news.letters[row.id] = news.letters[row.id] or {}
+      table.insert(news.letters[row.id], row)
+    end
+  end
+  for _, row in ipairs(stage:sql("select source, id, name, key from pawl.event \
+    where key is not null and expires_at > " .. now)) do
+    news.kept[row.key] = news.kept[row.key] or {}
+    table.insert(news.kept[row.key], row)
+  end
+  for _, row in ipairs(stage:sql("select " .. id .. " as id, token, pattern, \
+    key from pawl.subscription where token > 0")) do
+    news.wants[("%s %d"):format(row.id, row.token)] = row
+  end
+  return news
+end
+
+local function was_asked(token, event_id)
+  for _, one in ipairs(token.detail and token.detail.asked or {}) do
+    if one == event_id then return true end
+  end
+  return false
+end
+
+--- An event that a wait would take, and that nobody has shown it.
+local function unseen_event(news, id, token, want)
+  for _, l in ipairs(news.letters[id] or {}) do
+    local fits
+    if want.key and l.key then fits = want.key == l.key
+    else fits = l.addressed == 1 or not want.key and not l.key end
+    if l.kind == "event" and fits and means(want.pattern, l.name)
+      and not was_asked(token, l.event_id) then
+      return l.event_id .. " in its inbox"
+    end
+  end
+  for _, event in ipairs(news.kept[want.key or 0] or {}) do
+    local event_id = event.source .. ":" .. event.id
+    if means(want.pattern, event.name) and not news.known[id .. event_id]
+      and not was_asked(token, event_id) then
+      return event_id .. ", kept for its key"
+    end
+  end
+end
+
+local function unseen_items(token, node)
+  local d = token.detail or {}
+  local over = (d.done or 0) + (d.failed or 0)
+  if over >= (d.total or 0) then return "that all its items have ended" end
+  if (d.next or 0) < d.total and (d.live or 0) < node.window then
+    return ("item %d of %d"):format(d.next or 0, d.total)
+  end
+end
+
+--- Whoever waits has looked at what the store holds for it: nothing is due, so
+--- nobody will look.
+local function seen(stage, one, tokens, news)
+  local id = plain(one.id)
+  local function unseen(token, what)
+    broken("nobody waits unseen", "token %d of %s at %s has not seen %s",
+      token.no, short(one.id), token.node, what)
+  end
+  for _, token in ipairs(tokens) do
+    local node = stage.nodes[one.flow][token.node]
+    local want = news.wants[("%s %d"):format(id, token.no)]
+    local what
+    if token.state == "waiting" and node.kind == "wait" and want then
+      what = unseen_event(news, id, token, want)
+    elseif token.state == "waiting" and node.kind == "each" then
+      what = unseen_items(token, node)
+    end
+    if what then unseen(token, what) end
+  end
+  for _, l in ipairs(news.letters[id] or {}) do
+    if l.kind ~= "event" then unseen(tokens[1], "a letter: " .. l.kind) end
+  end
+end
+
 --- Nothing is due and no message is under way: each token stands where
 --- something can still move it.
 ---@param stage spec.Stage
 function holds.alive(stage)
   local rows, live, children = rows_of(stage), stage:live(), {}
+  local news = news_of(stage)
   local waits_for = {}
   for _, one in ipairs(live) do
     local data = stage:must("get", one.id)
@@ -110,10 +211,14 @@ function holds.alive(stage)
   for _, one in ipairs(live) do
     local id = one.id:gsub("-", "")
     local tokens = stage:must("tokens", one.id)
-    -- before its first decision an instance has none
-    if #tokens == 0 and one.status ~= "suspended" then
+    -- before its first decision an instance has none, nor while its first
+    -- handler waits
+    if #tokens == 0 and one.status ~= "suspended" and not rows.leased[id] then
       broken("no token is lost", "%s is %s and stands nowhere",
         short(one.id), one.status)
+    end
+    if one.status ~= "suspended" and not rows.leased[id] and #tokens > 0 then
+      seen(stage, one, tokens, news)
     end
     for _, token in ipairs(tokens) do
       local node = stage.nodes[one.flow][token.node]

@@ -13,14 +13,18 @@
 ---   reopen    the engine is closed, and another one opened
 ---   early     events that nobody may be waiting for yet
 ---   again     the last event comes a second time
+---   crowd     neighbours begin whose steps each hold up everybody, so that
+---             what is done is committed in the middle of a round
 ---   suspend, wake, cancel, jump (of the clock)
 local Random = require "spec.support.random"
 local graphs = require "spec.support.graphs"
 local holds = require "spec.support.holds"
 local pawl = require "pawl"
 local probe = require "spec.support.probe"
+local socket = require "socket"
 
 local LEASE = 30
+local CROWD, SLOW = "crowd", 0.016
 local ROUNDS, IDLE, HELPED = 3000, 40, 400
 
 ---@class spec.Stage
@@ -47,8 +51,20 @@ local function options(self, i)
   }
 end
 
+--- A neighbour: no other may be committed with a step of its.
+local function crowd()
+  local flow = pawl.workflow { code = CROWD, start = "s1" }
+  for i = 1, 6 do
+    flow:step("s" .. i, { next = i < 6 and "s" .. i + 1 or "z",
+      run = function() socket.sleep(SLOW) end })
+  end
+  flow:finish "z"
+  return flow
+end
+
 local function open(self, i)
   local engine = assert(self.backend.open(self.url, options(self, i)))
+  assert(engine:load(crowd()))
   for _, flow in ipairs(self.flows or {}) do assert(engine:load(flow)) end
   self.engines[i] = engine
 end
@@ -270,6 +286,10 @@ function trouble.again(self)
   if self.last_signal then self:try("signal", self.last_signal) end
 end
 
+function trouble.crowd(self, one)
+  for _ = 0, one.n % 3 do self:must("start", CROWD) end
+end
+
 local function some_live(self, one)
   local live = self:live()
   return #live > 0 and live[one.n % #live + 1].id or self.main
@@ -325,8 +345,14 @@ end
 local function work(self)
   local budget = self.random:chance(40) and 0 or 1
   local stats = self:must("tick", budget)
-  if stats.claimed > 0 or stats.held > 0 or stats.committed > 0 then
+  if stats.claimed > 0 or stats.held > stats.waiting
+    or stats.committed > 0 then
     self.idle = 0
+    return true
+  end
+  if stats.waiting > 0 then -- for some time, and others may do what they do
+    self.idle = 0
+    self.clock:advance(0.1)
     return true
   end
   local due = next_due(self)
@@ -400,7 +426,7 @@ local function play(self, case)
     end
     if self.broken then error(self.broken, 0) end
     if not work(self) then
-      if #self:live() == 0 then break end
+      if #self:live() == 0 and not next_due(self) then break end
       go_on(self)
     end
     if round == ROUNDS then
