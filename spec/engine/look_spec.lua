@@ -216,3 +216,51 @@ kit.describe("an event for one branch", function(backend)
     assert.equal("both person", standing(engine, id))
   end)
 end)
+
+kit.describe("what is left on the agenda", function(backend)
+  local now = backend.name == "sqlite" and "0" or "now()"
+
+  --- A row that is due, as a deleted or an ended instance may leave it.
+  local function put_row(url, id)
+    backend.sql(url, ([[insert into %s (shard, instance, workflow,
+      workflow_version, executor_group, priority, ready, due_at, takeovers,
+      latch) values (0, %s, 't.one', 1, 'default', 0, true, %s, 0, 1)]])
+      :format(kit.table(backend, "agenda"), kit.id_literal(backend, id), now))
+  end
+
+  it("by an instance that is gone is taken off, and told", function()
+    local told = {}
+    local engine, _, url = backend.fresh {
+      log = function(level, message, fields)
+        told[#told + 1] = level .. ": " .. message .. " " .. fields.instance
+      end }
+    assert(engine:load(kit.one()))
+    local lost = kit.draw_id()
+    put_row(url, lost)
+    local id = assert(engine:start "t.one")
+    assert(engine:run())
+    assert.equal("completed", kit.status(engine, id))
+    assert.equal(0, kit.count(backend, url, "agenda"))
+    assert.same({ "warn: an agenda row whose instance is gone was taken off "
+      .. lost }, told)
+  end)
+
+  it("by a child's answer that came too late goes with that", function()
+    local engine, _, url = backend.fresh()
+    assert(engine:load(kit.one()))
+    local id = assert(engine:start "t.one")
+    assert(engine:run())
+    put_row(url, id)
+    for i, kind in ipairs { "child", "event", "task", "wake", "retry" } do
+      backend.sql(url, ([[insert into %s (shard, instance, no, kind, name,
+        event_id, source, data, received_at)
+        values (0, %s, %s, '%s', 'go', '%s%d', 'system', '{}', %s)]]):format(
+        kit.table(backend, "inbox"), kit.id_literal(backend, id),
+        kit.id_literal(backend, kit.draw_id()), kind, kind, i, now))
+    end
+    assert(engine:run())
+    assert.equal("completed", kit.status(engine, id))
+    assert.equal(0, kit.count(backend, url, "agenda"))
+    assert.equal(0, kit.count(backend, url, "inbox"))
+  end)
+end)

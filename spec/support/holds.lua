@@ -171,7 +171,7 @@ end
 
 --- Whoever waits has looked at what the store holds for it: nothing is due, so
 --- nobody will look.
-local function seen(stage, one, tokens, news)
+local function check_seen(stage, one, tokens, news)
   local id = plain(one.id)
   local function unseen(token, what)
     broken("nobody waits unseen", "token %d of %s at %s has not seen %s",
@@ -218,7 +218,7 @@ function holds.alive(stage)
         short(one.id), one.status)
     end
     if one.status ~= "suspended" and not rows.leased[id] and #tokens > 0 then
-      seen(stage, one, tokens, news)
+      check_seen(stage, one, tokens, news)
     end
     for _, token in ipairs(tokens) do
       local node = stage.nodes[one.flow][token.node]

@@ -290,6 +290,15 @@ update pawl_agenda
 delete from pawl_agenda
  where shard = @shard and instance = @id and lease = @lease and latch = @seen;
 
+-- name: agenda_stray
+-- args: @shard smallint, @id uuid[], @lease uuid[]
+-- rows: instance uuid
+delete from pawl_agenda
+ where shard = @shard and instance = @id and lease is @lease
+   and not exists (select 1 from pawl_instance
+                    where shard = @shard and id = @id)
+returning instance;
+
 -- name: agenda_finish
 -- args: @shard smallint, @id uuid[], @lease uuid[], @seen integer[]
 -- rows: every integer

@@ -9,6 +9,7 @@
 #include "../base/fault.h"
 #include "internal.h"
 #include "pipeline.h"
+#include "stray.h"
 
 #define PROMOTE_MAX 1000
 #define ROUTE_TTL_US PAWL_SECOND        /* a refused route is asked again */
@@ -400,6 +401,7 @@ static pawl_code take_claim(pawl_engine *e, int shard, const pawl_id *lease,
   }
   pawl_store_rows(e->store, 1, &rows);
   TRY(pawl_load_rows(e, lease, &rows, err));
+  TRY(pawl_stray_claimed(e, shard, lease, err));
   if (*got) TRY(pawl_load_more(e, err));
 out:
   return rc;

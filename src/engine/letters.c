@@ -696,6 +696,20 @@ static int take(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   return 1;
 }
 
+void pawl_letters_discard(pawl_held *h) {
+  pawl_plan *p = &h->plan;
+
+  p->nrecords = p->neffects = 0; /* nothing is written beside */
+  for (int i = 0; i < h->nletters; i++) {
+    const pawl_letter *l = &h->letters[i];
+    pawl_effect *f;
+    if (l->kept) continue; /* it has no row */
+    f = pawl_plan_effect(p, PAWL_EFFECT_DELETE, 0);
+    f->id = l->no;
+    f->has_id = 1;
+  }
+}
+
 int pawl_letters_are_news(const pawl_held *h) {
   for (int i = 0; i < h->nletters; i++) {
     const pawl_letter *l = &h->letters[i];

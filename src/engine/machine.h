@@ -290,6 +290,9 @@ void pawl_version_change(pawl_engine *e, pawl_held *h, const pawl_crossing *c);
 void pawl_letters_take(pawl_engine *e, pawl_held *h);
 /* Are all of them what a node waits for, in the inbox, and none a request? */
 int pawl_letters_are_news(const pawl_held *h);
+/* The instance had ended before: all that lies there came too late, an answer
+ * of a child that was under way for one, and nobody else will read it. */
+void pawl_letters_discard(pawl_held *h);
 /* The instance ends with what is decided: other requests come too late. */
 void pawl_letters_refuse(pawl_engine *e, pawl_held *h);
 /* The first request to cancel or kill, or event that cancels; NULL: none. */

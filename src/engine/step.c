@@ -870,8 +870,8 @@ static void decide(pawl_engine *e, pawl_held *h) {
   }
   pawl_letters_take(e, h);
   if (pawl_status_has_ended(h->status) && !p->revives) {
-    p->after = PAWL_AFTER_FORGET; /* what is left there came too late */
-    if (p->neffects && p->nrecords) p->nrecords = p->neffects = 0;
+    p->after = PAWL_AFTER_FORGET;
+    pawl_letters_discard(h);
     return;
   }
   if (p->after == PAWL_AFTER_END || p->workflow_version ||
