@@ -109,10 +109,11 @@ static void a_steady_state_allocates_nothing(void) {
 static int in_child(pawl_store *store, pawl_args *args) {
   pawl_error err = {0};
   pawl_rows rows;
-  int bad = 0;
+  int bad = 0, woken;
   bad |= put(store, args, PAWL_UNIT_BATCH, "a", "2", &err) != PAWL_MISUSE;
   bad |= strstr(err.message, "fork") == NULL;
-  bad |= pawl_store_wait(store, INT64_MAX, NULL, NULL, 0, NULL) != PAWL_MISUSE;
+  bad |= pawl_store_wait(store, INT64_MAX, NULL, NULL, 0, &woken, NULL) !=
+         PAWL_MISUSE;
   bad |= pawl_store_send(store, args, NULL) != PAWL_MISUSE;
   bad |= pawl_store_commit(store, NULL) != PAWL_MISUSE;
   pawl_store_rollback(store);

@@ -49,6 +49,21 @@ for _, backend in ipairs(backends) do
       assert.is_true(took >= 0.09, took)
     end)
 
+    it("tells of a wake-up that comes when the time is up, once", function()
+      waited(0.01)
+      local other = assert(helper.open(url))
+      assert(helper.unit(other, "batch",
+        { "meta_put", { key = "a", value = "1" } },
+        { "wake", { channel = "pawl_wake" } }))
+      local deadline = system.monotime() + 10
+      local woken
+      repeat
+        woken = select(2, store:wait(-1))
+      until woken or system.monotime() > deadline
+      assert.is_true(woken)
+      assert.is_false((select(2, store:wait(-1))))
+    end)
+
     it("is not woken by what it commits itself", function()
       waited(0.01)
       assert(helper.unit(store, "batch",

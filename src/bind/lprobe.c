@@ -14,7 +14,7 @@
  *   store:rollback()
  *   store:query(sql, parameters...) -> {changed = n, {...}, ...} | nil, err
  *   store:limit(seconds)  of each query; 0: none
- *   store:wait(seconds) -> true | nil, err
+ *   store:wait(seconds) -> true, whether it was woken | nil, err
  *   store:now() -> microseconds, or nil: the database's own clock is used
  *   store:tidy() store:close() store:count() store:shards()
  *   store:versions() -> from, to  store:driver() -> "sqlite"
@@ -435,8 +435,13 @@ static int store_wait(lua_State *L) {
   box *b = check_box(L);
   int64_t deadline = pawl_clock_mono() + check_seconds(L, 2);
   pawl_error err;
-  return push_done(L, pawl_store_wait(b->store, deadline, NULL, NULL, 0, &err),
-                   &err);
+  int woken;
+  pawl_code rc =
+      pawl_store_wait(b->store, deadline, NULL, NULL, 0, &woken, &err);
+  if (rc != PAWL_OK) return push_failure(L, &err);
+  lua_pushboolean(L, 1);
+  lua_pushboolean(L, woken);
+  return 2;
 }
 
 static int store_now(lua_State *L) {

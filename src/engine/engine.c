@@ -976,35 +976,42 @@ out:
 }
 
 /* Wake-ups are not sent for everything: what came just behind one is found by
- * looking again when it must have been committed. */
-static int64_t wait_until(pawl_engine *e, int64_t mono, int64_t wait) {
+ * looking again when it must have been committed. So each that is taken, also
+ * at the last moment, puts that look off, and only its time ends it. */
+static int64_t wait_until(const pawl_engine *e, int64_t mono, int64_t wait) {
   int64_t until = wait > PAWL_NEVER - mono ? PAWL_NEVER : mono + wait;
 
   if (!e->relook_mono_us || until < e->relook_mono_us) return until;
-  until = e->relook_mono_us;
-  e->relook_mono_us = 0;
-  return until;
+  return e->relook_mono_us;
+}
+
+/* What the next tick is to do after a sleep that was meant to last so long. */
+static void after_wait(pawl_engine *e, int64_t until, int woken) {
+  int64_t mono = pawl_clock_mono();
+
+  if (mono >= e->relook_mono_us) e->relook_mono_us = 0;
+  if (woken) {
+    e->relook_mono_us = mono + 2 * PAWL_WAKE_EVERY_US;
+    e->woken = 1;
+  } else if (mono >= until) {
+    e->look_mono_us = 0; /* something may have come */
+  }
 }
 
 pawl_code pawl_engine_wait(pawl_engine *e, int64_t until_us, pawl_error *err) {
   int64_t next = pawl_await_next(e);
-  int64_t mono = pawl_clock_mono(), wait, until;
+  int64_t wait, until;
   int n = pawl_await_fds(e), woken = 0;
   pawl_code rc;
 
   wait = (next < until_us ? next : until_us) - pawl_engine_now(e);
   if (wait <= 0 || e->interrupted) return PAWL_OK;
   if (!e->nwaiting) pawl_store_tidy(e->store);
-  until = wait_until(e, mono, wait);
-  rc = pawl_store_wait(e->store, until, &e->interrupted, e->fds, n, err);
+  until = wait_until(e, pawl_clock_mono(), wait);
+  rc = pawl_store_wait(e->store, until, &e->interrupted, e->fds, n, &woken,
+                       err);
   e->interrupted = 0;
-  for (int i = 1; i < n; i++) woken |= e->fds[i].revents;
-  if (!woken && (mono = pawl_clock_mono()) < until) {
-    e->relook_mono_us = mono + 2 * PAWL_WAKE_EVERY_US;
-    e->woken = 1;
-  } else if (!woken) {
-    e->look_mono_us = 0; /* something may have come */
-  }
+  after_wait(e, until, woken);
   return rc;
 }
 

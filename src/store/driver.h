@@ -106,10 +106,12 @@ typedef struct pawl_driver {
   /* Sleeps until the monotonic deadline, a wake-up from another connection,
    * *stop != 0 (looked at every 50 ms at the latest), or until one of the
    * caller's descriptors is ready: fds[1] to fds[nfds - 1], whose revents are
-   * set then; fds[0] is the driver's own to use. nfds >= 1. */
+   * set then; fds[0] is the driver's own to use. nfds >= 1. *woken: whether a
+   * wake-up has come; each is told once, also when the deadline has passed
+   * meanwhile. */
   pawl_code (*wait)(pawl_conn *c, int64_t deadline_mono_us,
                     const volatile int *stop, struct pollfd *fds, int nfds,
-                    pawl_error *err);
+                    int *woken, pawl_error *err);
   /* After an idle moment: checkpoints and the like. Bounded. */
   void (*tidy)(pawl_conn *c);
   pawl_counts *(*counts)(pawl_conn *c);

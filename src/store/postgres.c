@@ -1785,17 +1785,19 @@ static int has_news(pawl_conn *c) {
 
 static pawl_code postgres_wait(pawl_conn *c, int64_t deadline_mono_us,
                                const volatile int *stop, struct pollfd *fds,
-                               int nfds, pawl_error *err) {
+                               int nfds, int *woken, pawl_error *err) {
   pawl_code rc;
   int listened = c->is_listening;
   TRY(listen_once(c, err));
-  if (c->is_listening != listened) return PAWL_OK; /* look once more */
+  *woken = c->is_listening != listened; /* look once more */
+  if (*woken) return PAWL_OK;
   fds[0].fd = pq.socket(c->pg);
   fds[0].events = POLLIN;
   while (!(stop && *stop)) {
     if (!drain(c)) return fail_lost(c, "the connection was lost", err);
     int64_t left = deadline_mono_us - pawl_clock_mono();
-    if (has_news(c) || left <= 0) break;
+    *woken = has_news(c);
+    if (*woken || left <= 0) break;
     if (left > LOOK_LIMIT) left = LOOK_LIMIT;
     int n = poll(fds, (nfds_t)nfds, (int)((left + 999) / 1000)); /* <= 50 */
     if (n > (n > 0 && fds[0].revents)) break; /* one of the caller's */

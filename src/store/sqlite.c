@@ -1140,13 +1140,14 @@ static int has_news(pawl_conn *c) {
  * come behind the caller's last look. */
 static pawl_code sqlite_wait(pawl_conn *c, int64_t deadline_mono_us,
                              const volatile int *stop, struct pollfd *fds,
-                             int nfds, pawl_error *err) {
+                             int nfds, int *woken, pawl_error *err) {
   int64_t slice = 10000;
   (void)err;
   fds[0].fd = -1; /* nothing of ours to wait on */
   while (!(stop && *stop)) {
     int64_t left = deadline_mono_us - pawl_clock_mono();
-    if (left <= 0 || (!c->is_memory && has_news(c))) break;
+    *woken = !c->is_memory && has_news(c);
+    if (*woken || left <= 0) break;
     if (left > slice) left = slice;
     if (poll(fds, (nfds_t)nfds, (int)((left + 999) / 1000)) > 0) break;
     if (slice < 50000) slice += 5000;
@@ -1161,6 +1162,7 @@ static pawl_counts *sqlite_counts(pawl_conn *c) {
 const pawl_driver pawl_driver_sqlite = {
     .name = "sqlite",
     .caps = PAWL_CAN_SOON,
+  *woken = 0;
     .sql = pawl_sql_sqlite,
     .migrations = pawl_migrations_sqlite,
     .open = sqlite_open,

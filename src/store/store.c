@@ -406,8 +406,9 @@ out:
 
 pawl_code pawl_store_wait(pawl_store *store, int64_t deadline_mono_us,
                           const volatile int *stop, struct pollfd *fds,
-                          int nfds, pawl_error *err) {
+                          int nfds, int *woken, pawl_error *err) {
   struct pollfd own;
+  *woken = 0;
   if (is_foreign(store)) return fail_forked(err);
   if (store->phase != IDLE)
     return fail_phase("wait", "a unit of work is open", err);
@@ -415,7 +416,7 @@ pawl_code pawl_store_wait(pawl_store *store, int64_t deadline_mono_us,
     return pawl_fail(err, PAWL_UNREACHABLE, "the connection was lost");
   if (!fds) fds = &own, nfds = 1;
   return settle(store, store->driver->wait(store->conn, deadline_mono_us, stop,
-                                           fds, nfds, err));
+                                           fds, nfds, woken, err));
 }
 
 void pawl_store_tidy(pawl_store *store) {

@@ -77,7 +77,7 @@ pawl_code pawl_store_query(pawl_store *store, const char *sql, size_t len,
 /* See driver.h; `fds` may be NULL. */
 pawl_code pawl_store_wait(pawl_store *store, int64_t deadline_mono_us,
                           const volatile int *stop, struct pollfd *fds,
-                          int nfds, pawl_error *err);
+                          int nfds, int *woken, pawl_error *err);
 void pawl_store_tidy(pawl_store *store);
 void pawl_store_count(const pawl_store *store, pawl_counts *out);
 
