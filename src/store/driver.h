@@ -88,7 +88,9 @@ typedef struct pawl_driver {
    * for `wait`. */
   void (*await)(pawl_conn *c, int64_t deadline_mono_us, struct pollfd *fds,
                 int nfds, int *answered);
-  void (*rollback)(pawl_conn *c); /* no unit open: no-op */
+  /* No unit open: no-op. False: the unit is not over, and will not be before
+   * the connection is closed. */
+  int (*rollback)(pawl_conn *c);
   void (*rows)(pawl_conn *c, int k, pawl_rows *out);
   /* Runs statements without arguments or rows, inside an OPEN unit: for
    * migrations. */

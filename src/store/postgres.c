@@ -1389,21 +1389,23 @@ static void postgres_rows(pawl_conn *c, int k, pawl_rows *out) {
 
 /* Ends what was sent without a sync, or the open transaction. An implicit
  * transaction, too, is undone by a ROLLBACK (with a warning). */
-static void postgres_rollback(pawl_conn *c) {
-  if (!c->open) return;
+static int postgres_rollback(pawl_conn *c) {
+  if (!c->open) return 1;
   c->begin_due = 0;
   if (!c->is_lost && (c->in_transaction || c->nqueued > 0)) {
-    if (queue_plain(c, OP_PLAIN, "rollback", NULL) == PAWL_OK &&
+    if (PAWL_FAULT("store.rollback") != PAWL_FAULT_FAIL &&
+        queue_plain(c, OP_PLAIN, "rollback", NULL) == PAWL_OK &&
         (!c->open->has_query ||
          queue_plain(c, OP_PLAIN, PAWL_PG_UNLOCK, NULL) == PAWL_OK))
       (void)sync(c, NULL);
     if (!c->is_lost && pq.transactionStatus(c->pg) != PQTRANS_IDLE)
-      c->is_lost = 1; /* the next begin takes another connection */
+      c->is_lost = 1;
   }
   c->open->nops = 0;
   c->open = NULL;
   c->nqueued = 0;
   c->in_transaction = 0;
+  return !c->is_lost;
 }
 
 /* What a lost connection looks like from here: for tests. */

@@ -419,6 +419,15 @@ static pawl_code set_wal(pawl_conn *c, pawl_error *err) {
                    "put the file on a local disk, not a network share", err);
 }
 
+static pawl_code prepare_steering(pawl_conn *c, int which, pawl_error *err) {
+  sqlite3_stmt **s = &c->steering[which];
+  if (!*s &&
+      sqlite3_prepare_v3(c->db, steering[which], -1, SQLITE_PREPARE_PERSISTENT,
+                         s, NULL) != SQLITE_OK)
+    return fail_db(c, c->name, err);
+  return PAWL_OK;
+}
+
 static pawl_code configure(pawl_conn *c, pawl_error *err) {
   pawl_code rc;
   TRY(exec(c,
@@ -536,6 +545,7 @@ static pawl_code sqlite_open(const char *path, pawl_driver_options *options,
   TRY(connect(c, options->create || c->is_memory, err));
   TRY(check_owner(c, options->create || c->is_memory, err));
   TRY(configure(c, err));
+  TRY(prepare_steering(c, ROLLBACK, err)); /* there may be no memory then */
   set_waiting(c, 0);
   *out = c;
   return PAWL_OK;
@@ -788,16 +798,23 @@ static void sqlite_rows(pawl_conn *c, int k, pawl_rows *out) {
 /* ---- units ---- */
 
 static pawl_code steer(pawl_conn *c, int which, pawl_error *err) {
-  sqlite3_stmt **s = &c->steering[which];
-  if (!*s &&
-      sqlite3_prepare_v3(c->db, steering[which], -1, SQLITE_PREPARE_PERSISTENT,
-                         s, NULL) != SQLITE_OK)
-    return fail_db(c, c->name, err);
-  pawl_code rc =
-      sqlite3_step(*s) == SQLITE_DONE ? PAWL_OK : fail_db(c, c->name, err);
-  sqlite3_reset(*s);
+  pawl_code rc;
+  TRY(prepare_steering(c, which, err));
+  if (sqlite3_step(c->steering[which]) != SQLITE_DONE)
+    rc = fail_db(c, c->name, err);
+  sqlite3_reset(c->steering[which]);
   set_waiting(c, 0);
+out:
   return rc;
+}
+
+/* Is no transaction open any more? A failed statement may have rolled back by
+ * itself: a full disk does. */
+static int end_transaction(pawl_conn *c) {
+  if (!sqlite3_get_autocommit(c->db) &&
+      PAWL_FAULT("store.rollback") != PAWL_FAULT_FAIL)
+    (void)steer(c, ROLLBACK, NULL);
+  return sqlite3_get_autocommit(c->db);
 }
 
 /* The WAL is synced as a whole: the next commit that is takes those along that
@@ -817,6 +834,7 @@ out:
 static pawl_code sqlite_begin(pawl_conn *c, int unit, pawl_error *err) {
   pawl_code rc;
   assert(c->unit < 0);
+  if (!end_transaction(c)) return fail_memory(err); /* of a store in memory */
   pawl_results_clear(&c->results);
   TRY(set_sync(c, unit, err));
   TRY(steer(c, unit == PAWL_UNIT_READ ? BEGIN_READ : BEGIN_WRITE, err));
@@ -826,11 +844,11 @@ out:
   return rc;
 }
 
-/* A failed statement may have rolled back by itself: a full disk does. */
-static void sqlite_rollback(pawl_conn *c) {
-  if (c->unit < 0) return;
+/* A store in memory goes with its connection: its next unit tries again. */
+static int sqlite_rollback(pawl_conn *c) {
+  if (c->unit < 0) return 1;
   c->unit = -1;
-  if (!sqlite3_get_autocommit(c->db)) (void)steer(c, ROLLBACK, NULL);
+  return end_transaction(c) || c->is_memory;
 }
 
 static pawl_code commit_write(pawl_conn *c, pawl_error *err) {
@@ -1143,6 +1161,7 @@ static pawl_code sqlite_wait(pawl_conn *c, int64_t deadline_mono_us,
                              int nfds, int *woken, pawl_error *err) {
   int64_t slice = 10000;
   (void)err;
+  *woken = 0;
   fds[0].fd = -1; /* nothing of ours to wait on */
   while (!(stop && *stop)) {
     int64_t left = deadline_mono_us - pawl_clock_mono();
@@ -1162,7 +1181,6 @@ static pawl_counts *sqlite_counts(pawl_conn *c) {
 const pawl_driver pawl_driver_sqlite = {
     .name = "sqlite",
     .caps = PAWL_CAN_SOON,
-  *woken = 0;
     .sql = pawl_sql_sqlite,
     .migrations = pawl_migrations_sqlite,
     .open = sqlite_open,

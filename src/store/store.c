@@ -356,7 +356,7 @@ int pawl_store_await(pawl_store *store, int64_t deadline_mono_us,
 
 void pawl_store_rollback(pawl_store *store) {
   if (is_foreign(store) || store->phase == IDLE) return;
-  if (store->conn) store->driver->rollback(store->conn);
+  if (store->conn && !store->driver->rollback(store->conn)) drop_conn(store);
   store->phase = IDLE;
 }
 

@@ -60,6 +60,8 @@ pawl_code pawl_store_finish(pawl_store *store, pawl_error *err);
  * driver.h. 1 also when there is nothing to wait for. */
 int pawl_store_await(pawl_store *store, int64_t deadline_mono_us,
                      struct pollfd *fds, int nfds);
+/* Over when the store says so: else the connection is closed, and the next
+ * begin opens another. */
 void pawl_store_rollback(pawl_store *store);
 void pawl_store_rows(pawl_store *store, int k, pawl_rows *out);
 /* One statement in a unit of its own, of any kind but OPEN. */
