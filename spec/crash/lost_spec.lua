@@ -2,6 +2,7 @@
 --- sessions terminated, not writable for a while.
 local Cluster = require "spec.support.cluster"
 local process = require "spec.support.process"
+local shell = require "spec.support.shell"
 local Site = require "spec.support.site"
 
 describe("a PostgreSQL that is lost", function()
@@ -93,6 +94,38 @@ describe("a PostgreSQL that is lost", function()
     sessions "pg_terminate_backend(pid)"
     local ids = site:start(2)
     finish(site, #ids, worker)
+    site:assert_complete(ids)
+  end)
+
+  it("for a while is found again soon, not by all at once", function()
+    local site = Site.new(cluster.backend, Site.steps "")
+    local door = site.folder.dir .. "/door" -- the way to the server
+    assert(os.execute(shell.line { "ln", "-s", cluster.dir, door }))
+    local url = site.url:gsub("host=%S+", "host=" .. door)
+    local workers = {}
+    for i = 1, 3 do workers[i] = site:worker { "--quiet", url = url } end
+    for _, worker in ipairs(workers) do -- each is at work
+      assert.truthy(process.poll(20, function()
+        return #cluster:sql [[select pid from pg_stat_activity
+          where application_name = 'pawl' and wait_event = 'ClientRead']] >= 3
+      end), worker:errors())
+    end
+    assert(os.remove(door))
+    cluster:sql [[select pg_terminate_backend(pid) from pg_stat_activity
+      where application_name = 'pawl']]
+    local told = 0
+    for _, worker in ipairs(workers) do -- the sixth pause was 12.8 s once
+      worker:wait_for(("trying again.*"):rep(6), 60)
+      for seconds in worker:output():gmatch "trying again in (%S+) s" do
+        assert.is_true(tonumber(seconds) <= 2, seconds)
+        told = told + 1
+      end
+    end
+    assert.is_true(told >= 18, told)
+    local ids = site:start(3)
+    assert(os.execute(shell.line { "ln", "-s", cluster.dir, door }))
+    assert.truthy(site:wait_ended(#ids, 8))
+    finish(site, #ids, table.unpack(workers))
     site:assert_complete(ids)
   end)
 

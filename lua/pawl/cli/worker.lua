@@ -2,6 +2,7 @@
 local core = require "pawl.core"
 local format = require "pawl.cli.format"
 local options = require "pawl.cli.options"
+local pause_after = require "pawl.cli.pause".after
 local progress = require "pawl.cli.progress"
 local store = require "pawl.cli.store"
 local supervisor = require "pawl.cli.supervisor"
@@ -9,7 +10,6 @@ local sys = require "pawl.sys"
 local term = require "pawl.cli.term"
 
 local longest_wait = 1 -- seconds; then the store is looked at again
-local longest_pause = 30 -- between attempts while the store is out of reach
 
 ---- events ------------------------------------------------------------------
 
@@ -82,7 +82,7 @@ end
 local function back_off(worker, err)
   if not store.is_transient(err) then error(err, 0) end
   worker.failures = worker.failures + 1
-  local pause = math.min(0.1 * 2 ^ worker.failures, longest_pause)
+  local pause = pause_after(worker.failures)
   note(worker, "error", ("%s: %s; trying again in %.1f s"):format(err.code,
     term.clean(err.message), pause), { code = err.code })
   local until_ = core.mono() + pause
