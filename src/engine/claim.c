@@ -327,6 +327,7 @@ pawl_code pawl_claim_definition(pawl_engine *e, pawl_held *h,
   pawl_code rc = PAWL_OK;
 
   if (h->def) return PAWL_OK;
+  e->graph_only = e->inbox_of && pawl_id_eq(e->inbox_of, &h->id);
   if (asked)
     TRY(pawl_definition(e, h->workflow.at, asked, h->revision, &h->def,
                         &h->foreign, err));
@@ -341,13 +342,15 @@ pawl_code pawl_claim_definition(pawl_engine *e, pawl_held *h,
     h->foreign = 0;
     return PAWL_OK;
   }
-  r = find_route(e, pawl_buf_str(&h->workflow), asked);
+  /* that its code was not asked for says nothing of whom it may run with */
+  r = e->graph_only ? NULL : find_route(e, pawl_buf_str(&h->workflow), asked);
   if (r) {
     r->served = 0;
     r->refused = h->revision;
     r->until_mono_us = pawl_clock_mono() + ROUTE_TTL_US;
   }
 out:
+  e->graph_only = 0;
   return rc;
 }
 

@@ -901,7 +901,9 @@ out:
   return rc;
 }
 
-/* The graph is enough for taking letters, where the code may not run here. */
+/* The graph is enough for taking letters. Code out of the store is not loaded
+ * for them: a definition is a program, and who only cancels has not asked for
+ * one to be run. */
 static pawl_code lend_graph(pawl_engine *e, pawl_held *h, pawl_def **lent,
                             pawl_error *err) {
   int own = 0;
@@ -939,9 +941,11 @@ pawl_code pawl_engine_hold(pawl_engine *e, const pawl_id *id, int seize,
   pawl_held *h = NULL;
   pawl_def *lent = NULL;
   pawl_code rc = PAWL_OK;
+  const pawl_id *outer = e->inbox_of; /* who delivers a message to it */
   int fresh = e->fresh_ready, suspect = e->suspect_ready;
 
   *got = 0;
+  e->inbox_of = id;
   TRY(tick_begin(e, &stats, err));
   TRY(pawl_commit_all(e, err));
   if (is_waiting(e, id, seize)) goto out;
@@ -956,6 +960,7 @@ pawl_code pawl_engine_hold(pawl_engine *e, const pawl_id *id, int seize,
   if (e->messages) TRY(pawl_deliver(e, err));
 out:
   e->holding = 0;
+  e->inbox_of = outer;
   rc = tick_end(e, rc, err);
   /* a slot whose commit is in doubt still needs it: then it is lost */
   if (lent && h->state == PAWL_SLOT_FREE) pawl_def_free(lent);

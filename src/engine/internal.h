@@ -212,7 +212,10 @@ struct pawl_engine {
   int64_t clock_offset_us; /* store time minus host time */
   uint64_t random;
   int nshards, next_shard;
-  int open_unit; /* statements sent in a transactional step's open
+  const pawl_id *inbox_of; /* this one is held for its inbox: its code is not
+                              loaded for that; NULL: none */
+  int graph_only;          /* no code is to be loaded from the store now */
+  int open_unit;           /* statements sent in a transactional step's open
                               transaction; 0: none is open */
   const pawl_held *unit_owner; /* whose step that is */
   int64_t sql_limit_us;        /* of one ctx.db:query */
@@ -253,10 +256,10 @@ struct pawl_engine {
   pawl_error query_error; /* the first one */
   struct pawl_names *names;
   int64_t deliver_mono_us; /* messages left behind are looked for then */
-  int messages; /* the last commits wrote some: deliver.c has work */
-  pawl_buf unreached; /* ids, for reach.c */
+  int messages;          /* the last commits wrote some: deliver.c has work */
+  pawl_buf unreached;    /* ids, for reach.c */
   int reaching, holding; /* it is at them; one is held for its inbox */
-  struct {      /* claims whose answer was lost */
+  struct {               /* claims whose answer was lost */
     int shard;
     pawl_id lease;
   } lost_claims[PAWL_LOST_CLAIMS];

@@ -433,6 +433,34 @@ out:
 
 /* ---- running from the store ---- */
 
+/* Is the stored source what was registered? Told before a line of it is run.
+ * Whoever can write the row can write its checksum as well: this finds what
+ * was changed by mistake, by a part of the rights, or on the disk. */
+static pawl_code check_stored(pawl_engine *e, const char *name,
+                              const pawl_rows *rows, pawl_error *err) {
+  pawl_def *def = NULL;
+  pawl_code rc;
+
+  TRY(pawl_def_new(name, pawl_row_str(rows, 0, PAWL_WORKFLOW_GET_R_GRAPH),
+                   pawl_row_str(rows, 0, PAWL_WORKFLOW_GET_R_SOURCE),
+                   pawl_row_str(rows, 0, PAWL_WORKFLOW_GET_R_BUNDLE),
+                   &e->alloc, &def, err));
+  if (pawl_str_eqz(pawl_row_str(rows, 0, PAWL_WORKFLOW_GET_R_SHA256),
+                   def->sha256))
+    goto out;
+  rc = pawl_fail(err, PAWL_CORRUPT,
+                 "the stored source of workflow \"%s\" version %" PRId64
+                 " is not the one whose SHA-256 is recorded",
+                 def->code, def->version);
+  pawl_error_where(err, "%s", name);
+  pawl_error_hint(err,
+                  "give workers the workflow's file, and look who may "
+                  "write the table of workflows");
+out:
+  pawl_def_free(def);
+  return rc;
+}
+
 /* The stored source becomes a definition of ours. A failure to load it is
  * not the instance's: it is left to workers that can. */
 static pawl_code load_stored(pawl_engine *e, const pawl_rows *rows,
@@ -448,6 +476,7 @@ static pawl_code load_stored(pawl_engine *e, const pawl_rows *rows,
   pawl_buf_addf(&name, "@%" PRId64,
                 pawl_row_int(rows, 0, PAWL_WORKFLOW_GET_R_VERSION));
   TRY(pawl_buf_check(&name, err));
+  TRY(check_stored(e, name.at, rows, err));
   TRY(pawl_host_load_text(
       e->host, name.at, pawl_row_str(rows, 0, PAWL_WORKFLOW_GET_R_SOURCE),
       pawl_row_str(rows, 0, PAWL_WORKFLOW_GET_R_BUNDLE), &l, err));
@@ -501,7 +530,7 @@ pawl_code pawl_definition(pawl_engine *e, const char *code, int64_t version,
         pawl_row_int(&rows, 0, PAWL_WORKFLOW_GET_R_REVISION), out, foreign,
         err);
   *foreign = 1;
-  if (e->config.stored_code_own ||
+  if (e->config.stored_code_own || e->graph_only ||
       pawl_row_null(&rows, 0, PAWL_WORKFLOW_GET_R_SOURCE))
     return PAWL_OK;
   if (load_stored(e, &rows, out, &why) == PAWL_OK)

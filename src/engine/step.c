@@ -282,6 +282,8 @@ pawl_code pawl_run_handler(pawl_engine *e, pawl_held *h, int k,
   pawl_code rc;
 
   memset(&c, 0, sizeof c);
+  if (h->def->host_ref < 0) /* a graph alone: apply_only keeps us from it */
+    return pawl_fail(err, PAWL_INTERNAL, "no code was loaded for a handler");
   c.ref = h->def->host_ref;
   c.node = node->name;
   c.handler = handler;

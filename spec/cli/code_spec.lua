@@ -1,0 +1,191 @@
+-- Which commands run workflow code: of a file that is given, of the store, or
+-- none. Code that runs leaves a mark in the file that MARK names.
+local command = require "spec.support.command"
+local tmp = require "spec.support.tmp"
+
+-- Marks when it is loaded, and in every handler.
+local FLOW = [[
+local pawl = require "pawl"
+local function mark(what)
+  local path = os.getenv "MARK"
+  if not path or path == "" then return end
+  local file <close> = assert(io.open(path, "a"))
+  file:write(what, "\n")
+end
+mark "load"
+local w = pawl.workflow { code = "t.marked", start = "a" }
+w:step("a", { next = "split", run = function(ctx)
+  mark "run"
+  ctx.vars.k = "k1"
+end, undo = function() mark "undo" end })
+w:fork("split", { next = { "key", "person", "nap" } })
+w:wait("key", { event = "go", key = function(ctx) mark "key"
+    return ctx.vars.k end,
+  match = function() mark "match" return true end,
+  next = { received = "end" } })
+w:task("person", { title = "Do it", role = "manager",
+  prepare = function() mark "prepare" return {} end, next = { ok = "end",
+  no = "end" } })
+w:timer("nap", { at = function(ctx) mark "at" return ctx.now() + 86400 end,
+  next = "end" })
+w:join("end", { expect = "all", next = "which" })
+w:choice("which", { choose = function() mark "choose" return "yes" end,
+  next = { yes = "z", no = "z" } })
+w:finish("z", { output = function() mark "output" return {} end })
+return w
+]]
+
+local FAILING = [[
+local pawl = require "pawl"
+local path = os.getenv "MARK"
+if path and path ~= "" then
+  local file <close> = assert(io.open(path, "a"))
+  file:write "load\n"
+end
+local w = pawl.workflow { code = "t.failing", start = "a" }
+w:step("a", { next = "z", retry = false, run = function() error "no" end })
+w:finish "z"
+return w
+]]
+
+--- A folder with a store in which every kind of thing waits.
+local function make()
+  local folder = command.folder()
+  folder:write("marked.lua", FLOW)
+  folder:write("failing.lua", FAILING)
+  for _, code in ipairs { "t.marked", "t.failing" } do
+    local ran = folder:pawl("start", code)
+    assert.equal(0, ran.code, ran.err)
+  end
+  local ran = folder:pawl("worker", "marked.lua", "failing.lua",
+    "--until-idle", "--processes", "1")
+  assert.equal(0, ran.code, ran.err)
+  for _, instance in ipairs((folder:json("list"))) do
+    folder[instance.workflow] = instance.id
+  end
+  local tasks = folder:json("task", "list")
+  folder.task = tasks[1].id
+  return folder
+end
+
+-- By command, what is run: a list of command lines. `ID`, `FAILED` and `TASK`
+-- stand for the ids. `code`: they are for running it.
+local LINES = {
+  run = { code = true, { "run", "failing.lua", "--quiet" } }, -- and fails
+  worker = { code = true, { "worker", "marked.lua", "--until-idle",
+    "--processes", "1" } },
+  check = { code = true, { "check", "marked.lua" } },
+  start = { { "start", "t.marked" },
+    { "start", "t.marked", "--key", "once" } },
+  list = { { "list" } },
+  show = { { "show", "ID" } },
+  explain = { { "explain", "ID" } },
+  tokens = { { "tokens", "ID" } },
+  history = { { "history", "ID" } },
+  outbox = { { "outbox" } },
+  signal = { { "signal", "go", "--key", "k1" },
+    { "signal", "go", "--instance", "ID" },
+    { "signal", "go", "--key", "k2", "--start", "t.marked" } },
+  task = {
+    { "task", "list" }, { "task", "show", "TASK" },
+    { "task", "escalate", "TASK", "--role", "boss", "--priority", "high" },
+    { "task", "claim", "TASK", "--user", "ann", "--role", "manager" },
+    { "task", "unclaim", "TASK", "--user", "ann" },
+    { "task", "reassign", "TASK", "--user", "ann", "--to", "ann" },
+    { "task", "delegate", "TASK", "--user", "ann", "--to", "bob" },
+    { "task", "complete", "TASK", "--user", "bob", "--take", "ok" },
+  },
+  cancel = { { "cancel", "ID" } },
+  suspend = { { "suspend", "ID" }, { "suspend", "--workflow", "t.marked" },
+    { "suspend", "--prefix", "t." } },
+  resume = { { "suspend", "ID" }, { "resume", "ID" },
+    { "suspend", "--prefix", "t." }, { "resume", "--prefix", "t." } },
+  retry = { { "retry", "FAILED" } },
+  restart = { { "restart", "FAILED", "--from", "a" } },
+  move = { { "move", "ID", "--token", "4", "--to", "end" } },
+  kill = { { "kill", "ID" } },
+  wake = { { "wake", "ID" } },
+  edit = { { "edit", "ID", "--set", "k=\"k2\"" } },
+  workflows = { { "workflows" } },
+  graph = { { "graph", "t.marked" }, { "graph", "ID" } },
+  migrate = { { "migrate" } },
+  version = { { "version" } },
+  help = { { "help" } },
+}
+
+local function run(folder, line)
+  local ids = { ID = folder["t.marked"], FAILED = folder["t.failing"],
+    TASK = folder.task }
+  local words = {}
+  for i, word in ipairs(line) do words[i] = ids[word] or word end
+  words[#words + 1] = { env = { MARK = folder.dir .. "/mark" } }
+  local ran = folder:pawl(table.unpack(words))
+  return ran, tmp.read(folder.dir .. "/mark")
+end
+
+local function names()
+  local text = tmp.read "lua/pawl/cli/main.lua"
+  local list = {}
+  for name in text:match "local names = (%b{})":gmatch '"(%l+)"' do
+    list[#list + 1] = name
+  end
+  return list
+end
+
+describe("the code that a command runs", function()
+  it("is told here for each of them", function()
+    local found = names()
+    assert.truthy(#found > 20)
+    for _, name in ipairs(found) do assert.truthy(LINES[name], name) end
+  end)
+
+  for name, lines in pairs(LINES) do
+    it(("is %s: pawl %s"):format(lines.code and "what it was given" or "none",
+      name), function()
+      local folder = make()
+      for _, line in ipairs(lines) do
+        local ran, mark = run(folder, line)
+        local said = table.concat(line, " ") .. ": " .. ran.err
+        if lines.code then
+          assert.truthy(mark, said)
+        else
+          assert.equal(0, ran.code, said)
+          assert.is_nil(mark, said)
+        end
+      end
+    end)
+  end
+
+  it("is what workers run afterwards", function()
+    local folder = make()
+    local id = folder["t.marked"]
+    assert.equal(0, folder:pawl("cancel", id).code)
+    -- The steps it has done are undone by whoever has the code.
+    local got = assert((folder:json("show", id)))
+    assert.equal("running", got.status)
+    local _, mark = run(folder, { "worker", "--until-idle", "--processes",
+      "1" })
+    assert.matches("undo", mark)
+    assert.equal("cancelled", (folder:json("show", id)).status)
+  end)
+end)
+
+describe("a stored source that is not the one recorded", function()
+  it("is not run, fails nothing, and is named in the log", function()
+    local folder = make()
+    local url = folder.dir .. "/pawl.db"
+    require("spec.support.backends")[1].sql(url, [[update pawl_workflow
+      set source = 'local changed = 1 ' || source
+      where code = 't.marked'; select 1 as done]])
+    assert.equal(0, folder:pawl("signal", "go", "--key", "k1").code)
+    local ran, mark = run(folder, { "worker", "failing.lua", "--until-idle",
+      "--processes", "1" })
+    assert.equal(0, ran.code, ran.err)
+    assert.equal("load\n", mark) -- of the file that it was given
+    assert.matches("SHA%-256", ran.out .. ran.err)
+    assert.equal("waiting", (folder:json("show", folder["t.marked"])).status)
+    -- Whoever has the file goes on.
+    assert.equal(0, folder:pawl("worker", "marked.lua", "--until-idle",
+      "--processes", "1").code)
+  end)
+end)
