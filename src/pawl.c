@@ -2,6 +2,8 @@
  * text, and calls the engine. No logic lives here. */
 #include "pawl.h"
 
+#include <stdio.h>
+
 #include "engine/engine.h"
 #include "store/store.h"
 
@@ -74,6 +76,15 @@ pawl_code pawl_open(const char *url, const pawl_config *config,
 
 void pawl_close(pawl_engine *engine) {
   pawl_engine_close(engine);
+}
+
+const char *pawl_store_name(const char *url, char *out, size_t size) {
+  pawl_buf b = {0};
+  if (size == 0) return out;
+  pawl_store_describe(url, &b);
+  snprintf(out, size, "%s", b.failed || !b.at ? "..." : b.at);
+  pawl_buf_deinit(&b);
+  return out;
 }
 
 pawl_code pawl_migrate(const char *url, const pawl_config *config, int shards,

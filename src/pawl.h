@@ -199,6 +199,12 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_open(const char *url,
 /* Releases what is leased, then closes. NULL is accepted. */
 PAWL_API void pawl_close(pawl_engine *engine);
 
+/* What may be shown of a store's `url` in logs and to people: the path, or
+ * "postgres:host=... port=... dbname=... user=...", made of what is read in it.
+ * No password, in whatever way it is written; "..." for what cannot be read.
+ * Cut to `size`, zero included; opens nothing. Returns `out`. */
+PAWL_API const char *pawl_store_name(const char *url, char *out, size_t size);
+
 /* Brings the schema up to this program's version. `shards` counts only when
  * the store is empty (0: 1). Two programs migrating at once are safe.
  * `report`: JSON {"from":n,"to":n,"shards":n}, freed with pawl_free. */

@@ -111,6 +111,14 @@ static int sys_sleep(lua_State *L) {
   return 0;
 }
 
+/* sys.store_name(url | nil): what may be shown of it. */
+static int sys_store_name(lua_State *L) {
+  char name[1024];
+  lua_pushstring(
+      L, pawl_store_name(luaL_optstring(L, 1, NULL), name, sizeof name));
+  return 1;
+}
+
 /* sys.pid() -> integer */
 static int sys_pid(lua_State *L) {
   lua_pushinteger(L, (lua_Integer)getpid());
@@ -301,6 +309,7 @@ int pawl_sys_open(lua_State *L) {
                                        {"width", sys_width},
                                        {"sleep", sys_sleep},
                                        {"pid", sys_pid},
+                                       {"store_name", sys_store_name},
                                        {"login", sys_login},
                                        {"time", sys_time},
                                        {"kind", sys_kind},

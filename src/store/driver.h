@@ -68,6 +68,9 @@ typedef struct pawl_driver {
   unsigned caps;
   const pawl_sql *sql;
   const pawl_migration *migrations;
+  /* Appends what may be shown of `target`: no password, however it is
+   * written. Opens nothing. */
+  void (*describe)(const char *target, pawl_buf *out);
   /* `target` is what follows the scheme (a path, a conninfo). On failure
    * nothing stays open. */
   pawl_code (*open)(const char *target, pawl_driver_options *options,

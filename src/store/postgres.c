@@ -432,6 +432,19 @@ static pawl_code fail_conninfo(const char *target, const char *message,
   return PAWL_INVALID;
 }
 
+static const char *option_of(const PQconninfoOption *o, const char *keyword) {
+  for (; o && o->keyword; o++)
+    if (strcmp(o->keyword, keyword) == 0)
+      return o->val && o->val[0] ? o->val : NULL;
+  return NULL;
+}
+
+/* A connection string where a name should be: the server would quote it, with
+ * what is in it, when it has no such database. */
+static int is_nested(const char *dbname) {
+  return dbname && (strstr(dbname, "://") || strchr(dbname, '='));
+}
+
 /* Is the text a connection string that libpq can read? */
 static pawl_code check_conninfo(const char *target, pawl_error *err) {
   char *message = NULL;
@@ -441,9 +454,54 @@ static pawl_code check_conninfo(const char *target, pawl_error *err) {
     return PAWL_OK; /* a database's name */
   options = pq.conninfoParse(target, &message);
   if (!options) rc = fail_conninfo(target, message ? message : "", err);
+  if (options && is_nested(option_of(options, "dbname"))) {
+    rc = pawl_fail(err, PAWL_INVALID,
+                   "the PostgreSQL URL: dbname is a connection string itself");
+    pawl_error_hint(err, "write postgres://... without `postgres:dbname=`");
+  }
   pq.freemem(message);
   pq.conninfoFree(options);
   return rc;
+}
+
+/* A value as conninfo has it. */
+static void add_value(pawl_buf *b, const char *value) {
+  int plain = value[strcspn(value, " \t\n'\\")] == 0;
+  if (!plain) pawl_buf_addc(b, '\'');
+  for (; *value; value++) {
+    if (*value == '\'' || *value == '\\') pawl_buf_addc(b, '\\');
+    pawl_buf_addc(b, *value);
+  }
+  if (!plain) pawl_buf_addc(b, '\'');
+}
+
+/* What may be shown of it, built from what libpq reads in it; nothing is taken
+ * out of the text, since there are many ways to write a password. Where a URL
+ * was written so that libpq takes a part of the password for something else,
+ * nothing of it is shown. */
+static void postgres_name(const char *target, pawl_buf *out) {
+  static const char *const shown[] = {"service", "host",   "hostaddr",
+                                      "port",    "dbname", "user"};
+  PQconninfoOption *options = NULL;
+  char separator = ':';
+
+  pawl_buf_addz(out, "postgres");
+  pthread_once(&libpq_once, load_libpq);
+  if (!is_url(target) && !strchr(target, '=')) {
+    pawl_buf_addf(out, ":%s", target); /* a database's name */
+    return;
+  }
+  if (!libpq_missing && !is_mistyped(target))
+    options = pq.conninfoParse(target, NULL);
+  for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+    const char *value = option_of(options, shown[i]);
+    if (!value || (!strcmp(shown[i], "dbname") && is_nested(value))) continue;
+    pawl_buf_addf(out, "%c%s=", separator, shown[i]);
+    add_value(out, value);
+    separator = ' ';
+  }
+  if (separator == ':') pawl_buf_addz(out, ":...");
+  if (options) pq.conninfoFree(options);
 }
 
 /* What stands before dbname gives way to the connection string. */
@@ -1818,6 +1876,7 @@ static pawl_counts *postgres_counts(pawl_conn *c) {
 
 const pawl_driver pawl_driver_postgres = {
     .name = "postgres",
+    .describe = postgres_name,
     .caps = PAWL_CAN_OWN_CLOCK | PAWL_CAN_SHARDS | PAWL_CAN_SUBMIT,
     .sql = pawl_sql_postgres,
     .migrations = pawl_migrations_postgres,

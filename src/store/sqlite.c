@@ -1174,12 +1174,17 @@ static pawl_code sqlite_wait(pawl_conn *c, int64_t deadline_mono_us,
   return PAWL_OK;
 }
 
+static void sqlite_name(const char *path, pawl_buf *out) {
+  pawl_buf_addz(out, path);
+}
+
 static pawl_counts *sqlite_counts(pawl_conn *c) {
   return &c->counts;
 }
 
 const pawl_driver pawl_driver_sqlite = {
     .name = "sqlite",
+    .describe = sqlite_name,
     .caps = PAWL_CAN_SOON,
     .sql = pawl_sql_sqlite,
     .migrations = pawl_migrations_sqlite,

@@ -57,15 +57,19 @@ static int scheme_length(const char *url) {
   return n < 30 && begins(url + n, "://") ? (int)n : 0;
 }
 
-/* Would libpq take the text for a connection string? */
+/* Would libpq take the text for a connection string? One of its settings may
+ * stand anywhere in it: taken for a file's name, a password in it would be
+ * shown, and kept in the folder. */
 static int is_conninfo(const char *url) {
   static const char *const KEYS[] = {"host", "hostaddr", "port",   "dbname",
                                      "user", "password", "service"};
-  for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS; i++) {
-    const char *at = url + strspn(url, " ");
-    if (!begins(at, KEYS[i])) continue;
-    at += strlen(KEYS[i]);
-    if (at[strspn(at, " ")] == '=') return 1;
+  const char *word = url;
+  while (*(word += strspn(word, " \t\n"))) {
+    for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS; i++) {
+      const char *at = word + strlen(KEYS[i]);
+      if (begins(word, KEYS[i]) && at[strspn(at, " ")] == '=') return 1;
+    }
+    word += strcspn(word, " \t\n");
   }
   return 0;
 }
@@ -109,6 +113,15 @@ static pawl_code parse_url(const char *url, const pawl_driver **driver,
   if (!begins(url, "sqlite:")) return check_file(url, err);
   *target = url + strlen("sqlite:");
   return PAWL_OK;
+}
+
+void pawl_store_describe(const char *url, pawl_buf *out) {
+  const pawl_driver *driver = NULL;
+  const char *target;
+  if (parse_url(url, &driver, &target, NULL) == PAWL_OK)
+    driver->describe(target, out);
+  else
+    pawl_buf_addz(out, "...");
 }
 
 /* ---- the connection ---- */

@@ -35,6 +35,11 @@ pawl_code pawl_store_open(const char *url, const pawl_store_options *options,
                           pawl_store **out, pawl_error *err);
 void pawl_store_close(pawl_store *store);
 
+/* Appends what may be shown of a URL to anybody: what names the store, built
+ * from its parts, and no password in whatever way it is written. "..." for what
+ * is no URL of a store. */
+void pawl_store_describe(const char *url, pawl_buf *out);
+
 int pawl_store_shards(const pawl_store *store);
 const char *pawl_store_driver(const pawl_store *store);
 /* Schema version found when opening, and after. */

@@ -26,11 +26,9 @@ end
 --- in --store is an error rather than an empty list.
 function store.look(opts) return store.open(opts, { create = false }) end
 
---- The store's name for people; a password in a URL is left out.
-function store.name(opts)
-  return ((opts.store or "pawl.db"):gsub("(://[^:/@]*):[^@]*@", "%1@")
-    :gsub("(password=)%S+", "%1..."))
-end
+--- The store's name for people, built from what can be read in its URL:
+--- however a password is written there, it is not taken along.
+function store.name(opts) return sys.store_name(opts.store) end
 
 --- A word as the shell reads it back.
 function store.word(text)

@@ -1,0 +1,141 @@
+-- Nothing that a command prints holds a password of its store's URL, however
+-- it is written there.
+local backends = require "spec.support.backends"
+local command = require "spec.support.command"
+
+local FLOW = [[
+local pawl = require "pawl"
+local w = pawl.workflow { code = "t.secret", start = "a" }
+w:step("a", { next = "w", run = function() end })
+w:wait("w", { event = "go", next = "z" })
+w:finish "z"
+return w
+]]
+
+-- HOST is a folder of sockets. Whoever writes one of these wrongly has a
+-- password that libpq takes for something else.
+local FORMS = {
+  "postgres://app:canary@/DB?host=HOST&port=PORT",
+  "postgresql://app:canary@/DB?host=HOST&port=PORT",
+  "postgres://app:x@canary@/DB?host=HOST&port=PORT",
+  "postgres://app:x%40canary@/DB?host=HOST&port=PORT",
+  "postgres://app:%63anary@/DB?host=HOST&port=PORT",
+  "postgres://app:x/canary@/DB?host=HOST&port=PORT",
+  "postgres://app:x:canary@/DB?host=HOST&port=PORT",
+  "postgres://app:x?canary@/DB?host=HOST&port=PORT",
+  "postgres://app:x#canary@/DB?host=HOST&port=PORT",
+  "postgres://app:x canary@/DB?host=HOST&port=PORT",
+  "postgres://app:ca\nnary@/DB?host=HOST&port=PORT",
+  "postgres://app:x\ncanary@/DB?host=HOST&port=PORT",
+  "postgres://app@/DB?host=HOST&port=PORT&password=canary",
+  "postgres://app@/DB?password=canary&host=HOST&port=PORT",
+  "postgres://app@/DB?host=HOST&port=PORT&pass%77ord=canary",
+  "postgres://app@/DB?host=HOST&port=PORT&sslpassword=canary",
+  "postgres://app@/DB?host=HOST&port=PORT&passfile=/canary",
+  "postgres://%61pp:canary@/DB?host=HOST&port=PORT",
+  "postgres://app:canary@/DB?host=HOST&port=PORT&foo=bar",
+  "postgres://app:canary@/nowhere?host=HOST&port=PORT",
+  "postgres://app:canary@/DB?host=HOST&port=1",
+  "postgres:host=HOST port=PORT dbname=DB user=app password=canary",
+  "postgres:password=canary host=HOST port=PORT dbname=DB user=app",
+  "postgres:host=HOST port=PORT dbname=DB user=app password='my canary'",
+  "postgres:host=HOST port=PORT dbname=DB user=app password='my\\' canary'",
+  "postgres:host=HOST port=PORT dbname=DB user=app password =canary",
+  "postgres:host=HOST port=PORT dbname=DB user=app password = canary",
+  "postgres:host=HOST port=PORT dbname=DB user=app password = 'a canary'",
+  "postgres:host=HOST port=PORT dbname=DB user=app password=my\\ canary",
+  "postgres:host=HOST port=PORT dbname=DB user=app password=my canary",
+  "postgres:host=HOST port=PORT dbname=DB user=app sslpassword=canary",
+  "postgres:host=HOST port=PORT dbname=DB user=app password\t=\tcanary",
+  "postgres:host=HOST port=1 dbname=DB user=app password = canary",
+  "postgres:dbname=postgres://app:canary@/DB?host=HOST&port=PORT",
+  "postgres:dbname='host=HOST password=canary' host=HOST port=PORT user=app",
+  "postgres:service=none password=canary",
+  "host=HOST port=PORT dbname=DB user=app password=canary",
+  "sslmode=prefer password=canary host=HOST",
+  "application_name=x  password = canary",
+  "mysql://app:canary@host/DB",
+}
+
+--- As `hint` or `store` has it: with no part of the password.
+local function clean(form) return (form:gsub("\n", "\\n")) end
+
+describe("the password of a store's URL", function()
+  local backend = backends[2]
+  if not backend then
+    pending "PAWL_TEST_PG is not set"
+    return
+  end
+  local folder, url, id, parts
+
+  lazy_setup(function()
+    folder = command.folder()
+    folder:write("flow.lua", FLOW)
+    url = backend.url()
+    parts = { HOST = url:match "host=(%S+)", PORT = url:match "port=(%d+)",
+      DB = url:match "dbname=(%S+)$" }
+    backend.sql(url, [[do $$ begin create role app superuser login;
+      exception when duplicate_object then null; end $$; select 1 as done]])
+    assert.equal(0, folder:pawl("start", "t.secret", "--store", url).code)
+    assert.equal(0, folder:pawl("worker", "flow.lua", "--until-idle",
+      "--processes", "1", "--store", url).code)
+    id = (folder:json("list", "--store", url))[1].id
+  end)
+
+  lazy_teardown(backend.cleanup)
+
+  local function lines()
+    return {
+      { "worker", "flow.lua", "--until-idle", "--processes", "1" },
+      { "explain", id },
+      { "show", "00000000-dead" },
+      { "run", "flow.lua", "--quiet", "--until-idle" },
+      { "migrate" },
+    }
+  end
+
+  local function assert_silent(said, form, line)
+    local where = clean(form) .. ": " .. table.concat(line, " ")
+    for _, part in ipairs { "canary", "nary", "%63anary" } do
+      assert.falsy(said:lower():find(part, 1, true),
+        where .. " says " .. said)
+    end
+  end
+
+  for _, form in ipairs(FORMS) do
+    it("is not shown: " .. clean(form), function()
+      local given = form:gsub("%u+", parts)
+      for i, line in ipairs(lines()) do
+        -- A worker waits for a server that is not there.
+        if i == 1 and form:find "port=1" then line = { "list" } end
+        local words = { table.unpack(line) }
+        -- by the environment and by the option, which hints repeat
+        if i % 2 == 0 then
+          words[#words + 1] = "--store"
+          words[#words + 1] = given
+          words[#words + 1] = {}
+        else
+          words[#words + 1] = { env = { PAWL_STORE = given } }
+        end
+        local ran = folder:pawl(table.unpack(words))
+        assert_silent(ran.out .. ran.err, form, line)
+      end
+    end)
+  end
+
+  it("is not in the name of any file", function()
+    for name in io.popen("ls " .. folder.dir):lines() do
+      assert.falsy(name:find("canary", 1, true), name)
+    end
+  end)
+
+  it("is left out of what is shown instead", function()
+    local given = FORMS[1]:gsub("%u+", parts)
+    local ran = folder:pawl("migrate", "--store", given)
+    local name = ran.out:match "^(postgres:.-) is up to date"
+    assert.equal(("postgres:host=%s port=%s dbname=%s user=app")
+      :format(parts.HOST, parts.PORT, parts.DB), name)
+    -- It can be given back.
+    assert.equal(0, folder:pawl("list", "--store", name).code)
+  end)
+end)
