@@ -143,6 +143,26 @@ local function skip(text, at, dollars)
   return nil
 end
 
+-- Words in front of a table.
+local BEFORE_TABLE = { from = true, join = true, update = true, into = true }
+
+--- What a word of a statement becomes. A temporary table of a user's own
+--- statement would stand in front of one of ours, for as long as the connection
+--- lives: SQLite is told where ours are.
+---@param before string?  the word in front of it
+local function placed(stmt, word, before, line)
+  if not word:find("^pawl_") and not word:find("^json_each$")
+     and not word:find("^sqlite_master$") then
+    return word
+  elseif before and BEFORE_TABLE[before:lower()] then
+    return "main." .. word
+  elseif before ~= "by" then -- `indexed by`: an index is its table's
+    fail(stmt.file, line, "%s: %s does not stand behind from, join, update "
+         .. "or into: it would not be told to be in main", stmt.name, word)
+  end
+  return word
+end
+
 --- Numbers the arguments, drops comments, blank lines and the last semicolon.
 ---@param stmt embed.Statement
 ---@param body string
@@ -155,10 +175,12 @@ local function compile(stmt, body, first, dialect)
     return first + select(2, body:sub(1, at - 1):gsub("\n", ""))
   end
 
-  local at, ended = 1, nil
+  local at, ended, before = 1, nil, nil
   while at <= #body do
     local stop, comment = skip(body, at, dialect == "postgres")
     local name = not stop and body:match("^@([%a_][%w_]*)", at)
+    local word = not stop and dialect == "sqlite"
+      and body:match("^[%a_][%w_]*", at)
     if stop and stop > #body + 1 then
       fail(stmt.file, line_at(at), "%s: a quote or comment is not closed",
            stmt.name)
@@ -172,6 +194,10 @@ local function compile(stmt, body, first, dialect)
       used[name] = true
       out[#out + 1] = sign .. numbers[name]
       stop = at + 1 + #name
+    elseif word and not ended then
+      out[#out + 1] = placed(stmt, word, before, line_at(at))
+      before = word
+      stop = at + #word
     elseif not stop then
       local char = body:sub(at, at)
       if ended and char:find("%S") then

@@ -48,6 +48,23 @@ local function refuses(files, ...)
 end
 
 describe("the generator", function()
+  it("says where SQLite's tables are, or fails", function()
+    local head = "-- name: b_get\n-- rows: n integer\n"
+    local ok, output, out = embed(tree {
+      ["sql/postgres/b.sql"] = head .. "select 1",
+      ["sql/sqlite/b.sql"] = head .. "select n from pawl_a indexed by pawl_i"
+        .. " join json_each('from pawl_x') j -- from pawl_y",
+    })
+    assert.is_true(ok, output)
+    assert.matches("select n from main%.pawl_a indexed by pawl_i join "
+      .. "main%.json_each%('from pawl_x'%) j\"", tmp.read(out
+      .. "/pawl_sql.c"))
+    refuses(tree {
+      ["sql/postgres/b.sql"] = head .. "select 1",
+      ["sql/sqlite/b.sql"] = head .. "select n from b, pawl_a",
+    }, "pawl_a does not stand behind from")
+  end)
+
   it("makes tables of statements, migrations and Lua files", function()
     local ok, output, out = embed(tree())
     assert.is_true(ok, output)
@@ -57,7 +74,7 @@ describe("the generator", function()
     assert.matches("PAWL_A_GET_ID = 0,", header)
     assert.matches("PAWL_A_GET_R_N = 0,", header)
     assert.matches("select n from pawl%.a where id = %$1\"", source)
-    assert.matches("select n from pawl_a where id = \\%?1\"", source)
+    assert.matches("select n from main%.pawl_a where id = \\%?1\"", source)
     assert.matches("pawl_nmigrations = 1;", source)
     local lua = tmp.read(out .. "/pawl_lua.c")
     assert.matches('"pawl", "lua/pawl/init.lua"', lua)

@@ -199,7 +199,68 @@ describe("a column of a user's statement on sqlite", function()
   it("may ask pragmas that only look", function()
     local store = assert(helper.open(":memory:"))
     assert(store:begin("open"))
-    assert.equal("ok", store:query("pragma integrity_check")[1]
-                            .integrity_check)
+    assert.equal("key", store:query("pragma table_info(pawl_meta)")[1].name)
+  end)
+end)
+
+describe("a user's own table on sqlite", function()
+  after_each(function()
+    helper.cleanup()
+    backends[1].cleanup()
+  end)
+
+  local MADE = "create temp table mine (key text primary key, value text)"
+
+  --- What a store answers to statements after each other, then a rollback.
+  local function last(store, ...)
+    local result, err
+    assert(store:begin "open")
+    for _, text in ipairs { ... } do
+      result, err = store:query(text)
+      if not result then break end
+    end
+    store:rollback()
+    return result, err
+  end
+
+  it("does not get a name of ours by being renamed", function()
+    local store = assert(helper.open(backends[1].url()))
+    for _, text in ipairs {
+      "alter table temp.mine rename to pawl_meta",
+      "alter table mine rename to PAWL_outbox",
+      "alter table mine rename to [pawl_later]",
+    } do
+      local refused, err = last(store, MADE, text)
+      assert.is_nil(refused, text)
+      assert.equal("misuse", err.code, text)
+    end
+    local refused, err = last(store, "create table mine (id integer)",
+      "alter table mine rename to pawl_later")
+    assert.is_nil(refused)
+    assert.equal("misuse", err.code)
+    assert(last(store, MADE, "alter table mine rename to pawlonia",
+      "alter table pawlonia rename column key to pawl_key"))
+  end)
+
+  it("does not stand in front of ours", function()
+    local store = assert(helper.open(backends[1].url()))
+    assert(store:begin "open")
+    assert(store:query "create temp table json_each (value text)")
+    assert(store:commit())
+    assert.equal("1", helper.get(store, "shards"))
+    assert(helper.put(store, "a", "1"))
+    assert.equal("1", helper.get(store, "a"))
+  end)
+
+  it("is late when one operation took all the time", function()
+    local store = assert(helper.open(backends[1].url()))
+    store:limit(0.05)
+    assert(store:begin "open")
+    local refused, err = store:query("select instr(hex(zeroblob(40000)), "
+      .. "hex(zeroblob(20000)) || 'x') as x")
+    store:rollback()
+    assert.is_nil(refused)
+    assert.equal("timeout", err.code)
+    assert.equal("57014", err.sqlstate)
   end)
 end)

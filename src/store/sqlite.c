@@ -41,7 +41,7 @@
 #define BUSY_LIMIT (5 * PAWL_SECOND)
 #define WAL_PASSIVE ((int64_t)4 * 1024 * 1024)
 #define WAL_TRUNCATE ((int64_t)16 * 1024 * 1024)
-#define OPS_PER_LOOK 1000 /* of SQLite's machine, between looks at the clock */
+#define OPS_PER_LOOK 100 /* of SQLite's machine, between looks at the clock */
 
 enum { BEGIN_WRITE, BEGIN_READ, COMMIT, ROLLBACK, DATA_VERSION, NSTEERING };
 static const char *const steering[NSTEERING] = {
@@ -78,6 +78,7 @@ struct pawl_conn {
   int64_t seen_version; /* data_version when last looked at */
   /* while the user's statement runs: */
   int is_guarded;
+  int alters;             /* it alters a table: what names come of it? */
   char refused[96];       /* what the guard said no to */
   int64_t query_deadline; /* monotonic */
   pawl_results query_rows;
@@ -371,8 +372,41 @@ out:
   return rc;
 }
 
-/* The lock file gets the database's rights: who may write the one must be
- * able to lock the other. */
+/* Who may write the database must be able to lock the file beside; who may
+ * only read it must not, and flock asks for no more than that a file can be
+ * opened. So each of owner, group and others may open it who may write the
+ * database. */
+static mode_t lock_mode(mode_t database) {
+  mode_t mode = 0600;
+  if (database & 0020) mode |= 0060;
+  if (database & 0002) mode |= 0006;
+  return mode;
+}
+
+/* Whatever the umask, and whoever makes it: a file made by root would keep the
+ * database's owner out. What is not ours to change is left as it is, and so is
+ * what is no lock of ours, but was linked there. */
+static void set_rights(int fd, const struct stat *database) {
+  struct stat st;
+  mode_t mode = lock_mode(database->st_mode);
+  if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size > 0 ||
+      st.st_nlink != 1)
+    return;
+  if (geteuid() == 0 &&
+      (st.st_uid != database->st_uid || st.st_gid != database->st_gid))
+    (void)!fchown(fd, database->st_uid, database->st_gid);
+  if ((st.st_mode & 0777) != mode) (void)fchmod(fd, mode);
+}
+
+/* A new database is its owner's alone, and so are the files that SQLite makes
+ * beside it: they get its mode. An empty file that is there keeps the mode
+ * that somebody has given it. Safe to open and close: nobody has locked what
+ * was not there. */
+static void make_private(const char *path) {
+  int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd >= 0) close(fd); /* else SQLite says why */
+}
+
 static pawl_code open_beside(pawl_conn *c, pawl_error *err) {
   struct stat st;
   char name[4096];
@@ -380,13 +414,14 @@ static pawl_code open_beside(pawl_conn *c, pawl_error *err) {
   if (n < 0 || n >= (int)sizeof name)
     return fail_path(c->name, PAWL_INVALID, "58P01", "the path is too long",
                      NULL, err);
-  mode_t mode = stat(c->path, &st) == 0 ? st.st_mode & 0666 : 0644;
-  c->lock_fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, mode);
+  if (stat(c->path, &st) != 0) st.st_mode = 0600;
+  c->lock_fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (c->lock_fd < 0)
     return fail_path(
         name, errno == EROFS || errno == EACCES ? PAWL_READONLY : PAWL_STORE,
         "58030", strerror(errno),
         "let this user write the file and its folder", err);
+  set_rights(c->lock_fd, &st);
   return PAWL_OK;
 }
 
@@ -542,6 +577,7 @@ static pawl_code sqlite_open(const char *path, pawl_driver_options *options,
     goto out;
   }
   if (!c->is_memory) TRY(check_path(path, options->create, err));
+  if (!c->is_memory && options->create) make_private(c->path);
   TRY(connect(c, options->create || c->is_memory, err));
   TRY(check_owner(c, options->create || c->is_memory, err));
   TRY(configure(c, err));
@@ -899,11 +935,12 @@ static int is_ours(const char *name) {
   return name && sqlite3_strnicmp(name, "pawl_", 5) == 0;
 }
 
-/* Pragmas that only look. */
+/* Pragmas that only look, and not at all of the file: that is one operation,
+ * which no limit of time would end. */
 static int is_harmless_pragma(const char *name) {
   static const char *const names[] = {
-      "table_info", "table_xinfo",      "table_list",      "index_list",
-      "index_info", "foreign_key_list", "integrity_check", "quick_check",
+      "table_info", "table_xinfo", "table_list",
+      "index_list", "index_info",  "foreign_key_list",
   };
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (sqlite3_stricmp(name, names[i]) == 0) return 1;
@@ -939,6 +976,7 @@ static int guard(void *ud, int action, const char *a, const char *b,
   (void)schema;
   (void)trigger;
   if (!c->is_guarded) return SQLITE_OK;
+  if (action == SQLITE_ALTER_TABLE) c->alters = 1;
   const char *why = objection(action, a, b);
   if (!why) return SQLITE_OK;
   snprintf(c->refused, sizeof c->refused, "%s", why);
@@ -950,6 +988,14 @@ static int on_progress(void *ud) {
   return pawl_clock_mono() > c->query_deadline;
 }
 
+static pawl_code fail_late(int64_t limit_us, pawl_error *err) {
+  (void)pawl_fail(err, PAWL_TIMEOUT, "query: took longer than %g s",
+                  (double)limit_us / (double)PAWL_SECOND);
+  pawl_error_sqlstate(err, "57014");
+  pawl_error_hint(err, "nobody else can write meanwhile: make it shorter");
+  return PAWL_TIMEOUT;
+}
+
 static pawl_code fail_query(pawl_conn *c, int64_t limit_us, pawl_error *err) {
   int code = sqlite3_extended_errcode(c->db);
   if (c->refused[0]) {
@@ -957,13 +1003,7 @@ static pawl_code fail_query(pawl_conn *c, int64_t limit_us, pawl_error *err) {
     pawl_error_sqlstate(err, "42501");
     return PAWL_MISUSE;
   }
-  if (code == SQLITE_INTERRUPT) {
-    (void)pawl_fail(err, PAWL_TIMEOUT, "query: took longer than %g s",
-                    (double)limit_us / (double)PAWL_SECOND);
-    pawl_error_sqlstate(err, "57014");
-    pawl_error_hint(err, "nobody else can write meanwhile: make it shorter");
-    return PAWL_TIMEOUT;
-  }
+  if (code == SQLITE_INTERRUPT) return fail_late(limit_us, err);
   return fail_db(c, "query", err);
 }
 
@@ -1041,9 +1081,43 @@ static pawl_code step_query(pawl_conn *c, sqlite3_stmt *s, int64_t limit_us,
   while ((step = sqlite3_step(s)) == SQLITE_ROW)
     if (!read_query_row(c, s, ncols)) return fail_memory(err);
   if (step != SQLITE_DONE) return fail_query(c, limit_us, err);
+  /* One operation may have taken all of it: a function's call is one. */
+  if (limit_us > 0 && pawl_clock_mono() > c->query_deadline)
+    return fail_late(limit_us, err);
   int readonly = sqlite3_stmt_readonly(s);
   rc = pawl_results_end(&c->query_rows, readonly ? 0 : sqlite3_changes(c->db),
                         err);
+out:
+  return rc;
+}
+
+/* SQLite does not say what a table is renamed to: names that are ours are
+ * counted before and after. */
+static pawl_code count_names(pawl_conn *c, int64_t *out, pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+  c->is_guarded = 0;
+  if (c->alters)
+    rc = ask_int(c,
+                 "select count(*) from (select name from main.sqlite_master"
+                 " union all select name from temp.sqlite_master)"
+                 " where name like 'pawl\\_%' escape '\\'",
+                 out, err);
+  c->is_guarded = 1;
+  return rc;
+}
+
+/* Runs the user's statement, which may make no name that is ours. */
+static pawl_code run_query(pawl_conn *c, sqlite3_stmt *s, int64_t limit_us,
+                           pawl_error *err) {
+  int64_t before = 0, after = 0;
+  pawl_code rc;
+  TRY(count_names(c, &before, err));
+  TRY(step_query(c, s, limit_us, err));
+  TRY(count_names(c, &after, err));
+  if (before == after) return PAWL_OK;
+  rc = pawl_fail(err, PAWL_MISUSE,
+                 "query: names that begin with pawl_ are pawl's own");
+  pawl_error_sqlstate(err, "42501");
 out:
   return rc;
 }
@@ -1118,13 +1192,14 @@ static pawl_code sqlite_query(pawl_conn *c, const char *sql, size_t len,
   c->counts.statements++;
   c->nsent++;
   c->refused[0] = 0;
+  c->alters = 0;
   c->is_guarded = 1;
   c->query_deadline = pawl_clock_mono() + limit_us;
   if (limit_us > 0)
     sqlite3_progress_handler(c->db, OPS_PER_LOOK, on_progress, c);
   TRY(prepare_query(c, sql, len, &s, err));
   TRY(bind_query(c, s, params, types, nparams, err));
-  TRY(step_query(c, s, limit_us, err));
+  TRY(run_query(c, s, limit_us, err));
   pawl_results_get(&c->query_rows, 0, &rows);
   TRY(describe_query(c, s, &rows, err));
   *out = rows;
