@@ -351,6 +351,40 @@ kit.describe("a transactional step", function(backend)
         assert.same({ { id = good, amount = 10 } }, ledger(url))
       end)
 
+    local undo = [[create function public.undo() returns void
+      language plpgsql as $$ begin %s; end $$]]
+    for what, body in pairs {
+      ["a lost connection"] =
+        "perform pg_catalog.pg_terminate_backend(pg_catalog.pg_backend_pid())",
+      ["a conflict"] = "raise sqlstate '40001'",
+      ["a deadlock"] = "raise sqlstate '40P01'",
+    } do
+      for _, calls in ipairs { "raised", "caught" } do
+        it(("has made no attempt when %s undid it, %s"):format(what, calls),
+          function()
+            local engine, _, url = fresh()
+            assert(probe.sql(url, undo:format(body)))
+            local query, attempts = "select public.undo()", {}
+            assert(engine:load(flow(function(ctx)
+              attempts[#attempts + 1] = ctx.attempt
+              ctx.db:query(INSERT, ctx.id, 7)
+              if #attempts > 1 then return end
+              if calls == "caught" then
+                pcall(ctx.db.query, ctx.db, query)
+              else
+                ctx.db:query(query)
+              end
+            end, { retry = false })))
+            local id = assert(engine:start "t.one")
+            assert(engine:run())
+            assert.equal("completed", kit.status(engine, id))
+            assert.same({ { id = id, amount = 7 } }, ledger(url))
+            assert.equal("step a", kit.trail(engine, id))
+            assert.same({ 1, 1 }, attempts)
+          end)
+      end
+    end
+
     for _, case in ipairs {
       { "before it arrived", "commit.before_send=drop@1", 2 },
       { "after it arrived", "commit.sent=drop@1" },

@@ -459,6 +459,14 @@ out:
   return rc;
 }
 
+/* Has the store undone the transaction through no fault of its SQL, by a lost
+ * connection or a conflict with others? The step then runs again, whatever its
+ * handler made of that, and no attempt is counted. */
+static int is_undone(const pawl_engine *e) {
+  return e->query_failed && (e->query_error.code == PAWL_UNREACHABLE ||
+                             !strncmp(e->query_error.sqlstate, "40", 2));
+}
+
 /* Runs the step inside the transaction that records it; when the step fails,
  * its SQL goes and its failure is recorded with the next batch. */
 static pawl_code run_open(pawl_engine *e, pawl_held *h, pawl_error *err) {
@@ -473,6 +481,11 @@ static pawl_code run_open(pawl_engine *e, pawl_held *h, pawl_error *err) {
   TRY(lock_open(e, h, &ok, err));
   if (!ok) return PAWL_OK;
   pawl_step_run(e, h);
+  if (is_undone(e)) {
+    undo_open(e);
+    h->state = PAWL_SLOT_READY;
+    return PAWL_OK;
+  }
   if (h->plan.nrecords && strcmp(h->plan.records[0].type, "step")) {
     undo_open(e);
     return PAWL_OK;
