@@ -85,6 +85,15 @@ actions.edit, actions.suspend = change "edit", change "suspend"
 
 actions.resume = change "resume"
 
+local function change_all(name)
+  return function(_, action)
+    return engine[name](engine, { workflow = action.workflow, by = "torture" })
+  end
+end
+
+actions.suspend_all = change_all "suspend"
+actions.resume_all = change_all "resume"
+
 function actions.move(_, action)
   return engine:move(action.workflow, action.from, action.into,
     { map = action.map })

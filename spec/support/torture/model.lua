@@ -126,6 +126,12 @@ function kinds.slow(draw, case)
   case.input.pace = "block"
   draw:start(case)
   case.expect = { status = { "completed" }, steps = { step = 20 } }
+  if draw.random:chance(20) then -- nothing of this workflow runs for a while
+    draw:thread(case, {
+      { op = "suspend_all", at = draw:at(0, 0.6), workflow = "t.slow" },
+      { op = "resume_all", at = draw:at(0.3, 0.9), workflow = "t.slow" },
+    })
+  end
 end
 
 local function fork(steps, also)
@@ -159,6 +165,14 @@ end
 function kinds.each(draw, case)
   items(case, draw.random:upto(40))
   draw:fails(case.input, { "item" })
+  draw:start(case)
+end
+
+function kinds.nest(draw, case)
+  local n = draw.random:upto(6)
+  items(case, n)
+  case.expect.steps.inner, case.expect.children = n, n
+  draw:fails(case.input, { "inner" })
   draw:start(case)
 end
 
@@ -354,8 +368,9 @@ function kinds.move(draw, case)
 end
 
 local weights = { seq = 10, slow = 2, all = 4, any = 4, two = 4, each = 4,
-  asked = 4, kids = 3, call = 4, event = 6, many = 2, begun = 3, late = 4,
-  timer = 4, task = 5, saga = 6, recalled = 3, book = 5, hold = 6, move = 5 }
+  nest = 3, asked = 4, kids = 3, call = 4, event = 6, many = 2, begun = 3,
+  late = 4, timer = 4, task = 5, saga = 6, recalled = 3, book = 5, hold = 6,
+  move = 5 }
 
 local names = {}
 for name in pairs(weights) do names[#names + 1] = name end

@@ -162,7 +162,7 @@ function Wave:load()
   local engine <close> = assert(pawl.open(self.store.url))
   for _, case in ipairs { "all", "any", "asked", "book", "call", "each",
     "event", "hold", "kid", "kids", "late", "many", "move1", "move2",
-    "recalled", "saga", "seq", "slow", "task", "timer", "two" } do
+    "nest", "recalled", "saga", "seq", "slow", "task", "timer", "two" } do
     assert(engine:load(("%s/%s.lua"):format(flows, case)))
   end
 end
