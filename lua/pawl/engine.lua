@@ -34,6 +34,14 @@ end
 
 ---- open -------------------------------------------------------------------
 
+-- Clocks that only move when they are told to, of pawl.testing: who waits moves
+-- them.
+local virtual = setmetatable({}, { __mode = "k" })
+
+local function is_virtual(clock)
+  return type(clock) == "table" and type(clock.us) == "number"
+end
+
 local open_shape = {
   clock = { "callable" }, log = { "callable" }, trace = { "callable" },
   group = { "string" }, prefixes = { "prefixes" },
@@ -65,7 +73,9 @@ function engine.open(url, options)
   config.unknown_fail = config.unknown == "fail"
   config.private = config.state == "private"
   config.create = config.create == false and -1 or 0
-  return core.open(url, config)
+  local opened, err = core.open(url, config)
+  if opened and is_virtual(config.clock) then virtual[opened] = config.clock end
+  return opened, err
 end
 
 ---- migrate ----------------------------------------------------------------
@@ -429,11 +439,32 @@ local function timed_out(id)
   }
 end
 
+--- When to give up: by the machine's time, and by that of a virtual clock.
+local function limit(self, us)
+  if not us then return nil end
+  local clock = virtual[self]
+  return { mono = core.mono() + us / 1e6, us = clock and clock.us + us }
+end
+
+local function is_late(self, deadline)
+  if not deadline then return false end
+  local clock = virtual[self]
+  return core.mono() >= deadline.mono or clock and clock.us >= deadline.us
+end
+
 --- Waits until `due`, at most a second, so that what other processes do is
---- seen. `deadline` counts in the machine's time: a virtual clock may stand.
-local function pause(self, due, deadline)
+--- seen; a virtual clock is moved there, unless handlers wait for something
+--- that takes its real time.
+local function pause(self, due, deadline, stats)
+  local clock = virtual[self]
+  if clock and stats.waiting == 0 then
+    local us = math.floor(due * 1e6 + 0.5)
+    if deadline then us = math.min(us, deadline.us) end
+    clock.us = math.max(clock.us, us)
+    return true
+  end
   local seconds = math.min(due - self:now(), 1)
-  if deadline then seconds = math.min(seconds, deadline - core.mono()) end
+  if deadline then seconds = math.min(seconds, deadline.mono - core.mono()) end
   return self:wait(math.max(seconds, 0.001))
 end
 
@@ -444,11 +475,11 @@ local function run_one(self, id, wait, deadline)
     if status == "done" or status ~= "now" and not wait then
       return self:get(id)
     end
-    if deadline and core.mono() >= deadline then return timed_out(id) end
+    if is_late(self, deadline) then return timed_out(id) end
     if status ~= "now" then
       local soon = self:now() + 0.05 -- for what another executor holds
       local ok, err = pause(self, status == "later" and stats.next_due
-        or soon, deadline)
+        or soon, deadline, stats)
       if not ok then return nil, err end
     end
   end
@@ -464,22 +495,27 @@ local function run_all(self, wait, deadline)
     local due, now = stats.next_due, self:now()
     local stuck = stats.claimed == 0 -- due, but not for this executor to run
     if not due or not wait and (due > now or stuck) then return totals end
-    if deadline and core.mono() >= deadline then return timed_out() end
+    -- time does not help it, and nobody else runs while this clock stands
+    if stuck and due <= now and virtual[self] and stats.waiting == 0 then
+      return totals
+    end
+    if is_late(self, deadline) then return timed_out() end
     if due > now or stuck then
       local ok
-      ok, err = pause(self, math.max(due, now + 0.05), deadline)
+      ok, err = pause(self, math.max(due, now + 0.05), deadline, stats)
       if not ok then return nil, err end
     end
   end
 end
 
---- Runs until nothing is due; with `wait`, until everything has ended.
+--- Runs until nothing is due; with `wait`, until everything has ended. A clock
+--- of pawl.testing is moved as far as that takes, at most by `timeout`.
 ---@param options? pawl.RunOptions
 ---@return table? totals  or the instance, when `id` was given
 ---@return pawl.Error? err
 function methods:run(options)
   local given = read("run", run_shape, options)
-  local deadline = given.timeout_us and core.mono() + given.timeout_us / 1e6
+  local deadline = limit(self, given.timeout_us)
   if given.id then
     return run_one(self, given.id, given.wait, deadline)
   end

@@ -4,15 +4,19 @@
 ---     local engine, clock = testing.open()
 ---     assert(engine:load "order.lua")
 ---     local id = engine:start "order.fulfil"
----     engine:run()
 ---     clock:advance "2h"
----     engine:run()
 ---     assert.equal("completed", engine:get(id).status)
+---
+--- Advancing goes from due time to due time, and has the engine run at each: a
+--- daily timer fires thirty times in thirty days. `clock:jump` moves the time
+--- at once, as it passes for a program that is down.
 local duration = require "pawl.duration"
 
 local testing = {}
 
 ---@class pawl.Clock
+---@field us integer  microseconds since 1970
+---@field engines table<pawl.Engine, true>  that testing.open made for it
 ---@operator call: number
 local Clock = {}
 Clock.__index = Clock
@@ -28,15 +32,53 @@ function Clock:__tostring()
   return ("pawl.clock at %.6f s"):format(self:now())
 end
 
---- Moves time forward; due timers fire at the engine's next tick.
+local function parse(name, by)
+  local us, problem, hint = duration.parse(by)
+  if us then return us end
+  error(("%s: %s (%s)"):format(name, problem, hint or "seconds or words"), 3)
+end
+
+--- Moves time forward at once, as if nothing ran meanwhile; what has become due
+--- is done at the engine's next tick.
+---@param by number|string  seconds, or words like "2h"
+---@return number seconds  the new time
+function Clock:jump(by)
+  self.us = self.us + parse("jump", by)
+  return self:now()
+end
+
+--- The engine that has something to do first, and when. An engine that cannot
+--- be asked, as one of its handlers advances the clock, or it is closed, is
+--- passed over.
+local function first_due(engines)
+  local first, when
+  for engine in pairs(engines) do
+    local ok, due = pcall(engine.next_due, engine)
+    due = ok and due and math.floor(due * 1e6 + 0.5)
+    if due and (not when or due < when) then first, when = engine, due end
+  end
+  return first, when
+end
+
+--- Moves time forward, from due time to due time: engines of testing.open run
+--- at each, so that what repeats does so as often as it should. Other engines
+--- under this clock do what has become due at their next tick.
 ---@param by number|string  seconds, or words like "2h"
 ---@return number seconds  the new time
 function Clock:advance(by)
-  local us, problem, hint = duration.parse(by)
-  if not us then
-    error(("advance: %s (%s)"):format(problem, hint or "seconds or words"), 2)
+  local to = self.us + parse("advance", by)
+  local idle -- the engine ran at this time, and is due all the same
+  while true do
+    local engine, due = first_due(self.engines)
+    if not engine or due > to or idle == engine and due <= self.us then
+      break
+    end
+    self.us = math.max(self.us, due)
+    local ok, err = engine:run()
+    if not ok then error(err, 2) end
+    idle = engine
   end
-  self.us = self.us + us
+  self.us = to
   return self:now()
 end
 
@@ -50,10 +92,12 @@ function testing.clock(start)
       type(start)), 2)
   end
   local us = math.floor((start or 1767225600) * 1e6 + 0.5)
-  return setmetatable({ us = us }, Clock)
+  return setmetatable({ us = us, engines = setmetatable({},
+    { __mode = "k" }) }, Clock)
 end
 
---- An engine on a store in memory, under a virtual clock.
+--- An engine on a store in memory, under a virtual clock, which runs it as
+--- time is advanced.
 ---@param options? pawl.OpenOptions  as for pawl.open; `clock` may be given
 ---@return pawl.Engine? engine
 ---@return pawl.Clock|pawl.Error clock  or what went wrong
@@ -63,6 +107,9 @@ function testing.open(options)
   given.clock = given.clock or testing.clock()
   local engine, err = require("pawl").open(":memory:", given)
   if not engine then return nil, err end
+  if getmetatable(given.clock) == Clock then
+    given.clock.engines[engine] = true
+  end
   return engine, given.clock
 end
 

@@ -178,8 +178,10 @@ function pawl.migrate(url, options) end
 
 ---@class pawl.RunOptions
 ---@field id? string              this instance alone
----@field wait? boolean           also wait for timers and retries
----@field timeout? number|string  of real time; then nil, err "timeout"
+---@field wait? boolean           also wait for timers and retries; a clock of
+---                               pawl.testing is moved
+---@field timeout? number|string  of real time, and of such a clock's; then nil,
+---                               err "timeout"
 
 ---@class pawl.Stats
 ---@field claimed integer    instances leased in this tick
