@@ -130,7 +130,7 @@ typedef struct pawl_trace {
   const char *kind; /* of the node; "instance" for such a verdict */
   int64_t attempt;
   int64_t at_us;       /* when it began, or ended */
-  int64_t elapsed_us;  /* -1 while it begins */
+  int64_t elapsed_us;  /* that passed, also while it waited; -1: it begins */
   const char *outcome; /* NULL at the beginning; then "done", "failed",
                           "retry", "fired" (a timer), "undone", "suspended",
                           "cancelled" */

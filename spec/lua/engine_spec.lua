@@ -451,6 +451,37 @@ describe("callbacks", function()
     assert.is_string(seen[2].outcome)
   end)
 
+  it("trace the time that passed, while a handler waited too", function()
+    local seen = {}
+    local engine <close> = assert(pawl.open(":memory:", {
+      trace = function(t) seen[#seen + 1] = t end,
+    }))
+    assert(engine:load(one_step("t.one", function(ctx) ctx.await(0.05) end)))
+    local id = assert(engine:start "t.one")
+    assert.equal("completed",
+      assert(engine:run { id = id, wait = true }).status)
+    assert.equal("done", seen[2].outcome)
+    assert.is_true(seen[2].elapsed >= 0.05, seen[2].elapsed)
+  end)
+
+  it("trace why a choice failed", function()
+    local seen = {}
+    local engine <close> = assert(testing.open {
+      trace = function(t) seen[#seen + 1] = t end,
+    })
+    local flow = pawl.workflow { code = "t.choice", start = "a" }
+    flow:choice("a", { next = { yes = "z", no = "z" },
+      choose = function() error "the scales are broken" end })
+    flow:finish "z"
+    assert(engine:load(flow))
+    assert(engine:start "t.choice")
+    assert(engine:run())
+    assert.equal(1, #seen)
+    assert.same({ "a", "choice", "retry" },
+      { seen[1].node, seen[1].kind, seen[1].outcome })
+    assert.matches("the scales are broken", seen[1].detail)
+  end)
+
   it("receive what handlers log", function()
     local seen
     local engine <close> = assert(testing.open {

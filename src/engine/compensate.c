@@ -332,7 +332,8 @@ void pawl_undo_returned(pawl_engine *e, pawl_held *h, pawl_code rc,
   const char *outcome = h->plan.outcome;
   int64_t due_us = over ? 0 : pawl_tok(h, k)->due_us;
   if (over) pass(e, h, seq);
-  pawl_engine_trace(e, h, node->name, "undo", h->flight.busy_us, outcome,
+  pawl_engine_trace(e, h, node->name, "undo",
+                    pawl_clock_mono() - h->flight.began_mono_us, outcome,
                     h->plan.detail.at ? h->plan.detail.at : "", due_us);
 }
 

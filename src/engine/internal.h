@@ -61,15 +61,16 @@ typedef struct pawl_flight {
   pawl_handler handler;
   int32_t token;
   int64_t visit, attempt;
-  int64_t began_us; /* for its record */
-  int64_t busy_us;  /* spent in Lua */
-  int64_t until_us; /* its node's timeout, by pawl_await_now */
-  int64_t wake_us;  /* when what it waits for has passed, or is asked for
+  int64_t began_us;      /* for its record */
+  int64_t busy_us;       /* spent in Lua */
+  int64_t began_mono_us; /* for who is told how long it took */
+  int64_t until_us;      /* its node's timeout, by pawl_await_now */
+  int64_t wake_us;       /* when what it waits for has passed, or is asked for
                            again */
-  int events;       /* of its descriptor, as found */
-  int asked;        /* it had its turn in this round */
-  int told;         /* that its instance is cancelled */
-  int overdue;      /* it was told that its time is up */
+  int events;            /* of its descriptor, as found */
+  int asked;             /* it had its turn in this round */
+  int told;              /* that its instance is cancelled */
+  int overdue;           /* it was told that its time is up */
 } pawl_flight;
 
 /* A row of the inbox, or an event that was found waiting for a key. */

@@ -269,6 +269,7 @@ static pawl_code begin_handler(pawl_engine *e, pawl_held *h,
   f->until_us = now < PAWL_NEVER - node->timeout_us ? now + node->timeout_us
                                                     : PAWL_NEVER;
   rc = pawl_host_begin(e->host, c, &e->result, &run, err);
+  f->began_mono_us = began;
   f->busy_us = pawl_clock_mono() - began;
   if (run) pawl_await_begin(e, h, run);
   return rc;
@@ -423,7 +424,8 @@ static void step_returned(pawl_engine *e, pawl_held *h, int k, int at,
     p->outcome = "done";
     pawl_leave(e, h, k, to);
   }
-  trace_end(e, h, node, took, k);
+  /* it may have waited: what people are told is the time that passed */
+  trace_end(e, h, node, pawl_clock_mono() - h->flight.began_mono_us, k);
 }
 
 static void run_step(pawl_engine *e, pawl_held *h, int k, int at) {
@@ -451,6 +453,7 @@ static void run_routing(pawl_engine *e, pawl_held *h, int k,
   pawl_buf path = {.alloc = &e->alloc};
   int record = p->nrecords, no;
   pawl_record *r;
+  pawl_code rc;
 
   e->result.no_retry = 0;
   e->result.retry_after_us = -1;
@@ -459,7 +462,8 @@ static void run_routing(pawl_engine *e, pawl_held *h, int k,
   if (!strcmp(type, "started")) pawl_buf_addz(&path, node->name);
   r = pawl_token_record(e, h, k, type);
   r->started_us = began_us;
-  if (pawl_enter(e, h, k, &path, &err) != PAWL_OK) {
+  rc = pawl_enter(e, h, k, &path, &err);
+  if (rc != PAWL_OK) {
     if (p->nrecords == record + 1 && pawl_tok(h, k)->node == node->name) {
       /* nothing of it happened but the failure */
       const pawl_buf *from = &p->records[record].previous;
@@ -480,7 +484,9 @@ static void run_routing(pawl_engine *e, pawl_held *h, int k,
     pawl_buf_adds(&r->path, pawl_buf_str(&path));
     p->outcome = "done";
   }
-  if (p->after == PAWL_AFTER_END)
+  if (rc != PAWL_OK)
+    trace_end(e, h, node, 0, k);
+  else if (p->after == PAWL_AFTER_END)
     pawl_engine_trace(e, h, node->name, pawl_kind_name(node->kind), 0,
                       p->outcome, path.at ? path.at : "", 0);
   pawl_buf_deinit(&path);

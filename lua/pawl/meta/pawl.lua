@@ -105,7 +105,7 @@ function pawl.migrate(url, options) end
 ---@field kind string
 ---@field attempt integer
 ---@field at number        seconds since 1970
----@field elapsed? number  seconds; nil while it begins
+---@field elapsed? number  seconds that passed; nil while it begins
 ---@field outcome? "done"|"failed"|"retry"|"fired"|"suspended"|"cancelled"
 ---@field ended? pawl.Status  the instance ends with this
 ---@field detail? string   where it leads, or the error
