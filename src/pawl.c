@@ -12,44 +12,63 @@ const char *pawl_version(void) {
 }
 
 /* ---- text in and out ----
- * Text handed out stands behind its own size, so that pawl_free can tell the
- * allocator. */
+ * Text handed out stands behind its own size and allocator: it may be given
+ * back when the engine is gone, and what pawl_migrate gives has none. */
 
-static pawl_code hand_out(pawl_engine *e, pawl_buf *b, char **out,
-                          pawl_error *err) {
-  const pawl_alloc *alloc = pawl_engine_alloc(e);
-  size_t size = sizeof(size_t) + b->len + 1;
-  size_t *block = pawl_realloc(alloc, NULL, 0, size);
+typedef struct block {
+  pawl_alloc alloc;
+  size_t size;
+} block;
 
-  if (!block) return pawl_fail(err, PAWL_NOMEM, "out of memory");
-  *block = size;
-  memcpy(block + 1, b->at ? b->at : "", b->len + 1);
-  *out = (char *)(block + 1);
+static pawl_code hand_out(const pawl_alloc *alloc, const pawl_buf *b,
+                          char **out, pawl_error *err) {
+  size_t size = sizeof(block) + b->len + 1;
+  block *made = pawl_realloc(alloc, NULL, 0, size);
+  char *text;
+
+  if (!made) return pawl_fail(err, PAWL_NOMEM, "out of memory");
+  made->alloc = *alloc;
+  made->size = size;
+  text = (char *)(made + 1);
+  if (b->len) memcpy(text, b->at, b->len);
+  text[b->len] = '\0';
+  *out = text;
   return PAWL_OK;
 }
 
 void pawl_free(pawl_engine *engine, char *text) {
+  block *made;
+  pawl_alloc alloc;
+  (void)engine;
   if (!text) return;
-  size_t *block = (size_t *)(void *)text - 1;
-  pawl_release(engine ? pawl_engine_alloc(engine) : NULL, block, *block);
+  made = (block *)(void *)text - 1;
+  alloc = made->alloc;
+  pawl_release(&alloc, made, made->size);
 }
 
-/* Runs `call`, which fills the buffer `b`, and hands its text out. */
-#define ANSWER(call)                                               \
-  do {                                                             \
-    pawl_code rc = pawl_engine_guard(engine, err);                 \
-    if (rc != PAWL_OK) return rc;                                  \
-    pawl_buf b = {.alloc = pawl_engine_alloc(engine)};             \
-    rc = (call);                                                   \
-    if (rc == PAWL_OK && out) rc = hand_out(engine, &b, out, err); \
-    pawl_buf_deinit(&b);                                           \
-    return rc;                                                     \
+/* Runs `call` while nobody else is inside. */
+#define CALL(call)                                 \
+  do {                                             \
+    pawl_code rc = pawl_engine_enter(engine, err); \
+    if (rc != PAWL_OK) return rc;                  \
+    rc = (call);                                   \
+    pawl_engine_leave(engine);                     \
+    return rc;                                     \
   } while (0)
 
-#define GUARD()                                     \
-  do {                                              \
-    pawl_code rc_ = pawl_engine_guard(engine, err); \
-    if (rc_ != PAWL_OK) return rc_;                 \
+/* The same for one that fills the buffer `b`, and hands its text out. */
+#define ANSWER(call)                                              \
+  do {                                                            \
+    pawl_code rc = pawl_engine_enter(engine, err);                \
+    if (rc != PAWL_OK) return rc;                                 \
+    const pawl_alloc *alloc = pawl_engine_alloc(engine);          \
+    pawl_buf b = {.alloc = alloc};                                \
+    rc = (call);                                                  \
+    if (rc == PAWL_OK) rc = pawl_buf_check(&b, err);              \
+    if (rc == PAWL_OK && out) rc = hand_out(alloc, &b, out, err); \
+    pawl_buf_deinit(&b);                                          \
+    pawl_engine_leave(engine);                                    \
+    return rc;                                                    \
   } while (0)
 
 static pawl_str borrowed(const char *text, size_t len) {
@@ -117,17 +136,7 @@ pawl_code pawl_migrate(const char *url, const pawl_config *config, int shards,
                 pawl_store_shards(store));
   pawl_store_close(store);
   rc = pawl_buf_check(&b, err);
-  if (rc == PAWL_OK && report) {
-    size_t size = sizeof(size_t) + b.len + 1;
-    size_t *block = pawl_realloc(&alloc, NULL, 0, size);
-    if (!block)
-      rc = pawl_fail(err, PAWL_NOMEM, "out of memory");
-    else {
-      *block = size;
-      memcpy(block + 1, b.at, b.len + 1);
-      *report = (char *)(block + 1);
-    }
-  }
+  if (rc == PAWL_OK && report) rc = hand_out(&alloc, &b, report, err);
   pawl_buf_deinit(&b);
   return rc;
 }
@@ -162,17 +171,22 @@ pawl_code pawl_graph(pawl_engine *engine, const char *code, int64_t version,
   ANSWER(pawl_engine_graph(engine, code, version, &b, err));
 }
 
-pawl_code pawl_start(pawl_engine *engine, const char *code, const char *input,
-                     size_t input_len, const char *options, size_t options_len,
-                     char id[37], int *created, pawl_error *err) {
+static pawl_code start(pawl_engine *e, const char *code, pawl_str input,
+                       pawl_str options, char id[37], int *created,
+                       pawl_error *err) {
   pawl_id out;
   int own;
-  GUARD();
-  pawl_code rc = pawl_engine_start(engine, code, borrowed(input, input_len),
-                                   borrowed(options, options_len), &out,
+  pawl_code rc = pawl_engine_start(e, code, input, options, &out,
                                    created ? created : &own, err);
   if (rc == PAWL_OK && id) pawl_id_format(&out, id);
   return rc;
+}
+
+pawl_code pawl_start(pawl_engine *engine, const char *code, const char *input,
+                     size_t input_len, const char *options, size_t options_len,
+                     char id[37], int *created, pawl_error *err) {
+  CALL(start(engine, code, borrowed(input, input_len),
+             borrowed(options, options_len), id, created, err));
 }
 
 pawl_code pawl_start_many(pawl_engine *engine, const char *code,
@@ -185,38 +199,44 @@ pawl_code pawl_start_many(pawl_engine *engine, const char *code,
 
 pawl_code pawl_tick(pawl_engine *engine, int64_t budget_us, pawl_stats *stats,
                     pawl_error *err) {
-  GUARD();
-  return pawl_engine_tick(engine, budget_us, stats, err);
+  CALL(pawl_engine_tick(engine, budget_us, stats, err));
+}
+
+static pawl_code tick_one(pawl_engine *e, const char *id, int64_t budget_us,
+                          pawl_stats *stats, const char **status,
+                          pawl_error *err) {
+  pawl_id full;
+  pawl_code rc = pawl_engine_find(e, id, &full, err);
+  if (rc != PAWL_OK) return rc;
+  return pawl_engine_tick_one(e, &full, budget_us, stats, status, err);
 }
 
 pawl_code pawl_tick_instance(pawl_engine *engine, const char *id,
                              int64_t budget_us, pawl_stats *stats,
                              const char **status, pawl_error *err) {
-  pawl_id full;
-  GUARD();
-  pawl_code rc = pawl_engine_find(engine, id, &full, err);
-  return rc == PAWL_OK ? pawl_engine_tick_one(engine, &full, budget_us, stats,
-                                              status, err)
-                       : rc;
+  CALL(tick_one(engine, id, budget_us, stats, status, err));
 }
 
 pawl_code pawl_next_due(pawl_engine *engine, int64_t *due_us,
                         pawl_error *err) {
-  GUARD();
-  return pawl_engine_next_due(engine, due_us, err);
+  CALL(pawl_engine_next_due(engine, due_us, err));
 }
 
 pawl_code pawl_wait(pawl_engine *engine, int64_t until_us, pawl_error *err) {
-  GUARD();
-  return pawl_engine_wait(engine, until_us, err);
+  CALL(pawl_engine_wait(engine, until_us, err));
 }
 
 void pawl_interrupt(pawl_engine *engine) {
   if (engine) pawl_engine_interrupt(engine);
 }
 
+/* Also from a handler or callback. Its clock may call back: not further in. */
 int64_t pawl_now(pawl_engine *engine) {
-  return pawl_engine_now(engine);
+  int64_t us;
+  pawl_engine_go_in(engine);
+  us = pawl_engine_now(engine);
+  pawl_engine_leave(engine);
+  return us;
 }
 
 void pawl_executor(const pawl_engine *engine, char out[37]) {
@@ -225,13 +245,17 @@ void pawl_executor(const pawl_engine *engine, char out[37]) {
 
 /* ---- asking and acting ---- */
 
-pawl_code pawl_find(pawl_engine *engine, const char *prefix, char id[37],
-                    pawl_error *err) {
+static pawl_code find(pawl_engine *e, const char *prefix, char id[37],
+                      pawl_error *err) {
   pawl_id full;
-  GUARD();
-  pawl_code rc = pawl_engine_find(engine, prefix, &full, err);
+  pawl_code rc = pawl_engine_find(e, prefix, &full, err);
   if (rc == PAWL_OK) pawl_id_format(&full, id);
   return rc;
+}
+
+pawl_code pawl_find(pawl_engine *engine, const char *prefix, char id[37],
+                    pawl_error *err) {
+  CALL(find(engine, prefix, id, err));
 }
 
 static pawl_code get(pawl_engine *e, const char *id, pawl_buf *b,
@@ -297,14 +321,17 @@ pawl_code pawl_signal(pawl_engine *engine, const char *signal,
   ANSWER(pawl_engine_signal(engine, pawl_strz(signal), reached, &b, err));
 }
 
+static pawl_code cancel(pawl_engine *e, const char *id, const char *reason,
+                        const char *who, int *done, pawl_error *err) {
+  pawl_id full;
+  pawl_code rc = pawl_engine_find(e, id, &full, err);
+  if (rc != PAWL_OK) return rc;
+  return pawl_engine_cancel(e, &full, reason, who, done, err);
+}
+
 pawl_code pawl_cancel(pawl_engine *engine, const char *id, const char *reason,
                       const char *who, int *done, pawl_error *err) {
-  pawl_id full;
-  GUARD();
-  pawl_code rc = pawl_engine_find(engine, id, &full, err);
-  return rc == PAWL_OK
-             ? pawl_engine_cancel(engine, &full, reason, who, done, err)
-             : rc;
+  CALL(cancel(engine, id, reason, who, done, err));
 }
 
 /* ---- tasks ---- */
@@ -340,13 +367,17 @@ pawl_code pawl_task(pawl_engine *engine, const char *id, const char *action,
   ANSWER(task(engine, id, action, &b, err));
 }
 
-pawl_code pawl_task_find(pawl_engine *engine, const char *prefix, char id[37],
-                         pawl_error *err) {
+static pawl_code task_find(pawl_engine *e, const char *prefix, char id[37],
+                           pawl_error *err) {
   pawl_id full;
-  GUARD();
-  pawl_code rc = pawl_engine_task_find(engine, prefix, &full, err);
+  pawl_code rc = pawl_engine_task_find(e, prefix, &full, err);
   if (rc == PAWL_OK) pawl_id_format(&full, id);
   return rc;
+}
+
+pawl_code pawl_task_find(pawl_engine *engine, const char *prefix, char id[37],
+                         pawl_error *err) {
+  CALL(task_find(engine, prefix, id, err));
 }
 
 static pawl_code change(pawl_engine *e, const char *id, const char *text,

@@ -15,10 +15,14 @@
  * Errors   What can fail returns a pawl_code and fills the pawl_error given
  *          last, which may be NULL. Results leave through `out` parameters,
  *          written only on PAWL_OK.
- * Memory   Text handed out is the engine's allocator's; give it back with
- *          pawl_free. Everything else belongs to who made it.
+ * Memory   Text handed out is the config's allocator's; give it back with
+ *          pawl_free, before or after the engine is closed. Everything else
+ *          belongs to who made it.
  * Threads  An engine belongs to one thread at a time; engines are
  *          independent. Only pawl_interrupt may be called from elsewhere.
+ * Inside   Handlers and callbacks (log, trace, clock, alloc) may call
+ *          pawl_now, pawl_interrupt, pawl_executor, pawl_count and pawl_free
+ *          of their own engine; every other call is PAWL_MISUSE there.
  * Forks    An engine does not survive fork(): in the child every call
  *          returns PAWL_MISUSE and pawl_close only frees memory. */
 #ifndef PAWL_H
@@ -196,7 +200,8 @@ typedef struct pawl_engine pawl_engine;
 PAWL_API PAWL_MUSTUSE pawl_code pawl_open(const char *url,
                                           const pawl_config *config,
                                           pawl_engine **out, pawl_error *err);
-/* Releases what is leased, then closes. NULL is accepted. */
+/* Releases what is leased, then closes. NULL is accepted. From inside a
+ * handler or callback of this engine it does nothing but log an error. */
 PAWL_API void pawl_close(pawl_engine *engine);
 
 /* What may be shown of a store's `url` in logs and to people: the path, or
@@ -207,7 +212,7 @@ PAWL_API const char *pawl_store_name(const char *url, char *out, size_t size);
 
 /* Brings the schema up to this program's version. `shards` counts only when
  * the store is empty (0: 1). Two programs migrating at once are safe.
- * `report`: JSON {"from":n,"to":n,"shards":n}, freed with pawl_free. */
+ * `report`: JSON {"from":n,"to":n,"shards":n}; pawl_free(NULL, report). */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_migrate(const char *url,
                                              const pawl_config *config,
                                              int shards, char **report,
@@ -519,7 +524,9 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_workflow_change(pawl_engine *engine,
                                                      char **out,
                                                      pawl_error *err);
 
-/* Gives back text that the engine handed out. NULL is accepted. */
+/* Gives back text that was handed out, by pawl_migrate too: it knows its
+ * allocator, so `engine` may be NULL, or closed. A `text` of NULL is
+ * accepted. */
 PAWL_API void pawl_free(pawl_engine *engine, char *text);
 
 /* Counters since the engine was opened: round trips, statements,

@@ -100,6 +100,47 @@ static void what_is_no_time_is_refused(void) {
   CHECK(!pawl_time_parse("2026-11-21", 9, &us)); /* the length counts */
 }
 
+/* No sum overflows, whatever the numbers. */
+static void what_comes_later_has_an_end(void) {
+  const int64_t odd[] = {
+      INT64_MIN, INT64_MIN + 1, -PAWL_TIME_MAX - 1, -1,       0,
+      1,         PAWL_TIME_MAX, PAWL_TIME_MAX + 1,  INT64_MAX};
+  const size_t n = sizeof odd / sizeof *odd;
+  CHECK_INT(pawl_time_after(5, 7), 12);
+  CHECK_INT(pawl_time_after(5, -7), -2);
+  CHECK_INT(pawl_time_after(PAWL_TIME_MAX - 1, 1), PAWL_TIME_MAX);
+  CHECK_INT(pawl_time_after(PAWL_TIME_MAX, 1), PAWL_TIME_MAX);
+  CHECK_INT(pawl_time_after(1, INT64_MAX), PAWL_TIME_MAX);
+  CHECK_INT(pawl_time_after(INT64_MAX, INT64_MIN), -PAWL_TIME_MAX);
+  CHECK_INT(pawl_time_after(INT64_MIN, INT64_MAX), PAWL_TIME_MAX);
+  for (size_t i = 0; i < n; i++)
+    for (size_t k = 0; k < n; k++) {
+      int64_t us = pawl_time_after(odd[i], odd[k]);
+      CHECK(us >= -PAWL_TIME_MAX && us <= PAWL_TIME_MAX);
+    }
+  CHECK_TEXT(text_of(PAWL_TIME_MAX), "9999-12-31T23:59:59.999999Z");
+  CHECK(pawl_time_is_valid(0) && pawl_time_is_valid(PAWL_TIME_MAX));
+  CHECK(!pawl_time_is_valid(-1) && !pawl_time_is_valid(PAWL_TIME_MAX + 1));
+  CHECK(pawl_date_is_valid(time_of("0000-01-01")));
+  CHECK(!pawl_date_is_valid(time_of("0000-01-01") - 1));
+}
+
+/* What a clock says beyond is the nearest that can be stored. */
+static int64_t says;
+static int64_t say(void *ud) {
+  (void)ud;
+  return says;
+}
+static void a_clock_keeps_within_what_can_be_stored(void) {
+  const pawl_clock odd = {say, NULL};
+  says = INT64_MAX;
+  CHECK_INT(pawl_clock_now(&odd), PAWL_TIME_MAX);
+  says = INT64_MIN;
+  CHECK_INT(pawl_clock_now(&odd), 0);
+  says = 17;
+  CHECK_INT(pawl_clock_now(&odd), 17);
+}
+
 /* Every day of 10,000 years, by counting on from the one before. */
 static void days_follow_each_other(void) {
   static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
@@ -129,6 +170,8 @@ int main(void) {
   times_are_written();
   times_are_read();
   what_is_no_time_is_refused();
+  what_comes_later_has_an_end();
+  a_clock_keeps_within_what_can_be_stored();
   days_follow_each_other();
   return TEST_END;
 }

@@ -11,8 +11,21 @@ static int64_t read_clock(clockid_t which) {
   return (int64_t)t.tv_sec * PAWL_SECOND + t.tv_nsec / 1000;
 }
 
+int pawl_time_is_valid(int64_t us) {
+  return us >= 0 && us <= PAWL_TIME_MAX;
+}
+
+int64_t pawl_time_after(int64_t at, int64_t us) {
+  if (at < -PAWL_TIME_MAX) at = -PAWL_TIME_MAX;
+  if (at > PAWL_TIME_MAX) at = PAWL_TIME_MAX;
+  /* no sum is formed that could overflow */
+  if (us < -PAWL_TIME_MAX - at) return -PAWL_TIME_MAX;
+  return us > PAWL_TIME_MAX - at ? PAWL_TIME_MAX : at + us;
+}
+
 int64_t pawl_clock_now(const pawl_clock *c) {
-  return c && c->fn ? c->fn(c->ud) : read_clock(CLOCK_REALTIME);
+  int64_t us = c && c->fn ? c->fn(c->ud) : read_clock(CLOCK_REALTIME);
+  return us < 0 ? 0 : us > PAWL_TIME_MAX ? PAWL_TIME_MAX : us;
 }
 
 int pawl_clock_is_virtual(const pawl_clock *c) {
@@ -164,6 +177,10 @@ static int64_t take_zone(scan *s) {
   take_char(s, ":");
   minutes += take_number(s, 2, 0, 59);
   return (sign == '+' ? minutes : -minutes) * 60 * PAWL_SECOND;
+}
+
+int pawl_date_is_valid(int64_t us) {
+  return us >= days_of(0, 1, 1) * DAY && us <= PAWL_TIME_MAX;
 }
 
 int pawl_time_parse(const char *text, size_t len, int64_t *us) {

@@ -11,13 +11,24 @@
 
 #define PAWL_SECOND ((int64_t)1000000)
 #define PAWL_NEVER INT64_MAX
+/* The last instant that is stored: 9999-12-31T23:59:59.999999Z. What was asked
+ * for beyond is refused where it comes in; what is computed ends there. */
+#define PAWL_TIME_MAX INT64_C(253402300799999999)
 
 typedef struct pawl_clock {
   pawl_clock_fn fn; /* NULL: the system's */
   void *ud;
 } pawl_clock;
 
+/* From 0 to PAWL_TIME_MAX, whatever the clock says. */
 int64_t pawl_clock_now(const pawl_clock *c);
+/* `at` put off by `us`, either of them any number, and PAWL_TIME_MAX at most;
+ * before 1970 at most as far. */
+int64_t pawl_time_after(int64_t at, int64_t us);
+/* Can it be stored as the time when something is to happen? */
+int pawl_time_is_valid(int64_t us);
+/* Can it be stored as a date: has its year four digits? */
+int pawl_date_is_valid(int64_t us);
 /* Is it a test's or a game's clock, rather than the system's? */
 int pawl_clock_is_virtual(const pawl_clock *c);
 /* Microseconds that only go up, for budgets and elapsed times. */

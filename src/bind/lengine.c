@@ -94,7 +94,9 @@ pawl_engine *pawl_bind_engine(lua_State *L, int idx) {
   return box->engine;
 }
 
-/* Runs a call into the core with the box marked as being inside. */
+/* Runs a call into the core with the box marked as being inside. Lua may have
+ * run since the box was checked, and a finalizer have closed the engine: the
+ * core says so when it is given none. */
 #define INSIDE(box, rc, call) \
   do {                        \
     (box)->inside++;          \
@@ -683,7 +685,10 @@ static int engine_interrupt(lua_State *L) {
 
 /* engine:now() -> seconds */
 static int engine_now(lua_State *L) {
-  push_seconds(L, pawl_now(check_box(L, "now")->engine));
+  engine_box *box = check_box(L, "now");
+  int64_t us;
+  INSIDE(box, us, pawl_now(box->engine)); /* its clock may be the caller's */
+  push_seconds(L, us);
   return 1;
 }
 

@@ -59,12 +59,15 @@ typedef enum key {
   NKEYS
 } key;
 
-typedef enum shape { TEXT, TRUTH, NUMBER, OBJECT, NAMES } shape;
-static const char *const shape_names[] = {[TEXT] = "a text",
-                                          [TRUTH] = "true or false",
-                                          [NUMBER] = "an integer, 0 or more",
-                                          [OBJECT] = "an object",
-                                          [NAMES] = "a list of texts"};
+typedef enum shape { TEXT, TRUTH, NUMBER, INSTANT, SPAN, OBJECT, NAMES } shape;
+static const char *const shape_names[] = {
+    [TEXT] = "a text",
+    [TRUTH] = "true or false",
+    [NUMBER] = "an integer, 0 or more",
+    [INSTANT] = "microseconds since 1970, to the year 9999 at most",
+    [SPAN] = "microseconds, 0 or more, 1,000 years at most",
+    [OBJECT] = "an object",
+    [NAMES] = "a list of texts"};
 
 /* `letter`: its name there; NULL: it is not for the one who takes it. */
 static const struct {
@@ -79,7 +82,7 @@ static const struct {
     [COMPENSATE] = {"compensate", TRUTH, CANCEL, 0, "compensate"},
     [EVENT_ID] = {"event_id", TEXT, CANCEL, 0, "event_id"},
     [NODES] = {"nodes", NAMES, WAKE, 0, "nodes"},
-    [AT] = {"at", NUMBER, WAKE, 0, "at"},
+    [AT] = {"at", INSTANT, WAKE, 0, "at"},
     [SHIFTS] = {"shift", TRUTH, RESUME, 0, "shift"},
     [TOKEN] = {"token", NUMBER, RETRY | MOVE, 0, "token"},
     [NODE] = {"node", TEXT, RESTART | MOVE, RESTART | MOVE, "node"},
@@ -87,7 +90,7 @@ static const struct {
     [SET] = {"set", OBJECT, EDIT, 0, "set"},
     [UNSET] = {"unset", NAMES, EDIT, 0, "unset"},
     [EXPECTED] = {"version", NUMBER, EDIT, 0, "version"},
-    [US] = {"us", NUMBER, SHIFT, SHIFT, "us"},
+    [US] = {"us", SPAN, SHIFT, SHIFT, "us"},
     [VERSION] = {"to_version", NUMBER, MIGRATE, MIGRATE, "version"},
     [MAP] = {"map", OBJECT, MIGRATE, 0, "map"},
     [VARIABLES] = {"variables", OBJECT, MIGRATE, 0, "variables"},
@@ -120,6 +123,10 @@ static int has_shape(pawl_str value, shape s) {
       return kind == PAWL_JSON_TRUE || kind == PAWL_JSON_FALSE;
     case NUMBER:
       return pawl_json_int(value, &n) && n >= 0;
+    case INSTANT:
+      return pawl_json_int(value, &n) && pawl_time_is_valid(n);
+    case SPAN:
+      return pawl_json_int(value, &n) && n >= 0 && n <= PAWL_MAX_DURATION_US;
     case OBJECT:
       return kind == PAWL_JSON_OBJECT;
     case NAMES:
@@ -208,6 +215,8 @@ static pawl_code read_change(change *c, pawl_str text, pawl_error *err) {
                        keys[i].name);
   if (c->given[BY].at) pawl_json_unquote(c->given[BY], &c->by);
   if (c->given[SOURCE].at) pawl_json_unquote(c->given[SOURCE], &c->source);
+  TRY(pawl_buf_check(&c->by, err));
+  TRY(pawl_buf_check(&c->source, err));
   if (c->by.len && memchr(c->by.at, 0, c->by.len))
     return pawl_fail(err, PAWL_INVALID, "`by` must not have a zero byte");
   TRY(read_source(c, err));

@@ -701,16 +701,20 @@ static int is_sorted(pawl_held **list, int n) {
   return 1;
 }
 
-/* A plan that memory failed is none: the step is tried again, or, when there
- * is not even memory to say so, the lease is left to end. */
-static int is_whole(pawl_engine *e, pawl_held *h) {
+#define NO_MEMORY_US PAWL_SECOND /* until a decision is taken again */
+
+/* A plan that memory failed is none. A step's result is lost then: that step
+ * is tried again, by its policy. Anything else, or when there is not even
+ * memory to say so, is as if it had not been looked at. */
+static void mend(pawl_engine *e, pawl_held *h) {
   pawl_error err;
-  if (pawl_plan_check(&h->plan, &err) == PAWL_OK) return 1;
-  pawl_log_error(&e->log, PAWL_ERROR, "a result was lost", &err);
-  if (h->def) pawl_step_fail(e, h, &err);
-  if (h->def && pawl_plan_check(&h->plan, &err) == PAWL_OK) return 1;
-  pawl_held_free(e, h);
-  return 0;
+  if (pawl_plan_check(&h->plan, &err) == PAWL_OK) return;
+  pawl_log_error(&e->log, PAWL_ERROR, "a decision was lost", &err);
+  if (h->def && h->plan.ran) pawl_step_fail(e, h, &err);
+  if (pawl_plan_check(&h->plan, &err) == PAWL_OK) return;
+  pawl_plan_reset(&h->plan);
+  h->plan.after = PAWL_AFTER_BACK;
+  h->plan.look_us = pawl_time_after(pawl_engine_now(e), NO_MEMORY_US);
 }
 
 /* The plans of one shard that are plain, or those that are not. */
@@ -720,9 +724,9 @@ static int take_planned(pawl_engine *e, int shard, int plain,
 
   for (int i = 0; i < e->nheld_slots && n < PAWL_MAX_BATCH; i++) {
     pawl_held *h = &e->held[i];
-    if (h->state == PAWL_SLOT_PLANNED && h->shard == shard && is_whole(e, h) &&
-        pawl_plan_is_plain(h) == plain)
-      list[n++] = h;
+    if (h->state != PAWL_SLOT_PLANNED || h->shard != shard) continue;
+    mend(e, h);
+    if (pawl_plan_is_plain(h) == plain) list[n++] = h;
   }
   if (!is_sorted(list, n)) /* S2 */
     qsort(list, (size_t)n, sizeof *list, by_id);

@@ -283,7 +283,7 @@ static int undo_failed(pawl_engine *e, pawl_held *h, int k,
   t->changed = 1;
   if (again) {
     t->attempt = f.attempt;
-    t->due_us = r->due_us = now + delay_us;
+    t->due_us = r->due_us = pawl_time_after(now, delay_us);
     h->plan.outcome = "retry";
     return 0;
   }

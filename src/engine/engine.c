@@ -242,6 +242,14 @@ void pawl_held_accept(pawl_held *h) {
 
 /* ---- open and close ---- */
 
+/* N7 */
+static void *allocate(void *ud, void *ptr, size_t osize, size_t nsize) {
+  pawl_engine *e = ud;
+  void *block = pawl_realloc(&e->plain, ptr, osize, nsize);
+  if (!block && nsize > 0) e->refusals++;
+  return block;
+}
+
 static void defaults(pawl_config *c) {
   if (!c->group || !c->group[0]) c->group = "default";
   if (!c->prefixes) c->prefixes = "";
@@ -268,7 +276,7 @@ static pawl_code keep_text(pawl_buf *b, const char **text, pawl_error *err) {
 
 static int init_sent(pawl_engine *e, size_t n) {
   for (int i = 0; i < PAWL_MAX_SUBMITTED; i++) {
-    e->sent[i].list = pawl_calloc(&e->alloc, sizeof *e->sent[i].list * n);
+    e->sent[i].list = pawl_calloc(&e->plain, sizeof *e->sent[i].list * n);
     if (!e->sent[i].list) return 0;
   }
   return 1;
@@ -276,9 +284,9 @@ static int init_sent(pawl_engine *e, size_t n) {
 
 static pawl_code init_slots(pawl_engine *e, pawl_error *err) {
   size_t n = (size_t)pawl_held_max(e);
-  e->fds = pawl_calloc(&e->alloc, sizeof *e->fds * (n + 1));
-  e->fd_slots = pawl_calloc(&e->alloc, sizeof *e->fd_slots * (n + 1));
-  e->held = pawl_calloc(&e->alloc, sizeof *e->held * n);
+  e->fds = pawl_calloc(&e->plain, sizeof *e->fds * (n + 1));
+  e->fd_slots = pawl_calloc(&e->plain, sizeof *e->fd_slots * (n + 1));
+  e->held = pawl_calloc(&e->plain, sizeof *e->held * n);
   if (!e->held || !e->fds || !e->fd_slots || !init_sent(e, n))
     return pawl_fail(err, PAWL_NOMEM, "out of memory");
   return PAWL_OK;
@@ -291,7 +299,7 @@ static pawl_code open_parts(pawl_engine *e, const char *url, pawl_error *err) {
                               .pooler = e->config.pooler,
                               .create = e->config.create,
                               .shards = e->config.shards};
-  pawl_host_options host = {.alloc = &e->alloc,
+  pawl_host_options host = {.alloc = &e->plain,
                             .log = &e->log,
                             .lua = e->config.lua,
                             .max_bytes = (size_t)e->config.max_bytes};
@@ -332,7 +340,9 @@ pawl_code pawl_engine_open(const char *url, const pawl_config *config,
   if (!e) return pawl_fail(err, PAWL_NOMEM, "out of memory");
   if (config) e->config = *config;
   defaults(&e->config);
-  e->alloc = alloc;
+  e->plain = alloc;
+  e->alloc.fn = allocate;
+  e->alloc.ud = e;
   e->log.fn = e->config.log;
   e->log.ud = e->config.log_ud;
   e->clock.fn = e->config.clock;
@@ -341,7 +351,7 @@ pawl_code pawl_engine_open(const char *url, const pawl_config *config,
   e->pid = getpid();
   e->next_due_us = PAWL_NEVER;
   pawl_args_init(&e->args, &e->alloc);
-  pawl_result_init(&e->result, &e->alloc);
+  pawl_result_init(&e->result, &e->plain);
   pawl_process_self(&e->self);
   TRY(open_parts(e, url, err));
   *out = e;
@@ -371,8 +381,16 @@ out:
 
 void pawl_engine_close(pawl_engine *e) {
   if (!e) return;
+  if (e->inside && e->pid == getpid()) {
+    pawl_log_write(&e->log, PAWL_ERROR,
+                   "an engine cannot be closed from inside one of its own "
+                   "handlers or callbacks: it stays open",
+                   NULL);
+    return;
+  }
+  e->inside = 1; /* what is told while it closes may not come back in */
   int ours = e->pid == getpid();
-  pawl_alloc alloc = e->alloc;
+  pawl_alloc alloc = e->plain;
   size_t slots = (size_t)pawl_held_max(e);
 
   if (ours) pawl_pulse_close(e->pulse);
@@ -388,7 +406,8 @@ void pawl_engine_close(pawl_engine *e) {
   for (int i = 0; i < PAWL_MAX_SUBMITTED; i++)
     pawl_release(&alloc, e->sent[i].list, sizeof *e->sent[i].list * slots);
   for (int i = 0; i < e->nroutes; i++) pawl_buf_deinit(&e->routes[i].workflow);
-  pawl_release(&alloc, e->routes, sizeof *e->routes * (size_t)e->routes_cap);
+  pawl_release(&e->alloc, e->routes,
+               sizeof *e->routes * (size_t)e->routes_cap);
   pawl_buf_deinit(&e->group);
   pawl_buf_deinit(&e->unreached);
   pawl_buf_deinit(&e->prefixes);
@@ -398,24 +417,36 @@ void pawl_engine_close(pawl_engine *e) {
   pawl_release(&alloc, e, sizeof *e);
 }
 
-pawl_code pawl_engine_guard(pawl_engine *e, pawl_error *err) {
+pawl_code pawl_engine_enter(pawl_engine *e, pawl_error *err) {
   if (!e) return pawl_fail(err, PAWL_MISUSE, "no engine was given");
   if (e->pid != getpid())
     return pawl_fail(err, PAWL_MISUSE,
                      "this engine was opened before fork(): "
                      "open another one in the child");
-  if (pawl_host_is_busy(e->host)) {
+  if (e->inside || pawl_host_is_busy(e->host)) {
     pawl_fail(err, PAWL_MISUSE,
               "an engine cannot be called from inside one "
-              "of its own handlers");
-    pawl_error_hint(err, "what a handler may do is in ctx");
+              "of its own handlers or callbacks");
+    pawl_error_hint(err,
+                    "what a handler may do is in ctx; a callback may only "
+                    "note what it was told");
     return PAWL_MISUSE;
   }
+  e->inside = 1;
   return PAWL_OK;
 }
 
+void pawl_engine_go_in(pawl_engine *e) {
+  e->inside++;
+}
+
+void pawl_engine_leave(pawl_engine *e) {
+  assert(e->inside > 0);
+  e->inside--;
+}
+
 const pawl_alloc *pawl_engine_alloc(pawl_engine *e) {
-  return &e->alloc;
+  return &e->plain;
 }
 void pawl_engine_interrupt(pawl_engine *e) {
   e->interrupted = 1;
@@ -1022,7 +1053,8 @@ pawl_code pawl_engine_wait(pawl_engine *e, int64_t until_us, pawl_error *err) {
   int n = pawl_await_fds(e), woken = 0;
   pawl_code rc;
 
-  wait = (next < until_us ? next : until_us) - pawl_engine_now(e);
+  wait = (next < until_us ? next : until_us);
+  wait = wait < 0 ? 0 : wait - pawl_engine_now(e);
   if (wait <= 0 || e->interrupted) return PAWL_OK;
   if (!e->nwaiting) pawl_store_tidy(e->store);
   until = wait_until(e, pawl_clock_mono(), wait);

@@ -13,13 +13,17 @@
 
 pawl_code pawl_engine_open(const char *url, const pawl_config *config,
                            pawl_engine **out, pawl_error *err);
+/* From inside a call it only logs that it was called. */
 void pawl_engine_close(pawl_engine *e);
-/* PAWL_MISUSE after fork(), or inside a handler of this engine. */
 /* The engine's time. */
 int64_t pawl_engine_now(pawl_engine *e);
 void pawl_engine_executor(const pawl_engine *e, char out[37]);
-/* PAWL_MISUSE after fork(), or inside a handler of this engine. */
-pawl_code pawl_engine_guard(pawl_engine *e, pawl_error *err);
+/* Begins a call of pawl.h, which pawl_engine_leave ends. PAWL_MISUSE after
+ * fork(), and inside another one: from a handler or a callback. */
+pawl_code pawl_engine_enter(pawl_engine *e, pawl_error *err);
+/* The same for what may be asked anywhere. */
+void pawl_engine_go_in(pawl_engine *e);
+void pawl_engine_leave(pawl_engine *e);
 const pawl_alloc *pawl_engine_alloc(pawl_engine *e);
 void pawl_engine_interrupt(pawl_engine *e);
 

@@ -325,7 +325,7 @@ static int turned_down(const token_view *v) {
 static int64_t gives_up_us(const token_view *v) {
   if (!v->node || v->node->limit_us < 0) return 0;
   if (v->node->kind != PAWL_KIND_TASK) return v->t->due_us;
-  return detail_int(v, "begun") + v->node->limit_us;
+  return pawl_time_after(detail_int(v, "begun"), v->node->limit_us);
 }
 
 static void member_until(const token_view *v, pawl_object *o) {

@@ -342,8 +342,8 @@ void pawl_fail_token(pawl_engine *e, pawl_held *h, int k,
   pawl_tok(h, k)->changed = 1;
   switch (verdict) {
     case PAWL_VERDICT_RETRY:
-      r->due_us = now + delay_us;
-      try_again(h, k, now + delay_us);
+      r->due_us = pawl_time_after(now, delay_us);
+      try_again(h, k, r->due_us);
       break;
     case PAWL_VERDICT_ROUTE:
       pawl_buf_addz(&r->transition, f.reason);

@@ -21,7 +21,11 @@
  *             commit with which it began to wait, or has a row on the agenda
  *             that is due. So a slot that is told to look runs nothing before
  *             it has (pawl_held_has_looked), and a row is taken off, or put
- *             off, by a decision that saw all there is (pawl_held_saw_all). */
+ *             off, by a decision that saw all there is (pawl_held_saw_all).
+ *          N7 a decision during which memory was refused has failed, and is
+ *             taken again: a text that could not be built looks like one
+ *             that is not there (an event fits no key, a join has not
+ *             fired). Lua's own memory does not count: it knows what to do. */
 #ifndef PAWL_ENGINE_INTERNAL_H
 #define PAWL_ENGINE_INTERNAL_H
 
@@ -194,7 +198,9 @@ typedef struct pawl_sent {
 
 struct pawl_engine {
   pawl_config config; /* defaults filled in */
-  pawl_alloc alloc;
+  pawl_alloc alloc;   /* the config's, and counts in `refusals` (N7) */
+  pawl_alloc plain;   /* the config's, for Lua, what it gives, and answers */
+  int64_t refusals;   /* requests for memory that were refused */
   pawl_log log;
   pawl_clock clock;
   pawl_buf group, prefixes;
@@ -221,6 +227,7 @@ struct pawl_engine {
   const pawl_held *unit_owner; /* whose step that is */
   int64_t sql_limit_us;        /* of one ctx.db:query */
   volatile int interrupted;
+  int inside; /* calls of pawl.h under way */
   int64_t pid;
   /* batches under way, see pipeline.h */
   pawl_sent sent[PAWL_MAX_SUBMITTED]; /* a ring */

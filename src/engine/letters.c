@@ -178,13 +178,15 @@ static void shift_task(pawl_held *h, int k, int64_t by_us) {
   if (!node || node->kind != PAWL_KIND_TASK || t->state != PAWL_TOKEN_WAITING)
     return;
   if (pawl_detail_int(t, "begun"))
-    pawl_detail_set_int(t, "begun", pawl_detail_int(t, "begun") + by_us);
+    pawl_detail_set_int(t, "begun",
+                        pawl_time_after(pawl_detail_int(t, "begun"), by_us));
   t->changed = 1;
   if (!due) return;
-  pawl_detail_set_int(t, "due", due + by_us);
+  due = pawl_time_after(due, by_us);
+  pawl_detail_set_int(t, "due", due);
   f = pawl_plan_effect(&h->plan, PAWL_EFFECT_TASK_DUE, t->no);
   f->n = t->visit;
-  f->at_us = due + by_us;
+  f->at_us = due;
 }
 
 static void move_times(pawl_held *h, int64_t by_us) {
@@ -194,11 +196,13 @@ static void move_times(pawl_held *h, int64_t by_us) {
     shift_task(h, k, by_us);
     t = pawl_tok(h, k);
     if (!t->due_us) continue;
-    t->due_us += by_us;
+    t->due_us = pawl_time_after(t->due_us, by_us);
     t->changed = 1;
   }
-  if (h->plan.deadline_us) h->plan.deadline_us += by_us;
-  if (!h->plan.visit && h->plan.begin_us) h->plan.begin_us += by_us;
+  if (h->plan.deadline_us)
+    h->plan.deadline_us = pawl_time_after(h->plan.deadline_us, by_us);
+  if (!h->plan.visit && h->plan.begin_us)
+    h->plan.begin_us = pawl_time_after(h->plan.begin_us, by_us);
   h->plan.more = 1;
 }
 
@@ -271,7 +275,7 @@ static void renew_deadline(pawl_engine *e, pawl_held *h) {
   int64_t now = pawl_engine_now(e), lasts;
   if (!h->plan.deadline_us || h->plan.deadline_us > now) return;
   lasts = h->def ? h->def->deadline_us : h->deadline_us - h->started_us;
-  h->plan.deadline_us = lasts > 0 ? now + lasts : 0;
+  h->plan.deadline_us = lasts > 0 ? pawl_time_after(now, lasts) : 0;
 }
 
 static void revive(pawl_engine *e, pawl_held *h) {
@@ -519,7 +523,7 @@ static int begins_at(const pawl_held *h, const pawl_letter *l, int64_t at) {
 }
 
 static void wake(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
-  int64_t at = number_of(l, "at", pawl_engine_now(e));
+  int64_t at = pawl_time_after(number_of(l, "at", pawl_engine_now(e)), 0);
   int n = 0;
 
   for (int k = 0; k < h->plan.tokens.n; k++) {

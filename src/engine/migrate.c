@@ -150,7 +150,7 @@ static void move_timer(pawl_engine *e, pawl_token *t, const pawl_node *was,
     t->state = PAWL_TOKEN_ACTIVE;
     t->due_us = 0;
   } else if (is->after_us != was->after_us) {
-    t->due_us = began + is->after_us;
+    t->due_us = pawl_time_after(began, is->after_us);
   }
 }
 

@@ -172,7 +172,7 @@ typedef struct pawl_plan {
                       when it is asked again */
   int went_on;     /* from a decision into the step that it led to */
   int heard;       /* all letters that are loaded were offered to what stands
-                      there (N6) */
+                      there (N7) */
   int32_t raced;   /* the last that came to a join that does not wait for
                       all; 0: none, or that is settled */
   int revives;     /* an instance that had ended goes on */
@@ -195,6 +195,7 @@ typedef struct pawl_plan {
   pawl_insider *members; /* of the tokens before `indexed` */
   int nmembers, members_cap, indexed;
   int failed;               /* memory ran out; pawl_plan_check says so */
+  int64_t refusals;         /* the engine's, as it was begun (N7) */
   pawl_record spare_record; /* what is given out then */
   pawl_effect spare_effect;
   const char *outcome; /* for the trace: "done", "failed"...; NULL: nothing

@@ -216,7 +216,7 @@ static pawl_code enter_timer(pawl_engine *e, pawl_held *h, int k,
                              const pawl_node *node, pawl_error *err) {
   pawl_str none = {0};
   pawl_code rc = PAWL_OK;
-  int64_t due = pawl_engine_now(e) + node->after_us;
+  int64_t due = pawl_time_after(pawl_engine_now(e), node->after_us);
 
   if (node->after_us < 0) {
     TRY(pawl_run_handler(e, h, k, node, PAWL_HANDLER_AT, none, none, err));

@@ -294,7 +294,8 @@ pawl_code pawl_attribute_args(pawl_args *a, int first, pawl_str name,
                  pawl_json_kind_of(value) == PAWL_JSON_TRUE);
   } else if (pawl_str_eqz(type, "date") &&
              (pawl_json_int(value, &us) ||
-              pawl_time_parse(text.at, text.len, &us))) {
+              pawl_time_parse(text.at, text.len, &us)) &&
+             pawl_date_is_valid(us)) {
     pawl_arg_time(a, first + (filled = A_DATE), us);
   } else if (pawl_str_eqz(type, "binary") &&
              pawl_base64_decode(text, scratch)) {

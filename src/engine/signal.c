@@ -88,13 +88,14 @@ static pawl_code read_word(pawl_str value, const char *name, size_t least,
   pawl_buf_clear(out);
   pawl_json_unquote(value, out);
   *has = 1;
+  if (out->failed) return pawl_buf_check(out, err);
   if (out->len < least || out->len > MAX_WORD ||
       (out->len && memchr(out->at, 0, out->len)))
     return pawl_fail(err, PAWL_INVALID,
                      "a signal's `%s` must have %zu to %d bytes, none of them "
                      "zero",
                      name, least, MAX_WORD);
-  return pawl_buf_check(out, err);
+  return PAWL_OK;
 }
 
 static pawl_code read_data(pawl_engine *e, pawl_str value, event *v,

@@ -21,12 +21,13 @@ static pawl_code read_word(pawl_str value, const char *name, pawl_buf *out,
   pawl_buf_clear(out);
   pawl_json_unquote(value, out);
   *has = 1;
+  if (out->failed) return pawl_buf_check(out, err);
   if (!out->len || out->len > MAX_WORD || memchr(out->at, 0, out->len))
     return pawl_fail(err, PAWL_INVALID,
                      "option `%s` must have 1 to %d bytes, "
                      "none of them zero",
                      name, MAX_WORD);
-  return pawl_buf_check(out, err);
+  return PAWL_OK;
 }
 
 static pawl_code read_int(pawl_str value, const char *name, int64_t low,

@@ -68,6 +68,7 @@ static void copy_buf(pawl_buf *to, const pawl_buf *from) {
 static void plan_begin(pawl_engine *e, pawl_held *h) {
   pawl_plan *p = &h->plan;
   pawl_plan_reset(p);
+  p->refusals = e->refusals;
   p->status = h->status;
   if (!pawl_tokens_copy(&p->tokens, &h->tokens, p->alloc)) p->failed = 1;
   for (int k = 0; k < p->tokens.n; k++) p->tokens.at[k].blind = 0;
@@ -580,7 +581,7 @@ static int first_token(pawl_engine *e, pawl_held *h) {
   p->node = node->name;
   p->status = PAWL_STATUS_RUNNING;
   if (h->def->deadline_us >= 0) {
-    p->deadline_us = pawl_engine_now(e) + h->def->deadline_us;
+    p->deadline_us = pawl_time_after(pawl_engine_now(e), h->def->deadline_us);
     p->more = 1;
   }
   return k;
@@ -755,6 +756,7 @@ static void finish_plan(pawl_engine *e, pawl_held *h) {
   int64_t look;
 
   h->state = PAWL_SLOT_PLANNED;
+  if (p->refusals != e->refusals) p->failed = 1; /* N7 */
   if (p->after == PAWL_AFTER_BACK || p->after == PAWL_AFTER_FORGET) return;
   if (p->visit)
     p->begin_us = 0;

@@ -80,7 +80,7 @@ int64_t pawl_wait_began(const pawl_token *t, int64_t limit_us, int64_t now) {
 
 void pawl_wait_until(pawl_token *t, int64_t began_us, int64_t limit_us) {
   pawl_str none = {0};
-  t->due_us = limit_us >= 0 ? began_us + limit_us : 0;
+  t->due_us = limit_us >= 0 ? pawl_time_after(began_us, limit_us) : 0;
   t->changed = 1;
   if (limit_us >= 0)
     pawl_detail_set(t, "begun", none);
@@ -401,7 +401,8 @@ static pawl_code check_task(const pawl_node *node, pawl_str task,
 /* When the token must be looked at: overdue, once, or timed out. */
 static int64_t task_look(const pawl_token *t, const pawl_node *node,
                          int64_t begun_us, int64_t due_us) {
-  int64_t limit = node->limit_us >= 0 ? begun_us + node->limit_us : 0;
+  int64_t limit =
+      node->limit_us >= 0 ? pawl_time_after(begun_us, node->limit_us) : 0;
   if (pawl_detail_int(t, "late") || !due_us) return limit;
   return limit && limit < due_us ? limit : due_us;
 }
@@ -436,7 +437,7 @@ pawl_code pawl_task_begin(pawl_engine *e, pawl_held *h, int k,
   TRY(pawl_id_make_routed(&e->ids, now, pawl_id_route(&h->id), &id, err));
   if (pawl_json_get(pawl_buf_str(&task), "due", &value) &&
       pawl_json_int(value, &due))
-    due += now;
+    due = pawl_time_after(now, due);
   t = pawl_tok(h, k);
   t->state = PAWL_TOKEN_WAITING;
   t->changed = 1;
@@ -676,7 +677,7 @@ static void task_time(pawl_engine *e, pawl_held *h, int k,
   pawl_record *r;
 
   if (node->limit_us >= 0 &&
-      pawl_detail_int(t, "begun") + node->limit_us <= now) {
+      pawl_time_after(pawl_detail_int(t, "begun"), node->limit_us) <= now) {
     clear_task(t);
     time_out(e, h, k, node);
   } else if (due && due <= now && !pawl_detail_int(t, "late")) {

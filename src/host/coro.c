@@ -600,20 +600,23 @@ static pawl_code take_items(pawl_run *run, lua_State *L, int idx) {
 
 static pawl_code take_time(pawl_run *run, lua_State *L, int idx) {
   static const char HINT[] =
-      "return seconds since 1970, or \"2026-01-31T10:00:00Z\"";
+      "return seconds since 1970, or \"2026-01-31T10:00:00Z\", to the year "
+      "9999 at most";
   int64_t *out = &run->result->at_us;
   size_t len;
   const char *text;
   double us;
   if (lua_type(L, idx) == LUA_TSTRING) {
     text = lua_tolstring(L, idx, &len);
-    if (pawl_time_parse(text, len, out)) return PAWL_OK;
+    if (pawl_time_parse(text, len, out) && *out <= PAWL_TIME_MAX)
+      return PAWL_OK;
     return bad_return(run, L, idx, "time", HINT);
   }
   if (lua_type(L, idx) != LUA_TNUMBER)
     return bad_return(run, L, idx, "time", HINT);
   us = floor(lua_tonumber(L, idx) * 1e6 + 0.5);
-  if (!(us >= 0 && us <= 9e18)) return bad_return(run, L, idx, "time", HINT);
+  if (!(us >= 0 && us < (double)PAWL_TIME_MAX)) /* which rounds up */
+    return bad_return(run, L, idx, "time", HINT);
   *out = (int64_t)us; /* within its range, as just checked */
   if (lua_isinteger(L, idx)) *out = lua_tointeger(L, idx) * PAWL_SECOND;
   return PAWL_OK;

@@ -1,0 +1,268 @@
+/* pawl.h from where it is not meant to be called, with an allocator of the
+ * caller's, and with numbers at the ends of their ranges. */
+#include "test.h"
+#include "zoo.h"
+
+typedef struct world {
+  zoo_clock clock;
+  test_alloc alloc;
+  pawl_engine *e;
+  char id[37];
+  int armed, refused, told, closed;
+  char logged[200];
+} world;
+
+static pawl_engine *opened(world *w, pawl_config *c) {
+  pawl_error err = {0};
+  w->clock.us = INT64_C(1800000000000000);
+  c->alloc = test_alloc_fn;
+  c->alloc_ud = &w->alloc;
+  if (!c->clock) {
+    c->clock = zoo_now;
+    c->clock_ud = &w->clock;
+  }
+  if (!CHECK_INT(pawl_open(":memory:", c, &w->e, &err), PAWL_OK) ||
+      !CHECK_INT(pawl_load_text(w->e, "zoo", ZOO, sizeof ZOO - 1, NULL, &err),
+                 PAWL_OK)) {
+    printf("  %s\n", err.message);
+    exit(1);
+  }
+  return w->e;
+}
+
+static void started(world *w) {
+  pawl_error err = {0};
+  if (!CHECK_INT(
+          pawl_start(w->e, "zoo.a", NULL, 0, NULL, 0, w->id, NULL, &err),
+          PAWL_OK))
+    printf("  %s\n", err.message);
+}
+
+/* ---- inside ---- */
+
+static void refuses(world *w, pawl_code rc) {
+  w->told++;
+  w->refused += rc == PAWL_MISUSE;
+}
+
+/* Every call that is not allowed there. */
+static void call_all(world *w) {
+  pawl_engine *e = w->e;
+  char *text = NULL, id[37];
+  pawl_stats stats;
+  const char *status;
+  int64_t n;
+  int done;
+
+  if (!w->armed) return;
+  w->armed = 0; /* what is refused logs nothing; were it not, it would loop */
+  refuses(w, pawl_load_text(e, "x", "return 1", 8, &text, NULL));
+  refuses(w, pawl_load(e, "nowhere.lua", &text, NULL));
+  refuses(w, pawl_check(e, "nowhere.lua", &text, NULL));
+  refuses(w, pawl_hotfix(e, "nowhere.lua", NULL, &text, NULL));
+  refuses(w, pawl_graph(e, "zoo.a", 0, &text, NULL));
+  refuses(w, pawl_start(e, "zoo.a", NULL, 0, NULL, 0, id, &done, NULL));
+  refuses(w, pawl_start_many(e, "zoo.a", "[{}]", 4, NULL, 0, &text, NULL));
+  refuses(w, pawl_tick(e, 1000, &stats, NULL));
+  refuses(w, pawl_tick_instance(e, w->id, 1000, &stats, &status, NULL));
+  refuses(w, pawl_next_due(e, &n, NULL));
+  refuses(w, pawl_wait(e, 0, NULL));
+  refuses(w, pawl_find(e, "0", id, NULL));
+  refuses(w, pawl_get(e, w->id, &text, NULL));
+  refuses(w, pawl_list(e, NULL, &text, NULL));
+  refuses(w, pawl_history(e, w->id, &text, NULL));
+  refuses(w, pawl_list_tokens(e, w->id, 1, &text, NULL));
+  refuses(w, pawl_explain(e, w->id, &text, NULL));
+  refuses(w, pawl_outbox(e, NULL, &text, NULL));
+  refuses(w, pawl_tasks(e, NULL, &text, NULL));
+  refuses(w, pawl_task_get(e, w->id, &text, NULL));
+  refuses(w, pawl_task_find(e, "0", id, NULL));
+  refuses(w, pawl_task(e, w->id, "{\"kind\":\"claim\"}", &text, NULL));
+  refuses(w, pawl_signal(e, "{\"name\":\"x\"}", &n, &text, NULL));
+  refuses(w, pawl_cancel(e, w->id, "why", "me", &done, NULL));
+  refuses(w, pawl_change(e, w->id, "{\"kind\":\"kill\"}", &done, &text, NULL));
+  refuses(w, pawl_plan_move(e, "{}", &text, NULL));
+  refuses(w, pawl_move(e, "{}", &text, NULL));
+  refuses(w, pawl_workflows(e, NULL, &text, NULL));
+  refuses(w, pawl_workflow_change(e, "{}", &text, NULL));
+  CHECK(pawl_now(e) > 0);
+  pawl_close(e);
+  w->closed = 1;
+}
+
+static void call_by_trace(void *ud, const pawl_trace *trace) {
+  (void)trace;
+  call_all(ud);
+}
+
+static void call_by_log(void *ud, int level, const char *message,
+                        const char *fields) {
+  world *w = ud;
+  (void)fields;
+  if (level == PAWL_ERROR)
+    snprintf(w->logged, sizeof w->logged, "%s", message);
+  call_all(w);
+}
+
+static int64_t call_by_clock(void *ud) {
+  world *w = ud;
+  call_all(w);
+  return zoo_now(&w->clock);
+}
+
+static void all_was_refused(world *w) {
+  static const char SAID[] =
+      "an engine cannot be closed from inside one of its own handlers or "
+      "callbacks: it stays open";
+  char *text;
+  pawl_error err = {0};
+  CHECK(w->closed);
+  CHECK_INT(w->told, 29);
+  CHECK_INT(w->refused, w->told);
+  CHECK_TEXT(w->logged, SAID);
+  CHECK_INT(pawl_get(w->e, w->id, &text, &err), PAWL_OK);
+  pawl_free(w->e, text);
+  pawl_close(w->e);
+  CHECK_INT(w->alloc.live_bytes, 0);
+}
+
+static void a_callback_cannot_call_the_engine(void) {
+  for (int which = 0; which < 3; which++) {
+    world w = {0};
+    pawl_config c = PAWL_CONFIG_INIT;
+    pawl_error err = {0};
+    c.log = call_by_log;
+    c.log_ud = &w;
+    if (which == 1) c.trace = call_by_trace, c.trace_ud = &w;
+    if (which == 2) c.clock = call_by_clock, c.clock_ud = &w;
+    opened(&w, &c);
+    started(&w);
+    w.armed = 1;
+    CHECK_INT(pawl_tick(w.e, 1000000, NULL, &err), PAWL_OK);
+    all_was_refused(&w);
+  }
+}
+
+static void a_clock_that_is_asked_from_outside_cannot_either(void) {
+  world w = {0};
+  pawl_config c = PAWL_CONFIG_INIT;
+  c.log = call_by_log;
+  c.log_ud = &w;
+  c.clock = call_by_clock;
+  c.clock_ud = &w;
+  opened(&w, &c);
+  started(&w);
+  w.armed = 1;
+  CHECK(pawl_now(w.e) > 0);
+  all_was_refused(&w);
+}
+
+/* ---- memory ---- */
+
+static void text_knows_its_allocator(void) {
+  world w = {0};
+  pawl_config c = PAWL_CONFIG_INIT;
+  char *text, *report;
+  pawl_error err = {0};
+  opened(&w, &c);
+  CHECK_INT(pawl_list(w.e, NULL, &text, &err), PAWL_OK);
+  CHECK_TEXT(text, "[]");
+  CHECK_INT(pawl_migrate(":memory:", &c, 0, &report, &err), PAWL_OK);
+  CHECK(strstr(report, "\"shards\":1") != NULL);
+  pawl_close(w.e);
+  pawl_free(NULL, text);
+  pawl_free(NULL, report);
+  pawl_free(NULL, NULL);
+  CHECK_INT(w.alloc.live_bytes, 0);
+}
+
+/* ---- times ---- */
+
+static pawl_code change(world *w, const char *text, pawl_error *err) {
+  char *out = NULL;
+  pawl_code rc = pawl_change(w->e, w->id, text, NULL, &out, err);
+  pawl_free(w->e, out);
+  return rc;
+}
+
+static int64_t next_due(world *w) {
+  pawl_stats stats = {0};
+  pawl_error err = {0};
+  CHECK_INT(pawl_tick(w->e, 100000, &stats, &err), PAWL_OK);
+  CHECK_INT(stats.lost, 0);
+  w->clock.us += 2000000;
+  return stats.next_due_us;
+}
+
+static void is_healthy(world *w) {
+  char *text;
+  pawl_error err = {0};
+  if (!CHECK_INT(pawl_get(w->e, w->id, &text, &err), PAWL_OK)) return;
+  if (!CHECK(strstr(text, "\"status\":\"failed\"") == NULL))
+    printf("  %s\n", strstr(text, "\"error\""));
+  pawl_free(w->e, text);
+}
+
+static void times_are_checked_before_they_are_stored(void) {
+  static const char *const BAD[] = {
+      "{\"kind\":\"shift\",\"us\":9223372036854775807}",
+      "{\"kind\":\"shift\",\"us\":31557600000000001}",
+      "{\"kind\":\"shift\",\"us\":-1}",
+      "{\"kind\":\"wake\",\"at\":9223372036854775807}",
+      "{\"kind\":\"wake\",\"at\":253402300800000000}",
+      "{\"kind\":\"wake\",\"at\":-1}"};
+  world w = {0};
+  pawl_config c = PAWL_CONFIG_INIT;
+  pawl_error err = {0};
+  opened(&w, &c);
+  started(&w);
+  for (int i = 0; i < 5; i++) (void)next_due(&w);
+  for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++)
+    if (!CHECK_INT(change(&w, BAD[i], &err), PAWL_INVALID))
+      printf("  %s\n", BAD[i]);
+  CHECK_INT(change(&w, BAD[0], &err), PAWL_INVALID);
+  CHECK_TEXT(err.message,
+             "`us` of \"shift\" must be microseconds, 0 or more, 1,000 years "
+             "at most");
+  /* as often as one likes: the last instant is the last */
+  for (int i = 0; i < 12; i++)
+    CHECK_INT(
+        change(&w, "{\"kind\":\"shift\",\"us\":31557600000000000}", &err),
+        PAWL_OK);
+  CHECK_INT(next_due(&w), INT64_C(253402300799999999));
+  is_healthy(&w);
+  CHECK_INT(change(&w, "{\"kind\":\"wake\",\"at\":0}", &err), PAWL_OK);
+  is_healthy(&w);
+  pawl_close(w.e);
+}
+
+static int64_t at_the_end(void *ud) {
+  return *(int64_t *)ud;
+}
+
+static void a_clock_may_say_anything(void) {
+  const int64_t odd[] = {INT64_MAX, INT64_MIN, 0, -1};
+  for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+    int64_t now = odd[i];
+    world w = {0};
+    pawl_config c = PAWL_CONFIG_INIT;
+    c.clock = at_the_end;
+    c.clock_ud = &now;
+    opened(&w, &c);
+    started(&w);
+    (void)next_due(&w);
+    CHECK_INT(pawl_wait(w.e, INT64_MIN, NULL), PAWL_OK);
+    CHECK_INT(pawl_tick(w.e, INT64_MIN, NULL, NULL), PAWL_OK);
+    pawl_close(w.e);
+    CHECK_INT(w.alloc.live_bytes, 0);
+  }
+}
+
+int main(void) {
+  a_callback_cannot_call_the_engine();
+  a_clock_that_is_asked_from_outside_cannot_either();
+  text_knows_its_allocator();
+  times_are_checked_before_they_are_stored();
+  a_clock_may_say_anything();
+  return TEST_END;
+}
