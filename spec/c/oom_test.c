@@ -1,0 +1,236 @@
+/* Memory that is refused. One life of an engine is lived again and again, each
+ * time with another allocation refused: that one alone, or all from there on.
+ * Every call then says PAWL_NOMEM or succeeds; nothing leaks; and once there
+ * is memory, the same calls bring the instance to its end, everything done
+ * once.
+ *
+ * PAWL_OOM=1: every allocation; else PAWL_SAMPLES of them, spread evenly. */
+#define _XOPEN_SOURCE 700 /* mkdtemp */
+
+#include <unistd.h>
+
+#include "test.h"
+#include "zoo.h"
+
+enum { SAMPLES = 40 };
+
+typedef struct life {
+  test_alloc alloc;
+  zoo_clock clock;
+  pawl_engine *e;
+  char id[37];
+  int is_well; /* there is memory: nothing may fail any more */
+  const char *url, *file;
+} life;
+
+static void told(const life *l, const char *call, pawl_code rc,
+                 const pawl_error *err) {
+  if (rc == PAWL_OK || (rc == PAWL_NOMEM && !l->is_well)) {
+    test_passed++;
+    return;
+  }
+  test_failed++;
+  printf("%s, allocation %lld%s%s: %s: %s %s\n", l->url,
+         (long long)l->alloc.fail_at, l->alloc.for_ever ? " and after" : "",
+         l->is_well ? ", memory is back" : "", call, pawl_code_name(rc),
+         err->message);
+}
+
+/* What was accepted before its answer could be made is not done again. */
+#define ASK(l, call, otherwise)                \
+  do {                                         \
+    pawl_error err = {0};                      \
+    pawl_code got = (call);                    \
+    if (got == (otherwise)) got = PAWL_OK;     \
+    told((l), #call, got, &err);               \
+    if (got == PAWL_OK) pawl_free(NULL, text); \
+    text = NULL;                               \
+  } while (0)
+
+/* 0: it could not be begun. */
+static int begin(life *l) {
+  pawl_config config = PAWL_CONFIG_INIT;
+  pawl_error own = {0};
+  pawl_code rc;
+  static const char OPTIONS[] =
+      "{\"key\":\"k\",\"attributes\":{\"x\":{\"type\":\"string\",\"value\":"
+      "\"v\"}}}";
+  char *text = NULL;
+  if (!l->e) {
+    config.alloc = test_alloc_fn;
+    config.alloc_ud = &l->alloc;
+    config.clock = zoo_now;
+    config.clock_ud = &l->clock;
+    ASK(l, pawl_open(l->url, &config, &l->e, &err), PAWL_OK);
+  }
+  if (!l->e) return 0;
+  rc = pawl_load(l->e, l->file, &text, &own);
+  told(l, "pawl_load", rc, &own);
+  if (rc != PAWL_OK) return 0; /* what nobody knows would fail */
+  pawl_free(l->e, text);
+  text = NULL;
+  ASK(l,
+      pawl_start(l->e, "zoo.a", "{\"a\":[1,2,3]}", 13, OPTIONS,
+                 sizeof OPTIONS - 1, l->id, NULL, &err),
+      PAWL_OK);
+  return l->id[0] != 0;
+}
+
+static void ticks(life *l, int n) {
+  char *text = NULL;
+  while (n-- > 0) {
+    ASK(l, pawl_tick(l->e, 100000, NULL, &err), PAWL_OK);
+    l->clock.us += 2000000;
+  }
+}
+
+static void complete(life *l) {
+  static const char QUERY[] = "{\"status\":\"pending\"}",
+                    DONE[] =
+                        "{\"kind\":\"complete\",\"by\":\"ann\",\"roles\":"
+                        "[\"manager\"],\"take\":\"approved\"}";
+  char *text = NULL, id[37] = "";
+  pawl_error own = {0};
+  pawl_code rc = pawl_tasks(l->e, QUERY, &text, &own);
+  const char *at = rc == PAWL_OK ? strstr(text, "\"id\":\"") : NULL;
+  if (at) snprintf(id, sizeof id, "%.36s", at + 6);
+  told(l, "pawl_tasks", rc, &own);
+  if (rc == PAWL_OK) pawl_free(l->e, text);
+  text = NULL;
+  if (!id[0]) return;
+  ASK(l, pawl_task(l->e, id, DONE, &text, &err), PAWL_ALREADY_FINISHED);
+}
+
+static void look(life *l) {
+  char *text = NULL;
+  if (l->id[0]) {
+    ASK(l, pawl_get(l->e, l->id, &text, &err), PAWL_OK);
+    ASK(l, pawl_explain(l->e, l->id, &text, &err), PAWL_OK);
+    ASK(l, pawl_history(l->e, l->id, &text, &err), PAWL_OK);
+    ASK(l, pawl_list_tokens(l->e, l->id, 1, &text, &err), PAWL_OK);
+  }
+  ASK(l,
+      pawl_list(l->e, "{\"status\":[\"running\",\"waiting\"]}", &text, &err),
+      PAWL_OK);
+  ASK(l, pawl_outbox(l->e, NULL, &text, &err), PAWL_OK);
+  ASK(l, pawl_workflows(l->e, "{\"live\":true}", &text, &err), PAWL_OK);
+}
+
+static void live(life *l) {
+  static const char PAID[] =
+      "{\"name\":\"pay.card\",\"key\":\"k1\",\"id\":\"once\",\"data\":"
+      "{\"amount\":5}}";
+  int64_t due;
+  char *text = NULL;
+  if (!begin(l)) return;
+  ticks(l, 6);
+  look(l);
+  ASK(l, pawl_signal(l->e, PAID, NULL, &text, &err), PAWL_OK);
+  if (l->id[0])
+    ASK(l,
+        pawl_change(l->e, l->id,
+                    "{\"kind\":\"edit\",\"set\":{\"edited\":true},\"by\":"
+                    "\"x\"}",
+                    NULL, &text, &err),
+        PAWL_ALREADY_FINISHED);
+  ticks(l, 3);
+  complete(l);
+  ASK(l, pawl_next_due(l->e, &due, &err), PAWL_OK);
+  l->clock.us += INT64_C(3700) * 1000000;
+  ticks(l, 4);
+}
+
+/* How often `what` is in the text. */
+static int count(const char *text, const char *what) {
+  int n = 0;
+  for (; (text = strstr(text, what)) != NULL; text++) n++;
+  return n;
+}
+
+static void check_count(const life *l, const char *text, const char *what,
+                        int want) {
+  if (!CHECK_INT(count(text, what), want))
+    printf("  %s, allocation %lld%s: %.3000s\n", l->url,
+           (long long)l->alloc.fail_at, l->alloc.for_ever ? " and after" : "",
+           text);
+}
+
+/* It has ended, and everything happened once. */
+static void check_whole(life *l) {
+  char *text = NULL;
+  pawl_error err = {0};
+  if (!CHECK(l->id[0])) return;
+  if (!CHECK_INT(pawl_get(l->e, l->id, &text, &err), PAWL_OK)) return;
+  check_count(l, text, "\"status\":\"completed\"", 1);
+  pawl_free(l->e, text);
+  if (!CHECK_INT(pawl_outbox(l->e, NULL, &text, &err), PAWL_OK)) return;
+  check_count(l, text, "\"type\":\"made\"", 1);
+  pawl_free(l->e, text);
+  if (!CHECK_INT(pawl_history(l->e, l->id, &text, &err), PAWL_OK)) return;
+  check_count(l, text, "\"type\":\"step\"", 6);
+  pawl_free(l->e, text);
+  if (!CHECK_INT(pawl_list(l->e, NULL, &text, &err), PAWL_OK)) return;
+  check_count(l, text, "\"workflow\":", 1);
+  pawl_free(l->e, text);
+}
+
+static void wipe(const char *url) {
+  static const char *const ENDS[] = {"", "-wal", "-shm", "-pawl-lock"};
+  char path[300];
+  for (int i = 0; i < 4; i++) {
+    snprintf(path, sizeof path, "%s%s", url, ENDS[i]);
+    unlink(path);
+  }
+}
+
+/* One life; returns how many allocations it had. */
+static int64_t run(const char *url, const char *file, int64_t fail_at,
+                   int for_ever) {
+  life l = {.url = url, .file = file, .clock = {INT64_C(1800000000000000)}};
+  int64_t n;
+  wipe(url);
+  l.alloc.fail_at = fail_at;
+  l.alloc.for_ever = for_ever;
+  l.is_well = fail_at == 0;
+  live(&l);
+  n = l.alloc.requests;
+  l.alloc.fail_at = INT64_MAX;
+  l.is_well = 1;
+  for (int i = 0; i < 3; i++) live(&l);
+  l.alloc.requests = INT64_MIN / 2; /* what follows is for messages alone */
+  l.alloc.fail_at = fail_at;
+  if (l.e) check_whole(&l);
+  pawl_close(l.e);
+  if (!CHECK_INT(l.alloc.live_bytes, 0))
+    printf("%s: allocation %lld%s leaks\n", url, (long long)fail_at,
+           for_ever ? " and after" : "");
+  return n;
+}
+
+static void every_allocation_may_be_refused(const char *url,
+                                            const char *file) {
+  const char *all = getenv("PAWL_OOM"), *samples = getenv("PAWL_SAMPLES");
+  int64_t n = run(url, file, 0, 0);
+  int64_t step = all ? 1 : n / (samples ? atoi(samples) : SAMPLES) + 1;
+
+  for (int for_ever = 0; for_ever < 2; for_ever++)
+    for (int64_t at = 1 + (int64_t)for_ever * step / 2; at <= n; at += step)
+      run(url, file, at, for_ever);
+  if (all) printf("%s: %lld allocations\n", url, (long long)n);
+}
+
+int main(void) {
+  char folder[] = "/tmp/pawl-oom.XXXXXX", file[64], url[64];
+  FILE *f;
+  if (!mkdtemp(folder)) return 1;
+  snprintf(file, sizeof file, "%s/zoo.lua", folder);
+  snprintf(url, sizeof url, "%s/oom.db", folder);
+  f = fopen(file, "w");
+  if (!f || fputs(ZOO, f) < 0 || fclose(f)) return 1;
+  every_allocation_may_be_refused(":memory:", file);
+  every_allocation_may_be_refused(url, file);
+  wipe(url);
+  unlink(file);
+  rmdir(folder);
+  return TEST_END;
+}
