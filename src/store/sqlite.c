@@ -891,7 +891,9 @@ static pawl_code commit_write(pawl_conn *c, pawl_error *err) {
   pawl_code rc;
   (void)PAWL_FAULT("commit.before");
   TRY(lock_beside(c, BUSY_LIMIT, err));
-  rc = steer(c, COMMIT, err);
+  rc = PAWL_FAULT("commit.busy") == PAWL_FAULT_FAIL
+           ? fail_rc(c, c->name, SQLITE_BUSY, err)
+           : steer(c, COMMIT, err);
   if (rc == PAWL_OK) {
     (void)PAWL_FAULT("commit.after");
     if (c->wal_pages >= c->checkpoint_pages && !c->is_memory)
