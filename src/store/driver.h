@@ -61,6 +61,7 @@ typedef struct pawl_driver_options {
   const pawl_clock *clock;
   int pooler; /* PAWL_POOLER_...; UNKNOWN is found out by `open` */
   int create; /* a missing SQLite file may be made */
+  int look;   /* one that may only be read will do */
 } pawl_driver_options;
 
 typedef struct pawl_driver {

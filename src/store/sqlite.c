@@ -34,6 +34,7 @@
 #include "../base/fault.h"
 #include "../value/json.h"
 #include "driver.h"
+#include "reading.h"
 #include "results.h"
 
 #define APPLICATION_ID 0x5061776C /* "Pawl" */
@@ -59,9 +60,10 @@ struct pawl_conn {
   size_t path_size;
   const char *name; /* as the user wrote it, for messages; in path */
   int is_memory;
-  int lock_fd;       /* the file beside; -1: in memory */
-  int locks_commits; /* an old library, see Locks */
-  int is_waiting;    /* and says so */
+  pawl_reading reading; /* it may only be read */
+  int lock_fd;          /* the file beside; -1: in memory */
+  int locks_commits;    /* an old library, see Locks */
+  int is_waiting;       /* and says so */
   sqlite3_stmt *steering[NSTEERING];
   sqlite3_stmt *stmts[PAWL_NSTMTS];
   int unit;       /* PAWL_UNIT_..., -1: none */
@@ -263,7 +265,8 @@ static void checkpoint(pawl_conn *c, int mode) {
 
 static void sqlite_tidy(pawl_conn *c) {
   int64_t bytes = c->wal_pages * c->page_bytes;
-  if (c->unit >= 0 || c->is_memory || bytes < WAL_PASSIVE) return;
+  if (c->unit >= 0 || c->is_memory || c->reading || bytes < WAL_PASSIVE)
+    return;
   if (lock_beside(c, 20000, NULL) != PAWL_OK) return;
   checkpoint(c, bytes < WAL_TRUNCATE ? SQLITE_CHECKPOINT_PASSIVE
                                      : SQLITE_CHECKPOINT_TRUNCATE);
@@ -284,6 +287,11 @@ static pawl_code fail_path(const char *path, pawl_code code,
 static pawl_code fail_missing(const char *path, pawl_error *err) {
   return fail_path(path, PAWL_NOTFOUND, "58P01", "there is no store",
                    "check the path; `pawl migrate` makes a store", err);
+}
+
+static pawl_code fail_readonly(const char *path, pawl_error *err) {
+  return fail_path(path, PAWL_READONLY, "25006", "cannot be written",
+                   "let this user write the file and its folder", err);
 }
 
 /* Can `path` be made in its folder? */
@@ -310,11 +318,14 @@ static pawl_code check_folder(const char *path, pawl_error *err) {
 }
 
 /* What SQLite would tell less clearly. Only looks; opens nothing. */
-static pawl_code check_path(const char *path, int create, pawl_error *err) {
+static pawl_code check_path(const char *path,
+                            const pawl_driver_options *options,
+                            pawl_error *err) {
   struct stat st;
   if (stat(path, &st) != 0) {
     if (errno == ENOENT || errno == ENOTDIR)
-      return create ? check_folder(path, err) : fail_missing(path, err);
+      return options->create ? check_folder(path, err)
+                             : fail_missing(path, err);
     return fail_path(path, PAWL_AUTH, "42501", strerror(errno),
                      "let this user enter its folder", err);
   }
@@ -327,9 +338,8 @@ static pawl_code check_path(const char *path, int create, pawl_error *err) {
   if (access(path, R_OK) != 0)
     return fail_path(path, PAWL_AUTH, "42501", strerror(errno),
                      "let this user read and write the file", err);
-  if (access(path, W_OK) != 0)
-    return fail_path(path, PAWL_READONLY, "25006", "cannot be written",
-                     "let this user write the file and its folder", err);
+  if (access(path, W_OK) != 0 && !options->look)
+    return fail_readonly(path, err);
   return PAWL_OK;
 }
 
@@ -474,6 +484,8 @@ static pawl_code configure(pawl_conn *c, pawl_error *err) {
    * page: in a temporary file, unless told otherwise. */
   TRY(exec(c, "pragma temp_store=memory", err));
   if (c->is_memory) return PAWL_OK;
+  if (c->reading)
+    return ask_int(c, steering[DATA_VERSION], &c->seen_version, err);
   TRY(open_beside(c, err));
   c->locks_commits = sqlite3_libversion_number() < SAFE_VERSION;
   if (c->locks_commits) TRY(exec(c, "pragma cache_spill=off", err));
@@ -496,10 +508,26 @@ out:
 static int guard(void *ud, int action, const char *a, const char *b,
                  const char *schema, const char *trigger);
 
+static int open_file(pawl_conn *c, int create) {
+  pawl_buf uri = {.alloc = c->alloc};
+  int flags = SQLITE_OPEN_NOMUTEX, rc;
+
+  if (!c->reading)
+    flags |= SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0);
+  else
+    flags |= SQLITE_OPEN_READONLY;
+  if (c->reading != PAWL_READING_ALONE)
+    return sqlite3_open_v2(c->path, &c->db, flags, NULL);
+  pawl_reading_uri(c->path, &uri);
+  rc = uri.failed
+           ? SQLITE_NOMEM
+           : sqlite3_open_v2(uri.at, &c->db, flags | SQLITE_OPEN_URI, NULL);
+  pawl_buf_deinit(&uri);
+  return rc;
+}
+
 static pawl_code connect(pawl_conn *c, int create, pawl_error *err) {
-  int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX |
-              (create ? SQLITE_OPEN_CREATE : 0);
-  int rc = sqlite3_open_v2(c->path, &c->db, flags, NULL);
+  int rc = open_file(c, create);
   if (rc != SQLITE_OK) return fail_rc(c, c->name, rc, err);
   sqlite3_extended_result_codes(c->db, 1);
   sqlite3_busy_handler(c->db, on_busy, c);
@@ -508,9 +536,8 @@ static pawl_code connect(pawl_conn *c, int create, pawl_error *err) {
   /* Set once and for all: setting it drops every prepared statement. */
   sqlite3_set_authorizer(c->db, guard, c);
   /* SQLite opens what it may not write for reading, and says so later. */
-  if (!c->is_memory && sqlite3_db_readonly(c->db, "main") == 1)
-    return fail_path(c->name, PAWL_READONLY, "25006", "cannot be written",
-                     "let this user write the file and its folder", err);
+  if (!c->is_memory && !c->reading && sqlite3_db_readonly(c->db, "main") == 1)
+    return fail_readonly(c->name, err);
   return PAWL_OK;
 }
 
@@ -519,7 +546,7 @@ static void sqlite_close(pawl_conn *c) {
   for (int i = 0; i < NSTEERING; i++) sqlite3_finalize(c->steering[i]);
   for (int i = 0; i < PAWL_NSTMTS; i++) sqlite3_finalize(c->stmts[i]);
   /* The last connection checkpoints while it closes. */
-  if (c->db && lock_beside(c, PAWL_SECOND, NULL) != PAWL_OK)
+  if (c->db && (c->reading || lock_beside(c, PAWL_SECOND, NULL) != PAWL_OK))
     sqlite3_db_config(c->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
   sqlite3_close(c->db);
   unlock_beside(c);
@@ -576,8 +603,10 @@ static pawl_code sqlite_open(const char *path, pawl_driver_options *options,
     rc = fail_memory(err);
     goto out;
   }
-  if (!c->is_memory) TRY(check_path(path, options->create, err));
+  if (!c->is_memory) TRY(check_path(path, options, err));
   if (!c->is_memory && options->create) make_private(c->path);
+  if (!c->is_memory && options->look)
+    TRY(pawl_reading_find(c->path, &c->reading, err));
   TRY(connect(c, options->create || c->is_memory, err));
   TRY(check_owner(c, options->create || c->is_memory, err));
   TRY(configure(c, err));
@@ -872,6 +901,7 @@ static pawl_code sqlite_begin(pawl_conn *c, int unit, pawl_error *err) {
   assert(c->unit < 0);
   if (!end_transaction(c)) return fail_memory(err); /* of a store in memory */
   pawl_results_clear(&c->results);
+  if (c->reading && unit != PAWL_UNIT_READ) return fail_readonly(c->name, err);
   TRY(set_sync(c, unit, err));
   TRY(steer(c, unit == PAWL_UNIT_READ ? BEGIN_READ : BEGIN_WRITE, err));
   c->unit = unit;

@@ -181,7 +181,8 @@ static pawl_store *new_store(const pawl_store_options *o) {
                                          .log = &store->log,
                                          .clock = &store->clock,
                                          .pooler = o->pooler,
-                                         .create = o->create >= 0};
+                                         .create = o->create >= 0,
+                                         .look = o->create < 0};
   store->owner = getpid();
   return store;
 }

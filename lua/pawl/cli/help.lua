@@ -18,8 +18,9 @@ Exit codes
   2    the command line is wrong
   3    there is no such file, workflow or instance
   4    something is in the way: it exists, is busy, has already finished
-  5    the store cannot be reached, is not a store, or its schema is older
-       (run `pawl migrate`) or newer than this program
+  5    the store cannot be reached or, where something is to be changed,
+       written; it is not a store, or its schema is older (run
+       `pawl migrate`) or newer than this program
   6    `pawl run`: only somebody outside can go on: who sends an event or
        does a task, resumes it, or runs a worker that knows its child
   130  stopped by Ctrl-C (SIGINT); 143 by SIGTERM. What was finished is kept.

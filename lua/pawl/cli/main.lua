@@ -18,6 +18,7 @@ local exits = {
   notfound = 3,
   exists = 4, taken = 4, busy = 4, already_finished = 4, lease_lost = 4,
   unreachable = 5, auth = 5, not_a_store = 5, store_old = 5, store_new = 5,
+  readonly = 5,
 }
 
 local given = { from_env = {} } -- what the command line said

@@ -119,8 +119,10 @@ end
 --- A worker has ended by itself. Answers with the exit code when that is the
 --- end of all.
 local function mourn(group, place, child, code, signal)
-  if group.until_idle and code == 0 then
+  -- what it could not do, another could not either
+  if group.until_idle and not signal and (code == 0 or child.at_work) then
     place.done = true
+    if code ~= 0 then group.failed = group.failed or code end
     return
   end
   if not child.at_work then
@@ -272,7 +274,7 @@ function supervisor.run(opts, n)
     end_all(group)
     error(why, 0)
   end
-  return group.killed or group.code or 0
+  return group.killed or group.code or group.failed or 0
 end
 
 return supervisor

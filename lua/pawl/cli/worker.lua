@@ -10,6 +10,7 @@ local sys = require "pawl.sys"
 local term = require "pawl.cli.term"
 
 local longest_wait = 1 -- seconds; then the store is looked at again
+local patience = 6 -- failures in a row that end one that is to end when idle
 
 ---- events ------------------------------------------------------------------
 
@@ -82,6 +83,7 @@ end
 local function back_off(worker, err)
   if not store.is_transient(err) then error(err, 0) end
   worker.failures = worker.failures + 1
+  if worker.until_idle and worker.failures > patience then error(err, 0) end
   local pause = pause_after(worker.failures)
   note(worker, "error", ("%s: %s; trying again in %.1f s"):format(err.code,
     term.clean(err.message), pause), { code = err.code })
@@ -313,7 +315,8 @@ return {
         .. "(PAWL_PREFIXES)" },
     { long = "group", arg = "NAME", help = "executor group served" },
     { long = "until-idle",
-      help = "stop when nothing is due now; future timers do not count" },
+      help = "stop when nothing is due now; future timers do not count. "
+        .. "Ends with an error when the store fails for some seconds" },
     { long = "stored-code", arg = "own|any",
       help = "own: never run a definition from the store" },
     { long = "unknown", arg = "defer|fail",

@@ -1,0 +1,68 @@
+#include "reading.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAX_PATH = 4096 };
+
+/* Bytes in the file; -1: there is none. */
+static int64_t size_of(const char *path, const char *suffix) {
+  char name[MAX_PATH];
+  struct stat st;
+  int n = snprintf(name, sizeof name, "%s%s", path, suffix);
+  if (n < 0 || n >= (int)sizeof name || stat(name, &st) != 0) return -1;
+  return (int64_t)st.st_size;
+}
+
+static int can_write(const char *path, const char *suffix) {
+  char name[MAX_PATH];
+  int n = snprintf(name, sizeof name, "%s%s", path, suffix);
+  return n > 0 && n < (int)sizeof name && access(name, W_OK) == 0;
+}
+
+static int can_write_folder(const char *path) {
+  const char *slash = strrchr(path, '/');
+  size_t len = slash ? (size_t)(slash - path) : 0;
+  char folder[MAX_PATH] = ".";
+  if (len >= sizeof folder) return 0;
+  if (slash) memcpy(folder, len ? path : "/", len ? len : 1);
+  if (slash) folder[len ? len : 1] = 0;
+  return access(folder, W_OK | X_OK) == 0;
+}
+
+pawl_code pawl_reading_find(const char *path, pawl_reading *out,
+                            pawl_error *err) {
+  int folder = can_write_folder(path);
+  int64_t wal = size_of(path, "-wal"), shm = size_of(path, "-shm");
+
+  *out = PAWL_READING_NO;
+  if (can_write(path, "") && (folder || can_write(path, "-pawl-lock")))
+    return PAWL_OK;
+  *out = PAWL_READING_ALONE; /* R1: no -shm is made where none is needed */
+  if (shm < 0 && wal <= 0) return PAWL_OK;
+  *out = PAWL_READING_SHARED;
+  if (shm >= 0 || folder) return PAWL_OK;
+  (void)pawl_fail(err, PAWL_READONLY,
+                  "%s: its -wal holds commits of a process that died, and "
+                  "what reads them cannot be made beside it",
+                  path); /* R2 */
+  pawl_error_sqlstate(err, "25006");
+  pawl_error_hint(err,
+                  "let this user write the folder, or copy the file and its "
+                  "-wal to a folder of yours");
+  return PAWL_READONLY;
+}
+
+void pawl_reading_uri(const char *path, pawl_buf *out) {
+  pawl_buf_addz(out, "file:");
+  for (const char *at = path; *at; at++) {
+    unsigned char c = (unsigned char)*at;
+    if (strchr("%?#", c) || c < 0x21 || c > 0x7e)
+      pawl_buf_addf(out, "%%%02x", c);
+    else
+      pawl_buf_addc(out, *at);
+  }
+  pawl_buf_addz(out, "?immutable=1");
+}
