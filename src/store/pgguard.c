@@ -138,7 +138,7 @@ static const char *const of_writes[] = {"insert", "update", "delete", "merge",
                                         "into",   "share",  NULL};
 
 const char *pawl_pgguard_objection(pawl_str sql) {
-  int is_read, writes = 0, mentions = 0;
+  int is_read, writes = 0, mentions = 0, settings = 0;
   size_t at = 0;
   word w;
   if (!next_word(sql, &at, &w)) return "there is no statement";
@@ -151,13 +151,16 @@ const char *pawl_pgguard_objection(pawl_str sql) {
   do {
     if (is_word(&w, "set_config"))
       return "set_config is not allowed: the session is pawl's";
-    if (is_word(&w, "pawl")) mentions = 1;
-    if (!w.is_quoted && is_among(&w, of_writes)) writes = 1;
-    /* U&"p\0061wl" */
+    /* U&"p\0061wl": any name at all */
     if (!w.is_quoted && is_word(&w, "u") && at + 1 < sql.len &&
         sql.at[at] == '&' && sql.at[at + 1] == '"')
-      mentions = 1;
+      return "names are written plainly, not as U&\"...\"";
+    if (is_word(&w, "pawl")) mentions = 1;
+    if (is_word(&w, "pg_settings")) settings = 1; /* updating it sets */
+    if (!w.is_quoted && is_among(&w, of_writes)) writes = 1;
   } while (next_word(sql, &at, &w));
+  if (settings && (!is_read || writes))
+    return "settings can only be read: the session is pawl's";
   if (mentions && (!is_read || writes))
     return "pawl's own tables can only be read";
   return NULL;

@@ -3,7 +3,9 @@
  * PostgreSQL has no hook that would tell us what a statement touches, as
  * SQLite has, so its text is looked at: strings, comments and dollar quotes
  * are skipped, words are compared. This keeps accidents out, not attackers:
- * a user's own function may still do what its text does not show. */
+ * a function may do what the text of its call does not show. What it sets for
+ * the session ends with the unit all the same (pgsession.h); what it writes is
+ * bounded by the rights of the role (docs/security.md). */
 #ifndef PAWL_STORE_PGGUARD_H
 #define PAWL_STORE_PGGUARD_H
 

@@ -3,7 +3,11 @@
 -- state is exact text in json columns (jsonb would reorder keys and lose -0.0).
 -- Fill factors leave room for HOT updates: see docs/decisions.
 
-create schema if not exists pawl;
+-- `if not exists` would ask for the right to make schemas even where it does.
+do $$ begin
+  if not exists (select from pg_catalog.pg_namespace where nspname = 'pawl')
+  then create schema pawl; end if;
+end $$;
 
 create table pawl.version (
   number integer primary key,
