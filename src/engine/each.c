@@ -7,6 +7,7 @@
 
 #include "../value/json.h"
 #include "machine.h"
+#include "order.h"
 
 /* ---- children ---- */
 
@@ -583,6 +584,7 @@ void pawl_child_done(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
     node = pawl_tok_node(h, k);
     if (!node) return;
     if (node->kind == PAWL_KIND_CALL) {
+      pawl_order_note(h, k, l->received_us);
       if (same_child(t, data)) call_done(e, h, k, node, data, status);
     } else if (node->kind == PAWL_KIND_EACH) {
       (void)pawl_json_get(data, "output", &output);

@@ -12,6 +12,7 @@
  *   each.c        calls and dynamic fan-out
  *   fail.c        what follows a failure, ending
  *   compensate.c  undoing
+ *   order.c       who came first, when several things are found at once
  *   detail.c      a token's detail, small JSON
  *
  * All of them work on the slot's plan: `k` is the index of a token in

@@ -39,6 +39,8 @@ int pawl_token_is_live(pawl_token_state state); /* active or waiting */
  *   "late":true      at a task: it is overdue, and that was dealt with
  *   "child":"uuid"   at a call
  *   "total","next","done","failed": at an each, counts of items
+ *   "at":us      inside a fork, until it waits again: when what set it going
+ *                happened; see order.h
  *   "put_off":"since:code"  the suspension of its workflow whose length was
  *                added to its times
  *   "mail":true  its inbox holds events that its workflow has no use for */

@@ -42,6 +42,7 @@ int pawl_token_new(pawl_held *h, int from) {
   copy_buf(&t->data, &f->data);
   copy_buf(&t->event, &f->event);
   if (pawl_detail_get(f, "up", &up)) pawl_detail_set(t, "up", up);
+  if (pawl_detail_get(f, "at", &up)) pawl_detail_set(t, "at", up);
   return p->tokens.n - 1;
 }
 

@@ -17,6 +17,7 @@
 
 #include "../value/json.h"
 #include "machine.h"
+#include "order.h"
 #include "pulse.h"
 
 #define TURN_US (50 * 1000) /* tokens of one instance take turns that long */
@@ -181,12 +182,12 @@ void pawl_leave(pawl_engine *e, pawl_held *h, int k, int to) {
 }
 
 void pawl_token_keep(pawl_engine *e, pawl_token *t) {
-  static const char *const names[] = {"up", "from", "out"};
+  static const char *const names[] = {"up", "from", "out", "at"};
   pawl_buf kept = {.alloc = &e->alloc};
   pawl_str value;
 
   if (!t->detail.len) return;
-  for (int i = 0; i < 3; i++) {
+  for (int i = 0; i < 4; i++) {
     if (!pawl_detail_get(t, names[i], &value)) continue;
     pawl_buf_addf(&kept, "%c\"%s\":", kept.len ? ',' : '{', names[i]);
     pawl_buf_adds(&kept, value);
@@ -630,13 +631,17 @@ static void run_token(pawl_engine *e, pawl_held *h, int k) {
  * transaction by themselves. */
 static void run_tokens(pawl_engine *e, pawl_held *h) {
   int64_t began = pawl_clock_mono();
+  int64_t first =
+      pawl_order_first(h, &h->plan.tokens, pawl_engine_now(e)); /* O3 */
   int n = h->plan.tokens.n, ran = 0, most = n / 4;
 
   /* a decision costs something for each token that is there */
   if (most < TOKENS_A_TURN) most = TOKENS_A_TURN;
   for (int k = 0; k < n; k++) {
     const pawl_node *node;
-    if (!is_due(e, pawl_tok(h, k))) continue;
+    if (!is_due(e, pawl_tok(h, k)) ||
+        !pawl_order_may_run(pawl_tok(h, k), first))
+      continue;
     node = pawl_tok_node(h, k);
     if (node && node->transactional && !e->open_unit) continue;
     if (e->open_unit && !(node && node->transactional)) continue;
@@ -767,6 +772,7 @@ static void finish_plan(pawl_engine *e, pawl_held *h) {
     return;
   }
   pawl_rules_watch(h);
+  pawl_order_forget(h);
   if (p->status == PAWL_STATUS_SUSPENDED) {
     if (lone_has_more(h)) p->more = 1;
     p->look_us = pawl_engine_now(e);
@@ -1033,6 +1039,7 @@ void pawl_step_abandon(pawl_engine *e, pawl_held *h, const pawl_error *why) {
 static const pawl_node *next_step(pawl_engine *e, const pawl_held *h,
                                   int transactional) {
   const pawl_node *first = NULL;
+  int64_t turn;
   if (!h->def || (h->taken && !h->recorded) || h->apply_only ||
       h->status == PAWL_STATUS_SUSPENDED || pawl_status_has_ended(h->status) ||
       h->compensation.len)
@@ -1041,10 +1048,11 @@ static const pawl_node *next_step(pawl_engine *e, const pawl_held *h,
     first = h->visit ? NULL : &h->def->nodes[h->def->start];
     return first && first->kind == PAWL_KIND_STEP ? first : NULL;
   }
+  turn = pawl_order_first(h, &h->tokens, pawl_engine_now(e));
   for (int k = 0; k < h->tokens.n; k++) {
     pawl_token *t = &h->tokens.at[k];
     int at;
-    if (!is_due(e, t) || !t->node) continue;
+    if (!is_due(e, t) || !t->node || !pawl_order_may_run(t, turn)) continue;
     at = pawl_def_node_at(h->def, t->node, &t->node_at);
     if (at < 0 || h->def->nodes[at].kind != PAWL_KIND_STEP) continue;
     if (!first) first = &h->def->nodes[at];

@@ -4,6 +4,7 @@
 
 #include "../value/json.h"
 #include "machine.h"
+#include "order.h"
 
 /* ---- names, patterns, keys ---- */
 
@@ -328,6 +329,7 @@ static void receive(pawl_engine *e, pawl_held *h, int k, const pawl_node *node,
   pawl_detail_set(t, "key", (pawl_str){NULL, 0});
   pawl_detail_set(t, "asked", (pawl_str){NULL, 0});
   h->plan.outcome = "received";
+  pawl_order_note(h, k, l->received_us);
   pawl_leave(e, h, k, to);
   trace_end(e, h, k, node);
 }
@@ -581,6 +583,7 @@ void pawl_task_done(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   pawl_record *r;
 
   if (!node || node->kind != PAWL_KIND_TASK) return;
+  pawl_order_note(h, k, l->received_us);
   if (letter_says(data, "status", "failed")) {
     task_failed(e, h, k, node, l);
     return;
@@ -718,6 +721,7 @@ static void end_wait(pawl_engine *e, pawl_held *h, int k) {
   const pawl_node *node = pawl_tok_node(h, k);
 
   if (!node) return;
+  pawl_order_note(h, k, pawl_tok(h, k)->due_us);
   if (node->kind != PAWL_KIND_TIMER) h->plan.needs_latch = 1; /* rule 6 */
   if (node->kind == PAWL_KIND_TIMER)
     fire_timer(e, h, k, node);

@@ -1,0 +1,39 @@
+#include "order.h"
+
+#define MOST_ROUNDS 100 /* O4 */
+
+static int64_t happened(const pawl_token *t) {
+  return t->depth && t->detail.len ? pawl_detail_int(t, "at") : 0;
+}
+
+void pawl_order_note(pawl_held *h, int k, int64_t happened_us) {
+  if (pawl_tok(h, k)->depth)
+    pawl_detail_set_int(pawl_tok(h, k), "at", happened_us);
+}
+
+int64_t pawl_order_first(const pawl_held *h, const pawl_tokens *tokens,
+                         int64_t now_us) {
+  int64_t first = PAWL_NEVER;
+
+  if (tokens->n < 2 || h->rounds > MOST_ROUNDS) return first;
+  for (int k = 0; k < tokens->n; k++) {
+    const pawl_token *t = &tokens->at[k];
+    int64_t at;
+    if (t->state != PAWL_TOKEN_ACTIVE || t->due_us > now_us) continue;
+    at = happened(t);
+    if (at && at < first) first = at;
+  }
+  return first;
+}
+
+int pawl_order_may_run(const pawl_token *t, int64_t first) {
+  return first == PAWL_NEVER || happened(t) == first;
+}
+
+void pawl_order_forget(pawl_held *h) {
+  for (int k = 0; k < h->plan.tokens.n; k++) {
+    pawl_token *t = pawl_tok(h, k);
+    if (t->changed && t->state == PAWL_TOKEN_WAITING && happened(t))
+      pawl_detail_set(t, "at", (pawl_str){NULL, 0});
+  }
+}
