@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "engine/answer.h"
 #include "engine/engine.h"
 #include "store/store.h"
 
@@ -64,7 +65,7 @@ void pawl_free(pawl_engine *engine, char *text) {
     const pawl_alloc *alloc = pawl_engine_alloc(engine);          \
     pawl_buf b = {.alloc = alloc};                                \
     rc = (call);                                                  \
-    if (rc == PAWL_OK) rc = pawl_buf_check(&b, err);              \
+    if (rc == PAWL_OK) rc = pawl_answer_check(&b, err);           \
     if (rc == PAWL_OK && out) rc = hand_out(alloc, &b, out, err); \
     pawl_buf_deinit(&b);                                          \
     pawl_engine_leave(engine);                                    \

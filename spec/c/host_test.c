@@ -685,11 +685,11 @@ static void values_are_decoded_when_asked_for(engine *e) {
   e->call.vars = e->call.input = e->call.event = e->call.output =
       e->call.data = pawl_strz("{broken");
   passes(e, "return nil, ctx.token.no");
-  fails(e, "return ctx.vars", PAWL_VALUE, "1:2", NULL, NULL);
-  fails(e, "return ctx.input", PAWL_VALUE, "1:2", NULL, NULL);
-  fails(e, "return ctx.event", PAWL_VALUE, "1:2", NULL, NULL);
-  fails(e, "return ctx.output", PAWL_VALUE, "1:2", NULL, NULL);
-  fails(e, "return ctx.token.data", PAWL_VALUE, "1:2", NULL, NULL);
+  fails(e, "return ctx.vars", PAWL_CORRUPT, "flow.lua:2", NULL, NULL);
+  fails(e, "return ctx.input", PAWL_CORRUPT, "flow.lua:2", NULL, NULL);
+  fails(e, "return ctx.event", PAWL_CORRUPT, "flow.lua:2", NULL, NULL);
+  fails(e, "return ctx.output", PAWL_CORRUPT, "flow.lua:2", NULL, NULL);
+  fails(e, "return ctx.token.data", PAWL_CORRUPT, "flow.lua:2", NULL, NULL);
   e->call.vars = e->call.input = pawl_strz("{}");
   e->call.event = e->call.output = e->call.data = (pawl_str){NULL, 0};
 }
@@ -1002,7 +1002,7 @@ static void a_match_is_asked_about_the_event(engine *e) {
   breaks(e, PAWL_HANDLER_MATCH, "error('no')", PAWL_SCRIPT, NULL, "no", NULL);
   e->call.vars = pawl_strz("{}");
   e->call.event = pawl_strz("{broken");
-  breaks(e, PAWL_HANDLER_MATCH, "return true", PAWL_VALUE, "1:2", NULL, NULL);
+  breaks(e, PAWL_HANDLER_MATCH, "return true", PAWL_CORRUPT, "", NULL, NULL);
   e->call.event = (pawl_str){NULL, 0};
   CHECK_INT(runs(e, PAWL_HANDLER_MATCH, "return e == nil"), PAWL_OK);
   CHECK_INT(e->result.truth, 1);

@@ -203,30 +203,29 @@ static int decode_protected(lua_State *L) {
   const decode_call *c = lua_touserdata(L, 1);
   pawl_error err;
   if (pawl_luajson_decode(L, pawl_strz(c->text), &err) != PAWL_OK)
-    return pawl_bind_raise(L, PAWL_INTERNAL, NULL,
-                           "the engine's own JSON cannot be read: %s",
-                           err.message);
+    return pawl_bind_failure(L, &err); /* of memory, or nested too deep */
   if (c->tidy) c->tidy(L);
   return 1;
 }
 
-/* Pushes what `text` decodes to and frees it, even when Lua raises. */
-static void push_json_take(lua_State *L, pawl_engine *engine, char *text,
-                           void (*tidy)(lua_State *L)) {
+/* Pushes what `text` decodes to, or nil, err, and frees it, even when Lua
+ * raises. How many values. */
+static int push_json_take(lua_State *L, pawl_engine *engine, char *text,
+                          void (*tidy)(lua_State *L)) {
   decode_call c = {text, tidy};
-  int status;
+  int status, base = lua_gettop(L);
   lua_pushcfunction(L, decode_protected);
   lua_pushlightuserdata(L, &c);
-  status = lua_pcall(L, 1, 1, 0);
+  status = lua_pcall(L, 1, LUA_MULTRET, 0);
   pawl_free(engine, text);
   if (status != LUA_OK) lua_error(L);
+  return lua_gettop(L) - base;
 }
 
 static int json_result(lua_State *L, engine_box *box, pawl_code rc, char *text,
                        void (*tidy)(lua_State *L), const pawl_error *err) {
   if (rc != PAWL_OK) return pawl_bind_failure(L, err);
-  push_json_take(L, box->engine, text, tidy);
-  return 1;
+  return push_json_take(L, box->engine, text, tidy);
 }
 
 /* Raises before the engine is asked: its answer must not be lost. */
@@ -484,8 +483,7 @@ int pawl_bind_migrate(lua_State *L) {
   config.pooler = pooler_option(L, 3);
   if (pawl_migrate(url, &config, (int)shards, &report, &err) != PAWL_OK)
     return pawl_bind_failure(L, &err);
-  push_json_take(L, NULL, report, NULL);
-  return 1;
+  return push_json_take(L, NULL, report, NULL);
 }
 
 /* :close(), __close and __gc: any number of times. */
@@ -705,8 +703,7 @@ int pawl_bind_signal(lua_State *L) {
   INSIDE(box, rc, pawl_signal(box->engine, signal->at, &reached, &out, &err));
   if (rc != PAWL_OK) return pawl_bind_failure(L, &err);
   lua_pushinteger(L, reached);
-  push_json_take(L, box->engine, out, NULL);
-  return 2;
+  return 1 + push_json_take(L, box->engine, out, NULL);
 }
 
 /* ---- asking and acting ---- */

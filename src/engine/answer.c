@@ -3,6 +3,43 @@
 #include "../base/clock.h"
 #include "../value/json.h"
 
+/* The last "id" before `at`: of what is damaged, as records begin with it. */
+static const char *id_before(const pawl_buf *answer, size_t at, char id[37]) {
+  static const char MARK[] = "\"id\":\"";
+  const size_t mark = sizeof MARK - 1;
+  for (; at >= mark + 36; at--) {
+    const char *from = answer->at + at - mark - 36;
+    if (memcmp(from, MARK, mark) != 0) continue;
+    memcpy(id, from + mark, 36);
+    id[36] = 0;
+    return id;
+  }
+  return NULL;
+}
+
+pawl_code pawl_answer_check(const pawl_buf *answer, pawl_error *err) {
+  pawl_json_reader reader;
+  pawl_error why;
+  char id[37];
+  const char *of;
+  pawl_code rc = pawl_buf_check(answer, err);
+
+  if (rc != PAWL_OK || !answer->len) return rc;
+  pawl_json_reader_init(&reader, pawl_buf_str(answer), answer->alloc);
+  rc = pawl_json_check_all(&reader, NULL, &why);
+  of = id_before(answer, reader.at, id);
+  pawl_json_reader_deinit(&reader);
+  /* what is nested to the limit is nested deeper in an answer */
+  if (rc == PAWL_OK || rc == PAWL_LIMIT) return PAWL_OK;
+  if (rc == PAWL_NOMEM) return pawl_fail(err, rc, "out of memory");
+  pawl_fail(err, PAWL_CORRUPT, "the store holds damaged JSON%s%s: %s",
+            of ? ", of " : "", of ? of : "", why.message);
+  pawl_error_hint(err,
+                  "somebody else has written to the store, or the disk is "
+                  "failing: restore it from a backup");
+  return PAWL_CORRUPT;
+}
+
 void pawl_object_begin(pawl_object *o, pawl_buf *out) {
   o->out = out;
   o->n = 0;

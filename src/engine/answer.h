@@ -43,4 +43,8 @@ void pawl_cell_id(pawl_object *o, const char *name, const pawl_cell *c);
  * agenda_get; null when nobody does. A lease's id tells when it was drawn. */
 void pawl_member_lease(pawl_object *o, const pawl_rows *agenda);
 
+/* Is the text, an answer, JSON? It is not when what the store holds and was
+ * copied is not: PAWL_CORRUPT, with the id that stands before it, if any. */
+pawl_code pawl_answer_check(const pawl_buf *answer, pawl_error *err);
+
 #endif

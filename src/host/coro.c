@@ -244,9 +244,11 @@ static void copy_field(lua_State *L, const char *field, char *to,
   lua_pop(L, 1);
 }
 
-/* The same values would be refused again, the same call be wrong again. */
+/* The same values would be refused again, the same call be wrong again, and
+ * what is damaged stays so. */
 static int is_for_good(pawl_code code) {
-  return code == PAWL_VALUE || code == PAWL_LIMIT || code == PAWL_MISUSE;
+  return code == PAWL_VALUE || code == PAWL_LIMIT || code == PAWL_MISUSE ||
+         code == PAWL_CORRUPT;
 }
 
 /* What one of our own raised keeps its code, and all that it says. */

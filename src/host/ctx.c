@@ -198,9 +198,24 @@ static void check_time(lua_State *L, const pawl_run *run, const char *what) {
   raise(L, &err);
 }
 
+/* Pushes the value of text that the store holds. What is no JSON there was
+ * damaged: it was when it was stored. */
+static pawl_code decode_stored(lua_State *L, pawl_str text, pawl_error *err) {
+  pawl_error why;
+  pawl_code rc = pawl_luajson_decode(L, text, &why);
+  if (rc == PAWL_OK) return rc;
+  if (rc == PAWL_NOMEM) return pawl_fail(err, rc, "%s", why.message);
+  pawl_fail(err, PAWL_CORRUPT, "the store holds damaged JSON: %s",
+            why.message);
+  pawl_error_hint(err,
+                  "somebody else has written to the store, or the disk is "
+                  "failing");
+  return PAWL_CORRUPT;
+}
+
 static void push_decoded(lua_State *L, pawl_str text) {
   pawl_error err;
-  if (pawl_luajson_decode(L, text, &err) != PAWL_OK) raise(L, &err);
+  if (decode_stored(L, text, &err) != PAWL_OK) raise(L, &err);
 }
 
 /* ---- ctx.now, ctx.log and the like ---- */
@@ -1282,7 +1297,7 @@ pawl_code pawl_ctx_push_event(pawl_run *run, lua_State *L, int idx) {
     return PAWL_OK;
   }
   idx = lua_absindex(L, idx);
-  rc = pawl_luajson_decode(L, run->call->event, run->caught.err);
+  rc = decode_stored(L, run->call->event, run->caught.err);
   if (rc != PAWL_OK) return rc;
   lua_pushvalue(L, -1);
   lua_setiuservalue(L, idx, CTX_EVENT);
@@ -1301,7 +1316,7 @@ typedef struct kept {
 static pawl_code is_changed(pawl_run *run, lua_State *L, const kept *k,
                             int *out) {
   pawl_buf *before = &run->before;
-  pawl_code rc = pawl_luajson_decode(L, k->before, run->caught.err);
+  pawl_code rc = decode_stored(L, k->before, run->caught.err);
   if (rc != PAWL_OK) return rc;
   pawl_buf_clear(before);
   rc = pawl_luajson_encode(L, -1, k->path, 0, before, run->caught.err);
