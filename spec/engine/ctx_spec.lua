@@ -399,6 +399,26 @@ kit.describe("the ctx of a handler that blocks", function(backend)
     assert.equal("cancelled", kit.status(a, id))
   end)
 
+  it("is told too while a helper thread keeps its lease", function()
+    local b, id
+    local url, told, before = backend.url(), false, 0
+    local a = backend.open(url, { pulse = true, heartbeat = 0.01 })
+    b = backend.open(url)
+    assert(a:load(kit.one(function(ctx)
+      for _ = 1, 50 do -- beside those of the thread: none is a lost lease
+        if ctx.heartbeat { at = before } then return end
+        before = before + 1
+      end
+      assert(b:cancel(id, { reason = "enough", by = "ann" }))
+      told = ctx.heartbeat() and ctx.cancelled()
+    end)))
+    id = assert(a:start "t.one")
+    assert(a:run())
+    assert.equal(50, before)
+    assert.is_true(told)
+    assert.equal("cancelled", kit.status(a, id))
+  end)
+
   it("is not told of what asks for something else", function()
     local a, b, told, id
     local flow = kit.one(function(ctx)
