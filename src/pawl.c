@@ -223,6 +223,10 @@ pawl_code pawl_next_due(pawl_engine *engine, int64_t *due_us,
   CALL(pawl_engine_next_due(engine, due_us, err));
 }
 
+pawl_code pawl_busy(pawl_engine *engine, int *busy, pawl_error *err) {
+  CALL(pawl_engine_busy(engine, busy, err));
+}
+
 pawl_code pawl_wait(pawl_engine *engine, int64_t until_us, pawl_error *err) {
   CALL(pawl_engine_wait(engine, until_us, err));
 }
@@ -403,6 +407,11 @@ pawl_code pawl_plan_move(pawl_engine *engine, const char *move, char **out,
 pawl_code pawl_move(pawl_engine *engine, const char *move, char **out,
                     pawl_error *err) {
   ANSWER(pawl_engine_moves(engine, pawl_strz(move ? move : ""), 1, &b, err));
+}
+
+pawl_code pawl_health(pawl_engine *engine, int repair, char **out,
+                      pawl_error *err) {
+  ANSWER(pawl_engine_health(engine, repair, &b, err));
 }
 
 pawl_code pawl_workflows(pawl_engine *engine, const char *query, char **out,

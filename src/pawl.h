@@ -310,6 +310,9 @@ pawl_tick_instance(pawl_engine *engine, const char *id, int64_t budget_us,
 PAWL_API PAWL_MUSTUSE pawl_code pawl_next_due(pawl_engine *engine,
                                               int64_t *due_us,
                                               pawl_error *err);
+/* Is anything of this engine's group held by anybody, this engine included? */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_busy(pawl_engine *engine, int *busy,
+                                          pawl_error *err);
 /* Sleeps until `until_us`, a wake-up from the store, pawl_interrupt, or until
  * a handler that waits can go on. The one call that waits; workers use it,
  * embedders need not. */
@@ -505,6 +508,16 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_move(pawl_engine *engine,
                                           const char *move, char **out,
                                           pawl_error *err);
 
+/* What is wrong in the store, as a JSON object: sound; instances, how many
+ * live and were looked at; agenda {rows, due, held}; unseen, how many wait for
+ * what is there, or for their turn, and nobody will look at them; stray, how
+ * many agenda rows lead to no instance; problems, the first hundred of both
+ * [{instance, workflow, node, what, text}], `what` one of "run", "time",
+ * "letter", "event", "items" and "stray"; repaired. It reads in pages, without
+ * locks, beside workers at work. `repair`: the unseen are put on the agenda, so
+ * that a worker looks at them, and stray rows are taken off. */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_health(pawl_engine *engine, int repair,
+                                            char **out, pawl_error *err);
 /* Workflows that are registered, as a JSON array: workflow, version, revision,
  * name, active, suspended, inline, nodes, sha256, created, modified, by,
  * reason. `query`: a JSON object or NULL, keys: workflow, live (true: also

@@ -232,6 +232,7 @@ end
 ---- the methods -------------------------------------------------------------
 
 local load_shape = shape { hotfix = BOOLEAN, why = { "string", "reason" } }
+local health_shape = { repair = BOOLEAN }
 local list_shape = { workflow = { "string" }, live = BOOLEAN }
 
 ---@param methods table  of an engine; added to
@@ -271,6 +272,11 @@ return function(methods)
 
   function methods:deactivate(code, version, options)
     return set_active(self, "deactivate", code, version, options)
+  end
+
+  function methods:health(options, how)
+    local given = read("health", health_shape, options)
+    return core.engine_health(self, given.repair, how)
   end
 
   function methods:workflows(query, how)

@@ -1,5 +1,6 @@
 local command = require "spec.support.command"
 local flows = require "spec.support.flows"
+local kit = require "spec.engine.kit"
 local pawl = require "pawl"
 local process = require "spec.support.process"
 local tmp = require "spec.support.tmp"
@@ -36,6 +37,17 @@ describe("pawl worker", function()
     assert.matches("t.hello " .. id .. " step greet attempt 1 done in ",
       ran.out, 1, true)
     assert.matches("stopped: 1 steps, 1 instances ended\n", ran.out)
+    assert.equal("completed", here:json("show", id).status)
+  end)
+
+  it("is not idle while another one holds what may be due next", function()
+    local here = folder()
+    local id = here:json("start", "t.hello").id
+    local store = kit.store(here.dir .. "/pawl.db")
+    kit.claim(store, id, { lease_us = 2000000 })
+    kit.close_stores()
+    local ran = here:pawl("worker", "flows", "--until-idle")
+    assert.equal(0, ran.code, ran.err)
     assert.equal("completed", here:json("show", id).status)
   end)
 

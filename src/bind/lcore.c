@@ -105,6 +105,7 @@ int luaopen_pawl_core(lua_State *L) {
       {"engine_hotfix", pawl_bind_hotfix},
       {"engine_change", pawl_bind_change},
       {"engine_move", pawl_bind_move},
+      {"engine_health", pawl_bind_health},
       {"engine_workflows", pawl_bind_workflows},
       {"engine_workflow_change", pawl_bind_workflow_change},
       {"engine_tokens", pawl_bind_tokens},

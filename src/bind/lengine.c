@@ -660,6 +660,18 @@ static int engine_next_due(lua_State *L) {
   return 1;
 }
 
+/* engine:busy() -> boolean | nil, err */
+static int engine_busy(lua_State *L) {
+  engine_box *box = check_idle(L, "busy");
+  int busy = 0;
+  pawl_error err;
+  pawl_code rc;
+  INSIDE(box, rc, pawl_busy(box->engine, &busy, &err));
+  if (rc != PAWL_OK) return pawl_bind_failure(L, &err);
+  lua_pushboolean(L, busy);
+  return 1;
+}
+
 /* engine:wait(seconds) -> true | nil, err */
 static int engine_wait(lua_State *L) {
   engine_box *box = check_idle(L, "wait");
@@ -885,6 +897,17 @@ int pawl_bind_move(lua_State *L) {
   return json_result(L, box, rc, out, NULL, &err);
 }
 
+int pawl_bind_health(lua_State *L) {
+  engine_box *box = check_idle(L, "health");
+  char *out = NULL;
+  pawl_error err;
+  pawl_code rc;
+  lua_settop(L, 3);
+  check_how(L, 3, "health");
+  INSIDE(box, rc, pawl_health(box->engine, lua_toboolean(L, 2), &out, &err));
+  return record_result(L, box, rc, out, 3, NULL, &err);
+}
+
 int pawl_bind_workflows(lua_State *L) {
   engine_box *box = check_idle(L, "workflows");
   const pawl_buf *query;
@@ -961,6 +984,7 @@ void pawl_bind_engine_methods(lua_State *L) {
                                      {"tick", engine_tick},
                                      {"tick_instance", engine_tick_instance},
                                      {"next_due", engine_next_due},
+                                     {"busy", engine_busy},
                                      {"wait", engine_wait},
                                      {"interrupt", engine_interrupt},
                                      {"now", engine_now},

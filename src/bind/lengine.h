@@ -54,6 +54,8 @@ int pawl_bind_hotfix(lua_State *L);
 int pawl_bind_change(lua_State *L);
 /* core.engine_move(engine, move, apply) -> report | nil, err */
 int pawl_bind_move(lua_State *L);
+/* core.engine_health(engine, repair, how) -> report | nil, err */
+int pawl_bind_health(lua_State *L);
 /* core.engine_workflows(engine, query, how) -> workflows | nil, err */
 int pawl_bind_workflows(lua_State *L);
 /* core.engine_workflow_change(engine, change) -> info | nil, err */

@@ -92,6 +92,9 @@ pawl_code pawl_engine_moves(pawl_engine *e, pawl_str move, int apply,
                             pawl_buf *out, pawl_error *err);
 pawl_code pawl_engine_workflow_change(pawl_engine *e, pawl_str change,
                                       pawl_buf *out, pawl_error *err);
+pawl_code pawl_engine_health(pawl_engine *e, int repair, pawl_buf *out,
+                             pawl_error *err);
+pawl_code pawl_engine_busy(pawl_engine *e, int *busy, pawl_error *err);
 pawl_code pawl_engine_workflows(pawl_engine *e, pawl_str query, pawl_buf *out,
                                 pawl_error *err);
 void pawl_engine_count(const pawl_engine *e, pawl_counts *out);

@@ -6,7 +6,7 @@ local commands = { "run", "start", "worker", "list", "show", "explain",
   "tokens", "history", "outbox",
   "signal", "task", "cancel",
   "suspend", "resume", "retry", "restart", "move", "kill", "wake", "edit",
-  "workflows", "graph", "check", "migrate", "version" }
+  "workflows", "health", "graph", "check", "migrate", "version" }
 
 local exit_codes = [[
 Exit codes

@@ -10,7 +10,7 @@ local names = { "run", "start", "worker", "list", "show", "explain",
   "tokens", "history", "outbox",
   "signal", "task", "cancel",
   "suspend", "resume", "retry", "restart", "move", "kill", "wake", "edit",
-  "workflows", "graph", "check", "migrate", "version", "help" }
+  "workflows", "health", "graph", "check", "migrate", "version", "help" }
 
 --- Exit codes by error code; every other failure is 1.
 local exits = {

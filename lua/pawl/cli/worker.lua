@@ -190,12 +190,16 @@ end
 
 ---- the loop ----------------------------------------------------------------
 
---- Nothing is due, or what is due is for others to run.
-local function is_idle(worker, stats, now)
-  if stats.waiting > 0 then return false end
-  if not stats.next_due or stats.next_due > now then return true end
-  worker.stuck = stats.claimed == 0 and worker.stuck + 1 or 0
-  return worker.stuck >= 20
+--- Nothing is due, or what is due is for others to run; and nobody holds what
+--- may be due next, this worker and those of its group.
+local function is_idle(worker, engine, stats, now)
+  local moves = stats.claimed > 0 or stats.committed > 0 or stats.held > 0
+  worker.stuck = moves and 0 or worker.stuck + 1
+  if moves or stats.waiting > 0 then return false end
+  if stats.next_due and stats.next_due <= now and worker.stuck < 20 then
+    return false
+  end
+  return persist(worker, function() return engine:busy() end) == false
 end
 
 local function loop(worker, engine)
@@ -205,7 +209,7 @@ local function loop(worker, engine)
     worker.steps = worker.steps + stats.steps
     worker.ended = worker.ended + stats.ended
     local now = engine:now()
-    if worker.until_idle and is_idle(worker, stats, now) then return end
+    if worker.until_idle and is_idle(worker, engine, stats, now) then return end
     local pause = stats.next_due and stats.next_due - now or longest_wait
     if stats.claimed == 0 then pause = math.max(pause, 0.05) end
     if pause > 0 and not sys.caught() then
@@ -315,8 +319,9 @@ return {
         .. "(PAWL_PREFIXES)" },
     { long = "group", arg = "NAME", help = "executor group served" },
     { long = "until-idle",
-      help = "stop when nothing is due now; future timers do not count. "
-        .. "Ends with an error when the store fails for some seconds" },
+      help = "stop when nothing is due now, nor held by any worker of the "
+        .. "group; future timers do not count. Ends with an error when the "
+        .. "store fails for some seconds" },
     { long = "stored-code", arg = "own|any",
       help = "own: never run a definition from the store" },
     { long = "unknown", arg = "defer|fail",

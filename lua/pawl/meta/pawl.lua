@@ -639,6 +639,11 @@ function Engine:run(options) end
 ---@return pawl.Error? err
 function Engine:next_due() end
 
+--- Is anything of this engine's group held by anybody, this engine included?
+---@return boolean? busy
+---@return pawl.Error? err
+function Engine:busy() end
+
 --- Sleeps so long, until something is due or interrupt is called.
 ---@param seconds number
 ---@return true? ok
@@ -777,6 +782,31 @@ function Engine:plan_move(code, from, to, options) end
 ---@return pawl.MoveRefusal[]|pawl.Error refused
 ---@return string[] asked  held by somebody, who does it before the next step
 function Engine:move(code, from, to, options) end
+
+---@class pawl.Problem
+---@field instance string
+---@field workflow? string
+---@field node? string
+---@field what "run"|"time"|"letter"|"event"|"items"|"stray"
+---@field text string
+
+---@class pawl.Health
+---@field sound boolean
+---@field instances integer  that live, and were looked at
+---@field agenda { rows: integer, due: integer, held: integer }
+---@field unseen integer  wait for what is there, and nobody will look
+---@field stray integer   agenda rows that lead to no instance
+---@field repaired integer
+---@field problems pawl.Problem[]  the first hundred
+
+--- What is wrong in the store, read in pages beside workers at work. `repair`:
+--- the unseen are put on the agenda, so that a worker looks at them, and stray
+--- rows are taken off.
+---@param options? { repair?: boolean }
+---@param how? "json"  as JSON text
+---@return pawl.Health|string? report
+---@return pawl.Error? err
+function Engine:health(options, how) end
 
 --- New instances of this version may be started.
 ---@param code string

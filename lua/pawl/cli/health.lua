@@ -1,0 +1,77 @@
+--- pawl health
+local store = require "pawl.cli.store"
+local format = require "pawl.cli.format"
+local table_of = require "pawl.cli.table"
+local term = require "pawl.cli.term"
+
+local ailing = 1 -- exit code: something is wrong, and was not put right
+
+local columns = {
+  { title = "INSTANCE", value = function(p) return p.instance end },
+  { title = "WORKFLOW", flex = true, value = function(p)
+    return p.workflow
+  end },
+  { title = "NODE", flex = true, value = function(p) return p.node end },
+  { title = "WHAT", flex = true, value = function(p) return p.text end },
+}
+
+local function count(n, one, many)
+  return ("%d %s"):format(n, n == 1 and one or many)
+end
+
+local function tell(report)
+  local agenda = report.agenda
+  term.print(("%s, %s: %d due, %d held"):format(
+    count(report.instances, "instance lives", "instances live"),
+    count(agenda.rows, "row on the agenda", "rows on the agenda"),
+    agenda.due, agenda.held))
+  if report.sound then
+    term.print "nobody waits unseen"
+    return
+  end
+  table_of(columns, report.problems)
+  local more = report.unseen + report.stray - #report.problems
+  if more > 0 then term.print("and ", more, " more") end
+end
+
+local function run(opts)
+  local engine <close> = store.look(opts)
+  local report = store.try(engine:health { repair = opts.repair })
+  if opts.json then
+    term.print(format.json(report))
+  else
+    tell(report)
+    if opts.repair and not report.sound then
+      term.print(count(report.repaired, "was", "were"),
+        " put right: a worker looks at them next")
+    elseif not report.sound then
+      term.print("`", store.point(opts, "pawl health --repair"),
+        "` puts them right")
+    end
+  end
+  local wrong = report.unseen + report.stray
+  return wrong > report.repaired and ailing or 0
+end
+
+return {
+  name = "health", max = 0,
+  summary = "what is wrong in the store, and put it right",
+  about = "Looks for instances that wait for what is there already (an event, "
+    .. "a letter, items), or for their turn, and that nobody will look at, "
+    .. "because they are not on the agenda; and for agenda rows that lead to "
+    .. "no instance. It reads in pages, without locks, and may be run beside "
+    .. "workers; what they do at that moment may show for once.\n\n"
+    .. "With --repair the instances are put on the agenda, so that a worker "
+    .. "looks at them (`pawl wake ID` does that for one), and the rows are "
+    .. "taken off. Exits with 0 when nothing is wrong, or all was put right, "
+    .. "with 1 when something is.",
+  options = {
+    { long = "repair", help = "put right what is found" },
+  },
+  examples = {
+    { "pawl health", "is everything looked at?" },
+    { "pawl health --repair", "and put right what is not" },
+    { "pawl health --json | jq '.problems[].instance'", "for programs" },
+  },
+  run = run,
+}
