@@ -69,8 +69,9 @@ update pawl.agenda a set ready = true
 -- rows: instance uuid, takeovers integer, latch integer, due_before time,
 --       executor_before uuid, priority smallint, now time
 -- Candidates are read without locks, twice as many as wanted, so that rivals
--- find other rows further down; then locked. Materialized, because a bare
--- IN (...) may be run twice and lock past @max.
+-- find other rows further down; then locked. Who finds all of them locked, by
+-- several rivals at once, looks further. Materialized, because a bare IN (...)
+-- may be run twice and lock past @max.
 -- Rows are found again where they stand (ctid), which costs no index: one that
 -- has moved meanwhile was touched by somebody, and is passed by.
 with candidate as materialized (
@@ -88,7 +89,7 @@ with candidate as materialized (
                       where p.is_prefix
                         and left(w.workflow, length(p.code)) = p.code)
    order by a.priority desc, a.due_at limit 2 * @max
-), due as materialized (
+), near as materialized (
   select a.place
     from candidate c
    cross join lateral (
@@ -97,7 +98,30 @@ with candidate as materialized (
        and ready and lease is null and takeovers = 0
        for update skip locked) a
    limit @max
-)
+), far as materialized (
+  select a.place
+    from (select unnest(@workflow) as workflow,
+                 unnest(@workflow_version) as version
+           where not exists (select from near)
+             and (select count(*) from candidate) >= 2 * @max) w
+   cross join lateral (
+     select ctid as place from pawl.agenda
+      where shard = @shard and executor_group = @executor_group
+        and workflow = w.workflow and workflow_version = w.version
+        and ready and lease is null and takeovers = 0
+      order by priority desc, due_at limit 32 * @max) c
+   cross join lateral (
+    select ctid as place from pawl.agenda
+     where shard = @shard and ctid = c.place
+       and ready and lease is null and takeovers = 0
+       for update skip locked) a
+   where not exists (select from pawl.suspension p
+                      where not p.is_prefix and p.code = w.workflow)
+     and not exists (select from pawl.suspension p
+                      where p.is_prefix
+                        and left(w.workflow, length(p.code)) = p.code)
+   limit @max
+), due as (select place from near union all select place from far limit @max)
 update pawl.agenda a
    set ready = false, lease = @lease, executor = @executor,
        executor_before = a.executor, due_before = a.due_at,
@@ -203,7 +227,10 @@ returning a.instance, a.takeovers, a.latch, a.due_before, a.executor_before,
 --       takeovers integer, latch integer, host text, pid bigint, now time
 select a.ready, a.due_at, a.lease, a.executor, a.takeovers, a.latch, e.host,
        e.pid, coalesce(@now, now()) as now
-  from pawl.agenda a left join pawl.executor e on e.id = a.executor
+  from pawl.agenda a
+  left join lateral (
+   select host, pid from pawl.executor where id = a.executor offset 0) e
+    on true
  where a.shard = @shard and a.instance = @id;
 
 -- name: agenda_wake
