@@ -170,6 +170,7 @@ local function values(backend)
     workflow_version = pg and "array[1]" or "'[1]'", lease = id(LEASE),
     executor = id(EXECUTOR), lease_us = "30000000",
     pattern = "'e.one'", key = "'k'", source = "''", age_us = "5000000",
+    events = "16", others = "256",
     after = id "00000000-0000-0000-0000-000000000000",
   }
 end
@@ -503,7 +504,8 @@ kit.describe("the cost of routing an event", function(backend)
     for _, analyze in ipairs { false, true } do
       local many = cost(ROWS, analyze)
       for i = 1, 2 do
-        assert.is_true(many[i] <= 2 * few[i] + 50,
+        -- a page of 64, each in another place
+        assert.is_true(many[i] <= 2 * few[i] + 120,
           ("%s: %d, and %d of many"):format(routing[i], few[i], many[i]))
       end
     end

@@ -32,17 +32,54 @@ select @shard, s.id, s.no, 'event', @name, @key, @event_id, @source, @caller,
 on conflict do nothing;
 
 -- name: inbox_load
--- args: @shard smallint, @id uuid[]
+-- args: @shard smallint, @id uuid[], @events integer, @others integer
 -- rows: instance uuid, no uuid, kind text, name text, key text,
 --       event_id text, source text, caller text, data json,
 --       addressed boolean, received_at time
--- What was not taken yet, in the order in which it came in.
+-- What was not taken yet, in the order in which it came in: requests, and the
+-- first @others results of children and @events events.
 select b.instance, b.no, b.kind, b.name, b.key, b.event_id, b.source,
        b.caller, b.data, b.addressed, b.received_at
   from unnest(@id) as s (id) cross join lateral (
-  select * from pawl.inbox
-   where shard = @shard and instance = s.id and not taken offset 0) b
+  (select * from pawl.inbox
+    where shard = @shard and instance = s.id and not taken
+      and kind not in ('event', 'child')
+    order by received_at, no limit @others)
+  union all
+  (select * from pawl.inbox
+    where shard = @shard and instance = s.id and kind = 'child' and not taken
+    order by received_at, no limit @others)
+  union all
+  (select * from pawl.inbox
+    where shard = @shard and instance = s.id and kind = 'event' and not taken
+    order by received_at, no limit @events)) b
  order by b.instance, b.received_at, b.no;
+
+-- name: inbox_find
+-- args: @shard smallint, @no integer[], @id uuid[], @name text[],
+--       @prefix text[], @key text[], @after_at time[], @after_no uuid[],
+--       @max integer
+-- rows: instance uuid, no uuid, kind text, name text, key text,
+--       event_id text, source text, caller text, data json,
+--       addressed boolean, received_at time, search integer
+-- Of each search, by its number, the first events behind those seen that have
+-- its name or, one word behind a prefix, its pattern, and fit its key.
+select b.*, s.no as search
+  from unnest(@no, @id, @name, @prefix, @key, @after_at, @after_no)
+       as s (no, id, name, prefix, key, after_at, after_no)
+ cross join lateral (
+  select i.instance, i.no, i.kind, i.name, i.key, i.event_id, i.source,
+         i.caller, i.data, i.addressed, i.received_at
+    from pawl.inbox i
+   where i.shard = @shard and i.instance = s.id and i.kind = 'event'
+     and not i.taken and (i.received_at, i.no) > (s.after_at, s.after_no)
+     and (i.name = s.name
+          or (left(i.name, length(s.prefix)) = s.prefix
+              and strpos(substr(i.name, length(s.prefix) + 1), '.') = 0))
+     and (i.key = s.key or (i.key is null and s.key is null)
+          or (i.addressed and (i.key is null or s.key is null)))
+   order by i.received_at, i.no limit @max) b
+ order by s.no, b.received_at, b.no;
 
 -- name: inbox_known
 -- args: @shard smallint, @id uuid[], @event_id text[]
@@ -68,7 +105,7 @@ select i.id, case when i.trigger_event is not null
 -- Is it asked to end?
 select kind from pawl.inbox
  where shard = @shard and instance = @id and not taken
-   and kind in ('cancel', 'kill') limit 1;
+   and kind not in ('event', 'child') and kind in ('cancel', 'kill') limit 1;
 
 -- name: inbox_take
 -- args: @shard smallint, @id uuid[], @no uuid[], @lease uuid[],

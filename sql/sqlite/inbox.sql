@@ -24,15 +24,49 @@ select @shard, @id, @no, 'event', @name, @key, @event_id, @source, @caller,
 on conflict do nothing;
 
 -- name: inbox_load
--- args: @shard smallint, @id uuid[]
+-- args: @shard smallint, @id uuid[], @events integer, @others integer
 -- rows: instance uuid, no uuid, kind text, name text, key text,
 --       event_id text, source text, caller text, data json,
 --       addressed boolean, received_at time
 select instance, no, kind, name, key, event_id, source, caller, data,
        addressed, received_at
-  from pawl_inbox
- where shard = @shard and instance = @id and not taken
+  from (select * from (
+          select * from pawl_inbox
+           where shard = @shard and instance = @id and not taken
+             and kind not in ('event', 'child')
+           order by received_at, no limit @others)
+        union all
+        select * from (
+          select * from pawl_inbox
+           where shard = @shard and instance = @id and kind = 'child'
+             and not taken
+           order by received_at, no limit @others)
+        union all
+        select * from (
+          select * from pawl_inbox
+           where shard = @shard and instance = @id and kind = 'event'
+             and not taken
+           order by received_at, no limit @events)) b
  order by received_at, no;
+
+-- name: inbox_find
+-- args: @shard smallint, @no integer[], @id uuid[], @name text[],
+--       @prefix text[], @key text[], @after_at time[], @after_no uuid[],
+--       @max integer
+-- rows: instance uuid, no uuid, kind text, name text, key text,
+--       event_id text, source text, caller text, data json,
+--       addressed boolean, received_at time, search integer
+select instance, no, kind, name, key, event_id, source, caller, data,
+       addressed, received_at, @no as search
+  from pawl_inbox
+ where shard = @shard and instance = @id and kind = 'event' and not taken
+   and (received_at, no) > (@after_at, @after_no)
+   and (name = @name
+        or (substr(name, 1, length(@prefix)) = @prefix
+            and instr(substr(name, length(@prefix) + 1), '.') = 0))
+   and (key = @key or (key is null and @key is null)
+        or (addressed and (key is null or @key is null)))
+ order by received_at, no limit @max;
 
 -- name: inbox_known
 -- args: @shard smallint, @id uuid[], @event_id text[]
@@ -51,7 +85,7 @@ select id, case when trigger_event is not null
 -- rows: kind text
 select kind from pawl_inbox
  where shard = @shard and instance = @id and not taken
-   and kind in ('cancel', 'kill') limit 1;
+   and kind not in ('event', 'child') and kind in ('cancel', 'kill') limit 1;
 
 -- name: inbox_take
 -- args: @shard smallint, @id uuid[], @no uuid[], @lease uuid[],

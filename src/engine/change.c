@@ -368,6 +368,8 @@ static pawl_code find_suspend(pawl_engine *e, const pawl_subject *s,
   pawl_args_begin(&e->args, PAWL_STMT_INBOX_LOAD);
   pawl_arg_int(&e->args, PAWL_INBOX_LOAD_SHARD, s->shard);
   pawl_arg_id(&e->args, PAWL_INBOX_LOAD_ID, &s->id);
+  pawl_arg_int(&e->args, PAWL_INBOX_LOAD_EVENTS, 0);
+  pawl_arg_int(&e->args, PAWL_INBOX_LOAD_OTHERS, 1000);
   TRY(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &r, err));
   for (int k = 0; k < r.nrows; k++) {
     pawl_str kind = pawl_row_str(&r, k, PAWL_INBOX_LOAD_R_KIND);

@@ -151,8 +151,11 @@ typedef struct pawl_held {
   int recorded;         /* that it was taken over stands in its history */
   pawl_letter *letters; /* in order of arrival; slots keep their buffers */
   int nletters, letters_cap;
-  int nfound;       /* load.c: of them, before it looks for kept events */
-  int behind;       /* events that may come next were not read: look again */
+  int nfound;       /* mail.c: of them, before a search */
+  int flooded;      /* mail.c: its inbox holds more events than a page */
+  int behind;       /* letters that may come next were not read: look again */
+  int64_t read_us;  /* mail.h, M1: when the last was received that may come
+                       before them; PAWL_NEVER: all was read */
   pawl_buf watched; /* what cancels it, as subscribed, by the rules' numbers:
                        [[0,"order.withdrawn","17"],[2,"shop.*",null]]; empty:
                        nothing */

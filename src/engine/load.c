@@ -3,18 +3,16 @@
  *
  *   row --> tokens, inbox --> definition --> undoing --> items --> events
  *
- * Rule 5 of events: whoever begins to wait has written so first and looks
- * here after that, so an event is either routed to it or found by it. */
+ * What came in is mail.c's. */
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "../value/json.h"
 #include "internal.h"
+#include "mail.h"
 
-#define ITEMS_MAX 64   /* of one each, at a time */
-#define EVENTS_PAGE 64 /* of one wait, at a time */
-#define UNDO_PAGE 32   /* steps to undo, held at a time */
-#define UNDO_ROWS 256  /* of history, read to find them */
+#define ITEMS_MAX 64  /* of one each, at a time */
+#define UNDO_PAGE 32  /* steps to undo, held at a time */
+#define UNDO_ROWS 256 /* of history, read to find them */
 
 static void set_text(pawl_buf *b, pawl_str s) {
   pawl_buf_clear(b);
@@ -210,7 +208,7 @@ static int told_to_look(const pawl_held *h) {
 
 /* Just loaded, or told to look; or its letters are read anew, and those that
  * were found among the events with them. */
-static int looks(const pawl_held *h) {
+int pawl_load_looks(const pawl_held *h) {
   return is_held(h) && h->loaded && (is_new(h) || told_to_look(h) || h->stale);
 }
 
@@ -220,7 +218,7 @@ static int wants_tokens(const pawl_held *h) {
 }
 
 /* A plain sequence that nobody has called looks at no inbox. */
-static int wants_inbox(const pawl_held *h) {
+int pawl_load_wants_inbox(const pawl_held *h) {
   if (!is_held(h) || !h->loaded) return 0;
   if (h->stale || told_to_look(h)) return 1;
   if (!is_new(h)) return 0;
@@ -283,71 +281,6 @@ out:
   return rc;
 }
 
-/* ---- letters ---- */
-
-static pawl_letter *add_letter(pawl_engine *e, pawl_held *h) {
-  if (h->nletters == h->letters_cap) {
-    int cap = h->letters_cap ? 2 * h->letters_cap : 4;
-    size_t size = sizeof *h->letters;
-    pawl_letter *grown =
-        pawl_realloc(&e->alloc, h->letters, size * (size_t)h->letters_cap,
-                     size * (size_t)cap);
-    if (!grown) return NULL;
-    memset(grown + h->letters_cap, 0, size * (size_t)(cap - h->letters_cap));
-    h->letters = grown;
-    h->letters_cap = cap;
-  }
-  return &h->letters[h->nletters++];
-}
-
-static pawl_code fill_letter(pawl_engine *e, pawl_held *h,
-                             const pawl_letter *from, const pawl_str text[7],
-                             pawl_error *err) {
-  pawl_letter *l = add_letter(e, h);
-  if (!l) return no_memory(err);
-  pawl_buf *bufs[] = {&l->kind,   &l->name,   &l->key, &l->event_id,
-                      &l->source, &l->caller, &l->data};
-  l->no = from->no;
-  l->received_us = from->received_us;
-  l->has_key = text[2].at != NULL;
-  l->addressed = from->addressed;
-  l->kept = from->kept;
-  l->came = from->came;
-  for (int i = 0; i < 7; i++) {
-    bufs[i]->alloc = &e->alloc;
-    set_text(bufs[i], text[i]);
-    if (bufs[i]->failed) return no_memory(err);
-  }
-  return PAWL_OK;
-}
-
-static pawl_code take_inbox(pawl_engine *e, const pawl_rows *r,
-                            pawl_error *err) {
-  pawl_code rc = PAWL_OK;
-
-  for (int k = 0; k < r->nrows; k++) {
-    pawl_letter l;
-    pawl_id id;
-    pawl_str text[7] = {pawl_row_str(r, k, PAWL_INBOX_LOAD_R_KIND),
-                        pawl_row_str(r, k, PAWL_INBOX_LOAD_R_NAME),
-                        pawl_row_str(r, k, PAWL_INBOX_LOAD_R_KEY),
-                        pawl_row_str(r, k, PAWL_INBOX_LOAD_R_EVENT_ID),
-                        pawl_row_str(r, k, PAWL_INBOX_LOAD_R_SOURCE),
-                        pawl_row_str(r, k, PAWL_INBOX_LOAD_R_CALLER),
-                        pawl_row_str(r, k, PAWL_INBOX_LOAD_R_DATA)};
-    pawl_row_id(r, k, PAWL_INBOX_LOAD_R_INSTANCE, &id);
-    pawl_row_id(r, k, PAWL_INBOX_LOAD_R_NO, &l.no);
-    l.came = l.no;
-    l.addressed = (int)pawl_row_int(r, k, PAWL_INBOX_LOAD_R_ADDRESSED);
-    l.kept = 0;
-    l.received_us = pawl_row_int(r, k, PAWL_INBOX_LOAD_R_RECEIVED_AT);
-    pawl_held *h = pawl_held_find(e, &id, NULL);
-    if (h && wants_inbox(h)) TRY(fill_letter(e, h, &l, text, err));
-  }
-out:
-  return rc;
-}
-
 /* Tokens and inboxes of one shard, in one trip. */
 static pawl_code load_first(pawl_engine *e, int shard, pawl_error *err) {
   pawl_args *a = &e->args;
@@ -359,7 +292,7 @@ static pawl_code load_first(pawl_engine *e, int shard, pawl_error *err) {
     pawl_held *h = &e->held[i];
     if (h->shard != shard) continue;
     tokens += wants_tokens(h);
-    inboxes += wants_inbox(h);
+    inboxes += pawl_load_wants_inbox(h);
   }
   if (!tokens && !inboxes) return PAWL_OK;
   TRY(pawl_store_begin(e->store, PAWL_UNIT_READ, err));
@@ -369,19 +302,12 @@ static pawl_code load_first(pawl_engine *e, int shard, pawl_error *err) {
     if (e->held[i].shard == shard && wants_tokens(&e->held[i]))
       pawl_arg_id(a, PAWL_TOKEN_LOAD_ID, &e->held[i].id);
   if (tokens) TRY(pawl_store_send(e->store, a, err));
-  pawl_args_begin(a, PAWL_STMT_INBOX_LOAD);
-  pawl_arg_int(a, PAWL_INBOX_LOAD_SHARD, shard);
-  for (int i = 0; i < e->nheld_slots; i++) {
-    pawl_held *h = &e->held[i];
-    if (h->shard != shard || !wants_inbox(h)) continue;
-    h->nletters = 0;
-    pawl_arg_id(a, PAWL_INBOX_LOAD_ID, &h->id);
-  }
+  pawl_mail_ask(e, shard);
   if (inboxes) TRY(pawl_store_send(e->store, a, err));
   TRY(pawl_store_commit(e->store, err));
   if (inboxes) { /* first: whether it is wanted shows in the tokens */
     pawl_store_rows(e->store, tokens ? 1 : 0, &rows);
-    TRY(take_inbox(e, &rows, err));
+    TRY(pawl_mail_take(e, &rows, err));
   }
   if (tokens) {
     pawl_store_rows(e->store, 0, &rows);
@@ -394,7 +320,7 @@ out:
 
 /* ---- items ---- */
 
-static const pawl_node *node_of(const pawl_held *h, const pawl_token *t) {
+const pawl_node *pawl_load_node_of(const pawl_held *h, const pawl_token *t) {
   int at =
       h->def && t->node ? pawl_def_node(h->def, t->node, strlen(t->node)) : -1;
   return at < 0 ? NULL : &h->def->nodes[at];
@@ -415,7 +341,7 @@ static int wants_items(const pawl_held *h, const pawl_token *t, int64_t *next,
   *behind = total;
   *through = done + failed >= total;
   if (*through) return 1;
-  node = node_of(h, t);
+  node = pawl_load_node_of(h, t);
   if (node && node->window > 0 && node->window < most) most = node->window;
   if (*next + most < total) *behind = *next + most;
   return *next < total;
@@ -459,7 +385,7 @@ static pawl_code send_items(pawl_engine *e, int shard, int want_through,
   pawl_arg_int(a, PAWL_ITEM_NEXT_SHARD, shard);
   for (int i = 0; i < e->nheld_slots; i++) {
     pawl_held *h = &e->held[i];
-    if (!looks(h) || h->shard != shard) continue;
+    if (!pawl_load_looks(h) || h->shard != shard) continue;
     for (int k = 0; k < h->tokens.n; k++) {
       int64_t next, behind;
       int through;
@@ -786,7 +712,7 @@ static pawl_code load_second(pawl_engine *e, int shard, pawl_error *err) {
     int through;
     if (h->shard != shard) continue;
     any = next_undo(h, &from) || wants_rules(h);
-    for (int k = 0; looks(h) && k < h->tokens.n && !any; k++)
+    for (int k = 0; pawl_load_looks(h) && k < h->tokens.n && !any; k++)
       any = wants_items(h, &h->tokens.at[k], &from, &behind, &through);
   }
   if (!any) return PAWL_OK;
@@ -814,328 +740,6 @@ static pawl_code load_second(pawl_engine *e, int shard, pawl_error *err) {
   }
 out:
   if (rc != PAWL_OK) pawl_store_rollback(e->store);
-  return rc;
-}
-
-/* ---- events that came before the wait ---- */
-
-/* One wait, or rule that cancels, that looks for events with its key. */
-typedef struct search {
-  pawl_held *h;
-  int32_t token;     /* that waits; 0: a rule */
-  const char *event; /* of the node */
-  pawl_buf key;
-  int shard;        /* where the key's events are */
-  int done;         /* -1: its last page was full, there may be more */
-  int behind;       /* there may be more, but there is enough for now */
-  int64_t after_us; /* behind this one; 0: from the first */
-  pawl_buf after_source, after_id;
-} search;
-
-typedef struct searches {
-  search *at;
-  int n, cap;
-} searches;
-
-static void free_searches(pawl_engine *e, searches *s) {
-  for (int i = 0; i < s->n; i++) {
-    pawl_buf_deinit(&s->at[i].key);
-    pawl_buf_deinit(&s->at[i].after_source);
-    pawl_buf_deinit(&s->at[i].after_id);
-  }
-  pawl_release(&e->alloc, s->at, sizeof *s->at * (size_t)s->cap);
-}
-
-static pawl_code add_search(pawl_engine *e, searches *s, pawl_held *h,
-                            int32_t token, const char *event, pawl_str key,
-                            pawl_error *err) {
-  if (s->n == s->cap) {
-    int cap = s->cap ? 2 * s->cap : 16;
-    search *grown =
-        pawl_realloc(&e->alloc, s->at, sizeof *grown * (size_t)s->cap,
-                     sizeof *grown * (size_t)cap);
-    if (!grown) return no_memory(err);
-    s->at = grown;
-    s->cap = cap;
-  }
-  search *one = &s->at[s->n++];
-  memset(one, 0, sizeof *one);
-  one->h = h;
-  one->token = token;
-  one->event = event;
-  one->key.alloc = one->after_source.alloc = one->after_id.alloc = &e->alloc;
-  pawl_json_unquote(key, &one->key);
-  one->shard = pawl_event_shard(e, pawl_buf_str(&one->key));
-  return pawl_buf_check(&one->key, err);
-}
-
-/* Rules look for what came since the instance did: as subscribed, or as they
- * will be with its first commit. */
-static pawl_code find_rules(pawl_engine *e, searches *s, pawl_held *h,
-                            pawl_error *err) {
-  pawl_buf text = {.alloc = &e->alloc};
-  pawl_json_iter it = {0};
-  pawl_str name, one, key;
-  int64_t no;
-  pawl_code rc = PAWL_OK;
-
-  if (!h->def || !h->def->ncancel_on || pawl_status_has_ended(h->status) ||
-      h->compensation.len)
-    return PAWL_OK;
-  if (h->started_us)
-    pawl_buf_adds(&text, pawl_buf_str(&h->watched));
-  else
-    pawl_rules_text(h, h->vars.len ? pawl_buf_str(&h->vars) : pawl_strz("{}"),
-                    &text);
-  TRY(pawl_buf_check(&text, err));
-  while (text.len && pawl_json_each(pawl_buf_str(&text), &it, &name, &one)) {
-    pawl_rules_read(one, &no, &key);
-    if (!key.at || no >= h->def->ncancel_on) continue;
-    TRY(add_search(e, s, h, 0, h->def->cancel_on[no].event, key, err));
-    s->at[s->n - 1].after_us = pawl_rules_since(h) - 1;
-  }
-out:
-  pawl_buf_deinit(&text);
-  return rc;
-}
-
-static pawl_code find_searches(pawl_engine *e, searches *s, pawl_error *err) {
-  pawl_code rc = PAWL_OK;
-
-  for (int i = 0; i < e->nheld_slots; i++) {
-    pawl_held *h = &e->held[i];
-    if (!looks(h)) continue;
-    TRY(find_rules(e, s, h, err));
-    for (int k = 0; k < h->tokens.n; k++) {
-      const pawl_token *t = &h->tokens.at[k];
-      const pawl_node *node = node_of(h, t);
-      pawl_str key;
-      if (t->state != PAWL_TOKEN_WAITING || !node ||
-          node->kind != PAWL_KIND_WAIT || !node->event || !t->detail.len ||
-          !pawl_json_get(pawl_buf_str(&t->detail), "key", &key) ||
-          pawl_json_kind_of(key) != PAWL_JSON_STRING)
-        continue;
-      TRY(add_search(e, s, h, t->no, node->event, key, err));
-    }
-  }
-out:
-  return rc;
-}
-
-static pawl_str text_of(const pawl_buf *b) {
-  return b->len ? pawl_buf_str(b) : pawl_strz("");
-}
-
-static void arg_search(pawl_args *a, const search *s, int no) {
-  size_t len = strlen(s->event);
-  int wild = len && s->event[len - 1] == '*';
-
-  pawl_arg_int(a, PAWL_EVENT_FIND_NO, no);
-  pawl_arg_str(a, PAWL_EVENT_FIND_KEY, pawl_buf_str(&s->key));
-  if (wild) { /* "payment.*": everything one word behind "payment." */
-    pawl_arg_null(a, PAWL_EVENT_FIND_NAME);
-    pawl_arg_str(a, PAWL_EVENT_FIND_PREFIX, (pawl_str){s->event, len - 1});
-  } else {
-    pawl_arg_textz(a, PAWL_EVENT_FIND_NAME, s->event);
-    pawl_arg_null(a, PAWL_EVENT_FIND_PREFIX);
-  }
-  if (s->after_us) {
-    pawl_arg_time(a, PAWL_EVENT_FIND_AFTER_AT, s->after_us);
-    pawl_arg_str(a, PAWL_EVENT_FIND_AFTER_SOURCE, text_of(&s->after_source));
-    pawl_arg_str(a, PAWL_EVENT_FIND_AFTER_ID, text_of(&s->after_id));
-  } else {
-    pawl_arg_null(a, PAWL_EVENT_FIND_AFTER_AT);
-    pawl_arg_null(a, PAWL_EVENT_FIND_AFTER_SOURCE);
-    pawl_arg_null(a, PAWL_EVENT_FIND_AFTER_ID);
-  }
-}
-
-static int has_letter(const pawl_held *h, pawl_str event_id) {
-  for (int i = 0; i < h->nletters; i++)
-    if (pawl_str_eq(pawl_buf_str(&h->letters[i].event_id), event_id) &&
-        pawl_str_eqz(pawl_buf_str(&h->letters[i].kind), "event"))
-      return 1;
-  return 0;
-}
-
-/* It was shown to this wait before, which did not want it. */
-static int is_old_news(const search *s, pawl_str event_id) {
-  const pawl_token *t =
-      s->token ? pawl_tokens_find(&s->h->tokens, s->token) : NULL;
-  return t && pawl_wait_was_asked(t, event_id);
-}
-
-/* A found event becomes a letter, under the name it has in every inbox. An id
- * that was drawn for it tells when, among what came in the same instant. */
-static pawl_code take_event(pawl_engine *e, search *s, const pawl_rows *r,
-                            int k, pawl_error *err) {
-  pawl_str source = pawl_row_str(r, k, PAWL_EVENT_FIND_R_SOURCE);
-  pawl_str id = pawl_row_str(r, k, PAWL_EVENT_FIND_R_ID);
-  pawl_buf event_id = {.alloc = &e->alloc};
-  pawl_letter l;
-  pawl_code rc = PAWL_OK;
-
-  set_text(&s->after_source, source);
-  set_text(&s->after_id, id);
-  s->after_us = l.received_us =
-      pawl_row_int(r, k, PAWL_EVENT_FIND_R_RECEIVED_AT);
-  pawl_buf_adds(&event_id, source);
-  pawl_buf_addc(&event_id, ':');
-  pawl_buf_adds(&event_id, id);
-  TRY(pawl_buf_check(&event_id, err));
-  TRY(pawl_buf_check(&s->after_source, err));
-  TRY(pawl_buf_check(&s->after_id, err));
-  if (!has_letter(s->h, pawl_buf_str(&event_id)) &&
-      !is_old_news(s, pawl_buf_str(&event_id))) {
-    pawl_str text[7] = {pawl_strz("event"),
-                        pawl_row_str(r, k, PAWL_EVENT_FIND_R_NAME),
-                        pawl_row_str(r, k, PAWL_EVENT_FIND_R_KEY),
-                        pawl_buf_str(&event_id),
-                        source,
-                        {NULL, 0},
-                        pawl_row_str(r, k, PAWL_EVENT_FIND_R_DATA)};
-    TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &l.no, err));
-    pawl_row_id(r, k, PAWL_EVENT_FIND_R_CAME, &l.came);
-    l.addressed = 0;
-    l.kept = 1;
-    TRY(fill_letter(e, s->h, &l, text, err));
-  }
-out:
-  pawl_buf_deinit(&event_id);
-  return rc;
-}
-
-/* One page of every search that is not done, of events kept in this shard. */
-static pawl_code find_events(pawl_engine *e, searches *s, int shard,
-                             pawl_error *err) {
-  pawl_args *a = &e->args;
-  pawl_rows rows;
-  pawl_code rc = PAWL_OK;
-
-  pawl_args_begin(a, PAWL_STMT_EVENT_FIND);
-  pawl_arg_int(a, PAWL_EVENT_FIND_SHARD, shard);
-  for (int i = 0; i < s->n; i++) {
-    search *one = &s->at[i];
-    if (one->done || one->shard != shard) continue;
-    arg_search(a, one, i);
-  }
-  if (!pawl_args_rows(a)) return PAWL_OK;
-  pawl_arg_int(a, PAWL_EVENT_FIND_MAX, EVENTS_PAGE);
-  pawl_store_arg_now(e->store, a, PAWL_EVENT_FIND_NOW);
-  TRY(pawl_store_once(e->store, PAWL_UNIT_READ, a, &rows, err));
-  for (int k = 0, n = 0; k < rows.nrows; k++) {
-    int64_t no = pawl_row_int(&rows, k, PAWL_EVENT_FIND_R_NO);
-    n = k && no == pawl_row_int(&rows, k - 1, PAWL_EVENT_FIND_R_NO) ? n + 1
-                                                                    : 1;
-    if (n == EVENTS_PAGE) s->at[no].done = -1; /* there may be more */
-    TRY(take_event(e, &s->at[no], &rows, k, err));
-  }
-  for (int i = 0; i < s->n; i++)
-    if (s->at[i].shard == shard && !s->at[i].done) s->at[i].done = 1;
-out:
-  return rc;
-}
-
-static void drop_letter(pawl_held *h, int at) {
-  pawl_letter gone = h->letters[at];
-  memmove(&h->letters[at], &h->letters[at + 1],
-          sizeof gone * (size_t)(h->nletters - 1 - at));
-  h->letters[--h->nletters] = gone; /* its buffers serve again */
-}
-
-/* What the inbox holds already, taken or not, is no news, nor is what started
- * the instance. When that was is learnt too. */
-static pawl_code drop_known(pawl_engine *e, int shard, pawl_error *err) {
-  pawl_args *a = &e->args;
-  pawl_rows rows;
-  pawl_code rc = PAWL_OK;
-
-  pawl_args_begin(a, PAWL_STMT_INBOX_KNOWN);
-  pawl_arg_int(a, PAWL_INBOX_KNOWN_SHARD, shard);
-  for (int i = 0; i < e->nheld_slots; i++) {
-    pawl_held *h = &e->held[i];
-    if (h->state == PAWL_SLOT_FREE || h->shard != shard) continue;
-    for (int k = h->nfound; k < h->nletters; k++) {
-      pawl_arg_id(a, PAWL_INBOX_KNOWN_ID, &h->id);
-      pawl_arg_str(a, PAWL_INBOX_KNOWN_EVENT_ID,
-                   pawl_buf_str(&h->letters[k].event_id));
-    }
-  }
-  if (!pawl_args_rows(a)) return PAWL_OK;
-  TRY(pawl_store_once(e->store, PAWL_UNIT_READ, a, &rows, err));
-  for (int k = 0; k < rows.nrows; k++) {
-    pawl_str event_id = pawl_row_str(&rows, k, PAWL_INBOX_KNOWN_R_EVENT_ID);
-    pawl_id id;
-    pawl_row_id(&rows, k, PAWL_INBOX_KNOWN_R_INSTANCE, &id);
-    pawl_held *h = pawl_held_find(e, &id, NULL);
-    if (!h) continue;
-    if (!pawl_row_null(&rows, k, PAWL_INBOX_KNOWN_R_CREATED_AT))
-      h->created_us = pawl_row_int(&rows, k, PAWL_INBOX_KNOWN_R_CREATED_AT);
-    for (int i = h->nletters - 1; i >= h->nfound; i--)
-      if (pawl_str_eq(pawl_buf_str(&h->letters[i].event_id), event_id))
-        drop_letter(h, i);
-  }
-out:
-  return rc;
-}
-
-static int by_arrival(const void *a, const void *b) {
-  const pawl_letter *x = a, *y = b;
-  if (x->received_us != y->received_us)
-    return x->received_us < y->received_us ? -1 : 1;
-  return pawl_id_cmp(&x->came, &y->came);
-}
-
-/* Behind what a search has seen there may be older events than these: they
- * are left for the next look. */
-static void leave_behind(search *s) {
-  pawl_held *h = s->h;
-
-  h->behind = 1;
-  for (int i = h->nletters - 1; i >= 0; i--)
-    if (h->letters[i].received_us > s->after_us &&
-        pawl_str_eqz(pawl_buf_str(&h->letters[i].kind), "event"))
-      drop_letter(h, i);
-}
-
-/* Pages until every search has news or has seen all. Then all that came is in
- * one order, the inbox's and what was kept. */
-static pawl_code search_events(pawl_engine *e, searches *s, pawl_error *err) {
-  pawl_code rc = PAWL_OK;
-  int more = 1;
-
-  for (int i = 0; i < e->nheld_slots; i++)
-    e->held[i].nfound = e->held[i].nletters;
-  while (more) {
-    more = 0;
-    for (int i = 0; i < e->nshards; i++) TRY(find_events(e, s, i, err));
-    for (int i = 0; i < e->nshards; i++) TRY(drop_known(e, i, err));
-    for (int i = 0; i < s->n; i++) {
-      search *one = &s->at[i];
-      if (one->done >= 0) continue;
-      one->behind = one->done = one->h->nletters > one->h->nfound;
-      more = more || !one->done;
-    }
-  }
-  for (int i = 0; i < s->n; i++)
-    if (s->at[i].behind) leave_behind(&s->at[i]);
-  for (int i = 0; i < e->nheld_slots; i++) {
-    pawl_held *h = &e->held[i];
-    if (h->state != PAWL_SLOT_FREE && h->nletters > h->nfound)
-      qsort(h->letters, (size_t)h->nletters, sizeof *h->letters, by_arrival);
-  }
-out:
-  return rc;
-}
-
-static pawl_code load_events(pawl_engine *e, pawl_error *err) {
-  searches s = {0};
-  pawl_code rc = PAWL_OK;
-
-  TRY(find_searches(e, &s, err));
-  if (s.n) TRY(search_events(e, &s, err));
-out:
-  free_searches(e, &s);
   return rc;
 }
 
@@ -1206,8 +810,8 @@ static int any_wants(const pawl_engine *e) {
   for (int i = 0; i < e->nheld_slots; i++) {
     const pawl_held *h = &e->held[i];
     if (!is_held(h)) continue; /* most, as a rule */
-    if (looks(h) || wants_inbox(h) || wants_plan(h, &whole) ||
-        next_undo(h, &seq))
+    if (pawl_load_looks(h) || pawl_load_wants_inbox(h) ||
+        wants_plan(h, &whole) || next_undo(h, &seq))
       return 1;
   }
   return 0;
@@ -1219,10 +823,16 @@ pawl_code pawl_load_more(pawl_engine *e, pawl_error *err) {
 
   if (!err) err = &own;
   if (!any_wants(e)) return PAWL_OK;
+  for (int i = 0; i < e->nheld_slots; i++) {
+    pawl_held *h = &e->held[i];
+    if (!pawl_load_looks(h)) continue;
+    h->behind = h->flooded = 0;
+    h->read_us = PAWL_NEVER;
+  }
   for (int s = 0; s < e->nshards; s++) TRY(load_first(e, s, err));
   for (int i = 0; i < e->nheld_slots; i++) {
     pawl_held *h = &e->held[i];
-    if (looks(h)) h->nitems = h->behind = 0;
+    if (pawl_load_looks(h)) h->nitems = 0;
     if (is_new(h)) TRY(pawl_claim_definition(e, h, err));
   }
   for (int i = 0; i < e->nheld_slots; i++) {
@@ -1232,8 +842,9 @@ pawl_code pawl_load_more(pawl_engine *e, pawl_error *err) {
   }
   for (int s = 0; s < e->nshards; s++) TRY(load_second(e, s, err));
   for (int i = 0; i < e->nheld_slots; i++)
-    if (wants_inbox(&e->held[i])) TRY(load_crossing(e, &e->held[i], err));
-  TRY(load_events(e, err));
+    if (pawl_load_wants_inbox(&e->held[i]))
+      TRY(load_crossing(e, &e->held[i], err));
+  TRY(pawl_mail_search(e, err));
   for (int i = 0; i < e->nheld_slots; i++) {
     pawl_held *h = &e->held[i];
     if (!is_held(h) || !h->loaded) continue;

@@ -805,8 +805,10 @@ static void finish_plan(pawl_engine *e, pawl_held *h) {
  * the decision. */
 static int settle(pawl_engine *e, pawl_held *h) {
   pawl_plan *p = &h->plan;
+  int64_t until = pawl_engine_now(e) + 1;
   if (p->after == PAWL_AFTER_END || pawl_is_undoing(h)) return 1;
-  pawl_times_out(e, h, pawl_engine_now(e) + 1, 0);
+  if (h->read_us < until) until = h->read_us; /* M1: an event may be before */
+  pawl_times_out(e, h, until, 0);
   pawl_eachs_settle(e, h);
   pawl_joins_settle(e, h);
   return p->after == PAWL_AFTER_END || pawl_is_undoing(h) || !is_empty(p);

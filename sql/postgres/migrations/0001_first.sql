@@ -293,7 +293,11 @@ create table pawl.inbox (
 );
 create unique index inbox_event on pawl.inbox
   (shard, instance, kind, event_id) where event_id is not null;
-create index inbox_open on pawl.inbox (shard, instance, no) where not taken;
+-- In the order of arrival; requests are found beside very many events.
+create index inbox_open on pawl.inbox
+  (shard, instance, kind, received_at, no) where not taken;
+create index inbox_request on pawl.inbox (shard, instance, received_at, no)
+  where not taken and kind not in ('event', 'child');
 comment on table pawl.inbox is
   'what came from outside and was not yet taken by the lease''s holder';
 comment on column pawl.inbox.addressed is

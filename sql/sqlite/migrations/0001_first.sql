@@ -253,8 +253,11 @@ create table pawl_inbox (
 ) without rowid;
 create unique index pawl_inbox_event on pawl_inbox
   (shard, instance, kind, event_id) where event_id is not null;
-create index pawl_inbox_open on pawl_inbox (shard, instance, no)
-  where not taken;
+-- In the order of arrival; requests are found beside very many events.
+create index pawl_inbox_open on pawl_inbox
+  (shard, instance, kind, received_at, no) where not taken;
+create index pawl_inbox_request on pawl_inbox (shard, instance, received_at, no)
+  where not taken and kind not in ('event', 'child');
 
 create table pawl_subscription (
   shard integer not null,

@@ -1,0 +1,215 @@
+-- Inboxes that hold very many events: what one look at them costs does not
+-- grow, and the order and the promises are as with a few.
+local kit = require "spec.engine.kit"
+local pawl = require "pawl"
+local probe = require "spec.support.probe"
+
+--- Takes event after event, "n" in all, noting each one's number.
+local function box(options, flow)
+  local given = { code = "t.box", start = "next" }
+  for key, value in pairs(flow or {}) do given[key] = value end
+  local made = pawl.workflow(given)
+  local wait = { event = "put", next = "apply" }
+  for key, value in pairs(options or {}) do wait[key] = value end
+  made:wait("next", wait)
+  made:step("apply", {
+    run = function(ctx)
+      local got = ctx.vars.got or pawl.array {}
+      got[#got + 1] = ctx.event.data.seq
+      ctx.vars.got = got
+      return #got < ctx.input.n and "more" or "no"
+    end,
+    next = { more = "next", no = "z" },
+  })
+  if wait.timeout then
+    made:step("late", { run = function(ctx) ctx.vars.late = true end,
+      next = "z" })
+  end
+  made:finish("z", { output = function(ctx) return ctx.vars end })
+  return made
+end
+
+local function begin(engine, n)
+  local id = assert(engine:start("t.box", { n = n }))
+  assert(engine:run())
+  return id
+end
+
+local function send(engine, id, name, seq)
+  assert(engine:signal { name = name, instance = id, data = { seq = seq } })
+end
+
+local function numbers(from, to)
+  local list = {}
+  for i = from, to do list[#list + 1] = i end
+  return list
+end
+
+local function got(engine, id)
+  local list = {}
+  for i, n in ipairs(assert(engine:get(id)).variables.got or {}) do
+    list[i] = n
+  end
+  return list
+end
+
+--- Rows of the inbox as if so many events had been sent.
+local FILL = {
+  postgres = [[
+    insert into pawl.inbox (shard, instance, no, kind, name, event_id, data,
+      received_at, addressed)
+    select 0, %s, lpad(to_hex(i), 32, '0')::uuid, 'event', 'put', 'e' || i,
+      ('{"seq":' || i || '}')::json,
+      to_timestamp(1700000000) + i * interval '1 millisecond', true
+      from generate_series(1, %d) i;]],
+  sqlite = [[
+    with recursive n (i) as (select 1 union all select i + 1 from n
+      where i < %2$d)
+    insert into pawl_inbox (shard, instance, no, kind, name, event_id, data,
+      received_at, addressed)
+    select 0, %1$s, cast(printf('%%016d', i) as blob), 'event', 'put',
+      'e' || i, '{"seq":' || i || '}', 1700000000000000 + i * 1000, 1 from n;]],
+}
+
+local function fill(backend, url, id, n)
+  local text = FILL[backend.name]:gsub("%%[12]%$", "%%")
+  backend.sql(url, backend.name == "postgres"
+    and text:format(kit.id_literal(backend, id), n)
+    or (FILL.sqlite:gsub("%%1%$s", (kit.id_literal(backend, id)))
+      :gsub("%%2%$d", tostring(n)):gsub("%%%%", "%%")))
+end
+
+kit.describe("an inbox of very many events", function(backend)
+  after_each(function() probe.fault(nil) end)
+
+  it("is read in pages of one size", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(box()))
+    local function rows(n)
+      local id = begin(engine, 1)
+      fill(backend, url, id, n)
+      local store = kit.store(url, clock)
+      return #kit.run(store, "inbox_load",
+        { shard = 0, id = { id }, events = 16, others = 256 })
+    end
+    assert.equal(rows(100), rows(10000))
+  end)
+
+  it("costs as many statements for each of them", function()
+    local engine, _, url = backend.fresh()
+    assert(engine:load(box()))
+    local function cost(n)
+      local id = begin(engine, 20)
+      fill(backend, url, id, n)
+      local before = engine:counts()
+      send(engine, id, "other", 0) -- wakes it
+      assert(engine:run())
+      assert.equal("completed", kit.status(engine, id))
+      assert.same(numbers(1, 20), got(engine, id))
+      return engine:counts().statements - before.statements
+    end
+    local few, many = cost(100), cost(3000)
+    assert.is_true(many <= few + 20, few .. " statements, then " .. many)
+  end)
+
+  it("is taken in order over its pages, past what nobody wants", function()
+    local engine, clock = backend.fresh()
+    assert(engine:load(box()))
+    local id = begin(engine, 50)
+    for i = 1, 50 do
+      if i % 5 == 0 then clock:advance(0.001) end
+      send(engine, id, "noise", i)
+      send(engine, id, "put", i)
+    end
+    assert(engine:run())
+    assert.equal("completed", kit.status(engine, id))
+    assert.same(numbers(1, 50), got(engine, id))
+  end)
+
+  it("does not keep a cancel waiting", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(box()))
+    local id = begin(engine, 5000)
+    fill(backend, url, id, 3000)
+    clock:advance(1)
+    local before = engine:counts()
+    assert(engine:cancel(id, "enough"))
+    assert.equal("cancelled", kit.status(engine, id))
+    assert.is_true(engine:counts().statements - before.statements < 60)
+  end)
+
+  it("does not keep other requests waiting", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(box()))
+    local id = begin(engine, 5000)
+    fill(backend, url, id, 3000)
+    clock:advance(1)
+    local before = engine:counts()
+    assert(engine:suspend(id, { reason = "a while" }))
+    assert.equal("suspended", kit.status(engine, id))
+    assert.is_true(engine:counts().statements - before.statements < 60)
+  end)
+
+  it("is searched past those that a `match` turns down, before time is up",
+    function()
+      local engine, clock = backend.fresh()
+      assert(engine:load(box {
+        match = function(event) return event.data.seq == 41 end,
+        timeout = 60, next = { received = "apply", timeout = "late" },
+      }))
+      local id = begin(engine, 1)
+      for i = 1, 41 do
+        clock:advance(0.01)
+        send(engine, id, "put", i)
+      end
+      clock:advance(3600) -- only now does somebody look
+      assert(engine:run())
+      assert.same({ 41 }, got(engine, id))
+      assert.is_nil(assert(engine:get(id)).variables.late)
+    end)
+
+  it("ends by a rule as soon as one of a few does", function()
+    local engine, clock = backend.fresh()
+    assert(engine:load(box(nil, { cancel_on = { { event = "stop" } } })))
+    local function ended_at(n)
+      local id = begin(engine, 100)
+      for i = 1, n do
+        clock:advance(0.01)
+        send(engine, id, "put", i)
+      end
+      clock:advance(0.01)
+      send(engine, id, "stop", 0)
+      for i = n + 1, n + 20 do
+        clock:advance(0.01)
+        send(engine, id, "put", i)
+      end
+      assert(engine:run())
+      assert.equal("cancelled", kit.status(engine, id))
+      return #got(engine, id)
+    end
+    assert.equal(ended_at(1), ended_at(40))
+  end)
+
+  if backend.name == "postgres" then
+    for _, point in ipairs { "commit.before_send", "commit.sent" } do
+      it("goes on when an answer is lost in the middle: " .. point, function()
+        local engine, clock = backend.fresh()
+        assert(engine:load(box()))
+        local id = begin(engine, 60)
+        for i = 1, 60 do
+          clock:advance(0.01)
+          send(engine, id, "put", i)
+        end
+        for n = 3, 30, 3 do -- wherever that is: a read fails, and is done again
+          probe.fault(("%s=drop@%d"):format(point, n))
+          engine:run()
+        end
+        probe.fault(nil)
+        clock:advance(60) -- what was given up is due again
+        assert(engine:run())
+        assert.equal("completed", kit.status(engine, id))
+        assert.same(numbers(1, 60), got(engine, id))
+      end)
+    end
+  end
+end)
