@@ -4,7 +4,8 @@
  * is memory, the same calls bring the instance to its end, everything done
  * once.
  *
- * PAWL_OOM=1: every allocation; else PAWL_SAMPLES of them, spread evenly. */
+ * PAWL_OOM=N: every allocation from the N-th on; else PAWL_SAMPLES of them,
+ * spread evenly. */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 
 #include <unistd.h>
@@ -214,7 +215,8 @@ static void every_allocation_may_be_refused(const char *url,
   int64_t step = all ? 1 : n / (samples ? atoi(samples) : SAMPLES) + 1;
 
   for (int for_ever = 0; for_ever < 2; for_ever++)
-    for (int64_t at = 1 + (int64_t)for_ever * step / 2; at <= n; at += step)
+    for (int64_t at = all ? atoll(all) : 1 + (int64_t)for_ever * step / 2;
+         at <= n; at += step)
       run(url, file, at, for_ever);
   if (all) printf("%s: %lld allocations\n", url, (long long)n);
 }

@@ -195,10 +195,27 @@ static void replace_exit(lua_State *L) {
   lua_pop(L, 1);
 }
 
+/* Makes the metatables that come into being with their first use: Lua's own of
+ * buffers, and ours. One that memory fails between its name and its functions
+ * would be found half made ever after, and every string.rep fail. */
+static void make_metatables(lua_State *L) {
+  luaL_Buffer b;
+  pawl_error none;
+  int top = lua_gettop(L);
+  luaL_buffinitsize(L, &b, LUAL_BUFFERSIZE + 1); /* as large as needs one */
+  luaL_pushresultsize(&b, 0);
+  pawl_host_push_buf(L);
+  pawl_fail(&none, PAWL_NOMEM, "out of memory");
+  pawl_host_push_error(L, &none);
+  pawl_luajson_array_mt(L);
+  lua_settop(L, top);
+}
+
 /* (host) */
 static int set_up(lua_State *L) {
   pawl_host *host = lua_touserdata(L, 1);
   luaL_checkversion(L);
+  make_metatables(L);
   lua_newtable(L);
   lua_rawsetp(L, LUA_REGISTRYINDEX, host);
   lua_pushlightuserdata(L, host);
