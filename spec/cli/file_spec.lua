@@ -45,6 +45,45 @@ describe("pawl check", function()
     assert.matches("noise", ran.err)
   end)
 
+  it("warns of a way round on which nothing waits", function()
+    local here = folder()
+    local function flow(more)
+      return ([[
+local pawl = require "pawl"
+local flow = pawl.workflow { code = "t.round", start = "ask", %s }
+local function go() end
+flow:step("ask", { run = go, next = "is_there" })
+flow:choice("is_there", { choose = go, next = { yes = "z", no = "pause" } })
+flow:timer("pause", { after = %s, next = "ask" })
+flow:step("try", { run = go, next = "z", on_error = { ["*"] = "mend" } })
+flow:step("mend", { run = go, next = "%s" })
+flow:finish "z"
+return flow
+]]):format(more.limit or "", more.after or '"1s"', more.mend or "z")
+    end
+    local function warned(more)
+      here:write("round.lua", (flow(more):gsub('next = { yes = "z"',
+        'next = { yes = "try"')))
+      local ran = here:pawl("check", "round.lua")
+      assert.equal(0, ran.code, ran.out .. ran.err)
+      local results = here:json("check", "round.lua")
+      local texts = {}
+      for text in ran.out:gmatch "warning: ([^\n]+)" do
+        texts[#texts + 1] = text
+      end
+      assert.same(texts, results[1].warnings)
+      return texts
+    end
+    local TAIL = ": a way round on which nothing waits"
+    assert.same({}, warned {})
+    assert.same({ "ask > is_there > pause > ask" .. TAIL },
+      warned { after = "0" })
+    assert.same({ "try > mend > try" .. TAIL }, warned { mend = "try" })
+    assert.same({ "ask > is_there > pause > ask" .. TAIL,
+      "try > mend > try" .. TAIL }, warned { after = "0", mend = "try" })
+    assert.same({}, warned { after = "0", limit = "busy_limit = 10" })
+  end)
+
   it("leaves no store behind", function()
     local here = folder()
     here:pawl("check", "hello.lua")

@@ -199,6 +199,14 @@ typedef struct pawl_sent {
   int plain; /* it went the short way, see plain.h */
 } pawl_sent;
 
+/* Steps that a token ran in a row; see spin.h. */
+#define PAWL_SPIN_SLOTS 64
+typedef struct pawl_spin {
+  pawl_id id;
+  int32_t token;
+  int steps, told;
+} pawl_spin;
+
 struct pawl_engine {
   pawl_config config; /* defaults filled in */
   pawl_alloc alloc;   /* the config's, and counts in `refusals` (N7) */
@@ -267,7 +275,8 @@ struct pawl_engine {
   pawl_error query_error; /* the first one */
   struct pawl_names *names;
   int64_t deliver_mono_us; /* messages left behind are looked for then */
-  int messages;          /* the last commits wrote some: deliver.c has work */
+  int messages; /* the last commits wrote some: deliver.c has work */
+  pawl_spin spins[PAWL_SPIN_SLOTS];
   pawl_buf unreached;    /* ids, for reach.c */
   int reaching, holding; /* it is at them; one is held for its inbox */
   struct {               /* claims whose answer was lost */

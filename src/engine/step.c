@@ -19,6 +19,7 @@
 #include "machine.h"
 #include "order.h"
 #include "pulse.h"
+#include "spin.h"
 
 #define TURN_US (50 * 1000) /* tokens of one instance take turns that long */
 #define TOKENS_A_TURN 64
@@ -406,6 +407,7 @@ static void step_returned(pawl_engine *e, pawl_held *h, int k, int at,
   p->ran = 1;
   p->node = node->name;
   p->immediate++;
+  pawl_spin_step(e, h, pawl_tok(h, k)->no, node->name);
   h->running_token = pawl_tok(h, k)->no;
   e->run_avg_us += (took - e->run_avg_us) / 8;
   node->run_avg_us += (took - node->run_avg_us) / 8;
@@ -787,6 +789,7 @@ static void finish_plan(pawl_engine *e, pawl_held *h) {
   if (h->behind) h->look = h->look ? h->look : 1;
   note_mail(h);
   if (lone_has_more(h)) p->more = 1;
+  if (look) pawl_spin_rest(e, h);
   if (h->def && h->def->busy_limit) {
     if (look) p->immediate = 0;
     if (p->immediate != h->immediate) p->more = 1;

@@ -1,4 +1,5 @@
 --- pawl check FILE...
+local cycles = require "pawl.cycles"
 local format = require "pawl.cli.format"
 local pawl = require "pawl"
 local store = require "pawl.cli.store"
@@ -9,6 +10,20 @@ local function plain(err)
     hint = err.hint }
 end
 
+--- What is no mistake, but seldom meant: texts.
+local function warnings(graph)
+  local out = pawl.array()
+  if graph.busy_limit then return out end -- its author has thought of it
+  for i, way in ipairs(cycles.without_wait(graph)) do
+    way[#way + 1] = way[1]
+    out[i] = table.concat(way, " > ") .. ": a way round on which nothing waits"
+  end
+  return out
+end
+
+local HINT = "a timer on the way slows it down; with busy_limit an instance "
+  .. "is suspended that goes round too often"
+
 local function check_one(engine, path, opts)
   local graph, err = engine:check(path)
   if graph then
@@ -16,8 +31,13 @@ local function check_one(engine, path, opts)
       term.print(("%s: ok: %s %d, %d nodes"):format(path, graph.code,
         graph.version, #graph.nodes))
     end
+    local said = warnings(graph)
+    for _, text in ipairs(opts.json and {} or said) do
+      term.print(path, ": warning: ", term.clean(text))
+      term.print(" hint: ", HINT)
+    end
     return { file = path, ok = true, workflow = graph.code,
-      version = graph.version }
+      version = graph.version, warnings = said }
   end
   if not opts.json then
     local where = err.where or path
@@ -52,7 +72,9 @@ return {
     .. "durations. Nothing is run and no store is touched, but the file's "
     .. "own top level is executed, as whenever a workflow is loaded.\n\n"
     .. "The first mistake of each file is shown as FILE:LINE, with what to "
-    .. "write instead. Exits with 1 when there was one.",
+    .. "write instead. Exits with 1 when there was one. A way round on which "
+    .. "nothing waits is warned of: an instance that takes it fills its "
+    .. "history as fast as it can.",
   options = {},
   examples = { { "pawl check workflows/*.lua", "all files of a folder" } },
   run = run,

@@ -1,0 +1,20 @@
+/* engine/spin.h: tells of instances that go on and on without waiting.
+ *
+ * A step that polls the world may go round often, and `busy_limit` is there for
+ * who wants a bound. Without one, an instance that spins fills its history as
+ * fast as it can, and nobody is told: so the log says it, once for an
+ * instance, as long as it is remembered here.
+ *
+ * Layer    engine. No memory of its own; what is displaced is forgotten. */
+#ifndef PAWL_ENGINE_SPIN_H
+#define PAWL_ENGINE_SPIN_H
+
+#include "internal.h"
+
+/* A token of its has run a step: the many of an each count by themselves. */
+void pawl_spin_step(pawl_engine *e, const pawl_held *h, int32_t token,
+                    const char *node);
+/* It waits, or is to be looked at later. */
+void pawl_spin_rest(pawl_engine *e, const pawl_held *h);
+
+#endif
