@@ -6,7 +6,8 @@
  *
  *   O1 letters are taken in the order in which they were received, and before
  *      each of them the times that were due until then, in that order. A
- *      join that does not wait for all is settled after each.
+ *      join that does not wait for all is settled after each, and so is one
+ *      inside a fork that may lead to such a join.
  *   O2 a token inside a fork that was set going keeps when that happened
  *      ("at" of its detail): a letter's time of receipt, a time's due time.
  *      It passes it on where it forks, and where a join goes on from it.

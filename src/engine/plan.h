@@ -176,7 +176,7 @@ typedef struct pawl_plan {
   int heard;       /* all letters that are loaded were offered to what stands
                       there (N7) */
   int32_t raced;   /* the last that came to a join that does not wait for
-                      all; 0: none, or that is settled */
+                      all, or may lead to one; 0: none, or that is settled */
   int revives;     /* an instance that had ended goes on */
   int has_output;
   int more; /* what follows differs from what is stored */

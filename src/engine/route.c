@@ -347,6 +347,15 @@ static int64_t led_here(const pawl_held *h, const pawl_token *t) {
   return seq;
 }
 
+/* Does coming to this join decide who is first, at it or further out? */
+static int is_in_race(const pawl_held *h, const pawl_node *node) {
+  if (node->expect) return 1;
+  for (int i = 0; i < h->def->nnodes && node->join_depth; i++)
+    if (h->def->nodes[i].kind == PAWL_KIND_JOIN && h->def->nodes[i].expect)
+      return 1;
+  return 0;
+}
+
 static void enter_join(pawl_engine *e, pawl_held *h, int k,
                        const pawl_node *node, int *to, pawl_buf *path) {
   pawl_token *t = pawl_tok(h, k);
@@ -362,7 +371,7 @@ static void enter_join(pawl_engine *e, pawl_held *h, int k,
     return;
   }
   pawl_detail_set_int(t, "seq", led_here(h, t));
-  if (node->expect) h->plan.raced = t->no;
+  if (is_in_race(h, node)) h->plan.raced = t->no;
   stand(h, k, 0);
 }
 
