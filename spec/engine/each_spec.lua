@@ -947,7 +947,7 @@ kit.describe("an each over children", function(backend)
   end)
 
   it("is told of a child that cannot be started", function()
-    local engine = backend.fresh()
+    local engine = backend.fresh { unknown = "fail" }
     assert(engine:load(parent { workflow = "t.nobody",
       on_failure = "collect" }))
     local id = begin(engine, inputs(2))
