@@ -258,9 +258,9 @@ static pawl_code find(pawl_engine *e, const char *prefix, char id[37],
   return rc;
 }
 
-pawl_code pawl_find(pawl_engine *engine, const char *prefix, char id[37],
+pawl_code pawl_find(pawl_engine *engine, const char *text, char id[37],
                     pawl_error *err) {
-  CALL(find(engine, prefix, id, err));
+  CALL(find(engine, text, id, err));
 }
 
 static pawl_code get(pawl_engine *e, const char *id, pawl_buf *b,

@@ -400,9 +400,11 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_tasks(pawl_engine *engine,
 PAWL_API PAWL_MUSTUSE pawl_code pawl_task_find(pawl_engine *engine,
                                                const char *prefix, char id[37],
                                                pawl_error *err);
-/* Full id of a shortened one; PAWL_AMBIGUOUS, PAWL_NOTFOUND. */
+/* Full id of a shortened one, as all calls take it: 4 or more hexadecimal
+ * digits of its beginning, or of its end if it is among the newest 100,000 of
+ * its shard. PAWL_AMBIGUOUS, PAWL_NOTFOUND. */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_find(pawl_engine *engine,
-                                          const char *prefix, char id[37],
+                                          const char *text, char id[37],
                                           pawl_error *err);
 
 /* ---- acting ------------------------------------------------------------ */

@@ -86,10 +86,12 @@ static void fall(const char *url) {
  * knows the workflow. */
 static int syncs_of_an_instance(const char *url) {
   pawl_engine *e = NULL;
+  pawl_config config = PAWL_CONFIG_INIT;
   pawl_stats stats = {0};
   char id[37];
 
-  CHECK_INT(pawl_open(url, NULL, &e, NULL), PAWL_OK);
+  config.unknown_fail = 1;
+  CHECK_INT(pawl_open(url, &config, &e, NULL), PAWL_OK);
   CHECK_INT(pawl_tick(e, 0, &stats, NULL), PAWL_OK); /* it has registered */
   nsyncs = 0;
   CHECK_INT(pawl_start(e, "t.none", NULL, 0, NULL, 0, id, NULL, NULL),

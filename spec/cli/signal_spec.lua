@@ -93,7 +93,7 @@ describe("pawl signal", function()
       { 2, "goes with %-%-start", "a", "--start-key", "1" },
       { 2, "cannot be an event's name", "a.*" },
       { 2, "not JSON", "a", "--data", "{" },
-      { 3, "begins with", "a", "--instance", "ffff" },
+      { 3, "begins or ends with", "a", "--instance", "ffff" },
       { 2, "needs NAME" },
       { 2, "usage: %-%-key takes 1 to 255 bytes, got 0", "a", "--key", "" },
       { 2, "got 256", "a", "--key", ("x"):rep(256) },

@@ -137,7 +137,7 @@ kit.describe("a store of four shards", function(backend)
     assert.equal(4, stats.claimed)
     assert.equal(1, stats.lost)
     assert.equal(3, stats.ended)
-    assert.equal("created", kit.status(engine, ids[2]))
+    assert.equal("running", kit.status(engine, ids[2]))
     assert.equal(lease, kit.agenda(store, ids[2]).lease)
   end)
 

@@ -542,6 +542,21 @@ select i.id from unnest(@shard) as s (shard) cross join lateral (
      and deleted_at is null
    order by id limit 2) i;
 
+-- name: instance_find_end
+-- args: @shard smallint, @digits text, @max integer
+-- rows: id uuid, seen bigint
+-- Ids that end with what was typed, among the newest of a shard: all from its
+-- key's index.
+with recent as materialized (
+  select id from pawl.instance
+   where shard = @shard order by id desc limit @max)
+select r.id, (select count(*) from recent) as seen from recent r
+ where right(replace(r.id::text, '-', ''), length(@digits)) = @digits
+   and exists (select 1 from pawl.instance i
+                where i.shard = @shard and i.id = r.id
+                  and i.deleted_at is null)
+ limit 2;
+
 -- name: instance_list
 -- args: @shard smallint[], @status text[], @workflow text,
 --       @workflow_version integer, @tenant text, @correlation_id text,

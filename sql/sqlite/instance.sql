@@ -356,6 +356,19 @@ select id from pawl_instance
    and deleted_at is null
  order by id limit 2;
 
+-- name: instance_find_end
+-- args: @shard smallint, @digits text, @max integer
+-- rows: id uuid, seen bigint
+with recent (id) as materialized (
+  select id from pawl_instance
+   where shard = @shard order by id desc limit @max)
+select r.id, (select count(*) from recent) as seen from recent r
+ where substr(lower(hex(r.id)), -length(@digits)) = @digits
+   and exists (select 1 from pawl_instance i
+                where i.shard = @shard and i.id = r.id
+                  and i.deleted_at is null)
+ limit 2;
+
 -- name: instance_list
 -- args: @shard smallint[], @status text[], @workflow text,
 --       @workflow_version integer, @tenant text, @correlation_id text,

@@ -57,7 +57,7 @@ pawl_code pawl_engine_next_due(pawl_engine *e, int64_t *due_us,
                                pawl_error *err);
 pawl_code pawl_engine_wait(pawl_engine *e, int64_t until_us, pawl_error *err);
 
-pawl_code pawl_engine_find(pawl_engine *e, const char *prefix, pawl_id *out,
+pawl_code pawl_engine_find(pawl_engine *e, const char *text, pawl_id *out,
                            pawl_error *err);
 pawl_code pawl_engine_get(pawl_engine *e, const pawl_id *id, pawl_buf *out,
                           pawl_error *err);

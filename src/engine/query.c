@@ -311,48 +311,6 @@ out:
   return rc;
 }
 
-/* ---- shortened ids ---- */
-
-pawl_code pawl_engine_find(pawl_engine *e, const char *prefix, pawl_id *out,
-                           pawl_error *err) {
-  pawl_id low, high;
-  pawl_rows rows;
-  pawl_code rc = PAWL_OK;
-  int digits = prefix ? pawl_id_range(prefix, &low, &high) : -1;
-
-  if (digits < 4) {
-    pawl_fail(err, PAWL_INVALID, "\"%.40s\" is not an instance's id",
-              prefix ? prefix : "");
-    pawl_error_hint(err, "give at least its first 4 hexadecimal digits");
-    return PAWL_INVALID;
-  }
-  if (digits == 32) {
-    *out = low;
-    return PAWL_OK;
-  }
-  pawl_args_begin(&e->args, PAWL_STMT_INSTANCE_FIND);
-  for (int s = 0; s < e->nshards; s++)
-    pawl_arg_int(&e->args, PAWL_INSTANCE_FIND_SHARD, s);
-  pawl_arg_id(&e->args, PAWL_INSTANCE_FIND_LOW, &low);
-  pawl_arg_id(&e->args, PAWL_INSTANCE_FIND_HIGH, &high);
-  TRY(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err));
-  if (rows.nrows == 1) {
-    pawl_row_id(&rows, 0, PAWL_INSTANCE_FIND_R_ID, out);
-  } else if (rows.nrows == 0) {
-    rc = pawl_fail(err, PAWL_NOTFOUND, "no instance's id begins with \"%s\"",
-                   prefix);
-    pawl_error_hint(err, "`pawl list` shows what there is");
-  } else {
-    rc = pawl_fail(err, PAWL_AMBIGUOUS,
-                   "several instances' ids begin with "
-                   "\"%s\"",
-                   prefix);
-    pawl_error_hint(err, "give more characters");
-  }
-out:
-  return rc;
-}
-
 /* ---- lists ---- */
 
 typedef struct filter {

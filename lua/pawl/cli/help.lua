@@ -43,8 +43,8 @@ local function overview()
   out[#out + 1] = [[
 
 Every command knows --store URL (or PAWL_STORE; default ./pawl.db), --json
-and --help. Ids may be shortened to 4 characters or more, as in git. Errors
-are plain text on stderr.
+and --help. Ids may be shortened to 4 characters or more of their beginning
+or their end. Errors are plain text on stderr.
 
   pawl run order.lua --input '{"price":3,"count":10}'   run one, here and now
   pawl COMMAND --help                                    options and examples

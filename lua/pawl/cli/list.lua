@@ -29,7 +29,7 @@ local function status_list(given)
 end
 
 local columns = {
-  { title = "ID", value = function(i) return i.id end },
+  { title = "ID", value = function(i) return i.shown end },
   { title = "WORKFLOW", flex = true, value = function(i)
     return i.version > 0 and ("%s %d"):format(i.workflow, i.version)
       or i.workflow -- nobody has loaded it yet
@@ -60,6 +60,7 @@ local function run(opts)
   if #rows == 0 then
     term.print("no instances")
   else
+    term.shorten(rows, "id")
     table_of(columns, rows)
     if #rows == (opts.limit or 100) then
       term.warn(("the newest %d; the next page: --before %s"):format(#rows,
@@ -73,7 +74,8 @@ return {
   name = "list",
   summary = "instances, newest first",
   about = "Lists instances, newest first. Filters narrow it down; they must "
-    .. "all hold.",
+    .. "all hold. On a terminal the ends of ids are shown, which every command "
+    .. "takes; in a pipe and with --json they are whole.",
   options = {
     { long = "workflow", short = "w", arg = "CODE",
       help = "of this workflow" },

@@ -7,7 +7,7 @@ local term = require "pawl.cli.term"
 local columns = {
   { title = "CREATED", value = function(r) return format.time(r.created) end },
   { title = "TYPE", value = function(r) return r.type end },
-  { title = "INSTANCE", value = function(r) return r.instance end },
+  { title = "INSTANCE", value = function(r) return r.shown end },
   { title = "SEQ", right = true, value = function(r) return r.seq end },
   { title = "PAYLOAD", flex = true, value = function(r)
     return r.payload ~= nil and format.json(r.payload) or nil
@@ -29,6 +29,7 @@ local function run(opts)
   if #rows == 0 then
     term.print("nothing waits to be published")
   else
+    term.shorten(rows, "instance")
     table_of(columns, rows)
     if #rows == (opts.limit or 100) then
       term.warn(("the first %d; the next page: --after %s"):format(#rows,

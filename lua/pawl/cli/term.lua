@@ -149,4 +149,21 @@ function term.cut(text, width)
   return table.concat(kept) .. dots
 end
 
+--- Gives each row, as `shown`, the end of the id in one of its fields: on a
+--- terminal, and as long as it takes to tell the rows apart. Ids begin with the
+--- time, which those made together share.
+function term.shorten(rows, field)
+  local digits = 8
+  repeat
+    local seen, alike = {}, false
+    for _, row in ipairs(rows) do
+      local id = row[field]
+      local text = term.tty and id:sub(-digits) or id
+      alike = alike or seen[text] and seen[text] ~= id
+      seen[text], row.shown = id, text
+    end
+    digits = digits + 4
+  until not alike or digits > 12
+end
+
 return term

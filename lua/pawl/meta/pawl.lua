@@ -529,11 +529,12 @@ function Engine:explain(id, how) end
 ---@return pawl.Error? err
 function Engine:outbox(query, how) end
 
---- The full id of a shortened one.
----@param prefix string
+--- The full id of a shortened one: 4 or more hexadecimal digits of its
+--- beginning, or of its end if it is among the newest 100,000 of its shard.
+---@param text string
 ---@return string? id
 ---@return pawl.Error? err  "ambiguous", "notfound"
-function Engine:find(prefix) end
+function Engine:find(text) end
 
 --- Tasks for people, newest first; asked for by due time alone, longest
 --- overdue first.
