@@ -5,7 +5,8 @@
 ---   ./dev bench [--quick] [--json] [--baseline FILE] [--save]
 ---               [sqlite | postgres]
 ---
----   throughput.lua  W1, W1x2, W2, W2x2, W3, W3_bulk, W6, each
+---   throughput.lua  W1, W1x2, W2, W2x2, W3, W3_bulk, W6, W7,
+---                   W7_single, each
 ---   latency.lua     W4, W4_signal, the cold start
 ---   depth.lua       W5
 ---   memory.lua      rss_mb, rss_waiting_ratio
@@ -50,15 +51,15 @@ local throughput = require "throughput"
 --- probe: instances under observation, few and many.
 local SIZES = {
   full = { rounds = 5, five = 4000, one = 10000, raw = 20000, starts = 1000,
-    bulk = 20000, items = 10000, waiting = 4000, latency = 40, cold = 40,
-    finished = 1000000, timers = 100000, depth = 7, asleep = 1000000,
+    bulk = 20000, items = 10000, events = 10000, waiting = 4000, latency = 40,
+    cold = 40, finished = 1000000, timers = 100000, depth = 7, asleep = 1000000,
     probe = { 128, 384 }, changes = 40 },
   quick = { rounds = 3, five = 2000, one = 4000, raw = 10000, starts = 1000,
-    bulk = 10000, items = 2000, waiting = 4000, latency = 20, cold = 20,
-    finished = 100000, timers = 10000, depth = 5, asleep = 100000,
+    bulk = 10000, items = 2000, events = 2000, waiting = 4000, latency = 20,
+    cold = 20, finished = 100000, timers = 10000, depth = 5, asleep = 100000,
     probe = { 64, 192 }, changes = 20 },
   tiny = { rounds = 1, five = 20, one = 20, raw = 640, starts = 5, bulk = 20,
-    items = 20, waiting = 4, latency = 2, cold = 1, finished = 50,
+    items = 20, events = 20, waiting = 4, latency = 2, cold = 1, finished = 50,
     timers = 5, depth = 1, asleep = 50, probe = { 4, 8 }, changes = 2 },
 }
 
@@ -71,6 +72,8 @@ local ROUND = {
   { "W3_bulk", throughput.W3_bulk, "starts/s" },
   { "W4", latency.W4, "ms" }, { "W4_signal", latency.W4_signal, "ms" },
   { "W6", throughput.W6, "steps/s" }, { "each", throughput.each, "items/s" },
+  { "W7", throughput.W7, "events/s" },
+  { "W7_single", throughput.W7_single, "events/s" },
 }
 
 ---- measuring ---------------------------------------------------------------

@@ -114,6 +114,8 @@ local TITLES = {
   { "W4_signal", "signal to finished, idle" },
   { "W5", "W2 beside many rows; raw: without" },
   { "W6", "steps that wait 50 ms; raw: ideal" },
+  { "W7", "events queued for one instance; raw: a tenth of them" },
+  { "W7_single", "events to one instance, one by one; raw: queued" },
   { "each", "items of one fan-out; raw: a tenth" },
 }
 

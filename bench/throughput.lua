@@ -1,5 +1,6 @@
---- How many in a second: W1, W1x2, W2, W2x2, W3, W3_bulk, W6 and each. Every
---- function measures once and gives a sample: value, raw and counts.
+--- How many in a second: W1, W1x2, W2, W2x2, W3, W3_bulk, W6, W7, W7_single
+--- and each. Every function measures once and gives a sample: value, raw and
+--- counts.
 local mono = require("pawl.core").mono
 local pawl = require "pawl"
 local slow = require "slow_server"
@@ -260,6 +261,50 @@ function throughput.W6(bench, store, size)
   sample.worker_cpu_share = (os.clock() - clock) * sample.value / (5 * n)
   sample.raw = math.min(WAITS, n) / DELAY
   return sample
+end
+
+--- Events to one instance; queued: all sent before it looks, else each is
+--- taken before the next is sent.
+local function drain(bench, store, n, queued)
+  local engine <close> = assert(pawl.open(store.url))
+  local code = assert(engine:load(bench.workflows .. "inbox.lua")).workflow
+  local id = assert(engine:start(code, { events = n }))
+  assert(engine:run {})
+  local function send()
+    assert(engine:signal { name = "bench.put", instance = id })
+  end
+  if queued then for _ = 1, n do send() end end
+  collectgarbage()
+  local sample = count(store, engine, {}, "event", function()
+    if not queued then
+      for _ = 1, n do
+        send()
+        assert(engine:run {})
+      end
+    end
+    assert(engine:run {})
+    return n
+  end)
+  assert(assert(engine:get(id)).status == "completed")
+  return sample
+end
+
+--- A long queue for one instance. Its measure is itself with a tenth of the
+--- queue: an event costs the same.
+function throughput.W7(bench, store, size)
+  local few = drain(bench, store, size.events // 10, true)
+  local many = drain(bench, store, size.events, true)
+  many.raw = few.value
+  many.statements_per_event_of_few = few.statements_per_event
+  return many
+end
+
+--- The same one by one, sending included; raw: taken from a queue.
+function throughput.W7_single(bench, store, size)
+  local queued = drain(bench, store, size.events // 10, true)
+  local single = drain(bench, store, size.events // 10)
+  single.raw = queued.value
+  return single
 end
 
 return throughput

@@ -12,11 +12,12 @@ local baseline = require "baseline"
 local targets = require "targets"
 
 local MEASURES = { "W1", "W2", "W3", "W3_bulk", "W4", "W4_signal", "W5", "W6",
-  "each" }
+  "W7", "W7_single", "each" }
 
 --- Of what each measure counts by.
 local COUNTED = { W1 = "step", W2 = "step", W3 = "start", W3_bulk = "start",
-  W5 = "step", W6 = "step", each = "item" }
+  W5 = "step", W6 = "step", W7 = "event", W7_single = "event",
+  each = "item" }
 
 --- A kit of other engines that tells what it was asked.
 local KIT = [[
