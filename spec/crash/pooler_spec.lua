@@ -99,6 +99,28 @@ describe("behind a pooler in transaction mode", function()
     site:assert_complete(ids)
   end)
 
+  it("takes a session that died for a lost connection", function()
+    local site, url = pooled(Site.flow {
+      { "a" },
+      { "b", [[
+    local row = ctx.db:query("select pg_backend_pid() as pid")[1]
+    if not exists "killed" then
+      append("killed", "")
+      os.execute("kill -9 " .. row.pid)
+    end
+    ctx.db:query "select 1"
+]], "transactional = true, retry = false," },
+      { "c" },
+    })
+    local ids = site:start(3)
+    local worker = site:worker { "--pooler", url = url }
+    assert.truthy(process.poll(60, function() -- the server has crashed by that
+      local ok, has_ended = pcall(site.wait_ended, site, #ids, 0)
+      return ok and has_ended
+    end, 0.2), worker:output())
+    site:assert_complete(ids)
+  end)
+
   -- Parents with many children beside chains of plain steps: batches are sent
   -- ahead all the time.
   local KID = [[

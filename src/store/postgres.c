@@ -235,6 +235,14 @@ static pawl_code fail_state(const char *state, const char *what,
   return rc;
 }
 
+/* Whatever its SQLSTATE: PgBouncer gives 08P01 for a server that has died. It
+ * has no severity that is not translated, and translates none. */
+static int ends_session(const PGresult *res) {
+  const char *how = pq.resultErrorField(res, PG_DIAG_SEVERITY_NONLOCALIZED);
+  if (!how) how = pq.resultErrorField(res, PG_DIAG_SEVERITY);
+  return how && (strcmp(how, "FATAL") == 0 || strcmp(how, "PANIC") == 0);
+}
+
 static pawl_code fail_result(const char *what, const PGresult *res,
                              pawl_error *err) {
   const char *state = pq.resultErrorField(res, PG_DIAG_SQLSTATE);
@@ -242,6 +250,10 @@ static pawl_code fail_result(const char *what, const PGresult *res,
   const char *hint = pq.resultErrorField(res, PG_DIAG_MESSAGE_HINT);
   pawl_code rc = fail_state(state ? state : "08006", what,
                             text ? text : "the connection was lost", err);
+  if (ends_session(res)) {
+    rc = PAWL_UNREACHABLE;
+    if (err) err->code = rc;
+  }
   if (err && !err->hint[0] && hint) pawl_error_hint(err, "%s", hint);
   return rc;
 }
@@ -1775,7 +1787,7 @@ static pawl_code explain_query(pawl_code rc, int64_t limit_us,
                     (double)limit_us / (double)PAWL_SECOND);
     pawl_error_sqlstate(err, "57014");
     pawl_error_hint(err, "others wait for its locks: make it shorter");
-  } else if (strcmp(err->sqlstate, "08P01") == 0) {
+  } else if (rc == PAWL_STORE && strcmp(err->sqlstate, "08P01") == 0) {
     err->code = PAWL_INVALID; /* more or fewer parameters than it has */
   } else if (rc == PAWL_NOT_A_STORE || rc == PAWL_AUTH) {
     err->code = PAWL_STORE; /* the user's tables, the user's grants */
