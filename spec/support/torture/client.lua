@@ -70,14 +70,19 @@ end
 
 -- One that asks again, since the answer was lost, may be told that it is
 -- suspended, or runs, already.
+local function unless_so(ok, err)
+  if not ok and err.code == "invalid" then return true end
+  return ok, err
+end
+
 local function change(name)
   return function(case, action)
     local id, err = id_of(case)
     if not id then return nil, err end
     local ok, why = engine[name](engine, id, { by = "torture",
       set = action.set })
-    if not ok and why.code == "invalid" and name ~= "edit" then return true end
-    return ok, why
+    if name == "edit" then return ok, why end
+    return unless_so(ok, why)
   end
 end
 
@@ -87,7 +92,8 @@ actions.resume = change "resume"
 
 local function change_all(name)
   return function(_, action)
-    return engine[name](engine, { workflow = action.workflow, by = "torture" })
+    return unless_so(engine[name](engine, { workflow = action.workflow,
+      by = "torture" }))
   end
 end
 
