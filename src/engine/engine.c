@@ -394,6 +394,7 @@ void pawl_engine_close(pawl_engine *e) {
   size_t slots = (size_t)pawl_held_max(e);
 
   if (ours) pawl_pulse_close(e->pulse);
+  e->pulse = NULL; /* what is decided again below runs without it */
   if (ours && e->store && e->host && (e->nheld || e->registered))
     say_goodbye(e);
   pawl_host_close(e->host);
