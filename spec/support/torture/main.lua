@@ -47,20 +47,22 @@ local function torture(store, seconds, seed)
     end
     local wave = Wave.new(store, { seed = seed, n = cases_a_wave,
       span = math.max(2, math.min(span, until_ - system.gettime())) })
-    wave:run(cases)
+    local ok, why = xpcall(wave.run, debug.traceback, wave, cases)
     waves = waves + 1
+    if not ok then wave:find("the torture itself: %s", why) end
     for name, n in pairs(wave.count) do total[name] = total[name] + n end
     if #wave.found > 0 then
       found, cases = found + 1, nil
       local dir = ("%s/%s-%d"):format(keep_in, store.name, seed)
-      wave:keep(dir)
       for _, text in ipairs(wave.found) do say("FOUND %s", text) end
+      wave:keep(dir)
       say("kept in %s", dir)
     end
     say("%s, seed %d: %d instances, %d kills, %d cuts, %d restarts, "
       .. "%d waves found something", store.name, seed, total.instances,
       total.kill, total.cut, total.restart, found)
     seed = seed + 1
+    if not ok then break end -- whoever still runs is not ours to guess
   until system.gettime() > until_ or found == most_finds
   return found
 end
