@@ -502,7 +502,7 @@ static int is_undone(const pawl_engine *e) {
 /* Runs the step inside the transaction that records it; when the step fails,
  * its SQL goes and its failure is recorded with the next batch. */
 static pawl_code run_open(pawl_engine *e, pawl_held *h, pawl_error *err) {
-  int64_t began = pawl_clock_mono();
+  int64_t began;
   pawl_error local;
   pawl_code rc = PAWL_OK;
   int ok;
@@ -512,6 +512,7 @@ static pawl_code run_open(pawl_engine *e, pawl_held *h, pawl_error *err) {
   e->query_failed = 0;
   TRY(lock_open(e, h, &ok, err));
   if (!ok) return PAWL_OK;
+  began = pawl_clock_mono(); /* waiting for its turn holds up nobody */
   pawl_step_run(e, h);
   if (is_undone(e)) {
     undo_open(e);
