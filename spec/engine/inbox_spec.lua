@@ -168,6 +168,42 @@ kit.describe("an inbox of very many events", function(backend)
       assert.is_nil(assert(engine:get(id)).variables.late)
     end)
 
+  -- What the one has turned down stays there, and fills whole pages. What the
+  -- other waits for came after it.
+  for what, keyed in pairs { ["in the inbox"] = false, ["kept"] = true } do
+    it("keeps no branch from what came after another's pages, " .. what,
+      function()
+        local engine, clock = backend.fresh()
+        local key = keyed and "key" or nil
+        local flow = pawl.workflow { code = "t.two", start = "f" }
+        flow:fork("f", { next = { "picky", "plain" } })
+        flow:wait("picky", { event = "put", key = key, next = "j",
+          match = function() return false end })
+        flow:wait("plain", { event = "go", key = key, next = "took" })
+        flow:step("took", {
+          run = function(ctx) ctx.vars.took = ctx.event.data.seq end,
+          next = "j",
+        })
+        flow:join("j", { expect = "all", next = "z" })
+        flow:finish "z"
+        assert(engine:load(flow))
+        local id = assert(engine:start("t.two", { key = "K" }))
+        assert(engine:run())
+        local function tell(name, seq)
+          clock:advance(0.01)
+          assert(engine:signal { name = name, data = { seq = seq },
+            key = key and "K", instance = not keyed and id or nil })
+        end
+        for i = 1, 70 do
+          tell("put", i)
+          assert(engine:run())
+        end
+        tell("go", 7)
+        for _ = 1, 20 do assert(engine:tick(0.05)) end -- it spun for ever
+        assert.equal(7, assert(engine:get(id)).variables.took)
+      end)
+  end
+
   it("ends by a rule as soon as one of a few does", function()
     local engine, clock = backend.fresh()
     assert(engine:load(box(nil, { cancel_on = { { event = "stop" } } })))

@@ -512,6 +512,15 @@ static void leave_behind(pawl_held *h) {
       drop_letter(h, i);
 }
 
+/* Is something new at hand that came no later than what was read last here?
+ * Another search's may be behind that: it will be left for the next look (M1),
+ * which would find no more than this one did. */
+static int has_news(const search *s) {
+  for (int i = s->h->nfound; i < s->h->nletters; i++)
+    if (s->h->letters[i].received_us <= s->after_us) return 1;
+  return 0;
+}
+
 /* Is there a page to come, and nothing new in those that were read? */
 static int pages_on(searches *s) {
   int more = 0;
@@ -519,7 +528,7 @@ static int pages_on(searches *s) {
   for (int i = 0; i < s->n; i++) {
     search *one = &s->at[i];
     if (one->done >= 0) continue;
-    one->behind = one->done = one->h->nletters > one->h->nfound;
+    one->behind = one->done = has_news(one);
     more = more || !one->done;
   }
   return more;
