@@ -385,6 +385,38 @@ kit.describe("a transactional step", function(backend)
       end
     end
 
+    -- A trigger of the user's that always says so, a query that kills its
+    -- session: it ran again for ever, and nothing told of it.
+    for what, body in pairs {
+      ["a conflict"] = "raise sqlstate '40001'",
+      ["a lost connection"] =
+        "perform pg_catalog.pg_terminate_backend(pg_catalog.pg_backend_pid())",
+    } do
+      for _, calls in ipairs { "raised", "caught" } do
+        it(("fails by its policy when %s undoes it each time, %s")
+          :format(what, calls), function()
+          local engine, _, url = fresh()
+          assert(probe.sql(url, undo:format(body)))
+          local runs, query = 0, "select public.undo()"
+          assert(engine:load(flow(function(ctx)
+            runs = runs + 1
+            if calls == "caught" then
+              pcall(ctx.db.query, ctx.db, query)
+            else
+              ctx.db:query(query)
+            end
+          end, { retry = false })))
+          local id = assert(engine:start "t.one")
+          for _ = 1, 500 do
+            if kit.status(engine, id) == "failed" then break end
+            engine:tick(0.05)
+          end
+          assert.equal("failed", kit.status(engine, id))
+          assert.equal(6, runs)
+        end)
+      end
+    end
+
     for _, case in ipairs {
       { "before it arrived", "commit.before_send=drop@1", 2 },
       { "after it arrived", "commit.sent=drop@1" },

@@ -16,9 +16,11 @@
 #include "pipeline.h"
 #include "pulse.h"
 #include "reach.h"
+#include "spin.h"
 
 #define FLUSH_US (50 * 1000)
-#define TAKES_MAX 100 /* decisions of one visit to an inbox */
+#define TAKES_MAX 100   /* decisions of one visit to an inbox */
+#define ROLLBACKS_MAX 5 /* times that a step is undone by the store */
 #define SQLITE_SQL_LIMIT_US PAWL_SECOND
 #define POSTGRES_SQL_LIMIT_US (10 * PAWL_SECOND)
 
@@ -493,16 +495,30 @@ out:
 
 /* Has the store undone the transaction through no fault of its SQL, by a lost
  * connection or a conflict with others? The step then runs again, whatever its
- * handler made of that, and no attempt is counted. */
-static int is_undone(const pawl_engine *e) {
-  return e->query_failed && (e->query_error.code == PAWL_UNREACHABLE ||
-                             !strncmp(e->query_error.sqlstate, "40", 2));
+ * handler made of that, and no attempt is counted. What is undone again and
+ * again is its own doing: then it is a failure like any other. */
+static int was_rolled_back(pawl_engine *e, const pawl_held *h) {
+  return e->query_failed &&
+         (e->query_error.code == PAWL_UNREACHABLE ||
+          !strncmp(e->query_error.sqlstate, "40", 2)) &&
+         pawl_spin_rolled_back(e, h) <= ROLLBACKS_MAX;
+}
+
+static void fail_late(pawl_engine *e, pawl_held *h, int64_t took_us) {
+  pawl_error late;
+
+  pawl_fail(&late, PAWL_TIMEOUT,
+            "a transactional step may take %" PRId64
+            " ms on this store; it took %" PRId64,
+            e->sql_limit_us / 1000, took_us / 1000);
+  pawl_error_hint(&late, "do the slow part in a step before it");
+  pawl_step_fail(e, h, &late);
 }
 
 /* Runs the step inside the transaction that records it; when the step fails,
  * its SQL goes and its failure is recorded with the next batch. */
 static pawl_code run_open(pawl_engine *e, pawl_held *h, pawl_error *err) {
-  int64_t began;
+  int64_t began, took;
   pawl_error local;
   pawl_code rc = PAWL_OK;
   int ok;
@@ -514,7 +530,7 @@ static pawl_code run_open(pawl_engine *e, pawl_held *h, pawl_error *err) {
   if (!ok) return PAWL_OK;
   began = pawl_clock_mono(); /* waiting for its turn holds up nobody */
   pawl_step_run(e, h);
-  if (is_undone(e)) {
+  if (was_rolled_back(e, h)) {
     undo_open(e);
     h->state = PAWL_SLOT_READY;
     return PAWL_OK;
@@ -528,15 +544,10 @@ static pawl_code run_open(pawl_engine *e, pawl_held *h, pawl_error *err) {
     pawl_step_fail(e, h, &e->query_error);
     return PAWL_OK;
   }
-  if (pawl_clock_mono() - began > e->sql_limit_us) {
-    pawl_error late;
+  took = pawl_clock_mono() - began;
+  if (took > e->sql_limit_us) {
     undo_open(e);
-    pawl_fail(&late, PAWL_TIMEOUT,
-              "a transactional step may take %" PRId64
-              " ms on this store; it took %" PRId64,
-              e->sql_limit_us / 1000, (pawl_clock_mono() - began) / 1000);
-    pawl_error_hint(&late, "do the slow part in a step before it");
-    pawl_step_fail(e, h, &late);
+    fail_late(e, h, took);
     return PAWL_OK;
   }
   h->transactional = 1;

@@ -207,6 +207,13 @@ typedef struct pawl_spin {
   int steps, told;
 } pawl_spin;
 
+/* Times that its step's transaction was undone, and nothing stored since. */
+typedef struct pawl_rollbacks {
+  pawl_id id;
+  int64_t version;
+  int n;
+} pawl_rollbacks;
+
 struct pawl_engine {
   pawl_config config; /* defaults filled in */
   pawl_alloc alloc;   /* the config's, and counts in `refusals` (N7) */
@@ -277,6 +284,7 @@ struct pawl_engine {
   int64_t deliver_mono_us; /* messages left behind are looked for then */
   int messages; /* the last commits wrote some: deliver.c has work */
   pawl_spin spins[PAWL_SPIN_SLOTS];
+  pawl_rollbacks rollbacks[PAWL_SPIN_SLOTS];
   pawl_buf unreached;    /* ids, for reach.c */
   int reaching, holding; /* it is at them; one is held for its inbox */
   struct {               /* claims whose answer was lost */

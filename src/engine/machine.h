@@ -148,7 +148,8 @@ int64_t pawl_item_of(const pawl_token *t, int level);
 /* Fires every join that can, until none does. */
 void pawl_joins_settle(pawl_engine *e, pawl_held *h);
 /* The same, if something has just come to one that does not wait for all, or
- * to one that may lead there: the first decide, before anything else that is at hand happens. */
+ * to one that may lead there: the first decide, before anything else that is
+ * at hand happens. */
 void pawl_joins_race(pawl_engine *e, pawl_held *h);
 /* Token k, which still lives, ends here and comes to no join. 1: one of a
  * number can be reached no more for that, and has failed. */

@@ -2,9 +2,9 @@
 
 #include "../value/json.h"
 
-static pawl_spin *slot_of(pawl_engine *e, const pawl_held *h, int32_t token) {
+static uint32_t place_of(const pawl_held *h, int32_t token) {
   const unsigned char *b = h->id.bytes; /* the last ones are random */
-  return &e->spins[(uint32_t)(b[12] ^ b[13] ^ token) % PAWL_SPIN_SLOTS];
+  return (uint32_t)(b[12] ^ b[13] ^ token) % PAWL_SPIN_SLOTS;
 }
 
 static void tell(pawl_engine *e, const pawl_held *h, const char *node) {
@@ -26,7 +26,7 @@ static void tell(pawl_engine *e, const pawl_held *h, const char *node) {
 
 void pawl_spin_step(pawl_engine *e, const pawl_held *h, int32_t token,
                     const char *node) {
-  pawl_spin *s = slot_of(e, h, token);
+  pawl_spin *s = &e->spins[place_of(h, token)];
 
   if (!pawl_id_eq(&s->id, &h->id) || s->token != token) {
     s->id = h->id;
@@ -36,6 +36,17 @@ void pawl_spin_step(pawl_engine *e, const pawl_held *h, int32_t token,
   if (++s->steps < PAWL_BUSY_LOOP || s->told) return;
   s->told = 1;
   tell(e, h, node);
+}
+
+int pawl_spin_rolled_back(pawl_engine *e, const pawl_held *h) {
+  pawl_rollbacks *r = &e->rollbacks[place_of(h, 0)];
+
+  if (!pawl_id_eq(&r->id, &h->id) || r->version != h->version) {
+    r->id = h->id;
+    r->version = h->version;
+    r->n = 0;
+  }
+  return ++r->n;
 }
 
 void pawl_spin_rest(pawl_engine *e, const pawl_held *h) {
