@@ -4,8 +4,8 @@
  * is memory, the same calls bring the instance to its end, everything done
  * once.
  *
- * PAWL_OOM=N: every allocation from the N-th on; else PAWL_SAMPLES of them,
- * spread evenly. */
+ * PAWL_OOM=N: every allocation from the N-th on, or N-M: up to the M-th; else
+ * PAWL_SAMPLES of them, spread evenly. */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 
 #include <unistd.h>
@@ -151,7 +151,7 @@ static int count(const char *text, const char *what) {
 static void check_count(const life *l, const char *text, const char *what,
                         int want) {
   if (!CHECK_INT(count(text, what), want))
-    printf("  %s, allocation %lld%s: %.3000s\n", l->url,
+    printf("  %s, allocation %lld%s: %s\n", l->url,
            (long long)l->alloc.fail_at, l->alloc.for_ever ? " and after" : "",
            text);
 }
@@ -212,25 +212,86 @@ static void every_allocation_may_be_refused(const char *url,
                                             const char *file) {
   const char *all = getenv("PAWL_OOM"), *samples = getenv("PAWL_SAMPLES");
   int64_t n = run(url, file, 0, 0);
+  const char *upto = all ? strchr(all, '-') : NULL;
   int64_t step = all ? 1 : n / (samples ? atoi(samples) : SAMPLES) + 1;
+  int64_t last = upto && atoll(upto + 1) < n ? atoll(upto + 1) : n;
 
   for (int for_ever = 0; for_ever < 2; for_ever++)
     for (int64_t at = all ? atoll(all) : 1 + (int64_t)for_ever * step / 2;
-         at <= n; at += step)
+         at <= last; at += step)
       run(url, file, at, for_ever);
   if (all) printf("%s: %lld allocations\n", url, (long long)n);
 }
 
+/* ---- the tick of one transactional step ---- */
+
+/* What is decided in its transaction is stored by that, not by a batch. */
+static const char SQL[] =
+    "local pawl = require 'pawl'\n"
+    "local w = pawl.workflow { code = 'zoo.a', version = 1, start = 'f' }\n"
+    "w:fork('f', { next = { 'q', 't' } })\n"
+    "w:step('q', { transactional = true, next = 'j',\n"
+    "  retry = { max = 50, base = 1, cap = 2 }, run = function(ctx)\n"
+    "    ctx.vars.q = ctx.db:query('select 1 as one')\n"
+    "    ctx.emit('made', { n = 1 }) end })\n"
+    "w:timer('t', { after = '1h', next = 'j' })\n"
+    "w:join('j', { expect = 'all', next = 'z' })\n"
+    "w:finish('z', { output = function(ctx) return ctx.vars end })\n"
+    "return w\n";
+
+/* Returns how many allocations the tick had. */
+static int64_t run_sql(const char *file, int64_t fail_at, int for_ever) {
+  life l = {.url = ":memory:",
+            .file = file,
+            .is_well = 1,
+            .clock = {INT64_C(1800000000000000)}};
+  char *text = NULL;
+  int64_t n;
+  if (!CHECK(begin(&l))) return 0;
+  l.alloc.requests = 0;
+  l.alloc.fail_at = fail_at;
+  l.alloc.for_ever = for_ever;
+  l.is_well = 0;
+  ticks(&l, 1);
+  n = l.alloc.requests;
+  l.alloc.fail_at = 0;
+  l.is_well = 1;
+  for (int i = 0; i < 4; i++) ticks(&l, 2), l.clock.us += 3600 * 1000000LL;
+  l.alloc.requests = INT64_MIN / 2; /* what follows is for messages alone */
+  l.alloc.fail_at = fail_at;
+  if (CHECK_INT(pawl_get(l.e, l.id, &text, NULL), PAWL_OK)) {
+    check_count(&l, text, "\"status\":\"completed\"", 1);
+    check_count(&l, text, "\"output\":{\"q\":[{\"one\":1}]}", 1);
+    pawl_free(l.e, text);
+  }
+  if (CHECK_INT(pawl_history(l.e, l.id, &text, NULL), PAWL_OK)) {
+    check_count(&l, text, "\"type\":\"step\"", 1);
+    check_count(&l, text, "\"type\":\"timer\"", 1);
+    pawl_free(l.e, text);
+  }
+  pawl_close(l.e);
+  CHECK_INT(l.alloc.live_bytes, 0);
+  return n;
+}
+
+static int write_file(const char *path, const char *text) {
+  FILE *f = fopen(path, "w");
+  return f && fputs(text, f) >= 0 && !fclose(f);
+}
+
 int main(void) {
   char folder[] = "/tmp/pawl-oom.XXXXXX", file[64], url[64];
-  FILE *f;
+  const char *few = getenv("PAWL_SAMPLES");
   if (!mkdtemp(folder)) return 1;
   snprintf(file, sizeof file, "%s/zoo.lua", folder);
   snprintf(url, sizeof url, "%s/oom.db", folder);
-  f = fopen(file, "w");
-  if (!f || fputs(ZOO, f) < 0 || fclose(f)) return 1;
+  if (!write_file(file, ZOO)) return 1;
   every_allocation_may_be_refused(":memory:", file);
   every_allocation_may_be_refused(url, file);
+  if (!write_file(file, SQL)) return 1;
+  for (int64_t at = 1, n = run_sql(file, 0, 0); at <= n; at += few ? 4 : 1)
+    for (int for_ever = 0; for_ever < 2; for_ever++)
+      run_sql(file, at, for_ever);
   wipe(url);
   unlink(file);
   rmdir(folder);

@@ -343,6 +343,7 @@ static pawl_code send_plans(pawl_engine *e, pawl_held **list, int n,
   pawl_code rc = PAWL_OK;
 
   EACH(h) {
+    assert(!h->plan.failed); /* N7 */
     if (h->plan.vars_changed)
       h->plan.parts = pawl_parts_count(h->parts, pawl_buf_str(&h->plan.vars));
   }
@@ -530,6 +531,7 @@ static pawl_code refuse_one(pawl_engine *e, pawl_held *h, int depth,
     return PAWL_OK;
   }
   if (!pawl_step_refused(e, h, &why)) depth = -1; /* nothing is left to try */
+  if (pawl_plan_check(&h->plan, err) != PAWL_OK) return PAWL_OK; /* mend() */
   return commit_list(e, &h, 1, depth, err);
 }
 

@@ -132,12 +132,13 @@ void pawl_take_starts(pawl_engine *e, pawl_held *h, pawl_str starts) {
 
 /* ---- items ---- */
 
-static void item_effect(pawl_held *h, int32_t token, int64_t no,
-                        const char *state, pawl_str data) {
+static pawl_effect *item_effect(pawl_held *h, int32_t token, int64_t no,
+                                const char *state, pawl_str data) {
   pawl_effect *f = pawl_plan_effect(&h->plan, PAWL_EFFECT_ITEM, token);
   f->n = no;
   pawl_buf_addz(&f->name, state);
   pawl_buf_adds(&f->data, data);
+  return f;
 }
 
 /* The data of an item's token: what the each's token has, and the item. */
@@ -157,6 +158,7 @@ static void begin_item(pawl_engine *e, pawl_held *h, int parked,
                        const pawl_node *node, pawl_str item, int64_t no) {
   int32_t token = pawl_tok(h, parked)->no;
   char index[24], from[32];
+  pawl_effect *f;
   pawl_error err;
   pawl_id id;
   int k;
@@ -169,9 +171,9 @@ static void begin_item(pawl_engine *e, pawl_held *h, int parked,
       return;
     }
     send_child(h, parked, node, &id, item, no);
-    item_effect(h, token, no, "started", pawl_strz("null"));
-    h->plan.effects[h->plan.neffects - 1].id = id;
-    h->plan.effects[h->plan.neffects - 1].has_id = 1;
+    f = item_effect(h, token, no, "started", pawl_strz("null"));
+    f->id = id;
+    f->has_id = 1;
     return;
   }
   snprintf(index, sizeof index, "%" PRId64, no + 1);

@@ -535,7 +535,8 @@ static pawl_code run_open(pawl_engine *e, pawl_held *h, pawl_error *err) {
     h->state = PAWL_SLOT_READY;
     return PAWL_OK;
   }
-  if (h->plan.nrecords && strcmp(h->plan.records[0].type, "step")) {
+  if (pawl_plan_check(&h->plan, err) != PAWL_OK || /* N7: as in any batch */
+      (h->plan.nrecords && strcmp(h->plan.records[0].type, "step"))) {
     undo_open(e);
     return PAWL_OK;
   }

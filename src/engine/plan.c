@@ -264,6 +264,10 @@ pawl_record *pawl_plan_record(pawl_plan *p, const char *type,
   return r;
 }
 
+pawl_record *pawl_plan_record_at(pawl_plan *p, int at) {
+  return at < p->nrecords ? &p->records[at] : &p->spare_record;
+}
+
 pawl_effect *pawl_plan_effect(pawl_plan *p, pawl_effect_kind kind,
                               int32_t token) {
   void *list = p->effects;

@@ -214,6 +214,9 @@ void pawl_plan_reset(pawl_plan *p);
  * die. */
 pawl_record *pawl_plan_record(pawl_plan *p, const char *type,
                               const char *node);
+/* The one that was made when there were `at` of them: the spare one when it
+ * found no memory. */
+pawl_record *pawl_plan_record_at(pawl_plan *p, int at);
 pawl_effect *pawl_plan_effect(pawl_plan *p, pawl_effect_kind kind,
                               int32_t token);
 /* Is this letter taken, or dealt with, by one of its effects? */

@@ -223,13 +223,14 @@ void pawl_leave_by(pawl_engine *e, pawl_held *h, int k, int to, int record) {
                 &p->detail); /* its memory serves for what it will say */
   pawl_buf_clear(&path);
   pawl_token_keep(e, t);
-  if (record >= 0 && t->depth) keep_output(h, k, &p->records[record]);
+  if (record >= 0 && t->depth)
+    keep_output(h, k, pawl_plan_record_at(p, record));
   t->state = PAWL_TOKEN_ACTIVE;
   t->due_us = 0;
   t->changed = 1;
   pawl_go_to(e, h, k, to, &path);
   if (record >= 0) {
-    pawl_record *r = &p->records[record];
+    pawl_record *r = pawl_plan_record_at(p, record);
     if (r->path.len && path.len) pawl_buf_addz(&r->path, "; ");
     pawl_buf_adds(&r->path, pawl_buf_str(&path));
     if (!r->due_us) r->due_us = pawl_tok(h, k)->due_us;
@@ -477,7 +478,7 @@ static void run_routing(pawl_engine *e, pawl_held *h, int k,
     }
     pawl_fail_token(e, h, k, &err, began_us);
   } else {
-    r = &p->records[record];
+    r = pawl_plan_record_at(p, record);
     r->token = no;
     r->attempt = 1;
     r->completed_us = pawl_engine_now(e);
