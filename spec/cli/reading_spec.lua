@@ -114,6 +114,38 @@ describe("a SQLite file that may only be read", function()
       chmod("644", url, url .. "-wal", url .. "-shm")
     end)
 
+  -- Nobody else had it open when the reader opened it.
+  it("shows what was written since, to who has it open for long", function()
+    local url = store()
+    local program = ("package.path = %q\npackage.cpath = %q\n"):format(
+      package.path, package.cpath) .. [[
+local system = require "system"
+local engine = assert(require "pawl".open(arg[1], { create = false }))
+local seen, deadline = 0, system.monotime() + 60
+while seen < 3 and system.monotime() < deadline do
+  local n = #assert(engine:list {})
+  if n ~= seen then print(n) io.stdout:flush() end
+  seen = n
+  system.sleep(0.01)
+end]]
+    local words = { "lua5.4", "-", url }
+    if as_root then
+      words = { "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+        table.unpack(words) }
+    end
+    chmod("444", url)
+    local reader = process.start(words, { stdin = program })
+    assert.truthy(reader:wait_for("1\n", 20), reader:errors())
+    chmod("644", url)
+    for n = 2, 3 do
+      local engine = assert(pawl.open(url))
+      assert(engine:start "t.crash")
+      engine:close()
+      assert.truthy(reader:wait_for(n .. "\n", 20), reader:errors())
+    end
+    assert.equal(0, reader:wait(20))
+  end)
+
   it("is refused when its -wal could not be read", function()
     local url, folder, id = store()
     local engine <close> = assert(pawl.open(url))

@@ -1,3 +1,4 @@
+#define _POSIX_C_SOURCE 200809L
 #include "reading.h"
 
 #include <stdio.h>
@@ -53,6 +54,24 @@ pawl_code pawl_reading_find(const char *path, pawl_reading *out,
                   "let this user write the folder, or copy the file and its "
                   "-wal to a folder of yours");
   return PAWL_READONLY;
+}
+
+void pawl_reading_note(const char *path, pawl_reading_mark *out) {
+  struct stat st;
+  memset(out, 0, sizeof *out);
+  if (stat(path, &st) != 0) return;
+  out->inode = (int64_t)st.st_ino;
+  out->bytes = (int64_t)st.st_size;
+  out->seconds = (int64_t)st.st_mtim.tv_sec;
+  out->nanoseconds = (int64_t)st.st_mtim.tv_nsec;
+}
+
+int pawl_reading_is_still(const char *path, const pawl_reading_mark *mark) {
+  pawl_reading_mark now;
+  pawl_reading_note(path, &now);
+  return size_of(path, "-shm") < 0 && size_of(path, "-wal") <= 0 &&
+         now.inode == mark->inode && now.bytes == mark->bytes &&
+         now.seconds == mark->seconds && now.nanoseconds == mark->nanoseconds;
 }
 
 void pawl_reading_uri(const char *path, pawl_buf *out) {

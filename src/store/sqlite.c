@@ -60,10 +60,11 @@ struct pawl_conn {
   size_t path_size;
   const char *name; /* as the user wrote it, for messages; in path */
   int is_memory;
-  pawl_reading reading; /* it may only be read */
-  int lock_fd;          /* the file beside; -1: in memory */
-  int locks_commits;    /* an old library, see Locks */
-  int is_waiting;       /* and says so */
+  pawl_reading reading;   /* it may only be read */
+  pawl_reading_mark mark; /* ALONE: the file as it was opened */
+  int lock_fd;            /* the file beside; -1: in memory */
+  int locks_commits;      /* an old library, see Locks */
+  int is_waiting;         /* and says so */
   sqlite3_stmt *steering[NSTEERING];
   sqlite3_stmt *stmts[PAWL_NSTMTS];
   int unit;       /* PAWL_UNIT_..., -1: none */
@@ -607,6 +608,7 @@ static pawl_code sqlite_open(const char *path, pawl_driver_options *options,
   if (!c->is_memory && options->create) make_private(c->path);
   if (!c->is_memory && options->look)
     TRY(pawl_reading_find(c->path, &c->reading, err));
+  if (c->reading == PAWL_READING_ALONE) pawl_reading_note(c->path, &c->mark);
   TRY(connect(c, options->create || c->is_memory, err));
   TRY(check_owner(c, options->create || c->is_memory, err));
   TRY(configure(c, err));
@@ -902,6 +904,10 @@ static pawl_code sqlite_begin(pawl_conn *c, int unit, pawl_error *err) {
   if (!end_transaction(c)) return fail_memory(err); /* of a store in memory */
   pawl_results_clear(&c->results);
   if (c->reading && unit != PAWL_UNIT_READ) return fail_readonly(c->name, err);
+  if (c->reading == PAWL_READING_ALONE &&
+      !pawl_reading_is_still(c->path, &c->mark)) /* R3: it is opened anew */
+    return pawl_fail(err, PAWL_UNREACHABLE, "%s: somebody writes to it",
+                     c->name);
   TRY(set_sync(c, unit, err));
   TRY(steer(c, unit == PAWL_UNIT_READ ? BEGIN_READ : BEGIN_WRITE, err));
   c->unit = unit;
