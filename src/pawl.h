@@ -486,8 +486,9 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_task(pawl_engine *engine, const char *id,
  *              it made so many commits
  *   "wake"     what it waits for until a time is due now, or at `at`
  *              (microseconds); nodes: only there
- *   "migrate"  it goes on in to_version; map (an object of nodes' names, old
- *              to new), variables (all of them), if_version
+ *   "migrate"  it goes on in to_version, or, if it has failed, will when it is
+ *              tried again; map (an object of nodes' names, old to new),
+ *              variables (all of them), if_version
  *   "shift"    us: its times are put off by so many microseconds
  * Checked beforehand: PAWL_INVALID says what does not fit, with a hint;
  * PAWL_ALREADY_FINISHED, PAWL_LIMIT. `out`, when not NULL: JSON {"id","kind",
@@ -496,10 +497,11 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_change(pawl_engine *engine,
                                             const char *id, const char *change,
                                             int *done, char **out,
                                             pawl_error *err);
-/* Which unfinished instances of one version can go on in another. `move`: a
- * JSON object, keys: workflow, from, to (versions), map (nodes' names, old to
- * new); limit and after (an id) for one page. `out`: {"movable":[ids],
- * "refused":[{"id","token","node","reason"}],"next":id}. */
+/* Which instances of one version, unfinished or failed, can go on in another;
+ * one that failed where it stood, when it is tried again. `move`: a JSON
+ * object, keys: workflow, from, to (versions), map (nodes' names, old to new);
+ * limit and after (an id) for one page. `out`: {"movable":[ids],"refused":
+ * [{"id","token","node","reason"}],"next":id}. */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_plan_move(pawl_engine *engine,
                                                const char *move, char **out,
                                                pawl_error *err);

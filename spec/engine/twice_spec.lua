@@ -10,7 +10,7 @@ local function post(url, clock, id, kind, data, event_id)
   local shard = kit.shard(id, store:shards())
   assert(store:begin "batch")
   assert(store:send("agenda_revive", { shard = shard, id = id,
-    now = store:now() }))
+    now = store:now(), completed = true }))
   assert(store:send("inbox_insert", { shard = shard, id = id,
     no = kit.draw_id(), kind = kind, event_id = event_id, source = "user",
     caller = "", data = data, now = store:now() }))

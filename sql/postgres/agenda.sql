@@ -271,15 +271,17 @@ on conflict (shard, instance) do update
                      else a.due_at end;
 
 -- name: agenda_revive
--- args: @shard smallint, @id uuid, @now time
--- The same for an instance that may have ended and is to go on.
+-- args: @shard smallint, @id uuid, @now time, @completed boolean
+-- The same for an instance that may have failed, or @completed, and is asked
+-- for something all the same.
 insert into pawl.agenda as a (shard, instance, workflow, workflow_version,
        executor_group, priority, ready, due_at, takeovers, latch)
 select shard, id, workflow, workflow_version, executor_group, priority, true,
        coalesce(@now, now()), 0, 1
   from pawl.instance
  where shard = @shard and id = @id and deleted_at is null
-   and status in ('running', 'waiting', 'suspended', 'failed', 'completed')
+   and (status in ('running', 'waiting', 'suspended', 'failed')
+        or status = 'completed' and @completed)
 on conflict (shard, instance) do update
    set latch = a.latch + 1,
        ready = a.ready or a.lease is null,

@@ -318,6 +318,32 @@ update pawl.standing t set status = m.status
       and instance = m.id offset 0) g
  where t.shard = @shard and t.ctid = g.place and m.status <> m.was;
 
+-- name: instance_stay
+-- args: @shard smallint, @id uuid[], @lease uuid[], @version bigint[],
+--       @variables json[], @parts integer[], @node text[],
+--       @previous_node text[], @seq bigint[], @updated_at time[]
+-- One that had ended and stays so, with what it ended with: a request was
+-- recorded. What that changed beside is instance_more's.
+update pawl.instance i
+   set version = i.version + 1, lease = s.lease, seq = s.seq,
+       variables = case when s.parts is null then i.variables
+                        else s.variables end,
+       parts = coalesce(s.parts, i.parts), node = s.node,
+       previous_node = s.previous_node, updated_at = s.updated_at
+  from (select * from unnest(@id, @lease, @version, @variables, @parts, @node,
+               @previous_node, @seq, @updated_at)
+               as s (id, lease, version, variables, parts, node,
+                     previous_node, seq, updated_at)
+         limit cardinality(@id)) s
+  cross join lateral (
+   select 1 from pawl.agenda a
+    where a.shard = @shard and a.instance = s.id and a.lease = s.lease
+   offset 0) held
+  cross join lateral (
+   select ctid as place from pawl.instance
+    where shard = @shard and id = s.id and version = s.version offset 0) g
+ where i.shard = @shard and i.ctid = g.place and i.version = s.version;
+
 -- name: instance_step
 -- args: @shard smallint, @id uuid[], @lease uuid[], @version bigint[],
 --       @variables json[], @token_no integer[], @node text[],

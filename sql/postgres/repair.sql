@@ -4,7 +4,7 @@
 -- args: @shard smallint, @id uuid
 -- rows: status text, workflow text, workflow_version integer,
 --       version bigint, variables json, compensation json, seq bigint,
---       started boolean, stopped boolean
+--       started boolean, stopped json
 select status, workflow, workflow_version, version,
        case when parts = 0 then variables
             else (select ('{' || string_agg(v.members, ',') || '}')::json
@@ -12,7 +12,7 @@ select status, workflow, workflow_version, version,
                    where v.shard = @shard and v.instance = @id) end
        as variables,
        compensation, seq, started_at is not null as started,
-       stopped is not null as stopped
+       case when status = 'failed' then stopped end as stopped
   from pawl.instance
  where shard = @shard and id = @id and deleted_at is null;
 
@@ -58,12 +58,16 @@ select s.id as instance, h.node, h.seq
 -- name: repair_live
 -- args: @shard smallint, @workflow text, @workflow_version integer,
 --       @after uuid, @max integer
--- rows: id uuid, version bigint, started boolean, compensation json
--- A page of the unfinished instances of a version, in the order of their ids.
-select i.id, i.version, i.started, i.compensation
-  from unnest(array['running', 'waiting', 'suspended']) as s (status)
+-- rows: id uuid, version bigint, started boolean, compensation json,
+--       stopped json
+-- A page of the instances of a version that may go on, in the order of their
+-- ids: unfinished ones, and those that have failed and tell where they stood.
+select i.id, i.version, i.started, i.compensation, i.stopped
+  from unnest(array['running', 'waiting', 'suspended', 'failed'])
+       as s (status)
  cross join lateral (
-  select t.id, t.version, t.started_at is not null as started, t.compensation
+  select t.id, t.version, t.started_at is not null as started, t.compensation,
+         case when s.status = 'failed' then t.stopped end as stopped
     from pawl.standing n
    cross join lateral (
     select * from pawl.instance
@@ -71,6 +75,7 @@ select i.id, i.version, i.started, i.compensation
    where n.shard = @shard and n.workflow = @workflow and n.status = s.status
      and n.instance > @after and t.workflow_version = @workflow_version
      and t.deleted_at is null
+     and (s.status <> 'failed' or t.stopped is not null)
    order by n.instance limit @max) i
  order by i.id limit @max;
 

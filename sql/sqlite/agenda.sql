@@ -215,14 +215,15 @@ on conflict (shard, instance) do update
                      else due_at end;
 
 -- name: agenda_revive
--- args: @shard smallint, @id uuid, @now time
+-- args: @shard smallint, @id uuid, @now time, @completed boolean
 insert into pawl_agenda (shard, instance, workflow, workflow_version,
        executor_group, priority, ready, due_at, takeovers, latch)
 select shard, id, workflow, workflow_version, executor_group, priority, 1,
        @now, 0, 1
   from pawl_instance
  where shard = @shard and id = @id and deleted_at is null
-   and status in ('running', 'waiting', 'suspended', 'failed', 'completed')
+   and (status in ('running', 'waiting', 'suspended', 'failed')
+        or status = 'completed' and @completed)
 on conflict (shard, instance) do update
    set latch = latch + 1,
        ready = ready or lease is null,

@@ -195,6 +195,21 @@ update pawl_instance
                   and a.lease = @lease
                   and (@latch is null or a.latch = @latch));
 
+-- name: instance_stay
+-- args: @shard smallint, @id uuid[], @lease uuid[], @version bigint[],
+--       @variables json[], @parts integer[], @node text[],
+--       @previous_node text[], @seq bigint[], @updated_at time[]
+update pawl_instance
+   set version = version + 1, lease = @lease, seq = @seq,
+       variables = case when @parts is null then variables
+                        else @variables end,
+       parts = coalesce(@parts, parts), node = @node,
+       previous_node = @previous_node, updated_at = @updated_at
+ where shard = @shard and id = @id and version = @version
+   and exists (select 1 from pawl_agenda a
+                where a.shard = @shard and a.instance = @id
+                  and a.lease = @lease);
+
 -- name: instance_step
 -- args: @shard smallint, @id uuid[], @lease uuid[], @version bigint[],
 --       @variables json[], @token_no integer[], @node text[],

@@ -4,7 +4,7 @@
 -- args: @shard smallint, @id uuid
 -- rows: status text, workflow text, workflow_version integer,
 --       version bigint, variables json, compensation json, seq bigint,
---       started boolean, stopped boolean
+--       started boolean, stopped json
 select status, workflow, workflow_version, version,
        case when parts = 0 then variables
             else (select '{' || group_concat(v.members, ',') || '}'
@@ -12,7 +12,7 @@ select status, workflow, workflow_version, version,
                    where v.shard = @shard and v.instance = @id) end
        as variables,
        compensation, seq, started_at is not null as started,
-       stopped is not null as stopped
+       case when status = 'failed' then stopped end as stopped
   from pawl_instance
  where shard = @shard and id = @id and deleted_at is null;
 
@@ -50,28 +50,41 @@ select instance, node, max(seq) as seq from (
 -- name: repair_live
 -- args: @shard smallint, @workflow text, @workflow_version integer,
 --       @after uuid, @max integer
--- rows: id uuid, version bigint, started boolean, compensation json
--- A page of the unfinished instances of a version, in the order of their ids.
+-- rows: id uuid, version bigint, started boolean, compensation json,
+--       stopped json
+-- A page of the instances of a version that may go on, in the order of their
+-- ids: unfinished ones, and those that have failed and tell where they stood.
 select * from (
-  select t.id, t.version, t.started_at is not null as started, t.compensation
+  select t.id, t.version, t.started_at is not null as started, t.compensation,
+         null as stopped
     from pawl_instance t
    where t.shard = @shard and t.workflow = @workflow and t.status = 'running'
      and t.id > @after and t.workflow_version = @workflow_version
      and t.deleted_at is null
    order by t.id limit @max)
 union all select * from (
-  select t.id, t.version, t.started_at is not null as started, t.compensation
+  select t.id, t.version, t.started_at is not null as started, t.compensation,
+         null as stopped
     from pawl_instance t
    where t.shard = @shard and t.workflow = @workflow and t.status = 'waiting'
      and t.id > @after and t.workflow_version = @workflow_version
      and t.deleted_at is null
    order by t.id limit @max)
 union all select * from (
-  select t.id, t.version, t.started_at is not null as started, t.compensation
+  select t.id, t.version, t.started_at is not null as started, t.compensation,
+         null as stopped
     from pawl_instance t
    where t.shard = @shard and t.workflow = @workflow and t.status = 'suspended'
      and t.id > @after and t.workflow_version = @workflow_version
      and t.deleted_at is null
+   order by t.id limit @max)
+union all select * from (
+  select t.id, t.version, t.started_at is not null as started, t.compensation,
+         t.stopped as stopped
+    from pawl_instance t
+   where t.shard = @shard and t.workflow = @workflow and t.status = 'failed'
+     and t.id > @after and t.workflow_version = @workflow_version
+     and t.deleted_at is null and t.stopped is not null
    order by t.id limit @max)
  order by id limit @max;
 

@@ -12,13 +12,31 @@ typedef struct request {
   pawl_id no; /* fixed, so that sending it again is harmless */
   const char *kind, *source, *who;
   pawl_str data, event_id;
-  int revives; /* for an instance that has ended, too */
+  unsigned ended; /* for those that have ended in these ways, too */
 } request;
 
+#define ENDED(status) (1u << PAWL_STATUS_##status)
+
+/* What may be asked for when there is no way on any more. */
+static unsigned ended_for(const char *kind) {
+  if (!strcmp(kind, "retry") || !strcmp(kind, "migrate")) return ENDED(FAILED);
+  return strcmp(kind, "restart") ? 0 : ENDED(FAILED) | ENDED(COMPLETED);
+}
+
+static pawl_code send_revive(pawl_engine *e, const request *r,
+                             pawl_error *err) {
+  pawl_args_begin(&e->args, PAWL_STMT_AGENDA_REVIVE);
+  pawl_arg_int(&e->args, PAWL_AGENDA_REVIVE_SHARD, r->shard);
+  pawl_arg_id(&e->args, PAWL_AGENDA_REVIVE_ID, r->id);
+  pawl_store_arg_now(e->store, &e->args, PAWL_AGENDA_REVIVE_NOW);
+  pawl_arg_int(&e->args, PAWL_AGENDA_REVIVE_COMPLETED,
+               (r->ended & ENDED(COMPLETED)) != 0);
+  return pawl_store_send(e->store, &e->args, err);
+}
+
 static pawl_code send_wake(pawl_engine *e, const request *r, pawl_error *err) {
-  /* the two statements' arguments have the same places */
-  pawl_args_begin(
-      &e->args, r->revives ? PAWL_STMT_AGENDA_REVIVE : PAWL_STMT_AGENDA_WAKE);
+  if (r->ended) return send_revive(e, r, err);
+  pawl_args_begin(&e->args, PAWL_STMT_AGENDA_WAKE);
   pawl_arg_int(&e->args, PAWL_AGENDA_WAKE_SHARD, r->shard);
   pawl_arg_id(&e->args, PAWL_AGENDA_WAKE_ID, r->id);
   pawl_store_arg_now(e->store, &e->args, PAWL_AGENDA_WAKE_NOW);
@@ -92,8 +110,7 @@ static pawl_code send(pawl_engine *e, const request *r, int64_t *seq,
   TRY(send_state(e, r->shard, r->id, err));
   TRY(pawl_store_commit(e->store, err));
   TRY(read_state(e, r, 2, &status, seq, err));
-  if (!pawl_status_has_ended(status) ||
-      (r->revives && status != PAWL_STATUS_CANCELLED))
+  if (!pawl_status_has_ended(status) || ((r->ended >> status) & 1u))
     return PAWL_OK;
   return pawl_act_ended(r->id, status, err);
 out:
@@ -187,7 +204,7 @@ static pawl_code travel(pawl_engine *e, request *r, int *done,
 
   *done = 0;
   r->shard = pawl_id_route(r->id) % e->nshards;
-  r->revives = !strcmp(r->kind, "retry") || !strcmp(r->kind, "restart");
+  r->ended = ended_for(r->kind);
   TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &r->no, err));
   for (int tries = 0;; tries++) {
     rc = send(e, r, &seq, err);

@@ -29,10 +29,11 @@ pawl_code pawl_act_unknown(const pawl_id *id, pawl_error *err);
 /* An instance as somebody who wants to change it sees it. */
 typedef struct pawl_subject {
   pawl_id id;
-  int shard, started, undoing, stopped; /* it is known how it stood */
+  int shard, started, undoing;
   pawl_status status;
   int64_t workflow_version, version, seq;
   pawl_buf workflow, vars;
+  pawl_buf stopped; /* JSON: where it stood when it failed; empty: unknown */
 } pawl_subject;
 
 /* `definition`'s graph for looking at: ours, or made of the stored one, which

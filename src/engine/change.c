@@ -243,7 +243,6 @@ static pawl_code look(pawl_engine *e, pawl_subject *s, pawl_error *err) {
   if (!pawl_status_parse(status, &s->status))
     return pawl_fail(err, PAWL_CORRUPT, "an instance with an unknown status");
   s->started = pawl_row_int(&r, 0, PAWL_REPAIR_STATE_R_STARTED) != 0;
-  s->stopped = pawl_row_int(&r, 0, PAWL_REPAIR_STATE_R_STOPPED) != 0;
   s->workflow_version =
       pawl_row_int(&r, 0, PAWL_REPAIR_STATE_R_WORKFLOW_VERSION);
   s->version = pawl_row_int(&r, 0, PAWL_REPAIR_STATE_R_VERSION);
@@ -251,6 +250,7 @@ static pawl_code look(pawl_engine *e, pawl_subject *s, pawl_error *err) {
   pawl_buf_adds(&s->workflow,
                 pawl_row_str(&r, 0, PAWL_REPAIR_STATE_R_WORKFLOW));
   pawl_buf_adds(&s->vars, pawl_row_str(&r, 0, PAWL_REPAIR_STATE_R_VARIABLES));
+  pawl_buf_adds(&s->stopped, pawl_row_str(&r, 0, PAWL_REPAIR_STATE_R_STOPPED));
   if (!s->vars.len) pawl_buf_addz(&s->vars, "{}");
   s->undoing =
       pawl_json_get(pawl_row_str(&r, 0, PAWL_REPAIR_STATE_R_COMPENSATION),
@@ -258,6 +258,7 @@ static pawl_code look(pawl_engine *e, pawl_subject *s, pawl_error *err) {
       pawl_str_eqz(name, "\"running\"");
   TRY(pawl_buf_check(&s->workflow, err));
   TRY(pawl_buf_check(&s->vars, err));
+  TRY(pawl_buf_check(&s->stopped, err));
 out:
   return rc;
 }
@@ -392,18 +393,27 @@ out:
   return rc;
 }
 
+/* It has failed: is there a place for it to go on from? */
+static pawl_code check_stopped(const change *c, const pawl_subject *s,
+                               pawl_error *err) {
+  if (s->stopped.len) return PAWL_OK;
+  refuse_status(s,
+                c->kind == RETRY
+                    ? "cannot be retried: it ended at a finish, or what it "
+                      "had done was undone"
+                    : "cannot be moved: it ended at a finish, or what it had "
+                      "done was undone, and nothing says where it stood",
+                err);
+  pawl_error_hint(err, "restart it from a node");
+  return PAWL_INVALID;
+}
+
 static pawl_code check_status(pawl_engine *e, const change *c,
                               const pawl_subject *s, pawl_error *err) {
   int ended = pawl_status_has_ended(s->status);
 
-  if (c->kind == RETRY && s->status == PAWL_STATUS_FAILED && !s->stopped) {
-    refuse_status(s,
-                  "cannot be retried: it ended at a finish, or what it had "
-                  "done was undone",
-                  err);
-    pawl_error_hint(err, "restart it from a node");
-    return PAWL_INVALID;
-  }
+  if ((c->kind & (RETRY | MIGRATE)) && s->status == PAWL_STATUS_FAILED)
+    return check_stopped(c, s, err);
   if (c->kind == RESTART || c->kind == RETRY) {
     if (s->status == PAWL_STATUS_FAILED || s->status == PAWL_STATUS_SUSPENDED)
       return PAWL_OK;
@@ -555,6 +565,9 @@ static pawl_code check_graph(pawl_engine *e, const change *c,
 
   if (!(c->kind & (WAKE | RETRY | RESTART | MOVE | MIGRATE))) return PAWL_OK;
   TRY(pawl_places_load(e, s->shard, &s->id, 1, &places, err));
+  if (c->kind == MIGRATE)
+    TRY(pawl_places_stopped(e, &s->id, pawl_buf_str(&s->stopped), &places,
+                            err));
   if (!pawl_status_has_ended(s->status)) TRY(check_token(c, s, &places, err));
   if (c->kind == RETRY || (c->kind == WAKE && !c->given[NODES].at)) goto out;
   TRY(pawl_graph_find(e, s->workflow.at, s->workflow_version, &def, &own,
@@ -669,6 +682,7 @@ static pawl_code answer(pawl_engine *e, const change *c, pawl_subject *s,
 
   pawl_buf_clear(&s->workflow);
   pawl_buf_clear(&s->vars);
+  pawl_buf_clear(&s->stopped);
   TRY(look(e, s, err));
   pawl_id_format(&s->id, id);
   pawl_object_begin(&o, out);
@@ -688,7 +702,8 @@ pawl_code pawl_engine_change_checked(pawl_engine *e, const pawl_id *id,
   change c = {.by = {.alloc = &e->alloc}, .source = {.alloc = &e->alloc}};
   pawl_subject s = {.id = *id,
                     .workflow = {.alloc = &e->alloc},
-                    .vars = {.alloc = &e->alloc}};
+                    .vars = {.alloc = &e->alloc},
+                    .stopped = {.alloc = &e->alloc}};
   pawl_buf letter = {.alloc = &e->alloc}, past = {.alloc = &e->alloc};
   int own;
   pawl_code rc = PAWL_OK;
@@ -712,6 +727,7 @@ out:
   pawl_buf_deinit(&c.source);
   pawl_buf_deinit(&s.workflow);
   pawl_buf_deinit(&s.vars);
+  pawl_buf_deinit(&s.stopped);
   pawl_buf_deinit(&letter);
   pawl_buf_deinit(&past);
   return rc;

@@ -26,7 +26,7 @@
 /* ---- which plans need which statement ---- */
 
 static int goes_on(const pawl_plan *p) {
-  return pawl_plan_writes(p) && p->after != PAWL_AFTER_END;
+  return pawl_plan_writes(p) && p->after != PAWL_AFTER_END && !p->stays;
 }
 static int ends(const pawl_plan *p) {
   return p->after == PAWL_AFTER_END;
@@ -180,6 +180,28 @@ static pawl_code send_ends(pawl_engine *e, pawl_held **list, int n,
     pawl_arg_buf(a, PAWL_INSTANCE_END_CANCELLATION, &p->cancellation);
     pawl_arg_when(a, PAWL_INSTANCE_END_STARTED_AT, p->started_us);
     pawl_arg_time(a, PAWL_INSTANCE_END_UPDATED_AT, now);
+  }
+  return pawl_commit_send(e, err);
+}
+
+/* Those that had ended and stay so (E1). */
+static pawl_code send_stays(pawl_engine *e, pawl_held **list, int n,
+                            int64_t now, pawl_error *err) {
+  pawl_args *a = &e->args;
+  pawl_args_begin(a, PAWL_STMT_INSTANCE_STAY);
+  pawl_arg_int(a, PAWL_INSTANCE_STAY_SHARD, list[0]->shard);
+  EACH(h) {
+    const pawl_plan *p = &h->plan;
+    if (!p->stays) continue;
+    assert(pawl_status_has_ended(h->status) && p->status == h->status);
+    pawl_arg_id(a, PAWL_INSTANCE_STAY_ID, &h->id);
+    pawl_arg_id(a, PAWL_INSTANCE_STAY_LEASE, &h->lease);
+    pawl_arg_int(a, PAWL_INSTANCE_STAY_VERSION, h->version);
+    arg_vars(a, PAWL_INSTANCE_STAY_VARIABLES, PAWL_INSTANCE_STAY_PARTS, p);
+    pawl_arg_textz(a, PAWL_INSTANCE_STAY_NODE, p->node);
+    pawl_arg_textz(a, PAWL_INSTANCE_STAY_PREVIOUS_NODE, p->previous);
+    pawl_arg_int(a, PAWL_INSTANCE_STAY_SEQ, h->seq + p->nrecords);
+    pawl_arg_time(a, PAWL_INSTANCE_STAY_UPDATED_AT, now);
   }
   return pawl_commit_send(e, err);
 }
@@ -349,6 +371,7 @@ static pawl_code send_plans(pawl_engine *e, pawl_held **list, int n,
   }
   TRY(send_instances(e, list, n, now, err));
   TRY(send_ends(e, list, n, now, err));
+  TRY(send_stays(e, list, n, now, err));
   TRY(pawl_parts_send(e, list, n, err));
   TRY(pawl_commit_more(e, list, n, err));
   TRY(send_history(e, list, n, err));

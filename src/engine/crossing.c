@@ -99,6 +99,56 @@ out:
   return rc;
 }
 
+static const char *intern_text(pawl_engine *e, pawl_str object,
+                               const char *name, int *failed) {
+  pawl_buf text = {.alloc = &e->alloc};
+  const char *kept = NULL;
+  pawl_str value;
+
+  if (!pawl_json_get(object, name, &value) ||
+      pawl_json_kind_of(value) != PAWL_JSON_STRING)
+    return NULL;
+  pawl_json_unquote(value, &text);
+  if (!text.failed) kept = pawl_engine_intern(e, pawl_buf_str(&text));
+  if (!kept) *failed = 1;
+  pawl_buf_deinit(&text);
+  return kept;
+}
+
+/* As stopped.c wrote it. */
+static int read_stopped(pawl_engine *e, pawl_str token, pawl_place *at) {
+  pawl_str value, detail = {0};
+  int64_t no = 0;
+  int failed = 0;
+
+  if (pawl_json_get(token, "no", &value)) (void)pawl_json_int(value, &no);
+  at->no = (int32_t)no;
+  at->waiting = pawl_json_get(token, "waiting", &value) &&
+                pawl_json_kind_of(value) == PAWL_JSON_TRUE;
+  at->node = intern_text(e, token, "node", &failed);
+  (void)pawl_json_get(token, "detail", &detail);
+  return pawl_place_around(e, at, intern_text(e, token, "fork", &failed),
+                           detail) &&
+         !failed;
+}
+
+pawl_code pawl_places_stopped(pawl_engine *e, const pawl_id *instance,
+                              pawl_str stopped, pawl_places *p,
+                              pawl_error *err) {
+  pawl_json_iter it = {0};
+  pawl_str tokens, key, one;
+
+  if (!stopped.len || !pawl_json_get(stopped, "tokens", &tokens))
+    return PAWL_OK;
+  while (pawl_json_each(tokens, &it, &key, &one)) {
+    pawl_place *at = pawl_places_add(e, p);
+    if (!at) return no_memory(err);
+    at->instance = *instance;
+    if (!read_stopped(e, one, at)) return no_memory(err);
+  }
+  return PAWL_OK;
+}
+
 /* ---- names ---- */
 
 void pawl_map_name(pawl_str map, pawl_str name, pawl_buf *out) {

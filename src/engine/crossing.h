@@ -40,6 +40,10 @@ int pawl_place_around(pawl_engine *e, pawl_place *place, const char *fork,
 /* Live tokens of instances of one shard; added. */
 pawl_code pawl_places_load(pawl_engine *e, int shard, const pawl_id *ids,
                            int n, pawl_places *p, pawl_error *err);
+/* Where one that has failed stood, as its row tells; added. */
+pawl_code pawl_places_stopped(pawl_engine *e, const pawl_id *instance,
+                              pawl_str stopped, pawl_places *p,
+                              pawl_error *err);
 
 /* ---- names ---- */
 

@@ -139,7 +139,8 @@ int pawl_held_saw_all(const pawl_held *h) {
   const pawl_plan *p = &h->plan;
 
   if (p->after == PAWL_AFTER_END) return 1;
-  if (pawl_status_has_ended(h->status) && !p->revives) return 1;
+  if (pawl_status_has_ended(h->status) && !p->revives)
+    return p->heard || !p->stays;
   return p->heard && (!h->look || p->status == PAWL_STATUS_SUSPENDED);
 }
 

@@ -317,9 +317,9 @@ int pawl_held_max(const pawl_engine *e);
 void pawl_held_free(pawl_engine *e, pawl_held *h); /* the slot; no store */
 /* N6: nothing has begun to wait, nor come in, since the store was asked. */
 int pawl_held_has_looked(const pawl_held *h);
-/* N6: may its plan leave the instance to itself? It has ended or is suspended,
- * or was decided on all that the store held, and nothing in it begins to
- * wait. */
+/* N6: may its plan leave the instance to itself? It has ended, with no request
+ * left, or is suspended, or was decided on all that the store held, and nothing
+ * in it begins to wait. */
 int pawl_held_saw_all(const pawl_held *h);
 /* The same for one that is another's now. `why` NULL: it was told already. */
 void pawl_held_lose(pawl_engine *e, pawl_held *h, const pawl_error *why);

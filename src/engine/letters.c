@@ -315,7 +315,7 @@ static void retry(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   }
   if (pawl_status_has_ended(h->status)) {
     if (!p->stopped.len) {
-      refuse(e, h, l, "nothing says where it stood; restart it from a node");
+      refuse(e, h, l, PAWL_NOWHERE);
       return;
     }
     pawl_stopped_restore(e, h);
@@ -580,6 +580,20 @@ static int has_crossed(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   return 1;
 }
 
+/* Of those that have ended, one that failed may: a retry goes on there. */
+static void check_crossing(pawl_engine *e, pawl_held *h, pawl_str vars,
+                           pawl_buf *why) {
+  if (!pawl_stays_ended(h))
+    pawl_version_check(e, h, h->crossing, vars, why);
+  else if (h->status != PAWL_STATUS_FAILED)
+    pawl_buf_addf(why, "it has ended: %s", pawl_status_name(h->status));
+  else if (!h->plan.stopped.len)
+    pawl_buf_addz(why, PAWL_NOWHERE);
+  else
+    pawl_stopped_check(e, h, h->crossing, why);
+  if (why->failed) h->plan.failed = 1;
+}
+
 /* The next look at it is under the other definition. */
 static void migrate(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   int64_t if_version = number_of(l, "if_version", -1);
@@ -599,14 +613,17 @@ static void migrate(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   if (!pawl_json_get(pawl_buf_str(&l->data), "variables", &vars) ||
       pawl_json_kind_of(vars) != PAWL_JSON_OBJECT)
     vars.at = NULL;
-  pawl_version_check(e, h, c, vars.at ? vars : pawl_vars_now(h), &why);
+  check_crossing(e, h, vars.at ? vars : pawl_vars_now(h), &why);
   if (why.len) {
     refuse(e, h, l, why.at);
   } else {
     r = record(e, h, l, "migrated");
     tell_move(h, c, r);
     if (vars.at) pawl_vars_put(h, vars, &r->changes);
-    pawl_version_change(e, h, c);
+    if (pawl_stays_ended(h))
+      pawl_stopped_move(e, h, c);
+    else
+      pawl_version_change(e, h, c);
   }
   pawl_buf_deinit(&why);
 }
@@ -661,7 +678,7 @@ static const struct {
     {"move", move, 0},
     {"edit", edit, 0},
     {"wake", wake, 0},
-    {"migrate", migrate, 0},
+    {"migrate", migrate, 1},
 };
 #define NREQUESTS (sizeof requests / sizeof *requests)
 
@@ -680,8 +697,7 @@ static void times_before(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
 static int take(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   for (size_t i = 0; i < NREQUESTS; i++) {
     if (!is_kind(l, requests[i].kind)) continue;
-    if (!pawl_status_has_ended(h->status) || h->plan.revives ||
-        requests[i].when_ended)
+    if (!pawl_stays_ended(h) || requests[i].when_ended)
       requests[i].take(e, h, l);
     return 1;
   }
@@ -689,7 +705,7 @@ static int take(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   if (h->apply_only || h->plan.status == PAWL_STATUS_SUSPENDED)
     h->letters_left = 1;
   if (h->apply_only || !h->def || h->plan.status == PAWL_STATUS_SUSPENDED ||
-      (pawl_status_has_ended(h->status) && !h->plan.revives))
+      pawl_stays_ended(h))
     return 0;
   times_before(e, h, l);
   if (h->plan.after == PAWL_AFTER_END) return 0;
@@ -703,11 +719,10 @@ static int take(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
 void pawl_letters_discard(pawl_held *h) {
   pawl_plan *p = &h->plan;
 
-  p->nrecords = p->neffects = 0; /* nothing is written beside */
   for (int i = 0; i < h->nletters; i++) {
     const pawl_letter *l = &h->letters[i];
     pawl_effect *f;
-    if (l->kept) continue; /* it has no row */
+    if (l->kept || pawl_plan_takes(p, &l->no)) continue; /* it has no row */
     f = pawl_plan_effect(p, PAWL_EFFECT_DELETE, 0);
     f->id = l->no;
     f->has_id = 1;
@@ -724,13 +739,13 @@ int pawl_letters_are_news(const pawl_held *h) {
   return 1;
 }
 
-void pawl_letters_refuse(pawl_engine *e, pawl_held *h) {
+void pawl_letters_refuse(pawl_engine *e, pawl_held *h, const char *why) {
   for (int i = 0; i < h->nletters; i++) {
     const pawl_letter *l = &h->letters[i];
     for (size_t k = 0; k < NREQUESTS; k++) {
       if (!is_kind(l, requests[k].kind) || pawl_plan_takes(&h->plan, &l->no))
         continue;
-      refuse(e, h, l, "it had ended by then");
+      refuse(e, h, l, why);
       pawl_letter_taken(h, l);
     }
   }
@@ -751,7 +766,10 @@ void pawl_letters_take(pawl_engine *e, pawl_held *h) {
     }
     if (take(e, h, &h->letters[i])) pawl_letter_taken(h, &h->letters[i]);
     pawl_joins_race(e, h);
-    if (h->plan.after == PAWL_AFTER_END || h->plan.workflow_version) return;
+    if (h->plan.after == PAWL_AFTER_END) return;
+    if (h->plan.workflow_version &&
+        (!pawl_stays_ended(h) || i + 1 < h->nletters))
+      return; /* the others are for the other version's look */
   }
   h->plan.heard = 1;
   /* what was passed over is taken once it has been resumed, perhaps just now */

@@ -11,6 +11,7 @@
  *   rules.c       events that cancel the instance
  *   each.c        calls and dynamic fan-out
  *   fail.c        what follows a failure, ending
+ *   stopped.c     how it stood when it failed, and going on from there
  *   compensate.c  undoing
  *   order.c       who came first, when several things are found at once
  *   detail.c      a token's detail, small JSON
@@ -26,12 +27,20 @@
 #include "internal.h"
 
 #define PAWL_TOO_LATE "it came too late: the join had fired"
+#define PAWL_NOWHERE                                                        \
+  "nothing says where it stood: it ended at a finish, or what it had done " \
+  "was undone; restart it from a node"
 
 static inline pawl_token *pawl_tok(pawl_held *h, int k) {
   return &h->plan.tokens.at[k];
 }
 static inline int pawl_tok_live(pawl_held *h, int k) {
   return pawl_token_is_live(pawl_tok(h, k)->state);
+}
+
+/* It has ended, and nothing decided so far brings it back. */
+static inline int pawl_stays_ended(const pawl_held *h) {
+  return pawl_status_has_ended(h->status) && !h->plan.revives;
 }
 
 /* ---- detail.c ---- */
@@ -256,12 +265,20 @@ void pawl_end_undoing(pawl_engine *e, pawl_held *h, pawl_status status,
  * of one waiting token; all, since it ends, or begins to, with `status`. */
 void pawl_children_unwanted(pawl_held *h, int32_t token);
 void pawl_children_end(pawl_held *h, pawl_status status);
-/* How the instance stood when it failed, and back. */
-void pawl_stopped_note(pawl_held *h);
-void pawl_stopped_restore(pawl_engine *e, pawl_held *h);
 void pawl_suspend(pawl_engine *e, pawl_held *h, const pawl_error *err);
 /* For people: where, the script's own code, what. */
 void pawl_set_detail(pawl_plan *p, const pawl_error *err);
+
+/* ---- stopped.c ---- */
+
+/* How the instance stood when it failed, and back. */
+void pawl_stopped_note(pawl_held *h);
+void pawl_stopped_restore(pawl_engine *e, pawl_held *h);
+/* Why one that has failed cannot be retried in the other version, appended to
+ * `why`; nothing: it can. And so it shall be; the variables are in place. */
+void pawl_stopped_check(pawl_engine *e, const pawl_held *h,
+                        const pawl_crossing *c, pawl_buf *why);
+void pawl_stopped_move(pawl_engine *e, pawl_held *h, const pawl_crossing *c);
 
 /* ---- compensate.c ---- */
 
@@ -292,11 +309,12 @@ void pawl_version_change(pawl_engine *e, pawl_held *h, const pawl_crossing *c);
 void pawl_letters_take(pawl_engine *e, pawl_held *h);
 /* Are all of them what a node waits for, in the inbox, and none a request? */
 int pawl_letters_are_news(const pawl_held *h);
-/* The instance had ended before: all that lies there came too late, an answer
+/* The instance had ended before: what else lies there came too late, an answer
  * of a child that was under way for one, and nobody else will read it. */
 void pawl_letters_discard(pawl_held *h);
-/* The instance ends with what is decided: other requests come too late. */
-void pawl_letters_refuse(pawl_engine *e, pawl_held *h);
+/* Requests that were not taken are answered on the record, for they will not
+ * be: the instance ends with what is decided, for one. */
+void pawl_letters_refuse(pawl_engine *e, pawl_held *h, const char *why);
 /* The first request to cancel or kill, or event that cancels; NULL: none. */
 const pawl_letter *pawl_letters_cancel(const pawl_held *h);
 void pawl_letter_cancel(pawl_engine *e, pawl_held *h,

@@ -240,7 +240,7 @@ void pawl_version_change(pawl_engine *e, pawl_held *h,
       move_waiting(e, h, k, was, is);
   }
   move_marks(e, h, c);
-  pawl_rules_move(h, c->from, c->to);
+  if (!pawl_stays_ended(h)) pawl_rules_move(h, c->from, c->to);
   p->node = across(e, c, p->node);
   p->previous = across(e, c, p->previous);
   p->workflow_version = c->to->version;

@@ -116,6 +116,7 @@ static pawl_code load_page(pawl_engine *e, moving *m, pawl_error *err) {
   TRY(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &r, err));
   m->n = r.nrows < PAGE ? r.nrows : PAGE;
   m->over = m->n < max; /* of this shard */
+  m->places.n = m->lost.n = 0;
   for (int k = 0; k < m->n; k++) {
     pawl_row_id(&r, k, PAWL_REPAIR_LIVE_R_ID, &m->ids[k]);
     m->versions[k] = pawl_row_int(&r, k, PAWL_REPAIR_LIVE_R_VERSION);
@@ -123,8 +124,10 @@ static pawl_code load_page(pawl_engine *e, moving *m, pawl_error *err) {
         pawl_json_get(pawl_row_str(&r, k, PAWL_REPAIR_LIVE_R_COMPENSATION),
                       "status", &status) &&
         pawl_str_eqz(status, "\"running\"");
+    TRY(pawl_places_stopped(e, &m->ids[k],
+                            pawl_row_str(&r, k, PAWL_REPAIR_LIVE_R_STOPPED),
+                            &m->places, err));
   }
-  m->places.n = m->lost.n = 0;
   TRY(pawl_places_load(e, m->shard, m->ids, m->n, &m->places, err));
   TRY(pawl_crossing_lost(e, &m->crossing, m->shard, m->ids, m->n, &m->lost,
                          err));

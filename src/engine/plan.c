@@ -229,7 +229,7 @@ void pawl_plan_reset(pawl_plan *p) {
   p->vars_changed = p->parts = p->has_output = 0;
   p->resets = 1;
   p->needs_latch = p->ran = p->asked = p->went_on = p->heard = p->raced =
-      p->revives = p->more = 0;
+      p->revives = p->stays = p->more = 0;
   p->sent = p->children = p->immediate = 0;
   p->suspended_us = p->deadline_us = p->workflow_version = 0;
   p->begin_us = 0;

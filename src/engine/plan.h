@@ -178,6 +178,8 @@ typedef struct pawl_plan {
   int32_t raced;   /* the last that came to a join that does not wait for
                       all, or may lead to one; 0: none, or that is settled */
   int revives;     /* an instance that had ended goes on */
+  int stays;       /* one that had ended stays so, with what it ended with: a
+                      request is recorded, and what that changed */
   int has_output;
   int more; /* what follows differs from what is stored */
   int64_t sent, children, immediate;

@@ -19,7 +19,8 @@ static const unsigned moves[PAWL_NSTATUSES] = {
         BIT(RUNNING) | BIT(WAITING) | BIT(SUSPENDED) | ENDS,
     [PAWL_STATUS_SUSPENDED] =
         BIT(RUNNING) | BIT(WAITING) | BIT(SUSPENDED) | ENDS,
-    /* E1: only a retry or a restart brings an ended one back */
+    /* E1: only a retry or a restart brings an ended one back; what leaves it
+     * as it is is no move */
     [PAWL_STATUS_COMPLETED] = BIT(RUNNING) | BIT(WAITING) | BIT(SUSPENDED),
     [PAWL_STATUS_FAILED] = BIT(RUNNING) | BIT(WAITING) | BIT(SUSPENDED),
     [PAWL_STATUS_CANCELLED] = BIT(RUNNING) | BIT(WAITING) | BIT(SUSPENDED),

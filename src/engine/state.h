@@ -1,8 +1,9 @@
 /* engine/state.h: statuses, and which move is legal, as one table.
  *
  * Layer    engine, pure: base only. Docs and specs are made from the lists.
- * Keeps    E1 an ended instance changes only when somebody asks for a retry or a
- *             restart.
+ * Keeps    E1 an ended instance changes only when somebody asks for it: a retry
+ *             or a restart brings it back; a move to another version leaves its
+ *             status as it is, and is written apart (a plan that `stays`).
  *
  * `created` is stored as `running` without a start time, so that the first
  * commit of an instance changes no indexed column. */

@@ -765,7 +765,8 @@ static void finish_plan(pawl_engine *e, pawl_held *h) {
 
   h->state = PAWL_SLOT_PLANNED;
   if (p->refusals != e->refusals) p->failed = 1; /* N7 */
-  if (p->after == PAWL_AFTER_BACK || p->after == PAWL_AFTER_FORGET) return;
+  if (p->after == PAWL_AFTER_BACK || p->after == PAWL_AFTER_FORGET || p->stays)
+    return;
   if (p->visit)
     p->begin_us = 0;
   else
@@ -883,6 +884,22 @@ static void go_on(pawl_engine *e, pawl_held *h) {
   }
 }
 
+/* It has ended and stays so. What a request has left on the record is stored;
+ * requests behind one to move are for the next look, as a retry goes on in the
+ * other version. */
+static void stay(pawl_engine *e, pawl_held *h) {
+  pawl_plan *p = &h->plan;
+
+  p->stays = p->nrecords > 0;
+  p->look_us = pawl_engine_now(e);
+  if (!p->heard) {
+    p->after = p->stays ? PAWL_AFTER_LET_GO : PAWL_AFTER_BACK;
+    return;
+  }
+  p->after = p->stays ? PAWL_AFTER_SLEEP : PAWL_AFTER_FORGET;
+  pawl_letters_discard(h);
+}
+
 static void decide(pawl_engine *e, pawl_held *h) {
   pawl_plan *p = &h->plan;
 
@@ -891,9 +908,8 @@ static void decide(pawl_engine *e, pawl_held *h) {
     return;
   }
   pawl_letters_take(e, h);
-  if (pawl_status_has_ended(h->status) && !p->revives) {
-    p->after = PAWL_AFTER_FORGET;
-    pawl_letters_discard(h);
+  if (pawl_stays_ended(h)) {
+    stay(e, h);
     return;
   }
   if (p->after == PAWL_AFTER_END || p->workflow_version ||
@@ -1088,7 +1104,8 @@ void pawl_step_hear(pawl_engine *e, pawl_held *h) {
   const pawl_letter *l = pawl_letters_cancel(h);
 
   if (!l || h->plan.status == PAWL_STATUS_CANCELLED) {
-    if (h->plan.after == PAWL_AFTER_END) pawl_letters_refuse(e, h);
+    if (h->plan.after == PAWL_AFTER_END)
+      pawl_letters_refuse(e, h, "it had ended by then");
     finish_plan(e, h);
     return;
   }
@@ -1135,7 +1152,13 @@ int pawl_step_refused(pawl_engine *e, pawl_held *h, const pawl_error *why) {
   if (decide_alone(e, h)) return 1;
   plan_begin(e, h);
   pawl_error_prefix(&err, "the store refused the result");
-  pawl_fail_outright(e, h, &err, pawl_strz(NULL));
+  if (pawl_stays_ended(h)) { /* it cannot fail any more: the request does */
+    pawl_letters_refuse(e, h, err.message);
+    h->plan.heard = 1;
+    stay(e, h);
+  } else {
+    pawl_fail_outright(e, h, &err, pawl_strz(NULL));
+  }
   finish_plan(e, h);
   return 0;
 }

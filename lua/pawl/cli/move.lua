@@ -90,10 +90,11 @@ return {
   summary = "put a token elsewhere, or instances on another version",
   about = "With an ID: the instance's token stands at the node --to from then "
     .. "on, whatever it waited for before.\n\nWith --workflow: all unfinished "
-    .. "instances of version --from go on in version --to. Each must stand "
-    .. "where that has a node of the same name, or one that --map names; what "
-    .. "waits needs a node of the same kind. --plan only says which could not "
-    .. "go, and why. Exits with 4 when some could not.",
+    .. "instances of version --from go on in version --to, and failed ones "
+    .. "do once they are retried. Each must stand where that has a node of "
+    .. "the same name, or one that --map names; what waits needs a node of "
+    .. "the same kind. --plan only says which could not go, and why. Exits "
+    .. "with 4 when some could not.",
   options = act.with {
     { long = "to", arg = "NODE|VERSION", help = "where to" },
     { long = "token", arg = "N", type = "count",

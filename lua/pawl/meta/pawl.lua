@@ -763,9 +763,10 @@ function Engine:wake(id, options) end
 ---@field token? integer
 ---@field node? string
 
---- Which unfinished instances could not go on in another version, and why: a
---- token has no node of its kind there, or not inside the same forks; or a step
---- that was done and can be undone has no counterpart (map it).
+--- Which instances, unfinished or failed, could not go on in another version,
+--- and why: a token has no node of its kind there, or not inside the same forks;
+--- or a step that was done and can be undone has no counterpart (map it). Those
+--- that failed at a finish, or were undone, stand nowhere, and are not asked.
 ---@param code string
 ---@param from integer
 ---@param to integer
@@ -774,7 +775,8 @@ function Engine:wake(id, options) end
 ---@return string[]|pawl.Error movable  ids
 function Engine:plan_move(code, from, to, options) end
 
---- Moves them, each in a transaction of its own.
+--- Moves them, each in a transaction of its own. Those that have failed stay
+--- so; `retry` goes on in the new version.
 ---@param code string
 ---@param from integer
 ---@param to integer
