@@ -4,6 +4,13 @@ static void note(pawl_engine *e, const pawl_id *id) {
   pawl_buf_add(&e->unreached, (const char *)id->bytes, sizeof id->bytes);
 }
 
+/* What could not be noted is told again: its message is delivered again. */
+static pawl_code check_notes(pawl_engine *e, pawl_error *err) {
+  pawl_code rc = pawl_buf_check(&e->unreached, err);
+  e->unreached.failed = 0;
+  return rc;
+}
+
 pawl_code pawl_reach_note(pawl_engine *e, int shard, const pawl_id *ids, int n,
                           pawl_error *err) {
   pawl_args *a = &e->args;
@@ -14,7 +21,7 @@ pawl_code pawl_reach_note(pawl_engine *e, int shard, const pawl_id *ids, int n,
   if (!n) return PAWL_OK;
   if (e->holding) {
     for (int i = 0; i < n; i++) note(e, &ids[i]);
-    return pawl_buf_check(&e->unreached, err);
+    return check_notes(e, err);
   }
   pawl_args_begin(a, PAWL_STMT_AGENDA_ELSEWHERE);
   pawl_arg_int(a, PAWL_AGENDA_ELSEWHERE_SHARD, shard);
@@ -27,7 +34,7 @@ pawl_code pawl_reach_note(pawl_engine *e, int shard, const pawl_id *ids, int n,
     pawl_row_id(&rows, k, PAWL_AGENDA_ELSEWHERE_R_INSTANCE, &id);
     note(e, &id);
   }
-  TRY(pawl_buf_check(&e->unreached, err));
+  rc = check_notes(e, err);
 out:
   return rc;
 }
