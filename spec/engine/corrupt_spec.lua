@@ -1,6 +1,7 @@
 --- What the store holds was damaged by somebody else: that is said, and what is
 --- whole goes on.
 local kit = require "spec.engine.kit"
+local pawl = require "pawl"
 
 kit.describe("damaged JSON in the store", function(backend)
   --- PostgreSQL takes no text that is no JSON: its type is changed first.
@@ -68,5 +69,56 @@ kit.describe("damaged JSON in the store", function(backend)
       .. "code from pawl_instance where id = " .. kit.id_literal(backend, id))
     assert.equal("corrupt", failed[1].code)
     assert.equal("failed", assert(engine:list { status = "failed" })[1].status)
+  end)
+end)
+
+kit.describe("a store that was damaged by hand", function(backend)
+  local function fan()
+    local flow = pawl.workflow { code = "t.each", start = "each" }
+    flow:each("each", { items = function() return { 1, 2, 3, 4 } end,
+      branch = "item", window = 1, into = "got", next = "z" })
+    flow:step("item", { next = "rest",
+      run = function(ctx) return nil, ctx.token.data.item end })
+    flow:timer("rest", { after = "1m", next = "each" })
+    flow:finish "z"
+    return flow
+  end
+
+  it("fails the instance whose next item is not there", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(fan()))
+    local id = assert(engine:start "t.each")
+    local whole = assert(engine:start "t.each")
+    assert(engine:run())
+    backend.sql(url, ("delete from %s where no = 2 and instance = %s")
+      :format(kit.table(backend, "item"), kit.id_literal(backend, id)))
+    for _ = 1, 6 do
+      clock:advance "1m"
+      assert(engine:run())
+    end
+    local instance = assert(engine:get(id))
+    assert.equal("failed", instance.status)
+    assert.equal("corrupt", instance.error.code)
+    assert.equal("item 3 of each \"each\" is not in the store",
+      instance.error.message)
+    assert.equal(0, kit.count(backend, url, "agenda"))
+    local other = assert(engine:get(whole))
+    assert.equal("completed", other.status)
+    assert.same({ 1, 2, 3, 4 }, { table.unpack(other.variables.got) })
+  end)
+
+  if backend.name == "postgres" then return end -- its columns end before
+
+  it("leaves counters alone that nobody can count on", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(kit.timer "1h"))
+    local id = assert(engine:start "t.timer")
+    assert(engine:run())
+    backend.sql(url, ("update %s set visit = 9223372036854775807 where id = %s")
+      :format(kit.table(backend, "instance"), kit.id_literal(backend, id)))
+    clock:advance "2h"
+    assert(engine:tick(0))
+    assert.equal("waiting", kit.status(engine, id))
+    assert.equal(1, assert(engine:get(id)).commits)
   end)
 end)

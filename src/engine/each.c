@@ -385,6 +385,28 @@ static const pawl_item *loaded_item(const pawl_held *h, const pawl_token *t,
   return NULL;
 }
 
+/* Was its row looked for, so that there is none? Those are read that come next
+ * in what is stored. */
+static int is_missing(pawl_held *h, const pawl_token *t, int64_t no) {
+  const pawl_token *stored = pawl_tokens_find(&h->tokens, t->no);
+
+  return h->has_items && !h->look && stored && stored->visit == t->visit &&
+         stored->state == PAWL_TOKEN_WAITING &&
+         pawl_detail_int(stored, "total") &&
+         pawl_detail_int(stored, "next") == no;
+}
+
+static void fail_missing(pawl_engine *e, pawl_held *h, const pawl_node *node,
+                         int64_t no) {
+  pawl_error err;
+
+  pawl_fail(&err, PAWL_CORRUPT,
+            "item %" PRId64 " of each \"%s\" is not in the store", no + 1,
+            node->name);
+  pawl_error_hint(&err, "somebody else has deleted it there");
+  pawl_fail_outright(e, h, &err, pawl_strz(NULL));
+}
+
 /* The results, in order; failed ones as {"error":...}. */
 static void list_results(pawl_held *h, int k, pawl_buf *list) {
   const pawl_token *t = pawl_tok(h, k);
@@ -444,6 +466,10 @@ static int settle_each(pawl_engine *e, pawl_held *h, int k,
     }
     if (next >= total || pawl_detail_int(t, "live") >= node->window) return 0;
     item = loaded_item(h, t, next);
+    if (!item && is_missing(h, t, next)) {
+      fail_missing(e, h, node, next);
+      return 0;
+    }
     if (!item) {
       h->look = h->look ? h->look : 1;
       return 0;

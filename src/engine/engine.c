@@ -240,6 +240,7 @@ void pawl_held_accept(pawl_held *h) {
     h->parts = p->parts;
   }
   h->one_by_one = 0;
+  h->has_items = 0;
   h->rounds++;
 }
 

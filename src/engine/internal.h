@@ -162,6 +162,7 @@ typedef struct pawl_held {
   pawl_item *items; /* the next of each each, in order; or, once all are done,
                        its results */
   int nitems, items_cap;
+  int has_items; /* since the last commit: what the eaches want next was read */
   pawl_buf undo; /* compensation: a page of the steps to undo, newest first, as
                     JSON: [{"seq","node","visit","token"},...] */
   int undo_last; /* none is older than the page's */

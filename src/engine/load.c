@@ -112,6 +112,20 @@ static void load_counters(pawl_held *h, const pawl_rows *r, int k) {
       h->visit ? 0 : pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_TOKEN_DUE_AT);
 }
 
+/* What is counted on from here on must not run over. */
+static pawl_code check_counters(const pawl_held *h, pawl_error *err) {
+  const int64_t counters[] = {h->visit, h->version,  h->seq,
+                              h->sent,  h->children, h->immediate};
+  int is_sane = h->last_token >= 0 && h->last_token < INT32_MAX / 2;
+
+  for (size_t i = 0; i < sizeof counters / sizeof *counters; i++)
+    is_sane = is_sane && counters[i] >= 0 && counters[i] < INT64_MAX / 2;
+  return is_sane ? PAWL_OK
+                 : pawl_fail(err, PAWL_CORRUPT,
+                             "instance %s has counters that cannot be",
+                             h->id_text);
+}
+
 /* Out of several rows they come in no order. */
 static void load_vars(pawl_held *h, pawl_str vars) {
   if (!h->parts) {
@@ -161,6 +175,7 @@ static pawl_code load_row(pawl_engine *e, pawl_held *h, const pawl_rows *r,
       pawl_row_int(r, k, PAWL_INSTANCE_LOAD_R_WORKFLOW_VERSION);
   load_texts(h, r, k);
   load_counters(h, r, k);
+  if (check_counters(h, err) != PAWL_OK) return PAWL_CORRUPT;
   load_parent(h, r, k);
   if (texts_failed(h) ||
       !intern(e, pawl_row_str(r, k, PAWL_INSTANCE_LOAD_R_NODE), &h->node) ||
@@ -832,7 +847,7 @@ pawl_code pawl_load_more(pawl_engine *e, pawl_error *err) {
   for (int s = 0; s < e->nshards; s++) TRY(load_first(e, s, err));
   for (int i = 0; i < e->nheld_slots; i++) {
     pawl_held *h = &e->held[i];
-    if (pawl_load_looks(h)) h->nitems = 0;
+    if (pawl_load_looks(h)) h->nitems = h->has_items = 0;
     if (is_new(h)) TRY(pawl_claim_definition(e, h, err));
   }
   for (int i = 0; i < e->nheld_slots; i++) {
@@ -848,6 +863,7 @@ pawl_code pawl_load_more(pawl_engine *e, pawl_error *err) {
   for (int i = 0; i < e->nheld_slots; i++) {
     pawl_held *h = &e->held[i];
     if (!is_held(h) || !h->loaded) continue;
+    if (pawl_load_looks(h) && h->state == PAWL_SLOT_READY) h->has_items = 1;
     if (is_new(h)) h->loaded = PAWL_LOADED;
     h->stale = 0;
     if (h->state == PAWL_SLOT_READY) h->look = 0;
