@@ -159,6 +159,9 @@ begin
 end $$;
 select current_setting('spec.kind');]]
 
+--- Linux takes no argument of 128 KB or more: longer text goes by a file.
+local LONG = 100000
+
 local function postgres(server)
   local self = { name = "postgres" }
   local made = 0
@@ -205,7 +208,13 @@ local function postgres(server)
 
   function self.sql(url, text)
     local database = url:match "dbname=([%w_]+)$"
-    return parse_rows(psql(database, "--command=" .. text))
+    if #text < LONG then
+      return parse_rows(psql(database, "--command=" .. text))
+    end
+    local file = tmp.file("long.sql", text)
+    local output = psql(database, "--single-transaction", "--file=" .. file)
+    os.remove(file)
+    return parse_rows(output)
   end
 
   return backend(self, function(urls)
