@@ -229,9 +229,10 @@ kit.describe("finalizers in the midst of ctx", function(backend)
     local QUERY = "with recursive c(x) as (select %d union all "
       .. "select x + 1 from c where x < %d) "
       .. "select x, 'row ' || x as name from c"
-    local engine = backend.fresh()
+    local engine, clock = backend.fresh()
     assert(engine:load(kit.one(function(ctx)
       local db = ctx.db
+      total = 0 -- what a slow machine does in vain is done again
       collecting(function()
         for _ = 1, 10 do
           litter(6, function()
@@ -250,7 +251,11 @@ kit.describe("finalizers in the midst of ctx", function(backend)
       end)
     end, { transactional = true })))
     local id = assert(engine:start "t.one")
-    assert(engine:run())
+    for _ = 1, 20 do
+      assert(engine:run())
+      if kit.status(engine, id) == "completed" then break end
+      clock:advance "1h"
+    end
     assert.equal("completed", kit.status(engine, id))
     assert.equal(10, total)
     assert.equal(0, wrong)
