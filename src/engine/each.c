@@ -454,6 +454,8 @@ static int settle_each(pawl_engine *e, pawl_held *h, int k,
     int64_t next = pawl_detail_int(t, "next");
     int64_t gone = pawl_detail_int(t, "done") + pawl_detail_int(t, "failed");
     const pawl_item *item;
+    if (h->plan.failed || t->detail.failed)
+      return 0; /* N7: it counts no more */
     if (gone >= total) {
       /* results are loaded before it goes on, not in this very decision */
       if (node->into && (h->look || !pawl_detail_int(t, "results"))) {
