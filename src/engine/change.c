@@ -189,6 +189,7 @@ static pawl_code read_kind(change *c, pawl_str text, pawl_error *err) {
 
 static pawl_code read_source(change *c, pawl_error *err) {
   if (!c->given[SOURCE].at) pawl_buf_addz(&c->source, "user");
+  if (pawl_buf_check(&c->source, err) != PAWL_OK) return PAWL_NOMEM;
   pawl_str source = pawl_buf_str(&c->source);
   if (pawl_str_eqz(source, "user") || pawl_str_eqz(source, "event") ||
       pawl_str_eqz(source, "system"))
