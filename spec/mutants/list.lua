@@ -1,0 +1,554 @@
+-- luacheck: no max line length (texts are as they stand)
+--- Faults of one line, each planted alone in a copy of the tree: the specs
+--- named beside it must see it (`./dev mutants`). A fault that no spec can see
+--- has `equivalent`, which says why.
+---
+---@class spec.Mutant
+---@field name string      unique; what the faulty program does
+---@field file string      where
+---@field from string      text that stands there exactly once
+---@field to string        what stands there instead
+---@field specs string[]   spec files, or C test programs ("retry_test")
+---@field few boolean?     one of those that are run for every change
+---@field equivalent string?  why nothing could see it
+
+---@type spec.Mutant[]
+return {
+  -- ---- leases, claims, commits ----
+  { name = "a claim takes what others hold",
+    file = "sql/sqlite/agenda.sql",
+    from = [[where shard = @shard and instance = @id and (ready or due_at <= @now)
+returning]],
+    to = [[where shard = @shard and instance = @id
+returning]],
+    specs = { "spec/engine/protocol_spec.lua", "spec/engine/cancel_spec.lua" } },
+  { name = "a commit does not ask for its lease", few = true,
+    file = "sql/sqlite/agenda.sql",
+    from = [[select instance, latch from pawl_agenda
+ where shard = @shard and instance = @id and lease = @lease
+   and (@latch is null or latch = @latch);]],
+    to = [[select instance, latch from pawl_agenda
+ where shard = @shard and instance = @id and lease is not null
+   and (@latch is null or latch = @latch);]],
+    specs = { "spec/engine/protocol_spec.lua",
+      "spec/engine/recovery_spec.lua" } },
+  { name = "a commit overlooks the latch",
+    file = "src/engine/commit.c",
+    from = [[
+return p->after == PAWL_AFTER_END || p->after == PAWL_AFTER_FORGET ||
+         p->needs_latch;]],
+    to = "return p->after == PAWL_AFTER_FORGET && p->needs_latch;",
+    specs = { "spec/engine/protocol_spec.lua", "spec/engine/signal_spec.lua",
+      "spec/engine/wait_spec.lua" } },
+  { name = "a wake-up during a commit is forgotten",
+    file = "sql/sqlite/agenda.sql",
+    from = [[       latch = case when latch = @seen then 0 else latch end,
+       ready = latch <> @seen or @due_at <= @now,]],
+    to = [[       latch = 0,
+       ready = @due_at <= @now,]],
+    specs = { "spec/engine/protocol_spec.lua", "spec/engine/signal_spec.lua",
+      "spec/engine/wait_spec.lua" } },
+  { name = "a takeover is not counted",
+    file = "sql/sqlite/agenda.sql",
+    from = [[       takeovers = takeovers + (lease is not null),
+       due_at = @now + @lease_us
+ where shard = @shard and instance in (]],
+    to = [[       due_at = @now + @lease_us
+ where shard = @shard and instance in (]],
+    specs = { "spec/engine/recovery_spec.lua",
+      "spec/engine/protocol_spec.lua" } },
+  { name = "suspected poison runs beside others",
+    file = "src/engine/claim.c",
+    from = "if (e->suspect_ready && !e->nheld) {",
+    to = "if (e->suspect_ready) {",
+    specs = { "spec/engine/recovery_spec.lua",
+      "spec/engine/protocol_spec.lua", "spec/engine/await_spec.lua" } },
+  { name = "a lost claim is forgotten",
+    file = "src/engine/claim.c",
+    from = "if (rc == PAWL_UNREACHABLE) remember_lost(e, shard, lease);",
+    to = "(void)remember_lost;",
+    specs = { "spec/engine/protocol_spec.lua", "spec/crash/lost_spec.lua" } },
+  { name = "a lost claim loses its place",
+    file = "sql/sqlite/agenda.sql",
+    from = [[
+   set lease = null, executor = executor_before, ready = 1,
+       due_at = due_before]],
+    to = [[
+   set lease = null, executor = executor_before, ready = 1,
+       due_at = @now]],
+    specs = { "spec/engine/protocol_spec.lua" } },
+  { name = "leases are not renewed",
+    file = "src/engine/claim.c",
+    from = [[
+if (!force && soonest - now > e->config.lease_us * 2 / 3) return PAWL_OK;]],
+    to = "if (!force) return PAWL_OK;",
+    specs = { "spec/engine/protocol_spec.lua", "spec/engine/await_spec.lua",
+      "spec/engine/recovery_spec.lua" } },
+  { name = "a lost answer counts as landed", few = true,
+    file = "src/engine/commit.c",
+    from = [[
+*landed = pawl_plan_writes(&h->plan) && pawl_id_eq(&lease, &h->lease) &&
+            version == h->version + 1;]],
+    to = [[
+*landed = pawl_plan_writes(&h->plan) && pawl_id_eq(&lease, &h->lease);]],
+    specs = { "spec/engine/protocol_spec.lua", "spec/crash/lost_spec.lua" } },
+  { name = "another's commit counts as ours",
+    file = "src/engine/commit.c",
+    from = [[
+*landed = pawl_plan_writes(&h->plan) && pawl_id_eq(&lease, &h->lease) &&
+            version == h->version + 1;]],
+    to = [[
+*landed = pawl_plan_writes(&h->plan) &&
+            version == h->version + 1;]],
+    specs = { "spec/engine/protocol_spec.lua", "spec/crash/lost_spec.lua" } },
+  { name = "an unanswered commit is sent under its old lease",
+    file = "src/engine/commit.c",
+    from = [[
+    h->lease = fresh;
+    return PAWL_OK;]],
+    to = "    return PAWL_OK;",
+    specs = { "spec/engine/protocol_spec.lua", "spec/crash/lost_spec.lua" } },
+  { name = "one bad plan takes its batch along",
+    file = "src/engine/commit.c",
+    from = "  if (n == 1) return refuse_one(e, list[0], depth, err);",
+    to = "  if (n >= 1) return refuse_one(e, list[0], depth, err);",
+    specs = { "spec/engine/protocol_spec.lua", "spec/engine/steps_spec.lua",
+      "spec/engine/values_spec.lua" } },
+  { name = "a busy store is not asked again",
+    file = "src/engine/commit.c",
+    from = "if (rc != PAWL_BUSY || try == BUSY_TRIES) break;",
+    to = "break;",
+    specs = { "spec/engine/busy_spec.lua" } },
+  { name = "a commit that fails for its time is taken for a refusal",
+    file = "src/engine/commit.c",
+    from = [[return err->code == PAWL_STORE && (!strncmp(err->sqlstate, "22", 2) ||]],
+    to = [[return err->code == PAWL_STORE || (!strncmp(err->sqlstate, "22", 2) ||]],
+    specs = { "spec/engine/protocol_spec.lua", "spec/crash/disk_spec.lua",
+      "spec/engine/busy_spec.lua" } },
+  { name = "plain plans forget what came in",
+    file = "src/engine/plain.c",
+    from = [[
+return h->status == PAWL_STATUS_RUNNING && !h->reset && !h->latch &&]],
+    to = "return h->status == PAWL_STATUS_RUNNING && !h->latch &&",
+    specs = { "spec/engine/plans_spec.lua", "spec/engine/recovery_spec.lua",
+      "spec/engine/protocol_spec.lua" } },
+  { name = "a plain end overlooks its latch",
+    file = "sql/sqlite/agenda.sql",
+    from = [[
+delete from pawl_agenda
+ where shard = @shard and instance = @id and lease = @lease and latch = @seen
+returning 1 as every;]],
+    to = [[
+delete from pawl_agenda
+ where shard = @shard and instance = @id and lease = @lease
+returning 1 as every;]],
+    specs = { "spec/engine/protocol_spec.lua", "spec/engine/signal_spec.lua",
+      "spec/engine/decision_spec.lua" } },
+  { name = "a sleeping row is dropped though it was woken",
+    file = "sql/sqlite/agenda.sql",
+    from = [[
+-- args: @shard smallint, @id uuid[], @lease uuid[], @seen integer[]
+delete from pawl_agenda
+ where shard = @shard and instance = @id and lease = @lease and latch = @seen;]],
+    to = [[
+-- args: @shard smallint, @id uuid[], @lease uuid[], @seen integer[]
+delete from pawl_agenda
+ where shard = @shard and instance = @id and lease = @lease
+   and @seen = @seen;]],
+    specs = { "spec/engine/protocol_spec.lua", "spec/engine/signal_spec.lua",
+      "spec/engine/wait_spec.lua" } },
+  { name = "a commit overwrites a newer version",
+    file = "sql/sqlite/instance.sql",
+    from = [[       entered_at = case when visit = @visit then entered_at
+                         else @updated_at end,
+       updated_at = @updated_at
+ where shard = @shard and id = @id and version = @version and status = @was]],
+    to = [[       entered_at = case when visit = @visit then entered_at
+                         else @updated_at end,
+       updated_at = @updated_at
+ where shard = @shard and id = @id and @version = @version and status = @was]],
+    specs = { "spec/engine/protocol_spec.lua" },
+    equivalent = "the lease id that the statement joins on is drawn afresh at "
+      .. "each claim, and the version is loaded under it: it is a second fence" },
+  { name = "what another took is run to its end",
+    file = "src/engine/commit.c",
+    from = [[
+    if (k < 0) {
+      again[nagain++] = list[i];
+      continue;
+    }
+    stored(]],
+    to = [[
+    if (k < 0) k = 0;
+    if (rows->nrows == 0) {
+      again[nagain++] = list[i];
+      continue;
+    }
+    stored(]],
+    specs = { "spec/engine/protocol_spec.lua", "spec/crash/fence_spec.lua" } },
+
+  -- ---- letters and requests ----
+  { name = "an edit ignores the version it was made for",
+    file = "src/engine/letters.c",
+    from = "if (wanted_version >= 0 && wanted_version != h->version) {",
+    to = "if (wanted_version < -1) {",
+    specs = { "spec/engine/repair_spec.lua" } },
+  { name = "a resume does not shift times",
+    file = "src/engine/letters.c",
+    from = [[if (is_set(l, "shift", 0) && since)]],
+    to = [[if (is_set(l, "shift", 0) && !since)]],
+    specs = { "spec/engine/repair_spec.lua" } },
+  { name = "a retry keeps the attempts",
+    file = "src/engine/letters.c",
+    from = [[
+    if (!wanted(t, l) || t->state != PAWL_TOKEN_ACTIVE) continue;
+    t->attempt = 0;]],
+    to = "    if (!wanted(t, l) || t->state != PAWL_TOKEN_ACTIVE) continue;",
+    specs = { "spec/engine/repair_spec.lua", "spec/engine/retry_spec.lua" } },
+  { name = "a retry of one token retries all",
+    file = "src/engine/letters.c",
+    from = "return pawl_token_is_live(t->state) && (!no || t->no == no);",
+    to = "return pawl_token_is_live(t->state) && (no >= 0);",
+    specs = { "spec/engine/repair_spec.lua" } },
+  { name = "a cancel during undoing begins it anew",
+    file = "src/engine/letters.c",
+    from = [[  else if (pawl_is_undoing(h))
+    refuse(e, h, l, "it is being undone already; `kill` ends it at once");]],
+    to = [[  else if (pawl_is_undoing(h) && !h->def)
+    refuse(e, h, l, "it is being undone already; `kill` ends it at once");]],
+    specs = { "spec/engine/compensate_spec.lua",
+      "spec/engine/cancel_spec.lua" } },
+  { name = "a kill undoes",
+    file = "src/engine/letters.c",
+    from = [[end_cancelled(e, h, l, "killed", NULL, 0);]],
+    to = [[end_cancelled(e, h, l, "killed", NULL, 1);]],
+    specs = { "spec/engine/compensate_spec.lua",
+      "spec/engine/repair_spec.lua" } },
+  { name = "a cancelled ending still tells its parent that it completed",
+    file = "src/engine/letters.c",
+    from = [[
+    last = p->effects[--p->neffects]; /* slots keep their buffers */]],
+    to = [[
+    if (p) continue;
+    last = p->effects[--p->neffects]; /* slots keep their buffers */]],
+    specs = { "spec/engine/child_spec.lua", "spec/engine/cancel_spec.lua",
+      "spec/engine/protocol_spec.lua" } },
+  { name = "requests to what has ended are dropped unheard",
+    file = "src/engine/letters.c",
+    from = [[      refuse(e, h, l, "it had ended by then");]],
+    to = [[      if (!h) refuse(e, h, l, "it had ended by then");]],
+    specs = { "spec/engine/repair_spec.lua", "spec/engine/cancel_spec.lua",
+      "spec/engine/protocol_spec.lua" } },
+  { name = "a wake reaches children's timeouts unasked",
+    file = "src/engine/letters.c",
+    from = [[
+(node->kind == PAWL_KIND_CALL || node->kind == PAWL_KIND_EACH) &&
+      (!l->data.len ||]],
+    to = [[
+(node->kind == PAWL_KIND_CALL && node->kind == PAWL_KIND_EACH) &&
+      (!l->data.len ||]],
+    specs = { "spec/engine/repair_spec.lua" } },
+
+  -- ---- events and waits ----
+  { name = "a star takes several segments", few = true,
+    file = "src/engine/wait.c",
+    from = "return dot == NULL;",
+    to = "return dot == NULL || len > 0;",
+    specs = { "spec/engine/wait_spec.lua", "spec/engine/signal_spec.lua" } },
+  { name = "a kept event of more segments satisfies a star",
+    file = "sql/sqlite/event.sql",
+    from = "and instr(substr(name, length(@prefix) + 1), '.') = 0))",
+    to = "and length(name) > 0))",
+    specs = { "spec/engine/wait_spec.lua", "spec/engine/signal_spec.lua" } },
+  { name = "a wait takes an event of another key",
+    file = "src/engine/wait.c",
+    from = [[
+return pawl_str_eq(key, pawl_buf_str(&l->key));
+}]],
+    to = [[
+return key.len == l->key.len;
+}]],
+    specs = { "spec/engine/wait_spec.lua", "spec/engine/signal_spec.lua" } },
+  { name = "an event that came too late ends the wait",
+    file = "src/engine/wait.c",
+    from = "(t->due_us && l->received_us > t->due_us) ||",
+    to = "",
+    specs = { "spec/engine/wait_spec.lua", "spec/engine/deadline_spec.lua",
+      "spec/engine/protocol_spec.lua" } },
+  { name = "match is asked again about what it refused",
+    file = "src/engine/wait.c",
+    from = [[
+        pawl_wait_was_asked(t, pawl_buf_str(&l->event_id)) ||
+        !asks_match]],
+    to = "        !asks_match",
+    specs = { "spec/engine/wait_spec.lua", "spec/engine/signal_spec.lua" } },
+  { name = "a blind wait takes what is newer than what is kept",
+    file = "src/engine/wait.c",
+    from = "t->blind = key != NULL;",
+    to = "t->blind = 0;",
+    specs = { "spec/engine/wait_spec.lua", "spec/engine/signal_spec.lua",
+      "spec/engine/protocol_spec.lua" } },
+  { name = "an expired event is found",
+    file = "sql/sqlite/event.sql",
+    from = [[
+   and expires_at > @now
+   and (@after_at is null]],
+    to = [[
+   and @now = @now
+   and (@after_at is null]],
+    specs = { "spec/engine/wait_spec.lua", "spec/engine/signal_spec.lua" } },
+  { name = "an event sent twice counts twice",
+    file = "sql/sqlite/event.sql",
+    from = [[       routed = 0, received_at = excluded.received_at,
+       expires_at = excluded.expires_at
+ where expires_at <= excluded.received_at;]],
+    to = [[       routed = 0, received_at = excluded.received_at,
+       expires_at = excluded.expires_at;]],
+    specs = { "spec/engine/signal_spec.lua" } },
+  { name = "what is not routed is thrown away",
+    file = "sql/sqlite/event.sql",
+    from = [[
+where shard = @shard and expires_at <= @now and routed
+]],
+    to = [[
+where shard = @shard and expires_at <= @now
+]],
+    specs = { "spec/engine/signal_spec.lua" } },
+  { name = "an event reaches instances that have ended",
+    file = "sql/sqlite/inbox.sql",
+    from = [[
+   and status in ('running', 'waiting', 'suspended')
+   and (trigger_event is null]],
+    to = [[
+   and (trigger_event is null]],
+    specs = { "spec/engine/signal_spec.lua", "spec/engine/cancel_spec.lua" } },
+  { name = "an answer that was lost halves the count",
+    file = "src/engine/signal.c",
+    from = "if (rc == PAWL_OK && lost) *reached = before + n;",
+    to = "(void)before;",
+    specs = { "spec/engine/signal_spec.lua", "spec/crash/lost_spec.lua",
+      "spec/engine/protocol_spec.lua" } },
+
+  -- ---- forks, joins, eaches ----
+  { name = "an all join fires at the first",
+    file = "src/engine/join.c",
+    from = "      g->coming += may_come(h, k, g);",
+    to = "      g->coming += may_come(h, k, g) && g->arrived > 9;",
+    specs = { "spec/engine/fork_spec.lua" } },
+  { name = "a join takes more than its number",
+    file = "src/engine/join.c",
+    from = "int n = expect && expect < g->arrived ? (int)expect : g->arrived;",
+    to = "int n = g->arrived + 0 * (int)expect;",
+    specs = { "spec/engine/fork_spec.lua" } },
+  { name = "of two that arrive together the later one leads",
+    file = "src/engine/join.c",
+    from = "return x->visit < y->visit ? -1 : x->visit > y->visit;",
+    to = "return x->visit < y->visit ? 1 : -(x->visit > y->visit);",
+    specs = { "spec/engine/fork_spec.lua",
+      "spec/engine/decision_spec.lua" } },
+  { name = "losers of a race go on",
+    file = "src/engine/join.c",
+    from = [[      pawl_token_end(e, h, k, "others reached the join first");]],
+    to = [[      if (!node) pawl_token_end(e, h, k, "others reached the join first");]],
+    specs = { "spec/engine/fork_spec.lua" } },
+  { name = "an each ends with one item less",
+    file = "src/engine/each.c",
+    from = [[  count_item(h, parked, "live", -1);
+  count_item(h, parked, "done", 1);]],
+    to = [[  count_item(h, parked, "live", -1);
+  count_item(h, parked, "done", no == 1 ? 2 : 1);]],
+    specs = { "spec/engine/each_spec.lua" } },
+  { name = "an each goes beyond its window",
+    file = "src/engine/each.c",
+    from = [[
+no < node->window && pawl_json_each(items, &it, &key, &one); no++)]],
+    to = "no <= node->window && pawl_json_each(items, &it, &key, &one); no++)",
+    specs = { "spec/engine/each_spec.lua" } },
+  { name = "one failed item does not end an each",
+    file = "src/engine/each.c",
+    from = [[
+  if (node->collect) return;
+  pawl_drop_scope]],
+    to = [[
+  if (node->collect || no) return;
+  pawl_drop_scope]],
+    specs = { "spec/engine/each_spec.lua" } },
+  { name = "a child's result reaches a later visit",
+    file = "src/engine/each.c",
+    from = [[
+if (t->no != no || t->visit != visit || t->state != PAWL_TOKEN_WAITING)]],
+    to = "if (t->no != no || t->state != PAWL_TOKEN_WAITING)",
+    specs = { "spec/engine/child_spec.lua", "spec/engine/each_spec.lua" } },
+
+  -- ---- retries and undoing ----
+  { name = "one attempt too many", few = true,
+    file = "src/engine/retry.c",
+    from = "if (!f->no_retry && f->attempt < node->retry.max) {",
+    to = "if (!f->no_retry && f->attempt <= node->retry.max) {",
+    specs = { "spec/engine/retry_spec.lua" } },
+  { name = "retry = false is tried again",
+    file = "src/engine/retry.c",
+    from = "if (!f->no_retry && f->attempt < node->retry.max) {",
+    to = "if (f->attempt < node->retry.max) {",
+    specs = { "spec/engine/retry_spec.lua" } },
+  { name = "retry_after of zero is no word",
+    file = "src/engine/retry.c",
+    from = "*delay_us = f->retry_after_us >= 0",
+    to = "*delay_us = f->retry_after_us > 0",
+    specs = { "spec/engine/retry_spec.lua" } },
+  { name = "an exhausted step fails where it should suspend",
+    file = "src/engine/retry.c",
+    from = [[
+return node->suspend_exhausted ? PAWL_VERDICT_SUSPEND : PAWL_VERDICT_FAIL;]],
+    to = "return PAWL_VERDICT_FAIL;",
+    specs = { "spec/engine/retry_spec.lua" } },
+  { name = "undoing skips a step at the edge of a page",
+    file = "src/engine/compensate.c",
+    from = "if (planning || (!h->undo_last && !behind)) {",
+    to = "if (planning || (!h->undo_last && behind < 0)) {",
+    specs = { "spec/engine/compensate_spec.lua" } },
+  { name = "a failed undo ends the others",
+    file = "src/engine/compensate.c",
+    from = "    over = undo_failed(e, h, k, node, seq, err, began_us);",
+    to = "    over = undo_failed(e, h, k, node, seq, err, began_us) ? 0 : 0;",
+    specs = { "spec/engine/compensate_spec.lua" } },
+  { name = "an undo is not tried again",
+    file = "src/engine/compensate.c",
+    from = [[
+    t->attempt = f.attempt;
+    t->due_us = r->due_us = pawl_time_after(now, delay_us);
+    h->plan.outcome]],
+    to = [[
+    t->attempt = f.attempt + 99;
+    t->due_us = r->due_us = pawl_time_after(now, delay_us);
+    h->plan.outcome]],
+    specs = { "spec/engine/compensate_spec.lua" } },
+  { name = "an undo sees no output",
+    file = "src/engine/compensate.c",
+    from = [[if (!output.len) output = pawl_strz("null");]],
+    to = [[output = pawl_strz("null");]],
+    specs = { "spec/engine/compensate_spec.lua" } },
+
+  -- ---- tasks ----
+  { name = "two who change one task both win",
+    file = "sql/sqlite/task.sql",
+    from = [[ where shard = @shard and id = @id and version = @version
+   and status = @was;]],
+    to = [[ where shard = @shard and id = @id and @version = @version
+   and status = @was;]],
+    specs = { "spec/engine/task_spec.lua" } },
+  { name = "anybody claims a claimed task",
+    file = "src/engine/tasks.c",
+    from = "if (t->claimed_by.len) return is_taken(t, err);",
+    to = "if (t->claimed_by.len && !t) return is_taken(t, err);",
+    specs = { "spec/engine/task_spec.lua" } },
+  { name = "a task is completed twice",
+    file = "src/engine/tasks.c",
+    from = [[
+return t->status == PAWL_TASK_PENDING || t->status == PAWL_TASK_RUNNING;]],
+    to = "return t->status != PAWL_TASK_FAILED;",
+    specs = { "spec/engine/task_spec.lua" } },
+  { name = "people may take a timeout's way",
+    file = "src/engine/tasks.c",
+    from = [[return strcmp(edge->name, "overdue") != 0 &&]],
+    to = [[return edge->name != NULL &&]],
+    specs = { "spec/engine/task_spec.lua" } },
+
+  -- ---- suspending, children, delivery ----
+  { name = "suspending a prefix takes its neighbours",
+    file = "sql/sqlite/agenda.sql",
+    from = [[          or exists (select 1 from pawl_suspension p
+                      where p.is_prefix = 1
+                        and substr(workflow, 1, length(p.code)) = p.code)
+          as suspended;]],
+    to = [[          or exists (select 1 from pawl_suspension p
+                      where p.is_prefix = 1
+                        and substr(workflow, 1, length(p.code) - 1)
+                          = substr(p.code, 1, length(p.code) - 1))
+          as suspended;]],
+    specs = { "spec/engine/repair_spec.lua" } },
+  { name = "a suspended workflow is claimed",
+    file = "sql/sqlite/agenda.sql",
+    from = [[   where not exists (select 1 from pawl_suspension p
+                      where p.is_prefix = 0 and p.code = w.value)
+     and not exists (select 1 from pawl_suspension p
+                      where p.is_prefix = 1
+                        and substr(w.value, 1, length(p.code)) = p.code)
+   order by a.priority desc, a.due_at limit @max)]],
+    to = [[   order by a.priority desc, a.due_at limit @max)]],
+    specs = { "spec/engine/repair_spec.lua" } },
+  { name = "a message that failed for its time is dropped",
+    file = "src/engine/deliver.c",
+    from = [[
+    if (pawl_code_is_transient(rc)) break;
+    pawl_log_error]],
+    to = "    pawl_log_error",
+    specs = { "spec/engine/deliver_spec.lua" } },
+  { name = "a child that cannot start is not told of",
+    file = "src/engine/deliver.c",
+    from = "rc = tracked ? tell_refused(e, m, &why, err) : PAWL_OK;",
+    to = "rc = tracked ? PAWL_OK : tell_refused(e, m, &why, err);",
+    specs = { "spec/engine/child_spec.lua", "spec/engine/deliver_spec.lua" } },
+  { name = "only the first page of children ends",
+    file = "src/engine/deliver.c",
+    from = "  while (n == CHILDREN) {",
+    to = "  for (int once = 1; once; once = 0) {",
+    specs = { "spec/engine/child_spec.lua", "spec/engine/deliver_spec.lua",
+      "spec/engine/each_spec.lua" } },
+  { name = "only the first page of messages goes out",
+    file = "src/engine/deliver.c",
+    from = [[
+for (const message *last = NULL; n == PAGE; last = &page[n - 1]) {]],
+    to = [[
+for (const message *last = NULL; n == PAGE && !last; last = &page[n - 1]) {]],
+    specs = { "spec/engine/deliver_spec.lua", "spec/engine/each_spec.lua" } },
+
+  -- ---- starting, patterns, values ----
+  { name = "a key does not find its instance",
+    file = "sql/sqlite/instance.sql",
+    from = [[select id from pawl_instance
+ where shard = @shard and workflow = @workflow
+   and external_id = @external_id
+   and coalesce(tenant, '') = coalesce(@tenant, '')
+   and deleted_at is null;
+
+-- name: instance_known]],
+    to = [[select id from pawl_instance
+ where shard = @shard and workflow = @workflow
+   and external_id = @external_id
+   and tenant = @tenant
+   and deleted_at is null;
+
+-- name: instance_known]],
+    specs = { "spec/engine/start_spec.lua" } },
+  { name = "a start begins before its time",
+    file = "src/engine/letters.c",
+    from = [[
+  if (!h->plan.visit && h->plan.begin_us)
+]],
+    to = [[
+  if (!h->plan.visit && !h->plan.begin_us)
+]],
+    specs = { "spec/engine/repair_spec.lua", "spec/engine/start_spec.lua" } },
+  { name = "claims come in any order",
+    file = "src/engine/claim.c",
+    from = "if (other > priority ||",
+    to = "if (other >= 0 ||",
+    specs = { "spec/engine/start_spec.lua", "spec/engine/protocol_spec.lua",
+      "spec/engine/steps_spec.lua" } },
+  { name = "prefixes are not asked for",
+    file = "src/engine/claim.c",
+    from = [[
+                           r->workflow.len))
+    return PAWL_OK;]],
+    to = [[
+                           r->workflow.len))
+    rc = PAWL_OK;]],
+    specs = { "spec/engine/definitions_spec.lua", "spec/engine/start_spec.lua",
+      "spec/engine/steps_spec.lua" } },
+  { name = "a dead neighbour's leases stay", few = true,
+    file = "src/engine/claim.c",
+    from = "  for (int k = 0; k < n; k++) TRY(recover(e, &gone[k], err));",
+    to = "  for (int k = 1; k < n; k++) TRY(recover(e, &gone[k], err));",
+    specs = { "spec/engine/recovery_spec.lua", "spec/crash/kill_spec.lua" } },
+}
