@@ -22,7 +22,8 @@ local flows = here .. "/spec/support/torture/flows"
 ---@field workers integer?
 ---@field clients integer?
 ---@field lease number?    seconds
----@field patience number? seconds until all must be at rest
+---@field patience number? seconds in which something must move, until all
+---                          are at rest
 ---@field is_calm boolean?  no faults at all
 
 ---@class torture.Wave
@@ -227,6 +228,8 @@ local BUSY = [[select (select count(*) from pawl.agenda)
   + (select count(*) from pawl.message)
   + (select count(*) from pawl.event where not routed) as n]]
 
+local RECORDED = "select count(*) as n from pawl.history"
+
 --- How many wait for ever.
 function Wave:forever()
   local n = 0
@@ -258,21 +261,29 @@ function Wave:clients_done()
   return true
 end
 
+-- A machine that is full takes its time: it is a fault when nothing moves, or
+-- when there is no end of it.
+local LONGEST = 10 -- times the patience
+
 function Wave:rest()
-  local deadline = system.gettime() + self.patience
-  local waiting = self:forever()
+  local last = system.gettime()
+  local stop = last + LONGEST * self.patience
+  local waiting, moved = self:forever(), -1
   local is_done
   repeat
     self:tend()
     is_done = self:clients_done() and self:number(UNFINISHED) <= waiting
       and self:number(BUSY) == 0
-    system.sleep(0.1)
-  until is_done or system.gettime() > deadline
+    local now = self:number(RECORDED)
+    if now ~= moved then moved, last = now, system.gettime() end
+    if not is_done then system.sleep(0.3) end
+  until is_done or system.gettime() > math.min(last + self.patience, stop)
   self:note(is_done and "at rest" or "not at rest in time")
   if not is_done then
-    self:find("not at rest %d s after the last fault: %d unfinished, "
-      .. "%d of them as they should; clients are%s done", self.patience,
-      self:number(UNFINISHED), waiting, self:clients_done() and "" or " not")
+    self:find("not at rest, and nothing recorded for %.0f s: %d unfinished, "
+      .. "%d of them as they should; clients are%s done",
+      system.gettime() - last, self:number(UNFINISHED), waiting,
+      self:clients_done() and "" or " not")
   end
   self.clients:dismiss("KILL", 10)
   if not self.workers:dismiss("TERM", 20) then
