@@ -107,6 +107,7 @@ local LINES = {
   wake = { { "wake", "ID" } },
   edit = { { "edit", "ID", "--set", "k=\"k2\"" } },
   workflows = { { "workflows" } },
+  health = { { "health" }, { "health", "--repair" } },
   graph = { { "graph", "t.marked" }, { "graph", "ID" } },
   migrate = { { "migrate" } },
   version = { { "version" } },

@@ -260,7 +260,7 @@ describe("pawl help", function()
     local exits = here:pawl("help", "exit").out
     assert.matches("\n  1 .-%-%-timeout.-\n  2 ", exits)
     assert.matches("plain text on stderr, with %-%-json too", exits)
-    assert.matches("Errors\nare plain text on stderr", here:pawl("help").out)
+    assert.matches("Errors are plain text on stderr", here:pawl("help").out)
     assert.matches("SIGTERM", here:pawl("run", "--help").out)
   end)
 end)
