@@ -243,6 +243,7 @@ kit.describe("rule 1, the lease id,", function(backend)
       agenda_unclaim_lease = { horizon_us = 1000000000000, now = now },
       agenda_renew = { lease_us = 99, now = now },
       agenda_relet = { new_lease = kit.draw_id() },
+      agenda_stray = {},
       agenda_pin = { workflow_version = 7 },
       instance_pin = { workflow_version = 7 },
       instance_progress = { state_text = "half" },

@@ -33,6 +33,9 @@ local MEANT = {
   { "workflow_get", "workflow_current by %(code", "versions of one code" },
   { "explain_workflow", "workflow_current by %(code", "the same" },
   { "instance_step", "count", "no join with a table" },
+  { "instance_find_end", ".", "a page of the newest, as many as it says" },
+  { "agenda_busy", "agenda", "asked by --until-idle, when nothing is left to "
+    .. "do; rows that are not ready until a lease's longest time" },
 }
 
 local function is_meant(name, walk)

@@ -402,17 +402,18 @@ delete from pawl.agenda a
 -- args: @shard smallint, @id uuid[], @lease uuid[]
 -- rows: instance uuid
 -- Rows, with this lease or none, that lead to no instance: they go.
-with stray as materialized (
-  select a.place from unnest(@id, @lease) as s (id, lease)
-   cross join lateral (
-    select ctid as place from pawl.agenda
-     where shard = @shard and instance = s.id
-       and lease is not distinct from s.lease
-       and not exists (select from pawl.instance i
-                        where i.shard = @shard and i.id = s.id)
-       for update) a)
 delete from pawl.agenda a
- using stray where a.shard = @shard and a.ctid = stray.place
+ using (select * from unnest(@id, @lease) as s (id, lease)
+         limit cardinality(@id)) s
+ cross join lateral (
+  select ctid as place from pawl.agenda
+   where shard = @shard and instance = s.id
+     and lease is not distinct from s.lease
+     and not exists (select from pawl.instance i
+                      where i.shard = @shard and i.id = s.id offset 0)
+   offset 0) g
+ where a.shard = @shard and a.ctid = g.place
+   and a.lease is not distinct from s.lease
 returning a.instance;
 
 -- name: agenda_finish

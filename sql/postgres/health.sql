@@ -19,7 +19,8 @@ select exists (
 select a.instance, a.ready or a.due_at <= coalesce(@now, now()) as due,
        a.lease is not null as held,
        not exists (select from pawl.instance i
-                    where i.shard = @shard and i.id = a.instance) as stray
+                    where i.shard = @shard and i.id = a.instance
+                   offset 0) as stray
   from pawl.agenda a
  where a.shard = @shard and a.instance > @after
  order by a.instance limit @max;
