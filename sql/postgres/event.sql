@@ -14,7 +14,7 @@ values (@shard, @source, @id, @name, @key, @data, @came, false,
 on conflict (shard, source, id) do update
    set name = excluded.name, key = excluded.key, data = excluded.data,
        came = excluded.came,
-       routed = false, received_at = excluded.received_at,
+       routed = false, received_at = excluded.received_at, ord = excluded.ord,
        expires_at = excluded.expires_at
  where e.expires_at <= excluded.received_at;
 
@@ -29,7 +29,8 @@ values (@shard, @source, @id, @name, @key, @data, @came, true, @received_at,
 on conflict (shard, source, id) do update
    set name = excluded.name, key = excluded.key, data = excluded.data,
        came = excluded.came,
-       received_at = excluded.received_at, expires_at = excluded.expires_at
+       received_at = excluded.received_at, expires_at = excluded.expires_at,
+       ord = excluded.ord
  where e.expires_at <= excluded.received_at;
 
 -- name: event_get
@@ -70,23 +71,42 @@ delete from pawl.event e
 
 -- name: event_find
 -- args: @shard smallint, @no integer[], @key text[], @name text[],
---       @prefix text[], @after_at time[], @after_source text[],
---       @after_id text[], @max integer, @now time
+--       @prefix text[], @after_at time[], @after_came uuid[],
+--       @late_at time[], @late_came uuid[], @since bigint[], @max integer,
+--       @now time
 -- rows: no integer, source text, id text, name text, key text, data json,
---       came uuid, received_at time
+--       came uuid, received_at time, horizon bigint
 -- For waits that begin later: events with their key, and their name or, one
--- word behind a prefix, their pattern; oldest first, behind those seen.
-select s.no, v.source, v.id, v.name, v.key, v.data, v.came, v.received_at
-  from unnest(@no, @key, @name, @prefix, @after_at, @after_source, @after_id)
-       as s (no, key, name, prefix, after_at, after_source, after_id)
+-- word behind a prefix, their pattern; oldest first, from @after on. And, when
+-- @since is given, those from @late to @after that were written since then, as
+-- they were not to be seen when the others were. All that is written before
+-- the horizon is seen now. (0029)
+-- The second is spelled so that the index by time does not fit: neither its
+-- range nor its order.
+select s.no, v.source, v.id, v.name, v.key, v.data, v.came, v.received_at,
+       pg_snapshot_xmin(pg_current_snapshot())::text::bigint as horizon
+  from unnest(@no, @key, @name, @prefix, @after_at, @after_came, @late_at,
+              @late_came, @since)
+       as s (no, key, name, prefix, after_at, after_came, late_at, late_came,
+             since)
  cross join lateral (
-  select * from pawl.event e
-   where e.shard = @shard and e.key = s.key
-     and (e.name = s.name
-          or (left(e.name, length(s.prefix)) = s.prefix
-              and strpos(substr(e.name, length(s.prefix) + 1), '.') = 0))
-     and e.expires_at > coalesce(@now, now())
-     and (s.after_at is null or (e.received_at, e.source, e.id)
-          > (s.after_at, s.after_source, s.after_id))
-   order by e.received_at, e.source, e.id limit @max) v
- order by s.no, v.received_at, v.source, v.id;
+  (select * from pawl.event e
+    where e.shard = @shard and e.key = s.key
+      and (e.received_at, e.came) >= (s.after_at, s.after_came)
+      and (e.name = s.name
+           or (left(e.name, length(s.prefix)) = s.prefix
+               and strpos(substr(e.name, length(s.prefix) + 1), '.') = 0))
+      and e.expires_at > coalesce(@now, now())
+    order by e.received_at, e.came limit @max)
+  union all
+  (select * from pawl.event e
+    where e.shard = @shard and e.key = s.key and e.ord >= s.since
+      and coalesce((e.received_at, e.came) >= (s.late_at, s.late_came)
+                   and (e.received_at, e.came) < (s.after_at, s.after_came),
+                   false)
+      and (e.name = s.name
+           or (left(e.name, length(s.prefix)) = s.prefix
+               and strpos(substr(e.name, length(s.prefix) + 1), '.') = 0))
+      and e.expires_at > coalesce(@now, now()) offset 0)
+  order by received_at, came limit @max) v
+ order by s.no, v.received_at, v.came;

@@ -5,28 +5,26 @@
 -- name: event_insert
 -- args: @shard smallint, @source text, @id text, @name text, @key text,
 --       @data json, @came uuid, @ttl_us bigint, @now time
-insert into pawl_event (shard, source, id, name, key, data, came,
+-- Differs: one that has expired makes place for a row with its own number.
+insert or replace into pawl_event (shard, source, id, name, key, data, came,
        routed, received_at, expires_at)
-values (@shard, @source, @id, @name, @key, @data, @came, 0, @now, @now + @ttl_us)
-on conflict (shard, source, id) do update
-   set name = excluded.name, key = excluded.key, data = excluded.data,
-       came = excluded.came,
-       routed = 0, received_at = excluded.received_at,
-       expires_at = excluded.expires_at
- where expires_at <= excluded.received_at;
+select @shard, @source, @id, @name, @key, @data, @came, 0, @now,
+       @now + @ttl_us
+ where not exists (
+  select 1 from pawl_event where shard = @shard and source = @source
+     and id = @id and expires_at > @now);
 
 -- name: event_copy
 -- args: @shard smallint, @source text, @id text, @name text, @key text,
 --       @data json, @came uuid, @received_at time, @expires_at time
-insert into pawl_event (shard, source, id, name, key, data, came,
+-- Differs: as event_insert.
+insert or replace into pawl_event (shard, source, id, name, key, data, came,
        routed, received_at, expires_at)
-values (@shard, @source, @id, @name, @key, @data, @came, 1, @received_at,
-        @expires_at)
-on conflict (shard, source, id) do update
-   set name = excluded.name, key = excluded.key, data = excluded.data,
-       came = excluded.came,
-       received_at = excluded.received_at, expires_at = excluded.expires_at
- where expires_at <= excluded.received_at;
+select @shard, @source, @id, @name, @key, @data, @came, 1, @received_at,
+       @expires_at
+ where not exists (
+  select 1 from pawl_event where shard = @shard and source = @source
+     and id = @id and expires_at > @received_at);
 
 -- name: event_get
 -- args: @shard smallint, @source text, @id text
@@ -59,17 +57,34 @@ delete from pawl_event
 
 -- name: event_find
 -- args: @shard smallint, @no integer[], @key text[], @name text[],
---       @prefix text[], @after_at time[], @after_source text[],
---       @after_id text[], @max integer, @now time
+--       @prefix text[], @after_at time[], @after_came uuid[],
+--       @late_at time[], @late_came uuid[], @since bigint[], @max integer,
+--       @now time
 -- rows: no integer, source text, id text, name text, key text, data json,
---       came uuid, received_at time
-select @no as no, source, id, name, key, data, came, received_at
-  from pawl_event indexed by pawl_event_match
- where shard = @shard and key = @key
-   and (name = @name
-        or (substr(name, 1, length(@prefix)) = @prefix
-            and instr(substr(name, length(@prefix) + 1), '.') = 0))
-   and expires_at > @now
-   and (@after_at is null or (received_at, source, id)
-        > (@after_at, @after_source, @after_id))
- order by received_at, source, id limit @max;
+--       came uuid, received_at time, horizon bigint
+-- Differs: one writes at a time, and each row has a higher number.
+select @no as no, source, id, name, key, data, came, received_at,
+       (select max(ord) + 1 from pawl_event) as horizon
+  from (
+   select * from (
+    select * from pawl_event indexed by pawl_event_came
+     where shard = @shard and key = @key
+       and (received_at, came) >= (@after_at, @after_came)
+       and (name = @name
+            or (substr(name, 1, length(@prefix)) = @prefix
+                and instr(substr(name, length(@prefix) + 1), '.') = 0))
+       and expires_at > @now
+     order by received_at, came limit @max)
+   union all
+   select * from (
+    select * from pawl_event indexed by pawl_event_late
+     where shard = @shard and key = @key and ord >= @since
+       and (received_at, came) >= (@late_at, @late_came)
+       and (received_at, came) < (@after_at, @after_came)
+       and (name = @name
+            or (substr(name, 1, length(@prefix)) = @prefix
+                and instr(substr(name, length(@prefix) + 1), '.') = 0))
+       and expires_at > @now
+     order by received_at, came limit @max)
+)
+ order by received_at, came limit @max;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "../value/json.h"
+#include "kept.h"
 #include "machine.h"
 
 #define LETTERS_PAGE 16 /* events of one inbox, or of one wait in it */
@@ -162,9 +163,13 @@ typedef struct search {
   int shard;        /* where the key's events are */
   int done;         /* -1: its last page was full, there may be more */
   int behind;       /* there may be more, but there is enough for now */
-  int64_t after_us; /* behind this one; 0: from the first */
-  pawl_buf after_source, after_id;
-  pawl_id after_no; /* in an inbox */
+  int64_t after_us; /* from this one on; 0: from the first */
+  pawl_id after_no; /* its number in an inbox, `came` among what is kept */
+  pawl_kept place;  /* K1; since 0: it has none */
+  pawl_kept passed; /* what it will be; since 0: nothing was read */
+  int stopped;      /* at something that is not known */
+  int fresh;        /* a page was read: what of it is known? */
+  int nknown;
 } search;
 
 typedef struct searches {
@@ -174,11 +179,7 @@ typedef struct searches {
 } searches;
 
 static void free_searches(pawl_engine *e, searches *s) {
-  for (int i = 0; i < s->n; i++) {
-    pawl_buf_deinit(&s->at[i].key);
-    pawl_buf_deinit(&s->at[i].after_source);
-    pawl_buf_deinit(&s->at[i].after_id);
-  }
+  for (int i = 0; i < s->n; i++) pawl_buf_deinit(&s->at[i].key);
   pawl_release(&e->alloc, s->at, sizeof *s->at * (size_t)s->cap);
 }
 
@@ -200,7 +201,7 @@ static pawl_code add_search(pawl_engine *e, searches *s, pawl_held *h,
   one->h = h;
   one->token = token;
   one->event = event;
-  one->key.alloc = one->after_source.alloc = one->after_id.alloc = &e->alloc;
+  one->key.alloc = &e->alloc;
   one->has_key = key.at != NULL;
   if (one->has_key) pawl_json_unquote(key, &one->key);
   one->in_inbox = s->in_inbox;
@@ -239,6 +240,11 @@ out:
   return rc;
 }
 
+static void find_place(search *s, const pawl_token *t) {
+  if (!pawl_kept_get(t, s->event, pawl_buf_str(&s->key), &s->place))
+    s->place.since = 0;
+}
+
 static pawl_code find_searches(pawl_engine *e, searches *s, pawl_error *err) {
   pawl_code rc = PAWL_OK;
 
@@ -257,6 +263,7 @@ static pawl_code find_searches(pawl_engine *e, searches *s, pawl_error *err) {
       if (pawl_json_kind_of(key) != PAWL_JSON_STRING) key.at = NULL;
       if (!key.at && !s->in_inbox) continue;
       TRY(add_search(e, s, h, t->no, node->event, key, err));
+      if (!s->in_inbox) find_place(&s->at[s->n - 1], t);
     }
   }
 out:
@@ -265,6 +272,23 @@ out:
 
 static pawl_str text_of(const pawl_buf *b) {
   return b->len ? pawl_buf_str(b) : pawl_strz("");
+}
+
+/* Late ones come before the others: they are older. */
+static void arg_place(pawl_args *a, const search *s) {
+  int late = s->place.since &&
+             pawl_kept_cmp(s->after_us, &s->after_no, &s->place) < 0;
+
+  pawl_arg_time(a, PAWL_EVENT_FIND_AFTER_AT,
+                late ? s->place.at_us : s->after_us);
+  pawl_arg_id(a, PAWL_EVENT_FIND_AFTER_CAME,
+              late ? &s->place.came : &s->after_no);
+  pawl_arg_time(a, PAWL_EVENT_FIND_LATE_AT, s->after_us);
+  pawl_arg_id(a, PAWL_EVENT_FIND_LATE_CAME, &s->after_no);
+  if (late)
+    pawl_arg_int(a, PAWL_EVENT_FIND_SINCE, s->place.since);
+  else
+    pawl_arg_null(a, PAWL_EVENT_FIND_SINCE);
 }
 
 static void arg_search(pawl_args *a, const search *s, int no) {
@@ -280,15 +304,7 @@ static void arg_search(pawl_args *a, const search *s, int no) {
     pawl_arg_textz(a, PAWL_EVENT_FIND_NAME, s->event);
     pawl_arg_null(a, PAWL_EVENT_FIND_PREFIX);
   }
-  if (s->after_us) {
-    pawl_arg_time(a, PAWL_EVENT_FIND_AFTER_AT, s->after_us);
-    pawl_arg_str(a, PAWL_EVENT_FIND_AFTER_SOURCE, text_of(&s->after_source));
-    pawl_arg_str(a, PAWL_EVENT_FIND_AFTER_ID, text_of(&s->after_id));
-  } else {
-    pawl_arg_null(a, PAWL_EVENT_FIND_AFTER_AT);
-    pawl_arg_null(a, PAWL_EVENT_FIND_AFTER_SOURCE);
-    pawl_arg_null(a, PAWL_EVENT_FIND_AFTER_ID);
-  }
+  arg_place(a, s);
 }
 
 static int has_letter(const pawl_held *h, pawl_str event_id) {
@@ -306,6 +322,50 @@ static int is_old_news(const search *s, pawl_str event_id) {
   return t && pawl_wait_was_asked(t, event_id);
 }
 
+/* K1: the place lies before the first that is not known. */
+static void stop_before(search *s, int64_t at_us, const pawl_id *came) {
+  if (s->stopped && pawl_kept_cmp(at_us, came, &s->passed) >= 0) return;
+  s->stopped = 1;
+  s->passed.at_us = at_us;
+  s->passed.came = *came;
+}
+
+/* Once it is known what of a page is known. What was written before all of
+ * the pages were read counts from the first of them on. */
+static void pass_page(search *s) {
+  pawl_str key = pawl_buf_str(&s->key);
+  const pawl_held *h = s->h;
+
+  if (!s->fresh) return;
+  s->fresh = 0;
+  if (!s->stopped) {
+    s->passed.at_us = s->after_us;
+    s->passed.came = s->after_no;
+  }
+  for (int i = h->nfound; i < h->nletters; i++) {
+    const pawl_letter *l = &h->letters[i];
+    if (!l->kept || !pawl_event_fits(l, key) ||
+        !pawl_event_matches(s->event, pawl_buf_str(&l->name)) ||
+        (!s->stopped &&
+         pawl_kept_cmp(l->received_us, &l->came, &s->passed) > 0))
+      continue;
+    s->nknown--;
+    stop_before(s, l->received_us, &l->came);
+  }
+}
+
+/* K4 */
+static void keep_place(search *s) {
+  pawl_token *t = s->token ? pawl_tokens_find(&s->h->tokens, s->token) : NULL;
+
+  if (!t || s->in_inbox || !s->passed.since || s->nknown < PAWL_KEPT_MANY)
+    return;
+  if (s->place.since && /* it is where it was, or lies among late ones */
+      pawl_kept_cmp(s->passed.at_us, &s->passed.came, &s->place) < 0)
+    return;
+  pawl_kept_set(t, s->event, pawl_buf_str(&s->key), &s->passed);
+}
+
 /* A found event becomes a letter, under the name it has in every inbox. An id
  * that was drawn for it tells when, among what came in the same instant. */
 static pawl_code take_event(pawl_engine *e, search *s, const pawl_rows *r,
@@ -316,18 +376,18 @@ static pawl_code take_event(pawl_engine *e, search *s, const pawl_rows *r,
   pawl_letter l;
   pawl_code rc = PAWL_OK;
 
-  set_text(&s->after_source, source);
-  set_text(&s->after_id, id);
   s->after_us = l.received_us =
       pawl_row_int(r, k, PAWL_EVENT_FIND_R_RECEIVED_AT);
+  pawl_row_id(r, k, PAWL_EVENT_FIND_R_CAME, &l.came);
+  s->after_no = l.came;
   pawl_buf_adds(&event_id, source);
   pawl_buf_addc(&event_id, ':');
   pawl_buf_adds(&event_id, id);
   TRY(pawl_buf_check(&event_id, err));
-  TRY(pawl_buf_check(&s->after_source, err));
-  TRY(pawl_buf_check(&s->after_id, err));
-  if (!has_letter(s->h, pawl_buf_str(&event_id)) &&
-      !is_old_news(s, pawl_buf_str(&event_id))) {
+  if (is_old_news(s, pawl_buf_str(&event_id))) {
+    s->nknown--;
+    stop_before(s, l.received_us, &l.came);
+  } else if (!has_letter(s->h, pawl_buf_str(&event_id))) {
     pawl_str text[7] = {pawl_strz("event"),
                         pawl_row_str(r, k, PAWL_EVENT_FIND_R_NAME),
                         pawl_row_str(r, k, PAWL_EVENT_FIND_R_KEY),
@@ -336,7 +396,6 @@ static pawl_code take_event(pawl_engine *e, search *s, const pawl_rows *r,
                         {NULL, 0},
                         pawl_row_str(r, k, PAWL_EVENT_FIND_R_DATA)};
     TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &l.no, err));
-    pawl_row_id(r, k, PAWL_EVENT_FIND_R_CAME, &l.came);
     l.addressed = 0;
     l.kept = 1;
     TRY(fill_letter(e, s->h, &l, text, err));
@@ -369,6 +428,11 @@ static pawl_code find_events(pawl_engine *e, searches *s, int shard,
     n = k && no == pawl_row_int(&rows, k - 1, PAWL_EVENT_FIND_R_NO) ? n + 1
                                                                     : 1;
     if (n == EVENTS_PAGE) s->at[no].done = -1; /* there may be more */
+    if (!s->at[no].passed.since)
+      s->at[no].passed.since =
+          pawl_row_int(&rows, k, PAWL_EVENT_FIND_R_HORIZON);
+    s->at[no].fresh = 1;
+    s->at[no].nknown++;
     TRY(take_event(e, &s->at[no], &rows, k, err));
   }
   for (int i = 0; i < s->n; i++)
@@ -565,7 +629,10 @@ static pawl_code search_events(pawl_engine *e, searches *s, pawl_error *err) {
   do {
     for (int i = 0; i < e->nshards; i++) TRY(find_events(e, s, i, err));
     for (int i = 0; i < e->nshards; i++) TRY(drop_known(e, i, err));
+    for (int i = 0; i < s->n; i++)
+      if (!s->at[i].in_inbox) pass_page(&s->at[i]);
   } while (pages_on(s));
+  for (int i = 0; i < s->n; i++) keep_place(&s->at[i]);
 out:
   return rc;
 }

@@ -8,7 +8,7 @@
  *                results, and the first events
  *   inbox_find   where that was a full page of events: of each wait and each
  *                rule, the first that it wants
- *   event_find   of those with a key, what is kept
+ *   event_find   of those with a key, what is kept, from its place on (kept.h)
  *
  * Layer    engine, used by load.c alone.
  * Keeps    M1 letters at hand have no gaps: what was received by h->read_us

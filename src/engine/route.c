@@ -43,6 +43,7 @@ int pawl_token_new(pawl_held *h, int from) {
   copy_buf(&t->event, &f->event);
   if (pawl_detail_get(f, "up", &up)) pawl_detail_set(t, "up", up);
   if (pawl_detail_get(f, "at", &up)) pawl_detail_set(t, "at", up);
+  if (pawl_detail_get(f, "kept", &up)) pawl_detail_set(t, "kept", up); /* K3 */
   return p->tokens.n - 1;
 }
 

@@ -183,12 +183,12 @@ void pawl_leave(pawl_engine *e, pawl_held *h, int k, int to) {
 }
 
 void pawl_token_keep(pawl_engine *e, pawl_token *t) {
-  static const char *const names[] = {"up", "from", "out", "at"};
+  static const char *const names[] = {"up", "from", "out", "at", "kept"};
   pawl_buf kept = {.alloc = &e->alloc};
   pawl_str value;
 
   if (!t->detail.len) return;
-  for (int i = 0; i < 4; i++) {
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     if (!pawl_detail_get(t, names[i], &value)) continue;
     pawl_buf_addf(&kept, "%c\"%s\":", kept.len ? ',' : '{', names[i]);
     pawl_buf_adds(&kept, value);

@@ -107,6 +107,7 @@ static void restore(pawl_engine *e, pawl_held *h, pawl_str one) {
   read_json(one, "data", &t->data);
   read_json(one, "event", &t->event);
   read_json(one, "detail", &t->detail);
+  pawl_detail_set(t, "kept", (pawl_str){NULL, 0}); /* K3 */
   t->stored = t->depth > 0 || t->data.len; /* its row may have been kept */
   t->changed = 1;
   node = pawl_tok_node(h, p->tokens.n - 1);

@@ -331,9 +331,13 @@ create table pawl.event (
   routed boolean not null,
   received_at timestamptz not null,
   expires_at timestamptz not null,
+  -- the transaction that wrote it: all below a snapshot's xmin are seen by it
+  ord bigint not null default pg_current_xact_id()::text::bigint,
   primary key (shard, source, id)
 );
-create index event_match on pawl.event (shard, key, name)
+create index event_came on pawl.event (shard, key, received_at, came)
+  where key is not null;
+create index event_late on pawl.event (shard, key, ord)
   where key is not null;
 create index event_expires on pawl.event (shard, expires_at) where routed;
 create index event_unrouted on pawl.event (shard, received_at)

@@ -275,6 +275,8 @@ create index pawl_subscription_open on pawl_subscription
   (shard, pattern, instance) where key is null;
 
 create table pawl_event (
+  -- what is written later has a higher one, also behind what was deleted
+  ord integer primary key autoincrement,
   shard integer not null,
   source text not null,
   id text not null,
@@ -285,9 +287,11 @@ create table pawl_event (
   routed integer not null,
   received_at integer not null,
   expires_at integer not null,
-  primary key (shard, source, id)
+  unique (shard, source, id)
 );
-create index pawl_event_match on pawl_event (shard, key, name)
+create index pawl_event_came on pawl_event (shard, key, received_at, came)
+  where key is not null;
+create index pawl_event_late on pawl_event (shard, key, ord)
   where key is not null;
 create index pawl_event_expires on pawl_event (shard, expires_at);
 create index pawl_event_unrouted on pawl_event (shard, received_at)

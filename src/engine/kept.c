@@ -1,0 +1,93 @@
+/* Places among kept events, in a token's detail (K1 to K4). */
+#include "kept.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+#include "../value/json.h"
+
+#define MOST 4 /* K4 */
+
+int pawl_kept_cmp(int64_t at_us, const pawl_id *came, const pawl_kept *place) {
+  if (at_us != place->at_us) return at_us < place->at_us ? -1 : 1;
+  return pawl_id_cmp(came, &place->came);
+}
+
+static int is_text(pawl_str object, const char *name, pawl_str text) {
+  pawl_buf own = {0};
+  pawl_str value;
+  int same = 0;
+
+  if (pawl_json_get(object, name, &value) &&
+      pawl_json_kind_of(value) == PAWL_JSON_STRING) {
+    pawl_json_unquote(value, &own);
+    same = !own.failed && pawl_str_eq(pawl_buf_str(&own), text);
+  }
+  pawl_buf_deinit(&own);
+  return same;
+}
+
+static int is_of(pawl_str one, const char *event, pawl_str key) {
+  return is_text(one, "event", pawl_strz(event)) && is_text(one, "key", key);
+}
+
+/* One that cannot be read is none. */
+static int read_place(pawl_str one, pawl_kept *out) {
+  pawl_str at, came, since;
+
+  return pawl_json_get(one, "at", &at) && pawl_json_int(at, &out->at_us) &&
+         pawl_json_get(one, "since", &since) &&
+         pawl_json_int(since, &out->since) &&
+         pawl_json_get(one, "came", &came) && came.len == 38 &&
+         pawl_id_parse(came.at + 1, 36, &out->came);
+}
+
+int pawl_kept_get(const pawl_token *t, const char *event, pawl_str key,
+                  pawl_kept *out) {
+  pawl_json_iter it = {0};
+  pawl_str list, name, one;
+
+  if (!pawl_detail_get(t, "kept", &list)) return 0;
+  while (pawl_json_each(list, &it, &name, &one))
+    if (is_of(one, event, key)) return read_place(one, out);
+  return 0;
+}
+
+static void add_place(pawl_buf *b, const char *event, pawl_str key,
+                      const pawl_kept *place) {
+  char came[37];
+
+  pawl_id_format(&place->came, came);
+  pawl_buf_addz(b, "{\"event\":");
+  pawl_json_add_string(b, pawl_strz(event));
+  pawl_buf_addz(b, ",\"key\":");
+  pawl_json_add_string(b, key);
+  pawl_buf_addf(b,
+                ",\"at\":%" PRId64 ",\"came\":\"%s\",\"since\":%" PRId64 "}",
+                place->at_us, came, place->since);
+}
+
+void pawl_kept_set(pawl_token *t, const char *event, pawl_str key,
+                   const pawl_kept *place) {
+  pawl_buf b = {.alloc = t->detail.alloc};
+  pawl_json_iter it = {0};
+  pawl_str list, name, one;
+  int n = 1;
+
+  assert(place->since > 0);
+  pawl_buf_addc(&b, '[');
+  add_place(&b, event, key, place); /* the newest first */
+  if (pawl_detail_get(t, "kept", &list))
+    while (n < MOST && pawl_json_each(list, &it, &name, &one)) {
+      if (is_of(one, event, key)) continue;
+      pawl_buf_addc(&b, ',');
+      pawl_buf_adds(&b, one);
+      n++;
+    }
+  pawl_buf_addc(&b, ']');
+  if (b.failed)
+    t->detail.failed = 1;
+  else
+    pawl_object_set(&t->detail, "kept", pawl_buf_str(&b));
+  pawl_buf_deinit(&b);
+}
