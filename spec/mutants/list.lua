@@ -255,11 +255,21 @@ delete from pawl_agenda
     from = "return dot == NULL;",
     to = "return dot == NULL || len > 0;",
     specs = { "spec/engine/wait_spec.lua", "spec/engine/signal_spec.lua" } },
-  { name = "a kept event of more segments satisfies a star",
+  { name = "a kept event of more segments is found for a star",
     file = "sql/sqlite/event.sql",
-    from = "and instr(substr(name, length(@prefix) + 1), '.') = 0))",
-    to = "and length(name) > 0))",
-    specs = { "spec/engine/wait_spec.lua", "spec/engine/signal_spec.lua" } },
+    from = [[
+               and instr(substr(name, length(@prefix) + 1), '.') = 0))
+       and expires_at > @now
+     order by received_at, came limit @max)
+   union all]],
+    to = [[
+               and length(name) > 0))
+       and expires_at > @now
+     order by received_at, came limit @max)
+   union all]],
+    specs = { "spec/engine/wait_spec.lua", "spec/engine/signal_spec.lua" },
+    equivalent = "what is found is matched by its name once more before a wait "
+      .. "takes it (pawl_event_matches)" },
   { name = "a wait takes an event of another key",
     file = "src/engine/wait.c",
     from = [[
@@ -291,19 +301,29 @@ return key.len == l->key.len;
   { name = "an expired event is found",
     file = "sql/sqlite/event.sql",
     from = [[
-   and expires_at > @now
-   and (@after_at is null]],
+       and expires_at > @now
+     order by received_at, came limit @max)
+   union all]],
     to = [[
-   and @now = @now
-   and (@after_at is null]],
-    specs = { "spec/engine/wait_spec.lua", "spec/engine/signal_spec.lua" } },
+       and @now = @now
+     order by received_at, came limit @max)
+   union all]],
+    specs = { "spec/engine/wait_spec.lua", "spec/engine/signal_spec.lua",
+      "spec/engine/kept_spec.lua" } },
   { name = "an event sent twice counts twice",
     file = "sql/sqlite/event.sql",
-    from = [[       routed = 0, received_at = excluded.received_at,
-       expires_at = excluded.expires_at
- where expires_at <= excluded.received_at;]],
-    to = [[       routed = 0, received_at = excluded.received_at,
-       expires_at = excluded.expires_at;]],
+    from = [[
+select @shard, @source, @id, @name, @key, @data, @came, 0, @now,
+       @now + @ttl_us
+ where not exists (
+  select 1 from pawl_event where shard = @shard and source = @source
+     and id = @id and expires_at > @now);]],
+    to = [[
+select @shard, @source, @id, @name, @key, @data, @came, 0, @now,
+       @now + @ttl_us
+ where not exists (
+  select 1 from pawl_event where shard = @shard and source = @source
+     and id = @id and expires_at < @now);]],
     specs = { "spec/engine/signal_spec.lua" } },
   { name = "what is not routed is thrown away",
     file = "sql/sqlite/event.sql",
