@@ -50,9 +50,9 @@ local WATCH = {
     create trigger gone after delete on pawl_variable
       begin insert into written values (old.part); end;]],
   postgres = [[
-    create table written (part text);
+    create table public.written (part text);
     create function watch() returns trigger language plpgsql as $$
-      begin insert into written values (coalesce(new.part, old.part));
+      begin insert into public.written values (coalesce(new.part, old.part));
       return null; end $$;
     create trigger watch after insert or update or delete on pawl.variable
       for each row execute function watch();]],
