@@ -28,7 +28,7 @@ returning]],
  where shard = @shard and instance = @id and lease = @lease
    and (@latch is null or latch = @latch);]],
     to = [[select instance, latch from pawl_agenda
- where shard = @shard and instance = @id and lease is not null
+ where shard = @shard and instance = @id and (lease = @lease or 1)
    and (@latch is null or latch = @latch);]],
     specs = { "spec/engine/protocol_spec.lua",
       "spec/engine/recovery_spec.lua" } },
