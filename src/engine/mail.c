@@ -291,19 +291,24 @@ static void arg_place(pawl_args *a, const search *s) {
     pawl_arg_null(a, PAWL_EVENT_FIND_SINCE);
 }
 
-static void arg_search(pawl_args *a, const search *s, int no) {
+/* The events that it waits for: by their name, or, for "payment.*", by what
+ * stands before one more word. */
+static void arg_wanted(pawl_args *a, int name, int prefix, const search *s) {
   size_t len = strlen(s->event);
-  int wild = len && s->event[len - 1] == '*';
 
+  if (len && s->event[len - 1] == '*') {
+    pawl_arg_null(a, name);
+    pawl_arg_str(a, prefix, (pawl_str){s->event, len - 1});
+  } else {
+    pawl_arg_textz(a, name, s->event);
+    pawl_arg_null(a, prefix);
+  }
+}
+
+static void arg_search(pawl_args *a, const search *s, int no) {
   pawl_arg_int(a, PAWL_EVENT_FIND_NO, no);
   pawl_arg_str(a, PAWL_EVENT_FIND_KEY, pawl_buf_str(&s->key));
-  if (wild) { /* "payment.*": everything one word behind "payment." */
-    pawl_arg_null(a, PAWL_EVENT_FIND_NAME);
-    pawl_arg_str(a, PAWL_EVENT_FIND_PREFIX, (pawl_str){s->event, len - 1});
-  } else {
-    pawl_arg_textz(a, PAWL_EVENT_FIND_NAME, s->event);
-    pawl_arg_null(a, PAWL_EVENT_FIND_PREFIX);
-  }
+  arg_wanted(a, PAWL_EVENT_FIND_NAME, PAWL_EVENT_FIND_PREFIX, s);
   arg_place(a, s);
 }
 
@@ -445,18 +450,9 @@ out:
 /* ---- in an inbox ---- */
 
 static void arg_inbox(pawl_args *a, const search *s, int no) {
-  size_t len = strlen(s->event);
-  int wild = len && s->event[len - 1] == '*';
-
   pawl_arg_int(a, PAWL_INBOX_FIND_NO, no);
   pawl_arg_id(a, PAWL_INBOX_FIND_ID, &s->h->id);
-  if (wild) {
-    pawl_arg_null(a, PAWL_INBOX_FIND_NAME);
-    pawl_arg_str(a, PAWL_INBOX_FIND_PREFIX, (pawl_str){s->event, len - 1});
-  } else {
-    pawl_arg_textz(a, PAWL_INBOX_FIND_NAME, s->event);
-    pawl_arg_null(a, PAWL_INBOX_FIND_PREFIX);
-  }
+  arg_wanted(a, PAWL_INBOX_FIND_NAME, PAWL_INBOX_FIND_PREFIX, s);
   if (s->has_key)
     pawl_arg_str(a, PAWL_INBOX_FIND_KEY, text_of(&s->key));
   else
