@@ -624,6 +624,23 @@ kit.describe("several waits at once", function(backend)
     assert.same({ a = 1 }, taken("3", { instance = true, key = "Z" }))
   end)
 
+  it("with patterns of unlike depth are told apart", function()
+    local engine = backend.fresh()
+    assert(engine:load(forked { a = { event = "pay.*" },
+      b = { event = "pay.part.*" } }))
+    local function taken(name)
+      local id = begin(engine)
+      assert.equal(1, send(engine, { name = name, instance = id, data = 1 }))
+      assert(engine:run())
+      local vars = get(engine, id).variables
+      assert(engine:cancel(id))
+      assert(engine:run())
+      return vars
+    end
+    assert.same({ a = 1 }, taken "pay.part")
+    assert.same({ b = 1 }, taken "pay.part.done")
+  end)
+
   it("take what is sent to their instance without a key", function()
     local engine = backend.fresh()
     assert(engine:load(forked { a = { event = "paid" },
