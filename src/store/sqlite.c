@@ -474,6 +474,25 @@ static pawl_code prepare_steering(pawl_conn *c, int which, pawl_error *err) {
   return PAWL_OK;
 }
 
+/* Plans are made without counts. Those of an ANALYZE (a host's `pragma
+ * optimize`) stay as the tables grow, and a statement that was planned for one
+ * row of ours walks all of them later. Others' tables keep theirs. */
+static pawl_code forget_counts(pawl_conn *c, pawl_error *err) {
+  pawl_code rc;
+  int64_t n = 0;
+  TRY(ask_int(c,
+              "select count(*) from sqlite_master where name='sqlite_stat1'",
+              &n, err));
+  if (n)
+    TRY(ask_int(c, "select count(*) from sqlite_stat1 where tbl glob 'pawl_*'",
+                &n, err));
+  if (!n) return PAWL_OK;
+  TRY(exec(c, "delete from sqlite_stat1 where tbl glob 'pawl_*'", err));
+  TRY(exec(c, "analyze sqlite_master", err)); /* reads what is left */
+out:
+  return rc;
+}
+
 static pawl_code configure(pawl_conn *c, pawl_error *err) {
   pawl_code rc;
   TRY(exec(c,
@@ -491,7 +510,7 @@ static pawl_code configure(pawl_conn *c, pawl_error *err) {
   c->locks_commits = sqlite3_libversion_number() < SAFE_VERSION;
   if (c->locks_commits) TRY(exec(c, "pragma cache_spill=off", err));
   TRY(lock_beside(c, BUSY_LIMIT, err));
-  rc = set_wal(c, err);
+  if ((rc = set_wal(c, err)) == PAWL_OK) rc = forget_counts(c, err);
   unlock_beside(c);
   if (rc != PAWL_OK) return rc;
   TRY(exec(c,
