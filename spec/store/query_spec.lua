@@ -254,11 +254,15 @@ describe("a user's own table on sqlite", function()
 
   it("is late when one operation took all the time", function()
     local store = assert(helper.open(backends[1].url()))
-    store:limit(0.05)
-    assert(store:begin "open")
-    local refused, err = store:query("select instr(hex(zeroblob(40000)), "
-      .. "hex(zeroblob(20000)) || 'x') as x")
-    store:rollback()
+    store:limit(0.02)
+    local text = "select instr(hex(zeroblob(%d)), hex(zeroblob(%d)) || 'x')"
+    local size, refused, err = 20000, nil, nil
+    repeat -- four times the work each time, until this machine takes longer
+      size = size * 2
+      assert(store:begin "open")
+      refused, err = store:query(text:format(size, size // 2))
+      store:rollback()
+    until not refused or size > 2000000
     assert.is_nil(refused)
     assert.equal("timeout", err.code)
     assert.equal("57014", err.sqlstate)
