@@ -829,6 +829,7 @@ static pawl_code tick_begin(pawl_engine *e, pawl_stats *stats,
   memset(stats, 0, sizeof *stats);
   e->stats = stats;
   e->ask_all = 1;
+  TRY(pawl_renew(e, err));
   TRY(pawl_claim_housekeep(e, err));
   TRY(pawl_claim_settle(e, err));
   TRY(pawl_await_look(e, err));

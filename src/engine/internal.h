@@ -224,6 +224,7 @@ struct pawl_engine {
   pawl_clock clock;
   pawl_buf group, prefixes;
   pawl_store *store;
+  int64_t store_epoch; /* the one that knows us and our definitions */
   pawl_host *host;
   pawl_registry *registry;
   pawl_idgen ids;
@@ -506,6 +507,10 @@ pawl_code pawl_register(pawl_engine *e, pawl_def *def, pawl_error *err);
 pawl_code pawl_definition(pawl_engine *e, const char *code, int64_t version,
                           int64_t revision, pawl_def **out, int *foreign,
                           pawl_error *err);
+
+/* renew.c */
+/* Tells a store that was opened again of this engine and its definitions. */
+pawl_code pawl_renew(pawl_engine *e, pawl_error *err);
 
 /* deliver.c */
 /* Hands over what commits asked of other instances: those just written, and

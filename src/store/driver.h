@@ -30,6 +30,7 @@
 
 #include "../base/clock.h"
 #include "../base/log.h"
+#include "file.h"
 #include "stmt.h"
 
 struct pollfd;
@@ -59,9 +60,10 @@ typedef struct pawl_driver_options {
   const pawl_alloc *alloc;
   const pawl_log *log;
   const pawl_clock *clock;
-  int pooler; /* PAWL_POOLER_...; UNKNOWN is found out by `open` */
-  int create; /* a missing SQLite file may be made */
-  int look;   /* one that may only be read will do */
+  int pooler;             /* PAWL_POOLER_...; UNKNOWN is found out by `open` */
+  int create;             /* a missing SQLite file may be made */
+  int look;               /* one that may only be read will do */
+  pawl_left_log left_log; /* SQLite: of a file that is gone (file.h, F2) */
 } pawl_driver_options;
 
 typedef struct pawl_driver {

@@ -34,6 +34,7 @@
 #include "../base/fault.h"
 #include "../value/json.h"
 #include "driver.h"
+#include "file.h"
 #include "reading.h"
 #include "results.h"
 
@@ -60,11 +61,13 @@ struct pawl_conn {
   size_t path_size;
   const char *name; /* as the user wrote it, for messages; in path */
   int is_memory;
-  pawl_reading reading;   /* it may only be read */
-  pawl_reading_mark mark; /* ALONE: the file as it was opened */
-  int lock_fd;            /* the file beside; -1: in memory */
-  int locks_commits;      /* an old library, see Locks */
-  int is_waiting;         /* and says so */
+  pawl_reading reading;         /* it may only be read */
+  pawl_reading_mark mark;       /* ALONE: the file as it was opened */
+  pawl_file file;               /* else: where it was opened (F1) */
+  pawl_driver_options *options; /* the caller's, for who opens it again */
+  int lock_fd;                  /* the file beside; -1: in memory */
+  int locks_commits;            /* an old library, see Locks */
+  int is_waiting;               /* and says so */
   sqlite3_stmt *steering[NSTEERING];
   sqlite3_stmt *stmts[PAWL_NSTMTS];
   int unit;       /* PAWL_UNIT_..., -1: none */
@@ -272,6 +275,54 @@ static void sqlite_tidy(pawl_conn *c) {
   checkpoint(c, bytes < WAL_TRUNCATE ? SQLITE_CHECKPOINT_PASSIVE
                                      : SQLITE_CHECKPOINT_TRUNCATE);
   unlock_beside(c);
+}
+
+/* ---- is the file still there? ---- */
+
+/* SQLite knows best which file it has open: one may have come in between. */
+static int has_moved(pawl_conn *c) {
+  int moved = 0;
+  (void)sqlite3_file_control(c->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+  return moved;
+}
+
+/* F1. The connection is of no use any more: UNREACHABLE throws it away. */
+static pawl_code check_place(pawl_conn *c, pawl_error *err) {
+  if (pawl_file_is_still(&c->file)) return PAWL_OK;
+  pawl_file_find_left(&c->file, &c->options->left_log); /* F2 */
+  (void)pawl_fail(err, PAWL_UNREACHABLE,
+                  "%s: the file that was open here was moved, deleted or "
+                  "replaced",
+                  c->name);
+  pawl_error_sqlstate(err, "58P01");
+  pawl_error_hint(err, "what is at its path is opened with the next call");
+  return PAWL_UNREACHABLE;
+}
+
+/* Notes which file has been opened. */
+static pawl_code note_place(pawl_conn *c, pawl_error *err) {
+  if (c->is_memory || c->reading == PAWL_READING_ALONE)
+    return PAWL_OK; /* R3 */
+  if (!pawl_file_note(c->path, &c->file) || has_moved(c)) {
+    c->file.at = (pawl_file_mark){0, 0}; /* which it is nobody knows */
+    return check_place(c, err);
+  }
+  return PAWL_OK;
+}
+
+/* F2. */
+static pawl_code check_log(pawl_conn *c, pawl_error *err) {
+  if (!pawl_file_has_left(c->path, &c->options->left_log)) return PAWL_OK;
+  (void)pawl_fail(err, PAWL_NOT_A_STORE,
+                  "%s: another file is there now, but the log beside it "
+                  "(-wal) is still that of the one before",
+                  c->name);
+  pawl_error_sqlstate(err, "58P01");
+  pawl_error_hint(err,
+                  "move %s-wal and %s-shm to where the file before went, or "
+                  "delete them",
+                  c->name, c->name);
+  return PAWL_NOT_A_STORE;
 }
 
 /* ---- open and close ---- */
@@ -558,7 +609,7 @@ static pawl_code connect(pawl_conn *c, int create, pawl_error *err) {
   /* SQLite opens what it may not write for reading, and says so later. */
   if (!c->is_memory && !c->reading && sqlite3_db_readonly(c->db, "main") == 1)
     return fail_readonly(c->name, err);
-  return PAWL_OK;
+  return note_place(c, err);
 }
 
 static void sqlite_close(pawl_conn *c) {
@@ -566,7 +617,8 @@ static void sqlite_close(pawl_conn *c) {
   for (int i = 0; i < NSTEERING; i++) sqlite3_finalize(c->steering[i]);
   for (int i = 0; i < PAWL_NSTMTS; i++) sqlite3_finalize(c->stmts[i]);
   /* The last connection checkpoints while it closes. */
-  if (c->db && (c->reading || lock_beside(c, PAWL_SECOND, NULL) != PAWL_OK))
+  if (c->db && (c->reading || !pawl_file_is_still(&c->file) ||
+                lock_beside(c, PAWL_SECOND, NULL) != PAWL_OK))
     sqlite3_db_config(c->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
   sqlite3_close(c->db);
   unlock_beside(c);
@@ -618,12 +670,14 @@ static pawl_code sqlite_open(const char *path, pawl_driver_options *options,
   if (path[0] == 0)
     return pawl_fail(err, PAWL_INVALID, "the store's path is empty");
   if (!(c = new_conn(options->alloc))) return fail_memory(err);
+  c->options = options;
   c->is_memory = strcmp(path, ":memory:") == 0;
   if (!set_path(c, path)) {
     rc = fail_memory(err);
     goto out;
   }
   if (!c->is_memory) TRY(check_path(path, options, err));
+  if (!c->is_memory) TRY(check_log(c, err));
   if (!c->is_memory && options->create) make_private(c->path);
   if (!c->is_memory && options->look)
     TRY(pawl_reading_find(c->path, &c->reading, err));
@@ -632,6 +686,7 @@ static pawl_code sqlite_open(const char *path, pawl_driver_options *options,
   TRY(check_owner(c, options->create || c->is_memory, err));
   TRY(configure(c, err));
   TRY(prepare_steering(c, ROLLBACK, err)); /* there may be no memory then */
+  pawl_file_note_log(&c->file);
   set_waiting(c, 0);
   *out = c;
   return PAWL_OK;
@@ -927,6 +982,7 @@ static pawl_code sqlite_begin(pawl_conn *c, int unit, pawl_error *err) {
       !pawl_reading_is_still(c->path, &c->mark)) /* R3: it is opened anew */
     return pawl_fail(err, PAWL_UNREACHABLE, "%s: somebody writes to it",
                      c->name);
+  TRY(check_place(c, err));
   TRY(set_sync(c, unit, err));
   TRY(steer(c, unit == PAWL_UNIT_READ ? BEGIN_READ : BEGIN_WRITE, err));
   c->unit = unit;
@@ -945,6 +1001,7 @@ static int sqlite_rollback(pawl_conn *c) {
 static pawl_code commit_write(pawl_conn *c, pawl_error *err) {
   pawl_code rc;
   (void)PAWL_FAULT("commit.before");
+  TRY(check_place(c, err));
   TRY(lock_beside(c, BUSY_LIMIT, err));
   rc = PAWL_FAULT("commit.busy") == PAWL_FAULT_FAIL
            ? fail_rc(c, c->name, SQLITE_BUSY, err)
@@ -1292,18 +1349,20 @@ static pawl_code sqlite_wait(pawl_conn *c, int64_t deadline_mono_us,
                              const volatile int *stop, struct pollfd *fds,
                              int nfds, int *woken, pawl_error *err) {
   int64_t slice = 10000;
-  (void)err;
+  pawl_code rc = PAWL_OK;
   *woken = 0;
   fds[0].fd = -1; /* nothing of ours to wait on */
   while (!(stop && *stop)) {
     int64_t left = deadline_mono_us - pawl_clock_mono();
+    TRY(check_place(c, err));
     *woken = !c->is_memory && has_news(c);
     if (*woken || left <= 0) break;
     if (left > slice) left = slice;
     if (poll(fds, (nfds_t)nfds, (int)((left + 999) / 1000)) > 0) break;
     if (slice < 50000) slice += 5000;
   }
-  return PAWL_OK;
+out:
+  return rc;
 }
 
 static void sqlite_name(const char *path, pawl_buf *out) {

@@ -27,6 +27,7 @@ struct pawl_store {
   int nsubmitted;   /* on this connection */
   int nlost;        /* older ones, which went with another */
   pawl_counts gone; /* of connections lost */
+  int64_t epoch;
 };
 
 /* ---- which driver ---- */
@@ -153,7 +154,8 @@ static void drop_conn(pawl_store *store) {
 static pawl_code settle(pawl_store *store, pawl_code rc) {
   if (rc == PAWL_OK) return rc;
   if (store->phase == IN_UNIT) store->phase = FAILED;
-  if (rc == PAWL_UNREACHABLE) drop_conn(store);
+  /* the schema has been dropped, and may be made anew under the connection */
+  if (rc == PAWL_UNREACHABLE || rc == PAWL_NOT_A_STORE) drop_conn(store);
   return rc;
 }
 
@@ -253,6 +255,10 @@ const char *pawl_store_driver(const pawl_store *store) {
   return store->driver->name;
 }
 
+int64_t pawl_store_epoch(const pawl_store *store) {
+  return store->epoch;
+}
+
 void pawl_store_versions(const pawl_store *store, int *from, int *to) {
   *from = store->schema.from;
   *to = store->schema.to;
@@ -276,6 +282,40 @@ static pawl_code check_unit(const pawl_store *store, const char *call,
   return PAWL_OK;
 }
 
+static pawl_code fail_shards(const pawl_store *store, int now,
+                             pawl_error *err) {
+  pawl_code rc = pawl_fail(err, PAWL_STORE,
+                           "the store that is there now has %d shards, the "
+                           "one before had %d",
+                           now, store->schema.shards);
+  pawl_error_hint(err, "open it anew: restart the program");
+  return rc;
+}
+
+/* S4: another store may have come to where ours was. */
+static pawl_code check_again(pawl_store *store, pawl_error *err) {
+  pawl_migrate_options options = {
+      .alloc = store->alloc, .clock = &store->clock, .create = -1};
+  pawl_schema found;
+  pawl_code rc;
+  TRY(pawl_migrate_run(store->driver, store->conn, &options, &found, err));
+  if (found.shards != store->schema.shards)
+    rc = fail_shards(store, found.shards, err);
+out:
+  return rc;
+}
+
+static pawl_code reopen(pawl_store *store, pawl_error *err) {
+  pawl_code rc;
+  TRY(store->driver->open(store->target, &store->options, &store->conn, err));
+  TRY(check_again(store, err));
+  store->epoch++;
+  return PAWL_OK;
+out:
+  drop_conn(store);
+  return rc;
+}
+
 /* Begins on the connection there is; drops one that turns out to be lost. */
 static pawl_code begin(pawl_store *store, int unit, pawl_error *err) {
   if (!store->conn)
@@ -284,19 +324,24 @@ static pawl_code begin(pawl_store *store, int unit, pawl_error *err) {
 }
 
 pawl_code pawl_store_begin(pawl_store *store, int unit, pawl_error *err) {
+  pawl_error why = {0};
   pawl_code rc;
   if (is_foreign(store)) return fail_forked(err);
   if (store->phase != IDLE)
     return fail_phase("begin", "a unit of work is open", err);
   if (unit == PAWL_UNIT_SOON && !(store->driver->caps & PAWL_CAN_SOON))
     unit = PAWL_UNIT_BATCH;
-  rc = begin(store, unit, err);
+  rc = begin(store, unit, &why);
   if (rc == PAWL_UNREACHABLE) {
-    TRY(store->driver->open(store->target, &store->options, &store->conn,
-                            err));
-    rc = begin(store, unit, err);
+    if (!strcmp(why.sqlstate, "58P01")) /* no cut line */
+      pawl_log_error(&store->log, PAWL_WARN, "the store is opened anew", &why);
+    TRY(reopen(store, err));
+    rc = begin(store, unit, &why);
   }
-  if (rc != PAWL_OK) return rc;
+  if (rc != PAWL_OK) {
+    if (err) *err = why;
+    return rc;
+  }
   store->phase = IN_UNIT;
   store->unit = unit;
   return PAWL_OK;

@@ -8,10 +8,13 @@
  * Time     int64_t microseconds since the Unix epoch, UTC, from the store's
  *          clock (or the test's): workers on many machines must agree.
  * Errors   as in driver.h; PAWL_STORE_OLD and PAWL_STORE_NEW from open.
- *          A lost connection is opened again by the next begin.
+ *          A lost connection is opened again by the next begin; what is found
+ *          there is then looked at as by open, and never made (S4).
  * Keeps    S1 an instance is written only under its lease id.
  *          S2 agenda rows are locked first, in id order, then instances.
- *          S3 one unit names one shard. */
+ *          S3 one unit names one shard.
+ *          S4 what takes the place of a store that was lost is used when it is
+ *             a store of our schema, else waited for: nothing is made there. */
 #ifndef PAWL_STORE_STORE_H
 #define PAWL_STORE_STORE_H
 
@@ -44,6 +47,10 @@ int pawl_store_shards(const pawl_store *store);
 const char *pawl_store_driver(const pawl_store *store);
 /* Schema version found when opening, and after. */
 void pawl_store_versions(const pawl_store *store, int *from, int *to);
+
+/* How often it was opened again: each time another store may be there, which
+ * does not know what was told to the one before. */
+int64_t pawl_store_epoch(const pawl_store *store);
 
 /* One unit of work; see driver.h for the kinds. begin opens a lost
  * connection again first. */

@@ -116,6 +116,15 @@ local function hear_ready(group, child)
   close(child.ready)
 end
 
+local store_gone = { [3] = true, [5] = true } -- exit codes: see `pawl help exit`
+
+--- Did what ended a worker before its work end it for good? A store that others
+--- of this group have worked on, and that is gone, is waited for.
+local function is_hopeless(group, code, signal)
+  if signal then return group.stillborn >= patience end
+  return group.until_idle or not (group.begun and store_gone[code])
+end
+
 --- A worker has ended by itself. Answers with the exit code when that is the
 --- end of all.
 local function mourn(group, place, child, code, signal)
@@ -127,8 +136,7 @@ local function mourn(group, place, child, code, signal)
   end
   if not child.at_work then
     group.stillborn = group.stillborn + 1
-    local hopeless = not signal or group.stillborn >= patience
-    if group.alive == 0 and hopeless then
+    if group.alive == 0 and is_hopeless(group, code, signal) then
       return code ~= 0 and code or 1
     end
   elseif core.mono() - child.began >= healthy then

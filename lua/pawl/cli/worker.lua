@@ -79,9 +79,20 @@ end
 
 ---- trouble -----------------------------------------------------------------
 
+--- Once the store has been at work, what says that it is gone - dropped,
+--- deleted, locked to us, an older one in its place - is for its operator to
+--- put right, and waited for. At the first open it is a mistyped option.
+local gone = { notfound = true, auth = true, not_a_store = true,
+  store_old = true, store_new = true }
+
+local function is_waited_for(worker, err)
+  return store.is_transient(err) or worker.at_work and type(err) == "table"
+    and gone[err.code]
+end
+
 --- Waits a little longer after each failure in a row; signals end it.
 local function back_off(worker, err)
-  if not store.is_transient(err) then error(err, 0) end
+  if not is_waited_for(worker, err) then error(err, 0) end
   worker.failures = worker.failures + 1
   if worker.until_idle and worker.failures > patience then error(err, 0) end
   local pause = pause_after(worker.failures)
@@ -254,6 +265,7 @@ local function work(worker, engine, files, opts)
   note(worker, "started", ("worker %d on %s"):format(sys.pid(),
     store.name(opts)), { pid = sys.pid() })
   load_all(worker, engine, files)
+  worker.at_work = true
   sys.ready()
   loop(worker, engine)
 end
@@ -309,7 +321,12 @@ return {
     .. "SIGTERM or Ctrl-C stops it cleanly: the handler that runs is "
     .. "finished and stored, what was not begun is given back, and it exits "
     .. "with 0. A second signal stops it at once; the next worker takes over "
-    .. "then. A store that is busy or gone is waited for.\n\n"
+    .. "then.\n\n"
+    .. "A store that is busy or does not answer is waited for, from the "
+    .. "start. So is, once the worker was at work, one that is gone: its "
+    .. "file moved, deleted or replaced, its database or schema dropped, its "
+    .. "user locked out. Each attempt says why, and the worker goes on with "
+    .. "what is there then. At the start those are errors.\n\n"
     .. "With --processes it runs as several processes, each a worker of its "
     .. "own, and starts another when one has died: at once, then after longer "
     .. "and longer pauses, up to half a minute.",
