@@ -228,7 +228,7 @@ kit.describe("rule 1, the lease id,", function(backend)
         output = { probe.null }, changes = { probe.null },
         error = { probe.null }, started_at = { now },
         completed_at = { now }, due_at = { probe.null },
-        previous = { probe.null } },
+        previous = { probe.null }, request = { probe.null } },
       attribute_put = { name = { "color" }, type = { "string" },
         text_value = { "blue" }, date_value = { probe.null },
         bytes_value = { probe.null }, float_value = { probe.null },
@@ -978,7 +978,8 @@ kit.describe("rule 6, no decision on a stale view:", function(backend)
       attempt = { 1 }, caller = { probe.null }, text = { probe.null },
       output = { probe.null }, changes = { probe.null },
       error = { probe.null }, started_at = { now }, completed_at = { now },
-      due_at = { probe.null }, previous = { probe.null } })
+      due_at = { probe.null }, previous = { probe.null },
+      request = { probe.null } })
     for _, clear in ipairs { "inbox_clear", "subscription_clear",
       "token_drop" } do
       kit.run(store, clear, with {})

@@ -188,6 +188,28 @@ delete from pawl_agenda
     specs = { "spec/engine/protocol_spec.lua", "spec/crash/fence_spec.lua" } },
 
   -- ---- letters and requests ----
+  { name = "a request that is sent again is put there whoever took it",
+    file = "sql/sqlite/inbox.sql",
+    from = "                      and request = @no)",
+    to = "                      and request = @no and false)",
+    specs = { "spec/engine/resend_spec.lua" } },
+  { name = "a refusal is nobody's",
+    file = "src/engine/letters.c",
+    from = [[
+  note_request(r, l);
+}]],
+    to = [[
+  r->has_request = 0;
+}]],
+    specs = { "spec/engine/resend_spec.lua" } },
+  { name = "the answer to a first sending is not looked for",
+    file = "src/engine/act.c",
+    from = [[
+    *seq = 0;
+    pawl_store_rows]],
+    to = [[
+    pawl_store_rows]],
+    specs = { "spec/engine/resend_spec.lua" } },
   { name = "an edit ignores the version it was made for",
     file = "src/engine/letters.c",
     from = "if (wanted_version >= 0 && wanted_version != h->version) {",

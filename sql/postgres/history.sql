@@ -6,15 +6,16 @@
 --       @token integer[], @visit bigint[], @transition text[], @path text[],
 --       @attempt integer[], @caller text[], @text text[], @output json[],
 --       @changes json[], @error json[], @started_at time[],
---       @completed_at time[], @due_at time[], @previous json[]
+--       @completed_at time[], @due_at time[], @previous json[],
+--       @request uuid[]
 -- Each array is unnested by itself: unnest(@a, @b) would first write every
 -- array to a store of its own.
 insert into pawl.history (shard, instance, seq, type, node, token, visit,
        transition, path, attempt, caller, executor, text, output, changes,
-       error, started_at, completed_at, due_at, previous)
+       error, started_at, completed_at, due_at, previous, request)
 select @shard, s.id, s.seq, s.type, s.node, s.token, s.visit, s.transition,
        s.path, s.attempt, s.caller, @executor, s.text, s.output, s.changes,
-       s.error, s.started_at, s.completed_at, s.due_at, s.previous
+       s.error, s.started_at, s.completed_at, s.due_at, s.previous, s.request
   from (select unnest(@id) as id, unnest(@lease) as lease,
                unnest(@latch) as latch, unnest(@seq) as seq,
                unnest(@type) as type, unnest(@node) as node,
@@ -26,7 +27,8 @@ select @shard, s.id, s.seq, s.type, s.node, s.token, s.visit, s.transition,
                unnest(@started_at) as started_at,
                unnest(@completed_at) as completed_at,
                unnest(@due_at) as due_at,
-               unnest(@previous) as previous) s
+               unnest(@previous) as previous,
+               unnest(@request) as request) s
   cross join lateral (
    select 1 from pawl.agenda a
     where a.shard = @shard and a.instance = s.id and a.lease = s.lease

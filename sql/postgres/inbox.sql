@@ -11,6 +11,23 @@ select @shard, @id, @no, @kind, @event_id, @source, @caller, @data,
   from pawl.agenda where shard = @shard and instance = @id
 on conflict do nothing;
 
+-- name: inbox_insert_again
+-- args: @shard smallint, @id uuid, @no uuid, @kind text, @event_id text,
+--       @source text, @caller text, @data json, @now time
+-- The same when the answer was lost: not if somebody has taken the first one,
+-- of which a row of history tells. Who did so has committed before the agenda
+-- row's lock was had.
+insert into pawl.inbox (shard, instance, no, kind, event_id, source, caller,
+       data, received_at)
+select @shard, @id, @no, @kind, @event_id, @source, @caller, @data,
+       coalesce(@now, now())
+  from pawl.agenda
+ where shard = @shard and instance = @id
+   and not exists (select 1 from pawl.history
+                    where shard = @shard and instance = @id
+                      and request = @no)
+on conflict do nothing;
+
 -- name: inbox_insert_many
 -- args: @shard smallint, @id uuid[], @no uuid[], @name text, @key text,
 --       @event_id text, @source text, @caller text, @data json,

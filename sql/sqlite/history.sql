@@ -6,13 +6,14 @@
 --       @token integer[], @visit bigint[], @transition text[], @path text[],
 --       @attempt integer[], @caller text[], @text text[], @output json[],
 --       @changes json[], @error json[], @started_at time[],
---       @completed_at time[], @due_at time[], @previous json[]
+--       @completed_at time[], @due_at time[], @previous json[],
+--       @request uuid[]
 insert into pawl_history (shard, instance, seq, type, node, token, visit,
        transition, path, attempt, caller, executor, text, output, changes,
-       error, started_at, completed_at, due_at, previous)
+       error, started_at, completed_at, due_at, previous, request)
 select @shard, @id, @seq, @type, @node, @token, @visit, @transition, @path,
        @attempt, @caller, @executor, @text, @output, @changes, @error,
-       @started_at, @completed_at, @due_at, @previous
+       @started_at, @completed_at, @due_at, @previous, @request
  where exists (select 1 from pawl_agenda a
                 where a.shard = @shard and a.instance = @id
                   and a.lease = @lease

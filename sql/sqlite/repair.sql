@@ -113,9 +113,10 @@ select coalesce(
                       and node = @node))) as seq;
 
 -- name: repair_answer
--- args: @shard smallint, @id uuid, @after bigint
+-- args: @shard smallint, @id uuid, @request uuid, @after bigint
 -- rows: type text, text text, error json
--- How the last request was met: the newest row of history.
+-- How a request was met, if that left a row of history behind @after.
 select type, text, error from pawl_history
  where shard = @shard and instance = @id and seq > @after
- order by seq desc limit 1;
+   and request = @request
+ limit 1;

@@ -10,11 +10,12 @@
 #include <string.h>
 
 #define KILL (-1)
+#define CALL (-2)
 #define MAX_FAULTS 16
 
 typedef struct fault {
   char point[48];
-  int action;    /* KILL or PAWL_FAULT_DROP, _FAIL */
+  int action;    /* KILL, CALL or PAWL_FAULT_DROP, _FAIL */
   long at, seen; /* happens at this passage; passages so far */
 } fault;
 
@@ -23,18 +24,20 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static fault faults[MAX_FAULTS];
 static int nfaults;
 static int is_set;
+static void (*called)(const char *point);
 
 /* A fault that never happens would make its spec pass for nothing. */
 static void reject(const char *spec, const char *why) {
   fprintf(stderr,
           "pawl: PAWL_FAULT: %s at \"%s\"; "
-          "write point=kill|drop|fail[@passage],...\n",
+          "write point=kill|drop|fail|call[@passage],...\n",
           why, spec);
   abort();
 }
 
 static int action_named(const char *name, size_t len) {
   if (len == 4 && memcmp(name, "kill", 4) == 0) return KILL;
+  if (len == 4 && memcmp(name, "call", 4) == 0) return CALL;
   if (len == 4 && memcmp(name, "drop", 4) == 0) return PAWL_FAULT_DROP;
   if (len == 4 && memcmp(name, "fail", 4) == 0) return PAWL_FAULT_FAIL;
   return PAWL_FAULT_NONE;
@@ -75,6 +78,12 @@ static void set_faults(const char *spec) {
   }
 }
 
+/* It may set other faults, and pass other points: no lock is held. */
+static int call(const char *point) {
+  if (called) called(point);
+  return PAWL_FAULT_NONE;
+}
+
 int pawl_fault_at(const char *point) {
   int i, action = PAWL_FAULT_NONE;
 
@@ -90,7 +99,11 @@ int pawl_fault_at(const char *point) {
     raise(SIGKILL);
     return PAWL_FAULT_NONE; /* not reached */
   }
-  return action;
+  return action == CALL ? call(point) : action;
+}
+
+void pawl_fault_hook(void (*hook)(const char *point)) {
+  called = hook;
 }
 
 void pawl_fault_set(const char *spec) {

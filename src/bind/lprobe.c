@@ -20,12 +20,16 @@
  *   store:versions() -> from, to  store:driver() -> "sqlite"
  *   probe.sql(url, text) -> rows | nil, err: raw SQL on a connection of its
  *     own; rows of a statement that begins with select, with, values or table
- *   probe.fault(spec)  see base/fault.h; nil: no faults
+ *   probe.fault(spec, fn)  see base/fault.h; nil: no faults. `fn` is called
+ *     with the point's name where the action is `call`; an error that it
+ *     raises is printed and ends the program. Without one the last one stays.
  *   probe.statements() -> {{name =, args = {{name =, type =, list =}}}, ...}
  *
  * The one file besides the drivers' store that may use pawl_driver. */
 #include <lauxlib.h>
 #include <lua.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "../base/fault.h"
 #include "../store/store.h"
@@ -541,8 +545,28 @@ static int probe_sql(lua_State *L) {
   return rc == PAWL_OK ? 1 : push_failure(L, &err);
 }
 
+/* Who is called at a fault's point, in the thread of the specs. */
+static lua_State *hook_of;
+static int hook_ref = LUA_NOREF;
+
+static void call_hook(const char *point) {
+  lua_State *L = hook_of;
+  lua_rawgeti(L, LUA_REGISTRYINDEX, hook_ref);
+  lua_pushstring(L, point);
+  if (lua_pcall(L, 1, 0, 0) == LUA_OK) return;
+  fprintf(stderr, "pawl: at %s: %s\n", point, luaL_tolstring(L, -1, NULL));
+  abort(); /* no error may cross the engine, and none be passed over */
+}
+
 static int probe_fault(lua_State *L) {
   pawl_fault_set(luaL_optstring(L, 1, NULL));
+  if (lua_isnoneornil(L, 2)) return 0;
+  luaL_checktype(L, 2, LUA_TFUNCTION);
+  lua_settop(L, 2);
+  luaL_unref(L, LUA_REGISTRYINDEX, hook_ref);
+  hook_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+  hook_of = L;
+  pawl_fault_hook(call_hook);
   return 0;
 }
 

@@ -3,6 +3,7 @@
  * himself, for that moment, when nobody else is. */
 #include "act.h"
 
+#include "../base/fault.h"
 #include "../value/json.h"
 #include "internal.h"
 
@@ -13,6 +14,7 @@ typedef struct request {
   const char *kind, *source, *who;
   pawl_str data, event_id;
   unsigned ended; /* for those that have ended in these ways, too */
+  int again;      /* the answer was lost: it may be there, or taken already */
 } request;
 
 #define ENDED(status) (1u << PAWL_STATUS_##status)
@@ -43,10 +45,14 @@ static pawl_code send_wake(pawl_engine *e, const request *r, pawl_error *err) {
   return pawl_store_send(e->store, &e->args, err);
 }
 
+_Static_assert((int)PAWL_INBOX_INSERT_NOW == (int)PAWL_INBOX_INSERT_AGAIN_NOW,
+               "the arguments of both have the same places");
+
 static pawl_code send_letter(pawl_engine *e, const request *r,
                              pawl_error *err) {
   pawl_args *a = &e->args;
-  pawl_args_begin(a, PAWL_STMT_INBOX_INSERT);
+  pawl_args_begin(
+      a, r->again ? PAWL_STMT_INBOX_INSERT_AGAIN : PAWL_STMT_INBOX_INSERT);
   pawl_arg_int(a, PAWL_INBOX_INSERT_SHARD, r->shard);
   pawl_arg_id(a, PAWL_INBOX_INSERT_ID, r->id);
   pawl_arg_id(a, PAWL_INBOX_INSERT_NO, &r->no);
@@ -64,6 +70,17 @@ static pawl_code send_state(pawl_engine *e, int shard, const pawl_id *id,
   pawl_args_begin(&e->args, PAWL_STMT_REPAIR_STATE);
   pawl_arg_int(&e->args, PAWL_REPAIR_STATE_SHARD, shard);
   pawl_arg_id(&e->args, PAWL_REPAIR_STATE_ID, id);
+  return pawl_store_send(e->store, &e->args, err);
+}
+
+/* What history says to the request behind row `after`. */
+static pawl_code send_answer(pawl_engine *e, const request *r, int64_t after,
+                             pawl_error *err) {
+  pawl_args_begin(&e->args, PAWL_STMT_REPAIR_ANSWER);
+  pawl_arg_int(&e->args, PAWL_REPAIR_ANSWER_SHARD, r->shard);
+  pawl_arg_id(&e->args, PAWL_REPAIR_ANSWER_ID, r->id);
+  pawl_arg_id(&e->args, PAWL_REPAIR_ANSWER_REQUEST, &r->no);
+  pawl_arg_int(&e->args, PAWL_REPAIR_ANSWER_AFTER, after);
   return pawl_store_send(e->store, &e->args, err);
 }
 
@@ -99,18 +116,26 @@ static pawl_code read_state(pawl_engine *e, const request *r, int at,
   return PAWL_OK;
 }
 
+/* *seq: no row of history up to this one answers the request. */
 static pawl_code send(pawl_engine *e, const request *r, int64_t *seq,
                       pawl_error *err) {
   pawl_status status = PAWL_STATUS_RUNNING;
+  pawl_rows answers = {0};
   pawl_code rc = PAWL_OK;
 
   TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
   TRY(send_wake(e, r, err));
   TRY(send_letter(e, r, err));
   TRY(send_state(e, r->shard, r->id, err));
+  if (r->again) TRY(send_answer(e, r, 0, err));
   TRY(pawl_store_commit(e->store, err));
   TRY(read_state(e, r, 2, &status, seq, err));
-  if (!pawl_status_has_ended(status) || ((r->ended >> status) & 1u))
+  if (r->again) {
+    *seq = 0;
+    pawl_store_rows(e->store, 3, &answers);
+  }
+  if (answers.nrows || !pawl_status_has_ended(status) ||
+      ((r->ended >> status) & 1u))
     return PAWL_OK;
   return pawl_act_ended(r->id, status, err);
 out:
@@ -123,13 +148,15 @@ out:
 typedef struct answer {
   pawl_status status;
   int pending; /* the letter still lies there */
-  int refused; /* the newest row of history says so */
+  int taken;   /* history tells of it */
+  int refused; /* as it says */
   pawl_error why;
 } answer;
 
-static void read_refusal(const pawl_rows *rows, answer *a) {
+static void read_taken(const pawl_rows *rows, answer *a) {
   pawl_str text;
-  if (!rows->nrows ||
+  a->taken = rows->nrows > 0;
+  if (!a->taken ||
       !pawl_str_eqz(pawl_row_str(rows, 0, PAWL_REPAIR_ANSWER_R_TYPE),
                     "refused"))
     return;
@@ -153,17 +180,13 @@ static pawl_code read_answer(pawl_engine *e, const request *r, int64_t seq,
   pawl_arg_id(&e->args, PAWL_INBOX_GET_ID, r->id);
   pawl_arg_id(&e->args, PAWL_INBOX_GET_NO, &r->no);
   TRY(pawl_store_send(e->store, &e->args, err));
-  pawl_args_begin(&e->args, PAWL_STMT_REPAIR_ANSWER);
-  pawl_arg_int(&e->args, PAWL_REPAIR_ANSWER_SHARD, r->shard);
-  pawl_arg_id(&e->args, PAWL_REPAIR_ANSWER_ID, r->id);
-  pawl_arg_int(&e->args, PAWL_REPAIR_ANSWER_AFTER, seq);
-  TRY(pawl_store_send(e->store, &e->args, err));
+  TRY(send_answer(e, r, seq, err));
   TRY(pawl_store_commit(e->store, err));
   TRY(read_state(e, r, 0, &a->status, &now, err));
   pawl_store_rows(e->store, 1, &rows);
   a->pending = rows.nrows > 0;
   pawl_store_rows(e->store, 2, &rows);
-  read_refusal(&rows, a);
+  read_taken(&rows, a);
   return PAWL_OK;
 out:
   pawl_store_rollback(e->store);
@@ -171,7 +194,8 @@ out:
 }
 
 /* Cancelling is done when the instance is cancelled, which may take undoing
- * first; everything else, once the letter was taken here. */
+ * first; everything else, once the letter was taken. One that has gone and
+ * left no row was in vain, or the instance ended: who held it knows. */
 static pawl_code settle(pawl_engine *e, const request *r, int64_t seq, int got,
                         int *done, pawl_error *err) {
   answer a;
@@ -184,7 +208,7 @@ static pawl_code settle(pawl_engine *e, const request *r, int64_t seq, int got,
       return pawl_act_ended(r->id, a.status, err);
     return PAWL_OK;
   }
-  if (!got || a.pending) return PAWL_OK;
+  if (a.pending || (!a.taken && !got)) return PAWL_OK;
   if (a.refused) {
     if (err) *err = a.why;
     return a.why.code;
@@ -196,9 +220,22 @@ out:
 
 /* ---- the road ---- */
 
+/* The letter lies there, and will be taken: who is cut off here goes on as one
+ * who found the instance held. */
+static pawl_code follow(pawl_engine *e, const request *r, int seize,
+                        int64_t seq, int *done, pawl_error *err) {
+  int got = 0;
+  pawl_code rc = pawl_engine_hold(e, r->id, seize, &got, err);
+
+  if (rc == PAWL_UNREACHABLE) got = 0;
+  if (rc == PAWL_OK || rc == PAWL_UNREACHABLE)
+    rc = settle(e, r, seq, got, done, err);
+  return rc == PAWL_UNREACHABLE ? PAWL_OK : rc;
+}
+
 static pawl_code travel(pawl_engine *e, request *r, int *done,
                         pawl_error *err) {
-  int seize = !strcmp(r->kind, "kill"), got = 0;
+  int seize = !strcmp(r->kind, "kill");
   int64_t seq = 0;
   pawl_code rc = PAWL_OK;
 
@@ -207,15 +244,16 @@ static pawl_code travel(pawl_engine *e, request *r, int *done,
   r->ended = ended_for(r->kind);
   TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &r->no, err));
   for (int tries = 0;; tries++) {
+    (void)(tries ? PAWL_FAULT("engine.act.again")
+                 : PAWL_FAULT("engine.act.send"));
+    r->again = tries > 0;
     rc = send(e, r, &seq, err);
     if ((rc != PAWL_UNREACHABLE && rc != PAWL_BUSY) || tries == 2) break;
   }
   if (rc != PAWL_OK) goto out;
   /* a kill may meet the last word of him from whom it takes the instance */
-  for (int tries = 0; tries <= seize && !*done; tries++) {
-    TRY(pawl_engine_hold(e, r->id, seize, &got, err));
-    TRY(settle(e, r, seq, got, done, err));
-  }
+  for (int tries = 0; tries <= seize && !*done; tries++)
+    TRY(follow(e, r, seize, seq, done, err));
 out:
   return rc;
 }

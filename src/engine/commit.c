@@ -228,6 +228,10 @@ static void add_record(pawl_args *a, const pawl_held *h, const pawl_record *r,
   pawl_arg_time(a, PAWL_HISTORY_INSERT_COMPLETED_AT, r->completed_us);
   pawl_arg_when(a, PAWL_HISTORY_INSERT_DUE_AT, r->due_us);
   pawl_arg_buf(a, PAWL_HISTORY_INSERT_PREVIOUS, &r->previous);
+  if (r->has_request)
+    pawl_arg_id(a, PAWL_HISTORY_INSERT_REQUEST, &r->request);
+  else
+    pawl_arg_null(a, PAWL_HISTORY_INSERT_REQUEST);
 }
 
 static pawl_code send_history(pawl_engine *e, pawl_held **list, int n,

@@ -37,11 +37,19 @@ static int is_set(const pawl_letter *l, const char *name, int other) {
   return pawl_json_kind_of(value) != PAWL_JSON_FALSE;
 }
 
+/* Who asks again, because he got no answer, finds it here; an event is known
+ * by its inbox row. */
+static void note_request(pawl_record *r, const pawl_letter *l) {
+  r->has_request = !is_kind(l, "event");
+  r->request = l->no;
+}
+
 static pawl_record *record(pawl_engine *e, pawl_held *h, const pawl_letter *l,
                            const char *type) {
   pawl_record *r = pawl_instance_record(e, h, type);
   (void)add_text(l, "reason", &r->text);
   pawl_buf_adds(&r->caller, pawl_buf_str(&l->caller));
+  note_request(r, l);
   h->plan.outcome = type;
   return r;
 }
@@ -51,6 +59,7 @@ static void refuse(pawl_engine *e, pawl_held *h, const pawl_letter *l,
   pawl_record *r = pawl_instance_record(e, h, "refused");
   pawl_buf_addf(&r->text, "%s: %s", l->kind.at ? l->kind.at : "", why);
   pawl_buf_adds(&r->caller, pawl_buf_str(&l->caller));
+  note_request(r, l);
 }
 
 /* ---- cancel and kill ---- */

@@ -260,7 +260,7 @@ pawl_record *pawl_plan_record(pawl_plan *p, const char *type,
   r->token = 0;
   r->visit = r->attempt = 0;
   r->started_us = r->completed_us = r->due_us = 0;
-  r->has_output = 0;
+  r->has_output = r->has_request = 0;
   return r;
 }
 

@@ -93,7 +93,8 @@ typedef struct pawl_record {
   int32_t token;    /* 0: none */
   int64_t visit, attempt;
   int64_t started_us, completed_us, due_us; /* 0: null */
-  int has_output;
+  int has_output, has_request;
+  pawl_id request; /* that it answers: the number of its letter */
   pawl_buf transition, path, text, caller; /* empty: null */
   pawl_buf output, changes, error;         /* JSON; empty: null */
   pawl_buf previous; /* JSON list of rows that led here; empty: null */

@@ -999,6 +999,7 @@ static int sqlite_rollback(pawl_conn *c) {
 }
 
 static pawl_code commit_write(pawl_conn *c, pawl_error *err) {
+  int lost = 0;
   pawl_code rc;
   (void)PAWL_FAULT("commit.before");
   TRY(check_place(c, err));
@@ -1007,12 +1008,14 @@ static pawl_code commit_write(pawl_conn *c, pawl_error *err) {
            ? fail_rc(c, c->name, SQLITE_BUSY, err)
            : steer(c, COMMIT, err);
   if (rc == PAWL_OK) {
-    (void)PAWL_FAULT("commit.after");
+    lost = PAWL_FAULT("commit.after") == PAWL_FAULT_DROP;
     if (c->wal_pages >= c->checkpoint_pages && !c->is_memory)
       checkpoint(c, SQLITE_CHECKPOINT_PASSIVE);
   }
   unlock_beside(c);
   if (rc == PAWL_OK) give_way(c);
+  if (lost) /* for tests: a server's answer is lost like that */
+    return pawl_fail(err, PAWL_UNREACHABLE, "%s: the answer is lost", c->name);
 out:
   return rc;
 }

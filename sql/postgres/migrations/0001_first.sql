@@ -252,13 +252,13 @@ create table pawl.history (
   visit integer,
   attempt integer,
   executor uuid,
+  request uuid,
   type text not null,
   node text,
   transition text,
   path text,
   caller text,
   text text,
-  input json,
   output json,
   changes json,
   error json,
@@ -270,6 +270,8 @@ comment on table pawl.history is
   'append-only: everything that happened to an instance';
 comment on column pawl.history.path is
   'routing nodes passed after this one, and where the token stands now';
+comment on column pawl.history.request is
+  'the request that it answers: one that is sent again is known by it';
 comment on column pawl.history.previous is
   'rows that led here, in order; null: the token''s row before';
 

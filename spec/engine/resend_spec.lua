@@ -1,0 +1,245 @@
+-- A request whose answer was lost is sent again, and counts once: also when
+-- somebody has taken the first letter in the meantime.
+local core = require "pawl.core"
+local kit = require "spec.engine.kit"
+local pawl = require "pawl"
+local probe = require "spec.support.probe"
+local process = require "spec.support.process"
+
+local HOUR_US = 3600000000
+
+--- What a commit's lost answer is called, and a commit that never arrived.
+local LOST = { sqlite = "commit.after=drop", postgres = "commit.sent=drop" }
+local FAILED = { sqlite = "commit.busy=fail",
+  postgres = "commit.before_send=drop" }
+
+--- What `ask` gives when the answer to its letter is lost. `between` is called
+--- before it is sent again, when the first one lies there; `before` before that
+--- is sent.
+local function asked(backend, url, ask, between, before)
+  local again = 0
+  probe.fault("engine.act.send=call", function()
+    if before then before() end
+    probe.fault(LOST[backend.name] .. ",engine.act.again=call", function()
+      again = again + 1
+      assert(process.poll(20, function() -- the server may be behind
+        return kit.count(backend, url, "inbox") == 1
+      end))
+      between()
+    end)
+  end)
+  local ok, done = ask()
+  probe.fault(nil)
+  assert.equal(1, again)
+  return ok, done
+end
+
+local function rows(engine, id, kind)
+  local found = {}
+  for _, row in ipairs(assert(engine:history(id))) do
+    if row.type == kind then found[#found + 1] = row.text or "" end
+  end
+  return found
+end
+
+--- Timers of an hour, t and u, and a step after each; `a` may fail.
+local function timers(ran, version)
+  local flow = pawl.workflow { code = "t.two", version = version, start = "t" }
+  flow:timer("t", { after = "1h", next = "a" })
+  flow:step("a", { next = "u", retry = { max = 1 }, run = function()
+    ran.a = (ran.a or 0) + 1
+    if ran.fails then error "no" end
+  end })
+  flow:timer("u", { after = "1h", next = "b" })
+  flow:step("b", { next = "z", run = function() ran.b = (ran.b or 0) + 1 end })
+  flow:finish "z"
+  return flow
+end
+
+kit.describe("a request that is sent again", function(backend)
+  local a, b, clock, url, id, ran
+
+  after_each(function() probe.fault(nil) end)
+
+  --- An instance that waits at `t`.
+  before_each(function()
+    ran = {}
+    a, b, clock, url = kit.pair(backend, { timers(ran), timers(ran, 2) })
+    id = assert(a:start("t.two", {}, { version = 1 }))
+    assert(a:run())
+  end)
+
+  local function take() assert(b:run()) end
+
+  local function shift()
+    return core.engine_change(a, id, { kind = "shift", us = HOUR_US })
+  end
+
+  --- It was done by the first letter, whatever has happened since.
+  local function counts_once(kind, ask, between, before)
+    local ok, done = asked(backend, url, ask, between or take, before)
+    assert.truthy(ok, tostring(done))
+    assert.equal(1, #rows(a, id, kind))
+    assert.equal(0, #rows(a, id, "refused"))
+    assert(a:run())
+    assert.equal(1, #rows(a, id, kind))
+    assert.equal(0, #rows(a, id, "refused"))
+    assert.equal(0, kit.count(backend, url, "inbox"))
+    return ok, done
+  end
+
+  it("puts its times off once", function()
+    local _, done = counts_once("shifted", shift)
+    assert.is_true(done)
+    clock:advance(7201)
+    assert(a:run())
+    assert.equal(1, ran.a)
+  end)
+
+  it("puts its times off once though it has ended since", function()
+    counts_once("shifted", shift, function()
+      take()
+      for _ = 1, 2 do
+        clock:advance "3h"
+        assert(b:run())
+      end
+      assert.equal("completed", kit.status(b, id))
+    end)
+  end)
+
+  it("moves its token to a node once", function()
+    counts_once("moved", function() return a:move_token(id, { to = "a" }) end)
+    assert.equal(1, ran.a)
+  end)
+
+  it("restarts it once though it has completed again since", function()
+    local function complete(engine)
+      for _ = 1, 2 do
+        clock:advance "2h"
+        assert(engine:run())
+      end
+      assert.equal("completed", kit.status(engine, id))
+    end
+    complete(a)
+    counts_once("restarted", function()
+      return a:restart(id, { from = "a" })
+    end, function() take(); complete(b) end)
+    assert.same({ 2, 2 }, { ran.a, ran.b })
+    assert.equal("completed", kit.status(a, id))
+  end)
+
+  it("has it tried again once though it has failed again since", function()
+    ran.fails = true
+    clock:advance "2h"
+    assert(a:run())
+    assert.equal("failed", kit.status(a, id))
+    counts_once("retried", function() return a:retry(id) end)
+    assert.equal(2, ran.a)
+    assert.equal("failed", kit.status(a, id))
+  end)
+
+  it("suspends it, and is not told that it is so already", function()
+    counts_once("suspended", function() return a:suspend(id) end)
+    assert.equal("suspended", kit.status(a, id))
+  end)
+
+  it("suspends it once though it was resumed since", function()
+    counts_once("suspended", function() return a:suspend(id) end, function()
+      take()
+      assert(b:resume(id))
+    end)
+    assert.equal("waiting", kit.status(a, id))
+  end)
+
+  it("resumes it, and is not told that it goes on already", function()
+    assert(a:suspend(id))
+    counts_once("resumed", function() return a:resume(id, { shift = true }) end)
+    assert.equal("waiting", kit.status(a, id))
+  end)
+
+  it("leaves the variables as somebody has made them since", function()
+    local ok, done = asked(backend, url, function()
+      return a:edit(id, { set = { n = 1 },
+        version = assert(a:get(id)).commits })
+    end, function()
+      take()
+      assert(b:edit(id, { set = { n = 2 } }))
+    end)
+    assert.truthy(ok, tostring(done))
+    assert.equal(2, #rows(a, id, "changed"))
+    assert.same({ n = 2 }, assert(a:get(id)).variables)
+  end)
+
+  it("has one timer run out, not the next one too", function()
+    counts_once("woken", function() return a:wake(id) end)
+    assert.equal("u", assert(a:get(id)).tokens[1].node)
+  end)
+
+  it("cancels it, and is not told that it has ended already", function()
+    local _, done = counts_once("cancelled", function()
+      return a:cancel(id, "enough")
+    end)
+    assert.is_true(done)
+    assert.equal("cancelled", kit.status(a, id))
+  end)
+
+  it("ends it at once, and is not told that it has ended already", function()
+    local _, done = counts_once("killed", function() return a:kill(id) end)
+    assert.is_true(done)
+    assert.equal("cancelled", kit.status(a, id))
+  end)
+
+  it("moves it to another version, and says so", function()
+    local moved = counts_once("migrated", function()
+      return a:move("t.two", 1, 2)
+    end)
+    assert.same({ id }, moved)
+  end)
+
+  it("is told that the first was refused, whatever followed", function()
+    local function suspend() assert(b:suspend(id)) end
+    local ok, err = asked(backend, url, function() return a:suspend(id) end,
+      function()
+        take()
+        assert(b:resume(id))
+        clock:advance "2h"
+        assert(b:run())
+      end, suspend)
+    assert.is_nil(ok)
+    assert.equal("invalid", err.code)
+    assert.matches("it is suspended already", err.message, 1, true)
+    assert(a:run())
+    assert.same({ "suspend: it is suspended already" }, rows(a, id, "refused"))
+    assert.equal(1, #rows(a, id, "suspended"))
+    assert.equal("waiting", kit.status(a, id))
+  end)
+
+  it("is one letter while the first one lies there", function()
+    counts_once("shifted", shift, function() end)
+  end)
+
+  it("is done though the first never arrived", function()
+    probe.fault("engine.act.send=call", function()
+      probe.fault(FAILED[backend.name])
+    end)
+    local ok, done = shift()
+    assert.is_true(ok)
+    assert.is_true(done)
+    assert.equal("started t, shifted t", kit.trail(a, id))
+  end)
+
+  -- 1 is the letter's own; what follows takes it at once
+  for passage = 2, 5 do
+    it("need not be: what is lost is the answer to trip " .. passage,
+      function()
+        probe.fault("engine.act.send=call", function()
+          probe.fault(("%s@%d"):format(LOST[backend.name], passage))
+        end)
+        local ok, err = shift()
+        probe.fault(nil)
+        assert.truthy(ok, tostring(err))
+        assert(a:run())
+        assert.equal("started t, shifted t", kit.trail(a, id))
+      end)
+  end
+end)
