@@ -1,32 +1,13 @@
 -- Inboxes that hold very many events: what one look at them costs does not
 -- grow, and the order and the promises are as with a few.
+local box = require "spec.support.box"
 local kit = require "spec.engine.kit"
 local pawl = require "pawl"
 local probe = require "spec.support.probe"
 
 --- Takes event after event, "n" in all, noting each one's number.
-local function box(options, flow)
-  local given = { code = "t.box", start = "next" }
-  for key, value in pairs(flow or {}) do given[key] = value end
-  local made = pawl.workflow(given)
-  local wait = { event = "put", next = "apply" }
-  for key, value in pairs(options or {}) do wait[key] = value end
-  made:wait("next", wait)
-  made:step("apply", {
-    run = function(ctx)
-      local got = ctx.vars.got or pawl.array {}
-      got[#got + 1] = ctx.event.data.seq
-      ctx.vars.got = got
-      return #got < ctx.input.n and "more" or "no"
-    end,
-    next = { more = "next", no = "z" },
-  })
-  if wait.timeout then
-    made:step("late", { run = function(ctx) ctx.vars.late = true end,
-      next = "z" })
-  end
-  made:finish("z", { output = function(ctx) return ctx.vars end })
-  return made
+local function taker(options, flow)
+  return box.flow("t.box", options, flow)
 end
 
 local function begin(engine, n)
@@ -37,20 +18,6 @@ end
 
 local function send(engine, id, name, seq)
   assert(engine:signal { name = name, instance = id, data = { seq = seq } })
-end
-
-local function numbers(from, to)
-  local list = {}
-  for i = from, to do list[#list + 1] = i end
-  return list
-end
-
-local function got(engine, id)
-  local list = {}
-  for i, n in ipairs(assert(engine:get(id)).variables.got or {}) do
-    list[i] = n
-  end
-  return list
 end
 
 --- Rows of the inbox as if so many events had been sent.
@@ -84,7 +51,7 @@ kit.describe("an inbox of very many events", function(backend)
 
   it("is read in pages of one size", function()
     local engine, clock, url = backend.fresh()
-    assert(engine:load(box()))
+    assert(engine:load(taker()))
     local function rows(n)
       local id = begin(engine, 1)
       fill(backend, url, id, n)
@@ -97,7 +64,7 @@ kit.describe("an inbox of very many events", function(backend)
 
   it("costs as many statements for each of them", function()
     local engine, _, url = backend.fresh()
-    assert(engine:load(box()))
+    assert(engine:load(taker()))
     local function cost(n)
       local id = begin(engine, 20)
       fill(backend, url, id, n)
@@ -105,7 +72,7 @@ kit.describe("an inbox of very many events", function(backend)
       send(engine, id, "other", 0) -- wakes it
       assert(engine:run())
       assert.equal("completed", kit.status(engine, id))
-      assert.same(numbers(1, 20), got(engine, id))
+      assert.same(box.numbers(1, 20), box.got(engine, id))
       return engine:counts().statements - before.statements
     end
     local few, many = cost(100), cost(3000)
@@ -114,7 +81,7 @@ kit.describe("an inbox of very many events", function(backend)
 
   it("is taken in order over its pages, past what nobody wants", function()
     local engine, clock = backend.fresh()
-    assert(engine:load(box()))
+    assert(engine:load(taker()))
     local id = begin(engine, 50)
     for i = 1, 50 do
       if i % 5 == 0 then clock:advance(0.001) end
@@ -123,12 +90,12 @@ kit.describe("an inbox of very many events", function(backend)
     end
     assert(engine:run())
     assert.equal("completed", kit.status(engine, id))
-    assert.same(numbers(1, 50), got(engine, id))
+    assert.same(box.numbers(1, 50), box.got(engine, id))
   end)
 
   it("does not keep a cancel waiting", function()
     local engine, clock, url = backend.fresh()
-    assert(engine:load(box()))
+    assert(engine:load(taker()))
     local id = begin(engine, 5000)
     fill(backend, url, id, 3000)
     clock:advance(1)
@@ -140,7 +107,7 @@ kit.describe("an inbox of very many events", function(backend)
 
   it("does not keep other requests waiting", function()
     local engine, clock, url = backend.fresh()
-    assert(engine:load(box()))
+    assert(engine:load(taker()))
     local id = begin(engine, 5000)
     fill(backend, url, id, 3000)
     clock:advance(1)
@@ -153,7 +120,7 @@ kit.describe("an inbox of very many events", function(backend)
   it("is searched past those that a `match` turns down, before time is up",
     function()
       local engine, clock = backend.fresh()
-      assert(engine:load(box {
+      assert(engine:load(taker {
         match = function(event) return event.data.seq == 41 end,
         timeout = 60, next = { received = "apply", timeout = "late" },
       }))
@@ -164,7 +131,7 @@ kit.describe("an inbox of very many events", function(backend)
       end
       clock:advance(3600) -- only now does somebody look
       assert(engine:run())
-      assert.same({ 41 }, got(engine, id))
+      assert.same({ 41 }, box.got(engine, id))
       assert.is_nil(assert(engine:get(id)).variables.late)
     end)
 
@@ -206,7 +173,7 @@ kit.describe("an inbox of very many events", function(backend)
 
   it("ends by a rule as soon as one of a few does", function()
     local engine, clock = backend.fresh()
-    assert(engine:load(box(nil, { cancel_on = { { event = "stop" } } })))
+    assert(engine:load(taker(nil, { cancel_on = { { event = "stop" } } })))
     local function ended_at(n)
       local id = begin(engine, 100)
       for i = 1, n do
@@ -221,7 +188,7 @@ kit.describe("an inbox of very many events", function(backend)
       end
       assert(engine:run())
       assert.equal("cancelled", kit.status(engine, id))
-      return #got(engine, id)
+      return #box.got(engine, id)
     end
     assert.equal(ended_at(1), ended_at(40))
   end)
@@ -230,7 +197,7 @@ kit.describe("an inbox of very many events", function(backend)
     for _, point in ipairs { "commit.before_send", "commit.sent" } do
       it("goes on when an answer is lost in the middle: " .. point, function()
         local engine, clock = backend.fresh()
-        assert(engine:load(box()))
+        assert(engine:load(taker()))
         local id = begin(engine, 60)
         for i = 1, 60 do
           clock:advance(0.01)
@@ -244,7 +211,7 @@ kit.describe("an inbox of very many events", function(backend)
         clock:advance(60) -- what was given up is due again
         assert(engine:run())
         assert.equal("completed", kit.status(engine, id))
-        assert.same(numbers(1, 60), got(engine, id))
+        assert.same(box.numbers(1, 60), box.got(engine, id))
       end)
     end
   end

@@ -1,6 +1,7 @@
 -- Very many events that are kept for one key: an instance that takes them one
 -- after the other does not read those again that it has, and misses none that
 -- is stored later than a newer one.
+local box = require "spec.support.box"
 local kit = require "spec.engine.kit"
 local pawl = require "pawl"
 local probe = require "spec.support.probe"
@@ -9,24 +10,10 @@ local shell = require "spec.support.shell"
 local BEGAN = 1767225600000000 -- the virtual clock's beginning
 
 --- Takes event after event with the key "K", noting each one's number.
-local function box(options, version)
-  local made = pawl.workflow { code = "t.kept", version = version,
-    start = "next" }
-  local wait = { event = "put", key = function() return "K" end,
-    next = "apply" }
+local function taker(options, version)
+  local wait = { key = function() return "K" end }
   for key, value in pairs(options or {}) do wait[key] = value end
-  made:wait("next", wait)
-  made:step("apply", {
-    run = function(ctx)
-      local got = ctx.vars.got or pawl.array {}
-      got[#got + 1] = ctx.event.data.seq
-      ctx.vars.got = got
-      return #got < ctx.input.n and "more" or "no"
-    end,
-    next = { more = "next", no = "z" },
-  })
-  made:finish("z", { output = function(ctx) return ctx.vars end })
-  return made
+  return box.flow("t.kept", wait, { version = version })
 end
 
 local function begin(engine, n)
@@ -39,20 +26,6 @@ end
 local function wake(engine, id)
   assert(engine:signal { name = "other", instance = id })
   assert(engine:run())
-end
-
-local function numbers(from, to)
-  local list = {}
-  for i = from, to do list[#list + 1] = i end
-  return list
-end
-
-local function got(engine, id)
-  local list = {}
-  for i, n in ipairs(assert(engine:get(id)).variables.got or {}) do
-    list[i] = n
-  end
-  return list
 end
 
 local function places(engine, id)
@@ -120,7 +93,7 @@ kit.describe("very many events kept for one key", function(backend)
   it("cost as many statements each", function()
     local function cost(n)
       local engine, clock, url = backend.fresh()
-      assert(engine:load(box()))
+      assert(engine:load(taker()))
       local id = begin(engine, 20)
       clock:advance(60)
       keep(backend, url, 1, n)
@@ -129,7 +102,7 @@ kit.describe("very many events kept for one key", function(backend)
       local before = engine:counts()
       wake(engine, id)
       assert.equal("completed", kit.status(engine, id))
-      assert.same(numbers(n + 1, n + 20), got(engine, id))
+      assert.same(box.numbers(n + 1, n + 20), box.got(engine, id))
       return engine:counts().statements - before.statements
     end
     local few, many = cost(100), cost(2000)
@@ -183,7 +156,7 @@ kit.describe("very many events kept for one key", function(backend)
 
   it("are taken in their order, and no place is made for a few", function()
     local engine, clock, url = backend.fresh()
-    assert(engine:load(box()))
+    assert(engine:load(taker()))
     local id = begin(engine)
     clock:advance(60)
     keep(backend, url, 1, 10)
@@ -191,13 +164,13 @@ kit.describe("very many events kept for one key", function(backend)
     assert.equal(0, places(engine, id))
     keep(backend, url, 11, 150)
     wake(engine, id)
-    assert.same(numbers(1, 150), got(engine, id))
+    assert.same(box.numbers(1, 150), box.got(engine, id))
     assert.equal(1, places(engine, id))
   end)
 
   it("leave none behind that was stored later than newer ones", function()
     local engine, clock, url = backend.fresh()
-    assert(engine:load(box()))
+    assert(engine:load(taker()))
     local id = begin(engine)
     local late = keep_text(backend, 30, 30)
     local other
@@ -217,9 +190,9 @@ kit.describe("very many events kept for one key", function(backend)
     keep(backend, url, 1, 29)
     keep(backend, url, 31, 80)
     wake(engine, id)
-    local expected = numbers(1, 29)
-    table.move(numbers(31, 80), 1, 50, 30, expected)
-    assert.same(expected, got(engine, id))
+    local expected = box.numbers(1, 29)
+    table.move(box.numbers(31, 80), 1, 50, 30, expected)
+    assert.same(expected, box.got(engine, id))
     assert.equal(1, places(engine, id), "it has passed those")
     if other then
       other:write "commit;\n"
@@ -229,16 +202,16 @@ kit.describe("very many events kept for one key", function(backend)
     end
     wake(engine, id)
     expected[#expected + 1] = 30
-    assert.same(expected, got(engine, id))
+    assert.same(expected, box.got(engine, id))
     keep(backend, url, 81, 120) -- and the place moves on past it
     wake(engine, id)
-    table.move(numbers(81, 120), 1, 40, 81, expected)
-    assert.same(expected, got(engine, id))
+    table.move(box.numbers(81, 120), 1, 40, 81, expected)
+    assert.same(expected, box.got(engine, id))
   end)
 
   it("stay for later waits when a `match` turns them down", function()
     local engine, clock, url = backend.fresh()
-    assert(engine:load(box { match = function(event, ctx)
+    assert(engine:load(taker { match = function(event, ctx)
       return event.data.seq ~= 3 or #ctx.vars.got >= 60
     end }))
     local id = begin(engine)
@@ -246,10 +219,10 @@ kit.describe("very many events kept for one key", function(backend)
     keep(backend, url, 1, 90)
     wake(engine, id)
     local expected = { 1, 2 }
-    table.move(numbers(4, 61), 1, 58, 3, expected)
+    table.move(box.numbers(4, 61), 1, 58, 3, expected)
     expected[#expected + 1] = 3
-    table.move(numbers(62, 90), 1, 29, 62, expected)
-    assert.same(expected, got(engine, id))
+    table.move(box.numbers(62, 90), 1, 29, 62, expected)
+    assert.same(expected, box.got(engine, id))
   end)
 
   it("have a place for each of two patterns", function()
@@ -279,36 +252,36 @@ kit.describe("very many events kept for one key", function(backend)
     for i = 1, 40 do
       expected[2 * i - 1], expected[2 * i] = i, 40 + i
     end
-    assert.same(expected, got(engine, id))
+    assert.same(expected, box.got(engine, id))
     assert.equal(2, places(engine, id))
   end)
 
   it("go on from their place in another version", function()
     local engine, clock, url = backend.fresh()
-    assert(engine:load(box()))
+    assert(engine:load(taker()))
     local id = begin(engine)
     clock:advance(60)
     keep(backend, url, 11, 60)
     wake(engine, id)
     assert.equal(1, places(engine, id))
-    assert(engine:load(box(nil, 2)))
+    assert(engine:load(taker(nil, 2)))
     local moved = assert(engine:move("t.kept", 1, 2))
     assert.equal(1, #moved)
     keep(backend, url, 61, 80)
     keep(backend, url, 1, 10, { name = "pay" })
     wake(engine, id)
-    assert.same(numbers(11, 80), got(engine, id))
-    assert(engine:load(box({ event = "pay" }, 3)))
+    assert.same(box.numbers(11, 80), box.got(engine, id))
+    assert(engine:load(taker({ event = "pay" }, 3)))
     assert.equal(1, #assert(engine:move("t.kept", 2, 3)))
     wake(engine, id)
-    local expected = numbers(11, 80)
-    table.move(numbers(1, 10), 1, 10, 71, expected)
-    assert.same(expected, got(engine, id))
+    local expected = box.numbers(11, 80)
+    table.move(box.numbers(1, 10), 1, 10, 71, expected)
+    assert.same(expected, box.got(engine, id))
   end)
 
   it("expire, and what is sent then is found", function()
     local engine, clock, url = backend.fresh()
-    assert(engine:load(box()))
+    assert(engine:load(taker()))
     local id = begin(engine)
     clock:advance(60)
     keep(backend, url, 1, 40, { life = 100 })
@@ -319,15 +292,15 @@ kit.describe("very many events kept for one key", function(backend)
     keep(backend, url, 41, 50, { life = 100 })
     keep(backend, url, 51, 60)
     wake(engine, id)
-    local expected = numbers(1, 40)
-    table.move(numbers(51, 60), 1, 10, 41, expected)
-    assert.same(expected, got(engine, id))
+    local expected = box.numbers(1, 40)
+    table.move(box.numbers(51, 60), 1, 10, 41, expected)
+    assert.same(expected, box.got(engine, id))
   end)
 
   if backend.name == "postgres" then
     it("are each taken once when answers are lost", function()
       local engine, clock, url = backend.fresh()
-      assert(engine:load(box()))
+      assert(engine:load(taker()))
       local id = begin(engine, 60)
       clock:advance(60)
       keep(backend, url, 1, 60)
@@ -341,7 +314,7 @@ kit.describe("very many events kept for one key", function(backend)
       clock:advance(60) -- what was given up is due again
       assert(engine:run())
       assert.equal("completed", kit.status(engine, id))
-      assert.same(numbers(1, 60), got(engine, id))
+      assert.same(box.numbers(1, 60), box.got(engine, id))
     end)
   end
 end)

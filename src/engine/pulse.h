@@ -4,6 +4,8 @@
  * engine itself starts no thread. The thread has a connection of its own. Once
  * a heartbeat it renews what the engine holds, if a handler is running and has
  * not passed its node's timeout; past that, the lease is left to end.
+ * A wake-up that it meets is left where it stands: the handler's own heartbeat
+ * and ctx.cancelled ask the store, and the commit sees it.
  *
  * Threads  begin and end are the engine's; between them the held slots do not
  *          change, so the thread may copy their leases under the lock. */
