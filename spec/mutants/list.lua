@@ -593,4 +593,133 @@ for (const message *last = NULL; n == PAGE && !last; last = &page[n - 1]) {]],
     from = "  for (int k = 0; k < n; k++) TRY(recover(e, &gone[k], err));",
     to = "  for (int k = 1; k < n; k++) TRY(recover(e, &gone[k], err));",
     specs = { "spec/engine/recovery_spec.lua", "spec/crash/kill_spec.lua" } },
+
+  -- ---- the other dialect ----
+  { name = "on PostgreSQL a commit does not ask for its lease",
+    file = "sql/postgres/agenda.sql",
+    from = [[   where shard = @shard and instance = s.id and lease = s.lease
+     and (s.latch is null or latch = s.latch) for update) a;]],
+    to = [[   where shard = @shard and instance = s.id and (lease = s.lease or true)
+     and (s.latch is null or latch = s.latch) for update) a;]],
+    specs = { "spec/engine/protocol_spec.lua",
+      "spec/engine/recovery_spec.lua" } },
+  { name = "on PostgreSQL a suspended workflow is claimed",
+    file = "sql/postgres/agenda.sql",
+    from = [[   where not exists (select from pawl.suspension p
+                      where not p.is_prefix and p.code = w.workflow)
+     and not exists (select from pawl.suspension p
+                      where p.is_prefix
+                        and left(w.workflow, length(p.code)) = p.code)
+   order by a.priority desc, a.due_at limit 2 * @max]],
+    to = [[   order by a.priority desc, a.due_at limit 2 * @max]],
+    specs = { "spec/engine/repair_spec.lua" } },
+  { name = "on PostgreSQL a wake-up during a commit is forgotten",
+    file = "sql/postgres/agenda.sql",
+    from = [[       ready = a.latch <> s.seen or s.due_at <= coalesce(@now, now()),]],
+    to = [[       ready = s.due_at <= coalesce(@now, now()),]],
+    specs = { "spec/engine/protocol_spec.lua",
+      "spec/engine/signal_spec.lua",
+      "spec/engine/wait_spec.lua" } },
+  { name = "on PostgreSQL a sleeping row is dropped though it was woken",
+    file = "sql/postgres/agenda.sql",
+    from = [[     and latch = s.seen offset 0) g
+ where a.shard = @shard and a.ctid = g.place and a.lease = s.lease
+   and a.latch = s.seen;
+
+-- name: agenda_stray]],
+    to = [[     offset 0) g
+ where a.shard = @shard and a.ctid = g.place and a.lease = s.lease;
+
+-- name: agenda_stray]],
+    specs = { "spec/engine/protocol_spec.lua",
+      "spec/engine/signal_spec.lua",
+      "spec/engine/wait_spec.lua" } },
+  { name = "on PostgreSQL a takeover is not counted",
+    file = "sql/postgres/agenda.sql",
+    from = [[       takeovers = a.takeovers + (a.lease is not null)::integer,
+       due_at = coalesce(@now, now()) + @lease_us * interval '1 microsecond'
+  from due where a.shard = @shard and a.ctid = due.place]],
+    to = [[       due_at = coalesce(@now, now()) + @lease_us * interval '1 microsecond'
+  from due where a.shard = @shard and a.ctid = due.place]],
+    specs = { "spec/engine/recovery_spec.lua",
+      "spec/engine/protocol_spec.lua" } },
+  { name = "on PostgreSQL a commit does not end suspicion",
+    file = "sql/postgres/agenda.sql",
+    from = [[   set takeovers = 0,
+       latch = case when a.latch = s.seen then 0 else a.latch end
+  from]],
+    to = [[   set latch = case when a.latch = s.seen then 0 else a.latch end
+  from]],
+    specs = { "spec/engine/recovery_spec.lua",
+      "spec/engine/protocol_spec.lua" } },
+  { name = "on PostgreSQL a wake-up steals",
+    file = "sql/postgres/agenda.sql",
+    from = [[ where shard = @shard and id = @id
+   and status in ('running', 'waiting', 'suspended')
+on conflict (shard, instance) do update
+   set latch = a.latch + 1,
+       ready = a.ready or a.lease is null,]],
+    to = [[ where shard = @shard and id = @id
+   and status in ('running', 'waiting', 'suspended')
+on conflict (shard, instance) do update
+   set latch = a.latch + 1,
+       ready = true,]],
+    specs = { "spec/engine/protocol_spec.lua",
+      "spec/engine/signal_spec.lua",
+      "spec/engine/cancel_spec.lua" } },
+  { name = "on PostgreSQL an expired event is found",
+    file = "sql/postgres/event.sql",
+    from = [[      and e.expires_at > coalesce(@now, now())
+    order by]],
+    to = [[    order by]],
+    specs = { "spec/engine/wait_spec.lua",
+      "spec/engine/signal_spec.lua",
+      "spec/engine/kept_spec.lua" } },
+  { name = "on PostgreSQL an event sent twice counts twice",
+    file = "sql/postgres/event.sql",
+    from = [[
+
+ where e.expires_at <= excluded.received_at;
+
+-- name: event_copy]],
+    to = [[;
+
+-- name: event_copy]],
+    specs = { "spec/engine/signal_spec.lua" } },
+  { name = "on PostgreSQL what is not routed is thrown away",
+    file = "sql/postgres/event.sql",
+    from = [[   where shard = @shard and expires_at <= coalesce(@now, now()) and routed
+]],
+    to = [[   where shard = @shard and expires_at <= coalesce(@now, now())
+]],
+    specs = { "spec/engine/signal_spec.lua" } },
+  { name = "on PostgreSQL a horizon lies behind what is being sent",
+    file = "sql/postgres/event.sql",
+    from = [[pg_snapshot_xmin(pg_current_snapshot())]],
+    to = [[pg_snapshot_xmax(pg_current_snapshot())]],
+    specs = { "spec/engine/kept_spec.lua" } },
+  { name = "on PostgreSQL an event reaches instances that have ended",
+    file = "sql/postgres/inbox.sql",
+    from = [[     and status in ('running', 'waiting', 'suspended')
+     and (trigger_event is null]],
+    to = [[     and (trigger_event is null]],
+    specs = { "spec/engine/signal_spec.lua", "spec/engine/cancel_spec.lua" } },
+  { name = "on PostgreSQL two who change one task both win",
+    file = "sql/postgres/task.sql",
+    from = [[ where shard = @shard and id = @id and version = @version
+   and status = @was;]],
+    to = [[ where shard = @shard and id = @id and @version = @version
+   and status = @was;]],
+    specs = { "spec/engine/task_spec.lua" } },
+  { name = "on PostgreSQL a key does not find its instance",
+    file = "sql/postgres/instance.sql",
+    from = [[   and coalesce(tenant, '') = coalesce(@tenant, '')
+   and deleted_at is null;
+
+-- name: instance_known]],
+    to = [[   and tenant = @tenant
+   and deleted_at is null;
+
+-- name: instance_known]],
+    specs = { "spec/engine/start_spec.lua", "spec/engine/signal_spec.lua" } },
 }
