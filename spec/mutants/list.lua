@@ -67,7 +67,8 @@ return p->after == PAWL_AFTER_END || p->after == PAWL_AFTER_FORGET ||
     file = "src/engine/claim.c",
     from = "if (rc == PAWL_UNREACHABLE) remember_lost(e, shard, lease);",
     to = "(void)remember_lost;",
-    specs = { "spec/engine/protocol_spec.lua", "spec/crash/lost_spec.lua" } },
+    specs = { "spec/engine/refused_spec.lua",
+      "spec/engine/protocol_spec.lua", "spec/crash/lost_spec.lua" } },
   { name = "a lost claim loses its place",
     file = "sql/sqlite/agenda.sql",
     from = [[
@@ -76,7 +77,8 @@ return p->after == PAWL_AFTER_END || p->after == PAWL_AFTER_FORGET ||
     to = [[
    set lease = null, executor = executor_before, ready = 1,
        due_at = @now]],
-    specs = { "spec/engine/protocol_spec.lua" } },
+    specs = { "spec/engine/refused_spec.lua",
+      "spec/engine/protocol_spec.lua" } },
   { name = "leases are not renewed",
     file = "src/engine/claim.c",
     from = [[
@@ -100,7 +102,8 @@ if (!force && soonest - now > e->config.lease_us * 2 / 3) return PAWL_OK;]],
     to = [[
 *landed = pawl_plan_writes(&h->plan) &&
             version == h->version + 1;]],
-    specs = { "spec/engine/protocol_spec.lua", "spec/crash/lost_spec.lua" } },
+    specs = { "spec/engine/settle_spec.lua",
+      "spec/engine/protocol_spec.lua", "spec/crash/lost_spec.lua" } },
   { name = "an unanswered commit is sent under its old lease",
     file = "src/engine/commit.c",
     from = [[
