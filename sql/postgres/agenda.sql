@@ -289,16 +289,6 @@ on conflict (shard, instance) do update
                      then least(a.due_at, excluded.due_at)
                      else a.due_at end;
 
--- name: agenda_elsewhere
--- args: @shard smallint, @id uuid[], @executor_group text
--- rows: instance uuid
--- Which of these are another group's to run, and not being run.
-select a.instance
-  from unnest(@id) as s (id) cross join lateral (
-  select instance from pawl.agenda
-   where shard = @shard and instance = s.id
-     and executor_group <> @executor_group and lease is null offset 0) a;
-
 -- name: agenda_of
 -- args: @shard smallint, @code text, @is_prefix boolean, @after uuid,
 --       @max integer

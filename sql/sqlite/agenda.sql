@@ -230,13 +230,6 @@ on conflict (shard, instance) do update
        due_at = case when lease is null then min(due_at, excluded.due_at)
                      else due_at end;
 
--- name: agenda_elsewhere
--- args: @shard smallint, @id uuid[], @executor_group text
--- rows: instance uuid
-select instance from pawl_agenda
- where shard = @shard and instance = @id
-   and executor_group <> @executor_group and lease is null;
-
 -- name: agenda_of
 -- args: @shard smallint, @code text, @is_prefix boolean, @after uuid,
 --       @max integer

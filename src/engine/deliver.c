@@ -72,9 +72,10 @@ out:
   return rc;
 }
 
-/* The same letter to n instances of one shard, in the order of their ids. */
+/* The same letter to n instances of one shard, in the order of their ids; when
+ * it asks them to end, that is noted with it. */
 static pawl_code post(pawl_engine *e, const pawl_id *ids, int n,
-                      const letter *like, pawl_error *err) {
+                      const letter *like, int ending, pawl_error *err) {
   letter l = *like;
   pawl_code rc = PAWL_OK;
 
@@ -84,6 +85,7 @@ static pawl_code post(pawl_engine *e, const pawl_id *ids, int n,
     TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &l.no, err));
     TRY(send_letter(e, &l, err));
   }
+  if (ending) TRY(pawl_reach_note(e, shard_of(e, &ids[0]), ids, n, err));
   TRY(pawl_store_commit(e->store, err));
   e->fresh_ready = 1;
   e->look_mono_us = 0; /* perhaps of a workflow not seen to be ready yet */
@@ -112,7 +114,7 @@ static pawl_code tell_parent(pawl_engine *e, const pawl_id *parent,
   TRY(pawl_buf_check(&event_id, err));
   l.event_id = pawl_buf_str(&event_id);
   l.data = data;
-  TRY(post(e, parent, 1, &l, err));
+  TRY(post(e, parent, 1, &l, 0, err));
 out:
   pawl_buf_deinit(&event_id);
   return rc;
@@ -291,8 +293,7 @@ static pawl_code post_cancel(pawl_engine *e, const message *m,
   l.event_id = pawl_buf_str(&event_id);
   l.caller = pawl_buf_str(&by);
   l.data = pawl_buf_str(&data);
-  TRY(post(e, ids, n, &l, err));
-  TRY(pawl_reach_note(e, pawl_id_route(&ids[0]) % e->nshards, ids, n, err));
+  TRY(post(e, ids, n, &l, 1, err));
 out:
   pawl_buf_deinit(&event_id);
   pawl_buf_deinit(&data);

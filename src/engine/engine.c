@@ -351,7 +351,7 @@ pawl_code pawl_engine_open(const char *url, const pawl_config *config,
   e->log.ud = e->config.log_ud;
   e->clock.fn = e->config.clock;
   e->clock.ud = e->config.clock_ud;
-  e->group.alloc = e->prefixes.alloc = e->unreached.alloc = &e->alloc;
+  e->group.alloc = e->prefixes.alloc = &e->alloc;
   e->pid = getpid();
   e->next_due_us = PAWL_NEVER;
   pawl_args_init(&e->args, &e->alloc);
@@ -414,7 +414,6 @@ void pawl_engine_close(pawl_engine *e) {
   pawl_release(&e->alloc, e->routes,
                sizeof *e->routes * (size_t)e->routes_cap);
   pawl_buf_deinit(&e->group);
-  pawl_buf_deinit(&e->unreached);
   pawl_buf_deinit(&e->prefixes);
   pawl_engine_forget_names(e);
   pawl_args_deinit(&e->args);
@@ -866,6 +865,7 @@ pawl_code pawl_engine_tick(pawl_engine *e, int64_t budget_us,
                            pawl_stats *stats, pawl_error *err) {
   pawl_stats own;
   pawl_code rc = PAWL_OK;
+  int more = 0;
 
   if (!stats) stats = &own;
   TRY(tick_begin(e, stats, err));
@@ -873,7 +873,9 @@ pawl_code pawl_engine_tick(pawl_engine *e, int64_t budget_us,
 out:
   rc = tick_end(e, rc, err);
   if (e->unlooked && may_refill(e, wants_more(e))) stats->next_due_us = 0;
-  return rc == PAWL_OK && e->unreached.len ? pawl_reach(e, err) : rc;
+  if (rc == PAWL_OK) rc = pawl_reach(e, &more, err);
+  if (more) stats->next_due_us = 0;
+  return rc;
 }
 
 /* What keeps an instance that could not be claimed. */
@@ -1027,7 +1029,8 @@ out:
   if (lent && h->state == PAWL_SLOT_FREE) pawl_def_free(lent);
   e->fresh_ready = fresh;
   e->suspect_ready = suspect;
-  return rc == PAWL_OK && e->unreached.len ? pawl_reach(e, err) : rc;
+  if (rc == PAWL_OK) pawl_reach_all(e);
+  return rc;
 }
 
 /* ---- waiting ---- */

@@ -287,7 +287,8 @@ struct pawl_engine {
   int messages; /* the last commits wrote some: deliver.c has work */
   pawl_spin spins[PAWL_SPIN_SLOTS];
   pawl_rollbacks rollbacks[PAWL_SPIN_SLOTS];
-  pawl_buf unreached;    /* ids, for reach.c */
+  int64_t reach_look_us; /* next look for children that have to end */
+  int reach_asked;       /* some were noted: that look is due now */
   int reaching, holding; /* it is at them; one is held for its inbox */
   struct {               /* claims whose answer was lost */
     int shard;

@@ -356,6 +356,21 @@ create table pawl.message (
   primary key (shard, instance, seq)
 );
 
+-- Written with the letter that asks a child to end with its parent; whoever
+-- looks here takes that letter where nobody else does.
+create table pawl.ending (
+  shard smallint not null,
+  instance uuid not null,
+  due_at timestamptz not null,
+  tries integer not null,
+  primary key (shard, instance)
+);
+-- The condition always holds; only what names it may use this index. What looks
+-- for certain instances in a table that was counted empty would walk it.
+create index ending_due on pawl.ending (shard, due_at) where tries >= 0;
+comment on table pawl.ending is
+  'children asked to end with their parent, until they were seen to';
+
 create table pawl.outbox (
   shard smallint not null,
   instance uuid not null,

@@ -308,6 +308,17 @@ create table pawl_message (
   primary key (shard, instance, seq)
 ) without rowid;
 
+-- Written with the letter that asks a child to end with its parent; whoever
+-- looks here takes that letter where nobody else does.
+create table pawl_ending (
+  shard integer not null,
+  instance blob not null,
+  due_at integer not null,
+  tries integer not null,
+  primary key (shard, instance)
+) without rowid;
+create index pawl_ending_due on pawl_ending (shard, due_at);
+
 create table pawl_outbox (
   shard integer not null,
   instance blob not null,
