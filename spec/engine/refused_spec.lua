@@ -131,6 +131,30 @@ kit.describe("a commit that is refused twice", function(backend)
 end)
 
 kit.describe("a claim whose answer was lost", function(backend)
+  local LOST = { sqlite = "commit.after=drop", postgres = "commit.sent=drop" }
+
+  after_each(function() probe.fault(nil) end)
+
+  --- Whichever unit it is whose answer is lost; the clock stands still, so no
+  --- lease ends.
+  it("is undone and made anew, at once", function()
+    for unit = 1, 6 do
+      local engine, _, url = backend.fresh()
+      local ran = 0
+      assert(engine:load(kit.one(function() ran = ran + 1 end)))
+      local id = assert(engine:start "t.one")
+      probe.fault(LOST[backend.name] .. "@" .. unit)
+      engine:run()
+      probe.fault(nil)
+      assert(engine:run())
+      local why = "unit " .. unit
+      assert.equal("completed", kit.status(engine, id), why)
+      assert.equal("step a", kit.trail(engine, id), why)
+      assert.equal(1, ran, why)
+      assert.equal(0, kit.count(backend, url, "agenda"), why)
+    end
+  end)
+
   it("is given back to the place it had", function()
     local engine, clock, url = backend.fresh()
     assert(engine:load(kit.one()))
