@@ -424,6 +424,22 @@ kit.describe("variables", function(backend)
     assert.equal(1, assert(engine:get(id)).variables.x)
   end)
 
+  it("are not edited when a step has changed them before it came", function()
+    local a, b
+    a, b = kit.pair(backend, { kit.chain {
+      function(ctx)
+        ctx.vars.x = 1
+        assert(b:edit(ctx.id, { set = { x = 2 },
+          version = assert(b:get(ctx.id)).commits }))
+      end,
+      function(ctx) ctx.vars.seen = ctx.vars.x end,
+    } })
+    local id = assert(a:start "t.chain")
+    assert(a:run())
+    assert.same({ x = 1, seen = 1 }, assert(a:get(id)).variables)
+    assert.equal("step a, refused b, step b", kit.trail(a, id))
+  end)
+
   it("have a limit", function()
     local engine, _, _ = backend.fresh { max_bytes = 2000 }
     assert(engine:load(waiting()))

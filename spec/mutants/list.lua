@@ -145,6 +145,7 @@ returning 1 as every;]],
     to = [[
 delete from pawl_agenda
  where shard = @shard and instance = @id and lease = @lease
+   and @seen = @seen
 returning 1 as every;]],
     specs = { "spec/engine/protocol_spec.lua", "spec/engine/signal_spec.lua",
       "spec/engine/decision_spec.lua" } },
