@@ -243,7 +243,8 @@ kit.describe("an event and a timeout at one time", function(backend)
     clock:advance "61m"
     assert(a:run())
     assert.same({ late = true }, get(a, id).output)
-    assert.equal("started w, timeout w, step late", kit.trail(a, id))
+    assert.equal("started w, timeout w, step late, untaken z",
+      kit.trail(a, id))
   end)
 
   it("is the event's in whichever of two engines comes first", function()
@@ -835,7 +836,7 @@ kit.describe("an event versus a cancel", function(backend)
     local instance = get(engine, id)
     assert.equal("cancelled", instance.status)
     assert.is_nil(instance.variables.got)
-    assert.equal("step s, cancelled w", kit.trail(engine, id))
+    assert.equal("step s, cancelled w, untaken w", kit.trail(engine, id))
   end)
 
   it("is completed when the event came first", function()

@@ -269,7 +269,7 @@ static void hold(pawl_engine *e, pawl_held *h, int shard, const pawl_id *lease,
   h->def = NULL;
   h->tokens.n = 0;
   h->nletters = h->nitems = 0;
-  h->behind = h->flooded = 0;
+  h->behind = h->flooded = h->unread = 0;
   h->read_us = PAWL_NEVER;
   pawl_buf_clear(&h->undo);
   h->undo_last = 0;

@@ -152,6 +152,7 @@ typedef struct pawl_held {
   pawl_letter *letters; /* in order of arrival; slots keep their buffers */
   int nletters, letters_cap;
   int nfound;       /* mail.c: of them, before a search */
+  int unread;       /* events lie there that are not at hand */
   int flooded;      /* mail.c: its inbox holds more events than a page */
   int behind;       /* letters that may come next were not read: look again */
   int64_t read_us;  /* mail.h, M1: when the last was received that may come

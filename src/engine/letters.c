@@ -719,7 +719,11 @@ static int take(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   times_before(e, h, l);
   if (h->plan.after == PAWL_AFTER_END) return 0;
   if (is_kind(l, "event")) return event(e, h, l);
-  if (pawl_is_undoing(h)) return 1;
+  if (pawl_is_undoing(h)) {
+    if (is_kind(l, "task"))
+      pawl_untaken_note(e, h, l, "it was being undone by then");
+    return 1;
+  }
   if (is_kind(l, "task")) pawl_task_done(e, h, l);
   if (is_kind(l, "child")) pawl_child_done(e, h, l);
   return 1;

@@ -841,7 +841,7 @@ pawl_code pawl_load_more(pawl_engine *e, pawl_error *err) {
   for (int i = 0; i < e->nheld_slots; i++) {
     pawl_held *h = &e->held[i];
     if (!pawl_load_looks(h)) continue;
-    h->behind = h->flooded = 0;
+    h->behind = h->flooded = h->unread = 0;
     h->read_us = PAWL_NEVER;
   }
   for (int s = 0; s < e->nshards; s++) TRY(load_first(e, s, err));

@@ -13,6 +13,7 @@
  *   fail.c        what follows a failure, ending
  *   stopped.c     how it stood when it failed, and going on from there
  *   compensate.c  undoing
+ *   untaken.c     what had come in and is not taken any more
  *   order.c       who came first, when several things are found at once
  *   detail.c      a token's detail, small JSON
  *
@@ -312,6 +313,12 @@ int pawl_letters_are_news(const pawl_held *h);
 /* The instance had ended before: what else lies there came too late, an answer
  * of a child that was under way for one, and nobody else will read it. */
 void pawl_letters_discard(pawl_held *h);
+/* untaken.c */
+/* A letter that is passed over for good; what is left when it ends. */
+void pawl_untaken_note(pawl_engine *e, pawl_held *h, const pawl_letter *l,
+                       const char *why);
+void pawl_untaken_end(pawl_engine *e, pawl_held *h);
+
 /* Requests that were not taken are answered on the record, for they will not
  * be: the instance ends with what is decided, for one. */
 void pawl_letters_refuse(pawl_engine *e, pawl_held *h, const char *why);

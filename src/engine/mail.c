@@ -126,7 +126,7 @@ static void count_pages(pawl_held *h) {
       requests++;
     }
   }
-  h->flooded = events >= LETTERS_PAGE;
+  h->flooded = h->unread = events >= LETTERS_PAGE;
   if (children >= OTHERS_PAGE) stop_at(h, last_us);
   if (requests >= OTHERS_PAGE) h->behind = 1;
 }

@@ -764,6 +764,7 @@ static void finish_plan(pawl_engine *e, pawl_held *h) {
   int64_t look;
 
   h->state = PAWL_SLOT_PLANNED;
+  if (p->after == PAWL_AFTER_END && !p->stays) pawl_untaken_end(e, h);
   if (p->refusals != e->refusals) p->failed = 1; /* N7 */
   if (p->after == PAWL_AFTER_BACK || p->after == PAWL_AFTER_FORGET || p->stays)
     return;

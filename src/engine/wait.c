@@ -582,7 +582,10 @@ void pawl_task_done(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   pawl_error err = {0};
   pawl_record *r;
 
-  if (!node || node->kind != PAWL_KIND_TASK) return;
+  if (!node || node->kind != PAWL_KIND_TASK) {
+    pawl_untaken_note(e, h, l, "it had gone on from that task by then");
+    return;
+  }
   pawl_order_note(h, k, l->received_us);
   if (letter_says(data, "status", "failed")) {
     task_failed(e, h, k, node, l);
