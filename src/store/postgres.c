@@ -1525,6 +1525,10 @@ static pawl_code postgres_commit(pawl_conn *c, pawl_error *err) {
   assert(c->open);
   if (c->nqueued > 0 || c->in_transaction) TRY(send_queued(c, err));
   TRY(read_all(c, err)); /* or statements that were skipped */
+  if (PAWL_FAULT("commit.after") == PAWL_FAULT_DROP) {
+    cut(c);
+    return fail_lost(c, "the connection was lost", err);
+  }
   if (c->open->did_anything) c->counts.transactions++;
   c->in_transaction = 0;
   c->open = NULL;
