@@ -193,6 +193,63 @@ kit.describe("an inbox of very many events", function(backend)
     assert.equal(ended_at(1), ended_at(40))
   end)
 
+  --- Letters as the engine's own functions put them there, a second apart.
+  local function post(url, clock, id, kind, n, data)
+    local store = kit.store(url, clock)
+    for i = 1, n do
+      clock:advance(1)
+      kit.run(store, "agenda_wake", { shard = 0, id = id, now = store:now() })
+      kit.run(store, "inbox_insert", { shard = 0, id = id,
+        no = kit.draw_id(), kind = kind, source = "user", caller = "",
+        data = data:format(i), now = store:now() })
+    end
+  end
+
+  it("takes an event after the requests that came before it", function()
+    local engine, clock, url = backend.fresh()
+    local seen
+    local flow = pawl.workflow { code = "t.box", start = "next" }
+    flow:wait("next", { event = "put", next = "z",
+      match = function(_, ctx) seen = ctx.vars.n; return true end })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = begin(engine, 1)
+    post(url, clock, id, "edit", 300, '{"set":{"n":%d}}')
+    clock:advance(1)
+    send(engine, id, "put", 1)
+    assert(engine:run())
+    assert.equal(300, seen)
+    assert.equal("completed", kit.status(engine, id))
+  end)
+
+  it("takes all requests, suspended or not", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(box()))
+    local id = begin(engine, 1)
+    assert(engine:suspend(id))
+    post(url, clock, id, "edit", 600, '{"set":{"n":%d}}')
+    assert(engine:run())
+    assert.equal(600, assert(engine:get(id)).variables.n)
+    assert.equal(0, kit.count(backend, url, "inbox"))
+    post(url, clock, id, "edit", 255, '{"set":{"n":%d}}')
+    local ok, done = engine:resume(id)
+    assert.truthy(ok, tostring(done))
+    assert.is_true(done)
+  end)
+
+  it("resumes, however many have answered while it was suspended", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(box()))
+    local id = begin(engine, 1)
+    assert(engine:suspend(id))
+    post(url, clock, id, "task", 300, '{"token":99,"visit":%d}')
+    local ok, done = engine:resume(id)
+    assert.truthy(ok, tostring(done))
+    assert(engine:run())
+    assert.equal("waiting", kit.status(engine, id))
+    assert.equal(0, kit.count(backend, url, "inbox"))
+  end)
+
   if backend.name == "postgres" then
     for _, point in ipairs { "commit.before_send", "commit.sent" } do
       it("goes on when an answer is lost in the middle: " .. point, function()

@@ -53,18 +53,22 @@ on conflict do nothing;
 -- rows: instance uuid, no uuid, kind text, name text, key text,
 --       event_id text, source text, caller text, data json,
 --       addressed boolean, received_at time
--- What was not taken yet, in the order in which it came in: requests, and the
--- first @others results of children and @events events.
+-- What was not taken yet, in the order in which it came in: the first @others
+-- requests, and as many results of children and of people, and @events events.
 select b.instance, b.no, b.kind, b.name, b.key, b.event_id, b.source,
        b.caller, b.data, b.addressed, b.received_at
   from unnest(@id) as s (id) cross join lateral (
   (select * from pawl.inbox
     where shard = @shard and instance = s.id and not taken
-      and kind not in ('event', 'child')
+      and kind not in ('event', 'child', 'task')
     order by received_at, no limit @others)
   union all
   (select * from pawl.inbox
     where shard = @shard and instance = s.id and kind = 'child' and not taken
+    order by received_at, no limit @others)
+  union all
+  (select * from pawl.inbox
+    where shard = @shard and instance = s.id and kind = 'task' and not taken
     order by received_at, no limit @others)
   union all
   (select * from pawl.inbox
@@ -122,7 +126,8 @@ select i.id, case when i.trigger_event is not null
 -- Is it asked to end?
 select kind from pawl.inbox
  where shard = @shard and instance = @id and not taken
-   and kind not in ('event', 'child') and kind in ('cancel', 'kill') limit 1;
+   and kind not in ('event', 'child', 'task') and kind in ('cancel', 'kill')
+ limit 1;
 
 -- name: inbox_take
 -- args: @shard smallint, @id uuid[], @no uuid[], @lease uuid[],

@@ -50,12 +50,18 @@ select instance, no, kind, name, key, event_id, source, caller, data,
   from (select * from (
           select * from pawl_inbox
            where shard = @shard and instance = @id and not taken
-             and kind not in ('event', 'child')
+             and kind not in ('event', 'child', 'task')
            order by received_at, no limit @others)
         union all
         select * from (
           select * from pawl_inbox
            where shard = @shard and instance = @id and kind = 'child'
+             and not taken
+           order by received_at, no limit @others)
+        union all
+        select * from (
+          select * from pawl_inbox
+           where shard = @shard and instance = @id and kind = 'task'
              and not taken
            order by received_at, no limit @others)
         union all
@@ -102,7 +108,8 @@ select id, case when trigger_event is not null
 -- rows: kind text
 select kind from pawl_inbox
  where shard = @shard and instance = @id and not taken
-   and kind not in ('event', 'child') and kind in ('cancel', 'kill') limit 1;
+   and kind not in ('event', 'child', 'task') and kind in ('cancel', 'kill')
+ limit 1;
 
 -- name: inbox_take
 -- args: @shard smallint, @id uuid[], @no uuid[], @lease uuid[],

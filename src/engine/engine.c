@@ -141,7 +141,8 @@ int pawl_held_saw_all(const pawl_held *h) {
   if (p->after == PAWL_AFTER_END) return 1;
   if (pawl_status_has_ended(h->status) && !p->revives)
     return p->heard || !p->stays;
-  return p->heard && (!h->look || p->status == PAWL_STATUS_SUSPENDED);
+  return p->heard &&
+         (!h->look || (p->status == PAWL_STATUS_SUSPENDED && !h->behind));
 }
 
 void pawl_held_lose(pawl_engine *e, pawl_held *h, const pawl_error *why) {

@@ -10,7 +10,7 @@
 #include "machine.h"
 
 #define LETTERS_PAGE 16 /* events of one inbox, or of one wait in it */
-#define OTHERS_PAGE 256 /* requests, and results of children */
+#define OTHERS_PAGE 256 /* requests, and answers of children or people */
 #define EVENTS_PAGE 64  /* kept, of one wait */
 
 static void set_text(pawl_buf *b, pawl_str s) {
@@ -112,23 +112,25 @@ void pawl_mail_ask(pawl_engine *e, int shard) {
 
 /* Was one of its pages full? Then what is behind it comes later. */
 static void count_pages(pawl_held *h) {
-  int64_t last_us = 0;
-  int events = 0, children = 0, requests = 0;
+  enum { REQUESTS, CHILDREN, TASKS, PAGES };
+  int64_t last_us[PAGES] = {0};
+  int n[PAGES] = {0}, events = 0;
 
   for (int i = 0; i < h->nletters; i++) {
     const pawl_letter *l = &h->letters[i];
+    int page = is_kind(l, "child")  ? CHILDREN
+               : is_kind(l, "task") ? TASKS
+                                    : REQUESTS;
     if (is_kind(l, "event")) {
       events++;
-    } else if (is_kind(l, "child")) {
-      children++;
-      last_us = l->received_us;
     } else {
-      requests++;
+      n[page]++;
+      last_us[page] = l->received_us;
     }
   }
   h->flooded = h->unread = events >= LETTERS_PAGE;
-  if (children >= OTHERS_PAGE) stop_at(h, last_us);
-  if (requests >= OTHERS_PAGE) h->behind = 1;
+  for (int i = 0; i < PAGES; i++)
+    if (n[i] >= OTHERS_PAGE) stop_at(h, last_us[i]);
 }
 
 pawl_code pawl_mail_take(pawl_engine *e, const pawl_rows *r, pawl_error *err) {

@@ -4,8 +4,8 @@
  * An inbox may hold a hundred thousand events; what one look at it reads, and
  * so what each of them costs, does not grow with it.
  *
- *   inbox_load   all requests and people's answers; the first children's
- *                results, and the first events
+ *   inbox_load   the first requests, as many of people's answers and of
+ *                children's results, and the first events
  *   inbox_find   where that was a full page of events: of each wait and each
  *                rule, the first that it wants
  *   event_find   of those with a key, what is kept, from its place on (kept.h)
@@ -14,10 +14,12 @@
  * Keeps    M1 letters at hand have no gaps: what was received by h->read_us
  *             and is wanted was read, and of what came after that requests
  *             alone are at hand. No time later than that runs out.
- *          M2 requests never wait behind a page, nor does an event that a
- *             rule makes the instance's end.
+ *          M2 requests never wait behind a page of anything else, nor does an
+ *             event that a rule makes the instance's end. Behind a page of
+ *             requests wait those that came later, and what M1 says.
  *          M3 h->behind: something was not read, so whoever decides looks
- *             again. */
+ *             again; of what is suspended, when the decision did anything: what
+ *             it is not to take may fill the pages. */
 #ifndef PAWL_ENGINE_MAIL_H
 #define PAWL_ENGINE_MAIL_H
 

@@ -756,6 +756,7 @@ static pawl_after rest_suspended(pawl_held *h) {
   pawl_plan *p = &h->plan;
 
   if (recovers(p) && !is_empty(p)) return PAWL_AFTER_GO_ON;
+  if (h->behind && !is_empty(p)) h->look = h->look ? h->look : 1; /* M3 */
   return rest(h, PAWL_NEVER);
 }
 

@@ -299,7 +299,7 @@ create unique index inbox_event on pawl.inbox
 create index inbox_open on pawl.inbox
   (shard, instance, kind, received_at, no) where not taken;
 create index inbox_request on pawl.inbox (shard, instance, received_at, no)
-  where not taken and kind not in ('event', 'child');
+  where not taken and kind not in ('event', 'child', 'task');
 comment on table pawl.inbox is
   'what came from outside and was not yet taken by the lease''s holder';
 comment on column pawl.inbox.addressed is

@@ -257,7 +257,7 @@ create unique index pawl_inbox_event on pawl_inbox
 create index pawl_inbox_open on pawl_inbox
   (shard, instance, kind, received_at, no) where not taken;
 create index pawl_inbox_request on pawl_inbox (shard, instance, received_at, no)
-  where not taken and kind not in ('event', 'child');
+  where not taken and kind not in ('event', 'child', 'task');
 
 create table pawl_subscription (
   shard integer not null,
