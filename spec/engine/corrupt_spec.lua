@@ -107,6 +107,42 @@ kit.describe("a store that was damaged by hand", function(backend)
     assert.same({ 1, 2, 3, 4 }, { table.unpack(other.variables.got) })
   end)
 
+  --- An each whose results are all there, and an instance beside it.
+  local function collected(damage)
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(fan()))
+    local id = assert(engine:start "t.each")
+    local whole = assert(engine:start "t.each")
+    assert(engine:run())
+    for i = 1, 6 do
+      clock:advance "1m"
+      if i == 4 then -- the last item is under way
+        backend.sql(url, (damage .. " and instance = %s")
+          :format(kit.table(backend, "item"), kit.id_literal(backend, id)))
+      end
+      assert(engine:run())
+    end
+    assert.same({ 1, 2, 3, 4 },
+      { table.unpack(assert(engine:get(whole)).variables.got) })
+    assert.equal(0, kit.count(backend, url, "agenda"))
+    return assert(engine:get(id))
+  end
+
+  for what, damage in pairs {
+    ["is not there"] = "delete from %s where no = 1",
+    ["is the first of two that are not there"] =
+      "delete from %s where no in (1, 2)",
+  } do
+    it("fails the instance one of whose results " .. what, function()
+      local instance = collected(damage)
+      assert.equal("failed", instance.status)
+      assert.equal("corrupt", instance.error.code)
+      assert.equal("the result of item 2 of each \"each\" is not in the store",
+        instance.error.message)
+      assert.is_nil(instance.variables.got)
+    end)
+  end
+
   if backend.name == "postgres" then return end -- its columns end before
 
   it("leaves counters alone that nobody can count on", function()

@@ -397,27 +397,39 @@ static int is_missing(pawl_held *h, const pawl_token *t, int64_t no) {
 }
 
 static void fail_missing(pawl_engine *e, pawl_held *h, const pawl_node *node,
-                         int64_t no) {
+                         const char *what, int64_t no) {
   pawl_error err;
 
   pawl_fail(&err, PAWL_CORRUPT,
-            "item %" PRId64 " of each \"%s\" is not in the store", no + 1,
+            "%s %" PRId64 " of each \"%s\" is not in the store", what, no + 1,
             node->name);
   pawl_error_hint(&err, "somebody else has deleted it there");
   pawl_fail_outright(e, h, &err, pawl_strz(NULL));
 }
 
-/* The results, in order; failed ones as {"error":...}. */
-static void list_results(pawl_held *h, int k, pawl_buf *list) {
+/* Were the results read that are stored? */
+static int has_results(pawl_held *h, const pawl_token *t) {
+  const pawl_token *stored = pawl_tokens_find(&h->tokens, t->no);
+
+  return h->has_items && !h->look && stored && stored->visit == t->visit &&
+         pawl_detail_int(stored, "results");
+}
+
+/* The results, in order; failed ones as {"error":...}. The first item whose
+ * row is gone; -1: they are all there. */
+static int64_t list_results(pawl_held *h, int k, pawl_buf *list) {
   const pawl_token *t = pawl_tok(h, k);
+  int64_t no = 0, total = pawl_detail_int(t, "total");
 
   pawl_buf_addc(list, '[');
   for (int i = 0; i < h->nitems; i++) {
     if (!is_of(&h->items[i], t)) continue;
-    if (list->len > 1) pawl_buf_addc(list, ',');
+    if (h->items[i].no != no) return no;
+    if (no++) pawl_buf_addc(list, ',');
     pawl_buf_adds(list, pawl_buf_str(&h->items[i].data));
   }
   pawl_buf_addc(list, ']');
+  return no < total ? no : -1;
 }
 
 static void finish_each(pawl_engine *e, pawl_held *h, int k,
@@ -426,8 +438,13 @@ static void finish_each(pawl_engine *e, pawl_held *h, int k,
   pawl_error err = {0};
   const pawl_token *t;
   pawl_record *r;
+  int64_t missing = node->into ? list_results(h, k, &list) : -1;
 
-  if (node->into) list_results(h, k, &list);
+  if (missing >= 0) {
+    pawl_buf_deinit(&list);
+    fail_missing(e, h, node, "the result of item", missing);
+    return;
+  }
   if (list.failed) h->plan.failed = 1;
   if (pawl_output_fits(e, h, node, pawl_buf_str(&list), &err) != PAWL_OK) {
     pawl_buf_deinit(&list);
@@ -458,7 +475,7 @@ static int settle_each(pawl_engine *e, pawl_held *h, int k,
       return 0; /* N7: it counts no more */
     if (gone >= total) {
       /* results are loaded before it goes on, not in this very decision */
-      if (node->into && (h->look || !pawl_detail_int(t, "results"))) {
+      if (node->into && !has_results(h, t)) {
         pawl_detail_set_int(t, "results", 1);
         h->look = h->look ? h->look : 1;
         return 0;
@@ -469,7 +486,7 @@ static int settle_each(pawl_engine *e, pawl_held *h, int k,
     if (next >= total || pawl_detail_int(t, "live") >= node->window) return 0;
     item = loaded_item(h, t, next);
     if (!item && is_missing(h, t, next)) {
-      fail_missing(e, h, node, next);
+      fail_missing(e, h, node, "item", next);
       return 0;
     }
     if (!item) {
