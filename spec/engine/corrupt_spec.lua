@@ -51,6 +51,17 @@ kit.describe("damaged JSON in the store", function(backend)
     assert.equal("waiting", kit.status(engine, whole))
   end)
 
+  it("is not said to be of what is no id, though it is called so", function()
+    local engine, _, url = backend.fresh()
+    local text = ("z"):rep(36)
+    assert(engine:load(kit.timer "1h"))
+    local id = assert(engine:start("t.timer", { id = text }))
+    assert(engine:run())
+    damage(url, "variables", id)
+    local err = corrupt(engine:get(id))
+    assert.matches("damaged JSON, of " .. id, err.message, 1, true)
+  end)
+
   it("fails the step that reads it, and no other", function()
     local engine, clock, url = backend.fresh()
     local read = {}

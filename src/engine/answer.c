@@ -7,9 +7,12 @@
 static const char *id_before(const pawl_buf *answer, size_t at, char id[37]) {
   static const char MARK[] = "\"id\":\"";
   const size_t mark = sizeof MARK - 1;
+  pawl_id parsed;
   for (; at >= mark + 36; at--) {
     const char *from = answer->at + at - mark - 36;
-    if (memcmp(from, MARK, mark) != 0) continue;
+    if (memcmp(from, MARK, mark) != 0 ||
+        !pawl_id_parse(from + mark, 36, &parsed))
+      continue;
     memcpy(id, from + mark, 36);
     id[36] = 0;
     return id;
