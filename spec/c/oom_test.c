@@ -89,7 +89,7 @@ static void complete(life *l) {
   static const char QUERY[] = "{\"status\":\"pending\"}",
                     DONE[] =
                         "{\"kind\":\"complete\",\"by\":\"ann\",\"roles\":"
-                        "[\"manager\"],\"take\":\"approved\"}";
+                        "[\"manager\"],\"output\":\"approved\"}";
   char *text = NULL, id[37] = "";
   pawl_error own = {0};
   pawl_code rc = pawl_tasks(l->e, QUERY, &text, &own);

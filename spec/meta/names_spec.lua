@@ -48,3 +48,16 @@ describe("every C file", function()
     end)
   end
 end)
+
+describe("every buffer of the engine", function()
+  -- One of the C library's is not counted, and cannot be refused by a host.
+  for _, path in ipairs(files("src/engine", "*.c")) do
+    it("has the engine's allocator: " .. path, function()
+      local number = 0
+      for line in io.lines(path) do
+        number = number + 1
+        assert(not line:find "pawl_buf [%w_]+ = {0}", path .. ":" .. number)
+      end
+    end)
+  end
+end)

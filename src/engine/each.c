@@ -520,8 +520,9 @@ int pawl_eachs_wait(pawl_held *h) {
 
 /* ---- what children say ---- */
 
-static void text_of(pawl_str object, const char *name, char *to, size_t size) {
-  pawl_buf text = {0};
+static void text_of(pawl_held *h, pawl_str object, const char *name, char *to,
+                    size_t size) {
+  pawl_buf text = {.alloc = h->plan.alloc};
   pawl_str value;
   to[0] = 0;
   if (pawl_json_kind_of(object) == PAWL_JSON_OBJECT &&
@@ -529,6 +530,7 @@ static void text_of(pawl_str object, const char *name, char *to, size_t size) {
       pawl_json_kind_of(value) == PAWL_JSON_STRING) {
     pawl_json_unquote(value, &text);
     pawl_str_copy(to, size, pawl_buf_str(&text));
+    if (text.failed) h->plan.failed = 1;
   }
   pawl_buf_deinit(&text);
 }
@@ -540,16 +542,17 @@ static int is_own_code(const char *text) {
 }
 
 /* The child's own error, as the call's: with the code that its script gave. */
-static void child_error(pawl_str data, const char *status, pawl_error *err) {
+static void child_error(pawl_held *h, pawl_str data, const char *status,
+                        pawl_error *err) {
   pawl_str error = {0};
   char message[sizeof err->message];
 
   (void)pawl_json_get(data, "error", &error);
-  text_of(error, "message", message, sizeof message);
+  text_of(h, error, "message", message, sizeof message);
   pawl_fail(err, PAWL_SCRIPT, "the child %s%s%s",
             !strcmp(status, "cancelled") ? "was cancelled" : "failed",
             message[0] ? ": " : "", message);
-  text_of(error, "code", err->reason, sizeof err->reason);
+  text_of(h, error, "code", err->reason, sizeof err->reason);
   if (!err->reason[0] || is_own_code(err->reason))
     pawl_copy_text(
         err->reason, sizeof err->reason,
@@ -582,7 +585,7 @@ static void call_done(pawl_engine *e, pawl_held *h, int k,
 
   if (to < 0 && !strcmp(status, "completed")) to = pawl_node_next(node, "", 0);
   if (to < 0) {
-    child_error(data, status, &err);
+    child_error(h, data, status, &err);
     e->result.no_retry = 0;
     e->result.retry_after_us = -1;
     pawl_fail_token(e, h, k, &err, 0);
@@ -622,7 +625,8 @@ void pawl_child_done(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   if (pawl_json_get(data, "token", &value)) (void)pawl_json_int(value, &no);
   if (pawl_json_get(data, "visit", &value)) (void)pawl_json_int(value, &visit);
   if (pawl_json_get(data, "index", &value)) (void)pawl_json_int(value, &index);
-  text_of(data, "status", status, sizeof status);
+  text_of(h, data, "status", status, sizeof status);
+  if (h->plan.failed) return; /* nothing of it counts */
   for (int k = 0; k < h->plan.tokens.n; k++) {
     const pawl_token *t = pawl_tok(h, k);
     const pawl_node *node;
@@ -638,7 +642,7 @@ void pawl_child_done(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
       if (!strcmp(status, "completed")) {
         item_done(h, k, index, output);
       } else {
-        child_error(data, status, &err);
+        child_error(h, data, status, &err);
         item_failed(e, h, k, index, &err);
       }
     }

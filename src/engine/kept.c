@@ -13,8 +13,9 @@ int pawl_kept_cmp(int64_t at_us, const pawl_id *came, const pawl_kept *place) {
   return pawl_id_cmp(came, &place->came);
 }
 
-static int is_text(pawl_str object, const char *name, pawl_str text) {
-  pawl_buf own = {0};
+static int is_text(const pawl_token *t, pawl_str object, const char *name,
+                   pawl_str text) {
+  pawl_buf own = {.alloc = t->detail.alloc};
   pawl_str value;
   int same = 0;
 
@@ -27,8 +28,11 @@ static int is_text(pawl_str object, const char *name, pawl_str text) {
   return same;
 }
 
-static int is_of(pawl_str one, const char *event, pawl_str key) {
-  return is_text(one, "event", pawl_strz(event)) && is_text(one, "key", key);
+/* Without memory to tell it is not, and it is read again from the first. */
+static int is_of(const pawl_token *t, pawl_str one, const char *event,
+                 pawl_str key) {
+  return is_text(t, one, "event", pawl_strz(event)) &&
+         is_text(t, one, "key", key);
 }
 
 /* One that cannot be read is none. */
@@ -49,7 +53,7 @@ int pawl_kept_get(const pawl_token *t, const char *event, pawl_str key,
 
   if (!pawl_detail_get(t, "kept", &list)) return 0;
   while (pawl_json_each(list, &it, &name, &one))
-    if (is_of(one, event, key)) return read_place(one, out);
+    if (is_of(t, one, event, key)) return read_place(one, out);
   return 0;
 }
 
@@ -79,7 +83,7 @@ void pawl_kept_set(pawl_token *t, const char *event, pawl_str key,
   add_place(&b, event, key, place); /* the newest first */
   if (pawl_detail_get(t, "kept", &list))
     while (n < MOST && pawl_json_each(list, &it, &name, &one)) {
-      if (is_of(one, event, key)) continue;
+      if (is_of(t, one, event, key)) continue;
       pawl_buf_addc(&b, ',');
       pawl_buf_adds(&b, one);
       n++;

@@ -478,8 +478,8 @@ static void edit(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   pawl_buf_deinit(&vars);
 }
 
-static int names_node(const pawl_letter *l, const char *node) {
-  pawl_buf name = {0};
+static int names_node(pawl_held *h, const pawl_letter *l, const char *node) {
+  pawl_buf name = {.alloc = h->plan.alloc};
   pawl_str nodes, key, one;
   pawl_json_iter it = {0};
   int found = 0;
@@ -490,6 +490,7 @@ static int names_node(const pawl_letter *l, const char *node) {
     pawl_buf_clear(&name);
     pawl_json_unquote(one, &name);
     found = pawl_str_eqz(pawl_buf_str(&name), node);
+    if (name.failed) h->plan.failed = 1;
   }
   pawl_buf_deinit(&name);
   return found;
@@ -522,13 +523,13 @@ static int may_wake(pawl_held *h, int k, const pawl_letter *l) {
       (!l->data.len ||
        !pawl_json_get(pawl_buf_str(&l->data), "nodes", &nodes)))
     return 0;
-  return names_node(l, pawl_tok(h, k)->node);
+  return names_node(h, l, pawl_tok(h, k)->node);
 }
 
 /* One that is to begin later begins then. */
-static int begins_at(const pawl_held *h, const pawl_letter *l, int64_t at) {
+static int begins_at(pawl_held *h, const pawl_letter *l, int64_t at) {
   return !h->plan.visit && h->plan.begin_us > at && h->def &&
-         names_node(l, h->def->nodes[h->def->start].name);
+         names_node(h, l, h->def->nodes[h->def->start].name);
 }
 
 static void wake(pawl_engine *e, pawl_held *h, const pawl_letter *l) {

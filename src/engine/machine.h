@@ -173,7 +173,8 @@ int pawl_join_has_fired(const pawl_held *h, const pawl_token *t,
 /* Is the name one that the pattern means? */
 int pawl_event_matches(const char *pattern, pawl_str name);
 /* The text that a wait's or rule's key stands for: from the variables, then
- * the input. 0: there is none, or it is no text, number or boolean. */
+ * the input. 0: there is none, or it is no text, number or boolean; out->failed
+ * then says nothing of that, but that there was no memory to look. */
 int pawl_event_key(const pawl_held *h, pawl_str vars, const char *name,
                    pawl_buf *out);
 /* Can an event have this key? */

@@ -44,6 +44,7 @@ static void rules_text(const pawl_held *h, const pawl_def *def, pawl_str vars,
     else if (pawl_event_key(h, vars, rule->key, &key) &&
              pawl_event_key_is_sound(pawl_buf_str(&key)))
       pawl_rules_add(out, i, pawl_strz(rule->event), pawl_buf_str(&key));
+    if (key.failed) out->failed = 1;
     pawl_buf_deinit(&key);
   }
 }

@@ -46,11 +46,12 @@ static pawl_code no_such(pawl_str value, const char *what,
   if (near) {
     pawl_error_hint(err, "did you mean \"%s\"?", near);
   } else {
-    pawl_buf all = {0};
-    for (int i = 0; i < n; i++)
-      pawl_buf_addf(&all, "%s%s", i ? ", " : "", names[i]);
-    pawl_error_hint(err, "there are %s", all.at ? all.at : "");
-    pawl_buf_deinit(&all);
+    char all[sizeof err->hint] = "";
+    size_t len = 0;
+    for (int i = 0; i < n && len < sizeof all; i++)
+      len += (size_t)snprintf(all + len, sizeof all - len, "%s%s",
+                              i ? ", " : "", names[i]);
+    pawl_error_hint(err, "there are %s", all);
   }
   return PAWL_INVALID;
 }

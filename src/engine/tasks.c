@@ -88,8 +88,9 @@ static pawl_code read_kind(pawl_str value, change *c, pawl_error *err) {
 }
 
 /* One that an `on_error` can name, or none. */
-static pawl_code check_code(pawl_str error, pawl_error *err) {
-  pawl_buf text = {0};
+static pawl_code check_code(const pawl_alloc *alloc, pawl_str error,
+                            pawl_error *err) {
+  pawl_buf text = {.alloc = alloc};
   pawl_str code;
   pawl_code rc = PAWL_OK;
 
@@ -116,7 +117,7 @@ static pawl_code read_error(pawl_str value, change *c, pawl_error *err) {
     pawl_buf_addc(&c->error, '}');
   } else if (kind == PAWL_JSON_OBJECT) {
     pawl_buf_adds(&c->error, value);
-    return check_code(value, err);
+    return check_code(c->error.alloc, value, err);
   } else {
     return pawl_fail(err, PAWL_INVALID,
                      "`error` is text, or has a code and a message");
@@ -482,29 +483,33 @@ static void list_outcomes(const pawl_node *node, char *out, size_t size) {
 
 /* What was not said aloud: the only outcome there is, or the one that the
  * output names, itself ("approved") or as its member `take`. */
-static const pawl_edge *implied(const pawl_node *node, pawl_str output) {
+static pawl_code implied(pawl_engine *e, const pawl_node *node,
+                         pawl_str output, const pawl_edge **way,
+                         pawl_error *err) {
   const pawl_edge *only = NULL;
-  pawl_buf name = {0};
+  pawl_buf name = {.alloc = &e->alloc};
   pawl_str value = output;
   int count = 0;
+  pawl_code rc = PAWL_OK;
 
   if (output.at && pawl_json_kind_of(output) == PAWL_JSON_OBJECT &&
       !pawl_json_get(output, "take", &value))
     value.at = NULL;
   if (value.at && pawl_json_kind_of(value) == PAWL_JSON_STRING)
     pawl_json_unquote(value, &name);
-  for (int i = 0; i < node->nnext; i++) {
+  TRY(pawl_buf_check(&name, err));
+  *way = NULL;
+  for (int i = 0; i < node->nnext && !*way; i++) {
     const pawl_edge *edge = &node->next[i];
     if (!is_outcome(edge)) continue;
-    if (name.len && pawl_str_eqz(pawl_buf_str(&name), edge->name)) {
-      pawl_buf_deinit(&name);
-      return edge;
-    }
+    if (name.len && pawl_str_eqz(pawl_buf_str(&name), edge->name)) *way = edge;
     count++;
     only = edge;
   }
+  if (!*way && count == 1) *way = only;
+out:
   pawl_buf_deinit(&name);
-  return count == 1 ? only : NULL;
+  return rc;
 }
 
 static pawl_code wrong_way(const task *t, const change *c,
@@ -537,15 +542,16 @@ static pawl_code wrong_way(const task *t, const change *c,
   return PAWL_INVALID;
 }
 
-static pawl_code choose_way(const pawl_node *node, task *t, const change *c,
-                            pawl_error *err) {
+static pawl_code choose_way(pawl_engine *e, const pawl_node *node, task *t,
+                            const change *c, pawl_error *err) {
   const pawl_edge *way = NULL;
+  pawl_code rc = PAWL_OK;
 
   pawl_buf_clear(&t->transition);
   if (node->nnext == 1 && !node->next[0].name[0])
     return c->take.len ? wrong_way(t, c, node, err) : PAWL_OK;
   if (!c->take.len) {
-    way = implied(node, c->output);
+    TRY(implied(e, node, c->output, &way, err));
   } else {
     for (int i = 0; i < node->nnext; i++)
       if (is_outcome(&node->next[i]) &&
@@ -554,7 +560,8 @@ static pawl_code choose_way(const pawl_node *node, task *t, const change *c,
   }
   if (!way) return wrong_way(t, c, node, err);
   pawl_buf_addz(&t->transition, way->name);
-  return PAWL_OK;
+out:
+  return rc;
 }
 
 /* By the graph of the version that runs: ours, or the stored one, of which no
@@ -579,7 +586,7 @@ static pawl_code choose_transition(pawl_engine *e, task *t, const change *c,
   }
   i = pawl_def_node(def, t->node.at, t->node.len);
   if (i >= 0 && def->nodes[i].kind == PAWL_KIND_TASK)
-    rc = choose_way(&def->nodes[i], t, c, err);
+    rc = choose_way(e, &def->nodes[i], t, c, err);
   else
     set(&t->transition, pawl_buf_str(&c->take));
 out:

@@ -36,9 +36,10 @@ static int key_text(pawl_str value, pawl_buf *out) {
 }
 
 /* A member by its name, whatever it is escaped like. */
-static int find_member(pawl_str object, const char *name, pawl_str *value) {
+static int find_member(pawl_str object, const char *name, pawl_str *value,
+                       pawl_buf *out) {
   pawl_json_iter it = {0};
-  pawl_buf quoted = {0};
+  pawl_buf quoted = {.alloc = out->alloc};
   pawl_str key;
   int found = 0;
 
@@ -49,6 +50,7 @@ static int find_member(pawl_str object, const char *name, pawl_str *value) {
     pawl_str wanted = {quoted.at + 1, quoted.len - 2};
     found = pawl_str_eq(key, wanted);
   }
+  if (quoted.failed) out->failed = 1;
   pawl_buf_deinit(&quoted);
   return found;
 }
@@ -56,9 +58,10 @@ static int find_member(pawl_str object, const char *name, pawl_str *value) {
 int pawl_event_key(const pawl_held *h, pawl_str vars, const char *name,
                    pawl_buf *out) {
   pawl_str value;
-  if (!find_member(vars, name, &value) &&
-      !(h->input.len && find_member(pawl_buf_str(&h->input), name, &value)))
-    return 0;
+  if (!find_member(vars, name, &value, out) &&
+      !(h->input.len &&
+        find_member(pawl_buf_str(&h->input), name, &value, out)))
+    return out->failed;
   return key_text(value, out);
 }
 
@@ -124,8 +127,9 @@ static pawl_code wait_key(pawl_engine *e, pawl_held *h, int k,
   *has = node->has_key || node->key;
   if (!*has) return PAWL_OK;
   if (node->key) {
-    if (pawl_event_key(h, pawl_vars_now(h), node->key, key))
-      return check_key(e, node, pawl_buf_str(key), err);
+    int found = pawl_event_key(h, pawl_vars_now(h), node->key, key);
+    TRY(pawl_buf_check(key, err));
+    if (found) return check_key(e, node, pawl_buf_str(key), err);
     e->result.no_retry = 1;
     pawl_fail(err, PAWL_SCRIPT,
               "wait \"%s\": its key \"%s\" is neither a text nor a number in "
@@ -377,12 +381,13 @@ static void merge_task(const pawl_node *node, pawl_str own, pawl_buf *out) {
   }
 }
 
-static pawl_code check_task(const pawl_node *node, pawl_str task,
-                            pawl_error *err) {
+static pawl_code check_task(pawl_engine *e, const pawl_node *node,
+                            pawl_str task, pawl_error *err) {
   static const char *const priorities[] = {"low", "normal", "high", "urgent"};
-  pawl_buf text = {0};
+  pawl_buf text = {.alloc = &e->alloc};
   pawl_str value;
   int ok = 0;
+  pawl_code rc;
 
   if (!pawl_json_get(task, "title", &value) ||
       pawl_json_kind_of(value) != PAWL_JSON_STRING || value.len == 2)
@@ -392,8 +397,9 @@ static pawl_code check_task(const pawl_node *node, pawl_str task,
     pawl_json_unquote(value, &text);
   for (size_t i = 0; i < 4; i++)
     ok |= pawl_str_eqz(pawl_buf_str(&text), priorities[i]);
+  rc = pawl_buf_check(&text, err);
   pawl_buf_deinit(&text);
-  if (ok) return PAWL_OK;
+  if (ok || rc != PAWL_OK) return rc;
   pawl_fail(err, PAWL_SCRIPT, "task \"%s\": priority is %.*s", node->name,
             (int)(value.len < 60 ? value.len : 60), value.at);
   pawl_error_hint(err, "low, normal, high or urgent");
@@ -433,8 +439,8 @@ pawl_code pawl_task_begin(pawl_engine *e, pawl_held *h, int k,
   }
   merge_task(node, own, &task);
   TRY(pawl_buf_check(&task, err));
-  rc = check_task(node, pawl_buf_str(&task), err);
-  e->result.no_retry = rc != PAWL_OK;
+  rc = check_task(e, node, pawl_buf_str(&task), err);
+  e->result.no_retry = rc == PAWL_SCRIPT;
   TRY(rc);
   TRY(pawl_id_make_routed(&e->ids, now, pawl_id_route(&h->id), &id, err));
   if (pawl_json_get(pawl_buf_str(&task), "due", &value) &&
@@ -472,14 +478,16 @@ static int find_waiting(pawl_held *h, pawl_str data) {
   return -1;
 }
 
-static int letter_says(pawl_str data, const char *name, const char *text) {
-  pawl_buf b = {0};
+static int letter_says(pawl_held *h, pawl_str data, const char *name,
+                       const char *text) {
+  pawl_buf b = {.alloc = h->plan.alloc};
   pawl_str value;
   int same = 0;
   if (pawl_json_get(data, name, &value) &&
       pawl_json_kind_of(value) == PAWL_JSON_STRING) {
     pawl_json_unquote(value, &b);
     same = pawl_str_eqz(pawl_buf_str(&b), text);
+    if (b.failed) h->plan.failed = 1;
   }
   pawl_buf_deinit(&b);
   return same;
@@ -587,7 +595,7 @@ void pawl_task_done(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
     return;
   }
   pawl_order_note(h, k, l->received_us);
-  if (letter_says(data, "status", "failed")) {
+  if (letter_says(h, data, "status", "failed")) {
     task_failed(e, h, k, node, l);
     return;
   }
