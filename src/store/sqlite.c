@@ -108,6 +108,8 @@ static const struct {
     {SQLITE_FULL, PAWL_FULL, "53100", "make room on the disk and try again"},
     {SQLITE_READONLY_DBMOVED, PAWL_STORE, "58P01",
      "the file was moved or deleted while open; put it back and restart"},
+    {SQLITE_READONLY_RECOVERY, PAWL_READONLY, "25006",
+     "who wrote to it died: let a user who may write it open it once"},
     {SQLITE_READONLY, PAWL_READONLY, "25006",
      "let this user write the file and its folder"},
     {SQLITE_CORRUPT_INDEX, PAWL_CORRUPT, "XX002",
@@ -525,6 +527,53 @@ static pawl_code prepare_steering(pawl_conn *c, int which, pawl_error *err) {
   return PAWL_OK;
 }
 
+static pawl_code steer(pawl_conn *c, int which, pawl_error *err) {
+  pawl_code rc;
+  TRY(prepare_steering(c, which, err));
+  if (sqlite3_step(c->steering[which]) != SQLITE_DONE)
+    rc = fail_db(c, c->name, err);
+  sqlite3_reset(c->steering[which]);
+  set_waiting(c, 0);
+out:
+  return rc;
+}
+
+/* Is no transaction open any more? A failed statement may have rolled back by
+ * itself: a full disk does. */
+static int end_transaction(pawl_conn *c) {
+  if (!sqlite3_get_autocommit(c->db) &&
+      PAWL_FAULT("store.rollback") != PAWL_FAULT_FAIL)
+    (void)steer(c, ROLLBACK, NULL);
+  return sqlite3_get_autocommit(c->db);
+}
+
+/* Who opens the file for writing makes its -shm first and fills it then. In
+ * between, one that may not write it is told to recover what the log holds:
+ * somebody is about to. */
+static pawl_code begin_reading(pawl_conn *c, int64_t *version,
+                               pawl_error *err) {
+  int64_t deadline = pawl_clock_mono() + BUSY_LIMIT;
+  pawl_code rc;
+  TRY(prepare_steering(c, DATA_VERSION, err));
+  TRY(steer(c, BEGIN_READ, err));
+  for (int tries = 0; sqlite3_step(c->steering[DATA_VERSION]) != SQLITE_ROW;
+       tries++) {
+    rc = fail_db(c, c->name, err);
+    if (sqlite3_extended_errcode(c->db) != SQLITE_READONLY_RECOVERY ||
+        pawl_clock_mono() > deadline)
+      break;
+    sqlite3_reset(c->steering[DATA_VERSION]);
+    sleep_a_little(c, tries);
+    rc = PAWL_OK;
+  }
+  if (rc == PAWL_OK)
+    *version = sqlite3_column_int64(c->steering[DATA_VERSION], 0);
+  sqlite3_reset(c->steering[DATA_VERSION]);
+  set_waiting(c, 0);
+out:
+  return rc;
+}
+
 /* Plans are made without counts. Those of an ANALYZE (a host's `pragma
  * optimize`) stay as the tables grow, and a statement that was planned for one
  * row of ours walks all of them later. Others' tables keep theirs. */
@@ -554,9 +603,7 @@ static pawl_code configure(pawl_conn *c, pawl_error *err) {
   /* What a statement would undo if it failed in the midst is kept page by
    * page: in a temporary file, unless told otherwise. */
   TRY(exec(c, "pragma temp_store=memory", err));
-  if (c->is_memory) return PAWL_OK;
-  if (c->reading)
-    return ask_int(c, steering[DATA_VERSION], &c->seen_version, err);
+  if (c->is_memory || c->reading) return PAWL_OK;
   TRY(open_beside(c, err));
   c->locks_commits = sqlite3_libversion_number() < SAFE_VERSION;
   if (c->locks_commits) TRY(exec(c, "pragma cache_spill=off", err));
@@ -683,7 +730,9 @@ static pawl_code sqlite_open(const char *path, pawl_driver_options *options,
     TRY(pawl_reading_find(c->path, &c->reading, err));
   if (c->reading == PAWL_READING_ALONE) pawl_reading_note(c->path, &c->mark);
   TRY(connect(c, options->create || c->is_memory, err));
+  if (c->reading) TRY(begin_reading(c, &c->seen_version, err));
   TRY(check_owner(c, options->create || c->is_memory, err));
+  if (c->reading && !end_transaction(c)) TRY(fail_memory(err));
   TRY(configure(c, err));
   TRY(prepare_steering(c, ROLLBACK, err)); /* there may be no memory then */
   pawl_file_note_log(&c->file);
@@ -938,26 +987,6 @@ static void sqlite_rows(pawl_conn *c, int k, pawl_rows *out) {
 
 /* ---- units ---- */
 
-static pawl_code steer(pawl_conn *c, int which, pawl_error *err) {
-  pawl_code rc;
-  TRY(prepare_steering(c, which, err));
-  if (sqlite3_step(c->steering[which]) != SQLITE_DONE)
-    rc = fail_db(c, c->name, err);
-  sqlite3_reset(c->steering[which]);
-  set_waiting(c, 0);
-out:
-  return rc;
-}
-
-/* Is no transaction open any more? A failed statement may have rolled back by
- * itself: a full disk does. */
-static int end_transaction(pawl_conn *c) {
-  if (!sqlite3_get_autocommit(c->db) &&
-      PAWL_FAULT("store.rollback") != PAWL_FAULT_FAIL)
-    (void)steer(c, ROLLBACK, NULL);
-  return sqlite3_get_autocommit(c->db);
-}
-
 /* The WAL is synced as a whole: the next commit that is takes those along that
  * were not. What it is to be is settled before a unit begins, so that none goes
  * on without the sync it wants. */
@@ -974,6 +1003,7 @@ out:
 
 static pawl_code sqlite_begin(pawl_conn *c, int unit, pawl_error *err) {
   pawl_code rc;
+  int64_t version;
   assert(c->unit < 0);
   if (!end_transaction(c)) return fail_memory(err); /* of a store in memory */
   pawl_results_clear(&c->results);
@@ -984,7 +1014,10 @@ static pawl_code sqlite_begin(pawl_conn *c, int unit, pawl_error *err) {
                      c->name);
   TRY(check_place(c, err));
   TRY(set_sync(c, unit, err));
-  TRY(steer(c, unit == PAWL_UNIT_READ ? BEGIN_READ : BEGIN_WRITE, err));
+  if (c->reading)
+    TRY(begin_reading(c, &version, err));
+  else
+    TRY(steer(c, unit == PAWL_UNIT_READ ? BEGIN_READ : BEGIN_WRITE, err));
   c->unit = unit;
   c->nsent = 0;
 out:
