@@ -144,6 +144,12 @@ describe("a line that is cut", function()
     end
   end
 
+  --- What an assertion says is in a table.
+  local function told(raised)
+    if type(raised) ~= "table" then return debug.traceback(raised) end
+    return require "pl.pretty".write(raised.message or raised)
+  end
+
   for _, pooler in ipairs { false, true } do
     it("loses and doubles nothing" .. (pooler and ", a pooler's" or ""),
       function()
@@ -162,7 +168,7 @@ describe("a line that is cut", function()
             local plan = { side = way.side, at = at, how = way.how,
               late = way.late }
             cutter:arm(plan)
-            local ok, why = pcall(run, pooler)
+            local ok, why = xpcall(run, told, pooler)
             local seen = cutter:seen()
             if seen.hit then hits = hits + 1 end
             assert(ok, ("way %d, cut at message %d (%s) of the %s, %s%s: %s")

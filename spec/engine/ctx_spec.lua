@@ -249,7 +249,7 @@ kit.describe("finalizers in the midst of ctx", function(backend)
           end
         end
       end)
-    end, { transactional = true })))
+    end, { transactional = true, retry = { max = 100 } })))
     local id = assert(engine:start "t.one")
     for _ = 1, 20 do
       assert(engine:run())
