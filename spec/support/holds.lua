@@ -259,7 +259,10 @@ local function check_store(stage)
     select (select count(*) from pawl.agenda) as agenda,
            (select count(*) from pawl.subscription) as subscription,
            (select count(*) from pawl.message) as message,
-           (select count(*) from pawl.inbox where not taken) as inbox,
+           (select count(*) from pawl.inbox b join pawl.instance i
+                on i.shard = b.shard and i.id = b.instance
+             where not b.taken
+               and not (i.status = 'failed' and b.kind = 'event')) as inbox,
            (select count(*) from pawl.task
              where status in ('pending', 'running')) as task,
            (select count(*) from pawl.token

@@ -173,18 +173,21 @@ on conflict (shard, source, id) do update
    set expires_at = excluded.expires_at;
 
 -- name: inbox_clear
--- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[]
--- The instance ends: nobody will read it.
+-- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
+--       @revives boolean[]
+-- The instance ends: nobody will read it. One that may go on keeps its events,
+-- those that it has taken, not to take them again, and those that it has not.
 delete from pawl.inbox b
- using (select * from unnest(@id, @lease, @latch)
-               as s (id, lease, latch) limit cardinality(@id)) s
+ using (select * from unnest(@id, @lease, @latch, @revives)
+               as s (id, lease, latch, revives) limit cardinality(@id)) s
   cross join lateral (
    select 1 from pawl.agenda a
     where a.shard = @shard and a.instance = s.id and a.lease = s.lease
       and (s.latch is null or a.latch = s.latch) offset 0) held
   cross join lateral (
    select ctid as place from pawl.inbox
-    where shard = @shard and instance = s.id offset 0) g
+    where shard = @shard and instance = s.id
+      and (kind <> 'event' or not s.revives) offset 0) g
  where b.shard = @shard and b.ctid = g.place;
 
 -- name: inbox_delete

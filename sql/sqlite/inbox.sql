@@ -147,9 +147,11 @@ on conflict (shard, source, id) do update
    set expires_at = excluded.expires_at;
 
 -- name: inbox_clear
--- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[]
+-- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
+--       @revives boolean[]
 delete from pawl_inbox
  where shard = @shard and instance = @id
+   and (kind <> 'event' or not @revives)
    and exists (select 1 from pawl_agenda a
                 where a.shard = @shard and a.instance = @id
                   and a.lease = @lease

@@ -15,8 +15,8 @@
  *      lost one costs a longer look.
  *   K3 it is the instance's: its tokens pass it on where they fork and go on
  *      from joins, and it holds in any version. What a `match` turns down is
- *      not known, so a place never lies behind it. An inbox that was cleared
- *      knows nothing, so what runs again after a failure has no place.
+ *      not known, so a place never lies behind it. An inbox may have been
+ *      cleared when its instance ended, so what runs again has no place.
  *   K4 a token has the last four, and makes one only where it passes at least
  *      PAWL_KEPT_MANY events: most never have one.
  *

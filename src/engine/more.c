@@ -589,9 +589,13 @@ pawl_code pawl_commit_ends(pawl_engine *e, pawl_held **list, int n,
   for (int k = 0; k < 3; k++) {
     begin(e, clears[k], list);
     EACH(h) {
-      if (pawl_commit_leaves(h)) arg_held(&e->args, h);
-      if (pawl_commit_leaves(h) && clears[k] == PAWL_STMT_TASK_CLOSE)
+      if (!pawl_commit_leaves(h)) continue;
+      arg_held(&e->args, h);
+      if (clears[k] == PAWL_STMT_TASK_CLOSE)
         pawl_arg_time(&e->args, PAWL_TASK_CLOSE_UPDATED_AT, now);
+      if (clears[k] == PAWL_STMT_INBOX_CLEAR) /* a retry may come */
+        pawl_arg_int(&e->args, PAWL_INBOX_CLEAR_REVIVES,
+                     h->plan.status == PAWL_STATUS_FAILED);
     }
     TRY(pawl_commit_send(e, err));
   }

@@ -40,6 +40,8 @@ void pawl_stopped_note(pawl_held *h) {
     add_member(b, "fork", t->fork);
     add_member(b, "branch", t->branch);
     add_member(b, "scope", scope);
+    if (t->state == PAWL_TOKEN_WAITING && t->due_us)
+      pawl_buf_addf(b, ",\"due\":%" PRId64, t->due_us);
     add_json(b, "data", &t->data);
     add_json(b, "event", &t->event);
     add_json(b, "detail", &t->detail);
@@ -75,12 +77,14 @@ static void enter_again(pawl_engine *e, pawl_held *h, int k) {
   pawl_token *t = pawl_tok(h, k);
   pawl_token_keep(e, t);
   t->state = PAWL_TOKEN_ACTIVE;
+  t->due_us = 0;
   t->visit = ++h->plan.visit;
   t->changed = 1;
 }
 
-/* What waited for siblings or items waits on; everything else enters its node
- * again, in a new visit. */
+/* What waited for siblings or items waits on, until the time it had;
+ * everything else enters its node again, in a new visit with a time of its
+ * own. */
 static void restore(pawl_engine *e, pawl_held *h, pawl_str one) {
   pawl_plan *p = &h->plan;
   pawl_token *t = pawl_tokens_add(&p->tokens, p->alloc);
@@ -114,6 +118,8 @@ static void restore(pawl_engine *e, pawl_held *h, pawl_str one) {
   if (pawl_json_get(one, "waiting", &value) && value.at[0] == 't' && node &&
       (node->kind == PAWL_KIND_JOIN || node->kind == PAWL_KIND_EACH)) {
     t->state = PAWL_TOKEN_WAITING;
+    if (pawl_json_get(one, "due", &value))
+      (void)pawl_json_int(value, &t->due_us);
   } else {
     enter_again(e, h, p->tokens.n - 1);
   }

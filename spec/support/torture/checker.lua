@@ -340,13 +340,16 @@ none("nothing of the ended is scheduled", "%{id} is %{status}",
         on i.shard = a.shard and i.id = a.instance
      where i.id is null or i.status in %s]]):format(ENDED))
 
+--- One that has failed keeps its events: it may be tried again.
 none("nothing lies in the inbox of the ended",
   "%{id}, %{status}: %{kind} %{name}",
   ([[select $id(b.instance) as id, coalesce(i.status, 'gone') as status,
            b.kind as kind, b.name as name
       from pawl.inbox b left join pawl.instance i
         on i.shard = b.shard and i.id = b.instance
-     where i.id is null or i.status in %s]]):format(ENDED))
+     where i.id is null
+        or i.status in %s and not (i.status = 'failed' and b.kind = 'event')
+    ]]):format(ENDED))
 
 none("the ended wait for nothing", "%{id}: %{pattern}",
   ([[select $id(s.instance) as id, s.pattern as pattern
