@@ -359,7 +359,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_list_tokens(pawl_engine *engine,
  * next_look;
  * suspended {by, reason, since, shift}; workflow_suspended {code, prefix, by,
  * reason, since}; blocked, a list of "suspended", "workflow_suspended",
- * "unknown_workflow", "no_worker" and "not_taken"; workers, idle_since;
+ * "unknown_workflow", "no_worker", "not_taken" and "unseen", which `unseen`
+ * tells in words; workers, idle_since;
  * tokens [{no, node, kind, fork, branch, state, visit, attempt, since, due,
  * waiting_for {what, ...}, would_move [{what, to, ...}], may [{kind, id}]}];
  * children that live; inbox: what has come in and was not taken; undelivered:
@@ -515,11 +516,13 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_move(pawl_engine *engine,
 /* What is wrong in the store, as a JSON object: sound; instances, how many
  * live and were looked at; agenda {rows, due, held}; unseen, how many wait for
  * what is there, or for their turn, and nobody will look at them; stray, how
- * many agenda rows lead to no instance; problems, the first hundred of both
- * [{instance, workflow, node, what, text}], `what` one of "run", "time",
- * "letter", "event", "items" and "stray"; repaired. It reads in pages, without
- * locks, beside workers at work. `repair`: the unseen are put on the agenda, so
- * that a worker looks at them, and stray rows are taken off. */
+ * many agenda rows lead to no instance; unserved, how many have been due for a
+ * minute while no worker of their group is running; problems, the first hundred
+ * of all [{instance, workflow, node, what, text, group}], `what` one of "run",
+ * "time", "letter", "event", "items", "stray" and "unserved"; repaired. It reads
+ * in pages, without locks, beside workers at work. `repair`: the unseen are put
+ * on the agenda, so that a worker looks at them, stray rows are taken off, and
+ * what the unserved were asked, to end as a rule, is done. */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_health(pawl_engine *engine, int repair,
                                             char **out, pawl_error *err);
 /* Workflows that are registered, as a JSON array: workflow, version, revision,

@@ -128,6 +128,11 @@ function blocked.unknown_workflow(data)
     identity(data), quoted(data.group))
 end
 
+function blocked.unseen(data)
+  return ("Nothing moves: %s. `pawl wake %s` has it looked at, and `pawl "
+    .. "health --repair` all that stand like it."):format(data.unseen, data.id)
+end
+
 function blocked.no_worker(data)
   return ("It is due since %s, but no worker of the group %s is running: "
     .. "`pawl worker` starts one."):format(when(data, data.idle_since),

@@ -59,8 +59,8 @@ kit.describe("a store's health", function(backend)
     assert(engine:start "t.one")
     local report = assert(engine:health())
     assert.same({ sound = true, instances = 5, unseen = 0, stray = 0,
-      agenda = { rows = 2, due = 1, held = 0 }, repaired = 0, problems = {} },
-      report)
+      unserved = 0, repaired = 0, problems = {},
+      agenda = { rows = 2, due = 1, held = 0 } }, report)
   end)
 
   it("shows an event that was kept and that its wait has not seen", function()
@@ -178,9 +178,94 @@ kit.describe("a store's health", function(backend)
     assert.equal(0, kit.count(backend, url, "agenda"))
   end)
 
+  it("names the one that waits among several tokens", function()
+    local flow = pawl.workflow { code = "t.fork", start = "split" }
+    flow:fork("split", { next = { "left", "middle", "late", "right" } })
+    for _, side in ipairs { "left", "middle", "right" } do
+      flow:wait(side, { event = side, key = "order", next = "all" })
+    end
+    flow:timer("late", { after = "1h", next = "all" })
+    flow:join("all", { next = "z" })
+    flow:finish "z"
+    local engine, clock, url = fresh(flow)
+    local id = assert(engine:start("t.fork", { order = "17" }))
+    assert(engine:run())
+    slip(url, engine, clock, { name = "middle", key = "17" })
+    assert.equal("event at middle", said(engine))
+    repaired(engine, 1)
+    forget(url, id)
+    assert.equal("time at late", said(engine))
+    repaired(engine, 1)
+    assert(engine:signal { name = "left", instance = id })
+    backend.sql(url, ("update %s set due_at = null where node = 'late'")
+      :format(kit.table(backend, "token")))
+    forget(url, id)
+    assert.equal("event at left", said(engine))
+  end)
+
+  local function explained(engine, id)
+    return table.concat(assert(engine:explain(id)).sentences, "\n")
+  end
+
+  it("is what the explanation of an instance points to", function()
+    local engine, clock, url = fresh(waits())
+    local id = assert(engine:start("t.wait", { order = "17" }))
+    local other = assert(engine:start("t.wait", { order = "18" }))
+    assert(engine:run())
+    slip(url, engine, clock, { name = "paid.card", key = "17" })
+    assert.matches("pawl health %-%-repair", explained(engine, id))
+    assert.same({ "unseen" }, assert(engine:explain(id)).blocked)
+    assert.is_nil(explained(engine, other):find("pawl health", 1, true))
+    repaired(engine, 1)
+    assert.is_nil(explained(engine, id):find("pawl health", 1, true))
+    local new = assert(engine:start("t.wait", { order = "19" }))
+    forget(url, new)
+    assert.matches("it can run, and is not on the agenda",
+      explained(engine, new))
+  end)
+
+  it("shows what is due in a group that no worker serves", function()
+    local engine, clock, url = fresh(kit.one())
+    local id = assert(engine:start("t.one", nil, { group = "dead" }))
+    assert(engine:run())
+    assert.equal("", said(engine))
+    clock:advance(61)
+    assert(engine:run())
+    assert.equal("unserved", said(engine))
+    local report = assert(engine:health { repair = true })
+    assert.same({ 1, 0, 0 }, { report.unserved, report.unseen,
+      report.repaired })
+    assert.equal("dead", report.problems[1].group)
+    assert.equal(id, report.problems[1].instance)
+    assert.equal("t.one", report.problems[1].workflow)
+    local own = kit.rival(backend, url, clock, { group = "dead" })
+    assert(own:load(kit.timer()))
+    assert(own:run()) -- it serves the group, though not this workflow
+    assert.equal("", said(engine))
+  end)
+
+  it("takes what is asked of one that no worker serves", function()
+    local engine, clock, url = fresh(kit.one())
+    local id = assert(engine:start("t.one", nil, { group = "dead" }))
+    local store = kit.store(url, clock)
+    assert(store:begin "batch")
+    assert(store:send("agenda_wake", { shard = 0, id = id,
+      now = store:now() }))
+    assert(store:send("inbox_insert", { shard = 0, id = id,
+      no = kit.draw_id(), kind = "cancel", event_id = "parent:1",
+      source = "system", data = '{"reason":null}', now = store:now() }))
+    assert(store:commit())
+    clock:advance(61)
+    assert.equal("unserved", said(engine))
+    assert.equal(1, assert(engine:health { repair = true }).repaired)
+    assert.equal("cancelled", kit.status(engine, id))
+    assert.equal("", said(engine))
+  end)
+
   it("is told, and mended, by the command", function()
     local here = command.folder()
     local engine, clock, url = fresh(waits())
+    clock.us = math.floor(os.time() * 1e6) -- the command's time
     local id = assert(engine:start("t.wait", { order = "17" }))
     assert(engine:run())
     assert(engine:signal { name = "paid.card", instance = id })

@@ -9,6 +9,7 @@ local EXECUTOR = kit.draw_id()
 
 -- Statements that nobody sends often, on tables that stay small.
 local RARE = { "^executor_", "^explain_suspension$", "^explain_executor$",
+  "^health_agenda$",
   "^version_", "^meta_", "^workflow_list$",
   "^suspension_list$",
   "^wake$" }

@@ -30,6 +30,7 @@ local MEANT = {
   { "executor_%a+", "executor", "a row for each process, not for each thing "
     .. "that runs" },
   { "explain_executor", "executor", "the same" },
+  { "health_agenda", "executor", "the same, once a page" },
   { "workflow_get", "workflow_current by %(code", "versions of one code" },
   { "explain_workflow", "workflow_current by %(code", "the same" },
   { "instance_step", "count", "no join with a table" },

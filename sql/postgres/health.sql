@@ -13,11 +13,26 @@ select exists (
                    + @horizon_us * interval '1 microsecond') as held;
 
 -- name: health_agenda
--- args: @shard smallint, @after uuid, @now time, @max integer
--- rows: instance uuid, due boolean, held boolean, stray boolean
--- A page of the agenda, in the order of ids.
-select a.instance, a.ready or a.due_at <= coalesce(@now, now()) as due,
+-- args: @shard smallint, @after uuid, @patience_us bigint, @now time,
+--       @max integer
+-- rows: instance uuid, workflow text, executor_group text, due boolean,
+--       held boolean, unserved boolean, asked boolean, stray boolean
+-- A page of the agenda, in the order of ids. Unserved is what has been due for
+-- longer than that while no worker of its group is alive; what has been asked
+-- of it can be taken by others.
+select a.instance, a.workflow, a.executor_group,
+       a.ready or a.due_at <= coalesce(@now, now()) as due,
        a.lease is not null as held,
+       a.due_at < coalesce(@now, now())
+                  - @patience_us * interval '1 microsecond'
+       and a.executor_group not in (
+         select executor_group from pawl.executor
+          where stopped_at is null and recovered_at is null
+            and expires_at > coalesce(@now, now())) as unserved,
+       exists (select from pawl.inbox b
+                where b.shard = @shard and b.instance = a.instance
+                  and not b.taken and b.kind not in ('event', 'child')
+               offset 0) as asked,
        not exists (select from pawl.instance i
                     where i.shard = @shard and i.id = a.instance
                    offset 0) as stray
@@ -39,7 +54,8 @@ select workflow from pawl.standing
 -- rows: instance uuid, node text, wrong text
 -- A page of a workflow's instances that live, in the order of ids. What is due
 -- or held will be looked at. Of all others: what could move them, and nobody
--- has looked at it. What was kept a moment ago may be under way.
+-- has looked at it, and the node of the token that it would move. What was kept
+-- a moment ago may be under way.
 -- With `offset 0` the planner asks about each, and does not make a list of
 -- all first.
 with page as materialized (
@@ -48,22 +64,45 @@ with page as materialized (
      and instance > @after
    order by instance limit @max
 )
-select i.id as instance, i.node,
+select i.id as instance,
+       case when i.token_no is not null then i.node
+            else (select t.node from pawl.token t
+                   where t.shard = @shard and t.instance = i.id
+                     and t.no::text = split_part(f.wrong, ' ', 2)) end as node,
+       split_part(f.wrong, ' ', 1) as wrong
+  from page p
+ cross join lateral (
+  select * from pawl.instance where shard = @shard and id = p.instance
+  offset 0) i
+  left join lateral (
+  select due_at, ready or lease is not null
+                 or due_at <= coalesce(@now, now()) as is_due
+    from pawl.agenda where shard = @shard and instance = p.instance
+  offset 0) a on true
+ cross join lateral (
+  select
        case
          when a.is_due or i.deleted_at is not null then null
-         when a.due_at is null and i.status = 'running' then 'run'
-         when a.due_at is null
-              and (i.token_due_at is not null or i.deadline_at is not null
-                   or exists (select from pawl.token t
-                               where t.shard = @shard and t.instance = i.id
-                                 and t.state in ('active', 'waiting')
-                                 and t.due_at is not null offset 0)) then 'time'
-         when exists (select from pawl.inbox b
-                       where b.shard = @shard and b.instance = i.id
-                         and not b.taken and b.kind <> 'event' offset 0)
-              then 'letter'
-         when exists (
-           select from pawl.subscription s
+         when a.due_at is null and i.status = 'running'
+              then 'run ' || coalesce((
+                select cast(t.no as text) from pawl.token t
+                 where t.shard = @shard and t.instance = i.id
+                   and t.state = 'active' order by t.no limit 1), '')
+         else coalesce(
+           case when a.due_at is null
+                then (select 'time ' || t.no from pawl.token t
+                       where t.shard = @shard and t.instance = i.id
+                         and t.state in ('active', 'waiting')
+                         and t.due_at is not null
+                       order by t.due_at limit 1) end,
+           case when a.due_at is null
+                     and (i.token_due_at is not null
+                          or i.deadline_at is not null) then 'time' end,
+           (select 'letter ' || coalesce(b.data ->> 'token', '')
+              from pawl.inbox b
+             where b.shard = @shard and b.instance = i.id
+               and not b.taken and b.kind <> 'event' limit 1),
+           (select 'event ' || s.token from pawl.subscription s
             where s.shard = @shard and s.instance = i.id and s.token > 0
               and exists (
                 select from pawl.inbox b
@@ -82,10 +121,8 @@ select i.id as instance, i.node,
                          select t.detail from pawl.token t
                           where t.shard = @shard and t.instance = i.id
                             and t.no = s.token), i.token_detail)::text,
-                         '"' || b.event_id || '"') = 0 offset 0) offset 0)
-              then 'event'
-         when exists (
-           select from pawl.subscription s
+                         '"' || b.event_id || '"') = 0 offset 0) limit 1),
+           (select 'event ' || s.token from pawl.subscription s
             where s.shard = @shard and s.instance = i.id and s.token > 0
               and exists (
                 select from generate_series(0, @shards - 1) as n (shard)
@@ -110,27 +147,18 @@ select i.id as instance, i.node,
                           where t.shard = @shard and t.instance = i.id
                             and t.no = s.token), i.token_detail)::text,
                          '"' || e.source || ':' || e.id || '"') = 0
-                offset 0) offset 0)
-              then 'event'
-         when i.token_state = 'waiting'
-              and i.token_detail::text like '%"total":%'
-              and (i.token_detail::text like '%"live":0%'
-                   or i.token_detail::text not like '%"live":%') then 'items'
-         when exists (
-           select from pawl.token t
-            where t.shard = @shard and t.instance = i.id
-              and t.state = 'waiting' and t.detail::text like '%"total":%'
-              and (t.detail::text like '%"live":0%'
-                   or t.detail::text not like '%"live":%') offset 0)
-              then 'items'
+                offset 0) limit 1),
+           case when i.token_state = 'waiting'
+                     and i.token_detail::text like '%"total":%'
+                     and (i.token_detail::text like '%"live":0%'
+                          or i.token_detail::text not like '%"live":%')
+                then 'items' end,
+           (select 'items ' || t.no from pawl.token t
+             where t.shard = @shard and t.instance = i.id
+               and t.state = 'waiting' and t.detail::text like '%"total":%'
+               and (t.detail::text like '%"live":0%'
+                    or t.detail::text not like '%"live":%')
+             order by t.no limit 1))
        end as wrong
-  from page p
- cross join lateral (
-  select * from pawl.instance where shard = @shard and id = p.instance
-  offset 0) i
-  left join lateral (
-  select due_at, ready or lease is not null
-                 or due_at <= coalesce(@now, now()) as is_due
-    from pawl.agenda where shard = @shard and instance = p.instance
-  offset 0) a on true
+  offset 0) f
  order by i.id;

@@ -10,10 +10,22 @@ select exists (
      and due_at <= @now + @horizon_us) as held;
 
 -- name: health_agenda
--- args: @shard smallint, @after uuid, @now time, @max integer
--- rows: instance uuid, due boolean, held boolean, stray boolean
-select a.instance, a.ready or a.due_at <= @now as due,
+-- args: @shard smallint, @after uuid, @patience_us bigint, @now time,
+--       @max integer
+-- rows: instance uuid, workflow text, executor_group text, due boolean,
+--       held boolean, unserved boolean, asked boolean, stray boolean
+select a.instance, a.workflow, a.executor_group,
+       a.ready or a.due_at <= @now as due,
        a.lease is not null as held,
+       a.due_at < @now - @patience_us
+       and a.executor_group not in (
+         select executor_group from pawl_executor
+          where stopped_at is null and recovered_at is null
+            and expires_at > @now) as unserved,
+       exists (select 1 from pawl_inbox b
+                where b.shard = @shard and b.instance = a.instance
+                  and not b.taken and b.kind not in ('event', 'child'))
+         as asked,
        not exists (select 1 from pawl_instance i
                     where i.shard = @shard and i.id = a.instance) as stray
   from pawl_agenda a
@@ -33,7 +45,8 @@ select workflow from pawl_instance indexed by pawl_instance_workflow
 -- rows: instance uuid, node text, wrong text
 -- A page of a workflow's instances that live, in the order of ids. What is due
 -- or held will be looked at. Of all others: what could move them, and nobody
--- has looked at it. What was kept a moment ago may be under way.
+-- has looked at it, and the node of the token that it would move. What was kept
+-- a moment ago may be under way.
 -- Differs: subqueries in FROM cannot look outside; joins do.
 with recursive shards (no) as (
   select 0 union all select no + 1 from shards where no + 1 < @shards
@@ -43,22 +56,38 @@ with recursive shards (no) as (
      and id > @after
    order by id limit @max
 )
-select i.id as instance, i.node,
+select f.instance,
+       case when f.token_no is not null then f.node
+            else (select t.node from pawl_token t
+                   where t.shard = @shard and t.instance = f.instance
+                     and t.no = substr(f.wrong, instr(f.wrong, ' ') + 1)) end
+         as node,
+       substr(f.wrong, 1, instr(f.wrong || ' ', ' ') - 1) as wrong
+  from (
+select i.id as instance, i.node, i.token_no,
        case
          when a.is_due or i.deleted_at is not null then null
-         when a.due_at is null and i.status = 'running' then 'run'
-         when a.due_at is null
-              and (i.token_due_at is not null or i.deadline_at is not null
-                   or exists (select 1 from pawl_token t
-                               where t.shard = @shard and t.instance = i.id
-                                 and t.state in ('active', 'waiting')
-                                 and t.due_at is not null)) then 'time'
-         when exists (select 1 from pawl_inbox b
-                       where b.shard = @shard and b.instance = i.id
-                         and not b.taken and b.kind <> 'event')
-              then 'letter'
-         when exists (
-           select 1 from pawl_subscription s
+         when a.due_at is null and i.status = 'running'
+              then 'run ' || coalesce((
+                select cast(t.no as text) from pawl_token t
+                 where t.shard = @shard and t.instance = i.id
+                   and t.state = 'active' order by t.no limit 1), '')
+         else coalesce(
+           case when a.due_at is null
+                then (select 'time ' || t.no from pawl_token t
+                       where t.shard = @shard and t.instance = i.id
+                         and t.state in ('active', 'waiting')
+                         and t.due_at is not null
+                       order by t.due_at limit 1) end,
+           case when a.due_at is null
+                     and (i.token_due_at is not null
+                          or i.deadline_at is not null) then 'time' end,
+           (select 'letter ' || coalesce(case when json_valid(b.data)
+                   then json_extract(b.data, '$.token') end, '')
+              from pawl_inbox b
+             where b.shard = @shard and b.instance = i.id
+               and not b.taken and b.kind <> 'event' limit 1),
+           (select 'event ' || s.token from pawl_subscription s
             where s.shard = @shard and s.instance = i.id and s.token > 0
               and exists (
                 select 1 from pawl_inbox b
@@ -78,10 +107,8 @@ select i.id as instance, i.node,
                          select t.detail from pawl_token t
                           where t.shard = @shard and t.instance = i.id
                             and t.no = s.token), i.token_detail),
-                         '"' || b.event_id || '"') = 0))
-              then 'event'
-         when exists (
-           select 1 from pawl_subscription s
+                         '"' || b.event_id || '"') = 0) limit 1),
+           (select 'event ' || s.token from pawl_subscription s
             where s.shard = @shard and s.instance = i.id and s.token > 0
               and exists (
                 select 1 from shards n
@@ -106,18 +133,18 @@ select i.id as instance, i.node,
                           where t.shard = @shard and t.instance = i.id
                             and t.no = s.token), i.token_detail),
                          '"' || e.source || ':' || e.id || '"') = 0
-               ))
-              then 'event'
-         when i.token_state = 'waiting' and i.token_detail like '%"total":%'
-              and (i.token_detail like '%"live":0%'
-                   or i.token_detail not like '%"live":%') then 'items'
-         when exists (
-           select 1 from pawl_token t
-            where t.shard = @shard and t.instance = i.id
-              and t.state = 'waiting' and t.detail like '%"total":%'
-              and (t.detail like '%"live":0%'
-                   or t.detail not like '%"live":%'))
-              then 'items'
+               ) limit 1),
+           case when i.token_state = 'waiting'
+                     and i.token_detail like '%"total":%'
+                     and (i.token_detail like '%"live":0%'
+                          or i.token_detail not like '%"live":%')
+                then 'items' end,
+           (select 'items ' || t.no from pawl_token t
+             where t.shard = @shard and t.instance = i.id
+               and t.state = 'waiting' and t.detail like '%"total":%'
+               and (t.detail like '%"live":0%'
+                    or t.detail not like '%"live":%')
+             order by t.no limit 1))
        end as wrong
   from page p
  cross join pawl_instance i
@@ -126,4 +153,5 @@ select i.id as instance, i.node,
                from pawl_agenda) a
     on a.shard = @shard and a.instance = p.instance
  where i.shard = @shard and i.id = p.instance
- order by i.id;
+) f
+ order by f.instance;

@@ -7,6 +7,7 @@
 
 #include "../value/json.h"
 #include "answer.h"
+#include "engine.h"
 #include "internal.h"
 
 enum {
@@ -799,31 +800,66 @@ static void add_workflow_suspended(const facts *f, pawl_object *o) {
 }
 
 /* Why nothing moves, in words that stay as they are. */
-static void add_blocked(const facts *f, pawl_object *o) {
-  const pawl_rows *r = &f->at[EXECUTOR];
-  int64_t workers =
-      r->nrows ? pawl_row_int(r, 0, PAWL_EXPLAIN_EXECUTOR_R_WORKERS) : 0;
-  int64_t idle_us = idle_since(f);
-  const char *words[5];
-  int n = 0;
+typedef struct blocked {
+  const char *words[6];
+  int n;
+  int64_t workers, idle_us;
+  const char *unseen; /* what could move it, and nobody will look; NULL */
+} blocked;
 
-  if (!f->has_ended) {
-    if (f->is_suspended) words[n++] = "suspended";
-    if (f->at[SUSPENSION].nrows) words[n++] = "workflow_suspended";
-    if (!f->at[WORKFLOW].nrows) words[n++] = "unknown_workflow";
-    if (idle_us && !workers) words[n++] = "no_worker";
-    if (idle_us && workers && !f->at[SUSPENSION].nrows &&
-        f->now_us - idle_us > PATIENCE_US)
-      words[n++] = "not_taken";
-  }
+static void find_blocked(const facts *f, blocked *b) {
+  const pawl_rows *r = &f->at[EXECUTOR];
+  int is_paused = f->at[SUSPENSION].nrows > 0;
+
+  b->workers =
+      r->nrows ? pawl_row_int(r, 0, PAWL_EXPLAIN_EXECUTOR_R_WORKERS) : 0;
+  b->idle_us = idle_since(f);
+  if (f->has_ended) return;
+  if (f->is_suspended) b->words[b->n++] = "suspended";
+  if (is_paused) b->words[b->n++] = "workflow_suspended";
+  if (!f->at[WORKFLOW].nrows) b->words[b->n++] = "unknown_workflow";
+  if (b->idle_us && !b->workers) b->words[b->n++] = "no_worker";
+  if (b->idle_us && b->workers && !is_paused &&
+      f->now_us - b->idle_us > PATIENCE_US)
+    b->words[b->n++] = "not_taken";
+}
+
+/* Neither due nor held: does it miss something that is there? The rows of all
+ * else are gone behind that. */
+static pawl_code find_unseen(pawl_engine *e, const pawl_id *id, const facts *f,
+                             blocked *b, pawl_error *err) {
+  pawl_buf workflow = {.alloc = &e->alloc}, status = {.alloc = &e->alloc};
+  pawl_code rc = PAWL_OK;
+
+  if (f->has_ended || f->is_suspended || b->idle_us || is_leased(f))
+    return PAWL_OK;
+  pawl_buf_adds(&workflow, CELL(f, INSTANCE, INSTANCE_GET, 0, WORKFLOW)->s);
+  /* as it is stored; "created" is how one is shown that has not started */
+  pawl_buf_adds(&status, CELL(f, INSTANCE, INSTANCE_GET, 0, STATUS)->s);
+  TRY(pawl_buf_check(&workflow, err));
+  TRY(pawl_buf_check(&status, err));
+  TRY(pawl_health_of(e, id, pawl_buf_str(&workflow),
+                     pawl_str_eqz(pawl_buf_str(&status), "created")
+                         ? pawl_strz("running")
+                         : pawl_buf_str(&status),
+                     &b->unseen, err));
+  if (b->unseen) b->words[b->n++] = "unseen";
+out:
+  pawl_buf_deinit(&workflow);
+  pawl_buf_deinit(&status);
+  return rc;
+}
+
+static void add_blocked(const blocked *b, pawl_object *o) {
   pawl_member(o, "blocked");
   pawl_buf_addc(o->out, '[');
-  for (int k = 0; k < n; k++)
-    pawl_buf_addf(o->out, "%s\"%s\"", k ? "," : "", words[k]);
+  for (int k = 0; k < b->n; k++)
+    pawl_buf_addf(o->out, "%s\"%s\"", k ? "," : "", b->words[k]);
   pawl_buf_addc(o->out, ']');
-  pawl_member_int(o, "workers", workers);
-  if (idle_us)
-    pawl_member_time(o, "idle_since", idle_us);
+  if (b->unseen) pawl_member_textz(o, "unseen", b->unseen);
+  pawl_member_int(o, "workers", b->workers);
+  if (b->idle_us)
+    pawl_member_time(o, "idle_since", b->idle_us);
   else
     pawl_member_null(o, "idle_since");
 }
@@ -918,21 +954,24 @@ static void add_undelivered(const facts *f, pawl_object *o) {
 pawl_code pawl_engine_explain(pawl_engine *e, const pawl_id *id, pawl_buf *out,
                               pawl_error *err) {
   facts f = {0};
+  blocked b = {.n = 0};
   pawl_object o;
   pawl_code rc = PAWL_OK;
 
   TRY(gather(e, id, &f, err));
+  find_blocked(&f, &b);
   pawl_object_begin(&o, out);
   add_head(&f, &o);
   pawl_member_lease(&o, &f.at[AGENDA]);
   add_next_look(&f, &o);
   add_suspended(&f, &o);
   add_workflow_suspended(&f, &o);
-  add_blocked(&f, &o);
   add_tokens(&f, &o);
   add_children(&f, &o);
   add_inbox(&f, &o);
   add_undelivered(&f, &o);
+  TRY(find_unseen(e, id, &f, &b, err));
+  add_blocked(&b, &o);
   pawl_object_end(&o);
   TRY(pawl_buf_check(out, err));
 out:

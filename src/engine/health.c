@@ -1,14 +1,16 @@
 /* What is wrong in the store, and how it is put right: instances that wait for
  * what is there, and that nobody will look at (N6); agenda rows that lead to no
- * instance. Both are read in pages, without locks, so a store that is at work
- * may be looked at; to put an instance on the agenda that was in order does no
- * harm: it is looked at once more. */
+ * instance, or are due while no worker of their group is running. All are read
+ * in pages, without locks, so a store that is at work may be looked at; to put
+ * an instance on the agenda that was in order does no harm: it is looked at
+ * once more. */
 #include "answer.h"
 #include "engine.h"
 #include "stray.h"
 
 #define PAGE 500
-#define LISTED 100 /* problems that are told one by one */
+#define LISTED 100                     /* problems that are told one by one */
+#define PATIENCE_US (60 * PAWL_SECOND) /* for a worker of a row's group */
 
 typedef struct health {
   pawl_engine *e;
@@ -16,7 +18,7 @@ typedef struct health {
   pawl_buf list; /* JSON, of the first LISTED */
   int listed;
   int64_t looked, rows, due, held; /* instances; the agenda's */
-  int64_t unseen, stray, repaired;
+  int64_t unseen, stray, unserved, repaired;
 } health;
 
 /* What could move it, in the words of health_page. */
@@ -30,14 +32,19 @@ static const char *text_of(pawl_str what) {
       {"event", "an event that it waits for is there, and nobody has looked"},
       {"items", "none of its items is under way, and nothing is due"},
       {"stray", "an agenda row leads to no instance"},
+      {"unserved", "it is due, and no worker of its group is running"},
   };
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
     if (pawl_str_eqz(what, texts[i].what)) return texts[i].text;
   return "";
 }
 
-static void tell(health *t, const pawl_id *id, pawl_str workflow,
-                 pawl_str node, pawl_str what) {
+/* Where it is, as far as that is known. */
+typedef struct place {
+  pawl_str workflow, node, group;
+} place;
+
+static void tell(health *t, const pawl_id *id, place at, pawl_str what) {
   char text[37];
   pawl_object o;
 
@@ -46,8 +53,9 @@ static void tell(health *t, const pawl_id *id, pawl_str workflow,
   if (t->listed++) pawl_buf_addc(&t->list, ',');
   pawl_object_begin(&o, &t->list);
   pawl_member_textz(&o, "instance", text);
-  pawl_member_str(&o, "workflow", workflow);
-  pawl_member_str(&o, "node", node);
+  if (at.workflow.at) pawl_member_str(&o, "workflow", at.workflow);
+  if (at.node.at) pawl_member_str(&o, "node", at.node);
+  if (at.group.at) pawl_member_str(&o, "group", at.group);
   pawl_member_str(&o, "what", what);
   pawl_member_textz(&o, "text", text_of(what));
   pawl_object_end(&o);
@@ -55,37 +63,72 @@ static void tell(health *t, const pawl_id *id, pawl_str workflow,
 
 /* ---- the agenda ---- */
 
+typedef struct wrongs {
+  pawl_id stray[PAGE], asked[PAGE];
+  int n, nstray, nasked;
+} wrongs;
+
+static void look_at_row(health *t, const pawl_rows *r, int k, wrongs *found,
+                        pawl_id *id) {
+#define IS(col) (pawl_row_int(r, k, PAWL_HEALTH_AGENDA_R_##col) != 0)
+  place at = {
+      .workflow = pawl_row_str(r, k, PAWL_HEALTH_AGENDA_R_WORKFLOW),
+      .group = pawl_row_str(r, k, PAWL_HEALTH_AGENDA_R_EXECUTOR_GROUP)};
+
+  pawl_row_id(r, k, PAWL_HEALTH_AGENDA_R_INSTANCE, id);
+  t->rows++;
+  t->held += IS(HELD);
+  t->due += !IS(HELD) && IS(DUE);
+  if (IS(STRAY)) {
+    tell(t, id, (place){0}, pawl_strz("stray"));
+    found->stray[found->nstray++] = *id;
+  } else if (IS(UNSERVED)) {
+    t->unserved++;
+    tell(t, id, at, pawl_strz("unserved"));
+    if (IS(ASKED)) found->asked[found->nasked++] = *id;
+  }
+#undef IS
+}
+
+/* What they were asked, to end as a rule, is done as `pawl cancel` does it: no
+ * handler runs. All else is for a worker. */
+static pawl_code take_asked(health *t, const wrongs *found, pawl_error *err) {
+  for (int i = 0; i < found->nasked; i++) {
+    pawl_code rc = pawl_engine_apply(t->e, &found->asked[i], err);
+    if (rc == PAWL_OK)
+      t->repaired++;
+    else if (pawl_code_is_transient(rc) || rc == PAWL_NOMEM)
+      return rc;
+    else
+      pawl_log_error(&t->e->log, PAWL_WARN, "it is not put right", err);
+  }
+  return PAWL_OK;
+}
+
 /* One page of a shard; *n: how many rows it had. */
 static pawl_code look_at_agenda(health *t, int shard, pawl_id *after, int *n,
                                 pawl_error *err) {
   pawl_args *a = &t->e->args;
-  pawl_id stray[PAGE];
-  pawl_str none = {0};
+  wrongs found = {.n = 0};
   pawl_rows r;
   pawl_code rc = PAWL_OK;
-  int nstray = 0, gone = 0;
+  int gone = 0;
 
   pawl_args_begin(a, PAWL_STMT_HEALTH_AGENDA);
   pawl_arg_int(a, PAWL_HEALTH_AGENDA_SHARD, shard);
   pawl_arg_id(a, PAWL_HEALTH_AGENDA_AFTER, after);
+  pawl_arg_int(a, PAWL_HEALTH_AGENDA_PATIENCE_US, PATIENCE_US);
   pawl_store_arg_now(t->e->store, a, PAWL_HEALTH_AGENDA_NOW);
   pawl_arg_int(a, PAWL_HEALTH_AGENDA_MAX, PAGE);
   TRY(pawl_store_once(t->e->store, PAWL_UNIT_READ, a, &r, err));
   *n = r.nrows;
-  for (int k = 0; k < r.nrows; k++) {
-    int held = pawl_row_int(&r, k, PAWL_HEALTH_AGENDA_R_HELD) != 0;
-    pawl_row_id(&r, k, PAWL_HEALTH_AGENDA_R_INSTANCE, after);
-    t->rows++;
-    t->held += held;
-    t->due += !held && pawl_row_int(&r, k, PAWL_HEALTH_AGENDA_R_DUE);
-    if (!pawl_row_int(&r, k, PAWL_HEALTH_AGENDA_R_STRAY)) continue;
-    tell(t, after, none, none, pawl_strz("stray"));
-    stray[nstray++] = *after;
-  }
-  t->stray += nstray;
-  if (t->repair)
-    TRY(pawl_stray_remove(t->e, shard, stray, NULL, nstray, &gone, err));
+  for (int k = 0; k < r.nrows; k++) look_at_row(t, &r, k, &found, after);
+  t->stray += found.nstray;
+  if (!t->repair) return PAWL_OK;
+  TRY(pawl_stray_remove(t->e, shard, found.stray, NULL, found.nstray, &gone,
+                        err));
   t->repaired += gone;
+  TRY(take_asked(t, &found, err));
 out:
   return rc;
 }
@@ -136,8 +179,10 @@ static pawl_code look_at_page(health *t, int shard, const pawl_buf *workflow,
     pawl_str what = pawl_row_str(&r, k, PAWL_HEALTH_PAGE_R_WRONG);
     pawl_row_id(&r, k, PAWL_HEALTH_PAGE_R_INSTANCE, after);
     if (!what.at) continue;
-    tell(t, after, pawl_buf_str(workflow),
-         pawl_row_str(&r, k, PAWL_HEALTH_PAGE_R_NODE), what);
+    tell(t, after,
+         (place){.workflow = pawl_buf_str(workflow),
+                 .node = pawl_row_str(&r, k, PAWL_HEALTH_PAGE_R_NODE)},
+         what);
     unseen[nunseen++] = *after;
   }
   t->looked += r.nrows;
@@ -200,13 +245,48 @@ out:
   return rc;
 }
 
+/* ---- one of them ---- */
+
+/* The id before this one. */
+static pawl_id before(const pawl_id *id) {
+  pawl_id last = *id;
+  int i = (int)sizeof last.bytes;
+  while (i-- && !last.bytes[i]--) continue;
+  return last;
+}
+
+pawl_code pawl_health_of(pawl_engine *e, const pawl_id *id, pawl_str workflow,
+                         pawl_str status, const char **what, pawl_error *err) {
+  pawl_args *a = &e->args;
+  pawl_id one = before(id);
+  pawl_rows r;
+  pawl_code rc = PAWL_OK;
+
+  *what = NULL;
+  pawl_args_begin(a, PAWL_STMT_HEALTH_PAGE);
+  pawl_arg_int(a, PAWL_HEALTH_PAGE_SHARD, pawl_id_route(id) % e->nshards);
+  pawl_arg_str(a, PAWL_HEALTH_PAGE_WORKFLOW, workflow);
+  pawl_arg_str(a, PAWL_HEALTH_PAGE_STATUS, status);
+  pawl_arg_id(a, PAWL_HEALTH_PAGE_AFTER, &one);
+  pawl_arg_int(a, PAWL_HEALTH_PAGE_SHARDS, e->nshards);
+  pawl_store_arg_now(e->store, a, PAWL_HEALTH_PAGE_NOW);
+  pawl_arg_int(a, PAWL_HEALTH_PAGE_MAX, 1);
+  TRY(pawl_store_once(e->store, PAWL_UNIT_READ, a, &r, err));
+  if (!r.nrows) return PAWL_OK;
+  pawl_row_id(&r, 0, PAWL_HEALTH_PAGE_R_INSTANCE, &one);
+  if (pawl_id_eq(&one, id) && !pawl_row_null(&r, 0, PAWL_HEALTH_PAGE_R_WRONG))
+    *what = text_of(pawl_row_str(&r, 0, PAWL_HEALTH_PAGE_R_WRONG));
+out:
+  return rc;
+}
+
 /* ---- the report ---- */
 
 static void report(const health *t, pawl_buf *out) {
   pawl_object o, agenda;
 
   pawl_object_begin(&o, out);
-  pawl_member_bool(&o, "sound", !t->unseen && !t->stray);
+  pawl_member_bool(&o, "sound", !t->unseen && !t->stray && !t->unserved);
   pawl_member_int(&o, "instances", t->looked);
   pawl_member_object(&o, "agenda", &agenda);
   pawl_member_int(&agenda, "rows", t->rows);
@@ -215,6 +295,7 @@ static void report(const health *t, pawl_buf *out) {
   pawl_object_end(&agenda);
   pawl_member_int(&o, "unseen", t->unseen);
   pawl_member_int(&o, "stray", t->stray);
+  pawl_member_int(&o, "unserved", t->unserved);
   pawl_member_int(&o, "repaired", t->repaired);
   pawl_member(&o, "problems");
   pawl_buf_addc(out, '[');

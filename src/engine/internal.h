@@ -583,4 +583,9 @@ pawl_code pawl_engine_change(pawl_engine *e, const pawl_id *id,
 pawl_code pawl_engine_apply(pawl_engine *e, const pawl_id *id,
                             pawl_error *err);
 
+/* health.c: what could move this instance, with that status in the store, though
+ * nobody will look at it; *what NULL: nothing. */
+pawl_code pawl_health_of(pawl_engine *e, const pawl_id *id, pawl_str workflow,
+                         pawl_str status, const char **what, pawl_error *err);
+
 #endif

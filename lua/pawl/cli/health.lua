@@ -12,11 +12,17 @@ local columns = {
     return p.workflow
   end },
   { title = "NODE", flex = true, value = function(p) return p.node end },
-  { title = "WHAT", flex = true, value = function(p) return p.text end },
+  { title = "WHAT", flex = true, value = function(p)
+    return p.group and ("%s: %s"):format(p.text, p.group) or p.text
+  end },
 }
 
 local function count(n, one, many)
   return ("%d %s"):format(n, n == 1 and one or many)
+end
+
+local function wrong(report)
+  return report.unseen + report.stray + report.unserved
 end
 
 local function tell(report)
@@ -30,7 +36,7 @@ local function tell(report)
     return
   end
   table_of(columns, report.problems)
-  local more = report.unseen + report.stray - #report.problems
+  local more = wrong(report) - #report.problems
   if more > 0 then term.print("and ", more, " more") end
 end
 
@@ -44,13 +50,17 @@ local function run(opts)
     if opts.repair and not report.sound then
       term.print(count(report.repaired, "was", "were"),
         " put right: a worker looks at them next")
-    elseif not report.sound then
+    elseif wrong(report) > report.unserved then
       term.print("`", store.point(opts, "pawl health --repair"),
         "` puts them right")
     end
+    if report.unserved > 0 then
+      term.print(count(report.unserved, "is due and needs", "are due and need"),
+        " a worker: `", store.point(opts, "pawl worker --group NAME FILE"),
+        "`")
+    end
   end
-  local wrong = report.unseen + report.stray
-  return wrong > report.repaired and ailing or 0
+  return wrong(report) > report.repaired and ailing or 0
 end
 
 return {
@@ -59,12 +69,14 @@ return {
   about = "Looks for instances that wait for what is there already (an event, "
     .. "a letter, items), or for their turn, and that nobody will look at, "
     .. "because they are not on the agenda; and for agenda rows that lead to "
-    .. "no instance. It reads in pages, without locks, and may be run beside "
-    .. "workers; what they do at that moment may show for once.\n\n"
+    .. "no instance, or have been due for a minute while no worker of their "
+    .. "group is running. It reads in pages, without locks, and may be run "
+    .. "beside workers; what they do at that moment may show for once.\n\n"
     .. "With --repair the instances are put on the agenda, so that a worker "
-    .. "looks at them (`pawl wake ID` does that for one), and the rows are "
-    .. "taken off. Exits with 0 when nothing is wrong, or all was put right, "
-    .. "with 1 when something is.",
+    .. "looks at them (`pawl wake ID` does that for one), the rows are taken "
+    .. "off, and what was asked to end and has no worker is ended. Exits with "
+    .. "0 when nothing is wrong, or all was put right, with 1 when something "
+    .. "is.",
   options = {
     { long = "repair", help = "put right what is found" },
   },

@@ -290,6 +290,7 @@ function pawl.migrate(url, options) end
 ---@field suspended? { by?: string, reason?: string, since: string, shift: number }
 ---@field workflow_suspended? { code: string, prefix: boolean, by?: string, reason?: string, since: string }
 ---@field blocked string[]
+---@field unseen? string  what could move it, and nobody will look
 ---@field workers integer
 ---@field compensation? table
 ---@field deadline? string
@@ -790,8 +791,9 @@ function Engine:move(code, from, to, options) end
 ---@field instance string
 ---@field workflow? string
 ---@field node? string
----@field what "run"|"time"|"letter"|"event"|"items"|"stray"
+---@field what "run"|"time"|"letter"|"event"|"items"|"stray"|"unserved"
 ---@field text string
+---@field group? string  whose worker is missing
 
 ---@class pawl.Health
 ---@field sound boolean
@@ -799,12 +801,13 @@ function Engine:move(code, from, to, options) end
 ---@field agenda { rows: integer, due: integer, held: integer }
 ---@field unseen integer  wait for what is there, and nobody will look
 ---@field stray integer   agenda rows that lead to no instance
+---@field unserved integer  due for a minute, and no worker of their group runs
 ---@field repaired integer
 ---@field problems pawl.Problem[]  the first hundred
 
 --- What is wrong in the store, read in pages beside workers at work. `repair`:
---- the unseen are put on the agenda, so that a worker looks at them, and stray
---- rows are taken off.
+--- the unseen are put on the agenda, so that a worker looks at them, stray rows
+--- are taken off, and what the unserved were asked, to end as a rule, is done.
 ---@param options? { repair?: boolean }
 ---@param how? "json"  as JSON text
 ---@return pawl.Health|string? report
