@@ -142,17 +142,6 @@ kit.describe("an instance that failed and is tried again", function(backend)
       assert.equal("waiting A", took(engine, id))
     end)
 
-  it("still has what was sent to it, and was not taken", function()
-    local engine, id = fresh(round {})
-    for _, text in ipairs { "A", "B" } do
-      assert(engine:signal { name = "paid", instance = id, data = text })
-    end
-    assert(engine:run())
-    assert.equal("failed A", took(engine, id))
-    again(engine, id)
-    assert.equal("completed AB", took(engine, id))
-  end)
-
   it("takes no kept event twice when it is restarted", function()
     local engine, id = fresh(round { key = "order" }, { order = "1" })
     assert(engine:signal { name = "paid", key = "1", data = "A" })
