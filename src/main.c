@@ -3,9 +3,12 @@
  * One lua_State with the standard libraries; the Lua sources of lua/pawl are
  * in the program, so that one file is the whole installation. Everything the
  * command does is in lua/pawl/cli. */
+#define _POSIX_C_SOURCE 200809L
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <lauxlib.h>
 #include <lua.h>
@@ -50,7 +53,26 @@ static int traceback(lua_State *L) {
   return 1;
 }
 
+/* A stream that was closed (`>&-`) is a number that the next file or connection
+ * gets, and what we say would go there. Says whether standard output is one. */
+static int fill_streams(void) {
+  int is_mute = 0;
+  for (int fd = 0; fd <= 2; fd++) {
+    if (fcntl(fd, F_GETFD) != -1) continue;
+    if (open("/dev/null", fd ? O_WRONLY : O_RDONLY) != fd) return 1;
+    if (fd == 1) is_mute = 1;
+  }
+  return is_mute;
+}
+
 int main(int argc, char **argv) {
+  if (fill_streams()) {
+    fputs(
+        "pawl: output: standard output is closed\n"
+        " hint: give it somewhere to go: >/dev/null throws it away\n",
+        stderr);
+    return EXIT_FAILURE;
+  }
   lua_State *L = luaL_newstate();
   int code = EXIT_FAILURE;
   if (!L) {

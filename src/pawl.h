@@ -60,6 +60,7 @@ extern "C" {
   X(EXISTS, "exists")         /* a version in use differs */                  \
   X(AMBIGUOUS, "ambiguous")   /* a shortened id fits several */               \
   X(TAKEN, "taken")           /* a task is another person's */                \
+  X(CONFLICT, "conflict")     /* not in the state for what is asked */        \
   X(BUSY, "busy")             /* transient: the same call may succeed */      \
   X(LEASE_LOST, "lease_lost") /* another executor holds the instance */       \
   X(ALREADY_FINISHED, "already_finished") /* the instance has ended */        \
@@ -127,8 +128,9 @@ typedef void (*pawl_log_fn)(void *ud, int level, const char *message,
                             const char *fields);
 
 /* A handler begins or ended, or an instance met a verdict without one; the
- * strings are borrowed for the call. Told before the commit: what is then
- * refused, because another executor took over, is told again by that one. */
+ * strings are borrowed for the call. Told before the commit, save of a
+ * transactional step: what is then refused, because another executor took
+ * over, is told again by that one. */
 typedef struct pawl_trace {
   const char *instance, *workflow, *node;
   const char *kind; /* of the node; "instance" for such a verdict */

@@ -180,7 +180,7 @@ local function migrate(self, id, move, given, values, commits)
 end
 
 --- Codes that say: not this one.
-local refusals = { invalid = true, limit = true, value = true }
+local refusals = { invalid = true, conflict = true, limit = true, value = true }
 
 --- One instance: into one of the lists. false, err: the store is in the way.
 local function move_one(self, id, move, given, vars, lists)

@@ -34,6 +34,25 @@ describe("pawl start --many", function()
     assert.is_true(again[2].created)
   end)
 
+  it("counts what was there, and names what asks for something else",
+    function()
+      local here = folder()
+      local ran = here:pawl("start", "t.hello", "--many", "-", { stdin =
+        '{"key":"a","input":{"n":1}}\n{"key":"b","input":{"n":1}}\n' })
+      assert.equal("", ran.err)
+      local again = '{"key":"a","input":{"n":1}}\n\n{"key":"b","input":'
+        .. '{"n":2}}\n{"key":"c","input":{}}\n{"key":"c","input":{"n":3}}\n'
+      ran = here:pawl("start", "t.hello", "--many", "-", { stdin = again })
+      assert.equal(0, ran.code, ran.err)
+      assert.matches("^3 of them were there already", ran.err)
+      assert.matches("conflict: 2 of those were started with another input, "
+        .. "which is kept: lines 3, 5\n", ran.err)
+      local list = here:json("start", "t.hello", "--many", "-",
+        { stdin = again })
+      assert.is_nil(list[1].conflict)
+      assert.is_true(list[2].conflict)
+    end)
+
   it("names the line that is wrong, and starts none", function()
     local here = folder()
     for _, case in ipairs {

@@ -109,6 +109,17 @@ describe("pawl worker", function()
     assert.equal(1, events.stopped.steps)
   end)
 
+  it("says at its end what is left for another group", function()
+    local here = folder()
+    for _ = 1, 2 do here:json("start", "t.hello", "--group", "beta") end
+    local ran = here:pawl("worker", "flows", "--until-idle")
+    assert.equal(0, ran.code, ran.err)
+    assert.matches("stopped: 0 steps, 0 instances ended; not this worker's to "
+      .. "run: 2 of group beta\n", ran.out)
+    ran = here:pawl("worker", "flows", "--until-idle", "--group", "beta")
+    assert.matches("2 instances ended\n", ran.out)
+  end)
+
   it("serves only its prefixes", function()
     local here = folder()
     local id = here:json("start", "t.hello").id

@@ -41,7 +41,7 @@ Site.each("a worker that is told to stop", function(new)
   end)
 end)
 
-local STOPPING = "stopping when the handler that runs has ended; press Ctrl-C "
+local STOPPING = "stopping: a handler that runs is finished first; press Ctrl-C "
   .. "again to stop at once\n"
 
 Site.each("a worker whose handler takes long", function(new)
@@ -58,7 +58,7 @@ Site.each("a worker whose handler takes long", function(new)
       assert.is_nil(worker:code())
       site:open "g"
       assert.equal(0, worker:wait(20), worker:errors())
-      local _, times = worker:errors():gsub("stopping when", "")
+      local _, times = worker:errors():gsub("stopping: a handler", "")
       assert.equal(1, times)
       site:drain()
       site:assert_complete(ids)

@@ -44,7 +44,7 @@ end
 
 local function refused(words, hint, ok, err)
   assert.is_nil(ok)
-  assert.equal("invalid", err.code, tostring(err))
+  assert.equal("conflict", err.code, tostring(err))
   assert.matches(words, err.message)
   assert.matches(hint, err.hint or "")
 end

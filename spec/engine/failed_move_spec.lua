@@ -326,7 +326,7 @@ kit.describe("one that has ended", function(backend)
     flow:finish("z", { status = "failed" })
     local engine, id = ended(flow)
     assert.equal("failed", kit.status(engine, id))
-    stays(engine, id, "invalid", "cannot be moved: it ended at a finish, or "
+    stays(engine, id, "conflict", "cannot be moved: it ended at a finish, or "
       .. "what it had done was undone, and nothing says where it stood")
   end)
 
@@ -335,7 +335,7 @@ kit.describe("one that has ended", function(backend)
     assert.equal("failed", kit.status(engine, id))
     assert.equal("step a, failed b, undone a, compensated b",
       kit.trail(engine, id))
-    stays(engine, id, "invalid", "what it had done was undone")
+    stays(engine, id, "conflict", "what it had done was undone")
   end)
 
   it("as completed is not moved", function()

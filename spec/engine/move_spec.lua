@@ -278,7 +278,7 @@ kit.describe("a version that is not active", function(backend)
     assert(engine:deactivate("t.order", 1, { by = "ann" }))
     local ok, err = engine:start("t.order", {}, { version = 1 })
     assert.is_nil(ok)
-    assert.equal("invalid", err.code)
+    assert.equal("conflict", err.code)
     assert.matches('"t.order" version 1 is not active', err.message)
     ok, err = engine:start("t.order", {}, { version = 1, key = "k" })
     assert.is_nil(ok)
@@ -304,7 +304,7 @@ kit.describe("a version that is not active", function(backend)
     for _, who in ipairs { engine, client } do
       local ok, err = who:start "t.order"
       assert.is_nil(ok)
-      assert.equal("invalid", err.code)
+      assert.equal("conflict", err.code)
       assert.matches('no version of workflow "t.order" is active',
         err.message)
     end

@@ -58,7 +58,7 @@ kit.describe("suspending while it is held", function(backend)
     a, b = kit.pair(backend, { flow })
     local id = assert(a:start "t.held")
     assert(a:run())
-    assert.same({ false, false, "invalid" }, report)
+    assert.same({ false, false, "conflict" }, report)
     assert.equal("step a, suspended b, resumed b, step b",
       kit.trail(a, id))
     assert.equal("completed", kit.status(a, id))
@@ -158,10 +158,10 @@ kit.describe("an instance that is suspended", function(backend)
 
   it("cannot be suspended again, nor resumed when it is not", function()
     local engine, id = started()
-    refused("invalid", "cannot be resumed; it is waiting", nil,
+    refused("conflict", "cannot be resumed; it is waiting", nil,
       engine:resume(id))
     assert(engine:suspend(id))
-    refused("invalid", "need not be suspended", nil, engine:suspend(id))
+    refused("conflict", "need not be suspended", nil, engine:suspend(id))
     assert(engine:resume(id))
   end)
 
@@ -293,9 +293,9 @@ kit.describe("one that failed", function(backend)
     refused("invalid", "needs `node`", nil, engine:restart(id, {}))
     local other = assert(engine:start "t.timer")
     assert(engine:run())
-    refused("invalid", "has not ended and is not suspended", "suspend it",
+    refused("conflict", "has not ended and is not suspended", "suspend it",
       engine:restart(other, { from = "t" }))
-    refused("invalid", "has not failed", "wake it", engine:retry(other))
+    refused("conflict", "has not failed", "wake it", engine:retry(other))
     assert(engine:cancel(other))
     refused("already_finished", "cancelled", nil,
       engine:restart(other, { from = "t" }))
@@ -419,7 +419,7 @@ kit.describe("variables", function(backend)
     local engine, id = started()
     local seen = assert(engine:get(id)).commits
     assert(engine:edit(id, { set = { x = 1 }, version = seen }))
-    refused("invalid", "has changed meanwhile", "look at it again",
+    refused("conflict", "has changed meanwhile", "look at it again",
       engine:edit(id, { set = { x = 2 }, version = seen }))
     assert.equal(1, assert(engine:get(id)).variables.x)
   end)
@@ -654,7 +654,7 @@ kit.describe("a workflow that is suspended", function(backend)
     assert.is_nil(one.runs)
     assert.is_nil(two.runs)
     assert.equal(1, other.runs, "'_' is an ordinary character")
-    refused("invalid", "is not suspended", "as it was written",
+    refused("conflict", "is not suspended", "as it was written",
       engine:resume { workflow = "bill_ing.charge" })
     assert(engine:resume { prefix = "bill_ing." })
     assert(engine:run())
@@ -731,7 +731,7 @@ kit.describe("a workflow that is suspended", function(backend)
     local engine = backend.fresh()
     assert(engine:load(waiting()))
     assert(engine:suspend { workflow = "t.waiting", by = "ann" })
-    refused("invalid", 'suspended already, by ann', nil,
+    refused("conflict", 'suspended already, by ann', nil,
       engine:suspend { workflow = "t.waiting" })
     refused("notfound", 'no workflow "t.nobody"', "prefix",
       engine:suspend { workflow = "t.nobody" })

@@ -60,7 +60,7 @@ kit.describe("asked twice while its step runs,", function(backend)
       else
         local ok, err = rival:resume(id)
         assert.is_nil(ok)
-        assert.equal("invalid", err.code)
+        assert.equal("conflict", err.code)
       end
     end)
     assert.equal("step a, step b, suspended c, resumed c, step c, step d",

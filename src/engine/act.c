@@ -162,7 +162,7 @@ static void read_taken(const pawl_rows *rows, answer *a) {
     return;
   text = pawl_row_str(rows, 0, PAWL_REPAIR_ANSWER_R_TEXT);
   a->refused = 1;
-  pawl_fail(&a->why, PAWL_INVALID, "%.*s", (int)text.len,
+  pawl_fail(&a->why, PAWL_CONFLICT, "%.*s", (int)text.len,
             text.at ? text.at : "");
 }
 

@@ -356,7 +356,7 @@ static pawl_code refuse_status(const pawl_subject *s, const char *what,
                                pawl_error *err) {
   char id[37];
   pawl_id_format(&s->id, id);
-  return pawl_fail(err, PAWL_INVALID, "instance %s %s; it is %s", id, what,
+  return pawl_fail(err, PAWL_CONFLICT, "instance %s %s; it is %s", id, what,
                    pawl_status_name(s->status));
 }
 
@@ -406,7 +406,7 @@ static pawl_code check_stopped(const change *c, const pawl_subject *s,
                       "done was undone, and nothing says where it stood",
                 err);
   pawl_error_hint(err, "restart it from a node");
-  return PAWL_INVALID;
+  return PAWL_CONFLICT;
 }
 
 static pawl_code check_status(pawl_engine *e, const change *c,
@@ -428,7 +428,7 @@ static pawl_code check_status(pawl_engine *e, const change *c,
     pawl_error_hint(err, c->kind == RETRY
                              ? "wake it, to have it tried now"
                              : "suspend it first, or move its token");
-    return PAWL_INVALID;
+    return PAWL_CONFLICT;
   }
   if (ended) return pawl_act_ended(&s->id, s->status, err);
   if (c->kind == SUSPEND && s->status == PAWL_STATUS_SUSPENDED)
@@ -452,12 +452,12 @@ static pawl_code check_expected(const pawl_subject *s, pawl_str expected,
       version == s->version)
     return PAWL_OK;
   pawl_id_format(&s->id, id);
-  pawl_fail(err, PAWL_INVALID,
+  pawl_fail(err, PAWL_CONFLICT,
             "instance %s has changed meanwhile: it made %" PRId64
             " commits, not %" PRId64,
             id, s->version, version);
   pawl_error_hint(err, "look at it again, then decide");
-  return PAWL_INVALID;
+  return PAWL_CONFLICT;
 }
 
 static pawl_code check_edit(pawl_engine *e, const change *c,
@@ -487,7 +487,7 @@ out:
 
 static pawl_code tell_cannot(const pawl_buf *why, pawl_error *err) {
   if (!why->len) return PAWL_OK;
-  return pawl_fail(err, PAWL_INVALID, "the instance cannot be moved: %s",
+  return pawl_fail(err, PAWL_CONFLICT, "the instance cannot be moved: %s",
                    why->at);
 }
 
@@ -523,7 +523,7 @@ static pawl_code check_migrate(pawl_engine *e, const change *c,
   TRY(check_size(e, c->given[VARIABLES].len, err));
   if (s->undoing) return refuse_status(s, "is being undone", err);
   if (version == s->workflow_version)
-    return pawl_fail(err, PAWL_INVALID,
+    return pawl_fail(err, PAWL_CONFLICT,
                      "the instance runs version %" PRId64 " already", version);
   TRY(pawl_crossing_open(e, s->workflow.at, s->workflow_version, version,
                          &crossing, err));

@@ -688,8 +688,8 @@ out:
   return rc;
 lost:
   return pawl_fail(err, PAWL_LEASE_LOST,
-                   "instance %s: another executor has "
-                   "taken over",
+                   "instance %s: its lease was taken back, by `kill` or by "
+                   "another executor",
                    h->id_text);
 }
 

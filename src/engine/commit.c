@@ -20,6 +20,7 @@
 #include "parts.h"
 #include "pipeline.h"
 #include "plain.h"
+#include "told.h"
 
 #define BUSY_TRIES 5
 
@@ -412,8 +413,8 @@ static int locked_row(const pawl_rows *rows, int at, const pawl_id *id) {
 static void lose(pawl_engine *e, pawl_held *h) {
   pawl_error err;
   pawl_fail(&err, PAWL_LEASE_LOST,
-            "instance %s: another executor has taken "
-            "over; what ran here is dropped",
+            "instance %s: its lease was taken back, by `kill` or by another "
+            "executor; what ran here is dropped",
             h->id_text);
   pawl_held_lose(e, h, &err);
 }
@@ -537,7 +538,7 @@ out:
  * instance with it. */
 int pawl_commit_is_refusal(const pawl_error *err) {
   if (err->code == PAWL_VALUE || err->code == PAWL_LIMIT ||
-      err->code == PAWL_INVALID)
+      err->code == PAWL_INVALID || err->code == PAWL_CONFLICT)
     return 1;
   return err->code == PAWL_STORE && (!strncmp(err->sqlstate, "22", 2) ||
                                      !strncmp(err->sqlstate, "23", 2) ||
@@ -696,18 +697,21 @@ static pawl_code settle(pawl_engine *e, pawl_held *h, pawl_error *err) {
   pawl_code rc = look_under_lock(e, h, &landed, err);
 
   if (rc == PAWL_LEASE_LOST) {
+    pawl_told_undone(e);
     lose(e, h);
     return PAWL_OK;
   }
   if (rc != PAWL_OK) return rc;
   if (landed) {
     int kept = keeps(h);
+    pawl_told_committed(e);
     stored(e, h, h->latch);
     /* the latch was not read: as it was, and the next commit will tell */
     if (kept && h->state == PAWL_SLOT_READY) h->reset = 1;
     return PAWL_OK;
   }
   if (h->transactional) { /* the handler's own SQL is undone with it */
+    pawl_told_undone(e);
     h->state = PAWL_SLOT_READY;
     h->transactional = 0;
     return PAWL_OK;

@@ -17,6 +17,7 @@
 #include "pulse.h"
 #include "reach.h"
 #include "spin.h"
+#include "told.h"
 
 #define FLUSH_US (50 * 1000)
 #define TAKES_MAX 100   /* decisions of one visit to an inbox */
@@ -68,7 +69,7 @@ void pawl_engine_trace(pawl_engine *e, const pawl_held *h, const char *node,
                                : NULL,
                   .detail = detail,
                   .due_us = due_us};
-  e->config.trace(e->config.trace_ud, &t);
+  pawl_told_say(e, &t);
 }
 
 /* ---- slots ---- */
@@ -414,6 +415,7 @@ void pawl_engine_close(pawl_engine *e) {
   for (int i = 0; i < e->nroutes; i++) pawl_buf_deinit(&e->routes[i].workflow);
   pawl_release(&e->alloc, e->routes,
                sizeof *e->routes * (size_t)e->routes_cap);
+  pawl_told_deinit(&e->told);
   pawl_buf_deinit(&e->group);
   pawl_buf_deinit(&e->prefixes);
   pawl_engine_forget_names(e);
@@ -461,6 +463,7 @@ void pawl_engine_interrupt(pawl_engine *e) {
 
 /* Nothing of it has happened: the transaction is gone. */
 static void undo_open(pawl_engine *e) {
+  pawl_told_undone(e);
   pawl_store_rollback(e->store);
   e->open_unit = 0;
 }
@@ -539,6 +542,7 @@ static pawl_code run_open(pawl_engine *e, pawl_held *h, pawl_error *err) {
   }
   if (pawl_plan_check(&h->plan, err) != PAWL_OK || /* N7: as in any batch */
       (h->plan.nrecords && strcmp(h->plan.records[0].type, "step"))) {
+    pawl_told_committed(e); /* it has failed; that is no secret */
     undo_open(e);
     return PAWL_OK;
   }
@@ -558,6 +562,7 @@ static pawl_code run_open(pawl_engine *e, pawl_held *h, pawl_error *err) {
   e->open_unit = 0;
   if (rc == PAWL_OK) {
     h->transactional = 0;
+    pawl_told_committed(e);
     return PAWL_OK;
   }
   pawl_store_rollback(e->store);
@@ -565,6 +570,7 @@ static pawl_code run_open(pawl_engine *e, pawl_held *h, pawl_error *err) {
     h->state = PAWL_SLOT_UNKNOWN;
     return PAWL_OK;
   }
+  pawl_told_undone(e);
   h->transactional = 0;
   if (rc == PAWL_BUSY) { /* undone: it runs again */
     h->state = PAWL_SLOT_READY;

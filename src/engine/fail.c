@@ -177,6 +177,17 @@ static void uncaught(pawl_engine *e, pawl_held *h, int k,
   pawl_end_undoing(e, h, PAWL_STATUS_FAILED, h->def->compensate);
 }
 
+/* What is told of it: the failure, then where that leads. */
+static void tell_route(pawl_plan *p, const pawl_error *err) {
+  pawl_buf path = {.alloc = p->alloc};
+
+  pawl_buf_swap(&path, &p->detail);
+  pawl_set_detail(p, err);
+  if (path.len && strcmp(path.at, p->detail.at ? p->detail.at : ""))
+    pawl_buf_addf(&p->detail, " -> %s", path.at);
+  pawl_buf_deinit(&path);
+}
+
 void pawl_fail_token(pawl_engine *e, pawl_held *h, int k,
                      const pawl_error *err, int64_t began_us) {
   pawl_plan *p = &h->plan;
@@ -211,6 +222,7 @@ void pawl_fail_token(pawl_engine *e, pawl_held *h, int k,
       pawl_buf_addz(&r->transition, f.reason);
       p->outcome = "failed";
       pawl_leave(e, h, k, to);
+      tell_route(p, err);
       /* what led to a failed end is its reason */
       if (!((p->after == PAWL_AFTER_END || pawl_is_undoing(h)) &&
             p->status == PAWL_STATUS_FAILED))

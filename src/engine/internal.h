@@ -216,6 +216,17 @@ typedef struct pawl_rollbacks {
   int n;
 } pawl_rollbacks;
 
+/* What is told of a transactional step, once it is committed: told.h. */
+enum { PAWL_TOLD_MAX = 4 };
+typedef struct pawl_told {
+  struct {
+    pawl_trace trace;
+    pawl_buf text; /* of what it points at */
+    size_t instance, workflow, detail;
+  } at[PAWL_TOLD_MAX];
+  int n;
+} pawl_told;
+
 struct pawl_engine {
   pawl_config config; /* defaults filled in */
   pawl_alloc alloc;   /* the config's, and counts in `refusals` (N7) */
@@ -246,6 +257,7 @@ struct pawl_engine {
   int open_unit;           /* statements sent in a transactional step's open
                               transaction; 0: none is open */
   const pawl_held *unit_owner; /* whose step that is */
+  pawl_told told;              /* of it */
   int64_t sql_limit_us;        /* of one ctx.db:query */
   volatile int interrupted;
   int inside; /* calls of pawl.h under way */

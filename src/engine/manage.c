@@ -170,7 +170,7 @@ static pawl_code suspend(pawl_engine *e, const request *r, pawl_buf *out,
   TRY(pawl_store_once(e->store, PAWL_UNIT_BATCH, &e->args, &rows, err));
   if (!rows.changed) {
     TRY(find(e, r, &s, err));
-    rc = pawl_fail(err, PAWL_INVALID, "%s \"%s\" is suspended already%s%s",
+    rc = pawl_fail(err, PAWL_CONFLICT, "%s \"%s\" is suspended already%s%s",
                    r->is_prefix ? "prefix" : "workflow", r->code.at,
                    s.by.len ? ", by " : "", s.by.len ? s.by.at : "");
     goto out;
@@ -255,7 +255,7 @@ static pawl_code resume(pawl_engine *e, const request *r, pawl_buf *out,
 
   TRY(find(e, r, &s, err));
   if (!s.there) {
-    rc = pawl_fail(err, PAWL_INVALID, "%s \"%s\" is not suspended",
+    rc = pawl_fail(err, PAWL_CONFLICT, "%s \"%s\" is not suspended",
                    r->is_prefix ? "prefix" : "workflow", r->code.at);
     pawl_error_hint(err,
                     "resume what was suspended, as it was written then: "

@@ -180,7 +180,7 @@ static pawl_code send_one(pawl_engine *e, moving *m, const pawl_id *id,
   TRY(pawl_buf_check(&letter, err));
   rc = pawl_engine_change(e, id, "migrate", "user", m->by.at ? m->by.at : "",
                           pawl_buf_str(&letter), &done, &why);
-  if (rc == PAWL_INVALID) { /* it has moved on to where it cannot go */
+  if (rc == PAWL_INVALID || rc == PAWL_CONFLICT) { /* it has moved on */
     note_refused(m, id, NULL, pawl_strz(why.message));
     rc = PAWL_OK;
   } else if (rc == PAWL_ALREADY_FINISHED) {

@@ -54,8 +54,8 @@ pawl_code pawl_service_ask(pawl_engine *e, const pawl_held *h, int unit,
 
 static pawl_code lease_lost(const pawl_held *h, pawl_error *err) {
   pawl_fail(err, PAWL_LEASE_LOST,
-            "instance %s: another executor has taken "
-            "over",
+            "instance %s: its lease was taken back, by `kill` or by another "
+            "executor",
             h->id_text);
   pawl_error_hint(err, "stop: nothing this handler does will be recorded");
   return PAWL_LEASE_LOST;

@@ -531,8 +531,8 @@ out:
 
 /* Will it be refused however often it is tried? */
 static int is_final(pawl_code rc) {
-  return rc == PAWL_INVALID || rc == PAWL_NOTFOUND || rc == PAWL_VALUE ||
-         rc == PAWL_LIMIT;
+  return rc == PAWL_INVALID || rc == PAWL_CONFLICT || rc == PAWL_NOTFOUND ||
+         rc == PAWL_VALUE || rc == PAWL_LIMIT;
 }
 
 /* One that is refused for good holds up neither the others nor the event. */

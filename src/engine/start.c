@@ -476,19 +476,19 @@ static pawl_code start_once(pawl_engine *e, const char *code, pawl_str input,
 pawl_code pawl_start_refuse(const char *code, const pawl_start_options *o,
                             int64_t asked, pawl_error *err) {
   if (asked || o->version)
-    pawl_fail(err, PAWL_INVALID,
+    pawl_fail(err, PAWL_CONFLICT,
               "workflow \"%s\" version %" PRId64
               " is not active: no new instances of it are started",
               code, o->version ? o->version : asked);
   else
-    pawl_fail(err, PAWL_INVALID,
+    pawl_fail(err, PAWL_CONFLICT,
               "no version of workflow \"%s\" is active: no new instances of "
               "it are started",
               code);
   pawl_error_hint(err,
                   "`pawl workflows` shows which are; `pawl workflows "
                   "activate` changes it");
-  return PAWL_INVALID;
+  return PAWL_CONFLICT;
 }
 
 /* Nobody waits for its answer, where that can be. */

@@ -392,9 +392,12 @@ void pawl_take_effects(pawl_engine *e, pawl_held *h, int k,
 static void trace_end(pawl_engine *e, pawl_held *h, const pawl_node *node,
                       int64_t took, int k) {
   const pawl_plan *p = &h->plan;
+  int64_t due_us = p->tokens.at[k].due_us;
+
+  /* an attempt that the deadline comes before is none */
+  if (p->deadline_us && due_us >= p->deadline_us) due_us = 0;
   pawl_engine_trace(e, h, node->name, pawl_kind_name(node->kind), took,
-                    p->outcome, p->detail.at ? p->detail.at : "",
-                    p->tokens.at[k].due_us);
+                    p->outcome, p->detail.at ? p->detail.at : "", due_us);
 }
 
 /* What a step's handler gave, or why it failed, becomes part of the plan. */
@@ -1142,8 +1145,10 @@ void pawl_step_fail(pawl_engine *e, pawl_held *h, const pawl_error *why) {
   if (k < 0) k = 0;
   pawl_result_clear(&e->result);
   if (h->plan.tokens.n) {
+    const pawl_node *node = pawl_tok_node(h, k);
     h->plan.node = pawl_tok(h, k)->node;
     pawl_fail_token(e, h, k, why, pawl_engine_now(e));
+    trace_end(e, h, node, pawl_clock_mono() - h->flight.began_mono_us, k);
     settle_after(e, h);
   }
   finish_plan(e, h);

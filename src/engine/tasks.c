@@ -622,7 +622,7 @@ static pawl_code claim(task *t, const change *c, int64_t now, int *write,
 static pawl_code unclaim(task *t, const change *c, pawl_error *err) {
   if (!is_open(t)) return is_over(t, err);
   if (!t->claimed_by.len)
-    return pawl_fail(err, PAWL_INVALID, "task %s: nobody has claimed it",
+    return pawl_fail(err, PAWL_CONFLICT, "task %s: nobody has claimed it",
                      t->text);
   if (!is(&t->claimed_by, &c->by)) return is_taken(t, err);
   release(t);
@@ -655,7 +655,7 @@ out:
 
 static pawl_code retry(task *t, pawl_error *err) {
   if (is_open(t))
-    return pawl_fail(err, PAWL_INVALID,
+    return pawl_fail(err, PAWL_CONFLICT,
                      "task %s is %s: only a failed one can be tried again",
                      t->text, pawl_task_status_names[t->status]);
   if (t->status != PAWL_TASK_FAILED) return is_over(t, err);

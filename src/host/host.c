@@ -230,6 +230,7 @@ static int set_up(lua_State *L) {
   if (host->is_private) {
     luaL_openlibs(L);
     replace_exit(L);
+    pawl_bound_open(L);
     preload(L);
     pawl_host_push_path(L);
     pawl_host_set_slot(host, L, PAWL_SLOT_PATH);

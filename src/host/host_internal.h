@@ -139,6 +139,14 @@ void pawl_catch_text(pawl_catch *caught, const char *text, int is_located);
  * Never raises. */
 int pawl_host_where(lua_State *L, int level, char *out, size_t size);
 
+/* bound.c */
+#define PAWL_LOAD_MAX INT64_C(300000000) /* instructions; some seconds */
+/* Once for each private state. Raises errors of memory. */
+void pawl_bound_open(lua_State *L);
+/* Around the loading of a file. */
+void pawl_bound_begin(pawl_host *host);
+void pawl_bound_end(pawl_host *host);
+
 /* ctx.c */
 /* Makes the metatables; once for each host. Raises. */
 void pawl_ctx_open(pawl_host *host, lua_State *L);

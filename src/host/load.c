@@ -602,7 +602,9 @@ static pawl_code load_source(pawl_host *host, loading *l, pawl_error *err) {
   l->caught.script = PAWL_DEFINITION;
   TRY(check_source(l->name, pawl_buf_str(&l->out->source), l->caught.err));
   set_file(l->out, l->name);
-  TRY(pawl_host_protect(host, host->L, load_body, l, 0, 0, &l->caught));
+  pawl_bound_begin(host);
+  rc = pawl_host_protect(host, host->L, load_body, l, 0, 0, &l->caught);
+  pawl_bound_end(host);
 out:
   if (rc != PAWL_OK) pawl_loaded_deinit(l->out);
   return rc;

@@ -10,7 +10,8 @@ local act = {}
 --- The options of everybody.
 act.options = {
   { long = "reason", arg = "TEXT", help = "why; kept in the history" },
-  { long = "by", arg = "WHO", help = "who asks; default: the user's name" },
+  { long = "by", arg = "WHO", type = "name",
+    help = "who asks; default: the user's name" },
 }
 
 ---@param more pawl.cli.Option[]

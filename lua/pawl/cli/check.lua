@@ -25,7 +25,11 @@ local HINT = "a timer on the way slows it down; with busy_limit an instance "
   .. "is suspended that goes round too often"
 
 local function check_one(engine, path, opts)
-  local graph, err = engine:check(path)
+  local ok, graph, err = pcall(engine.check, engine, path)
+  if not ok then -- misuse is raised: os.exit in the file, for one
+    if type(graph) ~= "table" then error(graph, 0) end
+    graph, err = nil, graph
+  end
   if graph then
     if not opts.json then
       term.print(("%s: ok: %s %d, %d nodes"):format(path, graph.code,

@@ -17,7 +17,8 @@ Exit codes
        cannot be written
   2    the command line is wrong
   3    there is no such file, workflow or instance
-  4    something is in the way: it exists, is busy, has already finished
+  4    something is in the way: it exists, is busy, has already finished, is
+       not in the state for that
   5    the store cannot be reached or, where something is to be changed,
        written; it is not a store, or its schema is older (run
        `pawl migrate`) or newer than this program

@@ -88,7 +88,7 @@ return {
     { long = "parent", arg = "ID", help = "children of this instance" },
     { long = "root", arg = "ID", help = "all that descend from it" },
     { long = "limit", short = "n", arg = "N", type = "count",
-      help = "at most so many; default 100" },
+      max = 10000, help = "at most so many; default 100, 10000 at most" },
     { long = "before", arg = "ID", help = "the page after this instance" },
   },
   examples = {

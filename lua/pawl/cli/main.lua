@@ -16,7 +16,8 @@ local names = { "run", "start", "worker", "list", "show", "explain",
 local exits = {
   usage = 2, invalid = 2, ambiguous = 2, misuse = 2,
   notfound = 3,
-  exists = 4, taken = 4, busy = 4, already_finished = 4, lease_lost = 4,
+  exists = 4, taken = 4, busy = 4, conflict = 4,
+  already_finished = 4, lease_lost = 4,
   unreachable = 5, auth = 5, not_a_store = 5, store_old = 5, store_new = 5,
   readonly = 5,
 }

@@ -63,6 +63,12 @@ local function move_workflow(opts)
     report.refused, report.moved = store.try(engine:plan_move(opts.workflow,
       from, to, { map = map }))
   else
+    if not opts.json then
+      term.warn(("moving the instances of %s from version %d to %d, one by "
+        .. "one; stopped, this leaves each on one of the two, and the same "
+        .. "command goes on with the rest"):format(term.clean(opts.workflow),
+        from, to))
+    end
     report.moved, report.refused, report.asked = store.try(engine:move(
       opts.workflow, from, to, act.asked(opts, { map = map })))
   end
@@ -94,7 +100,9 @@ return {
     .. "do once they are retried. Each must stand where that has a node of "
     .. "the same name, or one that --map names; what waits needs a node of "
     .. "the same kind. --plan only says which could not go, and why. Exits "
-    .. "with 4 when some could not.",
+    .. "with 4 when some could not. Each is moved by itself: stopped in "
+    .. "between (Ctrl-C), some are on the new version and the others are as "
+    .. "they were; the same command goes on with those.",
   options = act.with {
     { long = "to", arg = "NODE|VERSION", help = "where to" },
     { long = "token", arg = "N", type = "count",

@@ -169,15 +169,27 @@ local function store(opts, option, text)
   end
 end
 
---- Fills in what the environment says; "0", "no" and "" switch a flag off.
+local switches = { ["1"] = true, yes = true, ["true"] = true, on = true,
+  ["0"] = false, no = false, ["false"] = false, off = false }
+
+--- A flag's variable: "" says nothing.
+local function switch(option, text)
+  local on = switches[text:lower()]
+  if on == nil then
+    usage("%s is 1 or 0 (yes, no, true, false, on, off), not '%s'", nil,
+      option.env, text)
+  end
+  return on
+end
+
+--- Fills in what the environment says.
 local function from_environment(opts, list)
   opts.from_env = {} -- which ones
   for _, option in ipairs(list) do
     local key = key_of(option)
     local text = option.env and os.getenv(option.env)
     if text and text ~= "" and opts[key] == nil then
-      local off = text == "0" or text == "no" or text == "false"
-      if option.arg or not off then
+      if option.arg or switch(option, text) then
         store(opts, option, text)
         opts.from_env[key] = true
       else

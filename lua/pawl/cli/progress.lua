@@ -15,6 +15,12 @@ end
 local moved = { fired = true, received = true, timeout = true,
   overdue = true }
 
+--- Without a time: the instance's deadline comes before it.
+local function again(t, now)
+  if not t.due then return "not again: its deadline comes first" end
+  return "again in " .. duration.show(math.max(0, t.due - now))
+end
+
 --- "done in 12 ms -> approve", "failed in 3 ms: no; again in 1 s".
 function progress.outcome(t, now)
   local word = t.outcome
@@ -24,8 +30,8 @@ function progress.outcome(t, now)
   elseif moved[word] then
     return word .. arrow(t.detail)
   elseif word == "retry" then
-    return ("failed in %s: %s; again in %s"):format(took, quote(t.detail),
-      duration.show(math.max(0, (t.due or now) - now)))
+    return ("failed in %s: %s; %s"):format(took, quote(t.detail),
+      again(t, now))
   end
   return ("%s in %s%s"):format(word, took,
     t.detail ~= "" and ": " .. quote(t.detail) or "")
@@ -63,8 +69,7 @@ function progress.pretty(t, now)
   elseif word == "done" then
     text = took .. (" " .. arrow(t.detail)):gsub("%s+$", "")
   elseif word == "retry" then
-    text = ("%s  %s; again in %s"):format(took, quote(t.detail),
-      duration.show(math.max(0, (t.due or now) - now)))
+    text = ("%s  %s; %s"):format(took, quote(t.detail), again(t, now))
   else
     text = ("%s  %s"):format(took, quote(t.detail))
   end

@@ -97,7 +97,7 @@ return {
       help = "of the instance that is started" },
     { long = "start-key", arg = "TEXT", type = "name",
       help = "idempotency key of the start" },
-    { long = "by", arg = "WHO",
+    { long = "by", arg = "WHO", type = "name",
       help = "who sends it; default: the user's name" },
   },
   examples = {

@@ -85,19 +85,58 @@ local function start_many(engine, code, items, lines, shared)
   return ids, created
 end
 
+local most_compared = 1000 -- of those that were there; one look each
+
+--- Which items asked for something else than what their key had started, by
+--- their index; false: not looked at. How many were there.
+local function conflicts(engine, items, ids, created)
+  local out, n = {}, 0
+  for i, id in ipairs(ids) do
+    if not created[i] then
+      n = n + 1
+      out[i] = n <= most_compared and items[i].input ~= nil
+        and store.is_other_input(engine, id, items[i].input)
+    end
+  end
+  return out, n
+end
+
+local function tell_there(there, n, lines)
+  local other = {}
+  for i in pairs(there) do
+    if there[i] then other[#other + 1] = lines[i] end
+  end
+  table.sort(other)
+  term.warn(("%d of them were there already: their keys had started them")
+    :format(n))
+  if #other > 0 then
+    term.warn(("warning: conflict: %d of those were started with another "
+      .. "input, which is kept: line%s %s"):format(#other,
+      #other > 1 and "s" or "", table.concat(other, ", ", 1,
+      math.min(#other, 20)) .. (#other > 20 and ", ..." or "")))
+  end
+  if n > most_compared then
+    term.warn(("the inputs of %d were not compared"):format(
+      n - most_compared))
+  end
+end
+
 local function run_many(opts, code, shared)
   local items, lines = read_items(opts.many)
   local engine <close> = store.open(opts)
   local ids, created = start_many(engine, code, items, lines, shared)
   store.warn_unknown(engine, code, opts.version)
+  local there, n = conflicts(engine, items, ids, created)
   if opts.json then
     local list = pawl.array {}
     for i, id in ipairs(ids) do
-      list[i] = { id = id, created = created[i] }
+      list[i] = { id = id, created = created[i],
+        conflict = there[i] or nil }
     end
     term.print(format.json(list))
   else
     for _, id in ipairs(ids) do term.print(id) end
+    if n > 0 then tell_there(there, n, lines) end
   end
   return 0
 end
@@ -144,10 +183,15 @@ return {
     .. "With --key the start may be repeated safely: the second one prints "
     .. "the first one's id.\n\n"
     .. "With --many it starts an instance for every line of a file, a JSON "
-    .. "object with the `input` and the options of that one (key, delay, "
-    .. "tenant...; names with _ for -), and prints their ids in that order. "
+    .. "object with the `input` and the options of that one: key, delay, at, "
+    .. "priority, tenant, group, correlation, business_key, attributes (an "
+    .. "object, where the command line has --attr), metadata. What the "
+    .. "command line says holds for those that do not say it, --version for "
+    .. "all. It prints their ids in that order. "
     .. "All lines are checked before anything is stored; they are stored in "
-    .. "batches of 1,000. With a key in every line it is safe to repeat.",
+    .. "batches of 1,000. With a key in every line it is safe to repeat: what "
+    .. "was there already is counted, and a line whose key had been used with "
+    .. "another input is named as a conflict.",
   options = {
     { long = "input", short = "i", arg = "JSON", type = "json",
       help = "the instance's input; @FILE reads a file, - standard input" },

@@ -65,12 +65,16 @@ function store.hint(opts, text)
   term.warn(" hint: " .. store.point(opts, text))
 end
 
---- Says so when the instance of a key was started with another input.
-function store.compare_input(engine, id, input)
+--- Was the instance of a key started with another input?
+function store.is_other_input(engine, id, input)
   local instance = engine:get(id)
-  if not instance or format.json(instance.input) == format.json(input) then
-    return
-  end
+  return instance ~= nil
+    and format.json(instance.input) ~= format.json(input)
+end
+
+--- Says so.
+function store.compare_input(engine, id, input)
+  if not store.is_other_input(engine, id, input) then return end
   term.warn(("warning: %s was started with another input; the one given now "
     .. "is not used"):format(id))
 end
@@ -115,8 +119,8 @@ function store.warn_unknown(engine, code, version)
 end
 
 --- Said as soon as a signal comes: what runs may take long to end.
-store.stopping = "stopping when the handler that runs has ended; press Ctrl-C "
-  .. "again to stop at once\n"
+store.stopping = "stopping: a handler that runs is finished first; press "
+  .. "Ctrl-C again to stop at once\n"
 
 local transient = { busy = true, unreachable = true, lease_lost = true,
   timeout = true, nomem = true, full = true, readonly = true, store = true }

@@ -116,10 +116,10 @@ local function hear_ready(group, child)
   close(child.ready)
 end
 
-local store_gone = { [3] = true, [5] = true } -- exit codes: see `pawl help exit`
+local store_gone = { [3] = true, [5] = true } -- exit codes
 
---- Did what ended a worker before its work end it for good? A store that others
---- of this group have worked on, and that is gone, is waited for.
+--- Did what ended a worker before its work end it for good? A store that
+--- others of this group have worked on, and that is gone, is waited for.
 local function is_hopeless(group, code, signal)
   if signal then return group.stillborn >= patience end
   return group.until_idle or not (group.begun and store_gone[code])

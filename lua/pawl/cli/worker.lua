@@ -261,6 +261,32 @@ local function check_words(opts)
   one_of("unknown", opts.unknown, "defer", "fail")
 end
 
+local most_listed = 1000
+
+--- Idle is one's own group alone: how many of others are on their way, by
+--- group. nil: none, or the store does not say.
+local function elsewhere(engine, own)
+  local rows = engine:list { status = { "created", "running" },
+    limit = most_listed }
+  local by, any = {}, false
+  for _, row in ipairs(rows or {}) do
+    if row.group ~= own then
+      by[row.group], any = (by[row.group] or 0) + 1, true
+    end
+  end
+  return any and by or nil
+end
+
+local function tell_elsewhere(by)
+  local parts = {}
+  for group, n in pairs(by or {}) do
+    parts[#parts + 1] = ("%d of group %s"):format(n, term.clean(group))
+  end
+  table.sort(parts)
+  return #parts > 0 and "; not this worker's to run: "
+    .. table.concat(parts, ", ") or ""
+end
+
 local function work(worker, engine, files, opts)
   note(worker, "started", ("worker %d on %s"):format(sys.pid(),
     store.name(opts)), { pid = sys.pid() })
@@ -268,6 +294,9 @@ local function work(worker, engine, files, opts)
   worker.at_work = true
   sys.ready()
   loop(worker, engine)
+  if worker.until_idle and not sys.caught() and not worker.broken then
+    worker.elsewhere = elsewhere(engine, opts.group or "default")
+  end
 end
 
 --- As many as cores where writers do not wait for each other.
@@ -301,9 +330,10 @@ local function run(opts, args)
     worker.engine = nil -- closed: the last lines have this machine's time
   end
   if worker.broken then error(worker.broken, 0) end
-  note(worker, "stopped", ("stopped: %d steps, %d instances ended"):format(
-    worker.steps, worker.ended), { steps = worker.steps,
-    ended = worker.ended })
+  note(worker, "stopped", ("stopped: %d steps, %d instances ended%s"):format(
+    worker.steps, worker.ended, tell_elsewhere(worker.elsewhere)), {
+    steps = worker.steps, ended = worker.ended,
+    elsewhere = worker.elsewhere })
   return 0
 end
 
@@ -350,8 +380,8 @@ return {
       help = "instances claimed at once; default 128" },
     { long = "concurrency", arg = "N", type = "count",
       help = "handlers that may wait (ctx.await) at once; default 100" },
-    { long = "lease", arg = "DURATION", type = "duration",
-      help = "how long a claim holds; default 30s" },
+    { long = "lease", arg = "DURATION", type = "duration", above_zero = true,
+      help = "how long a claim holds; default 30s, more than 0" },
     { long = "recoveries", arg = "N", type = "count",
       help = "takeovers before an instance is suspended; default 5" },
     { long = "quiet", short = "q", help = "only warnings and errors" },

@@ -1,0 +1,65 @@
+-- pawl check: what one file does at its top level does not keep the others
+-- from being checked.
+local command = require "spec.support.command"
+local flows = require "spec.support.flows"
+
+describe("pawl check", function()
+  local function check(text, ...)
+    local here = command.folder()
+    here:write("odd.lua", text)
+    here:write("hello.lua", flows.hello)
+    local ran = here:pawl("check", "odd.lua", "hello.lua", ...)
+    assert.equal(1, ran.code, ran.err)
+    assert.matches("hello", ran.out)
+    return ran.out
+  end
+
+  it("goes on behind a file that calls os.exit", function()
+    for _, text in ipairs { "os.exit(0)", "\nlocal f = os.exit\nf(3, true)" } do
+      local out = check(text)
+      assert.matches("^odd.lua:%d: misuse: os.exit would end the whole program",
+        out)
+      assert.matches("\nhello.lua: ok: t.hello 1", out)
+    end
+  end)
+
+  it("goes on behind a file that loops for ever", function()
+    for _, text in ipairs {
+      "while true do end",
+      "while true do pcall(function() while true do end end) end",
+      "\nlocal co = coroutine.wrap(function() while true do end end)\nco()",
+      "while true do pcall(coroutine.wrap(function() while true do end end)) "
+        .. "end",
+    } do
+      local out = check(text)
+      assert.matches("^odd.lua:%d: definition: the file's top level does not "
+        .. "end: it was stopped after %d+ million instructions\n", out)
+      assert.matches("\nhello.lua: ok: t.hello 1", out)
+    end
+  end)
+
+  it("lets a coroutine that was made there run on afterwards", function()
+    local here = command.folder()
+    here:write("long.lua", [[
+      local pawl = require "pawl"
+      local flow = pawl.workflow { code = "t.long", start = "a" }
+      local count = coroutine.wrap(function()
+        coroutine.yield()
+        for _ = 1, 350000000 do end
+        coroutine.yield "counted"
+      end)
+      count()
+      flow:step("a", { run = function(ctx) ctx.vars.did = count() end,
+        next = "z" })
+      flow:finish("z", { output = function(ctx) return ctx.vars end })
+      return flow
+    ]])
+    local ran = here:pawl("run", "long.lua")
+    assert.equal(0, ran.code, ran.err)
+    assert.matches("counted", ran.out)
+  end)
+
+  it("says so in JSON, too", function()
+    assert.matches('"code":"misuse"', check("os.exit(0)", "--json"))
+  end)
+end)
