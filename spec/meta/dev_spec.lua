@@ -116,3 +116,62 @@ describe("what specs call", function()
     assert.is_true(calls > 20)
   end)
 end)
+
+describe("a PostgreSQL of a run", function()
+  local function bash(script, ...)
+    return (shell.output { "bash", "-c", "set -e; . spec/support/postgres.sh; "
+      .. script, "bash", ... }:gsub("%s+$", ""))
+  end
+
+  local function exists(path)
+    return os.execute("test -e " .. shell.quote(path)) == true
+  end
+
+  it("that was killed is ended by the next run, with its files", function()
+    if not os.getenv "PAWL_TEST_PG" then
+      pending "PAWL_TEST_PG is not set"
+      return
+    end
+    local START = "postgres_start fsync=off; echo $postgres_dir; "
+      .. "head -1 $postgres_dir/data/postmaster.pid"
+    -- of a process that is gone, and of one that is there: busted
+    local dead, pid = bash("export PAWL_OWNER=$$; " .. START)
+      :match "(%S+)\n(%d+)"
+    local lives = bash(START):match "%S+"
+    assert.is_true(exists(lives) and exists(dead))
+    bash "postgres_reap"
+    assert.is_false(exists(dead))
+    assert.is_true(process.poll(5, function()
+      return not exists("/proc/" .. pid)
+    end))
+    local has_owner = (os.getenv "PAWL_OWNER" or "") ~= ""
+    assert.is_true(exists(lives), has_owner and "it had an owner" or "")
+    bash("postgres_dir=$1; postgres_stop", lives)
+    assert.is_false(exists(lives))
+  end)
+
+  it("ends with ./dev torture, and so do its workers, by a SIGTERM", function()
+    if not os.getenv "PAWL_TEST_PG" then
+      pending "PAWL_TEST_PG is not set"
+      return
+    end
+    local function ours(pid)
+      return tonumber((bash([[n=0
+        for p in /proc/[0-9]*; do
+          if { tr '\0' '\n' <$p/environ | grep -qx "PAWL_OWNER=$1"; } \
+            2>/dev/null; then n=$((n + 1)); fi
+        done
+        echo $n]], tostring(pid))))
+    end
+    local torture = process.start({ "./dev", "torture", "60", "postgres" }, {})
+    assert.truthy(process.poll(60, function() return ours(torture.pid) > 8 end),
+      torture:errors())
+    torture:kill "TERM"
+    assert.equal(143, torture:wait(30), torture:errors())
+    assert.equal(0, ours(torture.pid))
+    for dir in bash("ls -d /tmp/pawl-pg.* || true"):gmatch "%S+" do
+      local owner = tmp.read(dir .. "/owner") or ""
+      assert.not_equal(tostring(torture.pid), owner:match "^%d+")
+    end
+  end)
+end)

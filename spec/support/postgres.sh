@@ -5,6 +5,8 @@
 #       PAWL_TEST_PG_TCP (the same over loopback, with a password).
 #   postgres_restart  crashes it, and starts it again at the same address.
 #   postgres_stop  stops it and removes its files; harmless when there is none.
+#   postgres_reap  does that for clusters that were left behind: whose owner,
+#       the process that PAWL_OWNER names (./dev itself), is gone, or is us.
 #
 # Sourced by bash. initdb refuses to run as root, so as root everything runs
 # as the user `postgres`. Nobody else reaches the socket: its folder is 0700.
@@ -43,12 +45,24 @@ postgres_port() {
   echo "$port"
 }
 
+# What tells a process of this machine from others that get its number later, or
+# have it elsewhere; nothing when there is none.
+postgres_life() {
+  local stat
+  [ -n "$1" ] && stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 0
+  stat=${stat##*) } # its name may hold anything
+  set -- "$1" $stat
+  echo "$1 ${21} $(readlink /proc/self/ns/pid)" \
+    "$(cat /proc/sys/kernel/random/boot_id)"
+}
+
 postgres_start() {
   local bin port password setting try
   bin=$(postgres_bin) || return 1
   # Not under TMPDIR: that may be private to root, and long. A socket's path
   # has room for about 100 bytes.
   postgres_dir=$(mktemp -d /tmp/pawl-pg.XXXXXX)
+  postgres_life "${PAWL_OWNER:-}" >"$postgres_dir/owner"
   password=$(od -An -N12 -tx1 /dev/urandom | tr -d ' \n')
   printf '%s\n' "$password" >"$postgres_dir/password"
   if [ "$(id -u)" = 0 ]; then chown -R postgres: "$postgres_dir"; fi
@@ -95,4 +109,27 @@ postgres_stop() {
   fi
   rm -rf "$postgres_dir"
   postgres_dir=
+}
+
+# Ours by its folder's owner, which nobody else can forge.
+postgres_is_ours() {
+  local user
+  user=$(id -un)
+  if [ "$(id -u)" = 0 ]; then user=postgres; fi
+  [ -d "$1" ] && [ ! -L "$1" ] && [ "$(stat -c %U "$1")" = "$user" ]
+}
+
+postgres_reap() {
+  local dir pid start space boot own=$postgres_dir
+  for dir in /tmp/pawl-pg.*; do
+    postgres_is_ours "$dir" && [ "$dir" != "$own" ] || continue
+    [ -s "$dir/owner" ] || continue
+    read -r pid start space boot <"$dir/owner"
+    [ "$space" = "$(readlink /proc/self/ns/pid)" ] || continue
+    [ "$pid" = $$ ] ||
+      [ "$(postgres_life "$pid")" != "$pid $start $space $boot" ] || continue
+    postgres_dir=$dir
+    postgres_stop
+  done
+  postgres_dir=$own
 }
