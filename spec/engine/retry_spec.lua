@@ -234,6 +234,21 @@ kit.describe("a failing step", function(backend)
     assert.equal(2, runs)
   end)
 
+  it("is tried again at once when the error wishes that", function()
+    local engine, clock = backend.fresh()
+    local runs = 0
+    assert(engine:load(kit.one(function()
+      runs = runs + 1
+      if runs == 1 then error { message = "try that again", retry = 0 } end
+    end, { retry = { base = "1h", cap = "1h" } })))
+    local id = assert(engine:start "t.one")
+    local begun = clock:now()
+    assert(engine:run())
+    assert.equal(begun, clock:now())
+    assert.equal(2, runs)
+    assert.equal("completed", kit.status(engine, id))
+  end)
+
   it("keeps its details with the error", function()
     local engine = backend.fresh()
     assert(engine:load(kit.one(function()
