@@ -669,6 +669,32 @@ kit.describe("a child's result", function(backend)
     assert.same({ got = "new" }, get(engine, id).output)
   end)
 
+  it("of an earlier visit is nothing to an `each` that has come again",
+    function()
+      local engine, clock = backend.fresh()
+      local flow = pawl.workflow { code = "t.parent", start = "e" }
+      flow:each("e", { workflow = "t.child", items = function()
+        return pawl.array { {}, {} }
+      end, into = "got", timeout = "1h", parent_end = "leave",
+        on_error = { timeout = "e" }, next = "z" })
+      flow:finish("z", { output = function(ctx) return ctx.vars.got end })
+      load(engine, waiting(), flow)
+      local id = begin(engine)
+      local late, seen = children(engine, id), {}
+      for _, one in ipairs(late) do seen[one.id] = true end
+      clock:advance "61m"
+      assert(engine:run())
+      assert.equal(4, #children(engine, id))
+      for _, one in ipairs(late) do go(engine, one.id, "late") end
+      assert(engine:run())
+      assert.equal("waiting", kit.status(engine, id))
+      for _, one in ipairs(children(engine, id)) do
+        if not seen[one.id] then go(engine, one.id, "present") end
+      end
+      assert(engine:run())
+      assert.same({ "present", "present" }, get(engine, id).output)
+    end)
+
   it("reaches a parent that was suspended, once it is resumed", function()
     local engine = backend.fresh()
     load(engine, waiting(), caller())
