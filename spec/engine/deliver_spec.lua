@@ -2,6 +2,7 @@
 -- by whoever comes by; and what an engine reads of instances in many places.
 local kit = require "spec.engine.kit"
 local pawl = require "pawl"
+local probe = require "spec.support.probe"
 
 local HOUR = 3600
 
@@ -171,6 +172,37 @@ kit.describe("a message", function(backend)
     assert.equal("cancelled", kit.status(rival, other))
     assert.equal("enough", assert(rival:get(other)).cancellation.reason)
     assert.equal(0, kit.count(backend, url, "message"))
+  end)
+
+  --- Whichever unit it is that the store refuses for now.
+  it("that the store does not take for now is delivered later", function()
+    local refuse = backend.name == "sqlite" and "commit.busy=fail"
+      or "commit.before_send=drop"
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(kit.timer()))
+    assert(engine:load(kid()))
+    for unit = 1, 8 do
+      local id, other = assert(engine:start "t.timer"),
+        assert(engine:start "t.timer")
+      assert(engine:run())
+      local child = kit.draw_id()
+      leave(url, id, 1, "start", child, START)
+      leave(url, id, 2, "cancel", other, '{"reason":"enough"}')
+      local rival = kit.rival(backend, url, clock, { log = function() end })
+      assert(rival:load(kit.timer()))
+      assert(rival:load(kid()))
+      probe.fault(refuse .. "@" .. unit)
+      rival:run()
+      probe.fault()
+      rival = kit.rival(backend, url, clock)
+      assert(rival:load(kit.timer()))
+      assert(rival:load(kid()))
+      assert(rival:run())
+      local why = "unit " .. unit
+      assert.equal(0, kit.count(backend, url, "message"), why)
+      assert.equal("completed", kit.status(rival, child), why)
+      assert.equal("cancelled", kit.status(rival, other), why)
+    end
   end)
 
   it("that asks for what cannot be started fails the call", function()
