@@ -27,6 +27,18 @@ kit.describe("a suspension by prefix", function(backend)
     assert(engine:run())
     assert.equal("completed", kit.status(engine, ids["a.b"]))
   end)
+
+  it("leaves that alone too when one is run by its id", function()
+    local engine = backend.fresh()
+    assert(engine:suspend { prefix = "a." })
+    for _, code in ipairs { "a.b", "a", "ab", "axb", "b.a.c" } do
+      assert(engine:load(kit.one(nil, { code = code })))
+      local id = assert(engine:start(code))
+      assert(engine:run { id = id })
+      assert.equal(code == "a.b" and "created" or "completed",
+        kit.status(engine, id), code)
+    end
+  end)
 end)
 
 kit.describe("two people who saw a task in one state", function(backend)
