@@ -391,8 +391,7 @@ where shard = @shard and expires_at <= @now
     file = "src/engine/join.c",
     from = "return x->visit < y->visit ? -1 : x->visit > y->visit;",
     to = "return x->visit < y->visit ? 1 : -(x->visit > y->visit);",
-    specs = { "spec/engine/fork_spec.lua",
-      "spec/engine/decision_spec.lua" } },
+    specs = { "spec/engine/guards_spec.lua", "spec/engine/each_spec.lua" } },
   { name = "losers of a race go on",
     file = "src/engine/join.c",
     from = [[      pawl_token_end(e, h, k, "others reached the join first");]],
@@ -453,7 +452,15 @@ return node->suspend_exhausted ? PAWL_VERDICT_SUSPEND : PAWL_VERDICT_FAIL;]],
     file = "src/engine/compensate.c",
     from = "if (planning || (!h->undo_last && !behind)) {",
     to = "if (planning || (!h->undo_last && behind < 0)) {",
-    specs = { "spec/engine/compensate_spec.lua" } },
+    specs = { "spec/engine/guards_spec.lua", "spec/engine/compensate_spec.lua" },
+    equivalent = "a step that is passed makes its slot look, and the load "
+      .. "brings the next page (wants_plan) together with the output without "
+      .. "which nothing is undone: it is a second fence" },
+  { name = "undoing ends with a full page",
+    file = "src/engine/load.c",
+    from = "h->undo_last = w.over && w.n <= UNDO_PAGE;",
+    to = "h->undo_last = w.n <= UNDO_PAGE;",
+    specs = { "spec/engine/guards_spec.lua" } },
   { name = "a failed undo ends the others",
     file = "src/engine/compensate.c",
     from = "    over = undo_failed(e, h, k, node, seq, err, began_us);",
@@ -483,7 +490,7 @@ return node->suspend_exhausted ? PAWL_VERDICT_SUSPEND : PAWL_VERDICT_FAIL;]],
    and status = @was;]],
     to = [[ where shard = @shard and id = @id and @version = @version
    and status = @was;]],
-    specs = { "spec/engine/task_spec.lua" } },
+    specs = { "spec/engine/guards_spec.lua" } },
   { name = "anybody claims a claimed task",
     file = "src/engine/tasks.c",
     from = "if (t->claimed_by.len) return is_taken(t, err);",
@@ -513,7 +520,7 @@ return t->status == PAWL_TASK_PENDING || t->status == PAWL_TASK_RUNNING;]],
                         and substr(workflow, 1, length(p.code) - 1)
                           = substr(p.code, 1, length(p.code) - 1))
           as suspended;]],
-    specs = { "spec/engine/repair_spec.lua" } },
+    specs = { "spec/engine/guards_spec.lua" } },
   { name = "a suspended workflow is claimed",
     file = "sql/sqlite/agenda.sql",
     from = [[   where not exists (select 1 from pawl_suspension p
@@ -576,7 +583,7 @@ for (const message *last = NULL; n == PAGE && !last; last = &page[n - 1]) {]],
     to = [[
   if (!h->plan.visit && !h->plan.begin_us)
 ]],
-    specs = { "spec/engine/repair_spec.lua", "spec/engine/start_spec.lua" } },
+    specs = { "spec/engine/again_spec.lua" } },
   { name = "claims come in any order",
     file = "src/engine/claim.c",
     from = "if (other > priority ||",
@@ -715,7 +722,7 @@ on conflict (shard, instance) do update
    and status = @was;]],
     to = [[ where shard = @shard and id = @id and @version = @version
    and status = @was;]],
-    specs = { "spec/engine/task_spec.lua" } },
+    specs = { "spec/engine/guards_spec.lua" } },
   { name = "on PostgreSQL a key does not find its instance",
     file = "sql/postgres/instance.sql",
     from = [[   and coalesce(tenant, '') = coalesce(@tenant, '')
