@@ -130,6 +130,35 @@ kit.describe("a commit that is refused twice", function(backend)
   end
 end)
 
+kit.describe("a transactional step whose commit is refused each time",
+  function(backend)
+    if backend.name ~= "postgres" then return end -- one writes at a time
+
+    it("fails by its policy", function()
+      local runs = 0
+      local engine, _, url = backend.fresh()
+      assert(engine:load(kit.one(function(ctx)
+        runs = runs + 1
+        ctx.db:query("insert into public.done values ($1)", runs)
+      end, { transactional = true, retry = { max = 1 } })))
+      backend.sql(url, [[
+        create table public.done (n bigint);
+        create function public.spec_refuse() returns trigger
+          language plpgsql as $f$ begin
+          raise exception 'spec: never' using errcode = '40001';
+        end $f$;
+        create constraint trigger spec_refuse after insert on public.done
+          deferrable initially deferred
+          for each row execute function public.spec_refuse()]])
+      local id = assert(engine:start "t.one")
+      assert(engine:run())
+      local instance = assert(engine:get(id))
+      assert.equal("failed", instance.status)
+      assert.matches("spec: never", instance.error.message, 1, true)
+      assert.is_true(runs > 1 and runs < 20, runs)
+    end)
+  end)
+
 kit.describe("a claim whose answer was lost", function(backend)
   local LOST = { sqlite = "commit.after=drop", postgres = "commit.sent=drop" }
 

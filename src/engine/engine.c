@@ -498,15 +498,20 @@ out:
   return rc;
 }
 
-/* Has the store undone the transaction through no fault of its SQL, by a lost
- * connection or a conflict with others? The step then runs again, whatever its
- * handler made of that, and no attempt is counted. What is undone again and
- * again is its own doing: then it is a failure like any other. */
+/* The store has undone the step's transaction through no fault of its SQL: it
+ * runs again, and no attempt is counted. What is undone again and again is its
+ * own doing: then it is a failure like any other. */
+static int may_run_again(pawl_engine *e, const pawl_held *h) {
+  return pawl_spin_rolled_back(e, h) <= ROLLBACKS_MAX;
+}
+
+/* By a lost connection or a conflict with others, before the commit? Whatever
+ * its handler made of that. */
 static int was_rolled_back(pawl_engine *e, const pawl_held *h) {
   return e->query_failed &&
          (e->query_error.code == PAWL_UNREACHABLE ||
           !strncmp(e->query_error.sqlstate, "40", 2)) &&
-         pawl_spin_rolled_back(e, h) <= ROLLBACKS_MAX;
+         may_run_again(e, h);
 }
 
 static void fail_late(pawl_engine *e, pawl_held *h, int64_t took_us) {
@@ -572,12 +577,12 @@ static pawl_code run_open(pawl_engine *e, pawl_held *h, pawl_error *err) {
   }
   pawl_told_undone(e);
   h->transactional = 0;
-  if (rc == PAWL_BUSY) { /* undone: it runs again */
+  if (rc == PAWL_BUSY && may_run_again(e, h)) {
     h->state = PAWL_SLOT_READY;
     return PAWL_OK;
   }
   /* whatever the store says, it says of this step's own transaction */
-  if (rc == PAWL_STORE || pawl_commit_is_refusal(err)) {
+  if (rc == PAWL_STORE || rc == PAWL_BUSY || pawl_commit_is_refusal(err)) {
     pawl_error why = *err;
     pawl_step_fail(e, h, &why);
     return PAWL_OK;
