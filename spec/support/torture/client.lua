@@ -71,7 +71,7 @@ end
 -- One that asks again, since the answer was lost, may be told that it is
 -- suspended, or runs, already.
 local function unless_so(ok, err)
-  if not ok and err.code == "invalid" then return true end
+  if not ok and err.code == "conflict" then return true end
   return ok, err
 end
 
