@@ -119,6 +119,24 @@ kit.describe("an instance whose worker died", function(backend)
     assert.equal("completed", kit.status(engine, id))
   end)
 
+  it("starts counting again at each step that was done", function()
+    -- dies at each of them; no step but the last is followed by a rest
+    local engine, clock, url = backend.fresh { recoveries = 3 }
+    local store, ran = kit.store(url, clock), {}
+    local function run(ctx)
+      ran[ctx.node] = (ran[ctx.node] or 0) + 1
+      if ran[ctx.node] > 1 then return end
+      clock:advance(31)
+      kit.claim(store, ctx.id) -- two died, with its own worker
+      clock:advance(31)
+    end
+    assert(engine:load(kit.chain { run, run, run }))
+    local id = assert(engine:start "t.chain")
+    for _ = 1, 6 do assert(engine:run()) end
+    assert.equal("completed", kit.status(engine, id))
+    assert.same({ a = 2, b = 2, c = 2 }, ran)
+  end)
+
   it("counts on while it only fails to get on", function()
     -- dies, is taken over, and dies again while the takeover is on record
     local engine, clock, url = backend.fresh { recoveries = 2 }

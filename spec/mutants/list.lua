@@ -134,8 +134,7 @@ if (!force && soonest - now > e->config.lease_us * 2 / 3) return PAWL_OK;]],
     from = [[
 return h->status == PAWL_STATUS_RUNNING && !h->reset && !h->latch &&]],
     to = "return h->status == PAWL_STATUS_RUNNING && !h->latch &&",
-    specs = { "spec/engine/plans_spec.lua", "spec/engine/recovery_spec.lua",
-      "spec/engine/protocol_spec.lua" } },
+    specs = { "spec/engine/recovery_spec.lua" } },
   { name = "a plain end overlooks its latch",
     file = "sql/sqlite/agenda.sql",
     from = [[
