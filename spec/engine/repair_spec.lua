@@ -303,6 +303,59 @@ kit.describe("one that failed", function(backend)
   end)
 end)
 
+kit.describe("one that is suspended, tried again,", function(backend)
+  it("has all its attempts before it", function()
+    local engine, clock = backend.fresh()
+    local runs = 0
+    assert(engine:load(kit.one(function()
+      runs = runs + 1
+      error "no"
+    end, { retry = { max = 3, base = "1m", jitter = 0 },
+      on_exhausted = "suspend" })))
+    local id = assert(engine:start "t.one")
+    for round = 1, 2 do
+      for _ = 1, 5 do
+        assert(engine:run())
+        clock:advance "1h"
+      end
+      assert.equal(3 * round, runs)
+      assert.equal("suspended", kit.status(engine, id))
+      assert(engine:retry(id))
+    end
+  end)
+
+  it("is so at one place, where one is named", function()
+    local engine = backend.fresh()
+    local runs = { left = 0, right = 0 }
+    local flow = pawl.workflow { code = "t.two", start = "f" }
+    flow:fork("f", { next = { "left", "right" } })
+    for name in pairs(runs) do
+      flow:step(name, { next = "z", retry = { max = 9, base = "1h",
+        jitter = 0 }, run = function()
+        runs[name] = runs[name] + 1
+        error "no"
+      end })
+    end
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.two")
+    assert(engine:run())
+    assert.same({ left = 1, right = 1 }, runs)
+    local numbers = {}
+    for _, t in ipairs(assert(engine:get(id)).tokens) do
+      numbers[t.node] = t.no
+    end
+    assert(engine:suspend(id))
+    assert(engine:retry(id, { token = numbers.right }))
+    assert(engine:run())
+    assert.same({ left = 1, right = 2 }, runs)
+    assert(engine:suspend(id))
+    assert(engine:retry(id))
+    assert(engine:run())
+    assert.same({ left = 2, right = 3 }, runs)
+  end)
+end)
+
 kit.describe("a token", function(backend)
   it("is moved to another node", function()
     local engine, clock = backend.fresh()

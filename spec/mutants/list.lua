@@ -230,7 +230,7 @@ delete from pawl_agenda
     if (!wanted(t, l) || t->state != PAWL_TOKEN_ACTIVE) continue;
     t->attempt = 0;]],
     to = "    if (!wanted(t, l) || t->state != PAWL_TOKEN_ACTIVE) continue;",
-    specs = { "spec/engine/repair_spec.lua", "spec/engine/retry_spec.lua" } },
+    specs = { "spec/engine/repair_spec.lua" } },
   { name = "a retry of one token retries all",
     file = "src/engine/letters.c",
     from = "return pawl_token_is_live(t->state) && (!no || t->no == no);",
