@@ -282,6 +282,20 @@ kit.describe("a child that fails", function(backend)
     assert.equal(2, #entries(engine, id, { type = "failed" }))
   end)
 
+  it("that is cancelled in its last step has not completed", function()
+    local engine, rival, _, url
+    engine, rival, _, url = kit.pair(backend, { child(function(ctx)
+      assert(rival:cancel(ctx.id, "enough"))
+      return "done"
+    end), caller({ next = { completed = "z", cancelled = "mend" } },
+      { mark "mend" }) })
+    local id = begin(engine)
+    assert(engine:run())
+    assert.equal("cancelled", only_child(engine, id).status)
+    assert.same({ at = "mend" }, get(engine, id).output)
+    tidy(backend, url)
+  end)
+
   it("that was cancelled has the code child_cancelled, or its transition",
     function()
       local engine = backend.fresh()

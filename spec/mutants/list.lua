@@ -257,8 +257,7 @@ delete from pawl_agenda
     to = [[
     if (p) continue;
     last = p->effects[--p->neffects]; /* slots keep their buffers */]],
-    specs = { "spec/engine/child_spec.lua", "spec/engine/cancel_spec.lua",
-      "spec/engine/protocol_spec.lua" } },
+    specs = { "spec/engine/child_spec.lua" } },
   { name = "requests to what has ended are dropped unheard",
     file = "src/engine/letters.c",
     from = "      refuse(e, h, l, why);",
