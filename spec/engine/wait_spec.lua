@@ -232,6 +232,22 @@ kit.describe("an event and a timeout at one time", function(backend)
     assert.equal(0, kit.count(backend, url, "inbox"))
   end)
 
+  it("is the timeout's, also where the clock was set back meanwhile",
+    function()
+      local engine, clock, url = backend.fresh()
+      assert(engine:load(racing()))
+      local id = begin(engine)
+      clock:advance "2h"
+      send(engine, { instance = id, data = 1 })
+      clock.us = clock.us - 5400000000
+      assert(engine:run())
+      assert.equal("waiting", kit.status(engine, id))
+      clock:advance "31m"
+      assert(engine:run())
+      assert.same({ late = true }, get(engine, id).output)
+      assert.equal(0, kit.count(backend, url, "inbox"))
+    end)
+
   it("is the timeout's, once that is committed", function()
     local a, b, clock
     a, b, clock = kit.pair(backend, { racing(function(ctx)

@@ -308,8 +308,7 @@ return key.len == l->key.len;
     file = "src/engine/wait.c",
     from = "(t->due_us && l->received_us > t->due_us) ||",
     to = "",
-    specs = { "spec/engine/wait_spec.lua", "spec/engine/deadline_spec.lua",
-      "spec/engine/protocol_spec.lua" } },
+    specs = { "spec/engine/wait_spec.lua" } },
   { name = "match is asked again about what it refused",
     file = "src/engine/wait.c",
     from = [[
