@@ -159,3 +159,36 @@ kit.describe("branches that were set going one after the other",
       assert.equal("completed", kit.status(engine, id))
     end)
   end)
+
+kit.describe("a join that one event brings more to than it expects",
+  function(backend)
+    it("goes on with as many as it expects, the first of them", function()
+      for expect = 1, 3 do
+        local engine = backend.fresh()
+        local flow = pawl.workflow { code = "t.all", start = "f" }
+        flow:fork("f", { next = { "a", "b", "c", "d" } })
+        for _, name in ipairs { "a", "b", "c" } do
+          flow:wait(name, { event = "go", next = "j" })
+        end
+        flow:wait("d", { event = "other", next = "j" })
+        flow:join("j", { expect = expect, next = "s" })
+        flow:step("s", { run = function() end, next = "w" })
+        flow:wait("w", { event = "end", next = "z" })
+        flow:finish "z"
+        assert(engine:load(flow))
+        local id = assert(engine:start "t.all")
+        assert(engine:run())
+        assert(engine:signal { name = "go", instance = id })
+        assert(engine:run())
+        local came, led, late = {}, nil, 0
+        for _, entry in ipairs(assert(engine:history(id))) do
+          if entry.type == "received" then came[#came + 1] = entry.seq end
+          if entry.type == "step" then led = entry.previous end
+          if entry.type == "dropped" then late = late + 1 end
+        end
+        assert.equal(3, #came)
+        assert.same(table.move(came, 1, expect, 1, {}), led)
+        assert.equal(3 - expect, late)
+      end
+    end)
+  end)

@@ -383,7 +383,7 @@ where shard = @shard and expires_at <= @now
     file = "src/engine/join.c",
     from = "int n = expect && expect < g->arrived ? (int)expect : g->arrived;",
     to = "int n = g->arrived + 0 * (int)expect;",
-    specs = { "spec/engine/fork_spec.lua" } },
+    specs = { "spec/engine/order_spec.lua" } },
   { name = "of two that arrive together the later one leads",
     file = "src/engine/join.c",
     from = "return x->visit < y->visit ? -1 : x->visit > y->visit;",
