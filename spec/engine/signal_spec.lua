@@ -1090,55 +1090,6 @@ kit.describe("an event that cancels", function(backend)
   end)
 end)
 
-kit.describe("an event that its sender left behind", function(backend)
-  --- As a sender that died between storing and routing.
-  local function leave(store, name, key, shard)
-    return kit.run(store, "event_insert", { shard = shard or 0, source = "",
-      id = "left", name = name, key = key, data = "5", ttl_us = HOUR,
-      now = store:now() })
-  end
-
-  it("is routed by whoever works", function()
-    local engine, clock, url = backend.fresh()
-    assert(engine:load(waiting { key = "order" }))
-    local id = begin(engine, { order = "1" })
-    leave(kit.store(url, clock), "order.paid", "1")
-    clock:advance(4) -- its sender may be at it
-    assert(kit.rival(backend, url, clock):run())
-    assert.equal("waiting", kit.status(engine, id))
-    clock:advance(2)
-    local other = kit.rival(backend, url, clock)
-    assert(other:load(waiting { key = "order" }))
-    assert(other:run())
-    assert(other:run())
-    assert.same({ got = 5 }, get(engine, id).output)
-    assert.equal(0, kit.count(backend, url, "event", "not routed"))
-  end)
-
-  it("does not come twice", function()
-    local engine, clock, url = backend.fresh()
-    assert(engine:load(chain { { key = "order" }, { key = "order" } }))
-    leave(kit.store(url, clock), "order.paid", "1")
-    local id = begin(engine, { order = "1" }, "t.waits") -- finds it itself
-    assert.equal("w2", get(engine, id).node)
-    clock:advance(6)
-    assert(kit.rival(backend, url, clock):run())
-    assert(engine:run())
-    assert.equal("w2", get(engine, id).node)
-  end)
-
-  it("and one that has expired are forgotten", function()
-    local engine, clock, url = backend.fresh()
-    send(engine, { name = "order.paid", key = "1", ttl = "1h" })
-    send(engine, { name = "order.paid", ttl = "1h" })
-    send(engine, { name = "order.paid", key = "2" })
-    leave(kit.store(url, clock), "order.paid", "3")
-    clock:advance "2h"
-    assert(kit.rival(backend, url, clock):run())
-    assert.equal(1, kit.count(backend, url, "event"))
-  end)
-end)
-
 kit.describe("a signal whose connection is lost", function(backend)
   if backend.name ~= "postgres" then return end
 

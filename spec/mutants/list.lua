@@ -357,7 +357,7 @@ where shard = @shard and expires_at <= @now and routed
     to = [[
 where shard = @shard and expires_at <= @now
 ]],
-    specs = { "spec/engine/signal_spec.lua" } },
+    specs = { "spec/engine/left_spec.lua" } },
   { name = "an event reaches instances that have ended",
     file = "sql/sqlite/inbox.sql",
     from = [[
@@ -701,7 +701,7 @@ on conflict (shard, instance) do update
 ]],
     to = [[   where shard = @shard and expires_at <= coalesce(@now, now())
 ]],
-    specs = { "spec/engine/signal_spec.lua" } },
+    specs = { "spec/engine/left_spec.lua" } },
   { name = "on PostgreSQL a horizon lies behind what is being sent",
     file = "sql/postgres/event.sql",
     from = [[pg_snapshot_xmin(pg_current_snapshot())]],
