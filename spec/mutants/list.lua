@@ -262,8 +262,7 @@ delete from pawl_agenda
     file = "src/engine/letters.c",
     from = "      refuse(e, h, l, why);",
     to = "      if (!h) refuse(e, h, l, why);",
-    specs = { "spec/engine/repair_spec.lua", "spec/engine/cancel_spec.lua",
-      "spec/engine/protocol_spec.lua" } },
+    specs = { "spec/engine/again_spec.lua" } },
   { name = "a wake reaches children's timeouts unasked",
     file = "src/engine/letters.c",
     from = [[
@@ -272,7 +271,7 @@ delete from pawl_agenda
     to = [[
 (node->kind == PAWL_KIND_CALL && node->kind == PAWL_KIND_EACH) &&
       (!l->data.len ||]],
-    specs = { "spec/engine/repair_spec.lua" } },
+    specs = { "spec/engine/again_spec.lua" } },
 
   -- ---- events and waits ----
   { name = "a star takes several segments", few = true,
