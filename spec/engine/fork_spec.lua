@@ -938,7 +938,7 @@ kit.describe("the first to come", function(backend)
 
   local function came_before(engine, id, node)
     local before = {}
-    local seqs = entries(engine, id, { node = node })[1].previous
+    local seqs = entries(engine, id, { node = node, type = "step" })[1].previous
     local history = assert(engine:history(id))
     for i, seq in ipairs(seqs) do before[i] = history[seq].node end
     return before
