@@ -30,6 +30,26 @@ kit.describe("an instance whose worker died", function(backend)
     assert.is_not.equal(dead, entry.executor)
   end)
 
+  it("is taken over at once when that ran on this machine", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(kit.one()))
+    assert(engine:start "t.one")
+    assert(engine:run())
+    -- a process that had our number before us
+    local dead, rows = kit.draw_id(), kit.table(backend, "executor")
+    backend.sql(url, ([[insert into %s (id, host, boot, space, pid, begun,
+      executor_group, started_at, active_at, expires_at)
+      select %s, host, boot, space, pid, begun - 1, executor_group,
+        started_at, active_at, expires_at from %s]])
+      :format(rows, kit.id_literal(backend, dead), rows))
+    local id = assert(engine:start "t.one")
+    kit.claim(kit.store(url, clock), id, { executor = dead })
+    local neighbour = kit.rival(backend, url, clock)
+    assert(neighbour:load(kit.one()))
+    assert(neighbour:run())
+    assert.equal("recovered, step a", kit.trail(engine, id))
+  end)
+
   it("runs alone, after what else is held was committed", function()
     local engine, clock, url
     local store
