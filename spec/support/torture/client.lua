@@ -69,7 +69,8 @@ function actions.cancel(case)
 end
 
 -- One that asks again, since the answer was lost, may be told that it is
--- suspended, or runs, already.
+-- suspended, or runs, already. One that was only asked of who holds the
+-- instance is waited for: what follows would be told that it is not so yet.
 local function unless_so(ok, err)
   if not ok and err.code == "conflict" then return true end
   return ok, err
@@ -82,6 +83,10 @@ local function change(name)
     local ok, why = engine[name](engine, id, { by = "torture",
       set = action.set })
     if name == "edit" then return ok, why end
+    if ok and name == "suspend" then
+      local instance = engine:get(id)
+      if not instance or instance.status ~= "suspended" then return "later" end
+    end
     return unless_so(ok, why)
   end
 end

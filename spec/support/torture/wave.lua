@@ -148,7 +148,10 @@ function Wave:start_client(no)
 end
 
 function Wave:client_ended(one, code)
-  local said = one.child:output() .. one.child:errors()
+  -- libpq itself says it, of a session that is ended in the moment it begins,
+  -- before anybody can tell it not to.
+  local said = (one.child:output() .. one.child:errors()):gsub(
+    "FATAL:  terminating connection due to administrator command\n+", "")
   if said ~= "" then self:find("client %d said: %s", one.no, said) end
   if code ~= 0 and code ~= 137 then
     self:find("client %d ended with %d", one.no, code)
