@@ -97,6 +97,32 @@ describe("a SQLite file", function()
     goes_on(site, worker)
   end)
 
+  it("that is replaced has its instances run by its own definitions",
+    function()
+      local function flow(says)
+        return tmp.file("flow.lua", ([[
+local flow = require "pawl".workflow { code = "t.both", start = "a" }
+flow:step("a", { run = function(ctx) ctx.vars.ran = %q end, next = "z" })
+flow:finish "z"
+return flow]]):format(says))
+      end
+      local mine, other = sqlite.url(), sqlite.url()
+      local engine <close> = assert(pawl.open(mine))
+      assert(engine:load(flow "mine"))
+      assert(engine:start "t.both")
+      assert(engine:run())
+      local theirs = assert(pawl.open(other))
+      assert(theirs:load(flow "theirs"))
+      local id = assert(theirs:start "t.both")
+      theirs:close()
+      for _, suffix in ipairs { "", "-wal", "-shm", "-pawl-lock" } do
+        os.remove(mine .. suffix)
+      end
+      assert(os.rename(other, mine))
+      assert.truthy(process.poll(20, function() return engine:run() end))
+      assert.same({ ran = "theirs" }, assert(engine:get(id)).variables)
+    end)
+
   it("that is gone for good ends one that ends when idle", function()
     local site = Site.new(sqlite, Site.flow { { "a", 'gate "g"' } })
     site:start(1)

@@ -157,7 +157,7 @@ typedef struct pawl_def {
   pawl_str bundle;  /* JSON {"module":"source",...}; "{}" */
   char sha256[65];  /* of source and bundle; of the graph when inline */
   int is_inline;
-  int64_t revision; /* in the store; 0: not registered */
+  int64_t revision; /* in the store; 0: not registered; -1: to be asked for */
   int host_ref;     /* the host's handle of its functions; -1: none */
   /* memory */
   const pawl_alloc *alloc;

@@ -493,9 +493,13 @@ out:
   return rc;
 }
 
-/* Ours is the one the store runs now? An inline one stands for itself. */
-static int is_current(const pawl_def *def, int64_t revision) {
-  return !revision || def->revision == revision;
+/* Ours is the one the store runs now? An inline one stands for itself. Another
+ * store that has come to where ours was counts revisions of its own. */
+static int is_current(const pawl_engine *e, const pawl_def *def,
+                      int64_t revision) {
+  if (!revision) return 1;
+  return def->revision == revision &&
+         e->store_epoch == pawl_store_epoch(e->store);
 }
 
 pawl_code pawl_definition(pawl_engine *e, const char *code, int64_t version,
@@ -512,7 +516,7 @@ pawl_code pawl_definition(pawl_engine *e, const char *code, int64_t version,
   def = version ? pawl_registry_find(e->registry, code, strlen(code), version,
                                      NULL)
                 : NULL;
-  if (def && is_current(def, revision)) {
+  if (def && is_current(e, def, revision)) {
     *out = def;
     return PAWL_OK;
   }

@@ -6,8 +6,8 @@
 #include "engine.h"
 #include "internal.h"
 
-/* What keeps one definition from being stored is no reason to stop: it runs
- * here all the same. */
+/* What keeps one definition from being stored is no reason to stop: what the
+ * store has runs then. */
 static pawl_code tell_one(pawl_engine *e, pawl_def *def, pawl_error *err) {
   pawl_error why;
   pawl_code rc = pawl_register(e, def, &why);
@@ -32,6 +32,7 @@ pawl_code pawl_renew(pawl_engine *e, pawl_error *err) {
   e->registered = 0;
   for (int i = 0; (def = pawl_registry_at(e->registry, i)); i++) {
     int loaded = 0;
+    def->revision = -1; /* counted anew in each store */
     (void)pawl_registry_find(e->registry, def->code, strlen(def->code),
                              def->version, &loaded);
     if (loaded) TRY(tell_one(e, def, err));
