@@ -17,7 +17,7 @@ select @shard, i.id, coalesce(@now, now())
    where shard = @shard and id = s.id
      and status in ('running', 'waiting', 'suspended') offset 0) i
 on conflict (shard, instance) do update
-   set due_at = least(e.due_at, excluded.due_at);
+   set due_at = least(e.due_at, excluded.due_at), tries = 0;
 
 -- name: ending_next
 -- args: @shard smallint, @now time
@@ -52,7 +52,7 @@ returning e.instance,
 -- name: ending_done
 -- args: @shard smallint, @id uuid[], @now time
 -- Somebody has taken what was asked of these: they are neither due nor held.
--- A row that was asked for again meanwhile stands elsewhere (ctid), and stays.
+-- One that was asked for again since it was taken has no tries, and stays.
 delete from pawl.ending e
  using (select * from unnest(@id) as u (id) order by id
          limit cardinality(@id)) s
@@ -64,4 +64,4 @@ delete from pawl.ending e
         where a.shard = @shard and a.instance = s.id
           and (a.ready or a.lease is not null
                or a.due_at <= coalesce(@now, now())) offset 0) offset 0) g
- where e.shard = @shard and e.ctid = g.place;
+ where e.shard = @shard and e.ctid = g.place and coalesce(e.tries > 0, false);

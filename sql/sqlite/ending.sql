@@ -11,7 +11,7 @@ select @shard, id,
  where shard = @shard and id = @id
    and status in ('running', 'waiting', 'suspended')
 on conflict (shard, instance) do update
-   set due_at = min(due_at, excluded.due_at);
+   set due_at = min(due_at, excluded.due_at), tries = 0;
 
 -- name: ending_next
 -- args: @shard smallint, @now time
@@ -38,7 +38,7 @@ returning instance,
 -- name: ending_done
 -- args: @shard smallint, @id uuid[], @now time
 delete from pawl_ending
- where shard = @shard and instance = @id
+ where shard = @shard and instance = @id and tries > 0
    and not exists (
      select 1 from pawl_agenda a
       where a.shard = @shard and a.instance = @id
