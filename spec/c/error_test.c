@@ -125,6 +125,33 @@ static void some_failures_pass(void) {
   CHECK(!pawl_code_is_transient(PAWL_CORRUPT));
 }
 
+static int is_final(pawl_code code, const char *sqlstate) {
+  pawl_error why;
+  pawl_fail(&why, code, "no");
+  pawl_error_sqlstate(&why, sqlstate);
+  return pawl_code_is_final(code, &why);
+}
+
+static void some_failures_stay(void) {
+  CHECK(is_final(PAWL_INVALID, ""));
+  CHECK(is_final(PAWL_NOTFOUND, ""));
+  CHECK(is_final(PAWL_ALREADY_FINISHED, ""));
+  CHECK(is_final(PAWL_CORRUPT, ""));
+  CHECK(is_final(PAWL_VALUE, "22P05"));
+  CHECK(is_final(PAWL_STORE, "23502"));
+  CHECK(is_final(PAWL_LIMIT, "54000"));
+  CHECK(!is_final(PAWL_BUSY, ""));
+  CHECK(!is_final(PAWL_STORE, "P0001"));
+  CHECK(!is_final(PAWL_STORE, "58030"));
+  CHECK(!is_final(PAWL_AUTH, "42501"));
+  CHECK(!is_final(PAWL_READONLY, ""));
+  CHECK(!is_final(PAWL_STORE_NEW, ""));
+  CHECK(!is_final(PAWL_NOTFOUND, "58P01")); /* it is the store */
+  CHECK(!is_final(PAWL_CORRUPT, "XX001"));
+  CHECK(!is_final(PAWL_LEASE_LOST, "22012"));
+  CHECK(!is_final(PAWL_INTERRUPTED, ""));
+}
+
 int main(void) {
   codes_have_their_names();
   a_failure_clears_what_was_there();
@@ -135,5 +162,6 @@ int main(void) {
   long_text_is_cut_between_characters();
   copies_accept_nothing();
   some_failures_pass();
+  some_failures_stay();
   return TEST_END;
 }

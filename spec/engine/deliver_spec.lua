@@ -205,6 +205,118 @@ kit.describe("a message", function(backend)
     end
   end)
 
+  --- Refuses rows of a table, with an SQLSTATE, until the trigger is dropped.
+  local function refuse(url, what, when, state)
+    local bad = kit.table(backend, what)
+    if backend.name == "sqlite" then
+      backend.sql(url, "create table if not exists spec_none (n not null)")
+      return backend.sql(url, ([[create trigger spec_refuse before insert on %s
+        when %s begin select %s; %s end]]):format(bad, when,
+        state == "P0001" and "raise(abort, 'not now')" or "1",
+        state == "P0001" and "" or "insert into spec_none values (null);"))
+    end
+    backend.sql(url, ([[create function pawl.spec_refuse() returns trigger
+      language plpgsql as $f$ begin
+        if %s then raise 'not now' using errcode = '%s'; end if;
+        return new;
+      end $f$;
+      create trigger spec_refuse before insert on %s for each row
+        execute function pawl.spec_refuse()]]):format(when, state, bad))
+  end
+
+  local function admit(url, what)
+    backend.sql(url, "drop trigger spec_refuse" .. (backend.name == "sqlite"
+      and "" or " on " .. kit.table(backend, what)))
+  end
+
+  --- Ticks with another engine until nothing lies there any more.
+  local function deliver_all(url, clock)
+    local rival = kit.rival(backend, url, clock)
+    assert(rival:load(kid()))
+    assert(rival:load(caller()))
+    assert(rival:run())
+    assert.equal(0, kit.count(backend, url, "message"))
+  end
+
+  for what, when in pairs { inbox = "new.kind = 'child'",
+    instance = "new.parent is not null" } do
+    it("whose row the store refuses is kept until it can be delivered: "
+      .. what, function()
+      local told, last = 0, nil
+      local engine, clock, url = backend.fresh { log = function(_, text, more)
+        if text:find "kept" then told, last = told + 1, more end
+      end }
+      assert(engine:load(kid()))
+      assert(engine:load(caller()))
+      refuse(url, what, when, "P0001")
+      local id = assert(engine:start "t.call")
+      local began = os.time()
+      for _ = 1, 30 do assert(engine:run()) end
+      assert.is_true(told > 0 and told <= os.time() - began + 2, told)
+      assert.matches("not now", last.error)
+      assert.matches("message 1 of", last.error)
+      assert.equal("waiting", kit.status(engine, id))
+      assert.equal(1, kit.count(backend, url, "message"))
+      admit(url, what)
+      deliver_all(url, clock)
+      assert.equal("completed", kit.status(engine, id))
+    end)
+  end
+
+  it("with a result that nobody can store fails the call, and says why",
+    function()
+      local engine, _, url = backend.fresh { log = function() end }
+      assert(engine:load(kid()))
+      assert(engine:load(caller()))
+      refuse(url, "inbox", "new.kind = 'child' and cast(new.data as text) "
+        .. "like '%\"completed\"%'", "23502")
+      local id = assert(engine:start "t.call")
+      assert(engine:run())
+      assert.equal(0, kit.count(backend, url, "message"))
+      local instance = assert(engine:get(id))
+      assert.equal("failed", instance.status)
+      assert.equal("child_failed", instance.error.code)
+      assert.matches(backend.name == "sqlite" and "NOT NULL" or "not now",
+        instance.error.message)
+      admit(url, "inbox")
+    end)
+
+  it("read from one store is not delivered into the next", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(kid()))
+    local id = assert(engine:start("t.kid"))
+    assert(engine:run())
+    leave(url, id, 1, "riddle", id, "{}")
+    leave(url, id, 2, "start", kit.draw_id(), START)
+    local other
+    if backend.name == "sqlite" then
+      other = backend.url()
+      local maker = backend.open(other, { clock = clock })
+      assert(maker:load(kid()))
+      maker:close()
+    end
+    local swapped = false
+    local rival = kit.rival(backend, url, clock, { log = function(_, text)
+      if swapped or text ~= "a message cannot be delivered" then return end
+      swapped = true
+      if other then
+        for _, tail in ipairs { "", "-wal", "-shm" } do
+          os.rename(url .. tail, url .. ".old" .. tail)
+        end
+        assert(os.rename(other, url))
+      else
+        backend.sql(url, [[delete from pawl.message;
+          select pg_terminate_backend(pid, 5000) from pg_stat_activity
+           where datname = current_database() and pid <> pg_backend_pid()]])
+      end
+    end })
+    assert(rival:load(kid()))
+    rival:run()
+    assert.is_true(swapped)
+    rival:run()
+    assert.equal(other and 0 or 1, kit.count(backend, url, "instance"))
+  end)
+
   it("that asks for what cannot be started fails the call", function()
     local engine = backend.fresh()
     assert(engine:load(caller { version = 9 }))

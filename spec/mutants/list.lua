@@ -678,6 +678,11 @@ on conflict (shard, instance) do update
     specs = { "spec/engine/protocol_spec.lua",
       "spec/engine/signal_spec.lua",
       "spec/engine/cancel_spec.lua" } },
+  { name = "a message that the store refuses for now is dropped",
+    file = "src/engine/deliver.c",
+    from = "if (!pawl_code_is_final(rc, err)) break;",
+    to = "if (pawl_code_is_transient(rc)) break;",
+    specs = { "spec/engine/deliver_spec.lua" } },
   { name = "on PostgreSQL an expired event is found",
     file = "sql/postgres/event.sql",
     from = [[      and e.expires_at > coalesce(@now, now())

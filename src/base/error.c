@@ -110,6 +110,33 @@ int pawl_code_is_transient(pawl_code code) {
   }
 }
 
+static int is_about_data(const char *sqlstate) {
+  static const char *const classes[] = {"22", "23", "54"};
+  for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+    if (!strncmp(sqlstate, classes[i], 2)) return 1;
+  return 0;
+}
+
+int pawl_code_is_final(pawl_code code, const pawl_error *why) {
+  if (pawl_code_is_transient(code)) return 0;
+  if (why->sqlstate[0])
+    return code != PAWL_LEASE_LOST && is_about_data(why->sqlstate);
+  switch (code) {
+    case PAWL_INVALID:
+    case PAWL_NOTFOUND:
+    case PAWL_AMBIGUOUS:
+    case PAWL_CONFLICT:
+    case PAWL_ALREADY_FINISHED:
+    case PAWL_CORRUPT:
+    case PAWL_DEFINITION:
+    case PAWL_VALUE:
+    case PAWL_LIMIT:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
 void pawl_copy_text(char *to, size_t size, const char *from) {
   pawl_str_copy(to, size, pawl_strz(from));
 }

@@ -37,6 +37,13 @@ void pawl_error_prefix(pawl_error *err, const char *fmt, ...)
  * TIMEOUT; not INTERRUPTED, whose caller was told to stop. */
 int pawl_code_is_transient(pawl_code code);
 
+/* Does the request itself bring the failure about, so that it is refused
+ * however often it is tried? What a store says is about the request when it is
+ * about values, constraints or limits (22, 23, 54): rights, disks, triggers
+ * and a store that is gone are mended by somebody, and what was accepted
+ * meanwhile waits for that. `why` is the failure's, filled. */
+int pawl_code_is_final(pawl_code code, const pawl_error *why);
+
 /* What a message ends in that was longer. */
 #define PAWL_CUT " ... (cut)"
 /* A message that another one is made of: cut to size, it says so. */

@@ -184,8 +184,10 @@ static void child_options(const message *m, const kin *k, pawl_buf *b) {
   pawl_buf_addc(b, '}');
 }
 
-/* It will never start: its parent hears of it as of one that has failed. */
+/* It will never start, or its result can never come: its parent hears of it as
+ * of one that has failed. */
 static pawl_code tell_refused(pawl_engine *e, const message *m,
+                              const pawl_id *parent, const pawl_id *child,
                               const pawl_error *why, pawl_error *err) {
   pawl_buf data = {.alloc = &e->alloc}, error = {.alloc = &e->alloc};
   int64_t index = member_int(m, "index", -1);
@@ -193,7 +195,7 @@ static pawl_code tell_refused(pawl_engine *e, const message *m,
   char id[37];
   pawl_code rc = PAWL_OK;
 
-  pawl_id_format(&m->target, id);
+  pawl_id_format(child, id);
   pawl_plan_error(&error, why, pawl_strz(NULL));
   pawl_buf_addf(&data,
                 "{\"child\":\"%s\",\"status\":\"failed\",\"token\":%" PRId64
@@ -206,7 +208,7 @@ static pawl_code tell_refused(pawl_engine *e, const message *m,
   pawl_buf_addc(&data, '}');
   TRY(pawl_buf_check(&error, err));
   TRY(pawl_buf_check(&data, err));
-  TRY(tell_parent(e, &m->from, &m->target, pawl_buf_str(&data), err));
+  TRY(tell_parent(e, parent, child, pawl_buf_str(&data), err));
 out:
   pawl_buf_deinit(&data);
   pawl_buf_deinit(&error);
@@ -245,11 +247,12 @@ static pawl_code start_child(pawl_engine *e, const message *m,
   if (rc == PAWL_OK) {
     e->fresh_ready = 1;
     e->look_mono_us = 0;
-  } else if (pawl_code_is_transient(rc)) {
+  } else if (!pawl_code_is_final(rc, &why)) {
     if (err) *err = why;
   } else {
     pawl_log_error(&e->log, PAWL_WARN, "a child was not started", &why);
-    rc = tracked ? tell_refused(e, m, &why, err) : PAWL_OK;
+    rc = tracked ? tell_refused(e, m, &m->from, &m->target, &why, err)
+                 : PAWL_OK;
   }
 out:
   pawl_buf_deinit(&k.tenant);
@@ -331,14 +334,31 @@ out:
 
 /* ---- delivering ---- */
 
+/* A child's result that nobody can store: why not is told in its place, or its
+ * parent would wait for ever. */
+static pawl_code tell_result(pawl_engine *e, const message *m,
+                             pawl_error *err) {
+  pawl_error why;
+  pawl_code rc =
+      tell_parent(e, &m->target, &m->from, pawl_buf_str(&m->data), &why);
+
+  if (rc == PAWL_OK) return rc;
+  if (!pawl_code_is_final(rc, &why)) {
+    *err = why;
+    return rc;
+  }
+  pawl_log_error(&e->log, PAWL_ERROR, "a child's result cannot be delivered",
+                 &why);
+  return tell_refused(e, m, &m->target, &m->from, &why, err);
+}
+
 static pawl_code hand_over(pawl_engine *e, const message *m, pawl_error *err) {
   pawl_str kind = pawl_buf_str(&m->kind);
   int64_t reached;
   pawl_code rc = PAWL_OK;
 
   if (pawl_str_eqz(kind, "start")) return start_child(e, m, err);
-  if (pawl_str_eqz(kind, "result"))
-    return tell_parent(e, &m->target, &m->from, pawl_buf_str(&m->data), err);
+  if (pawl_str_eqz(kind, "result")) return tell_result(e, m, err);
   if (pawl_str_eqz(kind, "cancel"))
     return post_cancel(e, m, &m->target, 1, err);
   if (pawl_str_eqz(kind, "signal"))
@@ -397,36 +417,61 @@ static pawl_code delete_messages(pawl_engine *e, int shard,
   return pawl_store_once(e->store, PAWL_UNIT_BATCH, &e->args, &rows, err);
 }
 
+/* It failed for a reason that is not its own. */
+static void log_kept(pawl_engine *e, const message *m, const pawl_error *why) {
+  pawl_error told = *why;
+  char from[37];
+
+  pawl_id_format(&m->from, from);
+  pawl_error_prefix(&told, "message %" PRId64 " of %s (%.*s)", m->seq, from,
+                    (int)m->kind.len, m->kind.at ? m->kind.at : "");
+  pawl_log_error(&e->log, PAWL_ERROR,
+                 "a message is kept and will be delivered later", &told);
+}
+
 /* One page, in order. What can never be delivered is told and dropped: behind
- * it others wait. */
+ * it others wait. All else that fails stays, and what is behind it; *kept when
+ * that is no failure of the store as a whole. */
 static pawl_code deliver_page(pawl_engine *e, int shard, const message *page,
-                              int n, pawl_error *err) {
+                              int n, int *kept, pawl_error *err) {
   pawl_error second;
   pawl_code rc = PAWL_OK, last;
   int done = 0;
 
   for (; done < n; done++) {
+    *err = (pawl_error){0};
     rc = hand_over(e, &page[done], err);
     if (rc == PAWL_OK) continue;
-    if (pawl_code_is_transient(rc)) break;
+    if (!pawl_code_is_final(rc, err)) break;
     pawl_log_error(&e->log, PAWL_ERROR, "a message cannot be delivered", err);
+    rc = PAWL_OK;
+  }
+  if (rc != PAWL_OK && rc != PAWL_INTERRUPTED && !pawl_code_is_transient(rc)) {
+    log_kept(e, &page[done], err);
+    *kept = 1;
     rc = PAWL_OK;
   }
   last = delete_messages(e, shard, page, done, rc == PAWL_OK ? err : &second);
   return rc == PAWL_OK ? last : rc;
 }
 
+/* A message that is kept holds up what is behind it in its shard, and nobody
+ * else. */
 static pawl_code deliver_shard(pawl_engine *e, int shard, message *page,
                                pawl_error *err) {
   pawl_code rc = PAWL_OK;
-  int n = PAGE;
+  int n = PAGE, kept = 0;
 
-  for (const message *last = NULL; n == PAGE; last = &page[n - 1]) {
+  for (const message *last = NULL; n == PAGE && !kept; last = &page[n - 1]) {
     TRY(list_page(e, shard, last, page, &n, err));
-    TRY(deliver_page(e, shard, page, n, err));
+    pawl_store_stay(e->store, 1); /* they are this store's, and no other's */
+    rc = deliver_page(e, shard, page, n, &kept, err);
+    pawl_store_stay(e->store, 0);
+    if (rc != PAWL_OK) goto out;
     TRY(pawl_claim_renew(e, 0, err)); /* children may be many */
     if (!n) break;
   }
+  if (kept) e->deliver_pause = 1;
 out:
   return rc;
 }
@@ -436,11 +481,14 @@ pawl_code pawl_deliver(pawl_engine *e, pawl_error *err) {
   pawl_error own;
   pawl_code rc = PAWL_OK;
 
+  if (e->deliver_pause && pawl_clock_mono() < e->deliver_mono_us)
+    return PAWL_OK;
   if (!err) err = &own;
   memset(page, 0, sizeof page);
   for (int k = 0; k < PAGE; k++)
     page[k].kind.alloc = page[k].data.alloc = &e->alloc;
   e->deliver_mono_us = pawl_clock_mono() + DELIVER_EVERY_US;
+  e->deliver_pause = 0;
   for (int s = 0; s < e->nshards; s++) TRY(deliver_shard(e, s, page, err));
   e->messages = 0;
 out:

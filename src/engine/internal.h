@@ -297,6 +297,7 @@ struct pawl_engine {
   pawl_error query_error; /* the first one */
   struct pawl_names *names;
   int64_t deliver_mono_us; /* messages left behind are looked for then */
+  int deliver_pause;       /* one was kept: nothing before then */
   int messages; /* the last commits wrote some: deliver.c has work */
   pawl_spin spins[PAWL_SPIN_SLOTS];
   pawl_rollbacks rollbacks[PAWL_SPIN_SLOTS];

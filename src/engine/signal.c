@@ -529,12 +529,6 @@ out:
   return rc;
 }
 
-/* Will it be refused however often it is tried? */
-static int is_final(pawl_code rc) {
-  return rc == PAWL_INVALID || rc == PAWL_CONFLICT || rc == PAWL_NOTFOUND ||
-         rc == PAWL_VALUE || rc == PAWL_LIMIT;
-}
-
 /* One that is refused for good holds up neither the others nor the event. */
 static pawl_code route_triggers(pawl_engine *e, event *v, pawl_error *err) {
   trigger *list = NULL;
@@ -545,7 +539,7 @@ static pawl_code route_triggers(pawl_engine *e, event *v, pawl_error *err) {
   TRY(triggers_find(e, v, &list, &n, err));
   for (int i = 0; i < n; i++) {
     rc = trigger_one(e, v, &list[i], &why);
-    if (rc != PAWL_OK && !is_final(rc)) {
+    if (rc != PAWL_OK && !pawl_code_is_final(rc, &why)) {
       if (err) *err = why;
       goto out;
     }

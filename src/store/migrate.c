@@ -172,6 +172,7 @@ static pawl_code bring_up(migrator *m, const findings *found,
   pawl_code rc = PAWL_OK;
   if (!found->exists && m->options->create < 0) {
     rc = pawl_fail(err, PAWL_NOTFOUND, "there is no store in the database");
+    pawl_error_sqlstate(err, "3F000");
     pawl_error_hint(err, "`pawl migrate` makes one");
     return rc;
   }

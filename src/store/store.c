@@ -28,6 +28,7 @@ struct pawl_store {
   int nlost;        /* older ones, which went with another */
   pawl_counts gone; /* of connections lost */
   int64_t epoch;
+  int stays; /* a lost connection is not opened again now */
 };
 
 /* ---- which driver ---- */
@@ -259,6 +260,10 @@ int64_t pawl_store_epoch(const pawl_store *store) {
   return store->epoch;
 }
 
+void pawl_store_stay(pawl_store *store, int stays) {
+  store->stays = stays;
+}
+
 void pawl_store_versions(const pawl_store *store, int *from, int *to) {
   *from = store->schema.from;
   *to = store->schema.to;
@@ -332,7 +337,7 @@ pawl_code pawl_store_begin(pawl_store *store, int unit, pawl_error *err) {
   if (unit == PAWL_UNIT_SOON && !(store->driver->caps & PAWL_CAN_SOON))
     unit = PAWL_UNIT_BATCH;
   rc = begin(store, unit, &why);
-  if (rc == PAWL_UNREACHABLE) {
+  if (rc == PAWL_UNREACHABLE && !store->stays) {
     if (!strcmp(why.sqlstate, "58P01")) /* no cut line */
       pawl_log_error(&store->log, PAWL_WARN, "the store is opened anew", &why);
     TRY(reopen(store, err));

@@ -52,6 +52,10 @@ void pawl_store_versions(const pawl_store *store, int *from, int *to);
  * does not know what was told to the one before. */
 int64_t pawl_store_epoch(const pawl_store *store);
 
+/* 1: from now on begin opens nothing again, and fails as UNREACHABLE instead:
+ * what was read from this store is for no other. 0: as ever. */
+void pawl_store_stay(pawl_store *store, int stays);
+
 /* One unit of work; see driver.h for the kinds. begin opens a lost
  * connection again first. */
 pawl_code pawl_store_begin(pawl_store *store, int unit, pawl_error *err);
