@@ -52,14 +52,13 @@ describe("what was counted in a store, on sqlite,", function()
   after_each(backend.cleanup)
 
   --- A store in which somebody has counted tables of one row, and it again.
-  local function counted()
-    local url = backend.url()
+  local function counted(url)
+    url = url or backend.url()
     local engine = backend.open(url)
     assert(engine:load(pawl.workflow { code = "t.counted", start = "w" }
       :wait("w", { event = "go", timeout = "1h", next = {
         received = "z", timeout = "z" } }):finish "z"))
     assert(engine:start("t.counted", {}))
-    assert(engine:run())
     engine:close()
     backend.sql(url, [[
       create table guest (id integer primary key, name text);
@@ -76,6 +75,30 @@ describe("what was counted in a store, on sqlite,", function()
     local url = counted()
     backend.open(url):close()
     assert.equal("", walks(url))
+  end)
+
+  it("is forgotten by who has it open, too", function()
+    local url = backend.url()
+    backend.open(url)
+    local store = kit.store(url)
+    local load = kit.statements "sqlite".instance_load.text
+    local function walks_now()
+      assert(store:begin "open") -- explaining alone reads no schema anew
+      assert(store:query "select count(*) as n from pawl_agenda")
+      local rows = assert(store:query("explain query plan "
+        .. load:gsub("@[%w_]+", "0")))
+      assert(store:commit())
+      for _, row in ipairs(rows) do
+        if row.detail:find("(shard=?)", 1, true) then return true end
+      end
+      return false
+    end
+    assert.is_false(walks_now())
+    store:tidy()
+    counted(url)
+    assert.is_true(walks_now()) -- it has read what was counted
+    store:tidy()
+    assert.is_false(walks_now())
   end)
 
   it("is kept for the tables of others", function()

@@ -81,7 +81,8 @@ struct pawl_conn {
   int64_t busy_since;                  /* monotonic */
   int no_waiting;
   uint64_t dice;
-  int64_t seen_version; /* data_version when last looked at */
+  int64_t seen_version;   /* data_version when last looked at */
+  int64_t schema_version; /* the schema's, 0: not looked at yet */
   /* while the user's statement runs: */
   int is_guarded;
   int alters;             /* it alters a table: what names come of it? */
@@ -268,16 +269,6 @@ static void checkpoint(pawl_conn *c, int mode) {
   if (rc == SQLITE_OK && mode == SQLITE_CHECKPOINT_TRUNCATE) c->wal_pages = 0;
   /* An old reader may hold it back: not again before as much has come. */
   c->checkpoint_pages = c->wal_pages + WAL_PASSIVE / c->page_bytes;
-}
-
-static void sqlite_tidy(pawl_conn *c) {
-  int64_t bytes = c->wal_pages * c->page_bytes;
-  if (c->unit >= 0 || c->is_memory || c->reading || bytes < WAL_PASSIVE)
-    return;
-  if (lock_beside(c, 20000, NULL) != PAWL_OK) return;
-  checkpoint(c, bytes < WAL_TRUNCATE ? SQLITE_CHECKPOINT_PASSIVE
-                                     : SQLITE_CHECKPOINT_TRUNCATE);
-  unlock_beside(c);
 }
 
 /* ---- is the file still there? ---- */
@@ -578,13 +569,15 @@ out:
 /* Plans are made without counts. Those of an ANALYZE (a host's `pragma
  * optimize`) stay as the tables grow, and a statement that was planned for one
  * row of ours walks all of them later. Others' tables keep theirs. */
-static pawl_code forget_counts(pawl_conn *c, pawl_error *err) {
+static pawl_code forget_counts(pawl_conn *c, int have_been_read,
+                               pawl_error *err) {
   pawl_code rc;
   int64_t n = 0;
   TRY(ask_int(c,
               "select count(*) from sqlite_master where name='sqlite_stat1'",
               &n, err));
-  if (n)
+  if (!n) return PAWL_OK;
+  if (!have_been_read)
     TRY(ask_int(c, "select count(*) from sqlite_stat1 where tbl glob 'pawl_*'",
                 &n, err));
   if (!n) return PAWL_OK;
@@ -592,6 +585,28 @@ static pawl_code forget_counts(pawl_conn *c, pawl_error *err) {
   TRY(exec(c, "analyze sqlite_master", err)); /* reads what is left */
 out:
   return rc;
+}
+
+/* Who counts for the first time makes the table of counts, so that all others
+ * read the schema anew, with them. */
+static void forget_new_counts(pawl_conn *c) {
+  int64_t version = c->schema_version;
+  if (ask_int(c, "pragma schema_version", &version, NULL) != PAWL_OK ||
+      version == c->schema_version || lock_beside(c, 20000, NULL) != PAWL_OK)
+    return;
+  if (forget_counts(c, c->schema_version != 0, NULL) == PAWL_OK)
+    c->schema_version = version;
+  unlock_beside(c);
+}
+
+static void sqlite_tidy(pawl_conn *c) {
+  int64_t bytes = c->wal_pages * c->page_bytes;
+  if (c->unit >= 0 || c->is_memory || c->reading) return;
+  forget_new_counts(c);
+  if (bytes < WAL_PASSIVE || lock_beside(c, 20000, NULL) != PAWL_OK) return;
+  checkpoint(c, bytes < WAL_TRUNCATE ? SQLITE_CHECKPOINT_PASSIVE
+                                     : SQLITE_CHECKPOINT_TRUNCATE);
+  unlock_beside(c);
 }
 
 static pawl_code configure(pawl_conn *c, pawl_error *err) {
@@ -609,7 +624,7 @@ static pawl_code configure(pawl_conn *c, pawl_error *err) {
   c->locks_commits = sqlite3_libversion_number() < SAFE_VERSION;
   if (c->locks_commits) TRY(exec(c, "pragma cache_spill=off", err));
   TRY(lock_beside(c, BUSY_LIMIT, err));
-  if ((rc = set_wal(c, err)) == PAWL_OK) rc = forget_counts(c, err);
+  if ((rc = set_wal(c, err)) == PAWL_OK) rc = forget_counts(c, 0, err);
   unlock_beside(c);
   if (rc != PAWL_OK) return rc;
   TRY(exec(c,
