@@ -12,6 +12,37 @@ local LOST = "commit.after=drop"
 local FAILED = { sqlite = "commit.busy=fail",
   postgres = "commit.before_send=drop" }
 
+--- What fails with a code that says: the same call may succeed. On PostgreSQL
+--- it is a statement on the agenda, the k-th, with that code.
+local REFUSALS = { sqlite = { "commit.busy" },
+  postgres = { "40001", "53100" } }
+
+--- Makes the k-th one fail, from the letter's on, while `ask` is called; what
+--- that gives, and whether it came so far.
+local function refused(backend, url, k, what, ask)
+  if backend.name == "sqlite" then
+    probe.fault("engine.act.send=call", function()
+      probe.fault(("%s=fail@%d"):format(what, k))
+    end)
+    local ok, done = ask()
+    probe.fault(nil)
+    return ok, done
+  end
+  backend.sql(url, ([[create sequence public.spec_nth;
+    create function public.spec_refuse() returns trigger language plpgsql as
+    $f$ begin
+    if nextval('public.spec_nth') = %d then
+      raise exception 'spec: the %d. time' using errcode = '%s';
+    end if; return null; end $f$;
+    create trigger spec_refuse before insert or update or delete
+    on pawl.agenda for each statement execute function public.spec_refuse()]])
+    :format(k, k, what))
+  local ok, done = ask()
+  backend.sql(url, "drop trigger spec_refuse on pawl.agenda")
+  local n = kit.select(url, "select last_value as n from public.spec_nth")[1].n
+  return ok, done, n
+end
+
 --- What `ask` gives when the answer to its letter is lost. `between` is called
 --- before it is sent again, when the first one lies there; `before` before that
 --- is sent.
@@ -238,5 +269,37 @@ kit.describe("a request that is sent again", function(backend)
         assert(a:run())
         assert.equal("started t, shifted t", kit.trail(a, id))
       end)
+  end
+
+  -- before these comes the letter's own unit
+  local from = backend.name == "sqlite" and 2 or 3
+  for _, what in ipairs(REFUSALS[backend.name]) do
+    for k = from, 4 do
+      local function counts(kind, ask)
+        local ok, done, n = refused(backend, url, k, what, ask)
+        assert.truthy(ok, tostring(done))
+        if n then assert.is_true(n >= k, "only " .. n) end
+        assert(a:run())
+        assert.equal(1, #rows(a, id, kind))
+        assert.equal(0, kit.count(backend, url, "inbox"))
+      end
+
+      it(("need not be: what is refused is the %d. passage (%s)")
+        :format(k, what), function()
+          counts("shifted", shift)
+        end)
+
+      it(("need not be for a timer: the %d. passage (%s)"):format(k, what),
+        function()
+          counts("woken", function() return a:wake(id) end)
+          assert.equal("u", assert(a:get(id)).tokens[1].node)
+        end)
+
+      it(("need not be for a move: the %d. passage (%s)"):format(k, what),
+        function()
+          counts("moved", function() return a:move_token(id, { to = "a" }) end)
+          assert.equal(1, ran.a)
+        end)
+    end
   end
 end)

@@ -220,17 +220,18 @@ out:
 
 /* ---- the road ---- */
 
-/* The letter lies there, and will be taken: who is cut off here goes on as one
- * who found the instance held. */
+/* The letter lies there, and will be taken: who is hindered here, whatever by,
+ * goes on as one who found the instance held. To ask again would be a request
+ * of its own, which counts, too. */
 static pawl_code follow(pawl_engine *e, const request *r, int seize,
                         int64_t seq, int *done, pawl_error *err) {
   int got = 0;
   pawl_code rc = pawl_engine_hold(e, r->id, seize, &got, err);
 
-  if (rc == PAWL_UNREACHABLE) got = 0;
-  if (rc == PAWL_OK || rc == PAWL_UNREACHABLE)
+  if (pawl_code_is_transient(rc)) got = 0;
+  if (rc == PAWL_OK || pawl_code_is_transient(rc))
     rc = settle(e, r, seq, got, done, err);
-  return rc == PAWL_UNREACHABLE ? PAWL_OK : rc;
+  return pawl_code_is_transient(rc) ? PAWL_OK : rc;
 }
 
 static pawl_code travel(pawl_engine *e, request *r, int *done,
