@@ -21,6 +21,7 @@ typedef struct life {
   pawl_engine *e;
   char id[37];
   int is_well; /* there is memory: nothing may fail any more */
+  int ndone;   /* so often was it told that step q is done */
   const char *url, *file;
 } life;
 
@@ -48,6 +49,12 @@ static void told(const life *l, const char *call, pawl_code rc,
     text = NULL;                               \
   } while (0)
 
+static void on_trace(void *ud, const pawl_trace *trace) {
+  life *l = ud;
+  l->ndone += trace->outcome && !strcmp(trace->outcome, "done") &&
+              !strcmp(trace->node, "q");
+}
+
 /* 0: it could not be begun. */
 static int begin(life *l) {
   pawl_config config = PAWL_CONFIG_INIT;
@@ -62,6 +69,8 @@ static int begin(life *l) {
     config.alloc_ud = &l->alloc;
     config.clock = zoo_now;
     config.clock_ud = &l->clock;
+    config.trace = on_trace;
+    config.trace_ud = l;
     ASK(l, pawl_open(l->url, &config, &l->e, &err), PAWL_OK);
   }
   if (!l->e) return 0;
@@ -269,6 +278,7 @@ static int64_t run_sql(const char *file, int64_t fail_at, int for_ever) {
     check_count(&l, text, "\"type\":\"timer\"", 1);
     pawl_free(l.e, text);
   }
+  CHECK(l.ndone <= 1); /* what was lost was not told, or not as done */
   pawl_close(l.e);
   CHECK_INT(l.alloc.live_bytes, 0);
   return n;

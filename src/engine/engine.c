@@ -545,8 +545,11 @@ static pawl_code run_open(pawl_engine *e, pawl_held *h, pawl_error *err) {
     h->state = PAWL_SLOT_READY;
     return PAWL_OK;
   }
-  if (pawl_plan_check(&h->plan, err) != PAWL_OK || /* N7: as in any batch */
-      (h->plan.nrecords && strcmp(h->plan.records[0].type, "step"))) {
+  if (pawl_plan_check(&h->plan, err) != PAWL_OK) { /* N7: as in any batch */
+    undo_open(e); /* what it told, too: that step is about to fail */
+    return PAWL_OK;
+  }
+  if (h->plan.nrecords && strcmp(h->plan.records[0].type, "step")) {
     pawl_told_committed(e); /* it has failed; that is no secret */
     undo_open(e);
     return PAWL_OK;
