@@ -134,6 +134,19 @@ return flow]]):format(says))
     assert.matches("pawl: notfound: %S+: there is no store", worker:errors())
   end)
 
+  it("that has other shards ends the worker: it is to open it anew", function()
+    local site = Site.new(sqlite, Site.steps())
+    site:start(1)
+    local worker = site:worker()
+    assert.truthy(site:wait_ended(1, 20))
+    delete(site)
+    assert(pawl.open(site.url, { shards = 4 })):close()
+    assert.equal(2, worker:wait(30), worker:output())
+    assert.matches("pawl: misuse: the store that is there now has 4 shards, "
+      .. "the one before had 1\n hint: open it anew: restart the program",
+      worker:errors())
+  end)
+
   it("is asked for by its path when the folder changes", function()
     local site = Site.new(sqlite,
       Site.flow { { "a", 'require("lfs").chdir "/"' } })

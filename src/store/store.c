@@ -289,7 +289,7 @@ static pawl_code check_unit(const pawl_store *store, const char *call,
 
 static pawl_code fail_shards(const pawl_store *store, int now,
                              pawl_error *err) {
-  pawl_code rc = pawl_fail(err, PAWL_STORE,
+  pawl_code rc = pawl_fail(err, PAWL_MISUSE, /* waiting would not mend it */
                            "the store that is there now has %d shards, the "
                            "one before had %d",
                            now, store->schema.shards);
