@@ -62,7 +62,7 @@ extern "C" {
   X(TAKEN, "taken")           /* a task is another person's */                \
   X(CONFLICT, "conflict")     /* not in the state for what is asked */        \
   X(BUSY, "busy")             /* transient: the same call may succeed */      \
-  X(LEASE_LOST, "lease_lost") /* another executor holds the instance */       \
+  X(LEASE_LOST, "lease_lost") /* another has the instance, or a kill */       \
   X(ALREADY_FINISHED, "already_finished") /* the instance has ended */        \
   X(UNREACHABLE, "unreachable")           /* the store does not answer */     \
   X(AUTH, "auth")                         /* the store refused who we are */  \
@@ -493,8 +493,10 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_task(pawl_engine *engine, const char *id,
  *              tried again; map (an object of nodes' names, old to new),
  *              variables (all of them), if_version
  *   "shift"    us: its times are put off by so many microseconds
- * Checked beforehand: PAWL_INVALID says what does not fit, with a hint;
- * PAWL_ALREADY_FINISHED, PAWL_LIMIT. `out`, when not NULL: JSON {"id","kind",
+ * Checked beforehand: PAWL_INVALID says what of `change` is not acceptable,
+ * PAWL_CONFLICT what does not fit the state it is in, with a hint;
+ * PAWL_ALREADY_FINISHED, PAWL_LIMIT. Once it is recorded, what hinders its
+ * being done at once is no error: its holder, or a worker, does it. `out`, when not NULL: JSON {"id","kind",
  * "done","status"}. */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_change(pawl_engine *engine,
                                             const char *id, const char *change,

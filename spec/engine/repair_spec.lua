@@ -392,9 +392,9 @@ kit.describe("a token", function(backend)
     assert(engine:run())
     local tokens = assert(engine:get(id)).tokens
     assert.equal(2, #tokens)
-    refused("invalid", "stands in 2 places", '"left" %(token %d+%)',
+    refused("conflict", "stands in 2 places", '"left" %(token %d+%)',
       engine:move_token(id, { to = "j" }))
-    refused("invalid", "has no live token 77", "it stands at",
+    refused("conflict", "has no live token 77", "it stands at",
       engine:move_token(id, { to = "j", token = 77 }))
     refused("invalid", 'no node "jj"', nil,
       engine:move_token(id, { to = "jj", token = tokens[1].no }))

@@ -335,21 +335,21 @@ static pawl_code check_token(const change *c, const pawl_subject *s,
   pawl_id_format(&s->id, id);
   if (!c->given[TOKEN].at) {
     if (c->kind != MOVE || p->n == 1) return PAWL_OK;
-    pawl_fail(err, PAWL_INVALID,
+    pawl_fail(err, PAWL_CONFLICT,
               p->n ? "instance %s stands in %d places: say which `token` to "
                      "move"
                    : "instance %s stands nowhere yet",
               id, p->n);
     tell_places(p, err);
-    return PAWL_INVALID;
+    return PAWL_CONFLICT;
   }
   (void)pawl_json_int(c->given[TOKEN], &no);
   for (int i = 0; i < p->n; i++)
     if (p->at[i].no == no) return PAWL_OK;
-  pawl_fail(err, PAWL_INVALID, "instance %s has no live token %" PRId64, id,
+  pawl_fail(err, PAWL_CONFLICT, "instance %s has no live token %" PRId64, id,
             no);
   tell_places(p, err);
-  return PAWL_INVALID;
+  return PAWL_CONFLICT;
 }
 
 static pawl_code refuse_status(const pawl_subject *s, const char *what,

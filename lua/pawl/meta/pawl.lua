@@ -113,7 +113,7 @@ function pawl.migrate(url, options) end
 
 --- What failed; prints as one line.
 ---@class pawl.Error
----@field code string       stable: branch on this
+---@field code string       stable: branch on this; docs/errors.md has them
 ---@field message string
 ---@field hint? string      what to do about it
 ---@field reason? string    the script's own: error{ code = ... }
@@ -569,7 +569,7 @@ function Engine:task_claim(id, options) end
 ---@param id string
 ---@param options { user: string, reason?: string }
 ---@return pawl.Task? task
----@return pawl.Error? err
+---@return pawl.Error? err  "conflict": nobody has claimed it
 function Engine:task_unclaim(id, options) end
 
 --- Ends a task; its instance goes on. `take` names the transition where
@@ -592,7 +592,7 @@ function Engine:task_fail(id, options) end
 ---@param id string
 ---@param options { by: string, reason?: string }
 ---@return pawl.Task? task
----@return pawl.Error? err
+---@return pawl.Error? err  "conflict": it has not failed
 function Engine:task_retry(id, options) end
 
 --- Takes a task from whoever has it, and gives it to another: a user, or
@@ -686,7 +686,7 @@ function Engine:kill(id, options) end
 ---@param id string|pawl.WholeWorkflow
 ---@param options? pawl.Asked
 ---@return true|table? ok
----@return boolean|pawl.Error done
+---@return boolean|pawl.Error done  "conflict": it is suspended already
 function Engine:suspend(id, options) end
 
 ---@class pawl.ResumeOptions: pawl.Asked
@@ -695,7 +695,7 @@ function Engine:suspend(id, options) end
 ---@param id string|pawl.WholeWorkflow
 ---@param options? pawl.ResumeOptions
 ---@return true|table? ok
----@return boolean|pawl.Error done
+---@return boolean|pawl.Error done  "conflict": it is not suspended
 function Engine:resume(id, options) end
 
 ---@class pawl.RetryOptions: pawl.Asked
@@ -705,7 +705,8 @@ function Engine:resume(id, options) end
 ---@param id string
 ---@param options? pawl.RetryOptions
 ---@return true? ok
----@return boolean|pawl.Error done
+---@return boolean|pawl.Error done  "conflict": it has not failed and is not
+---                                 suspended, or nothing says where it stood
 function Engine:retry(id, options) end
 
 ---@class pawl.RestartOptions: pawl.Asked
@@ -717,7 +718,7 @@ function Engine:retry(id, options) end
 ---@param id string
 ---@param options pawl.RestartOptions
 ---@return true? ok
----@return boolean|pawl.Error done
+---@return boolean|pawl.Error done  "conflict": it goes on already
 function Engine:restart(id, options) end
 
 ---@class pawl.MoveTokenOptions: pawl.Asked
@@ -727,7 +728,8 @@ function Engine:restart(id, options) end
 ---@param id string
 ---@param options pawl.MoveTokenOptions
 ---@return true? ok
----@return boolean|pawl.Error done
+---@return boolean|pawl.Error done  "conflict": no such token, or several and
+---                                 none was named
 function Engine:move_token(id, options) end
 
 ---@class pawl.EditOptions: pawl.Asked
@@ -739,7 +741,7 @@ function Engine:move_token(id, options) end
 ---@param id string
 ---@param options pawl.EditOptions
 ---@return true? ok
----@return boolean|pawl.Error done
+---@return boolean|pawl.Error done  "conflict": it made other commits meanwhile
 function Engine:edit(id, options) end
 
 ---@class pawl.WakeOptions: pawl.Asked
