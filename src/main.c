@@ -29,10 +29,11 @@ static void preload(lua_State *L) {
   lua_pop(L, 1);
 }
 
-/* (argc, argv) -> exit code, from pawl.cli.main */
+/* (argc, argv, is_mute) -> exit code, from pawl.cli.main */
 static int shell(lua_State *L) {
   int argc = (int)lua_tointeger(L, 1);
   char **argv = lua_touserdata(L, 2);
+  int is_mute = lua_toboolean(L, 3);
   luaL_checkversion(L);
   luaL_openlibs(L);
   preload(L);
@@ -44,7 +45,8 @@ static int shell(lua_State *L) {
     lua_pushstring(L, argv[i]);
     lua_rawseti(L, -2, i);
   }
-  lua_call(L, 1, 1);
+  lua_pushboolean(L, is_mute);
+  lua_call(L, 2, 1);
   return 1;
 }
 
@@ -54,23 +56,23 @@ static int traceback(lua_State *L) {
 }
 
 /* A stream that was closed (`>&-`) is a number that the next file or connection
- * gets, and what we say would go there. Says whether standard output is one. */
+ * gets, and what we say would go there: it leads nowhere from now on. 1: so
+ * did standard output; -1: there is nothing to put in its place. */
 static int fill_streams(void) {
   int is_mute = 0;
   for (int fd = 0; fd <= 2; fd++) {
     if (fcntl(fd, F_GETFD) != -1) continue;
-    if (open("/dev/null", fd ? O_WRONLY : O_RDONLY) != fd) return 1;
+    if (open("/dev/null", fd ? O_WRONLY : O_RDONLY) != fd) return -1;
     if (fd == 1) is_mute = 1;
   }
   return is_mute;
 }
 
 int main(int argc, char **argv) {
-  if (fill_streams()) {
-    fputs(
-        "pawl: output: standard output is closed\n"
-        " hint: give it somewhere to go: >/dev/null throws it away\n",
-        stderr);
+  int is_mute = fill_streams();
+  if (is_mute < 0) {
+    fputs("pawl: output: a stream is closed, and there is no /dev/null\n",
+          stderr);
     return EXIT_FAILURE;
   }
   lua_State *L = luaL_newstate();
@@ -87,7 +89,8 @@ int main(int argc, char **argv) {
   lua_pushcfunction(L, shell);
   lua_pushinteger(L, argc);
   lua_pushlightuserdata(L, argv);
-  if (lua_pcall(L, 2, 1, 1) == LUA_OK)
+  lua_pushboolean(L, is_mute);
+  if (lua_pcall(L, 3, 1, 1) == LUA_OK)
     code = (int)lua_tointeger(L, -1);
   else /* only a bug gets here: cli.main catches what users can cause */
     fprintf(stderr, "pawl: internal: %s\n", lua_tostring(L, -1));

@@ -128,13 +128,23 @@ describe("a stream that is closed", function()
     local here = command.folder()
     here:write("end.lua", FLOWS["end"])
     for _, words in ipairs { "list", "start t.end", "version", "check end.lua",
-      "check end.lua --json", "worker end.lua --until-idle",
-      "worker end.lua --until-idle --json", "run end.lua" } do
+      "check end.lua --json", "worker --help", "run end.lua" } do
       local said = run(here, words, ">&-")
       assert.matches("^pawl: output: standard output is closed\n hint: ", said)
       assert.matches("rc=1\n$", said)
     end
     assert.is_nil(io.open(here.dir .. "/pawl.db"))
+  end)
+
+  it("keeps no worker from its work", function()
+    local here = command.folder()
+    here:write("end.lua", FLOWS["end"])
+    assert.equal(0, here:pawl("start", "t.end").code)
+    for _, more in ipairs { "", " --json", " --processes 2" } do
+      assert.equal("rc=0\n", run(here, "worker end.lua --until-idle" .. more,
+        "<&- >&- 2>&-"))
+    end
+    assert.equal("completed", here:json "list"[1].status)
   end)
 
   it("is no place for a store's file", function()

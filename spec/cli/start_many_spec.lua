@@ -53,6 +53,21 @@ describe("pawl start --many", function()
       assert.is_true(list[2].conflict)
     end)
 
+  it("says of how many it has not compared the inputs", function()
+    local here = folder()
+    local lines = {}
+    for i = 1, 1002 do lines[i] = ('{"key":"%d","input":{}}'):format(i) end
+    local text = table.concat(lines, "\n")
+    assert.equal(0, here:pawl("start", "t.hello", "--many", "-",
+      { stdin = text }).code)
+    for _, json in ipairs { {}, { "--json" } } do
+      local ran = here:pawl("start", "t.hello", "--many", "-",
+        json[1] or "--no-color", { stdin = text })
+      assert.equal(0, ran.code, ran.err)
+      assert.matches("the inputs of 2 were not compared\n", ran.err, 1, true)
+    end
+  end)
+
   it("names the line that is wrong, and starts none", function()
     local here = folder()
     for _, case in ipairs {

@@ -92,11 +92,19 @@ local function command_line(argv)
   return find(opts.version and "version" or "help"), opts, {}
 end
 
-local function dispatch(argv)
+--- What is asked for is to be said; a worker has its work to do, too.
+local function check_output(command, opts)
+  if command.is_daemon and not opts.help then return end
+  error({ code = "output", message = "standard output is closed",
+    hint = "give it somewhere to go: >/dev/null throws it away" }, 0)
+end
+
+local function dispatch(argv, is_mute)
   term.setup {}
   local command, opts, args = command_line(argv)
   given = opts
   term.setup { plain = opts.no_color }
+  if is_mute then check_output(command, opts) end
   if opts.help then
     term.lines(options.help(command))
     return 0
@@ -112,12 +120,13 @@ local function finish(code)
 end
 
 ---@param argv string[]
+---@param is_mute boolean  standard output was closed
 ---@return integer exit code
-return function(argv)
+return function(argv, is_mute)
   local ok, result = xpcall(dispatch, function(err)
     if type(err) == "table" then return err end
     return debug.traceback(tostring(err), 2):gsub("%s*\n%s*", " | ")
-  end, argv)
+  end, argv, is_mute)
   sys.watch(nil)
   return finish(ok and result or ended_by(result))
 end

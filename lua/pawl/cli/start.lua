@@ -101,6 +101,11 @@ local function conflicts(engine, items, ids, created)
   return out, n
 end
 
+local function tell_uncompared(n)
+  if n <= most_compared then return end
+  term.warn(("the inputs of %d were not compared"):format(n - most_compared))
+end
+
 local function tell_there(there, n, lines)
   local other = {}
   for i in pairs(there) do
@@ -115,10 +120,7 @@ local function tell_there(there, n, lines)
       #other > 1 and "s" or "", table.concat(other, ", ", 1,
       math.min(#other, 20)) .. (#other > 20 and ", ..." or "")))
   end
-  if n > most_compared then
-    term.warn(("the inputs of %d were not compared"):format(
-      n - most_compared))
-  end
+  tell_uncompared(n)
 end
 
 local function run_many(opts, code, shared)
@@ -134,6 +136,7 @@ local function run_many(opts, code, shared)
         conflict = there[i] or nil }
     end
     term.print(format.json(list))
+    tell_uncompared(n)
   else
     for _, id in ipairs(ids) do term.print(id) end
     if n > 0 then tell_there(there, n, lines) end

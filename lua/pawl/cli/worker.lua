@@ -339,6 +339,7 @@ end
 
 return {
   name = "worker", args = "[FILE|DIR...]", max = math.huge,
+  is_daemon = true, -- runs with a closed standard output, too
   summary = "run what is due, until it is stopped",
   about = "Loads workflow files (of a folder: every *.lua) and runs "
     .. "whatever is due in the store, one line per event. As many workers as "
