@@ -262,6 +262,62 @@ kit.describe("a store's health", function(backend)
     assert.equal("", said(engine))
   end)
 
+  --- Answered, in a group that no worker serves any more; two minutes ago.
+  local function answered()
+    local flow = pawl.workflow { code = "t.ask", start = "ask" }
+    flow:task("ask", { title = "Ask", role = "all", next = "z" })
+    flow:finish "z"
+    local engine, clock, url = fresh(kit.one())
+    local own = kit.rival(backend, url, clock, { group = "dead" })
+    assert(own:load(flow))
+    local id = assert(own:start("t.ask", nil, { group = "dead" }))
+    assert(own:run())
+    own:close()
+    local task = assert(engine:tasks { instance = id })[1]
+    assert(engine:task_complete(task.id, { user = "ann", roles = { "all" } }))
+    clock:advance(120)
+    assert.equal("unserved", said(engine))
+    return engine, clock, url, id
+  end
+
+  local function serve(url, clock)
+    local own = kit.rival(backend, url, clock, { group = "dead" })
+    local flow = pawl.workflow { code = "t.ask", start = "ask" }
+    flow:task("ask", { title = "Ask", role = "all", next = "z" })
+    flow:finish "z"
+    assert(own:load(flow))
+    assert(own:run())
+  end
+
+  it("does not say that a person's answer was put right", function()
+    local engine, clock, url, id = answered()
+    for _ = 1, 2 do
+      local report = assert(engine:health { repair = true })
+      assert.same({ 1, 0 }, { report.unserved, report.repaired })
+      assert.equal("unserved", said(engine))
+    end
+    serve(url, clock)
+    assert.equal("completed", kit.status(engine, id))
+    assert.equal("", said(engine))
+  end)
+
+  it("knows how long the rest has been due when it took a request", function()
+    local engine, clock, url, id = answered()
+    local store = kit.store(url, clock)
+    assert(store:begin "batch")
+    assert(store:send("inbox_insert", { shard = 0, id = id,
+      no = kit.draw_id(), kind = "edit", event_id = "spec:1",
+      source = "system", data = '{"set":{"a":1},"reason":"r"}',
+      now = store:now() }))
+    assert(store:commit())
+    assert.equal(1, assert(engine:health { repair = true }).repaired)
+    assert.equal("unserved", said(engine))
+    assert.equal(0, assert(engine:health { repair = true }).repaired)
+    assert.equal("unserved", said(engine))
+    serve(url, clock)
+    assert.equal("completed", kit.status(engine, id))
+  end)
+
   it("is told, and mended, by the command", function()
     local here = command.folder()
     local engine, clock, url = fresh(waits())

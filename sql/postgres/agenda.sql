@@ -359,13 +359,15 @@ returning a.instance, a.latch;
 -- name: agenda_release
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
 --       @seen integer[], @due_at time[], @now time
--- Let go after a commit. What woke meanwhile is due at once; a null @due_at
--- touches only such rows, and agenda_end then deletes the others.
+-- Let go after a commit. What woke meanwhile is due at once, or since before
+-- that; a null @due_at touches only such rows, and agenda_end then deletes the
+-- others.
 update pawl.agenda a
    set lease = null, executor = null, takeovers = 0,
        latch = case when a.latch = s.seen then 0 else a.latch end,
        ready = a.latch <> s.seen or s.due_at <= coalesce(@now, now()),
-       due_at = case when a.latch <> s.seen then coalesce(@now, now())
+       due_at = case when a.latch <> s.seen
+                     then least(coalesce(@now, now()), s.due_at)
                      else s.due_at end
   from (select * from unnest(@id, @lease, @latch, @seen, @due_at)
                as s (id, lease, latch, seen, due_at) limit cardinality(@id)) s

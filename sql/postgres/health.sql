@@ -31,7 +31,7 @@ select a.instance, a.workflow, a.executor_group,
             and expires_at > coalesce(@now, now())) as unserved,
        exists (select from pawl.inbox b
                 where b.shard = @shard and b.instance = a.instance
-                  and not b.taken and b.kind not in ('event', 'child')
+                  and not b.taken and b.kind not in ('event', 'child', 'task')
                offset 0) as asked,
        not exists (select from pawl.instance i
                     where i.shard = @shard and i.id = a.instance

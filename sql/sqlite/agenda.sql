@@ -274,7 +274,8 @@ update pawl_agenda
    set lease = null, executor = null, takeovers = 0,
        latch = case when latch = @seen then 0 else latch end,
        ready = latch <> @seen or @due_at <= @now,
-       due_at = case when latch <> @seen then @now else @due_at end
+       due_at = case when latch <> @seen then min(@now, coalesce(@due_at, @now))
+                     else @due_at end
  where shard = @shard and instance = @id and lease = @lease
    and (@latch is null or latch = @latch)
    and (@due_at is not null or latch <> @seen);

@@ -24,7 +24,7 @@ select a.instance, a.workflow, a.executor_group,
             and expires_at > @now) as unserved,
        exists (select 1 from pawl_inbox b
                 where b.shard = @shard and b.instance = a.instance
-                  and not b.taken and b.kind not in ('event', 'child'))
+                  and not b.taken and b.kind not in ('event', 'child', 'task'))
          as asked,
        not exists (select 1 from pawl_instance i
                     where i.shard = @shard and i.id = a.instance) as stray

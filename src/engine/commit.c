@@ -297,6 +297,16 @@ static int seen_latch(const pawl_held *h) {
   return pawl_held_saw_all(h) ? h->latch : -1;
 }
 
+/* Who only took the inbox, and found nothing to take, has not served it: it has
+ * been due for as long as before. */
+static int64_t look_us(pawl_engine *e, const pawl_held *h) {
+  int64_t us = h->plan.look_us, before = h->due_before_us;
+  int in_vain = h->apply_only && h->plan.after == PAWL_AFTER_BACK &&
+                us <= pawl_engine_now(e);
+
+  return in_vain && before < us ? before : us;
+}
+
 static pawl_code send_agenda(pawl_engine *e, pawl_held **list, int n,
                              pawl_error *err) {
   pawl_args *a = &e->args;
@@ -323,7 +333,7 @@ static pawl_code send_agenda(pawl_engine *e, pawl_held **list, int n,
     if (h->plan.after == PAWL_AFTER_SLEEP)
       pawl_arg_null(a, PAWL_AGENDA_RELEASE_DUE_AT);
     else
-      pawl_arg_time(a, PAWL_AGENDA_RELEASE_DUE_AT, h->plan.look_us);
+      pawl_arg_time(a, PAWL_AGENDA_RELEASE_DUE_AT, look_us(e, h));
   }
   pawl_store_arg_now(e->store, a, PAWL_AGENDA_RELEASE_NOW);
   TRY(pawl_commit_send(e, err));

@@ -63,6 +63,28 @@ static void tell(health *t, const pawl_id *id, place at, pawl_str what) {
 
 /* ---- the agenda ---- */
 
+/* The id before this one. */
+static pawl_id before(const pawl_id *id) {
+  pawl_id last = *id;
+  int i = (int)sizeof last.bytes;
+  while (i-- && !last.bytes[i]--) continue;
+  return last;
+}
+
+/* At most `max` rows, from the one behind `after` on. */
+static pawl_code read_agenda(pawl_engine *e, int shard, const pawl_id *after,
+                             int max, pawl_rows *r, pawl_error *err) {
+  pawl_args *a = &e->args;
+
+  pawl_args_begin(a, PAWL_STMT_HEALTH_AGENDA);
+  pawl_arg_int(a, PAWL_HEALTH_AGENDA_SHARD, shard);
+  pawl_arg_id(a, PAWL_HEALTH_AGENDA_AFTER, after);
+  pawl_arg_int(a, PAWL_HEALTH_AGENDA_PATIENCE_US, PATIENCE_US);
+  pawl_store_arg_now(e->store, a, PAWL_HEALTH_AGENDA_NOW);
+  pawl_arg_int(a, PAWL_HEALTH_AGENDA_MAX, max);
+  return pawl_store_once(e->store, PAWL_UNIT_READ, a, r, err);
+}
+
 typedef struct wrongs {
   pawl_id stray[PAGE], asked[PAGE];
   int n, nstray, nasked;
@@ -90,13 +112,34 @@ static void look_at_row(health *t, const pawl_rows *r, int k, wrongs *found,
 #undef IS
 }
 
+/* Does what it was asked lie there yet? Somebody may hold it, or it needs what
+ * is not known here. */
+static pawl_code look_again(health *t, int shard, const pawl_id *id, int *left,
+                            pawl_error *err) {
+  pawl_id after = before(id), one;
+  pawl_rows r;
+  pawl_code rc = PAWL_OK;
+
+  *left = 0;
+  TRY(read_agenda(t->e, shard, &after, 1, &r, err));
+  if (!r.nrows) return PAWL_OK;
+  pawl_row_id(&r, 0, PAWL_HEALTH_AGENDA_R_INSTANCE, &one);
+  *left = pawl_id_eq(&one, id) &&
+          pawl_row_int(&r, 0, PAWL_HEALTH_AGENDA_R_ASKED) != 0;
+out:
+  return rc;
+}
+
 /* What they were asked, to end as a rule, is done as `pawl cancel` does it: no
- * handler runs. All else is for a worker. */
-static pawl_code take_asked(health *t, const wrongs *found, pawl_error *err) {
+ * handler runs. All else, also what people answered, is for a worker. */
+static pawl_code take_asked(health *t, int shard, const wrongs *found,
+                            pawl_error *err) {
   for (int i = 0; i < found->nasked; i++) {
+    int left = 0;
     pawl_code rc = pawl_engine_apply(t->e, &found->asked[i], err);
+    if (rc == PAWL_OK) rc = look_again(t, shard, &found->asked[i], &left, err);
     if (rc == PAWL_OK)
-      t->repaired++;
+      t->repaired += !left;
     else if (pawl_code_is_transient(rc) || rc == PAWL_NOMEM)
       return rc;
     else
@@ -108,19 +151,12 @@ static pawl_code take_asked(health *t, const wrongs *found, pawl_error *err) {
 /* One page of a shard; *n: how many rows it had. */
 static pawl_code look_at_agenda(health *t, int shard, pawl_id *after, int *n,
                                 pawl_error *err) {
-  pawl_args *a = &t->e->args;
   wrongs found = {.n = 0};
   pawl_rows r;
   pawl_code rc = PAWL_OK;
   int gone = 0;
 
-  pawl_args_begin(a, PAWL_STMT_HEALTH_AGENDA);
-  pawl_arg_int(a, PAWL_HEALTH_AGENDA_SHARD, shard);
-  pawl_arg_id(a, PAWL_HEALTH_AGENDA_AFTER, after);
-  pawl_arg_int(a, PAWL_HEALTH_AGENDA_PATIENCE_US, PATIENCE_US);
-  pawl_store_arg_now(t->e->store, a, PAWL_HEALTH_AGENDA_NOW);
-  pawl_arg_int(a, PAWL_HEALTH_AGENDA_MAX, PAGE);
-  TRY(pawl_store_once(t->e->store, PAWL_UNIT_READ, a, &r, err));
+  TRY(read_agenda(t->e, shard, after, PAGE, &r, err));
   *n = r.nrows;
   for (int k = 0; k < r.nrows; k++) look_at_row(t, &r, k, &found, after);
   t->stray += found.nstray;
@@ -128,7 +164,7 @@ static pawl_code look_at_agenda(health *t, int shard, pawl_id *after, int *n,
   TRY(pawl_stray_remove(t->e, shard, found.stray, NULL, found.nstray, &gone,
                         err));
   t->repaired += gone;
-  TRY(take_asked(t, &found, err));
+  TRY(take_asked(t, shard, &found, err));
 out:
   return rc;
 }
@@ -246,14 +282,6 @@ out:
 }
 
 /* ---- one of them ---- */
-
-/* The id before this one. */
-static pawl_id before(const pawl_id *id) {
-  pawl_id last = *id;
-  int i = (int)sizeof last.bytes;
-  while (i-- && !last.bytes[i]--) continue;
-  return last;
-}
 
 pawl_code pawl_health_of(pawl_engine *e, const pawl_id *id, pawl_str workflow,
                          pawl_str status, const char **what, pawl_error *err) {

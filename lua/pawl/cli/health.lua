@@ -47,7 +47,9 @@ local function run(opts)
     term.print(format.json(report))
   else
     tell(report)
-    if opts.repair and not report.sound then
+    if opts.repair and report.repaired == 0 and not report.sound then
+      term.print("nothing was put right")
+    elseif opts.repair and not report.sound then
       term.print(count(report.repaired, "was", "were"),
         " put right: a worker looks at them next")
     elseif wrong(report) > report.unserved then
