@@ -43,6 +43,11 @@ local plants = {
     "update pawl.instance set seq = seq + 1 where id = $one(t.seq)",
     "delete from pawl.history where instance = $one(t.seq)",
   },
+  ["what is kept is not said to be untaken"] = {
+    [[update pawl.history set type = 'untaken',
+        text = 'event "go" shop:e1: it has ended before that'
+      where seq = 1 and instance = $one(t.saga failed)]],
+  },
   ["history folds to the variables"] = {
     [[update pawl.history set changes =
       replace(cast(changes as text), '"n_b":1', '"n_b":2')$json

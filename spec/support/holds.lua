@@ -275,6 +275,18 @@ local function check_store(stage)
   end
 end
 
+--- Events are told as gone only of an instance that will not take them: one
+--- that has failed keeps them.
+local function check_untaken(one)
+  if one.data.status ~= "failed" then return end
+  for _, row in ipairs(one.history) do
+    if row.type == "untaken" and tostring(given(row.text)):find '^event "' then
+      broken("what was accepted is not lost", "row %d of %s, which has "
+        .. "failed: %s", row.seq, short(one.id), row.text)
+    end
+  end
+end
+
 local function check_tokens(one)
   for _, token in ipairs(one.tokens) do
     if token.state ~= "consumed" and token.state ~= "dropped" then
@@ -466,6 +478,7 @@ function holds.ended(stage)
   for _, listed in ipairs(stage:instances()) do
     local one, nodes = read(stage, listed.id), stage.nodes[listed.flow]
     check_tokens(one)
+    check_untaken(one)
     check_numbers(one)
     check_visits(one)
     check_fold(one)

@@ -175,8 +175,9 @@ on conflict (shard, source, id) do update
 -- name: inbox_clear
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer[],
 --       @revives boolean[]
--- The instance ends: nobody will read it. One that may go on keeps its events,
--- those that it has taken, not to take them again, and those that it has not.
+-- The instance ends: nobody will read it. One that may go on (@revives, it has
+-- failed) keeps its events: those that it has taken, not to take them again,
+-- and those that it has not, all of them and in their order, to take them then.
 delete from pawl.inbox b
  using (select * from unnest(@id, @lease, @latch, @revives)
                as s (id, lease, latch, revives) limit cardinality(@id)) s

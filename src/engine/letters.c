@@ -730,6 +730,7 @@ static int take(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
   return 1;
 }
 
+/* The events of one that has failed stay, as a retry may yet come. */
 void pawl_letters_discard(pawl_held *h) {
   pawl_plan *p = &h->plan;
 
@@ -737,6 +738,7 @@ void pawl_letters_discard(pawl_held *h) {
     const pawl_letter *l = &h->letters[i];
     pawl_effect *f;
     if (l->kept || pawl_plan_takes(p, &l->no)) continue; /* it has no row */
+    if (h->status == PAWL_STATUS_FAILED && is_kind(l, "event")) continue;
     f = pawl_plan_effect(p, PAWL_EFFECT_DELETE, 0);
     f->id = l->no;
     f->has_id = 1;

@@ -312,7 +312,8 @@ void pawl_letters_take(pawl_engine *e, pawl_held *h);
 /* Are all of them what a node waits for, in the inbox, and none a request? */
 int pawl_letters_are_news(const pawl_held *h);
 /* The instance had ended before: what else lies there came too late, an answer
- * of a child that was under way for one, and nobody else will read it. */
+ * of a child that was under way for one, and nobody else will read it; but the
+ * events of one that has failed stay. */
 void pawl_letters_discard(pawl_held *h);
 /* untaken.c */
 /* A letter that is passed over for good; what is left when it ends. */

@@ -1,7 +1,7 @@
 /* What was accepted for an instance and is not taken, because it ends or is
  * undone first: said in its history, so that nobody takes it for done. What
  * its parent or children sent is on record with them; requests are refused by
- * letters.c. */
+ * letters.c. The events of one that fails stay in its inbox (inbox_clear). */
 #include "machine.h"
 
 #define TOLD_MAX 20 /* each by itself; then how many there are */
@@ -33,35 +33,52 @@ static int was_asked(const pawl_held *h, const pawl_letter *l) {
   return 0;
 }
 
+/* One that fails keeps its events: a retry or a restart may take them, in the
+ * order in which they came, also that whose own record the store refused. */
+static int keeps_events(const pawl_held *h) {
+  return h->plan.status == PAWL_STATUS_FAILED;
+}
+
 /* Of events to whoever waits, those that this one would have taken next. */
 static int is_missed(const pawl_held *h, const pawl_letter *l) {
   if (l->kept || pawl_plan_takes(&h->plan, &l->no)) return 0;
   if (is_kind(l, "task")) return 1;
-  if (!is_kind(l, "event")) return 0;
+  if (!is_kind(l, "event") || keeps_events(h)) return 0;
   return l->addressed ||
          (h->plan.status == PAWL_STATUS_CANCELLED && !was_asked(h, l));
+}
+
+/* Does anybody's answer go where it stood? */
+static int waits_for_people(const pawl_held *h) {
+  for (int k = 0; h->def && k < h->tokens.n; k++) {
+    const pawl_token *t = &h->tokens.at[k];
+    int at = t->state == PAWL_TOKEN_WAITING
+                 ? pawl_def_node(h->def, t->node, strlen(t->node))
+                 : -1;
+    if (at >= 0 && h->def->nodes[at].kind == PAWL_KIND_TASK) return 1;
+  }
+  return 0;
+}
+
+/* Was there something that goes, and that was not read? */
+static int left_unread(const pawl_held *h) {
+  if (keeps_events(h)) return h->behind && waits_for_people(h);
+  return h->behind || h->unread;
 }
 
 void pawl_untaken_end(pawl_engine *e, pawl_held *h) {
   int n = 0;
 
   for (int i = 0; i < h->nletters; i++) {
-    const pawl_letter *l = &h->letters[i];
-    pawl_effect *f;
-    if (!is_missed(h, l)) continue;
-    if (n++ < TOLD_MAX) pawl_untaken_note(e, h, l, "it has ended before that");
-    /* one that has failed may be retried: then the event is sent again, and
-     * its id is no reason to pass it over */
-    if (h->plan.status != PAWL_STATUS_FAILED) continue;
-    f = pawl_plan_effect(&h->plan, PAWL_EFFECT_DELETE, 0);
-    f->id = l->no;
-    f->has_id = 1;
+    if (!is_missed(h, &h->letters[i])) continue;
+    if (n++ < TOLD_MAX)
+      pawl_untaken_note(e, h, &h->letters[i], "it has ended before that");
   }
-  if (n > TOLD_MAX || h->behind || h->unread) {
+  if (n > TOLD_MAX || left_unread(h)) {
     pawl_record *r = pawl_instance_record(e, h, "untaken");
-    pawl_buf_addf(&r->text, "%d events and answers%s", n,
-                  h->behind || h->unread
-                      ? " at hand, and what had not been looked at"
-                      : " in all");
+    pawl_buf_addf(&r->text, "%d %sanswers%s", n,
+                  keeps_events(h) ? "" : "events and ",
+                  left_unread(h) ? " at hand, and what had not been looked at"
+                                 : " in all");
   }
 }

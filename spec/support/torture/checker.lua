@@ -340,7 +340,15 @@ none("nothing of the ended is scheduled", "%{id} is %{status}",
         on i.shard = a.shard and i.id = a.instance
      where i.id is null or i.status in %s]]):format(ENDED))
 
---- One that has failed keeps its events: it may be tried again.
+--- One that has failed keeps its events, so none is told as gone.
+none("what is kept is not said to be untaken", "%{id}: %{text}",
+  [[select $id(h.instance) as id, h.text as text
+      from pawl.history h join pawl.instance i
+        on i.shard = h.shard and i.id = h.instance
+     where h.type = 'untaken' and i.status = 'failed'
+       and h.text like 'event "%']])
+
+--- One that has failed keeps its events: a retry or a restart takes them.
 none("nothing lies in the inbox of the ended",
   "%{id}, %{status}: %{kind} %{name}",
   ([[select $id(b.instance) as id, coalesce(i.status, 'gone') as status,
