@@ -62,10 +62,10 @@ describe("pawl suspend and resume", function()
     local entry = newest(here, id)
     assert.equal("ada", entry.caller)
     assert.equal("wrong price", entry.text)
-    bad(here, 2, "need not be suspended", "suspend", id)
+    bad(here, 4, "need not be suspended", "suspend", id)
     assert.equal("resumed " .. id .. "\n", good(here, "resume", id))
     assert.equal("waiting", here:json("show", id).status)
-    bad(here, 2, "cannot be resumed", "resume", id)
+    bad(here, 4, "cannot be resumed", "resume", id)
   end)
 
   it("do the same with workflows and prefixes", function()
@@ -77,7 +77,7 @@ describe("pawl suspend and resume", function()
     good(here, "resume", "-w", "t.timer", "--shift")
     assert.matches("^suspended t.%*:", good(here, "suspend", "--prefix",
       "t."))
-    bad(here, 2, "is not suspended", "resume", "-w", "t.timer")
+    bad(here, 4, "is not suspended", "resume", "-w", "t.timer")
     assert.equal("resumed t.*\n", good(here, "resume", "--prefix", "t."))
     bad(here, 3, 'no workflow "t.tmer"', "suspend", "-w", "t.tmer")
     bad(here, 2, "needs an instance's ID, %-%-workflow", "suspend")
@@ -145,7 +145,7 @@ describe("pawl edit", function()
     local ran = here:pawl("edit", id, "--unset", "nosuch")
     assert.equal(0, ran.code, ran.err)
     assert.equal("warning: there was no variable 'nosuch'\n", ran.err)
-    bad(here, 2, "changed meanwhile", "edit", id, "--unset", "x",
+    bad(here, 4, "changed meanwhile", "edit", id, "--unset", "x",
       "--version", "1")
   end)
 end)
@@ -199,7 +199,7 @@ describe("pawl workflows", function()
     assert.equal(1, here:json("workflows", "list", "t.timer")[1].live)
     assert.matches("not active", good(here, "workflows", "deactivate",
       "t.timer", "1"))
-    bad(here, 2, "no version of workflow \"t.timer\" is active", "start",
+    bad(here, 4, "no version of workflow \"t.timer\" is active", "start",
       "t.timer")
     assert.matches("is active", good(here, "workflows", "activate",
       "t.timer", "1"))
