@@ -270,7 +270,7 @@ kit.describe("rule 1, the lease id,", function(backend)
         key = { "17" }, event_id = { ":1" }, source = { "" },
         data = { "{}" }, received_at = { now } },
       inbox_keep = { now = now, expires_at = now },
-      inbox_clear = {},
+      inbox_clear = { revives = { false } },
       variable_put = { part = { ":0" }, members = { '"x":1' } },
       variable_delete = { part = { ":0" } },
       task_insert = { task = { kit.draw_id() }, token = { 2 },
@@ -982,7 +982,8 @@ kit.describe("rule 6, no decision on a stale view:", function(backend)
       request = { probe.null } })
     for _, clear in ipairs { "inbox_clear", "subscription_clear",
       "token_drop" } do
-      kit.run(store, clear, with {})
+      kit.run(store, clear, with(clear == "inbox_clear"
+        and { revives = { false } } or {}))
     end
     kit.run(store, "task_close", with { updated_at = { now } })
     kit.run(store, "attribute_put", with { name = { "color" },

@@ -245,8 +245,8 @@ static pawl_code travel(pawl_engine *e, request *r, int *done,
   r->ended = ended_for(r->kind);
   TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &r->no, err));
   for (int tries = 0;; tries++) {
-    (void)(tries ? PAWL_FAULT("engine.act.again")
-                 : PAWL_FAULT("engine.act.send"));
+    if (tries) (void)PAWL_FAULT("engine.act.again");
+    if (!tries) (void)PAWL_FAULT("engine.act.send");
     r->again = tries > 0;
     rc = send(e, r, &seq, err);
     if ((rc != PAWL_UNREACHABLE && rc != PAWL_BUSY) || tries == 2) break;
