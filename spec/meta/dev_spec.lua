@@ -95,7 +95,7 @@ end
 describe("what specs call", function()
   -- Programs of Debian's essential packages.
   local known = {}
-  for name in ([[bash chmod cp env find id install kill ln mkdir mktemp nproc
+  for name in ([[bash chmod cp dd env find id install kill ln mkdir mktemp nproc
     rm runuser script setpriv sh stat true ./dev]]):gmatch "%S+" do
     known[name] = true
   end

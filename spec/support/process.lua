@@ -20,7 +20,7 @@ local SCRIPT = [[
 cd %s || exit 1
 {
   set -m
-  env %s %s <%s >%s/out 2>%s/err 3>&- &
+  env PAWL_SPEC_CHILD=%s %s %s <%s >%s/out 2>%s/err 3>&- &
   echo $! >&3
   exec 3>&-
   wait $!
@@ -68,7 +68,7 @@ function process.start(words, options)
     stdin = tmp.file("stdin", options.stdin)
   end
   local at = shell.quote(dir)
-  local script = SCRIPT:format(shell.quote(options.cwd or "."),
+  local script = SCRIPT:format(shell.quote(options.cwd or "."), at,
                                assignments(options.env), shell.line(words),
                                shell.quote(stdin), at, at, at, at, at)
   local pipe <close> = assert(io.popen("bash -c " .. shell.quote(script)))
@@ -92,24 +92,41 @@ function process.run(words, options)
   return code, child:output(), child:errors()
 end
 
+local function send(signal, whom)
+  os.execute(("kill -s %s -- %d 2>/dev/null"):format(signal, whom))
+end
+
+-- What children that have ended have left behind. It knows whose it is: its
+-- group's number may be another's by now.
+local function kill_left(root)
+  local left <close> = assert(io.popen("grep -lzs "
+    .. shell.quote("^PAWL_SPEC_CHILD=" .. root .. "/")
+    .. " /proc/[0-9]*/environ"))
+  for path in left:lines() do send("KILL", tonumber(path:match "%d+")) end
+end
+
 --- Kills what is still running, children of children too: for after_each.
 function process.stop_all()
+  local root
   for child in pairs(running) do
+    root = child.dir:match "^(.*)/"
     child:kill_group "KILL"
     child:wait(10)
     running[child] = nil
   end
+  if root then kill_left(root) end
 end
 
+--- One that has ended is left alone: its number may be another's by now.
 ---@param signal string  "KILL", "TERM", "STOP"...
 function Process:kill(signal)
-  os.execute(("kill -s %s -- %d 2>/dev/null"):format(signal, self.pid))
+  if not self:code() then send(signal, self.pid) end
 end
 
 --- The same to its children too.
 ---@param signal string
 function Process:kill_group(signal)
-  os.execute(("kill -s %s -- -%d 2>/dev/null"):format(signal, self.pid))
+  if not self:code() then send(signal, -self.pid) end
 end
 
 ---@return integer?  exit code, 128 + signal when killed; nil: still running
