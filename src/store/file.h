@@ -8,9 +8,10 @@
  *             commit and while it waits; a unit that finds the file gone is
  *             over, and its connection with it.
  *          F2 the log that a file's writers leave beside it (-wal) is that
- *             file's: where another file has come to the path, it is not
- *             opened as long as that log lies there. SQLite would write what
- *             is in it into the new file. */
+ *             file's: where another file has come to the path, who had the old
+ *             one open does not open it as long as that log lies there, begun
+ *             as it was. SQLite would write what is in it into the new file.
+ *             Who comes new cannot know whose log it is. */
 #ifndef PAWL_STORE_FILE_H
 #define PAWL_STORE_FILE_H
 
