@@ -79,7 +79,7 @@ kit.describe("a start", function(backend)
     for version = 1, 3 do assert(engine:deactivate("t.one", version)) end
     local none, err = other:start "t.one"
     assert.is_nil(none)
-    assert.equal("invalid", err.code)
+    assert.equal("conflict", err.code)
     assert.matches("no version", err.message)
   end)
 
