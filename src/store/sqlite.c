@@ -45,13 +45,22 @@
 #define WAL_TRUNCATE ((int64_t)16 * 1024 * 1024)
 #define OPS_PER_LOOK 100 /* of SQLite's machine, between looks at the clock */
 
-enum { BEGIN_WRITE, BEGIN_READ, COMMIT, ROLLBACK, DATA_VERSION, NSTEERING };
+enum {
+  BEGIN_WRITE,
+  BEGIN_READ,
+  COMMIT,
+  ROLLBACK,
+  DATA_VERSION,
+  SCHEMA_VERSION,
+  NSTEERING
+};
 static const char *const steering[NSTEERING] = {
     [BEGIN_WRITE] = "begin immediate",
     [BEGIN_READ] = "begin",
     [COMMIT] = "commit",
     [ROLLBACK] = "rollback",
     [DATA_VERSION] = "pragma data_version",
+    [SCHEMA_VERSION] = "pragma schema_version",
 };
 
 struct pawl_conn {
@@ -530,6 +539,17 @@ out:
   return rc;
 }
 
+/* What a version is now; when it cannot be had, as it was. */
+static int64_t look_at(pawl_conn *c, int which, int64_t before) {
+  sqlite3_stmt *s;
+  int64_t version = before;
+  if (prepare_steering(c, which, NULL) != PAWL_OK) return before;
+  s = c->steering[which];
+  if (sqlite3_step(s) == SQLITE_ROW) version = sqlite3_column_int64(s, 0);
+  sqlite3_reset(s);
+  return version;
+}
+
 /* Is no transaction open any more? A failed statement may have rolled back by
  * itself: a full disk does. */
 static int end_transaction(pawl_conn *c) {
@@ -590,9 +610,8 @@ out:
 /* Who counts for the first time makes the table of counts, so that all others
  * read the schema anew, with them. */
 static void forget_new_counts(pawl_conn *c) {
-  int64_t version = c->schema_version;
-  if (ask_int(c, "pragma schema_version", &version, NULL) != PAWL_OK ||
-      version == c->schema_version || lock_beside(c, 20000, NULL) != PAWL_OK)
+  int64_t version = look_at(c, SCHEMA_VERSION, c->schema_version);
+  if (version == c->schema_version || lock_beside(c, 20000, NULL) != PAWL_OK)
     return;
   if (forget_counts(c, c->schema_version != 0, NULL) == PAWL_OK)
     c->schema_version = version;
@@ -1382,14 +1401,7 @@ out:
 
 /* Has another connection committed since the last look? */
 static int has_news(pawl_conn *c) {
-  int64_t version = c->seen_version;
-  sqlite3_stmt **s = &c->steering[DATA_VERSION];
-  if (!*s &&
-      sqlite3_prepare_v3(c->db, steering[DATA_VERSION], -1,
-                         SQLITE_PREPARE_PERSISTENT, s, NULL) != SQLITE_OK)
-    return 0;
-  if (sqlite3_step(*s) == SQLITE_ROW) version = sqlite3_column_int64(*s, 0);
-  sqlite3_reset(*s);
+  int64_t version = look_at(c, DATA_VERSION, c->seen_version);
   if (version == c->seen_version) return 0;
   c->seen_version = version;
   return 1;
