@@ -163,7 +163,9 @@ describe("a PostgreSQL of a run", function()
         done
         echo $n]], tostring(pid))))
     end
-    local torture = process.start({ "./dev", "torture", "60", "postgres" }, {})
+    local scratch = tmp.dir()
+    local torture = process.start({ "./dev", "torture", "60", "postgres" },
+      { env = { TMPDIR = scratch } })
     assert.truthy(process.poll(60, function() return ours(torture.pid) > 8 end),
       torture:errors())
     torture:kill "TERM"
@@ -175,5 +177,6 @@ describe("a PostgreSQL of a run", function()
       local owner = tmp.read(dir .. "/owner") or ""
       assert.not_equal(tostring(torture.pid), owner:match "^%d+")
     end
+    assert.equal("", bash("ls $1", scratch))
   end)
 end)

@@ -50,7 +50,9 @@ bare_apart() {
 }
 
 bare_stop() {
-  if [ -z "$bare_pid" ]; then return; fi
+  if [ -z "$bare_pid" ]; then
+    return 0 # in a trap, `return` alone says how the script failed: it ends
+  fi
   kill -KILL "$bare_pid" 2>/dev/null || true
   wait "$bare_pid" 2>/dev/null || true
   bare_pid=

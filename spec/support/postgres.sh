@@ -102,7 +102,9 @@ postgres_restart() {
 }
 
 postgres_stop() {
-  if [ -z "$postgres_dir" ]; then return; fi
+  if [ -z "$postgres_dir" ]; then
+    return 0 # in a trap, `return` alone says how the script failed: it ends
+  fi
   if [ -f "$postgres_dir/data/postmaster.pid" ]; then
     postgres_as "$(postgres_bin)/pg_ctl" --pgdata="$postgres_dir/data" \
       --mode=immediate stop >/dev/null 2>&1 || true
