@@ -496,8 +496,9 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_task(pawl_engine *engine, const char *id,
  * Checked beforehand: PAWL_INVALID says what of `change` is not acceptable,
  * PAWL_CONFLICT what does not fit the state it is in, with a hint;
  * PAWL_ALREADY_FINISHED, PAWL_LIMIT. Once it is recorded, what hinders its
- * being done at once is no error: its holder, or a worker, does it. `out`, when not NULL: JSON {"id","kind",
- * "done","status"}. */
+ * being done at once is no error: its holder, or a worker, does it. `out`, when
+ * not NULL: JSON {"id","kind","done","status"}; without "status" when the store
+ * does not tell it any more. */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_change(pawl_engine *engine,
                                             const char *id, const char *change,
                                             int *done, char **out,

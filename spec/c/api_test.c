@@ -1,5 +1,7 @@
 /* pawl.h from where it is not meant to be called, with an allocator of the
- * caller's, and with numbers at the ends of their ranges. */
+ * caller's, with numbers at the ends of their ranges, and beside a store that
+ * does not answer. */
+#include "../../src/base/fault.h"
 #include "test.h"
 #include "zoo.h"
 
@@ -258,11 +260,38 @@ static void a_clock_may_say_anything(void) {
   }
 }
 
+/* ---- a store that does not answer ---- */
+
+static void what_is_recorded_is_no_failure(void) {
+#ifdef PAWL_TESTING
+  world w = {0};
+  pawl_config c = PAWL_CONFIG_INIT;
+  pawl_error err = {0};
+  char *out = NULL;
+  int done = 0;
+
+  opened(&w, &c);
+  started(&w);
+  pawl_fault_set("engine.change.look=fail");
+  CHECK_INT(
+      pawl_change(w.e, w.id, "{\"kind\":\"suspend\"}", &done, &out, &err),
+      PAWL_OK);
+  pawl_fault_set(NULL);
+  CHECK_INT(done, 1);
+  CHECK(strstr(out, "\"done\":true") != NULL);
+  CHECK(strstr(out, "status") == NULL);
+  pawl_free(w.e, out);
+  CHECK_INT(change(&w, "{\"kind\":\"suspend\"}", &err), PAWL_CONFLICT);
+  pawl_close(w.e);
+#endif
+}
+
 int main(void) {
   a_callback_cannot_call_the_engine();
   a_clock_that_is_asked_from_outside_cannot_either();
   text_knows_its_allocator();
   times_are_checked_before_they_are_stored();
   a_clock_may_say_anything();
+  what_is_recorded_is_no_failure();
   return TEST_END;
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "../base/fault.h"
 #include "../value/json.h"
 #include "act.h"
 #include "answer.h"
@@ -675,22 +676,27 @@ static void write_letter(const change *c, const pawl_subject *s,
   pawl_object_end(&o);
 }
 
+/* The change is recorded by now: where the instance stands is left out when
+ * the store does not tell, and is no failure of the change. */
 static pawl_code answer(pawl_engine *e, const change *c, pawl_subject *s,
                         int done, pawl_buf *out, pawl_error *err) {
   pawl_object o;
+  pawl_error why;
   char id[37];
   pawl_code rc = PAWL_OK;
+  int known;
 
   pawl_buf_clear(&s->workflow);
   pawl_buf_clear(&s->vars);
   pawl_buf_clear(&s->stopped);
-  TRY(look(e, s, err));
+  known = PAWL_FAULT("engine.change.look") != PAWL_FAULT_FAIL &&
+          look(e, s, &why) == PAWL_OK;
   pawl_id_format(&s->id, id);
   pawl_object_begin(&o, out);
   pawl_member_textz(&o, "id", id);
   pawl_member_textz(&o, "kind", c->kind_name);
   pawl_member_bool(&o, "done", done);
-  pawl_member_textz(&o, "status", pawl_status_name(s->status));
+  if (known) pawl_member_textz(&o, "status", pawl_status_name(s->status));
   pawl_object_end(&o);
   TRY(pawl_buf_check(out, err));
 out:

@@ -140,7 +140,7 @@ static pawl_code take_asked(health *t, int shard, const wrongs *found,
     if (rc == PAWL_OK) rc = look_again(t, shard, &found->asked[i], &left, err);
     if (rc == PAWL_OK)
       t->repaired += !left;
-    else if (pawl_code_is_transient(rc) || rc == PAWL_NOMEM)
+    else if (pawl_code_is_transient(rc))
       return rc;
     else
       pawl_log_error(&t->e->log, PAWL_WARN, "it is not put right", err);
