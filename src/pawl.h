@@ -196,9 +196,11 @@ typedef struct pawl_config {
 typedef struct pawl_engine pawl_engine;
 
 /* Opens the store at `url` ("pawl.db", "sqlite:PATH", ":memory:",
- * "postgres://...", "postgres:CONNINFO"; NULL: "pawl.db"). Another scheme://
- * and a CONNINFO by itself are PAWL_INVALID, anything else is a file. An empty
- * store is given its schema. `config` may be NULL. */
+ * "postgres://...", "postgres:CONNINFO"; NULL: "pawl.db"). What looks like a
+ * database's URL or CONNINFO otherwise ("scheme:...", "user:password@"), or has
+ * white space around it, is PAWL_INVALID; anything else is a file, and so is
+ * whatever begins with "sqlite:", "./" or "../". An empty store is given its
+ * schema. `config` may be NULL. */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_open(const char *url,
                                           const pawl_config *config,
                                           pawl_engine **out, pawl_error *err);

@@ -2,6 +2,7 @@
 -- it is written there.
 local backends = require "spec.support.backends"
 local command = require "spec.support.command"
+local pawl = require "pawl"
 
 local FLOW = [[
 local pawl = require "pawl"
@@ -54,11 +55,69 @@ local FORMS = {
   "host=HOST port=PORT dbname=DB user=app password=canary",
   "sslmode=prefer password=canary host=HOST",
   "application_name=x  password = canary",
+}
+
+-- Mistyped, or with what an env file had around it. None is taken for a file,
+-- or for a database's name.
+local MISTYPED = {
   "mysql://app:canary@host/DB",
+  " postgres://app:canary@/DB?host=HOST&port=PORT",
+  "\tpostgres://app:canary@/DB?host=HOST&port=PORT",
+  "\npostgres://app:canary@/DB?host=HOST&port=PORT",
+  "postgres://app:canary@/DB?host=HOST&port=PORT\n",
+  "postgres://app:canary@/DB?host=HOST&port=PORT ",
+  "postgres://app:canary@host/DB\r",
+  "\"postgres://app:canary@host/DB\"",
+  "PAWL_STORE=postgres://app:canary@host/DB",
+  "= postgres://app:canary@host/DB",
+  "Postgres://app:canary@host/DB",
+  "POSTGRESQL://app:canary@host/DB",
+  "pg://app:canary@host/DB",
+  "postgres//app:canary@host/DB",
+  "postgresql//app:canary@host/DB",
+  "postgres//app@host/DB?pass%77ord=canary",
+  "pgsql//app@host/DB?password=canary",
+  "postgres/app:canary@host/DB",
+  "postgres/app@host/DB?password=canary",
+  "postgres;//app:canary@host/DB",
+  "postgres.//app:canary@host/DB",
+  "postgres ://app:canary@host/DB",
+  "postgres@host/DB;Password = canary",
+  "postgres:/app:canary@host/DB",
+  "postgres:/app:canary@host/DB?sslmode=prefer",
+  "postgres:/app@host/DB?password=canary",
+  "postgres:app:canary@host/DB",
+  "postgres:app:canary@host/DB?sslmode=prefer",
+  "postgres: //app:canary@host/DB",
+  "postgres: //app:canary@host/DB?sslmode=prefer",
+  "postgres:\\\\app:canary@host/DB",
+  "postgres::app:canary@host/DB",
+  "postgres:host HOST password canary",
+  "postgres:host=HOST app:canary@host=x",
+  "postgres:host=app:canary@host",
+  "postgres:host=host?password=canary",
+  "postgres:dbname=postgres//app:canary@host/DB",
+  "postgres:///app:canary@host/DB",
+  "postgres://host/app:canary@DB",
+  "postgres://app@host/DB&password=canary",
+  "postgres://app@host;password=canary/DB",
+  "postgresql:/app:canary@host/DB",
+  "postgresql:app:canary@host/DB",
+  "postgresql:host=HOST password=canary",
+  "jdbc:postgresql://host/DB?user=app&password=canary",
+  "pgsql:host=HOST;dbname=DB;password=canary",
+  "Server=host;Database=DB;Password=canary",
+  "://app:canary@host/DB",
+  "//app:canary@host/DB",
+  "app:canary@host/DB",
+  "app:canary@host:5432",
+  "mysql:/app:canary@host/DB",
+  "mysql//app:canary@host/DB",
 }
 
 --- As `hint` or `store` has it: with no part of the password.
-local function clean(form) return (form:gsub("\n", "\\n")) end
+local ESCAPES = { ["\n"] = "\\n", ["\t"] = "\\t", ["\r"] = "\\r" }
+local function clean(form) return (form:gsub("%c", ESCAPES)) end
 
 describe("the password of a store's URL", function()
   local backend = backends[2]
@@ -89,8 +148,11 @@ describe("the password of a store's URL", function()
       { "worker", "flow.lua", "--until-idle", "--processes", "1" },
       { "explain", id },
       { "show", "00000000-dead" },
-      { "run", "flow.lua", "--quiet", "--until-idle" },
+      { "run", "flow.lua" },
       { "migrate" },
+      { "start", "t.secret" },
+      { "health" },
+      { "list" },
     }
   end
 
@@ -102,30 +164,63 @@ describe("the password of a store's URL", function()
     end
   end
 
+  --- Each line's run, by the environment and by the option, which hints
+  --- repeat.
+  local function each_run(form, check)
+    local given = form:gsub("%u+", parts)
+    for i, line in ipairs(lines()) do
+      -- A worker waits for a server that is not there.
+      if i == 1 and form:find "port=1" then line = { "list" } end
+      local words = { table.unpack(line) }
+      if i % 2 == 0 then
+        words[#words + 1] = "--store"
+        words[#words + 1] = given
+        words[#words + 1] = {}
+      else
+        words[#words + 1] = { env = { PAWL_STORE = given } }
+      end
+      local ran = folder:pawl(table.unpack(words))
+      assert_silent(ran.out .. ran.err, form, line)
+      assert.not_matches("pawl: usage:", ran.err, 1, true)
+      if check then check(ran, line) end
+    end
+  end
+
   for _, form in ipairs(FORMS) do
     it("is not shown: " .. clean(form), function()
-      local given = form:gsub("%u+", parts)
-      for i, line in ipairs(lines()) do
-        -- A worker waits for a server that is not there.
-        if i == 1 and form:find "port=1" then line = { "list" } end
-        local words = { table.unpack(line) }
-        -- by the environment and by the option, which hints repeat
-        if i % 2 == 0 then
-          words[#words + 1] = "--store"
-          words[#words + 1] = given
-          words[#words + 1] = {}
-        else
-          words[#words + 1] = { env = { PAWL_STORE = given } }
-        end
-        local ran = folder:pawl(table.unpack(words))
-        assert_silent(ran.out .. ran.err, form, line)
-      end
+      each_run(form)
+    end)
+  end
+
+  for _, form in ipairs(MISTYPED) do
+    it("is refused: " .. clean(form), function()
+      each_run(form, function(ran, line)
+        assert.equal("", ran.out, table.concat(line, " "))
+        assert.not_equal(0, ran.code, table.concat(line, " "))
+        assert.matches("pawl: invalid: ", ran.err, 1, true)
+      end)
+      local engine, err = pawl.open((form:gsub("%u+", parts)))
+      assert.is_nil(engine)
+      assert.equal("invalid", err.code)
+      assert_silent(err.message .. (err.hint or ""), form, { "pawl.open" })
     end)
   end
 
   it("is not in the name of any file", function()
     for name in io.popen("ls " .. folder.dir):lines() do
       assert.falsy(name:find("canary", 1, true), name)
+    end
+  end)
+
+  it("is no concern where a file is asked for by its path", function()
+    local here = command.folder()
+    for _, name in ipairs { "sqlite:app:x@y.db", "./a:x@y.db",
+                            "sqlite: postgres:x", "./password=x" } do
+      assert.equal(0, here:pawl("migrate", "--store", name).code, name)
+    end
+    for _, name in ipairs { "app:x@y.db", "a:x@y.db", " postgres:x",
+                            "password=x" } do
+      assert(io.open(here.dir .. "/" .. name)):close()
     end
   end)
 

@@ -38,7 +38,11 @@ describe("a store on sqlite that cannot be opened", function()
       ["Postgres://u:s3cret@host/db"] = 'named "Postgres:"',
       ["file:///srv/a.db"] = 'named "file:"',
       ["host=localhost password=s3cret"] = "connection string",
-      [" dbname = shop"] = "connection string",
+      ["dbname = shop"] = "connection string",
+      ["sslmode=prefer\tdbname\t= shop"] = "connection string",
+      ["postgres//u:s3cret@host/db"] = "mistyped",
+      [" postgres://u:s3cret@host/db"] = "begins with white space",
+      ["pawl.db\n"] = "ends with white space",
     } do
       local err = refusal(url)
       assert.equal("invalid", err.code, url)

@@ -43,6 +43,7 @@
 #include "pgguard.h"
 #include "pgsession.h"
 #include "results.h"
+#include "url.h"
 
 #define OLDEST_SERVER 140000
 #define STALL_LIMIT (90 * PAWL_SECOND) /* the server's own limit is 60 s */
@@ -268,16 +269,12 @@ static pawl_code fail_lost(pawl_conn *c, const char *why, pawl_error *err) {
 
 /* ---- opening ---- */
 
-static int is_url(const char *target) {
-  return strncmp(target, "postgres://", 11) == 0 ||
-         strncmp(target, "postgresql://", 13) == 0;
-}
-
 /* Where a URL's password may be. It goes on to the last @: libpq takes what is
  * behind an @ or / in it, that were not written as %40 and %2F, for the host
  * or the port. */
 static pawl_str url_password(const char *target) {
-  const char *at = is_url(target) ? strchr(strstr(target, "//"), ':') : NULL;
+  const char *at =
+      pawl_url_is_postgres(target) ? strchr(strstr(target, "//"), ':') : NULL;
   const char *end = strrchr(target, '@');
   if (!at || !end || at > end) return (pawl_str){NULL, 0};
   return (pawl_str){at + 1, (size_t)(end - at) - 1};
@@ -409,7 +406,7 @@ static pawl_code fail_connect(pawl_conn *c, const char *target,
 }
 
 /* The option that libpq does not know, from its text; empty when it may be of
- * a password, which has not ended where libpq thinks. */
+ * a password, which has not ended where libpq thinks, or in front of a host. */
 static pawl_str unknown_option(const char *target, const char *message) {
   const pawl_str none = {NULL, 0};
   const char *from = strchr(message, '"'), *to = strrchr(message, '"');
@@ -422,7 +419,8 @@ static pawl_str unknown_option(const char *target, const char *message) {
   name = (pawl_str){from + 1, (size_t)(to - from) - 1};
   if (password) rest = pawl_strz(password + strcspn(password, "="));
   if (touches(target, url_password(target), name) ||
-      touches(target, rest, name))
+      touches(target, rest, name) || memchr(name.at, '@', name.len) ||
+      memchr(name.at, ':', name.len))
     return none;
   return name;
 }
@@ -436,7 +434,7 @@ static pawl_code fail_conninfo(const char *target, const char *message,
                     (int)(option.len < 60 ? option.len : 60), option.at);
   else
     (void)pawl_fail(err, PAWL_INVALID, "the PostgreSQL URL cannot be read");
-  if (is_url(target))
+  if (pawl_url_is_postgres(target))
     pawl_error_hint(err, "postgres://user:password@host:5432/database; %s",
                     ESCAPES);
   else
@@ -451,10 +449,19 @@ static const char *option_of(const PQconninfoOption *o, const char *keyword) {
   return NULL;
 }
 
-/* A connection string where a name should be: the server would quote it, with
- * what is in it, when it has no such database. */
-static int is_nested(const char *dbname) {
-  return dbname && (strstr(dbname, "://") || strchr(dbname, '='));
+/* What names a store, and may be shown. */
+static const char *const shown[] = {"service", "host",   "hostaddr",
+                                    "port",    "dbname", "user"};
+enum { NSHOWN = sizeof shown / sizeof *shown };
+
+/* The one that is a connection string where a name should be: libpq, or the
+ * server, would quote it, with what is in it. */
+static const char *find_nested(const PQconninfoOption *options) {
+  for (int i = 0; i < NSHOWN; i++) {
+    const char *value = option_of(options, shown[i]);
+    if (value && pawl_url_is_nested(value)) return shown[i];
+  }
+  return NULL;
 }
 
 /* Is the text a connection string that libpq can read? */
@@ -462,14 +469,19 @@ static pawl_code check_conninfo(const char *target, pawl_error *err) {
   char *message = NULL;
   pawl_code rc = PAWL_OK;
   PQconninfoOption *options;
-  if (!is_url(target) && !strchr(target, '='))
+  const char *nested;
+  if (!pawl_url_is_postgres(target) && !strchr(target, '='))
     return PAWL_OK; /* a database's name */
   options = pq.conninfoParse(target, &message);
   if (!options) rc = fail_conninfo(target, message ? message : "", err);
-  if (options && is_nested(option_of(options, "dbname"))) {
+  if (options && (nested = find_nested(options))) {
     rc = pawl_fail(err, PAWL_INVALID,
-                   "the PostgreSQL URL: dbname is a connection string itself");
-    pawl_error_hint(err, "write postgres://... without `postgres:dbname=`");
+                   "the PostgreSQL URL: %s is a connection string itself",
+                   nested);
+    pawl_error_hint(err,
+                    "postgres://user:password@host:5432/database, with "
+                    "nothing before or behind it; %s",
+                    ESCAPES);
   }
   pq.freemem(message);
   pq.conninfoFree(options);
@@ -492,22 +504,20 @@ static void add_value(pawl_buf *b, const char *value) {
  * was written so that libpq takes a part of the password for something else,
  * nothing of it is shown. */
 static void postgres_name(const char *target, pawl_buf *out) {
-  static const char *const shown[] = {"service", "host",   "hostaddr",
-                                      "port",    "dbname", "user"};
   PQconninfoOption *options = NULL;
   char separator = ':';
 
   pawl_buf_addz(out, "postgres");
   pthread_once(&libpq_once, load_libpq);
-  if (!is_url(target) && !strchr(target, '=')) {
+  if (!pawl_url_is_postgres(target) && !strchr(target, '=')) {
     pawl_buf_addf(out, ":%s", target); /* a database's name */
     return;
   }
   if (!libpq_missing && !is_mistyped(target))
     options = pq.conninfoParse(target, NULL);
-  for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+  for (int i = 0; i < NSHOWN; i++) {
     const char *value = option_of(options, shown[i]);
-    if (!value || (!strcmp(shown[i], "dbname") && is_nested(value))) continue;
+    if (!value || pawl_url_is_nested(value)) continue;
     pawl_buf_addf(out, "%c%s=", separator, shown[i]);
     add_value(out, value);
     separator = ' ';

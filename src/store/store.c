@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "migrate.h"
+#include "url.h"
 
 /* What a store is doing. FAILED: only rollback and close are legal. */
 typedef enum phase { IDLE, IN_UNIT, FAILED } phase;
@@ -33,10 +34,6 @@ struct pawl_store {
 
 /* ---- which driver ---- */
 
-static int begins(const char *text, const char *with) {
-  return strncmp(text, with, strlen(with)) == 0;
-}
-
 static pawl_code pick_postgres(const pawl_driver **driver, pawl_error *err) {
 #ifdef PAWL_POSTGRES
   (void)err;
@@ -51,69 +48,13 @@ static pawl_code pick_postgres(const pawl_driver **driver, pawl_error *err) {
 #endif
 }
 
-/* The length of "scheme" in "scheme://...", 0: it is none. */
-static int scheme_length(const char *url) {
-  static const char CHARS[] =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.";
-  size_t n = strspn(url, CHARS);
-  return n < 30 && begins(url + n, "://") ? (int)n : 0;
-}
-
-/* Would libpq take the text for a connection string? One of its settings may
- * stand anywhere in it: taken for a file's name, a password in it would be
- * shown, and kept in the folder. */
-static int is_conninfo(const char *url) {
-  static const char *const KEYS[] = {"host", "hostaddr", "port",   "dbname",
-                                     "user", "password", "service"};
-  const char *word = url;
-  while (*(word += strspn(word, " \t\n"))) {
-    for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS; i++) {
-      const char *at = word + strlen(KEYS[i]);
-      if (begins(word, KEYS[i]) && at[strspn(at, " ")] == '=') return 1;
-    }
-    word += strcspn(word, " \t\n");
-  }
-  return 0;
-}
-
-/* A URL of something else would be a strange name for a file. It is not
- * quoted: it may hold a password. */
-static pawl_code check_file(const char *url, pawl_error *err) {
-  int scheme = scheme_length(url);
-  if (scheme) {
-    pawl_fail(err, PAWL_INVALID, "there is no kind of store named \"%.*s:\"",
-              scheme, url);
-    pawl_error_hint(err,
-                    "a store is a SQLite file, PATH or sqlite:PATH; or "
-                    "postgres://user@host/database");
-    return PAWL_INVALID;
-  }
-  if (is_conninfo(url)) {
-    pawl_fail(err, PAWL_INVALID,
-              "the store is named by a connection string of PostgreSQL alone");
-    pawl_error_hint(err,
-                    "put postgres: in front of it: postgres:host=... "
-                    "dbname=...; a file of that name is sqlite:NAME");
-    return PAWL_INVALID;
-  }
-  return PAWL_OK;
-}
-
-/* Splits a URL into its driver and what that one opens; see pawl_open. A
- * postgres:// URL goes to libpq whole. */
 static pawl_code parse_url(const char *url, const pawl_driver **driver,
                            const char **target, pawl_error *err) {
-  if (!url) url = "pawl.db";
-  *target = url;
-  if (begins(url, "postgres://") || begins(url, "postgresql://"))
-    return pick_postgres(driver, err);
-  if (begins(url, "postgres:")) {
-    *target = url + strlen("postgres:");
-    return pick_postgres(driver, err);
-  }
+  pawl_url_kind kind;
+  pawl_code rc = pawl_url_read(url, &kind, target, err);
+  if (rc != PAWL_OK) return rc;
+  if (kind == PAWL_URL_POSTGRES) return pick_postgres(driver, err);
   *driver = &pawl_driver_sqlite;
-  if (!begins(url, "sqlite:")) return check_file(url, err);
-  *target = url + strlen("sqlite:");
   return PAWL_OK;
 }
 
