@@ -397,7 +397,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_task_get(pawl_engine *engine,
  * list), instance, form, priority, due_before (microseconds), overdue (true:
  * open ones that should be done by now), limit (100), before (an id: the page
  * after it). Asked for by due time, and not by person or instance, they come
- * longest overdue first. */
+ * longest overdue first. A page of a candidate's, role's or group's running
+ * tasks also reads the pending ones on its way, not those that are done. */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_tasks(pawl_engine *engine,
                                            const char *query, char **out,
                                            pawl_error *err);

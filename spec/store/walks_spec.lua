@@ -21,8 +21,44 @@ local MEANT = {
   { "outbox_list", "outbox_unpublished", "a page, in the order of the index" },
   { "instance_list", "standing", "reads one entry for each workflow" },
   { "agenda_claim", "left", "prefixes that are suspended: a few" },
+  { "agenda_claim_one", "left", "the same" },
   { "agenda_claim_suspect", "left", "the same" },
   { "agenda_routes", "left", "the same" },
+  { "workflow_list", "left", "the same" },
+  { "agenda_claim", "agenda_ready by .*workflow_version = ",
+    "the first of each version" },
+  { "agenda_claim_suspect", "agenda_suspect by .*workflow_version = ",
+    "the same" },
+  { "agenda_routes", "agenda_ready", "the first of the next version" },
+  { "agenda_routes", "agenda_suspect", "the same" },
+  { "agenda_promote", "agenda_due by .*due_at <=", "what is due: a batch" },
+  { "agenda_orphan", "agenda_due by .*due_at <=", "what may be leased" },
+  { "agenda_unclaim_lease", "agenda_due by .*due_at <=", "the same" },
+  { "instance_load", "agenda_due by .*due_at >=.*due_at <=",
+    "leases with one end" },
+  { "ending_next", "ending_due by .*due_at <=", "the first that is due" },
+  { "ending_take", "ending_due by .*due_at <=", "what is due: a batch" },
+  { "event_prune", "event_expires by .*<=", "what has expired: a batch" },
+  { "event_unrouted", "event_unrouted by .*<=", "what is late: a batch" },
+  { "agenda_of", "agenda_pkey by .*instance >", "a page of the agenda" },
+  { "health_agenda", "agenda_pkey by .*instance >", "the same" },
+  { "health_page", "standing_pkey by .*instance >", "a page of a status" },
+  { "repair_live", "standing_pkey by .*instance >", "the same" },
+  { "health_workflow", "standing_pkey by .*workflow >", "the next workflow" },
+  { "workflow_count", "standing_pkey by .*status =", "all of it, unfinished" },
+  { "workflow_in_use", "standing_pkey by .*status =", "until one is found" },
+  { "message_list", "message_pkey by .*ROW", "a page, in order" },
+  { "subscription_match", "subscription_match by .*ROW.*key <=",
+    "a page of one key, as a range" },
+  { "subscription_match_open", "subscription_open by .*ROW.*pattern <=",
+    "a page of one pattern, as a range" },
+  { "instance_find", "pkey by .*id >=.*id <=", "two, by an id's beginning" },
+  { "task_find", "pkey by .*id >=.*id <=", "the same" },
+  { "task_list", "task_status by .*status =", "a page of a status" },
+  { "task_list_due", "task_due by .*due_at <=.*ROW", "a page of what is due" },
+  { "inbox_known", "inbox_event by .*ROW", "the first, as a range" },
+  { "health_page", "inbox_event by .*ROW", "the same" },
+  { "trigger_%a+", "trigger", "a row for each pattern of a workflow" },
   { "explain_suspension", ".", "the same" },
   { "suspension_list", ".", "all of what is suspended" },
   { "workflow_list", "workflow", "all versions, when somebody asks" },
@@ -166,52 +202,118 @@ end
 
 ---- walks -----------------------------------------------------------------
 
---- Columns of each table's primary key.
-local function keys(url)
+-- Columns that very many rows of a shard share: what is bound by them alone is
+-- walked.
+local SHARED = {}
+for _, name in ipairs { "shard", "status", "state", "kind", "type", "open",
+  "ready", "taken", "routed", "current", "priority", "executor_group",
+  "workflow", "workflow_version", "name", "pattern", "source", "takeovers",
+  "latch" } do SHARED[name] = true end
+
+--- Of each table its indexes by name: their columns in order, `unique`.
+local function indexes(url)
   local found = {}
   for _, row in ipairs(backend.sql(url, [[
-    select c.relname as name, a.attname as key from pg_index i
-      join pg_class c on c.oid = i.indrelid
-      join pg_attribute a on a.attrelid = c.oid and a.attnum = any(i.indkey)
-     where i.indisprimary and c.relnamespace = 'pawl'::regnamespace]])) do
-    found[row.name] = found[row.name] or {}
-    found[row.name][row.key] = true
+    select t.relname as name, c.relname as index,
+           indisunique and indpred is null as only,
+           pg_get_indexdef(i.indexrelid, n, true) as col
+      from pg_index i
+      join pg_class c on c.oid = i.indexrelid
+      join pg_class t on t.oid = i.indrelid
+     cross join generate_series(1, i.indnkeyatts) n
+     where c.relnamespace = 'pawl'::regnamespace
+     order by c.relname, n]])) do
+    local of = found[row.name] or {}
+    found[row.name] = of
+    of[row.index] = of[row.index]
+      or { unique = row.only == "t" or row.only == true }
+    table.insert(of[row.index], row.col)
   end
   return found
 end
 
---- A column that the condition binds, out of `wanted`.
-local function binds(cond, wanted)
-  for left, right in (cond or ""):gmatch "%(+([%w_.]+) = ([%w_.$]+)" do
+--- Adds to `bound` the columns that must be equal to something. A row's own
+-- columns are told without its table's name.
+local function equals(cond, bound)
+  cond = (cond or ""):match "^%((.*)%)$" or ""
+  local depth, from = 0, 1
+  local function one(text)
+    local left, right = text:match "^%((.-) = (.*)%)$"
+    if not left then left, right = text:match "^(.-) = (.*)$" end
     for _, side in ipairs { left, right } do
-      local column = side:match "([%w_]+)$"
-      if wanted(column) then return column end
+      if side:find "^[%a_][%w_]*$" then bound[side] = true end
     end
   end
-  return nil
+  local at = 1
+  while at <= #cond do
+    local c = cond:sub(at, at)
+    depth = depth + (c == "(" and 1 or c == ")" and -1 or 0)
+    if depth == 0 and cond:find("^ OR ", at) then return bound end
+    if depth == 0 and cond:find("^ AND ", at) then
+      one(cond:sub(from, at - 1))
+      from = at + 5
+    end
+    at = at + 1
+  end
+  one(cond:sub(from))
+  return bound
 end
 
---- How a scan walks, or nil: it reads all, or all of a shard, or looks at
---- rows whether they have the key that was asked for.
-local function walk_of(node, key)
+--- Columns at an index's beginning that are bound.
+local function prefix_of(index, bound)
+  local found, n = {}, 1
+  while index[n] and bound[index[n]] do
+    found[index[n]] = true
+    n = n + 1
+  end
+  return found
+end
+
+--- Are all columns of one of the keys among these?
+local function is_key(indexes_of, bound)
+  for _, index in pairs(indexes_of) do
+    local all = index.unique
+    for _, column in ipairs(index) do all = all and bound[column] end
+    if all then return true end
+  end
+  return false
+end
+
+--- How a scan walks, or nil: it reads all, or all that share what many share,
+--- or looks at rows whether they have the key that was asked for.
+local function walk_of(node, indexes_of)
   local kind, cond = node["Node Type"], node["Index Cond"] or ""
   if kind == "Seq Scan" then return "all of " .. node["Relation Name"] end
   if not kind:find "Index" then return nil end
   local what = ("%s by %s"):format(node["Index Name"], cond)
-  local others = cond:gsub("%(shard = [^()]+%)", "")
-  if not others:find "[<>=]" then return what end
-  if binds(node.Filter, function(c) return key and key[c] end) then
-    return what .. ", looking for " .. node.Filter
+  local bound = equals(cond, {})
+  local prefix = prefix_of(indexes_of[node["Index Name"]], bound)
+  if is_key(indexes_of, prefix) then return nil end
+  local asked = equals(node.Filter, equals(cond, {}))
+  for name, index in pairs(indexes_of) do
+    local found
+    for column in pairs(prefix_of(index, asked)) do
+      found = found or not SHARED[column] and not prefix[column]
+    end
+    if found then
+      return ("%s, not %s, looking for %s"):format(what, name,
+        node.Filter or "")
+    end
   end
-  return nil
+  for column in pairs(prefix) do
+    if not SHARED[column] then return nil end
+  end
+  return what
 end
 
 local function walks(found, key)
   local list = {}
   local function visit(name, node)
     local relation = node["Relation Name"]
-    local walk = walk_of(node, key[relation])
-    if walk and (relation or ""):find "^pg_" then walk = nil end
+    local walk
+    if not (relation or ""):find "^pg_" then
+      walk = walk_of(node, key[relation])
+    end
     if not walk and node["Join Filter"] then
       -- what was found under a lock is looked at again
       walk = node["Join Filter"]:gsub("%b()", function(one)
@@ -247,7 +349,7 @@ describe("the plan of a statement, on postgres,", function()
     local url = backend.url()
     backend.open(url)
     backend.sql(url, ALONE)
-    key = keys(url)
+    key = indexes(url)
     backend.sql(url, "analyze")
     found.empty = plans(url, statements, session())
     backend.sql(url, FILL:format(1, 1, 1) .. "analyze")

@@ -138,10 +138,14 @@ select i.id as instance,
                    and e.received_at
                        < coalesce(@now, now()) - interval '5 s'
                    and not exists (
-                     select from pawl.inbox b
-                      where b.shard = @shard and b.instance = i.id
-                        and b.kind = 'event'
-                        and b.event_id = e.source || ':' || e.id offset 0)
+                     select from (
+                       select instance, kind, event_id from pawl.inbox
+                        where shard = @shard and event_id is not null
+                          and (instance, kind, event_id)
+                              >= (i.id, 'event', e.source || ':' || e.id)
+                        order by instance, kind, event_id limit 1) b
+                      where b.instance = i.id and b.kind = 'event'
+                        and b.event_id = e.source || ':' || e.id)
                    and strpos(coalesce((
                          select t.detail from pawl.token t
                           where t.shard = @shard and t.instance = i.id

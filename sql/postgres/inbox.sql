@@ -106,12 +106,15 @@ select b.*, s.no as search
 -- args: @shard smallint, @id uuid[], @event_id text[]
 -- rows: instance uuid, event_id text, created_at time
 -- Which of these events came in already, taken or not, or started the
--- instance; and, once for each without an event, when that was.
+-- instance; and, once for each without an event, when that was. The first in
+-- order from the one asked for: the key of the inbox would walk all of it.
 select b.instance, b.event_id, null::timestamptz as created_at
   from unnest(@id, @event_id) as s (id, event_id) cross join lateral (
-  select instance, event_id from pawl.inbox
-   where shard = @shard and instance = s.id and kind = 'event'
-     and event_id = s.event_id offset 0) b
+  select instance, kind, event_id from pawl.inbox
+   where shard = @shard and event_id is not null
+     and (instance, kind, event_id) >= (s.id, 'event', s.event_id)
+   order by instance, kind, event_id limit 1) b
+ where b.instance = s.id and b.kind = 'event' and b.event_id = s.event_id
  union all
 select i.id, case when i.trigger_event is not null
                    and i.external_id = 'event:' || s.event_id
@@ -210,5 +213,7 @@ delete from pawl.inbox b
 -- args: @shard smallint, @id uuid, @no uuid
 -- rows: kind text
 -- Has it been dealt with? Then it is not there.
-select kind from pawl.inbox
- where shard = @shard and instance = @id and no = @no and not taken;
+select kind from (
+  select kind, taken from pawl.inbox
+   where shard = @shard and instance = @id and no = @no offset 0) b
+ where not taken;

@@ -26,10 +26,11 @@ select t.id, t.instance, t.token, t.node, t.visit, t.schema_type as form,
                 where k.shard = t.shard and k.instance = t.instance
                   and k.no = t.token and k.visit = t.visit
                   and k.state = 'waiting' offset 0) as waits,
-       not exists (select 1 from pawl.inbox b
-                    where b.shard = t.shard and b.instance = t.instance
-                      and b.no = t.request and not b.taken
-                   offset 0) as heard
+       not exists (select 1 from (
+                     select taken from pawl.inbox
+                      where shard = t.shard and instance = t.instance
+                        and no = t.request offset 0) b
+                    where not b.taken) as heard
   from unnest(@shard, @id) as s (shard, id)
  cross join lateral (
   select * from pawl.task where shard = s.shard and id = s.id offset 0) t
@@ -89,12 +90,13 @@ on conflict do nothing;
 --       @priority text, @due time, @before uuid, @max integer
 -- rows: id uuid, due_at time
 -- Newest first within each pair of shard and status, here and in what
--- follows; the caller merges.
+-- follows; the caller merges. Only what compares a status with the least of all
+-- may use the index by status: the others look for less.
 select t.id, t.due_at
   from unnest(@shard, @status) as s (shard, status)
  cross join lateral (
   select t.id, t.due_at from pawl.task t
-   where t.shard = s.shard and t.status = s.status
+   where t.shard = s.shard and t.status = s.status and t.status >= ''
      and (@instance is null or t.instance = @instance)
      and (@form is null or t.schema_type = @form)
      and (@priority is null or t.priority = @priority)
@@ -106,12 +108,14 @@ select t.id, t.due_at
 -- args: @shard smallint[], @status text[], @instance uuid, @form text,
 --       @priority text, @due time, @before uuid, @max integer
 -- rows: id uuid, due_at time
+-- All of the instance: a plan made for a page of ids would walk the shard's.
 select t.id, t.due_at
   from unnest(@shard, @status) as s (shard, status)
  cross join lateral (
-  select t.id, t.due_at from pawl.task t
-   where t.shard = s.shard and t.status = s.status
-     and t.instance = @instance
+  select t.id, t.due_at from (
+    select * from pawl.task where shard = s.shard and instance = @instance
+     order by token, visit offset 0) t
+   where t.status = s.status
      and (@form is null or t.schema_type = @form)
      and (@priority is null or t.priority = @priority)
      and (@due is null or t.due_at <= @due)
@@ -175,6 +179,9 @@ select t.id, t.due_at
 --       @who text[], @instance uuid, @form text, @priority text,
 --       @due time, @before uuid, @max integer
 -- rows: id uuid, due_at time
+-- As a range, and in order, so that no other index would do: the key has the
+-- task first. The index does not tell pending from running ones: a page of
+-- either reads the open ones of that owner until it is full.
 select t.id, t.due_at
   from unnest(@shard, @status, @kind, @who) as s (shard, status, kind, who)
  cross join lateral (
@@ -184,14 +191,16 @@ select t.id, t.due_at
     select * from pawl.task
      where shard = o.shard and id = o.task offset 0) t
    where o.shard = s.shard and o.kind = s.kind and o.id = s.who
-     and o.open = (s.status in ('pending', 'running'))
+     and o.open >= (s.status in ('pending', 'running'))
+     and (o.open, o.task)
+         < (s.status in ('pending', 'running'),
+            coalesce(@before, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
      and t.status = s.status
-     and (@before is null or o.task < @before)
      and (@instance is null or t.instance = @instance)
      and (@form is null or t.schema_type = @form)
      and (@priority is null or t.priority = @priority)
      and (@due is null or t.due_at <= @due)
-   order by o.task desc limit @max) t;
+   order by o.open desc, o.task desc limit @max) t;
 
 -- name: task_list_due
 -- args: @shard smallint[], @status text[], @instance uuid, @form text,

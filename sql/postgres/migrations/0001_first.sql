@@ -427,7 +427,7 @@ create table pawl.task (
 create unique index task_visit on pawl.task (shard, instance, token, visit)
   where instance is not null;
 create index task_status on pawl.task (shard, status, id)
-  where status is not null;
+  where status >= ''; -- always: only what says so may use it
 create index task_due on pawl.task (shard, status, due_at, id)
   where due_at is not null;
 create index task_form on pawl.task (shard, schema_type, status, id)
