@@ -32,6 +32,67 @@ local function plan_of(url, text)
     "explain query plan " .. text }
 end
 
+-- Columns that very many rows of a shard share.
+local SHARED = {}
+for _, name in ipairs { "shard", "status", "state", "kind", "type", "open",
+  "ready", "taken", "routed", "priority", "executor_group", "workflow",
+  "workflow_version", "name", "pattern", "source", "is_prefix" } do
+  SHARED[name] = true
+end
+
+-- Searches by such columns alone that are meant: a statement, its index and
+-- condition, and why.
+local MEANT = {
+  { "agenda_next", "due %(shard=%?%)", "the first entry" },
+  { "agenda_busy", "due .*due_at<", "asked by --until-idle, when nothing is "
+    .. "left to do: leases" },
+  { "agenda_claim", "ready .*workflow_version=", "the first of each version" },
+  { "agenda_claim_suspect", "suspect .*workflow_version=", "the same" },
+  { "agenda_routes", "ready", "the first of the next version" },
+  { "agenda_routes", "agenda_suspect", "the same" },
+  { "agenda_promote", "due .*due_at<", "what is due: a batch" },
+  { "agenda_orphan", "due .*due_at<", "what may be leased" },
+  { "agenda_unclaim_lease", "due .*due_at<", "the same" },
+  { "agenda_of", "instance>", "a page of the agenda" },
+  { "health_agenda", "instance>", "the same" },
+  { "ending_next", "due .*due_at<", "the first that is due" },
+  { "ending_take", "due .*due_at<", "what is due: a batch" },
+  { "event_prune", "expires .*expires_at<", "what has expired: a batch" },
+  { "event_unrouted", "unrouted .*received_at<", "what is late: a batch" },
+  { "message_list", "instance,seq%)>", "a page, in order" },
+  { "outbox_list", "unpublished", "a page, in the order of the index" },
+  { "subscription_match_open", "open .*instance>", "a page of one pattern" },
+  { "health_page", "workflow .*id>", "a page of a status" },
+  { "health_workflow", "workflow .*workflow>", "the next workflow" },
+  { "repair_live", "workflow .*id>", "a page of a status" },
+  { "workflow_count", "workflow .*status=", "all of it, unfinished" },
+  { "workflow_in_use", "workflow .*status=", "until one is found" },
+  { "instance_find", "id>%? AND id<", "two, by an id's beginning" },
+  { "task_find", "id>%? AND id<", "the same" },
+  { "instance_find_end", "shard=%?%)", "as many of the newest as it says" },
+  { "instance_list", "status=%?%)", "a page of a status" },
+  { "task_list", "status=%?%)", "a page of a status" },
+  { "task_list_due", "due .*due_at<", "a page of what is due" },
+  { "trigger_%a+", "trigger", "a row for each pattern of a workflow" },
+  { ".*", "suspension_1 %(is_prefix=%?%)", "prefixes that are suspended: a "
+    .. "few" },
+}
+
+local function is_meant(name, search)
+  for _, m in ipairs(MEANT) do
+    if name:find("^" .. m[1] .. "$") and search:find(m[2]) then return true end
+  end
+  return false
+end
+
+--- What a search binds besides what many rows share.
+local function finds(search)
+  for column in search:match("%(.*"):gmatch "([%w_]+)=%?" do
+    if not SHARED[column] then return true end
+  end
+  return false
+end
+
 describe("the plan of a statement that is sent often, on sqlite,", function()
   local backend = backends.sqlite
   local statements = kit.statements "sqlite"
@@ -68,6 +129,31 @@ describe("the plan of a statement that is sent often, on sqlite,", function()
       ::continue::
     end
     assert.is_true(checked > 30)
+  end)
+
+  it("searches by more than what very many rows share", function()
+    local _, _, url = backend.fresh()
+    local checked, walks = 0, {}
+    for name, statement in pairs(statements) do
+      local plan = plan_of(url, statement.text)
+      for search in plan:gmatch "SEARCH ([^\n]*%([^\n]*)" do
+        checked = checked + 1
+        if not finds(search) and not is_meant(name, search) then
+          walks[#walks + 1] = name .. ": " .. search
+        end
+      end
+    end
+    table.sort(walks)
+    assert.equal("", table.concat(walks, "\n"))
+    assert.is_true(checked > 200)
+  end)
+
+  it("finds what an instance is asked beside very many events", function()
+    local _, _, url = backend.fresh()
+    for _, name in ipairs { "inbox_cancel", "inbox_load", "health_agenda" } do
+      assert.matches("USING INDEX pawl_inbox_request %(shard=%? AND "
+        .. "instance=%?%)", plan_of(url, statements[name].text), nil, nil, name)
+    end
   end)
 
   it("reads ready rows in order, from their own index", function()

@@ -22,6 +22,8 @@ select exists (
 -- name: ending_take
 -- args: @shard smallint, @pause_us bigint, @max integer, @now time
 -- rows: instance uuid, due boolean
+-- Without the plus the id is not used to find the agenda's row: all of the
+-- shard's would be read, for each.
 update pawl_ending
    set tries = min(tries, 62) + 1,
        due_at = @now + @pause_us * (1 << min(tries, 6))
@@ -32,7 +34,7 @@ returning instance,
           exists (select 1 from (
                    select shard, instance as id, ready, due_at
                      from pawl_agenda) a
-                   where a.shard = @shard and a.id = instance
+                   where a.shard = @shard and a.id = +instance
                      and (a.ready or a.due_at <= @now)) as due;
 
 -- name: ending_done

@@ -22,10 +22,10 @@ select a.instance, a.workflow, a.executor_group,
          select executor_group from pawl_executor
           where stopped_at is null and recovered_at is null
             and expires_at > @now) as unserved,
-       exists (select 1 from pawl_inbox b
-                where b.shard = @shard and b.instance = a.instance
-                  and not b.taken and b.kind not in ('event', 'child', 'task'))
-         as asked,
+       (select 1 from pawl_inbox b
+         where b.shard = @shard and b.instance = a.instance
+           and not b.taken and b.kind not in ('event', 'child', 'task')
+         order by b.received_at, b.no limit 1) is not null as asked,
        not exists (select 1 from pawl_instance i
                     where i.shard = @shard and i.id = a.instance) as stray
   from pawl_agenda a
@@ -47,7 +47,8 @@ select workflow from pawl_instance indexed by pawl_instance_workflow
 -- or held will be looked at. Of all others: what could move them, and nobody
 -- has looked at it, and the node of the token that it would move. What was kept
 -- a moment ago may be under way.
--- Differs: subqueries in FROM cannot look outside; joins do.
+-- Differs: subqueries in FROM cannot look outside; joins do. The plus keeps the
+-- index by expiry out: events are found by their keys.
 with recursive shards (no) as (
   select 0 union all select no + 1 from shards where no + 1 < @shards
 ), page as (
@@ -120,7 +121,7 @@ select i.id as instance, i.node, i.token_no,
                                  and instr(substr(e.name, length(s.pattern)),
                                             '.') = 0
                             else e.name = s.pattern end
-                   and e.routed and e.expires_at > @now
+                   and e.routed and +e.expires_at > @now
                    and e.received_at
                        < @now - 5000000
                    and not exists (

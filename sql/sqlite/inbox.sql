@@ -109,7 +109,7 @@ select id, case when trigger_event is not null
 select kind from pawl_inbox
  where shard = @shard and instance = @id and not taken
    and kind not in ('event', 'child', 'task') and kind in ('cancel', 'kill')
- limit 1;
+ order by received_at, no limit 1;
 
 -- name: inbox_take
 -- args: @shard smallint, @id uuid[], @no uuid[], @lease uuid[],
