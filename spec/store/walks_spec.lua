@@ -137,10 +137,10 @@ end $alone$;]]
 
 --- What a session of ours is told of plans, as its source has it.
 local function session()
-  local source <close> = assert(io.open "src/store/postgres.c")
-  local ways = assert(source:read("a"):match "#define PLANNER_WAYS(.-)\n#")
+  local source <close> = assert(io.open "src/store/pgsession.h")
+  local ways = assert(source:read("a"):match "#define PAWL_PG_WAYS(.-)\n#")
   local text = {}
-  for name, value in ways:gmatch "%('([%w_]+)', '([%w_]+)'%)" do
+  for name, value in ways:gmatch "X%(([%w_]+), ([%w_]+)%)" do
     text[#text + 1] = ("set %s = %s;"):format(name, value)
   end
   assert(#text > 5)

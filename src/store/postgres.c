@@ -121,7 +121,7 @@ enum { UNPREPARED, PREPARING, PREPARED };
 typedef struct unit {
   int kind; /* PAWL_UNIT_... */
   int did_anything;
-  int has_path;  /* names resolve as ours do: pgsession.h */
+  int is_told;   /* what a unit is told behind a pooler: pgsession.h */
   int has_query; /* a user's own statement ran in it */
   op *ops;       /* not answered yet */
   int nops, ops_cap;
@@ -558,25 +558,7 @@ static const char settings[] =
     " where current_setting(name) = '0' and"
     " (name not like 'client%' or version() like '%linux%')";
 
-/* Our statements look rows up by key. Plans are made while a store is small,
- * when walking it seems cheaper, and are kept while it grows; without these
- * ways to walk, and made anew now and then, they stay flat. A plan for any
- * arguments is as good as one for these then, and saves planning: without
- * being told, the server plans a statement with short arrays at every call,
- * because it takes arrays it does not know for longer ones. What a user's own
- * query may use is set back for it. */
-#define PLANNER_WAYS                                                 \
-  "(values ('enable_seqscan', 'off'), ('enable_bitmapscan', 'off')," \
-  " ('enable_hashjoin', 'off'), ('enable_mergejoin', 'off'),"        \
-  " ('enable_material', 'off'), ('jit', 'off'),"                     \
-  " ('max_parallel_workers_per_gather', '0'),"                       \
-  " ('plan_cache_mode', 'force_generic_plan')) as s (name, value)"
 #define REPLAN_EVERY_US (2 * PAWL_SECOND)
-static const char planner[] =
-    "select set_config(name, value, false) from " PLANNER_WAYS;
-static const char planner_back[] =
-    "select set_config(s.name, p.reset_val, true) from " PLANNER_WAYS
-    " join pg_settings p on p.name = s.name";
 
 static pawl_code find_pooler(pawl_conn *c, int *pooler, pawl_error *err);
 static pawl_code queue_session(pawl_conn *c, pawl_error *err);
@@ -624,7 +606,7 @@ out:
 static void clear_unit(unit *u) {
   for (int i = 0; i < u->nkept; i++) pq.clear(u->kept[i]);
   u->nkept = u->nops = 0;
-  u->did_anything = u->is_answered = u->has_path = u->has_query = 0;
+  u->did_anything = u->is_answered = u->is_told = u->has_query = 0;
   pawl_results_clear(&u->results);
 }
 
@@ -755,7 +737,7 @@ static pawl_code queue_session(pawl_conn *c, pawl_error *err) {
   pawl_code rc;
   TRY(queue_plain(c, OP_PLAIN, PAWL_PG_PATH, err));
   TRY(queue_plain(c, OP_PLAIN, settings, err));
-  TRY(queue_plain(c, OP_PLAIN, planner, err));
+  TRY(queue_plain(c, OP_PLAIN, PAWL_PG_PLANNER, err));
 out:
   return rc;
 }
@@ -777,9 +759,9 @@ static pawl_code queue_begin(pawl_conn *c, pawl_error *err) {
     c->begin_due = 0;
     c->in_transaction = 1;
   }
-  if (c->pooler && !c->open->has_path) {
-    TRY(queue_plain(c, OP_PLAIN, PAWL_PG_PATH_NOW, err));
-    c->open->has_path = 1;
+  if (c->pooler && !c->open->is_told) {
+    TRY(queue_plain(c, OP_PLAIN, PAWL_PG_UNIT, err));
+    c->open->is_told = 1;
   }
 out:
   return rc;
@@ -1700,7 +1682,7 @@ static pawl_code queue_limit(pawl_conn *c, int64_t limit_us, pawl_error *err) {
                   "select set_config('pawl.limit',"
                   " current_setting('statement_timeout'), true)",
                   err));
-  if (!c->pooler) TRY(queue_plain(c, OP_PLAIN, planner_back, err));
+  TRY(queue_plain(c, OP_PLAIN, PAWL_PG_USER_PLANNER, err));
   snprintf(sql, sizeof sql, "set local statement_timeout = %lld",
            (long long)ms);
   TRY(queue_plain(c, OP_PLAIN, sql, err));
@@ -1786,7 +1768,7 @@ static pawl_code send_query(pawl_conn *c, const char *sql, const params *p,
                                 p->lengths, p->formats, 0),
              err));
   TRY(queue_plain(c, OP_PLAIN, PAWL_PG_OWN_ROLE, err));
-  TRY(queue_plain(c, OP_PLAIN, PAWL_PG_OWN_PATH, err));
+  TRY(queue_plain(c, OP_PLAIN, PAWL_PG_UNIT, err));
   if (limit_us > 0) TRY(queue_unlimit(c, err));
   rc = sync(c, err);
 out:

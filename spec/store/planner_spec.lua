@@ -1,0 +1,154 @@
+-- How Pawl's statements are planned on PostgreSQL, in a session of its own and
+-- behind a pooler, where each transaction may meet another session: without
+-- ways to walk a table. A step's own SQL is planned as the server would.
+local backends = require "spec.support.backends"
+local kit = require "spec.engine.kit"
+local pawl = require "pawl"
+local testing = require "pawl.testing"
+
+local backend = backends[2]
+
+local SETTINGS = [[pg_catalog.concat_ws(' ',
+  pg_catalog.current_setting('enable_seqscan'),
+  pg_catalog.current_setting('enable_bitmapscan'),
+  pg_catalog.current_setting('enable_hashjoin'),
+  pg_catalog.current_setting('enable_mergejoin'),
+  pg_catalog.current_setting('enable_material'),
+  pg_catalog.current_setting('jit'),
+  pg_catalog.current_setting('max_parallel_workers_per_gather'),
+  pg_catalog.current_setting('plan_cache_mode'))]]
+local OURS = "off off off off off off 0 force_generic_plan"
+
+-- Notes them whenever a row of a table of ours is written.
+local WATCH = [[
+create schema watch;
+create table watch.planner (settings text primary key);
+create function watch.note() returns trigger language plpgsql as $f$
+begin
+  insert into watch.planner values (]] .. SETTINGS .. [[)
+    on conflict do nothing;
+  return null;
+end $f$;
+do $$ declare t record; begin
+  for t in select tablename as name from pg_tables where schemaname = 'pawl'
+  loop
+    execute format('create trigger watch after insert or update or delete on '
+      'pawl.%I for each statement execute function watch.note()', t.name);
+  end loop;
+end $$;
+select 1 as done]]
+
+local function three_steps()
+  local w = pawl.workflow { code = "t.three", start = "a" }
+  w:step("a", { next = "b", run = function() end })
+  w:step("b", { next = "c", run = function() end })
+  w:step("c", { next = "z", run = function() end })
+  w:finish "z"
+  return w
+end
+
+local function waits()
+  local w = pawl.workflow { code = "t.waits", start = "a" }
+  w:wait("a", { event = "t.never", next = "z" })
+  w:finish "z"
+  return w
+end
+
+local function list_of(n)
+  local items = {}
+  for i = 1, n do items[i] = {} end
+  return items
+end
+
+describe("statements on postgres", function()
+  if not backend then
+    pending "PAWL_TEST_PG is not set"
+    return
+  end
+  local url, clock
+  before_each(function()
+    url, clock = backend.url(), testing.clock()
+  end)
+  after_each(function()
+    backend.sql(url, [[set client_min_messages = error;
+      drop schema if exists watch cascade; select 1 as done]])
+    backend.cleanup()
+  end)
+
+  local function open(pooler)
+    return backend.open(url, { clock = clock, pooler = pooler })
+  end
+
+  --- Index entries read so far, of the tables that claims and commits look
+  --- into. A session counts its own for a while, at the latest until its end.
+  local function entries_read()
+    for _ = 1, 600 do
+      local others = backend.sql(url, [[select count(*) as n
+        from pg_stat_activity where datname = current_database()
+         and backend_type = 'client backend' and pid <> pg_backend_pid()]])
+      if others[1].n == "0" then break end
+      os.execute "sleep 0.05"
+    end
+    return tonumber(backend.sql(url, [[select sum(idx_tup_read) as n
+      from pg_stat_user_indexes where schemaname = 'pawl'
+       and relname in ('agenda', 'instance')]])[1].n)
+  end
+
+  for _, pooler in ipairs { false, true } do
+    local how = pooler and " behind a pooler" or ""
+
+    it("are planned without walks, a step's own as usual" .. how, function()
+      local engine = open(pooler)
+      backend.sql(url, WATCH)
+      local usual = backend.sql(url, "select " .. SETTINGS .. " as s")[1].s
+      local seen = {}
+      assert(engine:load(three_steps()))
+      assert(engine:load(kit.one(function(ctx)
+        for i = 1, 2 do
+          seen[i] = ctx.db:query("select " .. SETTINGS .. " as s")[1].s
+        end
+        ctx.vars.done = true
+      end, { transactional = true })))
+      assert(engine:start "t.three")
+      local id = assert(engine:start "t.one")
+      assert(engine:run())
+      assert.equal("completed", kit.status(engine, id))
+      assert.same({ usual, usual }, seen)
+      assert.not_equal(OURS, usual)
+      assert.same({ { settings = OURS } },
+        backend.sql(url, "select settings from watch.planner"))
+    end)
+
+    it("walk no tables that were counted with one row" .. how,
+      function()
+        local engine = open(pooler)
+        assert(engine:load(waits()))
+        assert(engine:load(three_steps()))
+        assert(engine:start "t.waits")
+        assert(engine:run())
+        backend.sql(url, [[do $$ declare t record; begin
+          for t in select tablename as name from pg_tables
+                    where schemaname = 'pawl' loop
+            execute format('alter table pawl.%I set '
+                           '(autovacuum_enabled = false)', t.name);
+          end loop; end $$; analyze; select 1 as done]])
+        assert(engine:start_many("t.waits", list_of(2000)))
+        assert(engine:run())
+        assert(engine:start_many("t.three", list_of(2000),
+          { at = clock:now() + 86400 }))
+        engine:close()
+        local before = entries_read()
+        engine = open(pooler)
+        assert(engine:load(three_steps()))
+        for _ = 1, 100 do
+          assert(engine:start "t.three")
+          assert(engine:run())
+        end
+        engine:close()
+        local read = entries_read() - before
+        -- Entries of rows that are gone count too: 4,000, and ten times that
+        -- while some old snapshot keeps them all. With walks: a million.
+        assert.is_true(read < 300000, read .. " entries read")
+      end)
+  end
+end)
