@@ -14,10 +14,11 @@ local SETTINGS = [[pg_catalog.concat_ws(' ',
   pg_catalog.current_setting('enable_hashjoin'),
   pg_catalog.current_setting('enable_mergejoin'),
   pg_catalog.current_setting('enable_material'),
+  pg_catalog.current_setting('enable_sort'),
   pg_catalog.current_setting('jit'),
   pg_catalog.current_setting('max_parallel_workers_per_gather'),
   pg_catalog.current_setting('plan_cache_mode'))]]
-local OURS = "off off off off off off 0 force_generic_plan"
+local OURS = "off off off off off off off 0 force_generic_plan"
 
 -- Notes them whenever a row of a table of ours is written.
 local WATCH = [[

@@ -377,6 +377,21 @@ describe("the plan of a statement, on postgres,", function()
   it("walks nothing, made on tables that have grown since they were counted",
     function() check "stale" end)
 
+  it("finds what an instance is asked beside very many events", function()
+    local function uses(node)
+      if node["Index Name"] == "inbox_request" then return true end
+      for _, child in ipairs(node.Plans or {}) do
+        if uses(child) then return true end
+      end
+      return false
+    end
+    for _, name in ipairs { "inbox_cancel", "inbox_load", "health_agenda" } do
+      for state, plans_of in pairs(found) do
+        assert.is_true(uses(plans_of[name]), name .. " " .. state)
+      end
+    end
+  end)
+
   it("has no parallel workers, also where the session was told nothing",
     function()
       for name, plan in pairs(alone) do assert.is_false(helped(plan), name) end

@@ -29,10 +29,10 @@ select a.instance, a.workflow, a.executor_group,
          select executor_group from pawl.executor
           where stopped_at is null and recovered_at is null
             and expires_at > coalesce(@now, now())) as unserved,
-       exists (select from pawl.inbox b
-                where b.shard = @shard and b.instance = a.instance
-                  and not b.taken and b.kind not in ('event', 'child', 'task')
-               offset 0) as asked,
+       (select 1 from pawl.inbox b
+         where b.shard = @shard and b.instance = a.instance
+           and not b.taken and b.kind not in ('event', 'child', 'task')
+         order by b.received_at, b.no limit 1) is not null as asked,
        not exists (select from pawl.instance i
                     where i.shard = @shard and i.id = a.instance
                    offset 0) as stray

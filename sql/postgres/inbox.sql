@@ -126,11 +126,12 @@ select i.id, case when i.trigger_event is not null
 -- name: inbox_cancel
 -- args: @shard smallint, @id uuid
 -- rows: kind text
--- Is it asked to end?
+-- Is it asked to end? In the order of the index of requests, as elsewhere: the
+-- key's would walk all events of the instance.
 select kind from pawl.inbox
  where shard = @shard and instance = @id and not taken
    and kind not in ('event', 'child', 'task') and kind in ('cancel', 'kill')
- limit 1;
+ order by received_at, no limit 1;
 
 -- name: inbox_take
 -- args: @shard smallint, @id uuid[], @no uuid[], @lease uuid[],

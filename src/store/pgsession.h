@@ -39,6 +39,7 @@
   X(enable_hashjoin, off)               \
   X(enable_mergejoin, off)              \
   X(enable_material, off)               \
+  X(enable_sort, off)                   \
   X(jit, off)                           \
   X(max_parallel_workers_per_gather, 0) \
   X(plan_cache_mode, force_generic_plan)
