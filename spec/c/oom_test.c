@@ -4,16 +4,19 @@
  * is memory, the same calls bring the instance to its end, everything done
  * once.
  *
+ * On PostgreSQL, where a life takes longer, fewer are tried.
+ *
  * PAWL_OOM=N: every allocation from the N-th on, or N-M: up to the M-th; else
  * PAWL_SAMPLES of them, spread evenly. */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 
 #include <unistd.h>
 
+#include "pgbase.h"
 #include "test.h"
 #include "zoo.h"
 
-enum { SAMPLES = 40 };
+enum { SAMPLES = 40, PG_SAMPLES = 12 };
 
 typedef struct life {
   test_alloc alloc;
@@ -187,10 +190,20 @@ static void check_whole(life *l) {
 static void wipe(const char *url) {
   static const char *const ENDS[] = {"", "-wal", "-shm", "-pawl-lock"};
   char path[300];
+  if (url == pgbase_url) {
+    pgbase_clear("oom");
+    return;
+  }
   for (int i = 0; i < 4; i++) {
     snprintf(path, sizeof path, "%s%s", url, ENDS[i]);
     unlink(path);
   }
+}
+
+static int samples_of(const char *url) {
+  const char *few = getenv("PAWL_SAMPLES");
+  if (few) return atoi(few);
+  return url == pgbase_url ? PG_SAMPLES : SAMPLES;
 }
 
 /* One life; returns how many allocations it had. */
@@ -219,10 +232,10 @@ static int64_t run(const char *url, const char *file, int64_t fail_at,
 
 static void every_allocation_may_be_refused(const char *url,
                                             const char *file) {
-  const char *all = getenv("PAWL_OOM"), *samples = getenv("PAWL_SAMPLES");
+  const char *all = getenv("PAWL_OOM");
   int64_t n = run(url, file, 0, 0);
   const char *upto = all ? strchr(all, '-') : NULL;
-  int64_t step = all ? 1 : n / (samples ? atoi(samples) : SAMPLES) + 1;
+  int64_t step = all ? 1 : n / samples_of(url) + 1;
   int64_t last = upto && atoll(upto + 1) < n ? atoll(upto + 1) : n;
 
   for (int for_ever = 0; for_ever < 2; for_ever++)
@@ -249,13 +262,15 @@ static const char SQL[] =
     "return w\n";
 
 /* Returns how many allocations the tick had. */
-static int64_t run_sql(const char *file, int64_t fail_at, int for_ever) {
-  life l = {.url = ":memory:",
+static int64_t run_sql(const char *url, const char *file, int64_t fail_at,
+                       int for_ever) {
+  life l = {.url = url,
             .file = file,
             .is_well = 1,
             .clock = {INT64_C(1800000000000000)}};
   char *text = NULL;
   int64_t n;
+  wipe(url);
   if (!CHECK(begin(&l))) return 0;
   l.alloc.requests = 0;
   l.alloc.fail_at = fail_at;
@@ -284,6 +299,15 @@ static int64_t run_sql(const char *file, int64_t fail_at, int for_ever) {
   return n;
 }
 
+static void a_transaction_may_be_refused(const char *url, const char *file) {
+  int all = url != pgbase_url && !getenv("PAWL_SAMPLES");
+  int64_t n = run_sql(url, file, 0, 0);
+  int64_t step = all ? 1 : n / samples_of(url) + 1;
+  for (int64_t at = 1; at <= n; at += step)
+    for (int for_ever = 0; for_ever < 2; for_ever++)
+      run_sql(url, file, at, for_ever);
+}
+
 static int write_file(const char *path, const char *text) {
   FILE *f = fopen(path, "w");
   return f && fputs(text, f) >= 0 && !fclose(f);
@@ -291,17 +315,19 @@ static int write_file(const char *path, const char *text) {
 
 int main(void) {
   char folder[] = "/tmp/pawl-oom.XXXXXX", file[64], url[64];
-  const char *few = getenv("PAWL_SAMPLES");
   if (!mkdtemp(folder)) return 1;
   snprintf(file, sizeof file, "%s/zoo.lua", folder);
   snprintf(url, sizeof url, "%s/oom.db", folder);
   if (!write_file(file, ZOO)) return 1;
   every_allocation_may_be_refused(":memory:", file);
   every_allocation_may_be_refused(url, file);
+  if (pgbase_make("oom")) every_allocation_may_be_refused(pgbase_url, file);
   if (!write_file(file, SQL)) return 1;
-  for (int64_t at = 1, n = run_sql(file, 0, 0); at <= n; at += few ? 4 : 1)
-    for (int for_ever = 0; for_ever < 2; for_ever++)
-      run_sql(file, at, for_ever);
+  a_transaction_may_be_refused(":memory:", file);
+  if (pgbase_url[0]) {
+    a_transaction_may_be_refused(pgbase_url, file);
+    pgbase_drop("oom");
+  }
   wipe(url);
   unlink(file);
   rmdir(folder);
