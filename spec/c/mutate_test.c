@@ -2,6 +2,8 @@
  * stores in which cells were changed. No call crashes, none answers with what
  * is no JSON, none says that pawl has a bug, and each comes back.
  *
+ * On PostgreSQL, which takes longer to make anew, fewer of each.
+ *
  * PAWL_SEEDS=N: so many of each, from PAWL_SEED on (1). */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 
@@ -11,10 +13,12 @@
 
 #include "../../src/value/json.h"
 
+#include "pgbase.h"
+#include "pgdamage.h"
 #include "test.h"
 #include "zoo.h"
 
-enum { SEEDS = 200, CALLS = 30, MAX_TEXT = 20000 };
+enum { SEEDS = 200, PG_SEEDS = 10, CALLS = 30, MAX_TEXT = 20000 };
 #define SLOW_S 10 /* of processor time: no call takes longer */
 
 /* ---- chance ---- */
@@ -337,11 +341,11 @@ static void start_zoo(world *w, char id[37]) {
   }
 }
 
-static void strange_calls(uint64_t n) {
+static void strange_calls(const char *url, uint64_t n) {
   world w = {.seed = n, .kind = "calls", .clock = {INT64_C(1800000000000000)}};
   char id[37] = "";
   seed(n);
-  if (!open_zoo(&w, ":memory:")) return;
+  if (!open_zoo(&w, url)) return;
   start_zoo(&w, id);
   for (int i = 0; i < CALLS; i++) {
     one_call(&w, id);
@@ -510,6 +514,26 @@ static void strange_store(const char *base, const char *work, const char *id,
   pawl_close(w.e);
 }
 
+/* As on SQLite, but for the damage: PostgreSQL lets nobody put a value into a
+ * column that is not of its type. */
+static void strange_on_postgres(uint64_t n) {
+  world w = {
+      .seed = n, .kind = "postgres", .clock = {INT64_C(1800000100000000)}};
+  world base = {.kind = "base", .clock = {INT64_C(1800000000000000)}};
+  char id[37] = "";
+  pgbase_clear("mutate");
+  strange_calls(pgbase_url, n);
+  pgbase_clear("mutate");
+  seed(n);
+  if (!open_zoo(&base, pgbase_url)) abort();
+  start_zoo(&base, id);
+  pawl_close(base.e);
+  pgdamage(pgbase_name("mutate"), n);
+  if (!open_zoo(&w, pgbase_url)) return;
+  look_at(&w, id);
+  pawl_close(w.e);
+}
+
 static void make_base(const char *base, char id[37]) {
   world w = {.kind = "base", .clock = {INT64_C(1800000000000000)}};
   sqlite3 *db;
@@ -528,16 +552,22 @@ int main(void) {
   const char *many = getenv("PAWL_SEEDS"), *first = getenv("PAWL_SEED");
   const char *few = getenv("PAWL_SAMPLES");
   uint64_t n = many ? strtoull(many, NULL, 10) : few ? 10 : SEEDS;
+  uint64_t npg = many ? n : few ? 2 : PG_SEEDS;
   uint64_t from = first ? strtoull(first, NULL, 10) : 1;
 
-  if (first && !many) n = 1;
+  if (first && !many) n = npg = 1;
   if (!mkdtemp(folder)) return 1;
   snprintf(base, sizeof base, "%s/base.db", folder);
   snprintf(work, sizeof work, "%s/work.db", folder);
   make_base(base, id);
   for (uint64_t i = from; i < from + n && test_failed < 100; i++) {
-    strange_calls(i);
+    strange_calls(":memory:", i);
     strange_store(base, work, id, i);
+  }
+  if (pgbase_make("mutate")) {
+    for (uint64_t i = from; i < from + npg && test_failed < 100; i++)
+      strange_on_postgres(i);
+    pgbase_drop("mutate");
   }
   wipe(base);
   wipe(work);

@@ -11,17 +11,19 @@
 static char pgbase_url[1024];
 
 static inline void pgbase_sql(const char *database, const char *sql) {
-  char command[2000];
-  fflush(stdout);
+  char command[1200];
+  FILE *to;
   snprintf(command, sizeof command,
-           "psql --no-psqlrc --quiet --set=ON_ERROR_STOP=1 "
-           "--command=\"set client_min_messages = error\" --command=\"%s\" "
-           "\"%s dbname=%s\" >&2",
-           sql, getenv("PAWL_TEST_PG"), database);
-  if (system(command) != 0) {
-    printf("failed: %s\n", command);
-    abort();
-  }
+           "psql --no-psqlrc --quiet --no-align --tuples-only "
+           "--set=ON_ERROR_STOP=1 \"%s dbname=%s\" >/dev/null",
+           getenv("PAWL_TEST_PG"), database);
+  fflush(stdout);
+  to = popen(command, "w");
+  if (to && fprintf(to, "set client_min_messages = error;\n%s;\n", sql) > 0 &&
+      pclose(to) == 0)
+    return;
+  printf("failed: %s\n", command);
+  abort();
 }
 
 static inline const char *pgbase_name(const char *test) {
