@@ -247,4 +247,16 @@ function kit.literal(statement, values)
   end):gsub(";%s*$", ""))
 end
 
+--- What a session of ours is told of plans, as its source has it.
+function kit.planner_ways()
+  local source <close> = assert(io.open "src/store/pgsession.h")
+  local ways = assert(source:read("a"):match "#define PAWL_PG_WAYS(.-)\n#")
+  local text = {}
+  for name, value in ways:gmatch "X%(([%w_]+), ([%w_]+)%)" do
+    text[#text + 1] = ("set %s = %s;"):format(name, value)
+  end
+  assert(#text > 5)
+  return table.concat(text)
+end
+
 return kit

@@ -24,7 +24,7 @@ do $rival$ begin
 end $rival$;]]
 
 local function rival(url, text)
-  return assert(io.popen("psql -Xq -d " .. shell.quote(
+  return assert(io.popen("env -u LD_PRELOAD psql -Xq -d " .. shell.quote(
     url:gsub("^postgres:", "")) .. " -c " .. shell.quote(RIVAL:format(text))
     .. " 2>&1"))
 end

@@ -135,18 +135,6 @@ end $alone$;]]
 
 ---- plans -----------------------------------------------------------------
 
---- What a session of ours is told of plans, as its source has it.
-local function session()
-  local source <close> = assert(io.open "src/store/pgsession.h")
-  local ways = assert(source:read("a"):match "#define PAWL_PG_WAYS(.-)\n#")
-  local text = {}
-  for name, value in ways:gmatch "X%(([%w_]+), ([%w_]+)%)" do
-    text[#text + 1] = ("set %s = %s;"):format(name, value)
-  end
-  assert(#text > 5)
-  return table.concat(text)
-end
-
 --- A session that was told nothing, where workers cost nothing.
 local UNTOLD = [[set plan_cache_mode = force_generic_plan;
   set parallel_setup_cost = 0; set parallel_tuple_cost = 0;
@@ -351,13 +339,13 @@ describe("the plan of a statement, on postgres,", function()
     backend.sql(url, ALONE)
     key = indexes(url)
     backend.sql(url, "analyze")
-    found.empty = plans(url, statements, session())
+    found.empty = plans(url, statements, kit.planner_ways())
     backend.sql(url, FILL:format(1, 1, 1) .. "analyze")
-    found.one = plans(url, statements, session())
+    found.one = plans(url, statements, kit.planner_ways())
     backend.sql(url, FILL:format(2, ROWS, ROWS))
-    found.stale = plans(url, statements, session())
+    found.stale = plans(url, statements, kit.planner_ways())
     backend.sql(url, "analyze")
-    found.many = plans(url, statements, session())
+    found.many = plans(url, statements, kit.planner_ways())
     alone = plans(url, statements, UNTOLD)
   end)
   teardown(backend.cleanup)
