@@ -135,6 +135,36 @@ kit.describe("an inbox of very many events", function(backend)
       assert.is_nil(assert(engine:get(id)).variables.late)
     end)
 
+  for what, keyed in pairs { ["in the inbox"] = false, ["kept"] = true } do
+    it("is read a few times, however many a `match` turns down, " .. what,
+      function()
+        local engine, clock = backend.fresh()
+        local key = keyed and "key" or nil
+        assert(engine:load(taker {
+          key = key, match = function(event) return event.data.good end,
+        }))
+        local function cost(n)
+          local id = assert(engine:start("t.box", { n = 3, key = "K" .. n }))
+          local function tell(data)
+            clock:advance(0.01)
+            assert(engine:signal { name = "put", data = data,
+              key = keyed and "K" .. n or nil,
+              instance = not keyed and id or nil })
+          end
+          for i = 1, n do tell { seq = i, good = false } end
+          for i = 1, 3 do tell { seq = i, good = true } end
+          local before = engine:counts()
+          assert(engine:run())
+          assert.equal("completed", kit.status(engine, id))
+          assert.same({ 1, 2, 3 }, box.got(engine, id))
+          return engine:counts().statements - before.statements
+        end
+        local few, many = cost(64), cost(1000)
+        -- a page of as many as were turned down by then, and then of 256
+        assert.is_true(many <= 6 * few, few .. " statements, then " .. many)
+      end)
+  end
+
   -- What the one has turned down stays there, and fills whole pages. What the
   -- other waits for came after it.
   for what, keyed in pairs { ["in the inbox"] = false, ["kept"] = true } do

@@ -288,11 +288,11 @@ local function postgres_cost(backend, url, statement, mode, given)
   end
   assert(number > 0)
   local rows = backend.sql(url, ([[
-    begin; set local plan_cache_mode = %s;
+    %s begin; set local plan_cache_mode = %s;
     prepare spec (%s) as %s;
     explain (analyze, buffers, costs off, timing off, summary off)
       execute spec (%s);
-    rollback; deallocate spec]]):format(mode,
+    rollback; deallocate spec]]):format(kit.planner_ways(), mode,
       table.concat(statement.types, ", "), text, table.concat(args, ", ")))
   local pages
   for _, row in ipairs(rows) do
@@ -444,6 +444,62 @@ kit.describe("the cost of a commit's statements", function(backend)
     for name, cost in pairs(few) do
       assert.is_true(many[name] <= 2 * cost + 50,
         ("%s: %d, and %d among many rows"):format(name, cost, many[name]))
+    end
+  end)
+end)
+
+kit.describe("the cost of finding a letter", function(backend)
+  local statement = kit.statements(backend.name).inbox_find
+  local pg = backend.name == "postgres"
+
+  local function list(kind, value)
+    return pg and ("array[%s]::%s[]"):format(value, kind) or value
+  end
+
+  --- By the name alone, and by a pattern.
+  local function cost(url, name, prefix)
+    local function id(text) return kit.id_literal(backend, text) end
+    local given = { shard = "0", no = list("integer", "1"),
+      id = list("uuid", id(EXECUTOR)), name = list("text", name),
+      prefix = list("text", prefix), key = list("text", "null"),
+      after_at = list("timestamptz", pg and "to_timestamp(0)" or "0"),
+      after_no = list("uuid", id "00000000-0000-0000-0000-000000000000"),
+      max = list("integer", "16") }
+    return pg and postgres_cost(backend, url, statement, "force_generic_plan",
+      given) or sqlite_cost(backend, url, statement, given)
+  end
+
+  --- So many of each name, one name behind the other.
+  local function letters(url, names, n)
+    local id = kit.id_literal(backend, EXECUTOR)
+    for i, name in ipairs(names) do
+      backend.sql(url, pg and ([[
+        insert into pawl.inbox (shard, instance, no, kind, name, event_id, data,
+          received_at, addressed)
+        select 0, %s, lpad(to_hex(%d + i * 8), 32, '0')::uuid, 'event', '%s',
+          '%s' || i, 'null', to_timestamp(1700000000 + %d * 100000 + i), true
+          from generate_series(1, %d) i;]]):format(id, i, name, name, i, n)
+        or ([[
+        with recursive n (i) as (select 1 union all select i + 1 from n
+          where i < %d)
+        insert into pawl_inbox (shard, instance, no, kind, name, event_id, data,
+          received_at, addressed)
+        select 0, %s, cast(printf('%%016d', %d + i * 8) as blob), 'event', '%s',
+          '%s' || i, 'null', 1700000000000000 + %d * 100000 + i, 1 from n;]])
+          :format(n, id, i, name, name, i))
+    end
+  end
+
+  it("does not grow with those of the same name, nor with others", function()
+    local function costs(n)
+      local _, _, url = backend.fresh()
+      letters(url, { "a", "pay.two.of", "z", "pay.one", "pay.two" }, n)
+      return { cost(url, "'pay.one'", "null"), cost(url, "null", "'pay.'") }
+    end
+    local few, many = costs(32), costs(ROWS)
+    for i, what in ipairs { "a name", "a pattern" } do
+      assert.is_true(many[i] <= 2 * few[i] + 50,
+        ("%s: %d, and %d among many"):format(what, few[i], many[i]))
     end
   end)
 end)

@@ -72,8 +72,8 @@ delete from pawl.event e
 -- name: event_find
 -- args: @shard smallint, @no integer[], @key text[], @name text[],
 --       @prefix text[], @after_at time[], @after_came uuid[],
---       @late_at time[], @late_came uuid[], @since bigint[], @max integer,
---       @now time
+--       @late_at time[], @late_came uuid[], @since bigint[],
+--       @max integer[], @now time
 -- rows: no integer, source text, id text, name text, key text, data json,
 --       came uuid, received_at time, horizon bigint
 -- For waits that begin later: events with their key, and their name or, one
@@ -86,9 +86,9 @@ delete from pawl.event e
 select s.no, v.source, v.id, v.name, v.key, v.data, v.came, v.received_at,
        pg_snapshot_xmin(pg_current_snapshot())::text::bigint as horizon
   from unnest(@no, @key, @name, @prefix, @after_at, @after_came, @late_at,
-              @late_came, @since)
+              @late_came, @since, @max)
        as s (no, key, name, prefix, after_at, after_came, late_at, late_came,
-             since)
+             since, max)
  cross join lateral (
   (select * from pawl.event e
     where e.shard = @shard and e.key = s.key
@@ -97,7 +97,7 @@ select s.no, v.source, v.id, v.name, v.key, v.data, v.came, v.received_at,
            or (left(e.name, length(s.prefix)) = s.prefix
                and strpos(substr(e.name, length(s.prefix) + 1), '.') = 0))
       and e.expires_at > coalesce(@now, now())
-    order by e.received_at, e.came limit @max)
+    order by e.received_at, e.came limit s.max)
   union all
   (select * from pawl.event e
     where e.shard = @shard and e.key = s.key and e.ord >= s.since
@@ -108,5 +108,5 @@ select s.no, v.source, v.id, v.name, v.key, v.data, v.came, v.received_at,
            or (left(e.name, length(s.prefix)) = s.prefix
                and strpos(substr(e.name, length(s.prefix) + 1), '.') = 0))
       and e.expires_at > coalesce(@now, now()) offset 0)
-  order by received_at, came limit @max) v
+  order by received_at, came limit s.max) v
  order by s.no, v.received_at, v.came;

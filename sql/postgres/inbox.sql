@@ -54,7 +54,8 @@ on conflict do nothing;
 --       event_id text, source text, caller text, data json,
 --       addressed boolean, received_at time
 -- What was not taken yet, in the order in which it came in: the first @others
--- requests, and as many results of children and of people, and @events events.
+-- requests, and as many results of children and of people; and the events, of
+-- more than @events any that many.
 select b.instance, b.no, b.kind, b.name, b.key, b.event_id, b.source,
        b.caller, b.data, b.addressed, b.received_at
   from unnest(@id) as s (id) cross join lateral (
@@ -73,33 +74,51 @@ select b.instance, b.no, b.kind, b.name, b.key, b.event_id, b.source,
   union all
   (select * from pawl.inbox
     where shard = @shard and instance = s.id and kind = 'event' and not taken
-    order by received_at, no limit @events)) b
+    order by name, received_at, no limit @events)) b
  order by b.instance, b.received_at, b.no;
 
 -- name: inbox_find
 -- args: @shard smallint, @no integer[], @id uuid[], @name text[],
 --       @prefix text[], @key text[], @after_at time[], @after_no uuid[],
---       @max integer
+--       @max integer[]
 -- rows: instance uuid, no uuid, kind text, name text, key text,
 --       event_id text, source text, caller text, data json,
 --       addressed boolean, received_at time, search integer
--- Of each search, by its number, the first events behind those seen that have
--- its name or, one word behind a prefix, its pattern, and fit its key.
+-- Of each search, by its number, the first @max events behind those seen that
+-- have its name or, one word behind a prefix, its pattern, and fit its key. For
+-- a pattern, first which names there are: each is found behind the last.
 select b.*, s.no as search
-  from unnest(@no, @id, @name, @prefix, @key, @after_at, @after_no)
-       as s (no, id, name, prefix, key, after_at, after_no)
+  from unnest(@no, @id, @name, @prefix, @key, @after_at, @after_no, @max)
+       as s (no, id, name, prefix, key, after_at, after_no, max)
  cross join lateral (
-  select i.instance, i.no, i.kind, i.name, i.key, i.event_id, i.source,
-         i.caller, i.data, i.addressed, i.received_at
-    from pawl.inbox i
-   where i.shard = @shard and i.instance = s.id and i.kind = 'event'
-     and not i.taken and (i.received_at, i.no) > (s.after_at, s.after_no)
-     and (i.name = s.name
-          or (left(i.name, length(s.prefix)) = s.prefix
-              and strpos(substr(i.name, length(s.prefix) + 1), '.') = 0))
-     and (i.key = s.key or (i.key is null and s.key is null)
-          or (i.addressed and (i.key is null or s.key is null)))
-   order by i.received_at, i.no limit @max) b
+  with recursive names (name) as (
+    (select i.name from pawl.inbox i
+      where i.shard = @shard and i.instance = s.id and i.kind = 'event'
+        and not i.taken and i.name >= s.prefix
+      order by i.name limit 1)
+    union all
+    select (select i.name from pawl.inbox i
+             where i.shard = @shard and i.instance = s.id and i.kind = 'event'
+               and not i.taken and i.name > n.name
+             order by i.name limit 1)
+      from names n where left(n.name, length(s.prefix)) = s.prefix)
+  select f.* from (
+    select s.name
+    union all
+    select n.name from names n
+     where left(n.name, length(s.prefix)) = s.prefix
+       and strpos(substr(n.name, length(s.prefix) + 1), '.') = 0) w (name)
+   cross join lateral (
+    select i.instance, i.no, i.kind, i.name, i.key, i.event_id, i.source,
+           i.caller, i.data, i.addressed, i.received_at
+      from pawl.inbox i
+     where i.shard = @shard and i.instance = s.id and i.kind = 'event'
+       and not i.taken and i.name = w.name
+       and (i.received_at, i.no) > (s.after_at, s.after_no)
+       and (i.key = s.key or (i.key is null and s.key is null)
+            or (i.addressed and (i.key is null or s.key is null)))
+     order by i.received_at, i.no limit s.max) f
+   order by f.received_at, f.no limit s.max) b
  order by s.no, b.received_at, b.no;
 
 -- name: inbox_known

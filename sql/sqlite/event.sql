@@ -58,8 +58,8 @@ delete from pawl_event
 -- name: event_find
 -- args: @shard smallint, @no integer[], @key text[], @name text[],
 --       @prefix text[], @after_at time[], @after_came uuid[],
---       @late_at time[], @late_came uuid[], @since bigint[], @max integer,
---       @now time
+--       @late_at time[], @late_came uuid[], @since bigint[],
+--       @max integer[], @now time
 -- rows: no integer, source text, id text, name text, key text, data json,
 --       came uuid, received_at time, horizon bigint
 -- Differs: one writes at a time, and each row has a higher number.

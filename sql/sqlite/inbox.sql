@@ -69,26 +69,53 @@ select instance, no, kind, name, key, event_id, source, caller, data,
           select * from pawl_inbox
            where shard = @shard and instance = @id and kind = 'event'
              and not taken
-           order by received_at, no limit @events)) b
+           order by name, received_at, no limit @events)) b
  order by received_at, no;
 
 -- name: inbox_find
 -- args: @shard smallint, @no integer[], @id uuid[], @name text[],
 --       @prefix text[], @key text[], @after_at time[], @after_no uuid[],
---       @max integer
+--       @max integer[]
 -- rows: instance uuid, no uuid, kind text, name text, key text,
 --       event_id text, source text, caller text, data json,
 --       addressed boolean, received_at time, search integer
+-- Differs: there are no lateral joins, so that those of a pattern are found by
+-- number, as many as are wanted of each name.
+with recursive names (name) as (
+  select * from (
+    select name from pawl_inbox
+     where shard = @shard and instance = @id and kind = 'event' and not taken
+       and name >= @prefix
+     order by name limit 1)
+  union all
+  select (select i.name from pawl_inbox i
+           where i.shard = @shard and i.instance = @id and i.kind = 'event'
+             and not i.taken and i.name > n.name
+           order by i.name limit 1)
+    from names n where substr(n.name, 1, length(@prefix)) = @prefix)
 select instance, no, kind, name, key, event_id, source, caller, data,
        addressed, received_at, @no as search
-  from pawl_inbox
- where shard = @shard and instance = @id and kind = 'event' and not taken
-   and (received_at, no) > (@after_at, @after_no)
-   and (name = @name
-        or (substr(name, 1, length(@prefix)) = @prefix
-            and instr(substr(name, length(@prefix) + 1), '.') = 0))
-   and (key = @key or (key is null and @key is null)
-        or (addressed and (key is null or @key is null)))
+  from (select * from (
+          select * from pawl_inbox
+           where shard = @shard and instance = @id and kind = 'event'
+             and not taken and name = @name
+             and (received_at, no) > (@after_at, @after_no)
+             and (key = @key or (key is null and @key is null)
+                  or (addressed and (key is null or @key is null)))
+           order by received_at, no limit @max)
+        union all
+        select i.* from names w cross join pawl_inbox i
+         where substr(w.name, 1, length(@prefix)) = @prefix
+           and instr(substr(w.name, length(@prefix) + 1), '.') = 0
+           and i.shard = @shard and i.instance = @id
+           and i.no in (
+            select no from pawl_inbox
+             where shard = @shard and instance = @id and kind = 'event'
+               and not taken and name = w.name
+               and (received_at, no) > (@after_at, @after_no)
+               and (key = @key or (key is null and @key is null)
+                    or (addressed and (key is null or @key is null)))
+             order by received_at, no limit @max))
  order by received_at, no limit @max;
 
 -- name: inbox_known

@@ -7,6 +7,7 @@
 
 #include "../value/json.h"
 #include "answer.h"
+#include "asked.h"
 #include "engine.h"
 #include "internal.h"
 
@@ -310,17 +311,6 @@ static void member_event(const token_view *v, pawl_object *o) {
   pawl_member_null(o, "key");
 }
 
-static int turned_down(const token_view *v) {
-  pawl_json_iter it = {0};
-  pawl_str asked, key, value;
-  int n = 0;
-  if (!v->t->detail.len ||
-      !pawl_json_get(pawl_buf_str(&v->t->detail), "asked", &asked))
-    return 0;
-  while (pawl_json_each(asked, &it, &key, &value)) n++;
-  return n;
-}
-
 /* When its `timeout` ends it; 0: never. A task is looked at earlier too, when
  * it is overdue. */
 static int64_t gives_up_us(const token_view *v) {
@@ -360,7 +350,7 @@ static void for_event(const token_view *v, pawl_object *o) {
   member_event(v, o);
   member_until(v, o);
   pawl_member_bool(o, "match", v->node->has_match);
-  pawl_member_int(o, "turned_down", turned_down(v));
+  pawl_member_int(o, "turned_down", pawl_asked_count(v->t));
   member_match_failures(v, o);
 }
 

@@ -82,9 +82,11 @@ typedef struct pawl_letter {
   pawl_id no;
   pawl_buf kind, name, key, event_id, source, caller, data;
   int has_key;
-  int addressed; /* an event sent to this instance by name */
-  int kept;      /* it was found among the events */
-  pawl_id came;  /* orders what was received in one instant */
+  int addressed;    /* an event sent to this instance by name */
+  int kept;         /* it was found among the events */
+  int32_t news_for; /* the token for which it was found and that has not been
+                       asked about it; 0: it may have been */
+  pawl_id came;     /* orders what was received in one instant */
   int64_t received_us;
 } pawl_letter;
 
@@ -554,10 +556,6 @@ pawl_code pawl_start_from(pawl_engine *e, const char *code, pawl_str input,
                           pawl_id *id, int *created, pawl_error *err);
 /* Tells sleeping workers that something is due, after its commit. */
 void pawl_start_wake(pawl_engine *e);
-
-/* wait.c */
-/* Was this wait asked about the event before, and said no? */
-int pawl_wait_was_asked(const pawl_token *t, pawl_str event_id);
 
 /* rules.c: events that cancel an instance */
 /* One more rule into a text like pawl_held.watched; key.at NULL: it has

@@ -640,7 +640,7 @@ static void migrate(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
 
 /* ---- events ---- */
 
-static int event(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
+static int event(pawl_engine *e, pawl_held *h, pawl_letter *l) {
   if (pawl_is_undoing(h)) return 0;
   if (pawl_rules_cancel(h, l)) {
     pawl_letter_cancel(e, h, l);
@@ -704,7 +704,7 @@ static void times_before(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
 }
 
 /* 1: it is dealt with. */
-static int take(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
+static int take(pawl_engine *e, pawl_held *h, pawl_letter *l) {
   for (size_t i = 0; i < NREQUESTS; i++) {
     if (!is_kind(l, requests[i].kind)) continue;
     if (!pawl_stays_ended(h) || requests[i].when_ended)

@@ -198,7 +198,7 @@ void pawl_task_look(pawl_token *t, const pawl_node *node);
 pawl_code pawl_wait_begin(pawl_engine *e, pawl_held *h, int k,
                           const pawl_node *node, pawl_error *err);
 /* Gives an event to every wait that takes it. 1: taken. */
-int pawl_event_give(pawl_engine *e, pawl_held *h, const pawl_letter *letter);
+int pawl_event_give(pawl_engine *e, pawl_held *h, pawl_letter *letter);
 /* Everything whose time came before then, in that order: timers, timeouts,
  * overdue tasks; save those of token `except` (0: none). */
 void pawl_times_out(pawl_engine *e, pawl_held *h, int64_t before_us,

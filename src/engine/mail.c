@@ -6,12 +6,14 @@
 #include <stdlib.h>
 
 #include "../value/json.h"
+#include "asked.h"
 #include "kept.h"
 #include "machine.h"
 
 #define LETTERS_PAGE 16 /* events of one inbox, or of one wait in it */
 #define OTHERS_PAGE 256 /* requests, and answers of children or people */
 #define EVENTS_PAGE 64  /* kept, of one wait */
+#define MOST_PAGE 256   /* of a wait that has turned down as many */
 
 static void set_text(pawl_buf *b, pawl_str s) {
   pawl_buf_clear(b);
@@ -61,6 +63,7 @@ static pawl_code fill_letter(pawl_engine *e, pawl_held *h,
   l->addressed = from->addressed;
   l->kept = from->kept;
   l->came = from->came;
+  l->news_for = 0;
   for (int i = 0; i < 7; i++) {
     bufs[i]->alloc = &e->alloc;
     set_text(bufs[i], text[i]);
@@ -160,6 +163,8 @@ typedef struct search {
   int in_inbox;
   int has_key;
   int32_t token;     /* that waits; 0: a rule */
+  pawl_asked asked;  /* what that has turned down */
+  int page;          /* rows of one */
   const char *event; /* of the node */
   pawl_buf key;
   int shard;        /* where the key's events are */
@@ -181,7 +186,10 @@ typedef struct searches {
 } searches;
 
 static void free_searches(pawl_engine *e, searches *s) {
-  for (int i = 0; i < s->n; i++) pawl_buf_deinit(&s->at[i].key);
+  for (int i = 0; i < s->n; i++) {
+    pawl_buf_deinit(&s->at[i].key);
+    pawl_asked_free(e, &s->at[i].asked);
+  }
   pawl_release(&e->alloc, s->at, sizeof *s->at * (size_t)s->cap);
 }
 
@@ -207,6 +215,7 @@ static pawl_code add_search(pawl_engine *e, searches *s, pawl_held *h,
   one->has_key = key.at != NULL;
   if (one->has_key) pawl_json_unquote(key, &one->key);
   one->in_inbox = s->in_inbox;
+  one->page = s->in_inbox ? LETTERS_PAGE : EVENTS_PAGE;
   one->shard =
       s->in_inbox ? h->shard : pawl_event_shard(e, pawl_buf_str(&one->key));
   return pawl_buf_check(&one->key, err);
@@ -242,9 +251,19 @@ out:
   return rc;
 }
 
-static void find_place(search *s, const pawl_token *t) {
-  if (!pawl_kept_get(t, s->event, pawl_buf_str(&s->key), &s->place))
+/* What it has turned down lies before what is new. */
+static pawl_code begin_search(pawl_engine *e, search *s, const pawl_token *t,
+                              pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+
+  TRY(pawl_asked_read(e, t, &s->asked, err));
+  if (s->asked.n > s->page)
+    s->page = s->asked.n < MOST_PAGE ? s->asked.n : MOST_PAGE;
+  if (!s->in_inbox &&
+      !pawl_kept_get(t, s->event, pawl_buf_str(&s->key), &s->place))
     s->place.since = 0;
+out:
+  return rc;
 }
 
 static pawl_code find_searches(pawl_engine *e, searches *s, pawl_error *err) {
@@ -265,7 +284,7 @@ static pawl_code find_searches(pawl_engine *e, searches *s, pawl_error *err) {
       if (pawl_json_kind_of(key) != PAWL_JSON_STRING) key.at = NULL;
       if (!key.at && !s->in_inbox) continue;
       TRY(add_search(e, s, h, t->no, node->event, key, err));
-      if (!s->in_inbox) find_place(&s->at[s->n - 1], t);
+      TRY(begin_search(e, &s->at[s->n - 1], t, err));
     }
   }
 out:
@@ -312,6 +331,7 @@ static void arg_search(pawl_args *a, const search *s, int no) {
   pawl_arg_str(a, PAWL_EVENT_FIND_KEY, pawl_buf_str(&s->key));
   arg_wanted(a, PAWL_EVENT_FIND_NAME, PAWL_EVENT_FIND_PREFIX, s);
   arg_place(a, s);
+  pawl_arg_int(a, PAWL_EVENT_FIND_MAX, s->page);
 }
 
 static int has_letter(const pawl_held *h, pawl_str event_id) {
@@ -326,7 +346,7 @@ static int has_letter(const pawl_held *h, pawl_str event_id) {
 static int is_old_news(const search *s, pawl_str event_id) {
   const pawl_token *t =
       s->token ? pawl_tokens_find(&s->h->tokens, s->token) : NULL;
-  return t && pawl_wait_was_asked(t, event_id);
+  return t && pawl_asked_in(&s->asked, t, event_id);
 }
 
 /* K1: the place lies before the first that is not known. */
@@ -406,6 +426,7 @@ static pawl_code take_event(pawl_engine *e, search *s, const pawl_rows *r,
     l.addressed = 0;
     l.kept = 1;
     TRY(fill_letter(e, s->h, &l, text, err));
+    s->h->letters[s->h->nletters - 1].news_for = s->token;
   }
 out:
   pawl_buf_deinit(&event_id);
@@ -427,14 +448,13 @@ static pawl_code find_events(pawl_engine *e, searches *s, int shard,
     arg_search(a, one, i);
   }
   if (!pawl_args_rows(a)) return PAWL_OK;
-  pawl_arg_int(a, PAWL_EVENT_FIND_MAX, EVENTS_PAGE);
   pawl_store_arg_now(e->store, a, PAWL_EVENT_FIND_NOW);
   TRY(pawl_store_once(e->store, PAWL_UNIT_READ, a, &rows, err));
   for (int k = 0, n = 0; k < rows.nrows; k++) {
     int64_t no = pawl_row_int(&rows, k, PAWL_EVENT_FIND_R_NO);
     n = k && no == pawl_row_int(&rows, k - 1, PAWL_EVENT_FIND_R_NO) ? n + 1
                                                                     : 1;
-    if (n == EVENTS_PAGE) s->at[no].done = -1; /* there may be more */
+    if (n == s->at[no].page) s->at[no].done = -1; /* there may be more */
     if (!s->at[no].passed.since)
       s->at[no].passed.since =
           pawl_row_int(&rows, k, PAWL_EVENT_FIND_R_HORIZON);
@@ -461,6 +481,7 @@ static void arg_inbox(pawl_args *a, const search *s, int no) {
     pawl_arg_null(a, PAWL_INBOX_FIND_KEY);
   pawl_arg_time(a, PAWL_INBOX_FIND_AFTER_AT, s->after_us);
   pawl_arg_id(a, PAWL_INBOX_FIND_AFTER_NO, &s->after_no);
+  pawl_arg_int(a, PAWL_INBOX_FIND_MAX, s->page);
 }
 
 static int has_no(const pawl_held *h, const pawl_id *no) {
@@ -477,11 +498,15 @@ _Static_assert((int)PAWL_INBOX_FIND_R_NO == (int)PAWL_INBOX_LOAD_R_NO &&
 static pawl_code take_found(pawl_engine *e, search *s, const pawl_rows *r,
                             int k, pawl_error *err) {
   pawl_str event_id = pawl_row_str(r, k, PAWL_INBOX_FIND_R_EVENT_ID);
+  pawl_code rc = PAWL_OK;
 
   s->after_us = pawl_row_int(r, k, PAWL_INBOX_FIND_R_RECEIVED_AT);
   pawl_row_id(r, k, PAWL_INBOX_FIND_R_NO, &s->after_no);
   if (has_no(s->h, &s->after_no) || is_old_news(s, event_id)) return PAWL_OK;
-  return take_letter(e, s->h, r, k, err);
+  TRY(take_letter(e, s->h, r, k, err));
+  s->h->letters[s->h->nletters - 1].news_for = s->token;
+out:
+  return rc;
 }
 
 /* One page of every search that is not done, in one shard's inboxes. */
@@ -497,13 +522,12 @@ static pawl_code find_letters(pawl_engine *e, searches *s, int shard,
     if (!s->at[i].done && s->at[i].in_inbox && s->at[i].shard == shard)
       arg_inbox(a, &s->at[i], i);
   if (!pawl_args_rows(a)) return PAWL_OK;
-  pawl_arg_int(a, PAWL_INBOX_FIND_MAX, LETTERS_PAGE);
   TRY(pawl_store_once(e->store, PAWL_UNIT_READ, a, &rows, err));
   for (int k = 0, n = 0; k < rows.nrows; k++) {
     int64_t no = pawl_row_int(&rows, k, PAWL_INBOX_FIND_R_SEARCH);
     n = k && no == pawl_row_int(&rows, k - 1, PAWL_INBOX_FIND_R_SEARCH) ? n + 1
                                                                         : 1;
-    if (n == LETTERS_PAGE) s->at[no].done = -1; /* there may be more */
+    if (n == s->at[no].page) s->at[no].done = -1; /* there may be more */
     TRY(take_found(e, &s->at[no], &rows, k, err));
   }
   for (int i = 0; i < s->n; i++)

@@ -2,6 +2,7 @@
  * undone first: said in its history, so that nobody takes it for done. What
  * its parent or children sent is on record with them; requests are refused by
  * letters.c. The events of one that fails stay in its inbox (inbox_clear). */
+#include "asked.h"
 #include "machine.h"
 
 #define TOLD_MAX 20 /* each by itself; then how many there are */
@@ -28,8 +29,7 @@ void pawl_untaken_note(pawl_engine *e, pawl_held *h, const pawl_letter *l,
 /* One that a wait's `match` has turned down was not lost. */
 static int was_asked(const pawl_held *h, const pawl_letter *l) {
   for (int k = 0; k < h->tokens.n; k++)
-    if (pawl_wait_was_asked(&h->tokens.at[k], pawl_buf_str(&l->event_id)))
-      return 1;
+    if (pawl_asked_has(&h->tokens.at[k], pawl_buf_str(&l->event_id))) return 1;
   return 0;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "../value/json.h"
+#include "asked.h"
 #include "machine.h"
 #include "order.h"
 
@@ -164,7 +165,7 @@ static void subscribe(pawl_held *h, int k, const pawl_node *node,
   t->changed = 1;
   t->blind = key != NULL;
   pawl_detail_set(t, "key", pawl_buf_str(&quoted));
-  pawl_detail_set(t, "asked", (pawl_str){NULL, 0});
+  pawl_asked_clear(t);
   f = pawl_plan_effect(&h->plan, PAWL_EFFECT_SUBSCRIBE, t->no);
   pawl_buf_addz(&f->name, node->event);
   f->has_key = key != NULL;
@@ -239,37 +240,6 @@ static void event_json(const pawl_letter *l, pawl_buf *out) {
   pawl_buf_addc(out, '}');
 }
 
-int pawl_wait_was_asked(const pawl_token *t, pawl_str event_id) {
-  pawl_json_iter it = {0};
-  pawl_str list, key, one;
-  pawl_buf quoted = {.alloc = t->detail.alloc};
-  int found = 0;
-
-  if (!pawl_detail_get(t, "asked", &list)) return 0;
-  pawl_json_add_string(&quoted, event_id);
-  while (!found && pawl_json_each(list, &it, &key, &one))
-    found = pawl_str_eq(one, pawl_buf_str(&quoted));
-  pawl_buf_deinit(&quoted);
-  return found;
-}
-
-static void note_asked(pawl_token *t, const pawl_letter *l) {
-  pawl_buf list = {.alloc = t->detail.alloc};
-  pawl_str old;
-
-  if (pawl_detail_get(t, "asked", &old) && old.len > 2) {
-    pawl_str open = {old.at, old.len - 1};
-    pawl_buf_adds(&list, open);
-    pawl_buf_addc(&list, ',');
-  } else {
-    pawl_buf_addc(&list, '[');
-  }
-  pawl_json_add_string(&list, pawl_buf_str(&l->event_id));
-  pawl_buf_addc(&list, ']');
-  pawl_detail_set(t, "asked", pawl_buf_str(&list));
-  pawl_buf_deinit(&list);
-}
-
 static int key_fits(const pawl_token *t, const pawl_letter *l) {
   pawl_buf key = {.alloc = t->detail.alloc};
   pawl_str wanted, none = {NULL, 0};
@@ -303,7 +273,7 @@ static int asks_match(pawl_engine *e, pawl_held *h, int k,
                   l->name.len ? l->name.at : "");
     pawl_plan_error(&r->error, &err, none);
   }
-  note_asked(pawl_tok(h, k), l);
+  pawl_asked_add(pawl_tok(h, k), pawl_buf_str(&l->event_id));
   return 0;
 }
 
@@ -331,16 +301,24 @@ static void receive(pawl_engine *e, pawl_held *h, int k, const pawl_node *node,
   pawl_buf_clear(&t->event);
   pawl_buf_adds(&t->event, event);
   pawl_detail_set(t, "key", (pawl_str){NULL, 0});
-  pawl_detail_set(t, "asked", (pawl_str){NULL, 0});
+  pawl_asked_clear(t);
   h->plan.outcome = "received";
   pawl_order_note(h, k, l->received_us);
   pawl_leave(e, h, k, to);
   trace_end(e, h, k, node);
 }
 
+/* What a look has found for it is news, once: to know this of every other one
+ * its list is searched. */
+static int was_asked(const pawl_token *t, pawl_letter *l) {
+  int is_news = l->news_for == t->no;
+  if (is_news) l->news_for = 0;
+  return !is_news && pawl_asked_has(t, pawl_buf_str(&l->event_id));
+}
+
 /* A wait for a key takes nothing before somebody has looked for what is kept
  * for it, which may be older. */
-int pawl_event_give(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
+int pawl_event_give(pawl_engine *e, pawl_held *h, pawl_letter *l) {
   pawl_buf event = {.alloc = &e->alloc};
   int n = h->plan.tokens.n, taken = 0;
 
@@ -353,8 +331,7 @@ int pawl_event_give(pawl_engine *e, pawl_held *h, const pawl_letter *l) {
     if (!node || node->kind != PAWL_KIND_WAIT ||
         !pawl_event_matches(node->event, pawl_buf_str(&l->name)) ||
         (t->due_us && l->received_us > t->due_us) || !key_fits(t, l) ||
-        pawl_wait_was_asked(t, pawl_buf_str(&l->event_id)) ||
-        !asks_match(e, h, k, node, l, pawl_buf_str(&event)))
+        was_asked(t, l) || !asks_match(e, h, k, node, l, pawl_buf_str(&event)))
       continue;
     receive(e, h, k, node, l, pawl_buf_str(&event));
     taken = 1;

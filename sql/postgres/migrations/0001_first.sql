@@ -282,7 +282,7 @@ create table pawl.inbox (
   instance uuid not null,
   no uuid not null,
   kind text not null,
-  name text,
+  name text collate "C", -- names with one beginning stand together
   key text,
   event_id text,
   source text,
@@ -295,9 +295,14 @@ create table pawl.inbox (
 );
 create unique index inbox_event on pawl.inbox
   (shard, instance, kind, event_id) where event_id is not null;
--- In the order of arrival; requests are found beside very many events.
+-- In the order of arrival: each is found beside very many of the others, and
+-- an event that is waited for beside those of other names.
 create index inbox_open on pawl.inbox
-  (shard, instance, kind, received_at, no) where not taken;
+  (shard, instance, kind, received_at, no)
+  where not taken and kind in ('child', 'task');
+create index inbox_name on pawl.inbox
+  (shard, instance, name, received_at, no)
+  where not taken and kind = 'event';
 create index inbox_request on pawl.inbox (shard, instance, received_at, no)
   where not taken and kind not in ('event', 'child', 'task');
 comment on table pawl.inbox is

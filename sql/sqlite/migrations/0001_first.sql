@@ -253,9 +253,14 @@ create table pawl_inbox (
 ) without rowid;
 create unique index pawl_inbox_event on pawl_inbox
   (shard, instance, kind, event_id) where event_id is not null;
--- In the order of arrival; requests are found beside very many events.
+-- In the order of arrival: each is found beside very many of the others, and
+-- an event that is waited for beside those of other names.
 create index pawl_inbox_open on pawl_inbox
-  (shard, instance, kind, received_at, no) where not taken;
+  (shard, instance, kind, received_at, no)
+  where not taken and kind in ('child', 'task');
+create index pawl_inbox_name on pawl_inbox
+  (shard, instance, name, received_at, no)
+  where not taken and kind = 'event';
 create index pawl_inbox_request on pawl_inbox (shard, instance, received_at, no)
   where not taken and kind not in ('event', 'child', 'task');
 
