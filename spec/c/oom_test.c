@@ -245,9 +245,11 @@ static void every_allocation_may_be_refused(const char *url,
   if (all) printf("%s: %lld allocations\n", url, (long long)n);
 }
 
-/* ---- the tick of one transactional step ---- */
+/* ---- the tick of one transactional step, and that of a join ---- */
 
-/* What is decided in its transaction is stored by that, not by a batch. */
+/* What is decided in its transaction is stored by that, not by a batch. A join
+ * is decided until nothing follows from it any more: without an end, if nobody
+ * looks whether its own memory was refused. */
 static const char SQL[] =
     "local pawl = require 'pawl'\n"
     "local w = pawl.workflow { code = 'zoo.a', version = 1, start = 'f' }\n"
@@ -261,9 +263,10 @@ static const char SQL[] =
     "w:finish('z', { output = function(ctx) return ctx.vars end })\n"
     "return w\n";
 
-/* Returns how many allocations the tick had. */
-static int64_t run_sql(const char *url, const char *file, int64_t fail_at,
-                       int for_ever) {
+/* `joins`: of the tick in which the join fires, else of the first. Returns how
+ * many allocations it had. */
+static int64_t run_sql(const char *url, const char *file, int joins,
+                       int64_t fail_at, int for_ever) {
   life l = {.url = url,
             .file = file,
             .is_well = 1,
@@ -272,6 +275,7 @@ static int64_t run_sql(const char *url, const char *file, int64_t fail_at,
   int64_t n;
   wipe(url);
   if (!CHECK(begin(&l))) return 0;
+  if (joins) ticks(&l, 2), l.clock.us += 3600 * 1000000LL;
   l.alloc.requests = 0;
   l.alloc.fail_at = fail_at;
   l.alloc.for_ever = for_ever;
@@ -299,13 +303,14 @@ static int64_t run_sql(const char *url, const char *file, int64_t fail_at,
   return n;
 }
 
-static void a_transaction_may_be_refused(const char *url, const char *file) {
+static void a_tick_may_be_refused(const char *url, const char *file,
+                                  int joins) {
   int all = url != pgbase_url && !getenv("PAWL_SAMPLES");
-  int64_t n = run_sql(url, file, 0, 0);
+  int64_t n = run_sql(url, file, joins, 0, 0);
   int64_t step = all ? 1 : n / samples_of(url) + 1;
   for (int64_t at = 1; at <= n; at += step)
     for (int for_ever = 0; for_ever < 2; for_ever++)
-      run_sql(url, file, at, for_ever);
+      run_sql(url, file, joins, at, for_ever);
 }
 
 static int write_file(const char *path, const char *text) {
@@ -323,9 +328,11 @@ int main(void) {
   every_allocation_may_be_refused(url, file);
   if (pgbase_make("oom")) every_allocation_may_be_refused(pgbase_url, file);
   if (!write_file(file, SQL)) return 1;
-  a_transaction_may_be_refused(":memory:", file);
+  for (int joins = 0; joins < 2; joins++)
+    a_tick_may_be_refused(":memory:", file, joins);
   if (pgbase_url[0]) {
-    a_transaction_may_be_refused(pgbase_url, file);
+    for (int joins = 0; joins < 2; joins++)
+      a_tick_may_be_refused(pgbase_url, file, joins);
     pgbase_drop("oom");
   }
   wipe(url);

@@ -475,7 +475,8 @@ static void forget_marks(pawl_held *h) {
 
 void pawl_joins_settle(pawl_engine *e, pawl_held *h) {
   group g;
-  for (;;) {
+  for (;;) { /* what failed for want of memory would do so again for ever */
+    if (h->plan.failed) return;
     if (h->plan.after == PAWL_AFTER_END || pawl_is_undoing(h)) return;
     if (settle_pass(e, h) || settle_missed(e, h)) continue;
     if (!is_stuck(h, &g)) break;
