@@ -192,6 +192,19 @@ describe("the password of a store's URL", function()
     end)
   end
 
+  it("is not repeated where something else belongs", function()
+    local URL = "postgres://app:canary@host/DB"
+    for _, line in ipairs { { URL }, { URL, "list" }, { "list", URL },
+      { "worker", URL }, { "start", URL }, { "run", URL }, { "show", URL },
+      { "list", "postgres:app:canary@host" }, { "list", "app:canary@host" },
+      { "signal", " " .. URL }, { "health", "postgresql:/app:canary@h" } } do
+      local ran = folder:pawl(table.unpack(line))
+      assert_silent(ran.out .. ran.err, URL, line)
+      assert.equal(2, ran.code)
+      assert.matches("%-%-store URL", ran.err)
+    end
+  end)
+
   for _, form in ipairs(MISTYPED) do
     it("is refused: " .. clean(form), function()
       each_run(form, function(ran, line)

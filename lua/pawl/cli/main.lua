@@ -84,7 +84,7 @@ local none = { options = { { long = "version", help = "" } } }
 local function command_line(argv)
   local name, rest = split(argv)
   if name then
-    local command = find(name)
+    local command = find(options.word(name))
     return command, options.parse(command, rest)
   end
   local opts = options.parse(none, rest)

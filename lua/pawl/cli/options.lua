@@ -53,6 +53,17 @@ end
 
 local usage = options.usage
 
+--- A word that is not an option's. A URL that stands where something else
+--- belongs is not repeated by what is said of that: it may hold a password.
+function options.word(word)
+  if word:find "^%s*%a[%w+.-]*:?/?/?[^%s/@=]*:[^%s@]*@" then
+    usage("an argument looks like a URL with a login, and is not shown",
+      "a store is named by --store URL or by PAWL_STORE; what is meant as it "
+      .. "stands comes behind --")
+  end
+  return word
+end
+
 local function read_whole(from, name)
   local file, why = io.stdin, nil
   if from ~= "-" then file, why = io.open(from, "rb") end
@@ -237,7 +248,7 @@ function options.parse(command, argv)
       table.move(argv, i, #argv, #args + 1, args)
       break
     elseif word:sub(1, 1) ~= "-" or word == "-" then
-      args[#args + 1] = word
+      args[#args + 1] = options.word(word)
     else
       local option = by[name]
       if not option then unknown(name, by, command) end
