@@ -147,11 +147,16 @@ function Wave:start_client(no)
     way.pooler and "pooler" or nil }, { env = env })
 end
 
+--- libpq itself says these, of a session that is ended in the moment it begins,
+--- before anybody can tell it not to.
+local of_libpq = {
+  "FATAL:  terminating connection due to administrator command\n+",
+  "WARNING:  terminating connection due to immediate shutdown command\n+",
+}
+
 function Wave:client_ended(one, code)
-  -- libpq itself says it, of a session that is ended in the moment it begins,
-  -- before anybody can tell it not to.
-  local said = (one.child:output() .. one.child:errors()):gsub(
-    "FATAL:  terminating connection due to administrator command\n+", "")
+  local said = one.child:output() .. one.child:errors()
+  for _, line in ipairs(of_libpq) do said = said:gsub(line, "") end
   if said ~= "" then self:find("client %d said: %s", one.no, said) end
   if code ~= 0 and code ~= 137 then
     self:find("client %d ended with %d", one.no, code)
