@@ -449,7 +449,7 @@ kit.describe("the cost of a commit's statements", function(backend)
 end)
 
 kit.describe("the cost of finding a letter", function(backend)
-  local statement = kit.statements(backend.name).inbox_find
+  local statements = kit.statements(backend.name)
   local pg = backend.name == "postgres"
 
   local function list(kind, value)
@@ -465,8 +465,18 @@ kit.describe("the cost of finding a letter", function(backend)
       after_at = list("timestamptz", pg and "to_timestamp(0)" or "0"),
       after_no = list("uuid", id "00000000-0000-0000-0000-000000000000"),
       max = list("integer", "16") }
-    return pg and postgres_cost(backend, url, statement, "force_generic_plan",
-      given) or sqlite_cost(backend, url, statement, given)
+    return pg and postgres_cost(backend, url, statements.inbox_find,
+      "force_generic_plan", given)
+      or sqlite_cost(backend, url, statements.inbox_find, given)
+  end
+
+  --- Of the first look at an inbox.
+  local function cost_of_load(url)
+    local given = { shard = "0", events = "16", others = "256",
+      id = list("uuid", kit.id_literal(backend, EXECUTOR)) }
+    return pg and postgres_cost(backend, url, statements.inbox_load,
+      "force_generic_plan", given)
+      or sqlite_cost(backend, url, statements.inbox_load, given)
   end
 
   --- So many of each name, one name behind the other.
@@ -494,10 +504,11 @@ kit.describe("the cost of finding a letter", function(backend)
     local function costs(n)
       local _, _, url = backend.fresh()
       letters(url, { "a", "pay.two.of", "z", "pay.one", "pay.two" }, n)
-      return { cost(url, "'pay.one'", "null"), cost(url, "null", "'pay.'") }
+      return { cost(url, "'pay.one'", "null"), cost(url, "null", "'pay.'"),
+        cost_of_load(url) }
     end
     local few, many = costs(32), costs(ROWS)
-    for i, what in ipairs { "a name", "a pattern" } do
+    for i, what in ipairs { "a name", "a pattern", "all that came" } do
       assert.is_true(many[i] <= 2 * few[i] + 50,
         ("%s: %d, and %d among many"):format(what, few[i], many[i]))
     end

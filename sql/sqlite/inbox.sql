@@ -45,6 +45,8 @@ on conflict do nothing;
 -- rows: instance uuid, no uuid, kind text, name text, key text,
 --       event_id text, source text, caller text, data json,
 --       addressed boolean, received_at time
+-- Differs: a partial index is used where its condition stands in the words of
+-- the query.
 select instance, no, kind, name, key, event_id, source, caller, data,
        addressed, received_at
   from (select * from (
@@ -56,13 +58,13 @@ select instance, no, kind, name, key, event_id, source, caller, data,
         select * from (
           select * from pawl_inbox
            where shard = @shard and instance = @id and kind = 'child'
-             and not taken
+             and kind in ('child', 'task') and not taken
            order by received_at, no limit @others)
         union all
         select * from (
           select * from pawl_inbox
            where shard = @shard and instance = @id and kind = 'task'
-             and not taken
+             and kind in ('child', 'task') and not taken
            order by received_at, no limit @others)
         union all
         select * from (
