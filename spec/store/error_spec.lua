@@ -201,7 +201,7 @@ describe("a store on postgres that cannot be opened", function()
 
   it("is named: a setting that makes no sense", function()
     for settings, message in pairs {
-      ["port=12x"] = '"12x" for connection option "port"',
+      ["port=12x"] = "what stands for the port is no number",
       ["port=99999"] = 'invalid port number: "99999"',
       ["host=a,b,c port=1,2"] = "2 port numbers to 3 hosts",
       ["sslmode=bogus"] = "invalid sslmode value",

@@ -454,12 +454,18 @@ static const char *const shown[] = {"service", "host",   "hostaddr",
                                     "port",    "dbname", "user"};
 enum { NSHOWN = sizeof shown / sizeof *shown };
 
-/* The one that is a connection string where a name should be: libpq, or the
- * server, would quote it, with what is in it. */
-static const char *find_nested(const PQconninfoOption *options) {
+/* Not what is read as one, because something before it was mistyped. */
+static int may_be_shown(const char *keyword, const char *value) {
+  return !pawl_url_is_nested(value) &&
+         (strcmp(keyword, "port") != 0 || pawl_url_is_port(value));
+}
+
+/* The one that is a connection string where a name should be, or a port that
+ * is no number: libpq, or the server, would quote it, with what is in it. */
+static const char *find_strange(const PQconninfoOption *options) {
   for (int i = 0; i < NSHOWN; i++) {
     const char *value = option_of(options, shown[i]);
-    if (value && pawl_url_is_nested(value)) return shown[i];
+    if (value && !may_be_shown(shown[i], value)) return shown[i];
   }
   return NULL;
 }
@@ -469,15 +475,18 @@ static pawl_code check_conninfo(const char *target, pawl_error *err) {
   char *message = NULL;
   pawl_code rc = PAWL_OK;
   PQconninfoOption *options;
-  const char *nested;
+  const char *strange;
   if (!pawl_url_is_postgres(target) && !strchr(target, '='))
     return PAWL_OK; /* a database's name */
   options = pq.conninfoParse(target, &message);
   if (!options) rc = fail_conninfo(target, message ? message : "", err);
-  if (options && (nested = find_nested(options))) {
+  if (options && (strange = find_strange(options))) {
     rc = pawl_fail(err, PAWL_INVALID,
-                   "the PostgreSQL URL: %s is a connection string itself",
-                   nested);
+                   pawl_url_is_nested(option_of(options, strange))
+                       ? "the PostgreSQL URL: %s is a connection string itself"
+                       : "the PostgreSQL URL: what stands for the %s is no "
+                         "number",
+                   strange);
     pawl_error_hint(err,
                     "postgres://user:password@host:5432/database, with "
                     "nothing before or behind it; %s",
@@ -517,7 +526,7 @@ static void postgres_name(const char *target, pawl_buf *out) {
     options = pq.conninfoParse(target, NULL);
   for (int i = 0; i < NSHOWN; i++) {
     const char *value = option_of(options, shown[i]);
-    if (!value || pawl_url_is_nested(value)) continue;
+    if (!value || !may_be_shown(shown[i], value)) continue;
     pawl_buf_addf(out, "%c%s=", separator, shown[i]);
     add_value(out, value);
     separator = ' ';

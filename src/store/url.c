@@ -76,6 +76,10 @@ static int is_conninfo(const char *url) {
   return 0;
 }
 
+int pawl_url_is_port(const char *text) {
+  return strspn(text, "0123456789," SPACE) == strlen(text);
+}
+
 int pawl_url_is_nested(const char *name) {
   return strstr(name, "://") || strchr(name, '=') || has_login(name);
 }

@@ -30,4 +30,8 @@ int pawl_url_is_postgres(const char *target);
  * a whole connection URL or string? */
 int pawl_url_is_nested(const char *name);
 
+/* A port's number, or one for each host: without the "@" behind it a password
+ * is read as one. */
+int pawl_url_is_port(const char *text);
+
 #endif
