@@ -364,7 +364,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_list_tokens(pawl_engine *engine,
  * suspended {by, reason, since, shift}; workflow_suspended {code, prefix, by,
  * reason, since}; blocked, a list of "suspended", "workflow_suspended",
  * "unknown_workflow", "no_worker", "not_taken" and "unseen", which `unseen`
- * tells in words; workers, idle_since;
+ * tells in words; workers, idle_since; can_retry: it has failed, and it is
+ * known where it stood;
  * tokens [{no, node, kind, fork, branch, state, visit, attempt, since, due,
  * waiting_for {what, ...}, would_move [{what, to, ...}], may [{kind, id}]}];
  * children that live; inbox: what has come in and was not taken; undelivered:

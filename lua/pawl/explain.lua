@@ -64,9 +64,13 @@ local function identity(data)
     and ("%s %d"):format(data.workflow, data.version) or data.workflow
 end
 
---- What may be done about one that failed; it may have been undone since.
+--- What may be done about one that failed: nothing says where it stood when it
+--- ended at a finish, or what it had done was undone.
 local function again(data)
   if data.status ~= "failed" then return "" end
+  if not data.can_retry then
+    return (" `pawl restart %s --from NODE` lets it go on."):format(data.id)
+  end
   return (" `pawl retry %s` lets it try again where it failed, `pawl restart "
     .. "%s --from NODE` from another node."):format(data.id, data.id)
 end

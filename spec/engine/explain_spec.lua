@@ -152,6 +152,29 @@ kit.describe("explaining", function(backend)
       said(explain(engine, id)), 1, true)
   end)
 
+  it("does not say that one can be retried that stood nowhere", function()
+    local engine = backend.fresh()
+    local ended = flow_of("t.ended", "a")
+    ended:finish("a", { status = "failed" })
+    local undone = flow_of("t.undone", "a")
+    undone:step("a", { run = function() end, undo = function() end,
+      next = "b" })
+    undone:step("b", { run = function() error "no" end, retry = false,
+      next = "z" })
+    undone:finish "z"
+    for code, flow in pairs { ["t.ended"] = ended, ["t.undone"] = undone } do
+      assert(engine:load(flow))
+      local id = assert(engine:start(code))
+      assert(engine:run())
+      assert.equal("failed", kit.status(engine, id))
+      local text = said(explain(engine, id))
+      assert.not_matches("pawl retry", text, 1, true)
+      assert.matches(("`pawl restart %s --from NODE` lets it go on.")
+        :format(id), text, 1, true)
+      assert.equal("conflict", select(2, engine:retry(id)).code)
+    end
+  end)
+
   it("says how to resume a workflow, and misses no worker then", function()
     for name, code in pairs { workflow = "t.one", prefix = "t." } do
       local engine = backend.fresh()

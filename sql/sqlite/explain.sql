@@ -28,13 +28,16 @@ select s.code, s.is_prefix, s.reason, s.suspended_by, s.suspended_at
 
 -- name: explain_executor
 -- args: @shard smallint, @id uuid, @now time
--- rows: holder uuid, host text, pid bigint, workers bigint
--- Who holds it, and how many workers of its group are alive.
+-- rows: holder uuid, host text, pid bigint, workers bigint,
+--       has_stopped boolean
+-- Who holds it, how many workers of its group are alive; and, of one that has
+-- failed, is it known where it stood?
 select e.id as holder, e.host, e.pid,
        (select count(*) from pawl_executor o
          where o.executor_group = i.executor_group and o.stopped_at is null
            and o.recovered_at is null
-           and o.expires_at > @now) as workers
+           and o.expires_at > @now) as workers,
+       i.stopped is not null as has_stopped
   from pawl_instance i
   left join pawl_agenda a on a.shard = @shard and a.instance = @id
   left join pawl_executor e on e.id = a.executor

@@ -794,6 +794,7 @@ typedef struct blocked {
   const char *words[6];
   int n;
   int64_t workers, idle_us;
+  int can_retry;      /* it has failed, and stood somewhere */
   const char *unseen; /* what could move it, and nobody will look; NULL */
 } blocked;
 
@@ -803,6 +804,8 @@ static void find_blocked(const facts *f, blocked *b) {
 
   b->workers =
       r->nrows ? pawl_row_int(r, 0, PAWL_EXPLAIN_EXECUTOR_R_WORKERS) : 0;
+  b->can_retry =
+      r->nrows && pawl_row_int(r, 0, PAWL_EXPLAIN_EXECUTOR_R_HAS_STOPPED);
   b->idle_us = idle_since(f);
   if (f->has_ended) return;
   if (f->is_suspended) b->words[b->n++] = "suspended";
@@ -848,6 +851,7 @@ static void add_blocked(const blocked *b, pawl_object *o) {
   pawl_buf_addc(o->out, ']');
   if (b->unseen) pawl_member_textz(o, "unseen", b->unseen);
   pawl_member_int(o, "workers", b->workers);
+  pawl_member_bool(o, "can_retry", b->can_retry);
   if (b->idle_us)
     pawl_member_time(o, "idle_since", b->idle_us);
   else

@@ -292,6 +292,7 @@ function pawl.migrate(url, options) end
 ---@field blocked string[]
 ---@field unseen? string  what could move it, and nobody will look
 ---@field workers integer
+---@field can_retry boolean  it has failed, and it is known where it stood
 ---@field compensation? table
 ---@field deadline? string
 ---@field tokens pawl.ExplainedToken[]
