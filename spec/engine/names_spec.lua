@@ -6,29 +6,13 @@ local kit = require "spec.engine.kit"
 local pawl = require "pawl"
 local probe = require "spec.support.probe"
 local testing = require "pawl.testing"
+local watch = require "spec.support.watch"
 
 local backend = backends[2]
 local OURS = "pg_catalog, pg_temp"
 
 -- Notes the path under which any row of a table of ours is written.
-local WATCH = [[
-create schema watch;
-create table watch.path (name text primary key);
-create function watch.note() returns trigger language plpgsql as $f$
-begin
-  insert into watch.path values (pg_catalog.current_setting('search_path'))
-    on conflict do nothing;
-  return null;
-end $f$;
-do $$ declare t record; begin
-  for t in select tablename as name from pg_tables where schemaname = 'pawl'
-  loop
-    execute format('create trigger watch after insert or update or delete on '
-      'pawl.%I for each statement execute function watch.note()', t.name);
-  end loop;
-end $$;
-select 1 as done;
-]]
+local WATCH = watch("pg_catalog.current_setting('search_path')")
 
 --- One of most things that a workflow does.
 local function flow()
@@ -104,7 +88,7 @@ describe("a name in a statement on postgres", function()
         assert(engine:load(flow()))
         play(engine, clock)
         assert.same({ { name = OURS } },
-          backend.sql(url, "select name from watch.path"))
+          backend.sql(url, "select value as name from watch.seen"))
       end)
 
     it("is looked up on the user's path in the user's own" .. how,

@@ -5,6 +5,7 @@ local backends = require "spec.support.backends"
 local kit = require "spec.engine.kit"
 local pawl = require "pawl"
 local testing = require "pawl.testing"
+local watch = require "spec.support.watch"
 
 local backend = backends[2]
 
@@ -21,23 +22,7 @@ local SETTINGS = [[pg_catalog.concat_ws(' ',
 local OURS = "off off off off off off off 0 force_generic_plan"
 
 -- Notes them whenever a row of a table of ours is written.
-local WATCH = [[
-create schema watch;
-create table watch.planner (settings text primary key);
-create function watch.note() returns trigger language plpgsql as $f$
-begin
-  insert into watch.planner values (]] .. SETTINGS .. [[)
-    on conflict do nothing;
-  return null;
-end $f$;
-do $$ declare t record; begin
-  for t in select tablename as name from pg_tables where schemaname = 'pawl'
-  loop
-    execute format('create trigger watch after insert or update or delete on '
-      'pawl.%I for each statement execute function watch.note()', t.name);
-  end loop;
-end $$;
-select 1 as done]]
+local WATCH = watch(SETTINGS)
 
 local function three_steps()
   local w = pawl.workflow { code = "t.three", start = "a" }
@@ -117,7 +102,7 @@ describe("statements on postgres", function()
       assert.same({ usual, usual }, seen)
       assert.not_equal(OURS, usual)
       assert.same({ { settings = OURS } },
-        backend.sql(url, "select settings from watch.planner"))
+        backend.sql(url, "select value as settings from watch.seen"))
     end)
 
     it("walk no tables that were counted with one row" .. how,
