@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "engine/answer.h"
+#include "engine/common/answer.h"
 #include "engine/engine.h"
 #include "store/store.h"
 

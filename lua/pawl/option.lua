@@ -20,7 +20,7 @@ function check.string(value)
   if type(value) == "string" then return value end
 end
 
---- What a column for keys and names takes; src/engine/start.c has the limit.
+--- What a column for keys and names takes; the limit stands in enter/start.c.
 function check.word(value)
   if type(value) == "string" and #value >= 1 and #value <= 255
     and not value:find("\0", 1, true) then
@@ -69,7 +69,7 @@ end
 
 function check.duration(value) return (duration.parse(value)) end
 
---- How long a start may be put off; src/engine/start.c has the limit.
+--- How long a start may be put off; the limit stands in enter/start.c.
 function check.delay(value)
   local us = check.duration(value)
   if us and us <= 36500 * 86400 * 1000000 then return us end

@@ -1,5 +1,5 @@
 /* Plans, and the tokens in them: buffers are kept, copies are whole. */
-#include "engine/plan.h"
+#include "rules/plan.h"
 
 #include "test.h"
 

@@ -22,15 +22,17 @@ local LAYERS = {
   store = set { "base", "value", "store", "pawl.h", "pawl_sql.h" },
   defs = set { "base", "value", "defs", "pawl.h" },
   host = set(LUA, { "base", "value", "defs", "host", "pawl.h", "pawl_lua.h" }),
-  engine = set { "base", "value", "store", "host", "defs", "engine",
+  engine = set { "base", "value", "store", "host", "defs", "engine", "rules",
                  "pawl.h" },
+  rules = set { "base", "value", "store", "host", "defs", "engine", "rules",
+                "pawl.h" },
   bind = set(LUA, { "base", "value", "host", "bind", "pawl.h" }),
 }
 
 -- A decision sees what was loaded and what the handler said; no store, no
 -- host, no clock.
-local PURE = set { "base", "value", "defs", "engine/state.h",
-                   "engine/plan.h", "pawl.h" }
+local PURE = set { "base", "value", "defs", "rules/state.h", "rules/plan.h",
+                   "pawl.h" }
 
 local FILES = {
   ["value/luajson.c"] = set(LUA, { "base", "value", "pawl.h" }),
@@ -42,8 +44,8 @@ local FILES = {
   ["main.c"] = set(LUA, { "base", "bind", "host/embedded.h", "pawl.h" }),
 }
 for _, name in ipairs { "plan", "retry", "state" } do
-  FILES["engine/" .. name .. ".c"] = PURE
-  FILES["engine/" .. name .. ".h"] = PURE
+  FILES["rules/" .. name .. ".c"] = PURE
+  FILES["rules/" .. name .. ".h"] = PURE
 end
 
 -- Built for tests only, sees everything.
@@ -62,8 +64,10 @@ end
 local function resolve(path, included)
   local folder = path:match "^(.*/)[^/]*$" or ""
   local up
-  included, up = included:gsub("^%.%./", "")
-  if up == 1 then return included end
+  repeat
+    included, up = included:gsub("^%.%./", "")
+    if up == 1 then folder = folder:gsub("[^/]*/$", "") end
+  until up == 0
   local own = io.open("src/" .. folder .. included)
   if not own then return included end -- generated, or from src/ itself
   own:close()

@@ -1,6 +1,6 @@
 /* A token's detail: a small JSON object, read and written member by member. */
+#include "../rules/machine.h"
 #include "../value/json.h"
-#include "machine.h"
 
 int pawl_detail_get(const pawl_token *t, const char *name, pawl_str *value) {
   return t->detail.len && pawl_json_get(pawl_buf_str(&t->detail), name, value);

@@ -11,13 +11,13 @@
 #include <unistd.h>
 
 #include "../base/fault.h"
-#include "act.h"
+#include "act/act.h"
+#include "common/pipeline.h"
 #include "internal.h"
-#include "pipeline.h"
-#include "pulse.h"
-#include "reach.h"
-#include "spin.h"
-#include "told.h"
+#include "work/heartbeat.h"
+#include "work/reach.h"
+#include "work/spin.h"
+#include "work/told.h"
 
 #define FLUSH_US (50 * 1000)
 #define TAKES_MAX 100   /* decisions of one visit to an inbox */

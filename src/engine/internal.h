@@ -35,10 +35,10 @@
 #include "../base/process.h"
 #include "../defs/registry.h"
 #include "../host/host.h"
+#include "../rules/plan.h"
 #include "../store/store.h"
-#include "crossing.h"
 #include "engine.h"
-#include "plan.h"
+#include "versions/crossing.h"
 
 #define PAWL_MAX_BATCH 1024
 #define PAWL_MAX_LEASE_US (3600 * PAWL_SECOND) /* leases end within this */

@@ -1,7 +1,7 @@
 /* The parts of a commit that most have none of: tokens with rows of their own,
  * effects, what an end leaves behind. A statement without rows is not sent. */
 #include "../value/json.h"
-#include "commit.h"
+#include "work/commit.h"
 
 #define KNOWN_US (86400 * PAWL_SECOND) /* ids, after an instance's end */
 #define ITEMS_CHUNK 2000               /* rows a statement */

@@ -11,8 +11,8 @@
  * about another one. */
 #include <inttypes.h>
 
+#include "../rules/machine.h"
 #include "../value/json.h"
-#include "machine.h"
 
 /* ---- the text ---- */
 

@@ -1,0 +1,41 @@
+/* engine/common/pipeline.h: batches that were sent and are not answered yet.
+ *
+ * While the store writes one batch, the next one's handlers run. What was sent
+ * is finished in order, so a slot's next step begins when its last one is on
+ * disk, and not before.
+ *
+ * Layer    engine: between the rounds (engine.c) and those who send
+ *          (commit.c, claim.c). Nobody else includes it.
+ * Keeps    L1 slots of a batch under way are SENT: nobody touches them.
+ *          L2 whoever needs the slots to stand still drains first:
+ *             pawl_commit_all does. */
+#ifndef PAWL_ENGINE_COMMON_PIPELINE_H
+#define PAWL_ENGINE_COMMON_PIPELINE_H
+
+#include "../internal.h"
+
+/* How many slots are under way. */
+int pawl_pipeline_slots(const pawl_engine *e);
+/* Is there no place for another one, so that sending would wait? */
+int pawl_pipeline_is_full(const pawl_engine *e);
+/* Can anything be sent ahead? Not where the store works in this thread. */
+int pawl_pipeline_is_open(const pawl_engine *e);
+/* A place for what is sent next, after finishing the oldest if there is none.
+ * It counts once pawl_pipeline_sent was called. */
+pawl_code pawl_pipeline_place(pawl_engine *e, pawl_sent **out,
+                              pawl_error *err);
+void pawl_pipeline_sent(pawl_engine *e);
+/* Waits for the oldest, or all, and applies what came of it. Draining goes on
+ * behind a failure, and returns the first. */
+pawl_code pawl_pipeline_finish(pawl_engine *e, pawl_error *err);
+/* The same with those that are answered already, and, when `idle`, with the
+ * next one to be answered, unless a handler that waits can go on before it. As
+ * many stay under way as leave the store something to do. */
+pawl_code pawl_pipeline_advance(pawl_engine *e, int idle, pawl_error *err);
+pawl_code pawl_pipeline_drain(pawl_engine *e, pawl_error *err);
+
+/* commit.c, claim.c: the end of one of theirs. */
+pawl_code pawl_commit_finish(pawl_engine *e, pawl_sent *sent, pawl_error *err);
+pawl_code pawl_claim_finish(pawl_engine *e, pawl_sent *sent, pawl_error *err);
+
+#endif

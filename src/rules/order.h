@@ -1,0 +1,39 @@
+/* rules/order.h: who came first, when several things are found at once.
+ *
+ * An instance that was not looked at for a while, because its workers were
+ * down or busy, finds letters and times that came one after the other. What
+ * follows from each must be what would have followed in time:
+ *
+ *   O1 letters are taken in the order in which they were received, and before
+ *      each of them the times that were due until then, in that order. A
+ *      join that does not wait for all is settled after each, and so is one
+ *      inside a fork that may lead to such a join.
+ *   O2 a token inside a fork that was set going keeps when that happened
+ *      ("at" of its detail): a letter's time of receipt, a time's due time.
+ *      It passes it on where it forks, and where a join goes on from it.
+ *   O3 of the active tokens only those of the earliest such time take a step,
+ *      until they wait, end, or are to be tried again later: what a message
+ *      led to does not overtake what an earlier timer led to on its way to a
+ *      join. Tokens without such a time come after them.
+ *   O4 a branch that takes more than 100 steps without waiting loses its place:
+ *      it may never end.
+ *
+ * Layer    engine, as machine.h. */
+#ifndef PAWL_RULES_ORDER_H
+#define PAWL_RULES_ORDER_H
+
+#include "machine.h"
+
+/* What happened at that time sets the token going (O2). To be called before it
+ * leaves its node. */
+void pawl_order_note(pawl_held *h, int k, int64_t happened_us);
+/* The earliest time among the tokens that are due (O3); PAWL_NEVER: there is
+ * none, and all may take their step. */
+int64_t pawl_order_first(const pawl_held *h, const pawl_tokens *tokens,
+                         int64_t now_us);
+/* May this token take its step, when the earliest is `first`? */
+int pawl_order_may_run(const pawl_token *t, int64_t first);
+/* What waits has no place any more. */
+void pawl_order_forget(pawl_held *h);
+
+#endif
