@@ -31,14 +31,14 @@ returning]],
  where shard = @shard and instance = @id and (lease = @lease or 1)
    and (@latch is null or latch = @latch);]],
     specs = { "spec/engine/protocol_spec.lua",
-      "spec/engine/recovery_spec.lua" } },
+      "spec/engine/work/executors_spec.lua" } },
   { name = "a commit overlooks the latch",
     file = "src/engine/work/commit.c",
     from = [[
 return p->after == PAWL_AFTER_END || p->after == PAWL_AFTER_FORGET ||
          p->needs_latch;]],
     to = "return p->after == PAWL_AFTER_FORGET && p->needs_latch;",
-    specs = { "spec/engine/protocol_spec.lua", "spec/engine/signal_spec.lua",
+    specs = { "spec/engine/protocol_spec.lua", "spec/engine/enter/signal_spec.lua",
       "spec/engine/wait_spec.lua" } },
   { name = "a wake-up during a commit is forgotten",
     file = "sql/sqlite/agenda.sql",
@@ -46,7 +46,7 @@ return p->after == PAWL_AFTER_END || p->after == PAWL_AFTER_FORGET ||
        ready = latch <> @seen or @due_at <= @now,]],
     to = [[       latch = 0,
        ready = @due_at <= @now,]],
-    specs = { "spec/engine/protocol_spec.lua", "spec/engine/signal_spec.lua",
+    specs = { "spec/engine/protocol_spec.lua", "spec/engine/enter/signal_spec.lua",
       "spec/engine/wait_spec.lua" } },
   { name = "a takeover is not counted",
     file = "sql/sqlite/agenda.sql",
@@ -55,19 +55,19 @@ return p->after == PAWL_AFTER_END || p->after == PAWL_AFTER_FORGET ||
  where shard = @shard and instance in (]],
     to = [[       due_at = @now + @lease_us
  where shard = @shard and instance in (]],
-    specs = { "spec/engine/recovery_spec.lua",
+    specs = { "spec/engine/work/executors_spec.lua",
       "spec/engine/protocol_spec.lua" } },
   { name = "a commit does not end suspicion",
     file = "sql/sqlite/agenda.sql",
     from = "set takeovers = 0, latch = case when latch",
     to = "set latch = case when latch",
-    specs = { "spec/engine/recovery_spec.lua" } },
+    specs = { "spec/engine/work/executors_spec.lua" } },
   { name = "suspected poison runs beside others",
     file = "src/engine/work/claim.c",
     from = "if (e->suspect_ready && !e->nheld) {",
     to = "if (e->suspect_ready) {",
-    specs = { "spec/engine/await_spec.lua",
-      "spec/engine/recovery_spec.lua" } },
+    specs = { "spec/engine/work/await_spec.lua",
+      "spec/engine/work/executors_spec.lua" } },
   { name = "a lost claim is forgotten",
     file = "src/engine/work/claim.c",
     from = "if (rc == PAWL_UNREACHABLE) remember_lost(e, shard, lease);",
@@ -89,8 +89,8 @@ return p->after == PAWL_AFTER_END || p->after == PAWL_AFTER_FORGET ||
     from = [[
 if (!force && soonest - now > e->config.lease_us * 2 / 3) return PAWL_OK;]],
     to = "if (!force) return PAWL_OK;",
-    specs = { "spec/engine/protocol_spec.lua", "spec/engine/await_spec.lua",
-      "spec/engine/recovery_spec.lua" } },
+    specs = { "spec/engine/protocol_spec.lua", "spec/engine/work/await_spec.lua",
+      "spec/engine/work/executors_spec.lua" } },
   { name = "a lost answer counts as landed", few = true,
     file = "src/engine/work/commit.c",
     from = [[
@@ -107,7 +107,7 @@ if (!force && soonest - now > e->config.lease_us * 2 / 3) return PAWL_OK;]],
     to = [[
 *landed = pawl_plan_writes(&h->plan) &&
             version == h->version + 1;]],
-    specs = { "spec/engine/settle_spec.lua",
+    specs = { "spec/engine/work/commit_spec.lua",
       "spec/engine/protocol_spec.lua", "spec/crash/lost_spec.lua" } },
   { name = "an unanswered commit is sent under its old lease",
     file = "src/engine/work/commit.c",
@@ -139,7 +139,7 @@ if (!force && soonest - now > e->config.lease_us * 2 / 3) return PAWL_OK;]],
     from = [[
 return h->status == PAWL_STATUS_RUNNING && !h->reset && !h->latch &&]],
     to = "return h->status == PAWL_STATUS_RUNNING && !h->latch &&",
-    specs = { "spec/engine/recovery_spec.lua" } },
+    specs = { "spec/engine/work/executors_spec.lua" } },
   { name = "a plain end overlooks its latch",
     file = "sql/sqlite/agenda.sql",
     from = [[
@@ -151,7 +151,7 @@ delete from pawl_agenda
  where shard = @shard and instance = @id and lease = @lease
    and @seen = @seen
 returning 1 as every;]],
-    specs = { "spec/engine/protocol_spec.lua", "spec/engine/signal_spec.lua",
+    specs = { "spec/engine/protocol_spec.lua", "spec/engine/enter/signal_spec.lua",
       "spec/engine/decision_spec.lua" } },
   { name = "a sleeping row is dropped though it was woken",
     file = "sql/sqlite/agenda.sql",
@@ -164,7 +164,7 @@ delete from pawl_agenda
 delete from pawl_agenda
  where shard = @shard and instance = @id and lease = @lease
    and @seen = @seen;]],
-    specs = { "spec/engine/protocol_spec.lua", "spec/engine/signal_spec.lua",
+    specs = { "spec/engine/protocol_spec.lua", "spec/engine/enter/signal_spec.lua",
       "spec/engine/wait_spec.lua" } },
   { name = "a commit overwrites a newer version",
     file = "sql/sqlite/instance.sql",
@@ -201,7 +201,7 @@ delete from pawl_agenda
     file = "sql/sqlite/inbox.sql",
     from = "                      and request = @no)",
     to = "                      and request = @no and false)",
-    specs = { "spec/engine/resend_spec.lua" } },
+    specs = { "spec/engine/act/request_spec.lua" } },
   { name = "a refusal is nobody's",
     file = "src/rules/letters.c",
     from = [[
@@ -210,7 +210,7 @@ delete from pawl_agenda
     to = [[
   r->has_request = 0;
 }]],
-    specs = { "spec/engine/resend_spec.lua" } },
+    specs = { "spec/engine/act/request_spec.lua" } },
   { name = "the answer to a first sending is not looked for",
     file = "src/engine/act/request.c",
     from = [[
@@ -218,29 +218,29 @@ delete from pawl_agenda
     pawl_store_rows]],
     to = [[
     pawl_store_rows]],
-    specs = { "spec/engine/resend_spec.lua" } },
+    specs = { "spec/engine/act/request_spec.lua" } },
   { name = "an edit ignores the version it was made for",
     file = "src/rules/letters.c",
     from = "if (wanted_version >= 0 && wanted_version != h->version) {",
     to = "if (wanted_version < -1) {",
-    specs = { "spec/engine/repair_spec.lua" } },
+    specs = { "spec/engine/act/change_spec.lua" } },
   { name = "a resume does not shift times",
     file = "src/rules/letters.c",
     from = [[if (is_set(l, "shift", 0) && since)]],
     to = [[if (is_set(l, "shift", 0) && !since)]],
-    specs = { "spec/engine/repair_spec.lua" } },
+    specs = { "spec/engine/act/change_spec.lua" } },
   { name = "a retry keeps the attempts",
     file = "src/rules/letters.c",
     from = [[
     if (!wanted(t, l) || t->state != PAWL_TOKEN_ACTIVE) continue;
     t->attempt = 0;]],
     to = "    if (!wanted(t, l) || t->state != PAWL_TOKEN_ACTIVE) continue;",
-    specs = { "spec/engine/repair_spec.lua" } },
+    specs = { "spec/engine/act/change_spec.lua" } },
   { name = "a retry of one token retries all",
     file = "src/rules/letters.c",
     from = "return pawl_token_is_live(t->state) && (!no || t->no == no);",
     to = "return pawl_token_is_live(t->state) && (no >= 0);",
-    specs = { "spec/engine/repair_spec.lua" } },
+    specs = { "spec/engine/act/change_spec.lua" } },
   { name = "a cancel during undoing begins it anew",
     file = "src/rules/letters.c",
     from = [[  else if (pawl_is_undoing(h))
@@ -254,7 +254,7 @@ delete from pawl_agenda
     from = [[end_cancelled(e, h, l, "killed", NULL, 0);]],
     to = [[end_cancelled(e, h, l, "killed", NULL, 1);]],
     specs = { "spec/engine/compensate_spec.lua",
-      "spec/engine/repair_spec.lua" } },
+      "spec/engine/act/change_spec.lua" } },
   { name = "a cancelled ending still tells its parent that it completed",
     file = "src/rules/letters.c",
     from = [[
@@ -283,7 +283,7 @@ delete from pawl_agenda
     file = "src/rules/kinds/wait.c",
     from = "return dot == NULL;",
     to = "return dot == NULL || len > 0;",
-    specs = { "spec/engine/wait_spec.lua", "spec/engine/signal_spec.lua" } },
+    specs = { "spec/engine/wait_spec.lua", "spec/engine/enter/signal_spec.lua" } },
   { name = "a kept event of more segments is found for a star",
     file = "sql/sqlite/event.sql",
     from = [[
@@ -296,7 +296,7 @@ delete from pawl_agenda
        and expires_at > @now
      order by received_at, came limit @max)
    union all]],
-    specs = { "spec/engine/wait_spec.lua", "spec/engine/signal_spec.lua" },
+    specs = { "spec/engine/wait_spec.lua", "spec/engine/enter/signal_spec.lua" },
     equivalent = "what is found is matched by its name once more before a wait "
       .. "takes it (pawl_event_matches)" },
   { name = "a wait takes an event of another key",
@@ -307,7 +307,7 @@ return pawl_str_eq(key, pawl_buf_str(&l->key));
     to = [[
 return key.len == l->key.len;
 }]],
-    specs = { "spec/engine/wait_spec.lua", "spec/engine/signal_spec.lua" } },
+    specs = { "spec/engine/wait_spec.lua", "spec/engine/enter/signal_spec.lua" } },
   { name = "an event that came too late ends the wait",
     file = "src/rules/kinds/wait.c",
     from = "(t->due_us && l->received_us > t->due_us) ||",
@@ -317,12 +317,12 @@ return key.len == l->key.len;
     file = "src/rules/kinds/wait.c",
     from = "was_asked(t, l) || !asks_match",
     to = "(was_asked(t, l), 0) || !asks_match",
-    specs = { "spec/engine/wait_spec.lua", "spec/engine/signal_spec.lua" } },
+    specs = { "spec/engine/wait_spec.lua", "spec/engine/enter/signal_spec.lua" } },
   { name = "a blind wait takes what is newer than what is kept",
     file = "src/rules/kinds/wait.c",
     from = "t->blind = key != NULL;",
     to = "t->blind = 0;",
-    specs = { "spec/engine/wait_spec.lua", "spec/engine/signal_spec.lua",
+    specs = { "spec/engine/wait_spec.lua", "spec/engine/enter/signal_spec.lua",
       "spec/engine/protocol_spec.lua" } },
   { name = "an expired event is found",
     file = "sql/sqlite/event.sql",
@@ -334,7 +334,7 @@ return key.len == l->key.len;
        and @now = @now
      order by received_at, came limit @max)
    union all]],
-    specs = { "spec/engine/wait_spec.lua", "spec/engine/signal_spec.lua",
+    specs = { "spec/engine/wait_spec.lua", "spec/engine/enter/signal_spec.lua",
       "spec/engine/kept_spec.lua" } },
   { name = "an event sent twice counts twice",
     file = "sql/sqlite/event.sql",
@@ -350,7 +350,7 @@ select @shard, @source, @id, @name, @key, @data, @came, 0, @now,
  where not exists (
   select 1 from pawl_event where shard = @shard and source = @source
      and id = @id and expires_at < @now);]],
-    specs = { "spec/engine/signal_spec.lua" } },
+    specs = { "spec/engine/enter/signal_spec.lua" } },
   { name = "what is not routed is thrown away",
     file = "sql/sqlite/event.sql",
     from = [[
@@ -367,12 +367,12 @@ where shard = @shard and expires_at <= @now
    and (trigger_event is null]],
     to = [[
    and (trigger_event is null]],
-    specs = { "spec/engine/signal_spec.lua", "spec/engine/cancel_spec.lua" } },
+    specs = { "spec/engine/enter/signal_spec.lua", "spec/engine/cancel_spec.lua" } },
   { name = "an answer that was lost halves the count",
     file = "src/engine/enter/signal.c",
     from = "if (rc == PAWL_OK && lost) *reached = before + n;",
     to = "(void)before;",
-    specs = { "spec/engine/signal_spec.lua", "spec/crash/lost_spec.lua",
+    specs = { "spec/engine/enter/signal_spec.lua", "spec/crash/lost_spec.lua",
       "spec/engine/protocol_spec.lua" } },
 
   -- ---- forks, joins, eaches ----
@@ -494,18 +494,18 @@ return node->suspend_exhausted ? PAWL_VERDICT_SUSPEND : PAWL_VERDICT_FAIL;]],
     file = "src/engine/act/tasks.c",
     from = "if (t->claimed_by.len) return is_taken(t, err);",
     to = "if (t->claimed_by.len && !t) return is_taken(t, err);",
-    specs = { "spec/engine/task_spec.lua" } },
+    specs = { "spec/engine/act/tasks_spec.lua" } },
   { name = "a task is completed twice",
     file = "src/engine/act/tasks.c",
     from = [[
 return t->status == PAWL_TASK_PENDING || t->status == PAWL_TASK_RUNNING;]],
     to = "return t->status != PAWL_TASK_FAILED;",
-    specs = { "spec/engine/task_spec.lua" } },
+    specs = { "spec/engine/act/tasks_spec.lua" } },
   { name = "people may take a timeout's way",
     file = "src/engine/act/tasks.c",
     from = [[return strcmp(edge->name, "overdue") != 0 &&]],
     to = [[return edge->name != NULL &&]],
-    specs = { "spec/engine/task_spec.lua" } },
+    specs = { "spec/engine/act/tasks_spec.lua" } },
 
   -- ---- suspending, children, delivery ----
   { name = "suspending a prefix takes its neighbours",
@@ -529,34 +529,34 @@ return t->status == PAWL_TASK_PENDING || t->status == PAWL_TASK_RUNNING;]],
                         and substr(w.value, 1, length(p.code)) = p.code)
    order by a.priority desc, a.due_at limit @max)]],
     to = [[   order by a.priority desc, a.due_at limit @max)]],
-    specs = { "spec/engine/repair_spec.lua" } },
+    specs = { "spec/engine/act/change_spec.lua" } },
   { name = "a message that failed for its time is dropped",
     file = "src/engine/work/deliver.c",
     from = [[
     if (!pawl_code_is_final(rc, err)) break;
     pawl_log_error]],
     to = "    pawl_log_error",
-    specs = { "spec/engine/deliver_spec.lua" } },
+    specs = { "spec/engine/work/deliver_spec.lua" } },
   { name = "a message that the store refuses for now is dropped",
     file = "src/engine/work/deliver.c",
     from = "if (!pawl_code_is_final(rc, err)) break;",
     to = "if (pawl_code_is_transient(rc)) break;",
-    specs = { "spec/engine/deliver_spec.lua" } },
+    specs = { "spec/engine/work/deliver_spec.lua" } },
   { name = "messages of one store go out into the next",
     file = "src/engine/work/deliver.c",
     from = "pawl_store_stay(e->store, 1);",
     to = "pawl_store_stay(e->store, 0);",
-    specs = { "spec/engine/deliver_spec.lua" } },
+    specs = { "spec/engine/work/deliver_spec.lua" } },
   { name = "a child that cannot start is not told of",
     file = "src/engine/work/deliver.c",
     from = "rc = tracked ? tell_refused(",
     to = "rc = !tracked ? tell_refused(",
-    specs = { "spec/engine/child_spec.lua", "spec/engine/deliver_spec.lua" } },
+    specs = { "spec/engine/child_spec.lua", "spec/engine/work/deliver_spec.lua" } },
   { name = "only the first page of children ends",
     file = "src/engine/work/deliver.c",
     from = "  while (n == CHILDREN) {",
     to = "  for (int once = 1; once; once = 0) {",
-    specs = { "spec/engine/child_spec.lua", "spec/engine/deliver_spec.lua",
+    specs = { "spec/engine/child_spec.lua", "spec/engine/work/deliver_spec.lua",
       "spec/engine/each_spec.lua" } },
   { name = "only the first page of messages goes out",
     file = "src/engine/work/deliver.c",
@@ -564,7 +564,7 @@ return t->status == PAWL_TASK_PENDING || t->status == PAWL_TASK_RUNNING;]],
 for (const message *last = NULL; n == PAGE && !kept; last = &page[n - 1]) {]],
     to = [[
 for (const message *last = NULL; n == PAGE && !last && !kept; last = page) {]],
-    specs = { "spec/engine/deliver_spec.lua", "spec/engine/each_spec.lua" } },
+    specs = { "spec/engine/work/deliver_spec.lua", "spec/engine/each_spec.lua" } },
 
   -- ---- starting, patterns, values ----
   { name = "a key does not find its instance",
@@ -583,7 +583,7 @@ for (const message *last = NULL; n == PAGE && !last && !kept; last = page) {]],
    and deleted_at is null;
 
 -- name: instance_known]],
-    specs = { "spec/engine/start_spec.lua" } },
+    specs = { "spec/engine/enter/start_spec.lua" } },
   { name = "a start begins before its time",
     file = "src/rules/letters.c",
     from = [[
@@ -597,7 +597,7 @@ for (const message *last = NULL; n == PAGE && !last && !kept; last = page) {]],
     file = "src/engine/work/claim.c",
     from = "if (other > priority ||",
     to = "if (other >= 0 ||",
-    specs = { "spec/engine/start_spec.lua", "spec/engine/protocol_spec.lua",
+    specs = { "spec/engine/enter/start_spec.lua", "spec/engine/protocol_spec.lua",
       "spec/engine/steps_spec.lua" } },
   { name = "prefixes are not asked for",
     file = "src/engine/work/claim.c",
@@ -607,13 +607,13 @@ for (const message *last = NULL; n == PAGE && !last && !kept; last = page) {]],
     to = [[
                            r->workflow.len))
     rc = PAWL_OK;]],
-    specs = { "spec/engine/definitions_spec.lua", "spec/engine/start_spec.lua",
+    specs = { "spec/engine/versions/register_spec.lua", "spec/engine/enter/start_spec.lua",
       "spec/engine/steps_spec.lua" } },
   { name = "a dead neighbour's leases stay", few = true,
     file = "src/engine/work/claim.c",
     from = "  for (int k = 0; k < n; k++) TRY(recover(e, &gone[k], err));",
     to = "  for (int k = 1; k < n; k++) TRY(recover(e, &gone[k], err));",
-    specs = { "spec/engine/recovery_spec.lua" } },
+    specs = { "spec/engine/work/executors_spec.lua" } },
 
   -- ---- the other dialect ----
   { name = "on PostgreSQL a commit does not ask for its lease",
@@ -623,7 +623,7 @@ for (const message *last = NULL; n == PAGE && !last && !kept; last = page) {]],
     to = [[   where shard = @shard and instance = s.id and (lease = s.lease or true)
      and (s.latch is null or latch = s.latch) for update) a;]],
     specs = { "spec/engine/protocol_spec.lua",
-      "spec/engine/recovery_spec.lua" } },
+      "spec/engine/work/executors_spec.lua" } },
   { name = "on PostgreSQL a suspended workflow is claimed",
     file = "sql/postgres/agenda.sql",
     from = [[   where not exists (select from pawl.suspension p
@@ -633,13 +633,13 @@ for (const message *last = NULL; n == PAGE && !last && !kept; last = page) {]],
                         and left(w.workflow, length(p.code)) = p.code)
    order by a.priority desc, a.due_at limit 2 * @max]],
     to = [[   order by a.priority desc, a.due_at limit 2 * @max]],
-    specs = { "spec/engine/repair_spec.lua" } },
+    specs = { "spec/engine/act/change_spec.lua" } },
   { name = "on PostgreSQL a wake-up during a commit is forgotten",
     file = "sql/postgres/agenda.sql",
     from = [[       ready = a.latch <> s.seen or s.due_at <= coalesce(@now, now()),]],
     to = [[       ready = s.due_at <= coalesce(@now, now()),]],
     specs = { "spec/engine/protocol_spec.lua",
-      "spec/engine/signal_spec.lua" } },
+      "spec/engine/enter/signal_spec.lua" } },
   { name = "on PostgreSQL a sleeping row is dropped though it was woken",
     file = "sql/postgres/agenda.sql",
     from = [[     and latch = s.seen offset 0) g
@@ -652,7 +652,7 @@ for (const message *last = NULL; n == PAGE && !last && !kept; last = page) {]],
 
 -- name: agenda_stray]],
     specs = { "spec/engine/protocol_spec.lua",
-      "spec/engine/signal_spec.lua",
+      "spec/engine/enter/signal_spec.lua",
       "spec/engine/wait_spec.lua" } },
   { name = "on PostgreSQL a takeover is not counted",
     file = "sql/postgres/agenda.sql",
@@ -661,7 +661,7 @@ for (const message *last = NULL; n == PAGE && !last && !kept; last = page) {]],
   from due where a.shard = @shard and a.ctid = due.place]],
     to = [[       due_at = coalesce(@now, now()) + @lease_us * interval '1 microsecond'
   from due where a.shard = @shard and a.ctid = due.place]],
-    specs = { "spec/engine/recovery_spec.lua",
+    specs = { "spec/engine/work/executors_spec.lua",
       "spec/engine/protocol_spec.lua" } },
   { name = "on PostgreSQL a commit does not end suspicion",
     file = "sql/postgres/agenda.sql",
@@ -670,7 +670,7 @@ for (const message *last = NULL; n == PAGE && !last && !kept; last = page) {]],
   from]],
     to = [[   set latch = case when a.latch = s.seen then 0 else a.latch end
   from]],
-    specs = { "spec/engine/recovery_spec.lua" } },
+    specs = { "spec/engine/work/executors_spec.lua" } },
   { name = "on PostgreSQL a wake-up steals",
     file = "sql/postgres/agenda.sql",
     from = [[ where shard = @shard and id = @id
@@ -684,7 +684,7 @@ on conflict (shard, instance) do update
    set latch = a.latch + 1,
        ready = true,]],
     specs = { "spec/engine/protocol_spec.lua",
-      "spec/engine/signal_spec.lua",
+      "spec/engine/enter/signal_spec.lua",
       "spec/engine/cancel_spec.lua" } },
   { name = "on PostgreSQL an expired event is found",
     file = "sql/postgres/event.sql",
@@ -692,7 +692,7 @@ on conflict (shard, instance) do update
     order by]],
     to = [[    order by]],
     specs = { "spec/engine/wait_spec.lua",
-      "spec/engine/signal_spec.lua",
+      "spec/engine/enter/signal_spec.lua",
       "spec/engine/kept_spec.lua" } },
   { name = "on PostgreSQL an event sent twice counts twice",
     file = "sql/postgres/event.sql",
@@ -704,7 +704,7 @@ on conflict (shard, instance) do update
     to = [[;
 
 -- name: event_copy]],
-    specs = { "spec/engine/signal_spec.lua" } },
+    specs = { "spec/engine/enter/signal_spec.lua" } },
   { name = "on PostgreSQL what is not routed is thrown away",
     file = "sql/postgres/event.sql",
     from = [[   where shard = @shard and expires_at <= coalesce(@now, now()) and routed
@@ -722,7 +722,7 @@ on conflict (shard, instance) do update
     from = [[     and status in ('running', 'waiting', 'suspended')
      and (trigger_event is null]],
     to = [[     and (trigger_event is null]],
-    specs = { "spec/engine/signal_spec.lua", "spec/engine/cancel_spec.lua" } },
+    specs = { "spec/engine/enter/signal_spec.lua", "spec/engine/cancel_spec.lua" } },
   { name = "on PostgreSQL two who change one task both win",
     file = "sql/postgres/task.sql",
     from = [[ where shard = @shard and id = @id and version = @version
@@ -740,5 +740,5 @@ on conflict (shard, instance) do update
    and deleted_at is null;
 
 -- name: instance_known]],
-    specs = { "spec/engine/start_spec.lua", "spec/engine/signal_spec.lua" } },
+    specs = { "spec/engine/enter/start_spec.lua", "spec/engine/enter/signal_spec.lua" } },
 }
