@@ -24,12 +24,12 @@ local engine <close> = assert(pawl.open(url))
 assert(engine:load(file))
 write ""
 io.read "l"
-local before = engine:counts()
+local before = engine:count()
 local began = mono()
 local done = assert(engine:run {})
 local text = ("began %.6f\nended %.6f\nsteps %d\n"):format(began, mono(),
   done.steps)
-for name, number in pairs(engine:counts()) do
+for name, number in pairs(engine:count()) do
   text = text .. ("%s %d\n"):format(name, number - before[name])
 end
 write(text)

@@ -27,11 +27,11 @@ local COUNTED = { trips = "round_trips", statements = "statements",
 --- into `sample`, per `unit`.
 ---@param work fun(): integer  how many of the unit it did
 local function count(store, engine, sample, unit, work)
-  local before, bytes = engine:counts(), store:bytes()
+  local before, bytes = engine:count(), store:bytes()
   local began = mono()
   local n = work()
   sample.value = n / (mono() - began)
-  for name, number in pairs(engine:counts()) do
+  for name, number in pairs(engine:count()) do
     sample[("%s_per_%s"):format(COUNTED[name], unit)] =
       (number - before[name]) / n
   end

@@ -9,6 +9,7 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON) # for clang-tidy
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 
 add_library(pawl_flags INTERFACE)
+target_compile_definitions(pawl_flags INTERFACE PAWL_BUILDING)
 target_compile_options(pawl_flags INTERFACE
   -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
   -Wconversion -Wno-sign-conversion -Wformat=2 -Wundef -Wvla

@@ -1,10 +1,13 @@
 # C tables made of sql/ and lua/ by sql/embed.lua, so that one binary runs
-# with no files beside it. Sets PAWL_GENERATED and PAWL_GENERATED_DIR.
+# with no files beside it, and of the kinds of nodes by src/defs/kinds.lua. Sets
+# PAWL_GENERATED and PAWL_GENERATED_DIR.
 
 set(PAWL_GENERATED_DIR ${CMAKE_BINARY_DIR}/generated)
 set(PAWL_GENERATED
     ${PAWL_GENERATED_DIR}/pawl_sql.c ${PAWL_GENERATED_DIR}/pawl_sql.h
     ${PAWL_GENERATED_DIR}/pawl_lua.c ${PAWL_GENERATED_DIR}/pawl_lua.h)
+set(PAWL_GENERATED_KINDS
+    ${PAWL_GENERATED_DIR}/pawl_kinds.c ${PAWL_GENERATED_DIR}/pawl_kinds.h)
 
 file(GLOB_RECURSE PAWL_EMBEDDED CONFIGURE_DEPENDS
      RELATIVE ${CMAKE_SOURCE_DIR} sql/*.sql sql/*.lua lua/*.lua)
@@ -16,6 +19,14 @@ add_custom_command(
   WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
   COMMENT "Embedding sql/ and lua/"
   VERBATIM)
+add_custom_command(
+  OUTPUT ${PAWL_GENERATED_KINDS}
+  COMMAND ${PAWL_LUA} src/defs/kinds.lua ${PAWL_GENERATED_DIR}
+  DEPENDS src/defs/kinds.lua ${PAWL_EMBEDDED}
+  WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
+  COMMENT "Making tables of the kinds of nodes"
+  VERBATIM)
+list(APPEND PAWL_GENERATED ${PAWL_GENERATED_KINDS})
 add_custom_target(pawl_generated DEPENDS ${PAWL_GENERATED})
 
 # Makes `dir`/pawl/**.lua point at lua/pawl/**.lua.

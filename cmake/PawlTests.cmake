@@ -1,4 +1,6 @@
-# The C tests: spec/c/NAME_test.c becomes the program and ctest NAME_test.
+# The C tests: spec/c/NAME_test.c becomes the program and ctest NAME_test. What
+# stands in spec/c/rules, file by file as in src/rules, is one program of all
+# its parts, rules_test: rules/kinds/NAME_test.c has kinds_NAME_test(void).
 # Fuzz targets: spec/fuzz/NAME_fuzz.c is tried on the files of
 # spec/fuzz/seeds/NAME; with PAWL_FUZZ it is a libFuzzer program instead.
 
@@ -7,6 +9,17 @@ function(pawl_add_check target source)
   target_link_libraries(${target} PRIVATE pawl_core pawl_lua pawl_libraries)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/spec/c)
 endfunction()
+
+file(GLOB_RECURSE parts CONFIGURE_DEPENDS RELATIVE
+     ${CMAKE_SOURCE_DIR}/spec/c/rules spec/c/rules/*_test.c)
+set(list "")
+foreach(part ${parts})
+  string(REGEX REPLACE "\\.c$" "" name ${part})
+  string(REPLACE "/" "_" name ${name})
+  string(APPEND list "PART(${name})\n")
+endforeach()
+file(CONFIGURE OUTPUT ${PAWL_GENERATED_DIR}/rules_parts.h CONTENT "${list}")
+list(TRANSFORM parts PREPEND ${CMAKE_SOURCE_DIR}/spec/c/rules/)
 
 file(GLOB sources CONFIGURE_DEPENDS spec/c/*_test.c)
 foreach(source ${sources})
@@ -18,6 +31,7 @@ foreach(source ${sources})
            WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES TIMEOUT 300)
 endforeach()
+target_sources(rules_test PRIVATE ${parts})
 
 file(GLOB sources CONFIGURE_DEPENDS spec/fuzz/*_fuzz.c)
 foreach(source ${sources})

@@ -4,7 +4,7 @@
 --   pawl start -i '{"who":"Ada","amount":120}' example.approval
 --   pawl worker examples/approval.lua         leave it running
 --   pawl task list --role manager
---   pawl task complete TASK --user bob --role manager --take approved
+--   pawl task complete TASK --by bob --role manager --take approved
 local pawl = require "pawl"
 
 local approval = pawl.workflow {

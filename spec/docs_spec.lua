@@ -1,6 +1,8 @@
 --- docs/workflows.md: every workflow in it is drawn and run as it says.
 local command = require "spec.support.command"
+local nodes = require "pawl.kinds"
 local pawl = require "pawl"
+local reference = require "spec.support.reference"
 local testing = require "pawl.testing"
 local tmp = require "spec.support.tmp"
 
@@ -72,9 +74,14 @@ describe("docs/workflows.md", function()
   end)
 
   it("has every kind of node", function()
-    for _, kind in ipairs { "step", "choice", "timer", "wait", "task", "fork",
-      "join", "call", "each", "finish" } do
-      assert.is_true(kinds[kind], kind)
+    for _, kind in ipairs(nodes.names) do assert.is_true(kinds[kind], kind) end
+  end)
+
+  it("tells every field of each, as it is told to editors", function()
+    local written = reference.written()
+    for _, kind in ipairs(nodes.names) do
+      assert.equal(reference.of(kind), written[kind],
+        "lua5.4 spec/support/reference.lua writes them")
     end
   end)
 end)

@@ -147,14 +147,14 @@ for _, backend in ipairs(backends) do
     end
 
     local function task_of(engine, id)
-      return assert(engine:tasks { instance = id })[1]
+      return assert(engine.tasks:list { instance = id })[1]
     end
 
     it("approval.lua pays what is small without asking", function()
       local engine, id = started("approval.lua", "example.approval",
         { who = "Ada", amount = 40 })
       assert.same({ paid = 40 }, engine:get(id).output)
-      assert.equal("expense.paid", engine:outbox()[1].type)
+      assert.equal("expense.paid", engine.outbox:list()[1].type)
     end)
 
     it("approval.lua asks a manager, then finance too", function()
@@ -162,15 +162,15 @@ for _, backend in ipairs(backends) do
         { who = "Ada", amount = 120 })
       local task = task_of(engine, id)
       assert.equal("Ada wants 120 EUR back", task.title)
-      assert.equal(1, #assert(engine:tasks { role = "manager" }))
-      assert.equal(0, #assert(engine:tasks { group = "finance" }))
+      assert.equal(1, #assert(engine.tasks:list { role = "manager" }))
+      assert.equal(0, #assert(engine.tasks:list { group = "finance" }))
       clock:advance "2d"
       assert(engine:run())
-      assert.equal(1, #assert(engine:tasks { group = "finance" }))
+      assert.equal(1, #assert(engine.tasks:list { group = "finance" }))
       assert.equal("urgent", task_of(engine, id).priority)
-      assert(engine:task_claim(task.id, { user = "bob",
+      assert(engine.tasks:claim(task.id, { by = "bob",
         groups = { "finance" } }))
-      assert(engine:task_complete(task.id, { user = "bob",
+      assert(engine.tasks:complete(task.id, { by = "bob",
         take = "rejected", output = { note = "no receipt" } }))
       assert(engine:run())
       assert.same({ paid = 0, why = "no receipt" }, engine:get(id).output)

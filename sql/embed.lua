@@ -3,7 +3,7 @@
 ---
 ---   lua5.4 sql/embed.lua <source root> <out dir>
 ---
----   pawl_sql.h  PAWL_STMT_..., arguments and columns by name (store/stmt.h)
+---   pawl_sql.h  PAWL_STMT_..., structs of arguments and rows (store/stmt.h)
 ---   pawl_sql.c  pawl_stmts, and each dialect's statements and migrations
 ---   pawl_lua.h  pawl_lua_source
 ---   pawl_lua.c  the modules of lua/pawl (not lua/pawl/meta), as text and as
@@ -24,40 +24,66 @@
 ---   -- Free comments.
 ---   <sql using @shard, @ids and @now>
 ---
---- `rows` is left out when the statement returns nothing. Both dialects must
---- declare the same statements with the same arguments and rows; `run` is
---- SQLite's alone. With `every: row`, in both, each row of its arguments must
+--- `rows` is left out when the statement returns nothing. A dialect behind the
+--- first may leave out both: a statement's arguments and rows are then those
+--- that the first one declares; what it does declare must be the same. `rows:
+--- like agenda_claim` (`args` too) shares the other statement's struct. Nulls
+--- (store/stmt.h): `integer?` is null when it is 0, `integer??` when it is
+--- PAWL_NULL; so with every type of integer, boolean and time. `run` is
+--- SQLite's alone. With `every: row`, in all, each row of its arguments must
 --- change a row, or the whole unit of work fails: SQLite's driver counts; in
---- PostgreSQL the statement itself divides by zero. A migration is
+--- PostgreSQL the statement itself divides by zero. What statements share is in
+--- fragments.sql; fragments.lua says how they name it. What is the same for all
+--- dialects stands once, in sql/shared, as shared.lua tells. A migration is
 --- migrations/NNNN_name.sql and begins with `-- breaking: no` or `yes`; its
---- text is kept as it is, because SQLite keeps the comments in the schema.
+--- comments are kept, because SQLite keeps them in the schema.
 
-local DIALECTS = { "postgres", "sqlite" }
 local MAX_ARGS = 40 -- PAWL_MAX_ARGS
+
+local OWN = arg[0]:match("^(.*/)") or ""
+local fragments = assert(loadfile(OWN .. "fragments.lua"))()
+local shared = assert(loadfile(OWN .. "shared.lua"))()
+
+--- A folder below sql/ is a dialect; its dialect.lua (beside this file) says
+--- what is its own.
+---@class embed.Dialect
+---@field name string      the folder
+---@field is_first boolean?  declares the arguments and rows of all
+---@field sign string      in front of an argument's number
+---@field has_dollar_quotes boolean?  $$ and $tag$ are quotes
+---@field no_run string?   why `-- run:` is refused
+---@field word (fun(word: string, before: string?): string?, string?)?  what a
+---            word of a statement becomes behind another; nil, why not
+---@field words table<string, string>?  as are `says` and `lacks`: shared.lua
+---@field says string[][]?
+---@field lacks string?
+---@field sends_single_rows boolean?
 
 ---@class embed.Type
 ---@field enum string  pawl_type
 ---@field bits integer  of integers, else 0
+---@field c string       what a struct's member is
 
 ---@type table<string, embed.Type>
 local TYPES = {
-  boolean = { enum = "PAWL_T_BOOL", bits = 0 },
-  smallint = { enum = "PAWL_T_INT", bits = 16 },
-  integer = { enum = "PAWL_T_INT", bits = 32 },
-  bigint = { enum = "PAWL_T_INT", bits = 64 },
-  float = { enum = "PAWL_T_FLOAT", bits = 0 },
-  text = { enum = "PAWL_T_TEXT", bits = 0 },
-  json = { enum = "PAWL_T_JSON", bits = 0 },
-  uuid = { enum = "PAWL_T_UUID", bits = 0 },
-  time = { enum = "PAWL_T_TIME", bits = 0 },
-  bytes = { enum = "PAWL_T_BYTES", bits = 0 },
-  numeric = { enum = "PAWL_T_NUMERIC", bits = 0 },
+  boolean = { enum = "PAWL_T_BOOL", bits = 0, c = "int64_t " },
+  smallint = { enum = "PAWL_T_INT", bits = 16, c = "int64_t " },
+  integer = { enum = "PAWL_T_INT", bits = 32, c = "int64_t " },
+  bigint = { enum = "PAWL_T_INT", bits = 64, c = "int64_t " },
+  float = { enum = "PAWL_T_FLOAT", bits = 0, c = "double " },
+  text = { enum = "PAWL_T_TEXT", bits = 0, c = "pawl_str " },
+  json = { enum = "PAWL_T_JSON", bits = 0, c = "pawl_str " },
+  uuid = { enum = "PAWL_T_UUID", bits = 0, c = "const pawl_id *" },
+  time = { enum = "PAWL_T_TIME", bits = 0, c = "int64_t " },
+  bytes = { enum = "PAWL_T_BYTES", bits = 0, c = "pawl_str " },
+  numeric = { enum = "PAWL_T_NUMERIC", bits = 0, c = "pawl_str " },
 }
 
 ---@class embed.Param
 ---@field name string
 ---@field type string
 ---@field list boolean  declared with []
+---@field null string   pawl_nulls
 
 ---@class embed.Statement
 ---@field name string
@@ -65,6 +91,7 @@ local TYPES = {
 ---@field line integer   of `-- name:`
 ---@field args embed.Param[]
 ---@field rows embed.Param[]
+---@field shares table<string, string>  of args and rows: whose they are
 ---@field once boolean
 ---@field every boolean
 ---@field text string    comments gone, arguments numbered
@@ -106,6 +133,16 @@ local function read(root, path)
   return (file:read("a"):gsub("\r\n", "\n"))
 end
 
+local function is_shared(file)
+  return file:find("^sql/shared/") ~= nil
+end
+
+--- The same; what stands for all dialects, as this one says it.
+local function read_for(root, path, dialect)
+  local text = read(root, path)
+  return is_shared(path) and shared.text(text, dialect) or text
+end
+
 --- Leaves a file alone that is the same already, so that nothing is compiled
 --- again for it.
 local function write(path, text)
@@ -118,57 +155,11 @@ end
 
 -- Scanning SQL ---------------------------------------------------------------
 
---- The end (first byte behind) of the quoted thing, comment or dollar string
---- that begins at `at`, and whether it is a comment; nil when none does. An
---- unclosed one ends behind the text.
-local function skip(text, at, dollars)
-  local two = text:sub(at, at + 1)
-  if two == "--" then
-    return text:find("\n", at, true) or #text + 1, true
-  elseif two == "/*" then
-    local _, stop = text:find("*/", at + 2, true)
-    return stop and stop + 1 or #text + 2, true
-  end
-  local mark = two:sub(1, 1)
-  if mark == "'" or mark == '"' then
-    -- A doubled quote inside is two strings side by side: the same to us.
-    local stop = text:find(mark, at + 1, true)
-    return stop and stop + 1 or #text + 2, false
-  elseif mark == "$" and dollars then
-    local tag = text:match("^%$[%a_]*[%w_]*%$", at)
-    if not tag then return nil end
-    local _, stop = text:find(tag, at + #tag, true)
-    return stop and stop + 1 or #text + 2, false
-  end
-  return nil
-end
-
--- Words in front of a table.
-local BEFORE_TABLE = { from = true, join = true, update = true, into = true }
-
---- What a word of a statement becomes. A temporary table of a user's own
---- statement would stand in front of one of ours, for as long as the connection
---- lives: SQLite is told where ours are.
----@param before string?  the word in front of it
-local function placed(stmt, word, before, line)
-  if not word:find("^pawl_") and not word:find("^json_each$")
-     and not word:find("^sqlite_master$") then
-    return word
-  elseif before and BEFORE_TABLE[before:lower()] then
-    return "main." .. word
-  elseif before ~= "by" then -- `indexed by`: an index is its table's
-    fail(stmt.file, line, "%s: %s does not stand behind from, join, update "
-         .. "or into: it would not be told to be in main", stmt.name, word)
-  end
-  return word
-end
-
 --- Numbers the arguments, drops comments, blank lines and the last semicolon.
 ---@param stmt embed.Statement
 ---@param body string
 ---@param first integer  the body's first line
 local function compile(stmt, body, first, dialect)
-  local sign = dialect == "sqlite" and "?" or "$"
   local numbers, used, out = {}, {}, {}
   for i, arg in ipairs(stmt.args) do numbers[arg.name] = i end
   local function line_at(at)
@@ -177,9 +168,9 @@ local function compile(stmt, body, first, dialect)
 
   local at, ended, before = 1, nil, nil
   while at <= #body do
-    local stop, comment = skip(body, at, dialect == "postgres")
+    local stop, comment = shared.skip(body, at, dialect.has_dollar_quotes)
     local name = not stop and body:match("^@([%a_][%w_]*)", at)
-    local word = not stop and dialect == "sqlite"
+    local word = not stop and dialect.word
       and body:match("^[%a_][%w_]*", at)
     if stop and stop > #body + 1 then
       fail(stmt.file, line_at(at), "%s: a quote or comment is not closed",
@@ -192,10 +183,14 @@ local function compile(stmt, body, first, dialect)
              stmt.name, name)
       end
       used[name] = true
-      out[#out + 1] = sign .. numbers[name]
+      out[#out + 1] = dialect.sign .. numbers[name]
       stop = at + 1 + #name
     elseif word and not ended then
-      out[#out + 1] = placed(stmt, word, before, line_at(at))
+      local placed, why = dialect.word(word, before)
+      if not placed then
+        fail(stmt.file, line_at(at), "%s: %s", stmt.name, why)
+      end
+      out[#out + 1] = placed
       before = word
       stop = at + #word
     elseif not stop then
@@ -227,18 +222,29 @@ end
 
 -- Statement files ------------------------------------------------------------
 
+-- What a mark behind a type says, and of which members it may: the other
+-- kinds have a null of their own.
+local NULLS = { [""] = "PAWL_NULL_NEVER", ["?"] = "PAWL_NULL_IS_ZERO",
+                ["??"] = "PAWL_NULL_IS_MARK" }
+
 --- "@shard smallint, @ids uuid[]" or, without marks, "instance uuid".
 local function parse_params(stmt, text, mark, key, line)
   local params, seen = {}, {}
   for item in (text .. ","):gmatch("%s*(.-)%s*,") do
-    local name, type, brackets =
-      item:match("^" .. mark .. "([%l_][%l%d_]*)%s+(%l+)(%[?%]?)$")
+    local name, type, null, brackets =
+      item:match("^" .. mark .. "([%l_][%l%d_]*)%s+(%l+)(%??%??)(%[?%]?)$")
     if not name or (brackets ~= "" and brackets ~= "[]") then
       fail(stmt.file, line, "%s: %s: cannot read %q (want: %sname type)",
            stmt.name, key, item, mark)
     elseif not TYPES[type] then
       fail(stmt.file, line, "%s: %s: unknown type %s of %s%s",
            stmt.name, key, type, mark, name)
+    elseif null ~= "" and TYPES[type].c ~= "int64_t " then
+      fail(stmt.file, line, "%s: %s: %s of %s%s needs no %s: it has a null "
+           .. "of its own", stmt.name, key, type, mark, name, null)
+    elseif key == "rows" and null == "?" then
+      fail(stmt.file, line, "%s: rows: %s needs no ?: a null is read as 0",
+           stmt.name, name)
     elseif seen[name] then
       fail(stmt.file, line, "%s: %s: %s%s stands there twice",
            stmt.name, key, mark, name)
@@ -248,7 +254,7 @@ local function parse_params(stmt, text, mark, key, line)
     end
     seen[name] = true
     params[#params + 1] =
-      { name = name, type = type, list = brackets ~= "" }
+      { name = name, type = type, null = NULLS[null], list = brackets ~= "" }
   end
   if #params > MAX_ARGS then
     fail(stmt.file, line, "%s: %s: %d are more than %d", stmt.name, key,
@@ -292,32 +298,48 @@ local function parse_header(stmt, lines, at)
   return keys, at
 end
 
+local MARKS = { args = "@", rows = "" }
+
+--- What the head says of arguments or rows; nothing: as in `face`.
+---@param face embed.Statement?  the first dialect's
+local function take_params(stmt, key, said, all, face)
+  local other = said and said.text:match("^like%s+([%l%d_]+)$")
+  if other and all[other] and not all[other].shares[key] then
+    stmt[key], stmt.shares[key] = all[other][key], other
+  elseif other then
+    fail(stmt.file, said.line, "%s: %s: like %s: there must be one above, "
+         .. "with %s of its own", stmt.name, key, other, key)
+  elseif said then
+    stmt[key] = parse_params(stmt, said.text, MARKS[key], key, said.line)
+  elseif face then
+    stmt[key], stmt.shares[key] = face[key], face.shares[key]
+  end
+end
+
+---@param all table<string, embed.Statement>     of this dialect, until now
+---@param faces table<string, embed.Statement>?  of the first dialect
 ---@return embed.Statement, integer next line
-local function parse_statement(file, lines, at, dialect)
+local function parse_statement(file, lines, at, dialect, all, faces)
   local name = lines[at]:match("^%-%- name:%s*(.-)%s*$")
-  local stmt = { name = name, file = file, line = at, args = {}, rows = {} }
+  local stmt = { name = name, file = file, line = at, args = {}, rows = {},
+                 shares = {} }
   if not name:find("^%l[%l%d_]*$") then
     fail(file, at, "%q is no name for a statement (a-z, 0-9 and _)", name)
   end
   local keys, body_at = parse_header(stmt, lines, at + 1)
-  if keys.args then
-    stmt.args = parse_params(stmt, keys.args.text, "@", "args",
-                             keys.args.line)
-  end
-  if keys.rows then
-    stmt.rows = parse_params(stmt, keys.rows.text, "", "rows",
-                             keys.rows.line)
-  end
+  local face = not keys.args and not keys.rows and faces and faces[name]
+  take_params(stmt, "args", keys.args, all, face)
+  take_params(stmt, "rows", keys.rows, all, face)
   stmt.every = keys.every ~= nil
   if keys.every and keys.every.text ~= "row" then
     fail(file, keys.every.line, "%s: every: only `row` is known", name)
   end
+  if is_shared(file) and dialect.no_run then keys.run = nil end
   stmt.once = keys.run ~= nil
   if keys.run and keys.run.text ~= "once" then
     fail(file, keys.run.line, "%s: run: only `once` is known", name)
-  elseif keys.run and dialect ~= "sqlite" then
-    fail(file, keys.run.line, "%s: run: is for SQLite only: lists are "
-         .. "arrays here already", name)
+  elseif keys.run and dialect.no_run then
+    fail(file, keys.run.line, "%s: run: is %s", name, dialect.no_run)
   end
   for _, arg in ipairs(stmt.once and stmt.args or {}) do
     if arg.list and (arg.type == "uuid" or arg.type == "bytes") then
@@ -330,8 +352,16 @@ local function parse_statement(file, lines, at, dialect)
   while lines[stop] and not lines[stop]:find("^%-%- name:") do
     stop = stop + 1
   end
-  compile(stmt, table.concat(lines, "\n", body_at, stop - 1), body_at,
-          dialect)
+  local body, lists = table.concat(lines, "\n", body_at, stop - 1), {}
+  for _, arg in ipairs(stmt.args) do
+    if arg.list then lists[#lists + 1] = arg.name end
+  end
+  body = fragments.expand(body, dialect.fragments, lists,
+    function(message, ...)
+      fail(file, stmt.line, "%s: " .. message, name, ...)
+    end)
+  if is_shared(file) then body = shared.rows(body, dialect, lists) end
+  compile(stmt, body, body_at, dialect)
   return stmt, stop
 end
 
@@ -344,12 +374,12 @@ local function split(text)
 end
 
 ---@param into table<string, embed.Statement>
-local function parse_file(root, file, dialect, into)
-  local lines, at = split(read(root, file)), 1
+local function parse_file(root, file, dialect, into, faces)
+  local lines, at = split(read_for(root, file, dialect)), 1
   while lines[at] do
     if lines[at]:find("^%-%- name:") then
       local stmt
-      stmt, at = parse_statement(file, lines, at, dialect)
+      stmt, at = parse_statement(file, lines, at, dialect, into, faces)
       local other = into[stmt.name]
       if other then
         fail(file, stmt.line, "%s is declared in %s:%d already", stmt.name,
@@ -364,25 +394,52 @@ local function parse_file(root, file, dialect, into)
   end
 end
 
----@return table<string, embed.Statement>
-local function parse_dialect(root, dialect)
-  local statements, folder = {}, "sql/" .. dialect
-  for _, file in ipairs(list(root, folder, "sql")) do
-    if not file:find("/migrations/", 1, true) then
-      parse_file(root, file, dialect, statements)
+--- What a dialect is made of: what stands once for all, then its own.
+---@return string[] paths
+local function files_of(root, dialect, pattern)
+  local files = {}
+  for _, folder in ipairs { "shared", dialect.name } do
+    for _, file in ipairs(list(root, "sql", "sql")) do
+      if file:find("^sql/" .. folder .. "/" .. pattern) then
+        files[#files + 1] = file
+      end
     end
+  end
+  return files
+end
+
+---@param faces table<string, embed.Statement>?  of the first dialect
+---@return table<string, embed.Statement>
+local function parse_dialect(root, dialect, faces)
+  local statements, from = {}, {}
+  dialect.fragments = {}
+  for _, file in ipairs(files_of(root, dialect, "fragments%.sql$")) do
+    local text = read_for(root, file, dialect)
+    for name, fragment in pairs(fragments.read(text:gmatch("[^\n]*"))) do
+      if from[name] then fail(file, nil, "%s is in %s", name, from[name]) end
+      dialect.fragments[name], from[name] = fragment, file
+    end
+  end
+  for _, file in ipairs(files_of(root, dialect, "[^/]+$")) do
+    if not file:find("/fragments%.sql$") then
+      parse_file(root, file, dialect, statements, faces)
+    end
+  end
+  for name, fragment in pairs(dialect.fragments) do
+    if not fragment.used then fail(from[name], nil, "nobody uses %s", name) end
   end
   return statements
 end
 
 ---@return embed.Migration[]  by number
 local function parse_migrations(root, dialect)
-  local folder = ("sql/%s/migrations"):format(dialect)
-  local migrations = {}
-  for _, file in ipairs(list(root, folder, "sql")) do
-    local name = file:match("([^/]+)%.sql$")
+  local migrations, files = {}, files_of(root, dialect, "migrations/")
+  local function base(file) return file:match("([^/]+)%.sql$") end
+  table.sort(files, function(a, b) return base(a) < base(b) end)
+  for _, file in ipairs(files) do
+    local name = base(file)
     local number = name:match("^(%d%d%d%d)_[%l%d_]+$")
-    local text = read(root, file)
+    local text = read_for(root, file, dialect):gsub("\n\n\n+", "\n\n")
     local breaking = text:match("^%-%- breaking: (%l+)\n")
     if not number then
       fail(file, nil, "a migration is named NNNN_name.sql")
@@ -400,11 +457,30 @@ local function parse_migrations(root, dialect)
   return migrations
 end
 
+--- The folders below sql/, that which declares for all in front.
+---@return embed.Dialect[]
+local function find_dialects(root)
+  local names, dialects = {}, {}
+  for _, file in ipairs(list(root, "sql", "sql")) do
+    local name = file:match("^sql/([^/]+)/")
+    if name and name ~= "shared" and not names[name] then
+      local dialect = assert(loadfile(OWN .. name .. "/dialect.lua"))()
+      names[name], dialect.name = true, name
+      table.insert(dialects, dialect.is_first and 1 or #dialects + 1, dialect)
+    end
+  end
+  return dialects
+end
+
 -- Do the dialects agree? -----------------------------------------------------
+
+local NULL_MARKS = { PAWL_NULL_NEVER = "", PAWL_NULL_IS_ZERO = "?",
+                     PAWL_NULL_IS_MARK = "??" }
 
 local function describe(param, mark)
   if not param then return "nothing" end
-  return mark .. param.name .. " " .. param.type .. (param.list and "[]" or "")
+  return mark .. param.name .. " " .. param.type .. NULL_MARKS[param.null]
+    .. (param.list and "[]" or "")
 end
 
 local function agree_on(a, b, key, mark)
@@ -417,21 +493,26 @@ local function agree_on(a, b, key, mark)
   end
 end
 
+--- The same file in another dialect.
+local function twin(file, dialect)
+  return (file:gsub("^sql/[^/]+", "sql/" .. dialect.name))
+end
+
 --- Statement names in order, after comparing the two.
-local function agree(a, b)
-  local names = {}
+local function agree(first, other)
+  local a, b, names = first.statements, other.statements, {}
   for name, stmt in pairs(a) do names[#names + 1] = stmt and name end
   for name, stmt in pairs(b) do
     if not a[name] then
       fail(stmt.file, stmt.line, "%s is missing in %s", name,
-           (stmt.file:gsub("sqlite", "postgres")))
+           twin(stmt.file, first))
     end
   end
   table.sort(names)
   for _, name in ipairs(names) do
     if not b[name] then
       fail(a[name].file, a[name].line, "%s is missing in %s", name,
-           (a[name].file:gsub("postgres", "sqlite")))
+           twin(a[name].file, other))
     end
     agree_on(a[name], b[name], "args", "@")
     agree_on(a[name], b[name], "rows", "")
@@ -489,39 +570,81 @@ local LONG_TEXT = [[
 #endif
 ]]
 
-local function header(statements, names)
-  local out, owners = { banner("pawl_sql.h") }, {}
+-- Behind the structs, of which C asks for no more than one by one.
+local READ = [[
+static inline pawl_%s_row pawl_read_%s(const struct pawl_rows *r, int k) {
+  pawl_%s_row row;
+  pawl_rows_read(r, PAWL_STMT_%s, k, &row);
+  return row;
+}
+]]
+
+-- Of C's words those that may be a column's: `inline` becomes `inline_`.
+local KEYWORDS = { ["auto"] = true, ["break"] = true, ["case"] = true,
+                   ["const"] = true, ["default"] = true, ["double"] = true,
+                   ["float"] = true, ["inline"] = true, ["int"] = true,
+                   ["long"] = true, ["register"] = true, ["short"] = true,
+                   ["static"] = true, ["switch"] = true, ["void"] = true }
+
+local function member(param)
+  return param.name .. (KEYWORDS[param.name] and "_" or "")
+end
+
+local KEY_SUFFIX = { args = "args", rows = "row" }
+
+--- "pawl_agenda_claim_row", or the struct of another statement.
+local function struct_name(stmt, key)
+  return ("pawl_%s_%s"):format(stmt.shares[key] or stmt.name, KEY_SUFFIX[key])
+end
+
+--- A struct and its name; of arguments that another declares, the name alone.
+local function struct(stmt, key)
+  if #stmt[key] == 0 or (key == "rows" and stmt.shares.rows) then return "" end
+  local own = ("pawl_%s_%s"):format(stmt.name, KEY_SUFFIX[key])
+  if stmt.shares[key] then
+    return ("typedef %s %s;\n"):format(struct_name(stmt, key), own)
+  end
+  local out = { ("typedef struct %s {\n"):format(own) }
+  for _, param in ipairs(stmt[key]) do
+    out[#out + 1] = ("  %s%s;\n"):format(TYPES[param.type].c,
+                                           member(param))
+  end
+  out[#out + 1] = ("} %s;\n"):format(own)
+  return table.concat(out)
+end
+
+local function header(dialects, names)
+  local statements = dialects[1].statements
+  local out = { banner("pawl_sql.h") }
   local function add(...) out[#out + 1] = (...):format(select(2, ...)) end
-  local function claim(identifier, stmt)
-    local other = owners[identifier]
-    if other then
-      fail(stmt.file, stmt.line, "%s: makes %s, as %s does: rename one",
-           stmt.name, identifier, other)
+  local function each_structs()
+    for _, name in ipairs(names) do
+      for _, key in ipairs { "args", "rows" } do
+        coroutine.yield(statements[name], key)
+      end
     end
-    owners[identifier] = stmt.name
-    return identifier
   end
 
-  add("#ifndef PAWL_SQL_H\n#define PAWL_SQL_H\n\n")
+  add("#ifndef PAWL_SQL_H\n#define PAWL_SQL_H\n\n#define PAWL_DIALECTS(X)")
+  for _, dialect in ipairs(dialects) do add(" X(%s)", dialect.name) end
+  add("\n\n")
   add("typedef enum pawl_stmt {\n")
-  for _, name in ipairs(names) do
-    add("  %s,\n", claim("PAWL_STMT_" .. name:upper(), statements[name]))
+  for _, name in ipairs(names) do add("  PAWL_STMT_%s,\n", name) end
+  add("  PAWL_NSTMTS\n} pawl_stmt;\n\n")
+  add("struct pawl_rows;\nvoid pawl_rows_read(const struct pawl_rows *r, "
+      .. "pawl_stmt stmt, int k,\n                    void *out);\n")
+  -- those that are shared stand in front of those that share them
+  for own = 1, 0, -1 do
+    for stmt, key in coroutine.wrap(each_structs) do
+      if (own == 1) == (stmt.shares[key] == nil) then
+        add("%s", struct(stmt, key))
+      end
+    end
   end
-  add("  PAWL_NSTMTS\n} pawl_stmt;\n")
   for _, name in ipairs(names) do
     local stmt = statements[name]
-    if #stmt.args + #stmt.rows > 0 then
-      add("\nenum { /* %s */\n", name)
-      local prefix = "PAWL_" .. name:upper()
-      for i, arg in ipairs(stmt.args) do
-        add("  %s = %d,\n", claim(prefix .. "_" .. arg.name:upper(), stmt),
-            i - 1)
-      end
-      for i, row in ipairs(stmt.rows) do
-        add("  %s = %d,\n", claim(prefix .. "_R_" .. row.name:upper(), stmt),
-            i - 1)
-      end
-      add("};\n")
+    if #stmt.rows > 0 and not stmt.shares.rows then
+      add(READ, name, name, name, name)
     end
   end
   add("\n#endif\n")
@@ -529,16 +652,22 @@ local function header(statements, names)
 end
 
 local function params_table(stmt, key)
-  if #stmt[key] == 0 then return "" end
+  if #stmt[key] == 0 or stmt.shares[key] then return "" end
   local out = { ("static const pawl_param %s_%s[] = {\n")
                 :format(stmt.name, key) }
   for _, param in ipairs(stmt[key]) do
     local type = TYPES[param.type]
-    out[#out + 1] = ('  {"%s", %s, %d, %d},\n'):format(
-      param.name, type.enum, type.bits, param.list and 1 or 0)
+    out[#out + 1] = ('  {"%s", %s, %d, %d, %s, offsetof(%s, %s)},\n'):format(
+      param.name, type.enum, type.bits, param.list and 1 or 0, param.null,
+      struct_name(stmt, key), member(param))
   end
   out[#out + 1] = "};\n"
   return table.concat(out)
+end
+
+local function params_name(stmt, key)
+  if #stmt[key] == 0 then return "NULL" end
+  return (stmt.shares[key] or stmt.name) .. "_" .. key
 end
 
 local function statements_table(dialect, statements, names)
@@ -564,10 +693,10 @@ local function migrations_table(dialect, migrations)
   return table.concat(out)
 end
 
-local function source(catalogue, names, migrations)
-  local first = catalogue[DIALECTS[1]]
+local function source(dialects, names)
+  local first = dialects[1].statements
   local out = { banner("pawl_sql.c"), LONG_TEXT,
-                '#include "store/stmt.h"\n\n' }
+                '#include "store/stmt.h"\n\n#include <stddef.h>\n\n' }
   for _, name in ipairs(names) do
     out[#out + 1] = params_table(first[name], "args")
     out[#out + 1] = params_table(first[name], "rows")
@@ -576,17 +705,17 @@ local function source(catalogue, names, migrations)
   for _, name in ipairs(names) do
     local stmt = first[name]
     out[#out + 1] = ('  {"%s", %s, %d, %s, %d, %d},\n'):format(
-      name, #stmt.args > 0 and name .. "_args" or "0", #stmt.args,
-      #stmt.rows > 0 and name .. "_rows" or "0", #stmt.rows,
+      name, params_name(stmt, "args"), #stmt.args, params_name(stmt, "rows"),
+      #stmt.rows,
       stmt.every and 1 or 0)
   end
   out[#out + 1] = "};\n"
-  for _, dialect in ipairs(DIALECTS) do
-    out[#out + 1] = statements_table(dialect, catalogue[dialect], names)
-    out[#out + 1] = migrations_table(dialect, migrations[dialect])
+  for _, d in ipairs(dialects) do
+    out[#out + 1] = statements_table(d.name, d.statements, names)
+    out[#out + 1] = migrations_table(d.name, d.migrations)
   end
   out[#out + 1] = ("\nconst int pawl_nmigrations = %d;\n")
-    :format(#migrations[DIALECTS[1]])
+    :format(#dialects[1].migrations)
   return table.concat(out)
 end
 
@@ -668,18 +797,22 @@ local function main(root, out)
   if not root or not out then
     fail("sql/embed.lua", nil, "usage: lua5.4 sql/embed.lua ROOT OUT")
   end
-  local catalogue, migrations = {}, {}
-  for _, dialect in ipairs(DIALECTS) do
-    catalogue[dialect] = parse_dialect(root, dialect)
-    migrations[dialect] = parse_migrations(root, dialect)
+  local dialects = find_dialects(root)
+  local first = dialects[1] or fail("sql", nil, "has no dialect")
+  for _, dialect in ipairs(dialects) do
+    dialect.statements = parse_dialect(root, dialect, first.statements)
+    dialect.migrations = parse_migrations(root, dialect)
   end
-  local names = agree(catalogue.postgres, catalogue.sqlite)
-  agree_on_migrations(migrations.postgres, migrations.sqlite)
+  local names
+  for i = #dialects, 1, -1 do
+    names = agree(first, dialects[i])
+    agree_on_migrations(first.migrations, dialects[i].migrations)
+  end
   if #names == 0 then fail("sql", nil, "has no statement") end
-  if #migrations.sqlite == 0 then fail("sql", nil, "has no migration") end
+  if #first.migrations == 0 then fail("sql", nil, "has no migration") end
 
-  write(out .. "/pawl_sql.h", header(catalogue.postgres, names))
-  write(out .. "/pawl_sql.c", source(catalogue, names, migrations))
+  write(out .. "/pawl_sql.h", header(dialects, names))
+  write(out .. "/pawl_sql.c", source(dialects, names))
   write(out .. "/pawl_lua.h", banner("pawl_lua.h") .. LUA_HEADER)
   write(out .. "/pawl_lua.c", lua_sources(root))
 end

@@ -3,13 +3,46 @@
 #include "pawl.h"
 
 #include <stdio.h>
+#include <string.h>
 
+#include "base/clock.h"
+#include "engine/act/act.h"
+#include "engine/ask/ask.h"
 #include "engine/common/answer.h"
+#include "engine/common/find.h"
+#include "engine/common/time.h"
 #include "engine/engine.h"
+#include "engine/enter/enter.h"
+#include "engine/versions/versions.h"
 #include "store/store.h"
+#include "value/options.h"
 
 const char *pawl_version(void) {
   return PAWL_VERSION;
+}
+
+/* ---- what verbs take ---- */
+
+/* clang-format off */
+#define VERBS(X)                                                      \
+  X(start) X(item) X(signal) X(signal_start) X(change) X(list)        \
+  X(history) X(outbox_list) X(task_list) X(task_change)               \
+  X(workflow_list)                                                    \
+  X(workflow_change) X(workflow_transfer) X(workflow_hotfix)
+/* clang-format on */
+
+#define DECLARE(verb) extern const pawl_options pawl_options_of_##verb;
+VERBS(DECLARE)
+#define LIST(verb) {#verb, &pawl_options_of_##verb},
+const pawl_verb pawl_verbs[] = {VERBS(LIST){NULL, NULL}};
+
+pawl_code pawl_time_us(const char *text, int64_t *us, pawl_error *err) {
+  pawl_str t = pawl_strz(text);
+  if (t.len && pawl_time_parse(t.at, t.len, us)) return PAWL_OK;
+  pawl_fail(err, PAWL_INVALID, "\"%.40s\" is not a time", text ? text : "");
+  pawl_error_hint(err,
+                  "write UTC: \"2026-01-31\" or \"2026-01-31T10:00:00Z\"");
+  return PAWL_INVALID;
 }
 
 /* ---- text in and out ----
@@ -47,9 +80,12 @@ void pawl_free(pawl_engine *engine, char *text) {
   pawl_release(&alloc, made, made->size);
 }
 
-/* Runs `call` while nobody else is inside. */
+/* Runs `call` while nobody else is inside. Who gave no error gets one to fill
+ * in: nobody further in asks whether there is one. */
 #define CALL(call)                                 \
   do {                                             \
+    pawl_error own;                                \
+    if (!err) err = &own;                          \
     pawl_code rc = pawl_engine_enter(engine, err); \
     if (rc != PAWL_OK) return rc;                  \
     rc = (call);                                   \
@@ -60,6 +96,8 @@ void pawl_free(pawl_engine *engine, char *text) {
 /* The same for one that fills the buffer `b`, and hands its text out. */
 #define ANSWER(call)                                              \
   do {                                                            \
+    pawl_error own;                                               \
+    if (!err) err = &own;                                         \
     pawl_code rc = pawl_engine_enter(engine, err);                \
     if (rc != PAWL_OK) return rc;                                 \
     const pawl_alloc *alloc = pawl_engine_alloc(engine);          \
@@ -72,26 +110,47 @@ void pawl_free(pawl_engine *engine, char *text) {
     return rc;                                                    \
   } while (0)
 
-static pawl_str borrowed(const char *text, size_t len) {
-  pawl_str s = {text, text ? len : 0};
-  return s;
+/* For ids, which may be shortened: `call` once `find` has found the `found` one
+ * that `text` means. */
+#define FOUND(find, text, call) \
+  ((rc = find(engine, text, &found, err)) == PAWL_OK ? (call) : rc)
+
+static pawl_code write_id(const pawl_id *id, char text[37]) {
+  pawl_id_format(id, text);
+  return PAWL_OK;
 }
 
 /* ---- engine ---- */
 
-static pawl_code check_config(const pawl_config *c, pawl_error *err) {
-  if (!c || c->size == sizeof *c) return PAWL_OK;
-  return pawl_fail(err, PAWL_MISUSE,
-                   "pawl_config has size %u here, %zu in "
-                   "the library: set it with PAWL_CONFIG_INIT, and build "
-                   "against this version's pawl.h",
-                   (unsigned)c->size, sizeof *c);
+/* Who was built with another pawl.h has a shorter one, or a longer one: what it
+ * lacks is as if zero, and what is not known here has to be. */
+static pawl_code take_config(const pawl_config *c, pawl_config *own,
+                             pawl_error *err) {
+  static const pawl_config none = PAWL_CONFIG_INIT;
+  size_t known;
+
+  *own = none;
+  if (!c) return PAWL_OK;
+  known = c->size < sizeof *c ? c->size : sizeof *c;
+  for (size_t i = known; i < c->size; i++)
+    if (((const char *)c)[i]) known = 0;
+  if (known < offsetof(pawl_config, alloc))
+    return pawl_fail(
+        err, PAWL_MISUSE,
+        "pawl_config has size %u here, %zu in the library, which "
+        "does not know all that it says: set it with "
+        "PAWL_CONFIG_INIT, or build against this version's pawl.h",
+        (unsigned)c->size, sizeof *c);
+  memcpy(own, c, known);
+  own->size = sizeof *own;
+  return PAWL_OK;
 }
 
 pawl_code pawl_open(const char *url, const pawl_config *config,
                     pawl_engine **out, pawl_error *err) {
-  pawl_code rc = check_config(config, err);
-  return rc == PAWL_OK ? pawl_engine_open(url, config, out, err) : rc;
+  pawl_config own;
+  pawl_code rc = take_config(config, &own, err);
+  return rc == PAWL_OK ? pawl_engine_open(url, &own, out, err) : rc;
 }
 
 void pawl_close(pawl_engine *engine) {
@@ -109,23 +168,19 @@ const char *pawl_store_name(const char *url, char *out, size_t size) {
 
 pawl_code pawl_migrate(const char *url, const pawl_config *config, int shards,
                        char **report, pawl_error *err) {
-  pawl_alloc alloc = {0};
-  pawl_log log = {0};
-  pawl_clock clock = {0};
   pawl_store *store = NULL;
-  pawl_code rc = check_config(config, err);
+  pawl_config own;
+  pawl_code rc = take_config(config, &own, err);
   int from, to;
 
   if (rc != PAWL_OK) return rc;
-  if (config) {
-    alloc.fn = config->alloc, alloc.ud = config->alloc_ud;
-    log.fn = config->log, log.ud = config->log_ud;
-    clock.fn = config->clock, clock.ud = config->clock_ud;
-  }
+  pawl_alloc alloc = {own.alloc, own.alloc_ud};
+  pawl_log log = {own.log, own.log_ud};
+  pawl_clock clock = {.fn = own.clock, .ud = own.clock_ud};
   pawl_store_options options = {.alloc = &alloc,
                                 .log = &log,
                                 .clock = &clock,
-                                .pooler = config ? config->pooler : 0,
+                                .pooler = own.pooler,
                                 .create = 1,
                                 .shards = shards,
                                 .migrate = 1};
@@ -148,18 +203,19 @@ pawl_code pawl_load(pawl_engine *engine, const char *path, char **out,
 }
 
 pawl_code pawl_load_text(pawl_engine *engine, const char *name,
-                         const char *text, size_t len, char **out,
-                         pawl_error *err) {
-  ANSWER(pawl_engine_load_text(engine, name, borrowed(text, len), &b, err));
+                         const char *text, char **out, pawl_error *err) {
+  ANSWER(pawl_engine_load_text(engine, name, pawl_strz(text), &b, err));
 }
 
 pawl_code pawl_load_stack(pawl_engine *engine, char **out, pawl_error *err) {
   ANSWER(pawl_engine_load_stack(engine, &b, err));
 }
 
-pawl_code pawl_hotfix(pawl_engine *engine, const char *path,
-                      const char *options, char **out, pawl_error *err) {
-  ANSWER(pawl_engine_hotfix(engine, path, pawl_strz(options), &b, err));
+pawl_code pawl_workflow_hotfix(pawl_engine *engine, const char *path,
+                               const char *options, char **out,
+                               pawl_error *err) {
+  ANSWER(
+      pawl_engine_workflow_hotfix(engine, path, pawl_strz(options), &b, err));
 }
 
 pawl_code pawl_check(pawl_engine *engine, const char *path, char **out,
@@ -167,35 +223,29 @@ pawl_code pawl_check(pawl_engine *engine, const char *path, char **out,
   ANSWER(pawl_engine_check(engine, path, &b, err));
 }
 
-pawl_code pawl_graph(pawl_engine *engine, const char *code, int64_t version,
-                     char **out, pawl_error *err) {
-  ANSWER(pawl_engine_graph(engine, code, version, &b, err));
-}
-
-static pawl_code start(pawl_engine *e, const char *code, pawl_str input,
-                       pawl_str options, char id[37], int *created,
-                       pawl_error *err) {
-  pawl_id out;
-  int own;
-  pawl_code rc = pawl_engine_start(e, code, input, options, &out,
-                                   created ? created : &own, err);
-  if (rc == PAWL_OK && id) pawl_id_format(&out, id);
-  return rc;
+pawl_code pawl_workflow_graph(pawl_engine *engine, const char *code,
+                              int64_t version, char **out, pawl_error *err) {
+  ANSWER(pawl_engine_workflow_graph(engine, code, version, &b, err));
 }
 
 pawl_code pawl_start(pawl_engine *engine, const char *code, const char *input,
-                     size_t input_len, const char *options, size_t options_len,
-                     char id[37], int *created, pawl_error *err) {
-  CALL(start(engine, code, borrowed(input, input_len),
-             borrowed(options, options_len), id, created, err));
+                     const char *options, char id[37], int *created,
+                     pawl_error *err) {
+  pawl_id made;
+  char unwanted[37] = "";
+  int is_new;
+  CALL((rc = pawl_engine_start(engine, code, pawl_strz(input),
+                               pawl_strz(options), NULL, &made,
+                               created ? created : &is_new, err)) == PAWL_OK
+           ? write_id(&made, id ? id : unwanted)
+           : rc);
 }
 
 pawl_code pawl_start_many(pawl_engine *engine, const char *code,
-                          const char *items, size_t items_len,
-                          const char *options, size_t options_len, char **out,
+                          const char *items, const char *options, char **out,
                           pawl_error *err) {
-  ANSWER(pawl_engine_start_many(engine, code, borrowed(items, items_len),
-                                borrowed(options, options_len), &b, err));
+  ANSWER(pawl_engine_start_many(engine, code, pawl_strz(items),
+                                pawl_strz(options), &b, err));
 }
 
 pawl_code pawl_tick(pawl_engine *engine, int64_t budget_us, pawl_stats *stats,
@@ -203,19 +253,13 @@ pawl_code pawl_tick(pawl_engine *engine, int64_t budget_us, pawl_stats *stats,
   CALL(pawl_engine_tick(engine, budget_us, stats, err));
 }
 
-static pawl_code tick_one(pawl_engine *e, const char *id, int64_t budget_us,
-                          pawl_stats *stats, const char **status,
-                          pawl_error *err) {
-  pawl_id full;
-  pawl_code rc = pawl_engine_find(e, id, &full, err);
-  if (rc != PAWL_OK) return rc;
-  return pawl_engine_tick_one(e, &full, budget_us, stats, status, err);
-}
-
 pawl_code pawl_tick_instance(pawl_engine *engine, const char *id,
                              int64_t budget_us, pawl_stats *stats,
                              const char **status, pawl_error *err) {
-  CALL(tick_one(engine, id, budget_us, stats, status, err));
+  pawl_id found;
+  CALL(FOUND(
+      pawl_engine_find, id,
+      pawl_engine_tick_one(engine, &found, budget_us, stats, status, err)));
 }
 
 pawl_code pawl_next_due(pawl_engine *engine, int64_t *due_us,
@@ -227,8 +271,8 @@ pawl_code pawl_busy(pawl_engine *engine, int *busy, pawl_error *err) {
   CALL(pawl_engine_busy(engine, busy, err));
 }
 
-pawl_code pawl_wait(pawl_engine *engine, int64_t until_us, pawl_error *err) {
-  CALL(pawl_engine_wait(engine, until_us, err));
+pawl_code pawl_wait(pawl_engine *engine, int64_t for_us, pawl_error *err) {
+  CALL(pawl_engine_wait(engine, for_us, err));
 }
 
 void pawl_interrupt(pawl_engine *engine) {
@@ -244,76 +288,50 @@ int64_t pawl_now(pawl_engine *engine) {
   return us;
 }
 
-void pawl_executor(const pawl_engine *engine, char out[37]) {
-  pawl_engine_executor(engine, out);
+void pawl_executor_id(const pawl_engine *engine, char out[37]) {
+  pawl_engine_executor_id(engine, out);
 }
 
 /* ---- asking and acting ---- */
 
-static pawl_code find(pawl_engine *e, const char *prefix, char id[37],
-                      pawl_error *err) {
-  pawl_id full;
-  pawl_code rc = pawl_engine_find(e, prefix, &full, err);
-  if (rc == PAWL_OK) pawl_id_format(&full, id);
-  return rc;
-}
-
 pawl_code pawl_find(pawl_engine *engine, const char *text, char id[37],
                     pawl_error *err) {
-  CALL(find(engine, text, id, err));
-}
-
-static pawl_code get(pawl_engine *e, const char *id, pawl_buf *b,
-                     pawl_error *err) {
-  pawl_id full;
-  pawl_code rc = pawl_engine_find(e, id, &full, err);
-  return rc == PAWL_OK ? pawl_engine_get(e, &full, b, err) : rc;
-}
-
-static pawl_code history(pawl_engine *e, const char *id, pawl_buf *b,
-                         pawl_error *err) {
-  pawl_id full;
-  pawl_code rc = pawl_engine_find(e, id, &full, err);
-  return rc == PAWL_OK ? pawl_engine_history(e, &full, b, err) : rc;
+  pawl_id found;
+  CALL(FOUND(pawl_engine_find, text, write_id(&found, id)));
 }
 
 pawl_code pawl_get(pawl_engine *engine, const char *id, char **out,
                    pawl_error *err) {
-  ANSWER(get(engine, id, &b, err));
+  pawl_id found;
+  ANSWER(
+      FOUND(pawl_engine_find, id, pawl_engine_get(engine, &found, &b, err)));
 }
 
-pawl_code pawl_history(pawl_engine *engine, const char *id, char **out,
-                       pawl_error *err) {
-  ANSWER(history(engine, id, &b, err));
+pawl_code pawl_history(pawl_engine *engine, const char *id, const char *query,
+                       char **out, pawl_error *err) {
+  pawl_id found;
+  ANSWER(
+      FOUND(pawl_engine_find, id,
+            pawl_engine_history(engine, &found, pawl_strz(query), &b, err)));
 }
 
-static pawl_code tokens(pawl_engine *e, const char *id, int everything,
-                        pawl_buf *b, pawl_error *err) {
-  pawl_id full;
-  pawl_code rc = pawl_engine_find(e, id, &full, err);
-  return rc == PAWL_OK ? pawl_engine_tokens(e, &full, everything, b, err) : rc;
-}
-
-static pawl_code explain(pawl_engine *e, const char *id, pawl_buf *b,
-                         pawl_error *err) {
-  pawl_id full;
-  pawl_code rc = pawl_engine_find(e, id, &full, err);
-  return rc == PAWL_OK ? pawl_engine_explain(e, &full, b, err) : rc;
-}
-
-pawl_code pawl_list_tokens(pawl_engine *engine, const char *id, int everything,
-                           char **out, pawl_error *err) {
-  ANSWER(tokens(engine, id, everything, &b, err));
+pawl_code pawl_tokens(pawl_engine *engine, const char *id, int everything,
+                      char **out, pawl_error *err) {
+  pawl_id found;
+  ANSWER(FOUND(pawl_engine_find, id,
+               pawl_engine_tokens(engine, &found, everything != 0, &b, err)));
 }
 
 pawl_code pawl_explain(pawl_engine *engine, const char *id, char **out,
                        pawl_error *err) {
-  ANSWER(explain(engine, id, &b, err));
+  pawl_id found;
+  ANSWER(FOUND(pawl_engine_find, id,
+               pawl_engine_explain(engine, &found, &b, err)));
 }
 
-pawl_code pawl_outbox(pawl_engine *engine, const char *query, char **out,
-                      pawl_error *err) {
-  ANSWER(pawl_engine_outbox(engine, pawl_strz(query), &b, err));
+pawl_code pawl_outbox_list(pawl_engine *engine, const char *query, char **out,
+                           pawl_error *err) {
+  ANSWER(pawl_engine_outbox_list(engine, pawl_strz(query), &b, err));
 }
 
 pawl_code pawl_list(pawl_engine *engine, const char *query, char **out,
@@ -326,87 +344,49 @@ pawl_code pawl_signal(pawl_engine *engine, const char *signal,
   ANSWER(pawl_engine_signal(engine, pawl_strz(signal), reached, &b, err));
 }
 
-static pawl_code cancel(pawl_engine *e, const char *id, const char *reason,
-                        const char *who, int *done, pawl_error *err) {
-  pawl_id full;
-  pawl_code rc = pawl_engine_find(e, id, &full, err);
-  if (rc != PAWL_OK) return rc;
-  return pawl_engine_cancel(e, &full, reason, who, done, err);
-}
-
-pawl_code pawl_cancel(pawl_engine *engine, const char *id, const char *reason,
-                      const char *who, int *done, pawl_error *err) {
-  CALL(cancel(engine, id, reason, who, done, err));
-}
-
 /* ---- tasks ---- */
-
-static pawl_code task_get(pawl_engine *e, const char *id, pawl_buf *b,
-                          pawl_error *err) {
-  pawl_id full;
-  pawl_code rc = pawl_engine_task_find(e, id, &full, err);
-  return rc == PAWL_OK ? pawl_engine_task_get(e, &full, b, err) : rc;
-}
-
-static pawl_code task(pawl_engine *e, const char *id, const char *action,
-                      pawl_buf *b, pawl_error *err) {
-  pawl_id full;
-  pawl_code rc = pawl_engine_task_find(e, id, &full, err);
-  return rc == PAWL_OK ? pawl_engine_task(e, &full, pawl_strz(action), b, err)
-                       : rc;
-}
 
 pawl_code pawl_task_get(pawl_engine *engine, const char *id, char **out,
                         pawl_error *err) {
-  ANSWER(task_get(engine, id, &b, err));
+  pawl_id found;
+  ANSWER(FOUND(pawl_engine_task_find, id,
+               pawl_engine_task_get(engine, &found, &b, err)));
 }
 
-pawl_code pawl_tasks(pawl_engine *engine, const char *query, char **out,
-                     pawl_error *err) {
-  ANSWER(pawl_engine_tasks(engine, pawl_strz(query), &b, err));
+pawl_code pawl_task_list(pawl_engine *engine, const char *query, char **out,
+                         pawl_error *err) {
+  ANSWER(pawl_engine_task_list(engine, pawl_strz(query), &b, err));
 }
 
-pawl_code pawl_task(pawl_engine *engine, const char *id, const char *action,
-                    char **out, pawl_error *err) {
-  if (!action) return pawl_fail(err, PAWL_MISUSE, "pawl_task: no action");
-  ANSWER(task(engine, id, action, &b, err));
-}
-
-static pawl_code task_find(pawl_engine *e, const char *prefix, char id[37],
-                           pawl_error *err) {
-  pawl_id full;
-  pawl_code rc = pawl_engine_task_find(e, prefix, &full, err);
-  if (rc == PAWL_OK) pawl_id_format(&full, id);
-  return rc;
+pawl_code pawl_task_change(pawl_engine *engine, const char *id,
+                           const char *change, char **out, pawl_error *err) {
+  if (!change)
+    return pawl_fail(err, PAWL_MISUSE, "pawl_task_change: no change");
+  pawl_id found;
+  ANSWER(FOUND(
+      pawl_engine_task_find, id,
+      pawl_engine_task_change(engine, &found, pawl_strz(change), &b, err)));
 }
 
 pawl_code pawl_task_find(pawl_engine *engine, const char *prefix, char id[37],
                          pawl_error *err) {
-  CALL(task_find(engine, prefix, id, err));
-}
-
-static pawl_code change(pawl_engine *e, const char *id, const char *text,
-                        int *done, pawl_buf *b, pawl_error *err) {
-  pawl_id full;
-  pawl_code rc = pawl_engine_find(e, id, &full, err);
-  return rc == PAWL_OK ? pawl_engine_change_checked(e, &full, pawl_strz(text),
-                                                    done, b, err)
-                       : rc;
+  pawl_id found;
+  CALL(FOUND(pawl_engine_task_find, prefix, write_id(&found, id)));
 }
 
 pawl_code pawl_change(pawl_engine *engine, const char *id, const char *text,
                       int *done, char **out, pawl_error *err) {
-  ANSWER(change(engine, id, text ? text : "", done, out ? &b : NULL, err));
+  pawl_id found;
+  ANSWER(FOUND(
+      pawl_engine_find, id,
+      pawl_engine_change_checked(engine, &found, pawl_strz(text ? text : ""),
+                                 done, out ? &b : NULL, err)));
 }
 
-pawl_code pawl_plan_move(pawl_engine *engine, const char *move, char **out,
-                         pawl_error *err) {
-  ANSWER(pawl_engine_moves(engine, pawl_strz(move ? move : ""), 0, &b, err));
-}
-
-pawl_code pawl_move(pawl_engine *engine, const char *move, char **out,
-                    pawl_error *err) {
-  ANSWER(pawl_engine_moves(engine, pawl_strz(move ? move : ""), 1, &b, err));
+pawl_code pawl_workflow_transfer(pawl_engine *engine, const char *transfer,
+                                 char **out, pawl_error *err) {
+  ANSWER(pawl_engine_workflow_transfer(
+      engine, pawl_strz(transfer ? transfer : ""), &b, err));
 }
 
 pawl_code pawl_health(pawl_engine *engine, int repair, char **out,
@@ -414,9 +394,9 @@ pawl_code pawl_health(pawl_engine *engine, int repair, char **out,
   ANSWER(pawl_engine_health(engine, repair, &b, err));
 }
 
-pawl_code pawl_workflows(pawl_engine *engine, const char *query, char **out,
-                         pawl_error *err) {
-  ANSWER(pawl_engine_workflows(engine, pawl_strz(query), &b, err));
+pawl_code pawl_workflow_list(pawl_engine *engine, const char *query,
+                             char **out, pawl_error *err) {
+  ANSWER(pawl_engine_workflow_list(engine, pawl_strz(query), &b, err));
 }
 
 pawl_code pawl_workflow_change(pawl_engine *engine, const char *text,

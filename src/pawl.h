@@ -6,22 +6,35 @@
  *          the caller's thread. Nothing happens outside the calls below: no
  *          thread is started unless asked, no signal handler installed,
  *          nothing printed, no environment variable read.
- * Strings  UTF-8. A (pointer, length) pair may hold any bytes of UTF-8; a
- *          lone `const char *` ends with a zero byte. Ids are 36 characters
- *          of UUID text.
+ * Names    Instances are the default noun: pawl_get, pawl_list. Every other
+ *          noun has a word of its own: pawl_task_get, pawl_workflow_list.
+ *          docs/api.md shows each verb in C, Lua, command and SQL, and
+ *          docs/words.md says what each word means.
+ * Strings  UTF-8, ended by a zero byte. Ids are 36 characters of UUID text,
+ *          so an id needs 37 bytes. Where an id is asked for, a shortened one
+ *          will do, as pawl_find takes it.
+ * JSON     What a call takes as `query`, `options`, `change`... is a JSON
+ *          object; NULL stands for an empty one. A key that is not known is
+ *          PAWL_INVALID, and the hint names the nearest. Answers are JSON
+ *          text, too; what an instance has not is null or left out.
  * Time     int64_t microseconds: instants since 1970-01-01 UTC by the store's
  *          clock (PostgreSQL), the host's (SQLite) or the one in the config;
- *          durations as plain microseconds, named *_us.
+ *          durations as plain microseconds. Names of both end in _us, in C
+ *          and in the JSON that calls take. Answers tell times as text, such
+ *          as "2026-11-21T07:38:00.000000Z": pawl_time_us reads it.
  * Errors   What can fail returns a pawl_code and fills the pawl_error given
  *          last, which may be NULL. Results leave through `out` parameters,
  *          written only on PAWL_OK.
  * Memory   Text handed out is the config's allocator's; give it back with
  *          pawl_free, before or after the engine is closed. Everything else
  *          belongs to who made it.
+ * Growth   A later version may have more in pawl_config (which says its size)
+ *          and in pawl_trace (which is only read), and names for what is
+ *          `reserved` in the structs that are filled.
  * Threads  An engine belongs to one thread at a time; engines are
  *          independent. Only pawl_interrupt may be called from elsewhere.
  * Inside   Handlers and callbacks (log, trace, clock, alloc) may call
- *          pawl_now, pawl_interrupt, pawl_executor, pawl_count and pawl_free
+ *          pawl_now, pawl_interrupt, pawl_executor_id, pawl_count and pawl_free
  *          of their own engine; every other call is PAWL_MISUSE there.
  * Forks    An engine does not survive fork(): in the child every call
  *          returns PAWL_MISUSE and pawl_close only frees memory. */
@@ -38,8 +51,14 @@ extern "C" {
 #define PAWL_VERSION "0.1.0"
 #define PAWL_VERSION_NUMBER 1000 /* major * 1000000 + minor * 1000... */
 
-#if defined(_WIN32)
+/* What the library exports. A program that links it statically defines
+ * PAWL_STATIC; PAWL_BUILDING is for the library's own build. */
+#if defined(PAWL_STATIC)
+#define PAWL_API
+#elif defined(_WIN32) && defined(PAWL_BUILDING)
 #define PAWL_API __declspec(dllexport)
+#elif defined(_WIN32)
+#define PAWL_API __declspec(dllimport)
 #else
 #define PAWL_API __attribute__((visibility("default")))
 #endif
@@ -96,7 +115,7 @@ typedef enum pawl_code {
 /* Owns no memory: copied by `=`, never freed, able to report out-of-memory. */
 typedef struct pawl_error {
   pawl_code code;     /* ours: branch on this, never on the text */
-  char reason[65];    /* the script's: error{ code = "card_declined" }; whole:
+  char raised[65];    /* the script's: error{ code = "card_declined" }; whole:
                         longer ones are no codes, and the hint says so */
   char sqlstate[6];   /* "40001"; SQLite codes are mapped; "" if not SQL */
   char where[128];    /* "order.lua:12", "vars.items[3].cb", a migration */
@@ -104,13 +123,28 @@ typedef struct pawl_error {
                          One that was longer ends in " ... (cut)" */
   char hint[256];     /* what the reader can do about it; may be "" */
   char trace[1536];   /* Lua traceback, cut to fit; may be "" */
+  char reserved[64];  /* zero */
 } pawl_error;
 
-/* The stable text of a code: "lease_lost". Never NULL. */
+/* The stable text of a code: "lease_lost". Never NULL, and never freed.
+ * Cannot fail: a number that is no code has a text as well.
+ *
+ *   fprintf(stderr, "%s: %s\n", pawl_code_name(err.code), err.message); */
 PAWL_API const char *pawl_code_name(pawl_code code);
 
-/* The version of the library that runs: "0.1.0". */
+/* The version of the library that runs, which may be another one than this
+ * header's PAWL_VERSION: "0.1.0". Never freed. Cannot fail.
+ *
+ *   printf("pawl %s\n", pawl_version()); */
 PAWL_API const char *pawl_version(void);
+
+/* Reads a time as answers tell it, or shorter: "2026-11-21",
+ * "2026-11-21T07:38:00Z". `us`: microseconds since 1970, as calls take them in
+ * keys that end in _us. PAWL_INVALID: it is none.
+ *
+ *   if (pawl_time_us("2026-11-21T07:38:00Z", &at_us, &err) == PAWL_OK) ... */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_time_us(const char *text, int64_t *us,
+                                             pawl_error *err);
 
 /* ---- configuration ----------------------------------------------------- */
 
@@ -149,7 +183,9 @@ typedef void (*pawl_trace_fn)(void *ud, const pawl_trace *trace);
 struct lua_State;
 
 /* What an engine is told when it is opened. Set with PAWL_CONFIG_INIT, change
- * what matters; zero and NULL mean the default, given behind each field. */
+ * what matters; zero and NULL mean the default, given behind each field. It may
+ * be an older or a newer header's: what it lacks is as if zero, and what the
+ * library does not know yet has to be. */
 typedef struct pawl_config {
   uint32_t size;       /* sizeof(pawl_config): set by PAWL_CONFIG_INIT */
   pawl_alloc_fn alloc; /* malloc and free */
@@ -176,11 +212,11 @@ typedef struct pawl_config {
                               0: it waits for who does */
   int32_t create;          /* -1: do not make a missing store; 0, 1: make it */
   int32_t shards;          /* of a store made by this open; 1 */
-  int32_t pulse;           /* 1: a helper thread with a connection of its own
+  int32_t heartbeat_thread; /* 1: a helper thread with a connection of its own
                              keeps the leases while a handler blocks, at most
                              until its node's timeout. Not with a private
                              allocator, a virtual clock or ":memory:". */
-  int32_t concurrency;     /* handlers that may wait (ctx.await) at one time;
+  int32_t concurrency;      /* handlers that may wait (ctx.await) at one time;
                               100 */
 } pawl_config;
 #ifdef __cplusplus
@@ -193,85 +229,254 @@ typedef struct pawl_config {
 
 /* ---- engine ------------------------------------------------------------ */
 
+/* One store connection, one Lua state, the caller's thread. */
 typedef struct pawl_engine pawl_engine;
 
-/* Opens the store at `url` ("pawl.db", "sqlite:PATH", ":memory:",
- * "postgres://...", "postgres:CONNINFO"; NULL: "pawl.db"). What looks like a
- * database's URL or CONNINFO otherwise ("scheme:...", "user:password@"), or has
- * white space around it, is PAWL_INVALID; anything else is a file, and so is
- * whatever begins with "sqlite:", "./" or "../". An empty store is given its
- * schema. `config` may be NULL. */
+/* Opens the store at `url`:
+ *   "pawl.db", "sqlite:PATH"            a file, made if it is not there; NULL
+ *                                       means "pawl.db"
+ *   ":memory:"                          gone when the engine is closed
+ *   "postgres://...", "postgres:CONNINFO"   a database
+ * What looks like a database's URL or CONNINFO otherwise ("scheme:...",
+ * "user:password@"), or has white space around it, is PAWL_INVALID; anything
+ * else is a file, and so is whatever begins with "sqlite:", "./" or "../". An
+ * empty store is given its schema. `config` may be NULL; it is read and not
+ * kept, but what it points to (a Lua state, the `ud` of callbacks) has to
+ * outlive the engine. The engine is the caller's, for pawl_close.
+ * Also PAWL_UNREACHABLE, PAWL_AUTH, PAWL_NOT_A_STORE, PAWL_STORE_OLD (migrate
+ * it), PAWL_STORE_NEW, PAWL_MISUSE (a config that says what this
+ * library does not know).
+ *
+ *   pawl_config config = PAWL_CONFIG_INIT;
+ *   config.lease_us = 60 * 1000000;
+ *   rc = pawl_open("save.db", &config, &engine, &err); */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_open(const char *url,
                                           const pawl_config *config,
                                           pawl_engine **out, pawl_error *err);
-/* Releases what is leased, then closes. NULL is accepted. From inside a
- * handler or callback of this engine it does nothing but log an error. */
+
+/* Releases what is leased, so that others have it at once, then closes. NULL is
+ * accepted. Cannot fail; from inside a handler or callback of this engine it
+ * does nothing but log an error.
+ *
+ *   pawl_close(engine); */
 PAWL_API void pawl_close(pawl_engine *engine);
 
 /* What may be shown of a store's `url` in logs and to people: the path, or
  * "postgres:host=... port=... dbname=... user=...", made of what is read in it.
  * No password, in whatever way it is written; "..." for what cannot be read.
- * Cut to `size`, zero included; opens nothing. Returns `out`. */
+ * Cut to `size`, zero included; opens nothing. Returns `out`. Cannot fail.
+ *
+ *   char shown[200];
+ *   printf("store: %s\n", pawl_store_name(url, shown, sizeof shown)); */
 PAWL_API const char *pawl_store_name(const char *url, char *out, size_t size);
 
-/* Brings the schema up to this program's version. `shards` counts only when
- * the store is empty (0: 1). Two programs migrating at once are safe.
- * `report`: JSON {"from":n,"to":n,"shards":n}; pawl_free(NULL, report). */
+/* Brings the schema of a store up to this program's version: the one word
+ * `migrate` is about schemas. `shards` counts only when the store is empty
+ * (0: 1); it stays as it is from then on. Two programs migrating at once are
+ * safe. `report` (may be NULL): JSON {"from":n,"to":n,"shards":n}, the
+ * caller's, for pawl_free(NULL, report). PAWL_STORE_NEW: a newer program has
+ * changed it. PAWL_UNREACHABLE, PAWL_AUTH, PAWL_READONLY and PAWL_BUSY as they
+ * come.
+ *
+ *   rc = pawl_migrate("postgres://db/app", NULL, 16, NULL, &err); */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_migrate(const char *url,
                                              const pawl_config *config,
                                              int shards, char **report,
                                              pawl_error *err);
 
-/* Loads a workflow file, checks it and registers its version.
- * `out`, when not NULL: JSON {"workflow","version","sha256","nodes",...}. */
+/* Gives back text that was handed out, by pawl_migrate too: it knows its
+ * allocator, so `engine` may be NULL, or closed. A `text` of NULL is accepted.
+ * Cannot fail.
+ *
+ *   pawl_free(engine, json); */
+PAWL_API void pawl_free(pawl_engine *engine, char *text);
+
+/* The engine's time: the store's, the host's or the configured clock's, in
+ * microseconds since 1970. Cannot fail: what cannot be asked is guessed from
+ * what was seen last. May be called from handlers and callbacks.
+ *
+ *   int64_t tomorrow_us = pawl_now(engine) + INT64_C(86400) * 1000000; */
+PAWL_API int64_t pawl_now(pawl_engine *engine);
+
+/* The engine's own id, as a history's rows and a lease name it. Cannot fail.
+ * May be called from handlers and callbacks.
+ *
+ *   char me[37];
+ *   pawl_executor_id(engine, me); */
+PAWL_API void pawl_executor_id(const pawl_engine *engine, char out[37]);
+
+/* How much was asked of the store since the engine was opened. For benches and
+ * dashboards. */
+typedef struct pawl_counts {
+  int64_t trips;        /* round trips */
+  int64_t statements;   /* sent */
+  int64_t transactions; /* begun, reads included */
+  int64_t reserved[5];  /* zero */
+} pawl_counts;
+
+/* Fills `out`. Cannot fail. May be called from handlers and callbacks.
+ *
+ *   pawl_count(engine, &after);
+ *   printf("%lld trips\n", (long long)(after.trips - before.trips)); */
+PAWL_API void pawl_count(const pawl_engine *engine, pawl_counts *out);
+
+/* What is wrong in the store, as a JSON object: sound; instances, how many
+ * live and were looked at; agenda {rows, due, held}; unseen, how many wait for
+ * what is there, or for their turn, and nobody will look at them; stray, how
+ * many agenda rows lead to no instance; unserved, how many have been due for a
+ * minute while no worker of their group is running; problems, the first hundred
+ * of all [{instance, workflow, node, what, text, group}], `what` one of "run",
+ * "time", "letter", "event", "items", "stray" and "unserved"; repaired. It
+ * reads in pages, without locks, beside workers at work. `repair`, when not 0:
+ * the unseen are put on the agenda, so that a worker looks at them, stray rows
+ * are taken off, and what the unserved were asked, to end as a rule, is done.
+ * The text is the caller's, for pawl_free. Fails as the store does: PAWL_BUSY,
+ * PAWL_UNREACHABLE, PAWL_READONLY for a repair.
+ *
+ *   rc = pawl_health(engine, 0, &json, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_health(pawl_engine *engine, int repair,
+                                            char **out, pawl_error *err);
+
+/* ---- workflows --------------------------------------------------------- */
+
+/* Loads a workflow file, checks the whole of its graph and registers its
+ * version, so that instances of it can be started and run here. `out` (may be
+ * NULL): JSON {"workflow","version","sha256","nodes",...}, the caller's.
+ * PAWL_DEFINITION says what is drawn wrong and where, or what its Lua raised,
+ * PAWL_NOTFOUND that there is no such file, PAWL_EXISTS that this version is in
+ * use and reads otherwise.
+ *
+ *   rc = pawl_load(engine, "order.lua", NULL, &err); */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_load(pawl_engine *engine,
                                           const char *path, char **out,
                                           pawl_error *err);
-/* The same for text in memory; `name` stands for the file in messages. */
+
+/* The same for text in memory; `name` stands for the file in messages. `out` is
+ * the caller's. Fails as pawl_load does, but for PAWL_NOTFOUND.
+ *
+ *   rc = pawl_load_text(engine, "quest.lua", QUEST, NULL, &err); */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_load_text(pawl_engine *engine,
                                                const char *name,
-                                               const char *text, size_t len,
-                                               char **out, pawl_error *err);
-/* Host state only: the workflow object on top of the config's lua_State's
- * stack, which is popped. */
+                                               const char *text, char **out,
+                                               pawl_error *err);
+
+/* The same for a workflow object that a program has built: on top of the
+ * config's lua_State's stack, from which it is popped. Such a workflow is
+ * inline: only engines that have loaded it run it. `out` is the caller's.
+ * PAWL_MISUSE: the engine has
+ * a private state, or there is nothing on the stack. Else as pawl_load.
+ *
+ *   lua_getglobal(L, "flow");
+ *   rc = pawl_load_stack(engine, NULL, &err); */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_load_stack(pawl_engine *engine,
                                                 char **out, pawl_error *err);
+
+/* Checks a file as pawl_load does, without the store being written. `out` (may
+ * be NULL): its graph as JSON, the caller's. PAWL_DEFINITION, PAWL_NOTFOUND.
+ *
+ *   rc = pawl_check(engine, "order.lua", &graph, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_check(pawl_engine *engine,
+                                           const char *path, char **out,
+                                           pawl_error *err);
+
+/* Workflows that are registered, as a JSON array: workflow, version, revision,
+ * name, active, suspended, inline, nodes, sha256, created, modified, by,
+ * reason. `query`: a JSON object or NULL, keys: workflow, live (true: also
+ * `live`, how many instances are unfinished). The text is the caller's.
+ * PAWL_INVALID says what of the query is wrong.
+ *
+ *   rc = pawl_workflow_list(engine, "{\"live\":true}", &json, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_workflow_list(pawl_engine *engine,
+                                                   const char *query,
+                                                   char **out,
+                                                   pawl_error *err);
+
+/* The graph of a registered workflow as JSON, the caller's. `version` 0: the
+ * newest. PAWL_NOTFOUND, with the nearest code as a hint.
+ *
+ *   rc = pawl_workflow_graph(engine, "order.fulfil", 0, &json, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_workflow_graph(pawl_engine *engine,
+                                                    const char *code,
+                                                    int64_t version,
+                                                    char **out,
+                                                    pawl_error *err);
+
 /* Replaces the source of a version that is registered, and whose instances go
  * on with it from when they are claimed next. The graph must be the same
  * (PAWL_EXISTS says what differs); the older source is kept as a revision.
  * `path` NULL: as with pawl_load_stack. `options`: a JSON object or NULL,
- * keys: by, reason. */
-PAWL_API PAWL_MUSTUSE pawl_code pawl_hotfix(pawl_engine *engine,
-                                            const char *path,
-                                            const char *options, char **out,
-                                            pawl_error *err);
-/* Checks a file without a store being written; `out`: its graph as JSON. */
-PAWL_API PAWL_MUSTUSE pawl_code pawl_check(pawl_engine *engine,
-                                           const char *path, char **out,
-                                           pawl_error *err);
-/* The graph of a registered workflow as JSON. version 0: the newest. */
-PAWL_API PAWL_MUSTUSE pawl_code pawl_graph(pawl_engine *engine,
-                                           const char *code, int64_t version,
-                                           char **out, pawl_error *err);
+ * keys: by, reason. `out` (may be NULL): JSON {"workflow","version",
+ * "revision",...}, the caller's. PAWL_NOTFOUND: nothing to fix is registered.
+ *
+ *   rc = pawl_workflow_hotfix(engine, "order.lua", "{\"reason\":\"rounding\"}",
+ *                             NULL, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_workflow_hotfix(pawl_engine *engine,
+                                                     const char *path,
+                                                     const char *options,
+                                                     char **out,
+                                                     pawl_error *err);
 
-/* Starts an instance; on return it is stored and will run. `input`: a JSON
- * value (NULL: {}). `options`: a JSON object or NULL, keys: key (idempotency:
- * a second start returns the first instance), version, priority, delay
- * (microseconds), at (microseconds), tenant, group, correlation,
- * business_key, metadata, attributes, id (a UUIDv7 drawn by the caller, which
- * makes repeating the call harmless). `created` (may be NULL): 0 when the key
- * named an earlier instance. */
+/* Changes a whole workflow. `change`: a JSON object, keys: kind, by, reason,
+ * workflow and, by kind:
+ *   "suspend"     workflow or prefix (of codes): no step of its instances
+ *                 begins; new ones may be started and wait
+ *   "resume"      the same one; shift (true: their times are put off by as
+ *                 long as it was suspended)
+ *   "activate", "deactivate"   version: whether new instances of it may be
+ *                 started; those that run go on
+ * `out` (may be NULL): JSON of how it is now, the caller's. PAWL_CONFLICT: it
+ * is so already. PAWL_NOTFOUND, PAWL_INVALID.
+ *
+ *   rc = pawl_workflow_change(engine, "{\"kind\":\"suspend\","
+ *                             "\"prefix\":\"billing.\"}", NULL, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_workflow_change(pawl_engine *engine,
+                                                     const char *change,
+                                                     char **out,
+                                                     pawl_error *err);
+
+/* Has the instances of one version, unfinished or failed, go on in another,
+ * each in a transaction of its own; one that failed where it stood, when it is
+ * tried again. `transfer`: a JSON object, keys: workflow, from, to (versions),
+ * map (nodes' names, old to new), by, reason; limit and after (an id) for one
+ * page; plan (true: nothing is changed). `out`: {"gone":[ids],"asked":[ids],
+ * "refused":[{"id","token","node","reason"}],"next":id}: those asked are held
+ * by somebody, who does it before the next step. Of a plan, gone are those that
+ * could.
+ * The text is the caller's. PAWL_NOTFOUND: no such version. PAWL_INVALID.
+ *
+ *   rc = pawl_workflow_transfer(engine, "{\"workflow\":\"order.fulfil\","
+ *                               "\"from\":1,\"to\":2,\"plan\":true}", &json,
+ *                               &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_workflow_transfer(pawl_engine *engine,
+                                                       const char *transfer,
+                                                       char **out,
+                                                       pawl_error *err);
+
+/* ---- starting ---------------------------------------------------------- */
+
+/* Starts an instance of the workflow `code`; on return it is stored and will
+ * run, whatever dies next. `input`: any JSON value (NULL: {}). `options`: a
+ * JSON object or NULL, keys: key (idempotency: a second start returns the first
+ * instance), version, priority, delay_us, at_us, tenant, group, correlation,
+ * business_key, metadata, attributes ({"name":{"type","value"}}, as pawl_get
+ * tells them), id (a UUIDv7 drawn by the caller, which makes repeating the call
+ * harmless). `id`: the instance's, written with 36 characters and a zero.
+ * `created` (may be NULL): 0 when the key named an earlier instance.
+ * PAWL_NOTFOUND: no such workflow, or version. PAWL_VALUE and PAWL_INVALID say
+ * what of input or options is wrong; PAWL_LIMIT: too large.
+ *
+ *   char id[37];
+ *   rc = pawl_start(engine, "order.fulfil", "{\"price\":3}",
+ *                   "{\"key\":\"order-17\"}", id, NULL, &err); */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_start(pawl_engine *engine,
                                            const char *code, const char *input,
-                                           size_t input_len,
-                                           const char *options,
-                                           size_t options_len, char id[37],
+                                           const char *options, char id[37],
                                            int *created, pawl_error *err);
 
 /* Starts many instances of one workflow. `items`: a JSON array of objects,
  * each with `input` and the options of one instance (but for version), over
  * `options`, those of all (but for key and id). `out`: {"ids":[...],
- * "created":[...]}, both in the order of `items`.
+ * "created":[...]}, both in the order of `items`; the caller's.
  * Every item is checked before anything is stored: an error then begins with
  * "item N: ", counted from 1. They are stored in batches of up to 1,000, each
  * whole or not at all; lists of up to 1,000 items (and 8 MB) in a store with
@@ -279,11 +484,47 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_start(pawl_engine *engine,
  * "N of M instances are stored: "; in a store with one shard they are the
  * first N. Where the workflow is not loaded here, each batch takes the version
  * that is the newest active one then. Calling again with keys or ids in the
- * items is harmless. */
-PAWL_API PAWL_MUSTUSE pawl_code pawl_start_many(
-    pawl_engine *engine, const char *code, const char *items, size_t items_len,
-    const char *options, size_t options_len, char **out, pawl_error *err);
+ * items is harmless. Fails as pawl_start does: PAWL_NOTFOUND, PAWL_INVALID.
+ *
+ *   rc = pawl_start_many(engine, "mail.send", "[{\"input\":1},{\"input\":2}]",
+ *                        NULL, &json, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_start_many(pawl_engine *engine,
+                                                const char *code,
+                                                const char *items,
+                                                const char *options,
+                                                char **out, pawl_error *err);
 
+/* Sends an event, stored when the call returns. `signal`: a JSON object, keys:
+ *   name      dotted words: "payment.received"; all others may be left out
+ *   key       text that ties it to waits: "order-17"
+ *   instance  goes into this one's inbox alone; the id may be shortened
+ *   data      any JSON value
+ *   id        of the event, with `source` ("" when left out): what was seen
+ *             before, within its time to live, is accepted and ignored
+ *   ttl_us    how long waits which begin later may still find it by its key;
+ *             a day
+ *   start     {"workflow","input","options"}: starts that workflow as
+ *             pawl_start does, and signals the instance in the same transaction
+ *   by        who sends it
+ * Without instance and start it reaches all that wait for its name, or a
+ * pattern that means it, with its key (without one: those that wait without),
+ * and starts the workflows that it triggers.
+ * `reached` (may be NULL): how many instances it reached or started.
+ * `out` (may be NULL): JSON {"reached":n,"id":"...","instance":"...",
+ * "created":bool,"repeated":bool}, the caller's; instance: of one that was
+ * named or started, created: it was started now. PAWL_ALREADY_FINISHED when
+ * that has ended; PAWL_NOTFOUND, PAWL_INVALID.
+ *
+ *   rc = pawl_signal(engine, "{\"name\":\"payment.received\","
+ *                    "\"key\":\"order-17\"}", &reached, NULL, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_signal(pawl_engine *engine,
+                                            const char *signal,
+                                            int64_t *reached, char **out,
+                                            pawl_error *err);
+
+/* ---- running ----------------------------------------------------------- */
+
+/* What one tick did. */
 typedef struct pawl_stats {
   int64_t claimed;     /* instances leased in this tick */
   int64_t steps;       /* handlers run */
@@ -294,69 +535,120 @@ typedef struct pawl_stats {
   int64_t held;        /* instances still leased when the tick returned */
   int64_t next_due_us; /* when to look again; 0: now; INT64_MAX: nothing due */
   int64_t waiting;     /* handlers that wait, with their instances leased */
+  int64_t reserved[7]; /* zero */
 } pawl_stats;
-
 /* Claims, runs and commits until nothing is due or `budget_us` is spent (0:
  * one round). Never waits. Everything begun is committed on return. `stats`
  * may be NULL. A failing instance is not an error of the tick. Handlers that
- * wait are kept for the next tick, each of which asks all of them again. */
+ * wait are kept for the next tick, each of which asks all of them again.
+ * pawl_interrupt ends it early, which is no failure: what was done is stored.
+ * It fails as the store does: PAWL_BUSY and PAWL_UNREACHABLE pass, and the
+ * same call may succeed.
+ *
+ *   while (running) {
+ *     rc = pawl_tick(engine, 2000, &stats, &err); at most two milliseconds
+ *     draw_frame();
+ *   } */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_tick(pawl_engine *engine,
                                           int64_t budget_us, pawl_stats *stats,
                                           pawl_error *err);
+
 /* The same for one instance alone, whatever its group or prefix. `status`
- * (may be NULL): "done" when it has ended, "leased" while another executor
- * holds it, "later" when it is due at stats->next_due_us or its handler waits
- * here, "now" when there is more to do. */
+ * (may be NULL; never freed): "done" when it has ended, "leased" while another
+ * executor holds it, "later" when it is due at stats->next_due_us or its
+ * handler waits here, "now" when there is more to do. PAWL_NOTFOUND,
+ * PAWL_AMBIGUOUS; else as pawl_tick.
+ *
+ *   do rc = pawl_tick_instance(engine, id, 0, NULL, &status, &err);
+ *   while (rc == PAWL_OK && !strcmp(status, "now")); */
 PAWL_API PAWL_MUSTUSE pawl_code
 pawl_tick_instance(pawl_engine *engine, const char *id, int64_t budget_us,
                    pawl_stats *stats, const char **status, pawl_error *err);
-/* When the engine must next be ticked: 0 now, INT64_MAX nothing scheduled. */
+
+/* When the engine must next be ticked, in microseconds since 1970: 0 now,
+ * INT64_MAX nothing is scheduled. Fails as the store does: PAWL_UNREACHABLE.
+ *
+ *   rc = pawl_next_due(engine, &due_us, &err); */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_next_due(pawl_engine *engine,
                                               int64_t *due_us,
                                               pawl_error *err);
-/* Is anything of this engine's group held by anybody, this engine included? */
+
+/* Is anything of this engine's group held by anybody, this engine included?
+ * *busy is 1 or 0. Fails as the store does: PAWL_UNREACHABLE.
+ *
+ *   rc = pawl_busy(engine, &busy, &err); */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_busy(pawl_engine *engine, int *busy,
                                           pawl_error *err);
-/* Sleeps until `until_us`, a wake-up from the store, pawl_interrupt, or until
+
+/* Sleeps for `for_us`, until a wake-up from the store, pawl_interrupt, or until
  * a handler that waits can go on. The one call that waits; workers use it,
- * embedders need not. */
-PAWL_API PAWL_MUSTUSE pawl_code pawl_wait(pawl_engine *engine,
-                                          int64_t until_us, pawl_error *err);
-/* Makes the running tick stop after the handler under way, releases what was
- * not begun. Legal from another thread and from a signal handler. */
+ * embedders need not. 0 or less: looks, and does not sleep. Being woken is
+ * PAWL_OK; PAWL_UNREACHABLE when the store is gone.
+ *
+ *   rc = pawl_wait(engine, 1000000, &err); at most a second */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_wait(pawl_engine *engine, int64_t for_us,
+                                          pawl_error *err);
+
+/* Makes the running tick stop after the handler under way, and release what was
+ * not begun. Legal from another thread and from a signal handler. NULL is
+ * accepted. Cannot fail.
+ *
+ *   static void on_sigint(int sig) { pawl_interrupt(the_engine); } */
 PAWL_API void pawl_interrupt(pawl_engine *engine);
 
-/* The engine's time: the store's, the host's or the configured clock's. */
-PAWL_API int64_t pawl_now(pawl_engine *engine);
-/* The engine's own id, as a history's rows and a lease name it. */
-PAWL_API void pawl_executor(const pawl_engine *engine, char out[37]);
+/* ---- instances: asking ------------------------------------------------- */
 
-/* ---- asking ------------------------------------------------------------ */
+/* Full id of a shortened one, as all calls take it: 4 or more hexadecimal
+ * digits of its beginning, or of its end if it is among the newest 100,000 of
+ * its shard. `id` is written with 36 characters and a zero. PAWL_AMBIGUOUS,
+ * PAWL_NOTFOUND, PAWL_INVALID: it is no part of an id.
+ *
+ *   rc = pawl_find(engine, "019aa1f2", id, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_find(pawl_engine *engine,
+                                          const char *text, char id[37],
+                                          pawl_error *err);
 
 /* One instance as a JSON object: id, workflow, version, status, input,
  * variables, output, error, tokens, times, and, by need, parent, root,
  * parent_node, parent_index, trigger_event, compensation, deadline,
- * suspended_at. `id` may be shortened. */
+ * suspended_at. `id` may be shortened. The text is the caller's, for pawl_free.
+ * PAWL_NOTFOUND, PAWL_AMBIGUOUS.
+ *
+ *   rc = pawl_get(engine, id, &json, &err); */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_get(pawl_engine *engine, const char *id,
                                          char **out, pawl_error *err);
-/* Instances as a JSON array, newest first. `query`: a JSON object or NULL,
- * keys: workflow, version, status (a name or a list), tenant, correlation,
- * business_key, key, parent, root (ids: the children of one instance, all
- * that descend from one), limit (100), before (an id: the page after it). */
+
+/* Instances as a JSON array, newest first; the caller's. `query`: a JSON object
+ * or NULL, keys: workflow, version, status (a name or a list), tenant,
+ * correlation, business_key, key, parent, root (ids: the children of one
+ * instance, all that descend from one), limit (100), before (an id: the page
+ * after it). PAWL_INVALID says what of it is wrong.
+ *
+ *   rc = pawl_list(engine, "{\"status\":\"failed\",\"limit\":20}", &json,
+ *                  &err); */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_list(pawl_engine *engine,
                                           const char *query, char **out,
                                           pawl_error *err);
-/* Everything recorded of an instance, oldest first, as a JSON array. */
+
+/* What is recorded of an instance, oldest first, as a JSON array: all of it,
+ * or a page. `query`: a JSON object or NULL, keys: limit, after (a row's seq).
+ * The text is the caller's. PAWL_NOTFOUND, PAWL_AMBIGUOUS.
+ *
+ *   rc = pawl_history(engine, id, "{\"limit\":100}", &json, &err); */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_history(pawl_engine *engine,
-                                             const char *id, char **out,
-                                             pawl_error *err);
-/* Where it stands, as a JSON array of tokens: no, node, state, visit,
- * previous, parent, scope, fork, branch, data, event, detail, attempt, due,
- * entered. `everything`: also tokens that are consumed or dropped. */
-PAWL_API PAWL_MUSTUSE pawl_code pawl_list_tokens(pawl_engine *engine,
-                                                 const char *id,
-                                                 int everything, char **out,
-                                                 pawl_error *err);
+                                             const char *id, const char *query,
+                                             char **out, pawl_error *err);
+
+/* Where it stands, as a JSON array of tokens, the caller's: no, node, state,
+ * visit, previous, parent, scope, fork, branch, data, event, detail, attempt,
+ * due, entered. `everything`, when not 0: also tokens that are consumed or
+ * dropped. PAWL_NOTFOUND, PAWL_AMBIGUOUS.
+ *
+ *   rc = pawl_tokens(engine, id, 0, &json, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_tokens(pawl_engine *engine,
+                                            const char *id, int everything,
+                                            char **out, pawl_error *err);
+
 /* Why it stands where it stands, and what would move it, as a JSON object:
  * id, status, workflow, version, node, error, cancellation, compensation,
  * deadline, progress, now; lease {executor, host, pid, since, until, lapsed};
@@ -368,88 +660,100 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_list_tokens(pawl_engine *engine,
  * known where it stood;
  * tokens [{no, node, kind, fork, branch, state, visit, attempt, since, due,
  * waiting_for {what, ...}, would_move [{what, to, ...}], may [{kind, id}]}];
- * children that live; inbox: what has come in and was not taken; undelivered:
- * messages to other instances. `what` is one of "worker", "retry", "time",
- * "event", "person", "siblings", "child" and "items". */
+ * children that live; inbox: what has come in and was not taken, the first 100
+ * of inbox_total; undelivered: messages to other instances. `what` is one of
+ * "worker", "retry", "time", "event", "person", "siblings", "child" and
+ * "items".
+ * The text is the caller's. PAWL_NOTFOUND, PAWL_AMBIGUOUS.
+ *
+ *   rc = pawl_explain(engine, id, &json, &err); */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_explain(pawl_engine *engine,
                                              const char *id, char **out,
                                              pawl_error *err);
-/* What workflows have emitted and nobody has published yet, in the order it
- * is due, as a JSON array: instance, seq, type, payload, created, attempts,
- * due, error, place. `query`: a JSON object or NULL, keys: type, instance,
- * limit (100), before (microseconds: emitted earlier than that), after (a
- * row's place: the page behind it). */
-PAWL_API PAWL_MUSTUSE pawl_code pawl_outbox(pawl_engine *engine,
-                                            const char *query, char **out,
+
+/* ---- instances: acting ------------------------------------------------- */
+
+/* Changes one instance from outside, recorded with who and why. An instance
+ * nobody holds is changed before the call returns (*done = 1), else by its
+ * holder before the next step; no handler runs in this call. `change`: a JSON
+ * object, keys for all kinds: kind, by, reason, source ("user", "event",
+ * "system"); and by kind:
+ *   "cancel"   compensate (false: undo nothing), event_id
+ *   "kill"     ends it at once, whoever holds it; nothing is undone
+ *   "suspend"  nothing of it runs until it is resumed
+ *   "resume"   shift (true: what it waits for is put off by as long as it was
+ *              suspended)
+ *   "retry"    one that failed or is suspended tries again; token
+ *   "restart"  one that ended or is suspended goes on at the node
+ *              `from`, with the
+ *              variables as they were when it last came there, or before row
+ *              `seq` of its history
+ *   "move"     its token (`token`, if there are several) goes to the
+ *              node `to`
+ *   "edit"     set (an object), unset (names) of variables; if_commits: only
+ *              if it made so many commits
+ *   "wake"     what it waits for until a time is due now, or at `at_us`;
+ *              nodes: only there
+ *   "transfer" it goes on in to_version, or, if it has failed, will when it is
+ *              tried again; map (an object of nodes' names, old to new),
+ *              variables (all of them), if_commits
+ *   "shift"    for_us: its times are put off by so many microseconds
+ * Checked beforehand: PAWL_INVALID says what of `change` is not acceptable,
+ * PAWL_CONFLICT what does not fit the state it is in, with a hint;
+ * PAWL_ALREADY_FINISHED, PAWL_LIMIT. Once it is recorded, what hinders its
+ * being done at once is no error: its holder, or a worker, does it. `out`, when
+ * not NULL: JSON {"id","kind","done","status"}, the caller's; without "status"
+ * when the store does not tell it any more.
+ *
+ *   rc = pawl_change(engine, id, "{\"kind\":\"cancel\",\"by\":\"ann\"}", &done,
+ *                    NULL, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_change(pawl_engine *engine,
+                                            const char *id, const char *change,
+                                            int *done, char **out,
                                             pawl_error *err);
+
+/* ---- tasks ------------------------------------------------------------- */
+
+/* Full id of a task's, of which the beginning is given: PAWL_AMBIGUOUS,
+ * PAWL_NOTFOUND, PAWL_INVALID.
+ *
+ *   rc = pawl_task_find(engine, "019aa1f2", id, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_task_find(pawl_engine *engine,
+                                               const char *text, char id[37],
+                                               pawl_error *err);
+
 /* One task as a JSON object: id, instance, workflow, version, node, token,
  * visit, title, description, form, status (pending, running: somebody has
  * claimed it, completed, failed, cancelled, timed_out), priority, input,
  * output, error, transition, due, overdue, assignee, users, roles, groups,
  * delegated_by, claimed_by, claimed, completed_by, completed, escalated,
  * signal, created, started, updated, and log: who did what to it, and when.
- * `id` may be shortened. */
+ * `id` may be shortened.
+ * The text is the caller's. PAWL_NOTFOUND, PAWL_AMBIGUOUS.
+ *
+ *   rc = pawl_task_get(engine, id, &json, &err); */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_task_get(pawl_engine *engine,
                                               const char *id, char **out,
                                               pawl_error *err);
+
 /* Tasks as a JSON array, newest first. `query`: a JSON object or NULL, keys:
  * user (those he may take or has: candidate, assignee, claimed by), role,
  * group (names or lists; with user: of these as well), status (a name or a
- * list), instance, form, priority, due_before (microseconds), overdue (true:
+ * list), instance, form, priority, due_before_us, overdue (true:
  * open ones that should be done by now), limit (100), before (an id: the page
  * after it). Asked for by due time, and not by person or instance, they come
  * longest overdue first. A page of a candidate's, role's or group's running
- * tasks also reads the pending ones on its way, not those that are done. */
-PAWL_API PAWL_MUSTUSE pawl_code pawl_tasks(pawl_engine *engine,
-                                           const char *query, char **out,
-                                           pawl_error *err);
-/* Full id of a task's shortened one. */
-PAWL_API PAWL_MUSTUSE pawl_code pawl_task_find(pawl_engine *engine,
-                                               const char *prefix, char id[37],
+ * tasks also reads the pending ones on its way, not those that are done.
+ * The text is the caller's. PAWL_INVALID says what of the query is wrong.
+ *
+ *   rc = pawl_task_list(engine, "{\"user\":\"ann\"}", &json, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_task_list(pawl_engine *engine,
+                                               const char *query, char **out,
                                                pawl_error *err);
-/* Full id of a shortened one, as all calls take it: 4 or more hexadecimal
- * digits of its beginning, or of its end if it is among the newest 100,000 of
- * its shard. PAWL_AMBIGUOUS, PAWL_NOTFOUND. */
-PAWL_API PAWL_MUSTUSE pawl_code pawl_find(pawl_engine *engine,
-                                          const char *text, char id[37],
-                                          pawl_error *err);
 
-/* ---- acting ------------------------------------------------------------ */
-
-/* Sends an event, stored when the call returns. `signal`: a JSON object, keys:
- *   name      dotted words: "payment.received"; all others may be left out
- *   key       text that ties it to waits: "order-17"
- *   instance  goes into this one's inbox alone; the id may be shortened
- *   data      any JSON value
- *   id        of the event, with `source` ("" when left out): what was seen
- *             before, within its ttl, is accepted and ignored
- *   ttl       microseconds that waits which begin later may still find it by
- *             its key; a day
- *   start     {"workflow","input","options"}: starts that workflow as
- *             pawl_start does, and signals the instance in the same transaction
- *   by        who sends it
- * Without instance and start it reaches all that wait for its name, or a
- * pattern that means it, with its key (without one: those that wait without),
- * and starts the workflows that it triggers.
- * `reached` (may be NULL): how many instances it reached or started.
- * `out` (may be NULL): JSON {"reached":n,"id":"...","instance":"...",
- * "created":bool,"repeated":bool}; instance: of one that was named or started,
- * created: it was started now. PAWL_ALREADY_FINISHED when that has ended. */
-PAWL_API PAWL_MUSTUSE pawl_code pawl_signal(pawl_engine *engine,
-                                            const char *signal,
-                                            int64_t *reached, char **out,
-                                            pawl_error *err);
-
-/* Asks for cancellation, recorded at once. An instance nobody holds is
- * cancelled before the call returns (*done = 1), else by its holder before
- * the next step. PAWL_ALREADY_FINISHED when it has ended. */
-PAWL_API PAWL_MUSTUSE pawl_code pawl_cancel(pawl_engine *engine,
-                                            const char *id, const char *reason,
-                                            const char *who, int *done,
-                                            pawl_error *err);
-
-/* Changes a task; `out` (may be NULL): the task as it is now. `action` is a
- * JSON object: kind, by (the user who does it), reason, and by kind
+/* Changes a task; `out` (may be NULL): the task as it is now, the caller's.
+ * `change` is a JSON object: kind, by (the user who does it), reason, and by
+ * kind
  *   claim     roles, groups that the user is in. Only the assignee may; where
  *             there is none, those the task is for, or anybody when it is for
  *             nobody special. Once it is escalated they may too, until it is
@@ -469,101 +773,28 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_cancel(pawl_engine *engine,
  * PAWL_TAKEN: another has it, or it is not for this user. PAWL_ALREADY_
  * FINISHED: it is completed, failed, cancelled or timed out. What was
  * completed or failed is stored when the call returns; the instance goes on in
- * the next tick of an engine that serves it. */
-PAWL_API PAWL_MUSTUSE pawl_code pawl_task(pawl_engine *engine, const char *id,
-                                          const char *action, char **out,
-                                          pawl_error *err);
+ * the next tick of an engine that serves it.
+ *
+ *   rc = pawl_task_change(engine, id, "{\"kind\":\"claim\",\"by\":\"ann\"}",
+ *                         NULL, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_task_change(pawl_engine *engine,
+                                                 const char *id,
+                                                 const char *change,
+                                                 char **out, pawl_error *err);
 
-/* Changes one instance from outside, recorded with who and why. An instance
- * nobody holds is changed before the call returns (*done = 1), else by its
- * holder before the next step; no handler runs in this call. `change`: a JSON
- * object, keys for all kinds: kind, by, reason, source ("user", "event",
- * "system"); and by kind:
- *   "cancel"   compensate (false: undo nothing), event_id
- *   "kill"     ends it at once, whoever holds it; nothing is undone
- *   "suspend"  nothing of it runs until it is resumed
- *   "resume"   shift (true: what it waits for is put off by as long as it was
- *              suspended)
- *   "retry"    one that failed or is suspended tries again; token
- *   "restart"  one that ended or is suspended goes on at `node`, with the
- *              variables as they were when it last came there, or before row
- *              `seq` of its history
- *   "move"     its token (`token`, if there are several) goes to `node`
- *   "edit"     set (an object), unset (names) of variables; version: only if
- *              it made so many commits
- *   "wake"     what it waits for until a time is due now, or at `at`
- *              (microseconds); nodes: only there
- *   "migrate"  it goes on in to_version, or, if it has failed, will when it is
- *              tried again; map (an object of nodes' names, old to new),
- *              variables (all of them), if_version
- *   "shift"    us: its times are put off by so many microseconds
- * Checked beforehand: PAWL_INVALID says what of `change` is not acceptable,
- * PAWL_CONFLICT what does not fit the state it is in, with a hint;
- * PAWL_ALREADY_FINISHED, PAWL_LIMIT. Once it is recorded, what hinders its
- * being done at once is no error: its holder, or a worker, does it. `out`, when
- * not NULL: JSON {"id","kind","done","status"}; without "status" when the store
- * does not tell it any more. */
-PAWL_API PAWL_MUSTUSE pawl_code pawl_change(pawl_engine *engine,
-                                            const char *id, const char *change,
-                                            int *done, char **out,
-                                            pawl_error *err);
-/* Which instances of one version, unfinished or failed, can go on in another;
- * one that failed where it stood, when it is tried again. `move`: a JSON
- * object, keys: workflow, from, to (versions), map (nodes' names, old to new);
- * limit and after (an id) for one page. `out`: {"movable":[ids],"refused":
- * [{"id","token","node","reason"}],"next":id}. */
-PAWL_API PAWL_MUSTUSE pawl_code pawl_plan_move(pawl_engine *engine,
-                                               const char *move, char **out,
-                                               pawl_error *err);
-/* Moves them, each in its own transaction; more keys: by, reason. `out`:
- * {"moved":[ids],"asked":[ids],"refused":[...]}: those asked are held by
- * somebody, who does it before the next step. */
-PAWL_API PAWL_MUSTUSE pawl_code pawl_move(pawl_engine *engine,
-                                          const char *move, char **out,
-                                          pawl_error *err);
+/* ---- outbox ------------------------------------------------------------ */
 
-/* What is wrong in the store, as a JSON object: sound; instances, how many
- * live and were looked at; agenda {rows, due, held}; unseen, how many wait for
- * what is there, or for their turn, and nobody will look at them; stray, how
- * many agenda rows lead to no instance; unserved, how many have been due for a
- * minute while no worker of their group is running; problems, the first hundred
- * of all [{instance, workflow, node, what, text, group}], `what` one of "run",
- * "time", "letter", "event", "items", "stray" and "unserved"; repaired. It reads
- * in pages, without locks, beside workers at work. `repair`: the unseen are put
- * on the agenda, so that a worker looks at them, stray rows are taken off, and
- * what the unserved were asked, to end as a rule, is done. */
-PAWL_API PAWL_MUSTUSE pawl_code pawl_health(pawl_engine *engine, int repair,
-                                            char **out, pawl_error *err);
-/* Workflows that are registered, as a JSON array: workflow, version, revision,
- * name, active, suspended, inline, nodes, sha256, created, modified, by,
- * reason. `query`: a JSON object or NULL, keys: workflow, live (true: also
- * `live`, how many instances are unfinished). */
-PAWL_API PAWL_MUSTUSE pawl_code pawl_workflows(pawl_engine *engine,
-                                               const char *query, char **out,
-                                               pawl_error *err);
-/* `change`: a JSON object, keys: kind, by, reason, workflow and, by kind:
- *   "suspend"     workflow or prefix (of codes): no step of its instances
- *                 begins; new ones may be started and wait
- *   "resume"      the same one; shift (true: their times are put off by as
- *                 long as it was suspended)
- *   "activate", "deactivate"   version: whether new instances of it may be
- *                 started; those that run go on */
-PAWL_API PAWL_MUSTUSE pawl_code pawl_workflow_change(pawl_engine *engine,
-                                                     const char *change,
-                                                     char **out,
-                                                     pawl_error *err);
-
-/* Gives back text that was handed out, by pawl_migrate too: it knows its
- * allocator, so `engine` may be NULL, or closed. A `text` of NULL is
- * accepted. */
-PAWL_API void pawl_free(pawl_engine *engine, char *text);
-
-/* Counters since the engine was opened: round trips, statements,
- * transactions. For benches and dashboards. */
-typedef struct pawl_counts {
-  int64_t trips, statements, transactions;
-} pawl_counts;
-PAWL_API void pawl_count(const pawl_engine *engine, pawl_counts *out);
+/* What workflows have emitted and nobody has published yet, in the order it
+ * is due, as a JSON array: instance, seq, type, payload, created, attempts,
+ * due, error, place. `query`: a JSON object or NULL, keys: type, instance,
+ * limit (100), emitted_before_us, after (a row's place: the page behind it).
+ * The text is the caller's. PAWL_INVALID says what of the query is wrong.
+ *
+ *   rc = pawl_outbox_list(engine, "{\"type\":\"order.shipped\"}", &json,
+ *                         &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_outbox_list(pawl_engine *engine,
+                                                 const char *query, char **out,
+                                                 pawl_error *err);
 
 #ifdef __cplusplus
 }

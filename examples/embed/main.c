@@ -20,8 +20,8 @@ int main(int argc, char **argv) {
 
   if (argc != 2 || pawl_open(":memory:", NULL, &engine, &err) != PAWL_OK ||
       pawl_load(engine, argv[1], NULL, &err) != PAWL_OK ||
-      pawl_start(engine, "example.hello", input, sizeof input - 1, NULL, 0,
-                 id, NULL, &err) != PAWL_OK)
+      pawl_start(engine, "example.hello", input, NULL, id, NULL, &err) !=
+          PAWL_OK)
     return argc == 2 ? fail(engine, &err) : 2;
 
   while (due != INT64_MAX) { /* the program's own loop */

@@ -1,5 +1,6 @@
 --- Typed attributes as the engine stores them: { type =, value = }.
 local core = require "pawl.core"
+local typed = require "pawl.later" "pawl.typed"
 
 local attribute = {}
 
@@ -30,6 +31,18 @@ function attribute.to_json(value)
   if kind then return { type = kind, value = value } end
   return nil, ("a %s cannot be an attribute: give a string, number, boolean, "
     .. "pawl.decimal, pawl.date or pawl.binary"):format(type(value))
+end
+
+--- The value as it went in.
+---@param entry { type: string, value: any }
+---@return string|number|boolean|pawl.Typed
+function attribute.from_json(entry)
+  if entry.type == "decimal" or entry.type == "date" then
+    return typed()[entry.type](entry.value)
+  elseif entry.type == "binary" then
+    return typed().binary(core.unbase64(entry.value))
+  end
+  return entry.value
 end
 
 return attribute

@@ -4,33 +4,22 @@
 -- What people write - "2h", a list of prefixes, pawl.decimal "9.90" - is
 -- checked and turned into those here. A wrong option is the caller's bug and
 -- raises, naming the option; what the store says comes back as nil, err.
+local args = require "pawl.args"
 local attribute = require "pawl.attribute"
+local changes = require "pawl.changes"
 local core = require "pawl.core"
-local explain = require "pawl.later" "pawl.explain"
+local later = require "pawl.later"
 local nearest = require "pawl.nearest"
 local option = require "pawl.option"
-local repair = require "pawl.repair"
+
+local explain = later "pawl.explain"
 
 local engine = {}
 local methods = core.engine or {}
 
 ---- options ----------------------------------------------------------------
 
-local function names(value)
-  if type(value) == "string" then return value end
-  if type(value) ~= "table" or #value == 0 then return nil end
-  for _, name in ipairs(value) do
-    if type(name) ~= "string" then return nil end
-  end
-  return core.array(table.move(value, 1, #value, 1, {}))
-end
-
---- Raises at the caller's caller, naming function and option.
-local function read(where, shape, options)
-  local out, why = option.read(where, shape, options)
-  if not out then error(why, 3) end
-  return out
-end
+local read = args.read
 
 ---- open -------------------------------------------------------------------
 
@@ -42,6 +31,36 @@ local function is_virtual(clock)
   return type(clock) == "table" and type(clock.us) == "number"
 end
 
+-- What has a word of its own: engine.tasks, each made when first asked for.
+local nouns = {}
+for _, name in ipairs { "tasks", "workflows", "outbox" } do
+  local module = later("pawl.nouns." .. name)
+  nouns[name] = function()
+    return nearest.strict(module(), "engine." .. name .. " has no '%s'")
+  end
+end
+
+--- A slip in a name shows where it was made: behind the core's own __index.
+local function unknown(name)
+  local known = {}
+  for _, list in ipairs { methods, nouns } do
+    for key in pairs(list) do known[#known + 1] = key end
+  end
+  table.sort(known)
+  name = tostring(name)
+  error(("an engine has no '%s' (%s)"):format(name,
+    nearest.hint(name, known)), 4)
+end
+
+local function nouns_of(opened)
+  return setmetatable({}, { __index = function(self, name)
+    local noun = (nouns[name] or unknown(name))()
+    self[name] = setmetatable({ opened }, { __index = noun,
+      __name = "pawl." .. name })
+    return self[name]
+  end })
+end
+
 local open_shape = {
   clock = { "callable" }, log = { "callable" }, trace = { "callable" },
   group = { "string" }, prefixes = { "prefixes" },
@@ -49,7 +68,8 @@ local open_shape = {
   heartbeat = { "duration", "heartbeat_us" },
   max_bytes = { "positive" }, batch = { "count" },
   concurrency = { "count" }, recoveries = { "count" }, shards = { "shards" },
-  pooler = { "boolean" }, create = { "boolean" }, pulse = { "boolean" },
+  pooler = { "boolean" }, create = { "boolean" },
+  heartbeat_thread = { "boolean" },
   stored_code = option.choice("stored_code", "any", "own"),
   unknown = option.choice("unknown", "defer", "fail"),
   state = option.choice("state", "host", "private"),
@@ -74,8 +94,10 @@ function engine.open(url, options)
   config.private = config.state == "private"
   config.create = config.create == false and -1 or 0
   local opened, err = core.open(url, config)
-  if opened and is_virtual(config.clock) then virtual[opened] = config.clock end
-  return opened, err
+  if not opened then return nil, err end
+  if is_virtual(config.clock) then virtual[opened] = config.clock end
+  core.set_nouns(opened, nouns_of(opened))
+  return opened
 end
 
 ---- migrate ----------------------------------------------------------------
@@ -108,6 +130,9 @@ end
 
 ---- start -------------------------------------------------------------------
 
+local start_shape = args.of "start"
+local item_shape = args.of("item", nil, { version = false })
+
 local function attributes_json(where, attributes)
   local out = {}
   for name, value in pairs(attributes) do
@@ -134,20 +159,14 @@ function methods:start(code, input, options)
     error(("bad argument #1 to 'start' (string expected, got %s)"):format(
       type(code)), 2)
   end
-  local given = read("start", option.start, options)
+  local given = read("start", start_shape, options)
   if given.attributes then
     given.attributes = attributes_json("start", given.attributes)
   end
-  if given.delay and given.at then
+  if given.delay_us and given.at_us then
     error("start: options 'delay' and 'at' exclude each other", 2)
   end
-  return core.engine_start(self, code, input, next(given) and given or nil)
-end
-
---- Of one item: `input` stands among the options.
-local item_shape = { input = { function(value) return value end } }
-for name, rule in pairs(option.start) do
-  if name ~= "version" then item_shape[name] = rule end
+  return core.start(self, code, input, next(given) and given or nil)
 end
 
 --- Options of a start as the core takes them. Raises at the caller's caller's
@@ -155,7 +174,7 @@ end
 local function start_options(where, shape, options)
   local given, why = option.read(where, shape, options)
   if not given then error(why, 4) end
-  if given.delay and given.at then
+  if given.delay_us and given.at_us then
     error(where .. ": options 'delay' and 'at' exclude each other", 4)
   end
   return given
@@ -174,7 +193,8 @@ local function start_item(i, item, shared)
     error(("%s: must be a table, got %s"):format(where, type(item)), 3)
   end
   local given = start_options(where, item_shape, item)
-  if given.delay and shared.at or given.at and shared.delay then
+  if given.delay_us and shared.at_us
+    or given.at_us and shared.delay_us then
     error(where .. ": options 'delay' and 'at' exclude each other", 3)
   end
   if given.attributes then
@@ -197,8 +217,8 @@ function methods:start_many(code, items, options)
     error(("bad argument #2 to 'start_many' (table expected, got %s)")
       :format(type(items)), 2)
   end
-  local shared = read("start_many", option.start, options)
-  if shared.delay and shared.at then
+  local shared = read("start_many", start_shape, options)
+  if shared.delay_us and shared.at_us then
     error("start_many: options 'delay' and 'at' exclude each other", 2)
   end
   if shared.attributes then
@@ -206,7 +226,7 @@ function methods:start_many(code, items, options)
   end
   local list = {}
   for i = 1, #items do list[i] = start_item(i, items[i], shared) end
-  local answer, err = core.engine_start_many(self, code, core.array(list),
+  local answer, err = core.start_many(self, code, core.array(list),
     next(shared) and shared or nil)
   if not answer then return nil, err end
   return answer.ids, answer.created
@@ -223,13 +243,8 @@ local function event_key(value)
   return option.check.word(value)
 end
 
-local signal_shape = {
-  name = { "string" }, instance = { "string" }, id = { "string" },
-  source = { "string" }, by = { "string" }, ttl = { "duration" },
-  start = { "table" }, data = { function(value) return value end },
-  key = { event_key,
-    wants = "a string of 1 to 255 bytes, a number or a boolean" },
-}
+local signal_shape = args.of("signal", nil, { key = { event_key,
+  wants = "a string of 1 to 255 bytes, a number or a boolean" } })
 
 --- Sends an event: to all that wait for it, to one instance, or to one that it
 --- starts.
@@ -245,7 +260,7 @@ function methods:signal(signal)
     for name, value in pairs(start) do
       if name ~= "workflow" and name ~= "input" then rest[name] = value end
     end
-    local options = read("signal: start", option.start, rest)
+    local options = read("signal: start", start_shape, rest)
     if type(start.workflow) ~= "string" then
       error("signal: 'start' needs a 'workflow'", 2)
     end
@@ -255,25 +270,47 @@ function methods:signal(signal)
     given.start = { workflow = start.workflow, input = start.input,
       options = options }
   end
-  return core.engine_signal(self, given)
+  return core.signal(self, given)
 end
 
 ---- list --------------------------------------------------------------------
 
-local list_shape = {
-  workflow = { "string" }, version = { "positive" },
-  status = { names, wants = "a string or a list of strings" },
-  tenant = { "string" }, correlation = { "string" },
-  business_key = { "string" }, key = { "string" }, limit = { "positive" },
-  before = { "string" }, parent = { "string" }, root = { "string" },
-}
+--- One instance; its attributes are as they went in.
+---@param id string
+---@param how? "table"|"json"
+---@return pawl.Instance? instance
+---@return pawl.Error? err
+function methods:get(id, how)
+  args.text("get", id)
+  local instance, err = core.get(self, id, how)
+  if not instance or how == "json" then return instance, err end
+  for name, entry in pairs(instance.attributes) do
+    instance.attributes[name] = attribute.from_json(entry)
+  end
+  return instance
+end
+
+local history_shape = args.of "history"
+
+--- What is recorded of an instance, oldest first: all, or a page.
+---@param id string
+---@param query? { limit?: integer, after?: integer }
+---@param how? "table"|"json"
+---@return table[]? entries
+---@return pawl.Error? err
+function methods:history(id, query, how)
+  args.text("history", id)
+  return core.history(self, id, args.query("history", history_shape, query),
+    how)
+end
+
+local list_shape = args.of "list"
 
 ---@param query? pawl.Query
 ---@return pawl.ListedInstance[]? instances
 ---@return pawl.Error? err
 function methods:list(query, how)
-  local given = read("list", list_shape, query)
-  return core.engine_list(self, next(given) and given or nil, how)
+  return core.list(self, args.query("list", list_shape, query), how)
 end
 
 --- The children of one instance, newest first.
@@ -288,7 +325,7 @@ function methods:children(id, query, how)
   end
   local given = read("children", list_shape, query)
   given.parent = id
-  return core.engine_list(self, given, how)
+  return core.list(self, given, how)
 end
 
 ---- where it stands ---------------------------------------------------------
@@ -301,7 +338,7 @@ local tokens_shape = { all = { "boolean" } }
 ---@return pawl.Error? err
 function methods:tokens(id, options, how)
   local given = read("tokens", tokens_shape, options)
-  return core.engine_tokens(self, id, given.all, how)
+  return core.tokens(self, id, given.all, how)
 end
 
 --- Null stands for "none", as in the engine's other records.
@@ -321,7 +358,7 @@ end
 ---@return pawl.Explanation? explanation
 ---@return pawl.Error? err
 function methods:explain(id, how)
-  local text, err = core.engine_explain(self, id)
+  local text, err = core.explain(self, id)
   if not text then return nil, err end
   local data = without_nulls(core.json_decode(text))
   data.sentences = core.array(explain().sentences(data))
@@ -330,98 +367,25 @@ function methods:explain(id, how)
     core.json_encode(data.sentences))
 end
 
-local outbox_shape = {
-  type = { "string" }, instance = { "string" }, limit = { "positive" },
-  before = { "instant" }, after = { "string" },
-}
+changes(methods)
 
----@param query? pawl.OutboxQuery
----@return table[]? rows
----@return pawl.Error? err
-function methods:outbox(query, how)
-  local given = read("outbox", outbox_shape, query)
-  return core.engine_outbox(self, next(given) and given or nil, how)
+---- health ------------------------------------------------------------------
+
+local health_shape = { repair = { "boolean" } }
+
+function methods:health(options, how)
+  local given = read("health", health_shape, options)
+  return core.health(self, given.repair, how)
 end
 
----- tasks -------------------------------------------------------------------
-
---- A user may be in no role at all.
-local function some_names(value)
-  if type(value) == "table" and next(value) == nil then
-    return core.array {}
+---@param flow string|pawl.Workflow  a file, or a workflow built here
+function methods:load(flow, more)
+  if more ~= nil then
+    error("load takes no options: engine.workflows:hotfix replaces a version "
+      .. "that is in use", 2)
   end
-  return names(value)
+  return core.load(self, flow)
 end
-
-local LIST = { some_names, wants = "a string or a list of strings" }
-local STATUS = { names, wants = LIST.wants }
-local PRIORITY = option.choice("priority", "low", "normal", "high", "urgent")
-
-local function anything(value) return value end
-
-local tasks_shape = {
-  user = { "string" }, role = LIST, roles = LIST, group = LIST,
-  groups = LIST, status = STATUS, instance = { "string" }, form = { "string" },
-  priority = PRIORITY, due_before = { "instant" }, overdue = { "boolean" },
-  limit = { "positive" }, before = { "string" },
-}
-
----@param query? pawl.TaskQuery
----@return pawl.Task[]? tasks
----@return pawl.Error? err
-function methods:tasks(query, how)
-  local given = read("tasks", tasks_shape, query)
-  return core.engine_tasks(self, next(given) and given or nil, how)
-end
-
---- A change says who makes it, as `user` or `by`, and may say why.
-local function change_shape(more)
-  local shape = { user = { "string", "by" }, by = { "string" },
-    reason = { "string" } }
-  for name, rule in pairs(more) do shape[name] = rule end
-  return shape
-end
-
-local MEMBER = { role = LIST, roles = LIST, group = LIST, groups = LIST,
-  override = { "boolean" } }
-
-local function member(more)
-  for name, rule in pairs(MEMBER) do more[name] = rule end
-  return change_shape(more)
-end
-
--- Users, roles and groups are here whom the task is to be for.
-local OWNERS = { to = { "string" }, users = LIST, role = LIST, roles = LIST,
-  group = LIST, groups = LIST }
-
-local changes = {
-  claim = member {},
-  unclaim = change_shape {},
-  complete = member { output = { anything }, take = { "string" } },
-  fail = member { error = { function(value)
-    if type(value) == "string" or type(value) == "table" then return value end
-  end, wants = "text, or a table with code and message" } },
-  retry = change_shape {},
-  reassign = change_shape(OWNERS),
-  delegate = change_shape { to = { "string" } },
-  escalate = change_shape { users = LIST, role = LIST, roles = LIST,
-    group = LIST, groups = LIST, priority = PRIORITY },
-}
-
-for kind, shape in pairs(changes) do
-  local name = "task_" .. kind
-  methods[name] = function(self, id, options)
-    if type(id) ~= "string" then
-      error(("bad argument #1 to '%s' (string expected, got %s)"):format(name,
-        type(id)), 2)
-    end
-    local action = read(name, shape, options)
-    action.kind = kind
-    return core.engine_task_act(self, id, action)
-  end
-end
-
-repair(methods)
 
 ---- run ---------------------------------------------------------------------
 
@@ -521,7 +485,5 @@ function methods:run(options)
   end
   return run_all(self, given.wait, deadline)
 end
-
-nearest.strict(methods, "an engine has no '%s'")
 
 return engine

@@ -31,6 +31,7 @@ return nearest.strict(pawl, "pawl has no '%s'", {
   decimal = field(typed, "decimal"),
   date = field(typed, "date"),
   binary = field(typed, "binary"),
+  time = field(typed, "time"),
   workflow = field(workflow, "new"),
   open = field(engine, "open"),
   migrate = field(engine, "migrate"),

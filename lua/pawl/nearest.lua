@@ -1,5 +1,5 @@
 --- Which known word was meant: edit distance for "did you mean".
---- The same rule as pawl_nearest in src/defs/check.c.
+--- The same rule as pawl_nearest in src/base/nearest.c.
 ---
 ---   nearest("nxt", { "next", "run" })       --> "next"
 ---   nearest.hint("nxt", { "next", "run" })  --> "did you mean 'next'?"
@@ -60,6 +60,17 @@ function nearest.hint(word, names)
   return "known: " .. table.concat(names, ", ")
 end
 
+--- The same, of a table's keys.
+---@param word string
+---@param t table<string, any>
+---@return string
+function nearest.key_hint(word, t)
+  local names = {}
+  for name in pairs(t) do names[#names + 1] = tostring(name) end
+  table.sort(names)
+  return nearest.hint(word, names)
+end
+
 --- Makes reading a field that is not there an error that names the nearest
 --- one: a slip in a method's name shows where it was made.
 ---@param t table
@@ -83,12 +94,9 @@ function nearest.strict(t, message, later)
     __index = function(_, key)
       if later[key] then return make(key) end
       make_all()
-      local names = {}
-      for name in pairs(t) do names[#names + 1] = name end
-      table.sort(names)
       key = tostring(key)
-      error(("%s (%s)"):format(message:format(key), nearest.hint(key, names)),
-        2)
+      error(("%s (%s)"):format(message:format(key),
+        nearest.key_hint(key, t)), 2)
     end,
   })
 end

@@ -20,7 +20,8 @@ function check.string(value)
   if type(value) == "string" then return value end
 end
 
---- What a column for keys and names takes; the limit stands in enter/start.c.
+--- What a column for keys and names takes; src/engine/enter/start.c has the
+--- limit.
 function check.word(value)
   if type(value) == "string" and #value >= 1 and #value <= 255
     and not value:find("\0", 1, true) then
@@ -69,7 +70,7 @@ end
 
 function check.duration(value) return (duration.parse(value)) end
 
---- How long a start may be put off; the limit stands in enter/start.c.
+--- How long a start may be put off; src/engine/enter/start.c has the limit.
 function check.delay(value)
   local us = check.duration(value)
   if us and us <= 36500 * 86400 * 1000000 then return us end
@@ -118,13 +119,6 @@ end
 
 ---- reading -----------------------------------------------------------------
 
-local function sorted_keys(t)
-  local keys = {}
-  for key in pairs(t) do keys[#keys + 1] = tostring(key) end
-  table.sort(keys)
-  return keys
-end
-
 local function shown(value)
   if type(value) == "string" then return ("%q"):format(value) end
   if type(value) == "number" then return tostring(value) end
@@ -148,7 +142,7 @@ function option.read(where, shape, given)
     local rule = shape[key]
     if not rule then
       return nil, ("%s: unknown option '%s' (%s)"):format(where,
-        tostring(key), nearest.hint(tostring(key), sorted_keys(shape)))
+        tostring(key), nearest.key_hint(tostring(key), shape))
     end
     local kind = rule[1]
     local test = type(kind) == "string" and check[kind] or kind
@@ -164,21 +158,11 @@ end
 
 ---- starting ----------------------------------------------------------------
 
---- Of engine:start. What a text or number may hold, the engine checks: it is
---- the caller who hears it.
-option.start = {
-  key = { "string" }, version = { "positive" }, priority = { "integer" },
-  delay = { "duration" }, at = { "instant" }, tenant = { "string" },
-  group = { "string" }, correlation = { "string" },
-  business_key = { "string" }, metadata = { "table" },
-  attributes = { "table" }, id = { "string" },
-}
-
 --- Of ctx.start. Its handler will have ended when the child is stored, so all
 --- that can be known is checked here.
 option.child = {
   key = { "word" }, version = { "count" }, priority = { "priority" },
-  delay = { "delay" }, tenant = { "word" }, group = { "word" },
+  delay = { "delay", "delay_us" }, tenant = { "word" }, group = { "word" },
   correlation = { "word" }, business_key = { "word" },
   metadata = { "table" }, attributes = { "table" }, track = { "boolean" },
   parent_end = option.choice("parent_end", "cancel", "leave"),

@@ -82,6 +82,29 @@ local function date_from_seconds(seconds)
   return ("%s.%06dZ"):format(day, us % 1000000)
 end
 
+--- Days from 1970-01-01 to a date.
+local function days_to(y, m, d)
+  if m <= 2 then y, m = y - 1, m + 12 end
+  return 365 * y + y // 4 - y // 100 + y // 400 + (153 * (m - 3) + 2) // 5 + d
+    - 719469
+end
+
+--- The seconds since 1970 of a time as the engine tells it; nil: it is none.
+---@param value string|pawl.Typed
+---@return number? seconds
+function typed.time(value)
+  local text = type(value) == "string" and date_from_text(value)
+    or getmetatable(value) == mt and value.type == "date" and value.value
+  if not text then return nil end
+  local y, mo, d, h, mi, s, us = text:match(
+    "^(%d+)-(%d+)-(%d+)T(%d+):(%d+):(%d+)%.(%d+)Z$")
+  local whole = days_to(tonumber(y), tonumber(mo),
+    tonumber(d)) * 86400 + tonumber(h) * 3600
+    + tonumber(mi) * 60 + tonumber(s)
+  us = tonumber(us)
+  return us == 0 and whole or whole + us / 1e6
+end
+
 --- A point in time: text in UTC, or seconds since 1970.
 ---@param value string|number
 ---@return pawl.Typed

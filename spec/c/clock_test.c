@@ -119,8 +119,6 @@ static void what_comes_later_has_an_end(void) {
       CHECK(us >= -PAWL_TIME_MAX && us <= PAWL_TIME_MAX);
     }
   CHECK_TEXT(text_of(PAWL_TIME_MAX), "9999-12-31T23:59:59.999999Z");
-  CHECK(pawl_time_is_valid(0) && pawl_time_is_valid(PAWL_TIME_MAX));
-  CHECK(!pawl_time_is_valid(-1) && !pawl_time_is_valid(PAWL_TIME_MAX + 1));
   CHECK(pawl_date_is_valid(time_of("0000-01-01")));
   CHECK(!pawl_date_is_valid(time_of("0000-01-01") - 1));
 }

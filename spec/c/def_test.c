@@ -1,3 +1,4 @@
+#include "../../src/base/nearest.h"
 #include "../../src/base/sha256.h"
 #include "../../src/defs/registry.h"
 

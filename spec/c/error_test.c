@@ -19,7 +19,7 @@ static void a_failure_clears_what_was_there(void) {
   CHECK_TEXT(err.message, "instance i-1: 7");
   CHECK_TEXT(err.hint, "");
   CHECK_TEXT(err.where, "");
-  CHECK_TEXT(err.reason, "");
+  CHECK_TEXT(err.raised, "");
   CHECK_TEXT(err.sqlstate, "");
   CHECK_TEXT(err.trace, "");
 }

@@ -170,17 +170,18 @@ static void check(world *w, const char *call, pawl_code rc, char *text,
 /* ---- calls ---- */
 
 static const char *const TEXTS[] = {
-    "{\"key\":\"k1\",\"priority\":5,\"delay\":1000,\"tenant\":\"t\",\"group\":"
+    "{\"key\":\"k1\",\"priority\":5,\"delay_us\":1000,\"tenant\":\"t\","
+    "\"group\":"
     "\"default\",\"correlation\":\"c\",\"business_key\":\"b\",\"metadata\":"
     "{\"a\":1},\"attributes\":{\"x\":{\"type\":\"string\",\"value\":\"v\"},"
     "\"d\":{\"type\":\"date\",\"value\":5},\"n\":{\"type\":\"decimal\","
     "\"value\":\"1.5\"},\"b\":{\"type\":\"binary\",\"value\":\"AAAA\"}}}",
-    "{\"at\":1800000000000000,\"version\":1,\"id\":\"@ID\"}",
-    "[{\"input\":{\"a\":1},\"key\":\"m1\"},{\"input\":null,\"at\":17}]",
+    "{\"at_us\":1800000000000000,\"version\":1,\"id\":\"@ID\"}",
+    "[{\"input\":{\"a\":1},\"key\":\"m1\"},{\"input\":null,\"at_us\":17}]",
     "{\"workflow\":\"zoo.a\",\"version\":1,\"status\":[\"running\"],\"limit\":"
     "3,\"before\":\"@ID\",\"parent\":\"@ID\",\"key\":\"k1\"}",
     "{\"name\":\"pay.card\",\"key\":\"k1\",\"data\":{\"amount\":5},\"id\":"
-    "\"e1\",\"source\":\"s\",\"ttl\":1000000,\"by\":\"me\"}",
+    "\"e1\",\"source\":\"s\",\"ttl_us\":1000000,\"by\":\"me\"}",
     "{\"name\":\"pay.card\",\"instance\":\"@ID\",\"data\":[1,2]}",
     "{\"name\":\"pay.x\",\"start\":{\"workflow\":\"zoo.a\",\"input\":{},"
     "\"options\":{\"key\":\"s1\"}}}",
@@ -189,13 +190,13 @@ static const char *const TEXTS[] = {
     "{\"kind\":\"suspend\",\"by\":\"me\"}",
     "{\"kind\":\"resume\",\"shift\":true}",
     "{\"kind\":\"retry\",\"token\":3}",
-    "{\"kind\":\"restart\",\"node\":\"a\",\"seq\":2}",
-    "{\"kind\":\"move\",\"node\":\"z\",\"token\":2}",
+    "{\"kind\":\"restart\",\"from\":\"a\",\"seq\":2}",
+    "{\"kind\":\"move\",\"to\":\"z\",\"token\":2}",
     "{\"kind\":\"edit\",\"set\":{\"k\":\"v\",\"l\":[1,2]},\"unset\":[\"x\"],"
-    "\"version\":3}",
-    "{\"kind\":\"wake\",\"at\":5,\"nodes\":[\"tm\",\"w\"]}",
-    "{\"kind\":\"migrate\",\"to_version\":2,\"map\":{\"a\":\"b\"}}",
-    "{\"kind\":\"shift\",\"us\":1000000}",
+    "\"if_commits\":3}",
+    "{\"kind\":\"wake\",\"at_us\":5,\"nodes\":[\"tm\",\"w\"]}",
+    "{\"kind\":\"transfer\",\"to_version\":2,\"map\":{\"a\":\"b\"}}",
+    "{\"kind\":\"shift\",\"for_us\":1000000}",
     "{\"kind\":\"kill\"}",
     "{\"workflow\":\"zoo.a\",\"from\":1,\"to\":2,\"map\":{\"a\":\"b\"},"
     "\"limit\":5,\"after\":\"@ID\",\"by\":\"x\"}",
@@ -206,7 +207,7 @@ static const char *const TEXTS[] = {
     "{\"kind\":\"reassign\",\"to\":\"bob\",\"users\":[\"u\"],\"by\":\"x\"}",
     "{\"kind\":\"escalate\",\"priority\":\"urgent\",\"users\":[\"z\"]}",
     "{\"user\":\"ann\",\"role\":[\"manager\"],\"status\":[\"pending\"],"
-    "\"due_before\":99,\"overdue\":true,\"limit\":2,\"before\":\"@ID\"}",
+    "\"due_before_us\":99,\"overdue\":true,\"limit\":2,\"before\":\"@ID\"}",
     "{\"type\":\"made\",\"instance\":\"@ID\",\"limit\":1,\"before\":9}",
     "{\"workflow\":\"zoo.a\",\"live\":true}",
     "{\"kind\":\"suspend\",\"prefix\":\"zoo.\",\"by\":\"x\"}",
@@ -234,7 +235,7 @@ static void some_id(char id[80], const char *given) {
 static void first_task(world *w, char id[37]) {
   char *text = NULL;
   const char *at;
-  if (pawl_tasks(w->e, NULL, &text, NULL) != PAWL_OK) return;
+  if (pawl_task_list(w->e, NULL, &text, NULL) != PAWL_OK) return;
   at = strstr(text, "\"id\":\"");
   if (at) snprintf(id, 37, "%.36s", at + 6);
   pawl_free(w->e, text);
@@ -254,12 +255,11 @@ static void one_call(world *w, char started[37]) {
   switch (chance(25)) {
     case 0:
     case 1:
-      ASK(w, pawl_start(w->e, chance(9) ? "zoo.a" : id, a, strlen(a), b,
-                        strlen(b), made, &done, &err));
+      ASK(w,
+          pawl_start(w->e, chance(9) ? "zoo.a" : id, a, b, made, &done, &err));
       break;
     case 2:
-      ASK(w, pawl_start_many(w->e, "zoo.a", a, strlen(a), b, strlen(b), &out,
-                             &err));
+      ASK(w, pawl_start_many(w->e, "zoo.a", a, b, &out, &err));
       break;
     case 3:
     case 4:
@@ -272,24 +272,24 @@ static void one_call(world *w, char started[37]) {
       ASK(w, pawl_list(w->e, a, &out, &err));
       break;
     case 7:
-      ASK(w, pawl_history(w->e, id, &out, &err));
+      ASK(w, pawl_history(w->e, id, NULL, &out, &err));
       break;
     case 8:
-      ASK(w, pawl_list_tokens(w->e, id, 1, &out, &err));
+      ASK(w, pawl_tokens(w->e, id, 1, &out, &err));
       break;
     case 9:
       ASK(w, pawl_explain(w->e, id, &out, &err));
       break;
     case 10:
-      ASK(w, pawl_outbox(w->e, a, &out, &err));
+      ASK(w, pawl_outbox_list(w->e, a, &out, &err));
       break;
     case 11:
-      ASK(w, pawl_tasks(w->e, a, &out, &err));
+      ASK(w, pawl_task_list(w->e, a, &out, &err));
       break;
     case 12:
     case 13:
       first_task(w, task);
-      ASK(w, pawl_task(w->e, task, a, &out, &err));
+      ASK(w, pawl_task_change(w->e, task, a, &out, &err));
       break;
     case 14:
     case 15:
@@ -298,13 +298,11 @@ static void one_call(world *w, char started[37]) {
       ASK(w, pawl_change(w->e, started, a, &done, &out, &err));
       break;
     case 18:
-      ASK(w, pawl_plan_move(w->e, a, &out, &err));
-      break;
     case 19:
-      ASK(w, pawl_move(w->e, a, &out, &err));
+      ASK(w, pawl_workflow_transfer(w->e, a, &out, &err));
       break;
     case 20:
-      ASK(w, pawl_workflows(w->e, a, &out, &err));
+      ASK(w, pawl_workflow_list(w->e, a, &out, &err));
       break;
     case 21:
       ASK(w, pawl_workflow_change(w->e, a, &out, &err));
@@ -313,11 +311,12 @@ static void one_call(world *w, char started[37]) {
       ASK(w, pawl_tick_instance(w->e, id, 1000, NULL, &status, &err));
       break;
     case 23:
-      ASK(w, pawl_cancel(w->e, started, chance(2) ? a : NULL,
-                         chance(2) ? b : NULL, &done, &err));
+      ASK(w, pawl_change(w->e, started, "{\"kind\":\"cancel\"}", &done, NULL,
+                         &err));
       break;
     default:
-      ASK(w, pawl_graph(w->e, id, (int64_t)chance(3) - 1, &out, &err));
+      ASK(w,
+          pawl_workflow_graph(w->e, id, (int64_t)chance(3) - 1, &out, &err));
       break;
   }
 }
@@ -329,12 +328,12 @@ static int open_zoo(world *w, const char *url) {
   config.clock_ud = &w->clock;
   ASK(w, pawl_open(url, &config, &w->e, &err));
   if (!w->e) return 0;
-  ASK(w, pawl_load_text(w->e, "zoo.lua", ZOO, sizeof ZOO - 1, &out, &err));
+  ASK(w, pawl_load_text(w->e, "zoo.lua", ZOO, &out, &err));
   return 1;
 }
 
 static void start_zoo(world *w, char id[37]) {
-  ASK(w, pawl_start(w->e, "zoo.a", "{\"n\":1}", 7, NULL, 0, id, NULL, &err));
+  ASK(w, pawl_start(w->e, "zoo.a", "{\"n\":1}", NULL, id, NULL, &err));
   for (int i = 0; i < 4; i++) {
     ASK(w, pawl_tick(w->e, 50000, NULL, &err));
     w->clock.us += 1000000;
@@ -483,12 +482,12 @@ static void look_at(world *w, const char *id) {
   ASK(w, pawl_list(w->e, NULL, &out, &err));
   ASK(w, pawl_get(w->e, id, &out, &err));
   ASK(w, pawl_explain(w->e, id, &out, &err));
-  ASK(w, pawl_history(w->e, id, &out, &err));
-  ASK(w, pawl_list_tokens(w->e, id, 1, &out, &err));
-  ASK(w, pawl_tasks(w->e, NULL, &out, &err));
-  ASK(w, pawl_outbox(w->e, NULL, &out, &err));
-  ASK(w, pawl_workflows(w->e, NULL, &out, &err));
-  ASK(w, pawl_graph(w->e, "zoo.a", 0, &out, &err));
+  ASK(w, pawl_history(w->e, id, NULL, &out, &err));
+  ASK(w, pawl_tokens(w->e, id, 1, &out, &err));
+  ASK(w, pawl_task_list(w->e, NULL, &out, &err));
+  ASK(w, pawl_outbox_list(w->e, NULL, &out, &err));
+  ASK(w, pawl_workflow_list(w->e, NULL, &out, &err));
+  ASK(w, pawl_workflow_graph(w->e, "zoo.a", 0, &out, &err));
   for (int i = 0; i < 3; i++) {
     ASK(w, pawl_tick(w->e, 20000, NULL, &err));
     w->clock.us += INT64_C(3600) * 1000000;
@@ -497,7 +496,7 @@ static void look_at(world *w, const char *id) {
   ASK(w, pawl_tick(w->e, 20000, NULL, &err));
   ASK(w, pawl_change(w->e, id, "{\"kind\":\"wake\"}", &done, &out, &err));
   ASK(w, pawl_tick(w->e, 20000, NULL, &err));
-  ASK(w, pawl_cancel(w->e, id, "r", "me", &done, &err));
+  ASK(w, pawl_change(w->e, id, "{\"kind\":\"cancel\"}", &done, &out, &err));
   ASK(w, pawl_explain(w->e, id, &out, &err));
 }
 

@@ -83,8 +83,7 @@ static int begin(life *l) {
   pawl_free(l->e, text);
   text = NULL;
   ASK(l,
-      pawl_start(l->e, "zoo.a", "{\"a\":[1,2,3]}", 13, OPTIONS,
-                 sizeof OPTIONS - 1, l->id, NULL, &err),
+      pawl_start(l->e, "zoo.a", "{\"a\":[1,2,3]}", OPTIONS, l->id, NULL, &err),
       PAWL_OK);
   return l->id[0] != 0;
 }
@@ -104,14 +103,14 @@ static void complete(life *l) {
                         "[\"manager\"],\"output\":\"approved\"}";
   char *text = NULL, id[37] = "";
   pawl_error own = {0};
-  pawl_code rc = pawl_tasks(l->e, QUERY, &text, &own);
+  pawl_code rc = pawl_task_list(l->e, QUERY, &text, &own);
   const char *at = rc == PAWL_OK ? strstr(text, "\"id\":\"") : NULL;
   if (at) snprintf(id, sizeof id, "%.36s", at + 6);
-  told(l, "pawl_tasks", rc, &own);
+  told(l, "pawl_task_list", rc, &own);
   if (rc == PAWL_OK) pawl_free(l->e, text);
   text = NULL;
   if (!id[0]) return;
-  ASK(l, pawl_task(l->e, id, DONE, &text, &err), PAWL_ALREADY_FINISHED);
+  ASK(l, pawl_task_change(l->e, id, DONE, &text, &err), PAWL_ALREADY_FINISHED);
 }
 
 static void look(life *l) {
@@ -119,14 +118,14 @@ static void look(life *l) {
   if (l->id[0]) {
     ASK(l, pawl_get(l->e, l->id, &text, &err), PAWL_OK);
     ASK(l, pawl_explain(l->e, l->id, &text, &err), PAWL_OK);
-    ASK(l, pawl_history(l->e, l->id, &text, &err), PAWL_OK);
-    ASK(l, pawl_list_tokens(l->e, l->id, 1, &text, &err), PAWL_OK);
+    ASK(l, pawl_history(l->e, l->id, NULL, &text, &err), PAWL_OK);
+    ASK(l, pawl_tokens(l->e, l->id, 1, &text, &err), PAWL_OK);
   }
   ASK(l,
       pawl_list(l->e, "{\"status\":[\"running\",\"waiting\"]}", &text, &err),
       PAWL_OK);
-  ASK(l, pawl_outbox(l->e, NULL, &text, &err), PAWL_OK);
-  ASK(l, pawl_workflows(l->e, "{\"live\":true}", &text, &err), PAWL_OK);
+  ASK(l, pawl_outbox_list(l->e, NULL, &text, &err), PAWL_OK);
+  ASK(l, pawl_workflow_list(l->e, "{\"live\":true}", &text, &err), PAWL_OK);
 }
 
 static void live(life *l) {
@@ -176,10 +175,11 @@ static void check_whole(life *l) {
   if (!CHECK_INT(pawl_get(l->e, l->id, &text, &err), PAWL_OK)) return;
   check_count(l, text, "\"status\":\"completed\"", 1);
   pawl_free(l->e, text);
-  if (!CHECK_INT(pawl_outbox(l->e, NULL, &text, &err), PAWL_OK)) return;
+  if (!CHECK_INT(pawl_outbox_list(l->e, NULL, &text, &err), PAWL_OK)) return;
   check_count(l, text, "\"type\":\"made\"", 1);
   pawl_free(l->e, text);
-  if (!CHECK_INT(pawl_history(l->e, l->id, &text, &err), PAWL_OK)) return;
+  if (!CHECK_INT(pawl_history(l->e, l->id, NULL, &text, &err), PAWL_OK))
+    return;
   check_count(l, text, "\"type\":\"step\"", 6);
   pawl_free(l->e, text);
   if (!CHECK_INT(pawl_list(l->e, NULL, &text, &err), PAWL_OK)) return;
@@ -292,7 +292,7 @@ static int64_t run_sql(const char *url, const char *file, int joins,
     check_count(&l, text, "\"output\":{\"q\":[{\"one\":1}]}", 1);
     pawl_free(l.e, text);
   }
-  if (CHECK_INT(pawl_history(l.e, l.id, &text, NULL), PAWL_OK)) {
+  if (CHECK_INT(pawl_history(l.e, l.id, NULL, &text, NULL), PAWL_OK)) {
     check_count(&l, text, "\"type\":\"step\"", 1);
     check_count(&l, text, "\"type\":\"timer\"", 1);
     pawl_free(l.e, text);

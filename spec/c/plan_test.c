@@ -8,7 +8,7 @@ static void set(pawl_buf *b, const char *text) {
   pawl_buf_addz(b, text);
 }
 
-static pawl_token *add(pawl_tokens *t, const pawl_alloc *alloc, int no,
+static pawl_token *add(pawl_token_list *t, const pawl_alloc *alloc, int no,
                        pawl_token_state state, const char *scope) {
   pawl_token *one = pawl_tokens_add(t, alloc);
   CHECK(one != NULL);
@@ -75,7 +75,7 @@ static void test_states(void) {
 }
 
 static void test_lone(const pawl_alloc *alloc) {
-  pawl_tokens t = {0};
+  pawl_token_list t = {0};
 
   CHECK(pawl_tokens_lone(&t) == NULL);
   CHECK_INT(pawl_tokens_live(&t), 0);
@@ -95,7 +95,7 @@ static void test_lone(const pawl_alloc *alloc) {
 }
 
 static void test_copy(const pawl_alloc *alloc) {
-  pawl_tokens from = {0}, to = {0};
+  pawl_token_list from = {0}, to = {0};
   pawl_token *t = add(&from, alloc, 7, PAWL_TOKEN_WAITING, "1.4");
 
   t->node = "ask";
@@ -108,7 +108,8 @@ static void test_copy(const pawl_alloc *alloc) {
   t->stored = 1;
   set(&t->data, "{\"a\":1}");
   set(&t->event, "{\"name\":\"paid\"}");
-  set(&t->detail, "{\"key\":null}");
+  pawl_detail_put(t, PAWL_DETAIL_key, pawl_strz(""));
+  pawl_detail_set(t, PAWL_DETAIL_live, 0);
   add(&from, alloc, 8, PAWL_TOKEN_ACTIVE, "");
   for (int i = 0; i < 3; i++) add(&to, alloc, i, PAWL_TOKEN_ACTIVE, "");
   set(&to.at[0].data, "something longer than what is to come");
@@ -123,7 +124,8 @@ static void test_copy(const pawl_alloc *alloc) {
   CHECK_INT(to.at[0].stored, 1);
   CHECK_STR(pawl_buf_str(&to.at[0].data), "{\"a\":1}");
   CHECK_STR(pawl_buf_str(&to.at[0].event), "{\"name\":\"paid\"}");
-  CHECK_STR(pawl_buf_str(&to.at[0].detail), "{\"key\":null}");
+  CHECK_STR(pawl_buf_str(pawl_detail_text(&to.at[0])),
+            "{\"key\":null,\"live\":0}");
   CHECK(to.at[0].data.at != from.at[0].data.at);
   CHECK_INT(to.at[1].no, 8);
   CHECK_INT(to.at[1].data.len, 0);
@@ -149,13 +151,13 @@ static void fill(pawl_plan *p, const pawl_alloc *alloc) {
     set(&f->data, "{\"x\":1}");
     set(&f->key, "k");
     f->has_id = f->has_key = 1;
-    pawl_token *t = pawl_tokens_add(&p->tokens, alloc);
+    pawl_token *t = pawl_tokens_add(&p->state.tokens, alloc);
     CHECK(t != NULL);
     set(&t->data, "{\"y\":1}");
   }
-  set(&p->joined, "[]");
-  set(&p->compensation, "{}");
-  p->more = p->ran = p->needs_latch = 1;
+  pawl_marks_add(&p->state.joined, alloc, "join", 4, pawl_strz("k"));
+  set(&p->state.undo.transfers, "[]");
+  p->ran = p->needs_latch = 1;
   CHECK_INT(pawl_plan_check(p, NULL), PAWL_OK);
 }
 
@@ -172,9 +174,9 @@ static void test_steady_state(void) {
   requests = a.requests;
   for (int i = 0; i < 5; i++) {
     pawl_plan_reset(&p);
-    CHECK_INT(p.nrecords + p.neffects + p.tokens.n, 0);
-    CHECK_INT(p.more + p.ran + p.needs_latch, 0);
-    CHECK_INT(p.joined.len + p.compensation.len, 0);
+    CHECK_INT(p.nrecords + p.neffects + p.state.tokens.n, 0);
+    CHECK_INT(p.ran + p.needs_latch, 0);
+    CHECK_INT(p.state.joined.n + (int)p.state.undo.transfers.len, 0);
     fill(&p, &alloc);
   }
   CHECK_INT(a.requests, requests); /* nothing is allocated again */
@@ -213,7 +215,7 @@ static void test_no_memory(void) {
 static void copy_without_memory(int64_t fail_at) {
   test_alloc a = {.fail_at = fail_at};
   pawl_alloc alloc = {test_alloc_fn, &a};
-  pawl_tokens from = {0}, to = {0};
+  pawl_token_list from = {0}, to = {0};
 
   for (int i = 0; i < 6; i++)
     set(&add(&from, NULL, i + 1, PAWL_TOKEN_ACTIVE, "")->data, "{}");
@@ -233,7 +235,7 @@ static void test_error(void) {
   CHECK_STR(pawl_buf_str(&out),
             "{\"code\":\"script\",\"message\":\"no \\\"card\\\"\","
             "\"details\":{\"n\":1}}");
-  pawl_copy_text(err.reason, sizeof err.reason, "declined");
+  pawl_copy_text(err.raised, sizeof err.raised, "declined");
   pawl_plan_error(&out, &err, pawl_strz(NULL));
   CHECK_STR(pawl_buf_str(&out),
             "{\"code\":\"declined\",\"message\":\"no \\\"card\\\"\"}");

@@ -28,17 +28,15 @@ int fsync(int fd) {
 static void commits_sync(pawl_store *store, int unit, int wanted) {
   static int nkeys;
   char key[16];
-  pawl_args args;
 
   snprintf(key, sizeof key, "key %d", nkeys++);
-  pawl_args_init(&args, NULL);
-  pawl_args_begin(&args, PAWL_STMT_META_PUT);
-  pawl_arg_textz(&args, PAWL_META_PUT_KEY, key);
-  pawl_arg_textz(&args, PAWL_META_PUT_VALUE, "1");
   nsyncs = 0;
-  CHECK_INT(pawl_store_once(store, unit, &args, NULL, NULL), PAWL_OK);
+  CHECK_INT(pawl_store_once_one(store, unit, PAWL_STMT_meta_put,
+                                &(pawl_meta_put_args){.key = pawl_strz(key),
+                                                      .value = pawl_strz("1")},
+                                NULL, NULL),
+            PAWL_OK);
   CHECK_INT(nsyncs > 0, wanted);
-  pawl_args_deinit(&args);
 }
 
 /* A unit that may come later does not make others come later. */
@@ -62,23 +60,15 @@ static void units_are_synced_unless_soon(const char *url) {
 static void fall(const char *url) {
   static const pawl_id id = {{7}};
   pawl_store *store = NULL;
-  pawl_args args;
 
   CHECK_INT(pawl_store_open(url, NULL, &store, NULL), PAWL_OK);
-  pawl_args_init(&args, NULL);
-  pawl_args_begin(&args, PAWL_STMT_EXECUTOR_INSERT);
-  pawl_arg_id(&args, PAWL_EXECUTOR_INSERT_ID, &id);
-  pawl_arg_textz(&args, PAWL_EXECUTOR_INSERT_HOST, "host");
-  pawl_arg_textz(&args, PAWL_EXECUTOR_INSERT_BOOT, "the last boot");
-  pawl_arg_textz(&args, PAWL_EXECUTOR_INSERT_SPACE, "");
-  pawl_arg_int(&args, PAWL_EXECUTOR_INSERT_PID, 1);
-  pawl_arg_int(&args, PAWL_EXECUTOR_INSERT_BEGUN, 1);
-  pawl_arg_textz(&args, PAWL_EXECUTOR_INSERT_EXECUTOR_GROUP, "default");
-  pawl_arg_int(&args, PAWL_EXECUTOR_INSERT_TTL_US, PAWL_SECOND);
-  pawl_store_arg_now(store, &args, PAWL_EXECUTOR_INSERT_NOW);
-  CHECK_INT(pawl_store_once(store, PAWL_UNIT_BATCH, &args, NULL, NULL),
-            PAWL_OK);
-  pawl_args_deinit(&args);
+  CHECK_INT(
+      PAWL_WRITE(store, executor_insert, NULL, NULL, .id = &id,
+                 .host = pawl_strz("host"), .boot = pawl_strz("the last boot"),
+                 .space = pawl_strz(""), .pid = 1, .begun = 1,
+                 .executor_group = pawl_strz("default"), .ttl_us = PAWL_SECOND,
+                 .now = pawl_store_now(store)),
+      PAWL_OK);
   pawl_store_close(store);
 }
 
@@ -94,8 +84,7 @@ static int syncs_of_an_instance(const char *url) {
   CHECK_INT(pawl_open(url, &config, &e, NULL), PAWL_OK);
   CHECK_INT(pawl_tick(e, 0, &stats, NULL), PAWL_OK); /* it has registered */
   nsyncs = 0;
-  CHECK_INT(pawl_start(e, "t.none", NULL, 0, NULL, 0, id, NULL, NULL),
-            PAWL_OK);
+  CHECK_INT(pawl_start(e, "t.none", NULL, NULL, id, NULL, NULL), PAWL_OK);
   for (int i = 0; i < 3 && !stats.ended; i++)
     CHECK_INT(pawl_tick(e, 0, &stats, NULL), PAWL_OK);
   CHECK_INT((int)stats.ended, 1);

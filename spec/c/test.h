@@ -1,4 +1,5 @@
-/* test.h: a C test is a program of CHECKs that ends with `return TEST_END;`.
+/* test.h: a C test is a program of CHECKs that ends with `return TEST_END;`, or
+ * a part of one (cmake/PawlTests.cmake), which has defined PAWL_TEST_PART.
  * Checks go on after one that fails; its place and what it saw is printed. */
 #ifndef PAWL_SPEC_TEST_H
 #define PAWL_SPEC_TEST_H
@@ -10,7 +11,11 @@
 
 #include "../../src/base/buf.h"
 
+#ifdef PAWL_TEST_PART
+extern int test_passed, test_failed;
+#else
 static int test_passed, test_failed;
+#endif
 
 #define CHECK(claim) test_check(!!(claim), #claim, __FILE__, __LINE__)
 #define CHECK_INT(got, want) \

@@ -29,14 +29,17 @@ describe("pawl start", function()
     here:pawl("run", "hello.lua")
     local id = here:json("start", "t.hello", "--priority", "7", "--delay",
       "2h", "--tenant", "acme", "--correlation", "c", "--business-key", "b",
-      "--attr", "region=eu", "--attr", "n=3", "--attr", "zip:=0123").id
+      "--key", "k-17", "--attr", "region=eu", "--attr", "n=3", "--attr",
+      "zip:=0123").id
     local instance = here:json("show", id)
     assert.equal("created", instance.status)
     assert.equal(7, instance.priority)
     assert.equal("acme", instance.tenant)
     assert.equal(id, here:json("list", "--tenant", "acme", "--correlation",
       "c", "--business-key", "b")[1].id)
+    assert.equal(id, here:json("list", "--key", "k-17")[1].id)
     assert.equal(0, #here:json("list", "--tenant", "other"))
+    assert.equal(0, #here:json("list", "--key", "k"))
   end)
 
   it("warns when no worker has loaded the workflow", function()

@@ -1,6 +1,7 @@
 -- Which commands run workflow code: of a file that is given, of the store, or
 -- none. Code that runs leaves a mark in the file that MARK names.
 local command = require "spec.support.command"
+local commands = require "pawl.cli.commands"
 local tmp = require "spec.support.tmp"
 
 -- Marks when it is loaded, and in every handler.
@@ -89,24 +90,25 @@ local LINES = {
   task = {
     { "task", "list" }, { "task", "show", "TASK" },
     { "task", "escalate", "TASK", "--role", "boss", "--priority", "high" },
-    { "task", "claim", "TASK", "--user", "ann", "--role", "manager" },
-    { "task", "unclaim", "TASK", "--user", "ann" },
-    { "task", "reassign", "TASK", "--user", "ann", "--to", "ann" },
-    { "task", "delegate", "TASK", "--user", "ann", "--to", "bob" },
-    { "task", "complete", "TASK", "--user", "bob", "--take", "ok" },
+    { "task", "claim", "TASK", "--by", "ann", "--role", "manager" },
+    { "task", "unclaim", "TASK", "--by", "ann" },
+    { "task", "reassign", "TASK", "--by", "ann", "--to", "ann" },
+    { "task", "delegate", "TASK", "--by", "ann", "--to", "bob" },
+    { "task", "complete", "TASK", "--by", "bob", "--take", "ok" },
   },
   cancel = { { "cancel", "ID" } },
-  suspend = { { "suspend", "ID" }, { "suspend", "--workflow", "t.marked" },
-    { "suspend", "--prefix", "t." } },
+  suspend = { { "suspend", "ID" }, { "workflow", "suspend", "t.marked" },
+    { "workflow", "suspend", "--prefix", "t." } },
   resume = { { "suspend", "ID" }, { "resume", "ID" },
-    { "suspend", "--prefix", "t." }, { "resume", "--prefix", "t." } },
+    { "workflow", "suspend", "--prefix", "t." },
+    { "workflow", "resume", "--prefix", "t." } },
   retry = { { "retry", "FAILED" } },
   restart = { { "restart", "FAILED", "--from", "a" } },
   move = { { "move", "ID", "--token", "4", "--to", "end" } },
   kill = { { "kill", "ID" } },
   wake = { { "wake", "ID" } },
   edit = { { "edit", "ID", "--set", "k=\"k2\"" } },
-  workflows = { { "workflows" } },
+  workflow = { { "workflow", "list" } },
   health = { { "health" }, { "health", "--repair" } },
   graph = { { "graph", "t.marked" }, { "graph", "ID" } },
   migrate = { { "migrate" } },
@@ -124,18 +126,9 @@ local function run(folder, line)
   return ran, tmp.read(folder.dir .. "/mark")
 end
 
-local function names()
-  local text = tmp.read "lua/pawl/cli/main.lua"
-  local list = {}
-  for name in text:match "local names = (%b{})":gmatch '"(%l+)"' do
-    list[#list + 1] = name
-  end
-  return list
-end
-
 describe("the code that a command runs", function()
   it("is told here for each of them", function()
-    local found = names()
+    local found = commands.names
     assert.truthy(#found > 20)
     for _, name in ipairs(found) do assert.truthy(LINES[name], name) end
   end)

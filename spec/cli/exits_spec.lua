@@ -66,6 +66,9 @@ for _, backend in ipairs(backends) do
         { 2, "start", "t.end", "--version", "x" },
         { 2, "list", "-n", "20000" },
       }
+      here:write("large.json", '"' .. ("x"):rep(5 << 20) .. '"')
+      codes { { 2, "start", "t.end", "--input", "@large.json" },
+        { 2, "signal", "go", "--data", "@large.json" } }
       here.env.PAWL_POOLER = "maybe"
       codes { { 2, "list" } }
       for _, word in ipairs { "no", "0", "off", "" } do
@@ -99,14 +102,14 @@ for _, backend in ipairs(backends) do
         { 4, "signal", "go", "--instance", ended },
         { 4, "resume", waits }, { 4, "retry", waits },
         { 4, "restart", waits, "--from", "hear" },
-        { 4, "resume", "--workflow", "t.wait" },
-        { 0, "suspend", "--workflow", "t.wait" },
-        { 4, "suspend", "--workflow", "t.wait" },
-        { 0, "resume", "--workflow", "t.wait" },
+        { 4, "workflow", "resume", "t.wait" },
+        { 0, "workflow", "suspend", "t.wait" },
+        { 4, "workflow", "suspend", "t.wait" },
+        { 0, "workflow", "resume", "t.wait" },
         { 0, "suspend", waits }, { 4, "suspend", waits },
         { 4, "task", "unclaim", task }, { 4, "task", "retry", task },
-        { 0, "task", "complete", task, "--user", "ann" },
-        { 4, "task", "complete", task, "--user", "bob" },
+        { 0, "task", "complete", task, "--by", "ann" },
+        { 4, "task", "complete", task, "--by", "bob" },
         { 4, "task", "claim", task }, { 4, "task", "reassign", task,
           "--to", "eve" },
       }

@@ -116,6 +116,17 @@ describe("pawl tokens", function()
     assert.equal(2, #here:json("tokens", id))
     assert.is_true(#here:json("tokens", id, "--all") >= 2)
   end)
+
+  it("says why there are none of one that never forked", function()
+    local here = command.folder()
+    here:write("flow.lua", flows.hello)
+    here:pawl("run", "flow.lua")
+    local id = here:json("list")[1].id
+    assert.equal("it had one token alone: `pawl history` tells where that "
+      .. "was\n", here:pawl("tokens", id, "--all").out)
+    assert.equal("no tokens: it has not begun, or has ended\n",
+      here:pawl("tokens", id).out)
+  end)
 end)
 
 describe("pawl outbox", function()
@@ -132,6 +143,9 @@ describe("pawl outbox", function()
       here:pawl("outbox", "--type", "other").out)
     assert.equal("nothing waits to be published\n",
       here:pawl("outbox", "--after", rows[1].place).out)
+    assert.equal("nothing waits to be published\n",
+      here:pawl("outbox", "--emitted-before", "2001-01-01").out)
+    assert.equal(1, #here:json("outbox", "--emitted-before", "2101-01-01"))
     assert.equal(2, here:pawl("outbox", "--after", "x").code)
   end)
 end)

@@ -195,7 +195,7 @@ describe("pawl help", function()
     assert.equal(0, ran.code, ran.err)
     for _, name in ipairs { "run", "start", "worker", "list", "show",
       "explain", "tokens", "outbox", "history", "cancel", "suspend", "resume",
-      "retry", "restart", "move", "kill", "wake", "edit", "workflows", "graph",
+      "retry", "restart", "move", "kill", "wake", "edit", "workflow", "graph",
       "check", "migrate", "version" } do
       assert.matches("\n  " .. name .. " +%l", ran.out)
       local one = here:pawl(name, "--help")

@@ -12,7 +12,7 @@ local as_root = shell.output { "id", "-u" } == "0\n"
 
 local LOOKS = { { "list" }, { "show", "ID" }, { "explain", "ID" },
   { "history", "ID" }, { "tokens", "ID", "--all" }, { "graph", "ID" },
-  { "workflows" }, { "outbox" }, { "task", "list", "--all" } }
+  { "workflow", "list" }, { "outbox" }, { "task", "list", "--all" } }
 
 local CHANGES = { { "cancel", "ID" }, { "suspend", "ID" },
   { "signal", "go", "--key", "k" }, { "start", "t.crash" } }

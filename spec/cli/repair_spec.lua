@@ -71,22 +71,25 @@ describe("pawl suspend and resume", function()
   it("do the same with workflows and prefixes", function()
     local here = folder()
     timer(here)
-    assert.matches("^suspended t.timer:", good(here, "suspend", "-w",
-      "t.timer"))
-    assert.matches("suspended", good(here, "workflows"))
-    good(here, "resume", "-w", "t.timer", "--shift")
-    assert.matches("^suspended t.%*:", good(here, "suspend", "--prefix",
-      "t."))
-    bad(here, 4, "is not suspended", "resume", "-w", "t.timer")
-    assert.equal("resumed t.*\n", good(here, "resume", "--prefix", "t."))
-    bad(here, 3, 'no workflow "t.tmer"', "suspend", "-w", "t.tmer")
-    bad(here, 2, "needs an instance's ID, %-%-workflow", "suspend")
+    assert.matches("^suspended t.timer:", good(here, "workflow",
+      "suspend", "t.timer"))
+    assert.matches("suspended", good(here, "workflow"))
+    good(here, "workflow", "resume", "t.timer", "--shift")
+    assert.matches("^suspended t.%*:", good(here, "workflow",
+      "suspend", "--prefix", "t."))
+    bad(here, 4, "is not suspended", "workflow", "resume",
+      "t.timer")
+    assert.equal("resumed t.*\n", good(here, "workflow",
+      "resume", "--prefix", "t."))
+    bad(here, 3, 'no workflow "t.tmer"', "workflow", "suspend",
+      "t.tmer")
+    bad(here, 2, "needs CODE or %-%-prefix", "workflow", "suspend")
     for _, action in ipairs { "suspend", "resume" } do
-      bad(here, 2, "usage: %-%-prefix takes 1 to 255 bytes", action,
-        "--prefix", "")
+      bad(here, 2, "usage: %-%-prefix takes 1 to 255 bytes",
+        "workflow", action, "--prefix", "")
     end
-    bad(here, 2, "needs an instance's ID", "resume", "-w", "a", "--prefix",
-      "b")
+    bad(here, 2, "they exclude each other", "workflow", "resume", "a",
+      "--prefix", "b")
   end)
 end)
 
@@ -146,7 +149,7 @@ describe("pawl edit", function()
     assert.equal(0, ran.code, ran.err)
     assert.equal("warning: there was no variable 'nosuch'\n", ran.err)
     bad(here, 4, "changed meanwhile", "edit", id, "--unset", "x",
-      "--version", "1")
+      "--if-commits", "1")
   end)
 end)
 
@@ -173,49 +176,49 @@ describe("pawl wake, move and kill", function()
     local id = timer(here)
     here:write("timer.lua", (TIMER:format(2, "two"):gsub('"t"', '"u"')))
     here:pawl("run", "timer.lua", "--timeout", "50ms")
-    local ran = here:pawl("move", "-w", "t.timer", "--from", "1", "--to",
-      "2", "--plan")
+    local ran = here:pawl("workflow", "transfer", "t.timer", "--from", "1",
+      "--to", "2", "--plan")
     assert.equal(4, ran.code)
-    assert.matches("0 can be moved, 1 cannot", ran.out)
+    assert.matches("0 can be transferred, 1 cannot", ran.out)
     assert.matches('no node "t"', ran.out)
-    assert.matches("1 moved, 0 cannot", good(here, "move", "-w", "t.timer",
-      "--from", "1", "--to", "2", "--map", "t=u"))
+    assert.matches("1 transferred, 0 cannot", good(here, "workflow",
+      "transfer", "t.timer", "--from", "1", "--to", "2", "--map", "t=u"))
     local instance = here:json("show", id)
     assert.equal(2, instance.version)
     assert.equal("u", instance.tokens[1].node)
-    bad(here, 2, "takes a version", "move", "-w", "t.timer", "--from", "x",
-      "--to", "2")
-    bad(here, 2, "needs an instance's ID", "move", "--to", "b")
+    bad(here, 2, "takes a version", "workflow", "transfer", "t.timer",
+      "--from", "x", "--to", "2")
+    bad(here, 2, "move needs ID", "move", "--to", "b")
   end)
 end)
 
-describe("pawl workflows", function()
+describe("pawl workflow", function()
   it("lists what is there, and switches versions off and on", function()
     local here = folder()
     timer(here)
-    local out = good(here, "workflows")
+    local out = good(here, "workflow")
     assert.matches("WORKFLOW +VERSION +REVISION", out)
     assert.matches("t%.timer +1 +1 +active +1", out)
-    assert.equal(1, here:json("workflows", "list", "t.timer")[1].live)
-    assert.matches("not active", good(here, "workflows", "deactivate",
+    assert.equal(1, here:json("workflow", "list", "t.timer")[1].live)
+    assert.matches("not active", good(here, "workflow", "deactivate",
       "t.timer", "1"))
     bad(here, 4, "no version of workflow \"t.timer\" is active", "start",
       "t.timer")
-    assert.matches("is active", good(here, "workflows", "activate",
+    assert.matches("is active", good(here, "workflow", "activate",
       "t.timer", "1"))
     good(here, "start", "t.timer")
-    bad(here, 3, "no workflow", "workflows", "activate", "t.timer", "7")
-    bad(here, 2, "needs CODE and VERSION", "workflows", "activate", "t")
-    bad(here, 2, "cannot 'lst'", "workflows", "lst")
+    bad(here, 3, "no workflow", "workflow", "activate", "t.timer", "7")
+    bad(here, 2, "needs CODE and VERSION", "workflow", "activate", "t")
+    bad(here, 2, "cannot 'lst'", "workflow", "lst")
   end)
 
   it("fixes a version in place", function()
     local here = folder()
     local id = timer(here)
     here:write("timer.lua", TIMER:format(1, "fixed"))
-    assert.matches("runs revision 2 now", good(here, "workflows", "hotfix",
+    assert.matches("runs revision 2 now", good(here, "workflow", "hotfix",
       "timer.lua", "--reason", "rounding", "--by", "ada"))
-    assert.equal("ada", here:json "workflows"[1].by)
+    assert.equal("ada", here:json "workflow"[1].by)
     good(here, "wake", id)
     good(here, "worker", "--until-idle")
     assert.equal("fixed", here:json("show", id).variables.by)

@@ -128,10 +128,10 @@ describe("the roles of docs/security.md", function()
   it("let an operator start and act, and a worker run", function()
     for _, line in ipairs {
       "suspend ID", "resume ID", "edit ID --set x=1", "wake ID",
-      "suspend --workflow t.rights", "resume --workflow t.rights",
+      "workflow suspend t.rights", "workflow resume t.rights",
       "retry FAILED", "signal go --key k",
-      "task claim TASK --user ann --role manager",
-      "task complete TASK --user ann", "explain ID", "history ID",
+      "task claim TASK --by ann --role manager",
+      "task complete TASK --by ann", "explain ID", "history ID",
     } do may("operator", line) end
     may("worker", WORK)
     assert.equal("completed", json("reader", "show ID").status)
@@ -143,11 +143,11 @@ describe("the roles of docs/security.md", function()
 
   it("let a reader look, and change nothing", function()
     for _, line in ipairs { "list", "show ID", "explain ID", "tokens ID",
-      "history ID", "outbox", "workflows", "graph t.rights", "graph ID",
+      "history ID", "outbox", "workflow list", "graph t.rights", "graph ID",
       "task list", "task show TASK" } do may("reader", line) end
     for _, line in ipairs { "start t.rights", "suspend ID", "cancel ID",
       "kill ID", "edit ID --set x=1", "signal go --key k",
-      "task claim TASK --user ann --role manager" } do
+      "task claim TASK --by ann --role manager" } do
       may_not("reader", line)
     end
     assert.equal("waiting", json("reader", "show ID").status)

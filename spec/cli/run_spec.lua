@@ -34,6 +34,34 @@ describe("pawl run", function()
     assert.matches("noise\nnoise\n", ran.err)
   end)
 
+  it("does not go on with what another key names", function()
+    local here = folder [[
+      local flow = require("pawl").workflow { code = "t.hear", start = "w" }
+      flow:wait("w", { event = "go", next = "z" })
+      flow:finish "z"
+      return flow]]
+    assert.equal(6, here:pawl("run", "flow.lua", "--key", "a").code)
+    local own = here:pawl("run", "flow.lua")
+    assert.equal(6, own.code)
+    assert.equal("", own.err)
+    assert.equal(2, #here:json "list")
+    assert.matches("^resuming ", here:pawl("run", "flow.lua").err)
+    assert.matches("^resuming ",
+      here:pawl("run", "flow.lua", "--key", "a").err)
+    assert.equal(2, #here:json "list")
+  end)
+
+  it("is stopped at once where it waits, and talks of no handler", function()
+    local here = folder(flows.timer)
+    local run = here:start("run", "flow.lua")
+    assert.truthy(process.poll(10, function()
+      return run:output():find("waiting until", 1, true)
+    end), run:errors())
+    run:kill "INT"
+    assert.equal(130, run:wait(10))
+    assert.not_matches("handler", run:errors())
+  end)
+
   it("writes only the output with --quiet", function()
     local ran = folder(flows.hello):pawl("run", "flow.lua", "-q")
     assert.equal('{"greeting":"hello world"}\n', ran.out)
@@ -286,10 +314,10 @@ describe("pawl run", function()
   it("ends with 6 while its workflow is suspended", function()
     local here = folder(flows.hello)
     here:pawl("run", "flow.lua", "-q")
-    here:pawl("suspend", "--workflow", "t.hello")
+    here:pawl("workflow", "suspend", "t.hello")
     local ran = here:pawl("run", "flow.lua")
     assert.equal(6, ran.code)
-    assert.matches("`pawl resume %-%-workflow t.hello` lets it go on", ran.out)
+    assert.matches("`pawl workflow resume t.hello` lets it go on", ran.out)
   end)
 
   it("runs children whose workflows are known", function()

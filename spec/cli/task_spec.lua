@@ -86,16 +86,16 @@ describe("pawl task", function()
   end)
 
   it("claims, gives back and completes", function()
-    local ran = folder:pawl("task", "claim", id, "--user", "ann", "--role",
+    local ran = folder:pawl("task", "claim", id, "--by", "ann", "--role",
       "manager")
     assert.equal(0, ran.code, ran.err)
     assert.equal("claimed " .. id .. ": Approve the order\n", ran.out)
-    fails(4, "taken.*ann", "task", "claim", id, "--user", "bob", "--role",
+    fails(4, "taken.*ann", "task", "claim", id, "--by", "bob", "--role",
       "manager")
     assert.equal("ann", folder:json("task", "list", "--user",
       "ann")[1].claimed_by)
-    assert.equal(0, folder:pawl("task", "unclaim", id, "--user", "ann").code)
-    local task, done = folder:json("task", "complete", id, "--user", "bob",
+    assert.equal(0, folder:pawl("task", "unclaim", id, "--by", "ann").code)
+    local task, done = folder:json("task", "complete", id, "--by", "bob",
       "--role", "manager", "--take", "approved", "--output", '{"n":1}')
     assert.equal(0, done.code, done.err)
     assert.equal("completed", task.status)
@@ -103,39 +103,39 @@ describe("pawl task", function()
     assert.equal("bob", task.completed_by)
     work()
     assert.equal("yes", folder:json("show", instance).output)
-    fails(4, "already_finished.*bob", "task", "complete", id, "--user", "ann")
+    fails(4, "already_finished.*bob", "task", "complete", id, "--by", "ann")
     assert.matches("bob", folder:pawl("task", "show", id).out)
   end)
 
   it("fails, hands on and escalates", function()
-    assert.equal(0, folder:pawl("task", "escalate", id, "--user", "ann",
+    assert.equal(0, folder:pawl("task", "escalate", id, "--by", "ann",
       "--role", "chief", "--priority", "urgent").code)
-    local task = folder:json("task", "reassign", id, "--user", "boss", "--to",
+    local task = folder:json("task", "reassign", id, "--by", "boss", "--to",
       "cid", "--reason", "ann is away")
     assert.equal("cid", task.assignee)
     assert.same({ "chief", "manager" }, task.roles)
     assert.equal("urgent", task.priority)
-    task = folder:json("task", "delegate", id, "--user", "cid", "--to", "dan")
+    task = folder:json("task", "delegate", id, "--by", "cid", "--to", "dan")
     assert.equal("dan", task.assignee)
     assert.matches("ann is away", folder:pawl("task", "show", id).out)
-    fails(4, "assigned to dan", "task", "fail", id, "--user", "eve", "--role",
+    fails(4, "assigned to dan", "task", "fail", id, "--by", "eve", "--role",
       "manager")
-    assert.equal(0, folder:pawl("task", "claim", id, "--user", "eve",
+    assert.equal(0, folder:pawl("task", "claim", id, "--by", "eve",
       "--override").code)
     assert.matches("claim by eve instead of dan",
       folder:pawl("task", "show", id).out)
-    task = folder:json("task", "fail", id, "--user", "eve", "--error",
+    task = folder:json("task", "fail", id, "--by", "eve", "--error",
       "no key", "--code", "no_key")
     assert.same({ code = "no_key", message = "no key" }, task.error)
-    fails(4, "busy.*not yet heard", "task", "retry", id, "--user", "dan")
+    fails(4, "busy.*not yet heard", "task", "retry", id, "--by", "dan")
     work()
     assert.equal("no", folder:json("show", instance).output)
-    fails(4, "already_finished", "task", "retry", id, "--user", "dan")
+    fails(4, "already_finished", "task", "retry", id, "--by", "dan")
   end)
 
   it("says what is wrong", function()
     fails(2, "several ways.*approved, rejected", "task", "complete", id,
-      "--user", "ann", "--role", "manager")
+      "--by", "ann", "--role", "manager")
     fails(2, "needs a task's ID", "task", "claim")
     fails(2, "did you mean.*claim", "task", "clam", id)
     fails(2, "has no %-%-take", "task", "claim", id, "--take", "approved")
@@ -152,11 +152,11 @@ describe("pawl task", function()
       begin()
       return id:sub(1, 4)
     end)())
-    fails(4, "taken.*manager", "task", "claim", id, "--user", "eve")
+    fails(4, "taken.*manager", "task", "claim", id, "--by", "eve")
   end)
 
   it("prints JSON for programs", function()
-    local ran = folder:pawl("task", "claim", id, "--user", "ann", "--role",
+    local ran = folder:pawl("task", "claim", id, "--by", "ann", "--role",
       "manager", "--json")
     local task = pawl.json.decode(ran.out)
     assert.equal("running", task.status)

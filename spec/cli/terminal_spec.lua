@@ -106,7 +106,7 @@ describe("text of others in the command's output", function()
   local function look()
     for _, words in ipairs { { "list" }, { "show", id }, { "explain", id },
       { "history", id }, { "tokens", id, "--all" }, { "graph", id },
-      { "graph", "t.evil", "--dot" }, { "workflows" }, { "outbox" },
+      { "graph", "t.evil", "--dot" }, { "workflow", "list" }, { "outbox" },
       { "task", "list", "--all" }, { "task", "show", task } } do
       check(table.unpack(words))
       words[#words + 1] = "--json"
@@ -122,7 +122,7 @@ describe("text of others in the command's output", function()
     check("suspend", id, "--reason", EVIL, "--by", EVIL)
     look()
     check("resume", id, "--reason", EVIL)
-    check("task", "complete", task, "--take", "approved", "--user",
+    check("task", "complete", task, "--take", "approved", "--by",
       "u" .. EVIL)
     check("worker", "evil.lua", "--until-idle", "--stored-code", "own")
     look()

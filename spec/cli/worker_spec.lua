@@ -1,3 +1,4 @@
+local backends = require "spec.support.backends"
 local command = require "spec.support.command"
 local flows = require "spec.support.flows"
 local kit = require "spec.engine.kit"
@@ -27,6 +28,28 @@ describe("pawl worker", function()
     assert.equal(0, ran.code, ran.err)
     return here
   end
+
+  it("does not wait for what is due soon when it ends with being idle",
+    function()
+    for _, backend in ipairs(backends) do
+      local here = command.folder()
+      local env = { env = { PAWL_STORE = backend.url() } }
+      here:write("beat.lua", [[
+        local flow = require("pawl").workflow { code = "t.beat", start = "a" }
+        flow:timer("a", { after = 0.5, next = "b" })
+        flow:timer("b", { after = 0.5, next = "again" })
+        flow:choice("again", { choose = function(ctx)
+          return ctx.input.ends and "no" or "yes"
+        end, next = { yes = "a", no = "z" } })
+        flow:finish "z"
+        return flow]])
+      assert.equal(0, here:pawl("worker", "beat.lua", "--until-idle", env).code)
+      assert.equal(0, here:pawl("start", "t.beat", env).code)
+      local worker = here:start("worker", "--until-idle", env)
+      assert.equal(0, worker:wait(20), worker:output() .. worker:errors())
+      backend.cleanup()
+    end
+  end)
 
   it("loads every file of a folder and drains the store", function()
     local here = folder()

@@ -28,7 +28,7 @@ end })
 flow:finish "z"
 
 local rival = assert(pawl.open(url))
-local engine = assert(pawl.open(url, { pulse = true }))
+local engine = assert(pawl.open(url, { heartbeat_thread = true }))
 assert(engine:load(flow))
 local id = assert(engine:start "t.close")
 assert(engine:tick(0.05))

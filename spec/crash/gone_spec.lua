@@ -21,7 +21,7 @@ local function goes_on(site, worker)
   local engine <close> = assert(pawl.open(site.url))
   local id
   assert.truthy(process.poll(20, function()
-    return engine:graph("t.crash", 1) ~= nil -- the worker has told it
+    return engine.workflows:graph("t.crash", 1) ~= nil -- the worker has told it
   end), worker:output() .. worker:errors())
   id = assert(engine:start "t.crash")
   assert.truthy(site:wait_ended(1, 30), worker:output() .. worker:errors())

@@ -102,12 +102,13 @@ kit.describe("an instance that is to begin later", function(backend)
 
   it("is put off with all of its prefix", function()
     local engine, id, clock = delayed()
-    assert(engine:suspend { prefix = "t." })
+    assert(engine.workflows:suspend { prefix = "t." })
     clock:advance "5h"
     assert.has_error(function()
-      engine:resume({ prefix = "t." }, { shift = true })
-    end, "resume: options go into the one table, beside workflow or prefix")
-    assert(engine:resume { prefix = "t.", shift = true })
+      engine.workflows:resume({ prefix = "t." }, { shift = true })
+    end, "workflows:resume: options go into the one table, "
+      .. "beside workflow or prefix")
+    assert(engine.workflows:resume { prefix = "t.", shift = true })
     begins_in_time(engine, id, clock)
   end)
 
@@ -342,8 +343,8 @@ kit.describe("an instance that is suspended with its last answer",
             next = how == "each" and "e" or "j" } },
           { "timer", "t", { after = "1h", next = "b" } },
           { "step", "b", { next = "j", run = function()
-            local task = assert(rival:tasks { instance = id })[1]
-            assert(rival:task_complete(task.id, { user = "ann" }))
+            local task = assert(rival.tasks:list { instance = id })[1]
+            assert(rival.tasks:complete(task.id, { by = "ann" }))
             assert(rival:suspend(id))
           end } },
           { "join", "j", { next = "a" } }, step("a", "z"), DONE }
@@ -387,16 +388,18 @@ kit.describe("a task's times", function(backend)
     local engine, id, clock = asked { due = "30m", timeout = "3h",
       escalate = { priority = "urgent" },
       next = { done = "z", timeout = "late" } }
-    local due = assert(engine:tasks { instance = id })[1].due
+    local due = assert(engine.tasks:list { instance = id })[1].due
     assert(engine:suspend(id))
     clock:advance "24h"
     assert(engine:resume(id, { shift = true }))
     assert(engine:run())
-    assert.not_equal(due, assert(engine:tasks { instance = id })[1].due)
-    assert.equal(0, #assert(engine:tasks { instance = id, overdue = true }))
+    assert.not_equal(due, assert(engine.tasks:list { instance = id })[1].due)
+    assert.equal(0, #assert(engine.tasks:list { instance = id,
+      overdue = true }))
     clock:advance(1801)
     assert(engine:run())
-    assert.equal(1, #assert(engine:tasks { instance = id, overdue = true }))
+    assert.equal(1, #assert(engine.tasks:list { instance = id,
+      overdue = true }))
     assert.matches("escalated$", way(engine, id))
     clock:advance "2h"
     assert(engine:run())

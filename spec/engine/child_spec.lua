@@ -80,7 +80,7 @@ local function entries(engine, id, match)
   return found
 end
 
-local function code_of(err) return err.reason or err.code end
+local function code_of(err) return err.raised or err.code end
 
 --- Nothing is left to be handed over, or lies where nobody reads it.
 local function tidy(backend, url)
@@ -114,6 +114,23 @@ kit.describe("a call", function(backend)
     local record = entries(engine, id, { type = "child" })[1]
     assert.same({ "c", { sum = 3 } }, { record.node, record.output })
     tidy(backend, url)
+  end)
+
+  it("takes the output that another branch gave before the last one", function()
+    local engine, rival = kit.pair(backend, {})
+    local flow = pawl.workflow { code = "t.child", start = "f" }
+    flow:fork("f", { next = { "a", "w" } })
+    flow:step("a", { run = function() end, next = "said" })
+    flow:wait("w", { event = "go", next = "silent" })
+    flow:finish("said", { output = function() return { from = "a" } end })
+    flow:finish("silent", {})
+    for _, one in ipairs { engine, rival } do load(one, flow, caller()) end
+    local id = begin(engine)
+    local kid = children(engine, id)[1].id
+    assert(rival:signal { name = "go", instance = kid })
+    assert(rival:run())
+    assert.same({ from = "a" }, get(engine, kid).output)
+    assert.same({ got = { from = "a" } }, get(engine, id).output)
   end)
 
   it("works its input out when it gets there", function()

@@ -167,8 +167,8 @@ kit.describe("an instance that fails", function(backend)
     local id = begin(engine)
     assert(engine:signal { name = "go", instance = id, data = "heard" })
     assert(engine:run())
-    local task = assert(engine:tasks { instance = id })[1]
-    assert(engine:task_complete(task.id, { user = "ann", output = "told" }))
+    local task = assert(engine.tasks:list { instance = id })[1]
+    assert(engine.tasks:complete(task.id, { by = "ann", output = "told" }))
     assert(engine:run())
     assert.equal("failed", kit.status(engine, id))
     assert.equal("c=born k=told w=heard", undone(engine, id))
@@ -262,7 +262,7 @@ kit.describe("an instance that fails", function(backend)
     assert.equal("a=1", undone(engine, id))
     assert.equal(0, kit.count(backend, url, "subscription"))
     assert.equal("cancelled",
-      assert(engine:tasks { instance = id })[1].status)
+      assert(engine.tasks:list { instance = id })[1].status)
     clock:advance "2h"
     assert.equal(0, assert(engine:run()).claimed)
     for _, token in ipairs(assert(engine:tokens(id, { all = true }))) do
@@ -369,10 +369,10 @@ kit.describe("an instance that fails", function(backend)
     end } })))
     local id = begin(engine, { n = 1 })
     assert.same({ node = "a", attempt = 1, input = { n = 1 } }, seen)
-    local list = assert(engine:outbox())
+    local list = assert(engine.outbox:list())
     assert.equal(1, #list)
     assert.same({ "a.undone", "out a" }, { list[1].type, list[1].payload })
-    assert.is_true(get(engine, id).attributes.undone.value)
+    assert.is_true(get(engine, id).attributes.undone)
   end)
 end)
 
@@ -497,7 +497,7 @@ kit.describe("an undo that fails", function(backend)
       end } })))
     local id = begin(engine)
     assert.is_nil(get(engine, id).variables.bad)
-    assert.same({}, assert(engine:outbox()))
+    assert.same({}, assert(engine.outbox:list()))
   end)
 end)
 
@@ -898,9 +898,9 @@ kit.describe("undoing many steps", function(backend)
       local a, b, before, last
       a, b = kit.pair(backend, { loop(function(ctx)
         local left = ctx.output
-        if left == n - 10 then before = a:counts().statements end
+        if left == n - 10 then before = a:count().statements end
         if left == 10 then
-          last = a:counts().statements
+          last = a:count().statements
           record[n] = assert(b:explain(ctx.id)).compensation
         end
         if left <= 2 then error { code = "no", retry = false } end

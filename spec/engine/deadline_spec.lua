@@ -110,7 +110,7 @@ kit.describe("a deadline", function(backend)
     assert.equal("failed", kit.status(engine, id))
     assert.equal(0, kit.count(backend, url, "subscription"))
     assert.equal("cancelled",
-      assert(engine:tasks { instance = id })[1].status)
+      assert(engine.tasks:list { instance = id })[1].status)
     assert.is_nil(engine:next_due())
   end)
 

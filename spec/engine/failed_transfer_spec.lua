@@ -58,12 +58,13 @@ kit.describe("an instance that has failed", function(backend)
     local engine, id, clock, url = failed()
     local was = assert(engine:get(id))
     clock:advance(5)
-    local refused, movable = assert(engine:plan_move("t.f", 1, 2))
+    local movable, refused = assert(engine.workflows:transfer("t.f", 1, 2,
+      { plan = true }))
     assert.same({}, refused)
     assert.same({ id }, movable)
     assert.equal(1, assert(engine:get(id)).version, "a plan is a plan")
     local moved
-    moved, refused = assert(engine:move("t.f", 1, 2, { by = "ann",
+    moved, refused = assert(engine.workflows:transfer("t.f", 1, 2, { by = "ann",
       reason = "mended" }))
     assert.same({ id }, moved)
     assert.same({}, refused)
@@ -74,7 +75,7 @@ kit.describe("an instance that has failed", function(backend)
     assert.equal(was.completed_at, is.completed_at)
     assert.equal(was.node, is.node)
     assert.equal(was.attempt, is.attempt)
-    assert.equal("step a, failed b, migrated b", kit.trail(engine, id))
+    assert.equal("step a, failed b, transferred b", kit.trail(engine, id))
     assert.equal("version 1 to 2: mended", last(engine, id).text)
     assert.equal("ann", last(engine, id).caller)
     assert.equal(0, kit.count(backend, url, "agenda"))
@@ -86,21 +87,22 @@ kit.describe("an instance that has failed", function(backend)
     is = assert(engine:get(id))
     assert.equal("completed", is.status)
     assert.same({ a = 1, b = 2 }, is.variables)
-    assert.equal("step a, failed b, migrated b, retried b, step b",
+    assert.equal("step a, failed b, transferred b, retried b, step b",
       kit.trail(engine, id))
   end)
 
   it("goes to nodes that are called otherwise, with new variables", function()
     local engine, id = failed(steps(2, "c"))
-    local refused, movable = assert(engine:plan_move("t.f", 1, 2))
+    local movable, refused = assert(engine.workflows:transfer("t.f", 1, 2,
+      { plan = true }))
     assert.same({}, movable)
     assert.equal(id, refused[1].id)
     assert.equal("b", refused[1].node)
     assert.matches('version 2 has no node "b"', refused[1].reason)
-    assert.same({}, (assert(engine:move("t.f", 1, 2))))
+    assert.same({}, (assert(engine.workflows:transfer("t.f", 1, 2))))
     assert.equal(1, assert(engine:get(id)).version)
     assert.equal("step a, failed b", kit.trail(engine, id))
-    assert.same({ id }, (assert(engine:move("t.f", 1, 2, {
+    assert.same({ id }, (assert(engine.workflows:transfer("t.f", 1, 2, {
       map = { b = "c" },
       vars = function(vars) return { a = vars.a + 10 } end,
     }))))
@@ -110,7 +112,7 @@ kit.describe("an instance that has failed", function(backend)
     assert(engine:retry(id))
     assert(engine:run())
     assert.same({ a = 11, b = 2 }, assert(engine:get(id)).variables)
-    assert.equal("step a, failed b, migrated b, retried c, step c",
+    assert.equal("step a, failed b, transferred b, retried c, step c",
       kit.trail(engine, id))
   end)
 
@@ -118,7 +120,7 @@ kit.describe("an instance that has failed", function(backend)
     local engine, id = failed(nil, { run = function(ctx)
       for i = 1, 8 do ctx.vars["v" .. i] = ("x"):rep(1500) end
     end })
-    assert(engine:move("t.f", 1, 2, { vars = function(vars)
+    assert(engine.workflows:transfer("t.f", 1, 2, { vars = function(vars)
       vars.v1, vars.v9 = nil, "y"
       return vars
     end }))
@@ -134,10 +136,10 @@ kit.describe("an instance that has failed", function(backend)
   it("moves from version to version, and back", function()
     local engine, id = failed(steps(2, "c"))
     assert(engine:load(steps(3, "b")))
-    assert(engine:move("t.f", 1, 2, { map = { b = "c" } }))
-    assert(engine:move("t.f", 2, 3, { map = { c = "b" } }))
-    assert(engine:move("t.f", 3, 1))
-    assert(engine:move("t.f", 1, 3))
+    assert(engine.workflows:transfer("t.f", 1, 2, { map = { b = "c" } }))
+    assert(engine.workflows:transfer("t.f", 2, 3, { map = { c = "b" } }))
+    assert(engine.workflows:transfer("t.f", 3, 1))
+    assert(engine.workflows:transfer("t.f", 1, 3))
     assert.equal("failed", kit.status(engine, id))
     assert(engine:retry(id))
     assert(engine:run())
@@ -146,19 +148,19 @@ kit.describe("an instance that has failed", function(backend)
 
   it("is moved once, however often that is asked", function()
     local engine, id, clock, url = failed()
-    assert(engine:move("t.f", 1, 2))
-    local moved, refused = assert(engine:move("t.f", 1, 2))
+    assert(engine.workflows:transfer("t.f", 1, 2))
+    local moved, refused = assert(engine.workflows:transfer("t.f", 1, 2))
     assert.same({ {}, {} }, { moved, refused })
     local store = kit.store(url, clock)
     for _ = 1, 2 do
-      post(store, id, "migrate", '{"reason":"","from":1,"version":2}')
+      post(store, id, "transfer", '{"reason":"","from":1,"version":2}')
     end
     assert(engine:run())
     assert.equal(0, kit.count(backend, url, "agenda"))
-    assert.equal("migrate: it runs version 2 already", last(engine, id).text)
+    assert.equal("transfer: it runs version 2 already", last(engine, id).text)
     local n = 0
     for _, row in ipairs(assert(engine:history(id))) do
-      n = n + (row.type == "migrated" and 1 or 0)
+      n = n + (row.type == "transferred" and 1 or 0)
     end
     assert.equal(1, n)
     assert.equal("failed", kit.status(engine, id))
@@ -174,12 +176,12 @@ kit.describe("an instance that has failed", function(backend)
     revive(store, id, false)
     assert(store:commit())
     kit.claim(store, id)
-    local moved, refused, asked = assert(engine:move("t.f", 1, 2))
+    local moved, refused, asked = assert(engine.workflows:transfer("t.f", 1, 2))
     assert.same({ {}, {}, { id } }, { moved, refused, asked })
     assert.same({ true, false }, { assert(engine:retry(id)) })
     clock:advance(31) -- he is gone
     assert(engine:run())
-    assert.equal("step a, failed b, migrated b, retried b, step b",
+    assert.equal("step a, failed b, transferred b, retried b, step b",
       kit.trail(engine, id))
     assert.equal("completed", kit.status(engine, id))
     assert.equal(2, assert(engine:get(id)).variables.b)
@@ -190,9 +192,9 @@ kit.describe("an instance that has failed", function(backend)
     local engine, id, clock, url = failed()
     local store = kit.store(url, clock)
     post(store, id, "retry", "{}")
-    post(store, id, "migrate", '{"reason":"","from":1,"version":2}')
+    post(store, id, "transfer", '{"reason":"","from":1,"version":2}')
     assert(engine:run())
-    assert.equal("step a, failed b, retried b, migrated b, step b",
+    assert.equal("step a, failed b, retried b, transferred b, step b",
       kit.trail(engine, id))
     assert.equal("completed", kit.status(engine, id))
   end)
@@ -201,10 +203,10 @@ kit.describe("an instance that has failed", function(backend)
     local engine, id, clock, url = failed()
     assert(engine:load(steps(3, "b")))
     local store = kit.store(url, clock)
-    post(store, id, "migrate", '{"reason":"","from":1,"version":2}')
-    post(store, id, "migrate", '{"reason":"","from":2,"version":3}')
+    post(store, id, "transfer", '{"reason":"","from":1,"version":2}')
+    post(store, id, "transfer", '{"reason":"","from":2,"version":3}')
     assert(engine:run())
-    assert.equal("step a, failed b, migrated b, migrated b",
+    assert.equal("step a, failed b, transferred b, transferred b",
       kit.trail(engine, id))
     assert.equal(3, assert(engine:get(id)).version)
     assert.equal(0, kit.count(backend, url, "agenda"))
@@ -213,10 +215,10 @@ kit.describe("an instance that has failed", function(backend)
   it("is looked at by whoever holds it, as it is by then", function()
     local engine, id, clock, url = failed(steps(2, "c"))
     local store = kit.store(url, clock)
-    post(store, id, "migrate", '{"reason":"","from":1,"version":2}')
+    post(store, id, "transfer", '{"reason":"","from":1,"version":2}')
     assert(engine:run())
     assert.equal("refused", last(engine, id).type)
-    assert.matches('^migrate: version 2 has no node "b"',
+    assert.matches('^transfer: version 2 has no node "b"',
       last(engine, id).text)
     assert.equal(1, assert(engine:get(id)).version)
     assert.equal(0, kit.count(backend, url, "agenda"))
@@ -243,9 +245,10 @@ kit.describe("an instance that has failed", function(backend)
     local id = assert(engine:start "t.f")
     assert(engine:run())
     assert(engine:load(undoable(2, "c")))
-    local refused = assert(engine:plan_move("t.f", 1, 2))
+    local _, refused = assert(engine.workflows:transfer("t.f", 1, 2,
+      { plan = true }))
     assert.matches('"a" was done and can be undone', refused[1].reason)
-    assert.same({ id }, (assert(engine:move("t.f", 1, 2,
+    assert.same({ id }, (assert(engine.workflows:transfer("t.f", 1, 2,
       { map = { a = "c" } }))))
   end)
 
@@ -267,7 +270,7 @@ kit.describe("an instance that has failed", function(backend)
     local id = assert(engine:start "t.f")
     assert(engine:run())
     assert(engine:load(two))
-    assert(engine:move("t.f", 1, 2))
+    assert(engine.workflows:transfer("t.f", 1, 2))
     assert.equal(0, kit.count(backend, url, "subscription"))
     assert(engine:retry(id))
     assert(engine:run())
@@ -281,7 +284,7 @@ kit.describe("an instance that has failed", function(backend)
   it("stays with its requests when the store refuses them", function()
     local engine, id, _, url = failed(steps(2, "poison"))
     kit.poison(backend, url)
-    local moved, refused = assert(engine:move("t.f", 1, 2,
+    local moved, refused = assert(engine.workflows:transfer("t.f", 1, 2,
       { map = { b = "poison" } }))
     assert.same({}, moved)
     assert.matches("the store refused the result", refused[1].reason)
@@ -308,11 +311,12 @@ kit.describe("one that has ended", function(backend)
 
   --- Not in a plan, not in a move, and refused by itself.
   local function stays(engine, id, code, pattern)
-    local refused, movable = assert(engine:plan_move("t.f", 1, 2))
+    local movable, refused = assert(engine.workflows:transfer("t.f", 1, 2,
+      { plan = true }))
     assert.same({ {}, {} }, { refused, movable })
-    assert.same({}, (assert(engine:move("t.f", 1, 2))))
+    assert.same({}, (assert(engine.workflows:transfer("t.f", 1, 2))))
     local core = require "pawl.core"
-    local ok, err = core.engine_change(engine, id, { kind = "migrate",
+    local ok, err = core.change(engine, id, { kind = "transfer",
       to_version = 2 })
     assert.is_nil(ok)
     assert.equal(code, err.code)
@@ -326,8 +330,9 @@ kit.describe("one that has ended", function(backend)
     flow:finish("z", { status = "failed" })
     local engine, id = ended(flow)
     assert.equal("failed", kit.status(engine, id))
-    stays(engine, id, "conflict", "cannot be moved: it ended at a finish, or "
-      .. "what it had done was undone, and nothing says where it stood")
+    stays(engine, id, "conflict",
+      "cannot be transferred: it ended at a finish, "
+      .. "or what it had done was undone, and nothing says where it stood")
   end)
 
   it("and was undone is not moved: there is no way back", function()
@@ -352,14 +357,14 @@ kit.describe("one that has ended", function(backend)
 
   it("answers requests that come to it all the same", function()
     for _, case in ipairs {
-      { steps(1, "b"), "migrate: it has ended: completed" },
+      { steps(1, "b"), "transfer: it has ended: completed" },
       { steps(1, "b", true, { undo = function() end }),
-        "migrate: nothing says where it stood: it ended at a finish, or what "
+        "transfer: nothing says where it stood: it ended at a finish, or what "
         .. "it had done was undone; restart it from a node" },
     } do
       local engine, id, clock, url = ended(case[1])
       local store = kit.store(url, clock)
-      post(store, id, "migrate", '{"reason":"","from":1,"version":2}', true)
+      post(store, id, "transfer", '{"reason":"","from":1,"version":2}', true)
       local was = assert(engine:get(id))
       assert(engine:run())
       assert.equal("refused", last(engine, id).type)
@@ -405,9 +410,11 @@ kit.describe("an instance that has failed inside a fork", function(backend)
     assert.equal("failed", kit.status(engine, id))
     assert(engine:load(forked(2, "2")))
     local map = { f = "f2", l = "l2", m = "m2", w = "w2", j = "j2", e = "e2" }
-    local refused = assert(engine:plan_move("t.f", 1, 2))
+    local _, refused = assert(engine.workflows:transfer("t.f", 1, 2,
+      { plan = true }))
     assert.equal(1, #refused)
-    assert.same({ id }, (assert(engine:move("t.f", 1, 2, { map = map }))))
+    assert.same({ id }, (assert(engine.workflows:transfer("t.f", 1, 2,
+      { map = map }))))
     assert.equal(0, kit.count(backend, url, "subscription"))
     assert.same({}, assert(engine:get(id)).tokens)
     assert(engine:retry(id))
@@ -432,7 +439,8 @@ kit.describe("an instance that has failed inside a fork", function(backend)
     flow:wait("w", { event = "go", next = "z" })
     flow:finish "z"
     assert(engine:load(flow))
-    local refused, movable = assert(engine:plan_move("t.f", 1, 2))
+    local movable, refused = assert(engine.workflows:transfer("t.f", 1, 2,
+      { plan = true }))
     assert.same({}, movable)
     assert.equal(id, refused[1].id)
     assert.matches('version 2 has no node "j"', refused[1].reason)
@@ -459,7 +467,7 @@ kit.describe("an instance that has failed inside a fork", function(backend)
     assert(engine:run())
     assert.equal("failed", kit.status(engine, id))
     assert(engine:load(each(2, "e2", "went")))
-    assert.same({ id }, (assert(engine:move("t.f", 1, 2,
+    assert.same({ id }, (assert(engine.workflows:transfer("t.f", 1, 2,
       { map = { e = "e2" } }))))
     assert(engine:retry(id))
     assert(engine:run())
@@ -491,7 +499,7 @@ kit.describe("a child that has failed", function(backend)
     local heard = kit.trail(engine, up)
     assert.equal("waiting", kit.status(engine, up))
     assert(engine:load(steps(2, "b")))
-    assert.same({ down }, (assert(engine:move("t.f", 1, 2))))
+    assert.same({ down }, (assert(engine.workflows:transfer("t.f", 1, 2))))
     assert(engine:run())
     assert.equal(heard, kit.trail(engine, up))
     assert(engine:retry(down))

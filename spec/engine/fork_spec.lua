@@ -294,7 +294,7 @@ kit.describe("a finish inside a fork", function(backend)
       assert.matches("3 b dropped, 4 c dropped, 5 d dropped",
         stand(engine, id, { all = true }))
       assert.equal(0, kit.count(backend, url, "subscription"))
-      assert.equal("cancelled", assert(engine:tasks { instance = id,
+      assert.equal("cancelled", assert(engine.tasks:list { instance = id,
         status = "cancelled" })[1].status)
       clock:advance(2 * HOUR)
       assert(engine:run())
@@ -310,7 +310,7 @@ kit.describe("a finish inside a fork", function(backend)
     go(engine, id, "a")
     assert(engine:run())
     assert.equal("failed", kit.status(engine, id))
-    assert.equal("bad", instance(engine, id).error.reason
+    assert.equal("bad", instance(engine, id).error.raised
       or instance(engine, id).error.code)
     assert.matches("3 b dropped", stand(engine, id, { all = true }))
     local reached, err = engine:signal { name = "go.b", instance = id }
@@ -376,7 +376,7 @@ kit.describe("a failure in a branch", function(backend)
       local id = begin(engine)
       local failed = instance(engine, id)
       assert.equal("failed", failed.status)
-      assert.equal("broken", failed.error.reason or failed.error.code)
+      assert.equal("broken", failed.error.raised or failed.error.code)
       assert.matches("3 b dropped", stand(engine, id, { all = true }))
       assert.equal(0, kit.count(backend, url, "subscription"))
     end)
@@ -676,7 +676,7 @@ kit.describe("a join of any", function(backend)
     assert.matches("^%d+ w waiting$", stand(engine, id))
     assert.equal(5, #entries(engine, id, { type = "dropped" }))
     assert.equal(1, kit.count(backend, url, "subscription"))
-    assert.equal("cancelled", assert(engine:tasks { instance = id,
+    assert.equal("cancelled", assert(engine.tasks:list { instance = id,
       status = "cancelled" })[1].status)
     clock:advance(2 * HOUR)
     assert.equal(0, assert(engine:run()).steps)
@@ -1047,9 +1047,9 @@ kit.describe("the first to come", function(backend)
         fork("f", { "b", "t" }) })))
       for _, late in ipairs { false, true } do
         local id = begin(engine)
-        local task = assert(engine:tasks { instance = id })[1]
+        local task = assert(engine.tasks:list { instance = id })[1]
         clock:advance(late and HOUR + 1 or HOUR - 1)
-        assert(engine:task_complete(task.id, { user = "ann" }))
+        assert(engine.tasks:complete(task.id, { by = "ann" }))
         clock:advance(HOUR)
         assert(engine:run())
         assert.same({ late and "t" or "b" }, came_before(engine, id, "e"))

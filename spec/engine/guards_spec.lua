@@ -10,7 +10,7 @@ kit.describe("a suspension by prefix", function(backend)
     for _, code in ipairs { "a.b", "a", "ab", "axb", "b.a.c" } do
       assert(engine:load(kit.timer("1h", code)))
     end
-    assert(engine:suspend { prefix = "a." })
+    assert(engine.workflows:suspend { prefix = "a." })
     for _, code in ipairs { "a.b", "a", "ab", "axb", "b.a.c" } do
       ids[code] = assert(engine:start(code))
     end
@@ -21,7 +21,7 @@ kit.describe("a suspension by prefix", function(backend)
       assert.equal(code == "a.b" and "created" or "completed",
         kit.status(engine, id), code)
     end
-    assert(engine:resume { prefix = "a." })
+    assert(engine.workflows:resume { prefix = "a." })
     assert(engine:run())
     clock:advance "2h"
     assert(engine:run())
@@ -30,7 +30,7 @@ kit.describe("a suspension by prefix", function(backend)
 
   it("leaves that alone too when one is run by its id", function()
     local engine = backend.fresh()
-    assert(engine:suspend { prefix = "a." })
+    assert(engine.workflows:suspend { prefix = "a." })
     for _, code in ipairs { "a.b", "a", "ab", "axb", "b.a.c" } do
       assert(engine:load(kit.one(nil, { code = code })))
       local id = assert(engine:start(code))
@@ -50,7 +50,7 @@ kit.describe("two people who saw a task in one state", function(backend)
     assert(engine:load(flow))
     local id = assert(engine:start "t.task")
     assert(engine:run())
-    local task = assert(engine:tasks { instance = id })[1]
+    local task = assert(engine.tasks:list { instance = id })[1]
     local store = kit.store(url, clock)
     local function give(to)
       return kit.run(store, "task_write", { shard = kit.shard(task.id),
@@ -59,7 +59,7 @@ kit.describe("two people who saw a task in one state", function(backend)
     end
     assert.equal(1, give "ann")
     assert.equal(0, give "bob")
-    assert.equal("ann", assert(engine:task(task.id)).assignee)
+    assert.equal("ann", assert(engine.tasks:get(task.id)).assignee)
   end)
 end)
 

@@ -154,6 +154,25 @@ function kit.select(url, text)
   return rows
 end
 
+--- What differs between two runs of the same: ids, and whoever ran them.
+local MASKED = { id = true, instance = true, lease = true, executor = true,
+  root = true, external_id = true }
+
+--- All that is stored of instances, for comparing two runs of the same.
+function kit.stored(backend, url)
+  local found = {}
+  for name, order in pairs { instance = "id", agenda = "instance",
+    history = "instance, seq", token = "instance, no",
+    variable = "instance, part" } do
+    found[name] = kit.select(url, ("select * from %s order by %s")
+      :format(kit.table(backend, name), order))
+    for _, row in ipairs(found[name]) do
+      for column in pairs(MASKED) do row[column] = nil end
+    end
+  end
+  return found
+end
+
 --- How many rows a table has, `where` an SQL condition.
 function kit.count(backend, url, name, where)
   return kit.select(url, ("select count(*) as n from %s where %s")
@@ -212,28 +231,59 @@ end
 ---@field args string[]   names
 ---@field types string[]  of the arguments, in PostgreSQL's words
 
+local fragments, shared = dofile "sql/fragments.lua", dofile "sql/shared.lua"
 local TYPES = { time = "timestamptz", bytes = "bytea", float = "float8" }
 
---- Every statement of a dialect, by name.
----@return table<string, spec.Statement>
-function kit.statements(dialect)
-  local found, now = {}, nil
-  local list <close> = assert(io.popen("ls sql/" .. dialect .. "/*.sql"))
-  for path in list:lines() do
-    for line in io.lines(path) do
-      local name = line:match "^%-%- name: ([%w_]+)$"
-      if name then
-        now = { text = "", args = {}, types = {} }
-        found[name] = now
-      elseif line:find "^%-%- args:" or line:find "^%-%-   +@" then
-        for arg, kind, list_of in line:gmatch "@([%w_]+) (%l+)([%[%]]*)" do
-          now.args[#now.args + 1] = arg
-          now.types[#now.types + 1] = (TYPES[kind] or kind) .. list_of
-        end
-      elseif now and not line:find "^%-%-" then
-        now.text = now.text .. line .. "\n"
-      end
+--- The lines of sql/shared/ and of the dialect's folder that `pattern` names.
+local function lines_of(dialect, pattern)
+  return coroutine.wrap(function()
+    local list <close> = assert(io.popen(("ls sql/shared/%s && ls sql/%s/%s")
+      :format(pattern, dialect.name, pattern)))
+    for path in list:lines() do
+      local file <close> = assert(io.open(path))
+      local text, is_shared = file:read "a", path:find "^sql/shared/" ~= nil
+      if is_shared then text = shared.text(text, dialect) end
+      for line in text:gmatch "[^\n]*" do coroutine.yield(line, is_shared) end
     end
+  end)
+end
+
+--- Every statement of a dialect, by name. What it does not say of its
+--- arguments, PostgreSQL's says.
+---@return table<string, spec.Statement>
+function kit.statements(name)
+  local faces = name ~= "postgres" and kit.statements "postgres" or {}
+  local dialect = dofile("sql/" .. name .. "/dialect.lua")
+  local found, now = {}, nil
+  dialect.name = name
+  for line, is_shared in lines_of(dialect, "[!f]*.sql") do
+    local named = line:match "^%-%- name: ([%w_]+)$"
+    if named then
+      local face = faces[named] or { args = {}, types = {} }
+      now = { text = "", args = face.args, types = face.types,
+              is_shared = is_shared }
+      if is_shared then now.args, now.types = {}, {} end
+      found[named] = now
+    elseif line:find "^%-%- args: like " then
+      local other = found[line:match "like ([%w_]+)"]
+      now.args, now.types = other.args, other.types
+    elseif line:find "^%-%- args:" or line:find "^%-%-   +@" then
+      for arg, kind, list_of in line:gmatch "@([%w_]+) (%l+)%?*([%[%]]*)" do
+        now.args[#now.args + 1] = arg
+        now.types[#now.types + 1] = (TYPES[kind] or kind) .. list_of
+      end
+    elseif now and not line:find "^%-%-" then
+      now.text = now.text .. line .. "\n"
+    end
+  end
+  local known = fragments.read(lines_of(dialect, "fragments.sql"))
+  for _, one in pairs(found) do
+    local lists = {}
+    for i, arg in ipairs(one.args) do
+      if one.types[i]:find "%[%]$" then lists[#lists + 1] = arg end
+    end
+    one.text = fragments.expand(one.text, known, lists, error)
+    if one.is_shared then one.text = shared.rows(one.text, dialect, lists) end
   end
   return found
 end

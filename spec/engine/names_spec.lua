@@ -41,9 +41,9 @@ local function play(engine, clock)
   local other = assert(engine:start("t.all"))
   assert(engine:run())
   assert(engine:signal { name = "t.go", key = "k", data = { n = 1 } })
-  for _, task in ipairs(assert(engine:tasks())) do
-    assert(engine:task_claim(task.id, { user = "ann", role = "r" }))
-    assert(engine:task_complete(task.id, { user = "ann", role = "r" }))
+  for _, task in ipairs(assert(engine.tasks:list())) do
+    assert(engine.tasks:claim(task.id, { by = "ann", role = "r" }))
+    assert(engine.tasks:complete(task.id, { by = "ann", role = "r" }))
   end
   assert(engine:suspend(other))
   assert(engine:run())

@@ -38,8 +38,8 @@ kit.describe("what is found at once, after a time when nobody ran,",
       assert(engine:run())
       clock:advance(message_at)
       if options.task then
-        local task = assert(engine:tasks { instance = id })[1]
-        assert(engine:task_complete(task.id, { user = "ann" }))
+        local task = assert(engine.tasks:list { instance = id })[1]
+        assert(engine.tasks:complete(task.id, { by = "ann" }))
       else
         assert(engine:signal { name = "m", instance = id })
       end

@@ -5,7 +5,8 @@ local probe = require "spec.support.probe"
 
 local function types(engine, query)
   local names = {}
-  for i, row in ipairs(assert(engine:outbox(query))) do names[i] = row.type end
+  for i,
+    row in ipairs(assert(engine.outbox:list(query))) do names[i] = row.type end
   return table.concat(names, " ")
 end
 
@@ -23,7 +24,7 @@ kit.describe("what a step emits", function(backend)
     }))
     id = assert(engine:start "t.chain")
     assert(engine:run())
-    local rows = assert(engine:outbox())
+    local rows = assert(engine.outbox:list())
     assert.same({ "order.placed", "mail.wanted", "order.shipped" },
       { rows[1].type, rows[2].type, rows[3].type })
     assert.same({ 1, 2, 3 }, { rows[1].seq, rows[2].seq, rows[3].seq })
@@ -35,7 +36,7 @@ kit.describe("what a step emits", function(backend)
       assert.equal(0, row.attempts)
     end
     assert.equal("2026-01-01T00:00:05.000000Z", rows[1].created)
-    local json = assert(engine:outbox(nil, "json"))
+    local json = assert(engine.outbox:list(nil, "json"))
     assert.matches('"items":[]', json, 1, true)
     assert.matches('"payload":null', json, 1, true)
   end)
@@ -141,7 +142,7 @@ kit.describe("what a step emits", function(backend)
     assert(engine:start "t.out")
     assert(engine:run())
     assert.equal("a1 a2 b1 b2 c1 c2", types(engine))
-    for i, row in ipairs(assert(engine:outbox())) do
+    for i, row in ipairs(assert(engine.outbox:list())) do
       assert.equal(i, row.seq)
     end
     assert.equal(6, kit.count(backend, url, "outbox"))
@@ -190,13 +191,14 @@ kit.describe("what a step emits", function(backend)
       assert(engine:run())
       clock:advance(10)
     end
-    assert.equal(9, #assert(engine:outbox()))
+    assert.equal(9, #assert(engine.outbox:list()))
     assert.equal("even even even", types(engine, { type = "even" }))
     assert.equal("odd even odd", types(engine, { instance = ids[2] }))
-    assert.equal(6, #assert(engine:outbox { before = clock:now() - 10 }))
+    assert.equal(6, #assert(engine.outbox:list {
+      emitted_before = clock:now() - 10 }))
     local seen, after = {}, nil
     repeat
-      local page = assert(engine:outbox { limit = 2, after = after })
+      local page = assert(engine.outbox:list { limit = 2, after = after })
       for _, row in ipairs(page) do
         seen[#seen + 1] = row.instance .. row.seq
         after = row.place

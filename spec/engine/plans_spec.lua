@@ -48,8 +48,8 @@ local MEANT = {
     .. "left to do: leases" },
   { "agenda_claim", "ready .*workflow_version=", "the first of each version" },
   { "agenda_claim_suspect", "suspect .*workflow_version=", "the same" },
-  { "agenda_routes", "ready", "the first of the next version" },
-  { "agenda_routes", "agenda_suspect", "the same" },
+  { "agenda_offers", "ready", "the first of the next version" },
+  { "agenda_offers", "agenda_suspect", "the same" },
   { "agenda_promote", "due .*due_at<", "what is due: a batch" },
   { "agenda_orphan", "due .*due_at<", "what may be leased" },
   { "agenda_unclaim_lease", "due .*due_at<", "the same" },
@@ -319,7 +319,7 @@ local function sqlite_cost(backend, url, statement, given)
 end
 
 -- The claim comes last: undone, it leaves dead rows behind.
-local LOOKS = { "agenda_next", "agenda_routes", "agenda_promote",
+local LOOKS = { "agenda_next", "agenda_offers", "agenda_promote",
   "agenda_claim_suspect", "instance_load", "agenda_claim" }
 
 kit.describe("the cost of a claim", function(backend)
@@ -381,9 +381,9 @@ kit.describe("the cost of a claim", function(backend)
     assert(engine:run())
     local function cost_of(n)
       for _ = 1, n do assert(engine:start "t.one") end
-      local before = engine:counts()
+      local before = engine:count()
       local stats = assert(engine:tick())
-      local after = engine:counts()
+      local after = engine:count()
       assert.equal(n, stats.ended)
       assert.equal(1, stats.commits)
       assert(engine:tick()) -- looks, if this one has not
@@ -401,9 +401,9 @@ kit.describe("the cost of a claim", function(backend)
     assert(engine:load(kit.timer()))
     for _ = 1, 10 do assert(engine:start "t.timer") end
     assert(engine:run())
-    local before = engine:counts()
+    local before = engine:count()
     assert(engine:tick())
-    local after = engine:counts()
+    local after = engine:count()
     assert.equal(1, after.transactions - before.transactions)
   end)
 end)

@@ -241,7 +241,7 @@ kit.describe("rule 1, the lease id,", function(backend)
       agenda_end = { seen = { 1 } },
       agenda_unclaim = { executor = { probe.null }, due_at = { now } },
       agenda_unclaim_lease = { horizon_us = 1000000000000, now = now },
-      agenda_renew = { lease_us = 99, now = now },
+      agenda_heartbeat = { lease_us = 99, now = now },
       agenda_relet = { new_lease = kit.draw_id() },
       agenda_stray = {},
       agenda_pin = { workflow_version = 7 },
@@ -340,7 +340,7 @@ kit.describe("rule 1, the lease id,", function(backend)
       "variable_put", "variable_delete", "task_insert", "owner_insert",
       "task_raise", "task_due", "task_rename", "task_end",
       "message_insert", "outbox_insert", "item_insert", "item_put",
-      "agenda_renew", "agenda_unclaim_lease" } do
+      "agenda_heartbeat", "agenda_unclaim_lease" } do
       local was = snapshot(backend, url, id)
       send(name, writes[name], lease)
       assert.are_not.equal(was, snapshot(backend, url, id),
@@ -591,7 +591,7 @@ kit.describe("rule 2, the order of locks,", function(backend)
     local lease = kit.draw_id()
     for _, id in ipairs(ids) do kit.claim(rival, id, { lease = lease }) end
     lock(holder, ids[1])
-    local rows = kit.run(rival, "agenda_renew", { shard = 0, id = ids,
+    local rows = kit.run(rival, "agenda_heartbeat", { shard = 0, id = ids,
       lease = { lease, lease }, lease_us = 1000000, now = clock.us })
     assert.equal(1, #rows)
     assert.equal(ids[2], rows[1].instance)
@@ -701,7 +701,7 @@ kit.describe("rule 3, history is the holder's,", function(backend)
       flow:step("a", {
         run = function(ctx)
           local before = assert(b:get(ctx.id))
-          local ok, done = b:cancel(ctx.id, { reason = "r", who = "w" })
+          local ok, done = b:cancel(ctx.id, { reason = "r", by = "w" })
           seen.ok, seen.done = ok, done
           local after = assert(b:get(ctx.id))
           seen.same_version = before.commits == after.commits

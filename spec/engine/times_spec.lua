@@ -17,11 +17,11 @@ kit.describe("times that are too large", function(backend)
     local before = assert(engine:get(id, "json"))
     for _, us in ipairs { math.maxinteger, math.mininteger, -1,
       31557600000000001 } do
-      local ok, err = core.engine_change(engine, id,
-        { kind = "shift", us = us })
+      local ok, err = core.change(engine, id,
+        { kind = "shift", for_us = us })
       assert.is_nil(ok)
       assert.equal("invalid", err.code)
-      ok, err = core.engine_change(engine, id, { kind = "wake", at = us < 0
+      ok, err = core.change(engine, id, { kind = "wake", at_us = us < 0
         and us or math.maxinteger })
       assert.is_nil(ok)
       assert.equal("invalid", err.code)
@@ -36,8 +36,8 @@ kit.describe("times that are too large", function(backend)
     local id = assert(engine:start "t.timer")
     assert(engine:run())
     for _ = 1, 10 do
-      assert(core.engine_change(engine, id,
-        { kind = "shift", us = 31557600000000000 }))
+      assert(core.change(engine, id,
+        { kind = "shift", for_us = 31557600000000000 }))
     end
     assert(engine:run())
     assert.equal("9999-12-31T23:59:59.999999Z",
@@ -73,7 +73,7 @@ kit.describe("times that are too large", function(backend)
   it("are no date for an attribute", function()
     local engine = backend.fresh()
     local function start(us)
-      return core.engine_start(engine, "t.one", nil, {
+      return core.start(engine, "t.one", nil, {
         attributes = { due = { type = "date", value = us } } })
     end
     assert(engine:load(kit.one()))

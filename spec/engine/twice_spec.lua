@@ -69,7 +69,7 @@ kit.describe("asked twice while its step runs,", function(backend)
 
   it("is put at a node once", function()
     local engine, id = asked(function(rival, id)
-      assert(rival:move_token(id, { to = "d" }))
+      assert(rival:move(id, { to = "d" }))
     end)
     assert.equal("step a, step b, moved c, refused d, step d",
       kit.trail(engine, id))
@@ -175,7 +175,8 @@ kit.describe("moved twice to another version,", function(backend)
     local a, b
     local ones = { flow(1, function()
       for _ = 1, 2 do
-        local moved, refused, asked = assert(b:move("t.cross", 1, 2,
+        local moved, refused, asked = assert(b.workflows:transfer("t.cross", 1,
+          2,
           { map = CROSS }))
         assert.same({ 0, 0, 1 }, { #moved, #refused, #asked })
       end
@@ -184,8 +185,8 @@ kit.describe("moved twice to another version,", function(backend)
     local id = assert(a:start("t.cross", {}, { version = 1 }))
     assert(a:run())
     assert.equal("completed", kit.status(a, id))
-    assert.same({ "version 1 to 2" }, texts(a, id, "migrated"))
-    assert.same({ "migrate: it runs version 2 already" },
+    assert.same({ "version 1 to 2" }, texts(a, id, "transferred"))
+    assert.same({ "transfer: it runs version 2 already" },
       texts(a, id, "refused"))
     assert.same({ b = 2, c = 2 }, assert(a:get(id)).variables)
   end)
@@ -193,14 +194,14 @@ kit.describe("moved twice to another version,", function(backend)
   it("stays where another request has brought it since", function()
     local a, b
     local ones = { flow(1, function()
-      assert(b:move("t.cross", 1, 3, { map = CROSS }))
-      assert(b:move("t.cross", 1, 2, { map = CROSS }))
+      assert(b.workflows:transfer("t.cross", 1, 3, { map = CROSS }))
+      assert(b.workflows:transfer("t.cross", 1, 2, { map = CROSS }))
     end), flow(2, error), flow(3, error) }
     a, b = kit.pair(backend, ones)
     local id = assert(a:start("t.cross", {}, { version = 1 }))
     assert(a:run())
     assert.equal(3, assert(a:get(id)).version)
-    assert.same({ "migrate: it runs version 3 by now, not 1" },
+    assert.same({ "transfer: it runs version 3 by now, not 1" },
       texts(a, id, "refused"))
     assert.same({ b = 3, c = 3 }, assert(a:get(id)).variables)
   end)
@@ -213,14 +214,14 @@ kit.describe("put off twice with its workflow,", function(backend)
       assert(engine:load(kit.timer("1h")))
       local id = assert(engine:start "t.timer")
       assert(engine:run())
-      assert(engine:suspend { workflow = "t.timer" })
+      assert(engine.workflows:suspend { workflow = "t.timer" })
       for _ = 1, 2 do
         post(url, clock, id, "shift", ('{"us":%d}'):format(HOUR * 1000000),
           "17:t.timer")
         assert(engine:edit(id, { set = { n = 1 } })) -- takes what lies there
       end
       assert.equal(1, #texts(engine, id, "shifted"))
-      assert(engine:resume { workflow = "t.timer" })
+      assert(engine.workflows:resume { workflow = "t.timer" })
       clock:advance(HOUR + 1)
       assert(engine:run())
       assert.equal("waiting", kit.status(engine, id))

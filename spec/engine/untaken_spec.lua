@@ -87,8 +87,8 @@ kit.describe("what is not taken any more", function(backend)
 
   it("is said of a task's answer", function()
     local engine, id = begun(asking())
-    local task = assert(engine:tasks { instance = id })[1]
-    assert(engine:task_complete(task.id, { user = "ann", roles = { "all" } }))
+    local task = assert(engine.tasks:list { instance = id })[1]
+    assert(engine.tasks:complete(task.id, { by = "ann", roles = { "all" } }))
     assert(engine:cancel(id))
     assert(engine:run())
     assert.same({ "a task's answer: it has ended before that by ann" },
@@ -97,8 +97,8 @@ kit.describe("what is not taken any more", function(backend)
 
   it("is said of a task's answer to one that is undone", function()
     local engine, id = begun(asking(function() end))
-    local task = assert(engine:tasks { instance = id })[1]
-    assert(engine:task_complete(task.id, { user = "ann", roles = { "all" } }))
+    local task = assert(engine.tasks:list { instance = id })[1]
+    assert(engine.tasks:complete(task.id, { by = "ann", roles = { "all" } }))
     assert(engine:cancel(id))
     assert(engine:run())
     assert.equal("cancelled", kit.status(engine, id))
@@ -249,10 +249,10 @@ kit.describe("an instance that fails before it takes its events",
       assert(engine:run())
       assert(engine:signal { name = "go", instance = id, id = "e1" })
       local function answer()
-        local task = assert(engine:tasks { instance = id,
+        local task = assert(engine.tasks:list { instance = id,
           status = "pending" })[1]
-        assert(engine:task_complete(task.id,
-          { user = "ann", roles = { "all" } }))
+        assert(engine.tasks:complete(task.id,
+          { by = "ann", roles = { "all" } }))
         assert(engine:run())
       end
       backend.sql(url, REFUSE[backend.name]:format "task")

@@ -336,8 +336,8 @@ kit.describe("a value that cannot be stored", function(backend)
       assert(engine:signal { name = "go", instance = id, data = text })
     end },
     task = { { title = "Look", into = "b" }, function(engine, id)
-      local task = assert(engine:tasks { instance = id })[1]
-      assert(engine:task_complete(task.id, { user = "ann", output = text }))
+      local task = assert(engine.tasks:list { instance = id })[1]
+      assert(engine.tasks:complete(task.id, { by = "ann", output = text }))
     end },
     call = { { workflow = "t.text", into = "b" }, function() end },
     each = { { items = function() return { 1, 2, 3 } end, branch = "part",

@@ -1,5 +1,5 @@
 -- Waits from the inside: what they ask for, what they take, what is left of it
--- behind them. How events travel is signal_spec's.
+-- behind them. How events travel is enter/signal_spec's.
 local kit = require "spec.engine.kit"
 local pawl = require "pawl"
 
@@ -961,8 +961,8 @@ kit.describe("what came for an instance whose holder died", function(backend)
     local id = begin(engine)
     local client = kit.rival(backend, url, clock,
       { group = "nobody", prefixes = "none.", stored_code = "own" })
-    local task = assert(client:tasks { instance = id })[1]
-    assert(client:task_complete(task.id, { user = "ann", output = 3 }))
+    local task = assert(client.tasks:list { instance = id })[1]
+    assert(client.tasks:complete(task.id, { by = "ann", output = 3 }))
     assert.equal("waiting", kit.status(engine, id))
     assert.is_nil(taken_over(engine, clock, url, id))
     assert.same({ got = 3 }, get(engine, id).output)

@@ -134,7 +134,7 @@ describe("an engine", function()
     local engine = assert(testing.open())
     engine:close()
     engine:close()
-    for _, name in ipairs { "tick", "now", "counts", "list", "run" } do
+    for _, name in ipairs { "tick", "now", "count", "list", "run" } do
       assert.matches("the engine is closed", raised(engine[name], engine))
     end
   end)
@@ -189,7 +189,7 @@ describe("an engine", function()
       cancel = { 1, "string" }, find = { 1, "string" },
       check = { 1, "string" }, load = { 1, "path or workflow" },
       tick_instance = { 1, "string" }, wait = { 1, "number" },
-      tick = { 1, "number" }, graph = { 1, "string" },
+      tick = { 1, "number" },
     } do
       local expected = ("bad argument #%d to '%s' (%s expected, got boolean)")
         :format(words[1], name, words[2])
@@ -197,6 +197,8 @@ describe("an engine", function()
     end
     assert.matches("bad argument #2 to 'get' (\"table\" or", raised(engine.get,
       engine, "0123", "xml"), 1, true)
+    assert.matches("bad argument #1 to 'workflows:graph' (string expected",
+      raised(engine.workflows.graph, engine.workflows, true), 1, true)
     assert.matches("calling 'tick' on a number: write engine:tick",
       raised(engine.tick, 1), 1, true)
     assert.matches("engine_spec.lua:%d+: bad argument #1 to 'get'",
@@ -359,7 +361,7 @@ describe("an engine", function()
     assert(engine:load(with_timer()))
     local id = assert(engine:start "t.timer")
     assert(engine:run())
-    local ok, done = assert(engine:cancel(id, { reason = "no", who = "me" }))
+    local ok, done = assert(engine:cancel(id, { reason = "no", by = "me" }))
     assert.is_true(ok)
     assert.is_true(done)
     assert.equal("cancelled", engine:get(id).status)
@@ -378,10 +380,10 @@ describe("an engine", function()
 
   it("counts what it asked of the store", function()
     local engine <close> = assert(testing.open())
-    local before = engine:counts()
+    local before = engine:count()
     assert(engine:load(one_step()))
     assert(engine:start "t.one")
-    local after = engine:counts()
+    local after = engine:count()
     assert.is_true(after.transactions > before.transactions)
     assert.is_true(after.statements > before.statements)
     assert.equal("integer", math.type(after.trips))

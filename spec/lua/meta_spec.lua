@@ -1,6 +1,8 @@
 -- lua/pawl/meta/pawl.lua, which editors read, against what is really there.
+local kinds = require "pawl.kinds"
 local option = require "pawl.option"
 local pawl = require "pawl"
+local reference = require "spec.support.reference"
 local testing = require "pawl.testing"
 local tmp = require "spec.support.tmp"
 
@@ -52,6 +54,27 @@ local function quoted(file, first, last)
   return names
 end
 
+--- The members of ctx: { [name] = { kind =, when =, shape = } }.
+local function members_of_ctx()
+  local members = {}
+  local text = tmp.read "src/host/ctx.h"
+    :match "#define PAWL_CTX_MEMBERS%(X%)(.-)clang%-format on"
+  for name, kind, when, shape in
+    text:gmatch "X%(([%w_]+), (%u+), (%u+), ([^\n]-)%)[^%w%p]" do
+    members[name] = { kind = kind, when = when, shape = shape }
+  end
+  return members
+end
+
+--- What a member's annotation says it is; an alias' first line for its name.
+local function annotation_of(class, name)
+  local text = META:match("%-%-%-@class " .. class .. "\n(.-)\n\n")
+  local said = assert(text:match("@field " .. name .. "%?? ([^\n]*)"), name)
+  local alias = said:match "^pawl%.(%u%w*)"
+  return alias and META:match("%-%-%-@alias pawl%." .. alias
+    .. "\n%-%-%-| ([^\n]*)") or said
+end
+
 describe("the annotations", function()
   it("name every function of the module, and no other", function()
     assert.same(functions_of(pawl), names_of "\nfunction pawl%.([%w_]+)%(")
@@ -62,21 +85,92 @@ describe("the annotations", function()
   end)
 
   it("name every method of an engine", function()
-    local engine <close> = assert(testing.open())
-    assert.same(functions_of(getmetatable(engine).__index),
+    assert.same(functions_of(require "pawl.core".engine),
       names_of "\nfunction Engine:([%w_]+)%(")
   end)
 
-  it("name every field of ctx, and no other", function()
-    assert.same(quoted("src/host/ctx.c", "#define CTX_FIELDS", "/*"),
-      fields_of "pawl%.Ctx")
+  it("name every method of what has a word of its own", function()
+    local engine <close> = assert(testing.open())
+    for _, noun in ipairs { "tasks", "workflows", "outbox" } do
+      local class = noun:sub(1, 1):upper() .. noun:sub(2)
+      assert.same(functions_of(getmetatable(engine[noun]).__index),
+        names_of("\nfunction " .. class .. ":([%w_]+)%("), noun)
+    end
+  end)
+
+  it("name every member of ctx, and no other", function()
+    assert.same(keys_of(members_of_ctx()), fields_of "pawl%.Ctx")
     assert.same(quoted("src/host/ctx.c", "TOKEN_NAMES[]", ";"),
       fields_of "pawl%.Token")
   end)
 
-  it("name every option of a start, and no other", function()
-    assert.same(keys_of(option.start), fields_of "pawl%.StartOptions")
+  it("show the functions of ctx as functions, and nothing else", function()
+    for name, member in pairs(members_of_ctx()) do
+      local parameters = annotation_of("pawl%.Ctx", name):match "^fun(%b())"
+      assert.equal(member.kind == "CALL", parameters ~= nil, name)
+      if member.shape:find "^\"ctx" then
+        assert.equal("ctx." .. name, member.shape:match '^"(.-)[%({]')
+        local takes_none = member.shape:find("()", 1, true) ~= nil
+        assert.equal(parameters == "()", takes_none, name)
+      end
+    end
+  end)
+
+  it("and the guide tell who asks the store", function()
+    local asking = tmp.read "docs/workflows.md"
+      :match "What asks the store %((.-)%) is refused"
+    for name, member in pairs(members_of_ctx()) do
+      if member.when == "ASKS" then
+        assert.truthy(asking:find("ctx." .. name, 1, true), name)
+      end
+    end
+  end)
+
+  it("say which functions of ctx are for a step alone", function()
+    local rule = META:match "Only `run` of a step and `undo` may (.-)%-%-%-@"
+    for name, member in pairs(members_of_ctx()) do
+      if member.when == "ACTS" then assert.matches(name, rule) end
+    end
+  end)
+
+  it("name every option of a child, and no other", function()
     assert.same(keys_of(option.child), fields_of "pawl%.ChildOptions")
+  end)
+
+  it("name every field of a kind of node, and what is needed", function()
+    for _, name in ipairs(kinds.names) do
+      local kind = kinds[name]
+      local said, needed = {}, {}
+      for _, field in ipairs(reference.fields("lua/pawl/kinds/" .. name
+        .. ".lua", reference.class(name))) do
+        said[field.name] = true
+        if field.is_needed then needed[#needed + 1] = field.name end
+        assert.not_equal("", field.text, name .. "." .. field.name)
+      end
+      assert.same(keys_of(kind.fields), keys_of(said), name)
+      local needs = {}
+      for i, need in ipairs(kind.needs or {}) do needs[i] = need[1] end
+      assert.same(needs, needed, name)
+    end
+  end)
+
+  it("of kinds of nodes stand in files that are listed", function()
+    local files = {}
+    for path in assert(io.popen "ls lua/pawl/kinds"):lines() do
+      files[#files + 1] = path:match "^(.*)%.lua$"
+    end
+    local names = table.move(kinds.names, 1, #kinds.names, 1, {})
+    table.sort(names)
+    assert.same(files, names)
+  end)
+
+  it("name every kind of node as a method of a workflow", function()
+    for _, name in ipairs(kinds.names) do
+      local text = tmp.read("lua/pawl/kinds/" .. name .. ".lua")
+      assert.matches(("@class pawl.Workflow\n%%-%%-%%-@field %s fun%%(self: "
+        .. "pawl.Workflow, name: string, options%%??: %s%%): pawl.Workflow\n")
+        :format(name, reference.class(name)), text)
+    end
   end)
 
   it("are Lua", function() assert(loadfile "lua/pawl/meta/pawl.lua") end)

@@ -56,7 +56,7 @@ describe("the options of ctx.start", function()
   end)
 
   it("come as the engine takes them", function()
-    assert.same({ key = "k", version = 2, priority = -1, delay = 7200000000,
+    assert.same({ key = "k", version = 2, priority = -1, delay_us = 7200000000,
                   tenant = "t", group = "g", correlation = "c",
                   business_key = "b", metadata = { m = 1 },
                   attributes = { a = 1 }, track = true,

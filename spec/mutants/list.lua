@@ -18,43 +18,41 @@ return {
   { name = "a claim takes what others hold",
     file = "sql/sqlite/agenda.sql",
     from = [[where shard = @shard and instance = @id and (ready or due_at <= @now)
-returning]],
+{{claimed}}]],
     to = [[where shard = @shard and instance = @id
-returning]],
+{{claimed}}]],
     specs = { "spec/engine/protocol_spec.lua", "spec/engine/cancel_spec.lua" } },
   { name = "a commit does not ask for its lease", few = true,
-    file = "sql/sqlite/agenda.sql",
-    from = [[select instance, latch from pawl_agenda
- where shard = @shard and instance = @id and lease = @lease
-   and (@latch is null or latch = @latch);]],
-    to = [[select instance, latch from pawl_agenda
- where shard = @shard and instance = @id and (lease = @lease or 1)
-   and (@latch is null or latch = @latch);]],
+    file = "sql/shared/agenda.sql",
+    from = [[   where shard = @shard and instance = s.id and lease = s.lease
+     and (s.latch is null or latch = s.latch) for update) a;]],
+    to = [[   where shard = @shard and instance = s.id and (lease = s.lease or true)
+     and (s.latch is null or latch = s.latch) for update) a;]],
     specs = { "spec/engine/protocol_spec.lua",
       "spec/engine/work/executors_spec.lua" } },
   { name = "a commit overlooks the latch",
-    file = "src/engine/work/commit.c",
+    file = "src/engine/work/batch.c",
     from = [[
 return p->after == PAWL_AFTER_END || p->after == PAWL_AFTER_FORGET ||
          p->needs_latch;]],
     to = "return p->after == PAWL_AFTER_FORGET && p->needs_latch;",
-    specs = { "spec/engine/protocol_spec.lua", "spec/engine/enter/signal_spec.lua",
-      "spec/engine/wait_spec.lua" } },
+    specs = { "spec/engine/protocol_spec.lua",
+      "spec/engine/enter/signal_spec.lua", "spec/engine/wait_spec.lua" } },
   { name = "a wake-up during a commit is forgotten",
     file = "sql/sqlite/agenda.sql",
     from = [[       latch = case when latch = @seen then 0 else latch end,
        ready = latch <> @seen or @due_at <= @now,]],
     to = [[       latch = 0,
        ready = @due_at <= @now,]],
-    specs = { "spec/engine/protocol_spec.lua", "spec/engine/enter/signal_spec.lua",
-      "spec/engine/wait_spec.lua" } },
+    specs = { "spec/engine/protocol_spec.lua",
+      "spec/engine/enter/signal_spec.lua", "spec/engine/wait_spec.lua" } },
   { name = "a takeover is not counted",
     file = "sql/sqlite/agenda.sql",
     from = [[       takeovers = takeovers + (lease is not null),
        due_at = @now + @lease_us
- where shard = @shard and instance in (]],
+ {{claim_from]],
     to = [[       due_at = @now + @lease_us
- where shard = @shard and instance in (]],
+ {{claim_from]],
     specs = { "spec/engine/work/executors_spec.lua",
       "spec/engine/protocol_spec.lua" } },
   { name = "a commit does not end suspicion",
@@ -70,7 +68,7 @@ return p->after == PAWL_AFTER_END || p->after == PAWL_AFTER_FORGET ||
       "spec/engine/work/executors_spec.lua" } },
   { name = "a lost claim is forgotten",
     file = "src/engine/work/claim.c",
-    from = "if (rc == PAWL_UNREACHABLE) remember_lost(e, shard, lease);",
+    from = "if (rc == PAWL_UNREACHABLE) remember_lost(e, c);",
     to = "(void)remember_lost;",
     specs = { "spec/engine/refused_spec.lua",
       "spec/engine/protocol_spec.lua", "spec/crash/lost_spec.lua" } },
@@ -89,24 +87,24 @@ return p->after == PAWL_AFTER_END || p->after == PAWL_AFTER_FORGET ||
     from = [[
 if (!force && soonest - now > e->config.lease_us * 2 / 3) return PAWL_OK;]],
     to = "if (!force) return PAWL_OK;",
-    specs = { "spec/engine/protocol_spec.lua", "spec/engine/work/await_spec.lua",
+    specs = { "spec/engine/protocol_spec.lua",
+      "spec/engine/work/await_spec.lua",
       "spec/engine/work/executors_spec.lua" } },
   { name = "a lost answer counts as landed", few = true,
     file = "src/engine/work/commit.c",
     from = [[
-*landed = pawl_plan_writes(&h->plan) && pawl_id_eq(&lease, &h->lease) &&
-            version == h->version + 1;]],
+            pawl_id_eq(last.lease, &h->lease) &&
+            last.version == h->d.version + 1;]],
     to = [[
-*landed = pawl_plan_writes(&h->plan) && pawl_id_eq(&lease, &h->lease);]],
+            pawl_id_eq(last.lease, &h->lease);]],
     specs = { "spec/engine/protocol_spec.lua", "spec/crash/lost_spec.lua" } },
   { name = "another's commit counts as ours",
     file = "src/engine/work/commit.c",
     from = [[
-*landed = pawl_plan_writes(&h->plan) && pawl_id_eq(&lease, &h->lease) &&
-            version == h->version + 1;]],
+            pawl_id_eq(last.lease, &h->lease) &&
+            last.version == h->d.version + 1;]],
     to = [[
-*landed = pawl_plan_writes(&h->plan) &&
-            version == h->version + 1;]],
+            last.version == h->d.version + 1;]],
     specs = { "spec/engine/work/commit_spec.lua",
       "spec/engine/protocol_spec.lua", "spec/crash/lost_spec.lua" } },
   { name = "an unanswered commit is sent under its old lease",
@@ -136,9 +134,8 @@ if (!force && soonest - now > e->config.lease_us * 2 / 3) return PAWL_OK;]],
       "spec/engine/busy_spec.lua" } },
   { name = "plain plans forget what came in",
     file = "src/engine/work/plain.c",
-    from = [[
-return h->status == PAWL_STATUS_RUNNING && !h->reset && !h->latch &&]],
-    to = "return h->status == PAWL_STATUS_RUNNING && !h->latch &&",
+    from = [[return h->d.state.status == PAWL_STATUS_RUNNING && !h->reset && !h->latch &&]],
+    to = [[return h->d.state.status == PAWL_STATUS_RUNNING && !h->latch &&]],
     specs = { "spec/engine/work/executors_spec.lua" } },
   { name = "a plain end overlooks its latch",
     file = "sql/sqlite/agenda.sql",
@@ -151,31 +148,26 @@ delete from pawl_agenda
  where shard = @shard and instance = @id and lease = @lease
    and @seen = @seen
 returning 1 as every;]],
-    specs = { "spec/engine/protocol_spec.lua", "spec/engine/enter/signal_spec.lua",
+    specs = { "spec/engine/protocol_spec.lua",
+      "spec/engine/enter/signal_spec.lua",
       "spec/engine/decision_spec.lua" } },
   { name = "a sleeping row is dropped though it was woken",
     file = "sql/sqlite/agenda.sql",
     from = [[
--- args: @shard smallint, @id uuid[], @lease uuid[], @seen integer[]
+-- name: agenda_end
 delete from pawl_agenda
  where shard = @shard and instance = @id and lease = @lease and latch = @seen;]],
     to = [[
--- args: @shard smallint, @id uuid[], @lease uuid[], @seen integer[]
+-- name: agenda_end
 delete from pawl_agenda
  where shard = @shard and instance = @id and lease = @lease
    and @seen = @seen;]],
-    specs = { "spec/engine/protocol_spec.lua", "spec/engine/enter/signal_spec.lua",
-      "spec/engine/wait_spec.lua" } },
+    specs = { "spec/engine/protocol_spec.lua",
+      "spec/engine/enter/signal_spec.lua", "spec/engine/wait_spec.lua" } },
   { name = "a commit overwrites a newer version",
-    file = "sql/sqlite/instance.sql",
-    from = [[       entered_at = case when visit = @visit then entered_at
-                         else @updated_at end,
-       updated_at = @updated_at
- where shard = @shard and id = @id and version = @version and status = @was]],
-    to = [[       entered_at = case when visit = @visit then entered_at
-                         else @updated_at end,
-       updated_at = @updated_at
- where shard = @shard and id = @id and @version = @version and status = @was]],
+    file = "sql/sqlite/fragments.sql",
+    from = [[where shard = @shard and id = @id and version = @version and status = @was]],
+    to = [[where shard = @shard and id = @id and @version = @version and status = @was]],
     specs = { "spec/engine/protocol_spec.lua" },
     equivalent = "the lease id that the statement joins on is drawn afresh at "
       .. "each claim, and the version is loaded under it: it is a second fence" },
@@ -198,7 +190,7 @@ delete from pawl_agenda
 
   -- ---- letters and requests ----
   { name = "a request that is sent again is put there whoever took it",
-    file = "sql/sqlite/inbox.sql",
+    file = "sql/shared/inbox.sql",
     from = "                      and request = @no)",
     to = "                      and request = @no and false)",
     specs = { "spec/engine/act/request_spec.lua" } },
@@ -213,16 +205,13 @@ delete from pawl_agenda
     specs = { "spec/engine/act/request_spec.lua" } },
   { name = "the answer to a first sending is not looked for",
     file = "src/engine/act/request.c",
-    from = [[
-    *seq = 0;
-    pawl_store_rows]],
-    to = [[
-    pawl_store_rows]],
+    from = "  if (r->again) *seq = 0;",
+    to = "",
     specs = { "spec/engine/act/request_spec.lua" } },
   { name = "an edit ignores the version it was made for",
     file = "src/rules/letters.c",
-    from = "if (wanted_version >= 0 && wanted_version != h->version) {",
-    to = "if (wanted_version < -1) {",
+    from = [[if (if_commits >= 0 && if_commits != d->version) {]],
+    to = [[if (if_commits < -1) {]],
     specs = { "spec/engine/act/change_spec.lua" } },
   { name = "a resume does not shift times",
     file = "src/rules/letters.c",
@@ -243,16 +232,16 @@ delete from pawl_agenda
     specs = { "spec/engine/act/change_spec.lua" } },
   { name = "a cancel during undoing begins it anew",
     file = "src/rules/letters.c",
-    from = [[  else if (pawl_is_undoing(h))
-    refuse(e, h, l, "it is being undone already; `kill` ends it at once");]],
-    to = [[  else if (pawl_is_undoing(h) && !h->def)
-    refuse(e, h, l, "it is being undone already; `kill` ends it at once");]],
+    from = [[  else if (pawl_is_undoing(d))
+    refuse(d, l, "it is being undone already; `kill` ends it at once");]],
+    to = [[  else if (pawl_is_undoing(d) && !d->def)
+    refuse(d, l, "it is being undone already; `kill` ends it at once");]],
     specs = { "spec/engine/compensate_spec.lua",
       "spec/engine/cancel_spec.lua" } },
   { name = "a kill undoes",
     file = "src/rules/letters.c",
-    from = [[end_cancelled(e, h, l, "killed", NULL, 0);]],
-    to = [[end_cancelled(e, h, l, "killed", NULL, 1);]],
+    from = [[end_cancelled(d, l, "killed", NULL, 0);]],
+    to = [[end_cancelled(d, l, "killed", NULL, 1);]],
     specs = { "spec/engine/compensate_spec.lua",
       "spec/engine/act/change_spec.lua" } },
   { name = "a cancelled ending still tells its parent that it completed",
@@ -265,49 +254,46 @@ delete from pawl_agenda
     specs = { "spec/engine/child_spec.lua" } },
   { name = "requests to what has ended are dropped unheard",
     file = "src/rules/letters.c",
-    from = "      refuse(e, h, l, why);",
-    to = "      if (!h) refuse(e, h, l, why);",
+    from = [[
+      refuse(d, l, why);
+      pawl_letter_taken(d, l);]],
+    to = "      pawl_letter_taken(d, l);",
     specs = { "spec/engine/again_spec.lua" } },
   { name = "a wake reaches children's timeouts unasked",
     file = "src/rules/letters.c",
-    from = [[
-(node->kind == PAWL_KIND_CALL || node->kind == PAWL_KIND_EACH) &&
-      (!l->data.len ||]],
-    to = [[
-(node->kind == PAWL_KIND_CALL && node->kind == PAWL_KIND_EACH) &&
-      (!l->data.len ||]],
+    from = "      pawl_kind_of(d, node)->has_children &&",
+    to = "      !pawl_kind_of(d, node)->has_children &&",
     specs = { "spec/engine/again_spec.lua" } },
 
   -- ---- events and waits ----
   { name = "a star takes several segments", few = true,
-    file = "src/rules/kinds/wait.c",
-    from = "return dot == NULL;",
-    to = "return dot == NULL || len > 0;",
-    specs = { "spec/engine/wait_spec.lua", "spec/engine/enter/signal_spec.lua" } },
+    file = "src/rules/events.c",
+    from = [[return dot == NULL;]],
+    to = [[return dot == NULL || len > 0;]],
+    specs = { "spec/engine/wait_spec.lua",
+      "spec/engine/enter/signal_spec.lua" } },
   { name = "a kept event of more segments is found for a star",
-    file = "sql/sqlite/event.sql",
+    file = "sql/sqlite/fragments.sql",
     from = [[
-               and instr(substr(name, length(@prefix) + 1), '.') = 0))
-       and expires_at > @now
-     order by received_at, came limit @max)
-   union all]],
+             and instr(substr(name, length(@prefix) + 1), '.') = 0))
+    and expires_at > @now]],
     to = [[
-               and length(name) > 0))
-       and expires_at > @now
-     order by received_at, came limit @max)
-   union all]],
-    specs = { "spec/engine/wait_spec.lua", "spec/engine/enter/signal_spec.lua" },
+             and length(name) > 0))
+    and expires_at > @now]],
+    specs = { "spec/engine/wait_spec.lua",
+      "spec/engine/enter/signal_spec.lua" },
     equivalent = "what is found is matched by its name once more before a wait "
       .. "takes it (pawl_event_matches)" },
   { name = "a wait takes an event of another key",
-    file = "src/rules/kinds/wait.c",
-    from = [[
-return pawl_str_eq(key, pawl_buf_str(&l->key));
+    file = "src/rules/events.c",
+    from = [[return pawl_str_eq(key, pawl_buf_str(&l->key));
 }]],
     to = [[
+
 return key.len == l->key.len;
 }]],
-    specs = { "spec/engine/wait_spec.lua", "spec/engine/enter/signal_spec.lua" } },
+    specs = { "spec/engine/wait_spec.lua",
+      "spec/engine/enter/signal_spec.lua" } },
   { name = "an event that came too late ends the wait",
     file = "src/rules/kinds/wait.c",
     from = "(t->due_us && l->received_us > t->due_us) ||",
@@ -317,25 +303,25 @@ return key.len == l->key.len;
     file = "src/rules/kinds/wait.c",
     from = "was_asked(t, l) || !asks_match",
     to = "(was_asked(t, l), 0) || !asks_match",
-    specs = { "spec/engine/wait_spec.lua", "spec/engine/enter/signal_spec.lua" } },
+    specs = { "spec/engine/wait_spec.lua",
+      "spec/engine/enter/signal_spec.lua" } },
   { name = "a blind wait takes what is newer than what is kept",
     file = "src/rules/kinds/wait.c",
     from = "t->blind = key != NULL;",
     to = "t->blind = 0;",
-    specs = { "spec/engine/wait_spec.lua", "spec/engine/enter/signal_spec.lua",
+    specs = { "spec/engine/wait_spec.lua",
+      "spec/engine/enter/signal_spec.lua",
       "spec/engine/protocol_spec.lua" } },
   { name = "an expired event is found",
-    file = "sql/sqlite/event.sql",
+    file = "sql/sqlite/fragments.sql",
     from = [[
-       and expires_at > @now
-     order by received_at, came limit @max)
-   union all]],
+    and expires_at > @now
+  order by received_at, came limit @max]],
     to = [[
-       and @now = @now
-     order by received_at, came limit @max)
-   union all]],
-    specs = { "spec/engine/wait_spec.lua", "spec/engine/enter/signal_spec.lua",
-      "spec/engine/kept_spec.lua" } },
+    and @now = @now
+  order by received_at, came limit @max]],
+    specs = { "spec/engine/wait_spec.lua",
+      "spec/engine/enter/signal_spec.lua", "spec/engine/kept_spec.lua" } },
   { name = "an event sent twice counts twice",
     file = "sql/sqlite/event.sql",
     from = [[
@@ -361,13 +347,14 @@ where shard = @shard and expires_at <= @now
 ]],
     specs = { "spec/engine/left_spec.lua" } },
   { name = "an event reaches instances that have ended",
-    file = "sql/sqlite/inbox.sql",
+    file = "sql/shared/inbox.sql",
     from = [[
-   and status in ('running', 'waiting', 'suspended')
-   and (trigger_event is null]],
+     and status in ('running', 'waiting', 'suspended')
+     and (trigger_event is null]],
     to = [[
-   and (trigger_event is null]],
-    specs = { "spec/engine/enter/signal_spec.lua", "spec/engine/cancel_spec.lua" } },
+     and (trigger_event is null]],
+    specs = { "spec/engine/enter/signal_spec.lua",
+      "spec/engine/cancel_spec.lua" } },
   { name = "an answer that was lost halves the count",
     file = "src/engine/enter/signal.c",
     from = "if (rc == PAWL_OK && lost) *reached = before + n;",
@@ -378,8 +365,8 @@ where shard = @shard and expires_at <= @now
   -- ---- forks, joins, eaches ----
   { name = "an all join fires at the first",
     file = "src/rules/kinds/join.c",
-    from = "      g->coming += may_come(h, k, g);",
-    to = "      g->coming += may_come(h, k, g) && g->arrived > 9;",
+    from = [[      g->coming += may_come(d, k, g);]],
+    to = [[      g->coming += may_come(d, k, g) && g->arrived > 9;]],
     specs = { "spec/engine/fork_spec.lua" } },
   { name = "a join takes more than its number",
     file = "src/rules/kinds/join.c",
@@ -393,15 +380,16 @@ where shard = @shard and expires_at <= @now
     specs = { "spec/engine/guards_spec.lua", "spec/engine/each_spec.lua" } },
   { name = "losers of a race go on",
     file = "src/rules/kinds/join.c",
-    from = [[      pawl_token_end(e, h, k, "others reached the join first");]],
-    to = [[      if (!node) pawl_token_end(e, h, k, "others reached the join first");]],
+    from = [[      pawl_token_end(d, k, "others reached the join first");]],
+    to = [[      if (!node) pawl_token_end(d, k, "others reached the join first");]],
     specs = { "spec/engine/fork_spec.lua" } },
   { name = "an each ends with one item less",
     file = "src/rules/kinds/each.c",
-    from = [[  count_item(h, parked, "live", -1);
-  count_item(h, parked, "done", 1);]],
-    to = [[  count_item(h, parked, "live", -1);
-  count_item(h, parked, "done", no == 1 ? 2 : 1);]],
+    from = [[  count_ended(d, parked, PAWL_DETAIL_done);]],
+    to = [[  count_ended(d, parked, PAWL_DETAIL_done);
+  if (no == 1)
+    pawl_detail_set(pawl_tok(d, parked), PAWL_DETAIL_done,
+                    pawl_detail_of(pawl_tok(d, parked))->done + 1);]],
     specs = { "spec/engine/each_spec.lua" } },
   { name = "an each goes beyond its window",
     file = "src/rules/kinds/each.c",
@@ -419,10 +407,9 @@ no < node->window && pawl_json_each(items, &it, &key, &one); no++)]],
   pawl_drop_scope]],
     specs = { "spec/engine/each_spec.lua" } },
   { name = "a child's result reaches a later visit",
-    file = "src/rules/kinds/each.c",
-    from = [[
-if (t->no != no || t->visit != visit || t->state != PAWL_TOKEN_WAITING)]],
-    to = "if (t->no != no || t->state != PAWL_TOKEN_WAITING)",
+    file = "src/rules/letters.c",
+    from = "    if (pawl_tok(d, k)->no == no && pawl_tok(d, k)->visit == visit &&",
+    to = "    if (pawl_tok(d, k)->no == no &&",
     specs = { "spec/engine/child_spec.lua", "spec/engine/each_spec.lua" } },
 
   -- ---- retries and undoing ----
@@ -449,32 +436,35 @@ return node->suspend_exhausted ? PAWL_VERDICT_SUSPEND : PAWL_VERDICT_FAIL;]],
     specs = { "spec/engine/retry_spec.lua" } },
   { name = "undoing skips a step at the edge of a page",
     file = "src/rules/compensate.c",
-    from = "if (planning || (!h->undo_last && !behind)) {",
-    to = "if (planning || (!h->undo_last && behind < 0)) {",
-    specs = { "spec/engine/guards_spec.lua", "spec/engine/compensate_spec.lua" },
+    from = [[if (planning || (!d->undo_last && !behind)) {]],
+    to = [[if (planning || (!d->undo_last && behind < 0)) {]],
+    specs = { "spec/engine/guards_spec.lua",
+      "spec/engine/compensate_spec.lua" },
     equivalent = "a step that is passed makes its slot look, and the load "
       .. "brings the next page (wants_plan) together with the output without "
       .. "which nothing is undone: it is a second fence" },
   { name = "undoing ends with a full page",
     file = "src/engine/work/load.c",
-    from = "h->undo_last = w.over && w.n <= UNDO_PAGE;",
-    to = "h->undo_last = w.n <= UNDO_PAGE;",
+    from = [[h->d.undo_last = w.over && w.n <= UNDO_PAGE;]],
+    to = [[h->d.undo_last = w.n <= UNDO_PAGE;]],
     specs = { "spec/engine/compensate_spec.lua" } },
   { name = "a failed undo ends the others",
     file = "src/rules/compensate.c",
-    from = "    over = undo_failed(e, h, k, node, seq, err, began_us);",
-    to = "    over = undo_failed(e, h, k, node, seq, err, began_us) ? 0 : 0;",
+    from = [[    over = undo_failed(d, k, node, seq, err, began_us);]],
+    to = [[    over = undo_failed(d, k, node, seq, err, began_us) ? 0 : 0;]],
     specs = { "spec/engine/compensate_spec.lua" } },
   { name = "an undo is not tried again",
     file = "src/rules/compensate.c",
     from = [[
+
     t->attempt = f.attempt;
     t->due_us = r->due_us = pawl_time_after(now, delay_us);
-    h->plan.outcome]],
+    d->plan.outcome]],
     to = [[
+
     t->attempt = f.attempt + 99;
     t->due_us = r->due_us = pawl_time_after(now, delay_us);
-    h->plan.outcome]],
+    d->plan.outcome]],
     specs = { "spec/engine/compensate_spec.lua" } },
   { name = "an undo sees no output",
     file = "src/rules/compensate.c",
@@ -484,7 +474,7 @@ return node->suspend_exhausted ? PAWL_VERDICT_SUSPEND : PAWL_VERDICT_FAIL;]],
 
   -- ---- tasks ----
   { name = "two who change one task both win",
-    file = "sql/sqlite/task.sql",
+    file = "sql/shared/task.sql",
     from = [[ where shard = @shard and id = @id and version = @version
    and status = @was;]],
     to = [[ where shard = @shard and id = @id and @version = @version
@@ -492,8 +482,8 @@ return node->suspend_exhausted ? PAWL_VERDICT_SUSPEND : PAWL_VERDICT_FAIL;]],
     specs = { "spec/engine/guards_spec.lua" } },
   { name = "anybody claims a claimed task",
     file = "src/engine/act/tasks.c",
-    from = "if (t->claimed_by.len) return is_taken(t, err);",
-    to = "if (t->claimed_by.len && !t) return is_taken(t, err);",
+    from = "if (t->row.claimed_by.len) return is_taken(t, err);",
+    to = "if (t->row.claimed_by.len && !t) return is_taken(t, err);",
     specs = { "spec/engine/act/tasks_spec.lua" } },
   { name = "a task is completed twice",
     file = "src/engine/act/tasks.c",
@@ -502,33 +492,29 @@ return t->status == PAWL_TASK_PENDING || t->status == PAWL_TASK_RUNNING;]],
     to = "return t->status != PAWL_TASK_FAILED;",
     specs = { "spec/engine/act/tasks_spec.lua" } },
   { name = "people may take a timeout's way",
-    file = "src/engine/act/tasks.c",
-    from = [[return strcmp(edge->name, "overdue") != 0 &&]],
-    to = [[return edge->name != NULL &&]],
+    file = "src/engine/common/task.c",
+    from = [[return strcmp(name, "overdue") != 0 &&]],
+    to = [[return name != NULL &&]],
     specs = { "spec/engine/act/tasks_spec.lua" } },
 
   -- ---- suspending, children, delivery ----
   { name = "suspending a prefix takes its neighbours",
-    file = "sql/sqlite/agenda.sql",
-    from = [[          or exists (select 1 from pawl_suspension p
-                      where p.is_prefix = 1
-                        and substr(workflow, 1, length(p.code)) = p.code)
-          as suspended;]],
-    to = [[          or exists (select 1 from pawl_suspension p
-                      where p.is_prefix = 1
-                        and substr(workflow, 1, length(p.code) - 1)
-                          = substr(p.code, 1, length(p.code) - 1))
-          as suspended;]],
+    file = "sql/shared/fragments.sql",
+    from = [[
+  or exists (select 1 from pawl.suspension p
+              where p.is_prefix = true
+                and left({{1}}, length(p.code)) = p.code)]],
+    to = [[
+  or exists (select 1 from pawl.suspension p
+              where p.is_prefix = true
+                and left({{1}}, length(p.code) - 1)
+                  = left(p.code, length(p.code) - 1))]],
     specs = { "spec/engine/guards_spec.lua" } },
   { name = "a suspended workflow is claimed",
-    file = "sql/sqlite/agenda.sql",
-    from = [[   where not exists (select 1 from pawl_suspension p
-                      where p.is_prefix = 0 and p.code = w.value)
-     and not exists (select 1 from pawl_suspension p
-                      where p.is_prefix = 1
-                        and substr(w.value, 1, length(p.code)) = p.code)
-   order by a.priority desc, a.due_at limit @max)]],
-    to = [[   order by a.priority desc, a.due_at limit @max)]],
+    file = "sql/sqlite/fragments.sql",
+    from = [[   where {{unless_suspended w.value}}
+]],
+    to = "",
     specs = { "spec/engine/act/change_spec.lua" } },
   { name = "a message that failed for its time is dropped",
     file = "src/engine/work/deliver.c",
@@ -551,32 +537,32 @@ return t->status == PAWL_TASK_PENDING || t->status == PAWL_TASK_RUNNING;]],
     file = "src/engine/work/deliver.c",
     from = "rc = tracked ? tell_refused(",
     to = "rc = !tracked ? tell_refused(",
-    specs = { "spec/engine/child_spec.lua", "spec/engine/work/deliver_spec.lua" } },
+    specs = { "spec/engine/child_spec.lua",
+      "spec/engine/work/deliver_spec.lua" } },
   { name = "only the first page of children ends",
     file = "src/engine/work/deliver.c",
     from = "  while (n == CHILDREN) {",
     to = "  for (int once = 1; once; once = 0) {",
-    specs = { "spec/engine/child_spec.lua", "spec/engine/work/deliver_spec.lua",
-      "spec/engine/each_spec.lua" } },
+    specs = { "spec/engine/child_spec.lua",
+      "spec/engine/work/deliver_spec.lua", "spec/engine/each_spec.lua" } },
   { name = "only the first page of messages goes out",
     file = "src/engine/work/deliver.c",
-    from = [[
-for (const message *last = NULL; n == PAGE && !kept; last = &page[n - 1]) {]],
-    to = [[
-for (const message *last = NULL; n == PAGE && !last && !kept; last = page) {]],
-    specs = { "spec/engine/work/deliver_spec.lua", "spec/engine/each_spec.lua" } },
+    from = "while (n == PAGE && !kept) {",
+    to = "while (n == PAGE && !last && !kept) {",
+    specs = { "spec/engine/work/deliver_spec.lua",
+      "spec/engine/each_spec.lua" } },
 
   -- ---- starting, patterns, values ----
   { name = "a key does not find its instance",
-    file = "sql/sqlite/instance.sql",
-    from = [[select id from pawl_instance
+    file = "sql/shared/instance.sql",
+    from = [[select id from pawl.instance
  where shard = @shard and workflow = @workflow
    and external_id = @external_id
    and coalesce(tenant, '') = coalesce(@tenant, '')
    and deleted_at is null;
 
 -- name: instance_known]],
-    to = [[select id from pawl_instance
+    to = [[select id from pawl.instance
  where shard = @shard and workflow = @workflow
    and external_id = @external_id
    and tenant = @tenant
@@ -587,52 +573,41 @@ for (const message *last = NULL; n == PAGE && !last && !kept; last = page) {]],
   { name = "a start begins before its time",
     file = "src/rules/letters.c",
     from = [[
-  if (!h->plan.visit && h->plan.begin_us)
-]],
+
+  if (!d->plan.state.visit && d->plan.state.begin_us)]],
     to = [[
-  if (!h->plan.visit && !h->plan.begin_us)
+
+  if (!d->plan.state.visit && !d->plan.state.begin_us)
 ]],
     specs = { "spec/engine/again_spec.lua" } },
   { name = "claims come in any order",
     file = "src/engine/work/claim.c",
-    from = "if (other > priority ||",
-    to = "if (other >= 0 ||",
-    specs = { "spec/engine/enter/start_spec.lua", "spec/engine/protocol_spec.lua",
-      "spec/engine/steps_spec.lua" } },
+    from = "if (other->priority > rows[k].priority ||",
+    to = "if (other->priority >= 0 ||",
+    specs = { "spec/engine/enter/start_spec.lua",
+      "spec/engine/protocol_spec.lua", "spec/engine/steps_spec.lua" } },
   { name = "prefixes are not asked for",
-    file = "src/engine/work/claim.c",
+    file = "src/engine/work/offers.c",
     from = [[
                            r->workflow.len))
     return PAWL_OK;]],
     to = [[
                            r->workflow.len))
     rc = PAWL_OK;]],
-    specs = { "spec/engine/versions/register_spec.lua", "spec/engine/enter/start_spec.lua",
-      "spec/engine/steps_spec.lua" } },
+    specs = { "spec/engine/versions/register_spec.lua",
+      "spec/engine/enter/start_spec.lua", "spec/engine/steps_spec.lua" } },
   { name = "a dead neighbour's leases stay", few = true,
-    file = "src/engine/work/claim.c",
-    from = "  for (int k = 0; k < n; k++) TRY(recover(e, &gone[k], err));",
-    to = "  for (int k = 1; k < n; k++) TRY(recover(e, &gone[k], err));",
+    file = "src/engine/work/executors.c",
+    from = "    if (pawl_process_is_gone(&e->self, &other)) TRY(",
+    to = "    if (k < 0 && pawl_process_is_gone(&e->self, &other)) TRY(",
     specs = { "spec/engine/work/executors_spec.lua" } },
 
   -- ---- the other dialect ----
-  { name = "on PostgreSQL a commit does not ask for its lease",
-    file = "sql/postgres/agenda.sql",
-    from = [[   where shard = @shard and instance = s.id and lease = s.lease
-     and (s.latch is null or latch = s.latch) for update) a;]],
-    to = [[   where shard = @shard and instance = s.id and (lease = s.lease or true)
-     and (s.latch is null or latch = s.latch) for update) a;]],
-    specs = { "spec/engine/protocol_spec.lua",
-      "spec/engine/work/executors_spec.lua" } },
   { name = "on PostgreSQL a suspended workflow is claimed",
-    file = "sql/postgres/agenda.sql",
-    from = [[   where not exists (select from pawl.suspension p
-                      where not p.is_prefix and p.code = w.workflow)
-     and not exists (select from pawl.suspension p
-                      where p.is_prefix
-                        and left(w.workflow, length(p.code)) = p.code)
-   order by a.priority desc, a.due_at limit 2 * @max]],
-    to = [[   order by a.priority desc, a.due_at limit 2 * @max]],
+    file = "sql/postgres/fragments.sql",
+    from = [[   where {{unless_suspended w.workflow}}
+   order by a.priority desc, a.due_at limit {{2}}]],
+    to = [[   order by a.priority desc, a.due_at limit {{2}}]],
     specs = { "spec/engine/act/change_spec.lua" } },
   { name = "on PostgreSQL a wake-up during a commit is forgotten",
     file = "sql/postgres/agenda.sql",
@@ -657,9 +632,9 @@ for (const message *last = NULL; n == PAGE && !last && !kept; last = page) {]],
   { name = "on PostgreSQL a takeover is not counted",
     file = "sql/postgres/agenda.sql",
     from = [[       takeovers = a.takeovers + (a.lease is not null)::integer,
-       due_at = coalesce(@now, now()) + @lease_us * interval '1 microsecond'
+       due_at = {{from_now @lease_us}}
   from due where a.shard = @shard and a.ctid = due.place]],
-    to = [[       due_at = coalesce(@now, now()) + @lease_us * interval '1 microsecond'
+    to = [[       due_at = {{from_now @lease_us}}
   from due where a.shard = @shard and a.ctid = due.place]],
     specs = { "spec/engine/work/executors_spec.lua",
       "spec/engine/protocol_spec.lua" } },
@@ -671,26 +646,18 @@ for (const message *last = NULL; n == PAGE && !last && !kept; last = page) {]],
     to = [[   set latch = case when a.latch = s.seen then 0 else a.latch end
   from]],
     specs = { "spec/engine/work/executors_spec.lua" } },
-  { name = "on PostgreSQL a wake-up steals",
-    file = "sql/postgres/agenda.sql",
-    from = [[ where shard = @shard and id = @id
-   and status in ('running', 'waiting', 'suspended')
-on conflict (shard, instance) do update
-   set latch = a.latch + 1,
-       ready = a.ready or a.lease is null,]],
-    to = [[ where shard = @shard and id = @id
-   and status in ('running', 'waiting', 'suspended')
-on conflict (shard, instance) do update
-   set latch = a.latch + 1,
-       ready = true,]],
+  { name = "a wake-up steals on either store",
+    file = "sql/shared/fragments.sql",
+    from = [[      ready = a.ready or a.lease is null,]],
+    to = [[      ready = true,]],
     specs = { "spec/engine/protocol_spec.lua",
       "spec/engine/enter/signal_spec.lua",
       "spec/engine/cancel_spec.lua" } },
   { name = "on PostgreSQL an expired event is found",
-    file = "sql/postgres/event.sql",
-    from = [[      and e.expires_at > coalesce(@now, now())
-    order by]],
-    to = [[    order by]],
+    file = "sql/postgres/fragments.sql",
+    from = [[
+  and e.expires_at > coalesce(@now, now())]],
+    to = "",
     specs = { "spec/engine/wait_spec.lua",
       "spec/engine/enter/signal_spec.lua",
       "spec/engine/kept_spec.lua" } },
@@ -717,28 +684,30 @@ on conflict (shard, instance) do update
     from = [[pg_snapshot_xmin(pg_current_snapshot())]],
     to = [[pg_snapshot_xmax(pg_current_snapshot())]],
     specs = { "spec/engine/kept_spec.lua" } },
-  { name = "on PostgreSQL an event reaches instances that have ended",
-    file = "sql/postgres/inbox.sql",
-    from = [[     and status in ('running', 'waiting', 'suspended')
-     and (trigger_event is null]],
-    to = [[     and (trigger_event is null]],
-    specs = { "spec/engine/enter/signal_spec.lua", "spec/engine/cancel_spec.lua" } },
-  { name = "on PostgreSQL two who change one task both win",
-    file = "sql/postgres/task.sql",
-    from = [[ where shard = @shard and id = @id and version = @version
-   and status = @was;]],
-    to = [[ where shard = @shard and id = @id and @version = @version
-   and status = @was;]],
-    specs = { "spec/engine/guards_spec.lua" } },
-  { name = "on PostgreSQL a key does not find its instance",
-    file = "sql/postgres/instance.sql",
-    from = [[   and coalesce(tenant, '') = coalesce(@tenant, '')
-   and deleted_at is null;
 
--- name: instance_known]],
-    to = [[   and tenant = @tenant
-   and deleted_at is null;
-
--- name: instance_known]],
-    specs = { "spec/engine/enter/start_spec.lua", "spec/engine/enter/signal_spec.lua" } },
+  -- ---- options ----
+  { name = "an option that a kind cannot do without may be missing",
+    file = "src/value/options.c",
+    from = [[if (t->rows[i].needed >> r.kind & 1u && !(*(uint64_t *)o >> i & 1u))]],
+    to = [[if (t->rows[i].needed >> r.kind & 0u && !(*(uint64_t *)o >> i & 1u))]],
+    specs = { "options_test" } },
+  { name = "a request takes the options of another kind",
+    file = "src/value/options.c",
+    from = [[return !row->kinds || row->kinds >> r->kind & 1u;]],
+    to = [[return !row->kinds || row->kinds >> r->kind;]],
+    specs = { "options_test" } },
+  { name = "an option's number may be below its range",
+    file = "src/value/options.c",
+    from = [[pawl_json_int(value, &n) && n >= row->low && n <= highest(row);]],
+    to = [[pawl_json_int(value, &n) && n <= highest(row);]],
+    specs = { "options_test" } },
+  { name = "an option that was given null counts as given",
+    file = "src/value/options.c",
+    from = [[if (row->shape != PAWL_OPTION_ANY &&
+        pawl_json_kind_of(value) == PAWL_JSON_NULL)
+      return PAWL_OK;]],
+    to = [[if (row->shape == PAWL_OPTION_OBJECT &&
+        pawl_json_kind_of(value) == PAWL_JSON_NULL)
+      return PAWL_OK;]],
+    specs = { "options_test" } },
 }

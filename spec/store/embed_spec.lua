@@ -3,8 +3,9 @@ local shell = require "spec.support.shell"
 local tmp = require "spec.support.tmp"
 
 --- Writes files below a new folder and runs the generator on it.
+---@param generator string?  another than our own
 ---@return boolean ok, string output, string out  folder of what was made
-local function embed(files)
+local function embed(files, generator)
   local root, out = tmp.dir(), tmp.dir()
   for name, text in pairs(files) do
     local path = root .. "/" .. name
@@ -12,8 +13,8 @@ local function embed(files)
     local file <close> = assert(io.open(path, "wb"))
     file:write(text)
   end
-  local ok, output = pcall(shell.output,
-                           { "lua5.4", "sql/embed.lua", root, out })
+  local ok, output = pcall(shell.output, { "lua5.4",
+    generator or "sql/embed.lua", root, out })
   return ok, output, out
 end
 
@@ -65,14 +66,41 @@ describe("the generator", function()
     }, "pawl_a does not stand behind from")
   end)
 
+  it("takes any folder below sql/ for a dialect, by its dialect.lua", function()
+    local own = tmp.dir()
+    shell.output { "cp", "-r", "sql/.", own }
+    shell.output { "mkdir", own .. "/abacus" }
+    local file <close> = assert(io.open(own .. "/abacus/dialect.lua", "w"))
+    file:write 'return { sign = ":" }'
+    file:close()
+    local files = tree {
+      ["sql/abacus/a.sql"] = "-- name: a_get\nselect n from a where id = @id",
+      ["sql/abacus/migrations/0001_first.sql"] = "-- breaking: no\nz;\n",
+    }
+    local ok, output, out = embed(files, own .. "/embed.lua")
+    assert.is_true(ok, output)
+    local source = tmp.read(out .. "/pawl_sql.c")
+    assert.matches("PAWL_DIALECTS%(X%) X%(postgres%) X%(abacus%) X%(sqlite%)",
+                   tmp.read(out .. "/pawl_sql.h"))
+    assert.matches("pawl_sql_abacus%[", source)
+    assert.matches('"select n from a where id = :1"', source)
+    assert.matches("pawl_migrations_abacus%[", source)
+    files["sql/abacus/a.sql"] = "-- name: b\nselect 1"
+    ok, output = embed(files, own .. "/embed.lua")
+    assert.is_false(ok)
+    assert.matches("b is missing in sql/postgres/a%.sql", output)
+  end)
+
   it("makes tables of statements, migrations and Lua files", function()
     local ok, output, out = embed(tree())
     assert.is_true(ok, output)
     local header, source = tmp.read(out .. "/pawl_sql.h"),
                            tmp.read(out .. "/pawl_sql.c")
-    assert.matches("PAWL_STMT_A_GET,", header)
-    assert.matches("PAWL_A_GET_ID = 0,", header)
-    assert.matches("PAWL_A_GET_R_N = 0,", header)
+    assert.matches("PAWL_STMT_a_get,", header)
+    assert.matches("struct pawl_a_get_args {\n  const pawl_id %*id;\n}", header)
+    assert.matches("struct pawl_a_get_row {\n  int64_t n;\n}", header)
+    assert.matches('"n", PAWL_T_INT, 32, 0, PAWL_NULL_NEVER, '
+                   .. "offsetof%(pawl_a_get_row, n%)", source)
     assert.matches("select n from pawl%.a where id = %$1\"", source)
     assert.matches("select n from main%.pawl_a where id = \\%?1\"", source)
     assert.matches("pawl_nmigrations = 1;", source)
@@ -141,8 +169,96 @@ select '@a', 'it''s @b', "@a" /* @a */, @b, @a -- @a
     refuses(both "-- name: b\n-- run: twice\nselect 1\n", "only `once`")
     refuses(both "-- name: b\n-- run: once\nselect 1\n", "SQLite only")
     refuses(both "-- name: b\n-- every: time\nselect 1\n", "only `row`")
-    refuses(both "-- name: a\n-- args: @get_id uuid\nselect @get_id\n",
-            "makes PAWL_A_GET_ID, as ")
+    refuses(both "-- name: b\n-- args: @a text?\nselect @a\n",
+            "b%.sql:2: .*text of @a needs no %?: it has a null of its own")
+    refuses(both "-- name: b\n-- rows: n integer?\nselect 1\n",
+            "n needs no %?: a null is read as 0")
+    refuses(both "-- name: b\n-- rows: like c\nselect 1\n",
+            "rows: like c: there must be one above")
+  end)
+
+  it("lets a dialect say nothing of arguments and rows", function()
+    local ok, output, out = embed(tree {
+      ["sql/sqlite/a.sql"] = "-- name: a_get\nselect n from pawl_a "
+        .. "where id = @id;\n" })
+    assert.is_true(ok, output)
+    assert.matches("select n from main%.pawl_a where id = \\%?1\"",
+                   tmp.read(out .. "/pawl_sql.c"))
+    refuses(tree { ["sql/sqlite/a.sql"] = "-- name: a_get\nselect @x\n" },
+            "@x is not among its args")
+  end)
+
+  it("makes one struct of rows that are alike", function()
+    local ok, output, out = embed(both("-- name: b_get\n-- args: like a_get\n"
+      .. "-- rows: like a_get\nselect @id\n"))
+    assert.is_true(ok, output)
+    local header = tmp.read(out .. "/pawl_sql.h")
+    assert.matches("typedef pawl_a_get_args pawl_b_get_args;", header)
+    assert.not_matches("pawl_b_get_row", header)
+    assert.matches('"b_get", a_get_args, 1, a_get_rows, 1,',
+                   tmp.read(out .. "/pawl_sql.c"))
+  end)
+
+  it("writes out pieces that statements share", function()
+    local files = both("-- name: b\n-- args: @id uuid[], @n integer, "
+      .. "@at time[]\nselect {{piece x.y; @n}}, {{other}} {{unnested}};\n")
+    for _, name in ipairs { "postgres", "sqlite" } do
+      files["sql/" .. name .. "/fragments.sql"] = "-- About them.\n\n"
+        .. "-- fragment: piece\n-- One.\nf({{1}},\n  {{1}}, {{2}})\n\n"
+        .. "-- fragment: other\n2, {{last}}\n\n"
+        .. "-- fragment: last\n({{@lists}}) as s ({{lists}})\n"
+    end
+    local ok, output, out = embed(files)
+    assert.is_true(ok, output)
+    assert.matches('"select f%(x%.y, x%.y, %$2%), 2, %(%$1, %$3%) as s '
+      .. '%(id, at%) unnest%(%$1%) as id, unnest%(%$3%) as at",',
+      tmp.read(out .. "/pawl_sql.c"))
+    refuses(both "-- name: b\nselect {{none}}\n",
+            "b%.sql:1: b: there is no fragment none")
+    files["sql/sqlite/b.sql"] = "-- name: b\nselect {{piece @n}}\n"
+    refuses(files, "b%.sql:1: b: piece wants a {{2}}")
+    files["sql/sqlite/b.sql"] = "-- name: b\nselect {{other}}, @n\n"
+    refuses(files, "sql/sqlite/fragments%.sql: nobody uses piece")
+  end)
+
+  it("says in each dialect what stands once for all", function()
+    local text = "-- name: b_get\n-- args: @t text\n-- rows: n integer\n"
+      .. "-- run: once\nselect 'pawl.b true', {{one}}, x::int\n"
+      .. "  from pawl.b -- only: postgres: why\n"
+      .. "  from pawl.b indexed by pawl_i -- only: sqlite\n"
+      .. " where left(@t, 2) = 'x' and true for update;\n"
+    local files = tree {
+      ["sql/shared/b.sql"] = text,
+      ["sql/shared/fragments.sql"] = "-- fragment: one\ngreatest(1, 2)\n",
+      ["sql/shared/migrations/0002_next.sql"] = "-- breaking: no\n"
+        .. "create index i on pawl.b (n);\n\n-- only: postgres\nc;\nd;\n\n"
+        .. "comment on table pawl.b is\n  'json;';\ncreate view pawl.w;\n",
+    }
+    local ok, output, out = embed(files)
+    assert.is_true(ok, output)
+    local source = tmp.read(out .. "/pawl_sql.c")
+    local function has(wanted)
+      assert.is_truthy(source:find(wanted, 1, true), wanted .. source)
+    end
+    has '"select \'pawl.b true\', greatest(1, 2), x::int'
+    has '"select \'pawl.b true\', max(1, 2), x'
+    has '"  from pawl.b\\n'
+    has '"  from main.pawl_b indexed by pawl_i\\n'
+    has 'left($1, 2) = \'x\' and true for update",\n    0}'
+    has 'substr(\\?1, 1, 2) = \'x\' and 1",\n    1}'
+    has '"create index i on pawl.b (n);\\n"\n    "\\n"\n    "c;\\n"'
+    has '"create index pawl_i on pawl_b (n);\\n"\n    "\\n"\n    "create view p'
+    files["sql/sqlite/fragments.sql"] = "-- fragment: one\n1\n"
+    refuses(files, "sql/sqlite/fragments%.sql: one is in sql/shared/")
+  end)
+
+  it("knows which numbers are null", function()
+    local ok, output, out = embed(both("-- name: b_put\n-- args: "
+      .. "@a integer?, @b time??[]\nselect @a, @b\n"))
+    assert.is_true(ok, output)
+    local source = tmp.read(out .. "/pawl_sql.c")
+    assert.matches('"a", PAWL_T_INT, 32, 0, PAWL_NULL_IS_ZERO,', source)
+    assert.matches('"b", PAWL_T_TIME, 0, 1, PAWL_NULL_IS_MARK,', source)
   end)
 
   it("insists that the dialects agree", function()

@@ -137,7 +137,8 @@ local function draw_choice(pen, to)
   return add(pen, "choice", { ways = ways, turn = random:upto(6) }).name
 end
 
---- Back to its first step, until that has run so many times.
+--- Back to its first step, until that has run so many times. Items that share
+--- the count may each see what the other made of it, so patience ends.
 local function draw_loop(pen, to)
   local again = add(pen, "choice", { every = pen.random:between(2, 3) })
   local first = add(pen, "step",
@@ -430,8 +431,9 @@ end
 
 function render.choice(node)
   if node.every then
-    return { choose = ("function(ctx)\n    return ctx.vars.%s %% %d == 0 and"
-      .. ' "on" or "again"\n  end'):format(node.count, node.every) }
+    return { choose = ("function(ctx)\n    local n = ctx.vars.%s\n"
+      .. '    return (n %% %d == 0 or n > 6) and "on" or "again"\n  end')
+      :format(node.count, node.every) }
   end
   local names = {}
   for i, one in ipairs(node.ways) do names[i] = q(one.name) end

@@ -16,7 +16,8 @@ local function read(stage, id)
   return {
     id = id,
     data = pawl.json.decode(stage:must("get", id, "json")),
-    history = pawl.json.decode(stage:must("history", id, "json")),
+    history = pawl.json.decode(stage:must("history", id, nil,
+      "json")),
     tokens = stage:must("tokens", id, { all = true }),
   }
 end

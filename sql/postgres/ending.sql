@@ -2,7 +2,7 @@
 
 -- name: ending_insert
 -- args: @shard smallint, @id uuid[], @executor_group text, @grace_us bigint,
---       @now time
+--       @now time?
 -- In the unit with the letters, in the order of ids. A worker of this group is
 -- given some time to take its own; where it is null, and for all others, there
 -- is nothing to wait for. What was there is asked for once more: its row is
@@ -20,7 +20,7 @@ on conflict (shard, instance) do update
    set due_at = least(e.due_at, excluded.due_at), tries = 0;
 
 -- name: ending_next
--- args: @shard smallint, @now time
+-- args: @shard smallint, @now time?
 -- rows: due boolean
 select (select true from pawl.ending
          where shard = @shard and tries >= 0
@@ -28,7 +28,7 @@ select (select true from pawl.ending
          order by due_at limit 1) is not null as due;
 
 -- name: ending_take
--- args: @shard smallint, @pause_us bigint, @max integer, @now time
+-- args: @shard smallint, @pause_us bigint, @max integer, @now time?
 -- rows: instance uuid, due boolean
 -- Those whose time has come, and which of them somebody can hold now. Each is
 -- put off before anything is done with it, longer every time, so that whoever
@@ -50,7 +50,7 @@ returning e.instance,
                   offset 0) as due;
 
 -- name: ending_done
--- args: @shard smallint, @id uuid[], @now time
+-- args: @shard smallint, @id uuid[], @now time?
 -- Somebody has taken what was asked of these: they are neither due nor held.
 -- One that was asked for again since it was taken has no tries, and stays.
 delete from pawl.ending e

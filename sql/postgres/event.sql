@@ -4,13 +4,13 @@
 
 -- name: event_insert
 -- args: @shard smallint, @source text, @id text, @name text, @key text,
---       @data json, @came uuid, @ttl_us bigint, @now time
+--       @data json, @came uuid, @ttl_us bigint, @now time?
 -- An id that is kept already is not taken again, nor changed.
 insert into pawl.event as e (shard, source, id, name, key, data, came,
        routed, received_at, expires_at)
 values (@shard, @source, @id, @name, @key, @data, @came, false,
         coalesce(@now, now()),
-        coalesce(@now, now()) + @ttl_us * interval '1 microsecond')
+        {{from_now @ttl_us}})
 on conflict (shard, source, id) do update
    set name = excluded.name, key = excluded.key, data = excluded.data,
        came = excluded.came,
@@ -33,34 +33,8 @@ on conflict (shard, source, id) do update
        ord = excluded.ord
  where e.expires_at <= excluded.received_at;
 
--- name: event_get
--- args: @shard smallint, @source text, @id text
--- rows: name text, key text, data json, came uuid, routed boolean,
---       received_at time, expires_at time
-select name, key, data, came, routed, received_at, expires_at from pawl.event
- where shard = @shard and source = @source and id = @id;
-
--- name: event_routed
--- args: @shard smallint, @source text, @id text, @forget boolean
--- One that is not looked for here again is only known: no key, no data. Spelled
--- so that the index of those that are not routed does not fit.
-update pawl.event
-   set routed = true, key = case when @forget then null else key end,
-       data = case when @forget then null else data end
- where shard = @shard and source = @source and id = @id
-   and coalesce(not routed, false);
-
--- name: event_unrouted
--- args: @shard smallint, @age_us bigint, @now time, @max integer
--- rows: source text, id text
--- Left behind by a process that died.
-select source, id from pawl.event
- where shard = @shard and not routed
-   and received_at <= coalesce(@now, now()) - @age_us * interval '1 microsecond'
- order by received_at limit @max;
-
 -- name: event_prune
--- args: @shard smallint, @now time, @max integer
+-- args: @shard smallint, @now time?, @max integer
 with gone as materialized (
   select ctid as place from pawl.event
    where shard = @shard and expires_at <= coalesce(@now, now()) and routed
@@ -72,8 +46,8 @@ delete from pawl.event e
 -- name: event_find
 -- args: @shard smallint, @no integer[], @key text[], @name text[],
 --       @prefix text[], @after_at time[], @after_came uuid[],
---       @late_at time[], @late_came uuid[], @since bigint[],
---       @max integer[], @now time
+--       @late_at time[], @late_came uuid[], @since bigint??[],
+--       @max integer[], @now time?
 -- rows: no integer, source text, id text, name text, key text, data json,
 --       came uuid, received_at time, horizon bigint
 -- For waits that begin later: events with their key, and their name or, one
@@ -85,18 +59,12 @@ delete from pawl.event e
 -- range nor its order.
 select s.no, v.source, v.id, v.name, v.key, v.data, v.came, v.received_at,
        pg_snapshot_xmin(pg_current_snapshot())::text::bigint as horizon
-  from unnest(@no, @key, @name, @prefix, @after_at, @after_came, @late_at,
-              @late_came, @since, @max)
-       as s (no, key, name, prefix, after_at, after_came, late_at, late_came,
-             since, max)
+  from {{rows}}
  cross join lateral (
   (select * from pawl.event e
     where e.shard = @shard and e.key = s.key
       and (e.received_at, e.came) >= (s.after_at, s.after_came)
-      and (e.name = s.name
-           or (left(e.name, length(s.prefix)) = s.prefix
-               and strpos(substr(e.name, length(s.prefix) + 1), '.') = 0))
-      and e.expires_at > coalesce(@now, now())
+      and {{name_fits}}
     order by e.received_at, e.came limit s.max)
   union all
   (select * from pawl.event e
@@ -104,9 +72,6 @@ select s.no, v.source, v.id, v.name, v.key, v.data, v.came, v.received_at,
       and coalesce((e.received_at, e.came) >= (s.late_at, s.late_came)
                    and (e.received_at, e.came) < (s.after_at, s.after_came),
                    false)
-      and (e.name = s.name
-           or (left(e.name, length(s.prefix)) = s.prefix
-               and strpos(substr(e.name, length(s.prefix) + 1), '.') = 0))
-      and e.expires_at > coalesce(@now, now()) offset 0)
+      and {{name_fits}} offset 0)
   order by received_at, came limit s.max) v
  order by s.no, v.received_at, v.came;

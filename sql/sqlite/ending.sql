@@ -1,8 +1,6 @@
 -- Children that are asked to end with their parent, until that is done.
 
 -- name: ending_insert
--- args: @shard smallint, @id uuid[], @executor_group text, @grace_us bigint,
---       @now time
 insert into pawl_ending (shard, instance, due_at, tries)
 select @shard, id,
        @now + case when executor_group = @executor_group
@@ -14,14 +12,10 @@ on conflict (shard, instance) do update
    set due_at = min(due_at, excluded.due_at), tries = 0;
 
 -- name: ending_next
--- args: @shard smallint, @now time
--- rows: due boolean
 select exists (
   select 1 from pawl_ending where shard = @shard and due_at <= @now) as due;
 
 -- name: ending_take
--- args: @shard smallint, @pause_us bigint, @max integer, @now time
--- rows: instance uuid, due boolean
 -- Without the plus the id is not used to find the agenda's row: all of the
 -- shard's would be read, for each.
 update pawl_ending
@@ -38,7 +32,6 @@ returning instance,
                      and (a.ready or a.due_at <= @now)) as due;
 
 -- name: ending_done
--- args: @shard smallint, @id uuid[], @now time
 delete from pawl_ending
  where shard = @shard and instance = @id and tries > 0
    and not exists (

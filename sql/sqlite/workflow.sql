@@ -1,91 +1,15 @@
 -- Definitions: versions and their revisions.
 
--- name: workflow_get
--- args: @code text, @version integer
--- rows: code text, version integer, revision integer, name text,
---       description text, graph json, source text, bundle json,
---       sha256 text, inline boolean, active boolean
--- Version null: the newest active one.
-select code, version, revision, name, description, graph, source, bundle,
-       sha256, inline, active
-  from pawl_workflow
- where code = @code and current
-   and (version = @version or (@version is null and active))
- order by version desc limit 1;
-
--- name: workflow_list
--- args: @code text
--- rows: code text, version integer, revision integer, sha256 text,
---       inline boolean, active boolean, name text, nodes integer,
---       created_at time, modified_at time, modified_by text, reason text,
---       suspended boolean
-select code, version, revision, sha256, inline, active, name,
-       json_array_length(graph, '$.nodes') as nodes, created_at, modified_at,
-       modified_by, reason,
-       exists (select 1 from pawl_suspension p
-                where p.is_prefix = 0 and p.code = w.code)
-       or exists (select 1 from pawl_suspension p
-                   where p.is_prefix = 1
-                     and substr(w.code, 1, length(p.code)) = p.code) as suspended
-  from pawl_workflow w
- where current and (@code is null or code = @code)
- order by code, version;
-
 -- name: workflow_count
--- args: @code text, @version integer, @shard smallint[]
--- rows: live bigint
 -- Unfinished instances of this version, by shard.
 select count(*) as live from pawl_instance
  where shard = @shard and workflow = @code
    and status in ('running', 'waiting', 'suspended')
    and workflow_version = @version and deleted_at is null;
 
--- name: workflow_activate
--- args: @code text, @version integer, @active boolean, @modified_by text,
---       @reason text, @now time
-update pawl_workflow
-   set active = @active, modified_at = @now,
-       modified_by = @modified_by, reason = coalesce(@reason, reason)
- where code = @code and version = @version and current;
-
--- name: workflow_lock
--- args: @code text, @version integer
--- rows: revision integer, sha256 text, active boolean, graph json,
---       reason text
--- Differs: the unit's write lock makes two programs take turns.
-select revision, sha256, active, graph, reason from pawl_workflow
- where code = @code and version = @version and current;
-
 -- name: workflow_in_use
--- args: @code text, @version integer, @shard smallint[]
--- rows: id uuid
 -- An unfinished instance of this version, if there is one.
 select id from pawl_instance
  where shard = @shard and workflow = @code
    and status in ('running', 'waiting', 'suspended')
    and workflow_version = @version and deleted_at is null limit 1;
-
--- name: workflow_retire
--- args: @code text, @version integer, @now time
--- The current revision becomes an older one; its source stays, by hash.
-update pawl_workflow
-   set current = false, modified_at = @now
- where code = @code and version = @version and current;
-
--- name: workflow_insert
--- args: @code text, @version integer, @name text, @description text,
---       @graph json, @source text, @bundle json, @sha256 text,
---       @inline boolean, @active boolean, @executor_group text,
---       @modified_by text, @reason text, @now time
--- The revision number is allocated here, where it cannot be given twice.
-insert into pawl_workflow (code, version, revision, name, description, graph,
-       source, bundle, sha256, inline, active, current, executor_group,
-       created_at, modified_at, modified_by, reason)
-select @code, @version,
-       1 + coalesce((select max(revision) from pawl_workflow
-                      where code = @code and version = @version), 0),
-       @name, @description, @graph, @source, @bundle, @sha256, @inline, @active,
-       true, @executor_group, @now, @now,
-       @modified_by, @reason
- where true
-on conflict do nothing;

@@ -17,6 +17,11 @@ typedef struct pawl_alloc {
 void *pawl_realloc(const pawl_alloc *a, void *ptr, size_t osize, size_t nsize);
 /* A zeroed block, or NULL. */
 void *pawl_calloc(const pawl_alloc *a, size_t size);
+/* Room in a list of `n` elements for one more; new ones are zero. False:
+ * refused, and the list is as it was. */
+#define PAWL_ROOM(a, list, n, cap) \
+  pawl_room(a, (void *)&(list), n, &(cap), sizeof *(list))
+int pawl_room(const pawl_alloc *a, void *list, int n, int *cap, size_t size);
 void pawl_release(const pawl_alloc *a, void *ptr, size_t size);
 
 #endif

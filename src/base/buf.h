@@ -1,4 +1,4 @@
-/* base/buf.h: pawl_str borrows bytes, pawl_buf owns and grows them.
+/* base/buf.h: text that owns its bytes, and grows.
  *
  * Errors   An append that cannot get memory marks the buffer `failed` and
  *          does nothing from then on; pawl_buf_check reports it once, at the
@@ -11,11 +11,7 @@
 #include <string.h>
 
 #include "alloc.h"
-
-typedef struct pawl_str {
-  const char *at; /* may be NULL only when len is 0 and it stands for null */
-  size_t len;
-} pawl_str;
+#include "str.h"
 
 typedef struct pawl_buf {
   const pawl_alloc *alloc; /* NULL: the C library's */
@@ -24,36 +20,18 @@ typedef struct pawl_buf {
   int failed;
 } pawl_buf;
 
-static inline pawl_str pawl_strz(const char *text) {
-  pawl_str s = {text, text ? strlen(text) : 0};
-  return s;
-}
 static inline pawl_str pawl_buf_str(const pawl_buf *b) {
   pawl_str s = {b->at ? b->at : "", b->len};
   return s;
 }
-static inline int pawl_str_eq(pawl_str a, pawl_str b) {
-  return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
+/* The text when it is given, else null; null too when it is empty. */
+static inline pawl_str pawl_buf_given(const pawl_buf *b, int given) {
+  pawl_str none = {NULL, 0};
+  return given ? pawl_buf_str(b) : none;
 }
-int pawl_str_eqz(pawl_str a, const char *b);
-/* Order by bytes, as memcmp; a prefix comes first. Mostly the first byte
- * tells. */
-static inline int pawl_str_cmp(pawl_str a, pawl_str b) {
-  size_t shared = a.len < b.len ? a.len : b.len;
-  int order = 0;
-  if (shared) order = (unsigned char)a.at[0] - (unsigned char)b.at[0];
-  if (shared && !order) order = memcmp(a.at, b.at, shared);
-  return order ? order : (a.len > b.len) - (a.len < b.len);
+static inline pawl_str pawl_buf_some(const pawl_buf *b) {
+  return pawl_buf_given(b, b->len > 0);
 }
-/* Copies at most size - 1 bytes of UTF-8, never cutting a character. */
-void pawl_str_copy(char *to, size_t size, pawl_str from);
-
-/* Bytes of the UTF-8 character at `at`: 1 to 4; 0: there is none. */
-int pawl_utf8_length(const char *at, size_t len);
-/* How many of the first len bytes remain when a character that they cut in
- * two is left out. */
-size_t pawl_utf8_whole(const char *at, size_t len);
-
 void pawl_buf_deinit(pawl_buf *b); /* frees; b may be used again */
 /* len = 0, failed = 0; keeps memory */
 static inline void pawl_buf_clear(pawl_buf *b) {
@@ -98,6 +76,17 @@ static inline void pawl_buf_addc(pawl_buf *b, char c) {
   *to = c;
   pawl_buf_grew(b, 1);
 }
+/* Instead of what it held. */
+static inline void pawl_buf_set(pawl_buf *b, pawl_str s) {
+  pawl_buf_clear(b);
+  pawl_buf_add(b, s.at, s.len);
+}
+/* The same; a text that could not be built stays known as such. */
+static inline void pawl_buf_copy(pawl_buf *to, const pawl_buf *from) {
+  pawl_buf_clear(to);
+  if (from->len) pawl_buf_add(to, from->at, from->len);
+  if (from->failed) to->failed = 1;
+}
 void pawl_buf_addi(pawl_buf *b, int64_t n); /* decimal */
 void pawl_buf_addf(pawl_buf *b, const char *fmt, ...) PAWL_PRINTF(2, 3);
 static inline void pawl_buf_swap(pawl_buf *a, pawl_buf *b) {
@@ -107,8 +96,5 @@ static inline void pawl_buf_swap(pawl_buf *a, pawl_buf *b) {
 }
 /* PAWL_NOMEM when an append failed. */
 pawl_code pawl_buf_check(const pawl_buf *b, pawl_error *err);
-/* Hands the text over, zero-terminated, also an empty one; *b is empty
- * afterwards. The block's size is *cap. NULL when an append failed. */
-char *pawl_buf_take(pawl_buf *b, size_t *cap);
 
 #endif

@@ -1,6 +1,7 @@
 #define _POSIX_C_SOURCE 200809L /* clock_gettime, nanosleep */
 #include "clock.h"
 
+#include <assert.h>
 #include <time.h>
 
 #define DAY (86400 * PAWL_SECOND)
@@ -9,10 +10,6 @@ static int64_t read_clock(clockid_t which) {
   struct timespec t;
   if (clock_gettime(which, &t) != 0) return 0; /* both are always there */
   return (int64_t)t.tv_sec * PAWL_SECOND + t.tv_nsec / 1000;
-}
-
-int pawl_time_is_valid(int64_t us) {
-  return us >= 0 && us <= PAWL_TIME_MAX;
 }
 
 int64_t pawl_time_after(int64_t at, int64_t us) {
@@ -65,6 +62,7 @@ static void date_of(int64_t days, int *year, int *month, int *day) {
   *day = (int)(day_of_year - (153 * m + 2) / 5 + 1); /* 1..31 */
   *month = (int)(m < 10 ? m + 3 : m - 9);            /* 1..12 */
   *year = (int)(year_of_era + era * 400 + (*month <= 2));
+  assert(days_of(*year, *month, *day) == days - 719468);
 }
 
 static char *put_digits(char *to, int64_t n, int width) {

@@ -14,6 +14,9 @@
 /* The last instant that is stored: 9999-12-31T23:59:59.999999Z. What was asked
  * for beyond is refused where it comes in; what is computed ends there. */
 #define PAWL_TIME_MAX INT64_C(253402300799999999)
+/* Durations are at most that long, so that adding one to a time of today
+ * cannot overflow; lua/pawl/duration.lua has the same limit. */
+#define PAWL_MAX_DURATION_US (INT64_C(365250) * 86400 * 1000000)
 
 typedef struct pawl_clock {
   pawl_clock_fn fn; /* NULL: the system's */
@@ -25,8 +28,6 @@ int64_t pawl_clock_now(const pawl_clock *c);
 /* `at` put off by `us`, either of them any number, and PAWL_TIME_MAX at most;
  * before 1970 at most as far. */
 int64_t pawl_time_after(int64_t at, int64_t us);
-/* Can it be stored as the time when something is to happen? */
-int pawl_time_is_valid(int64_t us);
 /* Can it be stored as a date: has its year four digits? */
 int pawl_date_is_valid(int64_t us);
 /* Is it a test's or a game's clock, rather than the system's? */

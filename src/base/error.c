@@ -1,10 +1,10 @@
 #include "error.h"
 
-#include <stdarg.h>
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "buf.h"
+#include "str.h"
 
 const char *pawl_code_name(pawl_code code) {
   static const char *const names[PAWL_NCODES] = {
@@ -39,40 +39,77 @@ static int format(char *to, size_t size, const char *fmt, va_list args) {
 }
 
 /* Every text is made aside first: an argument may be a field of *err. */
-pawl_code pawl_fail(pawl_error *err, pawl_code code, const char *fmt, ...) {
-  char text[sizeof err->message];
-  va_list args;
+static void set_text(char *to, size_t size, const char *fmt, va_list args)
+    PAWL_PRINTF(3, 0);
+static void set_text(char *to, size_t size, const char *fmt, va_list args) {
+  char text[sizeof((pawl_error *)0)->hint];
+  assert(size <= sizeof text);
+  (void)format(text, size, fmt, args);
+  memcpy(to, text, size);
+}
 
-  if (!err) return code;
-  va_start(args, fmt);
+void pawl_vfail(pawl_error *err, pawl_code code, const char *hint,
+                const char *fmt, va_list args) {
+  char text[sizeof err->message];
+
+  if (!err) return;
   if (format(text, sizeof text, fmt, args)) mark_cut(text, sizeof text);
-  va_end(args);
   memset(err, 0, sizeof *err);
   err->code = code;
   memcpy(err->message, text, sizeof text);
+  pawl_copy_text(err->hint, sizeof err->hint, hint);
+}
+
+pawl_code pawl_fail(pawl_error *err, pawl_code code, const char *fmt, ...) {
+  va_list args;
+
+  va_start(args, fmt);
+  pawl_vfail(err, code, "", fmt, args);
+  va_end(args);
   return code;
 }
 
+pawl_code pawl_fail_hint(pawl_error *err, pawl_code code, const char *hint,
+                         const char *fmt, ...) {
+  va_list args;
+
+  va_start(args, fmt);
+  pawl_vfail(err, code, hint, fmt, args);
+  va_end(args);
+  return code;
+}
+
+pawl_code pawl_fail_as(pawl_error *err, pawl_code code, const char *sqlstate,
+                       const char *hint, const char *fmt, ...) {
+  va_list args;
+
+  va_start(args, fmt);
+  pawl_vfail(err, code, hint, fmt, args);
+  va_end(args);
+  pawl_error_sqlstate(err, sqlstate);
+  return code;
+}
+
+pawl_code pawl_fail_memory(pawl_error *err) {
+  return pawl_fail(err, PAWL_NOMEM, "out of memory");
+}
+
 void pawl_error_hint(pawl_error *err, const char *fmt, ...) {
-  char text[sizeof err->hint];
   va_list args;
 
   if (!err) return;
   va_start(args, fmt);
-  (void)format(text, sizeof text, fmt, args);
+  set_text(err->hint, sizeof err->hint, fmt, args);
   va_end(args);
-  memcpy(err->hint, text, sizeof text);
 }
 
 void pawl_error_where(pawl_error *err, const char *fmt, ...) {
-  char text[sizeof err->where];
   va_list args;
 
   if (!err) return;
   va_start(args, fmt);
-  (void)format(text, sizeof text, fmt, args);
+  set_text(err->where, sizeof err->where, fmt, args);
   va_end(args);
-  memcpy(err->where, text, sizeof text);
 }
 
 void pawl_error_sqlstate(pawl_error *err, const char *sqlstate) {

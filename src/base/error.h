@@ -7,6 +7,8 @@
 #ifndef PAWL_BASE_ERROR_H
 #define PAWL_BASE_ERROR_H
 
+#include <stdarg.h>
+
 #include "../pawl.h"
 
 #if defined(__GNUC__)
@@ -15,16 +17,34 @@
 #define PAWL_PRINTF(at, first)
 #endif
 
-/* Our one control-flow macro: `rc` and the label `out` must exist. */
+/* Our two control-flow macros. Where something was acquired: `rc` and the label
+ * `out`, which gives it back, must exist. */
 #define TRY(x)                           \
   do {                                   \
     if ((rc = (x)) != PAWL_OK) goto out; \
+  } while (0)
+/* Where there is nothing to give back: the failure is returned. */
+#define MUST(x)                             \
+  do {                                      \
+    const pawl_code failed_ = (x);          \
+    if (failed_ != PAWL_OK) return failed_; \
   } while (0)
 
 /* Clears *err, sets code and message, returns the code. err may be NULL.
  * A message too long is cut at a character's edge, and says so. */
 pawl_code pawl_fail(pawl_error *err, pawl_code code, const char *fmt, ...)
     PAWL_PRINTF(3, 4);
+/* The same, with a hint that says what to do about it; "": none. */
+pawl_code pawl_fail_hint(pawl_error *err, pawl_code code, const char *hint,
+                         const char *fmt, ...) PAWL_PRINTF(4, 5);
+void pawl_vfail(pawl_error *err, pawl_code code, const char *hint,
+                const char *fmt, va_list args) PAWL_PRINTF(4, 0);
+/* And with its SQLSTATE. */
+pawl_code pawl_fail_as(pawl_error *err, pawl_code code, const char *sqlstate,
+                       const char *hint, const char *fmt, ...)
+    PAWL_PRINTF(5, 6);
+/* PAWL_NOMEM, when there is nothing more to say. */
+pawl_code pawl_fail_memory(pawl_error *err);
 /* What only this level knows; no-ops when err is NULL. */
 void pawl_error_hint(pawl_error *err, const char *fmt, ...) PAWL_PRINTF(2, 3);
 void pawl_error_where(pawl_error *err, const char *fmt, ...) PAWL_PRINTF(2, 3);

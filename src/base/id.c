@@ -1,6 +1,7 @@
 #define _DEFAULT_SOURCE /* getentropy */
 #include "id.h"
 
+#include <assert.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -9,7 +10,7 @@
  *   bytes 0-5   milliseconds since the epoch
  *   bytes 6-7   version 7, 12 bits of counter
  *   byte  8     variant 10, then random bits
- *   bytes 14-15 the routing number (I2) */
+ *   bytes 14-15 its home (I2) */
 #define COUNTER_LAST 0xfff
 #define COUNTER_SEED 0x7ff /* half is left to count on in a millisecond */
 #define DRAWN 12 /* bytes for an id: 10 of its own, 2 to seed the counter */
@@ -61,6 +62,8 @@ pawl_code pawl_id_make(pawl_idgen *g, int64_t now_us, pawl_id *out,
     pawl_error_hint(err, "a clock gives microseconds since 1970");
     return PAWL_INVALID;
   }
+  assert(next.last_ms > g->last_ms ||
+         (next.last_ms == g->last_ms && next.counter > g->counter)); /* I1 */
   g->last_ms = next.last_ms;
   g->counter = next.counter;
   for (i = 0; i < 6; i++)
@@ -73,13 +76,13 @@ out:
   return rc;
 }
 
-pawl_code pawl_id_make_routed(pawl_idgen *g, int64_t now_us, uint16_t route,
-                              pawl_id *out, pawl_error *err) {
+pawl_code pawl_id_make_at_home(pawl_idgen *g, int64_t now_us, uint16_t home,
+                               pawl_id *out, pawl_error *err) {
   pawl_id id = {{0}};
   pawl_code rc = pawl_id_make(g, now_us, &id, err);
   if (rc != PAWL_OK) return rc;
-  id.bytes[14] = (unsigned char)(route >> 8);
-  id.bytes[15] = (unsigned char)(route & 0xff);
+  id.bytes[14] = (unsigned char)(home >> 8);
+  id.bytes[15] = (unsigned char)(home & 0xff);
   *out = id;
   return PAWL_OK;
 }
@@ -90,7 +93,7 @@ int64_t pawl_id_time_us(const pawl_id *id) {
   return ms * 1000;
 }
 
-uint16_t pawl_id_route(const pawl_id *id) {
+uint16_t pawl_id_home(const pawl_id *id) {
   return (uint16_t)(id->bytes[14] << 8 | id->bytes[15]);
 }
 
@@ -109,6 +112,12 @@ void pawl_id_format(const pawl_id *id, char out[37]) {
     *to++ = digits[id->bytes[i] & 15];
   }
   *to = '\0';
+}
+
+pawl_id_text pawl_id_text_of(const pawl_id *id) {
+  pawl_id_text text;
+  pawl_id_format(id, text.at);
+  return text;
 }
 
 static int hex_digit(char c) {
@@ -154,9 +163,4 @@ int pawl_id_range(const char *prefix, pawl_id *low, pawl_id *high) {
     }
   }
   return n;
-}
-
-int pawl_id_is_nil(const pawl_id *id) {
-  static const pawl_id nil;
-  return pawl_id_eq(id, &nil);
 }

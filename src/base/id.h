@@ -1,7 +1,7 @@
 /* base/id.h: instance, lease and executor ids: UUIDv7.
  *
  * Keeps    I1 ids made by one process sort in the order they were made.
- *          I2 the last 16 bits are the routing number: an instance's shard
+ *          I2 the last 16 bits are its home: an instance's shard
  *             is that number modulo the store's shards. */
 #ifndef PAWL_BASE_ID_H
 #define PAWL_BASE_ID_H
@@ -27,13 +27,19 @@ typedef struct pawl_idgen {
 
 pawl_code pawl_id_make(pawl_idgen *g, int64_t now_us, pawl_id *out,
                        pawl_error *err);
-/* The same with the routing number given instead of drawn. */
-pawl_code pawl_id_make_routed(pawl_idgen *g, int64_t now_us, uint16_t route,
-                              pawl_id *out, pawl_error *err);
-uint16_t pawl_id_route(const pawl_id *id);
+/* The same with the home given instead of drawn. */
+pawl_code pawl_id_make_at_home(pawl_idgen *g, int64_t now_us, uint16_t home,
+                               pawl_id *out, pawl_error *err);
+uint16_t pawl_id_home(const pawl_id *id);
 /* When it was made, to the millisecond; not before ids made earlier. */
 int64_t pawl_id_time_us(const pawl_id *id);
 void pawl_id_format(const pawl_id *id, char out[37]);
+/* The same where it is needed once, as in a message: pawl_id_text_of(id).at
+ * lives until the expression around it has ended. */
+typedef struct pawl_id_text {
+  char at[37];
+} pawl_id_text;
+pawl_id_text pawl_id_text_of(const pawl_id *id);
 /* Exactly 36 characters of UUID text, either case. 0: not an id. */
 int pawl_id_parse(const char *text, size_t len, pawl_id *out);
 /* The ids between which all lie that begin with `prefix`, as people shorten
@@ -46,6 +52,5 @@ static inline int pawl_id_cmp(const pawl_id *a, const pawl_id *b) {
 static inline int pawl_id_eq(const pawl_id *a, const pawl_id *b) {
   return memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0;
 }
-int pawl_id_is_nil(const pawl_id *id);
 
 #endif

@@ -66,7 +66,7 @@ void pawl_log_error(const pawl_log *log, int level, const char *message,
   add_bytes(&f, "{", 1);
   add_field(&f, "code", pawl_code_name(err->code));
   add_field(&f, "error", err->message);
-  add_field(&f, "reason", err->reason);
+  add_field(&f, "raised", err->raised);
   add_field(&f, "sqlstate", err->sqlstate);
   add_field(&f, "where", err->where);
   add_field(&f, "hint", err->hint);

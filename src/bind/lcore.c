@@ -1,3 +1,5 @@
+/* The table behind require "pawl": small helpers that are faster or surer in C,
+ * and the verbs (lverbs.c). What is in it may change with any version. */
 #include "lcore.h"
 
 #include <string.h>
@@ -10,6 +12,9 @@
 #include "../host/host.h"
 #include "lengine.h"
 #include "lerror.h"
+#include "lopen.h"
+#include "loptions.h"
+#include "lverbs.h"
 
 /* core.sha256(text) -> 64 hex digits */
 static int core_sha256(lua_State *L) {
@@ -34,6 +39,19 @@ static int core_base64(lua_State *L) {
   bytes.at = luaL_checklstring(L, 1, &bytes.len);
   out = pawl_host_push_buf(L);
   pawl_base64_encode(bytes, out);
+  if (pawl_buf_check(out, &err) != PAWL_OK) return pawl_bind_failure(L, &err);
+  lua_pushlstring(L, out->at ? out->at : "", out->len);
+  return 1;
+}
+
+/* core.unbase64(text) -> bytes; "" when it is not base64 */
+static int core_unbase64(lua_State *L) {
+  pawl_str text;
+  pawl_buf *out;
+  pawl_error err;
+  text.at = luaL_checklstring(L, 1, &text.len);
+  out = pawl_host_push_buf(L);
+  if (!pawl_base64_decode(text, out)) out->len = 0;
   if (pawl_buf_check(out, &err) != PAWL_OK) return pawl_bind_failure(L, &err);
   lua_pushlstring(L, out->at ? out->at : "", out->len);
   return 1;
@@ -92,36 +110,23 @@ static int core_error(lua_State *L) {
 }
 
 int luaopen_pawl_core(lua_State *L) {
-  static const luaL_Reg functions[] = {
-      {"open", pawl_bind_open},
-      {"migrate", pawl_bind_migrate},
-      {"engine_start", pawl_bind_start},
-      {"engine_start_many", pawl_bind_start_many},
-      {"engine_signal", pawl_bind_signal},
-      {"engine_list", pawl_bind_list},
-      {"engine_tasks", pawl_bind_tasks},
-      {"engine_task_act", pawl_bind_task_act},
-      {"engine_load", pawl_bind_load},
-      {"engine_hotfix", pawl_bind_hotfix},
-      {"engine_change", pawl_bind_change},
-      {"engine_move", pawl_bind_move},
-      {"engine_health", pawl_bind_health},
-      {"engine_workflows", pawl_bind_workflows},
-      {"engine_workflow_change", pawl_bind_workflow_change},
-      {"engine_tokens", pawl_bind_tokens},
-      {"engine_explain", pawl_bind_explain},
-      {"engine_outbox", pawl_bind_outbox},
-      {"sha256", core_sha256},
-      {"base64", core_base64},
-      {"time_parse", core_time_parse},
-      {"time_format", core_time_format},
-      {"mono", core_mono},
-      {"error", core_error},
-      {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"open", pawl_bind_open},
+                                       {"set_nouns", pawl_bind_set_nouns},
+                                       {"migrate", pawl_bind_migrate},
+                                       {"options", pawl_bind_options},
+                                       {"sha256", core_sha256},
+                                       {"base64", core_base64},
+                                       {"unbase64", core_unbase64},
+                                       {"time_parse", core_time_parse},
+                                       {"time_format", core_time_format},
+                                       {"mono", core_mono},
+                                       {"error", core_error},
+                                       {NULL, NULL}};
   luaL_checkversion(L);
   pawl_host_open_core(L);
   luaL_setfuncs(L, functions, 0);
-  pawl_bind_engine_methods(L);
+  pawl_bind_core_verbs(L);
+  pawl_bind_methods(L);
   lua_setfield(L, -2, "engine");
   return 1;
 }

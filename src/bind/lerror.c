@@ -1,3 +1,5 @@
+/* Failures reach Lua in two ways: a bug in the caller's code is raised where it
+ * is, all else is a value that he can look at. */
 #include "lerror.h"
 
 #include <stdarg.h>

@@ -32,11 +32,15 @@
 #include <stdlib.h>
 
 #include "../base/fault.h"
+#include "../store/drivers.h"
 #include "../store/store.h"
+#include "lbox.h"
 
 #define STORE_MT "pawl.probe.store"
 
 PAWL_API int luaopen_pawl_probe(lua_State *L);
+
+enum { PROBE_SENT = 256 };
 
 typedef struct box {
   pawl_store *store;
@@ -45,8 +49,8 @@ typedef struct box {
   lua_State *L; /* of the clock's function, which is user value 1 */
   int clock_ref;
   int64_t limit_us;
-  pawl_stmt sent[512]; /* statements of the unit */
-  int nsent;
+  pawl_stmt sent[512];       /* statements of the unit */
+  int nsent, at[PROBE_SENT]; /* where the unit's results are */
 } box;
 
 static const char *const type_names[] = {
@@ -60,9 +64,7 @@ static const char *const type_names[] = {
 /* ---- errors ---- */
 
 static void set_text(lua_State *L, const char *key, const char *text) {
-  if (!text[0]) return;
-  lua_pushstring(L, text);
-  lua_setfield(L, -2, key);
+  if (text[0]) pawl_bind_set_text(L, key, text);
 }
 
 static int push_failure(lua_State *L, const pawl_error *err) {
@@ -115,8 +117,7 @@ static void push_rows(lua_State *L, const pawl_rows *rows,
                       const char *const *names, const pawl_type *types) {
   const pawl_param *cols = pawl_stmts[rows->stmt].cols;
   lua_createtable(L, rows->nrows, 1);
-  lua_pushinteger(L, rows->changed);
-  lua_setfield(L, -2, "changed");
+  pawl_bind_set_int(L, "changed", rows->changed);
   for (int i = 0; i < rows->nrows; i++) {
     lua_createtable(L, 0, rows->ncols);
     for (int k = 0; k < rows->ncols; k++) {
@@ -141,38 +142,33 @@ static void add_id(lua_State *L, box *b, int arg, int keep) {
   if (!pawl_id_parse(text, len, &id)) luaL_error(L, "%s is no id", text);
   const char *bytes = lua_pushlstring(L, (const char *)id.bytes, 16);
   lua_rawseti(L, keep, (lua_Integer)lua_rawlen(L, keep) + 1);
-  pawl_arg_id(&b->args, arg, (const pawl_id *)(const void *)bytes);
+  pawl_args_add(&b->args, arg, &(pawl_cell){.s = {bytes, 16}});
 }
 
 /* The value on top of the stack, as an argument. */
 static void add_value(lua_State *L, box *b, int arg, int keep) {
   const pawl_param *p = &pawl_stmts[b->args.stmt].args[arg];
-  size_t len;
-  const char *text;
-  if (is_null(L, -1)) {
-    pawl_arg_null(&b->args, arg);
-    return;
+  pawl_cell cell = {.is_null = is_null(L, -1)};
+  if (!cell.is_null) {
+    switch (p->type) {
+      case PAWL_T_BOOL:
+        cell.i = lua_toboolean(L, -1);
+        break;
+      case PAWL_T_INT:
+      case PAWL_T_TIME:
+        cell.i = luaL_checkinteger(L, -1);
+        break;
+      case PAWL_T_FLOAT:
+        cell.d = luaL_checknumber(L, -1);
+        break;
+      case PAWL_T_UUID:
+        add_id(L, b, arg, keep);
+        return;
+      default:
+        cell.s.at = luaL_checklstring(L, -1, &cell.s.len);
+    }
   }
-  switch (p->type) {
-    case PAWL_T_BOOL:
-      pawl_arg_int(&b->args, arg, lua_toboolean(L, -1));
-      break;
-    case PAWL_T_INT:
-      pawl_arg_int(&b->args, arg, luaL_checkinteger(L, -1));
-      break;
-    case PAWL_T_TIME:
-      pawl_arg_time(&b->args, arg, luaL_checkinteger(L, -1));
-      break;
-    case PAWL_T_FLOAT:
-      pawl_arg_float(&b->args, arg, luaL_checknumber(L, -1));
-      break;
-    case PAWL_T_UUID:
-      add_id(L, b, arg, keep);
-      break;
-    default:
-      text = luaL_checklstring(L, -1, &len);
-      pawl_arg_str(&b->args, arg, (pawl_str){text, len});
-  }
+  pawl_args_add(&b->args, arg, &cell);
 }
 
 static void add_column(lua_State *L, box *b, int arg, int keep) {
@@ -318,7 +314,8 @@ static int store_send(lua_State *L) {
       add_value(L, b, i, 4);
     lua_pop(L, 1);
   }
-  pawl_code rc = pawl_store_send(b->store, &b->args, &err);
+  luaL_argcheck(L, b->nsent < PROBE_SENT, 2, "too many statements");
+  pawl_code rc = pawl_store_send(b->store, &b->args, &b->at[b->nsent], &err);
   if (rc == PAWL_OK) b->nsent++;
   return push_done(L, rc, &err);
 }
@@ -329,10 +326,11 @@ static void push_result(lua_State *L, box *b, int k) {
   push_rows(L, &rows, NULL, NULL);
 }
 
-static int push_results(lua_State *L, box *b, int n) {
+/* `at` NULL: one after the other, as of a unit before the last. */
+static int push_results(lua_State *L, box *b, const int *at, int n) {
   lua_createtable(L, n, 0);
   for (int i = 0; i < n; i++) {
-    push_result(L, b, i);
+    push_result(L, b, at ? at[i] : i);
     lua_rawseti(L, -2, i + 1);
   }
   return 1;
@@ -343,7 +341,7 @@ static int store_commit(lua_State *L) {
   pawl_error err;
   if (pawl_store_commit(b->store, &err) != PAWL_OK)
     return push_failure(L, &err);
-  return push_results(L, b, b->nsent);
+  return push_results(L, b, b->at, b->nsent);
 }
 
 static int store_can_submit(lua_State *L) {
@@ -354,10 +352,7 @@ static int store_can_submit(lua_State *L) {
 static int store_submit(lua_State *L) {
   box *b = check_box(L);
   pawl_error err;
-  if (pawl_store_submit(b->store, &err) != PAWL_OK)
-    return push_failure(L, &err);
-  lua_pushboolean(L, 1);
-  return 1;
+  return push_done(L, pawl_store_submit(b->store, &err), &err);
 }
 
 static int store_finish(lua_State *L) {
@@ -366,14 +361,14 @@ static int store_finish(lua_State *L) {
   pawl_error err;
   if (pawl_store_finish(b->store, &err) != PAWL_OK)
     return push_failure(L, &err);
-  return push_results(L, b, n);
+  return push_results(L, b, NULL, n);
 }
 
 static int store_rows(lua_State *L) {
   box *b = check_box(L);
   lua_Integer k = luaL_checkinteger(L, 2);
   luaL_argcheck(L, k >= 1 && k <= b->nsent, 2, "no such result");
-  push_result(L, b, (int)k - 1);
+  push_result(L, b, b->at[k - 1]);
   return 1;
 }
 
@@ -450,9 +445,8 @@ static int store_wait(lua_State *L) {
 
 static int store_now(lua_State *L) {
   box *b = check_box(L);
-  pawl_args_begin(&b->args, PAWL_STMT_VERSION_INSERT);
-  pawl_store_arg_now(b->store, &b->args, PAWL_VERSION_INSERT_NOW);
-  push_cell(L, PAWL_T_TIME, b->args.cols[PAWL_VERSION_INSERT_NOW].cells);
+  int64_t now = pawl_store_now(b->store);
+  push_cell(L, PAWL_T_TIME, &(pawl_cell){.is_null = !now, .i = now});
   return 1;
 }
 
@@ -483,27 +477,13 @@ static int store_count(lua_State *L) {
   pawl_counts counts;
   pawl_store_count(check_box(L)->store, &counts);
   lua_createtable(L, 0, 3);
-  lua_pushinteger(L, counts.trips);
-  lua_setfield(L, -2, "trips");
-  lua_pushinteger(L, counts.statements);
-  lua_setfield(L, -2, "statements");
-  lua_pushinteger(L, counts.transactions);
-  lua_setfield(L, -2, "transactions");
+  pawl_bind_set_int(L, "trips", counts.trips);
+  pawl_bind_set_int(L, "statements", counts.statements);
+  pawl_bind_set_int(L, "transactions", counts.transactions);
   return 1;
 }
 
 /* ---- raw SQL ---- */
-
-static const pawl_driver *raw_driver(const char **url) {
-#ifdef PAWL_POSTGRES
-  if (strncmp(*url, "postgres", 8) == 0) {
-    if (strncmp(*url, "postgres:", 9) == 0 && (*url)[9] != '/') *url += 9;
-    return &pawl_driver_postgres;
-  }
-#endif
-  if (strncmp(*url, "sqlite:", 7) == 0) *url += 7;
-  return &pawl_driver_sqlite;
-}
 
 static int gives_rows(const char *sql) {
   static const char *const words[] = {"select", "with", "values", "table"};
@@ -535,13 +515,16 @@ out:
 
 static int probe_sql(lua_State *L) {
   const char *url = luaL_checkstring(L, 1), *sql = luaL_checkstring(L, 2);
-  const pawl_driver *driver = raw_driver(&url);
+  const pawl_driver *driver = NULL;
   pawl_driver_options options = {0};
   pawl_conn *conn = NULL;
   pawl_error err;
-  pawl_code rc = driver->open(url, &options, &conn, &err);
-  if (rc == PAWL_OK) rc = run_raw(L, driver, conn, sql, &err);
+  pawl_code rc;
+  TRY(pawl_drivers_pick(url, &driver, &url, &err));
+  TRY(driver->open(url, &options, &conn, &err));
+  rc = run_raw(L, driver, conn, sql, &err);
   driver->close(conn);
+out:
   return rc == PAWL_OK ? 1 : push_failure(L, &err);
 }
 

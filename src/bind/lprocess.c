@@ -26,7 +26,7 @@ void pawl_process_take_arguments(char **argv) {
   arguments = argv;
 }
 
-static int push_errno(lua_State *L) {
+int pawl_push_errno(lua_State *L) {
   lua_pushnil(L);
   lua_pushstring(L, strerror(errno));
   return 2;
@@ -94,7 +94,7 @@ static int sys_spawn(lua_State *L) {
   int pipes[NPIPES][2];
   const pid_t parent = getpid();
   pid_t pid;
-  if (!make_pipes(pipes)) return push_errno(L);
+  if (!make_pipes(pipes)) return pawl_push_errno(L);
   fflush(NULL); /* or the child might write it again */
   pid = fork();
   if (pid == 0) become_worker(pipes, parent);
@@ -103,7 +103,7 @@ static int sys_spawn(lua_State *L) {
     int why = errno;
     for (int i = 0; i < NPIPES; i++) close(pipes[i][0]);
     errno = why;
-    return push_errno(L);
+    return pawl_push_errno(L);
   }
   lua_pushinteger(L, pid);
   for (int i = 0; i < NPIPES; i++) lua_pushinteger(L, pipes[i][0]);

@@ -18,5 +18,7 @@
 void pawl_process_take_arguments(char **argv);
 /* Adds its functions to the table on top of the stack. */
 void pawl_process_open(lua_State *L);
+/* Pushes nil and what errno says: how many values. */
+int pawl_push_errno(lua_State *L);
 
 #endif

@@ -16,13 +16,14 @@
 #include <lauxlib.h>
 
 #include "../base/clock.h"
-#include "lengine.h"
+#include "lbox.h"
 #include "lprocess.h"
 
 /* Written by the main thread, read by the handler: a pointer that is whole at
  * any moment, cleared before its engine is closed. */
 static pawl_engine *volatile watched;
 static volatile sig_atomic_t caught, ncaught;
+static volatile sig_atomic_t handler_runs;
 static int only_count;      /* a supervisor ends its children first */
 static char announced[128]; /* said when the first one comes */
 
@@ -38,7 +39,7 @@ static void stop_for(int number) {
 static void on_signal(int number) {
   int error = errno;
   if (caught && !only_count) _exit(128 + number);
-  if (!caught && announced[0] &&
+  if (!caught && announced[0] && (handler_runs || only_count) &&
       write(STDERR_FILENO, announced, strlen(announced)) < 0)
     errno = error; /* nobody hears it */
   stop_for(number);
@@ -52,8 +53,8 @@ static void on_stop(int number) {
 }
 
 /* sys.catch_signals(count, text): from now on SIGINT and SIGTERM stop cleanly;
- * `count`: a second one, too, is only counted. `text` is said at the first; a
- * later call does not change it. */
+ * `count`: a second one, too, is only counted. `text` is said at the first,
+ * while a handler runs; a later call does not change it. */
 static int sys_catch_signals(lua_State *L) {
   static int told;
   struct sigaction action;
@@ -69,6 +70,12 @@ static int sys_catch_signals(lua_State *L) {
   sigaction(SIGTERM, &action, NULL);
   action.sa_handler = on_stop;
   sigaction(PAWL_STOP_SIGNAL, &action, NULL);
+  return 0;
+}
+
+/* sys.handler_runs(is_so): only then a stop is told of, as it takes long. */
+static int sys_handler_runs(lua_State *L) {
+  handler_runs = lua_toboolean(L, 1);
   return 0;
 }
 
@@ -143,11 +150,7 @@ static int sys_time(lua_State *L) {
 /* sys.kind(path) -> "file" | "directory" | nil, why */
 static int sys_kind(lua_State *L) {
   struct stat st;
-  if (stat(luaL_checkstring(L, 1), &st) != 0) {
-    lua_pushnil(L);
-    lua_pushstring(L, strerror(errno));
-    return 2;
-  }
+  if (stat(luaL_checkstring(L, 1), &st) != 0) return pawl_push_errno(L);
   lua_pushstring(L, S_ISDIR(st.st_mode) ? "directory" : "file");
   return 1;
 }
@@ -170,11 +173,7 @@ static int scan_protected(lua_State *L) {
 static int sys_scan(lua_State *L) {
   DIR *dir = opendir(luaL_checkstring(L, 1));
   int status;
-  if (!dir) {
-    lua_pushnil(L);
-    lua_pushstring(L, strerror(errno));
-    return 2;
-  }
+  if (!dir) return pawl_push_errno(L);
   lua_pushcfunction(L, scan_protected);
   lua_pushlightuserdata(L, dir);
   status = lua_pcall(L, 1, 1, 0);
@@ -303,6 +302,7 @@ static int sys_libraries(lua_State *L) {
 
 int pawl_sys_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"catch_signals", sys_catch_signals},
+                                       {"handler_runs", sys_handler_runs},
                                        {"watch", sys_watch},
                                        {"caught", sys_caught},
                                        {"isatty", sys_isatty},

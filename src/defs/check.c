@@ -1,88 +1,24 @@
 /* Everything that can be known about a graph before it runs. */
+#include <assert.h>
+#include <limits.h>
 #include <stdio.h>
 
+#include "../base/nearest.h"
 #include "../value/json.h"
 #include "fork.h"
-
-/* ---- the nearest name ---- */
-
-enum { LONGEST = 64 }; /* of words compared; longer ones are nobody's slip */
-
-static int lower(char c) {
-  return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
-}
-
-static int least(int a, int b) {
-  return a < b ? a : b;
-}
-
-/* Insert, delete, replace, swap of two neighbours; case does not count. Both
- * at most 2 * LONGEST long. */
-static int distance(const char *a, int na, const char *b, int nb) {
-  int rows[3][2 * LONGEST + 1];
-  int *before = rows[0], *last = rows[1], *row = rows[2];
-  for (int j = 0; j <= nb; j++) last[j] = j;
-  for (int i = 1; i <= na; i++) {
-    int *spare = before;
-    row[0] = i;
-    for (int j = 1; j <= nb; j++) {
-      int same = lower(a[i - 1]) == lower(b[j - 1]);
-      row[j] = least(least(last[j], row[j - 1]) + 1, last[j - 1] + !same);
-      if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) &&
-          lower(a[i - 2]) == lower(b[j - 1]))
-        row[j] = least(row[j], before[j - 2] + 1);
-    }
-    before = last;
-    last = row;
-    row = spare;
-  }
-  return last[nb];
-}
-
-const char *pawl_nearest(const char *name, const char *const *names, int n) {
-  const char *best = NULL;
-  size_t len = strlen(name);
-  int limit, best_distance = 0;
-  if (len > LONGEST) return NULL;
-  limit = len / 3 > 1 ? (int)(len / 3) : 1;
-  for (int i = 0; i < n; i++) {
-    size_t other = strlen(names[i]);
-    int d;
-    if (other + (size_t)limit < len || other > len + (size_t)limit) continue;
-    d = distance(name, (int)len, names[i], (int)other);
-    if (d <= limit && (!best || d < best_distance)) {
-      best = names[i];
-      best_distance = d;
-    }
-  }
-  return best;
-}
+#include "refuse.h"
 
 /* ---- errors ---- */
-
-static pawl_code at(const pawl_def *d, int line, pawl_error *err) {
-  if (line > 0)
-    pawl_error_where(err, "%s:%d", d->file, line);
-  else
-    pawl_error_where(err, "%s", d->file);
-  return PAWL_DEFINITION;
-}
-
-/* The start of a message about a node: step "reserve". */
-#define NODE_FMT PAWL_NODE_FMT
-#define NODE_ARGS(node) PAWL_NODE_ARGS(node)
 
 static pawl_code missing(const pawl_def *d, const pawl_node *node,
                          const char *field, const char *hint,
                          pawl_error *err) {
-  pawl_fail(err, PAWL_DEFINITION, NODE_FMT ": no `%s`", NODE_ARGS(node),
-            field);
-  pawl_error_hint(err, "%s", hint);
-  return at(d, node->line, err);
+  return pawl_refuse_node(d, node, err, hint, ": no `%s`", field);
 }
 
 /* Offers the node that was meant. */
-static void hint_node(const pawl_def *d, const char *name, pawl_error *err) {
+static pawl_code hint_node(const pawl_def *d, const char *name,
+                           pawl_error *err) {
   const char *near = NULL;
   for (int i = 0; i < d->nnodes; i++) {
     const char *pair[2] = {near ? near : d->nodes[i].name, d->nodes[i].name};
@@ -93,6 +29,7 @@ static void hint_node(const pawl_def *d, const char *name, pawl_error *err) {
     pawl_error_hint(err, "did you mean \"%s\"?", near);
   else
     pawl_error_hint(err, "add a node of that name, or correct it");
+  return PAWL_DEFINITION;
 }
 
 /* ---- names ---- */
@@ -134,7 +71,7 @@ static pawl_code check_code(const pawl_def *d, pawl_error *err) {
   pawl_fail(err, PAWL_DEFINITION, "workflow code \"%s\" is not well formed",
             code);
   pawl_error_hint(err, PAWL_CODE_RULE);
-  return at(d, d->line, err);
+  return pawl_refuse_at(d, d->line, err);
 }
 
 /* What is wrong with a node's, transition's or error code's name; or NULL. */
@@ -155,7 +92,7 @@ static pawl_code check_own_name(const pawl_def *d, const pawl_node *node,
   if (!problem) return PAWL_OK;
   pawl_fail(err, PAWL_DEFINITION, "the name of a %s %s",
             pawl_kind_name(node->kind), problem);
-  return at(d, node->line, err);
+  return pawl_refuse_at(d, node->line, err);
 }
 
 static pawl_code check_edge_name(const pawl_def *d, const pawl_node *node,
@@ -163,9 +100,8 @@ static pawl_code check_edge_name(const pawl_def *d, const pawl_node *node,
                                  pawl_error *err) {
   const char *problem = name_problem(name);
   if (!problem) return PAWL_OK;
-  pawl_fail(err, PAWL_DEFINITION, NODE_FMT ": a name in `%s` %s",
-            NODE_ARGS(node), field, problem);
-  return at(d, node->line, err);
+  return pawl_refuse_node(d, node, err, NULL, ": a name in `%s` %s", field,
+                          problem);
 }
 
 static pawl_code check_unique(const pawl_def *d, pawl_error *err) {
@@ -173,96 +109,39 @@ static pawl_code check_unique(const pawl_def *d, pawl_error *err) {
     const pawl_node *first = &d->nodes[d->by_name[i - 1]];
     const pawl_node *again = &d->nodes[d->by_name[i]];
     if (strcmp(first->name, again->name) != 0) continue;
-    pawl_fail(err, PAWL_DEFINITION, NODE_FMT " is defined twice",
-              NODE_ARGS(again));
+    pawl_refuse_node(d, again, err, NULL, " is defined twice");
     pawl_error_hint(err, "the first is in line %d", first->line);
-    return at(d, again->line, err);
+    return PAWL_DEFINITION;
   }
   return PAWL_OK;
+}
+
+static pawl_code no_such_node(const pawl_def *d, const pawl_node *node,
+                              const char *field, const char *name,
+                              pawl_error *err) {
+  char target[65]; /* as long as a name can be */
+  pawl_copy_text(target, sizeof target, name);
+  pawl_refuse_node(d, node, err, NULL, ": `%s` names no node \"%s\"", field,
+                   target);
+  return hint_node(d, name, err);
 }
 
 static pawl_code check_edges(const pawl_def *d, const pawl_node *node,
                              const char *field, const pawl_edge *edges, int n,
                              pawl_error *err) {
   for (int i = 0; i < n; i++) {
-    char target[65]; /* as long as a name can be */
     pawl_code rc = PAWL_OK;
     /* "" alone stands for `next` as a single name. */
     if (edges[i].name[0] || n > 1)
       rc = check_edge_name(d, node, field, edges[i].name, err);
     if (rc != PAWL_OK) return rc;
-    if (edges[i].to >= 0) continue;
-    pawl_copy_text(target, sizeof target, edges[i].target);
-    pawl_fail(err, PAWL_DEFINITION, NODE_FMT ": `%s` names no node \"%s\"",
-              NODE_ARGS(node), field, target);
-    hint_node(d, edges[i].target, err);
-    return at(d, node->line, err);
+    if (edges[i].to < 0)
+      return no_such_node(d, node, field, edges[i].target, err);
   }
   return PAWL_OK;
 }
 
-/* ---- what each kind needs ---- */
-
-static pawl_code check_timer(const pawl_def *d, const pawl_node *node,
-                             pawl_error *err) {
-  if (node->after_us < 0 && !node->has_at)
-    return missing(d, node, "after",
-                   "after = \"1h\", or at = function(ctx) ... end", err);
-  if (node->after_us >= 0 && node->has_at) {
-    pawl_fail(err, PAWL_DEFINITION, NODE_FMT ": both `after` and `at`",
-              NODE_ARGS(node));
-    pawl_error_hint(err, "keep one of them");
-    return at(d, node->line, err);
-  }
-  if (node->nnext == 1 && node->next[0].name[0] == 0) return PAWL_OK;
-  return missing(d, node, "next", "a timer has one: next = \"the_next_node\"",
-                 err);
-}
-
-static pawl_code check_choice(const pawl_def *d, const pawl_node *node,
-                              pawl_error *err) {
-  if (!node->has_choose)
-    return missing(d, node, "choose",
-                   "choose = function(ctx) return \"yes\" end", err);
-  if (node->nnext >= 2) return PAWL_OK;
-  if (node->nnext == 0)
-    return missing(d, node, "next", "next = { yes = \"a\", no = \"b\" }", err);
-  pawl_fail(err, PAWL_DEFINITION,
-            NODE_FMT ": `next` offers nothing to choose from",
-            NODE_ARGS(node));
-  pawl_error_hint(err, "name at least two: { yes = \"a\", no = \"b\" }");
-  return at(d, node->line, err);
-}
-
-static pawl_code check_retry(const pawl_def *d, const pawl_node *node,
-                             pawl_error *err) {
-  if (node->retry.cap_us >= node->retry.base_us) return PAWL_OK;
-  pawl_fail(err, PAWL_DEFINITION,
-            NODE_FMT ": `retry`: `cap` is shorter than `base`",
-            NODE_ARGS(node));
-  pawl_error_hint(err,
-                  "cap is the longest delay, base the first; one of them "
-                  "may be the workflow's");
-  return at(d, node->line, err);
-}
-
-static pawl_code check_step(const pawl_def *d, const pawl_node *node,
-                            pawl_error *err) {
-  if (!node->has_run)
-    return missing(d, node, "run", "run = function(ctx) ... end", err);
-  if (node->nnext == 0)
-    return missing(d, node, "next", "next = \"the_next_node\"", err);
-  return check_retry(d, node, err);
-}
-
-static pawl_code check_finish(const pawl_def *d, const pawl_node *node,
-                              pawl_error *err) {
-  if (node->nnext == 0) return PAWL_OK;
-  pawl_fail(err, PAWL_DEFINITION, NODE_FMT ": a finish has no `next`",
-            NODE_ARGS(node));
-  pawl_error_hint(err, "leave it out, or make the node a step");
-  return at(d, node->line, err);
-}
+/* ---- what each kind needs: its shape (kinds.h) ---- */
 
 static int has_single_next(const pawl_node *node) {
   return node->nnext == 1 && node->next[0].name[0] == 0;
@@ -274,37 +153,104 @@ static int has_transition(const pawl_node *node, const char *name) {
   return 0;
 }
 
-/* Named transitions are among `known`, n of them, the first of which must be
- * there. A single next stands for it. */
+/* The hint of a need. A single `next` may have been given as several. */
+static pawl_code miss_need(const pawl_def *d, const pawl_node *node,
+                           const pawl_need *need, pawl_error *err) {
+  const char *kind = pawl_kind_name(node->kind);
+  char how[120];
+  if (strcmp(need->field, "next") != 0 ||
+      pawl_kind_shapes[node->kind].ways != PAWL_WAYS_SINGLE)
+    return missing(d, node, need->field, need->how, err);
+  snprintf(how, sizeof how, "a%s %s has one: %s",
+           strchr("aeiou", kind[0]) ? "n" : "", kind, need->how);
+  return missing(d, node, need->field, how, err);
+}
+
+static int has_need(const pawl_node *node, const pawl_need *need) {
+  if (strcmp(need->field, "next") == 0 &&
+      pawl_kind_shapes[node->kind].ways == PAWL_WAYS_SINGLE)
+    return has_single_next(node);
+  return pawl_node_says(node, need->field);
+}
+
+static pawl_code check_needs(const pawl_def *d, const pawl_node *node,
+                             pawl_error *err) {
+  const pawl_kind_shape *shape = &pawl_kind_shapes[node->kind];
+  const pawl_need *either = shape->either;
+  for (const pawl_need *need = shape->needs; need->field; need++)
+    if (!has_need(node, need)) return miss_need(d, node, need, err);
+  if (!either) return PAWL_OK;
+  if (pawl_node_says(node, either[0].field) !=
+      pawl_node_says(node, either[1].field))
+    return PAWL_OK;
+  if (!pawl_node_says(node, either[0].field))
+    return missing(d, node, either[0].field, either[0].how, err);
+  return pawl_refuse_node(d, node, err, "keep one of them",
+                          ": both `%s` and `%s`", either[0].field,
+                          either[1].field);
+}
+
+/* How many ways lead on. */
+static pawl_code check_next(const pawl_def *d, const pawl_node *node,
+                            pawl_error *err) {
+  static const struct {
+    int least, most;
+    const char *problem, *hint;
+  } WAYS[] = {
+      [PAWL_WAYS_NONE] = {0, 0, "a finish has no `next`",
+                          "leave it out, or make the node a step"},
+      [PAWL_WAYS_SINGLE] = {1, 1, "", ""}, /* a need */
+      [PAWL_WAYS_ANY] = {1, INT_MAX, "", ""},
+      [PAWL_WAYS_NAMED] = {2, INT_MAX, "`next` offers nothing to choose from",
+                           "name at least two: { yes = \"a\", no = \"b\" }"},
+      [PAWL_WAYS_BRANCHES] = {2, INT_MAX, "has only one branch",
+                              "next = { \"ship\", \"bill\" }"},
+  };
+  pawl_ways ways = pawl_kind_shapes[node->kind].ways;
+  if (node->nnext >= WAYS[ways].least && node->nnext <= WAYS[ways].most)
+    return PAWL_OK;
+  return pawl_refuse_node(d, node, err, WAYS[ways].hint, ": %s",
+                          WAYS[ways].problem);
+}
+
+static pawl_code unknown_transition(const pawl_def *d, const pawl_node *node,
+                                    const char *const *known, int n, int i,
+                                    pawl_error *err) {
+  const char *name = node->next[i].name, *near = pawl_nearest(name, known, n);
+  char shown[65], all[200];
+  size_t len = 0;
+  pawl_copy_text(shown, sizeof shown, name);
+  pawl_refuse_node(d, node, err, NULL, ": `next`: no transition \"%s\"",
+                   shown);
+  if (near) {
+    pawl_error_hint(err, "did you mean \"%s\"?", near);
+    return PAWL_DEFINITION;
+  }
+  for (int k = 0; k < n && len < sizeof all; k++)
+    len += (size_t)snprintf(all + len, sizeof all - len, "%s%s",
+                            k > 0 ? ", " : "", known[k]);
+  pawl_error_hint(err, "a %s knows: %s", pawl_kind_name(node->kind), all);
+  return PAWL_DEFINITION;
+}
+
+/* Named transitions are among those that the kind knows, the first of which
+ * must be there. A single next stands for it. */
 static pawl_code check_transitions(const pawl_def *d, const pawl_node *node,
-                                   const char *const *known, int n,
                                    pawl_error *err) {
-  if (has_single_next(node)) return PAWL_OK;
+  const char *const *known = pawl_kind_shapes[node->kind].transitions;
+  int n = 0;
+  if (!known || has_single_next(node)) return PAWL_OK;
+  while (known[n]) n++;
   for (int i = 0; i < node->nnext; i++) {
-    const char *name = node->next[i].name, *near;
-    char shown[65];
     int k = 0;
-    while (k < n && strcmp(name, known[k]) != 0) k++;
-    if (k < n) continue;
-    pawl_copy_text(shown, sizeof shown, name);
-    pawl_fail(err, PAWL_DEFINITION, NODE_FMT ": `next`: no transition \"%s\"",
-              NODE_ARGS(node), shown);
-    near = pawl_nearest(name, known, n);
-    if (near)
-      pawl_error_hint(err, "did you mean \"%s\"?", near);
-    else
-      pawl_error_hint(err, "a %s knows: %s, %s%s%s%s%s",
-                      pawl_kind_name(node->kind), known[0], known[1],
-                      n > 2 ? ", " : "", n > 2 ? known[2] : "",
-                      n > 3 ? ", " : "", n > 3 ? known[3] : "");
-    return at(d, node->line, err);
+    while (k < n && strcmp(node->next[i].name, known[k]) != 0) k++;
+    if (k == n) return unknown_transition(d, node, known, n, i, err);
   }
   if (has_transition(node, known[0])) return PAWL_OK;
-  pawl_fail(err, PAWL_DEFINITION, NODE_FMT ": `next` has no \"%s\"",
-            NODE_ARGS(node), known[0]);
+  pawl_refuse_node(d, node, err, NULL, ": `next` has no \"%s\"", known[0]);
   pawl_error_hint(err, "next = \"a\", or next = { %s = \"a\", ... }",
                   known[0]);
-  return at(d, node->line, err);
+  return PAWL_DEFINITION;
 }
 
 /* A transition that only `field` can bring about. */
@@ -312,11 +258,23 @@ static pawl_code check_cause(const pawl_def *d, const pawl_node *node,
                              const char *transition, const char *field,
                              int is_there, pawl_error *err) {
   if (is_there || !has_transition(node, transition)) return PAWL_OK;
-  pawl_fail(err, PAWL_DEFINITION,
-            NODE_FMT ": `next` has \"%s\", but there is no `%s`",
-            NODE_ARGS(node), transition, field);
+  pawl_refuse_node(d, node, err, NULL,
+                   ": `next` has \"%s\", but there is no `%s`", transition,
+                   field);
   pawl_error_hint(err, "add %s = \"2d\", or leave the transition out", field);
-  return at(d, node->line, err);
+  return PAWL_DEFINITION;
+}
+
+/* ---- what its fields hold ---- */
+
+static pawl_code check_retry(const pawl_def *d, const pawl_node *node,
+                             pawl_error *err) {
+  if (node->retry.cap_us >= node->retry.base_us) return PAWL_OK;
+  return pawl_refuse_node(
+      d, node, err,
+      "cap is the longest delay, base the first; one of them "
+      "may be the workflow's",
+      ": `retry`: `cap` is shorter than `base`");
 }
 
 static pawl_code check_event(const pawl_def *d, int line, const char *whose,
@@ -328,7 +286,7 @@ static pawl_code check_event(const pawl_def *d, int line, const char *whose,
   pawl_fail(err, PAWL_DEFINITION, "%s \"%s\" is not well formed", whose,
             shown);
   pawl_error_hint(err, is_pattern ? PAWL_PATTERN_RULE : PAWL_CODE_RULE);
-  return at(d, line, err);
+  return pawl_refuse_at(d, line, err);
 }
 
 /* The names of variables that a node uses. */
@@ -337,35 +295,30 @@ static pawl_code check_variable(const pawl_def *d, const pawl_node *node,
                                 pawl_error *err) {
   const char *problem = name ? name_problem(name) : NULL;
   if (!problem) return PAWL_OK;
-  pawl_fail(err, PAWL_DEFINITION, NODE_FMT ": `%s` %s", NODE_ARGS(node), field,
-            problem);
-  pawl_error_hint(err, "it is the name of a variable");
-  return at(d, node->line, err);
+  return pawl_refuse_node(d, node, err, "it is the name of a variable",
+                          ": `%s` %s", field, problem);
 }
 
-static pawl_code check_wait(const pawl_def *d, const pawl_node *node,
-                            pawl_error *err) {
-  static const char *const KNOWN[] = {"received", "timeout"};
-  pawl_code rc;
+static pawl_code check_pattern(const pawl_def *d, const pawl_node *node,
+                               pawl_error *err) {
   char whose[160];
-  if (!node->event)
-    return missing(d, node, "event", "event = \"payment.*\"", err);
-  if (node->nnext == 0)
-    return missing(d, node, "next", "next = \"the_next_node\"", err);
-  snprintf(whose, sizeof whose, NODE_FMT ": `event`", NODE_ARGS(node));
-  TRY(check_event(d, node->line, whose, node->event, 1, err));
-  TRY(check_variable(d, node, "key", node->key, err));
-  TRY(check_variable(d, node, "into", node->into, err));
-  TRY(check_transitions(d, node, KNOWN, 2, err));
-  TRY(check_cause(d, node, "timeout", "timeout", node->limit_us >= 0, err));
-  TRY(check_retry(d, node, err));
-out:
-  return rc;
+  if (!node->event) return PAWL_OK;
+  snprintf(whose, sizeof whose, PAWL_NODE_FMT ": `event`",
+           PAWL_NODE_ARGS(node));
+  return check_event(d, node->line, whose, node->event, 1, err);
 }
 
-static int task_has(const pawl_node *node, const char *field) {
-  pawl_str ignored;
-  return node->task.at && pawl_json_get(node->task, field, &ignored);
+static pawl_code check_child(const pawl_def *d, const pawl_node *node,
+                             pawl_error *err) {
+  if (!node->workflow || pawl_def_is_code(node->workflow)) return PAWL_OK;
+  return pawl_refuse_node(d, node, err, PAWL_CODE_RULE,
+                          ": `workflow` is not well formed");
+}
+
+static pawl_code check_branch(const pawl_def *d, const pawl_node *node,
+                              pawl_error *err) {
+  if (!node->branch_name || node->branch >= 0) return PAWL_OK;
+  return no_such_node(d, node, "branch", node->branch_name, err);
 }
 
 /* Whoever takes a task chooses among the names that are not the engine's. */
@@ -376,11 +329,9 @@ static pawl_code check_outcomes(const pawl_def *d, const pawl_node *node,
   if (has_single_next(node)) return PAWL_OK;
   for (int i = 0; i < 3; i++) others -= has_transition(node, OURS[i]);
   if (others > 0) return PAWL_OK;
-  pawl_fail(err, PAWL_DEFINITION,
-            NODE_FMT ": `next` has no outcome that a person can take",
-            NODE_ARGS(node));
-  pawl_error_hint(err, "next = { approved = \"a\", rejected = \"b\", ... }");
-  return at(d, node->line, err);
+  return pawl_refuse_node(d, node, err,
+                          "next = { approved = \"a\", rejected = \"b\", ... }",
+                          ": `next` has no outcome that a person can take");
 }
 
 static pawl_code check_signal(const pawl_def *d, const pawl_node *node,
@@ -395,7 +346,8 @@ static pawl_code check_signal(const pawl_def *d, const pawl_node *node,
   rc = pawl_buf_check(&text, err);
   if (rc == PAWL_OK) {
     pawl_str_copy(signal, sizeof signal, pawl_buf_str(&text));
-    snprintf(whose, sizeof whose, NODE_FMT ": `signal`", NODE_ARGS(node));
+    snprintf(whose, sizeof whose, PAWL_NODE_FMT ": `signal`",
+             PAWL_NODE_ARGS(node));
     rc = check_event(d, node->line, whose, signal, 0, err);
   }
   pawl_buf_deinit(&text);
@@ -405,19 +357,10 @@ static pawl_code check_signal(const pawl_def *d, const pawl_node *node,
 static pawl_code check_task(const pawl_def *d, const pawl_node *node,
                             pawl_error *err) {
   pawl_code rc;
-  pawl_str title;
-  int may_be_due = task_has(node, "due") || node->has_prepare;
-  if (!task_has(node, "title") ||
-      !pawl_json_get(node->task, "title", &title) || title.len <= 2)
-    return missing(d, node, "title", "title = \"Approve the order\"", err);
-  if (node->nnext == 0)
-    return missing(d, node, "next", "next = \"the_next_node\"", err);
-  TRY(check_variable(d, node, "into", node->into, err));
+  int may_be_due = pawl_node_says(node, "due") || node->has_prepare;
   TRY(check_signal(d, node, err));
   TRY(check_outcomes(d, node, err));
   TRY(check_cause(d, node, "overdue", "due", may_be_due, err));
-  TRY(check_cause(d, node, "timeout", "timeout", node->limit_us >= 0, err));
-  TRY(check_retry(d, node, err));
   if (!node->escalate.at || may_be_due) return PAWL_OK;
   return missing(d, node, "due",
                  "`escalate` is for a task that is overdue: "
@@ -427,105 +370,21 @@ out:
   return rc;
 }
 
-static pawl_code check_fork(const pawl_def *d, const pawl_node *node,
-                            pawl_error *err) {
-  if (node->nnext == 0)
-    return missing(d, node, "next", "next = { \"ship\", \"bill\" }", err);
-  if (node->nnext >= 2) return PAWL_OK;
-  pawl_fail(err, PAWL_DEFINITION, NODE_FMT ": has only one branch",
-            NODE_ARGS(node));
-  pawl_error_hint(err, "next = { \"ship\", \"bill\" }");
-  return at(d, node->line, err);
-}
-
-static pawl_code check_join(const pawl_def *d, const pawl_node *node,
-                            pawl_error *err) {
-  if (has_single_next(node)) return PAWL_OK;
-  return missing(d, node, "next", "a join has one: next = \"the_next_node\"",
-                 err);
-}
-
-static pawl_code check_child(const pawl_def *d, const pawl_node *node,
-                             pawl_error *err) {
-  if (pawl_def_is_code(node->workflow)) return PAWL_OK;
-  pawl_fail(err, PAWL_DEFINITION, NODE_FMT ": `workflow` is not well formed",
-            NODE_ARGS(node));
-  pawl_error_hint(err, PAWL_CODE_RULE);
-  return at(d, node->line, err);
-}
-
-static pawl_code check_call(const pawl_def *d, const pawl_node *node,
-                            pawl_error *err) {
-  static const char *const KNOWN[] = {"completed", "failed", "cancelled",
-                                      "timeout"};
-  pawl_code rc;
-  if (!node->workflow)
-    return missing(d, node, "workflow", "workflow = \"order.ship\"", err);
-  if (node->nnext == 0)
-    return missing(d, node, "next", "next = \"the_next_node\"", err);
-  TRY(check_child(d, node, err));
-  TRY(check_variable(d, node, "into", node->into, err));
-  TRY(check_transitions(d, node, KNOWN, 4, err));
-  TRY(check_cause(d, node, "timeout", "timeout", node->limit_us >= 0, err));
-  TRY(check_retry(d, node, err));
-out:
-  return rc;
-}
-
-/* What an each is done over: a branch of this graph, or children. */
-static pawl_code check_each_over(const pawl_def *d, const pawl_node *node,
-                                 pawl_error *err) {
-  char target[65];
-  if (node->workflow && node->branch_name) {
-    pawl_fail(err, PAWL_DEFINITION, NODE_FMT ": both `branch` and `workflow`",
-              NODE_ARGS(node));
-    pawl_error_hint(err, "keep one of them");
-    return at(d, node->line, err);
-  }
-  if (node->workflow) return check_child(d, node, err);
-  if (!node->branch_name)
-    return missing(d, node, "branch",
-                   "branch = \"the_first_node\", or workflow = \"code\"", err);
-  if (node->branch >= 0) return PAWL_OK;
-  pawl_copy_text(target, sizeof target, node->branch_name);
-  pawl_fail(err, PAWL_DEFINITION, NODE_FMT ": `branch` names no node \"%s\"",
-            NODE_ARGS(node), target);
-  hint_node(d, node->branch_name, err);
-  return at(d, node->line, err);
-}
-
-static pawl_code check_each(const pawl_def *d, const pawl_node *node,
-                            pawl_error *err) {
-  pawl_code rc;
-  if (!node->has_items)
-    return missing(d, node, "items",
-                   "items = function(ctx) return ctx.vars.list end", err);
-  if (!has_single_next(node))
-    return missing(d, node, "next",
-                   "an each has one: next = \"the_next_node\"", err);
-  TRY(check_each_over(d, node, err));
-  TRY(check_variable(d, node, "into", node->into, err));
-out:
-  return rc;
-}
-
-static pawl_code check_kind(const pawl_def *d, const pawl_node *node,
-                            pawl_error *err) {
-  static pawl_code (*const CHECKS[PAWL_NKINDS])(
-      const pawl_def *, const pawl_node *, pawl_error *) = {
-      [PAWL_KIND_STEP] = check_step,   [PAWL_KIND_CHOICE] = check_choice,
-      [PAWL_KIND_TIMER] = check_timer, [PAWL_KIND_FINISH] = check_finish,
-      [PAWL_KIND_WAIT] = check_wait,   [PAWL_KIND_TASK] = check_task,
-      [PAWL_KIND_FORK] = check_fork,   [PAWL_KIND_JOIN] = check_join,
-      [PAWL_KIND_CALL] = check_call,   [PAWL_KIND_EACH] = check_each,
-  };
-  return CHECKS[node->kind](d, node, err);
-}
-
 static pawl_code check_node(const pawl_def *d, const pawl_node *node,
                             pawl_error *err) {
   pawl_code rc;
-  TRY(check_kind(d, node, err));
+  TRY(check_needs(d, node, err));
+  TRY(check_next(d, node, err));
+  TRY(check_pattern(d, node, err));
+  TRY(check_child(d, node, err));
+  TRY(check_branch(d, node, err));
+  TRY(check_variable(d, node, "key", node->key, err));
+  TRY(check_variable(d, node, "into", node->into, err));
+  TRY(check_transitions(d, node, err));
+  if (node->kind == PAWL_KIND_TASK) TRY(check_task(d, node, err));
+  if (pawl_kind_shapes[node->kind].receives)
+    TRY(check_cause(d, node, "timeout", "timeout", node->limit_us >= 0, err));
+  TRY(check_retry(d, node, err));
   TRY(check_edges(d, node, "next", node->next, node->nnext, err));
   TRY(check_edges(d, node, "on_error", node->on_error, node->non_error, err));
 out:
@@ -545,6 +404,7 @@ typedef struct walk {
 
 static void visit(walk *w, int node) {
   if (w->mark[node]) return;
+  assert(node < w->def->nnodes && w->depth < w->def->nnodes); /* D2 */
   w->mark[node] = 1;
   w->stack[w->depth++] = node;
 }
@@ -560,10 +420,9 @@ static pawl_code check_reachable(walk *w, pawl_error *err) {
   for (int i = 0; i < d->nnodes; i++) {
     const pawl_node *node = &d->nodes[i];
     if (w->mark[i]) continue;
-    pawl_fail(err, PAWL_DEFINITION, NODE_FMT ": nothing leads to it",
-              NODE_ARGS(node));
-    pawl_error_hint(err, "name it in a `next` or `on_error`, or remove it");
-    return at(d, node->line, err);
+    return pawl_refuse_node(d, node, err,
+                            "name it in a `next` or `on_error`, or remove it",
+                            ": nothing leads to it");
   }
   return PAWL_OK;
 }
@@ -593,17 +452,11 @@ static pawl_code check_ends(walk *w, pawl_error *err) {
   for (int i = 0; i < d->nnodes; i++) {
     const pawl_node *node = &d->nodes[i];
     if (w->mark[i]) continue;
-    pawl_fail(err, PAWL_DEFINITION, NODE_FMT ": no way from it to a finish",
-              NODE_ARGS(node));
-    pawl_error_hint(err, "lead one of its ways to a node made with :finish");
-    return at(d, node->line, err);
+    return pawl_refuse_node(d, node, err,
+                            "lead one of its ways to a node made with :finish",
+                            ": no way from it to a finish");
   }
   return PAWL_OK;
-}
-
-static int only_routes(const pawl_node *node) {
-  return node->kind == PAWL_KIND_CHOICE || node->kind == PAWL_KIND_FORK ||
-         node->kind == PAWL_KIND_JOIN;
 }
 
 /* Choices, forks and joins write nothing of their own, so that a circle of
@@ -613,7 +466,8 @@ static int only_routes(const pawl_node *node) {
 static pawl_code check_circles(walk *w, pawl_error *err) {
   const pawl_def *d = w->def;
   int shrunk = 1;
-  for (int i = 0; i < d->nnodes; i++) w->mark[i] = only_routes(&d->nodes[i]);
+  for (int i = 0; i < d->nnodes; i++)
+    w->mark[i] = pawl_kind_shapes[d->nodes[i].kind].routes;
   while (shrunk) {
     shrunk = 0;
     for (int i = d->nnodes - 1; i >= 0; i--) {
@@ -627,13 +481,9 @@ static pawl_code check_circles(walk *w, pawl_error *err) {
   for (int i = 0; i < d->nnodes; i++) {
     const pawl_node *node = &d->nodes[i];
     if (!w->mark[i]) continue;
-    pawl_fail(err, PAWL_DEFINITION,
-              NODE_FMT
-              ": leads round a circle of choices, forks and joins "
-              "alone",
-              NODE_ARGS(node));
-    pawl_error_hint(err, "put a step or a timer into the circle");
-    return at(d, node->line, err);
+    return pawl_refuse_node(
+        d, node, err, "put a step or a timer into the circle",
+        ": leads round a circle of choices, forks and joins alone");
   }
   return PAWL_OK;
 }
@@ -668,7 +518,7 @@ static pawl_code check_rules(const pawl_def *d, const char *field,
     if (!problem) continue;
     pawl_fail(err, PAWL_DEFINITION, "`%s`: `key` %s", field, problem);
     pawl_error_hint(err, "it is the name of a variable, or of the input");
-    return at(d, d->line, err);
+    return pawl_refuse_at(d, d->line, err);
   }
   return PAWL_OK;
 }
@@ -679,8 +529,8 @@ static pawl_code check_start(const pawl_def *d, pawl_error *err) {
   pawl_copy_text(start, sizeof start, d->start_name);
   pawl_fail(err, PAWL_DEFINITION,
             "workflow \"%s\": `start` names no node \"%s\"", d->code, start);
-  hint_node(d, d->start_name, err);
-  return at(d, d->line, err);
+  (void)pawl_refuse_at(d, d->line, err);
+  return hint_node(d, d->start_name, err);
 }
 
 pawl_code pawl_def_check(const pawl_def *def, pawl_error *err) {

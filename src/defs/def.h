@@ -46,34 +46,23 @@
  * written.
  *
  * Layer    defs: above base and value; no store, no Lua.
- * Owns     a pawl_def owns all its text, in one allocation arena. */
+ * Owns     a pawl_def owns all its text, in one allocation arena.
+ * Keeps    D1 by_name has every node once, in the order of names; edges are in
+ *             the order of theirs.
+ *          D2 what pawl_def_check has passed leads nowhere but to its nodes,
+ *             at most PAWL_MAX_DEPTH forks deep. */
 #ifndef PAWL_DEFS_DEF_H
 #define PAWL_DEFS_DEF_H
 
 #include "../base/buf.h"
 #include "../base/clock.h"
-
-/* Kinds, once: enum, names in Lua and JSON, docs. */
-/* clang-format off */
-#define PAWL_KINDS(X)                                                 \
-  X(STEP, "step") X(CHOICE, "choice") X(TIMER, "timer")               \
-  X(FINISH, "finish") X(WAIT, "wait") X(TASK, "task") X(FORK, "fork") \
-  X(JOIN, "join") X(CALL, "call") X(EACH, "each")
-/* clang-format on */
-
-typedef enum pawl_kind {
-#define PAWL_KIND_ENUM(name, text) PAWL_KIND_##name,
-  PAWL_KINDS(PAWL_KIND_ENUM)
-#undef PAWL_KIND_ENUM
-      PAWL_NKINDS
-} pawl_kind;
-const char *pawl_kind_name(pawl_kind kind);
+#include "kinds.h"
 
 typedef struct pawl_retry {
   int64_t max;             /* attempts in all, at least 1 */
   int64_t base_us, cap_us; /* delay after the first failure; the longest */
   double factor;           /* growth per attempt, at least 1 */
-  double jitter;           /* 0..1: that share is spread; see engine/plan.h */
+  double jitter;           /* 0..1: that share is spread; see rules/plan.h */
 } pawl_retry;
 
 typedef struct pawl_edge {
@@ -82,7 +71,52 @@ typedef struct pawl_edge {
   int to;             /* its index; -1: no such node (check says so) */
 } pawl_edge;
 
+/* X(shape, name in the graph, member, ...): what a node may say in a word. How
+ * a node is read, and whether it says so, follows from the list (node.c); a
+ * field that a new kind brings is one line here.
+ *
+ *   FLAG      int: true or false
+ *   CHOICE    int: of two words, is it the second?
+ *   TEXT      const char *; NULL: none
+ *   COUNT     int64_t, from 1 to what is said here
+ *   DURATION  int64_t, in microseconds; -1: none */
+/* clang-format off */
+#define PAWL_NODE_FIELDS(X)                                                 \
+  X(CHOICE, on_exhausted, suspend_exhausted, "fail", "suspend")             \
+  X(FLAG, transactional, transactional)                                     \
+  X(DURATION, after, after_us)       /* timer; none: `at` decides */        \
+  X(CHOICE, status, status_failed, "completed", "failed") /* finish */      \
+  X(FLAG, terminate, terminate)      /* finish */                           \
+  X(TEXT, event, event)              /* wait: "payment.received",           \
+                                        "payment.*" */                      \
+  X(TEXT, into, into)                /* the variable that takes the         \
+                                        output */                           \
+  X(CHOICE, losers, losers_cancel, "run", "cancel") /* join: cancelled, or  \
+                                        they run on, to be dropped here */  \
+  X(TEXT, workflow, workflow)        /* call, each: the child's code; none: \
+                                        each over branches */               \
+  X(COUNT, workflow_version, workflow_version, INT64_MAX)                   \
+  X(CHOICE, parent_end, parent_end_leave, "cancel", "leave")                \
+  X(TEXT, branch, branch_name)       /* each: as written; none: over        \
+                                        children */                         \
+  X(COUNT, window, window, INT32_MAX)                                       \
+  X(CHOICE, on_failure, collect, "stop", "collect") /* each */              \
+  /* handlers that exist */                                                 \
+  X(FLAG, run, has_run) X(FLAG, undo, has_undo) X(FLAG, at, has_at)         \
+  X(FLAG, choose, has_choose) X(FLAG, output, has_output)                   \
+  X(FLAG, match, has_match) X(FLAG, prepare, has_prepare)                   \
+  X(FLAG, items, has_items)
+/* clang-format on */
+
 typedef struct pawl_node {
+#define PAWL_NODE_FLAG(member) int member;
+#define PAWL_NODE_CHOICE(member) int member;
+#define PAWL_NODE_TEXT(member) const char *member;
+#define PAWL_NODE_COUNT(member) int64_t member;
+#define PAWL_NODE_DURATION(member) int64_t member;
+#define PAWL_NODE_MEMBER(shape, name, member, ...) PAWL_NODE_##shape(member)
+  PAWL_NODE_FIELDS(PAWL_NODE_MEMBER)
+  /* what more is to be said of is read by hand */
   const char *name;
   pawl_kind kind;
   int line;
@@ -91,40 +125,25 @@ typedef struct pawl_node {
   pawl_edge *on_error; /* by code, sorted; "*" matches any other */
   int non_error;
   pawl_retry retry;
-  int suspend_exhausted; /* on_exhausted = "suspend" */
   int64_t timeout_us;
-  int transactional;
-  int has_run, has_undo, has_at, has_choose, has_output, has_key, has_match,
-      has_prepare, has_input, has_items; /* handlers */
+  int has_key, has_input; /* handlers */
   int64_t limit_us; /* wait, task, call, each: their `timeout`; -1: none */
   /* wait */
-  const char *event; /* "payment.received", "payment.*" */
-  const char *key;   /* a variable's name; NULL: none, or a handler */
-  const char *into;  /* the variable that takes the output; NULL: none */
+  const char *key; /* a variable's name; NULL: none, or a handler */
   /* task: static parts as JSON text; {NULL, 0}: none */
   pawl_str task, escalate;
   /* fork: `next` as it was written, indices into `next`; nnext of them */
   int *order;
   /* join */
-  int64_t expect;    /* 0: all; else that many (any: 1) */
-  int losers_cancel; /* else they run on, to be dropped here */
-  int join_depth;    /* check: forks still open behind it (see fork.h) */
-  int join_stays;    /* check: it gathers a part of a fork's branches, and its
-                        token stays in that fork */
-  int join_row;      /* its row in the definition's `meets` */
+  int64_t expect; /* 0: all; else that many (any: 1) */
+  int join_depth; /* check: forks still open behind it (see fork.h) */
+  int join_stays; /* check: it gathers a part of a fork's branches, and its
+                     token stays in that fork */
+  int join_row;   /* its row in the definition's `meets` */
   /* call, each */
-  const char *workflow; /* the child's code; NULL: each over branches */
-  int64_t workflow_version;
-  pawl_str input; /* call: constant JSON; {NULL, 0}: none, or a handler */
-  int parent_end_leave;
-  const char *branch_name; /* each: as written; NULL: over children */
-  int branch; /* each: the first node of a branch; -1: over children */
-  int64_t window;
-  int collect;        /* each: on_failure = "collect" */
-  int64_t after_us;   /* timer; -1: `at` decides */
+  pawl_str input;     /* call: constant JSON; {NULL, 0}: none, or a handler */
+  int branch;         /* each: the first node of a branch; -1: over children */
   int64_t run_avg_us; /* how long its handler takes: kept by the engine */
-  int status_failed;  /* finish: status = "failed" */
-  int terminate;
 } pawl_node;
 
 /* An event that starts or cancels instances. */
@@ -163,10 +182,6 @@ typedef struct pawl_def {
   const pawl_alloc *alloc;
   struct pawl_arena *arena;
 } pawl_def;
-
-/* Durations are at most that long, so that adding one to a time of today
- * cannot overflow; lua/pawl/duration.lua has the same limit. */
-#define PAWL_MAX_DURATION_US (INT64_C(365250) * 86400 * 1000000)
 
 /* Reads a graph. Does not look whether it makes sense: pawl_def_check does.
  * Fields it does not know are left alone. PAWL_DEFINITION; `where` =
@@ -221,17 +236,26 @@ void pawl_spots_free(pawl_spots *spots);
  * their number in *depth; NULL: there are no more. */
 const int *pawl_spots_at(const pawl_spots *spots, int node, int i, int *depth);
 
+/* Has it a step that can be undone? */
+int pawl_def_has_undo(const pawl_def *def);
 /* Index of a node by name; -1. */
 int pawl_def_node(const pawl_def *def, const char *name, size_t len);
 /* The same; *at is where it may be, and then where it is. */
 int pawl_def_node_at(const pawl_def *def, const char *name, int *at);
+/* The i-th node that a node leads to, in any way; -1: there are no more. */
+int pawl_node_target(const pawl_node *node, int i);
 /* Target of a node's transition; NULL/"" for a single next; -1: not one. */
 int pawl_node_next(const pawl_node *node, const char *name, size_t len);
 /* The outermost each in whose branch a node lies; -1: none, or no memory. */
 int pawl_def_each_around(const pawl_def *def, int node);
+/* Is that field of the graph there? One that is not the node's own is its
+ * task's, and not empty. */
+int pawl_node_says(const pawl_node *node, const char *field);
 /* Where an error code is routed; -1: nowhere. */
 int pawl_node_on_error(const pawl_node *node, const char *code);
-/* The name of `names` nearest to `name`, or NULL when none is near. */
-const char *pawl_nearest(const char *name, const char *const *names, int n);
+
+/* Of tasks, the lowest first. */
+#define PAWL_NPRIORITIES 4
+extern const char *const pawl_priorities[PAWL_NPRIORITIES];
 
 #endif

@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <inttypes.h>
 
+#include "refuse.h"
+
 /* MAX_STATES bounds memory, MAX_WORK time: a walk that begins again and again
  * is given up. */
 enum {
@@ -48,6 +50,8 @@ typedef struct trouble {
 typedef struct walker {
   const pawl_def *def;
   pawl_error *err;
+  char *memory; /* of all that follows but `edges` */
+  size_t size;
   frame *frames;
   state *states;
   int *frame_slots, *state_slots; /* index + 1; 0: free */
@@ -68,13 +72,6 @@ typedef struct walker {
   int *counts;
   unsigned char *can;
 } walker;
-
-int pawl_node_target(const pawl_node *node, int i) {
-  if (i < node->nnext) return node->next[i].to;
-  i -= node->nnext;
-  if (i < node->non_error) return node->on_error[i].to;
-  return i == node->non_error && node->branch >= 0 ? node->branch : -1;
-}
 
 /* ---- memory ---- */
 
@@ -106,6 +103,19 @@ static size_t lay_out(walker *w, char *at) {
 
 static pawl_code no_memory(walker *w) {
   return pawl_fail(w->err, PAWL_NOMEM, "not enough memory to check a graph");
+}
+
+static pawl_code open_walker(walker *w) {
+  w->size = lay_out(w, NULL);
+  w->memory = pawl_calloc(w->def->alloc, w->size);
+  if (!w->memory) return no_memory(w);
+  lay_out(w, w->memory);
+  return PAWL_OK;
+}
+
+static void close_walker(walker *w) {
+  pawl_release(w->def->alloc, w->edges, w->edges_cap * sizeof(int));
+  pawl_release(w->def->alloc, w->memory, w->size);
 }
 
 /* ---- frames and states, each once ---- */
@@ -150,6 +160,7 @@ static int push(walker *w, int stack, int fork, int label) {
 
 /* The stack below the top branch. */
 static int below(const walker *w, int stack) {
+  assert(stack != 0); /* that of a token outside all forks */
   return w->frames[w->frames[stack].parent].parent;
 }
 
@@ -502,8 +513,7 @@ static pawl_code too_complicated(walker *w) {
             "more than %d places for a token",
             w->def->code, MAX_STATES);
   pawl_error_hint(w->err, "call a workflow of its own for a part of it");
-  pawl_error_where(w->err, "%s:%d", w->def->file, w->def->line);
-  return PAWL_DEFINITION;
+  return pawl_refuse_at(w->def, w->def->line, w->err);
 }
 
 static pawl_code find_depths(walker *w) {
@@ -522,15 +532,6 @@ static pawl_code find_depths(walker *w) {
 }
 
 /* ---- what is wrong ---- */
-
-static pawl_code at(walker *w, int node) {
-  int line = w->def->nodes[node].line;
-  if (line > 0)
-    pawl_error_where(w->err, "%s:%d", w->def->file, line);
-  else
-    pawl_error_where(w->err, "%s", w->def->file);
-  return PAWL_DEFINITION;
-}
 
 /* A branch's name in messages: branch "a", join "b". */
 typedef struct shown {
@@ -560,29 +561,22 @@ static pawl_code refuse_trouble(walker *w) {
   switch (t->what) {
     case FINE:
     case ENTERED_AGAIN:
-      pawl_fail(w->err, PAWL_DEFINITION,
-                PAWL_NODE_FMT ": is entered again from its own %s \"%s\"",
-                PAWL_NODE_ARGS(node), from.what, from.name);
-      pawl_error_hint(w->err, "join all its branches before going back to it");
-      break;
+      return pawl_refuse_node(w->def, node, w->err,
+                              "join all its branches before going back to it",
+                              ": is entered again from its own %s \"%s\"",
+                              from.what, from.name);
     case TOO_DEEP:
-      pawl_fail(w->err, PAWL_DEFINITION,
-                PAWL_NODE_FMT
-                ": stands inside %d forks already; so deep they "
-                "cannot be nested",
-                PAWL_NODE_ARGS(node), PAWL_MAX_DEPTH);
-      pawl_error_hint(w->err, "call a workflow of its own for that part");
-      break;
+      return pawl_refuse_node(
+          w->def, node, w->err, "call a workflow of its own for that part",
+          ": stands inside %d forks already; so deep they cannot be nested",
+          PAWL_MAX_DEPTH);
     case NOT_ON_TOP:
-      pawl_fail(w->err, PAWL_DEFINITION,
-                PAWL_NODE_FMT ": %s \"%s\" of " PAWL_NODE_FMT
-                              " leads back to it",
-                PAWL_NODE_ARGS(node), from.what, from.name,
-                PAWL_NODE_ARGS(&w->def->nodes[w->frames[t->inner].fork]));
-      pawl_error_hint(w->err, "join the branches first: an item ends once");
       break;
   }
-  return at(w, t->node);
+  return pawl_refuse_node(
+      w->def, node, w->err, "join the branches first: an item ends once",
+      ": %s \"%s\" of " PAWL_NODE_FMT " leads back to it", from.what,
+      from.name, PAWL_NODE_ARGS(&w->def->nodes[w->frames[t->inner].fork]));
 }
 
 /* Does all that comes after end the whole instance? */
@@ -619,20 +613,20 @@ static pawl_code check_each(walker *w, int each) {
   int shared;
   if (!is_over_branches(node)) return PAWL_OK;
   if (!w->back[each]) {
-    pawl_fail(w->err, PAWL_DEFINITION,
-              PAWL_NODE_FMT ": its branch \"%s\" cannot come back to it",
-              PAWL_NODE_ARGS(node), w->def->nodes[node->branch].name);
+    pawl_refuse_node(w->def, node, w->err, NULL,
+                     ": its branch \"%s\" cannot come back to it",
+                     w->def->nodes[node->branch].name);
     pawl_error_hint(w->err, "end it with next = \"%s\"", node->name);
-    return at(w, each);
+    return PAWL_DEFINITION;
   }
   shared = shared_node(w, each);
   if (shared == NONE) return PAWL_OK;
-  pawl_fail(w->err, PAWL_DEFINITION,
-            PAWL_NODE_FMT ": belongs to a branch of " PAWL_NODE_FMT
-                          ", and is reached without it too",
-            PAWL_NODE_ARGS(&w->def->nodes[shared]), PAWL_NODE_ARGS(node));
+  pawl_refuse_node(w->def, &w->def->nodes[shared], w->err, NULL,
+                   ": belongs to a branch of " PAWL_NODE_FMT
+                   ", and is reached without it too",
+                   PAWL_NODE_ARGS(node));
   pawl_error_hint(w->err, "end the branch with next = \"%s\"", node->name);
-  return at(w, shared);
+  return PAWL_DEFINITION;
 }
 
 /* How many tokens can come to a join at once: counts[f] of every frame. Of
@@ -656,43 +650,40 @@ static pawl_code refuse_lonely(walker *w, int join, int stack) {
   const pawl_node *fork;
   shown only;
   if (stack == OUTSIDE ||
-      is_over_branches(&w->def->nodes[w->frames[stack].fork])) {
-    pawl_fail(w->err, PAWL_DEFINITION, PAWL_NODE_FMT ": has no fork before it",
-              PAWL_NODE_ARGS(node));
-    pawl_error_hint(w->err, "lead the branches of a fork to it, or remove it");
-    return at(w, join);
-  }
+      is_over_branches(&w->def->nodes[w->frames[stack].fork]))
+    return pawl_refuse_node(w->def, node, w->err,
+                            "lead the branches of a fork to it, or remove it",
+                            ": has no fork before it");
   fork = &w->def->nodes[w->frames[stack].fork];
   only = show(w, stack);
-  pawl_fail(w->err, PAWL_DEFINITION,
-            PAWL_NODE_FMT ": only %s \"%s\" of " PAWL_NODE_FMT
+  return pawl_refuse_node(w->def, node, w->err,
+                          "lead another of its branches there, or remove it",
+                          ": only %s \"%s\" of " PAWL_NODE_FMT
                           " comes to it: its branches can never meet",
-            PAWL_NODE_ARGS(node), only.what, only.name, PAWL_NODE_ARGS(fork));
-  pawl_error_hint(w->err, "lead another of its branches there, or remove it");
-  return at(w, join);
+                          only.what, only.name, PAWL_NODE_ARGS(fork));
 }
 
 static pawl_code refuse_expect(walker *w, int join, int fork_frame) {
   const pawl_node *node = &w->def->nodes[join];
   const pawl_node *fork = &w->def->nodes[w->frames[fork_frame].fork];
   int n = w->counts[fork_frame];
-  pawl_fail(w->err, PAWL_DEFINITION,
-            PAWL_NODE_FMT ": expects %" PRId64
-                          ", but only %d of " PAWL_NODE_FMT " can come to it",
-            PAWL_NODE_ARGS(node), node->expect, n, PAWL_NODE_ARGS(fork));
+  pawl_refuse_node(w->def, node, w->err, NULL,
+                   ": expects %" PRId64 ", but only %d of " PAWL_NODE_FMT
+                   " can come to it",
+                   node->expect, n, PAWL_NODE_ARGS(fork));
   pawl_error_hint(w->err, "expect = \"all\", or at most %d", n);
-  return at(w, join);
+  return PAWL_DEFINITION;
 }
 
 static pawl_code refuse_items(walker *w, int join, int each) {
   const pawl_node *node = &w->def->nodes[each];
-  pawl_fail(w->err, PAWL_DEFINITION,
-            PAWL_NODE_FMT ": a branch of " PAWL_NODE_FMT " leads to it",
-            PAWL_NODE_ARGS(&w->def->nodes[join]), PAWL_NODE_ARGS(node));
+  pawl_refuse_node(w->def, &w->def->nodes[join], w->err, NULL,
+                   ": a branch of " PAWL_NODE_FMT " leads to it",
+                   PAWL_NODE_ARGS(node));
   pawl_error_hint(w->err,
                   "an each gathers its items itself: next = \"%s\" ends one",
                   node->name);
-  return at(w, join);
+  return PAWL_DEFINITION;
 }
 
 /* The innermost `each` that a stack is in above a depth; NONE. */
@@ -780,10 +771,12 @@ static int find_who_can(walker *w, int join) {
 
 static unsigned char *row_of(const pawl_def *d, int join) {
   size_t row = ((size_t)d->nnodes + 7) / 8;
+  assert(d->meets && d->nodes[join].kind == PAWL_KIND_JOIN);
   return d->meets + row * (size_t)d->nodes[join].join_row;
 }
 
 int pawl_def_meets(const pawl_def *def, int node, int join) {
+  assert(node >= 0 && node < def->nnodes);
   return row_of(def, join)[node / 8] >> (node % 8) & 1;
 }
 
@@ -792,14 +785,11 @@ int pawl_def_meets(const pawl_def *def, int node, int join) {
 static pawl_code refuse_return(walker *w, int join, int s) {
   const frame *f =
       &w->frames[ended_fork(w, &w->meetings[join], w->states[s].stack)];
-  pawl_fail(w->err, PAWL_DEFINITION,
-            PAWL_NODE_FMT
-            ": what goes on from it comes back to it inside " PAWL_NODE_FMT,
-            PAWL_NODE_ARGS(&w->def->nodes[join]),
-            PAWL_NODE_ARGS(&w->def->nodes[f->fork]));
-  pawl_error_hint(w->err,
-                  "a join joins once: join all branches before going back");
-  return at(w, join);
+  return pawl_refuse_node(
+      w->def, &w->def->nodes[join], w->err,
+      "a join joins once: join all branches before going back",
+      ": what goes on from it comes back to it inside " PAWL_NODE_FMT,
+      PAWL_NODE_ARGS(&w->def->nodes[f->fork]));
 }
 
 static pawl_code note_who_can(walker *w, int join) {
@@ -844,16 +834,13 @@ static int has_tokens(const pawl_def *d) {
 
 pawl_code pawl_fork_check(const pawl_def *def, pawl_error *err) {
   walker w = {.def = def, .err = err};
-  size_t size = lay_out(&w, NULL);
-  char *memory;
   pawl_code rc;
+
   if (!has_tokens(def)) return PAWL_OK;
-  memory = pawl_calloc(def->alloc, size);
-  if (!memory) return no_memory(&w);
-  lay_out(&w, memory);
-  rc = check_all(&w);
-  pawl_release(def->alloc, w.edges, w.edges_cap * sizeof(int));
-  pawl_release(def->alloc, memory, size);
+  TRY(open_walker(&w));
+  TRY(check_all(&w));
+out:
+  close_walker(&w);
   return rc;
 }
 
@@ -900,6 +887,7 @@ static void fill_spot(const walker *w, state from, spot *to) {
   int stack = from.stack;
   to->node = from.node;
   to->depth = w->frames[stack].depth;
+  assert(to->depth <= PAWL_MAX_DEPTH); /* D2 */
   for (int d = to->depth; d > 0; d--, stack = below(w, stack))
     to->forks[d - 1] = w->frames[stack].fork;
 }
@@ -907,20 +895,16 @@ static void fill_spot(const walker *w, state from, spot *to) {
 pawl_code pawl_spots_new(const pawl_def *def, pawl_spots **out,
                          pawl_error *err) {
   walker w = {.def = def, .err = err};
-  size_t size = lay_out(&w, NULL);
-  char *memory;
   pawl_code rc;
 
   if (!has_tokens(def)) return plain_spots(def, out, err);
-  memory = pawl_calloc(def->alloc, size);
-  if (!memory) return no_memory(&w);
-  lay_out(&w, memory);
+  TRY(open_walker(&w));
   TRY(find_depths(&w));
   TRY(make_spots(def, w.nstates, out, err));
   for (int i = 0; i < w.nstates; i++)
     fill_spot(&w, w.states[i], &(*out)->at[i]);
 out:
-  pawl_release(def->alloc, memory, size);
+  close_walker(&w);
   return rc;
 }
 

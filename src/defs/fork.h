@@ -35,10 +35,4 @@
  * tell, and `meets`. The graph has passed all other checks. */
 pawl_code pawl_fork_check(const pawl_def *def, pawl_error *err);
 
-/* The i-th node that a node leads to, in any way; -1: there are no more. */
-int pawl_node_target(const pawl_node *node, int i);
-/* Of forks and joins it may be said: kind "name". */
-#define PAWL_NODE_FMT "%s \"%s\""
-#define PAWL_NODE_ARGS(node) pawl_kind_name((node)->kind), (node)->name
-
 #endif

@@ -1,5 +1,7 @@
 #include "registry.h"
 
+#include <assert.h>
+
 typedef struct entry {
   pawl_def *def;
   int loaded;
@@ -32,19 +34,8 @@ void pawl_registry_free(pawl_registry *r) {
   pawl_release(r->alloc, r, sizeof *r);
 }
 
-/* Room for one more element of `size` bytes in an array of n. */
-static pawl_code make_room(pawl_registry *r, void **array, int n, int *cap,
-                           size_t size, pawl_error *err) {
-  int more = *cap ? 2 * *cap : 8;
-  void *grown;
-  if (n < *cap) return PAWL_OK;
-  grown =
-      pawl_realloc(r->alloc, *array, (size_t)*cap * size, (size_t)more * size);
-  if (!grown)
-    return pawl_fail(err, PAWL_NOMEM, "not enough memory for a definition");
-  *array = grown;
-  *cap = more;
-  return PAWL_OK;
+static pawl_code fail_memory(pawl_error *err) {
+  return pawl_fail(err, PAWL_NOMEM, "not enough memory for a definition");
 }
 
 /* Order of an entry against (code, version). */
@@ -70,10 +61,8 @@ static int lower_bound(const pawl_registry *r, pawl_str code,
 
 static pawl_code replace(pawl_registry *r, entry *e, pawl_def *def, int loaded,
                          pawl_error *err) {
-  void *old = r->old;
-  pawl_code rc = make_room(r, &old, r->nold, &r->old_cap, sizeof *r->old, err);
-  r->old = old;
-  if (rc != PAWL_OK) return rc;
+  if (!PAWL_ROOM(r->alloc, r->old, r->nold, r->old_cap))
+    return fail_memory(err);
   r->old[r->nold++] = e->def;
   e->def = def;
   e->loaded = loaded;
@@ -84,18 +73,15 @@ pawl_code pawl_registry_take(pawl_registry *r, pawl_def *def, int loaded,
                              pawl_error *err) {
   pawl_str code = pawl_strz(def->code);
   int at = lower_bound(r, code, def->version);
-  void *entries = r->entries;
-  pawl_code rc;
   if (at < r->n && compare(&r->entries[at], code, def->version) == 0)
     return replace(r, &r->entries[at], def, loaded, err);
-  rc = make_room(r, &entries, r->n, &r->cap, sizeof *r->entries, err);
-  r->entries = entries;
-  if (rc != PAWL_OK) return rc;
+  if (!PAWL_ROOM(r->alloc, r->entries, r->n, r->cap)) return fail_memory(err);
   memmove(r->entries + at + 1, r->entries + at,
           (size_t)(r->n - at) * sizeof *r->entries);
   r->entries[at].def = def;
   r->entries[at].loaded = loaded;
   r->n++;
+  assert(at == 0 || compare(&r->entries[at - 1], code, def->version) < 0);
   return PAWL_OK;
 }
 

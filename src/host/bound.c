@@ -41,13 +41,13 @@ static void on_count(lua_State *L, lua_Debug *ar) {
   lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
   lua_sethook(lua_tothread(L, -1), on_count, LUA_MASKCOUNT, 1);
   lua_pop(L, 1);
-  pawl_fail(&err, PAWL_DEFINITION,
-            "the file's top level does not end: it was stopped after %" PRId64
-            " million instructions",
-            PAWL_LOAD_MAX / 1000000);
-  pawl_error_hint(&err,
-                  "a file only describes its workflow; what takes long "
-                  "belongs in a step's handler");
+  pawl_fail_hint(
+      &err, PAWL_DEFINITION,
+      "a file only describes its workflow; what takes long belongs in a "
+      "step's handler",
+      "the file's top level does not end: it was stopped after %" PRId64
+      " million instructions",
+      PAWL_LOAD_MAX / 1000000);
   pawl_host_where(L, 0, err.where, sizeof err.where);
   pawl_host_push_error(L, &err);
   lua_error(L);

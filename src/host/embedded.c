@@ -16,6 +16,8 @@ static int is_made_here(const pawl_lua_source *source) {
   return source->code && lua_ident && strstr(lua_ident, source->made_by);
 }
 
+/* Bytecode saves the time of compiling, where it is this very release's; the
+ * text is right everywhere, so it is what a refusal falls back to. */
 void pawl_embedded_load(lua_State *L, const pawl_lua_source *source) {
   const char *chunk = lua_pushfstring(L, "=%s", source->name);
   int status = LUA_ERRSYNTAX;
@@ -41,6 +43,7 @@ static void push_loader(lua_State *L, int i) {
   lua_pushcclosure(L, run_source, 1);
 }
 
+/* Each is compiled when it is asked for: a worker needs few of them. */
 void pawl_embedded_preload(lua_State *L) {
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
   for (int i = 0; i < pawl_lua_nsources; i++) {

@@ -8,165 +8,6 @@
 #include "embedded.h"
 #include "host_internal.h"
 
-/* ---- pawl.core: what a workflow file needs of it ---- */
-
-/* core.array(t?) -> t, marked as an array even when it is empty */
-static int core_array(lua_State *L) {
-  lua_settop(L, 1);
-  if (lua_isnil(L, 1)) {
-    lua_newtable(L);
-    lua_replace(L, 1);
-  }
-  luaL_checktype(L, 1, LUA_TTABLE);
-  pawl_luajson_array_mt(L);
-  lua_setmetatable(L, 1);
-  return 1;
-}
-
-static int core_version(lua_State *L) {
-  lua_pushstring(L, PAWL_VERSION);
-  return 1;
-}
-
-/* A buffer that an error does not leak (H2): freed by the collector. */
-static int free_box(lua_State *L) {
-  pawl_buf_deinit(lua_touserdata(L, 1));
-  return 0;
-}
-
-pawl_buf *pawl_host_push_buf(lua_State *L) {
-  pawl_buf *box = lua_newuserdatauv(L, sizeof *box, 0);
-  memset(box, 0, sizeof *box);
-  if (luaL_newmetatable(L, "pawl.box")) {
-    lua_pushcfunction(L, free_box);
-    lua_setfield(L, -2, "__gc");
-  }
-  lua_setmetatable(L, -2);
-  return box;
-}
-
-/* A state that is the program's may collect it after the host is gone. */
-pawl_buf *pawl_host_push_own_buf(pawl_host *host, lua_State *L) {
-  pawl_buf *box = pawl_host_push_buf(L);
-  if (host->is_private) box->alloc = &host->alloc;
-  return box;
-}
-
-static int push_failure(lua_State *L, const pawl_error *err) {
-  lua_pushnil(L);
-  pawl_host_push_error(L, err);
-  return 2;
-}
-
-/* core.json_encode(value) -> text | nil, err */
-static int core_json_encode(lua_State *L) {
-  pawl_error err;
-  pawl_buf *out;
-  luaL_checkany(L, 1);
-  out = pawl_host_push_buf(L);
-  if (pawl_luajson_encode(L, 1, "value", 0, out, &err) != PAWL_OK ||
-      pawl_buf_check(out, &err) != PAWL_OK)
-    return push_failure(L, &err);
-  lua_pushlstring(L, out->at, out->len);
-  pawl_buf_deinit(out);
-  return 1;
-}
-
-/* core.json_decode(text) -> value | nil, err */
-static int core_json_decode(lua_State *L) {
-  pawl_error err;
-  pawl_str text;
-  text.at = luaL_checklstring(L, 1, &text.len);
-  if (pawl_luajson_decode(L, text, &err) != PAWL_OK)
-    return push_failure(L, &err);
-  return 1;
-}
-
-int pawl_host_open_core(lua_State *L) {
-  static const luaL_Reg functions[] = {{"array", core_array},
-                                       {"version", core_version},
-                                       {"json_encode", core_json_encode},
-                                       {"json_decode", core_json_decode},
-                                       {NULL, NULL}};
-  luaL_newlib(L, functions);
-  lua_pushlightuserdata(L, NULL);
-  lua_setfield(L, -2, "null");
-  lua_pushstring(L, PAWL_VERSION);
-  lua_setfield(L, -2, "_VERSION");
-  return 1;
-}
-
-/* ---- the host's table ---- */
-
-void pawl_host_push_slot(const pawl_host *host, lua_State *L, int slot) {
-  lua_rawgetp(L, LUA_REGISTRYINDEX, host);
-  lua_rawgeti(L, -1, slot);
-  lua_replace(L, -2);
-}
-
-void pawl_host_set_slot(const pawl_host *host, lua_State *L, int slot) {
-  lua_rawgetp(L, LUA_REGISTRYINDEX, host);
-  lua_insert(L, -2);
-  lua_rawseti(L, -2, slot);
-  lua_pop(L, 1);
-}
-
-/* ---- package.path ---- */
-
-void pawl_host_push_package(lua_State *L) {
-  lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
-  lua_getfield(L, -1, LUA_LOADLIBNAME);
-  lua_remove(L, -2);
-}
-
-void pawl_host_push_path(lua_State *L) {
-  pawl_host_push_package(L);
-  if (lua_istable(L, -1))
-    lua_getfield(L, -1, "path");
-  else
-    lua_pushnil(L);
-  lua_remove(L, -2);
-}
-
-void pawl_host_set_path(lua_State *L) {
-  pawl_host_push_package(L);
-  lua_insert(L, -2);
-  if (lua_istable(L, -2))
-    lua_setfield(L, -2, "path");
-  else
-    lua_pop(L, 1);
-  lua_pop(L, 1);
-}
-
-void pawl_host_lead_path(lua_State *L, const char *folder) {
-  const char *path = lua_tostring(L, -1);
-  lua_pushfstring(L, "%s/?.lua;%s/?/init.lua;", folder, folder);
-  if (path && strncmp(path, lua_tostring(L, -1), lua_rawlen(L, -1)) != 0)
-    lua_pushfstring(L, "%s%s", lua_tostring(L, -1), path);
-  else
-    lua_pushvalue(L, path ? -2 : -1);
-  lua_replace(L, -3);
-  lua_pop(L, 1);
-}
-
-/* In a private state handlers may require a module at any time, so the path
- * follows the definition that runs. */
-void pawl_host_use_folder(pawl_host *host, lua_State *L, int ref) {
-  if (!host->is_private || host->path_ref == ref) return;
-  pawl_host_push_slot(host, L, PAWL_SLOT_DEFS + ref);
-  if (lua_istable(L, -1))
-    lua_rawgeti(L, -1, PAWL_REC_FOLDER);
-  else
-    lua_pushnil(L);
-  pawl_host_push_slot(host, L, PAWL_SLOT_PATH);
-  if (lua_isstring(L, -2)) pawl_host_lead_path(L, lua_tostring(L, -2));
-  pawl_host_set_path(L);
-  lua_pop(L, 2);
-  host->path_ref = ref;
-}
-
-/* ---- opening and closing ---- */
-
 static void preload(lua_State *L) {
   pawl_embedded_preload(L);
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
@@ -179,10 +20,10 @@ static void preload(lua_State *L) {
  * be gone, with a status that looks like success. */
 static int refuse_exit(lua_State *L) {
   pawl_error err;
-  pawl_fail(&err, PAWL_MISUSE, "os.exit would end the whole program");
-  pawl_error_hint(&err,
-                  "a handler ends by return, or fails by "
-                  "error { code =, message = }");
+  pawl_fail_hint(&err, PAWL_MISUSE,
+                 "a handler ends by return, or fails by "
+                 "error { code =, message = }",
+                 "os.exit would end the whole program");
   pawl_host_where(L, 1, err.where, sizeof err.where);
   pawl_host_push_error(L, &err);
   return lua_error(L);
@@ -205,7 +46,7 @@ static void make_metatables(lua_State *L) {
   luaL_buffinitsize(L, &b, LUAL_BUFFERSIZE + 1); /* as large as needs one */
   luaL_pushresultsize(&b, 0);
   pawl_host_push_buf(L);
-  pawl_fail(&none, PAWL_NOMEM, "out of memory");
+  pawl_fail_memory(&none);
   pawl_host_push_error(L, &none);
   pawl_luajson_array_mt(L);
   lua_settop(L, top);
@@ -239,6 +80,8 @@ static int set_up(lua_State *L) {
   return 0;
 }
 
+/* Sizes are passed on, since the host's allocator may be one that needs them.
+ * */
 static void *allocate(void *ud, void *ptr, size_t osize, size_t nsize) {
   /* For a new block Lua passes what it is for in osize. */
   if (!ptr && nsize == 0) return NULL;
@@ -269,6 +112,7 @@ static pawl_code open_state(pawl_host *host, struct lua_State *L,
   }
   if (!lua_checkstack(L, LUA_MINSTACK))
     return pawl_fail(err, PAWL_NOMEM, "not enough memory for Lua's stack");
+  /* who opened us may have been a coroutine, and end before us */
   host->L = L;
   lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
   host->main = lua_tothread(L, -1);
@@ -276,6 +120,7 @@ static pawl_code open_state(pawl_host *host, struct lua_State *L,
   return PAWL_OK;
 }
 
+/* Not by pawl_host_protect, which needs what is set up here. */
 static pawl_code set_up_state(pawl_host *host, pawl_error *err) {
   lua_State *L = host->L;
   int status;
@@ -317,6 +162,7 @@ out:
 void pawl_host_close(pawl_host *host) {
   pawl_alloc alloc;
   if (!host) return;
+  /* handlers that wait have variables to close, while there is a state */
   pawl_host_free_runs(host);
   if (host->main && host->is_private) {
     lua_close(host->main);

@@ -3,8 +3,8 @@
  * The engine forgets behind this header that handlers are Lua: it hands over
  * a node and what its instance holds, and gets back a transition and effects.
  *
- * Layer    above base, value and defs (def.h's words only); includes lua.h in
- *          its .c files. No store, no engine: what a handler may ask of them
+ * Layer    above base, value and defs (its words only); includes lua.h in its
+ *          .c files. No store, no engine: what a handler may ask of them
  *          arrives as pawl_services.
  * State    with a host's lua_State (options.lua) definitions run there, as
  *          ordinary functions with their upvalues, spies and closures; without
@@ -14,12 +14,29 @@
  * Handlers run as coroutines, on a thread of their own with a traceback; one
  *          that yields outside ctx fails. One that waits by ctx.await stands
  *          still, as a pawl_run, until it is resumed or abandoned; any number
- *          may stand so. Values cross by copy. */
+ *          may stand so. Values cross by copy.
+ *
+ * Keeps    H1 Lua is entered only through pawl_host_protect or lua_resume: no
+ *             error, not even one of memory, leaves the host.
+ *          H2 C functions that Lua calls hold nothing that an error could
+ *             leak, and share nothing: text that is in use while Lua runs or
+ *             allocates lies in a buffer of that call alone, a userdata, or
+ *             in the run's. Finalizers and metamethods call ctx anywhere.
+ *          H3 a ctx that outlives its handler has no run behind it.
+ *          H4 what is looked up before Lua allocates is looked up again
+ *             before it is replaced: a finalizer may have made it too.
+ *          H5 what a handler does counts until it returns: its result grows
+ *             no more while that is taken.
+ *          H6 the store is asked only while a handler runs, one question at a
+ *             time.
+ *          H7 one handler of a host runs at a time. Those that wait each have
+ *             a thread, their call and their result to themselves. */
 #ifndef PAWL_HOST_HOST_H
 #define PAWL_HOST_HOST_H
 
 #include "../base/buf.h"
 #include "../base/log.h"
+#include "../defs/result.h"
 
 struct lua_State;
 typedef struct pawl_host pawl_host;
@@ -123,24 +140,6 @@ typedef struct pawl_services {
                      pawl_buf *out, int64_t *changed, pawl_error *err);
 } pawl_services;
 
-enum { PAWL_MAX_ITEMS = 100000 };
-
-typedef enum pawl_handler {
-  PAWL_HANDLER_RUN,    /* returns transition, output */
-  PAWL_HANDLER_CHOOSE, /* returns transition */
-  PAWL_HANDLER_AT, /* returns seconds since 1970 or "2026-01-31T10:00:00Z" */
-  PAWL_HANDLER_OUTPUT,  /* returns the instance's output */
-  PAWL_HANDLER_UNDO,    /* of what the node did; ctx.output is what it gave */
-  PAWL_HANDLER_KEY,     /* wait: `output` holds a JSON string, number, boolean,
-                           or anything the engine will refuse */
-  PAWL_HANDLER_MATCH,   /* wait: called with (event, ctx); `truth` */
-  PAWL_HANDLER_PREPARE, /* task: `output` is an object or nothing */
-  PAWL_HANDLER_INPUT,   /* call: `output` is the child's input */
-  PAWL_HANDLER_ITEMS    /* each: `output` is an array of at most
-                           PAWL_MAX_ITEMS, up to 16 times the host's
-                           max_bytes */
-} pawl_handler;
-
 /* One handler to run; everything is borrowed for the call. */
 struct pawl_call {
   int ref;
@@ -162,36 +161,7 @@ struct pawl_call {
   int transactional; /* ctx.db is there, and ctx.await is not */
 };
 
-/* What came of it. Zero it and set alloc in the buffers, or use
- * pawl_result_init; reusable with pawl_result_clear. */
-typedef struct pawl_result {
-  int has_transition;
-  pawl_buf transition;
-  int has_output;
-  pawl_buf output; /* JSON */
-  int vars_changed;
-  pawl_buf vars; /* JSON object, whole, when changed */
-  int attrs_changed;
-  pawl_buf attrs; /* JSON {"name":{"type","value"}|null} set by ctx.attrs */
-  int data_changed;
-  pawl_buf data;   /* ctx.token.data, whole, when changed */
-  pawl_buf emits;  /* JSON [{"type","payload"},...]; empty: none */
-  pawl_buf starts; /* JSON [{"input","options":{...},"id","workflow"},...] of
-                      ctx.start; empty: none. The options: those of
-                      pawl_instance_start but `at` and `id`, as far as given,
-                      and always "track" and "parent_end" */
-  int truth;       /* HANDLER_MATCH */
-  int64_t at_us;   /* HANDLER_AT */
-  /* when the handler failed: */
-  int no_retry;           /* error{ retry = false }; VALUE, LIMIT and MISUSE */
-  int64_t retry_after_us; /* error{ retry = seconds | "2m" }; -1: by policy */
-  pawl_buf details;       /* error{ details = ... } as JSON; may be empty */
-} pawl_result;
-void pawl_result_init(pawl_result *r, const pawl_alloc *alloc);
-void pawl_result_clear(pawl_result *r);
-void pawl_result_deinit(pawl_result *r);
-
-/* PAWL_OK, or why the handler failed: PAWL_SCRIPT (its own error; err->reason
+/* PAWL_OK, or why the handler failed: PAWL_SCRIPT (its own error; err->raised
  * holds error{code=...}'s code, err->trace the traceback), PAWL_VALUE or
  * PAWL_LIMIT (what it left in ctx.vars or returned cannot be stored; also
  * when a handler other than RUN and UNDO changed ctx.vars or ctx.token.data),

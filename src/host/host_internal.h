@@ -5,15 +5,7 @@
  * host's address, so that closing is one assignment. Slots below are its
  * integer keys; definitions follow from PAWL_SLOT_DEFS on.
  *
- * Keeps    H1 Lua is entered only through pawl_host_protect or lua_resume: no
- *             error, not even one of memory, leaves the host.
- *          H2 C functions that Lua calls hold nothing that an error could
- *             leak, and share nothing: text that is in use while Lua runs or
- *             allocates lies in a buffer of that call alone, a userdata, or
- *             in the run's. Finalizers and metamethods call ctx anywhere.
- *          H3 a ctx that outlives its handler has no run behind it.
- *          H4 what is looked up before Lua allocates is looked up again
- *             before it is replaced: a finalizer may have made it too. */
+ * Keeps    H1 to H7: see host.h. */
 #ifndef PAWL_HOST_HOST_INTERNAL_H
 #define PAWL_HOST_HOST_INTERNAL_H
 
@@ -97,13 +89,15 @@ struct pawl_host {
   pawl_buf warning;   /* pieces of a Lua warning */
 };
 
-/* Kinds of the language and the handler functions they have. */
-const char *pawl_handler_name(pawl_handler handler);
-
+/* slots.c */
 /* Pushes the value of a slot. */
 void pawl_host_push_slot(const pawl_host *host, lua_State *L, int slot);
 /* Sets it to the value on top, which is popped. */
 void pawl_host_set_slot(const pawl_host *host, lua_State *L, int slot);
+/* pawl_host_push_buf, with the host's memory where the state is its own. */
+pawl_buf *pawl_host_push_own_buf(pawl_host *host, lua_State *L);
+
+/* path.c */
 /* Pushes the table `package`, or nil where a host's state has none. */
 void pawl_host_push_package(lua_State *L);
 /* Pushes package.path, or nil. */
@@ -116,18 +110,13 @@ void pawl_host_lead_path(lua_State *L, const char *folder);
  * errors of memory. */
 void pawl_host_use_folder(pawl_host *host, lua_State *L, int ref);
 
-/* pawl_host_push_buf, with the host's memory where the state is its own. */
-pawl_buf *pawl_host_push_own_buf(pawl_host *host, lua_State *L);
-
-/* coro.c */
+/* errors.c */
 /* Calls f(arg, the `nargs` values on top) with errors caught; pops them. What
  * f returns stays on the stack, up to nresults, when PAWL_OK comes back.
  * `f` may also report by setting caught->rc and returning. */
 pawl_code pawl_host_protect(pawl_host *host, lua_State *L, lua_CFunction f,
                             void *arg, int nargs, int nresults,
                             pawl_catch *caught);
-/* Abandons what waits, and frees all runs. */
-void pawl_host_free_runs(pawl_host *host);
 /* Pushes the message handler that fills the innermost pawl_catch. */
 void pawl_host_push_catch(const pawl_host *host, lua_State *L);
 int pawl_catch_value(lua_State *L); /* its function */
@@ -135,9 +124,50 @@ int pawl_catch_value(lua_State *L); /* its function */
 void pawl_catch_status(pawl_catch *caught, lua_State *L, int status);
 /* Fills err->message from Lua's text; "file:line: " in front goes to where. */
 void pawl_catch_text(pawl_catch *caught, const char *text, int is_located);
+/* Is another attempt in vain? The same values would be refused again, the
+ * same call be wrong again, and what is damaged stays so. */
+int pawl_catch_is_for_good(pawl_code code);
 /* "order.lua:12" of the running Lua function nearest to `level`; 0: none.
  * Never raises. */
 int pawl_host_where(lua_State *L, int level, char *out, size_t size);
+
+/* A path without the "./" in front. */
+const char *pawl_host_short_path(const char *path);
+
+/* source.c */
+/* Appends the file's bytes. */
+pawl_code pawl_source_read(const char *path, pawl_buf *out, pawl_error *err);
+/* SHA-256 of the file in hex; 0: it cannot be read. */
+int pawl_source_hash(const char *path, char hex[65]);
+/* A source is stored as text: UTF-8 without zero bytes, and no bytecode. */
+pawl_code pawl_source_check(const char *name, pawl_str text, pawl_error *err);
+/* What Lua compiles of it: no byte order mark, and an empty first line for a
+ * "#!", so that lines keep their numbers. */
+pawl_str pawl_source_lua(pawl_str text);
+
+/* require.c */
+/* Globals of the definition's chunks: the state's, with its own `require`.
+ * `rec`: index of its record. */
+void pawl_require_set_env(lua_State *L, int rec);
+/* Pushes the chunk compiled, with those globals; 0: Lua's error. */
+int pawl_require_push_chunk(lua_State *L, int rec, pawl_str text,
+                            const char *chunk);
+/* Pushes the file that `package.searchpath` finds in the path on top, which is
+ * popped, for the module named at idx; or nil. */
+void pawl_require_find(lua_State *L, int idx);
+/* Pushes record[slot][name], and sets it to the value on top, which is popped.
+ * `name` is an index. */
+void pawl_record_push_field(lua_State *L, int rec, int slot, int name);
+void pawl_record_set_field(lua_State *L, int rec, int slot, int name);
+
+/* returned.c */
+/* Takes what the handler returned into the run's result: its first value is
+ * at idx, its second behind it. Raises errors of memory. */
+pawl_code pawl_returned_take(pawl_run *run, lua_State *L, int idx);
+
+/* run.c */
+/* Abandons what waits, and frees all runs. */
+void pawl_host_free_runs(pawl_host *host);
 
 /* bound.c */
 #define PAWL_LOAD_MAX INT64_C(300000000) /* instructions; some seconds */
@@ -161,8 +191,5 @@ pawl_code pawl_ctx_push_event(pawl_run *run, lua_State *L, int idx);
 pawl_code pawl_ctx_take(pawl_run *run, lua_State *L, int idx);
 /* H3; NULL is accepted. */
 void pawl_ctx_end(pawl_ctx *ctx);
-/* Does the handler's kind leave everything as it is? (Then it may set neither
- * variables, data nor attributes, and neither emit nor start.) */
-int pawl_handler_is_pure(pawl_handler handler);
 
 #endif

@@ -4,249 +4,11 @@
  * A file runs with globals of its own (reads and writes go through to the
  * state's) in which `require` takes the modules of the bundle from their
  * stored texts, and everything else from the state. */
-#include <errno.h>
-#include <stdio.h>
+#include <assert.h>
 #include <string.h>
 
-#include "../base/sha256.h"
-#include "../value/json.h"
 #include "../value/luajson.h"
 #include "host_internal.h"
-
-/* ---- files ---- */
-
-static pawl_code cannot_read(const char *path, int number, pawl_error *err) {
-  pawl_code rc =
-      number == ENOENT || number == ENOTDIR ? PAWL_NOTFOUND : PAWL_INVALID;
-  pawl_fail(err, rc, "%s cannot be read: %s", path, strerror(number));
-  if (number == EISDIR) pawl_error_hint(err, "name a file");
-  if (number == EACCES) pawl_error_hint(err, "let this user read it");
-  return rc;
-}
-
-/* Appends the file's bytes. */
-static pawl_code read_file(const char *path, pawl_buf *out, pawl_error *err) {
-  pawl_code rc = PAWL_OK;
-  size_t n = 1;
-  FILE *f = fopen(path, "rb");
-  if (!f) return cannot_read(path, errno, err);
-  while (n > 0) {
-    char *room = pawl_buf_room(out, BUFSIZ);
-    if (!room) break;
-    n = fread(room, 1, BUFSIZ, f);
-    pawl_buf_grew(out, n);
-  }
-  if (ferror(f)) rc = cannot_read(path, errno, err);
-  fclose(f);
-  return rc == PAWL_OK ? pawl_buf_check(out, err) : rc;
-}
-
-/* SHA-256 of the file in hex; 0: it cannot be read. */
-static int hash_file(const char *path, char hex[65]) {
-  unsigned char bytes[BUFSIZ], digest[32];
-  pawl_sha256 sha;
-  size_t n;
-  int ok;
-  FILE *f = fopen(path, "rb");
-  if (!f) return 0;
-  pawl_sha256_init(&sha);
-  while ((n = fread(bytes, 1, sizeof bytes, f)) > 0)
-    pawl_sha256_add(&sha, bytes, n);
-  ok = !ferror(f);
-  fclose(f);
-  pawl_sha256_end(&sha, digest);
-  pawl_sha256_hex(digest, hex);
-  return ok;
-}
-
-/* A source is stored as text: UTF-8 without zero bytes, and no bytecode. */
-static pawl_code check_source(const char *name, pawl_str text,
-                              pawl_error *err) {
-  size_t at;
-  if (text.len && text.at[0] == LUA_SIGNATURE[0]) {
-    pawl_fail(err, PAWL_DEFINITION, "%s is compiled Lua", name);
-    pawl_error_hint(err, "give the source: a workflow is stored as text");
-  } else if (!pawl_utf8_check(text, &at)) {
-    pawl_fail(err, PAWL_DEFINITION, "%s is not UTF-8 (byte %zu)", name,
-              at + 1);
-    pawl_error_hint(err, "save it as UTF-8; write other bytes as \"\\xE4\"");
-  } else if (text.len && memchr(text.at, 0, text.len)) {
-    pawl_fail(err, PAWL_DEFINITION, "%s has a zero byte", name);
-    pawl_error_hint(err, "write it as \"\\0\"");
-  } else {
-    return PAWL_OK;
-  }
-  pawl_error_where(err, "%s", name);
-  return PAWL_DEFINITION;
-}
-
-/* What Lua compiles of a file: no byte order mark, and an empty first line
- * for a "#!", so that lines keep their numbers. */
-static pawl_str lua_part(pawl_str text) {
-  if (text.len >= 3 && memcmp(text.at, "\xEF\xBB\xBF", 3) == 0)
-    text.at += 3, text.len -= 3;
-  if (text.len && text.at[0] == '#') {
-    const char *line = memchr(text.at, '\n', text.len);
-    text.len = line ? text.len - (size_t)(line - text.at) : 0;
-    text.at = line ? line : "";
-  }
-  return text;
-}
-
-/* ---- `require` of a definition ---- */
-
-/* Modules of the bundle that are loaded, then the bundle's texts, then the
- * state's own `require`. Upvalue 1: the definition's record. */
-
-static void push_field_of(lua_State *L, int rec, int slot, int name) {
-  if (lua_rawgeti(L, rec, slot) != LUA_TTABLE) return;
-  lua_pushvalue(L, name);
-  lua_rawget(L, -2);
-  lua_remove(L, -2);
-}
-
-static void set_field_of(lua_State *L, int rec, int slot, int name) {
-  lua_rawgeti(L, rec, slot);
-  lua_pushvalue(L, name);
-  lua_pushvalue(L, -3);
-  lua_rawset(L, -3);
-  lua_pop(L, 2);
-}
-
-/* Pushes the chunk compiled, with the definition's globals; raises. */
-static void push_chunk(lua_State *L, int rec, pawl_str text,
-                       const char *chunk) {
-  text = lua_part(text);
-  if (luaL_loadbufferx(L, text.at, text.len, chunk, "t") != LUA_OK)
-    lua_error(L);
-  lua_rawgeti(L, rec, PAWL_REC_ENV);
-  lua_setupvalue(L, -2, 1);
-}
-
-/* Its address stands for a module of the bundle while that loads. */
-static const char under_way = 0;
-
-/* (name at 1, its text on top, record at 2) -> the module, private to the
- * definition. */
-static int require_bundled(lua_State *L) {
-  pawl_str text;
-  int status;
-  const char *chunk;
-  text.at = lua_tolstring(L, -1, &text.len); /* held by the sources */
-  chunk = luaL_gsub(L, lua_tostring(L, 1), ".", "/");
-  chunk = lua_pushfstring(L, "@%s.lua", chunk);
-  push_chunk(L, 2, text, chunk);
-  lua_pushlightuserdata(L, (void *)&under_way);
-  set_field_of(L, 2, PAWL_REC_MODULES, 1);
-  lua_pushvalue(L, 1);
-  status = lua_pcall(L, 1, 1, 0);
-  if (status == LUA_OK && lua_isnil(L, -1)) {
-    lua_pop(L, 1);
-    lua_pushboolean(L, 1);
-  }
-  if (status == LUA_OK)
-    lua_pushvalue(L, -1);
-  else
-    lua_pushnil(L); /* who asks again shall see the error again */
-  set_field_of(L, 2, PAWL_REC_MODULES, 1);
-  return status == LUA_OK ? 1 : lua_error(L);
-}
-
-/* Pushes the file that `package.searchpath` finds in the path on top, which is
- * popped, for the module named at idx; or nil. */
-static void find_module(lua_State *L, int idx) {
-  int path = lua_gettop(L);
-  pawl_host_push_package(L);
-  if (lua_istable(L, -1) &&
-      lua_getfield(L, -1, "searchpath") == LUA_TFUNCTION) {
-    lua_pushvalue(L, idx);
-    lua_pushvalue(L, path);
-    lua_call(L, 2, 1);
-  } else {
-    lua_pushnil(L);
-  }
-  lua_replace(L, path);
-  lua_settop(L, path);
-}
-
-static int is_ours(const char *module) {
-  return strncmp(module, "pawl", 4) == 0 &&
-         (module[4] == 0 || module[4] == '.');
-}
-
-/* Notes a module of the worker's own that the definition uses: name at 1,
- * record at 2. */
-static void note_other(lua_State *L) {
-  char hex[65];
-  int top = lua_gettop(L);
-  lua_getfield(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
-  if (lua_istable(L, -1)) lua_getfield(L, -1, lua_tostring(L, 1));
-  if (lua_isnil(L, -1) && !is_ours(lua_tostring(L, 1))) {
-    pawl_host_push_path(L);
-    find_module(L, 1);
-    if (lua_isstring(L, -1) && hash_file(lua_tostring(L, -1), hex)) {
-      lua_pushstring(L, hex);
-      set_field_of(L, 2, PAWL_REC_OTHERS, 1);
-    }
-  }
-  lua_settop(L, top);
-}
-
-/* Notes a module that is about to be loaded for the first time. */
-static void note_fresh(lua_State *L) {
-  lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
-  if (lua_getfield(L, -1, lua_tostring(L, 1)) == LUA_TNIL) {
-    lua_pushboolean(L, 1);
-    set_field_of(L, 2, PAWL_REC_FRESH, 1);
-  }
-  lua_pop(L, 2);
-}
-
-/* Calls the state's own `require` with the definition's folder leading the
- * path; in a host's state only for as long as that takes. */
-static int require_other(lua_State *L) {
-  int is_private, status;
-  lua_rawgeti(L, 2, PAWL_REC_PRIVATE);
-  is_private = lua_toboolean(L, -1);
-  lua_rawgeti(L, 2, PAWL_REC_FOLDER);
-  pawl_host_push_path(L); /* 5 */
-  if (!is_private && lua_isstring(L, 4) && lua_isstring(L, 5)) {
-    lua_pushvalue(L, 5);
-    pawl_host_lead_path(L, lua_tostring(L, 4));
-    pawl_host_set_path(L);
-  }
-  lua_getglobal(L, "require");
-  lua_pushvalue(L, 1);
-  status = lua_pcall(L, 1, LUA_MULTRET, 0);
-  if (!is_private && lua_isstring(L, 5)) {
-    lua_pushvalue(L, 5);
-    pawl_host_set_path(L);
-  }
-  if (status != LUA_OK) return lua_error(L);
-  return lua_gettop(L) - 5;
-}
-
-/* require(name) in a workflow's file and in the modules of its bundle */
-static int require(lua_State *L) {
-  luaL_checkstring(L, 1);
-  lua_settop(L, 1);
-  lua_pushvalue(L, lua_upvalueindex(1)); /* 2 */
-  push_field_of(L, 2, PAWL_REC_MODULES, 1);
-  if (lua_touserdata(L, -1) == &under_way)
-    return luaL_error(L, "module '%s' requires itself", lua_tostring(L, 1));
-  if (!lua_isnil(L, -1)) return 1;
-  push_field_of(L, 2, PAWL_REC_SOURCES, 1);
-  if (lua_isstring(L, -1)) return require_bundled(L);
-  lua_settop(L, 2);
-  if (lua_rawgeti(L, 2, PAWL_REC_OTHERS) == LUA_TTABLE) {
-    note_other(L);
-    note_fresh(L);
-  }
-  lua_settop(L, 2);
-  return require_other(L);
-}
-
-/* ---- loading ---- */
 
 typedef struct loading {
   pawl_host *host;
@@ -261,21 +23,6 @@ typedef struct loading {
 
 /* Stack of what follows: (loading) at 1, the record at 2. */
 enum { AT_REC = 2, AT_OBJECT, AT_GRAPH, AT_HANDLERS, AT_BUNDLE, AT_FILE };
-
-/* Globals of the definition's chunks: the state's, with its own `require`. */
-static void set_env(lua_State *L, int rec) {
-  lua_createtable(L, 0, 1);
-  lua_pushvalue(L, rec);
-  lua_pushcclosure(L, require, 1);
-  lua_setfield(L, -2, "require");
-  lua_createtable(L, 0, 2);
-  lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
-  lua_pushvalue(L, -1);
-  lua_setfield(L, -3, "__index");
-  lua_setfield(L, -2, "__newindex");
-  lua_setmetatable(L, -2);
-  lua_rawseti(L, rec, PAWL_REC_ENV);
-}
 
 /* Puts a new record at AT_REC. `sources`: index of a table, or 0. */
 static void new_record(lua_State *L, const loading *l, int sources) {
@@ -296,22 +43,18 @@ static void new_record(lua_State *L, const loading *l, int sources) {
   lua_pushboolean(L, l->host->is_private);
   lua_rawseti(L, -2, PAWL_REC_PRIVATE);
   lua_replace(L, AT_REC);
-  set_env(L, AT_REC);
+  assert(lua_gettop(L) >= AT_REC);
+  pawl_require_set_env(L, AT_REC);
 }
 
 /* Pushes the compiled file; 0: it has an error, which has been reported. */
 static int push_main(lua_State *L, loading *l) {
-  pawl_str text = lua_part(pawl_buf_str(&l->out->source));
   const char *chunk = lua_pushfstring(L, "@%s", l->name);
-  int status = luaL_loadbufferx(L, text.at, text.len, chunk, "t");
+  int ok =
+      pawl_require_push_chunk(L, AT_REC, pawl_buf_str(&l->out->source), chunk);
   lua_remove(L, -2);
-  if (status != LUA_OK) {
-    pawl_catch_text(&l->caught, lua_tostring(L, -1), 1);
-    return 0;
-  }
-  lua_rawgeti(L, AT_REC, PAWL_REC_ENV);
-  lua_setupvalue(L, -2, 1);
-  return 1;
+  if (!ok) pawl_catch_text(&l->caught, lua_tostring(L, -1), 1);
+  return ok;
 }
 
 /* Pushes the path on which the definition's modules are found. */
@@ -371,19 +114,19 @@ static int push_definition(lua_State *L, int idx) {
 static int not_a_workflow(lua_State *L, loading *l) {
   pawl_error *err = l->caught.err;
   const char *type = luaL_typename(L, AT_OBJECT);
+  int is_nil = lua_isnil(L, AT_OBJECT);
   l->caught.rc = PAWL_DEFINITION;
   if (!l->name) { /* an object */
-    pawl_fail(err, PAWL_DEFINITION, "a %s is not a workflow", type);
-    pawl_error_hint(err, "give what pawl.workflow { ... } returned");
+    pawl_fail_hint(err, PAWL_DEFINITION,
+                   "give what pawl.workflow { ... } returned",
+                   "a %s is not a workflow", type);
     return 0;
   }
-  pawl_fail(err, PAWL_DEFINITION,
-            "%s must return a workflow; it returned %s%s", l->name,
-            lua_isnil(L, AT_OBJECT) ? "" : "a ", type);
-  if (lua_isnil(L, AT_OBJECT))
-    pawl_error_hint(err, "is `return` missing at its end?");
-  else
-    pawl_error_hint(err, "return what pawl.workflow { ... } gave");
+  pawl_fail_hint(err, PAWL_DEFINITION,
+                 is_nil ? "is `return` missing at its end?"
+                        : "return what pawl.workflow { ... } gave",
+                 "%s must return a workflow; it returned %s%s", l->name,
+                 is_nil ? "" : "a ", type);
   pawl_error_where(err, "%s", l->name);
   return 0;
 }
@@ -415,13 +158,12 @@ static int run_file(lua_State *L, loading *l) {
 static int missing_module(lua_State *L, loading *l, const char *module) {
   pawl_error *err = l->caught.err;
   l->caught.rc = PAWL_DEFINITION;
-  pawl_fail(err, PAWL_DEFINITION, "bundle: module '%s' is not there", module);
-  if (l->bundle.len)
-    pawl_error_hint(err, "it was not stored with the workflow");
-  else
-    pawl_error_hint(err,
-                    "only Lua modules found through package.path, or "
-                    "beside the workflow's file, can be bundled");
+  pawl_fail_hint(err, PAWL_DEFINITION,
+                 l->bundle.len
+                     ? "it was not stored with the workflow"
+                     : "only Lua modules found through package.path, or "
+                       "beside the workflow's file, can be bundled",
+                 "bundle: module '%s' is not there", module);
   if (lua_getfield(L, AT_GRAPH, "line") == LUA_TNUMBER)
     pawl_error_where(err, "%s:%d", l->name, (int)lua_tointeger(L, -1));
   return 0;
@@ -435,13 +177,13 @@ static int push_module_text(lua_State *L, loading *l) {
   pawl_buf *text;
   if (l->bundle.len) return missing_module(L, l, module);
   push_led_path(L, l);
-  find_module(L, name);
+  pawl_require_find(L, name);
   if (!lua_isstring(L, -1)) return missing_module(L, l, module);
   text = pawl_host_push_own_buf(l->host, L);
-  l->caught.rc = read_file(lua_tostring(L, -2), text, l->caught.err);
+  l->caught.rc = pawl_source_read(lua_tostring(L, -2), text, l->caught.err);
   if (l->caught.rc == PAWL_OK)
-    l->caught.rc =
-        check_source(lua_tostring(L, -2), pawl_buf_str(text), l->caught.err);
+    l->caught.rc = pawl_source_check(lua_tostring(L, -2), pawl_buf_str(text),
+                                     l->caught.err);
   if (l->caught.rc != PAWL_OK) return 0;
   lua_pushlstring(L, text->at ? text->at : "", text->len);
   pawl_buf_deinit(text);
@@ -455,11 +197,11 @@ static int gather(lua_State *L, loading *l, int *added) {
   for (int i = 1; i <= n; i++) {
     int name = top + 1;
     lua_rawgeti(L, AT_BUNDLE, i);
-    push_field_of(L, AT_REC, PAWL_REC_SOURCES, name);
+    pawl_record_push_field(L, AT_REC, PAWL_REC_SOURCES, name);
     if (lua_isnil(L, -1)) {
       lua_pop(L, 1);
       if (!push_module_text(L, l)) return 0;
-      set_field_of(L, AT_REC, PAWL_REC_SOURCES, name);
+      pawl_record_set_field(L, AT_REC, PAWL_REC_SOURCES, name);
       ++*added;
     }
     lua_settop(L, top);
@@ -474,7 +216,7 @@ static void forget_fresh(lua_State *L) {
   for (int i = 1; i <= n; i++) {
     int name = lua_gettop(L) + 1;
     lua_rawgeti(L, AT_BUNDLE, i);
-    push_field_of(L, AT_REC, PAWL_REC_FRESH, name);
+    pawl_record_push_field(L, AT_REC, PAWL_REC_FRESH, name);
     if (lua_toboolean(L, -1)) {
       lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
       lua_pushnil(L);
@@ -511,13 +253,10 @@ static pawl_code encode_slot(lua_State *L, loading *l, int slot,
 static pawl_code keep(lua_State *L, loading *l) {
   pawl_loaded *out = l->out;
   pawl_error *err = l->caught.err;
-  pawl_code rc;
-  TRY(pawl_luajson_encode(L, AT_GRAPH, "graph", 0, &out->graph, err));
-  TRY(encode_slot(L, l, PAWL_REC_SOURCES, "bundle", &out->bundle));
-  TRY(encode_slot(L, l, PAWL_REC_OTHERS, "others", &out->others));
-  TRY(pawl_buf_check(&out->graph, err));
-  TRY(pawl_buf_check(&out->bundle, err));
-  TRY(pawl_buf_check(&out->others, err));
+  MUST(pawl_luajson_encode(L, AT_GRAPH, "graph", 0, &out->graph, err));
+  MUST(encode_slot(L, l, PAWL_REC_SOURCES, "bundle", &out->bundle));
+  MUST(encode_slot(L, l, PAWL_REC_OTHERS, "others", &out->others));
+  assert(lua_istable(L, AT_REC) && lua_istable(L, AT_HANDLERS));
   lua_pushvalue(L, AT_HANDLERS);
   lua_rawseti(L, AT_REC, PAWL_REC_HANDLERS);
   for (int slot = PAWL_REC_OTHERS; slot <= PAWL_REC_FRESH; slot++) {
@@ -527,8 +266,7 @@ static pawl_code keep(lua_State *L, loading *l) {
   lua_pushvalue(L, AT_REC);
   pawl_host_set_slot(l->host, L, PAWL_SLOT_DEFS + l->host->next_slot);
   out->ref = l->host->next_slot++;
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 /* Pushes the table of sources that came with a text; 0: reported. */
@@ -569,11 +307,6 @@ static void set_file(pawl_loaded *out, const char *name) {
   pawl_copy_text(out->file, sizeof out->file, name);
 }
 
-static const char *without_dot_slash(const char *path) {
-  while (path[0] == '.' && path[1] == '/') path += 2;
-  return path;
-}
-
 static void begin_loaded(pawl_host *host, pawl_loaded *out) {
   memset(out, 0, sizeof *out);
   out->ref = -1;
@@ -594,13 +327,16 @@ static void set_folder(loading *l, const char *path) {
   l->folder_len = slash == path ? 1 : slash ? (size_t)(slash - path) : 1;
 }
 
-/* Loads what is in out->source. On failure nothing is left in *out. */
-static pawl_code load_source(pawl_host *host, loading *l, pawl_error *err) {
-  pawl_code rc;
+/* Loads what is in out->source, unless filling that has failed with `rc`. On
+ * failure nothing is left in *out. */
+static pawl_code load_source(pawl_host *host, loading *l, pawl_code rc,
+                             pawl_error *err) {
+  if (rc != PAWL_OK) goto out;
   l->host = host;
   l->caught.err = err ? err : &l->spare;
   l->caught.script = PAWL_DEFINITION;
-  TRY(check_source(l->name, pawl_buf_str(&l->out->source), l->caught.err));
+  TRY(pawl_source_check(l->name, pawl_buf_str(&l->out->source),
+                        l->caught.err));
   set_file(l->out, l->name);
   pawl_bound_begin(host);
   rc = pawl_host_protect(host, host->L, load_body, l, 0, 0, &l->caught);
@@ -612,32 +348,22 @@ out:
 
 pawl_code pawl_host_load_file(pawl_host *host, const char *path,
                               pawl_loaded *out, pawl_error *err) {
-  loading l = {.name = without_dot_slash(path), .out = out};
+  loading l = {.name = pawl_host_short_path(path), .out = out};
   pawl_code rc;
   begin_loaded(host, out);
-  rc = read_file(path, &out->source, err);
-  if (rc != PAWL_OK) {
-    pawl_loaded_deinit(out);
-    return rc;
-  }
+  rc = pawl_source_read(path, &out->source, err);
   set_folder(&l, path);
-  return load_source(host, &l, err);
+  return load_source(host, &l, rc, err);
 }
 
 pawl_code pawl_host_load_text(pawl_host *host, const char *name, pawl_str text,
                               pawl_str bundle, pawl_loaded *out,
                               pawl_error *err) {
-  loading l = {.name = without_dot_slash(name), .out = out};
-  pawl_code rc;
+  loading l = {.name = pawl_host_short_path(name), .out = out};
   if (!pawl_str_eqz(bundle, "{}")) l.bundle = bundle;
   begin_loaded(host, out);
   pawl_buf_adds(&out->source, text);
-  rc = pawl_buf_check(&out->source, err);
-  if (rc != PAWL_OK) {
-    pawl_loaded_deinit(out);
-    return rc;
-  }
-  return load_source(host, &l, err);
+  return load_source(host, &l, pawl_buf_check(&out->source, err), err);
 }
 
 /* ---- a workflow object of the host's own ---- */
@@ -650,7 +376,7 @@ static int push_origin(lua_State *L) {
   while (lua_next(L, -2)) {
     if (lua_rawequal(L, -1, AT_OBJECT) && lua_type(L, -2) == LUA_TSTRING) {
       pawl_host_push_path(L);
-      find_module(L, lua_gettop(L) - 2);
+      pawl_require_find(L, lua_gettop(L) - 2);
       return lua_isstring(L, -1);
     }
     lua_pop(L, 1);
@@ -776,9 +502,9 @@ pawl_code pawl_host_load_stack(pawl_host *host, struct lua_State *L,
   l.caught.script = PAWL_DEFINITION;
   if (is_other_state(host, L)) {
     lua_pop(L, 1);
-    pawl_fail(err, PAWL_MISUSE, "this engine has a Lua state of its own");
-    pawl_error_hint(err, "load the workflow's file instead of the object");
-    return PAWL_MISUSE;
+    return pawl_fail_hint(err, PAWL_MISUSE,
+                          "load the workflow's file instead of the object",
+                          "this engine has a Lua state of its own");
   }
   rc = pawl_host_protect(host, L, stack_body, &l, 1, 1, &l.caught);
   if (rc != PAWL_OK) {

@@ -5,21 +5,19 @@
 
 #include "../value/json.h"
 
-#define MEMBER "\"asked\":["
-
-static int list_of(const pawl_token *t, pawl_str *list) {
-  return t->detail.len && pawl_detail_get(t, "asked", list);
+static pawl_str list_of(const pawl_token *t) {
+  return pawl_buf_str(&pawl_detail_of(t)->asked);
 }
 
 /* An id in its quotes is found nowhere but where it stands: a quote within
  * another one is escaped, and between two of them is a comma alone, which is
  * no event's id ("source:id"). */
 int pawl_asked_has(const pawl_token *t, pawl_str event_id) {
-  pawl_buf quoted = {.alloc = t->detail.alloc};
-  pawl_str list;
+  pawl_buf quoted = {.alloc = t->data.alloc};
+  pawl_str list = list_of(t);
   int found = 0;
 
-  if (!list_of(t, &list)) return 0;
+  if (!list.len) return 0;
   pawl_json_add_string(&quoted, event_id);
   if (!quoted.failed)
     found = memmem(list.at, list.len, quoted.at, quoted.len) != NULL;
@@ -28,65 +26,41 @@ int pawl_asked_has(const pawl_token *t, pawl_str event_id) {
 }
 
 int pawl_asked_count(const pawl_token *t) {
-  pawl_json_iter it = {0};
-  pawl_str list, key, one;
-  int n = 0;
-
-  if (!list_of(t, &list)) return 0;
-  while (pawl_json_each(list, &it, &key, &one)) n++;
-  return n;
-}
-
-/* In front of the others, where the list begins: its end would have to be
- * looked for, and copying it for each of very many takes the longer the more
- * there are. Nothing else in a detail has such a member. */
-static int insert(pawl_buf *b, pawl_str text) {
-  char *list = b->len ? memmem(b->at, b->len, MEMBER, strlen(MEMBER)) : NULL;
-  size_t at;
-
-  if (!list || list[strlen(MEMBER)] == ']') return 0;
-  at = (size_t)(list - b->at) + strlen(MEMBER);
-  if (!pawl_buf_room(b, text.len)) return 1;
-  memmove(b->at + at + text.len, b->at + at, b->len - at);
-  memcpy(b->at + at, text.at, text.len);
-  pawl_buf_grew(b, text.len);
-  return 1;
+  return pawl_json_count(list_of(t));
 }
 
 void pawl_asked_add(pawl_token *t, pawl_str event_id) {
-  pawl_buf one = {.alloc = t->detail.alloc}, list = {.alloc = t->detail.alloc};
+  pawl_detail *own = pawl_detail_with(t, PAWL_DETAIL_asked);
 
-  pawl_json_add_string(&one, event_id);
-  pawl_buf_addc(&list, '[');
-  pawl_buf_adds(&list, pawl_buf_str(&one));
-  pawl_buf_addc(&list, ']');
-  pawl_buf_addc(&one, ',');
-  if (one.failed || list.failed)
-    t->detail.failed = 1;
-  else if (!insert(&t->detail, pawl_buf_str(&one)))
-    pawl_detail_set(t, "asked", pawl_buf_str(&list));
+  if (!own) return;
+  if (own->asked.len)
+    own->asked.at[own->asked.len - 1] = ','; /* instead of what closed it */
+  else
+    pawl_buf_addc(&own->asked, '[');
+  pawl_json_add_string(&own->asked, event_id);
+  pawl_buf_addc(&own->asked, ']');
+  t->failed |= own->asked.failed;
   t->changed = 1;
-  pawl_buf_deinit(&one);
-  pawl_buf_deinit(&list);
 }
 
 void pawl_asked_clear(pawl_token *t) {
-  pawl_detail_set(t, "asked", (pawl_str){NULL, 0});
+  pawl_detail_drop(t, PAWL_DETAIL_asked);
 }
 
 static int by_text(const void *a, const void *b) {
   return pawl_str_cmp(*(const pawl_str *)a, *(const pawl_str *)b);
 }
 
-pawl_code pawl_asked_read(pawl_engine *e, const pawl_token *t, pawl_asked *out,
+pawl_code pawl_asked_read(const pawl_token *t, pawl_asked *out,
                           pawl_error *err) {
   pawl_json_iter it = {0};
-  pawl_str list, key, one;
+  pawl_str list = list_of(t), key, one;
 
   out->n = pawl_asked_count(t);
+  out->alloc = t->data.alloc;
   out->at = NULL;
-  if (!out->n || !list_of(t, &list)) return PAWL_OK;
-  out->at = pawl_realloc(&e->alloc, NULL, 0, sizeof one * (size_t)out->n);
+  if (!out->n) return PAWL_OK;
+  out->at = pawl_realloc(t->data.alloc, NULL, 0, sizeof one * (size_t)out->n);
   if (!out->at) {
     out->n = 0;
     return pawl_fail(err, PAWL_NOMEM, "out of memory");
@@ -99,7 +73,7 @@ pawl_code pawl_asked_read(pawl_engine *e, const pawl_token *t, pawl_asked *out,
 
 int pawl_asked_in(const pawl_asked *asked, const pawl_token *t,
                   pawl_str event_id) {
-  pawl_buf quoted = {.alloc = t->detail.alloc};
+  pawl_buf quoted = {.alloc = t->data.alloc};
   pawl_str one;
   int found;
 
@@ -112,8 +86,8 @@ int pawl_asked_in(const pawl_asked *asked, const pawl_token *t,
   return found;
 }
 
-void pawl_asked_free(pawl_engine *e, pawl_asked *asked) {
-  pawl_release(&e->alloc, asked->at, sizeof *asked->at * (size_t)asked->n);
+void pawl_asked_free(pawl_asked *asked) {
+  pawl_release(asked->alloc, asked->at, sizeof *asked->at * (size_t)asked->n);
   asked->at = NULL;
   asked->n = 0;
 }

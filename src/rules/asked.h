@@ -7,11 +7,12 @@
  * has turned down many reads as many at a time (mail.c), so that there are few
  * looks.
  *
- * Layer    engine: machine.h, for wait.c, mail.c, untaken.c and explain.c. */
+ * Layer    rules: base and value only; for kinds/wait.c and untaken.c.
+ *          engine/work/mail.c and engine/ask/explain.c read it. */
 #ifndef PAWL_RULES_ASKED_H
 #define PAWL_RULES_ASKED_H
 
-#include "machine.h"
+#include "decide.h"
 
 int pawl_asked_has(const pawl_token *t, pawl_str event_id);
 int pawl_asked_count(const pawl_token *t);
@@ -22,15 +23,16 @@ void pawl_asked_clear(pawl_token *t);
 /* To ask about many: in order, borrowed from the token as long as it does not
  * change. */
 typedef struct pawl_asked {
+  const pawl_alloc *alloc;
   pawl_str *at; /* JSON strings */
   int n;
 } pawl_asked;
 
-pawl_code pawl_asked_read(pawl_engine *e, const pawl_token *t, pawl_asked *out,
+pawl_code pawl_asked_read(const pawl_token *t, pawl_asked *out,
                           pawl_error *err);
 /* Without memory to tell it has not, and is asked again. */
 int pawl_asked_in(const pawl_asked *asked, const pawl_token *t,
                   pawl_str event_id);
-void pawl_asked_free(pawl_engine *e, pawl_asked *asked);
+void pawl_asked_free(pawl_asked *asked);
 
 #endif

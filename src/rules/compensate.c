@@ -1,176 +1,92 @@
 /* Undoing what was done, in reverse order of completion, as a recorded plan.
  * The plan itself is history's: the rows of what was completed, newest first.
- * The record says how far down it is, so that the cost of an undo does not
- * grow with their number; whoever asks gets the lists (query.c).
- *
- *   {"status":"planning","end":"failed","error":{...},"node":"pay",
- *    "started_at":"..."}
- *   {"status":"running",...,"since":12,"below":8,"planned":7,"undone":2,
- *    "undo_failed":1,"moves":[5]}: what became of it stands in history from
- *    row 12 on; what is left are steps before row 8; row 5 tells of a move to
- *    another version, where nodes had other names ("moves": if there are any)
- *   {"status":"completed"|"completed_with_errors",...,"completed_at":"..."}
- *   {"status":"stopped",...}: killed before it was through
+ * The record (`undo` of the state) says how far down it is, so that the cost of
+ * an undo does not grow with their number; whoever asks gets the lists
+ * (instances.c).
  *
  * One token stands at the step that is undone next; each undo is a commit of
  * its own, tried again by its node's policy, and passed over when it has
  * failed for good. */
+#include <assert.h>
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "../value/json.h"
 #include "machine.h"
 
-static int status_is(const pawl_buf *compensation, const char *quoted) {
-  pawl_str status;
-  return compensation->len &&
-         pawl_json_get(pawl_buf_str(compensation), "status", &status) &&
-         pawl_str_eqz(status, quoted);
-}
-
-int pawl_is_undoing(const pawl_held *h) {
-  if (!h->plan.compensation.len) return 0; /* as a rule */
-  return status_is(&h->plan.compensation, "\"planning\"") ||
-         status_is(&h->plan.compensation, "\"running\"");
-}
-
-static pawl_str member(const pawl_held *h, const char *name) {
-  pawl_str value = {0};
-  if (h->plan.compensation.len)
-    (void)pawl_json_get(pawl_buf_str(&h->plan.compensation), name, &value);
-  return value;
-}
-
-static void set(pawl_held *h, const char *name, pawl_str value) {
-  pawl_object_set(&h->plan.compensation, name, value);
-  h->plan.more = 1;
-}
-
-static void set_int(pawl_held *h, const char *name, int64_t n) {
-  char text[24];
-  snprintf(text, sizeof text, "%" PRId64, n);
-  set(h, name, pawl_strz(text));
-}
-
-static int64_t member_int(const pawl_held *h, const char *name) {
-  int64_t n = 0;
-  (void)pawl_json_int(member(h, name), &n);
-  return n;
-}
-
-static void set_time(pawl_engine *e, pawl_held *h, const char *name) {
-  char text[32];
-  text[0] = '"';
-  pawl_time_format(pawl_engine_now(e), text + 1);
-  size_t len = strlen(text);
-  text[len] = '"';
-  text[len + 1] = 0;
-  set(h, name, pawl_strz(text));
+static pawl_undoing *undoing(pawl_decision *d) {
+  return &d->plan.state.undo;
 }
 
 /* ---- beginning ---- */
 
-void pawl_undo_begin(pawl_engine *e, pawl_held *h, pawl_status status) {
-  pawl_plan *p = &h->plan;
+void pawl_undo_begin(pawl_decision *d, pawl_status status) {
+  pawl_plan *p = &d->plan;
+  pawl_undoing *u = undoing(d);
 
-  if (status == PAWL_STATUS_FAILED) pawl_stopped_note(h);
-  for (int k = 0; k < p->tokens.n; k++) {
-    if (!pawl_tok_live(h, k)) continue;
-    pawl_stop_waiting(h, k, "cancelled");
-    pawl_tok(h, k)->state = PAWL_TOKEN_DROPPED;
-    pawl_tok(h, k)->changed = 1;
+  if (status == PAWL_STATUS_FAILED) pawl_stopped_note(d);
+  for (int k = 0; k < p->state.tokens.n; k++) {
+    if (!pawl_tok_live(d, k)) continue;
+    pawl_stop_waiting(d, k, "cancelled");
+    pawl_tok(d, k)->state = PAWL_TOKEN_DROPPED;
+    pawl_tok(d, k)->changed = 1;
   }
-  pawl_buf_clear(&p->compensation);
-  set(h, "status", pawl_strz("\"planning\""));
-  set(h, "end",
-      status == PAWL_STATUS_FAILED ? pawl_strz("\"failed\"")
-                                   : pawl_strz("\"cancelled\""));
-  if (p->error.len) set(h, "error", pawl_buf_str(&p->error));
-  if (p->has_output) set(h, "output", pawl_buf_str(&p->output));
-  if (p->node) {
-    pawl_buf node = {.alloc = &e->alloc};
-    pawl_json_add_string(&node, pawl_strz(p->node));
-    set(h, "node", pawl_buf_str(&node));
-    pawl_buf_deinit(&node);
-  }
-  set_time(e, h, "started_at");
-  pawl_children_end(h, status); /* not only once all is undone */
-  p->has_output = 0;
+  pawl_state_drop_undo(&p->state);
+  u->status = PAWL_UNDO_PLANNING;
+  u->end = status;
+  pawl_buf_copy(&u->error, &p->error);
+  pawl_buf_copy(&u->output, &p->state.output);
+  if (p->state.node) pawl_buf_addz(&u->node, p->state.node);
+  u->started_us = pawl_decision_now(d);
+  pawl_children_end(d, status); /* not only once all is undone */
+  pawl_buf_copy(&p->state.output, &d->state.output); /* until it has ended */
   p->after = PAWL_AFTER_GO_ON;
-  p->status = PAWL_STATUS_RUNNING;
-  h->look = 2;
+  p->state.status = PAWL_STATUS_RUNNING;
+  d->look = PAWL_LOOK_UNDOS;
 }
 
 /* ---- the end ---- */
 
-/* The node that a step of the plan, or the whole, names. */
-static const char *node_of(pawl_engine *e, pawl_str step) {
-  pawl_buf name = {.alloc = &e->alloc};
-  const char *kept = NULL;
-  pawl_str value;
-  if (pawl_json_get(step, "node", &value)) {
-    pawl_json_unquote(value, &name);
-    kept = pawl_engine_intern(e, pawl_buf_str(&name));
-  }
-  pawl_buf_deinit(&name);
-  return kept;
-}
-
-static void finish(pawl_engine *e, pawl_held *h) {
-  pawl_plan *p = &h->plan;
-  pawl_str end = member(h, "end"), error, output;
-  int bad = member_int(h, "undo_failed") > 0;
-  pawl_status status = pawl_str_eqz(end, "\"failed\"") ? PAWL_STATUS_FAILED
-                                                       : PAWL_STATUS_CANCELLED;
+static void finish(pawl_decision *d) {
+  pawl_plan *p = &d->plan;
+  pawl_undoing *u = undoing(d);
   pawl_record *r;
 
-  set(h, "status",
-      pawl_strz(bad ? "\"completed_with_errors\"" : "\"completed\""));
-  set_time(e, h, "completed_at");
-  if (member(h, "node").at) /* where it was when that began */
-    p->node = node_of(e, pawl_buf_str(&p->compensation));
-  r = pawl_instance_record(e, h, "compensated");
-  pawl_buf_addz(&r->text, bad ? "completed with errors" : "completed");
-  error = member(h, "error");
-  pawl_buf_clear(&p->error);
-  if (error.len) pawl_buf_adds(&p->error, error);
-  output = member(h, "output");
-  p->has_output = output.len > 0;
-  pawl_buf_clear(&p->output);
-  if (output.len) pawl_buf_adds(&p->output, output);
-  p->outcome = status == PAWL_STATUS_FAILED ? "failed" : "cancelled";
-  for (int k = 0; k < p->tokens.n; k++)
-    if (pawl_tok_live(h, k)) {
-      pawl_tok(h, k)->state = PAWL_TOKEN_CONSUMED;
-      pawl_tok(h, k)->changed = 1;
+  u->status =
+      u->failed ? PAWL_UNDO_COMPLETED_WITH_ERRORS : PAWL_UNDO_COMPLETED;
+  u->completed_us = pawl_decision_now(d);
+  if (u->node.len) /* where it was when that began */
+    p->state.node = pawl_decision_name(d, pawl_buf_str(&u->node));
+  r = pawl_instance_record(d, "compensated");
+  pawl_buf_addz(&r->text, u->failed ? "completed with errors" : "completed");
+  pawl_buf_copy(&p->error, &u->error);
+  if (u->output.len) pawl_buf_copy(&p->state.output, &u->output);
+  p->outcome = u->end == PAWL_STATUS_FAILED ? "failed" : "cancelled";
+  for (int k = 0; k < p->state.tokens.n; k++)
+    if (pawl_tok_live(d, k)) {
+      pawl_tok(d, k)->state = PAWL_TOKEN_CONSUMED;
+      pawl_tok(d, k)->changed = 1;
     }
-  pawl_end(e, h, status);
+  pawl_end(d, (pawl_status)u->end);
 }
 
-void pawl_undo_stop(pawl_engine *e, pawl_held *h) {
-  if (!pawl_is_undoing(h)) return;
-  set(h, "status", pawl_strz("\"stopped\""));
-  set_time(e, h, "completed_at");
+void pawl_undo_stop(pawl_decision *d) {
+  if (!pawl_is_undoing(d)) return;
+  undoing(d)->status = PAWL_UNDO_STOPPED;
+  undoing(d)->completed_us = pawl_decision_now(d);
 }
 
 /* ---- one after the other ---- */
 
-int pawl_undo_next(const pawl_held *h, const pawl_buf *compensation,
+int pawl_undo_next(const pawl_decision *d, const pawl_undoing *u,
                    pawl_str *step, int64_t *seq, int *behind) {
-  int64_t below = 0, no = 0;
   pawl_json_iter it = {0};
-  pawl_str key, one, value;
+  pawl_str key, one;
   int found = 0;
 
   *behind = 0;
-  if (!h->undo.len || !compensation->len ||
-      !pawl_json_get(pawl_buf_str(compensation), "below", &value) ||
-      !pawl_json_int(value, &below))
-    return 0;
-  while (pawl_json_each(pawl_buf_str(&h->undo), &it, &key, &one)) {
-    if (!pawl_json_get(one, "seq", &value) || !pawl_json_int(value, &no) ||
-        no >= below)
-      continue;
+  while (u->below && pawl_json_each(pawl_buf_str(&d->undo), &it, &key, &one)) {
+    int64_t no = pawl_json_get_int(one, "seq", PAWL_NEVER);
+    if (no >= u->below) continue;
     if (found++) {
       ++*behind;
     } else {
@@ -181,65 +97,59 @@ int pawl_undo_next(const pawl_held *h, const pawl_buf *compensation,
   return found > 0;
 }
 
-static void wait_for_load(pawl_engine *e, pawl_held *h, int look) {
-  h->look = look;
-  h->plan.after = PAWL_AFTER_BACK;
-  h->plan.look_us = pawl_engine_now(e);
+static void wait_for_load(pawl_decision *d, pawl_look look) {
+  d->look = look;
+  d->plan.after = PAWL_AFTER_BACK;
+  d->plan.look_us = pawl_decision_now(d);
 }
 
-static int stands(pawl_held *h) {
+static int stands(pawl_decision *d) {
   int k = -1;
-  for (int i = 0; i < h->plan.tokens.n; i++)
-    if (pawl_tok_live(h, i)) k = i;
+  for (int i = 0; i < d->plan.state.tokens.n; i++)
+    if (pawl_tok_live(d, i)) k = i;
   return k;
 }
 
 /* A token comes to stand at the step to undo next; or it is over. */
-static void stand_next(pawl_engine *e, pawl_held *h) {
-  pawl_plan *p = &h->plan;
+static void stand_next(pawl_decision *d) {
+  pawl_plan *p = &d->plan;
+  const char *before;
   pawl_str step;
   int64_t seq;
   int behind, k;
 
-  if (!pawl_undo_next(h, &p->compensation, &step, &seq, &behind)) {
-    finish(e, h);
+  if (!pawl_undo_next(d, undoing(d), &step, &seq, &behind)) {
+    finish(d);
     return;
   }
-  k = stands(h);
-  if (k < 0) k = pawl_token_new(h, -1);
+  k = stands(d);
+  if (k < 0) k = pawl_token_new(d, -1);
   if (k < 0) return;
-  pawl_token *t = pawl_tok(h, k);
-  t->previous = t->node;
-  t->node = node_of(e, step);
-  t->visit = ++p->visit;
-  t->attempt = 0;
-  t->due_us = 0;
-  t->changed = 1;
-  p->previous = p->node;
-  p->node = t->node;
+  before = p->state.node;
+  pawl_arrive(d, k, pawl_world_name(d->world, step, "node", &p->failed));
+  p->state.previous = before; /* a new token comes from nowhere */
   p->after = PAWL_AFTER_GO_ON;
-  h->look = h->look ? h->look : 1; /* for its output */
+  pawl_look_again(d); /* for its output */
 }
 
 /* Row `seq` is dealt with. */
-static void pass(pawl_engine *e, pawl_held *h, int64_t seq) {
-  set_int(h, "below", seq);
-  stand_next(e, h);
+static void pass(pawl_decision *d, int64_t seq) {
+  assert(seq < undoing(d)->below); /* it goes down, and ends */
+  undoing(d)->below = seq;
+  stand_next(d);
 }
 
 /* What there is to undo was counted. */
-static void make_plan(pawl_engine *e, pawl_held *h) {
-  int64_t since = h->seq + h->plan.nrecords + 1;
+static void make_plan(pawl_decision *d) {
+  pawl_undoing *u = undoing(d);
 
-  set(h, "status", pawl_strz("\"running\""));
-  set_int(h, "since", since);
-  set_int(h, "below", since);
-  set_int(h, "planned", h->undo_total);
-  set_int(h, "undone", 0);
-  set_int(h, "undo_failed", 0);
-  if (h->undo_moves.len) set(h, "moves", pawl_buf_str(&h->undo_moves));
-  h->plan.resets = 1;
-  stand_next(e, h);
+  u->status = PAWL_UNDO_RUNNING;
+  u->since = u->below = pawl_record_seq(d) + 1;
+  u->planned = d->undo_total;
+  u->undone = u->failed = 0;
+  pawl_buf_copy(&u->transfers, &d->undo_transfers);
+  d->plan.resets = 1;
+  stand_next(d);
 }
 
 static void note_row(pawl_record *r, int64_t seq, int64_t began_us) {
@@ -248,134 +158,130 @@ static void note_row(pawl_record *r, int64_t seq, int64_t began_us) {
   pawl_buf_addf(&r->previous, "[%" PRId64 "]", seq);
 }
 
-static void undone(pawl_engine *e, pawl_held *h, int k, int64_t seq,
-                   int64_t began_us) {
-  pawl_record *r = pawl_token_record(e, h, k, "undone");
+static void undone(pawl_decision *d, int k, int64_t seq, int64_t began_us) {
+  pawl_record *r = pawl_token_record(d, k, "undone");
   note_row(r, seq, began_us);
-  if (e->result.vars_changed) pawl_vars_take(h, &e->result.vars, &r->changes);
-  pawl_take_effects(e, h, k, &e->result);
-  set_int(h, "undone", member_int(h, "undone") + 1);
-  pawl_buf_clear(&h->plan.stopped); /* there is no way back */
-  h->plan.outcome = "undone";
+  if (d->result->vars_changed)
+    pawl_vars_take(d, &d->result->vars, &r->changes);
+  pawl_take_effects(d, k, d->result);
+  undoing(d)->undone++;
+  pawl_buf_clear(&d->plan.state.stopped); /* there is no way back */
+  d->plan.outcome = "undone";
 }
 
 /* Tried again by the node's policy; 1: it has failed for good. */
-static int undo_failed(pawl_engine *e, pawl_held *h, int k,
-                       const pawl_node *node, int64_t seq,
-                       const pawl_error *err, int64_t began_us) {
-  int64_t delay_us = 0, now = pawl_engine_now(e);
-  pawl_token *t = pawl_tok(h, k);
+static int undo_failed(pawl_decision *d, int k, const pawl_node *node,
+                       int64_t seq, const pawl_error *err, int64_t began_us) {
+  int64_t delay_us = 0, now = pawl_decision_now(d);
+  pawl_token *t = pawl_tok(d, k);
   pawl_failure f = {.attempt = t->attempt + 1,
-                    .no_retry = e->result.no_retry,
-                    .retry_after_us = e->result.retry_after_us,
-                    .reason = "",
-                    .random = pawl_engine_random(e)};
+                    .no_retry = d->result->no_retry,
+                    .retry_after_us = d->result->retry_after_us,
+                    .code = pawl_failure_code(err),
+                    .random = pawl_decision_random(d)};
   int to, again = pawl_retry_decide(node, &f, &delay_us, &to) ==
                   PAWL_VERDICT_RETRY;
-  pawl_record *r =
-      pawl_token_record(e, h, k, again ? "failed" : "undo_failed");
+  pawl_record *r = pawl_token_record(d, k, again ? "failed" : "undo_failed");
 
   note_row(r, seq, began_us);
-  pawl_plan_error(&r->error, err, pawl_buf_str(&e->result.details));
+  pawl_plan_error(&r->error, err, pawl_buf_str(&d->result->details));
   pawl_buf_addz(&r->text, "undoing");
-  pawl_set_detail(&h->plan, err);
-  t = pawl_tok(h, k);
+  pawl_set_detail(&d->plan, err);
+  t = pawl_tok(d, k);
   t->changed = 1;
   if (again) {
     t->attempt = f.attempt;
     t->due_us = r->due_us = pawl_time_after(now, delay_us);
-    h->plan.outcome = "retry";
+    d->plan.outcome = "retry";
     return 0;
   }
-  set_int(h, "undo_failed", member_int(h, "undo_failed") + 1);
-  pawl_buf_clear(&h->plan.stopped);
-  h->plan.outcome = "failed";
+  undoing(d)->failed++;
+  pawl_buf_clear(&d->plan.state.stopped);
+  d->plan.outcome = "failed";
   return 1;
 }
 
 /* The token that stands there shows what the step's own last had, while the
  * handler runs. */
-static pawl_code run_undo(pawl_engine *e, pawl_held *h, int k,
-                          const pawl_node *node, pawl_error *err) {
-  pawl_token *t = pawl_tok(h, k);
-  pawl_str output = pawl_buf_str(&h->undo_output), none = {0};
+static pawl_code run_undo(pawl_decision *d, int k, const pawl_node *node,
+                          pawl_error *err) {
+  pawl_token *t = pawl_tok(d, k);
+  pawl_str output = pawl_buf_str(&d->undo_output), none = {0};
   pawl_code rc;
 
   if (!output.len) output = pawl_strz("null");
   pawl_buf_clear(&t->data);
-  pawl_buf_adds(&t->data, pawl_buf_str(&h->undo_data));
-  t->branch = h->undo_branch;
-  rc = pawl_run_handler(e, h, k, node, PAWL_HANDLER_UNDO, none, output, err);
-  pawl_buf_clear(&pawl_tok(h, k)->data);
-  pawl_tok(h, k)->branch = NULL;
+  pawl_buf_adds(&t->data, pawl_buf_str(&d->undo_data));
+  t->branch = d->undo_branch;
+  rc = pawl_run_handler_on(d, k, node, PAWL_HANDLER_UNDO, none, output, err);
+  pawl_buf_clear(&pawl_tok(d, k)->data);
+  pawl_tok(d, k)->branch = NULL;
   return rc;
 }
 
-void pawl_undo_returned(pawl_engine *e, pawl_held *h, pawl_code rc,
-                        const pawl_error *err, int64_t began_us) {
-  int k = stands(h), behind, over = 1;
-  const pawl_node *node = k < 0 ? NULL : pawl_tok_node(h, k);
+void pawl_undo_returned(pawl_decision *d, pawl_code rc, const pawl_error *err,
+                        int64_t began_us) {
+  int k = stands(d), behind, over = 1;
+  const pawl_node *node = k < 0 ? NULL : pawl_tok_node(d, k);
   int64_t seq;
   pawl_str step;
 
-  if (!node || !pawl_undo_next(h, &h->plan.compensation, &step, &seq, &behind))
-    return;
-  h->plan.ran = 1;
-  h->plan.resets = 1;
-  h->running_token = pawl_tok(h, k)->no;
+  if (!node || !pawl_undo_next(d, undoing(d), &step, &seq, &behind)) return;
+  d->plan.ran = 1;
+  d->plan.resets = 1;
+  d->running_token = pawl_tok(d, k)->no;
   if (rc == PAWL_OK)
-    undone(e, h, k, seq, began_us);
+    undone(d, k, seq, began_us);
   else
-    over = undo_failed(e, h, k, node, seq, err, began_us);
-  pawl_buf_clear(&pawl_tok(h, k)->data); /* it was the step's */
+    over = undo_failed(d, k, node, seq, err, began_us);
+  pawl_buf_clear(&pawl_tok(d, k)->data); /* it was the step's */
   /* behind the last one the whole ends, with an outcome of its own */
-  const char *outcome = h->plan.outcome;
-  int64_t due_us = over ? 0 : pawl_tok(h, k)->due_us;
-  if (over) pass(e, h, seq);
-  pawl_engine_trace(e, h, node->name, "undo",
-                    pawl_clock_mono() - h->flight.began_mono_us, outcome,
-                    h->plan.detail.at ? h->plan.detail.at : "", due_us);
+  const char *outcome = d->plan.outcome;
+  int64_t due_us = over ? 0 : pawl_tok(d, k)->due_us;
+  if (over) pass(d, seq);
+  pawl_decision_trace(d, node->name, "undo", d->took_us, outcome,
+                      d->plan.detail.at ? d->plan.detail.at : "", due_us);
 }
 
-static void undo(pawl_engine *e, pawl_held *h, int k) {
-  const pawl_node *node = pawl_tok_node(h, k);
-  int64_t now = pawl_engine_now(e);
+static void undo(pawl_decision *d, int k) {
+  const pawl_node *node = pawl_tok_node(d, k);
+  int64_t now = pawl_decision_now(d);
   pawl_error err = {0};
 
-  h->running_token = pawl_tok(h, k)->no;
-  pawl_engine_trace(e, h, node->name, "undo", -1, NULL, "", 0);
-  pawl_code rc = run_undo(e, h, k, node, &err);
-  if (!h->flight.run) pawl_undo_returned(e, h, rc, &err, now);
+  d->running_token = pawl_tok(d, k)->no;
+  pawl_decision_trace(d, node->name, "undo", -1, NULL, "", 0);
+  pawl_code rc = run_undo(d, k, node, &err);
+  if (!d->waits) pawl_undo_returned(d, rc, &err, now);
 }
 
-void pawl_undo_run(pawl_engine *e, pawl_held *h) {
-  int k = stands(h), planning, behind = 0, more;
+void pawl_undo_run(pawl_decision *d) {
+  int k = stands(d), planning, behind = 0, more;
   const pawl_node *node;
   int64_t seq = 0;
   pawl_str step;
 
-  planning = status_is(&h->plan.compensation, "\"planning\"");
-  if (planning && h->undo.len) {
-    make_plan(e, h);
+  planning = undoing(d)->status == PAWL_UNDO_PLANNING;
+  if (planning && d->undo.len) {
+    make_plan(d);
     return;
   }
-  more = pawl_undo_next(h, &h->plan.compensation, &step, &seq, &behind);
-  if (planning || (!h->undo_last && !behind)) {
-    wait_for_load(e, h, planning ? 2 : 1);
+  more = pawl_undo_next(d, undoing(d), &step, &seq, &behind);
+  if (planning || (!d->undo_last && !behind)) {
+    wait_for_load(d, planning ? PAWL_LOOK_UNDOS : PAWL_LOOK_AGAIN);
     return;
   }
   if (k < 0 || !more) {
-    stand_next(e, h);
+    stand_next(d);
     return;
   }
-  if (pawl_tok(h, k)->due_us > pawl_engine_now(e)) return; /* its delay */
-  if (h->undo_seq != seq) {
-    wait_for_load(e, h, 1);
+  if (pawl_tok(d, k)->due_us > pawl_decision_now(d)) return; /* its delay */
+  if (d->undo_seq != seq) {
+    wait_for_load(d, PAWL_LOOK_AGAIN);
     return;
   }
-  node = pawl_tok_node(h, k);
+  node = pawl_tok_node(d, k);
   if (!node || !node->has_undo) /* its definition has changed */
-    pass(e, h, seq);
+    pass(d, seq);
   else
-    undo(e, h, k);
+    undo(d, k);
 }

@@ -4,9 +4,9 @@
  * first asked for and made anew when many have been added since; those not in
  * it yet are candidates every time. Scopes do not change while one decision
  * lasts, save those of tokens just made, which are not in it. */
+#include <assert.h>
 #include <stdlib.h>
 
-#include "../value/json.h"
 #include "machine.h"
 
 #define UNINDEXED 32 /* so few are looked at one by one */
@@ -17,19 +17,17 @@ static int32_t number(const char *branch) {
 
 /* What the branches of each level are called, as numbers; 0: not one. */
 static void read_branches(const pawl_token *t, int32_t *out) {
-  pawl_str up, key, one, branch;
-  pawl_json_iter it = {0};
+  const pawl_levels *up = &pawl_detail_of(t)->up;
 
   memset(out, 0, sizeof *out * PAWL_MAX_DEPTH);
   out[t->depth - 1] = number(t->branch);
-  if (t->depth == 1 || !pawl_detail_get(t, "up", &up)) return;
-  for (int i = 0; pawl_json_each(up, &it, &key, &one) && i < t->depth; i++)
-    if (i && pawl_json_get(one, "branch", &branch) && branch.len > 2)
-      out[i - 1] = number(branch.at + 1);
+  for (int i = 1; i < up->n && i < t->depth; i++)
+    out[i - 1] = number(up->at[i].branch);
 }
 
 int64_t pawl_item_of(const pawl_token *t, int level) {
   int32_t branches[PAWL_MAX_DEPTH];
+  assert(level >= 1 && level <= t->depth);
   read_branches(t, branches);
   return (int64_t)branches[level - 1] - 1;
 }
@@ -42,13 +40,13 @@ static int by_scope(const void *a, const void *b) {
 }
 
 /* Without memory for it, all tokens are candidates. */
-static void make_index(pawl_held *h) {
-  pawl_plan *p = &h->plan;
+static void make_index(pawl_decision *d) {
+  pawl_plan *p = &d->plan;
   int need = 0;
 
   p->nmembers = p->indexed = 0;
-  for (int k = 0; k < p->tokens.n; k++)
-    if (pawl_tok_live(h, k)) need += pawl_tok(h, k)->depth;
+  for (int k = 0; k < p->state.tokens.n; k++)
+    if (pawl_tok_live(d, k)) need += pawl_tok(d, k)->depth;
   if (need > p->members_cap) {
     void *grown = pawl_realloc(p->alloc, p->members,
                                sizeof *p->members * (size_t)p->members_cap,
@@ -57,21 +55,21 @@ static void make_index(pawl_held *h) {
     p->members = grown;
     p->members_cap = need;
   }
-  for (int k = 0; k < p->tokens.n; k++) {
-    const pawl_token *t = pawl_tok(h, k);
+  for (int k = 0; k < p->state.tokens.n; k++) {
+    const pawl_token *t = pawl_tok(d, k);
     int32_t branches[PAWL_MAX_DEPTH];
     if (!pawl_token_is_live(t->state) || !t->depth) continue;
     read_branches(t, branches);
-    for (int d = 0; d < t->depth; d++) {
+    for (int at = 0; at < t->depth; at++) {
       pawl_insider *m = &p->members[p->nmembers++];
-      m->scope = t->scope[d];
-      m->branch = branches[d];
+      m->scope = t->scope[at];
+      m->branch = branches[at];
       m->k = k;
     }
   }
   if (p->nmembers)
     qsort(p->members, (size_t)p->nmembers, sizeof *p->members, by_scope);
-  p->indexed = p->tokens.n;
+  p->indexed = p->state.tokens.n;
 }
 
 /* The first member not below this one. */
@@ -88,28 +86,46 @@ static int find_first(const pawl_plan *p, int32_t scope, int32_t branch) {
   return low;
 }
 
-static pawl_inside begin(pawl_held *h, int32_t scope, int32_t from,
+static pawl_inside begin(pawl_decision *d, int32_t scope, int32_t from,
                          int32_t to) {
-  pawl_plan *p = &h->plan;
+  pawl_plan *p = &d->plan;
   pawl_inside in;
 
-  if (p->tokens.n - p->indexed > UNINDEXED + p->indexed / 4) make_index(h);
+  if (p->state.tokens.n - p->indexed > UNINDEXED + p->indexed / 4)
+    make_index(d);
+  assert(p->indexed <= p->state.tokens.n);
   in.at = find_first(p, scope, from);
   in.end = find_first(p, to ? scope : scope + 1, to ? to : INT32_MIN);
   in.more = p->indexed;
   return in;
 }
 
-pawl_inside pawl_inside_fork(pawl_held *h, int32_t no) {
-  return begin(h, no, INT32_MIN, 0);
+pawl_inside pawl_inside_fork(pawl_decision *d, int32_t no) {
+  return begin(d, no, INT32_MIN, 0);
 }
 
-pawl_inside pawl_inside_item(pawl_held *h, int32_t each, int64_t item) {
+pawl_inside pawl_inside_item(pawl_decision *d, int32_t each, int64_t item) {
   int32_t branch = (int32_t)item + 1; /* as items are called */
-  return begin(h, each, branch, branch + 1);
+  return begin(d, each, branch, branch + 1);
 }
 
-int pawl_inside_next(const pawl_held *h, pawl_inside *in) {
-  if (in->at < in->end) return h->plan.members[in->at++].k;
-  return in->more < h->plan.tokens.n ? in->more++ : -1;
+int pawl_inside_next(const pawl_decision *d, pawl_inside *in) {
+  if (in->at < in->end) return d->plan.members[in->at++].k;
+  return in->more < d->plan.state.tokens.n ? in->more++ : -1;
+}
+
+int pawl_each_around(pawl_decision *d, int k, int *level) {
+  pawl_token_list *all = &d->plan.state.tokens;
+  const pawl_token *t = pawl_tok(d, k);
+
+  for (int at = t->depth - 1; at >= 0; at--) {
+    const pawl_token *parked = pawl_tokens_find(all, t->scope[at]);
+    const pawl_node *node;
+    if (!parked || !pawl_token_is_live(parked->state)) continue;
+    node = pawl_tok_node(d, (int)(parked - all->at));
+    if (!node || node->kind != PAWL_KIND_EACH) continue;
+    *level = at + 1;
+    return (int)(parked - all->at);
+  }
+  return -1;
 }

@@ -15,15 +15,10 @@ int pawl_kept_cmp(int64_t at_us, const pawl_id *came, const pawl_kept *place) {
 
 static int is_text(const pawl_token *t, pawl_str object, const char *name,
                    pawl_str text) {
-  pawl_buf own = {.alloc = t->detail.alloc};
-  pawl_str value;
-  int same = 0;
+  pawl_buf own = {.alloc = t->data.alloc};
+  int same = pawl_json_get_text(object, name, &own) && !own.failed &&
+             pawl_str_eq(pawl_buf_str(&own), text);
 
-  if (pawl_json_get(object, name, &value) &&
-      pawl_json_kind_of(value) == PAWL_JSON_STRING) {
-    pawl_json_unquote(value, &own);
-    same = !own.failed && pawl_str_eq(pawl_buf_str(&own), text);
-  }
   pawl_buf_deinit(&own);
   return same;
 }
@@ -49,9 +44,8 @@ static int read_place(pawl_str one, pawl_kept *out) {
 int pawl_kept_get(const pawl_token *t, const char *event, pawl_str key,
                   pawl_kept *out) {
   pawl_json_iter it = {0};
-  pawl_str list, name, one;
+  pawl_str list = pawl_buf_str(&pawl_detail_of(t)->kept), name, one;
 
-  if (!pawl_detail_get(t, "kept", &list)) return 0;
   while (pawl_json_each(list, &it, &name, &one))
     if (is_of(t, one, event, key)) return read_place(one, out);
   return 0;
@@ -73,25 +67,25 @@ static void add_place(pawl_buf *b, const char *event, pawl_str key,
 
 void pawl_kept_set(pawl_token *t, const char *event, pawl_str key,
                    const pawl_kept *place) {
-  pawl_buf b = {.alloc = t->detail.alloc};
+  pawl_buf b = {.alloc = t->data.alloc};
   pawl_json_iter it = {0};
-  pawl_str list, name, one;
+  pawl_detail *own = pawl_detail_with(t, PAWL_DETAIL_kept);
+  pawl_str name, one;
   int n = 1;
 
   assert(place->since > 0);
+  if (!own) return;
   pawl_buf_addc(&b, '[');
   add_place(&b, event, key, place); /* the newest first */
-  if (pawl_detail_get(t, "kept", &list))
-    while (n < MOST && pawl_json_each(list, &it, &name, &one)) {
-      if (is_of(t, one, event, key)) continue;
-      pawl_buf_addc(&b, ',');
-      pawl_buf_adds(&b, one);
-      n++;
-    }
+  while (n < MOST &&
+         pawl_json_each(pawl_buf_str(&own->kept), &it, &name, &one)) {
+    if (is_of(t, one, event, key)) continue;
+    pawl_buf_addc(&b, ',');
+    pawl_buf_adds(&b, one);
+    n++;
+  }
   pawl_buf_addc(&b, ']');
-  if (b.failed)
-    t->detail.failed = 1;
-  else
-    pawl_object_set(&t->detail, "kept", pawl_buf_str(&b));
+  pawl_buf_swap(&own->kept, &b);
+  t->failed |= own->kept.failed;
   pawl_buf_deinit(&b);
 }

@@ -20,11 +20,11 @@
  *   K4 a token has the last four, and makes one only where it passes at least
  *      PAWL_KEPT_MANY events: most never have one.
  *
- * Layer    engine, used by mail.c. */
+ * Layer    rules, for engine/work/mail.c. */
 #ifndef PAWL_RULES_KEPT_H
 #define PAWL_RULES_KEPT_H
 
-#include "machine.h"
+#include "decide.h"
 
 #define PAWL_KEPT_MANY 16
 

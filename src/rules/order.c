@@ -3,19 +3,19 @@
 #define MOST_ROUNDS 100 /* O4 */
 
 static int64_t happened(const pawl_token *t) {
-  return t->depth && t->detail.len ? pawl_detail_int(t, "at") : 0;
+  return t->depth ? pawl_detail_of(t)->at : 0;
 }
 
-void pawl_order_note(pawl_held *h, int k, int64_t happened_us) {
-  if (pawl_tok(h, k)->depth)
-    pawl_detail_set_int(pawl_tok(h, k), "at", happened_us);
+void pawl_order_note(pawl_decision *d, int k, int64_t happened_us) {
+  if (pawl_tok(d, k)->depth)
+    pawl_detail_set(pawl_tok(d, k), PAWL_DETAIL_at, happened_us);
 }
 
-int64_t pawl_order_first(const pawl_held *h, const pawl_tokens *tokens,
+int64_t pawl_order_first(const pawl_decision *d, const pawl_token_list *tokens,
                          int64_t now_us) {
   int64_t first = PAWL_NEVER;
 
-  if (tokens->n < 2 || h->rounds > MOST_ROUNDS) return first;
+  if (tokens->n < 2 || d->rounds > MOST_ROUNDS) return first;
   for (int k = 0; k < tokens->n; k++) {
     const pawl_token *t = &tokens->at[k];
     int64_t at;
@@ -30,10 +30,10 @@ int pawl_order_may_run(const pawl_token *t, int64_t first) {
   return first == PAWL_NEVER || happened(t) == first;
 }
 
-void pawl_order_forget(pawl_held *h) {
-  for (int k = 0; k < h->plan.tokens.n; k++) {
-    pawl_token *t = pawl_tok(h, k);
+void pawl_order_forget(pawl_decision *d) {
+  for (int k = 0; k < d->plan.state.tokens.n; k++) {
+    pawl_token *t = pawl_tok(d, k);
     if (t->changed && t->state == PAWL_TOKEN_WAITING && happened(t))
-      pawl_detail_set(t, "at", (pawl_str){NULL, 0});
+      pawl_detail_drop(t, PAWL_DETAIL_at);
   }
 }

@@ -18,22 +18,22 @@
  *   O4 a branch that takes more than 100 steps without waiting loses its place:
  *      it may never end.
  *
- * Layer    engine, as machine.h. */
+ * Layer    rules, as decide.h. */
 #ifndef PAWL_RULES_ORDER_H
 #define PAWL_RULES_ORDER_H
 
-#include "machine.h"
+#include "decide.h"
 
 /* What happened at that time sets the token going (O2). To be called before it
  * leaves its node. */
-void pawl_order_note(pawl_held *h, int k, int64_t happened_us);
+void pawl_order_note(pawl_decision *d, int k, int64_t happened_us);
 /* The earliest time among the tokens that are due (O3); PAWL_NEVER: there is
  * none, and all may take their step. */
-int64_t pawl_order_first(const pawl_held *h, const pawl_tokens *tokens,
+int64_t pawl_order_first(const pawl_decision *d, const pawl_token_list *tokens,
                          int64_t now_us);
 /* May this token take its step, when the earliest is `first`? */
 int pawl_order_may_run(const pawl_token *t, int64_t first);
 /* What waits has no place any more. */
-void pawl_order_forget(pawl_held *h);
+void pawl_order_forget(pawl_decision *d);
 
 #endif

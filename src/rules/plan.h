@@ -5,9 +5,16 @@
  * is complete in itself: it can be sent again, under another lease, after a
  * lost answer.
  *
- * Layer    engine, pure: base, defs and state.h only.
+ * Layer    rules: base, defs and state.h only.
  * Owns     its buffers, reused from one decision to the next. Names of nodes
- *          and record types are borrowed: they live as long as the engine. */
+ *          and record types are borrowed: they live as long as the engine.
+ * Keeps    P1 tokens stand in the order of their numbers, each inside tokens
+ *             with smaller ones; no number and no visit is given out twice.
+ *          P2 a plan that ends an instance leaves no token alive, and one that
+ *             does not leaves a status that has not ended.
+ *          P3 a plan that failed (N7) is never the state.
+ *          P4 of what is said twice about one waiting token or item the last
+ *             word counts. */
 #ifndef PAWL_RULES_PLAN_H
 #define PAWL_RULES_PLAN_H
 
@@ -16,88 +23,22 @@
 #include "../defs/def.h"
 #include "state.h"
 
-/* ---- tokens ---- */
-
-typedef enum pawl_token_state {
-  PAWL_TOKEN_ACTIVE,   /* moving: its node is to be run, at due_us if set */
-  PAWL_TOKEN_WAITING,  /* for a time, an event, a person, a child, siblings */
-  PAWL_TOKEN_CONSUMED, /* reached an end, forked or merged */
-  PAWL_TOKEN_DROPPED   /* came too late, or was no longer wanted */
-} pawl_token_state;
-const char *pawl_token_state_name(pawl_token_state state);
-int pawl_token_is_live(pawl_token_state state); /* active or waiting */
-
-/* Where an instance stands, once. `detail` is a JSON object that says what it
- * waits for and which rows of history led here, by need:
- *   "from":[3,7]     rows of history before its next one, in order
- *   "seq":7          at a join: the row of its arrival
- *   "key":"17"       at a wait; null: none. "asked":["id",...]: events that
- *                    its `match` has turned down
- *   "begun":us   when it began to wait: at a task, and where no limit tells
- *   "since":us   it waited before it was moved to another version, and is to be
- *                entered there as if from then on
- *   "late":true      at a task: it is overdue, and that was dealt with
- *   "child":"uuid"   at a call
- *   "total","next","done","failed": at an each, counts of items
- *   "at":us      inside a fork, until it waits again: when what set it going
- *                happened; see order.h
- *   "put_off":"since:code"  the suspension of its workflow whose length was
- *                added to its times
- *   "mail":true  its inbox holds events that its workflow has no use for */
-typedef struct pawl_token {
-  int32_t no;
-  pawl_token_state state;
-  const char *node, *previous; /* names live as long as the engine */
-  int node_at; /* where the node was in its definition when it was last looked
-                  up; it may be elsewhere by now */
-  const char *fork, *branch; /* NULL: none */
-  int64_t visit, attempt;    /* attempts that failed so far in this visit */
-  int64_t due_us;            /* 0: none */
-  int32_t scope[PAWL_MAX_DEPTH]; /* numbers of the tokens that forked */
-  int depth;                     /* of them, outermost first */
-  pawl_buf data, event, detail;  /* JSON; empty: null */
-  int stored;                    /* it has a row of its own */
-  int blind;   /* it began to wait in this decision: nobody has looked yet for
-                what is kept for its key */
-  int changed; /* since it was loaded or last committed */
-} pawl_token;
-
-typedef struct pawl_tokens {
-  pawl_token *at; /* slots keep their buffers when n falls */
-  int n, cap;
-} pawl_tokens;
-
-void pawl_tokens_deinit(pawl_tokens *t, const pawl_alloc *alloc);
-/* One more, emptied; NULL: out of memory. Pointers into the list die. */
-pawl_token *pawl_tokens_add(pawl_tokens *t, const pawl_alloc *alloc);
-/* 0: out of memory. */
-int pawl_tokens_copy(pawl_tokens *to, const pawl_tokens *from,
-                     const pawl_alloc *alloc);
-/* NULL: none. They are in the order of their numbers. */
-pawl_token *pawl_tokens_find(pawl_tokens *t, int32_t no);
-int pawl_tokens_live(const pawl_tokens *t);
-/* The one live token, if it is a root: it lives in the instance's row unless
- * it has one of its own. Else NULL. */
-pawl_token *pawl_tokens_lone(const pawl_tokens *t);
-/* Is it inside the fork that token `no` began? */
-int pawl_token_is_in(const pawl_token *t, int32_t no);
-/* "1.4", "" outside all forks; and back (0: not well formed). */
-void pawl_scope_format(const pawl_token *t, char out[80]);
-int pawl_scope_parse(pawl_token *t, pawl_str text);
-
 /* ---- one row of history ---- */
 
 typedef struct pawl_record {
-  const char *type; /* see docs/architecture.md: "step", "failed", ... */
+  const char *type; /* "step", "failed", ... */
   const char *node; /* NULL: none */
   int32_t token;    /* 0: none */
   int64_t visit, attempt;
   int64_t started_us, completed_us, due_us; /* 0: null */
   int has_output, has_request;
   pawl_id request; /* that it answers: the number of its letter */
-  pawl_buf transition, path, text, caller; /* empty: null */
-  pawl_buf output, changes, error;         /* JSON; empty: null */
-  pawl_buf previous; /* JSON list of rows that led here; empty: null */
+  /* Empty: null. `output`, `changes` and `error` are JSON, `previous` a JSON
+   * list of rows that led here. */
+#define PAWL_RECORD_TEXTS(X) \
+  X(transition)              \
+  X(path) X(text) X(caller) X(output) X(changes) X(error) X(previous)
+  PAWL_RECORD_TEXTS(PAWL_TEXT_MEMBER)
 } pawl_record;
 
 /* ---- what else is written ---- */
@@ -137,7 +78,8 @@ typedef struct pawl_effect {
   int old; /* a later one says otherwise: it is not written */
   pawl_id id;
   const char *node;
-  pawl_buf name, key, event_id, source, data;
+#define PAWL_EFFECT_TEXTS(X) X(name) X(key) X(event_id) X(source) X(data)
+  PAWL_EFFECT_TEXTS(PAWL_TEXT_MEMBER)
 } pawl_effect;
 
 /* ---- the plan ---- */
@@ -159,15 +101,9 @@ typedef struct pawl_insider {
 
 typedef struct pawl_plan {
   pawl_after after;
-  pawl_status status;
-  pawl_tokens tokens;          /* all that were live, as they stand now */
-  int32_t last_token;          /* highest number given out */
-  int64_t visit;               /* highest visit given out */
-  const char *node, *previous; /* where it stands or ended, for people */
+  pawl_state state; /* as it will be */
   int64_t look_us;
-  int64_t started_us; /* of the instance, when this is its first commit */
   int vars_changed;
-  int parts;       /* of the changed variables: see parts.h */
   int resets;      /* it counts as progress: takeovers start again */
   int needs_latch; /* rule 6: nothing may have come in since it was loaded */
   int ran;         /* a handler with effects has run: its result is kept */
@@ -176,23 +112,19 @@ typedef struct pawl_plan {
   int went_on;     /* from a decision into the step that it led to */
   int heard;       /* all letters that are loaded were offered to what stands
                       there (N7) */
+  int rests;       /* nothing of it is to run now */
   int32_t raced;   /* the last that came to a join that does not wait for
                       all, or may lead to one; 0: none, or that is settled */
   int revives;     /* an instance that had ended goes on */
   int stays;       /* one that had ended stays so, with what it ended with: a
                       request is recorded, and what that changed */
-  int has_output;
-  int more; /* what follows differs from what is stored */
-  int64_t sent, children, immediate;
-  int64_t suspended_us, deadline_us;
-  int64_t begin_us; /* not before, while it has not begun; 0: at once */
   int64_t workflow_version; /* 0: stays */
-  pawl_buf joined;       /* JSON [{"join":"close","scope":4},...]: fired, while
-                      siblings still run */
-  pawl_buf compensation; /* JSON; empty: null */
-  pawl_buf stopped; /* JSON list of its tokens when it failed; empty: null */
-  pawl_buf watched; /* what cancels it, subscribed; see pawl_held */
-  pawl_buf vars, output, error, attrs, cancellation; /* JSON; empty: null */
+  /* JSON, empty: null; `vars`: all of them, when they have changed; `attrs`:
+   * of those that were set; `detail` is for the trace: the target, or the
+   * error; the last two are the state's when it is written (stored.h) */
+#define PAWL_PLAN_TEXTS(X) \
+  X(vars) X(error) X(attrs) X(detail) X(joined) X(compensation)
+  PAWL_PLAN_TEXTS(PAWL_TEXT_MEMBER)
   pawl_record *records;
   int nrecords, records_cap;
   pawl_effect *effects;
@@ -200,12 +132,11 @@ typedef struct pawl_plan {
   pawl_insider *members; /* of the tokens before `indexed` */
   int nmembers, members_cap, indexed;
   int failed;               /* memory ran out; pawl_plan_check says so */
-  int64_t refusals;         /* the engine's, as it was begun (N7) */
+  int64_t refusals;         /* the world's, as it was begun (N7) */
   pawl_record spare_record; /* what is given out then */
   pawl_effect spare_effect;
   const char *outcome; /* for the trace: "done", "failed"...; NULL: nothing
                           to tell */
-  pawl_buf detail;     /* for the trace: the target, or the error */
   const pawl_alloc *alloc;
 } pawl_plan;
 
@@ -230,6 +161,8 @@ void pawl_plan_last_words(pawl_plan *p);
 /* PAWL_NOMEM when any of its buffers could not grow. */
 pawl_code pawl_plan_check(const pawl_plan *p, pawl_error *err);
 
+/* The script's own code is what its author looks for. */
+const char *pawl_failure_code(const pawl_error *err);
 /* An error as JSON: {"code":...,"message":...,...}, empty fields left out. */
 void pawl_plan_error(pawl_buf *out, const pawl_error *err, pawl_str details);
 
@@ -239,7 +172,7 @@ typedef struct pawl_failure {
   int64_t attempt; /* the one that failed, from 1 */
   int no_retry;
   int64_t retry_after_us; /* the handler's own wish; -1: by policy */
-  const char *reason;     /* error code for on_error; "" */
+  const char *code;       /* of the error, as retry and on_error name it */
   double random;          /* 0 <= random < 1 */
 } pawl_failure;
 

@@ -1,4 +1,5 @@
 /* Attempts, backoff, and where a failure leads. Pure. */
+#include <assert.h>
 #include <math.h>
 
 #include "plan.h"
@@ -6,6 +7,7 @@
 int64_t pawl_retry_delay(const pawl_retry *r, int64_t attempt, double random) {
   double cap = (double)r->cap_us;
   double raw = (double)r->base_us * pow(r->factor, (double)(attempt - 1));
+  assert(attempt >= 1 && random >= 0 && random < 1);
   double low = cap * (1 - r->jitter / 2), high = cap;
 
   if (raw < low) low = raw; /* false when the power is infinite */
@@ -21,7 +23,7 @@ pawl_verdict pawl_retry_decide(const pawl_node *node, const pawl_failure *f,
                     : pawl_retry_delay(&node->retry, f->attempt, f->random);
     return PAWL_VERDICT_RETRY;
   }
-  *to = pawl_node_on_error(node, f->reason);
+  *to = pawl_node_on_error(node, f->code);
   if (*to >= 0) return PAWL_VERDICT_ROUTE;
   return node->suspend_exhausted ? PAWL_VERDICT_SUSPEND : PAWL_VERDICT_FAIL;
 }

@@ -1,16 +1,25 @@
-/* rules/state.h: statuses, and which move is legal, as one table.
+/* rules/state.h: how an instance stands, and which move of its status is
+ * legal, as one table.
  *
- * Layer    engine, pure: base only. Docs and specs are made from the lists.
+ * A decision begins with a copy of what is stored and changes that; what is to
+ * be written is where the two differ; once it is stored they change places.
+ * A member is one line of a list below: nothing that copies, compares or
+ * frees can forget it.
+ *
+ * Layer    rules: base and defs only. Docs and specs are made from the lists.
+ * Owns     its buffers. Names of nodes are borrowed: they live as long as the
+ *          engine.
  * Keeps    E1 an ended instance changes only when somebody asks for it: a retry
- *             or a restart brings it back; a move to another version leaves its
- *             status as it is, and is written apart (a plan that `stays`).
+ *             or a restart brings it back; a transfer to another version leaves
+ *             its status as it is, and is written apart (a plan that `stays`).
  *
  * `created` is stored as `running` without a start time, so that the first
  * commit of an instance changes no indexed column. */
 #ifndef PAWL_RULES_STATE_H
 #define PAWL_RULES_STATE_H
 
-#include "../base/buf.h"
+#include "marks.h"
+#include "token.h"
 
 /* clang-format off */
 #define PAWL_STATUSES(X)                                            \
@@ -26,11 +35,110 @@ typedef enum pawl_status {
       PAWL_NSTATUSES
 } pawl_status;
 
+extern const char *const pawl_status_names[PAWL_NSTATUSES];
 const char *pawl_status_name(pawl_status s);
 /* 0 when the text names no status. */
 int pawl_status_parse(pawl_str text, pawl_status *out);
 int pawl_status_has_ended(pawl_status s);
 /* May an instance go from one status to the other in one commit? */
-int pawl_status_may_move(pawl_status from, pawl_status to);
+int pawl_status_may_become(pawl_status from, pawl_status to);
+
+/* ---- undoing ---- */
+
+/* What was done is undone, newest first: what of that is recorded. Compensation
+ * is a plan that history has; this says how far down it is. */
+typedef enum pawl_undo_status {
+  PAWL_UNDO_NONE,
+  PAWL_UNDO_PLANNING,  /* what there is to undo is to be counted */
+  PAWL_UNDO_RUNNING,   /* from here on what is counted below is set */
+  PAWL_UNDO_COMPLETED, /* so it is when all was undone */
+  PAWL_UNDO_COMPLETED_WITH_ERRORS,
+  PAWL_UNDO_STOPPED /* killed before it was through */
+} pawl_undo_status;
+
+/* clang-format off */
+#define PAWL_UNDO_MEMBERS(X, of)                                             \
+  X(NUMBER, of status)       /* pawl_undo_status */                          \
+  X(NUMBER, of end)          /* pawl_status: how the instance ends then */   \
+  X(NUMBER, of started_us)                                                   \
+  X(NUMBER, of completed_us) /* 0: it has not ended */                       \
+  X(NUMBER, of since)        /* what becomes of it stands in history from    \
+                                that row on; 0: it is not planned yet */     \
+  X(NUMBER, of below)        /* steps before that row are left */            \
+  X(NUMBER, of planned)                                                      \
+  X(NUMBER, of undone)                                                       \
+  X(NUMBER, of failed)                                                       \
+  X(TEXT, of error)          /* JSON: why it ends so; empty: nothing */      \
+  X(TEXT, of output)         /* JSON: with which output; empty: none */      \
+  X(TEXT, of node)           /* where it stood, plain; empty: nowhere */     \
+  X(TEXT, of transfers)      /* JSON [5]: the rows that tell of transfers to \
+                                another version, where nodes had other       \
+                                names; empty: there are none */
+/* clang-format on */
+
+/* ---- the state ---- */
+
+/* Members that most commits leave as they are: the columns of instance_more.
+ * Variables are not here: they may be large, so a plan has them only when they
+ * have changed. */
+/* clang-format off */
+#define PAWL_STATE_OWN(X)                                                    \
+  X(NUMBER, sent)         /* messages and outbox rows, so far */             \
+  X(NUMBER, children)     /* that were started, and are to be told its end */\
+  X(NUMBER, immediate)    /* steps in a row; 0 without a busy_limit */       \
+  X(NUMBER, suspended_us) /* since when; 0: it is not */                     \
+  X(NUMBER, deadline_us)  /* 0: none */                                      \
+  X(MARKS, joined)        /* joins that have fired while siblings still run, \
+                             and the token that forked */                    \
+  X(TEXT, stopped)        /* JSON list of its tokens when it failed; empty:  \
+                             null */                                         \
+  X(TEXT, cancellation)   /* JSON: who, why, when; empty: null */
+#define PAWL_STATE_SELDOM(X) PAWL_STATE_OWN(X) PAWL_UNDO_MEMBERS(X, undo.)
+/* The others. */
+#define PAWL_STATE_USUAL(X)                                                  \
+  X(NUMBER, visit)        /* the highest that was given out */               \
+  X(NUMBER, started_us)   /* 0: it has not begun */                          \
+  X(NUMBER, begin_us)     /* not before, while it has not begun; 0: at once */\
+  X(TEXT, output)       /* JSON; empty: none */                              \
+  X(MARKS, watched)       /* what cancels it, as subscribed, by the rules'   \
+                             numbers */
+/* clang-format on */
+
+#define PAWL_STATE_NUMBER(name) int64_t name;
+#define PAWL_STATE_TEXT(name) pawl_buf name;
+#define PAWL_STATE_MARKS(name) pawl_marks name;
+#define PAWL_STATE_MEMBER(type, name) PAWL_STATE_##type(name)
+
+typedef struct pawl_undoing {
+  PAWL_UNDO_MEMBERS(PAWL_STATE_MEMBER, )
+} pawl_undoing;
+
+typedef struct pawl_state {
+  pawl_status status;
+  pawl_token_list
+      tokens;         /* the live ones; in a plan all that were, as they stand
+                         now */
+  int32_t last_token; /* the highest number that was given out */
+  const char *node, *previous; /* where it stands or ended, for people */
+  pawl_undoing undo;
+  PAWL_STATE_OWN(PAWL_STATE_MEMBER)
+  PAWL_STATE_USUAL(PAWL_STATE_MEMBER)
+} pawl_state;
+
+void pawl_state_init(pawl_state *s, const pawl_alloc *alloc);
+void pawl_state_deinit(pawl_state *s, const pawl_alloc *alloc);
+/* Empty, with the memory it has. */
+void pawl_state_clear(pawl_state *s);
+/* 0: out of memory. */
+int pawl_state_copy(pawl_state *to, const pawl_state *from,
+                    const pawl_alloc *alloc);
+/* Do members of PAWL_STATE_SELDOM differ, or the tokens given out beyond the
+ * first? */
+int pawl_state_differs(const pawl_state *a, const pawl_state *b);
+/* Are the texts of the token that stands in the instance's row others? */
+int pawl_state_folded_differs(const pawl_state *a, const pawl_state *b);
+int pawl_state_has_failed(const pawl_state *s); /* as of a token */
+/* Nothing is undone, nor was. */
+void pawl_state_drop_undo(pawl_state *s);
 
 #endif

@@ -7,16 +7,12 @@
 
 #define TOLD_MAX 20 /* each by itself; then how many there are */
 
-static int is_kind(const pawl_letter *l, const char *kind) {
-  return pawl_str_eqz(pawl_buf_str(&l->kind), kind);
-}
-
-void pawl_untaken_note(pawl_engine *e, pawl_held *h, const pawl_letter *l,
+void pawl_untaken_note(pawl_decision *d, const pawl_letter *l,
                        const char *why) {
-  pawl_record *r = pawl_instance_record(e, h, "untaken");
+  pawl_record *r = pawl_instance_record(d, "untaken");
   pawl_str id = pawl_buf_str(&l->event_id);
 
-  if (is_kind(l, "event")) {
+  if (pawl_letter_is(l, "event")) {
     if (id.len && id.at[0] == ':') id.at++, id.len--; /* of no source */
     pawl_buf_addf(&r->text, "event \"%s\" %.*s: %s", l->name.at, (int)id.len,
                   id.len ? id.at : "", why);
@@ -27,58 +23,59 @@ void pawl_untaken_note(pawl_engine *e, pawl_held *h, const pawl_letter *l,
 }
 
 /* One that a wait's `match` has turned down was not lost. */
-static int was_asked(const pawl_held *h, const pawl_letter *l) {
-  for (int k = 0; k < h->tokens.n; k++)
-    if (pawl_asked_has(&h->tokens.at[k], pawl_buf_str(&l->event_id))) return 1;
+static int was_asked(const pawl_decision *d, const pawl_letter *l) {
+  for (int k = 0; k < d->state.tokens.n; k++)
+    if (pawl_asked_has(&d->state.tokens.at[k], pawl_buf_str(&l->event_id)))
+      return 1;
   return 0;
 }
 
 /* One that fails keeps its events: a retry or a restart may take them, in the
  * order in which they came, also that whose own record the store refused. */
-static int keeps_events(const pawl_held *h) {
-  return h->plan.status == PAWL_STATUS_FAILED;
+static int keeps_events(const pawl_decision *d) {
+  return d->plan.state.status == PAWL_STATUS_FAILED;
 }
 
 /* Of events to whoever waits, those that this one would have taken next. */
-static int is_missed(const pawl_held *h, const pawl_letter *l) {
-  if (l->kept || pawl_plan_takes(&h->plan, &l->no)) return 0;
-  if (is_kind(l, "task")) return 1;
-  if (!is_kind(l, "event") || keeps_events(h)) return 0;
+static int is_missed(const pawl_decision *d, const pawl_letter *l) {
+  if (l->kept || pawl_plan_takes(&d->plan, &l->no)) return 0;
+  if (pawl_letter_is(l, "task")) return 1;
+  if (!pawl_letter_is(l, "event") || keeps_events(d)) return 0;
   return l->addressed ||
-         (h->plan.status == PAWL_STATUS_CANCELLED && !was_asked(h, l));
+         (d->plan.state.status == PAWL_STATUS_CANCELLED && !was_asked(d, l));
 }
 
 /* Does anybody's answer go where it stood? */
-static int waits_for_people(const pawl_held *h) {
-  for (int k = 0; h->def && k < h->tokens.n; k++) {
-    const pawl_token *t = &h->tokens.at[k];
+static int waits_for_people(const pawl_decision *d) {
+  for (int k = 0; d->def && k < d->state.tokens.n; k++) {
+    const pawl_token *t = &d->state.tokens.at[k];
     int at = t->state == PAWL_TOKEN_WAITING
-                 ? pawl_def_node(h->def, t->node, strlen(t->node))
+                 ? pawl_def_node(d->def, t->node, strlen(t->node))
                  : -1;
-    if (at >= 0 && h->def->nodes[at].kind == PAWL_KIND_TASK) return 1;
+    if (at >= 0 && d->def->nodes[at].kind == PAWL_KIND_TASK) return 1;
   }
   return 0;
 }
 
 /* Was there something that goes, and that was not read? */
-static int left_unread(const pawl_held *h) {
-  if (keeps_events(h)) return h->behind && waits_for_people(h);
-  return h->behind || h->unread;
+static int left_unread(const pawl_decision *d) {
+  if (keeps_events(d)) return d->behind && waits_for_people(d);
+  return d->behind || d->unread;
 }
 
-void pawl_untaken_end(pawl_engine *e, pawl_held *h) {
+void pawl_untaken_end(pawl_decision *d) {
   int n = 0;
 
-  for (int i = 0; i < h->nletters; i++) {
-    if (!is_missed(h, &h->letters[i])) continue;
+  for (int i = 0; i < d->nletters; i++) {
+    if (!is_missed(d, &d->letters[i])) continue;
     if (n++ < TOLD_MAX)
-      pawl_untaken_note(e, h, &h->letters[i], "it has ended before that");
+      pawl_untaken_note(d, &d->letters[i], "it has ended before that");
   }
-  if (n > TOLD_MAX || left_unread(h)) {
-    pawl_record *r = pawl_instance_record(e, h, "untaken");
+  if (n > TOLD_MAX || left_unread(d)) {
+    pawl_record *r = pawl_instance_record(d, "untaken");
     pawl_buf_addf(&r->text, "%d %sanswers%s", n,
-                  keeps_events(h) ? "" : "events and ",
-                  left_unread(h) ? " at hand, and what had not been looked at"
+                  keeps_events(d) ? "" : "events and ",
+                  left_unread(d) ? " at hand, and what had not been looked at"
                                  : " in all");
   }
 }

@@ -1,9 +1,9 @@
 /* store/driver.h: what a database must be able to do for us.
  *
  * A driver carries bytes; SQL files carry meaning; store.c knows neither
- * dialect. Two drivers: sqlite.c (the only file that includes sqlite3.h) and
- * postgres.c (the only one that includes libpq-fe.h). A third is written by
- * filling in pawl_driver, and spec/store tells whether it is right.
+ * dialect. Two drivers: sqlite.c and postgres.c, each with the files below it.
+ * A third is written by filling in pawl_driver and naming it in drivers.h, and
+ * spec/store tells whether it is right.
  *
  * Units    A unit of work is begin .. commit | rollback. PAWL_UNIT_BATCH:
  *          statements are queued by `send` and run when `commit` is called,
@@ -16,7 +16,8 @@
  *          another kind that anybody commits.
  * Results  After commit (BATCH, SOON, READ) `rows(k)` gives the rows of the
  *          k-th statement sent since begin, in an OPEN unit as soon as it was
- *          sent; they stay until the next begin or close.
+ *          sent; they stay until the next begin or close. A statement with
+ *          no rows in its columns is not sent: the store sees to that.
  * Errors   When `send` or `commit` fails, nothing of the unit has happened,
  *          except PAWL_UNREACHABLE from commit: then nobody knows. After a
  *          failure only rollback and close are legal. A COMMIT that answers
@@ -24,7 +25,15 @@
  *          SQLite's codes are mapped to their nearest SQLSTATE.
  * Codes    BUSY (lock or serialisation: the unit may be repeated),
  *          UNREACHABLE, AUTH, READONLY, FULL, NOT_A_STORE, CORRUPT; LEASE_LOST
- *          from a statement with `every: row` (stmt.h); else STORE. */
+ *          from a statement with `every: row` (stmt.h); else STORE.
+ * Keeps    D1 one unit is open at a time; whatever is sent, committed or
+ *             rolled back belongs to it. It is over with commit, submit or
+ *             rollback, and so is the transaction.
+ *          D2 a script and a user's own statement run in an OPEN unit alone.
+ *          D3 rows are asked for when they have been read.
+ *          D4 at most PAWL_MAX_SUBMITTED units are submitted, BATCHes all, and
+ *             finished in their order.
+ *          D5 in a READ unit nothing is written. */
 #ifndef PAWL_STORE_DRIVER_H
 #define PAWL_STORE_DRIVER_H
 
@@ -32,6 +41,7 @@
 #include "../base/log.h"
 #include "file.h"
 #include "stmt.h"
+#include "url.h"
 
 struct pollfd;
 
@@ -43,9 +53,8 @@ enum { /* what the store may rely on */
        PAWL_CAN_OWN_CLOCK =
            1,               /* statements use the database's clock when their
                              @now is null */
-       PAWL_CAN_SHARDS = 2, /* more than one shard makes sense */
-       PAWL_CAN_SUBMIT = 4, /* it has `submit`, `finish`, `await` */
-       PAWL_CAN_SOON = 8,   /* else it gets a BATCH for a SOON */
+       PAWL_CAN_SUBMIT = 2, /* it has `submit`, `finish`, `await` */
+       PAWL_CAN_SOON = 4,   /* else it gets a BATCH for a SOON */
 };
 
 enum { PAWL_MAX_SUBMITTED = 4 };
@@ -68,7 +77,12 @@ typedef struct pawl_driver_options {
 
 typedef struct pawl_driver {
   const char *name; /* "sqlite", "postgres": also the folder under sql/ */
+  const pawl_url_kind *url;
+  const char *missing, *missing_hint; /* why it is not built in; else NULL */
   unsigned caps;
+  /* How long an OPEN unit that runs a user's own statements may take: others
+   * wait for its locks. */
+  int64_t open_limit_us;
   const pawl_sql *sql;
   const pawl_migration *migrations;
   /* Appends what may be shown of `target`: no password, however it is
@@ -125,9 +139,16 @@ typedef struct pawl_driver {
   pawl_counts *(*counts)(pawl_conn *c);
 } pawl_driver;
 
-extern const pawl_driver pawl_driver_sqlite;
-#ifdef PAWL_POSTGRES
-extern const pawl_driver pawl_driver_postgres;
-#endif
+/* The value for a statement's @now: 0, which is null there, where the
+ * database's own clock is used. Another clock that stands at 0 is told as a
+ * microsecond later. */
+static inline int64_t pawl_driver_now(const pawl_driver *driver,
+                                      const pawl_clock *clock) {
+  int64_t now;
+  if ((driver->caps & PAWL_CAN_OWN_CLOCK) && !pawl_clock_is_virtual(clock))
+    return 0;
+  now = pawl_clock_now(clock);
+  return now ? now : 1;
+}
 
 #endif

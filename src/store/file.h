@@ -3,7 +3,7 @@
  * SQLite goes on with a file that was deleted, or that another has taken the
  * place of: what it commits then is in nobody's store.
  *
- * Layer    for store/sqlite.c; sees files alone.
+ * Layer    for store/sqconn.c; sees files alone.
  * Keeps    F1 who has a store's file open looks before each unit, before each
  *             commit and while it waits; a unit that finds the file gone is
  *             over, and its connection with it.

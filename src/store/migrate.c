@@ -1,5 +1,6 @@
 #include "migrate.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -41,32 +42,28 @@ out:
 }
 
 static void note_version(const pawl_rows *rows, int i, findings *out) {
-  int number = (int)pawl_row_int(rows, i, PAWL_VERSION_LIST_R_NUMBER);
+  const pawl_version_list_row row = pawl_read_version_list(rows, i);
+  int number = (int)row.number;
   if (number > out->newest) out->newest = number;
-  if (number <= pawl_nmigrations || out->breaks ||
-      !pawl_row_int(rows, i, PAWL_VERSION_LIST_R_BREAKING))
-    return;
+  if (number <= pawl_nmigrations || out->breaks || !row.breaking) return;
   out->breaks = number;
-  pawl_copy_text(out->breaks_name, sizeof out->breaks_name,
-                 pawl_row_str(rows, i, PAWL_VERSION_LIST_R_NAME).at);
+  pawl_copy_text(out->breaks_name, sizeof out->breaks_name, row.name.at);
 }
 
 static pawl_code look(migrator *m, findings *out, pawl_error *err) {
   pawl_rows rows;
   pawl_code rc;
   *out = (findings){0};
-  pawl_args_begin(&m->args, PAWL_STMT_SCHEMA_PROBE);
+  pawl_args_begin(&m->args, PAWL_STMT_schema_probe);
   TRY(ask(m, &rows, err));
-  out->exists = pawl_row_int(&rows, 0, PAWL_SCHEMA_PROBE_R_OURS) != 0;
-  if (!out->exists && pawl_row_int(&rows, 0, PAWL_SCHEMA_PROBE_R_OTHERS)) {
-    rc = pawl_fail(err, PAWL_NOT_A_STORE,
-                   "something else is where the store would be made");
-    pawl_error_sqlstate(err, "3F000");
-    pawl_error_hint(err, "give pawl a database of its own");
-    return rc;
-  }
+  const pawl_schema_probe_row row = pawl_read_schema_probe(&rows, 0);
+  out->exists = row.ours != 0;
+  if (!out->exists && row.others)
+    return pawl_fail_as(err, PAWL_NOT_A_STORE, "3F000",
+                        "give pawl a database of its own",
+                        "something else is where the store would be made");
   if (!out->exists) return PAWL_OK;
-  pawl_args_begin(&m->args, PAWL_STMT_VERSION_LIST);
+  pawl_args_begin(&m->args, PAWL_STMT_version_list);
   TRY(ask(m, &rows, err));
   for (int i = 0; i < rows.nrows; i++) note_version(&rows, i, out);
 out:
@@ -79,7 +76,7 @@ static pawl_code begin_locked(migrator *m, pawl_error *err) {
   TRY(m->driver->begin(m->conn, PAWL_UNIT_OPEN, err));
   m->is_locked = 1;
   m->nsent = 0;
-  pawl_args_begin(&m->args, PAWL_STMT_SCHEMA_LOCK);
+  pawl_args_begin(&m->args, PAWL_STMT_schema_lock);
   TRY(ask(m, &rows, err));
 out:
   return rc;
@@ -96,18 +93,14 @@ static pawl_code end_locked(migrator *m, pawl_code rc, pawl_error *err) {
 /* Runs one migration's script and records it. */
 static pawl_code apply(migrator *m, const pawl_migration *migration,
                        pawl_error *err) {
-  int own_clock = (m->driver->caps & PAWL_CAN_OWN_CLOCK) &&
-                  !pawl_clock_is_virtual(m->options->clock);
   pawl_rows rows;
   pawl_code rc;
+  assert(migration->number == 1 + migration - m->driver->migrations);
   TRY(m->driver->script(m->conn, migration->text, err));
-  pawl_args_begin(&m->args, PAWL_STMT_VERSION_INSERT);
-  pawl_arg_int(&m->args, PAWL_VERSION_INSERT_NUMBER, migration->number);
-  pawl_arg_textz(&m->args, PAWL_VERSION_INSERT_NAME, migration->name);
-  pawl_arg_int(&m->args, PAWL_VERSION_INSERT_BREAKING, migration->breaking);
-  if (!own_clock)
-    pawl_arg_time(&m->args, PAWL_VERSION_INSERT_NOW,
-                  pawl_clock_now(m->options->clock));
+  pawl_args_begin(&m->args, PAWL_STMT_version_insert);
+  PAWL_PUT(&m->args, version_insert, .number = migration->number,
+           .name = pawl_strz(migration->name), .breaking = migration->breaking,
+           .now = pawl_driver_now(m->driver, m->options->clock));
   TRY(ask(m, &rows, err));
   return PAWL_OK;
 out:
@@ -120,9 +113,9 @@ static pawl_code put_shards(migrator *m, pawl_error *err) {
   char text[16];
   pawl_rows rows;
   snprintf(text, sizeof text, "%d", shards);
-  pawl_args_begin(&m->args, PAWL_STMT_META_PUT);
-  pawl_arg_textz(&m->args, PAWL_META_PUT_KEY, "shards");
-  pawl_arg_textz(&m->args, PAWL_META_PUT_VALUE, text);
+  pawl_args_begin(&m->args, PAWL_STMT_meta_put);
+  PAWL_PUT(&m->args, meta_put, .key = pawl_strz("shards"),
+           .value = pawl_strz(text));
   return ask(m, &rows, err);
 }
 
@@ -170,12 +163,10 @@ static pawl_code bring_up(migrator *m, const findings *found,
                           pawl_error *err) {
   int done = 0;
   pawl_code rc = PAWL_OK;
-  if (!found->exists && m->options->create < 0) {
-    rc = pawl_fail(err, PAWL_NOTFOUND, "there is no store in the database");
-    pawl_error_sqlstate(err, "3F000");
-    pawl_error_hint(err, "`pawl migrate` makes one");
-    return rc;
-  }
+  if (!found->exists && m->options->create < 0)
+    return pawl_fail_as(err, PAWL_NOTFOUND, "3F000",
+                        "`pawl migrate` makes one",
+                        "there is no store in the database");
   if (!found->exists) return make_store(m, err);
   if (!m->options->upgrade) return fail_old(found, err);
   while (rc == PAWL_OK && !done) rc = upgrade_once(m, &done, err);
@@ -184,25 +175,21 @@ static pawl_code bring_up(migrator *m, const findings *found,
 
 static pawl_code check_newer(const findings *found, pawl_error *err) {
   if (!found->breaks) return PAWL_OK;
-  pawl_code rc = pawl_fail(
-      err, PAWL_STORE_NEW,
-      "the store has schema %d (%s), which this pawl, with schema %d, "
-      "cannot use",
-      found->breaks, found->breaks_name, pawl_nmigrations);
-  pawl_error_hint(err, "upgrade this program");
-  return rc;
+  return pawl_fail_hint(err, PAWL_STORE_NEW, "upgrade this program",
+                        "the store has schema %d (%s), which this pawl, with "
+                        "schema %d, cannot use",
+                        found->breaks, found->breaks_name, pawl_nmigrations);
 }
 
 static pawl_code get_shards(migrator *m, int *out, pawl_error *err) {
   pawl_rows rows;
   long shards = 0;
   pawl_code rc;
-  pawl_args_begin(&m->args, PAWL_STMT_META_GET);
-  pawl_arg_textz(&m->args, PAWL_META_GET_KEY, "shards");
+  pawl_args_begin(&m->args, PAWL_STMT_meta_get);
+  PAWL_PUT(&m->args, meta_get, .key = pawl_strz("shards"));
   TRY(ask(m, &rows, err));
   if (rows.nrows == 1)
-    shards =
-        strtol(pawl_row_str(&rows, 0, PAWL_META_GET_R_VALUE).at, NULL, 10);
+    shards = strtol(pawl_read_meta_get(&rows, 0).value.at, NULL, 10);
   if (shards < 1 || shards > INT16_MAX) {
     rc = pawl_fail(err, PAWL_CORRUPT,
                    "the store does not say how many "

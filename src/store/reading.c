@@ -45,15 +45,12 @@ pawl_code pawl_reading_find(const char *path, pawl_reading *out,
   if (shm < 0 && wal <= 0) return PAWL_OK;
   *out = PAWL_READING_SHARED;
   if (shm >= 0 || folder) return PAWL_OK;
-  (void)pawl_fail(err, PAWL_READONLY,
-                  "%s: its -wal holds commits of a process that died, and "
-                  "what reads them cannot be made beside it",
-                  path); /* R2 */
-  pawl_error_sqlstate(err, "25006");
-  pawl_error_hint(err,
-                  "let this user write the folder, or copy the file and its "
-                  "-wal to a folder of yours");
-  return PAWL_READONLY;
+  return pawl_fail_as(err, PAWL_READONLY, "25006", /* R2 */
+                      "let this user write the folder, or copy the file and "
+                      "its -wal to a folder of yours",
+                      "%s: its -wal holds commits of a process that died, and "
+                      "what reads them cannot be made beside it",
+                      path);
 }
 
 void pawl_reading_note(const char *path, pawl_reading_mark *out) {

@@ -1,6 +1,6 @@
 /* store/reading.h: how a SQLite file is opened that may only be read.
  *
- * Layer    for store/sqlite.c; sees files alone.
+ * Layer    for store/sqconn.c; sees files alone.
  * Keeps    R1 who may only read leaves nothing beside the file, and changes
  *             nothing: no rollback of others' work, no file of ours.
  *          R2 where a write-ahead log may hold commits, they are read too, or

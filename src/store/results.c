@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <stdalign.h>
 
+#include "failure.h"
+
 /* A unit's rows are a few KB as a rule. What a large one took is given back
  * at the next clear. */
 #define BLOCK_BYTES ((size_t)16 * 1024)
@@ -93,21 +95,15 @@ void pawl_results_clear(pawl_results *r) {
 
 pawl_code pawl_results_begin(pawl_results *r, pawl_stmt stmt, int ncols,
                              pawl_error *err) {
-  if (r->n == r->cap) {
-    int cap = r->cap ? r->cap * 2 : 16;
-    void *rows =
-        pawl_realloc(r->arena.alloc, r->rows, (size_t)r->cap * sizeof *r->rows,
-                     (size_t)cap * sizeof *r->rows);
-    if (!rows) return pawl_fail(err, PAWL_NOMEM, "no memory for results");
-    r->rows = rows;
-    r->cap = cap;
-  }
+  if (!PAWL_ROOM(r->arena.alloc, r->rows, r->n, r->cap))
+    return pawl_failure_memory(err);
   r->rows[r->n++] = (pawl_rows){.stmt = stmt, .ncols = ncols};
   r->nopen = 0;
   return PAWL_OK;
 }
 
 pawl_cell *pawl_results_row(pawl_results *r) {
+  assert(r->n > 0);
   pawl_rows *rows = &r->rows[r->n - 1];
   size_t want = r->nopen + (size_t)rows->ncols;
   if (want > r->open_cap || !r->open) {
@@ -137,11 +133,12 @@ pawl_str pawl_results_copy(pawl_results *r, const void *bytes, size_t len) {
 
 pawl_code pawl_results_end(pawl_results *r, int64_t changed, pawl_error *err) {
   pawl_rows *rows = &r->rows[r->n - 1];
+  assert(r->n > 0 && r->nopen == (size_t)rows->nrows * (size_t)rows->ncols);
   rows->changed = changed;
   if (r->nopen == 0) return PAWL_OK;
   size_t size = r->nopen * sizeof *r->open;
   pawl_cell *cells = arena_take(&r->arena, size);
-  if (!cells) return pawl_fail(err, PAWL_NOMEM, "no memory for results");
+  if (!cells) return pawl_failure_memory(err);
   memcpy(cells, r->open, size);
   rows->cells = cells;
   r->nopen = 0;
@@ -151,4 +148,36 @@ pawl_code pawl_results_end(pawl_results *r, int64_t changed, pawl_error *err) {
 void pawl_results_get(const pawl_results *r, int k, pawl_rows *out) {
   assert(k >= 0 && k < r->n);
   *out = r->rows[k];
+}
+
+void pawl_answer_init(pawl_answer *a, const pawl_alloc *alloc) {
+  pawl_results_init(&a->results, alloc);
+  a->names.alloc = a->types.alloc = alloc;
+}
+
+void pawl_answer_deinit(pawl_answer *a) {
+  pawl_results_deinit(&a->results);
+  pawl_buf_deinit(&a->names);
+  pawl_buf_deinit(&a->types);
+}
+
+void pawl_answer_clear(pawl_answer *a) {
+  pawl_results_clear(&a->results);
+  pawl_buf_clear(&a->names);
+  pawl_buf_clear(&a->types);
+}
+
+pawl_code pawl_answer_column(pawl_answer *a, const char *name, pawl_type type,
+                             pawl_error *err) {
+  pawl_buf_add(&a->names, &name, sizeof name);
+  pawl_buf_add(&a->types, &type, sizeof type);
+  return a->names.failed || a->types.failed ? pawl_failure_memory(err)
+                                            : PAWL_OK;
+}
+
+void pawl_answer_get(const pawl_answer *a, pawl_rows *out,
+                     const char *const **names, const pawl_type **types) {
+  pawl_results_get(&a->results, 0, out);
+  *names = (const char *const *)(void *)a->names.at;
+  *types = (const pawl_type *)(void *)a->types.at;
 }

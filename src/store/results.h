@@ -42,4 +42,19 @@ pawl_code pawl_results_end(pawl_results *r, int64_t changed, pawl_error *err);
 /* The k-th result since clear. */
 void pawl_results_get(const pawl_results *r, int k, pawl_rows *out);
 
+/* What a user's own statement gave: its rows, and what their columns are. */
+typedef struct pawl_answer {
+  pawl_results results;
+  pawl_buf names, types; /* const char *, pawl_type: one a column */
+} pawl_answer;
+
+void pawl_answer_init(pawl_answer *a, const pawl_alloc *alloc);
+void pawl_answer_deinit(pawl_answer *a);
+void pawl_answer_clear(pawl_answer *a);
+/* The next column; `name` is borrowed. */
+pawl_code pawl_answer_column(pawl_answer *a, const char *name, pawl_type type,
+                             pawl_error *err);
+void pawl_answer_get(const pawl_answer *a, pawl_rows *out,
+                     const char *const **names, const pawl_type **types);
+
 #endif

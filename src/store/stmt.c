@@ -21,88 +21,79 @@ void pawl_args_deinit(pawl_args *a) {
 
 /* A column that is full takes one more; NULL: no memory. */
 static pawl_cell *grown_cell(pawl_args *a, pawl_column *col) {
-  int cap = col->cap ? col->cap * 2 : 8;
-  pawl_cell *cells =
-      pawl_realloc(a->alloc, col->cells, (size_t)col->cap * sizeof *cells,
-                   (size_t)cap * sizeof *cells);
-  if (!cells) {
+  if (!PAWL_ROOM(a->alloc, col->cells, col->n, col->cap)) {
     a->failed = 1;
     return NULL;
   }
-  col->cells = cells;
-  col->cap = cap;
-  cells[col->n] = (pawl_cell){0};
-  return &cells[col->n++];
-}
-
-/* The next cell of a column, or a scalar's only one, for one of `types`; NULL:
- * no memory. */
-static pawl_cell *next_cell(pawl_args *a, int arg, unsigned types) {
-  pawl_column *col;
-  pawl_cell *cell;
-  assert(arg >= 0 && arg < a->nargs);
-  col = &a->cols[arg];
-  assert(col->type & types);
-  if (!col->is_array) col->n = 0;
-  if (col->n == col->cap) return grown_cell(a, col);
-  cell = &col->cells[col->n++];
-  *cell = (pawl_cell){0};
-  return cell;
+  return &col->cells[col->n++];
 }
 
 void pawl_args_begin(pawl_args *a, pawl_stmt stmt) {
   const pawl_stmt_info *info = &pawl_stmts[stmt];
   a->stmt = stmt;
-  a->nargs = info->nargs;
-  a->failed = 0;
-  for (int i = 0; i < info->nargs; i++) {
-    pawl_column *col = &a->cols[i];
-    col->n = 0;
-    col->is_array = info->args[i].is_array;
-    col->type = 1u << info->args[i].type;
-    if (!col->is_array) pawl_arg_null(a, i);
+  a->failed = a->has_scalars = 0;
+  for (int i = 0; i < info->nargs; i++) a->cols[i].n = 0;
+}
+
+static void set_number(pawl_cell *cell, const pawl_param *p, int64_t v) {
+  cell->i = v;
+  cell->is_null = (p->nulls == PAWL_NULL_IS_ZERO && v == 0) ||
+                  (p->nulls == PAWL_NULL_IS_MARK && v == PAWL_NULL);
+}
+
+static void set_id(pawl_cell *cell, const pawl_id *v) {
+  cell->is_null = v == NULL;
+  cell->s = (pawl_str){(const char *)v, v ? sizeof v->bytes : 0};
+}
+
+/* From the struct's member at `from`. */
+static void set_cell(pawl_cell *cell, const pawl_param *p, const void *from) {
+  switch (p->type) {
+    case PAWL_T_BOOL:
+    case PAWL_T_INT:
+    case PAWL_T_TIME:
+      set_number(cell, p, *(const int64_t *)from);
+      return;
+    case PAWL_T_FLOAT:
+      cell->d = *(const double *)from;
+      cell->is_null = isnan(cell->d);
+      return;
+    case PAWL_T_UUID:
+      set_id(cell, *(const pawl_id *const *)from);
+      return;
+    case PAWL_T_TEXT:
+    case PAWL_T_JSON:
+    case PAWL_T_NUMERIC:
+    case PAWL_T_BYTES:
+      cell->s = *(const pawl_str *)from;
+      cell->is_null = cell->s.at == NULL;
+      return;
   }
 }
 
-#define IS(type) (1u << PAWL_T_##type)
-
-void pawl_arg_int(pawl_args *a, int arg, int64_t v) {
-  pawl_cell *cell = next_cell(a, arg, IS(INT) | IS(BOOL));
-  if (cell) cell->i = v;
+void pawl_args_put(pawl_args *a, pawl_stmt stmt, const void *row) {
+  const pawl_stmt_info *info = &pawl_stmts[stmt];
+  assert(info->args == pawl_stmts[a->stmt].args);
+  for (int i = 0; i < info->nargs; i++) {
+    const pawl_param *p = &info->args[i];
+    pawl_column *col = &a->cols[i];
+    pawl_cell *cell;
+    if (a->has_scalars && !p->is_array) continue;
+    if (!p->is_array) col->n = 0;
+    cell = col->n < col->cap ? &col->cells[col->n++] : grown_cell(a, col);
+    if (cell) set_cell(cell, p, (const char *)row + p->offset);
+  }
+  a->has_scalars = 1;
 }
 
-void pawl_arg_time(pawl_args *a, int arg, int64_t us) {
-  pawl_cell *cell = next_cell(a, arg, IS(TIME));
-  if (cell) cell->i = us;
-}
-
-void pawl_arg_float(pawl_args *a, int arg, double v) {
-  pawl_cell *cell = next_cell(a, arg, IS(FLOAT));
-  if (cell) cell->d = v;
-}
-
-void pawl_arg_str(pawl_args *a, int arg, pawl_str v) {
-  pawl_cell *cell =
-      next_cell(a, arg, IS(TEXT) | IS(JSON) | IS(BYTES) | IS(NUMERIC));
-  if (!cell) return;
-  cell->is_null = v.at == NULL;
-  cell->s = v;
-}
-
-void pawl_arg_textz(pawl_args *a, int arg, const char *v) {
-  pawl_arg_str(a, arg, pawl_strz(v));
-}
-
-void pawl_arg_id(pawl_args *a, int arg, const pawl_id *v) {
-  pawl_cell *cell = next_cell(a, arg, IS(UUID));
-  if (!cell) return;
-  cell->is_null = v == NULL;
-  if (v) cell->s = (pawl_str){(const char *)v->bytes, sizeof v->bytes};
-}
-
-void pawl_arg_null(pawl_args *a, int arg) {
-  pawl_cell *cell = next_cell(a, arg, ~0u);
-  if (cell) cell->is_null = 1;
+void pawl_args_add(pawl_args *a, int arg, const pawl_cell *cell) {
+  pawl_column *col;
+  pawl_cell *to;
+  assert(arg >= 0 && arg < pawl_stmts[a->stmt].nargs);
+  col = &a->cols[arg];
+  if (!pawl_stmts[a->stmt].args[arg].is_array) col->n = 0;
+  to = col->n < col->cap ? &col->cells[col->n++] : grown_cell(a, col);
+  if (to) *to = *cell;
 }
 
 int pawl_args_rows(const pawl_args *a) {
@@ -172,6 +163,9 @@ pawl_code pawl_args_check(const pawl_args *a, pawl_error *err) {
                        "%s: @%s has %d values, the column before it %d",
                        info->name, p->name, col->n, rows);
     if (p->is_array) rows = col->n;
+    if (!p->is_array && !col->n)
+      return pawl_fail(err, PAWL_INTERNAL, "%s: @%s was not set", info->name,
+                       p->name);
     for (int k = is_always_fine(p) ? col->n : 0; k < col->n; k++) {
       const char *what = complaint(p, &col->cells[k]);
       if (!what) continue;
@@ -184,11 +178,81 @@ pawl_code pawl_args_check(const pawl_args *a, pawl_error *err) {
   return PAWL_OK;
 }
 
-void pawl_row_id(const pawl_rows *r, int row, int col, pawl_id *out) {
-  const pawl_cell *cell = pawl_rows_cell(r, row, col);
-  assert(cell->is_null || cell->s.len == sizeof out->bytes);
-  if (cell->is_null)
-    memset(out, 0, sizeof *out);
-  else
-    memcpy(out->bytes, cell->s.at, sizeof out->bytes);
+/* To the struct's member at `to`. */
+static void read_cell(const pawl_cell *cell, const pawl_param *p, void *to) {
+  switch (p->type) {
+    case PAWL_T_BOOL:
+    case PAWL_T_INT:
+    case PAWL_T_TIME:
+      *(int64_t *)to =
+          cell->is_null && p->nulls == PAWL_NULL_IS_MARK ? PAWL_NULL : cell->i;
+      return;
+    case PAWL_T_FLOAT:
+      *(double *)to = cell->is_null ? (double)NAN : cell->d;
+      return;
+    case PAWL_T_UUID: /* bytes: aligned anywhere */
+      assert(cell->is_null || cell->s.len == sizeof(pawl_id));
+      *(const pawl_id **)to = (const pawl_id *)cell->s.at;
+      return;
+    case PAWL_T_TEXT:
+    case PAWL_T_JSON:
+    case PAWL_T_NUMERIC:
+    case PAWL_T_BYTES:
+      *(pawl_str *)to = cell->s;
+      return;
+  }
+}
+
+void pawl_rows_read(const pawl_rows *r, pawl_stmt stmt, int k, void *out) {
+  const pawl_stmt_info *info = &pawl_stmts[stmt];
+  const pawl_cell *cells = &r->cells[(size_t)k * (size_t)r->ncols];
+  assert(k >= 0 && k < r->nrows && info->cols == pawl_stmts[r->stmt].cols);
+  for (int i = 0; i < info->ncols; i++)
+    read_cell(&cells[i], &info->cols[i], (char *)out + info->cols[i].offset);
+}
+
+/* ---- rows that outlive their unit ---- */
+
+static int is_borrowed(const pawl_param *p) {
+  return p->type >= PAWL_T_TEXT && p->type != PAWL_T_TIME;
+}
+
+/* Copies what the struct's member points at to `to`; where that ends. */
+static char *keep_member(const pawl_param *p, void *member, char *to) {
+  const pawl_id **id = member;
+  pawl_str *text = member;
+
+  if (p->type == PAWL_T_UUID) {
+    if (!*id) return to;
+    memcpy(to, *id, sizeof **id);
+    *id = (const pawl_id *)to;
+    return to + sizeof **id;
+  }
+  if (!is_borrowed(p) || !text->at) return to;
+  memcpy(to, text->at, text->len);
+  to[text->len] = '\0';
+  text->at = to;
+  return to + text->len + 1;
+}
+
+pawl_code pawl_rows_keep(const pawl_rows *r, pawl_stmt stmt, size_t size,
+                         pawl_buf *keep, pawl_error *err) {
+  const pawl_stmt_info *info = &pawl_stmts[stmt];
+  size_t room = size * (size_t)r->nrows;
+  char *rows, *to;
+
+  pawl_buf_clear(keep);
+  for (int i = 0; i < r->nrows * r->ncols; i++)
+    if (is_borrowed(&info->cols[i % r->ncols])) room += r->cells[i].s.len + 1;
+  if (!r->nrows || !(rows = pawl_buf_room(keep, room)))
+    return pawl_buf_check(keep, err);
+  to = rows + size * (size_t)r->nrows;
+  for (int k = 0; k < r->nrows; k++, rows += size) {
+    pawl_rows_read(r, stmt, k, rows);
+    for (int i = 0; i < info->ncols; i++)
+      to = keep_member(&info->cols[i], rows + info->cols[i].offset, to);
+  }
+  pawl_buf_grew(keep, (size_t)(to - keep->at));
+  assert(keep->len <= room);
+  return PAWL_OK;
 }

@@ -1,17 +1,33 @@
-/* store/stmt.h: the catalogue of named statements, and their arguments.
+/* store/stmt.h: the catalogue of named statements, what they are given and
+ * what they give.
  *
  * The SQL itself is in sql/<dialect>/<table>.sql; sql/embed.lua makes
- * "pawl_sql.h" (the enums below) and one C table a dialect of it when the
+ * "pawl_sql.h" (the structs below) and one C table a dialect of it when the
  * project is built. C holds no SQL text.
  *
- *   PAWL_STMT_AGENDA_CLAIM          the statement
- *   PAWL_AGENDA_CLAIM_SHARD         argument @shard of it: 0, 1, 2...
- *   PAWL_AGENDA_CLAIM_R_INSTANCE    column `instance` of its rows
+ *   PAWL_STMT_agenda_claim      the statement
+ *   pawl_agenda_claim_args      a struct of its arguments: .shard is @shard
+ *   pawl_agenda_claim_row       a struct of its rows' columns
+ *   pawl_read_agenda_claim(&rows, k)   the k-th row that it gave
+ *
+ * Members, in arguments and in rows, and what is null there:
+ *
+ *   text json bytes numeric   pawl_str          at is NULL
+ *   uuid                      const pawl_id *   NULL
+ *   float                     double            NaN
+ *   integers, boolean, time   int64_t           in rows 0; an argument has
+ *                                               none
+ *     declared `integer?`                       0, in arguments
+ *     declared `integer??`                      PAWL_NULL, in both: for what
+ *                                               0 is a value of
+ *
+ * so that a member that is not named is null, where that may be, else 0.
  *
  * An argument declared with [] is a column of values, one a row: PostgreSQL
  * gets arrays and runs the statement once, SQLite runs it once a row (rows it
- * returns are joined). All columns of one statement have the same length; a
- * statement sent with no rows in its columns is skipped, its result is empty.
+ * returns are joined). Each struct put adds one row to the columns; the
+ * scalars are those of the first one. A statement sent with no rows in its
+ * columns is skipped, its result is empty.
  * A statement with `-- run: once` in SQLite's file gets its columns as JSON
  * arrays in text instead: numbers, booleans as 0 and 1, everything else as
  * strings (JSON too); columns of ids and bytes are refused by embed.lua.
@@ -22,6 +38,7 @@
 
 #include "../base/buf.h"
 #include "../base/id.h"
+#include "../value/object.h"
 #include "pawl_sql.h"
 
 typedef enum pawl_type {
@@ -36,11 +53,20 @@ typedef enum pawl_type {
   PAWL_T_NUMERIC
 } pawl_type;
 
+/* Which numbers are null, of booleans, integers and times. */
+typedef enum pawl_nulls {
+  PAWL_NULL_NEVER,
+  PAWL_NULL_IS_ZERO,
+  PAWL_NULL_IS_MARK
+} pawl_nulls;
+
 typedef struct pawl_param {
   const char *name;
   pawl_type type;
   int bits;     /* of PAWL_T_INT: 16, 32, 64 */
   int is_array; /* a column */
+  pawl_nulls nulls;
+  size_t offset; /* in its struct */
 } pawl_param;
 
 typedef struct pawl_stmt_info {
@@ -54,13 +80,10 @@ typedef struct pawl_stmt_info {
 
 /* Generated; indexed by pawl_stmt. */
 extern const pawl_stmt_info pawl_stmts[PAWL_NSTMTS];
-/* Generated, by dialect: arguments as $1... in both. */
 typedef struct pawl_sql {
   const char *text;
   int once; /* SQLite only: arrays as JSON text */
 } pawl_sql;
-extern const pawl_sql pawl_sql_sqlite[PAWL_NSTMTS];
-extern const pawl_sql pawl_sql_postgres[PAWL_NSTMTS];
 
 typedef struct pawl_migration {
   int number;
@@ -68,8 +91,12 @@ typedef struct pawl_migration {
   int breaking;     /* older programs must not open the store */
   const char *text;
 } pawl_migration;
-extern const pawl_migration pawl_migrations_sqlite[];
-extern const pawl_migration pawl_migrations_postgres[];
+/* Generated, by dialect (a folder below sql/): pawl_sql_sqlite,
+ * pawl_migrations_sqlite... */
+#define PAWL_DIALECT(name)                            \
+  extern const pawl_sql pawl_sql_##name[PAWL_NSTMTS]; \
+  extern const pawl_migration pawl_migrations_##name[];
+PAWL_DIALECTS(PAWL_DIALECT)
 extern const int pawl_nmigrations;
 
 /* One value. Bytes are borrowed: an argument's until the statement has been
@@ -84,8 +111,6 @@ typedef struct pawl_cell {
 typedef struct pawl_column {
   pawl_cell *cells; /* one for a scalar */
   int n, cap;
-  int is_array;  /* as its argument was declared */
-  unsigned type; /* its bit */
 } pawl_column;
 
 #define PAWL_MAX_ARGS 40
@@ -94,25 +119,25 @@ typedef struct pawl_column {
 typedef struct pawl_args {
   const pawl_alloc *alloc;
   pawl_stmt stmt;
-  int nargs;
   int failed; /* out of memory: send reports it */
+  int has_scalars;
   pawl_column cols[PAWL_MAX_ARGS];
 } pawl_args;
 
 void pawl_args_init(pawl_args *a, const pawl_alloc *alloc);
 void pawl_args_deinit(pawl_args *a);
-/* Begins the arguments of `stmt`: every scalar NULL, every column empty. */
+/* Begins the arguments of `stmt`: every column is empty, and nothing is set. */
 void pawl_args_begin(pawl_args *a, pawl_stmt stmt);
-/* Each sets a scalar, or appends to a column. `arg`: PAWL_<STMT>_<ARG>. The
- * declared type is asserted. Bytes are borrowed. */
-void pawl_arg_int(pawl_args *a, int arg, int64_t v); /* INT, BOOL */
-void pawl_arg_time(pawl_args *a, int arg, int64_t us);
-void pawl_arg_float(pawl_args *a, int arg, double v);
-void pawl_arg_str(pawl_args *a, int arg,
-                  pawl_str v); /* TEXT JSON BYTES NUMERIC; at NULL: null */
-void pawl_arg_textz(pawl_args *a, int arg, const char *v); /* NULL: null */
-void pawl_arg_id(pawl_args *a, int arg, const pawl_id *v); /* NULL: null */
-void pawl_arg_null(pawl_args *a, int arg);
+/* Adds one row of `stmt`'s struct of arguments: of the statement that was
+ * begun, or of one that shares its arguments. Bytes are borrowed. */
+void pawl_args_put(pawl_args *a, pawl_stmt stmt, const void *row);
+/* PAWL_PUT(a, agenda_finish, .id = &h->id, .lease = &h->lease); */
+#define PAWL_PUT(a, stmt, ...) \
+  pawl_args_put(a, PAWL_STMT_##stmt, &(const pawl_##stmt##_args){__VA_ARGS__})
+
+/* The same of one argument, by its place: for who knows no struct, as the
+ * probe of the specs. A scalar's value, or one more of a column's. */
+void pawl_args_add(pawl_args *a, int arg, const pawl_cell *cell);
 /* Rows of the columns; 1 for a statement without columns. */
 int pawl_args_rows(const pawl_args *a);
 /* What no database could give back as it was: PAWL_VALUE with where = the
@@ -130,20 +155,20 @@ typedef struct pawl_rows {
   const pawl_cell *cells; /* nrows * ncols, row by row */
 } pawl_rows;
 
+/* Copies all rows, with what they borrow, to `keep`, instead of what it held,
+ * so that they outlive their unit: PAWL_KEPT is the array of their structs.
+ * Text ends with a zero byte there. PAWL_NOMEM. */
+pawl_code pawl_rows_keep(const pawl_rows *r, pawl_stmt stmt, size_t size,
+                         pawl_buf *keep, pawl_error *err);
+/* TRY(PAWL_KEEP(task_get, &rows, &keep, err)); PAWL_KEPT(task_get, &keep)[k] */
+#define PAWL_KEEP(stmt, rows, keep, err) \
+  pawl_rows_keep(rows, PAWL_STMT_##stmt, sizeof(pawl_##stmt##_row), keep, err)
+#define PAWL_KEPT(stmt, keep) \
+  ((const pawl_##stmt##_row *)(const void *)(keep)->at)
+
 static inline const pawl_cell *pawl_rows_cell(const pawl_rows *r, int row,
                                               int col) {
   return &r->cells[(size_t)row * (size_t)r->ncols + (size_t)col];
 }
-static inline int pawl_row_null(const pawl_rows *r, int row, int col) {
-  return pawl_rows_cell(r, row, col)->is_null;
-}
-static inline int64_t pawl_row_int(const pawl_rows *r, int row, int col) {
-  return pawl_rows_cell(r, row, col)->i; /* 0 when null */
-}
-/* {NULL, 0} when null. */
-static inline pawl_str pawl_row_str(const pawl_rows *r, int row, int col) {
-  return pawl_rows_cell(r, row, col)->s;
-}
-void pawl_row_id(const pawl_rows *r, int row, int col, pawl_id *out);
 
 #endif

@@ -5,8 +5,8 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "drivers.h"
 #include "migrate.h"
-#include "url.h"
 
 /* What a store is doing. FAILED: only rollback and close are legal. */
 typedef enum phase { IDLE, IN_UNIT, FAILED } phase;
@@ -25,6 +25,8 @@ struct pawl_store {
   pawl_schema schema;
   phase phase;
   int unit;
+  int nsent;        /* results that the unit has, or will have */
+  pawl_args args;   /* of statements sent by one struct */
   int nsubmitted;   /* on this connection */
   int nlost;        /* older ones, which went with another */
   pawl_counts gone; /* of connections lost */
@@ -32,36 +34,10 @@ struct pawl_store {
   int stays; /* a lost connection is not opened again now */
 };
 
-/* ---- which driver ---- */
-
-static pawl_code pick_postgres(const pawl_driver **driver, pawl_error *err) {
-#ifdef PAWL_POSTGRES
-  (void)err;
-  *driver = &pawl_driver_postgres;
-  return PAWL_OK;
-#else
-  pawl_code rc = pawl_fail(err, PAWL_UNSUPPORTED,
-                           "this pawl was built without PostgreSQL");
-  (void)driver;
-  pawl_error_hint(err, "build with -DPAWL_POSTGRES=ON, or use a SQLite file");
-  return rc;
-#endif
-}
-
-static pawl_code parse_url(const char *url, const pawl_driver **driver,
-                           const char **target, pawl_error *err) {
-  pawl_url_kind kind;
-  pawl_code rc = pawl_url_read(url, &kind, target, err);
-  if (rc != PAWL_OK) return rc;
-  if (kind == PAWL_URL_POSTGRES) return pick_postgres(driver, err);
-  *driver = &pawl_driver_sqlite;
-  return PAWL_OK;
-}
-
 void pawl_store_describe(const char *url, pawl_buf *out) {
   const pawl_driver *driver = NULL;
   const char *target;
-  if (parse_url(url, &driver, &target, NULL) == PAWL_OK)
+  if (pawl_drivers_pick(url, &driver, &target, NULL) == PAWL_OK)
     driver->describe(target, out);
   else
     pawl_buf_addz(out, "...");
@@ -70,10 +46,8 @@ void pawl_store_describe(const char *url, pawl_buf *out) {
 /* ---- the connection ---- */
 
 static pawl_code fail_forked(pawl_error *err) {
-  pawl_code rc =
-      pawl_fail(err, PAWL_MISUSE, "the store was opened before fork()");
-  pawl_error_hint(err, "open it in the child");
-  return rc;
+  return pawl_fail_hint(err, PAWL_MISUSE, "open it in the child",
+                        "the store was opened before fork()");
 }
 
 static int is_foreign(const pawl_store *store) {
@@ -82,14 +56,12 @@ static int is_foreign(const pawl_store *store) {
 
 static void drop_conn(pawl_store *store) {
   if (!store->conn) return;
-  const pawl_counts *counts = store->driver->counts(store->conn);
-  store->gone.trips += counts->trips;
-  store->gone.statements += counts->statements;
-  store->gone.transactions += counts->transactions;
+  pawl_store_count(store, &store->gone);
   store->driver->close(store->conn);
   store->conn = NULL;
   store->nlost += store->nsubmitted;
   store->nsubmitted = 0;
+  assert(store->phase != IN_UNIT); /* D1: its transaction went with it */
 }
 
 /* A lost connection is a rollback: what it was doing is over. */
@@ -119,6 +91,7 @@ static pawl_store *new_store(const pawl_store_options *o) {
     store->alloc_copy = *o->alloc;
     store->alloc = &store->alloc_copy;
   }
+  pawl_args_init(&store->args, store->alloc);
   if (o->log) store->log = *o->log;
   if (o->clock) store->clock = *o->clock;
   store->options = (pawl_driver_options){.alloc = store->alloc,
@@ -135,6 +108,7 @@ static pawl_store *new_store(const pawl_store_options *o) {
  * when we are a fork's child. */
 static void free_store(pawl_store *store) {
   pawl_alloc alloc = store->alloc_copy;
+  pawl_args_deinit(&store->args);
   pawl_release(&alloc, store->target, store->target_size);
   pawl_release(&alloc, store, sizeof *store);
 }
@@ -163,7 +137,7 @@ pawl_code pawl_store_open(const char *url, const pawl_store_options *options,
   pawl_code rc;
 
   TRY(check_options(o, err));
-  TRY(parse_url(url, &driver, &target, err));
+  TRY(pawl_drivers_pick(url, &driver, &target, err));
   store = new_store(o);
   if (!store || !copy_target(store, target)) {
     rc = pawl_fail(err, PAWL_NOMEM, "no memory for the store");
@@ -197,6 +171,10 @@ const char *pawl_store_driver(const pawl_store *store) {
   return store->driver->name;
 }
 
+int64_t pawl_store_open_limit(const pawl_store *store) {
+  return store->driver->open_limit_us;
+}
+
 int64_t pawl_store_epoch(const pawl_store *store) {
   return store->epoch;
 }
@@ -225,17 +203,18 @@ static pawl_code check_unit(const pawl_store *store, const char *call,
     return fail_phase(call, "no unit of work is open", err);
   if (store->phase == FAILED)
     return fail_phase(call, "the unit of work has failed: roll it back", err);
+  assert(store->conn); /* one that is lost has failed: settle */
   return PAWL_OK;
 }
 
 static pawl_code fail_shards(const pawl_store *store, int now,
                              pawl_error *err) {
-  pawl_code rc = pawl_fail(err, PAWL_MISUSE, /* waiting would not mend it */
-                           "the store that is there now has %d shards, the "
-                           "one before had %d",
-                           now, store->schema.shards);
-  pawl_error_hint(err, "open it anew: restart the program");
-  return rc;
+  return pawl_fail_hint(
+      err, PAWL_MISUSE,
+      /* waiting would not mend it */ "open it anew: restart the program",
+      "the store that is there now has %d shards, the one "
+      "before had %d",
+      now, store->schema.shards);
 }
 
 /* S4: another store may have come to where ours was. */
@@ -253,6 +232,7 @@ out:
 
 static pawl_code reopen(pawl_store *store, pawl_error *err) {
   pawl_code rc;
+  assert(!store->conn && !store->options.create); /* S4 */
   TRY(store->driver->open(store->target, &store->options, &store->conn, err));
   TRY(check_again(store, err));
   store->epoch++;
@@ -290,19 +270,31 @@ pawl_code pawl_store_begin(pawl_store *store, int unit, pawl_error *err) {
   }
   store->phase = IN_UNIT;
   store->unit = unit;
+  store->nsent = 0;
   return PAWL_OK;
 out:
   return rc;
 }
 
-pawl_code pawl_store_send(pawl_store *store, const pawl_args *args,
+pawl_code pawl_store_send(pawl_store *store, const pawl_args *args, int *at,
                           pawl_error *err) {
   pawl_code rc;
+  if (at) *at = -1;
   TRY(check_unit(store, "send", err));
+  if (!pawl_args_rows(args)) return PAWL_OK;
   TRY(settle(store, pawl_args_check(args, err)));
   TRY(settle(store, store->driver->send(store->conn, args, err)));
+  if (at) *at = store->nsent;
+  store->nsent++;
 out:
   return rc;
+}
+
+pawl_code pawl_store_send_one(pawl_store *store, pawl_stmt stmt,
+                              const void *row, int *at, pawl_error *err) {
+  pawl_args_begin(&store->args, stmt);
+  if (row) pawl_args_put(&store->args, stmt, row);
+  return pawl_store_send(store, &store->args, at, err);
 }
 
 pawl_code pawl_store_commit(pawl_store *store, pawl_error *err) {
@@ -329,6 +321,7 @@ pawl_code pawl_store_submit(pawl_store *store, pawl_error *err) {
   TRY(settle(store, store->driver->submit(store->conn, err)));
   store->phase = IDLE;
   store->nsubmitted++;
+  assert(store->nlost + store->nsubmitted <= PAWL_MAX_SUBMITTED); /* D4 */
   return PAWL_OK;
 out:
   pawl_store_rollback(store);
@@ -347,6 +340,7 @@ pawl_code pawl_store_finish(pawl_store *store, pawl_error *err) {
   if (!store->nsubmitted)
     return fail_phase("finish", "nothing is submitted", err);
   store->nsubmitted--;
+  assert(store->conn); /* drop_conn counts what goes with it as lost */
   rc = store->driver->finish(store->conn, err);
   return settle(store, rc);
 }
@@ -359,36 +353,48 @@ int pawl_store_await(pawl_store *store, int64_t deadline_mono_us,
   return answered;
 }
 
-void pawl_store_rollback(pawl_store *store) {
-  if (is_foreign(store) || store->phase == IDLE) return;
-  if (store->conn && !store->driver->rollback(store->conn)) drop_conn(store);
-  store->phase = IDLE;
+int pawl_store_may_repeat(pawl_code rc, int *tries) {
+  assert(*tries >= 0);
+  if ((rc != PAWL_UNREACHABLE && rc != PAWL_BUSY) || *tries == 2) return 0;
+  ++*tries;
+  return 1;
 }
 
-void pawl_store_rows(pawl_store *store, int k, pawl_rows *out) {
+void pawl_store_rollback(pawl_store *store) {
+  if (is_foreign(store) || store->phase == IDLE) return;
+  store->phase = IDLE;
+  if (store->conn && !store->driver->rollback(store->conn)) drop_conn(store);
+}
+
+void pawl_store_rows(pawl_store *store, int at, pawl_rows *out) {
   *out = (pawl_rows){0};
-  if (store->conn && !is_foreign(store))
-    store->driver->rows(store->conn, k, out);
+  if (at >= 0 && store->conn && !is_foreign(store))
+    store->driver->rows(store->conn, at, out);
 }
 
 pawl_code pawl_store_once(pawl_store *store, int unit, const pawl_args *args,
                           pawl_rows *out, pawl_error *err) {
   pawl_code rc;
+  int at;
   TRY(pawl_store_begin(store, unit, err));
-  rc = pawl_store_send(store, args, err);
+  rc = pawl_store_send(store, args, &at, err);
   if (rc == PAWL_OK) rc = pawl_store_commit(store, err);
-  if (rc == PAWL_OK && out) pawl_store_rows(store, 0, out);
+  if (rc == PAWL_OK && out) pawl_store_rows(store, at, out);
   pawl_store_rollback(store); /* no-op after a commit */
 out:
   return rc;
 }
 
-void pawl_store_arg_now(pawl_store *store, pawl_args *args, int arg) {
-  if ((store->driver->caps & PAWL_CAN_OWN_CLOCK) &&
-      !pawl_clock_is_virtual(&store->clock))
-    pawl_arg_null(args, arg);
-  else
-    pawl_arg_time(args, arg, pawl_clock_now(&store->clock));
+pawl_code pawl_store_once_one(pawl_store *store, int unit, pawl_stmt stmt,
+                              const void *row, pawl_rows *out,
+                              pawl_error *err) {
+  pawl_args_begin(&store->args, stmt);
+  if (row) pawl_args_put(&store->args, stmt, row);
+  return pawl_store_once(store, unit, &store->args, out, err);
+}
+
+int64_t pawl_store_now(const pawl_store *store) {
+  return pawl_driver_now(store->driver, &store->clock);
 }
 
 pawl_code pawl_store_query(pawl_store *store, const char *sql, size_t len,

@@ -1,7 +1,8 @@
 /* store/store.h: where instances live.
  *
  * Layer    above base and value, below engine. sqlite3.h is seen only by
- *          store/sqlite.c, libpq-fe.h only by store/postgres.c.
+ *          sqlite, sqconn and sqguard, libpq-fe.h only by postgres, pgconn
+ *          and pgwire.
  * Owns     a pawl_store owns one connection and its prepared statements.
  *          Rows are borrowed until the next begin or close.
  * Threads  one store, one thread. Another thread opens another store.
@@ -45,6 +46,8 @@ void pawl_store_describe(const char *url, pawl_buf *out);
 
 int pawl_store_shards(const pawl_store *store);
 const char *pawl_store_driver(const pawl_store *store);
+/* How long an OPEN unit with a user's own statements may take (driver.h). */
+int64_t pawl_store_open_limit(const pawl_store *store);
 /* Schema version found when opening, and after. */
 void pawl_store_versions(const pawl_store *store, int *from, int *to);
 
@@ -59,8 +62,18 @@ void pawl_store_stay(pawl_store *store, int stays);
 /* One unit of work; see driver.h for the kinds. begin opens a lost
  * connection again first. */
 pawl_code pawl_store_begin(pawl_store *store, int unit, pawl_error *err);
-pawl_code pawl_store_send(pawl_store *store, const pawl_args *args,
+/* Each tells where the statement's result will be, for pawl_store_rows, as
+ * soon as it is there (driver.h); `at` may be NULL. -1, whose rows are none:
+ * its columns were empty. */
+pawl_code pawl_store_send(pawl_store *store, const pawl_args *args, int *at,
                           pawl_error *err);
+pawl_code pawl_store_send_one(pawl_store *store, pawl_stmt stmt,
+                              const void *row, int *at, pawl_error *err);
+/* TRY(PAWL_SEND(store, instance_settle, &at, err, .shard = 0, .id = &id));
+ * A statement without arguments: by pawl_store_send_one, `row` NULL. */
+#define PAWL_SEND(store, stmt, at, err, ...)   \
+  pawl_store_send_one(store, PAWL_STMT_##stmt, \
+                      &(const pawl_##stmt##_args){__VA_ARGS__}, at, err)
 /* On failure the unit is rolled back already. PAWL_UNREACHABLE from commit:
  * nobody knows whether it happened. */
 pawl_code pawl_store_commit(pawl_store *store, pawl_error *err);
@@ -79,13 +92,28 @@ int pawl_store_await(pawl_store *store, int64_t deadline_mono_us,
 /* Over when the store says so: else the connection is closed, and the next
  * begin opens another. */
 void pawl_store_rollback(pawl_store *store);
-void pawl_store_rows(pawl_store *store, int k, pawl_rows *out);
-/* One statement in a unit of its own, of any kind but OPEN. */
+void pawl_store_rows(pawl_store *store, int at, pawl_rows *out);
+/* May a unit that ended so be sent again? Only one that does no harm when it
+ * happened already. Counts in *tries how often it was, twice at most. */
+int pawl_store_may_repeat(pawl_code rc, int *tries);
+/* One statement in a unit of its own, of any kind but OPEN; `out` may be
+ * NULL. */
 pawl_code pawl_store_once(pawl_store *store, int unit, const pawl_args *args,
                           pawl_rows *out, pawl_error *err);
-/* The value for a statement's @now: sets the argument to the injected or the
- * host's time, or to null where the database's own clock is used. */
-void pawl_store_arg_now(pawl_store *store, pawl_args *args, int arg);
+pawl_code pawl_store_once_one(pawl_store *store, int unit, pawl_stmt stmt,
+                              const void *row, pawl_rows *out,
+                              pawl_error *err);
+/* TRY(PAWL_READ(store, instance_settle, &rows, err, .shard = 0, .id = &id));
+ * asks in a unit that reads, PAWL_WRITE in a BATCH. */
+#define PAWL_READ(store, stmt, rows, err, ...)                 \
+  pawl_store_once_one(store, PAWL_UNIT_READ, PAWL_STMT_##stmt, \
+                      &(const pawl_##stmt##_args){__VA_ARGS__}, rows, err)
+#define PAWL_WRITE(store, stmt, rows, err, ...)                 \
+  pawl_store_once_one(store, PAWL_UNIT_BATCH, PAWL_STMT_##stmt, \
+                      &(const pawl_##stmt##_args){__VA_ARGS__}, rows, err)
+/* The value for a statement's @now: the injected or the host's time; 0, which
+ * is null there, where the database's own clock is used. */
+int64_t pawl_store_now(const pawl_store *store);
 /* See driver.h. */
 pawl_code pawl_store_query(pawl_store *store, const char *sql, size_t len,
                            const pawl_cell *params, const pawl_type *types,

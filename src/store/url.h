@@ -1,4 +1,4 @@
-/* store/url.h: what kind of store a URL names.
+/* store/url.h: what a text that names a store looks like.
  *
  * Layer    above base, below the drivers. Opens nothing.
  * Keeps    U1 a text that looks like a database's connection URL or string,
@@ -13,18 +13,28 @@
 
 #include "../base/error.h"
 
-typedef enum pawl_url_kind {
-  PAWL_URL_SQLITE,
-  PAWL_URL_POSTGRES
+/* What the URLs of one kind of store are; a fact of its driver. */
+typedef struct pawl_url_kind {
+  const char *scheme; /* "sqlite:": what is behind it is opened */
+  const char *form;   /* for hints: "postgres://user@host/database" */
+  /* Is it opened as it is? NULL: none is. */
+  int (*is_whole)(const char *url);
+  /* What is behind the scheme: U1. NULL: any text is right there, and the
+   * kind takes texts without a scheme, too. */
+  pawl_code (*check)(const char *target, pawl_error *err);
+  /* A text without a scheme that is meant for this kind: U1. */
+  pawl_code (*check_bare)(const char *url, pawl_error *err);
 } pawl_url_kind;
 
-/* Splits it into its kind and what the driver opens, a part of `url`: a path;
- * a postgres:// URL, whole; a CONNINFO; or a database's name. */
-pawl_code pawl_url_read(const char *url, pawl_url_kind *kind,
-                        const char **target, pawl_error *err);
+#define PAWL_URL_SPACE " \t\r\n\v\f"
 
-/* "postgres://..." as libpq reads it. */
-int pawl_url_is_postgres(const char *target);
+int pawl_url_begins(const char *text, const char *with);
+/* The length of "scheme" in "scheme://...", 0: it is none. */
+int pawl_url_scheme(const char *url);
+/* Does it look like a database's URL with something mistyped, or like what a
+ * password is in? */
+int pawl_url_is_mistyped(const char *url);
+int pawl_url_has_secret(const char *url);
 
 /* Does a text that should be a name (of a host, a database, a user) look like
  * a whole connection URL or string? */

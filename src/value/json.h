@@ -13,6 +13,11 @@
  *          Number text does not depend on the locale.
  * Errors   PAWL_VALUE with `where` = "line:column" (both count from 1; columns
  *          in characters); PAWL_LIMIT when nested too deep; PAWL_NOMEM.
+ * Keeps    J1 what is written here reads back the same: a float to its bits,
+ *             an object that a delta was applied to byte by byte.
+ *          J2 a slice lies within the text that it was taken from, valid or
+ *             not.
+ *          J3 a reader is never deeper than PAWL_JSON_DEPTH.
  * Source   RFC 8259. */
 #ifndef PAWL_VALUE_JSON_H
 #define PAWL_VALUE_JSON_H
@@ -88,14 +93,20 @@ typedef struct pawl_json_iter {
 } pawl_json_iter;
 int pawl_json_each(pawl_str container, pawl_json_iter *it, pawl_str *key,
                    pawl_str *value);
+/* How many members it has. */
+int pawl_json_count(pawl_str container);
 pawl_json_kind pawl_json_kind_of(pawl_str value);
 /* The value of a plain-ASCII key of an object; 0 when absent. */
 int pawl_json_get(pawl_str object, const char *key, pawl_str *value);
 /* The unescaped text of a string value (quotes included) appended to out. */
 void pawl_json_unquote(pawl_str value, pawl_buf *out);
+/* That of a member. 0: there is none, or it is no string. */
+int pawl_json_get_text(pawl_str object, const char *key, pawl_buf *out);
 /* 0 when the value is not an integer / not a number; integers are numbers,
  * rounded to the nearest float. */
 int pawl_json_int(pawl_str value, int64_t *out);
+/* A member that is an integer; `other` where there is none. */
+int64_t pawl_json_get_int(pawl_str object, const char *key, int64_t other);
 int pawl_json_number(pawl_str value, double *out);
 
 /* A plain decimal, -?(0|[1-9][0-9]*)(.[0-9]+)?, of at most 1,000 characters:

@@ -476,6 +476,7 @@ pawl_code pawl_luajson_encode(lua_State *L, int idx, const char *path,
   e.used = 0;
   rc = encode_value(&e, NULL, lua_absindex(L, idx));
   lua_settop(L, top);
+  if (rc == PAWL_OK) rc = pawl_buf_check(out, err);
   if (rc != PAWL_OK && out->at) { /* half a value is of no use */
     out->len = e.begin;
     out->at[out->len] = '\0';

@@ -24,7 +24,8 @@
 
 #define PAWL_ARRAY_MT "pawl.array"
 
-/* Appends the value at idx, or nothing when it fails. `path` names its root
+/* Appends the value at idx, or nothing when it fails: what is built has been
+ * checked (pawl_buf_check). `path` names its root
  * in errors ("vars"). max_bytes 0: no limit. */
 pawl_code pawl_luajson_encode(lua_State *L, int idx, const char *path,
                               size_t max_bytes, pawl_buf *out,

@@ -1,6 +1,5 @@
 --- What the commands share that change something: who asks, and what to say.
 local format = require "pawl.cli.format"
-local options = require "pawl.cli.options"
 local store = require "pawl.cli.store"
 local sys = require "pawl.sys"
 local term = require "pawl.cli.term"
@@ -54,14 +53,6 @@ function act.instance(opts, id, name, words, given, method)
       "; the worker that runs it does it before the next step")
   end
   return 0
-end
-
---- One instance, or a whole workflow or prefix: exactly one of them.
-function act.one_of(command, opts, args)
-  local n = #args + (opts.workflow and 1 or 0) + (opts.prefix and 1 or 0)
-  if n == 1 then return end
-  options.usage("%s needs an instance's ID, --workflow CODE or --prefix TEXT",
-    n > 1 and "they exclude each other" or nil, command)
 end
 
 return act

@@ -1,4 +1,6 @@
 --- Drawings of a workflow's graph: text for Mermaid and for Graphviz.
+local kinds = require "pawl.kinds"
+
 local drawing = {}
 
 ---@class pawl.cli.Edge
@@ -26,7 +28,7 @@ local function edges(node)
     elseif type(routes) == "table" then
       for _, name in ipairs(order or sorted_names(routes)) do
         local to = routes[name]
-        local told = node.kind == "fork" and name == to -- by the node's name
+        local told = node.order and name == to -- a branch, by its node's name
         out[#out + 1] = { to = to, label = not told and name or nil,
           error = is_error }
       end
@@ -40,32 +42,12 @@ local function edges(node)
   return out
 end
 
-local function code(node)
-  return node.workflow_version
-    and ("%s %d"):format(node.workflow, node.workflow_version)
-    or node.workflow
-end
-
---- What stands below a node's name, by kind.
-local details = {}
-
-function details.wait(node) return node.event end
-
-function details.join(node)
-  local text = tostring(node.expect or "all")
-  return node.losers == "cancel" and text .. ", cancels the rest" or text
-end
-
-function details.call(node) return code(node) end
-
-function details.each(node)
-  local window = ("%d at once"):format(node.window or 16)
-  return node.workflow and code(node) .. ", " .. window or window
-end
+--- How a node is drawn; one whose kind a newer pawl has stored, as a step.
+local function drawn(node) return kinds[node.kind] or kinds.step end
 
 --- A node's lines of text.
 local function lines(node)
-  local detail = details[node.kind]
+  local detail = drawn(node).detail
   return node.name, detail and detail(node)
 end
 
@@ -88,13 +70,6 @@ local function escape_mermaid(text)
     return ("#%d;"):format(c:byte())
   end))
 end
-
-local mermaid_shapes = {
-  step = { "[", "]" }, choice = { "{", "}" }, timer = { "([", "])" },
-  finish = { "((", "))" }, wait = { "{{", "}}" }, task = { "[/", "/]" },
-  fork = { "[/", "\\]" }, join = { "[\\", "/]" }, call = { "[[", "]]" },
-  each = { "[(", ")]" },
-}
 
 local mermaid_styles = {
   live = "stroke:#1f6feb,stroke-width:4px",
@@ -124,7 +99,7 @@ function drawing.mermaid(graph, marks)
   local out = { "flowchart TD" }
   for i, node in ipairs(graph.nodes) do
     ids[node.name] = "n" .. i
-    local shape = mermaid_shapes[node.kind] or mermaid_shapes.step
+    local shape = drawn(node).mermaid
     local name, detail = lines(node)
     local text = escape_mermaid(name)
     if detail then text = text .. "<br/>" .. escape_mermaid(detail) end
@@ -152,11 +127,6 @@ local function escape_dot(text) return (text:gsub('[\\"]', "\\%0")) end
 
 local function quote_dot(text) return '"' .. escape_dot(text) .. '"' end
 
-local dot_shapes = { step = "box", choice = "diamond", timer = "oval",
-  finish = "doublecircle", wait = "hexagon", task = "parallelogram",
-  fork = "trapezium", join = "invtrapezium", call = "box3d",
-  each = "cylinder" }
-
 local dot_styles = {
   live = 'color="#1f6feb", penwidth=4',
   failed = 'color="#cf222e", fontcolor="#cf222e", penwidth=3',
@@ -166,7 +136,7 @@ local dot_styles = {
 
 local function dot_node(node, state)
   local name, detail = lines(node)
-  local attributes = { "shape=" .. (dot_shapes[node.kind] or "box") }
+  local attributes = { "shape=" .. drawn(node).dot }
   if detail then
     attributes[2] = ('label="%s\\n%s"'):format(escape_dot(name),
       escape_dot(detail))
@@ -259,7 +229,7 @@ function drawing.marks(graph, instance, history, tokens)
     end
   end
   local last = known[instance.node]
-  if instance.status == "failed" and last and last.kind == "finish" then
+  if instance.status == "failed" and last and not last.next then
     mark(last.name, "failed")
   end
   for _, token in ipairs(tokens) do

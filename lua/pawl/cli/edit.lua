@@ -42,14 +42,14 @@ return {
   name = "edit", args = "ID", min = 1, max = 1,
   summary = "change an instance's variables",
   about = "Sets and removes variables of an unfinished instance. The change "
-    .. "stands in its history. With --version it is made only if the instance "
-    .. "made exactly so many commits (`pawl show` tells).",
+    .. "stands in its history. With --if-commits it is made only if the "
+    .. "instance made exactly so many commits (`pawl show --json` tells).",
   options = act.with {
     { long = "set", arg = "NAME=JSON", many = true,
       help = "may be given several times" },
     { long = "unset", arg = "NAME", many = true,
       help = "may be given several times" },
-    { long = "version", arg = "N", type = "count",
+    { long = "if-commits", arg = "N", type = "count",
       help = "only if it made so many commits" },
   },
   examples = {
@@ -68,7 +68,7 @@ return {
       end
     end
     return act.instance(opts, args[1], "edit", "changed",
-      { set = set, unset = opts.unset, version = opts.version },
+      { set = set, unset = opts.unset, if_commits = opts.if_commits },
       function(engine, id, given)
         warn_absent(engine, id, opts.unset)
         return engine:edit(id, given)

@@ -38,7 +38,7 @@ end
 --- Would it find its workflow? Else it waits for a worker that has it.
 local function is_known(engine, known, row)
   if known[row.workflow] == nil then
-    local graph, err = engine:graph(row.workflow)
+    local graph, err = engine.workflows:graph(row.workflow)
     if not graph and err.code ~= "notfound" then error(err, 0) end
     known[row.workflow] = graph ~= nil
   end

@@ -42,7 +42,7 @@ local function text(value) return type(value) == "string" and value or nil end
 --- its place.
 function format.message(err)
   if type(err) ~= "table" then return nil end
-  local code = text(err.reason) or text(err.code)
+  local code = text(err.raised) or text(err.code)
   local message = tostring(err.message or "")
   return term.clean(code and code ~= "script" and code .. ": " .. message
     or message)

@@ -20,7 +20,8 @@ end
 
 --- A code may look like a shortened id; then the workflow is meant.
 local function is_id(engine, name)
-  if not name:find "^%x[%x-]+$" or #name < 4 or engine:graph(name) then
+  if not name:find "^%x[%x-]+$" or #name < 4
+    or engine.workflows:graph(name) then
     return false
   end
   local id, err = engine:find(name)
@@ -31,7 +32,7 @@ end
 --- The version that an instance runs; one that has not begun may have none.
 local function graph_of_instance(engine, id)
   local instance = store.try(engine:get(id))
-  local graph = store.try(engine:graph(instance.workflow,
+  local graph = store.try(engine.workflows:graph(instance.workflow,
     instance.version > 0 and instance.version or nil))
   return graph, drawing.marks(graph, instance, store.try(engine:history(id)),
     store.try(engine:tokens(id, { all = true })))
@@ -43,7 +44,7 @@ local function load_graph(opts, name)
   local id = is_id(engine, name)
   if id then return graph_of_instance(engine, id) end
   local code, version = name:match("^(.-)@(%d+)$")
-  return store.try(engine:graph(code or name,
+  return store.try(engine.workflows:graph(code or name,
     version and math.tointeger(tonumber(version))))
 end
 

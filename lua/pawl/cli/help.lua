@@ -1,12 +1,7 @@
 --- pawl help [COMMAND | exit]
+local commands = require "pawl.cli.commands"
 local options = require "pawl.cli.options"
 local term = require "pawl.cli.term"
-
-local commands = { "run", "start", "worker", "list", "show", "explain",
-  "tokens", "history", "outbox",
-  "signal", "task", "cancel",
-  "suspend", "resume", "retry", "restart", "move", "kill", "wake", "edit",
-  "workflows", "health", "graph", "check", "migrate", "version" }
 
 local exit_codes = [[
 Exit codes
@@ -15,7 +10,7 @@ Exit codes
   1    the workflow failed, was cancelled or suspended, or has not ended
        within --timeout; a file is drawn wrong; the store failed; the output
        cannot be written
-  2    the command line is wrong
+  2    the command line is wrong, or gives more than may be stored
   3    there is no such file, workflow or instance
   4    something is in the way: it exists, is busy, has already finished, is
        not in the state for that
@@ -37,9 +32,10 @@ local function overview()
     "Durable workflows written in Lua: a crash, a power cut or a redeploy",
     "never loses a finished step.", "", "Commands",
   }
-  for _, name in ipairs(commands) do
-    out[#out + 1] = ("  %-9s %s"):format(name,
-      require("pawl.cli." .. name).summary)
+  for _, name in ipairs(commands.names) do
+    if name ~= "help" then
+      out[#out + 1] = ("  %-9s %s"):format(name, commands.get(name).summary)
+    end
   end
   out[#out + 1] = [[
 
@@ -55,19 +51,16 @@ end
 
 local function run(_, args)
   local topic = args[1]
+  local command = topic and commands.get(topic)
   if not topic then
     term.lines(overview())
   elseif topic == "exit" then
     term.lines(exit_codes)
+  elseif command then
+    term.lines(options.help(command))
   else
-    for _, name in ipairs(commands) do
-      if name == topic then
-        term.lines(options.help(require("pawl.cli." .. name)))
-        return 0
-      end
-    end
     options.usage("no help about '%s'", "topics: exit, "
-      .. table.concat(commands, ", "), topic)
+      .. table.concat(commands.names, ", "), topic)
   end
   return 0
 end

@@ -48,11 +48,12 @@ local columns = {
 
 local function run(opts, args)
   local engine <close> = store.look(opts)
+  local page = { limit = opts.limit, after = opts.after }
   if opts.json then
-    term.json((store.try(engine:history(args[1], "json"))))
+    term.json((store.try(engine:history(args[1], page, "json"))))
     return 0
   end
-  local entries = store.try(engine:history(args[1]))
+  local entries = store.try(engine:history(args[1], page))
   if #entries == 0 then
     term.print("nothing recorded yet")
   else
@@ -68,7 +69,15 @@ return {
     .. "timer in the order they were stored, with attempts, durations and "
     .. "outputs, and who asked for what was done from outside. --json also "
     .. "has the changes of variables that the nodes made.",
-  options = {},
-  examples = { { "pawl history 019aa1f2", "an id may be shortened" } },
+  options = {
+    { long = "limit", short = "n", arg = "N", type = "count",
+      help = "at most so many; default: all" },
+    { long = "after", arg = "SEQ", type = "count",
+      help = "the page behind this row" },
+  },
+  examples = {
+    { "pawl history 019aa1f2", "an id may be shortened" },
+    { "pawl history 019aa1f2 --limit 50 --after 200", "a page of a long one" },
+  },
   run = run,
 }

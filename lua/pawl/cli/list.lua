@@ -5,9 +5,9 @@ local options = require "pawl.cli.options"
 local store = require "pawl.cli.store"
 local table_of = require "pawl.cli.table"
 local term = require "pawl.cli.term"
+local verb_args = require "pawl.args"
 
-local statuses = { "created", "running", "waiting", "suspended", "completed",
-  "failed", "cancelled" }
+local statuses = verb_args.words("list", "status")
 
 local function status_list(given)
   if not given then return nil end
@@ -47,7 +47,7 @@ local function run(opts)
   local query = {
     workflow = opts.workflow, status = status,
     tenant = opts.tenant, correlation = opts.correlation,
-    business_key = opts.business_key, limit = opts.limit,
+    key = opts.key, business_key = opts.business_key, limit = opts.limit,
     before = opts.before and store.try(engine:find(opts.before)),
     parent = opts.parent and store.try(engine:find(opts.parent)),
     root = opts.root and store.try(engine:find(opts.root)),
@@ -84,6 +84,7 @@ return {
         .. "cancelled; several with commas, or given again" },
     { long = "tenant", arg = "ID", help = "of this tenant" },
     { long = "correlation", arg = "ID", help = "with this correlation id" },
+    { long = "key", arg = "KEY", help = "started with this key" },
     { long = "business-key", arg = "KEY", help = "with this business key" },
     { long = "parent", arg = "ID", help = "children of this instance" },
     { long = "root", arg = "ID", help = "all that descend from it" },

@@ -1,20 +1,14 @@
 --- The command: finds the subcommand, reads its options, turns errors into
 --- one line, a hint and an exit code.
-local nearest = require "pawl.nearest"
+local commands = require "pawl.cli.commands"
 local options = require "pawl.cli.options"
 local store = require "pawl.cli.store"
 local sys = require "pawl.sys"
 local term = require "pawl.cli.term"
 
-local names = { "run", "start", "worker", "list", "show", "explain",
-  "tokens", "history", "outbox",
-  "signal", "task", "cancel",
-  "suspend", "resume", "retry", "restart", "move", "kill", "wake", "edit",
-  "workflows", "health", "graph", "check", "migrate", "version", "help" }
-
 --- Exit codes by error code; every other failure is 1.
 local exits = {
-  usage = 2, invalid = 2, ambiguous = 2, misuse = 2,
+  usage = 2, invalid = 2, ambiguous = 2, misuse = 2, limit = 2,
   notfound = 3,
   exists = 4, taken = 4, busy = 4, conflict = 4,
   already_finished = 4, lease_lost = 4,
@@ -46,16 +40,6 @@ local function ended_by(err)
   }
 end
 
-local function find(name)
-  for _, known in ipairs(names) do
-    if known == name then return require("pawl.cli." .. name) end
-  end
-  local near = nearest.find(name, names)
-  options.usage("unknown command '%s'",
-    near and ("did you mean `pawl %s`?"):format(near)
-    or "`pawl help` lists the commands", name)
-end
-
 --- `pawl --store x list` works as `pawl list --store x` does: leading options
 --- are put behind the command's name.
 local function split(argv)
@@ -84,12 +68,12 @@ local none = { options = { { long = "version", help = "" } } }
 local function command_line(argv)
   local name, rest = split(argv)
   if name then
-    local command = find(options.word(name))
+    local command = commands.find(options.word(name))
     return command, options.parse(command, rest)
   end
   local opts = options.parse(none, rest)
   opts.help = nil
-  return find(opts.version and "version" or "help"), opts, {}
+  return commands.find(opts.version and "version" or "help"), opts, {}
 end
 
 --- What is asked for is to be said; a worker has its work to do, too.

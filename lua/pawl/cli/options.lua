@@ -321,11 +321,12 @@ end
 ---@param command pawl.cli.Command
 ---@return string
 function options.help(command)
-  local out = {
-    "usage: " .. usage_line(command), "",
-  }
+  local out = wrap("usage: " .. usage_line(command), (" "):rep(7), 80)
+  out[1] = out[1]:sub(8)
+  out[#out + 1] = ""
+  local first = #out
   for paragraph in (command.about .. "\n\n"):gmatch("(.-)\n%s*\n") do
-    if #out > 2 then out[#out + 1] = "" end
+    if #out > first then out[#out + 1] = "" end
     local lines = wrap(paragraph, "", 78)
     table.move(lines, 1, #lines, #out + 1, out)
   end

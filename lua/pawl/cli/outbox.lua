@@ -1,5 +1,6 @@
---- pawl outbox
+--- pawl outbox [list]
 local format = require "pawl.cli.format"
+local options = require "pawl.cli.options"
 local store = require "pawl.cli.store"
 local table_of = require "pawl.cli.table"
 local term = require "pawl.cli.term"
@@ -14,18 +15,18 @@ local columns = {
   end },
 }
 
-local function run(opts)
+local function list(opts)
   local engine <close> = store.look(opts)
   local query = {
     type = opts.type, limit = opts.limit, after = opts.after,
-    before = opts.before,
+    emitted_before = opts.emitted_before,
     instance = opts.instance and store.try(engine:find(opts.instance)),
   }
   if opts.json then
-    term.json((store.try(engine:outbox(query, "json"))))
+    term.json((store.try(engine.outbox:list(query, "json"))))
     return 0
   end
-  local rows = store.try(engine:outbox(query))
+  local rows = store.try(engine.outbox:list(query))
   if #rows == 0 then
     term.print("nothing waits to be published")
   else
@@ -39,8 +40,15 @@ local function run(opts)
   return 0
 end
 
+local function run(opts, args)
+  if args[1] and args[1] ~= "list" then
+    options.usage("outbox cannot '%s'", "known: list", args[1])
+  end
+  return list(opts)
+end
+
 return {
-  name = "outbox",
+  name = "outbox", args = "[list]", max = 1,
   summary = "what workflows have emitted and nobody has published yet",
   about = "Lists what handlers have given to ctx.emit and nobody has "
     .. "published yet, oldest first. A row is stored in the same transaction "
@@ -48,7 +56,7 @@ return {
   options = {
     { long = "type", arg = "NAME", help = "of this type" },
     { long = "instance", arg = "ID", help = "emitted by this instance" },
-    { long = "before", arg = "TIME", type = "time",
+    { long = "emitted-before", arg = "TIME", type = "time",
       help = "emitted before that time, in UTC" },
     { long = "limit", short = "n", arg = "N", type = "count",
       help = "at most so many; default 100" },
@@ -56,8 +64,8 @@ return {
       help = "the page behind a row; its place is in --json" },
   },
   examples = {
-    { "pawl outbox", "what waits, oldest first" },
-    { "pawl outbox --type order.shipped --json", "one type, as JSON" },
+    { "pawl outbox list", "what waits, oldest first" },
+    { "pawl outbox list --type order.shipped --json", "one type, as JSON" },
   },
   run = run,
 }

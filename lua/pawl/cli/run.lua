@@ -8,6 +8,7 @@ local progress = require "pawl.cli.progress"
 local store = require "pawl.cli.store"
 local sys = require "pawl.sys"
 local term = require "pawl.cli.term"
+local words = require "pawl.words"
 
 local unfinished = { "created", "running", "waiting", "suspended" }
 
@@ -43,6 +44,7 @@ local function set_live(run, text)
 end
 
 local function on_trace(run, t)
+  store.note_handler(t)
   local own = not run.id or t.instance == run.id
   if run.broken or not own and not run.family[t.instance] then return end
   run.ended = run.ended or own and t.ended ~= nil
@@ -236,7 +238,8 @@ local function newest(run, code, business_key, status)
 end
 
 --- The same file with the same input is the same work: an unfinished instance
---- is gone on with. --key names the work instead, --new makes another one.
+--- is gone on with. --key names the work instead, so that nothing without it
+--- is the same; --new makes another one.
 local function begin(run, code, opts)
   local input = opts.input and opts.input.value
   local text = opts.input and format.json(input) or "{}"
@@ -252,7 +255,7 @@ local function begin(run, code, opts)
     key = last and business_key .. ":" .. last.id or business_key
   end
   local id, created = store.try(run.engine:start(code, input, {
-    key = key, business_key = business_key,
+    key = key, business_key = not opts.key and business_key or nil,
   }))
   if created then return id end
   if opts.input then store.compare_input(run.engine, id, input) end
@@ -274,12 +277,12 @@ end
 ---- the end -----------------------------------------------------------------
 
 local function again(opts, args)
-  local words = { "pawl run", store.word(args[1]) .. store.flags(opts) }
-  if opts.key then words[#words + 1] = "--key " .. store.word(opts.key) end
+  local line = { "pawl run", words.word(args[1]) .. store.flags(opts) }
+  if opts.key then line[#line + 1] = "--key " .. words.word(opts.key) end
   if opts.input and not opts.key then
-    words[#words + 1] = "with the same --input"
+    line[#line + 1] = "with the same --input"
   end
-  return table.concat(words, " ")
+  return table.concat(line, " ")
 end
 
 local function stopped(run, why, opts, args)
@@ -300,7 +303,7 @@ local function hint_of(run, instance, args)
   local flags = store.flags(opts)
   if run.outside then
     return ("when it can go on: %s; or leave it to: pawl worker %s%s"):format(
-      again(opts, args), store.word(args[1]), flags)
+      again(opts, args), words.word(args[1]), flags)
   end
   if instance.status ~= "suspended" then
     return ("pawl show %s%s"):format(instance.id, flags)
@@ -380,13 +383,13 @@ local function run(opts, args)
     io.stdout:setvbuf("line")
   end
   state.engine = store.open(opts, {
-    pulse = true, -- a long handler keeps its lease
+    heartbeat_thread = true, -- a long handler keeps its lease
     trace = function(t) on_trace(state, t) end,
     log = function(...) on_log(state, ...) end,
   })
   return store.guarded(state.engine, function(engine)
     local info = store.try(engine:load(args[1]))
-    state.executor = engine:executor()
+    state.executor = engine:executor_id()
     local began = core.mono()
     state.deadline = opts.timeout and began + opts.timeout
     local id, old = begin(state, info.workflow, opts)

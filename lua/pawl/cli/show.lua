@@ -1,4 +1,5 @@
 --- pawl show ID
+local attribute = require "pawl.attribute"
 local format = require "pawl.cli.format"
 local progress = require "pawl.cli.progress"
 local store = require "pawl.cli.store"
@@ -97,6 +98,11 @@ local function show(opts, instance, entries)
   line("deadline", format.time(instance.deadline))
   line("suspended", format.time(instance.suspended_at))
   value("input", instance.input)
+  for name, one in pairs(instance.attributes) do -- bytes are no text
+    if type(one) == "table" then
+      instance.attributes[name] = attribute.to_json(one)
+    end
+  end
   for _, name in ipairs { "variables", "attributes", "metadata" } do
     if not is_empty(instance[name]) then value(name, instance[name]) end
   end

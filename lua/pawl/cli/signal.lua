@@ -1,15 +1,9 @@
 --- pawl signal NAME
+local act = require "pawl.cli.act"
 local format = require "pawl.cli.format"
 local options = require "pawl.cli.options"
 local store = require "pawl.cli.store"
-local sys = require "pawl.sys"
 local term = require "pawl.cli.term"
-
---- Who sends it, when nobody says; nil when the system does not know either.
-local function user()
-  local name = os.getenv "USER"
-  return name ~= "" and name or sys.login()
-end
 
 local function check(opts)
   if opts.instance and opts.start then
@@ -52,7 +46,7 @@ local function run(opts, args)
     name = args[1], key = opts.key, id = opts.id, source = opts.source,
     instance = opts.instance and store.try(engine:find(opts.instance)),
     data = data, ttl = opts.ttl, start = start,
-    by = opts.by or user(),
+    by = act.user(opts),
   })
   if opts.start then store.warn_unknown(engine, opts.start) end
   -- an instance's inbox keeps what comes too early, a key what nobody awaits

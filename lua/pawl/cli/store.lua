@@ -4,6 +4,7 @@ local nearest = require "pawl.nearest"
 local pawl = require "pawl"
 local sys = require "pawl.sys"
 local term = require "pawl.cli.term"
+local words = require "pawl.words"
 
 local store = {}
 
@@ -30,18 +31,12 @@ function store.look(opts) return store.open(opts, { create = false }) end
 --- however a password is written there, it is not taken along.
 function store.name(opts) return sys.store_name(opts.store) end
 
---- A word as the shell reads it back.
-function store.word(text)
-  if text:find("^[%w@%%+=:,./_-]+$") then return text end
-  return "'" .. text:gsub("'", "'\\''") .. "'"
-end
-
 --- What a command line needs to reach the same store: "" when it is the
 --- default one or PAWL_STORE names it.
 function store.flags(opts)
   local text = ""
   if opts.store and not opts.from_env.store then
-    text = " --store " .. store.word(store.name(opts))
+    text = " --store " .. words.word(store.name(opts))
   end
   if opts.pooler and not opts.from_env.pooler then
     text = text .. " --pooler"
@@ -102,7 +97,7 @@ end
 
 --- Says so when nobody has loaded the workflow of an instance just started.
 function store.warn_unknown(engine, code, version)
-  local _, err = engine:graph(code, version)
+  local _, err = engine.workflows:graph(code, version)
   if not err or err.code ~= "notfound" then return end
   local meant = (err.hint or ""):match("^did you mean .*")
   if not meant then
@@ -118,7 +113,16 @@ function store.warn_unknown(engine, code, version)
   if meant then term.warn(" hint: ", term.clean(meant)) end
 end
 
---- Said as soon as a signal comes: what runs may take long to end.
+local running = {} -- ids of instances whose handlers run
+
+--- Keeps what a trace tells: is there a handler to be waited for?
+---@param t pawl.Trace
+function store.note_handler(t)
+  running[t.instance] = not t.outcome or nil
+  sys.handler_runs(next(running) ~= nil)
+end
+
+--- Said as soon as a signal comes while one runs: it may take long to end.
 store.stopping = "stopping: a handler that runs is finished first; press "
   .. "Ctrl-C again to stop at once\n"
 

@@ -1,23 +1,17 @@
 --- pawl task list | show | claim | unclaim | complete | fail | retry |
 --- reassign | delegate | escalate
+local act = require "pawl.cli.act"
 local format = require "pawl.cli.format"
 local nearest = require "pawl.nearest"
 local options = require "pawl.cli.options"
 local store = require "pawl.cli.store"
-local sys = require "pawl.sys"
 local table_of = require "pawl.cli.table"
 local term = require "pawl.cli.term"
+local verb_args = require "pawl.args"
 
-local statuses = { "pending", "running", "completed", "failed", "cancelled",
-  "timed_out" }
+local statuses = verb_args.words("task_list", "status")
 
-local priorities = { "low", "normal", "high", "urgent" }
-
---- Who asks, when nobody says; nil when the system does not know either.
-local function login()
-  local name = os.getenv "USER"
-  return name ~= "" and name or sys.login()
-end
+local priorities = verb_args.words("task_list", "priority")
 
 --- "a,b" and options given again, as one list; nil: none.
 local function words(given)
@@ -84,13 +78,13 @@ local function list(opts)
     overdue = opts.overdue, due_before = opts.due_before,
     priority = opts.priority,
     instance = opts.instance and store.try(engine:find(opts.instance)),
-    before = opts.before and store.try(engine:task_find(opts.before)),
+    before = opts.before and store.try(engine.tasks:find(opts.before)),
   }
   if opts.json then
-    term.json((store.try(engine:tasks(query, "json"))))
+    term.json((store.try(engine.tasks:list(query, "json"))))
     return 0
   end
-  local rows = store.try(engine:tasks(query))
+  local rows = store.try(engine.tasks:list(query))
   if #rows == 0 then
     term.print(opts.all and "no tasks" or "no such tasks")
     return 0
@@ -150,9 +144,9 @@ end
 local function show(opts, id)
   local engine <close> = store.look(opts)
   if opts.json then
-    term.json((store.try(engine:task(id, "json"))))
+    term.json((store.try(engine.tasks:get(id, "json"))))
   else
-    show_task(store.try(engine:task(id)))
+    show_task(store.try(engine.tasks:get(id)))
   end
   return 0
 end
@@ -169,7 +163,7 @@ local function change(kind, opts, id)
   local engine <close> = store.look(opts)
   local output = opts.output and opts.output.value
   local action = {
-    user = opts.user or login(), reason = opts.reason, to = opts.to,
+    by = act.user(opts), reason = opts.reason, to = opts.to,
     take = opts.take, error = opts.error, priority = opts.priority,
     users = words(opts.candidate), roles = words(opts.role),
     groups = words(opts.group), override = opts.override,
@@ -178,9 +172,9 @@ local function change(kind, opts, id)
   if opts.code then
     action.error = { code = opts.code, message = opts.error or opts.code }
   end
-  local task = store.try(engine["task_" .. kind](engine, id, action))
+  local task = store.try(engine.tasks[kind](engine.tasks, id, action))
   if opts.json then
-    term.json((store.try(engine:task(task.id, "json"))))
+    term.json((store.try(engine.tasks:get(task.id, "json"))))
     return 0
   end
   term.print(said[kind], " ", task.id, ": ", term.clean(task.title))
@@ -194,15 +188,15 @@ local actions = {
   list = { "user", "role", "group", "status", "all", "overdue", "due_before",
     "form", "priority", "instance", "limit", "before" },
   show = {},
-  claim = { "user", "role", "group", "override", "reason" },
-  unclaim = { "user", "reason" },
-  complete = { "user", "role", "group", "output", "take", "override",
+  claim = { "by", "role", "group", "override", "reason" },
+  unclaim = { "by", "reason" },
+  complete = { "by", "role", "group", "output", "take", "override",
     "reason" },
-  fail = { "user", "role", "group", "error", "code", "override", "reason" },
-  retry = { "user", "reason" },
-  reassign = { "user", "to", "candidate", "role", "group", "reason" },
-  delegate = { "user", "to", "reason" },
-  escalate = { "user", "candidate", "role", "group", "priority", "reason" },
+  fail = { "by", "role", "group", "error", "code", "override", "reason" },
+  retry = { "by", "reason" },
+  reassign = { "by", "to", "candidate", "role", "group", "reason" },
+  delegate = { "by", "to", "reason" },
+  escalate = { "by", "candidate", "role", "group", "priority", "reason" },
 }
 
 local order = { "list", "show", "claim", "unclaim", "complete", "fail",
@@ -251,9 +245,9 @@ command = {
     .. "In lists, who may take a task stands in brackets: users, @roles and "
     .. "%groups.",
   options = {
-    { long = "user", short = "u", arg = "NAME",
-      help = "who does it; of a list: whose. Default, but not of a list: the "
-        .. "user's name" },
+    { long = "by", arg = "WHO",
+      help = "who does it; default: the user's name" },
+    { long = "user", short = "u", arg = "NAME", help = "list: whose" },
     { long = "role", arg = "NAME", many = true,
       help = "that the user has; of a list, reassign and escalate: whom it "
         .. "is for. Several with commas, or given again" },
@@ -279,7 +273,7 @@ command = {
     { long = "overdue", help = "list: those that should be done by now" },
     { long = "due-before", arg = "TIME", type = "time",
       help = "list: those due by then" },
-    { long = "form", arg = "NAME", help = "list: with this schema type" },
+    { long = "form", arg = "NAME", help = "list: with this form" },
     { long = "instance", arg = "ID", help = "list: of this instance" },
     { long = "limit", short = "n", arg = "N", type = "count",
       help = "list: at most so many; default 100" },
@@ -288,8 +282,8 @@ command = {
   examples = {
     { "pawl task list --user ann --role manager", "what Ann can do" },
     { "pawl task list --overdue", "what should be done, longest first" },
-    { "pawl task claim 019aa1f2 --user ann --role manager", "Ann takes it" },
-    { "pawl task complete 019aa1f2 --user ann --take approved",
+    { "pawl task claim 019aa1f2 --by ann --role manager", "Ann takes it" },
+    { "pawl task complete 019aa1f2 --by ann --take approved",
       "and the instance goes on" },
     { "pawl task complete 019aa1f2 --override --reason 'Bob is ill'",
       "in spite of whoever holds it" },

@@ -31,7 +31,10 @@ local function run(opts, args)
   end
   local tokens = store.try(engine:tokens(args[1], what))
   if #tokens == 0 then
-    term.print("no tokens: it has not begun, or has ended")
+    local times = opts.all and store.try(engine:get(args[1])).times or {}
+    term.print(times.completed
+      and "it had one token alone: `pawl history` tells where that was"
+      or "no tokens: it has not begun, or has ended")
   else
     table_of(columns, tokens)
   end
@@ -44,7 +47,8 @@ return {
   about = "Lists the live tokens of an instance: their node, the fork and "
     .. "branch they are in, and the token that forked. --all also lists "
     .. "those that were consumed (they reached an end or a join) and dropped "
-    .. "(they came too late, or were not wanted any more).",
+    .. "(they came too late, or were not wanted any more). Where nothing "
+    .. "was forked and the instance has ended, no token is kept.",
   options = { { long = "all", help = "also consumed and dropped ones" } },
   examples = {
     { "pawl tokens 019aa1f2", "an id may be shortened" },

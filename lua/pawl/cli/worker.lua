@@ -52,6 +52,7 @@ local function emit(worker, plain, fields)
 end
 
 local function on_trace(worker, t)
+  store.note_handler(t)
   if not t.outcome or worker.quiet then return end
   emit(worker, ("%s %s %s"):format(t.workflow, t.instance,
     progress.line(t, t.at)), {
@@ -201,12 +202,15 @@ end
 
 ---- the loop ----------------------------------------------------------------
 
+local function moves(stats)
+  return stats.claimed > 0 or stats.committed > 0 or stats.held > 0
+end
+
 --- Nothing is due, or what is due is for others to run; and nobody holds what
 --- may be due next, this worker and those of its group.
 local function is_idle(worker, engine, stats, now)
-  local moves = stats.claimed > 0 or stats.committed > 0 or stats.held > 0
-  worker.stuck = moves and 0 or worker.stuck + 1
-  if moves or stats.waiting > 0 then return false end
+  worker.stuck = moves(stats) and 0 or worker.stuck + 1
+  if moves(stats) or stats.waiting > 0 then return false end
   if stats.next_due and stats.next_due <= now and worker.stuck < 20 then
     return false
   end
@@ -222,6 +226,10 @@ local function loop(worker, engine)
     local now = engine:now()
     if worker.until_idle and is_idle(worker, engine, stats, now) then return end
     local pause = stats.next_due and stats.next_due - now or longest_wait
+    -- what is due later is not waited for: is there anything now?
+    if worker.until_idle and moves(stats) and stats.waiting == 0 then
+      pause = 0
+    end
     if stats.claimed == 0 then pause = math.max(pause, 0.05) end
     if pause > 0 and not sys.caught() then
       -- not again and again: it is the next tick that connects anew
@@ -239,7 +247,7 @@ local function open(worker, opts)
     lease = opts.lease, batch = opts.batch, concurrency = opts.concurrency,
     recoveries = opts.recoveries,
     stored_code = opts.stored_code, unknown = opts.unknown,
-    pulse = true,
+    heartbeat_thread = true,
   }
   return persist(worker, function()
     local ok, engine = pcall(store.open, opts, extra)

@@ -51,6 +51,11 @@ function pawl.date(value) end
 ---@return pawl.Typed
 function pawl.binary(bytes) end
 
+--- Seconds since 1970 of a time as the engine tells it; nil: it is none.
+---@param value string|pawl.Typed  "2026-01-31T10:00:00.000000Z", or a pawl.date
+---@return number? seconds
+function pawl.time(value) end
+
 --- Begins a workflow; its nodes are added with its methods. Events start and
 --- cancel instances of it by two options, each a name, a pattern or rules:
 ---   trigger = "order.placed"
@@ -90,7 +95,7 @@ function pawl.migrate(url, options) end
 ---@field shards? integer           of a store made by this open; 1
 ---@field pooler? boolean           behind a pooler in transaction mode;
 ---                                 nil: found out when connecting
----@field pulse? boolean            a helper thread keeps leases while a
+---@field heartbeat_thread? boolean  a helper thread keeps leases while a
 ---                                 handler blocks; not with a clock
 ---@field create? boolean           false: a missing store is an error
 ---@field stored_code? "any"|"own"  own: run no definition from the store
@@ -116,17 +121,20 @@ function pawl.migrate(url, options) end
 ---@field code string       stable: branch on this; docs/errors.md has them
 ---@field message string
 ---@field hint? string      what to do about it
----@field reason? string    the script's own: error{ code = ... }
+---@field raised? string    the script's own: error{ code = ... }
 ---@field where? string     file:line, or the path of a value
 ---@field sqlstate? string
 ---@field trace? string     Lua traceback
+
+--- Seconds since 1970, or a time as the engine tells it.
+---@alias pawl.Time number|string|pawl.Typed
 
 ---@class pawl.StartOptions
 ---@field key? string          idempotency: one instance per key and workflow
 ---@field version? integer     of the workflow; default: the newest
 ---@field priority? integer    higher runs first
 ---@field delay? number|string begin later: seconds, or "2h"
----@field at? number           begin then: seconds since 1970
+---@field at? pawl.Time        begin then
 ---@field tenant? string
 ---@field group? string
 ---@field correlation? string
@@ -237,7 +245,7 @@ function pawl.migrate(url, options) end
 ---@field host? string
 ---@field pid? integer
 ---@field since string      when it was taken
----@field until string      the end, unless it is renewed
+---@field until string      the end, unless it is kept by a heartbeat
 ---@field lapsed boolean
 
 --- What is undone, or was. Of each list `get` shows the first 1,000, in the
@@ -297,7 +305,8 @@ function pawl.migrate(url, options) end
 ---@field deadline? string
 ---@field tokens pawl.ExplainedToken[]
 ---@field children table[]
----@field inbox table[]
+---@field inbox table[]       the first 100
+---@field inbox_total integer  how many there are
 ---@field undelivered integer
 ---@field sentences string[]
 
@@ -319,7 +328,7 @@ function pawl.migrate(url, options) end
 ---@field type? string
 ---@field instance? string
 ---@field limit? integer   100
----@field before? number   seconds: emitted earlier than that
+---@field emitted_before? pawl.Time
 ---@field after? string    the `place` of a row: the page behind it
 
 --- As in a list: without data and tokens, times beside the other fields.
@@ -385,13 +394,13 @@ function pawl.migrate(url, options) end
 ---@field instance? string
 ---@field form? string
 ---@field priority? pawl.TaskPriority
----@field due_before? number  seconds since 1970
+---@field due_before? pawl.Time
 ---@field overdue? boolean    open ones that should be done by now
 ---@field limit? integer      default 100
 ---@field before? string      the page after this task
 
 ---@class pawl.TaskActor
----@field user string
+---@field by string               who does it
 ---@field role? string|string[]   that the user is in
 ---@field roles? string|string[]
 ---@field group? string|string[]
@@ -425,20 +434,28 @@ function pawl.migrate(url, options) end
 --- One store connection; see pawl.open. Closed by close, <close> or the
 --- collector. Calls from inside its own handlers raise.
 ---@class pawl.Engine
+---@field tasks pawl.Tasks          the work of people
+---@field workflows pawl.Workflows  what is registered
+---@field outbox pawl.Outbox        what is to be published
 local Engine = {}
 
----@class pawl.LoadOptions
----@field hotfix? boolean  replaces the source of a version that is in use; the
----                        graph must be the same
----@field by? string       who fixes it
----@field why? string
+--- engine.tasks
+---@class pawl.Tasks
+local Tasks = {}
+
+--- engine.workflows
+---@class pawl.Workflows
+local Workflows = {}
+
+--- engine.outbox
+---@class pawl.Outbox
+local Outbox = {}
 
 --- Loads and checks a workflow file, or a workflow built here.
 ---@param workflow string|pawl.Workflow
----@param options? pawl.LoadOptions
 ---@return { workflow: string, version: integer, sha256: string }? info
 ---@return pawl.Error? err
-function Engine:load(workflow, options) end
+function Engine:load(workflow) end
 
 --- Checks a file; nothing is stored.
 ---@param path string
@@ -451,7 +468,7 @@ function Engine:check(path) end
 ---@param version? integer  default: the newest
 ---@return table? graph
 ---@return pawl.Error? err
-function Engine:graph(code, version) end
+function Workflows:graph(code, version) end
 
 --- Stores a new instance. On return it will run, whatever dies next.
 ---@param code string
@@ -493,12 +510,13 @@ function Engine:get(id, how) end
 ---@return pawl.Error? err
 function Engine:list(query, how) end
 
---- Everything recorded of an instance, oldest first.
+--- What is recorded of an instance, oldest first: all of it, or a page.
 ---@param id string
+---@param query? { limit?: integer, after?: integer }  after: a row's seq
 ---@param how? "table"|"json"
 ---@return table[]? entries
 ---@return pawl.Error? err
-function Engine:history(id, how) end
+function Engine:history(id, query, how) end
 
 --- The children of one instance, newest first.
 ---@param id string
@@ -529,7 +547,7 @@ function Engine:explain(id, how) end
 ---@param how? "table"|"json"
 ---@return table[]? rows
 ---@return pawl.Error? err
-function Engine:outbox(query, how) end
+function Outbox:list(query, how) end
 
 --- The full id of a shortened one: 4 or more hexadecimal digits of its
 --- beginning, or of its end if it is among the newest 100,000 of its shard.
@@ -544,34 +562,34 @@ function Engine:find(text) end
 ---@param how? "table"|"json"
 ---@return pawl.Task[]? tasks
 ---@return pawl.Error? err
-function Engine:tasks(query, how) end
+function Tasks:list(query, how) end
 
 --- One task; the id may be shortened.
 ---@param id string
 ---@param how? "table"|"json"
 ---@return pawl.Task? task
 ---@return pawl.Error? err
-function Engine:task(id, how) end
+function Tasks:get(id, how) end
 
 --- The full id of a task's shortened one.
 ---@param prefix string
 ---@return string? id
 ---@return pawl.Error? err  "ambiguous", "notfound"
-function Engine:task_find(prefix) end
+function Tasks:find(prefix) end
 
 --- Takes a task. Of two who do so at once one has it.
 ---@param id string
 ---@param options pawl.TaskActor
 ---@return pawl.Task? task
 ---@return pawl.Error? err  "taken", "already_finished"
-function Engine:task_claim(id, options) end
+function Tasks:claim(id, options) end
 
 --- Gives back what was claimed.
 ---@param id string
----@param options { user: string, reason?: string }
+---@param options { by: string, reason?: string }
 ---@return pawl.Task? task
 ---@return pawl.Error? err  "conflict": nobody has claimed it
-function Engine:task_unclaim(id, options) end
+function Tasks:unclaim(id, options) end
 
 --- Ends a task; its instance goes on. `take` names the transition where
 --- several are drawn, unless the output does: "approved", or { take = ... }.
@@ -579,7 +597,7 @@ function Engine:task_unclaim(id, options) end
 ---@param options pawl.TaskCompletion
 ---@return pawl.Task? task
 ---@return pawl.Error? err  "taken", "already_finished", "invalid"
-function Engine:task_complete(id, options) end
+function Tasks:complete(id, options) end
 
 --- Says that it cannot be done. Where neither a `failed` transition nor
 --- on_error is drawn, it may be tried again.
@@ -587,14 +605,14 @@ function Engine:task_complete(id, options) end
 ---@param options pawl.TaskFailure
 ---@return pawl.Task? task
 ---@return pawl.Error? err
-function Engine:task_fail(id, options) end
+function Tasks:fail(id, options) end
 
 --- Opens a failed task again.
 ---@param id string
 ---@param options { by: string, reason?: string }
 ---@return pawl.Task? task
 ---@return pawl.Error? err  "conflict": it has not failed
-function Engine:task_retry(id, options) end
+function Tasks:retry(id, options) end
 
 --- Takes a task from whoever has it, and gives it to another: a user, or
 --- users, roles and groups instead of those whom it was for.
@@ -602,21 +620,21 @@ function Engine:task_retry(id, options) end
 ---@param options pawl.TaskReassignment
 ---@return pawl.Task? task
 ---@return pawl.Error? err
-function Engine:task_reassign(id, options) end
+function Tasks:reassign(id, options) end
 
 --- Whoever holds a task hands it on.
 ---@param id string
 ---@param options { by: string, to: string, reason?: string }
 ---@return pawl.Task? task
 ---@return pawl.Error? err
-function Engine:task_delegate(id, options) end
+function Tasks:delegate(id, options) end
 
 --- Raises a task's priority, or adds those whom it is for.
 ---@param id string
 ---@param options pawl.TaskEscalation
 ---@return pawl.Task? task
 ---@return pawl.Error? err
-function Engine:task_escalate(id, options) end
+function Tasks:escalate(id, options) end
 
 --- Runs what is due until the budget is spent; never waits.
 ---@param budget? number  seconds; 0: one round
@@ -659,17 +677,16 @@ function Engine:wait(seconds) end
 ---@field reason? string
 
 ---@class pawl.CancelOptions: pawl.Asked
----@field who? string          the same as `by`
 ---@field compensate? boolean  false: nothing is undone
 ---@field source? "user"|"event"|"system"
 ---@field event_id? string     which event made somebody ask
 
 --- Asks for cancellation.
 ---@param id string
----@param why? string|pawl.CancelOptions
+---@param reason? string|pawl.CancelOptions
 ---@return true? ok
 ---@return boolean|pawl.Error done  false: its holder does it
-function Engine:cancel(id, why) end
+function Engine:cancel(id, reason) end
 
 --- Ends it at once, whoever holds it; nothing is undone.
 ---@param id string
@@ -678,26 +695,38 @@ function Engine:cancel(id, why) end
 ---@return boolean|pawl.Error done
 function Engine:kill(id, options) end
 
----@class pawl.WholeWorkflow: pawl.Asked
----@field workflow? string  a code
----@field prefix? string    what codes begin with: "billing."
----@field shift? boolean    resume: times are put off by as long as it took
-
---- Nothing of it runs until it is resumed: an instance, or all of a workflow.
----@param id string|pawl.WholeWorkflow
+--- Nothing of it runs until it is resumed.
+---@param id string
 ---@param options? pawl.Asked
----@return true|table? ok
+---@return true? ok
 ---@return boolean|pawl.Error done  "conflict": it is suspended already
 function Engine:suspend(id, options) end
 
 ---@class pawl.ResumeOptions: pawl.Asked
----@field shift? boolean
+---@field shift? boolean  its times are put off by as long as it took
 
----@param id string|pawl.WholeWorkflow
+---@param id string
 ---@param options? pawl.ResumeOptions
----@return true|table? ok
+---@return true? ok
 ---@return boolean|pawl.Error done  "conflict": it is not suspended
 function Engine:resume(id, options) end
+
+---@class pawl.WholeWorkflow: pawl.Asked
+---@field workflow? string  a code
+---@field prefix? string    or what codes begin with: "billing."
+---@field shift? boolean    resume: times are put off by as long as it took
+
+--- No step of its instances begins until it is resumed; new ones may be started,
+--- and wait.
+---@param options pawl.WholeWorkflow
+---@return table? info
+---@return pawl.Error? err  "conflict": it is suspended already
+function Workflows:suspend(options) end
+
+---@param options pawl.WholeWorkflow
+---@return table? info
+---@return pawl.Error? err  "conflict": it is not suspended
+function Workflows:resume(options) end
 
 ---@class pawl.RetryOptions: pawl.Asked
 ---@field token? integer
@@ -722,21 +751,21 @@ function Engine:retry(id, options) end
 ---@return boolean|pawl.Error done  "conflict": it goes on already
 function Engine:restart(id, options) end
 
----@class pawl.MoveTokenOptions: pawl.Asked
+---@class pawl.MoveOptions: pawl.Asked
 ---@field to string       the node
 ---@field token? integer  which, when there are several
 
 ---@param id string
----@param options pawl.MoveTokenOptions
+---@param options pawl.MoveOptions
 ---@return true? ok
 ---@return boolean|pawl.Error done  "conflict": no such token, or several and
 ---                                 none was named
-function Engine:move_token(id, options) end
+function Engine:move(id, options) end
 
 ---@class pawl.EditOptions: pawl.Asked
 ---@field set? table          variables
 ---@field unset? string|string[]
----@field version? integer    only if it made so many commits
+---@field if_commits? integer only if it made so many commits
 
 --- Changes variables.
 ---@param id string
@@ -748,7 +777,7 @@ function Engine:edit(id, options) end
 ---@class pawl.WakeOptions: pawl.Asked
 ---@field nodes? string|string[]  only there
 ---@field node? string
----@field at? number              seconds since 1970; default: now
+---@field at? pawl.Time           default: now
 
 --- What it waits for until a time is due now.
 ---@param id string
@@ -757,38 +786,38 @@ function Engine:edit(id, options) end
 ---@return boolean|pawl.Error done
 function Engine:wake(id, options) end
 
----@class pawl.MoveOptions: pawl.Asked
+---@class pawl.TransferOptions: pawl.Asked
 ---@field map? table<string, string>  nodes' names, old to new
 ---@field vars? fun(variables: table, instance: pawl.Instance): table
+---@field plan? boolean               nothing is changed
 
----@class pawl.MoveRefusal
+---@class pawl.TransferRefusal
 ---@field id string
 ---@field reason string
 ---@field token? integer
 ---@field node? string
 
---- Which instances, unfinished or failed, could not go on in another version,
---- and why: a token has no node of its kind there, or not inside the same forks;
---- or a step that was done and can be undone has no counterpart (map it). Those
---- that failed at a finish, or were undone, stand nowhere, and are not asked.
+--- The instances of one version, unfinished or failed, go on in another, each in
+--- a transaction of its own. Those that have failed stay so; `retry` goes on in
+--- the new version. Refused is one whose token has no node of its kind there, or
+--- not inside the same forks; or where a step that was done and can be undone has
+--- no counterpart (map it). Those that failed at a finish, or were undone, stand
+--- nowhere, and are not asked. With `plan` it is only said which could go.
 ---@param code string
 ---@param from integer
 ---@param to integer
----@param options? pawl.MoveOptions
----@return pawl.MoveRefusal[]? refused
----@return string[]|pawl.Error movable  ids
-function Engine:plan_move(code, from, to, options) end
-
---- Moves them, each in a transaction of its own. Those that have failed stay
---- so; `retry` goes on in the new version.
----@param code string
----@param from integer
----@param to integer
----@param options? pawl.MoveOptions
----@return string[]? moved
----@return pawl.MoveRefusal[]|pawl.Error refused
+---@param options? pawl.TransferOptions
+---@return string[]? gone  ids
+---@return pawl.TransferRefusal[]|pawl.Error refused
 ---@return string[] asked  held by somebody, who does it before the next step
-function Engine:move(code, from, to, options) end
+function Workflows:transfer(code, from, to, options) end
+
+--- Replaces the source of a version that is in use; the graph must be the same.
+---@param workflow string|pawl.Workflow
+---@param options? pawl.Asked
+---@return { workflow: string, version: integer, revision: integer }? info
+---@return pawl.Error? err
+function Workflows:hotfix(workflow, options) end
 
 ---@class pawl.Problem
 ---@field instance string
@@ -823,7 +852,7 @@ function Engine:health(options, how) end
 ---@param options? pawl.Asked
 ---@return table? info
 ---@return pawl.Error? err
-function Engine:activate(code, version, options) end
+function Workflows:activate(code, version, options) end
 
 --- No new ones are; those that run go on.
 ---@param code string
@@ -831,14 +860,14 @@ function Engine:activate(code, version, options) end
 ---@param options? pawl.Asked
 ---@return table? info
 ---@return pawl.Error? err
-function Engine:deactivate(code, version, options) end
+function Workflows:deactivate(code, version, options) end
 
 --- What is registered.
 ---@param query? { workflow?: string, live?: boolean }
 ---@param how? "table"|"json"
 ---@return table[]? workflows
 ---@return pawl.Error? err
-function Engine:workflows(query, how) end
+function Workflows:list(query, how) end
 
 --- The engine's time: the store's, the host's or the clock's.
 ---@return number seconds  since 1970
@@ -846,10 +875,10 @@ function Engine:now() end
 
 --- The engine's own id, as the rows of a history and a lease name it.
 ---@return string id
-function Engine:executor() end
+function Engine:executor_id() end
 
 ---@return { trips: integer, statements: integer, transactions: integer }
-function Engine:counts() end
+function Engine:count() end
 
 --- Makes the running tick stop after the handler under way.
 function Engine:interrupt() end
@@ -942,169 +971,10 @@ local Db = {}
 ---@return integer changed
 function Db:query(sql, ...) end
 
----@class pawl.StepOptions
----@field run fun(ctx: pawl.Ctx): string?, any  transition, output
----@field undo? fun(ctx: pawl.Ctx)
----@field next string|table<string, string>
----@field retry? table|integer|false  { max=, base=, cap=, factor=, jitter= }
----@field on_error? table<string, string>  by error code; "*" any other
----@field on_exhausted? "fail"|"suspend"
----@field timeout? number|string
----@field transactional? boolean
-
----@class pawl.ChoiceOptions
----@field choose fun(ctx: pawl.Ctx): string
----@field next table<string, string>
-
----@class pawl.TimerOptions
----@field after? number|string
----@field at? fun(ctx: pawl.Ctx): number|string
----@field next string
-
----@class pawl.FinishOptions
----@field status? "completed"|"failed"
----@field terminate? boolean
----@field output? fun(ctx: pawl.Ctx): any
-
---- Waits for an event. Without a `timeout` transition a wait that times out
---- fails with code "timeout".
----@class pawl.WaitOptions
----@field event string           "payment.received", or a pattern: "payment.*"
----@field key? string|fun(ctx: pawl.Ctx): any  a name in variables or input
----@field match? fun(event: pawl.Event, ctx: pawl.Ctx): any  false or nil: not
----                              this event. It may be asked more than once
----@field timeout? number|string
----@field into? string           the variable that takes the event's data
----@field undo? fun(ctx: pawl.Ctx)
----@field next string|table<string, string>  received, timeout
----@field on_error? table<string, string>
----@field retry? table|integer|false  default: once
-
---- Work for a person. In `next` every name but overdue, timeout and failed is
---- an outcome that a person can take.
----@class pawl.TaskOptions
----@field title string
----@field description? string
----@field form? string           a name that those who show it know
----@field input? table
----@field priority? "low"|"normal"|"high"|"urgent"
----@field due? number|string
----@field assignee? string
----@field user? string|string[]  who may take it; or `users`
----@field users? string|string[]
----@field role? string|string[]
----@field roles? string|string[]
----@field group? string|string[]
----@field groups? string|string[]
----@field signal? string         the event that is raised when it is done
----@field timeout? number|string
----@field escalate? pawl.EscalateOptions  when it is overdue
----@field prepare? fun(ctx: pawl.Ctx): table?  replaces fields of the above
----@field into? string           the variable that takes the output
----@field undo? fun(ctx: pawl.Ctx)
----@field next string|table<string, string>
----@field on_error? table<string, string>
----@field retry? table|integer|false  default: once
-
----@class pawl.EscalateOptions
----@field user? string|string[]
----@field users? string|string[]
----@field role? string|string[]
----@field roles? string|string[]
----@field group? string|string[]
----@field groups? string|string[]
----@field priority? "low"|"normal"|"high"|"urgent"
-
----@class pawl.ForkOptions
----@field next string[]|table<string, string>  nodes, or by the branch's name
-
----@class pawl.JoinOptions
----@field expect? "all"|"any"|integer  "all" that can still come; the default
----@field losers? "run"|"cancel"       what comes after the join; "run"
----@field next string
-
----@class pawl.CallOptions
----@field workflow string        the child's code
----@field version? integer
----@field input? table|fun(ctx: pawl.Ctx): any
----@field parent_end? "cancel"|"leave"  the child, when the parent ends first
----@field timeout? number|string
----@field into? string           the variable that takes the child's output
----@field undo? fun(ctx: pawl.Ctx)
----@field next string|table<string, string>  completed, failed, cancelled,
----                                          timeout
----@field on_error? table<string, string>
----@field retry? table|integer|false  default: once
-
---- One branch, or one child, for each item. A branch ends its item by leading
---- back to the each; ctx.token.data holds its `item` and `index`.
----@class pawl.EachOptions
----@field items fun(ctx: pawl.Ctx): any[]
----@field branch? string         the first node of a branch
----@field workflow? string       or the children's code
----@field version? integer
----@field parent_end? "cancel"|"leave"
----@field window? integer        how many are under way at once; 16
----@field on_failure? "stop"|"collect"
----@field timeout? number|string
----@field into? string           the variable that takes the results, in order
----@field next string
----@field on_error? table<string, string>
-
 --- A workflow being drawn; every method returns it.
+--- Methods and options are beside the kind of node: lua/pawl/kinds.
 ---@class pawl.Workflow
 ---@field code string
 ---@field version integer
-local Workflow = {}
-
----@param name string
----@param options pawl.StepOptions
----@return pawl.Workflow
-function Workflow:step(name, options) end
-
----@param name string
----@param options pawl.ChoiceOptions
----@return pawl.Workflow
-function Workflow:choice(name, options) end
-
----@param name string
----@param options pawl.TimerOptions
----@return pawl.Workflow
-function Workflow:timer(name, options) end
-
----@param name string
----@param options? pawl.FinishOptions
----@return pawl.Workflow
-function Workflow:finish(name, options) end
-
----@param name string
----@param options pawl.WaitOptions
----@return pawl.Workflow
-function Workflow:wait(name, options) end
-
----@param name string
----@param options pawl.TaskOptions
----@return pawl.Workflow
-function Workflow:task(name, options) end
-
----@param name string
----@param options pawl.ForkOptions
----@return pawl.Workflow
-function Workflow:fork(name, options) end
-
----@param name string
----@param options pawl.JoinOptions
----@return pawl.Workflow
-function Workflow:join(name, options) end
-
----@param name string
----@param options pawl.CallOptions
----@return pawl.Workflow
-function Workflow:call(name, options) end
-
----@param name string
----@param options pawl.EachOptions
----@return pawl.Workflow
-function Workflow:each(name, options) end
 
 return pawl

@@ -234,7 +234,7 @@ kit.describe("one that failed", function(backend)
     assert(engine:run())
     for _, call in ipairs {
       function() return engine:edit(id, { set = { x = 1 } }) end,
-      function() return engine:move_token(id, { to = "a" }) end,
+      function() return engine:move(id, { to = "a" }) end,
       function() return engine:suspend(id) end,
       function() return engine:kill(id) end,
       function() return engine:wake(id) end,
@@ -290,7 +290,7 @@ kit.describe("one that failed", function(backend)
       engine:restart(id, { from = "bb" }))
     refused("invalid", "there is no row 99", nil,
       engine:restart(id, { from = "b", seq = 99 }))
-    refused("invalid", "needs `node`", nil, engine:restart(id, {}))
+    refused("invalid", "needs `from`", nil, engine:restart(id, {}))
     local other = assert(engine:start "t.timer")
     assert(engine:run())
     refused("conflict", "has not ended and is not suspended", "suspend it",
@@ -362,7 +362,7 @@ kit.describe("a token", function(backend)
     assert(engine:load(waiting()))
     local id = assert(engine:start "t.waiting")
     assert(engine:run())
-    local _, done = assert(engine:move_token(id, { to = "a", by = "ann",
+    local _, done = assert(engine:move(id, { to = "a", by = "ann",
       reason = "no time" }))
     assert.is_true(done)
     local instance = assert(engine:get(id))
@@ -393,13 +393,13 @@ kit.describe("a token", function(backend)
     local tokens = assert(engine:get(id)).tokens
     assert.equal(2, #tokens)
     refused("conflict", "stands in 2 places", '"left" %(token %d+%)',
-      engine:move_token(id, { to = "j" }))
+      engine:move(id, { to = "j" }))
     refused("conflict", "has no live token 77", "it stands at",
-      engine:move_token(id, { to = "j", token = 77 }))
+      engine:move(id, { to = "j", token = 77 }))
     refused("invalid", 'no node "jj"', nil,
-      engine:move_token(id, { to = "jj", token = tokens[1].no }))
-    assert(engine:move_token(id, { to = "j", token = tokens[1].no }))
-    assert(engine:move_token(id, { to = "j", token = tokens[2].no }))
+      engine:move(id, { to = "jj", token = tokens[1].no }))
+    assert(engine:move(id, { to = "j", token = tokens[1].no }))
+    assert(engine:move(id, { to = "j", token = tokens[2].no }))
     assert(engine:run())
     assert.equal("completed", kit.status(engine, id))
   end)
@@ -413,7 +413,7 @@ kit.describe("a token", function(backend)
       function(ctx)
         ran[#ran + 1] = "b"
         local _
-        _, done = assert(b:move_token(ctx.id, { to = "d" }))
+        _, done = assert(b:move(ctx.id, { to = "d" }))
       end,
       function() ran[#ran + 1] = "c" end,
       function() ran[#ran + 1] = "d" end,
@@ -471,9 +471,9 @@ kit.describe("variables", function(backend)
   it("are edited only by whoever saw them as they are, if asked", function()
     local engine, id = started()
     local seen = assert(engine:get(id)).commits
-    assert(engine:edit(id, { set = { x = 1 }, version = seen }))
+    assert(engine:edit(id, { set = { x = 1 }, if_commits = seen }))
     refused("conflict", "has changed meanwhile", "look at it again",
-      engine:edit(id, { set = { x = 2 }, version = seen }))
+      engine:edit(id, { set = { x = 2 }, if_commits = seen }))
     assert.equal(1, assert(engine:get(id)).variables.x)
   end)
 
@@ -483,7 +483,7 @@ kit.describe("variables", function(backend)
       function(ctx)
         ctx.vars.x = 1
         assert(b:edit(ctx.id, { set = { x = 2 },
-          version = assert(b:get(ctx.id)).commits }))
+          if_commits = assert(b:get(ctx.id)).commits }))
       end,
       function(ctx) ctx.vars.seen = ctx.vars.x end,
     } })
@@ -656,143 +656,10 @@ kit.describe("cancelling", function(backend)
     local engine = backend.fresh()
     assert(engine:load(waiting()))
     local id = assert(engine:start "t.waiting")
-    refused("invalid", "`source` is", nil,
+    refused("invalid", "`source` must be", nil,
       engine:cancel(id, { source = "moon" }))
     assert.error_matches(function() engine:cancel(id, { wy = "x" }) end,
       "unknown option 'wy'")
-  end)
-end)
-
-kit.describe("a workflow that is suspended", function(backend)
-  local function counted(state, code)
-    return kit.one(function() state.runs = (state.runs or 0) + 1 end,
-      { code = code })
-  end
-
-  it("takes new instances, which wait", function()
-    local engine, _, url = backend.fresh()
-    local state, other = {}, {}
-    assert(engine:load(counted(state, "billing.charge")))
-    assert(engine:load(counted(other, "billings")))
-    local info = assert(engine:suspend { workflow = "billing.charge",
-      by = "ann", reason = "bank" })
-    assert.is_true(info.suspended)
-    local id = assert(engine:start "billing.charge")
-    assert(engine:start "billings")
-    assert(engine:run())
-    assert.is_nil(state.runs)
-    assert.equal(1, other.runs)
-    assert.equal("created", kit.status(engine, id))
-    local row = kit.select(url, "select reason, suspended_by from "
-      .. kit.table(backend, "suspension"))[1]
-    assert.same({ reason = "bank", suspended_by = "ann" }, row)
-    assert(engine:resume { workflow = "billing.charge" })
-    assert(engine:run())
-    assert.equal(1, state.runs)
-    assert.equal(0, kit.count(backend, url, "suspension"))
-  end)
-
-  it("may be many, by what their codes begin with", function()
-    local engine = backend.fresh()
-    local one, two, other = {}, {}, {}
-    assert(engine:load(counted(one, "bill_ing.charge")))
-    assert(engine:load(counted(two, "bill_ing.refund")))
-    assert(engine:load(counted(other, "billXing.charge")))
-    assert(engine:suspend { prefix = "bill_ing." })
-    for _, code in ipairs { "bill_ing.charge", "bill_ing.refund",
-      "billXing.charge" } do
-      assert(engine:start(code))
-    end
-    assert(engine:run())
-    assert.is_nil(one.runs)
-    assert.is_nil(two.runs)
-    assert.equal(1, other.runs, "'_' is an ordinary character")
-    refused("conflict", "is not suspended", "as it was written",
-      engine:resume { workflow = "bill_ing.charge" })
-    assert(engine:resume { prefix = "bill_ing." })
-    assert(engine:run())
-    assert.equal(1, one.runs)
-    assert.equal(1, two.runs)
-  end)
-
-  it("holds an instance that another engine runs at its next claim", function()
-    local a, b
-    local state = {}
-    local flow = pawl.workflow { code = "t.slow", start = "a" }
-    flow:step("a", { next = "t", run = function()
-      assert(b:suspend { workflow = "t.slow" })
-    end })
-    flow:timer("t", { after = "1h", next = "b" })
-    flow:step("b", { next = "z", run = function() state.ran = true end })
-    flow:finish "z"
-    local clock
-    a, b, clock = kit.pair(backend, { flow })
-    local id = assert(a:start "t.slow")
-    assert(a:run())
-    clock:advance "2h"
-    assert(a:run())
-    assert(b:run { id = id })
-    assert.is_nil(state.ran)
-    assert(a:resume { workflow = "t.slow" })
-    assert(a:run())
-    assert.is_true(state.ran)
-    assert.equal("completed", kit.status(b, id))
-  end)
-
-  it("still hears requests", function()
-    local engine = backend.fresh()
-    assert(engine:load(waiting()))
-    local id = assert(engine:start "t.waiting")
-    assert(engine:run())
-    assert(engine:suspend { workflow = "t.waiting" })
-    assert(engine:edit(id, { set = { x = 1 } }))
-    assert.equal(1, assert(engine:get(id)).variables.x)
-    local _, done = assert(engine:cancel(id))
-    assert.is_true(done)
-    assert.equal("cancelled", kit.status(engine, id))
-  end)
-
-  it("has all its times put off, when asked", function()
-    local engine, clock, url = backend.fresh { shards = 3 }
-    assert(engine:load(waiting()))
-    assert(engine:load(kit.timer("1h", "t.other")))
-    local ids = {}
-    for i = 1, 250 do ids[i] = assert(engine:start "t.waiting") end
-    local other = assert(engine:start "t.other")
-    assert(engine:run())
-    clock:advance(HOUR / 2)
-    assert(engine:suspend { workflow = "t.waiting" })
-    clock:advance "3h"
-    assert(engine:run())
-    assert.equal("completed", kit.status(engine, other))
-    local info = assert(engine:resume { workflow = "t.waiting", shift = true,
-      by = "ann" })
-    assert.equal(250, info.shifted)
-    assert(engine:run())
-    assert.equal(250, #assert(engine:list { workflow = "t.waiting",
-      status = "waiting", limit = 1000 }))
-    assert.equal("shifted", last(engine, ids[7]).type)
-    assert.equal("ann", last(engine, ids[7]).caller)
-    clock:advance(HOUR / 2 + 1)
-    assert(engine:run())
-    assert.equal(250, #assert(engine:list { workflow = "t.waiting",
-      status = "completed", limit = 1000 }))
-    assert.equal(0, kit.count(backend, url, "inbox"))
-  end)
-
-  it("is refused twice, and where nobody knows it", function()
-    local engine = backend.fresh()
-    assert(engine:load(waiting()))
-    assert(engine:suspend { workflow = "t.waiting", by = "ann" })
-    refused("conflict", 'suspended already, by ann', nil,
-      engine:suspend { workflow = "t.waiting" })
-    refused("notfound", 'no workflow "t.nobody"', "prefix",
-      engine:suspend { workflow = "t.nobody" })
-    assert(engine:suspend { prefix = "t.nobody" })
-    assert.error_matches(function() engine:suspend {} end, "give an instance")
-    assert.error_matches(function()
-      engine:suspend { workflow = "a", prefix = "b" }
-    end, "give an instance")
   end)
 end)
 

@@ -100,7 +100,7 @@ kit.describe("a request that is sent again", function(backend)
   local function take() assert(b:run()) end
 
   local function shift()
-    return core.engine_change(a, id, { kind = "shift", us = HOUR_US })
+    return core.change(a, id, { kind = "shift", for_us = HOUR_US })
   end
 
   --- It was done by the first letter, whatever has happened since.
@@ -136,7 +136,7 @@ kit.describe("a request that is sent again", function(backend)
   end)
 
   it("moves its token to a node once", function()
-    counts_once("moved", function() return a:move_token(id, { to = "a" }) end)
+    counts_once("moved", function() return a:move(id, { to = "a" }) end)
     assert.equal(1, ran.a)
   end)
 
@@ -188,7 +188,7 @@ kit.describe("a request that is sent again", function(backend)
   it("leaves the variables as somebody has made them since", function()
     local ok, done = asked(backend, url, function()
       return a:edit(id, { set = { n = 1 },
-        version = assert(a:get(id)).commits })
+        if_commits = assert(a:get(id)).commits })
     end, function()
       take()
       assert(b:edit(id, { set = { n = 2 } }))
@@ -218,8 +218,8 @@ kit.describe("a request that is sent again", function(backend)
   end)
 
   it("moves it to another version, and says so", function()
-    local moved = counts_once("migrated", function()
-      return a:move("t.two", 1, 2)
+    local moved = counts_once("transferred", function()
+      return a.workflows:transfer("t.two", 1, 2)
     end)
     assert.same({ id }, moved)
   end)
@@ -297,7 +297,7 @@ kit.describe("a request that is sent again", function(backend)
 
       it(("need not be for a move: the %d. passage (%s)"):format(k, what),
         function()
-          counts("moved", function() return a:move_token(id, { to = "a" }) end)
+          counts("moved", function() return a:move(id, { to = "a" }) end)
           assert.equal(1, ran.a)
         end)
     end

@@ -1,4 +1,4 @@
--- Tasks for people: created once, found, taken by one, ended by one.
+-- Tasks for people: created once, taken by one, ended by one.
 local pawl = require "pawl"
 local kit = require "spec.engine.kit"
 
@@ -39,7 +39,7 @@ end
 local function begin(engine, input)
   local id = assert(engine:start("t.task", input))
   assert(engine:run())
-  local tasks = assert(engine:tasks { instance = id })
+  local tasks = assert(engine.tasks:list { instance = id })
   assert.equal(1, #tasks)
   return tasks[1].id, id
 end
@@ -76,7 +76,7 @@ kit.describe("a task", function(backend)
       groups = { "north", "south" }, signal = "order.approved",
     }))
     local id, instance = begin(engine)
-    local task = assert(engine:task(id))
+    local task = assert(engine.tasks:get(id))
     assert.equal(id, task.id)
     assert.equal(instance, task.instance)
     assert.equal("t.task", task.workflow)
@@ -111,12 +111,12 @@ kit.describe("a task", function(backend)
     function()
       local engine = backend.fresh()
       assert(engine:load(asking()))
-      local task = assert(engine:task((begin(engine))))
+      local task = assert(engine.tasks:get((begin(engine))))
       assert.equal("normal", task.priority)
       assert.same({ {}, {}, {} }, { task.users, task.roles, task.groups })
       assert.is_nil(task.due)
       assert.equal("running",
-        assert(engine:task_claim(task.id, { user = "whoever" })).status)
+        assert(engine.tasks:claim(task.id, { by = "whoever" })).status)
     end)
 
   it("is what `prepare` says of it", function()
@@ -131,7 +131,7 @@ kit.describe("a task", function(backend)
     }))
     local id = assert(engine:start("t.task", { no = 17, who = "ann" }))
     assert(engine:run())
-    local task = assert(engine:tasks { user = "ann" })[1]
+    local task = assert(engine.tasks:list { user = "ann" })[1]
     assert.equal(id, task.instance)
     assert.equal("Order 17", task.title)
     assert.equal("urgent", task.priority)
@@ -158,7 +158,7 @@ kit.describe("a task", function(backend)
       local failed = assert(engine:get(id))
       assert.equal("failed", failed.status)
       assert.matches(pattern, failed.error.message)
-      assert.same({}, assert(engine:tasks()))
+      assert.same({}, assert(engine.tasks:list()))
     end
   end)
 
@@ -167,7 +167,7 @@ kit.describe("a task", function(backend)
     local title = ("Prüfen \u{1F600} ' \" \\ %s; drop table "):rep(400)
     assert(engine:load(asking { title = title, description = title:rep(5),
       input = { [title] = "x\0y" } }))
-    local task = assert(engine:task((begin(engine))))
+    local task = assert(engine.tasks:get((begin(engine))))
     assert.equal(title, task.title)
     assert.equal(title:rep(5), task.description)
     assert.same({ [title] = "x\0y" }, task.input)
@@ -183,17 +183,17 @@ kit.describe("a task", function(backend)
           clock:advance(31)
           assert(b:run())
           assert.equal(2, prepared)
-          assert.equal(1, #assert(b:tasks()))
+          assert.equal(1, #assert(b.tasks:list()))
         end
         return {}
       end } })
     local id = assert(a:start "t.task")
     assert(a:run())
     assert(b:run())
-    local tasks = assert(a:tasks { instance = id })
+    local tasks = assert(a.tasks:list { instance = id })
     assert.equal(1, #tasks)
     assert.same({ "clerk" }, tasks[1].roles)
-    assert(a:task_complete(tasks[1].id, { user = "ann", role = "clerk" }))
+    assert(a.tasks:complete(tasks[1].id, { by = "ann", role = "clerk" }))
     assert(a:run())
     assert.equal("completed", kit.status(a, id))
   end)
@@ -205,15 +205,16 @@ kit.describe("a task", function(backend)
     flow:finish "z"
     assert(engine:load(flow))
     local first, id = begin(engine)
-    assert(engine:task_complete(first, { user = "ann", take = "again" }))
+    assert(engine.tasks:complete(first, { by = "ann", take = "again" }))
     assert(engine:run())
-    local tasks = assert(engine:tasks { instance = id, status = "pending" })
+    local tasks = assert(engine.tasks:list { instance = id,
+      status = "pending" })
     assert.equal(1, #tasks)
     assert.not_equal(first, tasks[1].id)
-    assert(engine:task_complete(tasks[1].id, { user = "ann", take = "no" }))
+    assert(engine.tasks:complete(tasks[1].id, { by = "ann", take = "no" }))
     assert(engine:run())
     assert.equal("completed", kit.status(engine, id))
-    assert.equal(2, #assert(engine:tasks { instance = id }))
+    assert.equal(2, #assert(engine.tasks:list { instance = id }))
   end)
 
   it("lies in its instance's shard", function()
@@ -222,184 +223,16 @@ kit.describe("a task", function(backend)
     assert(engine:load(asking { role = "clerk" }))
     for _ = 1, 12 do assert(engine:start "t.task") end
     assert(engine:run())
-    local tasks = assert(engine:tasks { role = "clerk" })
+    local tasks = assert(engine.tasks:list { role = "clerk" })
     assert.equal(12, #tasks)
     for _, task in ipairs(tasks) do
       assert.equal(task.instance:sub(-4), task.id:sub(-4))
-      assert(engine:task_complete(task.id, { user = "ann", role = "clerk" }))
+      assert(engine.tasks:complete(task.id, { by = "ann", role = "clerk" }))
     end
     assert(engine:run())
     assert.equal(12, #assert(engine:list { status = "completed" }))
-    assert.same({}, assert(engine:tasks { role = "clerk",
+    assert.same({}, assert(engine.tasks:list { role = "clerk",
       status = "pending" }))
-  end)
-end)
-
----- finding -----------------------------------------------------------------
-
-kit.describe("a list of tasks", function(backend)
-  --- One task an input: title, due, and whom it is for.
-  local function fill(engine, ...)
-    assert(engine:load(asking { prepare = function(ctx)
-      return ctx.input
-    end }))
-    local out = {}
-    for _, task in ipairs { ... } do
-      task.title = task.title or "t"
-      local id = assert(engine:start("t.task", task))
-      assert(engine:run())
-      out[#out + 1] = assert(engine:tasks { instance = id })[1].id
-    end
-    return out
-  end
-
-  it("has those of one person: assigned, a candidate, a member, or held",
-    function()
-      local engine = backend.fresh()
-      local t = fill(engine, { assignee = "ann" }, { users = { "ann", "bob" } },
-        { roles = { "clerk" } }, { groups = { "north" } },
-        { users = { "bob" } }, {})
-      assert(engine:task_claim(t[6], { user = "ann" }))
-      assert.same({ t[6], t[2], t[1] }, ids(assert(engine:tasks {
-        user = "ann" })))
-      assert.same({ t[6], t[3], t[2], t[1] }, ids(assert(engine:tasks {
-        user = "ann", role = "clerk" })))
-      assert.same({ t[6], t[4], t[3], t[2], t[1] }, ids(assert(engine:tasks {
-        user = "ann", roles = { "clerk", "none" }, group = "north" })))
-      assert.same({ t[5], t[2] }, ids(assert(engine:tasks { user = "bob" })))
-      assert.same({ t[3] }, ids(assert(engine:tasks { role = "clerk" })))
-      assert.same({ t[4] }, ids(assert(engine:tasks { groups = { "north" } })))
-      assert.same({}, assert(engine:tasks { user = "north" }))
-      assert.same({}, assert(engine:tasks { role = "ann" }))
-      assert.equal(6, #assert(engine:tasks()))
-    end)
-
-  it("has each once, however often it is somebody's", function()
-    local engine = backend.fresh()
-    local t = fill(engine, { assignee = "ann", users = { "ann" },
-      roles = { "a", "b" }, groups = { "a" } })
-    assert(engine:task_claim(t[1], { user = "ann" }))
-    assert.same(t, ids(assert(engine:tasks { user = "ann",
-      roles = { "a", "b" }, group = "a" })))
-  end)
-
-  it("is narrowed by status, form, priority and instance", function()
-    local engine = backend.fresh()
-    local t = fill(engine, { form = "a", priority = "low" },
-      { form = "b", priority = "low" }, { form = "a", priority = "urgent" })
-    assert(engine:task_claim(t[1], { user = "ann" }))
-    assert(engine:task_complete(t[2], { user = "bob" }))
-    local function found(query) return ids(assert(engine:tasks(query))) end
-    assert.same({ t[3] }, found { status = "pending" })
-    assert.same({ t[1] }, found { status = "running" })
-    assert.same({ t[3], t[2] }, found { status = { "completed", "pending" } })
-    assert.same({ t[3], t[1] }, found { form = "a" })
-    assert.same({ t[1] }, found { form = "a", status = "running" })
-    assert.same({ t[2], t[1] }, found { priority = "low" })
-    assert.same({}, found { priority = "low", status = "failed" })
-    local instance = assert(engine:task(t[2])).instance
-    assert.same({ t[2] }, found { instance = instance })
-    assert.same({ t[2] }, found { instance = instance:sub(1, 30) })
-    assert.same({}, found { instance = instance, form = "a" })
-    assert.same({}, found { user = "ann", instance = instance })
-  end)
-
-  it("tells what is overdue, the longest first", function()
-    local engine, clock = backend.fresh()
-    local t = fill(engine, { due = "3h", roles = { "clerk" } }, { due = "1h" },
-      { due = "9h" }, {}, { due = "2h" })
-    assert(engine:task_claim(t[2], { user = "ann" }))
-    assert.same({}, assert(engine:tasks { overdue = true }))
-    clock:advance "4h"
-    assert(engine:run())
-    local late = assert(engine:tasks { overdue = true })
-    assert.same({ t[2], t[5], t[1] }, ids(late))
-    for _, task in ipairs(late) do assert.is_true(task.overdue) end
-    assert.is_false(assert(engine:task(t[3])).overdue)
-    -- page by page
-    local page = assert(engine:tasks { overdue = true, limit = 2 })
-    assert.same({ t[2], t[5] }, ids(page))
-    assert.same({ t[1] }, ids(assert(engine:tasks { overdue = true,
-      limit = 2, before = page[2].id })))
-    -- of somebody
-    assert.same({ t[1] }, ids(assert(engine:tasks { overdue = true,
-      role = "clerk" })))
-    -- by a time of one's own
-    assert.same({ t[2], t[5], t[1], t[3] }, ids(assert(engine:tasks {
-      due_before = engine:now() + 6 * 3600 })))
-    -- what is done is not late
-    assert(engine:task_complete(t[5], { user = "bob" }))
-    assert.same({ t[2], t[1] }, ids(assert(engine:tasks { overdue = true })))
-  end)
-
-  it("comes in pages that neither skip nor repeat", function()
-    local engine = backend.fresh()
-    local given = {}
-    for i = 1, 11 do
-      given[i] = { users = { "ann" }, assignee = i % 2 == 0 and "ann" or nil }
-    end
-    local t = fill(engine, table.unpack(given))
-    for _, query in ipairs { { user = "ann" }, {} } do
-      local seen, before = {}, nil
-      repeat
-        query.limit, query.before = 3, before
-        local page = assert(engine:tasks(query))
-        for _, task in ipairs(page) do seen[#seen + 1] = task.id end
-        before = page[3] and page[3].id
-        -- new ones come in front of all pages
-        if before then assert(engine:start("t.task", { title = "new" })) end
-      until not before
-      local wanted = {}
-      for i = #t, 1, -1 do wanted[#wanted + 1] = t[i] end
-      assert.same(wanted, seen)
-    end
-  end)
-
-  it("is text too, with nulls", function()
-    local engine = backend.fresh()
-    local t = fill(engine, { users = { "ann" } })
-    local list = pawl.json.decode(assert(engine:tasks({}, "json")))
-    assert.equal(pawl.null, list[1].due)
-    local one = pawl.json.decode(assert(engine:task(t[1], "json")))
-    assert.equal(pawl.null, one.claimed_by)
-    assert.same({ "ann" }, one.users)
-  end)
-
-  it("finds ids that are shortened", function()
-    local engine = backend.fresh()
-    local t = fill(engine, {}, {})
-    assert.equal(t[1], assert(engine:task_find(t[1])))
-    assert.equal(t[2], assert(engine:task(t[2]:sub(1, 32))).id)
-    refused("notfound", engine:task_find "ffff")
-    refused("ambiguous", engine:task_find(t[1]:sub(1, 6)))
-    refused("invalid", engine:task_find "abc")
-    refused("invalid", engine:task "not hex")
-    refused("notfound", engine:task(kit.draw_id()))
-  end)
-
-  it("says what is wrong with a query", function()
-    local engine = backend.fresh()
-    local function raises(pattern, query)
-      local ok, err = pcall(engine.tasks, engine, query)
-      assert.is_false(ok)
-      assert.matches(pattern, tostring(err))
-    end
-    raises("unknown option 'usr'.*user", { usr = "ann" })
-    raises("'user' must be a string", { user = 1 })
-    raises("'overdue' must be a boolean", { overdue = 1 })
-    raises("'priority' must be", { priority = "huge" })
-    raises("'limit' must be an integer above 0", { limit = 0 })
-    assert.matches("running", refused("invalid",
-      engine:tasks { status = "runing" }))
-    refused("invalid", engine:tasks { user = "" })
-    refused("invalid", engine:tasks { user = ("u"):rep(256) })
-    refused("invalid", engine:tasks { user = "a\0b" })
-    refused("invalid", engine:tasks { limit = 10001 })
-    refused("invalid", engine:tasks { overdue = true, status = "completed" })
-    refused("notfound", engine:tasks { before = "ffff" })
-    local many = {}
-    for i = 1, 201 do many[i] = "r" .. i end
-    refused("limit", engine:tasks { roles = many })
   end)
 end)
 
@@ -409,17 +242,17 @@ kit.describe("claiming a task", function(backend)
   it("succeeds for one; the other is told who has it", function()
     local a, b = kit.pair(backend, { asking { role = "clerk" } })
     local id = begin(a)
-    local task = assert(a:task_claim(id, { user = "ann", role = "clerk" }))
+    local task = assert(a.tasks:claim(id, { by = "ann", role = "clerk" }))
     assert.equal("running", task.status)
     assert.equal("ann", task.claimed_by)
     assert.is_string(task.claimed)
     assert.is_string(task.started)
     assert.matches("ann", refused("taken",
-      b:task_claim(id, { user = "bob", role = "clerk" })))
-    assert.equal("ann", assert(b:task(id)).claimed_by)
+      b.tasks:claim(id, { by = "bob", role = "clerk" })))
+    assert.equal("ann", assert(b.tasks:get(id)).claimed_by)
     -- again by the same: it is theirs
-    assert.equal("ann", assert(b:task_claim(id, { user = "ann" })).claimed_by)
-    assert.equal(1, #assert(a:task(id)).log)
+    assert.equal("ann", assert(b.tasks:claim(id, { by = "ann" })).claimed_by)
+    assert.equal(1, #assert(a.tasks:get(id)).log)
   end)
 
   it("is refused to one who decided on an older state", function()
@@ -436,7 +269,7 @@ kit.describe("claiming a task", function(backend)
     end
     assert.equal(1, write("ann").changed)
     assert.equal(0, write("bob").changed)
-    assert.equal("ann", assert(engine:task(id)).claimed_by)
+    assert.equal("ann", assert(engine.tasks:get(id)).claimed_by)
   end)
 
   it("is for those it is for", function()
@@ -445,7 +278,7 @@ kit.describe("claiming a task", function(backend)
       role = "clerk", group = "north" }))
     local function take(by, more)
       local id = begin(engine)
-      return engine:task_claim(id, copy(more, { user = by }))
+      return engine.tasks:claim(id, copy(more, { by = by }))
     end
     assert(take("ann"))
     assert(take("bob"))
@@ -464,8 +297,8 @@ kit.describe("claiming a task", function(backend)
     local engine = backend.fresh()
     assert(engine:load(asking { assignee = "ann" }))
     local id = begin(engine)
-    refused("taken", engine:task_claim(id, { user = "bob" }))
-    assert(engine:task_claim(id, { user = "ann" }))
+    refused("taken", engine.tasks:claim(id, { by = "bob" }))
+    assert(engine.tasks:claim(id, { by = "ann" }))
   end)
 
   it("of an assigned task is not its group's", function()
@@ -473,48 +306,48 @@ kit.describe("claiming a task", function(backend)
     assert(engine:load(asking { assignee = "ann", group = "north",
       users = "bob" }))
     local id = begin(engine)
-    for _, member in ipairs { { user = "bob" },
-      { user = "eve", group = "north" } } do
+    for _, member in ipairs { { by = "bob" },
+      { by = "eve", group = "north" } } do
       for _, kind in ipairs { "claim", "complete", "fail" } do
         assert.matches("assigned to ann.*reassign.*override",
-          refused("taken", engine["task_" .. kind](engine, id, member)))
+          refused("taken", engine.tasks[kind](engine.tasks, id, member)))
       end
     end
-    assert(engine:task_reassign(id, { by = "boss", group = "north" }))
-    assert(engine:task_complete(id, { user = "eve", group = "north" }))
+    assert(engine.tasks:reassign(id, { by = "boss", group = "north" }))
+    assert(engine.tasks:complete(id, { by = "eve", group = "north" }))
   end)
 
   it("can be given back, by the one who has it", function()
     local engine = backend.fresh()
     assert(engine:load(asking()))
     local id = begin(engine)
-    refused("conflict", engine:task_unclaim(id, { user = "ann" }))
-    assert(engine:task_claim(id, { user = "ann" }))
+    refused("conflict", engine.tasks:unclaim(id, { by = "ann" }))
+    assert(engine.tasks:claim(id, { by = "ann" }))
     assert.matches("ann", refused("taken",
-      engine:task_unclaim(id, { user = "bob" })))
-    local task = assert(engine:task_unclaim(id, { user = "ann",
+      engine.tasks:unclaim(id, { by = "bob" })))
+    local task = assert(engine.tasks:unclaim(id, { by = "ann",
       reason = "no time" }))
     assert.equal("pending", task.status)
     assert.is_nil(task.claimed_by)
     assert.is_nil(task.claimed)
     assert.equal("no time", last(task.log).reason)
-    assert(engine:task_claim(id, { user = "bob" }))
+    assert(engine.tasks:claim(id, { by = "bob" }))
   end)
 
   it("says what is missing or wrong", function()
     local engine = backend.fresh()
     assert(engine:load(asking()))
     local id = begin(engine)
-    refused("invalid", engine:task_claim(id))
-    refused("invalid", engine:task_claim(id, { user = "" }))
-    refused("invalid", engine:task_claim(id, { user = ("u"):rep(256) }))
-    refused("value", engine:task_claim(id, { user = "\255" }))
-    refused("notfound", engine:task_claim(kit.draw_id(), { user = "ann" }))
+    refused("invalid", engine.tasks:claim(id))
+    refused("invalid", engine.tasks:claim(id, { by = "" }))
+    refused("invalid", engine.tasks:claim(id, { by = ("u"):rep(256) }))
+    refused("value", engine.tasks:claim(id, { by = "\255" }))
+    refused("notfound", engine.tasks:claim(kit.draw_id(), { by = "ann" }))
     assert.error_matches(function()
-      engine:task_claim(id, { user = "ann", rols = "clerk" })
+      engine.tasks:claim(id, { by = "ann", rols = "clerk" })
     end, "unknown option 'rols'.*role")
-    assert.error_matches(function() engine:task_claim(nil, {}) end,
-      "bad argument #1 to 'task_claim'")
+    assert.error_matches(function() engine.tasks:claim(nil, {}) end,
+      "bad argument #1 to 'tasks:claim'")
   end)
 end)
 
@@ -525,7 +358,7 @@ kit.describe("a task that another holds", function(backend)
       group = "north", next = "z" }))
     local id, instance = begin(engine)
     if how == "claimed" then
-      assert(engine:task_claim(id, { user = "ann", group = "north" }))
+      assert(engine.tasks:claim(id, { by = "ann", group = "north" }))
     end
     return engine, id, instance, clock
   end
@@ -533,9 +366,9 @@ kit.describe("a task that another holds", function(backend)
   for _, how in ipairs { "assigned", "claimed" } do
     it("is done by an override, on the record: " .. how, function()
       local engine, id, instance = held(how)
-      refused("taken", engine:task_complete(id, { user = "zoe",
+      refused("taken", engine.tasks:complete(id, { by = "zoe",
         group = "north", override = false }))
-      local task = assert(engine:task_complete(id, { user = "zoe",
+      local task = assert(engine.tasks:complete(id, { by = "zoe",
         override = true, reason = "ann is ill" }))
       assert.equal("zoe", task.completed_by)
       local entry = last(task.log)
@@ -551,55 +384,55 @@ kit.describe("a task that another holds", function(backend)
 
     it("is taken over by an override: " .. how, function()
       local engine, id = held(how)
-      local task = assert(engine:task_claim(id, { user = "zoe",
+      local task = assert(engine.tasks:claim(id, { by = "zoe",
         override = true }))
       assert.same({ "zoe", "ann" },
         { task.claimed_by, last(task.log).instead_of })
-      refused("taken", engine:task_complete(id, { user = "ann" }))
-      assert(engine:task_fail(id, { user = "zoe" }))
+      refused("taken", engine.tasks:complete(id, { by = "ann" }))
+      assert(engine.tasks:fail(id, { by = "zoe" }))
     end)
   end
 
   it("tells of no override where none was needed", function()
     local engine, id = held "claimed"
-    local task = assert(engine:task_complete(id, { user = "ann",
+    local task = assert(engine.tasks:complete(id, { by = "ann",
       override = true }))
     assert.is_nil(last(task.log).instead_of)
   end)
 
   it("is not the previous holder's any more", function()
     local engine, id = held "claimed"
-    assert(engine:task_reassign(id, { by = "boss", to = "gus" }))
+    assert(engine.tasks:reassign(id, { by = "boss", to = "gus" }))
     for _, kind in ipairs { "claim", "complete", "fail" } do
       assert.matches("assigned to gus", refused("taken",
-        engine["task_" .. kind](engine, id, { user = "ann",
+        engine.tasks[kind](engine.tasks, id, { by = "ann",
           group = "north" })))
     end
-    assert(engine:task_complete(id, { user = "gus" }))
+    assert(engine.tasks:complete(id, { by = "gus" }))
   end)
 
   it("is open to those it is for once it is escalated, until it is given on",
     function()
       local engine, id, _, clock = held "assigned"
-      local eve = { user = "eve", group = "north" }
+      local eve = { by = "eve", group = "north" }
       clock:advance(1)
-      assert(engine:task_escalate(id, { by = "boss", users = "bob" }))
-      assert(engine:task_claim(id, { user = "bob" }))
-      assert(engine:task_unclaim(id, { user = "bob" }))
+      assert(engine.tasks:escalate(id, { by = "boss", users = "bob" }))
+      assert(engine.tasks:claim(id, { by = "bob" }))
+      assert(engine.tasks:unclaim(id, { by = "bob" }))
       clock:advance(1)
-      assert(engine:task_reassign(id, { by = "boss", to = "gus" }))
-      assert(engine:task_claim(id, { user = "gus" }))
-      assert(engine:task_unclaim(id, { user = "gus" }))
-      refused("taken", engine:task_complete(id, eve))
+      assert(engine.tasks:reassign(id, { by = "boss", to = "gus" }))
+      assert(engine.tasks:claim(id, { by = "gus" }))
+      assert(engine.tasks:unclaim(id, { by = "gus" }))
+      refused("taken", engine.tasks:complete(id, eve))
       clock:advance(1)
-      assert(engine:task_escalate(id, { by = "boss", priority = "urgent" }))
-      assert(engine:task_complete(id, eve))
+      assert(engine.tasks:escalate(id, { by = "boss", priority = "urgent" }))
+      assert(engine.tasks:complete(id, eve))
     end)
 
   it("cannot be overridden by what is no holder's to do", function()
     local engine, id = held "assigned"
     assert.error_matches(function()
-      engine:task_reassign(id, { by = "boss", to = "gus", override = true })
+      engine.tasks:reassign(id, { by = "boss", to = "gus", override = true })
     end, "unknown option")
   end)
 end)
@@ -609,8 +442,8 @@ kit.describe("handing a task on", function(backend)
     local engine = backend.fresh()
     assert(engine:load(asking { role = "clerk" }))
     local id = begin(engine)
-    assert(engine:task_claim(id, { user = "ann", role = "clerk" }))
-    local task = assert(engine:task_reassign(id, { to = "bob", by = "boss",
+    assert(engine.tasks:claim(id, { by = "ann", role = "clerk" }))
+    local task = assert(engine.tasks:reassign(id, { to = "bob", by = "boss",
       reason = "ann is ill" }))
     assert.equal("pending", task.status)
     assert.equal("bob", task.assignee)
@@ -620,73 +453,73 @@ kit.describe("handing a task on", function(backend)
     assert.same({ "reassign", "boss", "bob", "ann is ill" },
       { entry.what, entry.by, entry.to, entry.reason })
     assert.is_string(entry.at)
-    refused("taken", engine:task_complete(id, { user = "ann" }))
-    assert(engine:task_complete(id, { user = "bob" }))
+    refused("taken", engine.tasks:complete(id, { by = "ann" }))
+    assert(engine.tasks:complete(id, { by = "bob" }))
     refused("already_finished",
-      engine:task_reassign(id, { to = "cid", by = "boss" }))
+      engine.tasks:reassign(id, { to = "cid", by = "boss" }))
   end)
 
   it("by reassigning it can be for others than before", function()
     local engine = backend.fresh()
     assert(engine:load(asking { role = "clerk", assignee = "ann" }))
     local id = begin(engine)
-    local task = assert(engine:task_reassign(id, { by = "boss",
+    local task = assert(engine.tasks:reassign(id, { by = "boss",
       users = "bob", roles = { "chief", "deputy" } }))
     assert.is_nil(task.assignee)
     assert.same({ { "bob" }, { "chief", "deputy" }, {} },
       { task.users, task.roles, task.groups })
-    assert.same({}, assert(engine:tasks { role = "clerk" }))
-    assert.same({ id }, ids(assert(engine:tasks { role = "chief",
+    assert.same({}, assert(engine.tasks:list { role = "clerk" }))
+    assert.same({ id }, ids(assert(engine.tasks:list { role = "chief",
       status = "pending" })))
-    refused("taken", engine:task_claim(id, { user = "eve", role = "clerk" }))
-    assert(engine:task_claim(id, { user = "eve", role = "deputy" }))
-    refused("invalid", engine:task_reassign(id, { by = "boss" }))
-    refused("invalid", engine:task_reassign(id, { to = "bob" }))
+    refused("taken", engine.tasks:claim(id, { by = "eve", role = "clerk" }))
+    assert(engine.tasks:claim(id, { by = "eve", role = "deputy" }))
+    refused("invalid", engine.tasks:reassign(id, { by = "boss" }))
+    refused("invalid", engine.tasks:reassign(id, { to = "bob" }))
   end)
 
   it("by delegating it is the holder's to do", function()
     local engine = backend.fresh()
     assert(engine:load(asking { role = "clerk" }))
     local id = begin(engine)
-    refused("taken", engine:task_delegate(id, { by = "ann", to = "bob" }))
-    assert(engine:task_claim(id, { user = "ann", role = "clerk" }))
-    refused("taken", engine:task_delegate(id, { by = "bob", to = "cid" }))
-    refused("invalid", engine:task_delegate(id, { by = "ann" }))
-    local task = assert(engine:task_delegate(id, { by = "ann", to = "bob" }))
+    refused("taken", engine.tasks:delegate(id, { by = "ann", to = "bob" }))
+    assert(engine.tasks:claim(id, { by = "ann", role = "clerk" }))
+    refused("taken", engine.tasks:delegate(id, { by = "bob", to = "cid" }))
+    refused("invalid", engine.tasks:delegate(id, { by = "ann" }))
+    local task = assert(engine.tasks:delegate(id, { by = "ann", to = "bob" }))
     assert.equal("running", task.status)
     assert.same({ "bob", "bob", "ann" },
       { task.claimed_by, task.assignee, task.delegated_by })
-    assert.same({ id }, ids(assert(engine:tasks { user = "bob" })))
-    refused("taken", engine:task_complete(id, { user = "ann" }))
-    assert(engine:task_complete(id, { user = "bob" }))
+    assert.same({ id }, ids(assert(engine.tasks:list { user = "bob" })))
+    refused("taken", engine.tasks:complete(id, { by = "ann" }))
+    assert(engine.tasks:complete(id, { by = "bob" }))
   end)
 
   it("by delegating what is assigned and not yet claimed", function()
     local engine = backend.fresh()
     assert(engine:load(asking { assignee = "ann" }))
     local id = begin(engine)
-    local task = assert(engine:task_delegate(id, { by = "ann", to = "bob" }))
+    local task = assert(engine.tasks:delegate(id, { by = "ann", to = "bob" }))
     assert.same({ "pending", "bob", "ann" },
       { task.status, task.assignee, task.delegated_by })
-    assert(engine:task_claim(id, { user = "bob" }))
+    assert(engine.tasks:claim(id, { by = "bob" }))
   end)
 
   it("by escalating it is for more, and more urgent", function()
     local engine = backend.fresh()
     assert(engine:load(asking { role = "clerk" }))
     local id = begin(engine)
-    refused("invalid", engine:task_escalate(id, { by = "ann" }))
-    local task = assert(engine:task_escalate(id, { by = "ann",
+    refused("invalid", engine.tasks:escalate(id, { by = "ann" }))
+    local task = assert(engine.tasks:escalate(id, { by = "ann",
       roles = { "chief" }, users = { "bob" }, priority = "urgent" }))
     assert.equal("urgent", task.priority)
     assert.same({ "chief", "clerk" }, task.roles)
     assert.same({ "bob" }, task.users)
     assert.is_string(task.escalated)
     assert.equal("escalate", last(task.log).what)
-    task = assert(engine:task_escalate(id, { by = "ann", role = "chief" }))
+    task = assert(engine.tasks:escalate(id, { by = "ann", role = "chief" }))
     assert.same({ "chief", "clerk" }, task.roles)
     assert.equal("urgent", task.priority)
-    assert(engine:task_claim(id, { user = "eve", role = "chief" }))
+    assert(engine.tasks:claim(id, { by = "eve", role = "chief" }))
   end)
 
   it("keeps a log of the newest hundred changes", function()
@@ -694,9 +527,9 @@ kit.describe("handing a task on", function(backend)
     assert(engine:load(asking()))
     local id = begin(engine)
     for i = 1, 120 do
-      assert(engine:task_reassign(id, { by = "boss", to = "u" .. i }))
+      assert(engine.tasks:reassign(id, { by = "boss", to = "u" .. i }))
     end
-    local log = assert(engine:task(id)).log
+    local log = assert(engine.tasks:get(id)).log
     assert.equal(100, #log)
     assert.same({ "u21", "u120" }, { log[1].to, log[100].to })
   end)
@@ -709,7 +542,7 @@ kit.describe("completing a task", function(backend)
     local engine, _, url = backend.fresh()
     assert(engine:load(asking { into = "answer" }))
     local id, instance = begin(engine)
-    local task = assert(engine:task_complete(id, { user = "ann",
+    local task = assert(engine.tasks:complete(id, { by = "ann",
       output = { ok = true, list = { 1, 2.5 } } }))
     assert.equal("completed", task.status)
     assert.equal("ann", task.completed_by)
@@ -731,22 +564,22 @@ kit.describe("completing a task", function(backend)
     local engine = backend.fresh()
     assert(engine:load(asking { role = "clerk" }))
     local id = begin(engine)
-    refused("taken", engine:task_complete(id, { user = "eve" }))
-    assert(engine:task_claim(id, { user = "ann", role = "clerk" }))
+    refused("taken", engine.tasks:complete(id, { by = "eve" }))
+    assert(engine.tasks:claim(id, { by = "ann", role = "clerk" }))
     assert.matches("ann", refused("taken",
-      engine:task_complete(id, { user = "bob", role = "clerk" })))
-    assert(engine:task_complete(id, { user = "ann" }))
+      engine.tasks:complete(id, { by = "bob", role = "clerk" })))
+    assert(engine.tasks:complete(id, { by = "ann" }))
     assert.matches("ann", refused("already_finished",
-      engine:task_complete(id, { user = "bob", role = "clerk" })))
-    refused("already_finished", engine:task_complete(id, { user = "ann" }))
-    refused("already_finished", engine:task_claim(id, { user = "ann" }))
+      engine.tasks:complete(id, { by = "bob", role = "clerk" })))
+    refused("already_finished", engine.tasks:complete(id, { by = "ann" }))
+    refused("already_finished", engine.tasks:claim(id, { by = "ann" }))
   end)
 
   it("takes the way that is named", function()
     local engine = backend.fresh()
     assert(engine:load(choosing()))
     local id, instance = begin(engine)
-    assert.equal("rejected", assert(engine:task_complete(id, { user = "ann",
+    assert.equal("rejected", assert(engine.tasks:complete(id, { by = "ann",
       take = "rejected" })).transition)
     assert.equal("rejected", way(engine, instance))
   end)
@@ -755,10 +588,10 @@ kit.describe("completing a task", function(backend)
     local engine = backend.fresh()
     assert(engine:load(choosing()))
     local id, instance = begin(engine)
-    assert(engine:task_complete(id, { user = "ann", output = "approved" }))
+    assert(engine.tasks:complete(id, { by = "ann", output = "approved" }))
     assert.equal("approved", way(engine, instance))
     id, instance = begin(engine)
-    assert(engine:task_complete(id, { user = "ann",
+    assert(engine.tasks:complete(id, { by = "ann",
       output = { take = "rejected", why = "too dear" } }))
     assert.equal("rejected", way(engine, instance))
   end)
@@ -768,7 +601,7 @@ kit.describe("completing a task", function(backend)
     assert(engine:load(choosing({ due = "1h", timeout = "2h" },
       { "approved", "overdue", "timeout", "failed" })))
     local id, instance = begin(engine)
-    assert(engine:task_complete(id, { user = "ann" }))
+    assert(engine.tasks:complete(id, { by = "ann" }))
     assert.equal("approved", way(engine, instance))
   end)
 
@@ -778,7 +611,7 @@ kit.describe("completing a task", function(backend)
       { "approved", "rejected", "overdue" })))
     local id = begin(engine)
     local function complete(more)
-      return engine:task_complete(id, copy(more, { user = "ann" }))
+      return engine.tasks:complete(id, copy(more, { by = "ann" }))
     end
     local text = refused("invalid", complete())
     assert.matches("approved, rejected", text)
@@ -788,11 +621,11 @@ kit.describe("completing a task", function(backend)
     refused("invalid", complete { take = "overdue" })
     refused("invalid", complete { output = "else" })
     refused("invalid", complete { take = 'a "b" %s' })
-    assert.equal("pending", assert(engine:task(id)).status)
+    assert.equal("pending", assert(engine.tasks:get(id)).status)
     engine = backend.fresh()
     assert(engine:load(asking()))
-    refused("invalid", engine:task_complete((begin(engine)),
-      { user = "ann", take = "z" }))
+    refused("invalid", engine.tasks:complete((begin(engine)),
+      { by = "ann", take = "z" }))
   end)
 
   it("knows the ways without running any code", function()
@@ -801,8 +634,8 @@ kit.describe("completing a task", function(backend)
     local id, instance = begin(a)
     local client = kit.rival(backend, url, clock,
       { group = "nobody", stored_code = "own" })
-    refused("invalid", client:task_complete(id, { user = "ann" }))
-    assert(client:task_complete(id, { user = "ann", take = "approved" }))
+    refused("invalid", client.tasks:complete(id, { by = "ann" }))
+    assert(client.tasks:complete(id, { by = "ann", take = "approved" }))
     assert.equal("approved", way(a, instance))
   end)
 
@@ -814,8 +647,8 @@ kit.describe("completing a task", function(backend)
     flow:task("ask", { title = "Ask", into = "said", next = "close" })
     flow:timer("work", { after = 1, next = "more" })
     flow:step("more", { next = "close", run = function()
-      assert(b:task_complete(task, { user = "ann", output = "yes" }))
-      assert.equal("completed", assert(b:task(task)).status)
+      assert(b.tasks:complete(task, { by = "ann", output = "yes" }))
+      assert.equal("completed", assert(b.tasks:get(task)).status)
     end })
     flow:join("close", { next = "z" })
     flow:finish("z", { output = function(ctx) return ctx.vars end })
@@ -836,18 +669,18 @@ kit.describe("completing a task", function(backend)
     for _, value in ipairs { "a\0b \u{1F600}", 1.0, 9007199254740993, false,
       "" } do
       local id, instance = begin(engine)
-      assert(engine:task_complete(id, { user = "ann", output = value }))
+      assert(engine.tasks:complete(id, { by = "ann", output = value }))
       assert(engine:run())
       assert.equal(value, assert(engine:get(instance)).output.said)
       assert.equal(math.type(value),
         math.type(assert(engine:get(instance)).output.said))
     end
     local id = begin(engine)
-    refused("limit", engine:task_complete(id, { user = "ann",
+    refused("limit", engine.tasks:complete(id, { by = "ann",
       output = ("x"):rep(5001) }))
-    refused("value", engine:task_complete(id, { user = "ann",
+    refused("value", engine.tasks:complete(id, { by = "ann",
       output = { f = print } }))
-    assert.equal("pending", assert(engine:task(id)).status)
+    assert.equal("pending", assert(engine.tasks:get(id)).status)
   end)
 
   it("raises the event that is drawn", function()
@@ -859,7 +692,7 @@ kit.describe("completing a task", function(backend)
     assert(engine:load(asking { signal = "asked.done" }))
     local other = assert(engine:start "t.waits")
     local id = begin(engine)
-    assert(engine:task_complete(id, { user = "ann", output = { n = 1 } }))
+    assert(engine.tasks:complete(id, { by = "ann", output = { n = 1 } }))
     assert(engine:run())
     assert.equal("completed", kit.status(engine, other))
   end)
@@ -872,11 +705,11 @@ kit.describe("completing a task and cancelling its instance", function(backend)
     function()
       local a, b, _, url = kit.pair(backend, { choosing() })
       local id, instance = begin(a)
-      assert(a:task_complete(id, { user = "ann", take = "approved" }))
+      assert(a.tasks:complete(id, { by = "ann", take = "approved" }))
       assert(b:cancel(instance, "stop"))
       assert(b:run())
       assert.equal("cancelled", kit.status(a, instance))
-      local task = assert(a:task(id))
+      local task = assert(a.tasks:get(id))
       assert.equal("completed", task.status)
       assert.equal("ann", task.completed_by)
       assert.matches("cancelled %l+, untaken %l+$", kit.trail(a, instance))
@@ -887,13 +720,13 @@ kit.describe("completing a task and cancelling its instance", function(backend)
   it("cancelled first: the task is cancelled, and says so", function()
     local a, b = kit.pair(backend, { choosing() })
     local id, instance = begin(a)
-    assert(a:task_claim(id, { user = "ann" }))
+    assert(a.tasks:claim(id, { by = "ann" }))
     assert(b:cancel(instance, "stop"))
-    assert.equal("cancelled", assert(a:task(id)).status)
+    assert.equal("cancelled", assert(a.tasks:get(id)).status)
     assert.matches("cancelled", refused("already_finished",
-      a:task_complete(id, { user = "ann", take = "approved" })))
-    refused("already_finished", a:task_claim(id, { user = "ann" }))
-    refused("already_finished", a:task_retry(id, { by = "ann" }))
+      a.tasks:complete(id, { by = "ann", take = "approved" })))
+    refused("already_finished", a.tasks:claim(id, { by = "ann" }))
+    refused("already_finished", a.tasks:retry(id, { by = "ann" }))
     assert.equal("cancelled", kit.status(a, instance))
   end)
 
@@ -909,7 +742,7 @@ kit.describe("completing a task and cancelling its instance", function(backend)
       flow:timer("work", { after = 1, next = "more" })
       flow:step("more", { next = "close", run = function()
         if first == "cancel" then assert(b:cancel(id, "stop")) end
-        assert(b:task_complete(task, { user = "ann" }))
+        assert(b.tasks:complete(task, { by = "ann" }))
         if first == "complete" then assert(b:cancel(id, "stop")) end
       end })
       flow:join("close", { next = "z" })
@@ -920,7 +753,7 @@ kit.describe("completing a task and cancelling its instance", function(backend)
       clock:advance(2)
       assert(a:run())
       assert.equal("cancelled", kit.status(a, id))
-      assert.equal("completed", assert(a:task(task)).status)
+      assert.equal("completed", assert(a.tasks:get(task)).status)
       assert.equal(0, kit.count(backend, url, "inbox"))
       assert.equal(0, kit.count(backend, url, "agenda"))
     end)
@@ -934,38 +767,38 @@ kit.describe("a task that fails", function(backend)
     local engine = backend.fresh()
     assert(engine:load(asking { into = "said" }))
     local id, instance = begin(engine)
-    local none, err = engine:task_fail(id, { user = "ann",
+    local none, err = engine.tasks:fail(id, { by = "ann",
       error = { code = ("c"):rep(65) } })
     assert.is_nil(none)
     assert.equal("invalid", err.code)
     assert.matches("has 65 bytes", err.message)
-    local task = assert(engine:task_fail(id, { user = "ann",
+    local task = assert(engine.tasks:fail(id, { by = "ann",
       error = { code = "no_access", message = "the door is locked" } }))
     assert.equal("failed", task.status)
     assert.equal("ann", task.completed_by)
     assert.equal("no_access", task.error.code)
-    refused("busy", engine:task_retry(id, { by = "boss" })) -- what follows?
+    refused("busy", engine.tasks:retry(id, { by = "boss" })) -- what follows?
     assert(engine:run())
     assert.equal("waiting", kit.status(engine, instance))
     assert.matches("retry", refused("already_finished",
-      engine:task_complete(id, { user = "ann" })))
-    refused("invalid", engine:task_retry(id))
-    task = assert(engine:task_retry(id, { by = "boss" }))
+      engine.tasks:complete(id, { by = "ann" })))
+    refused("invalid", engine.tasks:retry(id))
+    task = assert(engine.tasks:retry(id, { by = "boss" }))
     assert.equal("pending", task.status)
     assert.is_nil(task.error)
     assert.is_nil(task.completed_by)
-    refused("conflict", engine:task_retry(id, { by = "boss" }))
+    refused("conflict", engine.tasks:retry(id, { by = "boss" }))
     -- fails once more, then is done
-    assert(engine:task_fail(id, { user = "bob", error = "again" }))
+    assert(engine.tasks:fail(id, { by = "bob", error = "again" }))
     assert(engine:run())
-    assert(engine:task_retry(id, { by = "boss" }))
-    assert(engine:task_complete(id, { user = "cid", output = "done" }))
+    assert(engine.tasks:retry(id, { by = "boss" }))
+    assert(engine.tasks:complete(id, { by = "cid", output = "done" }))
     assert(engine:run())
     assert.equal("done", assert(engine:get(instance)).output.said)
     assert.equal("started ask, failed ask, failed ask, task ask",
       kit.trail(engine, instance))
     local what = {}
-    for i, entry in ipairs(assert(engine:task(id)).log) do
+    for i, entry in ipairs(assert(engine.tasks:get(id)).log) do
       what[i] = entry.what
     end
     assert.same({ "fail", "retry", "fail", "retry", "complete" }, what)
@@ -975,9 +808,9 @@ kit.describe("a task that fails", function(backend)
     local engine = backend.fresh()
     assert(engine:load(choosing({}, { "approved", "failed" })))
     local id, instance = begin(engine)
-    assert(engine:task_fail(id, { user = "ann" }))
+    assert(engine.tasks:fail(id, { by = "ann" }))
     assert.equal("failed", way(engine, instance))
-    refused("already_finished", engine:task_retry(id, { by = "ann" }))
+    refused("already_finished", engine.tasks:retry(id, { by = "ann" }))
   end)
 
   it("takes the way of its error's code", function()
@@ -987,7 +820,7 @@ kit.describe("a task that fails", function(backend)
       run = function(ctx) ctx.vars.way = "other" end })
     assert(engine:load(flow))
     local id, instance = begin(engine)
-    assert(engine:task_fail(id, { user = "ann",
+    assert(engine.tasks:fail(id, { by = "ann",
       error = { code = "no_access" } }))
     assert.equal("other", way(engine, instance))
   end)
@@ -996,11 +829,11 @@ kit.describe("a task that fails", function(backend)
     local engine = backend.fresh()
     assert(engine:load(asking { role = "clerk" }))
     local id = begin(engine)
-    refused("taken", engine:task_fail(id, { user = "eve" }))
+    refused("taken", engine.tasks:fail(id, { by = "eve" }))
     assert.error_matches(function()
-      engine:task_fail(id, { user = "ann", error = 5 })
+      engine.tasks:fail(id, { by = "ann", error = 5 })
     end, "'error' must be")
-    assert(engine:task_fail(id, { user = "eve", role = "clerk" }))
+    assert(engine.tasks:fail(id, { by = "eve", role = "clerk" }))
   end)
 end)
 
@@ -1011,12 +844,12 @@ kit.describe("a task's time", function(backend)
     local engine, clock = backend.fresh()
     assert(engine:load(choosing({ due = "2h" }, { "approved", "overdue" })))
     local id, instance = begin(engine)
-    assert(engine:task_claim(id, { user = "ann" }))
+    assert(engine.tasks:claim(id, { by = "ann" }))
     clock:advance "3h"
     assert.equal("overdue", way(engine, instance))
-    assert.equal("timed_out", assert(engine:task(id)).status)
+    assert.equal("timed_out", assert(engine.tasks:get(id)).status)
     assert.matches("timed out", refused("already_finished",
-      engine:task_complete(id, { user = "ann" })))
+      engine.tasks:complete(id, { by = "ann" })))
   end)
 
   it("when overdue escalates, once, and still can be done", function()
@@ -1026,19 +859,19 @@ kit.describe("a task's time", function(backend)
     local id, instance = begin(engine)
     clock:advance "3h"
     assert(engine:run())
-    local task = assert(engine:task(id))
+    local task = assert(engine.tasks:get(id))
     assert.equal("pending", task.status)
     assert.is_true(task.overdue)
     assert.equal("urgent", task.priority)
     assert.same({ "chief", "clerk" }, task.roles)
     assert.same({ "boss" }, task.users)
     assert.is_string(task.escalated)
-    assert.same({ id }, ids(assert(engine:tasks { role = "chief",
+    assert.same({ id }, ids(assert(engine.tasks:list { role = "chief",
       overdue = true })))
     clock:advance "3h"
     assert(engine:run())
     assert.equal("started ask, escalated ask", kit.trail(engine, instance))
-    assert(engine:task_complete(id, { user = "eve", role = "chief" }))
+    assert(engine.tasks:complete(id, { by = "eve", role = "chief" }))
     assert(engine:run())
     assert.equal("completed", kit.status(engine, instance))
   end)
@@ -1050,7 +883,7 @@ kit.describe("a task's time", function(backend)
     local id, instance = begin(engine)
     clock:advance "3h"
     assert.equal("timeout", way(engine, instance))
-    assert.equal("timed_out", assert(engine:task(id)).status)
+    assert.equal("timed_out", assert(engine.tasks:get(id)).status)
 
     engine, clock = backend.fresh()
     assert(engine:load(asking { timeout = "2h" }))
@@ -1058,7 +891,7 @@ kit.describe("a task's time", function(backend)
     clock:advance "3h"
     assert(engine:run())
     assert.equal("failed", kit.status(engine, instance))
-    assert.equal("timed_out", assert(engine:task(id)).status)
+    assert.equal("timed_out", assert(engine.tasks:get(id)).status)
   end)
 
   it("is not up for what was completed in time", function()
@@ -1074,7 +907,7 @@ kit.describe("a task's time", function(backend)
     end
     flow:timer("work", { after = "59m", next = "more" })
     flow:step("more", { next = "close", run = function()
-      assert(b:task_complete(task, { user = "ann" }))
+      assert(b.tasks:complete(task, { by = "ann" }))
       clock:advance "2m" -- the timeout is due when this is over
     end })
     flow:join("close", { next = "z" })
@@ -1105,10 +938,10 @@ kit.describe("a task of an instance that ends", function(backend)
     clock:advance(2)
     assert(engine:run())
     assert.equal("failed", kit.status(engine, id))
-    assert.equal("cancelled", assert(engine:task(task)).status)
-    assert.same({}, assert(engine:tasks { role = "clerk",
+    assert.equal("cancelled", assert(engine.tasks:get(task)).status)
+    assert.same({}, assert(engine.tasks:list { role = "clerk",
       status = { "pending", "running" } }))
-    assert.same({ task }, ids(assert(engine:tasks { role = "clerk" })))
+    assert.same({ task }, ids(assert(engine.tasks:list { role = "clerk" })))
   end)
 
   it("is cancelled when another branch ends it", function()
@@ -1124,6 +957,6 @@ kit.describe("a task of an instance that ends", function(backend)
     clock:advance(2)
     assert(engine:run())
     assert.equal("completed", kit.status(engine, id))
-    assert.equal("cancelled", assert(engine:task(task)).status)
+    assert.equal("cancelled", assert(engine.tasks:get(task)).status)
   end)
 end)

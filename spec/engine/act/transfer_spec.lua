@@ -44,17 +44,19 @@ kit.describe("moving to another version", function(backend)
   it("takes what stands where the new version has a node", function()
     local engine, ids, clock = started(3)
     assert(engine:load(second "t"))
-    local refused, movable = assert(engine:plan_move("t.order", 1, 2))
+    local movable, refused = assert(engine.workflows:transfer("t.order", 1, 2,
+      { plan = true }))
     assert.same({}, refused)
     assert.equal(3, #movable)
     assert.equal(1, assert(engine:get(ids[1])).version, "a plan is a plan")
     local moved
-    moved, refused = assert(engine:move("t.order", 1, 2, { by = "ann",
+    moved, refused = assert(engine.workflows:transfer("t.order", 1, 2,
+      { by = "ann",
       reason = "new law" }))
     assert.equal(3, #moved)
     assert.same({}, refused)
     local history = assert(engine:history(ids[1]))
-    assert.equal("migrated", history[#history].type)
+    assert.equal("transferred", history[#history].type)
     assert.equal("ann", history[#history].caller)
     assert.equal("version 1 to 2: new law", history[#history].text)
     assert.equal(2, assert(engine:get(ids[1])).version)
@@ -70,17 +72,19 @@ kit.describe("moving to another version", function(backend)
   it("goes to nodes that are called otherwise by a map", function()
     local engine, ids, clock = started(1)
     assert(engine:load(second "pause"))
-    local refused = assert(engine:plan_move("t.order", 1, 2))
+    local _, refused = assert(engine.workflows:transfer("t.order", 1, 2,
+      { plan = true }))
     assert.equal(1, #refused)
     assert.equal(ids[1], refused[1].id)
     assert.equal("t", refused[1].node)
     assert.matches('version 2 has no node "t"', refused[1].reason)
     local moved
-    moved, refused = assert(engine:move("t.order", 1, 2))
+    moved, refused = assert(engine.workflows:transfer("t.order", 1, 2))
     assert.same({}, moved)
     assert.equal(1, #refused)
     assert.equal(1, assert(engine:get(ids[1])).version)
-    moved = assert(engine:move("t.order", 1, 2, { map = { t = "pause" } }))
+    moved = assert(engine.workflows:transfer("t.order", 1, 2,
+      { map = { t = "pause" } }))
     assert.same(ids, moved)
     assert.equal("pause", assert(engine:get(ids[1])).tokens[1].node)
     clock:advance "2h"
@@ -91,7 +95,8 @@ kit.describe("moving to another version", function(backend)
   it("refuses a node of another kind for what waits", function()
     local engine = started(1)
     assert(engine:load(changed()))
-    local refused = assert(engine:plan_move("t.order", 1, 2))
+    local _, refused = assert(engine.workflows:transfer("t.order", 1, 2,
+      { plan = true }))
     assert.matches('"t" is a timer, and "t" of version 2 a step',
       refused[1].reason)
   end)
@@ -100,7 +105,7 @@ kit.describe("moving to another version", function(backend)
     local engine, ids, clock = started(2)
     assert(engine:load(second "t"))
     local seen = {}
-    local moved, refused = assert(engine:move("t.order", 1, 2, {
+    local moved, refused = assert(engine.workflows:transfer("t.order", 1, 2, {
       vars = function(vars, instance)
         seen[instance.id] = true
         if instance.id == ids[2] then error "not this one" end
@@ -128,8 +133,8 @@ kit.describe("moving to another version", function(backend)
       { function() error { code = "x" } end, 'vars failed: {"code":"x"}' },
       { function() error { message = "no" } end, "vars failed: no" },
     } do
-      local refused, movable = assert(engine:plan_move("t.order", 1, 2,
-        { vars = case[1] }))
+      local movable, refused = assert(engine.workflows:transfer("t.order", 1, 2,
+        { plan = true, vars = case[1] }))
       assert.same({}, movable)
       assert.equal(ids[1], refused[1].id)
       assert.matches(case[2], refused[1].reason)
@@ -143,7 +148,7 @@ kit.describe("moving to another version", function(backend)
     flow:step("a", { next = "b", run = function() end })
     flow:step("b", { next = "c", run = function(ctx)
       ctx.vars.b = 1
-      report = { assert(b:move("t.order", 1, 2)) }
+      report = { assert(b.workflows:transfer("t.order", 1, 2)) }
     end })
     flow:step("c", { next = "z", run = function(ctx) ctx.vars.c = 1 end })
     flow:finish "z"
@@ -169,7 +174,8 @@ kit.describe("moving to another version", function(backend)
       local one = pawl.workflow { code = "t.order", version = version,
         start = "a" }
       one:step("a", { next = name, run = function()
-        if version == 1 then report = { assert(b:move("t.order", 1, 2)) } end
+        if version == 1 then report = { assert(b.workflows:transfer("t.order",
+          1, 2)) } end
       end })
       one:step(name, { next = "z", run = function() end })
       one:finish "z"
@@ -181,7 +187,7 @@ kit.describe("moving to another version", function(backend)
     assert(a:run())
     assert.same({ {}, {}, { id } }, report)
     assert.equal("step a, refused r, step r", kit.trail(a, id))
-    assert.matches('migrate: version 2 has no node "r"',
+    assert.matches('transfer: version 2 has no node "r"',
       assert(a:history(id))[2].text)
     local instance = assert(a:get(id))
     assert.equal("completed", instance.status)
@@ -196,10 +202,11 @@ kit.describe("moving to another version", function(backend)
     for _ = 1, 60 do -- begun on neither node yet
       assert(engine:start("t.order", {}, { version = 1, delay = "3h" }))
     end
-    local moved, refused = assert(engine:move("t.order", 1, 2))
+    local moved, refused = assert(engine.workflows:transfer("t.order", 1, 2))
     assert.equal(510, #moved)
     assert.same({}, refused)
-    assert.same({}, (select(2, assert(engine:plan_move("t.order", 1, 2)))))
+    assert.same({}, ((assert(engine.workflows:transfer("t.order", 1, 2,
+      { plan = true })))))
     clock:advance "5h"
     assert(engine:run())
     clock:advance "5h"
@@ -219,18 +226,20 @@ kit.describe("moving to another version", function(backend)
       if hint then assert.matches(hint, err.hint or "") end
     end
     fails("notfound", 'no workflow "t.order" version 9', nil,
-      engine:move("t.order", 1, 9))
+      engine.workflows:transfer("t.order", 1, 9))
     fails("notfound", 'no workflow "t.ordr"', nil,
-      engine:plan_move("t.ordr", 1, 2))
+      engine.workflows:transfer("t.ordr", 1, 2, { plan = true }))
     fails("invalid", "from one version to another", nil,
-      engine:plan_move("t.order", 1, 1))
+      engine.workflows:transfer("t.order", 1, 1, { plan = true }))
     fails("invalid", 'version 1 has no node "tt"', 'did you mean "t"',
-      engine:plan_move("t.order", 1, 2, { map = { tt = "pause" } }))
+      engine.workflows:transfer("t.order", 1, 2, { plan = true,
+        map = { tt = "pause" } }))
     fails("invalid", 'version 2 has no node "pauze"', 'did you mean "pause"',
-      engine:plan_move("t.order", 1, 2, { map = { t = "pauze" } }))
+      engine.workflows:transfer("t.order", 1, 2, { plan = true,
+        map = { t = "pauze" } }))
     assert.error_matches(function()
-      engine:move("t.order", "1", 2)
-    end, "bad argument #2 to 'move'")
+      engine.workflows:transfer("t.order", "1", 2)
+    end, "bad argument #2 to 'workflows:transfer'")
     assert.equal(1, assert(engine:get(ids[1])).version)
   end)
 
@@ -250,104 +259,13 @@ kit.describe("moving to another version", function(backend)
     local id = assert(engine:start "t.fork")
     assert(engine:run())
     assert(engine:load(forked(2, "split")))
-    local refused = assert(engine:plan_move("t.fork", 1, 2))
+    local _, refused = assert(engine.workflows:transfer("t.fork", 1, 2,
+      { plan = true }))
     assert.matches('no node "f", which token %d+ came from',
       refused[1].reason)
-    local moved = assert(engine:move("t.fork", 1, 2,
+    local moved = assert(engine.workflows:transfer("t.fork", 1, 2,
       { map = { f = "split" } }))
     assert.same({ id }, moved)
-  end)
-end)
-
-kit.describe("a version that is not active", function(backend)
-  local function versions()
-    local engine, clock, url = backend.fresh()
-    assert(engine:load(first()))
-    assert(engine:load(second "t"))
-    return engine, clock, url
-  end
-
-  local function version_of(engine, id)
-    return assert(engine:get(id)).version
-  end
-
-  it("starts no new instances; its own go on", function()
-    local engine, clock, url = versions()
-    local old = assert(engine:start("t.order", {}, { version = 1 }))
-    assert(engine:run())
-    assert(engine:deactivate("t.order", 1, { by = "ann" }))
-    local ok, err = engine:start("t.order", {}, { version = 1 })
-    assert.is_nil(ok)
-    assert.equal("conflict", err.code)
-    assert.matches('"t.order" version 1 is not active', err.message)
-    ok, err = engine:start("t.order", {}, { version = 1, key = "k" })
-    assert.is_nil(ok)
-    assert.matches("version 1 is not active", err.message)
-    assert.equal(1, kit.count(backend, url, "instance"))
-    clock:advance "2h"
-    assert(engine:run())
-    assert.equal("completed", kit.status(engine, old))
-    assert(engine:activate("t.order", 1))
-    assert(engine:start("t.order", {}, { version = 1 }))
-  end)
-
-  it("is not the newest", function()
-    local engine, clock, url = versions()
-    assert(engine:deactivate("t.order", 2))
-    local id = assert(engine:start "t.order")
-    assert.equal(1, assert(engine:get(id)).version)
-    local keyed = assert(engine:start("t.order", {}, { key = "k" }))
-    assert.equal(1, assert(engine:get(keyed)).version)
-    local client = kit.rival(backend, url, clock)
-    assert.equal(1, version_of(client, assert(client:start "t.order")))
-    assert(engine:deactivate("t.order", 1))
-    for _, who in ipairs { engine, client } do
-      local ok, err = who:start "t.order"
-      assert.is_nil(ok)
-      assert.equal("conflict", err.code)
-      assert.matches('no version of workflow "t.order" is active',
-        err.message)
-    end
-    -- what its key names was started before
-    local again, created = engine:start("t.order", {}, { key = "k" })
-    assert.equal(keyed, again)
-    assert.is_false(created)
-  end)
-
-  it("stays so when it is loaded again", function()
-    local engine, clock, url = versions()
-    assert(engine:deactivate("t.order", 2))
-    local other = kit.rival(backend, url, clock)
-    assert(other:load(second "t"))
-    assert.equal(1, version_of(other, assert(other:start "t.order")))
-  end)
-
-  it("is listed as such", function()
-    local engine = versions()
-    assert(engine:start("t.order", {}, { version = 1 }))
-    assert(engine:deactivate("t.order", 1, { by = "ann", reason = "old" }))
-    assert(engine:suspend { workflow = "t.order" })
-    local list = assert(engine:workflows { workflow = "t.order",
-      live = true })
-    assert.equal(2, #list)
-    assert.is_false(list[1].active)
-    assert.equal("ann", list[1].by)
-    assert.equal("old", list[1].reason)
-    assert.equal(1, list[1].live)
-    assert.equal(4, list[1].nodes)
-    assert.is_true(list[2].active)
-    assert.equal(0, list[2].live)
-    assert.is_true(list[2].suspended)
-    assert.equal(64, #list[2].sha256)
-    assert.equal(2, #assert(engine:workflows()))
-    assert.same({}, assert(engine:workflows { workflow = "t.nobody" }))
-  end)
-
-  it("must be one that is there", function()
-    local engine = versions()
-    local ok, err = engine:activate("t.order", 3)
-    assert.is_nil(ok)
-    assert.equal("notfound", err.code)
   end)
 end)
 
@@ -391,7 +309,7 @@ kit.describe("what moves with an instance", function(backend)
     end
     local engine, id, clock = between(backend, racing(1, "h"),
       racing(2, "first"))
-    assert.same({ id }, (assert(engine:move("t.m", 1, 2,
+    assert.same({ id }, (assert(engine.workflows:transfer("t.m", 1, 2,
       { map = { h = "first" } }))))
     clock:advance "2h"
     assert(engine:run())
@@ -417,7 +335,7 @@ kit.describe("what moves with an instance", function(backend)
     end
     local engine, id, clock = between(backend, nested(1, ""),
       nested(2, "new_"))
-    assert.same({ id }, (assert(engine:move("t.m", 1, 2, { map = {
+    assert.same({ id }, (assert(engine.workflows:transfer("t.m", 1, 2, { map = {
       f = "new_f", g = "new_g", a = "new_a", b = "new_b" } }))))
     local places = {}
     for _, t in ipairs(assert(engine:tokens(id))) do
@@ -444,157 +362,12 @@ kit.describe("what moves with an instance", function(backend)
     ids[1] = assert(engine:start "t.order")
     assert(engine:run())
     assert(engine:load(second "pause"))
-    assert(engine:move("t.order", 1, 2, { map = { t = "pause" },
+    assert(engine.workflows:transfer("t.order", 1, 2, { map = { t = "pause" },
       reason = "new law" }))
     local history = assert(engine:history(ids[1]))
     assert.equal("version 1 to 2: new law", history[#history].text)
     assert.same({ from = 1, to = 2, map = { t = "pause" } },
       history[#history].output)
-  end)
-end)
-
-kit.describe("what was done before a move", function(backend)
-  --- `name` can be undone, then an hour's timer.
-  local function booking(n, name, options)
-    return version(n, name, function(flow)
-      flow:step(name, { next = "t", run = function() return nil, n end,
-        undo = not (options and options.final) and function(ctx)
-          ctx.vars.undone = { by = n, of = ctx.output }
-        end or nil })
-      flow:timer("t", { after = "1h", next = "z" })
-    end)
-  end
-
-  local function plan(engine, id)
-    return assert(engine:get(id)).compensation
-  end
-
-  it("is undone by the node that has its place", function()
-    local engine, id = between(backend, booking(1, "reserve"),
-      booking(2, "book"))
-    assert.same({ id }, (assert(engine:move("t.m", 1, 2,
-      { map = { reserve = "book" } }))))
-    assert(engine:load(booking(3, "order")))
-    assert.same({ id }, (assert(engine:move("t.m", 2, 3,
-      { map = { book = "order" } }))))
-    assert(engine:run())
-    assert(engine:cancel(id, "no"))
-    assert(engine:run())
-    assert.equal("cancelled", kit.status(engine, id))
-    assert.equal("completed", plan(engine, id).status)
-    assert.same({ undone = { by = 3, of = 1 } },
-      assert(engine:get(id)).variables)
-    assert.matches("undone order", kit.trail(engine, id))
-  end)
-
-  it("must have one", function()
-    local engine, id = between(backend, booking(1, "reserve"),
-      booking(2, "book"))
-    local refused, movable = assert(engine:plan_move("t.m", 1, 2))
-    assert.same({}, movable)
-    assert.equal(id, refused[1].id)
-    assert.equal("reserve", refused[1].node)
-    assert.matches('"reserve" was done and can be undone; version 2 has no '
-      .. 'node of that name', refused[1].reason)
-    local moved
-    moved, refused = assert(engine:move("t.m", 1, 2, { vars = function(v)
-      return v
-    end }))
-    assert.same({}, moved)
-    assert.matches('"reserve" was done', refused[1].reason)
-    assert.equal(1, assert(engine:get(id)).version)
-  end)
-
-  it("must have one under its name of today", function()
-    local engine, id = between(backend, booking(1, "reserve"),
-      booking(2, "book"))
-    assert(engine:move("t.m", 1, 2, { map = { reserve = "book" } }))
-    assert(engine:run())
-    assert(engine:load(booking(3, "reserve")))
-    local refused = assert(engine:plan_move("t.m", 2, 3))
-    assert.matches('"book" was done', refused[1].reason)
-    assert.same({ id }, (assert(engine:move("t.m", 2, 3,
-      { map = { book = "reserve" } }))))
-    assert(engine:cancel(id, "no"))
-    assert(engine:run())
-    assert.same({ undone = { by = 3, of = 1 } },
-      assert(engine:get(id)).variables)
-  end)
-
-  --- `one` runs as often as there is to do, after `other` did once; then it
-  --- waits for more. Undoing stops the first time that it comes to `at`.
-  local function loop(n, one, other, list, stop)
-    local function step(name, run, next)
-      return { next = next, run = run, undo = function(ctx)
-        list[#list + 1] = name .. ctx.output
-        if stop and ctx.output == stop.at then
-          stop.at = nil
-          stop.engine:interrupt()
-        end
-      end }
-    end
-    return version(n, other, function(flow)
-      flow:step(other, step(other, function() return nil, 0 end, one))
-      flow:step(one, step(one, function(ctx)
-        local done = (ctx.vars.n or 0) + 1
-        ctx.vars.n = done
-        return done < (ctx.vars.most or 50) and "again" or "on", done
-      end, { again = one, on = "w" }))
-      flow:wait("w", { event = "more", into = "most", timeout = "9d",
-        next = { received = one, timeout = "z" } })
-    end, { busy_limit = 100000 })
-  end
-
-  it("is undone page by page, each under its name of today", function()
-    local list, stop, expected = {}, { at = 59 }, {}
-    local engine, clock, url = backend.fresh()
-    assert(engine:load(loop(1, "a", "b", list)))
-    local id = assert(engine:start "t.m")
-    assert(engine:run())
-    assert(engine:load(loop(2, "b", "a", list))) -- each has the other's place
-    assert.same({ id }, (assert(engine:move("t.m", 1, 2,
-      { map = { a = "b", b = "a" } }))))
-    assert(engine:signal { name = "more", instance = id, data = 90 })
-    assert(engine:run())
-    assert(engine:load(loop(3, "c", "a", list, stop)))
-    assert.same({ id }, (assert(engine:move("t.m", 2, 3,
-      { map = { b = "c" } }))))
-    assert(engine:signal { name = "more", instance = id, data = 100 })
-    assert(engine:run())
-    assert.equal(100, assert(engine:get(id)).variables.n)
-    stop.engine = engine
-    assert(engine:cancel(id, "no"))
-    for _ = 1, 200 do
-      if not stop.at then break end
-      assert(engine:tick(1))
-    end
-    kit.claim(kit.store(url, clock), id) -- a worker that dies with it
-    clock:advance(31)
-    local other = kit.rival(backend, url, clock)
-    assert(other:load(loop(3, "c", "a", list, stop)))
-    assert(other:run())
-    for i = 100, 1, -1 do expected[#expected + 1] = "c" .. i end
-    expected[#expected + 1] = "a0"
-    assert.same(expected, list)
-    local shown = plan(other, id)
-    assert.same({ "completed", 101, 101, 0 }, { shown.status, shown.planned,
-      shown.undone, shown.undo_failed })
-    assert.equal(2, #shown.moves)
-    assert.equal(101, #shown.plan)
-    for i, one in ipairs(shown.plan) do
-      assert.equal(i <= 100 and "c" or "a", one.node)
-      assert.equal(one.seq, shown.completed[i])
-    end
-  end)
-
-  it("stays done where the new version does not undo it", function()
-    local engine, id = between(backend, booking(1, "reserve"),
-      booking(2, "reserve", { final = true }))
-    assert.same({ id }, (assert(engine:move("t.m", 1, 2))))
-    assert(engine:cancel(id, "no"))
-    assert(engine:run())
-    assert.equal("cancelled", kit.status(engine, id))
-    assert.same({}, assert(engine:get(id)).variables)
   end)
 end)
 
@@ -608,7 +381,7 @@ kit.describe("what waits while it is moved", function(backend)
     local engine, id, clock = between(backend, waits(1, "go1",
       { timeout = "1h", next = "z" }), waits(2, "go2",
       { key = "order", timeout = "5h" }), { order = 7 })
-    assert.same({ id }, (assert(engine:move("t.m", 1, 2))))
+    assert.same({ id }, (assert(engine.workflows:transfer("t.m", 1, 2))))
     local why = assert(engine:explain(id)).tokens[1]
     assert.equal("go2", why.waiting_for.event)
     assert.equal("7", why.waiting_for.key)
@@ -635,7 +408,7 @@ kit.describe("what waits while it is moved", function(backend)
     assert(engine:signal { name = "go", key = "k", data = 1 })
     assert(engine:run())
     assert.equal("waiting", kit.status(engine, id))
-    assert(engine:move("t.m", 1, 2))
+    assert(engine.workflows:transfer("t.m", 1, 2))
     assert(engine:run())
     assert.equal("completed", kit.status(engine, id))
     assert.equal(1, assert(engine:get(id)).variables.got)
@@ -650,7 +423,7 @@ kit.describe("what waits while it is moved", function(backend)
     local engine, id = between(backend, waits(1, "go1"), waits(2, "go2"),
       { order = "k" })
     assert.equal(0, (assert(engine:signal { name = "go2", key = "k" })))
-    assert(engine:move("t.m", 1, 2))
+    assert(engine.workflows:transfer("t.m", 1, 2))
     assert(engine:run())
     assert.equal("completed", kit.status(engine, id))
   end)
@@ -672,7 +445,7 @@ kit.describe("what waits while it is moved", function(backend)
     assert(engine:run())
     clock:advance "30m"
     assert(engine:load(asks(2, 3)))
-    assert.same({ id }, (assert(engine:move("t.m", 1, 2))))
+    assert.same({ id }, (assert(engine.workflows:transfer("t.m", 1, 2))))
     assert(engine:run())
     local due, key = {}, nil
     for _, t in ipairs(assert(engine:tokens(id))) do
@@ -712,12 +485,12 @@ kit.describe("what waits while it is moved", function(backend)
     clock:advance "1h"
     assert(engine:load(timed(2, "4h", nil)))
     assert(engine:load(timed(3, "4h", "5h")))
-    assert(engine:move("t.m", 1, 2))
+    assert(engine.workflows:transfer("t.m", 1, 2))
     assert(engine:run())
     assert.same({ t = "04:00", w = false, k = false, c = false },
       dues(engine, id))
     clock:advance "1h"
-    assert(engine:move("t.m", 2, 3))
+    assert(engine.workflows:transfer("t.m", 2, 3))
     assert(engine:run())
     assert.same({ t = "04:00", w = "05:00", k = "05:00", c = "05:00" },
       dues(engine, id))
@@ -728,7 +501,7 @@ kit.describe("what waits while it is moved", function(backend)
     assert(engine2:run())
     clock2:advance "1h"
     assert(engine2:load(timed(2, "3h", "5h")))
-    assert(engine2:move("t.m", 1, 2))
+    assert(engine2.workflows:transfer("t.m", 1, 2))
     assert.same({ t = "03:00", w = "05:00", k = "05:00", c = "05:00" },
       dues(engine2, id))
     clock2:advance "5h"
@@ -748,18 +521,18 @@ kit.describe("what waits while it is moved", function(backend)
     local engine, id = between(backend,
       asks(1, "k", { yes = "s", no = "z" }),
       asks(2, "k2", { maybe = "z", no = "z", yes = "s" }))
-    local task = assert(engine:tasks {})[1]
-    assert.same({ id }, (assert(engine:move("t.m", 1, 2,
+    local task = assert(engine.tasks:list {})[1]
+    assert.same({ id }, (assert(engine.workflows:transfer("t.m", 1, 2,
       { map = { k = "k2" } }))))
-    local list = assert(engine:tasks {})
+    local list = assert(engine.tasks:list {})
     assert.equal(1, #list)
     assert.equal(task.id, list[1].id)
     assert.equal("version 1", list[1].title)
     assert.equal("k2", list[1].node)
-    local ok, err = engine:task_complete(task.id, { user = "ann" })
+    local ok, err = engine.tasks:complete(task.id, { by = "ann" })
     assert.is_nil(ok)
     assert.matches("several ways", err.message)
-    assert(engine:task_complete(task.id, { user = "ann", take = "yes" }))
+    assert(engine.tasks:complete(task.id, { by = "ann", take = "yes" }))
     assert(engine:run())
     assert.equal("completed", kit.status(engine, id))
     assert.equal(2, assert(engine:get(id)).variables.by)
@@ -780,7 +553,7 @@ kit.describe("what waits while it is moved", function(backend)
     local id = assert(engine:start "t.m")
     assert(engine:run())
     assert(engine:load(calls(2, "c2")))
-    assert.same({ id }, (assert(engine:move("t.m", 1, 2,
+    assert.same({ id }, (assert(engine.workflows:transfer("t.m", 1, 2,
       { map = { c = "c2" } }))))
     clock:advance "2h"
     assert(engine:run())
@@ -804,9 +577,10 @@ kit.describe("what waits while it is moved", function(backend)
     end
     local engine, id, clock = between(backend, fans(1, "e"), fans(2, "all"))
     assert(engine:load(fans(3, "e", "t.timer")))
-    local refused = assert(engine:plan_move("t.m", 1, 3))
+    local _, refused = assert(engine.workflows:transfer("t.m", 1, 3,
+      { plan = true }))
     assert.equal(1, #refused)
-    assert.same({ id }, (assert(engine:move("t.m", 1, 2,
+    assert.same({ id }, (assert(engine.workflows:transfer("t.m", 1, 2,
       { map = { e = "all" } }))))
     for _ = 1, 3 do
       clock:advance "61m"
@@ -830,7 +604,8 @@ kit.describe("what waits while it is moved", function(backend)
     assert(engine:start "t.m")
     assert(engine:run())
     assert(engine:load(fans(2, "t")))
-    local refused = assert(engine:plan_move("t.m", 1, 2))
+    local _, refused = assert(engine.workflows:transfer("t.m", 1, 2,
+      { plan = true }))
     assert.matches('"e" has children for its items, and "e" of version 2 '
       .. "branches", refused[1].reason)
   end)
@@ -842,12 +617,13 @@ kit.describe("what waits while it is moved", function(backend)
       end)
     end
     local engine, id = between(backend, waits(1), waits(2, "order"))
-    local moved, refused = assert(engine:move("t.m", 1, 2))
+    local moved, refused = assert(engine.workflows:transfer("t.m", 1, 2))
     assert.same({}, moved)
     assert.matches('its key "order" is neither a text nor a number',
       refused[1].reason)
     assert.equal(1, assert(engine:get(id)).version)
-    assert.same({ id }, (assert(engine:move("t.m", 1, 2, { vars = function()
+    assert.same({ id }, (assert(engine.workflows:transfer("t.m", 1, 2,
+      { vars = function()
       return { order = "k" }
     end }))))
     assert.equal("k", token(engine, id).detail.key)
@@ -861,7 +637,7 @@ kit.describe("what waits while it is moved", function(backend)
     end
     local engine, id = between(backend, waits(1), waits(2, "order"),
       { order = ("x"):rep(256) })
-    local moved, refused = assert(engine:move("t.m", 1, 2))
+    local moved, refused = assert(engine.workflows:transfer("t.m", 1, 2))
     assert.same({}, moved)
     assert.matches('its key "order" is not 1 to 255 bytes', refused[1].reason)
     assert.equal(1, assert(engine:get(id)).version)
@@ -875,7 +651,7 @@ kit.describe("what waits while it is moved", function(backend)
     end
     local engine, id = between(backend,
       cancels(1, { "old.stop", "old.halt" }), cancels(2, "new.stop"))
-    assert(engine:move("t.m", 1, 2))
+    assert(engine.workflows:transfer("t.m", 1, 2))
     assert.equal(0, (assert(engine:signal { name = "old.stop" })))
     assert.equal(0, (assert(engine:signal { name = "old.halt" })))
     assert.equal(1, (assert(engine:signal { name = "new.stop" })))
@@ -892,84 +668,12 @@ kit.describe("what waits while it is moved", function(backend)
     local engine, id = between(backend,
       cancels(1, { { event = "stop", key = "order" } }),
       cancels(2, { { event = "stop", key = "parcel" } }), { order = "o" })
-    assert(engine:move("t.m", 1, 2, { vars = function()
+    assert(engine.workflows:transfer("t.m", 1, 2, { vars = function()
       return { parcel = "p" }
     end }))
     assert.equal(0, (assert(engine:signal { name = "stop", key = "o" })))
     assert.equal(1, (assert(engine:signal { name = "stop", key = "p" })))
     assert(engine:run())
     assert.equal("cancelled", kit.status(engine, id))
-  end)
-end)
-
-kit.describe("the forks around what moves", function(backend)
-  local function inner(n)
-    return version(n, "g", function(flow)
-      flow:fork("g", { next = { "a", "b" } })
-      flow:timer("a", { after = "1h", next = "h" })
-      flow:timer("b", { after = "1h", next = "h" })
-      flow:join("h", { next = "s" })
-      flow:step("s", { next = "z", run = function(ctx)
-        ctx.vars.n = (ctx.vars.n or 0) + 1
-      end })
-    end)
-  end
-
-  local function wrapped(n)
-    return version(n, "o", function(flow)
-      flow:fork("o", { next = { "g", "c" } })
-      flow:fork("g", { next = { "a", "b" } })
-      flow:timer("a", { after = "1h", next = "h" })
-      flow:timer("b", { after = "1h", next = "h" })
-      flow:join("h", { next = "s" })
-      flow:step("s", { next = "k", run = function(ctx)
-        ctx.vars.n = (ctx.vars.n or 0) + 1
-      end })
-      flow:timer("c", { after = "1h", next = "k" })
-      flow:join("k", { next = "z" })
-    end)
-  end
-
-  it("are the same, all of them", function()
-    local engine, id = between(backend, inner(1), wrapped(2))
-    local refused, movable = assert(engine:plan_move("t.m", 1, 2))
-    assert.same({}, movable)
-    assert.matches('"[ab]" stands inside "o" > "g" in version 2, and this '
-      .. 'token inside "g"', refused[1].reason)
-    assert.same({}, (assert(engine:move("t.m", 1, 2))))
-    assert.equal(1, assert(engine:get(id)).version)
-  end)
-
-  it("are the same when there are fewer", function()
-    local engine = between(backend, wrapped(1), inner(2))
-    local refused = assert(engine:plan_move("t.m", 1, 2))
-    assert.equal(1, #refused)
-  end)
-
-  it("are looked at outside all forks, too", function()
-    local function plain(n)
-      return version(n, "a", function(flow)
-        flow:timer("a", { after = "1h", next = "z" })
-      end)
-    end
-    local engine = between(backend, plain(1), inner(2))
-    local refused = assert(engine:plan_move("t.m", 1, 2))
-    assert.matches('"a" stands inside "g" in version 2, and this token '
-      .. "outside all forks", refused[1].reason)
-  end)
-
-  it("may be missing around a token that was put there by hand", function()
-    local engine, clock = backend.fresh()
-    assert(engine:load(inner(1)))
-    local id = assert(engine:start "t.m")
-    assert(engine:run())
-    assert(engine:suspend(id))
-    assert(engine:restart(id, { from = "a" }))
-    assert(engine:run())
-    assert(engine:load(inner(2)))
-    assert.same({ id }, (assert(engine:move("t.m", 1, 2))))
-    clock:advance "2h"
-    assert(engine:run())
-    assert.same({ n = 1 }, assert(engine:get(id)).variables)
   end)
 end)

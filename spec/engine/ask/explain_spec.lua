@@ -1,4 +1,4 @@
--- engine:explain, and what get, children, tokens, history and outbox tell.
+-- engine:explain: why an instance stands where it does, and what would move it.
 local core = require "pawl.core"
 local kit = require "spec.engine.kit"
 local pawl = require "pawl"
@@ -38,6 +38,20 @@ kit.describe("explaining", function(backend)
     assert.matches('It stands at timer "t" since 2026-01-01 00:00:00 '
       .. '(20 min ago): it waits until 2026-01-01 01:00:00 (in 40 min) and '
       .. 'goes to "z".', said(explain(engine, id)), 1, true)
+  end)
+
+  it("says how much has come in besides what it lists", function()
+    local engine = backend.fresh()
+    assert(engine:load(kit.timer "1h"))
+    local id = assert(engine:start "t.timer")
+    assert(engine:run())
+    for i = 1, 103 do
+      assert(engine:signal { name = "n" .. i, instance = id })
+    end
+    local why = explain(engine, id)
+    assert.equal(100, #why.inbox)
+    assert.equal(103, why.inbox_total)
+    assert.matches('event "n100", and 3 more.', said(why), 1, true)
   end)
 
   it("says how an attempt failed and when the next one is", function()
@@ -118,10 +132,10 @@ kit.describe("explaining", function(backend)
 
   it("prints the command that the task's people may use", function()
     for options, words in pairs {
-      [{ roles = { "a boss" } }] = "--user NAME --role 'a boss'",
-      [{ groups = "crew" }] = "--user NAME --group crew",
-      [{ assignee = "ann", roles = "boss" }] = "--user ann",
-      [{}] = "--user NAME",
+      [{ roles = { "a boss" } }] = "--by NAME --role 'a boss'",
+      [{ groups = "crew" }] = "--by NAME --group crew",
+      [{ assignee = "ann", roles = "boss" }] = "--by ann",
+      [{}] = "--by NAME",
     } do
       local engine = backend.fresh()
       local flow = flow_of("t.task", "ask")
@@ -177,12 +191,13 @@ kit.describe("explaining", function(backend)
 
   it("says how to resume a workflow, and misses no worker then", function()
     for name, code in pairs { workflow = "t.one", prefix = "t." } do
+      local option = name == "prefix" and "--prefix " or ""
       local engine = backend.fresh()
       assert(engine:load(kit.one()))
       local id = assert(engine:start "t.one")
-      assert(engine:suspend { [name] = code })
+      assert(engine.workflows:suspend { [name] = code })
       local why = explain(engine, id)
-      assert.matches(("`pawl resume --%s %s` lets"):format(name, code),
+      assert.matches(("`pawl workflow resume %s%s` lets"):format(option, code),
         said(why), 1, true)
       assert.is_nil(said(why):find("no worker of", 1, true))
     end
@@ -213,7 +228,7 @@ kit.describe("explaining", function(backend)
     assert.equal("2026-01-01T01:00:00.000000Z", why.next_look)
     assert.matches('role "manager" or user "ann" to do the task "Say yes"',
       said(why), 1, true)
-    assert(engine:task_claim(waiting.task, { user = "ann" }))
+    assert(engine.tasks:claim(waiting.task, { by = "ann" }))
     clock:advance "2h"
     assert(engine:run())
     why, token = explain(engine, id)
@@ -346,7 +361,8 @@ kit.describe("explaining", function(backend)
     assert(engine:load(kit.timer "1h"))
     local id = assert(engine:start "t.timer")
     assert(engine:run())
-    assert(engine:suspend { prefix = "t.", by = "ann", reason = "move" })
+    assert(engine.workflows:suspend { prefix = "t.", by = "ann",
+      reason = "move" })
     local why = explain(engine, id)
     assert.same({ "workflow_suspended" }, why.blocked)
     assert.same({ code = "t.", prefix = true, by = "ann", reason = "move",
@@ -425,7 +441,7 @@ kit.describe("explaining", function(backend)
     a, clock, url = backend.fresh()
     b = kit.rival(backend, url, clock)
     assert(a:load(kit.one(function(ctx)
-      assert(b:cancel(ctx.id, { reason = "enough", who = "ann" }))
+      assert(b:cancel(ctx.id, { reason = "enough", by = "ann" }))
       why = assert(b:explain(ctx.id))
     end)))
     assert(a:start "t.one")
@@ -510,163 +526,5 @@ kit.describe("explaining", function(backend)
     assert.same(assert(engine:explain(id)).sentences, data.sentences)
     local _, err = engine:explain "ffffffff"
     assert.equal("notfound", err.code)
-  end)
-end)
-
-kit.describe("asking", function(backend)
-  it("tells parents, roots and children", function()
-    local engine = backend.fresh { shards = 3 }
-    local grand = flow_of("t.grand", "c")
-    grand:call("c", { workflow = "t.call", next = "z" })
-    grand:finish "z"
-    local flow = flow_of("t.call", "c")
-    flow:call("c", { workflow = "t.timer", next = "z" })
-    flow:finish "z"
-    assert(engine:load(grand))
-    assert(engine:load(flow))
-    assert(engine:load(kit.timer "1h"))
-    local id = assert(engine:start "t.grand")
-    assert(engine:start "t.timer")
-    assert(engine:run())
-    local middle = assert(engine:children(id))
-    assert.equal(1, #middle)
-    local child = assert(engine:children(middle[1].id))[1]
-    assert.equal("t.timer", child.workflow)
-    local got = assert(engine:get(child.id))
-    assert.equal(middle[1].id, got.parent)
-    assert.equal(id, got.root)
-    assert.equal("c", got.parent_node)
-    assert.equal(2, #assert(engine:list { root = id }))
-    assert.equal(1, #assert(engine:list { root = id, workflow = "t.call" }))
-    assert.equal(1, #assert(engine:list { parent = id, root = id }))
-    assert.equal(0, #assert(engine:list { parent = id,
-      status = "completed" }))
-    assert.equal(0, #assert(engine:children(child.id)))
-    assert.is_nil(got.deadline)
-  end)
-
-  it("pages through children", function()
-    local engine = backend.fresh { shards = 2 }
-    assert(engine:load(kit.one()))
-    local flow = flow_of("t.many", "a")
-    flow:step("a", { run = function(ctx)
-      for _ = 1, 5 do ctx.start("t.one", {}, { parent_end = "leave" }) end
-    end, next = "z" })
-    flow:finish "z"
-    assert(engine:load(flow))
-    local id = assert(engine:start "t.many")
-    assert(engine:run())
-    local first = assert(engine:children(id, { limit = 3 }))
-    assert.equal(3, #first)
-    local rest = assert(engine:children(id, { limit = 3,
-      before = first[3].id }))
-    assert.equal(2, #rest)
-    assert.equal("completed", rest[1].status)
-    assert.has_error(function() engine:children(7) end)
-  end)
-
-  it("tells a deadline and since when it is suspended", function()
-    local engine = backend.fresh()
-    local flow = pawl.workflow { code = "t.dead", start = "t",
-      deadline = "3h" }
-    flow:timer("t", { after = "1h", next = "z" })
-    flow:finish "z"
-    assert(engine:load(flow))
-    local id = assert(engine:start "t.dead")
-    assert(engine:run())
-    assert(engine:suspend(id, { by = "ann" }))
-    local got = assert(engine:get(id))
-    assert.equal("2026-01-01T03:00:00.000000Z", got.deadline)
-    assert.equal("2026-01-01T00:00:00.000000Z", got.suspended_at)
-  end)
-
-  it("lists tokens that live, and all there were", function()
-    local engine, clock = backend.fresh()
-    local flow = flow_of("t.any", "f")
-    flow:fork("f", { next = { "t", "u" } })
-    flow:timer("t", { after = "1h", next = "j" })
-    flow:timer("u", { after = "2h", next = "j" })
-    flow:join("j", { expect = "any", losers = "cancel", next = "last" })
-    flow:timer("last", { after = "1h", next = "z" })
-    flow:finish "z"
-    assert(engine:load(flow))
-    local id = assert(engine:start "t.any")
-    assert(engine:run())
-    local tokens = assert(engine:tokens(id))
-    assert.equal(2, #tokens)
-    assert.equal("f", tokens[1].fork)
-    assert.equal("t", tokens[1].branch)
-    assert.equal(1, tokens[1].parent)
-    assert.equal("1", tokens[1].scope)
-    clock:advance "1h"
-    assert(engine:run())
-    tokens = assert(engine:tokens(id))
-    assert.equal(1, #tokens)
-    assert.equal("last", tokens[1].node)
-    local states = {}
-    for _, token in ipairs(assert(engine:tokens(id, { all = true }))) do
-      states[token.node .. "/" .. (token.branch or "")] = token.state
-    end
-    assert.equal("dropped", states["u/u"])
-    assert.equal("consumed", states["j/t"] or states["t/t"])
-    local _, err = engine:tokens "ffffffff"
-    assert.equal("notfound", err.code)
-  end)
-
-  it("tells which rows led to one behind a join", function()
-    local engine = backend.fresh()
-    local flow = flow_of("t.all", "f")
-    flow:fork("f", { next = { "a", "b" } })
-    flow:step("a", { run = nothing, next = "j" })
-    flow:step("b", { run = nothing, next = "j" })
-    flow:join("j", { next = "c" })
-    flow:step("c", { run = nothing, next = "z" })
-    flow:finish "z"
-    assert(engine:load(flow))
-    local id = assert(engine:start "t.all")
-    assert(engine:run())
-    local of, last = {}, nil
-    for _, row in ipairs(assert(engine:history(id))) do
-      if row.type == "step" then of[row.node], last = row.seq, row end
-    end
-    assert.equal("c", last.node)
-    assert.equal("integer", math.type(last.token))
-    assert.same({ of.a, of.b }, last.previous)
-  end)
-
-  it("lists what was emitted, oldest first, page by page", function()
-    local engine, clock = backend.fresh { shards = 3 }
-    assert(engine:load(kit.one(function(ctx)
-      ctx.emit("made", { n = ctx.input.n })
-      ctx.emit("told")
-    end)))
-    local ids = {}
-    for n = 1, 4 do
-      ids[n] = assert(engine:start("t.one", { n = n }))
-      assert(engine:run())
-      clock:advance(1)
-    end
-    local rows = assert(engine:outbox())
-    assert.equal(8, #rows)
-    assert.equal(ids[1], rows[1].instance)
-    assert.equal("made", rows[1].type)
-    assert.same({ n = 1 }, rows[1].payload)
-    assert.equal(0, rows[1].attempts)
-    assert.equal("told", rows[2].type)
-    local seen, after = {}, nil
-    repeat
-      local page = assert(engine:outbox { type = "made", limit = 3,
-        after = after })
-      for _, row in ipairs(page) do
-        seen[#seen + 1] = row.payload.n
-        after = row.place
-      end
-    until #page < 3
-    assert.same({ 1, 2, 3, 4 }, seen)
-    assert.equal(2, #assert(engine:outbox { instance = ids[2] }))
-    assert.equal(4, #assert(engine:outbox { before = clock() - 2 }))
-    local _, err = engine:outbox { after = "nowhere" }
-    assert.equal("invalid", err.code)
-    assert.has_error(function() engine:outbox { typ = "made" } end)
   end)
 end)

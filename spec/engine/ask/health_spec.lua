@@ -33,6 +33,19 @@ kit.describe("a store's health", function(backend)
     assert.equal("", said(engine))
   end
 
+  it("counts what is suspended among what lives, and misses nothing", function()
+    local engine, _, url = fresh(kit.timer "1h")
+    local id = assert(engine:start "t.timer")
+    assert(engine:run())
+    assert(engine:suspend(id))
+    assert(engine:run())
+    forget(url, id) -- its time is due again when it is resumed
+    assert.equal("suspended", engine:get(id).status)
+    local report = assert(engine:health())
+    assert.equal(1, report.instances)
+    assert.same({}, report.problems)
+  end)
+
   local function waits()
     local flow = pawl.workflow { code = "t.wait", start = "paid" }
     flow:wait("paid", { event = "paid.*", key = "order", next = "z" })
@@ -273,8 +286,8 @@ kit.describe("a store's health", function(backend)
     local id = assert(own:start("t.ask", nil, { group = "dead" }))
     assert(own:run())
     own:close()
-    local task = assert(engine:tasks { instance = id })[1]
-    assert(engine:task_complete(task.id, { user = "ann", roles = { "all" } }))
+    local task = assert(engine.tasks:list { instance = id })[1]
+    assert(engine.tasks:complete(task.id, { by = "ann", roles = { "all" } }))
     clock:advance(120)
     assert.equal("unserved", said(engine))
     return engine, clock, url, id

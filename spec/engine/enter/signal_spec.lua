@@ -1000,11 +1000,11 @@ kit.describe("an event that cancels", function(backend)
     local id = begin(engine, { order = "1", other = "2" }, "t.cancel")
     version(2, { { event = "a" }, { event = "order.withdrawn", key = "other" },
       { event = "b.*" } })
-    assert(engine:move("t.cancel", 1, 2, { reason = "rules" }))
+    assert(engine.workflows:transfer("t.cancel", 1, 2, { reason = "rules" }))
     assert(engine:run())
     assert.equal(3, kit.count(backend, url, "subscription"))
     version(3, { event = "order.withdrawn", key = "order" })
-    assert(engine:move("t.cancel", 2, 3, { reason = "others" }))
+    assert(engine.workflows:transfer("t.cancel", 2, 3, { reason = "others" }))
     assert(engine:run())
     assert.equal(1, kit.count(backend, url, "subscription"))
     assert.equal(0, withdraw(engine, "2"))
@@ -1022,7 +1022,7 @@ kit.describe("an event that cancels", function(backend)
     flow:timer("t", { after = "1h", next = "z" })
     flow:finish "z"
     assert(engine:load(flow))
-    assert(engine:move("t.cancel", 1, 2, { reason = "none" }))
+    assert(engine.workflows:transfer("t.cancel", 1, 2, { reason = "none" }))
     assert(engine:run())
     assert.equal(0, kit.count(backend, url, "subscription"))
   end)
@@ -1152,7 +1152,7 @@ kit.describe("a signal's errors", function(backend)
       { { name = "a", id = "" }, "invalid", "`id`.*1 to 255" },
       { { name = "a", id = ("x"):rep(256) }, "invalid", "`id`" },
       { { name = "a", source = "\0" }, "invalid", "`source`" },
-      { { name = "a", ttl = 0 }, "invalid", "`ttl`" },
+      { { name = "a", ttl = 0 }, "invalid", "`ttl_us`" },
       { { name = "a", instance = "xyz" }, "invalid", "xyz" },
       { { name = "a", data = { f = print } }, "value", "function" },
       { { name = "a", data = ("x"):rep(1 << 20) }, "limit", "limit" },

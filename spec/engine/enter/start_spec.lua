@@ -60,12 +60,12 @@ kit.describe("a start", function(backend)
     for version = 1, 3 do
       assert(engine:load(kit.one(nil, { version = version })))
     end
-    assert(engine:deactivate("t.one", 3))
+    assert(engine.workflows:deactivate("t.one", 3))
     local other = kit.rival(backend, url, clock)
     assert(other:start "t.one") -- its first one: statements are prepared
-    local before = other:counts().transactions
+    local before = other:count().transactions
     local id = assert(other:start("t.one", { n = 1 }))
-    assert.is_true(other:counts().transactions - before <= 2) -- a wake-up too
+    assert.is_true(other:count().transactions - before <= 2) -- a wake-up too
     assert.equal(2, assert(engine:get(id)).version)
     local keyed = assert(other:start("t.one", {}, { key = "k" }))
     assert.equal(2, assert(engine:get(keyed)).version)
@@ -73,10 +73,11 @@ kit.describe("a start", function(backend)
       { {}, { key = "l" } }))) do
       assert.equal(2, assert(engine:get(one)).version)
     end
-    assert(engine:activate("t.one", 3))
+    assert(engine.workflows:activate("t.one", 3))
     id = assert(other:start "t.one")
     assert.equal(3, assert(engine:get(id)).version)
-    for version = 1, 3 do assert(engine:deactivate("t.one", version)) end
+    for version = 1, 3 do assert(engine.workflows:deactivate("t.one",
+      version)) end
     local none, err = other:start "t.one"
     assert.is_nil(none)
     assert.equal("conflict", err.code)

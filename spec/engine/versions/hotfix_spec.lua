@@ -31,14 +31,14 @@ kit.describe("a hot-fix", function(backend)
     local ok, err = engine:load(fixed('"old"', '"new"'))
     assert.is_nil(ok)
     assert.equal("exists", err.code)
-    local info = assert(engine:load(fixed('"old"', '"new"'), { hotfix = true,
-      by = "ann", why = "rounding" }))
+    local info = assert(engine.workflows:hotfix(fixed('"old"', '"new"'),
+      { by = "ann", reason = "rounding" }))
     assert.equal(1, info.version)
     assert.equal(2, info.revision)
     clock:advance "2h"
     assert(other:run()) -- it has the old one loaded, and fetches the new one
     assert.same({ a = "old", b = "new" }, assert(engine:get(id)).variables)
-    local entry = assert(engine:workflows())[1]
+    local entry = assert(engine.workflows:list())[1]
     assert.equal(2, entry.revision)
     assert.equal("ann", entry.by)
     assert.equal("rounding", entry.reason)
@@ -54,12 +54,11 @@ kit.describe("a hot-fix", function(backend)
     local id = assert(engine:start "t.fix")
     assert(engine:run())
     for n = 2, 4 do
-      local info = assert(engine:load(fixed('"old"', '"' .. n .. '"'),
-        { hotfix = true }))
+      local info = assert(engine.workflows:hotfix(fixed('"old"',
+        '"' .. n .. '"')))
       assert.equal(n, info.revision)
     end
-    local same = assert(engine:load(fixed('"old"', '"4"'),
-      { hotfix = true }))
+    local same = assert(engine.workflows:hotfix(fixed('"old"', '"4"')))
     assert.equal(4, same.revision)
     clock:advance "2h"
     assert(engine:run())
@@ -69,8 +68,8 @@ kit.describe("a hot-fix", function(backend)
   it("may move lines, and nothing else of the graph", function()
     local engine = backend.fresh()
     assert(engine:load(file(TEXT)))
-    assert(engine:load(fixed("local flow", "-- fixed\n\nlocal flow"),
-      { hotfix = true }))
+    assert(engine.workflows:hotfix(fixed("local flow",
+      "-- fixed\n\nlocal flow")))
     for _, case in ipairs {
       { 'after = "1h"', 'after = "2h"',
         'node "t" is drawn otherwise.*its `after`' },
@@ -80,25 +79,24 @@ kit.describe("a hot-fix", function(backend)
       { 'start = "a"', 'start = "a", deadline = "9h"',
         "the workflow's `deadline` differs" },
     } do
-      local ok, err = engine:load(fixed(case[1], case[2]),
-        { hotfix = true })
+      local ok, err = engine.workflows:hotfix(fixed(case[1], case[2]))
       assert.is_nil(ok)
       assert.equal("exists", err.code)
       assert.matches(case[3], err.message)
       assert.matches("version = 2", err.hint)
     end
-    assert.equal(2, assert(engine:workflows())[1].revision)
+    assert.equal(2, assert(engine.workflows:list())[1].revision)
   end)
 
   it("needs something to fix", function()
     local engine = backend.fresh()
-    local ok, err = engine:load(file(TEXT), { hotfix = true })
+    local ok, err = engine.workflows:hotfix(file(TEXT))
     assert.is_nil(ok)
     assert.equal("notfound", err.code)
     assert.matches("load it without", err.hint)
     assert.error_matches(function()
       engine:load(file(TEXT), { by = "ann" })
-    end, "go with hotfix = true")
+    end, "workflows:hotfix")
   end)
 
   it("is not undone by a worker that comes with the old file", function()
@@ -106,8 +104,8 @@ kit.describe("a hot-fix", function(backend)
     assert(engine:load(file(TEXT)))
     local id = assert(engine:start "t.fix")
     assert(engine:run())
-    assert(engine:load(fixed('"old"', '"new"'), { hotfix = true,
-      why = "rounding" }))
+    assert(engine.workflows:hotfix(fixed('"old"', '"new"'),
+      { reason = "rounding" }))
     local late = kit.rival(backend, url, clock)
     local ok, err = late:load(file(TEXT))
     assert.is_nil(ok)
@@ -122,7 +120,7 @@ kit.describe("a hot-fix", function(backend)
     function()
       local engine, clock, url = backend.fresh()
       assert(engine:load(file(TEXT)))
-      assert(engine:load(fixed('"old"', '"new"'), { hotfix = true }))
+      assert(engine.workflows:hotfix(fixed('"old"', '"new"')))
       local late = kit.rival(backend, url, clock)
       local ok, err = late:load(file(TEXT))
       assert.is_nil(ok)
@@ -134,8 +132,8 @@ kit.describe("a hot-fix", function(backend)
   it("leaves an inactive version inactive", function()
     local engine = backend.fresh()
     assert(engine:load(file(TEXT)))
-    assert(engine:deactivate("t.fix", 1))
-    assert(engine:load(fixed('"old"', '"new"'), { hotfix = true }))
-    assert.is_false(assert(engine:workflows())[1].active)
+    assert(engine.workflows:deactivate("t.fix", 1))
+    assert(engine.workflows:hotfix(fixed('"old"', '"new"')))
+    assert.is_false(assert(engine.workflows:list())[1].active)
   end)
 end)

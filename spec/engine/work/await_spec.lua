@@ -236,9 +236,9 @@ kit.describe("a handler that waits", function(backend)
       assert(engine:run())
       local instance = assert(engine:get(id))
       assert.same({ before = "é\0z", after = id }, instance.variables)
-      assert.equal("red", instance.attributes.colour.value)
+      assert.equal("red", instance.attributes.colour)
       local types = {}
-      for _, row in ipairs(assert(engine:outbox { instance = id })) do
+      for _, row in ipairs(assert(engine.outbox:list { instance = id })) do
         types[#types + 1] = row.type
       end
       assert.same({ "first", "second" }, types)

@@ -68,12 +68,12 @@ kit.describe("an inbox of very many events", function(backend)
     local function cost(n)
       local id = begin(engine, 20)
       fill(backend, url, id, n)
-      local before = engine:counts()
+      local before = engine:count()
       send(engine, id, "other", 0) -- wakes it
       assert(engine:run())
       assert.equal("completed", kit.status(engine, id))
       assert.same(box.numbers(1, 20), box.got(engine, id))
-      return engine:counts().statements - before.statements
+      return engine:count().statements - before.statements
     end
     local few, many = cost(100), cost(3000)
     assert.is_true(many <= few + 20, few .. " statements, then " .. many)
@@ -99,10 +99,10 @@ kit.describe("an inbox of very many events", function(backend)
     local id = begin(engine, 5000)
     fill(backend, url, id, 3000)
     clock:advance(1)
-    local before = engine:counts()
+    local before = engine:count()
     assert(engine:cancel(id, "enough"))
     assert.equal("cancelled", kit.status(engine, id))
-    assert.is_true(engine:counts().statements - before.statements < 60)
+    assert.is_true(engine:count().statements - before.statements < 60)
   end)
 
   it("does not keep other requests waiting", function()
@@ -111,10 +111,10 @@ kit.describe("an inbox of very many events", function(backend)
     local id = begin(engine, 5000)
     fill(backend, url, id, 3000)
     clock:advance(1)
-    local before = engine:counts()
+    local before = engine:count()
     assert(engine:suspend(id, { reason = "a while" }))
     assert.equal("suspended", kit.status(engine, id))
-    assert.is_true(engine:counts().statements - before.statements < 60)
+    assert.is_true(engine:count().statements - before.statements < 60)
   end)
 
   it("is searched past those that a `match` turns down, before time is up",
@@ -153,11 +153,11 @@ kit.describe("an inbox of very many events", function(backend)
           end
           for i = 1, n do tell { seq = i, good = false } end
           for i = 1, 3 do tell { seq = i, good = true } end
-          local before = engine:counts()
+          local before = engine:count()
           assert(engine:run())
           assert.equal("completed", kit.status(engine, id))
           assert.same({ 1, 2, 3 }, box.got(engine, id))
-          return engine:counts().statements - before.statements
+          return engine:count().statements - before.statements
         end
         local few, many = cost(64), cost(1000)
         -- a page of as many as were turned down by then, and then of 256

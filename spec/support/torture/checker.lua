@@ -45,19 +45,18 @@ function Store:counts(text)
   return counts
 end
 
-function Store:steps()
-  self.step_counts = self.step_counts or self:counts [[
+--- How often each node stands in the history in this way; read once.
+function Store:recorded(kind)
+  self.records = self.records or {}
+  self.records[kind] = self.records[kind] or self:counts(([[
     select $id(instance) as id, node, count(*) as n from pawl.history
-     where type = 'step' group by instance, node]]
-  return self.step_counts
+     where type = '%s' group by instance, node]]):format(kind))
+  return self.records[kind]
 end
 
-function Store:undone()
-  self.undone_counts = self.undone_counts or self:counts [[
-    select $id(instance) as id, node, count(*) as n from pawl.history
-     where type = 'undone' group by instance, node]]
-  return self.undone_counts
-end
+function Store:steps() return self:recorded "step" end
+
+function Store:undone() return self:recorded "undone" end
 
 local function decode(text) return text and cjson.decode(text) or nil end
 

@@ -97,8 +97,8 @@ actions.resume = change "resume"
 
 local function change_all(name)
   return function(_, action)
-    return unless_so(engine[name](engine, { workflow = action.workflow,
-      by = "torture" }))
+    return unless_so(engine.workflows[name](engine.workflows,
+      { workflow = action.workflow, by = "torture" }))
   end
 end
 
@@ -106,7 +106,7 @@ actions.suspend_all = change_all "suspend"
 actions.resume_all = change_all "resume"
 
 function actions.move(_, action)
-  return engine:move(action.workflow, action.from, action.into,
+  return engine.workflows:transfer(action.workflow, action.from, action.into,
     { map = action.map })
 end
 
@@ -115,16 +115,17 @@ function actions.task(case, action)
   local id, err = id_of(case)
   if not id then return nil, err end
   local tasks
-  tasks, err = engine:tasks { instance = id, status = { "pending", "running",
+  tasks, err = engine.tasks:list { instance = id, status = { "pending",
+    "running",
     "completed" } }
   if not tasks then return nil, err end
   local task = tasks[1]
   if not task then return "later" end
   if task.status == "completed" then return true end
   local ok
-  ok, err = engine:task_claim(task.id, { user = action.user })
+  ok, err = engine.tasks:claim(task.id, { by = action.user })
   if ok then
-    ok, err = engine:task_complete(task.id, { user = action.user,
+    ok, err = engine.tasks:complete(task.id, { by = action.user,
       take = action.take, output = { by = action.user } })
   end
   if not ok and err.code == "taken" then return "later" end

@@ -1,15 +1,26 @@
 /* One instance is changed from outside: what is asked for is read, checked
  * against where the instance stands now, and put into a letter. Whoever holds
  * it checks again: it may have moved on. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "../../base/fault.h"
-#include "../../value/json.h"
+#include "../../value/options.h"
 #include "../common/answer.h"
-#include "../engine.h"
+#include "../common/find.h"
 #include "../versions/crossing.h"
+#include "../versions/versions.h"
 #include "act.h"
+
+/* An instance as somebody who wants to change it sees it. */
+typedef struct subject {
+  pawl_id id;
+  int shard, undoing;
+  pawl_status status;
+  pawl_repair_state_row row; /* .stopped: where it stood when it failed */
+  pawl_buf keep;             /* what the row borrows */
+} subject;
 
 /* ---- what may be asked for ---- */
 
@@ -24,279 +35,100 @@ enum {
   MOVE = 128,
   EDIT = 256,
   SHIFT = 512,
-  MIGRATE = 1024,
-  EVERY = 2047
+  TRANSFER = 1024
 };
 
-static const struct {
-  const char *name;
-  unsigned bit;
-} kinds[] = {{"cancel", CANCEL},   {"kill", KILL},      {"wake", WAKE},
-             {"suspend", SUSPEND}, {"resume", RESUME},  {"retry", RETRY},
-             {"restart", RESTART}, {"move", MOVE},      {"edit", EDIT},
-             {"shift", SHIFT},     {"migrate", MIGRATE}};
-#define NKINDS (sizeof kinds / sizeof *kinds)
+/* In the order of their bits. */
+static const char *const change_kinds[] = {
+    "cancel",  "kill", "wake", "suspend", "resume",  "retry",
+    "restart", "move", "edit", "shift",   "transfer"};
 
-typedef enum key {
-  BY,
-  SOURCE,
-  REASON,
-  COMPENSATE,
-  EVENT_ID,
-  NODES,
-  AT,
-  SHIFTS,
-  TOKEN,
-  NODE,
-  SEQ,
-  SET,
-  UNSET,
-  EXPECTED,
-  US,
-  VERSION,
-  MAP,
-  VARIABLES,
-  IF_VERSION,
-  NKEYS
-} key;
-
-typedef enum shape { TEXT, TRUTH, NUMBER, INSTANT, SPAN, OBJECT, NAMES } shape;
-static const char *const shape_names[] = {
-    [TEXT] = "a text",
-    [TRUTH] = "true or false",
-    [NUMBER] = "an integer, 0 or more",
-    [INSTANT] = "microseconds since 1970, to the year 9999 at most",
-    [SPAN] = "microseconds, 0 or more, 1,000 years at most",
-    [OBJECT] = "an object",
-    [NAMES] = "a list of texts"};
-
-/* `letter`: its name there; NULL: it is not for the one who takes it. */
-static const struct {
-  const char *name;
-  shape shape;
-  unsigned kinds, needed;
-  const char *letter;
-} keys[NKEYS] = {
-    [BY] = {"by", TEXT, EVERY, 0, NULL},
-    [SOURCE] = {"source", TEXT, EVERY, 0, NULL},
-    [REASON] = {"reason", TEXT, EVERY, 0, "reason"},
-    [COMPENSATE] = {"compensate", TRUTH, CANCEL, 0, "compensate"},
-    [EVENT_ID] = {"event_id", TEXT, CANCEL, 0, "event_id"},
-    [NODES] = {"nodes", NAMES, WAKE, 0, "nodes"},
-    [AT] = {"at", INSTANT, WAKE, 0, "at"},
-    [SHIFTS] = {"shift", TRUTH, RESUME, 0, "shift"},
-    [TOKEN] = {"token", NUMBER, RETRY | MOVE, 0, "token"},
-    [NODE] = {"node", TEXT, RESTART | MOVE, RESTART | MOVE, "node"},
-    [SEQ] = {"seq", NUMBER, RESTART, 0, "seq"},
-    [SET] = {"set", OBJECT, EDIT, 0, "set"},
-    [UNSET] = {"unset", NAMES, EDIT, 0, "unset"},
-    [EXPECTED] = {"version", NUMBER, EDIT, 0, "version"},
-    [US] = {"us", SPAN, SHIFT, SHIFT, "us"},
-    [VERSION] = {"to_version", NUMBER, MIGRATE, MIGRATE, "version"},
-    [MAP] = {"map", OBJECT, MIGRATE, 0, "map"},
-    [VARIABLES] = {"variables", OBJECT, MIGRATE, 0, "variables"},
-    [IF_VERSION] = {"if_version", NUMBER, MIGRATE, 0, "if_version"},
-};
+static const char *const sources[] = {"user", "event", "system"};
 
 typedef struct change {
+  uint64_t is_given;
+  pawl_buf by;
+  int which, source;
+  /* as JSON; at NULL: not given */
+  pawl_str reason, compensate, event_id, nodes, at, shift, token, node, seq,
+      set, unset, us, to_version, map, variables, if_commits;
   unsigned kind;
   const char *kind_name;
-  pawl_str given[NKEYS]; /* as JSON; at NULL: not given */
-  pawl_buf by, source;
 } change;
 
-static int is_names(pawl_str value) {
-  pawl_json_iter it = {0};
-  pawl_str k, one;
-  if (pawl_json_kind_of(value) != PAWL_JSON_ARRAY) return 0;
-  while (pawl_json_each(value, &it, &k, &one))
-    if (pawl_json_kind_of(one) != PAWL_JSON_STRING) return 0;
-  return 1;
-}
-
-static int has_shape(pawl_str value, shape s) {
-  pawl_json_kind kind = pawl_json_kind_of(value);
-  int64_t n;
-  switch (s) {
-    case TEXT:
-      return kind == PAWL_JSON_STRING;
-    case TRUTH:
-      return kind == PAWL_JSON_TRUE || kind == PAWL_JSON_FALSE;
-    case NUMBER:
-      return pawl_json_int(value, &n) && n >= 0;
-    case INSTANT:
-      return pawl_json_int(value, &n) && pawl_time_is_valid(n);
-    case SPAN:
-      return pawl_json_int(value, &n) && n >= 0 && n <= PAWL_MAX_DURATION_US;
-    case OBJECT:
-      return kind == PAWL_JSON_OBJECT;
-    case NAMES:
-      return is_names(value);
-  }
-  return 0;
-}
-
-static pawl_code unknown_key(const change *c, pawl_str name, pawl_error *err) {
-  const char *names[NKEYS];
-  char text[64];
-  int n = 0;
-
-  for (int i = 0; i < NKEYS; i++)
-    if (keys[i].kinds & c->kind) names[n++] = keys[i].name;
-  pawl_str_copy(text, sizeof text, name);
-  pawl_fail(err, PAWL_INVALID, "\"%s\" has no `%s`", c->kind_name, text);
-  const char *near = pawl_nearest(text, names, n);
-  if (near) pawl_error_hint(err, "did you mean `%s`?", near);
-  return PAWL_INVALID;
-}
-
-static pawl_code read_key(change *c, pawl_str name, pawl_str value,
-                          pawl_error *err) {
-  if (pawl_str_eqz(name, "kind")) return PAWL_OK;
-  for (int i = 0; i < NKEYS; i++) {
-    if (!(keys[i].kinds & c->kind) || !pawl_str_eqz(name, keys[i].name))
-      continue;
-    if (pawl_json_kind_of(value) == PAWL_JSON_NULL) return PAWL_OK;
-    if (!has_shape(value, keys[i].shape))
-      return pawl_fail(err, PAWL_INVALID, "`%s` of \"%s\" must be %s",
-                       keys[i].name, c->kind_name, shape_names[keys[i].shape]);
-    c->given[i] = value;
-    return PAWL_OK;
-  }
-  return unknown_key(c, name, err);
-}
-
-static pawl_code read_kind(change *c, pawl_str text, pawl_error *err) {
-  const char *names[NKINDS];
-  char word[64] = "";
-  pawl_str value;
-
-  if (!pawl_json_get(text, "kind", &value) || !has_shape(value, TEXT))
-    return pawl_fail(err, PAWL_INVALID, "a change needs its `kind`");
-  value.at++, value.len -= 2;
-  for (size_t i = 0; i < NKINDS; i++) {
-    names[i] = kinds[i].name;
-    if (!pawl_str_eqz(value, kinds[i].name)) continue;
-    c->kind = kinds[i].bit;
-    c->kind_name = kinds[i].name;
-    return PAWL_OK;
-  }
-  pawl_str_copy(word, sizeof word, value);
-  pawl_fail(err, PAWL_INVALID, "\"%s\" is no kind of change", word);
-  const char *near = pawl_nearest(word, names, (int)NKINDS);
-  if (near) pawl_error_hint(err, "did you mean \"%s\"?", near);
-  return PAWL_INVALID;
-}
-
-static pawl_code read_source(change *c, pawl_error *err) {
-  if (!c->given[SOURCE].at) pawl_buf_addz(&c->source, "user");
-  if (pawl_buf_check(&c->source, err) != PAWL_OK) return PAWL_NOMEM;
-  pawl_str source = pawl_buf_str(&c->source);
-  if (pawl_str_eqz(source, "user") || pawl_str_eqz(source, "event") ||
-      pawl_str_eqz(source, "system"))
-    return PAWL_OK;
-  return pawl_fail(err, PAWL_INVALID,
-                   "`source` is \"user\", \"event\" or \"system\"");
-}
+/* The tag is its name in the letter; none: it is not for the one who takes
+ * it. */
+#define RAW(shape, member) \
+  PAWL_OPTION_##shape, .at = offsetof(change, member), .raw = 1
+#define TOLD(name, shape, member) name, RAW(shape, member), .tag = name
+static const pawl_option change_rows[] = {
+    {"by", PAWL_OPTION_TEXT, .at = offsetof(change, by)},
+    {"source", PAWL_OPTION_CHOICE, .at = offsetof(change, source),
+     .names = sources, .high = 3},
+    {TOLD("reason", TEXT, reason)},
+    {TOLD("compensate", BOOL, compensate), .kinds = CANCEL},
+    {TOLD("event_id", TEXT, event_id), .kinds = CANCEL},
+    {TOLD("nodes", LIST, nodes), .kinds = WAKE},
+    {"at_us", RAW(TIME, at), .kinds = WAKE, .tag = "at"},
+    {TOLD("shift", BOOL, shift), .kinds = RESUME},
+    {TOLD("token", INT, token), .low = 1, .kinds = RETRY | MOVE},
+    {"from", RAW(TEXT, node), .kinds = RESTART, .needed = RESTART,
+     .tag = "node"},
+    {"to", RAW(TEXT, node), .kinds = MOVE, .needed = MOVE}, /* told as from */
+    {TOLD("seq", INT, seq), .low = 1, .kinds = RESTART},
+    {TOLD("set", OBJECT, set), .kinds = EDIT},
+    {TOLD("unset", LIST, unset), .kinds = EDIT},
+    {"for_us", RAW(SPAN, us), .kinds = SHIFT, .needed = SHIFT, .tag = "us"},
+    {"to_version", RAW(INT, to_version), .kinds = TRANSFER, .needed = TRANSFER,
+     .tag = "version"},
+    {TOLD("map", OBJECT, map), .kinds = TRANSFER},
+    {TOLD("variables", OBJECT, variables), .kinds = TRANSFER},
+    {TOLD("if_commits", INT, if_commits), .kinds = EDIT | TRANSFER}};
+PAWL_OPTIONS_OF(change) = {.what = "change",
+                           PAWL_OPTION_ROWS(change_rows),
+                           PAWL_OPTION_KINDS(change_kinds),
+                           .kind_at = offsetof(change, which)};
 
 static pawl_code read_change(change *c, pawl_str text, pawl_error *err) {
-  pawl_json_kind kind;
-  pawl_json_iter it = {0};
-  pawl_str name, value;
-  pawl_code rc = PAWL_OK;
-
-  TRY(pawl_json_check(text, &kind, err));
-  if (kind != PAWL_JSON_OBJECT)
-    return pawl_fail(err, PAWL_INVALID, "a change is a JSON object");
-  TRY(read_kind(c, text, err));
-  while (pawl_json_each(text, &it, &name, &value))
-    TRY(read_key(c, name, value, err));
-  for (int i = 0; i < NKEYS; i++)
-    if ((keys[i].needed & c->kind) && !c->given[i].at)
-      return pawl_fail(err, PAWL_INVALID, "\"%s\" needs `%s`", c->kind_name,
-                       keys[i].name);
-  if (c->given[BY].at) pawl_json_unquote(c->given[BY], &c->by);
-  if (c->given[SOURCE].at) pawl_json_unquote(c->given[SOURCE], &c->source);
-  TRY(pawl_buf_check(&c->by, err));
-  TRY(pawl_buf_check(&c->source, err));
-  if (c->by.len && memchr(c->by.at, 0, c->by.len))
-    return pawl_fail(err, PAWL_INVALID, "`by` must not have a zero byte");
-  TRY(read_source(c, err));
-  TRY(pawl_buf_check(&c->by, err));
-  TRY(pawl_buf_check(&c->source, err));
-out:
-  return rc;
+  MUST(pawl_options_read(&pawl_options_of_change, text, c, err));
+  assert(c->which >= 0 &&
+         c->which < (int)(sizeof change_kinds / sizeof *change_kinds));
+  c->kind = 1u << c->which;
+  c->kind_name = change_kinds[c->which];
+  return PAWL_OK;
 }
 
 /* ---- where the instance stands ---- */
 
-static pawl_code look(pawl_engine *e, pawl_subject *s, pawl_error *err) {
+static pawl_code look(pawl_engine *e, subject *s, pawl_error *err) {
   pawl_rows r;
-  pawl_str status, name;
-  pawl_code rc = PAWL_OK;
+  pawl_str undone;
 
-  s->shard = pawl_id_route(&s->id) % e->nshards;
-  pawl_args_begin(&e->args, PAWL_STMT_REPAIR_STATE);
-  pawl_arg_int(&e->args, PAWL_REPAIR_STATE_SHARD, s->shard);
-  pawl_arg_id(&e->args, PAWL_REPAIR_STATE_ID, &s->id);
-  TRY(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &r, err));
-  if (!r.nrows) return pawl_act_unknown(&s->id, err);
-  status = pawl_row_str(&r, 0, PAWL_REPAIR_STATE_R_STATUS);
-  if (!pawl_status_parse(status, &s->status))
+  s->shard = pawl_shard_of(e, &s->id);
+  MUST(PAWL_READ(e->store, repair_state, &r, err, .shard = s->shard,
+                 .id = &s->id));
+  if (!r.nrows) return pawl_instance_missing(&s->id, err);
+  MUST(PAWL_KEEP(repair_state, &r, &s->keep, err));
+  s->row = *PAWL_KEPT(repair_state, &s->keep);
+  if (!pawl_status_parse(s->row.status, &s->status))
     return pawl_fail(err, PAWL_CORRUPT, "an instance with an unknown status");
-  s->started = pawl_row_int(&r, 0, PAWL_REPAIR_STATE_R_STARTED) != 0;
-  s->workflow_version =
-      pawl_row_int(&r, 0, PAWL_REPAIR_STATE_R_WORKFLOW_VERSION);
-  s->version = pawl_row_int(&r, 0, PAWL_REPAIR_STATE_R_VERSION);
-  s->seq = pawl_row_int(&r, 0, PAWL_REPAIR_STATE_R_SEQ);
-  pawl_buf_adds(&s->workflow,
-                pawl_row_str(&r, 0, PAWL_REPAIR_STATE_R_WORKFLOW));
-  pawl_buf_adds(&s->vars, pawl_row_str(&r, 0, PAWL_REPAIR_STATE_R_VARIABLES));
-  pawl_buf_adds(&s->stopped, pawl_row_str(&r, 0, PAWL_REPAIR_STATE_R_STOPPED));
-  if (!s->vars.len) pawl_buf_addz(&s->vars, "{}");
-  s->undoing =
-      pawl_json_get(pawl_row_str(&r, 0, PAWL_REPAIR_STATE_R_COMPENSATION),
-                    "status", &name) &&
-      pawl_str_eqz(name, "\"running\"");
-  TRY(pawl_buf_check(&s->workflow, err));
-  TRY(pawl_buf_check(&s->vars, err));
-  TRY(pawl_buf_check(&s->stopped, err));
-out:
-  return rc;
+  s->undoing = pawl_json_get(s->row.compensation, "status", &undone) &&
+               pawl_str_eqz(undone, "\"running\"");
+  return PAWL_OK;
 }
 
 /* ---- checks ---- */
 
-pawl_code pawl_graph_node(const pawl_def *def, pawl_str name, int *index,
-                          pawl_error *err) {
-  const char **names;
-  char text[128];
-  size_t size = sizeof *names * (size_t)(def->nnodes ? def->nnodes : 1);
-
-  *index = pawl_def_node(def, name.at, name.len);
-  if (*index >= 0) return PAWL_OK;
-  pawl_str_copy(text, sizeof text, name);
-  pawl_fail(err, PAWL_INVALID,
-            "workflow \"%s\" version %" PRId64 " has no node \"%s\"",
-            def->code, def->version, text);
-  names = pawl_realloc(def->alloc, NULL, 0, size);
-  if (!names) return PAWL_INVALID;
-  for (int i = 0; i < def->nnodes; i++) names[i] = def->nodes[i].name;
-  const char *near = pawl_nearest(text, names, def->nnodes);
-  if (near) pawl_error_hint(err, "did you mean \"%s\"?", near);
-  pawl_release(def->alloc, names, size);
-  return PAWL_INVALID;
-}
-
-static pawl_code check_node(pawl_engine *e, const pawl_def *def,
-                            pawl_str quoted, pawl_error *err) {
+/* A node of the instance's own graph: a slip in a name is told to whoever
+ * asks, not found by the one who takes the letter. */
+static pawl_code find_node(pawl_engine *e, const pawl_def *def,
+                           pawl_str quoted, int *at, pawl_error *err) {
   pawl_buf name = {.alloc = &e->alloc};
-  int index;
   pawl_code rc = PAWL_OK;
 
   pawl_json_unquote(quoted, &name);
   TRY(pawl_buf_check(&name, err));
-  TRY(pawl_graph_node(def, pawl_buf_str(&name), &index, err));
+  TRY(pawl_graph_node(def, pawl_buf_str(&name), at, err));
 out:
   pawl_buf_deinit(&name);
   return rc;
@@ -306,14 +138,13 @@ static pawl_code check_nodes(pawl_engine *e, const change *c,
                              const pawl_def *def, pawl_error *err) {
   pawl_json_iter it = {0};
   pawl_str k, one;
-  pawl_code rc = PAWL_OK;
+  int at;
 
-  if (c->given[NODE].at) TRY(check_node(e, def, c->given[NODE], err));
-  if (!c->given[NODES].at) return PAWL_OK;
-  while (pawl_json_each(c->given[NODES], &it, &k, &one))
-    TRY(check_node(e, def, one, err));
-out:
-  return rc;
+  if (c->node.at) MUST(find_node(e, def, c->node, &at, err));
+  if (!c->nodes.at) return PAWL_OK;
+  while (pawl_json_each(c->nodes, &it, &k, &one))
+    MUST(find_node(e, def, one, &at, err));
+  return PAWL_OK;
 }
 
 /* "it stands at "a" (token 2), "b" (token 3)" */
@@ -328,93 +159,87 @@ static void tell_places(const pawl_places *p, pawl_error *err) {
   if (p->n) pawl_error_hint(err, "it stands at %s", text);
 }
 
-static pawl_code check_token(const change *c, const pawl_subject *s,
+/* Where several tokens live, moving "the" token would be a guess: so it has to
+ * be named. */
+static pawl_code check_token(const change *c, const subject *s,
                              const pawl_places *p, pawl_error *err) {
-  char id[37];
   int64_t no = 0;
 
-  pawl_id_format(&s->id, id);
-  if (!c->given[TOKEN].at) {
+  if (!c->token.at) {
     if (c->kind != MOVE || p->n == 1) return PAWL_OK;
     pawl_fail(err, PAWL_CONFLICT,
               p->n ? "instance %s stands in %d places: say which `token` to "
                      "move"
                    : "instance %s stands nowhere yet",
-              id, p->n);
+              pawl_id_text_of(&s->id).at, p->n);
     tell_places(p, err);
     return PAWL_CONFLICT;
   }
-  (void)pawl_json_int(c->given[TOKEN], &no);
+  (void)pawl_json_int(c->token, &no);
   for (int i = 0; i < p->n; i++)
     if (p->at[i].no == no) return PAWL_OK;
-  pawl_fail(err, PAWL_CONFLICT, "instance %s has no live token %" PRId64, id,
-            no);
+  pawl_fail(err, PAWL_CONFLICT, "instance %s has no live token %" PRId64,
+            pawl_id_text_of(&s->id).at, no);
   tell_places(p, err);
   return PAWL_CONFLICT;
 }
 
-static pawl_code refuse_status(const pawl_subject *s, const char *what,
+static pawl_code refuse_status(const subject *s, const char *what,
                                pawl_error *err) {
-  char id[37];
-  pawl_id_format(&s->id, id);
-  return pawl_fail(err, PAWL_CONFLICT, "instance %s %s; it is %s", id, what,
+  return pawl_fail(err, PAWL_CONFLICT, "instance %s %s; it is %s",
+                   pawl_id_text_of(&s->id).at, what,
                    pawl_status_name(s->status));
 }
 
 /* Will it be suspended once what lies in its inbox has been taken? */
-static pawl_code find_suspend(pawl_engine *e, const pawl_subject *s,
-                              int *found, pawl_error *err) {
+static pawl_code find_suspend(pawl_engine *e, const subject *s, int *found,
+                              pawl_error *err) {
   pawl_rows r;
-  pawl_code rc = PAWL_OK;
 
   *found = 0;
-  pawl_args_begin(&e->args, PAWL_STMT_INBOX_LOAD);
-  pawl_arg_int(&e->args, PAWL_INBOX_LOAD_SHARD, s->shard);
-  pawl_arg_id(&e->args, PAWL_INBOX_LOAD_ID, &s->id);
-  pawl_arg_int(&e->args, PAWL_INBOX_LOAD_EVENTS, 0);
-  pawl_arg_int(&e->args, PAWL_INBOX_LOAD_OTHERS, 1000);
-  TRY(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &r, err));
+  MUST(PAWL_READ(e->store, inbox_load, &r, err, .shard = s->shard,
+                 .id = &s->id, .events = 0, .others = 1000));
   for (int k = 0; k < r.nrows; k++) {
-    pawl_str kind = pawl_row_str(&r, k, PAWL_INBOX_LOAD_R_KIND);
+    pawl_str kind = pawl_read_inbox_load(&r, k).kind;
     if (pawl_str_eqz(kind, "suspend")) *found = 1;
     if (pawl_str_eqz(kind, "resume")) *found = 0;
   }
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 /* What is not suspended may be about to be: then the two follow each other. */
-static pawl_code check_resume(pawl_engine *e, const pawl_subject *s,
+static pawl_code check_resume(pawl_engine *e, const subject *s,
                               pawl_error *err) {
   int found = s->status == PAWL_STATUS_SUSPENDED;
-  pawl_code rc = PAWL_OK;
 
-  if (!found) TRY(find_suspend(e, s, &found, err));
+  if (!found) MUST(find_suspend(e, s, &found, err));
   if (!found) return refuse_status(s, "cannot be resumed", err);
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 /* It has failed: is there a place for it to go on from? */
-static pawl_code check_stopped(const change *c, const pawl_subject *s,
+static pawl_code check_stopped(const change *c, const subject *s,
                                pawl_error *err) {
-  if (s->stopped.len) return PAWL_OK;
-  refuse_status(s,
-                c->kind == RETRY
-                    ? "cannot be retried: it ended at a finish, or what it "
-                      "had done was undone"
-                    : "cannot be moved: it ended at a finish, or what it had "
-                      "done was undone, and nothing says where it stood",
-                err);
+  if (s->row.stopped.len) return PAWL_OK;
+  refuse_status(
+      s,
+      c->kind == RETRY
+          ? "cannot be retried: it ended at a finish, or what it "
+            "had done was undone"
+          : "cannot be transferred: it ended at a finish, or what it had "
+            "done was undone, and nothing says where it stood",
+      err);
   pawl_error_hint(err, "restart it from a node");
   return PAWL_CONFLICT;
 }
 
+/* What a kind needs of the status. Who takes the letter decides for good; this
+ * is so that most refusals come with the call, and not as a row of history. */
 static pawl_code check_status(pawl_engine *e, const change *c,
-                              const pawl_subject *s, pawl_error *err) {
+                              const subject *s, pawl_error *err) {
   int ended = pawl_status_has_ended(s->status);
 
-  if ((c->kind & (RETRY | MIGRATE)) && s->status == PAWL_STATUS_FAILED)
+  if ((c->kind & (RETRY | TRANSFER)) && s->status == PAWL_STATUS_FAILED)
     return check_stopped(c, s, err);
   if (c->kind == RESTART || c->kind == RETRY) {
     if (s->status == PAWL_STATUS_FAILED || s->status == PAWL_STATUS_SUSPENDED)
@@ -437,6 +262,8 @@ static pawl_code check_status(pawl_engine *e, const change *c,
   return c->kind == RESUME ? check_resume(e, s, err) : PAWL_OK;
 }
 
+/* As a commit would refuse it, but before there is a letter that nobody can
+ * take. */
 static pawl_code check_size(pawl_engine *e, size_t len, pawl_error *err) {
   if ((int64_t)len <= e->config.max_bytes) return PAWL_OK;
   return pawl_fail(err, PAWL_LIMIT,
@@ -444,40 +271,38 @@ static pawl_code check_size(pawl_engine *e, size_t len, pawl_error *err) {
                    len, e->config.max_bytes);
 }
 
-static pawl_code check_expected(const pawl_subject *s, pawl_str expected,
+/* The caller has seen it after so many commits, and means what he saw. */
+static pawl_code check_expected(const subject *s, pawl_str expected,
                                 pawl_error *err) {
-  char id[37];
   int64_t version;
 
   if (!expected.at || !pawl_json_int(expected, &version) ||
-      version == s->version)
+      version == s->row.version)
     return PAWL_OK;
-  pawl_id_format(&s->id, id);
-  pawl_fail(err, PAWL_CONFLICT,
-            "instance %s has changed meanwhile: it made %" PRId64
-            " commits, not %" PRId64,
-            id, s->version, version);
-  pawl_error_hint(err, "look at it again, then decide");
-  return PAWL_CONFLICT;
+  return pawl_fail_hint(err, PAWL_CONFLICT, "look at it again, then decide",
+                        "instance %s has changed meanwhile: it made %" PRId64
+                        " commits, not %" PRId64,
+                        pawl_id_text_of(&s->id).at, s->row.version, version);
 }
 
-static pawl_code check_edit(pawl_engine *e, const change *c,
-                            const pawl_subject *s, pawl_error *err) {
+/* Applied to the variables of this moment, for their size alone: the one who
+ * takes the letter applies it to those that he finds. */
+static pawl_code check_edit(pawl_engine *e, const change *c, const subject *s,
+                            pawl_error *err) {
   pawl_buf delta = {.alloc = &e->alloc}, vars = {.alloc = &e->alloc};
+  pawl_object o;
   pawl_code rc = PAWL_OK;
 
-  if (!c->given[SET].at && !c->given[UNSET].at)
+  if (!c->set.at && !c->unset.at)
     return pawl_fail(err, PAWL_INVALID,
                      "an edit needs `set`, `unset` or both");
-  TRY(check_expected(s, c->given[EXPECTED], err));
-  pawl_buf_addz(&delta, "{\"set\":");
-  pawl_buf_adds(&delta, c->given[SET].at ? c->given[SET] : pawl_strz("{}"));
-  pawl_buf_addz(&delta, ",\"unset\":");
-  pawl_buf_adds(&delta,
-                c->given[UNSET].at ? c->given[UNSET] : pawl_strz("[]"));
-  pawl_buf_addc(&delta, '}');
+  TRY(check_expected(s, c->if_commits, err));
+  pawl_object_begin(&o, &delta);
+  if (c->set.at) pawl_member_json(&o, "set", c->set);
+  if (c->unset.at) pawl_member_json(&o, "unset", c->unset);
+  pawl_object_end(&o);
   TRY(pawl_buf_check(&delta, err));
-  pawl_json_apply(pawl_buf_str(&s->vars), pawl_buf_str(&delta), &vars);
+  pawl_json_apply(s->row.variables, pawl_buf_str(&delta), &vars);
   TRY(pawl_buf_check(&vars, err));
   TRY(check_size(e, vars.len, err));
 out:
@@ -488,11 +313,13 @@ out:
 
 static pawl_code tell_cannot(const pawl_buf *why, pawl_error *err) {
   if (!why->len) return PAWL_OK;
-  return pawl_fail(err, PAWL_CONFLICT, "the instance cannot be moved: %s",
-                   why->at);
+  return pawl_fail(err, PAWL_CONFLICT,
+                   "the instance cannot be transferred: %s", why->at);
 }
 
-static pawl_code check_crossing(pawl_engine *e, const pawl_subject *s,
+/* Every token has to have a place on the other side, and no step may get lost
+ * that would have to be undone. */
+static pawl_code check_crossing(pawl_engine *e, const subject *s,
                                 const pawl_crossing *c, const pawl_places *p,
                                 pawl_error *err) {
   pawl_buf why = {.alloc = &e->alloc};
@@ -508,26 +335,26 @@ static pawl_code check_crossing(pawl_engine *e, const pawl_subject *s,
   TRY(tell_cannot(&why, err));
 out:
   pawl_buf_deinit(&why);
-  pawl_places_deinit(e, &lost);
+  pawl_places_deinit(&e->world, &lost);
   return rc;
 }
 
-static pawl_code check_migrate(pawl_engine *e, const change *c,
-                               const pawl_subject *s, const pawl_places *p,
-                               pawl_error *err) {
-  pawl_crossing crossing = {.map = c->given[MAP]};
+static pawl_code check_transfer(pawl_engine *e, const change *c,
+                                const subject *s, const pawl_places *p,
+                                pawl_error *err) {
+  pawl_crossing crossing = {.map = c->map};
   int64_t version = 0;
   pawl_code rc = PAWL_OK;
 
-  (void)pawl_json_int(c->given[VERSION], &version);
-  TRY(check_expected(s, c->given[IF_VERSION], err));
-  TRY(check_size(e, c->given[VARIABLES].len, err));
+  (void)pawl_json_int(c->to_version, &version);
+  TRY(check_expected(s, c->if_commits, err));
+  TRY(check_size(e, c->variables.len, err));
   if (s->undoing) return refuse_status(s, "is being undone", err);
-  if (version == s->workflow_version)
+  if (version == s->row.workflow_version)
     return pawl_fail(err, PAWL_CONFLICT,
                      "the instance runs version %" PRId64 " already", version);
-  TRY(pawl_crossing_open(e, s->workflow.at, s->workflow_version, version,
-                         &crossing, err));
+  TRY(pawl_crossing_open(e, s->row.workflow.at, s->row.workflow_version,
+                         version, &crossing, err));
   TRY(check_crossing(e, s, &crossing, p, err));
 out:
   pawl_crossing_close(&crossing);
@@ -537,49 +364,42 @@ out:
 /* An item's step needs its item: an each is restarted as a whole. */
 static pawl_code check_restart(pawl_engine *e, const change *c,
                                const pawl_def *def, pawl_error *err) {
-  pawl_buf name = {.alloc = &e->alloc};
   int at, each;
-  pawl_code rc = PAWL_OK;
 
-  pawl_json_unquote(c->given[NODE], &name);
-  TRY(pawl_buf_check(&name, err));
-  TRY(pawl_graph_node(def, pawl_buf_str(&name), &at, err));
+  MUST(find_node(e, def, c->node, &at, err));
   each = pawl_def_each_around(def, at);
-  if (each < 0) goto out;
-  rc = pawl_fail(err, PAWL_INVALID,
-                 "node \"%s\" is in the branch of each \"%s\": by itself it "
-                 "has no item",
-                 def->nodes[at].name, def->nodes[each].name);
+  if (each < 0) return PAWL_OK;
+  pawl_fail(err, PAWL_INVALID,
+            "node \"%s\" is in the branch of each \"%s\": by itself it "
+            "has no item",
+            def->nodes[at].name, def->nodes[each].name);
   pawl_error_hint(err, "restart from \"%s\", which runs all of its items",
                   def->nodes[each].name);
-out:
-  pawl_buf_deinit(&name);
-  return rc;
+  return PAWL_INVALID;
 }
 
 /* Everything that needs the instance's graph and its tokens. */
-static pawl_code check_graph(pawl_engine *e, const change *c,
-                             const pawl_subject *s, pawl_error *err) {
+static pawl_code check_graph(pawl_engine *e, const change *c, const subject *s,
+                             pawl_error *err) {
   pawl_def *def = NULL;
   pawl_places places = {0};
   int own = 0;
   pawl_code rc = PAWL_OK;
 
-  if (!(c->kind & (WAKE | RETRY | RESTART | MOVE | MIGRATE))) return PAWL_OK;
+  if (!(c->kind & (WAKE | RETRY | RESTART | MOVE | TRANSFER))) return PAWL_OK;
   TRY(pawl_places_load(e, s->shard, &s->id, 1, &places, err));
-  if (c->kind == MIGRATE)
-    TRY(pawl_places_stopped(e, &s->id, pawl_buf_str(&s->stopped), &places,
-                            err));
+  if (c->kind == TRANSFER)
+    TRY(pawl_places_stopped(&e->world, &s->id, s->row.stopped, &places, err));
   if (!pawl_status_has_ended(s->status)) TRY(check_token(c, s, &places, err));
-  if (c->kind == RETRY || (c->kind == WAKE && !c->given[NODES].at)) goto out;
-  TRY(pawl_graph_find(e, s->workflow.at, s->workflow_version, &def, &own,
-                      err));
+  if (c->kind == RETRY || (c->kind == WAKE && !c->nodes.at)) goto out;
+  TRY(pawl_graph_find(e, s->row.workflow.at, s->row.workflow_version, &def,
+                      &own, err));
   TRY(check_nodes(e, c, def, err));
   if (c->kind == RESTART) TRY(check_restart(e, c, def, err));
-  if (c->kind == MIGRATE) TRY(check_migrate(e, c, s, &places, err));
+  if (c->kind == TRANSFER) TRY(check_transfer(e, c, s, &places, err));
 out:
   if (own) pawl_def_free(def);
-  pawl_places_deinit(e, &places);
+  pawl_places_deinit(&e->world, &places);
   return rc;
 }
 
@@ -588,32 +408,28 @@ out:
 /* The row of history before which a restart goes back: the one asked for, or
  * the first of the latest visit to that node. 0: it never was there, and the
  * variables stay as they are. */
-static pawl_code find_seq(pawl_engine *e, const change *c,
-                          const pawl_subject *s, int64_t *seq,
-                          pawl_error *err) {
+static pawl_code find_seq(pawl_engine *e, const change *c, const subject *s,
+                          int64_t *seq, pawl_error *err) {
   pawl_buf node = {.alloc = &e->alloc};
   pawl_rows r;
   pawl_code rc = PAWL_OK;
 
   *seq = 0;
-  if (c->given[SEQ].at) {
-    (void)pawl_json_int(c->given[SEQ], seq);
-    if (*seq < 1 || *seq > s->seq + 1)
+  if (c->seq.at) {
+    (void)pawl_json_int(c->seq, seq);
+    if (*seq < 1 || *seq > s->row.seq + 1)
       return pawl_fail(err, PAWL_INVALID,
                        "its history has %" PRId64
                        " rows; there is no row "
                        "%" PRId64,
-                       s->seq, *seq);
+                       s->row.seq, *seq);
     return PAWL_OK;
   }
-  pawl_json_unquote(c->given[NODE], &node);
+  pawl_json_unquote(c->node, &node);
   TRY(pawl_buf_check(&node, err));
-  pawl_args_begin(&e->args, PAWL_STMT_REPAIR_VISIT);
-  pawl_arg_int(&e->args, PAWL_REPAIR_VISIT_SHARD, s->shard);
-  pawl_arg_id(&e->args, PAWL_REPAIR_VISIT_ID, &s->id);
-  pawl_arg_str(&e->args, PAWL_REPAIR_VISIT_NODE, pawl_buf_str(&node));
-  TRY(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &r, err));
-  if (r.nrows) *seq = pawl_row_int(&r, 0, PAWL_REPAIR_VISIT_R_SEQ);
+  TRY(PAWL_READ(e->store, repair_visit, &r, err, .shard = s->shard,
+                .id = &s->id, .node = pawl_buf_str(&node)));
+  if (r.nrows) *seq = pawl_read_repair_visit(&r, 0).seq;
 out:
   pawl_buf_deinit(&node);
   return rc;
@@ -621,20 +437,18 @@ out:
 
 /* The variables as they were before that row: an instance begins with none,
  * and history has every change. */
-static pawl_code fold(pawl_engine *e, const pawl_subject *s, int64_t before,
+static pawl_code fold(pawl_engine *e, const subject *s, int64_t before,
                       pawl_buf *vars, pawl_error *err) {
   pawl_buf next = {.alloc = &e->alloc};
   pawl_rows r;
   pawl_code rc = PAWL_OK;
 
-  pawl_args_begin(&e->args, PAWL_STMT_REPAIR_CHANGES);
-  pawl_arg_int(&e->args, PAWL_REPAIR_CHANGES_SHARD, s->shard);
-  pawl_arg_id(&e->args, PAWL_REPAIR_CHANGES_ID, &s->id);
-  pawl_arg_int(&e->args, PAWL_REPAIR_CHANGES_BEFORE, before);
-  TRY(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &r, err));
+  assert(before > 0 && before <= s->row.seq + 1);
+  TRY(PAWL_READ(e->store, repair_changes, &r, err, .shard = s->shard,
+                .id = &s->id, .before = before));
   pawl_buf_addz(vars, "{}");
   for (int k = 0; k < r.nrows; k++) {
-    pawl_str delta = pawl_row_str(&r, k, PAWL_REPAIR_CHANGES_R_CHANGES);
+    pawl_str delta = pawl_read_repair_changes(&r, k).changes;
     pawl_buf swap;
     pawl_buf_clear(&next);
     pawl_json_apply(pawl_buf_str(vars), delta, &next);
@@ -648,75 +462,73 @@ out:
 
 /* ---- the letter ---- */
 
-static pawl_code add_past(pawl_engine *e, change *c, const pawl_subject *s,
+/* A restart goes on with the variables of its time. They are worked out here,
+ * where history is read, and travel in the letter: who takes it has no history
+ * at hand. */
+static pawl_code add_past(pawl_engine *e, change *c, const subject *s,
                           pawl_buf *past, pawl_error *err) {
   int64_t seq;
-  pawl_code rc = PAWL_OK;
 
   if (c->kind != RESTART) return PAWL_OK;
-  TRY(find_seq(e, c, s, &seq, err));
+  assert(c->node.at); /* it is `needed` */
+  MUST(find_seq(e, c, s, &seq, err));
   if (!seq) return PAWL_OK;
-  TRY(fold(e, s, seq, past, err));
-  c->given[VARIABLES] = pawl_buf_str(past);
-out:
-  return rc;
+  MUST(fold(e, s, seq, past, err));
+  c->variables = pawl_buf_str(past);
+  return PAWL_OK;
 }
 
-static void write_letter(const change *c, const pawl_subject *s,
-                         pawl_buf *out) {
+/* What was given, under the names that src/rules/letters.c reads. A reason is
+ * always there, as history shows one. */
+static void write_letter(const change *c, const subject *s, pawl_buf *out) {
   pawl_object o;
   pawl_object_begin(&o, out);
-  if (c->kind == MIGRATE) /* what was checked is a move from there */
-    pawl_member_int(&o, "from", s->workflow_version);
-  for (int i = 0; i < NKEYS; i++) {
-    if (!keys[i].letter || (!c->given[i].at && i != REASON)) continue;
-    pawl_member_json(&o, keys[i].letter,
-                     c->given[i].at ? c->given[i] : pawl_strz("\"\""));
+  if (c->kind == TRANSFER) /* what was checked is a transfer from there */
+    pawl_member_int(&o, "from", s->row.workflow_version);
+  for (int i = 0; i < pawl_options_of_change.nrows; i++) {
+    const pawl_option *row = &change_rows[i];
+    if (!row->tag) continue;
+    pawl_str given = *(const pawl_str *)((const char *)c + row->at);
+    if (!given.at && row->at == offsetof(change, reason))
+      given = pawl_strz("\"\""); /* history shows that none was given */
+    if (given.at) pawl_member_json(&o, row->tag, given);
   }
   pawl_object_end(&o);
 }
 
 /* The change is recorded by now: where the instance stands is left out when
  * the store does not tell, and is no failure of the change. */
-static pawl_code answer(pawl_engine *e, const change *c, pawl_subject *s,
-                        int done, pawl_buf *out, pawl_error *err) {
+static pawl_code answer(pawl_engine *e, const change *c, subject *s, int done,
+                        pawl_buf *out, pawl_error *err) {
   pawl_object o;
   pawl_error why;
-  char id[37];
-  pawl_code rc = PAWL_OK;
   int known;
 
-  pawl_buf_clear(&s->workflow);
-  pawl_buf_clear(&s->vars);
-  pawl_buf_clear(&s->stopped);
   known = PAWL_FAULT("engine.change.look") != PAWL_FAULT_FAIL &&
           look(e, s, &why) == PAWL_OK;
-  pawl_id_format(&s->id, id);
   pawl_object_begin(&o, out);
-  pawl_member_textz(&o, "id", id);
+  pawl_member_id(&o, "id", &s->id);
   pawl_member_textz(&o, "kind", c->kind_name);
   pawl_member_bool(&o, "done", done);
   if (known) pawl_member_textz(&o, "status", pawl_status_name(s->status));
   pawl_object_end(&o);
-  TRY(pawl_buf_check(out, err));
-out:
-  return rc;
+  return pawl_buf_check(out, err);
 }
 
-pawl_code pawl_engine_change_checked(pawl_engine *e, const pawl_id *id,
-                                     pawl_str text, int *done, pawl_buf *out,
-                                     pawl_error *err) {
-  change c = {.by = {.alloc = &e->alloc}, .source = {.alloc = &e->alloc}};
-  pawl_subject s = {.id = *id,
-                    .workflow = {.alloc = &e->alloc},
-                    .vars = {.alloc = &e->alloc},
-                    .stopped = {.alloc = &e->alloc}};
+/* Nothing is written before pawl_act_request, so that whatever is refused here
+ * has left no trace. */
+pawl_code pawl_act_change(pawl_engine *e, pawl_taker *take, const pawl_id *id,
+                          pawl_str text, int *done, pawl_buf *out,
+                          pawl_error *err) {
+  change c;
+  subject s = {.id = *id, .keep = {.alloc = &e->alloc}};
   pawl_buf letter = {.alloc = &e->alloc}, past = {.alloc = &e->alloc};
   int own;
   pawl_code rc = PAWL_OK;
 
   if (!done) done = &own;
   *done = 0;
+  pawl_options_init(&pawl_options_of_change, &c, sizeof c, &e->alloc);
   TRY(read_change(&c, text, err));
   TRY(look(e, &s, err));
   TRY(check_status(e, &c, &s, err));
@@ -725,16 +537,13 @@ pawl_code pawl_engine_change_checked(pawl_engine *e, const pawl_id *id,
   TRY(add_past(e, &c, &s, &past, err));
   write_letter(&c, &s, &letter);
   TRY(pawl_buf_check(&letter, err));
-  TRY(pawl_engine_change(e, id, c.kind_name, c.source.at,
-                         c.by.at ? c.by.at : "", pawl_buf_str(&letter), done,
-                         err));
+  TRY(pawl_act_request(e, take, id, c.kind_name, sources[c.source],
+                       c.by.at ? c.by.at : "", pawl_buf_str(&letter), done,
+                       err));
   if (out) TRY(answer(e, &c, &s, *done, out, err));
 out:
-  pawl_buf_deinit(&c.by);
-  pawl_buf_deinit(&c.source);
-  pawl_buf_deinit(&s.workflow);
-  pawl_buf_deinit(&s.vars);
-  pawl_buf_deinit(&s.stopped);
+  pawl_options_deinit(&pawl_options_of_change, &c);
+  pawl_buf_deinit(&s.keep);
   pawl_buf_deinit(&letter);
   pawl_buf_deinit(&past);
   return rc;

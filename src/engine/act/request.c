@@ -1,11 +1,14 @@
 /* Acting from outside: requests go into the inbox, under the agenda row's
  * lock; the lease's holder takes them (rule 3). Whoever asks is the holder
- * himself, for that moment, when nobody else is. */
-#include "act.h"
+ * himself, for that moment, when nobody else is: by the taker he brings. */
+#include <assert.h>
 
 #include "../../base/fault.h"
 #include "../../value/json.h"
-#include "../internal.h"
+#include "../common/engine_struct.h"
+#include "../common/find.h"
+#include "../common/time.h"
+#include "act.h"
 
 typedef struct request {
   const pawl_id *id;
@@ -21,98 +24,73 @@ typedef struct request {
 
 /* What may be asked for when there is no way on any more. */
 static unsigned ended_for(const char *kind) {
-  if (!strcmp(kind, "retry") || !strcmp(kind, "migrate")) return ENDED(FAILED);
+  if (!strcmp(kind, "retry") || !strcmp(kind, "transfer"))
+    return ENDED(FAILED);
   return strcmp(kind, "restart") ? 0 : ENDED(FAILED) | ENDED(COMPLETED);
 }
 
 static pawl_code send_revive(pawl_engine *e, const request *r,
                              pawl_error *err) {
-  pawl_args_begin(&e->args, PAWL_STMT_AGENDA_REVIVE);
-  pawl_arg_int(&e->args, PAWL_AGENDA_REVIVE_SHARD, r->shard);
-  pawl_arg_id(&e->args, PAWL_AGENDA_REVIVE_ID, r->id);
-  pawl_store_arg_now(e->store, &e->args, PAWL_AGENDA_REVIVE_NOW);
-  pawl_arg_int(&e->args, PAWL_AGENDA_REVIVE_COMPLETED,
-               (r->ended & ENDED(COMPLETED)) != 0);
-  return pawl_store_send(e->store, &e->args, err);
+  return PAWL_SEND(e->store, agenda_revive, NULL, err, .shard = r->shard,
+                   .id = r->id, .now = pawl_store_now(e->store),
+                   .completed = (r->ended & ENDED(COMPLETED)) != 0);
 }
 
 static pawl_code send_wake(pawl_engine *e, const request *r, pawl_error *err) {
   if (r->ended) return send_revive(e, r, err);
-  pawl_args_begin(&e->args, PAWL_STMT_AGENDA_WAKE);
-  pawl_arg_int(&e->args, PAWL_AGENDA_WAKE_SHARD, r->shard);
-  pawl_arg_id(&e->args, PAWL_AGENDA_WAKE_ID, r->id);
-  pawl_store_arg_now(e->store, &e->args, PAWL_AGENDA_WAKE_NOW);
-  return pawl_store_send(e->store, &e->args, err);
+  return PAWL_SEND(e->store, agenda_wake, NULL, err, .shard = r->shard,
+                   .id = r->id, .now = pawl_store_now(e->store));
 }
 
-_Static_assert((int)PAWL_INBOX_INSERT_NOW == (int)PAWL_INBOX_INSERT_AGAIN_NOW,
-               "the arguments of both have the same places");
-
+/* A second time asks whether the first was taken; its arguments are alike. */
 static pawl_code send_letter(pawl_engine *e, const request *r,
                              pawl_error *err) {
-  pawl_args *a = &e->args;
-  pawl_args_begin(
-      a, r->again ? PAWL_STMT_INBOX_INSERT_AGAIN : PAWL_STMT_INBOX_INSERT);
-  pawl_arg_int(a, PAWL_INBOX_INSERT_SHARD, r->shard);
-  pawl_arg_id(a, PAWL_INBOX_INSERT_ID, r->id);
-  pawl_arg_id(a, PAWL_INBOX_INSERT_NO, &r->no);
-  pawl_arg_textz(a, PAWL_INBOX_INSERT_KIND, r->kind);
-  pawl_arg_str(a, PAWL_INBOX_INSERT_EVENT_ID, r->event_id);
-  pawl_arg_textz(a, PAWL_INBOX_INSERT_SOURCE, r->source);
-  pawl_arg_textz(a, PAWL_INBOX_INSERT_CALLER, r->who);
-  pawl_arg_str(a, PAWL_INBOX_INSERT_DATA, r->data);
-  pawl_store_arg_now(e->store, a, PAWL_INBOX_INSERT_NOW);
-  return pawl_store_send(e->store, a, err);
+  const pawl_inbox_insert_args letter = {.shard = r->shard,
+                                         .id = r->id,
+                                         .no = &r->no,
+                                         .kind = pawl_strz(r->kind),
+                                         .event_id = r->event_id,
+                                         .source = pawl_strz(r->source),
+                                         .caller = pawl_strz(r->who),
+                                         .data = r->data,
+                                         .now = pawl_store_now(e->store)};
+  return pawl_store_send_one(
+      e->store,
+      r->again ? PAWL_STMT_inbox_insert_again : PAWL_STMT_inbox_insert,
+      &letter, NULL, err);
 }
 
 static pawl_code send_state(pawl_engine *e, int shard, const pawl_id *id,
-                            pawl_error *err) {
-  pawl_args_begin(&e->args, PAWL_STMT_REPAIR_STATE);
-  pawl_arg_int(&e->args, PAWL_REPAIR_STATE_SHARD, shard);
-  pawl_arg_id(&e->args, PAWL_REPAIR_STATE_ID, id);
-  return pawl_store_send(e->store, &e->args, err);
+                            int *at, pawl_error *err) {
+  return PAWL_SEND(e->store, repair_state, at, err, .shard = shard, .id = id);
 }
 
 /* What history says to the request behind row `after`. */
 static pawl_code send_answer(pawl_engine *e, const request *r, int64_t after,
-                             pawl_error *err) {
-  pawl_args_begin(&e->args, PAWL_STMT_REPAIR_ANSWER);
-  pawl_arg_int(&e->args, PAWL_REPAIR_ANSWER_SHARD, r->shard);
-  pawl_arg_id(&e->args, PAWL_REPAIR_ANSWER_ID, r->id);
-  pawl_arg_id(&e->args, PAWL_REPAIR_ANSWER_REQUEST, &r->no);
-  pawl_arg_int(&e->args, PAWL_REPAIR_ANSWER_AFTER, after);
-  return pawl_store_send(e->store, &e->args, err);
+                             int *at, pawl_error *err) {
+  return PAWL_SEND(e->store, repair_answer, at, err, .shard = r->shard,
+                   .id = r->id, .request = &r->no, .after = after);
 }
 
 pawl_code pawl_act_ended(const pawl_id *id, pawl_status status,
                          pawl_error *err) {
-  char text[37];
-  pawl_id_format(id, text);
   return pawl_fail(err, PAWL_ALREADY_FINISHED,
-                   "instance %s has ended already: %s", text,
+                   "instance %s has ended already: %s", pawl_id_text_of(id).at,
                    pawl_status_name(status));
 }
 
-pawl_code pawl_act_unknown(const pawl_id *id, pawl_error *err) {
-  char text[37];
-  pawl_id_format(id, text);
-  pawl_fail(err, PAWL_NOTFOUND, "there is no instance %s", text);
-  pawl_error_hint(err, "`pawl list` shows what there is");
-  return PAWL_NOTFOUND;
-}
-
-/* What the unit's last statement found: is there anyone to read the letter? */
+/* Is there anyone to read the letter? `at`: where repair_state's rows are. */
 static pawl_code read_state(pawl_engine *e, const request *r, int at,
                             pawl_status *status, int64_t *seq,
                             pawl_error *err) {
   pawl_rows rows;
 
   pawl_store_rows(e->store, at, &rows);
-  if (!rows.nrows) return pawl_act_unknown(r->id, err);
-  if (!pawl_status_parse(pawl_row_str(&rows, 0, PAWL_REPAIR_STATE_R_STATUS),
-                         status))
+  if (!rows.nrows) return pawl_instance_missing(r->id, err);
+  const pawl_repair_state_row row = pawl_read_repair_state(&rows, 0);
+  if (!pawl_status_parse(row.status, status))
     return pawl_fail(err, PAWL_CORRUPT, "an instance with an unknown status");
-  *seq = pawl_row_int(&rows, 0, PAWL_REPAIR_STATE_R_SEQ);
+  *seq = row.seq;
   return PAWL_OK;
 }
 
@@ -120,20 +98,19 @@ static pawl_code read_state(pawl_engine *e, const request *r, int at,
 static pawl_code send(pawl_engine *e, const request *r, int64_t *seq,
                       pawl_error *err) {
   pawl_status status = PAWL_STATUS_RUNNING;
-  pawl_rows answers = {0};
+  pawl_rows answers;
+  int state, answered = -1;
   pawl_code rc = PAWL_OK;
 
   TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
   TRY(send_wake(e, r, err));
   TRY(send_letter(e, r, err));
-  TRY(send_state(e, r->shard, r->id, err));
-  if (r->again) TRY(send_answer(e, r, 0, err));
+  TRY(send_state(e, r->shard, r->id, &state, err));
+  if (r->again) TRY(send_answer(e, r, 0, &answered, err));
   TRY(pawl_store_commit(e->store, err));
-  TRY(read_state(e, r, 2, &status, seq, err));
-  if (r->again) {
-    *seq = 0;
-    pawl_store_rows(e->store, 3, &answers);
-  }
+  TRY(read_state(e, r, state, &status, seq, err));
+  if (r->again) *seq = 0;
+  pawl_store_rows(e->store, answered, &answers);
   if (answers.nrows || !pawl_status_has_ended(status) ||
       ((r->ended >> status) & 1u))
     return PAWL_OK;
@@ -154,38 +131,33 @@ typedef struct answer {
 } answer;
 
 static void read_taken(const pawl_rows *rows, answer *a) {
-  pawl_str text;
   a->taken = rows->nrows > 0;
-  if (!a->taken ||
-      !pawl_str_eqz(pawl_row_str(rows, 0, PAWL_REPAIR_ANSWER_R_TYPE),
-                    "refused"))
-    return;
-  text = pawl_row_str(rows, 0, PAWL_REPAIR_ANSWER_R_TEXT);
+  if (!a->taken) return;
+  const pawl_repair_answer_row row = pawl_read_repair_answer(rows, 0);
+  if (!pawl_str_eqz(row.type, "refused")) return;
   a->refused = 1;
-  pawl_fail(&a->why, PAWL_CONFLICT, "%.*s", (int)text.len,
-            text.at ? text.at : "");
+  pawl_fail(&a->why, PAWL_CONFLICT, "%.*s", (int)row.text.len,
+            row.text.at ? row.text.at : "");
 }
 
 static pawl_code read_answer(pawl_engine *e, const request *r, int64_t seq,
                              answer *a, pawl_error *err) {
   pawl_rows rows;
   int64_t now;
+  int state, letter, answered;
   pawl_code rc = PAWL_OK;
 
   memset(a, 0, sizeof *a);
   TRY(pawl_store_begin(e->store, PAWL_UNIT_READ, err));
-  TRY(send_state(e, r->shard, r->id, err));
-  pawl_args_begin(&e->args, PAWL_STMT_INBOX_GET);
-  pawl_arg_int(&e->args, PAWL_INBOX_GET_SHARD, r->shard);
-  pawl_arg_id(&e->args, PAWL_INBOX_GET_ID, r->id);
-  pawl_arg_id(&e->args, PAWL_INBOX_GET_NO, &r->no);
-  TRY(pawl_store_send(e->store, &e->args, err));
-  TRY(send_answer(e, r, seq, err));
+  TRY(send_state(e, r->shard, r->id, &state, err));
+  TRY(PAWL_SEND(e->store, inbox_get, &letter, err, .shard = r->shard,
+                .id = r->id, .no = &r->no));
+  TRY(send_answer(e, r, seq, &answered, err));
   TRY(pawl_store_commit(e->store, err));
-  TRY(read_state(e, r, 0, &a->status, &now, err));
-  pawl_store_rows(e->store, 1, &rows);
+  TRY(read_state(e, r, state, &a->status, &now, err));
+  pawl_store_rows(e->store, letter, &rows);
   a->pending = rows.nrows > 0;
-  pawl_store_rows(e->store, 2, &rows);
+  pawl_store_rows(e->store, answered, &rows);
   read_taken(&rows, a);
   return PAWL_OK;
 out:
@@ -199,9 +171,8 @@ out:
 static pawl_code settle(pawl_engine *e, const request *r, int64_t seq, int got,
                         int *done, pawl_error *err) {
   answer a;
-  pawl_code rc = PAWL_OK;
 
-  TRY(read_answer(e, r, seq, &a, err));
+  MUST(read_answer(e, r, seq, &a, err));
   if (!strcmp(r->kind, "cancel")) {
     *done = a.status == PAWL_STATUS_CANCELLED;
     if (!*done && pawl_status_has_ended(a.status)) /* meanwhile */
@@ -214,8 +185,7 @@ static pawl_code settle(pawl_engine *e, const request *r, int64_t seq, int got,
     return a.why.code;
   }
   *done = 1;
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 /* ---- the road ---- */
@@ -223,10 +193,11 @@ out:
 /* The letter lies there, and will be taken: who is hindered here, whatever by,
  * goes on as one who found the instance held. To ask again would be a request
  * of its own, which counts, too. */
-static pawl_code follow(pawl_engine *e, const request *r, int seize,
-                        int64_t seq, int *done, pawl_error *err) {
+static pawl_code follow(pawl_engine *e, const request *r, pawl_taker *take,
+                        int seize, int64_t seq, int *done, pawl_error *err) {
   int got = 0;
-  pawl_code rc = pawl_engine_hold(e, r->id, seize, &got, err);
+  assert(!*done);
+  pawl_code rc = take(e, r->id, seize, &got, err);
 
   if (pawl_code_is_transient(rc)) got = 0;
   if (rc == PAWL_OK || pawl_code_is_transient(rc))
@@ -234,46 +205,40 @@ static pawl_code follow(pawl_engine *e, const request *r, int seize,
   return pawl_code_is_transient(rc) ? PAWL_OK : rc;
 }
 
-static pawl_code travel(pawl_engine *e, request *r, int *done,
-                        pawl_error *err) {
+static pawl_code travel(pawl_engine *e, request *r, pawl_taker *take,
+                        int *done, pawl_error *err) {
   int seize = !strcmp(r->kind, "kill");
   int64_t seq = 0;
-  pawl_code rc = PAWL_OK;
+  int sent = 0;
+  pawl_code rc;
 
   *done = 0;
-  r->shard = pawl_id_route(r->id) % e->nshards;
+  assert(r->data.len > 1 && r->data.at[0] == '{'); /* checked before */
+  r->shard = pawl_shard_of(e, r->id);
   r->ended = ended_for(r->kind);
-  TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &r->no, err));
-  for (int tries = 0;; tries++) {
-    if (tries) (void)PAWL_FAULT("engine.act.again");
-    if (!tries) (void)PAWL_FAULT("engine.act.send");
-    r->again = tries > 0;
+  MUST(pawl_id_make(&e->ids, pawl_engine_now(e), &r->no, err));
+  do {
+    if (sent) (void)PAWL_FAULT("engine.act.again");
+    if (!sent) (void)PAWL_FAULT("engine.act.send");
+    r->again = sent > 0;
     rc = send(e, r, &seq, err);
-    if ((rc != PAWL_UNREACHABLE && rc != PAWL_BUSY) || tries == 2) break;
-  }
-  if (rc != PAWL_OK) goto out;
+  } while (pawl_store_may_repeat(rc, &sent));
+  if (rc != PAWL_OK) return rc;
   /* a kill may meet the last word of him from whom it takes the instance */
   for (int tries = 0; tries <= seize && !*done; tries++)
-    TRY(follow(e, r, seize, seq, done, err));
-out:
-  return rc;
+    MUST(follow(e, r, take, seize, seq, done, err));
+  return PAWL_OK;
 }
 
-pawl_code pawl_engine_change(pawl_engine *e, const pawl_id *id,
-                             const char *kind, const char *source,
-                             const char *who, pawl_str data, int *done,
-                             pawl_error *err) {
+pawl_code pawl_act_request(pawl_engine *e, pawl_taker *take, const pawl_id *id,
+                           const char *kind, const char *source,
+                           const char *who, pawl_str data, int *done,
+                           pawl_error *err) {
   request r = {.id = id, .kind = kind, .source = source, .who = who};
   int own;
 
   r.data = data;
-  return travel(e, &r, done ? done : &own, err);
-}
-
-pawl_code pawl_engine_apply(pawl_engine *e, const pawl_id *id,
-                            pawl_error *err) {
-  int got;
-  return pawl_engine_hold(e, id, 0, &got, err);
+  return travel(e, &r, take, done ? done : &own, err);
 }
 
 pawl_code pawl_act_post(pawl_engine *e, const pawl_id *ids, int n,
@@ -284,7 +249,8 @@ pawl_code pawl_act_post(pawl_engine *e, const pawl_id *ids, int n,
   TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
   for (int i = 0; i < n; i++) {
     request r = {.id = &ids[i], .kind = kind, .source = "user", .who = who};
-    r.shard = pawl_id_route(&ids[i]) % e->nshards;
+    assert(!i || pawl_id_cmp(&ids[i - 1], &ids[i]) < 0); /* as all lock */
+    r.shard = pawl_shard_of(e, &ids[i]);
     r.data = data;
     r.event_id = event_id;
     TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &r.no, err));
@@ -294,28 +260,5 @@ pawl_code pawl_act_post(pawl_engine *e, const pawl_id *ids, int n,
   TRY(pawl_store_commit(e->store, err));
 out:
   if (rc != PAWL_OK) pawl_store_rollback(e->store);
-  return rc;
-}
-
-pawl_code pawl_engine_cancel(pawl_engine *e, const pawl_id *id,
-                             const char *reason, const char *who, int *done,
-                             pawl_error *err) {
-  pawl_buf data = {.alloc = &e->alloc};
-  size_t bad;
-  pawl_code rc = PAWL_OK;
-
-  if (!reason) reason = "";
-  if (!who) who = "";
-  if (!pawl_utf8_check(pawl_strz(reason), &bad) ||
-      !pawl_utf8_check(pawl_strz(who), &bad))
-    return pawl_fail(err, PAWL_VALUE, "reason and who must be UTF-8 text");
-  pawl_buf_addz(&data, "{\"reason\":");
-  pawl_json_add_string(&data, pawl_strz(reason));
-  pawl_buf_addc(&data, '}');
-  TRY(pawl_buf_check(&data, err));
-  TRY(pawl_engine_change(e, id, "cancel", "user", who, pawl_buf_str(&data),
-                         done, err));
-out:
-  pawl_buf_deinit(&data);
   return rc;
 }

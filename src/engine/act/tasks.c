@@ -1,4 +1,4 @@
-/* What people do to tasks. See tasks.h for how a change is made.
+/* What people do to tasks. See common/task.h for how a change is made.
  *
  *   pending --claim--> running --complete--> completed
  *      ^  <--unclaim--    |  ----fail------> failed --retry--> pending
@@ -13,79 +13,96 @@
  * for its candidates, all the world when there are none. Escalating what an
  * assignee has not claimed makes it its candidates' too, until it is handed to
  * somebody again. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "../../value/json.h"
+#include "../../base/nearest.h"
+#include "../../value/options.h"
+#include "../common/answer.h"
+#include "../common/engine_struct.h"
 #include "../common/task.h"
-#include "../engine.h"
+#include "../common/time.h"
+#include "../common/wake.h"
+#include "../versions/versions.h"
+#include "act.h"
 
 #define TRIES 6         /* against others, and a store that is busy */
 #define LOG_ENTRIES 100 /* kept of a task's log: the newest */
+#define MAX_OUTCOMES 16 /* that are told of */
 
 /* ---- what is asked for ---- */
 
-/* Kinds of change: the word in JSON; whether it needs `to`. */
-#define CHANGES(X)        \
-  X(CLAIM, "claim")       \
-  X(UNCLAIM, "unclaim")   \
-  X(COMPLETE, "complete") \
-  X(FAIL, "fail")         \
-  X(RETRY, "retry")       \
-  X(REASSIGN, "reassign") X(DELEGATE, "delegate") X(ESCALATE, "escalate")
-
-typedef enum change_kind {
-#define CHANGE_ENUM(name, text) CHANGE_##name,
-  CHANGES(CHANGE_ENUM)
-#undef CHANGE_ENUM
-      NCHANGES
-} change_kind;
-
-static const char *const change_names[] = {
-#define CHANGE_NAME(name, text) text,
-    CHANGES(CHANGE_NAME)
-#undef CHANGE_NAME
+enum {
+  CHANGE_CLAIM,
+  CHANGE_UNCLAIM,
+  CHANGE_COMPLETE,
+  CHANGE_FAIL,
+  CHANGE_RETRY,
+  CHANGE_REASSIGN,
+  CHANGE_DELEGATE,
+  CHANGE_ESCALATE
 };
 
+static const char *const change_names[] = {
+    [CHANGE_CLAIM] = "claim",       [CHANGE_UNCLAIM] = "unclaim",
+    [CHANGE_COMPLETE] = "complete", [CHANGE_FAIL] = "fail",
+    [CHANGE_RETRY] = "retry",       [CHANGE_REASSIGN] = "reassign",
+    [CHANGE_DELEGATE] = "delegate", [CHANGE_ESCALATE] = "escalate"};
+
 typedef struct change {
-  change_kind kind;
-  pawl_buf by, to, take, priority, reason;
-  pawl_buf error;  /* JSON */
-  pawl_str output; /* JSON, the caller's; at NULL: none */
+  uint64_t given;
+  int kind;
+  pawl_buf by, to, take, priority;
+  pawl_str reason;      /* JSON, as those below are; at NULL: none */
+  pawl_str error_given; /* text, or {"code":...,"message":...} */
+  pawl_buf error;       /* always the latter */
+  pawl_str output;
+  pawl_who_given asked;
   pawl_who who;    /* what `by` is in; or whom the task is to be for */
   pawl_id request; /* of this change, however often it is sent */
   int overrides;   /* it is done though another holds the task */
 } change;
 
-static const char *const change_keys[] = {
-    "kind",   "by",    "user",   "to",       "take",
-    "output", "error", "reason", "users",    "role",
-    "roles",  "group", "groups", "priority", "override",
+#define BIT(kind) (1u << CHANGE_##kind)
+enum {
+  HOLDERS = BIT(CLAIM) | BIT(COMPLETE) | BIT(FAIL), /* `by` is in a role */
+  GIVERS = BIT(REASSIGN) | BIT(ESCALATE),           /* it is for a role */
+  WORD_MAX = 255
 };
-
-static pawl_code read_kind(pawl_str value, change *c, pawl_error *err) {
-  char text[40];
-  const char *near;
-
-  pawl_str_copy(text, sizeof text, value);
-  if (pawl_json_kind_of(value) == PAWL_JSON_STRING && value.len >= 2) {
-    pawl_str inner = {value.at + 1, value.len - 2};
-    for (int i = 0; i < NCHANGES; i++)
-      if (pawl_str_eqz(inner, change_names[i])) {
-        c->kind = (change_kind)i;
-        return PAWL_OK;
-      }
-    pawl_str_copy(text, sizeof text, inner);
-  }
-  pawl_fail(err, PAWL_INVALID, "a task cannot be changed by `%s`", text);
-  near = pawl_nearest(text, change_names, NCHANGES);
-  pawl_error_hint(err,
-                  near ? "did you mean `%s`?"
-                       : "claim, unclaim, complete, fail, retry, reassign, "
-                         "delegate or escalate",
-                  near);
-  return PAWL_INVALID;
-}
+static const pawl_option change_rows[] = {
+    {"by", PAWL_OPTION_TEXT, .at = offsetof(change, by), .low = 1,
+     .high = WORD_MAX},
+    {"reason", PAWL_OPTION_TEXT, .at = offsetof(change, reason), .raw = 1},
+    {"to", PAWL_OPTION_TEXT, .at = offsetof(change, to), .low = 1,
+     .high = WORD_MAX, .kinds = BIT(REASSIGN) | BIT(DELEGATE),
+     .needed = BIT(DELEGATE)},
+    {"take", PAWL_OPTION_TEXT, .at = offsetof(change, take), .low = 1,
+     .high = WORD_MAX, .kinds = BIT(COMPLETE)},
+    {"output", PAWL_OPTION_ANY, .at = offsetof(change, output),
+     .kinds = BIT(COMPLETE)},
+    {"error", PAWL_OPTION_ANY, .at = offsetof(change, error_given),
+     .kinds = BIT(FAIL)},
+    {"users", PAWL_OPTION_TEXTS, .at = offsetof(change, asked.users),
+     .kinds = GIVERS},
+    {"role", PAWL_OPTION_TEXTS, .at = offsetof(change, asked.role),
+     .kinds = HOLDERS | GIVERS},
+    {"roles", PAWL_OPTION_TEXTS, .at = offsetof(change, asked.roles),
+     .kinds = HOLDERS | GIVERS},
+    {"group", PAWL_OPTION_TEXTS, .at = offsetof(change, asked.group),
+     .kinds = HOLDERS | GIVERS},
+    {"groups", PAWL_OPTION_TEXTS, .at = offsetof(change, asked.groups),
+     .kinds = HOLDERS | GIVERS},
+    {"priority", PAWL_OPTION_TEXT, .at = offsetof(change, priority),
+     .names = pawl_priorities, .high = PAWL_NPRIORITIES,
+     .kinds = BIT(ESCALATE)},
+    {"override", PAWL_OPTION_BOOL, .at = offsetof(change, overrides),
+     .kinds = HOLDERS},
+};
+PAWL_OPTIONS_OF(task_change) = {.what = "change of a task",
+                                PAWL_OPTION_ROWS(change_rows),
+                                PAWL_OPTION_KINDS(change_names),
+                                .kind_at = offsetof(change, kind)};
 
 /* One that an `on_error` can name, or none. */
 static pawl_code check_code(const pawl_alloc *alloc, pawl_str error,
@@ -99,10 +116,10 @@ static pawl_code check_code(const pawl_alloc *alloc, pawl_str error,
     return PAWL_OK;
   pawl_json_unquote(code, &text);
   TRY(pawl_buf_check(&text, err));
-  if (text.len >= sizeof err->reason)
+  if (text.len >= sizeof err->raised)
     rc = pawl_fail(err, PAWL_INVALID,
                    "the `code` of `error` has %zu bytes; %zu are the most",
-                   text.len, sizeof err->reason - 1);
+                   text.len, sizeof err->raised - 1);
 out:
   pawl_buf_deinit(&text);
   return rc;
@@ -111,6 +128,7 @@ out:
 /* {"code":...,"message":...}; text alone is the message. */
 static pawl_code read_error(pawl_str value, change *c, pawl_error *err) {
   pawl_json_kind kind = pawl_json_kind_of(value);
+  if (!value.at || kind == PAWL_JSON_NULL) return PAWL_OK;
   if (kind == PAWL_JSON_STRING) {
     pawl_buf_addz(&c->error, "{\"message\":");
     pawl_buf_adds(&c->error, value);
@@ -125,77 +143,21 @@ static pawl_code read_error(pawl_str value, change *c, pawl_error *err) {
   return pawl_buf_check(&c->error, err);
 }
 
-static pawl_code read_reason(pawl_str value, change *c, pawl_error *err) {
-  if (pawl_json_kind_of(value) != PAWL_JSON_STRING || value.len > 4000)
-    return pawl_fail(err, PAWL_INVALID,
-                     "`reason` must be text of less than 4,000 bytes");
-  pawl_buf_adds(&c->reason, value); /* stays JSON: for the log */
-  return pawl_buf_check(&c->reason, err);
-}
-
-static pawl_code read_override(pawl_str value, change *c, pawl_error *err) {
-  pawl_json_kind kind = pawl_json_kind_of(value);
-  if (kind != PAWL_JSON_TRUE && kind != PAWL_JSON_FALSE)
-    return pawl_fail(err, PAWL_INVALID, "`override` must be true or false");
-  c->overrides = kind == PAWL_JSON_TRUE;
-  return PAWL_OK;
-}
-
-static pawl_code read_member(pawl_str key, pawl_str value, change *c,
-                             pawl_error *err) {
-  char name[40];
-  const char *near;
-
-  if (pawl_str_eqz(key, "output")) {
-    c->output = value;
-    return PAWL_OK;
-  }
-  if (pawl_json_kind_of(value) == PAWL_JSON_NULL) return PAWL_OK;
-  if (pawl_str_eqz(key, "kind")) return read_kind(value, c, err);
-  if (pawl_str_eqz(key, "by") || pawl_str_eqz(key, "user")) {
-    pawl_buf_clear(&c->by);
-    return pawl_task_word("user", value, &c->by, err);
-  }
-  if (pawl_str_eqz(key, "to")) return pawl_task_word("to", value, &c->to, err);
-  if (pawl_str_eqz(key, "take"))
-    return pawl_task_word("take", value, &c->take, err);
-  if (pawl_str_eqz(key, "priority"))
-    return pawl_task_priority(value, &c->priority, err);
-  if (pawl_str_eqz(key, "error")) return read_error(value, c, err);
-  if (pawl_str_eqz(key, "reason")) return read_reason(value, c, err);
-  if (pawl_str_eqz(key, "override")) return read_override(value, c, err);
-  if (pawl_str_eqz(key, "users"))
-    return pawl_who_add(&c->who, "user", "users", value, err);
-  if (pawl_str_eqz(key, "role") || pawl_str_eqz(key, "roles"))
-    return pawl_who_add(&c->who, "role", "roles", value, err);
-  if (pawl_str_eqz(key, "group") || pawl_str_eqz(key, "groups"))
-    return pawl_who_add(&c->who, "group", "groups", value, err);
-  pawl_str_copy(name, sizeof name, key);
-  pawl_fail(err, PAWL_INVALID, "a change of a task has no `%s`", name);
-  near = pawl_nearest(name, change_keys,
-                      (int)(sizeof change_keys / sizeof *change_keys));
-  if (near) pawl_error_hint(err, "did you mean `%s`?", near);
-  return PAWL_INVALID;
-}
-
 /* What each kind cannot do without. */
 static pawl_code check_change(const pawl_engine *e, const change *c,
                               pawl_error *err) {
   const char *name = change_names[c->kind];
   if (!c->by.len) {
-    pawl_fail(err, PAWL_INVALID, "%s: nobody is named who does it", name);
-    pawl_error_hint(err, "say which user: it stands in the task's log");
-    return PAWL_INVALID;
+    return pawl_fail_hint(err, PAWL_INVALID,
+                          "say which user: it stands in the task's log",
+                          "%s: nobody is named who does it", name);
   }
-  if (c->overrides && c->kind != CHANGE_CLAIM && c->kind != CHANGE_COMPLETE &&
-      c->kind != CHANGE_FAIL)
-    return pawl_fail(err, PAWL_INVALID, "%s: there is nothing to `override`",
-                     name);
-  if (c->kind == CHANGE_DELEGATE && !c->to.len)
-    return pawl_fail(err, PAWL_INVALID, "delegate: `to` is missing");
   if (c->kind == CHANGE_REASSIGN && !c->to.len && !c->who.n)
     return pawl_fail(err, PAWL_INVALID,
                      "reassign: `to`, or users, roles or groups are missing");
+  if (c->reason.len > 4000)
+    return pawl_fail(err, PAWL_INVALID,
+                     "`reason` must be text of less than 4,000 bytes");
   if (c->output.at && (int64_t)c->output.len > e->config.max_bytes)
     return pawl_fail(err, PAWL_LIMIT,
                      "output has %zu bytes; the limit is %" PRId64,
@@ -207,120 +169,51 @@ static pawl_code check_change(const pawl_engine *e, const change *c,
 
 static pawl_code read_change(const pawl_engine *e, pawl_str text, change *c,
                              pawl_error *err) {
-  pawl_json_kind kind;
-  pawl_json_iter it = {0};
-  pawl_str key, value;
-  pawl_code rc = PAWL_OK;
-
-  c->kind = NCHANGES;
-  TRY(pawl_json_check(text, &kind, err));
-  if (kind != PAWL_JSON_OBJECT)
-    return pawl_fail(err, PAWL_INVALID, "a change of a task is an object");
-  while (pawl_json_each(text, &it, &key, &value))
-    TRY(read_member(key, value, c, err));
-  if (c->kind == NCHANGES)
-    return pawl_fail(err, PAWL_INVALID,
-                     "`kind` is missing: what is to be "
-                     "done with the task?");
-  TRY(check_change(e, c, err));
-out:
-  return rc;
+  MUST(pawl_options_read(&pawl_options_of_task_change, text, c, err));
+  MUST(pawl_who_read(&c->who, &c->asked, err));
+  MUST(read_error(c->error_given, c, err));
+  return check_change(e, c, err);
 }
 
 /* ---- the task as it was read ---- */
 
+static const pawl_str none = {NULL, 0};
+
+/* What a change makes of the task is written over its row. */
 typedef struct task {
-  pawl_id id, instance, request;
+  pawl_id id;
   char text[37]; /* its id */
-  int has_request;
-  int64_t version, workflow_version, token, visit;
-  int64_t claimed_us, completed_us, started_us, escalated_us; /* 0: null */
+  pawl_task_get_row row;
+  pawl_buf keep; /* what the row borrows */
   pawl_task_status status, was;
-  int waits;         /* its token still stands there */
-  int heard;         /* no letter of its is on its way */
-  int64_t raised_us; /* when it was escalated last */
+  int64_t escalated_us; /* by this change; 0: it stays as it is */
   int nowners, is_candidate;
   pawl_buf for_whom;    /* its owners, for messages */
   pawl_buf passed_over; /* whose it was, by an override */
-  pawl_buf workflow, node;
-  /* empty: null */
-  pawl_buf assignee, delegated_by, claimed_by, completed_by, transition,
-      output, error, metadata;
+  pawl_buf transition, metadata;
 } task;
 
-/* All the buffers of a task. */
-#define TASK_BUFS(X) \
-  X(for_whom)        \
-  X(passed_over)     \
-  X(workflow)        \
-  X(node)            \
-  X(assignee)        \
-  X(delegated_by)    \
-  X(claimed_by) X(completed_by) X(transition) X(output) X(error) X(metadata)
-
-static void task_init(task *t, const pawl_alloc *alloc) {
-  memset(t, 0, sizeof *t);
-#define INIT(field) t->field.alloc = alloc;
-  TASK_BUFS(INIT)
-#undef INIT
-}
-
 static void task_deinit(task *t) {
-#define DEINIT(field) pawl_buf_deinit(&t->field);
-  TASK_BUFS(DEINIT)
-#undef DEINIT
+  pawl_buf_deinit(&t->keep);
+  pawl_buf_deinit(&t->for_whom);
+  pawl_buf_deinit(&t->passed_over);
+  pawl_buf_deinit(&t->transition);
+  pawl_buf_deinit(&t->metadata);
 }
 
-static pawl_code task_check(const task *t, pawl_error *err) {
-  pawl_code rc = PAWL_OK;
-#define CHECK_BUF(field) TRY(pawl_buf_check(&t->field, err));
-  TASK_BUFS(CHECK_BUF)
-#undef CHECK_BUF
-out:
-  return rc;
-}
-
-static void set(pawl_buf *b, pawl_str value) {
-  pawl_buf_clear(b);
-  if (value.at) pawl_buf_adds(b, value);
-}
-
-static void read_row(const pawl_rows *r, task *t) {
-#define TEXT(field, col) \
-  set(&t->field, pawl_row_str(r, 0, PAWL_TASK_GET_R_##col))
-#define INT(col) pawl_row_int(r, 0, PAWL_TASK_GET_R_##col)
-  pawl_str status = pawl_row_str(r, 0, PAWL_TASK_GET_R_STATUS);
-  pawl_row_id(r, 0, PAWL_TASK_GET_R_INSTANCE, &t->instance);
-  t->has_request = !pawl_row_null(r, 0, PAWL_TASK_GET_R_REQUEST);
-  if (t->has_request) pawl_row_id(r, 0, PAWL_TASK_GET_R_REQUEST, &t->request);
-  t->version = INT(VERSION);
-  t->workflow_version = INT(WORKFLOW_VERSION);
-  t->token = INT(TOKEN);
-  t->visit = INT(VISIT);
-  t->claimed_us = INT(CLAIMED_AT);
-  t->completed_us = INT(COMPLETED_AT);
-  t->started_us = INT(STARTED_AT);
-  t->raised_us = INT(ESCALATED_AT);
-  t->escalated_us = 0; /* stays as it is, unless this change sets it */
-  t->waits = INT(WAITS) != 0;
-  t->heard = INT(HEARD) != 0;
+/* A try begins with the row as it is: what the last one made of it is
+ * forgotten. */
+static pawl_code read_row(const pawl_rows *r, task *t, pawl_error *err) {
+  MUST(PAWL_KEEP(task_get, r, &t->keep, err));
+  t->row = *PAWL_KEPT(task_get, &t->keep);
+  t->escalated_us = 0;
   t->status = PAWL_TASK_CANCELLED;
   for (int i = 0; i < PAWL_NTASK_STATUSES; i++)
-    if (pawl_str_eqz(status, pawl_task_status_names[i]))
+    if (pawl_str_eqz(t->row.status, pawl_task_status_names[i]))
       t->status = (pawl_task_status)i;
   t->was = t->status;
-  TEXT(workflow, WORKFLOW);
-  TEXT(node, NODE);
-  TEXT(assignee, ASSIGNEE);
-  TEXT(delegated_by, DELEGATED_BY);
-  TEXT(claimed_by, CLAIMED_BY);
-  TEXT(completed_by, COMPLETED_BY);
-  TEXT(transition, TRANSITION);
-  TEXT(output, OUTPUT);
-  TEXT(error, ERROR);
-  TEXT(metadata, METADATA);
-#undef TEXT
-#undef INT
+  pawl_buf_set(&t->transition, t->row.transition);
+  return pawl_buf_check(&t->transition, err);
 }
 
 /* Is `by`, or a role or group that `by` is said to be in, among the owners?
@@ -330,51 +223,45 @@ static void read_owners(const pawl_rows *r, const change *c, task *t) {
   t->nowners = r->nrows;
   t->is_candidate = 0;
   pawl_buf_clear(&t->for_whom);
-  if (t->assignee.len) {
+  if (t->row.assignee.len) {
     pawl_buf_addz(&t->for_whom, "user ");
-    pawl_buf_adds(&t->for_whom, pawl_buf_str(&t->assignee));
+    pawl_buf_adds(&t->for_whom, t->row.assignee);
   }
   for (int i = 0; i < r->nrows; i++) {
-    pawl_str kind = pawl_row_str(r, i, PAWL_OWNER_GET_R_KIND);
-    pawl_str id = pawl_row_str(r, i, PAWL_OWNER_GET_R_ID);
-    if (pawl_str_eqz(kind, "user") && pawl_str_eq(id, pawl_buf_str(&c->by)))
+    const pawl_owner_get_row row = pawl_read_owner_get(r, i);
+    if (pawl_str_eqz(row.kind, "user") &&
+        pawl_str_eq(row.id, pawl_buf_str(&c->by)))
       t->is_candidate = 1;
-    if (member && pawl_who_has(&c->who, kind, id)) t->is_candidate = 1;
+    if (member && pawl_who_has(&c->who, row.kind, row.id)) t->is_candidate = 1;
     if (t->for_whom.len > 160) continue;
     if (t->for_whom.len) pawl_buf_addz(&t->for_whom, ", ");
-    pawl_buf_adds(&t->for_whom, kind);
+    pawl_buf_adds(&t->for_whom, row.kind);
     pawl_buf_addc(&t->for_whom, ' ');
-    pawl_buf_adds(&t->for_whom, id);
+    pawl_buf_adds(&t->for_whom, row.id);
   }
 }
 
 static pawl_code read_task(pawl_engine *e, const change *c, task *t,
                            pawl_error *err) {
-  pawl_rows rows;
-  pawl_code rc = PAWL_OK;
+  pawl_rows rows, owners;
 
-  TRY(pawl_store_begin(e->store, PAWL_UNIT_READ, err));
-  TRY(pawl_task_send(e, &t->id, err));
-  TRY(pawl_store_commit(e->store, err));
-  pawl_store_rows(e->store, 0, &rows);
+  MUST(pawl_task_read(e, &t->id, 0, 1, &rows, &owners, err));
   if (!rows.nrows) return pawl_task_missing(&t->id, err);
-  read_row(&rows, t);
-  pawl_store_rows(e->store, 1, &rows);
-  read_owners(&rows, c, t);
-  return task_check(t, err);
-out:
-  pawl_store_rollback(e->store);
-  return rc;
+  MUST(read_row(&rows, t, err));
+  read_owners(&owners, c, t);
+  return pawl_buf_check(&t->for_whom, err);
 }
 
 /* ---- who may ---- */
 
-#define WORDS(b) (int)((b)->len < 200 ? (b)->len : 200), (b)->at
+#define WORDS(text) (int)((text).len < 200 ? (text).len : 200), (text).at
 
-static int is(const pawl_buf *a, const pawl_buf *b) {
-  return a->len && pawl_str_eq(pawl_buf_str(a), pawl_buf_str(b));
+static int is(pawl_str a, const pawl_buf *b) {
+  return a.len && pawl_str_eq(a, pawl_buf_str(b));
 }
 
+/* Says by whom, where that is known: two people who did the same work want to
+ * talk. */
 static pawl_code is_over(const task *t, pawl_error *err) {
   switch (t->status) {
     case PAWL_TASK_COMPLETED:
@@ -382,8 +269,8 @@ static pawl_code is_over(const task *t, pawl_error *err) {
       pawl_fail(err, PAWL_ALREADY_FINISHED, "task %s %s by %.*s", t->text,
                 t->status == PAWL_TASK_FAILED ? "was given up as failed"
                                               : "has been completed",
-                WORDS(&t->completed_by));
-      if (t->status == PAWL_TASK_FAILED && t->waits)
+                WORDS(t->row.completed_by));
+      if (t->status == PAWL_TASK_FAILED && t->row.waits)
         pawl_error_hint(err, "`pawl task retry` opens it again");
       break;
     case PAWL_TASK_TIMED_OUT:
@@ -401,51 +288,56 @@ static int is_open(const task *t) {
 }
 
 static pawl_code is_taken(const task *t, pawl_error *err) {
-  pawl_fail(err, PAWL_TAKEN, "task %s is taken: %.*s has it", t->text,
-            WORDS(&t->claimed_by));
-  pawl_error_hint(err,
-                  "the one who has it can give it back (unclaim) or hand "
-                  "it on (delegate); `reassign` takes it away");
-  return PAWL_TAKEN;
+  return pawl_fail_hint(
+      err, PAWL_TAKEN,
+      "the one who has it can give it back (unclaim) or hand "
+      "it on (delegate); `reassign` takes it away",
+      "task %s is taken: %.*s has it", t->text, WORDS(t->row.claimed_by));
 }
 
 static pawl_code is_assigned(const task *t, pawl_error *err) {
-  pawl_fail(err, PAWL_TAKEN, "task %s is assigned to %.*s", t->text,
-            WORDS(&t->assignee));
-  pawl_error_hint(err,
-                  "`reassign` gives it to another, or to all whom it is for; "
-                  "an override acts in spite of it, on the record");
-  return PAWL_TAKEN;
+  return pawl_fail_hint(
+      err, PAWL_TAKEN,
+      "`reassign` gives it to another, or to all whom it is for; "
+      "an override acts in spite of it, on the record",
+      "task %s is assigned to %.*s", t->text, WORDS(t->row.assignee));
+}
+
+/* The member of its metadata; at NULL: none. */
+static pawl_str noted(const task *t, const char *name) {
+  pawl_str value = {NULL, 0};
+  if (t->row.metadata.len) (void)pawl_json_get(t->row.metadata, name, &value);
+  return value;
 }
 
 /* Has it been escalated since it was given to its assignee? */
 static int is_raised(const task *t) {
-  pawl_str value;
+  pawl_str value = noted(t, "given_us");
   int64_t given = 0;
 
-  if (t->metadata.len &&
-      pawl_json_get(pawl_buf_str(&t->metadata), "given_us", &value))
-    (void)pawl_json_int(value, &given);
-  return t->raised_us > given;
+  if (value.at) (void)pawl_json_int(value, &given);
+  return t->row.escalated_at > given;
 }
 
 /* An open task that `by` holds, or that nobody holds and it is for. */
 static pawl_code may_hold(const task *t, const change *c, pawl_error *err) {
-  if (is(&t->claimed_by, &c->by)) return PAWL_OK;
-  if (t->claimed_by.len) return is_taken(t, err);
-  if (is(&t->assignee, &c->by)) return PAWL_OK;
-  if (t->is_candidate && (!t->assignee.len || is_raised(t))) return PAWL_OK;
-  if (!t->assignee.len && !t->nowners) return PAWL_OK; /* it is anybody's */
-  if (t->assignee.len && (t->is_candidate || !t->nowners))
+  if (is(t->row.claimed_by, &c->by)) return PAWL_OK;
+  if (t->row.claimed_by.len) return is_taken(t, err);
+  if (is(t->row.assignee, &c->by)) return PAWL_OK;
+  if (t->is_candidate && (!t->row.assignee.len || is_raised(t)))
+    return PAWL_OK;
+  if (!t->row.assignee.len && !t->nowners)
+    return PAWL_OK; /* it is anybody's */
+  if (t->row.assignee.len && (t->is_candidate || !t->nowners))
     return is_assigned(t, err);
-  pawl_fail(err, PAWL_TAKEN, "task %s is not for %.*s: it is for %.*s",
-            t->text, WORDS(&c->by), WORDS(&t->for_whom));
-  pawl_error_hint(err,
-                  "name the roles and groups that the user is in, or "
-                  "reassign the task");
-  return PAWL_TAKEN;
+  return pawl_fail_hint(err, PAWL_TAKEN,
+                        "name the roles and groups that the user is in, or "
+                        "reassign the task",
+                        "task %s is not for %.*s: it is for %.*s", t->text,
+                        WORDS(c->by), WORDS(t->for_whom));
 }
 
+/* An override goes past the holder, and says in the log whose it was. */
 static pawl_code may_act(task *t, const change *c, pawl_error *err) {
   pawl_code rc;
 
@@ -453,32 +345,31 @@ static pawl_code may_act(task *t, const change *c, pawl_error *err) {
   if (!is_open(t)) return is_over(t, err);
   rc = may_hold(t, c, err);
   if (rc != PAWL_TAKEN || !c->overrides) return rc;
-  pawl_buf_adds(&t->passed_over,
-                pawl_buf_str(t->claimed_by.len ? &t->claimed_by
-                             : t->assignee.len ? &t->assignee
-                                               : &t->for_whom));
-  return PAWL_OK;
+  pawl_buf_adds(&t->passed_over, t->row.claimed_by.len ? t->row.claimed_by
+                                 : t->row.assignee.len
+                                     ? t->row.assignee
+                                     : pawl_buf_str(&t->for_whom));
+  return pawl_buf_check(&t->passed_over, err);
 }
 
 /* ---- which way on ---- */
 
-/* The engine takes these by itself. */
-static int is_outcome(const pawl_edge *edge) {
-  return strcmp(edge->name, "overdue") != 0 &&
-         strcmp(edge->name, "timeout") != 0 &&
-         strcmp(edge->name, "failed") != 0;
-}
+/* Those that have a name, also as one text; how many. */
+static int list_outcomes(const pawl_node *node, const char *list[MAX_OUTCOMES],
+                         char *text, size_t size) {
+  size_t len = 0;
+  int n = 0;
 
-static void list_outcomes(const pawl_node *node, char *out, size_t size) {
-  size_t n = 0;
-  out[0] = 0;
-  for (int i = 0; i < node->nnext; i++) {
-    if (!is_outcome(&node->next[i])) continue;
-    int len =
-        snprintf(out + n, size - n, "%s%s", n ? ", " : "", node->next[i].name);
-    if (len < 0 || (size_t)len >= size - n) break;
-    n += (size_t)len;
+  text[0] = 0;
+  for (int i = 0; i < node->nnext && n < MAX_OUTCOMES; i++) {
+    const char *name = node->next[i].name;
+    if (!*name || !pawl_task_is_outcome(name)) continue;
+    if (len < size)
+      len += (size_t)snprintf(text + len, size - len, "%s%s", n ? ", " : "",
+                              name);
+    list[n++] = name;
   }
+  return n;
 }
 
 /* What was not said aloud: the only outcome there is, or the one that the
@@ -501,7 +392,7 @@ static pawl_code implied(pawl_engine *e, const pawl_node *node,
   *way = NULL;
   for (int i = 0; i < node->nnext && !*way; i++) {
     const pawl_edge *edge = &node->next[i];
-    if (!is_outcome(edge)) continue;
+    if (!pawl_task_is_outcome(edge->name)) continue;
     if (name.len && pawl_str_eqz(pawl_buf_str(&name), edge->name)) *way = edge;
     count++;
     only = edge;
@@ -512,14 +403,13 @@ out:
   return rc;
 }
 
+/* Names what there is: people type these words. */
 static pawl_code wrong_way(const task *t, const change *c,
                            const pawl_node *node, pawl_error *err) {
   char names[160], given[100];
-  const char *list[16];
-  const char *near = NULL;
-  int n = 0;
+  const char *list[MAX_OUTCOMES], *near = NULL;
+  int n = list_outcomes(node, list, names, sizeof names);
 
-  list_outcomes(node, names, sizeof names);
   if (!c->take.len) {
     pawl_fail(err, PAWL_INVALID,
               "task %s has several ways on: say which one to take", t->text);
@@ -529,9 +419,6 @@ static pawl_code wrong_way(const task *t, const change *c,
   pawl_copy_text(given, sizeof given, c->take.at);
   pawl_fail(err, PAWL_INVALID, "task %s has no way on called \"%s\"", t->text,
             given);
-  for (int i = 0; i < node->nnext && n < 16; i++)
-    if (is_outcome(&node->next[i]) && node->next[i].name[0])
-      list[n++] = node->next[i].name;
   if (n) near = pawl_nearest(given, list, n);
   if (near)
     pawl_error_hint(err, "did you mean \"%s\"?", near);
@@ -542,26 +429,26 @@ static pawl_code wrong_way(const task *t, const change *c,
   return PAWL_INVALID;
 }
 
+/* A name that was given is meant; only without one is it inferred. */
 static pawl_code choose_way(pawl_engine *e, const pawl_node *node, task *t,
                             const change *c, pawl_error *err) {
   const pawl_edge *way = NULL;
-  pawl_code rc = PAWL_OK;
 
+  assert(node->kind == PAWL_KIND_TASK);
   pawl_buf_clear(&t->transition);
   if (node->nnext == 1 && !node->next[0].name[0])
     return c->take.len ? wrong_way(t, c, node, err) : PAWL_OK;
   if (!c->take.len) {
-    TRY(implied(e, node, c->output, &way, err));
+    MUST(implied(e, node, c->output, &way, err));
   } else {
     for (int i = 0; i < node->nnext; i++)
-      if (is_outcome(&node->next[i]) &&
+      if (pawl_task_is_outcome(node->next[i].name) &&
           pawl_str_eqz(pawl_buf_str(&c->take), node->next[i].name))
         way = &node->next[i];
   }
   if (!way) return wrong_way(t, c, node, err);
   pawl_buf_addz(&t->transition, way->name);
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 /* By the graph of the version that runs: ours, or the stored one, of which no
@@ -570,25 +457,26 @@ out:
 static pawl_code choose_transition(pawl_engine *e, task *t, const change *c,
                                    pawl_error *err) {
   pawl_buf graph = {.alloc = &e->alloc};
-  pawl_str none = {NULL, 0};
+  const pawl_task_get_row *row = &t->row;
   pawl_def *own = NULL;
-  const pawl_def *def = pawl_registry_find(
-      e->registry, t->workflow.at, t->workflow.len, t->workflow_version, NULL);
+  const pawl_def *def =
+      pawl_registry_find(e->registry, row->workflow.at, row->workflow.len,
+                         row->workflow_version, NULL);
   pawl_code rc = PAWL_OK;
   int i;
 
   if (!def) {
-    TRY(pawl_engine_graph(e, t->workflow.at, t->workflow_version, &graph,
-                          err));
-    TRY(pawl_def_new(t->workflow.at, pawl_buf_str(&graph), none,
+    TRY(pawl_engine_workflow_graph(e, row->workflow.at, row->workflow_version,
+                                   &graph, err));
+    TRY(pawl_def_new(row->workflow.at, pawl_buf_str(&graph), none,
                      pawl_strz("{}"), &e->alloc, &own, err));
     def = own;
   }
-  i = pawl_def_node(def, t->node.at, t->node.len);
+  i = pawl_def_node(def, row->node.at, row->node.len);
   if (i >= 0 && def->nodes[i].kind == PAWL_KIND_TASK)
     rc = choose_way(e, &def->nodes[i], t, c, err);
   else
-    set(&t->transition, pawl_buf_str(&c->take));
+    pawl_buf_set(&t->transition, pawl_buf_str(&c->take));
 out:
   pawl_def_free(own);
   pawl_buf_deinit(&graph);
@@ -597,34 +485,38 @@ out:
 
 /* ---- what follows ---- */
 
+/* Back to all whom it is for. When it was started first is kept. */
 static void release(task *t) {
-  pawl_buf_clear(&t->claimed_by);
-  t->claimed_us = 0;
+  t->row.claimed_by = none;
+  t->row.claimed_at = 0;
   t->status = PAWL_TASK_PENDING;
 }
 
-static void hold(task *t, pawl_str who, int64_t now) {
-  set(&t->claimed_by, who);
-  t->claimed_us = now;
+static void hold(task *t, const pawl_buf *who, int64_t now) {
+  assert(who->len && is_open(t));
+  t->row.claimed_by = pawl_buf_str(who);
+  t->row.claimed_at = now;
   t->status = PAWL_TASK_RUNNING;
-  if (!t->started_us) t->started_us = now;
+  if (!t->row.started_at) t->row.started_at = now;
 }
 
+/* Claiming what one holds is no change, so that a click that is sent twice is
+ * none. */
 static pawl_code claim(task *t, const change *c, int64_t now, int *write,
                        pawl_error *err) {
   pawl_code rc = may_act(t, c, err);
   if (rc != PAWL_OK) return rc;
-  *write = !is(&t->claimed_by, &c->by); /* else it is theirs already */
-  if (*write) hold(t, pawl_buf_str(&c->by), now);
+  *write = !is(t->row.claimed_by, &c->by); /* else it is theirs already */
+  if (*write) hold(t, &c->by, now);
   return PAWL_OK;
 }
 
 static pawl_code unclaim(task *t, const change *c, pawl_error *err) {
   if (!is_open(t)) return is_over(t, err);
-  if (!t->claimed_by.len)
+  if (!t->row.claimed_by.len)
     return pawl_fail(err, PAWL_CONFLICT, "task %s: nobody has claimed it",
                      t->text);
-  if (!is(&t->claimed_by, &c->by)) return is_taken(t, err);
+  if (!is(t->row.claimed_by, &c->by)) return is_taken(t, err);
   release(t);
   return PAWL_OK;
 }
@@ -632,59 +524,57 @@ static pawl_code unclaim(task *t, const change *c, pawl_error *err) {
 /* completed or failed */
 static pawl_code finish(pawl_engine *e, task *t, const change *c, int64_t now,
                         pawl_error *err) {
-  pawl_code rc = PAWL_OK;
-
-  TRY(may_act(t, c, err));
+  MUST(may_act(t, c, err));
   if (c->kind == CHANGE_COMPLETE) {
-    TRY(choose_transition(e, t, c, err));
+    MUST(choose_transition(e, t, c, err));
+    MUST(pawl_buf_check(&t->transition, err));
     t->status = PAWL_TASK_COMPLETED;
-    set(&t->output, c->output);
+    t->row.output = c->output;
   } else {
     t->status = PAWL_TASK_FAILED;
-    if (c->error.len)
-      set(&t->error, pawl_buf_str(&c->error));
-    else
-      set(&t->error, pawl_strz("{\"message\":\"the task failed\"}"));
+    t->row.error = c->error.len
+                       ? pawl_buf_str(&c->error)
+                       : pawl_strz("{\"message\":\"the task failed\"}");
   }
-  set(&t->completed_by, pawl_buf_str(&c->by));
-  t->completed_us = now;
-  if (!t->started_us) t->started_us = now;
-out:
-  return rc;
+  assert(c->by.len); /* check_change has seen to it */
+  t->row.completed_by = pawl_buf_str(&c->by);
+  t->row.completed_at = now;
+  if (!t->row.started_at) t->row.started_at = now;
+  return PAWL_OK;
 }
 
+/* Only while the token still waits: what a handler did about the failure is
+ * not undone here. */
 static pawl_code retry(task *t, pawl_error *err) {
   if (is_open(t))
     return pawl_fail(err, PAWL_CONFLICT,
                      "task %s is %s: only a failed one can be tried again",
                      t->text, pawl_task_status_names[t->status]);
   if (t->status != PAWL_TASK_FAILED) return is_over(t, err);
-  if (!t->waits) {
-    pawl_fail(err, PAWL_ALREADY_FINISHED,
-              "task %s failed, and its instance has gone on or ended since",
-              t->text);
-    pawl_error_hint(err, "`pawl retry` and `pawl restart` act on instances");
-    return PAWL_ALREADY_FINISHED;
+  if (!t->row.waits) {
+    return pawl_fail_hint(
+        err, PAWL_ALREADY_FINISHED,
+        "`pawl retry` and `pawl restart` act on instances",
+        "task %s failed, and its instance has gone on or ended since",
+        t->text);
   }
-  if (!t->heard) {
-    pawl_fail(err, PAWL_BUSY,
-              "task %s: its instance has not yet heard that it failed",
-              t->text);
-    pawl_error_hint(err, "try again when a worker has dealt with that");
-    return PAWL_BUSY;
+  if (!t->row.heard) {
+    return pawl_fail_hint(
+        err, PAWL_BUSY, "try again when a worker has dealt with that",
+        "task %s: its instance has not yet heard that it failed", t->text);
   }
   release(t);
-  pawl_buf_clear(&t->completed_by);
-  pawl_buf_clear(&t->error);
-  t->completed_us = 0;
+  t->row.completed_by = t->row.error = none;
+  t->row.completed_at = 0;
   return PAWL_OK;
 }
 
+/* It takes no claim along: who had it has to see that it is gone. */
 static pawl_code reassign(task *t, const change *c, pawl_error *err) {
   if (!is_open(t)) return is_over(t, err);
   release(t);
-  pawl_buf_clear(&t->delegated_by);
-  set(&t->assignee, pawl_buf_str(&c->to));
+  t->row.delegated_by = none;
+  t->row.assignee = pawl_buf_some(&c->to);
   return PAWL_OK;
 }
 
@@ -692,28 +582,27 @@ static pawl_code reassign(task *t, const change *c, pawl_error *err) {
 static pawl_code delegate(task *t, const change *c, int64_t now,
                           pawl_error *err) {
   if (!is_open(t)) return is_over(t, err);
-  if (t->claimed_by.len && !is(&t->claimed_by, &c->by))
+  if (t->row.claimed_by.len && !is(t->row.claimed_by, &c->by))
     return is_taken(t, err);
-  if (!t->claimed_by.len && !is(&t->assignee, &c->by)) {
-    pawl_fail(err, PAWL_TAKEN, "task %s is not %.*s's to delegate", t->text,
-              WORDS(&c->by));
-    pawl_error_hint(err, "claim it first; or `reassign` it");
-    return PAWL_TAKEN;
+  if (!t->row.claimed_by.len && !is(t->row.assignee, &c->by)) {
+    return pawl_fail_hint(err, PAWL_TAKEN, "claim it first; or `reassign` it",
+                          "task %s is not %.*s's to delegate", t->text,
+                          WORDS(c->by));
   }
-  if (t->claimed_by.len) hold(t, pawl_buf_str(&c->to), now);
-  set(&t->assignee, pawl_buf_str(&c->to));
-  set(&t->delegated_by, pawl_buf_str(&c->by));
+  if (t->row.claimed_by.len) hold(t, &c->to, now);
+  t->row.assignee = pawl_buf_str(&c->to);
+  t->row.delegated_by = pawl_buf_str(&c->by);
   return PAWL_OK;
 }
 
+/* Adds people, and takes nobody away: the holder may finish what he is at. */
 static pawl_code escalate(task *t, const change *c, int64_t now,
                           pawl_error *err) {
   if (!is_open(t)) return is_over(t, err);
   if (!c->who.n && !c->priority.len) {
-    pawl_fail(err, PAWL_INVALID,
-              "escalate: neither a priority nor anybody to add is given");
-    pawl_error_hint(err, "priority, users, roles or groups");
-    return PAWL_INVALID;
+    return pawl_fail_hint(
+        err, PAWL_INVALID, "priority, users, roles or groups",
+        "escalate: neither a priority nor anybody to add is given");
   }
   t->escalated_us = now;
   return PAWL_OK;
@@ -745,175 +634,143 @@ static pawl_code decide(pawl_engine *e, task *t, const change *c, int64_t now,
 
 /* ---- the log ---- */
 
-static void add_text(pawl_buf *out, const char *name, const pawl_buf *value) {
-  if (!value->len) return;
-  pawl_buf_addf(out, ",\"%s\":", name);
-  pawl_json_add_string(out, pawl_buf_str(value));
+static void add_text(pawl_object *o, const char *name, const pawl_buf *value) {
+  if (value->len) pawl_member_str(o, name, pawl_buf_str(value));
 }
 
-static void add_entry(pawl_buf *out, const task *t, const change *c,
+static void add_entry(pawl_object *log, const task *t, const change *c,
                       int64_t now) {
-  char time[28];
-  pawl_time_format(now, time);
-  pawl_buf_addf(out, "{\"at\":\"%s\",\"what\":\"%s\"", time,
-                change_names[c->kind]);
-  add_text(out, "by", &c->by);
-  add_text(out, "instead_of", &t->passed_over);
-  add_text(out, "to", &c->to);
-  add_text(out, "take", &c->take);
-  add_text(out, "priority", &c->priority);
-  if (c->reason.len) {
-    pawl_buf_addz(out, ",\"reason\":");
-    pawl_buf_adds(out, pawl_buf_str(&c->reason));
-  }
-  pawl_buf_addc(out, '}');
+  pawl_object o;
+  pawl_list_object(log, &o);
+  pawl_member_time(&o, "at", now);
+  pawl_member_textz(&o, "what", change_names[c->kind]);
+  add_text(&o, "by", &c->by);
+  add_text(&o, "instead_of", &t->passed_over);
+  add_text(&o, "to", &c->to);
+  add_text(&o, "take", &c->take);
+  add_text(&o, "priority", &c->priority);
+  if (c->reason.len) pawl_member_json(&o, "reason", c->reason);
+  pawl_object_end(&o);
 }
 
 /* The old log's newest entries, then this change's. */
-static void log_change(task *t, const change *c, int64_t now) {
-  pawl_buf out = {.alloc = t->metadata.alloc};
+static pawl_code log_change(task *t, const change *c, int64_t now,
+                            pawl_error *err) {
+  pawl_object o, list;
   pawl_json_iter it = {0};
-  pawl_str log = {NULL, 0}, key, value;
+  pawl_str log = noted(t, "log"), given = noted(t, "given_us"), key, value;
   int n = 0, i = 0;
 
-  if (t->metadata.len)
-    (void)pawl_json_get(pawl_buf_str(&t->metadata), "log", &log);
+  pawl_buf_clear(&t->metadata);
   while (log.at && pawl_json_each(log, &it, &key, &value)) n++;
   it = (pawl_json_iter){0};
-  pawl_buf_addz(&out, "{\"log\":[");
+  pawl_object_begin(&o, &t->metadata);
+  pawl_member_list(&o, "log", &list);
   while (log.at && pawl_json_each(log, &it, &key, &value)) {
     if (i++ <= n - LOG_ENTRIES) continue;
-    pawl_buf_adds(&out, value);
-    pawl_buf_addc(&out, ',');
+    pawl_list_next(&list);
+    pawl_buf_adds(list.out, value);
   }
-  add_entry(&out, t, c, now);
-  pawl_buf_addc(&out, ']');
+  add_entry(&list, t, c, now);
+  pawl_list_end(&list);
   if (c->kind == CHANGE_REASSIGN || c->kind == CHANGE_DELEGATE)
-    pawl_buf_addf(&out, ",\"given_us\":%" PRId64, now);
-  else if (t->metadata.len &&
-           pawl_json_get(pawl_buf_str(&t->metadata), "given_us", &value))
-    pawl_buf_addz(&out, ",\"given_us\":"), pawl_buf_adds(&out, value);
-  pawl_buf_addc(&out, '}');
-  set(&t->metadata, pawl_buf_str(&out));
-  if (out.failed) t->metadata.failed = 1;
-  pawl_buf_deinit(&out);
+    pawl_member_int(&o, "given_us", now);
+  else if (given.at)
+    pawl_member_json(&o, "given_us", given);
+  pawl_object_end(&o);
+  return pawl_buf_check(&t->metadata, err);
 }
 
 /* ---- writing ---- */
 
-static void arg_text(pawl_args *a, int arg, const pawl_buf *b) {
-  if (b->len) pawl_arg_str(a, arg, pawl_buf_str(b));
-}
-
-static void arg_time(pawl_args *a, int arg, int64_t us) {
-  if (us) pawl_arg_time(a, arg, us);
-}
-
 static int shard_of(const pawl_engine *e, const task *t) {
-  return pawl_id_route(&t->id) % e->nshards;
+  return pawl_shard_of(e, &t->id);
 }
 
+/* T1: by the version that was read, and the status; `request` tells a later
+ * try that this one has landed. */
 static pawl_code send_write(pawl_engine *e, const task *t, const change *c,
-                            pawl_error *err) {
-  pawl_args *a = &e->args;
-  pawl_args_begin(a, PAWL_STMT_TASK_WRITE);
-  pawl_arg_int(a, PAWL_TASK_WRITE_SHARD, shard_of(e, t));
-  pawl_arg_id(a, PAWL_TASK_WRITE_ID, &t->id);
-  pawl_arg_int(a, PAWL_TASK_WRITE_VERSION, t->version);
-  pawl_arg_textz(a, PAWL_TASK_WRITE_WAS, pawl_task_status_names[t->was]);
-  pawl_arg_id(a, PAWL_TASK_WRITE_REQUEST, &c->request);
-  pawl_arg_textz(a, PAWL_TASK_WRITE_STATUS, pawl_task_status_names[t->status]);
-  if (c->kind == CHANGE_ESCALATE)
-    arg_text(a, PAWL_TASK_WRITE_PRIORITY, &c->priority);
-  arg_text(a, PAWL_TASK_WRITE_ASSIGNEE, &t->assignee);
-  arg_text(a, PAWL_TASK_WRITE_DELEGATED_BY, &t->delegated_by);
-  arg_text(a, PAWL_TASK_WRITE_CLAIMED_BY, &t->claimed_by);
-  arg_time(a, PAWL_TASK_WRITE_CLAIMED_AT, t->claimed_us);
-  arg_text(a, PAWL_TASK_WRITE_COMPLETED_BY, &t->completed_by);
-  arg_time(a, PAWL_TASK_WRITE_COMPLETED_AT, t->completed_us);
-  arg_time(a, PAWL_TASK_WRITE_STARTED_AT, t->started_us);
-  arg_time(a, PAWL_TASK_WRITE_ESCALATED_AT, t->escalated_us);
-  arg_text(a, PAWL_TASK_WRITE_TRANSITION, &t->transition);
-  arg_text(a, PAWL_TASK_WRITE_OUTPUT, &t->output);
-  arg_text(a, PAWL_TASK_WRITE_ERROR, &t->error);
-  arg_text(a, PAWL_TASK_WRITE_METADATA, &t->metadata);
-  pawl_store_arg_now(e->store, a, PAWL_TASK_WRITE_NOW);
-  return pawl_store_send(e->store, a, err);
+                            int *at, pawl_error *err) {
+  const pawl_task_get_row *row = &t->row;
+  return PAWL_SEND(
+      e->store, task_write, at, err, .shard = shard_of(e, t), .id = &t->id,
+      .version = row->version,
+      .was = pawl_strz(pawl_task_status_names[t->was]), .request = &c->request,
+      .status = pawl_strz(pawl_task_status_names[t->status]),
+      .priority = pawl_buf_given(
+          &c->priority, c->kind == CHANGE_ESCALATE && c->priority.len),
+      .assignee = row->assignee, .delegated_by = row->delegated_by,
+      .claimed_by = row->claimed_by, .claimed_at = row->claimed_at,
+      .completed_by = row->completed_by, .completed_at = row->completed_at,
+      .started_at = row->started_at, .escalated_at = t->escalated_us,
+      .transition = pawl_buf_some(&t->transition), .output = row->output,
+      .error = row->error, .metadata = pawl_buf_str(&t->metadata),
+      .now = pawl_store_now(e->store));
 }
 
 static pawl_code send_wake(pawl_engine *e, const task *t, pawl_error *err) {
-  pawl_args_begin(&e->args, PAWL_STMT_AGENDA_WAKE);
-  pawl_arg_int(&e->args, PAWL_AGENDA_WAKE_SHARD, shard_of(e, t));
-  pawl_arg_id(&e->args, PAWL_AGENDA_WAKE_ID, &t->instance);
-  pawl_store_arg_now(e->store, &e->args, PAWL_AGENDA_WAKE_NOW);
-  return pawl_store_send(e->store, &e->args, err);
+  return PAWL_SEND(e->store, agenda_wake, NULL, err, .shard = shard_of(e, t),
+                   .id = t->row.instance, .now = pawl_store_now(e->store));
 }
 
+/* What the token needs to go on; where it goes is for the holder to check, as
+ * the instance may have moved. */
 static void write_letter(const task *t, pawl_buf *out) {
+  const pawl_task_get_row *row = &t->row;
   pawl_object o;
   pawl_object_begin(&o, out);
   pawl_member_textz(&o, "task", t->text);
-  pawl_member_str(&o, "node", pawl_buf_str(&t->node));
-  pawl_member_int(&o, "token", t->token);
-  pawl_member_int(&o, "visit", t->visit);
+  pawl_member_str(&o, "node", row->node);
+  pawl_member_int(&o, "token", row->token);
+  pawl_member_int(&o, "visit", row->visit);
   pawl_member_textz(&o, "status", pawl_task_status_names[t->status]);
-  if (t->output.len) pawl_member_json(&o, "output", pawl_buf_str(&t->output));
+  if (row->output.len) pawl_member_json(&o, "output", row->output);
   if (t->transition.len)
     pawl_member_str(&o, "transition", pawl_buf_str(&t->transition));
-  if (t->error.len) pawl_member_json(&o, "error", pawl_buf_str(&t->error));
+  if (row->error.len) pawl_member_json(&o, "error", row->error);
   if (t->passed_over.len)
     pawl_member_str(&o, "instead_of", pawl_buf_str(&t->passed_over));
   pawl_object_end(&o);
 }
 
+/* The event id has the task's version: a task that failed, was opened again
+ * and completed has two letters. */
 static pawl_code send_letter(pawl_engine *e, const task *t, const change *c,
                              pawl_error *err) {
-  pawl_args *a = &e->args;
   pawl_buf data = {.alloc = &e->alloc};
   char event_id[64];
   pawl_code rc = PAWL_OK;
 
   write_letter(t, &data);
   TRY(pawl_buf_check(&data, err));
-  snprintf(event_id, sizeof event_id, "%s:%" PRId64, t->text, t->version + 1);
-  pawl_args_begin(a, PAWL_STMT_TASK_LETTER);
-  pawl_arg_int(a, PAWL_TASK_LETTER_SHARD, shard_of(e, t));
-  pawl_arg_id(a, PAWL_TASK_LETTER_ID, &t->id);
-  pawl_arg_id(a, PAWL_TASK_LETTER_REQUEST, &c->request);
-  pawl_arg_id(a, PAWL_TASK_LETTER_INSTANCE, &t->instance);
-  pawl_arg_textz(a, PAWL_TASK_LETTER_EVENT_ID, event_id);
-  pawl_arg_str(a, PAWL_TASK_LETTER_CALLER, pawl_buf_str(&c->by));
-  pawl_arg_str(a, PAWL_TASK_LETTER_DATA, pawl_buf_str(&data));
-  pawl_store_arg_now(e->store, a, PAWL_TASK_LETTER_NOW);
-  TRY(pawl_store_send(e->store, a, err));
+  snprintf(event_id, sizeof event_id, "%s:%" PRId64, t->text,
+           t->row.version + 1);
+  TRY(PAWL_SEND(e->store, task_letter, NULL, err, .shard = shard_of(e, t),
+                .id = &t->id, .request = &c->request,
+                .instance = t->row.instance, .event_id = pawl_strz(event_id),
+                .caller = pawl_buf_str(&c->by), .data = pawl_buf_str(&data),
+                .now = pawl_store_now(e->store)));
 out:
   pawl_buf_deinit(&data);
   return rc;
 }
 
+/* Behind the write, and by its request: when that lost the race, these change
+ * nothing either. */
 static pawl_code send_owners(pawl_engine *e, const task *t, const change *c,
                              pawl_error *err) {
   pawl_args *a = &e->args;
-  pawl_code rc = PAWL_OK;
 
   if (c->kind == CHANGE_REASSIGN) { /* these instead of the present ones */
-    pawl_args_begin(a, PAWL_STMT_OWNER_CLEAR);
-    pawl_arg_int(a, PAWL_OWNER_CLEAR_SHARD, shard_of(e, t));
-    pawl_arg_id(a, PAWL_OWNER_CLEAR_TASK, &t->id);
-    pawl_arg_id(a, PAWL_OWNER_CLEAR_REQUEST, &c->request);
-    TRY(pawl_store_send(e->store, a, err));
+    MUST(PAWL_SEND(e->store, owner_clear, NULL, err, .shard = shard_of(e, t),
+                   .task = &t->id, .request = &c->request));
   }
-  pawl_args_begin(a, PAWL_STMT_OWNER_ADD);
-  pawl_arg_int(a, PAWL_OWNER_ADD_SHARD, shard_of(e, t));
-  pawl_arg_id(a, PAWL_OWNER_ADD_TASK, &t->id);
-  pawl_arg_id(a, PAWL_OWNER_ADD_REQUEST, &c->request);
-  for (int i = 0; i < c->who.n; i++) {
-    pawl_arg_textz(a, PAWL_OWNER_ADD_KIND, c->who.list[i].kind);
-    pawl_arg_str(a, PAWL_OWNER_ADD_ID, pawl_who_name(&c->who, i));
-  }
-  TRY(pawl_store_send(e->store, a, err));
-out:
-  return rc;
+  pawl_args_begin(a, PAWL_STMT_owner_add);
+  for (int i = 0; i < c->who.n; i++)
+    PAWL_PUT(a, owner_add, .shard = shard_of(e, t), .task = &t->id,
+             .request = &c->request, .kind = pawl_strz(c->who.list[i].kind),
+             .id = pawl_who_name(&c->who, i));
+  return pawl_store_send(e->store, a, NULL, err);
 }
 
 static int tells_instance(const change *c) {
@@ -929,16 +786,18 @@ static int names_owners(const change *c) {
 static pawl_code write_unit(pawl_engine *e, const task *t, const change *c,
                             int *done, pawl_error *err) {
   pawl_rows rows;
-  int tells = tells_instance(c);
+  int written, tells = tells_instance(c);
   pawl_code rc = PAWL_OK;
 
+  assert(tells == (t->status == PAWL_TASK_COMPLETED ||
+                   t->status == PAWL_TASK_FAILED)); /* T2 */
   TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
   if (tells) TRY(send_wake(e, t, err)); /* T2: the agenda row first */
-  TRY(send_write(e, t, c, err));
+  TRY(send_write(e, t, c, &written, err));
   if (tells) TRY(send_letter(e, t, c, err));
   if (names_owners(c)) TRY(send_owners(e, t, c, err));
   TRY(pawl_store_commit(e->store, err));
-  pawl_store_rows(e->store, tells, &rows);
+  pawl_store_rows(e->store, written, &rows);
   *done = rows.changed > 0;
   return PAWL_OK;
 out:
@@ -946,26 +805,34 @@ out:
   return rc;
 }
 
+/* *done 0: somebody else was first. */
+static pawl_code apply_once(pawl_engine *e, task *t, const change *c,
+                            int *done, pawl_error *err) {
+  int64_t now = pawl_engine_now(e);
+  int write = 1;
+
+  *done = 1;
+  MUST(read_task(e, c, t, err));
+  if (t->row.request && pawl_id_eq(t->row.request, &c->request))
+    return PAWL_OK; /* its answer was lost, but it was done */
+  MUST(decide(e, t, c, now, &write, err));
+  if (!write) return PAWL_OK;
+  MUST(log_change(t, c, now, err));
+  return write_unit(e, t, c, done, err);
+}
+
 /* Reads, decides and writes, until it is done or refused. */
 static pawl_code apply(pawl_engine *e, task *t, const change *c,
                        pawl_error *err) {
   pawl_code rc = PAWL_OK;
-  int done = 0, write = 1;
+  int done = 0;
 
-  for (int tries = 0; tries < TRIES && !done; tries++) {
-    int64_t now = pawl_engine_now(e);
-    rc = read_task(e, c, t, err);
-    if (rc == PAWL_OK && t->has_request &&
-        pawl_id_eq(&t->request, &c->request))
-      return PAWL_OK; /* its answer was lost, but it was done */
-    if (rc == PAWL_OK) rc = decide(e, t, c, now, &write, err);
-    if (rc == PAWL_OK && !write) return PAWL_OK;
-    if (rc == PAWL_OK) log_change(t, c, now);
-    if (rc == PAWL_OK) rc = task_check(t, err);
-    if (rc == PAWL_OK) rc = write_unit(e, t, c, &done, err);
-    if (rc != PAWL_OK && rc != PAWL_BUSY && rc != PAWL_UNREACHABLE) return rc;
+  for (int tries = 0; tries < TRIES; tries++) {
+    rc = apply_once(e, t, c, &done, err);
+    if (rc == PAWL_OK ? done : rc != PAWL_BUSY && rc != PAWL_UNREACHABLE)
+      return rc;
   }
-  if (rc != PAWL_OK || done) return rc;
+  if (rc != PAWL_OK) return rc;
   return pawl_fail(err, PAWL_BUSY, "task %s is changed by others all the time",
                    t->text);
 }
@@ -973,36 +840,31 @@ static pawl_code apply(pawl_engine *e, task *t, const change *c,
 /* ---- the whole change ---- */
 
 static void deinit_change(change *c) {
-  pawl_buf_deinit(&c->by);
-  pawl_buf_deinit(&c->to);
-  pawl_buf_deinit(&c->take);
-  pawl_buf_deinit(&c->priority);
-  pawl_buf_deinit(&c->reason);
+  pawl_options_deinit(&pawl_options_of_task_change, c);
   pawl_buf_deinit(&c->error);
   pawl_buf_deinit(&c->who.text);
 }
 
-pawl_code pawl_engine_task(pawl_engine *e, const pawl_id *id, pawl_str action,
-                           pawl_buf *out, pawl_error *err) {
-  change c = {.by = {.alloc = &e->alloc},
-              .to = {.alloc = &e->alloc},
-              .take = {.alloc = &e->alloc},
-              .priority = {.alloc = &e->alloc},
-              .reason = {.alloc = &e->alloc},
-              .error = {.alloc = &e->alloc},
-              .who = {.text = {.alloc = &e->alloc}}};
-  task t;
+pawl_code pawl_act_task(pawl_engine *e, const pawl_id *id, pawl_str action,
+                        pawl_error *err) {
+  const pawl_buf empty = {.alloc = &e->alloc};
+  change c;
+  task t = {.id = *id,
+            .keep = empty,
+            .for_whom = empty,
+            .passed_over = empty,
+            .transition = empty,
+            .metadata = empty};
   pawl_code rc = PAWL_OK;
 
-  task_init(&t, &e->alloc);
-  t.id = *id;
+  pawl_options_init(&pawl_options_of_task_change, &c, sizeof c, &e->alloc);
+  c.error.alloc = c.who.text.alloc = &e->alloc;
   pawl_id_format(id, t.text);
   TRY(read_change(e, action, &c, err));
   TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &c.request, err));
   TRY(apply(e, &t, &c, err));
   /* where the token goes may be a handler's to say: that is for workers */
-  if (tells_instance(&c)) pawl_start_wake(e);
-  if (out) TRY(pawl_engine_task_get(e, id, out, err));
+  if (tells_instance(&c)) pawl_wake(e);
 out:
   task_deinit(&t);
   deinit_change(&c);

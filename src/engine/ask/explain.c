@@ -3,13 +3,17 @@
  * known and tokens are rows on it, so nothing has to be run to know.
  *
  * lua/pawl/explain.lua makes sentences of it. */
-#include <inttypes.h>
+#include <assert.h>
 
 #include "../../rules/asked.h"
+#include "../../rules/state.h"
 #include "../../value/json.h"
 #include "../common/answer.h"
-#include "../engine.h"
-#include "../internal.h"
+#include "../common/engine_struct.h"
+#include "../common/find.h"
+#include "../common/task.h"
+#include "../common/time.h"
+#include "ask.h"
 
 enum {
   MAX_CHILDREN = 100,
@@ -21,7 +25,7 @@ enum {
 /* Due that long ago while workers live: none of them takes it. */
 #define PATIENCE_US (10 * PAWL_SECOND)
 
-/* The results of the one unit, in the order they are sent. */
+/* The results of the one unit. */
 typedef enum part {
   INSTANCE,
   TOKENS,
@@ -39,90 +43,46 @@ typedef enum part {
   NPARTS
 } part;
 
+/* All that is said follows from these; nothing is asked for later but what
+ * might be missed. */
 typedef struct facts {
+  int sent[NPARTS]; /* where the results are */
   pawl_rows at[NPARTS];
-  pawl_tokens tokens; /* the rows of TOKENS, in their order */
-  pawl_def *def;      /* NULL: nobody has registered it */
+  pawl_token_list tokens; /* the rows of TOKENS, in their order */
+  pawl_def *def;          /* NULL: nobody has registered it */
   int64_t now_us;
   int has_ended, is_suspended;
 } facts;
 
-#define CELL(f, which, stmt, row, col) \
-  pawl_rows_cell(&(f)->at[which], row, PAWL_##stmt##_R_##col)
-
 /* ---- the look at the store ---- */
 
-static pawl_code send_workflow(pawl_engine *e, int shard, const pawl_id *id,
-                               pawl_error *err) {
-  pawl_args *a = &e->args;
-  pawl_code rc = PAWL_OK;
+/* Sends a statement, whose result is that part. */
+#define ASK(part, stmt, ...)                                                 \
+  MUST(PAWL_SEND(e->store, stmt, &sent[part], err, .shard = shard, .id = id, \
+                 __VA_ARGS__))
 
-  pawl_args_begin(a, PAWL_STMT_EXPLAIN_WORKFLOW);
-  pawl_arg_int(a, PAWL_EXPLAIN_WORKFLOW_SHARD, shard);
-  pawl_arg_id(a, PAWL_EXPLAIN_WORKFLOW_ID, id);
-  TRY(pawl_store_send(e->store, a, err));
-  pawl_args_begin(a, PAWL_STMT_EXPLAIN_SUSPENSION);
-  pawl_arg_int(a, PAWL_EXPLAIN_SUSPENSION_SHARD, shard);
-  pawl_arg_id(a, PAWL_EXPLAIN_SUSPENSION_ID, id);
-  TRY(pawl_store_send(e->store, a, err));
-  pawl_args_begin(a, PAWL_STMT_EXPLAIN_EXECUTOR);
-  pawl_arg_int(a, PAWL_EXPLAIN_EXECUTOR_SHARD, shard);
-  pawl_arg_id(a, PAWL_EXPLAIN_EXECUTOR_ID, id);
-  pawl_store_arg_now(e->store, a, PAWL_EXPLAIN_EXECUTOR_NOW);
-  TRY(pawl_store_send(e->store, a, err));
-out:
-  return rc;
-}
+static pawl_code send_all(pawl_engine *e, int shard, const pawl_id *id,
+                          int sent[NPARTS], pawl_error *err) {
+  const int64_t now = pawl_store_now(e->store);
 
-static pawl_code send_waits(pawl_engine *e, int shard, const pawl_id *id,
-                            pawl_error *err) {
-  pawl_args *a = &e->args;
-  pawl_code rc = PAWL_OK;
-
-  pawl_args_begin(a, PAWL_STMT_EXPLAIN_SUBSCRIPTION);
-  pawl_arg_int(a, PAWL_EXPLAIN_SUBSCRIPTION_SHARD, shard);
-  pawl_arg_id(a, PAWL_EXPLAIN_SUBSCRIPTION_ID, id);
-  TRY(pawl_store_send(e->store, a, err));
-  pawl_args_begin(a, PAWL_STMT_EXPLAIN_TASK);
-  pawl_arg_int(a, PAWL_EXPLAIN_TASK_SHARD, shard);
-  pawl_arg_id(a, PAWL_EXPLAIN_TASK_ID, id);
-  TRY(pawl_store_send(e->store, a, err));
-  pawl_args_begin(a, PAWL_STMT_EXPLAIN_OWNER);
-  pawl_arg_int(a, PAWL_EXPLAIN_OWNER_SHARD, shard);
-  pawl_arg_id(a, PAWL_EXPLAIN_OWNER_ID, id);
-  TRY(pawl_store_send(e->store, a, err));
-  pawl_args_begin(a, PAWL_STMT_EXPLAIN_CHILD);
+  ASK(INSTANCE, instance_get, );
+  ASK(TOKENS, token_list, .everything = 0);
+  ASK(AGENDA, agenda_get, .now = now);
+  ASK(WORKFLOW, explain_workflow, );
+  ASK(SUSPENSION, explain_suspension, );
+  ASK(EXECUTOR, explain_executor, .now = now);
+  ASK(SUBSCRIPTIONS, explain_subscription, );
+  ASK(TASKS, explain_task, );
+  ASK(OWNERS, explain_owner, );
+  pawl_args_begin(&e->args, PAWL_STMT_explain_child);
   for (int s = 0; s < e->nshards; s++)
-    pawl_arg_int(a, PAWL_EXPLAIN_CHILD_SHARD, s);
-  pawl_arg_int(a, PAWL_EXPLAIN_CHILD_HOME, shard);
-  pawl_arg_id(a, PAWL_EXPLAIN_CHILD_ID, id);
-  pawl_arg_int(a, PAWL_EXPLAIN_CHILD_MAX, MAX_CHILDREN);
-  TRY(pawl_store_send(e->store, a, err));
-out:
-  return rc;
-}
-
-static pawl_code send_records(pawl_engine *e, int shard, const pawl_id *id,
-                              pawl_error *err) {
-  pawl_args *a = &e->args;
-  pawl_code rc = PAWL_OK;
-
-  pawl_args_begin(a, PAWL_STMT_EXPLAIN_INBOX);
-  pawl_arg_int(a, PAWL_EXPLAIN_INBOX_SHARD, shard);
-  pawl_arg_id(a, PAWL_EXPLAIN_INBOX_ID, id);
-  pawl_arg_int(a, PAWL_EXPLAIN_INBOX_MAX, MAX_LETTERS);
-  TRY(pawl_store_send(e->store, a, err));
-  pawl_args_begin(a, PAWL_STMT_EXPLAIN_HISTORY);
-  pawl_arg_int(a, PAWL_EXPLAIN_HISTORY_SHARD, shard);
-  pawl_arg_id(a, PAWL_EXPLAIN_HISTORY_ID, id);
-  pawl_arg_int(a, PAWL_EXPLAIN_HISTORY_MAX, MAX_REASONS);
-  TRY(pawl_store_send(e->store, a, err));
-  pawl_args_begin(a, PAWL_STMT_EXPLAIN_MESSAGE);
-  pawl_arg_int(a, PAWL_EXPLAIN_MESSAGE_SHARD, shard);
-  pawl_arg_id(a, PAWL_EXPLAIN_MESSAGE_ID, id);
-  TRY(pawl_store_send(e->store, a, err));
-out:
-  return rc;
+    PAWL_PUT(&e->args, explain_child, .shard = s, .home = shard, .id = id,
+             .max = MAX_CHILDREN);
+  MUST(pawl_store_send(e->store, &e->args, &sent[CHILDREN], err));
+  ASK(INBOX, explain_inbox, .max = MAX_LETTERS);
+  ASK(REASONS, explain_history, .max = MAX_REASONS);
+  ASK(MESSAGES, explain_message, );
+  return PAWL_OK;
 }
 
 /* What the graph knows of joins is needed, so the definition is checked
@@ -132,17 +92,15 @@ static void read_definition(pawl_engine *e, facts *f) {
   pawl_str none = {NULL, 0};
 
   if (!r->nrows) return;
-  if (pawl_def_new("store", pawl_row_str(r, 0, PAWL_EXPLAIN_WORKFLOW_R_GRAPH),
-                   none, none, &e->alloc, &f->def, NULL) != PAWL_OK) {
-    f->def = NULL;
+  if (pawl_def_new("store", pawl_read_explain_workflow(r, 0).graph, none, none,
+                   &e->alloc, &f->def, NULL) == PAWL_OK &&
+      pawl_def_check(f->def, NULL) == PAWL_OK)
     return;
-  }
-  if (pawl_def_check(f->def, NULL) != PAWL_OK) {
-    pawl_def_free(f->def);
-    f->def = NULL;
-  }
+  pawl_def_free(f->def);
+  f->def = NULL;
 }
 
+/* What is not known counts as dropped: nothing is said of it. */
 static pawl_token_state state_of(pawl_str name) {
   for (int s = 0; s <= PAWL_TOKEN_DROPPED; s++)
     if (pawl_str_eqz(name, pawl_token_state_name((pawl_token_state)s)))
@@ -150,50 +108,49 @@ static pawl_token_state state_of(pawl_str name) {
   return PAWL_TOKEN_DROPPED;
 }
 
+/* As the rules see them, so that their own questions can be asked: is it
+ * inside that fork, could it come to that join. */
 static pawl_code read_tokens(pawl_engine *e, facts *f, pawl_error *err) {
   for (int k = 0; k < f->at[TOKENS].nrows; k++) {
+    const pawl_token_list_row row = pawl_read_token_list(&f->at[TOKENS], k);
     pawl_token *t = pawl_tokens_add(&f->tokens, &e->alloc);
-    if (!t) return pawl_fail(err, PAWL_NOMEM, "out of memory");
-    t->no = (int32_t)CELL(f, TOKENS, TOKEN_LIST, k, NO)->i;
-    t->state = state_of(CELL(f, TOKENS, TOKEN_LIST, k, STATE)->s);
-    t->node = CELL(f, TOKENS, TOKEN_LIST, k, NODE)->s.at;
-    t->visit = CELL(f, TOKENS, TOKEN_LIST, k, VISIT)->i;
-    t->attempt = CELL(f, TOKENS, TOKEN_LIST, k, ATTEMPT)->i;
-    t->due_us = CELL(f, TOKENS, TOKEN_LIST, k, DUE_AT)->i; /* null: 0 */
-    if (!pawl_scope_parse(t, CELL(f, TOKENS, TOKEN_LIST, k, SCOPE)->s))
+    if (!t) return pawl_fail_memory(err);
+    t->no = (int32_t)row.no;
+    t->state = state_of(row.state);
+    t->node = row.node.at;
+    t->visit = row.visit;
+    t->attempt = row.attempt;
+    t->due_us = row.due_at;
+    if (!pawl_scope_parse(t, row.scope))
       return pawl_fail(err, PAWL_CORRUPT, "token %d has an unreadable scope",
                        (int)t->no);
-    if (!pawl_row_null(&f->at[TOKENS], k, PAWL_TOKEN_LIST_R_DETAIL))
-      pawl_buf_adds(&t->detail, CELL(f, TOKENS, TOKEN_LIST, k, DETAIL)->s);
-    if (pawl_buf_check(&t->detail, err) != PAWL_OK) return PAWL_NOMEM;
+    if (!pawl_detail_read(&e->world, row.detail, t))
+      return pawl_fail_memory(err);
   }
   return PAWL_OK;
 }
 
+/* One trip: what is told is true of one moment. */
 static pawl_code gather(pawl_engine *e, const pawl_id *id, facts *f,
                         pawl_error *err) {
-  int shard = pawl_id_route(id) % e->nshards;
   pawl_status status = PAWL_STATUS_RUNNING;
   pawl_code rc = PAWL_OK;
 
   TRY(pawl_store_begin(e->store, PAWL_UNIT_READ, err));
-  TRY(pawl_send_get(e, shard, id, err));
-  TRY(pawl_send_tokens(e, shard, id, 0, err));
-  TRY(pawl_send_agenda(e, shard, id, err));
-  TRY(send_workflow(e, shard, id, err));
-  TRY(send_waits(e, shard, id, err));
-  TRY(send_records(e, shard, id, err));
+  TRY(send_all(e, pawl_shard_of(e, id), id, f->sent, err));
   TRY(pawl_store_commit(e->store, err));
-  for (int k = 0; k < NPARTS; k++) pawl_store_rows(e->store, k, &f->at[k]);
-  if (!f->at[INSTANCE].nrows) return pawl_not_found(id, err);
-  (void)pawl_status_parse(CELL(f, INSTANCE, INSTANCE_GET, 0, STATUS)->s,
+  for (int k = 0; k < NPARTS; k++)
+    pawl_store_rows(e->store, f->sent[k], &f->at[k]);
+  if (!f->at[INSTANCE].nrows) return pawl_instance_missing(id, err);
+  (void)pawl_status_parse(pawl_read_instance_get(&f->at[INSTANCE], 0).status,
                           &status);
   f->has_ended = pawl_status_has_ended(status);
   f->is_suspended = status == PAWL_STATUS_SUSPENDED;
-  f->now_us = f->at[AGENDA].nrows ? CELL(f, AGENDA, AGENDA_GET, 0, NOW)->i
+  f->now_us = f->at[AGENDA].nrows ? pawl_read_agenda_get(&f->at[AGENDA], 0).now
                                   : pawl_engine_now(e);
   read_definition(e, f);
   TRY(read_tokens(e, f, err));
+  assert(f->tokens.n == f->at[TOKENS].nrows);
 out:
   if (rc != PAWL_OK) pawl_store_rollback(e->store);
   return rc;
@@ -208,18 +165,15 @@ typedef struct token_view {
   const pawl_node *node; /* NULL: not in the definition */
 } token_view;
 
+/* A token may stand at a node that the definition has not got: less is said of
+ * it then. */
 static const pawl_node *node_named(const pawl_def *def, const char *name) {
   int i = def ? pawl_def_node(def, name, strlen(name)) : -1;
   return i < 0 ? NULL : &def->nodes[i];
 }
 
-static int64_t detail_int(const token_view *v, const char *name) {
-  pawl_str value;
-  int64_t n = 0;
-  if (v->t->detail.len &&
-      pawl_json_get(pawl_buf_str(&v->t->detail), name, &value))
-    (void)pawl_json_int(value, &n);
-  return n;
+static const pawl_detail *detail_of(const token_view *v) {
+  return pawl_detail_of(v->t);
 }
 
 /* Where a transition leads; NULL: nowhere. */
@@ -236,26 +190,40 @@ static const char *good_way(const token_view *v, const char *name) {
 }
 
 static void member_way(pawl_object *o, const char *to) {
-  if (to)
-    pawl_member_textz(o, "to", to);
-  else
-    pawl_member_null(o, "to");
+  pawl_member_textz(o, "to", to); /* NULL: null */
+}
+
+/* The row of the token in that part, by these columns; of this visit, where a
+ * token may have others. -1: there is none. */
+static int row_of(const token_view *v, part of, const char *token,
+                  const char *visit) {
+  const pawl_rows *r = &v->f->at[of];
+  for (int k = 0; k < r->nrows; k++)
+    if (pawl_column_int(r, k, token) == v->t->no &&
+        (!visit || pawl_column_int(r, k, visit) == v->t->visit))
+      return k;
+  return -1;
+}
+
+/* Of this visit: a token may come to the same node again, and has another task
+ * then. */
+static int task_of(const token_view *v) {
+  return row_of(v, TASKS, "token", "visit");
 }
 
 /* The row that says how the last attempt failed; -1. */
 static int last_failure(const token_view *v) {
   const pawl_rows *r = &v->f->at[REASONS];
   for (int k = 0; k < r->nrows; k++) {
-    if (!pawl_str_eqz(pawl_row_str(r, k, PAWL_EXPLAIN_HISTORY_R_TYPE),
-                      "failed"))
-      continue;
-    if (pawl_row_int(r, k, PAWL_EXPLAIN_HISTORY_R_TOKEN) == v->t->no &&
-        pawl_row_int(r, k, PAWL_EXPLAIN_HISTORY_R_VISIT) == v->t->visit)
-      return k;
+    const pawl_explain_history_row row = pawl_read_explain_history(r, k);
+    if (!pawl_str_eqz(row.type, "failed")) continue;
+    if (row.token == v->t->no && row.visit == v->t->visit) return k;
   }
   return -1;
 }
 
+/* The last failure is the reason; how often it may fail in all is in the
+ * graph. */
 static void for_retry(const token_view *v, pawl_object *o) {
   int k = last_failure(v);
 
@@ -266,45 +234,28 @@ static void for_retry(const token_view *v, pawl_object *o) {
   if (k < 0)
     pawl_member_null(o, "error");
   else
-    pawl_cell_json(o, "error", CELL(v->f, REASONS, EXPLAIN_HISTORY, k, ERROR));
+    pawl_member_columns(o, &v->f->at[REASONS], k, "error");
 }
 
 static void for_worker(const token_view *v, pawl_object *o) {
   int k = v->t->attempt > 0 ? last_failure(v) : -1;
 
   pawl_member_textz(o, "what", "worker");
-  if (k >= 0)
-    pawl_cell_json(o, "error", CELL(v->f, REASONS, EXPLAIN_HISTORY, k, ERROR));
+  if (k >= 0) pawl_member_columns(o, &v->f->at[REASONS], k, "error");
 }
 
 static void for_time(const token_view *v, pawl_object *o) {
-  pawl_member_textz(o, "what", "time");
-  if (v->t->due_us)
-    pawl_member_time(o, "at", v->t->due_us);
-  else
-    pawl_member_null(o, "at");
-}
-
-/* The subscription of the token; -1. */
-static int subscription_of(const token_view *v) {
-  const pawl_rows *r = &v->f->at[SUBSCRIPTIONS];
-  for (int k = 0; k < r->nrows; k++)
-    if (pawl_row_int(r, k, PAWL_EXPLAIN_SUBSCRIPTION_R_TOKEN) == v->t->no)
-      return k;
-  return -1;
+  pawl_member_time(o, "at", v->t->due_us);
 }
 
 /* Which event: as it stands in the store, or in the graph while the row is
  * not there. */
 static void member_event(const token_view *v, pawl_object *o) {
-  int k = subscription_of(v);
+  const pawl_rows *r = &v->f->at[SUBSCRIPTIONS];
+  int k = row_of(v, SUBSCRIPTIONS, "token", NULL);
 
   if (k >= 0) {
-    pawl_cell_text(
-        o, "event",
-        CELL(v->f, SUBSCRIPTIONS, EXPLAIN_SUBSCRIPTION, k, PATTERN));
-    pawl_cell_text(o, "key",
-                   CELL(v->f, SUBSCRIPTIONS, EXPLAIN_SUBSCRIPTION, k, KEY));
+    pawl_member_columns(o, r, k, "event=pattern key");
     return;
   }
   pawl_member_textz(o, "event", v->node->event ? v->node->event : "");
@@ -316,37 +267,34 @@ static void member_event(const token_view *v, pawl_object *o) {
 static int64_t gives_up_us(const token_view *v) {
   if (!v->node || v->node->limit_us < 0) return 0;
   if (v->node->kind != PAWL_KIND_TASK) return v->t->due_us;
-  return pawl_time_after(detail_int(v, "begun"), v->node->limit_us);
+  return pawl_time_after(detail_of(v)->begun, v->node->limit_us);
 }
 
 static void member_until(const token_view *v, pawl_object *o) {
-  if (gives_up_us(v))
-    pawl_member_time(o, "until", gives_up_us(v));
-  else
-    pawl_member_null(o, "until");
+  pawl_member_time(o, "until", gives_up_us(v));
 }
 
 /* Events for which `match` itself failed; they count as turned down too. */
 static void member_match_failures(const token_view *v, pawl_object *o) {
   const pawl_rows *r = &v->f->at[REASONS];
-  int n = 0, newest = -1;
+  pawl_str error = {NULL, 0};
+  int n = 0;
 
   for (int k = 0; k < r->nrows; k++) {
-    if (!pawl_str_eqz(pawl_row_str(r, k, PAWL_EXPLAIN_HISTORY_R_TYPE),
-                      "refused") ||
-        pawl_row_int(r, k, PAWL_EXPLAIN_HISTORY_R_TOKEN) != v->t->no ||
-        pawl_row_int(r, k, PAWL_EXPLAIN_HISTORY_R_VISIT) != v->t->visit)
+    const pawl_explain_history_row row = pawl_read_explain_history(r, k);
+    if (!pawl_str_eqz(row.type, "refused") || row.token != v->t->no ||
+        row.visit != v->t->visit)
       continue;
-    if (!n++) newest = k;
+    if (!n++) error = row.error; /* of the newest */
   }
   if (!n) return;
   pawl_member_int(o, "match_failed", n);
-  pawl_cell_json(o, "error",
-                 CELL(v->f, REASONS, EXPLAIN_HISTORY, newest, ERROR));
+  pawl_member_json(o, "error", error);
 }
 
+/* How many events came and did not match is told, too: a wait that turns all
+ * of them down is the riddle that people have most. */
 static void for_event(const token_view *v, pawl_object *o) {
-  pawl_member_textz(o, "what", "event");
   member_event(v, o);
   member_until(v, o);
   pawl_member_bool(o, "match", v->node->has_match);
@@ -354,38 +302,22 @@ static void for_event(const token_view *v, pawl_object *o) {
   member_match_failures(v, o);
 }
 
-/* The task of this visit; -1. */
-static int task_of(const token_view *v) {
-  const pawl_rows *r = &v->f->at[TASKS];
-  for (int k = 0; k < r->nrows; k++)
-    if (pawl_row_int(r, k, PAWL_EXPLAIN_TASK_R_TOKEN) == v->t->no &&
-        pawl_row_int(r, k, PAWL_EXPLAIN_TASK_R_VISIT) == v->t->visit)
-      return k;
-  return -1;
-}
-
+/* A row that is not there is said to be none: the task is written with the
+ * commit that makes the token wait. */
 static void for_person(const token_view *v, pawl_object *o) {
-#define TASK(col) CELL(v->f, TASKS, EXPLAIN_TASK, k, col)
   int k = task_of(v);
 
-  pawl_member_textz(o, "what", "person");
   if (k < 0) {
     pawl_member_null(o, "task");
     return;
   }
-  pawl_cell_id(o, "task", TASK(ID));
-  pawl_cell_text(o, "title", TASK(TITLE));
-  pawl_cell_text(o, "status", TASK(STATUS));
-  pawl_cell_text(o, "priority", TASK(PRIORITY));
-  pawl_cell_time(o, "due", TASK(DUE_AT));
-  pawl_member_bool(o, "overdue",
-                   !TASK(DUE_AT)->is_null && TASK(DUE_AT)->i <= v->f->now_us);
-  pawl_cell_text(o, "assignee", TASK(ASSIGNEE));
-  pawl_cell_text(o, "claimed_by", TASK(CLAIMED_BY));
-  pawl_cell_time(o, "escalated", TASK(ESCALATED_AT));
-  pawl_cell_json(o, "error", TASK(ERROR));
+  const pawl_rows *r = &v->f->at[TASKS];
+  const int64_t due_us = pawl_read_explain_task(r, k).due_at;
+  pawl_member_columns(o, r, k, "task=id title status priority due=due_at");
+  pawl_member_bool(o, "overdue", due_us && due_us <= v->f->now_us);
+  pawl_member_columns(o, r, k,
+                      "assignee claimed_by escalated=escalated_at error");
   member_until(v, o);
-#undef TASK
 }
 
 /* Is `s` in the group of forked tokens that t's join closes? */
@@ -405,24 +337,15 @@ static int may_come(const token_view *v, const pawl_token *s) {
                               (int)(v->node - def->nodes));
 }
 
-static void add_sibling(const facts *f, int k, pawl_buf *out) {
-  pawl_object o;
-  pawl_object_begin(&o, out);
-  pawl_cell_int(&o, "no", CELL(f, TOKENS, TOKEN_LIST, k, NO));
-  pawl_cell_text(&o, "node", CELL(f, TOKENS, TOKEN_LIST, k, NODE));
-  pawl_cell_text(&o, "branch", CELL(f, TOKENS, TOKEN_LIST, k, BRANCH));
-  pawl_cell_text(&o, "state", CELL(f, TOKENS, TOKEN_LIST, k, STATE));
-  pawl_object_end(&o);
-}
-
+/* Those that cannot come any more are not waited for: neither is it said of
+ * them. */
 static void for_siblings(const token_view *v, pawl_object *o) {
-  const pawl_tokens *all = &v->f->tokens;
+  const pawl_token_list *all = &v->f->tokens;
   int depth = v->node->join_depth, arrived = 0, missing = 0;
+  pawl_object list, one;
 
-  pawl_member_textz(o, "what", "siblings");
   pawl_member_int(o, "expect", v->node->expect); /* 0: all */
-  pawl_member(o, "siblings");
-  pawl_buf_addc(o->out, '[');
+  pawl_member_list(o, "siblings", &list);
   for (int k = 0; k < all->n; k++) {
     const pawl_token *s = &all->at[k];
     if (!is_sibling(v->t, s, depth)) continue;
@@ -430,52 +353,36 @@ static void for_siblings(const token_view *v, pawl_object *o) {
       arrived++;
     } else if (may_come(v, s)) {
       if (missing++ >= MAX_SIBLINGS) continue;
-      if (missing > 1) pawl_buf_addc(o->out, ',');
-      add_sibling(v->f, k, o->out);
+      pawl_list_object(&list, &one);
+      pawl_member_columns(&one, &v->f->at[TOKENS], k, "no node branch state");
+      pawl_object_end(&one);
     }
   }
-  pawl_buf_addc(o->out, ']');
+  pawl_list_end(&list);
   pawl_member_int(o, "arrived", arrived);
   pawl_member_int(o, "missing", missing);
 }
 
-/* The child that the token's call began; -1. */
-static int child_of(const token_view *v) {
-  const pawl_rows *r = &v->f->at[CHILDREN];
-  for (int k = 0; k < r->nrows; k++)
-    if (pawl_row_int(r, k, PAWL_EXPLAIN_CHILD_R_PARENT_TOKEN) == v->t->no &&
-        pawl_row_int(r, k, PAWL_EXPLAIN_CHILD_R_PARENT_VISIT) == v->t->visit)
-      return k;
-  return -1;
-}
-
+/* Found by the token's visit: the same call may have begun others before. */
 static void for_child(const token_view *v, pawl_object *o) {
-  int k = child_of(v);
+  int k = row_of(v, CHILDREN, "parent_token", "parent_visit");
 
-  pawl_member_textz(o, "what", "child");
   if (k < 0) { /* asked for, and not there yet */
-    pawl_str id = {NULL, 0};
-    if (v->t->detail.len)
-      (void)pawl_json_get(pawl_buf_str(&v->t->detail), "child", &id);
-    pawl_member_json(o, "child", id);
+    pawl_member_str(o, "child", pawl_buf_some(&detail_of(v)->child));
     pawl_member_textz(o, "workflow", v->node->workflow);
     pawl_member_null(o, "status");
   } else {
-    pawl_cell_id(o, "child", CELL(v->f, CHILDREN, EXPLAIN_CHILD, k, ID));
-    pawl_cell_text(o, "workflow",
-                   CELL(v->f, CHILDREN, EXPLAIN_CHILD, k, WORKFLOW));
-    pawl_cell_text(o, "status",
-                   CELL(v->f, CHILDREN, EXPLAIN_CHILD, k, STATUS));
+    pawl_member_columns(o, &v->f->at[CHILDREN], k, "child=id workflow status");
   }
   member_until(v, o);
 }
 
+/* Counted in the token's detail, so that no row of an item has to be read. */
 static void for_items(const token_view *v, pawl_object *o) {
-  int64_t begun = detail_int(v, "next"), done = detail_int(v, "done"),
-          failed = detail_int(v, "failed");
+  int64_t begun = detail_of(v)->next, done = detail_of(v)->done,
+          failed = detail_of(v)->failed;
 
-  pawl_member_textz(o, "what", "items");
-  pawl_member_int(o, "total", detail_int(v, "total"));
+  pawl_member_int(o, "total", detail_of(v)->total);
   pawl_member_int(o, "begun", begun);
   pawl_member_int(o, "done", done);
   pawl_member_int(o, "failed", failed);
@@ -490,56 +397,27 @@ static void for_items(const token_view *v, pawl_object *o) {
   member_until(v, o);
 }
 
-typedef void (*describe)(const token_view *v, pawl_object *o);
-
-/* What a waiting token of each kind waits for. */
-static const describe waiting_for[PAWL_NKINDS] = {
-    [PAWL_KIND_TIMER] = for_time,  [PAWL_KIND_WAIT] = for_event,
-    [PAWL_KIND_TASK] = for_person, [PAWL_KIND_JOIN] = for_siblings,
-    [PAWL_KIND_CALL] = for_child,  [PAWL_KIND_EACH] = for_items};
+/* What a waiting token of its kind waits for; NULL: of none. */
+static const char *waits_for(const token_view *v) {
+  return v->node ? pawl_kind_shapes[v->node->kind].waits_for : NULL;
+}
 
 /* A handler has failed and is tried again later. */
 static int is_delayed(const token_view *v) {
   return v->t->attempt > 0 && v->t->due_us > v->f->now_us &&
-         (v->t->state == PAWL_TOKEN_ACTIVE ||
-          !waiting_for[v->node ? v->node->kind : PAWL_KIND_STEP]);
-}
-
-static describe choose(const token_view *v) {
-  if (is_delayed(v)) return for_retry;
-  if (v->t->state == PAWL_TOKEN_WAITING && v->node &&
-      waiting_for[v->node->kind])
-    return waiting_for[v->node->kind];
-  return for_worker;
+         (v->t->state == PAWL_TOKEN_ACTIVE || !waits_for(v));
 }
 
 /* ---- what would move it ---- */
 
-typedef struct list {
-  pawl_buf *out;
-  int n;
-} list;
-
-static void list_member(pawl_object *o, const char *name, list *l) {
-  pawl_member(o, name);
-  pawl_buf_addc(o->out, '[');
-  l->out = o->out;
-  l->n = 0;
-}
-
-static void list_object(list *l, pawl_object *o, const char *kind,
+static void list_object(pawl_object *l, pawl_object *o, const char *kind,
                         const char *value) {
-  if (l->n++) pawl_buf_addc(l->out, ',');
-  pawl_object_begin(o, l->out);
+  pawl_list_object(l, o);
   pawl_member_textz(o, kind, value);
 }
 
-static void list_end(list *l) {
-  pawl_buf_addc(l->out, ']');
-}
-
 /* The time that a wait, task, call or each has in all. */
-static void move_timeout(const token_view *v, list *l) {
+static void move_timeout(const token_view *v, pawl_object *l) {
   pawl_object o;
   if (!gives_up_us(v)) return;
   list_object(l, &o, "what", "timeout");
@@ -548,7 +426,7 @@ static void move_timeout(const token_view *v, list *l) {
   pawl_object_end(&o);
 }
 
-static void move_event(const token_view *v, list *l) {
+static void move_event(const token_view *v, pawl_object *l) {
   pawl_object o;
   list_object(l, &o, "what", "event");
   member_event(v, &o);
@@ -556,37 +434,31 @@ static void move_event(const token_view *v, list *l) {
   pawl_object_end(&o);
 }
 
-/* Not for a person to take: they are the engine's. */
-static int is_outcome(const char *name) {
-  return *name && strcmp(name, "overdue") != 0 &&
-         strcmp(name, "timeout") != 0 && strcmp(name, "failed") != 0;
-}
-
-static void move_person(const token_view *v, list *l) {
-  int k = task_of(v), n = 0;
-  pawl_object o;
+static void move_person(const token_view *v, pawl_object *l) {
+  int k = task_of(v);
+  pawl_object o, outcomes;
 
   list_object(l, &o, "what", "person");
   if (k < 0)
     pawl_member_null(&o, "task");
   else
-    pawl_cell_id(&o, "task", CELL(v->f, TASKS, EXPLAIN_TASK, k, ID));
-  pawl_member(&o, "outcomes");
-  pawl_buf_addc(l->out, '[');
+    pawl_member_columns(&o, &v->f->at[TASKS], k, "task=id");
+  pawl_member_list(&o, "outcomes", &outcomes);
   for (int i = 0; i < v->node->nnext; i++) {
-    if (!is_outcome(v->node->next[i].name)) continue;
-    if (n++) pawl_buf_addc(l->out, ',');
-    pawl_json_add_string(l->out, pawl_strz(v->node->next[i].name));
+    const char *name = v->node->next[i].name;
+    if (!*name || !pawl_task_is_outcome(name)) continue;
+    pawl_list_next(&outcomes);
+    pawl_json_add_string(l->out, pawl_strz(name));
   }
-  pawl_buf_addc(l->out, ']');
+  pawl_list_end(&outcomes);
   member_way(&o, target_of(v, ""));
   pawl_object_end(&o);
 }
 
 /* Only where a transition is drawn: else being overdue moves nothing. */
-static void move_overdue(const token_view *v, list *l) {
+static void move_overdue(const token_view *v, pawl_object *l) {
   const char *to = target_of(v, "overdue");
-  int64_t due_us = detail_int(v, "due");
+  int64_t due_us = detail_of(v)->due;
   pawl_object o;
   if (!to || !due_us) return;
   list_object(l, &o, "what", "overdue");
@@ -595,7 +467,8 @@ static void move_overdue(const token_view *v, list *l) {
   pawl_object_end(&o);
 }
 
-static void move_by(const token_view *v, list *l, const char *what,
+/* Only of what waits for a time: the due time of all others is their limit. */
+static void move_by(const token_view *v, pawl_object *l, const char *what,
                     const char *to) {
   pawl_object o;
   list_object(l, &o, "what", what);
@@ -605,132 +478,183 @@ static void move_by(const token_view *v, list *l, const char *what,
   pawl_object_end(&o);
 }
 
-static void add_moves(const token_view *v, describe how, pawl_object *o) {
-  list l;
-  list_member(o, "would_move", &l);
+static void move_retry(const token_view *v, pawl_object *l) {
+  move_by(v, l, "time", v->t->node);
+}
+
+static void move_time(const token_view *v, pawl_object *l) {
+  move_by(v, l, "time", target_of(v, ""));
+}
+
+static void move_worker(const token_view *v, pawl_object *l) {
+  move_by(v, l, "worker", NULL);
+}
+
+static void move_siblings(const token_view *v, pawl_object *l) {
+  move_by(v, l, "siblings", target_of(v, ""));
+}
+
+static void move_child(const token_view *v, pawl_object *l) {
+  move_by(v, l, "child", good_way(v, "completed"));
+}
+
+static void move_items(const token_view *v, pawl_object *l) {
+  move_by(v, l, "items", good_way(v, "completed"));
+}
+
+/* Of a kind without words of its own: whom it waits for. */
+static void move_other(const token_view *v, pawl_object *l) {
+  move_by(v, l, waits_for(v), target_of(v, ""));
+}
+
+/* ---- who may ---- */
+
+static void list_who(pawl_object *l, const char *kind, pawl_str id) {
+  pawl_object o;
+  list_object(l, &o, "kind", kind);
+  if (id.at) pawl_member_str(&o, "id", id);
+  pawl_object_end(&o);
+}
+
+static void list_kind(pawl_object *l, const char *kind) {
+  pawl_str nobody = {NULL, 0};
+  list_who(l, kind, nobody);
+}
+
+/* Who has claimed it is the only one; else its assignee, and all whom it is
+ * for. */
+static void list_people(const token_view *v, pawl_object *l) {
+  const pawl_rows *r = &v->f->at[OWNERS];
+  pawl_explain_task_row task = {.id = NULL};
+  int k = task_of(v), before = l->n;
+
+  if (k >= 0) task = pawl_read_explain_task(&v->f->at[TASKS], k);
+  if (task.claimed_by.at) {
+    list_who(l, "user", task.claimed_by);
+    return;
+  }
+  if (task.assignee.at) list_who(l, "user", task.assignee);
+  for (int i = 0; k >= 0 && i < r->nrows; i++) {
+    const pawl_explain_owner_row row = pawl_read_explain_owner(r, i);
+    char kind[24];
+    if (!pawl_id_eq(row.task, task.id)) continue;
+    pawl_str_copy(kind, sizeof kind, row.kind);
+    list_who(l, kind, row.id);
+  }
+  if (l->n == before) list_kind(l, "anybody");
+}
+
+static void list_sender(const token_view *v, pawl_object *l) {
+  (void)v;
+  list_kind(l, "sender");
+}
+
+static void list_child(const token_view *v, pawl_object *l) {
+  list_kind(l, v->node->workflow ? "child" : "worker");
+}
+
+/* None takes one that is suspended. */
+static void list_worker(const token_view *v, pawl_object *l) {
+  if (!v->f->is_suspended) list_kind(l, "worker");
+}
+
+static void list_other(const token_view *v, pawl_object *l) {
+  list_kind(l, waits_for(v));
+}
+
+/* ---- how it is told ---- */
+
+/* What it waits for, besides its name; what would move it, the likely way
+ * first; who may. */
+typedef void (*teller)(const token_view *v, pawl_object *o);
+typedef struct telling {
+  teller what, moves[3], may;
+} telling;
+
+static const telling retrying = {for_retry, {move_retry}, list_worker};
+static const telling for_turn = {for_worker, {move_worker}, list_worker};
+static const telling other = {NULL, {move_other}, list_other};
+static const telling kinds[PAWL_NKINDS] = {
+    [PAWL_KIND_TIMER] = {for_time, {move_time}, list_worker},
+    [PAWL_KIND_WAIT] = {for_event, {move_event, move_timeout}, list_sender},
+    [PAWL_KIND_TASK] = {for_person,
+                        {move_person, move_overdue, move_timeout},
+                        list_people},
+    [PAWL_KIND_JOIN] = {for_siblings, {move_siblings}, list_worker},
+    [PAWL_KIND_CALL] = {for_child, {move_child, move_timeout}, list_child},
+    [PAWL_KIND_EACH] = {for_items, {move_items, move_timeout}, list_child}};
+
+/* Whatever waits for something has a node: those of its kind need it. */
+static const telling *choose(const token_view *v) {
+  if (is_delayed(v)) return &retrying;
+  if (v->t->state != PAWL_TOKEN_WAITING || !waits_for(v)) return &for_turn;
+  assert(v->node);
+  return kinds[v->node->kind].may ? &kinds[v->node->kind] : &other;
+}
+
+static void add_moves(const token_view *v, const telling *how,
+                      pawl_object *o) {
+  pawl_object l;
+  pawl_member_list(o, "would_move", &l);
   if (v->f->is_suspended) {
     pawl_object resume;
     list_object(&l, &resume, "what", "resume");
     pawl_object_end(&resume);
   }
-  if (how == for_retry || how == for_time) {
-    move_by(v, &l, "time", how == for_time ? target_of(v, "") : v->t->node);
-  } else if (how == for_event) {
-    move_event(v, &l);
-    move_timeout(v, &l);
-  } else if (how == for_person) {
-    move_person(v, &l);
-    move_overdue(v, &l);
-    move_timeout(v, &l);
-  } else if (how == for_siblings) {
-    move_by(v, &l, "siblings", target_of(v, ""));
-  } else if (how == for_child) {
-    move_by(v, &l, "child", good_way(v, "completed"));
-    move_timeout(v, &l);
-  } else if (how == for_items) {
-    move_by(v, &l, "items", good_way(v, "completed"));
-    move_timeout(v, &l);
-  } else {
-    move_by(v, &l, "worker", NULL);
-  }
-  list_end(&l);
+  for (int i = 0; i < 3 && how->moves[i]; i++) how->moves[i](v, &l);
+  pawl_list_end(&l);
 }
 
-/* ---- who may ---- */
-
-static void list_who(list *l, const char *kind, const pawl_cell *id) {
-  pawl_object o;
-  list_object(l, &o, "kind", kind);
-  if (id) pawl_cell_text(&o, "id", id);
-  pawl_object_end(&o);
-}
-
-static void list_people(const token_view *v, list *l) {
-#define TASK(col) CELL(v->f, TASKS, EXPLAIN_TASK, k, col)
-  const pawl_rows *r = &v->f->at[OWNERS];
-  int k = task_of(v), before = l->n;
-
-  if (k >= 0 && !TASK(CLAIMED_BY)->is_null) {
-    list_who(l, "user", TASK(CLAIMED_BY));
-    return;
-  }
-  if (k >= 0 && !TASK(ASSIGNEE)->is_null) list_who(l, "user", TASK(ASSIGNEE));
-  for (int i = 0; k >= 0 && i < r->nrows; i++) {
-    char kind[24];
-    if (!pawl_str_eq(pawl_row_str(r, i, PAWL_EXPLAIN_OWNER_R_TASK),
-                     TASK(ID)->s))
-      continue;
-    pawl_str_copy(kind, sizeof kind,
-                  pawl_row_str(r, i, PAWL_EXPLAIN_OWNER_R_KIND));
-    list_who(l, kind, CELL(v->f, OWNERS, EXPLAIN_OWNER, i, ID));
-  }
-  if (l->n == before) list_who(l, "anybody", NULL);
-#undef TASK
-}
-
-static void add_may(const token_view *v, describe how, pawl_object *o) {
-  list l;
-  list_member(o, "may", &l);
+/* Of one that is suspended an operator comes first: nobody else can do
+ * anything. */
+static void add_may(const token_view *v, const telling *how, pawl_object *o) {
+  pawl_object l;
+  pawl_member_list(o, "may", &l);
   if (v->f->is_suspended) /* has to resume it first */
-    list_who(&l, "operator", NULL);
-  if (how == for_person)
-    list_people(v, &l);
-  else if (how == for_event)
-    list_who(&l, "sender", NULL);
-  else if (how == for_child || how == for_items)
-    list_who(&l, v->node->workflow ? "child" : "worker", NULL);
-  else if (!v->f->is_suspended)
-    list_who(&l, "worker", NULL);
-  list_end(&l);
+    list_kind(&l, "operator");
+  how->may(v, &l);
+  pawl_list_end(&l);
 }
 
-static void add_token(const facts *f, int k, pawl_buf *out) {
-#define TOKEN(col) CELL(f, TOKENS, TOKEN_LIST, k, col)
+static void add_token(const facts *f, int k, pawl_object *list) {
   token_view v = {f, k, &f->tokens.at[k], NULL};
   pawl_object o, inner;
-  describe how;
+  const telling *how;
 
   v.node = node_named(f->def, v.t->node);
   how = choose(&v);
-  pawl_object_begin(&o, out);
-  pawl_cell_int(&o, "no", TOKEN(NO));
-  pawl_cell_text(&o, "node", TOKEN(NODE));
-  if (v.node)
-    pawl_member_textz(&o, "kind", pawl_kind_name(v.node->kind));
-  else
-    pawl_member_null(&o, "kind");
-  pawl_cell_text(&o, "fork", TOKEN(FORK));
-  pawl_cell_text(&o, "branch", TOKEN(BRANCH));
-  pawl_cell_text(&o, "state", TOKEN(STATE));
-  pawl_cell_int(&o, "visit", TOKEN(VISIT));
-  pawl_cell_int(&o, "attempt", TOKEN(ATTEMPT));
-  pawl_cell_time(&o, "since", TOKEN(ENTERED_AT));
-  pawl_cell_time(&o, "due", TOKEN(DUE_AT));
+  pawl_list_object(list, &o);
+  pawl_member_columns(&o, &f->at[TOKENS], k, "no node");
+  pawl_member_textz(&o, "kind", v.node ? pawl_kind_name(v.node->kind) : NULL);
+  pawl_member_columns(&o, &f->at[TOKENS], k,
+                      "fork branch state visit attempt since=entered_at "
+                      "due=due_at");
   pawl_member_object(&o, "waiting_for", &inner);
-  how(&v, &inner);
+  if (how != &for_turn && how != &retrying)
+    pawl_member_textz(&inner, "what", waits_for(&v));
+  if (how->what) how->what(&v, &inner);
   pawl_object_end(&inner);
   add_moves(&v, how, &o);
   add_may(&v, how, &o);
   pawl_object_end(&o);
-#undef TOKEN
 }
 
 /* ---- the instance as a whole ---- */
 
+/* Somebody has it now. */
 static int is_leased(const facts *f) {
   const pawl_rows *r = &f->at[AGENDA];
-  return r->nrows && !pawl_row_null(r, 0, PAWL_AGENDA_GET_R_LEASE);
+  return r->nrows && pawl_read_agenda_get(r, 0).lease;
 }
 
 /* Due, free, and nobody has taken it: since when; 0: that is not so. */
 static int64_t idle_since(const facts *f) {
   const pawl_rows *r = &f->at[AGENDA];
-  int64_t due;
 
   if (!r->nrows || is_leased(f)) return 0;
-  due = pawl_row_int(r, 0, PAWL_AGENDA_GET_R_DUE_AT);
-  if (due <= f->now_us) return due;
-  return pawl_row_int(r, 0, PAWL_AGENDA_GET_R_READY) ? f->now_us : 0;
+  const pawl_agenda_get_row row = pawl_read_agenda_get(r, 0);
+  if (row.due_at <= f->now_us) return row.due_at;
+  return row.ready ? f->now_us : 0;
 }
 
 static void add_next_look(const facts *f, pawl_object *o) {
@@ -739,40 +663,36 @@ static void add_next_look(const facts *f, pawl_object *o) {
   else if (idle_since(f))
     pawl_member_time(o, "next_look", f->now_us);
   else
-    pawl_cell_time(o, "next_look", CELL(f, AGENDA, AGENDA_GET, 0, DUE_AT));
+    pawl_member_columns(o, &f->at[AGENDA], 0, "next_look=due_at");
 }
 
+/* The time is the instance's own; by whom, and why, is in history alone. */
 static void add_suspended(const facts *f, pawl_object *o) {
-  const pawl_cell *since = CELL(f, INSTANCE, INSTANCE_GET, 0, SUSPENDED_AT);
+  int64_t since = pawl_read_instance_get(&f->at[INSTANCE], 0).suspended_at;
   const pawl_rows *r = &f->at[REASONS];
   pawl_object s;
-  int k = 0;
 
   if (!f->is_suspended) {
     pawl_member_null(o, "suspended");
     return;
   }
-  while (k < r->nrows &&
-         !pawl_str_eqz(pawl_row_str(r, k, PAWL_EXPLAIN_HISTORY_R_TYPE),
-                       "suspended"))
-    k++;
   pawl_member_object(o, "suspended", &s);
-  if (k < r->nrows) {
-    pawl_cell_text(&s, "by", CELL(f, REASONS, EXPLAIN_HISTORY, k, CALLER));
-    pawl_cell_text(&s, "reason", CELL(f, REASONS, EXPLAIN_HISTORY, k, TEXT));
-    if (since->is_null)
-      since = CELL(f, REASONS, EXPLAIN_HISTORY, k, COMPLETED_AT);
+  for (int k = 0; k < r->nrows; k++) {
+    const pawl_explain_history_row row = pawl_read_explain_history(r, k);
+    if (!pawl_str_eqz(row.type, "suspended")) continue;
+    pawl_member_columns(&s, r, k, "by=caller reason=text");
+    if (!since) since = row.completed_at;
+    break;
   }
-  pawl_cell_time(&s, "since", since);
-  if (!since->is_null) { /* by so many seconds a resume may shift timers */
+  pawl_member_time(&s, "since", since);
+  if (since) { /* by so many seconds a resume may shift timers */
     pawl_member(&s, "shift");
-    pawl_json_add_float(s.out, (double)(f->now_us - since->i) / 1e6);
+    pawl_json_add_float(s.out, (double)(f->now_us - since) / 1e6);
   }
   pawl_object_end(&s);
 }
 
 static void add_workflow_suspended(const facts *f, pawl_object *o) {
-#define BY(col) CELL(f, SUSPENSION, EXPLAIN_SUSPENSION, 0, col)
   pawl_object s;
 
   if (!f->at[SUSPENSION].nrows) {
@@ -780,13 +700,10 @@ static void add_workflow_suspended(const facts *f, pawl_object *o) {
     return;
   }
   pawl_member_object(o, "workflow_suspended", &s);
-  pawl_cell_text(&s, "code", BY(CODE));
-  pawl_cell_bool(&s, "prefix", BY(IS_PREFIX));
-  pawl_cell_text(&s, "by", BY(SUSPENDED_BY));
-  pawl_cell_text(&s, "reason", BY(REASON));
-  pawl_cell_time(&s, "since", BY(SUSPENDED_AT));
+  pawl_member_columns(&s, &f->at[SUSPENSION], 0,
+                      "code prefix=is_prefix by=suspended_by reason "
+                      "since=suspended_at");
   pawl_object_end(&s);
-#undef BY
 }
 
 /* Why nothing moves, in words that stay as they are. */
@@ -798,14 +715,17 @@ typedef struct blocked {
   const char *unseen; /* what could move it, and nobody will look; NULL */
 } blocked;
 
+/* Words that programs compare: they stay as they are. Sentences are made in
+ * Lua. */
 static void find_blocked(const facts *f, blocked *b) {
-  const pawl_rows *r = &f->at[EXECUTOR];
   int is_paused = f->at[SUSPENSION].nrows > 0;
 
-  b->workers =
-      r->nrows ? pawl_row_int(r, 0, PAWL_EXPLAIN_EXECUTOR_R_WORKERS) : 0;
-  b->can_retry =
-      r->nrows && pawl_row_int(r, 0, PAWL_EXPLAIN_EXECUTOR_R_HAS_STOPPED);
+  if (f->at[EXECUTOR].nrows) {
+    const pawl_explain_executor_row row =
+        pawl_read_explain_executor(&f->at[EXECUTOR], 0);
+    b->workers = row.workers;
+    b->can_retry = row.has_stopped != 0;
+  }
   b->idle_us = idle_since(f);
   if (f->has_ended) return;
   if (f->is_suspended) b->words[b->n++] = "suspended";
@@ -821,127 +741,88 @@ static void find_blocked(const facts *f, blocked *b) {
  * else are gone behind that. */
 static pawl_code find_unseen(pawl_engine *e, const pawl_id *id, const facts *f,
                              blocked *b, pawl_error *err) {
-  pawl_buf workflow = {.alloc = &e->alloc}, status = {.alloc = &e->alloc};
+  pawl_buf workflow = {.alloc = &e->alloc};
+  pawl_status status = PAWL_STATUS_RUNNING;
   pawl_code rc = PAWL_OK;
 
   if (f->has_ended || f->is_suspended || b->idle_us || is_leased(f))
     return PAWL_OK;
-  pawl_buf_adds(&workflow, CELL(f, INSTANCE, INSTANCE_GET, 0, WORKFLOW)->s);
-  /* as it is stored; "created" is how one is shown that has not started */
-  pawl_buf_adds(&status, CELL(f, INSTANCE, INSTANCE_GET, 0, STATUS)->s);
+  const pawl_instance_get_row row =
+      pawl_read_instance_get(&f->at[INSTANCE], 0);
+  pawl_buf_adds(&workflow, row.workflow);
   TRY(pawl_buf_check(&workflow, err));
-  TRY(pawl_buf_check(&status, err));
+  /* as it is stored; "created" is how one is shown that has not started */
+  if (!pawl_status_parse(row.status, &status) || status == PAWL_STATUS_CREATED)
+    status = PAWL_STATUS_RUNNING;
   TRY(pawl_health_of(e, id, pawl_buf_str(&workflow),
-                     pawl_str_eqz(pawl_buf_str(&status), "created")
-                         ? pawl_strz("running")
-                         : pawl_buf_str(&status),
-                     &b->unseen, err));
+                     pawl_strz(pawl_status_name(status)), &b->unseen, err));
   if (b->unseen) b->words[b->n++] = "unseen";
+  assert(b->n <= (int)(sizeof b->words / sizeof *b->words));
 out:
   pawl_buf_deinit(&workflow);
-  pawl_buf_deinit(&status);
   return rc;
 }
 
 static void add_blocked(const blocked *b, pawl_object *o) {
-  pawl_member(o, "blocked");
-  pawl_buf_addc(o->out, '[');
-  for (int k = 0; k < b->n; k++)
-    pawl_buf_addf(o->out, "%s\"%s\"", k ? "," : "", b->words[k]);
-  pawl_buf_addc(o->out, ']');
+  pawl_object words;
+  pawl_member_list(o, "blocked", &words);
+  for (int k = 0; k < b->n; k++) {
+    pawl_list_next(&words);
+    pawl_json_add_string(o->out, pawl_strz(b->words[k]));
+  }
+  pawl_list_end(&words);
   if (b->unseen) pawl_member_textz(o, "unseen", b->unseen);
   pawl_member_int(o, "workers", b->workers);
   pawl_member_bool(o, "can_retry", b->can_retry);
-  if (b->idle_us)
-    pawl_member_time(o, "idle_since", b->idle_us);
-  else
-    pawl_member_null(o, "idle_since");
+  pawl_member_time(o, "idle_since", b->idle_us);
 }
 
+/* The columns that `get` shows, too, under the same names. */
 static void add_head(const facts *f, pawl_object *o) {
-#define GET(col) CELL(f, INSTANCE, INSTANCE_GET, 0, col)
-  pawl_cell_id(o, "id", GET(ID));
-  pawl_cell_text(o, "status", GET(STATUS));
-  pawl_cell_text(o, "workflow", GET(WORKFLOW));
-  pawl_cell_int(o, "version", GET(WORKFLOW_VERSION));
-  pawl_cell_text(o, "node", GET(NODE));
-  pawl_cell_text(o, "group", GET(EXECUTOR_GROUP));
-  pawl_cell_id(o, "parent", GET(PARENT));
-  pawl_cell_text(o, "parent_node", GET(PARENT_NODE));
-  pawl_cell_time(o, "created", GET(CREATED_AT));
-  pawl_cell_time(o, "started", GET(STARTED_AT));
-  pawl_cell_time(o, "completed", GET(COMPLETED_AT));
-  pawl_cell_json(o, "error", GET(ERROR));
-  pawl_cell_json(o, "cancellation", GET(CANCELLATION));
-  pawl_cell_json(o, "compensation", GET(COMPENSATION));
-  pawl_cell_time(o, "deadline", GET(DEADLINE_AT));
+  const pawl_rows *r = &f->at[INSTANCE];
+  pawl_member_columns(o, r, 0,
+                      "id status workflow version=workflow_version node "
+                      "group=executor_group parent parent_node "
+                      "created=created_at started=started_at "
+                      "completed=completed_at error cancellation compensation "
+                      "deadline=deadline_at");
   if (is_leased(f)) /* else nobody's any more */
-    pawl_cell_json(o, "progress", GET(STATE_TEXT));
+    pawl_member_json(o, "progress", pawl_read_instance_get(r, 0).state_text);
   pawl_member_time(o, "now", f->now_us);
-#undef GET
 }
 
 static void add_tokens(const facts *f, pawl_object *o) {
-  pawl_member(o, "tokens");
-  pawl_buf_addc(o->out, '[');
-  for (int k = 0; k < f->tokens.n; k++) {
-    if (k) pawl_buf_addc(o->out, ',');
-    add_token(f, k, o->out);
-  }
-  pawl_buf_addc(o->out, ']');
+  pawl_object list;
+  pawl_member_list(o, "tokens", &list);
+  for (int k = 0; k < f->tokens.n; k++) add_token(f, k, &list);
+  pawl_list_end(&list);
 }
 
+/* Each shard gave as many as are shown in all. */
 static void add_children(const facts *f, pawl_object *o) {
-#define CHILD(col) CELL(f, CHILDREN, EXPLAIN_CHILD, k, col)
-  const pawl_rows *r = &f->at[CHILDREN];
-  pawl_object child;
-
+  pawl_rows r = f->at[CHILDREN];
+  if (r.nrows > MAX_CHILDREN) r.nrows = MAX_CHILDREN;
   pawl_member(o, "children");
-  pawl_buf_addc(o->out, '[');
-  for (int k = 0; k < r->nrows && k < MAX_CHILDREN; k++) {
-    if (k) pawl_buf_addc(o->out, ',');
-    pawl_object_begin(&child, o->out);
-    pawl_cell_id(&child, "id", CHILD(ID));
-    pawl_cell_text(&child, "workflow", CHILD(WORKFLOW));
-    pawl_cell_int(&child, "version", CHILD(WORKFLOW_VERSION));
-    pawl_cell_text(&child, "status", CHILD(STATUS));
-    pawl_cell_text(&child, "node", CHILD(PARENT_NODE));
-    pawl_cell_int(&child, "token", CHILD(PARENT_TOKEN));
-    pawl_cell_int(&child, "index", CHILD(PARENT_INDEX));
-    pawl_cell_time(&child, "created", CHILD(CREATED_AT));
-    pawl_object_end(&child);
-  }
-  pawl_buf_addc(o->out, ']');
-#undef CHILD
+  pawl_add_rows(o->out, &r,
+                "id workflow version=workflow_version status node=parent_node "
+                "token=parent_token index=parent_index created=created_at");
 }
 
+/* The first letters, and how many there are in all. */
 static void add_inbox(const facts *f, pawl_object *o) {
-#define LETTER(col) CELL(f, INBOX, EXPLAIN_INBOX, k, col)
   const pawl_rows *r = &f->at[INBOX];
-  pawl_object letter;
-
   pawl_member(o, "inbox");
-  pawl_buf_addc(o->out, '[');
-  for (int k = 0; k < r->nrows; k++) {
-    if (k) pawl_buf_addc(o->out, ',');
-    pawl_object_begin(&letter, o->out);
-    pawl_cell_text(&letter, "kind", LETTER(KIND));
-    pawl_cell_text(&letter, "name", LETTER(NAME));
-    pawl_cell_text(&letter, "key", LETTER(KEY));
-    pawl_cell_text(&letter, "source", LETTER(SOURCE));
-    pawl_cell_text(&letter, "by", LETTER(CALLER));
-    pawl_cell_time(&letter, "received", LETTER(RECEIVED_AT));
-    pawl_object_end(&letter);
-  }
-  pawl_buf_addc(o->out, ']');
-#undef LETTER
+  pawl_add_rows(o->out, r,
+                "kind name key source by=caller received=received_at");
+  pawl_member_int(o, "inbox_total",
+                  r->nrows ? pawl_read_explain_inbox(r, 0).total : 0);
 }
 
+/* What it has said to others, and they have not got yet. */
 static void add_undelivered(const facts *f, pawl_object *o) {
   const pawl_rows *r = &f->at[MESSAGES];
   int64_t n = 0;
-  for (int k = 0; k < r->nrows; k++)
-    n += pawl_row_int(r, k, PAWL_EXPLAIN_MESSAGE_R_N);
+  for (int k = 0; k < r->nrows; k++) n += pawl_read_explain_message(r, k).n;
   pawl_member_int(o, "undelivered", n);
 }
 

@@ -1,12 +1,13 @@
-/* What is wrong in the store, and how it is put right: instances that wait for
- * what is there, and that nobody will look at (N6); agenda rows that lead to no
- * instance, or are due while no worker of their group is running. All are read
- * in pages, without locks, so a store that is at work may be looked at; to put
- * an instance on the agenda that was in order does no harm: it is looked at
- * once more. */
+/* What is wrong in the store: instances that wait for what is there, and that
+ * nobody will look at (N6); agenda rows that lead to no instance, or are due
+ * while no worker of their group is running. All are read in pages, without
+ * locks, so a store that is at work may be looked at. Who wants it put right
+ * brings along what does that. */
+#include <assert.h>
+
 #include "../common/answer.h"
-#include "../engine.h"
-#include "../work/stray.h"
+#include "../common/engine_struct.h"
+#include "ask.h"
 
 #define PAGE 500
 #define LISTED 100                     /* problems that are told one by one */
@@ -14,8 +15,8 @@
 
 typedef struct health {
   pawl_engine *e;
-  int repair;
-  pawl_buf list; /* JSON, of the first LISTED */
+  pawl_mender *mend; /* NULL: only look */
+  pawl_buf list;     /* JSON, of the first LISTED */
   int listed;
   int64_t looked, rows, due, held; /* instances; the agenda's */
   int64_t unseen, stray, unserved, repaired;
@@ -44,15 +45,14 @@ typedef struct place {
   pawl_str workflow, node, group;
 } place;
 
+/* Of many problems the first hundred are told: their numbers say the rest. */
 static void tell(health *t, const pawl_id *id, place at, pawl_str what) {
-  char text[37];
   pawl_object o;
 
   if (t->listed == LISTED) return;
-  pawl_id_format(id, text);
   if (t->listed++) pawl_buf_addc(&t->list, ',');
   pawl_object_begin(&o, &t->list);
-  pawl_member_textz(&o, "instance", text);
+  pawl_member_id(&o, "instance", id);
   if (at.workflow.at) pawl_member_str(&o, "workflow", at.workflow);
   if (at.node.at) pawl_member_str(&o, "node", at.node);
   if (at.group.at) pawl_member_str(&o, "group", at.group);
@@ -74,60 +74,49 @@ static pawl_id before(const pawl_id *id) {
 /* At most `max` rows, from the one behind `after` on. */
 static pawl_code read_agenda(pawl_engine *e, int shard, const pawl_id *after,
                              int max, pawl_rows *r, pawl_error *err) {
-  pawl_args *a = &e->args;
-
-  pawl_args_begin(a, PAWL_STMT_HEALTH_AGENDA);
-  pawl_arg_int(a, PAWL_HEALTH_AGENDA_SHARD, shard);
-  pawl_arg_id(a, PAWL_HEALTH_AGENDA_AFTER, after);
-  pawl_arg_int(a, PAWL_HEALTH_AGENDA_PATIENCE_US, PATIENCE_US);
-  pawl_store_arg_now(e->store, a, PAWL_HEALTH_AGENDA_NOW);
-  pawl_arg_int(a, PAWL_HEALTH_AGENDA_MAX, max);
-  return pawl_store_once(e->store, PAWL_UNIT_READ, a, r, err);
+  return PAWL_READ(e->store, health_agenda, r, err, .shard = shard,
+                   .after = after, .patience_us = PATIENCE_US,
+                   .now = pawl_store_now(e->store), .max = max);
 }
 
 typedef struct wrongs {
   pawl_id stray[PAGE], asked[PAGE];
-  int n, nstray, nasked;
+  int nstray, nasked;
 } wrongs;
 
+/* What is stray has no instance: nobody asks which workers could serve it. */
 static void look_at_row(health *t, const pawl_rows *r, int k, wrongs *found,
                         pawl_id *id) {
-#define IS(col) (pawl_row_int(r, k, PAWL_HEALTH_AGENDA_R_##col) != 0)
-  place at = {
-      .workflow = pawl_row_str(r, k, PAWL_HEALTH_AGENDA_R_WORKFLOW),
-      .group = pawl_row_str(r, k, PAWL_HEALTH_AGENDA_R_EXECUTOR_GROUP)};
+  const pawl_health_agenda_row row = pawl_read_health_agenda(r, k);
+  place at = {.workflow = row.workflow, .group = row.executor_group};
 
-  pawl_row_id(r, k, PAWL_HEALTH_AGENDA_R_INSTANCE, id);
+  *id = *row.instance;
   t->rows++;
-  t->held += IS(HELD);
-  t->due += !IS(HELD) && IS(DUE);
-  if (IS(STRAY)) {
+  t->held += row.held;
+  t->due += !row.held && row.due;
+  if (row.stray) {
     tell(t, id, (place){0}, pawl_strz("stray"));
     found->stray[found->nstray++] = *id;
-  } else if (IS(UNSERVED)) {
+  } else if (row.unserved) {
     t->unserved++;
     tell(t, id, at, pawl_strz("unserved"));
-    if (IS(ASKED)) found->asked[found->nasked++] = *id;
+    if (row.asked) found->asked[found->nasked++] = *id;
   }
-#undef IS
 }
 
 /* Does what it was asked lie there yet? Somebody may hold it, or it needs what
  * is not known here. */
 static pawl_code look_again(health *t, int shard, const pawl_id *id, int *left,
                             pawl_error *err) {
-  pawl_id after = before(id), one;
+  pawl_id after = before(id);
   pawl_rows r;
-  pawl_code rc = PAWL_OK;
 
   *left = 0;
-  TRY(read_agenda(t->e, shard, &after, 1, &r, err));
+  MUST(read_agenda(t->e, shard, &after, 1, &r, err));
   if (!r.nrows) return PAWL_OK;
-  pawl_row_id(&r, 0, PAWL_HEALTH_AGENDA_R_INSTANCE, &one);
-  *left = pawl_id_eq(&one, id) &&
-          pawl_row_int(&r, 0, PAWL_HEALTH_AGENDA_R_ASKED) != 0;
-out:
-  return rc;
+  const pawl_health_agenda_row row = pawl_read_health_agenda(&r, 0);
+  *left = pawl_id_eq(row.instance, id) && row.asked;
+  return PAWL_OK;
 }
 
 /* What they were asked, to end as a rule, is done as `pawl cancel` does it: no
@@ -136,7 +125,8 @@ static pawl_code take_asked(health *t, int shard, const wrongs *found,
                             pawl_error *err) {
   for (int i = 0; i < found->nasked; i++) {
     int left = 0;
-    pawl_code rc = pawl_engine_apply(t->e, &found->asked[i], err);
+    pawl_code rc = t->mend(t->e, PAWL_WRONG_ASKED, shard, &found->asked[i], 1,
+                           &left, err);
     if (rc == PAWL_OK) rc = look_again(t, shard, &found->asked[i], &left, err);
     if (rc == PAWL_OK)
       t->repaired += !left;
@@ -151,118 +141,85 @@ static pawl_code take_asked(health *t, int shard, const wrongs *found,
 /* One page of a shard; *n: how many rows it had. */
 static pawl_code look_at_agenda(health *t, int shard, pawl_id *after, int *n,
                                 pawl_error *err) {
-  wrongs found = {.n = 0};
+  wrongs found = {.nstray = 0};
   pawl_rows r;
-  pawl_code rc = PAWL_OK;
   int gone = 0;
 
-  TRY(read_agenda(t->e, shard, after, PAGE, &r, err));
+  MUST(read_agenda(t->e, shard, after, PAGE, &r, err));
+  assert(r.nrows <= PAGE); /* `found` has room for no more */
   *n = r.nrows;
   for (int k = 0; k < r.nrows; k++) look_at_row(t, &r, k, &found, after);
   t->stray += found.nstray;
-  if (!t->repair) return PAWL_OK;
-  TRY(pawl_stray_remove(t->e, shard, found.stray, NULL, found.nstray, &gone,
-                        err));
+  if (!t->mend) return PAWL_OK;
+  MUST(t->mend(t->e, PAWL_WRONG_STRAY, shard, found.stray, found.nstray, &gone,
+               err));
   t->repaired += gone;
-  TRY(take_asked(t, shard, &found, err));
-out:
-  return rc;
+  return take_asked(t, shard, &found, err);
 }
 
 /* ---- instances ---- */
 
-static pawl_code wake(health *t, int shard, const pawl_id *ids, int n,
-                      pawl_error *err) {
-  pawl_args *a = &t->e->args;
-  pawl_rows rows;
-  pawl_code rc = PAWL_OK;
-
-  if (!n) return PAWL_OK;
-  pawl_args_begin(a, PAWL_STMT_AGENDA_WAKE_MANY);
-  pawl_arg_int(a, PAWL_AGENDA_WAKE_MANY_SHARD, shard);
-  for (int i = 0; i < n; i++)
-    pawl_arg_id(a, PAWL_AGENDA_WAKE_MANY_ID, &ids[i]);
-  pawl_store_arg_now(t->e->store, a, PAWL_AGENDA_WAKE_MANY_NOW);
-  TRY(pawl_store_once(t->e->store, PAWL_UNIT_BATCH, a, &rows, err));
-  t->repaired += n;
-  t->e->fresh_ready = 1;
-  t->e->look_mono_us = 0;
-  pawl_start_wake(t->e);
-out:
-  return rc;
-}
-
+/* The statement says what is wrong; here it is counted, told and, if that is
+ * wanted, mended page by page. */
 static pawl_code look_at_page(health *t, int shard, const pawl_buf *workflow,
                               const char *status, pawl_id *after, int *n,
                               pawl_error *err) {
-  pawl_args *a = &t->e->args;
   pawl_id unseen[PAGE];
   pawl_rows r;
-  pawl_code rc = PAWL_OK;
-  int nunseen = 0;
+  int nunseen = 0, mended = 0;
 
-  pawl_args_begin(a, PAWL_STMT_HEALTH_PAGE);
-  pawl_arg_int(a, PAWL_HEALTH_PAGE_SHARD, shard);
-  pawl_arg_str(a, PAWL_HEALTH_PAGE_WORKFLOW, pawl_buf_str(workflow));
-  pawl_arg_textz(a, PAWL_HEALTH_PAGE_STATUS, status);
-  pawl_arg_id(a, PAWL_HEALTH_PAGE_AFTER, after);
-  pawl_arg_int(a, PAWL_HEALTH_PAGE_SHARDS, t->e->nshards);
-  pawl_store_arg_now(t->e->store, a, PAWL_HEALTH_PAGE_NOW);
-  pawl_arg_int(a, PAWL_HEALTH_PAGE_MAX, PAGE);
-  TRY(pawl_store_once(t->e->store, PAWL_UNIT_READ, a, &r, err));
+  MUST(PAWL_READ(t->e->store, health_page, &r, err, .shard = shard,
+                 .workflow = pawl_buf_str(workflow),
+                 .status = pawl_strz(status), .after = after,
+                 .shards = t->e->nshards, .now = pawl_store_now(t->e->store),
+                 .max = PAGE));
+  assert(r.nrows <= PAGE);
   *n = r.nrows;
   for (int k = 0; k < r.nrows; k++) {
-    pawl_str what = pawl_row_str(&r, k, PAWL_HEALTH_PAGE_R_WRONG);
-    pawl_row_id(&r, k, PAWL_HEALTH_PAGE_R_INSTANCE, after);
+    const pawl_health_page_row row = pawl_read_health_page(&r, k);
+    pawl_str what = row.wrong;
+    *after = *row.instance;
     if (!what.at) continue;
     tell(t, after,
-         (place){.workflow = pawl_buf_str(workflow),
-                 .node = pawl_row_str(&r, k, PAWL_HEALTH_PAGE_R_NODE)},
-         what);
+         (place){.workflow = pawl_buf_str(workflow), .node = row.node}, what);
     unseen[nunseen++] = *after;
   }
   t->looked += r.nrows;
   t->unseen += nunseen;
-  if (t->repair) TRY(wake(t, shard, unseen, nunseen, err));
-out:
-  return rc;
+  if (!t->mend) return PAWL_OK;
+  MUST(t->mend(t->e, PAWL_WRONG_UNSEEN, shard, unseen, nunseen, &mended, err));
+  t->repaired += mended;
+  return PAWL_OK;
 }
 
+/* Those that have not ended, each status by itself and page by page. */
 static pawl_code look_at_workflow(health *t, int shard,
                                   const pawl_buf *workflow, pawl_error *err) {
-  static const char *const live[] = {"running", "waiting"};
-  pawl_code rc = PAWL_OK;
+  static const char *const live[] = {"running", "waiting", "suspended"};
 
-  for (int i = 0; i < 2; i++) {
+  for (size_t i = 0; i < sizeof live / sizeof *live; i++) {
     pawl_id after = {{0}};
     for (int n = PAGE; n == PAGE;)
-      TRY(look_at_page(t, shard, workflow, live[i], &after, &n, err));
+      MUST(look_at_page(t, shard, workflow, live[i], &after, &n, err));
   }
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 static pawl_code next_workflow(health *t, int shard, pawl_buf *workflow,
                                int *more, pawl_error *err) {
-  pawl_args *a = &t->e->args;
   pawl_rows r;
-  pawl_code rc = PAWL_OK;
 
-  pawl_args_begin(a, PAWL_STMT_HEALTH_WORKFLOW);
-  pawl_arg_int(a, PAWL_HEALTH_WORKFLOW_SHARD, shard);
-  pawl_arg_str(a, PAWL_HEALTH_WORKFLOW_AFTER,
-               workflow->len ? pawl_buf_str(workflow) : pawl_strz(""));
-  TRY(pawl_store_once(t->e->store, PAWL_UNIT_READ, a, &r, err));
+  MUST(PAWL_READ(
+      t->e->store, health_workflow, &r, err, .shard = shard,
+      .after = workflow->len ? pawl_buf_str(workflow) : pawl_strz("")));
   *more = r.nrows > 0;
   if (!*more) return PAWL_OK;
-  pawl_buf_clear(workflow);
-  pawl_buf_adds(workflow,
-                pawl_row_str(&r, 0, PAWL_HEALTH_WORKFLOW_R_WORKFLOW));
-  TRY(pawl_buf_check(workflow, err));
-out:
-  return rc;
+  pawl_buf_set(workflow, pawl_read_health_workflow(&r, 0).workflow);
+  return pawl_buf_check(workflow, err);
 }
 
+/* The agenda first: what is stray there would be counted for nothing behind
+ * it. */
 static pawl_code look_at_shard(health *t, int shard, pawl_error *err) {
   pawl_buf workflow = {.alloc = &t->e->alloc};
   pawl_id after = {{0}};
@@ -285,31 +242,24 @@ out:
 
 pawl_code pawl_health_of(pawl_engine *e, const pawl_id *id, pawl_str workflow,
                          pawl_str status, const char **what, pawl_error *err) {
-  pawl_args *a = &e->args;
   pawl_id one = before(id);
   pawl_rows r;
-  pawl_code rc = PAWL_OK;
 
   *what = NULL;
-  pawl_args_begin(a, PAWL_STMT_HEALTH_PAGE);
-  pawl_arg_int(a, PAWL_HEALTH_PAGE_SHARD, pawl_id_route(id) % e->nshards);
-  pawl_arg_str(a, PAWL_HEALTH_PAGE_WORKFLOW, workflow);
-  pawl_arg_str(a, PAWL_HEALTH_PAGE_STATUS, status);
-  pawl_arg_id(a, PAWL_HEALTH_PAGE_AFTER, &one);
-  pawl_arg_int(a, PAWL_HEALTH_PAGE_SHARDS, e->nshards);
-  pawl_store_arg_now(e->store, a, PAWL_HEALTH_PAGE_NOW);
-  pawl_arg_int(a, PAWL_HEALTH_PAGE_MAX, 1);
-  TRY(pawl_store_once(e->store, PAWL_UNIT_READ, a, &r, err));
+  MUST(PAWL_READ(e->store, health_page, &r, err, .shard = pawl_shard_of(e, id),
+                 .workflow = workflow, .status = status, .after = &one,
+                 .shards = e->nshards, .now = pawl_store_now(e->store),
+                 .max = 1));
   if (!r.nrows) return PAWL_OK;
-  pawl_row_id(&r, 0, PAWL_HEALTH_PAGE_R_INSTANCE, &one);
-  if (pawl_id_eq(&one, id) && !pawl_row_null(&r, 0, PAWL_HEALTH_PAGE_R_WRONG))
-    *what = text_of(pawl_row_str(&r, 0, PAWL_HEALTH_PAGE_R_WRONG));
-out:
-  return rc;
+  const pawl_health_page_row row = pawl_read_health_page(&r, 0);
+  if (pawl_id_eq(row.instance, id) && row.wrong.at) *what = text_of(row.wrong);
+  return PAWL_OK;
 }
 
 /* ---- the report ---- */
 
+/* Sound is what needs nobody: what was mended counts as wrong, as somebody
+ * wants to know why. */
 static void report(const health *t, pawl_buf *out) {
   pawl_object o, agenda;
 
@@ -332,9 +282,9 @@ static void report(const health *t, pawl_buf *out) {
   pawl_object_end(&o);
 }
 
-pawl_code pawl_engine_health(pawl_engine *e, int repair, pawl_buf *out,
-                             pawl_error *err) {
-  health t = {.e = e, .repair = repair, .list = {.alloc = &e->alloc}};
+pawl_code pawl_health_look(pawl_engine *e, pawl_mender *mend, pawl_buf *out,
+                           pawl_error *err) {
+  health t = {.e = e, .mend = mend, .list = {.alloc = &e->alloc}};
   pawl_code rc = PAWL_OK;
 
   for (int s = 0; s < e->nshards; s++) TRY(look_at_shard(&t, s, err));
@@ -347,20 +297,15 @@ out:
 }
 
 pawl_code pawl_engine_busy(pawl_engine *e, int *busy, pawl_error *err) {
-  pawl_args *a = &e->args;
   pawl_rows r;
-  pawl_code rc = PAWL_OK;
 
   *busy = e->nheld > 0;
   for (int s = 0; s < e->nshards && !*busy; s++) {
-    pawl_args_begin(a, PAWL_STMT_AGENDA_BUSY);
-    pawl_arg_int(a, PAWL_AGENDA_BUSY_SHARD, s);
-    pawl_arg_textz(a, PAWL_AGENDA_BUSY_EXECUTOR_GROUP, e->config.group);
-    pawl_arg_int(a, PAWL_AGENDA_BUSY_HORIZON_US, PAWL_MAX_LEASE_US);
-    pawl_store_arg_now(e->store, a, PAWL_AGENDA_BUSY_NOW);
-    TRY(pawl_store_once(e->store, PAWL_UNIT_READ, a, &r, err));
-    *busy = pawl_row_int(&r, 0, PAWL_AGENDA_BUSY_R_HELD) != 0;
+    MUST(PAWL_READ(e->store, agenda_busy, &r, err, .shard = s,
+                   .executor_group = pawl_strz(e->config.group),
+                   .horizon_us = PAWL_MAX_LEASE_US,
+                   .now = pawl_store_now(e->store)));
+    *busy = pawl_read_agenda_busy(&r, 0).held != 0;
   }
-out:
-  return rc;
+  return PAWL_OK;
 }

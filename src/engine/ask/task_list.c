@@ -1,254 +1,68 @@
 /* Asking about tasks: one of them, and lists by whom they are for, status,
  * form, due time or instance. A list is put together of ids that several
  * indexes give, each in order; then the tasks themselves are read. */
-#include <stdio.h>
+#include <assert.h>
 #include <stdlib.h>
 
-#include "../../value/json.h"
+#include "../../value/options.h"
+#include "../common/answer.h"
+#include "../common/engine_struct.h"
+#include "../common/find.h"
 #include "../common/task.h"
-#include "../engine.h"
-
-#define MAX_LIMIT 10000
-
-const char *const pawl_task_status_names[PAWL_NTASK_STATUSES] = {
-#define TASK_NAME(name, text) text,
-    PAWL_TASK_STATUSES(TASK_NAME)
-#undef TASK_NAME
-};
-
-/* ---- values of a query ---- */
-
-pawl_code pawl_task_word(const char *field, pawl_str value, pawl_buf *out,
-                         pawl_error *err) {
-  size_t from = out->len;
-  pawl_code rc = PAWL_OK;
-
-  if (pawl_json_kind_of(value) == PAWL_JSON_STRING) {
-    pawl_json_unquote(value, out);
-    TRY(pawl_buf_check(out, err));
-  }
-  if (out->len == from || out->len - from > 255 ||
-      memchr(out->at + from, 0, out->len - from))
-    rc = pawl_fail(err, PAWL_INVALID,
-                   "`%s` must be text of 1 to 255 bytes, none of them zero",
-                   field);
-out:
-  return rc;
-}
-
-static pawl_code no_such(pawl_str value, const char *what,
-                         const char *const *names, int n, pawl_error *err) {
-  char text[40];
-  const char *near;
-  pawl_str_copy(text, sizeof text, value);
-  pawl_fail(err, PAWL_INVALID, "%s is no %s", text, what);
-  near = pawl_nearest(text, names, n);
-  if (near) {
-    pawl_error_hint(err, "did you mean \"%s\"?", near);
-  } else {
-    char all[sizeof err->hint] = "";
-    size_t len = 0;
-    for (int i = 0; i < n && len < sizeof all; i++)
-      len += (size_t)snprintf(all + len, sizeof all - len, "%s%s",
-                              i ? ", " : "", names[i]);
-    pawl_error_hint(err, "there are %s", all);
-  }
-  return PAWL_INVALID;
-}
-
-/* Index of a JSON string among plain names; -1. */
-static int name_index(pawl_str value, const char *const *names, int n) {
-  if (pawl_json_kind_of(value) != PAWL_JSON_STRING || value.len < 2) return -1;
-  pawl_str inner = {value.at + 1, value.len - 2};
-  for (int i = 0; i < n; i++)
-    if (pawl_str_eqz(inner, names[i])) return i;
-  return -1;
-}
-
-pawl_code pawl_task_status_read(pawl_str value, pawl_task_status *out,
-                                pawl_error *err) {
-  int i = name_index(value, pawl_task_status_names, PAWL_NTASK_STATUSES);
-  if (i < 0)
-    return no_such(value, "status of a task", pawl_task_status_names,
-                   PAWL_NTASK_STATUSES, err);
-  *out = (pawl_task_status)i;
-  return PAWL_OK;
-}
-
-pawl_code pawl_task_priority(pawl_str value, pawl_buf *out, pawl_error *err) {
-  static const char *const names[] = {"low", "normal", "high", "urgent"};
-  int i = name_index(value, names, 4);
-  if (i < 0) return no_such(value, "priority", names, 4, err);
-  pawl_buf_clear(out);
-  pawl_buf_addz(out, names[i]);
-  return pawl_buf_check(out, err);
-}
-
-static pawl_code add_who(pawl_who *w, const char *kind, const char *field,
-                         pawl_str value, pawl_error *err) {
-  size_t at = w->text.len;
-  pawl_code rc = pawl_task_word(field, value, &w->text, err);
-  if (rc != PAWL_OK) return rc;
-  if (w->n == PAWL_MAX_WHO)
-    return pawl_fail(err, PAWL_LIMIT,
-                     "more than %d users, roles and groups at once",
-                     PAWL_MAX_WHO);
-  w->list[w->n].kind = kind;
-  w->list[w->n].at = at;
-  w->list[w->n++].len = w->text.len - at;
-  return PAWL_OK;
-}
-
-pawl_code pawl_who_add(pawl_who *w, const char *kind, const char *field,
-                       pawl_str value, pawl_error *err) {
-  pawl_json_iter it = {0};
-  pawl_str key, one;
-  pawl_code rc = PAWL_OK;
-
-  if (pawl_json_kind_of(value) != PAWL_JSON_ARRAY)
-    return add_who(w, kind, field, value, err);
-  while (pawl_json_each(value, &it, &key, &one))
-    TRY(add_who(w, kind, field, one, err));
-out:
-  return rc;
-}
-
-int pawl_who_has(const pawl_who *w, pawl_str kind, pawl_str name) {
-  for (int i = 0; i < w->n; i++)
-    if (pawl_str_eqz(kind, w->list[i].kind) &&
-        pawl_str_eq(name, pawl_who_name(w, i)))
-      return 1;
-  return 0;
-}
+#include "../common/time.h"
+#include "ask.h"
 
 /* ---- a query ---- */
 
 typedef struct query {
+  uint64_t given;
   unsigned statuses; /* bits of pawl_task_status; 0: all */
   pawl_who who;
-  pawl_buf user, form, priority;
+  pawl_buf user, form, priority, instance_id, before_id;
+  pawl_who_given asked;
   int has_instance, has_before, overdue;
   pawl_id instance, before;
   int64_t due_us, limit; /* due_us 0: none */
   int64_t before_due_us; /* of the task `before` */
 } query;
 
-static const char *const query_names[] = {
-    "user",   "users",  "role",       "roles",   "group",
-    "groups", "status", "instance",   "form",    "priority",
-    "limit",  "before", "due_before", "overdue",
+static const pawl_option tasks_rows[] = {
+    {"user", PAWL_OPTION_TEXT, .at = offsetof(query, asked.users), .raw = 1},
+    {"role", PAWL_OPTION_TEXTS, .at = offsetof(query, asked.role)},
+    {"roles", PAWL_OPTION_TEXTS, .at = offsetof(query, asked.roles)},
+    {"group", PAWL_OPTION_TEXTS, .at = offsetof(query, asked.group)},
+    {"groups", PAWL_OPTION_TEXTS, .at = offsetof(query, asked.groups)},
+    {"status", PAWL_OPTION_CHOICES, .at = offsetof(query, statuses),
+     .names = pawl_task_status_names, .high = PAWL_NTASK_STATUSES},
+    {"instance", PAWL_OPTION_TEXT, .at = offsetof(query, instance_id)},
+    {"form", PAWL_OPTION_TEXT, .at = offsetof(query, form), .low = 1,
+     .high = 255},
+    {"priority", PAWL_OPTION_TEXT, .at = offsetof(query, priority),
+     .names = pawl_priorities, .high = PAWL_NPRIORITIES},
+    {"limit", PAWL_OPTION_INT, .at = offsetof(query, limit), .low = 1,
+     .high = PAWL_MAX_LIMIT},
+    {"before", PAWL_OPTION_TEXT, .at = offsetof(query, before_id)},
+    {"due_before_us", PAWL_OPTION_TIME, .at = offsetof(query, due_us),
+     .low = 1, .high = INT64_MAX},
+    {"overdue", PAWL_OPTION_BOOL, .at = offsetof(query, overdue)},
 };
+PAWL_OPTIONS_OF(task_list) = {.what = "tasks", PAWL_OPTION_ROWS(tasks_rows)};
 
-static pawl_code read_statuses(pawl_str value, query *q, pawl_error *err) {
-  pawl_json_iter it = {0};
-  pawl_str key, one;
-  pawl_task_status s;
-  pawl_code rc = PAWL_OK;
-
-  if (pawl_json_kind_of(value) != PAWL_JSON_ARRAY) {
-    TRY(pawl_task_status_read(value, &s, err));
-    q->statuses |= 1u << s;
-    return PAWL_OK;
-  }
-  while (pawl_json_each(value, &it, &key, &one)) {
-    TRY(pawl_task_status_read(one, &s, err));
-    q->statuses |= 1u << s;
-  }
-out:
-  return rc;
-}
-
-typedef pawl_code (*finder)(pawl_engine *e, const char *prefix, pawl_id *out,
-                            pawl_error *err);
-
-static pawl_code read_id(pawl_engine *e, const char *field, pawl_str value,
-                         finder find, pawl_id *out, int *has,
-                         pawl_error *err) {
-  pawl_buf text = {.alloc = &e->alloc};
-  pawl_code rc = pawl_task_word(field, value, &text, err);
-  if (rc == PAWL_OK) rc = find(e, text.at, out, err);
-  *has = rc == PAWL_OK;
-  pawl_buf_deinit(&text);
-  return rc;
-}
-
-static pawl_code unknown_key(pawl_str key, pawl_error *err) {
-  char name[40];
-  const char *near;
-  pawl_str_copy(name, sizeof name, key);
-  pawl_fail(err, PAWL_INVALID, "tasks has no filter `%s`", name);
-  near = pawl_nearest(name, query_names,
-                      (int)(sizeof query_names / sizeof *query_names));
-  if (near) pawl_error_hint(err, "did you mean `%s`?", near);
-  return PAWL_INVALID;
-}
-
-static pawl_code read_number(const char *name, pawl_str value, int64_t max,
-                             int64_t *out, pawl_error *err) {
-  if (pawl_json_int(value, out) && *out > 0 && *out <= max) return PAWL_OK;
-  return pawl_fail(err, PAWL_INVALID,
-                   "tasks: `%s` must be an integer from 1 to %lld", name,
-                   (long long)max);
-}
-
-static pawl_code read_user(pawl_str value, query *q, pawl_error *err) {
-  pawl_code rc = PAWL_OK;
-  pawl_buf_clear(&q->user);
-  TRY(pawl_task_word("user", value, &q->user, err));
-  TRY(pawl_who_add(&q->who, "user", "user", value, err));
-out:
-  return rc;
-}
-
-static pawl_code read_filter(pawl_engine *e, query *q, pawl_str key,
-                             pawl_str value, pawl_error *err) {
-  if (pawl_json_kind_of(value) == PAWL_JSON_NULL) return PAWL_OK;
-  if (pawl_str_eqz(key, "status")) return read_statuses(value, q, err);
-  if (pawl_str_eqz(key, "user")) return read_user(value, q, err);
-  if (pawl_str_eqz(key, "role") || pawl_str_eqz(key, "roles"))
-    return pawl_who_add(&q->who, "role", "role", value, err);
-  if (pawl_str_eqz(key, "group") || pawl_str_eqz(key, "groups"))
-    return pawl_who_add(&q->who, "group", "group", value, err);
-  if (pawl_str_eqz(key, "instance"))
-    return read_id(e, "instance", value, pawl_engine_find, &q->instance,
-                   &q->has_instance, err);
-  if (pawl_str_eqz(key, "before"))
-    return read_id(e, "before", value, pawl_engine_task_find, &q->before,
-                   &q->has_before, err);
-  if (pawl_str_eqz(key, "form"))
-    return pawl_task_word("form", value, &q->form, err);
-  if (pawl_str_eqz(key, "priority"))
-    return pawl_task_priority(value, &q->priority, err);
-  if (pawl_str_eqz(key, "limit"))
-    return read_number("limit", value, MAX_LIMIT, &q->limit, err);
-  if (pawl_str_eqz(key, "due_before"))
-    return read_number("due_before", value, INT64_C(9000000000000000000),
-                       &q->due_us, err);
-  if (pawl_str_eqz(key, "overdue")) {
-    pawl_json_kind kind = pawl_json_kind_of(value);
-    q->overdue = kind == PAWL_JSON_TRUE;
-    if (q->overdue || kind == PAWL_JSON_FALSE) return PAWL_OK;
-    return pawl_fail(err, PAWL_INVALID, "tasks: `overdue` is true or false");
-  }
-  return unknown_key(key, err);
-}
-
+/* `overdue` is due time and status, said in one word. */
 static pawl_code read_query(pawl_engine *e, pawl_str text, query *q,
                             pawl_error *err) {
   const unsigned open = 1u << PAWL_TASK_PENDING | 1u << PAWL_TASK_RUNNING;
-  pawl_json_kind kind;
-  pawl_json_iter it = {0};
-  pawl_str key, value;
-  pawl_code rc = PAWL_OK;
 
   q->limit = 100;
-  if (text.at) {
-    TRY(pawl_json_check(text, &kind, err));
-    if (kind != PAWL_JSON_OBJECT)
-      return pawl_fail(err, PAWL_INVALID, "the query must be an object");
-    while (pawl_json_each(text, &it, &key, &value))
-      TRY(read_filter(e, q, key, value, err));
-  }
+  MUST(pawl_options_read(&pawl_options_of_task_list, text, q, err));
+  MUST(pawl_who_read(&q->who, &q->asked, err));
+  if (q->asked.users.at) pawl_buf_adds(&q->user, pawl_who_name(&q->who, 0));
+  MUST(pawl_buf_check(&q->user, err));
+  MUST(pawl_find_given(e, &q->instance_id, &q->instance, &q->has_instance,
+                       err));
+  q->has_before = q->before_id.at != NULL;
+  if (q->has_before)
+    MUST(pawl_engine_task_find(e, q->before_id.at, &q->before, err));
   if (q->overdue) {
     int64_t now = pawl_engine_now(e);
     if (!q->due_us || q->due_us > now) q->due_us = now;
@@ -258,8 +72,7 @@ static pawl_code read_query(pawl_engine *e, pawl_str text, query *q,
                        "only pending and running tasks can be overdue");
   }
   if (!q->statuses) q->statuses = (1u << PAWL_NTASK_STATUSES) - 1;
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 /* ---- ids that match ---- */
@@ -270,6 +83,7 @@ typedef struct entry {
   int row; /* of task_get's, once that was read */
 } entry;
 
+/* Ids alone: of many that match few are shown. */
 typedef struct entries {
   const pawl_alloc *alloc;
   entry *at;
@@ -277,18 +91,12 @@ typedef struct entries {
 } entries;
 
 static int add_entry(entries *l, const pawl_id *id, int64_t due_us, int row) {
-  if (l->n == l->cap) {
-    int cap = l->cap ? 2 * l->cap : 64;
-    entry *at = pawl_realloc(l->alloc, l->at, sizeof *at * (size_t)l->cap,
-                             sizeof *at * (size_t)cap);
-    if (!at) return 0;
-    l->at = at;
-    l->cap = cap;
-  }
+  if (!PAWL_ROOM(l->alloc, l->at, l->n, l->cap)) return 0;
   l->at[l->n++] = (entry){*id, due_us, row};
   return 1;
 }
 
+/* Ids begin with the time at which they were made. */
 static int newest_first(const void *a, const void *b) {
   const entry *x = a, *y = b;
   return pawl_id_cmp(&y->id, &x->id);
@@ -298,6 +106,7 @@ static int oldest_first(const void *a, const void *b) {
   return newest_first(b, a);
 }
 
+/* Ids decide between those due at once: a page has to end somewhere. */
 static int soonest_first(const void *a, const void *b) {
   const entry *x = a, *y = b;
   if (x->due_us != y->due_us) return x->due_us < y->due_us ? -1 : 1;
@@ -316,145 +125,107 @@ static void sort_entries(const query *q, entries *l) {
           by_due(q) ? soonest_first : newest_first);
 }
 
-static void arg_text(pawl_args *a, int arg, const pawl_buf *b) {
-  if (b->len) pawl_arg_str(a, arg, pawl_buf_str(b));
-}
-
-/* A pair of shard and status a row, and the filters: what all lists share. */
-#define BEGIN_LIST(LIST)                                                  \
-  pawl_args *a = &e->args;                                                \
-  pawl_args_begin(a, PAWL_STMT_TASK_LIST##LIST);                          \
-  if (q->has_instance)                                                    \
-    pawl_arg_id(a, PAWL_TASK_LIST##LIST##_INSTANCE, &q->instance);        \
-  arg_text(a, PAWL_TASK_LIST##LIST##_FORM, &q->form);                     \
-  arg_text(a, PAWL_TASK_LIST##LIST##_PRIORITY, &q->priority);             \
-  if (q->due_us) pawl_arg_time(a, PAWL_TASK_LIST##LIST##_DUE, q->due_us); \
-  pawl_arg_int(a, PAWL_TASK_LIST##LIST##_MAX, q->limit)
-
-#define BEFORE(LIST) \
-  if (q->has_before) pawl_arg_id(a, PAWL_TASK_LIST##LIST##_BEFORE, &q->before)
-
-#define EACH_PAIR(LIST)                                      \
-  for (int s = first_shard(e, q); s < last_shard(e, q); s++) \
-    for (int k = 0; k < PAWL_NTASK_STATUSES; k++)            \
-      if (q->statuses >> k & 1u) {                           \
-        pawl_arg_int(a, PAWL_TASK_LIST##LIST##_SHARD, s);    \
-        pawl_arg_textz(a, PAWL_TASK_LIST##LIST##_STATUS,     \
-                       pawl_task_status_names[k]);           \
-      }
-
-/* A task lies in its instance's shard. */
+/* A task lies in its instance's shard; all others may have some of the rest. */
 static int first_shard(const pawl_engine *e, const query *q) {
-  return q->has_instance ? pawl_id_route(&q->instance) % e->nshards : 0;
+  return q->has_instance ? pawl_shard_of(e, &q->instance) : 0;
 }
 static int last_shard(const pawl_engine *e, const query *q) {
   return q->has_instance ? first_shard(e, q) + 1 : e->nshards;
 }
 
-static pawl_code send_all(pawl_engine *e, const query *q, pawl_error *err) {
-  BEGIN_LIST();
-  BEFORE();
-  EACH_PAIR()
-  return pawl_store_send(e->store, a, err);
+enum { NLISTS = 3 }; /* at most, that are made one */
+
+/* A row for each pair of shard and status. */
+#define EACH_PAIR(s, k)                                      \
+  for (int s = first_shard(e, q); s < last_shard(e, q); s++) \
+    for (int k = 0; k < PAWL_NTASK_STATUSES; k++)            \
+      if (q->statuses >> k & 1u)
+
+/* What the arguments of all lists have in common. */
+#define WHICH(q, s, k)                                           \
+  .shard = (s), .status = pawl_strz(pawl_task_status_names[k]),  \
+  .instance = (q)->has_instance ? &(q)->instance : NULL,         \
+  .form = pawl_buf_some(&(q)->form),                             \
+  .priority = pawl_buf_some(&(q)->priority), .due = (q)->due_us, \
+  .max = (q)->limit
+#define BEFORE(q) .before = (q)->has_before ? &(q)->before : NULL
+
+/* The lists of all, of an instance and of a form. */
+static pawl_code send_list(pawl_engine *e, const query *q, pawl_stmt stmt,
+                           int *at, pawl_error *err) {
+  pawl_args_begin(&e->args, stmt);
+  EACH_PAIR(s, k)
+  pawl_args_put(&e->args, stmt,
+                &(const pawl_task_list_args){WHICH(q, s, k), BEFORE(q)});
+  return pawl_store_send(e->store, &e->args, at, err);
 }
 
-static pawl_code send_instance(pawl_engine *e, const query *q,
-                               pawl_error *err) {
-  BEGIN_LIST(_INSTANCE);
-  BEFORE(_INSTANCE);
-  EACH_PAIR(_INSTANCE)
-  return pawl_store_send(e->store, a, err);
+/* Those that the user is to do, and those that the user is doing. */
+static pawl_code send_user(pawl_engine *e, const query *q, pawl_stmt stmt,
+                           int *at, pawl_error *err) {
+  pawl_args_begin(&e->args, stmt);
+  EACH_PAIR(s, k)
+  pawl_args_put(
+      &e->args, stmt,
+      &(const pawl_task_list_assignee_args){
+          .who = pawl_buf_some(&q->user), WHICH(q, s, k), BEFORE(q)});
+  return pawl_store_send(e->store, &e->args, at, err);
 }
 
-static pawl_code send_form(pawl_engine *e, const query *q, pawl_error *err) {
-  BEGIN_LIST(_FORM);
-  BEFORE(_FORM);
-  EACH_PAIR(_FORM)
-  return pawl_store_send(e->store, a, err);
+/* A person is a user and is in roles and groups: each of them has its own
+ * rows, and the lists are made one. */
+static pawl_code send_owners(pawl_engine *e, const query *q, int *at,
+                             pawl_error *err) {
+  pawl_args_begin(&e->args, PAWL_STMT_task_list_owner);
+  for (int i = 0; i < q->who.n; i++) EACH_PAIR(s, k)
+  PAWL_PUT(&e->args, task_list_owner, WHICH(q, s, k), BEFORE(q),
+           .kind = pawl_strz(q->who.list[i].kind),
+           .who = pawl_who_name(&q->who, i));
+  return pawl_store_send(e->store, &e->args, at, err);
 }
 
-static pawl_code send_assignee(pawl_engine *e, const query *q,
-                               pawl_error *err) {
-  BEGIN_LIST(_ASSIGNEE);
-  BEFORE(_ASSIGNEE);
-  EACH_PAIR(_ASSIGNEE)
-  arg_text(a, PAWL_TASK_LIST_ASSIGNEE_WHO, &q->user);
-  return pawl_store_send(e->store, a, err);
-}
-
-static pawl_code send_claimed(pawl_engine *e, const query *q,
-                              pawl_error *err) {
-  BEGIN_LIST(_CLAIMED);
-  BEFORE(_CLAIMED);
-  EACH_PAIR(_CLAIMED)
-  arg_text(a, PAWL_TASK_LIST_CLAIMED_WHO, &q->user);
-  return pawl_store_send(e->store, a, err);
-}
-
-static pawl_code send_owners(pawl_engine *e, const query *q, pawl_error *err) {
-  BEGIN_LIST(_OWNER);
-  BEFORE(_OWNER);
-  for (int i = 0; i < q->who.n; i++)
-    for (int s = first_shard(e, q); s < last_shard(e, q); s++)
-      for (int k = 0; k < PAWL_NTASK_STATUSES; k++) {
-        if (!(q->statuses >> k & 1u)) continue;
-        pawl_arg_int(a, PAWL_TASK_LIST_OWNER_SHARD, s);
-        pawl_arg_textz(a, PAWL_TASK_LIST_OWNER_STATUS,
-                       pawl_task_status_names[k]);
-        pawl_arg_textz(a, PAWL_TASK_LIST_OWNER_KIND, q->who.list[i].kind);
-        pawl_arg_str(a, PAWL_TASK_LIST_OWNER_WHO, pawl_who_name(&q->who, i));
-      }
-  return pawl_store_send(e->store, a, err);
-}
-
-static pawl_code send_due(pawl_engine *e, const query *q, pawl_error *err) {
+/* By due time, from where the last page ended. */
+static pawl_code send_due(pawl_engine *e, const query *q, int *at,
+                          pawl_error *err) {
   static const pawl_id first;
-  BEGIN_LIST(_DUE);
-  pawl_arg_time(a, PAWL_TASK_LIST_DUE_AFTER_DUE,
-                q->has_before ? q->before_due_us : 0);
-  pawl_arg_id(a, PAWL_TASK_LIST_DUE_AFTER,
-              q->has_before ? &q->before : &first);
-  EACH_PAIR(_DUE)
-  return pawl_store_send(e->store, a, err);
+
+  pawl_args_begin(&e->args, PAWL_STMT_task_list_due);
+  EACH_PAIR(s, k)
+  PAWL_PUT(&e->args, task_list_due, WHICH(q, s, k),
+           .after_due = q->has_before ? q->before_due_us : 0,
+           .after = q->has_before ? &q->before : &first);
+  return pawl_store_send(e->store, &e->args, at, err);
 }
 
-static pawl_code send_lists(pawl_engine *e, const query *q, int *n,
+/* `at`: where the results are; those that are not asked for have no rows. */
+static pawl_code send_lists(pawl_engine *e, const query *q, int at[NLISTS],
                             pawl_error *err) {
-  pawl_code rc = PAWL_OK;
-  *n = 1;
+  assert(q->statuses && q->limit > 0);
+  for (int k = 0; k < NLISTS; k++) at[k] = -1;
   if (q->user.len) {
-    *n = 3;
-    TRY(send_owners(e, q, err));
-    TRY(send_assignee(e, q, err));
-    TRY(send_claimed(e, q, err));
-  } else if (q->who.n) {
-    TRY(send_owners(e, q, err));
-  } else if (q->has_instance) {
-    TRY(send_instance(e, q, err));
-  } else if (q->due_us) {
-    TRY(send_due(e, q, err));
-  } else if (q->form.len) {
-    TRY(send_form(e, q, err));
-  } else {
-    TRY(send_all(e, q, err));
+    MUST(send_owners(e, q, &at[0], err));
+    MUST(send_user(e, q, PAWL_STMT_task_list_assignee, &at[1], err));
+    return send_user(e, q, PAWL_STMT_task_list_claimed, &at[2], err);
   }
-out:
-  return rc;
+  if (q->who.n) return send_owners(e, q, at, err);
+  if (q->has_instance)
+    return send_list(e, q, PAWL_STMT_task_list_instance, at, err);
+  if (q->due_us) return send_due(e, q, at, err);
+  return send_list(
+      e, q, q->form.len ? PAWL_STMT_task_list_form : PAWL_STMT_task_list, at,
+      err);
 }
 
-/* Every list has the same columns. */
-static pawl_code collect(pawl_engine *e, int nlists, entries *l,
+/* All lists have the columns of task_list. */
+static pawl_code collect(pawl_engine *e, const int at[NLISTS], entries *l,
                          pawl_error *err) {
   pawl_rows rows;
-  pawl_id id;
 
-  for (int k = 0; k < nlists; k++) {
-    pawl_store_rows(e->store, k, &rows);
+  for (int k = 0; k < NLISTS; k++) {
+    pawl_store_rows(e->store, at[k], &rows);
     for (int i = 0; i < rows.nrows; i++) {
-      pawl_row_id(&rows, i, PAWL_TASK_LIST_R_ID, &id);
-      if (!add_entry(l, &id, pawl_row_int(&rows, i, PAWL_TASK_LIST_R_DUE_AT),
-                     0))
-        return pawl_fail(err, PAWL_NOMEM, "out of memory");
+      const pawl_task_list_row row = pawl_read_task_list(&rows, i);
+      if (!add_entry(l, row.id, row.due_at, 0)) return pawl_fail_memory(err);
     }
   }
   return PAWL_OK;
@@ -470,15 +241,16 @@ static void cut(const query *q, entries *l) {
   l->n = n;
 }
 
+/* One trip, whichever lists are asked for. */
 static pawl_code find_ids(pawl_engine *e, const query *q, entries *l,
                           pawl_error *err) {
   pawl_code rc = PAWL_OK;
-  int nlists;
+  int at[NLISTS];
 
   TRY(pawl_store_begin(e->store, PAWL_UNIT_READ, err));
-  TRY(send_lists(e, q, &nlists, err));
+  TRY(send_lists(e, q, at, err));
   TRY(pawl_store_commit(e->store, err));
-  TRY(collect(e, nlists, l, err));
+  TRY(collect(e, at, l, err));
   cut(q, l);
 out:
   if (rc != PAWL_OK) pawl_store_rollback(e->store);
@@ -487,59 +259,30 @@ out:
 
 /* ---- tasks ---- */
 
-static pawl_code send_tasks(pawl_engine *e, const entry *list, int n,
-                            pawl_error *err) {
-  pawl_args *a = &e->args;
-  pawl_code rc = PAWL_OK;
-
-  pawl_args_begin(a, PAWL_STMT_TASK_GET);
-  for (int i = 0; i < n; i++) {
-    pawl_arg_int(a, PAWL_TASK_GET_SHARD,
-                 pawl_id_route(&list[i].id) % e->nshards);
-    pawl_arg_id(a, PAWL_TASK_GET_ID, &list[i].id);
-  }
-  TRY(pawl_store_send(e->store, a, err));
-  pawl_args_begin(a, PAWL_STMT_OWNER_GET);
-  for (int i = 0; i < n; i++) {
-    pawl_arg_int(a, PAWL_OWNER_GET_SHARD,
-                 pawl_id_route(&list[i].id) % e->nshards);
-    pawl_arg_id(a, PAWL_OWNER_GET_TASK, &list[i].id);
-  }
-  TRY(pawl_store_send(e->store, a, err));
-out:
-  return rc;
-}
-
-pawl_code pawl_task_send(pawl_engine *e, const pawl_id *id, pawl_error *err) {
-  entry one = {.id = *id};
-  return send_tasks(e, &one, 1, err);
-}
-
 /* Owners of one kind; `list`: rows of owner_get that are this task's. */
 static void add_owners(pawl_object *o, const char *name, const pawl_rows *r,
                        int from, int to, const char *kind) {
-  int n = 0;
-  pawl_member(o, name);
-  pawl_buf_addc(o->out, '[');
+  pawl_object list;
+  pawl_member_list(o, name, &list);
   for (int i = from; i < to; i++) {
-    if (!pawl_str_eqz(pawl_row_str(r, i, PAWL_OWNER_GET_R_KIND), kind))
-      continue;
-    if (n++) pawl_buf_addc(o->out, ',');
-    pawl_json_add_string(o->out, pawl_row_str(r, i, PAWL_OWNER_GET_R_ID));
+    const pawl_owner_get_row row = pawl_read_owner_get(r, i);
+    if (!pawl_str_eqz(row.kind, kind)) continue;
+    pawl_list_next(&list);
+    pawl_json_add_string(o->out, row.id);
   }
-  pawl_buf_addc(o->out, ']');
+  pawl_list_end(&list);
 }
 
-static pawl_str task_id_of(const pawl_rows *r, int i) {
-  return pawl_row_str(r, i, PAWL_OWNER_GET_R_TASK);
+static const pawl_id *task_id_of(const pawl_rows *r, int i) {
+  return pawl_read_owner_get(r, i).task;
 }
 
 /* Owners come in order of their tasks, which were asked for oldest first. */
-static int first_owner(const pawl_rows *r, pawl_str id) {
+static int first_owner(const pawl_rows *r, const pawl_id *id) {
   int low = 0, high = r->nrows;
   while (low < high) {
     int mid = (low + high) / 2;
-    if (pawl_str_cmp(task_id_of(r, mid), id) < 0)
+    if (pawl_id_cmp(task_id_of(r, mid), id) < 0)
       low = mid + 1;
     else
       high = mid;
@@ -547,109 +290,79 @@ static int first_owner(const pawl_rows *r, pawl_str id) {
   return low;
 }
 
-static void add_all_owners(pawl_object *o, const pawl_rows *r, pawl_str id) {
+/* Each name stands once, under its kind. */
+static void add_all_owners(pawl_object *o, const pawl_rows *r,
+                           const pawl_id *id) {
   int from = first_owner(r, id), to = from;
-  while (to < r->nrows && pawl_str_eq(task_id_of(r, to), id)) to++;
+  while (to < r->nrows && pawl_id_eq(task_id_of(r, to), id)) to++;
   add_owners(o, "users", r, from, to, "user");
   add_owners(o, "roles", r, from, to, "role");
   add_owners(o, "groups", r, from, to, "group");
 }
 
-static void add_log(pawl_object *o, const pawl_cell *metadata) {
+/* Of metadata only the log is shown: the rest is the engine's. */
+static void add_log(pawl_object *o, pawl_str metadata) {
   pawl_str log = {NULL, 0};
-  if (!metadata->is_null) (void)pawl_json_get(metadata->s, "log", &log);
+  if (metadata.at) (void)pawl_json_get(metadata, "log", &log);
   pawl_member_json(o, "log", log.at ? log : pawl_strz("[]"));
 }
 
+/* What is over is not overdue any more. */
 static int is_open(pawl_str status) {
   return pawl_str_eqz(status, pawl_task_status_names[PAWL_TASK_PENDING]) ||
          pawl_str_eqz(status, pawl_task_status_names[PAWL_TASK_RUNNING]);
 }
 
+/* `overdue` is said outright: readers' clocks may differ. */
 static void add_task(const pawl_rows *r, int k, const pawl_rows *owners,
                      int64_t now_us, pawl_buf *out) {
-#define CELL(col) pawl_rows_cell(r, k, PAWL_TASK_GET_R_##col)
+  const pawl_task_get_row row = pawl_read_task_get(r, k);
   pawl_object o;
   pawl_object_begin(&o, out);
-  pawl_cell_id(&o, "id", CELL(ID));
-  pawl_cell_id(&o, "instance", CELL(INSTANCE));
-  pawl_cell_text(&o, "workflow", CELL(WORKFLOW));
-  pawl_cell_int(&o, "version", CELL(WORKFLOW_VERSION));
-  pawl_cell_text(&o, "node", CELL(NODE));
-  pawl_cell_int(&o, "token", CELL(TOKEN));
-  pawl_cell_int(&o, "visit", CELL(VISIT));
-  pawl_cell_text(&o, "title", CELL(TITLE));
-  pawl_cell_text(&o, "description", CELL(DESCRIPTION));
-  pawl_cell_text(&o, "form", CELL(FORM));
-  pawl_cell_text(&o, "status", CELL(STATUS));
-  pawl_cell_text(&o, "priority", CELL(PRIORITY));
-  pawl_cell_json(&o, "input", CELL(INPUT));
-  pawl_cell_json(&o, "output", CELL(OUTPUT));
-  pawl_cell_json(&o, "error", CELL(ERROR));
-  pawl_cell_text(&o, "transition", CELL(TRANSITION));
-  pawl_cell_time(&o, "due", CELL(DUE_AT));
+  pawl_member_columns(&o, r, k,
+                      "id instance workflow version=workflow_version node "
+                      "token visit title description form status priority "
+                      "input output error transition due=due_at");
   pawl_member_bool(&o, "overdue",
-                   !CELL(DUE_AT)->is_null && CELL(DUE_AT)->i <= now_us &&
-                       is_open(CELL(STATUS)->s));
-  pawl_cell_text(&o, "assignee", CELL(ASSIGNEE));
-  add_all_owners(&o, owners, CELL(ID)->s);
-  pawl_cell_text(&o, "delegated_by", CELL(DELEGATED_BY));
-  pawl_cell_text(&o, "claimed_by", CELL(CLAIMED_BY));
-  pawl_cell_time(&o, "claimed", CELL(CLAIMED_AT));
-  pawl_cell_text(&o, "completed_by", CELL(COMPLETED_BY));
-  pawl_cell_time(&o, "completed", CELL(COMPLETED_AT));
-  pawl_cell_time(&o, "escalated", CELL(ESCALATED_AT));
-  pawl_cell_text(&o, "signal", CELL(SIGNAL_NAME));
-  pawl_cell_time(&o, "created", CELL(CREATED_AT));
-  pawl_cell_time(&o, "started", CELL(STARTED_AT));
-  pawl_cell_time(&o, "updated", CELL(UPDATED_AT));
-  add_log(&o, CELL(METADATA));
+                   row.due_at && row.due_at <= now_us && is_open(row.status));
+  pawl_member_str(&o, "assignee", row.assignee);
+  add_all_owners(&o, owners, row.id);
+  pawl_member_columns(&o, r, k,
+                      "delegated_by claimed_by claimed=claimed_at "
+                      "completed_by completed=completed_at "
+                      "escalated=escalated_at signal=signal_name "
+                      "created=created_at started=started_at "
+                      "updated=updated_at");
+  add_log(&o, row.metadata);
   pawl_object_end(&o);
-#undef CELL
-}
-
-pawl_code pawl_task_missing(const pawl_id *id, pawl_error *err) {
-  char text[37];
-  pawl_id_format(id, text);
-  pawl_fail(err, PAWL_NOTFOUND, "there is no task %s", text);
-  pawl_error_hint(err, "`pawl task list` shows what there is");
-  return PAWL_NOTFOUND;
 }
 
 pawl_code pawl_engine_task_get(pawl_engine *e, const pawl_id *id,
                                pawl_buf *out, pawl_error *err) {
   pawl_rows rows, owners;
   int64_t now = pawl_engine_now(e);
-  pawl_code rc = PAWL_OK;
 
-  TRY(pawl_store_begin(e->store, PAWL_UNIT_READ, err));
-  TRY(pawl_task_send(e, id, err));
-  TRY(pawl_store_commit(e->store, err));
-  pawl_store_rows(e->store, 0, &rows);
-  pawl_store_rows(e->store, 1, &owners);
+  MUST(pawl_task_read(e, id, 0, 1, &rows, &owners, err));
   if (!rows.nrows) return pawl_task_missing(id, err);
   add_task(&rows, 0, &owners, now, out);
   return pawl_buf_check(out, err);
-out:
-  pawl_store_rollback(e->store);
-  return rc;
 }
 
-/* The same tasks as rows: in no order that can be relied on, and perhaps
- * fewer, when an instance was purged meanwhile. */
+/* Perhaps fewer than there were ids, when an instance was purged meanwhile. */
 static pawl_code add_tasks(pawl_engine *e, const query *q, entries *l,
                            pawl_buf *out, pawl_error *err) {
   pawl_rows rows, owners;
   int64_t now = pawl_engine_now(e);
-  pawl_id id;
 
-  pawl_store_rows(e->store, 0, &rows);
-  pawl_store_rows(e->store, 1, &owners);
+  if (!l->n) return PAWL_OK;
+  qsort(l->at, (size_t)l->n, sizeof *l->at, oldest_first);
+  MUST(
+      pawl_task_read(e, &l->at->id, sizeof *l->at, l->n, &rows, &owners, err));
+  assert(rows.nrows <= l->n); /* what was asked for, at most */
   l->n = 0;
   for (int i = 0; i < rows.nrows; i++) {
-    pawl_row_id(&rows, i, PAWL_TASK_GET_R_ID, &id);
-    if (!add_entry(l, &id, pawl_row_int(&rows, i, PAWL_TASK_GET_R_DUE_AT), i))
-      return pawl_fail(err, PAWL_NOMEM, "out of memory");
+    const pawl_task_get_row row = pawl_read_task_get(&rows, i);
+    if (!add_entry(l, row.id, row.due_at, i)) return pawl_fail_memory(err);
   }
   sort_entries(q, l);
   for (int i = 0; i < l->n; i++) {
@@ -663,90 +376,70 @@ static pawl_code add_tasks(pawl_engine *e, const query *q, entries *l,
  * dealt with since: its due time is asked for. */
 static pawl_code read_cursor(pawl_engine *e, query *q, pawl_error *err) {
   pawl_rows rows;
-  pawl_code rc = PAWL_OK;
 
   if (!q->has_before || !by_due(q)) return PAWL_OK;
-  TRY(pawl_store_begin(e->store, PAWL_UNIT_READ, err));
-  TRY(pawl_task_send(e, &q->before, err));
-  TRY(pawl_store_commit(e->store, err));
-  pawl_store_rows(e->store, 0, &rows);
+  MUST(PAWL_READ(e->store, task_get, &rows, err,
+                 .shard = pawl_shard_of(e, &q->before), .id = &q->before));
   if (!rows.nrows) return pawl_task_missing(&q->before, err);
-  q->before_due_us = pawl_row_int(&rows, 0, PAWL_TASK_GET_R_DUE_AT);
+  q->before_due_us = pawl_read_task_get(&rows, 0).due_at;
   return PAWL_OK;
-out:
-  pawl_store_rollback(e->store);
-  return rc;
 }
 
-pawl_code pawl_engine_tasks(pawl_engine *e, pawl_str text, pawl_buf *out,
-                            pawl_error *err) {
-  query q = {.who = {.text = {.alloc = &e->alloc}},
-             .user = {.alloc = &e->alloc},
-             .form = {.alloc = &e->alloc},
-             .priority = {.alloc = &e->alloc}};
+pawl_code pawl_engine_task_list(pawl_engine *e, pawl_str text, pawl_buf *out,
+                                pawl_error *err) {
+  query q;
   entries l = {.alloc = &e->alloc};
   pawl_code rc = PAWL_OK;
 
+  pawl_options_init(&pawl_options_of_task_list, &q, sizeof q, &e->alloc);
+  q.user.alloc = q.who.text.alloc = &e->alloc;
   TRY(read_query(e, text, &q, err));
   TRY(read_cursor(e, &q, err));
   TRY(find_ids(e, &q, &l, err));
   pawl_buf_addc(out, '[');
-  if (l.n) {
-    qsort(l.at, (size_t)l.n, sizeof *l.at, oldest_first);
-    TRY(pawl_store_begin(e->store, PAWL_UNIT_READ, err));
-    rc = send_tasks(e, l.at, l.n, err);
-    if (rc == PAWL_OK) rc = pawl_store_commit(e->store, err);
-    if (rc == PAWL_OK) rc = add_tasks(e, &q, &l, out, err);
-    if (rc != PAWL_OK) pawl_store_rollback(e->store);
-    TRY(rc);
-  }
+  TRY(add_tasks(e, &q, &l, out, err));
   pawl_buf_addc(out, ']');
   TRY(pawl_buf_check(out, err));
 out:
   pawl_release(&e->alloc, l.at, sizeof *l.at * (size_t)l.cap);
   pawl_buf_deinit(&q.who.text);
   pawl_buf_deinit(&q.user);
-  pawl_buf_deinit(&q.form);
-  pawl_buf_deinit(&q.priority);
+  pawl_options_deinit(&pawl_options_of_task_list, &q);
   return rc;
 }
 
 /* ---- shortened ids ---- */
 
+/* By the beginning alone: people meet tasks in lists, and no index knows
+ * ends. */
 pawl_code pawl_engine_task_find(pawl_engine *e, const char *prefix,
                                 pawl_id *out, pawl_error *err) {
   pawl_id low, high;
   pawl_rows rows;
   int digits = prefix ? pawl_id_range(prefix, &low, &high) : -1;
-  pawl_code rc = PAWL_OK;
 
   if (digits < 4) {
-    pawl_fail(err, PAWL_INVALID, "\"%.40s\" is not a task's id",
-              prefix ? prefix : "");
-    pawl_error_hint(err, "give at least its first 4 hexadecimal digits");
-    return PAWL_INVALID;
+    return pawl_fail_hint(
+        err, PAWL_INVALID, "give at least its first 4 hexadecimal digits",
+        "\"%.40s\" is not a task's id", prefix ? prefix : "");
   }
   if (digits == 32) {
     *out = low;
     return PAWL_OK;
   }
-  pawl_args_begin(&e->args, PAWL_STMT_TASK_FIND);
+  pawl_args_begin(&e->args, PAWL_STMT_task_find);
   for (int s = 0; s < e->nshards; s++)
-    pawl_arg_int(&e->args, PAWL_TASK_FIND_SHARD, s);
-  pawl_arg_id(&e->args, PAWL_TASK_FIND_LOW, &low);
-  pawl_arg_id(&e->args, PAWL_TASK_FIND_HIGH, &high);
-  TRY(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err));
+    PAWL_PUT(&e->args, task_find, .shard = s, .low = &low, .high = &high);
+  MUST(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err));
   if (rows.nrows == 1) {
-    pawl_row_id(&rows, 0, PAWL_TASK_FIND_R_ID, out);
-  } else if (rows.nrows == 0) {
-    rc = pawl_fail(err, PAWL_NOTFOUND, "no task's id begins with \"%s\"",
-                   prefix);
-    pawl_error_hint(err, "`pawl task list` shows what there is");
-  } else {
-    rc = pawl_fail(err, PAWL_AMBIGUOUS, "several tasks' ids begin with \"%s\"",
-                   prefix);
-    pawl_error_hint(err, "give more characters");
+    *out = *pawl_read_task_find(&rows, 0).id;
+    return PAWL_OK;
   }
-out:
-  return rc;
+  if (rows.nrows) {
+    return pawl_fail_hint(err, PAWL_AMBIGUOUS, "give more characters",
+                          "several tasks' ids begin with \"%s\"", prefix);
+  }
+  return pawl_fail_hint(err, PAWL_NOTFOUND,
+                        "`pawl task list` shows what there is",
+                        "no task's id begins with \"%s\"", prefix);
 }

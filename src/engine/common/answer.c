@@ -1,5 +1,7 @@
 #include "answer.h"
 
+#include <assert.h>
+
 #include "../../base/clock.h"
 #include "../../value/json.h"
 
@@ -35,137 +37,113 @@ pawl_code pawl_answer_check(const pawl_buf *answer, pawl_error *err) {
   /* what is nested to the limit is nested deeper in an answer */
   if (rc == PAWL_OK || rc == PAWL_LIMIT) return PAWL_OK;
   if (rc == PAWL_NOMEM) return pawl_fail(err, rc, "out of memory");
-  pawl_fail(err, PAWL_CORRUPT, "the store holds damaged JSON%s%s: %s",
-            of ? ", of " : "", of ? of : "", why.message);
-  pawl_error_hint(err,
-                  "somebody else has written to the store, or the disk is "
-                  "failing: restore it from a backup");
-  return PAWL_CORRUPT;
+  return pawl_fail_hint(
+      err, PAWL_CORRUPT,
+      "somebody else has written to the store, or the disk is "
+      "failing: restore it from a backup",
+      "the store holds damaged JSON%s%s: %s", of ? ", of " : "", of ? of : "",
+      why.message);
 }
 
-void pawl_object_begin(pawl_object *o, pawl_buf *out) {
-  o->out = out;
-  o->n = 0;
-  pawl_buf_addc(out, '{');
-}
+/* ---- rows ---- */
 
-void pawl_object_end(pawl_object *o) {
-  pawl_buf_addc(o->out, '}');
-}
-
-void pawl_member(pawl_object *o, const char *name) {
-  if (o->n++) pawl_buf_addc(o->out, ',');
-  pawl_buf_addf(o->out, "\"%s\":", name);
-}
-
-void pawl_member_object(pawl_object *o, const char *name, pawl_object *inner) {
-  pawl_member(o, name);
-  pawl_object_begin(inner, o->out);
-}
-
-void pawl_member_null(pawl_object *o, const char *name) {
-  pawl_member(o, name);
-  pawl_buf_addz(o->out, "null");
-}
-
-void pawl_member_bool(pawl_object *o, const char *name, int yes) {
-  pawl_member(o, name);
-  pawl_buf_addz(o->out, yes ? "true" : "false");
-}
-
-void pawl_member_int(pawl_object *o, const char *name, int64_t n) {
-  pawl_member(o, name);
-  pawl_buf_addi(o->out, n);
-}
-
-void pawl_member_str(pawl_object *o, const char *name, pawl_str text) {
-  pawl_member(o, name);
-  pawl_json_add_string(o->out, text);
-}
-
-void pawl_member_textz(pawl_object *o, const char *name, const char *text) {
-  pawl_member_str(o, name, pawl_strz(text));
-}
-
-void pawl_member_time(pawl_object *o, const char *name, int64_t us) {
-  char text[28];
-  pawl_member(o, name);
-  pawl_time_format(us, text);
-  pawl_buf_addf(o->out, "\"%s\"", text);
-}
-
-void pawl_member_json(pawl_object *o, const char *name, pawl_str json) {
-  if (!json.len) {
-    pawl_member_null(o, name);
-    return;
+static void add_cell(pawl_buf *out, const pawl_param *col,
+                     const pawl_cell *cell) {
+  switch (col->type) {
+    case PAWL_T_BOOL:
+      pawl_add_bool(out, cell->i);
+      return;
+    case PAWL_T_INT:
+      pawl_add_int(out, cell->is_null && col->nulls == PAWL_NULL_IS_MARK
+                            ? PAWL_NULL
+                            : cell->i);
+      return;
+    case PAWL_T_TIME:
+      pawl_add_time(out, cell->i);
+      return;
+    case PAWL_T_UUID:
+      pawl_add_id(out, (const pawl_id *)cell->s.at);
+      return;
+    case PAWL_T_JSON:
+      pawl_add_json(out, cell->s);
+      return;
+    default:
+      assert(col->type == PAWL_T_TEXT);
+      pawl_add_text(out, cell->s);
   }
-  pawl_member(o, name);
-  pawl_buf_adds(o->out, json);
 }
 
-void pawl_cell_text(pawl_object *o, const char *name, const pawl_cell *c) {
-  if (c->is_null)
-    pawl_member_null(o, name);
-  else
-    pawl_member_str(o, name, c->s);
-}
-
-void pawl_cell_json(pawl_object *o, const char *name, const pawl_cell *c) {
-  pawl_str none = {NULL, 0};
-  pawl_member_json(o, name, c->is_null ? none : c->s);
-}
-
-void pawl_cell_int(pawl_object *o, const char *name, const pawl_cell *c) {
-  if (c->is_null)
-    pawl_member_null(o, name);
-  else
-    pawl_member_int(o, name, c->i);
-}
-
-void pawl_cell_bool(pawl_object *o, const char *name, const pawl_cell *c) {
-  if (c->is_null)
-    pawl_member_null(o, name);
-  else
-    pawl_member_bool(o, name, c->i != 0);
-}
-
-void pawl_cell_time(pawl_object *o, const char *name, const pawl_cell *c) {
-  if (c->is_null)
-    pawl_member_null(o, name);
-  else
-    pawl_member_time(o, name, c->i);
-}
-
-void pawl_cell_id(pawl_object *o, const char *name, const pawl_cell *c) {
-  pawl_id id;
-  char text[37];
-  if (c->is_null || c->s.len != 16) {
-    pawl_member_null(o, name);
-    return;
+/* The column of that name. `from`: looked at first, as what is shown mostly
+ * comes in the columns' order. */
+static int find_column(const pawl_stmt_info *info, pawl_str name, int from) {
+  for (int i = 0; i < info->ncols; i++) {
+    int col = (from + i) % info->ncols;
+    if (pawl_str_eqz(name, info->cols[col].name)) return col;
   }
-  memcpy(id.bytes, c->s.at, 16);
-  pawl_id_format(&id, text);
-  pawl_member(o, name);
-  pawl_buf_addf(o->out, "\"%s\"", text);
+  assert(!"a column that the statement does not give");
+  return 0;
 }
 
+int64_t pawl_column_int(const pawl_rows *rows, int k, const char *name) {
+  int col = find_column(&pawl_stmts[rows->stmt], pawl_strz(name), 0);
+  assert(pawl_stmts[rows->stmt].cols[col].type == PAWL_T_INT);
+  return pawl_rows_cell(rows, k, col)->i;
+}
+
+/* Up to one of `ends`, or the end. */
+static pawl_str cut_word(const char **at, const char *ends) {
+  pawl_str word = {*at, strcspn(*at, ends)};
+  *at += word.len;
+  return word;
+}
+
+void pawl_member_columns(pawl_object *o, const pawl_rows *rows, int k,
+                         const char *names) {
+  const pawl_stmt_info *info = &pawl_stmts[rows->stmt];
+  int col = -1;
+
+  while (*names) {
+    pawl_str name = cut_word(&names, " ="), column = name;
+    if (*names == '=') {
+      names++;
+      column = cut_word(&names, " ");
+    }
+    if (*names) names++;
+    col = find_column(info, column, col + 1);
+    pawl_member_named(o, name);
+    add_cell(o->out, &info->cols[col], pawl_rows_cell(rows, k, col));
+  }
+}
+
+/* Most answers are just that: rows, under the names that people know. */
+void pawl_add_rows(pawl_buf *out, const pawl_rows *rows, const char *names) {
+  pawl_object list, one;
+
+  pawl_list_begin(&list, out);
+  for (int k = 0; k < rows->nrows; k++) {
+    pawl_list_object(&list, &one);
+    pawl_member_columns(&one, rows, k, names);
+    pawl_object_end(&one);
+  }
+  pawl_list_end(&list);
+}
+
+/* ---- leases ---- */
+
+/* `lapsed` is said outright, by the store's time: no other clock counts. */
 void pawl_member_lease(pawl_object *o, const pawl_rows *agenda) {
-#define CELL(col) pawl_rows_cell(agenda, 0, PAWL_AGENDA_GET_R_##col)
+  pawl_agenda_get_row row = {.lease = NULL};
   pawl_object lease;
-  pawl_id id;
 
-  if (!agenda->nrows || CELL(LEASE)->is_null) {
+  if (agenda->nrows) row = pawl_read_agenda_get(agenda, 0);
+  if (!row.lease) {
     pawl_member_null(o, "lease");
     return;
   }
   pawl_member_object(o, "lease", &lease);
-  pawl_cell_id(&lease, "executor", CELL(EXECUTOR));
-  pawl_cell_text(&lease, "host", CELL(HOST));
-  pawl_cell_int(&lease, "pid", CELL(PID));
-  pawl_row_id(agenda, 0, PAWL_AGENDA_GET_R_LEASE, &id);
-  pawl_member_time(&lease, "since", pawl_id_time_us(&id));
-  pawl_cell_time(&lease, "until", CELL(DUE_AT));
-  pawl_member_bool(&lease, "lapsed", CELL(DUE_AT)->i <= CELL(NOW)->i);
+  pawl_member_columns(&lease, agenda, 0, "executor host pid");
+  pawl_member_time(&lease, "since", pawl_id_time_us(row.lease));
+  pawl_member_time(&lease, "until", row.due_at);
+  pawl_member_bool(&lease, "lapsed", row.due_at <= row.now);
   pawl_object_end(&lease);
-#undef CELL
 }

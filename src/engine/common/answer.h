@@ -1,43 +1,24 @@
-/* engine/common/answer.h: what was asked for, as JSON text made of a store's cells.
+/* engine/common/answer.h: what was asked for, as JSON text made of a store's
+ * rows.
  *
- * Layer    engine: above value and store, for query.c, explain.c and whoever
- *          else answers with records.
+ * Layer    engine/common: for whoever answers with records.
  * Owns     nothing: it writes into the caller's buffer, which remembers when
  *          memory ran out. */
 #ifndef PAWL_ENGINE_COMMON_ANSWER_H
 #define PAWL_ENGINE_COMMON_ANSWER_H
 
 #include "../../store/stmt.h"
+#include "../../value/object.h"
 
-/* An object under way. Members are added in the order they are to have; a
- * nested one is begun after pawl_member, and ended before the next. */
-typedef struct pawl_object {
-  pawl_buf *out;
-  int n;
-} pawl_object;
+/* A column of integers of the k-th row. */
+int64_t pawl_column_int(const pawl_rows *rows, int k, const char *name);
+/* Columns of the k-th row, each by its type: "no node due=due_at" is three
+ * members, the last one under a name of its own. */
+void pawl_member_columns(pawl_object *o, const pawl_rows *rows, int k,
+                         const char *names);
 
-void pawl_object_begin(pawl_object *o, pawl_buf *out);
-void pawl_object_end(pawl_object *o);
-/* "name": - the value is the caller's to write, to o->out. */
-void pawl_member(pawl_object *o, const char *name);
-/* Begins an object as a member. */
-void pawl_member_object(pawl_object *o, const char *name, pawl_object *inner);
-void pawl_member_null(pawl_object *o, const char *name);
-void pawl_member_bool(pawl_object *o, const char *name, int yes);
-void pawl_member_int(pawl_object *o, const char *name, int64_t n);
-void pawl_member_str(pawl_object *o, const char *name, pawl_str text);
-void pawl_member_textz(pawl_object *o, const char *name, const char *text);
-void pawl_member_time(pawl_object *o, const char *name, int64_t us);
-/* JSON text as it is; at NULL or empty: null. */
-void pawl_member_json(pawl_object *o, const char *name, pawl_str json);
-
-/* The same of a cell; null stays null. */
-void pawl_cell_text(pawl_object *o, const char *name, const pawl_cell *c);
-void pawl_cell_json(pawl_object *o, const char *name, const pawl_cell *c);
-void pawl_cell_int(pawl_object *o, const char *name, const pawl_cell *c);
-void pawl_cell_bool(pawl_object *o, const char *name, const pawl_cell *c);
-void pawl_cell_time(pawl_object *o, const char *name, const pawl_cell *c);
-void pawl_cell_id(pawl_object *o, const char *name, const pawl_cell *c);
+/* A list of all rows, an object of such columns each. */
+void pawl_add_rows(pawl_buf *out, const pawl_rows *rows, const char *names);
 
 /* "lease": who holds an instance, since when and until when, from the rows of
  * agenda_get; null when nobody does. A lease's id tells when it was drawn. */

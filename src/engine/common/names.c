@@ -1,6 +1,13 @@
-/* Names that live as long as the engine, and the shard of a key's events. */
+/* Names that live as long as the engine, and the shard of a key's events.
+ *
+ * Tokens and plans point at names of nodes and branches, while definitions come
+ * and go: a copy that never moves spares both sides from asking whose it is. */
+#include "names.h"
+
+#include <assert.h>
+
 #include "../../base/sha256.h"
-#include "../internal.h"
+#include "engine_struct.h"
 
 /* Open addressing; cap is a power of two, at most half full. */
 typedef struct pawl_names {
@@ -18,11 +25,14 @@ static size_t hash(pawl_str name) {
 /* The place of a name: where it stands, or an empty one. */
 static char **place(const pawl_names *names, pawl_str name) {
   size_t at = hash(name) & (names->cap - 1);
+  assert(names->cap && 2 * names->n <= names->cap); /* it ends at a hole */
   while (names->at[at] && !pawl_str_eqz(name, names->at[at]))
     at = (at + 1) & (names->cap - 1);
   return &names->at[at];
 }
 
+/* Names are pointed at by tokens: they stay where they are, only the table
+ * moves. */
 static int rehash(pawl_engine *e, pawl_names *names) {
   pawl_names grown = {.n = names->n, .cap = names->cap ? 2 * names->cap : 64};
 
@@ -35,6 +45,8 @@ static int rehash(pawl_engine *e, pawl_names *names) {
   return 1;
 }
 
+/* Kept until the engine is closed, so that whoever points at one needs no
+ * care. */
 const char *pawl_engine_intern(pawl_engine *e, pawl_str name) {
   pawl_names *names = e->names;
   const char *known;
@@ -66,6 +78,8 @@ void pawl_engine_forget_names(pawl_engine *e) {
   e->names = NULL;
 }
 
+/* By all bytes of the key: keys that people choose are alike in their first
+ * ones. */
 int pawl_event_shard(const pawl_engine *e, pawl_str key) {
   unsigned char digest[32];
   pawl_sha256 sha;
@@ -74,6 +88,7 @@ int pawl_event_shard(const pawl_engine *e, pawl_str key) {
   pawl_sha256_init(&sha);
   pawl_sha256_add(&sha, key.at, key.len);
   pawl_sha256_end(&sha, digest);
+  assert(e->nshards > 0);
   for (int i = 0; i < 8; i++) n = n << 8 | digest[i];
   return (int)(n % (uint64_t)e->nshards);
 }

@@ -4,15 +4,29 @@
  * is finished in order, so a slot's next step begins when its last one is on
  * disk, and not before.
  *
- * Layer    engine: between the rounds (engine.c) and those who send
- *          (commit.c, claim.c). Nobody else includes it.
+ * Layer    engine/common: between the rounds and those who send (commit.c,
+ *          claim.c, wake.c).
  * Keeps    L1 slots of a batch under way are SENT: nobody touches them.
  *          L2 whoever needs the slots to stand still drains first:
  *             pawl_commit_all does. */
 #ifndef PAWL_ENGINE_COMMON_PIPELINE_H
 #define PAWL_ENGINE_COMMON_PIPELINE_H
 
-#include "../internal.h"
+#include "../../store/store.h"
+
+/* A batch under way, as its sender wants to meet it again. */
+typedef struct pawl_sent pawl_sent;
+struct pawl_sent {
+  /* What its answer leads to. NULL: nothing, it is a wake-up. */
+  pawl_code (*finish)(pawl_engine *e, pawl_sent *sent, pawl_error *err);
+  int want;                /* a claim: of so many */
+  int at, load_at;         /* where its result is; of a claim, its load's */
+  int shard;               /* of a claim */
+  pawl_id lease;           /* of a claim */
+  struct pawl_held **list; /* of a commit; room for every slot */
+  int n;
+  int plain; /* it went the short way, see plain.h */
+};
 
 /* How many slots are under way. */
 int pawl_pipeline_slots(const pawl_engine *e);
@@ -28,14 +42,6 @@ void pawl_pipeline_sent(pawl_engine *e);
 /* Waits for the oldest, or all, and applies what came of it. Draining goes on
  * behind a failure, and returns the first. */
 pawl_code pawl_pipeline_finish(pawl_engine *e, pawl_error *err);
-/* The same with those that are answered already, and, when `idle`, with the
- * next one to be answered, unless a handler that waits can go on before it. As
- * many stay under way as leave the store something to do. */
-pawl_code pawl_pipeline_advance(pawl_engine *e, int idle, pawl_error *err);
 pawl_code pawl_pipeline_drain(pawl_engine *e, pawl_error *err);
-
-/* commit.c, claim.c: the end of one of theirs. */
-pawl_code pawl_commit_finish(pawl_engine *e, pawl_sent *sent, pawl_error *err);
-pawl_code pawl_claim_finish(pawl_engine *e, pawl_sent *sent, pawl_error *err);
 
 #endif

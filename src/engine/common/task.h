@@ -1,7 +1,7 @@
 /* engine/common/task.h: tasks for people, as seen from outside.
  *
- *   tasklist.c   asking: one task, lists of them
- *   tasks.c      acting: claim, complete, hand on
+ *   ask/task_list.c   asking: one task, lists of them
+ *   act/tasks.c       acting: claim, complete, hand on
  *
  * A task belongs to an instance and is created, raised and ended by that
  * one's decisions. What people do to it is written here, past the lease: a
@@ -9,7 +9,7 @@
  * was read, else all again (T1). Only its end concerns the instance: that
  * goes into the inbox, in the transaction that ends the task (T2).
  *
- * Layer    engine: above store and value.
+ * Layer    engine/common.
  * Keeps    T1 of two people who change a task at once one wins, and the other
  *             is told by whom it was changed.
  *          T2 a task that was completed or failed has its letter in the
@@ -17,8 +17,8 @@
 #ifndef PAWL_ENGINE_COMMON_TASK_H
 #define PAWL_ENGINE_COMMON_TASK_H
 
-#include "../internal.h"
-#include "answer.h"
+#include "../../base/id.h"
+#include "../../store/stmt.h"
 
 /* clang-format off */
 #define PAWL_TASK_STATUSES(X)                                       \
@@ -35,9 +35,6 @@ typedef enum pawl_task_status {
 } pawl_task_status;
 
 extern const char *const pawl_task_status_names[PAWL_NTASK_STATUSES];
-/* A JSON string; what: "tasks", for the message. */
-pawl_code pawl_task_status_read(pawl_str value, pawl_task_status *out,
-                                pawl_error *err);
 
 /* Users, roles and groups, as many as somebody has named. */
 #define PAWL_MAX_WHO 200
@@ -54,19 +51,24 @@ static inline pawl_str pawl_who_name(const pawl_who *w, int i) {
   pawl_str s = {w->text.at + w->list[i].at, w->list[i].len};
   return s;
 }
-/* Adds a JSON string, or a list of them. `field` is its name for messages. */
-pawl_code pawl_who_add(pawl_who *w, const char *kind, const char *field,
-                       pawl_str value, pawl_error *err);
+/* The same as options give it, JSON: texts or lists of them, each of 1 to 255
+ * bytes; at NULL: none. */
+typedef struct pawl_who_given {
+  pawl_str users, role, roles, group, groups;
+} pawl_who_given;
+pawl_code pawl_who_read(pawl_who *w, const pawl_who_given *given,
+                        pawl_error *err);
 int pawl_who_has(const pawl_who *w, pawl_str kind, pawl_str name);
 
-/* A JSON string of 1 to 255 bytes, none of them zero, unquoted into `out`. */
-pawl_code pawl_task_word(const char *field, pawl_str value, pawl_buf *out,
+/* Reads n tasks, whose ids, oldest first, stand `step` bytes apart: rows of
+ * task_get, in no order that can be relied on, and of owner_get, in that of
+ * their tasks. */
+pawl_code pawl_task_read(pawl_engine *e, const pawl_id *ids, size_t step,
+                         int n, pawl_rows *tasks, pawl_rows *owners,
                          pawl_error *err);
-/* "low" to "urgent", the same way. */
-pawl_code pawl_task_priority(pawl_str value, pawl_buf *out, pawl_error *err);
-
-/* Sends task_get and owner_get for one task into the unit that is open. */
-pawl_code pawl_task_send(pawl_engine *e, const pawl_id *id, pawl_error *err);
+/* Is a transition of that name for people to take? The engine takes the others
+ * by itself. */
+int pawl_task_is_outcome(const char *name);
 /* PAWL_NOTFOUND. */
 pawl_code pawl_task_missing(const pawl_id *id, pawl_error *err);
 

@@ -1,162 +1,66 @@
 /* Starting an instance: stored when the call returns (promise 1). */
+#include "start.h"
+
+#include <assert.h>
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "../../base/sha256.h"
-#include "../../value/json.h"
-#include "../common/pipeline.h"
-#include "start.h"
+#include "../../value/options.h"
+#include "../common/attributes.h"
+#include "../common/time.h"
+#include "../common/wake.h"
+#include "enter.h"
 
 #define MAX_WORD 255 /* key, tenant, group, correlation: bytes */
 
-static const char *const option_names[] = {
-    "key",   "version",     "priority",     "delay",    "at",         "tenant",
-    "group", "correlation", "business_key", "metadata", "attributes", "id"};
+#define YEAR_US (365 * 86400 * PAWL_SECOND)
+#define AT(member) .at = offsetof(pawl_start_options, member)
+#define WORD(member) AT(member), .low = 1, .high = MAX_WORD
 
-static pawl_code read_word(pawl_str value, const char *name, pawl_buf *out,
-                           int *has, pawl_error *err) {
-  if (pawl_json_kind_of(value) == PAWL_JSON_NULL) return PAWL_OK;
-  if (pawl_json_kind_of(value) != PAWL_JSON_STRING)
-    return pawl_fail(err, PAWL_INVALID, "option `%s` must be a string", name);
-  pawl_buf_clear(out);
-  pawl_json_unquote(value, out);
-  *has = 1;
-  if (out->failed) return pawl_buf_check(out, err);
-  if (!out->len || out->len > MAX_WORD || memchr(out->at, 0, out->len))
-    return pawl_fail(err, PAWL_INVALID,
-                     "option `%s` must have 1 to %d bytes, "
-                     "none of them zero",
-                     name, MAX_WORD);
-  return PAWL_OK;
-}
-
-static pawl_code read_int(pawl_str value, const char *name, int64_t low,
-                          int64_t high, int64_t *out, pawl_error *err) {
-  if (pawl_json_kind_of(value) == PAWL_JSON_NULL) return PAWL_OK;
-  if (!pawl_json_int(value, out) || *out < low || *out > high)
-    return pawl_fail(err, PAWL_INVALID,
-                     "option `%s` must be an integer from "
-                     "%" PRId64 " to %" PRId64,
-                     name, low, high);
-  return PAWL_OK;
-}
-
-static pawl_code read_object(pawl_str value, const char *name, pawl_str *out,
-                             pawl_error *err) {
-  if (pawl_json_kind_of(value) == PAWL_JSON_NULL) return PAWL_OK;
-  if (pawl_json_kind_of(value) != PAWL_JSON_OBJECT)
-    return pawl_fail(err, PAWL_INVALID, "option `%s` must be an object", name);
-  *out = value;
-  return PAWL_OK;
-}
-
-static pawl_code read_id(pawl_str value, pawl_start_options *o,
-                         pawl_error *err) {
-  if (pawl_json_kind_of(value) == PAWL_JSON_NULL) return PAWL_OK;
-  if (value.len != 38 || !pawl_id_parse(value.at + 1, 36, &o->id))
-    return pawl_fail(err, PAWL_INVALID,
-                     "option `id` must be a UUID, drawn by "
-                     "the caller");
-  o->has_id = 1;
-  return PAWL_OK;
-}
-
-static pawl_code unknown_option(pawl_str key, pawl_error *err) {
-  char name[64];
-  const int n = (int)(sizeof option_names / sizeof *option_names);
-  pawl_fail(err, PAWL_INVALID, "start has no option `%.*s`",
-            (int)(key.len < 60 ? key.len : 60), key.at);
-  snprintf(name, sizeof name, "%.*s", (int)(key.len < 60 ? key.len : 60),
-           key.at);
-  const char *near = pawl_nearest(name, option_names, n);
-  if (near) pawl_error_hint(err, "did you mean `%s`?", near);
-  return PAWL_INVALID;
-}
-
-static pawl_code read_option(pawl_start_options *o, pawl_str key,
-                             pawl_str value, pawl_error *err) {
-  int64_t day = 86400 * PAWL_SECOND;
-  if (pawl_str_eqz(key, "key"))
-    return read_word(value, "key", &o->key, &o->has_key, err);
-  if (pawl_str_eqz(key, "tenant"))
-    return read_word(value, "tenant", &o->tenant, &o->has_tenant, err);
-  if (pawl_str_eqz(key, "group"))
-    return read_word(value, "group", &o->group, &o->has_group, err);
-  if (pawl_str_eqz(key, "correlation"))
-    return read_word(value, "correlation", &o->correlation,
-                     &o->has_correlation, err);
-  if (pawl_str_eqz(key, "business_key"))
-    return read_word(value, "business_key", &o->business_key,
-                     &o->has_business_key, err);
-  if (pawl_str_eqz(key, "version"))
-    return read_int(value, "version", 1, INT32_MAX, &o->version, err);
-  if (pawl_str_eqz(key, "priority"))
-    return read_int(value, "priority", INT16_MIN, INT16_MAX, &o->priority,
-                    err);
-  if (pawl_str_eqz(key, "delay"))
-    return read_int(value, "delay", 0, 36500 * day, &o->delay_us, err);
-  if (pawl_str_eqz(key, "at"))
-    return read_int(value, "at", 1, 200 * 365 * day, &o->at_us, err);
-  if (pawl_str_eqz(key, "metadata"))
-    return read_object(value, "metadata", &o->metadata, err);
-  if (pawl_str_eqz(key, "attributes"))
-    return read_object(value, "attributes", &o->attributes, err);
-  if (pawl_str_eqz(key, "id")) return read_id(value, o, err);
-  return unknown_option(key, err);
-}
+/* `id` and `input` come last: where they stand is asked for. */
+static const pawl_option start_rows[] = {
+    {"key", PAWL_OPTION_TEXT, WORD(key)},
+    {"version", PAWL_OPTION_INT, AT(version), .low = 1, .high = INT32_MAX},
+    {"priority", PAWL_OPTION_INT, AT(priority), .low = INT16_MIN,
+     .high = INT16_MAX},
+    {"delay_us", PAWL_OPTION_SPAN, AT(delay_us), .high = 100 * YEAR_US},
+    {"at_us", PAWL_OPTION_TIME, AT(at_us), .low = 1, .high = 200 * YEAR_US},
+    {"tenant", PAWL_OPTION_TEXT, WORD(tenant)},
+    {"group", PAWL_OPTION_TEXT, WORD(group)},
+    {"correlation", PAWL_OPTION_TEXT, WORD(correlation)},
+    {"business_key", PAWL_OPTION_TEXT, WORD(business_key)},
+    {"metadata", PAWL_OPTION_OBJECT, AT(metadata)},
+    {"attributes", PAWL_OPTION_OBJECT, AT(attributes)},
+    {"id", PAWL_OPTION_ID, AT(id)},
+    {"input", PAWL_OPTION_ANY, AT(input)}};
+enum { INPUT = sizeof start_rows / sizeof *start_rows - 1, ID = INPUT - 1 };
+PAWL_OPTIONS_OF(start) = {.what = "start", .rows = start_rows, .nrows = INPUT};
+PAWL_OPTIONS_OF(item) = {.what = "an item", PAWL_OPTION_ROWS(start_rows)};
 
 pawl_code pawl_start_options_read(pawl_start_options *o, pawl_str text,
-                                  pawl_str *input, pawl_error *err) {
-  pawl_json_iter it = {0};
-  pawl_str key, value;
-  pawl_code rc = PAWL_OK;
-
-  if (!text.at) return PAWL_OK;
-  if (pawl_json_kind_of(text) != PAWL_JSON_OBJECT)
-    return pawl_fail(err, PAWL_INVALID, "%s must be an object",
-                     input ? "an item" : "start's options");
-  while (pawl_json_each(text, &it, &key, &value)) {
-    if (input && pawl_str_eqz(key, "input")) {
-      *input = value;
-      continue;
-    }
-    TRY(read_option(o, key, value, err));
-    o->nread++;
-  }
-out:
-  return rc;
+                                  int is_item, pawl_error *err) {
+  MUST(pawl_options_take(
+      is_item ? &pawl_options_of_item : &pawl_options_of_start, text, o, err));
+  o->has_id |= PAWL_OPTION_GIVEN(o, ID);
+  return PAWL_OK;
 }
 
-static pawl_buf *const *words(pawl_start_options *o, pawl_buf *list[6]) {
-  list[0] = &o->key;
-  list[1] = &o->tenant;
-  list[2] = &o->group;
-  list[3] = &o->correlation;
-  list[4] = &o->business_key;
-  list[5] = NULL;
-  return list;
+/* Such items share all their columns but the input. */
+int pawl_start_is_plain(const pawl_start_options *o) {
+  return !(o->given & ~(UINT64_C(1) << INPUT));
 }
 
 void pawl_start_options_init(pawl_start_options *o, const pawl_alloc *alloc) {
-  pawl_buf *list[6];
-  memset(o, 0, sizeof *o);
-  for (pawl_buf *const *w = words(o, list); *w; w++) (*w)->alloc = alloc;
+  pawl_options_init(&pawl_options_of_start, o, sizeof *o, alloc);
 }
 
 void pawl_start_options_deinit(pawl_start_options *o) {
-  pawl_buf *list[6];
-  for (pawl_buf *const *w = words(o, list); *w; w++) pawl_buf_deinit(*w);
+  pawl_options_deinit(&pawl_options_of_start, o);
 }
 
 void pawl_start_options_clear(pawl_start_options *o) {
-  pawl_start_options clean = {.key = o->key,
-                              .tenant = o->tenant,
-                              .group = o->group,
-                              .correlation = o->correlation,
-                              .business_key = o->business_key};
-  pawl_buf *list[6];
-  *o = clean;
-  for (pawl_buf *const *w = words(o, list); *w; w++) pawl_buf_clear(*w);
+  pawl_options_clear(&pawl_options_of_item, o);
+  o->has_id = o->was_sent = 0;
 }
 
 /* ---- which version, which id ---- */
@@ -165,21 +69,17 @@ void pawl_start_options_clear(pawl_start_options *o) {
 static pawl_code check_version(pawl_engine *e, const char *code,
                                int64_t version, pawl_error *err) {
   pawl_rows rows;
-  pawl_code rc = PAWL_OK;
 
-  pawl_args_begin(&e->args, PAWL_STMT_WORKFLOW_GET);
-  pawl_arg_textz(&e->args, PAWL_WORKFLOW_GET_CODE, code);
-  pawl_arg_int(&e->args, PAWL_WORKFLOW_GET_VERSION, version);
-  TRY(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err));
+  MUST(PAWL_READ(e->store, workflow_get, &rows, err, .code = pawl_strz(code),
+                 .version = version));
   if (rows.nrows) return PAWL_OK;
-  pawl_fail(err, PAWL_NOTFOUND, "there is no workflow \"%s\" version %" PRId64,
-            code, version);
-  pawl_error_hint(err, "load its file first, or leave the version out");
-  rc = PAWL_NOTFOUND;
-out:
-  return rc;
+  return pawl_fail_hint(
+      err, PAWL_NOTFOUND, "load its file first, or leave the version out",
+      "there is no workflow \"%s\" version %" PRId64, code, version);
 }
 
+/* What this program has loaded is looked for first: it costs no trip, and is
+ * what the caller sees. */
 pawl_code pawl_start_version(pawl_engine *e, const char *code,
                              pawl_start_options *o, pawl_error *err) {
   pawl_def *def =
@@ -189,13 +89,15 @@ pawl_code pawl_start_version(pawl_engine *e, const char *code,
                             : check_version(e, code, o->version, err);
 }
 
+/* A key's shard follows from tenant, workflow and key alone, whoever starts it
+ * and however many shards draw ids. */
 pawl_code pawl_start_id(pawl_engine *e, const char *code,
                         pawl_start_options *o, pawl_error *err) {
   unsigned char digest[32];
   pawl_sha256 sha;
   uint16_t number;
 
-  if (!o->has_key)
+  if (!o->key.len)
     return o->has_id ? PAWL_OK
                      : pawl_id_make(&e->ids, pawl_engine_now(e), &o->id, err);
   pawl_sha256_init(&sha);
@@ -206,8 +108,8 @@ pawl_code pawl_start_id(pawl_engine *e, const char *code,
   pawl_sha256_end(&sha, digest);
   number = (uint16_t)(digest[0] << 8 | digest[1]);
   if (!o->has_id)
-    return pawl_id_make_routed(&e->ids, pawl_engine_now(e), number, &o->id,
-                               err);
+    return pawl_id_make_at_home(&e->ids, pawl_engine_now(e), number, &o->id,
+                                err);
   o->id.bytes[14] = digest[0]; /* the caller's draw, on the key's shard */
   o->id.bytes[15] = digest[1];
   return PAWL_OK;
@@ -217,239 +119,169 @@ pawl_code pawl_start_id(pawl_engine *e, const char *code,
 
 const char *pawl_start_group(const pawl_engine *e,
                              const pawl_start_options *o) {
-  return o->has_group ? o->group.at : e->config.group;
+  return o->group.len ? o->group.at : e->config.group;
 }
 
-void pawl_start_arg_word(pawl_args *a, int arg, const pawl_buf *b, int has) {
-  if (has)
-    pawl_arg_str(a, arg, pawl_buf_str(b));
-  else
-    pawl_arg_null(a, arg);
+/* A start, and what came of it. */
+typedef struct starting {
+  const char *code;
+  pawl_str input;
+  pawl_start_options options;
+  const pawl_origin *origin;
+  pawl_id id;
+  int created, refused; /* its version is not active: nothing was stored */
+} starting;
+
+static int shard_of(const pawl_engine *e, const starting *s) {
+  return pawl_shard_of(e, &s->options.id);
 }
 
-static void arg_count(pawl_args *a, int arg, int64_t n, int has) {
-  if (has)
-    pawl_arg_int(a, arg, n);
-  else
-    pawl_arg_null(a, arg);
-}
-
-void pawl_start_arg_version(pawl_args *a, int arg, int64_t version) {
-  arg_count(a, arg, version, version > 0);
-}
-
-static void arg_parent(pawl_args *a, const pawl_origin *from) {
-  static const pawl_origin none = {0};
-  if (!from || !from->parent) from = &none;
-  pawl_arg_id(a, PAWL_INSTANCE_START_PARENT, from->parent);
-  pawl_arg_id(a, PAWL_INSTANCE_START_ROOT, from->root);
-  arg_count(a, PAWL_INSTANCE_START_PARENT_SEQ, from->parent_seq,
-            from->parent_seq > 0);
-  arg_count(a, PAWL_INSTANCE_START_PARENT_TOKEN, from->parent_token,
-            from->parent_token > 0);
-  arg_count(a, PAWL_INSTANCE_START_PARENT_VISIT, from->parent_visit,
-            from->parent_visit > 0);
-  pawl_arg_textz(a, PAWL_INSTANCE_START_PARENT_NODE, from->parent_node);
-  arg_count(a, PAWL_INSTANCE_START_PARENT_INDEX, from->parent_index,
-            from->parent && from->parent_index >= 0);
-  pawl_arg_textz(a, PAWL_INSTANCE_START_PARENT_END, from->parent_end);
-  pawl_arg_null(a, PAWL_INSTANCE_START_TRIGGER_EVENT);
-}
-
-/* A row's own place among the arguments: where it begins counts from the
- * store's time. */
-void pawl_start_arg_due(pawl_args *a, int due_at, int delay_us,
-                        const pawl_start_options *o) {
-  if (o->at_us)
-    pawl_arg_time(a, due_at, o->at_us);
-  else
-    pawl_arg_null(a, due_at);
-  arg_count(a, delay_us, o->delay_us, o->delay_us > 0);
-}
-
-int pawl_start_shard(const pawl_engine *e, const pawl_id *id) {
-  return pawl_id_route(id) % e->nshards;
-}
-
-void pawl_start_alike_args(pawl_engine *e, int shard, const char *code,
-                           const pawl_start_options *o) {
-  pawl_args *a = &e->args;
-  pawl_args_begin(a, PAWL_STMT_INSTANCE_ALIKE);
-  pawl_arg_int(a, PAWL_INSTANCE_ALIKE_SHARD, shard);
-  pawl_arg_textz(a, PAWL_INSTANCE_ALIKE_WORKFLOW, code);
-  pawl_start_arg_version(a, PAWL_INSTANCE_ALIKE_WORKFLOW_VERSION, o->version);
-  pawl_start_arg_word(a, PAWL_INSTANCE_ALIKE_TENANT, &o->tenant,
-                      o->has_tenant);
-  pawl_arg_int(a, PAWL_INSTANCE_ALIKE_PRIORITY, o->priority);
-  pawl_arg_textz(a, PAWL_INSTANCE_ALIKE_EXECUTOR_GROUP,
-                 pawl_start_group(e, o));
-  pawl_start_arg_word(a, PAWL_INSTANCE_ALIKE_BUSINESS_KEY, &o->business_key,
-                      o->has_business_key);
-  pawl_start_arg_word(a, PAWL_INSTANCE_ALIKE_CORRELATION_ID, &o->correlation,
-                      o->has_correlation);
-  pawl_arg_str(a, PAWL_INSTANCE_ALIKE_METADATA, o->metadata);
-  pawl_start_arg_due(a, PAWL_INSTANCE_ALIKE_DUE_AT,
-                     PAWL_INSTANCE_ALIKE_DELAY_US, o);
-  pawl_store_arg_now(e->store, a, PAWL_INSTANCE_ALIKE_NOW);
-}
-
-static pawl_code send_alike(pawl_engine *e, int shard, const char *code,
-                            pawl_str input, const pawl_start_options *o,
+/* The short statement: it looks for nothing that might be there already. */
+static pawl_code send_alike(pawl_engine *e, const starting *s, int *at,
                             pawl_error *err) {
-  pawl_start_alike_args(e, shard, code, o);
-  pawl_arg_id(&e->args, PAWL_INSTANCE_ALIKE_ID, &o->id);
-  pawl_arg_str(&e->args, PAWL_INSTANCE_ALIKE_INPUT, input);
-  return pawl_store_send(e->store, &e->args, err);
+  const pawl_start_options *o = &s->options;
+  return PAWL_SEND(e->store, instance_alike, at, err, .shard = shard_of(e, s),
+                   .workflow = pawl_strz(s->code),
+                   .workflow_version = o->version, .input = s->input,
+                   .now = pawl_store_now(e->store), PAWL_START_MEMBERS(e, o));
 }
 
-static pawl_code send_instance(pawl_engine *e, int shard, const char *code,
-                               pawl_str input, const pawl_start_options *o,
-                               const pawl_origin *origin, pawl_error *err) {
-  pawl_args *a = &e->args;
-  pawl_args_begin(a, PAWL_STMT_INSTANCE_START);
-  pawl_arg_int(a, PAWL_INSTANCE_START_SHARD, shard);
-  pawl_arg_id(a, PAWL_INSTANCE_START_ID, &o->id);
-  pawl_arg_textz(a, PAWL_INSTANCE_START_WORKFLOW, code);
-  pawl_start_arg_version(a, PAWL_INSTANCE_START_WORKFLOW_VERSION, o->version);
-  pawl_start_arg_word(a, PAWL_INSTANCE_START_TENANT, &o->tenant,
-                      o->has_tenant);
-  pawl_arg_int(a, PAWL_INSTANCE_START_PRIORITY, o->priority);
-  pawl_arg_textz(a, PAWL_INSTANCE_START_EXECUTOR_GROUP,
-                 pawl_start_group(e, o));
-  pawl_start_arg_word(a, PAWL_INSTANCE_START_BUSINESS_KEY, &o->business_key,
-                      o->has_business_key);
-  pawl_start_arg_word(a, PAWL_INSTANCE_START_CORRELATION_ID, &o->correlation,
-                      o->has_correlation);
-  pawl_start_arg_word(a, PAWL_INSTANCE_START_EXTERNAL_ID, &o->key, o->has_key);
-  arg_parent(a, origin);
-  pawl_arg_str(a, PAWL_INSTANCE_START_INPUT, input);
-  pawl_arg_str(a, PAWL_INSTANCE_START_METADATA, o->metadata);
-  pawl_start_arg_due(a, PAWL_INSTANCE_START_DUE_AT,
-                     PAWL_INSTANCE_START_DELAY_US, o);
-  pawl_store_arg_now(e->store, a, PAWL_INSTANCE_START_NOW);
-  return pawl_store_send(e->store, a, err);
+/* The long one, for a key, an id of the caller's, or a parent: nothing is
+ * inserted when it is there. */
+static pawl_code send_instance(pawl_engine *e, const starting *s, int *at,
+                               pawl_error *err) {
+  static const pawl_origin none = {.parent_index = -1};
+  const pawl_start_options *o = &s->options;
+  const pawl_origin *from = s->origin && s->origin->parent ? s->origin : &none;
+
+  assert(!from->parent || from->root);
+  return PAWL_SEND(
+      e->store, instance_start, at, err, .shard = shard_of(e, s),
+      .workflow = pawl_strz(s->code), .workflow_version = o->version,
+      .external_id = pawl_buf_some(&o->key), .input = s->input,
+      .parent = from->parent, .root = from->root,
+      .parent_seq = from->parent_seq, .parent_token = from->parent_token,
+      .parent_visit = from->parent_visit,
+      .parent_node = pawl_strz(from->parent_node),
+      .parent_index = from->parent_index < 0 ? PAWL_NULL : from->parent_index,
+      .parent_end = pawl_strz(from->parent_end),
+      .now = pawl_store_now(e->store), PAWL_START_MEMBERS(e, o));
 }
 
-size_t pawl_start_attributes_room(const pawl_start_options *o) {
+static const pawl_start_options *option_at(const pawl_start_options *list,
+                                           size_t step, int i) {
+  return (const void *)((const char *)list + step * (size_t)i);
+}
+
+/* At most, decoded; with the zeros behind each. */
+static size_t room_of(const pawl_start_options *o) {
   return o->attributes.len > 2 ? 4 * o->attributes.len + 64 : 0;
 }
 
-pawl_code pawl_start_attribute_args(pawl_engine *e,
-                                    const pawl_start_options *o,
-                                    pawl_buf *scratch, pawl_error *err) {
+static pawl_code put_attributes(pawl_engine *e, const pawl_start_options *o,
+                                pawl_buf *scratch, pawl_error *err) {
+  const int64_t now = pawl_store_now(e->store);
+  const char *room = scratch->at;
   pawl_json_iter it = {0};
   pawl_str name, value;
-  pawl_code rc = PAWL_OK;
+  pawl_attribute v;
 
   if (!o->attributes.at) return PAWL_OK;
   while (pawl_json_each(o->attributes, &it, &name, &value)) {
-    pawl_arg_id(&e->args, PAWL_ATTRIBUTE_START_ID, &o->id);
-    TRY(pawl_attribute_args(&e->args, PAWL_ATTRIBUTE_START_NAME, name, value,
-                            scratch, err));
+    MUST(pawl_attribute_read(name, value, &v, scratch, err));
+    assert(scratch->at == room); /* what was put before borrows from it */
+    PAWL_PUT(&e->args, attribute_start, .shard = pawl_shard_of(e, &o->id),
+             .id = &o->id, PAWL_ATTRIBUTE_MEMBERS(v), .now = now);
   }
-out:
-  return rc;
+  return PAWL_OK;
 }
 
-static pawl_code send_attributes(pawl_engine *e, int shard,
-                                 const pawl_start_options *o,
-                                 pawl_buf *scratch, int *sent,
-                                 pawl_error *err) {
-  const size_t room = pawl_start_attributes_room(o);
-  pawl_code rc = PAWL_OK;
+/* Room is made for all before the first, as it may not move any more. */
+pawl_code pawl_start_attributes(pawl_engine *e, const pawl_start_options *list,
+                                size_t step, int n, pawl_buf *scratch,
+                                pawl_error *err) {
+  size_t room = 0;
 
-  *sent = 0;
+  assert(n == 1 || step >= sizeof *list);
+  pawl_args_begin(&e->args, PAWL_STMT_attribute_start);
+  for (int i = 0; i < n; i++) room += room_of(option_at(list, step, i));
   if (!room) return PAWL_OK;
-  if (!pawl_buf_room(scratch, room))
-    return pawl_fail(err, PAWL_NOMEM, "out of memory");
-  pawl_args_begin(&e->args, PAWL_STMT_ATTRIBUTE_START);
-  pawl_arg_int(&e->args, PAWL_ATTRIBUTE_START_SHARD, shard);
-  TRY(pawl_start_attribute_args(e, o, scratch, err));
-  pawl_store_arg_now(e->store, &e->args, PAWL_ATTRIBUTE_START_NOW);
-  TRY(pawl_store_send(e->store, &e->args, err));
-  *sent = 1;
-out:
-  return rc;
+  pawl_buf_clear(scratch);
+  if (!pawl_buf_room(scratch, room)) return pawl_fail_memory(err);
+  for (int i = 0; i < n; i++)
+    MUST(put_attributes(e, option_at(list, step, i), scratch, err));
+  return PAWL_OK;
 }
 
-static pawl_code send_by_key(pawl_engine *e, int shard, const char *code,
-                             const pawl_start_options *o, pawl_error *err) {
-  pawl_args *a = &e->args;
-  pawl_args_begin(a, PAWL_STMT_INSTANCE_BY_KEY);
-  pawl_arg_int(a, PAWL_INSTANCE_BY_KEY_SHARD, shard);
-  pawl_arg_textz(a, PAWL_INSTANCE_BY_KEY_WORKFLOW, code);
-  pawl_start_arg_word(a, PAWL_INSTANCE_BY_KEY_TENANT, &o->tenant,
-                      o->has_tenant);
-  pawl_start_arg_word(a, PAWL_INSTANCE_BY_KEY_EXTERNAL_ID, &o->key,
-                      o->has_key);
-  return pawl_store_send(e->store, a, err);
+/* Whose row it is that has the key: ours, or one that was first. */
+static pawl_code send_by_key(pawl_engine *e, const starting *s, int *at,
+                             pawl_error *err) {
+  return PAWL_SEND(e->store, instance_by_key, at, err, .shard = shard_of(e, s),
+                   .workflow = pawl_strz(s->code),
+                   .tenant = pawl_buf_some(&s->options.tenant),
+                   .external_id = pawl_buf_some(&s->options.key));
 }
 
 /* Nothing was inserted: is it there already, or was it refused, because its
  * version takes no new instances? */
-static pawl_code was_refused(pawl_engine *e, int shard,
-                             const pawl_start_options *o, int open, int nsent,
-                             int *refused, pawl_error *err) {
+static pawl_code was_refused(pawl_engine *e, starting *s, int open,
+                             pawl_error *err) {
   pawl_rows rows;
-  pawl_code rc = PAWL_OK;
+  int at;
 
-  pawl_args_begin(&e->args, PAWL_STMT_REPAIR_STATE);
-  pawl_arg_int(&e->args, PAWL_REPAIR_STATE_SHARD, shard);
-  pawl_arg_id(&e->args, PAWL_REPAIR_STATE_ID, &o->id);
   if (open) {
-    TRY(pawl_store_send(e->store, &e->args, err));
-    pawl_store_rows(e->store, nsent, &rows);
+    MUST(PAWL_SEND(e->store, repair_state, &at, err, .shard = shard_of(e, s),
+                   .id = &s->options.id));
+    pawl_store_rows(e->store, at, &rows);
   } else {
-    TRY(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err));
+    MUST(PAWL_READ(e->store, repair_state, &rows, err, .shard = shard_of(e, s),
+                   .id = &s->options.id));
   }
-  *refused = rows.nrows == 0;
-out:
-  return rc;
+  s->refused = rows.nrows == 0;
+  return PAWL_OK;
 }
 
 /* Can nothing of the kind be there? The id is ours, and was not sent yet. */
-static int is_alike(const pawl_start_options *o, const pawl_origin *origin) {
-  return !o->has_key && !o->has_id && !o->was_sent &&
-         !(origin && origin->parent);
+static int is_alike(const starting *s) {
+  const pawl_start_options *o = &s->options;
+  return !o->key.len && !o->has_id && !o->was_sent &&
+         !(s->origin && s->origin->parent);
 }
 
-/* *refused: the version is not active; nothing was stored. */
-static pawl_code start_unit(pawl_engine *e, const char *code, pawl_str input,
-                            pawl_start_options *o, const pawl_origin *origin,
-                            pawl_id *id, int *created, int *refused,
-                            pawl_error *err) {
-  const int open = origin && origin->also; /* what follows needs the answer */
-  const int alike = is_alike(o, origin);
-  int shard = pawl_start_shard(e, &o->id), more = 0;
+static pawl_code start_unit(pawl_engine *e, starting *s, pawl_error *err) {
+  pawl_start_options *o = &s->options;
+  const pawl_origin *from = s->origin;
+  const int open = from && from->also; /* what follows needs the answer */
+  const int alike = is_alike(s);
+  int inserted, keyed;
   pawl_buf scratch = {.alloc = &e->alloc};
   pawl_rows rows;
   pawl_code rc = PAWL_OK;
 
-  *refused = 0;
+  s->refused = 0;
   o->was_sent = 1;
   TRY(pawl_store_begin(e->store, open ? PAWL_UNIT_OPEN : PAWL_UNIT_BATCH,
                        err));
-  TRY(alike ? send_alike(e, shard, code, input, o, err)
-            : send_instance(e, shard, code, input, o, origin, err));
-  TRY(send_attributes(e, shard, o, &scratch, &more, err));
-  if (o->has_key) TRY(send_by_key(e, shard, code, o, err));
+  TRY((alike ? send_alike : send_instance)(e, s, &inserted, err));
+  TRY(pawl_start_attributes(e, o, 0, 1, &scratch, err));
+  TRY(pawl_store_send(e->store, &e->args, NULL, err));
+  if (o->key.len) TRY(send_by_key(e, s, &keyed, err));
   if (!open) TRY(pawl_store_commit(e->store, err));
-  pawl_store_rows(e->store, 0, &rows);
-  *created = rows.changed == 1;
-  *id = o->id;
-  if (o->has_key) {
-    pawl_store_rows(e->store, 1 + more, &rows);
-    if (rows.nrows) pawl_row_id(&rows, 0, PAWL_INSTANCE_BY_KEY_R_ID, id);
-    *refused = !rows.nrows;
-    *created = rows.nrows && pawl_id_eq(id, &o->id);
-  } else if (!*created) {
-    TRY(was_refused(e, shard, o, open, 1 + more, refused, err));
+  pawl_store_rows(e->store, inserted, &rows);
+  s->created = rows.changed == 1;
+  s->id = o->id;
+  if (o->key.len) {
+    pawl_store_rows(e->store, keyed, &rows);
+    if (rows.nrows) s->id = *pawl_read_instance_by_key(&rows, 0).id;
+    s->refused = !rows.nrows;
+    s->created = rows.nrows && pawl_id_eq(&s->id, &o->id);
+  } else if (!s->created) {
+    TRY(was_refused(e, s, open, err));
   }
-  if (open && *refused) {
+  if (open && s->refused) {
     pawl_store_rollback(e->store);
   } else if (open) {
-    TRY(origin->also(e, origin->ud, shard, id, *created,
-                     1 + more + (o->has_key || !*created), err));
+    TRY(from->also(e, from->ud, shard_of(e, s), &s->id, s->created, err));
     TRY(pawl_store_commit(e->store, err));
   }
 out:
@@ -458,21 +290,21 @@ out:
   return rc;
 }
 
-static pawl_code start_once(pawl_engine *e, const char *code, pawl_str input,
-                            pawl_start_options *o, const pawl_origin *origin,
-                            pawl_id *id, int *created, int *refused,
-                            pawl_error *err) {
-  pawl_code rc = PAWL_OK;
+/* The id was drawn before: when an answer is lost, the next try finds its own
+ * row and not a second instance. */
+static pawl_code start_once(pawl_engine *e, starting *s, pawl_error *err) {
+  const pawl_start_options *o = &s->options;
+  int tries = 0;
+  pawl_code rc;
 
-  for (int tries = 0;; tries++) { /* the id is fixed: repeating is harmless */
-    rc = start_unit(e, code, input, o, origin, id, created, refused, err);
-    if (rc == PAWL_OK && tries && !o->has_id && !o->has_key && !*refused)
-      *created = 1; /* an id of ours */
-    if ((rc != PAWL_UNREACHABLE && rc != PAWL_BUSY) || tries == 2) break;
-  }
+  do rc = start_unit(e, s, err);
+  while (pawl_store_may_repeat(rc, &tries));
+  if (rc == PAWL_OK && tries && !o->has_id && !o->key.len && !s->refused)
+    s->created = 1; /* an id of ours */
   return rc;
 }
 
+/* In the words of what was asked for: a version, or just the workflow. */
 pawl_code pawl_start_refuse(const char *code, const pawl_start_options *o,
                             int64_t asked, pawl_error *err) {
   if (asked || o->version)
@@ -486,53 +318,20 @@ pawl_code pawl_start_refuse(const char *code, const pawl_start_options *o,
               "it are started",
               code);
   pawl_error_hint(err,
-                  "`pawl workflows` shows which are; `pawl workflows "
+                  "`pawl workflow list` shows which are; `pawl workflow "
                   "activate` changes it");
   return PAWL_CONFLICT;
-}
-
-/* Nobody waits for its answer, where that can be. */
-static pawl_code send_wake(pawl_engine *e, pawl_error *err) {
-  pawl_rows rows;
-  pawl_sent *sent;
-  pawl_code rc = PAWL_OK;
-
-  pawl_args_begin(&e->args, PAWL_STMT_WAKE);
-  pawl_arg_textz(&e->args, PAWL_WAKE_CHANNEL, "pawl_wake");
-  if (!pawl_pipeline_is_open(e) || pawl_pipeline_is_full(e))
-    return pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err);
-  TRY(pawl_pipeline_place(e, &sent, err));
-  TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
-  TRY(pawl_store_send(e->store, &e->args, err));
-  TRY(pawl_store_submit(e->store, err));
-  pawl_pipeline_sent(e); /* n is 0: there is nothing to apply */
-out:
-  if (rc != PAWL_OK) pawl_store_rollback(e->store);
-  return rc;
-}
-
-/* Sleeping workers are told after the commit, not more often than they can
- * use it: who was told looks again a little later (pawl_engine_wait). */
-void pawl_start_wake(pawl_engine *e) {
-  pawl_error err;
-  int64_t mono = pawl_clock_mono();
-
-  e->woken = 1; /* it may be ours to run */
-  if (mono < e->wake_mono_us) return;
-  e->wake_mono_us = mono + PAWL_WAKE_EVERY_US;
-  if (send_wake(e, &err) != PAWL_OK)
-    pawl_log_error(&e->log, PAWL_DEBUG, "wake-up not sent", &err);
 }
 
 pawl_code pawl_start_check_code(const char *code, pawl_error *err) {
   char text[101];
   if (code && pawl_def_is_code(code)) return PAWL_OK;
   pawl_copy_text(text, sizeof text, code ? code : "");
-  pawl_fail(err, PAWL_INVALID, "\"%s\" cannot be a workflow's code", text);
-  pawl_error_hint(err, PAWL_CODE_RULE);
-  return PAWL_INVALID;
+  return pawl_fail_hint(err, PAWL_INVALID, PAWL_CODE_RULE,
+                        "\"%s\" cannot be a workflow's code", text);
 }
 
+/* Of the input alone: what handlers add is weighed with each commit. */
 pawl_code pawl_start_check_size(const pawl_engine *e, pawl_str input,
                                 pawl_error *err) {
   if ((int64_t)input.len <= e->config.max_bytes) return PAWL_OK;
@@ -559,44 +358,38 @@ static pawl_code take_key(const pawl_origin *origin, pawl_start_options *o,
   if (!origin || !origin->key.at) return PAWL_OK;
   pawl_buf_clear(&o->key);
   pawl_buf_adds(&o->key, origin->key);
-  o->has_key = 1;
   return pawl_buf_check(&o->key, err);
 }
 
+/* A version that is loaded here may be inactive in the store while another is
+ * active: then that one is tried, unless the caller has named it. */
 pawl_code pawl_engine_start(pawl_engine *e, const char *code, pawl_str input,
-                            pawl_str text, pawl_id *id, int *created,
-                            pawl_error *err) {
-  return pawl_start_from(e, code, input, text, NULL, id, created, err);
-}
-
-pawl_code pawl_start_from(pawl_engine *e, const char *code, pawl_str input,
-                          pawl_str text, const pawl_origin *origin,
-                          pawl_id *id, int *created, pawl_error *err) {
-  pawl_start_options o;
+                            pawl_str text, const pawl_origin *origin,
+                            pawl_id *id, int *created, pawl_error *err) {
+  starting s = {.code = code, .input = input, .origin = origin};
+  pawl_start_options *o = &s.options;
   int64_t asked;
-  int refused = 0;
   pawl_code rc = PAWL_OK;
 
-  pawl_start_options_init(&o, &e->alloc);
+  pawl_start_options_init(o, &e->alloc);
   TRY(pawl_start_check_code(code, err));
-  TRY(check_input(e, &input, err));
+  TRY(check_input(e, &s.input, err));
   if (text.at) TRY(pawl_json_check(text, NULL, err));
-  TRY(pawl_start_options_read(&o, text, NULL, err));
-  TRY(take_key(origin, &o, err));
-  asked = o.version;
-  TRY(pawl_start_version(e, code, &o, err));
-  TRY(pawl_start_id(e, code, &o, err));
-  TRY(start_once(e, code, input, &o, origin, id, created, &refused, err));
-  if (refused && !asked && o.version) { /* ours is not active */
-    o.version = 0;
-    TRY(start_once(e, code, input, &o, origin, id, created, &refused, err));
+  TRY(pawl_start_options_read(o, text, 0, err));
+  TRY(take_key(origin, o, err));
+  asked = o->version;
+  TRY(pawl_start_version(e, code, o, err));
+  TRY(pawl_start_id(e, code, o, err));
+  TRY(start_once(e, &s, err));
+  if (s.refused && !asked && o->version) { /* ours is not active */
+    o->version = 0;
+    TRY(start_once(e, &s, err));
   }
-  if (refused) {
-    rc = pawl_start_refuse(code, &o, asked, err);
-    goto out;
-  }
-  if (*created && !o.delay_us && !o.at_us) pawl_start_wake(e);
+  if (s.refused) TRY(pawl_start_refuse(code, o, asked, err));
+  *id = s.id;
+  *created = s.created;
+  if (s.created && !o->delay_us && !o->at_us) pawl_wake(e);
 out:
-  pawl_start_options_deinit(&o);
+  pawl_start_options_deinit(o);
   return rc;
 }

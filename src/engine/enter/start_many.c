@@ -5,15 +5,15 @@
  * batch goes out, so that one whose answer was lost is sent again without
  * harm. */
 #include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "../../value/json.h"
+#include "../common/wake.h"
+#include "enter.h"
 #include "start.h"
 
 #define BATCH_ROWS 1000
 #define BATCH_BYTES (8 * 1024 * 1024) /* of items, as given */
-#define TRIES 3
 
 typedef struct item {
   pawl_str text;  /* JSON, a slice of the list */
@@ -48,71 +48,46 @@ typedef struct many {
 
 /* ---- checking ---- */
 
-static pawl_code no_memory(pawl_error *err) {
-  return pawl_fail(err, PAWL_NOMEM, "out of memory");
-}
-
-static pawl_code wrong_item(pawl_code rc, size_t i, pawl_error *err) {
-  pawl_error_prefix(err, "item %zu", i + 1);
-  return rc;
-}
-
+/* What all have, again for each row: its buffers are the row's own, and are
+ * overwritten by the item's options. */
 static pawl_code read_shared(const many *m, pawl_start_options *o,
                              pawl_error *err) {
-  pawl_code rc = PAWL_OK;
   pawl_start_options_clear(o);
-  TRY(pawl_start_options_read(o, m->shared, NULL, err));
+  MUST(pawl_start_options_read(o, m->shared, 0, err));
   o->version = m->head.version;
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 static pawl_code read_item(const many *m, item *it, pawl_start_options *o,
                            pawl_error *err) {
-  pawl_code rc = PAWL_OK;
-  int nshared;
-  TRY(read_shared(m, o, err));
-  nshared = o->nread;
+  MUST(read_shared(m, o, err));
+  o->given = 0;
   o->version = m->asked;
-  it->input = pawl_strz("{}");
-  TRY(pawl_start_options_read(o, it->text, &it->input, err));
+  o->input = pawl_strz("{}");
+  MUST(pawl_start_options_read(o, it->text, 1, err));
   if (o->version != m->asked)
     return pawl_fail(err, PAWL_INVALID,
                      "option `version` is one for all items: give it "
                      "beside the list");
   o->version = m->head.version;
-  it->is_plain = o->nread == nshared;
-out:
-  return rc;
+  it->input = o->input;
+  it->is_plain = pawl_start_is_plain(o);
+  return PAWL_OK;
 }
 
-/* What the store would refuse later is found now. */
-static pawl_code check_attributes(many *m, const pawl_start_options *o,
-                                  pawl_error *err) {
-  const size_t room = pawl_start_attributes_room(o);
-  pawl_code rc = PAWL_OK;
-  if (!room) return PAWL_OK;
-  pawl_buf_clear(&m->scratch);
-  if (!pawl_buf_room(&m->scratch, room))
-    return pawl_fail(err, PAWL_NOMEM, "out of memory");
-  pawl_args_begin(&m->e->args, PAWL_STMT_ATTRIBUTE_START);
-  TRY(pawl_start_attribute_args(m->e, o, &m->scratch, err));
-  TRY(pawl_args_check(&m->e->args, err));
-out:
-  return rc;
-}
-
+/* Ids are drawn in the order of the list, before anything is sent: they sort
+ * as they were given. */
 static pawl_code check_item(many *m, item *it, pawl_start_options *o,
                             pawl_error *err) {
-  pawl_code rc = PAWL_OK;
-  TRY(read_item(m, it, o, err));
-  TRY(pawl_start_check_size(m->e, it->input, err));
-  TRY(check_attributes(m, o, err));
-  TRY(pawl_start_id(m->e, m->code, o, err));
+  MUST(read_item(m, it, o, err));
+  MUST(pawl_start_check_size(m->e, it->input, err));
+  /* what the store would refuse later is found now */
+  MUST(pawl_start_attributes(m->e, o, 0, 1, &m->scratch, err));
+  if (pawl_args_rows(&m->e->args)) MUST(pawl_args_check(&m->e->args, err));
+  MUST(pawl_start_id(m->e, m->code, o, err));
   it->id = o->id;
-  it->shard = pawl_start_shard(m->e, &it->id);
-out:
-  return rc;
+  it->shard = pawl_shard_of(m->e, &it->id);
+  return PAWL_OK;
 }
 
 static pawl_code check_items(many *m, pawl_error *err) {
@@ -121,7 +96,7 @@ static pawl_code check_items(many *m, pawl_error *err) {
   pawl_start_options_init(&o, &m->e->alloc);
   for (size_t i = 0; i < m->nitems; i++)
     if ((rc = check_item(m, &m->items[i], &o, err)) != PAWL_OK) {
-      (void)wrong_item(rc, i, err);
+      pawl_error_prefix(err, "item %zu", i + 1);
       break;
     }
   pawl_start_options_deinit(&o);
@@ -129,18 +104,15 @@ static pawl_code check_items(many *m, pawl_error *err) {
 }
 
 static pawl_code check_head(many *m, pawl_error *err) {
-  pawl_code rc = PAWL_OK;
-  TRY(pawl_start_check_code(m->code, err));
-  if (m->shared.at) TRY(pawl_json_check(m->shared, NULL, err));
-  TRY(pawl_start_options_read(&m->head, m->shared, NULL, err));
-  if (m->head.has_key || m->head.has_id)
+  MUST(pawl_start_check_code(m->code, err));
+  if (m->shared.at) MUST(pawl_json_check(m->shared, NULL, err));
+  MUST(pawl_start_options_read(&m->head, m->shared, 0, err));
+  if (m->head.key.len || m->head.has_id)
     return pawl_fail(err, PAWL_INVALID,
                      "option `%s` is one item's: give it in the list",
-                     m->head.has_key ? "key" : "id");
+                     m->head.key.len ? "key" : "id");
   m->asked = m->head.version;
-  TRY(pawl_start_version(m->e, m->code, &m->head, err));
-out:
-  return rc;
+  return pawl_start_version(m->e, m->code, &m->head, err);
 }
 
 /* ---- the list ---- */
@@ -151,7 +123,7 @@ static pawl_code add_item(many *m, pawl_str text, pawl_error *err) {
     item *items =
         pawl_realloc(&m->e->alloc, m->items, m->items_cap * sizeof *m->items,
                      cap * sizeof *m->items);
-    if (!items) return no_memory(err);
+    if (!items) return pawl_fail_memory(err);
     m->items = items;
     m->items_cap = cap;
   }
@@ -163,16 +135,16 @@ static pawl_code cut_list(many *m, pawl_str list, pawl_error *err) {
   pawl_json_kind kind;
   pawl_json_iter it = {0};
   pawl_str none, text;
-  pawl_code rc = PAWL_OK;
 
-  TRY(pawl_json_check(list, &kind, err));
+  MUST(pawl_json_check(list, &kind, err));
   if (kind != PAWL_JSON_ARRAY)
     return pawl_fail(err, PAWL_INVALID, "what is started must be a list");
-  while (pawl_json_each(list, &it, &none, &text)) TRY(add_item(m, text, err));
-out:
-  return rc;
+  while (pawl_json_each(list, &it, &none, &text)) MUST(add_item(m, text, err));
+  return PAWL_OK;
 }
 
+/* Within a shard as they were given: equal keys become one instance, the
+ * first. */
 static int compare_shards(const void *a, const void *b) {
   const item *x = *(item *const *)a, *y = *(item *const *)b;
   int order = (x->shard > y->shard) - (x->shard < y->shard);
@@ -182,7 +154,7 @@ static int compare_shards(const void *a, const void *b) {
 static pawl_code sort_by_shard(many *m, pawl_error *err) {
   m->order =
       pawl_realloc(&m->e->alloc, NULL, 0, m->nitems * sizeof *m->order + 1);
-  if (!m->order) return no_memory(err);
+  if (!m->order) return pawl_fail_memory(err);
   for (size_t i = 0; i < m->nitems; i++) m->order[i] = &m->items[i];
   if (m->e->nshards > 1 && m->nitems)
     qsort(m->order, m->nitems, sizeof *m->order, compare_shards);
@@ -197,7 +169,7 @@ static pawl_code make_rows(many *m, pawl_error *err) {
       pawl_realloc(alloc, NULL, 0, (size_t)m->cap * sizeof *m->sorted + 1);
   for (int i = 0; m->rows && i < m->cap; i++)
     pawl_start_options_init(&m->rows[i].options, alloc);
-  return m->rows && m->sorted ? PAWL_OK : no_memory(err);
+  return m->rows && m->sorted ? PAWL_OK : pawl_fail_memory(err);
 }
 
 static void deinit(many *m) {
@@ -215,14 +187,12 @@ static void deinit(many *m) {
 
 /* ---- one batch ---- */
 
+/* Rivals that insert the same keys lock them in the same order. */
 static int compare_rows(const void *a, const void *b) {
   const pawl_start_options *x = &(*(row *const *)a)->options;
   const pawl_start_options *y = &(*(row *const *)b)->options;
-  size_t len = x->key.len < y->key.len ? x->key.len : y->key.len;
-  int order = len ? memcmp(x->key.at, y->key.at, len) : 0;
-  if (order == 0)
-    order = (x->key.len > y->key.len) - (x->key.len < y->key.len);
-  return order ? order : memcmp(&x->id, &y->id, sizeof x->id);
+  int order = pawl_str_cmp(pawl_buf_str(&x->key), pawl_buf_str(&y->key));
+  return order ? order : pawl_id_cmp(&x->id, &y->id);
 }
 
 /* The rows of the items from order[at] on; *next: the batch behind them. */
@@ -230,7 +200,6 @@ static pawl_code take_batch(many *m, size_t at, size_t *next,
                             pawl_error *err) {
   const int shard = m->order[at]->shard;
   size_t bytes = 0;
-  pawl_code rc = PAWL_OK;
 
   m->is_plain = 1;
   m->was_sent = 0;
@@ -239,82 +208,47 @@ static pawl_code take_batch(many *m, size_t at, size_t *next,
     row *r = &m->rows[m->nrows];
     bytes += it->text.len;
     if (it->shard != shard || (m->nrows && bytes > BATCH_BYTES)) break;
-    TRY(it->is_plain ? read_shared(m, &r->options, err)
-                     : read_item(m, it, &r->options, err));
+    MUST(it->is_plain ? read_shared(m, &r->options, err)
+                      : read_item(m, it, &r->options, err));
     m->is_plain &= it->is_plain;
     r->of = it;
     r->options.id = it->id;
     m->sorted[m->nrows++] = r;
   }
+  assert(m->nrows > 0); /* else the batches would never end */
   qsort(m->sorted, (size_t)m->nrows, sizeof *m->sorted, compare_rows);
   *next = at;
-out:
-  return rc;
+  return PAWL_OK;
 }
 
-static void instance_args(many *m, const row *r) {
+static pawl_code send_instances(many *m, int shard, int *at, pawl_error *err) {
+  const int64_t now = pawl_store_now(m->e->store);
   pawl_args *a = &m->e->args;
-  const pawl_start_options *o = &r->options;
-  pawl_arg_id(a, PAWL_INSTANCE_INSERT_ID, &o->id);
-  pawl_start_arg_word(a, PAWL_INSTANCE_INSERT_TENANT, &o->tenant,
-                      o->has_tenant);
-  pawl_arg_int(a, PAWL_INSTANCE_INSERT_PRIORITY, o->priority);
-  pawl_arg_textz(a, PAWL_INSTANCE_INSERT_EXECUTOR_GROUP,
-                 pawl_start_group(m->e, o));
-  pawl_start_arg_word(a, PAWL_INSTANCE_INSERT_BUSINESS_KEY, &o->business_key,
-                      o->has_business_key);
-  pawl_start_arg_word(a, PAWL_INSTANCE_INSERT_CORRELATION_ID, &o->correlation,
-                      o->has_correlation);
-  pawl_start_arg_word(a, PAWL_INSTANCE_INSERT_EXTERNAL_ID, &o->key,
-                      o->has_key);
-  pawl_arg_str(a, PAWL_INSTANCE_INSERT_INPUT, r->of->input);
-  pawl_arg_str(a, PAWL_INSTANCE_INSERT_METADATA, o->metadata);
-  pawl_start_arg_due(a, PAWL_INSTANCE_INSERT_DUE_AT,
-                     PAWL_INSTANCE_INSERT_DELAY_US, o);
-}
-
-static pawl_code send_instances(many *m, int shard, pawl_error *err) {
-  pawl_args *a = &m->e->args;
-  pawl_args_begin(a, PAWL_STMT_INSTANCE_INSERT);
-  pawl_arg_int(a, PAWL_INSTANCE_INSERT_SHARD, shard);
-  pawl_arg_textz(a, PAWL_INSTANCE_INSERT_WORKFLOW, m->code);
-  pawl_start_arg_version(a, PAWL_INSTANCE_INSERT_WORKFLOW_VERSION,
-                         m->head.version);
-  for (int i = 0; i < m->nrows; i++) instance_args(m, m->sorted[i]);
-  pawl_store_arg_now(m->e->store, a, PAWL_INSTANCE_INSERT_NOW);
-  return pawl_store_send(m->e->store, a, err);
+  pawl_args_begin(a, PAWL_STMT_instance_insert);
+  for (int i = 0; i < m->nrows; i++) {
+    const pawl_start_options *o = &m->sorted[i]->options;
+    PAWL_PUT(a, instance_insert, .shard = shard,
+             .workflow = pawl_strz(m->code),
+             .workflow_version = m->head.version,
+             .external_id = pawl_buf_some(&o->key),
+             .input = m->sorted[i]->of->input, .now = now,
+             PAWL_START_MEMBERS(m->e, o));
+  }
+  return pawl_store_send(m->e->store, a, at, err);
 }
 
 /* Of rows that differ in their input alone: what all have is sent once. */
-static pawl_code send_alike(many *m, int shard, pawl_error *err) {
+static pawl_code send_alike(many *m, int shard, int *at, pawl_error *err) {
+  const int64_t now = pawl_store_now(m->e->store);
   pawl_args *a = &m->e->args;
-  pawl_start_alike_args(m->e, shard, m->code, &m->rows[0].options);
+  pawl_args_begin(a, PAWL_STMT_instance_alike);
   for (int i = 0; i < m->nrows; i++) {
-    pawl_arg_id(a, PAWL_INSTANCE_ALIKE_ID, &m->sorted[i]->options.id);
-    pawl_arg_str(a, PAWL_INSTANCE_ALIKE_INPUT, m->sorted[i]->of->input);
+    const pawl_start_options *o = &m->sorted[i]->options;
+    PAWL_PUT(a, instance_alike, .shard = shard, .workflow = pawl_strz(m->code),
+             .workflow_version = o->version, .input = m->sorted[i]->of->input,
+             .now = now, PAWL_START_MEMBERS(m->e, o));
   }
-  return pawl_store_send(m->e->store, a, err);
-}
-
-static pawl_code send_attributes(many *m, int shard, pawl_error *err) {
-  pawl_args *a = &m->e->args;
-  size_t room = 0;
-  pawl_code rc = PAWL_OK;
-
-  for (int i = 0; i < m->nrows; i++)
-    room += pawl_start_attributes_room(&m->rows[i].options);
-  if (!room) return PAWL_OK;
-  pawl_buf_clear(&m->scratch);
-  if (!pawl_buf_room(&m->scratch, room)) return no_memory(err);
-  pawl_args_begin(a, PAWL_STMT_ATTRIBUTE_START);
-  pawl_arg_int(a, PAWL_ATTRIBUTE_START_SHARD, shard);
-  for (int i = 0; i < m->nrows; i++)
-    TRY(pawl_start_attribute_args(m->e, &m->sorted[i]->options, &m->scratch,
-                                  err));
-  pawl_store_arg_now(m->e->store, a, PAWL_ATTRIBUTE_START_NOW);
-  TRY(pawl_store_send(m->e->store, a, err));
-out:
-  return rc;
+  return pawl_store_send(m->e->store, a, at, err);
 }
 
 /* Marks the item of each id that was inserted: rows and ids by their ids. */
@@ -324,15 +258,15 @@ static int compare_ids(const void *a, const void *b) {
   return order ? order : (x->of > y->of) - (x->of < y->of);
 }
 
+/* What the statement returns has ids alone: the items are found by them. */
 static void mark_new(many *m, const pawl_rows *rows) {
-  pawl_id id;
   qsort(m->sorted, (size_t)m->nrows, sizeof *m->sorted, compare_ids);
   for (int i = 0; i < rows->nrows; i++) {
-    pawl_row_id(rows, i, PAWL_INSTANCE_INSERT_R_ID, &id);
+    const pawl_id *id = pawl_read_instance_insert(rows, i).id;
     int low = 0, high = m->nrows; /* the first row that has it */
     while (low < high) {
       int mid = (low + high) / 2;
-      if (memcmp(&m->sorted[mid]->options.id, &id, sizeof id) < 0)
+      if (pawl_id_cmp(&m->sorted[mid]->options.id, id) < 0)
         low = mid + 1;
       else
         high = mid;
@@ -350,18 +284,23 @@ static void mark_alike(many *m, const pawl_rows *rows) {
     m->rows[i].of->created = m->rows[i].of->known = 1;
 }
 
+/* A second try takes the long way: rows of the first may be there. */
 static pawl_code insert_batch(many *m, int shard, pawl_error *err) {
   const int alike = m->is_plain && !m->was_sent;
   pawl_store *store = m->e->store;
   pawl_rows rows;
+  int at;
   pawl_code rc = PAWL_OK;
 
   m->was_sent = 1;
   TRY(pawl_store_begin(store, PAWL_UNIT_BATCH, err));
-  TRY(alike ? send_alike(m, shard, err) : send_instances(m, shard, err));
-  TRY(send_attributes(m, shard, err));
+  TRY(alike ? send_alike(m, shard, &at, err)
+            : send_instances(m, shard, &at, err));
+  TRY(pawl_start_attributes(m->e, &m->rows->options, sizeof *m->rows, m->nrows,
+                            &m->scratch, err));
+  TRY(pawl_store_send(store, &m->e->args, NULL, err));
   TRY(pawl_store_commit(store, err));
-  pawl_store_rows(store, 0, &rows);
+  pawl_store_rows(store, at, &rows);
   if (alike)
     mark_alike(m, &rows);
   else
@@ -376,36 +315,30 @@ out:
 static pawl_code find_known(many *m, int shard, int again, pawl_error *err) {
   pawl_args *a = &m->e->args;
   pawl_rows rows;
-  pawl_id id;
-  pawl_code rc = PAWL_OK;
 
-  pawl_args_begin(a, PAWL_STMT_INSTANCE_KNOWN);
-  pawl_arg_int(a, PAWL_INSTANCE_KNOWN_SHARD, shard);
-  pawl_arg_textz(a, PAWL_INSTANCE_KNOWN_WORKFLOW, m->code);
+  pawl_args_begin(a, PAWL_STMT_instance_known);
   for (int i = 0; i < m->nrows; i++) {
     const pawl_start_options *o = &m->rows[i].options;
     if (m->rows[i].of->known) continue;
-    pawl_arg_int(a, PAWL_INSTANCE_KNOWN_NO, i);
-    pawl_arg_id(a, PAWL_INSTANCE_KNOWN_ID, &o->id);
-    pawl_arg_str(a, PAWL_INSTANCE_KNOWN_TENANT,
-                 o->has_tenant ? pawl_buf_str(&o->tenant) : (pawl_str){0});
-    pawl_arg_str(a, PAWL_INSTANCE_KNOWN_EXTERNAL_ID,
-                 o->has_key ? pawl_buf_str(&o->key) : (pawl_str){0});
+    PAWL_PUT(a, instance_known, .shard = shard, .workflow = pawl_strz(m->code),
+             .no = i, .id = &o->id, .tenant = pawl_buf_some(&o->tenant),
+             .external_id = pawl_buf_some(&o->key));
   }
   if (!pawl_args_rows(a)) return PAWL_OK;
-  TRY(pawl_store_once(m->e->store, PAWL_UNIT_READ, a, &rows, err));
+  MUST(pawl_store_once(m->e->store, PAWL_UNIT_READ, a, &rows, err));
   for (int i = 0; i < rows.nrows; i++) {
-    row *r = &m->rows[pawl_row_int(&rows, i, PAWL_INSTANCE_KNOWN_R_NO)];
-    pawl_row_id(&rows, i, PAWL_INSTANCE_KNOWN_R_ID, &id);
+    const pawl_instance_known_row known = pawl_read_instance_known(&rows, i);
+    assert(known.no >= 0 && known.no < m->nrows);
+    row *r = &m->rows[known.no];
     r->of->created =
-        again && !r->options.has_id && pawl_id_eq(&id, &r->of->id);
+        again && !r->options.has_id && pawl_id_eq(known.id, &r->of->id);
     r->of->known = 1;
-    r->of->id = id;
+    r->of->id = *known.id;
   }
-out:
-  return rc;
+  return PAWL_OK;
 }
 
+/* Neither new nor there before: the store has refused them. */
 static int count_unknown(const many *m) {
   int n = 0;
   for (int i = 0; i < m->nrows; i++) n += !m->rows[i].of->known;
@@ -416,13 +349,13 @@ static int count_unknown(const many *m) {
  * store did not take, because their version is not active. */
 static pawl_code write_batch(many *m, int *refused, pawl_error *err) {
   const int shard = m->rows[0].of->shard;
-  pawl_code rc = PAWL_OK;
+  int tries = 0;
+  pawl_code rc;
 
-  for (int tries = 0; tries < TRIES; tries++) {
+  do {
     rc = insert_batch(m, shard, err);
     if (rc == PAWL_OK) rc = find_known(m, shard, tries > 0, err);
-    if (rc == PAWL_OK || (rc != PAWL_UNREACHABLE && rc != PAWL_BUSY)) break;
-  }
+  } while (pawl_store_may_repeat(rc, &tries));
   *refused = rc == PAWL_OK ? count_unknown(m) : 0;
   return rc;
 }
@@ -442,6 +375,8 @@ static int any_due(const many *m) {
   return 0;
 }
 
+/* Batch by batch; what is stored stays when a later one fails, and the message
+ * says how many those are. */
 static pawl_code write_all(many *m, pawl_error *err) {
   int refused;
   pawl_code rc = PAWL_OK;
@@ -456,7 +391,7 @@ static pawl_code write_all(many *m, pawl_error *err) {
       goto out;
     }
     m->nstored = next;
-    if (any_due(m)) pawl_start_wake(m->e);
+    if (any_due(m)) pawl_wake(m->e);
   }
 out:
   if (rc != PAWL_OK && m->nstored)

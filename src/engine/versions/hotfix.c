@@ -3,42 +3,11 @@
 
 #include <inttypes.h>
 
-#include "../../value/json.h"
-
-static pawl_code read_text(pawl_str value, const char *name, pawl_buf *out,
-                           pawl_error *err) {
-  if (pawl_json_kind_of(value) == PAWL_JSON_NULL) return PAWL_OK;
-  if (pawl_json_kind_of(value) != PAWL_JSON_STRING)
-    return pawl_fail(err, PAWL_INVALID, "`%s` must be a text", name);
-  pawl_json_unquote(value, out);
-  if (out->len && memchr(out->at, 0, out->len))
-    return pawl_fail(err, PAWL_INVALID, "`%s` must not have a zero byte",
-                     name);
-  return pawl_buf_check(out, err);
-}
-
-pawl_code pawl_hotfix_read(pawl_str options, pawl_fix *out, pawl_error *err) {
-  pawl_json_kind kind;
-  pawl_json_iter it = {0};
-  pawl_str key, value;
-  pawl_code rc = PAWL_OK;
-
-  if (!options.at || !options.len) return PAWL_OK;
-  TRY(pawl_json_check(options, &kind, err));
-  if (kind != PAWL_JSON_OBJECT)
-    return pawl_fail(err, PAWL_INVALID, "options must be an object");
-  while (pawl_json_each(options, &it, &key, &value)) {
-    if (pawl_str_eqz(key, "by"))
-      TRY(read_text(value, "by", &out->by, err));
-    else if (pawl_str_eqz(key, "reason"))
-      TRY(read_text(value, "reason", &out->reason, err));
-    else
-      return pawl_fail(err, PAWL_INVALID, "a hot-fix has no option `%.*s`",
-                       (int)(key.len < 60 ? key.len : 60), key.at);
-  }
-out:
-  return rc;
-}
+static const pawl_option hotfix_rows[] = {
+    {"by", PAWL_OPTION_TEXT, .at = offsetof(pawl_fix, by)},
+    {"reason", PAWL_OPTION_TEXT, .at = offsetof(pawl_fix, reason)}};
+PAWL_OPTIONS_OF(workflow_hotfix) = {.what = "a hot-fix",
+                                    PAWL_OPTION_ROWS(hotfix_rows)};
 
 /* ---- the same graph? ---- */
 
@@ -70,6 +39,7 @@ static int differ(pawl_str a, pawl_str b, int top, pawl_str *in) {
   return differs_from(a, b, top, in) || differs_from(b, a, top, in);
 }
 
+/* By name, not by place: nodes may stand in another order in the file. */
 static int find_node(pawl_str nodes, pawl_str name, pawl_str *out) {
   pawl_json_iter it = {0};
   pawl_str key, other;
@@ -80,11 +50,13 @@ static int find_node(pawl_str nodes, pawl_str name, pawl_str *out) {
   return 0;
 }
 
+/* The next version, not this one, is the way to another graph: those that run
+ * on it finish as they began. */
 static pawl_code refuse(const pawl_def *def, pawl_error *err) {
   pawl_error_where(err, "%s", def->file);
   pawl_error_hint(err,
                   "a hot-fix may change what handlers do; for another graph "
-                  "give it version = %" PRId64 " and move instances there",
+                  "give it version = %" PRId64 " and transfer instances there",
                   def->version + 1);
   return PAWL_EXISTS;
 }
@@ -127,18 +99,15 @@ static pawl_code check_nodes(const pawl_def *def, pawl_str a, pawl_str b,
 pawl_code pawl_hotfix_check(const pawl_def *def, pawl_str stored,
                             pawl_error *err) {
   pawl_str old = {"[]", 2}, new = {"[]", 2}, in;
-  pawl_code rc = PAWL_OK;
 
   (void)pawl_json_get(stored, "nodes", &old);
   (void)pawl_json_get(def->graph, "nodes", &new);
-  TRY(check_names(def, new, old, "the stored version", err));
-  TRY(check_names(def, old, new, "the fixed one", err));
-  TRY(check_nodes(def, new, old, err));
+  MUST(check_names(def, new, old, "the stored version", err));
+  MUST(check_names(def, old, new, "the fixed one", err));
+  MUST(check_nodes(def, new, old, err));
   if (!differ(def->graph, stored, 1, &in)) return PAWL_OK;
   pawl_fail(err, PAWL_EXISTS,
             "the workflow's `%.*s` differs from the stored version's",
             (int)in.len, in.at);
-  rc = refuse(def, err);
-out:
-  return rc;
+  return refuse(def, err);
 }

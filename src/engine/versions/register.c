@@ -1,13 +1,17 @@
 /* Definitions and the store: making a version known, finding the one that
  * runs, and never changing one under an instance (promise 8). */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "../../base/nearest.h"
 #include "../../value/json.h"
-#include "../act/act.h"
-#include "../engine.h"
+#include "../common/engine_struct.h"
 #include "hotfix.h"
+#include "versions.h"
 
+/* An inline one has no source that could be stored: whoever has not loaded it
+ * himself cannot run it. */
 static pawl_code from_loaded(pawl_engine *e, pawl_loaded *l, pawl_def **out,
                              pawl_error *err) {
   pawl_def *def = NULL;
@@ -32,129 +36,97 @@ typedef struct known {
   int exists;
   int64_t revision;
   int same, active, fixed;
+  pawl_str graph; /* until the unit is over */
 } known;
 
 static pawl_code send_lock(pawl_engine *e, const pawl_def *def, known *k,
                            pawl_error *err) {
   pawl_rows rows;
-  pawl_code rc = PAWL_OK;
+  int at;
 
-  pawl_args_begin(&e->args, PAWL_STMT_WORKFLOW_LOCK);
-  pawl_arg_textz(&e->args, PAWL_WORKFLOW_LOCK_CODE, def->code);
-  pawl_arg_int(&e->args, PAWL_WORKFLOW_LOCK_VERSION, def->version);
-  TRY(pawl_store_send(e->store, &e->args, err));
-  pawl_store_rows(e->store, 0, &rows);
-  k->exists = rows.nrows > 0;
-  k->revision =
-      k->exists ? pawl_row_int(&rows, 0, PAWL_WORKFLOW_LOCK_R_REVISION) : 0;
-  k->same = k->exists &&
-            pawl_str_eqz(pawl_row_str(&rows, 0, PAWL_WORKFLOW_LOCK_R_SHA256),
-                         def->sha256);
-  k->active =
-      !k->exists || pawl_row_int(&rows, 0, PAWL_WORKFLOW_LOCK_R_ACTIVE);
-  k->fixed = k->exists && k->revision > 1 &&
-             !pawl_row_null(&rows, 0, PAWL_WORKFLOW_LOCK_R_REASON);
-out:
-  return rc;
+  /* what is not there yet is active from its first day */
+  *k = (known){.active = 1};
+  MUST(PAWL_SEND(e->store, workflow_lock, &at, err,
+                 .code = pawl_strz(def->code), .version = def->version));
+  pawl_store_rows(e->store, at, &rows);
+  if (!rows.nrows) return PAWL_OK;
+  const pawl_workflow_lock_row row = pawl_read_workflow_lock(&rows, 0);
+  k->exists = 1;
+  k->revision = row.revision;
+  k->same = pawl_str_eqz(row.sha256, def->sha256);
+  k->active = row.active != 0;
+  k->fixed = row.revision > 1 && row.reason.at;
+  k->graph = row.graph;
+  return PAWL_OK;
 }
 
 /* A hot-fix changes what handlers do, and nothing of the graph. */
-static pawl_code check_fix(pawl_engine *e, const pawl_def *def, const known *k,
+static pawl_code check_fix(const pawl_def *def, const known *k,
                            pawl_error *err) {
-  pawl_rows rows;
-
-  if (!k->exists) {
-    pawl_fail(err, PAWL_NOTFOUND,
-              "there is no workflow \"%s\" version %" PRId64 " to be fixed",
-              def->code, def->version);
-    pawl_error_where(err, "%s", def->file);
-    pawl_error_hint(err, "load it without `hotfix`");
-    return PAWL_NOTFOUND;
-  }
-  pawl_store_rows(e->store, 0, &rows);
-  return pawl_hotfix_check(
-      def, pawl_row_str(&rows, 0, PAWL_WORKFLOW_LOCK_R_GRAPH), err);
+  if (k->exists) return pawl_hotfix_check(def, k->graph, err);
+  pawl_fail_hint(err, PAWL_NOTFOUND, "load it without `hotfix`",
+                 "there is no workflow \"%s\" version %" PRId64 " to be fixed",
+                 def->code, def->version);
+  pawl_error_where(err, "%s", def->file);
+  return PAWL_NOTFOUND;
 }
 
 /* An unfinished instance of this version: its id, or "". */
 static pawl_code find_user(pawl_engine *e, const pawl_def *def, char id[37],
                            pawl_error *err) {
   pawl_rows rows;
-  pawl_id user;
-  pawl_code rc = PAWL_OK;
+  int at;
 
   id[0] = 0;
-  pawl_args_begin(&e->args, PAWL_STMT_WORKFLOW_IN_USE);
-  pawl_arg_textz(&e->args, PAWL_WORKFLOW_IN_USE_CODE, def->code);
-  pawl_arg_int(&e->args, PAWL_WORKFLOW_IN_USE_VERSION, def->version);
+  pawl_args_begin(&e->args, PAWL_STMT_workflow_in_use);
   for (int s = 0; s < e->nshards; s++)
-    pawl_arg_int(&e->args, PAWL_WORKFLOW_IN_USE_SHARD, s);
-  TRY(pawl_store_send(e->store, &e->args, err));
-  pawl_store_rows(e->store, 1, &rows);
-  if (rows.nrows) {
-    pawl_row_id(&rows, 0, PAWL_WORKFLOW_IN_USE_R_ID, &user);
-    pawl_id_format(&user, id);
-  }
-out:
-  return rc;
+    PAWL_PUT(&e->args, workflow_in_use, .code = pawl_strz(def->code),
+             .version = def->version, .shard = s);
+  MUST(pawl_store_send(e->store, &e->args, &at, err));
+  pawl_store_rows(e->store, at, &rows);
+  if (rows.nrows) pawl_id_format(pawl_read_workflow_in_use(&rows, 0).id, id);
+  return PAWL_OK;
 }
 
 static pawl_code send_retire(pawl_engine *e, const pawl_def *def,
                              pawl_error *err) {
-  pawl_args_begin(&e->args, PAWL_STMT_WORKFLOW_RETIRE);
-  pawl_arg_textz(&e->args, PAWL_WORKFLOW_RETIRE_CODE, def->code);
-  pawl_arg_int(&e->args, PAWL_WORKFLOW_RETIRE_VERSION, def->version);
-  pawl_store_arg_now(e->store, &e->args, PAWL_WORKFLOW_RETIRE_NOW);
-  return pawl_store_send(e->store, &e->args, err);
+  return PAWL_SEND(e->store, workflow_retire, NULL, err,
+                   .code = pawl_strz(def->code), .version = def->version,
+                   .now = pawl_store_now(e->store));
 }
 
 static pawl_code send_insert(pawl_engine *e, const pawl_def *def,
-                             const pawl_fix *fix, const known *k,
+                             const pawl_fix *fix, const known *k, int *at,
                              pawl_error *err) {
-  pawl_args *a = &e->args;
+  const char *reason = fix ? (fix->reason.at ? fix->reason.at : "") : NULL;
   char by[96];
 
+  assert(!k->same && def->version > 0);
+  /* who made it, when nobody says: this process */
   snprintf(by, sizeof by, "%.63s:%" PRId64, e->self.host, e->self.pid);
-  pawl_args_begin(a, PAWL_STMT_WORKFLOW_INSERT);
-  pawl_arg_textz(a, PAWL_WORKFLOW_INSERT_CODE, def->code);
-  pawl_arg_int(a, PAWL_WORKFLOW_INSERT_VERSION, def->version);
-  pawl_arg_textz(a, PAWL_WORKFLOW_INSERT_NAME, def->name);
-  pawl_arg_textz(a, PAWL_WORKFLOW_INSERT_DESCRIPTION, def->description);
-  pawl_arg_str(a, PAWL_WORKFLOW_INSERT_GRAPH, def->graph);
-  pawl_arg_str(a, PAWL_WORKFLOW_INSERT_SOURCE, def->source);
-  pawl_arg_str(a, PAWL_WORKFLOW_INSERT_BUNDLE, def->bundle);
-  pawl_arg_textz(a, PAWL_WORKFLOW_INSERT_SHA256, def->sha256);
-  pawl_arg_int(a, PAWL_WORKFLOW_INSERT_INLINE, def->is_inline);
-  pawl_arg_textz(a, PAWL_WORKFLOW_INSERT_EXECUTOR_GROUP, e->config.group);
-  pawl_arg_int(a, PAWL_WORKFLOW_INSERT_ACTIVE, k->active);
-  pawl_arg_textz(a, PAWL_WORKFLOW_INSERT_MODIFIED_BY,
-                 fix && fix->by.len ? fix->by.at : by);
-  if (fix)
-    pawl_arg_textz(a, PAWL_WORKFLOW_INSERT_REASON,
-                   fix->reason.at ? fix->reason.at : "");
-  pawl_store_arg_now(e->store, a, PAWL_WORKFLOW_INSERT_NOW);
-  return pawl_store_send(e->store, a, err);
+  return PAWL_SEND(
+      e->store, workflow_insert, at, err, .code = pawl_strz(def->code),
+      .version = def->version, .name = pawl_strz(def->name),
+      .description = pawl_strz(def->description), .graph = def->graph,
+      .source = def->source, .bundle = def->bundle,
+      .sha256 = pawl_strz(def->sha256), .inline_ = def->is_inline,
+      .executor_group = pawl_strz(e->config.group), .active = k->active,
+      .modified_by = pawl_strz(fix && fix->by.len ? fix->by.at : by),
+      .reason = pawl_strz(reason), .now = pawl_store_now(e->store));
 }
 
 /* Its triggers replace those of its older versions. */
 static pawl_code send_triggers(pawl_engine *e, const pawl_def *def,
                                pawl_error *err) {
   pawl_args *a = &e->args;
-  pawl_code rc = PAWL_OK;
 
-  pawl_args_begin(a, PAWL_STMT_TRIGGER_CLEAR);
-  pawl_arg_textz(a, PAWL_TRIGGER_CLEAR_WORKFLOW, def->code);
-  pawl_arg_int(a, PAWL_TRIGGER_CLEAR_VERSION, def->version);
-  TRY(pawl_store_send(e->store, a, err));
-  pawl_args_begin(a, PAWL_STMT_TRIGGER_PUT);
-  for (int i = 0; i < def->ntriggers; i++) {
-    pawl_arg_textz(a, PAWL_TRIGGER_PUT_PATTERN, def->triggers[i].event);
-    pawl_arg_textz(a, PAWL_TRIGGER_PUT_WORKFLOW, def->code);
-    pawl_arg_int(a, PAWL_TRIGGER_PUT_VERSION, def->version);
-  }
-  TRY(pawl_store_send(e->store, a, err));
-out:
-  return rc;
+  MUST(PAWL_SEND(e->store, trigger_clear, NULL, err,
+                 .workflow = pawl_strz(def->code), .version = def->version));
+  pawl_args_begin(a, PAWL_STMT_trigger_put);
+  for (int i = 0; i < def->ntriggers; i++)
+    PAWL_PUT(a, trigger_put, .pattern = pawl_strz(def->triggers[i].event),
+             .workflow = pawl_strz(def->code), .version = def->version);
+  return pawl_store_send(e->store, a, NULL, err);
 }
 
 static pawl_code refuse_change(const pawl_def *def, const known *k,
@@ -182,15 +154,11 @@ static pawl_code refuse_change(const pawl_def *def, const known *k,
 /* Others keep their instances: what is in use is replaced by a hot-fix
  * alone. So is a hot-fix, by a file that may be older than it. */
 static pawl_code check_replace(pawl_engine *e, const pawl_def *def,
-                               const known *k, int *nsent, pawl_error *err) {
+                               const known *k, pawl_error *err) {
   char user[37];
-  pawl_code rc = PAWL_OK;
 
-  TRY(find_user(e, def, user, err));
-  ++*nsent;
-  if (user[0] || k->fixed) rc = refuse_change(def, k, user, err);
-out:
-  return rc;
+  MUST(find_user(e, def, user, err));
+  return user[0] || k->fixed ? refuse_change(def, k, user, err) : PAWL_OK;
 }
 
 /* In one transaction: look under the lock, then insert, replace or refuse.
@@ -201,20 +169,19 @@ static pawl_code register_unit(pawl_engine *e, pawl_def *def,
   pawl_rows rows;
   known k;
   pawl_code rc = PAWL_OK;
-  int nsent = 1;
+  int at;
 
   *again = 0;
   TRY(pawl_store_begin(e->store, PAWL_UNIT_OPEN, err));
   TRY(send_lock(e, def, &k, err));
-  if (fix) TRY(check_fix(e, def, &k, err));
+  if (fix) TRY(check_fix(def, &k, err));
   if (!k.same) {
     if (k.exists) {
-      if (!fix) TRY(check_replace(e, def, &k, &nsent, err));
+      if (!fix) TRY(check_replace(e, def, &k, err));
       TRY(send_retire(e, def, err));
-      nsent++;
     }
-    TRY(send_insert(e, def, fix, &k, err));
-    pawl_store_rows(e->store, nsent, &rows);
+    TRY(send_insert(e, def, fix, &k, &at, err));
+    pawl_store_rows(e->store, at, &rows);
     *again = rows.changed == 0;
     if (!*again) TRY(send_triggers(e, def, err));
     k.revision = 0; /* allocated by the insert; asked for when it matters */
@@ -230,12 +197,13 @@ out:
  * rows are borrowed. */
 static pawl_code fetch(pawl_engine *e, const char *code, int64_t version,
                        pawl_rows *rows, pawl_error *err) {
-  pawl_args_begin(&e->args, PAWL_STMT_WORKFLOW_GET);
-  pawl_arg_textz(&e->args, PAWL_WORKFLOW_GET_CODE, code);
-  if (version) pawl_arg_int(&e->args, PAWL_WORKFLOW_GET_VERSION, version);
-  return pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, rows, err);
+  return PAWL_READ(e->store, workflow_get, rows, err, .code = pawl_strz(code),
+                   .version = version);
 }
 
+/* What was registered before, as by every worker that is started again, is
+ * found by a read, without a lock. Rivals are met a few times, then reported.
+ * */
 static pawl_code register_def(pawl_engine *e, pawl_def *def,
                               const pawl_fix *fix, pawl_error *err) {
   pawl_rows rows;
@@ -244,11 +212,12 @@ static pawl_code register_def(pawl_engine *e, pawl_def *def,
 
   for (int tries = 0; tries < 5; tries++) {
     TRY(fetch(e, def->code, def->version, &rows, err));
-    if (rows.nrows &&
-        pawl_str_eqz(pawl_row_str(&rows, 0, PAWL_WORKFLOW_GET_R_SHA256),
-                     def->sha256)) {
-      def->revision = pawl_row_int(&rows, 0, PAWL_WORKFLOW_GET_R_REVISION);
-      return PAWL_OK;
+    if (rows.nrows) {
+      const pawl_workflow_get_row row = pawl_read_workflow_get(&rows, 0);
+      if (pawl_str_eqz(row.sha256, def->sha256)) {
+        def->revision = row.revision;
+        return PAWL_OK;
+      }
     }
     rc = register_unit(e, def, fix, &again, err);
     if (rc != PAWL_OK && rc != PAWL_BUSY) goto out;
@@ -289,49 +258,47 @@ static pawl_code take_loaded(pawl_engine *e, pawl_loaded *l,
   if (out) describe(def, out);
   if (out) TRY(pawl_buf_check(out, err));
   TRY(pawl_registry_take(e->registry, def, 1, err));
+  assert(def->host_ref == l->ref);
   l->ref = -1; /* the registry's now */
   if (l->others.len > 2)
     pawl_log_write(&e->log, PAWL_INFO, "modules outside the bundle",
                    l->others.at);
-  for (int i = 0; i < e->nroutes; i++) e->routes[i].until_mono_us = 0;
+  /* what was left to others for want of it may be ours now */
+  for (int i = 0; i < e->noffers; i++) e->offers[i].until_mono_us = 0;
   return PAWL_OK;
 out:
   pawl_def_free(def);
   return rc;
 }
 
-static void init_loaded(pawl_engine *e, pawl_loaded *l) {
-  memset(l, 0, sizeof *l);
-  l->ref = -1;
-  l->graph.alloc = l->source.alloc = l->bundle.alloc = l->others.alloc =
-      &e->alloc;
-}
-
+/* What has become the registry's keeps its functions: its `ref` is -1 here. */
 static void drop_loaded(pawl_engine *e, pawl_loaded *l) {
   if (l->ref >= 0) pawl_host_unload(e->host, l->ref);
   pawl_loaded_deinit(l);
 }
 
+/* What was loaded, with `rc`, becomes ours, or is dropped. */
+static pawl_code take_or_drop(pawl_engine *e, pawl_loaded *l, pawl_code rc,
+                              pawl_buf *out, pawl_error *err) {
+  if (rc == PAWL_OK) rc = take_loaded(e, l, NULL, out, err);
+  drop_loaded(e, l);
+  return rc;
+}
+
 pawl_code pawl_engine_load_file(pawl_engine *e, const char *path,
                                 pawl_buf *out, pawl_error *err) {
-  pawl_loaded l;
-  init_loaded(e, &l);
+  pawl_loaded l = {.ref = -1};
   pawl_code rc = pawl_host_load_file(e->host, path, &l, err);
-  if (rc == PAWL_OK) rc = take_loaded(e, &l, NULL, out, err);
-  drop_loaded(e, &l);
-  return rc;
+  return take_or_drop(e, &l, rc, out, err);
 }
 
 pawl_code pawl_engine_load_text(pawl_engine *e, const char *name,
                                 pawl_str text, pawl_buf *out,
                                 pawl_error *err) {
-  pawl_loaded l;
-  init_loaded(e, &l);
+  pawl_loaded l = {.ref = -1};
   pawl_code rc =
       pawl_host_load_text(e->host, name, text, pawl_strz("{}"), &l, err);
-  if (rc == PAWL_OK) rc = take_loaded(e, &l, NULL, out, err);
-  drop_loaded(e, &l);
-  return rc;
+  return take_or_drop(e, &l, rc, out, err);
 }
 
 static pawl_code load_stack(pawl_engine *e, pawl_loaded *l, pawl_error *err) {
@@ -344,40 +311,38 @@ static pawl_code load_stack(pawl_engine *e, pawl_loaded *l, pawl_error *err) {
 
 pawl_code pawl_engine_load_stack(pawl_engine *e, pawl_buf *out,
                                  pawl_error *err) {
-  pawl_loaded l;
-  init_loaded(e, &l);
+  pawl_loaded l = {.ref = -1};
   pawl_code rc = load_stack(e, &l, err);
-  if (rc == PAWL_OK) rc = take_loaded(e, &l, NULL, out, err);
-  drop_loaded(e, &l);
-  return rc;
+  return take_or_drop(e, &l, rc, out, err);
 }
 
-pawl_code pawl_engine_hotfix(pawl_engine *e, const char *path,
-                             pawl_str options, pawl_buf *out,
-                             pawl_error *err) {
-  pawl_fix fix = {.by = {.alloc = &e->alloc}, .reason = {.alloc = &e->alloc}};
-  pawl_loaded l;
+pawl_code pawl_engine_workflow_hotfix(pawl_engine *e, const char *path,
+                                      pawl_str options, pawl_buf *out,
+                                      pawl_error *err) {
+  pawl_fix fix;
+  pawl_loaded l = {.ref = -1};
   pawl_code rc = PAWL_OK;
 
-  init_loaded(e, &l);
-  TRY(pawl_hotfix_read(options, &fix, err));
+  pawl_options_init(&pawl_options_of_workflow_hotfix, &fix, sizeof fix,
+                    &e->alloc);
+  if (options.len)
+    TRY(pawl_options_read(&pawl_options_of_workflow_hotfix, options, &fix,
+                          err));
   TRY(path ? pawl_host_load_file(e->host, path, &l, err)
            : load_stack(e, &l, err));
   TRY(take_loaded(e, &l, &fix, out, err));
 out:
   drop_loaded(e, &l);
-  pawl_buf_deinit(&fix.by);
-  pawl_buf_deinit(&fix.reason);
+  pawl_options_deinit(&pawl_options_of_workflow_hotfix, &fix);
   return rc;
 }
 
 pawl_code pawl_engine_check(pawl_engine *e, const char *path, pawl_buf *out,
                             pawl_error *err) {
-  pawl_loaded l;
+  pawl_loaded l = {.ref = -1};
   pawl_def *def = NULL;
   pawl_code rc = PAWL_OK;
 
-  init_loaded(e, &l);
   TRY(pawl_host_load_file(e->host, path, &l, err));
   TRY(from_loaded(e, &l, &def, err));
   if (out) pawl_buf_adds(out, def->graph);
@@ -390,45 +355,64 @@ out:
 
 static pawl_code unknown_workflow(const char *code, int64_t version,
                                   pawl_error *err) {
-  if (version)
-    pawl_fail(err, PAWL_NOTFOUND,
-              "there is no workflow \"%s\" version %" PRId64, code, version);
-  else
-    pawl_fail(err, PAWL_NOTFOUND, "there is no workflow \"%s\"", code);
-  pawl_error_hint(err, "load its file first");
-  return PAWL_NOTFOUND;
+  static const char hint[] = "load its file first";
+
+  if (!version)
+    return pawl_fail_hint(err, PAWL_NOTFOUND, hint,
+                          "there is no workflow \"%s\"", code);
+  return pawl_fail_hint(err, PAWL_NOTFOUND, hint,
+                        "there is no workflow \"%s\" version %" PRId64, code,
+                        version);
 }
 
-pawl_code pawl_engine_graph(pawl_engine *e, const char *code, int64_t version,
-                            pawl_buf *out, pawl_error *err) {
+pawl_code pawl_engine_workflow_graph(pawl_engine *e, const char *code,
+                                     int64_t version, pawl_buf *out,
+                                     pawl_error *err) {
   pawl_rows rows;
-  pawl_code rc = PAWL_OK;
 
-  TRY(fetch(e, code, version, &rows, err));
+  MUST(fetch(e, code, version, &rows, err));
   if (!rows.nrows) return unknown_workflow(code, version, err);
-  pawl_buf_adds(out, pawl_row_str(&rows, 0, PAWL_WORKFLOW_GET_R_GRAPH));
-  TRY(pawl_buf_check(out, err));
-out:
-  return rc;
+  pawl_buf_adds(out, pawl_read_workflow_get(&rows, 0).graph);
+  return pawl_buf_check(out, err);
 }
 
 pawl_code pawl_graph_find(pawl_engine *e, const char *code, int64_t version,
                           pawl_def **out, int *own, pawl_error *err) {
   pawl_rows rows;
-  pawl_code rc = PAWL_OK;
 
   *own = 0;
   *out = version ? pawl_registry_find(e->registry, code, strlen(code), version,
                                       NULL)
                  : NULL;
   if (*out) return PAWL_OK;
-  TRY(fetch(e, code, version, &rows, err));
+  MUST(fetch(e, code, version, &rows, err));
   if (!rows.nrows) return unknown_workflow(code, version, err);
-  TRY(pawl_def_new(code, pawl_row_str(&rows, 0, PAWL_WORKFLOW_GET_R_GRAPH),
-                   pawl_strz(NULL), pawl_strz("{}"), &e->alloc, out, err));
+  MUST(pawl_def_new(code, pawl_read_workflow_get(&rows, 0).graph,
+                    pawl_strz(NULL), pawl_strz("{}"), &e->alloc, out, err));
   *own = 1;
-out:
-  return rc;
+  return PAWL_OK;
+}
+
+pawl_code pawl_graph_node(const pawl_def *def, pawl_str name, int *index,
+                          pawl_error *err) {
+  const char **names;
+  char text[128];
+  size_t size = sizeof *names * (size_t)(def->nnodes ? def->nnodes : 1);
+
+  *index = pawl_def_node(def, name.at, name.len);
+  if (*index >= 0) return PAWL_OK;
+  pawl_str_copy(text, sizeof text, name);
+  pawl_fail(err, PAWL_INVALID,
+            "workflow \"%s\" version %" PRId64 " has no node \"%s\"",
+            def->code, def->version, text);
+  /* without memory there is no hint; the error itself stands */
+  names = pawl_realloc(def->alloc, NULL, 0, size);
+  if (!names) return PAWL_INVALID;
+  for (int i = 0; i < def->nnodes; i++) names[i] = def->nodes[i].name;
+  const char *near = pawl_nearest(text, names, def->nnodes);
+  if (near) pawl_error_hint(err, "did you mean \"%s\"?", near);
+  pawl_release(def->alloc, names, size);
+  return PAWL_INVALID;
 }
 
 /* ---- running from the store ---- */
@@ -437,25 +421,21 @@ out:
  * Whoever can write the row can write its checksum as well: this finds what
  * was changed by mistake, by a part of the rights, or on the disk. */
 static pawl_code check_stored(pawl_engine *e, const char *name,
-                              const pawl_rows *rows, pawl_error *err) {
+                              const pawl_workflow_get_row *row,
+                              pawl_error *err) {
   pawl_def *def = NULL;
   pawl_code rc;
 
-  TRY(pawl_def_new(name, pawl_row_str(rows, 0, PAWL_WORKFLOW_GET_R_GRAPH),
-                   pawl_row_str(rows, 0, PAWL_WORKFLOW_GET_R_SOURCE),
-                   pawl_row_str(rows, 0, PAWL_WORKFLOW_GET_R_BUNDLE),
-                   &e->alloc, &def, err));
-  if (pawl_str_eqz(pawl_row_str(rows, 0, PAWL_WORKFLOW_GET_R_SHA256),
-                   def->sha256))
-    goto out;
-  rc = pawl_fail(err, PAWL_CORRUPT,
-                 "the stored source of workflow \"%s\" version %" PRId64
-                 " is not the one whose SHA-256 is recorded",
-                 def->code, def->version);
+  TRY(pawl_def_new(name, row->graph, row->source, row->bundle, &e->alloc, &def,
+                   err));
+  if (pawl_str_eqz(row->sha256, def->sha256)) goto out;
+  rc = pawl_fail_hint(err, PAWL_CORRUPT,
+                      "give workers the workflow's file, and look who may "
+                      "write the table of workflows",
+                      "the stored source of workflow \"%s\" version %" PRId64
+                      " is not the one whose SHA-256 is recorded",
+                      def->code, def->version);
   pawl_error_where(err, "%s", name);
-  pawl_error_hint(err,
-                  "give workers the workflow's file, and look who may "
-                  "write the table of workflows");
 out:
   pawl_def_free(def);
   return rc;
@@ -463,23 +443,20 @@ out:
 
 /* The stored source becomes a definition of ours. A failure to load it is
  * not the instance's: it is left to workers that can. */
-static pawl_code load_stored(pawl_engine *e, const pawl_rows *rows,
+static pawl_code load_stored(pawl_engine *e, const pawl_workflow_get_row *row,
                              pawl_def **out, pawl_error *err) {
-  pawl_loaded l;
+  pawl_loaded l = {.ref = -1};
   pawl_def *def = NULL;
   pawl_buf name = {.alloc = &e->alloc};
   pawl_code rc = PAWL_OK;
-  int64_t revision = pawl_row_int(rows, 0, PAWL_WORKFLOW_GET_R_REVISION);
+  int64_t revision = row->revision;
 
-  init_loaded(e, &l);
-  pawl_buf_adds(&name, pawl_row_str(rows, 0, PAWL_WORKFLOW_GET_R_CODE));
-  pawl_buf_addf(&name, "@%" PRId64,
-                pawl_row_int(rows, 0, PAWL_WORKFLOW_GET_R_VERSION));
+  pawl_buf_adds(&name, row->code);
+  pawl_buf_addf(&name, "@%" PRId64, row->version);
   TRY(pawl_buf_check(&name, err));
-  TRY(check_stored(e, name.at, rows, err));
-  TRY(pawl_host_load_text(
-      e->host, name.at, pawl_row_str(rows, 0, PAWL_WORKFLOW_GET_R_SOURCE),
-      pawl_row_str(rows, 0, PAWL_WORKFLOW_GET_R_BUNDLE), &l, err));
+  TRY(check_stored(e, name.at, row, err));
+  TRY(pawl_host_load_text(e->host, name.at, row->source, row->bundle, &l,
+                          err));
   TRY(from_loaded(e, &l, &def, err));
   def->revision = revision;
   TRY(pawl_registry_take(e->registry, def, 0, err));
@@ -507,7 +484,6 @@ pawl_code pawl_definition(pawl_engine *e, const char *code, int64_t version,
                           pawl_error *err) {
   pawl_rows rows;
   pawl_error why;
-  pawl_code rc = PAWL_OK;
   pawl_def *def = NULL;
 
   *out = NULL;
@@ -520,30 +496,26 @@ pawl_code pawl_definition(pawl_engine *e, const char *code, int64_t version,
     *out = def;
     return PAWL_OK;
   }
-  TRY(fetch(e, code, version, &rows, err));
+  MUST(fetch(e, code, version, &rows, err));
   if (!rows.nrows) return PAWL_OK;
-  if (def && pawl_str_eqz(pawl_row_str(&rows, 0, PAWL_WORKFLOW_GET_R_SHA256),
-                          def->sha256)) {
-    def->revision = pawl_row_int(&rows, 0, PAWL_WORKFLOW_GET_R_REVISION);
+  const pawl_workflow_get_row row = pawl_read_workflow_get(&rows, 0);
+  if (def && pawl_str_eqz(row.sha256, def->sha256)) {
+    def->revision = row.revision;
     *out = def;
     return PAWL_OK;
   }
   if (!version) /* now that the newest is known, perhaps it is ours */
-    return pawl_definition(
-        e, code, pawl_row_int(&rows, 0, PAWL_WORKFLOW_GET_R_VERSION),
-        pawl_row_int(&rows, 0, PAWL_WORKFLOW_GET_R_REVISION), out, foreign,
-        err);
+    return pawl_definition(e, code, row.version, row.revision, out, foreign,
+                           err);
   *foreign = 1;
-  if (e->config.stored_code_own || e->graph_only ||
-      pawl_row_null(&rows, 0, PAWL_WORKFLOW_GET_R_SOURCE))
+  if (e->config.stored_code_own || e->graph_only || !row.source.at)
     return PAWL_OK;
-  if (load_stored(e, &rows, out, &why) == PAWL_OK)
+  if (load_stored(e, &row, out, &why) == PAWL_OK)
     *foreign = 0;
   else
     pawl_log_error(&e->log, PAWL_WARN,
                    "a stored definition cannot run "
                    "here; it is left to others",
                    &why);
-out:
-  return rc;
+  return PAWL_OK;
 }

@@ -3,8 +3,8 @@
  * loaded, and is told again each time the connection was opened anew. */
 #include <string.h>
 
-#include "../engine.h"
-#include "../internal.h"
+#include "../common/engine_struct.h"
+#include "versions.h"
 
 /* What keeps one definition from being stored is no reason to stop: what the
  * store has runs then. */
@@ -19,14 +19,13 @@ static pawl_code tell_one(pawl_engine *e, pawl_def *def, pawl_error *err) {
                    &why);
     return PAWL_OK;
   }
-  if (err) *err = why;
+  *err = why;
   return rc;
 }
 
-pawl_code pawl_renew(pawl_engine *e, pawl_error *err) {
+pawl_code pawl_retell(pawl_engine *e, pawl_error *err) {
   int64_t epoch = pawl_store_epoch(e->store);
   pawl_def *def;
-  pawl_code rc = PAWL_OK;
 
   if (epoch == e->store_epoch) return PAWL_OK;
   e->registered = 0;
@@ -35,9 +34,8 @@ pawl_code pawl_renew(pawl_engine *e, pawl_error *err) {
     def->revision = -1; /* counted anew in each store */
     (void)pawl_registry_find(e->registry, def->code, strlen(def->code),
                              def->version, &loaded);
-    if (loaded) TRY(tell_one(e, def, err));
+    if (loaded) MUST(tell_one(e, def, err));
   }
   e->store_epoch = epoch; /* lost again meanwhile: again with the next tick */
-out:
-  return rc;
+  return PAWL_OK;
 }

@@ -6,20 +6,26 @@
  *                    --> no answer   settled by the row, under its lock
  *
  * Statements go in the order of the locks: agenda rows by id, instances, then
- * their rows (more.c sends those that a plain step has none of), and at last
- * what lets the agenda rows go. Plans that are all plain go a shorter way
+ * their rows (commit_rows.c sends those that a plain step has none of), and at
+ * last what lets the agenda rows go. Plans that are all plain go a shorter way
  * (plain.h), and this one when that was refused. */
+#include "commit.h"
+
 #include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "../../base/fault.h"
+#include "../../rules/decide.h"
 #include "../../value/json.h"
+#include "../common/attributes.h"
 #include "../common/pipeline.h"
-#include "../internal.h"
-#include "commit.h"
+#include "../common/time.h"
+#include "await.h"
+#include "batch.h"
+#include "claim.h"
 #include "large_vars.h"
 #include "plain.h"
+#include "run.h"
 #include "told.h"
 
 #define BUSY_TRIES 5
@@ -32,16 +38,11 @@ static int goes_on(const pawl_plan *p) {
 static int ends(const pawl_plan *p) {
   return p->after == PAWL_AFTER_END;
 }
-/* Rule 6: what cannot be undone is decided on what is there now. */
-static int needs_latch(const pawl_plan *p) {
-  return p->after == PAWL_AFTER_END || p->after == PAWL_AFTER_FORGET ||
-         p->needs_latch;
-}
 /* The latch falls only by what was seen: it is what brings the next holder to
  * the inbox. */
 static int keeps(const pawl_held *h) {
-  return h->plan.after == PAWL_AFTER_GO_ON && h->reset && h->plan.resets &&
-         h->plan.heard;
+  return h->d.plan.after == PAWL_AFTER_GO_ON && h->reset && h->d.plan.resets &&
+         h->d.plan.heard;
 }
 static int releases(const pawl_plan *p) {
   return p->after == PAWL_AFTER_LET_GO || p->after == PAWL_AFTER_BACK ||
@@ -51,241 +52,120 @@ static int drops_row(const pawl_plan *p) {
   return p->after == PAWL_AFTER_END || p->after == PAWL_AFTER_FORGET ||
          p->after == PAWL_AFTER_SLEEP;
 }
-
-/* ---- arguments ---- */
-
-int pawl_plan_writes(const pawl_plan *p) {
-  return p->after != PAWL_AFTER_BACK && p->after != PAWL_AFTER_FORGET;
+/* Rows that its variables are in from now on (large_vars.h). */
+static int64_t parts_of(const pawl_held *h) {
+  return h->d.plan.vars_changed ? h->vars_parts : PAWL_NULL;
 }
 
-void pawl_arg_given(pawl_args *a, int arg, const pawl_buf *b, int given) {
-  if (given)
-    pawl_arg_str(a, arg, pawl_buf_str(b));
-  else
-    pawl_arg_null(a, arg);
-}
-void pawl_arg_buf(pawl_args *a, int arg, const pawl_buf *b) {
-  pawl_arg_given(a, arg, b, b->len > 0);
-}
-void pawl_arg_when(pawl_args *a, int arg, int64_t us) {
-  if (us)
-    pawl_arg_time(a, arg, us);
-  else
-    pawl_arg_null(a, arg);
-}
-void pawl_arg_number(pawl_args *a, int arg, int64_t n) {
-  if (n)
-    pawl_arg_int(a, arg, n);
-  else
-    pawl_arg_null(a, arg);
-}
-void pawl_arg_latch(pawl_args *a, int arg, const pawl_held *h) {
-  if (needs_latch(&h->plan))
-    pawl_arg_int(a, arg, h->latch);
-  else
-    pawl_arg_null(a, arg);
-}
-/* Large ones are written by parts.c, and null here. */
-static void arg_vars(pawl_args *a, int vars, int parts, const pawl_plan *p) {
-  pawl_arg_given(a, vars, &p->vars, p->vars_changed && !p->parts);
-  if (p->vars_changed)
-    pawl_arg_int(a, parts, p->parts);
-  else
-    pawl_arg_null(a, parts);
-}
+/* ---- what is sent ---- */
 
-pawl_code pawl_commit_send(pawl_engine *e, pawl_error *err) {
-  if (!pawl_args_rows(&e->args)) return PAWL_OK;
-  if (e->open_unit) e->open_unit++;
-  return pawl_store_send(e->store, &e->args, err);
-}
-
-pawl_code pawl_commit_lock(pawl_engine *e, pawl_held **list, int n,
+pawl_code pawl_commit_lock(pawl_engine *e, pawl_held **list, int n, int *at,
                            pawl_error *err) {
-  pawl_args *a = &e->args;
-  pawl_args_begin(a, PAWL_STMT_AGENDA_LOCK);
-  pawl_arg_int(a, PAWL_AGENDA_LOCK_SHARD, list[0]->shard);
-  EACH(h) {
-    pawl_arg_id(a, PAWL_AGENDA_LOCK_ID, &h->id);
-    pawl_arg_id(a, PAWL_AGENDA_LOCK_LEASE, &h->lease);
-    pawl_arg_latch(a, PAWL_AGENDA_LOCK_LATCH, h);
-  }
-  return pawl_commit_send(e, err);
+  PAWL_SEND_PLANS(agenda_lock, at, 1, PAWL_GUARD_MEMBERS(h));
+  return PAWL_OK;
 }
 
+static pawl_str status_of(const pawl_state *s) {
+  return pawl_strz(pawl_status_name(s->status));
+}
+
+static const pawl_token *lone_of(const pawl_held *h) {
+  return pawl_tokens_folded(&h->d.plan.state.tokens);
+}
+
+/* The rows of those that go on; one token that is outside all forks is part of
+ * them. */
 static pawl_code send_instances(pawl_engine *e, pawl_held **list, int n,
                                 int64_t now, pawl_error *err) {
   pawl_args *a = &e->args;
-  pawl_args_begin(a, PAWL_STMT_INSTANCE_COMMIT);
-  pawl_arg_int(a, PAWL_INSTANCE_COMMIT_SHARD, list[0]->shard);
-  EACH(h) {
-    const pawl_plan *p = &h->plan;
-    const pawl_token *lone = pawl_token_folded(&p->tokens);
+
+  pawl_args_begin(a, PAWL_STMT_instance_commit);
+  EACH (h) {
+    const pawl_plan *p = &h->d.plan;
+    const pawl_token *lone = lone_of(h);
     if (!goes_on(p)) continue;
-    assert(p->revives || pawl_status_may_move(h->status, p->status));
-    pawl_arg_id(a, PAWL_INSTANCE_COMMIT_ID, &h->id);
-    pawl_arg_id(a, PAWL_INSTANCE_COMMIT_LEASE, &h->lease);
-    pawl_arg_latch(a, PAWL_INSTANCE_COMMIT_LATCH, h);
-    pawl_arg_int(a, PAWL_INSTANCE_COMMIT_VERSION, h->version);
-    pawl_arg_textz(a, PAWL_INSTANCE_COMMIT_WAS, pawl_status_name(h->status));
-    pawl_arg_textz(a, PAWL_INSTANCE_COMMIT_STATUS,
-                   pawl_status_name(p->status));
-    arg_vars(a, PAWL_INSTANCE_COMMIT_VARIABLES, PAWL_INSTANCE_COMMIT_PARTS, p);
-    pawl_arg_number(a, PAWL_INSTANCE_COMMIT_TOKEN_NO, lone ? lone->no : 0);
-    pawl_arg_textz(a, PAWL_INSTANCE_COMMIT_TOKEN_STATE,
-                   lone ? pawl_token_state_name(lone->state) : NULL);
-    pawl_arg_textz(a, PAWL_INSTANCE_COMMIT_NODE, lone ? lone->node : p->node);
-    pawl_arg_textz(a, PAWL_INSTANCE_COMMIT_PREVIOUS_NODE,
-                   lone ? lone->previous : p->previous);
-    pawl_arg_int(a, PAWL_INSTANCE_COMMIT_VISIT, p->visit);
-    pawl_arg_int(a, PAWL_INSTANCE_COMMIT_ATTEMPT, lone ? lone->attempt : 0);
-    pawl_arg_when(a, PAWL_INSTANCE_COMMIT_TOKEN_DUE_AT,
-                  lone ? lone->due_us : p->begin_us);
-    pawl_arg_int(a, PAWL_INSTANCE_COMMIT_SEQ, h->seq + p->nrecords);
-    pawl_arg_buf(a, PAWL_INSTANCE_COMMIT_ERROR, &p->error);
-    pawl_arg_when(a, PAWL_INSTANCE_COMMIT_STARTED_AT, p->started_us);
-    pawl_arg_time(a, PAWL_INSTANCE_COMMIT_UPDATED_AT, now);
+    PAWL_PUT(
+        a, instance_commit, PAWL_GUARD_MEMBERS(h), PAWL_STEP_MEMBERS(h),
+        .was = status_of(&h->d.state), .status = status_of(&p->state),
+        .parts = parts_of(h), .token_no = lone ? lone->no : 0,
+        .token_state =
+            pawl_strz(lone ? pawl_token_state_name(lone->state) : NULL),
+        .node = pawl_strz(lone ? lone->node : p->state.node),
+        .previous_node = pawl_strz(lone ? lone->previous : p->state.previous),
+        .attempt = lone ? lone->attempt : 0,
+        .token_due_at = lone ? lone->due_us : p->state.begin_us,
+        .error = pawl_buf_some(&p->error), .updated_at = now);
   }
-  return pawl_commit_send(e, err);
+  return pawl_store_send(e->store, a, NULL, err);
 }
 
-/* Attempts that failed where it ended. */
-static int64_t last_attempt(const pawl_held *h) {
-  const pawl_tokens *t = &h->plan.tokens;
-  return t->n == 1 ? t->at[0].attempt : 0;
-}
-
+/* The rows of those that end, and of those that had ended and stay so (E1). */
 static pawl_code send_ends(pawl_engine *e, pawl_held **list, int n,
                            int64_t now, pawl_error *err) {
-  pawl_args *a = &e->args;
-  pawl_args_begin(a, PAWL_STMT_INSTANCE_END);
-  pawl_arg_int(a, PAWL_INSTANCE_END_SHARD, list[0]->shard);
-  EACH(h) {
-    const pawl_plan *p = &h->plan;
-    if (!ends(p)) continue;
-    assert(p->revives || pawl_status_may_move(h->status, p->status));
-    pawl_arg_id(a, PAWL_INSTANCE_END_ID, &h->id);
-    pawl_arg_id(a, PAWL_INSTANCE_END_LEASE, &h->lease);
-    pawl_arg_latch(a, PAWL_INSTANCE_END_LATCH, h);
-    pawl_arg_int(a, PAWL_INSTANCE_END_VERSION, h->version);
-    pawl_arg_textz(a, PAWL_INSTANCE_END_WAS, pawl_status_name(h->status));
-    pawl_arg_textz(a, PAWL_INSTANCE_END_STATUS, pawl_status_name(p->status));
-    arg_vars(a, PAWL_INSTANCE_END_VARIABLES, PAWL_INSTANCE_END_PARTS, p);
-    pawl_arg_textz(a, PAWL_INSTANCE_END_NODE, p->node);
-    pawl_arg_textz(a, PAWL_INSTANCE_END_PREVIOUS_NODE, p->previous);
-    pawl_arg_int(a, PAWL_INSTANCE_END_VISIT, p->visit);
-    pawl_arg_int(a, PAWL_INSTANCE_END_ATTEMPT, last_attempt(h));
-    pawl_arg_int(a, PAWL_INSTANCE_END_SEQ, h->seq + p->nrecords);
-    pawl_arg_given(a, PAWL_INSTANCE_END_OUTPUT, &p->output, p->has_output);
-    pawl_arg_buf(a, PAWL_INSTANCE_END_ERROR, &p->error);
-    pawl_arg_buf(a, PAWL_INSTANCE_END_CANCELLATION, &p->cancellation);
-    pawl_arg_when(a, PAWL_INSTANCE_END_STARTED_AT, p->started_us);
-    pawl_arg_time(a, PAWL_INSTANCE_END_UPDATED_AT, now);
-  }
-  return pawl_commit_send(e, err);
-}
-
-/* Those that had ended and stay so (E1). */
-static pawl_code send_stays(pawl_engine *e, pawl_held **list, int n,
-                            int64_t now, pawl_error *err) {
-  pawl_args *a = &e->args;
-  pawl_args_begin(a, PAWL_STMT_INSTANCE_STAY);
-  pawl_arg_int(a, PAWL_INSTANCE_STAY_SHARD, list[0]->shard);
-  EACH(h) {
-    const pawl_plan *p = &h->plan;
-    if (!p->stays) continue;
-    assert(pawl_status_has_ended(h->status) && p->status == h->status);
-    pawl_arg_id(a, PAWL_INSTANCE_STAY_ID, &h->id);
-    pawl_arg_id(a, PAWL_INSTANCE_STAY_LEASE, &h->lease);
-    pawl_arg_int(a, PAWL_INSTANCE_STAY_VERSION, h->version);
-    arg_vars(a, PAWL_INSTANCE_STAY_VARIABLES, PAWL_INSTANCE_STAY_PARTS, p);
-    pawl_arg_textz(a, PAWL_INSTANCE_STAY_NODE, p->node);
-    pawl_arg_textz(a, PAWL_INSTANCE_STAY_PREVIOUS_NODE, p->previous);
-    pawl_arg_int(a, PAWL_INSTANCE_STAY_SEQ, h->seq + p->nrecords);
-    pawl_arg_time(a, PAWL_INSTANCE_STAY_UPDATED_AT, now);
-  }
-  return pawl_commit_send(e, err);
-}
-
-static void add_record(pawl_args *a, const pawl_held *h, const pawl_record *r,
-                       int64_t seq) {
-  pawl_arg_id(a, PAWL_HISTORY_INSERT_ID, &h->id);
-  pawl_arg_id(a, PAWL_HISTORY_INSERT_LEASE, &h->lease);
-  pawl_arg_latch(a, PAWL_HISTORY_INSERT_LATCH, h);
-  pawl_arg_int(a, PAWL_HISTORY_INSERT_SEQ, seq);
-  pawl_arg_textz(a, PAWL_HISTORY_INSERT_TYPE, r->type);
-  pawl_arg_textz(a, PAWL_HISTORY_INSERT_NODE, r->node);
-  pawl_arg_number(a, PAWL_HISTORY_INSERT_TOKEN, r->token);
-  pawl_arg_int(a, PAWL_HISTORY_INSERT_VISIT, r->visit);
-  pawl_arg_buf(a, PAWL_HISTORY_INSERT_TRANSITION, &r->transition);
-  pawl_arg_buf(a, PAWL_HISTORY_INSERT_PATH, &r->path);
-  pawl_arg_number(a, PAWL_HISTORY_INSERT_ATTEMPT, r->attempt);
-  pawl_arg_buf(a, PAWL_HISTORY_INSERT_CALLER, &r->caller);
-  pawl_arg_buf(a, PAWL_HISTORY_INSERT_TEXT, &r->text);
-  pawl_arg_buf(a, PAWL_HISTORY_INSERT_OUTPUT, &r->output);
-  pawl_arg_buf(a, PAWL_HISTORY_INSERT_CHANGES, &r->changes);
-  pawl_arg_buf(a, PAWL_HISTORY_INSERT_ERROR, &r->error);
-  pawl_arg_when(a, PAWL_HISTORY_INSERT_STARTED_AT, r->started_us);
-  pawl_arg_time(a, PAWL_HISTORY_INSERT_COMPLETED_AT, r->completed_us);
-  pawl_arg_when(a, PAWL_HISTORY_INSERT_DUE_AT, r->due_us);
-  pawl_arg_buf(a, PAWL_HISTORY_INSERT_PREVIOUS, &r->previous);
-  if (r->has_request)
-    pawl_arg_id(a, PAWL_HISTORY_INSERT_REQUEST, &r->request);
-  else
-    pawl_arg_null(a, PAWL_HISTORY_INSERT_REQUEST);
+  PAWL_SEND_PLANS(instance_end, NULL, ends(p), PAWL_GUARD_MEMBERS(h),
+                  PAWL_END_MEMBERS(h), .was = status_of(&h->d.state),
+                  .status = status_of(&p->state), .parts = parts_of(h),
+                  .error = pawl_buf_some(&p->error),
+                  .cancellation = pawl_buf_some(&p->state.cancellation),
+                  .updated_at = now);
+  PAWL_SEND_PLANS(instance_stay, NULL, p->stays, PAWL_LEASE_MEMBERS(h),
+                  PAWL_ROW_MEMBERS(h), .parts = parts_of(h),
+                  .node = pawl_strz(p->state.node),
+                  .previous_node = pawl_strz(p->state.previous),
+                  .updated_at = now);
+  return PAWL_OK;
 }
 
 static pawl_code send_history(pawl_engine *e, pawl_held **list, int n,
                               pawl_error *err) {
   pawl_args *a = &e->args;
-  pawl_args_begin(a, PAWL_STMT_HISTORY_INSERT);
-  pawl_arg_int(a, PAWL_HISTORY_INSERT_SHARD, list[0]->shard);
-  pawl_arg_id(a, PAWL_HISTORY_INSERT_EXECUTOR, &e->executor);
-  EACH(h) {
-    if (!pawl_plan_writes(&h->plan)) continue;
-    for (int k = 0; k < h->plan.nrecords; k++)
-      add_record(a, h, &h->plan.records[k], h->seq + 1 + k);
+
+  pawl_args_begin(a, PAWL_STMT_history_insert);
+  EACH (h) {
+    if (!pawl_plan_writes(&h->d.plan)) continue;
+    for (int k = 0; k < h->d.plan.nrecords; k++) {
+      const pawl_record *r = &h->d.plan.records[k];
+      PAWL_PUT(
+          a, history_insert, PAWL_GUARD_MEMBERS(h),
+          PAWL_RECORD_MEMBERS(e, h, r, k), .caller = pawl_buf_some(&r->caller),
+          .text = pawl_buf_some(&r->text), .error = pawl_buf_some(&r->error),
+          .due_at = r->due_us, .previous = pawl_buf_some(&r->previous),
+          .request = r->has_request ? &r->request : NULL);
+    }
   }
-  return pawl_commit_send(e, err);
+  return pawl_store_send(e->store, a, NULL, err);
 }
 
 /* Attributes are rare: each instance that set some sends its own. */
 static pawl_code send_attributes(pawl_engine *e, pawl_held *h, int64_t now,
                                  pawl_error *err) {
   pawl_args *a = &e->args;
-  pawl_str attrs = pawl_buf_str(&h->plan.attrs), name, value;
+  pawl_str attrs = pawl_buf_str(&h->d.plan.attrs), name, value;
   pawl_buf scratch = {.alloc = &e->alloc};
   pawl_json_iter it = {0};
+  pawl_attribute v;
   pawl_code rc = PAWL_OK;
 
   /* columns borrow from the scratch, so it must not move: it never holds
    * more than the text it is taken from, once as text and once as bytes */
   if (!pawl_buf_room(&scratch, 4 * attrs.len + 64))
-    return pawl_fail(err, PAWL_NOMEM, "out of memory");
-  pawl_args_begin(a, PAWL_STMT_ATTRIBUTE_PUT);
-  pawl_arg_int(a, PAWL_ATTRIBUTE_PUT_SHARD, h->shard);
+    return pawl_fail_memory(err);
+  pawl_args_begin(a, PAWL_STMT_attribute_put);
   while (pawl_json_each(attrs, &it, &name, &value)) {
     if (pawl_json_kind_of(value) == PAWL_JSON_NULL) continue;
-    pawl_arg_id(a, PAWL_ATTRIBUTE_PUT_ID, &h->id);
-    pawl_arg_id(a, PAWL_ATTRIBUTE_PUT_LEASE, &h->lease);
-    pawl_arg_latch(a, PAWL_ATTRIBUTE_PUT_LATCH, h);
-    TRY(pawl_attribute_args(a, PAWL_ATTRIBUTE_PUT_NAME, name, value, &scratch,
-                            err));
-    pawl_arg_str(a, PAWL_ATTRIBUTE_PUT_WORKFLOW, pawl_buf_str(&h->workflow));
-    pawl_arg_time(a, PAWL_ATTRIBUTE_PUT_UPDATED_AT, now);
+    TRY(pawl_attribute_read(name, value, &v, &scratch, err));
+    PAWL_PUT(a, attribute_put, PAWL_GUARD_MEMBERS(h),
+             PAWL_ATTRIBUTE_MEMBERS(v),
+             .workflow = pawl_buf_str(&h->d.workflow), .updated_at = now);
   }
-  TRY(pawl_commit_send(e, err));
-  pawl_args_begin(a, PAWL_STMT_ATTRIBUTE_DELETE);
-  pawl_arg_int(a, PAWL_ATTRIBUTE_DELETE_SHARD, h->shard);
+  TRY(pawl_store_send(e->store, a, NULL, err));
+  pawl_args_begin(a, PAWL_STMT_attribute_delete);
   it.at = 0;
   while (pawl_json_each(attrs, &it, &name, &value)) {
     if (pawl_json_kind_of(value) != PAWL_JSON_NULL) continue;
-    pawl_arg_id(a, PAWL_ATTRIBUTE_DELETE_ID, &h->id);
-    pawl_arg_id(a, PAWL_ATTRIBUTE_DELETE_LEASE, &h->lease);
-    pawl_arg_latch(a, PAWL_ATTRIBUTE_DELETE_LATCH, h);
-    pawl_arg_str(a, PAWL_ATTRIBUTE_DELETE_NAME, name);
+    PAWL_PUT(a, attribute_delete, PAWL_GUARD_MEMBERS(h), .name = name);
   }
-  TRY(pawl_commit_send(e, err));
+  TRY(pawl_store_send(e->store, a, NULL, err));
 out:
   pawl_buf_deinit(&scratch);
   return rc;
@@ -294,14 +174,14 @@ out:
 /* The latch that the decision has seen; -1: not all of it, so that the row
  * stays as it is and due at once (N6). */
 static int seen_latch(const pawl_held *h) {
-  return pawl_held_saw_all(h) ? h->latch : -1;
+  return pawl_decision_saw_all(&h->d) ? h->latch : -1;
 }
 
 /* Who only took the inbox, and found nothing to take, has not served it: it has
  * been due for as long as before. */
 static int64_t look_us(pawl_engine *e, const pawl_held *h) {
-  int64_t us = h->plan.look_us, before = h->due_before_us;
-  int in_vain = h->apply_only && h->plan.after == PAWL_AFTER_BACK &&
+  int64_t us = h->d.plan.look_us, before = h->due_before_us;
+  int in_vain = h->d.apply_only && h->d.plan.after == PAWL_AFTER_BACK &&
                 us <= pawl_engine_now(e);
 
   return in_vain && before < us ? before : us;
@@ -309,107 +189,77 @@ static int64_t look_us(pawl_engine *e, const pawl_held *h) {
 
 static pawl_code send_agenda(pawl_engine *e, pawl_held **list, int n,
                              pawl_error *err) {
-  pawl_args *a = &e->args;
-  pawl_code rc = PAWL_OK;
+  const int64_t now = pawl_store_now(e->store);
 
-  pawl_args_begin(a, PAWL_STMT_AGENDA_KEEP);
-  pawl_arg_int(a, PAWL_AGENDA_KEEP_SHARD, list[0]->shard);
-  EACH(h) {
-    if (!keeps(h)) continue;
-    pawl_arg_id(a, PAWL_AGENDA_KEEP_ID, &h->id);
-    pawl_arg_id(a, PAWL_AGENDA_KEEP_LEASE, &h->lease);
-    pawl_arg_latch(a, PAWL_AGENDA_KEEP_LATCH, h);
-    pawl_arg_int(a, PAWL_AGENDA_KEEP_SEEN, h->latch);
-  }
-  TRY(pawl_commit_send(e, err));
-  pawl_args_begin(a, PAWL_STMT_AGENDA_RELEASE);
-  pawl_arg_int(a, PAWL_AGENDA_RELEASE_SHARD, list[0]->shard);
-  EACH(h) {
-    if (!releases(&h->plan)) continue;
-    pawl_arg_id(a, PAWL_AGENDA_RELEASE_ID, &h->id);
-    pawl_arg_id(a, PAWL_AGENDA_RELEASE_LEASE, &h->lease);
-    pawl_arg_latch(a, PAWL_AGENDA_RELEASE_LATCH, h);
-    pawl_arg_int(a, PAWL_AGENDA_RELEASE_SEEN, seen_latch(h));
-    if (h->plan.after == PAWL_AFTER_SLEEP)
-      pawl_arg_null(a, PAWL_AGENDA_RELEASE_DUE_AT);
-    else
-      pawl_arg_time(a, PAWL_AGENDA_RELEASE_DUE_AT, look_us(e, h));
-  }
-  pawl_store_arg_now(e->store, a, PAWL_AGENDA_RELEASE_NOW);
-  TRY(pawl_commit_send(e, err));
-  pawl_args_begin(a, PAWL_STMT_AGENDA_END);
-  pawl_arg_int(a, PAWL_AGENDA_END_SHARD, list[0]->shard);
-  EACH(h) {
-    if (!drops_row(&h->plan)) continue;
-    assert(pawl_held_saw_all(h)); /* N6 */
-    pawl_arg_id(a, PAWL_AGENDA_END_ID, &h->id);
-    pawl_arg_id(a, PAWL_AGENDA_END_LEASE, &h->lease);
-    pawl_arg_int(a, PAWL_AGENDA_END_SEEN, h->latch);
-  }
-  TRY(pawl_commit_send(e, err));
-out:
-  return rc;
+  PAWL_SEND_PLANS(agenda_keep, NULL, keeps(h), PAWL_GUARD_MEMBERS(h),
+                  .seen = h->latch);
+  PAWL_SEND_PLANS(
+      agenda_release, NULL, releases(p), PAWL_GUARD_MEMBERS(h),
+      .seen = seen_latch(h), .now = now,
+      .due_at = p->after == PAWL_AFTER_SLEEP ? PAWL_NULL : look_us(e, h));
+  PAWL_SEND_PLANS(agenda_end, NULL, drops_row(p), PAWL_LEASE_MEMBERS(h),
+                  .seen = h->latch);
+  return PAWL_OK;
 }
 
 /* The version that an instance runs on from now, once it is known. */
 static pawl_code send_pin(pawl_engine *e, const pawl_held *h,
                           pawl_error *err) {
-  pawl_args *a = &e->args;
-  pawl_code rc = PAWL_OK;
+  MUST(PAWL_SEND(e->store, instance_pin, NULL, err, PAWL_LEASE_MEMBERS(h),
+                 .workflow_version = h->d.workflow_version));
+  return PAWL_SEND(e->store, agenda_pin, NULL, err, PAWL_LEASE_MEMBERS(h),
+                   .workflow_version = h->d.workflow_version);
+}
 
-  pawl_args_begin(a, PAWL_STMT_INSTANCE_PIN);
-  pawl_arg_int(a, PAWL_INSTANCE_PIN_SHARD, h->shard);
-  pawl_arg_id(a, PAWL_INSTANCE_PIN_ID, &h->id);
-  pawl_arg_id(a, PAWL_INSTANCE_PIN_LEASE, &h->lease);
-  pawl_arg_int(a, PAWL_INSTANCE_PIN_WORKFLOW_VERSION, h->workflow_version);
-  TRY(pawl_commit_send(e, err));
-  pawl_args_begin(a, PAWL_STMT_AGENDA_PIN);
-  pawl_arg_int(a, PAWL_AGENDA_PIN_SHARD, h->shard);
-  pawl_arg_id(a, PAWL_AGENDA_PIN_ID, &h->id);
-  pawl_arg_id(a, PAWL_AGENDA_PIN_LEASE, &h->lease);
-  pawl_arg_int(a, PAWL_AGENDA_PIN_WORKFLOW_VERSION, h->workflow_version);
-  TRY(pawl_commit_send(e, err));
-out:
-  return rc;
+/* What a decision has promised, before any of it is written. */
+static void assert_plan(const pawl_held *h) {
+  const pawl_plan *p = &h->d.plan;
+  pawl_status was = h->d.state.status, is = p->state.status;
+
+  assert(!p->failed);                                    /* N7 */
+  assert(!drops_row(p) || pawl_decision_saw_all(&h->d)); /* N6 */
+  assert(!(goes_on(p) || ends(p)) || p->revives ||
+         pawl_status_may_become(was, is));
+  assert(!p->stays || (pawl_status_has_ended(was) && is == was)); /* E1 */
+  assert(!ends(p) || pawl_status_has_ended(is));
+  (void)was;
+  (void)is;
+  (void)p;
 }
 
 /* Everything after the lock. */
 static pawl_code send_plans(pawl_engine *e, pawl_held **list, int n,
                             pawl_error *err) {
   int64_t now = pawl_engine_now(e);
-  pawl_code rc = PAWL_OK;
 
-  EACH(h) {
-    assert(!h->plan.failed); /* N7 */
-    if (h->plan.vars_changed)
-      h->plan.parts = pawl_parts_count(h->parts, pawl_buf_str(&h->plan.vars));
+  EACH (h) {
+    assert_plan(h);
+    if (h->d.plan.vars_changed)
+      h->vars_parts =
+          pawl_parts_count(h->parts, pawl_buf_str(&h->d.plan.vars));
   }
-  TRY(send_instances(e, list, n, now, err));
-  TRY(send_ends(e, list, n, now, err));
-  TRY(send_stays(e, list, n, now, err));
-  TRY(pawl_parts_send(e, list, n, err));
-  TRY(pawl_commit_more(e, list, n, err));
-  TRY(send_history(e, list, n, err));
-  TRY(pawl_commit_tokens(e, list, n, now, err));
-  EACH(h) {
-    if (h->plan.attrs.len && pawl_plan_writes(&h->plan))
-      TRY(send_attributes(e, h, now, err));
+  MUST(send_instances(e, list, n, now, err));
+  MUST(send_ends(e, list, n, now, err));
+  MUST(pawl_parts_send(e, list, n, err));
+  MUST(pawl_commit_more(e, list, n, err));
+  MUST(send_history(e, list, n, err));
+  MUST(pawl_commit_tokens(e, list, n, now, err));
+  EACH (h) {
+    if (h->d.plan.attrs.len && pawl_plan_writes(&h->d.plan))
+      MUST(send_attributes(e, h, now, err));
   }
-  EACH(h) {
-    if (h->pin) TRY(send_pin(e, h, err));
+  EACH (h) {
+    if (h->pin) MUST(send_pin(e, h, err));
   }
-  TRY(pawl_commit_effects(e, list, n, now, err));
-  TRY(pawl_commit_ends(e, list, n, now, err));
-  TRY(send_agenda(e, list, n, err));
-out:
-  return rc;
+  MUST(pawl_commit_effects(e, list, n, now, err));
+  MUST(pawl_commit_ends(e, list, n, now, err));
+  return send_agenda(e, list, n, err);
 }
 
 /* ---- what came of it ---- */
 
 static int is_row_of(const pawl_rows *rows, int k, const pawl_id *id) {
-  return pawl_str_eq(pawl_row_str(rows, k, PAWL_AGENDA_LOCK_R_INSTANCE),
-                     (pawl_str){(const char *)id->bytes, sizeof id->bytes});
+  return pawl_id_eq(pawl_read_agenda_lock(rows, k).instance, id);
 }
 
 /* Rows come mostly just as they were sent: `at` is the first guess. */
@@ -425,17 +275,17 @@ static void lose(pawl_engine *e, pawl_held *h) {
   pawl_fail(&err, PAWL_LEASE_LOST,
             "instance %s: its lease was taken back, by `kill` or by another "
             "executor; what ran here is dropped",
-            h->id_text);
+            h->d.id_text);
   pawl_held_lose(e, h, &err);
 }
 
 /* A stored plan: the slot goes on or is free. */
 static void stored(pawl_engine *e, pawl_held *h, int latch) {
-  pawl_after after = h->plan.after;
+  pawl_after after = h->d.plan.after;
   int kept = keeps(h);
 
-  if (pawl_plan_writes(&h->plan) &&
-      pawl_plan_has(&h->plan, PAWL_EFFECT_MESSAGE))
+  if (pawl_plan_writes(&h->d.plan) &&
+      pawl_plan_has(&h->d.plan, PAWL_EFFECT_MESSAGE))
     e->messages = 1;
 
   if (e->stats) {
@@ -443,8 +293,8 @@ static void stored(pawl_engine *e, pawl_held *h, int latch) {
     e->stats->ended += after == PAWL_AFTER_END;
   }
   if ((after == PAWL_AFTER_LET_GO || after == PAWL_AFTER_BACK) &&
-      h->plan.look_us < e->next_due_us)
-    e->next_due_us = h->plan.look_us;
+      h->d.plan.look_us < e->next_due_us)
+    e->next_due_us = h->d.plan.look_us;
   if (after != PAWL_AFTER_GO_ON) {
     pawl_held_free(e, h);
     return;
@@ -453,8 +303,8 @@ static void stored(pawl_engine *e, pawl_held *h, int latch) {
   pawl_held_accept(h);
   pawl_await_check(e, h);
   if (kept) { /* the row's latch fell by what we had seen */
-    h->takeovers = h->reset = 0;
-    h->taken = 0;
+    h->d.takeovers = h->reset = 0;
+    h->d.taken = 0;
     h->stale = h->stale || latch != h->latch;
     h->latch = latch == h->latch ? 0 : latch;
   } else if (latch != h->latch) {
@@ -468,15 +318,17 @@ static void stored(pawl_engine *e, pawl_held *h, int latch) {
 /* Not among the rows that were locked: taken over, or something came in that
  * an ending must not overlook. The handler's result is kept. */
 static pawl_code decide_again(pawl_engine *e, pawl_held *h, pawl_error *err) {
-  pawl_code rc =
-      needs_latch(&h->plan) ? pawl_claim_reload(e, h, err) : PAWL_LEASE_LOST;
+  pawl_code rc = pawl_plan_needs_latch(&h->d.plan)
+                     ? pawl_claim_reload(e, h, err)
+                     : PAWL_LEASE_LOST;
   if (rc == PAWL_LEASE_LOST) {
     lose(e, h);
     return PAWL_OK;
   }
   if (rc != PAWL_OK) return rc;
-  h->plan.heard = !h->nletters; /* what came meanwhile is for the next one */
-  if (!h->plan.ran && !h->flight.run)
+  h->d.plan.heard =
+      !h->d.nletters; /* what came meanwhile is for the next one */
+  if (!h->d.plan.ran && !h->flight.run)
     pawl_step_run(e, h);
   else
     pawl_step_hear(e, h);
@@ -488,50 +340,69 @@ static pawl_code apply(pawl_engine *e, pawl_held **list, int n,
                        const pawl_rows *rows, pawl_error *err) {
   pawl_held *again[PAWL_MAX_BATCH];
   int nagain = 0;
-  pawl_code rc = PAWL_OK;
+
+  assert(rows->nrows <= n);
 
   for (int i = 0; i < n; i++) {
-    int k = locked_row(rows, i, &list[i]->id);
+    int k = locked_row(rows, i, &list[i]->d.id);
     if (k < 0) {
       again[nagain++] = list[i];
       continue;
     }
-    stored(e, list[i], (int)pawl_row_int(rows, k, PAWL_AGENDA_LOCK_R_LATCH));
+    stored(e, list[i], (int)pawl_read_agenda_lock(rows, k).latch);
   }
-  for (int i = 0; i < nagain; i++) TRY(decide_again(e, again[i], err));
-out:
-  return rc;
+  for (int i = 0; i < nagain; i++) MUST(decide_again(e, again[i], err));
+  return PAWL_OK;
 }
 
-/* After the short way: each is as it was loaded, or the unit had failed.
- * instance_step's rows have the columns of agenda_lock's. */
-static void apply_plain(pawl_engine *e, pawl_held **list, int n) {
-  int which = pawl_plain_rows(list, n), at = 0;
-  pawl_rows rows = {0};
+/* After the short way: each is as it was loaded, or the unit had failed. */
+static void apply_plain(pawl_engine *e, pawl_held **list, int n,
+                        const pawl_rows *rows) {
+  int at = 0;
 
-  if (which >= 0) pawl_store_rows(e->store, which, &rows);
   for (int i = 0; i < n; i++) {
     pawl_held *h = list[i];
-    int k =
-        h->plan.after == PAWL_AFTER_END ? -1 : locked_row(&rows, at++, &h->id);
-    stored(e, h,
-           k < 0 ? h->latch
-                 : (int)pawl_row_int(&rows, k, PAWL_INSTANCE_STEP_R_LATCH));
+    int k = h->d.plan.after == PAWL_AFTER_END
+                ? -1
+                : locked_row(rows, at++, &h->d.id);
+    stored(e, h, k < 0 ? h->latch : (int)pawl_read_agenda_lock(rows, k).latch);
   }
 }
 
 /* ---- one unit ---- */
 
-/* `end`: pawl_store_commit, or pawl_store_submit. */
+static int by_id(const void *a, const void *b) {
+  const pawl_held *const *x = a, *const *y = b;
+  return pawl_id_cmp(&(*x)->d.id, &(*y)->d.id);
+}
+
+/* As a rule: slots are filled in the order of ids. */
+static int is_sorted(pawl_held **list, int n) {
+  for (int i = 1; i < n; i++)
+    if (pawl_id_cmp(&list[i - 1]->d.id, &list[i]->d.id) > 0) return 0;
+  return 1;
+}
+
+/* `end`: pawl_store_commit, or pawl_store_submit. *at: where the rows will be
+ * that `committed` reads. */
 static pawl_code send_unit(pawl_engine *e, pawl_held **list, int n, int plain,
+                           int *at,
                            pawl_code (*end)(pawl_store *, pawl_error *),
                            pawl_error *err) {
   pawl_code rc = PAWL_OK;
+
+  assert(n > 0 && n <= PAWL_MAX_BATCH && is_sorted(list, n)); /* S2 */
+  EACH (h) {
+    assert(h->state == PAWL_SLOT_PLANNED);
+    assert(h->shard == list[0]->shard); /* S3 */
+  }
   TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
   if (plain) {
-    TRY(pawl_plain_send(e, list, n, err));
+    TRY(pawl_plain_send(e, list, n, at, err));
+    if (PAWL_FAULT("engine.commit.plain") == PAWL_FAULT_FAIL)
+      TRY(pawl_fail(err, PAWL_BUSY, "the short way was refused"));
   } else {
-    TRY(pawl_commit_lock(e, list, n, err));
+    TRY(pawl_commit_lock(e, list, n, at, err));
     TRY(send_plans(e, list, n, err));
   }
   if (e->stats) e->stats->commits++;
@@ -569,67 +440,60 @@ static pawl_code refuse_one(pawl_engine *e, pawl_held *h, int depth,
     return PAWL_OK;
   }
   if (!pawl_step_refused(e, h, &why)) depth = -1; /* nothing is left to try */
-  if (pawl_plan_check(&h->plan, err) != PAWL_OK) return PAWL_OK; /* mend() */
+  if (pawl_plan_check(&h->d.plan, err) != PAWL_OK) return PAWL_OK; /* mend() */
   return commit_list(e, &h, 1, depth, err);
 }
 
+/* L1: what is SENT is nobody's until its answer is there. */
 static void set_state(pawl_held **list, int n, pawl_slot_state state) {
-  EACH(h) h->state = state;
+  EACH (h) h->state = state;
 }
 
 static pawl_code committed(pawl_engine *e, pawl_held **list, int n, int plain,
-                           pawl_error *err) {
+                           int at, pawl_error *err) {
   pawl_rows rows;
 
   (void)PAWL_FAULT("engine.commit.after");
-  if (plain) {
-    apply_plain(e, list, n);
-    return PAWL_OK;
-  }
-  pawl_store_rows(e->store, 0, &rows);
-  return apply(e, list, n, &rows, err);
+  pawl_store_rows(e->store, at, &rows);
+  if (!plain) return apply(e, list, n, &rows, err);
+  apply_plain(e, list, n, &rows);
+  return PAWL_OK;
 }
 
-/* Its last holder's commit came in behind our claim (plain.h, N2): what ran
+/* Its last holder's commit came in behind our claim (plain.h, Q2): what ran
  * here is dropped, and it is claimed anew. */
 static pawl_code look_for_other(pawl_engine *e, pawl_held *h, int *stale,
                                 pawl_error *err) {
   pawl_rows rows;
-  pawl_code rc = PAWL_OK;
 
-  pawl_args_begin(&e->args, PAWL_STMT_INSTANCE_SETTLE);
-  pawl_arg_int(&e->args, PAWL_INSTANCE_SETTLE_SHARD, h->shard);
-  pawl_arg_id(&e->args, PAWL_INSTANCE_SETTLE_ID, &h->id);
-  TRY(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err));
-  *stale =
-      rows.nrows &&
-      pawl_row_int(&rows, 0, PAWL_INSTANCE_SETTLE_R_VERSION) != h->version;
+  MUST(PAWL_READ(e->store, instance_settle, &rows, err, .shard = h->shard,
+                 .id = &h->d.id));
+  *stale = rows.nrows &&
+           pawl_read_instance_settle(&rows, 0).version != h->d.version;
   if (!*stale) return PAWL_OK;
   pawl_log_write(&e->log, PAWL_WARN,
                  "another executor had written meanwhile; run again", NULL);
   if (e->stats) e->stats->lost++;
   pawl_await_abandon(e, h);
-  pawl_plan_reset(&h->plan);
+  pawl_plan_reset(&h->d.plan);
   h->state = PAWL_SLOT_READY;
   h->foreign = 1; /* to be given back */
-  h->recorded = 0;
-out:
-  return rc;
+  h->d.recorded = 0;
+  return PAWL_OK;
 }
 
 /* Rule 7: a batch shares a commit, never a fate. */
 static pawl_code commit_list(pawl_engine *e, pawl_held **list, int n,
                              int depth, pawl_error *err) {
-  pawl_error local;
   pawl_code rc;
+  int at;
 
-  if (!err) err = &local;
   for (int try = 0;; try++) {
-    rc = send_unit(e, list, n, 0, pawl_store_commit, err);
+    rc = send_unit(e, list, n, 0, &at, pawl_store_commit, err);
     if (rc != PAWL_BUSY || try == BUSY_TRIES) break;
     pawl_sleep_us((int64_t)(pawl_engine_random(e) * 4000 * (1 << try)));
   }
-  if (rc == PAWL_OK) return committed(e, list, n, 0, err);
+  if (rc == PAWL_OK) return committed(e, list, n, 0, at, err);
   if (rc == PAWL_UNREACHABLE) { /* rule 8: nobody knows */
     set_state(list, n, PAWL_SLOT_UNKNOWN);
     return rc;
@@ -657,40 +521,31 @@ out:
  * PAWL_LEASE_LOST: somebody else has it. */
 static pawl_code look_under_lock(pawl_engine *e, pawl_held *h, int *landed,
                                  pawl_error *err) {
-  pawl_rows rows;
-  pawl_id lease = {{0}}, holder = {{0}};
+  pawl_rows agenda, instance;
+  pawl_agenda_lock_one_row holder = {.lease = NULL};
+  pawl_instance_settle_row last = {.lease = NULL};
+  int agenda_at, instance_at;
   pawl_code rc = PAWL_OK;
-  int64_t version;
 
+  assert(h->state == PAWL_SLOT_UNKNOWN); /* N2 */
   *landed = 0;
   TRY(pawl_store_begin(e->store, PAWL_UNIT_OPEN, err));
-  pawl_args_begin(&e->args, PAWL_STMT_AGENDA_LOCK_ONE);
-  pawl_arg_int(&e->args, PAWL_AGENDA_LOCK_ONE_SHARD, h->shard);
-  pawl_arg_id(&e->args, PAWL_AGENDA_LOCK_ONE_ID, &h->id);
-  TRY(pawl_store_send(e->store, &e->args, err));
-  pawl_store_rows(e->store, 0, &rows);
-  if (rows.nrows && !pawl_row_null(&rows, 0, PAWL_AGENDA_LOCK_ONE_R_LEASE))
-    pawl_row_id(&rows, 0, PAWL_AGENDA_LOCK_ONE_R_LEASE, &holder);
-  pawl_args_begin(&e->args, PAWL_STMT_INSTANCE_SETTLE);
-  pawl_arg_int(&e->args, PAWL_INSTANCE_SETTLE_SHARD, h->shard);
-  pawl_arg_id(&e->args, PAWL_INSTANCE_SETTLE_ID, &h->id);
-  TRY(pawl_store_send(e->store, &e->args, err));
-  pawl_store_rows(e->store, 1, &rows);
-  if (rows.nrows && !pawl_row_null(&rows, 0, PAWL_INSTANCE_SETTLE_R_LEASE))
-    pawl_row_id(&rows, 0, PAWL_INSTANCE_SETTLE_R_LEASE, &lease);
-  version =
-      rows.nrows ? pawl_row_int(&rows, 0, PAWL_INSTANCE_SETTLE_R_VERSION) : -1;
-  *landed = pawl_plan_writes(&h->plan) && pawl_id_eq(&lease, &h->lease) &&
-            version == h->version + 1;
-  if (!*landed && pawl_id_eq(&holder, &h->lease)) {
+  TRY(PAWL_SEND(e->store, agenda_lock_one, &agenda_at, err, .shard = h->shard,
+                .id = &h->d.id));
+  TRY(PAWL_SEND(e->store, instance_settle, &instance_at, err,
+                .shard = h->shard, .id = &h->d.id));
+  pawl_store_rows(e->store, agenda_at, &agenda);
+  pawl_store_rows(e->store, instance_at, &instance);
+  if (agenda.nrows) holder = pawl_read_agenda_lock_one(&agenda, 0);
+  if (instance.nrows) last = pawl_read_instance_settle(&instance, 0);
+  *landed = pawl_plan_writes(&h->d.plan) && last.lease &&
+            pawl_id_eq(last.lease, &h->lease) &&
+            last.version == h->d.version + 1;
+  if (!*landed && holder.lease && pawl_id_eq(holder.lease, &h->lease)) {
     pawl_id fresh;
     TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &fresh, err));
-    pawl_args_begin(&e->args, PAWL_STMT_AGENDA_RELET);
-    pawl_arg_int(&e->args, PAWL_AGENDA_RELET_SHARD, h->shard);
-    pawl_arg_id(&e->args, PAWL_AGENDA_RELET_ID, &h->id);
-    pawl_arg_id(&e->args, PAWL_AGENDA_RELET_LEASE, &h->lease);
-    pawl_arg_id(&e->args, PAWL_AGENDA_RELET_NEW_LEASE, &fresh);
-    TRY(pawl_store_send(e->store, &e->args, err));
+    TRY(PAWL_SEND(e->store, agenda_relet, NULL, err, PAWL_LEASE_MEMBERS(h),
+                  .new_lease = &fresh));
     TRY(pawl_store_commit(e->store, err));
     h->lease = fresh;
     return PAWL_OK;
@@ -732,18 +587,6 @@ static pawl_code settle(pawl_engine *e, pawl_held *h, pawl_error *err) {
 
 /* ---- the batch ---- */
 
-static int by_id(const void *a, const void *b) {
-  const pawl_held *const *x = a, *const *y = b;
-  return pawl_id_cmp(&(*x)->id, &(*y)->id);
-}
-
-/* As a rule: slots are filled in the order of ids. */
-static int is_sorted(pawl_held **list, int n) {
-  for (int i = 1; i < n; i++)
-    if (pawl_id_cmp(&list[i - 1]->id, &list[i]->id) > 0) return 0;
-  return 1;
-}
-
 #define NO_MEMORY_US PAWL_SECOND /* until a decision is taken again */
 
 /* A plan that memory failed is none. A step's result is lost then: that step
@@ -751,13 +594,13 @@ static int is_sorted(pawl_held **list, int n) {
  * memory to say so, is as if it had not been looked at. */
 static void mend(pawl_engine *e, pawl_held *h) {
   pawl_error err;
-  if (pawl_plan_check(&h->plan, &err) == PAWL_OK) return;
+  if (pawl_plan_check(&h->d.plan, &err) == PAWL_OK) return;
   pawl_log_error(&e->log, PAWL_ERROR, "a decision was lost", &err);
-  if (h->def && h->plan.ran) pawl_step_fail(e, h, &err);
-  if (pawl_plan_check(&h->plan, &err) == PAWL_OK) return;
-  pawl_plan_reset(&h->plan);
-  h->plan.after = PAWL_AFTER_BACK;
-  h->plan.look_us = pawl_time_after(pawl_engine_now(e), NO_MEMORY_US);
+  if (h->d.def && h->d.plan.ran) pawl_step_fail(e, h, &err);
+  if (pawl_plan_check(&h->d.plan, &err) == PAWL_OK) return;
+  pawl_plan_reset(&h->d.plan);
+  h->d.plan.after = PAWL_AFTER_BACK;
+  h->d.plan.look_us = pawl_time_after(pawl_engine_now(e), NO_MEMORY_US);
 }
 
 /* The plans of one shard that are plain, or those that are not. */
@@ -779,53 +622,56 @@ static int take_planned(pawl_engine *e, int shard, int plain,
 /* What came of a unit's first try. When it was not to be, the long way finds
  * out what is wrong, and with whom. */
 static pawl_code tried(pawl_engine *e, pawl_held **list, int n, int plain,
-                       pawl_code rc, pawl_error *err) {
+                       int at, pawl_code rc, pawl_error *err) {
   set_state(list, n,
             rc == PAWL_UNREACHABLE ? PAWL_SLOT_UNKNOWN : PAWL_SLOT_PLANNED);
-  if (rc == PAWL_OK) return committed(e, list, n, plain, err);
+  if (rc == PAWL_OK) return committed(e, list, n, plain, at, err);
   if (rc == PAWL_UNREACHABLE) return rc;
   return commit_list(e, list, n, 0, err);
 }
 
 static pawl_code commit_shard(pawl_engine *e, int shard, pawl_error *err) {
   pawl_held *list[PAWL_MAX_BATCH];
-  pawl_error local;
-  pawl_code rc = PAWL_OK;
-  int n = take_planned(e, shard, 1, list);
+  int n = take_planned(e, shard, 1, list), at;
 
-  if (!err) err = &local;
   if (n) {
-    rc = send_unit(e, list, n, 1, pawl_store_commit, err);
-    TRY(tried(e, list, n, 1, rc, err));
+    pawl_code rc = send_unit(e, list, n, 1, &at, pawl_store_commit, err);
+    MUST(tried(e, list, n, 1, at, rc, err));
   }
   n = take_planned(e, shard, 0, list);
-  if (n) TRY(commit_list(e, list, n, 0, err));
-out:
-  return rc;
+  return n ? commit_list(e, list, n, 0, err) : PAWL_OK;
+}
+
+/* The end of one that was sent ahead. */
+static pawl_code finish(pawl_engine *e, pawl_sent *sent, pawl_error *err) {
+  pawl_code rc = pawl_store_finish(e->store, err);
+  return tried(e, sent->list, sent->n, sent->plain, sent->at, rc, err);
 }
 
 static pawl_code send_ahead(pawl_engine *e, int shard, int plain,
                             pawl_error *err) {
   pawl_sent *sent;
-  pawl_error local;
-  pawl_code rc = PAWL_OK;
+  pawl_code rc;
 
-  if (!err) err = &local;
-  TRY(pawl_pipeline_place(e, &sent, err));
+  MUST(pawl_pipeline_place(e, &sent, err));
   sent->plain = plain;
+  sent->finish = finish;
   sent->n = take_planned(e, shard, plain, sent->list);
   if (!sent->n) return PAWL_OK;
-  rc = send_unit(e, sent->list, sent->n, plain, pawl_store_submit, err);
-  if (rc != PAWL_OK) return tried(e, sent->list, sent->n, plain, rc, err);
+  rc = send_unit(e, sent->list, sent->n, plain, &sent->at, pawl_store_submit,
+                 err);
+  if (rc != PAWL_OK)
+    return tried(e, sent->list, sent->n, plain, sent->at, rc, err);
   set_state(sent->list, sent->n, PAWL_SLOT_SENT);
   pawl_pipeline_sent(e);
-out:
-  return rc;
+  return PAWL_OK;
 }
 
+/* Counted anew each time: slots change their state in many places, and a
+ * number kept beside would be one more to be wrong. */
 static int count_state(const pawl_engine *e, pawl_slot_state state) {
   int n = 0;
-  for (int i = 0; i < e->nheld_slots; i++) n += e->held[i].state == state;
+  PAWL_EACH_SLOT (e, h) n += h->state == state;
   return n;
 }
 
@@ -843,16 +689,6 @@ pawl_code pawl_commit_ahead(pawl_engine *e, pawl_error *err) {
   return rc;
 }
 
-pawl_code pawl_commit_finish(pawl_engine *e, pawl_sent *sent,
-                             pawl_error *err) {
-  pawl_error local;
-  pawl_code rc;
-
-  if (!err) err = &local;
-  rc = pawl_store_finish(e->store, err);
-  return tried(e, sent->list, sent->n, sent->plain, rc, err);
-}
-
 pawl_code pawl_commit_all(pawl_engine *e, pawl_error *err) {
   pawl_code rc = pawl_pipeline_drain(e, err);
 
@@ -861,9 +697,8 @@ pawl_code pawl_commit_all(pawl_engine *e, pawl_error *err) {
   /* decided-again and settled plans come round once more; each round either
    * stores, drops or fails, save for an inbox that never rests */
   for (int rounds = 0; rounds < 20; rounds++) {
-    for (int i = 0; i < e->nheld_slots; i++)
-      if (e->held[i].state == PAWL_SLOT_UNKNOWN)
-        TRY(settle(e, &e->held[i], err));
+    PAWL_EACH_SLOT (e, h)
+      if (h->state == PAWL_SLOT_UNKNOWN) TRY(settle(e, h, err));
     if (!count_state(e, PAWL_SLOT_PLANNED)) break;
     for (int s = 0; s < e->nshards; s++) {
       rc = commit_shard(e, s, err);
@@ -878,14 +713,12 @@ out:
 }
 
 pawl_code pawl_commit_open(pawl_engine *e, pawl_held *h, pawl_error *err) {
-  pawl_code rc = PAWL_OK;
-
-  TRY(send_plans(e, &h, 1, err));
+  assert(e->unit_owner == h && h->transactional);
+  MUST(send_plans(e, &h, 1, err));
   if (e->stats) e->stats->commits++;
   (void)PAWL_FAULT("engine.commit.before");
-  TRY(pawl_store_commit(e->store, err));
+  MUST(pawl_store_commit(e->store, err));
   (void)PAWL_FAULT("engine.commit.after");
   stored(e, h, h->latch); /* its row was locked: the latch stood still */
-out:
-  return rc;
+  return PAWL_OK;
 }

@@ -5,29 +5,29 @@
  * letter lies in an inbox under a name of its own. One instance's messages go
  * out in order. What another is told waits in its inbox for the lease's
  * holder, behind the latch, like everything that comes from outside. */
+#include "deliver.h"
+
+#include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "../../value/json.h"
-#include "../internal.h"
-#include "reach.h"
+#include "../common/time.h"
+#include "../common/wake.h"
+#include "../enter/enter.h"
+#include "claim.h"
 
+#define GRACE_US (10 * PAWL_SECOND) /* for workers of a child's group */
 #define PAGE 64
 #define CHILDREN 200 /* told to end in one transaction */
 #define DELIVER_EVERY_US PAWL_SECOND
 
-typedef struct message {
-  pawl_id from, target;
-  int64_t seq;
-  pawl_buf kind, data;
-} message;
-
-static int shard_of(const pawl_engine *e, const pawl_id *id) {
-  return pawl_id_route(id) % e->nshards;
-}
+/* Its instance is who sends it. */
+typedef pawl_message_list_row message;
 
 static pawl_str member(const message *m, const char *name) {
   pawl_str value = {NULL, 0};
-  if (m->data.len) (void)pawl_json_get(pawl_buf_str(&m->data), name, &value);
+  if (m->data.len) (void)pawl_json_get(m->data, name, &value);
   return value;
 }
 
@@ -49,27 +49,33 @@ typedef struct letter {
 /* Into the unit that is open. Nobody there, or nobody alive: nothing. */
 static pawl_code send_letter(pawl_engine *e, const letter *l,
                              pawl_error *err) {
-  pawl_args *a = &e->args;
-  pawl_code rc = PAWL_OK;
+  MUST(PAWL_SEND(e->store, agenda_wake, NULL, err,
+                 .shard = pawl_shard_of(e, l->to), .id = l->to,
+                 .now = pawl_store_now(e->store)));
+  return PAWL_SEND(e->store, inbox_insert, NULL, err,
+                   .shard = pawl_shard_of(e, l->to), .id = l->to, .no = &l->no,
+                   .kind = pawl_strz(l->kind), .event_id = l->event_id,
+                   .source = pawl_strz("system"),
+                   .caller = l->caller.len ? l->caller : (pawl_str){NULL, 0},
+                   .data = l->data, .now = pawl_store_now(e->store));
+}
 
-  pawl_args_begin(a, PAWL_STMT_AGENDA_WAKE);
-  pawl_arg_int(a, PAWL_AGENDA_WAKE_SHARD, shard_of(e, l->to));
-  pawl_arg_id(a, PAWL_AGENDA_WAKE_ID, l->to);
-  pawl_store_arg_now(e->store, a, PAWL_AGENDA_WAKE_NOW);
-  TRY(pawl_store_send(e->store, a, err));
-  pawl_args_begin(a, PAWL_STMT_INBOX_INSERT);
-  pawl_arg_int(a, PAWL_INBOX_INSERT_SHARD, shard_of(e, l->to));
-  pawl_arg_id(a, PAWL_INBOX_INSERT_ID, l->to);
-  pawl_arg_id(a, PAWL_INBOX_INSERT_NO, &l->no);
-  pawl_arg_textz(a, PAWL_INBOX_INSERT_KIND, l->kind);
-  pawl_arg_str(a, PAWL_INBOX_INSERT_EVENT_ID, l->event_id);
-  pawl_arg_textz(a, PAWL_INBOX_INSERT_SOURCE, "system");
-  if (l->caller.len) pawl_arg_str(a, PAWL_INBOX_INSERT_CALLER, l->caller);
-  pawl_arg_str(a, PAWL_INBOX_INSERT_DATA, l->data);
-  pawl_store_arg_now(e->store, a, PAWL_INBOX_INSERT_NOW);
-  TRY(pawl_store_send(e->store, a, err));
-out:
-  return rc;
+/* Whoever is asked to end may be one that nobody serves: reach.h. */
+static pawl_code note_ending(pawl_engine *e, int shard, const pawl_id *ids,
+                             int n, pawl_error *err) {
+  pawl_args *a = &e->args;
+
+  const int64_t now = pawl_store_now(e->store);
+  pawl_str group = pawl_buf_str(&e->group);
+
+  /* where no tick will follow, ours are not served either */
+  if (e->holding) group.at = NULL;
+  pawl_args_begin(a, PAWL_STMT_ending_insert);
+  for (int i = 0; i < n; i++)
+    PAWL_PUT(a, ending_insert, .shard = shard, .id = &ids[i],
+             .executor_group = group, .grace_us = GRACE_US, .now = now);
+  e->reach_asked = 1;
+  return pawl_store_send(e->store, a, NULL, err);
 }
 
 /* The same letter to n instances of one shard, in the order of their ids; when
@@ -79,45 +85,43 @@ static pawl_code post(pawl_engine *e, const pawl_id *ids, int n,
   letter l = *like;
   pawl_code rc = PAWL_OK;
 
+  assert(n > 0 && n <= CHILDREN &&
+         l.event_id.len); /* known when it comes again */
   TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
   for (int i = 0; i < n; i++) {
     l.to = &ids[i];
+    assert(i == 0 || pawl_id_cmp(&ids[i - 1], &ids[i]) < 0);     /* S2 */
+    assert(pawl_shard_of(e, l.to) == pawl_shard_of(e, &ids[0])); /* S3 */
     TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &l.no, err));
     TRY(send_letter(e, &l, err));
   }
-  if (ending) TRY(pawl_reach_note(e, shard_of(e, &ids[0]), ids, n, err));
+  if (ending) TRY(note_ending(e, pawl_shard_of(e, &ids[0]), ids, n, err));
   TRY(pawl_store_commit(e->store, err));
   e->fresh_ready = 1;
   e->look_mono_us = 0; /* perhaps of a workflow not seen to be ready yet */
-  pawl_start_wake(e);
+  pawl_wake(e);
 out:
   if (rc != PAWL_OK) pawl_store_rollback(e->store);
   return rc;
 }
 
 /* "child:0190...": by which a letter is known when it comes again. */
-static void name_letter(pawl_buf *out, const char *what, const pawl_id *id) {
+static pawl_str name_letter(char name[48], const char *what,
+                            const pawl_id *id) {
   char text[37];
   pawl_id_format(id, text);
-  pawl_buf_clear(out);
-  pawl_buf_addf(out, "%s:%s", what, text);
+  (void)snprintf(name, 48, "%s:%s", what, text);
+  return pawl_strz(name);
 }
 
 static pawl_code tell_parent(pawl_engine *e, const pawl_id *parent,
                              const pawl_id *child, pawl_str data,
                              pawl_error *err) {
-  pawl_buf event_id = {.alloc = &e->alloc};
-  letter l = {.kind = "child"};
-  pawl_code rc = PAWL_OK;
-
-  name_letter(&event_id, "child", child);
-  TRY(pawl_buf_check(&event_id, err));
-  l.event_id = pawl_buf_str(&event_id);
-  l.data = data;
-  TRY(post(e, parent, 1, &l, 0, err));
-out:
-  pawl_buf_deinit(&event_id);
-  return rc;
+  char name[48];
+  const letter l = {.kind = "child",
+                    .event_id = name_letter(name, "child", child),
+                    .data = data};
+  return post(e, parent, 1, &l, 0, err);
 }
 
 /* ---- a child ---- */
@@ -132,22 +136,16 @@ typedef struct kin {
 static pawl_code read_kin(pawl_engine *e, const pawl_id *parent, kin *k,
                           pawl_error *err) {
   pawl_rows rows;
-  pawl_code rc = PAWL_OK;
 
   k->root = *parent;
-  pawl_args_begin(&e->args, PAWL_STMT_INSTANCE_KIN);
-  pawl_arg_int(&e->args, PAWL_INSTANCE_KIN_SHARD, shard_of(e, parent));
-  pawl_arg_id(&e->args, PAWL_INSTANCE_KIN_ID, parent);
-  TRY(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err));
+  MUST(PAWL_READ(e->store, instance_kin, &rows, err,
+                 .shard = pawl_shard_of(e, parent), .id = parent));
   if (!rows.nrows) return PAWL_OK;
-  if (!pawl_row_null(&rows, 0, PAWL_INSTANCE_KIN_R_ROOT))
-    pawl_row_id(&rows, 0, PAWL_INSTANCE_KIN_R_ROOT, &k->root);
-  pawl_buf_adds(&k->tenant,
-                pawl_row_str(&rows, 0, PAWL_INSTANCE_KIN_R_TENANT));
-  pawl_buf_adds(&k->group,
-                pawl_row_str(&rows, 0, PAWL_INSTANCE_KIN_R_EXECUTOR_GROUP));
-out:
-  return rc;
+  const pawl_instance_kin_row row = pawl_read_instance_kin(&rows, 0);
+  if (row.root) k->root = *row.root;
+  pawl_buf_adds(&k->tenant, row.tenant);
+  pawl_buf_adds(&k->group, row.executor_group);
+  return PAWL_OK;
 }
 
 static void add_option(pawl_buf *b, pawl_str given, const char *name,
@@ -167,7 +165,7 @@ static void child_options(const message *m, const kin *k, pawl_buf *b) {
   pawl_json_iter it = {0};
   char id[37];
 
-  pawl_id_format(&m->target, id);
+  pawl_id_format(m->target, id);
   pawl_buf_addf(b, "{\"id\":\"%s\"", id);
   if (version) pawl_buf_addf(b, ",\"version\":%" PRId64, version);
   add_option(b, given, "tenant", &k->tenant);
@@ -220,7 +218,7 @@ static pawl_code start_child(pawl_engine *e, const message *m,
   kin k = {.tenant = {.alloc = &e->alloc}, .group = {.alloc = &e->alloc}};
   pawl_buf code = {.alloc = &e->alloc}, node = {.alloc = &e->alloc};
   pawl_buf options = {.alloc = &e->alloc};
-  pawl_origin origin = {.parent = &m->from,
+  pawl_origin origin = {.parent = m->instance,
                         .root = &k.root,
                         .parent_token = member_int(m, "token", 0),
                         .parent_visit = member_int(m, "visit", 0),
@@ -231,7 +229,7 @@ static pawl_code start_child(pawl_engine *e, const message *m,
   pawl_id id;
   pawl_code rc = PAWL_OK;
 
-  TRY(read_kin(e, &m->from, &k, err));
+  TRY(read_kin(e, m->instance, &k, err));
   pawl_json_unquote(member(m, "workflow"), &code);
   if (member(m, "node").at) pawl_json_unquote(member(m, "node"), &node);
   origin.parent_node = node.len ? node.at : NULL;
@@ -241,17 +239,17 @@ static pawl_code start_child(pawl_engine *e, const message *m,
   TRY(pawl_buf_check(&code, err));
   TRY(pawl_buf_check(&node, err));
   TRY(pawl_buf_check(&options, err));
-  rc = pawl_start_from(e, code.at ? code.at : "", member(m, "input"),
-                       pawl_buf_str(&options), tracked ? &origin : NULL, &id,
-                       &created, &why);
+  rc = pawl_engine_start(e, code.at ? code.at : "", member(m, "input"),
+                         pawl_buf_str(&options), tracked ? &origin : NULL, &id,
+                         &created, &why);
   if (rc == PAWL_OK) {
     e->fresh_ready = 1;
     e->look_mono_us = 0;
   } else if (!pawl_code_is_final(rc, &why)) {
-    if (err) *err = why;
+    *err = why;
   } else {
     pawl_log_error(&e->log, PAWL_WARN, "a child was not started", &why);
-    rc = tracked ? tell_refused(e, m, &m->from, &m->target, &why, err)
+    rc = tracked ? tell_refused(e, m, m->instance, m->target, &why, err)
                  : PAWL_OK;
   }
 out:
@@ -269,15 +267,15 @@ out:
  * why and how goes with it. */
 static pawl_code post_cancel(pawl_engine *e, const message *m,
                              const pawl_id *ids, int n, pawl_error *err) {
-  pawl_buf event_id = {.alloc = &e->alloc}, data = {.alloc = &e->alloc};
-  pawl_buf by = {.alloc = &e->alloc};
+  pawl_buf data = {.alloc = &e->alloc}, by = {.alloc = &e->alloc};
   pawl_str reason = member(m, "reason"), event = member(m, "event_id");
   pawl_str compensate = member(m, "compensate");
   int killed = pawl_json_kind_of(member(m, "killed")) == PAWL_JSON_TRUE;
-  letter l = {.kind = killed ? "kill" : "cancel"};
+  char name[48];
+  letter l = {.kind = killed ? "kill" : "cancel",
+              .event_id = name_letter(name, "parent", m->instance)};
   pawl_code rc = PAWL_OK;
 
-  name_letter(&event_id, "parent", &m->from);
   pawl_buf_addz(&data, "{\"reason\":");
   pawl_buf_adds(&data, reason.at ? reason : pawl_strz("null"));
   if (event.at) {
@@ -290,15 +288,12 @@ static pawl_code post_cancel(pawl_engine *e, const message *m,
   }
   pawl_buf_addc(&data, '}');
   if (member(m, "by").at) pawl_json_unquote(member(m, "by"), &by);
-  TRY(pawl_buf_check(&event_id, err));
   TRY(pawl_buf_check(&data, err));
   TRY(pawl_buf_check(&by, err));
-  l.event_id = pawl_buf_str(&event_id);
   l.caller = pawl_buf_str(&by);
   l.data = pawl_buf_str(&data);
   TRY(post(e, ids, n, &l, 1, err));
 out:
-  pawl_buf_deinit(&event_id);
   pawl_buf_deinit(&data);
   pawl_buf_deinit(&by);
   return rc;
@@ -309,27 +304,20 @@ static pawl_code end_children_of(pawl_engine *e, const message *m, int shard,
   pawl_id ids[CHILDREN], after = {{0}};
   int64_t token = member_int(m, "token", 0);
   pawl_rows rows;
-  pawl_code rc = PAWL_OK;
   int n = CHILDREN;
 
   while (n == CHILDREN) {
-    pawl_args *a = &e->args;
-    pawl_args_begin(a, PAWL_STMT_INSTANCE_CHILDREN);
-    pawl_arg_int(a, PAWL_INSTANCE_CHILDREN_SHARD, shard);
-    pawl_arg_id(a, PAWL_INSTANCE_CHILDREN_PARENT, &m->from);
-    if (token) pawl_arg_int(a, PAWL_INSTANCE_CHILDREN_TOKEN, token);
-    pawl_arg_id(a, PAWL_INSTANCE_CHILDREN_AFTER, &after);
-    pawl_arg_int(a, PAWL_INSTANCE_CHILDREN_MAX, CHILDREN);
-    TRY(pawl_store_once(e->store, PAWL_UNIT_READ, a, &rows, err));
+    MUST(PAWL_READ(e->store, instance_children, &rows, err, .shard = shard,
+                   .parent = m->instance, .token = token, .after = &after,
+                   .max = CHILDREN));
     n = rows.nrows;
     for (int i = 0; i < n; i++)
-      pawl_row_id(&rows, i, PAWL_INSTANCE_CHILDREN_R_ID, &ids[i]);
+      ids[i] = *pawl_read_instance_children(&rows, i).id;
     if (!n) break;
-    TRY(post_cancel(e, m, ids, n, err));
+    MUST(post_cancel(e, m, ids, n, err));
     after = ids[n - 1];
   }
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 /* ---- delivering ---- */
@@ -339,8 +327,7 @@ out:
 static pawl_code tell_result(pawl_engine *e, const message *m,
                              pawl_error *err) {
   pawl_error why;
-  pawl_code rc =
-      tell_parent(e, &m->target, &m->from, pawl_buf_str(&m->data), &why);
+  pawl_code rc = tell_parent(e, m->target, m->instance, m->data, &why);
 
   if (rc == PAWL_OK) return rc;
   if (!pawl_code_is_final(rc, &why)) {
@@ -349,72 +336,51 @@ static pawl_code tell_result(pawl_engine *e, const message *m,
   }
   pawl_log_error(&e->log, PAWL_ERROR, "a child's result cannot be delivered",
                  &why);
-  return tell_refused(e, m, &m->target, &m->from, &why, err);
+  return tell_refused(e, m, m->target, m->instance, &why, err);
 }
 
 static pawl_code hand_over(pawl_engine *e, const message *m, pawl_error *err) {
-  pawl_str kind = pawl_buf_str(&m->kind);
+  pawl_str kind = m->kind;
   int64_t reached;
-  pawl_code rc = PAWL_OK;
 
   if (pawl_str_eqz(kind, "start")) return start_child(e, m, err);
   if (pawl_str_eqz(kind, "result")) return tell_result(e, m, err);
   if (pawl_str_eqz(kind, "cancel"))
-    return post_cancel(e, m, &m->target, 1, err);
+    return post_cancel(e, m, m->target, 1, err);
   if (pawl_str_eqz(kind, "signal"))
-    return pawl_signal_send(e, pawl_buf_str(&m->data), &reached, err);
+    return pawl_engine_signal(e, m->data, &reached, NULL, err);
   if (pawl_str_eqz(kind, "end_children")) {
-    for (int s = 0; s < e->nshards; s++) TRY(end_children_of(e, m, s, err));
+    for (int s = 0; s < e->nshards; s++) MUST(end_children_of(e, m, s, err));
     return PAWL_OK;
   }
   return pawl_fail(err, PAWL_CORRUPT, "a message of the kind \"%.*s\"",
                    (int)kind.len, kind.at);
-out:
-  return rc;
+  return PAWL_OK;
 }
 
+/* The page behind `last`, which may be a row of the one before. */
 static pawl_code list_page(pawl_engine *e, int shard, const message *last,
-                           message *page, int *n, pawl_error *err) {
+                           pawl_buf *page, int *n, pawl_error *err) {
   static const pawl_id first;
-  pawl_args *a = &e->args;
   pawl_rows rows;
-  pawl_code rc = PAWL_OK;
 
-  pawl_args_begin(a, PAWL_STMT_MESSAGE_LIST);
-  pawl_arg_int(a, PAWL_MESSAGE_LIST_SHARD, shard);
-  pawl_arg_id(a, PAWL_MESSAGE_LIST_AFTER, last ? &last->from : &first);
-  pawl_arg_int(a, PAWL_MESSAGE_LIST_AFTER_SEQ, last ? last->seq : 0);
-  pawl_arg_int(a, PAWL_MESSAGE_LIST_MAX, PAGE);
-  TRY(pawl_store_once(e->store, PAWL_UNIT_READ, a, &rows, err));
+  MUST(PAWL_READ(e->store, message_list, &rows, err, .shard = shard,
+                 .after = last ? last->instance : &first,
+                 .after_seq = last ? last->seq : 0, .max = PAGE));
   *n = rows.nrows;
-  for (int k = 0; k < *n; k++) {
-    message *m = &page[k];
-    pawl_row_id(&rows, k, PAWL_MESSAGE_LIST_R_INSTANCE, &m->from);
-    pawl_row_id(&rows, k, PAWL_MESSAGE_LIST_R_TARGET, &m->target);
-    m->seq = pawl_row_int(&rows, k, PAWL_MESSAGE_LIST_R_SEQ);
-    pawl_buf_clear(&m->kind);
-    pawl_buf_clear(&m->data);
-    pawl_buf_adds(&m->kind, pawl_row_str(&rows, k, PAWL_MESSAGE_LIST_R_KIND));
-    pawl_buf_adds(&m->data, pawl_row_str(&rows, k, PAWL_MESSAGE_LIST_R_DATA));
-    TRY(pawl_buf_check(&m->kind, err));
-    TRY(pawl_buf_check(&m->data, err));
-  }
-out:
-  return rc;
+  assert(*n <= PAGE);
+  return PAWL_KEEP(message_list, &rows, page, err);
 }
 
 static pawl_code delete_messages(pawl_engine *e, int shard,
                                  const message *page, int n, pawl_error *err) {
-  pawl_rows rows;
-
-  pawl_args_begin(&e->args, PAWL_STMT_MESSAGE_DELETE);
-  pawl_arg_int(&e->args, PAWL_MESSAGE_DELETE_SHARD, shard);
+  pawl_args_begin(&e->args, PAWL_STMT_message_delete);
   for (int k = 0; k < n; k++) {
-    pawl_arg_id(&e->args, PAWL_MESSAGE_DELETE_ID, &page[k].from);
-    pawl_arg_int(&e->args, PAWL_MESSAGE_DELETE_SEQ, page[k].seq);
+    PAWL_PUT(&e->args, message_delete, .shard = shard, .id = page[k].instance,
+             .seq = page[k].seq);
   }
   if (!n) return PAWL_OK;
-  return pawl_store_once(e->store, PAWL_UNIT_BATCH, &e->args, &rows, err);
+  return pawl_store_once(e->store, PAWL_UNIT_BATCH, &e->args, NULL, err);
 }
 
 /* It failed for a reason that is not its own. */
@@ -422,7 +388,7 @@ static void log_kept(pawl_engine *e, const message *m, const pawl_error *why) {
   pawl_error told = *why;
   char from[37];
 
-  pawl_id_format(&m->from, from);
+  pawl_id_format(m->instance, from);
   pawl_error_prefix(&told, "message %" PRId64 " of %s (%.*s)", m->seq, from,
                     (int)m->kind.len, m->kind.at ? m->kind.at : "");
   pawl_log_error(&e->log, PAWL_ERROR,
@@ -451,51 +417,44 @@ static pawl_code deliver_page(pawl_engine *e, int shard, const message *page,
     *kept = 1;
     rc = PAWL_OK;
   }
+  assert(done <= n);
   last = delete_messages(e, shard, page, done, rc == PAWL_OK ? err : &second);
   return rc == PAWL_OK ? last : rc;
 }
 
 /* A message that is kept holds up what is behind it in its shard, and nobody
  * else. */
-static pawl_code deliver_shard(pawl_engine *e, int shard, message *page,
+static pawl_code deliver_shard(pawl_engine *e, int shard, pawl_buf *page,
                                pawl_error *err) {
-  pawl_code rc = PAWL_OK;
+  const message *last = NULL;
   int n = PAGE, kept = 0;
+  pawl_code rc;
 
-  for (const message *last = NULL; n == PAGE && !kept; last = &page[n - 1]) {
-    TRY(list_page(e, shard, last, page, &n, err));
+  while (n == PAGE && !kept) {
+    MUST(list_page(e, shard, last, page, &n, err));
+    const message *list = PAWL_KEPT(message_list, page);
     pawl_store_stay(e->store, 1); /* they are this store's, and no other's */
-    rc = deliver_page(e, shard, page, n, &kept, err);
+    rc = deliver_page(e, shard, list, n, &kept, err);
     pawl_store_stay(e->store, 0);
-    if (rc != PAWL_OK) goto out;
-    TRY(pawl_claim_renew(e, 0, err)); /* children may be many */
-    if (!n) break;
+    if (rc != PAWL_OK) return rc;
+    MUST(pawl_claim_heartbeat(e, 0, err)); /* children may be many */
+    if (n) last = &list[n - 1];
   }
   if (kept) e->deliver_pause = 1;
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 pawl_code pawl_deliver(pawl_engine *e, pawl_error *err) {
-  message page[PAGE];
-  pawl_error own;
+  pawl_buf page = {.alloc = &e->alloc};
   pawl_code rc = PAWL_OK;
 
   if (e->deliver_pause && pawl_clock_mono() < e->deliver_mono_us)
     return PAWL_OK;
-  if (!err) err = &own;
-  memset(page, 0, sizeof page);
-  for (int k = 0; k < PAGE; k++)
-    page[k].kind.alloc = page[k].data.alloc = &e->alloc;
   e->deliver_mono_us = pawl_clock_mono() + DELIVER_EVERY_US;
   e->deliver_pause = 0;
-  for (int s = 0; s < e->nshards; s++) TRY(deliver_shard(e, s, page, err));
+  for (int s = 0; s < e->nshards; s++) TRY(deliver_shard(e, s, &page, err));
   e->messages = 0;
 out:
-  for (int k = 0; k < PAGE; k++) {
-    pawl_buf_deinit(&page[k].kind);
-    pawl_buf_deinit(&page[k].data);
-  }
-  if (rc == PAWL_BUSY) rc = PAWL_OK; /* the next round tries again */
-  return rc;
+  pawl_buf_deinit(&page);
+  return rc == PAWL_BUSY ? PAWL_OK : rc; /* the next round tries again */
 }

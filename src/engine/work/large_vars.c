@@ -1,9 +1,12 @@
 /* Large variables: which rows a commit has changed, found by dealing out the
  * object as it was and as it is now, and comparing the two. */
+#include "large_vars.h"
+
+#include <assert.h>
 #include <stdlib.h>
 
 #include "../../value/json.h"
-#include "large_vars.h"
+#include "batch.h"
 
 #define WHOLE_BYTES 4096 /* up to that, one column holds them all */
 #define OWN_BYTES 1024   /* from that on, a member has a row of its own */
@@ -71,9 +74,10 @@ static pawl_code deal(pawl_engine *e, pawl_str vars, int parts, dealt *out,
   pawl_str key, value;
   size_t n = parts ? count_members(vars) : 0;
 
+  assert(parts >= 0 && parts <= MAX_PARTS);
   if (!n) return PAWL_OK;
   if (!(out->at = pawl_realloc(&e->alloc, NULL, 0, n * sizeof *out->at)))
-    return pawl_fail(err, PAWL_NOMEM, "out of memory");
+    return pawl_fail_memory(err);
   while (out->n < n && pawl_json_each(vars, &it, &key, &value))
     out->at[out->n++] = (member){
         key, value,
@@ -153,6 +157,7 @@ static void compare(changes *c, const pawl_held *h, const dealt *before,
       add_change(c, h, before, b, b_end, 0);
     else if (order > 0 || !rows_equal(before, b, b_end, after, a, a_end))
       add_change(c, h, after, a, a_end, 1);
+    assert(b_end > b || a_end > a); /* both come to their end */
     b = b_end;
     a = a_end;
   }
@@ -161,13 +166,13 @@ static void compare(changes *c, const pawl_held *h, const dealt *before,
 /* Another number of rows: what stood in the old ones is written anew. */
 static pawl_code changes_of(pawl_engine *e, changes *c, const pawl_held *h,
                             pawl_error *err) {
-  const pawl_plan *p = &h->plan;
+  const pawl_plan *p = &h->d.plan;
   dealt before = {0}, after = {0}, none = {0};
   pawl_code rc = PAWL_OK;
 
-  TRY(deal(e, pawl_buf_str(&h->vars), h->parts, &before, err));
-  TRY(deal(e, pawl_buf_str(&p->vars), p->parts, &after, err));
-  if (h->parts && h->parts != p->parts) {
+  TRY(deal(e, pawl_buf_str(&h->d.vars), h->parts, &before, err));
+  TRY(deal(e, pawl_buf_str(&p->vars), h->vars_parts, &after, err));
+  if (h->parts && h->parts != h->vars_parts) {
     compare(c, h, &before, &none);
     compare(c, h, &none, &after);
   } else {
@@ -183,42 +188,25 @@ static pawl_str slice(const changes *c, size_t from, size_t to) {
   return (pawl_str){c->text.at + from, to - from};
 }
 
-static pawl_code send_gone(pawl_engine *e, int shard, const changes *c,
-                           pawl_error *err) {
-  const change *at = (const change *)c->list.at;
+/* Rows that go, or, `puts`, those that stay and have changed. */
+static pawl_code send_changes(pawl_engine *e, const changes *c, int puts,
+                              pawl_error *err) {
+  const change *all = (const change *)c->list.at;
   pawl_args *a = &e->args;
 
-  pawl_args_begin(a, PAWL_STMT_VARIABLE_DELETE);
-  pawl_arg_int(a, PAWL_VARIABLE_DELETE_SHARD, shard);
-  for (size_t k = 0; k < c->list.len / sizeof *at; k++) {
-    if (at[k].end > at[k].members) continue;
-    pawl_arg_id(a, PAWL_VARIABLE_DELETE_ID, &at[k].h->id);
-    pawl_arg_id(a, PAWL_VARIABLE_DELETE_LEASE, &at[k].h->lease);
-    pawl_arg_latch(a, PAWL_VARIABLE_DELETE_LATCH, at[k].h);
-    pawl_arg_str(a, PAWL_VARIABLE_DELETE_PART,
-                 slice(c, at[k].name, at[k].members));
+  pawl_args_begin(a,
+                  puts ? PAWL_STMT_variable_put : PAWL_STMT_variable_delete);
+  for (size_t k = 0; k < c->list.len / sizeof *all; k++) {
+    const change *one = &all[k];
+    pawl_str part = slice(c, one->name, one->members);
+    if ((one->end > one->members) != puts) continue;
+    if (puts)
+      PAWL_PUT(a, variable_put, PAWL_GUARD_MEMBERS(one->h), .part = part,
+               .members = slice(c, one->members, one->end));
+    else
+      PAWL_PUT(a, variable_delete, PAWL_GUARD_MEMBERS(one->h), .part = part);
   }
-  return pawl_commit_send(e, err);
-}
-
-static pawl_code send_put(pawl_engine *e, int shard, const changes *c,
-                          pawl_error *err) {
-  const change *at = (const change *)c->list.at;
-  pawl_args *a = &e->args;
-
-  pawl_args_begin(a, PAWL_STMT_VARIABLE_PUT);
-  pawl_arg_int(a, PAWL_VARIABLE_PUT_SHARD, shard);
-  for (size_t k = 0; k < c->list.len / sizeof *at; k++) {
-    if (at[k].end == at[k].members) continue;
-    pawl_arg_id(a, PAWL_VARIABLE_PUT_ID, &at[k].h->id);
-    pawl_arg_id(a, PAWL_VARIABLE_PUT_LEASE, &at[k].h->lease);
-    pawl_arg_latch(a, PAWL_VARIABLE_PUT_LATCH, at[k].h);
-    pawl_arg_str(a, PAWL_VARIABLE_PUT_PART,
-                 slice(c, at[k].name, at[k].members));
-    pawl_arg_str(a, PAWL_VARIABLE_PUT_MEMBERS,
-                 slice(c, at[k].members, at[k].end));
-  }
-  return pawl_commit_send(e, err);
+  return pawl_store_send(e->store, a, NULL, err);
 }
 
 pawl_code pawl_parts_send(pawl_engine *e, pawl_held **list, int n,
@@ -226,16 +214,16 @@ pawl_code pawl_parts_send(pawl_engine *e, pawl_held **list, int n,
   changes c = {.text = {.alloc = &e->alloc}, .list = {.alloc = &e->alloc}};
   pawl_code rc = PAWL_OK;
 
-  EACH(h) {
-    const pawl_plan *p = &h->plan;
-    if (p->vars_changed && pawl_plan_writes(p) && (h->parts || p->parts))
+  EACH (h) {
+    const pawl_plan *p = &h->d.plan;
+    if (p->vars_changed && pawl_plan_writes(p) && (h->parts || h->vars_parts))
       TRY(changes_of(e, &c, h, err));
   }
   if (!c.list.len && !c.list.failed) goto out;
   TRY(pawl_buf_check(&c.text, err));
   TRY(pawl_buf_check(&c.list, err));
-  TRY(send_gone(e, list[0]->shard, &c, err));
-  TRY(send_put(e, list[0]->shard, &c, err));
+  TRY(send_changes(e, &c, 0, err));
+  TRY(send_changes(e, &c, 1, err));
 out:
   pawl_buf_deinit(&c.text);
   pawl_buf_deinit(&c.list);

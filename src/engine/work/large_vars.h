@@ -1,6 +1,7 @@
-/* engine/work/large_vars.h: variables too large to be written whole at every step.
+/* engine/work/large_vars.h: variables too large to be written whole at every
+ * step.
  *
- * Layer    engine: part of a commit; see commit.c.
+ * Layer    engine/work: part of a commit; see commit.c.
  * Keeps    P1 small variables stand in the instance's row, with 0 parts.
  *          P2 large ones stand in rows of `variable`, and the row's column is
  *             null: each member of 1 KB and more in a row of its own, the
@@ -11,7 +12,7 @@
 #ifndef PAWL_ENGINE_WORK_LARGE_VARS_H
 #define PAWL_ENGINE_WORK_LARGE_VARS_H
 
-#include "commit.h"
+#include "batch.h"
 
 /* How many rows the small members of these variables are dealt among; 0: all
  * stand in the instance's row. `now`: how many they are among so far. */

@@ -3,26 +3,21 @@
  * looks here after that, so an event is either routed to it or found by it. */
 #include "mail.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "../../rules/asked.h"
+#include "../../rules/decide.h"
 #include "../../rules/kept.h"
-#include "../../rules/machine.h"
 #include "../../value/json.h"
+#include "../common/names.h"
+#include "../common/time.h"
+#include "needs.h"
 
 #define LETTERS_PAGE 16 /* events of one inbox, or of one wait in it */
 #define OTHERS_PAGE 256 /* requests, and answers of children or people */
 #define EVENTS_PAGE 64  /* kept, of one wait */
 #define MOST_PAGE 256   /* of a wait that has turned down as many */
-
-static void set_text(pawl_buf *b, pawl_str s) {
-  pawl_buf_clear(b);
-  pawl_buf_adds(b, s);
-}
-
-static pawl_code no_memory(pawl_error *err) {
-  return pawl_fail(err, PAWL_NOMEM, "out of memory");
-}
 
 static int is_kind(const pawl_letter *l, const char *kind) {
   return pawl_str_eqz(pawl_buf_str(&l->kind), kind);
@@ -36,25 +31,16 @@ static int is_news(const pawl_letter *l) {
 /* ---- letters ---- */
 
 static pawl_letter *add_letter(pawl_engine *e, pawl_held *h) {
-  if (h->nletters == h->letters_cap) {
-    int cap = h->letters_cap ? 2 * h->letters_cap : 4;
-    size_t size = sizeof *h->letters;
-    pawl_letter *grown =
-        pawl_realloc(&e->alloc, h->letters, size * (size_t)h->letters_cap,
-                     size * (size_t)cap);
-    if (!grown) return NULL;
-    memset(grown + h->letters_cap, 0, size * (size_t)(cap - h->letters_cap));
-    h->letters = grown;
-    h->letters_cap = cap;
-  }
-  return &h->letters[h->nletters++];
+  if (!PAWL_ROOM(&e->alloc, h->d.letters, h->d.nletters, h->d.letters_cap))
+    return NULL;
+  return &h->d.letters[h->d.nletters++];
 }
 
 static pawl_code fill_letter(pawl_engine *e, pawl_held *h,
                              const pawl_letter *from, const pawl_str text[7],
                              pawl_error *err) {
   pawl_letter *l = add_letter(e, h);
-  if (!l) return no_memory(err);
+  if (!l) return pawl_fail_memory(err);
   pawl_buf *bufs[] = {&l->kind,   &l->name,   &l->key, &l->event_id,
                       &l->source, &l->caller, &l->data};
   l->no = from->no;
@@ -66,51 +52,41 @@ static pawl_code fill_letter(pawl_engine *e, pawl_held *h,
   l->news_for = 0;
   for (int i = 0; i < 7; i++) {
     bufs[i]->alloc = &e->alloc;
-    set_text(bufs[i], text[i]);
-    if (bufs[i]->failed) return no_memory(err);
+    pawl_buf_set(bufs[i], text[i]);
+    if (bufs[i]->failed) return pawl_fail_memory(err);
   }
   return PAWL_OK;
 }
 
 /* Behind what was received then there may be more that was not read. */
 static void stop_at(pawl_held *h, int64_t received_us) {
-  h->behind = 1;
-  if (received_us < h->read_us) h->read_us = received_us;
+  h->d.behind = 1;
+  if (received_us < h->d.read_us) h->d.read_us = received_us;
 }
 
-/* The columns of inbox_load and inbox_find are named alike. */
-static pawl_code take_letter(pawl_engine *e, pawl_held *h, const pawl_rows *r,
-                             int k, pawl_error *err) {
-  pawl_letter l;
-  pawl_str text[7] = {pawl_row_str(r, k, PAWL_INBOX_LOAD_R_KIND),
-                      pawl_row_str(r, k, PAWL_INBOX_LOAD_R_NAME),
-                      pawl_row_str(r, k, PAWL_INBOX_LOAD_R_KEY),
-                      pawl_row_str(r, k, PAWL_INBOX_LOAD_R_EVENT_ID),
-                      pawl_row_str(r, k, PAWL_INBOX_LOAD_R_SOURCE),
-                      pawl_row_str(r, k, PAWL_INBOX_LOAD_R_CALLER),
-                      pawl_row_str(r, k, PAWL_INBOX_LOAD_R_DATA)};
+/* A row of an inbox, whichever statement gave it. */
+#define TAKE_LETTER(e, h, row, err)                                    \
+  fill_letter(e, h,                                                    \
+              &(const pawl_letter){.no = *(row)->no,                   \
+                                   .came = *(row)->no,                 \
+                                   .addressed = (int)(row)->addressed, \
+                                   .received_us = (row)->received_at}, \
+              (const pawl_str[]){(row)->kind, (row)->name, (row)->key, \
+                                 (row)->event_id, (row)->source,       \
+                                 (row)->caller, (row)->data},          \
+              err)
 
-  pawl_row_id(r, k, PAWL_INBOX_LOAD_R_NO, &l.no);
-  l.came = l.no;
-  l.addressed = (int)pawl_row_int(r, k, PAWL_INBOX_LOAD_R_ADDRESSED);
-  l.kept = 0;
-  l.received_us = pawl_row_int(r, k, PAWL_INBOX_LOAD_R_RECEIVED_AT);
-  return fill_letter(e, h, &l, text, err);
-}
-
-void pawl_mail_ask(pawl_engine *e, int shard) {
+pawl_code pawl_mail_ask(pawl_engine *e, int shard, int *at, pawl_error *err) {
   pawl_args *a = &e->args;
 
-  pawl_args_begin(a, PAWL_STMT_INBOX_LOAD);
-  pawl_arg_int(a, PAWL_INBOX_LOAD_SHARD, shard);
-  for (int i = 0; i < e->nheld_slots; i++) {
-    pawl_held *h = &e->held[i];
-    if (h->shard != shard || !pawl_load_wants_inbox(h)) continue;
-    h->nletters = h->flooded = 0;
-    pawl_arg_id(a, PAWL_INBOX_LOAD_ID, &h->id);
+  pawl_args_begin(a, PAWL_STMT_inbox_load);
+  PAWL_EACH_SLOT (e, h) {
+    if (h->shard != shard || !pawl_needs_inbox(h)) continue;
+    h->d.nletters = h->flooded = 0;
+    PAWL_PUT(a, inbox_load, .shard = shard, .id = &h->d.id,
+             .events = LETTERS_PAGE, .others = OTHERS_PAGE);
   }
-  pawl_arg_int(a, PAWL_INBOX_LOAD_EVENTS, LETTERS_PAGE);
-  pawl_arg_int(a, PAWL_INBOX_LOAD_OTHERS, OTHERS_PAGE);
+  return pawl_store_send(e->store, a, at, err);
 }
 
 /* Was one of its pages full? Then what is behind it comes later. */
@@ -119,8 +95,8 @@ static void count_pages(pawl_held *h) {
   int64_t last_us[PAGES] = {0};
   int n[PAGES] = {0}, events = 0;
 
-  for (int i = 0; i < h->nletters; i++) {
-    const pawl_letter *l = &h->letters[i];
+  for (int i = 0; i < h->d.nletters; i++) {
+    const pawl_letter *l = &h->d.letters[i];
     int page = is_kind(l, "child")  ? CHILDREN
                : is_kind(l, "task") ? TASKS
                                     : REQUESTS;
@@ -131,27 +107,24 @@ static void count_pages(pawl_held *h) {
       last_us[page] = l->received_us;
     }
   }
-  h->flooded = h->unread = events >= LETTERS_PAGE;
+  h->flooded = h->d.unread = events >= LETTERS_PAGE;
   for (int i = 0; i < PAGES; i++)
     if (n[i] >= OTHERS_PAGE) stop_at(h, last_us[i]);
 }
 
 pawl_code pawl_mail_take(pawl_engine *e, const pawl_rows *r, pawl_error *err) {
   pawl_held *last = NULL;
-  pawl_code rc = PAWL_OK;
 
   for (int k = 0; k < r->nrows; k++) {
-    pawl_id id;
-    pawl_row_id(r, k, PAWL_INBOX_LOAD_R_INSTANCE, &id);
-    pawl_held *h = pawl_held_find(e, &id, NULL);
-    if (!h || !pawl_load_wants_inbox(h)) continue;
+    const pawl_inbox_load_row row = pawl_read_inbox_load(r, k);
+    pawl_held *h = pawl_held_find(e, row.instance, NULL);
+    if (!h || !pawl_needs_inbox(h)) continue;
     if (last && last != h) count_pages(last);
     last = h;
-    TRY(take_letter(e, h, r, k, err));
+    MUST(TAKE_LETTER(e, h, &row, err));
   }
   if (last) count_pages(last);
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 /* ---- events for those that wait ---- */
@@ -188,7 +161,7 @@ typedef struct searches {
 static void free_searches(pawl_engine *e, searches *s) {
   for (int i = 0; i < s->n; i++) {
     pawl_buf_deinit(&s->at[i].key);
-    pawl_asked_free(e, &s->at[i].asked);
+    pawl_asked_free(&s->at[i].asked);
   }
   pawl_release(&e->alloc, s->at, sizeof *s->at * (size_t)s->cap);
 }
@@ -197,23 +170,16 @@ static void free_searches(pawl_engine *e, searches *s) {
 static pawl_code add_search(pawl_engine *e, searches *s, pawl_held *h,
                             int32_t token, const char *event, pawl_str key,
                             pawl_error *err) {
-  if (s->n == s->cap) {
-    int cap = s->cap ? 2 * s->cap : 16;
-    search *grown =
-        pawl_realloc(&e->alloc, s->at, sizeof *grown * (size_t)s->cap,
-                     sizeof *grown * (size_t)cap);
-    if (!grown) return no_memory(err);
-    s->at = grown;
-    s->cap = cap;
-  }
-  search *one = &s->at[s->n++];
-  memset(one, 0, sizeof *one);
+  search *one;
+
+  if (!PAWL_ROOM(&e->alloc, s->at, s->n, s->cap)) return pawl_fail_memory(err);
+  one = &s->at[s->n++];
   one->h = h;
   one->token = token;
   one->event = event;
   one->key.alloc = &e->alloc;
   one->has_key = key.at != NULL;
-  if (one->has_key) pawl_json_unquote(key, &one->key);
+  pawl_buf_adds(&one->key, key);
   one->in_inbox = s->in_inbox;
   one->page = s->in_inbox ? LETTERS_PAGE : EVENTS_PAGE;
   one->shard =
@@ -225,119 +191,123 @@ static pawl_code add_search(pawl_engine *e, searches *s, pawl_held *h,
  * will be with its first commit. */
 static pawl_code find_rules(pawl_engine *e, searches *s, pawl_held *h,
                             pawl_error *err) {
-  pawl_buf text = {.alloc = &e->alloc};
-  pawl_json_iter it = {0};
-  pawl_str name, one, key;
-  int64_t no;
+  const pawl_marks *rules = &h->d.state.watched;
+  pawl_str vars = pawl_buf_str(&h->d.vars);
+  pawl_marks coming = {0};
   pawl_code rc = PAWL_OK;
 
-  if (!h->def || !h->def->ncancel_on || pawl_status_has_ended(h->status) ||
-      h->compensation.len)
+  if (!h->d.def || !h->d.def->ncancel_on ||
+      pawl_status_has_ended(h->d.state.status) || h->d.state.undo.status)
     return PAWL_OK;
-  if (h->started_us)
-    pawl_buf_adds(&text, pawl_buf_str(&h->watched));
-  else
-    pawl_rules_text(h, h->vars.len ? pawl_buf_str(&h->vars) : pawl_strz("{}"),
-                    &text);
-  TRY(pawl_buf_check(&text, err));
-  while (text.len && pawl_json_each(pawl_buf_str(&text), &it, &name, &one)) {
-    pawl_rules_read(one, &no, &key);
-    if ((!key.at && !s->in_inbox) || no >= h->def->ncancel_on) continue;
-    TRY(add_search(e, s, h, 0, h->def->cancel_on[no].event, key, err));
-    s->at[s->n - 1].after_us = pawl_rules_since(h) - 1;
+  if (!h->d.state.started_us) {
+    pawl_rules_list(&h->d, h->d.def, vars, &coming);
+    rules = &coming;
+    if (coming.failed) rc = pawl_fail_memory(err);
   }
-out:
-  pawl_buf_deinit(&text);
+  for (int i = 0; i < rules->n && rc == PAWL_OK; i++) {
+    const pawl_mark *rule = &rules->at[i];
+    if ((!rule->has_key && !s->in_inbox) || rule->no >= h->d.def->ncancel_on)
+      continue;
+    rc = add_search(e, s, h, 0, h->d.def->cancel_on[rule->no].event,
+                    pawl_buf_given(&rule->key, rule->has_key), err);
+    if (rc == PAWL_OK) s->at[s->n - 1].after_us = pawl_rules_since(&h->d) - 1;
+  }
+  pawl_marks_deinit(&coming, &e->alloc);
   return rc;
 }
 
 /* What it has turned down lies before what is new. */
-static pawl_code begin_search(pawl_engine *e, search *s, const pawl_token *t,
+static pawl_code begin_search(search *s, const pawl_token *t,
                               pawl_error *err) {
-  pawl_code rc = PAWL_OK;
-
-  TRY(pawl_asked_read(e, t, &s->asked, err));
+  MUST(pawl_asked_read(t, &s->asked, err));
   if (s->asked.n > s->page)
     s->page = s->asked.n < MOST_PAGE ? s->asked.n : MOST_PAGE;
   if (!s->in_inbox &&
       !pawl_kept_get(t, s->event, pawl_buf_str(&s->key), &s->place))
     s->place.since = 0;
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 static pawl_code find_searches(pawl_engine *e, searches *s, pawl_error *err) {
-  pawl_code rc = PAWL_OK;
-
-  for (int i = 0; i < e->nheld_slots; i++) {
-    pawl_held *h = &e->held[i];
-    if (!pawl_load_looks(h) || (s->in_inbox && !h->flooded)) continue;
-    TRY(find_rules(e, s, h, err));
-    for (int k = 0; k < h->tokens.n; k++) {
-      const pawl_token *t = &h->tokens.at[k];
-      const pawl_node *node = pawl_load_node_of(h, t);
-      pawl_str key;
+  PAWL_EACH_SLOT (e, h) {
+    if (!pawl_needs_look(h) || (s->in_inbox && !h->flooded)) continue;
+    MUST(find_rules(e, s, h, err));
+    for (int k = 0; k < h->d.state.tokens.n; k++) {
+      const pawl_token *t = &h->d.state.tokens.at[k];
+      const pawl_node *node = pawl_held_node_of(h, t);
+      pawl_str key = pawl_buf_some(&pawl_detail_of(t)->key);
       if (t->state != PAWL_TOKEN_WAITING || !node ||
-          node->kind != PAWL_KIND_WAIT || !node->event || !t->detail.len ||
-          !pawl_json_get(pawl_buf_str(&t->detail), "key", &key))
+          node->kind != PAWL_KIND_WAIT || !node->event ||
+          !pawl_detail_has(t, PAWL_DETAIL_key))
         continue;
-      if (pawl_json_kind_of(key) != PAWL_JSON_STRING) key.at = NULL;
       if (!key.at && !s->in_inbox) continue;
-      TRY(add_search(e, s, h, t->no, node->event, key, err));
-      TRY(begin_search(e, &s->at[s->n - 1], t, err));
+      MUST(add_search(e, s, h, t->no, node->event, key, err));
+      MUST(begin_search(&s->at[s->n - 1], t, err));
     }
   }
-out:
-  return rc;
-}
-
-static pawl_str text_of(const pawl_buf *b) {
-  return b->len ? pawl_buf_str(b) : pawl_strz("");
-}
-
-/* Late ones come before the others: they are older. */
-static void arg_place(pawl_args *a, const search *s) {
-  int late = s->place.since &&
-             pawl_kept_cmp(s->after_us, &s->after_no, &s->place) < 0;
-
-  pawl_arg_time(a, PAWL_EVENT_FIND_AFTER_AT,
-                late ? s->place.at_us : s->after_us);
-  pawl_arg_id(a, PAWL_EVENT_FIND_AFTER_CAME,
-              late ? &s->place.came : &s->after_no);
-  pawl_arg_time(a, PAWL_EVENT_FIND_LATE_AT, s->after_us);
-  pawl_arg_id(a, PAWL_EVENT_FIND_LATE_CAME, &s->after_no);
-  if (late)
-    pawl_arg_int(a, PAWL_EVENT_FIND_SINCE, s->place.since);
-  else
-    pawl_arg_null(a, PAWL_EVENT_FIND_SINCE);
+  return PAWL_OK;
 }
 
 /* The events that it waits for: by their name, or, for "payment.*", by what
  * stands before one more word. */
-static void arg_wanted(pawl_args *a, int name, int prefix, const search *s) {
+static void wanted(const search *s, pawl_str *name, pawl_str *prefix) {
   size_t len = strlen(s->event);
+  int wide = len && s->event[len - 1] == '*';
 
-  if (len && s->event[len - 1] == '*') {
-    pawl_arg_null(a, name);
-    pawl_arg_str(a, prefix, (pawl_str){s->event, len - 1});
-  } else {
-    pawl_arg_textz(a, name, s->event);
-    pawl_arg_null(a, prefix);
-  }
+  *name = (pawl_str){wide ? NULL : s->event, wide ? 0 : len};
+  *prefix = (pawl_str){wide ? s->event : NULL, wide ? len - 1 : 0};
 }
 
-static void arg_search(pawl_args *a, const search *s, int no) {
-  pawl_arg_int(a, PAWL_EVENT_FIND_NO, no);
-  pawl_arg_str(a, PAWL_EVENT_FIND_KEY, pawl_buf_str(&s->key));
-  arg_wanted(a, PAWL_EVENT_FIND_NAME, PAWL_EVENT_FIND_PREFIX, s);
-  arg_place(a, s);
-  pawl_arg_int(a, PAWL_EVENT_FIND_MAX, s->page);
+/* Late ones come before the others: they are older. */
+static void ask_events(pawl_args *a, int shard, const search *s, int no,
+                       int64_t now) {
+  int late = s->place.since &&
+             pawl_kept_cmp(s->after_us, &s->after_no, &s->place) < 0;
+  pawl_str name, prefix;
+
+  wanted(s, &name, &prefix);
+  PAWL_PUT(a, event_find, .shard = shard, .no = no,
+           .key = pawl_buf_str(&s->key), .name = name, .prefix = prefix,
+           .after_at = late ? s->place.at_us : s->after_us,
+           .after_came = late ? &s->place.came : &s->after_no,
+           .late_at = s->after_us, .late_came = &s->after_no,
+           .since = late ? s->place.since : PAWL_NULL, .max = s->page,
+           .now = now);
+}
+
+/* Pages are full when they have as many rows as were asked for; those of one
+ * search come together. */
+typedef struct paging {
+  searches *s;
+  int64_t last; /* the search of the row before */
+  int n;        /* rows of it so far */
+} paging;
+
+/* The search that the next row is for. */
+static search *search_of(paging *p, int64_t no) {
+  search *one = &p->s->at[no];
+
+  assert(no >= 0 && no < p->s->n && no >= p->last);
+  p->n = no == p->last ? p->n + 1 : 1;
+  p->last = no;
+  if (p->n == one->page) one->done = -1; /* there may be more */
+  return one;
+}
+
+static int is_asked(const search *s, int in_inbox, int shard) {
+  return !s->done && s->in_inbox == in_inbox && s->shard == shard;
+}
+
+/* All pages of a shard were taken: those that were not full were the last. */
+static void end_pages(searches *s, int in_inbox, int shard) {
+  for (int i = 0; i < s->n; i++)
+    if (is_asked(&s->at[i], in_inbox, shard)) s->at[i].done = 1;
 }
 
 static int has_letter(const pawl_held *h, pawl_str event_id) {
-  for (int i = 0; i < h->nletters; i++)
-    if (pawl_str_eq(pawl_buf_str(&h->letters[i].event_id), event_id) &&
-        pawl_str_eqz(pawl_buf_str(&h->letters[i].kind), "event"))
+  for (int i = 0; i < h->d.nletters; i++)
+    if (pawl_str_eq(pawl_buf_str(&h->d.letters[i].event_id), event_id) &&
+        pawl_str_eqz(pawl_buf_str(&h->d.letters[i].kind), "event"))
       return 1;
   return 0;
 }
@@ -345,7 +315,7 @@ static int has_letter(const pawl_held *h, pawl_str event_id) {
 /* It was shown to this wait before, which did not want it. */
 static int is_old_news(const search *s, pawl_str event_id) {
   const pawl_token *t =
-      s->token ? pawl_tokens_find(&s->h->tokens, s->token) : NULL;
+      s->token ? pawl_tokens_find(&s->h->d.state.tokens, s->token) : NULL;
   return t && pawl_asked_in(&s->asked, t, event_id);
 }
 
@@ -364,13 +334,14 @@ static void pass_page(search *s) {
   const pawl_held *h = s->h;
 
   if (!s->fresh) return;
+  assert(!s->in_inbox && h->nfound <= h->d.nletters);
   s->fresh = 0;
   if (!s->stopped) {
     s->passed.at_us = s->after_us;
     s->passed.came = s->after_no;
   }
-  for (int i = h->nfound; i < h->nletters; i++) {
-    const pawl_letter *l = &h->letters[i];
+  for (int i = h->nfound; i < h->d.nletters; i++) {
+    const pawl_letter *l = &h->d.letters[i];
     if (!l->kept || !pawl_event_fits(l, key) ||
         !pawl_event_matches(s->event, pawl_buf_str(&l->name)) ||
         (!s->stopped &&
@@ -383,7 +354,8 @@ static void pass_page(search *s) {
 
 /* K4 */
 static void keep_place(search *s) {
-  pawl_token *t = s->token ? pawl_tokens_find(&s->h->tokens, s->token) : NULL;
+  pawl_token *t =
+      s->token ? pawl_tokens_find(&s->h->d.state.tokens, s->token) : NULL;
 
   if (!t || s->in_inbox || !s->passed.since || s->nknown < PAWL_KEPT_MANY)
     return;
@@ -395,155 +367,117 @@ static void keep_place(search *s) {
 
 /* A found event becomes a letter, under the name it has in every inbox. An id
  * that was drawn for it tells when, among what came in the same instant. */
-static pawl_code take_event(pawl_engine *e, search *s, const pawl_rows *r,
-                            int k, pawl_error *err) {
-  pawl_str source = pawl_row_str(r, k, PAWL_EVENT_FIND_R_SOURCE);
-  pawl_str id = pawl_row_str(r, k, PAWL_EVENT_FIND_R_ID);
+static pawl_code take_event(pawl_engine *e, search *s,
+                            const pawl_event_find_row *row, pawl_error *err) {
   pawl_buf event_id = {.alloc = &e->alloc};
-  pawl_letter l;
+  pawl_letter l = {.came = {{0}}};
   pawl_code rc = PAWL_OK;
 
-  s->after_us = l.received_us =
-      pawl_row_int(r, k, PAWL_EVENT_FIND_R_RECEIVED_AT);
-  pawl_row_id(r, k, PAWL_EVENT_FIND_R_CAME, &l.came);
+  s->after_us = l.received_us = row->received_at;
+  if (row->came) l.came = *row->came;
   s->after_no = l.came;
-  pawl_buf_adds(&event_id, source);
+  pawl_buf_adds(&event_id, row->source);
   pawl_buf_addc(&event_id, ':');
-  pawl_buf_adds(&event_id, id);
+  pawl_buf_adds(&event_id, row->id);
   TRY(pawl_buf_check(&event_id, err));
   if (is_old_news(s, pawl_buf_str(&event_id))) {
     s->nknown--;
     stop_before(s, l.received_us, &l.came);
   } else if (!has_letter(s->h, pawl_buf_str(&event_id))) {
-    pawl_str text[7] = {pawl_strz("event"),
-                        pawl_row_str(r, k, PAWL_EVENT_FIND_R_NAME),
-                        pawl_row_str(r, k, PAWL_EVENT_FIND_R_KEY),
-                        pawl_buf_str(&event_id),
-                        source,
-                        {NULL, 0},
-                        pawl_row_str(r, k, PAWL_EVENT_FIND_R_DATA)};
+    pawl_str text[7] = {
+        pawl_strz("event"), row->name, row->key, pawl_buf_str(&event_id),
+        row->source,        {NULL, 0}, row->data};
     TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &l.no, err));
     l.addressed = 0;
     l.kept = 1;
     TRY(fill_letter(e, s->h, &l, text, err));
-    s->h->letters[s->h->nletters - 1].news_for = s->token;
+    s->h->d.letters[s->h->d.nletters - 1].news_for = s->token;
   }
 out:
   pawl_buf_deinit(&event_id);
   return rc;
 }
 
-/* One page of every search that is not done, of events kept in this shard. */
-static pawl_code find_events(pawl_engine *e, searches *s, int shard,
-                             pawl_error *err) {
-  pawl_args *a = &e->args;
-  pawl_rows rows;
-  pawl_code rc = PAWL_OK;
+static pawl_code take_kept_row(pawl_engine *e, paging *pages,
+                               const pawl_rows *rows, int k, pawl_error *err) {
+  const pawl_event_find_row row = pawl_read_event_find(rows, k);
+  search *one = search_of(pages, row.no);
 
-  pawl_args_begin(a, PAWL_STMT_EVENT_FIND);
-  pawl_arg_int(a, PAWL_EVENT_FIND_SHARD, shard);
-  for (int i = 0; i < s->n; i++) {
-    search *one = &s->at[i];
-    if (one->done || one->in_inbox || one->shard != shard) continue;
-    arg_search(a, one, i);
-  }
-  if (!pawl_args_rows(a)) return PAWL_OK;
-  pawl_store_arg_now(e->store, a, PAWL_EVENT_FIND_NOW);
-  TRY(pawl_store_once(e->store, PAWL_UNIT_READ, a, &rows, err));
-  for (int k = 0, n = 0; k < rows.nrows; k++) {
-    int64_t no = pawl_row_int(&rows, k, PAWL_EVENT_FIND_R_NO);
-    n = k && no == pawl_row_int(&rows, k - 1, PAWL_EVENT_FIND_R_NO) ? n + 1
-                                                                    : 1;
-    if (n == s->at[no].page) s->at[no].done = -1; /* there may be more */
-    if (!s->at[no].passed.since)
-      s->at[no].passed.since =
-          pawl_row_int(&rows, k, PAWL_EVENT_FIND_R_HORIZON);
-    s->at[no].fresh = 1;
-    s->at[no].nknown++;
-    TRY(take_event(e, &s->at[no], &rows, k, err));
-  }
-  for (int i = 0; i < s->n; i++)
-    if (s->at[i].shard == shard && !s->at[i].in_inbox && !s->at[i].done)
-      s->at[i].done = 1;
-out:
-  return rc;
+  if (!one->passed.since) one->passed.since = row.horizon;
+  one->fresh = 1;
+  one->nknown++;
+  return take_event(e, one, &row, err);
 }
 
 /* ---- in an inbox ---- */
 
-static void arg_inbox(pawl_args *a, const search *s, int no) {
-  pawl_arg_int(a, PAWL_INBOX_FIND_NO, no);
-  pawl_arg_id(a, PAWL_INBOX_FIND_ID, &s->h->id);
-  arg_wanted(a, PAWL_INBOX_FIND_NAME, PAWL_INBOX_FIND_PREFIX, s);
-  if (s->has_key)
-    pawl_arg_str(a, PAWL_INBOX_FIND_KEY, text_of(&s->key));
-  else
-    pawl_arg_null(a, PAWL_INBOX_FIND_KEY);
-  pawl_arg_time(a, PAWL_INBOX_FIND_AFTER_AT, s->after_us);
-  pawl_arg_id(a, PAWL_INBOX_FIND_AFTER_NO, &s->after_no);
-  pawl_arg_int(a, PAWL_INBOX_FIND_MAX, s->page);
+static void ask_inbox(pawl_args *a, int shard, const search *s, int no) {
+  pawl_str name, prefix;
+
+  wanted(s, &name, &prefix);
+  PAWL_PUT(a, inbox_find, .shard = shard, .no = no, .id = &s->h->d.id,
+           .name = name, .prefix = prefix,
+           .key = pawl_buf_given(&s->key, s->has_key), .after_at = s->after_us,
+           .after_no = &s->after_no, .max = s->page);
 }
 
 static int has_no(const pawl_held *h, const pawl_id *no) {
-  for (int i = 0; i < h->nletters; i++)
-    if (pawl_id_eq(&h->letters[i].no, no)) return 1;
+  for (int i = 0; i < h->d.nletters; i++)
+    if (pawl_id_eq(&h->d.letters[i].no, no)) return 1;
   return 0;
 }
 
-_Static_assert((int)PAWL_INBOX_FIND_R_NO == (int)PAWL_INBOX_LOAD_R_NO &&
-                   (int)PAWL_INBOX_FIND_R_RECEIVED_AT ==
-                       (int)PAWL_INBOX_LOAD_R_RECEIVED_AT,
-               "take_letter reads the rows of both");
+static pawl_code take_inbox_row(pawl_engine *e, paging *pages,
+                                const pawl_rows *rows, int k,
+                                pawl_error *err) {
+  const pawl_inbox_find_row row = pawl_read_inbox_find(rows, k);
+  search *s = search_of(pages, row.search);
 
-static pawl_code take_found(pawl_engine *e, search *s, const pawl_rows *r,
-                            int k, pawl_error *err) {
-  pawl_str event_id = pawl_row_str(r, k, PAWL_INBOX_FIND_R_EVENT_ID);
-  pawl_code rc = PAWL_OK;
-
-  s->after_us = pawl_row_int(r, k, PAWL_INBOX_FIND_R_RECEIVED_AT);
-  pawl_row_id(r, k, PAWL_INBOX_FIND_R_NO, &s->after_no);
-  if (has_no(s->h, &s->after_no) || is_old_news(s, event_id)) return PAWL_OK;
-  TRY(take_letter(e, s->h, r, k, err));
-  s->h->letters[s->h->nletters - 1].news_for = s->token;
-out:
-  return rc;
+  s->after_us = row.received_at;
+  s->after_no = *row.no;
+  if (has_no(s->h, row.no) || is_old_news(s, row.event_id)) return PAWL_OK;
+  MUST(TAKE_LETTER(e, s->h, &row, err));
+  s->h->d.letters[s->h->d.nletters - 1].news_for = s->token;
+  return PAWL_OK;
 }
 
-/* One page of every search that is not done, in one shard's inboxes. */
-static pawl_code find_letters(pawl_engine *e, searches *s, int shard,
-                              pawl_error *err) {
-  pawl_args *a = &e->args;
-  pawl_rows rows;
-  pawl_code rc = PAWL_OK;
+/* ---- a page ---- */
 
-  pawl_args_begin(a, PAWL_STMT_INBOX_FIND);
-  pawl_arg_int(a, PAWL_INBOX_FIND_SHARD, shard);
-  for (int i = 0; i < s->n; i++)
-    if (!s->at[i].done && s->at[i].in_inbox && s->at[i].shard == shard)
-      arg_inbox(a, &s->at[i], i);
-  if (!pawl_args_rows(a)) return PAWL_OK;
-  TRY(pawl_store_once(e->store, PAWL_UNIT_READ, a, &rows, err));
-  for (int k = 0, n = 0; k < rows.nrows; k++) {
-    int64_t no = pawl_row_int(&rows, k, PAWL_INBOX_FIND_R_SEARCH);
-    n = k && no == pawl_row_int(&rows, k - 1, PAWL_INBOX_FIND_R_SEARCH) ? n + 1
-                                                                        : 1;
-    if (n == s->at[no].page) s->at[no].done = -1; /* there may be more */
-    TRY(take_found(e, &s->at[no], &rows, k, err));
+/* One page of every search that is not done, in one shard: of its inboxes, or
+ * of the events that are kept there. */
+static pawl_code find_page(pawl_engine *e, searches *s, int in_inbox,
+                           int shard, pawl_error *err) {
+  const int64_t now = pawl_store_now(e->store);
+  pawl_args *a = &e->args;
+  paging pages = {.s = s, .last = -1};
+  pawl_rows rows;
+
+  pawl_args_begin(a, in_inbox ? PAWL_STMT_inbox_find : PAWL_STMT_event_find);
+  for (int i = 0; i < s->n; i++) {
+    if (!is_asked(&s->at[i], in_inbox, shard)) continue;
+    if (in_inbox)
+      ask_inbox(a, shard, &s->at[i], i);
+    else
+      ask_events(a, shard, &s->at[i], i, now);
   }
-  for (int i = 0; i < s->n; i++)
-    if (s->at[i].shard == shard && s->at[i].in_inbox && !s->at[i].done)
-      s->at[i].done = 1;
-out:
-  return rc;
+  if (!pawl_args_rows(a)) return PAWL_OK;
+  MUST(pawl_store_once(e->store, PAWL_UNIT_READ, a, &rows, err));
+  for (int k = 0; k < rows.nrows; k++)
+    MUST(in_inbox ? take_inbox_row(e, &pages, &rows, k, err)
+                  : take_kept_row(e, &pages, &rows, k, err));
+  end_pages(s, in_inbox, shard);
+  return PAWL_OK;
 }
 
 /* ---- all of it ---- */
 
 static void drop_letter(pawl_held *h, int at) {
-  pawl_letter gone = h->letters[at];
-  memmove(&h->letters[at], &h->letters[at + 1],
-          sizeof gone * (size_t)(h->nletters - 1 - at));
-  h->letters[--h->nletters] = gone; /* its buffers serve again */
+  pawl_letter gone = h->d.letters[at];
+
+  assert(at >= 0 && at < h->d.nletters);
+  memmove(&h->d.letters[at], &h->d.letters[at + 1],
+          sizeof gone * (size_t)(h->d.nletters - 1 - at));
+  h->d.letters[--h->d.nletters] = gone; /* its buffers serve again */
 }
 
 /* What the inbox holds already, taken or not, is no news, nor is what started
@@ -551,35 +485,27 @@ static void drop_letter(pawl_held *h, int at) {
 static pawl_code drop_known(pawl_engine *e, int shard, pawl_error *err) {
   pawl_args *a = &e->args;
   pawl_rows rows;
-  pawl_code rc = PAWL_OK;
 
-  pawl_args_begin(a, PAWL_STMT_INBOX_KNOWN);
-  pawl_arg_int(a, PAWL_INBOX_KNOWN_SHARD, shard);
-  for (int i = 0; i < e->nheld_slots; i++) {
-    pawl_held *h = &e->held[i];
+  pawl_args_begin(a, PAWL_STMT_inbox_known);
+  PAWL_EACH_SLOT (e, h) {
     if (h->state == PAWL_SLOT_FREE || h->shard != shard) continue;
-    for (int k = h->nfound; k < h->nletters; k++) {
-      pawl_arg_id(a, PAWL_INBOX_KNOWN_ID, &h->id);
-      pawl_arg_str(a, PAWL_INBOX_KNOWN_EVENT_ID,
-                   pawl_buf_str(&h->letters[k].event_id));
+    for (int k = h->nfound; k < h->d.nletters; k++) {
+      PAWL_PUT(a, inbox_known, .shard = shard, .id = &h->d.id,
+               .event_id = pawl_buf_str(&h->d.letters[k].event_id));
     }
   }
   if (!pawl_args_rows(a)) return PAWL_OK;
-  TRY(pawl_store_once(e->store, PAWL_UNIT_READ, a, &rows, err));
+  MUST(pawl_store_once(e->store, PAWL_UNIT_READ, a, &rows, err));
   for (int k = 0; k < rows.nrows; k++) {
-    pawl_str event_id = pawl_row_str(&rows, k, PAWL_INBOX_KNOWN_R_EVENT_ID);
-    pawl_id id;
-    pawl_row_id(&rows, k, PAWL_INBOX_KNOWN_R_INSTANCE, &id);
-    pawl_held *h = pawl_held_find(e, &id, NULL);
+    const pawl_inbox_known_row row = pawl_read_inbox_known(&rows, k);
+    pawl_held *h = pawl_held_find(e, row.instance, NULL);
     if (!h) continue;
-    if (!pawl_row_null(&rows, k, PAWL_INBOX_KNOWN_R_CREATED_AT))
-      h->created_us = pawl_row_int(&rows, k, PAWL_INBOX_KNOWN_R_CREATED_AT);
-    for (int i = h->nletters - 1; i >= h->nfound; i--)
-      if (pawl_str_eq(pawl_buf_str(&h->letters[i].event_id), event_id))
+    if (row.created_at) h->d.created_us = row.created_at;
+    for (int i = h->d.nletters - 1; i >= h->nfound; i--)
+      if (pawl_str_eq(pawl_buf_str(&h->d.letters[i].event_id), row.event_id))
         drop_letter(h, i);
   }
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 static int by_arrival(const void *a, const void *b) {
@@ -592,9 +518,11 @@ static int by_arrival(const void *a, const void *b) {
 /* M1: what came behind something that was not read is left for the next look;
  * what asks it to end, or anything else at once, is not. */
 static void leave_behind(pawl_held *h) {
-  for (int i = h->nletters - 1; i >= 0; i--)
-    if (h->letters[i].received_us > h->read_us && is_news(&h->letters[i]) &&
-        !pawl_rules_cancel(h, &h->letters[i]))
+  assert(h->d.behind && h->d.read_us < PAWL_NEVER);
+  for (int i = h->d.nletters - 1; i >= 0; i--)
+    if (h->d.letters[i].received_us > h->d.read_us &&
+        is_news(&h->d.letters[i]) &&
+        !pawl_rules_cancel(&h->d, &h->d.letters[i]))
       drop_letter(h, i);
 }
 
@@ -602,8 +530,8 @@ static void leave_behind(pawl_held *h) {
  * Another search's may be behind that: it will be left for the next look (M1),
  * which would find no more than this one did. */
 static int has_news(const search *s) {
-  for (int i = s->h->nfound; i < s->h->nletters; i++)
-    if (s->h->letters[i].received_us <= s->after_us) return 1;
+  for (int i = s->h->nfound; i < s->h->d.nletters; i++)
+    if (s->h->d.letters[i].received_us <= s->after_us) return 1;
   return 0;
 }
 
@@ -621,42 +549,35 @@ static int pages_on(searches *s) {
 }
 
 static void note_found(pawl_engine *e) {
-  for (int i = 0; i < e->nheld_slots; i++)
-    e->held[i].nfound = e->held[i].nletters;
+  PAWL_EACH_SLOT (e, h) h->nfound = h->d.nletters;
 }
 
 /* Each wait's own first events take the place of the inbox's. */
 static pawl_code search_inboxes(pawl_engine *e, searches *s, pawl_error *err) {
-  pawl_code rc = PAWL_OK;
-
   for (int i = 0; i < s->n; i++) {
     pawl_held *h = s->at[i].h;
-    for (int k = h->nletters - 1; h->flooded && k >= 0; k--)
-      if (is_kind(&h->letters[k], "event")) drop_letter(h, k);
+    for (int k = h->d.nletters - 1; h->flooded && k >= 0; k--)
+      if (is_kind(&h->d.letters[k], "event")) drop_letter(h, k);
     h->flooded = 0;
   }
   note_found(e);
   do
-    for (int i = 0; i < e->nshards; i++) TRY(find_letters(e, s, i, err));
+    for (int i = 0; i < e->nshards; i++) MUST(find_page(e, s, 1, i, err));
   while (pages_on(s));
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 /* Pages until every search has news or has seen all. */
 static pawl_code search_events(pawl_engine *e, searches *s, pawl_error *err) {
-  pawl_code rc = PAWL_OK;
-
   note_found(e);
   do {
-    for (int i = 0; i < e->nshards; i++) TRY(find_events(e, s, i, err));
-    for (int i = 0; i < e->nshards; i++) TRY(drop_known(e, i, err));
+    for (int i = 0; i < e->nshards; i++) MUST(find_page(e, s, 0, i, err));
+    for (int i = 0; i < e->nshards; i++) MUST(drop_known(e, i, err));
     for (int i = 0; i < s->n; i++)
       if (!s->at[i].in_inbox) pass_page(&s->at[i]);
   } while (pages_on(s));
   for (int i = 0; i < s->n; i++) keep_place(&s->at[i]);
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 /* What lies in the inbox first, so that it is known; then all that came is in
@@ -674,13 +595,13 @@ pawl_code pawl_mail_search(pawl_engine *e, pawl_error *err) {
   if (s.n > inboxes) TRY(search_events(e, &s, err));
   for (int i = 0; i < s.n; i++)
     if (s.at[i].behind) stop_at(s.at[i].h, s.at[i].after_us);
-  for (int i = 0; i < e->nheld_slots; i++) {
-    pawl_held *h = &e->held[i];
-    if (h->state == PAWL_SLOT_FREE || !h->nletters || !pawl_load_looks(h))
+  PAWL_EACH_SLOT (e, h) {
+    if (h->state == PAWL_SLOT_FREE || !h->d.nletters || !pawl_needs_look(h))
       continue;
     if (s.n)
-      qsort(h->letters, (size_t)h->nletters, sizeof *h->letters, by_arrival);
-    if (h->behind) leave_behind(h);
+      qsort(h->d.letters, (size_t)h->d.nletters, sizeof *h->d.letters,
+            by_arrival);
+    if (h->d.behind) leave_behind(h);
   }
 out:
   free_searches(e, &s);

@@ -10,7 +10,7 @@
  *                rule, the first that it wants
  *   event_find   of those with a key, what is kept, from its place on (kept.h)
  *
- * Layer    engine, used by load.c alone.
+ * Layer    engine/work, used by load.c alone.
  * Keeps    M1 letters at hand have no gaps: what was received by h->read_us
  *             and is wanted was read, and of what came after that requests
  *             alone are at hand. No time later than that runs out.
@@ -23,20 +23,15 @@
 #ifndef PAWL_ENGINE_WORK_MAIL_H
 #define PAWL_ENGINE_WORK_MAIL_H
 
-#include "../internal.h"
+#include "slots.h"
 
-/* The arguments of inbox_load, for those of a shard that want it. */
-void pawl_mail_ask(pawl_engine *e, int shard);
+/* Sends inbox_load into the unit that is open, for those of a shard that want
+ * it. */
+pawl_code pawl_mail_ask(pawl_engine *e, int shard, int *at, pawl_error *err);
 /* Its rows become letters. */
 pawl_code pawl_mail_take(pawl_engine *e, const pawl_rows *rows,
                          pawl_error *err);
 /* The rest, once tokens, definitions and rules are known; all in one order. */
 pawl_code pawl_mail_search(pawl_engine *e, pawl_error *err);
-
-/* load.c */
-int pawl_load_wants_inbox(const pawl_held *h);
-int pawl_load_looks(const pawl_held *h);
-/* The node where a token stands; NULL: the definition has none of that name. */
-const pawl_node *pawl_load_node_of(const pawl_held *h, const pawl_token *t);
 
 #endif

@@ -4,24 +4,23 @@
  * batch locks no agenda row and asks for the lease once: instance_step looks
  * at the agenda while it writes, agenda_finish deletes what ends, and both
  * undo the whole unit when one instance is not as it was loaded. The long way
- * (commit.c) then finds out which one, and why.
+ * (commit.c) then finds out which one, and why. What both write is bound by the
+ * same members (batch.h), and comes to the same rows (plain_spec.lua).
  *
- * Layer    engine: part of a commit; see commit.c.
- * Keeps    N1 a plain plan has nothing for any other table, and leaves no
+ * Layer    engine/work: part of a commit; see commit.c.
+ * Keeps    Q1 a plain plan has nothing for any other table, and leaves no
  *             agenda row behind with a changed time or latch.
- *          N2 two who think they hold an instance cannot both write: the first
+ *          Q2 two who think they hold an instance cannot both write: the first
  *             raises its version, the second one's unit is undone. */
 #ifndef PAWL_ENGINE_WORK_PLAIN_H
 #define PAWL_ENGINE_WORK_PLAIN_H
 
-#include "commit.h"
+#include "batch.h"
 
 int pawl_plan_is_plain(const pawl_held *h);
-/* The statements of such plans, all of one shard. */
-pawl_code pawl_plain_send(pawl_engine *e, pawl_held **list, int n,
+/* The statements of such plans, all of one shard. *at: where the latches of
+ * those that go on will be, as agenda_lock's rows. */
+pawl_code pawl_plain_send(pawl_engine *e, pawl_held **list, int n, int *at,
                           pawl_error *err);
-/* Which of the unit's statements tells the latches of those that go on, in
- * instance_step's rows; -1: all end. */
-int pawl_plain_rows(pawl_held **list, int n);
 
 #endif

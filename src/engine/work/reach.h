@@ -10,20 +10,17 @@
  *              ▲         │  held by somebody, refused, died of it
  *              └─────────┘
  *
- * Layer    engine.
+ * Layer    engine/work, above apply.
  * Keeps    R1 between ticks alone: taking an inbox is a tick of its own.
  *          R2 a row is put off before its child is touched, and goes only when
  *             the child is seen to be neither due nor held.
- * Errors   of a child are logged with its id; those of the look are returned. */
+ * Errors   of a child are logged with its id; those of the look are returned.
+ * */
 #ifndef PAWL_ENGINE_WORK_REACH_H
 #define PAWL_ENGINE_WORK_REACH_H
 
-#include "../internal.h"
+#include "slots.h"
 
-/* Notes, in the unit that is open, that these instances of one shard are being
- * asked to end. */
-pawl_code pawl_reach_note(pawl_engine *e, int shard, const pawl_id *ids, int n,
-                          pawl_error *err);
 /* Behind a tick: takes the inboxes of what is due, as soon as something was
  * noted and now and then, a page at a time. *more: there is more. */
 pawl_code pawl_reach(pawl_engine *e, int *more, pawl_error *err);

@@ -3,11 +3,13 @@
  * Each acts for the slot whose call it is given: another's handler may run
  * meanwhile, as one that waits may have lent its ctx. Those that use the store
  * are called while a handler runs, so e->args is free, and one at a time. */
+#include "services.h"
+
 #include <assert.h>
 
-#include "../../base/base64.h"
 #include "../../value/json.h"
-#include "../internal.h"
+#include "../common/attributes.h"
+#include "../common/time.h"
 
 /* Whose call it is. */
 static pawl_held *slot_of(const pawl_call *call) {
@@ -16,6 +18,7 @@ static pawl_held *slot_of(const pawl_call *call) {
   return h;
 }
 
+/* The store's time, as everything that is recorded has it. */
 static int64_t service_now(const pawl_call *call) {
   return pawl_engine_now(call->services_ud);
 }
@@ -37,78 +40,55 @@ static void service_log(const pawl_call *call, int level, const char *message,
 }
 
 /* One statement, in the transactional step's open unit if there is one. That
- * is closed to everybody else. `h` NULL: no handler's. */
-pawl_code pawl_service_ask(pawl_engine *e, const pawl_held *h, int unit,
-                           pawl_rows *rows, pawl_error *err) {
-  if (e->open_unit && h && e->unit_owner != h)
+ * is closed to everybody else. */
+static pawl_code ask(pawl_engine *e, const pawl_held *h, int unit,
+                     pawl_stmt stmt, const void *row, pawl_rows *rows,
+                     pawl_error *err) {
+  int at;
+
+  if (!e->unit_owner)
+    return pawl_store_once_one(e->store, unit, stmt, row, rows, err);
+  if (e->unit_owner != h)
     return pawl_fail(err, PAWL_MISUSE,
                      "instance %s cannot ask the store now: a transactional "
                      "step of another one runs",
-                     h->id_text);
-  if (!e->open_unit)
-    return pawl_store_once(e->store, unit, &e->args, rows, err);
-  pawl_code rc = pawl_store_send(e->store, &e->args, err);
-  if (rc == PAWL_OK) pawl_store_rows(e->store, e->open_unit++, rows);
-  return rc;
+                     h->d.id_text);
+  MUST(pawl_store_send_one(e->store, stmt, row, &at, err));
+  pawl_store_rows(e->store, at, rows);
+  return PAWL_OK;
 }
+#define ASK(unit, stmt, rows, ...)              \
+  ask(e, h, PAWL_UNIT_##unit, PAWL_STMT_##stmt, \
+      &(const pawl_##stmt##_args){__VA_ARGS__}, rows, err)
 
 static pawl_code lease_lost(const pawl_held *h, pawl_error *err) {
-  pawl_fail(err, PAWL_LEASE_LOST,
-            "instance %s: its lease was taken back, by `kill` or by another "
-            "executor",
-            h->id_text);
-  pawl_error_hint(err, "stop: nothing this handler does will be recorded");
-  return PAWL_LEASE_LOST;
-}
-
-/* JSON text; a reader finds it in the instance while the step runs. */
-static pawl_code store_progress(pawl_engine *e, const pawl_held *h,
-                                pawl_str progress, pawl_error *err) {
-  pawl_rows rows;
-  pawl_args_begin(&e->args, PAWL_STMT_INSTANCE_PROGRESS);
-  pawl_arg_int(&e->args, PAWL_INSTANCE_PROGRESS_SHARD, h->shard);
-  pawl_arg_id(&e->args, PAWL_INSTANCE_PROGRESS_ID, &h->id);
-  pawl_arg_id(&e->args, PAWL_INSTANCE_PROGRESS_LEASE, &h->lease);
-  pawl_arg_str(&e->args, PAWL_INSTANCE_PROGRESS_STATE_TEXT, progress);
-  return pawl_service_ask(e, h, PAWL_UNIT_BATCH, &rows, err);
+  return pawl_fail_hint(
+      err, PAWL_LEASE_LOST, "stop: nothing this handler does will be recorded",
+      "instance %s: its lease was taken back, by `kill` or by another "
+      "executor",
+      h->d.id_text);
 }
 
 /* The latch of its row, if that is still ours. */
 static pawl_code read_latch(pawl_engine *e, const pawl_held *h, int *latch,
                             pawl_error *err) {
   pawl_rows rows;
-  pawl_id lease;
-  pawl_code rc = PAWL_OK;
 
-  pawl_args_begin(&e->args, PAWL_STMT_AGENDA_GET);
-  pawl_arg_int(&e->args, PAWL_AGENDA_GET_SHARD, h->shard);
-  pawl_arg_id(&e->args, PAWL_AGENDA_GET_ID, &h->id);
-  pawl_store_arg_now(e->store, &e->args, PAWL_AGENDA_GET_NOW);
-  TRY(pawl_service_ask(e, h, PAWL_UNIT_READ, &rows, err));
-  if (rows.nrows == 0 || pawl_row_null(&rows, 0, PAWL_AGENDA_GET_R_LEASE))
-    return lease_lost(h, err);
-  pawl_row_id(&rows, 0, PAWL_AGENDA_GET_R_LEASE, &lease);
-  if (!pawl_id_eq(&lease, &h->lease)) return lease_lost(h, err);
-  *latch = (int)pawl_row_int(&rows, 0, PAWL_AGENDA_GET_R_LATCH);
-out:
-  return rc;
+  MUST(ASK(READ, agenda_get, &rows, PAWL_SLOT_MEMBERS(h),
+           .now = pawl_store_now(e->store)));
+  return pawl_held_is_ours(h, &rows, latch) ? PAWL_OK : lease_lost(h, err);
 }
 
 /* Something has come in when the latch is another one. Is it to end? */
 static pawl_code look_for_cancel(pawl_engine *e, const pawl_held *h, int latch,
                                  int *out, pawl_error *err) {
   pawl_rows rows;
-  pawl_code rc = PAWL_OK;
 
   *out = 0;
   if (latch == h->latch) return PAWL_OK;
-  pawl_args_begin(&e->args, PAWL_STMT_INBOX_CANCEL);
-  pawl_arg_int(&e->args, PAWL_INBOX_CANCEL_SHARD, h->shard);
-  pawl_arg_id(&e->args, PAWL_INBOX_CANCEL_ID, &h->id);
-  TRY(pawl_service_ask(e, h, PAWL_UNIT_READ, &rows, err));
+  MUST(ASK(READ, inbox_cancel, &rows, PAWL_SLOT_MEMBERS(h)));
   *out = rows.nrows > 0;
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 static pawl_code service_heartbeat(const pawl_call *call, pawl_str progress,
@@ -117,27 +97,22 @@ static pawl_code service_heartbeat(const pawl_call *call, pawl_str progress,
   pawl_held *h = slot_of(call);
   pawl_rows rows;
   int latch;
-  pawl_code rc = PAWL_OK;
 
   /* its own row is locked: nobody can claim it, nor ask it to end */
-  if (e->open_unit && e->unit_owner == h) return PAWL_OK;
-  if (progress.at) TRY(store_progress(e, h, progress, err));
-  pawl_args_begin(&e->args, PAWL_STMT_AGENDA_RENEW);
-  pawl_arg_int(&e->args, PAWL_AGENDA_RENEW_SHARD, h->shard);
-  pawl_arg_id(&e->args, PAWL_AGENDA_RENEW_ID, &h->id);
-  pawl_arg_id(&e->args, PAWL_AGENDA_RENEW_LEASE, &h->lease);
-  pawl_arg_int(&e->args, PAWL_AGENDA_RENEW_LEASE_US, e->config.lease_us);
-  pawl_store_arg_now(e->store, &e->args, PAWL_AGENDA_RENEW_NOW);
-  TRY(pawl_service_ask(e, h, PAWL_UNIT_BATCH, &rows, err));
+  if (e->unit_owner == h) return PAWL_OK;
+  if (progress.at) /* a reader finds it in the instance while the step runs */
+    MUST(ASK(BATCH, instance_progress, &rows, PAWL_LEASE_MEMBERS(h),
+             .state_text = progress));
+  MUST(ASK(BATCH, agenda_heartbeat, &rows, PAWL_LEASE_MEMBERS(h),
+           .lease_us = e->config.lease_us, .now = pawl_store_now(e->store)));
   if (rows.nrows) {
-    h->lease_until_us = pawl_row_int(&rows, 0, PAWL_AGENDA_RENEW_R_DUE_AT);
-    latch = (int)pawl_row_int(&rows, 0, PAWL_AGENDA_RENEW_R_LATCH);
+    const pawl_agenda_heartbeat_row row = pawl_read_agenda_heartbeat(&rows, 0);
+    h->lease_until_us = row.due_at;
+    latch = (int)row.latch;
   } else { /* another's, or somebody writes to its inbox at this moment */
-    TRY(read_latch(e, h, &latch, err));
+    MUST(read_latch(e, h, &latch, err));
   }
-  TRY(look_for_cancel(e, h, latch, cancelled, err));
-out:
-  return rc;
+  return look_for_cancel(e, h, latch, cancelled, err);
 }
 
 static pawl_code service_cancelled(const pawl_call *call, int *out,
@@ -145,12 +120,9 @@ static pawl_code service_cancelled(const pawl_call *call, int *out,
   pawl_engine *e = call->services_ud;
   const pawl_held *h = slot_of(call);
   int latch;
-  pawl_code rc = PAWL_OK;
 
-  TRY(read_latch(e, h, &latch, err));
-  TRY(look_for_cancel(e, h, latch, out, err));
-out:
-  return rc;
+  MUST(read_latch(e, h, &latch, err));
+  return look_for_cancel(e, h, latch, out, err);
 }
 
 static pawl_code service_new_id(const pawl_call *call, char id[37],
@@ -162,154 +134,71 @@ static pawl_code service_new_id(const pawl_call *call, char id[37],
   return rc;
 }
 
+/* ---- ctx.visit ----
+ *
+ * Visits are numbered over all nodes, so those of one are counted, when a
+ * handler asks: the rows of history that tell of a smaller number, what stands
+ * there, and what this decision has brought there and is not stored yet.
+ * Attempts of one visit share its number, so they see the same count. */
+
+/* Is this visit of the node the first that the plan tells of? */
+static int is_first(const pawl_plan *p, const char *node, int64_t visit,
+                    int until) {
+  for (int i = 0; i < until && i < p->nrecords; i++)
+    if (p->records[i].visit == visit && p->records[i].node &&
+        !strcmp(p->records[i].node, node))
+      return 0;
+  for (int i = 0; i < until - p->nrecords; i++)
+    if (p->state.tokens.at[i].visit == visit && p->state.tokens.at[i].node &&
+        !strcmp(p->state.tokens.at[i].node, node))
+      return 0;
+  return 1;
+}
+
+/* Visits of this decision, which no row tells of. */
+static int64_t count_planned(const pawl_held *h, const pawl_call *call) {
+  const pawl_plan *p = &h->d.plan;
+  int64_t n = 0;
+
+  for (int i = 0; i < p->nrecords + p->state.tokens.n; i++) {
+    int is_token = i >= p->nrecords;
+    const pawl_token *t =
+        is_token ? &p->state.tokens.at[i - p->nrecords] : NULL;
+    const char *node = t ? t->node : p->records[i].node;
+    int64_t visit = t ? t->visit : p->records[i].visit;
+    if (visit > h->d.state.visit && visit < call->visit && node &&
+        !strcmp(node, call->node) && is_first(p, node, visit, i))
+      n++;
+  }
+  return n;
+}
+
 static pawl_code service_visits(const pawl_call *call, int64_t *out,
                                 pawl_error *err) {
-  return pawl_count_visits(call->services_ud, slot_of(call), call, out, err);
+  pawl_engine *e = call->services_ud;
+  const pawl_held *h = slot_of(call);
+  pawl_rows rows;
+
+  *out = 1;
+  if (call->visit <= 1) return PAWL_OK; /* it came nowhere before */
+  *out += count_planned(h, call);
+  if (!h->d.state.visit) return PAWL_OK; /* nothing of it is stored */
+  MUST(ASK(READ, history_visits, &rows, PAWL_SLOT_MEMBERS(h),
+           .node = pawl_strz(call->node), .below = call->visit));
+  if (rows.nrows) *out += pawl_read_history_visits(&rows, 0).n;
+  return PAWL_OK;
 }
 
 /* ---- attributes ---- */
 
-static void add_attribute(const pawl_rows *r, int k, pawl_buf *out) {
-  char time[28];
-  pawl_str type = pawl_row_str(r, k, PAWL_ATTRIBUTE_LIST_R_TYPE);
-
-  pawl_json_add_string(out, pawl_row_str(r, k, PAWL_ATTRIBUTE_LIST_R_NAME));
-  pawl_buf_addz(out, ":{\"type\":");
-  pawl_json_add_string(out, type);
-  pawl_buf_addz(out, ",\"value\":");
-  if (!pawl_row_null(r, k, PAWL_ATTRIBUTE_LIST_R_BOOLEAN_VALUE)) {
-    pawl_buf_addz(out, pawl_row_int(r, k, PAWL_ATTRIBUTE_LIST_R_BOOLEAN_VALUE)
-                           ? "true"
-                           : "false");
-  } else if (!pawl_row_null(r, k, PAWL_ATTRIBUTE_LIST_R_FLOAT_VALUE)) {
-    pawl_json_add_float(
-        out, pawl_rows_cell(r, k, PAWL_ATTRIBUTE_LIST_R_FLOAT_VALUE)->d);
-  } else if (!pawl_row_null(r, k, PAWL_ATTRIBUTE_LIST_R_NUMBER_VALUE)) {
-    pawl_str n = pawl_row_str(r, k, PAWL_ATTRIBUTE_LIST_R_NUMBER_VALUE);
-    if (pawl_str_eqz(type, "integer"))
-      pawl_buf_adds(out, n);
-    else
-      pawl_json_add_string(out, n);
-  } else if (!pawl_row_null(r, k, PAWL_ATTRIBUTE_LIST_R_DATE_VALUE)) {
-    pawl_time_format(pawl_row_int(r, k, PAWL_ATTRIBUTE_LIST_R_DATE_VALUE),
-                     time);
-    pawl_json_add_string(out, pawl_strz(time));
-  } else if (!pawl_row_null(r, k, PAWL_ATTRIBUTE_LIST_R_BYTES_VALUE)) {
-    pawl_buf_addc(out, '"');
-    pawl_base64_encode(pawl_row_str(r, k, PAWL_ATTRIBUTE_LIST_R_BYTES_VALUE),
-                       out);
-    pawl_buf_addc(out, '"');
-  } else {
-    pawl_json_add_string(out,
-                         pawl_row_str(r, k, PAWL_ATTRIBUTE_LIST_R_TEXT_VALUE));
-  }
-  pawl_buf_addc(out, '}');
-}
-
-static pawl_code attributes(pawl_engine *e, const pawl_held *h, int shard,
-                            const pawl_id *id, pawl_buf *out,
-                            pawl_error *err) {
-  pawl_rows rows;
-  pawl_code rc = PAWL_OK;
-
-  pawl_args_begin(&e->args, PAWL_STMT_ATTRIBUTE_LIST);
-  pawl_arg_int(&e->args, PAWL_ATTRIBUTE_LIST_SHARD, shard);
-  pawl_arg_id(&e->args, PAWL_ATTRIBUTE_LIST_ID, id);
-  TRY(pawl_service_ask(e, h, PAWL_UNIT_READ, &rows, err));
-  pawl_buf_addc(out, '{');
-  for (int k = 0; k < rows.nrows; k++) {
-    if (k) pawl_buf_addc(out, ',');
-    add_attribute(&rows, k, out);
-  }
-  pawl_buf_addc(out, '}');
-  TRY(pawl_buf_check(out, err));
-out:
-  return rc;
-}
-
-pawl_code pawl_attributes_json(pawl_engine *e, int shard, const pawl_id *id,
-                               pawl_buf *out, pawl_error *err) {
-  return attributes(e, NULL, shard, id, out, err);
-}
-
 static pawl_code service_attrs(const pawl_call *call, pawl_buf *out,
                                pawl_error *err) {
+  pawl_engine *e = call->services_ud;
   const pawl_held *h = slot_of(call);
-  return attributes(call->services_ud, h, h->shard, &h->id, out, err);
-}
+  pawl_rows rows;
 
-#define MAX_ATTRIBUTE 2000 /* bytes of text: it is indexed */
-
-enum { A_NAME, A_TYPE, A_TEXT, A_DATE, A_BYTES, A_FLOAT, A_NUMBER, A_BOOL };
-
-static pawl_code bad_attribute(pawl_str name, const char *why,
-                               pawl_error *err) {
-  pawl_fail(err, PAWL_VALUE, "attribute \"%.*s\" %s", (int)name.len, name.at,
-            why);
-  pawl_error_hint(err,
-                  "an attribute is a string, integer, float, boolean, "
-                  "pawl.decimal, pawl.date or pawl.binary");
-  return PAWL_VALUE;
-}
-
-pawl_code pawl_attribute_args(pawl_args *a, int first, pawl_str name,
-                              pawl_str typed, pawl_buf *scratch,
-                              pawl_error *err) {
-  pawl_str type = {0}, value = {0}, text;
-  double d = 0;
-  int64_t us = 0;
-  size_t at = scratch->len;
-  int filled;
-
-  if (!name.len || name.len > 255 || memchr(name.at, '\\', name.len))
-    return bad_attribute(name,
-                         "has a name that is empty, longer than 255 "
-                         "bytes, or needs escaping",
-                         err);
-  if (pawl_json_kind_of(typed) != PAWL_JSON_OBJECT ||
-      !pawl_json_get(typed, "type", &type) ||
-      !pawl_json_get(typed, "value", &value) || type.len < 2)
-    return bad_attribute(name, "has no type and value", err);
-  type.at++, type.len -= 2; /* plain words: nothing is escaped */
-  if (pawl_json_kind_of(value) == PAWL_JSON_STRING)
-    pawl_json_unquote(value, scratch);
-  if (pawl_json_kind_of(value) == PAWL_JSON_STRING && value.len > 2)
-    (void)pawl_buf_room(scratch,
-                        value.len); /* so that decoding moves nothing */
-  text.at = scratch->at ? scratch->at + at : "";
-  text.len = scratch->len - at;
-  if (pawl_str_eqz(type, "string")) {
-    if (text.len > MAX_ATTRIBUTE)
-      return bad_attribute(name, "is longer than 2000 bytes", err);
-    pawl_arg_str(a, first + (filled = A_TEXT), text);
-  } else if (pawl_str_eqz(type, "integer") &&
-             pawl_json_kind_of(value) == PAWL_JSON_INT) {
-    pawl_arg_str(a, first + (filled = A_NUMBER), value);
-  } else if (pawl_str_eqz(type, "decimal") && pawl_json_is_decimal(text)) {
-    pawl_arg_str(a, first + (filled = A_NUMBER), text);
-  } else if (pawl_str_eqz(type, "float") && pawl_json_number(value, &d)) {
-    pawl_arg_float(a, first + (filled = A_FLOAT), d);
-  } else if (pawl_str_eqz(type, "boolean")) {
-    pawl_arg_int(a, first + (filled = A_BOOL),
-                 pawl_json_kind_of(value) == PAWL_JSON_TRUE);
-  } else if (pawl_str_eqz(type, "date") &&
-             (pawl_json_int(value, &us) ||
-              pawl_time_parse(text.at, text.len, &us)) &&
-             pawl_date_is_valid(us)) {
-    pawl_arg_time(a, first + (filled = A_DATE), us);
-  } else if (pawl_str_eqz(type, "binary") &&
-             pawl_base64_decode(text, scratch)) {
-    text.at = scratch->at + at + text.len;
-    text.len = scratch->len - at - text.len;
-    pawl_arg_str(a, first + (filled = A_BYTES), text);
-  } else {
-    return bad_attribute(name, "has an impossible value for its type", err);
-  }
-  pawl_arg_str(a, first + A_NAME, name);
-  pawl_arg_str(a, first + A_TYPE, type);
-  for (int k = A_TEXT; k <= A_BOOL; k++)
-    if (k != filled) pawl_arg_null(a, first + k);
-  return PAWL_OK;
+  MUST(ASK(READ, attribute_list, &rows, PAWL_SLOT_MEMBERS(h)));
+  return pawl_attributes_add(&rows, out, err);
 }
 
 /* ---- ctx.db ---- */
@@ -358,6 +247,7 @@ static pawl_code rows_json(const pawl_rows *rows, const char *const *names,
   return pawl_buf_check(out, err);
 }
 
+/* They lie on the C stack, so there is a limit. */
 #define MAX_PARAMS 100
 
 /* JSON values as parameters; strings are unescaped into `scratch`. */
@@ -428,19 +318,18 @@ static pawl_code service_query(const pawl_call *call, pawl_str sql,
   int n = 0;
   pawl_code rc = PAWL_OK;
 
-  assert(e->open_unit && e->unit_owner == slot_of(call));
+  assert(e->unit_owner == slot_of(call));
   TRY(sql_params(params, cells, types, &n, &scratch, err));
-  rc = e->query_failed
-           ? pawl_fail(err, PAWL_MISUSE,
-                       "an earlier query of this step has "
-                       "failed: it cannot go on")
-           : pawl_store_query(e->store, sql.at, sql.len, cells, types, n,
-                              e->sql_limit_us, &rows, &names, &col_types, err);
-  if (rc != PAWL_OK && !e->query_failed) {
-    e->query_failed = 1;
+  if (e->query_error.code != PAWL_OK)
+    TRY(pawl_fail(
+        err, PAWL_MISUSE,
+        "an earlier query of this step has failed: it cannot go on"));
+  rc = pawl_store_query(e->store, sql.at, sql.len, cells, types, n,
+                        e->sql_limit_us, &rows, &names, &col_types, err);
+  if (rc != PAWL_OK) {
     e->query_error = *err;
+    goto out;
   }
-  if (rc != PAWL_OK) goto out;
   TRY(rows_json(&rows, names, col_types, out, err));
   *changed = rows.changed;
 out:

@@ -8,11 +8,11 @@
  * So do steps whose transaction the store undoes each time, by what is not
  * their fault as a rule: they are counted here, whoever holds them meanwhile.
  *
- * Layer    engine. No memory of its own; what is displaced is forgotten. */
+ * Layer    engine/work. What is displaced in its table is forgotten. */
 #ifndef PAWL_ENGINE_WORK_SPIN_H
 #define PAWL_ENGINE_WORK_SPIN_H
 
-#include "../internal.h"
+#include "slots.h"
 
 /* A token of its has run a step: the many of an each count by themselves. */
 void pawl_spin_step(pawl_engine *e, const pawl_held *h, int32_t token,

@@ -4,11 +4,11 @@
  * its row is claimed, loads nothing, is given back and is due again, for ever.
  * So whoever meets such a row takes it off, and says so.
  *
- * Layer    engine: between a claim and its load (claim.c), and health.c. */
+ * Layer    engine/work: between a claim and its load, and for repairs. */
 #ifndef PAWL_ENGINE_WORK_STRAY_H
 #define PAWL_ENGINE_WORK_STRAY_H
 
-#include "../internal.h"
+#include "slots.h"
 
 /* Takes off the rows of this shard, with these leases (NULL: none of them has
  * one), whose instances are not there. *gone: how many. */

@@ -1,9 +1,12 @@
 /* What is told of a step (pawl_config.trace). One that runs inside the very
  * transaction that records it may still be refused by the store: what it has to
  * tell waits for the commit, in copies, as its slot is free by then. */
+#include "told.h"
+
+#include <assert.h>
 #include <string.h>
 
-#include "told.h"
+#include "../common/time.h"
 
 static void clear(pawl_told *t) {
   for (int i = 0; i < t->n; i++) pawl_buf_clear(&t->at[i].text);
@@ -24,6 +27,7 @@ static size_t add(pawl_buf *to, const char *text) {
 
 static void keep(pawl_engine *e, const pawl_trace *trace) {
   pawl_told *t = &e->told;
+  assert(e->unit_owner); /* T1 */
   if (t->n == PAWL_TOLD_MAX) return;
   t->at[t->n].text.alloc = &e->plain;
   t->at[t->n].trace = *trace;
@@ -33,11 +37,38 @@ static void keep(pawl_engine *e, const pawl_trace *trace) {
   t->n++;
 }
 
-void pawl_told_say(pawl_engine *e, const pawl_trace *trace) {
-  if (e->open_unit && trace->outcome)
-    keep(e, trace);
+/* Which attempt it is of the token that runs; others may stand at its node. */
+static int64_t attempt_at(const pawl_decision *d, const char *node) {
+  for (int k = 0; node && k < d->state.tokens.n; k++)
+    if (d->state.tokens.at[k].no == d->running_token &&
+        d->state.tokens.at[k].node &&
+        !strcmp(d->state.tokens.at[k].node, node))
+      return d->state.tokens.at[k].attempt + 1;
+  return 1;
+}
+
+void pawl_engine_trace(pawl_engine *e, const pawl_decision *d,
+                       const char *node, const char *kind, int64_t elapsed_us,
+                       const char *outcome, const char *detail,
+                       int64_t due_us) {
+  if (!e->config.trace) return;
+  pawl_trace t = {.instance = d->id_text,
+                  .workflow = d->workflow.at,
+                  .node = node,
+                  .kind = kind,
+                  .attempt = attempt_at(d, node),
+                  .at_us = pawl_engine_now(e),
+                  .elapsed_us = elapsed_us,
+                  .outcome = outcome,
+                  .ended = outcome && d->plan.after == PAWL_AFTER_END
+                               ? pawl_status_name(d->plan.state.status)
+                               : NULL,
+                  .detail = detail,
+                  .due_us = due_us};
+  if (e->unit_owner && outcome)
+    keep(e, &t);
   else
-    e->config.trace(e->config.trace_ud, trace);
+    e->config.trace(e->config.trace_ud, &t);
 }
 
 void pawl_told_committed(pawl_engine *e) {

@@ -1,0 +1,37 @@
+--- The commands, as they are listed for people. Each is a file beside this one
+--- that says all of itself: name, arguments, options, help, examples, and what
+--- it does (pawl.cli.Command in options.lua).
+local nearest = require "pawl.nearest"
+local options = require "pawl.cli.options"
+
+local commands = {}
+
+commands.names = {
+  "run", "start", "worker", "list", "show", "explain", "tokens", "history",
+  "outbox", "signal", "task", "cancel", "suspend", "resume", "retry",
+  "restart", "move", "kill", "wake", "edit", "workflow", "health", "graph",
+  "check", "migrate", "version", "help",
+}
+
+--- One of them by its name; nil when there is none.
+---@param name string
+---@return pawl.cli.Command?
+function commands.get(name)
+  for _, known in ipairs(commands.names) do
+    if known == name then return require("pawl.cli." .. name) end
+  end
+end
+
+--- The same, or an error of the command line.
+---@param name string
+---@return pawl.cli.Command
+function commands.find(name)
+  local command = commands.get(name)
+  if command then return command end
+  local near = nearest.find(name, commands.names)
+  options.usage("unknown command '%s'",
+    near and ("did you mean `pawl %s`?"):format(near)
+    or "`pawl help` lists the commands", name)
+end
+
+return commands

@@ -1,0 +1,249 @@
+--- pawl workflow [list | activate...]: what is registered, which versions
+--- start, and what becomes of all instances of one.
+local act = require "pawl.cli.act"
+local core = require "pawl.core"
+local format = require "pawl.cli.format"
+local nearest = require "pawl.nearest"
+local options = require "pawl.cli.options"
+local store = require "pawl.cli.store"
+local table_of = require "pawl.cli.table"
+local term = require "pawl.cli.term"
+
+---- list --------------------------------------------------------------------
+
+local columns = {
+  { title = "WORKFLOW", flex = true,
+    value = function(w) return w.workflow end },
+  { title = "VERSION", value = function(w) return w.version end },
+  { title = "REVISION", value = function(w) return w.revision end },
+  { title = "STATE", value = function(w)
+    if w.suspended then return "suspended" end
+    return w.active and "active" or "inactive"
+  end },
+  { title = "LIVE", value = function(w) return w.live end },
+  { title = "NODES", value = function(w) return w.nodes end },
+  { title = "MODIFIED", value = function(w)
+    return format.time(w.modified)
+  end },
+  { title = "BY", flex = true, value = function(w) return w.by end },
+}
+
+local function list(opts, code)
+  local engine <close> = store.look(opts)
+  local query = { workflow = code, live = true }
+  if opts.json then
+    term.json((store.try(engine.workflows:list(query, "json"))))
+    return 0
+  end
+  local rows = store.try(engine.workflows:list(query))
+  if #rows == 0 then
+    term.print("no workflows")
+  else
+    table_of(columns, rows)
+  end
+  return 0
+end
+
+---- versions ----------------------------------------------------------------
+
+local function version_of(text)
+  local n = text and text:match "^%d+$" and math.tointeger(tonumber(text))
+  return n and n > 0 and n or nil
+end
+
+local function set_active(kind)
+  return function(opts, code, text)
+    local version = version_of(text)
+    if not code or not version then
+      options.usage("%s needs CODE and VERSION", "pawl workflow " .. kind
+        .. " order.fulfil 2", kind)
+    end
+    local engine <close> = store.look(opts)
+    local info = store.try(engine.workflows[kind](engine.workflows, code,
+      version, act.asked(opts)))
+    if opts.json then
+      term.print(format.json(info))
+    else
+      term.print(("%s version %d is %s"):format(code, version, info.active
+        and "active" or "not active: no new instances are started"))
+    end
+    return 0
+  end
+end
+
+local function hotfix(opts, file)
+  if not file then options.usage("hotfix needs one FILE") end
+  local engine <close> = store.look(opts)
+  local info = store.try(engine.workflows:hotfix(file, act.asked(opts)))
+  if opts.json then
+    term.print(format.json(info))
+  else
+    term.print(("%s version %d runs revision %d now"):format(info.workflow,
+      info.version, info.revision))
+  end
+  return 0
+end
+
+---- all instances -----------------------------------------------------------
+
+local function whole(kind, said)
+  return function(opts, code)
+    if (code == nil) == (opts.prefix == nil) then
+      options.usage("%s needs CODE or --prefix TEXT",
+        code and "they exclude each other" or nil, kind)
+    end
+    local engine <close> = store.look(opts)
+    local info = store.try(engine.workflows[kind](engine.workflows,
+      act.asked(opts, { workflow = code, prefix = opts.prefix,
+        shift = opts.shift })))
+    if opts.json then
+      term.print(format.json(info))
+    else
+      term.print(said:format(info.workflow or info.prefix .. "*"))
+    end
+    return 0
+  end
+end
+
+local function map_of(given)
+  if not given then return nil end
+  local map = {}
+  for _, text in ipairs(given) do
+    local old, new = text:match "^([^=]+)=([^=]+)$"
+    if not old then
+      options.usage("--map takes OLD=NEW, not '%s'", nil, text)
+    end
+    map[old] = new
+  end
+  return map
+end
+
+local refused_columns = {
+  { title = "ID", value = function(r) return r.id end },
+  { title = "NODE", value = function(r) return r.node end },
+  { title = "TOKEN", value = function(r) return r.token end },
+  { title = "WHY NOT", flex = true, value = function(r)
+    return r.reason
+  end },
+}
+
+local function tell_transfer(opts, report)
+  if opts.json then
+    for name, ids in pairs(report) do report[name] = core.array(ids) end
+    term.print(format.json(report))
+    return
+  end
+  term.print(("%d %s, %d cannot"):format(#report.gone,
+    opts.plan and "can be transferred" or "transferred", #report.refused))
+  if #report.asked > 0 then
+    term.print(("%d are held by a worker, which does it before the next "
+      .. "step"):format(#report.asked))
+  end
+  if #report.refused > 0 then table_of(refused_columns, report.refused) end
+end
+
+local function transfer(opts, code)
+  local versions = {}
+  for _, name in ipairs { "from", "to" } do
+    versions[name] = version_of(opts[name])
+    if not versions[name] then
+      options.usage("--%s takes a version, got '%s'", nil, name,
+        opts[name] or "")
+    end
+  end
+  if not code then options.usage("transfer needs CODE") end
+  local map = map_of(opts.map)
+  local engine <close> = store.look(opts)
+  if not opts.plan and not opts.json then
+    term.warn(("transferring the instances of %s from version %d to %d, one by "
+      .. "one; stopped, this leaves each on one of the two, and the same "
+      .. "command goes on with the rest"):format(term.clean(code),
+      versions.from, versions.to))
+  end
+  local report = {}
+  report.gone, report.refused, report.asked = store.try(
+    engine.workflows:transfer(code, versions.from, versions.to,
+      act.asked(opts, { map = map, plan = opts.plan })))
+  tell_transfer(opts, report)
+  return #report.refused > 0 and 4 or 0
+end
+
+---- the command -------------------------------------------------------------
+
+local verbs = {
+  list = list, hotfix = hotfix, transfer = transfer,
+  activate = set_active "activate", deactivate = set_active "deactivate",
+  suspend = whole("suspend",
+    "suspended %s: none of their steps begins until they are resumed"),
+  resume = whole("resume", "resumed %s"),
+}
+
+local order = { "list", "activate", "deactivate", "hotfix", "suspend",
+  "resume", "transfer" }
+
+-- What goes with some verbs only.
+local own = {
+  prefix = { suspend = true, resume = true }, shift = { resume = true },
+  from = { transfer = true }, to = { transfer = true },
+  map = { transfer = true }, plan = { transfer = true },
+}
+
+local function run(opts, args)
+  local verb = args[1] or "list"
+  if not verbs[verb] then
+    options.usage("workflow cannot '%s'", nearest.hint(verb, order), verb)
+  end
+  for key, goes_with in pairs(own) do
+    if opts[key] ~= nil and not goes_with[verb] then
+      options.usage("`pawl workflow %s` has no --%s", nil, verb, key)
+    end
+  end
+  if args[3] and verb ~= "activate" and verb ~= "deactivate" then
+    options.usage("unexpected argument '%s'", nil, args[3])
+  end
+  return verbs[verb](opts, args[2], args[3])
+end
+
+return {
+  name = "workflow", args = "[" .. table.concat(order, "|")
+    .. "] [CODE|FILE] [VERSION]",
+  max = 3,
+  summary = "what is registered, and what becomes of all of one",
+  about = "list [CODE] shows what the store knows, with how many instances "
+    .. "are unfinished.\n\nactivate CODE VERSION and deactivate CODE VERSION "
+    .. "say whether new instances of a version may be started; those that run "
+    .. "go on.\n\nhotfix FILE replaces the source of a version whose instances "
+    .. "run: they go on with it. Its graph must be the same; what a handler "
+    .. "does may change.\n\nsuspend CODE holds all instances of a workflow, "
+    .. "and with --prefix those of all whose codes begin so: new ones may be "
+    .. "started, and wait. resume lets them go on, as they were suspended: "
+    .. "those suspended by --prefix with the same --prefix.\n\n"
+    .. "transfer CODE has all unfinished instances of version --from go on in "
+    .. "version --to, and failed ones once they are retried. Each must stand "
+    .. "where that has a node of the same name, or one that --map names; what "
+    .. "waits needs a node of the same kind. --plan only says which could not "
+    .. "go, and why. Exits with 4 when some could not. Each goes by itself: "
+    .. "stopped in between (Ctrl-C), some are on the new version and the "
+    .. "others are as they were; the same command goes on with those.",
+  options = act.with {
+    { long = "prefix", arg = "TEXT", type = "name",
+      help = "suspend, resume: all workflows whose codes begin so" },
+    { long = "shift",
+      help = "resume: put their times off by as long as it took" },
+    { long = "from", arg = "VERSION", help = "transfer: those of this one" },
+    { long = "to", arg = "VERSION", help = "transfer: where they go on" },
+    { long = "map", arg = "OLD=NEW", many = true,
+      help = "transfer: a node that is called otherwise in the new version" },
+    { long = "plan",
+      help = "transfer: change nothing, say what would happen" },
+  },
+  examples = {
+    { "pawl workflow list", "all of them" },
+    { "pawl workflow deactivate order.fulfil 1", "version 1 is done with" },
+    { "pawl workflow hotfix order.lua --reason 'rounding'", "in place" },
+    { "pawl workflow suspend --prefix billing.", "everything that bills" },
+    { "pawl workflow transfer order.fulfil --from 1 --to 2 --map pay=charge "
+      .. "--plan", "what would happen" },
+  },
+  run = run,
+}

@@ -1,0 +1,61 @@
+--- call: starts another workflow, and waits for its end.
+local shape = require "pawl.shape"
+local words = require "pawl.words"
+
+---@class pawl.CallOptions
+---@field workflow string  the child's code
+---@field next string|table<string, string>  a node, or `completed`, `failed`,
+---                              `cancelled` and `timeout`
+---@field version? integer  of that workflow; default: the newest
+---@field input? table|fun(ctx: pawl.Ctx): any  what the child is given
+---@field parent_end? "cancel"|"leave"  what becomes of the child when the
+---                              parent ends first; "cancel"
+---@field timeout? number|string  how long it waits; without a `timeout`
+---                              transition it then fails with that code
+---@field into? string  the variable that takes the child's output
+---@field undo? fun(ctx: pawl.Ctx)  takes back what the child did
+---@field retry? table|integer|false  when it fails, as a step; default: once
+---@field on_error? table<string, string>  by error code; "*" any other
+
+---@class pawl.Workflow
+---@field call fun(self: pawl.Workflow, name: string, options: pawl.CallOptions): pawl.Workflow
+
+local function state_of(w)
+  if not w.status then return "is about to be started" end
+  if w.status == "completed" or w.status == "failed"
+    or w.status == "cancelled" then
+    return "is " .. w.status .. "; its result is on the way"
+  end
+  return ("is %s (`pawl explain %s` tells more)"):format(w.status, w.child)
+end
+
+---@type pawl.Kind
+return {
+  fields = {
+    workflow = shape.code,
+    next = shape.next,
+    version = shape.count,
+    input = shape.input,
+    parent_end = shape.parent_end,
+    timeout = shape.limit,
+    into = shape.name,
+    undo = shape.handler,
+    retry = shape.retry,
+    on_error = shape.on_error,
+  },
+  needs = {
+    { "workflow", 'workflow = "order.ship"' },
+    { "next", 'next = "the_next_node"' },
+  },
+  transitions = { "completed", "failed", "cancelled", "timeout" },
+  check = shape.name_version,
+  receives = true,
+  waits_for = "child",
+  mermaid = { "[[", "]]" },
+  dot = "box3d",
+  detail = words.child,
+  sentence = function(data, token, w)
+    return ("it waits for its child, an instance of %s, which %s.%s"):format(
+      w.workflow, state_of(w), words.timeout_of(data, token))
+  end,
+}

@@ -1,0 +1,88 @@
+--- wait: waits for an event.
+local problem = require "pawl.problem"
+local shape = require "pawl.shape"
+local words = require "pawl.words"
+
+---@class pawl.WaitOptions
+---@field event string  "payment.received", or a pattern: "payment.*"
+---@field next string|table<string, string>  a node, or `received` and `timeout`
+---@field key? string|fun(ctx: pawl.Ctx): any  what the event's key must equal:
+---                              a name in variables or input, or a handler
+---@field match? fun(event: pawl.Event, ctx: pawl.Ctx): any  false or nil: not
+---                              this event. It may be asked more than once
+---@field timeout? number|string  how long it waits; without a `timeout`
+---                              transition it then fails with that code
+---@field into? string  the variable that takes the event's data
+---@field undo? fun(ctx: pawl.Ctx)  takes back what the event brought about
+---@field retry? table|integer|false  when it fails, as a step; default: once
+---@field on_error? table<string, string>  by error code; "*" any other
+
+---@class pawl.Workflow
+---@field wait fun(self: pawl.Workflow, name: string, options: pawl.WaitOptions): pawl.Workflow
+
+--- Where it is looked up, or what works it out.
+local function is_key(value, what)
+  if shape.is_called(value) then return value end
+  if type(value) ~= "string" then
+    problem.fail([["order_id", or function(ctx) ... end]],
+      "%s must be a name or a function, not %s", what, problem.given(value))
+  end
+  return shape.name(value, what)
+end
+
+--- The command that would do it; of a pattern the last word is open.
+local function signal_command(w, id)
+  return ("`pawl signal %s%s%s`"):format((w.event:gsub("%*$", "NAME")),
+    w.key and " --key " .. words.word(w.key) or "",
+    w.key and "" or " --instance " .. id)
+end
+
+local function judged(w)
+  local failed = w.match_failed or 0
+  local declined = w.turned_down - failed
+  local text = ""
+  if declined > 0 then
+    text = (" %s turned down by its `match`."):format(declined == 1
+      and "One event was" or declined .. " events were")
+  end
+  if failed > 0 then
+    text = ("%s Its `match` failed for %s%s."):format(text,
+      words.plural(failed, "event"),
+      w.error and ", with " .. words.error(w.error) or "")
+  end
+  return text
+end
+
+---@type pawl.Kind
+return {
+  fields = {
+    event = shape.pattern,
+    next = shape.next,
+    key = is_key,
+    match = shape.handler,
+    timeout = shape.limit,
+    into = shape.name,
+    undo = shape.handler,
+    retry = shape.retry,
+    on_error = shape.on_error,
+  },
+  needs = {
+    { "event", 'event = "payment.*"' },
+    { "next", 'next = "the_next_node"' },
+  },
+  transitions = { "received", "timeout" },
+  receives = true,
+  waits_for = "event",
+  mermaid = { "{{", "}}" },
+  dot = "hexagon",
+  detail = function(node) return node.event end,
+  sentence = function(data, token, w)
+    local to = words.way_of(token, "event").to
+    local text = ("it waits for the event %s%s%s; %s moves it%s."):format(
+      words.quoted(w.event),
+      w.key and " with the key " .. words.quoted(w.key) or "",
+      w.match and ", if its `match` agrees" or "",
+      signal_command(w, data.id), to and " to " .. words.quoted(to) or "")
+    return text .. judged(w) .. words.timeout_of(data, token)
+  end,
+}

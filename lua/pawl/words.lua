@@ -1,0 +1,88 @@
+--- Words that explanations are made of: explain.lua's own, and those that each
+--- kind of node has for what is waited for there (lua/pawl/kinds).
+local duration = require "pawl.duration"
+
+local words = {}
+
+function words.quoted(text) return '"' .. tostring(text) .. '"' end
+
+local function clock(text) return (text:sub(1, 19):gsub("T", " ")) end
+
+--- "2026-11-21 07:38:00 (in 5 min)", seen from the explanation's own time.
+function words.when(data, text)
+  local core = require "pawl.core" -- not where workflows are only built
+  local at, now = core.time_parse(text), core.time_parse(data.now)
+  local seconds = (at - now) / 1e6
+  if math.abs(seconds) < 1 then return clock(text) .. " (now)" end
+  local span = duration.show(math.abs(seconds))
+  return ("%s (%s)"):format(clock(text),
+    seconds > 0 and "in " .. span or span .. " ago")
+end
+
+--- "", ' by ann', ': "stuck"', ' by ann: "stuck"'.
+function words.who_why(by, reason)
+  return (by and " by " .. by or "")
+    .. (reason and reason ~= "" and ": " .. reason or "")
+end
+
+function words.plural(n, one, many)
+  return ("%d %s"):format(n, n == 1 and one or many or one .. "s")
+end
+
+--- "a", "a or b", "a, b or c".
+function words.any_of(list)
+  if #list < 2 then return list[1] or "nobody" end
+  return table.concat(list, ", ", 1, #list - 1) .. " or " .. list[#list]
+end
+
+--- A word of a command, as the shell reads it back.
+function words.word(text)
+  text = tostring(text)
+  if text:find("^[%w@%%+=:,./_-]+$") then return text end
+  return "'" .. text:gsub("'", "'\\''") .. "'"
+end
+
+function words.mapped(list, fn)
+  local out = {}
+  for i, value in ipairs(list) do out[i] = fn(value) end
+  return out
+end
+
+function words.error(err)
+  if type(err) ~= "table" then return nil end
+  local code = err.raised or err.code
+  local message = tostring(err.message or "")
+  return code and code ~= "script" and code .. ": " .. message or message
+end
+
+function words.goes(to)
+  return to and " and goes to " .. words.quoted(to) or ""
+end
+
+function words.timeout_of(data, token)
+  for _, move in ipairs(token.would_move) do
+    if move.what == "timeout" then
+      return (" At %s it gives up%s."):format(words.when(data, move.at),
+        move.to and words.goes(move.to) or " and fails with \"timeout\"")
+    end
+  end
+  return ""
+end
+
+function words.way_of(token, what)
+  for _, move in ipairs(token.would_move) do
+    if move.what == what then return move end
+  end
+  return {}
+end
+
+--- The workflow that a node starts: "order.ship 2".
+---@param node table  of a graph
+---@return string
+function words.child(node)
+  return node.workflow_version
+    and ("%s %d"):format(node.workflow, node.workflow_version)
+    or node.workflow
+end
+
+return words

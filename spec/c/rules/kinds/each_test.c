@@ -1,0 +1,89 @@
+/* Eaches: as many at a time as the window, and their results in order. */
+#include "../kit.h"
+
+static void open_each(kit *k, const char *more, const char *items) {
+  char text[400];
+  snprintf(text, sizeof text,
+           "'start':'e','nodes':[{'name':'e','kind':'each','items':true,"
+           "'branch':'a','into':'all','window':2,%s,'next':'z'}," KIT_STEP(
+               "a", "e") "," KIT_FINISH "]",
+           more);
+  kit_open(k, text);
+  kit_says(k, "e", PAWL_HANDLER_ITEMS, items);
+}
+
+static void give_item(kit *k, int64_t no, const char *data) {
+  pawl_decision *d = &k->d;
+  const pawl_token *t = kit_at(k, "e");
+  pawl_item *item;
+  k->d.has_items = 1;
+  if (!PAWL_ROOM(NULL, d->items, d->nitems, d->items_cap)) abort();
+  item = &d->items[d->nitems++];
+  item->token = t->no;
+  item->visit = t->visit;
+  item->no = no;
+  pawl_buf_set(&item->data, pawl_strz(data));
+}
+
+static void items_begin_as_the_window_lets_them(void) {
+  kit k;
+  open_each(&k, "'on_failure':'stop'", "[7,8,9]");
+  kit_step(&k);
+  CHECK_BUF(kit_effect(&k, PAWL_EFFECT_ITEMS)->data, "[7,8,9]");
+  CHECK_INT(k.d.state.tokens.n, 3); /* itself and two items */
+  CHECK_BUF(k.d.state.tokens.at[1].data, "{'item':7,'index':1}");
+  CHECK_BUF(k.d.state.tokens.at[2].data, "{'item':8,'index':2}");
+  kit_step(&k);
+  CHECK_INT(pawl_detail_of(kit_at(&k, "e"))->done, 2);
+  give_item(&k, 2, "9");
+  kit_step(&k);
+  CHECK_BUF(kit_at(&k, "a")->data, "{'item':9,'index':3}");
+  kit_step(&k);
+  k.d.nitems = 0;
+  for (int i = 0; i < 3; i++) give_item(&k, i, i == 1 ? "null" : "\"r\"");
+  kit_run(&k);
+  CHECK_BUF(k.d.vars, "{'all':['r',null,'r']}");
+  CHECK_STATUS(&k, "completed");
+  kit_close(&k);
+}
+
+static void no_items_are_no_wait(void) {
+  kit k;
+  open_each(&k, "'on_failure':'stop'", "[]");
+  kit_run(&k);
+  CHECK_BUF(k.d.vars, "{'all':[]}");
+  CHECK_BUF(k.asked, "e.items, ");
+  CHECK_STATUS(&k, "completed");
+  kit_close(&k);
+}
+
+static void one_that_fails(const char *more, const char *status) {
+  kit k;
+  open_each(&k, more, "[7,8]");
+  kit_says(&k, "a", PAWL_HANDLER_RUN, "!bad.");
+  kit_step(&k);
+  kit_step(&k);
+  CHECK_BUF(kit_effect(&k, PAWL_EFFECT_ITEM)->name, "failed");
+  CHECK_STATUS(&k, status);
+  kit_close(&k);
+}
+
+static void a_row_that_is_gone_is_said(void) {
+  kit k;
+  open_each(&k, "'on_failure':'stop'", "[7,8,9]");
+  kit_step(&k);
+  kit_step(&k);
+  k.d.has_items = 1; /* the third was looked for, and is not there */
+  kit_step(&k);
+  CHECK_STATUS(&k, "failed");
+  CHECK_HAS(k.d.plan.error, "item 3 of each");
+  kit_close(&k);
+}
+
+TEST_PART(kinds_each_test) {
+  items_begin_as_the_window_lets_them();
+  no_items_are_no_wait();
+  one_that_fails("'on_failure':'stop'", "failed");
+  one_that_fails("'on_failure':'collect'", "waiting");
+  a_row_that_is_gone_is_said();
+}

@@ -1,0 +1,118 @@
+/* What came in: taken in order, each on the record; what cannot be done is
+ * refused there, with a reason. */
+#include "kit.h"
+
+#define TIMER                                        \
+  "'start':'t','nodes':[{'name':'t','kind':'timer'," \
+  "'after':60000000,'next':'b'}," KIT_STEP("b", "z") "," KIT_FINISH "]"
+
+static void ask(kit *k, const char *kind, const char *data) {
+  kit_letter(k, kind, data);
+  kit_step(k);
+  CHECK_INT(k->d.nletters, 0); /* it is dealt with, either way */
+}
+
+static void refused(kit *k, const char *kind, const char *data,
+                    const char *why) {
+  ask(k, kind, data);
+  CHECK_BUF(kit_record(k, "refused")->text, why);
+  CHECK(kit_record(k, "refused")->has_request);
+}
+
+static void who_asked_and_why_is_on_the_record(void) {
+  kit k;
+  kit_open(&k, TIMER);
+  kit_run(&k);
+  pawl_buf_addz(&kit_letter(&k, "suspend", "{'reason':'night'}")->caller,
+                "ann");
+  kit_step(&k);
+  CHECK_STATUS(&k, "suspended");
+  CHECK_BUF(kit_record(&k, "suspended")->text, "night");
+  CHECK_BUF(kit_record(&k, "suspended")->caller, "ann");
+  refused(&k, "suspend", "{}", "suspend: it is suspended already");
+  k.now += 90 * PAWL_SECOND; /* the timer does not fire meanwhile */
+  kit_step(&k);
+  CHECK_INT(kit_records(&k, "timer"), 0);
+  ask(&k, "resume", "{'shift':true}");
+  CHECK_STATUS(&k, "waiting");
+  CHECK_INT(kit_at(&k, "t")->due_us, k.now + 60 * PAWL_SECOND);
+  refused(&k, "resume", "{}", "resume: it is not suspended");
+  kit_close(&k);
+}
+
+static void what_cannot_be_is_refused(void) {
+  kit k;
+  kit_open(&k, TIMER);
+  kit_run(&k);
+  refused(&k, "retry", "{}", "retry: it goes on already");
+  refused(&k, "restart", "{'node':'b'}", "restart: it goes on already");
+  refused(&k, "move", "{'node':'x'}", "move: no such node");
+  refused(&k, "move", "{'node':'b','token':7}", "move: no such token");
+  refused(&k, "edit", "{'if_commits':99,'set':{'a':1}}",
+          "edit: the instance has changed since");
+  CHECK_BUF(k.d.vars, "");
+  kit_close(&k);
+}
+
+static void a_token_is_moved_and_woken(void) {
+  kit k;
+  kit_open(&k, TIMER);
+  kit_run(&k);
+  ask(&k, "wake", "{'nodes':['other']}");
+  CHECK_INT(kit_records(&k, "woken"), 0);
+  ask(&k, "edit", "{'set':{'a':1}}");
+  CHECK_BUF(k.d.vars, "{'a':1}");
+  kit_letter(&k, "wake", "{'nodes':['t']}");
+  kit_run(&k);
+  k.now++;
+  kit_run(&k);
+  CHECK_HAS(k.history, "woken t, timer t, step b, ");
+  kit_close(&k);
+
+  kit_open(&k, TIMER);
+  kit_run(&k);
+  kit_letter(&k, "move", "{'node':'b'}");
+  kit_run(&k);
+  CHECK_HAS(k.history, "moved t, step b, ");
+  CHECK_STATUS(&k, "completed");
+  kit_close(&k);
+}
+
+static void a_move_that_is_to_be_put_off_is_put_off_once(void) {
+  kit k;
+  int64_t due;
+  kit_open(&k, TIMER);
+  kit_run(&k);
+  due = kit_at(&k, "t")->due_us;
+  for (int i = 0; i < 2; i++) {
+    pawl_letter *l = kit_letter(&k, "shift", "{'us':1000000}");
+    pawl_buf_set(&l->event_id, pawl_strz("since:t.x"));
+    kit_step(&k);
+  }
+  CHECK_INT(kit_at(&k, "t")->due_us, due + PAWL_SECOND);
+  kit_close(&k);
+}
+
+static void who_holds_no_handlers_leaves_what_needs_them(void) {
+  kit k;
+  kit_open(&k,
+           "'start':'w','nodes':[{'name':'w','kind':'wait','event':'e',"
+           "'next':'z'}," KIT_FINISH "]");
+  kit_run(&k);
+  k.d.apply_only = 1;
+  kit_event(&k, "e", NULL);
+  kit_letter(&k, "edit", "{'set':{'a':1}}");
+  kit_step(&k);
+  CHECK_INT(k.d.letters_left, 1);
+  CHECK_INT(k.d.nletters, 1); /* the event */
+  CHECK_BUF(k.d.vars, "{'a':1}");
+  kit_close(&k);
+}
+
+TEST_PART(letters_test) {
+  who_asked_and_why_is_on_the_record();
+  what_cannot_be_is_refused();
+  a_token_is_moved_and_woken();
+  a_move_that_is_to_be_put_off_is_put_off_once();
+  who_holds_no_handlers_leaves_what_needs_them();
+}

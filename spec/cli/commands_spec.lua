@@ -1,0 +1,57 @@
+--- The list of the commands, and the files that they are.
+local command = require "spec.support.command"
+local commands = require "pawl.cli.commands"
+local tmp = require "spec.support.tmp"
+
+local CLI <const> = "lua/pawl/cli"
+
+local function listed()
+  local set = {}
+  for _, name in ipairs(commands.names) do set[name] = true end
+  return set
+end
+
+describe("the list of commands", function()
+  it("has every file that is one, under its own name", function()
+    local found = {}
+    for file in assert(io.popen("ls " .. CLI)):lines() do
+      local text = tmp.read(CLI .. "/" .. file)
+      local name = text:match '\n  name = "(%l+)",'
+      if name then
+        assert.equal(file, name .. ".lua")
+        found[name] = true
+      end
+    end
+    assert.same(listed(), found)
+  end)
+
+  it("is what `pawl help` lists, in its order", function()
+    local out = command.folder():pawl("help").out
+    local at = 1
+    for _, name in ipairs(commands.names) do
+      if name ~= "help" then
+        at = assert(out:find("\n  " .. name .. " ", at, true), name)
+      end
+    end
+  end)
+
+  for _, name in ipairs(commands.names) do
+    it("has help about " .. name, function()
+      local here = command.folder()
+      local ran = here:pawl(name, "--help")
+      assert.equal(0, ran.code, ran.err)
+      assert.matches("^usage: pawl " .. name .. "%f[%W]", ran.out)
+      assert.equal(ran.out, here:pawl("help", name).out)
+    end)
+  end
+
+  it("has every command that the documents tell of", function()
+    local known = listed()
+    for _, page in ipairs { "README.md", "docs/workflows.md",
+      "docs/architecture.md", "docs/security.md", "docs/errors.md" } do
+      for name in tmp.read(page):gmatch "`pawl (%l+)" do
+        assert.is_true(known[name], page .. ": pawl " .. name)
+      end
+    end
+  end)
+end)

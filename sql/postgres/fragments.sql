@@ -1,0 +1,152 @@
+-- Pieces that several statements have: {{name}} stands for one, and
+-- {{name x; y}} for one with x and y in the place of {{1}} and {{2}}.
+
+-- fragment: rows
+-- A statement's lists, as rows.
+unnest({{@lists}}) as s ({{lists}})
+
+-- fragment: short_rows
+-- The same, of which the planner is told that they are few.
+(select * from {{rows}}
+  limit cardinality(@id)) s
+
+-- fragment: flat_rows
+-- The same, without a store of its own for them.
+(select {{unnested}} limit cardinality(@id)) s
+
+-- fragment: lease_guard
+-- The lease guard, behind rows s of id, lease, latch.
+cross join lateral (
+  select 1 from pawl.agenda a
+   where a.shard = @shard and a.instance = s.id and a.lease = s.lease
+     and (s.latch is null or a.latch = s.latch) offset 0) held
+
+-- fragment: claimed
+-- What a claim tells of its rows.
+returning a.instance, a.takeovers, a.latch, a.due_before, a.executor_before,
+  a.priority, coalesce(@now, now()) as now
+
+-- fragment: task_locked
+-- The task of a visit, as it is when it can be had.
+cross join lateral (
+   select * from pawl.task
+    where shard = @shard and instance = s.id and token = s.token
+      and visit = s.visit for update) o
+on conflict (shard, id) do update
+
+-- fragment: task_columns
+shard, id, instance, token, node, visit, title,
+  status, priority, created_at, updated_at
+
+-- fragment: pattern_fits
+-- Is this event of the pattern of the subscription s?
+case when s.pattern like '%*'
+  then starts_with({{1}}.name, left(s.pattern, -1))
+       and strpos(substr({{1}}.name, length(s.pattern)),
+                  '.') = 0
+  else {{1}}.name = s.pattern end
+
+-- fragment: name_fits
+(e.name = s.name
+       or (left(e.name, length(s.prefix)) = s.prefix
+           and strpos(substr(e.name, length(s.prefix) + 1), '.') = 0))
+  and e.expires_at > coalesce(@now, now())
+
+-- fragment: to_agenda
+-- What a start gives as `new`, and with that its places in standing and agenda.
+returning id, workflow_version, priority, executor_group, created_at,
+  coalesce(token_due_at, created_at) as due_at), stand as (
+insert into pawl.standing (shard, workflow, status, instance)
+select @shard, @workflow, 'running', id from new)
+insert into pawl.agenda ({{agenda_columns}})
+select @shard, id, @workflow, workflow_version, executor_group, priority,
+       due_at <= created_at, due_at, 0, 0 from new
+
+-- fragment: at_version
+-- Behind an update of instance i, `moved`: the held ones as they were read; and
+-- their places in standing.
+from {{flat_rows}} {{lease_guard}}
+  cross join lateral (
+   select ctid as place from pawl.instance
+    where shard = @shard and id = s.id and version = s.version offset 0) g
+ where i.shard = @shard and i.ctid = g.place and i.version = s.version
+returning i.id, i.workflow, i.status, s.was)
+update pawl.standing t set status = m.status
+   from moved m
+   cross join lateral (
+    select ctid as place from pawl.standing
+     where shard = @shard and workflow = m.workflow and status = m.was
+       and instance = m.id offset 0) g
+  where t.shard = @shard and t.ctid = g.place and m.status <> m.was
+
+-- fragment: now
+-- The test's clock, or the store's.
+coalesce(@now, now())
+
+-- fragment: from_now
+-- So long after now.
+coalesce(@now, now()) + {{1}} * interval '1 microsecond'
+
+-- fragment: from_each
+-- For each row of the lists, what stands behind this in parentheses.
+from {{rows}} cross join lateral
+
+-- fragment: from_held
+-- The rows of the lists whose leases are held.
+from {{rows}} {{lease_guard}}
+
+-- fragment: from_each_held
+-- Both; behind the parentheses stands {{where_held}}.
+from {{rows}} {{lease_guard}} cross join lateral
+
+-- fragment: where_held
+
+-- fragment: at_place
+-- Behind an update of {{1}} t: each held instance's row where {{2}}.
+from {{short_rows}} {{lease_guard}}
+  cross join lateral (
+   select ctid as place from pawl.{{1}}
+    where shard = @shard and {{2}} offset 0) g
+ where t.shard = @shard and t.ctid = g.place
+
+-- fragment: delete_held
+-- Of each held instance, the rows of {{1}} where {{2}}.
+delete from pawl.{{1}} t
+ using {{short_rows}} {{lease_guard}}
+  cross join lateral (
+   select ctid as place from pawl.{{1}}
+    where shard = @shard and instance = s.id and {{2}} offset 0) g
+ where t.shard = @shard and t.ctid = g.place
+
+-- fragment: running_place
+-- Behind an update of instance i: the rows s that run, as they were read.
+cross join lateral (
+   select ctid as place from pawl.instance
+    where shard = @shard and id = s.id and version = s.version
+      and status = 'running' offset 0) g
+ where i.shard = @shard and i.ctid = g.place and i.version = s.version
+   and i.status = 'running'
+
+-- fragment: candidates
+-- Ready rows of the wanted versions, the first {{2}}, read without locks.
+select a.place, a.priority, a.due_at
+    from unnest(@workflow, @workflow_version) as w (workflow, version)
+   cross join lateral (
+     select ctid as place, priority, due_at from pawl.agenda
+      where shard = @shard and executor_group = @executor_group
+        and workflow = w.workflow and workflow_version = w.version
+        and ready and {{1}}
+      order by priority desc, due_at limit {{2}}) a
+   where {{unless_suspended w.workflow}}
+   order by a.priority desc, a.due_at limit {{2}}
+
+-- fragment: locked
+-- The candidate c, if it is still one and nobody has it.
+(select ctid as place from pawl.agenda
+     where shard = @shard and ctid = c.place
+       and ready and {{1}} for update skip locked)
+
+-- fragment: leased_anew
+-- What a claim sets.
+ready = false, lease = @lease, executor = @executor,
+       executor_before = a.executor, due_before = a.due_at

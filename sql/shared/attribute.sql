@@ -1,0 +1,43 @@
+-- Attributes: typed values that queries can ask for.
+
+-- name: attribute_start
+-- args: @shard smallint, @id uuid[], @name text[], @type text[],
+--       @text_value text[], @date_value time??[], @bytes_value bytes[],
+--       @float_value float[], @number_value numeric[],
+--       @boolean_value boolean??[], @now time?
+-- Those given to a start; a repeated start adds nothing.
+insert into pawl.attribute {{attribute_row}} i.workflow, {{now}}
+  {{from_each}} (
+  select workflow from pawl.instance
+   where shard = @shard and id = s.id and version = 0 offset 0) i
+ where true
+on conflict do nothing;
+
+-- name: attribute_put
+-- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[],
+--       @name text[], @type text[], @text_value text[], @date_value time??[],
+--       @bytes_value bytes[], @float_value float[], @number_value numeric[],
+--       @boolean_value boolean??[], @workflow text[], @updated_at time[]
+insert into pawl.attribute {{attribute_row}} s.workflow, s.updated_at
+  {{from_held}}
+on conflict (shard, instance, name) do update
+   set type = excluded.type, text_value = excluded.text_value,
+       date_value = excluded.date_value, bytes_value = excluded.bytes_value,
+       float_value = excluded.float_value,
+       number_value = excluded.number_value,
+       boolean_value = excluded.boolean_value,
+       updated_at = excluded.updated_at;
+
+-- name: attribute_delete
+-- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[],
+--       @name text[]
+{{delete_held attribute; name = s.name}};
+
+-- name: attribute_list
+-- args: @shard smallint, @id uuid
+-- rows: name text, type text, text_value text, date_value time??,
+--       bytes_value bytes, float_value float, number_value numeric,
+--       boolean_value boolean??
+select name, type, text_value, date_value, bytes_value, float_value,
+       number_value, boolean_value
+  from pawl.attribute where shard = @shard and instance = @id order by name;

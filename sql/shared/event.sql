@@ -1,0 +1,29 @@
+-- Events from outside. A row is committed as not routed, then routed shard by
+-- shard; it stays for its lifetime, found by waits that begin later (those
+-- with a key) and known again when it is sent twice.
+
+-- name: event_get
+-- args: @shard smallint, @source text, @id text
+-- rows: name text, key text, data json, came uuid, routed boolean,
+--       received_at time, expires_at time
+select name, key, data, came, routed, received_at, expires_at from pawl.event
+ where shard = @shard and source = @source and id = @id;
+
+-- name: event_routed
+-- args: @shard smallint, @source text, @id text, @forget boolean
+-- One that is not looked for here again is only known: no key, no data. Spelled
+-- so that the index of those that are not routed does not fit.
+update pawl.event
+   set routed = true, key = case when @forget then null else key end,
+       data = case when @forget then null else data end
+ where shard = @shard and source = @source and id = @id
+   and coalesce(not routed, false); -- only: postgres
+   and not routed; -- only: sqlite
+
+-- name: event_unrouted
+-- args: @shard smallint, @age_us bigint, @now time?, @max integer
+-- rows: source text, id text
+-- Left behind by a process that died.
+select source, id from pawl.event
+ where shard = @shard and not routed and received_at <= {{from_now -@age_us}}
+ order by received_at limit @max;

@@ -1,0 +1,132 @@
+-- Pieces that statements have in every dialect: {{name}} stands for one, and
+-- {{name x; y}} for one with x and y in the place of {{1}} and {{2}}. Each has
+-- more of its own; those that mean the same have the same name.
+
+-- fragment: suspended
+-- Is this workflow suspended, by itself or by what its code begins with?
+exists (select 1 from pawl.suspension p
+         where p.is_prefix = false and p.code = {{1}})
+  or exists (select 1 from pawl.suspension p
+              where p.is_prefix = true
+                and left({{1}}, length(p.code)) = p.code)
+
+-- fragment: unless_suspended
+not exists (select 1 from pawl.suspension p
+             where p.is_prefix = false and p.code = {{1}})
+  and not exists (select 1 from pawl.suspension p
+                   where p.is_prefix = true
+                     and left({{1}}, length(p.code)) = p.code)
+
+-- fragment: startable
+-- The version that a start asks for, else the newest active one, or 0 where
+-- nobody knows the code; none if it is not active.
+(select coalesce(@workflow_version,
+                 (select version from pawl.workflow
+                   where code = @workflow and current and active
+                   order by version desc limit 1), 0) as version) r
+  where not exists (select 1 from pawl.workflow w
+                     where w.code = @workflow and w.current
+                       and r.version in (w.version, 0)
+                       and not w.active)
+
+-- fragment: agenda_columns
+shard, instance, workflow, workflow_version, executor_group, priority, ready,
+  due_at, takeovers, latch
+
+-- fragment: wake_row
+-- A row of the agenda, whether it is there or not, from pawl.instance.
+insert into pawl.agenda as a ({{agenda_columns}})
+select shard, id, workflow, workflow_version, executor_group, priority, true,
+       {{now}}, 0, 1
+  from pawl.instance
+
+-- fragment: raise_latch
+-- On a leased row only the latch rises.
+on conflict (shard, instance) do update
+  set latch = a.latch + 1,
+      ready = a.ready or a.lease is null,
+      due_at = case when a.lease is null
+                    then least(a.due_at, excluded.due_at)
+                    else a.due_at end
+
+-- fragment: shown_status
+-- A status as it is shown: a stored one that runs may not have begun.
+case when {{3}} = 'running' and started_at is null
+   and not exists (select 1 from pawl.agenda a
+        where a.shard = {{1}} and a.instance = {{2}}
+          and a.lease is not null)
+  then 'created' else {{3}} end as status
+
+-- fragment: variables_of
+-- An instance's variables, wherever they stand.
+case when {{1}} = 0 then {{2}}
+     else (select ('{' || string_agg(v.members, ',') || '}')::json
+             from pawl.variable v
+            where v.shard = @shard and v.instance = {{3}}) end
+  as variables
+
+-- fragment: listed
+workflow, workflow_version, tenant, priority, executor_group,
+  business_key, correlation_id, external_id, node, error, parent, root,
+  parent_node, parent_index, created_at, started_at, updated_at,
+  completed_at
+
+-- fragment: put_letter
+insert into pawl.inbox (shard, instance, no, kind, event_id, source, caller,
+       data, received_at)
+select @shard, @id, @no, @kind, @event_id, @source, @caller, @data, {{now}}
+  from pawl.agenda where shard = @shard and instance = @id
+
+-- fragment: task_fits
+-- What a list of tasks may ask for beside its own; and a page of it.
+(@instance is null or t.instance = @instance)
+  and (@form is null or t.schema_type = @form)
+  and (@priority is null or t.priority = @priority)
+
+-- fragment: task_page
+(@priority is null or t.priority = @priority)
+    and (@due is null or t.due_at <= @due)
+    and (@before is null or t.id < @before)
+  order by t.id desc limit @max
+
+-- fragment: task_fits_page
+(@instance is null or t.instance = @instance)
+  and (@form is null or t.schema_type = @form)
+  and {{task_page}}
+
+-- fragment: tasks_of
+-- Those that a user is to do, or is doing.
+select t.id, t.due_at
+  {{from_each}} (
+   select t.id, t.due_at from pawl.task t
+    where t.shard = s.shard and t.status = s.status and t.{{1}} = @who
+      and {{task_fits_page}}) t
+
+-- fragment: detail_of
+-- What the token of the subscription s has kept.
+coalesce((
+  select t.detail from pawl.token t
+   where t.shard = @shard and t.instance = i.id
+     and t.no = s.token), i.token_detail)
+
+-- fragment: fresh_rows
+-- Of the agenda: what workers of a group may claim, and what they may take
+-- over.
+where shard = @shard and executor_group = @executor_group
+  and ready and lease is null and takeovers = 0
+
+-- fragment: suspect_rows
+where shard = @shard and executor_group = @executor_group
+  and ready and (lease is not null or takeovers > 0)
+
+-- fragment: one_more
+-- What a commit sets, of the rows s.
+version = i.version + 1, lease = s.lease, seq = s.seq,
+  variables = case when s.parts is null then i.variables else s.variables end,
+  parts = coalesce(s.parts, i.parts)
+
+-- fragment: attribute_row
+(shard, instance, name, type, text_value, date_value, bytes_value,
+       float_value, number_value, boolean_value, workflow, updated_at)
+select @shard, s.id, s.name, s.type, s.text_value, s.date_value,
+       s.bytes_value, s.float_value, s.number_value, s.boolean_value,

@@ -1,0 +1,422 @@
+-- Instances: start, load, commit, read.
+-- Differs throughout: SQLite is sent a row at a time, and looks its lease up by
+-- a subquery instead of a join; it has no table of standings, but indexes.
+
+-- name: instance_start
+-- args: @shard smallint, @id uuid, @workflow text,
+--       @workflow_version integer?, @tenant text, @priority smallint,
+--       @executor_group text, @business_key text, @correlation_id text,
+--       @external_id text, @parent uuid, @root uuid, @parent_seq bigint?,
+--       @parent_token integer?, @parent_visit bigint?, @parent_node text,
+--       @parent_index integer??, @parent_end text, @trigger_event text,
+--       @input json, @metadata json, @due_at time?, @delay_us bigint?,
+--       @now time?
+-- One instance, with its places in standing and agenda: all in one statement,
+-- so that the rows are at hand and need not be read again. A repeated start
+-- (same id, or same external id) inserts nothing; nor does that of a version
+-- that is not active. Without a version it is the newest active one, or 0 where
+-- nobody knows the code. A delay counts from the store's time; without it and
+-- @due_at it is due now. Without arrays it costs the server two thirds.
+-- Differs: in SQLite a trigger puts it on the agenda. And `or fail`, here and
+-- below: a unit that fails is undone as a whole, so that SQLite need not keep a
+-- copy of each page that one statement changes. That is a sixth of the work.
+with new as ( -- only: postgres
+insert into -- only: postgres
+insert or fail into -- only: sqlite
+       pawl.instance (shard, id, status, workflow, workflow_version,
+       tenant, priority, executor_group, business_key, correlation_id,
+       external_id, parent, root, parent_seq, parent_token, parent_visit,
+       parent_node, parent_index, parent_end, trigger_event, input,
+       metadata, visit, attempt, version, seq, token_due_at, created_at,
+       updated_at)
+select @shard, @id, 'running', @workflow, r.version, @tenant,
+       @priority, @executor_group, @business_key, @correlation_id,
+       @external_id, @parent, @root, @parent_seq, @parent_token,
+       @parent_visit, @parent_node, @parent_index, @parent_end,
+       @trigger_event, @input, @metadata, 0, 0, 0, 0,
+       coalesce(@due_at, {{from_now @delay_us}}), {{now}}, {{now}}
+  from {{startable}}
+on conflict do nothing
+{{to_agenda}};
+
+-- name: instance_insert
+-- args: @shard smallint, @workflow text, @workflow_version integer?,
+--       @id uuid[], @tenant text[], @priority smallint[],
+--       @executor_group text[], @business_key text[],
+--       @correlation_id text[], @external_id text[], @input json[],
+--       @metadata json[], @due_at time?[], @delay_us bigint?[], @now time?
+-- rows: id uuid
+-- The same for many of one workflow; returns those that are new.
+with new as ( -- only: postgres
+insert into -- only: postgres
+insert or fail into -- only: sqlite
+       pawl.instance (shard, id, status, workflow, workflow_version,
+       tenant, priority, executor_group, business_key, correlation_id,
+       external_id, input, metadata, visit, attempt, version, seq,
+       token_due_at, created_at, updated_at)
+select @shard, s.id, 'running', @workflow, r.version, s.tenant,
+       s.priority, s.executor_group, s.business_key, s.correlation_id,
+       s.external_id, s.input, s.metadata, 0, 0, 0, 0,
+       coalesce(s.due_at, {{from_now s.delay_us}}), {{now}}, {{now}}
+  from {{rows}} cross join -- only: postgres
+  from -- only: sqlite
+       {{startable}}
+on conflict do nothing
+{{to_agenda}}
+returning instance as id; -- only: postgres
+returning id; -- only: sqlite
+
+-- name: instance_alike
+-- args: @shard smallint, @workflow text, @workflow_version integer?,
+--       @tenant text, @priority smallint, @executor_group text,
+--       @business_key text, @correlation_id text, @metadata json,
+--       @due_at time?, @delay_us bigint?, @id uuid[], @input json[],
+--       @now time?
+-- One or many that differ in their input alone, under ids that were drawn for
+-- this and not sent before: all of them, or none. It costs the server a tenth
+-- less than the two above, which look for what is there already.
+with new as ( -- only: postgres
+insert into -- only: postgres
+insert or fail into -- only: sqlite
+       pawl.instance (shard, id, status, workflow, workflow_version,
+       tenant, priority, executor_group, business_key, correlation_id,
+       input, metadata, visit, attempt, version, seq, token_due_at,
+       created_at, updated_at)
+select @shard, s.id, 'running', @workflow, r.version, @tenant,
+       @priority, @executor_group, @business_key, @correlation_id, s.input,
+       @metadata, 0, 0, 0, 0,
+       coalesce(@due_at, {{from_now @delay_us}}), {{now}}, {{now}}
+  from {{rows}} cross join -- only: postgres
+  from -- only: sqlite
+       {{startable}}
+{{to_agenda}};
+
+-- name: instance_by_key
+-- args: @shard smallint, @workflow text, @tenant text, @external_id text
+-- rows: id uuid
+select id from pawl.instance
+ where shard = @shard and workflow = @workflow
+   and external_id = @external_id
+   and coalesce(tenant, '') = coalesce(@tenant, '')
+   and deleted_at is null;
+
+-- name: instance_known
+-- args: @shard smallint, @workflow text, @no integer[], @id uuid[],
+--       @tenant text[], @external_id text[]
+-- rows: no integer, id uuid
+-- What a start that inserted nothing has found there: by its external id, or
+-- without one by its id.
+select s.no as no, i.id {{from_each}} (
+  select id from pawl.instance
+   where shard = @shard and id = s.id and s.external_id is null
+     and deleted_at is null
+  union all
+  select id from pawl.instance
+   where shard = @shard and workflow = @workflow
+     and external_id = s.external_id
+     and coalesce(tenant, '') = coalesce(s.tenant, '')
+     and deleted_at is null offset 0) i;
+
+-- name: instance_load
+-- args: @shard smallint, @lease uuid, @lease_us bigint, @now time?
+-- rows: id uuid, status text, workflow text, workflow_version integer,
+--       tenant text, correlation_id text, input json, variables json,
+--       token_no integer, token_state text, node text, previous_node text,
+--       visit bigint, attempt integer, token_data json, token_event json,
+--       token_detail json, token_due_at time, tokens integer, sent bigint,
+--       children integer, immediate bigint, joined json, stopped json,
+--       compensation json, deadline_at time, suspended_at time, parent uuid,
+--       parent_token integer, parent_visit bigint, parent_node text,
+--       parent_index integer??, version bigint, seq bigint, started_at time,
+--       output json, cancellation json, revision integer, parts integer
+-- What the claim just before it, in the same transaction, has leased. A
+-- statement of its own: the claim's snapshot may be older than its locks. The
+-- leases' common end finds the rows by the index on due_at; as a range, and in
+-- order, so that no other index would do.
+-- Differs: for SQLite the index is named, or its planner would read the whole
+-- agenda.
+select i.id, i.status, i.workflow, i.workflow_version, i.tenant,
+       i.correlation_id, i.input,
+       {{variables_of i.parts; i.variables; i.id}},
+       i.token_no, i.token_state, i.node, i.previous_node, i.visit,
+       i.attempt, i.token_data, i.token_event, i.token_detail,
+       i.token_due_at, i.tokens, i.sent,
+       i.children, i.immediate, i.joined, i.stopped, i.compensation,
+       i.deadline_at, i.suspended_at, i.parent, i.parent_token,
+       i.parent_visit, i.parent_node, i.parent_index, i.version, i.seq,
+       i.started_at, i.output, i.cancellation,
+       (select w.revision from pawl.workflow w
+         where w.code = i.workflow and w.version = i.workflow_version
+           and w.current) as revision, i.parts
+-- only: postgres
+  from (select instance from pawl.agenda
+         where shard = @shard and not ready
+           and due_at >= {{from_now @lease_us}}
+           and due_at <= {{from_now @lease_us}}
+           and lease = @lease
+         order by due_at) a
+ cross join lateral (
+  select * from pawl.instance
+   where shard = @shard and id = a.instance offset 0) i;
+-- only: sqlite
+  from pawl.agenda a indexed by pawl_agenda_due
+  join pawl.instance i on i.shard = @shard and i.id = a.instance
+ where a.shard = @shard and not a.ready and a.lease = @lease
+   and a.due_at = {{from_now @lease_us}};
+
+-- name: instance_commit
+-- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[],
+--       @version bigint[], @was text[], @status text[],
+--       @variables json[], @parts integer??[],
+--       @token_no integer?[], @token_state text[], @node text[],
+--       @previous_node text[], @visit bigint[], @attempt integer[],
+--       @token_due_at time?[], @seq bigint[], @error json[],
+--       @started_at time?[], @updated_at time[]
+-- An instance that goes on. Null @parts: the variables are unchanged; 0: they
+-- stand here; else in rows of `variable`. One that had ended has no output any
+-- more. @was: its status until now. Each array is unnested by
+-- itself: unnest(@a, @b) would first write them all to a store of its own.
+with moved as ( -- only: postgres
+update pawl.instance as i
+   set {{one_more}}, status = s.status,
+       token_no = s.token_no, token_state = s.token_state, node = s.node,
+       previous_node = s.previous_node, visit = s.visit, attempt = s.attempt,
+       token_due_at = s.token_due_at, error = s.error,
+       output = case when i.completed_at is null then i.output end,
+       state_text = null, completed_at = null,
+       started_at = coalesce(i.started_at, s.started_at),
+       entered_at = case when i.visit = s.visit then i.entered_at
+                         else s.updated_at end,
+       updated_at = s.updated_at
+  {{at_version}};
+
+-- name: instance_end
+-- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[],
+--       @version bigint[], @was text[], @status text[],
+--       @variables json[], @parts integer??[],
+--       @node text[], @previous_node text[], @visit bigint[],
+--       @attempt integer[], @seq bigint[], @output json[], @error json[],
+--       @cancellation json[], @started_at time?[], @updated_at time[]
+-- An instance that ends; its token is consumed. Null output: an earlier
+-- finish's, if any. The node stays as the place
+-- where it ended.
+with moved as ( -- only: postgres
+update pawl.instance as i
+   set {{one_more}}, status = s.status,
+       token_no = null, token_state = null, node = s.node,
+       previous_node = s.previous_node, visit = s.visit, attempt = s.attempt,
+       token_data = null, token_event = null, token_detail = null,
+       token_due_at = null, output = coalesce(s.output, i.output),
+       error = s.error, state_text = null,
+       cancellation = coalesce(s.cancellation, i.cancellation),
+       started_at = coalesce(i.started_at, s.started_at),
+       updated_at = s.updated_at, completed_at = s.updated_at
+  {{at_version}};
+
+-- name: instance_stay
+-- args: @shard smallint, @id uuid[], @lease uuid[], @version bigint[],
+--       @variables json[], @parts integer??[], @node text[],
+--       @previous_node text[], @seq bigint[], @updated_at time[]
+-- One that had ended and stays so, with what it ended with: a request was
+-- recorded. What that changed beside is instance_more's.
+update pawl.instance as i
+   set {{one_more}}, node = s.node,
+       previous_node = s.previous_node, updated_at = s.updated_at
+-- only: postgres
+  from {{short_rows}}
+  cross join lateral (
+   select 1 from pawl.agenda a
+    where a.shard = @shard and a.instance = s.id and a.lease = s.lease
+   offset 0) held
+  cross join lateral (
+   select ctid as place from pawl.instance
+    where shard = @shard and id = s.id and version = s.version offset 0) g
+ where i.shard = @shard and i.ctid = g.place and i.version = s.version;
+-- only: sqlite
+ where shard = @shard and id = @id and version = @version and {{leased}};
+
+-- name: instance_step
+-- args: @shard smallint, @id uuid[], @lease uuid[], @version bigint[],
+--       @variables json[], @token_no integer[], @node text[],
+--       @previous_node text[], @visit bigint[], @seq bigint[],
+--       @started_at time?[], @now time?
+-- rows: like agenda_lock
+-- every: row
+-- Running instances of one token that go on; see engine/work/plain.h. Null
+-- variables: unchanged. The agenda is looked at, not locked: that nobody else
+-- has written since is seen by the version.
+with moved as ( -- only: postgres
+update pawl.instance as i
+   set version = i.version + 1, lease = s.lease, seq = s.seq,
+       variables = coalesce(s.variables, i.variables),
+       token_no = s.token_no, token_state = 'active', node = s.node,
+       previous_node = s.previous_node, visit = s.visit, attempt = 0,
+       token_due_at = null, error = null, state_text = null,
+       started_at = coalesce(i.started_at, s.started_at),
+       entered_at = case when i.visit = s.visit then i.entered_at
+                         else @now end,
+       updated_at = @now
+-- only: sqlite
+ where shard = @shard and id = @id and version = @version
+   and status = 'running' and {{leased}}
+returning id as instance, (select a.latch from pawl.agenda a
+                            where a.shard = @shard and a.instance = @id)
+          as latch;
+-- only: postgres
+  from {{flat_rows}}
+  cross join lateral (
+   select latch from pawl.agenda a
+    where a.shard = @shard and a.instance = s.id and a.lease = s.lease
+    offset 0) held
+  {{running_place}}
+returning i.id, held.latch)
+select m.id as instance, m.latch
+  from (select 1 / (count(*) = cardinality(@id))::integer as every
+          from moved) c
+  left join moved m on c.every = 1;
+
+-- name: instance_finish
+-- args: @shard smallint, @id uuid[], @lease uuid[], @version bigint[],
+--       @variables json[], @node text[], @previous_node text[],
+--       @visit bigint[], @attempt integer[], @seq bigint[], @output json[],
+--       @started_at time?[], @now time?
+-- rows: every integer
+-- every: row
+-- Running instances of one token that complete, behind agenda_finish.
+with moved as ( -- only: postgres
+update pawl.instance as i
+   set version = i.version + 1, lease = s.lease, seq = s.seq,
+       status = 'completed', variables = coalesce(s.variables, i.variables),
+       token_no = null, token_state = null, node = s.node,
+       previous_node = s.previous_node, visit = s.visit, attempt = s.attempt,
+       token_data = null, token_event = null, token_detail = null,
+       token_due_at = null, output = coalesce(s.output, i.output),
+       error = null, state_text = null,
+       started_at = coalesce(i.started_at, s.started_at),
+       updated_at = @now, completed_at = @now
+-- only: sqlite
+ where shard = @shard and id = @id and version = @version
+   and status = 'running'
+returning 1 as every;
+-- only: postgres
+  from {{flat_rows}} {{running_place}}
+returning i.id, i.workflow), stood as (
+update pawl.standing t set status = 'completed'
+  from moved m
+  cross join lateral (
+   select ctid as place from pawl.standing
+    where shard = @shard and workflow = m.workflow and status = 'running'
+      and instance = m.id offset 0) g
+ where t.shard = @shard and t.ctid = g.place)
+select 1 / (count(*) = cardinality(@id))::integer as every from moved;
+
+-- name: instance_more
+-- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[],
+--       @workflow_version integer?[], @token_data json[],
+--       @token_event json[], @token_detail json[], @tokens integer[],
+--       @sent bigint[], @children integer[], @immediate bigint[],
+--       @joined json[], @stopped json[], @compensation json[],
+--       @cancellation json[], @suspended_at time?[], @deadline_at time?[],
+--       @output json[]
+-- What most commits leave as it is (PAWL_STATE_SELDOM in rules/state.h).
+-- Behind instance_commit or instance_end.
+update pawl.instance as t
+   set workflow_version = coalesce(s.workflow_version, t.workflow_version),
+       token_data = s.token_data, token_event = s.token_event,
+       token_detail = s.token_detail, tokens = s.tokens, sent = s.sent,
+       children = s.children, immediate = s.immediate, joined = s.joined,
+       stopped = s.stopped, compensation = s.compensation,
+       cancellation = s.cancellation,
+       suspended_at = s.suspended_at, deadline_at = s.deadline_at,
+       output = s.output
+  {{at_place instance; id = s.id}};
+
+-- name: instance_settle
+-- args: @shard smallint, @id uuid
+-- rows: lease uuid, version bigint
+-- After a lost answer: who made the last commit. Sent behind agenda_lock_one.
+select lease, version from pawl.instance where shard = @shard and id = @id;
+
+-- name: instance_get
+-- args: @shard smallint, @id uuid
+-- rows: id uuid, status text, workflow text, workflow_version integer,
+--       tenant text, priority smallint, executor_group text,
+--       business_key text, correlation_id text, external_id text,
+--       input json, variables json, output json, metadata json, error json,
+--       state_text text, cancellation json, version bigint, node text,
+--       parent uuid, root uuid, parent_node text, parent_index integer??,
+--       trigger_event text, compensation json, deadline_at time,
+--       suspended_at time, created_at time, started_at time,
+--       updated_at time, completed_at time, parts integer
+select id, {{shown_status @shard; @id; status}},
+       workflow, workflow_version, tenant, priority, executor_group,
+       business_key, correlation_id, external_id, input,
+       {{variables_of parts; variables; @id}}, output,
+       metadata, error, state_text, cancellation, version, node, parent,
+       root, parent_node, parent_index, trigger_event, compensation,
+       deadline_at, suspended_at, created_at, started_at, updated_at,
+       completed_at, parts
+  from pawl.instance
+ where shard = @shard and id = @id and deleted_at is null;
+
+-- name: token_list
+-- args: @shard smallint, @id uuid, @everything boolean
+-- rows: no integer, node text, state text, visit bigint,
+--       previous_node text, parent integer??, scope text, fork text,
+--       branch text, data json, event json, detail json, attempt integer,
+--       due_at time, entered_at time
+-- The live ones; with @everything also those that are consumed or dropped, as
+-- far as they had rows of their own.
+select no, node, state, visit, previous_node, parent, scope, fork, branch,
+       data, event, detail, attempt, due_at, entered_at
+  from pawl.tokens
+ where shard = @shard and instance = @id
+   and (@everything or state in ('active', 'waiting'))
+ order by no;
+
+-- name: instance_kin
+-- args: @shard smallint, @id uuid
+-- rows: root uuid, tenant text, executor_group text
+-- What a child inherits.
+select root, tenant, executor_group
+  from pawl.instance where shard = @shard and id = @id;
+
+-- name: instance_children
+-- args: @shard smallint, @parent uuid, @token integer?, @after uuid,
+--       @max integer
+-- rows: id uuid
+-- Those that live and end with their parent; @token null: of all its tokens.
+-- Differs: for SQLite the index is named, or its planner would walk all ids.
+select id from pawl.instance
+       indexed by pawl_instance_parent -- only: sqlite
+ where shard = @shard and parent = @parent and id > @after
+   and parent_end = 'cancel' and status in ('running', 'waiting', 'suspended')
+   and (@token is null or parent_token = @token)
+ order by id limit @max;
+
+-- name: instance_find
+-- args: @shard smallint[], @low uuid, @high uuid
+-- rows: id uuid
+-- Ids that begin with what was typed; two are enough to know it is ambiguous.
+select i.id {{from_each}} (
+  select id from pawl.instance
+   where shard = s.shard and id between @low and @high
+     and deleted_at is null
+   order by id limit 2) i;
+
+-- name: instance_find_end
+-- args: @shard smallint, @digits text, @max integer
+-- rows: id uuid, seen bigint
+-- Ids that end with what was typed, among the newest of a shard: all from its
+-- key's index.
+with recent (id) as materialized (
+  select id from pawl.instance
+   where shard = @shard order by id desc limit @max)
+select r.id, (select count(*) from recent) as seen from recent r
+ where right(replace(r.id::text, '-', ''), length(@digits)) -- only: postgres
+ where substr(lower(hex(r.id)), -length(@digits)) -- only: sqlite
+       = @digits
+   and exists (select 1 from pawl.instance i
+                where i.shard = @shard and i.id = r.id
+                  and i.deleted_at is null)
+ limit 2;

@@ -1,0 +1,751 @@
+-- breaking: no
+-- The first schema. Every key leads with the shard; times are timestamptz;
+-- state is exact text in json columns (jsonb would reorder keys and lose -0.0).
+-- Fill factors leave room for HOT updates: see docs/decisions.
+-- Differs: SQLite has no schemas, so tables are named pawl_instance and so on;
+-- times are integer microseconds since 1970 UTC, ids 16-byte blobs, json and
+-- decimal numbers text, booleans 0 and 1. Narrow tables are clustered by their
+-- key (without rowid).
+
+-- only: postgres
+-- `if not exists` would ask for the right to make schemas even where it does.
+do $$ begin
+  if not exists (select from pg_catalog.pg_namespace where nspname = 'pawl')
+  then create schema pawl; end if;
+end $$;
+
+create table pawl.version (
+  number integer primary key,
+  name text not null,
+  breaking boolean not null,
+  applied_at timestamptz not null
+);
+comment on table pawl.version is 'migrations applied to this store';
+
+create table pawl.meta (
+  key text primary key,
+  value text not null
+);
+comment on table pawl.meta is 'facts of the store itself: shards';
+
+-- Definitions -------------------------------------------------------------
+
+create table pawl.workflow (
+  code text not null,
+  version integer not null,
+  revision integer not null,
+  name text not null,
+  description text not null,
+  graph json not null,
+  source text,
+  bundle json not null,
+  sha256 text not null,
+  inline boolean not null,
+  active boolean not null,
+  current boolean not null,
+  executor_group text,
+  created_at timestamptz not null,
+  modified_at timestamptz not null,
+  modified_by text,
+  reason text,
+  primary key (code, version, revision)
+);
+create unique index workflow_current on pawl.workflow (code, version)
+  where current;
+comment on table pawl.workflow is
+  'definitions; current marks the revision that runs, older ones stay by hash';
+
+-- Instances ---------------------------------------------------------------
+
+-- An UPDATE on the same page logs what lies between the first and the last
+-- byte that differ: so what stays comes first, then the variables (whose own
+-- beginning may stay too), then what changes at every step. The fill factor
+-- leaves room for two versions of each row: the older is pruned by the next.
+create table pawl.instance (
+  shard smallint not null,
+  id uuid not null,
+  workflow text not null,
+  workflow_version integer not null,
+  tenant text,
+  priority smallint not null,
+  executor_group text not null,
+  business_key text,
+  correlation_id text,
+  external_id text,
+  parent uuid,
+  root uuid,
+  parent_seq bigint,
+  parent_token integer,
+  parent_visit bigint,
+  parent_node text,
+  parent_index integer,
+  parent_end text,
+  trigger_event text,
+  input json,
+  metadata json,
+  created_at timestamptz not null,
+  -- counters and marks of the whole instance
+  tokens integer not null default 1,
+  children integer not null default 0,
+  parts integer not null default 0,
+  sent bigint not null default 0,
+  immediate bigint not null default 0,
+  joined json,
+  stopped json,
+  compensation json,
+  deadline_at timestamptz,
+  suspended_at timestamptz,
+  deleted_at timestamptz,
+  delete_reason text,
+  -- from the first commit on, and with each claim
+  started_at timestamptz,
+  lease uuid,
+  status text not null,
+  -- the lone token, while there is one; several are rows of pawl.token
+  token_no integer,
+  token_state text,
+  attempt integer not null,
+  variables json,
+  node text,
+  previous_node text,
+  visit integer not null,
+  token_data json,
+  token_event json,
+  token_detail json,
+  token_due_at timestamptz,
+  -- the last commit's number, and its last row of history
+  version integer not null,
+  seq integer not null,
+  entered_at timestamptz,
+  updated_at timestamptz not null,
+  output json,
+  error json,
+  state_text text,
+  cancellation json,
+  completed_at timestamptz,
+  primary key (shard, id)
+) with (fillfactor = 30);
+comment on table pawl.instance is
+  'one execution of a workflow version; no column that changes at every step is in an index';
+comment on column pawl.instance.version is
+  'number of commits; the last one was made under lease';
+comment on column pawl.instance.seq is 'last history number given out';
+create index instance_status on pawl.instance (shard, status, id); -- only: sqlite
+create index instance_workflow -- only: sqlite
+  on pawl.instance (shard, workflow, status, id); -- only: sqlite
+create index instance_business_key on pawl.instance (shard, business_key, id)
+  where business_key is not null;
+create index instance_correlation on pawl.instance (shard, correlation_id, id)
+  where correlation_id is not null;
+create index instance_tenant on pawl.instance (shard, tenant, id)
+  where tenant is not null;
+create index instance_parent on pawl.instance (shard, parent, id)
+  where parent is not null;
+create index instance_root on pawl.instance (shard, root, id)
+  where root is not null;
+create unique index instance_external
+  on pawl.instance (shard, workflow, external_id, coalesce(tenant, ''))
+  where external_id is not null and deleted_at is null;
+
+-- only: postgres
+-- What instances are found by when a status is asked for. In a place of its
+-- own: an ending would else write every index of the wide row.
+create table pawl.standing (
+  shard smallint not null,
+  workflow text not null,
+  status text not null,
+  instance uuid not null,
+  primary key (shard, workflow, status, instance)
+) with (fillfactor = 50);
+comment on table pawl.standing is
+  'the status of each instance, as in pawl.instance: written with it';
+
+create table pawl.agenda (
+  shard smallint not null,
+  instance uuid not null,
+  workflow text not null,
+  workflow_version integer not null,
+  executor_group text not null,
+  priority smallint not null,
+  ready boolean not null,
+  due_at timestamptz not null,
+  lease uuid,
+  executor uuid,
+  executor_before uuid,
+  due_before timestamptz,
+  takeovers integer not null,
+  latch integer not null,
+  primary key (shard, instance)
+) with (fillfactor = 45); -- only: postgres
+) without rowid; -- only: sqlite
+comment on table pawl.agenda is
+  'what the engine must look at, and when; no row when nothing is scheduled';
+comment on column pawl.agenda.due_at is
+  'when to look: due work now, a retry, a timer, the end of a lease';
+comment on column pawl.agenda.takeovers is
+  'claims taken from a dead executor since the last commit';
+comment on column pawl.agenda.latch is
+  'raised by every wake-up that finds the row leased';
+create index agenda_ready on pawl.agenda
+  (shard, executor_group, workflow, workflow_version, priority desc, due_at)
+  where ready and lease is null and takeovers = 0;
+create index agenda_suspect on pawl.agenda
+  (shard, executor_group, workflow, workflow_version, priority desc, due_at)
+  where ready and (lease is not null or takeovers > 0);
+create index agenda_due on pawl.agenda (shard, due_at) where not ready;
+
+-- only: sqlite
+-- One that begins is put on the agenda with it: PostgreSQL writes both tables
+-- in one statement.
+create trigger pawl_instance_begin after insert on pawl_instance
+  when new.version = 0
+begin
+  insert into pawl_agenda (shard, instance, workflow, workflow_version,
+         executor_group, priority, ready, due_at, takeovers, latch)
+  values (new.shard, new.id, new.workflow, new.workflow_version,
+          new.executor_group, new.priority,
+          coalesce(new.token_due_at, new.created_at) <= new.created_at,
+          coalesce(new.token_due_at, new.created_at), 0, 0);
+end;
+
+-- Variables of more than a few KB: the instance's column is null and its
+-- `parts` above 0. A member of 1 KB or more has a row of its own, "=name"; the
+-- others share as many rows as `parts` says, ":0" and on, by their names.
+create table pawl.variable (
+  shard smallint not null,
+  instance uuid not null,
+  part text not null,
+  members text not null,
+  primary key (shard, instance, part)
+) with (fillfactor = 50);
+comment on column pawl.variable.members is
+  'JSON without its braces: the object is all rows'' members, with commas';
+
+create table pawl.token (
+  shard smallint not null,
+  instance uuid not null,
+  no integer not null,
+  node text not null,
+  state text not null,
+  visit bigint not null,
+  previous_node text,
+  parent integer,
+  scope text not null,
+  fork text,
+  branch text,
+  data json,
+  event json,
+  detail json,
+  attempt integer not null,
+  due_at timestamptz,
+  entered_at timestamptz not null,
+  primary key (shard, instance, no)
+) with (fillfactor = 50); -- only: postgres
+) without rowid; -- only: sqlite
+comment on table pawl.token is
+  'where an instance stands, when it stands in several places';
+comment on column pawl.token.scope is
+  'the forks it is in, outermost first, by the number of the token that forked';
+comment on column pawl.token.detail is
+  'what it waits for, and which rows of history led here';
+create index token_live on pawl.token (shard, instance, no)
+  where state in ('active', 'waiting');
+
+-- Items of a dynamic fan-out: one row each, so that its cost is linear.
+create table pawl.item (
+  shard smallint not null,
+  instance uuid not null,
+  token integer not null,
+  no integer not null,
+  item json,
+  state text not null,
+  child uuid,
+  result json,
+  error json,
+  primary key (shard, instance, token, no)
+) with (fillfactor = 70); -- only: postgres
+) without rowid; -- only: sqlite
+
+-- The columns of fixed width first, so that none needs padding. A number is 32
+-- bits wide: two thousand million rows of one instance are not expected.
+create table pawl.history (
+  shard smallint not null,
+  instance uuid not null,
+  seq integer not null,
+  completed_at timestamptz not null,
+  started_at timestamptz,
+  token integer,
+  visit integer,
+  attempt integer,
+  executor uuid,
+  request uuid,
+  type text not null,
+  node text,
+  transition text,
+  path text,
+  caller text,
+  text text,
+  output json,
+  changes json,
+  error json,
+  due_at timestamptz,
+  previous json,
+  primary key (shard, instance, seq)
+); -- only: postgres
+) without rowid; -- only: sqlite
+comment on table pawl.history is
+  'append-only: everything that happened to an instance';
+comment on column pawl.history.path is
+  'routing nodes passed after this one, and where the token stands now';
+comment on column pawl.history.request is
+  'the request that it answers: one that is sent again is known by it';
+comment on column pawl.history.previous is
+  'rows that led here, in order; null: the token''s row before';
+
+-- Coming in and going out ---------------------------------------------------
+
+create table pawl.inbox (
+  shard smallint not null,
+  instance uuid not null,
+  no uuid not null,
+  kind text not null,
+  -- names with one beginning stand together
+  name text collate "C", -- only: postgres
+  name text, -- only: sqlite
+  key text,
+  event_id text,
+  source text,
+  caller text,
+  data json,
+  received_at timestamptz not null,
+  addressed boolean not null default false,
+  taken boolean not null default false,
+  primary key (shard, instance, no)
+); -- only: postgres
+) without rowid; -- only: sqlite
+create unique index inbox_event on pawl.inbox
+  (shard, instance, kind, event_id) where event_id is not null;
+-- In the order of arrival: each is found beside very many of the others, and
+-- an event that is waited for beside those of other names.
+create index inbox_open on pawl.inbox
+  (shard, instance, kind, received_at, no)
+  where not taken and kind in ('child', 'task');
+create index inbox_name on pawl.inbox
+  (shard, instance, name, received_at, no)
+  where not taken and kind = 'event';
+create index inbox_request on pawl.inbox (shard, instance, received_at, no)
+  where not taken and kind not in ('event', 'child', 'task');
+comment on table pawl.inbox is
+  'what came from outside and was not yet taken by the lease''s holder';
+comment on column pawl.inbox.addressed is
+  'an event that was sent to this instance by name: it needs no key';
+comment on column pawl.inbox.taken is
+  'an event that was taken: its row stays, so that it is not taken again';
+
+create table pawl.subscription (
+  shard smallint not null,
+  instance uuid not null,
+  token integer not null,
+  pattern text not null,
+  key text,
+  since timestamptz not null,
+  due_at timestamptz,
+  primary key (shard, instance, token)
+); -- only: postgres
+) without rowid; -- only: sqlite
+create index subscription_match on pawl.subscription
+  (shard, pattern, key, instance) where key is not null;
+create index subscription_open on pawl.subscription
+  (shard, pattern, instance) where key is null;
+
+create table pawl.event (
+  -- what is written later has a higher one, also behind what was deleted
+  ord integer primary key autoincrement, -- only: sqlite
+  shard smallint not null,
+  source text not null,
+  id text not null,
+  name text not null,
+  key text,
+  data json,
+  came uuid,
+  routed boolean not null,
+  received_at timestamptz not null,
+  expires_at timestamptz not null,
+  -- the transaction that wrote it: all below a snapshot's xmin are seen by it
+  ord bigint not null default pg_current_xact_id()::text::bigint, -- only: postgres
+  primary key (shard, source, id) -- only: postgres
+  unique (shard, source, id) -- only: sqlite
+);
+create index event_came on pawl.event (shard, key, received_at, came)
+  where key is not null;
+create index event_late on pawl.event (shard, key, ord)
+  where key is not null;
+create index event_expires on pawl.event (shard, expires_at)
+  where routed -- only: postgres
+;
+create index event_unrouted on pawl.event (shard, received_at)
+  where not routed;
+
+create table pawl.message (
+  shard smallint not null,
+  instance uuid not null,
+  seq bigint not null,
+  kind text not null,
+  target uuid not null,
+  data json,
+  created_at timestamptz not null,
+  primary key (shard, instance, seq)
+); -- only: postgres
+) without rowid; -- only: sqlite
+
+-- Written with the letter that asks a child to end with its parent; whoever
+-- looks here takes that letter where nobody else does.
+create table pawl.ending (
+  shard smallint not null,
+  instance uuid not null,
+  due_at timestamptz not null,
+  tries integer not null,
+  primary key (shard, instance)
+); -- only: postgres
+) without rowid; -- only: sqlite
+-- The condition always holds; only what names it may use this index. What looks
+-- for certain instances in a table that was counted empty would walk it.
+create index ending_due on pawl.ending (shard, due_at)
+  where tries >= 0 -- only: postgres
+;
+comment on table pawl.ending is
+  'children asked to end with their parent, until they were seen to';
+
+create table pawl.outbox (
+  shard smallint not null,
+  instance uuid not null,
+  seq bigint not null,
+  type text not null,
+  payload json,
+  created_at timestamptz not null,
+  attempts integer not null,
+  next_at timestamptz not null,
+  last_error text,
+  published_at timestamptz,
+  primary key (shard, instance, seq)
+);
+create index outbox_unpublished on pawl.outbox
+  (shard, next_at, instance, seq)
+  where published_at is null;
+
+-- People --------------------------------------------------------------------
+
+create table pawl.task (
+  shard smallint not null,
+  id uuid not null,
+  instance uuid not null,
+  token integer not null,
+  node text not null,
+  visit bigint not null,
+  schema_type text,
+  title text not null,
+  description text,
+  status text not null,
+  priority text not null,
+  input json,
+  output json,
+  metadata json,
+  signal_name text,
+  error json,
+  due_at timestamptz,
+  assignee text,
+  delegated_by text,
+  claimed_by text,
+  claimed_at timestamptz,
+  completed_by text,
+  completed_at timestamptz,
+  transition text,
+  escalated_at timestamptz,
+  created_at timestamptz not null,
+  started_at timestamptz,
+  updated_at timestamptz not null,
+  -- the last change made by a person: its number, and who asked
+  version integer not null default 0,
+  request uuid,
+  primary key (shard, id)
+);
+-- Conditions that always hold: only what says so may use the index.
+create unique index task_visit on pawl.task (shard, instance, token, visit)
+  where instance is not null -- only: postgres
+;
+create index task_status on pawl.task (shard, status, id)
+  where status >= '' -- only: postgres
+;
+create index task_due on pawl.task (shard, status, due_at, id)
+  where due_at is not null;
+create index task_form on pawl.task (shard, schema_type, status, id)
+  where schema_type is not null;
+create index task_assignee on pawl.task (shard, assignee, status, id)
+  where assignee is not null;
+create index task_claimed on pawl.task (shard, claimed_by, status, id)
+  where claimed_by is not null;
+
+create table pawl.owner (
+  shard smallint not null,
+  task uuid not null,
+  kind text not null,
+  id text not null,
+  open boolean not null default true,
+  primary key (shard, task, kind, id)
+); -- only: postgres
+) without rowid; -- only: sqlite
+comment on table pawl.owner is
+  'who may act on a task: kind is user, role or group';
+comment on column pawl.owner.open is
+  'is the task pending or running: kept by a trigger';
+create index owner_id on pawl.owner (shard, kind, id, open, task)
+  where id is not null -- only: postgres
+;
+
+-- only: postgres
+-- What a role has to do is found beside all that it has done.
+create function pawl.task_open() returns trigger language plpgsql
+  set search_path = pg_catalog, pg_temp as $$
+begin
+  update pawl.owner set open = new.status in ('pending', 'running')
+   where shard = new.shard and task = new.id;
+  return null;
+end $$;
+create trigger task_open after update of status on pawl.task
+  for each row
+  when ((old.status in ('pending', 'running'))
+        <> (new.status in ('pending', 'running')))
+  execute function pawl.task_open();
+
+-- only: sqlite
+create trigger pawl_task_open after update of status on pawl_task
+  when (old.status in ('pending', 'running'))
+       <> (new.status in ('pending', 'running'))
+begin
+  update pawl_owner set open = new.status in ('pending', 'running')
+   where shard = new.shard and task = new.id;
+end;
+
+-- What queries ask for ---------------------------------------------------------
+
+create table pawl.attribute (
+  shard smallint not null,
+  instance uuid not null,
+  name text not null,
+  type text not null,
+  text_value text,
+  date_value timestamptz,
+  bytes_value bytea,
+  float_value double precision, -- only: postgres
+  float_value, -- only: sqlite: REAL would lose the sign of -0.0
+  number_value numeric,
+  boolean_value boolean,
+  workflow text not null,
+  updated_at timestamptz not null,
+  updated_by text,
+  primary key (shard, instance, name),
+  check (num_nonnulls(text_value, date_value, bytes_value, -- only: postgres
+           float_value, number_value, boolean_value) = 1) -- only: postgres
+  check ((text_value is not null) + (date_value is not null) -- only: sqlite
+    + (bytes_value is not null) + (float_value is not null) -- only: sqlite
+    + (number_value is not null) -- only: sqlite
+    + (boolean_value is not null) = 1) -- only: sqlite
+); -- only: postgres
+) without rowid; -- only: sqlite
+comment on table pawl.attribute is
+  'typed values of an instance; no foreign key, so that they may outlive it';
+create index attribute_text on pawl.attribute (shard, name, text_value)
+  where text_value is not null;
+create index attribute_number on pawl.attribute (shard, name, number_value)
+  where number_value is not null;
+create index attribute_date on pawl.attribute (shard, name, date_value)
+  where date_value is not null;
+
+-- Who works ------------------------------------------------------------------
+
+create table pawl.executor (
+  id uuid primary key,
+  host text not null,
+  boot text not null,
+  space text not null,
+  pid bigint not null,
+  begun bigint not null,
+  executor_group text not null,
+  started_at timestamptz not null,
+  active_at timestamptz not null,
+  expires_at timestamptz not null,
+  stopped_at timestamptz,
+  recovered_at timestamptz
+);
+comment on table pawl.executor is 'running worker processes, with a heartbeat';
+
+-- Which events start instances of a workflow.
+create table pawl.trigger (
+  pattern text not null,
+  workflow text not null,
+  version integer not null,
+  primary key (pattern, workflow)
+);
+create index trigger_workflow on pawl.trigger (workflow);
+
+-- Workflows, and prefixes of them, that claims skip.
+create table pawl.suspension (
+  code text not null,
+  is_prefix boolean not null,
+  reason text,
+  suspended_by text,
+  suspended_at timestamptz not null,
+  primary key (is_prefix, code)
+);
+
+create table pawl.schedule (
+  workflow text not null,
+  name text not null,
+  spec text not null,
+  input json,
+  options json,
+  disabled boolean not null,
+  next_at timestamptz,
+  last_at timestamptz,
+  created_at timestamptz not null,
+  primary key (workflow, name)
+);
+
+-- Reading ---------------------------------------------------------------------
+
+-- only: postgres
+-- json text that jsonb cannot hold (\u0000...) reads as null, never as an error
+create function pawl.as_jsonb(value json) returns jsonb
+  language plpgsql immutable parallel safe
+  set search_path = pg_catalog, pg_temp as $$
+begin
+  return value::jsonb;
+exception when others then
+  return null;
+end $$;
+
+-- only: postgres
+create view pawl.instances as
+select id, shard,
+       case when status = 'running' and started_at is null
+            then 'created' else status end as status,
+       workflow, workflow_version, tenant, priority, executor_group,
+       business_key, correlation_id, external_id, parent, root,
+       pawl.as_jsonb(input) as input,
+       pawl.as_jsonb(case when parts = 0 then variables
+         else (select ('{' || string_agg(v.members, ',') || '}')::json
+                 from pawl.variable v
+                where v.shard = i.shard and v.instance = i.id) end)
+       as variables,
+       pawl.as_jsonb(output) as output, pawl.as_jsonb(error) as error,
+       pawl.as_jsonb(metadata) as metadata, state_text, cancellation,
+       node, version, created_at, started_at, updated_at, completed_at
+  from pawl.instance i where deleted_at is null;
+
+-- only: sqlite
+create view pawl_instances as
+select lower(hex(id)) as id, shard,
+       case when status = 'running' and started_at is null
+            then 'created' else status end as status,
+       workflow, workflow_version, tenant, priority, executor_group,
+       business_key, correlation_id, external_id, parent, root, input,
+       case when parts = 0 then variables
+            else (select '{' || group_concat(v.members, ',') || '}'
+                    from pawl_variable v
+                   where v.shard = i.shard and v.instance = i.id) end
+       as variables, output, error, metadata, state_text, cancellation, node,
+       version, created_at, started_at, updated_at, completed_at
+  from pawl_instance i where deleted_at is null;
+
+create view pawl.tokens as
+select shard, id as instance, token_no as no, node, token_state as state,
+       visit, previous_node, null::integer as parent, '' as scope,
+       null::text as fork, null::text as branch, token_data as data,
+       token_event as event, token_detail as detail, attempt,
+       token_due_at as due_at, entered_at
+  from pawl.instance where token_no is not null
+union all
+select shard, instance, no, node, state, visit, previous_node, parent, scope,
+       fork, branch, data, event, detail, attempt, due_at, entered_at
+  from pawl.token;
+
+-- only: postgres
+-- How statements are planned -----------------------------------------------------
+-- None of ours is to launch parallel workers: it reads a few rows by their keys,
+-- or a page. Said to the tables, it also holds where a session cannot be told,
+-- behind a pooler. And a table that was counted with a row or two is not to make
+-- the planner take the shard for a key.
+
+-- only: postgres
+do $$
+declare t record;
+begin
+  for t in select c.table_name as name, k.column_name as shard
+             from information_schema.tables c
+             left join information_schema.columns k
+               on k.table_schema = 'pawl' and k.table_name = c.table_name
+              and k.column_name = 'shard'
+            where c.table_schema = 'pawl' and c.table_type = 'BASE TABLE' loop
+    execute format('alter table pawl.%I set (parallel_workers = 0)', t.name);
+    if t.shard is not null then
+      execute format('alter table pawl.%I alter column shard'
+                     ' set (n_distinct = 1)', t.name);
+    end if;
+  end loop;
+end $$;
+
+-- only: postgres
+-- First statistics ----------------------------------------------------------------
+-- Until a table has been analyzed the planner takes "shard = 0" for one row in
+-- 200, and walks a shard where it should use a key. A few rows, analyzed and
+-- taken out again, tell it better from the first moment.
+
+-- only: postgres
+insert into pawl.instance (shard, id, status, workflow, workflow_version,
+       priority, executor_group, visit, attempt, version, seq, created_at,
+       updated_at)
+select 0, ('00000000-0000-7000-8000-' || lpad(to_hex(g), 12, '0'))::uuid,
+       'running', 'w', 1, 0, 'default', 0, 0, 0, 0, now(), now()
+  from generate_series(1, 200) g;
+insert into pawl.standing (shard, workflow, status, instance)
+select 0, 'w', (array['running', 'waiting', 'completed', 'failed'])
+         [1 + (row_number() over (order by id))::integer % 4], id
+  from pawl.instance;
+insert into pawl.agenda (shard, instance, workflow, workflow_version,
+       executor_group, priority, ready, due_at, takeovers, latch)
+select 0, id, 'w', 1, 'default', 0, id::text < '00000000-0000-7000-8000-000000000064', now(),
+       0, 0
+  from pawl.instance;
+insert into pawl.history (shard, instance, seq, type, completed_at)
+select 0, id, 1, 'step', now() from pawl.instance;
+insert into pawl.variable (shard, instance, part, members)
+select 0, id, ':0', '' from pawl.instance;
+insert into pawl.inbox (shard, instance, no, kind, received_at)
+select 0, id, id, 'cancel', now() from pawl.instance;
+insert into pawl.attribute (shard, instance, name, type, text_value, workflow,
+       updated_at)
+select 0, id, 'a', 'string', 'x', 'w', now() from pawl.instance;
+insert into pawl.subscription (shard, instance, token, pattern, key, since)
+select 0, id, 1, 'e', nullif(id::text, '00000000-0000-7000-8000-000000000001'),
+       now()
+  from pawl.instance;
+insert into pawl.event (shard, source, id, name, key, routed, received_at,
+       expires_at)
+select 0, '', id::text, 'e', id::text, true, now(), now() from pawl.instance;
+insert into pawl.task (shard, id, instance, token, node, visit, schema_type,
+       title, status, priority, due_at, assignee, claimed_by, created_at,
+       updated_at)
+select 0, id, id, 1, 'n', 1, id::text, 't',
+       (array['pending', 'running', 'completed', 'failed'])
+         [1 + (row_number() over (order by id))::integer % 4],
+       'normal', now(), id::text, id::text, now(), now()
+  from pawl.instance;
+insert into pawl.owner (shard, task, kind, id)
+select 0, id, 'user', id::text from pawl.instance;
+analyze pawl.instance, pawl.standing, pawl.variable, pawl.agenda,
+        pawl.history, pawl.inbox, pawl.attribute, pawl.subscription, pawl.event,
+        pawl.task, pawl.owner;
+-- Not deleted: what is left of rows would make some indexes deeper than others.
+truncate pawl.owner, pawl.task, pawl.event, pawl.subscription, pawl.attribute,
+         pawl.inbox, pawl.history, pawl.agenda, pawl.standing, pawl.variable,
+         pawl.instance;

@@ -1,0 +1,90 @@
+-- What those need to know who change instances from outside.
+
+-- name: repair_state
+-- args: @shard smallint, @id uuid
+-- rows: status text, workflow text, workflow_version integer,
+--       version bigint, variables json, compensation json, seq bigint,
+--       started boolean, stopped json
+select status, workflow, workflow_version, version,
+       {{variables_of parts; variables; @id}},
+       compensation, seq, started_at is not null as started,
+       case when status = 'failed' then stopped end as stopped
+  from pawl.instance
+ where shard = @shard and id = @id and deleted_at is null;
+
+-- name: repair_places
+-- args: @shard smallint, @id uuid[]
+-- rows: instance uuid, no integer, node text, state text, fork text,
+--       branch text, detail json
+-- Where instances stand.
+select t.instance, t.no, t.node, t.state, t.fork, t.branch, t.detail
+  {{from_each}} (
+  select * from pawl.tokens
+   where shard = @shard and instance = s.id
+     and state in ('active', 'waiting') offset 0) t
+ order by t.instance, t.no;
+
+-- name: repair_renames
+-- args: @shard smallint, @id uuid[]
+-- rows: instance uuid, seq bigint, output json
+-- The moves from version to version so far, oldest first.
+select h.instance, h.seq, h.output {{from_each}} (
+  select instance, seq, output from pawl.history
+   where shard = @shard and instance = s.id and type = 'transferred' offset 0) h
+ order by h.instance, h.seq;
+
+-- name: repair_changes
+-- args: @shard smallint, @id uuid, @before bigint
+-- rows: seq bigint, changes json
+-- What became of the variables, up to some row of history.
+select seq, changes from pawl.history
+ where shard = @shard and instance = @id and seq < @before
+   and changes is not null
+ order by seq;
+
+-- name: repair_visit
+-- args: @shard smallint, @id uuid, @node text
+-- rows: seq bigint
+-- The row of history before which a node was last come to: the one behind the
+-- row whose path names it, as a whole word. One that no path names (the start)
+-- was come to before its first row of its latest visit.
+select coalesce(
+  (select max(seq) + 1 from pawl.history
+    where shard = @shard and instance = @id
+-- only: postgres
+      and strpos(' ' || translate(replace(path, '=', ' ='), '(),;', '    ')
+-- only: sqlite
+      and instr(' ' || replace(replace(replace(replace(
+            replace(path, '=', ' ='), '(', ' '), ')', ' '), ',', ' '), ';', ' ')
+-- for all
+          || ' ', ' ' || @node || ' ') > 0),
+  (select min(seq) from pawl.history
+    where shard = @shard and instance = @id and node = @node
+      and visit = (select max(visit) from pawl.history
+                    where shard = @shard and instance = @id
+                      and node = @node))) as seq;
+
+-- name: repair_answer
+-- args: @shard smallint, @id uuid, @request uuid, @after bigint
+-- rows: type text, text text, error json
+-- How a request was met, if that left a row of history behind @after.
+select type, text, error from pawl.history
+ where shard = @shard and instance = @id and seq > @after
+   and request = @request
+ limit 1;
+
+-- name: repair_done
+-- args: @shard smallint, @id uuid[]
+-- rows: instance uuid, node text, seq bigint
+-- What may have to be undone: each node once between two moves, with the
+-- newest of its rows.
+select s.id as instance, h.node, h.seq {{from_each}} (
+  select m.node, max(m.seq) as seq from (
+    select node, seq, type, transition,
+           count(*) filter (where type = 'transferred') over (order by seq)
+             as move
+      from pawl.history where shard = @shard and instance = s.id) m
+   where m.type in ('step', 'received', 'task', 'child')
+     and (m.type <> 'child' or m.transition is null
+          or m.transition = 'completed')
+   group by m.node, m.move) h;

@@ -1,0 +1,32 @@
+-- Which tokens wait for which events.
+
+-- name: subscription_rules
+-- args: @shard smallint, @id uuid[]
+-- rows: instance uuid, token integer, pattern text, key text
+-- What would cancel these instances: their rules have the numbers 0, -1, ...
+select r.instance, r.token, r.pattern, r.key {{from_each}} (
+  select * from pawl.subscription
+   where shard = @shard and instance = s.id and token <= 0 offset 0) r
+ order by r.instance, r.token desc;
+
+-- name: subscription_put
+-- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[],
+--       @token integer[], @pattern text[], @key text[], @since time[],
+--       @due_at time?[]
+insert into pawl.subscription (shard, instance, token, pattern, key, since,
+       due_at)
+select @shard, s.id, s.token, s.pattern, s.key, s.since, s.due_at
+  {{from_held}}
+on conflict (shard, instance, token) do update
+   set pattern = excluded.pattern, key = excluded.key, since = excluded.since,
+       due_at = excluded.due_at;
+
+-- name: subscription_delete
+-- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[],
+--       @token integer[]
+{{delete_held subscription; token = s.token}};
+
+-- name: subscription_clear
+-- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[]
+-- The instance ends.
+{{delete_held subscription; true}};

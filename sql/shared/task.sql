@@ -1,0 +1,153 @@
+-- Tasks: what people have to do.
+
+-- name: task_get
+-- args: @shard smallint[], @id uuid[]
+-- rows: id uuid, instance uuid, token integer, node text, visit bigint,
+--       form text, title text, description text, status text,
+--       priority text, input json, output json, metadata json,
+--       signal_name text, error json, due_at time, assignee text,
+--       delegated_by text, claimed_by text, claimed_at time,
+--       completed_by text, completed_at time, transition text,
+--       escalated_at time, created_at time, started_at time,
+--       updated_at time, version integer, request uuid, workflow text,
+--       workflow_version integer, instance_status text, waits boolean,
+--       heard boolean
+-- Whole tasks, each beside the instance it belongs to. `waits`: its token
+-- still stands there. `heard`: the instance has taken what the last change
+-- told it.
+-- Differs: SQLite would read all of the view for one token.
+select t.id, t.instance, t.token, t.node, t.visit, t.schema_type as form,
+       t.title, t.description, t.status, t.priority, t.input, t.output,
+       t.metadata, t.signal_name, t.error, t.due_at, t.assignee,
+       t.delegated_by, t.claimed_by, t.claimed_at, t.completed_by,
+       t.completed_at, t.transition, t.escalated_at, t.created_at,
+       t.started_at, t.updated_at, t.version, t.request,
+       i.workflow, i.workflow_version, i.status as instance_status,
+-- only: postgres
+       exists (select 1 from pawl.tokens k
+-- only: sqlite
+       exists (select 1 from pawl.instance k
+                where k.shard = t.shard and k.id = t.instance
+                  and k.token_no = t.token and k.visit = t.visit
+                  and k.token_state = 'waiting')
+       or exists (select 1 from pawl.token k
+-- for all
+                where k.shard = t.shard and k.instance = t.instance
+                  and k.no = t.token and k.visit = t.visit
+                  and k.state = 'waiting' offset 0) as waits,
+       not exists (select 1 from (
+                     select taken from pawl.inbox b
+                      where b.shard = t.shard and b.instance = t.instance
+                        and b.no = t.request offset 0) b
+                    where not b.taken) as heard
+-- only: postgres
+  from {{rows}}
+ cross join lateral (
+  select * from pawl.task where shard = s.shard and id = s.id offset 0) t
+ cross join lateral (
+  select workflow, workflow_version, status from pawl.instance
+   where shard = t.shard and id = t.instance offset 0) i;
+-- only: sqlite
+  from pawl.task t
+  join pawl.instance i on i.shard = t.shard and i.id = t.instance
+ where t.shard = @shard and t.id = @id;
+
+-- name: task_find
+-- args: @shard smallint[], @low uuid, @high uuid
+-- rows: id uuid
+-- Ids that begin with what was typed; two are enough to know it is ambiguous.
+select t.id {{from_each}} (
+  select id from pawl.task
+   where shard = s.shard and id between @low and @high
+   order by id limit 2) t;
+
+-- name: task_write
+-- args: @shard smallint, @id uuid, @version integer, @was text,
+--       @request uuid, @status text, @priority text, @assignee text,
+--       @delegated_by text, @claimed_by text, @claimed_at time?,
+--       @completed_by text, @completed_at time?, @started_at time?,
+--       @escalated_at time?, @transition text, @output json, @error json,
+--       @metadata json, @now time?
+-- What a person did, decided on a row as it was read: @version and @was. The
+-- first of two wins; the other reads again and is told. Null @priority and
+-- @escalated_at: as they are now, for the engine may raise them meanwhile.
+update pawl.task
+   set version = version + 1, request = @request, status = @status,
+       priority = coalesce(@priority, priority), assignee = @assignee,
+       delegated_by = @delegated_by, claimed_by = @claimed_by,
+       claimed_at = @claimed_at, completed_by = @completed_by,
+       completed_at = @completed_at, started_at = @started_at,
+       escalated_at = coalesce(@escalated_at, escalated_at),
+       transition = @transition, output = @output, error = @error,
+       metadata = @metadata, updated_at = {{now}}
+ where shard = @shard and id = @id and version = @version
+   and status = @was;
+
+-- name: task_list
+-- args: @shard smallint[], @status text[], @instance uuid, @form text,
+--       @priority text, @due time?, @before uuid, @max integer
+-- rows: id uuid, due_at time
+-- Newest first within each pair of shard and status, here and in what
+-- follows; the caller merges. Only what compares a status with the least of all
+-- may use the index by status: the others look for less.
+select t.id, t.due_at
+  {{from_each}} (
+  select t.id, t.due_at from pawl.task t
+   where t.shard = s.shard and t.status = s.status
+     and t.status >= '' -- only: postgres
+     and {{task_fits_page}}) t;
+
+-- name: task_list_form
+-- args: like task_list
+-- rows: like task_list
+select t.id, t.due_at
+  {{from_each}} (
+  select t.id, t.due_at from pawl.task t
+   where t.shard = s.shard and t.status = s.status
+     and t.schema_type = @form
+     and (@instance is null or t.instance = @instance)
+     and {{task_page}}) t;
+
+-- name: task_list_assignee
+-- args: @shard smallint[], @status text[], @who text,
+--       @instance uuid, @form text, @priority text, @due time?,
+--       @before uuid, @max integer
+-- rows: like task_list
+{{tasks_of assignee}};
+
+-- name: task_list_claimed
+-- args: like task_list_assignee
+-- rows: like task_list
+{{tasks_of claimed_by}};
+
+-- name: task_list_due
+-- args: @shard smallint[], @status text[], @instance uuid, @form text,
+--       @priority text, @due time?, @after_due time, @after uuid, @max integer
+-- rows: like task_list
+-- In order of due time, behind what @after_due and @after say.
+select t.id, t.due_at
+  {{from_each}} (
+  select t.id, t.due_at from pawl.task t
+   where t.shard = s.shard and t.status = s.status
+     and t.due_at <= @due
+     and (t.due_at, t.id) > (@after_due, @after)
+     and {{task_fits}}
+   order by t.due_at, t.id limit @max) t;
+
+-- name: task_insert
+-- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[],
+--       @task uuid[], @token integer[], @node text[], @visit bigint[],
+--       @form text[], @title text[], @description text[], @priority text[],
+--       @input json[], @signal_name text[], @assignee text[],
+--       @due_at time?[], @created_at time[]
+-- Once a visit, however often its node runs.
+insert into pawl.task (shard, id, instance, token, node, visit, schema_type,
+       title, description, status, priority, input, signal_name, assignee,
+       due_at, created_at, updated_at)
+select @shard, s.task, s.id, s.token, s.node, s.visit, s.form, s.title,
+       s.description, 'pending', s.priority, s.input, s.signal_name,
+       s.assignee, s.due_at, s.created_at, s.created_at
+  {{from_held}}
+on conflict (shard, instance, token, visit)
+   where instance is not null -- only: postgres
+   do nothing;

@@ -1,0 +1,48 @@
+-- Tokens: where an instance stands, when it stands in several places.
+
+-- name: token_load
+-- args: @shard smallint, @id uuid[]
+-- rows: instance uuid, no integer, node text, state text, visit bigint,
+--       previous_node text, scope text, fork text, branch text, data json,
+--       event json, detail json, attempt integer, due_at time
+-- The live ones of these instances.
+select t.instance, t.no, t.node, t.state, t.visit, t.previous_node, t.scope,
+       t.fork, t.branch, t.data, t.event, t.detail, t.attempt, t.due_at
+  {{from_each}} (
+  select * from pawl.token
+         indexed by pawl_token_live -- only: sqlite
+   where shard = @shard and instance = s.id
+     and state in ('active', 'waiting') offset 0) t
+ order by t.instance, t.no;
+
+-- name: token_put
+-- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[],
+--       @no integer[], @node text[], @state text[], @visit bigint[],
+--       @previous_node text[], @parent integer?[], @scope text[],
+--       @fork text[], @branch text[], @data json[], @event json[],
+--       @detail json[], @attempt integer[], @due_at time?[],
+--       @updated_at time[]
+-- New ones and those that have changed.
+insert into pawl.token as t (shard, instance, no, node, state, visit,
+       previous_node, parent, scope, fork, branch, data, event, detail,
+       attempt, due_at, entered_at)
+select @shard, s.id, s.no, s.node, s.state, s.visit, s.previous_node,
+       s.parent, s.scope, s.fork, s.branch, s.data, s.event, s.detail,
+       s.attempt, s.due_at, s.updated_at
+  {{from_held}}
+on conflict (shard, instance, no) do update
+   set node = excluded.node, state = excluded.state, visit = excluded.visit,
+       previous_node = excluded.previous_node, scope = excluded.scope,
+       fork = excluded.fork, branch = excluded.branch, data = excluded.data,
+       event = excluded.event, detail = excluded.detail,
+       attempt = excluded.attempt, due_at = excluded.due_at,
+       entered_at = case when t.visit = excluded.visit then t.entered_at
+                         else excluded.entered_at end;
+
+-- name: token_drop
+-- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[]
+-- The instance ends: what still stood somewhere is dropped.
+update pawl.token as t
+       indexed by pawl_token_live -- only: sqlite
+   set state = 'dropped'
+  {{at_place token; instance = s.id and state in ('active', 'waiting')}};

@@ -1,0 +1,70 @@
+-- Definitions: versions and their revisions.
+
+-- name: workflow_get
+-- args: @code text, @version integer?
+-- rows: code text, version integer, revision integer, name text,
+--       description text, graph json, source text, bundle json,
+--       sha256 text, inline boolean, active boolean
+-- Version null: the newest active one.
+select code, version, revision, name, description, graph, source, bundle,
+       sha256, inline, active
+  from pawl.workflow
+ where code = @code and current
+   and (version = @version or (@version is null and active))
+ order by version desc limit 1;
+
+-- name: workflow_list
+-- args: @code text
+-- rows: code text, version integer, revision integer, sha256 text,
+--       inline boolean, active boolean, name text, nodes integer??,
+--       created_at time, modified_at time, modified_by text, reason text,
+--       suspended boolean
+select code, version, revision, sha256, inline, active, name,
+       json_array_length(graph -> 'nodes') as nodes, -- only: postgres
+       json_array_length(graph, '$.nodes') as nodes, -- only: sqlite
+       created_at, modified_at, modified_by, reason,
+       {{suspended w.code}} as suspended
+  from pawl.workflow w
+ where current and (@code is null or code = @code)
+ order by code, version;
+
+-- name: workflow_activate
+-- args: @code text, @version integer, @active boolean, @modified_by text,
+--       @reason text, @now time?
+update pawl.workflow
+   set active = @active, modified_at = {{now}},
+       modified_by = @modified_by, reason = coalesce(@reason, reason)
+ where code = @code and version = @version and current;
+
+-- name: workflow_lock
+-- args: @code text, @version integer
+-- rows: revision integer, sha256 text, active boolean, graph json,
+--       reason text
+-- Held until the unit ends: two programs registering a version take turns.
+-- Differs: in SQLite the unit's write lock makes them do so.
+select revision, sha256, active, graph, reason from pawl.workflow
+ where code = @code and version = @version and current for update;
+
+-- name: workflow_retire
+-- args: @code text, @version integer, @now time?
+-- The current revision becomes an older one; its source stays, by hash.
+update pawl.workflow
+   set current = false, modified_at = {{now}}
+ where code = @code and version = @version and current;
+
+-- name: workflow_insert
+-- args: @code text, @version integer, @name text, @description text,
+--       @graph json, @source text, @bundle json, @sha256 text,
+--       @inline boolean, @active boolean, @executor_group text,
+--       @modified_by text, @reason text, @now time?
+-- The revision number is allocated here, where it cannot be given twice.
+insert into pawl.workflow (code, version, revision, name, description, graph,
+       source, bundle, sha256, inline, active, current, executor_group,
+       created_at, modified_at, modified_by, reason)
+select @code, @version,
+       1 + coalesce((select max(revision) from pawl.workflow
+                      where code = @code and version = @version), 0),
+       @name, @description, @graph, @source, @bundle, @sha256, @inline, @active,
+       true, @executor_group, {{now}}, {{now}}, @modified_by, @reason
+ where true
+on conflict do nothing;

@@ -1,0 +1,128 @@
+-- Pieces that several statements have: {{name}} stands for one, and
+-- {{name x; y}} for one with x and y in the place of {{1}} and {{2}}.
+
+-- fragment: to_agenda
+-- Differs: a trigger puts it there.
+
+-- fragment: at_version
+-- Behind an update of instance i: the held one as it was read.
+where shard = @shard and id = @id and version = @version and status = @was
+   and {{lease_guard}}
+
+-- fragment: lease_guard
+-- The lease guard.
+exists (select 1 from pawl_agenda a
+  where a.shard = @shard and a.instance = @id
+    and a.lease = @lease
+    and (@latch is null or a.latch = @latch))
+
+-- fragment: now
+@now
+
+-- fragment: from_now
+-- So long after now.
+@now + {{1}}
+
+-- fragment: from_each
+-- For the row that is sent, what stands behind this in parentheses.
+from
+
+-- fragment: from_held
+-- The row that is sent, if its lease is held.
+where {{lease_guard}}
+
+-- fragment: from_each_held
+-- Both; behind the parentheses stands {{where_held}}.
+from
+
+-- fragment: where_held
+where {{lease_guard}}
+
+-- fragment: at_place
+-- Behind an update of {{1}} t: the held instance's row where {{2}}.
+where shard = @shard and {{2}} and {{lease_guard}}
+
+-- fragment: delete_held
+-- Of the held instance, the rows of {{1}} where {{2}}.
+delete from pawl_{{1}}
+ where shard = @shard and instance = @id and {{2}} and {{lease_guard}}
+
+-- fragment: leased_anew
+-- What a claim sets.
+ready = 0, lease = @lease, executor = @executor,
+  executor_before = executor, due_before = due_at
+
+-- fragment: claimed
+-- What a claim tells of its rows.
+returning instance, takeovers, latch, due_before, executor_before, priority,
+  @now as now
+
+-- fragment: claim_from
+-- Which rows of the wanted versions are claimed.
+where shard = @shard and instance in (
+  select a.instance
+    from json_each(@workflow) w
+   cross join json_each(@workflow_version) v on v.key = w.key
+   cross join pawl_agenda a on a.shard = @shard and a.instance in (
+      select b.instance from pawl_agenda b
+       where b.shard = @shard and b.executor_group = @executor_group
+         and b.workflow = w.value and b.workflow_version = v.value
+         and b.ready and {{1}}
+       order by b.priority desc, b.due_at limit {{2}})
+   where {{unless_suspended w.value}}
+   order by a.priority desc, a.due_at limit {{2}})
+
+-- fragment: list_page
+-- What a list of instances may ask for, and a page of it.
+(@workflow is null or workflow = @workflow)
+    and (@workflow_version is null or workflow_version = @workflow_version)
+    and (@tenant is null or tenant = @tenant)
+    and (@correlation_id is null or correlation_id = @correlation_id)
+    and (@business_key is null or business_key = @business_key)
+    and (@external_id is null or external_id = @external_id)
+    and (@before is null or id < @before)
+  order by id desc limit @max
+
+-- fragment: live_in
+-- A page of a version's instances with that status.
+select t.id, t.version, t.started_at is not null as started, t.compensation,
+        {{2}} as stopped
+   from pawl_instance t
+  where t.shard = @shard and t.workflow = @workflow and t.status = {{1}}
+    and t.id > @after and t.workflow_version = @workflow_version
+    and t.deleted_at is null
+
+-- fragment: event_fits
+-- Is it of the name or the pattern that a wait is for?
+(name = @name
+         or (substr(name, 1, length(@prefix)) = @prefix
+             and instr(substr(name, length(@prefix) + 1), '.') = 0))
+    and expires_at > @now
+  order by received_at, came limit @max
+
+-- fragment: event_row
+insert or replace into pawl_event (shard, source, id, name, key, data, came,
+  routed, received_at, expires_at)
+
+-- fragment: pattern_fits
+-- Is this event of the pattern of the subscription s?
+case when s.pattern like '%*'
+  then substr({{1}}.name, 1, length(s.pattern) - 1)
+       = substr(s.pattern, 1, length(s.pattern) - 1)
+       and instr(substr({{1}}.name, length(s.pattern)),
+                  '.') = 0
+  else {{1}}.name = s.pattern end
+
+-- fragment: letter_fits
+-- Is it an event of that name that the search is for?
+not taken and name = {{1}}
+    and (received_at, no) > (@after_at, @after_no)
+    and (key = @key or (key is null and @key is null)
+         or (addressed and (key is null or @key is null)))
+  order by received_at, no limit @max
+
+-- fragment: leased
+-- The lease guard, whatever has come in.
+exists (select 1 from pawl_agenda a
+  where a.shard = @shard and a.instance = @id
+    and a.lease = @lease)

@@ -1,0 +1,271 @@
+/* Opening and closing an engine from Lua, and its callbacks.
+ *
+ * A callback comes from wherever the core is: out of a tick that a coroutine
+ * runs, out of a handler in another Lua state, out of closing. So it runs in a
+ * thread of its own, and what it raises stays there. */
+#include "lopen.h"
+
+#include <string.h>
+
+#include <lauxlib.h>
+
+#include "../value/luajson.h"
+#include "lbox.h"
+#include "lerror.h"
+
+/* What lies on the keeper's stack: C closures over the callables given, nil
+ * where none was, and the thread that runs them. */
+enum { CLOCK_SLOT = 1, LOG_SLOT, TRACE_SLOT, RUNNER_SLOT };
+
+/* ---- callbacks ---- */
+
+/* Calls the closure in `slot` with `arg`, protected. What it raises is
+ * dropped: a broken log must not stop a workflow. */
+static int call_back(pawl_bind_box *box, int slot, void *arg) {
+  lua_State *L = box->runner;
+  int status;
+  if (!lua_checkstack(box->keeper, 1) || !lua_checkstack(L, 2)) return 0;
+  lua_pushvalue(box->keeper, slot);
+  lua_xmove(box->keeper, L, 1);
+  lua_pushlightuserdata(L, arg);
+  status = lua_pcall(L, 1, 0, 0);
+  if (status != LUA_OK) lua_pop(L, 1);
+  return status == LUA_OK;
+}
+
+static int clock_protected(lua_State *L) {
+  int64_t *us = lua_touserdata(L, 1);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_call(L, 0, 1);
+  if (!pawl_bind_to_us(L, -1, us))
+    return luaL_error(L, "the clock must return seconds");
+  return 0;
+}
+
+/* A clock that fails keeps its last value: time stands still, nothing fires
+ * early and nothing is lost. */
+static int64_t clock_callback(void *ud) {
+  pawl_bind_box *box = ud;
+  int64_t us = 0;
+  if (call_back(box, CLOCK_SLOT, &us)) box->last_us = us;
+  return box->last_us;
+}
+
+typedef struct log_call {
+  int level;
+  const char *message, *fields;
+} log_call;
+
+static int log_protected(lua_State *L) {
+  static const char *const levels[] = {"debug", "info", "warn", "error"};
+  const log_call *c = lua_touserdata(L, 1);
+  pawl_error err;
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_pushstring(L, levels[c->level & 3]);
+  lua_pushstring(L, c->message);
+  if (pawl_luajson_decode(L, pawl_strz(c->fields ? c->fields : "{}"), &err) !=
+      PAWL_OK)
+    lua_newtable(L);
+  lua_call(L, 3, 0);
+  return 0;
+}
+
+static void log_callback(void *ud, int level, const char *message,
+                         const char *fields) {
+  log_call c = {level, message, fields};
+  call_back(ud, LOG_SLOT, &c);
+}
+
+static int trace_protected(lua_State *L) {
+  const pawl_trace *t = *(const pawl_trace **)lua_touserdata(L, 1);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_createtable(L, 0, 10);
+  pawl_bind_set_text(L, "instance", t->instance);
+  pawl_bind_set_text(L, "workflow", t->workflow);
+  pawl_bind_set_text(L, "node", t->node);
+  pawl_bind_set_text(L, "kind", t->kind);
+  pawl_bind_set_int(L, "attempt", t->attempt);
+  pawl_bind_push_seconds(L, t->at_us);
+  lua_setfield(L, -2, "at");
+  if (t->outcome) { /* it ended */
+    pawl_bind_push_seconds(L, t->elapsed_us);
+    lua_setfield(L, -2, "elapsed");
+    pawl_bind_set_text(L, "outcome", t->outcome);
+    if (t->ended) pawl_bind_set_text(L, "ended", t->ended);
+    pawl_bind_set_text(L, "detail", t->detail ? t->detail : "");
+  }
+  if (t->due_us) {
+    pawl_bind_push_due(L, t->due_us);
+    lua_setfield(L, -2, "due");
+  }
+  lua_call(L, 1, 0);
+  return 0;
+}
+
+static void trace_callback(void *ud, const pawl_trace *trace) {
+  call_back(ud, TRACE_SLOT, &trace);
+}
+
+/* Puts config[key], which must be callable, into the keeper's next slot as
+ * an upvalue of `fn`; nil when it is absent. 1: it is there. */
+static int keep_callback(lua_State *L, lua_State *keeper, int config,
+                         const char *key, lua_CFunction fn) {
+  int type = lua_getfield(L, config, key);
+  if (type != LUA_TNIL) lua_pushcclosure(L, fn, 1);
+  lua_xmove(L, keeper, 1);
+  return type != LUA_TNIL;
+}
+
+/* ---- open and close ---- */
+
+static int64_t config_int(lua_State *L, int config, const char *key) {
+  lua_Integer n;
+  int ok = 1;
+  if (lua_getfield(L, config, key) == LUA_TNIL) {
+    lua_pop(L, 1);
+    return 0;
+  }
+  n = lua_tointegerx(L, -1, &ok);
+  if (!ok) luaL_error(L, "config field '%s' must be an integer", key);
+  lua_pop(L, 1);
+  return n;
+}
+
+static int32_t config_small(lua_State *L, int config, const char *key) {
+  int64_t n = config_int(L, config, key);
+  if (n < INT32_MIN || n > INT32_MAX)
+    luaL_error(L, "config field '%s' is out of range", key);
+  return (int32_t)n;
+}
+
+static int config_flag(lua_State *L, int config, const char *key) {
+  int on;
+  lua_getfield(L, config, key);
+  on = lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  return on;
+}
+
+/* nil: it is found out. */
+static int pooler_option(lua_State *L, int at) {
+  if (lua_isnoneornil(L, at)) return 0;
+  return lua_toboolean(L, at) ? 1 : -1;
+}
+
+/* The text stays alive in the config table for as long as the call runs. */
+static const char *config_text(lua_State *L, int config, const char *key) {
+  const char *text = NULL;
+  if (lua_getfield(L, config, key) != LUA_TNIL) text = luaL_checkstring(L, -1);
+  lua_pop(L, 1);
+  return text;
+}
+
+static void read_config(lua_State *L, int at, pawl_config *config) {
+  config->group = config_text(L, at, "group");
+  config->prefixes = config_text(L, at, "prefixes");
+  config->lease_us = config_int(L, at, "lease_us");
+  config->heartbeat_us = config_int(L, at, "heartbeat_us");
+  config->max_bytes = config_int(L, at, "max_bytes");
+  config->batch = config_small(L, at, "batch");
+  config->concurrency = config_small(L, at, "concurrency");
+  config->recoveries = config_small(L, at, "recoveries");
+  config->shards = config_small(L, at, "shards");
+  config->create = config_small(L, at, "create");
+  lua_getfield(L, at, "pooler");
+  config->pooler = pooler_option(L, -1);
+  lua_pop(L, 1);
+  config->heartbeat_thread = config_flag(L, at, "heartbeat_thread");
+  config->stored_code_own = config_flag(L, at, "stored_code_own");
+  config->unknown_fail = config_flag(L, at, "unknown_fail");
+  if (!config_flag(L, at, "private")) {
+    lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
+    config->lua = lua_tothread(L, -1);
+    lua_pop(L, 1);
+  }
+}
+
+/* Pushes a closed box with its two threads, callbacks of the config kept. */
+static pawl_bind_box *new_box(lua_State *L, int at, pawl_config *config) {
+  pawl_bind_box *box = lua_newuserdatauv(L, sizeof *box, 2);
+  lua_State *keeper;
+  memset(box, 0, sizeof *box);
+  luaL_setmetatable(L, PAWL_ENGINE_MT);
+  keeper = lua_newthread(L);
+  lua_setiuservalue(L, -2, 1);
+  if (keep_callback(L, keeper, at, "clock", clock_protected))
+    config->clock = clock_callback;
+  if (keep_callback(L, keeper, at, "log", log_protected))
+    config->log = log_callback;
+  if (keep_callback(L, keeper, at, "trace", trace_protected))
+    config->trace = trace_callback;
+  box->runner = lua_newthread(L);
+  lua_xmove(L, keeper, 1);
+  box->keeper = keeper;
+  config->clock_ud = config->log_ud = config->trace_ud = box;
+  return box;
+}
+
+int pawl_bind_open(lua_State *L) {
+  const char *url = luaL_optstring(L, 1, NULL);
+  pawl_config config = PAWL_CONFIG_INIT;
+  pawl_engine *engine = NULL;
+  pawl_bind_box *box;
+  pawl_error err;
+  pawl_code rc;
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 2);
+  read_config(L, 2, &config);
+  box = new_box(L, 2, &config);
+  if (config.clock && !call_back(box, CLOCK_SLOT, &box->last_us))
+    return luaL_error(L, "option 'clock' must return seconds when called");
+  PAWL_INSIDE(box, rc, pawl_open(url, &config, &engine, &err));
+  if (rc != PAWL_OK) return pawl_bind_failure(L, &err);
+  box->engine = engine;
+  return 1;
+}
+
+int pawl_bind_set_nouns(lua_State *L) {
+  luaL_checkudata(L, 1, PAWL_ENGINE_MT);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 2);
+  lua_setiuservalue(L, 1, 2);
+  return 0;
+}
+
+int pawl_bind_migrate(lua_State *L) {
+  const char *url = luaL_optstring(L, 1, NULL);
+  lua_Integer shards = luaL_optinteger(L, 2, 0);
+  pawl_config config = PAWL_CONFIG_INIT;
+  char *report = NULL;
+  pawl_error err;
+  luaL_argcheck(L, shards >= 0 && shards <= 32767, 2, "0 to 32767 shards");
+  config.pooler = pooler_option(L, 3);
+  if (pawl_migrate(url, &config, (int)shards, &report, &err) != PAWL_OK)
+    return pawl_bind_failure(L, &err);
+  return pawl_bind_take_json(L, NULL, report, NULL);
+}
+
+/* :close(), __close and __gc: any number of times. */
+int pawl_bind_close(lua_State *L) {
+  pawl_bind_box *box = pawl_bind_self(L, "close");
+  pawl_engine *engine = box->engine;
+  if (!engine) return 0;
+  if (box->inside)
+    pawl_bind_raise(L, PAWL_MISUSE, "close it after the call has returned",
+                    "the engine was closed from inside one of its own "
+                    "handlers or callbacks");
+  box->engine = NULL;
+  box->inside++; /* its last log lines must not come back in */
+  pawl_close(engine);
+  box->inside--;
+  return 0;
+}
+
+int pawl_bind_tostring(lua_State *L) {
+  const pawl_bind_box *box = luaL_checkudata(L, 1, PAWL_ENGINE_MT);
+  if (box->engine)
+    lua_pushfstring(L, "%s: %p", PAWL_ENGINE_MT, (const void *)box);
+  else
+    lua_pushliteral(L, PAWL_ENGINE_MT " (closed)");
+  return 1;
+}

@@ -1,0 +1,546 @@
+/* The verbs of pawl.h from Lua: each is what it takes, the call, and what it
+ * gives. What Lua hands over is in pawl.h's units already; lua/pawl, above
+ * this, has checked options, durations and typed attributes. */
+#include "lverbs.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include <lauxlib.h>
+
+#include "../host/host.h"
+#include "../value/luajson.h"
+#include "lbox.h"
+#include "lerror.h"
+
+/* ---- arguments: `arg` is the stack's, where the engine is the first ---- */
+
+/* Lua's own words, with the method's name and the argument's number as the
+ * caller counts, however the method was called: luaL_argerror has neither
+ * when a tail call or pcall has taken the name away. */
+static int bad(lua_State *L, int arg, const char *method, const char *why) {
+  return luaL_error(L, "bad argument #%d to '%s' (%s)", arg - 1, method, why);
+}
+
+static int bad_type(lua_State *L, int arg, const char *method,
+                    const char *wanted) {
+  const char *why =
+      lua_pushfstring(L, "%s expected, got %s", wanted, luaL_typename(L, arg));
+  return bad(L, arg, method, why);
+}
+
+static const char *check_text(lua_State *L, int arg, const char *method) {
+  if (!lua_isstring(L, arg)) bad_type(L, arg, method, "string");
+  return lua_tostring(L, arg);
+}
+
+static lua_Integer opt_integer(lua_State *L, int arg, const char *method) {
+  int ok = 1;
+  lua_Integer n = 0;
+  if (!lua_isnoneornil(L, arg)) n = lua_tointegerx(L, arg, &ok);
+  if (!ok) bad_type(L, arg, method, "integer");
+  return n;
+}
+
+static int64_t check_us(lua_State *L, int arg, const char *method) {
+  int64_t us = 0;
+  if (lua_type(L, arg) != LUA_TNUMBER) bad_type(L, arg, method, "number");
+  if (!pawl_bind_to_us(L, arg, &us) || us < 0)
+    bad(L, arg, method, "seconds, 0 or more, expected");
+  return us;
+}
+
+/* 0 when it is left out. */
+static int64_t opt_us(lua_State *L, int arg, const char *method) {
+  return lua_isnoneornil(L, arg) ? 0 : check_us(L, arg, method);
+}
+
+/* Raises before the engine is asked: its answer must not be lost. */
+static void check_how(lua_State *L, int idx, const char *method) {
+  const char *how =
+      lua_isnoneornil(L, idx) ? NULL : check_text(L, idx, method);
+  if (how && strcmp(how, "table") != 0 && strcmp(how, "json") != 0)
+    bad(L, idx, method, "\"table\" or \"json\" expected");
+}
+
+/* The value at idx as JSON text in a collected buffer, pushed; NULL when it
+ * cannot be stored (*err is filled). nil: empty text. */
+static pawl_buf *encode(lua_State *L, int idx, const char *path,
+                        pawl_error *err) {
+  pawl_buf *b = pawl_host_push_buf(L);
+  if (lua_isnoneornil(L, idx)) return b;
+  if (pawl_luajson_encode(L, idx, path, 0, b, err) != PAWL_OK) return NULL;
+  return b;
+}
+
+/* Puts the workflow object at idx where the core takes it from. */
+static void hand_over(lua_State *L, int idx, const char *method) {
+  lua_State *main;
+  if (!lua_istable(L, idx) && !lua_isuserdata(L, idx))
+    bad_type(L, idx, method, "path or workflow");
+  lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
+  main = lua_tothread(L, -1);
+  if (!lua_checkstack(main, 1)) luaL_error(L, "stack overflow");
+  lua_pushvalue(L, idx);
+  if (main != L) lua_xmove(L, main, 1);
+}
+
+/* ---- a call ---- */
+
+typedef enum kind {
+  NOTHING,
+  TEXT,
+  JSON,    /* any value */
+  INTEGER, /* may be left out */
+  FLAG,
+  SPAN,     /* seconds */
+  OPT_SPAN, /* may be left out */
+  FLOW,     /* a path, or a workflow: `text` is NULL then */
+  HOW       /* "table", "json" or nothing: how the answer is wanted */
+} kind;
+
+typedef enum gift {
+  NONE,
+  ID,
+  YES,
+  DONE, /* true */
+  COUNT,
+  DUE,
+  STATUS,
+  STATS,
+  TEXT_OUT, /* as it is; of those below null stands for "none" ... */
+  DATA,     /* nowhere */
+  RECORD,   /* in its direct fields */
+  LIST,     /* in those of its records */
+  INSTANCE
+} gift;
+
+typedef struct argument {
+  kind kind;
+  const char *name; /* of JSON, in paths that errors tell */
+} argument;
+
+enum { MAX_ARGS = 3, FIRST = 2 /* the engine is at 1 */ };
+
+typedef struct call {
+  /* given */
+  const char *text;
+  const char *json[MAX_ARGS]; /* in their order; NULL: nil was given */
+  int64_t n, us;              /* INTEGER or FLAG; SPAN */
+  const char *how;
+  /* answered */
+  char *out;
+  char id[37];
+  int64_t count, due_us;
+  int yes;
+  const char *status;
+  pawl_stats stats;
+  pawl_bind_box *box;
+} call;
+
+/* lua/pawl calls it, or it is a method of engines as it is. */
+typedef enum place { CORE, METHOD } place;
+
+typedef struct verb {
+  place where;
+  const char *name;
+  const char *method; /* what errors call it */
+  pawl_code (*run)(pawl_engine *e, call *c, pawl_error *err);
+  gift gives[2];
+  argument takes[MAX_ARGS];
+} verb;
+
+/* Text first, as wrong use raises before anything else is seen to. What is
+ * handed over has to be on top of its stack, and comes last. */
+static void take_plain(lua_State *L, const verb *v, int i, call *c) {
+  const int at = FIRST + i;
+  switch (v->takes[i].kind) {
+    case TEXT:
+      c->text = check_text(L, at, v->method);
+      break;
+    case INTEGER:
+      c->n = opt_integer(L, at, v->method);
+      break;
+    case FLAG:
+      c->n = lua_toboolean(L, at);
+      break;
+    case SPAN:
+      c->us = check_us(L, at, v->method);
+      break;
+    case OPT_SPAN:
+      c->us = opt_us(L, at, v->method);
+      break;
+    case HOW:
+      check_how(L, at, v->method);
+      c->how = lua_tostring(L, at);
+      break;
+    default:
+      break;
+  }
+}
+
+static pawl_code take_json(lua_State *L, const verb *v, call *c,
+                           pawl_error *err) {
+  int n = 0;
+  for (int i = 0; i < MAX_ARGS; i++) {
+    const argument *a = &v->takes[i];
+    const pawl_buf *text;
+    if (a->kind != JSON) continue;
+    text = encode(L, FIRST + i, a->name, err);
+    if (!text) return err->code;
+    c->json[n++] = text->at;
+  }
+  return PAWL_OK;
+}
+
+static void take_flow(lua_State *L, const verb *v, call *c) {
+  if (v->takes[0].kind != FLOW) return;
+  if (lua_type(L, FIRST) == LUA_TSTRING)
+    c->text = lua_tostring(L, FIRST);
+  else
+    hand_over(L, FIRST, v->method);
+}
+
+/* ---- what it gives ---- */
+
+/* In the engine's records null stands for "none": in Lua that is no field, so
+ * that `if instance.error` means what it says. Data of the workflow is left
+ * alone: only direct fields of the record at the top go, and an input, which
+ * may be null itself, stays. */
+static void drop_nulls(lua_State *L) {
+  for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+    if (!lua_islightuserdata(L, -1) ||
+        strcmp(lua_tostring(L, -2), "input") == 0)
+      continue;
+    lua_pushvalue(L, -2);
+    lua_pushnil(L);
+    lua_rawset(L, -5);
+  }
+}
+
+/* The same for every record of the list at the top. */
+static void drop_list_nulls(lua_State *L) {
+  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, -1, i);
+    drop_nulls(L);
+    lua_pop(L, 1);
+  }
+}
+
+static int push_text(lua_State *L) {
+  lua_pushstring(L, lua_touserdata(L, 1));
+  return 1;
+}
+
+static int take_text(lua_State *L, pawl_engine *engine, char *text) {
+  int status;
+  lua_pushcfunction(L, push_text);
+  lua_pushlightuserdata(L, text);
+  status = lua_pcall(L, 1, 1, 0);
+  pawl_free(engine, text);
+  return status == LUA_OK ? 1 : lua_error(L);
+}
+
+static void drop_instance_nulls(lua_State *L) {
+  drop_nulls(L);
+  if (lua_getfield(L, -1, "tokens") == LUA_TTABLE) drop_list_nulls(L);
+  lua_pop(L, 1);
+  if (lua_getfield(L, -1, "times") == LUA_TTABLE) drop_nulls(L);
+  lua_pop(L, 1);
+}
+
+static int push_stats(lua_State *L, const pawl_stats *s) {
+  lua_createtable(L, 0, 9);
+  pawl_bind_set_int(L, "claimed", s->claimed);
+  pawl_bind_set_int(L, "steps", s->steps);
+  pawl_bind_set_int(L, "commits", s->commits);
+  pawl_bind_set_int(L, "committed", s->committed);
+  pawl_bind_set_int(L, "lost", s->lost);
+  pawl_bind_set_int(L, "ended", s->ended);
+  pawl_bind_set_int(L, "held", s->held);
+  pawl_bind_set_int(L, "waiting", s->waiting);
+  pawl_bind_push_due(L, s->next_due_us);
+  lua_setfield(L, -2, "next_due");
+  return 1;
+}
+
+/* A reader may want the engine's own text, nulls and all. */
+static int push_answer(lua_State *L, call *c, gift what) {
+  static const pawl_bind_tidy tidy[] = {[RECORD] = drop_nulls,
+                                        [LIST] = drop_list_nulls,
+                                        [INSTANCE] = drop_instance_nulls,
+                                        [DATA] = NULL};
+  if (what == TEXT_OUT || (c->how && strcmp(c->how, "json") == 0))
+    return take_text(L, c->box->engine, c->out);
+  return pawl_bind_take_json(L, c->box->engine, c->out, tidy[what]);
+}
+
+/* How many values. */
+static int push(lua_State *L, call *c, gift what) {
+  switch (what) {
+    case NONE:
+      return 0;
+    case ID:
+      lua_pushlstring(L, c->id, 36);
+      return 1;
+    case YES:
+      lua_pushboolean(L, c->yes);
+      return 1;
+    case DONE:
+      lua_pushboolean(L, 1);
+      return 1;
+    case COUNT:
+      lua_pushinteger(L, c->count);
+      return 1;
+    case DUE:
+      pawl_bind_push_due(L, c->due_us);
+      return 1;
+    case STATUS:
+      lua_pushstring(L, c->status);
+      return 1;
+    case STATS:
+      return push_stats(L, &c->stats);
+    default:
+      return push_answer(L, c, what);
+  }
+}
+
+static int run_verb(lua_State *L, const verb *v) {
+  call c = {.box = pawl_bind_idle(L, v->method)};
+  pawl_error err;
+  pawl_code rc;
+  int n;
+  assert(c.box->engine && !c.box->inside);
+  lua_settop(L, FIRST + MAX_ARGS - 1);
+  for (int i = 0; i < MAX_ARGS; i++) take_plain(L, v, i, &c);
+  if (take_json(L, v, &c, &err) != PAWL_OK) return pawl_bind_failure(L, &err);
+  take_flow(L, v, &c);
+  PAWL_INSIDE(c.box, rc, v->run(c.box->engine, &c, &err));
+  if (rc != PAWL_OK) return pawl_bind_failure(L, &err);
+  n = push(L, &c, v->gives[0]);
+  return n + push(L, &c, v->gives[1]);
+}
+
+/* ---- the verbs ----
+ * VERB(where, its name, what errors call it, what it gives, what it takes...)
+ * { the call }. It is known once it is in the list at the end. */
+
+#define ARG(what) \
+  { .kind = what }
+#define JSON_OF(what) \
+  { .kind = JSON, .name = what }
+#define GIVES(...) \
+  { __VA_ARGS__ }
+#define VERB(where, name, method, gives, ...)                            \
+  static pawl_code run_##name(pawl_engine *e, call *c, pawl_error *err); \
+  static const verb verb_##name = {where,      #name, method,            \
+                                   run_##name, gives, {__VA_ARGS__}};    \
+  static pawl_code run_##name(pawl_engine *e, call *c, pawl_error *err)
+
+/* core.start(engine, code, input, options) -> id, created | nil, err */
+VERB(CORE, start, "start", GIVES(ID, YES), ARG(TEXT), JSON_OF("input"),
+     JSON_OF("options")) {
+  return pawl_start(e, c->text, c->json[0], c->json[1], c->id, &c->yes, err);
+}
+
+/* core.start_many(engine, code, items, options) -> {ids, created} | nil, err */
+VERB(CORE, start_many, "start_many", GIVES(DATA), ARG(TEXT), JSON_OF("items"),
+     JSON_OF("options")) {
+  return pawl_start_many(e, c->text, c->json[0], c->json[1], &c->out, err);
+}
+
+/* core.signal(engine, signal) -> reached, info | nil, err */
+VERB(CORE, signal, "signal", GIVES(COUNT, DATA), JSON_OF("signal")) {
+  return pawl_signal(e, c->json[0], &c->count, &c->out, err);
+}
+
+/* core.change(engine, id, change) -> true, done | nil, err */
+VERB(CORE, change, "change", GIVES(DONE, YES), ARG(TEXT), JSON_OF("change")) {
+  return pawl_change(e, c->text, c->json[0], &c->yes, NULL, err);
+}
+
+/* core.get(engine, id, how) -> instance | nil, err */
+VERB(CORE, get, "get", GIVES(INSTANCE), ARG(TEXT), ARG(HOW)) {
+  return pawl_get(e, c->text, &c->out, err);
+}
+
+/* core.list(engine, query, how) -> instances | nil, err */
+VERB(CORE, list, "list", GIVES(LIST), JSON_OF("query"), ARG(HOW)) {
+  return pawl_list(e, c->json[0], &c->out, err);
+}
+
+/* core.history(engine, id, query, how) -> entries | nil, err */
+VERB(CORE, history, "history", GIVES(LIST), ARG(TEXT), JSON_OF("query"),
+     ARG(HOW)) {
+  return pawl_history(e, c->text, c->json[0], &c->out, err);
+}
+
+/* core.tokens(engine, id, everything, how) -> tokens | nil, err */
+VERB(CORE, tokens, "tokens", GIVES(LIST), ARG(TEXT), ARG(FLAG), ARG(HOW)) {
+  return pawl_tokens(e, c->text, (int)c->n, &c->out, err);
+}
+
+/* core.explain(engine, id) -> JSON text | nil, err */
+VERB(CORE, explain, "explain", GIVES(TEXT_OUT), ARG(TEXT)) {
+  return pawl_explain(e, c->text, &c->out, err);
+}
+
+/* core.task_list(engine, query, how) -> tasks | nil, err */
+VERB(CORE, task_list, "tasks:list", GIVES(LIST), JSON_OF("query"), ARG(HOW)) {
+  return pawl_task_list(e, c->json[0], &c->out, err);
+}
+
+/* core.task_get(engine, id, how) -> task | nil, err */
+VERB(CORE, task_get, "tasks:get", GIVES(RECORD), ARG(TEXT), ARG(HOW)) {
+  return pawl_task_get(e, c->text, &c->out, err);
+}
+
+/* core.task_find(engine, text) -> id | nil, err */
+VERB(CORE, task_find, "tasks:find", GIVES(ID), ARG(TEXT)) {
+  return pawl_task_find(e, c->text, c->id, err);
+}
+
+/* core.task_change(engine, id, change) -> task | nil, err */
+VERB(CORE, task_change, "tasks:change", GIVES(RECORD), ARG(TEXT),
+     JSON_OF("change")) {
+  return pawl_task_change(e, c->text, c->json[0], &c->out, err);
+}
+
+/* core.workflow_list(engine, query, how) -> workflows | nil, err */
+VERB(CORE, workflow_list, "workflows:list", GIVES(LIST), JSON_OF("query"),
+     ARG(HOW)) {
+  return pawl_workflow_list(e, c->json[0], &c->out, err);
+}
+
+/* core.workflow_change(engine, change) -> info | nil, err */
+VERB(CORE, workflow_change, "workflows:change", GIVES(DATA),
+     JSON_OF("change")) {
+  return pawl_workflow_change(e, c->json[0], &c->out, err);
+}
+
+/* core.workflow_graph(engine, code, version) -> graph | nil, err */
+VERB(CORE, workflow_graph, "workflows:graph", GIVES(DATA), ARG(TEXT),
+     ARG(INTEGER)) {
+  return pawl_workflow_graph(e, c->text, c->n, &c->out, err);
+}
+
+/* core.workflow_hotfix(engine, path | workflow, options) -> info | nil, err */
+VERB(CORE, workflow_hotfix, "workflows:hotfix", GIVES(DATA), ARG(FLOW),
+     JSON_OF("options")) {
+  return pawl_workflow_hotfix(e, c->text, c->json[0], &c->out, err);
+}
+
+/* core.workflow_transfer(engine, transfer) -> report | nil, err */
+VERB(CORE, workflow_transfer, "workflows:transfer", GIVES(DATA),
+     JSON_OF("transfer")) {
+  return pawl_workflow_transfer(e, c->json[0], &c->out, err);
+}
+
+/* core.outbox_list(engine, query, how) -> rows | nil, err */
+VERB(CORE, outbox_list, "outbox:list", GIVES(LIST), JSON_OF("query"),
+     ARG(HOW)) {
+  return pawl_outbox_list(e, c->json[0], &c->out, err);
+}
+
+/* core.load(engine, path | workflow) -> info | nil, err */
+VERB(CORE, load, "load", GIVES(DATA), ARG(FLOW)) {
+  return c->text ? pawl_load(e, c->text, &c->out, err)
+                 : pawl_load_stack(e, &c->out, err);
+}
+
+/* core.health(engine, repair, how) -> report | nil, err */
+VERB(CORE, health, "health", GIVES(DATA), ARG(FLAG), ARG(HOW)) {
+  return pawl_health(e, (int)c->n, &c->out, err);
+}
+
+/* engine:find(text) -> id | nil, err */
+VERB(METHOD, find, "find", GIVES(ID), ARG(TEXT)) {
+  return pawl_find(e, c->text, c->id, err);
+}
+
+/* engine:check(path) -> graph | nil, err */
+VERB(METHOD, check, "check", GIVES(DATA), ARG(TEXT)) {
+  return pawl_check(e, c->text, &c->out, err);
+}
+
+/* engine:tick(seconds?) -> stats | nil, err */
+VERB(METHOD, tick, "tick", GIVES(STATS), ARG(OPT_SPAN)) {
+  return pawl_tick(e, c->us, &c->stats, err);
+}
+
+/* engine:tick_instance(id, seconds?) -> status, stats | nil, err */
+VERB(METHOD, tick_instance, "tick_instance", GIVES(STATUS, STATS), ARG(TEXT),
+     ARG(OPT_SPAN)) {
+  return pawl_tick_instance(e, c->text, c->us, &c->stats, &c->status, err);
+}
+
+/* engine:next_due() -> seconds (0: now) | nil (nothing) | nil, err */
+VERB(METHOD, next_due, "next_due", GIVES(DUE), ARG(NOTHING)) {
+  return pawl_next_due(e, &c->due_us, err);
+}
+
+/* engine:busy() -> boolean | nil, err */
+VERB(METHOD, busy, "busy", GIVES(YES), ARG(NOTHING)) {
+  return pawl_busy(e, &c->yes, err);
+}
+
+/* engine:wait(seconds) -> true | nil, err */
+VERB(METHOD, wait, "wait", GIVES(DONE), ARG(SPAN)) {
+  return pawl_wait(e, c->us, err);
+}
+
+#define ROW(name) &verb_##name
+static const verb *const verbs[] = {ROW(start),
+                                    ROW(start_many),
+                                    ROW(signal),
+                                    ROW(change),
+                                    ROW(get),
+                                    ROW(list),
+                                    ROW(history),
+                                    ROW(tokens),
+                                    ROW(explain),
+                                    ROW(task_list),
+                                    ROW(task_get),
+                                    ROW(task_find),
+                                    ROW(task_change),
+                                    ROW(workflow_list),
+                                    ROW(workflow_change),
+                                    ROW(workflow_graph),
+                                    ROW(workflow_hotfix),
+                                    ROW(workflow_transfer),
+                                    ROW(outbox_list),
+                                    ROW(load),
+                                    ROW(health),
+                                    ROW(find),
+                                    ROW(check),
+                                    ROW(tick),
+                                    ROW(tick_instance),
+                                    ROW(next_due),
+                                    ROW(busy),
+                                    ROW(wait)};
+enum { NVERBS = sizeof verbs / sizeof *verbs };
+
+/* Which verb is the closure's upvalue. */
+static int call_verb(lua_State *L) {
+  lua_Integer i = lua_tointeger(L, lua_upvalueindex(1));
+  assert(i >= 0 && i < NVERBS);
+  return run_verb(L, verbs[i]);
+}
+
+static void add_verbs(lua_State *L, place where) {
+  for (int i = 0; i < NVERBS; i++) {
+    if (verbs[i]->where != where) continue;
+    lua_pushinteger(L, i);
+    lua_pushcclosure(L, call_verb, 1);
+    lua_setfield(L, -2, verbs[i]->name);
+  }
+}
+
+void pawl_bind_core_verbs(lua_State *L) {
+  add_verbs(L, CORE);
+}
+
+void pawl_bind_engine_verbs(lua_State *L) {
+  add_verbs(L, METHOD);
+}

@@ -1,0 +1,413 @@
+/* One node of a graph: its kind, and by a table what it may say. */
+#include <assert.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "../base/nearest.h"
+#include "reader.h"
+
+const char *const pawl_priorities[] = {"low", "normal", "high", "urgent"};
+
+int pawl_node_target(const pawl_node *node, int i) {
+  if (i < node->nnext) return node->next[i].to;
+  i -= node->nnext;
+  if (i < node->non_error) return node->on_error[i].to;
+  return i == node->non_error && node->branch >= 0 ? node->branch : -1;
+}
+
+static pawl_code read_kind(pawl_reader *r, pawl_str object, pawl_node *node) {
+  const char *text = NULL, *near, *names[PAWL_NKINDS];
+  pawl_code rc = pawl_reader_text(r, object, "kind", &text);
+  if (rc != PAWL_OK) return rc;
+  if (!text) return pawl_reader_wrong(r, "kind", "there");
+  for (int i = 0; i < PAWL_NKINDS; i++) {
+    names[i] = pawl_kind_shapes[i].name;
+    if (strcmp(text, names[i]) != 0) continue;
+    node->kind = (pawl_kind)i;
+    return PAWL_OK;
+  }
+  pawl_fail(r->err, PAWL_DEFINITION, "%s: unknown kind \"%s\"", r->what, text);
+  near = pawl_nearest(text, names, PAWL_NKINDS);
+  if (near)
+    pawl_error_hint(r->err, "did you mean \"%s\"?", near);
+  else
+    pawl_error_hint(r->err, "kinds: " PAWL_KINDS_TEXT);
+  return pawl_reader_at(r);
+}
+
+/* ---- where it leads ---- */
+
+static int by_edge_name(const void *a, const void *b) {
+  const pawl_edge *x = a, *y = b;
+  return strcmp(x->name, y->name);
+}
+
+/* An object {"name":"node",...} as edges sorted by name. */
+static pawl_code read_edges(pawl_reader *r, pawl_str object, const char *field,
+                            pawl_edge **out, int *nout) {
+  pawl_json_iter it = {0};
+  pawl_str key, value;
+  pawl_edge *edges;
+  int n = 0;
+  edges = pawl_arena_get(r->def,
+                         (size_t)pawl_json_count(object) * sizeof *edges + 1);
+  if (!edges) return pawl_reader_nomem(r);
+  while (pawl_json_each(object, &it, &key, &value)) {
+    pawl_str quoted = {key.at - 1, key.len + 2}; /* with its quotes */
+    pawl_code rc = pawl_reader_unquote(r, quoted, field, &edges[n].name);
+    if (rc != PAWL_OK) return rc;
+    if (pawl_json_kind_of(value) != PAWL_JSON_STRING)
+      return pawl_reader_wrong(r, field, "names of nodes");
+    rc = pawl_reader_unquote(r, value, field, &edges[n].target);
+    if (rc != PAWL_OK) return rc;
+    edges[n++].to = -1;
+  }
+  qsort(edges, (size_t)n, sizeof *edges, by_edge_name);
+  *out = edges;
+  *nout = n;
+  return PAWL_OK;
+}
+
+static pawl_code read_next(pawl_reader *r, pawl_str object, pawl_node *node) {
+  pawl_str value;
+  if (!pawl_json_get(object, "next", &value)) return PAWL_OK;
+  if (pawl_json_kind_of(value) == PAWL_JSON_OBJECT)
+    return read_edges(r, value, "next", &node->next, &node->nnext);
+  if (pawl_json_kind_of(value) != PAWL_JSON_STRING)
+    return pawl_reader_wrong(r, "next", "a node, or named transitions");
+  node->next = pawl_arena_get(r->def, sizeof *node->next);
+  if (!node->next) return pawl_reader_nomem(r);
+  node->next->name = "";
+  node->next->to = -1;
+  node->nnext = 1;
+  return pawl_reader_unquote(r, value, "next", &node->next->target);
+}
+
+static pawl_code read_on_error(pawl_reader *r, pawl_str object,
+                               pawl_node *node) {
+  pawl_str value;
+  if (!pawl_json_get(object, "on_error", &value)) return PAWL_OK;
+  if (pawl_json_kind_of(value) != PAWL_JSON_OBJECT)
+    return pawl_reader_wrong(r, "on_error", "an object: error code to node");
+  return read_edges(r, value, "on_error", &node->on_error, &node->non_error);
+}
+
+/* ---- how often, how long ---- */
+
+#define CAP_US (300 * PAWL_SECOND)
+
+/* A delay that is given moves the other one's default out of its way; the cap
+ * far enough for all of the jitter. */
+static void settle_delays(pawl_str object, pawl_retry *retry) {
+  int64_t base = retry->base_us;
+  int64_t room = base <= PAWL_MAX_DURATION_US / 2 ? 2 * base : base;
+  pawl_str ignored;
+
+  if (!pawl_json_get(object, "cap", &ignored)) {
+    if (retry->cap_us < (retry->cap_us == CAP_US ? room : base))
+      retry->cap_us = room;
+  } else if (retry->cap_us < base &&
+             !pawl_json_get(object, "base", &ignored)) {
+    retry->base_us = retry->cap_us;
+  }
+}
+
+/* A step that fails is tried again; what waited for somebody else is not,
+ * unless it says so. */
+static pawl_code read_retry(pawl_reader *r, pawl_str object, pawl_node *node) {
+  pawl_retry *retry = &node->retry;
+  pawl_code rc;
+  pawl_str value;
+  if (!pawl_json_get(object, "retry", &value)) {
+    if (pawl_kind_shapes[node->kind].receives) retry->max = 1;
+    return PAWL_OK;
+  }
+  if (pawl_json_kind_of(value) != PAWL_JSON_OBJECT)
+    return pawl_reader_wrong(r, "retry", "an object");
+  TRY(pawl_reader_count(r, value, "max", INT32_MAX, &retry->max));
+  TRY(pawl_reader_duration(r, value, "base", 0, &retry->base_us));
+  TRY(pawl_reader_duration(r, value, "cap", 0, &retry->cap_us));
+  settle_delays(value, retry);
+  TRY(pawl_reader_number(r, value, "factor", 1, 1e300,
+                         "a number of at least 1", &retry->factor));
+  TRY(pawl_reader_number(r, value, "jitter", 0, 1, "a number between 0 and 1",
+                         &retry->jitter));
+out:
+  return rc;
+}
+
+/* It bounds a handler; where something is waited for, how long that is. */
+static pawl_code read_timeout(pawl_reader *r, pawl_str object,
+                              pawl_node *node) {
+  int64_t *us = pawl_kind_shapes[node->kind].receives ? &node->limit_us
+                                                      : &node->timeout_us;
+  return pawl_reader_duration(r, object, "timeout", 1, us);
+}
+
+/* ---- what a few kinds say ---- */
+
+/* A name, or `true` for a handler. */
+static pawl_code read_key(pawl_reader *r, pawl_str object, pawl_node *node) {
+  pawl_str value;
+  if (!pawl_json_get(object, "key", &value)) return PAWL_OK;
+  if (pawl_json_kind_of(value) == PAWL_JSON_STRING)
+    return pawl_reader_unquote(r, value, "key", &node->key);
+  node->has_key = pawl_json_kind_of(value) == PAWL_JSON_TRUE;
+  if (node->has_key) return PAWL_OK;
+  return pawl_reader_wrong(r, "key", "a name, or true: a handler");
+}
+
+/* A list of names; only looked at. */
+static pawl_code check_names(pawl_reader *r, pawl_str object,
+                             const char *member, const char *field) {
+  pawl_str value, key, name;
+  pawl_json_iter it = {0};
+  if (!pawl_json_get(object, member, &value)) return PAWL_OK;
+  if (pawl_json_kind_of(value) != PAWL_JSON_ARRAY)
+    return pawl_reader_wrong(r, field, "a list of names");
+  while (pawl_json_each(value, &it, &key, &name))
+    if (pawl_json_kind_of(name) != PAWL_JSON_STRING || name.len <= 2)
+      return pawl_reader_wrong(r, field, "a list of names");
+  return PAWL_OK;
+}
+
+static pawl_code check_people(pawl_reader *r, pawl_str object,
+                              const char *users, const char *roles,
+                              const char *groups) {
+  pawl_code rc;
+  TRY(check_names(r, object, "users", users));
+  TRY(check_names(r, object, "roles", roles));
+  TRY(check_names(r, object, "groups", groups));
+out:
+  return rc;
+}
+
+static pawl_code check_text(pawl_reader *r, pawl_str object,
+                            const char *member, const char *field) {
+  pawl_str value;
+  if (!pawl_json_get(object, member, &value)) return PAWL_OK;
+  if (pawl_json_kind_of(value) == PAWL_JSON_STRING) return PAWL_OK;
+  return pawl_reader_wrong(r, field, "a string");
+}
+
+static pawl_code check_priority(pawl_reader *r, pawl_str object,
+                                const char *field) {
+  pawl_str value;
+  if (!pawl_json_get(object, "priority", &value)) return PAWL_OK;
+  for (int i = 0; i < PAWL_NPRIORITIES; i++) {
+    const char *word = pawl_priorities[i];
+    if (value.len == strlen(word) + 2 &&
+        memcmp(value.at + 1, word, strlen(word)) == 0)
+      return PAWL_OK; /* a string: nothing else is as long and holds it */
+  }
+  return pawl_reader_wrong(r, field, "low, normal, high or urgent");
+}
+
+static pawl_code check_due(pawl_reader *r, pawl_str object) {
+  pawl_str value;
+  int64_t us;
+  if (!pawl_json_get(object, "due", &value)) return PAWL_OK;
+  if (pawl_json_int(value, &us) && us >= 0 && us <= PAWL_MAX_DURATION_US)
+    return PAWL_OK;
+  return pawl_reader_wrong(r, "task.due", "a duration in microseconds");
+}
+
+/* The task's own fields stay JSON; here only their types are looked at. */
+static pawl_code read_task(pawl_reader *r, pawl_str object, pawl_node *node) {
+  pawl_code rc;
+  pawl_str task, escalate, input;
+  TRY(pawl_reader_json(r, object, "task", PAWL_JSON_OBJECT, PAWL_JSON_OBJECT,
+                       "an object", &node->task));
+  TRY(pawl_reader_json(r, object, "escalate", PAWL_JSON_OBJECT,
+                       PAWL_JSON_OBJECT, "an object", &node->escalate));
+  task = node->task.at ? node->task : pawl_strz("{}");
+  escalate = node->escalate.at ? node->escalate : pawl_strz("{}");
+  TRY(check_text(r, task, "title", "task.title"));
+  TRY(check_text(r, task, "description", "task.description"));
+  TRY(check_text(r, task, "form", "task.form"));
+  TRY(check_text(r, task, "assignee", "task.assignee"));
+  TRY(check_text(r, task, "signal", "task.signal"));
+  if (pawl_json_get(task, "input", &input) &&
+      pawl_json_kind_of(input) != PAWL_JSON_OBJECT &&
+      pawl_json_kind_of(input) != PAWL_JSON_ARRAY)
+    return pawl_reader_wrong(r, "task.input", "an object or a list");
+  TRY(check_priority(r, task, "task.priority"));
+  TRY(check_due(r, task));
+  TRY(check_people(r, task, "task.users", "task.roles", "task.groups"));
+  TRY(check_priority(r, escalate, "escalate.priority"));
+  TRY(check_people(r, escalate, "escalate.users", "escalate.roles",
+                   "escalate.groups"));
+out:
+  return rc;
+}
+
+static int find_branch(const pawl_node *node, const char *name) {
+  for (int i = 0; i < node->nnext; i++)
+    if (strcmp(node->next[i].name, name) == 0) return i;
+  return -1;
+}
+
+/* Every branch once; without `order` they stand as `next` is sorted. */
+static pawl_code read_order(pawl_reader *r, pawl_str object, pawl_node *node) {
+  static const char WANT[] = "a list of its branches, each of them once";
+  pawl_str value, key, name;
+  pawl_json_iter it = {0};
+  int n = 0;
+  if (pawl_kind_shapes[node->kind].ways != PAWL_WAYS_BRANCHES) return PAWL_OK;
+  node->order = pawl_arena_get(r->def, (size_t)node->nnext * sizeof(int) + 1);
+  if (!node->order) return pawl_reader_nomem(r);
+  for (int i = 0; i < node->nnext; i++) node->order[i] = i;
+  if (!pawl_json_get(object, "order", &value)) return PAWL_OK;
+  if (pawl_json_kind_of(value) != PAWL_JSON_ARRAY ||
+      pawl_json_count(value) != node->nnext)
+    return pawl_reader_wrong(r, "order", WANT);
+  while (pawl_json_each(value, &it, &key, &name)) {
+    const char *text;
+    pawl_code rc;
+    if (pawl_json_kind_of(name) != PAWL_JSON_STRING)
+      return pawl_reader_wrong(r, "order", WANT);
+    rc = pawl_reader_unquote(r, name, "order", &text);
+    if (rc != PAWL_OK) return rc;
+    node->order[n] = find_branch(node, text);
+    for (int i = 0; i < n; i++)
+      if (node->order[i] == node->order[n]) node->order[n] = -1;
+    if (node->order[n++] < 0) return pawl_reader_wrong(r, "order", WANT);
+  }
+  return PAWL_OK;
+}
+
+static pawl_code read_expect(pawl_reader *r, pawl_str object,
+                             pawl_node *node) {
+  pawl_str value;
+  if (!pawl_json_get(object, "expect", &value)) return PAWL_OK;
+  if (pawl_str_eqz(value, "\"all\""))
+    node->expect = 0;
+  else if (pawl_str_eqz(value, "\"any\""))
+    node->expect = 1;
+  else if (!pawl_json_int(value, &node->expect) || node->expect < 1)
+    return pawl_reader_wrong(r, "expect",
+                             "all, any, or a number of at least 1");
+  return PAWL_OK;
+}
+
+static pawl_code read_input(pawl_reader *r, pawl_str object, pawl_node *node) {
+  pawl_str value;
+  if (!pawl_json_get(object, "input", &value)) return PAWL_OK;
+  node->has_input = pawl_json_kind_of(value) == PAWL_JSON_TRUE;
+  if (node->has_input) return PAWL_OK;
+  return pawl_reader_json(
+      r, object, "input", PAWL_JSON_OBJECT, PAWL_JSON_ARRAY,
+      "an object, a list, or true: a handler", &node->input);
+}
+
+/* ---- the table ---- */
+
+typedef struct field {
+  const char *name;
+  enum { FLAG, TEXT, COUNT, DURATION, CHOICE, OWN } shape;
+  size_t at;            /* offset in the node */
+  int64_t max;          /* of a count */
+  const char *no, *yes; /* of a choice */
+  pawl_code (*read)(pawl_reader *r, pawl_str object, pawl_node *node);
+} field;
+
+#define AT(member) .at = offsetof(pawl_node, member)
+#define ROW_FLAG(name, member) {name, FLAG, AT(member)},
+#define ROW_TEXT(name, member) {name, TEXT, AT(member)},
+#define ROW_DURATION(name, member) {name, DURATION, AT(member)},
+#define ROW_COUNT(name, member, most) {name, COUNT, AT(member), .max = most},
+#define ROW_CHOICE(name, member, one, other) \
+  {name, CHOICE, AT(member), .no = one, .yes = other},
+#define ROW(shape, name, ...) ROW_##shape(#name, __VA_ARGS__)
+
+/* All that a node may say. That a kind does not know a field is the builder's
+ * to tell (lua/pawl/kinds): here it is read and left alone. */
+static const field FIELDS[] = {{"next", OWN, .read = read_next},
+                               {"order", OWN, .read = read_order},
+                               {"on_error", OWN, .read = read_on_error},
+                               {"retry", OWN, .read = read_retry},
+                               {"timeout", OWN, .read = read_timeout},
+                               {"key", OWN, .read = read_key},
+                               {"task", OWN, .read = read_task},
+                               {"expect", OWN, .read = read_expect},
+                               {"input", OWN, .read = read_input},
+                               PAWL_NODE_FIELDS(ROW)};
+enum { NFIELDS = sizeof FIELDS / sizeof *FIELDS };
+
+static pawl_code read_field(pawl_reader *r, pawl_str object, const field *f,
+                            pawl_node *node) {
+  void *at = (char *)node + f->at;
+  switch (f->shape) {
+    case FLAG:
+      return pawl_reader_flag(r, object, f->name, at);
+    case TEXT:
+      return pawl_reader_text(r, object, f->name, at);
+    case COUNT:
+      return pawl_reader_count(r, object, f->name, f->max, at);
+    case DURATION:
+      return pawl_reader_duration(r, object, f->name, 0, at);
+    case CHOICE:
+      return pawl_reader_choice(r, object, f->name, f->no, f->yes, at);
+    default:
+      return f->read(r, object, node);
+  }
+}
+
+/* A member of `task` that holds something. */
+static int task_says(const pawl_node *node, const char *name) {
+  pawl_str value;
+  return node->task.at && pawl_json_get(node->task, name, &value) &&
+         !pawl_str_eqz(value, "\"\"");
+}
+
+int pawl_node_says(const pawl_node *node, const char *name) {
+  const char *at = (const char *)node;
+  int i = 0;
+  while (i < NFIELDS && strcmp(FIELDS[i].name, name) != 0) i++;
+  if (i == NFIELDS) return task_says(node, name);
+  at += FIELDS[i].at;
+  switch (FIELDS[i].shape) {
+    case FLAG:
+      return *(const int *)at;
+    case TEXT:
+      return *(const char *const *)at != NULL;
+    case DURATION:
+      return *(const int64_t *)at >= 0;
+    default:
+      assert(FIELDS[i].read == read_next);
+      return node->nnext > 0;
+  }
+}
+
+static const pawl_node NEW_NODE = {
+    .name = NULL,
+    .retry = {.max = 3,
+              .base_us = PAWL_SECOND,
+              .cap_us = CAP_US,
+              .factor = 2.0,
+              .jitter = 0.5},
+    .timeout_us = 600 * PAWL_SECOND,
+    .limit_us = -1,
+    .branch = -1,
+    .window = 16,
+    .after_us = -1,
+};
+
+pawl_code pawl_node_read(pawl_reader *r, pawl_str object, pawl_node *node) {
+  pawl_code rc;
+  *node = NEW_NODE;
+  r->what = "a node";
+  r->line = 0;
+  if (pawl_json_kind_of(object) != PAWL_JSON_OBJECT)
+    return pawl_reader_wrong(r, "nodes", "a list of objects");
+  TRY(pawl_reader_line(r, object, &node->line));
+  TRY(pawl_reader_text(r, object, "name", &node->name));
+  if (!node->name) return pawl_reader_wrong(r, "name", "there");
+  TRY(pawl_reader_introduce(r, "node", node->name));
+  TRY(read_kind(r, object, node));
+  TRY(pawl_reader_introduce(r, pawl_kind_name(node->kind), node->name));
+  for (int i = 0; i < NFIELDS; i++)
+    TRY(read_field(r, object, &FIELDS[i], node));
+out:
+  return rc;
+}

@@ -1,0 +1,92 @@
+#include "result.h"
+
+#include <assert.h>
+
+static const char *const names[] = {
+#define HANDLER_NAME(name, text) text,
+    PAWL_HANDLERS(HANDLER_NAME)
+#undef HANDLER_NAME
+};
+
+const char *pawl_handler_name(pawl_handler handler) {
+  assert(handler < sizeof names / sizeof *names);
+  return names[handler];
+}
+
+int pawl_handler_is_pure(pawl_handler handler) {
+  return handler != PAWL_HANDLER_RUN && handler != PAWL_HANDLER_UNDO;
+}
+
+/* What is done to each member, by its type. */
+#define INIT_FLAG(name)
+#define INIT_TIME(name)
+#define INIT_TEXT(name) r->name.alloc = alloc;
+#define INIT_LIST(name) INIT_TEXT(name)
+#define INIT(type, name) INIT_##type(name)
+
+#define DEINIT_FLAG(name)
+#define DEINIT_TIME(name)
+#define DEINIT_TEXT(name) pawl_buf_deinit(&r->name);
+#define DEINIT_LIST(name) DEINIT_TEXT(name)
+#define DEINIT(type, name) DEINIT_##type(name)
+
+#define CLEAR_FLAG(name) r->name = 0;
+#define CLEAR_TIME(name) r->name = 0;
+#define CLEAR_TEXT(name) pawl_buf_clear(&r->name);
+#define CLEAR_LIST(name) CLEAR_TEXT(name)
+#define CLEAR(type, name) CLEAR_##type(name)
+
+#define CLOSE_FLAG(name)
+#define CLOSE_TIME(name)
+#define CLOSE_TEXT(name)
+#define CLOSE_LIST(name) TRY(close_list(&r->name, err));
+#define CLOSE(type, name) CLOSE_##type(name)
+
+void pawl_result_init(pawl_result *r, const pawl_alloc *alloc) {
+  memset(r, 0, sizeof *r);
+  PAWL_RESULT_EFFECTS(INIT)
+  PAWL_RESULT_FAILURE(INIT)
+  r->retry_after_us = -1;
+}
+
+void pawl_result_deinit(pawl_result *r) {
+  PAWL_RESULT_EFFECTS(DEINIT)
+  PAWL_RESULT_FAILURE(DEINIT)
+}
+
+void pawl_result_drop_effects(pawl_result *r) {
+  PAWL_RESULT_EFFECTS(CLEAR)
+}
+
+void pawl_result_clear(pawl_result *r) {
+  pawl_result_drop_effects(r);
+  PAWL_RESULT_FAILURE(CLEAR)
+  r->retry_after_us = -1;
+}
+
+void pawl_result_move(pawl_result *to, pawl_result *from) {
+  const pawl_alloc *alloc = from->transition.alloc;
+  pawl_result_deinit(to);
+  *to = *from;
+  pawl_result_init(from, alloc);
+}
+
+pawl_code pawl_result_add(pawl_buf *list, pawl_str member, pawl_error *err) {
+  if (pawl_buf_room(list, member.len + 1)) {
+    pawl_buf_addc(list, list->len ? ',' : '[');
+    pawl_buf_adds(list, member);
+  }
+  return pawl_buf_check(list, err);
+}
+
+static pawl_code close_list(pawl_buf *list, pawl_error *err) {
+  if (list->len) pawl_buf_addc(list, ']');
+  return pawl_buf_check(list, err);
+}
+
+pawl_code pawl_result_close(pawl_result *r, pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+  PAWL_RESULT_EFFECTS(CLOSE)
+out:
+  return rc;
+}

@@ -1,0 +1,113 @@
+/* defs/result.h: the functions a node can have, and what one of them said.
+ *
+ * The host fills a pawl_result while a handler runs; the rules read it, and
+ * need to know neither who ran it nor in which language.
+ *
+ * Layer    defs: base only.
+ * Owns     its buffers, kept from one handler to the next. */
+#ifndef PAWL_DEFS_RESULT_H
+#define PAWL_DEFS_RESULT_H
+
+#include "../base/buf.h"
+
+/* ---- handlers ---- */
+
+/* X(name, its name in a definition): what it returns. */
+/* clang-format off */
+#define PAWL_HANDLERS(X)                                                    \
+  X(RUN, "run")         /* transition, output */                            \
+  X(CHOOSE, "choose")   /* transition */                                    \
+  X(AT, "at")           /* seconds since 1970 or "2026-01-31T10:00:00Z" */  \
+  X(OUTPUT, "output")   /* the instance's output */                         \
+  X(UNDO, "undo")       /* nothing; takes back what the node did, of which  \
+                           ctx.output is what it gave */                    \
+  X(KEY, "key")         /* wait: in `output` a JSON string, number,         \
+                           boolean, or anything the engine will refuse */   \
+  X(MATCH, "match")     /* wait: called with (event, ctx); `truth` */       \
+  X(PREPARE, "prepare") /* task: in `output` an object or nothing */        \
+  X(INPUT, "input")     /* call: in `output` the child's input */           \
+  X(ITEMS, "items")     /* each: in `output` an array of at most            \
+                           PAWL_MAX_ITEMS, up to 16 times the host's        \
+                           max_bytes */
+/* clang-format on */
+
+typedef enum pawl_handler {
+#define PAWL_HANDLER_ENUM(name, text) PAWL_HANDLER_##name,
+  PAWL_HANDLERS(PAWL_HANDLER_ENUM)
+#undef PAWL_HANDLER_ENUM
+} pawl_handler;
+
+enum { PAWL_MAX_ITEMS = 100000 };
+
+const char *pawl_handler_name(pawl_handler handler);
+/* Does it leave everything as it is, as all but RUN and UNDO? (Then it may
+ * set neither variables, data nor attributes, neither emit nor start, and may
+ * not wait.) */
+int pawl_handler_is_pure(pawl_handler handler);
+
+/* ---- what it said ---- */
+
+/* X(type, name): all that a handler may leave behind. The struct below, and
+ * how it is emptied, freed and handed on, come from these lists: a new effect
+ * is one line here. FLAG is an int, TIME in microseconds, TEXT a pawl_buf; so
+ * is LIST, a JSON array that grows by pawl_result_add, or empty: none. */
+/* clang-format off */
+#define PAWL_RESULT_EFFECTS(X)                                              \
+  X(FLAG, has_transition)                                                   \
+  X(TEXT, transition)                                                       \
+  X(FLAG, has_output)                                                       \
+  X(TEXT, output)       /* JSON */                                          \
+  X(FLAG, vars_changed)                                                     \
+  X(TEXT, vars)         /* JSON object, whole, when changed */              \
+  X(FLAG, attrs_changed)                                                    \
+  X(TEXT, attrs)        /* JSON {"name":{"type","value"}|null} set by       \
+                           ctx.attrs */                                     \
+  X(FLAG, data_changed)                                                     \
+  X(TEXT, data)         /* ctx.token.data, whole, when changed */           \
+  X(LIST, emits)        /* [{"type","payload"},...] */                      \
+  X(LIST, starts)       /* [{"input","options":{...},"id","workflow"},...]  \
+                           of ctx.start. The options: those of              \
+                           pawl_start but `at` and `id`, as far as          \
+                           given, and always "track" and "parent_end" */    \
+  X(FLAG, truth)        /* MATCH */                                         \
+  X(TIME, at_us)        /* AT */
+/* When it failed these alone count: */
+#define PAWL_RESULT_FAILURE(X)                                              \
+  X(FLAG, no_retry)       /* error{ retry = false }; VALUE, LIMIT and       \
+                             MISUSE */                                      \
+  X(TIME, retry_after_us) /* error{ retry = seconds | "2m" }; -1: by        \
+                             policy */                                      \
+  X(TEXT, details)        /* error{ details = ... } as JSON; may be empty */
+/* clang-format on */
+
+typedef struct pawl_result {
+#define PAWL_MEMBER_FLAG(name) int name;
+#define PAWL_MEMBER_TIME(name) int64_t name;
+#define PAWL_MEMBER_TEXT(name) pawl_buf name;
+#define PAWL_MEMBER_LIST(name) pawl_buf name;
+#define PAWL_MEMBER(type, name) PAWL_MEMBER_##type(name)
+  PAWL_RESULT_EFFECTS(PAWL_MEMBER)
+  PAWL_RESULT_FAILURE(PAWL_MEMBER)
+#undef PAWL_MEMBER
+#undef PAWL_MEMBER_FLAG
+#undef PAWL_MEMBER_TIME
+#undef PAWL_MEMBER_TEXT
+#undef PAWL_MEMBER_LIST
+} pawl_result;
+
+/* Empty, with this allocator in every buffer (NULL: the C library's). */
+void pawl_result_init(pawl_result *r, const pawl_alloc *alloc);
+void pawl_result_deinit(pawl_result *r);
+/* As pawl_result_init leaves it, with the memory it has. */
+void pawl_result_clear(pawl_result *r);
+/* Of a handler that failed: nothing stays but why, and what it wishes. */
+void pawl_result_drop_effects(pawl_result *r);
+/* One more member of a LIST, whole or not at all. */
+pawl_code pawl_result_add(pawl_buf *list, pawl_str member, pawl_error *err);
+/* Ends the lists that were begun: no more is added. */
+pawl_code pawl_result_close(pawl_result *r, pawl_error *err);
+/* What is in `from` goes to `to`, with its memory and allocator; `from` is
+ * empty then. What was in `to` is freed. */
+void pawl_result_move(pawl_result *to, pawl_result *from);
+
+#endif

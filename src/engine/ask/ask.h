@@ -1,0 +1,72 @@
+/* engine/ask/ask.h: questions: answered with JSON, appended to `out`.
+ *
+ *   instances.c   one, its history, its tokens; lists of them; the outbox
+ *   explain.c     why one stands where it stands
+ *   task_list.c   tasks of people
+ *   workflows.c   versions of workflows
+ *   health.c      what is wrong in the store
+ *
+ * Layer    engine/ask: above common and versions. Reads only: it takes no
+ *          lease and writes nothing. */
+#ifndef PAWL_ENGINE_ASK_ASK_H
+#define PAWL_ENGINE_ASK_ASK_H
+
+#include "../../base/buf.h"
+#include "../../base/id.h"
+
+#define PAWL_MAX_LIMIT 10000 /* rows of one page */
+
+/* ---- instances.c ---- */
+
+pawl_code pawl_engine_get(pawl_engine *e, const pawl_id *id, pawl_buf *out,
+                          pawl_error *err);
+pawl_code pawl_engine_list(pawl_engine *e, pawl_str query, pawl_buf *out,
+                           pawl_error *err);
+pawl_code pawl_engine_history(pawl_engine *e, const pawl_id *id,
+                              pawl_str query, pawl_buf *out, pawl_error *err);
+pawl_code pawl_engine_tokens(pawl_engine *e, const pawl_id *id, int everything,
+                             pawl_buf *out, pawl_error *err);
+pawl_code pawl_engine_outbox_list(pawl_engine *e, pawl_str query,
+                                  pawl_buf *out, pawl_error *err);
+/* ---- explain.c ---- */
+
+pawl_code pawl_engine_explain(pawl_engine *e, const pawl_id *id, pawl_buf *out,
+                              pawl_error *err);
+
+/* ---- task_list.c ---- */
+
+pawl_code pawl_engine_task_find(pawl_engine *e, const char *prefix,
+                                pawl_id *out, pawl_error *err);
+pawl_code pawl_engine_task_get(pawl_engine *e, const pawl_id *id,
+                               pawl_buf *out, pawl_error *err);
+pawl_code pawl_engine_task_list(pawl_engine *e, pawl_str query, pawl_buf *out,
+                                pawl_error *err);
+
+/* ---- workflows.c ---- */
+
+pawl_code pawl_engine_workflow_list(pawl_engine *e, pawl_str query,
+                                    pawl_buf *out, pawl_error *err);
+
+/* ---- health.c ---- */
+
+/* Puts right what was found of one kind in one shard; *mended: how many of them
+ * are by that. Whoever wants it done brings it along, as nothing is written
+ * here. Requests that nobody takes come one by one, and are looked at again. */
+typedef enum pawl_wrong {
+  PAWL_WRONG_STRAY,  /* agenda rows without an instance */
+  PAWL_WRONG_ASKED,  /* requests that no worker will take */
+  PAWL_WRONG_UNSEEN, /* instances that nobody will look at */
+} pawl_wrong;
+typedef pawl_code pawl_mender(pawl_engine *e, pawl_wrong what, int shard,
+                              const pawl_id *ids, int n, int *mended,
+                              pawl_error *err);
+/* `mend` NULL: only looks. */
+pawl_code pawl_health_look(pawl_engine *e, pawl_mender *mend, pawl_buf *out,
+                           pawl_error *err);
+pawl_code pawl_engine_busy(pawl_engine *e, int *busy, pawl_error *err);
+/* What could move this instance, with that status in the store,
+ * though nobody will look at it; *what NULL: nothing. */
+pawl_code pawl_health_of(pawl_engine *e, const pawl_id *id, pawl_str workflow,
+                         pawl_str status, const char **what, pawl_error *err);
+
+#endif

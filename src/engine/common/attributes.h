@@ -1,0 +1,27 @@
+/* engine/common/attributes.h: an instance's attributes, as JSON and as columns.
+ *
+ * Layer    engine/common. */
+#ifndef PAWL_ENGINE_COMMON_ATTRIBUTES_H
+#define PAWL_ENGINE_COMMON_ATTRIBUTES_H
+
+#include "../../store/store.h"
+
+/* An instance's attributes as JSON {"name":{"type","value"}}: the arguments of
+ * attribute_list, and what its rows say. */
+void pawl_attributes_ask(pawl_engine *e, int shard, const pawl_id *id);
+pawl_code pawl_attributes_add(const pawl_rows *rows, pawl_buf *out,
+                              pawl_error *err);
+/* One attribute: its name, its type, and the one value that is not null. */
+typedef pawl_attribute_list_row pawl_attribute;
+/* From {"type","value"} text. `scratch` keeps what `out` borrows. */
+pawl_code pawl_attribute_read(pawl_str name, pawl_str typed,
+                              pawl_attribute *out, pawl_buf *scratch,
+                              pawl_error *err);
+/* Its members for a statement's arguments. */
+#define PAWL_ATTRIBUTE_MEMBERS(v)                                   \
+  .name = (v).name, .type = (v).type, .text_value = (v).text_value, \
+  .date_value = (v).date_value, .bytes_value = (v).bytes_value,     \
+  .float_value = (v).float_value, .number_value = (v).number_value, \
+  .boolean_value = (v).boolean_value
+
+#endif

@@ -1,0 +1,165 @@
+/* engine/common/engine_struct.h: the engine itself, one struct for all rooms.
+ *
+ * Who needs a field of it includes this; who only passes an engine on does
+ * not. What a room or a file keeps there stands under its name; others ask, or
+ * say that it is to look again (woken, fresh_ready, look_mono_us, an offer's
+ * until_mono_us).
+ *
+ * Layer    engine/common, above store; of host.h the types alone.
+ * Owns     all of it from pawl_engine_open to pawl_engine_close (engine.c).
+ * Threads  one engine, one thread, but for `interrupted`. */
+#ifndef PAWL_ENGINE_COMMON_ENGINE_STRUCT_H
+#define PAWL_ENGINE_COMMON_ENGINE_STRUCT_H
+
+#include "../../base/clock.h"
+#include "../../base/id.h"
+#include "../../base/log.h"
+#include "../../base/process.h"
+#include "../../defs/registry.h"
+#include "../../host/host.h"
+#include "../../rules/decision.h"
+#include "../../store/store.h"
+#include "pipeline.h"
+
+#define PAWL_MAX_BATCH 1024
+#define PAWL_MAX_LEASE_US (3600 * PAWL_SECOND) /* leases end within this */
+#define PAWL_LOST_CLAIMS 16
+
+/* Do we serve this version, and with which definition? */
+typedef struct pawl_offer {
+  pawl_buf workflow;
+  int64_t version;
+  int served;
+  int64_t refused;       /* the revision that cannot run here */
+  int64_t until_mono_us; /* look again after that */
+  int missed;            /* it was said that nobody knows it */
+} pawl_offer;
+
+/* Steps that a token ran in a row; see spin.h. */
+#define PAWL_SPIN_SLOTS 64
+typedef struct pawl_spin {
+  pawl_id id;
+  int32_t token;
+  int steps, told;
+} pawl_spin;
+
+/* Times that its step's transaction was undone, and nothing stored since. */
+typedef struct pawl_rollbacks {
+  pawl_id id;
+  int64_t version;
+  int n;
+} pawl_rollbacks;
+
+/* What is told of a transactional step, once it is committed: told.h. */
+enum { PAWL_TOLD_MAX = 4 };
+typedef struct pawl_told {
+  struct {
+    pawl_trace trace;
+    pawl_buf text; /* of what it points at */
+    size_t instance, workflow, detail;
+  } at[PAWL_TOLD_MAX];
+  int n;
+} pawl_told;
+
+struct pawl_engine {
+  /* ---- everybody's ---- */
+  pawl_config config; /* defaults filled in */
+  pawl_alloc alloc;   /* the config's, and counts in `refusals` (N7) */
+  pawl_alloc plain;   /* the config's, for Lua, what it gives, and answers */
+  int64_t refusals;   /* requests for memory that were refused */
+  pawl_log log;
+  pawl_clock clock;
+  int64_t clock_offset_us; /* store time minus host time */
+  uint64_t random;         /* time.c */
+  pawl_buf group, prefixes;
+  pawl_store *store;
+  pawl_host *host;
+  pawl_registry *registry;
+  pawl_world world;     /* what decisions see of all this: work/run.c */
+  int64_t turn_mono_us; /* when the instance that runs had its turn */
+  pawl_idgen ids;
+  pawl_args args;
+  pawl_id executor;
+  pawl_process self;
+  int nshards;
+  struct pawl_names *names; /* names.c */
+  /* ---- the roof's ---- */
+  volatile int interrupted;
+  int inside; /* calls of pawl.h under way */
+  int64_t pid;
+  pawl_stats *stats; /* of the tick under way */
+  int64_t
+      relook_mono_us; /* after a wake-up: there may have been more; 0: no */
+  /* ---- common: batches under way, see pipeline.h; waking ---- */
+  pawl_sent sent[PAWL_MAX_SUBMITTED]; /* a ring */
+  int oldest_sent, nsent;
+  int64_t wake_mono_us; /* no other wake-up before that */
+  int woken;            /* somebody says that there is something to do */
+  /* ---- versions ---- */
+  int64_t store_epoch; /* the one that knows us and our definitions */
+  int graph_only;      /* no code is to be loaded from the store now */
+  /* ---- work: held instances, slots.h ---- */
+  struct pawl_held *held;
+  int nheld_slots; /* made so far: what is never used costs no memory */
+  int nheld;
+  int last_found; /* a slot; what is looked for next is often behind it */
+  int alone;      /* what is held was taken over: nothing beside it */
+  /* ---- what the last look showed, offers.c and claim.c ---- */
+  pawl_offer *offers;
+  int noffers, offers_cap;
+  int fresh_ready, suspect_ready;
+  int64_t next_due_us;
+  int64_t look_mono_us; /* when offers and timers are looked at again */
+  /* ---- claims, claim.c and refill.c ---- */
+  int next_shard;
+  int claiming;     /* slots that a claim under way may fill */
+  int empty_shards; /* in a row that had less than was wanted */
+  int unlooked;     /* the last claim was one without looking */
+  int in_vain;      /* such a one found nothing, nor did a look since */
+  struct {          /* claims whose answer was lost */
+    int shard;
+    pawl_id lease;
+  } lost_claims[PAWL_LOST_CLAIMS];
+  int nlost_claims;
+  /* ---- executors.c, heartbeat.c ---- */
+  int registered;          /* our executor row is there */
+  int careful;             /* claims are on disk before what they are for */
+  int64_t beat_mono_us;    /* next heartbeat of that row */
+  int64_t recover_mono_us; /* next look for dead neighbours */
+  int64_t tidy_mono_us;    /* next look for events left behind */
+  struct pawl_heartbeat *heartbeat; /* NULL: no helper thread was asked for */
+  /* ---- running ---- */
+  pawl_result result;
+  int64_t run_avg_us; /* moving average of a handler's time */
+  pawl_spin spins[PAWL_SPIN_SLOTS];
+  pawl_rollbacks rollbacks[PAWL_SPIN_SLOTS];
+  /* ---- a transactional step, transactional.c ---- */
+  const struct pawl_held *unit_owner; /* whose step has its transaction open;
+                                         NULL: none */
+  pawl_told told;                     /* of it */
+  int64_t sql_limit_us;               /* of one ctx.db:query */
+  pawl_error query_error; /* the first in it, by which that step has failed */
+  /* ---- handlers that wait, await.c ---- */
+  int nwaiting;
+  int next_asked;        /* where the next round of asking begins */
+  int ask_all;           /* predicates too, once in each tick */
+  int64_t await_look_us; /* when latches and leases are looked at again */
+  struct pollfd *fds;    /* one for each slot and one for the store */
+  struct pawl_held **fd_slots; /* whose they are */
+  /* ---- deliver.c ---- */
+  int64_t deliver_mono_us; /* messages left behind are looked for then */
+  int deliver_pause;       /* one was kept: nothing before then */
+  int messages;            /* the last commits wrote some: there is work */
+  /* ---- apply.c, reach.c ---- */
+  const pawl_id *inbox_of; /* this one is held for its inbox: its code is not
+                              loaded for that; NULL: none */
+  int holding;             /* one is held for its inbox */
+  int64_t reach_look_us;   /* next look for children that have to end */
+  int reach_asked;         /* some were noted: that look is due now */
+};
+/* Where an instance, a task or an event with this id lives. */
+static inline int pawl_shard_of(const pawl_engine *e, const pawl_id *id) {
+  return pawl_id_home(id) % e->nshards;
+}
+
+#endif

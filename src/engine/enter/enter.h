@@ -1,0 +1,43 @@
+/* engine/enter/enter.h: what comes into being: instances and events.
+ *
+ * Layer    engine/enter: above common and versions. */
+#ifndef PAWL_ENGINE_ENTER_ENTER_H
+#define PAWL_ENGINE_ENTER_ENTER_H
+
+#include "../../base/buf.h"
+#include "../../base/id.h"
+
+/* ---- start.c, start_many.c ---- */
+
+/* What a start from inside brings beside its options. */
+typedef struct pawl_origin {
+  pawl_str key; /* idempotency key, of any length; at NULL: the options' */
+  /* More for the same transaction, told once it is known which instance it
+   * is: the new one, or the one that the key names. NULL: nothing. The unit is
+   * an open one then. */
+  pawl_code (*also)(pawl_engine *e, void *ud, int shard, const pawl_id *id,
+                    int created, pawl_error *err);
+  void *ud;
+  /* of a child; `parent` NULL: it has none */
+  const pawl_id *parent, *root;
+  int64_t parent_seq, parent_token, parent_visit; /* 0: null */
+  int64_t parent_index;                           /* -1: null */
+  const char *parent_node, *parent_end;
+} pawl_origin;
+/* `origin`: NULL when somebody asks for it from outside. */
+pawl_code pawl_engine_start(pawl_engine *e, const char *code, pawl_str input,
+                            pawl_str options, const pawl_origin *origin,
+                            pawl_id *id, int *created, pawl_error *err);
+pawl_code pawl_engine_start_many(pawl_engine *e, const char *code,
+                                 pawl_str items, pawl_str options,
+                                 pawl_buf *out, pawl_error *err);
+
+/* ---- signal.c ---- */
+
+/* `out` (may be NULL) receives pawl_signal's answer. */
+pawl_code pawl_engine_signal(pawl_engine *e, pawl_str signal, int64_t *reached,
+                             pawl_buf *out, pawl_error *err);
+/* Routes what a process that died left behind, forgets what has expired. */
+pawl_code pawl_signal_tidy(pawl_engine *e, pawl_error *err);
+
+#endif

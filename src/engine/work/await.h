@@ -1,0 +1,39 @@
+/* engine/work/await.h: handlers that wait.
+ *
+ *   flight.c   a slot's handler begins to wait, and is ended where it stands
+ *   await.c    who can go on, who must, and for how long the engine may sleep
+ *
+ * Layer    engine/work: flight.c above host, await.c above claim.
+ * Keeps    N4 and N5 of slots.h.
+ * Time     by a clock that only goes up, save under a virtual one. */
+#ifndef PAWL_ENGINE_WORK_AWAIT_H
+#define PAWL_ENGINE_WORK_AWAIT_H
+
+#include "slots.h"
+
+#define PAWL_AWAIT_LOOK_US (PAWL_SECOND / 5) /* for requests to cancel */
+
+/* ---- flight.c: beginning and ending ---- */
+
+/* Time for waiting: only goes up, save under a virtual clock. */
+int64_t pawl_await_now(const pawl_engine *e);
+/* The slot's handler waits for what its run says, from now on. */
+void pawl_await_begin(pawl_engine *e, pawl_held *h, pawl_run *run);
+/* Ends it where it stands. No-op when none waits. */
+void pawl_await_abandon(pawl_engine *e, pawl_held *h);
+void pawl_await_abandon_all(pawl_engine *e);
+/* ---- await.c: in between ---- */
+
+/* After a commit: whatever it was of stands there no longer? Then it goes. */
+void pawl_await_check(pawl_engine *e, pawl_held *h);
+/* Are the instances still ours, and is one to be cancelled? Now and then. */
+pawl_code pawl_await_look(pawl_engine *e, pawl_error *err);
+/* Goes on with those that can. *ran: how many. */
+void pawl_await_poll(pawl_engine *e, int64_t deadline_mono, int *ran);
+/* When one of them must be asked again, by the engine's time; descriptors are
+ * not counted. */
+int64_t pawl_await_next(pawl_engine *e);
+/* Their descriptors, into e->fds from the second on: how many with that. */
+int pawl_await_fds(pawl_engine *e);
+
+#endif

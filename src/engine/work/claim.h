@@ -1,0 +1,49 @@
+/* engine/work/claim.h: leases: taking them, keeping them, giving them back.
+ *
+ * Four statements claim, as they choose otherwise: what is due of the workflows
+ * that are served; of those what was taken over, alone (N3); one by its id; and
+ * that, whoever holds it. How they are sent, what their rows mean, and the load
+ * that goes with them are the same.
+ *
+ * Layer    engine/work: above slots and load.
+ * Keeps    N1, N3 and N6 of slots.h: what is claimed is in a slot or given
+ *          back, also when the answer to a claim was lost.
+ * Errors   PAWL_UNREACHABLE, PAWL_BUSY: nothing is lost, ask again.
+ *          PAWL_LEASE_LOST where it says so. */
+#ifndef PAWL_ENGINE_WORK_CLAIM_H
+#define PAWL_ENGINE_WORK_CLAIM_H
+
+#include "slots.h"
+
+/* Reads what is due; then claims up to `want` instances into free slots, or
+ * one that was taken over. */
+pawl_code pawl_claim_look(pawl_engine *e, pawl_error *err);
+pawl_code pawl_claim_more(pawl_engine *e, int want, pawl_error *err);
+/* Claims of the workflows that the last look showed, or earlier ones; the next
+ * look is put off until this is done, but not for long. */
+pawl_code pawl_claim_unlooked(pawl_engine *e, int want, pawl_error *err);
+/* As pawl_claim_more, sent ahead; not for those taken over. */
+pawl_code pawl_claim_send(pawl_engine *e, int want, pawl_error *err);
+/* This one instance; *got 0: not there, not due, or held by another. When its
+ * workflow is suspended, the slot is one to apply the inbox only. */
+pawl_code pawl_claim_one(pawl_engine *e, const pawl_id *id, int *got,
+                         pawl_error *err);
+/* The same, whoever holds it. */
+pawl_code pawl_claim_seize(pawl_engine *e, const pawl_id *id, int *got,
+                           pawl_error *err);
+/* Learns how far the store's clock is from the host's. */
+pawl_code pawl_claim_clock(pawl_engine *e, pawl_error *err);
+/* Gives back what claims took whose answer was lost. */
+pawl_code pawl_claim_settle(pawl_engine *e, pawl_error *err);
+/* Looks again at the latch and the inbox of one held instance; its plan is
+ * kept. PAWL_LEASE_LOST: it is not ours any more. */
+pawl_code pawl_claim_reload(pawl_engine *e, pawl_held *h, pawl_error *err);
+/* Gives back what is held without a plan, save what is queued: instances in
+ * the middle of their way that wait for their turn to wait, but not for
+ * long. */
+pawl_code pawl_claim_release(pawl_engine *e, pawl_error *err);
+int pawl_claim_queued(const pawl_engine *e);
+/* Extends the leases of everything held, when a third has passed. */
+pawl_code pawl_claim_heartbeat(pawl_engine *e, int force, pawl_error *err);
+
+#endif

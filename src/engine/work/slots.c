@@ -1,0 +1,108 @@
+/* Slots: taken, freed, found, and a committed plan made the state. */
+#include "slots.h"
+
+#include <assert.h>
+
+#include "../versions/crossing.h"
+#include "await.h"
+
+static void init_held(pawl_engine *e, pawl_held *h) {
+  h->tenant.alloc = h->correlation.alloc = h->parent_node.alloc = &e->alloc;
+  pawl_decision_init(&h->d, &e->world);
+}
+
+/* It borrows its map from the letter that asks for the move, so it goes
+ * before that is read anew. */
+void pawl_held_forget(pawl_engine *e, pawl_held *h) {
+  if (!h->d.crossing) return;
+  pawl_crossing_close(h->d.crossing);
+  pawl_release(&e->alloc, h->d.crossing, sizeof *h->d.crossing);
+  h->d.crossing = NULL;
+}
+
+void pawl_held_deinit(pawl_engine *e, pawl_held *h) {
+  pawl_buf_deinit(&h->tenant);
+  pawl_buf_deinit(&h->correlation);
+  pawl_buf_deinit(&h->parent_node);
+  pawl_held_forget(e, h);
+  pawl_decision_deinit(&h->d);
+}
+
+int pawl_held_max(const pawl_engine *e) {
+  /* two batches, one under way in the store, and all that may wait */
+  return 2 * e->config.batch + e->config.concurrency;
+}
+
+/* The first that is free: those in use stay together at the front, so that
+ * what goes over all of them is soon through, and buffers that have grown are
+ * used again. */
+pawl_held *pawl_held_get(pawl_engine *e) {
+  PAWL_EACH_SLOT (e, h)
+    if (h->state == PAWL_SLOT_FREE) return h;
+  if (e->nheld_slots == pawl_held_max(e)) return NULL;
+  init_held(e, &e->held[e->nheld_slots]);
+  return &e->held[e->nheld_slots++];
+}
+
+void pawl_held_free(pawl_engine *e, pawl_held *h) {
+  assert(h->state != PAWL_SLOT_FREE);
+  pawl_await_abandon(e, h);
+  assert(!h->flight.run); /* N5 */
+  h->state = PAWL_SLOT_FREE;
+  pawl_held_forget(e, h);
+  e->nheld--;
+  assert(e->nheld >= 0 && e->nwaiting <= e->nheld);
+  /* N3: it alone was held, so others may come in again */
+  if (h->solo) e->alone = 0;
+}
+
+int pawl_held_has_looked(const pawl_held *h) {
+  return !h->d.look && !h->stale;
+}
+
+void pawl_held_lose(pawl_engine *e, pawl_held *h, const pawl_error *why) {
+  if (why) pawl_log_error(&e->log, PAWL_WARN, "lease lost", why);
+  if (e->stats) e->stats->lost++;
+  pawl_held_free(e, h);
+}
+
+/* Answers have their rows mostly in the order in which the slots were asked
+ * about: what is looked for next stands behind what was found last. */
+pawl_held *pawl_held_find(pawl_engine *e, const pawl_id *id,
+                          const pawl_id *lease) {
+  for (int i = 0, at = e->last_found; i < e->nheld_slots; i++, at++) {
+    if (at == e->nheld_slots) at = 0;
+    pawl_held *h = &e->held[at];
+    if (h->state == PAWL_SLOT_FREE || !pawl_id_eq(&h->d.id, id) ||
+        (lease && !pawl_id_eq(&h->lease, lease)))
+      continue;
+    e->last_found = at;
+    return h;
+  }
+  return NULL;
+}
+
+pawl_held *pawl_held_ready(pawl_engine *e, const pawl_id *id) {
+  PAWL_EACH_SLOT (e, h)
+    if (h->state == PAWL_SLOT_READY && pawl_id_eq(&h->d.id, id)) return h;
+  return NULL;
+}
+
+int pawl_held_is_ours(const pawl_held *h, const pawl_rows *rows, int *latch) {
+  if (!rows->nrows) return 0;
+  const pawl_agenda_get_row row = pawl_read_agenda_get(rows, 0);
+  *latch = (int)row.latch;
+  return row.lease && pawl_id_eq(row.lease, &h->lease); /* N1 */
+}
+
+void pawl_held_accept(pawl_held *h) {
+  assert(h->d.plan.after == PAWL_AFTER_GO_ON && !h->d.plan.failed); /* N7 */
+  if (h->d.plan.vars_changed) h->parts = h->vars_parts;
+  /* It has gone on in another version: its definition, and whose revision
+   * that is, are found again before it runs. */
+  if (h->d.plan.workflow_version) {
+    h->revision = 0;
+    h->loaded = PAWL_LOADED_ROW;
+  }
+  pawl_decision_accept(&h->d);
+}

@@ -1,0 +1,120 @@
+/* engine/work/slots.h: the instances under lease.
+ *
+ * A tick is claim -> load -> run -> decide -> commit. The instances under
+ * lease stand in `held`, each with what was loaded and, once it has run, the
+ * plan that follows; slots and their buffers are reused, so that a step in a
+ * steady state allocates nothing here.
+ *
+ * Layer    engine/work: nobody else holds an instance.
+ * Keeps    N1 a slot in use is under our lease, as far as we know.
+ *          N2 a plan that is set is either committed, or kept until the store
+ *             says what became of it; its handler does not run again.
+ *          N3 an instance that was taken over runs while nothing else is
+ *             held (promise 7), also while its handler waits.
+ *          N4 a slot whose handler waits is READY, or has a plan of what came
+ *             before that handler: it is neither decided nor given back.
+ *          N5 while a handler is under way its slot is in use: who frees the
+ *             slot ends the handler first, so that its ctx speaks for no
+ *             other instance.
+ *          N6, N7: see rules/decision.h. A slot that is told to look runs
+ *             nothing before it has (pawl_held_has_looked). */
+#ifndef PAWL_ENGINE_WORK_SLOTS_H
+#define PAWL_ENGINE_WORK_SLOTS_H
+
+#include "../../rules/decision.h"
+#include "../common/engine_struct.h"
+
+typedef enum pawl_slot_state {
+  PAWL_SLOT_FREE,
+  PAWL_SLOT_READY,   /* the token is active, or due: to be run */
+  PAWL_SLOT_PLANNED, /* its plan waits for the commit */
+  PAWL_SLOT_SENT,    /* its plan was sent; see pipeline.h */
+  PAWL_SLOT_UNKNOWN  /* its plan was sent and the answer lost */
+} pawl_slot_state;
+
+/* What of it was read. */
+typedef enum pawl_slot_load {
+  PAWL_LOADED_NOTHING,
+  PAWL_LOADED_ROW, /* its row alone */
+  PAWL_LOADED      /* its inbox and definition, too: it may run */
+} pawl_slot_load;
+
+/* A handler that waits: the instance stands still meanwhile. What it began
+ * from is in its own hands; where its result belongs is said here. */
+typedef struct pawl_flight {
+  pawl_run *run; /* NULL: none */
+  pawl_handler handler;
+  int32_t token;
+  int64_t visit, attempt;
+  int64_t began_us;      /* for its record */
+  int64_t busy_us;       /* spent in Lua */
+  int64_t began_mono_us; /* for who is told how long it took */
+  int64_t until_us;      /* its node's timeout, by pawl_await_now */
+  int64_t wake_us;       /* when what it waits for has passed, or is asked for
+                           again */
+  int events;            /* of its descriptor, as found */
+  int asked;             /* it had its turn in this round */
+  int told;              /* that its instance is cancelled */
+  int overdue;           /* it was told that its time is up */
+} pawl_flight;
+
+typedef struct pawl_held {
+  pawl_slot_state state;
+  int going;              /* it is being given back */
+  int64_t queued_mono_us; /* since when all that may wait do; 0: it can run */
+  int succeeds;           /* it was claimed while handlers waited */
+  int shard;
+  pawl_id lease;
+  int64_t lease_until_us;
+  int64_t due_before_us;
+  int latch; /* as loaded */
+  int reset; /* the agenda row has takeovers or a latch to reset */
+  int begun; /* a handler of it has run under this lease */
+  pawl_slot_load loaded;
+  int stale;         /* N6: something may lie in its inbox that was not read */
+  int pin;           /* started without a version: this one is to be stored */
+  int foreign;       /* its definition cannot run here: give it back */
+  int transactional; /* its plan was made inside an open unit */
+  int solo;          /* N3: nothing is claimed beside it */
+  int64_t revision;  /* of its definition; 0: whichever runs */
+  pawl_buf tenant, correlation;
+  int has_tenant, has_correlation;
+  int parts;      /* rows that its variables are in; 0: its own */
+  int vars_parts; /* the same of those that the plan has changed */
+  pawl_buf parent_node;
+  int nfound;  /* mail.c: letters, before a search */
+  int flooded; /* mail.c: its inbox holds more events than a page */
+  pawl_flight flight;
+  pawl_decision d; /* the instance, what came in, and the plan that follows */
+} pawl_held;
+
+/* All slots that were made, free ones too. */
+#define PAWL_EACH_SLOT(e, h) \
+  for (pawl_held *h = (e)->held; h < (e)->held + (e)->nheld_slots; h++)
+/* Members of a statement's arguments: of a row of its, and of one that is found
+ * or written under the lease alone. */
+#define PAWL_SLOT_MEMBERS(h) .shard = (h)->shard, .id = &(h)->d.id
+#define PAWL_LEASE_MEMBERS(h) PAWL_SLOT_MEMBERS(h), .lease = &(h)->lease
+
+/* A free slot, made when there is none yet; NULL: all pawl_held_max of them
+ * are taken. */
+pawl_held *pawl_held_get(pawl_engine *e);
+int pawl_held_max(const pawl_engine *e);
+/* Frees what was loaded for a transfer to another version. */
+void pawl_held_forget(pawl_engine *e, pawl_held *h);
+void pawl_held_deinit(pawl_engine *e, pawl_held *h); /* its buffers */
+void pawl_held_free(pawl_engine *e, pawl_held *h);   /* the slot; no store */
+/* N6: nothing has begun to wait, nor come in, since the store was asked. */
+int pawl_held_has_looked(const pawl_held *h);
+/* The same for one that is another's now. `why` NULL: it was told already. */
+void pawl_held_lose(pawl_engine *e, pawl_held *h, const pawl_error *why);
+/* `lease` NULL: whatever it is. NULL: not held. */
+pawl_held *pawl_held_find(pawl_engine *e, const pawl_id *id,
+                          const pawl_id *lease);
+/* That one, if it can go on at once; NULL: it cannot, or is not held. */
+pawl_held *pawl_held_ready(pawl_engine *e, const pawl_id *id);
+/* Does the row of agenda_get say that it is ours still? *latch: as it says. */
+int pawl_held_is_ours(const pawl_held *h, const pawl_rows *rows, int *latch);
+void pawl_held_accept(pawl_held *h); /* a committed plan is the state now */
+
+#endif

@@ -1,0 +1,65 @@
+/* pawl.core: what a workflow file needs of it. */
+#include "../value/luajson.h"
+#include "host_internal.h"
+
+/* core.array(t?) -> t, marked as an array even when it is empty */
+static int core_array(lua_State *L) {
+  lua_settop(L, 1);
+  if (lua_isnil(L, 1)) {
+    lua_newtable(L);
+    lua_replace(L, 1);
+  }
+  luaL_checktype(L, 1, LUA_TTABLE);
+  pawl_luajson_array_mt(L);
+  lua_setmetatable(L, 1);
+  return 1;
+}
+
+static int core_version(lua_State *L) {
+  lua_pushstring(L, PAWL_VERSION);
+  return 1;
+}
+
+/* Returned, not raised: text from outside may be anything. */
+static int push_failure(lua_State *L, const pawl_error *err) {
+  lua_pushnil(L);
+  pawl_host_push_error(L, err);
+  return 2;
+}
+
+/* core.json_encode(value) -> text | nil, err */
+static int core_json_encode(lua_State *L) {
+  pawl_error err;
+  pawl_buf *out;
+  luaL_checkany(L, 1);
+  out = pawl_host_push_buf(L);
+  if (pawl_luajson_encode(L, 1, "value", 0, out, &err) != PAWL_OK)
+    return push_failure(L, &err);
+  lua_pushlstring(L, out->at, out->len);
+  pawl_buf_deinit(out);
+  return 1;
+}
+
+/* core.json_decode(text) -> value | nil, err */
+static int core_json_decode(lua_State *L) {
+  pawl_error err;
+  pawl_str text;
+  text.at = luaL_checklstring(L, 1, &text.len);
+  if (pawl_luajson_decode(L, text, &err) != PAWL_OK)
+    return push_failure(L, &err);
+  return 1;
+}
+
+int pawl_host_open_core(lua_State *L) {
+  static const luaL_Reg functions[] = {{"array", core_array},
+                                       {"version", core_version},
+                                       {"json_encode", core_json_encode},
+                                       {"json_decode", core_json_decode},
+                                       {NULL, NULL}};
+  luaL_newlib(L, functions);
+  lua_pushlightuserdata(L, NULL);
+  lua_setfield(L, -2, "null");
+  lua_pushstring(L, PAWL_VERSION);
+  lua_setfield(L, -2, "_VERSION");
+  return 1;
+}

@@ -1,0 +1,145 @@
+/* host/ctx.h: the members of ctx, and what its files share. Nobody else
+ * includes it.
+ *
+ * ctx.c is the object and what can be read of it; ctx_checks.c what every
+ * member asks first; the others hold the members that do something. All of it
+ * is called by Lua, and raises (H2). `what` is a member's name in errors,
+ * without the "ctx." in front. */
+#ifndef PAWL_HOST_CTX_H
+#define PAWL_HOST_CTX_H
+
+#include "host_internal.h"
+
+struct pawl_ctx {
+  pawl_run *run; /* NULL once the handler has ended */
+};
+
+/* ---- the members ---- */
+
+/* X(name, kind, when, shape): all that ctx has, here alone. The object, what
+ * is checked before a member is called, and spec/lua/meta_spec.lua draw from
+ * it. A new one is a line here, and its function pawl_ctx_<name>; in
+ * alphabetical order, as errors list them.
+ *
+ *   FIELD    read anew each time; its function pushes it
+ *   VALUE    pushed once, and kept from then on
+ *   CALL     a function: its function is that, with its arguments from 1 on;
+ *            `shape` shows who writes a colon how to call it
+ *
+ *   ANYTIME  while there is a run behind the ctx (H3)
+ *   ASKS     the store: while a handler runs (H6)
+ *   ACTS     for the run of a step or `undo`, before that returns (H5)
+ *   WAITS    in the run of a step or `undo`; more is checked where it is */
+/* clang-format off */
+#define PAWL_CTX_MEMBERS(X)                                                  \
+  X(attempt, FIELD, ANYTIME, "")                                             \
+  X(attrs, VALUE, ANYTIME, "") /* its own members ask and act */             \
+  X(await, CALL, WAITS, PAWL_CTX_AWAIT_SHAPE)                                \
+  X(cancelled, CALL, ASKS, "ctx.cancelled()")                                \
+  X(correlation_id, FIELD, ANYTIME, "")                                      \
+  X(db, VALUE, ANYTIME, "") /* likewise */                                   \
+  X(emit, CALL, ACTS, "ctx.emit(type, payload)")                             \
+  X(event, VALUE, ANYTIME, "")                                               \
+  X(heartbeat, CALL, ASKS, "ctx.heartbeat(progress)")                        \
+  X(id, FIELD, ANYTIME, "")                                                  \
+  X(idempotency_key, CALL, ANYTIME, "ctx.idempotency_key()")                 \
+  X(input, VALUE, ANYTIME, "")                                               \
+  X(log, CALL, ANYTIME, "ctx.log(\"info\", message)")                        \
+  X(node, FIELD, ANYTIME, "")                                                \
+  X(now, CALL, ANYTIME, "ctx.now()")                                         \
+  X(output, VALUE, ANYTIME, "")                                              \
+  X(start, CALL, ACTS, "ctx.start(code, input, options)")                    \
+  X(tenant, FIELD, ANYTIME, "")                                              \
+  X(token, VALUE, ANYTIME, "")                                               \
+  X(vars, VALUE, ANYTIME, "")                                                \
+  X(version, FIELD, ANYTIME, "")                                             \
+  X(visit, VALUE, ANYTIME, "")                                               \
+  X(workflow, FIELD, ANYTIME, "")
+/* clang-format on */
+
+#define PAWL_CTX_AWAIT_SHAPE                                               \
+  "ctx.await(seconds), ctx.await(predicate), ctx.await{ fd = n, events = " \
+  "\"r\", timeout = seconds }"
+
+/* Each returns how many values it pushed: one, save that a CALL may return as
+ * many as it likes. For FIELD and VALUE the ctx is at idx 1. */
+#define PAWL_CTX_DECLARE(name, kind, when, shape) \
+  int pawl_ctx_##name(lua_State *L, pawl_run *run);
+PAWL_CTX_MEMBERS(PAWL_CTX_DECLARE)
+#undef PAWL_CTX_DECLARE
+
+/* ---- ctx_checks.c ---- */
+
+/* Raises *err, which lacks only where in Lua it happened. */
+int pawl_ctx_raise(lua_State *L, pawl_error *err);
+int pawl_ctx_raise_text(lua_State *L, pawl_code code, const char *hint,
+                        const char *fmt, ...) PAWL_PRINTF(4, 5);
+/* `what` has no field of the name at idx, which any value may be. */
+int pawl_ctx_raise_unknown(lua_State *L, int idx, const char *what,
+                           const char *const *names, int n);
+
+/* The run behind a ctx, which is user value or upvalue of what asks, or the
+ * userdata itself. */
+pawl_run *pawl_ctx_alive(lua_State *L, const pawl_ctx *ctx);
+/* The ctx in the upvalue of ctx.log and its like. */
+pawl_run *pawl_ctx_upvalue_run(lua_State *L);
+/* ctx.token, ctx.attrs and ctx.db hold their ctx in user value 1. */
+pawl_run *pawl_ctx_child_run(lua_State *L);
+/* Has argument 1 the metatable in upvalue 1? */
+int pawl_ctx_is_self(lua_State *L);
+/* Nobody else's userdata came here by way of the debug library. */
+void pawl_ctx_check_self(lua_State *L);
+
+/* What is set to the value at idx 3 must be a table. */
+void pawl_ctx_check_table(lua_State *L, const char *what);
+/* H6, before the store is asked for the run: only while a handler runs does
+ * the engine stand still. */
+void pawl_ctx_check_service(lua_State *L, const pawl_run *run,
+                            const char *what);
+/* H5, before something is done for the run. */
+void pawl_ctx_check_time(lua_State *L, const pawl_run *run, const char *what);
+/* Only what a step does, or takes back, reaches others, or takes its time. */
+void pawl_ctx_check_acts(lua_State *L, const pawl_run *run, const char *what,
+                         const char *hint);
+
+/* Pushes an empty buffer for this call alone (H2). */
+pawl_buf *pawl_ctx_push_buf(lua_State *L, const pawl_run *run);
+/* Pushes a buffer with the JSON of the value at idx. */
+pawl_buf *pawl_ctx_push_encoded(lua_State *L, const pawl_run *run, int idx,
+                                const char *path);
+/* Pushes the value of text that the store holds. What is no JSON there was
+ * damaged: it was when it was stored. Raises errors of memory alone. */
+pawl_code pawl_ctx_decode_stored(lua_State *L, pawl_str text, pawl_error *err);
+void pawl_ctx_push_decoded(lua_State *L, pawl_str text);
+/* Keeps the value on top as user value `slot` of the userdata at 1, unless
+ * there is one by now (H4), which replaces it then. */
+void pawl_ctx_keep_made(lua_State *L, int slot);
+
+/* Pushes ctx.token, ctx.attrs or ctx.db: a userdata that holds the ctx at
+ * idx 1. */
+void pawl_ctx_push_child(lua_State *L, pawl_run *run, int slot, int nvalues);
+/* Begins a metatable: on the stack it stays under what follows. Its functions
+ * get it as upvalue 1. */
+void pawl_ctx_begin_metatable(lua_State *L, const char *name);
+/* Adds a function; what lies on top of the metatable is its upvalue 2. */
+void pawl_ctx_set_method(lua_State *L, const char *name, lua_CFunction f,
+                         int nextra);
+
+/* ---- ctx_attrs.c ---- */
+
+void pawl_ctx_open_attrs(pawl_host *host, lua_State *L);
+/* What was written into the ctx.attrs on top, which may be nil. Raises errors
+ * of memory alone. */
+pawl_code pawl_ctx_take_attrs(pawl_run *run, lua_State *L);
+/* The name at idx 2. */
+void pawl_ctx_check_attr_name(lua_State *L);
+/* Pushes type and stored value of the value at idx 3. */
+void pawl_ctx_push_attr(lua_State *L, pawl_run *run);
+/* Replaces type and value on top by {type, value}. */
+void pawl_ctx_join_entry(lua_State *L);
+
+/* ---- ctx_services.c ---- */
+
+void pawl_ctx_open_db(pawl_host *host, lua_State *L);
+
+#endif

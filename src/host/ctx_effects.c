@@ -1,0 +1,175 @@
+/* ctx.emit and ctx.start: what happens with the decision. */
+#include <assert.h>
+#include <string.h>
+
+#include "../defs/def.h"
+#include "../value/luajson.h"
+#include "ctx.h"
+#include "embedded.h"
+
+enum { MAX_EMIT_TYPE = 200 };
+
+/* Adds what is in `member` to a list of the result, and frees it. */
+static void add_effect(lua_State *L, pawl_run *run, pawl_buf *list,
+                       pawl_buf *member) {
+  pawl_error err;
+  assert(!run->is_over); /* H5: no Lua has run in between that could end it */
+  if (pawl_buf_check(member, &err) != PAWL_OK ||
+      pawl_result_add(list, pawl_buf_str(member), &err) != PAWL_OK)
+    pawl_ctx_raise(L, &err);
+  pawl_buf_deinit(member);
+}
+
+static pawl_str check_emit_type(lua_State *L) {
+  static const char HINT[] = "ctx.emit(\"order.placed\", payload)";
+  pawl_error err;
+  pawl_str type;
+  size_t at;
+  if (lua_type(L, 1) != LUA_TSTRING)
+    pawl_ctx_raise_text(L, PAWL_VALUE, HINT,
+                        "ctx.emit: the type is a %s, not text",
+                        luaL_typename(L, 1));
+  type.at = lua_tolstring(L, 1, &type.len);
+  if (type.len == 0 || type.len > MAX_EMIT_TYPE) {
+    pawl_fail(&err, PAWL_VALUE, "ctx.emit: the type has %zu bytes", type.len);
+    pawl_error_hint(&err, "a type has 1 to %d bytes: %s", MAX_EMIT_TYPE, HINT);
+    pawl_ctx_raise(L, &err);
+  }
+  if (!pawl_utf8_check(type, &at) || memchr(type.at, 0, type.len))
+    pawl_ctx_raise_text(L, PAWL_VALUE,
+                        "a type is a name; data goes into the payload",
+                        "ctx.emit: the type is not UTF-8, or has a zero byte");
+  return type;
+}
+
+/* Appends the value at idx; nil as `otherwise`. Raises. */
+static void add_value(lua_State *L, const pawl_run *run, int idx,
+                      const char *path, const char *otherwise, pawl_buf *out) {
+  pawl_error err;
+  if (lua_isnil(L, idx))
+    pawl_buf_addz(out, otherwise);
+  else if (pawl_luajson_encode(L, idx, path, run->host->max_bytes, out,
+                               &err) != PAWL_OK)
+    pawl_ctx_raise(L, &err);
+}
+
+/* ctx.emit(type, payload?): a message that leaves with the decision */
+int pawl_ctx_emit(lua_State *L, pawl_run *run) {
+  pawl_buf *out;
+  pawl_str type;
+  lua_settop(L, 2);
+  type = check_emit_type(L);
+  out = pawl_ctx_push_buf(L, run);
+  pawl_buf_addz(out, "{\"payload\":");
+  add_value(L, run, 2, "payload", "null", out);
+  pawl_buf_addz(out, ",\"type\":");
+  pawl_json_add_string(out, type);
+  pawl_buf_addc(out, '}');
+  add_effect(L, run, &run->result->emits, out);
+  return 0;
+}
+
+/* Told where the child is started: that it never began would show elsewhere,
+ * and later. */
+static const char *check_child_code(lua_State *L) {
+  const char *code = lua_tostring(L, 1);
+  size_t len;
+  if (lua_type(L, 1) != LUA_TSTRING)
+    pawl_ctx_raise_text(
+        L, PAWL_MISUSE, "ctx.start(\"order.ship\", input, options)",
+        "ctx.start: the workflow is a %s, not text", luaL_typename(L, 1));
+  lua_tolstring(L, 1, &len);
+  if (strlen(code) != len || !pawl_def_is_code(code)) {
+    char text[101];
+    pawl_copy_text(text, sizeof text, code);
+    pawl_ctx_raise_text(L, PAWL_MISUSE, PAWL_CODE_RULE,
+                        "\"%s\" cannot be a workflow's code", text);
+  }
+  return code;
+}
+
+/* Replaces the options at idx 3 by what option.read_child makes of them. */
+static void read_child_options(lua_State *L, const pawl_run *run) {
+  pawl_host_push_slot(run->host, L, PAWL_SLOT_CHILD);
+  if (lua_isnil(L, -1)) {
+    pawl_embedded_run(L, "pawl.option");
+    lua_getfield(L, -1, "read_child");
+    lua_pushvalue(L, -1);
+    pawl_host_set_slot(run->host, L, PAWL_SLOT_CHILD);
+  }
+  lua_pushvalue(L, 3);
+  lua_call(L, 1, 2);
+  if (lua_isnil(L, -2))
+    pawl_ctx_raise_text(L, PAWL_MISUSE, "", "%s", lua_tostring(L, -1));
+  lua_pop(L, 1);
+  lua_replace(L, 3);
+  lua_settop(L, 3);
+}
+
+/* (run, name, value) -> {type, value} */
+static int child_attribute(lua_State *L) {
+  pawl_run *run = lua_touserdata(L, 1);
+  if (lua_type(L, 2) != LUA_TSTRING)
+    pawl_ctx_raise_text(L, PAWL_VALUE, "attributes = { name = value }",
+                        "ctx.start: an attribute's name is not a string");
+  pawl_ctx_check_attr_name(L);
+  pawl_ctx_push_attr(L, run);
+  pawl_ctx_join_entry(L);
+  return 1;
+}
+
+/* Writes options.attributes, of the table at idx 3, as the store has them. */
+static void convert_attributes(lua_State *L, pawl_run *run) {
+  if (lua_getfield(L, 3, "attributes") == LUA_TNIL) {
+    lua_pop(L, 1);
+    return;
+  }
+  lua_newtable(L);
+  lua_pushnil(L);
+  while (lua_next(L, 4)) {
+    lua_pushvalue(L, -2);
+    /* by a call, as what reads a value expects it at a certain index */
+    lua_pushcfunction(L, child_attribute);
+    lua_pushlightuserdata(L, run);
+    lua_pushvalue(L, -3);
+    lua_pushvalue(L, -5);
+    lua_call(L, 3, 1);
+    lua_rawset(L, 5); /* [name] = entry */
+    lua_pop(L, 1);
+  }
+  lua_setfield(L, 3, "attributes");
+  lua_settop(L, 3);
+}
+
+static void check_metadata(lua_State *L, pawl_run *run) {
+  if (lua_getfield(L, 3, "metadata") != LUA_TNIL &&
+      pawl_ctx_push_encoded(L, run, -1, "metadata")->at[0] != '{')
+    pawl_ctx_raise_text(L, PAWL_VALUE, "metadata = { name = value }",
+                        "ctx.start: option 'metadata' is a list");
+  lua_settop(L, 3);
+}
+
+/* ctx.start(code, input?, options?) -> the id of the instance to be */
+int pawl_ctx_start(lua_State *L, pawl_run *run) {
+  pawl_buf *out;
+  const char *code;
+  pawl_error err;
+  char id[37];
+  lua_settop(L, 3);
+  code = check_child_code(L);
+  read_child_options(L, run);
+  convert_attributes(L, run);
+  check_metadata(L, run);
+  out = pawl_ctx_push_buf(L, run);
+  pawl_buf_addz(out, "{\"input\":");
+  add_value(L, run, 2, "input", "{}", out);
+  pawl_buf_addz(out, ",\"options\":");
+  add_value(L, run, 3, "options", "{}", out);
+  /* Last: what is refused takes no id. */
+  if (run->call->services->new_id(run->call, id, &err) != PAWL_OK)
+    return pawl_ctx_raise(L, &err);
+  pawl_buf_addf(out, ",\"id\":\"%s\",\"workflow\":\"%s\"}", id, code);
+  add_effect(L, run, &run->result->starts, out);
+  lua_pushstring(L, id);
+  return 1;
+}

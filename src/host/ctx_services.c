@@ -1,0 +1,205 @@
+/* What ctx asks of whom runs the handler, while it runs: time, log, heartbeat,
+ * whether it is to end, and SQL. */
+#include <stdio.h>
+#include <string.h>
+
+#include "../base/nearest.h"
+#include "../value/luajson.h"
+#include "ctx.h"
+
+/* ---- ctx.now, ctx.log and the like ---- */
+
+/* ctx.now() -> seconds since 1970, by the store's clock */
+int pawl_ctx_now(lua_State *L, pawl_run *run) {
+  int64_t us = run->call->services->now(run->call);
+  lua_pushnumber(L, (lua_Number)us / 1e6);
+  return 1;
+}
+
+static int check_level(lua_State *L, int idx) {
+  static const char *const NAMES[] = {"debug", "info", "warn", "error"};
+  static const int LEVELS[] = {PAWL_DEBUG, PAWL_INFO, PAWL_WARN, PAWL_ERROR};
+  pawl_error err;
+  const char *name = luaL_checkstring(L, idx), *near;
+  for (int i = 0; i < 4; i++)
+    if (strcmp(name, NAMES[i]) == 0) return LEVELS[i];
+  pawl_fail(&err, PAWL_MISUSE, "ctx.log has no level '%s'", name);
+  if (lua_isnone(L, idx + 1)) { /* it is the message */
+    pawl_error_hint(&err, "the level comes first: ctx.log(\"info\", ...)");
+    return pawl_ctx_raise(L, &err);
+  }
+  near = pawl_nearest(name, NAMES, 4);
+  pawl_error_hint(
+      &err, near ? "did you mean '%s'?" : "debug, info, warn, error", near);
+  return pawl_ctx_raise(L, &err);
+}
+
+/* ctx.log(level, message, fields?) */
+int pawl_ctx_log(lua_State *L, pawl_run *run) {
+  pawl_buf *fields = NULL;
+  const char *message;
+  int level;
+  level = check_level(L, 1);
+  message = luaL_checkstring(L, 2);
+  if (!lua_isnoneornil(L, 3)) {
+    luaL_checktype(L, 3, LUA_TTABLE);
+    fields = pawl_ctx_push_encoded(L, run, 3, "fields");
+    luaL_argcheck(L, fields->at[0] == '{', 3, "fields have names");
+  }
+  run->call->services->log(run->call, level, message,
+                           fields ? fields->at : "{}");
+  if (fields) pawl_buf_deinit(fields);
+  return 0;
+}
+
+/* ctx.heartbeat(progress?) -> is the instance to end? Keeps the lease; raises
+ * when that is lost. */
+int pawl_ctx_heartbeat(lua_State *L, pawl_run *run) {
+  pawl_error err;
+  pawl_buf *progress = NULL;
+  pawl_str text = {NULL, 0};
+  pawl_code rc;
+  int cancelled = 0;
+  if (!lua_isnoneornil(L, 1))
+    progress = pawl_ctx_push_encoded(L, run, 1, "progress");
+  if (progress) text = pawl_buf_str(progress);
+  run->host->serving = 1;
+  rc = run->call->services->heartbeat(run->call, text, &cancelled, &err);
+  run->host->serving = 0;
+  if (rc != PAWL_OK) return pawl_ctx_raise(L, &err);
+  if (progress) pawl_buf_deinit(progress);
+  lua_pushboolean(L, cancelled);
+  return 1;
+}
+
+/* ctx.cancelled() -> boolean */
+int pawl_ctx_cancelled(lua_State *L, pawl_run *run) {
+  pawl_error err;
+  pawl_code rc;
+  int yes = 0;
+  run->host->serving = 1;
+  rc = run->call->services->cancelled(run->call, &yes, &err);
+  run->host->serving = 0;
+  if (rc != PAWL_OK) return pawl_ctx_raise(L, &err);
+  lua_pushboolean(L, yes);
+  return 1;
+}
+
+/* ctx.idempotency_key() -> "id/token/visit", the same for every attempt */
+int pawl_ctx_idempotency_key(lua_State *L, pawl_run *run) {
+  const pawl_call *call = run->call;
+  lua_pushfstring(L, "%s/%I/%I", call->id, (LUAI_UACINT)call->token,
+                  (LUAI_UACINT)call->visit);
+  return 1;
+}
+
+int pawl_ctx_visit(lua_State *L, pawl_run *run) {
+  const pawl_call *call = run->call;
+  pawl_error err;
+  int64_t n;
+  if (call->services->visits(call, &n, &err) != PAWL_OK)
+    return pawl_ctx_raise(L, &err);
+  lua_pushinteger(L, n);
+  return 1;
+}
+
+/* ---- ctx.db ---- */
+
+static const char *const DB_NAMES[] = {"query"};
+
+/* Parameter idx as JSON into out; raises. */
+static void add_param(lua_State *L, pawl_run *run, int idx, pawl_buf *out) {
+  pawl_error err;
+  char path[32] = "parameter ";
+  const char *type;
+  snprintf(path, sizeof path, "parameter %d", idx - 2);
+  if (lua_istable(L, idx) && luaL_getmetafield(L, idx, "__name") != LUA_TNIL) {
+    type = lua_tostring(L, -1);
+    if (type && strcmp(type, "pawl.typed") == 0) {
+      lua_getfield(L, idx, "value");
+      lua_replace(L, idx);
+    }
+    lua_pop(L, 1);
+  }
+  if (lua_istable(L, idx)) {
+    pawl_fail_hint(&err, PAWL_VALUE, "give its parts, or its text as JSON",
+                   "a table cannot be a parameter of a query");
+    pawl_error_where(&err, "%s", path);
+    pawl_ctx_raise(L, &err);
+  }
+  if (lua_isnil(L, idx))
+    pawl_buf_addz(out, "null");
+  else if (pawl_luajson_encode(L, idx, path, run->host->max_bytes, out,
+                               &err) != PAWL_OK)
+    pawl_ctx_raise(L, &err);
+}
+
+/* ctx.db:query(sql, ...) -> rows, changed */
+static int db_query(lua_State *L) {
+  pawl_run *run;
+  pawl_buf *params, *rows;
+  pawl_error err;
+  pawl_code rc;
+  pawl_str sql;
+  int64_t changed = 0;
+  int n = lua_gettop(L);
+  if (!pawl_ctx_is_self(L))
+    return pawl_ctx_raise_text(L, PAWL_MISUSE,
+                               "ctx.db:query(\"select ...\", ...)",
+                               "ctx.db:query is called with a colon");
+  run = pawl_ctx_child_run(L);
+  sql.at = luaL_checklstring(L, 2, &sql.len);
+  params = pawl_ctx_push_buf(L, run);
+  rows = pawl_ctx_push_buf(L, run);
+  pawl_buf_addc(params, '[');
+  for (int i = 3; i <= n; i++) {
+    if (i > 3) pawl_buf_addc(params, ',');
+    add_param(L, run, i, params);
+  }
+  pawl_buf_addc(params, ']');
+  /* what may raise comes first: `serving` would stay set (H6) */
+  pawl_ctx_check_time(L, run, "db:query");
+  pawl_ctx_check_service(L, run, "db:query");
+  run->host->serving = 1;
+  rc = pawl_buf_check(params, &err);
+  if (rc == PAWL_OK)
+    rc = run->call->services->query(run->call, sql, pawl_buf_str(params), rows,
+                                    &changed, &err);
+  run->host->serving = 0;
+  if (rc != PAWL_OK || pawl_buf_check(rows, &err) != PAWL_OK)
+    return pawl_ctx_raise(L, &err);
+  pawl_buf_deinit(params);
+  pawl_ctx_push_decoded(L, rows->len ? pawl_buf_str(rows) : pawl_strz("[]"));
+  pawl_buf_deinit(rows);
+  lua_pushinteger(L, changed);
+  return 2;
+}
+
+/* (upvalues: the metatable, query) */
+static int db_index(lua_State *L) {
+  pawl_ctx_child_run(L);
+  if (lua_type(L, 2) == LUA_TSTRING &&
+      strcmp(lua_tostring(L, 2), DB_NAMES[0]) == 0) {
+    lua_pushvalue(L, lua_upvalueindex(2));
+    return 1;
+  }
+  return pawl_ctx_raise_unknown(L, 2, "ctx.db", DB_NAMES, 1);
+}
+
+int pawl_ctx_db(lua_State *L, pawl_run *run) {
+  const pawl_call *call = run->call;
+  if (!call->transactional || !call->services->query)
+    return pawl_ctx_raise_text(
+        L, PAWL_MISUSE, "write transactional = true into its options",
+        "node \"%s\" is not transactional: it has no ctx.db", call->node);
+  pawl_ctx_push_child(L, run, PAWL_SLOT_DB, 1);
+  return 1;
+}
+
+void pawl_ctx_open_db(pawl_host *host, lua_State *L) {
+  pawl_ctx_begin_metatable(L, "pawl.db");
+  lua_pushvalue(L, -1);
+  lua_pushcclosure(L, db_query, 1);
+  pawl_ctx_set_method(L, "__index", db_index, 1);
+  pawl_host_set_slot(host, L, PAWL_SLOT_DB);
+}

@@ -1,0 +1,149 @@
+/* What a handler returned, by its kind: a transition, an output, a time... */
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "../value/luajson.h"
+#include "host_internal.h"
+
+/* What a handler returned that it may not; `what` is what that stood for. */
+static pawl_code bad_return(pawl_run *run, lua_State *L, int idx,
+                            const char *what, const char *hint) {
+  pawl_error *err = run->caught.err;
+  pawl_fail_hint(err, PAWL_VALUE, hint, "`%s` returned a %s as its %s",
+                 pawl_handler_name(run->call->handler), luaL_typename(L, idx),
+                 what);
+  pawl_error_where(err, "%s", what);
+  return PAWL_VALUE;
+}
+
+/* Whether the node has it is for the rules to say: they know the graph. */
+static pawl_code take_transition(pawl_run *run, lua_State *L, int idx) {
+  size_t len;
+  const char *text;
+  if (lua_isnil(L, idx)) return PAWL_OK;
+  if (lua_type(L, idx) != LUA_TSTRING)
+    return bad_return(run, L, idx, "transition",
+                      "return its name, or nil where there is only one, and "
+                      "the output after it: return nil, output");
+  text = lua_tolstring(L, idx, &len);
+  pawl_buf_add(&run->result->transition, text, len);
+  run->result->has_transition = 1;
+  return pawl_buf_check(&run->result->transition, run->caught.err);
+}
+
+/* `path`: what it is called in errors. */
+static pawl_code take_value(pawl_run *run, lua_State *L, int idx,
+                            const char *path, size_t max_bytes) {
+  MUST(pawl_luajson_encode(L, idx, path, max_bytes, &run->result->output,
+                           run->caught.err));
+  run->result->has_output = 1;
+  return PAWL_OK;
+}
+
+static pawl_code take_output(pawl_run *run, lua_State *L, int idx) {
+  if (lua_isnil(L, idx)) return PAWL_OK;
+  return take_value(run, L, idx,
+                    run->call->handler == PAWL_HANDLER_INPUT ? "input"
+                    : run->call->handler == PAWL_HANDLER_KEY ? "key"
+                                                             : "output",
+                    run->host->max_bytes);
+}
+
+/* What `prepare` returned: what differs from the task as it was written. */
+static pawl_code take_overrides(pawl_run *run, lua_State *L, int idx) {
+  static const char HINT[] =
+      "return what differs, { title = ..., users = ... }, or nothing";
+  if (lua_isnil(L, idx)) return PAWL_OK;
+  if (!lua_istable(L, idx)) return bad_return(run, L, idx, "task", HINT);
+  MUST(take_value(run, L, idx, "task", run->host->max_bytes));
+  if (run->result->output.at[0] == '{') return PAWL_OK;
+  pawl_fail_hint(run->caught.err, PAWL_VALUE, HINT,
+                 "`prepare` returned a list as its task");
+  pawl_error_where(run->caught.err, "task");
+  return PAWL_VALUE;
+}
+
+/* Items may be more than one value is allowed: they are stored one by one. */
+static size_t max_items_bytes(const pawl_host *host) {
+  const size_t times = 16;
+  return host->max_bytes > SIZE_MAX / times ? 0 : host->max_bytes * times;
+}
+
+static pawl_code take_items(pawl_run *run, lua_State *L, int idx) {
+  static const char HINT[] =
+      "return a list, { first, second, ... }; {} when there is nothing to do";
+  pawl_buf *out = &run->result->output;
+  pawl_error *err = run->caught.err;
+  if (!lua_istable(L, idx)) return bad_return(run, L, idx, "list", HINT);
+  if (lua_rawlen(L, idx) > PAWL_MAX_ITEMS) {
+    pawl_fail_hint(err, PAWL_LIMIT,
+                   "give each item a part of the work, such as a page of 1000",
+                   "`items` returned %zu items; the limit is %d",
+                   (size_t)lua_rawlen(L, idx), PAWL_MAX_ITEMS);
+    pawl_error_where(err, "items");
+    return PAWL_LIMIT;
+  }
+  MUST(take_value(run, L, idx, "items", max_items_bytes(run->host)));
+  if (out->at[0] == '[') return PAWL_OK;
+  if (out->len == 2) { /* {} in Lua is an empty list too */
+    pawl_buf_clear(out);
+    pawl_buf_addz(out, "[]");
+    return pawl_buf_check(out, err);
+  }
+  pawl_fail_hint(err, PAWL_VALUE, HINT, "`items` returned a table with names");
+  pawl_error_where(err, "items");
+  return PAWL_VALUE;
+}
+
+static pawl_code take_time(pawl_run *run, lua_State *L, int idx) {
+  static const char HINT[] =
+      "return seconds since 1970, or \"2026-01-31T10:00:00Z\", to the year "
+      "9999 at most";
+  int64_t *out = &run->result->at_us;
+  size_t len;
+  const char *text;
+  double us;
+  if (lua_type(L, idx) == LUA_TSTRING) {
+    text = lua_tolstring(L, idx, &len);
+    if (pawl_time_parse(text, len, out) && *out <= PAWL_TIME_MAX)
+      return PAWL_OK;
+    return bad_return(run, L, idx, "time", HINT);
+  }
+  if (lua_type(L, idx) != LUA_TNUMBER)
+    return bad_return(run, L, idx, "time", HINT);
+  /* to the nearest: seconds that were computed are a little off */
+  us = floor(lua_tonumber(L, idx) * 1e6 + 0.5);
+  if (!(us >= 0 && us < (double)PAWL_TIME_MAX)) /* which rounds up */
+    return bad_return(run, L, idx, "time", HINT);
+  *out = (int64_t)us; /* within its range, as just checked */
+  if (lua_isinteger(L, idx)) *out = lua_tointeger(L, idx) * PAWL_SECOND;
+  return PAWL_OK;
+}
+
+pawl_code pawl_returned_take(pawl_run *run, lua_State *L, int idx) {
+  assert(run->is_over && lua_gettop(L) > idx);
+  switch (run->call->handler) {
+    case PAWL_HANDLER_RUN:
+      MUST(take_transition(run, L, idx));
+      return take_output(run, L, idx + 1);
+    case PAWL_HANDLER_CHOOSE:
+      return take_transition(run, L, idx);
+    case PAWL_HANDLER_AT:
+      return take_time(run, L, idx);
+    case PAWL_HANDLER_OUTPUT:
+    case PAWL_HANDLER_KEY:
+    case PAWL_HANDLER_INPUT:
+      return take_output(run, L, idx);
+    case PAWL_HANDLER_PREPARE:
+      return take_overrides(run, L, idx);
+    case PAWL_HANDLER_ITEMS:
+      return take_items(run, L, idx);
+    case PAWL_HANDLER_MATCH:
+      run->result->truth = lua_toboolean(L, idx);
+      break;
+    case PAWL_HANDLER_UNDO:
+      break;
+  }
+  return PAWL_OK;
+}

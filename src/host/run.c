@@ -1,0 +1,376 @@
+/* Running handlers.
+ *
+ * A handler runs on a thread that is used again and again:
+ *
+ *   pawl_host_run -> lua_resume(thread) -> body -> lua_pcallk -> handler
+ *                                               -> after: take results
+ *
+ * One that waits has yielded from ctx.await, and keeps its thread until it is
+ * resumed to its end; meanwhile others run on other threads.
+ *
+ * The inner protected call, rather than the thread's death, catches errors:
+ * the message handler sees the whole stack, to-be-closed variables are
+ * closed, and the thread stays fit for the next handler. */
+#include <assert.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host_internal.h"
+
+/* ---- a handler ---- */
+
+/* Is the value on top a function, or an object that is called like one, as a
+ * busted spy is? */
+static int is_callable(lua_State *L) {
+  if (lua_isfunction(L, -1)) return 1;
+  if (luaL_getmetafield(L, -1, "__call") == LUA_TNIL) return 0;
+  lua_pop(L, 1);
+  return 1;
+}
+
+/* Pushes the function; 0: there is none, and what is pushed does not count. */
+static int push_handler(pawl_run *run, lua_State *L) {
+  const pawl_call *call = run->call;
+  pawl_host_push_slot(run->host, L, PAWL_SLOT_DEFS + call->ref);
+  if (!lua_istable(L, -1)) return 0;
+  lua_rawgeti(L, -1, PAWL_REC_HANDLERS);
+  lua_pushstring(L, call->node);
+  lua_rawget(L, -2);
+  if (!lua_istable(L, -1)) return 0;
+  lua_pushstring(L, pawl_handler_name(call->handler));
+  lua_rawget(L, -2);
+  return is_callable(L);
+}
+
+enum { AT_CATCH = 2, AT_CTX, AT_RESULT };
+
+/* Continues `body` when the handler has ended, well or not. */
+static int after(lua_State *L, int status, lua_KContext context) {
+  pawl_run *run = (pawl_run *)context;
+  pawl_code rc;
+  run->is_over = 1;
+  if (status != LUA_OK && status != LUA_YIELD) {
+    pawl_catch_status(&run->caught, L, status);
+    return 0;
+  }
+  rc = pawl_ctx_take(run, L, AT_CTX);
+  if (rc == PAWL_OK) rc = pawl_returned_take(run, L, AT_RESULT);
+  run->result->no_retry = pawl_catch_is_for_good(rc);
+  run->caught.rc = rc;
+  return 0;
+}
+
+/* (run), on the handlers' thread */
+static int body(lua_State *L) {
+  pawl_run *run = lua_touserdata(L, 1);
+  int status, nargs = 1;
+  pawl_host_use_folder(run->host, L, run->call->ref);
+  pawl_host_push_catch(run->host, L);
+  pawl_ctx_push(run, L);
+  if (!push_handler(run, L)) {
+    run->caught.rc =
+        pawl_fail(run->caught.err, PAWL_NO_HANDLER,
+                  "node \"%s\" of %s has no `%s` here", run->call->node,
+                  run->call->workflow, pawl_handler_name(run->call->handler));
+    return 0;
+  }
+  lua_replace(L, AT_RESULT); /* over what push_handler went through */
+  lua_settop(L, AT_RESULT);
+  if (run->call->handler == PAWL_HANDLER_MATCH) {
+    run->caught.rc = pawl_ctx_push_event(run, L, AT_CTX);
+    run->result->no_retry = pawl_catch_is_for_good(run->caught.rc);
+    if (run->caught.rc != PAWL_OK) return 0;
+    nargs = 2;
+  }
+  lua_pushvalue(L, AT_CTX);
+  status = lua_pcallk(L, nargs, 2, AT_CATCH, (lua_KContext)run, after);
+  return after(L, status, (lua_KContext)run);
+}
+
+/* ---- runs and their threads ---- */
+
+/* (run): a thread for it */
+static int make_thread(lua_State *L) {
+  pawl_run *run = lua_touserdata(L, 1);
+  lua_State *co;
+  lua_rawgetp(L, LUA_REGISTRYINDEX, run->host);
+  co = lua_newthread(L);
+  lua_rawsetp(L, -2, run);
+  run->co = co;
+  return 0;
+}
+
+/* (run): ends a handler that yielded, closing its variables. */
+static int close_thread(lua_State *L) {
+  pawl_run *run = lua_touserdata(L, 1);
+  pawl_host_push_slot(run->host, L, PAWL_SLOT_CLOSE);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, run->host);
+  lua_rawgetp(L, -1, run);
+  lua_remove(L, -2);
+  lua_call(L, 1, 0);
+  return 0;
+}
+
+/* The thread is of no more use; its key keeps it until there is another. */
+static void end_thread(pawl_run *run) {
+  pawl_host *host = run->host;
+  pawl_error spare;
+  pawl_catch ignored = {.script = PAWL_SCRIPT, .err = &spare};
+  pawl_host_protect(host, host->L, close_thread, run, 0, 0, &ignored);
+  run->co = NULL;
+}
+
+static pawl_run *new_run(pawl_host *host) {
+  pawl_run *run = pawl_calloc(&host->alloc, sizeof *run);
+  if (!run) return NULL;
+  run->host = host;
+  run->text.alloc = run->before.alloc = &host->alloc;
+  pawl_result_init(&run->kept, NULL);
+  run->next = host->runs;
+  host->runs = run;
+  return run;
+}
+
+/* A free run with a thread. The one used last comes first: it is warm. */
+static pawl_code take_run(pawl_host *host, pawl_run **out, pawl_error *err) {
+  pawl_catch caught = {.script = PAWL_SCRIPT, .err = err};
+  pawl_run *run = host->idle;
+  assert(!run || !run->waits);
+  if (run)
+    host->idle = run->next_idle;
+  else
+    run = new_run(host);
+  if (!run)
+    return pawl_fail(err, PAWL_NOMEM, "not enough memory for a handler");
+  *out = run;
+  if (run->co || pawl_host_protect(host, host->L, make_thread, run, 0, 0,
+                                   &caught) == PAWL_OK)
+    return PAWL_OK;
+  run->next_idle = host->idle;
+  host->idle = run;
+  return caught.rc;
+}
+
+static void give_back(pawl_run *run) {
+  run->ctx = NULL;
+  run->call = NULL;
+  run->result = NULL;
+  run->caught.err = NULL;
+  run->waits = 0;
+  pawl_result_deinit(&run->kept); /* the caller's memory */
+  pawl_result_init(&run->kept, NULL);
+  run->next_idle = run->host->idle;
+  run->host->idle = run;
+}
+
+void pawl_host_free_runs(pawl_host *host) {
+  while (host->runs) {
+    pawl_run *run = host->runs;
+    if (run->waits && host->pid == getpid()) pawl_host_abandon(run);
+    host->runs = run->next;
+    pawl_buf_deinit(&run->text);
+    pawl_buf_deinit(&run->before);
+    pawl_result_deinit(&run->kept);
+    pawl_release(&host->alloc, run, sizeof *run);
+  }
+  host->idle = NULL;
+}
+
+/* ---- what a handler that waits keeps ---- */
+
+/* Texts of a call, each with a zero behind it. */
+#define CALL_STRS(c)                                                        \
+  {                                                                         \
+    &(c)->data, &(c)->event, &(c)->output, &(c)->tenant, &(c)->correlation, \
+        &(c)->vars, &(c)->input                                             \
+  }
+#define CALL_NAMES(c) \
+  { &(c)->node, &(c)->id, &(c)->workflow, &(c)->branch }
+enum { NCALL_STRS = 7, NCALL_NAMES = 4 };
+
+/* The call is the caller's no longer. */
+static pawl_code keep_call(pawl_run *run, pawl_error *err) {
+  pawl_str *strs[] = CALL_STRS(&run->own);
+  const char **names[] = CALL_NAMES(&run->own);
+  size_t at = 0;
+  run->own = *run->call;
+  pawl_buf_clear(&run->text);
+  for (int i = 0; i < NCALL_NAMES; i++)
+    if (*names[i]) pawl_buf_add(&run->text, *names[i], strlen(*names[i]) + 1);
+  for (int i = 0; i < NCALL_STRS; i++) {
+    pawl_buf_adds(&run->text, *strs[i]);
+    pawl_buf_addc(&run->text, 0);
+  }
+  if (pawl_buf_check(&run->text, err) != PAWL_OK) return PAWL_NOMEM;
+  for (int i = 0; i < NCALL_NAMES; i++) { /* it does not move any more */
+    if (!*names[i]) continue;
+    *names[i] = run->text.at + at;
+    at += strlen(*names[i]) + 1;
+  }
+  for (int i = 0; i < NCALL_STRS; i++) {
+    if (strs[i]->at) strs[i]->at = run->text.at + at;
+    at += strs[i]->len + 1;
+  }
+  assert(at == run->text.len);
+  run->call = &run->own;
+  return PAWL_OK;
+}
+
+/* (run): describes where it yielded */
+static int describe_yield(lua_State *L) {
+  pawl_run *run = lua_touserdata(L, 1);
+  pawl_error *err = run->caught.err;
+  lua_State *co = run->co;
+  run->caught.rc = PAWL_SCRIPT;
+  pawl_fail_hint(err, PAWL_SCRIPT,
+                 "handlers run to their end, or wait by ctx.await; yield only "
+                 "within coroutines of your own",
+                 "the handler yielded");
+  if (lua_checkstack(co, LUA_MINSTACK))
+    pawl_host_where(co, 0, err->where, sizeof err->where);
+  luaL_traceback(L, co, NULL, 0);
+  pawl_copy_text(err->trace, sizeof err->trace, lua_tostring(L, -1));
+  return 0;
+}
+
+static void end_yielded(pawl_run *run) {
+  pawl_host *host = run->host;
+  pawl_catch caught = run->caught;
+  pawl_host_protect(host, host->L, describe_yield, run, 0, 0, &caught);
+  if (run->caught.rc == PAWL_OK) run->caught.rc = caught.rc;
+  end_thread(run);
+}
+
+/* Runs the handler until it ends or waits, `nargs` values on its thread. */
+static void resume(pawl_run *run, int nargs) {
+  pawl_host *host = run->host;
+  pawl_catch *outer = host->caught;
+  int n, status;
+  assert(!host->run && !host->serving && !host->running); /* H7 */
+  assert(run->co && run->call && run->result);
+  run->waits = 0;
+  host->run = run;
+  host->caught = &run->caught;
+  host->running++;
+  status = lua_resume(run->co, host->L, nargs, &n);
+  if (status == LUA_YIELD && run->waits) {
+    lua_pop(run->co, n);
+    goto out;
+  }
+  run->waits = 0;
+  pawl_ctx_end(run->ctx);
+  if (status == LUA_OK) {
+    lua_settop(run->co, 0);
+  } else if (status == LUA_YIELD) {
+    end_yielded(run);
+  } else {
+    pawl_catch_status(&run->caught, run->co, status);
+    run->co = NULL; /* its key keeps it until there is another */
+  }
+out:
+  assert(host->running == 1 && !host->serving); /* H6 */
+  host->running--;
+  host->caught = outer;
+  host->run = NULL;
+}
+
+/* After a resume. Still waiting: what it has told so far moves behind it. */
+static pawl_code stopped(pawl_run *run, pawl_result *result,
+                         pawl_run **waiting, pawl_error *err) {
+  pawl_code rc = run->caught.rc;
+  *waiting = NULL;
+  if (run->waits && run->call != &run->own &&
+      keep_call(run, run->caught.err) != PAWL_OK) {
+    pawl_fail(err, PAWL_NOMEM, "not enough memory for a handler that waits");
+    pawl_host_abandon(run);
+    pawl_result_drop_effects(result);
+    return PAWL_NOMEM;
+  }
+  if (run->waits) {
+    pawl_result_move(&run->kept, result);
+    run->result = run->caught.result = &run->kept;
+    run->caught.err = NULL;
+    *waiting = run;
+    return PAWL_OK;
+  }
+  if (rc != PAWL_OK) pawl_result_drop_effects(result);
+  give_back(run);
+  return rc;
+}
+
+static pawl_code start(pawl_host *host, const pawl_call *call,
+                       pawl_result *result, int may_wait, pawl_run **waiting,
+                       pawl_error *err) {
+  pawl_error spare;
+  pawl_run *run;
+  pawl_code rc;
+  spare.code = PAWL_OK;
+  if (!err) err = &spare;
+  pawl_result_clear(result);
+  *waiting = NULL;
+  if (host->running)
+    return pawl_fail(err, PAWL_MISUSE,
+                     "a handler of this engine is running already");
+  rc = take_run(host, &run, err);
+  if (rc != PAWL_OK) return rc;
+  run->call = call;
+  run->result = result;
+  run->caught =
+      (pawl_catch){.script = PAWL_SCRIPT, .err = err, .result = result};
+  run->may_wait = may_wait;
+  run->is_over = 0;
+  lua_pushcfunction(run->co, body);
+  lua_pushlightuserdata(run->co, run);
+  resume(run, 1);
+  return stopped(run, result, waiting, err);
+}
+
+pawl_code pawl_host_run(pawl_host *host, const pawl_call *call,
+                        pawl_result *result, pawl_error *err) {
+  pawl_run *waiting;
+  return start(host, call, result, 0, &waiting, err);
+}
+
+pawl_code pawl_host_begin(pawl_host *host, const pawl_call *call,
+                          pawl_result *result, pawl_run **waiting,
+                          pawl_error *err) {
+  return start(host, call, result, 1, waiting, err);
+}
+
+const pawl_await *pawl_run_await(const pawl_run *run) {
+  return &run->await;
+}
+
+pawl_code pawl_host_resume(pawl_run **waiting, int events,
+                           const pawl_error *why, pawl_result *result,
+                           pawl_error *err) {
+  pawl_error spare;
+  pawl_run *run = *waiting;
+  spare.code = PAWL_OK;
+  if (!err) err = &spare;
+  if (run->host->running)
+    return pawl_fail(err, PAWL_MISUSE,
+                     "a handler of this engine is running already");
+  assert(run->waits && run->call == &run->own && run->result == &run->kept);
+  pawl_result_move(result, &run->kept); /* H7 */
+  run->result = run->caught.result = result;
+  run->caught.err = err;
+  run->caught.rc = PAWL_OK;
+  run->events = events;
+  run->why = why;
+  resume(run, 0);
+  run->why = NULL;
+  return stopped(run, result, waiting, err);
+}
+
+void pawl_host_abandon(pawl_run *waiting) {
+  pawl_host *host;
+  if (!waiting) return;
+  host = waiting->host;
+  assert(waiting->waits && waiting->co);
+  host->running++; /* what its variables do when they are closed */
+  pawl_ctx_end(waiting->ctx);
+  end_thread(waiting);
+  host->running--;
+  give_back(waiting);
+}

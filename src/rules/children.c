@@ -1,0 +1,194 @@
+/* Children: instances that another starts, and what the two say to each
+ * other, as messages. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "../value/json.h"
+#include "machine.h"
+
+pawl_effect *pawl_message(pawl_decision *d, int32_t token, const char *kind,
+                          const pawl_id *to, pawl_object *content) {
+  pawl_effect *f = pawl_plan_effect(&d->plan, PAWL_EFFECT_MESSAGE, token);
+
+  f->has_id = to != NULL;
+  if (to) f->id = *to;
+  pawl_buf_addz(&f->name, kind);
+  pawl_object_begin(content, &f->data);
+  d->plan.state.sent++;
+  return f;
+}
+
+/* ---- started ---- */
+
+/* The part of a "start" message that says what becomes of it, and who asked. */
+static void add_parent(const pawl_decision *d, pawl_object *o, int leave,
+                       const pawl_token *t, const char *node, int64_t index) {
+  pawl_member_textz(o, "parent_end", leave ? "leave" : "cancel");
+  pawl_member_int(o, "seq", pawl_record_seq(d));
+  pawl_member_int(o, "token", t->no);
+  pawl_member_int(o, "visit", t->visit);
+  pawl_member_textz(o, "node", node);
+  if (index >= 0) pawl_member_int(o, "index", index);
+}
+
+void pawl_child_send(pawl_decision *d, int k, const pawl_node *node,
+                     const pawl_id *id, pawl_str input, int64_t index) {
+  pawl_object o;
+
+  (void)pawl_message(d, pawl_tok(d, k)->no, "start", id, &o);
+  pawl_member_textz(&o, "workflow", node->workflow);
+  if (node->workflow_version)
+    pawl_member_int(&o, "version", node->workflow_version);
+  pawl_member_json(&o, "input", input.len ? input : pawl_strz("{}"));
+  pawl_member_json(&o, "options", pawl_strz("{}"));
+  pawl_member_bool(&o, "track", 1);
+  add_parent(d, &o, node->parent_end_leave, pawl_tok(d, k), node->name, index);
+  pawl_object_end(&o);
+  d->plan.state.children++;
+}
+
+/* {"track":false,"parent_end":"leave",...}: what is not for the child itself
+ * is taken out. */
+static void split_options(pawl_str options, pawl_buf *out, int *track,
+                          int *leave) {
+  pawl_str value;
+  pawl_buf_adds(out, options.len ? options : pawl_strz("{}"));
+  *track = 1;
+  *leave = 0;
+  if (!options.len) return;
+  if (pawl_json_get(options, "track", &value))
+    *track = pawl_json_kind_of(value) != PAWL_JSON_FALSE;
+  if (pawl_json_get(options, "parent_end", &value))
+    *leave = pawl_str_eqz(value, "\"leave\"");
+  pawl_object_set(out, "track", (pawl_str){NULL, 0});
+  pawl_object_set(out, "parent_end", (pawl_str){NULL, 0});
+  if (!out->len) pawl_buf_addz(out, "{}");
+}
+
+static void take_start(pawl_decision *d, pawl_str start) {
+  pawl_str id = {0}, workflow = {0}, input = {0}, options = {0};
+  pawl_buf rest = {.alloc = d->alloc};
+  int track, leave;
+  pawl_effect *f;
+  pawl_object o;
+  pawl_token none = {0};
+
+  (void)pawl_json_get(start, "id", &id);
+  (void)pawl_json_get(start, "workflow", &workflow);
+  (void)pawl_json_get(start, "input", &input);
+  (void)pawl_json_get(start, "options", &options);
+  split_options(options, &rest, &track, &leave);
+  f = pawl_message(d, 0, "start", NULL, &o);
+  f->has_id = id.len == 38 && pawl_id_parse(id.at + 1, 36, &f->id);
+  pawl_member_json(&o, "workflow", workflow);
+  pawl_member_json(&o, "input", input.len ? input : pawl_strz("{}"));
+  pawl_member_json(&o, "options", pawl_buf_str(&rest));
+  pawl_member_bool(&o, "track", track);
+  none.visit = d->plan.state.visit;
+  add_parent(d, &o, leave, &none, d->plan.state.node ? d->plan.state.node : "",
+             -1);
+  pawl_object_end(&o);
+  d->plan.state.children += track;
+  pawl_buf_deinit(&rest);
+}
+
+void pawl_take_starts(pawl_decision *d, pawl_str starts) {
+  pawl_json_iter it = {0};
+  pawl_str key, one;
+  while (starts.len && pawl_json_each(starts, &it, &key, &one))
+    take_start(d, one);
+}
+
+/* ---- told that it has ended ---- */
+
+/* Its parent is told, if that waits for it. */
+void pawl_parent_tell(pawl_decision *d, pawl_status status) {
+  const pawl_plan *p = &d->plan;
+  pawl_object o;
+
+  if (!d->has_parent || !d->parent_token) return;
+  (void)pawl_message(d, 0, "result", &d->parent, &o);
+  pawl_member_textz(&o, "child", d->id_text);
+  pawl_member_textz(&o, "status", pawl_status_name(status));
+  pawl_member_int(&o, "token", d->parent_token);
+  pawl_member_int(&o, "visit", d->parent_visit);
+  if (d->parent_index >= 0) pawl_member_int(&o, "index", d->parent_index);
+  pawl_member_json(&o, "output", pawl_buf_str(&p->state.output));
+  if (p->error.len) pawl_member_json(&o, "error", pawl_buf_str(&p->error));
+  pawl_object_end(&o);
+}
+
+/* Who cancelled it, and why, holds for its children too. */
+static void add_cause(pawl_object *o, pawl_str cause, const char *reason) {
+  static const char *const names[] = {"by", "event_id", "compensate",
+                                      "killed"};
+  pawl_str value;
+
+  if (pawl_json_kind_of(cause) != PAWL_JSON_OBJECT) cause.len = 0;
+  if (pawl_json_get(cause, "reason", &value) &&
+      pawl_json_kind_of(value) == PAWL_JSON_STRING)
+    pawl_member_json(o, "reason", value);
+  else
+    pawl_member_textz(o, "reason", reason);
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (pawl_json_get(cause, names[i], &value))
+      pawl_member_json(o, names[i], value);
+}
+
+static void send_end(pawl_decision *d, int32_t token, pawl_str cause,
+                     const char *reason) {
+  pawl_object o;
+
+  (void)pawl_message(d, token, "end_children", &d->id, &o);
+  if (token) pawl_member_int(&o, "token", token);
+  add_cause(&o, cause, reason);
+  pawl_object_end(&o);
+}
+
+void pawl_children_unwanted(pawl_decision *d, int32_t token) {
+  send_end(d, token, pawl_buf_str(&d->plan.state.cancellation),
+           "no longer wanted by its parent");
+}
+
+void pawl_children_end(pawl_decision *d, pawl_status status) {
+  const pawl_plan *p = &d->plan;
+  pawl_str cause = pawl_buf_str(&p->state.cancellation);
+  if (!p->state.children) return;
+  if (status != PAWL_STATUS_CANCELLED) cause.len = 0;
+  send_end(d, 0, cause, "its parent has ended");
+}
+
+/* ---- what a child says ---- */
+
+void pawl_child_text(pawl_decision *d, pawl_str object, const char *name,
+                     char *to, size_t size) {
+  pawl_buf text = {.alloc = d->plan.alloc};
+
+  (void)pawl_json_get_text(object, name, &text);
+  pawl_str_copy(to, size, pawl_buf_str(&text));
+  if (text.failed) d->plan.failed = 1;
+  pawl_buf_deinit(&text);
+}
+
+static int is_own_code(const char *text) {
+  for (int code = 0; code < PAWL_NCODES; code++)
+    if (!strcmp(text, pawl_code_name((pawl_code)code))) return 1;
+  return 0;
+}
+
+void pawl_child_error(pawl_decision *d, pawl_str data, const char *status,
+                      pawl_error *err) {
+  pawl_str error = {0};
+  char message[sizeof err->message];
+
+  (void)pawl_json_get(data, "error", &error);
+  pawl_child_text(d, error, "message", message, sizeof message);
+  pawl_fail(err, PAWL_SCRIPT, "the child %s%s%s",
+            !strcmp(status, "cancelled") ? "was cancelled" : "failed",
+            message[0] ? ": " : "", message);
+  pawl_child_text(d, error, "code", err->raised, sizeof err->raised);
+  if (!err->raised[0] || is_own_code(err->raised))
+    pawl_copy_text(
+        err->raised, sizeof err->raised,
+        !strcmp(status, "cancelled") ? "child_cancelled" : "child_failed");
+}

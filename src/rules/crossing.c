@@ -1,0 +1,259 @@
+/* Can a token go from one version of a workflow to another? */
+#include "crossing.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "../value/json.h"
+#include "decision.h"
+#include "kinds.h"
+
+/* ---- places ---- */
+
+void pawl_places_deinit(const pawl_world *w, pawl_places *p) {
+  pawl_release(w->alloc, p->at, sizeof *p->at * (size_t)p->cap);
+  memset(p, 0, sizeof *p);
+}
+
+pawl_place *pawl_places_add(const pawl_world *w, pawl_places *p) {
+  if (!PAWL_ROOM(w->alloc, p->at, p->n, p->cap)) return NULL;
+  memset(&p->at[p->n], 0, sizeof *p->at);
+  return &p->at[p->n++];
+}
+
+static void push_fork(pawl_place *place, const char *fork) {
+  if (fork && place->depth < PAWL_MAX_DEPTH)
+    place->forks[place->depth++] = fork;
+}
+
+void pawl_place_around(pawl_place *place, const pawl_token *t) {
+  const pawl_levels *up = &pawl_detail_of(t)->up;
+
+  place->depth = 0;
+  for (int i = 0; i < up->n; i++) push_fork(place, up->at[i].fork);
+  push_fork(place, t->fork);
+}
+
+int pawl_place_read(const pawl_world *w, pawl_place *place, const char *fork,
+                    pawl_str detail) {
+  pawl_token t = {.fork = fork, .data = {.alloc = w->alloc}};
+  int ok = pawl_detail_read(w, detail, &t);
+
+  pawl_place_around(place, &t);
+  pawl_detail_free(&t);
+  return ok;
+}
+
+static pawl_code no_memory(pawl_error *err) {
+  return pawl_fail(err, PAWL_NOMEM, "out of memory");
+}
+
+/* As stopped.c wrote it. */
+static int read_stopped(const pawl_world *w, pawl_str token, pawl_place *at) {
+  pawl_str value, detail = {0};
+  int failed = 0;
+
+  at->no = (int32_t)pawl_json_get_int(token, "no", 0);
+  at->waiting = pawl_json_get(token, "waiting", &value) &&
+                pawl_json_kind_of(value) == PAWL_JSON_TRUE;
+  at->node = pawl_world_name(w, token, "node", &failed);
+  (void)pawl_json_get(token, "detail", &detail);
+  return pawl_place_read(w, at, pawl_world_name(w, token, "fork", &failed),
+                         detail) &&
+         !failed;
+}
+
+pawl_code pawl_places_stopped(const pawl_world *w, const pawl_id *instance,
+                              pawl_str stopped, pawl_places *p,
+                              pawl_error *err) {
+  pawl_json_iter it = {0};
+  pawl_str tokens, key, one;
+
+  if (!stopped.len || !pawl_json_get(stopped, "tokens", &tokens))
+    return PAWL_OK;
+  while (pawl_json_each(tokens, &it, &key, &one)) {
+    pawl_place *at = pawl_places_add(w, p);
+    if (!at) return no_memory(err);
+    at->instance = *instance;
+    if (!read_stopped(w, one, at)) return no_memory(err);
+  }
+  return PAWL_OK;
+}
+
+/* ---- names ---- */
+
+void pawl_map_name(pawl_str map, const char *name, pawl_buf *out) {
+  pawl_str value;
+
+  pawl_buf_clear(out);
+  if (map.at && pawl_json_get(map, name, &value))
+    pawl_json_unquote(value, out);
+  else
+    pawl_buf_addz(out, name);
+}
+
+/* ---- can a token cross? ---- */
+
+static int index_of(const pawl_def *def, const char *name) {
+  return pawl_def_node(def, name, strlen(name));
+}
+
+int pawl_crossing_across(const pawl_crossing *c, const char *node,
+                         pawl_buf *name) {
+  pawl_map_name(c->map, node, name);
+  return pawl_def_node(c->to, name->at ? name->at : "", name->len);
+}
+
+static const char *items_of(const pawl_node *each) {
+  return each->workflow ? "children" : "branches";
+}
+
+static void check_node(const pawl_crossing *c, const pawl_place *place,
+                       pawl_buf *name, pawl_buf *why) {
+  int old = index_of(c->from, place->node);
+  int new = pawl_crossing_across(c, place->node, name);
+  const pawl_node *was, *is;
+
+  if (new < 0) {
+    pawl_buf_addf(why, "version %" PRId64 " has no node \"%s\"",
+                  c->to->version, name->at ? name->at : "");
+    return;
+  }
+  if (old < 0) return;
+  was = &c->from->nodes[old];
+  is = &c->to->nodes[new];
+  if (pawl_kind_shapes[was->kind].waits_for && is->kind != was->kind)
+    pawl_buf_addf(why,
+                  "\"%s\" is a %s, and \"%s\" of version %" PRId64 " a %s",
+                  was->name, pawl_kind_name(was->kind), is->name,
+                  c->to->version, pawl_kind_name(is->kind));
+  else if (was->kind == PAWL_KIND_EACH && place->waiting &&
+           !was->workflow != !is->workflow)
+    pawl_buf_addf(
+        why,
+        "\"%s\" has %s for its items, and \"%s\" of version %" PRId64 " %s",
+        was->name, items_of(was), is->name, c->to->version, items_of(is));
+}
+
+/* The fork at one level has to be there too. Its index; -1: `why` tells. */
+static int check_fork(const pawl_crossing *c, const pawl_place *place,
+                      const char *fork, pawl_buf *name, pawl_buf *why) {
+  int index = pawl_crossing_across(c, fork, name);
+
+  if (index < 0)
+    pawl_buf_addf(why,
+                  "version %" PRId64
+                  " has no node \"%s\", which token %d came from",
+                  c->to->version, name->at ? name->at : "", (int)place->no);
+  else if (c->to->nodes[index].kind != PAWL_KIND_FORK &&
+           c->to->nodes[index].kind != PAWL_KIND_EACH)
+    pawl_buf_addf(why, "\"%s\" is a %s in version %" PRId64 ", not a fork",
+                  name->at, pawl_kind_name(c->to->nodes[index].kind),
+                  c->to->version);
+  else
+    return index;
+  return -1;
+}
+
+static int has_spot(const pawl_spots *s, int node, const int *forks,
+                    int depth) {
+  const int *at;
+  int d;
+  for (int i = 0; (at = pawl_spots_at(s, node, i, &d)); i++)
+    if (d == depth && !memcmp(at, forks, sizeof *at * (size_t)d)) return 1;
+  return 0;
+}
+
+/* Is this place one that the old graph itself leads to? One that a person has
+ * put a token in need not be. */
+static int is_regular(const pawl_crossing *c, const pawl_place *place) {
+  int forks[PAWL_MAX_DEPTH] = {0};
+  int node = index_of(c->from, place->node);
+  for (int i = 0; i < place->depth; i++)
+    forks[i] = index_of(c->from, place->forks[i]);
+  return node >= 0 && has_spot(c->left, node, forks, place->depth);
+}
+
+/* One of the new node's surroundings is one of the old node's. */
+static int was_there(const pawl_crossing *c, int old, const int *forks,
+                     int depth, pawl_buf *name) {
+  const int *at;
+  int d;
+  for (int i = 0; (at = pawl_spots_at(c->left, old, i, &d)); i++) {
+    int same = d == depth;
+    for (int k = 0; same && k < d; k++)
+      same = pawl_crossing_across(c, c->from->nodes[at[k]].name, name) ==
+             forks[k];
+    if (same) return 1;
+  }
+  return 0;
+}
+
+/* A token that was put there by hand is as out of place as before, if the
+ * node's surroundings are what they were. */
+static int is_unchanged(const pawl_crossing *c, const pawl_place *place,
+                        int new, pawl_buf *name) {
+  int old = index_of(c->from, place->node);
+  const int *at;
+  int d;
+  if (old < 0) return 0;
+  for (int i = 0; (at = pawl_spots_at(c->right, new, i, &d)); i++)
+    if (!was_there(c, old, at, d, name)) return 0;
+  return 1;
+}
+
+static void add_forks(const pawl_def *def, const int *forks, int depth,
+                      pawl_buf *out) {
+  if (!depth) pawl_buf_addz(out, "outside all forks");
+  for (int i = 0; i < depth; i++)
+    pawl_buf_addf(out, "%s\"%s\"", i ? " > " : "inside ",
+                  def->nodes[forks[i]].name);
+}
+
+/* Its forks have to be the ones it would be in, had it come there by itself:
+ * else a join ahead would not know it, or let it pass. */
+static void check_forks(const pawl_crossing *c, const pawl_place *place,
+                        pawl_buf *name, pawl_buf *why) {
+  int forks[PAWL_MAX_DEPTH] = {0}, depth = 0, new;
+  const int *at;
+
+  for (int i = 0; i < place->depth; i++) {
+    forks[i] = check_fork(c, place, place->forks[i], name, why);
+    if (forks[i] < 0) return;
+  }
+  new = pawl_crossing_across(c, place->node, name);
+  if (has_spot(c->right, new, forks, place->depth)) return;
+  if (!is_regular(c, place) && is_unchanged(c, place, new, name)) return;
+  at = pawl_spots_at(c->right, new, 0, &depth);
+  pawl_buf_addf(why, "\"%s\" stands ", c->to->nodes[new].name);
+  add_forks(c->to, at, at ? depth : 0, why);
+  pawl_buf_addf(why, " in version %" PRId64 ", and this token ",
+                c->to->version);
+  add_forks(c->to, forks, place->depth, why);
+}
+
+pawl_code pawl_crossing_check(const pawl_crossing *c, const pawl_place *place,
+                              pawl_buf *why, pawl_error *err) {
+  pawl_buf name = {.alloc = why->alloc};
+  pawl_code rc = PAWL_OK;
+
+  assert(c->from && c->to && c->left && c->right);
+  if (!place->node) return PAWL_OK;
+  check_node(c, place, &name, why);
+  if (!why->len) check_forks(c, place, &name, why);
+  TRY(pawl_buf_check(&name, err));
+  TRY(pawl_buf_check(why, err));
+out:
+  pawl_buf_deinit(&name);
+  return rc;
+}
+
+void pawl_crossing_tell_lost(const pawl_crossing *c, const pawl_place *lost,
+                             pawl_buf *why) {
+  pawl_buf_addf(why,
+                "\"%s\" was done and can be undone; version %" PRId64
+                " has no node of that name: map it to the one that undoes it, "
+                "or to one without `undo`",
+                lost->node, c->to->version);
+}

@@ -1,0 +1,74 @@
+/* rules/crossing.h: can a token go from one version of a workflow to another?
+ *
+ * A crossing is two graphs and a map of nodes' names. Whoever asks for a
+ * transfer looks whether each token can cross, to tell before anything happens;
+ * whoever holds the instance then looks again, at where the tokens stand by
+ * now.
+ *
+ * Layer    rules: base, value and defs only; no code of either version runs. */
+#ifndef PAWL_RULES_CROSSING_H
+#define PAWL_RULES_CROSSING_H
+
+#include "../base/buf.h"
+#include "../base/id.h"
+#include "../defs/def.h"
+#include "token.h"
+
+/* Where a token stands: names are interned. */
+typedef struct pawl_place {
+  pawl_id instance;
+  int32_t no;
+  int waiting;
+  const char *node;                  /* NULL: nowhere yet */
+  const char *forks[PAWL_MAX_DEPTH]; /* around it, outermost first */
+  int depth;
+} pawl_place;
+
+typedef struct pawl_places {
+  pawl_place *at;
+  int n, cap;
+} pawl_places;
+
+void pawl_places_deinit(const pawl_world *w, pawl_places *p);
+/* One more, emptied; NULL: out of memory. */
+pawl_place *pawl_places_add(const pawl_world *w, pawl_places *p);
+/* Fills in the forks that the token is in. */
+void pawl_place_around(pawl_place *place, const pawl_token *t);
+/* The same of a stored one: its fork (NULL: none) and detail. 0: out of
+ * memory. */
+int pawl_place_read(const pawl_world *w, pawl_place *place, const char *fork,
+                    pawl_str detail);
+/* Where one that has failed stood, as its row tells; added. */
+pawl_code pawl_places_stopped(const pawl_world *w, const pawl_id *instance,
+                              pawl_str stopped, pawl_places *p,
+                              pawl_error *err);
+
+/* ---- names ---- */
+
+/* The node's name in the other version; `map`: a JSON object, at NULL: none. */
+void pawl_map_name(pawl_str map, const char *name, pawl_buf *out);
+
+/* ---- crossing ---- */
+
+typedef struct pawl_crossing {
+  pawl_def *from, *to; /* NULL: it could not be opened */
+  int own_from, own_to;
+  pawl_spots *left, *right;
+  pawl_str map; /* JSON object; at NULL: none */
+  /* of a held instance */
+  pawl_id letter; /* that asks for it */
+  pawl_buf why;   /* it cannot be, for what was done before */
+} pawl_crossing;
+
+/* A node's index on the other side, by its name on this one; -1. The name
+ * there stays in `name`. */
+int pawl_crossing_across(const pawl_crossing *c, const char *node,
+                         pawl_buf *name);
+/* Why a token cannot cross, appended to `why`; nothing: it can. */
+pawl_code pawl_crossing_check(const pawl_crossing *c, const pawl_place *place,
+                              pawl_buf *why, pawl_error *err);
+/* That a step was done whose undo would be lost, appended. */
+void pawl_crossing_tell_lost(const pawl_crossing *c, const pawl_place *lost,
+                             pawl_buf *why);
+
+#endif

@@ -1,0 +1,717 @@
+/* One decision: what came in is taken, what has timed out goes on, what is
+ * active runs, and all that follows is written into the plan. Touches
+ * neither host nor store.
+ *
+ *   ended?  --> taken over? --> letters --> suspended? --> poisoned?
+ *   --> unknown workflow? --> deadline? --> undoing? --> first step?
+ *   --> times that have come; if any, that is the decision
+ *   --> else each active token runs one step
+ *
+ * What was decided by the letters and the clock alone, and may come out
+ * otherwise when something else comes in meanwhile, is committed before any
+ * step runs, so that it can be decided again without losing a handler's result
+ * (rule 6). */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "../value/json.h"
+#include "machine.h"
+#include "order.h"
+
+#define TOKENS_A_TURN 64
+
+/* ---- the plan's beginning ---- */
+
+/* A plan that, so far, leaves the instance as it is. */
+static void plan_begin(pawl_decision *d) {
+  pawl_plan *p = &d->plan;
+
+  assert(d->world && d->alloc == d->plan.alloc);
+  d->planned = 0;
+  pawl_plan_reset(p);
+  p->refusals = *d->world->refusals;
+  if (!pawl_state_copy(&p->state, &d->state, p->alloc)) p->failed = 1;
+  for (int k = 0; k < p->state.tokens.n; k++) p->state.tokens.at[k].blind = 0;
+  if (!p->state.visit) p->state.last_token = 0; /* 1 before it begins */
+  p->heard = !d->nletters;
+  if (!p->state.started_us) p->state.started_us = pawl_decision_now(d);
+}
+
+/* ---- nodes entered by themselves ---- */
+
+/* Any other node, entered by itself: at the start of an instance, when it
+ * failed behind the step before, or was put there by hand. */
+static void run_routing(pawl_decision *d, int k, const char *type) {
+  pawl_plan *p = &d->plan;
+  const pawl_node *node = pawl_tok_node(d, k);
+  int64_t began_us = pawl_decision_now(d);
+  pawl_error err = {0};
+  pawl_buf path = {.alloc = d->alloc};
+  int record = p->nrecords, no;
+  pawl_record *r;
+  pawl_code rc;
+
+  d->result->no_retry = 0;
+  d->result->retry_after_us = -1;
+  pawl_buf_clear(&d->result->details);
+  no = pawl_tok(d, k)->no;
+  if (!strcmp(type, "started")) pawl_buf_addz(&path, node->name);
+  r = pawl_token_record(d, k, type);
+  r->started_us = began_us;
+  rc = pawl_enter(d, k, &path, &err);
+  if (rc != PAWL_OK) {
+    if (p->nrecords == record + 1 && pawl_tok(d, k)->node == node->name) {
+      /* nothing of it happened but the failure */
+      const pawl_buf *from = &p->records[record].previous;
+      if (from->len)
+        pawl_detail_put(pawl_tok(d, k), PAWL_DETAIL_from, pawl_buf_str(from));
+      p->nrecords = record;
+    }
+    pawl_fail_token(d, k, &err, began_us);
+  } else {
+    r = pawl_plan_record_at(p, record);
+    r->token = no;
+    r->attempt = 1;
+    r->completed_us = pawl_decision_now(d);
+    if (pawl_tok_live(d, k) || p->after == PAWL_AFTER_END)
+      r->node = pawl_tok(d, k)->node; /* where that led */
+    r->visit = pawl_tok(d, k)->visit;
+    r->due_us = pawl_tok(d, k)->due_us;
+    pawl_buf_adds(&r->path, pawl_buf_str(&path));
+    p->outcome = "done";
+  }
+  if (rc != PAWL_OK)
+    pawl_trace_step(d, node, 0, k);
+  else if (p->after == PAWL_AFTER_END)
+    pawl_decision_trace(d, node->name, pawl_kind_name(node->kind), 0,
+                        p->outcome, path.at ? path.at : "", 0);
+  pawl_buf_deinit(&path);
+}
+
+/* ---- what stands before running ---- */
+
+static void record_recovery(pawl_decision *d) {
+  char from[37];
+  pawl_record *r = pawl_instance_record(d, "recovered");
+  pawl_id_format(&d->taken_from, from);
+  pawl_buf_addf(&r->text, "taken over from executor %s (takeover %d)", from,
+                d->takeovers);
+  d->plan.resets = 0; /* a takeover is no progress */
+  d->recorded = 1;
+}
+
+static void plan_poisoned(pawl_decision *d) {
+  pawl_error err;
+  pawl_fail(&err, PAWL_POISONED, "its worker died %d times in a row%s%s%s",
+            d->takeovers, d->state.node ? " at node \"" : "",
+            d->state.node ? d->state.node : "", d->state.node ? "\"" : "");
+  pawl_error_hint(&err,
+                  "find out what kills the process; `pawl cancel` ends "
+                  "the instance");
+  pawl_suspend(d, &err);
+  pawl_trace_verdict(d);
+}
+
+static void plan_unknown(pawl_decision *d) {
+  pawl_error err;
+  if (d->workflow_version)
+    pawl_fail(&err, PAWL_NO_HANDLER,
+              "nobody knows workflow \"%s\" version %" PRId64, d->workflow.at,
+              d->workflow_version);
+  else
+    pawl_fail(&err, PAWL_NO_HANDLER, "nobody knows workflow \"%s\"",
+              d->workflow.at);
+  pawl_error_hint(&err, "load its file in a worker, then start it again");
+  pawl_fail_outright(d, &err, pawl_strz(NULL));
+  pawl_trace_verdict(d);
+}
+
+/* Letters brought it here that change nothing now: whoever knows it looks. */
+static void leave_unknown(pawl_decision *d) {
+  d->plan.after = PAWL_AFTER_BACK;
+  d->plan.look_us = pawl_decision_now(d);
+}
+
+static void plan_deadline(pawl_decision *d) {
+  pawl_error err;
+  pawl_record *r = pawl_instance_record(d, "deadline");
+  r->due_us = d->state.deadline_us;
+  pawl_fail(&err, PAWL_TIMEOUT, "the instance passed its deadline");
+  pawl_copy_text(err.raised, sizeof err.raised, "deadline");
+  pawl_buf_clear(&d->plan.error);
+  pawl_plan_error(&d->plan.error, &err, pawl_strz(NULL));
+  pawl_buf_adds(&r->error, pawl_buf_str(&d->plan.error));
+  pawl_set_detail(&d->plan, &err);
+  d->plan.outcome = "failed";
+  d->plan.needs_latch = 1;
+  pawl_end_undoing(d, PAWL_STATUS_FAILED, d->def->compensate);
+  pawl_trace_verdict(d);
+}
+
+static void plan_busy(pawl_decision *d) {
+  pawl_error err;
+  pawl_fail(&err, PAWL_LIMIT,
+            "%" PRId64 " steps in a row without waiting for anything",
+            d->state.immediate);
+  pawl_copy_text(err.raised, sizeof err.raised, "busy_loop");
+  pawl_error_hint(&err, "let it wait, or raise the workflow's busy_limit");
+  pawl_suspend(d, &err);
+  d->plan.state.immediate = 0;
+  pawl_trace_verdict(d);
+}
+
+/* The first token comes into being with the first decision. -1: out of
+ * memory. */
+static int first_token(pawl_decision *d) {
+  pawl_plan *p = &d->plan;
+  const pawl_node *node = &d->def->nodes[d->def->start];
+  int k = pawl_token_new(d, -1);
+  pawl_token *t;
+
+  if (k < 0) return k;
+  t = pawl_tok(d, k);
+  t->node = node->name;
+  t->visit = ++p->state.visit;
+  p->state.node = node->name;
+  p->state.status = PAWL_STATUS_RUNNING;
+  if (d->def->deadline_us >= 0) {
+    p->state.deadline_us =
+        pawl_time_after(pawl_decision_now(d), d->def->deadline_us);
+  }
+  return k;
+}
+
+static void begin(pawl_decision *d) {
+  int k = first_token(d);
+
+  if (k < 0) return;
+  if (d->def->nodes[d->def->start].kind == PAWL_KIND_STEP)
+    pawl_step_enter(d, k, d->def->start);
+  else
+    run_routing(d, k, "started");
+}
+
+/* It was claimed for what has come for it, before its time. */
+static int is_delayed(const pawl_decision *d) {
+  return d->state.begin_us > pawl_decision_now(d);
+}
+
+static int is_due(const pawl_decision *d, const pawl_token *t) {
+  return t->state == PAWL_TOKEN_ACTIVE &&
+         (!t->due_us || t->due_us <= pawl_decision_now(d));
+}
+
+static void run_token(pawl_decision *d, int k) {
+  const pawl_node *node = pawl_tok_node(d, k);
+  pawl_error err;
+
+  if (!node) {
+    pawl_fail(&err, PAWL_DEFINITION,
+              "node \"%s\" is not in workflow \"%s\" "
+              "version %" PRId64,
+              pawl_tok(d, k)->node, d->workflow.at, d->workflow_version);
+    pawl_fail_outright(d, &err, pawl_strz(NULL));
+    return;
+  }
+  d->plan.state.node = node->name;
+  if (node->kind == PAWL_KIND_STEP)
+    pawl_step_enter(d, k, (int)(node - d->def->nodes));
+  else
+    run_routing(d, k, "routed");
+}
+
+/* Every token that is active now runs one step; those in need of their own
+ * transaction by themselves. */
+static void run_tokens(pawl_decision *d) {
+  int64_t first = pawl_order_first(d, &d->plan.state.tokens,
+                                   pawl_decision_now(d)); /* O3 */
+  int n = d->plan.state.tokens.n, ran = 0, most = n / 4;
+
+  /* a decision costs something for each token that is there */
+  if (most < TOKENS_A_TURN) most = TOKENS_A_TURN;
+  for (int k = 0; k < n; k++) {
+    const pawl_node *node;
+    if (!is_due(d, pawl_tok(d, k)) ||
+        !pawl_order_may_run(pawl_tok(d, k), first))
+      continue;
+    node = pawl_tok_node(d, k);
+    if (node && node->transactional && !d->in_unit) continue;
+    if (d->in_unit && !(node && node->transactional)) continue;
+    run_token(d, k);
+    if (d->waits) return; /* one at a time: it had these variables */
+    pawl_joins_race(d);
+    if (pawl_is_over(d) || d->plan.state.status == PAWL_STATUS_SUSPENDED ||
+        d->in_unit)
+      return;
+    if (++ran >= most || d->world->is_late(d->world->ud, d)) return;
+  }
+}
+
+/* ---- what comes after ---- */
+
+/* When it must be looked at next; 0: now. */
+static int64_t next_look(pawl_decision *d) {
+  const pawl_plan *p = &d->plan;
+  int64_t now = pawl_decision_now(d), soonest = PAWL_NEVER;
+
+  if (p->state.deadline_us && !pawl_is_undoing(d))
+    soonest = p->state.deadline_us;
+  for (int k = 0; k < p->state.tokens.n; k++) {
+    const pawl_token *t = &p->state.tokens.at[k];
+    if (!pawl_token_is_live(t->state)) continue;
+    if (t->state == PAWL_TOKEN_ACTIVE && t->due_us <= now) return 0;
+    if (t->due_us && t->due_us < soonest) soonest = t->due_us;
+  }
+  if (!p->state.visit && p->state.begin_us > now) return p->state.begin_us;
+  if (!pawl_tokens_live(&p->state.tokens))
+    return 0; /* it is to begin, or undo */
+  return soonest;
+}
+
+static pawl_status live_status(const pawl_decision *d) {
+  const pawl_plan *p = &d->plan;
+  for (int k = 0; k < p->state.tokens.n; k++)
+    if (p->state.tokens.at[k].state == PAWL_TOKEN_ACTIVE)
+      return PAWL_STATUS_RUNNING;
+  if (pawl_is_undoing(d)) return PAWL_STATUS_RUNNING;
+  return pawl_tokens_live(&p->state.tokens) ? PAWL_STATUS_WAITING
+                                            : PAWL_STATUS_RUNNING;
+}
+
+static int is_empty(const pawl_decision *d) {
+  const pawl_plan *p = &d->plan;
+  if (p->nrecords || p->neffects || p->vars_changed || p->workflow_version ||
+      pawl_state_differs(&p->state, &d->state))
+    return 0;
+  for (int k = 0; k < p->state.tokens.n; k++)
+    if (p->state.tokens.at[k].changed) return 0;
+  return 1;
+}
+
+/* Who can receive nothing does not look into the inbox again, nor clears it at
+ * the end: what lies there is noted. A workflow that this one is moved to may
+ * take it. */
+static void note_mail(pawl_decision *d) {
+  pawl_plan *p = &d->plan;
+  int n = d->nletters;
+
+  if (!n || !d->def || d->def->can_receive) return;
+  for (int i = 0; i < p->neffects; i++)
+    n -= p->effects[i].kind == PAWL_EFFECT_TAKE ||
+         p->effects[i].kind == PAWL_EFFECT_DELETE;
+  for (int k = 0; k < p->state.tokens.n && n > 0; k++) {
+    if (!pawl_tok_live(d, k)) continue;
+    if (!pawl_detail_of(pawl_tok(d, k))->mail)
+      pawl_detail_set(pawl_tok(d, k), PAWL_DETAIL_mail, 1);
+    return;
+  }
+}
+
+/* Only the takeover was recorded: what the dead one had come for, letters or
+ * a time, is still to be decided under this lease. */
+static int recovers(const pawl_plan *p) {
+  return !p->resets && p->nrecords;
+}
+
+/* Who does not know the definition cannot tell what its rules make of the
+ * variables: somebody who does has to look at it. */
+static int is_edited_blindly(const pawl_decision *d) {
+  return !d->def && d->plan.vars_changed;
+}
+
+/* What becomes of it when it need not be looked at before then. N6: who has not
+ * seen everything looks again at once; in a claim of its own, where nothing is
+ * to be stored. */
+static pawl_after rest(pawl_decision *d, int64_t look) {
+  int is_blind = !pawl_decision_saw_all(d);
+
+  if (is_empty(d))
+    return look == PAWL_NEVER && !is_blind ? PAWL_AFTER_FORGET
+                                           : PAWL_AFTER_BACK;
+  if (!look || is_blind) return PAWL_AFTER_GO_ON;
+  return look == PAWL_NEVER ? PAWL_AFTER_SLEEP : PAWL_AFTER_LET_GO;
+}
+
+static pawl_after rest_suspended(pawl_decision *d) {
+  pawl_plan *p = &d->plan;
+
+  if (recovers(p) && !is_empty(d)) return PAWL_AFTER_GO_ON;
+  if (d->behind && !is_empty(d)) pawl_look_again(d); /* M3 */
+  return rest(d, PAWL_NEVER);
+}
+
+static void finish_plan(pawl_decision *d) {
+  pawl_plan *p = &d->plan;
+  int64_t look;
+
+  assert(!d->waits || p->after == PAWL_AFTER_GO_ON);
+  d->planned = 1;
+  if (p->after == PAWL_AFTER_END && !p->stays) pawl_untaken_end(d);
+  assert(p->after != PAWL_AFTER_END || !pawl_tokens_live(&p->state.tokens));
+  assert((p->after == PAWL_AFTER_END) <= /* P2 */
+         pawl_status_has_ended(p->state.status));
+  if (p->refusals != *d->world->refusals) p->failed = 1; /* N7 */
+  if (p->after == PAWL_AFTER_BACK || p->after == PAWL_AFTER_FORGET || p->stays)
+    return;
+  if (p->state.visit)
+    p->state.begin_us = 0;
+  else
+    p->state.started_us = 0; /* it has not begun */
+  if (p->after == PAWL_AFTER_END) return;
+  pawl_rules_watch(d);
+  pawl_order_forget(d);
+  if (p->state.status == PAWL_STATUS_SUSPENDED) {
+    p->look_us = pawl_decision_now(d);
+    p->after = rest_suspended(d);
+    return;
+  }
+  p->state.status = live_status(d);
+  look = d->letters_left || recovers(p) || is_edited_blindly(d) ||
+                 (d->apply_only && pawl_eachs_wait(d))
+             ? 0
+             : next_look(d);
+  if (d->behind) pawl_look_again(d);
+  note_mail(d);
+  p->rests = look != 0;
+  if (look) p->state.immediate = 0;
+  p->look_us = look && pawl_decision_saw_all(d) ? look : pawl_decision_now(d);
+  p->after = rest(d, look);
+  if (p->workflow_version) { /* under the other definition */
+    p->after = PAWL_AFTER_LET_GO;
+    p->look_us = pawl_decision_now(d);
+  }
+}
+
+/* ---- the decision ---- */
+
+/* Everything that follows from what is there, with no step run. 1: that is
+ * the decision. */
+static int settle(pawl_decision *d) {
+  int64_t until = pawl_decision_now(d) + 1;
+  if (pawl_is_over(d)) return 1;
+  if (d->read_us < until) until = d->read_us; /* M1: an event may be before */
+  pawl_times_out(d, until, 0);
+  pawl_eachs_settle(d);
+  pawl_joins_settle(d);
+  return pawl_is_over(d) || !is_empty(d);
+}
+
+/* After steps have run: joins and eachs that are through go on with them. */
+static void settle_after(pawl_decision *d) {
+  if (!d->plan.state.visit) return; /* it has not begun */
+  if (d->waits) return;             /* nor may anything else change them */
+  for (int rounds = 0; rounds < 100; rounds++) {
+    int before = d->plan.state.tokens.n, records = d->plan.nrecords;
+    int64_t visits = d->plan.state.visit;
+    if (pawl_is_over(d)) return;
+    pawl_eachs_settle(d);
+    pawl_joins_settle(d);
+    if (before == d->plan.state.tokens.n && records == d->plan.nrecords &&
+        visits == d->plan.state.visit)
+      break;
+  }
+  /* the last token ended while it was not seen to be the last */
+  if (d->plan.after != PAWL_AFTER_END && !pawl_is_undoing(d) &&
+      d->plan.state.status != PAWL_STATUS_SUSPENDED &&
+      !pawl_tokens_live(&d->plan.state.tokens)) {
+    d->plan.outcome = "done";
+    pawl_end(d, PAWL_STATUS_COMPLETED);
+  }
+}
+
+/* Does a decision lead to one plain step that could run now? */
+static int leads_to_step(pawl_decision *d) {
+  const pawl_plan *p = &d->plan;
+  const pawl_token *t = pawl_tokens_lone(&p->state.tokens);
+  const pawl_node *node;
+
+  if (!t || !is_due(d, t) || p->after != PAWL_AFTER_GO_ON ||
+      p->state.status == PAWL_STATUS_SUSPENDED || pawl_is_undoing(d) ||
+      d->apply_only || d->in_unit)
+    return 0;
+  node = pawl_tok_node(d, (int)(t - p->state.tokens.at));
+  return node && node->kind == PAWL_KIND_STEP && !node->transactional &&
+         node->run_avg_us <= PAWL_SLOW_US;
+}
+
+/* May it run before the decision is stored? What that rests on, letters and
+ * times, is on disk, so the same would be decided again: not where a handler
+ * was asked, or the store may refuse it (docs/decisions/0024). */
+static int may_go_on(const pawl_decision *d, int64_t now) {
+  const pawl_plan *p = &d->plan;
+
+  if (p->asked || p->needs_latch || p->revives || d->letters_left ||
+      !pawl_letters_are_news(d) || d->one_by_one)
+    return 0;
+  if ((p->state.deadline_us && now >= p->state.deadline_us) ||
+      (d->def->busy_limit && p->state.immediate >= d->def->busy_limit))
+    return 0;
+  return d->rounds < PAWL_BUSY_LOOP && d->may_wait;
+}
+
+static void go_on(pawl_decision *d) {
+  settle_after(d);
+  if (!leads_to_step(d)) return;
+  if (d->takeovers) { /* it has come to this before, and then died */
+    d->plan.resets = 0;
+  } else if (may_go_on(d, pawl_decision_now(d))) {
+    d->plan.went_on = 1;
+    run_tokens(d);
+    settle_after(d);
+  }
+}
+
+/* It has ended and stays so. What a request has left on the record is stored;
+ * requests behind one to move are for the next look, as a retry goes on in the
+ * other version. */
+static void stay(pawl_decision *d) {
+  pawl_plan *p = &d->plan;
+
+  p->stays = p->nrecords > 0;
+  p->look_us = pawl_decision_now(d);
+  if (!p->heard) {
+    p->after = p->stays ? PAWL_AFTER_LET_GO : PAWL_AFTER_BACK;
+    return;
+  }
+  p->after = p->stays ? PAWL_AFTER_SLEEP : PAWL_AFTER_FORGET;
+  pawl_letters_discard(d);
+}
+
+static void decide(pawl_decision *d) {
+  pawl_plan *p = &d->plan;
+
+  if (d->taken && !d->recorded && !pawl_status_has_ended(d->state.status)) {
+    record_recovery(d);
+    return;
+  }
+  pawl_letters_take(d);
+  if (pawl_stays_ended(d)) {
+    stay(d);
+    return;
+  }
+  if (p->after == PAWL_AFTER_END || p->workflow_version ||
+      p->state.status == PAWL_STATUS_SUSPENDED)
+    return;
+  if (d->apply_only) return;
+  if (p->nrecords || p->neffects) {
+    if (d->def && !pawl_is_undoing(d)) go_on(d);
+    return;
+  }
+  if (d->takeovers > d->world->recoveries)
+    plan_poisoned(d);
+  else if (!d->def && d->world->unknown_fail)
+    plan_unknown(d);
+  else if (!d->def)
+    leave_unknown(d);
+  else if (pawl_is_undoing(d))
+    pawl_undo_run(d);
+  else if (d->state.deadline_us &&
+           pawl_decision_now(d) >= d->state.deadline_us)
+    plan_deadline(d);
+  else if (d->def->busy_limit && d->state.immediate >= d->def->busy_limit)
+    plan_busy(d);
+  else if (!d->state.visit && !d->state.tokens.n && !p->revives &&
+           is_delayed(d))
+    return;
+  else if (!d->state.visit && !d->state.tokens.n && !p->revives)
+    begin(d), settle_after(d);
+  else if (settle(d))
+    go_on(d);
+  else if (d->rounds >= PAWL_BUSY_LOOP) {
+    p->after = PAWL_AFTER_BACK; /* others have waited long enough */
+    p->look_us = pawl_decision_now(d);
+  } else {
+    run_tokens(d);
+    settle_after(d);
+  }
+}
+
+/* What must be stored before a handler is waited for: what other tokens did
+ * before it, and what a new instance listens for. */
+static int is_worth_storing(const pawl_decision *d) {
+  const pawl_plan *p = &d->plan;
+  return p->nrecords || p->neffects || p->vars_changed || p->attrs.len ||
+         pawl_decision_has_more(d);
+}
+
+void pawl_decide(pawl_decision *d) {
+  plan_begin(d);
+  if (!d->state.tokens.n && d->state.status != PAWL_STATUS_SUSPENDED &&
+      d->state.visit && !pawl_status_has_ended(d->state.status) &&
+      !pawl_is_undoing(d) && !d->nletters && d->def) {
+    pawl_error err; /* the store was edited by hand */
+    pawl_fail(&err, PAWL_CORRUPT, "the instance stands nowhere");
+    pawl_fail_outright(d, &err, pawl_strz(NULL));
+  } else {
+    decide(d);
+  }
+  if (d->waits) pawl_rules_watch(d);
+  if (!d->waits || is_worth_storing(d)) finish_plan(d);
+}
+
+/* ---- handlers that have waited ---- */
+
+/* The token whose handler has ended; -1: out of memory. */
+static int returned_token(pawl_decision *d, int32_t no) {
+  if (!d->state.tokens.n && !d->state.visit) { /* nothing was stored yet */
+    d->plan.state.started_us = d->began_us;
+    return first_token(d);
+  }
+  for (int k = 0; k < d->plan.state.tokens.n; k++)
+    if (pawl_tok(d, k)->no == no) return k;
+  return -1;
+}
+
+/* It was told that its instance is cancelled, and has given up. */
+static void give_up(pawl_decision *d, int k, const pawl_error *err) {
+  pawl_record *r = pawl_token_record(d, k, "failed");
+  d->plan.ran = 1;
+  r->started_us = d->began_us;
+  pawl_plan_error(&r->error, err, pawl_buf_str(&d->result->details));
+  pawl_decide_hear(d);
+}
+
+static void undo_returned(pawl_decision *d, int k, pawl_code rc,
+                          pawl_error *err) {
+  const pawl_node *node = k < 0 ? NULL : pawl_tok_node(d, k);
+  if (rc == PAWL_OK && node) rc = pawl_check_timeout(d, node, err);
+  pawl_undo_returned(d, rc, err, d->began_us);
+  finish_plan(d);
+}
+
+void pawl_decide_returned(pawl_decision *d, pawl_handler handler,
+                          int32_t token, pawl_code rc, pawl_error *err) {
+  int is_cancelled, k, at;
+
+  d->waits = 0;
+  plan_begin(d);
+  k = returned_token(d, token);
+  if (handler == PAWL_HANDLER_UNDO) {
+    undo_returned(d, k, rc, err);
+    return;
+  }
+  if (k < 0) { /* it is tried again, if memory allows */
+    d->running_token = token;
+    d->plan.failed = 1;
+    d->planned = 1;
+    return;
+  }
+  at = (int)(pawl_tok_node(d, k) - d->def->nodes);
+  is_cancelled = pawl_letters_cancel(d) != NULL;
+  if (is_cancelled && rc != PAWL_OK) {
+    give_up(d, k, err);
+    return;
+  }
+  if (rc == PAWL_OK) rc = pawl_check_timeout(d, &d->def->nodes[at], err);
+  pawl_step_returned(d, k, at, rc, err);
+  pawl_joins_race(d);
+  settle_after(d);
+  finish_plan(d);
+  /* letters that were read while it waited: an ending must answer them */
+  if (is_cancelled || d->plan.after == PAWL_AFTER_END) pawl_decide_hear(d);
+}
+
+/* ---- what would run ---- */
+
+const pawl_node *pawl_decide_next_step(const pawl_decision *d,
+                                       int transactional) {
+  const pawl_node *first = NULL;
+  int64_t turn;
+  if (!d->def || (d->taken && !d->recorded) || d->apply_only ||
+      d->state.status == PAWL_STATUS_SUSPENDED ||
+      pawl_status_has_ended(d->state.status) || d->state.undo.status)
+    return NULL;
+  if (!d->state.tokens.n) {
+    first = d->state.visit ? NULL : &d->def->nodes[d->def->start];
+    return first && first->kind == PAWL_KIND_STEP ? first : NULL;
+  }
+  turn = pawl_order_first(d, &d->state.tokens, pawl_decision_now(d));
+  for (int k = 0; k < d->state.tokens.n; k++) {
+    pawl_token *t = &d->state.tokens.at[k];
+    int at;
+    if (!is_due(d, t) || !t->node || !pawl_order_may_run(t, turn)) continue;
+    at = pawl_def_node_at(d->def, t->node, &t->node_at);
+    if (at < 0 || d->def->nodes[at].kind != PAWL_KIND_STEP) continue;
+    if (!first) first = &d->def->nodes[at];
+    if (transactional && d->def->nodes[at].transactional)
+      return &d->def->nodes[at];
+  }
+  return first;
+}
+
+int pawl_decide_is_transactional(const pawl_decision *d) {
+  const pawl_node *node = pawl_decide_next_step(d, 1);
+  return node && node->transactional;
+}
+
+int pawl_decide_may_wait(const pawl_decision *d) {
+  const pawl_node *node;
+  if (d->state.undo.status && !d->apply_only) return 1; /* undoing */
+  node = pawl_decide_next_step(d, 0);
+  return node && !node->transactional;
+}
+
+/* ---- decided otherwise ---- */
+
+void pawl_decide_hear(pawl_decision *d) {
+  const pawl_letter *l = pawl_letters_cancel(d);
+
+  if (l && d->plan.state.status != PAWL_STATUS_CANCELLED) {
+    pawl_letter_cancel(d, l);
+    pawl_letter_taken(d, l);
+  } else if (d->plan.after == PAWL_AFTER_END) {
+    pawl_letters_refuse(d, "it had ended by then");
+  }
+  finish_plan(d);
+}
+
+/* The decision alone, where the step behind it was the trouble, or may be. */
+static int decide_alone(pawl_decision *d) {
+  if (!d->plan.went_on) return 0;
+  d->one_by_one = 1;
+  pawl_decide(d);
+  return 1;
+}
+
+void pawl_decide_failed(pawl_decision *d, const pawl_error *why) {
+  int k = -1;
+
+  if (decide_alone(d)) return;
+  plan_begin(d);
+  if (!d->state.tokens.n) {
+    k = pawl_token_new(d, -1);
+    if (k >= 0) {
+      pawl_tok(d, k)->node = d->def->nodes[d->def->start].name;
+      pawl_tok(d, k)->visit = ++d->plan.state.visit;
+    }
+  }
+  for (int i = 0; i < d->plan.state.tokens.n && k < 0; i++)
+    if (pawl_tok(d, i)->no == d->running_token) k = i;
+  if (k < 0) k = 0;
+  pawl_result_clear(d->result);
+  if (d->plan.state.tokens.n) {
+    const pawl_node *node = pawl_tok_node(d, k);
+    d->plan.state.node = pawl_tok(d, k)->node;
+    pawl_fail_token(d, k, why, pawl_decision_now(d));
+    pawl_trace_step(d, node, d->took_us, k);
+    settle_after(d);
+  }
+  finish_plan(d);
+}
+
+int pawl_decide_refused(pawl_decision *d, const pawl_error *why) {
+  pawl_error err = *why;
+  if (decide_alone(d)) return 1;
+  plan_begin(d);
+  pawl_error_prefix(&err, "the store refused the result");
+  if (pawl_stays_ended(d)) { /* it cannot fail any more: the request does */
+    pawl_letters_refuse(d, err.message);
+    d->plan.heard = 1;
+    stay(d);
+  } else {
+    pawl_fail_outright(d, &err, pawl_strz(NULL));
+  }
+  finish_plan(d);
+  return 0;
+}

@@ -1,0 +1,114 @@
+/* Calls: a token stands until the child that it started has ended. */
+#include <string.h>
+
+#include "../../value/json.h"
+#include "../machine.h"
+#include "../order.h"
+
+static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
+                       pawl_buf *path, pawl_error *err) {
+  pawl_str input = node->input;
+  int64_t now = pawl_decision_now(d);
+  pawl_code rc = PAWL_OK;
+  char text[37];
+  pawl_token *t;
+  pawl_id id;
+
+  (void)to, (void)path;
+  if (node->has_input) {
+    TRY(pawl_run_handler(d, k, node, PAWL_HANDLER_INPUT, err));
+    if (d->result->has_output) input = pawl_buf_str(&d->result->output);
+  }
+  TRY(pawl_id_make(d->world->ids, now, &id, err));
+  pawl_child_send(d, k, node, &id, input, -1);
+  t = pawl_tok(d, k);
+  t->state = PAWL_TOKEN_WAITING;
+  pawl_wait_until(t, now, node->limit_us);
+  pawl_id_format(&id, text);
+  pawl_detail_put(t, PAWL_DETAIL_child, pawl_strz(text));
+out:
+  return rc;
+}
+
+static void stop(pawl_decision *d, int k, const pawl_node *node,
+                 const char *status) {
+  (void)node;
+  if (status) pawl_children_unwanted(d, pawl_tok(d, k)->no);
+}
+
+/* What the nodes behind the call see as ctx.event. */
+static void set_child_event(pawl_token *t, pawl_str data, const char *status,
+                            pawl_str what) {
+  pawl_str child;
+  pawl_object o;
+
+  pawl_buf_clear(&t->event);
+  pawl_object_begin(&o, &t->event);
+  pawl_member(&o, "name");
+  pawl_buf_addf(&t->event, "\"child.%s\"", status);
+  if (pawl_json_get(data, "child", &child)) pawl_member_json(&o, "id", child);
+  pawl_member_json(&o, "data", what);
+  pawl_object_end(&o);
+  t->changed = 1;
+}
+
+static void call_done(pawl_decision *d, int k, const pawl_node *node,
+                      pawl_str data, const char *status) {
+  pawl_str output = {0}, error = {0};
+  pawl_record *r;
+  pawl_error err;
+  int to = pawl_node_next(node, status, strlen(status));
+
+  if (to < 0 && !strcmp(status, "completed")) to = pawl_node_next(node, "", 0);
+  if (to < 0) {
+    pawl_child_error(d, data, status, &err);
+    d->result->no_retry = 0;
+    d->result->retry_after_us = -1;
+    pawl_fail_token(d, k, &err, 0);
+    return;
+  }
+  if (!strcmp(status, "completed"))
+    (void)pawl_json_get(data, "output", &output);
+  if (pawl_output_fits(d, node, output, &err) != PAWL_OK) {
+    pawl_fail_token(d, k, &err, 0);
+    return;
+  }
+  r = pawl_token_record(d, k, "child");
+  if (node->nnext > 1 || node->next[0].name[0])
+    pawl_buf_addz(&r->transition, status);
+  if (!strcmp(status, "completed")) {
+    pawl_take_output(d, node, r, output);
+  } else if (pawl_json_get(data, "error", &error)) {
+    pawl_buf_adds(&r->error, error); /* why it takes that way */
+  }
+  set_child_event(pawl_tok(d, k), data, status, output.at ? output : error);
+  d->plan.outcome = "done";
+  pawl_leave(d, k, to);
+}
+
+static int same_child(const pawl_token *t, pawl_str data) {
+  pawl_str child, waited = pawl_buf_str(&pawl_detail_of(t)->child);
+  return !waited.len || !pawl_json_get(data, "child", &child) ||
+         (child.len == waited.len + 2 &&
+          !memcmp(child.at + 1, waited.at, waited.len));
+}
+
+static void take(pawl_decision *d, int k, const pawl_node *node,
+                 const pawl_letter *l) {
+  pawl_str data = pawl_buf_str(&l->data);
+  char status[16];
+
+  pawl_child_text(d, data, "status", status, sizeof status);
+  if (d->plan.failed) return; /* nothing of it counts */
+  pawl_order_note(d, k, l->received_us);
+  if (same_child(pawl_tok(d, k), data)) call_done(d, k, node, data, status);
+}
+
+const pawl_kind_rules pawl_kind_call = {.enter = enter,
+                                        .stop = stop,
+                                        .letter = "child",
+                                        .take = take,
+                                        .time_out = pawl_time_out,
+                                        .transfer = pawl_wait_transfer,
+                                        .gives = 1,
+                                        .has_children = 1};

@@ -1,0 +1,46 @@
+/* Finishes: a way ends. */
+
+#include "../machine.h"
+
+/* Its own way ends here; the instance's too, when it was the last, or the
+ * finish says so. */
+static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
+                       pawl_buf *path, pawl_error *err) {
+  pawl_plan *p = &d->plan;
+  pawl_code rc = PAWL_OK;
+  int level, missed,
+      ends = node->status_failed || node->terminate ||
+             pawl_tokens_live(&p->state.tokens) == 1;
+
+  (void)to, (void)path;
+  if (node->has_output) { /* the last to give one decides it */
+    TRY(pawl_run_handler(d, k, node, PAWL_HANDLER_OUTPUT, err));
+    if (d->result->has_output)
+      pawl_buf_copy(&p->state.output, &d->result->output);
+  }
+  missed =
+      !node->status_failed && !node->terminate && pawl_join_missed_by(d, k);
+  if (pawl_tok_live(d, k)) pawl_token_end(d, k, NULL);
+  if (missed) return PAWL_OK;
+  if (!ends) {
+    if (pawl_each_around(d, k, &level) >= 0) pawl_each_item_left(d, k);
+    return PAWL_OK;
+  }
+  if (!node->status_failed) {
+    pawl_end(d, PAWL_STATUS_COMPLETED);
+    return PAWL_OK;
+  }
+  if (!p->error.len) {
+    pawl_error why;
+    pawl_fail(&why, PAWL_SCRIPT, "it ended at finish \"%s\"", node->name);
+    pawl_copy_text(why.raised, sizeof why.raised, node->name);
+    pawl_plan_error(&p->error, &why, pawl_strz(NULL));
+  }
+  pawl_end_undoing(d, PAWL_STATUS_FAILED, d->def->compensate);
+  pawl_buf_clear(
+      &p->state.stopped); /* to try that again would end the same way */
+out:
+  return rc;
+}
+
+const pawl_kind_rules pawl_kind_finish = {.enter = enter};

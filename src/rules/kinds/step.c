@@ -1,0 +1,93 @@
+/* Steps: a handler runs, and what it gave, or why it failed, follows. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "../../base/nearest.h"
+#include "../../value/json.h"
+#include "../machine.h"
+
+/* A step's handler has returned: where its transition leads. */
+static pawl_code step_target(const pawl_decision *d, const pawl_node *node,
+                             int *to, pawl_error *err) {
+  const pawl_result *r = d->result;
+  const char *name = r->has_transition ? r->transition.at : "";
+
+  *to = pawl_node_next(node, name, r->has_transition ? r->transition.len : 0);
+  if (*to >= 0) return PAWL_OK;
+  d->result->no_retry = 1;
+  if (r->has_transition) {
+    const char *names[64];
+    int n = 0;
+    for (int i = 0; i < node->nnext && n < 64; i++)
+      names[n++] = node->next[i].name;
+    const char *near = pawl_nearest(name, names, n);
+    pawl_fail(err, PAWL_SCRIPT,
+              "step \"%s\" returned transition \"%s\", "
+              "which it does not have",
+              node->name, name);
+    if (near && near[0])
+      pawl_error_hint(err, "did you mean \"%s\"?", near);
+    else
+      pawl_error_hint(err, "return nil where `next` is a single node");
+  } else {
+    pawl_fail(err, PAWL_SCRIPT,
+              "step \"%s\" returned no transition, but has "
+              "%d of them",
+              node->name, node->nnext);
+    pawl_error_hint(err, "return the name of one, such as \"%s\"",
+                    node->next[0].name);
+  }
+  return PAWL_SCRIPT;
+}
+
+/* What a step's handler gave, or why it failed, becomes part of the plan. */
+void pawl_step_returned(pawl_decision *d, int k, int at, pawl_code rc,
+                        pawl_error *err) {
+  pawl_plan *p = &d->plan;
+  pawl_node *node = &d->def->nodes[at];
+  int to = -1;
+
+  p->ran = 1;
+  p->state.node = node->name;
+  if (d->def->busy_limit) p->state.immediate++;
+  d->running_token = pawl_tok(d, k)->no;
+  d->world->stepped(d->world->ud, d, d->running_token, node);
+  if (rc == PAWL_OK) rc = step_target(d, node, &to, err);
+  if (rc != PAWL_OK) {
+    pawl_fail_token(d, k, err, d->began_us);
+  } else {
+    pawl_result *result = d->result;
+    pawl_record *r = pawl_token_record(d, k, "step");
+    r->started_us = d->began_us;
+    if (result->has_transition)
+      pawl_buf_adds(&r->transition, pawl_buf_str(&result->transition));
+    if (result->has_output) pawl_buf_swap(&r->output, &result->output);
+    r->has_output = result->has_output;
+    if (result->vars_changed) pawl_vars_take(d, &result->vars, &r->changes);
+    pawl_take_effects(d, k, result);
+    p->outcome = "done";
+    pawl_leave(d, k, to);
+  }
+  pawl_trace_step(d, node, d->took_us, k);
+}
+
+void pawl_step_enter(pawl_decision *d, int k, int at) {
+  const pawl_node *node = &d->def->nodes[at];
+  pawl_error err; /* of several KB: whoever fails fills it */
+
+  d->plan.state.node = node->name;
+  d->running_token = pawl_tok(d, k)->no;
+  pawl_decision_trace(d, node->name, pawl_kind_name(node->kind), -1, NULL, "",
+                      0);
+  pawl_code rc = pawl_run_handler(d, k, node, PAWL_HANDLER_RUN, &err);
+  if (!d->waits) pawl_step_returned(d, k, at, rc, &err);
+}
+
+/* It stands there until its turn. */
+static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
+                       pawl_buf *path, pawl_error *err) {
+  (void)d, (void)k, (void)node, (void)to, (void)path, (void)err;
+  return PAWL_OK;
+}
+
+const pawl_kind_rules pawl_kind_step = {.enter = enter, .gives = 1};

@@ -1,0 +1,342 @@
+/* Tasks: a token stands until a person has dealt with it. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "../../value/json.h"
+#include "../machine.h"
+#include "../order.h"
+
+/* ---- made ---- */
+
+/* What the definition says of the task, with what `prepare` says instead. */
+static void merge_task(const pawl_node *node, pawl_str own, pawl_buf *out) {
+  pawl_json_iter it = {0};
+  pawl_str key, value;
+
+  pawl_buf_adds(out, node->task.len ? node->task : pawl_strz("{}"));
+  if (!own.len) return;
+  while (pawl_json_each(own, &it, &key, &value)) {
+    char name[64];
+    pawl_str_copy(name, sizeof name, key);
+    pawl_object_set(out, name, value);
+  }
+}
+
+static pawl_code check_task(const pawl_decision *d, const pawl_node *node,
+                            pawl_str task, pawl_error *err) {
+  pawl_buf text = {.alloc = d->alloc};
+  pawl_str value;
+  int ok = 0;
+  pawl_code rc;
+
+  if (!pawl_json_get(task, "title", &value) ||
+      pawl_json_kind_of(value) != PAWL_JSON_STRING || value.len == 2)
+    return pawl_fail(err, PAWL_SCRIPT, "task \"%s\" has no title", node->name);
+  if (!pawl_json_get(task, "priority", &value)) return PAWL_OK;
+  (void)pawl_json_get_text(task, "priority", &text);
+  for (int i = 0; i < PAWL_NPRIORITIES; i++)
+    ok |= pawl_str_eqz(pawl_buf_str(&text), pawl_priorities[i]);
+  rc = pawl_buf_check(&text, err);
+  pawl_buf_deinit(&text);
+  if (ok || rc != PAWL_OK) return rc;
+  pawl_fail(err, PAWL_SCRIPT, "task \"%s\": priority is %.*s", node->name,
+            (int)(value.len < 60 ? value.len : 60), value.at);
+  pawl_error_hint(err, "low, normal, high or urgent");
+  return PAWL_SCRIPT;
+}
+
+/* When the token must be looked at: overdue, once, or timed out. */
+static int64_t task_look(const pawl_token *t, const pawl_node *node,
+                         int64_t begun_us, int64_t due_us) {
+  int64_t limit =
+      node->limit_us >= 0 ? pawl_time_after(begun_us, node->limit_us) : 0;
+  if (pawl_detail_of(t)->late || !due_us) return limit;
+  return limit && limit < due_us ? limit : due_us;
+}
+
+static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
+                       pawl_buf *path, pawl_error *err) {
+  pawl_buf task = {.alloc = d->alloc};
+  pawl_str value, own = {0};
+  int64_t now = pawl_decision_now(d), due = 0;
+  pawl_code rc = PAWL_OK;
+  pawl_effect *f;
+  pawl_token *t;
+  pawl_id id;
+
+  (void)to, (void)path;
+  if (node->has_prepare) {
+    TRY(pawl_run_handler(d, k, node, PAWL_HANDLER_PREPARE, err));
+    if (d->result->has_output) own = pawl_buf_str(&d->result->output);
+    if (own.len && pawl_json_kind_of(own) != PAWL_JSON_OBJECT) own.len = 0;
+  }
+  merge_task(node, own, &task);
+  TRY(pawl_buf_check(&task, err));
+  rc = check_task(d, node, pawl_buf_str(&task), err);
+  d->result->no_retry = rc == PAWL_SCRIPT;
+  TRY(rc);
+  TRY(pawl_id_make_at_home(d->world->ids, now, pawl_id_home(&d->id), &id,
+                           err));
+  if (pawl_json_get(pawl_buf_str(&task), "due", &value) &&
+      pawl_json_int(value, &due))
+    due = pawl_time_after(now, due);
+  t = pawl_tok(d, k);
+  t->state = PAWL_TOKEN_WAITING;
+  t->changed = 1;
+  pawl_detail_drop(t, PAWL_DETAIL_late);
+  pawl_detail_set(t, PAWL_DETAIL_begun, now);
+  if (due) pawl_detail_set(t, PAWL_DETAIL_due, due);
+  t->due_us = task_look(t, node, now, due);
+  f = pawl_plan_effect(&d->plan, PAWL_EFFECT_TASK, t->no);
+  f->id = id;
+  f->has_id = 1;
+  f->node = node->name;
+  f->n = t->visit;
+  f->at_us = due;
+  pawl_buf_adds(&f->data, pawl_buf_str(&task));
+out:
+  pawl_buf_deinit(&task);
+  return rc;
+}
+
+static void stop(pawl_decision *d, int k, const pawl_node *node,
+                 const char *status) {
+  pawl_effect *f;
+
+  (void)node;
+  if (!status) return;
+  f = pawl_plan_effect(&d->plan, PAWL_EFFECT_TASK_END, pawl_tok(d, k)->no);
+  f->n = pawl_tok(d, k)->visit;
+  pawl_buf_addz(&f->name, status);
+}
+
+/* ---- what people say ---- */
+
+static int letter_says(pawl_decision *d, pawl_str data, const char *name,
+                       const char *text) {
+  pawl_buf b = {.alloc = d->plan.alloc};
+  int same = pawl_json_get_text(data, name, &b) &&
+             pawl_str_eqz(pawl_buf_str(&b), text);
+
+  if (b.failed) d->plan.failed = 1;
+  pawl_buf_deinit(&b);
+  return same;
+}
+
+/* Whose task it was, where somebody else has dealt with it. */
+static void note_override(pawl_str data, pawl_record *r) {
+  pawl_buf who = {.alloc = r->text.alloc};
+
+  if (!pawl_json_get_text(data, "instead_of", &who)) return;
+  pawl_buf_addz(&r->text, r->text.len ? "; instead of " : "instead of ");
+  pawl_buf_adds(&r->text, pawl_buf_str(&who));
+  pawl_buf_deinit(&who);
+}
+
+static void clear_task(pawl_token *t) {
+  pawl_detail_drop(t, PAWL_DETAIL_late);
+  pawl_detail_drop(t, PAWL_DETAIL_begun);
+  pawl_detail_drop(t, PAWL_DETAIL_due);
+}
+
+/* What a person says of why it could not be done. */
+static void read_failure(pawl_decision *d, pawl_str data, pawl_error *why) {
+  pawl_buf text = {.alloc = d->alloc};
+  pawl_str error = {0};
+
+  pawl_fail(why, PAWL_SCRIPT, "the task failed");
+  (void)pawl_json_get(data, "error", &error);
+  if (pawl_json_get_text(error, "message", &text))
+    pawl_copy_message(why->message, sizeof why->message,
+                      text.at ? text.at : "");
+  pawl_buf_clear(&text);
+  if (pawl_json_get_text(error, "code", &text))
+    pawl_copy_text(why->raised, sizeof why->raised, text.at ? text.at : "");
+  pawl_buf_deinit(&text);
+}
+
+/* A person could not do it: a way for that, the error's own, or it stays and
+ * may be tried again. */
+static void task_failed(pawl_decision *d, int k, const pawl_node *node,
+                        const pawl_letter *l) {
+  pawl_error why = {0};
+  int to = pawl_node_next(node, "failed", 6);
+
+  read_failure(d, pawl_buf_str(&l->data), &why);
+  if (to < 0 &&
+      pawl_node_on_error(node, why.raised[0] ? why.raised : "script") >= 0) {
+    d->result->no_retry = 1;
+    clear_task(pawl_tok(d, k));
+    pawl_fail_token(d, k, &why, 0);
+    return;
+  }
+  pawl_record *r = pawl_token_record(d, k, "failed");
+  if (to >= 0)
+    pawl_buf_addz(&r->transition, "failed");
+  else /* S3.80: a failed task may still be tried again */
+    pawl_buf_addz(&r->text, "the task may be tried again");
+  pawl_buf_adds(&r->caller, pawl_buf_str(&l->caller));
+  note_override(pawl_buf_str(&l->data), r);
+  pawl_plan_error(&r->error, &why, (pawl_str){NULL, 0});
+  if (to < 0) return;
+  clear_task(pawl_tok(d, k));
+  pawl_leave(d, k, to);
+}
+
+/* S3.47: completing it raises an event. */
+static void raise_signal(pawl_decision *d, const pawl_node *node, int k,
+                         pawl_str output) {
+  pawl_object o;
+  pawl_str signal;
+
+  if (!node->task.len || !pawl_json_get(node->task, "signal", &signal)) return;
+  (void)pawl_message(d, pawl_tok(d, k)->no, "signal", &d->id, &o);
+  pawl_member_json(&o, "name", signal);
+  pawl_member_textz(&o, "source", d->id_text);
+  pawl_member(&o, "id");
+  pawl_buf_addf(o.out, "\"task:%" PRId64 "\"", pawl_tok(d, k)->visit);
+  pawl_member_json(&o, "data", output);
+  pawl_object_end(&o);
+}
+
+/* A person has dealt with it. */
+static void take(pawl_decision *d, int k, const pawl_node *node,
+                 const pawl_letter *l) {
+  pawl_str data = pawl_buf_str(&l->data), output = {0};
+  pawl_buf name = {.alloc = d->alloc};
+  int to;
+  pawl_error err = {0};
+  pawl_record *r;
+
+  pawl_order_note(d, k, l->received_us);
+  if (letter_says(d, data, "status", "failed")) {
+    task_failed(d, k, node, l);
+    return;
+  }
+  (void)pawl_json_get(data, "output", &output);
+  if (pawl_output_fits(d, node, output, &err) != PAWL_OK) {
+    clear_task(pawl_tok(d, k));
+    pawl_fail_token(d, k, &err, 0);
+    return;
+  }
+  (void)pawl_json_get_text(data, "transition", &name);
+  to = pawl_node_next(node, name.at ? name.at : "", name.len);
+  if (to < 0) to = pawl_node_next(node, "", 0);
+  if (to < 0) to = node->next[0].to; /* the API has checked it */
+  r = pawl_token_record(d, k, "task");
+  pawl_buf_adds(&r->transition, pawl_buf_str(&name));
+  pawl_buf_adds(&r->caller, pawl_buf_str(&l->caller));
+  note_override(data, r);
+  pawl_take_output(d, node, r, output);
+  raise_signal(d, node, k, output);
+  clear_task(pawl_tok(d, k));
+  d->plan.outcome = "done";
+  pawl_leave(d, k, to);
+  pawl_trace_wait(d, k, node);
+  pawl_buf_deinit(&name);
+}
+
+/* ---- its times ---- */
+
+static void raise_task(pawl_decision *d, int k, const pawl_node *node,
+                       int64_t now) {
+  pawl_token *t = pawl_tok(d, k);
+  int64_t begun = pawl_detail_of(t)->begun, due = pawl_detail_of(t)->due;
+  pawl_record *r;
+  pawl_effect *f;
+
+  pawl_detail_set(t, PAWL_DETAIL_late, 1);
+  t->due_us = task_look(t, node, begun, due);
+  f = pawl_plan_effect(&d->plan, PAWL_EFFECT_TASK_RAISE, t->no);
+  f->n = t->visit;
+  f->at_us = now;
+  pawl_buf_adds(&f->data,
+                node->escalate.len ? node->escalate : pawl_strz("{}"));
+  r = pawl_token_record(d, k, "escalated");
+  r->due_us = due;
+  pawl_buf_adds(&r->output, pawl_buf_str(&f->data));
+  d->plan.outcome = "escalated";
+}
+
+/* Overdue is a transition where one is drawn; else a flag and an escalation.
+ * Later, perhaps, the timeout. */
+static void time_out(pawl_decision *d, int k, const pawl_node *node) {
+  int64_t now = pawl_decision_now(d);
+  pawl_token *t = pawl_tok(d, k);
+  int64_t due = pawl_detail_of(t)->due;
+  int to = pawl_node_next(node, "overdue", 7);
+  pawl_record *r;
+
+  if (node->limit_us >= 0 &&
+      pawl_time_after(pawl_detail_of(t)->begun, node->limit_us) <= now) {
+    clear_task(t);
+    pawl_time_out(d, k, node);
+  } else if (due && due <= now && !pawl_detail_of(t)->late) {
+    if (to < 0) {
+      raise_task(d, k, node, now);
+      return;
+    }
+    pawl_stop_waiting(d, k, "timed_out");
+    clear_task(pawl_tok(d, k));
+    r = pawl_token_record(d, k, "timeout");
+    r->due_us = due;
+    pawl_buf_addz(&r->transition, "overdue");
+    d->plan.outcome = "overdue";
+    pawl_leave(d, k, to);
+    pawl_trace_wait(d, k, node);
+  } else if (due || node->limit_us >= 0) { /* woken early */
+    t->due_us = task_look(t, node, pawl_detail_of(t)->begun, due);
+  }
+}
+
+/* The task's own times, and those that people see. */
+static void shift(pawl_decision *d, int k, int64_t by_us) {
+  pawl_token *t = pawl_tok(d, k);
+  int64_t due = pawl_detail_of(t)->due;
+  pawl_effect *f;
+
+  if (pawl_detail_of(t)->begun)
+    pawl_detail_set(t, PAWL_DETAIL_begun,
+                    pawl_time_after(pawl_detail_of(t)->begun, by_us));
+  t->changed = 1;
+  if (!due) return;
+  due = pawl_time_after(due, by_us);
+  pawl_detail_set(t, PAWL_DETAIL_due, due);
+  f = pawl_plan_effect(&d->plan, PAWL_EFFECT_TASK_DUE, t->no);
+  f->n = t->visit;
+  f->at_us = due;
+}
+
+/* Its times are its own: the one that comes next moves. */
+static void wake(pawl_token *t, const pawl_node *node, int64_t at) {
+  if (t->due_us == pawl_detail_of(t)->due)
+    pawl_detail_set(t, PAWL_DETAIL_due, at);
+  else
+    pawl_detail_set(t, PAWL_DETAIL_begun, at - node->limit_us);
+}
+
+/* It stays, with its form, under the node's new name. */
+static void transfer(pawl_decision *d, int k, const pawl_node *was,
+                     const pawl_node *is) {
+  pawl_token *t = pawl_tok(d, k);
+  pawl_effect *f;
+
+  if (is->limit_us != was->limit_us) {
+    t->due_us =
+        task_look(t, is, pawl_detail_of(t)->begun, pawl_detail_of(t)->due);
+    t->changed = 1;
+  }
+  f = pawl_plan_effect(&d->plan, PAWL_EFFECT_TASK_RENAME, t->no);
+  f->n = t->visit;
+  f->node = t->node; /* it outlives the graph */
+}
+
+const pawl_kind_rules pawl_kind_task = {.enter = enter,
+                                        .stop = stop,
+                                        .letter = "task",
+                                        .take = take,
+                                        .time_out = time_out,
+                                        .shift = shift,
+                                        .wake = wake,
+                                        .transfer = transfer,
+                                        .gives = 1};

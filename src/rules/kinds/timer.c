@@ -1,0 +1,42 @@
+/* Timers: a token stands until a time, said by the definition or a handler. */
+
+#include "../machine.h"
+
+static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
+                       pawl_buf *path, pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+  int64_t due = pawl_time_after(pawl_decision_now(d), node->after_us);
+
+  (void)to, (void)path;
+  if (node->after_us < 0) {
+    TRY(pawl_run_handler(d, k, node, PAWL_HANDLER_AT, err));
+    due = d->result->at_us;
+  }
+  pawl_stand(d, k, due > 0 ? due : 1);
+out:
+  return rc;
+}
+
+static void fire(pawl_decision *d, int k, const pawl_node *node) {
+  pawl_record *r = pawl_token_record(d, k, "timer");
+  r->due_us = pawl_tok(d, k)->due_us;
+  d->plan.outcome = "fired";
+  pawl_leave(d, k, node->next[0].to);
+  pawl_trace_wait(d, k, node);
+}
+
+/* Its time counts from when it began. */
+static void transfer(pawl_decision *d, int k, const pawl_node *was,
+                     const pawl_node *is) {
+  pawl_token *t = pawl_tok(d, k);
+  int64_t began = pawl_wait_began(t, was->after_us, pawl_decision_now(d));
+  if (is->after_us < 0) { /* its handler is asked at the next look */
+    t->state = PAWL_TOKEN_ACTIVE;
+    t->due_us = 0;
+  } else if (is->after_us != was->after_us) {
+    t->due_us = pawl_time_after(began, is->after_us);
+  }
+}
+
+const pawl_kind_rules pawl_kind_timer = {
+    .enter = enter, .time_out = fire, .transfer = transfer};

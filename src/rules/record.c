@@ -1,0 +1,85 @@
+/* Rows of history: what they say of whom, and what a node's output does. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "../value/json.h"
+#include "machine.h"
+
+pawl_record *pawl_token_record(pawl_decision *d, int k, const char *type) {
+  pawl_token *t = pawl_tok(d, k);
+  pawl_record *r = pawl_plan_record(&d->plan, type, t->node);
+
+  r->token = t->no;
+  r->visit = t->visit;
+  r->attempt = t->attempt + 1;
+  r->completed_us = pawl_decision_now(d);
+  pawl_buf_adds(&r->previous, pawl_buf_str(&pawl_detail_of(t)->from));
+  pawl_detail_drop(t, PAWL_DETAIL_from);
+  return r;
+}
+
+pawl_record *pawl_instance_record(pawl_decision *d, const char *type) {
+  pawl_plan *p = &d->plan;
+  const pawl_token *t = pawl_tokens_lone(&p->state.tokens);
+  pawl_record *r = pawl_plan_record(p, type, p->state.node);
+  r->visit = t ? t->visit : p->state.visit;
+  r->token = t ? t->no : 0;
+  r->completed_us = pawl_decision_now(d);
+  return r;
+}
+
+void pawl_take_output(pawl_decision *d, const pawl_node *node, pawl_record *r,
+                      pawl_str output) {
+  if (!output.at) return;
+  pawl_buf_clear(&r->output);
+  pawl_buf_adds(&r->output, output);
+  r->has_output = 1;
+  if (node->into) pawl_vars_set(d, node->into, output, &r->changes);
+}
+
+void pawl_take_effects(pawl_decision *d, int k, const pawl_result *r) {
+  pawl_plan *p = &d->plan;
+  pawl_json_iter it = {0};
+  pawl_str key, one, value;
+
+  if (r->attrs_changed) pawl_object_merge(&p->attrs, pawl_buf_str(&r->attrs));
+  if (r->data_changed) {
+    pawl_buf_clear(&pawl_tok(d, k)->data);
+    pawl_buf_adds(&pawl_tok(d, k)->data, pawl_buf_str(&r->data));
+    pawl_tok(d, k)->changed = 1;
+  }
+  while (r->emits.len &&
+         pawl_json_each(pawl_buf_str(&r->emits), &it, &key, &one)) {
+    pawl_effect *f = pawl_plan_effect(p, PAWL_EFFECT_EMIT, 0);
+    if (pawl_json_get(one, "type", &value)) pawl_json_unquote(value, &f->name);
+    if (pawl_json_get(one, "payload", &value)) pawl_buf_adds(&f->data, value);
+    p->state.sent++;
+  }
+  pawl_take_starts(d, pawl_buf_str(&r->starts));
+}
+
+/* ---- the trace ---- */
+
+void pawl_trace_verdict(const pawl_decision *d) {
+  const pawl_plan *p = &d->plan;
+  pawl_decision_trace(d, p->state.node ? p->state.node : "", "instance", 0,
+                      p->outcome, p->detail.at ? p->detail.at : "", 0);
+}
+
+void pawl_trace_step(pawl_decision *d, const pawl_node *node, int64_t took,
+                     int k) {
+  const pawl_plan *p = &d->plan;
+  int64_t due_us = p->state.tokens.at[k].due_us;
+
+  /* an attempt that the deadline comes before is none */
+  if (p->state.deadline_us && due_us >= p->state.deadline_us) due_us = 0;
+  pawl_decision_trace(d, node->name, pawl_kind_name(node->kind), took,
+                      p->outcome, p->detail.at ? p->detail.at : "", due_us);
+}
+
+void pawl_trace_wait(pawl_decision *d, int k, const pawl_node *node) {
+  const pawl_plan *p = &d->plan;
+  pawl_decision_trace(d, node->name, pawl_kind_name(node->kind), 0, p->outcome,
+                      p->detail.at ? p->detail.at : "",
+                      pawl_tok_live(d, k) ? pawl_tok(d, k)->due_us : 0);
+}

@@ -1,0 +1,27 @@
+/* rules/stored.h: parts of the state as the store has them, in JSON. In memory
+ * they are structs: they are read when an instance is loaded, and written with
+ * its commit.
+ *
+ *   joined        [{"join":"close","scope":4},...]
+ *   compensation  {"status":"planning","end":"failed","error":{...},
+ *                  "output":...,"node":"pay","started_at":"..."}
+ *                 {"status":"running",...,"since":12,"below":8,"planned":7,
+ *                  "undone":2,"undo_failed":1,"transfers":[5]}
+ *                 {"status":"completed",...,"completed_at":"..."}
+ *
+ * Layer    rules: for engine/work and stopped.c.
+ * Errors   what memory was missing for is marked as failed where it is read
+ *          into, or written to. */
+#ifndef PAWL_RULES_STORED_H
+#define PAWL_RULES_STORED_H
+
+#include "decision.h"
+
+/* Appended; nothing for none. */
+void pawl_joined_write(const pawl_marks *joined, pawl_buf *out);
+void pawl_undoing_write(const pawl_undoing *u, pawl_buf *out);
+/* Instead of what is there; empty: none. */
+void pawl_joined_read(const pawl_world *w, pawl_str json, pawl_marks *joined);
+void pawl_undoing_read(pawl_str json, pawl_state *s);
+
+#endif

@@ -1,0 +1,117 @@
+/* Times: how long something waits, and what happens when that is over. */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "machine.h"
+#include "order.h"
+
+/* ---- how long ---- */
+
+int64_t pawl_wait_began(const pawl_token *t, int64_t limit_us, int64_t now) {
+  int64_t begun = pawl_detail_of(t)->begun;
+  if (begun) return begun;
+  return limit_us >= 0 && t->due_us ? t->due_us - limit_us : now;
+}
+
+void pawl_wait_until(pawl_token *t, int64_t began_us, int64_t limit_us) {
+  t->due_us = limit_us >= 0 ? pawl_time_after(began_us, limit_us) : 0;
+  t->changed = 1;
+  if (limit_us >= 0)
+    pawl_detail_drop(t, PAWL_DETAIL_begun);
+  else
+    pawl_detail_set(t, PAWL_DETAIL_begun, began_us);
+}
+
+void pawl_wait_transfer(pawl_decision *d, int k, const pawl_node *was,
+                        const pawl_node *is) {
+  pawl_token *t = pawl_tok(d, k);
+  if (is->limit_us != was->limit_us)
+    pawl_wait_until(t, pawl_wait_began(t, was->limit_us, pawl_decision_now(d)),
+                    is->limit_us);
+}
+
+/* ---- over ---- */
+
+void pawl_time_out(pawl_decision *d, int k, const pawl_node *node) {
+  int to = pawl_node_next(node, "timeout", 7);
+  pawl_error err;
+  pawl_record *r;
+
+  pawl_stop_waiting(d, k, "timed_out");
+  if (to < 0) {
+    pawl_fail(&err, PAWL_TIMEOUT, "%s \"%s\" took longer than its timeout",
+              pawl_kind_name(node->kind), node->name);
+    pawl_result_clear(d->result); /* by policy: none unless it says so */
+    if (node->kind == PAWL_KIND_EACH)
+      pawl_drop_scope(d, pawl_tok(d, k)->no, "its each timed out");
+    pawl_fail_token(d, k, &err, 0);
+    return;
+  }
+  r = pawl_token_record(d, k, "timeout");
+  r->due_us = pawl_tok(d, k)->due_us;
+  pawl_buf_addz(&r->transition, "timeout");
+  pawl_buf_clear(&pawl_tok(d, k)->event);
+  d->plan.outcome = "timeout";
+  pawl_leave(d, k, to);
+  pawl_trace_wait(d, k, node);
+}
+
+typedef struct due {
+  int64_t us;
+  int k;
+} due;
+
+static int by_time(const void *a, const void *b) {
+  const due *x = a, *y = b;
+  if (x->us != y->us) return x->us < y->us ? -1 : 1;
+  return x->k < y->k ? -1 : x->k > y->k;
+}
+
+static int is_over(const pawl_token *t, int64_t before_us, int32_t except) {
+  return t->state == PAWL_TOKEN_WAITING && t->due_us &&
+         t->due_us < before_us && t->no != except;
+}
+
+static void end_wait(pawl_decision *d, int k) {
+  const pawl_node *node = pawl_tok_node(d, k);
+
+  if (!node) return;
+  assert(pawl_tok(d, k)->state == PAWL_TOKEN_WAITING);
+  pawl_order_note(d, k, pawl_tok(d, k)->due_us);
+  if (node->kind != PAWL_KIND_TIMER) d->plan.needs_latch = 1; /* rule 6 */
+  pawl_kind_of(d, node)->time_out(d, k, node);
+  pawl_joins_race(d);
+}
+
+/* In the order of their times, whatever the order of the tokens: what is late
+ * ends as it would have in time. */
+void pawl_times_out(pawl_decision *d, int64_t before_us, int32_t except) {
+  due few[16], *list = few;
+  size_t size = 0;
+  int n = 0, count = d->plan.state.tokens.n;
+
+  for (int k = 0; k < count; k++)
+    n += is_over(pawl_tok(d, k), before_us, except);
+  if (n > 16) {
+    size = sizeof *list * (size_t)n;
+    list = pawl_realloc(d->alloc, NULL, 0, size);
+    if (!list) {
+      d->plan.failed = 1;
+      return;
+    }
+  }
+  n = 0;
+  for (int k = 0; k < count; k++) {
+    if (!is_over(pawl_tok(d, k), before_us, except)) continue;
+    list[n].us = pawl_tok(d, k)->due_us;
+    list[n++].k = k;
+  }
+  if (n > 1) qsort(list, (size_t)n, sizeof *list, by_time);
+  for (int i = 0; i < n; i++) {
+    /* one before it may have called it off */
+    if (!is_over(pawl_tok(d, list[i].k), before_us, except)) continue;
+    end_wait(d, list[i].k);
+    if (pawl_is_over(d)) break;
+  }
+  if (size) pawl_release(d->alloc, list, size);
+}

@@ -1,0 +1,77 @@
+/* An instance's variables, as a decision changes them. They may be large: the
+ * plan borrows the stored ones until something is set. */
+#include <assert.h>
+#include <string.h>
+
+#include "../value/json.h"
+#include "machine.h"
+
+pawl_str pawl_vars_now(const pawl_decision *d) {
+  if (d->plan.vars_changed) return pawl_buf_str(&d->plan.vars);
+  return d->vars.len ? pawl_buf_str(&d->vars) : pawl_strz("{}");
+}
+
+void pawl_vars_take(pawl_decision *d, pawl_buf *vars, pawl_buf *changes) {
+  assert(!changes || !changes->len);
+  if (changes) pawl_json_delta(pawl_vars_now(d), pawl_buf_str(vars), changes);
+  pawl_buf_swap(&d->plan.vars, vars);
+  d->plan.vars_changed = 1;
+}
+
+void pawl_vars_put(pawl_decision *d, pawl_str vars, pawl_buf *changes) {
+  pawl_buf now = {.alloc = d->plan.alloc}; /* they may be those of the plan */
+
+  pawl_buf_adds(&now, vars);
+  pawl_vars_take(d, &now, changes);
+  pawl_buf_deinit(&now);
+}
+
+/* The variables with one of them set. */
+static void with(const pawl_decision *d, const char *name, pawl_str value,
+                 pawl_buf *vars) {
+  pawl_buf delta = {.alloc = d->alloc};
+
+  pawl_buf_addz(&delta, "{\"set\":{");
+  pawl_json_add_string(&delta, pawl_strz(name));
+  pawl_buf_addc(&delta, ':');
+  pawl_buf_adds(&delta, value);
+  pawl_buf_addz(&delta, "}}");
+  pawl_json_apply(pawl_vars_now(d), pawl_buf_str(&delta), vars);
+  if (delta.failed) vars->failed = 1;
+  pawl_buf_deinit(&delta);
+}
+
+void pawl_vars_set(pawl_decision *d, const char *name, pawl_str value,
+                   pawl_buf *changes) {
+  pawl_buf vars = {.alloc = d->alloc};
+
+  with(d, name, value, &vars);
+  pawl_vars_take(d, &vars, changes);
+  pawl_buf_deinit(&vars);
+}
+
+pawl_code pawl_output_fits(const pawl_decision *d, const pawl_node *node,
+                           pawl_str output, pawl_error *err) {
+  pawl_buf vars = {.alloc = d->alloc};
+  size_t max = (size_t)d->world->max_bytes;
+  pawl_code rc = PAWL_OK;
+
+  if (!node->into || !output.at) return PAWL_OK;
+  /* mostly this tells: an escaped character takes no more than six */
+  if (pawl_vars_now(d).len + output.len + 6 * strlen(node->into) + 8 <= max)
+    return PAWL_OK;
+  with(d, node->into, output, &vars);
+  TRY(pawl_buf_check(&vars, err));
+  if (vars.len <= max) goto out;
+  pawl_result_clear(d->result);
+  d->result->no_retry = 1; /* it would be too much again */
+  rc = pawl_fail(err, PAWL_LIMIT,
+                 "with \"%s\", of %zu bytes, the variables would have %zu "
+                 "bytes; the limit is %zu",
+                 node->into, output.len, vars.len, max);
+  pawl_error_hint(err,
+                  "keep large data elsewhere, and a reference to it here");
+out:
+  pawl_buf_deinit(&vars);
+  return rc;
+}

@@ -1,0 +1,775 @@
+#define _GNU_SOURCE /* flock, F_OFD_SETLK */
+#include "sqconn.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../base/fault.h"
+#include "failure.h"
+
+#define SAFE_VERSION 3051003 /* commits and checkpoints may overlap */
+#define BUSY_LIMIT (5 * PAWL_SECOND)
+#define WAL_PASSIVE ((int64_t)4 * 1024 * 1024)
+#define WAL_TRUNCATE ((int64_t)16 * 1024 * 1024)
+
+enum {
+  BEGIN_WRITE,
+  BEGIN_READ,
+  COMMIT,
+  ROLLBACK,
+  DATA_VERSION,
+  SCHEMA_VERSION,
+  NSTEERING
+};
+static const char *const steering[NSTEERING] = {
+    [BEGIN_WRITE] = "begin immediate",
+    [BEGIN_READ] = "begin",
+    [COMMIT] = "commit",
+    [ROLLBACK] = "rollback",
+    [DATA_VERSION] = "pragma data_version",
+    [SCHEMA_VERSION] = "pragma schema_version",
+};
+
+_Static_assert(NSTEERING == PAWL_SQ_NSTEERING, "sqconn.h counts them");
+
+/* ---- errors ---- */
+
+/* The first entry that fits wins: extended codes stand before theirs. */
+static const struct {
+  int rc;
+  pawl_code code;
+  const char *sqlstate;
+  const char *hint;
+} failures[] = {
+    {SQLITE_BUSY_SNAPSHOT, PAWL_BUSY, "40001", ""},
+    {SQLITE_BUSY, PAWL_BUSY, "55P03", "another process is writing; try again"},
+    {SQLITE_LOCKED, PAWL_BUSY, "55P03", "try again"},
+    {SQLITE_PROTOCOL, PAWL_BUSY, "55P03", "try again"},
+    {SQLITE_SCHEMA, PAWL_BUSY, "40001", "the schema has changed; try again"},
+    {SQLITE_FULL, PAWL_FULL, "53100", "make room on the disk and try again"},
+    {SQLITE_READONLY_DBMOVED, PAWL_STORE, "58P01",
+     "the file was moved or deleted while open; put it back and restart"},
+    {SQLITE_READONLY_RECOVERY, PAWL_READONLY, "25006",
+     "who wrote to it died: let a user who may write it open it once"},
+    {SQLITE_READONLY, PAWL_READONLY, "25006",
+     "let this user write the file and its folder"},
+    {SQLITE_CORRUPT_INDEX, PAWL_CORRUPT, "XX002",
+     "stop all workers, then run REINDEX on a copy of the file"},
+    {SQLITE_CORRUPT, PAWL_CORRUPT, "XX001",
+     "stop all workers and restore a backup"},
+    {SQLITE_NOTADB, PAWL_NOT_A_STORE, "3D000",
+     "name another file; pawl makes a store where none is"},
+    {SQLITE_CANTOPEN, PAWL_STORE, "58030",
+     "its folder must be writable: SQLite keeps -wal and -shm files there"},
+    {SQLITE_PERM, PAWL_AUTH, "42501", ""},
+    {SQLITE_AUTH, PAWL_AUTH, "42501", ""},
+    {SQLITE_CONSTRAINT_UNIQUE, PAWL_STORE, "23505", ""},
+    {SQLITE_CONSTRAINT_PRIMARYKEY, PAWL_STORE, "23505", ""},
+    {SQLITE_CONSTRAINT_ROWID, PAWL_STORE, "23505", ""},
+    {SQLITE_CONSTRAINT_NOTNULL, PAWL_STORE, "23502", ""},
+    {SQLITE_CONSTRAINT_FOREIGNKEY, PAWL_STORE, "23503", ""},
+    {SQLITE_CONSTRAINT_CHECK, PAWL_STORE, "23514", ""},
+    {SQLITE_CONSTRAINT_TRIGGER, PAWL_STORE, "P0001", ""},
+    {SQLITE_CONSTRAINT, PAWL_STORE, "23000", ""},
+    {SQLITE_IOERR_NOMEM, PAWL_NOMEM, "53200", ""},
+    {SQLITE_NOMEM, PAWL_NOMEM, "53200", ""},
+    {SQLITE_IOERR, PAWL_STORE, "58030", "the disk or its driver failed"},
+    {SQLITE_TOOBIG, PAWL_LIMIT, "54000", ""},
+    {SQLITE_INTERRUPT, PAWL_TIMEOUT, "57014", ""},
+    {SQLITE_MISMATCH, PAWL_STORE, "42804", ""},
+    {SQLITE_RANGE, PAWL_INTERNAL, "42P02", ""},
+    {SQLITE_MISUSE, PAWL_INTERNAL, "XX000", ""},
+    {SQLITE_ERROR, PAWL_STORE, "42000", ""},
+};
+
+static pawl_code fail_rc(pawl_sqconn *c, const char *what, int rc,
+                         pawl_error *err) {
+  size_t n = sizeof failures / sizeof *failures, i = 0;
+  while (i < n && failures[i].rc != rc && failures[i].rc != (rc & 0xff)) i++;
+  return pawl_fail_as(err, i < n ? failures[i].code : PAWL_STORE,
+                      i < n ? failures[i].sqlstate : "58000",
+                      i < n ? failures[i].hint : "", "%s: %s", what,
+                      c->db ? sqlite3_errmsg(c->db) : sqlite3_errstr(rc));
+}
+
+pawl_code pawl_sqconn_fail(pawl_sqconn *c, const char *what, pawl_error *err) {
+  return fail_rc(c, what, sqlite3_extended_errcode(c->db), err);
+}
+
+/* ---- waiting for other processes ---- */
+
+static uint32_t roll(pawl_sqconn *c) { /* xorshift64*: only to spread sleeps */
+  c->dice ^= c->dice >> 12;
+  c->dice ^= c->dice << 25;
+  c->dice ^= c->dice >> 27;
+  return (uint32_t)((c->dice * UINT64_C(2685821657736338717)) >> 32);
+}
+
+/* 0.2 to 1 ms, growing to about 5: SQLite's own busy_timeout sleeps longer
+ * with every try, so that whoever came late wins and one process starves. */
+static void sleep_a_little(pawl_sqconn *c, int tries) {
+  int64_t us = 200 + roll(c) % 800;
+  us += us * tries / 16;
+  pawl_sleep_us(us < 5000 ? us : 5000);
+}
+
+/* Sets or drops the mark that says we wait: a read lock on a byte of the file
+ * beside, which dies with its process. (flock's lock is another kind.) */
+static void set_waiting(pawl_sqconn *c, int is_waiting) {
+  if (c->lock_fd < 0 || c->is_waiting == is_waiting) return;
+  c->is_waiting = is_waiting;
+#ifdef F_OFD_SETLK
+  struct flock mark = {.l_type = is_waiting ? F_RDLCK : F_UNLCK,
+                       .l_whence = SEEK_SET,
+                       .l_len = 1};
+  (void)fcntl(c->lock_fd, F_OFD_SETLK, &mark);
+#endif
+}
+
+/* Lets somebody else in who waits. */
+static void give_way(pawl_sqconn *c) {
+#ifdef F_OFD_GETLK
+  struct flock mark = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+  if (c->lock_fd >= 0 && fcntl(c->lock_fd, F_OFD_GETLK, &mark) == 0 &&
+      mark.l_type != F_UNLCK)
+    pawl_sleep_us(1000);
+#else
+  (void)c;
+#endif
+}
+
+static int on_busy(void *ud, int tries) {
+  pawl_sqconn *c = ud;
+  if (c->no_waiting) return 0;
+  set_waiting(c, 1);
+  if (tries == 0)
+    c->busy_since = pawl_clock_mono();
+  else if (pawl_clock_mono() - c->busy_since > BUSY_LIMIT)
+    return 0;
+  sleep_a_little(c, tries);
+  return 1;
+}
+
+/* The lock of commits and checkpoints. A commit waits as long for it as for
+ * SQLite's own. */
+static pawl_code lock_beside(pawl_sqconn *c, int64_t limit_us,
+                             pawl_error *err) {
+  int64_t deadline = pawl_clock_mono() + limit_us;
+  if (!c->locks_commits) return PAWL_OK;
+  assert(c->lock_fd >= 0);
+  for (int tries = 0; flock(c->lock_fd, LOCK_EX | LOCK_NB) != 0; tries++) {
+    if (errno != EWOULDBLOCK && errno != EINTR)
+      return pawl_fail_as(err, PAWL_STORE, "58030", "", "%s-pawl-lock: %s",
+                          c->name, strerror(errno));
+    if (pawl_clock_mono() >= deadline)
+      return pawl_fail_as(err, PAWL_BUSY, "55P03",
+                          "another process is committing; try again",
+                          "%s-pawl-lock: is locked", c->name);
+    sleep_a_little(c, tries);
+  }
+  return PAWL_OK;
+}
+
+static void unlock_beside(pawl_sqconn *c) {
+  if (c->locks_commits) (void)flock(c->lock_fd, LOCK_UN);
+}
+
+/* ---- checkpoints ---- */
+
+/* `pages` are in the WAL after a commit; it shrinks when a writer begins it
+ * anew behind a complete checkpoint. */
+static int on_commit(void *ud, sqlite3 *db, const char *name, int pages) {
+  pawl_sqconn *c = ud;
+  (void)db;
+  (void)name;
+  if (pages < c->wal_pages) c->checkpoint_pages = WAL_PASSIVE / c->page_bytes;
+  c->wal_pages = pages;
+  return SQLITE_OK;
+}
+
+/* Moves what no reader holds back into the database. Under the lock beside. */
+static void checkpoint(pawl_sqconn *c, int mode) {
+  int pages = 0, moved = 0;
+  assert(!c->reading && !c->is_memory);
+  c->no_waiting = 1; /* see Locks above */
+  int rc = sqlite3_wal_checkpoint_v2(c->db, NULL, mode, &pages, &moved);
+  c->no_waiting = 0;
+  if (rc == SQLITE_OK && mode == SQLITE_CHECKPOINT_TRUNCATE) c->wal_pages = 0;
+  /* An old reader may hold it back: not again before as much has come. */
+  c->checkpoint_pages = c->wal_pages + WAL_PASSIVE / c->page_bytes;
+}
+
+/* ---- is the file still there? ---- */
+
+/* SQLite knows best which file it has open: one may have come in between. */
+static int has_moved(pawl_sqconn *c) {
+  int moved = 0;
+  (void)sqlite3_file_control(c->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+  return moved;
+}
+
+/* F1. The connection is of no use any more: UNREACHABLE throws it away. */
+pawl_code pawl_sqconn_check_place(pawl_sqconn *c, pawl_error *err) {
+  if (pawl_file_is_still(&c->file)) return PAWL_OK;
+  pawl_file_find_left(&c->file, &c->options->left_log); /* F2 */
+  return pawl_fail_as(
+      err, PAWL_UNREACHABLE, "58P01",
+      "what is at its path is opened with the next call",
+      "%s: the file that was open here was moved, deleted or replaced",
+      c->name);
+}
+
+/* Notes which file has been opened. */
+static pawl_code note_place(pawl_sqconn *c, pawl_error *err) {
+  if (c->is_memory || c->reading == PAWL_READING_ALONE)
+    return PAWL_OK; /* R3 */
+  if (!pawl_file_note(c->path, &c->file) || has_moved(c)) {
+    c->file.at = (pawl_file_mark){0, 0}; /* which it is nobody knows */
+    return pawl_sqconn_check_place(c, err);
+  }
+  return PAWL_OK;
+}
+
+/* F2. */
+static pawl_code check_log(pawl_sqconn *c, pawl_error *err) {
+  if (!pawl_file_has_left(c->path, &c->options->left_log)) return PAWL_OK;
+  (void)pawl_fail(err, PAWL_NOT_A_STORE,
+                  "%s: another file is there now, but the log beside it "
+                  "(-wal) is still that of the one before",
+                  c->name);
+  pawl_error_sqlstate(err, "58P01");
+  pawl_error_hint(err,
+                  "move %s-wal and %s-shm to where the file before went, or "
+                  "delete them",
+                  c->name, c->name);
+  return PAWL_NOT_A_STORE;
+}
+
+/* ---- the files ---- */
+
+static pawl_code fail_path(const char *path, pawl_code code,
+                           const char *sqlstate, const char *what,
+                           const char *hint, pawl_error *err) {
+  return pawl_fail_as(err, code, sqlstate, hint, "%s: %s", path, what);
+}
+
+static pawl_code fail_missing(const char *path, pawl_error *err) {
+  return fail_path(path, PAWL_NOTFOUND, "58P01", "there is no store",
+                   "check the path; `pawl migrate` makes a store", err);
+}
+
+static pawl_code fail_readonly(const char *path, pawl_error *err) {
+  return fail_path(path, PAWL_READONLY, "25006", "cannot be written",
+                   "let this user write the file and its folder", err);
+}
+
+/* Can `path` be made in its folder? */
+static pawl_code check_folder(const char *path, pawl_error *err) {
+  const char *slash = strrchr(path, '/');
+  size_t len = slash ? (size_t)(slash - path) + 1 : 0;
+  char folder[4096] = ".";
+  struct stat st;
+  if (len >= sizeof folder)
+    return fail_path(path, PAWL_INVALID, "58P01", "the path is too long", "",
+                     err);
+  if (len > 0) memcpy(folder, path, len);
+  if (len > 1) folder[len - 1] = 0;
+  if (stat(folder, &st) == 0 && S_ISDIR(st.st_mode)) {
+    if (access(folder, W_OK | X_OK) == 0) return PAWL_OK;
+    return fail_path(folder, PAWL_READONLY, "42501", strerror(errno),
+                     "let this user write the folder", err);
+  }
+  return pawl_fail_as(err, PAWL_NOTFOUND, "58P01", "make the folder first",
+                      "%s: there is no folder %s", path, folder);
+}
+
+/* What SQLite would tell less clearly. Only looks; opens nothing. */
+static pawl_code check_path(const char *path,
+                            const pawl_driver_options *options,
+                            pawl_error *err) {
+  struct stat st;
+  if (stat(path, &st) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR)
+      return options->create ? check_folder(path, err)
+                             : fail_missing(path, err);
+    return fail_path(path, PAWL_AUTH, "42501", strerror(errno),
+                     "let this user enter its folder", err);
+  }
+  if (S_ISDIR(st.st_mode))
+    return fail_path(path, PAWL_NOT_A_STORE, "3D000", "is a folder",
+                     "name a file in it", err);
+  if (!S_ISREG(st.st_mode))
+    return fail_path(path, PAWL_NOT_A_STORE, "3D000", "is no ordinary file",
+                     "name another file", err);
+  if (access(path, R_OK) != 0)
+    return fail_path(path, PAWL_AUTH, "42501", strerror(errno),
+                     "let this user read and write the file", err);
+  if (access(path, W_OK) != 0 && !options->look)
+    return fail_readonly(path, err);
+  return PAWL_OK;
+}
+
+pawl_code pawl_sqconn_exec(pawl_sqconn *c, const char *sql, pawl_error *err) {
+  if (sqlite3_exec(c->db, sql, NULL, NULL, NULL) != SQLITE_OK)
+    return pawl_sqconn_fail(c, c->name, err);
+  return PAWL_OK;
+}
+
+pawl_code pawl_sqconn_ask(pawl_sqconn *c, const char *sql, int64_t *out,
+                          pawl_error *err) {
+  sqlite3_stmt *stmt = NULL;
+  pawl_code rc = PAWL_OK;
+  if (sqlite3_prepare_v2(c->db, sql, -1, &stmt, NULL) != SQLITE_OK ||
+      sqlite3_step(stmt) != SQLITE_ROW)
+    rc = pawl_sqconn_fail(c, c->name, err);
+  else
+    *out = sqlite3_column_int64(stmt, 0);
+  sqlite3_finalize(stmt);
+  return rc;
+}
+
+/* Refuses what is somebody else's before anything is changed in it. */
+static pawl_code check_owner(pawl_sqconn *c, int create, pawl_error *err) {
+  int64_t id = 0, ours = 0, any = 0;
+  pawl_code rc;
+  TRY(pawl_sqconn_ask(c, "pragma application_id", &id, err));
+  TRY(pawl_sqconn_ask(c, pawl_sql_sqlite[PAWL_STMT_schema_probe].text, &ours,
+                      err));
+  TRY(pawl_sqconn_ask(c, "select exists (select 1 from sqlite_master)", &any,
+                      err));
+  if (ours) return PAWL_OK;
+  if (any || (id != 0 && id != PAWL_SQ_APPLICATION_ID))
+    return fail_path(c->name, PAWL_NOT_A_STORE, "3F000",
+                     "is a SQLite file of something else",
+                     "give pawl a file of its own; your tables can be made "
+                     "in it afterwards",
+                     err);
+  return create ? PAWL_OK : fail_missing(c->name, err);
+out:
+  return rc;
+}
+
+/* Who may write the database must be able to lock the file beside; who may
+ * only read it must not, and flock asks for no more than that a file can be
+ * opened. So each of owner, group and others may open it who may write the
+ * database. */
+static mode_t lock_mode(mode_t database) {
+  mode_t mode = 0600;
+  if (database & 0020) mode |= 0060;
+  if (database & 0002) mode |= 0006;
+  return mode;
+}
+
+/* Whatever the umask, and whoever makes it: a file made by root would keep the
+ * database's owner out. What is not ours to change is left as it is, and so is
+ * what is no lock of ours, but was linked there. */
+static void set_rights(int fd, const struct stat *database) {
+  struct stat st;
+  mode_t mode = lock_mode(database->st_mode);
+  if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size > 0 ||
+      st.st_nlink != 1)
+    return;
+  if (geteuid() == 0 &&
+      (st.st_uid != database->st_uid || st.st_gid != database->st_gid))
+    (void)!fchown(fd, database->st_uid, database->st_gid);
+  if ((st.st_mode & 0777) != mode) (void)fchmod(fd, mode);
+}
+
+/* A new database is its owner's alone, and so are the files that SQLite makes
+ * beside it: they get its mode. An empty file that is there keeps the mode
+ * that somebody has given it. Safe to open and close: nobody has locked what
+ * was not there. */
+static void make_private(const char *path) {
+  int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd >= 0) close(fd); /* else SQLite says why */
+}
+
+static pawl_code open_beside(pawl_sqconn *c, pawl_error *err) {
+  struct stat st;
+  char name[4096];
+  int n = snprintf(name, sizeof name, "%s-pawl-lock", c->path);
+  if (n < 0 || n >= (int)sizeof name)
+    return fail_path(c->name, PAWL_INVALID, "58P01", "the path is too long",
+                     "", err);
+  if (stat(c->path, &st) != 0) st.st_mode = 0600;
+  c->lock_fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (c->lock_fd < 0)
+    return fail_path(
+        name, errno == EROFS || errno == EACCES ? PAWL_READONLY : PAWL_STORE,
+        "58030", strerror(errno),
+        "let this user write the file and its folder", err);
+  set_rights(c->lock_fd, &st);
+  return PAWL_OK;
+}
+
+/* One try; *is_wal: whether the file is in WAL mode now. */
+static int try_wal(pawl_sqconn *c, int *is_wal) {
+  sqlite3_stmt *s = NULL;
+  int rc = sqlite3_prepare_v2(c->db, "pragma journal_mode=wal", -1, &s, NULL);
+  if (rc == SQLITE_OK) rc = sqlite3_step(s);
+  if (rc == SQLITE_ROW) {
+    const unsigned char *mode = sqlite3_column_text(s, 0);
+    *is_wal = mode && strcmp((const char *)mode, "wal") == 0;
+  }
+  sqlite3_finalize(s);
+  return rc;
+}
+
+/* Turning a new file into WAL mode needs all of it: SQLite does not ask the
+ * busy handler then, because two that wait would wait for ever. */
+static pawl_code set_wal(pawl_sqconn *c, pawl_error *err) {
+  int64_t deadline = pawl_clock_mono() + BUSY_LIMIT;
+  int rc, is_wal = 0;
+  for (int tries = 0; (rc = try_wal(c, &is_wal)) != SQLITE_ROW; tries++) {
+    if ((rc & 0xff) != SQLITE_BUSY || pawl_clock_mono() > deadline)
+      return pawl_sqconn_fail(c, c->name, err);
+    sleep_a_little(c, tries);
+  }
+  if (is_wal) return PAWL_OK;
+  return fail_path(c->name, PAWL_STORE, "58000",
+                   "its file system has no shared memory",
+                   "put the file on a local disk, not a network share", err);
+}
+
+static pawl_code prepare_steering(pawl_sqconn *c, int which, pawl_error *err) {
+  sqlite3_stmt **s = &c->steering[which];
+  if (!*s &&
+      sqlite3_prepare_v3(c->db, steering[which], -1, SQLITE_PREPARE_PERSISTENT,
+                         s, NULL) != SQLITE_OK)
+    return pawl_sqconn_fail(c, c->name, err);
+  return PAWL_OK;
+}
+
+static pawl_code steer(pawl_sqconn *c, int which, pawl_error *err) {
+  pawl_code rc;
+  TRY(prepare_steering(c, which, err));
+  if (sqlite3_step(c->steering[which]) != SQLITE_DONE)
+    rc = pawl_sqconn_fail(c, c->name, err);
+  sqlite3_reset(c->steering[which]);
+  set_waiting(c, 0);
+out:
+  return rc;
+}
+
+/* What a version is now; when it cannot be had, as it was. */
+static int64_t look_at(pawl_sqconn *c, int which, int64_t before) {
+  sqlite3_stmt *s;
+  int64_t version = before;
+  if (prepare_steering(c, which, NULL) != PAWL_OK) return before;
+  s = c->steering[which];
+  if (sqlite3_step(s) == SQLITE_ROW) version = sqlite3_column_int64(s, 0);
+  sqlite3_reset(s);
+  return version;
+}
+
+/* Is no transaction open any more? A failed statement may have rolled back by
+ * itself: a full disk does. */
+int pawl_sqconn_end(pawl_sqconn *c) {
+  if (!sqlite3_get_autocommit(c->db) &&
+      PAWL_FAULT("store.rollback") != PAWL_FAULT_FAIL)
+    (void)steer(c, ROLLBACK, NULL);
+  return sqlite3_get_autocommit(c->db);
+}
+
+/* R3: it is opened anew. */
+static pawl_code fail_moving(const pawl_sqconn *c, pawl_error *err) {
+  return pawl_fail(err, PAWL_UNREACHABLE, "%s: somebody writes to it",
+                   c->name);
+}
+
+/* Who opens the file for writing makes its -shm first and fills it then. In
+ * between, one that may not write it is told to recover what the log holds:
+ * somebody is about to. Who closes it last takes its log away: then it is a
+ * file that stands still, though it was opened as one that does not. */
+static pawl_code begin_reading(pawl_sqconn *c, int64_t *version,
+                               pawl_error *err) {
+  int64_t deadline = pawl_clock_mono() + BUSY_LIMIT;
+  pawl_code rc;
+  TRY(prepare_steering(c, DATA_VERSION, err));
+  TRY(steer(c, BEGIN_READ, err));
+  for (int tries = 0; sqlite3_step(c->steering[DATA_VERSION]) != SQLITE_ROW;
+       tries++) {
+    const int why = sqlite3_extended_errcode(c->db);
+    rc = why == SQLITE_READONLY_DIRECTORY ? fail_moving(c, err)
+                                          : pawl_sqconn_fail(c, c->name, err);
+    if (why != SQLITE_READONLY_RECOVERY || pawl_clock_mono() > deadline) break;
+    sqlite3_reset(c->steering[DATA_VERSION]);
+    sleep_a_little(c, tries);
+    rc = PAWL_OK;
+  }
+  if (rc == PAWL_OK)
+    *version = sqlite3_column_int64(c->steering[DATA_VERSION], 0);
+  sqlite3_reset(c->steering[DATA_VERSION]);
+  set_waiting(c, 0);
+out:
+  return rc;
+}
+
+/* Plans are made without counts. Those of an ANALYZE (a host's `pragma
+ * optimize`) stay as the tables grow, and a statement that was planned for one
+ * row of ours walks all of them later. Others' tables keep theirs. */
+static pawl_code forget_counts(pawl_sqconn *c, int have_been_read,
+                               pawl_error *err) {
+  pawl_code rc;
+  int64_t n = 0;
+  TRY(pawl_sqconn_ask(
+      c, "select count(*) from sqlite_master where name='sqlite_stat1'", &n,
+      err));
+  if (!n) return PAWL_OK;
+  if (!have_been_read)
+    TRY(pawl_sqconn_ask(
+        c, "select count(*) from sqlite_stat1 where tbl glob 'pawl_*'", &n,
+        err));
+  if (!n) return PAWL_OK;
+  TRY(pawl_sqconn_exec(c, "delete from sqlite_stat1 where tbl glob 'pawl_*'",
+                       err));
+  TRY(pawl_sqconn_exec(c, "analyze sqlite_master",
+                       err)); /* reads what is left */
+out:
+  return rc;
+}
+
+/* Who counts for the first time makes the table of counts, so that all others
+ * read the schema anew, with them. */
+static void forget_new_counts(pawl_sqconn *c) {
+  int64_t version = look_at(c, SCHEMA_VERSION, c->schema_version);
+  if (version == c->schema_version || lock_beside(c, 20000, NULL) != PAWL_OK)
+    return;
+  if (forget_counts(c, c->schema_version != 0, NULL) == PAWL_OK)
+    c->schema_version = version;
+  unlock_beside(c);
+}
+
+static pawl_code configure(pawl_sqconn *c, pawl_error *err) {
+  pawl_code rc;
+  TRY(pawl_sqconn_exec(
+      c,
+      "pragma foreign_keys=off; pragma cell_size_check=on;"
+      "pragma synchronous=full; pragma fullfsync=on;"
+      "pragma checkpoint_fullfsync=on; pragma recursive_triggers=off",
+      err));
+  /* What a statement would undo if it failed in the midst is kept page by
+   * page: in a temporary file, unless told otherwise. */
+  TRY(pawl_sqconn_exec(c, "pragma temp_store=memory", err));
+  if (c->is_memory || c->reading) return PAWL_OK;
+  TRY(open_beside(c, err));
+  c->locks_commits = sqlite3_libversion_number() < SAFE_VERSION;
+  if (c->locks_commits)
+    TRY(pawl_sqconn_exec(c, "pragma cache_spill=off", err));
+  TRY(lock_beside(c, BUSY_LIMIT, err));
+  if ((rc = set_wal(c, err)) == PAWL_OK) rc = forget_counts(c, 0, err);
+  unlock_beside(c);
+  if (rc != PAWL_OK) return rc;
+  TRY(pawl_sqconn_exec(c,
+                       "pragma wal_autocheckpoint=0;"
+                       "pragma journal_size_limit=16777216",
+                       err));
+  TRY(pawl_sqconn_ask(c, "pragma page_size", &c->page_bytes, err));
+  c->checkpoint_pages = WAL_PASSIVE / c->page_bytes;
+  sqlite3_wal_hook(c->db, on_commit, c);
+  TRY(pawl_sqconn_ask(c, steering[DATA_VERSION], &c->seen_version, err));
+out:
+  return rc;
+}
+
+static int open_file(pawl_sqconn *c, int create) {
+  pawl_buf uri = {.alloc = c->alloc};
+  int flags = SQLITE_OPEN_NOMUTEX, rc;
+
+  if (!c->reading)
+    flags |= SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0);
+  else
+    flags |= SQLITE_OPEN_READONLY;
+  if (c->reading != PAWL_READING_ALONE)
+    return sqlite3_open_v2(c->path, &c->db, flags, NULL);
+  pawl_reading_uri(c->path, &uri);
+  rc = uri.failed
+           ? SQLITE_NOMEM
+           : sqlite3_open_v2(uri.at, &c->db, flags | SQLITE_OPEN_URI, NULL);
+  pawl_buf_deinit(&uri);
+  return rc;
+}
+
+static pawl_code connect(pawl_sqconn *c, int create, pawl_error *err) {
+  int rc = open_file(c, create);
+  if (rc != SQLITE_OK) return fail_rc(c, c->name, rc, err);
+  sqlite3_extended_result_codes(c->db, 1);
+  sqlite3_busy_handler(c->db, on_busy, c);
+  sqlite3_db_config(c->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+  sqlite3_db_config(c->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+  /* Set once and for all: setting it drops every prepared statement. */
+  sqlite3_set_authorizer(c->db, pawl_sqguard, &c->guard);
+  /* SQLite opens what it may not write for reading, and says so later. */
+  if (!c->is_memory && !c->reading && sqlite3_db_readonly(c->db, "main") == 1)
+    return fail_readonly(c->name, err);
+  return note_place(c, err);
+}
+
+/* A path that SQLite takes for nothing else: not for a URI, not for one of
+ * its own names. */
+static int set_path(pawl_sqconn *c, const char *path) {
+  const char *prefix = c->is_memory || path[0] == '/' ? "" : "./";
+  if (strncmp(path, "./", 2) == 0 || strncmp(path, "../", 3) == 0) prefix = "";
+  c->path_size = strlen(prefix) + strlen(path) + 1;
+  c->path = pawl_realloc(c->alloc, NULL, 0, c->path_size);
+  if (!c->path) return 0;
+  snprintf(c->path, c->path_size, "%s%s", prefix, path);
+  c->name = c->path + strlen(prefix);
+  return 1;
+}
+
+void pawl_sqconn_close(pawl_sqconn *c) {
+  for (int i = 0; i < PAWL_SQ_NSTEERING; i++) sqlite3_finalize(c->steering[i]);
+  /* The last connection checkpoints while it closes. */
+  if (c->db && (c->reading || !pawl_file_is_still(&c->file) ||
+                lock_beside(c, PAWL_SECOND, NULL) != PAWL_OK))
+    sqlite3_db_config(c->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+  sqlite3_close(c->db);
+  unlock_beside(c);
+  if (c->lock_fd >= 0) close(c->lock_fd);
+  pawl_release(c->alloc, c->path, c->path_size);
+}
+
+void pawl_sqconn_init(pawl_sqconn *c, pawl_driver_options *options) {
+  c->alloc = options->alloc;
+  c->options = options;
+  c->lock_fd = -1;
+  c->page_bytes = 4096;
+  c->dice =
+      ((uint64_t)pawl_clock_mono() << 20) ^ (uint64_t)getpid() ^ (uintptr_t)c;
+  if (c->dice == 0) c->dice = 1; /* it would stay there */
+}
+
+/* The handle alone, to open it otherwise. */
+static void disconnect(pawl_sqconn *c) {
+  for (int i = 0; i < PAWL_SQ_NSTEERING; i++) {
+    sqlite3_finalize(c->steering[i]);
+    c->steering[i] = NULL;
+  }
+  sqlite3_close(c->db);
+  c->db = NULL;
+}
+
+/* Whoever opens or closes the file meanwhile changes how it is read. */
+static pawl_code connect_to_read(pawl_sqconn *c, pawl_error *err) {
+  int64_t deadline = pawl_clock_mono() + BUSY_LIMIT;
+  pawl_code rc;
+  for (int tries = 0;; tries++) {
+    MUST(pawl_reading_find(c->path, &c->reading, err));
+    if (c->reading == PAWL_READING_ALONE) pawl_reading_note(c->path, &c->mark);
+    MUST(connect(c, c->options->create, err));
+    rc = c->reading ? begin_reading(c, &c->seen_version, err) : PAWL_OK;
+    if (rc != PAWL_UNREACHABLE || pawl_clock_mono() > deadline) return rc;
+    disconnect(c);
+    sleep_a_little(c, tries);
+  }
+}
+
+pawl_code pawl_sqconn_open(pawl_sqconn *c, const char *path, pawl_error *err) {
+  const pawl_driver_options *options = c->options;
+  pawl_code rc;
+  c->is_memory = strcmp(path, ":memory:") == 0;
+  if (!set_path(c, path)) return pawl_failure_memory(err);
+  if (!c->is_memory) TRY(check_path(path, options, err));
+  if (!c->is_memory) TRY(check_log(c, err));
+  if (!c->is_memory && options->create) make_private(c->path);
+  if (!c->is_memory && options->look)
+    TRY(connect_to_read(c, err));
+  else
+    TRY(connect(c, options->create || c->is_memory, err));
+  TRY(check_owner(c, options->create || c->is_memory, err));
+  if (c->reading && !pawl_sqconn_end(c)) TRY(pawl_failure_memory(err));
+  TRY(configure(c, err));
+  TRY(prepare_steering(c, ROLLBACK, err)); /* there may be no memory then */
+  pawl_file_note_log(&c->file);
+  set_waiting(c, 0);
+out:
+  return rc;
+}
+
+/* ---- units ---- */
+
+/* The WAL is synced as a whole: the next commit that is takes those along that
+ * were not. What it is to be is settled before a unit begins, so that none goes
+ * on without the sync it wants. */
+static pawl_code set_sync(pawl_sqconn *c, int unit, pawl_error *err) {
+  int skips = unit == PAWL_UNIT_SOON;
+  pawl_code rc;
+  if (unit == PAWL_UNIT_READ || c->skips_sync == skips) return PAWL_OK;
+  TRY(pawl_sqconn_exec(
+      c, skips ? "pragma synchronous=normal" : "pragma synchronous=full",
+      err));
+  c->skips_sync = skips;
+out:
+  return rc;
+}
+
+pawl_code pawl_sqconn_begin(pawl_sqconn *c, int unit, pawl_error *err) {
+  pawl_code rc;
+  int64_t version;
+  if (!pawl_sqconn_end(c))
+    return pawl_failure_memory(err); /* of a store in memory */
+  if (c->reading && unit != PAWL_UNIT_READ) return fail_readonly(c->name, err);
+  if (c->reading == PAWL_READING_ALONE &&
+      !pawl_reading_is_still(c->path, &c->mark))
+    return fail_moving(c, err);
+  TRY(pawl_sqconn_check_place(c, err));
+  TRY(set_sync(c, unit, err));
+  if (c->reading)
+    TRY(begin_reading(c, &version, err));
+  else
+    TRY(steer(c, unit == PAWL_UNIT_READ ? BEGIN_READ : BEGIN_WRITE, err));
+out:
+  return rc;
+}
+
+static pawl_code commit_write(pawl_sqconn *c, pawl_error *err) {
+  int lost = 0;
+  pawl_code rc;
+  assert(!c->reading); /* R3 */
+  (void)PAWL_FAULT("commit.before");
+  TRY(pawl_sqconn_check_place(c, err));
+  TRY(lock_beside(c, BUSY_LIMIT, err));
+  rc = PAWL_FAULT("commit.busy") == PAWL_FAULT_FAIL
+           ? fail_rc(c, c->name, SQLITE_BUSY, err)
+           : steer(c, COMMIT, err);
+  if (rc == PAWL_OK) {
+    lost = PAWL_FAULT("commit.after") == PAWL_FAULT_DROP;
+    if (c->wal_pages >= c->checkpoint_pages && !c->is_memory)
+      checkpoint(c, SQLITE_CHECKPOINT_PASSIVE);
+  }
+  unlock_beside(c);
+  if (rc == PAWL_OK) give_way(c);
+  if (lost) /* for tests: a server's answer is lost like that */
+    return pawl_fail(err, PAWL_UNREACHABLE, "%s: the answer is lost", c->name);
+out:
+  return rc;
+}
+
+pawl_code pawl_sqconn_commit(pawl_sqconn *c, int unit, pawl_error *err) {
+  return unit == PAWL_UNIT_READ ? steer(c, COMMIT, err) : commit_write(c, err);
+}
+
+/* ---- between units ---- */
+
+void pawl_sqconn_tidy(pawl_sqconn *c) {
+  int64_t bytes = c->wal_pages * c->page_bytes;
+  if (c->is_memory || c->reading) return;
+  forget_new_counts(c);
+  if (bytes < WAL_PASSIVE || lock_beside(c, 20000, NULL) != PAWL_OK) return;
+  checkpoint(c, bytes < WAL_TRUNCATE ? SQLITE_CHECKPOINT_PASSIVE
+                                     : SQLITE_CHECKPOINT_TRUNCATE);
+  unlock_beside(c);
+}
+
+int pawl_sqconn_has_news(pawl_sqconn *c) {
+  int64_t version = look_at(c, DATA_VERSION, c->seen_version);
+  if (version == c->seen_version) return 0;
+  c->seen_version = version;
+  return 1;
+}

@@ -1,0 +1,86 @@
+/* store/sqconn.h: a connection to a SQLite file: its locks, its transactions,
+ * and whether the file is still there.
+ *
+ * Layer    for store/sqlite.c; sqlite3.h is seen by it, sqconn and sqguard
+ *          alone.
+ * Locks    A unit that writes begins with BEGIN IMMEDIATE: one that reads
+ *          first and writes later would fail with BUSY_SNAPSHOT when another
+ *          commits in between, whatever the busy handler says.
+ *          Libraries before 3.51.3 can corrupt a WAL file that one connection
+ *          resets while another checkpoints it. There, commits and checkpoints
+ *          of all processes take turns under one lock on a file beside the
+ *          database, "<path>-pawl-lock"; pages are written by commits alone
+ *          (cache_spill off). The order is SQLite's write lock, then that one:
+ *          a checkpoint that holds it never waits for the write lock.
+ *          The database file itself is never opened beside SQLite: closing it
+ *          would drop SQLite's own locks.
+ * Turns    SQLite's write lock goes to whoever asks while it is free, which is
+ *          nearly always the process that has just given it back. Who waits
+ *          says so by a lock on the file beside, and who sees that after its
+ *          commit pauses for as long as a waiting one sleeps. */
+#ifndef PAWL_STORE_SQCONN_H
+#define PAWL_STORE_SQCONN_H
+
+#include <sqlite3.h>
+
+#include "driver.h"
+#include "reading.h"
+#include "sqguard.h"
+
+#define PAWL_SQ_APPLICATION_ID 0x5061776C /* "Pawl" */
+
+#define PAWL_SQ_NSTEERING 6 /* begin, commit...: sqconn.c */
+
+typedef struct pawl_sqconn {
+  const pawl_alloc *alloc;
+  sqlite3 *db;
+  char *path; /* as SQLite gets it */
+  size_t path_size;
+  const char *name; /* as the user wrote it, for messages; in path */
+  int is_memory;
+  pawl_reading reading;         /* it may only be read */
+  pawl_reading_mark mark;       /* ALONE: the file as it was opened */
+  pawl_file file;               /* else: where it was opened (F1) */
+  pawl_driver_options *options; /* the caller's, for who opens it again */
+  int lock_fd;                  /* the file beside; -1: in memory */
+  int locks_commits;            /* an old library, see Locks */
+  int is_waiting;               /* and says so */
+  sqlite3_stmt *steering[PAWL_SQ_NSTEERING];
+  int skips_sync; /* commits return before they are on disk: PAWL_UNIT_SOON */
+  int64_t page_bytes;
+  int64_t wal_pages, checkpoint_pages; /* pages there, next checkpoint at */
+  int64_t busy_since;                  /* monotonic */
+  int no_waiting;
+  uint64_t dice;
+  int64_t seen_version;   /* data_version when last looked at */
+  int64_t schema_version; /* the schema's, 0: not looked at yet */
+  pawl_sqguard_state guard;
+} pawl_sqconn;
+
+/* Closed after init, whether or not open succeeds. */
+void pawl_sqconn_init(pawl_sqconn *c, pawl_driver_options *options);
+pawl_code pawl_sqconn_open(pawl_sqconn *c, const char *path, pawl_error *err);
+/* Its statements have been finalized. */
+void pawl_sqconn_close(pawl_sqconn *c);
+
+/* As in driver.h, for the transaction alone. */
+pawl_code pawl_sqconn_begin(pawl_sqconn *c, int unit, pawl_error *err);
+pawl_code pawl_sqconn_commit(pawl_sqconn *c, int unit, pawl_error *err);
+/* Is no transaction open any more? */
+int pawl_sqconn_end(pawl_sqconn *c);
+
+/* Statements without arguments: without rows, or with one integer. */
+pawl_code pawl_sqconn_exec(pawl_sqconn *c, const char *sql, pawl_error *err);
+pawl_code pawl_sqconn_ask(pawl_sqconn *c, const char *sql, int64_t *out,
+                          pawl_error *err);
+/* After a failed call on c->db. */
+pawl_code pawl_sqconn_fail(pawl_sqconn *c, const char *what, pawl_error *err);
+
+/* F1 (file.h). */
+pawl_code pawl_sqconn_check_place(pawl_sqconn *c, pawl_error *err);
+/* Has another connection committed since the last look? */
+int pawl_sqconn_has_news(pawl_sqconn *c);
+/* No transaction is open. */
+void pawl_sqconn_tidy(pawl_sqconn *c);
+
+#endif
