@@ -1,0 +1,103 @@
+-- docs/api.md, which shows every verb in C, Lua, command and SQL side by side,
+-- against what is really there.
+local commands = require "pawl.cli.commands"
+local core = require "pawl.core"
+local pawl = require "pawl"
+local testing = require "pawl.testing"
+local tmp = require "spec.support.tmp"
+
+local PAGE = tmp.read "docs/api.md"
+
+--- The texts in a column of all tables that fit a pattern, as a set.
+local function column(n, pattern)
+  local found = {}
+  for row in PAGE:gmatch "\n|([^\n]+)|" do
+    local i = 0
+    for cell in (row .. "|"):gmatch "([^|]*)|" do
+      i = i + 1
+      if i == n then
+        for name in cell:gmatch(pattern) do found[name] = true end
+      end
+    end
+  end
+  return found
+end
+
+local function sorted(set)
+  local list = {}
+  for name in pairs(set) do list[#list + 1] = name end
+  table.sort(list)
+  return list
+end
+
+local function public_functions()
+  local names = {}
+  for text in tmp.read "src/pawl.h":gsub("/%*.-%*/", ""):gmatch
+    "PAWL_API%s+([^;]+);" do
+    local name = text:match "(pawl_[%w_]+)%("
+    if name then names[name] = true end
+  end
+  return names
+end
+
+local NOUNS = { "tasks", "workflows", "outbox" }
+
+describe("docs/api.md", function()
+  it("has every function of pawl.h, and no other", function()
+    assert.same(sorted(public_functions()), sorted(column(2,
+      "`(pawl_[%w_]+)`")))
+  end)
+
+  it("has every method of an engine, and no other", function()
+    local names = {}
+    for name, value in pairs(core.engine) do
+      if type(value) == "function" then names[name] = true end
+    end
+    assert.same(sorted(names), sorted(column(3, "`engine:([%w_]+)`")))
+  end)
+
+  it("has every method of what has a word of its own", function()
+    local engine <close> = assert(testing.open())
+    for _, noun in ipairs(NOUNS) do
+      local names = {}
+      for name in pairs(getmetatable(engine[noun]).__index) do
+        names[name] = true
+      end
+      assert.same(sorted(names),
+        sorted(column(3, "`engine%." .. noun .. ":([%w_]+)`")), noun)
+    end
+  end)
+
+  it("has every field of the module, and no other", function()
+    local names = {}
+    for name in pairs(pawl) do
+      if name:sub(1, 1) ~= "_" then names[name] = true end
+    end
+    assert.same(sorted(names), sorted(column(3, "`pawl%.([%w_]+)`")))
+  end)
+
+  it("has every command, and no other", function()
+    local names = {}
+    for _, name in ipairs(commands.names) do names[name] = true end
+    assert.same(sorted(names), sorted(column(4, "`pawl ([%w]+)")))
+  end)
+
+  it("has every verb of the commands that have some", function()
+    for _, name in ipairs { "task", "workflow" } do
+      local verbs = {}
+      local text = tmp.read("lua/pawl/cli/" .. name .. ".lua")
+      for verb in text:match "local order = (%b{})":gmatch '"(%w+)"' do
+        verbs[verb] = true
+      end
+      assert.same(sorted(verbs), sorted(column(4, "`pawl " .. name
+        .. " (%w+)")), name)
+    end
+  end)
+
+  it("names tables and views that there are", function()
+    local schema = tmp.read "sql/shared/migrations/0001_first.sql"
+    for name in pairs(column(5, "`([%w_]+)`")) do
+      assert.matches("create %w+ pawl%." .. name .. "%f[^%w_]", schema)
+    end
+  end)
+end)
