@@ -61,6 +61,7 @@ int pawl_status_may_become(pawl_status from, pawl_status to) {
 void pawl_state_init(pawl_state *s, const pawl_alloc *alloc) {
   memset(s, 0, sizeof *s);
 #define INIT_NUMBER(name)
+#define INIT_TIME(name)
 #define INIT_MARKS(name)
 #define INIT_TEXT(name) s->name.alloc = alloc;
 #define INIT(type, name) INIT_##type(name)
@@ -69,6 +70,7 @@ void pawl_state_init(pawl_state *s, const pawl_alloc *alloc) {
 
 void pawl_state_deinit(pawl_state *s, const pawl_alloc *alloc) {
 #define DEINIT_NUMBER(name)
+#define DEINIT_TIME(name)
 #define DEINIT_MARKS(name) pawl_marks_deinit(&s->name, alloc);
 #define DEINIT_TEXT(name) pawl_buf_deinit(&s->name);
 #define DEINIT(type, name) DEINIT_##type(name)
@@ -77,6 +79,7 @@ void pawl_state_deinit(pawl_state *s, const pawl_alloc *alloc) {
 }
 
 #define CLEAR_NUMBER(name) s->name = 0;
+#define CLEAR_TIME(name) CLEAR_NUMBER(name##_us)
 #define CLEAR_MARKS(name) pawl_marks_clear(&s->name);
 #define CLEAR_TEXT(name) pawl_buf_clear(&s->name);
 #define CLEAR(type, name) CLEAR_##type(name)
@@ -100,6 +103,7 @@ int pawl_state_copy(pawl_state *to, const pawl_state *from,
   to->node = from->node;
   to->previous = from->previous;
 #define COPY_NUMBER(name) to->name = from->name;
+#define COPY_TIME(name) COPY_NUMBER(name##_us)
 #define COPY_MARKS(name) pawl_marks_copy(&to->name, &from->name, alloc);
 #define COPY_TEXT(name) pawl_buf_copy(&to->name, &from->name);
 #define COPY(type, name) COPY_##type(name)
@@ -111,6 +115,7 @@ int pawl_state_copy(pawl_state *to, const pawl_state *from,
 int pawl_state_differs(const pawl_state *a, const pawl_state *b) {
   if (a->last_token != b->last_token && a->last_token > 1) return 1;
 #define DIFFERS_NUMBER(name) || a->name != b->name
+#define DIFFERS_TIME(name) DIFFERS_NUMBER(name##_us)
 #define DIFFERS_MARKS(name) || !pawl_marks_same(&a->name, &b->name)
 #define DIFFERS_TEXT(name) \
   || !pawl_str_eq(pawl_buf_str(&a->name), pawl_buf_str(&b->name))
@@ -132,6 +137,7 @@ int pawl_state_folded_differs(const pawl_state *a, const pawl_state *b) {
 
 int pawl_state_has_failed(const pawl_state *s) {
 #define FAILED_NUMBER(name)
+#define FAILED_TIME(name)
 #define FAILED_MARKS(name) || s->name.failed
 #define FAILED_TEXT(name) || s->name.failed
 #define FAILED(type, name) FAILED_##type(name)

@@ -78,16 +78,18 @@ typedef enum pawl_undo_status {
 
 /* ---- the state ---- */
 
-/* Members that most commits leave as they are: the columns of instance_more.
- * Variables are not here: they may be large, so a plan has them only when they
- * have changed. */
+/* Members that most commits leave as they are. Each is a column of
+ * instance_load and an argument of instance_more of the same name, and
+ * engine/work reads and writes it by this list; a TIME x is the member x_us and
+ * the column x_at. Variables are not here: they may be large, so a plan has
+ * them only when they have changed. */
 /* clang-format off */
 #define PAWL_STATE_OWN(X)                                                    \
   X(NUMBER, sent)         /* messages and outbox rows, so far */             \
   X(NUMBER, children)     /* that were started, and are to be told its end */\
   X(NUMBER, immediate)    /* steps in a row; 0 without a busy_limit */       \
-  X(NUMBER, suspended_us) /* since when; 0: it is not */                     \
-  X(NUMBER, deadline_us)  /* 0: none */                                      \
+  X(TIME, suspended)      /* suspended_us: since when; 0: it is not */       \
+  X(TIME, deadline)       /* deadline_us; 0: none */                         \
   X(MARKS, joined)        /* joins that have fired while siblings still run, \
                              and the token that forked */                    \
   X(TEXT, stopped)        /* JSON list of its tokens when it failed; empty:  \
@@ -105,6 +107,7 @@ typedef enum pawl_undo_status {
 /* clang-format on */
 
 #define PAWL_STATE_NUMBER(name) int64_t name;
+#define PAWL_STATE_TIME(name) int64_t name##_us;
 #define PAWL_STATE_TEXT(name) pawl_buf name;
 #define PAWL_STATE_MARKS(name) pawl_marks name;
 #define PAWL_STATE_MEMBER(type, name) PAWL_STATE_##type(name)

@@ -27,6 +27,7 @@ static void an_end_is_left_only_to_go_on(void) { /* E1 */
 }
 
 #define FILL_NUMBER(name) s->name = 7;
+#define FILL_TIME(name) FILL_NUMBER(name##_us)
 #define FILL_TEXT(name) pawl_buf_addz(&s->name, #name);
 #define FILL_MARKS(name) \
   pawl_marks_add(&s->name, NULL, #name, 7, pawl_strz("k"));
@@ -37,10 +38,12 @@ static void fill(pawl_state *s) {
 }
 
 #define SAME_NUMBER(name) CHECK_INT(b.name, 7);
+#define SAME_TIME(name) SAME_NUMBER(name##_us)
 #define SAME_TEXT(name) CHECK_TEXT(b.name.at, #name);
 #define SAME_MARKS(name) CHECK(pawl_marks_same(&a.name, &b.name));
 #define SAME(type, name) SAME_##type(name)
 #define CLEAR_NUMBER(name) b.name = 0;
+#define CLEAR_TIME(name) CLEAR_NUMBER(name##_us)
 #define CLEAR_TEXT(name) pawl_buf_clear(&b.name);
 #define CLEAR_MARKS(name) pawl_marks_clear(&b.name);
 #define APART(type, name)               \

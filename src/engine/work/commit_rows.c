@@ -48,6 +48,13 @@ static const pawl_token *lone_of(const pawl_plan *p) {
                                     : pawl_tokens_folded(&p->state.tokens);
 }
 
+/* Of the list in rules/state.h; marks as the plan has their text. */
+#define MORE_NUMBER(name) .name = p->state.name,
+#define MORE_TIME(name) .name##_at = p->state.name##_us,
+#define MORE_TEXT(name) .name = pawl_buf_some(&p->state.name),
+#define MORE_MARKS(name) .name = pawl_buf_some(&p->name),
+#define MORE(type, name) MORE_##type(name)
+
 static void add_more(pawl_args *a, pawl_held *h) {
   static const pawl_buf none;
   pawl_plan *p = &h->d.plan;
@@ -64,15 +71,8 @@ static void add_more(pawl_args *a, pawl_held *h) {
            .token_event = pawl_buf_some(t ? &t->event : &none),
            .token_detail = t ? detail_text(a, t) : pawl_strz(NULL),
            .tokens = p->state.last_token ? p->state.last_token : 1,
-           .sent = p->state.sent, .children = p->state.children,
-           .immediate = p->state.immediate,
-           .joined = pawl_buf_some(&p->joined),
-           .stopped = pawl_buf_some(&p->state.stopped),
            .compensation = pawl_buf_some(&p->compensation),
-           .cancellation = pawl_buf_some(&p->state.cancellation),
-           .suspended_at = p->state.suspended_us,
-           .deadline_at = p->state.deadline_us,
-           .output = pawl_buf_some(&p->state.output));
+           .output = pawl_buf_some(&p->state.output), PAWL_STATE_OWN(MORE));
 }
 
 pawl_code pawl_commit_more(pawl_engine *e, pawl_held **list, int n,

@@ -89,6 +89,18 @@ static void load_parent(pawl_held *h, const pawl_instance_load_row *row) {
   pawl_buf_set(&h->parent_node, row->parent_node);
 }
 
+/* Of the list in rules/state.h. */
+#define LOAD_NUMBER(name) s->name = row->name;
+#define LOAD_TIME(name) s->name##_us = row->name##_at;
+#define LOAD_TEXT(name) pawl_buf_set(&s->name, row->name);
+#define LOAD_MARKS(name) pawl_##name##_read(&e->world, row->name, &s->name);
+#define LOAD(type, name) LOAD_##type(name)
+
+static void load_own(pawl_engine *e, pawl_state *s,
+                     const pawl_instance_load_row *row) {
+  PAWL_STATE_OWN(LOAD)
+}
+
 /* While it has no visit, the time in its token's column is when it may begin.
  * */
 static void load_counters(pawl_held *h, const pawl_instance_load_row *row) {
@@ -99,19 +111,18 @@ static void load_counters(pawl_held *h, const pawl_instance_load_row *row) {
   h->revision = row->revision;
   /* the first token comes into being with the first commit */
   h->d.state.last_token = h->d.state.started_us ? (int32_t)row->tokens : 0;
-  h->d.state.sent = row->sent;
-  h->d.state.children = row->children;
-  h->d.state.immediate = row->immediate;
-  h->d.state.suspended_us = row->suspended_at;
-  h->d.state.deadline_us = row->deadline_at;
   h->d.state.begin_us = h->d.state.visit ? 0 : row->token_due_at;
 }
 
 /* What is counted on from here on must not run over. */
 static pawl_code check_counters(const pawl_held *h, pawl_error *err) {
-  const int64_t counters[] = {
-      h->d.state.visit, h->d.version,        h->d.seq,
-      h->d.state.sent,  h->d.state.children, h->d.state.immediate};
+#define COUNTER_NUMBER(name) h->d.state.name,
+#define COUNTER_TIME(name)
+#define COUNTER_TEXT(name)
+#define COUNTER_MARKS(name)
+#define COUNTER(type, name) COUNTER_##type(name)
+  const int64_t counters[] = {h->d.state.visit, h->d.version, h->d.seq,
+                              PAWL_STATE_OWN(COUNTER)};
   int is_sane =
       h->d.state.last_token >= 0 && h->d.state.last_token < INT32_MAX / 2;
 
@@ -142,11 +153,9 @@ static void load_texts(pawl_engine *e, pawl_held *h,
   pawl_buf_set(&h->d.input, row->input);
   h->parts = (int)row->parts;
   load_vars(h, row->variables);
-  pawl_joined_read(&e->world, row->joined, &h->d.state.joined);
-  pawl_buf_set(&h->d.state.stopped, row->stopped);
+  load_own(e, &h->d.state, row);
   pawl_marks_clear(&h->d.state.watched); /* take_rules tells */
   pawl_undoing_read(row->compensation, &h->d.state);
-  pawl_buf_set(&h->d.state.cancellation, row->cancellation);
   pawl_buf_set(&h->d.state.output, row->output);
 }
 
