@@ -586,7 +586,7 @@ static pawl_letter *add_letter(world *w, pawl_decision *d, const char *kind) {
   if (!PAWL_ROOM(NULL, d->letters, d->nletters, d->letters_cap)) abort();
   l = &d->letters[d->nletters++];
   texts[0] = &l->kind, texts[1] = &l->name, texts[2] = &l->key;
-  texts[3] = &l->event_id, texts[4] = &l->source, texts[5] = &l->caller;
+  texts[3] = &l->event_id, texts[4] = &l->source, texts[5] = &l->by;
   texts[6] = &l->data;
   for (int i = 0; i < 7; i++) pawl_buf_clear(texts[i]);
   l->has_key = l->addressed = l->kept = l->news_for = 0;

@@ -162,7 +162,7 @@ describe("the roles of docs/security.md", function()
         { "operator", "update pawl.meta set value = '2'" },
         { "operator", "create table pawl.mine (id integer)" },
         { "operator", "drop table pawl.agenda" },
-        { "worker", "update pawl.version set number = 2" },
+        { "worker", "update pawl.migration set number = 2" },
         { "worker", "create table pawl.mine (id integer)" },
         { "worker", "create function pawl.f() returns integer language sql "
           .. "as 'select 1'" },

@@ -12,8 +12,8 @@ local Wave = require "spec.support.torture.wave"
 local plants = {
   ["ends as modelled"] = {
     "update pawl.instance set status = 'failed' where id = $one(t.all)",
-    "update pawl.instance set external_id = null where id = $one(t.all)",
-    "update pawl.instance set external_id = 'x' where id = $one(t.all)",
+    "update pawl.instance set key = null where id = $one(t.all)",
+    "update pawl.instance set key = 'x' where id = $one(t.all)",
     "update pawl.instance set status = 'waiting' where id = $one(t.kid)",
     "delete from pawl.history where type = 'step' and instance = $one(t.all)",
     [[update pawl.instance set variables =
@@ -76,9 +76,9 @@ local plants = {
   },
   ["a mark is left once"] = {
     [[insert into pawl.outbox (shard, instance, seq, type, payload, created_at,
-        attempts, next_at)
+        attempts, due_at)
       select shard, instance, seq + 10000, type, payload, created_at, attempts,
-        next_at from pawl.outbox where instance = $one(t.seq)]],
+        due_at from pawl.outbox where instance = $one(t.seq)]],
   },
   ["nobody is leased"] = {
     [[insert into pawl.agenda (shard, instance, workflow, workflow_version,
@@ -175,7 +175,7 @@ local function statement(text, dialect)
   text = text:gsub("%$one(%b())", function(which)
     local workflow, status = which:sub(2, -2):match "(%S+) ?(%S*)"
     return ([[(select id from pawl.instance where workflow = '%s'
-      and (status = '%s' or '%s' = '') order by external_id, id limit 1)]])
+      and (status = '%s' or '%s' = '') order by key, id limit 1)]])
       :format(workflow, status, status)
   end)
   return (text:gsub("%$(%l+)", words[dialect]))

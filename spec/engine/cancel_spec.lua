@@ -26,7 +26,7 @@ kit.describe("cancelling", function(backend)
     local entry = history[#history]
     assert.equal("cancelled", entry.type)
     assert.equal("no longer wanted", entry.text)
-    assert.equal("ann", entry.caller)
+    assert.equal("ann", entry.by)
     assert.equal(0, kit.count(backend, url, "agenda"))
     assert.equal(0, kit.count(backend, url, "inbox"))
     clock:advance "2h"

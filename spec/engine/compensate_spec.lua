@@ -674,7 +674,7 @@ kit.describe("while it is undone", function(backend)
     local refused = rows(engine, id, "refused")
     assert.equal(1, #refused)
     assert.matches("being undone", refused[1].text)
-    assert.equal("bob", refused[1].caller)
+    assert.equal("bob", refused[1].by)
     assert.equal(0, kit.count(backend, calls.url, "inbox"))
   end)
 

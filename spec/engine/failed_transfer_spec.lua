@@ -32,7 +32,7 @@ local function post(store, id, kind, data, completed)
   revive(store, id, completed or false)
   assert(store:send("inbox_insert", {
     shard = kit.shard(id, store:shards()), id = id,
-    no = kit.draw_id(), kind = kind, source = "user", caller = "", data = data,
+    no = kit.draw_id(), kind = kind, source = "user", by = "", data = data,
     now = store:now() }))
   assert(store:commit())
 end
@@ -77,7 +77,7 @@ kit.describe("an instance that has failed", function(backend)
     assert.equal(was.attempt, is.attempt)
     assert.equal("step a, failed b, transferred b", kit.trail(engine, id))
     assert.equal("version 1 to 2: mended", last(engine, id).text)
-    assert.equal("ann", last(engine, id).caller)
+    assert.equal("ann", last(engine, id).by)
     assert.equal(0, kit.count(backend, url, "agenda"))
     assert.equal(0, kit.count(backend, url, "inbox"))
     assert(engine:run())

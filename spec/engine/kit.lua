@@ -156,7 +156,7 @@ end
 
 --- What differs between two runs of the same: ids, and whoever ran them.
 local MASKED = { id = true, instance = true, lease = true, executor = true,
-  root = true, external_id = true }
+  root = true, key = true }
 
 --- All that is stored of instances, for comparing two runs of the same.
 function kit.stored(backend, url)

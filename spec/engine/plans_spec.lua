@@ -10,7 +10,7 @@ local EXECUTOR = kit.draw_id()
 -- Statements that nobody sends often, on tables that stay small.
 local RARE = { "^executor_", "^explain_suspension$", "^explain_executor$",
   "^health_agenda$",
-  "^version_", "^meta_", "^workflow_list$",
+  "^migration_", "^meta_", "^workflow_list$",
   "^suspension_list$",
   "^wake$" }
 
@@ -521,7 +521,7 @@ end)
 kit.describe("the cost of a list", function(backend)
   local statement = kit.statements(backend.name).instance_list
   local pg = backend.name == "postgres"
-  local FILTERS = pg and { "correlation_id", "business_key", "external_id",
+  local FILTERS = pg and { "correlation", "business_key", "key",
     "tenant", "workflow", "none" } or { "workflow", "none" }
 
   local function cost(url, filter)
@@ -673,7 +673,7 @@ local TASKS = {
     with recursive n (i) as (select %d union all select i + 1 from n
       where i < %d)
     insert into pawl_task (shard, id, instance, token, node, visit,
-      schema_type, title, status, priority, due_at, assignee, claimed_by,
+      form, title, status, priority, due_at, assignee, claimed_by,
       created_at, updated_at)
     select 0, unhex(printf('%%032x', i)), unhex(printf('%%032x', i)), 1, 'n',
       1, 'f', 't', '%s', 'normal', %d + i, '%s', '%s', 0, 0 from n;
@@ -683,7 +683,7 @@ local TASKS = {
         where o.shard = 0 and o.task = t.id);]],
   postgres = [[
     insert into pawl.task (shard, id, instance, token, node, visit,
-      schema_type, title, status, priority, due_at, assignee, claimed_by,
+      form, title, status, priority, due_at, assignee, claimed_by,
       created_at, updated_at)
     select 0, lpad(to_hex(i), 32, '0')::uuid, lpad(to_hex(i), 32, '0')::uuid,
       1, 'n', 1, 'f', 't', '%3$s', 'normal',

@@ -11,7 +11,7 @@ kit.describe("a step", function(backend)
       seen = {
         id = ctx.id, workflow = ctx.workflow, version = ctx.version,
         node = ctx.node, attempt = ctx.attempt, tenant = ctx.tenant,
-        correlation_id = ctx.correlation_id, input = ctx.input,
+        correlation = ctx.correlation, input = ctx.input,
         vars = next(ctx.vars), now = ctx.now(),
       }
     end)))
@@ -20,7 +20,7 @@ kit.describe("a step", function(backend)
     assert(engine:run())
     assert.same({
       id = id, workflow = "t.one", version = 1, node = "a", attempt = 1,
-      tenant = "acme", correlation_id = "c-7", input = { n = 1 },
+      tenant = "acme", correlation = "c-7", input = { n = 1 },
       now = clock:now(),
     }, seen)
   end)

@@ -13,7 +13,7 @@ local function post(url, clock, id, kind, data, event_id)
     now = store:now(), completed = true }))
   assert(store:send("inbox_insert", { shard = shard, id = id,
     no = kit.draw_id(), kind = kind, event_id = event_id, source = "user",
-    caller = "", data = data, now = store:now() }))
+    by = "", data = data, now = store:now() }))
   assert(store:commit())
 end
 

@@ -23,7 +23,7 @@ local function untaken(engine, id)
   local texts = {}
   for _, entry in ipairs(assert(engine:history(id))) do
     if entry.type == "untaken" then
-      texts[#texts + 1] = ("%s by %s"):format(entry.text, entry.caller)
+      texts[#texts + 1] = ("%s by %s"):format(entry.text, entry.by)
     end
   end
   return texts

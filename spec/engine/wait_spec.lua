@@ -56,7 +56,7 @@ kit.describe("a wait", function(backend)
     local row = assert(engine:history(id))[2]
     assert.same({ "received", "w", "order.paid", 5, "received", "ann" },
       { row.type, row.node, row.text, row.output, row.transition,
-        row.caller })
+        row.by })
     assert.equal(0, kit.count(backend, url, "subscription"))
     assert.equal(0, kit.count(backend, url, "agenda"))
   end)

@@ -75,10 +75,10 @@ return p->after == PAWL_AFTER_END || p->after == PAWL_AFTER_FORGET ||
   { name = "a lost claim loses its place",
     file = "sql/sqlite/agenda.sql",
     from = [[
-   set lease = null, executor = executor_before, ready = 1,
-       due_at = due_before]],
+   set lease = null, executor = was_executor, ready = 1,
+       due_at = was_due_at]],
     to = [[
-   set lease = null, executor = executor_before, ready = 1,
+   set lease = null, executor = was_executor, ready = 1,
        due_at = @now]],
     specs = { "spec/engine/refused_spec.lua",
       "spec/engine/protocol_spec.lua" } },
@@ -557,14 +557,14 @@ return t->status == PAWL_TASK_PENDING || t->status == PAWL_TASK_RUNNING;]],
     file = "sql/shared/instance.sql",
     from = [[select id from pawl.instance
  where shard = @shard and workflow = @workflow
-   and external_id = @external_id
+   and key = @key
    and coalesce(tenant, '') = coalesce(@tenant, '')
    and deleted_at is null;
 
 -- name: instance_known]],
     to = [[select id from pawl.instance
  where shard = @shard and workflow = @workflow
-   and external_id = @external_id
+   and key = @key
    and tenant = @tenant
    and deleted_at is null;
 

@@ -64,7 +64,7 @@ function helper.instances(count)
   local args = { shard = 0, now = 1700000000000000,
                  workflow = "order.fulfil", workflow_version = 1, id = {},
                  tenant = {}, priority = {}, executor_group = {},
-                 business_key = {}, correlation_id = {}, external_id = {},
+                 business_key = {}, correlation = {}, key = {},
                  input = {}, metadata = {}, due_at = {}, delay_us = {} }
   for _, column in pairs(args) do
     if type(column) == "table" then column.n = count end

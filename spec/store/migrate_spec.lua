@@ -36,7 +36,7 @@ for _, backend in ipairs(backends) do
       local again = assert(helper.open(url, { shards = 3 }))
       assert.same({ 1, 1 }, { again:versions() })
       assert.equal(7, again:shards())
-      local rows = helper.ask(again, "version_list")
+      local rows = helper.ask(again, "migration_list")
       assert.equal(1, #rows)
       assert.equal("0001_first", rows[1].name)
     end)
@@ -122,7 +122,7 @@ for _, backend in ipairs(backends) do
       end
       assert.is_not_nil(next(answers))
       assert.is_nil(next(answers, (next(answers)))) -- all say the same
-      assert.equal(1, #helper.ask(assert(helper.open(url)), "version_list"))
+      assert.equal(1, #helper.ask(assert(helper.open(url)), "migration_list"))
     end)
   end)
 end

@@ -152,7 +152,7 @@ describe("a store file that several processes write", function()
     local path = tmp.path("reader.db")
     local store, reader = assert(helper.open(path)), assert(helper.open(path))
     assert(reader:begin("read"))
-    assert(reader:send("version_list"))
+    assert(reader:send("migration_list"))
     for i = 1, 30 do
       assert(helper.put(store, "k" .. i % 3, letters(i, 1000000)))
     end

@@ -50,7 +50,7 @@ for _, backend in ipairs(backends) do
         assert(store:begin(kind))
         put "2"
         probe.fault "store.rollback=fail"
-        local ok = store:send("version_insert", {
+        local ok = store:send("migration_insert", {
           number = 1, name = "twice", breaking = false, now = 0 })
         if ok then assert.is_nil((store:commit())) end
         store:rollback()

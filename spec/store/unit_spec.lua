@@ -81,14 +81,14 @@ for _, backend in ipairs(backends) do
             statements[i] = { "meta_put", { key = "k" .. i, value = "v" } }
           end
           -- Version 1 is there since the store was made.
-          statements[failing] = { "version_insert", {
+          statements[failing] = { "migration_insert", {
             number = 1, name = "twice", breaking = false, now = 0 } }
           local results, err = helper.unit(store, kind,
                                            table.unpack(statements))
           assert.is_nil(results)
           assert.equal("store", err.code)
           assert.equal("23505", err.sqlstate)
-          assert.matches("^version_insert: ", err.message)
+          assert.matches("^migration_insert: ", err.message)
           for i = 1, 3 do assert.is_nil(helper.get(store, "k" .. i)) end
           assert(helper.put(store, "a", "1"))
         end)
@@ -97,7 +97,7 @@ for _, backend in ipairs(backends) do
 
     it("reports an error in the first use of a statement", function()
       -- Its preparation is aborted with it, and must be made up for.
-      local bad = { "version_insert", { number = 1, name = "twice",
+      local bad = { "migration_insert", { number = 1, name = "twice",
                                         breaking = false, now = 0 } }
       local good = { "meta_put", { key = "late", value = "1" } }
       assert.is_nil((helper.unit(store, "batch", bad, good)))
@@ -177,7 +177,7 @@ for _, backend in ipairs(backends) do
       store:rollback() -- a no-op when none is open
 
       assert(store:begin("open"))
-      assert.is_nil((store:send("version_insert",
+      assert.is_nil((store:send("migration_insert",
         { number = 1, name = "twice", breaking = false, now = 0 })))
       misuse(store:send("meta_get", { key = "a" }))
       misuse(store:commit()) -- rolls back
@@ -201,7 +201,7 @@ for _, backend in ipairs(backends) do
       assert.equal(1000000, timed:now())
       at = 2000000
       assert.equal(2000000, timed:now())
-      local rows = helper.ask(timed, "version_list")
+      local rows = helper.ask(timed, "migration_list")
       assert.equal(1000000, rows[1].applied_at)
     end)
   end)

@@ -62,7 +62,7 @@ local MEANT = {
   { "explain_suspension", ".", "the same" },
   { "suspension_list", ".", "all of what is suspended" },
   { "workflow_list", "workflow", "all versions, when somebody asks" },
-  { "version_list", "version", "all migrations: a few" },
+  { "migration_list", "migration", "all migrations: a few" },
   { "executor_%a+", "executor", "a row for each process, not for each thing "
     .. "that runs" },
   { "explain_executor", "executor", "the same" },

@@ -127,7 +127,7 @@ select pg_terminate_backend(pid) from pg_stat_activity
 do $$
 declare t record; plain boolean;
 begin
-  select to_regclass('pawl.version') is not null
+  select to_regclass('pawl.migration') is not null
      and (select value = '1' from pawl.meta where key = 'shards')
      and not exists (select from pg_class c join pg_namespace n
                        on n.oid = c.relnamespace

@@ -48,8 +48,8 @@ update pawl.agenda a set ready = true
 -- args: @shard smallint, @executor_group text, @workflow text[],
 --       @workflow_version integer[], @lease uuid, @executor uuid,
 --       @lease_us bigint, @now time?, @max integer
--- rows: instance uuid, takeovers integer, latch integer, due_before time,
---       executor_before uuid, priority smallint, now time
+-- rows: instance uuid, takeovers integer, latch integer, was_due_at time,
+--       was_executor uuid, priority smallint, now time
 -- Candidates are read without locks, twice as many as wanted, so that rivals
 -- find other rows further down; then locked. Who finds all of them locked, by
 -- several rivals at once, looks further. Materialized, because a bare IN (...)
@@ -91,7 +91,7 @@ update pawl.agenda a
 -- rows: like agenda_claim
 -- One row whose last holder died, or that was taken over since its last
 -- commit: it runs alone. Taking it from a dead holder counts, and shows in
--- executor_before, which is null after a plain claim.
+-- was_executor, which is null after a plain claim.
 with candidate as materialized (
   {{candidates (lease is not null or takeovers > 0); 16}}
 ), due as materialized (
@@ -109,8 +109,8 @@ update pawl.agenda a
 -- name: agenda_claim_one
 -- args: @shard smallint, @id uuid, @lease uuid, @executor uuid,
 --       @lease_us bigint, @now time?
--- rows: instance uuid, takeovers integer, latch integer, due_before time,
---       executor_before uuid, priority smallint, now time,
+-- rows: instance uuid, takeovers integer, latch integer, was_due_at time,
+--       was_executor uuid, priority smallint, now time,
 --       suspended boolean
 -- This instance, if it is due and nobody holds it. Its workflow may be
 -- suspended: then it is held for its inbox alone.
@@ -138,7 +138,7 @@ with it as materialized (
 )
 update pawl.agenda a
    set ready = false, lease = @lease, executor = @executor,
-       executor_before = null, due_before = coalesce(@now, now()),
+       was_executor = null, was_due_at = coalesce(@now, now()),
        due_at = {{from_now @lease_us}}
   from it where a.shard = @shard and a.instance = @id
 {{claimed}}, false as suspended;
@@ -267,7 +267,7 @@ on conflict (shard, instance) do update
 -- After a claim whose answer was lost: gives back what it took, if it did.
 insert into pawl.agenda as a ({{agenda_columns}})
 select m.shard, m.instance, m.workflow, m.workflow_version, m.executor_group,
-       m.priority, true, m.due_before, m.takeovers, m.latch
+       m.priority, true, m.was_due_at, m.takeovers, m.latch
   from (select instance from (
           select instance from pawl.agenda
            where shard = @shard and not ready and lease = @lease
@@ -278,8 +278,8 @@ select m.shard, m.instance, m.workflow, m.workflow_version, m.executor_group,
    where shard = @shard and instance = s.instance and lease = @lease
      for update) m
 on conflict (shard, instance) do update
-   set lease = null, executor = a.executor_before, ready = true,
-       due_at = a.due_before;
+   set lease = null, executor = a.was_executor, ready = true,
+       due_at = a.was_due_at;
 
 -- name: agenda_heartbeat
 -- args: @shard smallint, @id uuid[], @lease uuid[], @lease_us bigint,

@@ -23,7 +23,7 @@ cross join lateral (
 
 -- fragment: claimed
 -- What a claim tells of its rows.
-returning a.instance, a.takeovers, a.latch, a.due_before, a.executor_before,
+returning a.instance, a.takeovers, a.latch, a.was_due_at, a.was_executor,
   a.priority, coalesce(@now, now()) as now
 
 -- fragment: task_locked
@@ -149,4 +149,4 @@ select a.place, a.priority, a.due_at
 -- fragment: leased_anew
 -- What a claim sets.
 ready = false, lease = @lease, executor = @executor,
-       executor_before = a.executor, due_before = a.due_at
+       was_executor = a.executor, was_due_at = a.due_at

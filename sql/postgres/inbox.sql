@@ -3,13 +3,13 @@
 -- name: inbox_load
 -- args: @shard smallint, @id uuid[], @events integer, @others integer
 -- rows: instance uuid, no uuid, kind text, name text, key text,
---       event_id text, source text, caller text, data json,
+--       event_id text, source text, by text, data json,
 --       addressed boolean, received_at time
 -- What was not taken yet, in the order in which it came in: the first @others
 -- requests, and as many results of children and of people; and the events, of
 -- more than @events any that many.
 select b.instance, b.no, b.kind, b.name, b.key, b.event_id, b.source,
-       b.caller, b.data, b.addressed, b.received_at
+       b.by, b.data, b.addressed, b.received_at
   from {{rows}} cross join lateral (
   (select * from pawl.inbox
     where shard = @shard and instance = s.id and not taken
@@ -34,7 +34,7 @@ select b.instance, b.no, b.kind, b.name, b.key, b.event_id, b.source,
 --       @prefix text[], @key text[], @after_at time[], @after_no uuid[],
 --       @max integer[]
 -- rows: instance uuid, no uuid, kind text, name text, key text,
---       event_id text, source text, caller text, data json,
+--       event_id text, source text, by text, data json,
 --       addressed boolean, received_at time, search integer
 -- Of each search, by its number, the first @max events behind those seen that
 -- have its name or, one word behind a prefix, its pattern, and fit its key. For
@@ -61,7 +61,7 @@ select b.*, s.no as search
        and strpos(substr(n.name, length(s.prefix) + 1), '.') = 0) w (name)
    cross join lateral (
     select i.instance, i.no, i.kind, i.name, i.key, i.event_id, i.source,
-           i.caller, i.data, i.addressed, i.received_at
+           i.by, i.data, i.addressed, i.received_at
       from pawl.inbox i
      where i.shard = @shard and i.instance = s.id and i.kind = 'event'
        and not i.taken and i.name = w.name
@@ -87,10 +87,10 @@ select b.instance, b.event_id, null::timestamptz as created_at
  where b.instance = s.id and b.kind = 'event' and b.event_id = s.event_id
  union all
 select i.id, case when i.trigger_event is not null
-                   and i.external_id = 'event:' || s.event_id
+                   and i.key = 'event:' || s.event_id
                   then s.event_id end, i.created_at
   from {{rows}} cross join lateral (
-  select id, external_id, trigger_event, created_at from pawl.instance
+  select id, key, trigger_event, created_at from pawl.instance
    where shard = @shard and id = s.id offset 0) i;
 
 -- name: inbox_keep

@@ -1,12 +1,12 @@
 -- Instances: start, load, commit, read.
 
 -- name: instance_progress
--- args: @shard smallint, @id uuid, @lease uuid, @state_text text
+-- args: @shard smallint, @id uuid, @lease uuid, @progress text
 -- What a running handler says of itself; the step's commit clears it.
 with mine as materialized (
   select 1 from pawl.agenda
    where shard = @shard and instance = @id and lease = @lease for update)
-update pawl.instance i set state_text = @state_text
+update pawl.instance i set progress = @progress
   from mine where i.shard = @shard and i.id = @id;
 
 -- name: instance_pin
@@ -19,11 +19,11 @@ update pawl.instance i set workflow_version = @workflow_version
 
 -- name: instance_list
 -- args: @shard smallint[], @status text[], @workflow text,
---       @workflow_version integer?, @tenant text, @correlation_id text,
---       @business_key text, @external_id text, @before uuid, @max integer
+--       @workflow_version integer?, @tenant text, @correlation text,
+--       @business_key text, @key text, @before uuid, @max integer
 -- rows: id uuid, status text, workflow text, workflow_version integer,
 --       tenant text, priority smallint, executor_group text,
---       business_key text, correlation_id text, external_id text, node text,
+--       business_key text, correlation text, key text, node text,
 --       error json, parent uuid, root uuid, parent_node text,
 --       parent_index integer??, created_at time, started_at time,
 --       updated_at time, completed_at time
@@ -46,21 +46,21 @@ select i.* from {{rows}}
          {{listed}}
     from (
      select id as found from pawl.instance
-      where shard = s.shard and correlation_id = @correlation_id
+      where shard = s.shard and correlation = @correlation
      union all
      select id from pawl.instance
       where shard = s.shard and business_key = @business_key
-        and @correlation_id is null
+        and @correlation is null
      union all
      select e.id from w cross join lateral (
        select id from pawl.instance
         where shard = s.shard and workflow = w.workflow
-          and external_id = @external_id and deleted_at is null offset 0) e
-      where @external_id is not null
-        and num_nonnulls(@correlation_id, @business_key) = 0
+          and key = @key and deleted_at is null offset 0) e
+      where @key is not null
+        and num_nonnulls(@correlation, @business_key) = 0
      union all
      (select id from pawl.instance
-       where num_nonnulls(@correlation_id, @business_key, @external_id) = 0
+       where num_nonnulls(@correlation, @business_key, @key) = 0
          and shard = s.shard and tenant = @tenant and status = s.status
          and deleted_at is null
          and (@workflow is null or workflow = @workflow)
@@ -82,7 +82,7 @@ select i.* from {{rows}}
           and (@workflow_version is null
                or v.workflow_version = @workflow_version)
         order by instance desc limit @max) n
-      where num_nonnulls(@correlation_id, @business_key, @external_id,
+      where num_nonnulls(@correlation, @business_key, @key,
                          @tenant) = 0
      offset 0) f
    cross join lateral (
@@ -93,14 +93,14 @@ select i.* from {{rows}}
      and (@workflow_version is null or workflow_version = @workflow_version)
      and (@tenant is null or tenant = @tenant)
      and (@business_key is null or business_key = @business_key)
-     and (@external_id is null or external_id = @external_id)
+     and (@key is null or key = @key)
      and (@before is null or id < @before)
    order by id desc limit @max) i;
 
 -- name: instance_family
 -- args: @shard smallint[], @parent uuid, @root uuid, @workflow text,
---       @workflow_version integer?, @tenant text, @correlation_id text,
---       @business_key text, @external_id text, @before uuid, @max integer
+--       @workflow_version integer?, @tenant text, @correlation text,
+--       @business_key text, @key text, @before uuid, @max integer
 -- rows: like instance_list
 -- The same among the children of one instance, or all that descend from one:
 -- by their indexes, whatever their status.
@@ -121,8 +121,8 @@ select i.* from {{rows}} cross join lateral (
      and (@workflow is null or workflow = @workflow)
      and (@workflow_version is null or workflow_version = @workflow_version)
      and (@tenant is null or tenant = @tenant)
-     and (@correlation_id is null or correlation_id = @correlation_id)
+     and (@correlation is null or correlation = @correlation)
      and (@business_key is null or business_key = @business_key)
-     and (@external_id is null or external_id = @external_id)
+     and (@key is null or key = @key)
      and (@before is null or id < @before)
    order by id desc limit @max) i;

@@ -2,11 +2,11 @@
 
 -- name: task_letter
 -- args: @shard smallint, @id uuid, @request uuid, @instance uuid,
---       @event_id text, @caller text, @data json, @now time?
+--       @event_id text, @by text, @data json, @now time?
 -- Behind task_write, and only if that was done: the instance is told.
-insert into pawl.inbox (shard, instance, no, kind, event_id, source, caller,
+insert into pawl.inbox (shard, instance, no, kind, event_id, source, by,
        data, received_at)
-select t.shard, t.instance, @request, 'task', @event_id, 'user', @caller,
+select t.shard, t.instance, @request, 'task', @event_id, 'user', @by,
        @data, coalesce(@now, now())
   from (select shard, instance from pawl.task
          where shard = @shard and id = @id and request = @request offset 0) t
@@ -27,12 +27,12 @@ select t.id, t.due_at
     select * from pawl.task where shard = s.shard and instance = @instance
      order by token, visit offset 0) t
    where t.status = s.status
-     and (@form is null or t.schema_type = @form)
+     and (@form is null or t.form = @form)
      and {{task_page}}) t;
 
 -- name: task_list_owner
 -- args: @shard smallint[], @status text[], @kind text[],
---       @who text[], @instance uuid, @form text, @priority text,
+--       @owner text[], @instance uuid, @form text, @priority text,
 --       @due time?, @before uuid, @max integer
 -- rows: like task_list
 -- As a range, and in order, so that no other index would do: the key has the
@@ -46,7 +46,7 @@ select t.id, t.due_at
    cross join lateral (
     select * from pawl.task
      where shard = o.shard and id = o.task offset 0) t
-   where o.shard = s.shard and o.kind = s.kind and o.id = s.who
+   where o.shard = s.shard and o.kind = s.kind and o.id = s.owner
      and o.open >= (s.status in ('pending', 'running'))
      and (o.open, o.task)
          < (s.status in ('pending', 'running'),

@@ -3,10 +3,10 @@
 
 -- name: explain_suspension
 -- args: @shard smallint, @id uuid
--- rows: code text, is_prefix boolean, reason text, suspended_by text,
+-- rows: code text, is_prefix boolean, reason text, by text,
 --       suspended_at time
 -- Who has suspended its workflow as a whole.
-select s.code, s.is_prefix, s.reason, s.suspended_by, s.suspended_at
+select s.code, s.is_prefix, s.reason, s.by, s.suspended_at
   from pawl.instance i
   join pawl.suspension s on case when s.is_prefix
          then left(i.workflow, length(s.code)) = s.code
@@ -89,10 +89,10 @@ select c.* {{from_each}} (
 
 -- name: explain_inbox
 -- args: @shard smallint, @id uuid, @max integer
--- rows: kind text, name text, key text, source text, caller text,
+-- rows: kind text, name text, key text, source text, by text,
 --       received_at time, total bigint
 -- What has come in and was not taken, and how much that is in all.
-select kind, name, key, source, caller, received_at, count(*) over () as total
+select kind, name, key, source, by, received_at, count(*) over () as total
   from pawl.inbox
  where shard = @shard and instance = @id and not taken
  order by no limit @max;
@@ -100,11 +100,11 @@ select kind, name, key, source, caller, received_at, count(*) over () as total
 -- name: explain_history
 -- args: @shard smallint, @id uuid, @max integer
 -- rows: seq bigint, type text, node text, token integer, visit bigint,
---       attempt integer, caller text, text text, error json,
+--       attempt integer, by text, text text, error json,
 --       completed_at time, due_at time
 -- The newest rows that say why it stands: failures, suspensions, and
 -- events that a wait could not judge.
-select seq, type, node, token, visit, attempt, caller, text, error,
+select seq, type, node, token, visit, attempt, by, text, error,
        completed_at, due_at
   from pawl.history
  where shard = @shard and instance = @id

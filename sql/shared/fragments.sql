@@ -67,20 +67,20 @@ case when {{1}} = 0 then {{2}}
 
 -- fragment: listed
 workflow, workflow_version, tenant, priority, executor_group,
-  business_key, correlation_id, external_id, node, error, parent, root,
+  business_key, correlation, key, node, error, parent, root,
   parent_node, parent_index, created_at, started_at, updated_at,
   completed_at
 
 -- fragment: put_letter
-insert into pawl.inbox (shard, instance, no, kind, event_id, source, caller,
+insert into pawl.inbox (shard, instance, no, kind, event_id, source, by,
        data, received_at)
-select @shard, @id, @no, @kind, @event_id, @source, @caller, @data, {{now}}
+select @shard, @id, @no, @kind, @event_id, @source, @by, @data, {{now}}
   from pawl.agenda where shard = @shard and instance = @id
 
 -- fragment: task_fits
 -- What a list of tasks may ask for beside its own; and a page of it.
 (@instance is null or t.instance = @instance)
-  and (@form is null or t.schema_type = @form)
+  and (@form is null or t.form = @form)
   and (@priority is null or t.priority = @priority)
 
 -- fragment: task_page
@@ -91,7 +91,7 @@ select @shard, @id, @no, @kind, @event_id, @source, @caller, @data, {{now}}
 
 -- fragment: task_fits_page
 (@instance is null or t.instance = @instance)
-  and (@form is null or t.schema_type = @form)
+  and (@form is null or t.form = @form)
   and {{task_page}}
 
 -- fragment: tasks_of
@@ -99,7 +99,7 @@ select @shard, @id, @no, @kind, @event_id, @source, @caller, @data, {{now}}
 select t.id, t.due_at
   {{from_each}} (
    select t.id, t.due_at from pawl.task t
-    where t.shard = s.shard and t.status = s.status and t.{{1}} = @who
+    where t.shard = s.shard and t.status = s.status and t.{{1}} = @owner
       and {{task_fits_page}}) t
 
 -- fragment: detail_of

@@ -4,17 +4,17 @@
 -- args: @shard smallint, @executor uuid, @id uuid[], @lease uuid[],
 --       @latch integer??[], @seq bigint[], @type text[], @node text[],
 --       @token integer?[], @visit bigint[], @transition text[], @path text[],
---       @attempt integer?[], @caller text[], @text text[], @output json[],
+--       @attempt integer?[], @by text[], @text text[], @output json[],
 --       @changes json[], @error json[], @started_at time?[],
 --       @completed_at time[], @due_at time?[], @previous json[],
 --       @request uuid[]
 -- Each array is unnested by itself: unnest(@a, @b) would first write every
 -- array to a store of its own.
 insert into pawl.history (shard, instance, seq, type, node, token, visit,
-       transition, path, attempt, caller, executor, text, output, changes,
+       transition, path, attempt, by, executor, text, output, changes,
        error, started_at, completed_at, due_at, previous, request)
 select @shard, s.id, s.seq, s.type, s.node, s.token, s.visit, s.transition,
-       s.path, s.attempt, s.caller, @executor, s.text, s.output, s.changes,
+       s.path, s.attempt, s.by, @executor, s.text, s.output, s.changes,
        s.error, s.started_at, s.completed_at, s.due_at, s.previous, s.request
   from (select {{unnested}}) s {{lease_guard}}; -- only: postgres
   where {{lease_guard}}; -- only: sqlite
@@ -22,10 +22,10 @@ select @shard, s.id, s.seq, s.type, s.node, s.token, s.visit, s.transition,
 -- name: history_list
 -- args: @shard smallint, @id uuid, @after bigint, @max integer
 -- rows: seq bigint, type text, node text, token integer??, visit bigint??,
---       transition text, path text, attempt integer??, caller text,
+--       transition text, path text, attempt integer??, by text,
 --       executor uuid, text text, output json, changes json, error json,
 --       started_at time, completed_at time, due_at time, previous json
-select seq, type, node, token, visit, transition, path, attempt, caller,
+select seq, type, node, token, visit, transition, path, attempt, by,
        executor, text, output, changes, error, started_at, completed_at,
        due_at, previous
   from pawl.history

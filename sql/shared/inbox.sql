@@ -2,7 +2,7 @@
 
 -- name: inbox_insert
 -- args: @shard smallint, @id uuid, @no uuid, @kind text, @event_id text,
---       @source text, @caller text, @data json, @now time?
+--       @source text, @by text, @data json, @now time?
 -- Nothing is put into an instance that has ended.
 {{put_letter}}
 on conflict do nothing;
@@ -20,20 +20,20 @@ on conflict do nothing;
 
 -- name: inbox_insert_many
 -- args: @shard smallint, @id uuid[], @no uuid[], @name text, @key text,
---       @event_id text, @source text, @caller text, @data json,
+--       @event_id text, @source text, @by text, @data json,
 --       @addressed boolean, @received_at time?, @now time?
 -- One event into many inboxes, once into each, and not into that of what it
 -- has started. Under the agenda rows' locks it is seen anew which instances
 -- have ended meanwhile.
 insert into pawl.inbox (shard, instance, no, kind, name, key, event_id,
-       source, caller, data, addressed, received_at)
-select @shard, s.id, s.no, 'event', @name, @key, @event_id, @source, @caller,
+       source, by, data, addressed, received_at)
+select @shard, s.id, s.no, 'event', @name, @key, @event_id, @source, @by,
        @data, @addressed, coalesce(@received_at, {{now}})
   {{from_each}} (
   select 1 from pawl.instance
    where shard = @shard and id = s.id
      and status in ('running', 'waiting', 'suspended')
-     and (trigger_event is null or external_id <> 'event:' || @event_id)
+     and (trigger_event is null or key <> 'event:' || @event_id)
      offset 0) alive
  where true
 on conflict do nothing;

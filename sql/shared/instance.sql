@@ -5,8 +5,8 @@
 -- name: instance_start
 -- args: @shard smallint, @id uuid, @workflow text,
 --       @workflow_version integer?, @tenant text, @priority smallint,
---       @executor_group text, @business_key text, @correlation_id text,
---       @external_id text, @parent uuid, @root uuid, @parent_seq bigint?,
+--       @executor_group text, @business_key text, @correlation text,
+--       @key text, @parent uuid, @root uuid, @parent_seq bigint?,
 --       @parent_token integer?, @parent_visit bigint?, @parent_node text,
 --       @parent_index integer??, @parent_end text, @trigger_event text,
 --       @input json, @metadata json, @due_at time?, @delay_us bigint?,
@@ -24,14 +24,14 @@ with new as ( -- only: postgres
 insert into -- only: postgres
 insert or fail into -- only: sqlite
        pawl.instance (shard, id, status, workflow, workflow_version,
-       tenant, priority, executor_group, business_key, correlation_id,
-       external_id, parent, root, parent_seq, parent_token, parent_visit,
+       tenant, priority, executor_group, business_key, correlation,
+       key, parent, root, parent_seq, parent_token, parent_visit,
        parent_node, parent_index, parent_end, trigger_event, input,
        metadata, visit, attempt, version, seq, token_due_at, created_at,
        updated_at)
 select @shard, @id, 'running', @workflow, r.version, @tenant,
-       @priority, @executor_group, @business_key, @correlation_id,
-       @external_id, @parent, @root, @parent_seq, @parent_token,
+       @priority, @executor_group, @business_key, @correlation,
+       @key, @parent, @root, @parent_seq, @parent_token,
        @parent_visit, @parent_node, @parent_index, @parent_end,
        @trigger_event, @input, @metadata, 0, 0, 0, 0,
        coalesce(@due_at, {{from_now @delay_us}}), {{now}}, {{now}}
@@ -43,7 +43,7 @@ on conflict do nothing
 -- args: @shard smallint, @workflow text, @workflow_version integer?,
 --       @id uuid[], @tenant text[], @priority smallint[],
 --       @executor_group text[], @business_key text[],
---       @correlation_id text[], @external_id text[], @input json[],
+--       @correlation text[], @key text[], @input json[],
 --       @metadata json[], @due_at time?[], @delay_us bigint?[], @now time?
 -- rows: id uuid
 -- The same for many of one workflow; returns those that are new.
@@ -51,12 +51,12 @@ with new as ( -- only: postgres
 insert into -- only: postgres
 insert or fail into -- only: sqlite
        pawl.instance (shard, id, status, workflow, workflow_version,
-       tenant, priority, executor_group, business_key, correlation_id,
-       external_id, input, metadata, visit, attempt, version, seq,
+       tenant, priority, executor_group, business_key, correlation,
+       key, input, metadata, visit, attempt, version, seq,
        token_due_at, created_at, updated_at)
 select @shard, s.id, 'running', @workflow, r.version, s.tenant,
-       s.priority, s.executor_group, s.business_key, s.correlation_id,
-       s.external_id, s.input, s.metadata, 0, 0, 0, 0,
+       s.priority, s.executor_group, s.business_key, s.correlation,
+       s.key, s.input, s.metadata, 0, 0, 0, 0,
        coalesce(s.due_at, {{from_now s.delay_us}}), {{now}}, {{now}}
   from {{rows}} cross join -- only: postgres
   from -- only: sqlite
@@ -69,7 +69,7 @@ returning id; -- only: sqlite
 -- name: instance_alike
 -- args: @shard smallint, @workflow text, @workflow_version integer?,
 --       @tenant text, @priority smallint, @executor_group text,
---       @business_key text, @correlation_id text, @metadata json,
+--       @business_key text, @correlation text, @metadata json,
 --       @due_at time?, @delay_us bigint?, @id uuid[], @input json[],
 --       @now time?
 -- One or many that differ in their input alone, under ids that were drawn for
@@ -79,11 +79,11 @@ with new as ( -- only: postgres
 insert into -- only: postgres
 insert or fail into -- only: sqlite
        pawl.instance (shard, id, status, workflow, workflow_version,
-       tenant, priority, executor_group, business_key, correlation_id,
+       tenant, priority, executor_group, business_key, correlation,
        input, metadata, visit, attempt, version, seq, token_due_at,
        created_at, updated_at)
 select @shard, s.id, 'running', @workflow, r.version, @tenant,
-       @priority, @executor_group, @business_key, @correlation_id, s.input,
+       @priority, @executor_group, @business_key, @correlation, s.input,
        @metadata, 0, 0, 0, 0,
        coalesce(@due_at, {{from_now @delay_us}}), {{now}}, {{now}}
   from {{rows}} cross join -- only: postgres
@@ -92,35 +92,35 @@ select @shard, s.id, 'running', @workflow, r.version, @tenant,
 {{to_agenda}};
 
 -- name: instance_by_key
--- args: @shard smallint, @workflow text, @tenant text, @external_id text
+-- args: @shard smallint, @workflow text, @tenant text, @key text
 -- rows: id uuid
 select id from pawl.instance
  where shard = @shard and workflow = @workflow
-   and external_id = @external_id
+   and key = @key
    and coalesce(tenant, '') = coalesce(@tenant, '')
    and deleted_at is null;
 
 -- name: instance_known
 -- args: @shard smallint, @workflow text, @no integer[], @id uuid[],
---       @tenant text[], @external_id text[]
+--       @tenant text[], @key text[]
 -- rows: no integer, id uuid
 -- What a start that inserted nothing has found there: by its external id, or
 -- without one by its id.
 select s.no as no, i.id {{from_each}} (
   select id from pawl.instance
-   where shard = @shard and id = s.id and s.external_id is null
+   where shard = @shard and id = s.id and s.key is null
      and deleted_at is null
   union all
   select id from pawl.instance
    where shard = @shard and workflow = @workflow
-     and external_id = s.external_id
+     and key = s.key
      and coalesce(tenant, '') = coalesce(s.tenant, '')
      and deleted_at is null offset 0) i;
 
 -- name: instance_load
 -- args: @shard smallint, @lease uuid, @lease_us bigint, @now time?
 -- rows: id uuid, status text, workflow text, workflow_version integer,
---       tenant text, correlation_id text, input json, variables json,
+--       tenant text, correlation text, input json, variables json,
 --       token_no integer, token_state text, node text, previous_node text,
 --       visit bigint, attempt integer, token_data json, token_event json,
 --       token_detail json, token_due_at time, tokens integer, sent bigint,
@@ -136,7 +136,7 @@ select s.no as no, i.id {{from_each}} (
 -- Differs: for SQLite the index is named, or its planner would read the whole
 -- agenda.
 select i.id, i.status, i.workflow, i.workflow_version, i.tenant,
-       i.correlation_id, i.input,
+       i.correlation, i.input,
        {{variables_of i.parts; i.variables; i.id}},
        i.token_no, i.token_state, i.node, i.previous_node, i.visit,
        i.attempt, i.token_data, i.token_event, i.token_detail,
@@ -183,7 +183,7 @@ update pawl.instance as i
        previous_node = s.previous_node, visit = s.visit, attempt = s.attempt,
        token_due_at = s.token_due_at, error = s.error,
        output = case when i.completed_at is null then i.output end,
-       state_text = null, completed_at = null,
+       progress = null, completed_at = null,
        started_at = coalesce(i.started_at, s.started_at),
        entered_at = case when i.visit = s.visit then i.entered_at
                          else s.updated_at end,
@@ -207,7 +207,7 @@ update pawl.instance as i
        previous_node = s.previous_node, visit = s.visit, attempt = s.attempt,
        token_data = null, token_event = null, token_detail = null,
        token_due_at = null, output = coalesce(s.output, i.output),
-       error = s.error, state_text = null,
+       error = s.error, progress = null,
        cancellation = coalesce(s.cancellation, i.cancellation),
        started_at = coalesce(i.started_at, s.started_at),
        updated_at = s.updated_at, completed_at = s.updated_at
@@ -251,7 +251,7 @@ update pawl.instance as i
        variables = coalesce(s.variables, i.variables),
        token_no = s.token_no, token_state = 'active', node = s.node,
        previous_node = s.previous_node, visit = s.visit, attempt = 0,
-       token_due_at = null, error = null, state_text = null,
+       token_due_at = null, error = null, progress = null,
        started_at = coalesce(i.started_at, s.started_at),
        entered_at = case when i.visit = s.visit then i.entered_at
                          else @now end,
@@ -291,7 +291,7 @@ update pawl.instance as i
        previous_node = s.previous_node, visit = s.visit, attempt = s.attempt,
        token_data = null, token_event = null, token_detail = null,
        token_due_at = null, output = coalesce(s.output, i.output),
-       error = null, state_text = null,
+       error = null, progress = null,
        started_at = coalesce(i.started_at, s.started_at),
        updated_at = @now, completed_at = @now
 -- only: sqlite
@@ -341,18 +341,18 @@ select lease, version from pawl.instance where shard = @shard and id = @id;
 -- args: @shard smallint, @id uuid
 -- rows: id uuid, status text, workflow text, workflow_version integer,
 --       tenant text, priority smallint, executor_group text,
---       business_key text, correlation_id text, external_id text,
+--       business_key text, correlation text, key text,
 --       input json, variables json, output json, metadata json, error json,
---       state_text text, cancellation json, version bigint, node text,
+--       progress text, cancellation json, version bigint, node text,
 --       parent uuid, root uuid, parent_node text, parent_index integer??,
 --       trigger_event text, compensation json, deadline_at time,
 --       suspended_at time, created_at time, started_at time,
 --       updated_at time, completed_at time, parts integer
 select id, {{shown_status @shard; @id; status}},
        workflow, workflow_version, tenant, priority, executor_group,
-       business_key, correlation_id, external_id, input,
+       business_key, correlation, key, input,
        {{variables_of parts; variables; @id}}, output,
-       metadata, error, state_text, cancellation, version, node, parent,
+       metadata, error, progress, cancellation, version, node, parent,
        root, parent_node, parent_index, trigger_event, compensation,
        deadline_at, suspended_at, created_at, started_at, updated_at,
        completed_at, parts

@@ -1,17 +1,17 @@
 -- Suspended workflows, by code or by what codes begin with.
 
 -- name: suspension_put
--- args: @code text, @is_prefix boolean, @reason text, @suspended_by text,
+-- args: @code text, @is_prefix boolean, @reason text, @by text,
 --       @now time?
-insert into pawl.suspension (code, is_prefix, reason, suspended_by,
+insert into pawl.suspension (code, is_prefix, reason, by,
        suspended_at)
-values (@code, @is_prefix, @reason, @suspended_by, {{now}})
+values (@code, @is_prefix, @reason, @by, {{now}})
 on conflict do nothing;
 
 -- name: suspension_get
 -- args: @code text, @is_prefix boolean, @now time?
--- rows: suspended_at time, suspended_by text, reason text, now time
-select suspended_at, suspended_by, reason, {{now}} as now
+-- rows: suspended_at time, by text, reason text, now time
+select suspended_at, by, reason, {{now}} as now
   from pawl.suspension where is_prefix = @is_prefix and code = @code;
 
 -- name: suspension_delete
@@ -19,7 +19,7 @@ select suspended_at, suspended_by, reason, {{now}} as now
 delete from pawl.suspension where is_prefix = @is_prefix and code = @code;
 
 -- name: suspension_list
--- rows: code text, is_prefix boolean, reason text, suspended_by text,
+-- rows: code text, is_prefix boolean, reason text, by text,
 --       suspended_at time
-select code, is_prefix, reason, suspended_by, suspended_at
+select code, is_prefix, reason, by, suspended_at
   from pawl.suspension order by code, is_prefix;

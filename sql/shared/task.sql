@@ -5,7 +5,7 @@
 -- rows: id uuid, instance uuid, token integer, node text, visit bigint,
 --       form text, title text, description text, status text,
 --       priority text, input json, output json, metadata json,
---       signal_name text, error json, due_at time, assignee text,
+--       signal text, error json, due_at time, assignee text,
 --       delegated_by text, claimed_by text, claimed_at time,
 --       completed_by text, completed_at time, transition text,
 --       escalated_at time, created_at time, started_at time,
@@ -16,9 +16,9 @@
 -- still stands there. `heard`: the instance has taken what the last change
 -- told it.
 -- Differs: SQLite would read all of the view for one token.
-select t.id, t.instance, t.token, t.node, t.visit, t.schema_type as form,
+select t.id, t.instance, t.token, t.node, t.visit, t.form,
        t.title, t.description, t.status, t.priority, t.input, t.output,
-       t.metadata, t.signal_name, t.error, t.due_at, t.assignee,
+       t.metadata, t.signal, t.error, t.due_at, t.assignee,
        t.delegated_by, t.claimed_by, t.claimed_at, t.completed_by,
        t.completed_at, t.transition, t.escalated_at, t.created_at,
        t.started_at, t.updated_at, t.version, t.request,
@@ -104,12 +104,12 @@ select t.id, t.due_at
   {{from_each}} (
   select t.id, t.due_at from pawl.task t
    where t.shard = s.shard and t.status = s.status
-     and t.schema_type = @form
+     and t.form = @form
      and (@instance is null or t.instance = @instance)
      and {{task_page}}) t;
 
 -- name: task_list_assignee
--- args: @shard smallint[], @status text[], @who text,
+-- args: @shard smallint[], @status text[], @owner text,
 --       @instance uuid, @form text, @priority text, @due time?,
 --       @before uuid, @max integer
 -- rows: like task_list
@@ -138,14 +138,14 @@ select t.id, t.due_at
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[],
 --       @task uuid[], @token integer[], @node text[], @visit bigint[],
 --       @form text[], @title text[], @description text[], @priority text[],
---       @input json[], @signal_name text[], @assignee text[],
+--       @input json[], @signal text[], @assignee text[],
 --       @due_at time?[], @created_at time[]
 -- Once a visit, however often its node runs.
-insert into pawl.task (shard, id, instance, token, node, visit, schema_type,
-       title, description, status, priority, input, signal_name, assignee,
+insert into pawl.task (shard, id, instance, token, node, visit, form,
+       title, description, status, priority, input, signal, assignee,
        due_at, created_at, updated_at)
 select @shard, s.task, s.id, s.token, s.node, s.visit, s.form, s.title,
-       s.description, 'pending', s.priority, s.input, s.signal_name,
+       s.description, 'pending', s.priority, s.input, s.signal,
        s.assignee, s.due_at, s.created_at, s.created_at
   {{from_held}}
 on conflict (shard, instance, token, visit)

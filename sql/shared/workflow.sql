@@ -17,23 +17,23 @@ select code, version, revision, name, description, graph, source, bundle,
 -- args: @code text
 -- rows: code text, version integer, revision integer, sha256 text,
 --       inline boolean, active boolean, name text, nodes integer??,
---       created_at time, modified_at time, modified_by text, reason text,
+--       created_at time, modified_at time, by text, reason text,
 --       suspended boolean
 select code, version, revision, sha256, inline, active, name,
        json_array_length(graph -> 'nodes') as nodes, -- only: postgres
        json_array_length(graph, '$.nodes') as nodes, -- only: sqlite
-       created_at, modified_at, modified_by, reason,
+       created_at, modified_at, by, reason,
        {{suspended w.code}} as suspended
   from pawl.workflow w
  where current and (@code is null or code = @code)
  order by code, version;
 
 -- name: workflow_activate
--- args: @code text, @version integer, @active boolean, @modified_by text,
+-- args: @code text, @version integer, @active boolean, @by text,
 --       @reason text, @now time?
 update pawl.workflow
    set active = @active, modified_at = {{now}},
-       modified_by = @modified_by, reason = coalesce(@reason, reason)
+       by = @by, reason = coalesce(@reason, reason)
  where code = @code and version = @version and current;
 
 -- name: workflow_lock
@@ -56,15 +56,15 @@ update pawl.workflow
 -- args: @code text, @version integer, @name text, @description text,
 --       @graph json, @source text, @bundle json, @sha256 text,
 --       @inline boolean, @active boolean, @executor_group text,
---       @modified_by text, @reason text, @now time?
+--       @by text, @reason text, @now time?
 -- The revision number is allocated here, where it cannot be given twice.
 insert into pawl.workflow (code, version, revision, name, description, graph,
        source, bundle, sha256, inline, active, current, executor_group,
-       created_at, modified_at, modified_by, reason)
+       created_at, modified_at, by, reason)
 select @code, @version,
        1 + coalesce((select max(revision) from pawl.workflow
                       where code = @code and version = @version), 0),
        @name, @description, @graph, @source, @bundle, @sha256, @inline, @active,
-       true, @executor_group, {{now}}, {{now}}, @modified_by, @reason
+       true, @executor_group, {{now}}, {{now}}, @by, @reason
  where true
 on conflict do nothing;

@@ -87,7 +87,7 @@ update pawl_agenda
 -- name: agenda_seize
 update pawl_agenda
    set ready = 0, lease = @lease, executor = @executor,
-       executor_before = null, due_before = @now, due_at = @now + @lease_us
+       was_executor = null, was_due_at = @now, due_at = @now + @lease_us
  where shard = @shard and instance = @id
 {{claimed}}, 0 as suspended;
 
@@ -139,8 +139,8 @@ update pawl_agenda
 
 -- name: agenda_unclaim_lease
 update pawl_agenda
-   set lease = null, executor = executor_before, ready = 1,
-       due_at = due_before
+   set lease = null, executor = was_executor, ready = 1,
+       due_at = was_due_at
  where shard = @shard and instance in (
   select instance from pawl_agenda
    where shard = @shard and not ready and lease = @lease

@@ -50,11 +50,11 @@ delete from pawl_{{1}}
 -- fragment: leased_anew
 -- What a claim sets.
 ready = 0, lease = @lease, executor = @executor,
-  executor_before = executor, due_before = due_at
+  was_executor = executor, was_due_at = due_at
 
 -- fragment: claimed
 -- What a claim tells of its rows.
-returning instance, takeovers, latch, due_before, executor_before, priority,
+returning instance, takeovers, latch, was_due_at, was_executor, priority,
   @now as now
 
 -- fragment: claim_from
@@ -77,9 +77,9 @@ where shard = @shard and instance in (
 (@workflow is null or workflow = @workflow)
     and (@workflow_version is null or workflow_version = @workflow_version)
     and (@tenant is null or tenant = @tenant)
-    and (@correlation_id is null or correlation_id = @correlation_id)
+    and (@correlation is null or correlation = @correlation)
     and (@business_key is null or business_key = @business_key)
-    and (@external_id is null or external_id = @external_id)
+    and (@key is null or key = @key)
     and (@before is null or id < @before)
   order by id desc limit @max
 

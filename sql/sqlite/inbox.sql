@@ -3,7 +3,7 @@
 -- name: inbox_load
 -- Differs: a partial index is used where its condition stands in the words of
 -- the query.
-select instance, no, kind, name, key, event_id, source, caller, data,
+select instance, no, kind, name, key, event_id, source, by, data,
        addressed, received_at
   from (select * from (
           select * from pawl_inbox
@@ -45,7 +45,7 @@ with recursive names (name) as (
              and not i.taken and i.name > n.name
            order by i.name limit 1)
     from names n where substr(n.name, 1, length(@prefix)) = @prefix)
-select instance, no, kind, name, key, event_id, source, caller, data,
+select instance, no, kind, name, key, event_id, source, by, data,
        addressed, received_at, @no as search
   from (select * from (
           select * from pawl_inbox
@@ -68,7 +68,7 @@ select instance, event_id, null as created_at from pawl_inbox
    and event_id = @event_id
  union all
 select id, case when trigger_event is not null
-                 and external_id = 'event:' || @event_id then @event_id end,
+                 and key = 'event:' || @event_id then @event_id end,
        created_at
   from pawl_instance where shard = @shard and id = @id;
 

@@ -3,7 +3,7 @@
 -- lease is looked up by a subquery instead of a join.
 
 -- name: instance_progress
-update pawl_instance set state_text = @state_text
+update pawl_instance set progress = @progress
  where shard = @shard and id = @id
    and {{leased}};
 

@@ -2,9 +2,9 @@
 
 -- name: task_letter
 -- Behind task_write, and only if that was done: the instance is told.
-insert into pawl_inbox (shard, instance, no, kind, event_id, source, caller,
+insert into pawl_inbox (shard, instance, no, kind, event_id, source, by,
        data, received_at)
-select t.shard, t.instance, @request, 'task', @event_id, 'user', @caller,
+select t.shard, t.instance, @request, 'task', @event_id, 'user', @by,
        @data, @now
   from pawl_task t
   join pawl_agenda a on a.shard = t.shard and a.instance = t.instance
@@ -17,7 +17,7 @@ on conflict do nothing;
 select t.id, t.due_at from pawl_task t
  where t.shard = @shard and +t.status = @status
    and t.instance = @instance
-   and (@form is null or t.schema_type = @form)
+   and (@form is null or t.form = @form)
    and (@priority is null or t.priority = @priority)
    and (@due is null or t.due_at <= @due)
    and (@before is null or t.id < @before)
@@ -27,7 +27,7 @@ select t.id, t.due_at from pawl_task t
 select t.id, t.due_at
   from pawl_owner o
   cross join pawl_task t on t.shard = o.shard and t.id = o.task
- where o.shard = @shard and o.kind = @kind and o.id = @who
+ where o.shard = @shard and o.kind = @kind and o.id = @owner
    and o.open = (@status in ('pending', 'running'))
    and t.status = @status
    and (@before is null or o.task < @before)

@@ -111,7 +111,7 @@ static void push_value(lua_State *L, pawl_str text) {
     return 1;                                        \
   }
 READS(attempt, lua_pushinteger(L, call->attempt))
-READS(correlation_id, push_str(L, call->correlation))
+READS(correlation, push_str(L, call->correlation))
 READS(event, push_value(L, call->event))
 READS(id, lua_pushstring(L, call->id))
 READS(input, push_value(L, call->input))

@@ -36,7 +36,7 @@ struct pawl_ctx {
   X(attrs, VALUE, ANYTIME, "") /* its own members ask and act */             \
   X(await, CALL, WAITS, PAWL_CTX_AWAIT_SHAPE)                                \
   X(cancelled, CALL, ASKS, "ctx.cancelled()")                                \
-  X(correlation_id, FIELD, ANYTIME, "")                                      \
+  X(correlation, FIELD, ANYTIME, "")                                      \
   X(db, VALUE, ANYTIME, "") /* likewise */                                   \
   X(emit, CALL, ACTS, "ctx.emit(type, payload)")                             \
   X(event, VALUE, ANYTIME, "")                                               \

@@ -10,7 +10,7 @@
   X(workflow)    \
   X(input) X(vars) X(undo) X(undo_output) X(undo_data) X(undo_transfers)
 #define LETTER_TEXTS(X) \
-  X(kind) X(name) X(key) X(event_id) X(source) X(caller) X(data)
+  X(kind) X(name) X(key) X(event_id) X(source) X(by) X(data)
 
 void pawl_decision_init(pawl_decision *d, const pawl_world *world) {
   memset(d, 0, sizeof *d);

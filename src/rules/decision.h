@@ -84,7 +84,7 @@ struct pawl_world {
 /* A row of the inbox, or an event that was found waiting for a key. */
 typedef struct pawl_letter {
   pawl_id no;
-  pawl_buf kind, name, key, event_id, source, caller, data;
+  pawl_buf kind, name, key, event_id, source, by, data;
   int has_key;
   int addressed;    /* an event sent to this instance by name */
   int kept;         /* it was found among the events */

@@ -35,7 +35,7 @@ static pawl_record *record(pawl_decision *d, const pawl_letter *l,
                            const char *type) {
   pawl_record *r = pawl_instance_record(d, type);
   (void)pawl_json_get_text(pawl_buf_str(&l->data), "reason", &r->text);
-  pawl_buf_adds(&r->caller, pawl_buf_str(&l->caller));
+  pawl_buf_adds(&r->by, pawl_buf_str(&l->by));
   note_request(r, l);
   d->plan.outcome = type;
   return r;
@@ -44,7 +44,7 @@ static pawl_record *record(pawl_decision *d, const pawl_letter *l,
 static void refuse(pawl_decision *d, const pawl_letter *l, const char *why) {
   pawl_record *r = pawl_instance_record(d, "refused");
   pawl_buf_addf(&r->text, "%s: %s", l->kind.at ? l->kind.at : "", why);
-  pawl_buf_adds(&r->caller, pawl_buf_str(&l->caller));
+  pawl_buf_adds(&r->by, pawl_buf_str(&l->by));
   note_request(r, l);
 }
 
@@ -77,7 +77,7 @@ static void note_cancellation(pawl_decision *d, const pawl_letter *l,
   pawl_object_begin(&o, b);
   (void)get(l, "reason", &value);
   pawl_member_json(&o, "reason", value);
-  pawl_member_str(&o, "by", pawl_buf_str(&l->caller));
+  pawl_member_str(&o, "by", pawl_buf_str(&l->by));
   pawl_member_str(&o, "source",
                   source ? pawl_strz(source) : pawl_buf_str(&l->source));
   if (source && l->event_id.len)

@@ -37,7 +37,7 @@ typedef struct pawl_record {
    * list of rows that led here. */
 #define PAWL_RECORD_TEXTS(X) \
   X(transition)              \
-  X(path) X(text) X(caller) X(output) X(changes) X(error) X(previous)
+  X(path) X(text) X(by) X(output) X(changes) X(error) X(previous)
   PAWL_RECORD_TEXTS(PAWL_TEXT_MEMBER)
 } pawl_record;
 

@@ -19,7 +19,7 @@ void pawl_untaken_note(pawl_decision *d, const pawl_letter *l,
   } else {
     pawl_buf_addf(&r->text, "a task's answer: %s", why);
   }
-  pawl_buf_adds(&r->caller, pawl_buf_str(&l->caller));
+  pawl_buf_adds(&r->by, pawl_buf_str(&l->by));
 }
 
 /* One that a wait's `match` has turned down was not lost. */

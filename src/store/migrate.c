@@ -14,9 +14,9 @@ typedef struct migrator {
   int nsent;     /* statements of that unit */
 } migrator;
 
-/* What one look at the version table tells. */
+/* What one look at the table of migrations tells. */
 typedef struct findings {
-  int exists; /* is there a version table? */
+  int exists; /* is there a table of migrations? */
   int newest; /* the highest number applied */
   int breaks; /* the first one that is unknown to us and breaking, or 0 */
   char breaks_name[64];
@@ -42,7 +42,7 @@ out:
 }
 
 static void note_version(const pawl_rows *rows, int i, findings *out) {
-  const pawl_version_list_row row = pawl_read_version_list(rows, i);
+  const pawl_migration_list_row row = pawl_read_migration_list(rows, i);
   int number = (int)row.number;
   if (number > out->newest) out->newest = number;
   if (number <= pawl_nmigrations || out->breaks || !row.breaking) return;
@@ -63,7 +63,7 @@ static pawl_code look(migrator *m, findings *out, pawl_error *err) {
                         "give pawl a database of its own",
                         "something else is where the store would be made");
   if (!out->exists) return PAWL_OK;
-  pawl_args_begin(&m->args, PAWL_STMT_version_list);
+  pawl_args_begin(&m->args, PAWL_STMT_migration_list);
   TRY(ask(m, &rows, err));
   for (int i = 0; i < rows.nrows; i++) note_version(&rows, i, out);
 out:
@@ -97,8 +97,8 @@ static pawl_code apply(migrator *m, const pawl_migration *migration,
   pawl_code rc;
   assert(migration->number == 1 + migration - m->driver->migrations);
   TRY(m->driver->script(m->conn, migration->text, err));
-  pawl_args_begin(&m->args, PAWL_STMT_version_insert);
-  PAWL_PUT(&m->args, version_insert, .number = migration->number,
+  pawl_args_begin(&m->args, PAWL_STMT_migration_insert);
+  PAWL_PUT(&m->args, migration_insert, .number = migration->number,
            .name = pawl_strz(migration->name), .breaking = migration->breaking,
            .now = pawl_driver_now(m->driver, m->options->clock));
   TRY(ask(m, &rows, err));

@@ -1,6 +1,6 @@
 /* store/migrate.h: which schema a store has, and bringing it up to ours.
  *
- * The table `version` holds a row for each migration applied (number, name,
+ * The table `migration` holds a row for each migration applied (number, name,
  * breaking, applied_at), the table `meta` the number of shards. Every
  * migration runs in a transaction of its own that first takes the schema lock
  * and looks again, so that two programs migrating at once apply each once;

@@ -11,8 +11,8 @@ local function detail(entry)
   local function add(text)
     if type(text) == "string" and text ~= "" then parts[#parts + 1] = text end
   end
-  if type(entry.caller) == "string" and entry.caller ~= "" then
-    add("by " .. entry.caller)
+  if type(entry.by) == "string" and entry.by ~= "" then
+    add("by " .. entry.by)
     -- what a node itself changed is in --json
     if not progress.is_deed(entry) then add(format.changes(entry.changes)) end
   end

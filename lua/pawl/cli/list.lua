@@ -83,7 +83,7 @@ return {
       help = "created, running, waiting, suspended, completed, failed or "
         .. "cancelled; several with commas, or given again" },
     { long = "tenant", arg = "ID", help = "of this tenant" },
-    { long = "correlation", arg = "ID", help = "with this correlation id" },
+    { long = "correlation", arg = "ID", help = "with this correlation" },
     { long = "key", arg = "KEY", help = "started with this key" },
     { long = "business-key", arg = "KEY", help = "with this business key" },
     { long = "parent", arg = "ID", help = "children of this instance" },

@@ -56,7 +56,7 @@ local token_columns = {
 local function show_interventions(entries)
   local asked = {}
   for _, entry in ipairs(entries) do
-    if present(entry.caller) and not progress.is_deed(entry) then
+    if present(entry.by) and not progress.is_deed(entry) then
       asked[#asked + 1] = entry
     end
   end
@@ -66,7 +66,7 @@ local function show_interventions(entries)
     what[1] = format.changes(entry.changes)
     what[#what + 1] = present(entry.text) and entry.text or nil
     line(entry.type, ("%s by %s%s"):format(format.time(entry.completed),
-      entry.caller, #what > 0 and ": " .. table.concat(what, "; ") or ""))
+      entry.by, #what > 0 and ": " .. table.concat(what, "; ") or ""))
   end
 end
 

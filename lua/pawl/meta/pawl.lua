@@ -902,7 +902,7 @@ function Engine:close() end
 ---@field token pawl.Token        the one that is here
 ---@field event? pawl.Event       what the last wait took
 ---@field tenant? string
----@field correlation_id? string
+---@field correlation? string
 ---@field output? any             in undo: what the node produced
 ---@field attrs table<string, string|number|boolean|pawl.Typed>
 ---@field db pawl.Db              in a transactional step

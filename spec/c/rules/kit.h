@@ -254,8 +254,8 @@ static inline pawl_letter *kit_letter(kit *k, const char *kind,
 
   if (!PAWL_ROOM(NULL, d->letters, d->nletters, d->letters_cap)) abort();
   l = &d->letters[d->nletters++];
-  pawl_buf *texts[] = {&l->kind,   &l->name,   &l->key, &l->event_id,
-                       &l->source, &l->caller, &l->data};
+  pawl_buf *texts[] = {&l->kind,   &l->name, &l->key, &l->event_id,
+                       &l->source, &l->by,   &l->data};
   for (int i = 0; i < 7; i++) pawl_buf_clear(texts[i]);
   l->has_key = l->addressed = l->kept = l->news_for = 0;
   (void)pawl_id_make(&k->ids, k->now, &l->no, NULL);

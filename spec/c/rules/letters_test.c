@@ -23,12 +23,11 @@ static void who_asked_and_why_is_on_the_record(void) {
   kit k;
   kit_open(&k, TIMER);
   kit_run(&k);
-  pawl_buf_addz(&kit_letter(&k, "suspend", "{'reason':'night'}")->caller,
-                "ann");
+  pawl_buf_addz(&kit_letter(&k, "suspend", "{'reason':'night'}")->by, "ann");
   kit_step(&k);
   CHECK_STATUS(&k, "suspended");
   CHECK_BUF(kit_record(&k, "suspended")->text, "night");
-  CHECK_BUF(kit_record(&k, "suspended")->caller, "ann");
+  CHECK_BUF(kit_record(&k, "suspended")->by, "ann");
   refused(&k, "suspend", "{}", "suspend: it is suspended already");
   k.now += 90 * PAWL_SECOND; /* the timer does not fire meanwhile */
   kit_step(&k);

@@ -15,7 +15,7 @@ static void send(kit *k, int n, const char *ending) {
     pawl_letter *l = kit_event(k, "x", NULL);
     pawl_buf_clear(&l->event_id);
     pawl_buf_addf(&l->event_id, "shop:%d", i);
-    pawl_buf_addz(&l->caller, "ann");
+    pawl_buf_addz(&l->by, "ann");
     l->addressed = 1;
   }
   kit_step(k);
@@ -29,7 +29,7 @@ static void each_is_told_with_who_sent_it(void) {
   CHECK_INT(kit_records(&k, "untaken"), 2);
   CHECK_BUF(kit_record(&k, "untaken")->text,
             "event 'x' shop:1: it has ended before that");
-  CHECK_BUF(kit_record(&k, "untaken")->caller, "ann");
+  CHECK_BUF(kit_record(&k, "untaken")->by, "ann");
   kit_close(&k);
 }
 

@@ -379,7 +379,7 @@ kit.describe("a task that another holds", function(backend)
       for _, one in ipairs(assert(engine:history(instance))) do
         if one.type == "task" then row = one end
       end
-      assert.same({ "zoe", "instead of ann" }, { row.caller, row.text })
+      assert.same({ "zoe", "instead of ann" }, { row.by, row.text })
     end)
 
     it("is taken over by an override: " .. how, function()
@@ -554,7 +554,7 @@ kit.describe("completing a task", function(backend)
     assert.same({ ok = true, list = { 1, 2.5 } }, done.output.answer)
     assert.equal("started ask, task ask", kit.trail(engine, instance))
     local entry = assert(engine:history(instance))[2]
-    assert.equal("ann", entry.caller)
+    assert.equal("ann", entry.by)
     assert.same({ ok = true, list = { 1, 2.5 } }, entry.output)
     assert.equal(0, kit.count(backend, url, "inbox"))
     assert.equal(0, kit.count(backend, url, "agenda"))

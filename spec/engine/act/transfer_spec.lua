@@ -57,7 +57,7 @@ kit.describe("moving to another version", function(backend)
     assert.same({}, refused)
     local history = assert(engine:history(ids[1]))
     assert.equal("transferred", history[#history].type)
-    assert.equal("ann", history[#history].caller)
+    assert.equal("ann", history[#history].by)
     assert.equal("version 1 to 2: new law", history[#history].text)
     assert.equal(2, assert(engine:get(ids[1])).version)
     clock:advance "2h"

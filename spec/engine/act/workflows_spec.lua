@@ -69,9 +69,9 @@ kit.describe("a workflow that is suspended", function(backend)
     assert.is_nil(state.runs)
     assert.equal(1, other.runs)
     assert.equal("created", kit.status(engine, id))
-    local row = kit.select(url, "select reason, suspended_by from "
+    local row = kit.select(url, "select reason, by from "
       .. kit.table(backend, "suspension"))[1]
-    assert.same({ reason = "bank", suspended_by = "ann" }, row)
+    assert.same({ reason = "bank", by = "ann" }, row)
     assert(engine.workflows:resume { workflow = "billing.charge" })
     assert(engine:run())
     assert.equal(1, state.runs)
@@ -159,7 +159,7 @@ kit.describe("a workflow that is suspended", function(backend)
     assert.equal(250, #assert(engine:list { workflow = "t.waiting",
       status = "waiting", limit = 1000 }))
     assert.equal("shifted", last(engine, ids[7]).type)
-    assert.equal("ann", last(engine, ids[7]).caller)
+    assert.equal("ann", last(engine, ids[7]).by)
     clock:advance(HOUR / 2 + 1)
     assert(engine:run())
     assert.equal(250, #assert(engine:list { workflow = "t.waiting",

@@ -818,11 +818,11 @@ kit.describe("a trigger", function(backend)
     local instance = get(engine, list[1].id)
     assert.equal("completed", instance.status)
     assert.same({ order = 17 }, instance.input)
-    local row = kit.select(url, ("select trigger_event, correlation_id, "
-      .. "external_id from %s"):format(kit.table(backend, "instance")))[1]
+    local row = kit.select(url, ("select trigger_event, correlation, "
+      .. "key from %s"):format(kit.table(backend, "instance")))[1]
     assert.equal("e1", row.trigger_event)
-    assert.equal("17", row.correlation_id)
-    assert.equal("event:shop:e1", row.external_id)
+    assert.equal("17", row.correlation)
+    assert.equal("event:shop:e1", row.key)
   end)
 
   it("takes patterns, lists and data of any kind", function()

@@ -230,7 +230,7 @@ kit.describe("an inbox of very many events", function(backend)
       clock:advance(1)
       kit.run(store, "agenda_wake", { shard = 0, id = id, now = store:now() })
       kit.run(store, "inbox_insert", { shard = 0, id = id,
-        no = kit.draw_id(), kind = kind, source = "user", caller = "",
+        no = kit.draw_id(), kind = kind, source = "user", by = "",
         data = data:format(i), now = store:now() })
     end
   end

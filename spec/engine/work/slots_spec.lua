@@ -8,7 +8,7 @@ kit.describe("a slot that is used again", function(backend)
     local seen = {}
     assert(engine:load(kit.chain { function(ctx)
       seen[#seen + 1] = { ctx.input.n, ctx.vars.left, ctx.tenant,
-        ctx.token.data, ctx.correlation_id }
+        ctx.token.data, ctx.correlation }
       ctx.vars.left = ctx.input.n
       ctx.token.data = { n = ctx.input.n }
       if ctx.input.n == 2 then error { code = "no", retry = false } end

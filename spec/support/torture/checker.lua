@@ -85,7 +85,7 @@ function Store:instances()
     table.insert(members[row.id], row.members)
   end
   for _, row in ipairs(self:rows [[select $id(id) as id, workflow, status,
-    external_id, $id(parent) as parent, variables, parts, seq
+    key, $id(parent) as parent, variables, parts, seq
     from pawl.instance]]) do
     local text = row.variables
     if tonumber(row.parts) > 0 then
@@ -222,17 +222,17 @@ check("ends as modelled", function(store, tell)
   for _, case in ipairs(store.cases) do cases[case.key] = case end
   read_for_model(store)
   for _, row in ipairs(store:instances()) do
-    local case = row.external_id and cases[row.external_id]
+    local case = row.key and cases[row.key]
     if not row.parent or row.parent == "" then
       if not case then
         tell(("%s %s is nobody's case"):format(row.workflow, row.id))
-      elseif met[row.external_id] then
-        tell(("%s is there twice"):format(row.external_id))
+      elseif met[row.key] then
+        tell(("%s is there twice"):format(row.key))
       else
-        met[row.external_id] = true
+        met[row.key] = true
         local difference = differs(case.expect, seen_of(store, row))
         if difference then
-          tell(("%s (%s) %s"):format(row.external_id, row.id, difference))
+          tell(("%s (%s) %s"):format(row.key, row.id, difference))
         end
       end
     elseif row.status ~= "completed" and row.status ~= "failed"

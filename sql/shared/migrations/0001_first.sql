@@ -14,13 +14,13 @@ do $$ begin
   then create schema pawl; end if;
 end $$;
 
-create table pawl.version (
+create table pawl.migration (
   number integer primary key,
   name text not null,
   breaking boolean not null,
   applied_at timestamptz not null
 );
-comment on table pawl.version is 'migrations applied to this store';
+comment on table pawl.migration is 'migrations applied to this store';
 
 create table pawl.meta (
   key text primary key,
@@ -46,7 +46,7 @@ create table pawl.workflow (
   executor_group text,
   created_at timestamptz not null,
   modified_at timestamptz not null,
-  modified_by text,
+  by text,
   reason text,
   primary key (code, version, revision)
 );
@@ -70,8 +70,8 @@ create table pawl.instance (
   priority smallint not null,
   executor_group text not null,
   business_key text,
-  correlation_id text,
-  external_id text,
+  correlation text,
+  key text,
   parent uuid,
   root uuid,
   parent_seq bigint,
@@ -120,7 +120,7 @@ create table pawl.instance (
   updated_at timestamptz not null,
   output json,
   error json,
-  state_text text,
+  progress text,
   cancellation json,
   completed_at timestamptz,
   primary key (shard, id)
@@ -135,17 +135,17 @@ create index instance_workflow -- only: sqlite
   on pawl.instance (shard, workflow, status, id); -- only: sqlite
 create index instance_business_key on pawl.instance (shard, business_key, id)
   where business_key is not null;
-create index instance_correlation on pawl.instance (shard, correlation_id, id)
-  where correlation_id is not null;
+create index instance_correlation on pawl.instance (shard, correlation, id)
+  where correlation is not null;
 create index instance_tenant on pawl.instance (shard, tenant, id)
   where tenant is not null;
 create index instance_parent on pawl.instance (shard, parent, id)
   where parent is not null;
 create index instance_root on pawl.instance (shard, root, id)
   where root is not null;
-create unique index instance_external
-  on pawl.instance (shard, workflow, external_id, coalesce(tenant, ''))
-  where external_id is not null and deleted_at is null;
+create unique index instance_key
+  on pawl.instance (shard, workflow, key, coalesce(tenant, ''))
+  where key is not null and deleted_at is null;
 
 -- only: postgres
 -- What instances are found by when a status is asked for. In a place of its
@@ -171,8 +171,8 @@ create table pawl.agenda (
   due_at timestamptz not null,
   lease uuid,
   executor uuid,
-  executor_before uuid,
-  due_before timestamptz,
+  was_executor uuid,
+  was_due_at timestamptz,
   takeovers integer not null,
   latch integer not null,
   primary key (shard, instance)
@@ -283,7 +283,7 @@ create table pawl.history (
   node text,
   transition text,
   path text,
-  caller text,
+  by text,
   text text,
   output json,
   changes json,
@@ -315,7 +315,7 @@ create table pawl.inbox (
   key text,
   event_id text,
   source text,
-  caller text,
+  by text,
   data json,
   received_at timestamptz not null,
   addressed boolean not null default false,
@@ -424,13 +424,13 @@ create table pawl.outbox (
   payload json,
   created_at timestamptz not null,
   attempts integer not null,
-  next_at timestamptz not null,
-  last_error text,
+  due_at timestamptz not null,
+  error text,
   published_at timestamptz,
   primary key (shard, instance, seq)
 );
 create index outbox_unpublished on pawl.outbox
-  (shard, next_at, instance, seq)
+  (shard, due_at, instance, seq)
   where published_at is null;
 
 -- People --------------------------------------------------------------------
@@ -442,7 +442,7 @@ create table pawl.task (
   token integer not null,
   node text not null,
   visit bigint not null,
-  schema_type text,
+  form text,
   title text not null,
   description text,
   status text not null,
@@ -450,7 +450,7 @@ create table pawl.task (
   input json,
   output json,
   metadata json,
-  signal_name text,
+  signal text,
   error json,
   due_at timestamptz,
   assignee text,
@@ -478,8 +478,8 @@ create index task_status on pawl.task (shard, status, id)
 ;
 create index task_due on pawl.task (shard, status, due_at, id)
   where due_at is not null;
-create index task_form on pawl.task (shard, schema_type, status, id)
-  where schema_type is not null;
+create index task_form on pawl.task (shard, form, status, id)
+  where form is not null;
 create index task_assignee on pawl.task (shard, assignee, status, id)
   where assignee is not null;
 create index task_claimed on pawl.task (shard, claimed_by, status, id)
@@ -593,7 +593,7 @@ create table pawl.suspension (
   code text not null,
   is_prefix boolean not null,
   reason text,
-  suspended_by text,
+  by text,
   suspended_at timestamptz not null,
   primary key (is_prefix, code)
 );
@@ -630,7 +630,7 @@ select id, shard,
        case when status = 'running' and started_at is null
             then 'created' else status end as status,
        workflow, workflow_version, tenant, priority, executor_group,
-       business_key, correlation_id, external_id, parent, root,
+       business_key, correlation, key, parent, root,
        pawl.as_jsonb(input) as input,
        pawl.as_jsonb(case when parts = 0 then variables
          else (select ('{' || string_agg(v.members, ',') || '}')::json
@@ -638,7 +638,7 @@ select id, shard,
                 where v.shard = i.shard and v.instance = i.id) end)
        as variables,
        pawl.as_jsonb(output) as output, pawl.as_jsonb(error) as error,
-       pawl.as_jsonb(metadata) as metadata, state_text, cancellation,
+       pawl.as_jsonb(metadata) as metadata, progress, cancellation,
        node, version, created_at, started_at, updated_at, completed_at
   from pawl.instance i where deleted_at is null;
 
@@ -648,12 +648,12 @@ select lower(hex(id)) as id, shard,
        case when status = 'running' and started_at is null
             then 'created' else status end as status,
        workflow, workflow_version, tenant, priority, executor_group,
-       business_key, correlation_id, external_id, parent, root, input,
+       business_key, correlation, key, parent, root, input,
        case when parts = 0 then variables
             else (select '{' || group_concat(v.members, ',') || '}'
                     from pawl_variable v
                    where v.shard = i.shard and v.instance = i.id) end
-       as variables, output, error, metadata, state_text, cancellation, node,
+       as variables, output, error, metadata, progress, cancellation, node,
        version, created_at, started_at, updated_at, completed_at
   from pawl_instance i where deleted_at is null;
 
@@ -732,7 +732,7 @@ select 0, id, 1, 'e', nullif(id::text, '00000000-0000-7000-8000-000000000001'),
 insert into pawl.event (shard, source, id, name, key, routed, received_at,
        expires_at)
 select 0, '', id::text, 'e', id::text, true, now(), now() from pawl.instance;
-insert into pawl.task (shard, id, instance, token, node, visit, schema_type,
+insert into pawl.task (shard, id, instance, token, node, visit, form,
        title, status, priority, due_at, assignee, claimed_by, created_at,
        updated_at)
 select 0, id, id, 1, 'n', 1, id::text, 't',

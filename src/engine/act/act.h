@@ -27,13 +27,13 @@ typedef pawl_code pawl_taker(pawl_engine *e, const pawl_id *id, int seize,
  * have ended; `kill` takes the instance from whoever holds it. */
 pawl_code pawl_act_request(pawl_engine *e, pawl_taker *take, const pawl_id *id,
                            const char *kind, const char *source,
-                           const char *who, pawl_str data, int *done,
+                           const char *by, pawl_str data, int *done,
                            pawl_error *err);
 /* Letters of one kind for instances of one shard, in the order of their ids,
  * in one unit. `event_id`: a letter of that kind with the same one is not put
  * there again. */
 pawl_code pawl_act_post(pawl_engine *e, const pawl_id *ids, int n,
-                        const char *kind, const char *who, pawl_str data,
+                        const char *kind, const char *by, pawl_str data,
                         pawl_str event_id, pawl_error *err);
 /* PAWL_ALREADY_FINISHED. */
 pawl_code pawl_act_ended(const pawl_id *id, pawl_status status,

@@ -14,7 +14,7 @@ typedef struct request {
   const pawl_id *id;
   int shard;
   pawl_id no; /* fixed, so that sending it again is harmless */
-  const char *kind, *source, *who;
+  const char *kind, *source, *by;
   pawl_str data, event_id;
   unsigned ended; /* for those that have ended in these ways, too */
   int again;      /* the answer was lost: it may be there, or taken already */
@@ -51,7 +51,7 @@ static pawl_code send_letter(pawl_engine *e, const request *r,
                                          .kind = pawl_strz(r->kind),
                                          .event_id = r->event_id,
                                          .source = pawl_strz(r->source),
-                                         .caller = pawl_strz(r->who),
+                                         .by = pawl_strz(r->by),
                                          .data = r->data,
                                          .now = pawl_store_now(e->store)};
   return pawl_store_send_one(
@@ -232,9 +232,9 @@ static pawl_code travel(pawl_engine *e, request *r, pawl_taker *take,
 
 pawl_code pawl_act_request(pawl_engine *e, pawl_taker *take, const pawl_id *id,
                            const char *kind, const char *source,
-                           const char *who, pawl_str data, int *done,
+                           const char *by, pawl_str data, int *done,
                            pawl_error *err) {
-  request r = {.id = id, .kind = kind, .source = source, .who = who};
+  request r = {.id = id, .kind = kind, .source = source, .by = by};
   int own;
 
   r.data = data;
@@ -242,13 +242,13 @@ pawl_code pawl_act_request(pawl_engine *e, pawl_taker *take, const pawl_id *id,
 }
 
 pawl_code pawl_act_post(pawl_engine *e, const pawl_id *ids, int n,
-                        const char *kind, const char *who, pawl_str data,
+                        const char *kind, const char *by, pawl_str data,
                         pawl_str event_id, pawl_error *err) {
   pawl_code rc = PAWL_OK;
 
   TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
   for (int i = 0; i < n; i++) {
-    request r = {.id = &ids[i], .kind = kind, .source = "user", .who = who};
+    request r = {.id = &ids[i], .kind = kind, .source = "user", .by = by};
     assert(!i || pawl_id_cmp(&ids[i - 1], &ids[i]) < 0); /* as all lock */
     r.shard = pawl_shard_of(e, &ids[i]);
     r.data = data;

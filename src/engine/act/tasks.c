@@ -748,7 +748,7 @@ static pawl_code send_letter(pawl_engine *e, const task *t, const change *c,
   TRY(PAWL_SEND(e->store, task_letter, NULL, err, .shard = shard_of(e, t),
                 .id = &t->id, .request = &c->request,
                 .instance = t->row.instance, .event_id = pawl_strz(event_id),
-                .caller = pawl_buf_str(&c->by), .data = pawl_buf_str(&data),
+                .by = pawl_buf_str(&c->by), .data = pawl_buf_str(&data),
                 .now = pawl_store_now(e->store)));
 out:
   pawl_buf_deinit(&data);

@@ -134,16 +134,16 @@ static pawl_code suspend(pawl_engine *e, const request *r, pawl_buf *out,
   pawl_code rc = PAWL_OK;
 
   TRY(check_known(e, r, err));
-  TRY(PAWL_WRITE(
-      e->store, suspension_put, &rows, err, .code = pawl_buf_str(&r->code),
-      .is_prefix = r->is_prefix, .reason = pawl_strz(r->reason.at),
-      .suspended_by = pawl_strz(r->by.at), .now = pawl_store_now(e->store)));
+  TRY(PAWL_WRITE(e->store, suspension_put, &rows, err,
+                 .code = pawl_buf_str(&r->code), .is_prefix = r->is_prefix,
+                 .reason = pawl_strz(r->reason.at), .by = pawl_strz(r->by.at),
+                 .now = pawl_store_now(e->store)));
   if (!rows.changed) {
     TRY(find(e, r, &s, err));
     rc = pawl_fail(err, PAWL_CONFLICT, "%s \"%s\" is suspended already%s%s",
                    r->is_prefix ? "prefix" : "workflow", r->code.at,
-                   s.row.suspended_by.len ? ", by " : "",
-                   s.row.suspended_by.len ? s.row.suspended_by.at : "");
+                   s.row.by.len ? ", by " : "",
+                   s.row.by.len ? s.row.by.at : "");
     goto out;
   }
   TRY(find(e, r, &s, err));
@@ -251,11 +251,10 @@ static pawl_code activate(pawl_engine *e, const request *r, pawl_buf *out,
   pawl_rows rows;
   pawl_object o;
 
-  MUST(PAWL_WRITE(e->store, workflow_activate, &rows, err,
-                  .code = pawl_buf_str(&r->code), .version = r->version,
-                  .active = active, .modified_by = pawl_strz(r->by.at),
-                  .reason = pawl_strz(r->reason.at),
-                  .now = pawl_store_now(e->store)));
+  MUST(PAWL_WRITE(
+      e->store, workflow_activate, &rows, err, .code = pawl_buf_str(&r->code),
+      .version = r->version, .active = active, .by = pawl_strz(r->by.at),
+      .reason = pawl_strz(r->reason.at), .now = pawl_store_now(e->store)));
   if (!rows.changed) {
     return pawl_fail_hint(err, PAWL_NOTFOUND,
                           "`pawl workflow list` lists them",

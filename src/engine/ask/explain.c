@@ -680,7 +680,7 @@ static void add_suspended(const facts *f, pawl_object *o) {
   for (int k = 0; k < r->nrows; k++) {
     const pawl_explain_history_row row = pawl_read_explain_history(r, k);
     if (!pawl_str_eqz(row.type, "suspended")) continue;
-    pawl_member_columns(&s, r, k, "by=caller reason=text");
+    pawl_member_columns(&s, r, k, "by reason=text");
     if (!since) since = row.completed_at;
     break;
   }
@@ -701,7 +701,7 @@ static void add_workflow_suspended(const facts *f, pawl_object *o) {
   }
   pawl_member_object(o, "workflow_suspended", &s);
   pawl_member_columns(&s, &f->at[SUSPENSION], 0,
-                      "code prefix=is_prefix by=suspended_by reason "
+                      "code prefix=is_prefix by reason "
                       "since=suspended_at");
   pawl_object_end(&s);
 }
@@ -787,7 +787,7 @@ static void add_head(const facts *f, pawl_object *o) {
                       "completed=completed_at error cancellation compensation "
                       "deadline=deadline_at");
   if (is_leased(f)) /* else nobody's any more */
-    pawl_member_json(o, "progress", pawl_read_instance_get(r, 0).state_text);
+    pawl_member_json(o, "progress", pawl_read_instance_get(r, 0).progress);
   pawl_member_time(o, "now", f->now_us);
 }
 
@@ -812,8 +812,7 @@ static void add_children(const facts *f, pawl_object *o) {
 static void add_inbox(const facts *f, pawl_object *o) {
   const pawl_rows *r = &f->at[INBOX];
   pawl_member(o, "inbox");
-  pawl_add_rows(o->out, r,
-                "kind name key source by=caller received=received_at");
+  pawl_add_rows(o->out, r, "kind name key source by received=received_at");
   pawl_member_int(o, "inbox_total",
                   r->nrows ? pawl_read_explain_inbox(r, 0).total : 0);
 }

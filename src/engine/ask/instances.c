@@ -21,9 +21,9 @@
 #define MAX_UNDOS 1000 /* shown in each list of a compensation */
 
 /* Columns of an instance, one or in a list. */
-#define WHOSE                                             \
-  "tenant priority group=executor_group key=external_id " \
-  "business_key correlation=correlation_id parent root "  \
+#define WHOSE                                 \
+  "tenant priority group=executor_group key " \
+  "business_key correlation parent root "     \
   "parent_node parent_index"
 #define TIMES                                                 \
   "created=created_at started=started_at updated=updated_at " \
@@ -46,7 +46,7 @@ static void add_instance(const pawl_rows *r, pawl_object *o) {
   else
     pawl_buf_adds(o->out, row.variables);
   pawl_member_columns(o, r, 0, "output error cancellation");
-  pawl_member_json(o, "progress", row.state_text);
+  pawl_member_json(o, "progress", row.progress);
   pawl_member_columns(o, r, 0,
                       WHOSE
                       " trigger_event deadline=deadline_at suspended_at "
@@ -301,9 +301,9 @@ static unsigned stored_statuses(unsigned asked) {
 #define FILTERS(f)                                                         \
   .workflow = pawl_buf_some(&(f)->workflow),                               \
   .workflow_version = (f)->version, .tenant = pawl_buf_some(&(f)->tenant), \
-  .correlation_id = pawl_buf_some(&(f)->correlation),                      \
+  .correlation = pawl_buf_some(&(f)->correlation),                         \
   .business_key = pawl_buf_some(&(f)->business_key),                       \
-  .external_id = pawl_buf_some(&(f)->key), .max = (f)->limit
+  .key = pawl_buf_some(&(f)->key), .max = (f)->limit
 
 /* Children are few beside all instances: they are read by their own index,
  * and their statuses compared here. */
@@ -454,7 +454,7 @@ pawl_code pawl_engine_history(pawl_engine *e, const pawl_id *id,
   pawl_store_rows(e->store, listed, &rows);
   pawl_add_rows(out, &rows,
                 "seq type node token visit attempt transition path output "
-                "changes error text caller executor started=started_at "
+                "changes error text by executor started=started_at "
                 "completed=completed_at due=due_at previous");
   TRY(pawl_buf_check(out, err));
 out:
@@ -524,7 +524,7 @@ static pawl_code send_outbox(pawl_engine *e, const outbox_query *q,
     PAWL_PUT(
         &e->args, outbox_list, .shard = s, .type = pawl_buf_some(&q->type),
         .instance = q->has_instance ? &q->instance : NULL,
-        .created_before = q->emitted_before_us,
+        .emitted_before = q->emitted_before_us,
         .after_at = q->has_after ? q->after_us : PAWL_NULL,
         .after_instance = q->has_after ? &q->after_instance : NULL,
         .after_seq = q->has_after ? q->after_seq : PAWL_NULL, .max = q->limit);
@@ -540,7 +540,7 @@ typedef struct emitted {
 
 static emitted emitted_at(const pawl_rows *r, int k) {
   const pawl_outbox_list_row row = pawl_read_outbox_list(r, k);
-  return (emitted){row.next_at, row.seq, row.instance, k};
+  return (emitted){row.due_at, row.seq, row.instance, k};
 }
 
 static void add_emitted(const pawl_rows *r, const emitted *at,
@@ -550,7 +550,7 @@ static void add_emitted(const pawl_rows *r, const emitted *at,
   pawl_list_object(list, &o);
   pawl_member_columns(&o, r, at->row,
                       "instance seq type payload created=created_at attempts "
-                      "due=next_at error=last_error");
+                      "due=due_at error");
   pawl_member(&o, "place");
   pawl_buf_addf(o.out, "\"%" PRId64 "/%s/%" PRId64 "\"", at->due_us,
                 pawl_id_text_of(at->instance).at, at->seq);

@@ -168,7 +168,7 @@ static pawl_code send_user(pawl_engine *e, const query *q, pawl_stmt stmt,
   pawl_args_put(
       &e->args, stmt,
       &(const pawl_task_list_assignee_args){
-          .who = pawl_buf_some(&q->user), WHICH(q, s, k), BEFORE(q)});
+          .owner = pawl_buf_some(&q->user), WHICH(q, s, k), BEFORE(q)});
   return pawl_store_send(e->store, &e->args, at, err);
 }
 
@@ -180,7 +180,7 @@ static pawl_code send_owners(pawl_engine *e, const query *q, int *at,
   for (int i = 0; i < q->who.n; i++) EACH_PAIR(s, k)
   PAWL_PUT(&e->args, task_list_owner, WHICH(q, s, k), BEFORE(q),
            .kind = pawl_strz(q->who.list[i].kind),
-           .who = pawl_who_name(&q->who, i));
+           .owner = pawl_who_name(&q->who, i));
   return pawl_store_send(e->store, &e->args, at, err);
 }
 
@@ -330,7 +330,7 @@ static void add_task(const pawl_rows *r, int k, const pawl_rows *owners,
   pawl_member_columns(&o, r, k,
                       "delegated_by claimed_by claimed=claimed_at "
                       "completed_by completed=completed_at "
-                      "escalated=escalated_at signal=signal_name "
+                      "escalated=escalated_at signal "
                       "created=created_at started=started_at "
                       "updated=updated_at");
   add_log(&o, row.metadata);

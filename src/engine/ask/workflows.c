@@ -90,7 +90,7 @@ pawl_code pawl_engine_workflow_list(pawl_engine *e, pawl_str text,
   pawl_add_rows(&list, &rows,
                 "workflow=code version revision name active suspended inline "
                 "nodes sha256 created=created_at modified=modified_at "
-                "by=modified_by reason");
+                "by reason");
   TRY(pawl_buf_check(&list, err));
   if (q.live)
     TRY(add_lives(e, &list, out, err));

@@ -192,8 +192,8 @@ static pawl_code send_inbox(pawl_engine *e, const event *v, int shard,
              .key = pawl_buf_some(&v->key),
              .event_id = pawl_buf_str(&v->global),
              .source = pawl_buf_str(&v->source),
-             .caller = pawl_buf_given(&v->by, v->by.at != NULL),
-             .data = v->data, .addressed = v->instance.len || v->has_start,
+             .by = pawl_buf_given(&v->by, v->by.at != NULL), .data = v->data,
+             .addressed = v->instance.len || v->has_start,
              .received_at = v->received_us,
              .now = v->received_us ? 0 : pawl_store_now(e->store));
   return pawl_store_send(e->store, a, at, err);

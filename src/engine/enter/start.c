@@ -158,10 +158,9 @@ static pawl_code send_instance(pawl_engine *e, const starting *s, int *at,
   return PAWL_SEND(
       e->store, instance_start, at, err, .shard = shard_of(e, s),
       .workflow = pawl_strz(s->code), .workflow_version = o->version,
-      .external_id = pawl_buf_some(&o->key), .input = s->input,
-      .parent = from->parent, .root = from->root,
-      .parent_seq = from->parent_seq, .parent_token = from->parent_token,
-      .parent_visit = from->parent_visit,
+      .key = pawl_buf_some(&o->key), .input = s->input, .parent = from->parent,
+      .root = from->root, .parent_seq = from->parent_seq,
+      .parent_token = from->parent_token, .parent_visit = from->parent_visit,
       .parent_node = pawl_strz(from->parent_node),
       .parent_index = from->parent_index < 0 ? PAWL_NULL : from->parent_index,
       .parent_end = pawl_strz(from->parent_end),
@@ -219,7 +218,7 @@ static pawl_code send_by_key(pawl_engine *e, const starting *s, int *at,
   return PAWL_SEND(e->store, instance_by_key, at, err, .shard = shard_of(e, s),
                    .workflow = pawl_strz(s->code),
                    .tenant = pawl_buf_some(&s->options.tenant),
-                   .external_id = pawl_buf_some(&s->options.key));
+                   .key = pawl_buf_some(&s->options.key));
 }
 
 /* Nothing was inserted: is it there already, or was it refused, because its

@@ -47,13 +47,13 @@ const char *pawl_start_group(const pawl_engine *e,
  * have in common. It begins at a time, or after a delay that counts from the
  * store's. Their version 0: the newest active one, or 0 when nobody knows the
  * code; a worker will answer for that. */
-#define PAWL_START_MEMBERS(e, o)                         \
-  .id = &(o)->id, .tenant = pawl_buf_some(&(o)->tenant), \
-  .priority = (o)->priority,                             \
-  .executor_group = pawl_strz(pawl_start_group(e, o)),   \
-  .business_key = pawl_buf_some(&(o)->business_key),     \
-  .correlation_id = pawl_buf_some(&(o)->correlation),    \
-  .metadata = (o)->metadata, .due_at = (o)->at_us, .delay_us = (o)->delay_us
+#define PAWL_START_MEMBERS(e, o)                                              \
+  .id = &(o)->id, .tenant = pawl_buf_some(&(o)->tenant),                      \
+  .priority = (o)->priority,                                                  \
+  .executor_group = pawl_strz(pawl_start_group(e, o)),                        \
+  .business_key = pawl_buf_some(&(o)->business_key),                          \
+  .correlation = pawl_buf_some(&(o)->correlation), .metadata = (o)->metadata, \
+  .due_at = (o)->at_us, .delay_us = (o)->delay_us
 /* The arguments of attribute_start for n options, which stand `step` bytes
  * apart: a row for each attribute. `scratch` has what they borrow. */
 pawl_code pawl_start_attributes(pawl_engine *e, const pawl_start_options *list,

@@ -230,9 +230,8 @@ static pawl_code send_instances(many *m, int shard, int *at, pawl_error *err) {
     PAWL_PUT(a, instance_insert, .shard = shard,
              .workflow = pawl_strz(m->code),
              .workflow_version = m->head.version,
-             .external_id = pawl_buf_some(&o->key),
-             .input = m->sorted[i]->of->input, .now = now,
-             PAWL_START_MEMBERS(m->e, o));
+             .key = pawl_buf_some(&o->key), .input = m->sorted[i]->of->input,
+             .now = now, PAWL_START_MEMBERS(m->e, o));
   }
   return pawl_store_send(m->e->store, a, at, err);
 }
@@ -322,7 +321,7 @@ static pawl_code find_known(many *m, int shard, int again, pawl_error *err) {
     if (m->rows[i].of->known) continue;
     PAWL_PUT(a, instance_known, .shard = shard, .workflow = pawl_strz(m->code),
              .no = i, .id = &o->id, .tenant = pawl_buf_some(&o->tenant),
-             .external_id = pawl_buf_some(&o->key));
+             .key = pawl_buf_some(&o->key));
   }
   if (!pawl_args_rows(a)) return PAWL_OK;
   MUST(pawl_store_once(m->e->store, PAWL_UNIT_READ, a, &rows, err));

@@ -111,7 +111,7 @@ static pawl_code send_insert(pawl_engine *e, const pawl_def *def,
       .source = def->source, .bundle = def->bundle,
       .sha256 = pawl_strz(def->sha256), .inline_ = def->is_inline,
       .executor_group = pawl_strz(e->config.group), .active = k->active,
-      .modified_by = pawl_strz(fix && fix->by.len ? fix->by.at : by),
+      .by = pawl_strz(fix && fix->by.len ? fix->by.at : by),
       .reason = pawl_strz(reason), .now = pawl_store_now(e->store));
 }
 

@@ -108,9 +108,9 @@ static void hold(pawl_engine *e, pawl_held *h, const claim *c,
   pawl_id_format(&h->d.id, h->d.id_text);
   h->d.takeovers = (int)row->takeovers;
   h->latch = (int)row->latch;
-  h->due_before_us = row->due_before;
-  h->d.taken = row->executor_before != NULL;
-  if (h->d.taken) h->d.taken_from = *row->executor_before;
+  h->was_due_us = row->was_due_at;
+  h->d.taken = row->was_executor != NULL;
+  if (h->d.taken) h->d.taken_from = *row->was_executor;
   /* by the store's time of then: the answer may have lain for a while */
   h->lease_until_us =
       (at_us ? at_us : pawl_engine_now(e)) + e->config.lease_us;
@@ -151,8 +151,8 @@ static pawl_agenda_claim_row read_claim(const pawl_rows *r, int k,
   return (pawl_agenda_claim_row){.instance = one.instance,
                                  .takeovers = one.takeovers,
                                  .latch = one.latch,
-                                 .due_before = one.due_before,
-                                 .executor_before = one.executor_before,
+                                 .was_due_at = one.was_due_at,
+                                 .was_executor = one.was_executor,
                                  .priority = one.priority,
                                  .now = one.now};
 }
@@ -166,7 +166,7 @@ static void sort_claim(const pawl_agenda_claim_row *rows, int n, int *order) {
       const pawl_agenda_claim_row *other = &rows[order[at - 1]];
       if (other->priority > rows[k].priority ||
           (other->priority == rows[k].priority &&
-           other->due_before <= rows[k].due_before))
+           other->was_due_at <= rows[k].was_due_at))
         break;
       order[at] = order[at - 1];
     }
@@ -458,7 +458,7 @@ static pawl_code release_shard(pawl_engine *e, int shard, pawl_error *err) {
     PAWL_PUT(
         &e->args, agenda_unclaim, PAWL_LEASE_MEMBERS(h),
         .executor = h->d.taken && !h->d.recorded ? &h->d.taken_from : NULL,
-        .due_at = h->begun ? pawl_engine_now(e) : h->due_before_us);
+        .due_at = h->begun ? pawl_engine_now(e) : h->was_due_us);
   }
   if (!pawl_args_rows(&e->args)) return PAWL_OK;
   MUST(pawl_store_once(e->store, PAWL_UNIT_BATCH, &e->args, NULL, err));

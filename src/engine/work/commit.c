@@ -125,12 +125,12 @@ static pawl_code send_history(pawl_engine *e, pawl_held **list, int n,
     if (!pawl_plan_writes(&h->d.plan)) continue;
     for (int k = 0; k < h->d.plan.nrecords; k++) {
       const pawl_record *r = &h->d.plan.records[k];
-      PAWL_PUT(
-          a, history_insert, PAWL_GUARD_MEMBERS(h),
-          PAWL_RECORD_MEMBERS(e, h, r, k), .caller = pawl_buf_some(&r->caller),
-          .text = pawl_buf_some(&r->text), .error = pawl_buf_some(&r->error),
-          .due_at = r->due_us, .previous = pawl_buf_some(&r->previous),
-          .request = r->has_request ? &r->request : NULL);
+      PAWL_PUT(a, history_insert, PAWL_GUARD_MEMBERS(h),
+               PAWL_RECORD_MEMBERS(e, h, r, k), .by = pawl_buf_some(&r->by),
+               .text = pawl_buf_some(&r->text),
+               .error = pawl_buf_some(&r->error), .due_at = r->due_us,
+               .previous = pawl_buf_some(&r->previous),
+               .request = r->has_request ? &r->request : NULL);
     }
   }
   return pawl_store_send(e->store, a, NULL, err);
@@ -180,7 +180,7 @@ static int seen_latch(const pawl_held *h) {
 /* Who only took the inbox, and found nothing to take, has not served it: it has
  * been due for as long as before. */
 static int64_t look_us(pawl_engine *e, const pawl_held *h) {
-  int64_t us = h->d.plan.look_us, before = h->due_before_us;
+  int64_t us = h->d.plan.look_us, before = h->was_due_us;
   int in_vain = h->d.apply_only && h->d.plan.after == PAWL_AFTER_BACK &&
                 us <= pawl_engine_now(e);
 

@@ -280,7 +280,7 @@ static pawl_code send_new_tasks(pawl_engine *e, pawl_held **list, int n,
                .description = text_of(f, "description", scratch),
                .priority = or_text(text_of(f, "priority", scratch), "normal"),
                .input = member(f, "input"),
-               .signal_name = text_of(f, "signal", scratch),
+               .signal = text_of(f, "signal", scratch),
                .assignee = text_of(f, "assignee", scratch), .due_at = f->at_us,
                .created_at = now);
   pawl_args_begin(&e->args, PAWL_STMT_owner_insert);

@@ -43,7 +43,7 @@ typedef struct letter {
   const pawl_id *to;
   pawl_id no;
   const char *kind;
-  pawl_str event_id, caller, data;
+  pawl_str event_id, by, data;
 } letter;
 
 /* Into the unit that is open. Nobody there, or nobody alive: nothing. */
@@ -56,7 +56,7 @@ static pawl_code send_letter(pawl_engine *e, const letter *l,
                    .shard = pawl_shard_of(e, l->to), .id = l->to, .no = &l->no,
                    .kind = pawl_strz(l->kind), .event_id = l->event_id,
                    .source = pawl_strz("system"),
-                   .caller = l->caller.len ? l->caller : (pawl_str){NULL, 0},
+                   .by = l->by.len ? l->by : (pawl_str){NULL, 0},
                    .data = l->data, .now = pawl_store_now(e->store));
 }
 
@@ -290,7 +290,7 @@ static pawl_code post_cancel(pawl_engine *e, const message *m,
   if (member(m, "by").at) pawl_json_unquote(member(m, "by"), &by);
   TRY(pawl_buf_check(&data, err));
   TRY(pawl_buf_check(&by, err));
-  l.caller = pawl_buf_str(&by);
+  l.by = pawl_buf_str(&by);
   l.data = pawl_buf_str(&data);
   TRY(post(e, ids, n, &l, 1, err));
 out:

@@ -148,8 +148,8 @@ static void load_texts(pawl_engine *e, pawl_held *h,
                        const pawl_instance_load_row *row) {
   h->has_tenant = row->tenant.at != NULL;
   pawl_buf_set(&h->tenant, row->tenant);
-  h->has_correlation = row->correlation_id.at != NULL;
-  pawl_buf_set(&h->correlation, row->correlation_id);
+  h->has_correlation = row->correlation.at != NULL;
+  pawl_buf_set(&h->correlation, row->correlation);
   pawl_buf_set(&h->d.input, row->input);
   h->parts = (int)row->parts;
   load_vars(h, row->variables);

@@ -41,8 +41,8 @@ static pawl_code fill_letter(pawl_engine *e, pawl_held *h,
                              pawl_error *err) {
   pawl_letter *l = add_letter(e, h);
   if (!l) return pawl_fail_memory(err);
-  pawl_buf *bufs[] = {&l->kind,   &l->name,   &l->key, &l->event_id,
-                      &l->source, &l->caller, &l->data};
+  pawl_buf *bufs[] = {&l->kind,   &l->name, &l->key, &l->event_id,
+                      &l->source, &l->by,   &l->data};
   l->no = from->no;
   l->received_us = from->received_us;
   l->has_key = text[2].at != NULL;
@@ -65,15 +65,15 @@ static void stop_at(pawl_held *h, int64_t received_us) {
 }
 
 /* A row of an inbox, whichever statement gave it. */
-#define TAKE_LETTER(e, h, row, err)                                    \
-  fill_letter(e, h,                                                    \
-              &(const pawl_letter){.no = *(row)->no,                   \
-                                   .came = *(row)->no,                 \
-                                   .addressed = (int)(row)->addressed, \
-                                   .received_us = (row)->received_at}, \
-              (const pawl_str[]){(row)->kind, (row)->name, (row)->key, \
-                                 (row)->event_id, (row)->source,       \
-                                 (row)->caller, (row)->data},          \
+#define TAKE_LETTER(e, h, row, err)                                         \
+  fill_letter(e, h,                                                         \
+              &(const pawl_letter){.no = *(row)->no,                        \
+                                   .came = *(row)->no,                      \
+                                   .addressed = (int)(row)->addressed,      \
+                                   .received_us = (row)->received_at},      \
+              (const pawl_str[]){(row)->kind, (row)->name, (row)->key,      \
+                                 (row)->event_id, (row)->source, (row)->by, \
+                                 (row)->data},                              \
               err)
 
 pawl_code pawl_mail_ask(pawl_engine *e, int shard, int *at, pawl_error *err) {

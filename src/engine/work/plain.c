@@ -11,7 +11,7 @@
 
 /* history_step has no columns for these. */
 static int is_plain_record(const pawl_record *r) {
-  return !r->caller.len && !r->text.len && !r->error.len && !r->due_us &&
+  return !r->by.len && !r->text.len && !r->error.len && !r->due_us &&
          !r->previous.len;
 }
 

@@ -102,7 +102,7 @@ static pawl_code service_heartbeat(const pawl_call *call, pawl_str progress,
   if (e->unit_owner == h) return PAWL_OK;
   if (progress.at) /* a reader finds it in the instance while the step runs */
     MUST(ASK(BATCH, instance_progress, &rows, PAWL_LEASE_MEMBERS(h),
-             .state_text = progress));
+             .progress = progress));
   MUST(ASK(BATCH, agenda_heartbeat, &rows, PAWL_LEASE_MEMBERS(h),
            .lease_us = e->config.lease_us, .now = pawl_store_now(e->store)));
   if (rows.nrows) {

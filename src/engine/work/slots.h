@@ -66,7 +66,7 @@ typedef struct pawl_held {
   int shard;
   pawl_id lease;
   int64_t lease_until_us;
-  int64_t due_before_us;
+  int64_t was_due_us;
   int latch; /* as loaded */
   int reset; /* the agenda row has takeovers or a latch to reset */
   int begun; /* a handler of it has run under this lease */

@@ -175,7 +175,7 @@ static void task_failed(pawl_decision *d, int k, const pawl_node *node,
     pawl_buf_addz(&r->transition, "failed");
   else /* S3.80: a failed task may still be tried again */
     pawl_buf_addz(&r->text, "the task may be tried again");
-  pawl_buf_adds(&r->caller, pawl_buf_str(&l->caller));
+  pawl_buf_adds(&r->by, pawl_buf_str(&l->by));
   note_override(pawl_buf_str(&l->data), r);
   pawl_plan_error(&r->error, &why, (pawl_str){NULL, 0});
   if (to < 0) return;
@@ -225,7 +225,7 @@ static void take(pawl_decision *d, int k, const pawl_node *node,
   if (to < 0) to = node->next[0].to; /* the API has checked it */
   r = pawl_token_record(d, k, "task");
   pawl_buf_adds(&r->transition, pawl_buf_str(&name));
-  pawl_buf_adds(&r->caller, pawl_buf_str(&l->caller));
+  pawl_buf_adds(&r->by, pawl_buf_str(&l->by));
   note_override(data, r);
   pawl_take_output(d, node, r, output);
   raise_signal(d, node, k, output);

@@ -188,7 +188,7 @@ static void receive(pawl_decision *d, int k, const pawl_node *node,
   r = pawl_token_record(d, k, "received");
   if (to < 0) to = pawl_node_next(node, "received", 8);
   pawl_buf_adds(&r->text, pawl_buf_str(&l->name));
-  pawl_buf_adds(&r->caller, pawl_buf_str(&l->caller));
+  pawl_buf_adds(&r->by, pawl_buf_str(&l->by));
   if (node->nnext > 1) pawl_buf_addz(&r->transition, "received");
   r->due_us = t->due_us;
   pawl_take_output(d, node, r, data);

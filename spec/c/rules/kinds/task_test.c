@@ -20,10 +20,10 @@ static void an_answer_leads_on(void) {
   CHECK_INT(kit_effect(&k, PAWL_EFFECT_TASK)->at_us, k.now + 60 * PAWL_SECOND);
   l = kit_answer_to(&k, "task", kit_at(&k, "t"),
                     "'status':'completed','transition':'yes','output':5");
-  pawl_buf_addz(&l->caller, "ann");
+  pawl_buf_addz(&l->by, "ann");
   kit_step(&k);
   CHECK_BUF(kit_record(&k, "task")->transition, "yes");
-  CHECK_BUF(kit_record(&k, "task")->caller, "ann");
+  CHECK_BUF(kit_record(&k, "task")->by, "ann");
   CHECK_BUF(k.d.vars, "{'said':5}");
   CHECK_INT(kit_effects(&k, PAWL_EFFECT_DELETE), 1); /* of the letter */
   CHECK(kit_find(&k, "y"));

@@ -6,7 +6,7 @@
 -- Is a store here, and is anything else where it would be made? A schema that
 -- another role has made counts: its owner could put views in place of our
 -- tables, whose functions would run as us.
-select to_regclass('pawl.version') is not null as ours,
+select to_regclass('pawl.migration') is not null as ours,
        exists (select from pg_catalog.pg_class c
                  join pg_catalog.pg_namespace n on n.oid = c.relnamespace
                 where n.nspname = 'pawl')

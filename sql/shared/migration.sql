@@ -1,13 +1,13 @@
 -- The schema's own record: which migrations were applied, and facts about the
 -- store. store/migrate.c runs these; the first two work on an empty store.
 
--- name: version_list
+-- name: migration_list
 -- rows: number integer, name text, breaking boolean, applied_at time
-select number, name, breaking, applied_at from pawl.version order by number;
+select number, name, breaking, applied_at from pawl.migration order by number;
 
--- name: version_insert
+-- name: migration_insert
 -- args: @number integer, @name text, @breaking boolean, @now time?
-insert into pawl.version (number, name, breaking, applied_at)
+insert into pawl.migration (number, name, breaking, applied_at)
 values (@number, @name, @breaking, {{now}});
 
 -- name: meta_get
