@@ -54,7 +54,7 @@ kit.describe("two people who saw a task in one state", function(backend)
     local store = kit.store(url, clock)
     local function give(to)
       return kit.run(store, "task_write", { shard = kit.shard(task.id),
-        id = task.id, version = 0, was = "pending", status = "pending",
+        id = task.id, commits = 0, was = "pending", status = "pending",
         request = kit.draw_id(), assignee = to, now = store:now() }).changed
     end
     assert.equal(1, give "ann")

@@ -184,7 +184,7 @@ local SQLITE = {
     with recursive n (i) as (select 1 union all select i + 1 from n
       where i < %d)
     insert into pawl_instance (shard, id, status, workflow, workflow_version,
-      priority, executor_group, visit, attempt, version, seq, created_at,
+      priority, executor_group, visit, attempt, commits, seq, created_at,
       updated_at)
     select 0, randomblob(16), '%s', 't.one', 1, 0, 'default', 1, 0, 1, 1, %d,
       %d from n;]],
@@ -200,7 +200,7 @@ local POSTGRES = {
   instances = [[
     with new as (
     insert into pawl.instance (shard, id, status, workflow, workflow_version,
-      priority, executor_group, visit, attempt, version, seq, created_at,
+      priority, executor_group, visit, attempt, commits, seq, created_at,
       updated_at)
     select 0, gen_random_uuid(), '%2$s', 't.one', 1, 0, 'default', 1, 0, 1, 1,
       to_timestamp(%3$d / 1000000), to_timestamp(%4$d / 1000000)

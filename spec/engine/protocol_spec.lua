@@ -204,21 +204,21 @@ kit.describe("rule 1, the lease id,", function(backend)
     local lease = kit.claim(store, id)
     local before = snapshot(backend, url, id)
     local writes = {
-      instance_commit = { version = { 0 }, was = { "running" },
+      instance_commit = { commits = { 0 }, was = { "running" },
         parts = { 0 }, status = { "running" },
         variables = { '{"x":1}' }, token_no = { 1 },
         token_state = { "active" }, node = { "a" },
         previous_node = { probe.null }, visit = { 1 }, attempt = { 0 },
         token_due_at = { probe.null }, seq = { 1 }, error = { probe.null },
         started_at = { now }, updated_at = { now } },
-      instance_end = { version = { 0 }, was = { "running" },
+      instance_end = { commits = { 0 }, was = { "running" },
         parts = { probe.null }, status = { "failed" },
         variables = { probe.null }, node = { "a" },
         previous_node = { probe.null }, visit = { 1 }, attempt = { 0 },
         seq = { 1 }, output = { probe.null }, error = { "{}" },
         cancellation = { probe.null }, started_at = { now },
         updated_at = { now } },
-      instance_stay = { version = { 0 }, variables = { probe.null },
+      instance_stay = { commits = { 0 }, variables = { probe.null },
         parts = { probe.null }, node = { "b" },
         previous_node = { probe.null }, seq = { 1 }, updated_at = { now } },
       history_insert = { executor = kit.draw_id(), seq = { 1 },
@@ -362,7 +362,7 @@ kit.describe("rule 1, the lease id,", function(backend)
     end
     local function two(value) return { value, value } end
     local none, now = two(probe.null), clock.us
-    local row = { shard = 0, id = ids, lease = leases, version = two(0),
+    local row = { shard = 0, id = ids, lease = leases, commits = two(0),
       variables = two '{"x":1}', node = two "a", previous_node = none,
       visit = two(1), seq = two(1), started_at = two(now), now = now }
     local function with(more)
@@ -411,9 +411,9 @@ kit.describe("rule 1, the lease id,", function(backend)
 
   for _, case in ipairs {
     { "a step under another's lease", STEP, "instance_step", "lease" },
-    { "a step of another version", STEP, "instance_step", "version" },
+    { "a step behind another commit", STEP, "instance_step", "commits" },
     { "an end under another's lease", END, "agenda_finish", "lease" },
-    { "an end of another version", END, "instance_finish", "version" },
+    { "an end behind another commit", END, "instance_finish", "commits" },
     { "an end that something overtook", END, "agenda_finish", "seen" },
   } do
     it("undoes the batch of plain steps for " .. case[1], function()
@@ -459,7 +459,7 @@ kit.describe("rule 1, the lease id,", function(backend)
         -- the commit of the last holder comes in behind the claim's load
         local id = kit.id_literal(backend, ctx.id)
         backend.sql(url, ([[
-          update %s set version = version + 1, seq = seq + 1,
+          update %s set commits = commits + 1, seq = seq + 1,
                  variables = '{"theirs":true}' where id = %s;
           insert into %s (shard, instance, seq, type, node, token, visit,
                  attempt, completed_at)
@@ -504,7 +504,7 @@ kit.describe("rule 1, the lease id,", function(backend)
     assert(engine:run())
     local row = kit.run(store, "instance_settle", { shard = 0, id = id })[1]
     assert.equal(lease, row.lease)
-    assert.equal(2, row.version)
+    assert.equal(2, row.commits)
     assert.equal(2, assert(engine:get(id)).commits)
   end)
 
@@ -965,7 +965,7 @@ kit.describe("rule 6, no decision on a stale view:", function(backend)
       for key, value in pairs(common) do more[key] = value end
       return more
     end
-    kit.run(store, "instance_end", with { version = { 0 },
+    kit.run(store, "instance_end", with { commits = { 0 },
       was = { "running" }, parts = { probe.null }, status = { "failed" },
       variables = { probe.null }, node = { "a" },
       previous_node = { probe.null }, visit = { 1 }, attempt = { 0 },

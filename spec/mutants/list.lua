@@ -94,7 +94,7 @@ if (!force && soonest - now > e->config.lease_us * 2 / 3) return PAWL_OK;]],
     file = "src/engine/work/commit.c",
     from = [[
             pawl_id_eq(last.lease, &h->lease) &&
-            last.version == h->d.version + 1;]],
+            last.commits == h->d.commits + 1;]],
     to = [[
             pawl_id_eq(last.lease, &h->lease);]],
     specs = { "spec/engine/protocol_spec.lua", "spec/crash/lost_spec.lua" } },
@@ -102,9 +102,9 @@ if (!force && soonest - now > e->config.lease_us * 2 / 3) return PAWL_OK;]],
     file = "src/engine/work/commit.c",
     from = [[
             pawl_id_eq(last.lease, &h->lease) &&
-            last.version == h->d.version + 1;]],
+            last.commits == h->d.commits + 1;]],
     to = [[
-            last.version == h->d.version + 1;]],
+            last.commits == h->d.commits + 1;]],
     specs = { "spec/engine/work/commit_spec.lua",
       "spec/engine/protocol_spec.lua", "spec/crash/lost_spec.lua" } },
   { name = "an unanswered commit is sent under its old lease",
@@ -164,13 +164,13 @@ delete from pawl_agenda
    and @seen = @seen;]],
     specs = { "spec/engine/protocol_spec.lua",
       "spec/engine/enter/signal_spec.lua", "spec/engine/wait_spec.lua" } },
-  { name = "a commit overwrites a newer version",
+  { name = "a commit overwrites a newer one",
     file = "sql/sqlite/fragments.sql",
-    from = [[where shard = @shard and id = @id and version = @version and status = @was]],
-    to = [[where shard = @shard and id = @id and @version = @version and status = @was]],
+    from = [[where shard = @shard and id = @id and commits = @commits and status = @was]],
+    to = [[where shard = @shard and id = @id and @commits = @commits and status = @was]],
     specs = { "spec/engine/protocol_spec.lua" },
     equivalent = "the lease id that the statement joins on is drawn afresh at "
-      .. "each claim, and the version is loaded under it: it is a second fence" },
+      .. "each claim, and the commits are loaded under it: it is a second fence" },
   { name = "what another took is run to its end",
     file = "src/engine/work/commit.c",
     from = [[
@@ -208,9 +208,9 @@ delete from pawl_agenda
     from = "  if (r->again) *seq = 0;",
     to = "",
     specs = { "spec/engine/act/request_spec.lua" } },
-  { name = "an edit ignores the version it was made for",
+  { name = "an edit ignores the commits it was made for",
     file = "src/rules/letters.c",
-    from = [[if (if_commits >= 0 && if_commits != d->version) {]],
+    from = [[if (if_commits >= 0 && if_commits != d->commits) {]],
     to = [[if (if_commits < -1) {]],
     specs = { "spec/engine/act/change_spec.lua" } },
   { name = "a resume does not shift times",
@@ -475,9 +475,9 @@ return node->suspend_exhausted ? PAWL_VERDICT_SUSPEND : PAWL_VERDICT_FAIL;]],
   -- ---- tasks ----
   { name = "two who change one task both win",
     file = "sql/shared/task.sql",
-    from = [[ where shard = @shard and id = @id and version = @version
+    from = [[ where shard = @shard and id = @id and commits = @commits
    and status = @was;]],
-    to = [[ where shard = @shard and id = @id and @version = @version
+    to = [[ where shard = @shard and id = @id and @commits = @commits
    and status = @was;]],
     specs = { "spec/engine/guards_spec.lua" } },
   { name = "anybody claims a claimed task",

@@ -14,7 +14,7 @@ local MEANT = {
   executor = "a row for each process, not for each thing that runs",
   suspension = "prefixes that are suspended: a few",
   trigger = "one for each event of a workflow",
-  version = "all migrations: a few",
+  migration = "all migrations: a few",
   workflow = "all versions, when somebody asks",
 }
 

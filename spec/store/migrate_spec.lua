@@ -59,7 +59,7 @@ for _, backend in ipairs(backends) do
     end)
 
     local function add_version(number, breaking)
-      backend.sql(url, ("insert into %sversion values (%d, '%s', %s, %s)")
+      backend.sql(url, ("insert into %smigration values (%d, '%s', %s, %s)")
         :format(tables, number, ("%04d_later"):format(number),
                 backend.name == "postgres" and tostring(breaking) or
                 (breaking and "1" or "0"),
@@ -84,7 +84,7 @@ for _, backend in ipairs(backends) do
     it("of an older pawl is upgraded only when asked", function()
       assert(helper.open(url)):close()
       -- Older than the first: as if nothing had been applied.
-      backend.sql(url, ("delete from %sversion"):format(tables))
+      backend.sql(url, ("delete from %smigration"):format(tables))
       local refused, err = helper.open(url)
       assert.is_nil(refused)
       assert.equal("store_old", err.code)

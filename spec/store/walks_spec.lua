@@ -92,7 +92,7 @@ declare t record; c record; names text; vals text;
 begin
   for t in select oid, relname as name from pg_class
             where relnamespace = 'pawl'::regnamespace and relkind = 'r'
-              and relname not in ('version', 'meta') loop
+              and relname not in ('migration', 'meta') loop
     names := ''; vals := '';
     for c in select attname as name, format_type(atttypid, -1) as type
                from pg_attribute
@@ -305,7 +305,7 @@ local function walks(found, key)
     if not walk and node["Join Filter"] then
       -- what was found under a lock is looked at again
       walk = node["Join Filter"]:gsub("%b()", function(one)
-        return one:find "%.version[%s)]" and not one:find "instance" and ""
+        return one:find "%.commits[%s)]" and not one:find "instance" and ""
           or one:find "lease" and not one:find "instance" and "" or one
       end)
       walk = walk:find "%S" and "join by " .. walk

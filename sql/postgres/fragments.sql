@@ -62,14 +62,14 @@ insert into pawl.agenda ({{agenda_columns}})
 select @shard, id, @workflow, workflow_version, executor_group, priority,
        due_at <= created_at, due_at, 0, 0 from new
 
--- fragment: at_version
+-- fragment: at_commits
 -- Behind an update of instance i, `moved`: the held ones as they were read; and
 -- their places in standing.
 from {{flat_rows}} {{lease_guard}}
   cross join lateral (
    select ctid as place from pawl.instance
-    where shard = @shard and id = s.id and version = s.version offset 0) g
- where i.shard = @shard and i.ctid = g.place and i.version = s.version
+    where shard = @shard and id = s.id and commits = s.commits offset 0) g
+ where i.shard = @shard and i.ctid = g.place and i.commits = s.commits
 returning i.id, i.workflow, i.status, s.was)
 update pawl.standing t set status = m.status
    from moved m
@@ -122,9 +122,9 @@ delete from pawl.{{1}} t
 -- Behind an update of instance i: the rows s that run, as they were read.
 cross join lateral (
    select ctid as place from pawl.instance
-    where shard = @shard and id = s.id and version = s.version
+    where shard = @shard and id = s.id and commits = s.commits
       and status = 'running' offset 0) g
- where i.shard = @shard and i.ctid = g.place and i.version = s.version
+ where i.shard = @shard and i.ctid = g.place and i.commits = s.commits
    and i.status = 'running'
 
 -- fragment: candidates

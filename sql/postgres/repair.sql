@@ -3,15 +3,15 @@
 -- name: repair_live
 -- args: @shard smallint, @workflow text, @workflow_version integer,
 --       @after uuid, @max integer
--- rows: id uuid, version bigint, started boolean, compensation json,
+-- rows: id uuid, commits bigint, started boolean, compensation json,
 --       stopped json
 -- A page of the instances of a version that may go on, in the order of their
 -- ids: unfinished ones, and those that have failed and tell where they stood.
-select i.id, i.version, i.started, i.compensation, i.stopped
+select i.id, i.commits, i.started, i.compensation, i.stopped
   from unnest(array['running', 'waiting', 'suspended', 'failed'])
        as s (status)
  cross join lateral (
-  select t.id, t.version, t.started_at is not null as started, t.compensation,
+  select t.id, t.commits, t.started_at is not null as started, t.compensation,
          case when s.status = 'failed' then t.stopped end as stopped
     from pawl.standing n
    cross join lateral (

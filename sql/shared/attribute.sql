@@ -9,7 +9,7 @@
 insert into pawl.attribute {{attribute_row}} i.workflow, {{now}}
   {{from_each}} (
   select workflow from pawl.instance
-   where shard = @shard and id = s.id and version = 0 offset 0) i
+   where shard = @shard and id = s.id and commits = 0 offset 0) i
  where true
 on conflict do nothing;
 

@@ -121,7 +121,7 @@ where shard = @shard and executor_group = @executor_group
 
 -- fragment: one_more
 -- What a commit sets, of the rows s.
-version = i.version + 1, lease = s.lease, seq = s.seq,
+commits = i.commits + 1, lease = s.lease, seq = s.seq,
   variables = case when s.parts is null then i.variables else s.variables end,
   parts = coalesce(s.parts, i.parts)
 

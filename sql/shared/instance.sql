@@ -27,7 +27,7 @@ insert or fail into -- only: sqlite
        tenant, priority, executor_group, business_key, correlation,
        key, parent, root, parent_seq, parent_token, parent_visit,
        parent_node, parent_index, parent_end, trigger_event, input,
-       metadata, visit, attempt, version, seq, token_due_at, created_at,
+       metadata, visit, attempt, commits, seq, token_due_at, created_at,
        updated_at)
 select @shard, @id, 'running', @workflow, r.version, @tenant,
        @priority, @executor_group, @business_key, @correlation,
@@ -52,7 +52,7 @@ insert into -- only: postgres
 insert or fail into -- only: sqlite
        pawl.instance (shard, id, status, workflow, workflow_version,
        tenant, priority, executor_group, business_key, correlation,
-       key, input, metadata, visit, attempt, version, seq,
+       key, input, metadata, visit, attempt, commits, seq,
        token_due_at, created_at, updated_at)
 select @shard, s.id, 'running', @workflow, r.version, s.tenant,
        s.priority, s.executor_group, s.business_key, s.correlation,
@@ -80,7 +80,7 @@ insert into -- only: postgres
 insert or fail into -- only: sqlite
        pawl.instance (shard, id, status, workflow, workflow_version,
        tenant, priority, executor_group, business_key, correlation,
-       input, metadata, visit, attempt, version, seq, token_due_at,
+       input, metadata, visit, attempt, commits, seq, token_due_at,
        created_at, updated_at)
 select @shard, s.id, 'running', @workflow, r.version, @tenant,
        @priority, @executor_group, @business_key, @correlation, s.input,
@@ -127,7 +127,7 @@ select s.no as no, i.id {{from_each}} (
 --       children integer, immediate bigint, joined json, stopped json,
 --       compensation json, deadline_at time, suspended_at time, parent uuid,
 --       parent_token integer, parent_visit bigint, parent_node text,
---       parent_index integer??, version bigint, seq bigint, started_at time,
+--       parent_index integer??, commits bigint, seq bigint, started_at time,
 --       output json, cancellation json, revision integer, parts integer
 -- What the claim just before it, in the same transaction, has leased. A
 -- statement of its own: the claim's snapshot may be older than its locks. The
@@ -143,7 +143,7 @@ select i.id, i.status, i.workflow, i.workflow_version, i.tenant,
        i.token_due_at, i.tokens, i.sent,
        i.children, i.immediate, i.joined, i.stopped, i.compensation,
        i.deadline_at, i.suspended_at, i.parent, i.parent_token,
-       i.parent_visit, i.parent_node, i.parent_index, i.version, i.seq,
+       i.parent_visit, i.parent_node, i.parent_index, i.commits, i.seq,
        i.started_at, i.output, i.cancellation,
        (select w.revision from pawl.workflow w
          where w.code = i.workflow and w.version = i.workflow_version
@@ -166,7 +166,7 @@ select i.id, i.status, i.workflow, i.workflow_version, i.tenant,
 
 -- name: instance_commit
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[],
---       @version bigint[], @was text[], @status text[],
+--       @commits bigint[], @was text[], @status text[],
 --       @variables json[], @parts integer??[],
 --       @token_no integer?[], @token_state text[], @node text[],
 --       @previous_node text[], @visit bigint[], @attempt integer[],
@@ -188,11 +188,11 @@ update pawl.instance as i
        entered_at = case when i.visit = s.visit then i.entered_at
                          else s.updated_at end,
        updated_at = s.updated_at
-  {{at_version}};
+  {{at_commits}};
 
 -- name: instance_end
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[],
---       @version bigint[], @was text[], @status text[],
+--       @commits bigint[], @was text[], @status text[],
 --       @variables json[], @parts integer??[],
 --       @node text[], @previous_node text[], @visit bigint[],
 --       @attempt integer[], @seq bigint[], @output json[], @error json[],
@@ -211,10 +211,10 @@ update pawl.instance as i
        cancellation = coalesce(s.cancellation, i.cancellation),
        started_at = coalesce(i.started_at, s.started_at),
        updated_at = s.updated_at, completed_at = s.updated_at
-  {{at_version}};
+  {{at_commits}};
 
 -- name: instance_stay
--- args: @shard smallint, @id uuid[], @lease uuid[], @version bigint[],
+-- args: @shard smallint, @id uuid[], @lease uuid[], @commits bigint[],
 --       @variables json[], @parts integer??[], @node text[],
 --       @previous_node text[], @seq bigint[], @updated_at time[]
 -- One that had ended and stays so, with what it ended with: a request was
@@ -230,13 +230,13 @@ update pawl.instance as i
    offset 0) held
   cross join lateral (
    select ctid as place from pawl.instance
-    where shard = @shard and id = s.id and version = s.version offset 0) g
- where i.shard = @shard and i.ctid = g.place and i.version = s.version;
+    where shard = @shard and id = s.id and commits = s.commits offset 0) g
+ where i.shard = @shard and i.ctid = g.place and i.commits = s.commits;
 -- only: sqlite
- where shard = @shard and id = @id and version = @version and {{leased}};
+ where shard = @shard and id = @id and commits = @commits and {{leased}};
 
 -- name: instance_step
--- args: @shard smallint, @id uuid[], @lease uuid[], @version bigint[],
+-- args: @shard smallint, @id uuid[], @lease uuid[], @commits bigint[],
 --       @variables json[], @token_no integer[], @node text[],
 --       @previous_node text[], @visit bigint[], @seq bigint[],
 --       @started_at time?[], @now time?
@@ -244,10 +244,10 @@ update pawl.instance as i
 -- every: row
 -- Running instances of one token that go on; see engine/work/plain.h. Null
 -- variables: unchanged. The agenda is looked at, not locked: that nobody else
--- has written since is seen by the version.
+-- has written since is seen by the number of commits.
 with moved as ( -- only: postgres
 update pawl.instance as i
-   set version = i.version + 1, lease = s.lease, seq = s.seq,
+   set commits = i.commits + 1, lease = s.lease, seq = s.seq,
        variables = coalesce(s.variables, i.variables),
        token_no = s.token_no, token_state = 'active', node = s.node,
        previous_node = s.previous_node, visit = s.visit, attempt = 0,
@@ -257,7 +257,7 @@ update pawl.instance as i
                          else @now end,
        updated_at = @now
 -- only: sqlite
- where shard = @shard and id = @id and version = @version
+ where shard = @shard and id = @id and commits = @commits
    and status = 'running' and {{leased}}
 returning id as instance, (select a.latch from pawl.agenda a
                             where a.shard = @shard and a.instance = @id)
@@ -276,7 +276,7 @@ select m.id as instance, m.latch
   left join moved m on c.every = 1;
 
 -- name: instance_finish
--- args: @shard smallint, @id uuid[], @lease uuid[], @version bigint[],
+-- args: @shard smallint, @id uuid[], @lease uuid[], @commits bigint[],
 --       @variables json[], @node text[], @previous_node text[],
 --       @visit bigint[], @attempt integer[], @seq bigint[], @output json[],
 --       @started_at time?[], @now time?
@@ -285,7 +285,7 @@ select m.id as instance, m.latch
 -- Running instances of one token that complete, behind agenda_finish.
 with moved as ( -- only: postgres
 update pawl.instance as i
-   set version = i.version + 1, lease = s.lease, seq = s.seq,
+   set commits = i.commits + 1, lease = s.lease, seq = s.seq,
        status = 'completed', variables = coalesce(s.variables, i.variables),
        token_no = null, token_state = null, node = s.node,
        previous_node = s.previous_node, visit = s.visit, attempt = s.attempt,
@@ -295,7 +295,7 @@ update pawl.instance as i
        started_at = coalesce(i.started_at, s.started_at),
        updated_at = @now, completed_at = @now
 -- only: sqlite
- where shard = @shard and id = @id and version = @version
+ where shard = @shard and id = @id and commits = @commits
    and status = 'running'
 returning 1 as every;
 -- only: postgres
@@ -333,9 +333,9 @@ update pawl.instance as t
 
 -- name: instance_settle
 -- args: @shard smallint, @id uuid
--- rows: lease uuid, version bigint
+-- rows: lease uuid, commits bigint
 -- After a lost answer: who made the last commit. Sent behind agenda_lock_one.
-select lease, version from pawl.instance where shard = @shard and id = @id;
+select lease, commits from pawl.instance where shard = @shard and id = @id;
 
 -- name: instance_get
 -- args: @shard smallint, @id uuid
@@ -343,7 +343,7 @@ select lease, version from pawl.instance where shard = @shard and id = @id;
 --       tenant text, priority smallint, executor_group text,
 --       business_key text, correlation text, key text,
 --       input json, variables json, output json, metadata json, error json,
---       progress text, cancellation json, version bigint, node text,
+--       progress text, cancellation json, commits bigint, node text,
 --       parent uuid, root uuid, parent_node text, parent_index integer??,
 --       trigger_event text, compensation json, deadline_at time,
 --       suspended_at time, created_at time, started_at time,
@@ -352,7 +352,7 @@ select id, {{shown_status @shard; @id; status}},
        workflow, workflow_version, tenant, priority, executor_group,
        business_key, correlation, key, input,
        {{variables_of parts; variables; @id}}, output,
-       metadata, error, progress, cancellation, version, node, parent,
+       metadata, error, progress, cancellation, commits, node, parent,
        root, parent_node, parent_index, trigger_event, compensation,
        deadline_at, suspended_at, created_at, started_at, updated_at,
        completed_at, parts

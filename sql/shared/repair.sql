@@ -3,9 +3,9 @@
 -- name: repair_state
 -- args: @shard smallint, @id uuid
 -- rows: status text, workflow text, workflow_version integer,
---       version bigint, variables json, compensation json, seq bigint,
+--       commits bigint, variables json, compensation json, seq bigint,
 --       started boolean, stopped json
-select status, workflow, workflow_version, version,
+select status, workflow, workflow_version, commits,
        {{variables_of parts; variables; @id}},
        compensation, seq, started_at is not null as started,
        case when status = 'failed' then stopped end as stopped

@@ -9,7 +9,7 @@
 --       delegated_by text, claimed_by text, claimed_at time,
 --       completed_by text, completed_at time, transition text,
 --       escalated_at time, created_at time, started_at time,
---       updated_at time, version integer, request uuid, workflow text,
+--       updated_at time, commits integer, request uuid, workflow text,
 --       workflow_version integer, instance_status text, waits boolean,
 --       heard boolean
 -- Whole tasks, each beside the instance it belongs to. `waits`: its token
@@ -21,7 +21,7 @@ select t.id, t.instance, t.token, t.node, t.visit, t.form,
        t.metadata, t.signal, t.error, t.due_at, t.assignee,
        t.delegated_by, t.claimed_by, t.claimed_at, t.completed_by,
        t.completed_at, t.transition, t.escalated_at, t.created_at,
-       t.started_at, t.updated_at, t.version, t.request,
+       t.started_at, t.updated_at, t.commits, t.request,
        i.workflow, i.workflow_version, i.status as instance_status,
 -- only: postgres
        exists (select 1 from pawl.tokens k
@@ -62,17 +62,17 @@ select t.id {{from_each}} (
    order by id limit 2) t;
 
 -- name: task_write
--- args: @shard smallint, @id uuid, @version integer, @was text,
+-- args: @shard smallint, @id uuid, @commits integer, @was text,
 --       @request uuid, @status text, @priority text, @assignee text,
 --       @delegated_by text, @claimed_by text, @claimed_at time?,
 --       @completed_by text, @completed_at time?, @started_at time?,
 --       @escalated_at time?, @transition text, @output json, @error json,
 --       @metadata json, @now time?
--- What a person did, decided on a row as it was read: @version and @was. The
+-- What a person did, decided on a row as it was read: @commits and @was. The
 -- first of two wins; the other reads again and is told. Null @priority and
 -- @escalated_at: as they are now, for the engine may raise them meanwhile.
 update pawl.task
-   set version = version + 1, request = @request, status = @status,
+   set commits = commits + 1, request = @request, status = @status,
        priority = coalesce(@priority, priority), assignee = @assignee,
        delegated_by = @delegated_by, claimed_by = @claimed_by,
        claimed_at = @claimed_at, completed_by = @completed_by,
@@ -80,7 +80,7 @@ update pawl.task
        escalated_at = coalesce(@escalated_at, escalated_at),
        transition = @transition, output = @output, error = @error,
        metadata = @metadata, updated_at = {{now}}
- where shard = @shard and id = @id and version = @version
+ where shard = @shard and id = @id and commits = @commits
    and status = @was;
 
 -- name: task_list

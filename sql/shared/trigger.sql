@@ -21,4 +21,4 @@ on conflict do nothing;
 -- args: @shard smallint, @id uuid, @trigger_event text
 -- Told in the transaction that inserts it.
 update pawl.instance set trigger_event = @trigger_event
- where shard = @shard and id = @id and version = 0;
+ where shard = @shard and id = @id and commits = 0;

@@ -4,9 +4,9 @@
 -- fragment: to_agenda
 -- Differs: a trigger puts it there.
 
--- fragment: at_version
+-- fragment: at_commits
 -- Behind an update of instance i: the held one as it was read.
-where shard = @shard and id = @id and version = @version and status = @was
+where shard = @shard and id = @id and commits = @commits and status = @was
    and {{lease_guard}}
 
 -- fragment: lease_guard
@@ -85,7 +85,7 @@ where shard = @shard and instance in (
 
 -- fragment: live_in
 -- A page of a version's instances with that status.
-select t.id, t.version, t.started_at is not null as started, t.compensation,
+select t.id, t.commits, t.started_at is not null as started, t.compensation,
         {{2}} as stopped
    from pawl_instance t
   where t.shard = @shard and t.workflow = @workflow and t.status = {{1}}

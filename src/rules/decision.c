@@ -128,7 +128,7 @@ void pawl_decision_accept(pawl_decision *d) {
   d->state = p->state; /* they change places: nothing is copied */
   p->state = was;
   keep_live(&d->state.tokens);
-  d->version++;
+  d->commits++;
   d->seq += p->nrecords;
   if (d->nletters) drop_taken(d);
   if (p->vars_changed) pawl_buf_swap(&d->vars, &p->vars);

@@ -122,7 +122,7 @@ struct pawl_decision {
   pawl_id parent;
   int64_t parent_token, parent_visit, parent_index; /* index -1: none */
   /* ---- as it is stored, and as each commit leaves it ---- */
-  int64_t version, seq; /* commits; the newest row of history */
+  int64_t commits, seq; /* how many; the newest row of history */
   pawl_state state;
   pawl_buf vars; /* JSON object; empty: {} */
   /* ---- what came in ---- */

@@ -388,7 +388,7 @@ static void edit(pawl_decision *d, const pawl_letter *l) {
   pawl_object o;
   pawl_record *r;
 
-  if (if_commits >= 0 && if_commits != d->version) {
+  if (if_commits >= 0 && if_commits != d->commits) {
     refuse(d, l, "the instance has changed since");
     return;
   }
@@ -532,7 +532,7 @@ static void transfer(pawl_decision *d, const pawl_letter *l) {
   pawl_record *r;
 
   if (has_crossed(d, l)) return;
-  if ((if_commits >= 0 && if_commits != d->version) || pawl_is_undoing(d) ||
+  if ((if_commits >= 0 && if_commits != d->commits) || pawl_is_undoing(d) ||
       !c) {
     refuse(d, l, "it has moved on since it was looked at");
     return;

@@ -29,8 +29,8 @@ static void what_was_taken_is_gone_and_the_rest_stays(void) {
   kit_step(&k);
   CHECK_INT(k.d.nletters, 2);
   CHECK_BUF(k.d.letters[0].name, "other");
-  CHECK_INT(k.d.version, 2); /* commits */
-  CHECK_INT(k.d.seq, 2);     /* started, received */
+  CHECK_INT(k.d.commits, 2);
+  CHECK_INT(k.d.seq, 2); /* started, received */
   CHECK_INT(k.d.state.tokens.n, 0);
   kit_close(&k);
 }

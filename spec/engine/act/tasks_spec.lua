@@ -262,7 +262,7 @@ kit.describe("claiming a task", function(backend)
     local store = kit.store(url, clock)
     local function write(by)
       return kit.run(store, "task_write", {
-        shard = kit.shard(id), id = id, version = 0, was = "pending",
+        shard = kit.shard(id), id = id, commits = 0, was = "pending",
         request = kit.draw_id(), status = "running", claimed_by = by,
         now = store:now(),
       })

@@ -60,7 +60,7 @@ kit.describe("what a row tells of a lost answer", function(backend)
         local other = kit.id_literal(backend, kit.draw_id())
         backend.sql(url, ("update pawl.agenda set lease = %s"):format(other))
         backend.sql(url, ("update pawl.instance set lease = %s, "
-          .. "version = version + 1"):format(other))
+          .. "commits = commits + 1"):format(other))
         probe.fault "commit.before_send=drop@1"
       end
     end

@@ -114,7 +114,7 @@ create table pawl.instance (
   token_detail json,
   token_due_at timestamptz,
   -- the last commit's number, and its last row of history
-  version integer not null,
+  commits integer not null,
   seq integer not null,
   entered_at timestamptz,
   updated_at timestamptz not null,
@@ -127,7 +127,7 @@ create table pawl.instance (
 ) with (fillfactor = 30);
 comment on table pawl.instance is
   'one execution of a workflow version; no column that changes at every step is in an index';
-comment on column pawl.instance.version is
+comment on column pawl.instance.commits is
   'number of commits; the last one was made under lease';
 comment on column pawl.instance.seq is 'last history number given out';
 create index instance_status on pawl.instance (shard, status, id); -- only: sqlite
@@ -198,7 +198,7 @@ create index agenda_due on pawl.agenda (shard, due_at) where not ready;
 -- One that begins is put on the agenda with it: PostgreSQL writes both tables
 -- in one statement.
 create trigger pawl_instance_begin after insert on pawl_instance
-  when new.version = 0
+  when new.commits = 0
 begin
   insert into pawl_agenda (shard, instance, workflow, workflow_version,
          executor_group, priority, ready, due_at, takeovers, latch)
@@ -465,7 +465,7 @@ create table pawl.task (
   started_at timestamptz,
   updated_at timestamptz not null,
   -- the last change made by a person: its number, and who asked
-  version integer not null default 0,
+  commits integer not null default 0,
   request uuid,
   primary key (shard, id)
 );
@@ -639,7 +639,7 @@ select id, shard,
        as variables,
        pawl.as_jsonb(output) as output, pawl.as_jsonb(error) as error,
        pawl.as_jsonb(metadata) as metadata, progress, cancellation,
-       node, version, created_at, started_at, updated_at, completed_at
+       node, commits, created_at, started_at, updated_at, completed_at
   from pawl.instance i where deleted_at is null;
 
 -- only: sqlite
@@ -654,7 +654,7 @@ select lower(hex(id)) as id, shard,
                     from pawl_variable v
                    where v.shard = i.shard and v.instance = i.id) end
        as variables, output, error, metadata, progress, cancellation, node,
-       version, created_at, started_at, updated_at, completed_at
+       commits, created_at, started_at, updated_at, completed_at
   from pawl_instance i where deleted_at is null;
 
 create view pawl.tokens as
@@ -702,7 +702,7 @@ end $$;
 
 -- only: postgres
 insert into pawl.instance (shard, id, status, workflow, workflow_version,
-       priority, executor_group, visit, attempt, version, seq, created_at,
+       priority, executor_group, visit, attempt, commits, seq, created_at,
        updated_at)
 select 0, ('00000000-0000-7000-8000-' || lpad(to_hex(g), 12, '0'))::uuid,
        'running', 'w', 1, 0, 'default', 0, 0, 0, 0, now(), now()

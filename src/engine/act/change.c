@@ -274,15 +274,15 @@ static pawl_code check_size(pawl_engine *e, size_t len, pawl_error *err) {
 /* The caller has seen it after so many commits, and means what he saw. */
 static pawl_code check_expected(const subject *s, pawl_str expected,
                                 pawl_error *err) {
-  int64_t version;
+  int64_t commits;
 
-  if (!expected.at || !pawl_json_int(expected, &version) ||
-      version == s->row.version)
+  if (!expected.at || !pawl_json_int(expected, &commits) ||
+      commits == s->row.commits)
     return PAWL_OK;
   return pawl_fail_hint(err, PAWL_CONFLICT, "look at it again, then decide",
                         "instance %s has changed meanwhile: it made %" PRId64
                         " commits, not %" PRId64,
-                        pawl_id_text_of(&s->id).at, s->row.version, version);
+                        pawl_id_text_of(&s->id).at, s->row.commits, commits);
 }
 
 /* Applied to the variables of this moment, for their size alone: the one who

@@ -687,14 +687,14 @@ static int shard_of(const pawl_engine *e, const task *t) {
   return pawl_shard_of(e, &t->id);
 }
 
-/* T1: by the version that was read, and the status; `request` tells a later
+/* T1: by the commits that were read, and the status; `request` tells a later
  * try that this one has landed. */
 static pawl_code send_write(pawl_engine *e, const task *t, const change *c,
                             int *at, pawl_error *err) {
   const pawl_task_get_row *row = &t->row;
   return PAWL_SEND(
       e->store, task_write, at, err, .shard = shard_of(e, t), .id = &t->id,
-      .version = row->version,
+      .commits = row->commits,
       .was = pawl_strz(pawl_task_status_names[t->was]), .request = &c->request,
       .status = pawl_strz(pawl_task_status_names[t->status]),
       .priority = pawl_buf_given(
@@ -733,7 +733,7 @@ static void write_letter(const task *t, pawl_buf *out) {
   pawl_object_end(&o);
 }
 
-/* The event id has the task's version: a task that failed, was opened again
+/* The event id has the task's commits: a task that failed, was opened again
  * and completed has two letters. */
 static pawl_code send_letter(pawl_engine *e, const task *t, const change *c,
                              pawl_error *err) {
@@ -744,7 +744,7 @@ static pawl_code send_letter(pawl_engine *e, const task *t, const change *c,
   write_letter(t, &data);
   TRY(pawl_buf_check(&data, err));
   snprintf(event_id, sizeof event_id, "%s:%" PRId64, t->text,
-           t->row.version + 1);
+           t->row.commits + 1);
   TRY(PAWL_SEND(e->store, task_letter, NULL, err, .shard = shard_of(e, t),
                 .id = &t->id, .request = &c->request,
                 .instance = t->row.instance, .event_id = pawl_strz(event_id),

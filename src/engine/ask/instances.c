@@ -50,7 +50,7 @@ static void add_instance(const pawl_rows *r, pawl_object *o) {
   pawl_member_columns(o, r, 0,
                       WHOSE
                       " trigger_event deadline=deadline_at suspended_at "
-                      "metadata commits=version");
+                      "metadata commits");
   pawl_member_object(o, "times", &times);
   pawl_member_columns(&times, r, 0, TIMES);
   pawl_object_end(&times);

@@ -46,7 +46,7 @@ typedef struct pawl_spin {
 /* Times that its step's transaction was undone, and nothing stored since. */
 typedef struct pawl_rollbacks {
   pawl_id id;
-  int64_t version;
+  int64_t commits;
   int n;
 } pawl_rollbacks;
 

@@ -26,7 +26,7 @@ int64_t pawl_held_guard(const pawl_held *h);
 /* What every commit writes of an instance, plain or full. Large variables have
  * rows of their own (large_vars.h), and are null here. */
 #define PAWL_ROW_MEMBERS(h)                                            \
-  .version = (h)->d.version, .seq = (h)->d.seq + (h)->d.plan.nrecords, \
+  .commits = (h)->d.commits, .seq = (h)->d.seq + (h)->d.plan.nrecords, \
   .variables = pawl_buf_given(&(h)->d.plan.vars,                       \
                               (h)->d.plan.vars_changed && !(h)->vars_parts)
 /* Of one that runs, and of one that ends. */

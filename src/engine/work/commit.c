@@ -469,7 +469,7 @@ static pawl_code look_for_other(pawl_engine *e, pawl_held *h, int *stale,
   MUST(PAWL_READ(e->store, instance_settle, &rows, err, .shard = h->shard,
                  .id = &h->d.id));
   *stale = rows.nrows &&
-           pawl_read_instance_settle(&rows, 0).version != h->d.version;
+           pawl_read_instance_settle(&rows, 0).commits != h->d.commits;
   if (!*stale) return PAWL_OK;
   pawl_log_write(&e->log, PAWL_WARN,
                  "another executor had written meanwhile; run again", NULL);
@@ -540,7 +540,7 @@ static pawl_code look_under_lock(pawl_engine *e, pawl_held *h, int *landed,
   if (instance.nrows) last = pawl_read_instance_settle(&instance, 0);
   *landed = pawl_plan_writes(&h->d.plan) && last.lease &&
             pawl_id_eq(last.lease, &h->lease) &&
-            last.version == h->d.version + 1;
+            last.commits == h->d.commits + 1;
   if (!*landed && holder.lease && pawl_id_eq(holder.lease, &h->lease)) {
     pawl_id fresh;
     TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &fresh, err));

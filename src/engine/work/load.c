@@ -105,7 +105,7 @@ static void load_own(pawl_engine *e, pawl_state *s,
  * */
 static void load_counters(pawl_held *h, const pawl_instance_load_row *row) {
   h->d.state.visit = row->visit;
-  h->d.version = row->version;
+  h->d.commits = row->commits;
   h->d.seq = row->seq;
   h->d.state.started_us = row->started_at;
   h->revision = row->revision;
@@ -121,7 +121,7 @@ static pawl_code check_counters(const pawl_held *h, pawl_error *err) {
 #define COUNTER_TEXT(name)
 #define COUNTER_MARKS(name)
 #define COUNTER(type, name) COUNTER_##type(name)
-  const int64_t counters[] = {h->d.state.visit, h->d.version, h->d.seq,
+  const int64_t counters[] = {h->d.state.visit, h->d.commits, h->d.seq,
                               PAWL_STATE_OWN(COUNTER)};
   int is_sane =
       h->d.state.last_token >= 0 && h->d.state.last_token < INT32_MAX / 2;

@@ -6,7 +6,7 @@ int pawl_needs_inbox(const pawl_held *h) {
   if (h->stale || pawl_slot_told_to_look(h)) return 1;
   if (!pawl_slot_is_new(h)) return 0;
   if (h->latch || pawl_needs_tokens(h)) return 1;
-  if (!h->d.state.visit && h->d.version)
+  if (!h->d.state.visit && h->d.commits)
     return 1; /* no token could note its mail */
   for (int k = 0; k < h->d.state.tokens.n; k++)
     if (pawl_detail_of(&h->d.state.tokens.at[k])->has) return 1;

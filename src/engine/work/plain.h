@@ -11,7 +11,7 @@
  * Keeps    Q1 a plain plan has nothing for any other table, and leaves no
  *             agenda row behind with a changed time or latch.
  *          Q2 two who think they hold an instance cannot both write: the first
- *             raises its version, the second one's unit is undone. */
+ *             raises its commits, the second one's unit is undone. */
 #ifndef PAWL_ENGINE_WORK_PLAIN_H
 #define PAWL_ENGINE_WORK_PLAIN_H
 

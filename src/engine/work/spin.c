@@ -43,9 +43,9 @@ void pawl_spin_step(pawl_engine *e, const pawl_held *h, int32_t token,
 int pawl_spin_rolled_back(pawl_engine *e, const pawl_held *h) {
   pawl_rollbacks *r = &e->rollbacks[place_of(h, 0)];
 
-  if (!pawl_id_eq(&r->id, &h->d.id) || r->version != h->d.version) {
+  if (!pawl_id_eq(&r->id, &h->d.id) || r->commits != h->d.commits) {
     r->id = h->d.id;
-    r->version = h->d.version;
+    r->commits = h->d.commits;
     r->n = 0;
   }
   return ++r->n;
