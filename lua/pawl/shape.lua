@@ -397,9 +397,4 @@ function shape.cause(node, whose, transition, option, is_there)
     "'next' of %s has '%s', but there is no '%s'", whose, transition, option)
 end
 
---- A child's version, apart from the graph's own.
-function shape.name_version(node)
-  node.workflow_version, node.version = node.version, nil
-end
-
 return shape

@@ -80,8 +80,8 @@ end
 ---@param node table  of a graph
 ---@return string
 function words.child(node)
-  return node.workflow_version
-    and ("%s %d"):format(node.workflow, node.workflow_version)
+  return node.version
+    and ("%s %d"):format(node.workflow, node.version)
     or node.workflow
 end
 

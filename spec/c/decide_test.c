@@ -880,7 +880,7 @@ static int64_t play(uint64_t seed) {
     (void)pawl_id_make(&s.w.ids, s.w.now, &s.d.id, NULL);
     pawl_id_format(&s.d.id, s.d.id_text);
     pawl_buf_addz(&s.d.workflow, "t.drawn");
-    s.d.workflow_version = 1;
+    s.d.version = 1;
     s.d.def = def;
     s.d.created_us = s.w.now;
     s.d.parent_index = -1;

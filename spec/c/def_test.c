@@ -343,7 +343,7 @@ static const char MACHINE[] =
     "\"done\"},\"escalate\":{\"roles\":[\"r\"],\"priority\":\"urgent\"},"
     "\"prepare\":true,\"next\":{\"ok\":\"j\",\"overdue\":\"j\"}},"
     "{\"name\":\"c\",\"kind\":\"call\",\"workflow\":\"a.b\","
-    "\"workflow_version\":2,\"input\":{\"x\":1},\"parent_end\":\"leave\","
+    "\"version\":2,\"input\":{\"x\":1},\"parent_end\":\"leave\","
     "\"next\":\"j\"},"
     "{\"name\":\"j\",\"kind\":\"join\",\"expect\":2,\"losers\":\"cancel\","
     "\"next\":\"e\"},"
@@ -399,7 +399,7 @@ static void the_other_kinds_are_read_field_by_field(void) {
   CHECK_INT(n->limit_us, -1);
   n = &d->nodes[3];
   CHECK_TEXT(n->workflow, "a.b");
-  CHECK_INT(n->workflow_version, 2);
+  CHECK_INT(n->version, 2);
   CHECK_STR(n->input, "{\"x\":1}");
   CHECK(n->parent_end_leave && !n->has_input);
   CHECK_INT(n->retry.max, 1);

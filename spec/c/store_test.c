@@ -22,8 +22,8 @@ static pawl_code claim(pawl_store *store, pawl_args *args, pawl_error *err) {
   pawl_args_begin(args, PAWL_STMT_agenda_claim);
   for (int i = 0; i < 20; i++)
     PAWL_PUT(args, agenda_claim, .executor_group = pawl_strz("default"),
-             .workflow = pawl_strz("order.fulfil"), .workflow_version = i,
-             .lease = &id, .executor = &id, .lease_us = PAWL_SECOND,
+             .workflow = pawl_strz("order.fulfil"), .version = i, .lease = &id,
+             .executor = &id, .lease_us = PAWL_SECOND,
              .now = pawl_store_now(store), .max = 10);
   return pawl_store_once(store, PAWL_UNIT_BATCH, args, &rows, err);
 }

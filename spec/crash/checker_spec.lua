@@ -81,17 +81,17 @@ local plants = {
         due_at from pawl.outbox where instance = $one(t.seq)]],
   },
   ["nobody is leased"] = {
-    [[insert into pawl.agenda (shard, instance, workflow, workflow_version,
+    [[insert into pawl.agenda (shard, instance, workflow, version,
         executor_group, priority, ready, due_at, lease, executor, takeovers,
         latch)
       values (0, $one(t.hold waiting), 't.hold', 1, 'default', 0, $false, $now,
         $id, $id, 0, 0)]],
   },
   ["nothing of the ended is scheduled"] = {
-    [[insert into pawl.agenda (shard, instance, workflow, workflow_version,
+    [[insert into pawl.agenda (shard, instance, workflow, version,
         executor_group, priority, ready, due_at, takeovers, latch)
       values (0, $one(t.seq), 't.seq', 1, 'default', 0, $false, $now, 0, 0)]],
-    [[insert into pawl.agenda (shard, instance, workflow, workflow_version,
+    [[insert into pawl.agenda (shard, instance, workflow, version,
         executor_group, priority, ready, due_at, takeovers, latch)
       values (0, $id, 't.seq', 1, 'default', 0, $false, $now, 0, 0)]],
   },

@@ -36,7 +36,7 @@ end
 local SHARED = {}
 for _, name in ipairs { "shard", "status", "state", "kind", "type", "open",
   "ready", "taken", "routed", "priority", "executor_group", "workflow",
-  "workflow_version", "name", "pattern", "source", "is_prefix" } do
+  "version", "name", "pattern", "source", "is_prefix" } do
   SHARED[name] = true
 end
 
@@ -46,8 +46,8 @@ local MEANT = {
   { "agenda_next", "due %(shard=%?%)", "the first entry" },
   { "agenda_busy", "due .*due_at<", "asked by --until-idle, when nothing is "
     .. "left to do: leases" },
-  { "agenda_claim", "ready .*workflow_version=", "the first of each version" },
-  { "agenda_claim_suspect", "suspect .*workflow_version=", "the same" },
+  { "agenda_claim", "ready .*version=", "the first of each version" },
+  { "agenda_claim_suspect", "suspect .*version=", "the same" },
   { "agenda_offers", "ready", "the first of the next version" },
   { "agenda_offers", "agenda_suspect", "the same" },
   { "agenda_promote", "due .*due_at<", "what is due: a batch" },
@@ -162,7 +162,7 @@ describe("the plan of a statement that is sent often, on sqlite,", function()
       agenda_claim_suspect = "pawl_agenda_suspect" } do
       local plan = plan_of(url, kit.literal(statements[name], {}))
       assert.matches("SEARCH b USING [%a ]*INDEX " .. index .. " %(shard=%? "
-        .. "AND executor_group=%? AND workflow=%? AND workflow_version=%?%)",
+        .. "AND executor_group=%? AND workflow=%? AND version=%?%)",
         plan)
       -- one sort: of what all workflows together offer, not of all rows
       local _, sorts = plan:gsub("TEMP B%-TREE FOR ORDER BY", "")
@@ -177,13 +177,13 @@ local SQLITE = {
   fill = [[
     with recursive n (i) as (select 1 union all select i + 1 from n
       where i < %d)
-    insert into pawl_agenda (shard, instance, workflow, workflow_version,
+    insert into pawl_agenda (shard, instance, workflow, version,
       executor_group, priority, ready, due_at, takeovers, latch)
     select 0, randomblob(16), '%s', 1, '%s', i %% 7, %d, %d + i, 0, 0 from n;]],
   instances = [[
     with recursive n (i) as (select 1 union all select i + 1 from n
       where i < %d)
-    insert into pawl_instance (shard, id, status, workflow, workflow_version,
+    insert into pawl_instance (shard, id, status, workflow, version,
       priority, executor_group, visit, attempt, commits, seq, created_at,
       updated_at)
     select 0, randomblob(16), '%s', 't.one', 1, 0, 'default', 1, 0, 1, 1, %d,
@@ -192,14 +192,14 @@ local SQLITE = {
 
 local POSTGRES = {
   fill = [[
-    insert into pawl.agenda (shard, instance, workflow, workflow_version,
+    insert into pawl.agenda (shard, instance, workflow, version,
       executor_group, priority, ready, due_at, takeovers, latch)
     select 0, gen_random_uuid(), '%2$s', 1, '%3$s', i %% 7, %4$d = 1,
       to_timestamp(%5$d / 1000000) + i * interval '1 microsecond', 0, 0
       from generate_series(1, %1$d) i;]],
   instances = [[
     with new as (
-    insert into pawl.instance (shard, id, status, workflow, workflow_version,
+    insert into pawl.instance (shard, id, status, workflow, version,
       priority, executor_group, visit, attempt, commits, seq, created_at,
       updated_at)
     select 0, gen_random_uuid(), '%2$s', 't.one', 1, 0, 'default', 1, 0, 1, 1,
@@ -254,7 +254,7 @@ local function values(backend)
   return {
     shard = "0", executor_group = "'default'", now = now, max = "64",
     workflow = pg and "array['t.one']" or "'[\"t.one\"]'",
-    workflow_version = pg and "array[1]" or "'[1]'", lease = id(LEASE),
+    version = pg and "array[1]" or "'[1]'", lease = id(LEASE),
     executor = id(EXECUTOR), lease_us = "30000000",
     pattern = "'e.one'", key = "'k'", source = "''", age_us = "5000000",
     events = "16", others = "256",
@@ -282,7 +282,7 @@ local function postgres_cost(backend, url, statement, mode, given)
       args[i] = "array[null, null]::" .. statement.types[i]
     elseif name == "id" then
       args[i] = ("'%s'"):format(LEASE)
-    elseif name == "workflow_version" and statement.types[i] == "integer" then
+    elseif name == "version" and statement.types[i] == "integer" then
       args[i] = "1"
     end
   end
@@ -525,7 +525,7 @@ kit.describe("the cost of a list", function(backend)
     "tenant", "workflow", "none" } or { "workflow", "none" }
 
   local function cost(url, filter)
-    local given = { max = "10", workflow = "null", workflow_version = "null",
+    local given = { max = "10", workflow = "null", version = "null",
       shard = pg and "array[0]::smallint[]" or "0",
       status = pg and "array['failed']" or "'failed'" }
     if filter == "workflow" then given.workflow = "'t.one'" end

@@ -244,10 +244,10 @@ kit.describe("rule 1, the lease id,", function(backend)
       agenda_heartbeat = { lease_us = 99, now = now },
       agenda_relet = { new_lease = kit.draw_id() },
       agenda_stray = {},
-      agenda_pin = { workflow_version = 7 },
-      instance_pin = { workflow_version = 7 },
+      agenda_pin = { version = 7 },
+      instance_pin = { version = 7 },
       instance_progress = { progress = "half" },
-      instance_more = { workflow_version = { 6 },
+      instance_more = { version = { 6 },
         token_data = { probe.null }, token_event = { probe.null },
         token_detail = { probe.null }, tokens = { 3 }, sent = { 2 },
         children = { 1 }, immediate = { 0 }, joined = { probe.null },
@@ -558,7 +558,7 @@ kit.describe("rule 2, the order of locks,", function(backend)
     lock(holder, ids[1])
     local rows = kit.run(rival, "agenda_claim", { shard = 0,
       executor_group = "default", workflow = { "t.one" },
-      workflow_version = { 1 }, lease = kit.draw_id(),
+      version = { 1 }, lease = kit.draw_id(),
       executor = kit.draw_id(), lease_us = 1000000, max = 8,
       now = clock.us })
     assert.equal(1, #rows)
@@ -571,7 +571,7 @@ kit.describe("rule 2, the order of locks,", function(backend)
     local ids = two(engine)
     local first, rival = kit.store(url, clock), impatient(url, clock)
     local args = { shard = 0, executor_group = "default",
-      workflow = { "t.one" }, workflow_version = { 1 },
+      workflow = { "t.one" }, version = { 1 },
       lease = kit.draw_id(), executor = kit.draw_id(), lease_us = 1000000,
       max = 1, now = clock.us }
     assert(first:begin "open")

@@ -62,7 +62,7 @@ helper.lease = "01939d3e-7c1f-7000-8000-0000000000ff"
 --- Arguments for instance_insert, one list a column.
 function helper.instances(count)
   local args = { shard = 0, now = 1700000000000000,
-                 workflow = "order.fulfil", workflow_version = 1, id = {},
+                 workflow = "order.fulfil", version = 1, id = {},
                  tenant = {}, priority = {}, executor_group = {},
                  business_key = {}, correlation = {}, key = {},
                  input = {}, metadata = {}, due_at = {}, delay_us = {} }

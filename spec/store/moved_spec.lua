@@ -119,9 +119,9 @@ kit.describe("a row that changes meanwhile", function(b)
     } do
       backend.sql(url, "update pawl.task set status = 'pending';"
         .. "delete from pawl.agenda; insert into pawl.agenda (shard, instance,"
-        .. " workflow, workflow_version, executor_group, priority, ready,"
+        .. " workflow, version, executor_group, priority, ready,"
         .. " due_at, takeovers, latch) select shard, id, workflow,"
-        .. " workflow_version, executor_group, priority, true,"
+        .. " version, executor_group, priority, true,"
         .. " to_timestamp(0), 0, 0 from pawl.instance")
       local lease = kit.claim(store, id)
       local args = { shard = 0, id = { id }, lease = { lease },

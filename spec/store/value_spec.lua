@@ -94,13 +94,13 @@ for _, backend in ipairs(backends) do
         args.id[1] = helper.id(100 + i)
         args.input[1] = text
         args.priority[1] = i % 2 == 0 and 32767 or -32768
-        args.workflow_version = i % 2 == 0 and 2147483647 or -2147483648
+        args.version = i % 2 == 0 and 2147483647 or -2147483648
         assert(helper.unit(store, "batch", { "instance_insert", args }))
         local row = helper.ask(store, "instance_get",
                                { shard = 0, id = helper.id(100 + i) })[1]
         assert.equal(text, row.input)
         assert.equal(args.priority[1], row.priority)
-        assert.equal(args.workflow_version, row.workflow_version)
+        assert.equal(args.version, row.version)
         assert.equal(helper.id(100 + i), row.id)
         assert.is_nil(row.tenant)
       end

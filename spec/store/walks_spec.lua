@@ -25,9 +25,9 @@ local MEANT = {
   { "agenda_claim_suspect", "left", "the same" },
   { "agenda_offers", "left", "the same" },
   { "workflow_list", "left", "the same" },
-  { "agenda_claim", "agenda_ready by .*workflow_version = ",
+  { "agenda_claim", "agenda_ready by .*version = ",
     "the first of each version" },
-  { "agenda_claim_suspect", "agenda_suspect by .*workflow_version = ",
+  { "agenda_claim_suspect", "agenda_suspect by .*version = ",
     "the same" },
   { "agenda_offers", "agenda_ready", "the first of the next version" },
   { "agenda_offers", "agenda_suspect", "the same" },
@@ -195,7 +195,7 @@ end
 local SHARED = {}
 for _, name in ipairs { "shard", "status", "state", "kind", "type", "open",
   "ready", "taken", "routed", "current", "priority", "executor_group",
-  "workflow", "workflow_version", "name", "pattern", "source", "takeovers",
+  "workflow", "version", "name", "pattern", "source", "takeovers",
   "latch" } do SHARED[name] = true end
 
 --- Of each table its indexes by name: their columns in order, `unique`.

@@ -2,35 +2,35 @@
 
 -- name: agenda_offers
 -- args: @shard smallint, @executor_group text
--- rows: workflow text, workflow_version integer, suspect boolean
+-- rows: workflow text, version integer, suspect boolean
 -- Which workflow versions have ready rows: jumps from one to the next in the
 -- index, so the cost is in the number of versions, not of rows. Suspended
 -- workflows are left out; so they are of claims, which may come later.
 with recursive fresh as (
-  (select workflow, workflow_version from pawl.agenda
+  (select workflow, version from pawl.agenda
     {{fresh_rows}}
-    order by workflow, workflow_version limit 1)
+    order by workflow, version limit 1)
   union all
-  select n.workflow, n.workflow_version from fresh f cross join lateral (
-    select workflow, workflow_version from pawl.agenda a
+  select n.workflow, n.version from fresh f cross join lateral (
+    select workflow, version from pawl.agenda a
      {{fresh_rows}}
-       and (a.workflow, a.workflow_version) > (f.workflow, f.workflow_version)
-     order by workflow, workflow_version limit 1) n
+       and (a.workflow, a.version) > (f.workflow, f.version)
+     order by workflow, version limit 1) n
 ), suspect as (
-  (select workflow, workflow_version from pawl.agenda
+  (select workflow, version from pawl.agenda
     {{suspect_rows}}
-    order by workflow, workflow_version limit 1)
+    order by workflow, version limit 1)
   union all
-  select n.workflow, n.workflow_version from suspect f cross join lateral (
-    select workflow, workflow_version from pawl.agenda a
+  select n.workflow, n.version from suspect f cross join lateral (
+    select workflow, version from pawl.agenda a
      {{suspect_rows}}
-       and (a.workflow, a.workflow_version) > (f.workflow, f.workflow_version)
-     order by workflow, workflow_version limit 1) n
+       and (a.workflow, a.version) > (f.workflow, f.version)
+     order by workflow, version limit 1) n
 )
-select workflow, workflow_version, suspect
-  from (select workflow, workflow_version, false as suspect from fresh
+select workflow, version, suspect
+  from (select workflow, version, false as suspect from fresh
         union all
-        select workflow, workflow_version, true from suspect) f
+        select workflow, version, true from suspect) f
  where {{unless_suspended f.workflow}};
 
 -- name: agenda_promote
@@ -46,7 +46,7 @@ update pawl.agenda a set ready = true
 
 -- name: agenda_claim
 -- args: @shard smallint, @executor_group text, @workflow text[],
---       @workflow_version integer[], @lease uuid, @executor uuid,
+--       @version integer[], @lease uuid, @executor uuid,
 --       @lease_us bigint, @now time?, @max integer
 -- rows: instance uuid, takeovers integer, latch integer, was_due_at time,
 --       was_executor uuid, priority smallint, now time
@@ -65,13 +65,13 @@ with candidate as materialized (
 ), far as materialized (
   select a.place
     from (select unnest(@workflow) as workflow,
-                 unnest(@workflow_version) as version
+                 unnest(@version) as version
            where not exists (select from near)
              and (select count(*) from candidate) >= 2 * @max) w
    cross join lateral (
      select ctid as place from pawl.agenda
       where shard = @shard and executor_group = @executor_group
-        and workflow = w.workflow and workflow_version = w.version
+        and workflow = w.workflow and version = w.version
         and ready and lease is null and takeovers = 0
       order by priority desc, due_at limit 32 * @max) c
    cross join lateral {{locked lease is null and takeovers = 0}} a
@@ -86,7 +86,7 @@ update pawl.agenda a
 
 -- name: agenda_claim_suspect
 -- args: @shard smallint, @executor_group text, @workflow text[],
---       @workflow_version integer[], @lease uuid, @executor uuid,
+--       @version integer[], @lease uuid, @executor uuid,
 --       @lease_us bigint, @now time?
 -- rows: like agenda_claim
 -- One row whose last holder died, or that was taken over since its last
@@ -147,7 +147,7 @@ update pawl.agenda a
 -- args: @shard smallint, @id uuid[], @now time?
 -- The same for many, in the order of their ids.
 insert into pawl.agenda as a ({{agenda_columns}})
-select i.shard, i.id, i.workflow, i.workflow_version, i.executor_group,
+select i.shard, i.id, i.workflow, i.version, i.executor_group,
        i.priority, true, coalesce(@now, now()), 0, 1
   from (select id from unnest(@id) as u (id) order by id) s
  cross join lateral (
@@ -248,9 +248,9 @@ select 1 / (count(*) = cardinality(@id))::integer as every from gone;
 -- A clean release of what was not begun. Its claim did not count, unless it
 -- was taken from a dead holder: that stays counted, and until it is recorded
 -- @executor keeps the name of the dead.
-insert into pawl.agenda as a (shard, instance, workflow, workflow_version,
+insert into pawl.agenda as a (shard, instance, workflow, version,
        executor_group, priority, ready, due_at, executor, takeovers, latch)
-select m.shard, m.instance, m.workflow, m.workflow_version, m.executor_group,
+select m.shard, m.instance, m.workflow, m.version, m.executor_group,
        m.priority, true, s.due_at, s.executor, m.takeovers, m.latch
   from (select * from unnest(@id, @lease, @executor, @due_at)
                as u (id, lease, executor, due_at) order by id) s
@@ -266,7 +266,7 @@ on conflict (shard, instance) do update
 -- args: @shard smallint, @lease uuid, @horizon_us bigint, @now time?
 -- After a claim whose answer was lost: gives back what it took, if it did.
 insert into pawl.agenda as a ({{agenda_columns}})
-select m.shard, m.instance, m.workflow, m.workflow_version, m.executor_group,
+select m.shard, m.instance, m.workflow, m.version, m.executor_group,
        m.priority, true, m.was_due_at, m.takeovers, m.latch
   from (select instance from (
           select instance from pawl.agenda
@@ -289,7 +289,7 @@ on conflict (shard, instance) do update
 -- is ready may be claimed, so ready falls too. Rows that somebody has locked
 -- wait for the next beat, or they would hold up all the others.
 insert into pawl.agenda as a ({{agenda_columns}})
-select m.shard, m.instance, m.workflow, m.workflow_version, m.executor_group,
+select m.shard, m.instance, m.workflow, m.version, m.executor_group,
        m.priority, false, {{from_now @lease_us}}, m.takeovers, m.latch
   from {{rows}}
  cross join lateral (
@@ -306,7 +306,7 @@ returning a.instance, a.latch, a.due_at;
 -- Leases of an executor that is known to be gone are due at once. No lease is
 -- longer than the horizon, so that later rows need not be read.
 insert into pawl.agenda as a ({{agenda_columns}})
-select m.shard, m.instance, m.workflow, m.workflow_version, m.executor_group,
+select m.shard, m.instance, m.workflow, m.version, m.executor_group,
        m.priority, true, coalesce(@now, now()), m.takeovers, m.latch
   from (select * from pawl.agenda
          where shard = @shard and not ready and executor = @executor

@@ -11,7 +11,7 @@ select w.version, w.graph, w.name, w.active
  cross join lateral (
   select version, graph, name, active from pawl.workflow
    where code = i.workflow and current
-     and (version = i.workflow_version or i.workflow_version = 0 and active)
+     and (version = i.version or i.version = 0 and active)
    order by version desc limit 1) w
  where i.shard = @shard and i.id = @id;
 

@@ -54,12 +54,12 @@ case when s.pattern like '%*'
 
 -- fragment: to_agenda
 -- What a start gives as `new`, and with that its places in standing and agenda.
-returning id, workflow_version, priority, executor_group, created_at,
+returning id, version, priority, executor_group, created_at,
   coalesce(token_due_at, created_at) as due_at), stand as (
 insert into pawl.standing (shard, workflow, status, instance)
 select @shard, @workflow, 'running', id from new)
 insert into pawl.agenda ({{agenda_columns}})
-select @shard, id, @workflow, workflow_version, executor_group, priority,
+select @shard, id, @workflow, version, executor_group, priority,
        due_at <= created_at, due_at, 0, 0 from new
 
 -- fragment: at_commits
@@ -130,11 +130,11 @@ cross join lateral (
 -- fragment: candidates
 -- Ready rows of the wanted versions, the first {{2}}, read without locks.
 select a.place, a.priority, a.due_at
-    from unnest(@workflow, @workflow_version) as w (workflow, version)
+    from unnest(@workflow, @version) as w (workflow, version)
    cross join lateral (
      select ctid as place, priority, due_at from pawl.agenda
       where shard = @shard and executor_group = @executor_group
-        and workflow = w.workflow and workflow_version = w.version
+        and workflow = w.workflow and version = w.version
         and ready and {{1}}
       order by priority desc, due_at limit {{2}}) a
    where {{unless_suspended w.workflow}}

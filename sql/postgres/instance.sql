@@ -10,18 +10,18 @@ update pawl.instance i set progress = @progress
   from mine where i.shard = @shard and i.id = @id;
 
 -- name: instance_pin
--- args: @shard smallint, @id uuid, @lease uuid, @workflow_version integer
+-- args: @shard smallint, @id uuid, @lease uuid, @version integer
 -- Behind agenda_lock, in the same commit.
-update pawl.instance i set workflow_version = @workflow_version
+update pawl.instance i set version = @version
   from pawl.agenda a
  where a.shard = @shard and a.instance = @id and a.lease = @lease
    and i.shard = @shard and i.id = @id;
 
 -- name: instance_list
 -- args: @shard smallint[], @status text[], @workflow text,
---       @workflow_version integer?, @tenant text, @correlation text,
+--       @version integer?, @tenant text, @correlation text,
 --       @business_key text, @key text, @before uuid, @max integer
--- rows: id uuid, status text, workflow text, workflow_version integer,
+-- rows: id uuid, status text, workflow text, version integer,
 --       tenant text, priority smallint, executor_group text,
 --       business_key text, correlation text, key text, node text,
 --       error json, parent uuid, root uuid, parent_node text,
@@ -64,8 +64,8 @@ select i.* from {{rows}}
          and shard = s.shard and tenant = @tenant and status = s.status
          and deleted_at is null
          and (@workflow is null or workflow = @workflow)
-         and (@workflow_version is null
-              or workflow_version = @workflow_version)
+         and (@version is null
+              or version = @version)
          and id < coalesce(@before,
                            'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)
        order by id desc limit @max)
@@ -73,14 +73,14 @@ select i.* from {{rows}}
      select n.instance from w cross join lateral (
        select instance from pawl.standing
         cross join lateral (
-         select workflow_version, deleted_at from pawl.instance
+         select version, deleted_at from pawl.instance
           where shard = s.shard and id = instance offset 0) v
         where shard = s.shard and workflow = w.workflow and status = s.status
           and instance < coalesce(@before,
                            'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)
           and v.deleted_at is null
-          and (@workflow_version is null
-               or v.workflow_version = @workflow_version)
+          and (@version is null
+               or v.version = @version)
         order by instance desc limit @max) n
       where num_nonnulls(@correlation, @business_key, @key,
                          @tenant) = 0
@@ -90,7 +90,7 @@ select i.* from {{rows}}
      where shard = s.shard and id = f.found offset 0) t
    where t.status = s.status and deleted_at is null
      and (@workflow is null or workflow = @workflow)
-     and (@workflow_version is null or workflow_version = @workflow_version)
+     and (@version is null or version = @version)
      and (@tenant is null or tenant = @tenant)
      and (@business_key is null or business_key = @business_key)
      and (@key is null or key = @key)
@@ -99,7 +99,7 @@ select i.* from {{rows}}
 
 -- name: instance_family
 -- args: @shard smallint[], @parent uuid, @root uuid, @workflow text,
---       @workflow_version integer?, @tenant text, @correlation text,
+--       @version integer?, @tenant text, @correlation text,
 --       @business_key text, @key text, @before uuid, @max integer
 -- rows: like instance_list
 -- The same among the children of one instance, or all that descend from one:
@@ -119,7 +119,7 @@ select i.* from {{rows}} cross join lateral (
      and (@parent is null or parent = @parent)
      and (@root is null or root = @root)
      and (@workflow is null or workflow = @workflow)
-     and (@workflow_version is null or workflow_version = @workflow_version)
+     and (@version is null or version = @version)
      and (@tenant is null or tenant = @tenant)
      and (@correlation is null or correlation = @correlation)
      and (@business_key is null or business_key = @business_key)

@@ -1,7 +1,7 @@
 -- What those need to know who change instances from outside.
 
 -- name: repair_live
--- args: @shard smallint, @workflow text, @workflow_version integer,
+-- args: @shard smallint, @workflow text, @version integer,
 --       @after uuid, @max integer
 -- rows: id uuid, commits bigint, started boolean, compensation json,
 --       stopped json
@@ -18,7 +18,7 @@ select i.id, i.commits, i.started, i.compensation, i.stopped
     select * from pawl.instance
      where shard = @shard and id = n.instance offset 0) t
    where n.shard = @shard and n.workflow = @workflow and n.status = s.status
-     and n.instance > @after and t.workflow_version = @workflow_version
+     and n.instance > @after and t.version = @version
      and t.deleted_at is null
      and (s.status <> 'failed' or t.stopped is not null)
    order by n.instance limit @max) i

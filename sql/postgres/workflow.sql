@@ -11,9 +11,9 @@ select (select count(*)
            where shard = s.shard and workflow = @code and status = l.status
           offset 0) n
          cross join lateral (
-          select workflow_version, deleted_at from pawl.instance
+          select version, deleted_at from pawl.instance
            where shard = s.shard and id = n.instance offset 0) i
-         where i.workflow_version = @version
+         where i.version = @version
            and i.deleted_at is null) as live
   from {{rows}};
 
@@ -26,8 +26,8 @@ select i.id from {{rows}}
  cross join lateral (
   select n.instance as id from pawl.standing n
    cross join lateral (
-    select workflow_version, deleted_at from pawl.instance
+    select version, deleted_at from pawl.instance
      where shard = s.shard and id = n.instance offset 0) t
    where n.shard = s.shard and n.workflow = @code and n.status = l.status
-     and t.workflow_version = @version and t.deleted_at is null limit 1) i
+     and t.version = @version and t.deleted_at is null limit 1) i
  limit 1;

@@ -93,9 +93,9 @@ select lease from pawl.agenda
  where shard = @shard and instance = @id for update;
 
 -- name: agenda_pin
--- args: @shard smallint, @id uuid, @lease uuid, @workflow_version integer
+-- args: @shard smallint, @id uuid, @lease uuid, @version integer
 -- Started when nobody knew its workflow: now somebody does.
-update pawl.agenda set workflow_version = @workflow_version
+update pawl.agenda set version = @version
  where shard = @shard and instance = @id and lease = @lease;
 
 -- name: agenda_latches

@@ -65,13 +65,13 @@ select id, token, visit, title, status, priority, due_at, assignee,
 
 -- name: explain_child
 -- args: @shard smallint[], @home smallint, @id uuid, @max integer
--- rows: id uuid, workflow text, workflow_version integer, status text,
+-- rows: id uuid, workflow text, version integer, status text,
 --       parent_token integer, parent_visit bigint, parent_node text,
 --       parent_index integer??, created_at time
 -- Children that live, and one that a call still waits for though it has
 -- ended: its result is on the way.
 select c.* {{from_each}} (
-  select id, workflow, workflow_version,
+  select id, workflow, version,
          {{shown_status t.shard; t.id; t.status}},
          parent_token, parent_visit, parent_node, parent_index, created_at
     from pawl.instance t

@@ -20,7 +20,7 @@ not exists (select 1 from pawl.suspension p
 -- fragment: startable
 -- The version that a start asks for, else the newest active one, or 0 where
 -- nobody knows the code; none if it is not active.
-(select coalesce(@workflow_version,
+(select coalesce(@version,
                  (select version from pawl.workflow
                    where code = @workflow and current and active
                    order by version desc limit 1), 0) as version) r
@@ -30,13 +30,13 @@ not exists (select 1 from pawl.suspension p
                        and not w.active)
 
 -- fragment: agenda_columns
-shard, instance, workflow, workflow_version, executor_group, priority, ready,
+shard, instance, workflow, version, executor_group, priority, ready,
   due_at, takeovers, latch
 
 -- fragment: wake_row
 -- A row of the agenda, whether it is there or not, from pawl.instance.
 insert into pawl.agenda as a ({{agenda_columns}})
-select shard, id, workflow, workflow_version, executor_group, priority, true,
+select shard, id, workflow, version, executor_group, priority, true,
        {{now}}, 0, 1
   from pawl.instance
 
@@ -66,7 +66,7 @@ case when {{1}} = 0 then {{2}}
   as variables
 
 -- fragment: listed
-workflow, workflow_version, tenant, priority, executor_group,
+workflow, version, tenant, priority, executor_group,
   business_key, correlation, key, node, error, parent, root,
   parent_node, parent_index, created_at, started_at, updated_at,
   completed_at

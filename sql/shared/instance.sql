@@ -4,7 +4,7 @@
 
 -- name: instance_start
 -- args: @shard smallint, @id uuid, @workflow text,
---       @workflow_version integer?, @tenant text, @priority smallint,
+--       @version integer?, @tenant text, @priority smallint,
 --       @executor_group text, @business_key text, @correlation text,
 --       @key text, @parent uuid, @root uuid, @parent_seq bigint?,
 --       @parent_token integer?, @parent_visit bigint?, @parent_node text,
@@ -23,7 +23,7 @@
 with new as ( -- only: postgres
 insert into -- only: postgres
 insert or fail into -- only: sqlite
-       pawl.instance (shard, id, status, workflow, workflow_version,
+       pawl.instance (shard, id, status, workflow, version,
        tenant, priority, executor_group, business_key, correlation,
        key, parent, root, parent_seq, parent_token, parent_visit,
        parent_node, parent_index, parent_end, trigger_event, input,
@@ -40,7 +40,7 @@ on conflict do nothing
 {{to_agenda}};
 
 -- name: instance_insert
--- args: @shard smallint, @workflow text, @workflow_version integer?,
+-- args: @shard smallint, @workflow text, @version integer?,
 --       @id uuid[], @tenant text[], @priority smallint[],
 --       @executor_group text[], @business_key text[],
 --       @correlation text[], @key text[], @input json[],
@@ -50,7 +50,7 @@ on conflict do nothing
 with new as ( -- only: postgres
 insert into -- only: postgres
 insert or fail into -- only: sqlite
-       pawl.instance (shard, id, status, workflow, workflow_version,
+       pawl.instance (shard, id, status, workflow, version,
        tenant, priority, executor_group, business_key, correlation,
        key, input, metadata, visit, attempt, commits, seq,
        token_due_at, created_at, updated_at)
@@ -67,7 +67,7 @@ returning instance as id; -- only: postgres
 returning id; -- only: sqlite
 
 -- name: instance_alike
--- args: @shard smallint, @workflow text, @workflow_version integer?,
+-- args: @shard smallint, @workflow text, @version integer?,
 --       @tenant text, @priority smallint, @executor_group text,
 --       @business_key text, @correlation text, @metadata json,
 --       @due_at time?, @delay_us bigint?, @id uuid[], @input json[],
@@ -78,7 +78,7 @@ returning id; -- only: sqlite
 with new as ( -- only: postgres
 insert into -- only: postgres
 insert or fail into -- only: sqlite
-       pawl.instance (shard, id, status, workflow, workflow_version,
+       pawl.instance (shard, id, status, workflow, version,
        tenant, priority, executor_group, business_key, correlation,
        input, metadata, visit, attempt, commits, seq, token_due_at,
        created_at, updated_at)
@@ -119,7 +119,7 @@ select s.no as no, i.id {{from_each}} (
 
 -- name: instance_load
 -- args: @shard smallint, @lease uuid, @lease_us bigint, @now time?
--- rows: id uuid, status text, workflow text, workflow_version integer,
+-- rows: id uuid, status text, workflow text, version integer,
 --       tenant text, correlation text, input json, variables json,
 --       token_no integer, token_state text, node text, previous_node text,
 --       visit bigint, attempt integer, token_data json, token_event json,
@@ -135,7 +135,7 @@ select s.no as no, i.id {{from_each}} (
 -- order, so that no other index would do.
 -- Differs: for SQLite the index is named, or its planner would read the whole
 -- agenda.
-select i.id, i.status, i.workflow, i.workflow_version, i.tenant,
+select i.id, i.status, i.workflow, i.version, i.tenant,
        i.correlation, i.input,
        {{variables_of i.parts; i.variables; i.id}},
        i.token_no, i.token_state, i.node, i.previous_node, i.visit,
@@ -146,7 +146,7 @@ select i.id, i.status, i.workflow, i.workflow_version, i.tenant,
        i.parent_visit, i.parent_node, i.parent_index, i.commits, i.seq,
        i.started_at, i.output, i.cancellation,
        (select w.revision from pawl.workflow w
-         where w.code = i.workflow and w.version = i.workflow_version
+         where w.code = i.workflow and w.version = i.version
            and w.current) as revision, i.parts
 -- only: postgres
   from (select instance from pawl.agenda
@@ -312,7 +312,7 @@ select 1 / (count(*) = cardinality(@id))::integer as every from moved;
 
 -- name: instance_more
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[],
---       @workflow_version integer?[], @token_data json[],
+--       @version integer?[], @token_data json[],
 --       @token_event json[], @token_detail json[], @tokens integer[],
 --       @sent bigint[], @children integer[], @immediate bigint[],
 --       @joined json[], @stopped json[], @compensation json[],
@@ -321,7 +321,7 @@ select 1 / (count(*) = cardinality(@id))::integer as every from moved;
 -- What most commits leave as it is (PAWL_STATE_SELDOM in rules/state.h).
 -- Behind instance_commit or instance_end.
 update pawl.instance as t
-   set workflow_version = coalesce(s.workflow_version, t.workflow_version),
+   set version = coalesce(s.version, t.version),
        token_data = s.token_data, token_event = s.token_event,
        token_detail = s.token_detail, tokens = s.tokens, sent = s.sent,
        children = s.children, immediate = s.immediate, joined = s.joined,
@@ -339,7 +339,7 @@ select lease, commits from pawl.instance where shard = @shard and id = @id;
 
 -- name: instance_get
 -- args: @shard smallint, @id uuid
--- rows: id uuid, status text, workflow text, workflow_version integer,
+-- rows: id uuid, status text, workflow text, version integer,
 --       tenant text, priority smallint, executor_group text,
 --       business_key text, correlation text, key text,
 --       input json, variables json, output json, metadata json, error json,
@@ -349,7 +349,7 @@ select lease, commits from pawl.instance where shard = @shard and id = @id;
 --       suspended_at time, created_at time, started_at time,
 --       updated_at time, completed_at time, parts integer
 select id, {{shown_status @shard; @id; status}},
-       workflow, workflow_version, tenant, priority, executor_group,
+       workflow, version, tenant, priority, executor_group,
        business_key, correlation, key, input,
        {{variables_of parts; variables; @id}}, output,
        metadata, error, progress, cancellation, commits, node, parent,

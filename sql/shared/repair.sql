@@ -2,10 +2,10 @@
 
 -- name: repair_state
 -- args: @shard smallint, @id uuid
--- rows: status text, workflow text, workflow_version integer,
+-- rows: status text, workflow text, version integer,
 --       commits bigint, variables json, compensation json, seq bigint,
 --       started boolean, stopped json
-select status, workflow, workflow_version, commits,
+select status, workflow, version, commits,
        {{variables_of parts; variables; @id}},
        compensation, seq, started_at is not null as started,
        case when status = 'failed' then stopped end as stopped

@@ -10,7 +10,7 @@
 --       completed_by text, completed_at time, transition text,
 --       escalated_at time, created_at time, started_at time,
 --       updated_at time, commits integer, request uuid, workflow text,
---       workflow_version integer, instance_status text, waits boolean,
+--       version integer, instance_status text, waits boolean,
 --       heard boolean
 -- Whole tasks, each beside the instance it belongs to. `waits`: its token
 -- still stands there. `heard`: the instance has taken what the last change
@@ -22,7 +22,7 @@ select t.id, t.instance, t.token, t.node, t.visit, t.form,
        t.delegated_by, t.claimed_by, t.claimed_at, t.completed_by,
        t.completed_at, t.transition, t.escalated_at, t.created_at,
        t.started_at, t.updated_at, t.commits, t.request,
-       i.workflow, i.workflow_version, i.status as instance_status,
+       i.workflow, i.version, i.status as instance_status,
 -- only: postgres
        exists (select 1 from pawl.tokens k
 -- only: sqlite
@@ -45,7 +45,7 @@ select t.id, t.instance, t.token, t.node, t.visit, t.form,
  cross join lateral (
   select * from pawl.task where shard = s.shard and id = s.id offset 0) t
  cross join lateral (
-  select workflow, workflow_version, status from pawl.instance
+  select workflow, version, status from pawl.instance
    where shard = t.shard and id = t.instance offset 0) i;
 -- only: sqlite
   from pawl.task t

@@ -15,14 +15,14 @@ fresh_code (workflow) as (
              and a.workflow > c.workflow)
     from fresh_code c where c.workflow is not null),
 fresh (workflow, version) as (
-  select c.workflow, (select min(a.workflow_version) from pawl_agenda a
+  select c.workflow, (select min(a.version) from pawl_agenda a
            {{fresh_rows}}
              and a.workflow = c.workflow)
     from fresh_code c where c.workflow is not null
   union all
-  select f.workflow, (select min(a.workflow_version) from pawl_agenda a
+  select f.workflow, (select min(a.version) from pawl_agenda a
            {{fresh_rows}}
-             and a.workflow = f.workflow and a.workflow_version > f.version)
+             and a.workflow = f.workflow and a.version > f.version)
     from fresh f where f.version is not null),
 suspect_code (workflow) as (
   select (select min(workflow) from pawl_agenda
@@ -33,17 +33,17 @@ suspect_code (workflow) as (
              and a.workflow > c.workflow)
     from suspect_code c where c.workflow is not null),
 suspect (workflow, version) as (
-  select c.workflow, (select min(a.workflow_version) from pawl_agenda a
+  select c.workflow, (select min(a.version) from pawl_agenda a
            {{suspect_rows}}
              and a.workflow = c.workflow)
     from suspect_code c where c.workflow is not null
   union all
-  select f.workflow, (select min(a.workflow_version) from pawl_agenda a
+  select f.workflow, (select min(a.version) from pawl_agenda a
            {{suspect_rows}}
-             and a.workflow = f.workflow and a.workflow_version > f.version)
+             and a.workflow = f.workflow and a.version > f.version)
     from suspect f where f.version is not null)
-select workflow, workflow_version, suspect
-  from (select workflow, version as workflow_version, 0 as suspect
+select workflow, version, suspect
+  from (select workflow, version, 0 as suspect
           from fresh where version is not null
         union all
         select workflow, version, 1 from suspect where version is not null) f

@@ -7,7 +7,7 @@
 select w.version, w.graph, w.name, w.active
   from pawl_instance i
   join pawl_workflow w on w.code = i.workflow and w.current
-   and (w.version = i.workflow_version or i.workflow_version = 0 and w.active)
+   and (w.version = i.version or i.version = 0 and w.active)
  where i.shard = @shard and i.id = @id
  order by w.version desc limit 1;
 

@@ -62,11 +62,11 @@ returning instance, takeovers, latch, was_due_at, was_executor, priority,
 where shard = @shard and instance in (
   select a.instance
     from json_each(@workflow) w
-   cross join json_each(@workflow_version) v on v.key = w.key
+   cross join json_each(@version) v on v.key = w.key
    cross join pawl_agenda a on a.shard = @shard and a.instance in (
       select b.instance from pawl_agenda b
        where b.shard = @shard and b.executor_group = @executor_group
-         and b.workflow = w.value and b.workflow_version = v.value
+         and b.workflow = w.value and b.version = v.value
          and b.ready and {{1}}
        order by b.priority desc, b.due_at limit {{2}})
    where {{unless_suspended w.value}}
@@ -75,7 +75,7 @@ where shard = @shard and instance in (
 -- fragment: list_page
 -- What a list of instances may ask for, and a page of it.
 (@workflow is null or workflow = @workflow)
-    and (@workflow_version is null or workflow_version = @workflow_version)
+    and (@version is null or version = @version)
     and (@tenant is null or tenant = @tenant)
     and (@correlation is null or correlation = @correlation)
     and (@business_key is null or business_key = @business_key)
@@ -89,7 +89,7 @@ select t.id, t.commits, t.started_at is not null as started, t.compensation,
         {{2}} as stopped
    from pawl_instance t
   where t.shard = @shard and t.workflow = @workflow and t.status = {{1}}
-    and t.id > @after and t.workflow_version = @workflow_version
+    and t.id > @after and t.version = @version
     and t.deleted_at is null
 
 -- fragment: event_fits

@@ -8,7 +8,7 @@ update pawl_instance set progress = @progress
    and {{leased}};
 
 -- name: instance_pin
-update pawl_instance set workflow_version = @workflow_version
+update pawl_instance set version = @version
  where shard = @shard and id = @id
    and {{leased}};
 

@@ -32,7 +32,7 @@
  *              "prepare":true,                    task: a handler
  *              "order":["ship","bill"],           fork: branches as written
  *              "expect":"all"|"any"|2,"losers":"run"|"cancel",      join
- *              "workflow":"order.ship","workflow_version":2,        call, each
+ *              "workflow":"order.ship","version":2,        call, each
  *              "input":{...} | true,              call: a value or a handler
  *              "parent_end":"cancel"|"leave",     call, each over children
  *              "items":true,"branch":"measure","window":10,
@@ -95,7 +95,7 @@ typedef struct pawl_edge {
                                         they run on, to be dropped here */  \
   X(TEXT, workflow, workflow)        /* call, each: the child's code; none: \
                                         each over branches */               \
-  X(COUNT, workflow_version, workflow_version, INT64_MAX)                   \
+  X(COUNT, version, version, INT64_MAX)                   \
   X(CHOICE, parent_end, parent_end_leave, "cancel", "leave")                \
   X(TEXT, branch, branch_name)       /* each: as written; none: over        \
                                         children */                         \

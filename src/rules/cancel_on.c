@@ -66,7 +66,7 @@ void pawl_rules_watch(pawl_decision *d) {
   pawl_plan *p = &d->plan;
   pawl_marks now = {0}, was;
 
-  if (!d->def || p->workflow_version || pawl_is_undoing(d)) return;
+  if (!d->def || p->version || pawl_is_undoing(d)) return;
   if (!d->def->ncancel_on && !p->state.watched.n) return;
   pawl_rules_list(d, d->def, pawl_vars_now(d), &now);
   if (now.failed) p->failed = 1;

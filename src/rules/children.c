@@ -37,8 +37,7 @@ void pawl_child_send(pawl_decision *d, int k, const pawl_node *node,
 
   (void)pawl_message(d, pawl_tok(d, k)->no, "start", id, &o);
   pawl_member_textz(&o, "workflow", node->workflow);
-  if (node->workflow_version)
-    pawl_member_int(&o, "version", node->workflow_version);
+  if (node->version) pawl_member_int(&o, "version", node->version);
   pawl_member_json(&o, "input", input.len ? input : pawl_strz("{}"));
   pawl_member_json(&o, "options", pawl_strz("{}"));
   pawl_member_bool(&o, "track", 1);

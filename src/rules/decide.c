@@ -115,10 +115,10 @@ static void plan_poisoned(pawl_decision *d) {
 
 static void plan_unknown(pawl_decision *d) {
   pawl_error err;
-  if (d->workflow_version)
+  if (d->version)
     pawl_fail(&err, PAWL_NO_HANDLER,
               "nobody knows workflow \"%s\" version %" PRId64, d->workflow.at,
-              d->workflow_version);
+              d->version);
   else
     pawl_fail(&err, PAWL_NO_HANDLER, "nobody knows workflow \"%s\"",
               d->workflow.at);
@@ -210,7 +210,7 @@ static void run_token(pawl_decision *d, int k) {
     pawl_fail(&err, PAWL_DEFINITION,
               "node \"%s\" is not in workflow \"%s\" "
               "version %" PRId64,
-              pawl_tok(d, k)->node, d->workflow.at, d->workflow_version);
+              pawl_tok(d, k)->node, d->workflow.at, d->version);
     pawl_fail_outright(d, &err, pawl_strz(NULL));
     return;
   }
@@ -281,7 +281,7 @@ static pawl_status live_status(const pawl_decision *d) {
 
 static int is_empty(const pawl_decision *d) {
   const pawl_plan *p = &d->plan;
-  if (p->nrecords || p->neffects || p->vars_changed || p->workflow_version ||
+  if (p->nrecords || p->neffects || p->vars_changed || p->version ||
       pawl_state_differs(&p->state, &d->state))
     return 0;
   for (int k = 0; k < p->state.tokens.n; k++)
@@ -377,7 +377,7 @@ static void finish_plan(pawl_decision *d) {
   if (look) p->state.immediate = 0;
   p->look_us = look && pawl_decision_saw_all(d) ? look : pawl_decision_now(d);
   p->after = rest(d, look);
-  if (p->workflow_version) { /* under the other definition */
+  if (p->version) { /* under the other definition */
     p->after = PAWL_AFTER_LET_GO;
     p->look_us = pawl_decision_now(d);
   }
@@ -490,7 +490,7 @@ static void decide(pawl_decision *d) {
     stay(d);
     return;
   }
-  if (p->after == PAWL_AFTER_END || p->workflow_version ||
+  if (p->after == PAWL_AFTER_END || p->version ||
       p->state.status == PAWL_STATUS_SUSPENDED)
     return;
   if (d->apply_only) return;

@@ -74,8 +74,7 @@ int pawl_decision_saw_all(const pawl_decision *d) {
 int pawl_decision_has_more(const pawl_decision *d) {
   const pawl_plan *p = &d->plan;
 
-  if (p->workflow_version || pawl_state_differs(&p->state, &d->state))
-    return 1;
+  if (p->version || pawl_state_differs(&p->state, &d->state)) return 1;
   return p->after != PAWL_AFTER_END && /* an end has all that in its own row */
          (!pawl_str_eq(pawl_buf_str(&p->state.output),
                        pawl_buf_str(&d->state.output)) ||
@@ -132,8 +131,8 @@ void pawl_decision_accept(pawl_decision *d) {
   d->seq += p->nrecords;
   if (d->nletters) drop_taken(d);
   if (p->vars_changed) pawl_buf_swap(&d->vars, &p->vars);
-  if (p->workflow_version) {
-    d->workflow_version = p->workflow_version;
+  if (p->version) {
+    d->version = p->version;
     d->def = NULL;
   }
   d->one_by_one = d->has_items = 0;

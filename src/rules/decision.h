@@ -115,7 +115,7 @@ struct pawl_decision {
   char id_text[37];
   pawl_def *def; /* NULL: unknown to us and the store */
   pawl_buf workflow;
-  int64_t workflow_version;
+  int64_t version;
   pawl_buf input;
   int64_t created_us; /* known where kept events were found */
   int has_parent;

@@ -475,7 +475,7 @@ static void tell_transfer(pawl_decision *d, const pawl_crossing *c,
   pawl_buf text = {.alloc = r->text.alloc};
   pawl_object o;
 
-  pawl_buf_addf(&text, "version %" PRId64 " to %" PRId64, d->workflow_version,
+  pawl_buf_addf(&text, "version %" PRId64 " to %" PRId64, d->version,
                 c->to->version);
   if (r->text.len) {
     pawl_buf_addz(&text, ": ");
@@ -486,7 +486,7 @@ static void tell_transfer(pawl_decision *d, const pawl_crossing *c,
   pawl_buf_deinit(&text);
   r->has_output = 1;
   pawl_object_begin(&o, &r->output);
-  pawl_member_int(&o, "from", d->workflow_version);
+  pawl_member_int(&o, "from", d->version);
   pawl_member_int(&o, "to", c->to->version);
   pawl_member_json(&o, "map", c->map.at ? c->map : pawl_strz("{}"));
   pawl_object_end(&o);
@@ -494,16 +494,16 @@ static void tell_transfer(pawl_decision *d, const pawl_crossing *c,
 
 /* Asked twice, or by two: it is there, or elsewhere, by now. 1: and refused. */
 static int has_crossed(pawl_decision *d, const pawl_letter *l) {
-  int64_t from = number_of(l, "from", d->workflow_version);
+  int64_t from = number_of(l, "from", d->version);
   char why[80];
 
-  if (number_of(l, "version", 0) == d->workflow_version)
+  if (number_of(l, "version", 0) == d->version)
     snprintf(why, sizeof why, "it runs version %" PRId64 " already",
-             d->workflow_version);
-  else if (from != d->workflow_version)
+             d->version);
+  else if (from != d->version)
     snprintf(why, sizeof why,
-             "it runs version %" PRId64 " by now, not %" PRId64,
-             d->workflow_version, from);
+             "it runs version %" PRId64 " by now, not %" PRId64, d->version,
+             from);
   else
     return 0;
   refuse(d, l, why);
@@ -727,8 +727,7 @@ void pawl_letters_take(pawl_decision *d) {
     if (take(d, &d->letters[i])) pawl_letter_taken(d, &d->letters[i]);
     pawl_joins_race(d);
     if (d->plan.after == PAWL_AFTER_END) return;
-    if (d->plan.workflow_version &&
-        (!pawl_stays_ended(d) || i + 1 < d->nletters))
+    if (d->plan.version && (!pawl_stays_ended(d) || i + 1 < d->nletters))
       return; /* the others are for the other version's look */
   }
   d->plan.heard = 1;

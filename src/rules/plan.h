@@ -118,7 +118,7 @@ typedef struct pawl_plan {
   int revives;     /* an instance that had ended goes on */
   int stays;       /* one that had ended stays so, with what it ended with: a
                       request is recorded, and what that changed */
-  int64_t workflow_version; /* 0: stays */
+  int64_t version; /* 0: stays */
   /* JSON, empty: null; `vars`: all of them, when they have changed; `attrs`:
    * of those that were set; `detail` is for the trace: the target, or the
    * error; the last two are the state's when it is written (stored.h) */

@@ -139,10 +139,10 @@ void pawl_version_change(pawl_decision *d, const pawl_crossing *c) {
   }
   transfer_marks(d, c);
   if (!pawl_stays_ended(d)) pawl_rules_transfer(d, c->from, c->to);
-  assert(c->to->version != d->workflow_version);
+  assert(c->to->version != d->version);
   p->state.node = across(d, c, p->state.node);
   p->state.previous = across(d, c, p->state.previous);
-  p->workflow_version = c->to->version;
+  p->version = c->to->version;
 }
 
 /* ---- one that has failed ---- */

@@ -48,7 +48,6 @@ return {
     { "next", 'next = "the_next_node"' },
   },
   transitions = { "completed", "failed", "cancelled", "timeout" },
-  check = shape.name_version,
   receives = true,
   waits_for = "child",
   mermaid = { "[[", "]]" },

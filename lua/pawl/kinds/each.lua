@@ -31,7 +31,6 @@ local function check(node, whose)
         "%s has '%s' with a 'branch'", whose, field)
     end
   end
-  shape.name_version(node)
 end
 
 ---@type pawl.Kind

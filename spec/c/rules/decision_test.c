@@ -44,7 +44,7 @@ static void seldom_members_are_written_when_they_differ(void) {
   k.d.plan.state.deadline_us = 7;
   CHECK(pawl_decision_has_more(&k.d));
   kit_decide(&k);
-  k.d.plan.workflow_version = 2;
+  k.d.plan.version = 2;
   CHECK(pawl_decision_has_more(&k.d));
   kit_close(&k);
 }

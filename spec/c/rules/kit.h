@@ -192,7 +192,7 @@ static inline void kit_open(kit *k, const char *text) {
   CHECK_INT(pawl_id_make(&k->ids, k->now, &k->d.id, NULL), PAWL_OK);
   pawl_id_format(&k->d.id, k->d.id_text);
   pawl_buf_addz(&k->d.workflow, "t.x");
-  k->d.workflow_version = 1;
+  k->d.version = 1;
   k->d.def = k->def = kit_def(text, 1);
   k->d.created_us = k->now;
   k->d.parent_index = -1;

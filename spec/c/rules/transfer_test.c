@@ -32,7 +32,7 @@ static void a_timer_counts_from_when_it_began(void) {
   k.now += 10 * PAWL_SECOND;
   to = transfer(&k, TIMER("u", "90000000"),
                 "{'version':2,'map':{'t':'u'},'variables':{'a':1}}");
-  CHECK_INT(k.d.workflow_version, 2);
+  CHECK_INT(k.d.version, 2);
   CHECK_INT(kit_at(&k, "u")->due_us, began + 90 * PAWL_SECOND);
   CHECK_BUF(kit_record(&k, "transferred")->text, "version 1 to 2");
   CHECK_BUF(kit_record(&k, "transferred")->output,
@@ -51,7 +51,7 @@ static void where_there_is_no_such_node_it_stays(void) {
   kit_open(&k, TIMER("t", "60000000"));
   kit_run(&k);
   pawl_def_free(transfer(&k, TIMER("u", "60000000"), "{'version':2}"));
-  CHECK_INT(k.d.workflow_version, 1);
+  CHECK_INT(k.d.version, 1);
   CHECK_BUF(kit_record(&k, "refused")->text,
             "transfer: version 2 has no node 't'");
   CHECK(kit_find(&k, "t"));

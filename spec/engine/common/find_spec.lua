@@ -8,13 +8,13 @@ local OLD = {
   sqlite = [[
     with recursive n (i) as (
       select 1 union all select i + 1 from n where i < %d)
-    insert into pawl_instance (shard, id, workflow, workflow_version, priority,
+    insert into pawl_instance (shard, id, workflow, version, priority,
       executor_group, created_at, status, attempt, visit, commits, seq,
       updated_at)
     select 0, cast(x'00000000' || printf('%%012d', i) as blob), 'old', 1, 0,
       'default', 1, 'completed', 0, 0, 1, 0, 1 from n]],
   postgres = [[
-    insert into pawl.instance (shard, id, workflow, workflow_version, priority,
+    insert into pawl.instance (shard, id, workflow, version, priority,
       executor_group, created_at, status, attempt, visit, commits, seq,
       updated_at)
     select 0, ('00000000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid,

@@ -15,7 +15,7 @@ kit.describe("a claim beside others that are under way", function(backend)
       assert(open[i]:begin "open")
       assert(open[i]:send("agenda_claim", { shard = 0,
         executor_group = "default", workflow = { "t.one" },
-        workflow_version = { 1 }, lease = kit.draw_id(),
+        version = { 1 }, lease = kit.draw_id(),
         executor = kit.draw_id(), lease_us = 30000000, now = clock.us,
         max = 4 }))
       found[i] = #open[i]:rows(1)

@@ -223,7 +223,7 @@ kit.describe("what is left on the agenda", function(backend)
   --- A row that is due, as a deleted or an ended instance may leave it.
   local function put_row(url, id)
     backend.sql(url, ([[insert into %s (shard, instance, workflow,
-      workflow_version, executor_group, priority, ready, due_at, takeovers,
+      version, executor_group, priority, ready, due_at, takeovers,
       latch) values (0, %s, 't.one', 1, 'default', 0, true, %s, 0, 1)]])
       :format(kit.table(backend, "agenda"), kit.id_literal(backend, id), now))
   end

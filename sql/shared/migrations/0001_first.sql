@@ -65,7 +65,7 @@ create table pawl.instance (
   shard smallint not null,
   id uuid not null,
   workflow text not null,
-  workflow_version integer not null,
+  version integer not null,
   tenant text,
   priority smallint not null,
   executor_group text not null,
@@ -164,7 +164,7 @@ create table pawl.agenda (
   shard smallint not null,
   instance uuid not null,
   workflow text not null,
-  workflow_version integer not null,
+  version integer not null,
   executor_group text not null,
   priority smallint not null,
   ready boolean not null,
@@ -187,10 +187,10 @@ comment on column pawl.agenda.takeovers is
 comment on column pawl.agenda.latch is
   'raised by every wake-up that finds the row leased';
 create index agenda_ready on pawl.agenda
-  (shard, executor_group, workflow, workflow_version, priority desc, due_at)
+  (shard, executor_group, workflow, version, priority desc, due_at)
   where ready and lease is null and takeovers = 0;
 create index agenda_suspect on pawl.agenda
-  (shard, executor_group, workflow, workflow_version, priority desc, due_at)
+  (shard, executor_group, workflow, version, priority desc, due_at)
   where ready and (lease is not null or takeovers > 0);
 create index agenda_due on pawl.agenda (shard, due_at) where not ready;
 
@@ -200,9 +200,9 @@ create index agenda_due on pawl.agenda (shard, due_at) where not ready;
 create trigger pawl_instance_begin after insert on pawl_instance
   when new.commits = 0
 begin
-  insert into pawl_agenda (shard, instance, workflow, workflow_version,
+  insert into pawl_agenda (shard, instance, workflow, version,
          executor_group, priority, ready, due_at, takeovers, latch)
-  values (new.shard, new.id, new.workflow, new.workflow_version,
+  values (new.shard, new.id, new.workflow, new.version,
           new.executor_group, new.priority,
           coalesce(new.token_due_at, new.created_at) <= new.created_at,
           coalesce(new.token_due_at, new.created_at), 0, 0);
@@ -629,7 +629,7 @@ create view pawl.instances as
 select id, shard,
        case when status = 'running' and started_at is null
             then 'created' else status end as status,
-       workflow, workflow_version, tenant, priority, executor_group,
+       workflow, version, tenant, priority, executor_group,
        business_key, correlation, key, parent, root,
        pawl.as_jsonb(input) as input,
        pawl.as_jsonb(case when parts = 0 then variables
@@ -647,7 +647,7 @@ create view pawl_instances as
 select lower(hex(id)) as id, shard,
        case when status = 'running' and started_at is null
             then 'created' else status end as status,
-       workflow, workflow_version, tenant, priority, executor_group,
+       workflow, version, tenant, priority, executor_group,
        business_key, correlation, key, parent, root, input,
        case when parts = 0 then variables
             else (select '{' || group_concat(v.members, ',') || '}'
@@ -701,7 +701,7 @@ end $$;
 -- taken out again, tell it better from the first moment.
 
 -- only: postgres
-insert into pawl.instance (shard, id, status, workflow, workflow_version,
+insert into pawl.instance (shard, id, status, workflow, version,
        priority, executor_group, visit, attempt, commits, seq, created_at,
        updated_at)
 select 0, ('00000000-0000-7000-8000-' || lpad(to_hex(g), 12, '0'))::uuid,
@@ -711,7 +711,7 @@ insert into pawl.standing (shard, workflow, status, instance)
 select 0, 'w', (array['running', 'waiting', 'completed', 'failed'])
          [1 + (row_number() over (order by id))::integer % 4], id
   from pawl.instance;
-insert into pawl.agenda (shard, instance, workflow, workflow_version,
+insert into pawl.agenda (shard, instance, workflow, version,
        executor_group, priority, ready, due_at, takeovers, latch)
 select 0, id, 'w', 1, 'default', 0, id::text < '00000000-0000-7000-8000-000000000064', now(),
        0, 0

@@ -350,11 +350,11 @@ static pawl_code check_transfer(pawl_engine *e, const change *c,
   TRY(check_expected(s, c->if_commits, err));
   TRY(check_size(e, c->variables.len, err));
   if (s->undoing) return refuse_status(s, "is being undone", err);
-  if (version == s->row.workflow_version)
+  if (version == s->row.version)
     return pawl_fail(err, PAWL_CONFLICT,
                      "the instance runs version %" PRId64 " already", version);
-  TRY(pawl_crossing_open(e, s->row.workflow.at, s->row.workflow_version,
-                         version, &crossing, err));
+  TRY(pawl_crossing_open(e, s->row.workflow.at, s->row.version, version,
+                         &crossing, err));
   TRY(check_crossing(e, s, &crossing, p, err));
 out:
   pawl_crossing_close(&crossing);
@@ -392,8 +392,7 @@ static pawl_code check_graph(pawl_engine *e, const change *c, const subject *s,
     TRY(pawl_places_stopped(&e->world, &s->id, s->row.stopped, &places, err));
   if (!pawl_status_has_ended(s->status)) TRY(check_token(c, s, &places, err));
   if (c->kind == RETRY || (c->kind == WAKE && !c->nodes.at)) goto out;
-  TRY(pawl_graph_find(e, s->row.workflow.at, s->row.workflow_version, &def,
-                      &own, err));
+  TRY(pawl_graph_find(e, s->row.workflow.at, s->row.version, &def, &own, err));
   TRY(check_nodes(e, c, def, err));
   if (c->kind == RESTART) TRY(check_restart(e, c, def, err));
   if (c->kind == TRANSFER) TRY(check_transfer(e, c, s, &places, err));
@@ -484,7 +483,7 @@ static void write_letter(const change *c, const subject *s, pawl_buf *out) {
   pawl_object o;
   pawl_object_begin(&o, out);
   if (c->kind == TRANSFER) /* what was checked is a transfer from there */
-    pawl_member_int(&o, "from", s->row.workflow_version);
+    pawl_member_int(&o, "from", s->row.version);
   for (int i = 0; i < pawl_options_of_change.nrows; i++) {
     const pawl_option *row = &change_rows[i];
     if (!row->tag) continue;

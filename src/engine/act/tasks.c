@@ -459,15 +459,14 @@ static pawl_code choose_transition(pawl_engine *e, task *t, const change *c,
   pawl_buf graph = {.alloc = &e->alloc};
   const pawl_task_get_row *row = &t->row;
   pawl_def *own = NULL;
-  const pawl_def *def =
-      pawl_registry_find(e->registry, row->workflow.at, row->workflow.len,
-                         row->workflow_version, NULL);
+  const pawl_def *def = pawl_registry_find(
+      e->registry, row->workflow.at, row->workflow.len, row->version, NULL);
   pawl_code rc = PAWL_OK;
   int i;
 
   if (!def) {
-    TRY(pawl_engine_workflow_graph(e, row->workflow.at, row->workflow_version,
-                                   &graph, err));
+    TRY(pawl_engine_workflow_graph(e, row->workflow.at, row->version, &graph,
+                                   err));
     TRY(pawl_def_new(row->workflow.at, pawl_buf_str(&graph), none,
                      pawl_strz("{}"), &e->alloc, &own, err));
     def = own;

@@ -79,8 +79,7 @@ static pawl_code load_page(pawl_engine *e, transfer *m, pawl_error *err) {
 
   MUST(PAWL_READ(e->store, repair_live, &r, err, .shard = m->shard,
                  .workflow = pawl_buf_str(&m->code),
-                 .workflow_version = m->from_version, .after = &m->after,
-                 .max = max));
+                 .version = m->from_version, .after = &m->after, .max = max));
   m->n = r.nrows < PAGE ? r.nrows : PAGE;
   m->over = m->n < max; /* of this shard */
   m->places.n = m->lost.n = 0;

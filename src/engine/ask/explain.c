@@ -781,7 +781,7 @@ static void add_blocked(const blocked *b, pawl_object *o) {
 static void add_head(const facts *f, pawl_object *o) {
   const pawl_rows *r = &f->at[INSTANCE];
   pawl_member_columns(o, r, 0,
-                      "id status workflow version=workflow_version node "
+                      "id status workflow version node "
                       "group=executor_group parent parent_node "
                       "created=created_at started=started_at "
                       "completed=completed_at error cancellation compensation "
@@ -804,7 +804,7 @@ static void add_children(const facts *f, pawl_object *o) {
   if (r.nrows > MAX_CHILDREN) r.nrows = MAX_CHILDREN;
   pawl_member(o, "children");
   pawl_add_rows(o->out, &r,
-                "id workflow version=workflow_version status node=parent_node "
+                "id workflow version status node=parent_node "
                 "token=parent_token index=parent_index created=created_at");
 }
 

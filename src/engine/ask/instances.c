@@ -36,8 +36,7 @@ static void add_instance(const pawl_rows *r, pawl_object *o) {
   const pawl_instance_get_row row = pawl_read_instance_get(r, 0);
   pawl_object times;
 
-  pawl_member_columns(
-      o, r, 0, "id workflow version=workflow_version status node input");
+  pawl_member_columns(o, r, 0, "id workflow version status node input");
   pawl_member(o, "variables");
   if (!row.variables.at)
     pawl_buf_addz(o->out, "{}");
@@ -112,8 +111,7 @@ static pawl_code add_undo_plan(pawl_engine *e, const undoing *u, pawl_buf *out,
   int own = 0;
   pawl_code rc = PAWL_OK;
 
-  TRY(pawl_graph_find(e, u->row.workflow.at, u->row.workflow_version, &def,
-                      &own, err));
+  TRY(pawl_graph_find(e, u->row.workflow.at, u->row.version, &def, &own, err));
   w.def = def;
   if (pawl_json_get(u->row.compensation, "transfers", &moves))
     TRY(pawl_renames_pick(e, u->shard, &u->id, moves, &renames, err));
@@ -298,11 +296,11 @@ static unsigned stored_statuses(unsigned asked) {
 }
 
 /* What both lists are asked for. */
-#define FILTERS(f)                                                         \
-  .workflow = pawl_buf_some(&(f)->workflow),                               \
-  .workflow_version = (f)->version, .tenant = pawl_buf_some(&(f)->tenant), \
-  .correlation = pawl_buf_some(&(f)->correlation),                         \
-  .business_key = pawl_buf_some(&(f)->business_key),                       \
+#define FILTERS(f)                                                    \
+  .workflow = pawl_buf_some(&(f)->workflow), .version = (f)->version, \
+  .tenant = pawl_buf_some(&(f)->tenant),                              \
+  .correlation = pawl_buf_some(&(f)->correlation),                    \
+  .business_key = pawl_buf_some(&(f)->business_key),                  \
   .key = pawl_buf_some(&(f)->key), .max = (f)->limit
 
 /* Children are few beside all instances: they are read by their own index,
@@ -379,7 +377,7 @@ static pawl_code add_page(pawl_engine *e, const filter *f,
     if (!is_asked_for(f, pawl_read_instance_list(rows, row).status)) continue;
     pawl_list_object(list, &o);
     pawl_member_columns(&o, rows, row,
-                        "id workflow version=workflow_version status node "
+                        "id workflow version status node "
                         "error " WHOSE " " TIMES);
     pawl_object_end(&o);
   }

@@ -320,7 +320,7 @@ static void add_task(const pawl_rows *r, int k, const pawl_rows *owners,
   pawl_object o;
   pawl_object_begin(&o, out);
   pawl_member_columns(&o, r, k,
-                      "id instance workflow version=workflow_version node "
+                      "id instance workflow version node "
                       "token visit title description form status priority "
                       "input output error transition due=due_at");
   pawl_member_bool(&o, "overdue",

@@ -141,9 +141,9 @@ static pawl_code send_alike(pawl_engine *e, const starting *s, int *at,
                             pawl_error *err) {
   const pawl_start_options *o = &s->options;
   return PAWL_SEND(e->store, instance_alike, at, err, .shard = shard_of(e, s),
-                   .workflow = pawl_strz(s->code),
-                   .workflow_version = o->version, .input = s->input,
-                   .now = pawl_store_now(e->store), PAWL_START_MEMBERS(e, o));
+                   .workflow = pawl_strz(s->code), .version = o->version,
+                   .input = s->input, .now = pawl_store_now(e->store),
+                   PAWL_START_MEMBERS(e, o));
 }
 
 /* The long one, for a key, an id of the caller's, or a parent: nothing is
@@ -157,7 +157,7 @@ static pawl_code send_instance(pawl_engine *e, const starting *s, int *at,
   assert(!from->parent || from->root);
   return PAWL_SEND(
       e->store, instance_start, at, err, .shard = shard_of(e, s),
-      .workflow = pawl_strz(s->code), .workflow_version = o->version,
+      .workflow = pawl_strz(s->code), .version = o->version,
       .key = pawl_buf_some(&o->key), .input = s->input, .parent = from->parent,
       .root = from->root, .parent_seq = from->parent_seq,
       .parent_token = from->parent_token, .parent_visit = from->parent_visit,

@@ -228,8 +228,7 @@ static pawl_code send_instances(many *m, int shard, int *at, pawl_error *err) {
   for (int i = 0; i < m->nrows; i++) {
     const pawl_start_options *o = &m->sorted[i]->options;
     PAWL_PUT(a, instance_insert, .shard = shard,
-             .workflow = pawl_strz(m->code),
-             .workflow_version = m->head.version,
+             .workflow = pawl_strz(m->code), .version = m->head.version,
              .key = pawl_buf_some(&o->key), .input = m->sorted[i]->of->input,
              .now = now, PAWL_START_MEMBERS(m->e, o));
   }
@@ -244,7 +243,7 @@ static pawl_code send_alike(many *m, int shard, int *at, pawl_error *err) {
   for (int i = 0; i < m->nrows; i++) {
     const pawl_start_options *o = &m->sorted[i]->options;
     PAWL_PUT(a, instance_alike, .shard = shard, .workflow = pawl_strz(m->code),
-             .workflow_version = o->version, .input = m->sorted[i]->of->input,
+             .version = o->version, .input = m->sorted[i]->of->input,
              .now = now, PAWL_START_MEMBERS(m->e, o));
   }
   return pawl_store_send(m->e->store, a, at, err);

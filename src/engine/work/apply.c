@@ -29,8 +29,8 @@ static pawl_code lend_graph(pawl_engine *e, pawl_held *h, pawl_def **lent,
   pawl_code rc;
 
   if (!h->foreign) return PAWL_OK;
-  rc = pawl_graph_find(e, h->d.workflow.at, h->d.workflow_version, &h->d.def,
-                       &own, err);
+  rc =
+      pawl_graph_find(e, h->d.workflow.at, h->d.version, &h->d.def, &own, err);
   if (rc == PAWL_NOTFOUND) return PAWL_OK;
   if (rc == PAWL_OK) h->foreign = 0;
   if (own) *lent = h->d.def;

@@ -242,7 +242,7 @@ static int claim_unit(const pawl_engine *e, const claim *c) {
 #define OFFER_MEMBERS(e, i)                           \
   .executor_group = pawl_strz((e)->config.group),     \
   .workflow = pawl_buf_str(&(e)->offers[i].workflow), \
-  .workflow_version = (e)->offers[i].version
+  .version = (e)->offers[i].version
 
 /* The statement, for all that we would run; without rows when that is nothing.
  * The two that name one are alike in their arguments. */

@@ -206,9 +206,9 @@ static pawl_code send_agenda(pawl_engine *e, pawl_held **list, int n,
 static pawl_code send_pin(pawl_engine *e, const pawl_held *h,
                           pawl_error *err) {
   MUST(PAWL_SEND(e->store, instance_pin, NULL, err, PAWL_LEASE_MEMBERS(h),
-                 .workflow_version = h->d.workflow_version));
+                 .version = h->d.version));
   return PAWL_SEND(e->store, agenda_pin, NULL, err, PAWL_LEASE_MEMBERS(h),
-                   .workflow_version = h->d.workflow_version);
+                   .version = h->d.version);
 }
 
 /* What a decision has promised, before any of it is written. */

@@ -65,8 +65,7 @@ static void add_more(pawl_args *a, pawl_held *h) {
   pawl_buf_clear(&p->compensation);
   pawl_undoing_write(&p->state.undo, &p->compensation);
   a->failed |= p->joined.failed || p->compensation.failed;
-  PAWL_PUT(a, instance_more, PAWL_GUARD_MEMBERS(h),
-           .workflow_version = p->workflow_version,
+  PAWL_PUT(a, instance_more, PAWL_GUARD_MEMBERS(h), .version = p->version,
            .token_data = pawl_buf_some(t ? &t->data : &none),
            .token_event = pawl_buf_some(t ? &t->event : &none),
            .token_detail = t ? detail_text(a, t) : pawl_strz(NULL),
@@ -85,9 +84,9 @@ pawl_code pawl_commit_more(pawl_engine *e, pawl_held **list, int n,
   }
   MUST(pawl_store_send(e->store, a, NULL, err));
   EACH (h) {
-    if (!pawl_plan_writes(&h->d.plan) || !h->d.plan.workflow_version) continue;
+    if (!pawl_plan_writes(&h->d.plan) || !h->d.plan.version) continue;
     MUST(PAWL_SEND(e->store, agenda_pin, NULL, err, PAWL_LEASE_MEMBERS(h),
-                   .workflow_version = h->d.plan.workflow_version));
+                   .version = h->d.plan.version));
   }
   return PAWL_OK;
 }

@@ -174,7 +174,7 @@ static pawl_code load_row(pawl_engine *e, pawl_held *h,
     return pawl_fail(err, PAWL_CORRUPT, "instance %s has the status \"%.*s\"",
                      h->d.id_text, (int)status.len, status.at);
   pawl_buf_set(&h->d.workflow, row->workflow);
-  h->d.workflow_version = row->workflow_version;
+  h->d.version = row->version;
   h->d.state.tokens.n = 0;
   load_texts(e, h, row);
   load_counters(h, row);
@@ -577,8 +577,7 @@ static pawl_code open_crossing(pawl_engine *e, pawl_held *h,
   if (pawl_json_get(data, "version", &value))
     (void)pawl_json_int(value, &version);
   (void)pawl_json_get(data, "map", &c->map);
-  rc = pawl_crossing_open(e, h->d.workflow.at, h->d.workflow_version, version,
-                          c, &why);
+  rc = pawl_crossing_open(e, h->d.workflow.at, h->d.version, version, c, &why);
   if (rc == PAWL_NOTFOUND || rc == PAWL_INVALID || rc == PAWL_DEFINITION) {
     pawl_buf_addz(&c->why, why.message);
     return pawl_buf_check(&c->why, err);

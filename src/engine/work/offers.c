@@ -80,9 +80,9 @@ static pawl_code decide_offer(pawl_engine *e, pawl_offer *r, pawl_error *err) {
 
 static pawl_code take_offer(pawl_engine *e, const pawl_agenda_offers_row *row,
                             pawl_error *err) {
-  pawl_offer *r = find_offer(e, row->workflow, row->workflow_version);
+  pawl_offer *r = find_offer(e, row->workflow, row->version);
 
-  if (!r) MUST(add_offer(e, row->workflow, row->workflow_version, &r, err));
+  if (!r) MUST(add_offer(e, row->workflow, row->version, &r, err));
   if (!r->until_mono_us ||
       (!r->served && pawl_clock_mono() >= r->until_mono_us))
     MUST(decide_offer(e, r, err));
@@ -115,7 +115,7 @@ static pawl_code find_newest(pawl_engine *e, pawl_held *h, pawl_error *err) {
   MUST(
       pawl_definition(e, h->d.workflow.at, 0, 0, &h->d.def, &h->foreign, err));
   if (!h->d.def) return PAWL_OK;
-  h->d.workflow_version = h->d.def->version;
+  h->d.version = h->d.def->version;
   h->pin = 1;
   return PAWL_OK;
 }
@@ -138,7 +138,7 @@ static pawl_code may_end_blind(pawl_engine *e, const pawl_held *h, int *may,
   if (*may) return PAWL_OK;
   MUST(PAWL_READ(e->store, workflow_get, &rows, err,
                  .code = pawl_buf_str(&h->d.workflow),
-                 .version = h->d.workflow_version));
+                 .version = h->d.version));
   *may = 1;
   if (!rows.nrows) return PAWL_OK;
   graph = pawl_read_workflow_get(&rows, 0).graph;
@@ -149,7 +149,7 @@ static pawl_code may_end_blind(pawl_engine *e, const pawl_held *h, int *may,
 
 pawl_code pawl_offers_definition(pawl_engine *e, pawl_held *h,
                                  pawl_error *err) {
-  int64_t asked = h->d.workflow_version;
+  int64_t asked = h->d.version;
   int may = 0;
   pawl_offer *r;
   pawl_code rc = PAWL_OK;

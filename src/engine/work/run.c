@@ -100,7 +100,7 @@ static void fill_call(pawl_engine *e, pawl_held *h, const pawl_question *q,
   c->handler = q->handler;
   c->id = h->d.id_text;
   c->workflow = h->d.workflow.at;
-  c->version = h->d.workflow_version;
+  c->version = h->d.version;
   c->attempt = t->attempt + 1;
   c->visit = t->visit;
   c->token = t->no;

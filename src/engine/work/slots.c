@@ -100,7 +100,7 @@ void pawl_held_accept(pawl_held *h) {
   if (h->d.plan.vars_changed) h->parts = h->vars_parts;
   /* It has gone on in another version: its definition, and whose revision
    * that is, are found again before it runs. */
-  if (h->d.plan.workflow_version) {
+  if (h->d.plan.version) {
     h->revision = 0;
     h->loaded = PAWL_LOADED_ROW;
   }

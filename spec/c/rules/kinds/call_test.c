@@ -5,7 +5,7 @@ static void open_call(kit *k, const char *next) {
   char text[400];
   snprintf(text, sizeof text,
            "'start':'c','nodes':[{'name':'c','kind':'call',"
-           "'workflow':'t.child','workflow_version':3,'input':true,"
+           "'workflow':'t.child','version':3,'input':true,"
            "'into':'said','retry':{'max':1},%s}," KIT_STEP(
                "y", "z") "," KIT_FINISH "]",
            next);
