@@ -640,7 +640,7 @@ static void ask_for(world *w, pawl_decision *d) {
                                       "retry",  "wake", "shift",   "edit"};
   const char *kind = kinds[pick(w, 8)];
   pawl_letter *l = add_letter(w, d, kind);
-  pawl_buf_addz(&l->data, !strcmp(kind, "shift")  ? "{\"us\":1000000}"
+  pawl_buf_addz(&l->data, !strcmp(kind, "shift")  ? "{\"for_us\":1000000}"
                           : !strcmp(kind, "edit") ? "{\"set\":{\"q\":1}}"
                                                   : "{}");
 }

@@ -37,6 +37,12 @@ local function post(store, id, kind, data, completed)
   assert(store:commit())
 end
 
+local function transfer(store, id, from, to, completed)
+  post(store, id, "transfer",
+    ('{"reason":"","from_version":%d,"to_version":%d}'):format(from, to),
+    completed)
+end
+
 local function last(engine, id)
   local history = assert(engine:history(id))
   return history[#history]
@@ -153,7 +159,7 @@ kit.describe("an instance that has failed", function(backend)
     assert.same({ {}, {} }, { moved, refused })
     local store = kit.store(url, clock)
     for _ = 1, 2 do
-      post(store, id, "transfer", '{"reason":"","from":1,"version":2}')
+      transfer(store, id, 1, 2)
     end
     assert(engine:run())
     assert.equal(0, kit.count(backend, url, "agenda"))
@@ -192,7 +198,7 @@ kit.describe("an instance that has failed", function(backend)
     local engine, id, clock, url = failed()
     local store = kit.store(url, clock)
     post(store, id, "retry", "{}")
-    post(store, id, "transfer", '{"reason":"","from":1,"version":2}')
+    transfer(store, id, 1, 2)
     assert(engine:run())
     assert.equal("step a, failed b, retried b, transferred b, step b",
       kit.trail(engine, id))
@@ -203,8 +209,8 @@ kit.describe("an instance that has failed", function(backend)
     local engine, id, clock, url = failed()
     assert(engine:load(steps(3, "b")))
     local store = kit.store(url, clock)
-    post(store, id, "transfer", '{"reason":"","from":1,"version":2}')
-    post(store, id, "transfer", '{"reason":"","from":2,"version":3}')
+    transfer(store, id, 1, 2)
+    transfer(store, id, 2, 3)
     assert(engine:run())
     assert.equal("step a, failed b, transferred b, transferred b",
       kit.trail(engine, id))
@@ -215,7 +221,7 @@ kit.describe("an instance that has failed", function(backend)
   it("is looked at by whoever holds it, as it is by then", function()
     local engine, id, clock, url = failed(steps(2, "c"))
     local store = kit.store(url, clock)
-    post(store, id, "transfer", '{"reason":"","from":1,"version":2}')
+    transfer(store, id, 1, 2)
     assert(engine:run())
     assert.equal("refused", last(engine, id).type)
     assert.matches('^transfer: version 2 has no node "b"',
@@ -364,7 +370,7 @@ kit.describe("one that has ended", function(backend)
     } do
       local engine, id, clock, url = ended(case[1])
       local store = kit.store(url, clock)
-      post(store, id, "transfer", '{"reason":"","from":1,"version":2}', true)
+      transfer(store, id, 1, 2, true)
       local was = assert(engine:get(id))
       assert(engine:run())
       assert.equal("refused", last(engine, id).type)

@@ -139,7 +139,7 @@ kit.describe("restarted twice,", function(backend)
     assert(engine:load(kit.chain {
       function()
         ran[#ran + 1] = "a"
-        if #ran == 3 then post(url, clock, id, "restart", '{"node":"a"}') end
+        if #ran == 3 then post(url, clock, id, "restart", '{"from":"a"}') end
       end,
       function() ran[#ran + 1] = "b" end,
     }))
@@ -216,7 +216,7 @@ kit.describe("put off twice with its workflow,", function(backend)
       assert(engine:run())
       assert(engine.workflows:suspend { workflow = "t.timer" })
       for _ = 1, 2 do
-        post(url, clock, id, "shift", ('{"us":%d}'):format(HOUR * 1000000),
+        post(url, clock, id, "shift", ('{"for_us":%d}'):format(HOUR * 1000000),
           "17:t.timer")
         assert(engine:edit(id, { set = { n = 1 } })) -- takes what lies there
       end

@@ -227,7 +227,7 @@ static int was_put_off(pawl_decision *d, const pawl_letter *l) {
 static void shift(pawl_decision *d, const pawl_letter *l) {
   if (was_put_off(d, l)) return;
   record(d, l, "shifted");
-  move_times(d, number_of(l, "us", 0));
+  move_times(d, number_of(l, "for_us", 0));
 }
 
 /* ---- retry and restart ---- */
@@ -291,10 +291,11 @@ static void retry(pawl_decision *d, const pawl_letter *l) {
   revive(d);
 }
 
-static const char *node_named(const pawl_decision *d, const pawl_letter *l) {
+static const char *node_named(const pawl_decision *d, const pawl_letter *l,
+                              const char *member) {
   pawl_buf name = {.alloc = d->alloc};
   const char *kept = NULL;
-  if (pawl_json_get_text(pawl_buf_str(&l->data), "node", &name) && d->def &&
+  if (pawl_json_get_text(pawl_buf_str(&l->data), member, &name) && d->def &&
       pawl_def_node(d->def, name.at, name.len) >= 0)
     kept = pawl_decision_name(d, pawl_buf_str(&name));
   pawl_buf_deinit(&name);
@@ -308,7 +309,7 @@ static void place(pawl_decision *d, int k, const char *node) {
 }
 
 static void restart(pawl_decision *d, const pawl_letter *l) {
-  const char *node = node_named(d, l);
+  const char *node = node_named(d, l, "from");
   pawl_plan *p = &d->plan;
   pawl_str vars;
   pawl_record *r;
@@ -345,7 +346,7 @@ static int stands_before(const pawl_token *t, const char *node) {
 }
 
 static void move(pawl_decision *d, const pawl_letter *l) {
-  const char *node = node_named(d, l), *from;
+  const char *node = node_named(d, l, "to"), *from;
   int64_t no = number_of(l, "token", 0);
   int found = -1, n = 0;
   pawl_record *r;
@@ -451,7 +452,7 @@ static int begins_at(pawl_decision *d, const pawl_letter *l, int64_t at) {
 }
 
 static void wake(pawl_decision *d, const pawl_letter *l) {
-  int64_t at = pawl_time_after(number_of(l, "at", pawl_decision_now(d)), 0);
+  int64_t at = pawl_time_after(number_of(l, "at_us", pawl_decision_now(d)), 0);
   int n = 0;
 
   for (int k = 0; k < d->plan.state.tokens.n; k++) {
@@ -494,10 +495,10 @@ static void tell_transfer(pawl_decision *d, const pawl_crossing *c,
 
 /* Asked twice, or by two: it is there, or elsewhere, by now. 1: and refused. */
 static int has_crossed(pawl_decision *d, const pawl_letter *l) {
-  int64_t from = number_of(l, "from", d->version);
+  int64_t from = number_of(l, "from_version", d->version);
   char why[80];
 
-  if (number_of(l, "version", 0) == d->version)
+  if (number_of(l, "to_version", 0) == d->version)
     snprintf(why, sizeof why, "it runs version %" PRId64 " already",
              d->version);
   else if (from != d->version)

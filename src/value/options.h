@@ -62,7 +62,6 @@ typedef struct pawl_option {
   unsigned kinds;  /* bits of the kinds it goes with; 0: all of them */
   unsigned needed; /* bits of those that cannot do without */
   int raw;         /* a pawl_str there takes the JSON, once it is checked */
-  const char *tag; /* the owner's; nothing here reads it */
 } pawl_option;
 
 typedef struct pawl_options {

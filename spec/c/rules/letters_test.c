@@ -44,9 +44,9 @@ static void what_cannot_be_is_refused(void) {
   kit_open(&k, TIMER);
   kit_run(&k);
   refused(&k, "retry", "{}", "retry: it goes on already");
-  refused(&k, "restart", "{'node':'b'}", "restart: it goes on already");
-  refused(&k, "move", "{'node':'x'}", "move: no such node");
-  refused(&k, "move", "{'node':'b','token':7}", "move: no such token");
+  refused(&k, "restart", "{'from':'b'}", "restart: it goes on already");
+  refused(&k, "move", "{'to':'x'}", "move: no such node");
+  refused(&k, "move", "{'to':'b','token':7}", "move: no such token");
   refused(&k, "edit", "{'if_commits':99,'set':{'a':1}}",
           "edit: the instance has changed since");
   CHECK_BUF(k.d.vars, "");
@@ -70,7 +70,7 @@ static void a_token_is_moved_and_woken(void) {
 
   kit_open(&k, TIMER);
   kit_run(&k);
-  kit_letter(&k, "move", "{'node':'b'}");
+  kit_letter(&k, "move", "{'to':'b'}");
   kit_run(&k);
   CHECK_HAS(k.history, "moved t, step b, ");
   CHECK_STATUS(&k, "completed");
@@ -84,7 +84,7 @@ static void a_move_that_is_to_be_put_off_is_put_off_once(void) {
   kit_run(&k);
   due = kit_at(&k, "t")->due_us;
   for (int i = 0; i < 2; i++) {
-    pawl_letter *l = kit_letter(&k, "shift", "{'us':1000000}");
+    pawl_letter *l = kit_letter(&k, "shift", "{'for_us':1000000}");
     pawl_buf_set(&l->event_id, pawl_strz("since:t.x"));
     kit_step(&k);
   }

@@ -62,7 +62,7 @@ static void one_that_is_there_already_is_told_so(void) {
   kit k;
   kit_open(&k, TIMER("t", "60000000"));
   kit_run(&k);
-  kit_letter(&k, "transfer", "{'version':1}");
+  kit_letter(&k, "transfer", "{'to_version':1}");
   kit_step(&k);
   CHECK_BUF(kit_record(&k, "refused")->text,
             "transfer: it runs version 1 already");

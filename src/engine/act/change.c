@@ -50,40 +50,36 @@ typedef struct change {
   pawl_buf by;
   int which, source;
   /* as JSON; at NULL: not given */
-  pawl_str reason, compensate, event_id, nodes, at, shift, token, node, seq,
-      set, unset, us, to_version, map, variables, if_commits;
+  pawl_str reason, compensate, event_id, nodes, at_us, shift, token, from, to,
+      seq, set, unset, for_us, to_version, map, variables, if_commits;
   unsigned kind;
   const char *kind_name;
 } change;
 
-/* The tag is its name in the letter; none: it is not for the one who takes
- * it. */
-#define RAW(shape, member) \
-  PAWL_OPTION_##shape, .at = offsetof(change, member), .raw = 1
-#define TOLD(name, shape, member) name, RAW(shape, member), .tag = name
+/* What is told goes into the letter as it was given, under the same name. */
+#define TOLD(member, shape) \
+#member, PAWL_OPTION_##shape, .at = offsetof(change, member), .raw = 1
 static const pawl_option change_rows[] = {
     {"by", PAWL_OPTION_TEXT, .at = offsetof(change, by)},
     {"source", PAWL_OPTION_CHOICE, .at = offsetof(change, source),
      .names = sources, .high = 3},
-    {TOLD("reason", TEXT, reason)},
-    {TOLD("compensate", BOOL, compensate), .kinds = CANCEL},
-    {TOLD("event_id", TEXT, event_id), .kinds = CANCEL},
-    {TOLD("nodes", LIST, nodes), .kinds = WAKE},
-    {"at_us", RAW(TIME, at), .kinds = WAKE, .tag = "at"},
-    {TOLD("shift", BOOL, shift), .kinds = RESUME},
-    {TOLD("token", INT, token), .low = 1, .kinds = RETRY | MOVE},
-    {"from", RAW(TEXT, node), .kinds = RESTART, .needed = RESTART,
-     .tag = "node"},
-    {"to", RAW(TEXT, node), .kinds = MOVE, .needed = MOVE}, /* told as from */
-    {TOLD("seq", INT, seq), .low = 1, .kinds = RESTART},
-    {TOLD("set", OBJECT, set), .kinds = EDIT},
-    {TOLD("unset", LIST, unset), .kinds = EDIT},
-    {"for_us", RAW(SPAN, us), .kinds = SHIFT, .needed = SHIFT, .tag = "us"},
-    {"to_version", RAW(INT, to_version), .kinds = TRANSFER, .needed = TRANSFER,
-     .tag = "version"},
-    {TOLD("map", OBJECT, map), .kinds = TRANSFER},
-    {TOLD("variables", OBJECT, variables), .kinds = TRANSFER},
-    {TOLD("if_commits", INT, if_commits), .kinds = EDIT | TRANSFER}};
+    {TOLD(reason, TEXT)},
+    {TOLD(compensate, BOOL), .kinds = CANCEL},
+    {TOLD(event_id, TEXT), .kinds = CANCEL},
+    {TOLD(nodes, LIST), .kinds = WAKE},
+    {TOLD(at_us, TIME), .kinds = WAKE},
+    {TOLD(shift, BOOL), .kinds = RESUME},
+    {TOLD(token, INT), .low = 1, .kinds = RETRY | MOVE},
+    {TOLD(from, TEXT), .kinds = RESTART, .needed = RESTART},
+    {TOLD(to, TEXT), .kinds = MOVE, .needed = MOVE},
+    {TOLD(seq, INT), .low = 1, .kinds = RESTART},
+    {TOLD(set, OBJECT), .kinds = EDIT},
+    {TOLD(unset, LIST), .kinds = EDIT},
+    {TOLD(for_us, SPAN), .kinds = SHIFT, .needed = SHIFT},
+    {TOLD(to_version, INT), .kinds = TRANSFER, .needed = TRANSFER},
+    {TOLD(map, OBJECT), .kinds = TRANSFER},
+    {TOLD(variables, OBJECT), .kinds = TRANSFER},
+    {TOLD(if_commits, INT), .kinds = EDIT | TRANSFER}};
 PAWL_OPTIONS_OF(change) = {.what = "change",
                            PAWL_OPTION_ROWS(change_rows),
                            PAWL_OPTION_KINDS(change_kinds),
@@ -140,7 +136,8 @@ static pawl_code check_nodes(pawl_engine *e, const change *c,
   pawl_str k, one;
   int at;
 
-  if (c->node.at) MUST(find_node(e, def, c->node, &at, err));
+  if (c->from.at) MUST(find_node(e, def, c->from, &at, err));
+  if (c->to.at) MUST(find_node(e, def, c->to, &at, err));
   if (!c->nodes.at) return PAWL_OK;
   while (pawl_json_each(c->nodes, &it, &k, &one))
     MUST(find_node(e, def, one, &at, err));
@@ -366,7 +363,7 @@ static pawl_code check_restart(pawl_engine *e, const change *c,
                                const pawl_def *def, pawl_error *err) {
   int at, each;
 
-  MUST(find_node(e, def, c->node, &at, err));
+  MUST(find_node(e, def, c->from, &at, err));
   each = pawl_def_each_around(def, at);
   if (each < 0) return PAWL_OK;
   pawl_fail(err, PAWL_INVALID,
@@ -424,7 +421,7 @@ static pawl_code find_seq(pawl_engine *e, const change *c, const subject *s,
                        s->row.seq, *seq);
     return PAWL_OK;
   }
-  pawl_json_unquote(c->node, &node);
+  pawl_json_unquote(c->from, &node);
   TRY(pawl_buf_check(&node, err));
   TRY(PAWL_READ(e->store, repair_visit, &r, err, .shard = s->shard,
                 .id = &s->id, .node = pawl_buf_str(&node)));
@@ -469,7 +466,7 @@ static pawl_code add_past(pawl_engine *e, change *c, const subject *s,
   int64_t seq;
 
   if (c->kind != RESTART) return PAWL_OK;
-  assert(c->node.at); /* it is `needed` */
+  assert(c->from.at); /* it is `needed` */
   MUST(find_seq(e, c, s, &seq, err));
   if (!seq) return PAWL_OK;
   MUST(fold(e, s, seq, past, err));
@@ -483,14 +480,14 @@ static void write_letter(const change *c, const subject *s, pawl_buf *out) {
   pawl_object o;
   pawl_object_begin(&o, out);
   if (c->kind == TRANSFER) /* what was checked is a transfer from there */
-    pawl_member_int(&o, "from", s->row.version);
+    pawl_member_int(&o, "from_version", s->row.version);
   for (int i = 0; i < pawl_options_of_change.nrows; i++) {
     const pawl_option *row = &change_rows[i];
-    if (!row->tag) continue;
+    if (!row->raw) continue;
     pawl_str given = *(const pawl_str *)((const char *)c + row->at);
     if (!given.at && row->at == offsetof(change, reason))
       given = pawl_strz("\"\""); /* history shows that none was given */
-    if (given.at) pawl_member_json(&o, row->tag, given);
+    if (given.at) pawl_member_json(&o, row->name, given);
   }
   pawl_object_end(&o);
 }

@@ -124,8 +124,8 @@ static void write_letter(const transfer *m, pawl_buf *out) {
   pawl_object_begin(&o, out);
   pawl_member_str(&o, "reason",
                   m->reason.at ? pawl_buf_str(&m->reason) : pawl_strz(""));
-  pawl_member_int(&o, "from", m->from_version);
-  pawl_member_int(&o, "version", m->to_version);
+  pawl_member_int(&o, "from_version", m->from_version);
+  pawl_member_int(&o, "to_version", m->to_version);
   if (m->crossing.map.at) pawl_member_json(&o, "map", m->crossing.map);
   pawl_object_end(&o);
 }

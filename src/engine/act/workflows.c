@@ -178,7 +178,7 @@ static void write_shift(const request *r, const suspended *s, pawl_buf *data,
   pawl_object_begin(&o, data);
   pawl_member_str(&o, "reason",
                   r->reason.at ? pawl_buf_str(&r->reason) : pawl_strz(""));
-  pawl_member_int(&o, "us", lasted_us(s));
+  pawl_member_int(&o, "for_us", lasted_us(s));
   pawl_object_end(&o);
   pawl_buf_addf(once, "%" PRId64 ":%s", s->row.suspended_at, r->code.at);
 }

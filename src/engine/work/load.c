@@ -574,7 +574,7 @@ static pawl_code open_crossing(pawl_engine *e, pawl_held *h,
   pawl_code rc = PAWL_OK;
 
   c->letter = l->no;
-  if (pawl_json_get(data, "version", &value))
+  if (pawl_json_get(data, "to_version", &value))
     (void)pawl_json_int(value, &version);
   (void)pawl_json_get(data, "map", &c->map);
   rc = pawl_crossing_open(e, h->d.workflow.at, h->d.version, version, c, &why);

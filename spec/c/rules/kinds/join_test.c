@@ -72,7 +72,7 @@ static void one_that_is_put_there_has_yet_to_come(void) {
   kit k;
   char move[60];
   open_join(&k, "");
-  snprintf(move, sizeof move, "{'node':'j','token':%d}",
+  snprintf(move, sizeof move, "{'to':'j','token':%d}",
            (int)kit_at(&k, "t")->no);
   kit_letter(&k, "move", move);
   kit_run(&k);
