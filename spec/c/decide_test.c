@@ -3,16 +3,16 @@
  * or a Lua state. A model of what a store would hold is kept from the plans
  * alone, and after each of them it is looked at:
  *
- *   I1 the plan is whole, and the status moves as it may
- *   I2 tokens stand in order of their numbers, at nodes that are there, inside
+ *   W1 the plan is whole, and the status moves as it may
+ *   W2 tokens stand in order of their numbers, at nodes that are there, inside
  *      tokens that came before them; no two share a visit
- *   I3 an end leaves nothing alive; what lives has not ended
- *   I4 nobody waits unseen: what is let go of is looked at when the first of
+ *   W3 an end leaves nothing alive; what lives has not ended
+ *   W4 nobody waits unseen: what is let go of is looked at when the first of
  *      its times comes, and what sleeps has none
- *   I5 exactly the tokens that stand at waits are subscribed, and exactly those
+ *   W5 exactly the tokens that stand at waits are subscribed, and exactly those
  *      that stand at tasks have a task that is open
- *   I6 decided again from the same, with the same chance, it is the same
- *   I7 it comes to an end, when everything that it waits for is given to it
+ *   W6 decided again from the same, with the same chance, it is the same
+ *   W7 it comes to an end, when everything that it waits for is given to it
  *
  * PAWL_DECISIONS=1000000: so many; PAWL_SEED: begins with that workflow. */
 #include <stdlib.h>
@@ -661,7 +661,7 @@ static void check_tokens(const pawl_decision *d) {
   for (int k = 0; k < s->tokens.n; k++) {
     const pawl_token *t = &s->tokens.at[k];
     CHECK(pawl_token_is_live(t->state));
-    CHECK(!k || s->tokens.at[k - 1].no < t->no); /* I2 */
+    CHECK(!k || s->tokens.at[k - 1].no < t->no); /* W2 */
     CHECK(t->no > 0 && t->no <= s->last_token);
     CHECK(t->node && pawl_def_node(d->def, t->node, strlen(t->node)) >= 0);
     CHECK(t->visit > 0 && t->visit <= s->visit);
@@ -674,7 +674,7 @@ static pawl_kind kind_at(const pawl_decision *d, const pawl_token *t) {
   return d->def->nodes[pawl_def_node(d->def, t->node, strlen(t->node))].kind;
 }
 
-/* I5 */
+/* W5 */
 static void check_waiting(const model *m, const pawl_decision *d) {
   int waits = 0, tasks = 0;
   for (int k = 0; k < d->state.tokens.n; k++) {
@@ -705,7 +705,7 @@ static int64_t soonest(const pawl_decision *d, int64_t now) {
   return first;
 }
 
-/* I4 */
+/* W4 */
 static void check_rest(const world *w, const pawl_decision *d) {
   const pawl_plan *p = &d->plan;
   int64_t first = soonest(d, w->now);
@@ -716,14 +716,14 @@ static void check_rest(const world *w, const pawl_decision *d) {
     CHECK(p->look_us <= first || first < w->now);
 }
 
-static void check_plan(const pawl_decision *d) { /* I1 */
+static void check_plan(const pawl_decision *d) { /* W1 */
   const pawl_plan *p = &d->plan;
   pawl_error err;
 
   if (!CHECK(pawl_plan_check(p, &err) == PAWL_OK)) printf("%s\n", err.message);
   CHECK(p->revives || p->stays ||
         pawl_status_may_become(d->state.status, p->state.status));
-  if (p->after == PAWL_AFTER_END) { /* I3 */
+  if (p->after == PAWL_AFTER_END) { /* W3 */
     CHECK(pawl_status_has_ended(p->state.status));
     CHECK_INT(pawl_tokens_live(&p->state.tokens), 0);
   } else if (!p->stays && !pawl_stays_ended(d)) {
@@ -769,7 +769,7 @@ static uint64_t digest(const pawl_plan *p) {
   return mix(h, &p->state.status, sizeof p->state.status);
 }
 
-/* Decides; what a handler that waits says comes at once. I6 */
+/* Decides; what a handler that waits says comes at once. W6 */
 static void decide(story *s) {
   pawl_decision *d = &s->d;
   uint64_t chance = s->w.seed, once;
@@ -899,7 +899,7 @@ static int64_t play(uint64_t seed) {
       store(&s);
       claim(&s);
     }
-    CHECK(failed != test_failed || is_over(&s)); /* I7 */
+    CHECK(failed != test_failed || is_over(&s)); /* W7 */
     if (failed != test_failed) tell(&s, seed);
     decisions = s.decisions;
     pawl_decision_deinit(&s.d);

@@ -286,7 +286,7 @@ static void what_is_read_later_counts(void) {
   all o;
 
   pawl_options_init(&table, &o, sizeof o, NULL);
-  o.n = 100; /* O2 */
+  o.n = 100; /* X2 */
   CHECK_INT(pawl_options_read(
                 &table, pawl_strz("{\"text\":\"abc\",\"small\":1}"), &o, NULL),
             PAWL_OK);

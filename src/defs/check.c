@@ -404,7 +404,7 @@ typedef struct walk {
 
 static void visit(walk *w, int node) {
   if (w->mark[node]) return;
-  assert(node < w->def->nnodes && w->depth < w->def->nnodes); /* D2 */
+  assert(node < w->def->nnodes && w->depth < w->def->nnodes); /* G2 */
   w->mark[node] = 1;
   w->stack[w->depth++] = node;
 }

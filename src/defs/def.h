@@ -47,9 +47,9 @@
  *
  * Layer    defs: above base and value; no store, no Lua.
  * Owns     a pawl_def owns all its text, in one allocation arena.
- * Keeps    D1 by_name has every node once, in the order of names; edges are in
+ * Keeps    G1 by_name has every node once, in the order of names; edges are in
  *             the order of theirs.
- *          D2 what pawl_def_check has passed leads nowhere but to its nodes,
+ *          G2 what pawl_def_check has passed leads nowhere but to its nodes,
  *             at most PAWL_MAX_DEPTH forks deep. */
 #ifndef PAWL_DEFS_DEF_H
 #define PAWL_DEFS_DEF_H

@@ -887,7 +887,7 @@ static void fill_spot(const walker *w, state from, spot *to) {
   int stack = from.stack;
   to->node = from.node;
   to->depth = w->frames[stack].depth;
-  assert(to->depth <= PAWL_MAX_DEPTH); /* D2 */
+  assert(to->depth <= PAWL_MAX_DEPTH); /* G2 */
   for (int d = to->depth; d > 0; d--, stack = below(w, stack))
     to->forks[d - 1] = w->frames[stack].fork;
 }

@@ -4,7 +4,7 @@
  * Owns     what is read lies in the definition's arena, and goes with it.
  * Errors   PAWL_DEFINITION says of whom it is: "step "reserve": `retry` must
  *          be an object", `where` the file and line; PAWL_NOMEM.
- * Keeps    R1 a member that is not there leaves *out alone. */
+ * Keeps    R4 a member that is not there leaves *out alone. */
 #ifndef PAWL_DEFS_READER_H
 #define PAWL_DEFS_READER_H
 
@@ -41,7 +41,7 @@ pawl_code pawl_reader_str(pawl_reader *r, pawl_str s, pawl_str *out);
 pawl_code pawl_reader_unquote(pawl_reader *r, pawl_str quoted,
                               const char *field, const char **out);
 
-/* Members of an object, by their shape (R1). */
+/* Members of an object, by their shape (R4). */
 pawl_code pawl_reader_text(pawl_reader *r, pawl_str object, const char *field,
                            const char **out);
 pawl_code pawl_reader_flag(pawl_reader *r, pawl_str object, const char *field,

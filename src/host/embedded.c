@@ -10,7 +10,7 @@
 /* A program around us may keep it to itself: then nobody knows the release. */
 #pragma weak lua_ident
 
-/* B1: an instruction may mean something else in another release, and nothing
+/* B2: an instruction may mean something else in another release, and nothing
  * in compiled code tells. */
 static int is_made_here(const pawl_lua_source *source) {
   return source->code && lua_ident && strstr(lua_ident, source->made_by);

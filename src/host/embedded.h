@@ -6,7 +6,7 @@
  *
  * Layer    of the host, and of the command's shell; includes lua.h in its .c
  *          file.
- * Keeps    B1 compiled code is only for a Lua of the release that made it,
+ * Keeps    B2 compiled code is only for a Lua of the release that made it,
  *          which checks format, byte order and sizes besides. For any other,
  *          and where compiled code is damaged in front, there is the text. */
 #ifndef PAWL_HOST_EMBEDDED_H

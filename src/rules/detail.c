@@ -86,7 +86,7 @@ void pawl_detail_put(pawl_token *t, pawl_detail_name m, pawl_str text) {
 static void drop(pawl_detail *d, unsigned i) {
   d->has &= ~(1u << i);
   if (is_number(i))
-    *number_of(d, i) = 0; /* D1 */
+    *number_of(d, i) = 0; /* Z1 */
   else if (is_text(i))
     pawl_buf_clear(text_of(d, i));
   else

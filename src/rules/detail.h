@@ -8,7 +8,7 @@
  * Owns     its buffers. It belongs to a token's slot and stays there when the
  *          token has none, so that nothing is allocated in steady state.
  * Errors   without memory a token is marked as `failed` (N7).
- * Keeps    D1 a member that is not there is 0 or empty: who reads it need not
+ * Keeps    Z1 a member that is not there is 0 or empty: who reads it need not
  *             ask for it first. */
 #ifndef PAWL_RULES_DETAIL_H
 #define PAWL_RULES_DETAIL_H

@@ -43,7 +43,7 @@ static pawl_code go(pawl_decision *d, int k, int to, int arrived,
   pawl_code rc = PAWL_OK;
 
   for (int hops = 0; to >= 0; hops++, arrived = 0) {
-    assert(to < d->def->nnodes); /* D2 */
+    assert(to < d->def->nnodes); /* G2 */
     const pawl_node *node = &d->def->nodes[to];
     if (!arrived) {
       pawl_arrive(d, k, node->name);

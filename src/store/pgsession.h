@@ -7,14 +7,14 @@
  * offers for any type (public.unnest(uuid[]), which would run as our role).
  * So:
  *
- *   P1  our statements, migrations too, resolve in pg_catalog alone; what is
+ *   C1  our statements, migrations too, resolve in pg_catalog alone; what is
  *       ours is named with its schema. pg_temp is named last: left out, it
  *       would be looked at first.
- *   P2  a user's own statement (ctx.db), and what it leaves to the commit
+ *   C2  a user's own statement (ctx.db), and what it leaves to the commit
  *       (deferred triggers), resolves as its role and database are set.
- *   P3  nothing that a user's statement sets for the session outlives its
+ *   C3  nothing that a user's statement sets for the session outlives its
  *       unit, in whatever way it does so.
- *   P4  our statements are planned without the ways to walk a table (WAYS),
+ *   C4  our statements are planned without the ways to walk a table (WAYS),
  *       whatever the tables' statistics say; a user's own as the server would.
  *
  * A session of our own is told once (PATH, WAYS). Behind a pooler each
@@ -59,13 +59,13 @@
   " where name in (''" PAWL_PG_WAYS(PAWL_PG_WAY_NAME) ")"
 
 /* Around a user's statement, and before a commit that may fire its
- * triggers (P2). A function of theirs may have changed role as well as
+ * triggers (C2). A function of theirs may have changed role as well as
  * path; what is ours comes back by UNIT. */
 #define PAWL_PG_USER_PATH "set local search_path to default"
 #define PAWL_PG_OWN_ROLE "set local role to default"
 
 /* Inside the transaction, so that it is the same session behind a pooler too,
- * and undone with it (P3). What is our own in the session is told again
+ * and undone with it (C3). What is our own in the session is told again
  * afterwards. Temporary tables go as well: they would be another instance's. */
 static const char *const pawl_pg_resets[] = {"reset role", "reset all",
                                              "close all", "discard temp"};

@@ -10,7 +10,7 @@
  *          in a failed transaction after an error.)
  * Poolers  In transaction mode one hands us another session when it has passed
  *          on the answer to a sync, whatever we have sent behind that sync.
- *          P1 So nothing is sent there before the answers to all units that
+ *          C5 So nothing is sent there before the answers to all units that
  *          were submitted have been read; they are, when the next one begins.
  *          One that nobody told of is found out before anything is asked of a
  *          session that others share. */
@@ -142,7 +142,7 @@ static int add_op(pawl_conn *c, op_kind kind, pawl_stmt stmt) {
   return 1;
 }
 
-/* P1: may anything be sent now? */
+/* C5: may anything be sent now? */
 static int may_send(const pawl_conn *c) {
   for (int i = 0; c->pooler && i < c->nsubmitted; i++)
     if (!c->submitted[i]->is_answered) return 0;
@@ -151,7 +151,7 @@ static int may_send(const pawl_conn *c) {
 
 /* libpq refuses to queue more when it has no memory or no connection. */
 static pawl_code queued(pawl_conn *c, int sent, pawl_error *err) {
-  assert(may_send(c)); /* P1 */
+  assert(may_send(c)); /* C5 */
   if (!sent) return fail_lost(c, "the connection was lost", err);
   c->nqueued++;
   c->open->did_anything = 1;
@@ -513,7 +513,7 @@ static void open_unit(pawl_conn *c, int kind) {
 
 static pawl_code postgres_begin(pawl_conn *c, int kind, pawl_error *err) {
   assert(!c->open);                   /* D1 */
-  if (c->pooler) answer_submitted(c); /* P1 */
+  if (c->pooler) answer_submitted(c); /* C5 */
   if (!drain(c)) return fail_lost(c, "the connection was lost", err);
   open_unit(c, kind);
   if (c->forget_prepared) {

@@ -9,7 +9,7 @@
 #include "../base/id.h"
 #include "../base/nearest.h"
 
-#define MAX_ROWS 64 /* O3 */
+#define MAX_ROWS 64 /* X3 */
 
 /* One text being read. */
 typedef struct reading {
@@ -46,7 +46,7 @@ static void *place(const pawl_option *row, void *o) {
 
 void pawl_options_init(const pawl_options *t, void *o, size_t size,
                        const pawl_alloc *alloc) {
-  assert(t->nrows <= MAX_ROWS); /* O3 */
+  assert(t->nrows <= MAX_ROWS); /* X3 */
   memset(o, 0, size);
   for (int i = 0; i < t->nrows; i++)
     if (is_buf(&t->rows[i]))
@@ -54,7 +54,7 @@ void pawl_options_init(const pawl_options *t, void *o, size_t size,
 }
 
 void pawl_options_clear(const pawl_options *t, void *o) {
-  *(uint64_t *)o = 0; /* O1 */
+  *(uint64_t *)o = 0; /* X1 */
   for (int i = 0; i < t->nrows; i++) {
     const pawl_option *row = &t->rows[i];
     if (is_buf(row))
@@ -334,7 +334,7 @@ static pawl_code take_member(const reading *r, pawl_str key, pawl_str value,
         pawl_json_kind_of(value) == PAWL_JSON_NULL)
       return PAWL_OK;
     TRY(take_value(r, row, value, err));
-    *(uint64_t *)r->o |= UINT64_C(1) << i; /* O1 */
+    *(uint64_t *)r->o |= UINT64_C(1) << i; /* X1 */
     return PAWL_OK;
   }
   return unknown(r, key, err);
@@ -377,7 +377,7 @@ pawl_code pawl_options_take(const pawl_options *t, pawl_str text, void *o,
   pawl_str key, value;
   pawl_code rc = PAWL_OK;
 
-  assert(t->nrows <= MAX_ROWS); /* O3 */
+  assert(t->nrows <= MAX_ROWS); /* X3 */
   if (text.at && pawl_json_kind_of(text) != PAWL_JSON_OBJECT)
     return pawl_fail(err, PAWL_INVALID, "%s %s must be an object",
                      t->kinds ? "a" : "the options of", t->what);

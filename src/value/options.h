@@ -5,7 +5,7 @@
  * what options mean together is their owner's to check.
  *
  *   typedef struct query {
- *     uint64_t given;        (O1)
+ *     uint64_t given;        (X1)
  *     pawl_buf tenant;
  *     int64_t limit;
  *   } query;
@@ -22,10 +22,10 @@
  *          hint names the nearest one), of another shape or out of range (the
  *          message says what was wanted), or missing. PAWL_VALUE when the
  *          text is no JSON, PAWL_NOMEM. Of wrong ones the first in the text.
- * Keeps    O1 the struct begins with a uint64_t: bit i is set once row i was
+ * Keeps    X1 the struct begins with a uint64_t: bit i is set once row i was
  *             given. null is not given, save to PAWL_OPTION_ANY.
- *          O2 what was not given stays as it was: put defaults there first.
- *          O3 a table has at most 64 rows.
+ *          X2 what was not given stays as it was: put defaults there first.
+ *          X3 a table has at most 64 rows.
  * Tables   pawl_verbs has all of them. What Lua takes is made of them;
  *          spec/meta/options_spec.lua compares them with its annotations
  *          and with the lists of pawl.h. */
@@ -79,7 +79,7 @@ typedef struct pawl_options {
   .rows = (list), .nrows = (int)(sizeof(list) / sizeof *(list))
 #define PAWL_OPTION_KINDS(list) \
   .kinds = (list), .nkinds = (int)(sizeof(list) / sizeof *(list))
-/* Was row i given? O1 */
+/* Was row i given? X1 */
 #define PAWL_OPTION_GIVEN(o, i) ((int)((o)->given >> (i)&1u))
 
 /* A verb's table is defined as PAWL_OPTIONS_OF(verb) = {...}; */

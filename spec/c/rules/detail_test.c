@@ -57,7 +57,7 @@ static void some_stay_and_some_are_passed_on(void) {
   CHECK_INT(pawl_detail_of(&to)->has, PAWL_DETAIL_PASSED);
   pawl_detail_keep(&t, PAWL_DETAIL_STAYS);
   CHECK_INT(pawl_detail_of(&t)->has, PAWL_DETAIL_STAYS);
-  CHECK_INT(pawl_detail_of(&t)->due, 0); /* D1 */
+  CHECK_INT(pawl_detail_of(&t)->due, 0); /* Z1 */
   CHECK_BUF(pawl_detail_of(&t)->from, "[1]");
   pawl_detail_free(&t);
   pawl_detail_free(&to);

@@ -5,7 +5,7 @@
  * name the shard. No index knows ends - it would cost each start a write in a
  * random place -, so that they are looked for among the newest of the shard, in
  * the order of its key. Where there are more, an end has to be so long that an
- * older one hardly has the same (F1). */
+ * older one hardly has the same. */
 #include "find.h"
 
 #include <assert.h>
@@ -16,7 +16,7 @@
 
 enum {
   LEAST = 4,       /* digits */
-  SURE = 8,        /* F1: of 2^32 ends, 16 bits of them of the shard's route */
+  SURE = 8,        /* of 2^32 ends, 16 bits of them of the shard's route */
   RECENT = 100000, /* looked at for an end */
   ALL = 32
 };

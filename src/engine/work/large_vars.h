@@ -2,12 +2,12 @@
  * step.
  *
  * Layer    engine/work: part of a commit; see commit.c.
- * Keeps    P1 small variables stand in the instance's row, with 0 parts.
- *          P2 large ones stand in rows of `variable`, and the row's column is
+ * Keeps    V1 small variables stand in the instance's row, with 0 parts.
+ *          V2 large ones stand in rows of `variable`, and the row's column is
  *             null: each member of 1 KB and more in a row of its own, the
  *             others dealt by a hash of their names among a number of rows
  *             that only a much larger or smaller object changes.
- *          P3 so a member's row is known from the object alone, and a commit
+ *          V3 so a member's row is known from the object alone, and a commit
  *             writes the rows whose members it changed. */
 #ifndef PAWL_ENGINE_WORK_LARGE_VARS_H
 #define PAWL_ENGINE_WORK_LARGE_VARS_H

@@ -25,7 +25,7 @@ static pawl_code is_any_due(pawl_engine *e, int shard, int *any,
   return PAWL_OK;
 }
 
-/* A page of rows, put off (R2); they outlive what is done about them. */
+/* A page of rows, put off (Y2); they outlive what is done about them. */
 static pawl_code take_page(pawl_engine *e, int shard, pawl_buf *page, int *n,
                            pawl_error *err) {
   pawl_rows rows;
@@ -59,7 +59,7 @@ static void tell(pawl_engine *e, const pawl_id *id, const pawl_error *why) {
   pawl_log_error(&e->log, PAWL_WARN, message, why);
 }
 
-/* Its own error ends nothing but its turn: it was put off (R2). Without the
+/* Its own error ends nothing but its turn: it was put off (Y2). Without the
  * store there is nothing to go on with. */
 static pawl_code end_one(pawl_engine *e, const pawl_id *id, pawl_error *err) {
   int got;

@@ -11,8 +11,8 @@
  *              └─────────┘
  *
  * Layer    engine/work, above apply.
- * Keeps    R1 between ticks alone: taking an inbox is a tick of its own.
- *          R2 a row is put off before its child is touched, and goes only when
+ * Keeps    Y1 between ticks alone: taking an inbox is a tick of its own.
+ *          Y2 a row is put off before its child is touched, and goes only when
  *             the child is seen to be neither due nor held.
  * Errors   of a child are logged with its id; those of the look are returned.
  * */

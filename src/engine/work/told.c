@@ -27,7 +27,7 @@ static size_t add(pawl_buf *to, const char *text) {
 
 static void keep(pawl_engine *e, const pawl_trace *trace) {
   pawl_told *t = &e->told;
-  assert(e->unit_owner); /* T1 */
+  assert(e->unit_owner); /* T3 */
   if (t->n == PAWL_TOLD_MAX) return;
   t->at[t->n].text.alloc = &e->plain;
   t->at[t->n].trace = *trace;

@@ -1,7 +1,7 @@
 /* engine/work/told.h: what is told of steps, when.
  *
  * Layer    engine/work.
- * Keeps    T1 nobody is told that a transactional step is done before the
+ * Keeps    T3 nobody is told that a transactional step is done before the
  *             store has committed it. */
 #ifndef PAWL_ENGINE_WORK_TOLD_H
 #define PAWL_ENGINE_WORK_TOLD_H

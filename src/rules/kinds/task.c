@@ -173,7 +173,7 @@ static void task_failed(pawl_decision *d, int k, const pawl_node *node,
   pawl_record *r = pawl_token_record(d, k, "failed");
   if (to >= 0)
     pawl_buf_addz(&r->transition, "failed");
-  else /* S3.80: a failed task may still be tried again */
+  else /* a failed task may still be tried again */
     pawl_buf_addz(&r->text, "the task may be tried again");
   pawl_buf_adds(&r->by, pawl_buf_str(&l->by));
   note_override(pawl_buf_str(&l->data), r);
@@ -183,7 +183,7 @@ static void task_failed(pawl_decision *d, int k, const pawl_node *node,
   pawl_leave(d, k, to);
 }
 
-/* S3.47: completing it raises an event. */
+/* Completing it raises an event. */
 static void raise_signal(pawl_decision *d, const pawl_node *node, int k,
                          pawl_str output) {
   pawl_object o;
