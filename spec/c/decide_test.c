@@ -131,15 +131,15 @@ static pawl_code say_step(world *w, const pawl_node *node, pawl_error *err) {
 }
 
 static pawl_code w_ask(void *ud, pawl_decision *d, const pawl_question *q,
-                       pawl_error *err) {
+                       int *waits, pawl_error *err) {
   world *w = ud;
 
   d->began_us = w->now;
   d->took_us = 1;
   switch (q->handler) {
     case PAWL_HANDLER_RUN:
-      d->waits = rarely(w, 12);
-      return d->waits ? PAWL_OK : say_step(w, q->node, err);
+      *waits = rarely(w, 12);
+      return *waits ? PAWL_OK : say_step(w, q->node, err);
     case PAWL_HANDLER_UNDO:
       return rarely(w, 6) ? pawl_fail(err, PAWL_SCRIPT, "no way back")
                           : PAWL_OK;
@@ -571,7 +571,6 @@ static void load_undo(const model *m, pawl_decision *d) {
 static void load(const model *m, pawl_decision *d) {
   load_items(m, d);
   load_undo(m, d);
-  d->look = PAWL_LOOK_NO;
   d->behind = d->unread = 0;
   d->read_us = PAWL_NEVER;
 }
@@ -777,22 +776,21 @@ static void decide(story *s) {
   pawl_code rc;
 
   d->may_wait = 1;
-  d->waits = 0;
   d->running_token = 0;
-  pawl_decide(d);
+  int planned = pawl_decide(d);
   s->decisions++;
-  if (!d->waits && pick(&s->w, 4) == 0) {
-    int letters_left = d->letters_left;
-    pawl_look look = d->look;
+  if (!d->plan.waits && pick(&s->w, 4) == 0) {
+    int letters_left = d->plan.leaves;
+    pawl_look look = d->plan.look;
     once = digest(&d->plan);
     s->w.seed = chance;
-    d->look = PAWL_LOOK_NO;
-    pawl_decide(d);
+    CHECK_INT(pawl_decide(d), planned);
     CHECK(digest(&d->plan) == once);
-    CHECK(!d->waits && d->look == look && d->letters_left == letters_left);
+    CHECK(!d->plan.waits && d->plan.look == look &&
+          d->plan.leaves == letters_left);
   }
-  while (d->waits) {
-    if (d->planned) { /* what came before it is stored first */
+  while (d->plan.waits) {
+    if (planned) { /* what came before it is stored first */
       check_plan(d);
       pawl_plan_last_words(&d->plan);
       for (int k = 0; k < d->plan.neffects; k++)
@@ -809,6 +807,7 @@ static void decide(story *s) {
     rc = say_step(&s->w, &d->def->nodes[at], &err);
     load(&s->m, d);
     pawl_decide_returned(d, PAWL_HANDLER_RUN, d->running_token, rc, &err);
+    planned = 1;
     s->decisions++;
   }
 }

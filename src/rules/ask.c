@@ -33,13 +33,14 @@ pawl_code pawl_run_handler_on(pawl_decision *d, int k, const pawl_node *node,
   pawl_code rc;
 
   if (!event.at && t->event.len) q.event = pawl_buf_str(&t->event);
-  assert(!d->waits); /* one at a time: the next would have its variables */
+  assert(
+      !d->plan.waits); /* one at a time: the next would have its variables */
   assert(pawl_tok_live(d, k) && !d->apply_only);
   pawl_result_clear(d->result);
-  rc = d->world->ask(d->world->ud, d, &q, err);
+  rc = d->world->ask(d->world->ud, d, &q, &d->plan.waits, err);
   if (pawl_handler_is_pure(handler))
     d->plan.asked = 1;
-  else if (rc == PAWL_OK && !d->waits)
+  else if (rc == PAWL_OK && !d->plan.waits)
     rc = pawl_check_timeout(d, node, err);
   return rc;
 }

@@ -41,7 +41,7 @@ void pawl_undo_begin(pawl_decision *d, pawl_status status) {
   pawl_buf_copy(&p->state.output, &d->state.output); /* until it has ended */
   p->after = PAWL_AFTER_GO_ON;
   p->state.status = PAWL_STATUS_RUNNING;
-  d->look = PAWL_LOOK_UNDOS;
+  d->plan.look = PAWL_LOOK_UNDOS;
 }
 
 /* ---- the end ---- */
@@ -98,7 +98,7 @@ int pawl_undo_next(const pawl_decision *d, const pawl_undoing *u,
 }
 
 static void wait_for_load(pawl_decision *d, pawl_look look) {
-  d->look = look;
+  d->plan.look = look;
   d->plan.after = PAWL_AFTER_BACK;
   d->plan.look_us = pawl_decision_now(d);
 }
@@ -251,7 +251,7 @@ static void undo(pawl_decision *d, int k) {
   d->running_token = pawl_tok(d, k)->no;
   pawl_decision_trace(d, node->name, "undo", -1, NULL, "", 0);
   pawl_code rc = run_undo(d, k, node, &err);
-  if (!d->waits) pawl_undo_returned(d, rc, &err, now);
+  if (!d->plan.waits) pawl_undo_returned(d, rc, &err, now);
 }
 
 void pawl_undo_run(pawl_decision *d) {

@@ -28,7 +28,6 @@ static void plan_begin(pawl_decision *d) {
   pawl_plan *p = &d->plan;
 
   assert(d->world && d->alloc == d->plan.alloc);
-  d->planned = 0;
   pawl_plan_reset(p);
   p->refusals = *d->world->refusals;
   if (!pawl_state_copy(&p->state, &d->state, p->alloc)) p->failed = 1;
@@ -239,7 +238,7 @@ static void run_tokens(pawl_decision *d) {
     if (node && node->transactional && !d->in_unit) continue;
     if (d->in_unit && !(node && node->transactional)) continue;
     run_token(d, k);
-    if (d->waits) return; /* one at a time: it had these variables */
+    if (d->plan.waits) return; /* one at a time: it had these variables */
     pawl_joins_race(d);
     if (pawl_is_over(d) || d->plan.state.status == PAWL_STATUS_SUSPENDED ||
         d->in_unit)
@@ -345,8 +344,7 @@ static void finish_plan(pawl_decision *d) {
   pawl_plan *p = &d->plan;
   int64_t look;
 
-  assert(!d->waits || p->after == PAWL_AFTER_GO_ON);
-  d->planned = 1;
+  assert(!p->waits || p->after == PAWL_AFTER_GO_ON);
   if (p->after == PAWL_AFTER_END && !p->stays) pawl_untaken_end(d);
   assert(p->after != PAWL_AFTER_END || !pawl_tokens_live(&p->state.tokens));
   assert((p->after == PAWL_AFTER_END) <= /* P2 */
@@ -367,7 +365,7 @@ static void finish_plan(pawl_decision *d) {
     return;
   }
   p->state.status = live_status(d);
-  look = d->letters_left || recovers(p) || is_edited_blindly(d) ||
+  look = d->plan.leaves || recovers(p) || is_edited_blindly(d) ||
                  (d->apply_only && pawl_eachs_wait(d))
              ? 0
              : next_look(d);
@@ -400,7 +398,7 @@ static int settle(pawl_decision *d) {
 /* After steps have run: joins and eachs that are through go on with them. */
 static void settle_after(pawl_decision *d) {
   if (!d->plan.state.visit) return; /* it has not begun */
-  if (d->waits) return;             /* nor may anything else change them */
+  if (d->plan.waits) return;        /* nor may anything else change them */
   for (int rounds = 0; rounds < 100; rounds++) {
     int before = d->plan.state.tokens.n, records = d->plan.nrecords;
     int64_t visits = d->plan.state.visit;
@@ -441,7 +439,7 @@ static int leads_to_step(pawl_decision *d) {
 static int may_go_on(const pawl_decision *d, int64_t now) {
   const pawl_plan *p = &d->plan;
 
-  if (p->asked || p->needs_latch || p->revives || d->letters_left ||
+  if (p->asked || p->needs_latch || p->revives || d->plan.leaves ||
       !pawl_letters_are_news(d) || d->one_by_one)
     return 0;
   if ((p->state.deadline_us && now >= p->state.deadline_us) ||
@@ -535,7 +533,7 @@ static int is_worth_storing(const pawl_decision *d) {
          pawl_decision_has_more(d);
 }
 
-void pawl_decide(pawl_decision *d) {
+int pawl_decide(pawl_decision *d) {
   plan_begin(d);
   if (!d->state.tokens.n && d->state.status != PAWL_STATUS_SUSPENDED &&
       d->state.visit && !pawl_status_has_ended(d->state.status) &&
@@ -546,8 +544,10 @@ void pawl_decide(pawl_decision *d) {
   } else {
     decide(d);
   }
-  if (d->waits) pawl_rules_watch(d);
-  if (!d->waits || is_worth_storing(d)) finish_plan(d);
+  if (d->plan.waits) pawl_rules_watch(d);
+  if (d->plan.waits && !is_worth_storing(d)) return 0;
+  finish_plan(d);
+  return 1;
 }
 
 /* ---- handlers that have waited ---- */
@@ -584,7 +584,6 @@ void pawl_decide_returned(pawl_decision *d, pawl_handler handler,
                           int32_t token, pawl_code rc, pawl_error *err) {
   int is_cancelled, k, at;
 
-  d->waits = 0;
   plan_begin(d);
   k = returned_token(d, token);
   if (handler == PAWL_HANDLER_UNDO) {
@@ -594,7 +593,6 @@ void pawl_decide_returned(pawl_decision *d, pawl_handler handler,
   if (k < 0) { /* it is tried again, if memory allows */
     d->running_token = token;
     d->plan.failed = 1;
-    d->planned = 1;
     return;
   }
   at = (int)(pawl_tok_node(d, k) - d->def->nodes);
@@ -670,8 +668,7 @@ void pawl_decide_hear(pawl_decision *d) {
 static int decide_alone(pawl_decision *d) {
   if (!d->plan.went_on) return 0;
   d->one_by_one = 1;
-  pawl_decide(d);
-  return 1;
+  return pawl_decide(d);
 }
 
 void pawl_decide_failed(pawl_decision *d, const pawl_error *why) {

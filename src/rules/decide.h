@@ -21,9 +21,9 @@
 
 /* ---- deciding ---- */
 
-/* What stands next. Leaves a plan (d->planned), unless a handler waits and
- * nothing else is worth storing. */
-void pawl_decide(pawl_decision *d);
+/* What stands next. 1: it leaves a plan. 0: a handler waits, and nothing else
+ * is worth storing. */
+int pawl_decide(pawl_decision *d);
 /* The handler of a token that had waited has ended, with rc; what came of it
  * is in d->result. Leaves a plan, as do all that follow. */
 void pawl_decide_returned(pawl_decision *d, pawl_handler handler,

@@ -67,8 +67,9 @@ int pawl_decision_saw_all(const pawl_decision *d) {
 
   if (p->after == PAWL_AFTER_END) return 1;
   if (pawl_stays_ended(d)) return p->heard || !p->stays;
-  return p->heard && (!d->look || (p->state.status == PAWL_STATUS_SUSPENDED &&
-                                   !d->behind));
+  return p->heard &&
+         (!d->plan.look ||
+          (p->state.status == PAWL_STATUS_SUSPENDED && !d->behind));
 }
 
 int pawl_decision_has_more(const pawl_decision *d) {

@@ -12,9 +12,9 @@
  * Keeps    N6 nobody waits unseen: an instance that has not ended and waits for
  *             something that the store may hold has looked there since the
  *             commit with which it began to wait, or has a row on the agenda
- *             that is due. So one that is told to `look` runs nothing before
- *             it has, and a row is taken off, or put off, by a decision that
- *             saw all there is (pawl_decision_saw_all).
+ *             that is due. So one whose plan has told it to `look` runs
+ *             nothing before it has, and a row is taken off, or put off, by a
+ *             decision that saw all there is (pawl_decision_saw_all).
  *          N7 a decision during which memory was refused has failed, and is
  *             taken again: a text that could not be built looks like one
  *             that is not there (an event fits no key, a join has not
@@ -34,13 +34,6 @@
 #define PAWL_MAX_KEY 255
 
 typedef struct pawl_decision pawl_decision;
-
-/* Must the store be looked at again before it runs? (N6) */
-typedef enum pawl_look {
-  PAWL_LOOK_NO,
-  PAWL_LOOK_AGAIN, /* a wait has begun, an each wants items, ... */
-  PAWL_LOOK_UNDOS  /* and for all that is to be undone */
-} pawl_look;
 
 /* A handler that is to run for a token that stands at `node`. */
 typedef struct pawl_question {
@@ -66,11 +59,11 @@ struct pawl_world {
   /* The same text, kept as long as the world: names of nodes and branches come
    * from definitions, so there are few. NULL: out of memory. */
   const char *(*name)(void *ud, pawl_str text);
-  /* Runs a handler. PAWL_OK with d->waits set: a step's or an undo's waits, and
+  /* Runs a handler. PAWL_OK with *waits set: a step's or an undo's waits, and
    * nothing has come of it yet. Sets d->began_us and, once it has ended,
    * d->took_us. */
   pawl_code (*ask)(void *ud, pawl_decision *d, const pawl_question *q,
-                   pawl_error *err);
+                   int *waits, pawl_error *err);
   /* A step has ended, however. */
   void (*stepped)(void *ud, const pawl_decision *d, int32_t token,
                   pawl_node *node);
@@ -158,14 +151,8 @@ struct pawl_decision {
   int one_by_one; /* its next decision is stored by itself */
   int in_unit;    /* a step's own transaction is open: only that step runs */
   int may_wait;   /* there is room for one more handler that waits */
-  /* ---- what came of it ---- */
-  int planned;      /* the plan is set; 0: a handler waits, and nothing else
-                       is worth storing */
-  pawl_look look;   /* for whoever loads it */
-  int letters_left; /* for who may run nodes */
   /* ---- the handler that ran last ---- */
   int32_t running_token; /* its token */
-  int waits;             /* it waits: nothing else is decided meanwhile */
   int64_t began_us;      /* for its record */
   int64_t took_us;       /* that passed until it ended, also while it waited */
   pawl_plan plan;
@@ -187,7 +174,7 @@ int pawl_decision_has_more(const pawl_decision *d);
 void pawl_decision_accept(pawl_decision *d);
 
 static inline void pawl_look_again(pawl_decision *d) {
-  if (d->look == PAWL_LOOK_NO) d->look = PAWL_LOOK_AGAIN;
+  if (d->plan.look == PAWL_LOOK_NO) d->plan.look = PAWL_LOOK_AGAIN;
 }
 static inline int64_t pawl_decision_now(const pawl_decision *d) {
   return d->world->now(d->world->ud);

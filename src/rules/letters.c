@@ -186,7 +186,7 @@ static void suspend(pawl_decision *d, const pawl_letter *l) {
 /* What came just before it was suspended may have been the last that a join or
  * an each waited for: whoever holds its handlers looks. */
 static void wake_up(pawl_decision *d) {
-  if (d->apply_only) d->letters_left = 1;
+  if (d->apply_only) d->plan.leaves = 1;
   d->plan.state.status = PAWL_STATUS_RUNNING;
   d->plan.state.suspended_us = 0;
   d->plan.resets = 1;
@@ -655,7 +655,7 @@ static int take(pawl_decision *d, pawl_letter *l) {
   }
   /* the rest moves tokens on, which may need handlers */
   if (d->apply_only || d->plan.state.status == PAWL_STATUS_SUSPENDED)
-    d->letters_left = 1;
+    d->plan.leaves = 1;
   if (d->apply_only || !d->def ||
       d->plan.state.status == PAWL_STATUS_SUSPENDED || pawl_stays_ended(d))
     return 0;
@@ -718,11 +718,10 @@ static int lacks_crossing(const pawl_decision *d, const pawl_letter *l) {
 
 void pawl_letters_take(pawl_decision *d) {
   assert(!d->plan.nrecords && !d->plan.neffects); /* they come first */
-  d->letters_left = 0;
   for (int i = 0; i < d->nletters; i++) {
     if (lacks_crossing(d, &d->letters[i])) {
-      d->letters_left = 1;
-      d->look = PAWL_LOOK_AGAIN;
+      d->plan.leaves = 1;
+      d->plan.look = PAWL_LOOK_AGAIN;
       return;
     }
     if (take(d, &d->letters[i])) pawl_letter_taken(d, &d->letters[i]);
@@ -733,5 +732,5 @@ void pawl_letters_take(pawl_decision *d) {
   }
   d->plan.heard = 1;
   /* what was passed over is taken once it has been resumed, perhaps just now */
-  if (d->plan.state.status == PAWL_STATUS_SUSPENDED) d->letters_left = 0;
+  if (d->plan.state.status == PAWL_STATUS_SUSPENDED) d->plan.leaves = 0;
 }

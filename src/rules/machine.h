@@ -82,7 +82,7 @@ void pawl_trace_wait(pawl_decision *d, int k, const pawl_node *node);
 /* ---- ask.c, kinds/step.c ---- */
 
 /* Runs one handler for a token; what came of it is in d->result. A step's or
- * an undo's may wait: then d->waits is set, and nothing has come of it. */
+ * an undo's may wait: then the plan waits, and nothing has come of it. */
 pawl_code pawl_run_handler(pawl_decision *d, int k, const pawl_node *node,
                            pawl_handler handler, pawl_error *err);
 /* The same of one that is shown an event, or what its node gave; at NULL:

@@ -93,6 +93,14 @@ typedef enum pawl_after {
   PAWL_AFTER_FORGET  /* nothing to do at all: the agenda row goes */
 } pawl_after;
 
+/* What must be looked for in the store before it runs again? (N6) Each value
+ * with all before it. */
+typedef enum pawl_look {
+  PAWL_LOOK_NO,
+  PAWL_LOOK_AGAIN, /* a wait has begun, an each wants items, ... */
+  PAWL_LOOK_UNDOS  /* and for all that is to be undone */
+} pawl_look;
+
 /* A token and a level of its scope: inside.c's. */
 typedef struct pawl_insider {
   int32_t scope, branch; /* branch: its name as a number; 0 */
@@ -101,6 +109,7 @@ typedef struct pawl_insider {
 
 typedef struct pawl_plan {
   pawl_after after;
+  pawl_look look;   /* once this is stored */
   pawl_state state; /* as it will be */
   int64_t look_us;
   int vars_changed;
@@ -110,6 +119,9 @@ typedef struct pawl_plan {
   int asked;       /* a handler that decides has run: it may decide otherwise
                       when it is asked again */
   int went_on;     /* from a decision into the step that it led to */
+  int waits;       /* the handler that ran last does: nothing else is decided
+                      meanwhile */
+  int leaves;      /* letters, to who may run nodes */
   int heard;       /* all letters that are loaded were offered to what stands
                       there (N7) */
   int rests;       /* nothing of it is to run now */

@@ -46,7 +46,7 @@ static void go_on(kit *k) {
 static void the_newest_is_undone_first(void) {
   kit k;
   open_two(&k);
-  CHECK_INT(k.d.look, PAWL_LOOK_UNDOS);
+  CHECK_INT(k.d.plan.look, PAWL_LOOK_UNDOS);
   CHECK_STATUS(&k, "running");
   check_record(&k, "'status':'planning','end':'failed'");
   go_on(&k);
@@ -94,7 +94,7 @@ static void without_anything_loaded_it_waits_for_it(void) {
   open_two(&k);
   kit_step(&k);
   CHECK_INT(k.d.plan.after, PAWL_AFTER_BACK);
-  CHECK_INT(k.d.look, PAWL_LOOK_UNDOS);
+  CHECK_INT(k.d.plan.look, PAWL_LOOK_UNDOS);
   kit_close(&k);
 }
 

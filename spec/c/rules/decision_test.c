@@ -12,7 +12,7 @@ static void who_has_begun_to_wait_has_not_seen_all(void) {
   CHECK(!pawl_decision_saw_all(&k.d));
   kit_step(&k);
   CHECK(pawl_decision_saw_all(&k.d));
-  k.d.look = PAWL_LOOK_AGAIN;
+  k.d.plan.look = PAWL_LOOK_AGAIN;
   CHECK(!pawl_decision_saw_all(&k.d));
   k.d.plan.after = PAWL_AFTER_END;
   CHECK(pawl_decision_saw_all(&k.d));

@@ -87,7 +87,8 @@ static inline const char *kit_name(void *ud, pawl_str text) {
 /* ">way" is a transition, "!code" a failure ("!code." one that is not tried
  * again), "@seconds" a time from now, "?" the answer yes, "..." that it
  * waits; all else is an output. */
-static inline pawl_code kit_say(kit *k, const char *text, pawl_error *err) {
+static inline pawl_code kit_say(kit *k, const char *text, int *waits,
+                                pawl_error *err) {
   pawl_result *r = &k->result;
   size_t len = strlen(text);
 
@@ -109,7 +110,7 @@ static inline pawl_code kit_say(kit *k, const char *text, pawl_error *err) {
       r->truth = 1;
       return PAWL_OK;
     case '.':
-      k->d.waits = 1;
+      *waits = 1;
       return PAWL_OK;
     default:
       r->has_output = 1;
@@ -119,7 +120,8 @@ static inline pawl_code kit_say(kit *k, const char *text, pawl_error *err) {
 }
 
 static inline pawl_code kit_ask(void *ud, pawl_decision *d,
-                                const pawl_question *q, pawl_error *err) {
+                                const pawl_question *q, int *waits,
+                                pawl_error *err) {
   kit *k = ud;
   d->began_us = k->now;
   d->took_us = 1;
@@ -129,7 +131,7 @@ static inline pawl_code kit_ask(void *ud, pawl_decision *d,
   for (int i = 0; i < k->nanswers; i++)
     if (!strcmp(k->answers[i].node, q->node->name) &&
         k->answers[i].handler == q->handler)
-      return kit_say(k, k->answers[i].text, err);
+      return kit_say(k, k->answers[i].text, waits, err);
   return PAWL_OK;
 }
 
@@ -212,12 +214,13 @@ static inline void kit_close(kit *k) {
 
 /* ---- decided, and stored ---- */
 
-static inline void kit_decide(kit *k) {
+/* 1: it leaves a plan. */
+static inline int kit_decide(kit *k) {
   pawl_error err;
-  k->d.look = PAWL_LOOK_NO;
-  pawl_decide(&k->d);
+  int planned = pawl_decide(&k->d);
   if (!CHECK(pawl_plan_check(&k->d.plan, &err) == PAWL_OK))
     printf("%s\n", err.message);
+  return planned;
 }
 
 static inline void kit_store(kit *k) {

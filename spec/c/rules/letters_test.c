@@ -102,7 +102,7 @@ static void who_holds_no_handlers_leaves_what_needs_them(void) {
   kit_event(&k, "e", NULL);
   kit_letter(&k, "edit", "{'set':{'a':1}}");
   kit_step(&k);
-  CHECK_INT(k.d.letters_left, 1);
+  CHECK_INT(k.d.plan.leaves, 1);
   CHECK_INT(k.d.nletters, 1); /* the event */
   CHECK_BUF(k.d.vars, "{'a':1}");
   kit_close(&k);

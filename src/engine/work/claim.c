@@ -119,9 +119,9 @@ static void hold(pawl_engine *e, pawl_held *h, const claim *c,
   h->solo = 0;
   h->queued_mono_us = 0;
   h->succeeds = e->nwaiting > 0;
-  h->foreign = h->pin = h->stale = 0;
+  h->foreign = h->pin = 0;
   h->loaded = PAWL_LOADED_NOTHING;
-  h->d.look = PAWL_LOOK_NO;
+  h->look = PAWL_LOOK_NO;
   h->d.one_by_one = 0;
   h->d.def = NULL;
   h->d.state.tokens.n = 0;
@@ -417,7 +417,7 @@ pawl_code pawl_claim_reload(pawl_engine *e, pawl_held *h, pawl_error *err) {
                      "instance %s: its lease was taken back, by `kill` or by "
                      "another executor",
                      h->d.id_text);
-  h->stale = 1;
+  pawl_held_look(h, PAWL_LOOK_AGAIN);
   MUST(pawl_load_more(e, err));
   h->latch = latch; /* not before: it says what was read (N6) */
   h->reset = h->reset || h->latch > 0;

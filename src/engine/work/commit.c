@@ -305,11 +305,11 @@ static void stored(pawl_engine *e, pawl_held *h, int latch) {
   if (kept) { /* the row's latch fell by what we had seen */
     h->d.takeovers = h->reset = 0;
     h->d.taken = 0;
-    h->stale = h->stale || latch != h->latch;
+    if (latch != h->latch) pawl_held_look(h, PAWL_LOOK_AGAIN);
     h->latch = latch == h->latch ? 0 : latch;
   } else if (latch != h->latch) {
     h->latch = latch;
-    h->stale = 1;
+    pawl_held_look(h, PAWL_LOOK_AGAIN);
   }
   if (h->latch) h->reset = 1;
   h->state = PAWL_SLOT_READY;

@@ -445,8 +445,7 @@ static int wants_plan(const pawl_held *h, int *whole) {
 
   if (!pawl_slot_is_held(h) || !h->loaded || !h->d.def) return 0;
   *whole = h->d.state.undo.status == PAWL_UNDO_PLANNING &&
-           ((pawl_slot_told_to_look(h) && h->d.look == PAWL_LOOK_UNDOS) ||
-            pawl_slot_is_new(h));
+           (h->look == PAWL_LOOK_UNDOS || pawl_slot_is_new(h));
   if (*whole) return 1;
   return undoes(h) && !h->d.undo_last &&
          (!pawl_undo_next(&h->d, &h->d.state.undo, &step, &seq, &behind) ||
@@ -647,9 +646,7 @@ pawl_code pawl_load_more(pawl_engine *e, pawl_error *err) {
     if (!pawl_slot_is_held(h) || !h->loaded) continue;
     if (pawl_needs_look(h) && h->state == PAWL_SLOT_READY) h->d.has_items = 1;
     if (pawl_slot_is_new(h)) h->loaded = PAWL_LOADED;
-    h->stale = 0;
-    if (h->state == PAWL_SLOT_READY) h->d.look = PAWL_LOOK_NO;
-    assert(h->state != PAWL_SLOT_READY || pawl_held_has_looked(h)); /* N6 */
+    h->look = PAWL_LOOK_NO; /* N6 */
   }
   return PAWL_OK;
 }

@@ -15,16 +15,10 @@ static inline int pawl_slot_is_new(const pawl_held *h) {
   return h->state == PAWL_SLOT_READY && h->loaded == PAWL_LOADED_ROW;
 }
 
-/* A plan that is not stored yet has told to look after its commit. */
-static inline int pawl_slot_told_to_look(const pawl_held *h) {
-  return h->d.look && h->state == PAWL_SLOT_READY;
-}
-
 /* Just loaded, or told to look; or its letters are read anew, and those that
  * were found among the events with them. */
 static inline int pawl_needs_look(const pawl_held *h) {
-  return pawl_slot_is_held(h) && h->loaded &&
-         (pawl_slot_is_new(h) || pawl_slot_told_to_look(h) || h->stale);
+  return pawl_slot_is_held(h) && h->loaded && (pawl_slot_is_new(h) || h->look);
 }
 
 static inline int pawl_needs_tokens(const pawl_held *h) {

@@ -26,8 +26,7 @@ static int is_known(const pawl_held *h) {
 /* No more handlers begin than may wait; the others' slots are queued. One that
  * was committed in the middle of a round looks before the next (N6). */
 static int is_runnable(pawl_engine *e, pawl_held *h) {
-  if (h->state != PAWL_SLOT_READY || !is_known(h) || h->flight.run ||
-      !pawl_held_has_looked(h))
+  if (h->state != PAWL_SLOT_READY || !is_known(h) || h->flight.run || h->look)
     return 0;
   if (e->nwaiting < e->config.concurrency || !pawl_decide_may_wait(&h->d)) {
     h->queued_mono_us = 0;
@@ -59,14 +58,13 @@ static pawl_code check_lease(pawl_engine *e, pawl_held *h, pawl_error *err) {
 static pawl_code run_one(pawl_engine *e, pawl_held *h, pawl_error *err) {
   MUST(check_lease(e, h, err));
   if (h->state != PAWL_SLOT_READY) return PAWL_OK;
-  assert(pawl_held_has_looked(h)); /* N6 */
   assert(!h->flight.run && !e->unit_owner);
   if (!pawl_decide_is_transactional(&h->d)) {
     pawl_step_run(e, h);
     return PAWL_OK;
   }
   MUST(pawl_commit_all(e, err)); /* on its own, outside the batch */
-  if (h->state == PAWL_SLOT_READY && pawl_held_has_looked(h))
+  if (h->state == PAWL_SLOT_READY && !h->look)
     MUST(pawl_transactional_run(e, h, err));
   return PAWL_OK;
 }

@@ -67,7 +67,7 @@ static void trace(void *ud, const pawl_decision *d, const char *node,
 
 /* One that may wait; when it does, the slot keeps it. */
 static pawl_code begin(pawl_engine *e, pawl_held *h, const pawl_question *q,
-                       const pawl_call *c, pawl_error *err) {
+                       const pawl_call *c, int *waits, pawl_error *err) {
   int64_t began = pawl_clock_mono(), await_now = pawl_await_now(e);
   pawl_flight *f = &h->flight;
   pawl_run *run;
@@ -85,7 +85,7 @@ static pawl_code begin(pawl_engine *e, pawl_held *h, const pawl_question *q,
   rc = pawl_host_begin(e->host, c, &e->result, &run, err);
   f->began_mono_us = began;
   f->busy_us = h->d.took_us = pawl_clock_mono() - began;
-  h->d.waits = run != NULL;
+  *waits = run != NULL;
   if (run) pawl_await_begin(e, h, run);
   return rc;
 }
@@ -119,7 +119,7 @@ static void fill_call(pawl_engine *e, pawl_held *h, const pawl_question *q,
 }
 
 static pawl_code ask(void *ud, pawl_decision *d, const pawl_question *q,
-                     pawl_error *err) {
+                     int *waits, pawl_error *err) {
   pawl_engine *e = ud;
   pawl_held *h = slot(d);
   pawl_call c;
@@ -136,7 +136,7 @@ static pawl_code ask(void *ud, pawl_decision *d, const pawl_question *q,
   if (pawl_handler_is_pure(q->handler))
     rc = pawl_host_run(e->host, &c, &e->result, err);
   else
-    rc = begin(e, h, q, &c, err);
+    rc = begin(e, h, q, &c, waits, err);
   pawl_heartbeat_end(e->heartbeat);
   return rc;
 }
@@ -165,11 +165,9 @@ void pawl_run_init_world(pawl_engine *e) {
 static void prepare(pawl_engine *e, pawl_held *h) {
   h->d.in_unit = e->unit_owner != NULL;
   h->d.may_wait = e->nwaiting < e->config.concurrency;
-  h->d.waits = h->flight.run != NULL;
 }
 
 static void note_plan(pawl_engine *e, pawl_held *h) {
-  if (!h->d.planned) return;
   assert(h->state == PAWL_SLOT_READY ||
          h->state == PAWL_SLOT_PLANNED); /* L1 */
   h->state = PAWL_SLOT_PLANNED;
@@ -177,10 +175,10 @@ static void note_plan(pawl_engine *e, pawl_held *h) {
 }
 
 void pawl_step_run(pawl_engine *e, pawl_held *h) {
+  assert(h->loaded == PAWL_LOADED && h->look == PAWL_LOOK_NO); /* N6 */
   e->turn_mono_us = pawl_clock_mono();
   prepare(e, h);
-  pawl_decide(&h->d);
-  note_plan(e, h);
+  if (pawl_decide(&h->d)) note_plan(e, h);
 }
 
 void pawl_step_hear(pawl_engine *e, pawl_held *h) {

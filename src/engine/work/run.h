@@ -12,7 +12,8 @@
 /* What decisions of this engine see of the world. */
 void pawl_run_init_world(pawl_engine *e);
 
-/* Runs what stands next for a READY slot; leaves a plan. */
+/* Runs what stands next for a READY slot; leaves a plan, or a handler that
+ * waits. */
 void pawl_step_run(pawl_engine *e, pawl_held *h);
 /* How long the handler that stands next takes, as a rule; 0: no handler. */
 int64_t pawl_step_expected_us(pawl_engine *e, const pawl_held *h);

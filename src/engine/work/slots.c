@@ -56,10 +56,6 @@ void pawl_held_free(pawl_engine *e, pawl_held *h) {
   if (h->solo) e->alone = 0;
 }
 
-int pawl_held_has_looked(const pawl_held *h) {
-  return !h->d.look && !h->stale;
-}
-
 void pawl_held_lose(pawl_engine *e, pawl_held *h, const pawl_error *why) {
   if (why) pawl_log_error(&e->log, PAWL_WARN, "lease lost", why);
   if (e->stats) e->stats->lost++;
@@ -97,6 +93,7 @@ int pawl_held_is_ours(const pawl_held *h, const pawl_rows *rows, int *latch) {
 
 void pawl_held_accept(pawl_held *h) {
   assert(h->d.plan.after == PAWL_AFTER_GO_ON && !h->d.plan.failed); /* N7 */
+  pawl_held_look(h, h->d.plan.look);
   if (h->d.plan.vars_changed) h->parts = h->vars_parts;
   /* It has gone on in another version: its definition, and whose revision
    * that is, are found again before it runs. */

@@ -16,8 +16,8 @@
  *          N5 while a handler is under way its slot is in use: who frees the
  *             slot ends the handler first, so that its ctx speaks for no
  *             other instance.
- *          N6, N7: see rules/decision.h. A slot that is told to look runs
- *             nothing before it has (pawl_held_has_looked). */
+ *          N6, N7: see rules/decision.h. A slot that is to `look` runs
+ *             nothing before it has. */
 #ifndef PAWL_ENGINE_WORK_SLOTS_H
 #define PAWL_ENGINE_WORK_SLOTS_H
 
@@ -71,9 +71,10 @@ typedef struct pawl_held {
   int reset; /* the agenda row has takeovers or a latch to reset */
   int begun; /* a handler of it has run under this lease */
   pawl_slot_load loaded;
-  int stale;         /* N6: something may lie in its inbox that was not read */
-  int pin;           /* started without a version: this one is to be stored */
-  int foreign;       /* its definition cannot run here: give it back */
+  pawl_look look; /* N6: as a stored plan has told, or because something has
+                     come in; until load.c has looked */
+  int pin;        /* started without a version: this one is to be stored */
+  int foreign;    /* its definition cannot run here: give it back */
   int transactional; /* its plan was made inside an open unit */
   int solo;          /* N3: nothing is claimed beside it */
   int64_t revision;  /* of its definition; 0: whichever runs */
@@ -96,6 +97,11 @@ typedef struct pawl_held {
 #define PAWL_SLOT_MEMBERS(h) .shard = (h)->shard, .id = &(h)->d.id
 #define PAWL_LEASE_MEMBERS(h) PAWL_SLOT_MEMBERS(h), .lease = &(h)->lease
 
+/* It is to look, and for no less than it was told before. */
+static inline void pawl_held_look(pawl_held *h, pawl_look look) {
+  if (look > h->look) h->look = look;
+}
+
 /* A free slot, made when there is none yet; NULL: all pawl_held_max of them
  * are taken. */
 pawl_held *pawl_held_get(pawl_engine *e);
@@ -104,8 +110,6 @@ int pawl_held_max(const pawl_engine *e);
 void pawl_held_forget(pawl_engine *e, pawl_held *h);
 void pawl_held_deinit(pawl_engine *e, pawl_held *h); /* its buffers */
 void pawl_held_free(pawl_engine *e, pawl_held *h);   /* the slot; no store */
-/* N6: nothing has begun to wait, nor come in, since the store was asked. */
-int pawl_held_has_looked(const pawl_held *h);
 /* The same for one that is another's now. `why` NULL: it was told already. */
 void pawl_held_lose(pawl_engine *e, pawl_held *h, const pawl_error *why);
 /* `lease` NULL: whatever it is. NULL: not held. */

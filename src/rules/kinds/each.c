@@ -253,8 +253,8 @@ static const pawl_item *loaded_item(const pawl_decision *d,
 static int is_missing(pawl_decision *d, const pawl_token *t, int64_t no) {
   const pawl_token *stored = pawl_tokens_find(&d->state.tokens, t->no);
 
-  return d->has_items && !d->look && stored && stored->visit == t->visit &&
-         stored->state == PAWL_TOKEN_WAITING &&
+  return d->has_items && !d->plan.look && stored &&
+         stored->visit == t->visit && stored->state == PAWL_TOKEN_WAITING &&
          pawl_detail_of(stored)->total && pawl_detail_of(stored)->next == no;
 }
 
@@ -273,8 +273,8 @@ static void fail_missing(pawl_decision *d, const pawl_node *node,
 static int has_results(pawl_decision *d, const pawl_token *t) {
   const pawl_token *stored = pawl_tokens_find(&d->state.tokens, t->no);
 
-  return d->has_items && !d->look && stored && stored->visit == t->visit &&
-         pawl_detail_of(stored)->results;
+  return d->has_items && !d->plan.look && stored &&
+         stored->visit == t->visit && pawl_detail_of(stored)->results;
 }
 
 /* The results, in order; failed ones as {"error":...}. The first item whose

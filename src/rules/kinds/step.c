@@ -80,7 +80,7 @@ void pawl_step_enter(pawl_decision *d, int k, int at) {
   pawl_decision_trace(d, node->name, pawl_kind_name(node->kind), -1, NULL, "",
                       0);
   pawl_code rc = pawl_run_handler(d, k, node, PAWL_HANDLER_RUN, &err);
-  if (!d->waits) pawl_step_returned(d, k, at, rc, &err);
+  if (!d->plan.waits) pawl_step_returned(d, k, at, rc, &err);
 }
 
 /* It stands there until its turn. */

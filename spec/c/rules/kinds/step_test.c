@@ -49,8 +49,7 @@ static void one_that_waits_leaves_nothing_to_store(void) {
   kit_open(&k, WORKFLOW);
   kit_says(&k, "a", PAWL_HANDLER_RUN, "...");
   k.d.may_wait = 1;
-  kit_decide(&k);
-  CHECK(k.d.waits && !k.d.planned);
+  CHECK(!kit_decide(&k) && k.d.plan.waits);
   pawl_result_clear(&k.result);
   k.result.has_transition = 1;
   pawl_buf_addz(&k.result.transition, "bad");

@@ -17,7 +17,7 @@ static void an_event_of_its_name_is_taken_once(void) {
   kit_step(&k);
   CHECK_BUF(kit_effect(&k, PAWL_EFFECT_SUBSCRIBE)->name, "paid.*");
   CHECK(!kit_effect(&k, PAWL_EFFECT_SUBSCRIBE)->has_key);
-  CHECK_INT(k.d.look, PAWL_LOOK_AGAIN); /* write, commit, then look */
+  CHECK_INT(k.d.plan.look, PAWL_LOOK_AGAIN); /* write, commit, then look */
   kit_event(&k, "lost.card", NULL);
   kit_run(&k);
   CHECK_STATUS(&k, "waiting");
