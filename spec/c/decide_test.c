@@ -571,7 +571,7 @@ static void load_undo(const model *m, pawl_decision *d) {
 static void load(const model *m, pawl_decision *d) {
   load_items(m, d);
   load_undo(m, d);
-  d->behind = d->unread = 0;
+  d->unread = 0;
   d->read_us = PAWL_NEVER;
 }
 
@@ -836,7 +836,7 @@ static void claim(story *s) {
   pawl_decision *d = &s->d;
 
   if (d->plan.after == PAWL_AFTER_GO_ON) return;
-  d->rounds = d->one_by_one = d->recorded = 0;
+  d->rounds = d->one_by_one = 0;
   int64_t first = soonest(d, s->w.now);
   if (first != PAWL_NEVER && first > s->w.now && pick(&s->w, 2))
     s->w.now = first; /* nothing else happens until then */

@@ -97,7 +97,6 @@ static void record_recovery(pawl_decision *d) {
   pawl_buf_addf(&r->text, "taken over from executor %s (takeover %d)", from,
                 d->takeovers);
   d->plan.resets = 0; /* a takeover is no progress */
-  d->recorded = 1;
 }
 
 static void plan_poisoned(pawl_decision *d) {
@@ -336,7 +335,7 @@ static pawl_after rest_suspended(pawl_decision *d) {
   pawl_plan *p = &d->plan;
 
   if (recovers(p) && !is_empty(d)) return PAWL_AFTER_GO_ON;
-  if (d->behind && !is_empty(d)) pawl_look_again(d); /* M3 */
+  if (pawl_is_behind(d) && !is_empty(d)) pawl_look_again(d); /* M3 */
   return rest(d, PAWL_NEVER);
 }
 
@@ -369,7 +368,7 @@ static void finish_plan(pawl_decision *d) {
                  (d->apply_only && pawl_eachs_wait(d))
              ? 0
              : next_look(d);
-  if (d->behind) pawl_look_again(d);
+  if (pawl_is_behind(d)) pawl_look_again(d);
   note_mail(d);
   p->rests = look != 0;
   if (look) p->state.immediate = 0;
@@ -479,7 +478,7 @@ static void stay(pawl_decision *d) {
 static void decide(pawl_decision *d) {
   pawl_plan *p = &d->plan;
 
-  if (d->taken && !d->recorded && !pawl_status_has_ended(d->state.status)) {
+  if (d->taken && !pawl_status_has_ended(d->state.status)) {
     record_recovery(d);
     return;
   }
@@ -616,7 +615,7 @@ const pawl_node *pawl_decide_next_step(const pawl_decision *d,
                                        int transactional) {
   const pawl_node *first = NULL;
   int64_t turn;
-  if (!d->def || (d->taken && !d->recorded) || d->apply_only ||
+  if (!d->def || d->taken || d->apply_only ||
       d->state.status == PAWL_STATUS_SUSPENDED ||
       pawl_status_has_ended(d->state.status) || d->state.undo.status)
     return NULL;

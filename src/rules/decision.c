@@ -69,7 +69,7 @@ int pawl_decision_saw_all(const pawl_decision *d) {
   if (pawl_stays_ended(d)) return p->heard || !p->stays;
   return p->heard &&
          (!d->plan.look ||
-          (p->state.status == PAWL_STATUS_SUSPENDED && !d->behind));
+          (p->state.status == PAWL_STATUS_SUSPENDED && !pawl_is_behind(d)));
 }
 
 int pawl_decision_has_more(const pawl_decision *d) {
@@ -136,6 +136,6 @@ void pawl_decision_accept(pawl_decision *d) {
     d->version = p->version;
     d->def = NULL;
   }
-  d->one_by_one = d->has_items = 0;
+  d->one_by_one = d->has_items = d->taken = 0;
   d->rounds++;
 }

@@ -122,9 +122,8 @@ struct pawl_decision {
   pawl_letter *letters; /* in order of arrival; slots keep their buffers */
   int nletters, letters_cap;
   int unread;       /* events lie there that are not at hand */
-  int behind;       /* letters that may come next were not read: look again */
   int64_t read_us;  /* engine/work/mail.h, M1: when the last was received that
-                      may come before them; PAWL_NEVER: all was read */
+                      may come before what was not read; PAWL_NEVER: all was */
   pawl_item *items; /* the next of each each, in order; or, once all are done,
                        its results */
   int nitems, items_cap;
@@ -143,9 +142,9 @@ struct pawl_decision {
                               another version needs; NULL: there is none */
   /* ---- the circumstances ---- */
   int takeovers; /* counted by this claim too */
-  int taken;     /* from a dead executor, by this claim */
+  int taken;     /* from a dead executor, by this claim; until that stands in
+                    its history */
   pawl_id taken_from;
-  int recorded;   /* that it was taken over stands in its history */
   int rounds;     /* immediate steps under this lease */
   int apply_only; /* held to take its inbox; no node may run */
   int one_by_one; /* its next decision is stored by itself */
@@ -175,6 +174,10 @@ void pawl_decision_accept(pawl_decision *d);
 
 static inline void pawl_look_again(pawl_decision *d) {
   if (d->plan.look == PAWL_LOOK_NO) d->plan.look = PAWL_LOOK_AGAIN;
+}
+/* M3: letters that may come next were not read. */
+static inline int pawl_is_behind(const pawl_decision *d) {
+  return d->read_us < PAWL_NEVER;
 }
 static inline int64_t pawl_decision_now(const pawl_decision *d) {
   return d->world->now(d->world->ud);

@@ -59,8 +59,8 @@ static int waits_for_people(const pawl_decision *d) {
 
 /* Was there something that goes, and that was not read? */
 static int left_unread(const pawl_decision *d) {
-  if (keeps_events(d)) return d->behind && waits_for_people(d);
-  return d->behind || d->unread;
+  if (keeps_events(d)) return pawl_is_behind(d) && waits_for_people(d);
+  return pawl_is_behind(d) || d->unread;
 }
 
 void pawl_untaken_end(pawl_decision *d) {

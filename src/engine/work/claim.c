@@ -115,7 +115,7 @@ static void hold(pawl_engine *e, pawl_held *h, const claim *c,
   h->lease_until_us =
       (at_us ? at_us : pawl_engine_now(e)) + e->config.lease_us;
   h->reset = h->d.takeovers > 0 || h->latch > 0;
-  h->begun = h->d.rounds = h->d.recorded = h->transactional = 0;
+  h->begun = h->d.rounds = h->transactional = 0;
   h->solo = 0;
   h->queued_mono_us = 0;
   h->succeeds = e->nwaiting > 0;
@@ -126,7 +126,7 @@ static void hold(pawl_engine *e, pawl_held *h, const claim *c,
   h->d.def = NULL;
   h->d.state.tokens.n = 0;
   h->d.nletters = h->d.nitems = 0;
-  h->d.behind = h->flooded = h->d.unread = 0;
+  h->d.unread = 0;
   h->d.read_us = PAWL_NEVER;
   pawl_buf_clear(&h->d.undo);
   h->d.undo_last = 0;
@@ -455,10 +455,9 @@ static pawl_code release_shard(pawl_engine *e, int shard, pawl_error *err) {
   pawl_args_begin(&e->args, PAWL_STMT_agenda_unclaim);
   PAWL_EACH_SLOT (e, h) {
     if (!h->going) continue;
-    PAWL_PUT(
-        &e->args, agenda_unclaim, PAWL_LEASE_MEMBERS(h),
-        .executor = h->d.taken && !h->d.recorded ? &h->d.taken_from : NULL,
-        .due_at = h->begun ? pawl_engine_now(e) : h->was_due_us);
+    PAWL_PUT(&e->args, agenda_unclaim, PAWL_LEASE_MEMBERS(h),
+             .executor = h->d.taken ? &h->d.taken_from : NULL,
+             .due_at = h->begun ? pawl_engine_now(e) : h->was_due_us);
   }
   if (!pawl_args_rows(&e->args)) return PAWL_OK;
   MUST(pawl_store_once(e->store, PAWL_UNIT_BATCH, &e->args, NULL, err));

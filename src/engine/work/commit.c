@@ -304,7 +304,6 @@ static void stored(pawl_engine *e, pawl_held *h, int latch) {
   pawl_await_check(e, h);
   if (kept) { /* the row's latch fell by what we had seen */
     h->d.takeovers = h->reset = 0;
-    h->d.taken = 0;
     if (latch != h->latch) pawl_held_look(h, PAWL_LOOK_AGAIN);
     h->latch = latch == h->latch ? 0 : latch;
   } else if (latch != h->latch) {
@@ -478,7 +477,6 @@ static pawl_code look_for_other(pawl_engine *e, pawl_held *h, int *stale,
   pawl_plan_reset(&h->d.plan);
   h->state = PAWL_SLOT_READY;
   h->foreign = 1; /* to be given back */
-  h->d.recorded = 0;
   return PAWL_OK;
 }
 

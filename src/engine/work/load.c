@@ -623,7 +623,7 @@ pawl_code pawl_load_more(pawl_engine *e, pawl_error *err) {
   if (!any_wants(e)) return PAWL_OK;
   PAWL_EACH_SLOT (e, h) {
     if (!pawl_needs_look(h)) continue;
-    h->d.behind = h->flooded = h->d.unread = 0;
+    h->d.unread = 0;
     h->d.read_us = PAWL_NEVER;
   }
   for (int s = 0; s < e->nshards; s++)

@@ -60,7 +60,6 @@ static pawl_code fill_letter(pawl_engine *e, pawl_held *h,
 
 /* Behind what was received then there may be more that was not read. */
 static void stop_at(pawl_held *h, int64_t received_us) {
-  h->d.behind = 1;
   if (received_us < h->d.read_us) h->d.read_us = received_us;
 }
 
@@ -82,7 +81,7 @@ pawl_code pawl_mail_ask(pawl_engine *e, int shard, int *at, pawl_error *err) {
   pawl_args_begin(a, PAWL_STMT_inbox_load);
   PAWL_EACH_SLOT (e, h) {
     if (h->shard != shard || !pawl_needs_inbox(h)) continue;
-    h->d.nletters = h->flooded = 0;
+    h->d.nletters = 0;
     PAWL_PUT(a, inbox_load, .shard = shard, .id = &h->d.id,
              .events = LETTERS_PAGE, .others = OTHERS_PAGE);
   }
@@ -107,7 +106,7 @@ static void count_pages(pawl_held *h) {
       last_us[page] = l->received_us;
     }
   }
-  h->flooded = h->d.unread = events >= LETTERS_PAGE;
+  h->d.unread = events >= LETTERS_PAGE;
   for (int i = 0; i < PAGES; i++)
     if (n[i] >= OTHERS_PAGE) stop_at(h, last_us[i]);
 }
@@ -230,7 +229,7 @@ static pawl_code begin_search(search *s, const pawl_token *t,
 
 static pawl_code find_searches(pawl_engine *e, searches *s, pawl_error *err) {
   PAWL_EACH_SLOT (e, h) {
-    if (!pawl_needs_look(h) || (s->in_inbox && !h->flooded)) continue;
+    if (!pawl_needs_look(h) || (s->in_inbox && !h->d.unread)) continue;
     MUST(find_rules(e, s, h, err));
     for (int k = 0; k < h->d.state.tokens.n; k++) {
       const pawl_token *t = &h->d.state.tokens.at[k];
@@ -518,7 +517,6 @@ static int by_arrival(const void *a, const void *b) {
 /* M1: what came behind something that was not read is left for the next look;
  * what asks it to end, or anything else at once, is not. */
 static void leave_behind(pawl_held *h) {
-  assert(h->d.behind && h->d.read_us < PAWL_NEVER);
   for (int i = h->d.nletters - 1; i >= 0; i--)
     if (h->d.letters[i].received_us > h->d.read_us &&
         is_news(&h->d.letters[i]) &&
@@ -556,9 +554,9 @@ static void note_found(pawl_engine *e) {
 static pawl_code search_inboxes(pawl_engine *e, searches *s, pawl_error *err) {
   for (int i = 0; i < s->n; i++) {
     pawl_held *h = s->at[i].h;
-    for (int k = h->d.nletters - 1; h->flooded && k >= 0; k--)
+    assert(h->d.unread);
+    for (int k = h->d.nletters - 1; k >= 0; k--)
       if (is_kind(&h->d.letters[k], "event")) drop_letter(h, k);
-    h->flooded = 0;
   }
   note_found(e);
   do
@@ -601,7 +599,7 @@ pawl_code pawl_mail_search(pawl_engine *e, pawl_error *err) {
     if (s.n)
       qsort(h->d.letters, (size_t)h->d.nletters, sizeof *h->d.letters,
             by_arrival);
-    if (h->d.behind) leave_behind(h);
+    if (pawl_is_behind(&h->d)) leave_behind(h);
   }
 out:
   free_searches(e, &s);

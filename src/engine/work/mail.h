@@ -17,7 +17,7 @@
  *          M2 requests never wait behind a page of anything else, nor does an
  *             event that a rule makes the instance's end. Behind a page of
  *             requests wait those that came later, and what M1 says.
- *          M3 h->behind: something was not read, so whoever decides looks
+ *          M3 where read_us is set (pawl_is_behind), whoever decides looks
  *             again; of what is suspended, when the decision did anything: what
  *             it is not to take may fill the pages. */
 #ifndef PAWL_ENGINE_WORK_MAIL_H

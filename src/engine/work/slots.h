@@ -71,10 +71,10 @@ typedef struct pawl_held {
   int reset; /* the agenda row has takeovers or a latch to reset */
   int begun; /* a handler of it has run under this lease */
   pawl_slot_load loaded;
-  pawl_look look; /* N6: as a stored plan has told, or because something has
+  pawl_look look;    /* N6: as a stored plan has told, or because something has
                      come in; until load.c has looked */
-  int pin;        /* started without a version: this one is to be stored */
-  int foreign;    /* its definition cannot run here: give it back */
+  int pin;           /* started without a version: this one is to be stored */
+  int foreign;       /* its definition cannot run here: give it back */
   int transactional; /* its plan was made inside an open unit */
   int solo;          /* N3: nothing is claimed beside it */
   int64_t revision;  /* of its definition; 0: whichever runs */
@@ -83,8 +83,7 @@ typedef struct pawl_held {
   int parts;      /* rows that its variables are in; 0: its own */
   int vars_parts; /* the same of those that the plan has changed */
   pawl_buf parent_node;
-  int nfound;  /* mail.c: letters, before a search */
-  int flooded; /* mail.c: its inbox holds more events than a page */
+  int nfound; /* mail.c: letters, before a search */
   pawl_flight flight;
   pawl_decision d; /* the instance, what came in, and the plan that follows */
 } pawl_held;
