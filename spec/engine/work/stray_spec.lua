@@ -20,6 +20,20 @@ kit.describe("an agenda row without its instance", function(backend)
     assert.equal("completed", kit.status(engine, ids[3]))
   end)
 
+  it("holds up nobody when it had been taken over", function()
+    local engine, _, url = backend.fresh()
+    assert(engine:load(kit.one()))
+    local gone = assert(engine:start "t.one")
+    backend.sql(url, ("update %s set takeovers = 1"):format(
+      kit.table(backend, "agenda")))
+    backend.sql(url, ("delete from %s where id = %s"):format(
+      kit.table(backend, "instance"), kit.id_literal(backend, gone)))
+    local id = assert(engine:start "t.one")
+    assert(engine:run())
+    assert.equal("completed", kit.status(engine, id))
+    assert.equal(0, kit.count(backend, url, "agenda"))
+  end)
+
   it("is left alone while its instance is there", function()
     local engine, clock, url = backend.fresh()
     assert(engine:load(kit.timer()))

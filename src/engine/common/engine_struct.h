@@ -103,7 +103,7 @@ struct pawl_engine {
   int nheld_slots; /* made so far: what is never used costs no memory */
   int nheld;
   int last_found; /* a slot; what is looked for next is often behind it */
-  int alone;      /* what is held was taken over: nothing beside it */
+  const struct pawl_held *alone; /* N3: nothing beside it; NULL: no such */
   /* ---- what the last look showed, offers.c and claim.c ---- */
   pawl_offer *offers;
   int noffers, offers_cap;

@@ -28,11 +28,11 @@ static pawl_code lend_graph(pawl_engine *e, pawl_held *h, pawl_def **lent,
   int own = 0;
   pawl_code rc;
 
-  if (!h->foreign) return PAWL_OK;
+  if (h->fate != PAWL_FATE_FOREIGN) return PAWL_OK;
   rc =
       pawl_graph_find(e, h->d.workflow.at, h->d.version, &h->d.def, &own, err);
   if (rc == PAWL_NOTFOUND) return PAWL_OK;
-  if (rc == PAWL_OK) h->foreign = 0;
+  if (rc == PAWL_OK) h->fate = PAWL_FATE_STAYS;
   if (own) *lent = h->d.def;
   return rc;
 }

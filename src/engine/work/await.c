@@ -56,7 +56,7 @@ static pawl_code look_shard(pawl_engine *e, int shard, pawl_error *err) {
   pawl_args_begin(&e->args, PAWL_STMT_agenda_latches);
   PAWL_EACH_SLOT (e, h) {
     if (!waits(h) || h->shard != shard) continue;
-    h->flight.events = 1; /* lost, until its row is seen */
+    h->flight.changed = 1; /* lost, until its row is seen */
     PAWL_PUT(&e->args, agenda_latches, .shard = shard, .id = &h->d.id,
              .lease = &h->lease);
   }
@@ -65,7 +65,7 @@ static pawl_code look_shard(pawl_engine *e, int shard, pawl_error *err) {
   for (int k = 0; k < rows.nrows; k++) {
     const pawl_agenda_latches_row row = pawl_read_agenda_latches(&rows, k);
     pawl_held *h = pawl_held_find(e, row.instance, NULL);
-    if (h) h->flight.events = row.latch != h->latch;
+    if (h) h->flight.changed = row.latch != h->latch;
   }
   return PAWL_OK;
 }
@@ -90,7 +90,7 @@ pawl_code pawl_await_look(pawl_engine *e, pawl_error *err) {
     return PAWL_OK;
   for (int s = 0; s < e->nshards; s++) MUST(look_shard(e, s, err));
   PAWL_EACH_SLOT (e, h)
-    if (waits(h) && h->flight.events) MUST(look_closer(e, h, err));
+    if (waits(h) && h->flight.changed) MUST(look_closer(e, h, err));
   MUST(pawl_claim_heartbeat(e, 0, err));
   e->await_look_us = now + PAWL_AWAIT_LOOK_US;
   return PAWL_OK;
@@ -208,7 +208,7 @@ static void prepare(pawl_engine *e) {
   int n = pawl_await_fds(e);
 
   if (n > 1 && poll(e->fds + 1, (nfds_t)(n - 1), 0) < 0) n = 1;
-  PAWL_EACH_SLOT (e, h) h->flight.asked = h->flight.events = 0;
+  PAWL_EACH_SLOT (e, h) h->flight.events = 0;
   for (int i = 1; i < n; i++)
     e->fd_slots[i]->flight.events = events_of(&e->fds[i]);
 }
@@ -223,8 +223,7 @@ void pawl_await_poll(pawl_engine *e, int64_t deadline_mono, int *ran) {
   prepare(e);
   for (i = 0; i < n && !e->interrupted; i++) {
     pawl_held *h = &e->held[(e->next_asked + i) % n];
-    if (!waits(h) || h->flight.asked) continue;
-    if (!ask(e, h)) continue;
+    if (!waits(h) || !ask(e, h)) continue;
     ++*ran;
     if (pawl_clock_mono() < until) continue;
     i++;

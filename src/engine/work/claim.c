@@ -114,12 +114,11 @@ static void hold(pawl_engine *e, pawl_held *h, const claim *c,
   /* by the store's time of then: the answer may have lain for a while */
   h->lease_until_us =
       (at_us ? at_us : pawl_engine_now(e)) + e->config.lease_us;
-  h->reset = h->d.takeovers > 0 || h->latch > 0;
-  h->begun = h->d.rounds = h->transactional = 0;
-  h->solo = 0;
+  h->d.rounds = 0;
   h->queued_mono_us = 0;
-  h->succeeds = e->nwaiting > 0;
-  h->foreign = h->pin = 0;
+  /* it came for a place that may be taken again by now */
+  h->patience_us = e->nwaiting ? QUEUE_NEW_US : 0;
+  h->fate = PAWL_FATE_STAYS;
   h->loaded = PAWL_LOADED_NOTHING;
   h->look = PAWL_LOOK_NO;
   h->d.one_by_one = 0;
@@ -315,9 +314,9 @@ pawl_code pawl_claim_more(pawl_engine *e, int want, pawl_error *err) {
     for (int k = 0; k < e->nshards && !got; k++)
       MUST(claim_next(e, PAWL_STMT_agenda_claim_suspect, 1, &got, err));
     if (got) {
-      PAWL_EACH_SLOT (e, h) h->solo = h->state != PAWL_SLOT_FREE;
-      e->alone = 1;
-      assert(e->nheld <= 1); /* N3; none: it led nowhere (stray.h) */
+      PAWL_EACH_SLOT (e, h)
+        if (h->state != PAWL_SLOT_FREE) e->alone = h;
+      assert(e->nheld == (e->alone != NULL)); /* N3; or it led nowhere */
       return PAWL_OK;
     }
     e->suspect_ready = 0;
@@ -420,23 +419,18 @@ pawl_code pawl_claim_reload(pawl_engine *e, pawl_held *h, pawl_error *err) {
   pawl_held_look(h, PAWL_LOOK_AGAIN);
   MUST(pawl_load_more(e, err));
   h->latch = latch; /* not before: it says what was read (N6) */
-  h->reset = h->reset || h->latch > 0;
   return PAWL_OK;
 }
 
 /* ---- keeping and giving back ---- */
 
-/* How long it may wait for its turn here. Who has begun goes on here, as a
- * rule; who came for a place that has been taken again may get the next. */
-static int64_t patience_us(const pawl_held *h) {
-  if (h->d.rounds > 0) return QUEUE_US;
-  return h->succeeds ? QUEUE_NEW_US : 0;
-}
-
+/* Who has begun goes on here, as a rule; who came for a place that has been
+ * taken again may get the next. */
 static int is_queued(const pawl_engine *e, const pawl_held *h) {
   return h->state == PAWL_SLOT_READY && !h->flight.run && h->queued_mono_us &&
          e->nwaiting >= e->config.concurrency &&
-         pawl_clock_mono() - h->queued_mono_us < patience_us(h);
+         pawl_clock_mono() - h->queued_mono_us <
+             (h->d.rounds > 0 ? QUEUE_US : h->patience_us);
 }
 
 int pawl_claim_queued(const pawl_engine *e) {
@@ -450,21 +444,27 @@ static int is_idle(const pawl_engine *e, const pawl_held *h, int shard) {
          !is_queued(e, h);
 }
 
+/* What is LEAVING is READY again when that cannot be told. */
 static pawl_code release_shard(pawl_engine *e, int shard, pawl_error *err) {
-  PAWL_EACH_SLOT (e, h) h->going = is_idle(e, h, shard);
+  pawl_code rc;
+
   pawl_args_begin(&e->args, PAWL_STMT_agenda_unclaim);
   PAWL_EACH_SLOT (e, h) {
-    if (!h->going) continue;
+    if (!is_idle(e, h, shard)) continue;
+    h->state = PAWL_SLOT_LEAVING;
     PAWL_PUT(&e->args, agenda_unclaim, PAWL_LEASE_MEMBERS(h),
              .executor = h->d.taken ? &h->d.taken_from : NULL,
-             .due_at = h->begun ? pawl_engine_now(e) : h->was_due_us);
+             .due_at = h->was_due_us ? h->was_due_us : pawl_engine_now(e));
   }
   if (!pawl_args_rows(&e->args)) return PAWL_OK;
-  MUST(pawl_store_once(e->store, PAWL_UNIT_BATCH, &e->args, NULL, err));
-  PAWL_EACH_SLOT (e, h)
-    if (h->going) pawl_held_free(e, h);
-  e->fresh_ready = 1; /* at least these */
-  return PAWL_OK;
+  rc = pawl_store_once(e->store, PAWL_UNIT_BATCH, &e->args, NULL, err);
+  PAWL_EACH_SLOT (e, h) {
+    if (h->state != PAWL_SLOT_LEAVING) continue;
+    h->state = PAWL_SLOT_READY;
+    if (rc == PAWL_OK) pawl_held_free(e, h);
+  }
+  if (rc == PAWL_OK) e->fresh_ready = 1; /* at least these */
+  return rc;
 }
 
 pawl_code pawl_claim_release(pawl_engine *e, pawl_error *err) {

@@ -41,8 +41,8 @@ static int ends(const pawl_plan *p) {
 /* The latch falls only by what was seen: it is what brings the next holder to
  * the inbox. */
 static int keeps(const pawl_held *h) {
-  return h->d.plan.after == PAWL_AFTER_GO_ON && h->reset && h->d.plan.resets &&
-         h->d.plan.heard;
+  return h->d.plan.after == PAWL_AFTER_GO_ON && (h->d.takeovers || h->latch) &&
+         h->d.plan.resets && h->d.plan.heard;
 }
 static int releases(const pawl_plan *p) {
   return p->after == PAWL_AFTER_LET_GO || p->after == PAWL_AFTER_BACK ||
@@ -249,7 +249,7 @@ static pawl_code send_plans(pawl_engine *e, pawl_held **list, int n,
       MUST(send_attributes(e, h, now, err));
   }
   EACH (h) {
-    if (h->pin) MUST(send_pin(e, h, err));
+    if (h->fate == PAWL_FATE_PINNED) MUST(send_pin(e, h, err));
   }
   MUST(pawl_commit_effects(e, list, n, now, err));
   MUST(pawl_commit_ends(e, list, n, now, err));
@@ -299,18 +299,16 @@ static void stored(pawl_engine *e, pawl_held *h, int latch) {
     pawl_held_free(e, h);
     return;
   }
-  h->pin = 0;
+  assert(h->fate != PAWL_FATE_FOREIGN);
+  h->fate = PAWL_FATE_STAYS;
   pawl_held_accept(h);
   pawl_await_check(e, h);
-  if (kept) { /* the row's latch fell by what we had seen */
-    h->d.takeovers = h->reset = 0;
-    if (latch != h->latch) pawl_held_look(h, PAWL_LOOK_AGAIN);
-    h->latch = latch == h->latch ? 0 : latch;
-  } else if (latch != h->latch) {
-    h->latch = latch;
+  if (kept) h->d.takeovers = 0;
+  if (latch != h->latch)
     pawl_held_look(h, PAWL_LOOK_AGAIN);
-  }
-  if (h->latch) h->reset = 1;
+  else if (kept) /* the row's latch fell by what we had seen */
+    latch = 0;
+  h->latch = latch;
   h->state = PAWL_SLOT_READY;
 }
 
@@ -476,7 +474,7 @@ static pawl_code look_for_other(pawl_engine *e, pawl_held *h, int *stale,
   pawl_await_abandon(e, h);
   pawl_plan_reset(&h->d.plan);
   h->state = PAWL_SLOT_READY;
-  h->foreign = 1; /* to be given back */
+  h->fate = PAWL_FATE_FOREIGN;
   return PAWL_OK;
 }
 
@@ -566,17 +564,14 @@ static pawl_code settle(pawl_engine *e, pawl_held *h, pawl_error *err) {
   }
   if (rc != PAWL_OK) return rc;
   if (landed) {
-    int kept = keeps(h);
     pawl_told_committed(e);
-    stored(e, h, h->latch);
     /* the latch was not read: as it was, and the next commit will tell */
-    if (kept && h->state == PAWL_SLOT_READY) h->reset = 1;
+    stored(e, h, h->latch);
     return PAWL_OK;
   }
-  if (h->transactional) { /* the handler's own SQL is undone with it */
+  if (h->d.in_unit) { /* the handler's own SQL is undone with it */
     pawl_told_undone(e);
     h->state = PAWL_SLOT_READY;
-    h->transactional = 0;
     return PAWL_OK;
   }
   h->state = PAWL_SLOT_PLANNED;
@@ -711,7 +706,7 @@ out:
 }
 
 pawl_code pawl_commit_open(pawl_engine *e, pawl_held *h, pawl_error *err) {
-  assert(e->unit_owner == h && h->transactional);
+  assert(e->unit_owner == h && h->d.in_unit);
   MUST(send_plans(e, &h, 1, err));
   if (e->stats) e->stats->commits++;
   (void)PAWL_FAULT("engine.commit.before");

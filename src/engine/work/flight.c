@@ -23,7 +23,6 @@ void pawl_await_begin(pawl_engine *e, pawl_held *h, pawl_run *run) {
   assert(run && !f->run && h->state != PAWL_SLOT_FREE); /* N5 */
   if (!e->nwaiting) e->await_look_us = pawl_engine_now(e) + PAWL_AWAIT_LOOK_US;
   f->run = run;
-  f->asked = 1;
   f->wake_us =
       after_us(pawl_await_now(e),
                a->kind == PAWL_AWAIT_PREDICATE ? ASK_EVERY_US : a->timeout_us);

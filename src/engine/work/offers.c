@@ -111,12 +111,12 @@ out:
 
 /* What was started when nobody knew its workflow runs on the newest version
  * that somebody has loaded since. */
-static pawl_code find_newest(pawl_engine *e, pawl_held *h, pawl_error *err) {
-  MUST(
-      pawl_definition(e, h->d.workflow.at, 0, 0, &h->d.def, &h->foreign, err));
+static pawl_code find_newest(pawl_engine *e, pawl_held *h, int *foreign,
+                             pawl_error *err) {
+  MUST(pawl_definition(e, h->d.workflow.at, 0, 0, &h->d.def, foreign, err));
   if (!h->d.def) return PAWL_OK;
   h->d.version = h->d.def->version;
-  h->pin = 1;
+  h->fate = PAWL_FATE_PINNED;
   return PAWL_OK;
 }
 
@@ -150,7 +150,7 @@ static pawl_code may_end_blind(pawl_engine *e, const pawl_held *h, int *may,
 pawl_code pawl_offers_definition(pawl_engine *e, pawl_held *h,
                                  pawl_error *err) {
   int64_t asked = h->d.version;
-  int may = 0;
+  int may = 0, foreign = 0;
   pawl_offer *r;
   pawl_code rc = PAWL_OK;
 
@@ -158,18 +158,16 @@ pawl_code pawl_offers_definition(pawl_engine *e, pawl_held *h,
   e->graph_only = e->inbox_of && pawl_id_eq(e->inbox_of, &h->d.id);
   if (asked)
     TRY(pawl_definition(e, h->d.workflow.at, asked, h->revision, &h->d.def,
-                        &h->foreign, err));
+                        &foreign, err));
   else
-    TRY(find_newest(e, h, err));
+    TRY(find_newest(e, h, &foreign, err));
   /* what lies in its inbox may be taken without knowing it */
-  if (!h->d.def && !e->config.unknown_fail && !h->d.nletters) h->foreign = 1;
-  if (!h->foreign) return PAWL_OK;
+  if (!h->d.def && !e->config.unknown_fail && !h->d.nletters) foreign = 1;
+  if (!foreign) goto out;
   if (has_letter(h, "cancel")) TRY(may_end_blind(e, h, &may, err));
   if (has_letter(h, "kill")) may = 1; /* nothing is undone */
-  if (may) {
-    h->foreign = 0;
-    return PAWL_OK;
-  }
+  if (may) goto out;
+  h->fate = PAWL_FATE_FOREIGN;
   /* that its code was not asked for says nothing of whom it may run with */
   r = e->graph_only ? NULL
                     : find_offer(e, pawl_buf_str(&h->d.workflow), asked);

@@ -64,8 +64,8 @@ static int small_variables(const pawl_held *h) {
 int pawl_plan_is_plain(const pawl_held *h) {
   const pawl_plan *p = &h->d.plan;
 
-  return h->d.state.status == PAWL_STATUS_RUNNING && !h->reset && !h->latch &&
-         !h->pin && !h->d.nletters &&
+  return h->d.state.status == PAWL_STATUS_RUNNING && !h->d.takeovers &&
+         !h->latch && h->fate == PAWL_FATE_STAYS && !h->d.nletters &&
          (!h->d.state.tokens.n || is_plain_token(&h->d.state.tokens)) &&
          (goes_on_plainly(h) || completes_plainly(h)) && !p->neffects &&
          !p->attrs.len && !p->error.len && !p->state.cancellation.len &&

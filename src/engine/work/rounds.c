@@ -20,7 +20,7 @@
 /* ---- one round ---- */
 
 static int is_known(const pawl_held *h) {
-  return h->loaded == PAWL_LOADED && !h->foreign;
+  return h->loaded == PAWL_LOADED && h->fate != PAWL_FATE_FOREIGN;
 }
 
 /* No more handlers begin than may wait; the others' slots are queued. One that

@@ -130,7 +130,7 @@ static pawl_code ask(void *ud, pawl_decision *d, const pawl_question *q,
   if (d->def->host_ref < 0) /* a graph alone: apply_only keeps us from it */
     return pawl_fail(err, PAWL_INTERNAL, "no code was loaded for a handler");
   fill_call(e, h, q, &c);
-  h->begun = 1;
+  h->was_due_us = 0;
   /* for no longer than it may take: who hangs loses his leases */
   pawl_heartbeat_begin(e->heartbeat, q->node->timeout_us);
   if (pawl_handler_is_pure(q->handler))

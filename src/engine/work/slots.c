@@ -53,7 +53,7 @@ void pawl_held_free(pawl_engine *e, pawl_held *h) {
   e->nheld--;
   assert(e->nheld >= 0 && e->nwaiting <= e->nheld);
   /* N3: it alone was held, so others may come in again */
-  if (h->solo) e->alone = 0;
+  if (e->alone == h) e->alone = NULL;
 }
 
 void pawl_held_lose(pawl_engine *e, pawl_held *h, const pawl_error *why) {

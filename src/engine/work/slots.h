@@ -25,11 +25,12 @@
 #include "../common/engine_struct.h"
 
 typedef enum pawl_slot_state {
-  PAWL_SLOT_FREE,
+  PAWL_SLOT_FREE,    /* until a claim fills it */
   PAWL_SLOT_READY,   /* the token is active, or due: to be run */
   PAWL_SLOT_PLANNED, /* its plan waits for the commit */
   PAWL_SLOT_SENT,    /* its plan was sent; see pipeline.h */
-  PAWL_SLOT_UNKNOWN  /* its plan was sent and the answer lost */
+  PAWL_SLOT_UNKNOWN, /* its plan was sent and the answer lost: to be settled */
+  PAWL_SLOT_LEAVING  /* its lease is being given back; then it is FREE */
 } pawl_slot_state;
 
 /* What of it was read. */
@@ -38,6 +39,15 @@ typedef enum pawl_slot_load {
   PAWL_LOADED_ROW, /* its row alone */
   PAWL_LOADED      /* its inbox and definition, too: it may run */
 } pawl_slot_load;
+
+/* What becomes of it. Found with its definition (offers.c). */
+typedef enum pawl_slot_fate {
+  PAWL_FATE_STAYS,
+  PAWL_FATE_PINNED, /* it was started without a version, and stays with this
+                       one: that is stored with its next plan, and it STAYS */
+  PAWL_FATE_FOREIGN /* its definition cannot run here, or another has written
+                       meanwhile: it is given back, and runs nothing before */
+} pawl_slot_fate;
 
 /* A handler that waits: the instance stands still meanwhile. What it began
  * from is in its own hands; where its result belongs is said here. */
@@ -52,32 +62,28 @@ typedef struct pawl_flight {
   int64_t until_us;      /* its node's timeout, by pawl_await_now */
   int64_t wake_us;       /* when what it waits for has passed, or is asked for
                            again */
-  int events;            /* of its descriptor, as found */
-  int asked;             /* it had its turn in this round */
-  int told;              /* that its instance is cancelled */
-  int overdue;           /* it was told that its time is up */
+  int events;            /* of its descriptor, as found; -1: it is none */
+  int changed;           /* its row was not found, or not as it was */
+  /* It may be told both, in either order, and each once. */
+  int told;    /* that its instance is cancelled */
+  int overdue; /* that its time is up */
 } pawl_flight;
 
 typedef struct pawl_held {
   pawl_slot_state state;
-  int going;              /* it is being given back */
+  pawl_slot_load loaded;
+  pawl_look look; /* N6: as a stored plan has told, or because something has
+                     come in; until load.c has looked */
+  pawl_slot_fate fate;
   int64_t queued_mono_us; /* since when all that may wait do; 0: it can run */
-  int succeeds;           /* it was claimed while handlers waited */
+  int64_t patience_us; /* for how long it waits then before its first step */
   int shard;
   pawl_id lease;
   int64_t lease_until_us;
-  int64_t was_due_us;
-  int latch; /* as loaded */
-  int reset; /* the agenda row has takeovers or a latch to reset */
-  int begun; /* a handler of it has run under this lease */
-  pawl_slot_load loaded;
-  pawl_look look;    /* N6: as a stored plan has told, or because something has
-                     come in; until load.c has looked */
-  int pin;           /* started without a version: this one is to be stored */
-  int foreign;       /* its definition cannot run here: give it back */
-  int transactional; /* its plan was made inside an open unit */
-  int solo;          /* N3: nothing is claimed beside it */
-  int64_t revision;  /* of its definition; 0: whichever runs */
+  int64_t was_due_us; /* since when it was due; 0: a handler of it has run
+                            under this lease, so it is due anew */
+  int latch;          /* as loaded */
+  int64_t revision;   /* of its definition; 0: whichever runs */
   pawl_buf tenant, correlation;
   int has_tenant, has_correlation;
   int parts;      /* rows that its variables are in; 0: its own */

@@ -14,10 +14,11 @@
 #define ROLLBACKS_MAX 5 /* times that a step is undone by the store */
 
 /* Nothing of it has happened: the transaction is gone. */
-static void undo_open(pawl_engine *e) {
+static void undo_open(pawl_engine *e, pawl_held *h) {
   pawl_told_undone(e);
   pawl_store_rollback(e->store);
   e->unit_owner = NULL;
+  h->d.in_unit = 0;
 }
 
 /* The row is locked and ours, and nothing has come in. *ok 0: not so; the
@@ -45,7 +46,7 @@ static pawl_code lock_open(pawl_engine *e, pawl_held *h, int *ok,
   pawl_held_lose(e, h, err);
   return PAWL_OK;
 out:
-  undo_open(e);
+  undo_open(e, h);
   return rc;
 }
 
@@ -90,7 +91,7 @@ static int may_commit(pawl_engine *e, pawl_held *h, int64_t took_us,
     return 1;
   /* that it has failed is no secret; what is undone otherwise was never told */
   if (!is_undone && is_whole && has_failed) pawl_told_committed(e);
-  undo_open(e);
+  undo_open(e, h);
   if (is_undone)
     h->state = PAWL_SLOT_READY;
   else if (!is_whole || has_failed)
@@ -106,7 +107,6 @@ static pawl_code commit_step(pawl_engine *e, pawl_held *h, pawl_error *err) {
   pawl_error why;
   pawl_code rc;
 
-  h->transactional = 1;
   rc = pawl_commit_open(e, h, err);
   e->unit_owner = NULL;
   if (rc != PAWL_OK) pawl_store_rollback(e->store);
@@ -114,7 +114,6 @@ static pawl_code commit_step(pawl_engine *e, pawl_held *h, pawl_error *err) {
     h->state = PAWL_SLOT_UNKNOWN;
     return PAWL_OK;
   }
-  h->transactional = 0;
   if (rc == PAWL_OK) {
     pawl_told_committed(e);
     return PAWL_OK;
