@@ -258,7 +258,7 @@ pawl_code pawl_engine_tick(pawl_engine *e, int64_t budget_us,
   TRY(pawl_rounds_run(e, budget_us, PAWL_CLAIMING | PAWL_RESUMING, err));
 out:
   rc = pawl_rounds_end(e, rc, err);
-  if (e->unlooked && pawl_refill_is_due(e)) stats->next_due_us = 0;
+  if (pawl_refill_is_due(e)) stats->next_due_us = 0;
   if (rc == PAWL_OK) rc = pawl_reach(e, &more, err);
   if (more) stats->next_due_us = 0;
   return rc;

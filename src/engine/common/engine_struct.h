@@ -35,6 +35,14 @@ typedef struct pawl_offer {
   int missed;            /* it was said that nobody knows it */
 } pawl_offer;
 
+/* May a claim come before the look that shows what is due? */
+typedef enum pawl_ahead {
+  PAWL_AHEAD_MAY,     /* after a wake-up it does */
+  PAWL_AHEAD_DONE,    /* the last one did: a look comes before the next */
+  PAWL_AHEAD_IN_VAIN, /* the same, and it found nothing */
+  PAWL_AHEAD_NOT      /* nor did a look since: until one finds something */
+} pawl_ahead;
+
 /* Steps that a token ran in a row; see spin.h. */
 #define PAWL_SPIN_SLOTS 64
 typedef struct pawl_spin {
@@ -114,8 +122,7 @@ struct pawl_engine {
   int next_shard;
   int claiming;     /* slots that a claim under way may fill */
   int empty_shards; /* in a row that had less than was wanted */
-  int unlooked;     /* the last claim was one without looking */
-  int in_vain;      /* such a one found nothing, nor did a look since */
+  pawl_ahead ahead; /* of what comes from tick to tick */
   struct {          /* claims whose answer was lost */
     int shard;
     pawl_id lease;
@@ -134,11 +141,9 @@ struct pawl_engine {
   pawl_spin spins[PAWL_SPIN_SLOTS];
   pawl_rollbacks rollbacks[PAWL_SPIN_SLOTS];
   /* ---- a transactional step, transactional.c ---- */
-  const struct pawl_held *unit_owner; /* whose step has its transaction open;
-                                         NULL: none */
-  pawl_told told;                     /* of it */
-  int64_t sql_limit_us;               /* of one ctx.db:query */
-  pawl_error query_error; /* the first in it, by which that step has failed */
+  struct pawl_step_unit *unit; /* slots.h; NULL: none is open */
+  pawl_told told;              /* of it */
+  int64_t sql_limit_us;        /* of one ctx.db:query */
   /* ---- handlers that wait, await.c ---- */
   int nwaiting;
   int next_asked;        /* where the next round of asking begins */
@@ -147,15 +152,15 @@ struct pawl_engine {
   struct pollfd *fds;    /* one for each slot and one for the store */
   struct pawl_held **fd_slots; /* whose they are */
   /* ---- deliver.c ---- */
-  int64_t deliver_mono_us; /* messages left behind are looked for then */
+  int64_t deliver_mono_us; /* messages are looked for then; 0: at once, as a
+                              commit wrote some */
   int deliver_pause;       /* one was kept: nothing before then */
-  int messages;            /* the last commits wrote some: there is work */
   /* ---- apply.c, reach.c ---- */
   const pawl_id *inbox_of; /* this one is held for its inbox: its code is not
                               loaded for that; NULL: none */
   int holding;             /* one is held for its inbox */
-  int64_t reach_look_us;   /* next look for children that have to end */
-  int reach_asked;         /* some were noted: that look is due now */
+  int64_t reach_look_us;   /* next look for children that have to end; -1: at
+                              once, as some were noted */
 };
 /* Where an instance, a task or an event with this id lives. */
 static inline int pawl_shard_of(const pawl_engine *e, const pawl_id *id) {

@@ -73,7 +73,7 @@ pawl_code pawl_apply(pawl_engine *e, const pawl_id *id, int seize, int *got,
   TRY(lend_graph(e, h, &lent, err));
   TRY(take_inbox(e, id, err));
   e->holding = 1;
-  if (e->messages) TRY(pawl_deliver(e, err));
+  if (!e->deliver_mono_us) TRY(pawl_deliver(e, err));
 out:
   e->holding = 0;
   e->inbox_of = outer;

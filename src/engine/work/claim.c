@@ -79,8 +79,10 @@ pawl_code pawl_claim_look(pawl_engine *e, pawl_error *err) {
   e->next_due_us = PAWL_NEVER;
   for (int s = 0; s < e->nshards; s++) MUST(look_shard(e, s, 0, err));
   e->look_mono_us = pawl_clock_mono() + LOOK_EVERY_US;
-  e->unlooked = 0;
-  if (e->fresh_ready) e->in_vain = 0;
+  if (e->fresh_ready || e->ahead == PAWL_AHEAD_DONE)
+    e->ahead = PAWL_AHEAD_MAY;
+  else if (e->ahead == PAWL_AHEAD_IN_VAIN)
+    e->ahead = PAWL_AHEAD_NOT;
   return PAWL_OK;
 }
 
@@ -333,10 +335,11 @@ pawl_code pawl_claim_more(pawl_engine *e, int want, pawl_error *err) {
 pawl_code pawl_claim_unlooked(pawl_engine *e, int want, pawl_error *err) {
   int before = e->nheld;
 
-  e->unlooked = e->fresh_ready = 1;
+  e->fresh_ready = 1;
+  e->ahead = PAWL_AHEAD_DONE;
   e->look_mono_us = pawl_clock_mono() + LOOK_EVERY_US;
   MUST(pawl_claim_more(e, want, err));
-  e->in_vain = e->nheld == before;
+  if (e->nheld == before) e->ahead = PAWL_AHEAD_IN_VAIN;
   return PAWL_OK;
 }
 

@@ -284,9 +284,9 @@ static void stored(pawl_engine *e, pawl_held *h, int latch) {
   pawl_after after = h->d.plan.after;
   int kept = keeps(h);
 
-  if (pawl_plan_writes(&h->d.plan) &&
+  if (pawl_plan_writes(&h->d.plan) && !e->deliver_pause &&
       pawl_plan_has(&h->d.plan, PAWL_EFFECT_MESSAGE))
-    e->messages = 1;
+    e->deliver_mono_us = 0;
 
   if (e->stats) {
     e->stats->committed++;
@@ -706,7 +706,7 @@ out:
 }
 
 pawl_code pawl_commit_open(pawl_engine *e, pawl_held *h, pawl_error *err) {
-  assert(e->unit_owner == h && h->d.in_unit);
+  assert(e->unit && e->unit->owner == h && h->d.in_unit);
   MUST(send_plans(e, &h, 1, err));
   if (e->stats) e->stats->commits++;
   (void)PAWL_FAULT("engine.commit.before");

@@ -74,7 +74,7 @@ static pawl_code note_ending(pawl_engine *e, int shard, const pawl_id *ids,
   for (int i = 0; i < n; i++)
     PAWL_PUT(a, ending_insert, .shard = shard, .id = &ids[i],
              .executor_group = group, .grace_us = GRACE_US, .now = now);
-  e->reach_asked = 1;
+  e->reach_look_us = -1;
   return pawl_store_send(e->store, a, NULL, err);
 }
 
@@ -446,15 +446,15 @@ static pawl_code deliver_shard(pawl_engine *e, int shard, pawl_buf *page,
 
 pawl_code pawl_deliver(pawl_engine *e, pawl_error *err) {
   pawl_buf page = {.alloc = &e->alloc};
+  int at_once = !e->deliver_mono_us;
   pawl_code rc = PAWL_OK;
 
-  if (e->deliver_pause && pawl_clock_mono() < e->deliver_mono_us)
-    return PAWL_OK;
+  assert(!e->deliver_pause || pawl_clock_mono() >= e->deliver_mono_us);
   e->deliver_mono_us = pawl_clock_mono() + DELIVER_EVERY_US;
   e->deliver_pause = 0;
   for (int s = 0; s < e->nshards; s++) TRY(deliver_shard(e, s, &page, err));
-  e->messages = 0;
 out:
+  if (rc != PAWL_OK && at_once && !e->deliver_pause) e->deliver_mono_us = 0;
   pawl_buf_deinit(&page);
   return rc == PAWL_BUSY ? PAWL_OK : rc; /* the next round tries again */
 }

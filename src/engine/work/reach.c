@@ -92,16 +92,20 @@ out:
 /* ---- all shards ---- */
 
 static pawl_code reach(pawl_engine *e, int *n, pawl_error *err) {
-  *n = e->reach_asked = 0;
+  pawl_code rc = PAWL_OK;
+
+  *n = 0;
   e->reach_look_us = pawl_engine_now(e) + LOOK_EVERY_US;
-  for (int s = 0; s < e->nshards; s++) MUST(reach_shard(e, s, n, err));
-  return PAWL_OK;
+  for (int s = 0; s < e->nshards && rc == PAWL_OK; s++)
+    rc = reach_shard(e, s, n, err);
+  if (*n) e->reach_look_us = -1; /* behind a page there may be more */
+  return rc;
 }
 
 /* A clock that was set back does not keep it from looking. */
 static int must_look(pawl_engine *e) {
   int64_t wait = e->reach_look_us - pawl_engine_now(e);
-  return e->reach_asked || wait <= 0 || wait > LOOK_EVERY_US;
+  return wait <= 0 || wait > LOOK_EVERY_US;
 }
 
 pawl_code pawl_reach(pawl_engine *e, int *more, pawl_error *err) {
@@ -112,7 +116,7 @@ pawl_code pawl_reach(pawl_engine *e, int *more, pawl_error *err) {
   if (!must_look(e)) return PAWL_OK;
   if (PAWL_FAULT("engine.reach") == PAWL_FAULT_FAIL) return PAWL_OK;
   rc = reach(e, &n, err);
-  *more = e->reach_asked = n > 0;
+  *more = n > 0;
   /* nothing is lost: the rows are there, and so is what they are for */
   return pawl_code_is_transient(rc) ? PAWL_OK : rc;
 }
@@ -122,10 +126,7 @@ void pawl_reach_all(pawl_engine *e) {
   pawl_code rc = PAWL_OK;
   int n;
 
-  while (rc == PAWL_OK && e->reach_asked) {
-    rc = reach(e, &n, &err);
-    e->reach_asked |= n > 0;
-  }
+  while (rc == PAWL_OK && e->reach_look_us < 0) rc = reach(e, &n, &err);
   if (rc != PAWL_OK)
     pawl_log_error(&e->log, PAWL_WARN,
                    "children are left to a worker to be ended", &err);

@@ -46,7 +46,7 @@ static int is_worth_claiming(const pawl_engine *e, int want) {
  * looking first would only hold it up. Not twice in a row, because it is by
  * looking that timers become ready and other workflows are seen. */
 static int may_skip_look(const pawl_engine *e) {
-  return e->woken && !e->unlooked && !e->in_vain && e->nheld == e->nwaiting &&
+  return e->woken && e->ahead == PAWL_AHEAD_MAY && e->nheld == e->nwaiting &&
          !e->suspect_ready;
 }
 
@@ -54,9 +54,14 @@ int pawl_refill_is_spent(const pawl_engine *e) {
   return e->nheld == e->nwaiting + pawl_pipeline_slots(e) && !e->fresh_ready;
 }
 
+/* The last claim came before the look. */
+static int owes_look(const pawl_engine *e) {
+  return e->ahead == PAWL_AHEAD_DONE || e->ahead == PAWL_AHEAD_IN_VAIN;
+}
+
 static int must_look(const pawl_engine *e) {
   return pawl_clock_mono() >= e->look_mono_us ||
-         (e->unlooked && pawl_refill_is_spent(e)) ||
+         (owes_look(e) && pawl_refill_is_spent(e)) ||
          (e->nheld == e->nwaiting && !e->fresh_ready && !e->suspect_ready);
 }
 
@@ -66,7 +71,7 @@ static int may_refill(const pawl_engine *e, int want) {
 }
 
 int pawl_refill_is_due(pawl_engine *e) {
-  return may_refill(e, wants_more(e));
+  return owes_look(e) && may_refill(e, wants_more(e));
 }
 
 pawl_code pawl_refill(pawl_engine *e, pawl_error *err) {

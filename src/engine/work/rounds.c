@@ -58,7 +58,7 @@ static pawl_code check_lease(pawl_engine *e, pawl_held *h, pawl_error *err) {
 static pawl_code run_one(pawl_engine *e, pawl_held *h, pawl_error *err) {
   MUST(check_lease(e, h, err));
   if (h->state != PAWL_SLOT_READY) return PAWL_OK;
-  assert(!h->flight.run && !e->unit_owner);
+  assert(!h->flight.run && !e->unit);
   if (!pawl_decide_is_transactional(&h->d)) {
     pawl_step_run(e, h);
     return PAWL_OK;
@@ -109,9 +109,8 @@ static pawl_code run_round(pawl_engine *e, int64_t deadline_mono, int *ran,
  * before what somebody has just announced, unless that never ends. */
 static pawl_code deliver(pawl_engine *e, int may, pawl_error *err) {
   int64_t late = pawl_clock_mono() - e->deliver_mono_us;
-  if (!e->messages && late < 0) return PAWL_OK;
-  if (!e->messages && e->woken && (may & PAWL_CLAIMING) && late < PAWL_SECOND)
-    return PAWL_OK;
+  if (late < 0) return PAWL_OK;
+  if (e->woken && (may & PAWL_CLAIMING) && late < PAWL_SECOND) return PAWL_OK;
   return pawl_deliver(e, err);
 }
 
@@ -177,7 +176,7 @@ pawl_code pawl_rounds_run(pawl_engine *e, int64_t budget_us, int may,
       stop = 1;
   }
   MUST(pawl_commit_all(e, err));
-  if (e->messages) MUST(pawl_deliver(e, err));
+  if (!e->deliver_mono_us) MUST(pawl_deliver(e, err));
   return PAWL_OK;
 }
 

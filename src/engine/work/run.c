@@ -115,7 +115,7 @@ static void fill_call(pawl_engine *e, pawl_held *h, const pawl_question *q,
   c->services = &pawl_engine_services;
   c->services_ud = e;
   c->owner = h;
-  c->transactional = e->unit_owner && q->handler == PAWL_HANDLER_RUN;
+  c->transactional = e->unit && q->handler == PAWL_HANDLER_RUN;
 }
 
 static pawl_code ask(void *ud, pawl_decision *d, const pawl_question *q,
@@ -125,7 +125,7 @@ static pawl_code ask(void *ud, pawl_decision *d, const pawl_question *q,
   pawl_call c;
   pawl_code rc;
 
-  assert(!e->unit_owner || e->unit_owner == h);
+  assert(!e->unit || e->unit->owner == h);
   assert(!h->flight.run);   /* H7: it runs no second one */
   if (d->def->host_ref < 0) /* a graph alone: apply_only keeps us from it */
     return pawl_fail(err, PAWL_INTERNAL, "no code was loaded for a handler");
@@ -163,7 +163,7 @@ void pawl_run_init_world(pawl_engine *e) {
 /* ---- deciding ---- */
 
 static void prepare(pawl_engine *e, pawl_held *h) {
-  h->d.in_unit = e->unit_owner != NULL;
+  h->d.in_unit = e->unit != NULL;
   h->d.may_wait = e->nwaiting < e->config.concurrency;
 }
 

@@ -46,9 +46,9 @@ static pawl_code ask(pawl_engine *e, const pawl_held *h, int unit,
                      pawl_error *err) {
   int at;
 
-  if (!e->unit_owner)
+  if (!e->unit)
     return pawl_store_once_one(e->store, unit, stmt, row, rows, err);
-  if (e->unit_owner != h)
+  if (e->unit->owner != h)
     return pawl_fail(err, PAWL_MISUSE,
                      "instance %s cannot ask the store now: a transactional "
                      "step of another one runs",
@@ -99,7 +99,7 @@ static pawl_code service_heartbeat(const pawl_call *call, pawl_str progress,
   int latch;
 
   /* its own row is locked: nobody can claim it, nor ask it to end */
-  if (e->unit_owner == h) return PAWL_OK;
+  if (e->unit && e->unit->owner == h) return PAWL_OK;
   if (progress.at) /* a reader finds it in the instance while the step runs */
     MUST(ASK(BATCH, instance_progress, &rows, PAWL_LEASE_MEMBERS(h),
              .progress = progress));
@@ -318,16 +318,16 @@ static pawl_code service_query(const pawl_call *call, pawl_str sql,
   int n = 0;
   pawl_code rc = PAWL_OK;
 
-  assert(e->unit_owner == slot_of(call));
+  assert(e->unit && e->unit->owner == slot_of(call));
   TRY(sql_params(params, cells, types, &n, &scratch, err));
-  if (e->query_error.code != PAWL_OK)
+  if (e->unit->failed.code != PAWL_OK)
     TRY(pawl_fail(
         err, PAWL_MISUSE,
         "an earlier query of this step has failed: it cannot go on"));
   rc = pawl_store_query(e->store, sql.at, sql.len, cells, types, n,
                         e->sql_limit_us, &rows, &names, &col_types, err);
   if (rc != PAWL_OK) {
-    e->query_error = *err;
+    e->unit->failed = *err;
     goto out;
   }
   TRY(rows_json(&rows, names, col_types, out, err));

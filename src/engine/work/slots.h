@@ -94,6 +94,13 @@ typedef struct pawl_held {
   pawl_decision d; /* the instance, what came in, and the plan that follows */
 } pawl_held;
 
+/* A step's own transaction, for as long as it is open: e->unit. */
+typedef struct pawl_step_unit {
+  const pawl_held *owner;
+  pawl_error failed; /* the first of its SQL, by which the step has failed,
+                        whatever its handler makes of that; PAWL_OK: none */
+} pawl_step_unit;
+
 /* All slots that were made, free ones too. */
 #define PAWL_EACH_SLOT(e, h) \
   for (pawl_held *h = (e)->held; h < (e)->held + (e)->nheld_slots; h++)

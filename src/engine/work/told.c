@@ -27,7 +27,7 @@ static size_t add(pawl_buf *to, const char *text) {
 
 static void keep(pawl_engine *e, const pawl_trace *trace) {
   pawl_told *t = &e->told;
-  assert(e->unit_owner); /* T3 */
+  assert(e->unit); /* T3 */
   if (t->n == PAWL_TOLD_MAX) return;
   t->at[t->n].text.alloc = &e->plain;
   t->at[t->n].trace = *trace;
@@ -65,7 +65,7 @@ void pawl_engine_trace(pawl_engine *e, const pawl_decision *d,
                                : NULL,
                   .detail = detail,
                   .due_us = due_us};
-  if (e->unit_owner && outcome)
+  if (e->unit && outcome)
     keep(e, &t);
   else
     e->config.trace(e->config.trace_ud, &t);

@@ -17,7 +17,7 @@
 static void undo_open(pawl_engine *e, pawl_held *h) {
   pawl_told_undone(e);
   pawl_store_rollback(e->store);
-  e->unit_owner = NULL;
+  e->unit = NULL;
   h->d.in_unit = 0;
 }
 
@@ -35,8 +35,6 @@ static pawl_code lock_open(pawl_engine *e, pawl_held *h, int *ok,
   pawl_store_rows(e->store, at, &rows);
   latch = rows.nrows ? (int)pawl_read_agenda_lock(&rows, 0).latch : -1;
   if (latch == h->latch) {
-    assert(!e->unit_owner);
-    e->unit_owner = h;
     *ok = 1;
     return PAWL_OK;
   }
@@ -59,11 +57,11 @@ static int may_run_again(pawl_engine *e, const pawl_held *h) {
 
 /* By a lost connection or a conflict with others, before the commit? Whatever
  * its handler made of that. */
-static int was_rolled_back(pawl_engine *e, const pawl_held *h) {
-  const pawl_error *why = &e->query_error;
+static int was_rolled_back(pawl_engine *e, const pawl_step_unit *u) {
+  const pawl_error *why = &u->failed;
   return why->code != PAWL_OK &&
          (why->code == PAWL_UNREACHABLE || !strncmp(why->sqlstate, "40", 2)) &&
-         may_run_again(e, h);
+         may_run_again(e, u->owner);
 }
 
 static void fail_late(pawl_engine *e, pawl_held *h, int64_t took_us) {
@@ -78,13 +76,13 @@ static void fail_late(pawl_engine *e, pawl_held *h, int64_t took_us) {
 
 /* It has run. 1: what it did is to be committed. 0: its transaction is undone,
  * and what follows from that is decided. */
-static int may_commit(pawl_engine *e, pawl_held *h, int64_t took_us,
-                      pawl_error *err) {
+static int may_commit(pawl_engine *e, pawl_held *h, const pawl_step_unit *u,
+                      int64_t took_us, pawl_error *err) {
   const pawl_plan *p = &h->d.plan;
-  int is_undone = was_rolled_back(e, h);
+  int is_undone = was_rolled_back(e, u);
   int is_whole = pawl_plan_check(p, err) == PAWL_OK; /* N7 */
   int has_failed = p->nrecords && strcmp(p->records[0].type, "step");
-  int is_spoilt = e->query_error.code != PAWL_OK; /* its handler caught it */
+  int is_spoilt = u->failed.code != PAWL_OK; /* its handler caught it */
   int is_late = took_us > e->sql_limit_us;
 
   if (!is_undone && is_whole && !has_failed && !is_spoilt && !is_late)
@@ -97,7 +95,7 @@ static int may_commit(pawl_engine *e, pawl_held *h, int64_t took_us,
   else if (!is_whole || has_failed)
     return 0; /* as in any batch, its plan is sent by the next commit */
   else if (is_spoilt)
-    pawl_step_fail(e, h, &e->query_error);
+    pawl_step_fail(e, h, &u->failed);
   else
     fail_late(e, h, took_us);
   return 0;
@@ -108,7 +106,7 @@ static pawl_code commit_step(pawl_engine *e, pawl_held *h, pawl_error *err) {
   pawl_code rc;
 
   rc = pawl_commit_open(e, h, err);
-  e->unit_owner = NULL;
+  e->unit = NULL;
   if (rc != PAWL_OK) pawl_store_rollback(e->store);
   if (rc == PAWL_UNREACHABLE) { /* the next commit settles it */
     h->state = PAWL_SLOT_UNKNOWN;
@@ -135,15 +133,23 @@ static pawl_code commit_step(pawl_engine *e, pawl_held *h, pawl_error *err) {
 
 pawl_code pawl_transactional_run(pawl_engine *e, pawl_held *h,
                                  pawl_error *err) {
+  pawl_step_unit unit;
   int64_t began;
   int ok;
+  pawl_code rc;
 
+  unit.owner = h;
+  unit.failed.code = PAWL_OK;
   pawl_plan_reset(&h->d.plan);
-  e->query_error.code = PAWL_OK;
+  assert(!e->unit);
   MUST(lock_open(e, h, &ok, err));
   if (!ok) return PAWL_OK;
+  e->unit = &unit;
   began = pawl_clock_mono(); /* waiting for its turn holds up nobody */
   pawl_step_run(e, h);
-  if (!may_commit(e, h, pawl_clock_mono() - began, err)) return PAWL_OK;
-  return commit_step(e, h, err);
+  rc = may_commit(e, h, &unit, pawl_clock_mono() - began, err)
+           ? commit_step(e, h, err)
+           : PAWL_OK;
+  e->unit = NULL;
+  return rc;
 }
