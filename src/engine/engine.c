@@ -310,7 +310,7 @@ pawl_code pawl_engine_tick_one(pawl_engine *e, const pawl_id *id,
   else
     TRY(pawl_claim_one(e, id, &got, err));
   h = got ? pawl_held_ready(e, id) : NULL;
-  suspended = h && h->d.apply_only;
+  suspended = h && h->d.turn == PAWL_TURN_LETTERS;
   if (got)
     TRY(pawl_rounds_run(e, suspended ? 0 : budget_us, PAWL_RESUMING, err));
   TRY(pawl_claim_release(e, err));

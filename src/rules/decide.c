@@ -234,13 +234,12 @@ static void run_tokens(pawl_decision *d) {
         !pawl_order_may_run(pawl_tok(d, k), first))
       continue;
     node = pawl_tok_node(d, k);
-    if (node && node->transactional && !d->in_unit) continue;
-    if (d->in_unit && !(node && node->transactional)) continue;
+    if ((node && node->transactional) != (d->turn == PAWL_TURN_UNIT)) continue;
     run_token(d, k);
     if (d->plan.waits) return; /* one at a time: it had these variables */
     pawl_joins_race(d);
     if (pawl_is_over(d) || d->plan.state.status == PAWL_STATUS_SUSPENDED ||
-        d->in_unit)
+        d->turn == PAWL_TURN_UNIT)
       return;
     if (++ran >= most || d->world->is_late(d->world->ud, d)) return;
   }
@@ -365,7 +364,7 @@ static void finish_plan(pawl_decision *d) {
   }
   p->state.status = live_status(d);
   look = d->plan.leaves || recovers(p) || is_edited_blindly(d) ||
-                 (d->apply_only && pawl_eachs_wait(d))
+                 (d->turn == PAWL_TURN_LETTERS && pawl_eachs_wait(d))
              ? 0
              : next_look(d);
   if (pawl_is_behind(d)) pawl_look_again(d);
@@ -425,7 +424,7 @@ static int leads_to_step(pawl_decision *d) {
 
   if (!t || !is_due(d, t) || p->after != PAWL_AFTER_GO_ON ||
       p->state.status == PAWL_STATUS_SUSPENDED || pawl_is_undoing(d) ||
-      d->apply_only || d->in_unit)
+      d->turn != PAWL_TURN_WHOLE)
     return 0;
   node = pawl_tok_node(d, (int)(t - p->state.tokens.at));
   return node && node->kind == PAWL_KIND_STEP && !node->transactional &&
@@ -490,7 +489,7 @@ static void decide(pawl_decision *d) {
   if (p->after == PAWL_AFTER_END || p->version ||
       p->state.status == PAWL_STATUS_SUSPENDED)
     return;
-  if (d->apply_only) return;
+  if (d->turn == PAWL_TURN_LETTERS) return;
   if (p->nrecords || p->neffects) {
     if (d->def && !pawl_is_undoing(d)) go_on(d);
     return;
@@ -615,7 +614,7 @@ const pawl_node *pawl_decide_next_step(const pawl_decision *d,
                                        int transactional) {
   const pawl_node *first = NULL;
   int64_t turn;
-  if (!d->def || d->taken || d->apply_only ||
+  if (!d->def || d->taken || d->turn == PAWL_TURN_LETTERS ||
       d->state.status == PAWL_STATUS_SUSPENDED ||
       pawl_status_has_ended(d->state.status) || d->state.undo.status)
     return NULL;
@@ -644,7 +643,8 @@ int pawl_decide_is_transactional(const pawl_decision *d) {
 
 int pawl_decide_may_wait(const pawl_decision *d) {
   const pawl_node *node;
-  if (d->state.undo.status && !d->apply_only) return 1; /* undoing */
+  if (d->state.undo.status && d->turn != PAWL_TURN_LETTERS)
+    return 1; /* undoing */
   node = pawl_decide_next_step(d, 0);
   return node && !node->transactional;
 }

@@ -35,6 +35,13 @@
 
 typedef struct pawl_decision pawl_decision;
 
+/* What may run. */
+typedef enum pawl_turn {
+  PAWL_TURN_WHOLE,
+  PAWL_TURN_LETTERS, /* it is held to take its inbox: no node */
+  PAWL_TURN_UNIT     /* a step's own transaction is open: that step alone */
+} pawl_turn;
+
 /* A handler that is to run for a token that stands at `node`. */
 typedef struct pawl_question {
   const pawl_token *token;
@@ -145,10 +152,9 @@ struct pawl_decision {
   int taken;     /* from a dead executor, by this claim; until that stands in
                     its history */
   pawl_id taken_from;
-  int rounds;     /* immediate steps under this lease */
-  int apply_only; /* held to take its inbox; no node may run */
+  int rounds; /* immediate steps under this lease */
+  pawl_turn turn;
   int one_by_one; /* its next decision is stored by itself */
-  int in_unit;    /* a step's own transaction is open: only that step runs */
   int may_wait;   /* there is room for one more handler that waits */
   /* ---- the handler that ran last ---- */
   int32_t running_token; /* its token */

@@ -186,7 +186,7 @@ static void suspend(pawl_decision *d, const pawl_letter *l) {
 /* What came just before it was suspended may have been the last that a join or
  * an each waited for: whoever holds its handlers looks. */
 static void wake_up(pawl_decision *d) {
-  if (d->apply_only) d->plan.leaves = 1;
+  if (d->turn == PAWL_TURN_LETTERS) d->plan.leaves = 1;
   d->plan.state.status = PAWL_STATUS_RUNNING;
   d->plan.state.suspended_us = 0;
   d->plan.resets = 1;
@@ -654,9 +654,10 @@ static int take(pawl_decision *d, pawl_letter *l) {
     return 1;
   }
   /* the rest moves tokens on, which may need handlers */
-  if (d->apply_only || d->plan.state.status == PAWL_STATUS_SUSPENDED)
+  if (d->turn == PAWL_TURN_LETTERS ||
+      d->plan.state.status == PAWL_STATUS_SUSPENDED)
     d->plan.leaves = 1;
-  if (d->apply_only || !d->def ||
+  if (d->turn == PAWL_TURN_LETTERS || !d->def ||
       d->plan.state.status == PAWL_STATUS_SUSPENDED || pawl_stays_ended(d))
     return 0;
   times_before(d, l);

@@ -98,7 +98,7 @@ static void who_holds_no_handlers_leaves_what_needs_them(void) {
            "'start':'w','nodes':[{'name':'w','kind':'wait','event':'e',"
            "'next':'z'}," KIT_FINISH "]");
   kit_run(&k);
-  k.d.apply_only = 1;
+  k.d.turn = PAWL_TURN_LETTERS;
   kit_event(&k, "e", NULL);
   kit_letter(&k, "edit", "{'set':{'a':1}}");
   kit_step(&k);

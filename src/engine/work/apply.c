@@ -69,7 +69,7 @@ pawl_code pawl_apply(pawl_engine *e, const pawl_id *id, int seize, int *got,
             : pawl_claim_one(e, id, got, err));
   h = *got ? pawl_held_ready(e, id) : NULL;
   if (!h) goto out;
-  h->d.apply_only = 1;
+  h->d.turn = PAWL_TURN_LETTERS;
   TRY(lend_graph(e, h, &lent, err));
   TRY(take_inbox(e, id, err));
   e->holding = 1;

@@ -194,7 +194,7 @@ static pawl_code take_claim(pawl_engine *e, const claim *c, int *got,
     pawl_held *h = pawl_held_get(e);
     if (!h) return pawl_fail(err, PAWL_INTERNAL, "no slot for a claim");
     hold(e, h, c, &claims[order[k]]);
-    h->d.apply_only = suspended;
+    h->d.turn = suspended ? PAWL_TURN_LETTERS : PAWL_TURN_WHOLE;
   }
   pawl_store_rows(e->store, c->load_at, &rows);
   MUST(pawl_load_rows(e, &c->lease, &rows, err));

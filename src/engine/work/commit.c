@@ -181,8 +181,8 @@ static int seen_latch(const pawl_held *h) {
  * been due for as long as before. */
 static int64_t look_us(pawl_engine *e, const pawl_held *h) {
   int64_t us = h->d.plan.look_us, before = h->was_due_us;
-  int in_vain = h->d.apply_only && h->d.plan.after == PAWL_AFTER_BACK &&
-                us <= pawl_engine_now(e);
+  int in_vain = h->d.turn == PAWL_TURN_LETTERS &&
+                h->d.plan.after == PAWL_AFTER_BACK && us <= pawl_engine_now(e);
 
   return in_vain && before < us ? before : us;
 }
@@ -569,7 +569,8 @@ static pawl_code settle(pawl_engine *e, pawl_held *h, pawl_error *err) {
     stored(e, h, h->latch);
     return PAWL_OK;
   }
-  if (h->d.in_unit) { /* the handler's own SQL is undone with it */
+  if (h->d.turn == PAWL_TURN_UNIT) {
+    /* the handler's own SQL is undone with it */
     pawl_told_undone(e);
     h->state = PAWL_SLOT_READY;
     return PAWL_OK;
@@ -706,7 +707,7 @@ out:
 }
 
 pawl_code pawl_commit_open(pawl_engine *e, pawl_held *h, pawl_error *err) {
-  assert(e->unit && e->unit->owner == h && h->d.in_unit);
+  assert(e->unit && e->unit->owner == h && h->d.turn == PAWL_TURN_UNIT);
   MUST(send_plans(e, &h, 1, err));
   if (e->stats) e->stats->commits++;
   (void)PAWL_FAULT("engine.commit.before");

@@ -127,7 +127,7 @@ static pawl_code ask(void *ud, pawl_decision *d, const pawl_question *q,
 
   assert(!e->unit || e->unit->owner == h);
   assert(!h->flight.run);   /* H7: it runs no second one */
-  if (d->def->host_ref < 0) /* a graph alone: apply_only keeps us from it */
+  if (d->def->host_ref < 0) /* a graph alone: PAWL_TURN_LETTERS */
     return pawl_fail(err, PAWL_INTERNAL, "no code was loaded for a handler");
   fill_call(e, h, q, &c);
   h->was_due_us = 0;
@@ -163,7 +163,9 @@ void pawl_run_init_world(pawl_engine *e) {
 /* ---- deciding ---- */
 
 static void prepare(pawl_engine *e, pawl_held *h) {
-  h->d.in_unit = e->unit != NULL;
+  assert(!e->unit || h->d.turn != PAWL_TURN_LETTERS);
+  if (h->d.turn != PAWL_TURN_LETTERS)
+    h->d.turn = e->unit ? PAWL_TURN_UNIT : PAWL_TURN_WHOLE;
   h->d.may_wait = e->nwaiting < e->config.concurrency;
 }
 

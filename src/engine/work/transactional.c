@@ -18,7 +18,7 @@ static void undo_open(pawl_engine *e, pawl_held *h) {
   pawl_told_undone(e);
   pawl_store_rollback(e->store);
   e->unit = NULL;
-  h->d.in_unit = 0;
+  h->d.turn = PAWL_TURN_WHOLE;
 }
 
 /* The row is locked and ours, and nothing has come in. *ok 0: not so; the
