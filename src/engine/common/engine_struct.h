@@ -1,9 +1,9 @@
 /* engine/common/engine_struct.h: the engine itself, one struct for all rooms.
  *
  * Who needs a field of it includes this; who only passes an engine on does
- * not. What a room or a file keeps there stands under its name; others ask, or
- * say that it is to look again (woken, fresh_ready, look_mono_us, an offer's
- * until_mono_us).
+ * not. What a room or a file keeps there from tick to tick stands under its
+ * name; others ask, or say that it is to look again (woken, fresh_ready,
+ * look_mono_us, deliver_mono_us, reach_look_us, an offer's until_mono_us).
  *
  * Layer    engine/common, above store; of host.h the types alone.
  * Owns     all of it from pawl_engine_open to pawl_engine_close (engine.c).
@@ -122,8 +122,8 @@ struct pawl_engine {
   int next_shard;
   int claiming;     /* slots that a claim under way may fill */
   int empty_shards; /* in a row that had less than was wanted */
-  pawl_ahead ahead; /* of what comes from tick to tick */
-  struct {          /* claims whose answer was lost */
+  pawl_ahead ahead;
+  struct { /* claims whose answer was lost */
     int shard;
     pawl_id lease;
   } lost_claims[PAWL_LOST_CLAIMS];

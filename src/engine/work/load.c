@@ -612,8 +612,7 @@ static int any_wants(const pawl_engine *e) {
   int whole;
   PAWL_EACH_SLOT (e, h) {
     if (!pawl_slot_is_held(h)) continue; /* most, as a rule */
-    if (pawl_needs_look(h) || pawl_needs_inbox(h) || wants_plan(h, &whole) ||
-        next_undo(h, &seq))
+    if (pawl_needs_look(h) || wants_plan(h, &whole) || next_undo(h, &seq))
       return 1;
   }
   return 0;

@@ -2,9 +2,8 @@
 #include "needs.h"
 
 int pawl_needs_inbox(const pawl_held *h) {
-  if (!pawl_slot_is_held(h) || !h->loaded) return 0;
+  if (!pawl_needs_look(h)) return 0;
   if (h->look) return 1;
-  if (!pawl_slot_is_new(h)) return 0;
   if (h->latch || pawl_needs_tokens(h)) return 1;
   if (!h->d.state.visit && h->d.commits)
     return 1; /* no token could note its mail */
