@@ -114,8 +114,8 @@ local plants = {
     [[insert into pawl.message (shard, instance, seq, kind, target, created_at)
       values (0, $one(t.kid), 1, 'result', $one(t.kids), $now)]],
   },
-  ["events are routed"] = {
-    "update pawl.event set routed = $false",
+  ["events are posted"] = {
+    "update pawl.event set posted = $false",
   },
   ["nobody waits unseen: it is to run"] = {
     "update pawl.instance set status = 'running' \

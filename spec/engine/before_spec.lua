@@ -28,7 +28,7 @@ kit.describe("the event that starts an instance", function(backend)
     assert.equal(2, #assert(engine:list { workflow = "t.trig" }))
   end)
 
-  it("is not taken either where its own wait began before it was routed",
+  it("is not taken either where its own wait began before it was posted",
     function()
       local engine, clock, url = backend.fresh()
       assert(engine:load(flow()))

@@ -33,10 +33,10 @@ local function places(engine, id)
   return detail.kept and #detail.kept or 0
 end
 
---- Kept as if they had been sent, a millisecond apart, all routed.
+--- Kept as if they had been sent, a millisecond apart, all posted.
 local KEEP = {
   postgres = [[
-    insert into pawl.event (shard, source, id, name, key, data, came, routed,
+    insert into pawl.event (shard, source, id, name, key, data, came, posted,
       received_at, expires_at)
     select 0, '', 'e' || i, '$NAME', 'K', ('{"seq":' || i || '}')::json,
       lpad(to_hex(i), 32, '0')::uuid, true,
@@ -46,7 +46,7 @@ local KEEP = {
   sqlite = [[
     with recursive n (i) as (select $FROM union all select i + 1 from n
       where i < $TO)
-    insert into pawl_event (shard, source, id, name, key, data, came, routed,
+    insert into pawl_event (shard, source, id, name, key, data, came, posted,
       received_at, expires_at)
     select 0, '', 'e' || i, '$NAME', 'K', '{"seq":' || i || '}',
       cast(printf('%016d', i) as blob), 1, $BEGAN + i * 1000,

@@ -25,14 +25,14 @@ end
 local function get(engine, id) return assert(engine:get(id)) end
 
 kit.describe("an event that its sender left behind", function(backend)
-  --- As a sender that died between storing and routing.
+  --- As a sender that died between storing and posting.
   local function leave(store, name, key, ttl_us)
     return kit.run(store, "event_insert", { shard = 0, source = "",
       id = "left", name = name, key = key, data = "5",
       ttl_us = ttl_us or 3600 * SECOND, now = store:now() })
   end
 
-  it("is routed by whoever works", function()
+  it("is posted by whoever works", function()
     local engine, clock, url = backend.fresh()
     assert(engine:load(waiting()))
     local id = begin(engine, { order = "1" })
@@ -46,7 +46,7 @@ kit.describe("an event that its sender left behind", function(backend)
     assert(other:run())
     assert(other:run())
     assert.same({ got = 5 }, get(engine, id).output)
-    assert.equal(0, kit.count(backend, url, "event", "not routed"))
+    assert.equal(0, kit.count(backend, url, "event", "not posted"))
   end)
 
   it("does not come twice", function()
@@ -68,7 +68,7 @@ kit.describe("an event that its sender left behind", function(backend)
     leave(kit.store(url, clock), "order.paid", "1", 2 * SECOND)
     clock:advance(4) -- its sender may be at it
     assert(kit.rival(backend, url, clock):run())
-    assert.equal(1, kit.count(backend, url, "event", "not routed"))
+    assert.equal(1, kit.count(backend, url, "event", "not posted"))
     clock:advance(2)
     assert(kit.rival(backend, url, clock):run())
     assert(engine:run())

@@ -35,7 +35,7 @@ end
 -- Columns that very many rows of a shard share.
 local SHARED = {}
 for _, name in ipairs { "shard", "status", "state", "kind", "type", "open",
-  "ready", "taken", "routed", "priority", "executor_group", "workflow",
+  "ready", "taken", "posted", "priority", "executor_group", "workflow",
   "version", "name", "pattern", "source", "is_prefix" } do
   SHARED[name] = true
 end
@@ -58,7 +58,7 @@ local MEANT = {
   { "ending_next", "due .*due_at<", "the first that is due" },
   { "ending_take", "due .*due_at<", "what is due: a batch" },
   { "event_prune", "expires .*expires_at<", "what has expired: a batch" },
-  { "event_unrouted", "unrouted .*received_at<", "what is late: a batch" },
+  { "event_unposted", "unposted .*received_at<", "what is late: a batch" },
   { "message_list", "instance,seq%)>", "a page, in order" },
   { "outbox_list", "unpublished", "a page, in the order of the index" },
   { "subscription_match_open", "open .*instance>", "a page of one pattern" },
@@ -583,11 +583,11 @@ local EVENTS = {
   sqlite = [[
     with recursive n (i) as (select 1 union all select i + 1 from n
       where i < %d)
-    insert into pawl_event (shard, source, id, name, key, routed, received_at,
+    insert into pawl_event (shard, source, id, name, key, posted, received_at,
       expires_at)
     select 0, '%s', 'e' || i, 'e.one', 'k' || i, 1, %d, %d from n;]],
   postgres = [[
-    insert into pawl.event (shard, source, id, name, key, routed, received_at,
+    insert into pawl.event (shard, source, id, name, key, posted, received_at,
       expires_at)
     select 0, '%2$s', 'e' || i, 'e.one', 'k' || i, true,
       to_timestamp(%3$d / 1000000), to_timestamp(%4$d / 1000000)
@@ -598,7 +598,7 @@ kit.describe("the cost of routing an event", function(backend)
   local statements = kit.statements(backend.name)
   local pg = backend.name == "postgres"
   local routing = { "subscription_match", "subscription_match_open",
-    "event_get", "event_routed", "event_unrouted", "event_prune",
+    "event_get", "event_posted", "event_unposted", "event_prune",
     "agenda_wake_many", "inbox_insert_many" }
 
   local function write(templates, ...)

@@ -337,10 +337,10 @@ select @shard, @source, @id, @name, @key, @data, @came, 0, @now,
   select 1 from pawl_event where shard = @shard and source = @source
      and id = @id and expires_at < @now);]],
     specs = { "spec/engine/enter/signal_spec.lua" } },
-  { name = "what is not routed is thrown away",
+  { name = "what is not posted is thrown away",
     file = "sql/sqlite/event.sql",
     from = [[
-where shard = @shard and expires_at <= @now and routed
+where shard = @shard and expires_at <= @now and posted
 ]],
     to = [[
 where shard = @shard and expires_at <= @now
@@ -672,9 +672,9 @@ return t->status == PAWL_TASK_PENDING || t->status == PAWL_TASK_RUNNING;]],
 
 -- name: event_copy]],
     specs = { "spec/engine/enter/signal_spec.lua" } },
-  { name = "on PostgreSQL what is not routed is thrown away",
+  { name = "on PostgreSQL what is not posted is thrown away",
     file = "sql/postgres/event.sql",
-    from = [[   where shard = @shard and expires_at <= coalesce(@now, now()) and routed
+    from = [[   where shard = @shard and expires_at <= coalesce(@now, now()) and posted
 ]],
     to = [[   where shard = @shard and expires_at <= coalesce(@now, now())
 ]],

@@ -39,7 +39,7 @@ local MEANT = {
   { "ending_next", "ending_due by .*due_at <=", "the first that is due" },
   { "ending_take", "ending_due by .*due_at <=", "what is due: a batch" },
   { "event_prune", "event_expires by .*<=", "what has expired: a batch" },
-  { "event_unrouted", "event_unrouted by .*<=", "what is late: a batch" },
+  { "event_unposted", "event_unposted by .*<=", "what is late: a batch" },
   { "agenda_of", "agenda_pkey by .*instance >", "a page of the agenda" },
   { "health_agenda", "agenda_pkey by .*instance >", "the same" },
   { "health_page", "standing_pkey by .*instance >", "a page of a status" },
@@ -194,7 +194,7 @@ end
 -- walked.
 local SHARED = {}
 for _, name in ipairs { "shard", "status", "state", "kind", "type", "open",
-  "ready", "taken", "routed", "current", "priority", "executor_group",
+  "ready", "taken", "posted", "current", "priority", "executor_group",
   "workflow", "version", "name", "pattern", "source", "takeovers",
   "latch" } do SHARED[name] = true end
 

@@ -1,4 +1,4 @@
--- Events from outside. A row is committed as not routed, then routed shard by
+-- Events from outside. A row is committed as not posted, then posted shard by
 -- shard; it stays for its lifetime, found by waits that begin later (those
 -- with a key) and known again when it is sent twice.
 
@@ -7,14 +7,14 @@
 --       @data json, @came uuid, @ttl_us bigint, @now time?
 -- An id that is kept already is not taken again, nor changed.
 insert into pawl.event as e (shard, source, id, name, key, data, came,
-       routed, received_at, expires_at)
+       posted, received_at, expires_at)
 values (@shard, @source, @id, @name, @key, @data, @came, false,
         coalesce(@now, now()),
         {{from_now @ttl_us}})
 on conflict (shard, source, id) do update
    set name = excluded.name, key = excluded.key, data = excluded.data,
        came = excluded.came,
-       routed = false, received_at = excluded.received_at, ord = excluded.ord,
+       posted = false, received_at = excluded.received_at, ord = excluded.ord,
        expires_at = excluded.expires_at
  where e.expires_at <= excluded.received_at;
 
@@ -23,7 +23,7 @@ on conflict (shard, source, id) do update
 --       @data json, @came uuid, @received_at time, @expires_at time
 -- Where its key's events are, when that is another shard than its id's.
 insert into pawl.event as e (shard, source, id, name, key, data, came,
-       routed, received_at, expires_at)
+       posted, received_at, expires_at)
 values (@shard, @source, @id, @name, @key, @data, @came, true, @received_at,
         @expires_at)
 on conflict (shard, source, id) do update
@@ -37,7 +37,7 @@ on conflict (shard, source, id) do update
 -- args: @shard smallint, @now time?, @max integer
 with gone as materialized (
   select ctid as place from pawl.event
-   where shard = @shard and expires_at <= coalesce(@now, now()) and routed
+   where shard = @shard and expires_at <= coalesce(@now, now()) and posted
    order by expires_at limit @max for update skip locked)
 delete from pawl.event e
  using gone

@@ -98,7 +98,7 @@ select i.id, case when i.trigger_event is not null
 --       @now time?, @expires_at time
 -- The instance ends: the ids of what was sent to it by name stay known among
 -- the events, so that whoever repeats one is told so.
-insert into pawl.event (shard, source, id, name, routed, received_at,
+insert into pawl.event (shard, source, id, name, posted, received_at,
        expires_at)
 select @shard, '', 'to:' || replace(b.instance::text, '-', '') || ':'
        || b.event_id, b.name, true, @now, @expires_at

@@ -1,29 +1,29 @@
--- Events from outside. A row is committed as not routed, then routed shard by
+-- Events from outside. A row is committed as not posted, then posted shard by
 -- shard; it stays for its lifetime, found by waits that begin later (those
 -- with a key) and known again when it is sent twice.
 
 -- name: event_get
 -- args: @shard smallint, @source text, @id text
--- rows: name text, key text, data json, came uuid, routed boolean,
+-- rows: name text, key text, data json, came uuid, posted boolean,
 --       received_at time, expires_at time
-select name, key, data, came, routed, received_at, expires_at from pawl.event
+select name, key, data, came, posted, received_at, expires_at from pawl.event
  where shard = @shard and source = @source and id = @id;
 
--- name: event_routed
+-- name: event_posted
 -- args: @shard smallint, @source text, @id text, @forget boolean
 -- One that is not looked for here again is only known: no key, no data. Spelled
--- so that the index of those that are not routed does not fit.
+-- so that the index of those that are not posted does not fit.
 update pawl.event
-   set routed = true, key = case when @forget then null else key end,
+   set posted = true, key = case when @forget then null else key end,
        data = case when @forget then null else data end
  where shard = @shard and source = @source and id = @id
-   and coalesce(not routed, false); -- only: postgres
-   and not routed; -- only: sqlite
+   and coalesce(not posted, false); -- only: postgres
+   and not posted; -- only: sqlite
 
--- name: event_unrouted
+-- name: event_unposted
 -- args: @shard smallint, @age_us bigint, @now time?, @max integer
 -- rows: source text, id text
 -- Left behind by a process that died.
 select source, id from pawl.event
- where shard = @shard and not routed and received_at <= {{from_now -@age_us}}
+ where shard = @shard and not posted and received_at <= {{from_now -@age_us}}
  order by received_at limit @max;

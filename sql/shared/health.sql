@@ -135,7 +135,7 @@ select f.instance,
                  where e.shard = n.no and e.key = s.key
                    and {{pattern_fits e}} and +e.expires_at > {{now}}
 -- for all
-                   and e.routed and e.received_at < {{from_now -5000000}}
+                   and e.posted and e.received_at < {{from_now -5000000}}
                    and not exists (
 -- only: postgres
                      select 1 from (

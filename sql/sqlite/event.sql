@@ -1,4 +1,4 @@
--- Events from outside. A row is committed as not routed, then routed shard by
+-- Events from outside. A row is committed as not posted, then posted shard by
 -- shard; it stays for its lifetime, found by waits that begin later (those
 -- with a key) and known again when it is sent twice.
 
@@ -24,7 +24,7 @@ select @shard, @source, @id, @name, @key, @data, @came, 1, @received_at,
 delete from pawl_event
  where rowid in (
   select rowid from pawl_event
-   where shard = @shard and expires_at <= @now and routed
+   where shard = @shard and expires_at <= @now and posted
    order by expires_at limit @max);
 
 -- name: event_find

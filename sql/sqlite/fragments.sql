@@ -102,7 +102,7 @@ select t.id, t.commits, t.started_at is not null as started, t.compensation,
 
 -- fragment: event_row
 insert or replace into pawl_event (shard, source, id, name, key, data, came,
-  routed, received_at, expires_at)
+  posted, received_at, expires_at)
 
 -- fragment: pattern_fits
 -- Is this event of the pattern of the subscription s?

@@ -73,7 +73,7 @@ select id, case when trigger_event is not null
   from pawl_instance where shard = @shard and id = @id;
 
 -- name: inbox_keep
-insert into pawl_event (shard, source, id, name, routed, received_at,
+insert into pawl_event (shard, source, id, name, posted, received_at,
        expires_at)
 select @shard, '', 'to:' || lower(hex(instance)) || ':' || event_id, name, 1,
        @now, @expires_at

@@ -1,4 +1,4 @@
-/* base/sha256.h: SHA-256 (FIPS 180-4), for checksums and routing. */
+/* base/sha256.h: SHA-256 (FIPS 180-4), for checksums and homes. */
 #ifndef PAWL_BASE_SHA256_H
 #define PAWL_BASE_SHA256_H
 

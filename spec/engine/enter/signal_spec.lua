@@ -74,7 +74,7 @@ kit.describe("a signal", function(backend)
     assert.equal("started w, received w, step a", kit.trail(engine, id))
     assert.equal(0, kit.count(backend, url, "inbox"))
     assert.equal(0, kit.count(backend, url, "subscription"))
-    assert.equal(0, kit.count(backend, url, "event", "not routed"))
+    assert.equal(0, kit.count(backend, url, "event", "not posted"))
   end)
 
   it("draws an id when none is given", function()
@@ -431,7 +431,7 @@ kit.describe("an event's id", function(backend)
         end
       end
       assert.equal(12, kit.count(backend, url, "instance"))
-      assert.equal(0, kit.count(backend, url, "event", "not routed"))
+      assert.equal(0, kit.count(backend, url, "event", "not posted"))
     end
   end)
 
@@ -1109,7 +1109,7 @@ kit.describe("a signal whose connection is lost", function(backend)
       end
       assert(engine:run())
       for n = 1, 8 do assert.equal("w2", get(engine, ids[n]).node) end
-      assert.equal(8, kit.count(backend, url, "event", "routed"))
+      assert.equal(8, kit.count(backend, url, "event", "posted"))
     end)
 
     it("and its start come once, wherever that is: " .. point, function()

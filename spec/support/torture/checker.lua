@@ -376,8 +376,8 @@ none("messages are delivered", "%{id}: %{kind} to %{target}",
   [[select $id(instance) as id, kind, $id(target) as target
       from pawl.message]])
 
-none("events are routed", "%{source} %{id}",
-  [[select source, id from pawl.event where not routed]])
+none("events are posted", "%{source} %{id}",
+  [[select source, id from pawl.event where not posted]])
 
 -- What an instance that waits, and is not on the agenda, has not seen. Every
 -- wait here takes what its pattern and key fit.

@@ -234,7 +234,7 @@ local INSTANCES = "select count(*) as n from pawl.instance"
 -- to all: somebody still has work.
 local BUSY = [[select (select count(*) from pawl.agenda)
   + (select count(*) from pawl.message)
-  + (select count(*) from pawl.event where not routed) as n]]
+  + (select count(*) from pawl.event where not posted) as n]]
 
 local RECORDED = "select count(*) as n from pawl.history"
 

@@ -368,7 +368,7 @@ create table pawl.event (
   key text,
   data json,
   came uuid,
-  routed boolean not null,
+  posted boolean not null,
   received_at timestamptz not null,
   expires_at timestamptz not null,
   -- the transaction that wrote it: all below a snapshot's xmin are seen by it
@@ -381,10 +381,10 @@ create index event_came on pawl.event (shard, key, received_at, came)
 create index event_late on pawl.event (shard, key, ord)
   where key is not null;
 create index event_expires on pawl.event (shard, expires_at)
-  where routed -- only: postgres
+  where posted -- only: postgres
 ;
-create index event_unrouted on pawl.event (shard, received_at)
-  where not routed;
+create index event_unposted on pawl.event (shard, received_at)
+  where not posted;
 
 create table pawl.message (
   shard smallint not null,
@@ -729,7 +729,7 @@ insert into pawl.subscription (shard, instance, token, pattern, key, since)
 select 0, id, 1, 'e', nullif(id::text, '00000000-0000-7000-8000-000000000001'),
        now()
   from pawl.instance;
-insert into pawl.event (shard, source, id, name, key, routed, received_at,
+insert into pawl.event (shard, source, id, name, key, posted, received_at,
        expires_at)
 select 0, '', id::text, 'e', id::text, true, now(), now() from pawl.instance;
 insert into pawl.task (shard, id, instance, token, node, visit, form,

@@ -16,7 +16,7 @@
 
 enum {
   LEAST = 4,       /* digits */
-  SURE = 8,        /* of 2^32 ends, 16 bits of them of the shard's route */
+  SURE = 8,        /* of 2^32 ends, 16 bits of them of the shard's home */
   RECENT = 100000, /* looked at for an end */
   ALL = 32
 };
@@ -47,13 +47,13 @@ static pawl_code find_end(pawl_engine *e, const char *text, int *n,
                           pawl_id *out, int *more, pawl_error *err) {
   char digits[ALL + 1];
   pawl_rows rows;
-  long route;
+  long home;
 
   digits_of(text, digits);
   assert(strlen(digits) >= LEAST);
-  route = strtol(digits + strlen(digits) - LEAST, NULL, 16);
+  home = strtol(digits + strlen(digits) - LEAST, NULL, 16);
   MUST(PAWL_READ(e->store, instance_find_end, &rows, err,
-                 .shard = route % e->nshards, .digits = pawl_strz(digits),
+                 .shard = home % e->nshards, .digits = pawl_strz(digits),
                  .max = RECENT));
   *n = rows.nrows;
   *more = 0;

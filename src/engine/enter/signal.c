@@ -1,8 +1,8 @@
 /* Events from outside: stored first, then handed to whoever waits (rule 5).
  *
- *   to everybody   a row of `event`, committed as not routed; then, shard by
+ *   to everybody   a row of `event`, committed as not posted; then, shard by
  *                  shard and in batches, into the inboxes of all that wait for
- *                  it; then it is marked as routed. A wait that begins
+ *                  it; then it is marked as posted. A wait that begins
  *                  meanwhile looks among the events after its own commit, so
  *                  one of the two sides sees the other. Workflows that it
  *                  triggers are started on the way.
@@ -27,7 +27,7 @@
 #define BATCH 500             /* receivers in one transaction */
 #define MAX_WORD PAWL_MAX_KEY /* key, id, source, by: bytes */
 #define DEFAULT_TTL_US (86400 * PAWL_SECOND)
-#define LEFT_AFTER_US (5 * PAWL_SECOND) /* nobody routes that long */
+#define LEFT_AFTER_US (5 * PAWL_SECOND) /* nobody posts that long */
 #define LEFT_MAX 32                     /* of a shard, at once */
 #define PRUNE_MAX 500
 
@@ -273,7 +273,7 @@ static pawl_code next_receivers(pawl_engine *e, const event *v, int shard,
   return PAWL_OK;
 }
 
-static pawl_code route_pattern(pawl_engine *e, event *v, int shard,
+static pawl_code post_pattern(pawl_engine *e, event *v, int shard,
                                const pawl_buf *pattern, pawl_error *err) {
   pawl_id ids[BATCH], after = {{0}};
   int n, more = 1;
@@ -354,7 +354,7 @@ out:
 
 /* One that is refused for good holds up neither the others nor the event.
  * Their rows are kept: the starts that follow use the connection. */
-static pawl_code route_triggers(pawl_engine *e, event *v, pawl_error *err) {
+static pawl_code fire_triggers(pawl_engine *e, event *v, pawl_error *err) {
   pawl_buf keep = {.alloc = &e->alloc};
   pawl_rows rows;
   pawl_error why;
@@ -380,7 +380,7 @@ out:
   return rc;
 }
 
-/* ---- routing ---- */
+/* ---- posting ---- */
 
 /* An id is known in the shard that follows from it, whatever its key. Where
  * waits look for the key is another shard, as a rule: a copy goes there. */
@@ -407,22 +407,22 @@ static pawl_code copy_event(pawl_engine *e, const event *v, pawl_error *err) {
 
 /* The last thing: until then the housekeeping would take it for left behind,
  * and do all of it again, without harm. */
-static pawl_code mark_routed(pawl_engine *e, const event *v, pawl_error *err) {
-  return PAWL_WRITE(e->store, event_routed, NULL, err, .shard = shard_of(e, v),
+static pawl_code mark_posted(pawl_engine *e, const event *v, pawl_error *err) {
+  return PAWL_WRITE(e->store, event_posted, NULL, err, .shard = shard_of(e, v),
                     .source = pawl_buf_str(&v->source),
                     .id = pawl_buf_str(&v->id),
                     .forget = !v->key.len || has_copy(e, v));
 }
 
-static pawl_code route(pawl_engine *e, event *v, pawl_error *err) {
+static pawl_code post(pawl_engine *e, event *v, pawl_error *err) {
   if (has_copy(e, v))
     MUST(copy_event(e, v, err)); /* before who waits is read */
-  MUST(route_triggers(e, v, err));
+  MUST(fire_triggers(e, v, err));
   for (int s = 0; s < e->nshards; s++) {
-    MUST(route_pattern(e, v, s, &v->name, err));
-    MUST(route_pattern(e, v, s, &v->wide, err));
+    MUST(post_pattern(e, v, s, &v->name, err));
+    MUST(post_pattern(e, v, s, &v->wide, err));
   }
-  return mark_routed(e, v, err);
+  return mark_posted(e, v, err);
 }
 
 static void take_times(event *v, const pawl_event_get_row *row) {
@@ -431,8 +431,8 @@ static void take_times(event *v, const pawl_event_get_row *row) {
   v->expires_us = row->expires_at;
 }
 
-/* *is_new: it was not known. *routed: as its row says. */
-static pawl_code keep_event(pawl_engine *e, event *v, int *is_new, int *routed,
+/* *is_new: it was not known. *posted: as its row says. */
+static pawl_code keep_event(pawl_engine *e, event *v, int *is_new, int *posted,
                             pawl_error *err) {
   int shard = shard_of(e, v), inserted, found;
   pawl_rows rows;
@@ -451,10 +451,10 @@ static pawl_code keep_event(pawl_engine *e, event *v, int *is_new, int *routed,
   pawl_store_rows(e->store, inserted, &rows);
   *is_new = rows.changed > 0;
   pawl_store_rows(e->store, found, &rows);
-  *routed = 0;
+  *posted = 0;
   if (!rows.nrows) return PAWL_OK;
   const pawl_event_get_row row = pawl_read_event_get(&rows, 0);
-  *routed = (int)row.routed;
+  *posted = (int)row.posted;
   take_times(v, &row);
   return PAWL_OK;
 out:
@@ -463,23 +463,23 @@ out:
 }
 
 /* Once its row is there the event is accepted: what then keeps it from being
- * routed is the housekeeping's to overcome, and no failure of the call. */
+ * posted is the housekeeping's to overcome, and no failure of the call. */
 static pawl_code send_to_all(pawl_engine *e, event *v, pawl_error *err) {
-  int is_new = 0, routed = 0, tries = 0, routes = 0;
+  int is_new = 0, posted = 0, tries = 0, posts = 0;
   pawl_error why;
   pawl_code rc;
 
-  do rc = keep_event(e, v, &is_new, &routed, err);
+  do rc = keep_event(e, v, &is_new, &posted, err);
   while (pawl_store_may_repeat(rc, &tries));
   if (rc != PAWL_OK) return rc;
-  /* after a lost answer, one that nobody has routed yet is ours */
-  v->repeated = !is_new && (routed || !tries);
+  /* after a lost answer, one that nobody has posted yet is ours */
+  v->repeated = !is_new && (posted || !tries);
   if (v->repeated) return PAWL_OK;
-  do rc = route(e, v, &why); /* what was reached is counted once */
-  while (pawl_store_may_repeat(rc, &routes));
+  do rc = post(e, v, &why); /* what was reached is counted once */
+  while (pawl_store_may_repeat(rc, &posts));
   if (rc != PAWL_OK)
     pawl_log_error(&e->log, PAWL_WARN,
-                   "an event is stored and will be routed later", &why);
+                   "an event is stored and will be posted later", &why);
   return PAWL_OK;
 }
 
@@ -659,10 +659,10 @@ out:
 
 /* ---- what was left behind ---- */
 
-/* *there 0: somebody has routed or forgotten it meanwhile. `keep` has what the
+/* *there 0: somebody has posted or forgotten it meanwhile. `keep` has what the
  * event's data borrows. */
 static pawl_code load_left(pawl_engine *e, int shard,
-                           const pawl_event_unrouted_row *left, event *v,
+                           const pawl_event_unposted_row *left, event *v,
                            pawl_buf *keep, int *there, pawl_error *err) {
   pawl_rows rows;
 
@@ -670,7 +670,7 @@ static pawl_code load_left(pawl_engine *e, int shard,
   MUST(PAWL_READ(e->store, event_get, &rows, err, .shard = shard,
                  .source = left->source, .id = left->id));
   MUST(PAWL_KEEP(event_get, &rows, keep, err));
-  if (!rows.nrows || PAWL_KEPT(event_get, keep)->routed) return PAWL_OK;
+  if (!rows.nrows || PAWL_KEPT(event_get, keep)->posted) return PAWL_OK;
   const pawl_event_get_row *row = PAWL_KEPT(event_get, keep);
   pawl_buf_set(&v->name, row->name);
   pawl_buf_set(&v->key, row->key);
@@ -685,8 +685,8 @@ static pawl_code load_left(pawl_engine *e, int shard,
   return complete(v, err);
 }
 
-static pawl_code route_left(pawl_engine *e, int shard,
-                            const pawl_event_unrouted_row *left,
+static pawl_code post_left(pawl_engine *e, int shard,
+                            const pawl_event_unposted_row *left,
                             pawl_error *err) {
   event v;
   pawl_buf keep = {.alloc = &e->alloc};
@@ -695,7 +695,7 @@ static pawl_code route_left(pawl_engine *e, int shard,
 
   event_init(&v, &e->alloc);
   TRY(load_left(e, shard, left, &v, &keep, &there, err));
-  if (there) TRY(route(e, &v, err));
+  if (there) TRY(post(e, &v, err));
   if (v.reached) e->look_mono_us = 0;
 out:
   event_deinit(&v);
@@ -703,22 +703,22 @@ out:
   return rc;
 }
 
-/* A process that died between storing an event and routing it has left it to
+/* A process that died between storing an event and posting it has left it to
  * us. */
 static pawl_code tidy_shard(pawl_engine *e, int shard, pawl_error *err) {
   pawl_buf keep = {.alloc = &e->alloc};
   pawl_rows rows;
   pawl_code rc = PAWL_OK;
 
-  TRY(PAWL_READ(e->store, event_unrouted, &rows, err, .shard = shard,
+  TRY(PAWL_READ(e->store, event_unposted, &rows, err, .shard = shard,
                 .age_us = LEFT_AFTER_US, .now = pawl_store_now(e->store),
                 .max = LEFT_MAX));
-  TRY(PAWL_KEEP(event_unrouted, &rows, &keep, err));
+  TRY(PAWL_KEEP(event_unposted, &rows, &keep, err));
   for (int i = 0; i < rows.nrows; i++) {
-    rc = route_left(e, shard, &PAWL_KEPT(event_unrouted, &keep)[i], err);
+    rc = post_left(e, shard, &PAWL_KEPT(event_unposted, &keep)[i], err);
     if (rc == PAWL_UNREACHABLE) goto out;
     if (rc != PAWL_OK) /* the next one may do better */
-      pawl_log_error(&e->log, PAWL_ERROR, "an event cannot be routed", err);
+      pawl_log_error(&e->log, PAWL_ERROR, "an event cannot be posted", err);
   }
   TRY(PAWL_WRITE(e->store, event_prune, NULL, err, .shard = shard,
                  .now = pawl_store_now(e->store), .max = PRUNE_MAX));

@@ -1,6 +1,6 @@
 /* What has come in for instances that are held, and what is kept for their
  * keys. Rule 5 of events: whoever begins to wait has written so first and
- * looks here after that, so an event is either routed to it or found by it. */
+ * looks here after that, so an event is either posted to it or found by it. */
 #include "mail.h"
 
 #include <assert.h>
