@@ -83,7 +83,7 @@ static int token_newindex(lua_State *L) {
 }
 
 int pawl_ctx_token(lua_State *L, pawl_run *run) {
-  pawl_ctx_push_child(L, run, PAWL_SLOT_TOKEN, TOKEN_END - 1);
+  pawl_ctx_push_child(L, run, PAWL_ANCHOR_TOKEN, TOKEN_END - 1);
   return 1;
 }
 
@@ -228,7 +228,7 @@ void pawl_ctx_push(pawl_run *run, lua_State *L) {
   pawl_ctx *ctx = lua_newuserdatauv(L, sizeof *ctx, CTX_END - 1);
   ctx->run = run;
   run->ctx = ctx;
-  pawl_host_push_slot(run->host, L, PAWL_SLOT_CTX);
+  pawl_host_push_anchor(run->host, L, PAWL_ANCHOR_CTX);
   lua_setmetatable(L, -2);
 }
 
@@ -356,7 +356,7 @@ void pawl_ctx_open(pawl_host *host, lua_State *L) {
   push_fields(L);
   pawl_ctx_set_method(L, "__newindex", ctx_newindex, 1);
   pawl_ctx_set_method(L, "__tostring", ctx_tostring, 0);
-  pawl_host_set_slot(host, L, PAWL_SLOT_CTX);
+  pawl_host_set_anchor(host, L, PAWL_ANCHOR_CTX);
 
   pawl_ctx_open_attrs(host, L);
   pawl_ctx_open_db(host, L);
@@ -364,5 +364,5 @@ void pawl_ctx_open(pawl_host *host, lua_State *L) {
   pawl_ctx_begin_metatable(L, "pawl.token");
   pawl_ctx_set_method(L, "__index", token_index, 0);
   pawl_ctx_set_method(L, "__newindex", token_newindex, 0);
-  pawl_host_set_slot(host, L, PAWL_SLOT_TOKEN);
+  pawl_host_set_anchor(host, L, PAWL_ANCHOR_TOKEN);
 }

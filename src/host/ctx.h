@@ -111,13 +111,13 @@ pawl_buf *pawl_ctx_push_encoded(lua_State *L, const pawl_run *run, int idx,
  * damaged: it was when it was stored. Raises errors of memory alone. */
 pawl_code pawl_ctx_decode_stored(lua_State *L, pawl_str text, pawl_error *err);
 void pawl_ctx_push_decoded(lua_State *L, pawl_str text);
-/* Keeps the value on top as user value `slot` of the userdata at 1, unless
+/* Keeps the value on top as user value `at` of the userdata at 1, unless
  * there is one by now (H4), which replaces it then. */
-void pawl_ctx_keep_made(lua_State *L, int slot);
+void pawl_ctx_keep_made(lua_State *L, int at);
 
 /* Pushes ctx.token, ctx.attrs or ctx.db: a userdata that holds the ctx at
  * idx 1. */
-void pawl_ctx_push_child(lua_State *L, pawl_run *run, int slot, int nvalues);
+void pawl_ctx_push_child(lua_State *L, pawl_run *run, int anchor, int nvalues);
 /* Begins a metatable: on the stack it stays under what follows. Its functions
  * get it as upvalue 1. */
 void pawl_ctx_begin_metatable(lua_State *L, const char *name);

@@ -278,7 +278,7 @@ pawl_code pawl_ctx_take_attrs(pawl_run *run, lua_State *L) {
 }
 
 int pawl_ctx_attrs(lua_State *L, pawl_run *run) {
-  pawl_ctx_push_child(L, run, PAWL_SLOT_ATTRS, ATTRS_END - 1);
+  pawl_ctx_push_child(L, run, PAWL_ANCHOR_ATTRS, ATTRS_END - 1);
   return 1;
 }
 
@@ -287,5 +287,5 @@ void pawl_ctx_open_attrs(pawl_host *host, lua_State *L) {
   pawl_ctx_set_method(L, "__index", attrs_index, 0);
   pawl_ctx_set_method(L, "__newindex", attrs_newindex, 0);
   pawl_ctx_set_method(L, "__pairs", attrs_pairs, 0);
-  pawl_host_set_slot(host, L, PAWL_SLOT_ATTRS);
+  pawl_host_set_anchor(host, L, PAWL_ANCHOR_ATTRS);
 }

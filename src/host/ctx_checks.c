@@ -108,14 +108,14 @@ pawl_buf *pawl_ctx_push_encoded(lua_State *L, const pawl_run *run, int idx,
   return out;
 }
 
-void pawl_ctx_keep_made(lua_State *L, int slot) {
-  if (lua_getiuservalue(L, 1, slot) != LUA_TNIL) {
+void pawl_ctx_keep_made(lua_State *L, int at) {
+  if (lua_getiuservalue(L, 1, at) != LUA_TNIL) {
     lua_replace(L, -2);
     return;
   }
   lua_pop(L, 1);
   lua_pushvalue(L, -1);
-  lua_setiuservalue(L, 1, slot);
+  lua_setiuservalue(L, 1, at);
 }
 
 void pawl_ctx_check_service(lua_State *L, const pawl_run *run,
@@ -166,11 +166,12 @@ void pawl_ctx_check_acts(lua_State *L, const pawl_run *run, const char *what,
 
 /* It holds the ctx, not the run: when the handler has ended the ctx says so,
  * for its children too (H3). */
-void pawl_ctx_push_child(lua_State *L, pawl_run *run, int slot, int nvalues) {
+void pawl_ctx_push_child(lua_State *L, pawl_run *run, int anchor,
+                         int nvalues) {
   lua_newuserdatauv(L, 0, nvalues);
   lua_pushvalue(L, 1);
   lua_setiuservalue(L, -2, 1);
-  pawl_host_push_slot(run->host, L, slot);
+  pawl_host_push_anchor(run->host, L, anchor);
   lua_setmetatable(L, -2);
 }
 

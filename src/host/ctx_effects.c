@@ -90,12 +90,12 @@ static const char *check_child_code(lua_State *L) {
 
 /* Replaces the options at idx 3 by what option.read_child makes of them. */
 static void read_child_options(lua_State *L, const pawl_run *run) {
-  pawl_host_push_slot(run->host, L, PAWL_SLOT_CHILD);
+  pawl_host_push_anchor(run->host, L, PAWL_ANCHOR_CHILD);
   if (lua_isnil(L, -1)) {
     pawl_embedded_run(L, "pawl.option");
     lua_getfield(L, -1, "read_child");
     lua_pushvalue(L, -1);
-    pawl_host_set_slot(run->host, L, PAWL_SLOT_CHILD);
+    pawl_host_set_anchor(run->host, L, PAWL_ANCHOR_CHILD);
   }
   lua_pushvalue(L, 3);
   lua_call(L, 1, 2);

@@ -192,7 +192,7 @@ int pawl_ctx_db(lua_State *L, pawl_run *run) {
     return pawl_ctx_raise_text(
         L, PAWL_MISUSE, "write transactional = true into its options",
         "node \"%s\" is not transactional: it has no ctx.db", call->node);
-  pawl_ctx_push_child(L, run, PAWL_SLOT_DB, 1);
+  pawl_ctx_push_child(L, run, PAWL_ANCHOR_DB, 1);
   return 1;
 }
 
@@ -201,5 +201,5 @@ void pawl_ctx_open_db(pawl_host *host, lua_State *L) {
   lua_pushvalue(L, -1);
   lua_pushcclosure(L, db_query, 1);
   pawl_ctx_set_method(L, "__index", db_index, 1);
-  pawl_host_set_slot(host, L, PAWL_SLOT_DB);
+  pawl_host_set_anchor(host, L, PAWL_ANCHOR_DB);
 }

@@ -194,12 +194,12 @@ static void read_retry(lua_State *L, pawl_host *host, pawl_catch *caught) {
   if (kind == LUA_TBOOLEAN && !lua_toboolean(L, -1))
     caught->result->no_retry = 1;
   if (kind != LUA_TNUMBER && kind != LUA_TSTRING) return;
-  pawl_host_push_slot(host, L, PAWL_SLOT_DURATION);
+  pawl_host_push_anchor(host, L, PAWL_ANCHOR_DURATION);
   if (lua_isnil(L, -1)) {
     pawl_embedded_run(L, "pawl.duration");
     lua_getfield(L, -1, "parse");
     lua_pushvalue(L, -1);
-    pawl_host_set_slot(host, L, PAWL_SLOT_DURATION);
+    pawl_host_set_anchor(host, L, PAWL_ANCHOR_DURATION);
   }
   lua_getfield(L, 1, "retry");
   lua_call(L, 1, 2);
@@ -419,7 +419,7 @@ void pawl_catch_status(pawl_catch *caught, lua_State *L, int status) {
 /* ---- protected calls ---- */
 
 void pawl_host_push_catch(const pawl_host *host, lua_State *L) {
-  pawl_host_push_slot(host, L, PAWL_SLOT_CATCH);
+  pawl_host_push_anchor(host, L, PAWL_ANCHOR_CATCH);
 }
 
 pawl_code pawl_host_protect(pawl_host *host, lua_State *L, lua_CFunction f,

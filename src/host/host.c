@@ -61,20 +61,20 @@ static int set_up(lua_State *L) {
   lua_rawsetp(L, LUA_REGISTRYINDEX, host);
   lua_pushlightuserdata(L, host);
   lua_pushcclosure(L, pawl_catch_value, 1);
-  pawl_host_set_slot(host, L, PAWL_SLOT_CATCH);
+  pawl_host_set_anchor(host, L, PAWL_ANCHOR_CATCH);
   /* Its own copy: a host may have taken `coroutine` away, and the function
    * behind it is not the same in all of Lua 5.4. */
   lua_pushcfunction(L, luaopen_coroutine);
   lua_call(L, 0, 1);
   lua_getfield(L, -1, "close");
-  pawl_host_set_slot(host, L, PAWL_SLOT_CLOSE);
+  pawl_host_set_anchor(host, L, PAWL_ANCHOR_CLOSE);
   if (host->is_private) {
     luaL_openlibs(L);
     replace_exit(L);
     pawl_bound_open(L);
     preload(L);
     pawl_host_push_path(L);
-    pawl_host_set_slot(host, L, PAWL_SLOT_PATH);
+    pawl_host_set_anchor(host, L, PAWL_ANCHOR_PATH);
   }
   pawl_ctx_open(host, L);
   return 0;

@@ -2,8 +2,8 @@
  * it.
  *
  * Everything of a host in Lua hangs on one table in the registry, under the
- * host's address, so that closing is one assignment. Slots below are its
- * integer keys; definitions follow from PAWL_SLOT_DEFS on.
+ * host's address, so that closing is one assignment. Anchors below are its
+ * integer keys; definitions follow from PAWL_ANCHOR_DEFS on.
  *
  * Keeps    H1 to H7: see host.h. */
 #ifndef PAWL_HOST_HOST_INTERNAL_H
@@ -16,16 +16,16 @@
 #include "host.h"
 
 enum {
-  PAWL_SLOT_CATCH = 1, /* the message handler */
-  PAWL_SLOT_CLOSE,     /* coroutine.close */
-  PAWL_SLOT_PATH,      /* package.path as the private state began */
-  PAWL_SLOT_DURATION,  /* duration.parse, once needed */
-  PAWL_SLOT_CTX,       /* metatables of what ctx is made of */
-  PAWL_SLOT_ATTRS,
-  PAWL_SLOT_DB,
-  PAWL_SLOT_TOKEN,
-  PAWL_SLOT_CHILD, /* option.read_child, once needed */
-  PAWL_SLOT_DEFS
+  PAWL_ANCHOR_CATCH = 1, /* the message handler */
+  PAWL_ANCHOR_CLOSE,     /* coroutine.close */
+  PAWL_ANCHOR_PATH,      /* package.path as the private state began */
+  PAWL_ANCHOR_DURATION,  /* duration.parse, once needed */
+  PAWL_ANCHOR_CTX,       /* metatables of what ctx is made of */
+  PAWL_ANCHOR_ATTRS,
+  PAWL_ANCHOR_DB,
+  PAWL_ANCHOR_TOKEN,
+  PAWL_ANCHOR_CHILD, /* option.read_child, once needed */
+  PAWL_ANCHOR_DEFS
 };
 
 /* A definition in the host's table. */
@@ -78,7 +78,7 @@ struct pawl_host {
   lua_State *main; /* always alive: for what cannot raise */
   int is_private;
   size_t max_bytes;
-  int next_slot; /* of definitions */
+  int next_ref;  /* of definitions */
   int path_ref;  /* whose folder leads package.path; -1: unknown */
   int64_t pid;   /* after fork() nothing of theirs is run */
   int running;   /* handlers that run now */
@@ -89,11 +89,11 @@ struct pawl_host {
   pawl_buf warning;   /* pieces of a Lua warning */
 };
 
-/* slots.c */
-/* Pushes the value of a slot. */
-void pawl_host_push_slot(const pawl_host *host, lua_State *L, int slot);
+/* anchors.c */
+/* Pushes the value of an anchor. */
+void pawl_host_push_anchor(const pawl_host *host, lua_State *L, int anchor);
 /* Sets it to the value on top, which is popped. */
-void pawl_host_set_slot(const pawl_host *host, lua_State *L, int slot);
+void pawl_host_set_anchor(const pawl_host *host, lua_State *L, int anchor);
 /* pawl_host_push_buf, with the host's memory where the state is its own. */
 pawl_buf *pawl_host_push_own_buf(pawl_host *host, lua_State *L);
 
@@ -155,10 +155,10 @@ int pawl_require_push_chunk(lua_State *L, int rec, pawl_str text,
 /* Pushes the file that `package.searchpath` finds in the path on top, which is
  * popped, for the module named at idx; or nil. */
 void pawl_require_find(lua_State *L, int idx);
-/* Pushes record[slot][name], and sets it to the value on top, which is popped.
+/* Pushes record[part][name], and sets it to the value on top, which is popped.
  * `name` is an index. */
-void pawl_record_push_field(lua_State *L, int rec, int slot, int name);
-void pawl_record_set_field(lua_State *L, int rec, int slot, int name);
+void pawl_record_push_field(lua_State *L, int rec, int part, int name);
+void pawl_record_set_field(lua_State *L, int rec, int part, int name);
 
 /* returned.c */
 /* Takes what the handler returned into the run's result: its first value is

@@ -36,9 +36,9 @@ static void new_record(lua_State *L, const loading *l, int sources) {
   else
     lua_newtable(L);
   lua_rawseti(L, -2, PAWL_REC_SOURCES);
-  for (int slot = PAWL_REC_MODULES; slot <= PAWL_REC_FRESH; slot++) {
+  for (int part = PAWL_REC_MODULES; part <= PAWL_REC_FRESH; part++) {
     lua_newtable(L);
-    lua_rawseti(L, -2, slot);
+    lua_rawseti(L, -2, part);
   }
   lua_pushboolean(L, l->host->is_private);
   lua_rawseti(L, -2, PAWL_REC_PRIVATE);
@@ -60,7 +60,7 @@ static int push_main(lua_State *L, loading *l) {
 /* Pushes the path on which the definition's modules are found. */
 static void push_led_path(lua_State *L, const loading *l) {
   if (l->host->is_private)
-    pawl_host_push_slot(l->host, L, PAWL_SLOT_PATH);
+    pawl_host_push_anchor(l->host, L, PAWL_ANCHOR_PATH);
   else
     pawl_host_push_path(L);
   if (!l->folder) return;
@@ -239,10 +239,10 @@ static int run_with_bundle(lua_State *L, loading *l) {
   return run_file(L, l);
 }
 
-static pawl_code encode_slot(lua_State *L, loading *l, int slot,
+static pawl_code encode_part(lua_State *L, loading *l, int part,
                              const char *path, pawl_buf *out) {
   pawl_code rc;
-  lua_rawgeti(L, AT_REC, slot);
+  lua_rawgeti(L, AT_REC, part);
   rc = pawl_luajson_encode(L, -1, path, 0, out, l->caught.err);
   lua_pop(L, 1);
   return rc;
@@ -254,18 +254,18 @@ static pawl_code keep(lua_State *L, loading *l) {
   pawl_loaded *out = l->out;
   pawl_error *err = l->caught.err;
   MUST(pawl_luajson_encode(L, AT_GRAPH, "graph", 0, &out->graph, err));
-  MUST(encode_slot(L, l, PAWL_REC_SOURCES, "bundle", &out->bundle));
-  MUST(encode_slot(L, l, PAWL_REC_OTHERS, "others", &out->others));
+  MUST(encode_part(L, l, PAWL_REC_SOURCES, "bundle", &out->bundle));
+  MUST(encode_part(L, l, PAWL_REC_OTHERS, "others", &out->others));
   assert(lua_istable(L, AT_REC) && lua_istable(L, AT_HANDLERS));
   lua_pushvalue(L, AT_HANDLERS);
   lua_rawseti(L, AT_REC, PAWL_REC_HANDLERS);
-  for (int slot = PAWL_REC_OTHERS; slot <= PAWL_REC_FRESH; slot++) {
+  for (int part = PAWL_REC_OTHERS; part <= PAWL_REC_FRESH; part++) {
     lua_pushnil(L); /* from here on nothing is noted any more */
-    lua_rawseti(L, AT_REC, slot);
+    lua_rawseti(L, AT_REC, part);
   }
   lua_pushvalue(L, AT_REC);
-  pawl_host_set_slot(l->host, L, PAWL_SLOT_DEFS + l->host->next_slot);
-  out->ref = l->host->next_slot++;
+  pawl_host_set_anchor(l->host, L, PAWL_ANCHOR_DEFS + l->host->next_ref);
+  out->ref = l->host->next_ref++;
   return PAWL_OK;
 }
 
@@ -440,7 +440,7 @@ typedef struct comparison {
 static int compare_body(lua_State *L) {
   comparison *c = lua_touserdata(L, 1);
   for (int i = 0; i < 2; i++) {
-    pawl_host_push_slot(c->host, L, PAWL_SLOT_DEFS + c->refs[i]);
+    pawl_host_push_anchor(c->host, L, PAWL_ANCHOR_DEFS + c->refs[i]);
     lua_rawgeti(L, -1, PAWL_REC_HANDLERS);
     lua_replace(L, -2);
   }
@@ -521,6 +521,6 @@ void pawl_host_unload(pawl_host *host, int ref) {
   /* On the main thread, and an existing key: cannot raise. */
   if (ref < 0 || !lua_checkstack(host->main, 3)) return;
   lua_pushnil(host->main);
-  pawl_host_set_slot(host, host->main, PAWL_SLOT_DEFS + ref);
+  pawl_host_set_anchor(host, host->main, PAWL_ANCHOR_DEFS + ref);
   if (host->path_ref == ref) host->path_ref = -1;
 }

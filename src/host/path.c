@@ -49,12 +49,12 @@ void pawl_host_lead_path(lua_State *L, const char *folder) {
  * follows the definition that runs. */
 void pawl_host_use_folder(pawl_host *host, lua_State *L, int ref) {
   if (!host->is_private || host->path_ref == ref) return;
-  pawl_host_push_slot(host, L, PAWL_SLOT_DEFS + ref);
+  pawl_host_push_anchor(host, L, PAWL_ANCHOR_DEFS + ref);
   if (lua_istable(L, -1))
     lua_rawgeti(L, -1, PAWL_REC_FOLDER);
   else
     lua_pushnil(L);
-  pawl_host_push_slot(host, L, PAWL_SLOT_PATH);
+  pawl_host_push_anchor(host, L, PAWL_ANCHOR_PATH);
   if (lua_isstring(L, -2)) pawl_host_lead_path(L, lua_tostring(L, -2));
   pawl_host_set_path(L);
   lua_pop(L, 2);

@@ -6,15 +6,15 @@
 
 #include "host_internal.h"
 
-void pawl_record_push_field(lua_State *L, int rec, int slot, int name) {
-  if (lua_rawgeti(L, rec, slot) != LUA_TTABLE) return;
+void pawl_record_push_field(lua_State *L, int rec, int part, int name) {
+  if (lua_rawgeti(L, rec, part) != LUA_TTABLE) return;
   lua_pushvalue(L, name);
   lua_rawget(L, -2);
   lua_remove(L, -2);
 }
 
-void pawl_record_set_field(lua_State *L, int rec, int slot, int name) {
-  lua_rawgeti(L, rec, slot);
+void pawl_record_set_field(lua_State *L, int rec, int part, int name) {
+  lua_rawgeti(L, rec, part);
   lua_pushvalue(L, name);
   lua_pushvalue(L, -3);
   lua_rawset(L, -3);

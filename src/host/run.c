@@ -31,7 +31,7 @@ static int is_callable(lua_State *L) {
 /* Pushes the function; 0: there is none, and what is pushed does not count. */
 static int push_handler(pawl_run *run, lua_State *L) {
   const pawl_call *call = run->call;
-  pawl_host_push_slot(run->host, L, PAWL_SLOT_DEFS + call->ref);
+  pawl_host_push_anchor(run->host, L, PAWL_ANCHOR_DEFS + call->ref);
   if (!lua_istable(L, -1)) return 0;
   lua_rawgeti(L, -1, PAWL_REC_HANDLERS);
   lua_pushstring(L, call->node);
@@ -103,7 +103,7 @@ static int make_thread(lua_State *L) {
 /* (run): ends a handler that yielded, closing its variables. */
 static int close_thread(lua_State *L) {
   pawl_run *run = lua_touserdata(L, 1);
-  pawl_host_push_slot(run->host, L, PAWL_SLOT_CLOSE);
+  pawl_host_push_anchor(run->host, L, PAWL_ANCHOR_CLOSE);
   lua_rawgetp(L, LUA_REGISTRYINDEX, run->host);
   lua_rawgetp(L, -1, run);
   lua_remove(L, -2);

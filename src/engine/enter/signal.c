@@ -274,7 +274,7 @@ static pawl_code next_receivers(pawl_engine *e, const event *v, int shard,
 }
 
 static pawl_code post_pattern(pawl_engine *e, event *v, int shard,
-                               const pawl_buf *pattern, pawl_error *err) {
+                              const pawl_buf *pattern, pawl_error *err) {
   pawl_id ids[BATCH], after = {{0}};
   int n, more = 1;
 
@@ -686,8 +686,8 @@ static pawl_code load_left(pawl_engine *e, int shard,
 }
 
 static pawl_code post_left(pawl_engine *e, int shard,
-                            const pawl_event_unposted_row *left,
-                            pawl_error *err) {
+                           const pawl_event_unposted_row *left,
+                           pawl_error *err) {
   event v;
   pawl_buf keep = {.alloc = &e->alloc};
   int there;

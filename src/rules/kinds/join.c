@@ -8,13 +8,13 @@
 
 /* A join and the fork whose branches it gathers: the tokens that wait there,
  * and those that may still come. */
-typedef struct group {
+typedef struct gathering {
   const pawl_node *join;
   int at;       /* the join's index */
   int32_t fork; /* number of the token that forked */
   int arrived, coming;
   int last; /* index of the newest arrival; -1 */
-} group;
+} gathering;
 
 /* One of the tokens that wait at it. Visits are numbered as tokens come to
  * nodes, so that they tell who came first. */
@@ -33,12 +33,13 @@ static int32_t closes(const pawl_token *t, const pawl_node *join) {
   return t->scope[join->join_depth];
 }
 
-static int has_arrived(const pawl_token *t, const group *g) {
+static int has_arrived(const pawl_token *t, const gathering *g) {
   return t->state == PAWL_TOKEN_WAITING && is_at(t, g->join);
 }
 
 /* The next of its live tokens that has not left it for another fork; -1. */
-static int next_of(const pawl_decision *d, const group *g, pawl_inside *in) {
+static int next_of(const pawl_decision *d, const gathering *g,
+                   pawl_inside *in) {
   int k;
 
   while ((k = pawl_inside_next(d, in)) >= 0) {
@@ -64,7 +65,7 @@ static void push_next(const pawl_node *node, int *stack, int *n,
 /* Is there a way from `from` to the join that does not lead through a join
  * that has fired for this token, where it would be dropped? */
 static int has_way(const pawl_decision *d, const pawl_token *t, int from,
-                   const group *g) {
+                   const gathering *g) {
   const pawl_def *def = d->def;
   size_t size = (size_t)def->nnodes * (sizeof(int) + 1);
   int *stack = pawl_realloc(d->plan.alloc, NULL, 0, size);
@@ -102,8 +103,8 @@ static int stands_at(pawl_decision *d, int k, const pawl_node *node) {
   return (int)(node - d->def->nodes);
 }
 
-/* May the token, which is inside the group, still come to the join? */
-static int may_come(pawl_decision *d, int k, const group *g) {
+/* May the token, which is inside the fork, still come to the join? */
+static int may_come(pawl_decision *d, int k, const gathering *g) {
   const pawl_node *node = pawl_tok_node(d, k);
   int at;
 
@@ -114,7 +115,7 @@ static int may_come(pawl_decision *d, int k, const group *g) {
          (!d->plan.state.joined.n || has_way(d, pawl_tok(d, k), at, g));
 }
 
-static void count(pawl_decision *d, group *g) {
+static void count(pawl_decision *d, gathering *g) {
   pawl_inside in = pawl_inside_fork(d, g->fork);
   int64_t newest = -1;
   int k;
@@ -146,7 +147,7 @@ int pawl_join_has_fired(const pawl_decision *d, const pawl_token *t,
   return 0;
 }
 
-static void mark(pawl_decision *d, const group *g) {
+static void mark(pawl_decision *d, const gathering *g) {
   pawl_marks_add(&d->plan.state.joined, d->alloc,
                  pawl_decision_name(d, pawl_strz(g->join->name)), g->fork,
                  pawl_strz(NULL));
@@ -165,7 +166,8 @@ static int by_seq(const void *a, const void *b) {
 }
 
 /* Those that have arrived, in that order, into a list with room for them. */
-static void list_arrivals(pawl_decision *d, const group *g, arrival *list) {
+static void list_arrivals(pawl_decision *d, const gathering *g,
+                          arrival *list) {
   pawl_inside in = pawl_inside_fork(d, g->fork);
   int k, n = 0;
 
@@ -182,7 +184,7 @@ static void list_arrivals(pawl_decision *d, const group *g, arrival *list) {
 /* The token that goes on in the scope outside, with what the last of those
  * brought that made it fire: the first n. What led here is listed in the order
  * of history, and so is `first` then. Its index; -1: out of memory. */
-static int merge(pawl_decision *d, const group *g, arrival *first, int n) {
+static int merge(pawl_decision *d, const gathering *g, arrival *first, int n) {
   pawl_buf from = {.alloc = d->alloc};
   int last = first[n - 1].k, k = pawl_token_new(d, last);
 
@@ -200,7 +202,7 @@ static int merge(pawl_decision *d, const group *g, arrival *first, int n) {
 }
 
 /* Those on their way to a join that does not wait for them. */
-static void call_off(pawl_decision *d, const group *g) {
+static void call_off(pawl_decision *d, const gathering *g) {
   pawl_inside in = pawl_inside_fork(d, g->fork);
   int k;
 
@@ -223,7 +225,7 @@ static int lives_in(pawl_decision *d, int32_t fork) {
 
 /* As many as it expects, the first that came, become one; who came after them
  * came too late, though it was in the same decision. */
-static void fire(pawl_decision *d, const group *g) {
+static void fire(pawl_decision *d, const gathering *g) {
   int64_t expect = g->join->expect;
   int n = expect && expect < g->arrived ? (int)expect : g->arrived;
   int record = d->plan.nrecords - 1, k = -1;
@@ -255,7 +257,7 @@ static void fire(pawl_decision *d, const group *g) {
 /* ---- numbers that cannot be reached ---- */
 
 /* A token that stands for the join, where none has come to it. */
-static int stand_in(pawl_decision *d, const group *g, int from) {
+static int stand_in(pawl_decision *d, const gathering *g, int from) {
   int k = pawl_token_new(d, from);
   pawl_token *t;
 
@@ -269,7 +271,7 @@ static int stand_in(pawl_decision *d, const group *g, int from) {
 }
 
 /* `from`: a token inside the fork, if none has arrived. */
-static void unreachable(pawl_decision *d, const group *g, int from) {
+static void unreachable(pawl_decision *d, const gathering *g, int from) {
   int k = g->arrived ? g->last : stand_in(d, g, from);
   pawl_error err;
 
@@ -312,7 +314,7 @@ static int expects_number(const pawl_node *node) {
 
 /* Does a fork around the token lead to this join, which fewer than it expects
  * can come to, and which has not fired? */
-static int is_missed(pawl_decision *d, int k, int join, group *g) {
+static int is_missed(pawl_decision *d, int k, int join, gathering *g) {
   const pawl_node *node = &d->def->nodes[join], *fork;
   const pawl_token *t = pawl_tok(d, k);
 
@@ -328,7 +330,7 @@ static int is_missed(pawl_decision *d, int k, int join, group *g) {
 }
 
 int pawl_join_missed_by(pawl_decision *d, int k) {
-  group g;
+  gathering g;
 
   if (!pawl_tok(d, k)->depth) return 0;
   for (int i = 0; i < d->def->nnodes; i++) {
@@ -342,7 +344,7 @@ int pawl_join_missed_by(pawl_decision *d, int k) {
 
 /* 1: one has failed. */
 static int settle_missed(pawl_decision *d) {
-  group g;
+  gathering g;
 
   for (int i = 0; i < d->def->nnodes; i++) {
     const pawl_node *join = &d->def->nodes[i];
@@ -365,7 +367,7 @@ static int settle_missed(pawl_decision *d) {
 /* ---- settling ---- */
 
 /* 1: something happened. */
-static int settle_group(pawl_decision *d, group *g) {
+static int settle(pawl_decision *d, gathering *g) {
   int64_t expect = g->join->expect;
   count(d, g);
   if (!g->arrived) return 0;
@@ -384,7 +386,7 @@ static int settle_group(pawl_decision *d, group *g) {
 static int settle_at(pawl_decision *d, int k) {
   const pawl_token *t = pawl_tok(d, k);
   const pawl_node *node;
-  group g;
+  gathering g;
 
   if (t->state != PAWL_TOKEN_WAITING) return 0;
   node = pawl_tok_node(d, k);
@@ -392,7 +394,7 @@ static int settle_at(pawl_decision *d, int k) {
   g.join = node;
   g.at = (int)(node - d->def->nodes);
   g.fork = closes(t, node);
-  return settle_group(d, &g);
+  return settle(d, &g);
 }
 
 /* Each join once; new tokens, too. 1: something happened. */
@@ -406,7 +408,7 @@ static int settle_pass(pawl_decision *d) {
 }
 
 /* Every live token waits at a join for another of them: nobody will come. */
-static int is_stuck(pawl_decision *d, group *g) {
+static int is_stuck(pawl_decision *d, gathering *g) {
   int any = 0;
   for (int k = 0; k < d->plan.state.tokens.n; k++) {
     const pawl_node *node;
@@ -439,7 +441,7 @@ static void forget_marks(pawl_decision *d) {
 }
 
 void pawl_joins_settle(pawl_decision *d) {
-  group g;
+  gathering g;
   for (;;) { /* what failed for want of memory would do so again for ever */
     if (d->plan.failed) return;
     if (pawl_is_over(d)) return;

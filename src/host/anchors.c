@@ -1,21 +1,21 @@
-/* What the host keeps in Lua: its table's slots, and buffers. */
+/* What the host keeps in Lua: its table of anchors, and buffers. */
 #include <assert.h>
 #include <string.h>
 
 #include "host_internal.h"
 
-void pawl_host_push_slot(const pawl_host *host, lua_State *L, int slot) {
+void pawl_host_push_anchor(const pawl_host *host, lua_State *L, int anchor) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, host);
-  lua_rawgeti(L, -1, slot);
+  lua_rawgeti(L, -1, anchor);
   lua_replace(L, -2);
 }
 
 /* Setting a key that is there needs no memory, and so cannot raise. */
-void pawl_host_set_slot(const pawl_host *host, lua_State *L, int slot) {
+void pawl_host_set_anchor(const pawl_host *host, lua_State *L, int anchor) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, host);
   assert(lua_istable(L, -1));
   lua_insert(L, -2);
-  lua_rawseti(L, -2, slot);
+  lua_rawseti(L, -2, anchor);
   lua_pop(L, 1);
 }
 
