@@ -247,7 +247,7 @@ kit.describe("rule 1, the lease id,", function(backend)
       agenda_pin = { version = 7 },
       instance_pin = { version = 7 },
       instance_progress = { progress = "half" },
-      instance_more = { version = { 6 },
+      instance_seldom = { version = { 6 },
         token_data = { probe.null }, token_event = { probe.null },
         token_detail = { probe.null }, tokens = { 3 }, sent = { 2 },
         children = { 1 }, immediate = { 0 }, joined = { probe.null },
@@ -333,7 +333,7 @@ kit.describe("rule 1, the lease id,", function(backend)
     -- and each of them does write under the lease that holds
     for _, name in ipairs { "agenda_keep", "inbox_delete", "inbox_take",
       "inbox_keep", "inbox_clear", "attribute_put", "attribute_delete",
-      "history_insert", "instance_commit", "instance_more", "agenda_pin",
+      "history_insert", "instance_commit", "instance_seldom", "agenda_pin",
       "instance_pin",
       "instance_progress", "token_put", "token_drop", "subscription_put",
       "subscription_delete", "subscription_put", "subscription_clear",

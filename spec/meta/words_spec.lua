@@ -106,6 +106,47 @@ describe("docs/words.md", function()
   end)
 end)
 
+---- columns -------------------------------------------------------------------
+
+--- "told=column" of each that answers tell under another name.
+local function told_otherwise()
+  local set = {}
+  for path in shell.output { "find", "src/engine", "-name", "*.c" }
+    :gmatch "[^\n]+" do
+    for text in tmp.read(path):gmatch '"([^"\n]*)"' do
+      for told, column in text:gmatch "%f[%w_]([%l_]+)=([%l_]+)" do
+        if column ~= told .. "_at" then set[told .. "=" .. column] = true end
+      end
+    end
+  end
+  return set
+end
+
+describe("a column", function()
+  it("is told under its name, but for those that the page has", function()
+    local there = {}
+    for _, row in ipairs(rows_of(4)) do
+      for told in row[1]:gmatch "`([%l_]+)`" do
+        for column in row[2]:gmatch "`([%l_]+)`" do
+          there[told .. "=" .. column] = true
+        end
+      end
+    end
+    local found = told_otherwise()
+    for pair in pairs(found) do assert.is_true(there[pair], pair) end
+    -- rows of several names have some pairs that are none
+    for _, row in ipairs(rows_of(4)) do
+      for told in row[1]:gmatch "`([%l_]+)`" do
+        local used = false
+        for pair in pairs(found) do
+          used = used or pair:find("^" .. told .. "=") ~= nil
+        end
+        assert.is_true(used, told)
+      end
+    end
+  end)
+end)
+
 ---- what is not said ----------------------------------------------------------
 
 local function add_all(set, text, pattern)

@@ -119,7 +119,7 @@ where shard = @shard and executor_group = @executor_group
 where shard = @shard and executor_group = @executor_group
   and ready and (lease is not null or takeovers > 0)
 
--- fragment: one_more
+-- fragment: commit_sets
 -- What a commit sets, of the rows s.
 commits = i.commits + 1, lease = s.lease, seq = s.seq,
   variables = case when s.parts is null then i.variables else s.variables end,

@@ -178,7 +178,7 @@ select i.id, i.status, i.workflow, i.version, i.tenant,
 -- itself: unnest(@a, @b) would first write them all to a store of its own.
 with moved as ( -- only: postgres
 update pawl.instance as i
-   set {{one_more}}, status = s.status,
+   set {{commit_sets}}, status = s.status,
        token_no = s.token_no, token_state = s.token_state, node = s.node,
        previous_node = s.previous_node, visit = s.visit, attempt = s.attempt,
        token_due_at = s.token_due_at, error = s.error,
@@ -202,7 +202,7 @@ update pawl.instance as i
 -- where it ended.
 with moved as ( -- only: postgres
 update pawl.instance as i
-   set {{one_more}}, status = s.status,
+   set {{commit_sets}}, status = s.status,
        token_no = null, token_state = null, node = s.node,
        previous_node = s.previous_node, visit = s.visit, attempt = s.attempt,
        token_data = null, token_event = null, token_detail = null,
@@ -218,9 +218,9 @@ update pawl.instance as i
 --       @variables json[], @parts integer??[], @node text[],
 --       @previous_node text[], @seq bigint[], @updated_at time[]
 -- One that had ended and stays so, with what it ended with: a request was
--- recorded. What that changed beside is instance_more's.
+-- recorded. What that changed beside is instance_seldom's.
 update pawl.instance as i
-   set {{one_more}}, node = s.node,
+   set {{commit_sets}}, node = s.node,
        previous_node = s.previous_node, updated_at = s.updated_at
 -- only: postgres
   from {{short_rows}}
@@ -310,7 +310,7 @@ update pawl.standing t set status = 'completed'
  where t.shard = @shard and t.ctid = g.place)
 select 1 / (count(*) = cardinality(@id))::integer as every from moved;
 
--- name: instance_more
+-- name: instance_seldom
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[],
 --       @version integer?[], @token_data json[],
 --       @token_event json[], @token_detail json[], @tokens integer[],

@@ -13,7 +13,7 @@
 #include "../value/json.h"
 #include "machine.h"
 
-static pawl_undoing *undoing(pawl_decision *d) {
+static pawl_compensation *undoing(pawl_decision *d) {
   return &d->plan.state.undo;
 }
 
@@ -21,7 +21,7 @@ static pawl_undoing *undoing(pawl_decision *d) {
 
 void pawl_undo_begin(pawl_decision *d, pawl_status status) {
   pawl_plan *p = &d->plan;
-  pawl_undoing *u = undoing(d);
+  pawl_compensation *u = undoing(d);
 
   if (status == PAWL_STATUS_FAILED) pawl_stopped_note(d);
   for (int k = 0; k < p->state.tokens.n; k++) {
@@ -48,7 +48,7 @@ void pawl_undo_begin(pawl_decision *d, pawl_status status) {
 
 static void finish(pawl_decision *d) {
   pawl_plan *p = &d->plan;
-  pawl_undoing *u = undoing(d);
+  pawl_compensation *u = undoing(d);
   pawl_record *r;
 
   u->status =
@@ -77,7 +77,7 @@ void pawl_undo_stop(pawl_decision *d) {
 
 /* ---- one after the other ---- */
 
-int pawl_undo_next(const pawl_decision *d, const pawl_undoing *u,
+int pawl_undo_next(const pawl_decision *d, const pawl_compensation *u,
                    pawl_str *step, int64_t *seq, int *behind) {
   pawl_json_iter it = {0};
   pawl_str key, one;
@@ -141,7 +141,7 @@ static void pass(pawl_decision *d, int64_t seq) {
 
 /* What there is to undo was counted. */
 static void make_plan(pawl_decision *d) {
-  pawl_undoing *u = undoing(d);
+  pawl_compensation *u = undoing(d);
 
   u->status = PAWL_UNDO_RUNNING;
   u->since = u->below = pawl_record_seq(d) + 1;

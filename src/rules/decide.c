@@ -528,7 +528,7 @@ static void decide(pawl_decision *d) {
 static int is_worth_storing(const pawl_decision *d) {
   const pawl_plan *p = &d->plan;
   return p->nrecords || p->neffects || p->vars_changed || p->attrs.len ||
-         pawl_decision_has_more(d);
+         pawl_decision_has_seldom(d);
 }
 
 int pawl_decide(pawl_decision *d) {

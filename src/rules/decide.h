@@ -50,7 +50,7 @@ int pawl_decide_is_transactional(const pawl_decision *d);
 int pawl_decide_may_wait(const pawl_decision *d);
 /* The step of the loaded page that is undone next; 0: the page has none.
  * *behind: how many of the page follow it. */
-int pawl_undo_next(const pawl_decision *d, const pawl_undoing *u,
+int pawl_undo_next(const pawl_decision *d, const pawl_compensation *u,
                    pawl_str *step, int64_t *seq, int *behind);
 /* The variables as they stand in the plan: an object. */
 pawl_str pawl_vars_now(const pawl_decision *d);

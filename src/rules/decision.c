@@ -72,7 +72,7 @@ int pawl_decision_saw_all(const pawl_decision *d) {
           (p->state.status == PAWL_STATUS_SUSPENDED && !pawl_is_behind(d)));
 }
 
-int pawl_decision_has_more(const pawl_decision *d) {
+int pawl_decision_has_seldom(const pawl_decision *d) {
   const pawl_plan *p = &d->plan;
 
   if (p->version || pawl_state_differs(&p->state, &d->state)) return 1;

@@ -174,7 +174,7 @@ void pawl_decision_deinit(pawl_decision *d);
 int pawl_decision_saw_all(const pawl_decision *d);
 /* Does the plan change what most leave as it is (PAWL_STATE_SELDOM), or the
  * lone token's own columns? */
-int pawl_decision_has_more(const pawl_decision *d);
+int pawl_decision_has_seldom(const pawl_decision *d);
 /* A committed plan is the state now. */
 void pawl_decision_accept(pawl_decision *d);
 

@@ -43,7 +43,7 @@ int pawl_status_has_ended(pawl_status s);
 /* May an instance go from one status to the other in one commit? */
 int pawl_status_may_become(pawl_status from, pawl_status to);
 
-/* ---- undoing ---- */
+/* ---- compensation ---- */
 
 /* What was done is undone, newest first: what of that is recorded. Compensation
  * is a plan that history has; this says how far down it is. */
@@ -79,7 +79,7 @@ typedef enum pawl_undo_status {
 /* ---- the state ---- */
 
 /* Members that most commits leave as they are. Each is a column of
- * instance_load and an argument of instance_more of the same name, and
+ * instance_load and an argument of instance_seldom of the same name, and
  * engine/work reads and writes it by this list; a TIME x is the member x_us and
  * the column x_at. Variables are not here: they may be large, so a plan has
  * them only when they have changed. */
@@ -112,9 +112,9 @@ typedef enum pawl_undo_status {
 #define PAWL_STATE_MARKS(name) pawl_marks name;
 #define PAWL_STATE_MEMBER(type, name) PAWL_STATE_##type(name)
 
-typedef struct pawl_undoing {
+typedef struct pawl_compensation {
   PAWL_UNDO_MEMBERS(PAWL_STATE_MEMBER, )
-} pawl_undoing;
+} pawl_compensation;
 
 typedef struct pawl_state {
   pawl_status status;
@@ -123,7 +123,7 @@ typedef struct pawl_state {
                          now */
   int32_t last_token; /* the highest number that was given out */
   const char *node, *previous; /* where it stands or ended, for people */
-  pawl_undoing undo;
+  pawl_compensation undo;
   PAWL_STATE_OWN(PAWL_STATE_MEMBER)
   PAWL_STATE_USUAL(PAWL_STATE_MEMBER)
 } pawl_state;

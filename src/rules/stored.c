@@ -32,7 +32,7 @@ void pawl_joined_read(const pawl_world *w, pawl_str json, pawl_marks *joined) {
   joined->failed |= failed;
 }
 
-/* ---- undoing ---- */
+/* ---- compensation ---- */
 
 static const char *const undo_statuses[] = {
     [PAWL_UNDO_PLANNING] = "\"planning\"",
@@ -49,7 +49,7 @@ static void add_time(pawl_object *o, const char *name, int64_t us) {
   if (us) pawl_member_time(o, name, us);
 }
 
-void pawl_undoing_write(const pawl_undoing *u, pawl_buf *out) {
+void pawl_compensation_write(const pawl_compensation *u, pawl_buf *out) {
   pawl_object o;
 
   if (u->status == PAWL_UNDO_NONE) return;
@@ -87,8 +87,8 @@ static int64_t read_time(pawl_str object, const char *name) {
   return us;
 }
 
-void pawl_undoing_read(pawl_str json, pawl_state *s) {
-  pawl_undoing *u = &s->undo;
+void pawl_compensation_read(pawl_str json, pawl_state *s) {
+  pawl_compensation *u = &s->undo;
   pawl_str value;
 
   pawl_state_drop_undo(s);

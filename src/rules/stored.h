@@ -19,9 +19,9 @@
 
 /* Appended; nothing for none. */
 void pawl_joined_write(const pawl_marks *joined, pawl_buf *out);
-void pawl_undoing_write(const pawl_undoing *u, pawl_buf *out);
+void pawl_compensation_write(const pawl_compensation *u, pawl_buf *out);
 /* Instead of what is there; empty: none. */
 void pawl_joined_read(const pawl_world *w, pawl_str json, pawl_marks *joined);
-void pawl_undoing_read(pawl_str json, pawl_state *s);
+void pawl_compensation_read(pawl_str json, pawl_state *s);
 
 #endif

@@ -30,7 +30,7 @@ static void load_undo(kit *k) {
 
 static void check_record(const kit *k, const char *part) {
   pawl_buf record = {0};
-  pawl_undoing_write(&k->d.state.undo, &record);
+  pawl_compensation_write(&k->d.state.undo, &record);
   CHECK_HAS(record, part);
   pawl_buf_deinit(&record);
 }

@@ -40,12 +40,12 @@ static void seldom_members_are_written_when_they_differ(void) {
   kit_open(&k, WORKFLOW);
   kit_run(&k);
   kit_decide(&k);
-  CHECK(!pawl_decision_has_more(&k.d));
+  CHECK(!pawl_decision_has_seldom(&k.d));
   k.d.plan.state.deadline_us = 7;
-  CHECK(pawl_decision_has_more(&k.d));
+  CHECK(pawl_decision_has_seldom(&k.d));
   kit_decide(&k);
   k.d.plan.version = 2;
-  CHECK(pawl_decision_has_more(&k.d));
+  CHECK(pawl_decision_has_seldom(&k.d));
   kit_close(&k);
 }
 

@@ -29,8 +29,8 @@ static void goes_round(const char *json) {
   for (; *json; json++) pawl_buf_addc(&want, *json == '\'' ? '"' : *json);
   pawl_state_init(&s, NULL);
   s.undo.planned = 3; /* of before */
-  pawl_undoing_read(pawl_buf_str(&want), &s);
-  pawl_undoing_write(&s.undo, &got);
+  pawl_compensation_read(pawl_buf_str(&want), &s);
+  pawl_compensation_write(&s.undo, &got);
   CHECK_TEXT(got.at ? got.at : "", want.at ? want.at : "");
   pawl_state_deinit(&s, NULL);
   pawl_buf_deinit(&want);

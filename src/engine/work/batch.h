@@ -70,8 +70,8 @@ int64_t pawl_commit_attempt(const pawl_held *h);
 /* ---- commit_rows.c: nothing is sent for a plain sequence ---- */
 
 /* The instance's seldom changed columns. */
-pawl_code pawl_commit_more(pawl_engine *e, pawl_held **list, int n,
-                           pawl_error *err);
+pawl_code pawl_commit_seldom(pawl_engine *e, pawl_held **list, int n,
+                             pawl_error *err);
 pawl_code pawl_commit_tokens(pawl_engine *e, pawl_held **list, int n,
                              int64_t now, pawl_error *err);
 pawl_code pawl_commit_effects(pawl_engine *e, pawl_held **list, int n,

@@ -241,7 +241,7 @@ static pawl_code send_plans(pawl_engine *e, pawl_held **list, int n,
   MUST(send_instances(e, list, n, now, err));
   MUST(send_ends(e, list, n, now, err));
   MUST(pawl_parts_send(e, list, n, err));
-  MUST(pawl_commit_more(e, list, n, err));
+  MUST(pawl_commit_seldom(e, list, n, err));
   MUST(send_history(e, list, n, err));
   MUST(pawl_commit_tokens(e, list, n, now, err));
   EACH (h) {

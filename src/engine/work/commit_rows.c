@@ -32,8 +32,8 @@
 
 /* ---- the instance's row ---- */
 
-static int has_more(const pawl_held *h) {
-  return pawl_plan_writes(&h->d.plan) && pawl_decision_has_more(&h->d);
+static int has_seldom(const pawl_held *h) {
+  return pawl_plan_writes(&h->d.plan) && pawl_decision_has_seldom(&h->d);
 }
 
 /* It stays with the token until that is written again. */
@@ -55,7 +55,7 @@ static const pawl_token *lone_of(const pawl_plan *p) {
 #define MORE_MARKS(name) .name = pawl_buf_some(&p->name),
 #define MORE(type, name) MORE_##type(name)
 
-static void add_more(pawl_args *a, pawl_held *h) {
+static void add_seldom(pawl_args *a, pawl_held *h) {
   static const pawl_buf none;
   pawl_plan *p = &h->d.plan;
   const pawl_token *t = lone_of(p);
@@ -63,9 +63,9 @@ static void add_more(pawl_args *a, pawl_held *h) {
   pawl_buf_clear(&p->joined);
   pawl_joined_write(&p->state.joined, &p->joined);
   pawl_buf_clear(&p->compensation);
-  pawl_undoing_write(&p->state.undo, &p->compensation);
+  pawl_compensation_write(&p->state.undo, &p->compensation);
   a->failed |= p->joined.failed || p->compensation.failed;
-  PAWL_PUT(a, instance_more, PAWL_GUARD_MEMBERS(h), .version = p->version,
+  PAWL_PUT(a, instance_seldom, PAWL_GUARD_MEMBERS(h), .version = p->version,
            .token_data = pawl_buf_some(t ? &t->data : &none),
            .token_event = pawl_buf_some(t ? &t->event : &none),
            .token_detail = t ? detail_text(a, t) : pawl_strz(NULL),
@@ -74,13 +74,13 @@ static void add_more(pawl_args *a, pawl_held *h) {
            .output = pawl_buf_some(&p->state.output), PAWL_STATE_OWN(MORE));
 }
 
-pawl_code pawl_commit_more(pawl_engine *e, pawl_held **list, int n,
-                           pawl_error *err) {
+pawl_code pawl_commit_seldom(pawl_engine *e, pawl_held **list, int n,
+                             pawl_error *err) {
   pawl_args *a = &e->args;
 
-  pawl_args_begin(a, PAWL_STMT_instance_more);
+  pawl_args_begin(a, PAWL_STMT_instance_seldom);
   EACH (h) {
-    if (has_more(h)) add_more(a, h);
+    if (has_seldom(h)) add_seldom(a, h);
   }
   MUST(pawl_store_send(e->store, a, NULL, err));
   EACH (h) {

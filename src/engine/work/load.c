@@ -155,7 +155,7 @@ static void load_texts(pawl_engine *e, pawl_held *h,
   load_vars(h, row->variables);
   load_own(e, &h->d.state, row);
   pawl_marks_clear(&h->d.state.watched); /* take_rules tells */
-  pawl_undoing_read(row->compensation, &h->d.state);
+  pawl_compensation_read(row->compensation, &h->d.state);
   pawl_buf_set(&h->d.state.output, row->output);
 }
 

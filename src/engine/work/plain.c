@@ -70,7 +70,7 @@ int pawl_plan_is_plain(const pawl_held *h) {
          (goes_on_plainly(h) || completes_plainly(h)) && !p->neffects &&
          !p->attrs.len && !p->error.len && !p->state.cancellation.len &&
          !p->state.begin_us && !p->revives && p->state.last_token <= 1 &&
-         !pawl_decision_has_more(&h->d) && are_plain_records(p) &&
+         !pawl_decision_has_seldom(&h->d) && are_plain_records(p) &&
          small_variables(h);
 }
 
