@@ -173,6 +173,68 @@ function kit.stored(backend, url)
   return found
 end
 
+--- Who runs is no part of what was done; these are the same for all stores.
+local ASIDE = { meta = true, version = true, executor = true }
+
+local function tables(backend, url)
+  local rows = kit.select(url, backend.name == "postgres"
+    and "select tablename as name from pg_tables where schemaname = 'pawl'"
+    or "select substr(name, 6) as name from sqlite_master "
+      .. "where type = 'table' and name like 'pawl!_%' escape '!'")
+  local names = {}
+  for _, row in ipairs(rows) do
+    if not ASIDE[row.name] then names[#names + 1] = row.name end
+  end
+  table.sort(names)
+  assert(#names > 15)
+  return names
+end
+
+--- Ids become the order in which they appear: "<1>", also within texts.
+local function namer()
+  local known, n = {}, 0
+  local function name(id)
+    if not known[id] then
+      n = n + 1
+      known[id] = ("<%d>"):format(n)
+    end
+    return known[id]
+  end
+  local UUID <const> = ("x"):rep(8) .. ("%-xxxx"):rep(3) .. "%-" .. ("x")
+    :rep(12)
+  return function(value)
+    if type(value) ~= "string" then return value end
+    if #value == 16 and value:find "[^\32-\126]" then
+      local hex = value:gsub(".", function(c) return ("%02x"):format(c:byte())
+      end)
+      value = hex:gsub("^(%x%x%x%x%x%x%x%x)(%x%x%x%x)(%x%x%x%x)(%x%x%x%x)",
+        "%1-%2-%3-%4-")
+    end
+    return (value:gsub(UUID:gsub("x", "%%x"), name))
+  end
+end
+
+--- All rows of all tables, with their ids by the order of their appearance.
+--- Runs under clocks that stand alike have the same times.
+---@return table<string, table[]>
+function kit.everything(backend, url)
+  local found, named = {}, namer()
+  for _, name in ipairs(tables(backend, url)) do
+    local rows = kit.select(url, ("select * from %s order by 1, 2, 3")
+      :format(kit.table(backend, name)))
+    for _, row in ipairs(rows) do
+      local columns = {}
+      for column in pairs(row) do columns[#columns + 1] = column end
+      table.sort(columns)
+      for _, column in ipairs(columns) do
+        row[column] = named(row[column])
+      end
+    end
+    found[name] = rows
+  end
+  return found
+end
+
 --- How many rows a table has, `where` an SQL condition.
 function kit.count(backend, url, name, where)
   return kit.select(url, ("select count(*) as n from %s where %s")

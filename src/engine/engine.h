@@ -8,7 +8,9 @@
  *   ask/ask.h             questions; act/act.h changes from outside
  *   enter/enter.h         starts and events
  *   versions/versions.h   definitions
- *   work/                 leases, and all that is done under them
+ *   work/                 leases, and all that is done under them; the two
+ *                         ticks below are rounds.h's, which says what the
+ *                         second one is for
  *   common/               what they share
  *
  * Errors   `err` is never NULL once a call of pawl.h is inside: pawl.c lends

@@ -79,7 +79,8 @@ pawl_code pawl_store_send_one(pawl_store *store, pawl_stmt stmt,
 pawl_code pawl_store_commit(pawl_store *store, pawl_error *err);
 /* The same in two halves, so that something else can be done while the store
  * works: after submit other units may begin, at most PAWL_MAX_SUBMITTED are
- * submitted at one time, and finish ends the oldest. Where the store cannot
+ * submitted at one time, and finish ends the oldest: the same statements, and
+ * the same rows (pipeline_spec.lua). Where the store cannot
  * (pawl_store_can_submit), neither may be called. A submit that failed is a
  * commit that failed, with nothing to finish. */
 int pawl_store_can_submit(const pawl_store *store);

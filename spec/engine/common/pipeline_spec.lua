@@ -1,5 +1,6 @@
 -- Batches that are sent ahead: results are applied in order, once each.
 local kit = require "spec.engine.kit"
+local pawl = require "pawl"
 local probe = require "spec.support.probe"
 
 kit.describe("a batch that was sent ahead", function(backend)
@@ -47,5 +48,67 @@ kit.describe("a batch that was sent ahead", function(backend)
       assert.equal("completed", kit.status(engine, id))
       assert.equal("step a, step b, step c", kit.trail(engine, id))
     end
+  end)
+end)
+
+-- Before a step in a transaction of its own all plans are sent at once; else
+-- they are sent ahead, where the store can do that.
+kit.describe("a plan", function(backend)
+  local function quiet()
+    local flow = pawl.workflow { code = "t.flow", start = "a" }
+    flow:step("a", { next = "b", run = function(ctx)
+      ctx.vars.n = ctx.input.n
+      ctx.emit("seen", ctx.input.n)
+    end })
+    flow:step("b", { next = "t", run = function(ctx) ctx.vars.m = 1 end })
+    flow:timer("t", { after = "1h", next = "z" })
+    flow:finish "z"
+    return flow
+  end
+
+  local function loud()
+    local flow = pawl.workflow { code = "t.loud", start = "a" }
+    for from, to in pairs { a = "b", b = "c", c = "z" } do
+      flow:step(from, { next = to, transactional = true,
+        run = function() end })
+    end
+    flow:finish "z"
+    return flow
+  end
+
+  --- Without what is stored of t.loud, and under which lease the others ran.
+  local function cut(rows)
+    local gone
+    for _, row in ipairs(rows.instance) do
+      if row.workflow == "t.loud" then gone = row.id end
+      row.lease = nil
+    end
+    for _, list in pairs(rows) do
+      for i = #list, 1, -1 do
+        if gone and (list[i].id == gone or list[i].instance == gone) then
+          table.remove(list, i)
+        end
+      end
+    end
+    return rows
+  end
+
+  local function stored(is_beside)
+    local engine, _, url = backend.fresh()
+    assert(engine:load(quiet()))
+    assert(engine:load(loud()))
+    for i = 1, 3 do assert(engine:start("t.flow", { n = i })) end
+    if is_beside then
+      assert(engine:start("t.loud", nil, { priority = -1 }))
+    end
+    assert(engine:run())
+    return cut(kit.everything(backend, url))
+  end
+
+  it("is stored alike, sent at once or ahead", function()
+    local ahead = stored(false)
+    assert.equal(3, #ahead.instance)
+    assert.equal(3, #ahead.outbox)
+    assert.same(ahead, stored(true))
   end)
 end)

@@ -884,6 +884,71 @@ kit.describe("a trigger", function(backend)
   end)
 end)
 
+kit.describe("what a signal that starts writes", function(backend)
+  local function stored(act)
+    local engine, _, url = backend.fresh()
+    local flow = pawl.workflow { code = "t.waits", start = "w",
+      trigger = "order.placed" }
+    flow:wait("w", { event = "order.paid", next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    act(engine)
+    return kit.everything(backend, url)
+  end
+
+  local ALL = { priority = 7, tenant = "t", group = "g", correlation = "c",
+    business_key = "b", metadata = { by = "spec" }, version = 1,
+    attributes = { region = "eu", size = 3 } }
+
+  for what, key in pairs { ["of a key"] = "k", ["of no key"] = false } do
+    it("is what a start and a signal to it write: " .. what, function()
+      local event = { name = "order.paid", data = { n = 1.0 }, id = "e",
+        source = "shop", by = "ann" }
+      -- else the event's id would be its key
+      if not key then event.id = nil end
+      local options = { key = key or nil }
+      for name, value in pairs(ALL) do options[name] = value end
+      local start = { workflow = "t.waits", input = { a = 1 } }
+      for name, value in pairs(options) do start[name] = value end
+      local one = stored(function(engine)
+        local given = { start = start }
+        for name, value in pairs(event) do given[name] = value end
+        send(engine, given)
+      end)
+      local two = stored(function(engine)
+        local given = { instance = assert(engine:start("t.waits", { a = 1 },
+          options)) }
+        for name, value in pairs(event) do given[name] = value end
+        send(engine, given)
+      end)
+      assert.equal(1, #one.instance)
+      assert.equal(1, #one.inbox)
+      if not key then
+        for _, rows in ipairs { one, two } do
+          rows.inbox[1].event_id = nil -- drawn
+        end
+      end
+      assert.same(two, one)
+    end)
+  end
+
+  it("is what a start with its key writes, when it triggers", function()
+    local one = stored(function(engine)
+      send(engine, { name = "order.placed", id = "e", source = "shop",
+        data = { a = 1 }, key = "17" })
+    end)
+    local two = stored(function(engine)
+      assert(engine:start("t.waits", { a = 1 }, { key = "event:shop:e",
+        correlation = "17" }))
+    end)
+    assert.equal("e", one.instance[1].trigger_event)
+    one.instance[1].trigger_event = nil
+    assert.equal(1, #one.event)
+    one.event = two.event
+    assert.same(two, one)
+  end)
+end)
+
 kit.describe("an event that cancels", function(backend)
   local function cancellable()
     local flow = pawl.workflow { code = "t.cancel", start = "t",

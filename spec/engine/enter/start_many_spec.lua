@@ -276,3 +276,81 @@ kit.describe("a start of many", function(backend)
     assert.equal(100, assert(engine:run()).ended)
   end)
 end)
+
+---- the rows of one start and of many ----
+
+kit.describe("what a start writes", function(backend)
+  --- All that is stored once `start` has started what `given` says.
+  local function stored(start, given)
+    local engine, _, url = backend.fresh()
+    assert(engine:load(kit.one()))
+    start(engine, given)
+    return kit.everything(backend, url)
+  end
+
+  local function one_by_one(engine, list)
+    for _, item in ipairs(list) do
+      local options = {}
+      for name, value in pairs(item) do
+        if name ~= "input" then options[name] = value end
+      end
+      assert(engine:start("t.one", item.input, options))
+    end
+  end
+
+  local function at_once(engine, list)
+    assert(engine:start_many("t.one", list))
+  end
+
+  --- A list of one each time.
+  local function in_lists(engine, list)
+    for _, item in ipairs(list) do
+      assert(engine:start_many("t.one", { item }))
+    end
+  end
+
+  --- Each with its options as those of all.
+  local function shared(engine, list)
+    for _, item in ipairs(list) do
+      local options, own = {}, { key = item.key, id = item.id,
+        input = item.input }
+      for name, value in pairs(item) do
+        if own[name] == nil then options[name] = value end
+      end
+      assert(engine:start_many("t.one", { own }, options))
+    end
+  end
+
+  local ALL = { input = { n = 1.0, text = "grüß" }, priority = 7,
+    tenant = "t", group = "g", correlation = "c", business_key = "b",
+    metadata = { by = "spec" },
+    attributes = { region = "eu", size = 3, on = true } }
+
+  local function all(more)
+    local item = {}
+    for name, value in pairs(ALL) do item[name] = value end
+    for name, value in pairs(more or {}) do item[name] = value end
+    return item
+  end
+
+  for what, given in pairs {
+    ["an input alone"] = { { input = { n = 1 } }, {} },
+    ["all options"] = { all() },
+    ["a key"] = { all { key = "k" }, { key = "k2" } },
+    ["an id of the caller's"] = { all { id = kit.draw_id() } },
+    ["a delay"] = { { delay = "10m" }, all { delay = 90 } },
+    ["a time"] = { { at = "2026-03-01T00:00:00Z" } },
+    ["a key that is known"] = { all { key = "k" },
+      { input = { other = 1 }, key = "k", tenant = "t" } },
+    ["an id that is known"] = { { id = kit.draw_id(0) },
+      { id = kit.draw_id(1), input = { n = 2 } } },
+  } do
+    it("is the same alone and in a list: " .. what, function()
+      local expected = stored(one_by_one, given)
+      assert.is_true(#expected.instance > 0)
+      assert.same(expected, stored(in_lists, given))
+      assert.same(expected, stored(shared, given))
+      assert.same(expected, stored(at_once, given))
+    end)
+  end
+end)

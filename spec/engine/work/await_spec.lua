@@ -933,3 +933,47 @@ kit.describe("undoing", function(backend)
     assert.equal("completed", assert(engine:get(id)).compensation.status)
   end)
 end)
+
+-- The two turns of a handler: one that does not wait is over within its own.
+kit.describe("a handler that waits for nothing", function(backend)
+  --- All rows of a step that does what `run` does; `waits`: in a later turn.
+  local function stored(run, waits)
+    local engine, _, url = backend.fresh()
+    local flow = pawl.workflow { code = "t.flow", start = "a" }
+    flow:step("a", { next = { left = "z", right = "b" }, undo = function() end,
+      retry = { max = 2, base = 1, jitter = 0 },
+      run = function(ctx)
+        ctx.vars.begun = true
+        if waits then ctx.await(0) end
+        return run(ctx)
+      end })
+    flow:step("b", { next = "t", run = function() end })
+    flow:timer("t", { after = "1h", next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    assert(engine:start("t.flow", { x = 1.0 }))
+    assert(engine:run())
+    local rows = kit.everything(backend, url)
+    rows.workflow = nil
+    return rows
+  end
+
+  local function same_both_ways(run)
+    local rows = stored(run)
+    assert.is_true(#rows.history > 0)
+    assert.same(rows, stored(run, true))
+  end
+
+  it("is stored as one that does not wait", function()
+    same_both_ways(function(ctx)
+      ctx.vars.n = ctx.input.x
+      ctx.emit("seen", { n = 1 })
+      ctx.attrs.region = "eu"
+      return "right", { "out" }
+    end)
+  end)
+
+  it("is stored as one that does not wait when it fails", function()
+    same_both_ways(function() error { code = "no", message = "today" } end)
+  end)
+end)

@@ -76,3 +76,47 @@ kit.describe("an instance", function(backend)
     end
   end)
 end)
+
+kit.describe("an instance that another had held", function(backend)
+  --- All rows once `claim` has taken over what a rival had claimed, who did
+  --- not live to run it.
+  local function taken_over(claim)
+    local engine, clock, url = backend.fresh { lease = 10 }
+    assert(engine:load(kit.chain { function(ctx) ctx.vars.n = 1 end }))
+    local id = assert(engine:start "t.chain")
+    kit.claim(kit.store(url, clock), id, { lease_us = 1000000 })
+    clock:advance(2)
+    claim(engine, id)
+    return kit.everything(backend, url), kit.trail(engine, id)
+  end
+
+  it("is stored alike, claimed alone as suspect or by its id", function()
+    local rows, trail = taken_over(function(engine) assert(engine:run()) end)
+    assert.matches("step a", trail)
+    assert.not_equal("step a", trail) -- that it was taken over is told
+    local other, same = taken_over(function(engine, id)
+      assert(engine:run { id = id })
+    end)
+    assert.equal(trail, same)
+    assert.same(rows, other)
+  end)
+
+  --- All rows of one that is killed, and before that seized if `is_held`.
+  local function killed(is_held)
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(kit.timer()))
+    local id = assert(engine:start "t.timer")
+    assert(engine:run())
+    assert(engine:wake(id))
+    if is_held then kit.claim(kit.store(url, clock), id) end
+    local _, done = assert(engine:kill(id, { by = "ann" }))
+    assert.is_true(done)
+    return kit.everything(backend, url)
+  end
+
+  it("is stored alike, killed whether somebody holds it or not", function()
+    local rows = killed(false)
+    assert.equal("cancelled", rows.instance[1].status)
+    assert.same(rows, killed(true))
+  end)
+end)

@@ -91,7 +91,7 @@ local function run(backend, flow, given)
   id = assert(engine:start("t.flow", given))
   before = engine:count().statements
   assert(engine:run())
-  return engine:count().statements - before, kit.stored(backend, url),
+  return engine:count().statements - before, kit.everything(backend, url),
     kit.trail(engine, id)
 end
 

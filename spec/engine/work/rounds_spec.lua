@@ -2,6 +2,7 @@
 -- spent or nothing is due.
 local kit = require "spec.engine.kit"
 local pawl = require "pawl"
+local probe = require "spec.support.probe"
 
 kit.describe("a tick", function(backend)
   local function looping(state)
@@ -53,4 +54,43 @@ kit.describe("a tick", function(backend)
     stats = assert(engine:tick())
     assert.equal(0, stats.claimed + stats.steps + stats.ended)
   end)
+end)
+
+-- Three go round: a tick, a tick of one instance, and who takes an inbox.
+kit.describe("what has come in", function(backend)
+  --- All rows once what is asked for was taken: in the call that asks, or, as
+  --- somebody holds the instance at that moment, by `take`.
+  local function stored(take)
+    local engine, clock, url = backend.fresh()
+    local store = kit.store(url, clock)
+    assert(engine:load(kit.timer()))
+    local id = assert(engine:start "t.timer")
+    assert(engine:run())
+    assert(engine:wake(id))
+    local lease = take and kit.claim(store, id)
+    local _, done = assert(engine:edit(id, { set = { n = 1.0 }, by = "ann" }))
+    assert.equal(not take, done)
+    _, done = assert(engine:suspend(id, { by = "ann", reason = "why" }))
+    assert.equal(not take, done)
+    if take then
+      kit.run(store, "agenda_unclaim", { shard = 0, id = { id },
+        lease = { lease }, executor = { probe.null }, due_at = { clock.us } })
+      take(engine, id)
+    end
+    local rows = kit.everything(backend, url)
+    -- who is asked once makes one commit of what two calls make two of
+    rows.instance[1].version = nil
+    return rows
+  end
+
+  it("is stored alike, taken by a tick, by one of it alone, or at once",
+    function()
+      local rows = stored()
+      assert.equal(0, #rows.inbox)
+      assert.equal("suspended", rows.instance[1].status)
+      assert.same(rows, stored(function(engine) assert(engine:run()) end))
+      assert.same(rows, stored(function(engine, id)
+        assert(engine:run { id = id })
+      end))
+    end)
 end)

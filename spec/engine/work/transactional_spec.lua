@@ -440,3 +440,50 @@ kit.describe("a transactional step", function(backend)
     end
   end
 end)
+
+-- The two ways in which a step is run: beside others, and in a transaction.
+kit.describe("a step without SQL of its own", function(backend)
+  --- All rows of one that does what `run` does, at its two attempts.
+  local function stored(run, transactional)
+    local engine, _, url = backend.fresh()
+    local flow = pawl.workflow { code = "t.flow", start = "a" }
+    flow:step("a", { next = { left = "z", right = "b" }, run = run,
+      retry = { max = 2, base = 1, jitter = 0 }, undo = function() end,
+      transactional = transactional })
+    flow:step("b", { next = "t", run = function() end })
+    flow:timer("t", { after = "1h", next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    assert(engine:start("t.flow", { x = 1.0 }))
+    assert(engine:run())
+    local rows = kit.everything(backend, url)
+    rows.workflow = nil -- says which way it goes
+    return rows
+  end
+
+  local function same_both_ways(run)
+    local rows = stored(run)
+    assert.is_true(#rows.history > 0)
+    assert.same(rows, stored(run, true))
+    return rows
+  end
+
+  it("is stored as any other, with all that it leaves behind", function()
+    local rows = same_both_ways(function(ctx)
+      ctx.vars.n = ctx.input.x
+      ctx.emit("seen", { n = 1 })
+      ctx.attrs.region = "eu"
+      return "right", { "out" }
+    end)
+    assert.equal(1, #rows.outbox)
+    assert.equal(1, #rows.attribute)
+  end)
+
+  it("is stored as any other when it fails", function()
+    local rows = same_both_ways(function(ctx)
+      ctx.vars.n = 1
+      error { code = "no", message = "not today" }
+    end)
+    assert.equal(0, #rows.outbox)
+  end)
+end)

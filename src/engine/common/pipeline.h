@@ -2,7 +2,9 @@
  *
  * While the store writes one batch, the next one's handlers run. What was sent
  * is finished in order, so a slot's next step begins when its last one is on
- * disk, and not before.
+ * disk, and not before. It buys the time of a round trip and of the store's
+ * writing; what is written is that of a send that is waited for
+ * (pipeline_spec.lua).
  *
  * Layer    engine/common: between the rounds and those who send (commit.c,
  *          claim.c, wake.c).

@@ -1,6 +1,17 @@
 /* engine/enter/start.h: what start.c and start_many.c share; nobody else
  * includes it. Starting one instance and starting a thousand differ in their
- * statements only: options, ids and refusals are the same. */
+ * statements only: options, ids and refusals are the same.
+ *
+ * What doubles, and what it buys:
+ *
+ *   start       one statement, one trip, without arrays; and it may belong to a
+ *               transaction that goes on (pawl_origin.also), which is how a
+ *               signal starts an instance that cannot miss its event
+ *   start_many  a thousand rows in one trip and one commit, checked whole
+ *   alike       instead of both, for ids that were drawn for this: looks for
+ *               nothing that may be there already, a tenth cheaper
+ *
+ * All leave the same rows: start_many_spec.lua, signal_spec.lua. */
 #ifndef PAWL_ENGINE_ENTER_START_H
 #define PAWL_ENGINE_ENTER_START_H
 

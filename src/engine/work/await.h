@@ -3,6 +3,10 @@
  *   flight.c   a slot's handler begins to wait, and is ended where it stands
  *   await.c    who can go on, who must, and for how long the engine may sleep
  *
+ * A second turn buys that a hundred handlers wait for others at one time, in
+ * one thread. What it ends in goes the way of a step that was over in its
+ * first, and leaves the same rows (await_spec.lua).
+ *
  * Layer    engine/work: flight.c above host, await.c above claim.
  * Keeps    N4 and N5 of slots.h.
  * Time     by a clock that only goes up, save under a virtual one. */

@@ -1,9 +1,18 @@
 /* engine/work/claim.h: leases: taking them, keeping them, giving them back.
  *
- * Four statements claim, as they choose otherwise: what is due of the workflows
- * that are served; of those what was taken over, alone (N3); one by its id; and
- * that, whoever holds it. How they are sent, what their rows mean, and the load
- * that goes with them are the same.
+ * Four statements claim, as they choose otherwise:
+ *
+ *   agenda_claim          what is due of the workflows that are served: up to
+ *                         128 at the cost of one trip
+ *   agenda_claim_suspect  of those one that was taken over, alone: who brings
+ *                         down his worker brings down nobody else's step (N3)
+ *   agenda_claim_one      one by its id, whatever its group: who asks for it
+ *                         need not run what stands before it
+ *   agenda_seize          that, whoever holds it: a kill waits for no handler
+ *
+ * How they are sent, what their rows mean, and the load that goes with them are
+ * the same, and so are the rows that come of them (claim_spec.lua). Sent ahead
+ * (pawl_claim_send), the first one costs no wait while steps run.
  *
  * Layer    engine/work: above slots and load.
  * Keeps    N1, N3 and N6 of slots.h: what is claimed is in a slot or given

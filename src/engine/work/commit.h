@@ -2,7 +2,11 @@
  *
  * At once or ahead: the same statements in one unit, which is sent by the same
  * function, and whose answer leads to the same; only when it is waited for
- * differs. So a batch can be written while the next one's handlers run.
+ * differs. Ahead, a batch is written while the next one's handlers run; at
+ * once, the slots stand still when it returns, for who needs that (a tick's
+ * end, a step in a transaction of its own), and where the store works in this
+ * thread there is nothing to run beside. The rows are the same
+ * (pipeline_spec.lua).
  *
  * Layer    engine/work: above claim, and above plain.h and commit_rows.c, which
  *          write what the plans of one batch ask for (batch.h).

@@ -6,9 +6,15 @@
  * slots are filled. Results wait for their commit no longer than
  * PAWL_FLUSH_US.
  *
- * Three go round here: a tick, a tick of one instance, and who takes an inbox
- * (apply.h). They differ in what they claim before, and in what `may` be done
- * beside; what becomes of what is held is one way.
+ * Three go round here. They differ in what they claim before, and in what `may`
+ * be done beside; what becomes of what is held is one way, and leaves the same
+ * rows (rounds_spec.lua).
+ *
+ *   a tick              whatever is due, in batches
+ *   a tick of one       one instance, whatever its group, and nothing else of
+ *                       what is due: for a test, a tool, who waits for it
+ *   apply.h             no node runs at all: who changes an instance sees it
+ *                       done in the call, also where its code is not loaded
  *
  * Layer    engine/work: above all the other files of the room but apply.c,
  *          reach.c and repair.c. */
