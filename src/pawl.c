@@ -36,8 +36,18 @@ VERBS(DECLARE)
 #define LIST(verb) {#verb, &pawl_options_of_##verb},
 const pawl_verb pawl_verbs[] = {VERBS(LIST){NULL, NULL}};
 
+/* What a call cannot do without. Text that is read as JSON, an id or a
+ * workflow's code is asked for where it is read. */
+#define NEEDS(pointer)                                                 \
+  do {                                                                 \
+    if (!(pointer))                                                    \
+      return pawl_fail(err, PAWL_MISUSE, "%s: `%s` is NULL", __func__, \
+                       #pointer);                                      \
+  } while (0)
+
 pawl_code pawl_time_us(const char *text, int64_t *us, pawl_error *err) {
   pawl_str t = pawl_strz(text);
+  NEEDS(us);
   if (t.len && pawl_time_parse(t.at, t.len, us)) return PAWL_OK;
   pawl_fail(err, PAWL_INVALID, "\"%.40s\" is not a time", text ? text : "");
   pawl_error_hint(err,
@@ -149,6 +159,7 @@ static pawl_code take_config(const pawl_config *c, pawl_config *own,
 pawl_code pawl_open(const char *url, const pawl_config *config,
                     pawl_engine **out, pawl_error *err) {
   pawl_config own;
+  NEEDS(out);
   pawl_code rc = take_config(config, &own, err);
   return rc == PAWL_OK ? pawl_engine_open(url, &own, out, err) : rc;
 }
@@ -159,7 +170,7 @@ void pawl_close(pawl_engine *engine) {
 
 const char *pawl_store_name(const char *url, char *out, size_t size) {
   pawl_buf b = {0};
-  if (size == 0) return out;
+  if (!out || size == 0) return out;
   pawl_store_describe(url, &b);
   snprintf(out, size, "%s", b.failed || !b.at ? "..." : b.at);
   pawl_buf_deinit(&b);
@@ -199,11 +210,14 @@ pawl_code pawl_migrate(const char *url, const pawl_config *config, int shards,
 
 pawl_code pawl_load(pawl_engine *engine, const char *path, char **out,
                     pawl_error *err) {
+  NEEDS(path);
   ANSWER(pawl_engine_load_file(engine, path, &b, err));
 }
 
 pawl_code pawl_load_text(pawl_engine *engine, const char *name,
                          const char *text, char **out, pawl_error *err) {
+  NEEDS(name);
+  NEEDS(text);
   ANSWER(pawl_engine_load_text(engine, name, pawl_strz(text), &b, err));
 }
 
@@ -220,11 +234,13 @@ pawl_code pawl_workflow_hotfix(pawl_engine *engine, const char *path,
 
 pawl_code pawl_check(pawl_engine *engine, const char *path, char **out,
                      pawl_error *err) {
+  NEEDS(path);
   ANSWER(pawl_engine_check(engine, path, &b, err));
 }
 
 pawl_code pawl_workflow_graph(pawl_engine *engine, const char *code,
                               int64_t version, char **out, pawl_error *err) {
+  NEEDS(code);
   ANSWER(pawl_engine_workflow_graph(engine, code, version, &b, err));
 }
 
@@ -244,6 +260,7 @@ pawl_code pawl_start(pawl_engine *engine, const char *code, const char *input,
 pawl_code pawl_start_many(pawl_engine *engine, const char *code,
                           const char *items, const char *options, char **out,
                           pawl_error *err) {
+  NEEDS(items);
   ANSWER(pawl_engine_start_many(engine, code, pawl_strz(items),
                                 pawl_strz(options), &b, err));
 }
@@ -264,10 +281,12 @@ pawl_code pawl_tick_instance(pawl_engine *engine, const char *id,
 
 pawl_code pawl_next_due(pawl_engine *engine, int64_t *due_us,
                         pawl_error *err) {
+  NEEDS(due_us);
   CALL(pawl_engine_next_due(engine, due_us, err));
 }
 
 pawl_code pawl_busy(pawl_engine *engine, int *busy, pawl_error *err) {
+  NEEDS(busy);
   CALL(pawl_engine_busy(engine, busy, err));
 }
 
@@ -282,6 +301,7 @@ void pawl_interrupt(pawl_engine *engine) {
 /* Also from a handler or callback. Its clock may call back: not further in. */
 int64_t pawl_now(pawl_engine *engine) {
   int64_t us;
+  if (!engine) return 0;
   pawl_engine_go_in(engine);
   us = pawl_engine_now(engine);
   pawl_engine_leave(engine);
@@ -289,15 +309,18 @@ int64_t pawl_now(pawl_engine *engine) {
 }
 
 void pawl_executor_id(const pawl_engine *engine, char out[37]) {
-  pawl_engine_executor_id(engine, out);
+  if (!out) return;
+  out[0] = '\0';
+  if (engine) pawl_engine_executor_id(engine, out);
 }
 
 /* ---- asking and acting ---- */
 
 pawl_code pawl_find(pawl_engine *engine, const char *text, char id[37],
                     pawl_error *err) {
+  NEEDS(id);
   pawl_id found;
-  CALL(FOUND(pawl_engine_find, text, write_id(&found, id)));
+  CALL(FOUND(pawl_engine_find_known, text, write_id(&found, id)));
 }
 
 pawl_code pawl_get(pawl_engine *engine, const char *id, char **out,
@@ -341,6 +364,7 @@ pawl_code pawl_list(pawl_engine *engine, const char *query, char **out,
 
 pawl_code pawl_signal(pawl_engine *engine, const char *signal,
                       int64_t *reached, char **out, pawl_error *err) {
+  NEEDS(signal);
   ANSWER(pawl_engine_signal(engine, pawl_strz(signal), reached, &b, err));
 }
 
@@ -360,8 +384,7 @@ pawl_code pawl_task_list(pawl_engine *engine, const char *query, char **out,
 
 pawl_code pawl_task_change(pawl_engine *engine, const char *id,
                            const char *change, char **out, pawl_error *err) {
-  if (!change)
-    return pawl_fail(err, PAWL_MISUSE, "pawl_task_change: no change");
+  NEEDS(change);
   pawl_id found;
   ANSWER(FOUND(
       pawl_engine_task_find, id,
@@ -370,23 +393,24 @@ pawl_code pawl_task_change(pawl_engine *engine, const char *id,
 
 pawl_code pawl_task_find(pawl_engine *engine, const char *prefix, char id[37],
                          pawl_error *err) {
+  NEEDS(id);
   pawl_id found;
-  CALL(FOUND(pawl_engine_task_find, prefix, write_id(&found, id)));
+  CALL(FOUND(pawl_engine_task_find_known, prefix, write_id(&found, id)));
 }
 
-pawl_code pawl_change(pawl_engine *engine, const char *id, const char *text,
+pawl_code pawl_change(pawl_engine *engine, const char *id, const char *change,
                       int *done, char **out, pawl_error *err) {
+  NEEDS(change);
   pawl_id found;
-  ANSWER(FOUND(
-      pawl_engine_find, id,
-      pawl_engine_change_checked(engine, &found, pawl_strz(text ? text : ""),
-                                 done, out ? &b : NULL, err)));
+  ANSWER(FOUND(pawl_engine_find, id,
+               pawl_engine_change_checked(engine, &found, pawl_strz(change),
+                                          done, out ? &b : NULL, err)));
 }
 
 pawl_code pawl_workflow_transfer(pawl_engine *engine, const char *transfer,
                                  char **out, pawl_error *err) {
-  ANSWER(pawl_engine_workflow_transfer(
-      engine, pawl_strz(transfer ? transfer : ""), &b, err));
+  NEEDS(transfer);
+  ANSWER(pawl_engine_workflow_transfer(engine, pawl_strz(transfer), &b, err));
 }
 
 pawl_code pawl_health(pawl_engine *engine, int repair, char **out,
@@ -399,12 +423,14 @@ pawl_code pawl_workflow_list(pawl_engine *engine, const char *query,
   ANSWER(pawl_engine_workflow_list(engine, pawl_strz(query), &b, err));
 }
 
-pawl_code pawl_workflow_change(pawl_engine *engine, const char *text,
+pawl_code pawl_workflow_change(pawl_engine *engine, const char *change,
                                char **out, pawl_error *err) {
-  ANSWER(pawl_engine_workflow_change(engine, pawl_strz(text ? text : ""), &b,
-                                     err));
+  NEEDS(change);
+  ANSWER(pawl_engine_workflow_change(engine, pawl_strz(change), &b, err));
 }
 
 void pawl_count(const pawl_engine *engine, pawl_counts *out) {
-  pawl_engine_count(engine, out);
+  if (!out) return;
+  *out = (pawl_counts){0};
+  if (engine) pawl_engine_count(engine, out);
 }

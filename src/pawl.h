@@ -15,8 +15,10 @@
  *          will do, as pawl_find takes it.
  * JSON     What a call takes as `query`, `options`, `change`... is a JSON
  *          object; NULL stands for an empty one. A key that is not known is
- *          PAWL_INVALID, and the hint names the nearest. Answers are JSON
- *          text, too; what an instance has not is null or left out.
+ *          PAWL_INVALID, and the hint names the nearest. So is a filter that
+ *          is empty, "" or []: what is not to be filtered by is left out
+ *          (only the `role` and `group` of a `user` may be none). Answers are
+ *          JSON text, too; what an instance has not is null or left out.
  * Time     int64_t microseconds: instants since 1970-01-01 UTC by the store's
  *          clock (PostgreSQL), the host's (SQLite) or the one in the config;
  *          durations as plain microseconds. Names of both end in _us, in C
@@ -24,7 +26,9 @@
  *          as "2026-11-21T07:38:00.000000Z": pawl_time_us reads it.
  * Errors   What can fail returns a pawl_code and fills the pawl_error given
  *          last, which may be NULL. Results leave through `out` parameters,
- *          written only on PAWL_OK.
+ *          written only on PAWL_OK. An `out` for text may be NULL: nobody
+ *          wants it; any other pointer of which it is not said is needed, and
+ *          NULL there is PAWL_MISUSE or PAWL_INVALID.
  * Memory   Text handed out is the config's allocator's; give it back with
  *          pawl_free, before or after the engine is closed. Everything else
  *          belongs to who made it.
@@ -198,8 +202,8 @@ typedef struct pawl_config {
   void *trace_ud;
   struct lua_State *lua;   /* the host's Lua state; NULL: a private one */
   const char *group;       /* executor group served and given; "default" */
-  const char *prefixes;    /* "billing.,media.": codes served; all */
-  int64_t lease_us;        /* 30 s; at most an hour */
+  const char *prefixes;    /* "billing.,media.": codes served, not ""; all */
+  int64_t lease_us;        /* 30 s; longer than an hour is PAWL_INVALID */
   int64_t heartbeat_us;    /* 10 s, at most a third of the lease */
   int64_t max_bytes;       /* variables of one instance; 1 MB */
   int32_t batch;           /* instances claimed at once; 128 */
@@ -293,12 +297,13 @@ PAWL_API void pawl_free(pawl_engine *engine, char *text);
 
 /* The engine's time: the store's, the host's or the configured clock's, in
  * microseconds since 1970. Cannot fail: what cannot be asked is guessed from
- * what was seen last. May be called from handlers and callbacks.
+ * what was seen last; of no engine it is 0. May be called from handlers and callbacks.
  *
  *   int64_t tomorrow_us = pawl_now(engine) + INT64_C(86400) * 1000000; */
 PAWL_API int64_t pawl_now(pawl_engine *engine);
 
-/* The engine's own id, as a history's rows and a lease name it. Cannot fail.
+/* The engine's own id, as a history's rows and a lease name it. Cannot fail;
+ * of no engine it is empty.
  * May be called from handlers and callbacks.
  *
  *   char me[37];
@@ -314,7 +319,7 @@ typedef struct pawl_counts {
   int64_t reserved[5];  /* zero */
 } pawl_counts;
 
-/* Fills `out`. Cannot fail. May be called from handlers and callbacks.
+/* Fills `out`, with zeros when `engine` is NULL. Cannot fail. May be called from handlers and callbacks.
  *
  *   pawl_count(engine, &after);
  *   printf("%lld trips\n", (long long)(after.trips - before.trips)); */
@@ -460,7 +465,7 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_workflow_transfer(pawl_engine *engine,
  * instance), version, priority, delay_us, at_us, tenant, group, correlation,
  * business_key, metadata, attributes ({"name":{"type","value"}}, as pawl_get
  * tells them), id (a UUIDv7 drawn by the caller, which makes repeating the call
- * harmless). `id`: the instance's, written with 36 characters and a zero.
+ * harmless; PAWL_CONFLICT: it is another workflow's instance). `id`: the instance's, written with 36 characters and a zero.
  * `created` (may be NULL): 0 when the key named an earlier instance.
  * PAWL_NOTFOUND: no such workflow, or version. PAWL_VALUE and PAWL_INVALID say
  * what of input or options is wrong; PAWL_LIMIT: too large.
@@ -600,8 +605,9 @@ PAWL_API void pawl_interrupt(pawl_engine *engine);
 
 /* Full id of a shortened one, as all calls take it: 4 or more hexadecimal
  * digits of its beginning, or of its end if it is among the newest 100,000 of
- * its shard. `id` is written with 36 characters and a zero. PAWL_AMBIGUOUS,
- * PAWL_NOTFOUND, PAWL_INVALID: it is no part of an id.
+ * its shard; of a whole one, that it is there. `id` is written with 36
+ * characters and a zero. PAWL_AMBIGUOUS, PAWL_NOTFOUND, PAWL_INVALID: it is no
+ * part of an id.
  *
  *   rc = pawl_find(engine, "019aa1f2", id, &err); */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_find(pawl_engine *engine,

@@ -33,6 +33,19 @@ function args.text(method, value, arg)
   end
 end
 
+--- A store's name, or nil for the default one.
+---@param method string
+---@param value any
+function args.url(method, value)
+  if value == nil then return end
+  if type(value) ~= "string" then
+    error(("bad argument #1 to '%s' (string expected, got %s)"):format(method,
+      type(value)), 3)
+  elseif value:find("\0", 1, true) then
+    error(("bad argument #1 to '%s' (it has a zero byte)"):format(method), 3)
+  end
+end
+
 ---- what a verb takes ---------------------------------------------------------
 
 local function list_of_names(value)

@@ -31,12 +31,34 @@ local function is_virtual(clock)
   return type(clock) == "table" and type(clock.us) == "number"
 end
 
+--- A noun's methods, which are asked of the noun: engine.tasks:find(...).
+local function noun_of(name, methods_of)
+  local meta = { __name = "pawl." .. name }
+  local found = {}
+  for method, run in pairs(methods_of) do
+    found[method] = function(self, ...)
+      if getmetatable(self) ~= meta then
+        error(("calling '%s:%s' on a %s: write engine.%s:%s(...)"):format(name,
+          method, type(self), name, method), 2)
+      end
+      return run(self, ...)
+    end
+  end
+  meta.__index = nearest.strict(found, "engine." .. name .. " has no '%s'")
+  function meta.__call()
+    error(("engine.%s is no function: write engine.%s:list(...)"):format(name,
+      name), 2)
+  end
+  return meta
+end
+
 -- What has a word of its own: engine.tasks, each made when first asked for.
 local nouns = {}
 for _, name in ipairs { "tasks", "workflows", "outbox" } do
-  local module = later("pawl.nouns." .. name)
+  local module, meta = later("pawl.nouns." .. name), nil
   nouns[name] = function()
-    return nearest.strict(module(), "engine." .. name .. " has no '%s'")
+    meta = meta or noun_of(name, module())
+    return meta
   end
 end
 
@@ -54,9 +76,7 @@ end
 
 local function nouns_of(opened)
   return setmetatable({}, { __index = function(self, name)
-    local noun = (nouns[name] or unknown(name))()
-    self[name] = setmetatable({ opened }, { __index = noun,
-      __name = "pawl." .. name })
+    self[name] = setmetatable({ opened }, (nouns[name] or unknown(name))())
     return self[name]
   end })
 end
@@ -84,10 +104,7 @@ function engine.open(url, options)
     error("pawl.open is not there inside a workflow file: handlers reach the "
       .. "engine through ctx (ctx.emit, ctx.start, ctx.db)", 2)
   end
-  if url ~= nil and type(url) ~= "string" then
-    error(("bad argument #1 to 'open' (string expected, got %s)"):format(
-      type(url)), 2)
-  end
+  args.url("open", url)
   local config = read("pawl.open", open_shape, options)
   config.stored_code_own = config.stored_code == "own"
   config.unknown_fail = config.unknown == "fail"
@@ -114,6 +131,7 @@ function engine.migrate(url, options)
   if not core.migrate then
     error("pawl.migrate is not there inside a workflow file", 2)
   end
+  args.url("migrate", url)
   local given = read("pawl.migrate", migrate_shape, options)
   local report, err = core.migrate(url, given.shards, given.pooler)
   if report and given.shards and report.shards ~= given.shards then
@@ -203,6 +221,17 @@ local function start_item(i, item, shared)
   return given
 end
 
+--- One item in place of a list of them would start nothing.
+local function check_list(items)
+  local n = #items
+  for key in pairs(items) do
+    if math.type(key) ~= "integer" or key < 1 or key > n then
+      error(("bad argument #2 to 'start_many' (a list of items expected, got "
+        .. "a table with the key '%s')"):format(tostring(key)), 3)
+    end
+  end
+end
+
 --- Stores many instances of one workflow, in batches.
 ---@param code string
 ---@param items pawl.StartItem[]
@@ -224,6 +253,7 @@ function methods:start_many(code, items, options)
   if shared.attributes then
     shared.attributes = attributes_json("start_many", shared.attributes)
   end
+  check_list(items)
   local list = {}
   for i = 1, #items do list[i] = start_item(i, items[i], shared) end
   local answer, err = core.start_many(self, code, core.array(list),

@@ -84,11 +84,12 @@ function check.instant(value)
   end
 end
 
+--- One that is empty is no choice: every code begins with it.
 function check.prefixes(value)
-  if type(value) == "string" then return value end
-  if type(value) ~= "table" then return nil end
+  if type(value) == "string" then return value ~= "" and value or nil end
+  if type(value) ~= "table" or #value == 0 then return nil end
   for _, prefix in ipairs(value) do
-    if type(prefix) ~= "string" then return nil end
+    if type(prefix) ~= "string" or prefix == "" then return nil end
   end
   return table.concat(value, ",")
 end

@@ -73,8 +73,11 @@ local function date_from_text(text)
   return ("%s-%s-%sT%s:%s:%s.%sZ"):format(y, mo, d, h, mi, s, fraction)
 end
 
+local LAST <const> = 253402300799 -- of the year 9999
+
 local function date_from_seconds(seconds)
-  if seconds ~= seconds or math.abs(seconds) > 253402300799 then return nil end
+  -- not by math.abs, which the least integer has none of
+  if not (seconds >= -LAST and seconds <= LAST) then return nil end
   local us = math.floor(seconds * 1e6 + 0.5)
   if math.type(seconds) == "integer" then us = seconds * 1000000 end
   local ok, day = pcall(os.date, "!%Y-%m-%dT%H:%M:%S", us // 1000000)

@@ -310,6 +310,171 @@ static void a_config_may_be_of_another_size(void) {
   CHECK(whole > offsetof(pawl_config, batch));
 }
 
+/* ---- filters ---- */
+
+static void an_empty_filter_is_refused(void) {
+  static const char *const LISTS[] = {"{\"status\":[]}", "{\"workflow\":\"\"}",
+                                      "{\"tenant\":\"\"}", "{\"key\":\"\"}"};
+  static const char *const TASKS[] = {"{\"status\":[]}", "{\"role\":[]}",
+                                      "{\"groups\":[]}", "{\"form\":\"\"}"};
+  world w = {0};
+  pawl_config c = PAWL_CONFIG_INIT;
+  pawl_engine *e = opened(&w, &c);
+  pawl_error err = {0};
+
+  started(&w);
+  for (size_t i = 0; i < sizeof LISTS / sizeof *LISTS; i++)
+    CHECK_INT(pawl_list(e, LISTS[i], NULL, &err), PAWL_INVALID);
+  for (size_t i = 0; i < sizeof TASKS / sizeof *TASKS; i++)
+    CHECK_INT(pawl_task_list(e, TASKS[i], NULL, &err), PAWL_INVALID);
+  CHECK_INT(pawl_task_list(e, "{\"user\":\"ann\",\"role\":[]}", NULL, &err),
+            PAWL_OK);
+  CHECK_INT(pawl_outbox_list(e, "{\"type\":\"\"}", NULL, &err), PAWL_INVALID);
+  CHECK_INT(pawl_change(e, w.id, "{\"kind\":\"wake\",\"nodes\":[]}", NULL,
+                        NULL, &err),
+            PAWL_INVALID);
+  pawl_close(e);
+}
+
+/* ---- nothing where something is needed ---- */
+
+/* Refused in words that name what is missing. */
+static void is_told(const char *call, pawl_code rc, pawl_error *err) {
+  if (!CHECK(rc == PAWL_INVALID || rc == PAWL_MISUSE) ||
+      !CHECK(err->message[0]))
+    printf("  %s: %s: \"%s\"\n", call, pawl_code_name(rc), err->message);
+  memset(err, 0, sizeof *err);
+}
+#define TOLD(call) is_told(#call, call, &err)
+
+/* Each pointer that a call cannot do without, of all calls of pawl.h. */
+static void what_is_needed_is_asked_for(void) {
+  world w = {0};
+  pawl_config c = PAWL_CONFIG_INIT;
+  pawl_engine *e = opened(&w, &c);
+  pawl_error err = {0};
+  char id[37];
+
+  started(&w);
+  TOLD(pawl_time_us(NULL, &(int64_t){0}, &err));
+  TOLD(pawl_time_us("2026-01-01", NULL, &err));
+  TOLD(pawl_open(":memory:", NULL, NULL, &err));
+  TOLD(pawl_load(e, NULL, NULL, &err));
+  TOLD(pawl_load_text(e, NULL, "return 1", NULL, &err));
+  TOLD(pawl_load_text(e, "x", NULL, NULL, &err));
+  TOLD(pawl_load_stack(e, NULL, &err));
+  TOLD(pawl_check(e, NULL, NULL, &err));
+  TOLD(pawl_workflow_graph(e, NULL, 0, NULL, &err));
+  TOLD(pawl_workflow_hotfix(e, NULL, NULL, NULL, &err));
+  TOLD(pawl_workflow_change(e, NULL, NULL, &err));
+  TOLD(pawl_workflow_transfer(e, NULL, NULL, &err));
+  TOLD(pawl_start(e, NULL, NULL, NULL, id, NULL, &err));
+  TOLD(pawl_start_many(e, NULL, "[]", NULL, NULL, &err));
+  TOLD(pawl_start_many(e, "zoo.a", NULL, NULL, NULL, &err));
+  TOLD(pawl_signal(e, NULL, NULL, NULL, &err));
+  TOLD(pawl_tick_instance(e, NULL, 0, NULL, NULL, &err));
+  TOLD(pawl_next_due(e, NULL, &err));
+  TOLD(pawl_busy(e, NULL, &err));
+  TOLD(pawl_find(e, NULL, id, &err));
+  TOLD(pawl_find(e, w.id, NULL, &err));
+  TOLD(pawl_get(e, NULL, NULL, &err));
+  TOLD(pawl_history(e, NULL, NULL, NULL, &err));
+  TOLD(pawl_tokens(e, NULL, 0, NULL, &err));
+  TOLD(pawl_explain(e, NULL, NULL, &err));
+  TOLD(pawl_change(e, NULL, "{\"kind\":\"kill\"}", NULL, NULL, &err));
+  TOLD(pawl_change(e, w.id, NULL, NULL, NULL, &err));
+  TOLD(pawl_task_find(e, NULL, id, &err));
+  TOLD(pawl_task_find(e, w.id, NULL, &err));
+  TOLD(pawl_task_get(e, NULL, NULL, &err));
+  TOLD(pawl_task_change(e, NULL, "{\"kind\":\"claim\"}", NULL, &err));
+  TOLD(pawl_task_change(e, w.id, NULL, NULL, &err));
+  pawl_close(e);
+  CHECK_INT(w.alloc.live_bytes, 0);
+}
+
+/* The same without an engine, where there has to be one. */
+static void an_engine_is_asked_for(void) {
+  pawl_error err = {0};
+  pawl_counts counts;
+  char id[37], name[8] = "x";
+  int64_t n;
+  int yes;
+
+  TOLD(pawl_load(NULL, "x.lua", NULL, &err));
+  TOLD(pawl_load_text(NULL, "x", "return 1", NULL, &err));
+  TOLD(pawl_load_stack(NULL, NULL, &err));
+  TOLD(pawl_check(NULL, "x.lua", NULL, &err));
+  TOLD(pawl_workflow_list(NULL, NULL, NULL, &err));
+  TOLD(pawl_workflow_graph(NULL, "x", 0, NULL, &err));
+  TOLD(pawl_workflow_hotfix(NULL, "x.lua", NULL, NULL, &err));
+  TOLD(pawl_workflow_change(NULL, "{}", NULL, &err));
+  TOLD(pawl_workflow_transfer(NULL, "{}", NULL, &err));
+  TOLD(pawl_start(NULL, "x", NULL, NULL, id, NULL, &err));
+  TOLD(pawl_start_many(NULL, "x", "[]", NULL, NULL, &err));
+  TOLD(pawl_signal(NULL, "{\"name\":\"x\"}", NULL, NULL, &err));
+  TOLD(pawl_tick(NULL, 0, NULL, &err));
+  TOLD(pawl_tick_instance(NULL, "0000", 0, NULL, NULL, &err));
+  TOLD(pawl_next_due(NULL, &n, &err));
+  TOLD(pawl_busy(NULL, &yes, &err));
+  TOLD(pawl_wait(NULL, 0, &err));
+  TOLD(pawl_find(NULL, "0000", id, &err));
+  TOLD(pawl_get(NULL, "0000", NULL, &err));
+  TOLD(pawl_list(NULL, NULL, NULL, &err));
+  TOLD(pawl_history(NULL, "0000", NULL, NULL, &err));
+  TOLD(pawl_tokens(NULL, "0000", 0, NULL, &err));
+  TOLD(pawl_explain(NULL, "0000", NULL, &err));
+  TOLD(pawl_change(NULL, "0000", "{}", NULL, NULL, &err));
+  TOLD(pawl_task_find(NULL, "0000", id, &err));
+  TOLD(pawl_task_get(NULL, "0000", NULL, &err));
+  TOLD(pawl_task_list(NULL, NULL, NULL, &err));
+  TOLD(pawl_task_change(NULL, "0000", "{}", NULL, &err));
+  TOLD(pawl_outbox_list(NULL, NULL, NULL, &err));
+  TOLD(pawl_health(NULL, 0, NULL, &err));
+  /* these cannot fail */
+  pawl_close(NULL);
+  pawl_free(NULL, NULL);
+  pawl_interrupt(NULL);
+  CHECK_INT(pawl_now(NULL), 0);
+  pawl_executor_id(NULL, id);
+  CHECK_TEXT(id, "");
+  pawl_executor_id(NULL, NULL);
+  pawl_count(NULL, &counts);
+  CHECK_INT(counts.trips, 0);
+  pawl_count(NULL, NULL);
+  CHECK(pawl_store_name(NULL, name, sizeof name) == name);
+  CHECK(pawl_store_name("x", NULL, 8) == NULL);
+}
+
+/* An answer that nobody wants is not made, and an error that nobody wants is
+ * not told. */
+static void what_is_not_needed_may_be_left_out(void) {
+  world w = {0};
+  pawl_config c = PAWL_CONFIG_INIT;
+  pawl_engine *e = opened(&w, &c);
+
+  CHECK_INT(pawl_start(e, "zoo.a", NULL, NULL, NULL, NULL, NULL), PAWL_OK);
+  started(&w);
+  CHECK_INT(pawl_start_many(e, "zoo.a", "[{}]", NULL, NULL, NULL), PAWL_OK);
+  CHECK_INT(pawl_list(e, NULL, NULL, NULL), PAWL_OK);
+  CHECK_INT(pawl_get(e, w.id, NULL, NULL), PAWL_OK);
+  CHECK_INT(pawl_history(e, w.id, NULL, NULL, NULL), PAWL_OK);
+  CHECK_INT(pawl_tokens(e, w.id, 0, NULL, NULL), PAWL_OK);
+  CHECK_INT(pawl_explain(e, w.id, NULL, NULL), PAWL_OK);
+  CHECK_INT(pawl_task_list(e, NULL, NULL, NULL), PAWL_OK);
+  CHECK_INT(pawl_outbox_list(e, NULL, NULL, NULL), PAWL_OK);
+  CHECK_INT(pawl_workflow_list(e, NULL, NULL, NULL), PAWL_OK);
+  CHECK_INT(pawl_workflow_graph(e, "zoo.a", 0, NULL, NULL), PAWL_OK);
+  CHECK_INT(pawl_health(e, 0, NULL, NULL), PAWL_OK);
+  CHECK_INT(pawl_signal(e, "{\"name\":\"x\"}", NULL, NULL, NULL), PAWL_OK);
+  CHECK_INT(pawl_change(e, w.id, "{\"kind\":\"suspend\"}", NULL, NULL, NULL),
+            PAWL_OK);
+  CHECK_INT(pawl_tick(e, 0, NULL, NULL), PAWL_OK);
+  CHECK_INT(pawl_tick_instance(e, w.id, 0, NULL, NULL, NULL), PAWL_OK);
+  CHECK_INT(pawl_get(e, "xyz", NULL, NULL), PAWL_INVALID);
+  pawl_close(e);
+  CHECK_INT(w.alloc.live_bytes, 0);
+}
+
 int main(void) {
   a_callback_cannot_call_the_engine();
   a_clock_that_is_asked_from_outside_cannot_either();
@@ -318,5 +483,9 @@ int main(void) {
   a_clock_may_say_anything();
   what_is_recorded_is_no_failure();
   a_config_may_be_of_another_size();
+  an_empty_filter_is_refused();
+  what_is_needed_is_asked_for();
+  an_engine_is_asked_for();
+  what_is_not_needed_may_be_left_out();
   return TEST_END;
 }

@@ -55,10 +55,10 @@ static const pawl_option rows[] = {
     [COLOUR] = {"colour", PAWL_OPTION_CHOICE, AT(colour), .names = COLOURS,
                 .high = 3},
     [MANY] = {"colours", PAWL_OPTION_CHOICES, AT(colours), .names = COLOURS,
-              .high = 3},
+              .low = 1, .high = 3},
     [OBJECT] = {"object", PAWL_OPTION_OBJECT, AT(object)},
     [LIST] = {"list", PAWL_OPTION_LIST, AT(list)},
-    [TEXTS] = {"texts", PAWL_OPTION_TEXTS, AT(texts)},
+    [TEXTS] = {"texts", PAWL_OPTION_TEXTS, AT(texts), .low = 1},
     [ANY] = {"any", PAWL_OPTION_ANY, AT(any)},
     [RAW_TEXT] = {"raw_text", PAWL_OPTION_TEXT, AT(raw_text), .raw = 1},
     [RAW_INT] = {"raw_n", PAWL_OPTION_INT, AT(raw_n), .raw = 1, .high = 9},
@@ -121,7 +121,6 @@ static void right_values_go_where_they_belong(void) {
                {COLOUR, "\"red\""},
                {COLOUR, "\"blue\""},
                {MANY, "\"green\""},
-               {MANY, "[]"},
                {MANY, "[\"blue\",\"red\",\"blue\"]"},
                {OBJECT, "{}"},
                {OBJECT, "{\"a\":[1]}"},
@@ -203,9 +202,12 @@ static void wrong_values_are_refused(void) {
       {ID,
        {"\"\"", "\"019aa1f2\"", "1",
         "\"019aa1f2-0000-7000-8000-0123456789ag\"",
-        "\"019aa1f2-0000-7000-8000-0123456789abc\""},
-       "a UUID, drawn by the caller",
-       ""},
+        "\"019aa1f2-0000-7000-8000-0123456789abc\"",
+        "\"019aa1f2-0000-4000-8000-0123456789ab\"",
+        "\"019aa1f2-0000-7000-c000-0123456789ab\""},
+       "a UUID of version 7, drawn by the caller",
+       "those sort by the time at which they were drawn; a name of your own "
+       "goes into `key`"},
       {COLOUR,
        {"\"gren\"", "\"grean\""},
        "\"red\", \"green\" or \"blue\"",
@@ -219,14 +221,14 @@ static void wrong_values_are_refused(void) {
        "\"red\", \"green\" or \"blue\"",
        "did you mean \"blue\"?"},
       {MANY,
-       {"1", "{}", "[1]", "[[\"red\"]]"},
+       {"1", "{}", "[1]", "[[\"red\"]]", "[]"},
        "\"red\", \"green\" or \"blue\"",
        ""},
       {OBJECT, {"[]", "1", "\"{}\""}, "an object", ""},
       {LIST, {"\"a\"", "{}", "[1]", "[\"a\",null]"}, "a list of texts", ""},
       {TEXTS,
-       {"1", "{}", "[1]", "[\"a\",[]]"},
-       "a text or a list of texts",
+       {"1", "{}", "[1]", "[\"a\",[]]", "[]"},
+       "a text or a list of texts that is not empty",
        ""},
       {RAW_TEXT, {"1", "[]"}, "a text", ""},
       {RAW_INT, {"10", "-1", "\"1\""}, "an integer from 0 to 9", ""}};
@@ -458,13 +460,13 @@ static int naive_fits(int i, pawl_str v) {
     case COLOUR:
       return is_colour(v);
     case MANY:
-      return is_colour(v) || (list && colours);
+      return is_colour(v) || (list && colours && v.len > 2);
     case OBJECT:
       return kind == PAWL_JSON_OBJECT;
     case LIST:
       return list && texts;
     case TEXTS:
-      return text || (list && texts);
+      return text || (list && texts && v.len > 2);
     case RAW_TEXT:
       return text;
     case RAW_INT:

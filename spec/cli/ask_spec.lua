@@ -96,6 +96,21 @@ describe("pawl start", function()
 end)
 
 describe("pawl list", function()
+  it("refuses a filter that is empty", function()
+    local here = folder()
+    here:pawl("run", "hello.lua")
+    for _, option in ipairs { "--workflow", "--tenant", "--key",
+      "--status" } do
+      local ran = here:pawl("list", option, "")
+      assert.not_equal(0, ran.code)
+      assert.equal("", ran.out)
+      assert.is_nil(ran.err:find("traceback", 1, true))
+    end
+    local ran = here:pawl("worker", "hello.lua", "--prefix", "", "--once")
+    assert.not_equal(0, ran.code)
+    assert.is_nil(ran.err:find("traceback", 1, true), ran.err)
+  end)
+
   it("shows a table, newest first", function()
     local here = folder()
     local first = here:json("run", "hello.lua").id
@@ -241,6 +256,14 @@ describe("pawl history", function()
     assert.matches("^SEQ  TIME +TYPE +NODE +ATTEMPT +TOOK  DETAIL\n", ran.out)
     assert.matches("  fails.lua:5: no_luck: not today", ran.out, 1, true)
   end)
+
+  it("says that there is no more behind a row, not that there is nothing",
+    function()
+      local here = folder()
+      local id = here:json("run", "hello.lua").id
+      assert.equal("nothing is recorded behind row 100\n",
+        here:pawl("history", id, "--after", "100").out)
+    end)
 
   it("says where a value is that cannot be stored", function()
     local here = folder()

@@ -46,6 +46,22 @@ kit.describe("an engine", function(backend)
     end, "batch")
   end)
 
+  it("says that a lease is too long, and does not cut it", function()
+    local engine, err = pawl.open(backend.url(), { lease = "61m" })
+    assert.is_nil(engine)
+    assert.equal("invalid", err.code)
+    assert.matches("longer than an hour", err.message)
+    backend.open(backend.url(), { lease = "1h" })
+  end)
+
+  it("serves no choice of workflows that is none", function()
+    for _, none in ipairs { "", {}, { "" }, { "a.", "" } } do
+      assert.error_matches(function()
+        pawl.open(backend.url(), { prefixes = none })
+      end, "'prefixes' must be a list of strings")
+    end
+  end)
+
   it("says when to look again", function()
     local engine, clock = backend.fresh()
     assert(engine:load(kit.timer "1h"))

@@ -50,6 +50,25 @@ describe("pawl.open", function()
       raised(pawl.open, ":memory:", { recoverys = 3 }))
   end)
 
+  it("does not cut a name at a zero byte", function()
+    local path = tmp.path "cut"
+    assert.matches("bad argument #1 to 'open' %(it has a zero byte%)",
+      raised(pawl.open, path .. "\0.db"))
+    assert.matches("bad argument #1 to 'migrate' %(it has a zero byte%)",
+      raised(pawl.migrate, path .. "\0.db"))
+    assert.matches("bad argument #1 to 'migrate' %(string expected, got number",
+      raised(pawl.migrate, 42))
+    local engine <close> = assert(pawl.open ":memory:")
+    for _, name in ipairs { "load", "check" } do
+      assert.matches("bad argument #1 to '" .. name .. "' %(it has a zero byte",
+        raised(engine[name], engine, path .. "\0.lua"))
+    end
+    assert.matches("option 'group' has a zero byte",
+      raised(pawl.open, ":memory:", { group = "a\0b" }))
+    assert.is_nil(io.open(path))
+    assert.is_nil(io.open "42")
+  end)
+
   it("names an option of the wrong type", function()
     assert.matches("'batch' must be an integer above 0, got string",
       raised(pawl.open, ":memory:", { batch = {} }):gsub("table", "string"))
@@ -629,5 +648,82 @@ describe("pawl.json", function()
     value, err = pawl.json.decode "{"
     assert.is_nil(value)
     assert.equal("value", err.code)
+  end)
+end)
+
+describe("a noun", function()
+  local engine
+  setup(function() engine = assert(pawl.open ":memory:") end)
+  teardown(function() engine:close() end)
+
+  --- The line on which `fn` calls is its own second one.
+  local function blames(fn)
+    local line = debug.getinfo(fn, "S").linedefined + 1
+    local text = raised(fn)
+    assert.equal(("engine_spec.lua:%d"):format(line),
+      text:match "engine_spec%.lua:%d+", text)
+    return text
+  end
+
+  it("blames the line that calls it", function()
+    blames(function()
+      local _ = engine.tasks:get()
+    end)
+    blames(function()
+      local _ = engine.tasks:find(true)
+    end)
+    blames(function()
+      local _ = engine.tasks:get("abcd", "text")
+    end)
+    blames(function()
+      local _ = engine.workflows:graph("t.one", "two")
+    end)
+    blames(function()
+      local _ = engine.workflows:hotfix()
+    end)
+    blames(function()
+      local _ = engine.tasks:claim "abcd\0"
+    end)
+    blames(function()
+      local _ = engine:history "abcd\0"
+    end)
+  end)
+
+  it("says how it is called, in words that are Lua", function()
+    for _, case in ipairs {
+      { "tasks", "find" }, { "tasks", "claim" }, { "outbox", "list" },
+      { "workflows", "suspend" },
+    } do
+      local name, method = case[1], case[2]
+      assert.matches(("write engine.%s:%s(...)"):format(name, method),
+        blames(function()
+          local _ = engine[name][method]("x")
+        end), 1, true)
+      assert.matches(("write engine.%s:%s(...)"):format(name, method),
+        blames(function()
+          local _ = engine[name][method]()
+        end), 1, true)
+    end
+    assert.matches("write engine:find(...)", blames(function()
+      local _ = engine.find "x"
+    end), 1, true)
+  end)
+
+  it("is no method, as it once was", function()
+    for _, name in ipairs { "tasks", "outbox", "workflows" } do
+      assert.matches(("engine.%s is no function: write engine.%s:list"):format(
+        name, name), blames(function()
+          local _ = engine[name](engine, {})
+        end), 1, true)
+    end
+  end)
+end)
+
+describe("pawl.date", function()
+  it("refuses what no calendar has", function()
+    for _, seconds in ipairs { math.mininteger, math.maxinteger, 1 / 0, -1 / 0,
+      0 / 0, 253402300800, -1e300 } do
+      assert.matches("is not a time", raised(pawl.date, seconds))
+    end
   end)
 end)

@@ -173,6 +173,16 @@ describe("the annotations", function()
     end
   end)
 
+  it("name every outcome that a trace tells", function()
+    local text = tmp.read "src/pawl.h":match "const char %*outcome;(.-)%*/"
+    local told = META:match "@field outcome%? ([^\n]+)"
+    local expected, names = {}, {}
+    for name in text:gmatch '"(%w+)"' do expected[#expected + 1] = name end
+    for name in told:gmatch '"(%w+)"' do names[#names + 1] = name end
+    assert.is_true(#expected > 5)
+    assert.same(expected, names)
+  end)
+
   it("are Lua", function() assert(loadfile "lua/pawl/meta/pawl.lua") end)
 
   it("do not claim a field of the module that is not there", function()

@@ -103,15 +103,15 @@ select id from pawl.instance
 -- name: instance_known
 -- args: @shard smallint, @workflow text, @no integer[], @id uuid[],
 --       @tenant text[], @key text[]
--- rows: no integer, id uuid
+-- rows: no integer, id uuid, workflow text
 -- What a start that inserted nothing has found there: by its external id, or
--- without one by its id.
-select s.no as no, i.id {{from_each}} (
-  select id from pawl.instance
+-- without one by its id, which may be another workflow's.
+select s.no as no, i.id, i.workflow {{from_each}} (
+  select id, workflow from pawl.instance
    where shard = @shard and id = s.id and s.key is null
      and deleted_at is null
   union all
-  select id from pawl.instance
+  select id, workflow from pawl.instance
    where shard = @shard and workflow = @workflow
      and key = s.key
      and coalesce(tenant, '') = coalesce(s.tenant, '')

@@ -1,6 +1,7 @@
 #include "lbox.h"
 
 #include <math.h>
+#include <string.h>
 
 #include <lauxlib.h>
 
@@ -10,11 +11,12 @@
 
 /* ---- the box ---- */
 
+/* Nouns have words of their own: "tasks:find" is engine.tasks:find. */
 pawl_bind_box *pawl_bind_self(lua_State *L, const char *method) {
   pawl_bind_box *box = luaL_testudata(L, 1, PAWL_ENGINE_MT);
   if (!box)
-    luaL_error(L, "calling '%s' on a %s: write engine:%s(...)", method,
-               luaL_typename(L, 1), method);
+    luaL_error(L, "calling '%s' on a %s: write engine%c%s(...)", method,
+               luaL_typename(L, 1), strchr(method, ':') ? '.' : ':', method);
   return box;
 }
 

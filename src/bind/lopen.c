@@ -155,7 +155,11 @@ static int pooler_option(lua_State *L, int at) {
 /* The text stays alive in the config table for as long as the call runs. */
 static const char *config_text(lua_State *L, int config, const char *key) {
   const char *text = NULL;
-  if (lua_getfield(L, config, key) != LUA_TNIL) text = luaL_checkstring(L, -1);
+  size_t len = 0;
+  if (lua_getfield(L, config, key) != LUA_TNIL)
+    text = luaL_checklstring(L, -1, &len);
+  if (text && strlen(text) != len)
+    luaL_error(L, "option '%s' has a zero byte", key);
   lua_pop(L, 1);
   return text;
 }

@@ -13,79 +13,7 @@
 #include "lbox.h"
 #include "lerror.h"
 
-/* ---- arguments: `arg` is the stack's, where the engine is the first ---- */
-
-/* Lua's own words, with the method's name and the argument's number as the
- * caller counts, however the method was called: luaL_argerror has neither
- * when a tail call or pcall has taken the name away. */
-static int bad(lua_State *L, int arg, const char *method, const char *why) {
-  return luaL_error(L, "bad argument #%d to '%s' (%s)", arg - 1, method, why);
-}
-
-static int bad_type(lua_State *L, int arg, const char *method,
-                    const char *wanted) {
-  const char *why =
-      lua_pushfstring(L, "%s expected, got %s", wanted, luaL_typename(L, arg));
-  return bad(L, arg, method, why);
-}
-
-static const char *check_text(lua_State *L, int arg, const char *method) {
-  if (!lua_isstring(L, arg)) bad_type(L, arg, method, "string");
-  return lua_tostring(L, arg);
-}
-
-static lua_Integer opt_integer(lua_State *L, int arg, const char *method) {
-  int ok = 1;
-  lua_Integer n = 0;
-  if (!lua_isnoneornil(L, arg)) n = lua_tointegerx(L, arg, &ok);
-  if (!ok) bad_type(L, arg, method, "integer");
-  return n;
-}
-
-static int64_t check_us(lua_State *L, int arg, const char *method) {
-  int64_t us = 0;
-  if (lua_type(L, arg) != LUA_TNUMBER) bad_type(L, arg, method, "number");
-  if (!pawl_bind_to_us(L, arg, &us) || us < 0)
-    bad(L, arg, method, "seconds, 0 or more, expected");
-  return us;
-}
-
-/* 0 when it is left out. */
-static int64_t opt_us(lua_State *L, int arg, const char *method) {
-  return lua_isnoneornil(L, arg) ? 0 : check_us(L, arg, method);
-}
-
-/* Raises before the engine is asked: its answer must not be lost. */
-static void check_how(lua_State *L, int idx, const char *method) {
-  const char *how =
-      lua_isnoneornil(L, idx) ? NULL : check_text(L, idx, method);
-  if (how && strcmp(how, "table") != 0 && strcmp(how, "json") != 0)
-    bad(L, idx, method, "\"table\" or \"json\" expected");
-}
-
-/* The value at idx as JSON text in a collected buffer, pushed; NULL when it
- * cannot be stored (*err is filled). nil: empty text. */
-static pawl_buf *encode(lua_State *L, int idx, const char *path,
-                        pawl_error *err) {
-  pawl_buf *b = pawl_host_push_buf(L);
-  if (lua_isnoneornil(L, idx)) return b;
-  if (pawl_luajson_encode(L, idx, path, 0, b, err) != PAWL_OK) return NULL;
-  return b;
-}
-
-/* Puts the workflow object at idx where the core takes it from. */
-static void hand_over(lua_State *L, int idx, const char *method) {
-  lua_State *main;
-  if (!lua_istable(L, idx) && !lua_isuserdata(L, idx))
-    bad_type(L, idx, method, "path or workflow");
-  lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
-  main = lua_tothread(L, -1);
-  if (!lua_checkstack(main, 1)) luaL_error(L, "stack overflow");
-  lua_pushvalue(L, idx);
-  if (main != L) lua_xmove(L, main, 1);
-}
-
-/* ---- a call ---- */
+/* ---- a verb ---- */
 
 typedef enum kind {
   NOTHING,
@@ -150,28 +78,108 @@ typedef struct verb {
   argument takes[MAX_ARGS];
 } verb;
 
+/* ---- arguments: `arg` is the stack's, where the engine is the first ---- */
+
+/* Lua's own words, with the method's name and the argument's number as the
+ * caller counts, however the method was called: luaL_argerror has neither
+ * when a tail call or pcall has taken the name away. The line is the caller's,
+ * who stands behind lua/pawl where that is between. */
+static int bad(lua_State *L, int arg, const verb *v, const char *why) {
+  luaL_where(L, v->where == CORE ? 2 : 1);
+  lua_pushfstring(L, "bad argument #%d to '%s' (%s)", arg - 1, v->method, why);
+  lua_concat(L, 2);
+  return lua_error(L);
+}
+
+static int bad_type(lua_State *L, int arg, const verb *v, const char *wanted) {
+  const char *why =
+      lua_pushfstring(L, "%s expected, got %s", wanted, luaL_typename(L, arg));
+  return bad(L, arg, v, why);
+}
+
+/* What stands behind a zero byte would be cut off: of a path, or a code. */
+static const char *check_text(lua_State *L, int arg, const verb *v) {
+  size_t len;
+  const char *text = lua_tolstring(L, arg, &len);
+  if (!text) bad_type(L, arg, v, "string");
+  if (strlen(text) != len) bad(L, arg, v, "it has a zero byte");
+  return text;
+}
+
+static lua_Integer opt_integer(lua_State *L, int arg, const verb *v) {
+  int ok = 1;
+  lua_Integer n = 0;
+  if (!lua_isnoneornil(L, arg)) n = lua_tointegerx(L, arg, &ok);
+  if (!ok) bad_type(L, arg, v, "integer");
+  return n;
+}
+
+static int64_t check_us(lua_State *L, int arg, const verb *v) {
+  int64_t us = 0;
+  if (lua_type(L, arg) != LUA_TNUMBER) bad_type(L, arg, v, "number");
+  if (!pawl_bind_to_us(L, arg, &us) || us < 0)
+    bad(L, arg, v, "seconds, 0 or more, expected");
+  return us;
+}
+
+/* 0 when it is left out. */
+static int64_t opt_us(lua_State *L, int arg, const verb *v) {
+  return lua_isnoneornil(L, arg) ? 0 : check_us(L, arg, v);
+}
+
+/* Raises before the engine is asked: its answer must not be lost. */
+static void check_how(lua_State *L, int idx, const verb *v) {
+  const char *how = lua_isnoneornil(L, idx) ? NULL : check_text(L, idx, v);
+  if (how && strcmp(how, "table") != 0 && strcmp(how, "json") != 0)
+    bad(L, idx, v, "\"table\" or \"json\" expected");
+}
+
+/* The value at idx as JSON text in a collected buffer, pushed; NULL when it
+ * cannot be stored (*err is filled). nil: empty text. */
+static pawl_buf *encode(lua_State *L, int idx, const char *path,
+                        pawl_error *err) {
+  pawl_buf *b = pawl_host_push_buf(L);
+  if (lua_isnoneornil(L, idx)) return b;
+  if (pawl_luajson_encode(L, idx, path, 0, b, err) != PAWL_OK) return NULL;
+  return b;
+}
+
+/* Puts the workflow object at idx where the core takes it from. */
+static void hand_over(lua_State *L, int idx, const verb *v) {
+  lua_State *main;
+  if (!lua_istable(L, idx) && !lua_isuserdata(L, idx))
+    bad_type(L, idx, v, "path or workflow");
+  lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
+  main = lua_tothread(L, -1);
+  if (!lua_checkstack(main, 1)) luaL_error(L, "stack overflow");
+  lua_pushvalue(L, idx);
+  if (main != L) lua_xmove(L, main, 1);
+}
+
+/* ---- what it takes ---- */
+
 /* Text first, as wrong use raises before anything else is seen to. What is
  * handed over has to be on top of its stack, and comes last. */
 static void take_plain(lua_State *L, const verb *v, int i, call *c) {
   const int at = FIRST + i;
   switch (v->takes[i].kind) {
     case TEXT:
-      c->text = check_text(L, at, v->method);
+      c->text = check_text(L, at, v);
       break;
     case INTEGER:
-      c->n = opt_integer(L, at, v->method);
+      c->n = opt_integer(L, at, v);
       break;
     case FLAG:
       c->n = lua_toboolean(L, at);
       break;
     case SPAN:
-      c->us = check_us(L, at, v->method);
+      c->us = check_us(L, at, v);
       break;
     case OPT_SPAN:
-      c->us = opt_us(L, at, v->method);
+      c->us = opt_us(L, at, v);
       break;
     case HOW:
-      check_how(L, at, v->method);
+      check_how(L, at, v);
       c->how = lua_tostring(L, at);
       break;
     default:
@@ -196,9 +204,9 @@ static pawl_code take_json(lua_State *L, const verb *v, call *c,
 static void take_flow(lua_State *L, const verb *v, call *c) {
   if (v->takes[0].kind != FLOW) return;
   if (lua_type(L, FIRST) == LUA_TSTRING)
-    c->text = lua_tostring(L, FIRST);
+    c->text = check_text(L, FIRST, v);
   else
-    hand_over(L, FIRST, v->method);
+    hand_over(L, FIRST, v);
 }
 
 /* ---- what it gives ---- */

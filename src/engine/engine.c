@@ -8,6 +8,7 @@
 #include "engine.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -43,7 +44,6 @@ static void defaults(pawl_config *c) {
   if (!c->group || !c->group[0]) c->group = "default";
   if (!c->prefixes) c->prefixes = "";
   if (c->lease_us <= 0) c->lease_us = 30 * PAWL_SECOND;
-  if (c->lease_us > PAWL_MAX_LEASE_US) c->lease_us = PAWL_MAX_LEASE_US;
   if (c->heartbeat_us <= 0) c->heartbeat_us = 10 * PAWL_SECOND;
   if (c->heartbeat_us > c->lease_us / 3) /* one may be lost on the way */
     c->heartbeat_us = c->lease_us / 3;
@@ -54,6 +54,22 @@ static void defaults(pawl_config *c) {
   if (c->concurrency > MAX_CONCURRENCY) c->concurrency = MAX_CONCURRENCY;
   if (c->recoveries <= 0) c->recoveries = c->recoveries < 0 ? 0 : 5;
   if (c->create == 0) c->create = 1;
+}
+
+/* Not those on which it depends who runs what, and when others may. */
+static pawl_code check_config(const pawl_config *c, pawl_error *err) {
+  if (c->lease_us > PAWL_MAX_LEASE_US)
+    return pawl_fail_hint(
+        err, PAWL_INVALID,
+        "a handler that takes longer than its lease keeps it by "
+        "ctx.heartbeat, or by the engine's heartbeat_thread",
+        "a lease of %" PRId64 " s is longer than an hour",
+        c->lease_us / PAWL_SECOND);
+  if (c->prefixes && !c->prefixes[0])
+    return pawl_fail_hint(err, PAWL_INVALID,
+                          "leave them out to serve all workflows",
+                          "`prefixes` names no workflow");
+  return PAWL_OK;
 }
 
 static pawl_code keep_text(pawl_buf *b, const char **text, pawl_error *err) {
@@ -119,6 +135,7 @@ pawl_code pawl_engine_open(const char *url, const pawl_config *config,
   pawl_engine *e;
 
   if (config) {
+    MUST(check_config(config, err));
     alloc.fn = config->alloc;
     alloc.ud = config->alloc_ud;
   }

@@ -105,7 +105,7 @@ static void tell_range(const pawl_option *row, const char *noun,
 static void tell_wanted(const pawl_option *row, char *out, size_t size) {
   static const char *const plain[] = {
       [PAWL_OPTION_BOOL] = "true or false",
-      [PAWL_OPTION_ID] = "a UUID, drawn by the caller",
+      [PAWL_OPTION_ID] = "a UUID of version 7, drawn by the caller",
       [PAWL_OPTION_OBJECT] = "an object",
       [PAWL_OPTION_LIST] = "a list of texts",
       [PAWL_OPTION_TEXTS] = "a text or a list of texts",
@@ -136,7 +136,8 @@ static void tell_wanted(const pawl_option *row, char *out, size_t size) {
       tell_range(row, "microseconds", ", 1,000 years at most", out, size);
       break;
     default:
-      snprintf(out, size, "%s", plain[row->shape]);
+      snprintf(out, size, "%s%s", plain[row->shape],
+               row->low ? " that is not empty" : "");
   }
 }
 
@@ -191,6 +192,10 @@ static pawl_code wrong(const reading *r, const pawl_option *row, pawl_str one,
   pawl_error_where(err, "%s", row->name);
   if (row->names) near = pawl_nearest(text, row->names, (int)row->high);
   if (near) pawl_error_hint(err, "did you mean \"%s\"?", near);
+  if (row->shape == PAWL_OPTION_ID)
+    pawl_error_hint(err,
+                    "those sort by the time at which they were drawn; a "
+                    "name of your own goes into `key`");
   return PAWL_INVALID;
 }
 
@@ -203,12 +208,19 @@ static pawl_code missing(const reading *r, const char *name, pawl_error *err) {
 
 /* ---- values ---- */
 
-static int are_texts(pawl_str list) {
+/* At least `low` of them. */
+static int are_texts(pawl_str list, int64_t low) {
   pawl_json_iter it = {0};
   pawl_str key, one;
-  while (pawl_json_each(list, &it, &key, &one))
+  for (; pawl_json_each(list, &it, &key, &one); low--)
     if (pawl_json_kind_of(one) != PAWL_JSON_STRING) return 0;
-  return 1;
+  return low <= 0;
+}
+
+/* Of version 7, by its digits: others do not sort by time (I1). */
+static int take_id(pawl_str value, pawl_id *out) {
+  return value.len == 38 && pawl_id_parse(value.at + 1, 36, out) &&
+         out->bytes[6] >> 4 == 7 && out->bytes[8] >> 6 == 2;
 }
 
 static int name_index(pawl_str value, const char *const *names, int n) {
@@ -244,10 +256,10 @@ static int has_shape(const pawl_option *row, pawl_str value) {
     case PAWL_OPTION_OBJECT:
       return kind == PAWL_JSON_OBJECT;
     case PAWL_OPTION_LIST:
-      return kind == PAWL_JSON_ARRAY && are_texts(value);
+      return kind == PAWL_JSON_ARRAY && are_texts(value, row->low);
     case PAWL_OPTION_TEXTS:
       return kind == PAWL_JSON_STRING ||
-             (kind == PAWL_JSON_ARRAY && are_texts(value));
+             (kind == PAWL_JSON_ARRAY && are_texts(value, row->low));
     default:
       return 1;
   }
@@ -281,6 +293,7 @@ static pawl_code take_choices(const reading *r, const pawl_option *row,
     bits |= 1u << which;
     if (!is_list) break;
   }
+  if (!bits && row->low) return wrong(r, row, value, err);
   *out = bits;
   return PAWL_OK;
 }
@@ -299,9 +312,7 @@ static pawl_code take_value(const reading *r, const pawl_option *row,
     case PAWL_OPTION_TEXT:
       return take_text(r, row, value, err);
     case PAWL_OPTION_ID:
-      if (value.len == 38 && pawl_id_parse(value.at + 1, 36, out))
-        return PAWL_OK;
-      return wrong(r, row, value, err);
+      return take_id(value, out) ? PAWL_OK : wrong(r, row, value, err);
     case PAWL_OPTION_CHOICES:
       return take_choices(r, row, value, err);
     case PAWL_OPTION_CHOICE:

@@ -43,9 +43,10 @@ typedef enum pawl_option_shape {
   PAWL_OPTION_BOOL,    /* int */
   PAWL_OPTION_TIME,    /* int64_t: microseconds since 1970 */
   PAWL_OPTION_SPAN,    /* int64_t: microseconds */
-  PAWL_OPTION_ID,      /* pawl_id: a whole UUID */
+  PAWL_OPTION_ID,      /* pawl_id: a whole UUID, of version 7 */
   PAWL_OPTION_CHOICE,  /* int: which of the `high` names */
-  PAWL_OPTION_CHOICES, /* unsigned: bits of one, or of a list of them */
+  PAWL_OPTION_CHOICES, /* unsigned: bits of one, or of a list of them, which
+                          is not empty if low is 1; so are the next lists */
   PAWL_OPTION_OBJECT,  /* pawl_str, as are those below: JSON */
   PAWL_OPTION_LIST,    /* of texts */
   PAWL_OPTION_TEXTS,   /* a text or a list of them */

@@ -55,7 +55,8 @@ local function run(opts, args)
   end
   local entries = store.try(engine:history(args[1], page))
   if #entries == 0 then
-    term.print("nothing recorded yet")
+    term.print(opts.after and "nothing is recorded behind row " .. opts.after
+      or "nothing recorded yet")
   else
     table_of(columns, entries)
   end

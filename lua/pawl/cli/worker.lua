@@ -390,7 +390,7 @@ return {
     { long = "concurrency", arg = "N", type = "count",
       help = "handlers that may wait (ctx.await) at once; default 100" },
     { long = "lease", arg = "DURATION", type = "duration", above_zero = true,
-      help = "how long a claim holds; default 30s, more than 0" },
+      help = "how long a claim holds, to an hour; default 30s" },
     { long = "recoveries", arg = "N", type = "count",
       help = "takeovers before an instance is suspended; default 5" },
     { long = "quiet", short = "q", help = "only warnings and errors" },

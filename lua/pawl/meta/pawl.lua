@@ -86,7 +86,7 @@ function pawl.migrate(url, options) end
 ---@field trace? fun(t: pawl.Trace) handlers begin and end
 ---@field group? string             executor group; "default"
 ---@field prefixes? string|string[] codes served: "billing.,media."
----@field lease? number|string      how long a claim holds; 30 s
+---@field lease? number|string      how long a claim holds, to an hour; 30 s
 ---@field heartbeat? number|string  10 s
 ---@field max_bytes? integer        variables of one instance; 1 MB
 ---@field batch? integer            instances claimed at once; 128
@@ -111,7 +111,7 @@ function pawl.migrate(url, options) end
 ---@field attempt integer
 ---@field at number        seconds since 1970
 ---@field elapsed? number  seconds that passed; nil while it begins
----@field outcome? "done"|"failed"|"retry"|"fired"|"suspended"|"cancelled"
+---@field outcome? "done"|"failed"|"retry"|"fired"|"undone"|"suspended"|"cancelled"
 ---@field ended? pawl.Status  the instance ends with this
 ---@field detail? string   where it leads, or the error
 ---@field due? number      when the engine looks again, if later

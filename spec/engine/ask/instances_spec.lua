@@ -166,3 +166,25 @@ kit.describe("asking", function(backend)
     assert.has_error(function() engine.outbox:list { typ = "made" } end)
   end)
 end)
+
+kit.describe("a filter that is empty", function(backend)
+  local function refused(name, _, err)
+    assert.is_table(err, name)
+    assert.equal("invalid", err.code)
+    assert.equal(name, err.where)
+  end
+
+  it("is refused, and is not taken for no filter", function()
+    local engine = backend.fresh()
+    for _, name in ipairs { "workflow", "tenant", "correlation",
+      "business_key", "key" } do
+      refused(name, engine:list { [name] = "" })
+    end
+    refused("status", engine:list { status = "" })
+    assert.error_matches(function() engine:list { status = {} } end,
+      "'status' must be")
+    refused("type", engine.outbox:list { type = "" })
+    refused("after", engine.outbox:list { after = "" })
+    refused("workflow", engine.workflows:list { workflow = "" })
+  end)
+end)

@@ -169,6 +169,7 @@ kit.describe("a list of tasks", function(backend)
     assert.equal(t[1], assert(engine.tasks:find(t[1])))
     assert.equal(t[2], assert(engine.tasks:get(t[2]:sub(1, 32))).id)
     refused("notfound", engine.tasks:find "ffff")
+    refused("notfound", engine.tasks:find(kit.draw_id()))
     refused("ambiguous", engine.tasks:find(t[1]:sub(1, 6)))
     refused("invalid", engine.tasks:find "abc")
     refused("invalid", engine.tasks:get "not hex")
@@ -196,6 +197,14 @@ kit.describe("a list of tasks", function(backend)
     refused("invalid", engine.tasks:list { overdue = true,
       status = "completed" })
     refused("notfound", engine.tasks:list { before = "ffff" })
+    for _, name in ipairs { "role", "roles", "group", "groups" } do
+      local err = refused("invalid", engine.tasks:list { [name] = {} })
+      assert.matches(("option `%s` of tasks names nobody"):format(name), err,
+        1, true)
+      refused("invalid", engine.tasks:list { [name] = "" })
+      assert.same({}, { table.unpack(assert(engine.tasks:list {
+        user = "ann", [name] = {} })) }) -- she is in none
+    end
     local many = {}
     for i = 1, 201 do many[i] = "r" .. i end
     refused("limit", engine.tasks:list { roles = many })

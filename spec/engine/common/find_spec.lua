@@ -49,6 +49,17 @@ kit.describe("an instance's id", function(backend)
     end
   end)
 
+  it("is not found where it is not, though it be whole", function()
+    for _, shards in ipairs { 1, 3 } do
+      local engine = many { shards = shards }
+      local unknown = kit.draw_id()
+      local id, err = engine:find(unknown)
+      assert.is_nil(id)
+      assert.equal("notfound", err.code)
+      assert.matches("there is no instance " .. unknown, err.message, 1, true)
+    end
+  end)
+
   it("is not found by what no id begins or ends with", function()
     local engine = many()
     local id, err = engine:find "0123456789ab"

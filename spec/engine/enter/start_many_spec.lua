@@ -179,6 +179,10 @@ kit.describe("a start of many", function(backend)
     local engine = backend.fresh()
     for _, case in ipairs {
       { "x", "bad argument #2 to 'start_many' %(table expected, got string" },
+      { { input = 1 }, "a list of items expected, got a table with the key "
+        .. "'input'" },
+      { { {}, n = 1 }, "with the key 'n'" },
+      { { {}, [3] = {} }, "with the key '3'" },
       { { {}, 7 }, "start_many: item 2: must be a table, got number" },
       { { { colour = 1 } }, "start_many: item 1: unknown option 'colour'" },
       { { {}, { version = 1 } }, "item 2: unknown option 'version'" },
@@ -240,6 +244,20 @@ kit.describe("a start of many", function(backend)
     assert.equal(4, kit.count(backend, url, "instance"))
     assert.equal(4, assert(a:run()).ended)
     assert.equal(0, assert(b:run()).claimed)
+  end)
+
+  it("is refused whole where an id is another workflow's instance", function()
+    local engine, _, url = backend.fresh()
+    assert(engine:load(kit.one()))
+    assert(engine:load(kit.timer()))
+    local mine = kit.draw_id()
+    assert(engine:start("t.one", nil, { id = mine }))
+    local ids, err = engine:start_many("t.timer", { {}, { id = mine },
+      { id = kit.draw_id() } })
+    assert.is_nil(ids)
+    assert.equal("conflict", err.code)
+    assert.matches(mine .. ' is one of workflow "t.one"', err.message, 1, true)
+    assert.equal(1, kit.count(backend, url, "instance"))
   end)
 
   it("makes one of what stands in the list twice", function()

@@ -95,6 +95,32 @@ kit.describe("a start", function(backend)
   end)
 end)
 
+kit.describe("what a start cannot store", function(backend)
+  it("is told by the name of the attribute", function()
+    local engine, _, url = backend.fresh()
+    assert(engine:load(kit.one()))
+    local options = { attributes = { colour = "re\0d" } }
+    for _, start in ipairs {
+      function() return engine:start("t.one", nil, options) end,
+      function() return engine:start_many("t.one", { options }) end,
+    } do
+      local id, err = start()
+      assert.is_nil(id)
+      assert.equal("value", err.code)
+      assert.matches('attribute "colour" has a zero byte', err.message)
+      assert.is_nil(err.message:find("@", 1, true))
+    end
+    assert.equal(0, kit.count(backend, url, "instance"))
+  end)
+
+  it("is not cut off at a zero byte of its workflow's name", function()
+    local engine = backend.fresh()
+    assert(engine:load(kit.one()))
+    assert.error_matches(function() engine:start "t.one\0.more" end,
+      "bad argument #1 to 'start' %(it has a zero byte%)")
+  end)
+end)
+
 kit.describe("an idempotency key", function(backend)
   it("makes two starts one, from whichever program", function()
     local a, b = kit.pair(backend, { kit.one() })
@@ -168,6 +194,47 @@ kit.describe("a start with an id of the caller's", function(backend)
     assert.equal(mine, id)
     assert.is_false(created)
     assert.equal(0, assert(b:run()).claimed)
+  end)
+
+  it("is refused when it is another workflow's instance", function()
+    local engine, _, url = backend.fresh()
+    assert(engine:load(kit.one()))
+    assert(engine:load(kit.timer()))
+    local mine = kit.draw_id()
+    assert(engine:start("t.one", nil, { id = mine }))
+    local id, err = engine:start("t.timer", nil, { id = mine })
+    assert.is_nil(id)
+    assert.equal("conflict", err.code)
+    assert.matches(mine .. ' is one of workflow "t.one"', err.message, 1, true)
+    id, err = engine:signal { name = "e",
+      start = { workflow = "t.timer", id = mine } }
+    assert.is_nil(id)
+    assert.equal("conflict", err.code)
+    assert.equal(1, kit.count(backend, url, "instance"))
+    assert.equal(0, kit.count(backend, url, "inbox"))
+  end)
+
+  it("must be of the version whose ids sort by time", function()
+    local engine, _, url = backend.fresh()
+    assert(engine:load(kit.one()))
+    for _, id in ipairs {
+      "00000000-0000-4000-8000-000000000000", -- of another version
+      "019c0000-0000-1000-8000-000000000001",
+      "019c0000-0000-7000-c000-000000000001", -- of another variant
+      "00000000-0000-0000-0000-000000000000",
+    } do
+      for _, start in ipairs {
+        function() return engine:start("t.one", nil, { id = id }) end,
+        function() return engine:start_many("t.one", { { id = id } }) end,
+      } do
+        local none, err = start()
+        assert.is_nil(none)
+        assert.equal("invalid", err.code)
+        assert.matches("UUID of version 7", err.message)
+        assert.matches("`key`", err.hint)
+      end
+    end
+    assert.equal(0, kit.count(backend, url, "instance"))
   end)
 
   it("does not wake an instance that waits", function()

@@ -225,3 +225,20 @@ kit.describe("an inline workflow", function(backend)
     assert.equal(1, kit.count(backend, url, "workflow"))
   end)
 end)
+
+kit.describe("a graph", function(backend)
+  it("is not found under what no workflow has, in the caller's words",
+    function()
+      local engine = backend.fresh()
+      assert(engine:load(kit.one()))
+      assert(engine.workflows:graph("t.one", 1))
+      for _, case in ipairs { { "t.one", 1 << 40 }, { "t.one", -1 },
+        { "t.one", math.mininteger }, { "no code", 1 }, { "\xff" } } do
+        local graph, err = engine.workflows:graph(case[1], case[2])
+        assert.is_nil(graph)
+        assert.equal("notfound", err.code)
+        assert.matches("there is no workflow", err.message)
+        assert.is_nil(err.message:find("@", 1, true))
+      end
+    end)
+end)

@@ -66,7 +66,7 @@ static const pawl_option change_rows[] = {
     {TOLD(reason, TEXT)},
     {TOLD(compensate, BOOL), .kinds = CANCEL},
     {TOLD(event_id, TEXT), .kinds = CANCEL},
-    {TOLD(nodes, LIST), .kinds = WAKE},
+    {TOLD(nodes, LIST), .low = 1, .kinds = WAKE},
     {TOLD(at_us, TIME), .kinds = WAKE},
     {TOLD(shift, BOOL), .kinds = RESUME},
     {TOLD(token, INT), .low = 1, .kinds = RETRY | MOVE},

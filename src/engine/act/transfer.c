@@ -40,7 +40,7 @@ static const pawl_option transfer_rows[] = {
      .high = INT32_MAX, .needed = 1},
     {"limit", PAWL_OPTION_INT, .at = offsetof(transfer, limit), .low = 1,
      .high = INT32_MAX},
-    {"after", PAWL_OPTION_TEXT, .at = offsetof(transfer, before)},
+    {"after", PAWL_OPTION_TEXT, .at = offsetof(transfer, before), .low = 1},
     {"by", PAWL_OPTION_TEXT, .at = offsetof(transfer, by)},
     {"reason", PAWL_OPTION_TEXT, .at = offsetof(transfer, reason)},
     {"map", PAWL_OPTION_OBJECT, .at = offsetof(transfer, map)},

@@ -35,8 +35,11 @@ pawl_code pawl_engine_explain(pawl_engine *e, const pawl_id *id, pawl_buf *out,
 
 /* ---- task_list.c ---- */
 
+/* A whole id is taken as it is; by the second one only if it is there. */
 pawl_code pawl_engine_task_find(pawl_engine *e, const char *prefix,
                                 pawl_id *out, pawl_error *err);
+pawl_code pawl_engine_task_find_known(pawl_engine *e, const char *prefix,
+                                      pawl_id *out, pawl_error *err);
 pawl_code pawl_engine_task_get(pawl_engine *e, const pawl_id *id,
                                pawl_buf *out, pawl_error *err);
 pawl_code pawl_engine_task_list(pawl_engine *e, pawl_str query, pawl_buf *out,

@@ -261,14 +261,17 @@ typedef struct filter {
 } filter;
 
 static const pawl_option list_rows[] = {
-    {"workflow", PAWL_OPTION_TEXT, .at = offsetof(filter, workflow)},
-    {"version", PAWL_OPTION_INT, .at = offsetof(filter, version), .low = 1},
+    {"workflow", PAWL_OPTION_TEXT, .at = offsetof(filter, workflow), .low = 1},
+    {"version", PAWL_OPTION_INT, .at = offsetof(filter, version), .low = 1,
+     .high = INT32_MAX},
     {"status", PAWL_OPTION_CHOICES, .at = offsetof(filter, statuses),
-     .names = pawl_status_names, .high = PAWL_NSTATUSES},
-    {"tenant", PAWL_OPTION_TEXT, .at = offsetof(filter, tenant)},
-    {"correlation", PAWL_OPTION_TEXT, .at = offsetof(filter, correlation)},
-    {"business_key", PAWL_OPTION_TEXT, .at = offsetof(filter, business_key)},
-    {"key", PAWL_OPTION_TEXT, .at = offsetof(filter, key)},
+     .names = pawl_status_names, .low = 1, .high = PAWL_NSTATUSES},
+    {"tenant", PAWL_OPTION_TEXT, .at = offsetof(filter, tenant), .low = 1},
+    {"correlation", PAWL_OPTION_TEXT, .at = offsetof(filter, correlation),
+     .low = 1},
+    {"business_key", PAWL_OPTION_TEXT, .at = offsetof(filter, business_key),
+     .low = 1},
+    {"key", PAWL_OPTION_TEXT, .at = offsetof(filter, key), .low = 1},
     {"limit", PAWL_OPTION_INT, .at = offsetof(filter, limit), .low = 1,
      .high = PAWL_MAX_LIMIT},
     {"before", PAWL_OPTION_TEXT, .at = offsetof(filter, before_id)},
@@ -276,7 +279,6 @@ static const pawl_option list_rows[] = {
     {"root", PAWL_OPTION_TEXT, .at = offsetof(filter, root_id)}};
 PAWL_OPTIONS_OF(list) = {.what = "list", PAWL_OPTION_ROWS(list_rows)};
 
-/* To ask for no status is to ask for all of them. */
 static pawl_code read_filters(pawl_engine *e, pawl_str query, filter *f,
                               pawl_error *err) {
   f->limit = 100;
@@ -473,14 +475,15 @@ typedef struct outbox_query {
 } outbox_query;
 
 static const pawl_option outbox_rows[] = {
-    {"type", PAWL_OPTION_TEXT, .at = offsetof(outbox_query, type)},
+    {"type", PAWL_OPTION_TEXT, .at = offsetof(outbox_query, type), .low = 1},
     {"instance", PAWL_OPTION_TEXT, .at = offsetof(outbox_query, instance_id)},
     {"limit", PAWL_OPTION_INT, .at = offsetof(outbox_query, limit), .low = 1,
      .high = PAWL_MAX_LIMIT},
     {"emitted_before_us", PAWL_OPTION_TIME,
      .at = offsetof(outbox_query, emitted_before_us), .low = 1,
      .high = INT64_MAX},
-    {"after", PAWL_OPTION_TEXT, .at = offsetof(outbox_query, after)}};
+    {"after", PAWL_OPTION_TEXT, .at = offsetof(outbox_query, after),
+     .low = 1}};
 PAWL_OPTIONS_OF(outbox_list) = {.what = "outbox",
                                 PAWL_OPTION_ROWS(outbox_rows)};
 

@@ -33,7 +33,7 @@ static const pawl_option tasks_rows[] = {
     {"group", PAWL_OPTION_TEXTS, .at = offsetof(query, asked.group)},
     {"groups", PAWL_OPTION_TEXTS, .at = offsetof(query, asked.groups)},
     {"status", PAWL_OPTION_CHOICES, .at = offsetof(query, statuses),
-     .names = pawl_task_status_names, .high = PAWL_NTASK_STATUSES},
+     .names = pawl_task_status_names, .low = 1, .high = PAWL_NTASK_STATUSES},
     {"instance", PAWL_OPTION_TEXT, .at = offsetof(query, instance_id)},
     {"form", PAWL_OPTION_TEXT, .at = offsetof(query, form), .low = 1,
      .high = 255},
@@ -48,6 +48,31 @@ static const pawl_option tasks_rows[] = {
 };
 PAWL_OPTIONS_OF(task_list) = {.what = "tasks", PAWL_OPTION_ROWS(tasks_rows)};
 
+/* A filter that names nobody would be none. Beside a user it is no filter: he
+ * is in no such role. */
+static pawl_code check_asked(const query *q, pawl_error *err) {
+  const pawl_str lists[] = {q->asked.role, q->asked.roles, q->asked.group,
+                            q->asked.groups};
+  static const char *const names[] = {"role", "roles", "group", "groups"};
+  pawl_json_iter it;
+  pawl_str key, one;
+
+  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+    if (!lists[i].at || q->asked.users.at) continue;
+    it = (pawl_json_iter){0};
+    if (pawl_json_kind_of(lists[i]) != PAWL_JSON_ARRAY ||
+        pawl_json_each(lists[i], &it, &key, &one))
+      continue;
+    pawl_fail_hint(err, PAWL_INVALID,
+                   "leave it out to have everybody's; beside `user` it may be "
+                   "empty",
+                   "option `%s` of tasks names nobody", names[i]);
+    pawl_error_where(err, "%s", names[i]);
+    return PAWL_INVALID;
+  }
+  return PAWL_OK;
+}
+
 /* `overdue` is due time and status, said in one word. */
 static pawl_code read_query(pawl_engine *e, pawl_str text, query *q,
                             pawl_error *err) {
@@ -55,6 +80,7 @@ static pawl_code read_query(pawl_engine *e, pawl_str text, query *q,
 
   q->limit = 100;
   MUST(pawl_options_read(&pawl_options_of_task_list, text, q, err));
+  MUST(check_asked(q, err));
   MUST(pawl_who_read(&q->who, &q->asked, err));
   if (q->asked.users.at) pawl_buf_adds(&q->user, pawl_who_name(&q->who, 0));
   MUST(pawl_buf_check(&q->user, err));
@@ -410,8 +436,19 @@ out:
 
 /* ---- shortened ids ---- */
 
+enum { WHOLE = 32 }; /* digits */
+
 /* By the beginning alone: people meet tasks in lists, and no index knows
  * ends. */
+static pawl_code find_task(pawl_engine *e, const pawl_id *low,
+                           const pawl_id *high, pawl_rows *rows,
+                           pawl_error *err) {
+  pawl_args_begin(&e->args, PAWL_STMT_task_find);
+  for (int s = 0; s < e->nshards; s++)
+    PAWL_PUT(&e->args, task_find, .shard = s, .low = low, .high = high);
+  return pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, rows, err);
+}
+
 pawl_code pawl_engine_task_find(pawl_engine *e, const char *prefix,
                                 pawl_id *out, pawl_error *err) {
   pawl_id low, high;
@@ -423,14 +460,11 @@ pawl_code pawl_engine_task_find(pawl_engine *e, const char *prefix,
         err, PAWL_INVALID, "give at least its first 4 hexadecimal digits",
         "\"%.40s\" is not a task's id", prefix ? prefix : "");
   }
-  if (digits == 32) {
+  if (digits == WHOLE) {
     *out = low;
     return PAWL_OK;
   }
-  pawl_args_begin(&e->args, PAWL_STMT_task_find);
-  for (int s = 0; s < e->nshards; s++)
-    PAWL_PUT(&e->args, task_find, .shard = s, .low = &low, .high = &high);
-  MUST(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err));
+  MUST(find_task(e, &low, &high, &rows, err));
   if (rows.nrows == 1) {
     *out = *pawl_read_task_find(&rows, 0).id;
     return PAWL_OK;
@@ -442,4 +476,15 @@ pawl_code pawl_engine_task_find(pawl_engine *e, const char *prefix,
   return pawl_fail_hint(err, PAWL_NOTFOUND,
                         "`pawl task list` shows what there is",
                         "no task's id begins with \"%s\"", prefix);
+}
+
+pawl_code pawl_engine_task_find_known(pawl_engine *e, const char *prefix,
+                                      pawl_id *out, pawl_error *err) {
+  pawl_id low, high;
+  pawl_rows rows;
+
+  MUST(pawl_engine_task_find(e, prefix, out, err));
+  if (pawl_id_range(prefix, &low, &high) < WHOLE) return PAWL_OK;
+  MUST(find_task(e, &low, &high, &rows, err));
+  return rows.nrows ? PAWL_OK : pawl_task_missing(out, err);
 }

@@ -5,6 +5,10 @@
 #include "../../base/clock.h"
 #include "../../value/json.h"
 
+/* Stands in an answer where a column should, which the check finds: no JSON has
+ * it. Behind it is the column's name. */
+#define NO_COLUMN '\1'
+
 /* The last "id" before `at`: of what is damaged, as records begin with it. */
 static const char *id_before(const pawl_buf *answer, size_t at, char id[37]) {
   static const char MARK[] = "\"id\":\"";
@@ -27,16 +31,23 @@ pawl_code pawl_answer_check(const pawl_buf *answer, pawl_error *err) {
   pawl_error why;
   char id[37];
   const char *of;
+  size_t at;
   pawl_code rc = pawl_buf_check(answer, err);
 
   if (rc != PAWL_OK || !answer->len) return rc;
   pawl_json_reader_init(&reader, pawl_buf_str(answer), answer->alloc);
   rc = pawl_json_check_all(&reader, NULL, &why);
   of = id_before(answer, reader.at, id);
+  at = reader.at;
   pawl_json_reader_deinit(&reader);
   /* what is nested to the limit is nested deeper in an answer */
   if (rc == PAWL_OK || rc == PAWL_LIMIT) return PAWL_OK;
   if (rc == PAWL_NOMEM) return pawl_fail(err, rc, "out of memory");
+  if (at < answer->len && answer->at[at] == NO_COLUMN)
+    return pawl_fail(err, PAWL_INTERNAL,
+                     "an answer asks for a column that its statement does not "
+                     "give: %.40s",
+                     answer->at + at + 1);
   return pawl_fail_hint(
       err, PAWL_CORRUPT,
       "somebody else has written to the store, or the disk is "
@@ -73,19 +84,20 @@ static void add_cell(pawl_buf *out, const pawl_param *col,
   }
 }
 
-/* The column of that name. `from`: looked at first, as what is shown mostly
- * comes in the columns' order. */
+/* The column of that name; -1: there is none. `from`: looked at first, as what
+ * is shown mostly comes in the columns' order. */
 static int find_column(const pawl_stmt_info *info, pawl_str name, int from) {
   for (int i = 0; i < info->ncols; i++) {
     int col = (from + i) % info->ncols;
     if (pawl_str_eqz(name, info->cols[col].name)) return col;
   }
-  assert(!"a column that the statement does not give");
-  return 0;
+  return -1;
 }
 
 int64_t pawl_column_int(const pawl_rows *rows, int k, const char *name) {
   int col = find_column(&pawl_stmts[rows->stmt], pawl_strz(name), 0);
+  assert(col >= 0);
+  if (col < 0) return PAWL_NULL;
   assert(pawl_stmts[rows->stmt].cols[col].type == PAWL_T_INT);
   return pawl_rows_cell(rows, k, col)->i;
 }
@@ -109,9 +121,14 @@ void pawl_member_columns(pawl_object *o, const pawl_rows *rows, int k,
       column = cut_word(&names, " ");
     }
     if (*names) names++;
-    col = find_column(info, column, col + 1);
     pawl_member_named(o, name);
-    add_cell(o->out, &info->cols[col], pawl_rows_cell(rows, k, col));
+    col = find_column(info, column, col + 1);
+    if (col >= 0) {
+      add_cell(o->out, &info->cols[col], pawl_rows_cell(rows, k, col));
+    } else {
+      pawl_buf_addc(o->out, NO_COLUMN);
+      pawl_buf_adds(o->out, column);
+    }
   }
 }
 

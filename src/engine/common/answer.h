@@ -25,7 +25,8 @@ void pawl_add_rows(pawl_buf *out, const pawl_rows *rows, const char *names);
 void pawl_member_lease(pawl_object *o, const pawl_rows *agenda);
 
 /* Is the text, an answer, JSON? It is not when what the store holds and was
- * copied is not: PAWL_CORRUPT, with the id that stands before it, if any. */
+ * copied is not: PAWL_CORRUPT, with the id that stands before it, if any.
+ * PAWL_INTERNAL: members were asked for that no column gives. */
 pawl_code pawl_answer_check(const pawl_buf *answer, pawl_error *err);
 
 #endif

@@ -105,6 +105,8 @@ pawl_code pawl_attribute_read(pawl_str name, pawl_str typed,
   if (pawl_str_eqz(type, "string")) {
     if (text.len > MAX_ATTRIBUTE)
       return bad_attribute(name, "is longer than 2000 bytes", err);
+    if (text.len && memchr(text.at, 0, text.len))
+      return bad_attribute(name, "has a zero byte", err);
     out->text_value = text;
   } else if (pawl_str_eqz(type, "integer") &&
              pawl_json_kind_of(value) == PAWL_JSON_INT) {

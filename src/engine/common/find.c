@@ -113,6 +113,17 @@ pawl_code pawl_engine_find(pawl_engine *e, const char *text, pawl_id *out,
   return PAWL_OK;
 }
 
+pawl_code pawl_engine_find_known(pawl_engine *e, const char *text,
+                                 pawl_id *out, pawl_error *err) {
+  pawl_id low, high;
+  pawl_rows rows;
+
+  MUST(pawl_engine_find(e, text, out, err));
+  if (pawl_id_range(text, &low, &high) < ALL) return PAWL_OK;
+  MUST(find_beginning(e, &low, &high, &rows, err));
+  return rows.nrows ? PAWL_OK : pawl_instance_missing(out, err);
+}
+
 pawl_code pawl_find_given(pawl_engine *e, const pawl_buf *text, pawl_id *out,
                           int *has, pawl_error *err) {
   *has = text->at != NULL;

@@ -221,6 +221,18 @@ static pawl_code send_by_key(pawl_engine *e, const starting *s, int *at,
                    .key = pawl_buf_some(&s->options.key));
 }
 
+/* An id is one instance's: given again for something else it is a slip. */
+pawl_code pawl_start_check_known(const char *code, const pawl_id *id,
+                                 pawl_str workflow, pawl_error *err) {
+  if (pawl_str_eqz(workflow, code)) return PAWL_OK;
+  pawl_fail_hint(err, PAWL_CONFLICT, "draw another id for it",
+                 "instance %s is one of workflow \"%.*s\": its id cannot "
+                 "start \"%s\"",
+                 pawl_id_text_of(id).at, (int)workflow.len, workflow.at, code);
+  pawl_error_where(err, "id");
+  return PAWL_CONFLICT;
+}
+
 /* Nothing was inserted: is it there already, or was it refused, because its
  * version takes no new instances? */
 static pawl_code was_refused(pawl_engine *e, starting *s, int open,
@@ -237,7 +249,9 @@ static pawl_code was_refused(pawl_engine *e, starting *s, int open,
                    .id = &s->options.id));
   }
   s->refused = rows.nrows == 0;
-  return PAWL_OK;
+  if (s->refused) return PAWL_OK;
+  return pawl_start_check_known(
+      s->code, &s->options.id, pawl_read_repair_state(&rows, 0).workflow, err);
 }
 
 /* Can nothing of the kind be there? The id is ours, and was not sent yet. */

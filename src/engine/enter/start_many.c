@@ -328,12 +328,21 @@ static pawl_code find_known(many *m, int shard, int again, pawl_error *err) {
     const pawl_instance_known_row known = pawl_read_instance_known(&rows, i);
     assert(known.no >= 0 && known.no < m->nrows);
     row *r = &m->rows[known.no];
+    MUST(pawl_start_check_known(m->code, known.id, known.workflow, err));
     r->of->created =
         again && !r->options.has_id && pawl_id_eq(known.id, &r->of->id);
     r->of->known = 1;
     r->of->id = *known.id;
   }
   return PAWL_OK;
+}
+
+/* Ids of the caller's may be other workflows': told before anything of the
+ * batch is stored. */
+static pawl_code check_ids(many *m, int shard, pawl_error *err) {
+  int given = 0;
+  for (int i = 0; i < m->nrows; i++) given |= m->rows[i].options.has_id;
+  return given ? find_known(m, shard, 0, err) : PAWL_OK;
 }
 
 /* Neither new nor there before: the store has refused them. */
@@ -351,7 +360,8 @@ static pawl_code write_batch(many *m, int *refused, pawl_error *err) {
   pawl_code rc;
 
   do {
-    rc = insert_batch(m, shard, err);
+    rc = m->was_sent ? PAWL_OK : check_ids(m, shard, err);
+    if (rc == PAWL_OK) rc = insert_batch(m, shard, err);
     if (rc == PAWL_OK) rc = find_known(m, shard, tries > 0, err);
   } while (pawl_store_may_repeat(rc, &tries));
   *refused = rc == PAWL_OK ? count_unknown(m) : 0;

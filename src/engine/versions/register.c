@@ -368,8 +368,13 @@ static pawl_code unknown_workflow(const char *code, int64_t version,
 pawl_code pawl_engine_workflow_graph(pawl_engine *e, const char *code,
                                      int64_t version, pawl_buf *out,
                                      pawl_error *err) {
+  char text[101];
   pawl_rows rows;
 
+  if (!pawl_def_is_code(code) || version > INT32_MAX || version < 0) {
+    pawl_copy_text(text, sizeof text, code); /* nothing that a store takes */
+    return unknown_workflow(text, version, err);
+  }
   MUST(fetch(e, code, version, &rows, err));
   if (!rows.nrows) return unknown_workflow(code, version, err);
   pawl_buf_adds(out, pawl_read_workflow_get(&rows, 0).graph);
