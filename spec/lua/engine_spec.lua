@@ -704,9 +704,12 @@ describe("a noun", function()
           local _ = engine[name][method]()
         end), 1, true)
     end
-    assert.matches("write engine:find(...)", blames(function()
-      local _ = engine.find "x"
-    end), 1, true)
+    for _, method in ipairs { "find", "list", "explain" } do
+      assert.matches(("write engine:%s(...)"):format(method),
+        blames(function()
+          local _ = engine[method] "x"
+        end), 1, true)
+    end
   end)
 
   it("is no method, as it once was", function()

@@ -12,12 +12,20 @@
 /* ---- the box ---- */
 
 /* Nouns have words of their own: "tasks:find" is engine.tasks:find. */
-pawl_bind_box *pawl_bind_self(lua_State *L, const char *method) {
+pawl_bind_box *pawl_bind_self_at(lua_State *L, const char *method, int level) {
   pawl_bind_box *box = luaL_testudata(L, 1, PAWL_ENGINE_MT);
-  if (!box)
-    luaL_error(L, "calling '%s' on a %s: write engine%c%s(...)", method,
-               luaL_typename(L, 1), strchr(method, ':') ? '.' : ':', method);
-  return box;
+  if (box) return box;
+  luaL_where(L, level);
+  lua_pushfstring(L, "calling '%s' on a %s: write engine%c%s(...)", method,
+                  luaL_typename(L, 1), strchr(method, ':') ? '.' : ':',
+                  method);
+  lua_concat(L, 2);
+  lua_error(L);
+  return NULL;
+}
+
+pawl_bind_box *pawl_bind_self(lua_State *L, const char *method) {
+  return pawl_bind_self_at(L, method, 1);
 }
 
 pawl_bind_box *pawl_bind_box_of(lua_State *L, const char *method) {

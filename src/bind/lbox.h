@@ -43,6 +43,8 @@ typedef struct pawl_bind_box {
 /* The box at 1; of_: an open one; idle: for methods that change or ask the
  * store, which wait their turn. */
 pawl_bind_box *pawl_bind_self(lua_State *L, const char *method);
+/* The same, whose error blames the line of another level. */
+pawl_bind_box *pawl_bind_self_at(lua_State *L, const char *method, int level);
 pawl_bind_box *pawl_bind_box_of(lua_State *L, const char *method);
 pawl_bind_box *pawl_bind_idle(lua_State *L, const char *method);
 /* The engine of the object at idx; raises when it is none, or closed. */

@@ -80,12 +80,16 @@ typedef struct verb {
 
 /* ---- arguments: `arg` is the stack's, where the engine is the first ---- */
 
+/* The caller's: who stands behind lua/pawl where that is between. */
+static int level_of(const verb *v) {
+  return v->where == CORE ? 2 : 1;
+}
+
 /* Lua's own words, with the method's name and the argument's number as the
  * caller counts, however the method was called: luaL_argerror has neither
- * when a tail call or pcall has taken the name away. The line is the caller's,
- * who stands behind lua/pawl where that is between. */
+ * when a tail call or pcall has taken the name away. */
 static int bad(lua_State *L, int arg, const verb *v, const char *why) {
-  luaL_where(L, v->where == CORE ? 2 : 1);
+  luaL_where(L, level_of(v));
   lua_pushfstring(L, "bad argument #%d to '%s' (%s)", arg - 1, v->method, why);
   lua_concat(L, 2);
   return lua_error(L);
@@ -315,10 +319,11 @@ static int push(lua_State *L, call *c, gift what) {
 }
 
 static int run_verb(lua_State *L, const verb *v) {
-  call c = {.box = pawl_bind_idle(L, v->method)};
+  call c = {.box = pawl_bind_self_at(L, v->method, level_of(v))};
   pawl_error err;
   pawl_code rc;
   int n;
+  c.box = pawl_bind_idle(L, v->method);
   assert(c.box->engine && !c.box->inside);
   lua_settop(L, FIRST + MAX_ARGS - 1);
   for (int i = 0; i < MAX_ARGS; i++) take_plain(L, v, i, &c);

@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "common/find.h"
 #include "common/names.h"
 #include "common/time.h"
 #include "common/wake.h"
@@ -281,8 +282,18 @@ out:
   return rc;
 }
 
+/* One that was not held, and is on no agenda, has ended or never was. */
+static pawl_code check_there(pawl_engine *e, const pawl_id *id,
+                             pawl_error *err) {
+  pawl_rows rows;
+
+  MUST(PAWL_READ(e->store, instance_settle, &rows, err,
+                 .shard = pawl_shard_of(e, id), .id = id));
+  return rows.nrows ? PAWL_OK : pawl_instance_missing(id, err);
+}
+
 /* What keeps an instance that could not be claimed. */
-static pawl_code why_not(pawl_engine *e, const pawl_id *id,
+static pawl_code why_not(pawl_engine *e, const pawl_id *id, int got,
                          const char **status, pawl_error *err) {
   pawl_rows rows;
   int64_t due, now;
@@ -292,7 +303,7 @@ static pawl_code why_not(pawl_engine *e, const pawl_id *id,
                  .now = pawl_store_now(e->store)));
   *status = "done";
   e->next_due_us = PAWL_NEVER;
-  if (rows.nrows == 0) return PAWL_OK;
+  if (rows.nrows == 0) return got ? PAWL_OK : check_there(e, id, err);
   const pawl_agenda_get_row row = pawl_read_agenda_get(&rows, 0);
   due = row.due_at;
   now = row.now;
@@ -331,7 +342,7 @@ pawl_code pawl_engine_tick_one(pawl_engine *e, const pawl_id *id,
   if (got)
     TRY(pawl_rounds_run(e, suspended ? 0 : budget_us, PAWL_RESUMING, err));
   TRY(pawl_claim_release(e, err));
-  TRY(why_not(e, id, &text, err));
+  TRY(why_not(e, id, got, &text, err));
   if (pawl_held_find(e, id, NULL)) text = "later"; /* it still does */
   if (suspended && !strcmp(text, "now")) { /* its workflow may be resumed */
     text = "later";
