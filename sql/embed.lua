@@ -3,7 +3,8 @@
 ---
 ---   lua5.4 sql/embed.lua <source root> <out dir>
 ---
----   pawl_sql.h  PAWL_STMT_..., structs of arguments and rows (store/stmt.h)
+---   pawl_sql.h  PAWL_STMT_..., structs of arguments and rows (store/stmt.h),
+---               PAWL_SHOWN_..., PAWL_COLUMNS_... (fragments.lua)
 ---   pawl_sql.c  pawl_stmts, and each dialect's statements and migrations
 ---   pawl_lua.h  pawl_lua_source
 ---   pawl_lua.c  the modules of lua/pawl (not lua/pawl/meta), as text and as
@@ -33,7 +34,8 @@
 --- SQLite's alone. With `every: row`, in all, each row of its arguments must
 --- change a row, or the whole unit of work fails: SQLite's driver counts; in
 --- PostgreSQL the statement itself divides by zero. What statements share is in
---- fragments.sql; fragments.lua says how they name it. What is the same for all
+--- fragments.sql, or in front of them, as columns are; fragments.lua says how
+--- they name it. What is the same for all
 --- dialects stands once, in sql/shared, as shared.lua tells. A migration is
 --- migrations/NNNN_name.sql and begins with `-- breaking: no` or `yes`; its
 --- comments are kept, because SQLite keeps them in the schema.
@@ -302,7 +304,7 @@ local MARKS = { args = "@", rows = "" }
 
 --- What the head says of arguments or rows; nothing: as in `face`.
 ---@param face embed.Statement?  the first dialect's
-local function take_params(stmt, key, said, all, face)
+local function take_params(stmt, key, said, all, face, known)
   local other = said and said.text:match("^like%s+([%l%d_]+)$")
   if other and all[other] and not all[other].shares[key] then
     stmt[key], stmt.shares[key] = all[other][key], other
@@ -310,7 +312,11 @@ local function take_params(stmt, key, said, all, face)
     fail(stmt.file, said.line, "%s: %s: like %s: there must be one above, "
          .. "with %s of its own", stmt.name, key, other, key)
   elseif said then
-    stmt[key] = parse_params(stmt, said.text, MARKS[key], key, said.line)
+    local text = fragments.expand_params(said.text, known,
+      function(message, ...)
+        fail(stmt.file, said.line, "%s: %s: " .. message, stmt.name, key, ...)
+      end)
+    stmt[key] = parse_params(stmt, text, MARKS[key], key, said.line)
   elseif face then
     stmt[key], stmt.shares[key] = face[key], face.shares[key]
   end
@@ -328,8 +334,8 @@ local function parse_statement(file, lines, at, dialect, all, faces)
   end
   local keys, body_at = parse_header(stmt, lines, at + 1)
   local face = not keys.args and not keys.rows and faces and faces[name]
-  take_params(stmt, "args", keys.args, all, face)
-  take_params(stmt, "rows", keys.rows, all, face)
+  take_params(stmt, "args", keys.args, all, face, dialect.fragments)
+  take_params(stmt, "rows", keys.rows, all, face, dialect.fragments)
   stmt.every = keys.every ~= nil
   if keys.every and keys.every.text ~= "row" then
     fail(file, keys.every.line, "%s: every: only `row` is known", name)
@@ -413,11 +419,19 @@ end
 local function parse_dialect(root, dialect, faces)
   local statements, from = {}, {}
   dialect.fragments = {}
-  for _, file in ipairs(files_of(root, dialect, "fragments%.sql$")) do
-    local text = read_for(root, file, dialect)
-    for name, fragment in pairs(fragments.read(text:gmatch("[^\n]*"))) do
+  local function take(file, found)
+    for name, fragment in pairs(found) do
       if from[name] then fail(file, nil, "%s is in %s", name, from[name]) end
       dialect.fragments[name], from[name] = fragment, file
+    end
+  end
+  for _, file in ipairs(files_of(root, dialect, "[^/]+$")) do
+    local text = read_for(root, file, dialect)
+    if file:find("/fragments%.sql$") then
+      take(file, fragments.read(text:gmatch("[^\n]*")))
+    else
+      take(file, fragments.read_columns(split(text),
+        function(line, ...) fail(file, line, ...) end))
     end
   end
   for _, file in ipairs(files_of(root, dialect, "[^/]+$")) do
@@ -613,6 +627,20 @@ local function struct(stmt, key)
   return table.concat(out)
 end
 
+--- The lists of columns.
+local function columns_lists(dialect)
+  local out = {}
+  for name, of in pairs(dialect.fragments) do
+    out[#out + 1] = of.columns
+      and ("#define PAWL_COLUMNS_%s(X) \\\n  %s\n"):format(name,
+        fragments.listed(of.columns))
+        .. ("#define PAWL_SHOWN_%s \\\n  %s\n\n"):format(name,
+          literal(fragments.shown(of.columns), ""))
+  end
+  table.sort(out)
+  return table.concat(out)
+end
+
 local function header(dialects, names)
   local statements = dialects[1].statements
   local out = { banner("pawl_sql.h") }
@@ -628,6 +656,7 @@ local function header(dialects, names)
   add("#ifndef PAWL_SQL_H\n#define PAWL_SQL_H\n\n#define PAWL_DIALECTS(X)")
   for _, dialect in ipairs(dialects) do add(" X(%s)", dialect.name) end
   add("\n\n")
+  out[#out + 1] = columns_lists(dialects[1])
   add("typedef enum pawl_stmt {\n")
   for _, name in ipairs(names) do add("  PAWL_STMT_%s,\n", name) end
   add("  PAWL_NSTMTS\n} pawl_stmt;\n\n")

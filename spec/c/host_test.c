@@ -128,7 +128,8 @@ static void keep_line(void *ud, int level, const char *message,
 static void warnings_of_a_private_state_are_logged(void) {
   log_line line = {""};
   pawl_log log = {keep_line, &line};
-  pawl_host_options options = {.log = &log, .max_bytes = 1000};
+  pawl_host_options options = {
+      .log = &log, .max_bytes = 1000, .start = &pawl_options_of_start};
   engine e;
   begin(&e, 0, NULL);
   pawl_host_close(e.host);
@@ -215,7 +216,8 @@ static void memory_may_end_anywhere(void) {
        n = n == PAWL_NEVER ? 1 : n + (n + 97 < loaded_at ? 97 : 11)) {
     test_alloc state = {.fail_at = n, .for_ever = 1};
     pawl_alloc alloc = {test_alloc_fn, &state};
-    pawl_host_options options = {.alloc = &alloc, .max_bytes = 1000};
+    pawl_host_options options = {
+        .alloc = &alloc, .max_bytes = 1000, .start = &pawl_options_of_start};
     pawl_str none = {NULL, 0};
     engine e = {0};
     pawl_code rc = pawl_host_open(&options, &e.host, &e.err);

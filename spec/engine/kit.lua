@@ -318,6 +318,12 @@ function kit.statements(name)
   local dialect = dofile("sql/" .. name .. "/dialect.lua")
   local found, now = {}, nil
   dialect.name = name
+  local known = fragments.read(lines_of(dialect, "fragments.sql"))
+  local lines = {}
+  for line in lines_of(dialect, "[!f]*.sql") do lines[#lines + 1] = line end
+  for list, columns in pairs(fragments.read_columns(lines, error)) do
+    known[list] = columns
+  end
   for line, is_shared in lines_of(dialect, "[!f]*.sql") do
     local named = line:match "^%-%- name: ([%w_]+)$"
     if named then
@@ -330,7 +336,8 @@ function kit.statements(name)
       local other = found[line:match "like ([%w_]+)"]
       now.args, now.types = other.args, other.types
     elseif line:find "^%-%- args:" or line:find "^%-%-   +@" then
-      for arg, kind, list_of in line:gmatch "@([%w_]+) (%l+)%?*([%[%]]*)" do
+      for arg, kind, list_of in fragments.expand_params(line, known, error)
+        :gmatch "@([%w_]+) (%l+)%?*([%[%]]*)" do
         now.args[#now.args + 1] = arg
         now.types[#now.types + 1] = (TYPES[kind] or kind) .. list_of
       end
@@ -338,7 +345,6 @@ function kit.statements(name)
       now.text = now.text .. line .. "\n"
     end
   end
-  local known = fragments.read(lines_of(dialect, "fragments.sql"))
   for _, one in pairs(found) do
     local lists = {}
     for i, arg in ipairs(one.args) do

@@ -171,7 +171,7 @@ describe("a child", function()
     local want = options_of "start"
     want.at, want.id = nil, nil
     want.track, want.parent_end = true, true -- what is only a child's
-    assert.same(sorted(want), sorted(option.child))
+    assert.same(sorted(want), sorted(option.child(verbs.start)))
   end)
 end)
 

@@ -39,7 +39,7 @@ local ADDED <const> = {
   ["A field of a node"] = { name = "step",
     says = { "jitter", "pawl_node", "pawl_kind_step" } },
   ["A field of an instance"] = { says = { "deadline_us", "deadline_at" } },
-  ["An option of start"] = { says = { "business_key" } },
+  ["An option of start"] = { says = { "delay" } },
   ["A query"] = { says = { "business_key" } },
   ["A verb that changes an instance"] = { name = "restart",
     says = { '"restart"', "restart = {" } },

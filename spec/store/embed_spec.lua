@@ -221,6 +221,37 @@ select '@a', 'it''s @b', "@a" /* @a */, @b, @a -- @a
     refuses(files, "sql/sqlite/fragments%.sql: nobody uses piece")
   end)
 
+  it("writes out columns that statements share", function()
+    local files = tree {
+      ["sql/shared/b.sql"] = "-- Of b.\n\n-- columns: two\n--   n integer??,\n"
+        .. "--   at time? as seen\n-- Both.\n\n-- name: b_put\n"
+        .. "-- args: @id uuid, @{{two}}[]\n"
+        .. "update pawl.b set ({{two}}) = ({{two s.}})\n"
+        .. "from {{unnested}} where id = @id;\n\n"
+        .. "-- name: b_get\n-- rows: id uuid, {{two}}\n"
+        .. "select id, {{two b.}} from pawl.b b;\n",
+    }
+    local ok, output, out = embed(files)
+    assert.is_true(ok, output)
+    local source = tmp.read(out .. "/pawl_sql.c")
+    assert.matches("set %(n, at%) = %(s%.n, s%.at%)\\n", source)
+    assert.matches("set %(n, at%) = %(\\%?2, \\%?3%)\\n", source)
+    assert.matches("select id, b%.n, b%.at from pawl%.b b", source)
+    assert.matches('"n", PAWL_T_INT, 32, 1, PAWL_NULL_IS_MARK,', source)
+    assert.matches('"at", PAWL_T_TIME, 0, 1, PAWL_NULL_IS_ZERO,', source)
+    assert.matches('"at", PAWL_T_TIME, 0, 0, PAWL_NULL_NEVER,', source)
+    local header = tmp.read(out .. "/pawl_sql.h")
+    assert.matches('#define PAWL_SHOWN_two \\\n  "n seen=at"\n', header)
+    assert.matches('PAWL_COLUMNS_two%(X%) \\\n  X%(integer, n, n%) '
+      .. '\\\n  X%(time, seen, at%)\n', header)
+    refuses(both "-- name: b\n-- args: @{{none}}\nselect 1\n",
+            "b%.sql:2: b: args: there are no columns none")
+    refuses(both "-- columns: two\n--   n\n-- name: b\nselect {{two}}\n",
+            'b%.sql:1: cannot read "n"')
+    refuses(both "-- columns: two\n--   n text\n-- name: b\nselect 1\n",
+            "b%.sql: nobody uses two")
+  end)
+
   it("says in each dialect what stands once for all", function()
     local text = "-- name: b_get\n-- args: @t text\n-- rows: n integer\n"
       .. "-- run: once\nselect 'pawl.b true', {{one}}, x::int\n"

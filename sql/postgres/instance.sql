@@ -22,11 +22,7 @@ update pawl.instance i set version = @version
 --       @version integer?, @tenant text, @correlation text,
 --       @business_key text, @key text, @before uuid, @max integer
 -- rows: id uuid, status text, workflow text, version integer,
---       tenant text, priority smallint, executor_group text,
---       business_key text, correlation text, key text, node text,
---       error json, parent uuid, root uuid, parent_node text,
---       parent_index integer??, created_at time, started_at time,
---       updated_at time, completed_at time
+--       node text, error json, {{whose}}, {{times}}
 -- Newest first within each pair of shard and stored status; the caller merges.
 -- By an index of their own: those of a correlation, a business key, an external
 -- id or a tenant, the first that is given. Without any, each workflow's newest:

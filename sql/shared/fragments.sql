@@ -66,10 +66,7 @@ case when {{1}} = 0 then {{2}}
   as variables
 
 -- fragment: listed
-workflow, version, tenant, priority, executor_group,
-  business_key, correlation, key, node, error, parent, root,
-  parent_node, parent_index, created_at, started_at, updated_at,
-  completed_at
+workflow, version, node, error, {{whose}}, {{times}}
 
 -- fragment: put_letter
 insert into pawl.inbox (shard, instance, no, kind, event_id, source, by,

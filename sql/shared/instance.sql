@@ -2,15 +2,34 @@
 -- Differs throughout: SQLite is sent a row at a time, and looks its lease up by
 -- a subquery instead of a join; it has no table of standings, but indexes.
 
+-- columns: given
+--   tenant text, correlation text, business_key text, metadata json
+-- Options of a start that it only hands on: engine/enter/start.h has them, and
+-- takes them, by this list.
+
+-- columns: own
+--   sent bigint, children integer, immediate bigint, joined json,
+--   stopped json, cancellation json, suspended_at time?, deadline_at time?
+-- What most commits leave as it is: PAWL_STATE_OWN in rules/state.h.
+
+-- columns: whose
+--   tenant text, priority smallint, executor_group text as group, key text,
+--   business_key text, correlation text, parent uuid, root uuid,
+--   parent_node text, parent_index integer??
+-- Shown of one instance, and in lists; so are these:
+
+-- columns: times
+--   created_at time as created, started_at time as started,
+--   updated_at time as updated, completed_at time as completed
+
 -- name: instance_start
 -- args: @shard smallint, @id uuid, @workflow text,
---       @version integer?, @tenant text, @priority smallint,
---       @executor_group text, @business_key text, @correlation text,
---       @key text, @parent uuid, @root uuid, @parent_seq bigint?,
+--       @version integer?, @priority smallint,
+--       @executor_group text, @{{given}}, @key text, @parent uuid,
+--       @root uuid, @parent_seq bigint?,
 --       @parent_token integer?, @parent_visit bigint?, @parent_node text,
 --       @parent_index integer??, @parent_end text, @trigger_event text,
---       @input json, @metadata json, @due_at time?, @delay_us bigint?,
---       @now time?
+--       @input json, @due_at time?, @delay_us bigint?, @now time?
 -- One instance, with its places in standing and agenda: all in one statement,
 -- so that the rows are at hand and need not be read again. A repeated start
 -- (same id, or same external id) inserts nothing; nor does that of a version
@@ -24,16 +43,14 @@ with new as ( -- only: postgres
 insert into -- only: postgres
 insert or fail into -- only: sqlite
        pawl.instance (shard, id, status, workflow, version,
-       tenant, priority, executor_group, business_key, correlation,
-       key, parent, root, parent_seq, parent_token, parent_visit,
-       parent_node, parent_index, parent_end, trigger_event, input,
-       metadata, visit, attempt, commits, seq, token_due_at, created_at,
-       updated_at)
-select @shard, @id, 'running', @workflow, r.version, @tenant,
-       @priority, @executor_group, @business_key, @correlation,
-       @key, @parent, @root, @parent_seq, @parent_token,
-       @parent_visit, @parent_node, @parent_index, @parent_end,
-       @trigger_event, @input, @metadata, 0, 0, 0, 0,
+       priority, executor_group, {{given}}, key, parent, root,
+       parent_seq, parent_token, parent_visit, parent_node, parent_index,
+       parent_end, trigger_event, input, visit, attempt, commits, seq,
+       token_due_at, created_at, updated_at)
+select @shard, @id, 'running', @workflow, r.version, @priority,
+       @executor_group, {{given @}}, @key, @parent, @root,
+       @parent_seq, @parent_token, @parent_visit, @parent_node,
+       @parent_index, @parent_end, @trigger_event, @input, 0, 0, 0, 0,
        coalesce(@due_at, {{from_now @delay_us}}), {{now}}, {{now}}
   from {{startable}}
 on conflict do nothing
@@ -41,22 +58,19 @@ on conflict do nothing
 
 -- name: instance_insert
 -- args: @shard smallint, @workflow text, @version integer?,
---       @id uuid[], @tenant text[], @priority smallint[],
---       @executor_group text[], @business_key text[],
---       @correlation text[], @key text[], @input json[],
---       @metadata json[], @due_at time?[], @delay_us bigint?[], @now time?
+--       @id uuid[], @priority smallint[], @executor_group text[],
+--       @{{given}}[], @key text[], @input json[], @due_at time?[],
+--       @delay_us bigint?[], @now time?
 -- rows: id uuid
 -- The same for many of one workflow; returns those that are new.
 with new as ( -- only: postgres
 insert into -- only: postgres
 insert or fail into -- only: sqlite
        pawl.instance (shard, id, status, workflow, version,
-       tenant, priority, executor_group, business_key, correlation,
-       key, input, metadata, visit, attempt, commits, seq,
-       token_due_at, created_at, updated_at)
-select @shard, s.id, 'running', @workflow, r.version, s.tenant,
-       s.priority, s.executor_group, s.business_key, s.correlation,
-       s.key, s.input, s.metadata, 0, 0, 0, 0,
+       priority, executor_group, {{given}}, key, input, visit,
+       attempt, commits, seq, token_due_at, created_at, updated_at)
+select @shard, s.id, 'running', @workflow, r.version, s.priority,
+       s.executor_group, {{given s.}}, s.key, s.input, 0, 0, 0, 0,
        coalesce(s.due_at, {{from_now s.delay_us}}), {{now}}, {{now}}
   from {{rows}} cross join -- only: postgres
   from -- only: sqlite
@@ -68,8 +82,7 @@ returning id; -- only: sqlite
 
 -- name: instance_alike
 -- args: @shard smallint, @workflow text, @version integer?,
---       @tenant text, @priority smallint, @executor_group text,
---       @business_key text, @correlation text, @metadata json,
+--       @priority smallint, @executor_group text, @{{given}},
 --       @due_at time?, @delay_us bigint?, @id uuid[], @input json[],
 --       @now time?
 -- One or many that differ in their input alone, under ids that were drawn for
@@ -79,12 +92,10 @@ with new as ( -- only: postgres
 insert into -- only: postgres
 insert or fail into -- only: sqlite
        pawl.instance (shard, id, status, workflow, version,
-       tenant, priority, executor_group, business_key, correlation,
-       input, metadata, visit, attempt, commits, seq, token_due_at,
-       created_at, updated_at)
-select @shard, s.id, 'running', @workflow, r.version, @tenant,
-       @priority, @executor_group, @business_key, @correlation, s.input,
-       @metadata, 0, 0, 0, 0,
+       priority, executor_group, {{given}}, input, visit, attempt, commits,
+       seq, token_due_at, created_at, updated_at)
+select @shard, s.id, 'running', @workflow, r.version, @priority,
+       @executor_group, {{given @}}, s.input, 0, 0, 0, 0,
        coalesce(@due_at, {{from_now @delay_us}}), {{now}}, {{now}}
   from {{rows}} cross join -- only: postgres
   from -- only: sqlite
@@ -123,12 +134,11 @@ select s.no as no, i.id, i.workflow {{from_each}} (
 --       tenant text, correlation text, input json, variables json,
 --       token_no integer, token_state text, node text, previous_node text,
 --       visit bigint, attempt integer, token_data json, token_event json,
---       token_detail json, token_due_at time, tokens integer, sent bigint,
---       children integer, immediate bigint, joined json, stopped json,
---       compensation json, deadline_at time, suspended_at time, parent uuid,
---       parent_token integer, parent_visit bigint, parent_node text,
---       parent_index integer??, commits bigint, seq bigint, started_at time,
---       output json, cancellation json, revision integer, parts integer
+--       token_detail json, token_due_at time, tokens integer, {{own}},
+--       compensation json, parent uuid, parent_token integer,
+--       parent_visit bigint, parent_node text, parent_index integer??,
+--       commits bigint, seq bigint, started_at time, output json,
+--       revision integer, parts integer
 -- What the claim just before it, in the same transaction, has leased. A
 -- statement of its own: the claim's snapshot may be older than its locks. The
 -- leases' common end finds the rows by the index on due_at; as a range, and in
@@ -140,11 +150,9 @@ select i.id, i.status, i.workflow, i.version, i.tenant,
        {{variables_of i.parts; i.variables; i.id}},
        i.token_no, i.token_state, i.node, i.previous_node, i.visit,
        i.attempt, i.token_data, i.token_event, i.token_detail,
-       i.token_due_at, i.tokens, i.sent,
-       i.children, i.immediate, i.joined, i.stopped, i.compensation,
-       i.deadline_at, i.suspended_at, i.parent, i.parent_token,
-       i.parent_visit, i.parent_node, i.parent_index, i.commits, i.seq,
-       i.started_at, i.output, i.cancellation,
+       i.token_due_at, i.tokens, {{own i.}}, i.compensation, i.parent,
+       i.parent_token, i.parent_visit, i.parent_node, i.parent_index,
+       i.commits, i.seq, i.started_at, i.output,
        (select w.revision from pawl.workflow w
          where w.code = i.workflow and w.version = i.version
            and w.current) as revision, i.parts
@@ -314,20 +322,14 @@ select 1 / (count(*) = cardinality(@id))::integer as every from moved;
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[],
 --       @version integer?[], @token_data json[],
 --       @token_event json[], @token_detail json[], @tokens integer[],
---       @sent bigint[], @children integer[], @immediate bigint[],
---       @joined json[], @stopped json[], @compensation json[],
---       @cancellation json[], @suspended_at time?[], @deadline_at time?[],
---       @output json[]
+--       @{{own}}[], @compensation json[], @output json[]
 -- What most commits leave as it is (PAWL_STATE_SELDOM in rules/state.h).
 -- Behind instance_commit or instance_end.
 update pawl.instance as t
    set version = coalesce(s.version, t.version),
        token_data = s.token_data, token_event = s.token_event,
-       token_detail = s.token_detail, tokens = s.tokens, sent = s.sent,
-       children = s.children, immediate = s.immediate, joined = s.joined,
-       stopped = s.stopped, compensation = s.compensation,
-       cancellation = s.cancellation,
-       suspended_at = s.suspended_at, deadline_at = s.deadline_at,
+       token_detail = s.token_detail, tokens = s.tokens,
+       ({{own}}) = ({{own s.}}), compensation = s.compensation,
        output = s.output
   {{at_place instance; id = s.id}};
 
@@ -340,22 +342,15 @@ select lease, commits from pawl.instance where shard = @shard and id = @id;
 -- name: instance_get
 -- args: @shard smallint, @id uuid
 -- rows: id uuid, status text, workflow text, version integer,
---       tenant text, priority smallint, executor_group text,
---       business_key text, correlation text, key text,
---       input json, variables json, output json, metadata json, error json,
---       progress text, cancellation json, commits bigint, node text,
---       parent uuid, root uuid, parent_node text, parent_index integer??,
---       trigger_event text, compensation json, deadline_at time,
---       suspended_at time, created_at time, started_at time,
---       updated_at time, completed_at time, parts integer
+--       node text, {{whose}}, input json, variables json, output json,
+--       error json, metadata json, progress text, cancellation json,
+--       commits bigint, trigger_event text, compensation json,
+--       deadline_at time, suspended_at time, {{times}}, parts integer
 select id, {{shown_status @shard; @id; status}},
-       workflow, version, tenant, priority, executor_group,
-       business_key, correlation, key, input,
+       workflow, version, node, {{whose}}, input,
        {{variables_of parts; variables; @id}}, output,
-       metadata, error, progress, cancellation, commits, node, parent,
-       root, parent_node, parent_index, trigger_event, compensation,
-       deadline_at, suspended_at, created_at, started_at, updated_at,
-       completed_at, parts
+       error, metadata, progress, cancellation, commits, trigger_event,
+       compensation, deadline_at, suspended_at, {{times}}, parts
   from pawl.instance
  where shard = @shard and id = @id and deleted_at is null;
 

@@ -1,7 +1,8 @@
 /* Asking: instances and their history as JSON text.
  *
  * A row becomes an object by the names of its columns (common/answer.h): what
- * people see and what SQL calls it stand side by side here, and nowhere else.
+ * people see and what SQL calls it stand side by side, here or where SQL names
+ * them for more than one statement (PAWL_SHOWN_...), and nowhere else.
  * Lists are made of what each shard gives: its first rows in the order that is
  * asked for, of which the first of all are kept. */
 #include <assert.h>
@@ -19,15 +20,6 @@
 #include "ask.h"
 
 #define MAX_UNDOS 1000 /* shown in each list of a compensation */
-
-/* Columns of an instance, one or in a list. */
-#define WHOSE                                 \
-  "tenant priority group=executor_group key " \
-  "business_key correlation parent root "     \
-  "parent_node parent_index"
-#define TIMES                                                 \
-  "created=created_at started=started_at updated=updated_at " \
-  "completed=completed_at"
 
 /* ---- one instance ---- */
 
@@ -47,11 +39,11 @@ static void add_instance(const pawl_rows *r, pawl_object *o) {
   pawl_member_columns(o, r, 0, "output error cancellation");
   pawl_member_json(o, "progress", row.progress);
   pawl_member_columns(o, r, 0,
-                      WHOSE
+                      PAWL_SHOWN_whose
                       " trigger_event deadline=deadline_at suspended_at "
                       "metadata commits");
   pawl_member_object(o, "times", &times);
-  pawl_member_columns(&times, r, 0, TIMES);
+  pawl_member_columns(&times, r, 0, PAWL_SHOWN_times);
   pawl_object_end(&times);
 }
 
@@ -380,7 +372,7 @@ static pawl_code add_page(pawl_engine *e, const filter *f,
     pawl_list_object(list, &o);
     pawl_member_columns(&o, rows, row,
                         "id workflow version status node "
-                        "error " WHOSE " " TIMES);
+                        "error " PAWL_SHOWN_whose " " PAWL_SHOWN_times);
     pawl_object_end(&o);
   }
   pawl_release(&e->alloc, page, size);

@@ -11,13 +11,17 @@
 #include "../common/wake.h"
 #include "enter.h"
 
-#define MAX_WORD 255 /* key, tenant, group, correlation: bytes */
+#define MAX_WORD 255 /* of keys and names: bytes */
 
 #define YEAR_US (365 * 86400 * PAWL_SECOND)
 #define AT(member) .at = offsetof(pawl_start_options, member)
 #define WORD(member) AT(member), .low = 1, .high = MAX_WORD
+#define ROW_text(name) {#name, PAWL_OPTION_TEXT, WORD(name)},
+#define ROW_json(name) {#name, PAWL_OPTION_OBJECT, AT(name)},
+#define ROW(type, name, column) ROW_##type(name)
 
 /* `id` and `input` come last: where they stand is asked for. */
+/* clang-format off */
 static const pawl_option start_rows[] = {
     {"key", PAWL_OPTION_TEXT, WORD(key)},
     {"version", PAWL_OPTION_INT, AT(version), .low = 1, .high = INT32_MAX},
@@ -25,14 +29,12 @@ static const pawl_option start_rows[] = {
      .high = INT16_MAX},
     {"delay_us", PAWL_OPTION_SPAN, AT(delay_us), .high = 100 * YEAR_US},
     {"at_us", PAWL_OPTION_TIME, AT(at_us), .low = 1, .high = 200 * YEAR_US},
-    {"tenant", PAWL_OPTION_TEXT, WORD(tenant)},
     {"group", PAWL_OPTION_TEXT, WORD(group)},
-    {"correlation", PAWL_OPTION_TEXT, WORD(correlation)},
-    {"business_key", PAWL_OPTION_TEXT, WORD(business_key)},
-    {"metadata", PAWL_OPTION_OBJECT, AT(metadata)},
+    PAWL_COLUMNS_given(ROW)
     {"attributes", PAWL_OPTION_OBJECT, AT(attributes)},
     {"id", PAWL_OPTION_ID, AT(id)},
     {"input", PAWL_OPTION_ANY, AT(input)}};
+/* clang-format on */
 enum { INPUT = sizeof start_rows / sizeof *start_rows - 1, ID = INPUT - 1 };
 PAWL_OPTIONS_OF(start) = {.what = "start", .rows = start_rows, .nrows = INPUT};
 PAWL_OPTIONS_OF(item) = {.what = "an item", PAWL_OPTION_ROWS(start_rows)};
@@ -143,7 +145,7 @@ static pawl_code send_alike(pawl_engine *e, const starting *s, int *at,
   return PAWL_SEND(e->store, instance_alike, at, err, .shard = shard_of(e, s),
                    .workflow = pawl_strz(s->code), .version = o->version,
                    .input = s->input, .now = pawl_store_now(e->store),
-                   PAWL_START_MEMBERS(e, o));
+                   PAWL_START_MEMBERS(e));
 }
 
 /* The long one, for a key, an id of the caller's, or a parent: nothing is
@@ -164,7 +166,7 @@ static pawl_code send_instance(pawl_engine *e, const starting *s, int *at,
       .parent_node = pawl_strz(from->parent_node),
       .parent_index = from->parent_index < 0 ? PAWL_NULL : from->parent_index,
       .parent_end = pawl_strz(from->parent_end),
-      .now = pawl_store_now(e->store), PAWL_START_MEMBERS(e, o));
+      .now = pawl_store_now(e->store), PAWL_START_MEMBERS(e));
 }
 
 static const pawl_start_options *option_at(const pawl_start_options *list,

@@ -17,16 +17,24 @@
 
 #include "../common/engine_struct.h"
 
+/* What a start only hands on to its row is a column of `given` in
+ * sql/shared/instance.sql: members, options and arguments are made of that
+ * list. A text is a name or a key, of 1 to 255 bytes; JSON is an object. */
+#define PAWL_START_text(name) pawl_buf name;
+#define PAWL_START_json(name) pawl_str name;
+#define PAWL_START_MEMBER(type, name, column) PAWL_START_##type(name)
+
 typedef struct pawl_start_options {
   uint64_t given;
-  pawl_buf key, tenant, group, correlation, business_key;
+  pawl_buf key, group;
   int64_t version, priority;
   int64_t delay_us, at_us;
-  pawl_str metadata, attributes; /* slices of the options' text */
-  pawl_str input;                /* of an item */
+  pawl_str attributes; /* a slice of the options' text, as all JSON is */
+  pawl_str input;      /* of an item */
   int has_id;
   pawl_id id;
   int was_sent; /* it may have been stored already */
+  PAWL_COLUMNS_given(PAWL_START_MEMBER)
 } pawl_start_options;
 
 void pawl_start_options_init(pawl_start_options *o, const pawl_alloc *alloc);
@@ -55,16 +63,17 @@ pawl_code pawl_start_id(pawl_engine *e, const char *code,
 const char *pawl_start_group(const pawl_engine *e,
                              const pawl_start_options *o);
 /* What the arguments of instance_start, instance_insert and instance_alike
- * have in common. It begins at a time, or after a delay that counts from the
- * store's. Their version 0: the newest active one, or 0 when nobody knows the
- * code; a worker will answer for that. */
-#define PAWL_START_MEMBERS(e, o)                                              \
-  .id = &(o)->id, .tenant = pawl_buf_some(&(o)->tenant),                      \
-  .priority = (o)->priority,                                                  \
-  .executor_group = pawl_strz(pawl_start_group(e, o)),                        \
-  .business_key = pawl_buf_some(&(o)->business_key),                          \
-  .correlation = pawl_buf_some(&(o)->correlation), .metadata = (o)->metadata, \
-  .due_at = (o)->at_us, .delay_us = (o)->delay_us
+ * have in common, of the options `o`. It begins at a time, or after a delay
+ * that counts from the store's. Their version 0: the newest active one, or 0
+ * when nobody knows the code; a worker will answer for that. */
+#define PAWL_START_ARG_text(name) pawl_buf_some(&o->name)
+#define PAWL_START_ARG_json(name) o->name
+#define PAWL_START_ARG(type, name, column) \
+  .column = PAWL_START_ARG_##type(name),
+#define PAWL_START_MEMBERS(e)                                              \
+  .id = &o->id, .priority = o->priority,                                   \
+  .executor_group = pawl_strz(pawl_start_group(e, o)), .due_at = o->at_us, \
+  .delay_us = o->delay_us, PAWL_COLUMNS_given(PAWL_START_ARG)
 /* The arguments of attribute_start for n options, which stand `step` bytes
  * apart: a row for each attribute. `scratch` has what they borrow. */
 pawl_code pawl_start_attributes(pawl_engine *e, const pawl_start_options *list,

@@ -230,7 +230,7 @@ static pawl_code send_instances(many *m, int shard, int *at, pawl_error *err) {
     PAWL_PUT(a, instance_insert, .shard = shard,
              .workflow = pawl_strz(m->code), .version = m->head.version,
              .key = pawl_buf_some(&o->key), .input = m->sorted[i]->of->input,
-             .now = now, PAWL_START_MEMBERS(m->e, o));
+             .now = now, PAWL_START_MEMBERS(m->e));
   }
   return pawl_store_send(m->e->store, a, at, err);
 }
@@ -244,7 +244,7 @@ static pawl_code send_alike(many *m, int shard, int *at, pawl_error *err) {
     const pawl_start_options *o = &m->sorted[i]->options;
     PAWL_PUT(a, instance_alike, .shard = shard, .workflow = pawl_strz(m->code),
              .version = o->version, .input = m->sorted[i]->of->input,
-             .now = now, PAWL_START_MEMBERS(m->e, o));
+             .now = now, PAWL_START_MEMBERS(m->e));
   }
   return pawl_store_send(m->e->store, a, at, err);
 }

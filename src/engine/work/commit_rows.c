@@ -55,6 +55,10 @@ static const pawl_token *lone_of(const pawl_plan *p) {
 #define MORE_MARKS(name) .name = pawl_buf_some(&p->name),
 #define MORE(type, name) MORE_##type(name)
 
+#define ONE(...) +1
+_Static_assert((0 PAWL_STATE_OWN(ONE)) == (0 PAWL_COLUMNS_own(ONE)),
+               "each has its column, and each column is one's");
+
 static void add_seldom(pawl_args *a, pawl_held *h) {
   static const pawl_buf none;
   pawl_plan *p = &h->d.plan;
