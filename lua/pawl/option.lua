@@ -52,11 +52,6 @@ function check.shards(value)
   if value and value <= 0x7fff then return value end
 end
 
-function check.priority(value)
-  value = check.integer(value)
-  if value and value >= -0x8000 and value <= 0x7fff then return value end
-end
-
 function check.table(value)
   if type(value) == "table" then return value end
 end
@@ -69,12 +64,6 @@ function check.callable(value)
 end
 
 function check.duration(value) return (duration.parse(value)) end
-
---- How long a start may be put off; src/engine/enter/start.c has the limit.
-function check.delay(value)
-  local us = check.duration(value)
-  if us and us <= 36500 * 86400 * 1000000 then return us end
-end
 
 --- Seconds since 1970 to microseconds.
 function check.instant(value)
@@ -96,13 +85,10 @@ end
 
 local wants = {
   string = "a string", boolean = "a boolean", integer = "an integer",
-  word = "a string of 1 to 255 bytes, none of them zero",
   positive = "an integer above 0", table = "a table",
   count = "an integer above 0", shards = "an integer from 1 to 32767",
-  priority = "an integer from -32768 to 32767",
   callable = "a function", instant = "seconds since 1970",
   duration = 'seconds or words like "30s"',
-  delay = 'seconds or words like "30s", at most 100 years',
   prefixes = 'a list of strings, or text like "billing.,media."',
 }
 
@@ -159,26 +145,70 @@ end
 
 ---- starting ----------------------------------------------------------------
 
---- Of ctx.start. Its handler will have ended when the child is stored, so all
---- that can be known is checked here.
-option.child = {
-  key = { "word" }, version = { "count" }, priority = { "priority" },
-  delay = { "delay", "delay_us" }, tenant = { "word" }, group = { "word" },
-  correlation = { "word" }, business_key = { "word" },
-  metadata = { "table" }, attributes = { "table" }, track = { "boolean" },
-  parent_end = option.choice("parent_end", "cancel", "leave"),
-}
+-- By the shape in C (value/options.h): a row's rule, with its limits.
+local EXACT = {}
 
---- The options of a ctx.start, with what is meant by those left out.
----@param given? pawl.ChildOptions
----@return table? options
----@return string? why
-function option.read_child(given)
-  local out, why = option.read("ctx.start", option.child, given)
-  if not out then return nil, why end
-  if out.track == nil then out.track = true end
-  out.parent_end = out.parent_end or "leave"
-  return out
+function EXACT.text(row)
+  return { function(value)
+    if type(value) == "string" and #value >= row.low and #value <= row.high
+      and not value:find("\0", 1, true) then
+      return value
+    end
+  end, wants = ("a string of %d to %d bytes, none of them zero"):format(
+    row.low, row.high) }
+end
+
+function EXACT.int(row)
+  return { function(value)
+    value = check.integer(value)
+    if value and value >= row.low and value <= row.high then return value end
+  end, wants = row.low == 1 and wants.positive
+    or ("an integer from %d to %d"):format(row.low, row.high) }
+end
+
+function EXACT.span(row)
+  return { function(value)
+    local us = check.duration(value)
+    if us and us <= row.high then return us end
+  end, wants = ("%s, at most %d years"):format(wants.duration,
+    row.high // (365 * 86400 * 1000000)) }
+end
+
+function EXACT.object() return { "table" } end
+
+-- What of a start is not ctx.start's to say: both are the engine's.
+local NOT_OF_CHILD = { id = true, at_us = true }
+
+--- What ctx.start takes. Its handler will have ended when the child is stored,
+--- so all that can be known is checked here.
+---@param rows table  what a start takes (pawl_host_push_options)
+---@return table shape
+function option.child(rows)
+  local shape = { track = { "boolean" },
+    parent_end = option.choice("parent_end", "cancel", "leave") }
+  for _, row in ipairs(rows) do
+    if not NOT_OF_CHILD[row.name] then
+      local rule = EXACT[row.shape](row)
+      rule[2] = row.name
+      shape[(row.name:gsub("_us$", ""))] = rule
+    end
+  end
+  return shape
+end
+
+--- A function that reads the options of a ctx.start, and adds what is meant by
+--- those left out.
+---@param rows table  see option.child
+---@return fun(given?: pawl.ChildOptions): table?, string?
+function option.child_reader(rows)
+  local shape = option.child(rows)
+  return function(given)
+    local out, why = option.read("ctx.start", shape, given)
+    if not out then return nil, why end
+    if out.track == nil then out.track = true end
+    out.parent_end = out.parent_end or "leave"
+    return out
+  end
 end
 
 return option

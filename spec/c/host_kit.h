@@ -128,8 +128,12 @@ static inline lua_State *own_state(void) {
   return L;
 }
 
+/* What the engine gives the host, as ctx.start takes it. */
+extern const pawl_options pawl_options_of_start;
+
 static inline void begin(engine *e, int is_own, const pawl_alloc *alloc) {
-  pawl_host_options options = {.alloc = alloc, .max_bytes = 1000};
+  pawl_host_options options = {
+      .alloc = alloc, .max_bytes = 1000, .start = &pawl_options_of_start};
   memset(e, 0, sizeof *e);
   if (is_own) options.lua = e->own = own_state();
   CHECK_INT(pawl_host_open(&options, &e->host, &e->err), PAWL_OK);

@@ -1,8 +1,11 @@
 -- lua/pawl/option.lua: what people write into tables of options.
+local core = require "pawl.core"
 local option = require "pawl.option"
 
+local read_child = option.child_reader(core.options().start)
+
 local function why(given)
-  local out, message = option.read_child(given)
+  local out, message = read_child(given)
   assert.is_nil(out)
   return message
 end
@@ -50,9 +53,9 @@ end)
 
 describe("the options of ctx.start", function()
   it("say what is meant by those left out", function()
-    assert.same({ track = true, parent_end = "leave" }, option.read_child())
+    assert.same({ track = true, parent_end = "leave" }, read_child())
     assert.same({ track = false, parent_end = "leave" },
-      option.read_child { track = false, parent_end = "leave" })
+      read_child { track = false, parent_end = "leave" })
   end)
 
   it("come as the engine takes them", function()
@@ -61,22 +64,22 @@ describe("the options of ctx.start", function()
                   business_key = "b", metadata = { m = 1 },
                   attributes = { a = 1 }, track = true,
                   parent_end = "leave" },
-      option.read_child { key = "k", version = 2, priority = -1,
-                          delay = "2h", tenant = "t", group = "g",
-                          correlation = "c", business_key = "b",
-                          metadata = { m = 1 }, attributes = { a = 1 } })
+      read_child { key = "k", version = 2, priority = -1, delay = "2h",
+                   tenant = "t", group = "g", correlation = "c",
+                   business_key = "b", metadata = { m = 1 },
+                   attributes = { a = 1 } })
   end)
 
   it("are within what the store takes", function()
-    assert.is_table(option.read_child { key = ("x"):rep(255) })
+    assert.is_table(read_child { key = ("x"):rep(255) })
     assert.matches("'key' must be a string of 1 to 255 bytes",
       why { key = ("x"):rep(256) })
     assert.matches("none of them zero", why { tenant = "a\0b" })
     assert.matches("'group' must be", why { group = "" })
-    assert.is_table(option.read_child { priority = -32768 })
+    assert.is_table(read_child { priority = -32768 })
     assert.matches("from %-32768 to 32767", why { priority = -32769 })
     assert.matches("above 0", why { version = 0x80000000 })
-    assert.is_table(option.read_child { delay = "36500d" })
+    assert.is_table(read_child { delay = "36500d" })
     assert.matches("at most 100 years", why { delay = "36501d" })
   end)
 

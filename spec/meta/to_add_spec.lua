@@ -35,7 +35,7 @@ local ADDED <const> = {
   ["A kind of node"] = { name = "choice",
     says = { "pawl_kind_choice", "PAWL_KIND_CHOICE", '"choice"',
       "ChoiceOptions" },
-    alone = "src lua", but = { "src/bind/loptions.c" } }, -- a shape's name
+    alone = "src lua", but = { "src/host/options.c" } }, -- a shape's name
   ["A field of a node"] = { name = "step",
     says = { "jitter", "pawl_node", "pawl_kind_step" } },
   ["A field of an instance"] = { says = { "deadline_us", "deadline_at" } },

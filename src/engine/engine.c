@@ -16,6 +16,7 @@
 #include "common/names.h"
 #include "common/time.h"
 #include "common/wake.h"
+#include "enter/enter.h"
 #include "work/await.h"
 #include "work/claim.h"
 #include "work/commit.h"
@@ -108,7 +109,8 @@ static pawl_code open_parts(pawl_engine *e, const char *url, pawl_error *err) {
   pawl_host_options host = {.alloc = &e->plain,
                             .log = &e->log,
                             .lua = e->config.lua,
-                            .max_bytes = (size_t)e->config.max_bytes};
+                            .max_bytes = (size_t)e->config.max_bytes,
+                            .start = &pawl_options_of_start};
 
   MUST(keep_text(&e->group, &e->config.group, err));
   MUST(keep_text(&e->prefixes, &e->config.prefixes, err));

@@ -88,12 +88,15 @@ static const char *check_child_code(lua_State *L) {
   return code;
 }
 
-/* Replaces the options at idx 3 by what option.read_child makes of them. */
+/* Replaces the options at idx 3 by what option.child_reader's function makes of
+ * them. */
 static void read_child_options(lua_State *L, const pawl_run *run) {
   pawl_host_push_anchor(run->host, L, PAWL_ANCHOR_CHILD);
   if (lua_isnil(L, -1)) {
     pawl_embedded_run(L, "pawl.option");
-    lua_getfield(L, -1, "read_child");
+    lua_getfield(L, -1, "child_reader");
+    pawl_host_push_options(L, run->host->start);
+    lua_call(L, 1, 1);
     lua_pushvalue(L, -1);
     pawl_host_set_anchor(run->host, L, PAWL_ANCHOR_CHILD);
   }
@@ -141,12 +144,20 @@ static void convert_attributes(lua_State *L, pawl_run *run) {
   lua_settop(L, 3);
 }
 
-static void check_metadata(lua_State *L, pawl_run *run) {
-  if (lua_getfield(L, 3, "metadata") != LUA_TNIL &&
-      pawl_ctx_push_encoded(L, run, -1, "metadata")->at[0] != '{')
-    pawl_ctx_raise_text(L, PAWL_VALUE, "metadata = { name = value }",
-                        "ctx.start: option 'metadata' is a list");
-  lua_settop(L, 3);
+/* What is to be an object is no list; attributes were made one just now. */
+static void check_objects(lua_State *L, pawl_run *run) {
+  const pawl_options *t = run->host->start;
+  for (int i = 0; i < t->nrows; i++) {
+    const char *name = t->rows[i].name;
+    if (t->rows[i].shape != PAWL_OPTION_OBJECT) continue;
+    if (strcmp(name, "attributes") == 0) continue;
+    if (lua_getfield(L, 3, name) != LUA_TNIL &&
+        pawl_ctx_push_encoded(L, run, -1, name)->at[0] != '{')
+      pawl_ctx_raise_text(L, PAWL_VALUE,
+                          lua_pushfstring(L, "%s = { name = value }", name),
+                          "ctx.start: option '%s' is a list", name);
+    lua_settop(L, 3);
+  }
 }
 
 /* ctx.start(code, input?, options?) -> the id of the instance to be */
@@ -159,7 +170,7 @@ int pawl_ctx_start(lua_State *L, pawl_run *run) {
   code = check_child_code(L);
   read_child_options(L, run);
   convert_attributes(L, run);
-  check_metadata(L, run);
+  check_objects(L, run);
   out = pawl_ctx_push_buf(L, run);
   pawl_buf_addz(out, "{\"input\":");
   add_value(L, run, 2, "input", "{}", out);

@@ -147,6 +147,7 @@ pawl_code pawl_host_open(const pawl_host_options *options, pawl_host **out,
   if (options->alloc) host->alloc = *options->alloc;
   if (options->log) host->log = *options->log;
   host->max_bytes = options->max_bytes;
+  host->start = options->start;
   host->path_ref = -1;
   host->pid = getpid();
   host->warning.alloc = &host->alloc;

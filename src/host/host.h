@@ -37,6 +37,7 @@
 #include "../base/buf.h"
 #include "../base/log.h"
 #include "../defs/result.h"
+#include "../value/options.h"
 
 struct lua_State;
 typedef struct pawl_host pawl_host;
@@ -44,8 +45,10 @@ typedef struct pawl_host pawl_host;
 typedef struct pawl_host_options {
   const pawl_alloc *alloc;
   const pawl_log *log;
-  struct lua_State *lua; /* NULL: private */
-  size_t max_bytes;      /* of variables, and of each output */
+  struct lua_State *lua;     /* NULL: private */
+  size_t max_bytes;          /* of variables, and of each output */
+  const pawl_options *start; /* what a start takes: ctx.start takes of it what
+                                is not the engine's to say */
 } pawl_host_options;
 
 pawl_code pawl_host_open(const pawl_host_options *options, pawl_host **out,
@@ -76,6 +79,12 @@ int pawl_host_open_core(struct lua_State *L);
 /* An empty buffer that the collector frees, for text that is built while Lua
  * may raise. Pushes its userdata. */
 pawl_buf *pawl_host_push_buf(struct lua_State *L);
+
+/* Pushes a table of options as a Lua table, of which Lua's shapes are made:
+ * { kinds = { "cancel", ... } or nil, { name = "limit", shape = "int", low,
+ * high, names = { ... } or nil, kinds = bits or nil, needed = bits }, ... }.
+ * May raise an error of memory. */
+void pawl_host_push_options(struct lua_State *L, const pawl_options *t);
 
 /* ---- definitions ---- */
 

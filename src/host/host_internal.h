@@ -24,7 +24,7 @@ enum {
   PAWL_ANCHOR_ATTRS,
   PAWL_ANCHOR_DB,
   PAWL_ANCHOR_TOKEN,
-  PAWL_ANCHOR_CHILD, /* option.read_child, once needed */
+  PAWL_ANCHOR_CHILD, /* option.child_reader's, once needed */
   PAWL_ANCHOR_DEFS
 };
 
@@ -78,6 +78,7 @@ struct pawl_host {
   lua_State *main; /* always alive: for what cannot raise */
   int is_private;
   size_t max_bytes;
+  const pawl_options *start;
   int next_ref;  /* of definitions */
   int path_ref;  /* whose folder leads package.path; -1: unknown */
   int64_t pid;   /* after fork() nothing of theirs is run */

@@ -6,8 +6,12 @@
 
 #include "../../base/buf.h"
 #include "../../base/id.h"
+#include "../../value/options.h"
 
 /* ---- start.c, start_many.c ---- */
+
+/* What a start takes, for ctx.start. */
+extern const pawl_options pawl_options_of_start;
 
 /* What a start from inside brings beside its options. */
 typedef struct pawl_origin {
