@@ -4,6 +4,7 @@ local options = require "pawl.cli.options"
 local pawl = require "pawl"
 local store = require "pawl.cli.store"
 local term = require "pawl.cli.term"
+local verb_args = require "pawl.args"
 
 --- name=value: a value that reads as a number or a boolean is one, anything
 --- else is text; name:=text keeps text that looks like a number.
@@ -145,16 +146,12 @@ local function run_many(opts, code, shared)
 end
 
 local function run(opts, args)
-  local attrs = attributes(opts.attr)
+  local given = {}
+  for name in pairs(verb_args.of "start") do given[name] = opts[name] end
+  given.attributes = attributes(opts.attr)
   if opts.delay and opts.at then
     options.usage("--delay and --at exclude each other", nil)
   end
-  local given = {
-    key = opts.key, version = opts.version, priority = opts.priority,
-    delay = opts.delay, at = opts.at, tenant = opts.tenant,
-    group = opts.group, correlation = opts.correlation,
-    business_key = opts.business_key, attributes = attrs,
-  }
   if opts.many then
     if opts.key or opts.input then
       options.usage("--%s is one instance's: give it in the lines of --many",
