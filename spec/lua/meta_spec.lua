@@ -99,6 +99,16 @@ describe("the annotations", function()
     end
   end)
 
+  it("name every member of an instance, and no other", function()
+    local engine <close> = assert(testing.open())
+    local flow = pawl.workflow { code = "t.meta", start = "z" }
+    flow:finish("z")
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.meta")
+    local instance = pawl.json.decode(assert(engine:get(id, "json")))
+    assert.same(keys_of(instance), fields_of "pawl%.Instance")
+  end)
+
   it("name every member of ctx, and no other", function()
     assert.same(keys_of(members_of_ctx()), fields_of "pawl%.Ctx")
     assert.same(quoted("src/host/ctx.c", "TOKEN_NAMES[]", ";"),

@@ -149,21 +149,32 @@ typedef struct pawl_services {
                      pawl_buf *out, int64_t *changed, pawl_error *err);
 } pawl_services;
 
+/* Its texts: a handler that waits keeps what is in these lists. */
+/* clang-format off */
+#define PAWL_CALL_NAMES(X)                                  \
+  X(node) X(workflow)                                       \
+  X(id)     /* of the instance */                           \
+  X(branch) /* of the token; NULL: none */
+#define PAWL_CALL_TEXTS(X)                                  \
+  X(data)   /* the token's own: JSON object; empty: {} */   \
+  X(event)  /* JSON; at NULL: nil */                        \
+  X(output) /* UNDO: JSON; at NULL: nil */                  \
+  X(tenant) X(correlation) /* at NULL: nil */               \
+  X(vars) X(input)         /* JSON; vars an object */
+/* clang-format on */
+
 /* One handler to run; everything is borrowed for the call. */
 struct pawl_call {
   int ref;
-  const char *node;
   pawl_handler handler;
-  const char *id; /* instance */
-  const char *workflow;
-  int64_t version;
+  int64_t version; /* of the workflow */
   int64_t attempt, visit, token;
-  const char *branch;           /* of the token; NULL: none */
-  pawl_str data;                /* the token's own: JSON object; empty: {} */
-  pawl_str event;               /* JSON; at NULL: nil */
-  pawl_str output;              /* UNDO: JSON; at NULL: nil */
-  pawl_str tenant, correlation; /* at NULL: nil */
-  pawl_str vars, input;         /* JSON; vars an object */
+#define PAWL_CALL_NAME(name) const char *name;
+#define PAWL_CALL_TEXT(name) pawl_str name;
+  PAWL_CALL_NAMES(PAWL_CALL_NAME)
+  PAWL_CALL_TEXTS(PAWL_CALL_TEXT)
+#undef PAWL_CALL_NAME
+#undef PAWL_CALL_TEXT
   const pawl_services *services;
   void *services_ud; /* whom they ask */
   void *owner;       /* and for whom: neither is looked into here */

@@ -178,36 +178,29 @@ void pawl_host_free_runs(pawl_host *host) {
 
 /* ---- what a handler that waits keeps ---- */
 
-/* Texts of a call, each with a zero behind it. */
-#define CALL_STRS(c)                                                        \
-  {                                                                         \
-    &(c)->data, &(c)->event, &(c)->output, &(c)->tenant, &(c)->correlation, \
-        &(c)->vars, &(c)->input                                             \
-  }
-#define CALL_NAMES(c) \
-  { &(c)->node, &(c)->id, &(c)->workflow, &(c)->branch }
-enum { NCALL_STRS = 7, NCALL_NAMES = 4 };
+#define PLACE(name) &run->own.name,
+#define COUNT(list) ((int)(sizeof(list) / sizeof *(list)))
 
-/* The call is the caller's no longer. */
+/* The call is the caller's no longer. Each text has a zero behind it. */
 static pawl_code keep_call(pawl_run *run, pawl_error *err) {
-  pawl_str *strs[] = CALL_STRS(&run->own);
-  const char **names[] = CALL_NAMES(&run->own);
+  pawl_str *strs[] = {PAWL_CALL_TEXTS(PLACE)};
+  const char **names[] = {PAWL_CALL_NAMES(PLACE)};
   size_t at = 0;
   run->own = *run->call;
   pawl_buf_clear(&run->text);
-  for (int i = 0; i < NCALL_NAMES; i++)
+  for (int i = 0; i < COUNT(names); i++)
     if (*names[i]) pawl_buf_add(&run->text, *names[i], strlen(*names[i]) + 1);
-  for (int i = 0; i < NCALL_STRS; i++) {
+  for (int i = 0; i < COUNT(strs); i++) {
     pawl_buf_adds(&run->text, *strs[i]);
     pawl_buf_addc(&run->text, 0);
   }
   if (pawl_buf_check(&run->text, err) != PAWL_OK) return PAWL_NOMEM;
-  for (int i = 0; i < NCALL_NAMES; i++) { /* it does not move any more */
+  for (int i = 0; i < COUNT(names); i++) { /* it does not move any more */
     if (!*names[i]) continue;
     *names[i] = run->text.at + at;
     at += strlen(*names[i]) + 1;
   }
-  for (int i = 0; i < NCALL_STRS; i++) {
+  for (int i = 0; i < COUNT(strs); i++) {
     if (strs[i]->at) strs[i]->at = run->text.at + at;
     at += strs[i]->len + 1;
   }
