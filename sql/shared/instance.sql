@@ -136,7 +136,7 @@ select s.no as no, i.id, i.workflow {{from_each}} (
 --       visit bigint, attempt integer, token_data json, token_event json,
 --       token_detail json, token_due_at time, tokens integer, {{own}},
 --       compensation json, parent uuid, parent_token integer,
---       parent_visit bigint, parent_node text, parent_index integer??,
+--       parent_visit bigint, parent_index integer??,
 --       commits bigint, seq bigint, started_at time, output json,
 --       revision integer, parts integer
 -- What the claim just before it, in the same transaction, has leased. A
@@ -151,7 +151,7 @@ select i.id, i.status, i.workflow, i.version, i.tenant,
        i.token_no, i.token_state, i.node, i.previous_node, i.visit,
        i.attempt, i.token_data, i.token_event, i.token_detail,
        i.token_due_at, i.tokens, {{own i.}}, i.compensation, i.parent,
-       i.parent_token, i.parent_visit, i.parent_node, i.parent_index,
+       i.parent_token, i.parent_visit, i.parent_index,
        i.commits, i.seq, i.started_at, i.output,
        (select w.revision from pawl.workflow w
          where w.code = i.workflow and w.version = i.version

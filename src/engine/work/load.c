@@ -86,7 +86,6 @@ static void load_parent(pawl_held *h, const pawl_instance_load_row *row) {
   h->d.parent_token = row->parent_token;
   h->d.parent_visit = row->parent_visit;
   h->d.parent_index = row->parent_index == PAWL_NULL ? -1 : row->parent_index;
-  pawl_buf_set(&h->parent_node, row->parent_node);
 }
 
 /* Of the list in rules/state.h. */
@@ -161,7 +160,7 @@ static void load_texts(pawl_engine *e, pawl_held *h,
 
 static int texts_failed(const pawl_held *h) {
   return h->d.workflow.failed || h->tenant.failed || h->correlation.failed ||
-         h->d.input.failed || h->d.vars.failed || h->parent_node.failed ||
+         h->d.input.failed || h->d.vars.failed ||
          pawl_state_has_failed(&h->d.state);
 }
 

@@ -7,7 +7,7 @@
 #include "await.h"
 
 static void init_held(pawl_engine *e, pawl_held *h) {
-  h->tenant.alloc = h->correlation.alloc = h->parent_node.alloc = &e->alloc;
+  h->tenant.alloc = h->correlation.alloc = &e->alloc;
   pawl_decision_init(&h->d, &e->world);
 }
 
@@ -23,7 +23,6 @@ void pawl_held_forget(pawl_engine *e, pawl_held *h) {
 void pawl_held_deinit(pawl_engine *e, pawl_held *h) {
   pawl_buf_deinit(&h->tenant);
   pawl_buf_deinit(&h->correlation);
-  pawl_buf_deinit(&h->parent_node);
   pawl_held_forget(e, h);
   pawl_decision_deinit(&h->d);
 }

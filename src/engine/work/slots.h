@@ -85,11 +85,10 @@ typedef struct pawl_held {
   int latch;          /* as loaded */
   int64_t revision;   /* of its definition; 0: whichever runs */
   pawl_buf tenant, correlation;
-  int has_tenant, has_correlation;
+  int has_tenant, has_correlation; /* null is not empty */
   int parts;      /* rows that its variables are in; 0: its own */
   int vars_parts; /* the same of those that the plan has changed */
-  pawl_buf parent_node;
-  int nfound; /* mail.c: letters, before a search */
+  int nfound;     /* mail.c: letters, before a search */
   pawl_flight flight;
   pawl_decision d; /* the instance, what came in, and the plan that follows */
 } pawl_held;
