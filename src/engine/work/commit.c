@@ -221,6 +221,7 @@ static void assert_plan(const pawl_held *h) {
   assert(!(goes_on(p) || ends(p)) || p->revives ||
          pawl_status_may_become(was, is));
   assert(!p->stays || (pawl_status_has_ended(was) && is == was)); /* E1 */
+  assert(!p->stays || !p->revives);                               /* E1 */
   assert(!ends(p) || pawl_status_has_ended(is));
   (void)was;
   (void)is;
