@@ -49,10 +49,9 @@ pawl_code pawl_id_make(pawl_idgen *g, int64_t now_us, pawl_id *out,
   unsigned char *b = out->bytes;
   const unsigned char *drawn;
   pawl_idgen next = {.last_ms = g->last_ms, .counter = g->counter};
-  pawl_code rc = PAWL_OK;
   int i;
 
-  TRY(draw(g, &drawn, err));
+  MUST(draw(g, &drawn, err));
   advance(&next, now_us < 0 ? 0 : now_us / 1000,
           (uint32_t)drawn[10] << 8 | drawn[11]);
   if (next.last_ms > MS_LAST) {
@@ -72,8 +71,7 @@ pawl_code pawl_id_make(pawl_idgen *g, int64_t now_us, pawl_id *out,
   b[7] = (unsigned char)(g->counter & 0xff);
   b[8] = 0x80 | (drawn[0] & 0x3f);
   memcpy(b + 9, drawn + 1, 7);
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 pawl_code pawl_id_make_at_home(pawl_idgen *g, int64_t now_us, uint16_t home,

@@ -356,39 +356,34 @@ static pawl_code check_signal(const pawl_def *d, const pawl_node *node,
 
 static pawl_code check_task(const pawl_def *d, const pawl_node *node,
                             pawl_error *err) {
-  pawl_code rc;
   int may_be_due = pawl_node_says(node, "due") || node->has_prepare;
-  TRY(check_signal(d, node, err));
-  TRY(check_outcomes(d, node, err));
-  TRY(check_cause(d, node, "overdue", "due", may_be_due, err));
+  MUST(check_signal(d, node, err));
+  MUST(check_outcomes(d, node, err));
+  MUST(check_cause(d, node, "overdue", "due", may_be_due, err));
   if (!node->escalate.at || may_be_due) return PAWL_OK;
   return missing(d, node, "due",
                  "`escalate` is for a task that is overdue: "
                  "due = \"2d\"",
                  err);
-out:
-  return rc;
 }
 
 static pawl_code check_node(const pawl_def *d, const pawl_node *node,
                             pawl_error *err) {
-  pawl_code rc;
-  TRY(check_needs(d, node, err));
-  TRY(check_next(d, node, err));
-  TRY(check_pattern(d, node, err));
-  TRY(check_child(d, node, err));
-  TRY(check_branch(d, node, err));
-  TRY(check_variable(d, node, "key", node->key, err));
-  TRY(check_variable(d, node, "into", node->into, err));
-  TRY(check_transitions(d, node, err));
-  if (node->kind == PAWL_KIND_TASK) TRY(check_task(d, node, err));
+  MUST(check_needs(d, node, err));
+  MUST(check_next(d, node, err));
+  MUST(check_pattern(d, node, err));
+  MUST(check_child(d, node, err));
+  MUST(check_branch(d, node, err));
+  MUST(check_variable(d, node, "key", node->key, err));
+  MUST(check_variable(d, node, "into", node->into, err));
+  MUST(check_transitions(d, node, err));
+  if (node->kind == PAWL_KIND_TASK) MUST(check_task(d, node, err));
   if (pawl_kind_shapes[node->kind].receives)
-    TRY(check_cause(d, node, "timeout", "timeout", node->limit_us >= 0, err));
-  TRY(check_retry(d, node, err));
-  TRY(check_edges(d, node, "next", node->next, node->nnext, err));
-  TRY(check_edges(d, node, "on_error", node->on_error, node->non_error, err));
-out:
-  return rc;
+    MUST(check_cause(d, node, "timeout", "timeout", node->limit_us >= 0, err));
+  MUST(check_retry(d, node, err));
+  MUST(check_edges(d, node, "next", node->next, node->nnext, err));
+  return check_edges(d, node, "on_error", node->on_error, node->non_error,
+                     err);
 }
 
 /* ---- ways through the graph ---- */
@@ -534,18 +529,15 @@ static pawl_code check_start(const pawl_def *d, pawl_error *err) {
 }
 
 pawl_code pawl_def_check(const pawl_def *def, pawl_error *err) {
-  pawl_code rc;
-  TRY(check_code(def, err));
+  MUST(check_code(def, err));
   for (int i = 0; i < def->nnodes; i++)
-    TRY(check_own_name(def, &def->nodes[i], err));
-  TRY(check_unique(def, err));
-  TRY(check_start(def, err));
-  TRY(check_rules(def, "trigger", def->triggers, def->ntriggers, err));
-  TRY(check_rules(def, "cancel_on", def->cancel_on, def->ncancel_on, err));
+    MUST(check_own_name(def, &def->nodes[i], err));
+  MUST(check_unique(def, err));
+  MUST(check_start(def, err));
+  MUST(check_rules(def, "trigger", def->triggers, def->ntriggers, err));
+  MUST(check_rules(def, "cancel_on", def->cancel_on, def->ncancel_on, err));
   for (int i = 0; i < def->nnodes; i++)
-    TRY(check_node(def, &def->nodes[i], err));
-  TRY(check_ways(def, err));
-  TRY(pawl_fork_check(def, err));
-out:
-  return rc;
+    MUST(check_node(def, &def->nodes[i], err));
+  MUST(check_ways(def, err));
+  return pawl_fork_check(def, err);
 }

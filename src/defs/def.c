@@ -58,25 +58,22 @@ static pawl_code read_rules(pawl_reader *r, pawl_str graph, const char *field,
 
 static pawl_code read_graph(pawl_reader *r, pawl_str graph) {
   pawl_def *d = r->def;
-  pawl_code rc;
   if (pawl_json_kind_of(graph) != PAWL_JSON_OBJECT)
     return pawl_reader_wrong(r, "graph", "an object");
-  TRY(pawl_reader_line(r, graph, &d->line));
-  TRY(pawl_reader_text(r, graph, "code", &d->code));
+  MUST(pawl_reader_line(r, graph, &d->line));
+  MUST(pawl_reader_text(r, graph, "code", &d->code));
   if (!d->code) return pawl_reader_wrong(r, "code", "there");
-  TRY(pawl_reader_text(r, graph, "name", &d->name));
-  TRY(pawl_reader_text(r, graph, "description", &d->description));
-  TRY(pawl_reader_text(r, graph, "start", &d->start_name));
+  MUST(pawl_reader_text(r, graph, "name", &d->name));
+  MUST(pawl_reader_text(r, graph, "description", &d->description));
+  MUST(pawl_reader_text(r, graph, "start", &d->start_name));
   if (!d->start_name) return pawl_reader_wrong(r, "start", "there");
-  TRY(pawl_reader_count(r, graph, "version", INT64_MAX, &d->version));
-  TRY(pawl_reader_duration(r, graph, "deadline", 1, &d->deadline_us));
-  TRY(pawl_reader_count(r, graph, "busy_limit", INT64_MAX, &d->busy_limit));
-  TRY(pawl_reader_flag(r, graph, "compensate", &d->compensate));
-  TRY(read_rules(r, graph, "trigger", &d->triggers, &d->ntriggers));
-  TRY(read_rules(r, graph, "cancel_on", &d->cancel_on, &d->ncancel_on));
-  TRY(read_nodes(r, graph));
-out:
-  return rc;
+  MUST(pawl_reader_count(r, graph, "version", INT64_MAX, &d->version));
+  MUST(pawl_reader_duration(r, graph, "deadline", 1, &d->deadline_us));
+  MUST(pawl_reader_count(r, graph, "busy_limit", INT64_MAX, &d->busy_limit));
+  MUST(pawl_reader_flag(r, graph, "compensate", &d->compensate));
+  MUST(read_rules(r, graph, "trigger", &d->triggers, &d->ntriggers));
+  MUST(read_rules(r, graph, "cancel_on", &d->cancel_on, &d->ncancel_on));
+  return read_nodes(r, graph);
 }
 
 /* ---- names to indices ---- */
@@ -246,17 +243,15 @@ static pawl_code check_bundle(pawl_reader *r, pawl_str bundle) {
 static pawl_code take_texts(pawl_reader *r, const char *file, pawl_str graph,
                             pawl_str source, pawl_str bundle) {
   pawl_def *d = r->def;
-  pawl_code rc;
   if (!bundle.at || bundle.len == 0) bundle = pawl_strz("{}");
-  TRY(pawl_reader_copy(r, pawl_strz(file ? file : "?"), &d->file));
-  TRY(pawl_json_check(graph, NULL, r->err));
-  TRY(check_bundle(r, bundle));
-  TRY(pawl_reader_str(r, graph, &d->graph));
-  TRY(pawl_reader_str(r, bundle, &d->bundle));
+  MUST(pawl_reader_copy(r, pawl_strz(file ? file : "?"), &d->file));
+  MUST(pawl_json_check(graph, NULL, r->err));
+  MUST(check_bundle(r, bundle));
+  MUST(pawl_reader_str(r, graph, &d->graph));
+  MUST(pawl_reader_str(r, bundle, &d->bundle));
   d->is_inline = source.at == NULL;
-  if (!d->is_inline) TRY(pawl_reader_str(r, source, &d->source));
-out:
-  return rc;
+  if (!d->is_inline) MUST(pawl_reader_str(r, source, &d->source));
+  return PAWL_OK;
 }
 
 pawl_code pawl_def_new(const char *file, pawl_str graph, pawl_str source,

@@ -807,21 +807,19 @@ static pawl_code note_who_can(walker *w, int join) {
 
 static pawl_code check_all(walker *w) {
   const pawl_def *d = w->def;
-  pawl_code rc;
-  TRY(find_depths(w));
-  TRY(refuse_trouble(w));
+  MUST(find_depths(w));
+  MUST(refuse_trouble(w));
   for (int i = 0; i < d->nnodes; i++) {
     if (d->nodes[i].kind != PAWL_KIND_JOIN) continue;
-    TRY(check_join(w, i));
+    MUST(check_join(w, i));
     d->nodes[i].join_depth = w->meetings[i].depth;
     d->nodes[i].join_stays = w->meetings[i].stays;
   }
-  for (int i = 0; i < d->nnodes; i++) TRY(check_each(w, i));
-  TRY(collect_edges(w));
+  for (int i = 0; i < d->nnodes; i++) MUST(check_each(w, i));
+  MUST(collect_edges(w));
   for (int i = 0; i < d->nnodes; i++)
-    if (d->nodes[i].kind == PAWL_KIND_JOIN) TRY(note_who_can(w, i));
-out:
-  return rc;
+    if (d->nodes[i].kind == PAWL_KIND_JOIN) MUST(note_who_can(w, i));
+  return PAWL_OK;
 }
 
 static int has_tokens(const pawl_def *d) {

@@ -116,7 +116,6 @@ static void settle_delays(pawl_str object, pawl_retry *retry) {
  * unless it says so. */
 static pawl_code read_retry(pawl_reader *r, pawl_str object, pawl_node *node) {
   pawl_retry *retry = &node->retry;
-  pawl_code rc;
   pawl_str value;
   if (!pawl_json_get(object, "retry", &value)) {
     if (pawl_kind_shapes[node->kind].receives) retry->max = 1;
@@ -124,16 +123,14 @@ static pawl_code read_retry(pawl_reader *r, pawl_str object, pawl_node *node) {
   }
   if (pawl_json_kind_of(value) != PAWL_JSON_OBJECT)
     return pawl_reader_wrong(r, "retry", "an object");
-  TRY(pawl_reader_count(r, value, "max", INT32_MAX, &retry->max));
-  TRY(pawl_reader_duration(r, value, "base", 0, &retry->base_us));
-  TRY(pawl_reader_duration(r, value, "cap", 0, &retry->cap_us));
+  MUST(pawl_reader_count(r, value, "max", INT32_MAX, &retry->max));
+  MUST(pawl_reader_duration(r, value, "base", 0, &retry->base_us));
+  MUST(pawl_reader_duration(r, value, "cap", 0, &retry->cap_us));
   settle_delays(value, retry);
-  TRY(pawl_reader_number(r, value, "factor", 1, 1e300,
-                         "a number of at least 1", &retry->factor));
-  TRY(pawl_reader_number(r, value, "jitter", 0, 1, "a number between 0 and 1",
-                         &retry->jitter));
-out:
-  return rc;
+  MUST(pawl_reader_number(r, value, "factor", 1, 1e300,
+                          "a number of at least 1", &retry->factor));
+  return pawl_reader_number(r, value, "jitter", 0, 1,
+                            "a number between 0 and 1", &retry->jitter);
 }
 
 /* It bounds a handler; where something is waited for, how long that is. */
@@ -174,12 +171,9 @@ static pawl_code check_names(pawl_reader *r, pawl_str object,
 static pawl_code check_people(pawl_reader *r, pawl_str object,
                               const char *users, const char *roles,
                               const char *groups) {
-  pawl_code rc;
-  TRY(check_names(r, object, "users", users));
-  TRY(check_names(r, object, "roles", roles));
-  TRY(check_names(r, object, "groups", groups));
-out:
-  return rc;
+  MUST(check_names(r, object, "users", users));
+  MUST(check_names(r, object, "roles", roles));
+  return check_names(r, object, "groups", groups);
 }
 
 static pawl_code check_text(pawl_reader *r, pawl_str object,
@@ -214,31 +208,28 @@ static pawl_code check_due(pawl_reader *r, pawl_str object) {
 
 /* The task's own fields stay JSON; here only their types are looked at. */
 static pawl_code read_task(pawl_reader *r, pawl_str object, pawl_node *node) {
-  pawl_code rc;
   pawl_str task, escalate, input;
-  TRY(pawl_reader_json(r, object, "task", PAWL_JSON_OBJECT, PAWL_JSON_OBJECT,
-                       "an object", &node->task));
-  TRY(pawl_reader_json(r, object, "escalate", PAWL_JSON_OBJECT,
-                       PAWL_JSON_OBJECT, "an object", &node->escalate));
+  MUST(pawl_reader_json(r, object, "task", PAWL_JSON_OBJECT, PAWL_JSON_OBJECT,
+                        "an object", &node->task));
+  MUST(pawl_reader_json(r, object, "escalate", PAWL_JSON_OBJECT,
+                        PAWL_JSON_OBJECT, "an object", &node->escalate));
   task = node->task.at ? node->task : pawl_strz("{}");
   escalate = node->escalate.at ? node->escalate : pawl_strz("{}");
-  TRY(check_text(r, task, "title", "task.title"));
-  TRY(check_text(r, task, "description", "task.description"));
-  TRY(check_text(r, task, "form", "task.form"));
-  TRY(check_text(r, task, "assignee", "task.assignee"));
-  TRY(check_text(r, task, "signal", "task.signal"));
+  MUST(check_text(r, task, "title", "task.title"));
+  MUST(check_text(r, task, "description", "task.description"));
+  MUST(check_text(r, task, "form", "task.form"));
+  MUST(check_text(r, task, "assignee", "task.assignee"));
+  MUST(check_text(r, task, "signal", "task.signal"));
   if (pawl_json_get(task, "input", &input) &&
       pawl_json_kind_of(input) != PAWL_JSON_OBJECT &&
       pawl_json_kind_of(input) != PAWL_JSON_ARRAY)
     return pawl_reader_wrong(r, "task.input", "an object or a list");
-  TRY(check_priority(r, task, "task.priority"));
-  TRY(check_due(r, task));
-  TRY(check_people(r, task, "task.users", "task.roles", "task.groups"));
-  TRY(check_priority(r, escalate, "escalate.priority"));
-  TRY(check_people(r, escalate, "escalate.users", "escalate.roles",
-                   "escalate.groups"));
-out:
-  return rc;
+  MUST(check_priority(r, task, "task.priority"));
+  MUST(check_due(r, task));
+  MUST(check_people(r, task, "task.users", "task.roles", "task.groups"));
+  MUST(check_priority(r, escalate, "escalate.priority"));
+  return check_people(r, escalate, "escalate.users", "escalate.roles",
+                      "escalate.groups");
 }
 
 static int find_branch(const pawl_node *node, const char *name) {
@@ -394,20 +385,18 @@ static const pawl_node NEW_NODE = {
 };
 
 pawl_code pawl_node_read(pawl_reader *r, pawl_str object, pawl_node *node) {
-  pawl_code rc;
   *node = NEW_NODE;
   r->what = "a node";
   r->line = 0;
   if (pawl_json_kind_of(object) != PAWL_JSON_OBJECT)
     return pawl_reader_wrong(r, "nodes", "a list of objects");
-  TRY(pawl_reader_line(r, object, &node->line));
-  TRY(pawl_reader_text(r, object, "name", &node->name));
+  MUST(pawl_reader_line(r, object, &node->line));
+  MUST(pawl_reader_text(r, object, "name", &node->name));
   if (!node->name) return pawl_reader_wrong(r, "name", "there");
-  TRY(pawl_reader_introduce(r, "node", node->name));
-  TRY(read_kind(r, object, node));
-  TRY(pawl_reader_introduce(r, pawl_kind_name(node->kind), node->name));
+  MUST(pawl_reader_introduce(r, "node", node->name));
+  MUST(read_kind(r, object, node));
+  MUST(pawl_reader_introduce(r, pawl_kind_name(node->kind), node->name));
   for (int i = 0; i < NFIELDS; i++)
-    TRY(read_field(r, object, &FIELDS[i], node));
-out:
-  return rc;
+    MUST(read_field(r, object, &FIELDS[i], node));
+  return PAWL_OK;
 }

@@ -39,7 +39,7 @@ int pawl_handler_is_pure(pawl_handler handler) {
 #define CLOSE_FLAG(name)
 #define CLOSE_TIME(name)
 #define CLOSE_TEXT(name)
-#define CLOSE_LIST(name) TRY(close_list(&r->name, err));
+#define CLOSE_LIST(name) MUST(close_list(&r->name, err));
 #define CLOSE(type, name) CLOSE_##type(name)
 
 void pawl_result_init(pawl_result *r, const pawl_alloc *alloc) {
@@ -85,8 +85,6 @@ static pawl_code close_list(pawl_buf *list, pawl_error *err) {
 }
 
 pawl_code pawl_result_close(pawl_result *r, pawl_error *err) {
-  pawl_code rc = PAWL_OK;
   PAWL_RESULT_EFFECTS(CLOSE)
-out:
-  return rc;
+  return PAWL_OK;
 }

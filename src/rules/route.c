@@ -40,8 +40,6 @@ void pawl_stand(pawl_decision *d, int k, int64_t due_us) {
 /* `to` is entered already, or (arrived) stood at. */
 static pawl_code go(pawl_decision *d, int k, int to, int arrived,
                     pawl_buf *path, pawl_error *err) {
-  pawl_code rc = PAWL_OK;
-
   for (int hops = 0; to >= 0; hops++, arrived = 0) {
     assert(to < d->def->nnodes); /* G2 */
     const pawl_node *node = &d->def->nodes[to];
@@ -56,10 +54,9 @@ static pawl_code go(pawl_decision *d, int k, int to, int arrived,
                        MAX_HOPS);
     }
     to = -1;
-    TRY(pawl_kind_of(d, node)->enter(d, k, node, &to, path, err));
+    MUST(pawl_kind_of(d, node)->enter(d, k, node, &to, path, err));
   }
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 void pawl_go_to(pawl_decision *d, int k, int to, pawl_buf *path) {

@@ -55,19 +55,16 @@ static pawl_code check_ends(const char *url, pawl_error *err) {
   int front = strspn(url, PAWL_URL_SPACE) > 0;
   if (!front && (len == 0 || !strchr(PAWL_URL_SPACE, url[len - 1])))
     return PAWL_OK;
-  pawl_fail(err, PAWL_INVALID, "the store's URL %s with white space",
-            front ? "begins" : "ends");
-  pawl_error_hint(err,
-                  "take it out where it is set, perhaps in an environment "
-                  "file; a URL is postgres://user@host/database, a file "
-                  "whose name is so is sqlite:PATH");
-  return PAWL_INVALID;
+  return pawl_fail_hint(
+      err, PAWL_INVALID,
+      "take it out where it is set, perhaps in an environment file; a URL is "
+      "postgres://user@host/database, a file whose name is so is sqlite:PATH",
+      "the store's URL %s with white space", front ? "begins" : "ends");
 }
 
 /* A URL of something else would be a strange name for a file. */
 static pawl_code check_bare(const char *url, pawl_error *err) {
   int scheme = pawl_url_scheme(url);
-  pawl_code rc = PAWL_OK;
   if (scheme) {
     pawl_fail(err, PAWL_INVALID, "there is no kind of store named \"%.*s:\"",
               scheme, url);
@@ -77,10 +74,8 @@ static pawl_code check_bare(const char *url, pawl_error *err) {
   if (pawl_url_is_mistyped(url)) return fail_mistyped(err);
   for (int i = 0; i < NDRIVERS; i++)
     if (drivers[i]->url->check_bare)
-      TRY(drivers[i]->url->check_bare(url, err));
-  if (pawl_url_has_secret(url)) rc = fail_mistyped(err);
-out:
-  return rc;
+      MUST(drivers[i]->url->check_bare(url, err));
+  return pawl_url_has_secret(url) ? fail_mistyped(err) : PAWL_OK;
 }
 
 /* What is behind the scheme may be a whole URL, too. */
@@ -95,27 +90,24 @@ static pawl_code check_target(const pawl_url_kind *kind, const char *url,
 
 static pawl_code check_built(const pawl_driver *driver, pawl_error *err) {
   if (!driver->missing) return PAWL_OK;
-  pawl_fail(err, PAWL_UNSUPPORTED, "%s", driver->missing);
-  pawl_error_hint(err, "%s", driver->missing_hint);
-  return PAWL_UNSUPPORTED;
+  return pawl_fail_hint(err, PAWL_UNSUPPORTED, driver->missing_hint, "%s",
+                        driver->missing);
 }
 
 pawl_code pawl_drivers_pick(const char *url, const pawl_driver **driver,
                             const char **target, pawl_error *err) {
   const pawl_driver *named;
-  pawl_code rc = PAWL_OK;
   if (!url) url = "pawl.db";
   *driver = drivers[NDRIVERS - 1];
   *target = url;
   if (pawl_url_begins(url, "./") || pawl_url_begins(url, "../"))
     return PAWL_OK; /* U2 */
   named = find(url);
-  if (!named || named->url->check) TRY(check_ends(url, err));
+  if (!named || named->url->check) MUST(check_ends(url, err));
   if (!named) return check_bare(url, err);
   *driver = named;
-  TRY(check_target(named->url, url, target, err));
-  rc = check_built(named, err);
-  assert(rc != PAWL_OK || !(named->caps & PAWL_CAN_SUBMIT) == !named->submit);
-out:
-  return rc;
+  MUST(check_target(named->url, url, target, err));
+  MUST(check_built(named, err));
+  assert(!(named->caps & PAWL_CAN_SUBMIT) == !named->submit);
+  return PAWL_OK;
 }

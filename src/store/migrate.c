@@ -52,10 +52,9 @@ static void note_version(const pawl_rows *rows, int i, findings *out) {
 
 static pawl_code look(migrator *m, findings *out, pawl_error *err) {
   pawl_rows rows;
-  pawl_code rc;
   *out = (findings){0};
   pawl_args_begin(&m->args, PAWL_STMT_schema_probe);
-  TRY(ask(m, &rows, err));
+  MUST(ask(m, &rows, err));
   const pawl_schema_probe_row row = pawl_read_schema_probe(&rows, 0);
   out->exists = row.ours != 0;
   if (!out->exists && row.others)
@@ -64,22 +63,18 @@ static pawl_code look(migrator *m, findings *out, pawl_error *err) {
                         "something else is where the store would be made");
   if (!out->exists) return PAWL_OK;
   pawl_args_begin(&m->args, PAWL_STMT_migration_list);
-  TRY(ask(m, &rows, err));
+  MUST(ask(m, &rows, err));
   for (int i = 0; i < rows.nrows; i++) note_version(&rows, i, out);
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 static pawl_code begin_locked(migrator *m, pawl_error *err) {
   pawl_rows rows;
-  pawl_code rc;
-  TRY(m->driver->begin(m->conn, PAWL_UNIT_OPEN, err));
+  MUST(m->driver->begin(m->conn, PAWL_UNIT_OPEN, err));
   m->is_locked = 1;
   m->nsent = 0;
   pawl_args_begin(&m->args, PAWL_STMT_schema_lock);
-  TRY(ask(m, &rows, err));
-out:
-  return rc;
+  return ask(m, &rows, err);
 }
 
 /* Commits when all went well until now. */
@@ -147,11 +142,9 @@ out:
 }
 
 static pawl_code fail_old(const findings *found, pawl_error *err) {
-  pawl_code rc = pawl_fail(err, PAWL_STORE_OLD,
-                           "the store has schema %d, this pawl needs %d",
-                           found->newest, pawl_nmigrations);
-  pawl_error_hint(err, "run `pawl migrate`");
-  return rc;
+  return pawl_fail_hint(err, PAWL_STORE_OLD, "run `pawl migrate`",
+                        "the store has schema %d, this pawl needs %d",
+                        found->newest, pawl_nmigrations);
 }
 
 static int is_up(const findings *found) {
@@ -162,15 +155,14 @@ static int is_up(const findings *found) {
 static pawl_code bring_up(migrator *m, const findings *found,
                           pawl_error *err) {
   int done = 0;
-  pawl_code rc = PAWL_OK;
   if (!found->exists && m->options->create < 0)
     return pawl_fail_as(err, PAWL_NOTFOUND, "3F000",
                         "`pawl migrate` makes one",
                         "there is no store in the database");
   if (!found->exists) return make_store(m, err);
   if (!m->options->upgrade) return fail_old(found, err);
-  while (rc == PAWL_OK && !done) rc = upgrade_once(m, &done, err);
-  return rc;
+  while (!done) MUST(upgrade_once(m, &done, err));
+  return PAWL_OK;
 }
 
 static pawl_code check_newer(const findings *found, pawl_error *err) {
@@ -184,22 +176,17 @@ static pawl_code check_newer(const findings *found, pawl_error *err) {
 static pawl_code get_shards(migrator *m, int *out, pawl_error *err) {
   pawl_rows rows;
   long shards = 0;
-  pawl_code rc;
   pawl_args_begin(&m->args, PAWL_STMT_meta_get);
   PAWL_PUT(&m->args, meta_get, .key = pawl_strz("shards"));
-  TRY(ask(m, &rows, err));
+  MUST(ask(m, &rows, err));
   if (rows.nrows == 1)
     shards = strtol(pawl_read_meta_get(&rows, 0).value.at, NULL, 10);
-  if (shards < 1 || shards > INT16_MAX) {
-    rc = pawl_fail(err, PAWL_CORRUPT,
-                   "the store does not say how many "
-                   "shards it has");
-    pawl_error_hint(err, "restore the row `shards` of its table meta");
-    return rc;
-  }
+  if (shards < 1 || shards > INT16_MAX)
+    return pawl_fail_hint(err, PAWL_CORRUPT,
+                          "restore the row `shards` of its table meta",
+                          "the store does not say how many shards it has");
   *out = (int)shards; /* just checked */
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 pawl_code pawl_migrate_run(const pawl_driver *driver, pawl_conn *conn,

@@ -448,9 +448,8 @@ pawl_code pawl_pgconn_open(const pawl_alloc *alloc, const char *target,
                            PGconn **out, pawl_error *err) {
   int64_t began = pawl_clock_mono();
   char first[1000] = "";
-  pawl_code rc;
   PGconn *pg;
-  TRY(check_conninfo(target, err));
+  MUST(check_conninfo(target, err));
   assert(!libpq_missing && pq.status); /* pawl_pgconn_load came first */
   if (!(pg = *out = connect_to(target))) return pawl_failure_memory(err);
   if (pq.status(pg) != CONNECTION_OK &&
@@ -464,11 +463,10 @@ pawl_code pawl_pgconn_open(const pawl_alloc *alloc, const char *target,
   if (pq.status(pg) != CONNECTION_OK)
     return fail_connect(alloc, pg, target, first, err);
   pq.setNoticeReceiver(pg, ignore_notice, NULL);
-  TRY(check_server(pg, err));
+  MUST(check_server(pg, err));
   if (pq.setnonblocking(pg, 1) != 0 || !pq.enterPipelineMode(pg))
-    rc = pawl_pgconn_fail_lost("pipeline mode was refused", err);
-out:
-  return rc;
+    return pawl_pgconn_fail_lost("pipeline mode was refused", err);
+  return PAWL_OK;
 }
 
 int pawl_pgconn_pump(PGconn *pg, pawl_pgconn_goal until) {

@@ -170,16 +170,14 @@ static pawl_code encode_arg(pawl_buf *b, const pawl_param *p,
 pawl_code pawl_pgwire_encode(pawl_buf *bytes, const pawl_args *args,
                              pawl_pgparams *out, pawl_error *err) {
   const pawl_stmt_info *info = &pawl_stmts[args->stmt];
-  pawl_code rc = PAWL_OK;
   pawl_buf_clear(bytes);
   out->n = info->nargs;
   for (int i = 0; i < info->nargs; i++)
-    TRY(encode_arg(bytes, &info->args[i], &args->cols[i], i, out, err));
+    MUST(encode_arg(bytes, &info->args[i], &args->cols[i], i, out, err));
   if (pawl_buf_check(bytes, NULL) != PAWL_OK) return pawl_failure_memory(err);
   for (int i = 0; i < info->nargs; i++)
     if (out->is_encoded[i]) out->values[i] = bytes->at + out->at[i];
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 /* ---- results ---- */
@@ -341,8 +339,7 @@ pawl_code pawl_pgwire_add_rows(pawl_buf *bytes, pawl_stmt which, PGresult *res,
                                pawl_results *to, pawl_error *err) {
   const pawl_stmt_info *info = &pawl_stmts[which];
   int nrows = info->ncols > 0 ? pq.ntuples(res) : 0;
-  pawl_code rc;
-  TRY(pawl_results_begin(to, which, info->ncols, err));
+  MUST(pawl_results_begin(to, which, info->ncols, err));
   for (int i = 0; i < nrows; i++) {
     pawl_cell *row = pawl_results_row(to);
     if (!row) return pawl_failure_memory(err);
@@ -350,9 +347,7 @@ pawl_code pawl_pgwire_add_rows(pawl_buf *bytes, pawl_stmt which, PGresult *res,
       if (!decode(bytes, to, res, i, k, info->cols[k].type, &row[k]))
         return pawl_failure_memory(err);
   }
-  rc = pawl_results_end(to, changed_rows(res), err);
-out:
-  return rc;
+  return pawl_results_end(to, changed_rows(res), err);
 }
 
 /* ---- a user's own statement ---- */
@@ -451,12 +446,11 @@ static void decode_text(const char *at, int len, pawl_type type,
 pawl_code pawl_pgwire_decode_query(PGresult *res, pawl_answer *out,
                                    pawl_error *err) {
   int ncols = pq.nfields(res), nrows = pq.ntuples(res);
-  pawl_code rc;
   pawl_answer_clear(out);
   for (int i = 0; i < ncols; i++)
-    TRY(pawl_answer_column(out, pq.fname(res, i), type_of(pq.ftype(res, i)),
-                           err));
-  TRY(pawl_results_begin(&out->results, (pawl_stmt)0, ncols, err));
+    MUST(pawl_answer_column(out, pq.fname(res, i), type_of(pq.ftype(res, i)),
+                            err));
+  MUST(pawl_results_begin(&out->results, (pawl_stmt)0, ncols, err));
   for (int i = 0; i < nrows; i++) {
     pawl_cell *row = pawl_results_row(&out->results);
     if (!row) return pawl_failure_memory(err);
@@ -465,7 +459,5 @@ pawl_code pawl_pgwire_decode_query(PGresult *res, pawl_answer *out,
         decode_text(pq.getvalue(res, i, k), pq.getlength(res, i, k),
                     type_of(pq.ftype(res, k)), &row[k]);
   }
-  rc = pawl_results_end(&out->results, changed_rows(res), err);
-out:
-  return rc;
+  return pawl_results_end(&out->results, changed_rows(res), err);
 }

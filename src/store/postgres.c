@@ -168,37 +168,32 @@ static pawl_code queue_plain(pawl_conn *c, op_kind kind, const char *sql,
 /* What a session of our own has, the path first: what follows it calls
  * functions. */
 static pawl_code queue_session(pawl_conn *c, pawl_error *err) {
-  pawl_code rc;
-  TRY(queue_plain(c, OP_PLAIN, PAWL_PG_PATH, err));
-  TRY(queue_plain(c, OP_PLAIN, settings, err));
-  TRY(queue_plain(c, OP_PLAIN, PAWL_PG_PLANNER, err));
-out:
-  return rc;
+  MUST(queue_plain(c, OP_PLAIN, PAWL_PG_PATH, err));
+  MUST(queue_plain(c, OP_PLAIN, settings, err));
+  return queue_plain(c, OP_PLAIN, PAWL_PG_PLANNER, err);
 }
 
 /* What must go out before the unit's first statement. */
 static pawl_code queue_begin(pawl_conn *c, pawl_error *err) {
-  pawl_code rc = PAWL_OK;
   if (c->forget_prepared) {
-    TRY(queue_plain(c, OP_PLAIN, "deallocate all", err));
+    MUST(queue_plain(c, OP_PLAIN, "deallocate all", err));
     c->forget_prepared = 0;
   }
   if (!c->pooler && !c->in_transaction &&
       pawl_clock_mono() >= c->replan_mono_us) {
     c->replan_mono_us = pawl_clock_mono() + REPLAN_EVERY_US;
-    TRY(queue_plain(c, OP_PLAIN, "discard plans", err));
+    MUST(queue_plain(c, OP_PLAIN, "discard plans", err));
   }
   if (c->begin_due) {
-    TRY(queue_plain(c, OP_BEGIN, "begin", err));
+    MUST(queue_plain(c, OP_BEGIN, "begin", err));
     c->begin_due = 0;
     c->in_transaction = 1;
   }
   if (c->pooler && !c->open->is_told) {
-    TRY(queue_plain(c, OP_PLAIN, PAWL_PG_UNIT, err));
+    MUST(queue_plain(c, OP_PLAIN, PAWL_PG_UNIT, err));
     c->open->is_told = 1;
   }
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 /* Keeps a result as long as its unit: cells point into it. */
@@ -238,12 +233,10 @@ static pawl_code fail_tag(const char *tag, pawl_error *err) {
 
 static pawl_code add_rows(pawl_conn *c, pawl_stmt which, PGresult *res,
                           pawl_error *err) {
-  pawl_code rc;
-  if (!c->checked[which]) TRY(pawl_pgwire_check(which, res, err));
+  if (!c->checked[which]) MUST(pawl_pgwire_check(which, res, err));
   c->checked[which] = 1;
-  rc = pawl_pgwire_add_rows(&c->bytes, which, res, &c->reading->results, err);
-out:
-  return rc;
+  return pawl_pgwire_add_rows(&c->bytes, which, res, &c->reading->results,
+                              err);
 }
 
 /* Takes one good answer; `res` is consumed. */
@@ -280,9 +273,8 @@ static void take_good(pawl_conn *c, const op *o, PGresult *res, verdict *v) {
 /* Reads one operation's answers, up to the NULL behind them. */
 static pawl_code read_op(pawl_conn *c, const op *o, verdict *v) {
   PGresult *res;
-  pawl_code rc;
   for (;;) {
-    TRY(next_result(c, &res, v->rc == PAWL_OK ? v->err : NULL));
+    MUST(next_result(c, &res, v->rc == PAWL_OK ? v->err : NULL));
     if (!res) return PAWL_OK;
     ExecStatusType status = pq.resultStatus(res);
     if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) {
@@ -292,16 +284,13 @@ static pawl_code read_op(pawl_conn *c, const op *o, verdict *v) {
     if (status != PGRES_PIPELINE_ABORTED) fail_op(c, o, res, v);
     pq.clear(res);
   }
-out:
-  return rc;
 }
 
 /* A commit can still fail here: deferred constraints, serialisation. */
 static pawl_code read_sync(pawl_conn *c, const op *o, verdict *v) {
   PGresult *res;
-  pawl_code rc;
   for (int nulls = 0; nulls < 3;) { /* one stands before, one may behind */
-    TRY(next_result(c, &res, v->rc == PAWL_OK ? v->err : NULL));
+    MUST(next_result(c, &res, v->rc == PAWL_OK ? v->err : NULL));
     if (!res) {
       nulls++;
       continue;
@@ -313,8 +302,6 @@ static pawl_code read_sync(pawl_conn *c, const op *o, verdict *v) {
   }
   return fail_lost(c, "the answers do not match the questions",
                    v->rc == PAWL_OK ? v->err : NULL);
-out:
-  return rc;
 }
 
 /* A batch that the server stored although we cannot tell its results must not
@@ -382,11 +369,8 @@ static pawl_code sync(pawl_conn *c, pawl_error *err) {
 }
 
 static pawl_code run_plain(pawl_conn *c, const char *sql, pawl_error *err) {
-  pawl_code rc;
-  TRY(queue_plain(c, OP_PLAIN, sql, err));
-  rc = sync(c, err);
-out:
-  return rc;
+  MUST(queue_plain(c, OP_PLAIN, sql, err));
+  return sync(c, err);
 }
 
 /* The server's process as a statement sees it, and as the handshake told: a
@@ -396,13 +380,12 @@ out:
 static pawl_code find_pooler(pawl_conn *c, int *pooler, pawl_error *err) {
   static const char ask[] = "select pg_catalog.pg_backend_pid()";
   pawl_error why;
-  pawl_code rc;
   int pid;
 
   if (!add_op(c, OP_QUERY, (pawl_stmt)0)) return pawl_failure_memory(err);
-  TRY(queued(c, pq.sendQueryParams(c->pg, ask, 0, NULL, NULL, NULL, NULL, 0),
-             err));
-  TRY(sync(c, err));
+  MUST(queued(c, pq.sendQueryParams(c->pg, ask, 0, NULL, NULL, NULL, NULL, 0),
+              err));
+  MUST(sync(c, err));
   pid = atoi(pq.getvalue(c->query, 0, 0));
   *pooler = PAWL_POOLER_NONE;
   if (pid == pq.backendPID(c->pg)) return PAWL_OK;
@@ -413,21 +396,17 @@ static pawl_code find_pooler(pawl_conn *c, int *pooler, pawl_error *err) {
                   "with false (PAWL_POOLER=0) that each client keeps its "
                   "session: then workers are woken by others");
   pawl_log_error(c->log, PAWL_WARN, "a pooler stands before the store", &why);
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 /* ---- open and close ---- */
 
 static pawl_code begin_session(pawl_conn *c, int *pooler, pawl_error *err) {
-  pawl_code rc;
-  if (*pooler == PAWL_POOLER_UNKNOWN) TRY(find_pooler(c, pooler, err));
+  if (*pooler == PAWL_POOLER_UNKNOWN) MUST(find_pooler(c, pooler, err));
   c->pooler = *pooler == PAWL_POOLER_SHARED;
   if (c->pooler) return PAWL_OK;
-  TRY(queue_session(c, err));
-  rc = sync(c, err);
-out:
-  return rc;
+  MUST(queue_session(c, err));
+  return sync(c, err);
 }
 
 static void clear_unit(unit *u) {
@@ -553,16 +532,13 @@ static pawl_code queue_exec(pawl_conn *c, pawl_stmt which,
 static pawl_code postgres_send(pawl_conn *c, const pawl_args *args,
                                pawl_error *err) {
   pawl_pgparams p;
-  pawl_code rc;
   assert(c->open); /* D1 */
-  TRY(pawl_pgwire_encode(&c->bytes, args, &p, err));
-  TRY(queue_begin(c, err));
-  if (!c->pooler) TRY(queue_prepare(c, args->stmt, &p, err));
-  TRY(queue_exec(c, args->stmt, &p, err));
+  MUST(pawl_pgwire_encode(&c->bytes, args, &p, err));
+  MUST(queue_begin(c, err));
+  if (!c->pooler) MUST(queue_prepare(c, args->stmt, &p, err));
+  MUST(queue_exec(c, args->stmt, &p, err));
   if (c->open->kind == PAWL_UNIT_OPEN) return sync(c, err);
-  rc = PAWL_OK;
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 static void postgres_rows(pawl_conn *c, int k, pawl_rows *out) {
@@ -594,46 +570,36 @@ static int postgres_rollback(pawl_conn *c) {
 /* Behind a user's statements: the session as it was, and the user's path for
  * the triggers that the commit fires. */
 static pawl_code queue_resets(pawl_conn *c, pawl_error *err) {
-  pawl_code rc;
   size_t n = sizeof pawl_pg_resets / sizeof *pawl_pg_resets;
   for (size_t i = 0; i < n; i++)
-    TRY(queue_plain(c, OP_PLAIN, pawl_pg_resets[i], err));
-  TRY(queue_plain(c, OP_PLAIN, PAWL_PG_UNLOCK, err));
-  if (!c->pooler) TRY(queue_session(c, err));
-  TRY(queue_plain(c, OP_PLAIN, PAWL_PG_USER_PATH, err));
-out:
-  return rc;
+    MUST(queue_plain(c, OP_PLAIN, pawl_pg_resets[i], err));
+  MUST(queue_plain(c, OP_PLAIN, PAWL_PG_UNLOCK, err));
+  if (!c->pooler) MUST(queue_session(c, err));
+  return queue_plain(c, OP_PLAIN, PAWL_PG_USER_PATH, err);
 }
 
 /* Sends what is queued; its answers are still to come. */
 static pawl_code send_queued(pawl_conn *c, pawl_error *err) {
-  pawl_code rc = PAWL_OK;
   if (PAWL_FAULT("commit.before_send") == PAWL_FAULT_DROP)
     pawl_pgconn_cut(c->pg);
-  if (c->open->has_query) TRY(queue_resets(c, err));
-  if (c->in_transaction) TRY(queue_plain(c, OP_COMMIT, "commit", err));
+  if (c->open->has_query) MUST(queue_resets(c, err));
+  if (c->in_transaction) MUST(queue_plain(c, OP_COMMIT, "commit", err));
   if (!add_op(c, OP_SYNC, (pawl_stmt)0)) return pawl_failure_memory(err);
   c->counts.trips++;
   if (!pq.pipelineSync(c->pg))
     return fail_lost(c, "the connection was lost", err);
   c->nqueued = 0;
-  switch (PAWL_FAULT("commit.sent")) {
-    case PAWL_FAULT_DROP:
-      (void)pawl_pgconn_pump(c->pg, PAWL_PG_SENT);
-      pawl_pgconn_cut(c->pg);
-      break;
-    default:
-      break;
+  if (PAWL_FAULT("commit.sent") == PAWL_FAULT_DROP) {
+    (void)pawl_pgconn_pump(c->pg, PAWL_PG_SENT);
+    pawl_pgconn_cut(c->pg);
   }
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 static pawl_code postgres_commit(pawl_conn *c, pawl_error *err) {
-  pawl_code rc;
   assert(c->open);
-  if (c->nqueued > 0 || c->in_transaction) TRY(send_queued(c, err));
-  TRY(read_all(c, err)); /* or statements that were skipped */
+  if (c->nqueued > 0 || c->in_transaction) MUST(send_queued(c, err));
+  MUST(read_all(c, err)); /* or statements that were skipped */
   if (PAWL_FAULT("commit.after") == PAWL_FAULT_DROP) {
     pawl_pgconn_cut(c->pg);
     return fail_lost(c, "the connection was lost", err);
@@ -642,8 +608,7 @@ static pawl_code postgres_commit(pawl_conn *c, pawl_error *err) {
   assert(c->nqueued == 0 && c->open->nops == 0); /* D1 */
   c->in_transaction = 0;
   c->open = NULL;
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 /* Does a statement in it have to be prepared first? What is sent behind it
@@ -656,10 +621,9 @@ static int prepares(const unit *u) {
 
 static pawl_code postgres_submit(pawl_conn *c, pawl_error *err) {
   unit *u = c->open;
-  pawl_code rc = PAWL_OK;
   assert(u && u->kind == PAWL_UNIT_BATCH); /* D4 */
   assert(c->nsubmitted < PAWL_MAX_SUBMITTED);
-  if (c->nqueued > 0) TRY(send_queued(c, err));
+  if (c->nqueued > 0) MUST(send_queued(c, err));
   /* whole: in part it would keep its locks until the rest follows */
   if (!pawl_pgconn_pump(c->pg, PAWL_PG_SENT))
     return fail_lost(c, "the connection was lost", err);
@@ -667,8 +631,7 @@ static pawl_code postgres_submit(pawl_conn *c, pawl_error *err) {
   c->submitted[c->nsubmitted++] = u;
   c->open = NULL;
   if (prepares(u)) answer_submitted(c);
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 static pawl_code postgres_finish(pawl_conn *c, pawl_error *err) {
@@ -709,20 +672,17 @@ static pawl_code postgres_script(pawl_conn *c, const char *sql,
                                  pawl_error *err) {
   op o = {OP_PLAIN, (pawl_stmt)0};
   verdict v = {PAWL_OK, 0, err};
-  pawl_code rc;
   assert(c->open && c->open->kind == PAWL_UNIT_OPEN); /* D2 */
-  TRY(queue_begin(c, err));
-  TRY(sync(c, err));
+  MUST(queue_begin(c, err));
+  MUST(sync(c, err));
   c->counts.trips++;
   c->open->did_anything = 1;
   if (!pq.exitPipelineMode(c->pg) || !pq.sendQuery(c->pg, sql))
     return fail_lost(c, "the connection was lost", err);
-  TRY(read_op(c, &o, &v));
+  MUST(read_op(c, &o, &v));
   if (!pq.enterPipelineMode(c->pg))
     return fail_lost(c, "pipeline mode was refused", err);
-  rc = v.rc;
-out:
-  return rc;
+  return v.rc;
 }
 
 /* ---- the user's own statement ---- */
@@ -732,17 +692,14 @@ out:
 static pawl_code queue_limit(pawl_conn *c, int64_t limit_us, pawl_error *err) {
   char sql[160];
   int64_t ms = limit_us / 1000 > 0 ? limit_us / 1000 : 1;
-  pawl_code rc;
-  TRY(queue_plain(c, OP_PLAIN,
-                  "select set_config('pawl.limit',"
-                  " current_setting('statement_timeout'), true)",
-                  err));
-  TRY(queue_plain(c, OP_PLAIN, PAWL_PG_USER_PLANNER, err));
+  MUST(queue_plain(c, OP_PLAIN,
+                   "select set_config('pawl.limit',"
+                   " current_setting('statement_timeout'), true)",
+                   err));
+  MUST(queue_plain(c, OP_PLAIN, PAWL_PG_USER_PLANNER, err));
   snprintf(sql, sizeof sql, "set local statement_timeout = %lld",
            (long long)ms);
-  TRY(queue_plain(c, OP_PLAIN, sql, err));
-out:
-  return rc;
+  return queue_plain(c, OP_PLAIN, sql, err);
 }
 
 static pawl_code queue_unlimit(pawl_conn *c, pawl_error *err) {
@@ -755,23 +712,20 @@ static pawl_code queue_unlimit(pawl_conn *c, pawl_error *err) {
 static pawl_code send_query(pawl_conn *c, const char *sql,
                             const pawl_pgparams *p, int64_t limit_us,
                             pawl_error *err) {
-  pawl_code rc;
-  TRY(queue_begin(c, err));
-  if (limit_us > 0) TRY(queue_limit(c, limit_us, err));
-  TRY(queue_plain(c, OP_PLAIN, PAWL_PG_USER_PATH, err));
+  MUST(queue_begin(c, err));
+  if (limit_us > 0) MUST(queue_limit(c, limit_us, err));
+  MUST(queue_plain(c, OP_PLAIN, PAWL_PG_USER_PATH, err));
   c->open->has_query = 1;
   if (!add_op(c, OP_QUERY, (pawl_stmt)0)) return pawl_failure_memory(err);
   c->counts.statements++;
-  TRY(queued(c,
-             pq.sendQueryParams(c->pg, sql, p->n, p->types, p->values,
-                                p->lengths, p->formats, 0),
-             err));
-  TRY(queue_plain(c, OP_PLAIN, PAWL_PG_OWN_ROLE, err));
-  TRY(queue_plain(c, OP_PLAIN, PAWL_PG_UNIT, err));
-  if (limit_us > 0) TRY(queue_unlimit(c, err));
-  rc = sync(c, err);
-out:
-  return rc;
+  MUST(queued(c,
+              pq.sendQueryParams(c->pg, sql, p->n, p->types, p->values,
+                                 p->lengths, p->formats, 0),
+              err));
+  MUST(queue_plain(c, OP_PLAIN, PAWL_PG_OWN_ROLE, err));
+  MUST(queue_plain(c, OP_PLAIN, PAWL_PG_UNIT, err));
+  if (limit_us > 0) MUST(queue_unlimit(c, err));
+  return sync(c, err);
 }
 
 /* What a failed query means to its writer rather than to us. */
@@ -850,9 +804,8 @@ static int has_news(pawl_conn *c) {
 static pawl_code postgres_wait(pawl_conn *c, int64_t deadline_mono_us,
                                const volatile int *stop, struct pollfd *fds,
                                int nfds, int *woken, pawl_error *err) {
-  pawl_code rc;
   int listened = c->is_listening;
-  TRY(listen_once(c, err));
+  MUST(listen_once(c, err));
   *woken = c->is_listening != listened; /* look once more */
   if (*woken) return PAWL_OK;
   fds[0].fd = pq.socket(c->pg);
@@ -866,8 +819,7 @@ static pawl_code postgres_wait(pawl_conn *c, int64_t deadline_mono_us,
     int n = poll(fds, (nfds_t)nfds, (int)((left + 999) / 1000)); /* <= 50 */
     if (n > (n > 0 && fds[0].revents)) break; /* one of the caller's */
   }
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 static void postgres_tidy(pawl_conn *c) {

@@ -238,10 +238,10 @@ static pawl_code note_place(pawl_sqconn *c, pawl_error *err) {
 /* F2. */
 static pawl_code check_log(pawl_sqconn *c, pawl_error *err) {
   if (!pawl_file_has_left(c->path, &c->options->left_log)) return PAWL_OK;
-  (void)pawl_fail(err, PAWL_NOT_A_STORE,
-                  "%s: another file is there now, but the log beside it "
-                  "(-wal) is still that of the one before",
-                  c->name);
+  pawl_fail(err, PAWL_NOT_A_STORE,
+            "%s: another file is there now, but the log beside it (-wal) is "
+            "still that of the one before",
+            c->name);
   pawl_error_sqlstate(err, "58P01");
   pawl_error_hint(err,
                   "move %s-wal and %s-shm to where the file before went, or "
@@ -336,12 +336,11 @@ pawl_code pawl_sqconn_ask(pawl_sqconn *c, const char *sql, int64_t *out,
 /* Refuses what is somebody else's before anything is changed in it. */
 static pawl_code check_owner(pawl_sqconn *c, int create, pawl_error *err) {
   int64_t id = 0, ours = 0, any = 0;
-  pawl_code rc;
-  TRY(pawl_sqconn_ask(c, "pragma application_id", &id, err));
-  TRY(pawl_sqconn_ask(c, pawl_sql_sqlite[PAWL_STMT_schema_probe].text, &ours,
-                      err));
-  TRY(pawl_sqconn_ask(c, "select exists (select 1 from sqlite_master)", &any,
-                      err));
+  MUST(pawl_sqconn_ask(c, "pragma application_id", &id, err));
+  MUST(pawl_sqconn_ask(c, pawl_sql_sqlite[PAWL_STMT_schema_probe].text, &ours,
+                       err));
+  MUST(pawl_sqconn_ask(c, "select exists (select 1 from sqlite_master)", &any,
+                       err));
   if (ours) return PAWL_OK;
   if (any || (id != 0 && id != PAWL_SQ_APPLICATION_ID))
     return fail_path(c->name, PAWL_NOT_A_STORE, "3F000",
@@ -350,8 +349,6 @@ static pawl_code check_owner(pawl_sqconn *c, int create, pawl_error *err) {
                      "in it afterwards",
                      err);
   return create ? PAWL_OK : fail_missing(c->name, err);
-out:
-  return rc;
 }
 
 /* Who may write the database must be able to lock the file beside; who may
@@ -446,13 +443,12 @@ static pawl_code prepare_steering(pawl_sqconn *c, int which, pawl_error *err) {
 }
 
 static pawl_code steer(pawl_sqconn *c, int which, pawl_error *err) {
-  pawl_code rc;
-  TRY(prepare_steering(c, which, err));
+  pawl_code rc = PAWL_OK;
+  MUST(prepare_steering(c, which, err));
   if (sqlite3_step(c->steering[which]) != SQLITE_DONE)
     rc = pawl_sqconn_fail(c, c->name, err);
   sqlite3_reset(c->steering[which]);
   set_waiting(c, 0);
-out:
   return rc;
 }
 
@@ -489,9 +485,9 @@ static pawl_code fail_moving(const pawl_sqconn *c, pawl_error *err) {
 static pawl_code begin_reading(pawl_sqconn *c, int64_t *version,
                                pawl_error *err) {
   int64_t deadline = pawl_clock_mono() + BUSY_LIMIT;
-  pawl_code rc;
-  TRY(prepare_steering(c, DATA_VERSION, err));
-  TRY(steer(c, BEGIN_READ, err));
+  pawl_code rc = PAWL_OK;
+  MUST(prepare_steering(c, DATA_VERSION, err));
+  MUST(steer(c, BEGIN_READ, err));
   for (int tries = 0; sqlite3_step(c->steering[DATA_VERSION]) != SQLITE_ROW;
        tries++) {
     const int why = sqlite3_extended_errcode(c->db);
@@ -506,7 +502,6 @@ static pawl_code begin_reading(pawl_sqconn *c, int64_t *version,
     *version = sqlite3_column_int64(c->steering[DATA_VERSION], 0);
   sqlite3_reset(c->steering[DATA_VERSION]);
   set_waiting(c, 0);
-out:
   return rc;
 }
 
@@ -515,23 +510,20 @@ out:
  * row of ours walks all of them later. Others' tables keep theirs. */
 static pawl_code forget_counts(pawl_sqconn *c, int have_been_read,
                                pawl_error *err) {
-  pawl_code rc;
   int64_t n = 0;
-  TRY(pawl_sqconn_ask(
+  MUST(pawl_sqconn_ask(
       c, "select count(*) from sqlite_master where name='sqlite_stat1'", &n,
       err));
   if (!n) return PAWL_OK;
   if (!have_been_read)
-    TRY(pawl_sqconn_ask(
+    MUST(pawl_sqconn_ask(
         c, "select count(*) from sqlite_stat1 where tbl glob 'pawl_*'", &n,
         err));
   if (!n) return PAWL_OK;
-  TRY(pawl_sqconn_exec(c, "delete from sqlite_stat1 where tbl glob 'pawl_*'",
-                       err));
-  TRY(pawl_sqconn_exec(c, "analyze sqlite_master",
-                       err)); /* reads what is left */
-out:
-  return rc;
+  MUST(pawl_sqconn_exec(c, "delete from sqlite_stat1 where tbl glob 'pawl_*'",
+                        err));
+  /* reads what is left */
+  return pawl_sqconn_exec(c, "analyze sqlite_master", err);
 }
 
 /* Who counts for the first time makes the table of counts, so that all others
@@ -547,7 +539,7 @@ static void forget_new_counts(pawl_sqconn *c) {
 
 static pawl_code configure(pawl_sqconn *c, pawl_error *err) {
   pawl_code rc;
-  TRY(pawl_sqconn_exec(
+  MUST(pawl_sqconn_exec(
       c,
       "pragma foreign_keys=off; pragma cell_size_check=on;"
       "pragma synchronous=full; pragma fullfsync=on;"
@@ -555,26 +547,24 @@ static pawl_code configure(pawl_sqconn *c, pawl_error *err) {
       err));
   /* What a statement would undo if it failed in the midst is kept page by
    * page: in a temporary file, unless told otherwise. */
-  TRY(pawl_sqconn_exec(c, "pragma temp_store=memory", err));
+  MUST(pawl_sqconn_exec(c, "pragma temp_store=memory", err));
   if (c->is_memory || c->reading) return PAWL_OK;
-  TRY(open_beside(c, err));
+  MUST(open_beside(c, err));
   c->locks_commits = sqlite3_libversion_number() < SAFE_VERSION;
   if (c->locks_commits)
-    TRY(pawl_sqconn_exec(c, "pragma cache_spill=off", err));
-  TRY(lock_beside(c, BUSY_LIMIT, err));
+    MUST(pawl_sqconn_exec(c, "pragma cache_spill=off", err));
+  MUST(lock_beside(c, BUSY_LIMIT, err));
   if ((rc = set_wal(c, err)) == PAWL_OK) rc = forget_counts(c, 0, err);
   unlock_beside(c);
   if (rc != PAWL_OK) return rc;
-  TRY(pawl_sqconn_exec(c,
-                       "pragma wal_autocheckpoint=0;"
-                       "pragma journal_size_limit=16777216",
-                       err));
-  TRY(pawl_sqconn_ask(c, "pragma page_size", &c->page_bytes, err));
+  MUST(pawl_sqconn_exec(c,
+                        "pragma wal_autocheckpoint=0;"
+                        "pragma journal_size_limit=16777216",
+                        err));
+  MUST(pawl_sqconn_ask(c, "pragma page_size", &c->page_bytes, err));
   c->checkpoint_pages = WAL_PASSIVE / c->page_bytes;
   sqlite3_wal_hook(c->db, on_commit, c);
-  TRY(pawl_sqconn_ask(c, steering[DATA_VERSION], &c->seen_version, err));
-out:
-  return rc;
+  return pawl_sqconn_ask(c, steering[DATA_VERSION], &c->seen_version, err);
 }
 
 static int open_file(pawl_sqconn *c, int create) {
@@ -672,24 +662,22 @@ static pawl_code connect_to_read(pawl_sqconn *c, pawl_error *err) {
 
 pawl_code pawl_sqconn_open(pawl_sqconn *c, const char *path, pawl_error *err) {
   const pawl_driver_options *options = c->options;
-  pawl_code rc;
   c->is_memory = strcmp(path, ":memory:") == 0;
   if (!set_path(c, path)) return pawl_failure_memory(err);
-  if (!c->is_memory) TRY(check_path(path, options, err));
-  if (!c->is_memory) TRY(check_log(c, err));
+  if (!c->is_memory) MUST(check_path(path, options, err));
+  if (!c->is_memory) MUST(check_log(c, err));
   if (!c->is_memory && options->create) make_private(c->path);
   if (!c->is_memory && options->look)
-    TRY(connect_to_read(c, err));
+    MUST(connect_to_read(c, err));
   else
-    TRY(connect(c, options->create || c->is_memory, err));
-  TRY(check_owner(c, options->create || c->is_memory, err));
-  if (c->reading && !pawl_sqconn_end(c)) TRY(pawl_failure_memory(err));
-  TRY(configure(c, err));
-  TRY(prepare_steering(c, ROLLBACK, err)); /* there may be no memory then */
+    MUST(connect(c, options->create || c->is_memory, err));
+  MUST(check_owner(c, options->create || c->is_memory, err));
+  if (c->reading && !pawl_sqconn_end(c)) return pawl_failure_memory(err);
+  MUST(configure(c, err));
+  MUST(prepare_steering(c, ROLLBACK, err)); /* there may be no memory then */
   pawl_file_note_log(&c->file);
   set_waiting(c, 0);
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 /* ---- units ---- */
@@ -699,18 +687,15 @@ out:
  * on without the sync it wants. */
 static pawl_code set_sync(pawl_sqconn *c, int unit, pawl_error *err) {
   int skips = unit == PAWL_UNIT_SOON;
-  pawl_code rc;
   if (unit == PAWL_UNIT_READ || c->skips_sync == skips) return PAWL_OK;
-  TRY(pawl_sqconn_exec(
+  MUST(pawl_sqconn_exec(
       c, skips ? "pragma synchronous=normal" : "pragma synchronous=full",
       err));
   c->skips_sync = skips;
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 pawl_code pawl_sqconn_begin(pawl_sqconn *c, int unit, pawl_error *err) {
-  pawl_code rc;
   int64_t version;
   if (!pawl_sqconn_end(c))
     return pawl_failure_memory(err); /* of a store in memory */
@@ -718,14 +703,10 @@ pawl_code pawl_sqconn_begin(pawl_sqconn *c, int unit, pawl_error *err) {
   if (c->reading == PAWL_READING_ALONE &&
       !pawl_reading_is_still(c->path, &c->mark))
     return fail_moving(c, err);
-  TRY(pawl_sqconn_check_place(c, err));
-  TRY(set_sync(c, unit, err));
-  if (c->reading)
-    TRY(begin_reading(c, &version, err));
-  else
-    TRY(steer(c, unit == PAWL_UNIT_READ ? BEGIN_READ : BEGIN_WRITE, err));
-out:
-  return rc;
+  MUST(pawl_sqconn_check_place(c, err));
+  MUST(set_sync(c, unit, err));
+  if (c->reading) return begin_reading(c, &version, err);
+  return steer(c, unit == PAWL_UNIT_READ ? BEGIN_READ : BEGIN_WRITE, err);
 }
 
 static pawl_code commit_write(pawl_sqconn *c, pawl_error *err) {
@@ -733,8 +714,8 @@ static pawl_code commit_write(pawl_sqconn *c, pawl_error *err) {
   pawl_code rc;
   assert(!c->reading); /* R3 */
   (void)PAWL_FAULT("commit.before");
-  TRY(pawl_sqconn_check_place(c, err));
-  TRY(lock_beside(c, BUSY_LIMIT, err));
+  MUST(pawl_sqconn_check_place(c, err));
+  MUST(lock_beside(c, BUSY_LIMIT, err));
   rc = PAWL_FAULT("commit.busy") == PAWL_FAULT_FAIL
            ? fail_rc(c, c->name, SQLITE_BUSY, err)
            : steer(c, COMMIT, err);
@@ -747,7 +728,6 @@ static pawl_code commit_write(pawl_sqconn *c, pawl_error *err) {
   if (rc == PAWL_OK) give_way(c);
   if (lost) /* for tests: a server's answer is lost like that */
     return pawl_fail(err, PAWL_UNREACHABLE, "%s: the answer is lost", c->name);
-out:
   return rc;
 }
 

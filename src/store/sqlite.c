@@ -274,30 +274,27 @@ static pawl_code sqlite_send(pawl_conn *c, const pawl_args *args,
   int nrows = pawl_args_rows(args);
   int64_t changed = 0, before;
   sqlite3_stmt *s = NULL;
-  pawl_code rc;
 
   assert(c->unit >= 0); /* D1 */
-  TRY(pawl_results_begin(&c->results, args->stmt, info->ncols, err));
+  MUST(pawl_results_begin(&c->results, args->stmt, info->ncols, err));
   if (c->nsent++ == 0 || c->unit == PAWL_UNIT_OPEN) c->counts.trips++;
   c->counts.statements++;
-  TRY(prepared(c, args->stmt, &s, err));
+  MUST(prepared(c, args->stmt, &s, err));
   assert(c->unit != PAWL_UNIT_READ || sqlite3_stmt_readonly(s)); /* D5 */
-  TRY(bind_args(c, s, args, -1, err));
+  MUST(bind_args(c, s, args, -1, err));
   if (pawl_sql_sqlite[args->stmt].once) {
-    TRY(bind_lists(c, s, args, err));
-    TRY(run(c, info, s, &changed, err));
+    MUST(bind_lists(c, s, args, err));
+    MUST(run(c, info, s, &changed, err));
   } else {
     for (int row = 0; row < nrows; row++) {
       before = changed;
-      TRY(bind_args(c, s, args, row, err));
-      TRY(run(c, info, s, &changed, err));
+      MUST(bind_args(c, s, args, row, err));
+      MUST(run(c, info, s, &changed, err));
       if (info->every && changed == before)
         return pawl_failure_every(args->stmt, err);
     }
   }
-  rc = pawl_results_end(&c->results, changed, err);
-out:
-  return rc;
+  return pawl_results_end(&c->results, changed, err);
 }
 
 static void sqlite_rows(pawl_conn *c, int k, pawl_rows *out) {
@@ -307,15 +304,13 @@ static void sqlite_rows(pawl_conn *c, int k, pawl_rows *out) {
 /* ---- units ---- */
 
 static pawl_code sqlite_begin(pawl_conn *c, int unit, pawl_error *err) {
-  pawl_code rc;
   assert(c->unit < 0); /* D1 */
   pawl_results_clear(&c->results);
-  TRY(pawl_sqconn_begin(&c->on, unit, err));
+  MUST(pawl_sqconn_begin(&c->on, unit, err));
   assert(!sqlite3_get_autocommit(c->on.db)); /* D1 */
   c->unit = unit;
   c->nsent = 0;
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 /* A store in memory goes with its connection: its next unit tries again. */
@@ -326,15 +321,13 @@ static int sqlite_rollback(pawl_conn *c) {
 }
 
 static pawl_code sqlite_commit(pawl_conn *c, pawl_error *err) {
-  pawl_code rc;
   assert(c->unit >= 0);
-  TRY(pawl_sqconn_commit(&c->on, c->unit, err));
+  MUST(pawl_sqconn_commit(&c->on, c->unit, err));
   if (c->unit == PAWL_UNIT_OPEN) c->counts.trips++;
   if (c->nsent > 0) c->counts.transactions++;
   assert(sqlite3_get_autocommit(c->on.db)); /* D1 */
   c->unit = -1;
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 /* ---- the schema ---- */
@@ -342,15 +335,12 @@ out:
 static pawl_code sqlite_script(pawl_conn *c, const char *sql,
                                pawl_error *err) {
   char mark[64];
-  pawl_code rc;
   assert(c->unit == PAWL_UNIT_OPEN); /* D2 */
   c->nsent++;
-  TRY(pawl_sqconn_exec(&c->on, sql, err));
+  MUST(pawl_sqconn_exec(&c->on, sql, err));
   snprintf(mark, sizeof mark, "pragma application_id=%d",
            PAWL_SQ_APPLICATION_ID);
-  TRY(pawl_sqconn_exec(&c->on, mark, err));
-out:
-  return rc;
+  return pawl_sqconn_exec(&c->on, mark, err);
 }
 
 /* ---- the user's own statement ---- */
@@ -443,10 +433,9 @@ static int read_query_row(pawl_conn *c, sqlite3_stmt *s, int ncols) {
 static pawl_code step_query(pawl_conn *c, sqlite3_stmt *s, int64_t limit_us,
                             pawl_error *err) {
   int ncols = sqlite3_column_count(s), step;
-  pawl_code rc;
   pawl_answer_clear(&c->answer);
   pawl_buf_clear(&c->kinds);
-  TRY(pawl_results_begin(&c->answer.results, (pawl_stmt)0, ncols, err));
+  MUST(pawl_results_begin(&c->answer.results, (pawl_stmt)0, ncols, err));
   while ((step = sqlite3_step(s)) == SQLITE_ROW)
     if (!read_query_row(c, s, ncols)) return pawl_failure_memory(err);
   if (step != SQLITE_DONE) return fail_query(c, limit_us, err);
@@ -454,10 +443,8 @@ static pawl_code step_query(pawl_conn *c, sqlite3_stmt *s, int64_t limit_us,
   if (limit_us > 0 && pawl_clock_mono() > c->query_deadline)
     return fail_late(limit_us, err);
   int readonly = sqlite3_stmt_readonly(s);
-  rc = pawl_results_end(&c->answer.results,
-                        readonly ? 0 : sqlite3_changes(c->on.db), err);
-out:
-  return rc;
+  return pawl_results_end(&c->answer.results,
+                          readonly ? 0 : sqlite3_changes(c->on.db), err);
 }
 
 /* SQLite does not say what a table is renamed to: names that are ours are
@@ -480,15 +467,12 @@ static pawl_code count_names(pawl_conn *c, int64_t *out, pawl_error *err) {
 static pawl_code run_query(pawl_conn *c, sqlite3_stmt *s, int64_t limit_us,
                            pawl_error *err) {
   int64_t before = 0, after = 0;
-  pawl_code rc;
-  TRY(count_names(c, &before, err));
-  TRY(step_query(c, s, limit_us, err));
-  TRY(count_names(c, &after, err));
+  MUST(count_names(c, &before, err));
+  MUST(step_query(c, s, limit_us, err));
+  MUST(count_names(c, &after, err));
   if (before == after) return PAWL_OK;
-  rc = pawl_fail_as(err, PAWL_MISUSE, "42501", "",
-                    "query: names that begin with pawl_ are pawl's own");
-out:
-  return rc;
+  return pawl_fail_as(err, PAWL_MISUSE, "42501", "",
+                      "query: names that begin with pawl_ are pawl's own");
 }
 
 /* The type that holds every value of a column: SQLite has types by the value.
@@ -526,7 +510,6 @@ static int convert(pawl_conn *c, pawl_cell *cell, int kind, pawl_type type) {
 /* Fills in the columns' names and types. */
 static pawl_code describe_query(pawl_conn *c, sqlite3_stmt *s, pawl_rows *rows,
                                 pawl_error *err) {
-  pawl_code rc = PAWL_OK;
   for (int i = 0; i < rows->ncols; i++) {
     const char *kinds = c->kinds.at;
     pawl_type type = column_type(kinds, rows->nrows, rows->ncols, i);
@@ -534,7 +517,7 @@ static pawl_code describe_query(pawl_conn *c, sqlite3_stmt *s, pawl_rows *rows,
     if (!name) return pawl_failure_memory(err);
     name = pawl_results_copy(&c->answer.results, name, strlen(name)).at;
     if (!name) return pawl_failure_memory(err);
-    TRY(pawl_answer_column(&c->answer, name, type, err));
+    MUST(pawl_answer_column(&c->answer, name, type, err));
     for (int k = 0; k < rows->nrows; k++) {
       size_t at = (size_t)k * (size_t)rows->ncols + (size_t)i;
       /* Ours since step_query: only pawl_rows says const. */
@@ -542,8 +525,7 @@ static pawl_code describe_query(pawl_conn *c, sqlite3_stmt *s, pawl_rows *rows,
         return pawl_failure_memory(err);
     }
   }
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 static pawl_code sqlite_query(pawl_conn *c, const char *sql, size_t len,
@@ -585,20 +567,18 @@ static pawl_code sqlite_wait(pawl_conn *c, int64_t deadline_mono_us,
                              const volatile int *stop, struct pollfd *fds,
                              int nfds, int *woken, pawl_error *err) {
   int64_t slice = 10000;
-  pawl_code rc = PAWL_OK;
   *woken = 0;
   fds[0].fd = -1; /* nothing of ours to wait on */
   while (!(stop && *stop)) {
     int64_t left = deadline_mono_us - pawl_clock_mono();
-    TRY(pawl_sqconn_check_place(&c->on, err));
+    MUST(pawl_sqconn_check_place(&c->on, err));
     *woken = !c->on.is_memory && pawl_sqconn_has_news(&c->on);
     if (*woken || left <= 0) break;
     if (left > slice) left = slice;
     if (poll(fds, (nfds_t)nfds, (int)((left + 999) / 1000)) > 0) break;
     if (slice < 50000) slice += 5000;
   }
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 static void sqlite_tidy(pawl_conn *c) {

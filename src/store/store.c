@@ -222,12 +222,9 @@ static pawl_code check_again(pawl_store *store, pawl_error *err) {
   pawl_migrate_options options = {
       .alloc = store->alloc, .clock = &store->clock, .create = -1};
   pawl_schema found;
-  pawl_code rc;
-  TRY(pawl_migrate_run(store->driver, store->conn, &options, &found, err));
-  if (found.shards != store->schema.shards)
-    rc = fail_shards(store, found.shards, err);
-out:
-  return rc;
+  MUST(pawl_migrate_run(store->driver, store->conn, &options, &found, err));
+  if (found.shards == store->schema.shards) return PAWL_OK;
+  return fail_shards(store, found.shards, err);
 }
 
 static pawl_code reopen(pawl_store *store, pawl_error *err) {
@@ -261,7 +258,7 @@ pawl_code pawl_store_begin(pawl_store *store, int unit, pawl_error *err) {
   if (rc == PAWL_UNREACHABLE && !store->stays) {
     if (!strcmp(why.sqlstate, "58P01")) /* no cut line */
       pawl_log_error(&store->log, PAWL_WARN, "the store is opened anew", &why);
-    TRY(reopen(store, err));
+    MUST(reopen(store, err));
     rc = begin(store, unit, &why);
   }
   if (rc != PAWL_OK) {
@@ -272,22 +269,18 @@ pawl_code pawl_store_begin(pawl_store *store, int unit, pawl_error *err) {
   store->unit = unit;
   store->nsent = 0;
   return PAWL_OK;
-out:
-  return rc;
 }
 
 pawl_code pawl_store_send(pawl_store *store, const pawl_args *args, int *at,
                           pawl_error *err) {
-  pawl_code rc;
   if (at) *at = -1;
-  TRY(check_unit(store, "send", err));
+  MUST(check_unit(store, "send", err));
   if (!pawl_args_rows(args)) return PAWL_OK;
-  TRY(settle(store, pawl_args_check(args, err)));
-  TRY(settle(store, store->driver->send(store->conn, args, err)));
+  MUST(settle(store, pawl_args_check(args, err)));
+  MUST(settle(store, store->driver->send(store->conn, args, err)));
   if (at) *at = store->nsent;
   store->nsent++;
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 pawl_code pawl_store_send_one(pawl_store *store, pawl_stmt stmt,
@@ -329,7 +322,6 @@ out:
 }
 
 pawl_code pawl_store_finish(pawl_store *store, pawl_error *err) {
-  pawl_code rc;
   if (is_foreign(store)) return fail_forked(err);
   if (store->phase != IDLE)
     return fail_phase("finish", "a unit of work is open", err);
@@ -341,8 +333,7 @@ pawl_code pawl_store_finish(pawl_store *store, pawl_error *err) {
     return fail_phase("finish", "nothing is submitted", err);
   store->nsubmitted--;
   assert(store->conn); /* drop_conn counts what goes with it as lost */
-  rc = store->driver->finish(store->conn, err);
-  return settle(store, rc);
+  return settle(store, store->driver->finish(store->conn, err));
 }
 
 int pawl_store_await(pawl_store *store, int64_t deadline_mono_us,
@@ -376,12 +367,11 @@ pawl_code pawl_store_once(pawl_store *store, int unit, const pawl_args *args,
                           pawl_rows *out, pawl_error *err) {
   pawl_code rc;
   int at;
-  TRY(pawl_store_begin(store, unit, err));
+  MUST(pawl_store_begin(store, unit, err));
   rc = pawl_store_send(store, args, &at, err);
   if (rc == PAWL_OK) rc = pawl_store_commit(store, err);
   if (rc == PAWL_OK && out) pawl_store_rows(store, at, out);
   pawl_store_rollback(store); /* no-op after a commit */
-out:
   return rc;
 }
 
@@ -402,15 +392,12 @@ pawl_code pawl_store_query(pawl_store *store, const char *sql, size_t len,
                            int nparams, int64_t limit_us, pawl_rows *out,
                            const char *const **names,
                            const pawl_type **col_types, pawl_error *err) {
-  pawl_code rc;
-  TRY(check_unit(store, "query", err));
+  MUST(check_unit(store, "query", err));
   if (store->unit != PAWL_UNIT_OPEN)
     return fail_phase("query", "wants an open transaction", err);
-  TRY(settle(store, store->driver->query(store->conn, sql, len, params, types,
-                                         nparams, limit_us, out, names,
-                                         col_types, err)));
-out:
-  return rc;
+  return settle(store, store->driver->query(store->conn, sql, len, params,
+                                            types, nparams, limit_us, out,
+                                            names, col_types, err));
 }
 
 /* ---- between units ---- */

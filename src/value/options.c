@@ -336,21 +336,17 @@ static int is_called(const pawl_option *row, pawl_str key) {
 
 static pawl_code take_member(const reading *r, pawl_str key, pawl_str value,
                              pawl_error *err) {
-  pawl_code rc = PAWL_OK;
-
   for (int i = 0; i < r->t->nrows; i++) {
     const pawl_option *row = &r->t->rows[i];
     if (!is_called(row, key) || !goes_with(r, row)) continue;
     if (row->shape != PAWL_OPTION_ANY &&
         pawl_json_kind_of(value) == PAWL_JSON_NULL)
       return PAWL_OK;
-    TRY(take_value(r, row, value, err));
+    MUST(take_value(r, row, value, err));
     *(uint64_t *)r->o |= UINT64_C(1) << i; /* X1 */
     return PAWL_OK;
   }
   return unknown(r, key, err);
-out:
-  return rc;
 }
 
 /* What kind of request is it? The other members depend on that. */
@@ -386,21 +382,19 @@ pawl_code pawl_options_take(const pawl_options *t, pawl_str text, void *o,
   reading r = {t, o, 0};
   pawl_json_iter it = {0};
   pawl_str key, value;
-  pawl_code rc = PAWL_OK;
 
   assert(t->nrows <= MAX_ROWS); /* X3 */
   if (text.at && pawl_json_kind_of(text) != PAWL_JSON_OBJECT)
     return pawl_fail(err, PAWL_INVALID, "%s %s must be an object",
                      t->kinds ? "a" : "the options of", t->what);
-  if (t->kinds) TRY(take_kind(&r, text, err));
+  if (t->kinds) MUST(take_kind(&r, text, err));
   while (text.at && pawl_json_each(text, &it, &key, &value))
     if (!t->kinds || !pawl_str_eqz(key, "kind"))
-      TRY(take_member(&r, key, value, err));
+      MUST(take_member(&r, key, value, err));
   for (int i = 0; i < t->nrows; i++)
     if (t->rows[i].needed >> r.kind & 1u && !(*(uint64_t *)o >> i & 1u))
       return missing(&r, t->rows[i].name, err);
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 pawl_code pawl_options_read(const pawl_options *t, pawl_str text, void *o,

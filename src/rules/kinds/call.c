@@ -9,25 +9,23 @@ static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
                        pawl_buf *path, pawl_error *err) {
   pawl_str input = node->input;
   int64_t now = pawl_decision_now(d);
-  pawl_code rc = PAWL_OK;
   char text[37];
   pawl_token *t;
   pawl_id id;
 
   (void)to, (void)path;
   if (node->has_input) {
-    TRY(pawl_run_handler(d, k, node, PAWL_HANDLER_INPUT, err));
+    MUST(pawl_run_handler(d, k, node, PAWL_HANDLER_INPUT, err));
     if (d->result->has_output) input = pawl_buf_str(&d->result->output);
   }
-  TRY(pawl_id_make(d->world->ids, now, &id, err));
+  MUST(pawl_id_make(d->world->ids, now, &id, err));
   pawl_child_send(d, k, node, &id, input, -1);
   t = pawl_tok(d, k);
   t->state = PAWL_TOKEN_WAITING;
   pawl_wait_until(t, now, node->limit_us);
   pawl_id_format(&id, text);
   pawl_detail_put(t, PAWL_DETAIL_child, pawl_strz(text));
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 static void stop(pawl_decision *d, int k, const pawl_node *node,

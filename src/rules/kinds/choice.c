@@ -5,9 +5,9 @@
 static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
                        pawl_buf *path, pawl_error *err) {
   const pawl_buf *t = &d->result->transition;
-  pawl_code rc = PAWL_OK;
+  pawl_code rc;
 
-  TRY(pawl_run_handler(d, k, node, PAWL_HANDLER_CHOOSE, err));
+  MUST(pawl_run_handler(d, k, node, PAWL_HANDLER_CHOOSE, err));
   *to = d->result->has_transition ? pawl_node_next(node, t->at, t->len) : -1;
   if (*to < 0) {
     d->result->no_retry = 1;
@@ -19,14 +19,13 @@ static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
                    d->result->has_transition ? "\"" : "");
     pawl_error_hint(err, "return one of the names in `next`, such as \"%s\"",
                     node->next[0].name);
-    goto out;
+    return rc;
   }
   if (path) {
     pawl_buf_addc(path, '=');
     pawl_buf_adds(path, pawl_buf_str(t));
   }
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 const pawl_kind_rules pawl_kind_choice = {.enter = enter};

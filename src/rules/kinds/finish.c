@@ -7,14 +7,13 @@
 static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
                        pawl_buf *path, pawl_error *err) {
   pawl_plan *p = &d->plan;
-  pawl_code rc = PAWL_OK;
   int level, missed,
       ends = node->status_failed || node->terminate ||
              pawl_tokens_live(&p->state.tokens) == 1;
 
   (void)to, (void)path;
   if (node->has_output) { /* the last to give one decides it */
-    TRY(pawl_run_handler(d, k, node, PAWL_HANDLER_OUTPUT, err));
+    MUST(pawl_run_handler(d, k, node, PAWL_HANDLER_OUTPUT, err));
     if (d->result->has_output)
       pawl_buf_copy(&p->state.output, &d->result->output);
   }
@@ -39,8 +38,7 @@ static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
   pawl_end_undoing(d, PAWL_STATUS_FAILED, d->def->compensate);
   pawl_buf_clear(
       &p->state.stopped); /* to try that again would end the same way */
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 const pawl_kind_rules pawl_kind_finish = {.enter = enter};

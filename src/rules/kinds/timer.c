@@ -4,17 +4,15 @@
 
 static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
                        pawl_buf *path, pawl_error *err) {
-  pawl_code rc = PAWL_OK;
   int64_t due = pawl_time_after(pawl_decision_now(d), node->after_us);
 
   (void)to, (void)path;
   if (node->after_us < 0) {
-    TRY(pawl_run_handler(d, k, node, PAWL_HANDLER_AT, err));
+    MUST(pawl_run_handler(d, k, node, PAWL_HANDLER_AT, err));
     due = d->result->at_us;
   }
   pawl_stand(d, k, due > 0 ? due : 1);
-out:
-  return rc;
+  return PAWL_OK;
 }
 
 static void fire(pawl_decision *d, int k, const pawl_node *node) {

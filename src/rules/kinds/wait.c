@@ -25,13 +25,11 @@ static pawl_code check_key(const pawl_decision *d, const pawl_node *node,
 /* The key this wait asks for, as text. *has 0: it has none. */
 static pawl_code wait_key(pawl_decision *d, int k, const pawl_node *node,
                           pawl_buf *key, int *has, pawl_error *err) {
-  pawl_code rc = PAWL_OK;
-
   *has = node->has_key || node->key;
   if (!*has) return PAWL_OK;
   if (node->key) {
     int found = pawl_event_key(d, pawl_vars_now(d), node->key, key);
-    TRY(pawl_buf_check(key, err));
+    MUST(pawl_buf_check(key, err));
     if (found) return check_key(d, node, pawl_buf_str(key), err);
     d->result->no_retry = 1;
     pawl_fail(err, PAWL_SCRIPT,
@@ -41,16 +39,14 @@ static pawl_code wait_key(pawl_decision *d, int k, const pawl_node *node,
     pawl_error_hint(err, "set ctx.vars[\"%s\"] before it", node->key);
     return PAWL_SCRIPT;
   }
-  TRY(pawl_run_handler(d, k, node, PAWL_HANDLER_KEY, err));
+  MUST(pawl_run_handler(d, k, node, PAWL_HANDLER_KEY, err));
   if (d->result->has_output &&
       pawl_event_key_text(pawl_buf_str(&d->result->output), key))
     return check_key(d, node, pawl_buf_str(key), err);
   d->result->no_retry = 1;
-  rc = pawl_fail(err, PAWL_SCRIPT,
-                 "wait \"%s\": `key` returned neither a text nor a number",
-                 node->name);
-out:
-  return rc;
+  return pawl_fail(err, PAWL_SCRIPT,
+                   "wait \"%s\": `key` returned neither a text nor a number",
+                   node->name);
 }
 
 /* ---- listening ---- */
