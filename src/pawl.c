@@ -68,12 +68,11 @@ static pawl_code hand_out(const pawl_alloc *alloc, const pawl_buf *b,
                           char **out, pawl_error *err) {
   size_t size = sizeof(block) + b->len + 1;
   block *made = pawl_realloc(alloc, NULL, 0, size);
-  char *text;
 
   if (!made) return pawl_fail(err, PAWL_NOMEM, "out of memory");
   made->alloc = *alloc;
   made->size = size;
-  text = (char *)(made + 1);
+  char *text = (char *)(made + 1);
   if (b->len) memcpy(text, b->at, b->len);
   text[b->len] = '\0';
   *out = text;
@@ -81,11 +80,10 @@ static pawl_code hand_out(const pawl_alloc *alloc, const pawl_buf *b,
 }
 
 void pawl_free(pawl_engine *engine, char *text) {
-  block *made;
   pawl_alloc alloc;
   (void)engine;
   if (!text) return;
-  made = (block *)(void *)text - 1;
+  block *made = (block *)(void *)text - 1;
   alloc = made->alloc;
   pawl_release(&alloc, made, made->size);
 }
@@ -137,11 +135,10 @@ static pawl_code write_id(const pawl_id *id, char text[37]) {
 static pawl_code take_config(const pawl_config *c, pawl_config *own,
                              pawl_error *err) {
   static const pawl_config none = PAWL_CONFIG_INIT;
-  size_t known;
 
   *own = none;
   if (!c) return PAWL_OK;
-  known = c->size < sizeof *c ? c->size : sizeof *c;
+  size_t known = c->size < sizeof *c ? c->size : sizeof *c;
   for (size_t i = known; i < c->size; i++)
     if (((const char *)c)[i]) known = 0;
   if (known < offsetof(pawl_config, alloc))
@@ -300,10 +297,9 @@ void pawl_interrupt(pawl_engine *engine) {
 
 /* Also from a handler or callback. Its clock may call back: not further in. */
 int64_t pawl_now(pawl_engine *engine) {
-  int64_t us;
   if (!engine) return 0;
   pawl_engine_go_in(engine);
-  us = pawl_engine_now(engine);
+  int64_t us = pawl_engine_now(engine);
   pawl_engine_leave(engine);
   return us;
 }

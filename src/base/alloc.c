@@ -12,9 +12,8 @@ void *pawl_realloc(const pawl_alloc *a, void *ptr, size_t osize,
 }
 
 void *pawl_calloc(const pawl_alloc *a, size_t size) {
-  void *block;
   if (!a || !a->fn) return calloc(1, size); /* large: not touched yet */
-  block = pawl_realloc(a, NULL, 0, size);
+  void *block = pawl_realloc(a, NULL, 0, size);
   if (block) memset(block, 0, size);
   return block;
 }

@@ -66,22 +66,20 @@ static void date_of(int64_t days, int *year, int *month, int *day) {
 }
 
 static char *put_digits(char *to, int64_t n, int width) {
-  int i;
-  for (i = width - 1; i >= 0; i--, n /= 10) to[i] = (char)('0' + n % 10);
+  for (int i = width - 1; i >= 0; i--, n /= 10) to[i] = (char)('0' + n % 10);
   return to + width;
 }
 
 void pawl_time_format(int64_t us, char out[28]) {
   const int64_t first = days_of(0, 1, 1) * DAY;
   const int64_t last = days_of(10000, 1, 1) * DAY - 1;
-  int64_t days, rest;
   int year, month, day;
   char *at = out;
 
   if (us < first) us = first;
   if (us > last) us = last;
-  days = us / DAY - (us % DAY < 0); /* rounds down, also before 1970 */
-  rest = us - days * DAY;
+  int64_t days = us / DAY - (us % DAY < 0); /* rounds down, also before 1970 */
+  int64_t rest = us - days * DAY;
   date_of(days, &year, &month, &day);
   at = put_digits(at, year, 4);
   *at++ = '-';
@@ -137,13 +135,12 @@ static int days_in_month(int year, int month) {
 }
 
 static int64_t take_date(scan *s) {
-  int year, month, day;
-  year = take_number(s, 4, 0, 9999);
+  int year = take_number(s, 4, 0, 9999);
   take_char(s, "-");
-  month = take_number(s, 2, 1, 12);
+  int month = take_number(s, 2, 1, 12);
   take_char(s, "-");
   if (!s->ok) return 0;
-  day = take_number(s, 2, 1, days_in_month(year, month));
+  int day = take_number(s, 2, 1, days_in_month(year, month));
   return days_of(year, month, day) * DAY;
 }
 
@@ -169,9 +166,8 @@ static int64_t take_clock(scan *s) {
 /* "Z", or what to take off: "+02:00". */
 static int64_t take_zone(scan *s) {
   int sign = take_char(s, "Zz+-");
-  int64_t minutes;
   if (sign != '+' && sign != '-') return 0;
-  minutes = take_number(s, 2, 0, 23) * 60;
+  int64_t minutes = take_number(s, 2, 0, 23) * 60;
   take_char(s, ":");
   minutes += take_number(s, 2, 0, 59);
   return (sign == '+' ? minutes : -minutes) * 60 * PAWL_SECOND;

@@ -118,14 +118,13 @@ void pawl_error_sqlstate(pawl_error *err, const char *sqlstate) {
 
 void pawl_error_prefix(pawl_error *err, const char *fmt, ...) {
   char text[sizeof err->message];
-  size_t len;
   va_list args;
 
   if (!err) return;
   va_start(args, fmt);
   (void)format(text, sizeof text - 2, fmt, args); /* room for the colon */
   va_end(args);
-  len = strlen(text);
+  size_t len = strlen(text);
   memcpy(text + len, ": ", 3);
   if (sizeof text - len - 2 > sizeof PAWL_CUT)
     pawl_copy_message(text + len + 2, sizeof text - len - 2, err->message);

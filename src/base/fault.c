@@ -47,7 +47,6 @@ static int action_named(const char *name, size_t len) {
 static void add_fault(const char *spec, size_t len) {
   fault *f = &faults[nfaults];
   size_t point = strcspn(spec, "=,"), action;
-  const char *rest;
 
   if (point == 0 || point >= len || spec[point] != '=')
     reject(spec, "no action");
@@ -55,7 +54,7 @@ static void add_fault(const char *spec, size_t len) {
   if (nfaults == MAX_FAULTS) reject(spec, "too many faults");
   memset(f, 0, sizeof *f);
   memcpy(f->point, spec, point);
-  rest = spec + point + 1;
+  const char *rest = spec + point + 1;
   action = strcspn(rest, "@,");
   f->action = action_named(rest, action);
   if (f->action == PAWL_FAULT_NONE) reject(rest, "an unknown action");

@@ -49,7 +49,6 @@ pawl_code pawl_id_make(pawl_idgen *g, int64_t now_us, pawl_id *out,
   unsigned char *b = out->bytes;
   const unsigned char *drawn;
   pawl_idgen next = {.last_ms = g->last_ms, .counter = g->counter};
-  int i;
 
   MUST(draw(g, &drawn, err));
   advance(&next, now_us < 0 ? 0 : now_us / 1000,
@@ -65,7 +64,7 @@ pawl_code pawl_id_make(pawl_idgen *g, int64_t now_us, pawl_id *out,
          (next.last_ms == g->last_ms && next.counter > g->counter)); /* I1 */
   g->last_ms = next.last_ms;
   g->counter = next.counter;
-  for (i = 0; i < 6; i++)
+  for (int i = 0; i < 6; i++)
     b[i] = (unsigned char)(g->last_ms >> (40 - 8 * i) & 0xff);
   b[6] = (unsigned char)(0x70 | g->counter >> 8);
   b[7] = (unsigned char)(g->counter & 0xff);
@@ -77,8 +76,7 @@ pawl_code pawl_id_make(pawl_idgen *g, int64_t now_us, pawl_id *out,
 pawl_code pawl_id_make_at_home(pawl_idgen *g, int64_t now_us, uint16_t home,
                                pawl_id *out, pawl_error *err) {
   pawl_id id = {{0}};
-  pawl_code rc = pawl_id_make(g, now_us, &id, err);
-  if (rc != PAWL_OK) return rc;
+  MUST(pawl_id_make(g, now_us, &id, err));
   id.bytes[14] = (unsigned char)(home >> 8);
   id.bytes[15] = (unsigned char)(home & 0xff);
   *out = id;
@@ -103,8 +101,7 @@ static int hyphen_before(int i) {
 void pawl_id_format(const pawl_id *id, char out[37]) {
   static const char digits[] = "0123456789abcdef";
   char *to = out;
-  int i;
-  for (i = 0; i < 16; i++) {
+  for (int i = 0; i < 16; i++) {
     if (hyphen_before(i)) *to++ = '-';
     *to++ = digits[id->bytes[i] >> 4];
     *to++ = digits[id->bytes[i] & 15];
@@ -127,13 +124,11 @@ static int hex_digit(char c) {
 
 int pawl_id_parse(const char *text, size_t len, pawl_id *out) {
   pawl_id id;
-  int i;
   if (len != 36) return 0;
-  for (i = 0; i < 16; i++) {
-    int high, low;
+  for (int i = 0; i < 16; i++) {
     if (hyphen_before(i) && *text++ != '-') return 0;
-    high = hex_digit(*text++);
-    low = hex_digit(*text++);
+    int high = hex_digit(*text++);
+    int low = hex_digit(*text++);
     if (high < 0 || low < 0) return 0;
     id.bytes[i] = (unsigned char)(high << 4 | low);
   }
@@ -146,12 +141,11 @@ int pawl_id_range(const char *prefix, pawl_id *low, pawl_id *high) {
   memset(low->bytes, 0, sizeof low->bytes);
   memset(high->bytes, 255, sizeof high->bytes);
   for (; *prefix; prefix++) {
-    unsigned char *lo, *hi;
     int v = hex_digit(*prefix);
     if (*prefix == '-') continue;
     if (v < 0 || n == 32) return -1;
-    lo = &low->bytes[n / 2];
-    hi = &high->bytes[n / 2];
+    unsigned char *lo = &low->bytes[n / 2];
+    unsigned char *hi = &high->bytes[n / 2];
     if (n++ % 2 == 0) {
       *lo = (unsigned char)(v << 4);
       *hi = (unsigned char)(v << 4 | 15);

@@ -44,9 +44,8 @@ const char *pawl_nearest(const char *name, const char *const *names, int n) {
   limit = len / 3 > 1 ? (int)(len / 3) : 1;
   for (int i = 0; i < n; i++) {
     size_t other = strlen(names[i]);
-    int d;
     if (other + (size_t)limit < len || other > len + (size_t)limit) continue;
-    d = distance(name, (int)len, names[i], (int)other);
+    int d = distance(name, (int)len, names[i], (int)other);
     if (d <= limit && (!best || d < best_distance)) {
       best = names[i];
       best_distance = d;

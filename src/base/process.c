@@ -19,9 +19,8 @@ typedef struct stat_line {
 /* The first line of a small file, without its end; 0 when unreadable. */
 static int read_line(const char *path, char *to, size_t size) {
   FILE *file = fopen(path, "re"); /* e: not for our children */
-  int ok;
   if (!file) return 0;
-  ok = fgets(to, (int)size, file) != NULL;
+  int ok = fgets(to, (int)size, file) != NULL;
   fclose(file);
   if (ok) to[strcspn(to, "\n")] = '\0';
   return ok;
@@ -29,16 +28,14 @@ static int read_line(const char *path, char *to, size_t size) {
 
 static int read_stat(const char *path, stat_line *out) {
   char line[1024];
-  char *at;
-  int field;
 
   if (!read_line(path, line, sizeof line)) return 0;
   out->pid = strtoll(line, NULL, 10);
-  at = strrchr(line, ')'); /* a program's name may hold ") R 1" itself */
+  char *at = strrchr(line, ')'); /* a program's name may hold ") R 1" itself */
   if (!at || at[1] != ' ' || at[2] == '\0') return 0;
   out->state = at[2];
   at += 2;
-  for (field = 3; field < 22; field++) {
+  for (int field = 3; field < 22; field++) {
     if (field == 20) out->threads = strtoll(at, NULL, 10);
     at = strchr(at, ' ');
     if (!at) return 0;
@@ -50,13 +47,13 @@ static int read_stat(const char *path, stat_line *out) {
 
 void pawl_process_self(pawl_process *out) {
   stat_line stat;
-  ssize_t len;
 
   memset(out, 0, sizeof *out);
   out->pid = getpid();
   if (gethostname(out->host, sizeof out->host) != 0) out->host[0] = '\0';
   out->host[sizeof out->host - 1] = '\0'; /* a name too long is only cut */
-  len = readlink("/proc/self/ns/pid", out->space, sizeof out->space - 1);
+  ssize_t len =
+      readlink("/proc/self/ns/pid", out->space, sizeof out->space - 1);
   if (len < 0) len = 0;
   out->space[len] = '\0';
   /* A /proc of another pid namespace counts differently: of no use. */

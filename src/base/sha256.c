@@ -87,19 +87,17 @@ void pawl_sha256_end(pawl_sha256 *s, unsigned char out[32]) {
   uint64_t bits = s->len * 8;
   size_t held = s->len % 64;
   unsigned char tail[8];
-  int i;
 
   store32(tail, (uint32_t)(bits >> 32));
   store32(tail + 4, (uint32_t)(bits & 0xffffffff));
   pawl_sha256_add(s, padding, held < 56 ? 56 - held : 120 - held);
   pawl_sha256_add(s, tail, sizeof tail);
-  for (i = 0; i < 8; i++) store32(out + 4 * i, s->h[i]);
+  for (int i = 0; i < 8; i++) store32(out + 4 * i, s->h[i]);
 }
 
 void pawl_sha256_hex(const unsigned char digest[32], char out[65]) {
   static const char digits[] = "0123456789abcdef";
-  int i;
-  for (i = 0; i < 32; i++) {
+  for (int i = 0; i < 32; i++) {
     out[2 * i] = digits[digest[i] >> 4];
     out[2 * i + 1] = digits[digest[i] & 15];
   }

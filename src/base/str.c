@@ -23,19 +23,18 @@ static size_t announced(unsigned char first) {
 int pawl_utf8_length(const char *at, size_t len) {
   const unsigned char *s = (const unsigned char *)at;
   unsigned char low = 0x80, high = 0xbf;
-  int n, i;
 
   if (len == 0) return 0;
   if (s[0] < 0x80) return 1;
   if (s[0] < 0xc2 || s[0] > 0xf4) return 0;
-  n = (int)announced(s[0]);
+  int n = (int)announced(s[0]);
   if ((size_t)n > len) return 0;
   if (s[0] == 0xe0) low = 0xa0;
   if (s[0] == 0xed) high = 0x9f;
   if (s[0] == 0xf0) low = 0x90;
   if (s[0] == 0xf4) high = 0x8f;
   if (s[1] < low || s[1] > high) return 0;
-  for (i = 2; i < n; i++)
+  for (int i = 2; i < n; i++)
     if ((s[i] & 0xc0) != 0x80) return 0;
   return n;
 }

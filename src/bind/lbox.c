@@ -59,7 +59,6 @@ pawl_engine *pawl_bind_engine(lua_State *L, int idx) {
 /* Seconds as Lua has them to microseconds; 0: not a time. */
 int pawl_bind_to_us(lua_State *L, int idx, int64_t *us) {
   int is_number = 0;
-  lua_Number seconds;
   if (lua_isinteger(L, idx)) {
     lua_Integer whole = lua_tointeger(L, idx);
     if (whole > PAWL_NEVER / PAWL_SECOND || whole < -PAWL_NEVER / PAWL_SECOND)
@@ -68,7 +67,7 @@ int pawl_bind_to_us(lua_State *L, int idx, int64_t *us) {
     return 1;
   }
   if (lua_type(L, idx) != LUA_TNUMBER) return 0;
-  seconds = lua_tonumberx(L, idx, &is_number);
+  lua_Number seconds = lua_tonumberx(L, idx, &is_number);
   if (!is_number || !(fabs(seconds) < 9.2e12)) return 0; /* NaN too */
   *us = (int64_t)llround(seconds * 1e6);
   return 1;

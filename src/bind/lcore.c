@@ -34,10 +34,9 @@ static int core_sha256(lua_State *L) {
 /* core.base64(bytes) -> text */
 static int core_base64(lua_State *L) {
   pawl_str bytes;
-  pawl_buf *out;
   pawl_error err;
   bytes.at = luaL_checklstring(L, 1, &bytes.len);
-  out = pawl_host_push_buf(L);
+  pawl_buf *out = pawl_host_push_buf(L);
   pawl_base64_encode(bytes, out);
   if (pawl_buf_check(out, &err) != PAWL_OK) return pawl_bind_failure(L, &err);
   lua_pushlstring(L, out->at ? out->at : "", out->len);
@@ -47,10 +46,9 @@ static int core_base64(lua_State *L) {
 /* core.unbase64(text) -> bytes; "" when it is not base64 */
 static int core_unbase64(lua_State *L) {
   pawl_str text;
-  pawl_buf *out;
   pawl_error err;
   text.at = luaL_checklstring(L, 1, &text.len);
-  out = pawl_host_push_buf(L);
+  pawl_buf *out = pawl_host_push_buf(L);
   if (!pawl_base64_decode(text, out)) out->len = 0;
   if (pawl_buf_check(out, &err) != PAWL_OK) return pawl_bind_failure(L, &err);
   lua_pushlstring(L, out->at ? out->at : "", out->len);
@@ -92,14 +90,13 @@ static pawl_code code_of(const char *name) {
  * that fails as the C code does */
 static int core_error(lua_State *L) {
   pawl_error err;
-  const char *name;
   pawl_code code;
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_settop(L, 1);
   lua_getfield(L, 1, "code");
   lua_getfield(L, 1, "message");
   lua_getfield(L, 1, "hint");
-  name = luaL_checkstring(L, 2);
+  const char *name = luaL_checkstring(L, 2);
   code = code_of(name);
   if (code == PAWL_OK || code == PAWL_NCODES)
     return luaL_error(L, "no such error code: %s", name);

@@ -23,12 +23,11 @@ enum { CLOCK_SLOT = 1, LOG_SLOT, TRACE_SLOT, RUNNER_SLOT };
  * dropped: a broken log must not stop a workflow. */
 static int call_back(pawl_bind_box *box, int slot, void *arg) {
   lua_State *L = box->runner;
-  int status;
   if (!lua_checkstack(box->keeper, 1) || !lua_checkstack(L, 2)) return 0;
   lua_pushvalue(box->keeper, slot);
   lua_xmove(box->keeper, L, 1);
   lua_pushlightuserdata(L, arg);
-  status = lua_pcall(L, 1, 0, 0);
+  int status = lua_pcall(L, 1, 0, 0);
   if (status != LUA_OK) lua_pop(L, 1);
   return status == LUA_OK;
 }
@@ -119,13 +118,12 @@ static int keep_callback(lua_State *L, lua_State *keeper, int config,
 /* ---- open and close ---- */
 
 static int64_t config_int(lua_State *L, int config, const char *key) {
-  lua_Integer n;
   int ok = 1;
   if (lua_getfield(L, config, key) == LUA_TNIL) {
     lua_pop(L, 1);
     return 0;
   }
-  n = lua_tointegerx(L, -1, &ok);
+  lua_Integer n = lua_tointegerx(L, -1, &ok);
   if (!ok) luaL_error(L, "config field '%s' must be an integer", key);
   lua_pop(L, 1);
   return n;
@@ -139,9 +137,8 @@ static int32_t config_small(lua_State *L, int config, const char *key) {
 }
 
 static int config_flag(lua_State *L, int config, const char *key) {
-  int on;
   lua_getfield(L, config, key);
-  on = lua_toboolean(L, -1);
+  int on = lua_toboolean(L, -1);
   lua_pop(L, 1);
   return on;
 }
@@ -191,10 +188,9 @@ static void read_config(lua_State *L, int at, pawl_config *config) {
 /* Pushes a closed box with its two threads, callbacks of the config kept. */
 static pawl_bind_box *new_box(lua_State *L, int at, pawl_config *config) {
   pawl_bind_box *box = lua_newuserdatauv(L, sizeof *box, 2);
-  lua_State *keeper;
   memset(box, 0, sizeof *box);
   luaL_setmetatable(L, PAWL_ENGINE_MT);
-  keeper = lua_newthread(L);
+  lua_State *keeper = lua_newthread(L);
   lua_setiuservalue(L, -2, 1);
   if (keep_callback(L, keeper, at, "clock", clock_protected))
     config->clock = clock_callback;
@@ -213,13 +209,12 @@ int pawl_bind_open(lua_State *L) {
   const char *url = luaL_optstring(L, 1, NULL);
   pawl_config config = PAWL_CONFIG_INIT;
   pawl_engine *engine = NULL;
-  pawl_bind_box *box;
   pawl_error err;
   pawl_code rc;
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 2);
   read_config(L, 2, &config);
-  box = new_box(L, 2, &config);
+  pawl_bind_box *box = new_box(L, 2, &config);
   if (config.clock && !call_back(box, CLOCK_SLOT, &box->last_us))
     return luaL_error(L, "option 'clock' must return seconds when called");
   PAWL_INSIDE(box, rc, pawl_open(url, &config, &engine, &err));

@@ -223,9 +223,8 @@ static int64_t ask_clock(void *ud) {
 }
 
 static int has_flag(lua_State *L, int at, const char *key, int *is_true) {
-  int there;
   lua_getfield(L, at, key);
-  there = !lua_isnil(L, -1);
+  int there = !lua_isnil(L, -1);
   *is_true = lua_toboolean(L, -1);
   lua_pop(L, 1);
   return there;

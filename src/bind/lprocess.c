@@ -93,10 +93,9 @@ static void become_worker(int pipes[NPIPES][2], pid_t parent) {
 static int sys_spawn(lua_State *L) {
   int pipes[NPIPES][2];
   const pid_t parent = getpid();
-  pid_t pid;
   if (!make_pipes(pipes)) return pawl_push_errno(L);
   fflush(NULL); /* or the child might write it again */
-  pid = fork();
+  pid_t pid = fork();
   if (pid == 0) become_worker(pipes, parent);
   for (int i = 0; i < NPIPES; i++) close(pipes[i][1]);
   if (pid < 0) {

@@ -172,11 +172,10 @@ static int scan_protected(lua_State *L) {
 
 static int sys_scan(lua_State *L) {
   DIR *dir = opendir(luaL_checkstring(L, 1));
-  int status;
   if (!dir) return pawl_push_errno(L);
   lua_pushcfunction(L, scan_protected);
   lua_pushlightuserdata(L, dir);
-  status = lua_pcall(L, 1, 1, 0);
+  int status = lua_pcall(L, 1, 1, 0);
   closedir(dir);
   if (status != LUA_OK) return lua_error(L);
   return 1;
@@ -192,11 +191,10 @@ static int close_stream(lua_State *L) {
 /* sys.twin() -> file: another stream to standard output. */
 static int sys_twin(lua_State *L) {
   luaL_Stream *stream = lua_newuserdatauv(L, sizeof *stream, 0);
-  int fd;
   stream->closef = NULL; /* closed, until it is open */
   luaL_setmetatable(L, LUA_FILEHANDLE);
   fflush(stdout);
-  fd = dup(STDOUT_FILENO);
+  int fd = dup(STDOUT_FILENO);
   if (fd < 0 || !(stream->f = fdopen(fd, "w")))
     return luaL_error(L, "cannot use standard output: %s", strerror(errno));
   stream->closef = close_stream;

@@ -150,11 +150,10 @@ static pawl_buf *encode(lua_State *L, int idx, const char *path,
 
 /* Puts the workflow object at idx where the core takes it from. */
 static void hand_over(lua_State *L, int idx, const verb *v) {
-  lua_State *main;
   if (!lua_istable(L, idx) && !lua_isuserdata(L, idx))
     bad_type(L, idx, v, "path or workflow");
   lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
-  main = lua_tothread(L, -1);
+  lua_State *main = lua_tothread(L, -1);
   if (!lua_checkstack(main, 1)) luaL_error(L, "stack overflow");
   lua_pushvalue(L, idx);
   if (main != L) lua_xmove(L, main, 1);
@@ -196,9 +195,8 @@ static pawl_code take_json(lua_State *L, const verb *v, call *c,
   int n = 0;
   for (int i = 0; i < MAX_ARGS; i++) {
     const argument *a = &v->takes[i];
-    const pawl_buf *text;
     if (a->kind != JSON) continue;
-    text = encode(L, FIRST + i, a->name, err);
+    const pawl_buf *text = encode(L, FIRST + i, a->name, err);
     if (!text) return err->code;
     c->json[n++] = text->at;
   }
@@ -246,10 +244,9 @@ static int push_text(lua_State *L) {
 }
 
 static int take_text(lua_State *L, pawl_engine *engine, char *text) {
-  int status;
   lua_pushcfunction(L, push_text);
   lua_pushlightuserdata(L, text);
-  status = lua_pcall(L, 1, 1, 0);
+  int status = lua_pcall(L, 1, 1, 0);
   pawl_free(engine, text);
   return status == LUA_OK ? 1 : lua_error(L);
 }
@@ -322,7 +319,6 @@ static int run_verb(lua_State *L, const verb *v) {
   call c = {.box = pawl_bind_self_at(L, v->method, level_of(v))};
   pawl_error err;
   pawl_code rc;
-  int n;
   c.box = pawl_bind_idle(L, v->method);
   assert(c.box->engine && !c.box->inside);
   lua_settop(L, FIRST + MAX_ARGS - 1);
@@ -331,7 +327,7 @@ static int run_verb(lua_State *L, const verb *v) {
   take_flow(L, v, &c);
   PAWL_INSIDE(c.box, rc, v->run(c.box->engine, &c, &err));
   if (rc != PAWL_OK) return pawl_bind_failure(L, &err);
-  n = push(L, &c, v->gives[0]);
+  int n = push(L, &c, v->gives[0]);
   return n + push(L, &c, v->gives[1]);
 }
 

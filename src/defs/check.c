@@ -339,11 +339,10 @@ static pawl_code check_signal(const pawl_def *d, const pawl_node *node,
   char whose[160], signal[256] = "";
   pawl_str value;
   pawl_buf text = {.alloc = d->alloc};
-  pawl_code rc;
   if (!node->task.at || !pawl_json_get(node->task, "signal", &value))
     return PAWL_OK;
   pawl_json_unquote(value, &text);
-  rc = pawl_buf_check(&text, err);
+  pawl_code rc = pawl_buf_check(&text, err);
   if (rc == PAWL_OK) {
     pawl_str_copy(signal, sizeof signal, pawl_buf_str(&text));
     snprintf(whose, sizeof whose, PAWL_NODE_FMT ": `signal`",
@@ -506,10 +505,8 @@ static pawl_code check_rules(const pawl_def *d, const char *field,
   for (int i = 0; i < n; i++) {
     const char *problem = rules[i].key ? name_problem(rules[i].key) : NULL;
     char whose[64];
-    pawl_code rc;
     snprintf(whose, sizeof whose, "`%s`: event", field);
-    rc = check_event(d, d->line, whose, rules[i].event, 1, err);
-    if (rc != PAWL_OK) return rc;
+    MUST(check_event(d, d->line, whose, rules[i].event, 1, err));
     if (!problem) continue;
     pawl_fail(err, PAWL_DEFINITION, "`%s`: `key` %s", field, problem);
     pawl_error_hint(err, "it is the name of a variable, or of the input");

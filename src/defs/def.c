@@ -13,11 +13,10 @@ static pawl_code read_nodes(pawl_reader *r, pawl_str graph) {
   pawl_json_iter it = {0};
   pawl_str key, value, nodes;
   pawl_code rc;
-  int n;
   if (!pawl_json_get(graph, "nodes", &nodes) ||
       pawl_json_kind_of(nodes) != PAWL_JSON_ARRAY)
     return pawl_reader_wrong(r, "nodes", "a list");
-  n = pawl_json_count(nodes);
+  int n = pawl_json_count(nodes);
   d->nodes = pawl_arena_get(d, (size_t)n * sizeof *d->nodes + 1);
   if (!d->nodes) return pawl_reader_nomem(r);
   while (pawl_json_each(nodes, &it, &key, &value)) {
@@ -34,13 +33,12 @@ static pawl_code read_rules(pawl_reader *r, pawl_str graph, const char *field,
   static const char WANT[] = "a list of objects with `event`";
   pawl_json_iter it = {0};
   pawl_str list, key, value;
-  pawl_event_rule *rules;
   pawl_code rc;
   if (!pawl_json_get(graph, field, &list)) return PAWL_OK;
   if (pawl_json_kind_of(list) != PAWL_JSON_ARRAY)
     return pawl_reader_wrong(r, field, WANT);
-  rules = pawl_arena_get(r->def,
-                         (size_t)pawl_json_count(list) * sizeof *rules + 1);
+  pawl_event_rule *rules = pawl_arena_get(
+      r->def, (size_t)pawl_json_count(list) * sizeof *rules + 1);
   if (!rules) return pawl_reader_nomem(r);
   *out = rules;
   while (pawl_json_each(list, &it, &key, &value)) {
@@ -315,11 +313,10 @@ int pawl_def_node(const pawl_def *def, const char *name, size_t len) {
 }
 
 int pawl_def_node_at(const pawl_def *def, const char *name, int *at) {
-  int found;
   if (*at >= 0 && *at < def->nnodes &&
       (def->nodes[*at].name == name || !strcmp(def->nodes[*at].name, name)))
     return *at;
-  found = pawl_def_node(def, name, strlen(name));
+  int found = pawl_def_node(def, name, strlen(name));
   if (found >= 0) *at = found;
   return found;
 }
@@ -365,11 +362,10 @@ int pawl_def_each_around(const pawl_def *def, int node) {
 
   for (int i = 0; at >= 0 && i < def->nnodes; i++) {
     const pawl_node *each = &def->nodes[i];
-    unsigned char *mark;
     if (i == at || each->kind != PAWL_KIND_EACH || each->branch < 0) continue;
     if (!queue) queue = pawl_calloc(def->alloc, size);
     if (!queue) return -1;
-    mark = (unsigned char *)(queue + n);
+    unsigned char *mark = (unsigned char *)(queue + n);
     memset(mark, 0, n);
     mark_branch(def, i, queue, mark);
     if (!mark[at]) continue;

@@ -212,9 +212,8 @@ static int is_over_branches(const pawl_node *node) {
 /* May the token come in? What is refused has no state. */
 static int may_enter(walker *w, int node, int stack) {
   const pawl_node *n = &w->def->nodes[node];
-  int own;
   if (n->kind != PAWL_KIND_FORK && !is_over_branches(n)) return 1;
-  own = inside(w, stack, node);
+  int own = inside(w, stack, node);
   if (own != OUTSIDE && n->kind == PAWL_KIND_EACH) {
     if (own == stack)
       w->back[node] = 1; /* the item has ended; `next` was taken before */
@@ -255,9 +254,8 @@ static void add_edge(walker *w, int to) {
 
 static void go(walker *w, int node, int stack) {
   unsigned slot = 0;
-  int found;
   if (w->full || !may_enter(w, node, stack)) return;
-  found = find_state(w, node, stack, &slot);
+  int found = find_state(w, node, stack, &slot);
   if (w->collecting) {
     assert(found != NONE);
     add_edge(w, found);
@@ -284,9 +282,8 @@ static int ended_fork(const walker *w, const meeting *m, int stack) {
 
 static int behind_join(walker *w, int join, int stack) {
   const meeting *m = &w->meetings[join];
-  int fork_frame;
   if (w->frames[stack].depth <= m->depth) return stack;
-  fork_frame = ended_fork(w, m, stack);
+  int fork_frame = ended_fork(w, m, stack);
   if (!m->stays) return w->frames[fork_frame].parent;
   return intern_frame(w, fork_frame, w->frames[fork_frame].fork, -1 - join, 0);
 }
@@ -422,12 +419,11 @@ static answer gathers_a_part(walker *w, int join) {
   int last = NONE;
   for (int i = 0; i < w->nstates; i++) {
     int fork, stack = w->states[i].stack;
-    answer one;
     if (w->states[i].node != join) continue;
     if (w->frames[stack].depth <= m->depth) continue;
     fork = w->frames[ended_fork(w, m, stack)].fork;
     if (fork == last) continue;
-    one = meets_again(w, join, fork);
+    answer one = meets_again(w, join, fork);
     if (one > found) found = one;
     last = fork;
   }
@@ -519,10 +515,9 @@ static pawl_code too_complicated(walker *w) {
 static pawl_code find_depths(walker *w) {
   begin_again(w);
   for (;;) {
-    int wrong;
     walk(w);
     if (w->full) return too_complicated(w);
-    wrong = find_fallen(w);
+    int wrong = find_fallen(w);
     if (wrong == NONE && settle_some(w)) continue;
     if (wrong == NONE) wrong = find_wrong(w);
     if (wrong == NONE) return PAWL_OK;
@@ -555,9 +550,8 @@ static shown show(const walker *w, int stack) {
 static pawl_code refuse_trouble(walker *w) {
   const trouble *t = &w->trouble;
   const pawl_node *node = &w->def->nodes[t->node];
-  shown from;
   if (t->what == FINE) return PAWL_OK;
-  from = show(w, t->inner);
+  shown from = show(w, t->inner);
   switch (t->what) {
     case FINE:
     case ENTERED_AGAIN:
@@ -610,7 +604,6 @@ static int shared_node(walker *w, int each) {
 
 static pawl_code check_each(walker *w, int each) {
   const pawl_node *node = &w->def->nodes[each];
-  int shared;
   if (!is_over_branches(node)) return PAWL_OK;
   if (!w->back[each]) {
     pawl_refuse_node(w->def, node, w->err, NULL,
@@ -619,7 +612,7 @@ static pawl_code check_each(walker *w, int each) {
     pawl_error_hint(w->err, "end it with next = \"%s\"", node->name);
     return PAWL_DEFINITION;
   }
-  shared = shared_node(w, each);
+  int shared = shared_node(w, each);
   if (shared == NONE) return PAWL_OK;
   pawl_refuse_node(w->def, &w->def->nodes[shared], w->err, NULL,
                    ": belongs to a branch of " PAWL_NODE_FMT
@@ -648,14 +641,13 @@ static void count_arrivals(walker *w, int join) {
 static pawl_code refuse_lonely(walker *w, int join, int stack) {
   const pawl_node *node = &w->def->nodes[join];
   const pawl_node *fork;
-  shown only;
   if (stack == OUTSIDE ||
       is_over_branches(&w->def->nodes[w->frames[stack].fork]))
     return pawl_refuse_node(w->def, node, w->err,
                             "lead the branches of a fork to it, or remove it",
                             ": has no fork before it");
   fork = &w->def->nodes[w->frames[stack].fork];
-  only = show(w, stack);
+  shown only = show(w, stack);
   return pawl_refuse_node(w->def, node, w->err,
                           "lead another of its branches there, or remove it",
                           ": only %s \"%s\" of " PAWL_NODE_FMT
@@ -712,8 +704,7 @@ static pawl_code check_arrivals(walker *w, int join, int *some) {
 static pawl_code check_join(walker *w, int join) {
   const meeting *m = &w->meetings[join];
   int most = 0, some, too_few = NONE;
-  pawl_code rc = check_arrivals(w, join, &some);
-  if (rc != PAWL_OK) return rc;
+  MUST(check_arrivals(w, join, &some));
   count_arrivals(w, join);
   for (int i = 1; i < w->nframes; i++) {
     const frame *f = &w->frames[i];

@@ -17,8 +17,7 @@ int pawl_node_target(const pawl_node *node, int i) {
 
 static pawl_code read_kind(pawl_reader *r, pawl_str object, pawl_node *node) {
   const char *text = NULL, *near, *names[PAWL_NKINDS];
-  pawl_code rc = pawl_reader_text(r, object, "kind", &text);
-  if (rc != PAWL_OK) return rc;
+  MUST(pawl_reader_text(r, object, "kind", &text));
   if (!text) return pawl_reader_wrong(r, "kind", "there");
   for (int i = 0; i < PAWL_NKINDS; i++) {
     names[i] = pawl_kind_shapes[i].name;
@@ -47,10 +46,9 @@ static pawl_code read_edges(pawl_reader *r, pawl_str object, const char *field,
                             pawl_edge **out, int *nout) {
   pawl_json_iter it = {0};
   pawl_str key, value;
-  pawl_edge *edges;
   int n = 0;
-  edges = pawl_arena_get(r->def,
-                         (size_t)pawl_json_count(object) * sizeof *edges + 1);
+  pawl_edge *edges = pawl_arena_get(
+      r->def, (size_t)pawl_json_count(object) * sizeof *edges + 1);
   if (!edges) return pawl_reader_nomem(r);
   while (pawl_json_each(object, &it, &key, &value)) {
     pawl_str quoted = {key.at - 1, key.len + 2}; /* with its quotes */
@@ -254,11 +252,9 @@ static pawl_code read_order(pawl_reader *r, pawl_str object, pawl_node *node) {
     return pawl_reader_wrong(r, "order", WANT);
   while (pawl_json_each(value, &it, &key, &name)) {
     const char *text;
-    pawl_code rc;
     if (pawl_json_kind_of(name) != PAWL_JSON_STRING)
       return pawl_reader_wrong(r, "order", WANT);
-    rc = pawl_reader_unquote(r, name, "order", &text);
-    if (rc != PAWL_OK) return rc;
+    MUST(pawl_reader_unquote(r, name, "order", &text));
     node->order[n] = find_branch(node, text);
     for (int i = 0; i < n; i++)
       if (node->order[i] == node->order[n]) node->order[n] = -1;

@@ -116,9 +116,8 @@ pawl_code pawl_reader_text(pawl_reader *r, pawl_str object, const char *field,
 pawl_code pawl_reader_flag(pawl_reader *r, pawl_str object, const char *field,
                            int *out) {
   pawl_str value;
-  pawl_json_kind kind;
   if (!pawl_json_get(object, field, &value)) return PAWL_OK;
-  kind = pawl_json_kind_of(value);
+  pawl_json_kind kind = pawl_json_kind_of(value);
   if (kind != PAWL_JSON_TRUE && kind != PAWL_JSON_FALSE)
     return pawl_reader_wrong(r, field, "true or false");
   *out = kind == PAWL_JSON_TRUE;
@@ -180,9 +179,8 @@ pawl_code pawl_reader_choice(pawl_reader *r, pawl_str object,
 
 pawl_code pawl_reader_introduce(pawl_reader *r, const char *kind,
                                 const char *name) {
-  char *text;
   size_t size = strlen(kind) + strlen(name) + 4;
-  text = pawl_arena_get(r->def, size);
+  char *text = pawl_arena_get(r->def, size);
   if (!text) return pawl_reader_nomem(r);
   pawl_copy_text(text, size, kind);
   strcat(strcat(strcat(text, " \""), name), "\"");
@@ -194,9 +192,8 @@ pawl_code pawl_reader_json(pawl_reader *r, pawl_str object, const char *field,
                            pawl_json_kind kind, pawl_json_kind other,
                            const char *want, pawl_str *out) {
   pawl_str value;
-  pawl_json_kind given;
   if (!pawl_json_get(object, field, &value)) return PAWL_OK;
-  given = pawl_json_kind_of(value);
+  pawl_json_kind given = pawl_json_kind_of(value);
   if (given != kind && given != other)
     return pawl_reader_wrong(r, field, want);
   return pawl_reader_str(r, value, out);

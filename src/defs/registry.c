@@ -100,13 +100,12 @@ pawl_def *pawl_registry_find(const pawl_registry *r, const char *code,
                              size_t len, int64_t version, int *loaded) {
   pawl_str name = {code, len};
   pawl_def *def;
-  int at;
   if (version == 0) {
     def = highest_loaded(r, name);
     if (def && loaded) *loaded = 1;
     return def;
   }
-  at = lower_bound(r, name, version);
+  int at = lower_bound(r, name, version);
   if (at == r->n || compare(&r->entries[at], name, version) != 0) return NULL;
   if (loaded) *loaded = r->entries[at].loaded;
   return r->entries[at].def;

@@ -30,9 +30,8 @@ static int push_failure(lua_State *L, const pawl_error *err) {
 /* core.json_encode(value) -> text | nil, err */
 static int core_json_encode(lua_State *L) {
   pawl_error err;
-  pawl_buf *out;
   luaL_checkany(L, 1);
-  out = pawl_host_push_buf(L);
+  pawl_buf *out = pawl_host_push_buf(L);
   if (pawl_luajson_encode(L, 1, "value", 0, out, &err) != PAWL_OK)
     return push_failure(L, &err);
   lua_pushlstring(L, out->at, out->len);

@@ -165,23 +165,19 @@ static int call_member(lua_State *L) {
 /* The number of the member named at idx 2 (upvalue 2 is { name = number });
  * raises. */
 static int check_member(lua_State *L) {
-  int number;
   lua_pushvalue(L, 2);
   lua_rawget(L, lua_upvalueindex(2));
-  number = (int)lua_tointeger(L, -1);
+  int number = (int)lua_tointeger(L, -1);
   lua_pop(L, 1);
   return number ? number
                 : pawl_ctx_raise_unknown(L, 2, "ctx", names, NMEMBERS);
 }
 
 static int ctx_index(lua_State *L) {
-  const member *m;
-  pawl_run *run;
-  int number;
   pawl_ctx_check_self(L);
-  run = pawl_ctx_alive(L, lua_touserdata(L, 1));
-  number = check_member(L);
-  m = &members[number - 1];
+  pawl_run *run = pawl_ctx_alive(L, lua_touserdata(L, 1));
+  int number = check_member(L);
+  const member *m = &members[number - 1];
   if (m->kind == FIELD) return m->function(L, run);
   if (lua_getiuservalue(L, 1, number) != LUA_TNIL) return 1;
   if (m->kind == VALUE) {
@@ -197,9 +193,8 @@ static int ctx_index(lua_State *L) {
 
 /* Whatever else is assigned would be lost without a word, so it is refused. */
 static int ctx_newindex(lua_State *L) {
-  const pawl_run *run;
   pawl_ctx_check_self(L);
-  run = pawl_ctx_alive(L, lua_touserdata(L, 1));
+  const pawl_run *run = pawl_ctx_alive(L, lua_touserdata(L, 1));
   if (check_member(L) != CTX_vars)
     return raise_fixed(L, "ctx", "what is to be kept goes into ctx.vars");
   pawl_ctx_check_table(L, "vars");
@@ -211,9 +206,8 @@ static int ctx_newindex(lua_State *L) {
 
 /* Also of one that has ended: who prints it may be after just that. */
 static int ctx_tostring(lua_State *L) {
-  pawl_ctx *ctx;
   pawl_ctx_check_self(L);
-  ctx = lua_touserdata(L, 1);
+  pawl_ctx *ctx = lua_touserdata(L, 1);
   if (ctx->run)
     lua_pushfstring(L, "pawl.ctx: %s, node %s", ctx->run->call->id,
                     ctx->run->call->node);
@@ -260,10 +254,10 @@ typedef struct kept {
 static pawl_code is_changed(pawl_run *run, lua_State *L, const kept *k,
                             int *out) {
   pawl_buf *before = &run->before;
-  pawl_code rc;
   MUST(pawl_ctx_decode_stored(L, k->before, run->caught.err));
   pawl_buf_clear(before);
-  rc = pawl_luajson_encode(L, -1, k->path, 0, before, run->caught.err);
+  pawl_code rc =
+      pawl_luajson_encode(L, -1, k->path, 0, before, run->caught.err);
   lua_pop(L, 1);
   *out = !pawl_str_eq(pawl_buf_str(before), pawl_buf_str(k->after));
   return rc;

@@ -53,11 +53,10 @@ static void attr_to_lua(lua_State *L, pawl_run *run) {
 /* Pushes what the store has, as a table of {type, value}. */
 static void push_stored_attrs(lua_State *L, pawl_run *run) {
   pawl_error err;
-  pawl_code rc;
   pawl_buf *out = pawl_ctx_push_buf(L, run);
   pawl_ctx_check_service(L, run, "attrs");
   run->host->serving = 1;
-  rc = run->call->services->attrs(run->call, out, &err);
+  pawl_code rc = run->call->services->attrs(run->call, out, &err);
   run->host->serving = 0;
   if (rc != PAWL_OK || pawl_buf_check(out, &err) != PAWL_OK)
     pawl_ctx_raise(L, &err);
@@ -145,11 +144,10 @@ void pawl_ctx_check_attr_name(lua_State *L) {
 /* Pushes type and stored value of a pawl.decimal, pawl.date or pawl.binary at
  * idx 3; 0: it is none. */
 static int push_typed(lua_State *L, pawl_run *run) {
-  const char *type;
   pawl_str text;
   int64_t us;
   if (luaL_getmetafield(L, 3, "__name") == LUA_TNIL) return 0;
-  type = lua_tostring(L, -1);
+  const char *type = lua_tostring(L, -1);
   if (!type || strcmp(type, "pawl.typed") != 0) return 0;
   lua_pushliteral(L, "type");
   lua_rawget(L, 3);

@@ -71,9 +71,8 @@ pawl_run *pawl_ctx_upvalue_run(lua_State *L) {
 /* By the metatable itself, not by a name in the registry, which a script
  * could give to a value of its own. */
 int pawl_ctx_is_self(lua_State *L) {
-  int same;
   if (!lua_getmetatable(L, 1)) return 0;
-  same = lua_rawequal(L, -1, lua_upvalueindex(1));
+  int same = lua_rawequal(L, -1, lua_upvalueindex(1));
   lua_pop(L, 1);
   return same;
 }
@@ -84,10 +83,9 @@ void pawl_ctx_check_self(lua_State *L) {
 }
 
 pawl_run *pawl_ctx_child_run(lua_State *L) {
-  pawl_ctx *ctx;
   pawl_ctx_check_self(L);
   lua_getiuservalue(L, 1, 1);
-  ctx = lua_touserdata(L, -1);
+  pawl_ctx *ctx = lua_touserdata(L, -1);
   lua_pop(L, 1); /* held by the child */
   return pawl_ctx_alive(L, ctx);
 }
@@ -99,9 +97,8 @@ pawl_buf *pawl_ctx_push_buf(lua_State *L, const pawl_run *run) {
 pawl_buf *pawl_ctx_push_encoded(lua_State *L, const pawl_run *run, int idx,
                                 const char *path) {
   pawl_error err;
-  pawl_buf *out;
   idx = lua_absindex(L, idx);
-  out = pawl_ctx_push_buf(L, run);
+  pawl_buf *out = pawl_ctx_push_buf(L, run);
   if (pawl_luajson_encode(L, idx, path, run->host->max_bytes, out, &err) !=
       PAWL_OK)
     pawl_ctx_raise(L, &err);

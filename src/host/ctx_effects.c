@@ -55,11 +55,9 @@ static void add_value(lua_State *L, const pawl_run *run, int idx,
 
 /* ctx.emit(type, payload?): a message that leaves with the decision */
 int pawl_ctx_emit(lua_State *L, pawl_run *run) {
-  pawl_buf *out;
-  pawl_str type;
   lua_settop(L, 2);
-  type = check_emit_type(L);
-  out = pawl_ctx_push_buf(L, run);
+  pawl_str type = check_emit_type(L);
+  pawl_buf *out = pawl_ctx_push_buf(L, run);
   pawl_buf_addz(out, "{\"payload\":");
   add_value(L, run, 2, "payload", "null", out);
   pawl_buf_addz(out, ",\"type\":");
@@ -162,16 +160,14 @@ static void check_objects(lua_State *L, pawl_run *run) {
 
 /* ctx.start(code, input?, options?) -> the id of the instance to be */
 int pawl_ctx_start(lua_State *L, pawl_run *run) {
-  pawl_buf *out;
-  const char *code;
   pawl_error err;
   char id[37];
   lua_settop(L, 3);
-  code = check_child_code(L);
+  const char *code = check_child_code(L);
   read_child_options(L, run);
   convert_attributes(L, run);
   check_objects(L, run);
-  out = pawl_ctx_push_buf(L, run);
+  pawl_buf *out = pawl_ctx_push_buf(L, run);
   pawl_buf_addz(out, "{\"input\":");
   add_value(L, run, 2, "input", "{}", out);
   pawl_buf_addz(out, ",\"options\":");

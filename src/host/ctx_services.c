@@ -37,10 +37,8 @@ static int check_level(lua_State *L, int idx) {
 /* ctx.log(level, message, fields?) */
 int pawl_ctx_log(lua_State *L, pawl_run *run) {
   pawl_buf *fields = NULL;
-  const char *message;
-  int level;
-  level = check_level(L, 1);
-  message = luaL_checkstring(L, 2);
+  int level = check_level(L, 1);
+  const char *message = luaL_checkstring(L, 2);
   if (!lua_isnoneornil(L, 3)) {
     luaL_checktype(L, 3, LUA_TTABLE);
     fields = pawl_ctx_push_encoded(L, run, 3, "fields");
@@ -58,13 +56,13 @@ int pawl_ctx_heartbeat(lua_State *L, pawl_run *run) {
   pawl_error err;
   pawl_buf *progress = NULL;
   pawl_str text = {NULL, 0};
-  pawl_code rc;
   int cancelled = 0;
   if (!lua_isnoneornil(L, 1))
     progress = pawl_ctx_push_encoded(L, run, 1, "progress");
   if (progress) text = pawl_buf_str(progress);
   run->host->serving = 1;
-  rc = run->call->services->heartbeat(run->call, text, &cancelled, &err);
+  pawl_code rc =
+      run->call->services->heartbeat(run->call, text, &cancelled, &err);
   run->host->serving = 0;
   if (rc != PAWL_OK) return pawl_ctx_raise(L, &err);
   if (progress) pawl_buf_deinit(progress);
@@ -75,10 +73,9 @@ int pawl_ctx_heartbeat(lua_State *L, pawl_run *run) {
 /* ctx.cancelled() -> boolean */
 int pawl_ctx_cancelled(lua_State *L, pawl_run *run) {
   pawl_error err;
-  pawl_code rc;
   int yes = 0;
   run->host->serving = 1;
-  rc = run->call->services->cancelled(run->call, &yes, &err);
+  pawl_code rc = run->call->services->cancelled(run->call, &yes, &err);
   run->host->serving = 0;
   if (rc != PAWL_OK) return pawl_ctx_raise(L, &err);
   lua_pushboolean(L, yes);
@@ -136,10 +133,7 @@ static void add_param(lua_State *L, pawl_run *run, int idx, pawl_buf *out) {
 
 /* ctx.db:query(sql, ...) -> rows, changed */
 static int db_query(lua_State *L) {
-  pawl_run *run;
-  pawl_buf *params, *rows;
   pawl_error err;
-  pawl_code rc;
   pawl_str sql;
   int64_t changed = 0;
   int n = lua_gettop(L);
@@ -147,10 +141,10 @@ static int db_query(lua_State *L) {
     return pawl_ctx_raise_text(L, PAWL_MISUSE,
                                "ctx.db:query(\"select ...\", ...)",
                                "ctx.db:query is called with a colon");
-  run = pawl_ctx_child_run(L);
+  pawl_run *run = pawl_ctx_child_run(L);
   sql.at = luaL_checklstring(L, 2, &sql.len);
-  params = pawl_ctx_push_buf(L, run);
-  rows = pawl_ctx_push_buf(L, run);
+  pawl_buf *params = pawl_ctx_push_buf(L, run);
+  pawl_buf *rows = pawl_ctx_push_buf(L, run);
   pawl_buf_addc(params, '[');
   for (int i = 3; i <= n; i++) {
     if (i > 3) pawl_buf_addc(params, ',');
@@ -161,7 +155,7 @@ static int db_query(lua_State *L) {
   pawl_ctx_check_time(L, run, "db:query");
   pawl_ctx_check_service(L, run, "db:query");
   run->host->serving = 1;
-  rc = pawl_buf_check(params, &err);
+  pawl_code rc = pawl_buf_check(params, &err);
   if (rc == PAWL_OK)
     rc = run->call->services->query(run->call, sql, pawl_buf_str(params), rows,
                                     &changed, &err);

@@ -15,10 +15,10 @@
 #define NO_MEMORY "not enough memory" /* Lua's words */
 
 static const char *field_text(lua_State *L, int idx, const char *field) {
-  const char *text;
   lua_pushstring(L, field);
   lua_rawget(L, idx);
-  text = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+  const char *text =
+      lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
   lua_pop(L, 1); /* still held by the table at idx */
   return text;
 }
@@ -64,19 +64,17 @@ void pawl_host_push_error(lua_State *L, const pawl_error *err) {
 
 /* Has the value at idx the metatable of that name in the registry? */
 static int has_metatable(lua_State *L, int idx, const char *name) {
-  int same;
   if (!lua_getmetatable(L, idx)) return 0;
   luaL_getmetatable(L, name);
-  same = lua_rawequal(L, -1, -2);
+  int same = lua_rawequal(L, -1, -2);
   lua_pop(L, 2);
   return same;
 }
 
 /* Is it what lua/pawl/workflow.lua raises? */
 static int is_builder_error(lua_State *L, int idx) {
-  const char *name;
   if (luaL_getmetafield(L, idx, "__name") == LUA_TNIL) return 0;
-  name = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
+  const char *name = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
   lua_pop(L, 1); /* held by the metatable */
   return strcmp(name, "pawl.definition_error") == 0;
 }
@@ -137,9 +135,8 @@ static void flatten(char *to, size_t size, const char *from) {
 
 /* Lua's list of all the files it tried would push out everything else. */
 static int shorten_not_found(char *line) {
-  char *end;
   if (strncmp(line, "module '", 8) != 0) return 0;
-  end = strstr(line, "' not found:");
+  char *end = strstr(line, "' not found:");
   if (!end) return 0;
   end[strlen("' not found")] = 0;
   return 1;
@@ -172,14 +169,13 @@ int pawl_host_where(lua_State *L, int level, char *out, size_t size) {
   lua_Debug ar;
   for (; lua_getstack(L, level, &ar); level++) {
     char number[16];
-    size_t n;
     lua_getinfo(L, "Sl", &ar);
     if (ar.currentline <= 0) continue;                    /* a C function */
     if (strncmp(ar.short_src, "pawl.", 5) == 0) continue; /* our own Lua */
     snprintf(number, sizeof number, ":%d", ar.currentline);
     pawl_copy_text(out, size - strlen(number),
                    pawl_host_short_path(ar.short_src));
-    n = strlen(out);
+    size_t n = strlen(out);
     memcpy(out + n, number, strlen(number) + 1);
     return 1;
   }
@@ -348,9 +344,8 @@ static int catch_any(lua_State *L) {
 static int is_located(lua_State *L, const char *text, int level) {
   lua_Debug ar;
   for (; lua_getstack(L, level, &ar); level++) {
-    size_t len;
     lua_getinfo(L, "S", &ar);
-    len = strlen(ar.short_src);
+    size_t len = strlen(ar.short_src);
     if (strncmp(text, ar.short_src, len) == 0 && text[len] == ':' &&
         isdigit((unsigned char)text[len + 1]))
       return 1;
@@ -360,12 +355,11 @@ static int is_located(lua_State *L, const char *text, int level) {
 
 static void add_trace(lua_State *L, pawl_error *err) {
   static const char TAIL[] = "\n\t[C]: in ?"; /* our own way in */
-  size_t len;
   char *trace = err->trace;
   luaL_traceback(L, L, NULL, 1);
   pawl_copy_text(trace, sizeof err->trace, lua_tostring(L, -1));
   lua_pop(L, 1);
-  len = strlen(trace);
+  size_t len = strlen(trace);
   while (len >= sizeof TAIL - 1 &&
          strcmp(trace + len - (sizeof TAIL - 1), TAIL) == 0) {
     len -= sizeof TAIL - 1;

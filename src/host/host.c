@@ -123,11 +123,10 @@ static pawl_code open_state(pawl_host *host, struct lua_State *L,
 /* Not by pawl_host_protect, which needs what is set up here. */
 static pawl_code set_up_state(pawl_host *host, pawl_error *err) {
   lua_State *L = host->L;
-  int status;
   pawl_code rc = PAWL_OK;
   lua_pushcfunction(L, set_up);
   lua_pushlightuserdata(L, host);
-  status = lua_pcall(L, 1, 0, 0);
+  int status = lua_pcall(L, 1, 0, 0);
   if (status == LUA_OK) return PAWL_OK;
   if (status == LUA_ERRMEM)
     rc = pawl_fail(err, PAWL_NOMEM, "not enough memory for a Lua state");

@@ -96,12 +96,11 @@ static int call_with_path(lua_State *L, loading *l) {
 /* Is the value at idx what pawl.workflow returns? Then its metatable's
  * `definition` is pushed. */
 static int push_definition(lua_State *L, int idx) {
-  int is_workflow;
   if (!lua_istable(L, idx) || !lua_getmetatable(L, idx)) return 0;
   lua_pushliteral(L, "__name");
   lua_rawget(L, -2);
-  is_workflow = lua_type(L, -1) == LUA_TSTRING &&
-                strcmp(lua_tostring(L, -1), "pawl.workflow") == 0;
+  int is_workflow = lua_type(L, -1) == LUA_TSTRING &&
+                    strcmp(lua_tostring(L, -1), "pawl.workflow") == 0;
   lua_pop(L, 1);
   lua_pushliteral(L, "definition");
   lua_rawget(L, -2);
@@ -174,12 +173,11 @@ static int missing_module(lua_State *L, loading *l, const char *module) {
 static int push_module_text(lua_State *L, loading *l) {
   int name = lua_gettop(L);
   const char *module = lua_tostring(L, name);
-  pawl_buf *text;
   if (l->bundle.len) return missing_module(L, l, module);
   push_led_path(L, l);
   pawl_require_find(L, name);
   if (!lua_isstring(L, -1)) return missing_module(L, l, module);
-  text = pawl_host_push_own_buf(l->host, L);
+  pawl_buf *text = pawl_host_push_own_buf(l->host, L);
   l->caught.rc = pawl_source_read(lua_tostring(L, -2), text, l->caught.err);
   if (l->caught.rc == PAWL_OK)
     l->caught.rc = pawl_source_check(lua_tostring(L, -2), pawl_buf_str(text),
@@ -241,9 +239,8 @@ static int run_with_bundle(lua_State *L, loading *l) {
 
 static pawl_code encode_part(lua_State *L, loading *l, int part,
                              const char *path, pawl_buf *out) {
-  pawl_code rc;
   lua_rawgeti(L, AT_REC, part);
-  rc = pawl_luajson_encode(L, -1, path, 0, out, l->caught.err);
+  pawl_code rc = pawl_luajson_encode(L, -1, path, 0, out, l->caught.err);
   lua_pop(L, 1);
   return rc;
 }
@@ -349,9 +346,8 @@ out:
 pawl_code pawl_host_load_file(pawl_host *host, const char *path,
                               pawl_loaded *out, pawl_error *err) {
   loading l = {.name = pawl_host_short_path(path), .out = out};
-  pawl_code rc;
   begin_loaded(host, out);
-  rc = pawl_source_read(path, &out->source, err);
+  pawl_code rc = pawl_source_read(path, &out->source, err);
   set_folder(&l, path);
   return load_source(host, &l, rc, err);
 }
@@ -393,11 +389,10 @@ static int write_dump(lua_State *L, const void *bytes, size_t size, void *ud) {
 /* Are the functions on top of the stack, two of them, the same code? */
 static int same_code(lua_State *L, pawl_host *host) {
   int top = lua_gettop(L), same;
-  pawl_buf *a, *b;
   if (lua_iscfunction(L, -1) || lua_iscfunction(L, -2)) return 0;
   if (!lua_isfunction(L, -2)) return 0; /* an object with __call */
-  a = pawl_host_push_own_buf(host, L);
-  b = pawl_host_push_own_buf(host, L);
+  pawl_buf *a = pawl_host_push_own_buf(host, L);
+  pawl_buf *b = pawl_host_push_own_buf(host, L);
   lua_pushvalue(L, top);
   lua_dump(L, write_dump, b, 1);
   lua_pushvalue(L, top - 1);
@@ -486,9 +481,8 @@ static int stack_body(lua_State *L) {
 }
 
 static int is_other_state(const pawl_host *host, lua_State *L) {
-  lua_State *main;
   lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
-  main = lua_tothread(L, -1);
+  lua_State *main = lua_tothread(L, -1);
   lua_pop(L, 1);
   return main != host->main;
 }
@@ -496,7 +490,6 @@ static int is_other_state(const pawl_host *host, lua_State *L) {
 pawl_code pawl_host_load_stack(pawl_host *host, struct lua_State *L,
                                pawl_loaded *out, pawl_error *err) {
   loading l = {.host = host, .out = out};
-  pawl_code rc;
   begin_loaded(host, out);
   l.caught.err = err ? err : &l.spare;
   l.caught.script = PAWL_DEFINITION;
@@ -506,7 +499,7 @@ pawl_code pawl_host_load_stack(pawl_host *host, struct lua_State *L,
                           "load the workflow's file instead of the object",
                           "this engine has a Lua state of its own");
   }
-  rc = pawl_host_protect(host, L, stack_body, &l, 1, 1, &l.caught);
+  pawl_code rc = pawl_host_protect(host, L, stack_body, &l, 1, 1, &l.caught);
   if (rc != PAWL_OK) {
     pawl_loaded_deinit(out);
     return rc;

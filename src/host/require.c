@@ -37,16 +37,14 @@ static const char under_way = 0;
  * definition. */
 static int require_bundled(lua_State *L) {
   pawl_str text;
-  int status;
-  const char *chunk;
   text.at = lua_tolstring(L, -1, &text.len); /* held by the sources */
-  chunk = luaL_gsub(L, lua_tostring(L, 1), ".", "/");
+  const char *chunk = luaL_gsub(L, lua_tostring(L, 1), ".", "/");
   chunk = lua_pushfstring(L, "@%s.lua", chunk);
   if (!pawl_require_push_chunk(L, 2, text, chunk)) return lua_error(L);
   lua_pushlightuserdata(L, (void *)&under_way);
   pawl_record_set_field(L, 2, PAWL_REC_MODULES, 1);
   lua_pushvalue(L, 1);
-  status = lua_pcall(L, 1, 1, 0);
+  int status = lua_pcall(L, 1, 1, 0);
   if (status == LUA_OK && lua_isnil(L, -1)) {
     lua_pop(L, 1);
     lua_pushboolean(L, 1);
@@ -110,9 +108,8 @@ static void note_fresh(lua_State *L) {
 /* Calls the state's own `require` with the definition's folder leading the
  * path; in a host's state only for as long as that takes. */
 static int require_other(lua_State *L) {
-  int is_private, status;
   lua_rawgeti(L, 2, PAWL_REC_PRIVATE);
-  is_private = lua_toboolean(L, -1);
+  int is_private = lua_toboolean(L, -1);
   lua_rawgeti(L, 2, PAWL_REC_FOLDER);
   pawl_host_push_path(L); /* 5 */
   if (!is_private && lua_isstring(L, 4) && lua_isstring(L, 5)) {
@@ -122,7 +119,7 @@ static int require_other(lua_State *L) {
   }
   lua_getglobal(L, "require");
   lua_pushvalue(L, 1);
-  status = lua_pcall(L, 1, LUA_MULTRET, 0);
+  int status = lua_pcall(L, 1, LUA_MULTRET, 0);
   if (!is_private && lua_isstring(L, 5)) {
     lua_pushvalue(L, 5);
     pawl_host_set_path(L);

@@ -20,13 +20,12 @@ static pawl_code bad_return(pawl_run *run, lua_State *L, int idx,
 /* Whether the node has it is for the rules to say: they know the graph. */
 static pawl_code take_transition(pawl_run *run, lua_State *L, int idx) {
   size_t len;
-  const char *text;
   if (lua_isnil(L, idx)) return PAWL_OK;
   if (lua_type(L, idx) != LUA_TSTRING)
     return bad_return(run, L, idx, "transition",
                       "return its name, or nil where there is only one, and "
                       "the output after it: return nil, output");
-  text = lua_tolstring(L, idx, &len);
+  const char *text = lua_tolstring(L, idx, &len);
   pawl_buf_add(&run->result->transition, text, len);
   run->result->has_transition = 1;
   return pawl_buf_check(&run->result->transition, run->caught.err);
@@ -87,8 +86,7 @@ static pawl_code take_items(pawl_run *run, lua_State *L, int idx) {
   MUST(take_value(run, L, idx, "items", max_items_bytes(run->host)));
   if (out->at[0] == '[') return PAWL_OK;
   if (out->len == 2) { /* {} in Lua is an empty list too */
-    pawl_buf_clear(out);
-    pawl_buf_addz(out, "[]");
+    pawl_buf_set(out, pawl_strz("[]"));
     return pawl_buf_check(out, err);
   }
   pawl_fail_hint(err, PAWL_VALUE, HINT, "`items` returned a table with names");
@@ -103,7 +101,6 @@ static pawl_code take_time(pawl_run *run, lua_State *L, int idx) {
   int64_t *out = &run->result->at_us;
   size_t len;
   const char *text;
-  double us;
   if (lua_type(L, idx) == LUA_TSTRING) {
     text = lua_tolstring(L, idx, &len);
     if (pawl_time_parse(text, len, out) && *out <= PAWL_TIME_MAX)
@@ -113,7 +110,7 @@ static pawl_code take_time(pawl_run *run, lua_State *L, int idx) {
   if (lua_type(L, idx) != LUA_TNUMBER)
     return bad_return(run, L, idx, "time", HINT);
   /* to the nearest: seconds that were computed are a little off */
-  us = floor(lua_tonumber(L, idx) * 1e6 + 0.5);
+  double us = floor(lua_tonumber(L, idx) * 1e6 + 0.5);
   if (!(us >= 0 && us < (double)PAWL_TIME_MAX)) /* which rounds up */
     return bad_return(run, L, idx, "time", HINT);
   *out = (int64_t)us; /* within its range, as just checked */

@@ -47,13 +47,12 @@ enum { AT_CATCH = 2, AT_CTX, AT_RESULT };
 /* Continues `body` when the handler has ended, well or not. */
 static int after(lua_State *L, int status, lua_KContext context) {
   pawl_run *run = (pawl_run *)context;
-  pawl_code rc;
   run->is_over = 1;
   if (status != LUA_OK && status != LUA_YIELD) {
     pawl_catch_status(&run->caught, L, status);
     return 0;
   }
-  rc = pawl_ctx_take(run, L, AT_CTX);
+  pawl_code rc = pawl_ctx_take(run, L, AT_CTX);
   if (rc == PAWL_OK) rc = pawl_returned_take(run, L, AT_RESULT);
   run->result->no_retry = pawl_catch_is_for_good(rc);
   run->caught.rc = rc;
@@ -92,9 +91,8 @@ static int body(lua_State *L) {
 /* (run): a thread for it */
 static int make_thread(lua_State *L) {
   pawl_run *run = lua_touserdata(L, 1);
-  lua_State *co;
   lua_rawgetp(L, LUA_REGISTRYINDEX, run->host);
-  co = lua_newthread(L);
+  lua_State *co = lua_newthread(L);
   lua_rawsetp(L, -2, run);
   run->co = co;
   return 0;
@@ -296,7 +294,6 @@ static pawl_code start(pawl_host *host, const pawl_call *call,
                        pawl_error *err) {
   pawl_error spare;
   pawl_run *run;
-  pawl_code rc;
   spare.code = PAWL_OK;
   if (!err) err = &spare;
   pawl_result_clear(result);
@@ -304,8 +301,7 @@ static pawl_code start(pawl_host *host, const pawl_call *call,
   if (host->running)
     return pawl_fail(err, PAWL_MISUSE,
                      "a handler of this engine is running already");
-  rc = take_run(host, &run, err);
-  if (rc != PAWL_OK) return rc;
+  MUST(take_run(host, &run, err));
   run->call = call;
   run->result = result;
   run->caught =

@@ -38,13 +38,12 @@ int pawl_source_hash(const char *path, char hex[65]) {
   unsigned char bytes[BUFSIZ], digest[32];
   pawl_sha256 sha;
   size_t n;
-  int ok;
   FILE *f = fopen(path, "rb");
   if (!f) return 0;
   pawl_sha256_init(&sha);
   while ((n = fread(bytes, 1, sizeof bytes, f)) > 0)
     pawl_sha256_add(&sha, bytes, n);
-  ok = !ferror(f);
+  int ok = !ferror(f);
   fclose(f);
   pawl_sha256_end(&sha, digest);
   pawl_sha256_hex(digest, hex);

@@ -30,14 +30,13 @@ pawl_code pawl_run_handler_on(pawl_decision *d, int k, const pawl_node *node,
                      .handler = handler,
                      .event = event,
                      .output = output};
-  pawl_code rc;
 
   if (!event.at && t->event.len) q.event = pawl_buf_str(&t->event);
   assert(
       !d->plan.waits); /* one at a time: the next would have its variables */
   assert(pawl_tok_live(d, k) && d->turn != PAWL_TURN_LETTERS);
   pawl_result_clear(d->result);
-  rc = d->world->ask(d->world->ud, d, &q, &d->plan.waits, err);
+  pawl_code rc = d->world->ask(d->world->ud, d, &q, &d->plan.waits, err);
   if (pawl_handler_is_pure(handler))
     d->plan.asked = 1;
   else if (rc == PAWL_OK && !d->plan.waits)

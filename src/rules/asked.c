@@ -74,14 +74,12 @@ pawl_code pawl_asked_read(const pawl_token *t, pawl_asked *out,
 int pawl_asked_in(const pawl_asked *asked, const pawl_token *t,
                   pawl_str event_id) {
   pawl_buf quoted = {.alloc = t->data.alloc};
-  pawl_str one;
-  int found;
 
   if (!asked->n) return 0;
   pawl_json_add_string(&quoted, event_id);
-  one = pawl_buf_str(&quoted);
-  found = !quoted.failed && bsearch(&one, asked->at, (size_t)asked->n,
-                                    sizeof one, by_text) != NULL;
+  pawl_str one = pawl_buf_str(&quoted);
+  int found = !quoted.failed && bsearch(&one, asked->at, (size_t)asked->n,
+                                        sizeof one, by_text) != NULL;
   pawl_buf_deinit(&quoted);
   return found;
 }

@@ -68,7 +68,6 @@ static void take_start(pawl_decision *d, pawl_str start) {
   pawl_str id = {0}, workflow = {0}, input = {0}, options = {0};
   pawl_buf rest = {.alloc = d->alloc};
   int track, leave;
-  pawl_effect *f;
   pawl_object o;
   pawl_token none = {0};
 
@@ -77,7 +76,7 @@ static void take_start(pawl_decision *d, pawl_str start) {
   (void)pawl_json_get(start, "input", &input);
   (void)pawl_json_get(start, "options", &options);
   split_options(options, &rest, &track, &leave);
-  f = pawl_message(d, 0, "start", NULL, &o);
+  pawl_effect *f = pawl_message(d, 0, "start", NULL, &o);
   f->has_id = id.len == 38 && pawl_id_parse(id.at + 1, 36, &f->id);
   pawl_member_json(&o, "workflow", workflow);
   pawl_member_json(&o, "input", input.len ? input : pawl_strz("{}"));

@@ -49,14 +49,13 @@ void pawl_undo_begin(pawl_decision *d, pawl_status status) {
 static void finish(pawl_decision *d) {
   pawl_plan *p = &d->plan;
   pawl_compensation *u = undoing(d);
-  pawl_record *r;
 
   u->status =
       u->failed ? PAWL_UNDO_COMPLETED_WITH_ERRORS : PAWL_UNDO_COMPLETED;
   u->completed_us = pawl_decision_now(d);
   if (u->node.len) /* where it was when that began */
     p->state.node = pawl_decision_name(d, pawl_buf_str(&u->node));
-  r = pawl_instance_record(d, "compensated");
+  pawl_record *r = pawl_instance_record(d, "compensated");
   pawl_buf_addz(&r->text, u->failed ? "completed with errors" : "completed");
   pawl_buf_copy(&p->error, &u->error);
   if (u->output.len) pawl_buf_copy(&p->state.output, &u->output);
@@ -113,7 +112,6 @@ static int stands(pawl_decision *d) {
 /* A token comes to stand at the step to undo next; or it is over. */
 static void stand_next(pawl_decision *d) {
   pawl_plan *p = &d->plan;
-  const char *before;
   pawl_str step;
   int64_t seq;
   int behind, k;
@@ -125,7 +123,7 @@ static void stand_next(pawl_decision *d) {
   k = stands(d);
   if (k < 0) k = pawl_token_new(d, -1);
   if (k < 0) return;
-  before = p->state.node;
+  const char *before = p->state.node;
   pawl_arrive(d, k, pawl_world_name(d->world, step, "node", &p->failed));
   p->state.previous = before; /* a new token comes from nowhere */
   p->after = PAWL_AFTER_GO_ON;
@@ -207,13 +205,13 @@ static pawl_code run_undo(pawl_decision *d, int k, const pawl_node *node,
                           pawl_error *err) {
   pawl_token *t = pawl_tok(d, k);
   pawl_str output = pawl_buf_str(&d->undo_output), none = {0};
-  pawl_code rc;
 
   if (!output.len) output = pawl_strz("null");
   pawl_buf_clear(&t->data);
   pawl_buf_adds(&t->data, pawl_buf_str(&d->undo_data));
   t->branch = d->undo_branch;
-  rc = pawl_run_handler_on(d, k, node, PAWL_HANDLER_UNDO, none, output, err);
+  pawl_code rc =
+      pawl_run_handler_on(d, k, node, PAWL_HANDLER_UNDO, none, output, err);
   pawl_buf_clear(&pawl_tok(d, k)->data);
   pawl_tok(d, k)->branch = NULL;
   return rc;
@@ -256,7 +254,6 @@ static void undo(pawl_decision *d, int k) {
 
 void pawl_undo_run(pawl_decision *d) {
   int k = stands(d), planning, behind = 0, more;
-  const pawl_node *node;
   int64_t seq = 0;
   pawl_str step;
 
@@ -279,7 +276,7 @@ void pawl_undo_run(pawl_decision *d) {
     wait_for_load(d, PAWL_LOOK_AGAIN);
     return;
   }
-  node = pawl_tok_node(d, k);
+  const pawl_node *node = pawl_tok_node(d, k);
   if (!node || !node->has_undo) /* its definition has changed */
     pass(d, seq);
   else

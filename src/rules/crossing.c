@@ -113,7 +113,6 @@ static void check_node(const pawl_crossing *c, const pawl_place *place,
                        pawl_buf *name, pawl_buf *why) {
   int old = index_of(c->from, place->node);
   int new = pawl_crossing_across(c, place->node, name);
-  const pawl_node *was, *is;
 
   if (new < 0) {
     pawl_buf_addf(why, "version %" PRId64 " has no node \"%s\"",
@@ -121,8 +120,8 @@ static void check_node(const pawl_crossing *c, const pawl_place *place,
     return;
   }
   if (old < 0) return;
-  was = &c->from->nodes[old];
-  is = &c->to->nodes[new];
+  const pawl_node *was = &c->from->nodes[old];
+  const pawl_node *is = &c->to->nodes[new];
   if (pawl_kind_shapes[was->kind].waits_for && is->kind != was->kind)
     pawl_buf_addf(why,
                   "\"%s\" is a %s, and \"%s\" of version %" PRId64 " a %s",
@@ -216,7 +215,6 @@ static void add_forks(const pawl_def *def, const int *forks, int depth,
 static void check_forks(const pawl_crossing *c, const pawl_place *place,
                         pawl_buf *name, pawl_buf *why) {
   int forks[PAWL_MAX_DEPTH] = {0}, depth = 0, new;
-  const int *at;
 
   for (int i = 0; i < place->depth; i++) {
     forks[i] = check_fork(c, place, place->forks[i], name, why);
@@ -225,7 +223,7 @@ static void check_forks(const pawl_crossing *c, const pawl_place *place,
   new = pawl_crossing_across(c, place->node, name);
   if (has_spot(c->right, new, forks, place->depth)) return;
   if (!is_regular(c, place) && is_unchanged(c, place, new, name)) return;
-  at = pawl_spots_at(c->right, new, 0, &depth);
+  const int *at = pawl_spots_at(c->right, new, 0, &depth);
   pawl_buf_addf(why, "\"%s\" stands ", c->to->nodes[new].name);
   add_forks(c->to, at, at ? depth : 0, why);
   pawl_buf_addf(why, " in version %" PRId64 ", and this token ",

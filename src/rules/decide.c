@@ -48,17 +48,15 @@ static void run_routing(pawl_decision *d, int k, const char *type) {
   pawl_error err = {0};
   pawl_buf path = {.alloc = d->alloc};
   int record = p->nrecords, no;
-  pawl_record *r;
-  pawl_code rc;
 
   d->result->no_retry = 0;
   d->result->retry_after_us = -1;
   pawl_buf_clear(&d->result->details);
   no = pawl_tok(d, k)->no;
   if (!strcmp(type, "started")) pawl_buf_addz(&path, node->name);
-  r = pawl_token_record(d, k, type);
+  pawl_record *r = pawl_token_record(d, k, type);
   r->started_us = began_us;
-  rc = pawl_enter(d, k, &path, &err);
+  pawl_code rc = pawl_enter(d, k, &path, &err);
   if (rc != PAWL_OK) {
     if (p->nrecords == record + 1 && pawl_tok(d, k)->node == node->name) {
       /* nothing of it happened but the failure */
@@ -165,10 +163,9 @@ static int first_token(pawl_decision *d) {
   pawl_plan *p = &d->plan;
   const pawl_node *node = &d->def->nodes[d->def->start];
   int k = pawl_token_new(d, -1);
-  pawl_token *t;
 
   if (k < 0) return k;
-  t = pawl_tok(d, k);
+  pawl_token *t = pawl_tok(d, k);
   t->node = node->name;
   t->visit = ++p->state.visit;
   p->state.node = node->name;
@@ -229,11 +226,10 @@ static void run_tokens(pawl_decision *d) {
   /* a decision costs something for each token that is there */
   if (most < TOKENS_A_TURN) most = TOKENS_A_TURN;
   for (int k = 0; k < n; k++) {
-    const pawl_node *node;
     if (!is_due(d, pawl_tok(d, k)) ||
         !pawl_order_may_run(pawl_tok(d, k), first))
       continue;
-    node = pawl_tok_node(d, k);
+    const pawl_node *node = pawl_tok_node(d, k);
     if ((node && node->transactional) != (d->turn == PAWL_TURN_UNIT)) continue;
     run_token(d, k);
     if (d->plan.waits) return; /* one at a time: it had these variables */
@@ -340,7 +336,6 @@ static pawl_after rest_suspended(pawl_decision *d) {
 
 static void finish_plan(pawl_decision *d) {
   pawl_plan *p = &d->plan;
-  int64_t look;
 
   assert(!p->waits || p->after == PAWL_AFTER_GO_ON);
   if (p->after == PAWL_AFTER_END && !p->stays) pawl_untaken_end(d);
@@ -363,10 +358,10 @@ static void finish_plan(pawl_decision *d) {
     return;
   }
   p->state.status = live_status(d);
-  look = d->plan.leaves || recovers(p) || is_edited_blindly(d) ||
-                 (d->turn == PAWL_TURN_LETTERS && pawl_eachs_wait(d))
-             ? 0
-             : next_look(d);
+  int64_t look = d->plan.leaves || recovers(p) || is_edited_blindly(d) ||
+                         (d->turn == PAWL_TURN_LETTERS && pawl_eachs_wait(d))
+                     ? 0
+                     : next_look(d);
   if (pawl_is_behind(d)) pawl_look_again(d);
   note_mail(d);
   p->rests = look != 0;
@@ -420,13 +415,12 @@ static void settle_after(pawl_decision *d) {
 static int leads_to_step(pawl_decision *d) {
   const pawl_plan *p = &d->plan;
   const pawl_token *t = pawl_tokens_lone(&p->state.tokens);
-  const pawl_node *node;
 
   if (!t || !is_due(d, t) || p->after != PAWL_AFTER_GO_ON ||
       p->state.status == PAWL_STATUS_SUSPENDED || pawl_is_undoing(d) ||
       d->turn != PAWL_TURN_WHOLE)
     return 0;
-  node = pawl_tok_node(d, (int)(t - p->state.tokens.at));
+  const pawl_node *node = pawl_tok_node(d, (int)(t - p->state.tokens.at));
   return node && node->kind == PAWL_KIND_STEP && !node->transactional &&
          node->run_avg_us <= PAWL_SLOW_US;
 }
@@ -580,10 +574,8 @@ static void undo_returned(pawl_decision *d, int k, pawl_code rc,
 
 void pawl_decide_returned(pawl_decision *d, pawl_handler handler,
                           int32_t token, pawl_code rc, pawl_error *err) {
-  int is_cancelled, k, at;
-
   plan_begin(d);
-  k = returned_token(d, token);
+  int k = returned_token(d, token);
   if (handler == PAWL_HANDLER_UNDO) {
     undo_returned(d, k, rc, err);
     return;
@@ -593,8 +585,8 @@ void pawl_decide_returned(pawl_decision *d, pawl_handler handler,
     d->plan.failed = 1;
     return;
   }
-  at = (int)(pawl_tok_node(d, k) - d->def->nodes);
-  is_cancelled = pawl_letters_cancel(d) != NULL;
+  int at = (int)(pawl_tok_node(d, k) - d->def->nodes);
+  int is_cancelled = pawl_letters_cancel(d) != NULL;
   if (is_cancelled && rc != PAWL_OK) {
     give_up(d, k, err);
     return;
@@ -613,7 +605,6 @@ void pawl_decide_returned(pawl_decision *d, pawl_handler handler,
 const pawl_node *pawl_decide_next_step(const pawl_decision *d,
                                        int transactional) {
   const pawl_node *first = NULL;
-  int64_t turn;
   if (!d->def || d->taken || d->turn == PAWL_TURN_LETTERS ||
       d->state.status == PAWL_STATUS_SUSPENDED ||
       pawl_status_has_ended(d->state.status) || d->state.undo.status)
@@ -622,12 +613,11 @@ const pawl_node *pawl_decide_next_step(const pawl_decision *d,
     first = d->state.visit ? NULL : &d->def->nodes[d->def->start];
     return first && first->kind == PAWL_KIND_STEP ? first : NULL;
   }
-  turn = pawl_order_first(d, &d->state.tokens, pawl_decision_now(d));
+  int64_t turn = pawl_order_first(d, &d->state.tokens, pawl_decision_now(d));
   for (int k = 0; k < d->state.tokens.n; k++) {
     pawl_token *t = &d->state.tokens.at[k];
-    int at;
     if (!is_due(d, t) || !t->node || !pawl_order_may_run(t, turn)) continue;
-    at = pawl_def_node_at(d->def, t->node, &t->node_at);
+    int at = pawl_def_node_at(d->def, t->node, &t->node_at);
     if (at < 0 || d->def->nodes[at].kind != PAWL_KIND_STEP) continue;
     if (!first) first = &d->def->nodes[at];
     if (transactional && d->def->nodes[at].transactional)
@@ -642,10 +632,9 @@ int pawl_decide_is_transactional(const pawl_decision *d) {
 }
 
 int pawl_decide_may_wait(const pawl_decision *d) {
-  const pawl_node *node;
   if (d->state.undo.status && d->turn != PAWL_TURN_LETTERS)
     return 1; /* undoing */
-  node = pawl_decide_next_step(d, 0);
+  const pawl_node *node = pawl_decide_next_step(d, 0);
   return node && !node->transactional;
 }
 

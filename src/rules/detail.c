@@ -105,7 +105,6 @@ void pawl_detail_level(pawl_token *t, const char *fork, const char *branch,
                        pawl_str data) {
   pawl_detail *own = pawl_detail_with(t, PAWL_DETAIL_up);
   pawl_levels *up;
-  pawl_level *one;
 
   if (!own) return;
   up = &own->up;
@@ -113,7 +112,7 @@ void pawl_detail_level(pawl_token *t, const char *fork, const char *branch,
     t->failed = 1;
     return;
   }
-  one = &up->at[up->n++];
+  pawl_level *one = &up->at[up->n++];
   one->fork = fork;
   one->branch = branch;
   one->data.alloc = t->data.alloc;
@@ -267,10 +266,8 @@ static void write_member(pawl_detail *d, unsigned i, pawl_buf *b) {
 }
 
 const pawl_buf *pawl_detail_text(const pawl_token *t) {
-  pawl_buf *b;
-
   if (!t->detail) return &pawl_detail_none.text;
-  b = &t->detail->text;
+  pawl_buf *b = &t->detail->text;
   pawl_buf_clear(b);
   EACH_OF(i, t->detail->has) {
     pawl_buf_addc(b, b->len ? ',' : '{');

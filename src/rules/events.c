@@ -6,12 +6,11 @@
 
 int pawl_event_matches(const char *pattern, pawl_str name) {
   size_t len = strlen(pattern);
-  const char *dot;
 
   if (!len || pattern[len - 1] != '*') return pawl_str_eqz(name, pattern);
   len--; /* "payment." or nothing: then one more segment */
   if (name.len <= len || memcmp(name.at, pattern, len)) return 0;
-  dot = memchr(name.at + len, '.', name.len - len);
+  const char *dot = memchr(name.at + len, '.', name.len - len);
   return dot == NULL;
 }
 

@@ -121,11 +121,10 @@ void pawl_fail_token(pawl_decision *d, int k, const pawl_error *err,
                     .code = pawl_failure_code(err),
                     .random = pawl_decision_random(d)};
   pawl_verdict verdict = pawl_retry_decide(node, &f, &delay_us, &to);
-  pawl_record *r;
 
   assert(node && f.attempt >= 1);
   pawl_stop_waiting(d, k, NULL);
-  r = pawl_token_record(d, k, "failed");
+  pawl_record *r = pawl_token_record(d, k, "failed");
   r->started_us = began_us;
   note_error(p, r, err, pawl_buf_str(&result->details));
   pawl_tok(d, k)->attempt = f.attempt;

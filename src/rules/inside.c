@@ -120,9 +120,8 @@ int pawl_each_around(pawl_decision *d, int k, int *level) {
 
   for (int at = t->depth - 1; at >= 0; at--) {
     const pawl_token *parked = pawl_tokens_find(all, t->scope[at]);
-    const pawl_node *node;
     if (!parked || !pawl_token_is_live(parked->state)) continue;
-    node = pawl_tok_node(d, (int)(parked - all->at));
+    const pawl_node *node = pawl_tok_node(d, (int)(parked - all->at));
     if (!node || node->kind != PAWL_KIND_EACH) continue;
     *level = at + 1;
     return (int)(parked - all->at);

@@ -113,15 +113,13 @@ static void end_cancelled(pawl_decision *d, const pawl_letter *l,
                           const char *type, const char *source,
                           int compensate) {
   pawl_plan *p = &d->plan;
-  pawl_record *r;
 
   unend(d);
-  r = record(d, l, type);
+  pawl_record *r = record(d, l, type);
   if (source) pawl_buf_addf(&r->text, "by event \"%s\"", l->name.at);
   note_cancellation(d, l, source);
   pawl_buf_clear(&p->error);
-  pawl_buf_clear(&p->detail);
-  pawl_buf_adds(&p->detail, pawl_buf_str(&r->text));
+  pawl_buf_set(&p->detail, pawl_buf_str(&r->text));
   p->outcome = "cancelled";
   pawl_end_undoing(d, PAWL_STATUS_CANCELLED, compensate);
   pawl_trace_verdict(d);
@@ -312,7 +310,6 @@ static void restart(pawl_decision *d, const pawl_letter *l) {
   const char *node = node_named(d, l, "from");
   pawl_plan *p = &d->plan;
   pawl_str vars;
-  pawl_record *r;
   int k;
 
   if (!has_stopped(d)) {
@@ -327,7 +324,7 @@ static void restart(pawl_decision *d, const pawl_letter *l) {
   }
   for (k = 0; k < p->state.tokens.n; k++)
     if (pawl_tok_live(d, k)) pawl_token_end(d, k, "it was restarted");
-  r = record(d, l, "restarted");
+  pawl_record *r = record(d, l, "restarted");
   pawl_buf_addz(&r->path, node);
   if (get(l, "variables", &vars) &&
       pawl_json_kind_of(vars) == PAWL_JSON_OBJECT)
@@ -349,7 +346,6 @@ static void move(pawl_decision *d, const pawl_letter *l) {
   const char *node = node_named(d, l, "to"), *from;
   int64_t no = number_of(l, "token", 0);
   int found = -1, n = 0;
-  pawl_record *r;
 
   for (int k = 0; k < d->plan.state.tokens.n; k++) {
     if (!pawl_tok_live(d, k) || (no && pawl_tok(d, k)->no != no)) continue;
@@ -374,7 +370,7 @@ static void move(pawl_decision *d, const pawl_letter *l) {
       pawl_kind_of(d, pawl_tok_node(d, found))->has_scope)
     pawl_drop_scope(d, pawl_tok(d, found)->no, "its each was left");
   place(d, found, node);
-  r = record(d, l, "moved");
+  pawl_record *r = record(d, l, "moved");
   r->token = pawl_tok(d, found)->no;
   r->node = from;
   pawl_buf_addz(&r->path, node);
@@ -387,7 +383,6 @@ static void edit(pawl_decision *d, const pawl_letter *l) {
   pawl_str value;
   int64_t if_commits = number_of(l, "if_commits", -1);
   pawl_object o;
-  pawl_record *r;
 
   if (if_commits >= 0 && if_commits != d->commits) {
     refuse(d, l, "the instance has changed since");
@@ -398,7 +393,7 @@ static void edit(pawl_decision *d, const pawl_letter *l) {
   if (get(l, "unset", &value)) pawl_member_json(&o, "unset", value);
   pawl_object_end(&o);
   pawl_json_apply(pawl_vars_now(d), pawl_buf_str(&delta), &vars);
-  r = record(d, l, "changed");
+  pawl_record *r = record(d, l, "changed");
   pawl_vars_take(d, &vars, &r->changes);
   pawl_buf_deinit(&delta);
   pawl_buf_deinit(&vars);
@@ -482,8 +477,7 @@ static void tell_transfer(pawl_decision *d, const pawl_crossing *c,
     pawl_buf_addz(&text, ": ");
     pawl_buf_adds(&text, pawl_buf_str(&r->text));
   }
-  pawl_buf_clear(&r->text);
-  pawl_buf_adds(&r->text, pawl_buf_str(&text));
+  pawl_buf_set(&r->text, pawl_buf_str(&text));
   pawl_buf_deinit(&text);
   r->has_output = 1;
   pawl_object_begin(&o, &r->output);
@@ -573,11 +567,10 @@ static int event(pawl_decision *d, pawl_letter *l) {
 
 /* Its inbox row goes, or stays as taken where it could come again. */
 void pawl_letter_taken(pawl_decision *d, const pawl_letter *l) {
-  pawl_effect *f;
   int keeps = pawl_letter_is(l, "event") || pawl_letter_is(l, "child");
 
-  f = pawl_plan_effect(&d->plan, keeps ? PAWL_EFFECT_TAKE : PAWL_EFFECT_DELETE,
-                       0);
+  pawl_effect *f = pawl_plan_effect(
+      &d->plan, keeps ? PAWL_EFFECT_TAKE : PAWL_EFFECT_DELETE, 0);
   assert(!l->kept || keeps);
   f->id = l->no;
   f->has_id = 1;
@@ -678,11 +671,10 @@ void pawl_letters_discard(pawl_decision *d) {
 
   for (int i = 0; i < d->nletters; i++) {
     const pawl_letter *l = &d->letters[i];
-    pawl_effect *f;
     if (l->kept || pawl_plan_takes(p, &l->no)) continue; /* it has no row */
     if (d->state.status == PAWL_STATUS_FAILED && pawl_letter_is(l, "event"))
       continue;
-    f = pawl_plan_effect(p, PAWL_EFFECT_DELETE, 0);
+    pawl_effect *f = pawl_plan_effect(p, PAWL_EFFECT_DELETE, 0);
     f->id = l->no;
     f->has_id = 1;
   }

@@ -3,13 +3,11 @@
 
 void pawl_marks_add(pawl_marks *m, const pawl_alloc *alloc, const char *name,
                     int64_t no, pawl_str key) {
-  pawl_mark *one;
-
   if (!name || !PAWL_ROOM(alloc, m->at, m->n, m->cap)) {
     m->failed = 1;
     return;
   }
-  one = &m->at[m->n++];
+  pawl_mark *one = &m->at[m->n++];
   one->name = name;
   one->no = no;
   one->has_key = key.at != NULL;

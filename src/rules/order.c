@@ -18,9 +18,8 @@ int64_t pawl_order_first(const pawl_decision *d, const pawl_token_list *tokens,
   if (tokens->n < 2 || d->rounds > MOST_ROUNDS) return first;
   for (int k = 0; k < tokens->n; k++) {
     const pawl_token *t = &tokens->at[k];
-    int64_t at;
     if (t->state != PAWL_TOKEN_ACTIVE || t->due_us > now_us) continue;
-    at = happened(t);
+    int64_t at = happened(t);
     if (at && at < first) first = at;
   }
   return first;

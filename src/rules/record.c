@@ -31,8 +31,7 @@ pawl_record *pawl_instance_record(pawl_decision *d, const char *type) {
 void pawl_take_output(pawl_decision *d, const pawl_node *node, pawl_record *r,
                       pawl_str output) {
   if (!output.at) return;
-  pawl_buf_clear(&r->output);
-  pawl_buf_adds(&r->output, output);
+  pawl_buf_set(&r->output, output);
   r->has_output = 1;
   if (node->into) pawl_vars_set(d, node->into, output, &r->changes);
 }
@@ -44,8 +43,7 @@ void pawl_take_effects(pawl_decision *d, int k, const pawl_result *r) {
 
   if (r->attrs_changed) pawl_object_merge(&p->attrs, pawl_buf_str(&r->attrs));
   if (r->data_changed) {
-    pawl_buf_clear(&pawl_tok(d, k)->data);
-    pawl_buf_adds(&pawl_tok(d, k)->data, pawl_buf_str(&r->data));
+    pawl_buf_set(&pawl_tok(d, k)->data, pawl_buf_str(&r->data));
     pawl_tok(d, k)->changed = 1;
   }
   while (r->emits.len &&

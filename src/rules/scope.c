@@ -9,7 +9,6 @@
 int pawl_token_new(pawl_decision *d, int from) {
   pawl_plan *p = &d->plan;
   pawl_token *t = pawl_tokens_add(&p->state.tokens, p->alloc);
-  const pawl_token *f;
 
   if (!t) {
     p->failed = 1;
@@ -20,7 +19,7 @@ int pawl_token_new(pawl_decision *d, int from) {
   t->state = PAWL_TOKEN_ACTIVE;
   t->changed = 1;
   if (from < 0) return p->state.tokens.n - 1;
-  f = &p->state.tokens.at[from];
+  const pawl_token *f = &p->state.tokens.at[from];
   t->node = f->node;
   t->previous = f->previous;
   t->fork = f->fork;
@@ -37,11 +36,10 @@ int pawl_token_new(pawl_decision *d, int from) {
 int pawl_token_branch(pawl_decision *d, int parent, const char *fork,
                       const char *branch) {
   int k = pawl_token_new(d, parent);
-  pawl_token *t, *f;
 
   if (k < 0) return k;
-  t = pawl_tok(d, k);
-  f = pawl_tok(d, parent);
+  pawl_token *t = pawl_tok(d, k);
+  pawl_token *f = pawl_tok(d, parent);
   if (t->depth == PAWL_MAX_DEPTH) { /* check.c has refused such graphs */
     d->plan.failed = 1;
     return -1;
@@ -83,7 +81,6 @@ void pawl_stop_waiting(pawl_decision *d, int k, const char *status) {
 
 void pawl_token_end(pawl_decision *d, int k, const char *why) {
   assert(pawl_tok_live(d, k)); /* a token ends once */
-  pawl_token *t;
 
   const pawl_node *node = pawl_tok_node(d, k);
   int parked = node && pawl_kind_of(d, node)->has_scope &&
@@ -94,7 +91,7 @@ void pawl_token_end(pawl_decision *d, int k, const char *why) {
     pawl_record *r = pawl_token_record(d, k, "dropped");
     pawl_buf_addz(&r->text, why);
   }
-  t = pawl_tok(d, k);
+  pawl_token *t = pawl_tok(d, k);
   t->state = why ? PAWL_TOKEN_DROPPED : PAWL_TOKEN_CONSUMED;
   t->due_us = 0;
   t->changed = 1;

@@ -26,8 +26,7 @@ void pawl_stopped_note(pawl_decision *d) {
   char scope[80];
   int n = 0;
 
-  pawl_buf_clear(b);
-  pawl_buf_addz(b, "{\"tokens\":[");
+  pawl_buf_set(b, pawl_strz("{\"tokens\":["));
   for (int k = 0; k < d->plan.state.tokens.n; k++) {
     const pawl_token *t = pawl_tok(d, k);
     if (!pawl_token_is_live(t->state)) continue;
@@ -142,11 +141,10 @@ void pawl_stopped_check(const pawl_decision *d, const pawl_crossing *c,
                         pawl_buf *why) {
   pawl_places places = {0};
   pawl_error err;
-  pawl_code rc;
 
   pawl_buf_adds(why, pawl_buf_str(&c->why));
   if (why->len) return;
-  rc = pawl_places_stopped(
+  pawl_code rc = pawl_places_stopped(
       d->world, &d->id, pawl_buf_str(&d->plan.state.stopped), &places, &err);
   for (int i = 0; i < places.n && !why->len && rc == PAWL_OK; i++)
     rc = pawl_crossing_check(c, &places.at[i], why, &err);

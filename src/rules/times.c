@@ -35,7 +35,6 @@ void pawl_wait_transfer(pawl_decision *d, int k, const pawl_node *was,
 void pawl_time_out(pawl_decision *d, int k, const pawl_node *node) {
   int to = pawl_node_next(node, "timeout", 7);
   pawl_error err;
-  pawl_record *r;
 
   pawl_stop_waiting(d, k, "timed_out");
   if (to < 0) {
@@ -47,7 +46,7 @@ void pawl_time_out(pawl_decision *d, int k, const pawl_node *node) {
     pawl_fail_token(d, k, &err, 0);
     return;
   }
-  r = pawl_token_record(d, k, "timeout");
+  pawl_record *r = pawl_token_record(d, k, "timeout");
   r->due_us = pawl_tok(d, k)->due_us;
   pawl_buf_addz(&r->transition, "timeout");
   pawl_buf_clear(&pawl_tok(d, k)->event);

@@ -43,12 +43,11 @@ static const char *branch_across(const pawl_decision *d,
                                  const pawl_crossing *c, const char *fork,
                                  const char *branch) {
   const pawl_node *node = node_of(c->to, fork);
-  const char *to;
 
   if (!branch || !node || node->kind != PAWL_KIND_FORK ||
       pawl_node_next(node, branch, strlen(branch)) >= 0)
     return branch;
-  to = across(d, c, branch);
+  const char *to = across(d, c, branch);
   if (pawl_node_next(node, to, strlen(to)) >= 0) return to;
   node = node_of(c->to, to);
   return node && node->kind == PAWL_KIND_JOIN ? to : branch;

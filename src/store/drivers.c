@@ -96,13 +96,12 @@ static pawl_code check_built(const pawl_driver *driver, pawl_error *err) {
 
 pawl_code pawl_drivers_pick(const char *url, const pawl_driver **driver,
                             const char **target, pawl_error *err) {
-  const pawl_driver *named;
   if (!url) url = "pawl.db";
   *driver = drivers[NDRIVERS - 1];
   *target = url;
   if (pawl_url_begins(url, "./") || pawl_url_begins(url, "../"))
     return PAWL_OK; /* U2 */
-  named = find(url);
+  const pawl_driver *named = find(url);
   if (!named || named->url->check) MUST(check_ends(url, err));
   if (!named) return check_bare(url, err);
   *driver = named;

@@ -37,10 +37,9 @@ static int add_folder(const char *path, char *to, size_t size) {
 }
 
 int pawl_file_note(const char *path, pawl_file *out) {
-  size_t len;
   memset(out, 0, sizeof *out);
   if (!add_folder(path, out->path, sizeof out->path)) return 0;
-  len = strlen(out->path);
+  size_t len = strlen(out->path);
   if (strlen(path) >= sizeof out->path - len) {
     out->path[0] = 0;
     return 0;
@@ -55,9 +54,8 @@ void pawl_file_note_log(pawl_file *file) {
 }
 
 int pawl_file_is_still(const pawl_file *file) {
-  pawl_file_mark now;
   if (!file->path[0]) return 1;
-  now = mark_of(file->path, "");
+  pawl_file_mark now = mark_of(file->path, "");
   return is_same(&now, &file->at);
 }
 
@@ -65,11 +63,10 @@ int pawl_file_is_still(const pawl_file *file) {
 static int read_head(const char *path, unsigned char head[32]) {
   char name[sizeof((pawl_file *)0)->path + 8];
   int n = snprintf(name, sizeof name, "%s-wal", path), fd;
-  ssize_t got;
   if (n < 0 || n >= (int)sizeof name) return 0;
   fd = open(name, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return 0;
-  got = read(fd, head, 32);
+  ssize_t got = read(fd, head, 32);
   close(fd);
   return got == 32;
 }
@@ -83,9 +80,8 @@ void pawl_file_find_left(const pawl_file *file, pawl_left_log *out) {
 
 int pawl_file_has_left(const char *path, const pawl_left_log *left) {
   unsigned char head[32];
-  pawl_file_mark now;
   if (is_none(&left->at)) return 0;
-  now = mark_of(path, "-wal");
+  pawl_file_mark now = mark_of(path, "-wal");
   return is_same(&now, &left->at) && read_head(path, head) &&
          !memcmp(head, left->head, sizeof head);
 }

@@ -380,13 +380,12 @@ static pawl_code run_plain(pawl_conn *c, const char *sql, pawl_error *err) {
 static pawl_code find_pooler(pawl_conn *c, int *pooler, pawl_error *err) {
   static const char ask[] = "select pg_catalog.pg_backend_pid()";
   pawl_error why;
-  int pid;
 
   if (!add_op(c, OP_QUERY, (pawl_stmt)0)) return pawl_failure_memory(err);
   MUST(queued(c, pq.sendQueryParams(c->pg, ask, 0, NULL, NULL, NULL, NULL, 0),
               err));
   MUST(sync(c, err));
-  pid = atoi(pq.getvalue(c->query, 0, 0));
+  int pid = atoi(pq.getvalue(c->query, 0, 0));
   *pooler = PAWL_POOLER_NONE;
   if (pid == pq.backendPID(c->pg)) return PAWL_OK;
   *pooler = PAWL_POOLER_SHARED;

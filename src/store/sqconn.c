@@ -454,10 +454,9 @@ static pawl_code steer(pawl_sqconn *c, int which, pawl_error *err) {
 
 /* What a version is now; when it cannot be had, as it was. */
 static int64_t look_at(pawl_sqconn *c, int which, int64_t before) {
-  sqlite3_stmt *s;
   int64_t version = before;
   if (prepare_steering(c, which, NULL) != PAWL_OK) return before;
-  s = c->steering[which];
+  sqlite3_stmt *s = c->steering[which];
   if (sqlite3_step(s) == SQLITE_ROW) version = sqlite3_column_int64(s, 0);
   sqlite3_reset(s);
   return version;
@@ -711,14 +710,13 @@ pawl_code pawl_sqconn_begin(pawl_sqconn *c, int unit, pawl_error *err) {
 
 static pawl_code commit_write(pawl_sqconn *c, pawl_error *err) {
   int lost = 0;
-  pawl_code rc;
   assert(!c->reading); /* R3 */
   (void)PAWL_FAULT("commit.before");
   MUST(pawl_sqconn_check_place(c, err));
   MUST(lock_beside(c, BUSY_LIMIT, err));
-  rc = PAWL_FAULT("commit.busy") == PAWL_FAULT_FAIL
-           ? fail_rc(c, c->name, SQLITE_BUSY, err)
-           : steer(c, COMMIT, err);
+  pawl_code rc = PAWL_FAULT("commit.busy") == PAWL_FAULT_FAIL
+                     ? fail_rc(c, c->name, SQLITE_BUSY, err)
+                     : steer(c, COMMIT, err);
   if (rc == PAWL_OK) {
     lost = PAWL_FAULT("commit.after") == PAWL_FAULT_DROP;
     if (c->wal_pages >= c->checkpoint_pages && !c->is_memory)

@@ -77,22 +77,21 @@ void pawl_args_put(pawl_args *a, pawl_stmt stmt, const void *row) {
   for (int i = 0; i < info->nargs; i++) {
     const pawl_param *p = &info->args[i];
     pawl_column *col = &a->cols[i];
-    pawl_cell *cell;
     if (a->has_scalars && !p->is_array) continue;
     if (!p->is_array) col->n = 0;
-    cell = col->n < col->cap ? &col->cells[col->n++] : grown_cell(a, col);
+    pawl_cell *cell =
+        col->n < col->cap ? &col->cells[col->n++] : grown_cell(a, col);
     if (cell) set_cell(cell, p, (const char *)row + p->offset);
   }
   a->has_scalars = 1;
 }
 
 void pawl_args_add(pawl_args *a, int arg, const pawl_cell *cell) {
-  pawl_column *col;
-  pawl_cell *to;
   assert(arg >= 0 && arg < pawl_stmts[a->stmt].nargs);
-  col = &a->cols[arg];
+  pawl_column *col = &a->cols[arg];
   if (!pawl_stmts[a->stmt].args[arg].is_array) col->n = 0;
-  to = col->n < col->cap ? &col->cells[col->n++] : grown_cell(a, col);
+  pawl_cell *to =
+      col->n < col->cap ? &col->cells[col->n++] : grown_cell(a, col);
   if (to) *to = *cell;
 }
 

@@ -248,13 +248,12 @@ static pawl_code begin(pawl_store *store, int unit, pawl_error *err) {
 
 pawl_code pawl_store_begin(pawl_store *store, int unit, pawl_error *err) {
   pawl_error why = {0};
-  pawl_code rc;
   if (is_foreign(store)) return fail_forked(err);
   if (store->phase != IDLE)
     return fail_phase("begin", "a unit of work is open", err);
   if (unit == PAWL_UNIT_SOON && !(store->driver->caps & PAWL_CAN_SOON))
     unit = PAWL_UNIT_BATCH;
-  rc = begin(store, unit, &why);
+  pawl_code rc = begin(store, unit, &why);
   if (rc == PAWL_UNREACHABLE && !store->stays) {
     if (!strcmp(why.sqlstate, "58P01")) /* no cut line */
       pawl_log_error(&store->log, PAWL_WARN, "the store is opened anew", &why);
@@ -365,10 +364,9 @@ void pawl_store_rows(pawl_store *store, int at, pawl_rows *out) {
 
 pawl_code pawl_store_once(pawl_store *store, int unit, const pawl_args *args,
                           pawl_rows *out, pawl_error *err) {
-  pawl_code rc;
   int at;
   MUST(pawl_store_begin(store, unit, err));
-  rc = pawl_store_send(store, args, &at, err);
+  pawl_code rc = pawl_store_send(store, args, &at, err);
   if (rc == PAWL_OK) rc = pawl_store_commit(store, err);
   if (rc == PAWL_OK && out) pawl_store_rows(store, at, out);
   pawl_store_rollback(store); /* no-op after a commit */

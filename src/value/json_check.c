@@ -94,9 +94,8 @@ out:
 pawl_code pawl_json_check(pawl_str text, pawl_json_kind *kind,
                           pawl_error *err) {
   pawl_json_reader r;
-  pawl_code rc;
   pawl_json_reader_init(&r, text, NULL);
-  rc = pawl_json_check_all(&r, kind, err);
+  pawl_code rc = pawl_json_check_all(&r, kind, err);
   pawl_json_reader_deinit(&r);
   return rc;
 }

@@ -294,12 +294,11 @@ static void add_merged(pawl_buf *out, const members *before,
 void pawl_json_apply(pawl_str before, pawl_str delta, pawl_buf *out) {
   members a, set, unset;
   pawl_str part;
-  int ok;
 
   members_init(&a, out->alloc);
   members_init(&set, out->alloc);
   members_init(&unset, out->alloc);
-  ok = members_collect(&a, before);
+  int ok = members_collect(&a, before);
   if (ok && pawl_json_get(delta, "set", &part))
     ok = members_collect(&set, part);
   if (ok && pawl_json_get(delta, "unset", &part))

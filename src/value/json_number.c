@@ -45,14 +45,14 @@ static double decimal_value(decimal *x) {
                                 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
   uint64_t whole = 0;
-  size_t i;
 
   if (x->n == 0) return 0.0;
   if (x->scale > 400) return HUGE_VAL;
   if (x->scale < -2000) return 0.0; /* at most 780 digits before that */
   /* Both numbers are exact, and one operation rounds once (Clinger). */
   if (ROUNDS_ONCE && x->n <= 15 && x->scale >= -22 && x->scale <= 22) {
-    for (i = 0; i < x->n; i++) whole = whole * 10 + (x->digits[i] - '0');
+    for (size_t i = 0; i < x->n; i++)
+      whole = whole * 10 + (x->digits[i] - '0');
     return x->scale < 0 ? (double)whole / tens[-x->scale]
                         : (double)whole * tens[x->scale];
   }
@@ -97,12 +97,12 @@ static const char *read_float(pawl_json_num *num, const char *at,
                               const char *rest, const char *end) {
   decimal x;
   int negative = *at == '-';
-  const char *problem, *digit;
 
   x.n = 0;
   x.scale = 0;
-  for (digit = at + negative; digit < rest; digit++) add_digit(&x, *digit);
-  problem = read_rest(num, rest, end, &x);
+  for (const char *digit = at + negative; digit < rest; digit++)
+    add_digit(&x, *digit);
+  const char *problem = read_rest(num, rest, end, &x);
   if (problem) return problem;
   num->is_float = 1;
   num->d = decimal_value(&x);

@@ -184,11 +184,9 @@ static inline void skip_space(pawl_json_reader *r) {
 
 static pawl_code next_key(pawl_json_reader *r, const char *wanted,
                           pawl_error *err) {
-  pawl_code rc;
   if (r->at >= r->text.len || r->text.at[r->at] != '"')
     return unexpected(r, wanted, err);
-  rc = read_string(r, err);
-  if (rc != PAWL_OK) return rc;
+  MUST(read_string(r, err));
   r->end = r->at;
   skip_space(r);
   if (r->at >= r->text.len || r->text.at[r->at] != ':')

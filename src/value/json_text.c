@@ -4,14 +4,13 @@
 /* The last eight bytes, or four, may overlap those before. */
 static int is_ascii(pawl_str s) {
   uint64_t all = 0;
-  size_t i;
   if (s.len >= 8) {
-    for (i = 0; i + 8 < s.len; i += 8) all |= load64(s.at + i);
+    for (size_t i = 0; i + 8 < s.len; i += 8) all |= load64(s.at + i);
     all |= load64(s.at + s.len - 8);
   } else if (s.len >= 4) {
     all = load32(s.at) | load32(s.at + s.len - 4);
   } else {
-    for (i = 0; i < s.len; i++) all |= (unsigned char)s.at[i];
+    for (size_t i = 0; i < s.len; i++) all |= (unsigned char)s.at[i];
   }
   return !(all & HIGH_BITS);
 }
@@ -20,12 +19,11 @@ int pawl_utf8_check(pawl_str s, size_t *at) {
   size_t here = 0;
   if (is_ascii(s)) return 1;
   while (here < s.len) {
-    int n;
     if (s.len - here >= 8 && !(load64(s.at + here) & HIGH_BITS)) {
       here += 8;
       continue;
     }
-    n = pawl_utf8_length(s.at + here, s.len - here);
+    int n = pawl_utf8_length(s.at + here, s.len - here);
     if (n == 0) {
       *at = here;
       return 0;
@@ -61,9 +59,8 @@ static int hex_digit(char c) {
 /* The four digits of a \u escape that begins at `at`; -1: it is none. */
 static long read_unit(const char *at, const char *end) {
   long unit = 0;
-  int i;
   if (end - at < 6 || at[0] != '\\' || at[1] != 'u') return -1;
-  for (i = 2; i < 6; i++) {
+  for (int i = 2; i < 6; i++) {
     int digit = hex_digit(at[i]);
     if (digit < 0) return -1;
     unit = unit * 16 + digit;

@@ -46,8 +46,7 @@ typedef struct encoder {
 static pawl_code encode_value(encoder *e, const level *up, int at);
 
 static int is_name(pawl_str s) {
-  size_t i;
-  for (i = 0; i < s.len; i++) {
+  for (size_t i = 0; i < s.len; i++) {
     char c = s.at[i];
     if ((c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '_' &&
         (i == 0 || c < '0' || c > '9'))
@@ -160,12 +159,11 @@ static pawl_code encode_string(encoder *e, const level *at, pawl_str s,
 }
 
 static pawl_code encode_number(encoder *e, const level *up, int at) {
-  lua_Number d;
   if (lua_isinteger(e->L, at)) {
     pawl_buf_addi(e->out, lua_tointeger(e->L, at));
     return PAWL_OK;
   }
-  d = lua_tonumber(e->L, at);
+  lua_Number d = lua_tonumber(e->L, at);
   if (isnan(d)) return refuse(e, up, "NaN", NULL);
   if (isinf(d)) return refuse(e, up, "an infinite number", NULL);
   pawl_json_add_float(e->out, d);
@@ -224,14 +222,13 @@ static void look_at(lua_State *L, int t, shape *s) {
 }
 
 static int has_array_mt(encoder *e, int t) {
-  int same;
   if (!lua_getmetatable(e->L, t)) return 0;
   if (!e->array_mt) {
     luaL_getmetatable(e->L, PAWL_ARRAY_MT);
     e->array_mt = lua_topointer(e->L, -1);
     lua_pop(e->L, 1);
   }
-  same = lua_topointer(e->L, -1) == e->array_mt;
+  int same = lua_topointer(e->L, -1) == e->array_mt;
   lua_pop(e->L, 1);
   return same;
 }
@@ -271,11 +268,9 @@ static pawl_code encode_array(encoder *e, level *self, int t, lua_Integer n) {
   pawl_buf_addc(e->out, '[');
   self->key.at = NULL;
   for (self->index = 1; self->index <= n; self->index++) {
-    pawl_code rc;
     if (self->index > 1) pawl_buf_addc(e->out, ',');
     lua_rawgeti(e->L, t, self->index);
-    rc = encode_value(e, self, lua_gettop(e->L));
-    if (rc != PAWL_OK) return rc;
+    MUST(encode_value(e, self, lua_gettop(e->L)));
     lua_pop(e->L, 1);
   }
   pawl_buf_addc(e->out, ']');
@@ -308,11 +303,10 @@ static void take_key(encoder *e, object_keys *k, int at, size_t tag) {
 
 /* The n members that look_at left on the stack, from `first` on. */
 static void keys_from_stack(encoder *e, object_keys *k, int first, int n) {
-  int i;
   k->n = 0;
   k->list = 0;
   k->at = make_room(e, (size_t)n);
-  for (i = first; i < first + 2 * n; i += 2) take_key(e, k, i, (size_t)i);
+  for (int i = first; i < first + 2 * n; i += 2) take_key(e, k, i, (size_t)i);
 }
 
 /* Too many keys for the stack: a list holds them. Both blocks are made first;
@@ -343,12 +337,10 @@ static int member_value(encoder *e, int t, const object_keys *k, size_t i) {
 
 static pawl_code encode_members(encoder *e, level *self, int t,
                                 const object_keys *k) {
-  size_t i;
   pawl_buf_addc(e->out, '{');
-  for (i = 0; i < k->n; i++) {
-    pawl_code rc;
+  for (size_t i = 0; i < k->n; i++) {
     if (i > 0) pawl_buf_addc(e->out, ',');
-    rc = encode_string(e, self->up, k->at[i].text, "a key");
+    pawl_code rc = encode_string(e, self->up, k->at[i].text, "a key");
     if (rc != PAWL_OK) return rc;
     pawl_buf_addc(e->out, ':');
     self->key = k->at[i].text;
@@ -365,7 +357,6 @@ static pawl_code encode_object(encoder *e, level *self, int t, int base,
                                const shape *s) {
   object_keys k;
   size_t used = e->used;
-  pawl_code rc;
 
   if (s->nstrings == s->kept) {
     keys_from_stack(e, &k, base + 1, s->kept);
@@ -374,14 +365,13 @@ static pawl_code encode_object(encoder *e, level *self, int t, int base,
     keys_from_table(e, &k, t, (size_t)s->nstrings);
   }
   pawl_json_sort_keys(k.at, k.n);
-  rc = encode_members(e, self, t, &k);
+  pawl_code rc = encode_members(e, self, t, &k);
   e->used = used;
   return rc;
 }
 
 static pawl_code enter(const encoder *e, const level *self) {
-  const level *l;
-  for (l = self->up; l; l = l->up)
+  for (const level *l = self->up; l; l = l->up)
     if (l->table == self->table) return refuse(e, self->up, "a cycle", NULL);
   if (self->depth > PAWL_JSON_DEPTH) {
     pawl_fail(e->err, PAWL_LIMIT, "nested deeper than %d levels",
@@ -461,7 +451,6 @@ pawl_code pawl_luajson_encode(lua_State *L, int idx, const char *path,
                               pawl_error *err) {
   encoder e;
   int top = lua_gettop(L);
-  pawl_code rc;
 
   if (!lua_checkstack(L, EXTRA))
     return pawl_fail(err, PAWL_NOMEM, "no memory for the Lua stack");
@@ -474,7 +463,7 @@ pawl_code pawl_luajson_encode(lua_State *L, int idx, const char *path,
   e.err = err;
   e.array_mt = NULL;
   e.used = 0;
-  rc = encode_value(&e, NULL, lua_absindex(L, idx));
+  pawl_code rc = encode_value(&e, NULL, lua_absindex(L, idx));
   lua_settop(L, top);
   if (rc == PAWL_OK) rc = pawl_buf_check(out, err);
   if (rc != PAWL_OK && out->at) { /* half a value is of no use */
@@ -503,9 +492,8 @@ static pawl_code decode_value(decoder *d, pawl_error *err);
 /* The reader's memory is a userdata: if Lua raises, it is collected. */
 static void *scratch_alloc(void *ud, void *ptr, size_t osize, size_t nsize) {
   decoder *d = ud;
-  void *block;
   if (nsize == 0) return NULL; /* goes with the stack */
-  block = lua_newuserdatauv(d->L, nsize, 0);
+  void *block = lua_newuserdatauv(d->L, nsize, 0);
   if (ptr) memcpy(block, ptr, osize < nsize ? osize : nsize);
   lua_replace(d->L, d->scratch);
   return block;

@@ -353,7 +353,6 @@ static pawl_code take_member(const reading *r, pawl_str key, pawl_str value,
 static pawl_code take_kind(reading *r, pawl_str text, pawl_error *err) {
   const pawl_options *t = r->t;
   char word[64], all[200];
-  const char *near;
   pawl_str value;
 
   if (!text.at || !pawl_json_get(text, "kind", &value) ||
@@ -368,7 +367,7 @@ static pawl_code take_kind(reading *r, pawl_str text, pawl_error *err) {
   show(value, word, sizeof word);
   pawl_fail(err, PAWL_INVALID, "\"%s\" is no kind of %s", word, t->what);
   pawl_error_where(err, "kind");
-  near = pawl_nearest(word, t->kinds, t->nkinds);
+  const char *near = pawl_nearest(word, t->kinds, t->nkinds);
   list_names(t->kinds, t->nkinds, all, sizeof all);
   if (near)
     pawl_error_hint(err, "did you mean \"%s\"?", near);

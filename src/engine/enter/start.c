@@ -371,8 +371,7 @@ static pawl_code check_input(pawl_engine *e, pawl_str *input,
 static pawl_code take_key(const pawl_origin *origin, pawl_start_options *o,
                           pawl_error *err) {
   if (!origin || !origin->key.at) return PAWL_OK;
-  pawl_buf_clear(&o->key);
-  pawl_buf_adds(&o->key, origin->key);
+  pawl_buf_set(&o->key, origin->key);
   return pawl_buf_check(&o->key, err);
 }
 

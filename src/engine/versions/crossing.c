@@ -123,8 +123,7 @@ void pawl_renames_follow(const pawl_renames *r, const pawl_id *instance,
                          int64_t seq, pawl_str node, pawl_buf *out) {
   pawl_buf next = {.alloc = out->alloc};
 
-  pawl_buf_clear(out);
-  pawl_buf_adds(out, node);
+  pawl_buf_set(out, node);
   for (int i = 0; i < r->n; i++) {
     const pawl_rename *one = &r->at[i];
     if (one->seq <= seq || !one->map.len ||
@@ -133,8 +132,7 @@ void pawl_renames_follow(const pawl_renames *r, const pawl_id *instance,
     assert(i == 0 || r->at[i - 1].seq < one->seq ||
            !pawl_id_eq(&r->at[i - 1].instance, instance)); /* oldest first */
     pawl_map_name(pawl_buf_str(&one->map), out->at ? out->at : "", &next);
-    pawl_buf_clear(out);
-    pawl_buf_adds(out, pawl_buf_str(&next));
+    pawl_buf_set(out, pawl_buf_str(&next));
   }
   if (next.failed) out->failed = 1;
   pawl_buf_deinit(&next);

@@ -10,7 +10,6 @@ static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
   pawl_str input = node->input;
   int64_t now = pawl_decision_now(d);
   char text[37];
-  pawl_token *t;
   pawl_id id;
 
   (void)to, (void)path;
@@ -20,7 +19,7 @@ static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
   }
   MUST(pawl_id_make(d->world->ids, now, &id, err));
   pawl_child_send(d, k, node, &id, input, -1);
-  t = pawl_tok(d, k);
+  pawl_token *t = pawl_tok(d, k);
   t->state = PAWL_TOKEN_WAITING;
   pawl_wait_until(t, now, node->limit_us);
   pawl_id_format(&id, text);
@@ -53,7 +52,6 @@ static void set_child_event(pawl_token *t, pawl_str data, const char *status,
 static void call_done(pawl_decision *d, int k, const pawl_node *node,
                       pawl_str data, const char *status) {
   pawl_str output = {0}, error = {0};
-  pawl_record *r;
   pawl_error err;
   int to = pawl_node_next(node, status, strlen(status));
 
@@ -71,7 +69,7 @@ static void call_done(pawl_decision *d, int k, const pawl_node *node,
     pawl_fail_token(d, k, &err, 0);
     return;
   }
-  r = pawl_token_record(d, k, "child");
+  pawl_record *r = pawl_token_record(d, k, "child");
   if (node->nnext > 1 || node->next[0].name[0])
     pawl_buf_addz(&r->transition, status);
   if (!strcmp(status, "completed")) {

@@ -48,7 +48,6 @@ static void begin_item(pawl_decision *d, int parked, const pawl_node *node,
   pawl_effect *f;
   pawl_error err;
   pawl_id id;
-  int k;
 
   pawl_detail_set(t, PAWL_DETAIL_live, pawl_detail_of(t)->live + 1);
   pawl_detail_set(t, PAWL_DETAIL_next, no + 1);
@@ -65,8 +64,8 @@ static void begin_item(pawl_decision *d, int parked, const pawl_node *node,
     return;
   }
   snprintf(index, sizeof index, "%" PRId64, no + 1);
-  k = pawl_token_branch(d, parked, node->name,
-                        pawl_decision_name(d, pawl_strz(index)));
+  int k = pawl_token_branch(d, parked, node->name,
+                            pawl_decision_name(d, pawl_strz(index)));
   if (k < 0) return;
   item_data(pawl_tok(d, k), item, no);
   if (d->plan.nrecords) {
@@ -140,11 +139,10 @@ static int is_of_item(pawl_decision *d, int k, int32_t each, int level,
 
 /* Does a token of the item live still, when one has ended? */
 static int item_lives(pawl_decision *d, int32_t each, int level, int64_t no) {
-  pawl_inside in;
   int k;
 
   if (!may_have_siblings(d)) return 0;
-  in = pawl_inside_item(d, each, no);
+  pawl_inside in = pawl_inside_item(d, each, no);
   while ((k = pawl_inside_next(d, &in)) >= 0)
     if (is_of_item(d, k, each, level, no)) return 1;
   return 0;
@@ -154,11 +152,9 @@ static int item_lives(pawl_decision *d, int32_t each, int level, int64_t no) {
  * all, ends with it. */
 static void end_item(pawl_decision *d, int k, int32_t each, int level,
                      int64_t no, const char *why) {
-  pawl_inside in;
-
   if (pawl_tok_live(d, k)) pawl_token_end(d, k, why);
   if (!may_have_siblings(d)) return;
-  in = pawl_inside_item(d, each, no);
+  pawl_inside in = pawl_inside_item(d, each, no);
   while ((k = pawl_inside_next(d, &in)) >= 0)
     if (is_of_item(d, k, each, level, no)) pawl_token_end(d, k, why);
 }
@@ -174,9 +170,8 @@ static void item_done(pawl_decision *d, int parked, int64_t no,
 void pawl_each_item_left(pawl_decision *d, int k) {
   pawl_str none = {0};
   int level, parked = pawl_each_around(d, k, &level);
-  int64_t no;
   if (parked < 0) return;
-  no = pawl_item_of(pawl_tok(d, k), level);
+  int64_t no = pawl_item_of(pawl_tok(d, k), level);
   if (item_lives(d, pawl_tok(d, parked)->no, level, no)) return;
   item_done(d, parked, no, none);
 }
@@ -186,12 +181,11 @@ void pawl_each_item_left(pawl_decision *d, int k) {
 static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
                        pawl_buf *path, pawl_error *err) {
   int level, parked = pawl_each_around(d, k, &level);
-  int64_t no;
 
   (void)path;
   if (parked < 0 || pawl_tok_node(d, parked) != node)
     return begin_each(d, k, node, to, err);
-  no = pawl_item_of(pawl_tok(d, k), level);
+  int64_t no = pawl_item_of(pawl_tok(d, k), level);
   item_done(d, parked, no, pawl_buf_str(&pawl_detail_of(pawl_tok(d, k))->out));
   pawl_detail_drop(pawl_tok(d, k), PAWL_DETAIL_out); /* it is kept there now */
   pawl_token_end(d, k, NULL);
@@ -297,8 +291,6 @@ static int64_t list_results(pawl_decision *d, int k, pawl_buf *list) {
 static void finish_each(pawl_decision *d, int k, const pawl_node *node) {
   pawl_buf list = {.alloc = d->alloc};
   pawl_error err = {0};
-  const pawl_token *t;
-  pawl_record *r;
   int64_t missing = node->into ? list_results(d, k, &list) : -1;
 
   if (missing >= 0) {
@@ -312,8 +304,8 @@ static void finish_each(pawl_decision *d, int k, const pawl_node *node) {
     pawl_fail_token(d, k, &err, 0);
     return;
   }
-  r = pawl_token_record(d, k, "each");
-  t = pawl_tok(d, k);
+  pawl_record *r = pawl_token_record(d, k, "each");
+  const pawl_token *t = pawl_tok(d, k);
   pawl_buf_addf(&r->text, "%" PRId64 " done, %" PRId64 " failed",
                 pawl_detail_of(t)->done, pawl_detail_of(t)->failed);
   if (node->into)
@@ -330,7 +322,6 @@ static int settle_each(pawl_decision *d, int k, const pawl_node *node) {
     int64_t total = pawl_detail_of(t)->total;
     int64_t next = pawl_detail_of(t)->next;
     int64_t gone = pawl_detail_of(t)->done + pawl_detail_of(t)->failed;
-    const pawl_item *item;
     if (d->plan.failed || t->failed) return 0; /* N7: it counts no more */
     if (gone >= total) {
       /* results are loaded before it goes on, not in this very decision */
@@ -343,7 +334,7 @@ static int settle_each(pawl_decision *d, int k, const pawl_node *node) {
       return 1;
     }
     if (next >= total || pawl_detail_of(t)->live >= node->window) return 0;
-    item = loaded_item(d, t, next);
+    const pawl_item *item = loaded_item(d, t, next);
     if (!item && is_missing(d, t, next)) {
       fail_missing(d, node, "item", next);
       return 0;
@@ -359,10 +350,9 @@ static int settle_each(pawl_decision *d, int k, const pawl_node *node) {
 
 void pawl_eachs_settle(pawl_decision *d) {
   for (int k = 0; k < d->plan.state.tokens.n; k++) {
-    const pawl_node *node;
     if (pawl_is_over(d)) return;
     if (pawl_tok(d, k)->state != PAWL_TOKEN_WAITING) continue;
-    node = pawl_tok_node(d, k);
+    const pawl_node *node = pawl_tok_node(d, k);
     if (node && node->kind == PAWL_KIND_EACH) settle_each(d, k, node);
   }
 }

@@ -69,11 +69,10 @@ static int has_way(const pawl_decision *d, const pawl_token *t, int from,
   const pawl_def *def = d->def;
   size_t size = (size_t)def->nnodes * (sizeof(int) + 1);
   int *stack = pawl_realloc(d->plan.alloc, NULL, 0, size);
-  unsigned char *seen;
   int n = 1, found = 0;
 
   if (!stack) return 1; /* it waits, which is never wrong for good */
-  seen = (unsigned char *)(stack + def->nnodes);
+  unsigned char *seen = (unsigned char *)(stack + def->nnodes);
   memset(seen, 0, (size_t)def->nnodes);
   stack[0] = from;
   seen[from] = 1;
@@ -106,10 +105,9 @@ static int stands_at(pawl_decision *d, int k, const pawl_node *node) {
 /* May the token, which is inside the fork, still come to the join? */
 static int may_come(pawl_decision *d, int k, const gathering *g) {
   const pawl_node *node = pawl_tok_node(d, k);
-  int at;
 
   if (!node) return 0;
-  at = stands_at(d, k, node);
+  int at = stands_at(d, k, node);
   if (at == g->at) return 1; /* put there, and not yet arrived */
   return pawl_def_meets(d->def, at, g->at) &&
          (!d->plan.state.joined.n || has_way(d, pawl_tok(d, k), at, g));
@@ -259,11 +257,10 @@ static void fire(pawl_decision *d, const gathering *g) {
 /* A token that stands for the join, where none has come to it. */
 static int stand_in(pawl_decision *d, const gathering *g, int from) {
   int k = pawl_token_new(d, from);
-  pawl_token *t;
 
   if (k < 0) return k;
   pawl_token_climb(d, k, g->join->join_depth + 1);
-  t = pawl_tok(d, k);
+  pawl_token *t = pawl_tok(d, k);
   t->previous = t->node;
   t->node = g->join->name;
   t->visit = ++d->plan.state.visit;
@@ -385,11 +382,10 @@ static int settle(pawl_decision *d, gathering *g) {
 /* The join at which this token waits, if it does. 1: something happened. */
 static int settle_at(pawl_decision *d, int k) {
   const pawl_token *t = pawl_tok(d, k);
-  const pawl_node *node;
   gathering g;
 
   if (t->state != PAWL_TOKEN_WAITING) return 0;
-  node = pawl_tok_node(d, k);
+  const pawl_node *node = pawl_tok_node(d, k);
   if (!node || node->kind != PAWL_KIND_JOIN) return 0;
   g.join = node;
   g.at = (int)(node - d->def->nodes);
@@ -411,9 +407,8 @@ static int settle_pass(pawl_decision *d) {
 static int is_stuck(pawl_decision *d, gathering *g) {
   int any = 0;
   for (int k = 0; k < d->plan.state.tokens.n; k++) {
-    const pawl_node *node;
     if (!pawl_tok_live(d, k)) continue;
-    node = pawl_tok_node(d, k);
+    const pawl_node *node = pawl_tok_node(d, k);
     if (pawl_tok(d, k)->state != PAWL_TOKEN_WAITING || !node ||
         node->kind != PAWL_KIND_JOIN)
       return 0;

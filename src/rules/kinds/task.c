@@ -27,7 +27,6 @@ static pawl_code check_task(const pawl_decision *d, const pawl_node *node,
   pawl_buf text = {.alloc = d->alloc};
   pawl_str value;
   int ok = 0;
-  pawl_code rc;
 
   if (!pawl_json_get(task, "title", &value) ||
       pawl_json_kind_of(value) != PAWL_JSON_STRING || value.len == 2)
@@ -36,7 +35,7 @@ static pawl_code check_task(const pawl_decision *d, const pawl_node *node,
   (void)pawl_json_get_text(task, "priority", &text);
   for (int i = 0; i < PAWL_NPRIORITIES; i++)
     ok |= pawl_str_eqz(pawl_buf_str(&text), pawl_priorities[i]);
-  rc = pawl_buf_check(&text, err);
+  pawl_code rc = pawl_buf_check(&text, err);
   pawl_buf_deinit(&text);
   if (ok || rc != PAWL_OK) return rc;
   pawl_fail(err, PAWL_SCRIPT, "task \"%s\": priority is %.*s", node->name,
@@ -101,11 +100,10 @@ out:
 
 static void stop(pawl_decision *d, int k, const pawl_node *node,
                  const char *status) {
-  pawl_effect *f;
-
   (void)node;
   if (!status) return;
-  f = pawl_plan_effect(&d->plan, PAWL_EFFECT_TASK_END, pawl_tok(d, k)->no);
+  pawl_effect *f =
+      pawl_plan_effect(&d->plan, PAWL_EFFECT_TASK_END, pawl_tok(d, k)->no);
   f->n = pawl_tok(d, k)->visit;
   pawl_buf_addz(&f->name, status);
 }
@@ -204,9 +202,7 @@ static void take(pawl_decision *d, int k, const pawl_node *node,
                  const pawl_letter *l) {
   pawl_str data = pawl_buf_str(&l->data), output = {0};
   pawl_buf name = {.alloc = d->alloc};
-  int to;
   pawl_error err = {0};
-  pawl_record *r;
 
   pawl_order_note(d, k, l->received_us);
   if (letter_says(d, data, "status", "failed")) {
@@ -220,10 +216,10 @@ static void take(pawl_decision *d, int k, const pawl_node *node,
     return;
   }
   (void)pawl_json_get_text(data, "transition", &name);
-  to = pawl_node_next(node, name.at ? name.at : "", name.len);
+  int to = pawl_node_next(node, name.at ? name.at : "", name.len);
   if (to < 0) to = pawl_node_next(node, "", 0);
   if (to < 0) to = node->next[0].to; /* the API has checked it */
-  r = pawl_token_record(d, k, "task");
+  pawl_record *r = pawl_token_record(d, k, "task");
   pawl_buf_adds(&r->transition, pawl_buf_str(&name));
   pawl_buf_adds(&r->by, pawl_buf_str(&l->by));
   note_override(data, r);
@@ -242,17 +238,15 @@ static void raise_task(pawl_decision *d, int k, const pawl_node *node,
                        int64_t now) {
   pawl_token *t = pawl_tok(d, k);
   int64_t begun = pawl_detail_of(t)->begun, due = pawl_detail_of(t)->due;
-  pawl_record *r;
-  pawl_effect *f;
 
   pawl_detail_set(t, PAWL_DETAIL_late, 1);
   t->due_us = task_look(t, node, begun, due);
-  f = pawl_plan_effect(&d->plan, PAWL_EFFECT_TASK_RAISE, t->no);
+  pawl_effect *f = pawl_plan_effect(&d->plan, PAWL_EFFECT_TASK_RAISE, t->no);
   f->n = t->visit;
   f->at_us = now;
   pawl_buf_adds(&f->data,
                 node->escalate.len ? node->escalate : pawl_strz("{}"));
-  r = pawl_token_record(d, k, "escalated");
+  pawl_record *r = pawl_token_record(d, k, "escalated");
   r->due_us = due;
   pawl_buf_adds(&r->output, pawl_buf_str(&f->data));
   d->plan.outcome = "escalated";
@@ -293,7 +287,6 @@ static void time_out(pawl_decision *d, int k, const pawl_node *node) {
 static void shift(pawl_decision *d, int k, int64_t by_us) {
   pawl_token *t = pawl_tok(d, k);
   int64_t due = pawl_detail_of(t)->due;
-  pawl_effect *f;
 
   if (pawl_detail_of(t)->begun)
     pawl_detail_set(t, PAWL_DETAIL_begun,
@@ -302,7 +295,7 @@ static void shift(pawl_decision *d, int k, int64_t by_us) {
   if (!due) return;
   due = pawl_time_after(due, by_us);
   pawl_detail_set(t, PAWL_DETAIL_due, due);
-  f = pawl_plan_effect(&d->plan, PAWL_EFFECT_TASK_DUE, t->no);
+  pawl_effect *f = pawl_plan_effect(&d->plan, PAWL_EFFECT_TASK_DUE, t->no);
   f->n = t->visit;
   f->at_us = due;
 }
@@ -319,14 +312,13 @@ static void wake(pawl_token *t, const pawl_node *node, int64_t at) {
 static void transfer(pawl_decision *d, int k, const pawl_node *was,
                      const pawl_node *is) {
   pawl_token *t = pawl_tok(d, k);
-  pawl_effect *f;
 
   if (is->limit_us != was->limit_us) {
     t->due_us =
         task_look(t, is, pawl_detail_of(t)->begun, pawl_detail_of(t)->due);
     t->changed = 1;
   }
-  f = pawl_plan_effect(&d->plan, PAWL_EFFECT_TASK_RENAME, t->no);
+  pawl_effect *f = pawl_plan_effect(&d->plan, PAWL_EFFECT_TASK_RENAME, t->no);
   f->n = t->visit;
   f->node = t->node; /* it outlives the graph */
 }

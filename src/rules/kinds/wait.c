@@ -56,14 +56,13 @@ static void subscribe(pawl_decision *d, int k, const pawl_node *node,
                       const pawl_buf *key) {
   pawl_token *t = pawl_tok(d, k);
   pawl_str none = {NULL, 0};
-  pawl_effect *f;
 
   t->state = PAWL_TOKEN_WAITING;
   t->changed = 1;
   t->blind = key != NULL;
   pawl_detail_put(t, PAWL_DETAIL_key, key ? pawl_buf_str(key) : none);
   pawl_asked_clear(t);
-  f = pawl_plan_effect(&d->plan, PAWL_EFFECT_SUBSCRIBE, t->no);
+  pawl_effect *f = pawl_plan_effect(&d->plan, PAWL_EFFECT_SUBSCRIBE, t->no);
   pawl_buf_addz(&f->name, node->event);
   f->has_key = key != NULL;
   if (key) pawl_buf_adds(&f->key, pawl_buf_str(key));
@@ -175,13 +174,12 @@ static void receive(pawl_decision *d, int k, const pawl_node *node,
   pawl_str data = l->data.len ? pawl_buf_str(&l->data) : pawl_strz("null");
   int to = pawl_node_next(node, "", 0);
   pawl_error err = {0};
-  pawl_record *r;
 
   if (pawl_output_fits(d, node, data, &err) != PAWL_OK) {
     pawl_fail_token(d, k, &err, 0);
     return;
   }
-  r = pawl_token_record(d, k, "received");
+  pawl_record *r = pawl_token_record(d, k, "received");
   if (to < 0) to = pawl_node_next(node, "received", 8);
   pawl_buf_adds(&r->text, pawl_buf_str(&l->name));
   pawl_buf_adds(&r->by, pawl_buf_str(&l->by));
@@ -190,8 +188,7 @@ static void receive(pawl_decision *d, int k, const pawl_node *node,
   pawl_take_output(d, node, r, data);
   pawl_stop_waiting(d, k, NULL);
   t = pawl_tok(d, k);
-  pawl_buf_clear(&t->event);
-  pawl_buf_adds(&t->event, event);
+  pawl_buf_set(&t->event, event);
   pawl_detail_drop(t, PAWL_DETAIL_key);
   pawl_asked_clear(t);
   d->plan.outcome = "received";
@@ -217,9 +214,8 @@ int pawl_event_give(pawl_decision *d, pawl_letter *l) {
   event_json(l, &event);
   for (int k = 0; k < n; k++) {
     const pawl_token *t = pawl_tok(d, k);
-    const pawl_node *node;
     if (t->state != PAWL_TOKEN_WAITING || t->blind) continue;
-    node = pawl_tok_node(d, k);
+    const pawl_node *node = pawl_tok_node(d, k);
     if (!node || node->kind != PAWL_KIND_WAIT ||
         !pawl_event_matches(node->event, pawl_buf_str(&l->name)) ||
         (t->due_us && l->received_us > t->due_us) ||
