@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "../base/sha256.h"
-#include "fork.h"
 #include "reader.h"
 
 /* ---- the graph ---- */

@@ -1,5 +1,4 @@
 /* The Lua state's life, and what is in it before a definition is. */
-#include <string.h>
 #include <unistd.h>
 
 #include <lualib.h>

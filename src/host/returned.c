@@ -1,7 +1,6 @@
 /* What a handler returned, by its kind: a transition, an output, a time... */
 #include <assert.h>
 #include <math.h>
-#include <string.h>
 
 #include "../value/luajson.h"
 #include "host_internal.h"

@@ -9,9 +9,7 @@
  * commit that subscribes to a key looks afterwards for what was kept for it
  * (rule 5), as far as that came since the instance began: what came before was
  * about another one. */
-#include <inttypes.h>
 
-#include "../value/json.h"
 #include "machine.h"
 
 void pawl_rules_list(const pawl_decision *d, const pawl_def *def,

@@ -1,6 +1,5 @@
 /* Children: instances that another starts, and what the two say to each
  * other, as messages. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "../value/json.h"

@@ -13,9 +13,7 @@
  * (rule 6). */
 #include <assert.h>
 #include <inttypes.h>
-#include <stdio.h>
 
-#include "../value/json.h"
 #include "machine.h"
 #include "order.h"
 

@@ -1,8 +1,6 @@
 /* What follows a failure; and ending. */
 #include <assert.h>
-#include <inttypes.h>
 
-#include "../value/json.h"
 #include "machine.h"
 
 void pawl_set_detail(pawl_plan *p, const pawl_error *err) {

@@ -1,8 +1,6 @@
 #include "plan.h"
 
 #include <assert.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "../value/object.h"

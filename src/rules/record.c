@@ -1,6 +1,4 @@
 /* Rows of history: what they say of whom, and what a node's output does. */
-#include <inttypes.h>
-#include <string.h>
 
 #include "../value/json.h"
 #include "machine.h"

@@ -12,9 +12,7 @@
  *   each     its items stay; window and timeout are the new ones
  *   join     what has come has come; what has fired stays so */
 #include <assert.h>
-#include <inttypes.h>
 
-#include "../value/json.h"
 #include "machine.h"
 
 /* ---- names ---- */

@@ -5,7 +5,6 @@
  * brings along what does that. */
 #include <assert.h>
 
-#include "../common/answer.h"
 #include "../common/engine_struct.h"
 #include "ask.h"
 

@@ -16,7 +16,6 @@
 
 #include "../../rules/state.h"
 #include "../../value/options.h"
-#include "../common/answer.h"
 #include "../common/engine_struct.h"
 #include "../common/find.h"
 #include "../common/names.h"

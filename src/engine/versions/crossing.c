@@ -2,7 +2,6 @@
 #include "crossing.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "../../value/json.h"

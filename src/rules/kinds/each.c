@@ -4,12 +4,10 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../../value/json.h"
 #include "../machine.h"
-#include "../order.h"
 
 /* ---- items ---- */
 

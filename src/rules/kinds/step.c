@@ -1,9 +1,6 @@
 /* Steps: a handler runs, and what it gave, or why it failed, follows. */
-#include <inttypes.h>
-#include <string.h>
 
 #include "../../base/nearest.h"
-#include "../../value/json.h"
 #include "../machine.h"
 
 /* A step's handler has returned: where its transition leads. */

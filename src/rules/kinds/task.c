@@ -1,6 +1,5 @@
 /* Tasks: a token stands until a person has dealt with it. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "../../value/json.h"
 #include "../machine.h"

@@ -1,5 +1,4 @@
 /* Waits: a token stands until an event comes for it. */
-#include <string.h>
 
 #include "../../value/json.h"
 #include "../asked.h"
