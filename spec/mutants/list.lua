@@ -394,8 +394,8 @@ where shard = @shard and expires_at <= @now
   { name = "an each goes beyond its window",
     file = "src/rules/kinds/each.c",
     from = [[
-no < node->window && pawl_json_each(items, &it, &key, &one); no++)]],
-    to = "no <= node->window && pawl_json_each(items, &it, &key, &one); no++)",
+no < node->window && pawl_json_walk(items, &it); no++)]],
+    to = "no <= node->window && pawl_json_walk(items, &it); no++)",
     specs = { "spec/engine/each_spec.lua" } },
   { name = "one failed item does not end an each",
     file = "src/rules/kinds/each.c",

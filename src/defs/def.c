@@ -9,8 +9,7 @@
 
 static pawl_code read_nodes(pawl_reader *r, pawl_str graph) {
   pawl_def *d = r->def;
-  pawl_json_iter it = {0};
-  pawl_str key, value, nodes;
+  pawl_str nodes;
   pawl_code rc;
   if (!pawl_json_get(graph, "nodes", &nodes) ||
       pawl_json_kind_of(nodes) != PAWL_JSON_ARRAY)
@@ -18,8 +17,8 @@ static pawl_code read_nodes(pawl_reader *r, pawl_str graph) {
   int n = pawl_json_count(nodes);
   d->nodes = pawl_arena_get(d, (size_t)n * sizeof *d->nodes + 1);
   if (!d->nodes) return pawl_reader_nomem(r);
-  while (pawl_json_each(nodes, &it, &key, &value)) {
-    if ((rc = pawl_node_read(r, value, &d->nodes[d->nnodes])) != PAWL_OK)
+  for (pawl_json_iter it = {0}; pawl_json_walk(nodes, &it);) {
+    if ((rc = pawl_node_read(r, it.value, &d->nodes[d->nnodes])) != PAWL_OK)
       return rc;
     d->nnodes++;
   }
@@ -30,8 +29,7 @@ static pawl_code read_nodes(pawl_reader *r, pawl_str graph) {
 static pawl_code read_rules(pawl_reader *r, pawl_str graph, const char *field,
                             pawl_event_rule **out, int *nout) {
   static const char WANT[] = "a list of objects with `event`";
-  pawl_json_iter it = {0};
-  pawl_str list, key, value;
+  pawl_str list;
   pawl_code rc;
   if (!pawl_json_get(graph, field, &list)) return PAWL_OK;
   if (pawl_json_kind_of(list) != PAWL_JSON_ARRAY)
@@ -40,11 +38,12 @@ static pawl_code read_rules(pawl_reader *r, pawl_str graph, const char *field,
       r->def, (size_t)pawl_json_count(list) * sizeof *rules + 1);
   if (!rules) return pawl_reader_nomem(r);
   *out = rules;
-  while (pawl_json_each(list, &it, &key, &value)) {
-    if (pawl_json_kind_of(value) != PAWL_JSON_OBJECT)
+  for (pawl_json_iter it = {0}; pawl_json_walk(list, &it);) {
+    if (pawl_json_kind_of(it.value) != PAWL_JSON_OBJECT)
       return pawl_reader_wrong(r, field, WANT);
-    if ((rc = pawl_reader_text(r, value, "event", &rules->event)) != PAWL_OK ||
-        (rc = pawl_reader_text(r, value, "key", &rules->key)) != PAWL_OK)
+    if ((rc = pawl_reader_text(r, it.value, "event", &rules->event)) !=
+            PAWL_OK ||
+        (rc = pawl_reader_text(r, it.value, "key", &rules->key)) != PAWL_OK)
       return rc;
     if (!rules->event) return pawl_reader_wrong(r, field, WANT);
     rules++;
@@ -161,15 +160,14 @@ static void hash_unquoted(pawl_reader *r, pawl_sha256 *sha, pawl_str quoted) {
 /* Name, zero byte, text, zero byte, in the order of names. Names are compared
  * and written as they stand in JSON: escapes in module names do not occur. */
 static pawl_code hash_bundle(pawl_reader *r, pawl_sha256 *sha) {
-  pawl_str bundle = r->def->bundle, key, value;
-  pawl_json_iter it = {0};
+  pawl_str bundle = r->def->bundle;
   size_t n = (size_t)pawl_json_count(bundle), size = n * sizeof(module) + 1;
   module *modules = pawl_calloc(r->def->alloc, size);
   size_t i = 0;
   if (!modules) return pawl_reader_nomem(r);
-  while (pawl_json_each(bundle, &it, &key, &value)) {
-    modules[i].name = key;
-    modules[i++].text = value;
+  for (pawl_json_iter it = {0}; pawl_json_walk(bundle, &it);) {
+    modules[i].name = it.key;
+    modules[i++].text = it.value;
   }
   qsort(modules, n, sizeof *modules, by_module_name);
   for (i = 0; i < n; i++) {
@@ -184,19 +182,15 @@ static pawl_code hash_bundle(pawl_reader *r, pawl_sha256 *sha) {
 /* An object's members without "line"; those of "nodes" likewise. Moving a
  * workflow within its file is no new version of it. */
 static void hash_graph(pawl_sha256 *sha, pawl_str object) {
-  pawl_json_iter it = {0};
-  pawl_str key, value;
-  while (pawl_json_each(object, &it, &key, &value)) {
-    if (pawl_str_eqz(key, "line")) continue;
-    pawl_sha256_add(sha, key.at, key.len);
+  for (pawl_json_iter it = {0}; pawl_json_walk(object, &it);) {
+    if (pawl_str_eqz(it.key, "line")) continue;
+    pawl_sha256_add(sha, it.key.at, it.key.len);
     pawl_sha256_add(sha, "", 1);
-    if (pawl_str_eqz(key, "nodes")) {
-      pawl_json_iter nodes = {0};
-      pawl_str none, node;
-      while (pawl_json_each(value, &nodes, &none, &node))
-        hash_graph(sha, node);
+    if (pawl_str_eqz(it.key, "nodes")) {
+      for (pawl_json_iter nodes = {0}; pawl_json_walk(it.value, &nodes);)
+        hash_graph(sha, nodes.value);
     } else {
-      pawl_sha256_add(sha, value.at, value.len);
+      pawl_sha256_add(sha, it.value.at, it.value.len);
     }
     pawl_sha256_add(sha, "", 1);
   }
@@ -222,8 +216,6 @@ static pawl_code checksum(pawl_reader *r) {
 /* ---- a definition ---- */
 
 static pawl_code check_bundle(pawl_reader *r, pawl_str bundle) {
-  pawl_json_iter it = {0};
-  pawl_str key, value;
   pawl_code rc = pawl_json_check(bundle, NULL, r->err);
   if (rc != PAWL_OK) {
     pawl_error_prefix(r->err, "%s: bundle", r->def->file);
@@ -231,8 +223,8 @@ static pawl_code check_bundle(pawl_reader *r, pawl_str bundle) {
   }
   if (pawl_json_kind_of(bundle) != PAWL_JSON_OBJECT)
     return pawl_reader_wrong(r, "bundle", "an object");
-  while (pawl_json_each(bundle, &it, &key, &value))
-    if (pawl_json_kind_of(value) != PAWL_JSON_STRING)
+  for (pawl_json_iter it = {0}; pawl_json_walk(bundle, &it);)
+    if (pawl_json_kind_of(it.value) != PAWL_JSON_STRING)
       return pawl_reader_wrong(r, "bundle", "an object of source texts");
   return PAWL_OK;
 }

@@ -44,19 +44,17 @@ static int by_edge_name(const void *a, const void *b) {
 /* An object {"name":"node",...} as edges sorted by name. */
 static pawl_code read_edges(pawl_reader *r, pawl_str object, const char *field,
                             pawl_edge **out, int *nout) {
-  pawl_json_iter it = {0};
-  pawl_str key, value;
   int n = 0;
   pawl_edge *edges = pawl_arena_get(
       r->def, (size_t)pawl_json_count(object) * sizeof *edges + 1);
   if (!edges) return pawl_reader_nomem(r);
-  while (pawl_json_each(object, &it, &key, &value)) {
-    pawl_str quoted = {key.at - 1, key.len + 2}; /* with its quotes */
+  for (pawl_json_iter it = {0}; pawl_json_walk(object, &it);) {
+    pawl_str quoted = {it.key.at - 1, it.key.len + 2}; /* with its quotes */
     pawl_code rc = pawl_reader_unquote(r, quoted, field, &edges[n].name);
     if (rc != PAWL_OK) return rc;
-    if (pawl_json_kind_of(value) != PAWL_JSON_STRING)
+    if (pawl_json_kind_of(it.value) != PAWL_JSON_STRING)
       return pawl_reader_wrong(r, field, "names of nodes");
-    rc = pawl_reader_unquote(r, value, field, &edges[n].target);
+    rc = pawl_reader_unquote(r, it.value, field, &edges[n].target);
     if (rc != PAWL_OK) return rc;
     edges[n++].to = -1;
   }
@@ -155,13 +153,12 @@ static pawl_code read_key(pawl_reader *r, pawl_str object, pawl_node *node) {
 /* A list of names; only looked at. */
 static pawl_code check_names(pawl_reader *r, pawl_str object,
                              const char *member, const char *field) {
-  pawl_str value, key, name;
-  pawl_json_iter it = {0};
+  pawl_str value;
   if (!pawl_json_get(object, member, &value)) return PAWL_OK;
   if (pawl_json_kind_of(value) != PAWL_JSON_ARRAY)
     return pawl_reader_wrong(r, field, "a list of names");
-  while (pawl_json_each(value, &it, &key, &name))
-    if (pawl_json_kind_of(name) != PAWL_JSON_STRING || name.len <= 2)
+  for (pawl_json_iter it = {0}; pawl_json_walk(value, &it);)
+    if (pawl_json_kind_of(it.value) != PAWL_JSON_STRING || it.value.len <= 2)
       return pawl_reader_wrong(r, field, "a list of names");
   return PAWL_OK;
 }
@@ -239,8 +236,7 @@ static int find_branch(const pawl_node *node, const char *name) {
 /* Every branch once; without `order` they stand as `next` is sorted. */
 static pawl_code read_order(pawl_reader *r, pawl_str object, pawl_node *node) {
   static const char WANT[] = "a list of its branches, each of them once";
-  pawl_str value, key, name;
-  pawl_json_iter it = {0};
+  pawl_str value;
   int n = 0;
   if (pawl_kind_shapes[node->kind].ways != PAWL_WAYS_BRANCHES) return PAWL_OK;
   node->order = pawl_arena_get(r->def, (size_t)node->nnext * sizeof(int) + 1);
@@ -250,11 +246,11 @@ static pawl_code read_order(pawl_reader *r, pawl_str object, pawl_node *node) {
   if (pawl_json_kind_of(value) != PAWL_JSON_ARRAY ||
       pawl_json_count(value) != node->nnext)
     return pawl_reader_wrong(r, "order", WANT);
-  while (pawl_json_each(value, &it, &key, &name)) {
+  for (pawl_json_iter it = {0}; pawl_json_walk(value, &it);) {
     const char *text;
-    if (pawl_json_kind_of(name) != PAWL_JSON_STRING)
+    if (pawl_json_kind_of(it.value) != PAWL_JSON_STRING)
       return pawl_reader_wrong(r, "order", WANT);
-    MUST(pawl_reader_unquote(r, name, "order", &text));
+    MUST(pawl_reader_unquote(r, it.value, "order", &text));
     node->order[n] = find_branch(node, text);
     for (int i = 0; i < n; i++)
       if (node->order[i] == node->order[n]) node->order[n] = -1;

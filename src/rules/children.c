@@ -90,10 +90,8 @@ static void take_start(pawl_decision *d, pawl_str start) {
 }
 
 void pawl_take_starts(pawl_decision *d, pawl_str starts) {
-  pawl_json_iter it = {0};
-  pawl_str key, one;
-  while (starts.len && pawl_json_each(starts, &it, &key, &one))
-    take_start(d, one);
+  for (pawl_json_iter it = {0}; starts.len && pawl_json_walk(starts, &it);)
+    take_start(d, it.value);
 }
 
 /* ---- told that it has ended ---- */

@@ -78,18 +78,17 @@ void pawl_undo_stop(pawl_decision *d) {
 
 int pawl_undo_next(const pawl_decision *d, const pawl_compensation *u,
                    pawl_str *step, int64_t *seq, int *behind) {
-  pawl_json_iter it = {0};
-  pawl_str key, one;
   int found = 0;
 
   *behind = 0;
-  while (u->below && pawl_json_each(pawl_buf_str(&d->undo), &it, &key, &one)) {
-    int64_t no = pawl_json_get_int(one, "seq", PAWL_NEVER);
+  for (pawl_json_iter it = {0};
+       u->below && pawl_json_walk(pawl_buf_str(&d->undo), &it);) {
+    int64_t no = pawl_json_get_int(it.value, "seq", PAWL_NEVER);
     if (no >= u->below) continue;
     if (found++) {
       ++*behind;
     } else {
-      *step = one;
+      *step = it.value;
       *seq = no;
     }
   }

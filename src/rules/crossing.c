@@ -67,16 +67,15 @@ static int read_stopped(const pawl_world *w, pawl_str token, pawl_place *at) {
 pawl_code pawl_places_stopped(const pawl_world *w, const pawl_id *instance,
                               pawl_str stopped, pawl_places *p,
                               pawl_error *err) {
-  pawl_json_iter it = {0};
-  pawl_str tokens, key, one;
+  pawl_str tokens;
 
   if (!stopped.len || !pawl_json_get(stopped, "tokens", &tokens))
     return PAWL_OK;
-  while (pawl_json_each(tokens, &it, &key, &one)) {
+  for (pawl_json_iter it = {0}; pawl_json_walk(tokens, &it);) {
     pawl_place *at = pawl_places_add(w, p);
     if (!at) return no_memory(err);
     at->instance = *instance;
-    if (!read_stopped(w, one, at)) return no_memory(err);
+    if (!read_stopped(w, it.value, at)) return no_memory(err);
   }
   return PAWL_OK;
 }

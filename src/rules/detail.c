@@ -174,15 +174,12 @@ void pawl_detail_free(pawl_token *t) {
 /* ---- as it is stored ---- */
 
 static void read_levels(const pawl_world *w, pawl_str list, pawl_token *t) {
-  pawl_json_iter it = {0};
-  pawl_str key, level;
-
   (void)pawl_detail_with(t, PAWL_DETAIL_up);
-  while (!t->failed && pawl_json_each(list, &it, &key, &level)) {
-    const char *fork = pawl_world_name(w, level, "fork", &t->failed);
-    const char *branch = pawl_world_name(w, level, "branch", &t->failed);
+  for (pawl_json_iter it = {0}; !t->failed && pawl_json_walk(list, &it);) {
+    const char *fork = pawl_world_name(w, it.value, "fork", &t->failed);
+    const char *branch = pawl_world_name(w, it.value, "branch", &t->failed);
     pawl_str data = {NULL, 0};
-    (void)pawl_json_get(level, "data", &data);
+    (void)pawl_json_get(it.value, "data", &data);
     pawl_detail_level(t, fork, branch, data);
   }
 }
@@ -213,13 +210,10 @@ static void read_member(const pawl_world *w, unsigned i, pawl_str value,
 }
 
 int pawl_detail_read(const pawl_world *w, pawl_str json, pawl_token *t) {
-  pawl_json_iter it = {0};
-  pawl_str key, value;
-
   assert(!pawl_detail_of(t)->has);
-  while (json.len && pawl_json_each(json, &it, &key, &value))
+  for (pawl_json_iter it = {0}; json.len && pawl_json_walk(json, &it);)
     for (unsigned i = 0; i < PAWL_NDETAILS; i++)
-      if (pawl_str_eq(key, members[i].name)) read_member(w, i, value, t);
+      if (pawl_str_eq(it.key, members[i].name)) read_member(w, i, it.value, t);
   return !t->failed;
 }
 

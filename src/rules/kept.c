@@ -43,11 +43,10 @@ static int read_place(pawl_str one, pawl_kept *out) {
 
 int pawl_kept_get(const pawl_token *t, const char *event, pawl_str key,
                   pawl_kept *out) {
-  pawl_json_iter it = {0};
-  pawl_str list = pawl_buf_str(&pawl_detail_of(t)->kept), name, one;
+  pawl_str list = pawl_buf_str(&pawl_detail_of(t)->kept);
 
-  while (pawl_json_each(list, &it, &name, &one))
-    if (is_of(t, one, event, key)) return read_place(one, out);
+  for (pawl_json_iter it = {0}; pawl_json_walk(list, &it);)
+    if (is_of(t, it.value, event, key)) return read_place(it.value, out);
   return 0;
 }
 
@@ -68,20 +67,18 @@ static void add_place(pawl_buf *b, const char *event, pawl_str key,
 void pawl_kept_set(pawl_token *t, const char *event, pawl_str key,
                    const pawl_kept *place) {
   pawl_buf b = {.alloc = t->data.alloc};
-  pawl_json_iter it = {0};
   pawl_detail *own = pawl_detail_with(t, PAWL_DETAIL_kept);
-  pawl_str name, one;
   int n = 1;
 
   assert(place->since > 0);
   if (!own) return;
   pawl_buf_addc(&b, '[');
   add_place(&b, event, key, place); /* the newest first */
-  while (n < MOST &&
-         pawl_json_each(pawl_buf_str(&own->kept), &it, &name, &one)) {
-    if (is_of(t, one, event, key)) continue;
+  for (pawl_json_iter it = {0};
+       n < MOST && pawl_json_walk(pawl_buf_str(&own->kept), &it);) {
+    if (is_of(t, it.value, event, key)) continue;
     pawl_buf_addc(&b, ',');
-    pawl_buf_adds(&b, one);
+    pawl_buf_adds(&b, it.value);
     n++;
   }
   pawl_buf_addc(&b, ']');

@@ -402,14 +402,13 @@ static void edit(pawl_decision *d, const pawl_letter *l) {
 static int names_node(pawl_decision *d, const pawl_letter *l,
                       const char *node) {
   pawl_buf name = {.alloc = d->plan.alloc};
-  pawl_str nodes, key, one;
-  pawl_json_iter it = {0};
+  pawl_str nodes;
   int found = 0;
 
   if (!get(l, "nodes", &nodes)) return 1;
-  while (!found && pawl_json_each(nodes, &it, &key, &one)) {
+  for (pawl_json_iter it = {0}; !found && pawl_json_walk(nodes, &it);) {
     pawl_buf_clear(&name);
-    pawl_json_unquote(one, &name);
+    pawl_json_unquote(it.value, &name);
     found = pawl_str_eqz(pawl_buf_str(&name), node);
     if (name.failed) d->plan.failed = 1;
   }

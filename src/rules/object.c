@@ -5,18 +5,15 @@
 /* The members of `object` save one, open for more. *any: are there some? */
 static void without(const pawl_buf *object, pawl_str raw_key, pawl_buf *out,
                     int *any) {
-  pawl_json_iter it = {0};
-  pawl_str key, old;
-
   *any = 0;
   pawl_buf_addc(out, '{');
-  while (object->len &&
-         pawl_json_each(pawl_buf_str(object), &it, &key, &old)) {
-    if (pawl_str_eq(key, raw_key)) continue;
+  for (pawl_json_iter it = {0};
+       object->len && pawl_json_walk(pawl_buf_str(object), &it);) {
+    if (pawl_str_eq(it.key, raw_key)) continue;
     pawl_buf_addz(out, (*any)++ ? ",\"" : "\"");
-    pawl_buf_adds(out, key);
+    pawl_buf_adds(out, it.key);
     pawl_buf_addz(out, "\":");
-    pawl_buf_adds(out, old);
+    pawl_buf_adds(out, it.value);
   }
 }
 
@@ -53,7 +50,6 @@ void pawl_object_set(pawl_buf *object, const char *name, pawl_str value) {
 }
 
 void pawl_object_merge(pawl_buf *object, pawl_str other) {
-  pawl_json_iter it = {0};
-  pawl_str key, value;
-  while (pawl_json_each(other, &it, &key, &value)) set_raw(object, key, value);
+  for (pawl_json_iter it = {0}; pawl_json_walk(other, &it);)
+    set_raw(object, it.key, it.value);
 }

@@ -36,19 +36,20 @@ void pawl_take_output(pawl_decision *d, const pawl_node *node, pawl_record *r,
 
 void pawl_take_effects(pawl_decision *d, int k, const pawl_result *r) {
   pawl_plan *p = &d->plan;
-  pawl_json_iter it = {0};
-  pawl_str key, one, value;
+  pawl_str value;
 
   if (r->attrs_changed) pawl_object_merge(&p->attrs, pawl_buf_str(&r->attrs));
   if (r->data_changed) {
     pawl_buf_set(&pawl_tok(d, k)->data, pawl_buf_str(&r->data));
     pawl_tok(d, k)->changed = 1;
   }
-  while (r->emits.len &&
-         pawl_json_each(pawl_buf_str(&r->emits), &it, &key, &one)) {
+  for (pawl_json_iter it = {0};
+       r->emits.len && pawl_json_walk(pawl_buf_str(&r->emits), &it);) {
     pawl_effect *f = pawl_plan_effect(p, PAWL_EFFECT_EMIT, 0);
-    if (pawl_json_get(one, "type", &value)) pawl_json_unquote(value, &f->name);
-    if (pawl_json_get(one, "payload", &value)) pawl_buf_adds(&f->data, value);
+    if (pawl_json_get(it.value, "type", &value))
+      pawl_json_unquote(value, &f->name);
+    if (pawl_json_get(it.value, "payload", &value))
+      pawl_buf_adds(&f->data, value);
     p->state.sent++;
   }
   pawl_take_starts(d, pawl_buf_str(&r->starts));

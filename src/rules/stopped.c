@@ -123,12 +123,12 @@ static void restore_each(pawl_decision *d, int k) {
 }
 
 void pawl_stopped_restore(pawl_decision *d) {
-  pawl_str stopped = pawl_buf_str(&d->plan.state.stopped), tokens, key, one;
+  pawl_str stopped = pawl_buf_str(&d->plan.state.stopped), tokens;
   pawl_str joined;
-  pawl_json_iter it = {0};
 
   if (!pawl_json_get(stopped, "tokens", &tokens)) tokens = pawl_strz("[]");
-  while (pawl_json_each(tokens, &it, &key, &one)) restore(d, one);
+  for (pawl_json_iter it = {0}; pawl_json_walk(tokens, &it);)
+    restore(d, it.value);
   for (int k = 0; k < d->plan.state.tokens.n; k++) restore_each(d, k);
   if (!pawl_json_get(stopped, "joined", &joined)) joined.len = 0;
   pawl_joined_read(d->world, joined, &d->plan.state.joined);

@@ -18,16 +18,15 @@ void pawl_joined_write(const pawl_marks *joined, pawl_buf *out) {
 }
 
 void pawl_joined_read(const pawl_world *w, pawl_str json, pawl_marks *joined) {
-  pawl_json_iter it = {0};
-  pawl_str key, one, none = {NULL, 0};
+  pawl_str none = {NULL, 0};
   int failed = 0;
 
   pawl_marks_clear(joined);
-  while (pawl_json_each(json, &it, &key, &one)) {
-    const char *join = pawl_world_name(w, one, "join", &failed);
+  for (pawl_json_iter it = {0}; pawl_json_walk(json, &it);) {
+    const char *join = pawl_world_name(w, it.value, "join", &failed);
     if (join)
       pawl_marks_add(joined, w->alloc, join,
-                     pawl_json_get_int(one, "scope", 0), none);
+                     pawl_json_get_int(it.value, "scope", 0), none);
   }
   joined->failed |= failed;
 }

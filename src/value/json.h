@@ -90,9 +90,14 @@ pawl_code pawl_json_check_all(pawl_json_reader *r, pawl_json_kind *kind,
  * around it. */
 typedef struct pawl_json_iter {
   size_t at;
+  pawl_str key, value; /* pawl_json_walk's */
 } pawl_json_iter;
 int pawl_json_each(pawl_str container, pawl_json_iter *it, pawl_str *key,
                    pawl_str *value);
+/* for (pawl_json_iter it = {0}; pawl_json_walk(container, &it);) */
+static inline int pawl_json_walk(pawl_str container, pawl_json_iter *it) {
+  return pawl_json_each(container, it, &it->key, &it->value);
+}
 /* How many members it has. */
 int pawl_json_count(pawl_str container);
 pawl_json_kind pawl_json_kind_of(pawl_str value);

@@ -47,18 +47,16 @@ static int members_add(members *m, pawl_str raw, pawl_str value) {
 
 /* 0: no memory. */
 static int members_collect(members *m, pawl_str container) {
-  pawl_json_iter it = {0};
-  pawl_str raw, value;
   int is_array = pawl_json_kind_of(container) == PAWL_JSON_ARRAY;
   int disorder = 0, escaped = 0;
 
-  while (pawl_json_each(container, &it, &raw, &value)) {
+  for (pawl_json_iter it = {0}; pawl_json_walk(container, &it);) {
     size_t n = m->keys.n;
-    if (is_array) raw = pawl_json_between_quotes(value);
-    if (!members_add(m, raw, value)) return 0;
-    if (!escaped) escaped = has_escape(raw);
+    if (is_array) it.key = pawl_json_between_quotes(it.value);
+    if (!members_add(m, it.key, it.value)) return 0;
+    if (!escaped) escaped = has_escape(it.key);
     if (n > 0 && !disorder)
-      disorder = pawl_str_cmp(m->keys.at[n - 1].text, raw) > 0;
+      disorder = pawl_str_cmp(m->keys.at[n - 1].text, it.key) > 0;
   }
   if (escaped && !pawl_keys_unescape(m->keys.at, m->keys.n, &m->arena))
     return 0;

@@ -93,10 +93,8 @@ int pawl_json_each(pawl_str container, pawl_json_iter *it, pawl_str *key,
 }
 
 int pawl_json_count(pawl_str container) {
-  pawl_json_iter it = {0};
-  pawl_str key, value;
   int n = 0;
-  while (pawl_json_each(container, &it, &key, &value)) n++;
+  for (pawl_json_iter it = {0}; pawl_json_walk(container, &it);) n++;
   return n;
 }
 

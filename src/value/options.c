@@ -210,10 +210,8 @@ static pawl_code missing(const reading *r, const char *name, pawl_error *err) {
 
 /* At least `low` of them. */
 static int are_texts(pawl_str list, int64_t low) {
-  pawl_json_iter it = {0};
-  pawl_str key, one;
-  for (; pawl_json_each(list, &it, &key, &one); low--)
-    if (pawl_json_kind_of(one) != PAWL_JSON_STRING) return 0;
+  for (pawl_json_iter it = {0}; pawl_json_walk(list, &it); low--)
+    if (pawl_json_kind_of(it.value) != PAWL_JSON_STRING) return 0;
   return low <= 0;
 }
 
@@ -283,13 +281,12 @@ static pawl_code take_text(const reading *r, const pawl_option *row,
 static pawl_code take_choices(const reading *r, const pawl_option *row,
                               pawl_str value, pawl_error *err) {
   unsigned *out = place(row, r->o), bits = 0;
-  pawl_json_iter it = {0};
-  pawl_str key, one = value;
   const int is_list = pawl_json_kind_of(value) == PAWL_JSON_ARRAY;
 
-  while (!is_list || pawl_json_each(value, &it, &key, &one)) {
-    int which = which_name(row, one);
-    if (which < 0) return wrong(r, row, one, err);
+  for (pawl_json_iter it = {.value = value};
+       !is_list || pawl_json_walk(value, &it);) {
+    int which = which_name(row, it.value);
+    if (which < 0) return wrong(r, row, it.value, err);
     bits |= 1u << which;
     if (!is_list) break;
   }
@@ -379,17 +376,15 @@ static pawl_code take_kind(reading *r, pawl_str text, pawl_error *err) {
 pawl_code pawl_options_take(const pawl_options *t, pawl_str text, void *o,
                             pawl_error *err) {
   reading r = {t, o, 0};
-  pawl_json_iter it = {0};
-  pawl_str key, value;
 
   assert(t->nrows <= MAX_ROWS); /* X3 */
   if (text.at && pawl_json_kind_of(text) != PAWL_JSON_OBJECT)
     return pawl_fail(err, PAWL_INVALID, "%s %s must be an object",
                      t->kinds ? "a" : "the options of", t->what);
   if (t->kinds) MUST(take_kind(&r, text, err));
-  while (text.at && pawl_json_each(text, &it, &key, &value))
-    if (!t->kinds || !pawl_str_eqz(key, "kind"))
-      MUST(take_member(&r, key, value, err));
+  for (pawl_json_iter it = {0}; text.at && pawl_json_walk(text, &it);)
+    if (!t->kinds || !pawl_str_eqz(it.key, "kind"))
+      MUST(take_member(&r, it.key, it.value, err));
   for (int i = 0; i < t->nrows; i++)
     if (t->rows[i].needed >> r.kind & 1u && !(*(uint64_t *)o >> i & 1u))
       return missing(&r, t->rows[i].name, err);

@@ -57,14 +57,12 @@ out:
 static pawl_code add_lives(pawl_engine *e, const pawl_buf *list, pawl_buf *out,
                            pawl_error *err) {
   pawl_buf row = {.alloc = &e->alloc};
-  pawl_json_iter it = {0};
-  pawl_str key, one;
   pawl_object lives;
   pawl_code rc = PAWL_OK;
 
   pawl_list_begin(&lives, out);
-  while (pawl_json_each(pawl_buf_str(list), &it, &key, &one)) {
-    pawl_buf_set(&row, one);
+  for (pawl_json_iter it = {0}; pawl_json_walk(pawl_buf_str(list), &it);) {
+    pawl_buf_set(&row, it.value);
     TRY(pawl_buf_check(&row, err));
     TRY(add_live(e, &row, err));
     pawl_list_next(&lives);

@@ -183,13 +183,11 @@ static pawl_code put_attributes(pawl_engine *e, const pawl_start_options *o,
                                 pawl_buf *scratch, pawl_error *err) {
   const int64_t now = pawl_store_now(e->store);
   const char *room = scratch->at;
-  pawl_json_iter it = {0};
-  pawl_str name, value;
   pawl_attribute v;
 
   if (!o->attributes.at) return PAWL_OK;
-  while (pawl_json_each(o->attributes, &it, &name, &value)) {
-    MUST(pawl_attribute_read(name, value, &v, scratch, err));
+  for (pawl_json_iter it = {0}; pawl_json_walk(o->attributes, &it);) {
+    MUST(pawl_attribute_read(it.key, it.value, &v, scratch, err));
     assert(scratch->at == room); /* what was put before borrows from it */
     PAWL_PUT(&e->args, attribute_start, .shard = pawl_shard_of(e, &o->id),
              .id = &o->id, PAWL_ATTRIBUTE_MEMBERS(v), .now = now);

@@ -133,13 +133,12 @@ static pawl_code add_item(many *m, pawl_str text, pawl_error *err) {
 
 static pawl_code cut_list(many *m, pawl_str list, pawl_error *err) {
   pawl_json_kind kind;
-  pawl_json_iter it = {0};
-  pawl_str none, text;
 
   MUST(pawl_json_check(list, &kind, err));
   if (kind != PAWL_JSON_ARRAY)
     return pawl_fail(err, PAWL_INVALID, "what is started must be a list");
-  while (pawl_json_each(list, &it, &none, &text)) MUST(add_item(m, text, err));
+  for (pawl_json_iter it = {0}; pawl_json_walk(list, &it);)
+    MUST(add_item(m, it.value, err));
   return PAWL_OK;
 }
 

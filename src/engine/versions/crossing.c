@@ -89,14 +89,12 @@ static int by_seq(const void *a, const void *b) {
 
 pawl_code pawl_renames_pick(pawl_engine *e, int shard, const pawl_id *id,
                             pawl_str list, pawl_renames *r, pawl_error *err) {
-  pawl_json_iter it = {0};
-  pawl_str key, one;
   pawl_rows rows;
   int64_t seq;
 
   pawl_args_begin(&e->args, PAWL_STMT_history_output);
-  while (pawl_json_each(list, &it, &key, &one)) {
-    if (!pawl_json_int(one, &seq)) continue;
+  for (pawl_json_iter it = {0}; pawl_json_walk(list, &it);) {
+    if (!pawl_json_int(it.value, &seq)) continue;
     PAWL_PUT(&e->args, history_output, .shard = shard, .id = id, .seq = seq);
   }
   if (!pawl_args_rows(&e->args)) return PAWL_OK;
@@ -141,17 +139,15 @@ void pawl_renames_follow(const pawl_renames *r, const pawl_id *instance,
 
 /* Do all names of the map exist? */
 static pawl_code check_map(const pawl_crossing *c, pawl_error *err) {
-  pawl_json_iter it = {0};
-  pawl_str key, value;
   pawl_buf name = {.alloc = c->from->alloc};
   int index;
   pawl_code rc = PAWL_OK;
 
   /* a misspelt name would leave its tokens without a place, and the reader
    * without a reason */
-  while (c->map.at && pawl_json_each(c->map, &it, &key, &value)) {
-    pawl_str quoted = {key.at - 1, key.len + 2};
-    if (pawl_json_kind_of(value) != PAWL_JSON_STRING) {
+  for (pawl_json_iter it = {0}; c->map.at && pawl_json_walk(c->map, &it);) {
+    pawl_str quoted = {it.key.at - 1, it.key.len + 2};
+    if (pawl_json_kind_of(it.value) != PAWL_JSON_STRING) {
       rc = pawl_fail(err, PAWL_INVALID,
                      "`map` has names of nodes: {\"old\": \"new\"}");
       goto out;
@@ -161,7 +157,7 @@ static pawl_code check_map(const pawl_crossing *c, pawl_error *err) {
     TRY(pawl_buf_check(&name, err));
     TRY(pawl_graph_node(c->from, pawl_buf_str(&name), &index, err));
     pawl_buf_clear(&name);
-    pawl_json_unquote(value, &name);
+    pawl_json_unquote(it.value, &name);
     TRY(pawl_buf_check(&name, err));
     TRY(pawl_graph_node(c->to, pawl_buf_str(&name), &index, err));
   }

@@ -21,15 +21,14 @@ static int is_shape(pawl_str key, int top) {
 /* A member of `a` that `b` has not, or has otherwise; 0: there is none. Both
  * were written by the same hand, keys in order, so that text tells. */
 static int differs_from(pawl_str a, pawl_str b, int top, pawl_str *in) {
-  pawl_json_iter it = {0};
-  pawl_str key, value, other;
+  pawl_str other;
   char name[64];
 
-  while (pawl_json_each(a, &it, &key, &value)) {
-    if (!is_shape(key, top)) continue;
-    pawl_str_copy(name, sizeof name, key);
-    *in = key;
-    if (!pawl_json_get(b, name, &other) || !pawl_str_eq(value, other))
+  for (pawl_json_iter it = {0}; pawl_json_walk(a, &it);) {
+    if (!is_shape(it.key, top)) continue;
+    pawl_str_copy(name, sizeof name, it.key);
+    *in = it.key;
+    if (!pawl_json_get(b, name, &other) || !pawl_str_eq(it.value, other))
       return 1;
   }
   return 0;
@@ -64,11 +63,10 @@ static pawl_code refuse(const pawl_def *def, pawl_error *err) {
 /* Every node of `a` is in `b`. */
 static pawl_code check_names(const pawl_def *def, pawl_str a, pawl_str b,
                              const char *where, pawl_error *err) {
-  pawl_json_iter it = {0};
-  pawl_str key, node, name, other;
+  pawl_str name, other;
 
-  while (pawl_json_each(a, &it, &key, &node)) {
-    if (!pawl_json_get(node, "name", &name) || find_node(b, name, &other))
+  for (pawl_json_iter it = {0}; pawl_json_walk(a, &it);) {
+    if (!pawl_json_get(it.value, "name", &name) || find_node(b, name, &other))
       continue;
     pawl_fail(err, PAWL_EXISTS, "node %.*s is not in %s", (int)name.len,
               name.at, where);
@@ -80,12 +78,11 @@ static pawl_code check_names(const pawl_def *def, pawl_str a, pawl_str b,
 /* Nodes of the same name are the same. */
 static pawl_code check_nodes(const pawl_def *def, pawl_str a, pawl_str b,
                              pawl_error *err) {
-  pawl_json_iter it = {0};
-  pawl_str key, node, name, other, in;
+  pawl_str name, other, in;
 
-  while (pawl_json_each(a, &it, &key, &node)) {
-    if (!pawl_json_get(node, "name", &name) || !find_node(b, name, &other) ||
-        !differ(node, other, 0, &in))
+  for (pawl_json_iter it = {0}; pawl_json_walk(a, &it);) {
+    if (!pawl_json_get(it.value, "name", &name) ||
+        !find_node(b, name, &other) || !differ(it.value, other, 0, &in))
       continue;
     pawl_fail(err, PAWL_EXISTS,
               "node %.*s is drawn otherwise than in the stored version: its "

@@ -42,15 +42,13 @@ static int add_undoable(pawl_undo_walk *w, const pawl_rows *r, int k) {
 /* The row that one of history's says was undone; 0: none. */
 static int64_t undone_row(const pawl_rows *r, int k) {
   const pawl_history_undoable_row row = pawl_read_history_undoable(r, k);
-  pawl_json_iter it = {0};
-  pawl_str key, value;
   int64_t seq = 0;
 
   if (!row.previous.at || (!pawl_str_eqz(row.type, "undone") &&
                            !pawl_str_eqz(row.type, "undo_failed")))
     return 0;
-  while (pawl_json_each(row.previous, &it, &key, &value))
-    (void)pawl_json_int(value, &seq);
+  for (pawl_json_iter it = {0}; pawl_json_walk(row.previous, &it);)
+    (void)pawl_json_int(it.value, &seq);
   return seq;
 }
 

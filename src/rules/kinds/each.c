@@ -77,10 +77,8 @@ static void begin_item(pawl_decision *d, int parked, const pawl_node *node,
 static void begin_from(pawl_decision *d, int parked, const pawl_node *node,
                        pawl_str items) {
   pawl_json_iter it = {0};
-  pawl_str key, one;
-  for (int64_t no = 0;
-       no < node->window && pawl_json_each(items, &it, &key, &one); no++)
-    begin_item(d, parked, node, one, no);
+  for (int64_t no = 0; no < node->window && pawl_json_walk(items, &it); no++)
+    begin_item(d, parked, node, it.value, no);
 }
 
 static pawl_code begin_each(pawl_decision *d, int k, const pawl_node *node,

@@ -464,10 +464,10 @@ void pawl_joins_race(pawl_decision *d) {
  * came straight from its fork, before others of whom there are rows by now. */
 static int64_t led_here(const pawl_decision *d, const pawl_token *t) {
   int64_t seq = pawl_record_seq(d);
-  pawl_json_iter it = {0};
-  pawl_str from = pawl_buf_str(&pawl_detail_of(t)->from), key, one;
+  pawl_str from = pawl_buf_str(&pawl_detail_of(t)->from);
 
-  while (pawl_json_each(from, &it, &key, &one)) (void)pawl_json_int(one, &seq);
+  for (pawl_json_iter it = {0}; pawl_json_walk(from, &it);)
+    (void)pawl_json_int(it.value, &seq);
   return seq;
 }
 

@@ -9,15 +9,12 @@
 
 /* What the definition says of the task, with what `prepare` says instead. */
 static void merge_task(const pawl_node *node, pawl_str own, pawl_buf *out) {
-  pawl_json_iter it = {0};
-  pawl_str key, value;
-
   pawl_buf_adds(out, node->task.len ? node->task : pawl_strz("{}"));
   if (!own.len) return;
-  while (pawl_json_each(own, &it, &key, &value)) {
+  for (pawl_json_iter it = {0}; pawl_json_walk(own, &it);) {
     char name[64];
-    pawl_str_copy(name, sizeof name, key);
-    pawl_object_set(out, name, value);
+    pawl_str_copy(name, sizeof name, it.key);
+    pawl_object_set(out, name, it.value);
   }
 }
 
