@@ -7,6 +7,7 @@
 ---   ) with (fillfactor = 50); -- only: postgres
 ---   ) without rowid; -- only: sqlite
 ---
+--- What a table's statements are about is said at the head of its file there.
 --- A line with such a mark is that dialect's alone; a mark on a line of its own
 --- is for all lines until another, `-- for all` or an empty one. What else
 --- differs in every statement, a dialect.lua has: which words are others there

@@ -1,5 +1,3 @@
--- The agenda: what to look at, and when. Claims, leases, releases.
-
 -- name: agenda_offers
 -- args: @shard smallint, @executor_group text
 -- rows: workflow text, version integer, suspect boolean

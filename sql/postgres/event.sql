@@ -1,7 +1,3 @@
--- Events from outside. A row is committed as not posted, then posted shard by
--- shard; it stays for its lifetime, found by waits that begin later (those
--- with a key) and known again when it is sent twice.
-
 -- name: event_insert
 -- args: @shard smallint, @source text, @id text, @name text, @key text,
 --       @data json, @came uuid, @ttl_us bigint, @now time?

@@ -1,5 +1,3 @@
--- Executors: running worker processes.
-
 -- name: executor_prune
 -- args: @before time, @max integer
 -- Rows of processes long gone, of this host or another.

@@ -1,6 +1,3 @@
--- What explaining an instance reads beside instance_get, token_list and
--- agenda_get: from many tables, of one instance.
-
 -- name: explain_workflow
 -- args: @shard smallint, @id uuid
 -- rows: version integer, graph json, name text, active boolean

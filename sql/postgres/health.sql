@@ -1,5 +1,3 @@
--- What is wrong in the store: read in pages, without locks.
-
 -- name: health_workflow
 -- args: @shard smallint, @after text
 -- rows: workflow text

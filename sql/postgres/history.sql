@@ -1,5 +1,3 @@
--- History: append-only, numbered by the lease's holder alone.
-
 -- name: history_step
 -- args: @shard smallint, @executor uuid, @id uuid[], @seq bigint[],
 --       @type text[], @node text[], @token integer?[], @visit bigint[],

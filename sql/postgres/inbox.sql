@@ -1,5 +1,3 @@
--- The inbox: the only way in. The agenda row is locked first (agenda_wake).
-
 -- name: inbox_load
 -- args: @shard smallint, @id uuid[], @events integer, @others integer
 -- rows: instance uuid, no uuid, kind text, name text, key text,

@@ -1,5 +1,3 @@
--- Instances: start, load, commit, read.
-
 -- name: instance_progress
 -- args: @shard smallint, @id uuid, @lease uuid, @progress text
 -- What a running handler says of itself; the step's commit clears it.

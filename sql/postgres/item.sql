@@ -1,5 +1,3 @@
--- Items of a dynamic fan-out: a row each, so that its cost is linear.
-
 -- name: item_put
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[],
 --       @token integer[], @no integer[], @state text[], @child uuid[],

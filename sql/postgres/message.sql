@@ -1,5 +1,3 @@
--- Messages: what one instance's commit asks of another, until delivered.
-
 -- name: message_delete
 -- args: @shard smallint, @id uuid[], @seq bigint[]
 -- Delivered.

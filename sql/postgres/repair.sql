@@ -1,5 +1,3 @@
--- What those need to know who change instances from outside.
-
 -- name: repair_live
 -- args: @shard smallint, @workflow text, @version integer,
 --       @after uuid, @max integer

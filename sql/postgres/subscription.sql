@@ -1,5 +1,3 @@
--- Which tokens wait for which events.
-
 -- name: subscription_match
 -- args: @shard smallint, @pattern text, @key text, @after uuid, @max integer
 -- rows: instance uuid

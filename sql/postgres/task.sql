@@ -1,5 +1,3 @@
--- Tasks: what people have to do.
-
 -- name: task_letter
 -- args: @shard smallint, @id uuid, @request uuid, @instance uuid,
 --       @event_id text, @by text, @data json, @now time?

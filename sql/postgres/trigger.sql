@@ -1,5 +1,3 @@
--- Which events start instances of a workflow.
-
 -- name: trigger_match
 -- args: @exact text, @wide text
 -- rows: workflow text, version integer, executor_group text

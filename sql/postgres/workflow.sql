@@ -1,5 +1,3 @@
--- Definitions: versions and their revisions.
-
 -- name: workflow_count
 -- args: @code text, @version integer, @shard smallint[]
 -- rows: live bigint

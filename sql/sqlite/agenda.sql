@@ -1,4 +1,3 @@
--- The agenda: what to look at, and when. Claims, leases, releases.
 -- Differs throughout: one writer at a time (BEGIN IMMEDIATE) needs no row
 -- locks, and @now is always given.
 

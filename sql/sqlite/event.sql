@@ -1,7 +1,3 @@
--- Events from outside. A row is committed as not posted, then posted shard by
--- shard; it stays for its lifetime, found by waits that begin later (those
--- with a key) and known again when it is sent twice.
-
 -- name: event_insert
 -- Differs: one that has expired makes place for a row with its own number.
 {{event_row}}

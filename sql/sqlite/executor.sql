@@ -1,5 +1,3 @@
--- Executors: running worker processes.
-
 -- name: executor_prune
 -- Rows of processes long gone, of this host or another.
 delete from pawl_executor where id in (

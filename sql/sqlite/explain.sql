@@ -1,6 +1,3 @@
--- What explaining an instance reads beside instance_get, token_list and
--- agenda_get: from many tables, of one instance.
-
 -- name: explain_workflow
 -- The definition it runs by; of one that has not started and names no
 -- version, the one it would be given.

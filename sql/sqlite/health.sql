@@ -1,5 +1,3 @@
--- What is wrong in the store: read in pages, without locks.
-
 -- name: health_workflow
 select workflow from pawl_instance indexed by pawl_instance_workflow
  where shard = @shard and workflow > @after

@@ -1,5 +1,3 @@
--- History: append-only, numbered by the lease's holder alone.
-
 -- name: history_step
 insert into pawl_history (shard, instance, seq, type, node, token, visit,
        transition, path, attempt, executor, output, changes, started_at,

@@ -1,7 +1,3 @@
--- Instances: start, load, commit, read.
--- Differs throughout: statements with columns run once a row, so a row's own
--- lease is looked up by a subquery instead of a join.
-
 -- name: instance_progress
 update pawl_instance set progress = @progress
  where shard = @shard and id = @id

@@ -1,5 +1,3 @@
--- Items of a dynamic fan-out: a row each, so that its cost is linear.
-
 -- name: item_put
 update pawl_item
    set state = @state, child = coalesce(@child, child), result = @result,

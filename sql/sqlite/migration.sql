@@ -1,6 +1,3 @@
--- The schema's own record: which migrations were applied, and facts about the
--- store. store/migrate.c runs these; the first two work on an empty store.
-
 -- name: schema_probe
 -- Is a store here, and is anything else where it would be made?
 -- Differs: the file is ours alone when a store is made in it.

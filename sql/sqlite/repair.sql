@@ -1,5 +1,3 @@
--- What those need to know who change instances from outside.
-
 -- name: repair_live
 -- A page of the instances of a version that may go on, in the order of their
 -- ids: unfinished ones, and those that have failed and tell where they stood.

@@ -1,5 +1,3 @@
--- Which tokens wait for which events.
-
 -- name: subscription_match
 -- Differs: the index is named, where PostgreSQL is told by the order.
 select instance from pawl_subscription indexed by pawl_subscription_match

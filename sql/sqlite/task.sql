@@ -1,5 +1,3 @@
--- Tasks: what people have to do.
-
 -- name: task_letter
 -- Behind task_write, and only if that was done: the instance is told.
 insert into pawl_inbox (shard, instance, no, kind, event_id, source, by,

@@ -1,5 +1,3 @@
--- Which events start instances of a workflow.
-
 -- name: trigger_match
 select t.workflow, w.version, w.executor_group
   from (select workflow from pawl_trigger where pattern = @exact

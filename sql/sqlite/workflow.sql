@@ -1,5 +1,3 @@
--- Definitions: versions and their revisions.
-
 -- name: workflow_count
 -- Unfinished instances of this version, by shard.
 select count(*) as live from pawl_instance
