@@ -515,7 +515,8 @@ out:
 static int probe_sql(lua_State *L) {
   const char *url = luaL_checkstring(L, 1), *sql = luaL_checkstring(L, 2);
   const pawl_driver *driver = NULL;
-  pawl_driver_options options = {0};
+  pawl_counts counts = {0};
+  pawl_driver_options options = {.counts = &counts};
   pawl_conn *conn = NULL;
   pawl_error err;
   pawl_code rc;

@@ -104,6 +104,10 @@ void pawl_ctx_check_acts(lua_State *L, const pawl_run *run, const char *what,
 
 /* Pushes an empty buffer for this call alone (H2). */
 pawl_buf *pawl_ctx_push_buf(lua_State *L, const pawl_run *run);
+/* Appends the JSON of the value at idx; of nil, `otherwise`. */
+void pawl_ctx_add_value(lua_State *L, const pawl_run *run, int idx,
+                        const char *path, const char *otherwise,
+                        pawl_buf *out);
 /* Pushes a buffer with the JSON of the value at idx. */
 pawl_buf *pawl_ctx_push_encoded(lua_State *L, const pawl_run *run, int idx,
                                 const char *path);

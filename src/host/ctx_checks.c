@@ -94,14 +94,22 @@ pawl_buf *pawl_ctx_push_buf(lua_State *L, const pawl_run *run) {
   return pawl_host_push_own_buf(run->host, L);
 }
 
+void pawl_ctx_add_value(lua_State *L, const pawl_run *run, int idx,
+                        const char *path, const char *otherwise,
+                        pawl_buf *out) {
+  pawl_error err;
+  if (lua_isnil(L, idx))
+    pawl_buf_addz(out, otherwise);
+  else if (pawl_luajson_encode(L, idx, path, run->host->max_bytes, out,
+                               &err) != PAWL_OK)
+    pawl_ctx_raise(L, &err);
+}
+
 pawl_buf *pawl_ctx_push_encoded(lua_State *L, const pawl_run *run, int idx,
                                 const char *path) {
-  pawl_error err;
   idx = lua_absindex(L, idx);
   pawl_buf *out = pawl_ctx_push_buf(L, run);
-  if (pawl_luajson_encode(L, idx, path, run->host->max_bytes, out, &err) !=
-      PAWL_OK)
-    pawl_ctx_raise(L, &err);
+  pawl_ctx_add_value(L, run, idx, path, "null", out);
   return out;
 }
 

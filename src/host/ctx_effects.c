@@ -42,24 +42,13 @@ static pawl_str check_emit_type(lua_State *L) {
   return type;
 }
 
-/* Appends the value at idx; nil as `otherwise`. Raises. */
-static void add_value(lua_State *L, const pawl_run *run, int idx,
-                      const char *path, const char *otherwise, pawl_buf *out) {
-  pawl_error err;
-  if (lua_isnil(L, idx))
-    pawl_buf_addz(out, otherwise);
-  else if (pawl_luajson_encode(L, idx, path, run->host->max_bytes, out,
-                               &err) != PAWL_OK)
-    pawl_ctx_raise(L, &err);
-}
-
 /* ctx.emit(type, payload?): a message that leaves with the decision */
 int pawl_ctx_emit(lua_State *L, pawl_run *run) {
   lua_settop(L, 2);
   pawl_str type = check_emit_type(L);
   pawl_buf *out = pawl_ctx_push_buf(L, run);
   pawl_buf_addz(out, "{\"payload\":");
-  add_value(L, run, 2, "payload", "null", out);
+  pawl_ctx_add_value(L, run, 2, "payload", "null", out);
   pawl_buf_addz(out, ",\"type\":");
   pawl_json_add_string(out, type);
   pawl_buf_addc(out, '}');
@@ -169,9 +158,9 @@ int pawl_ctx_start(lua_State *L, pawl_run *run) {
   check_objects(L, run);
   pawl_buf *out = pawl_ctx_push_buf(L, run);
   pawl_buf_addz(out, "{\"input\":");
-  add_value(L, run, 2, "input", "{}", out);
+  pawl_ctx_add_value(L, run, 2, "input", "{}", out);
   pawl_buf_addz(out, ",\"options\":");
-  add_value(L, run, 3, "options", "{}", out);
+  pawl_ctx_add_value(L, run, 3, "options", "{}", out);
   /* Last: what is refused takes no id. */
   if (run->call->services->new_id(run->call, id, &err) != PAWL_OK)
     return pawl_ctx_raise(L, &err);

@@ -124,11 +124,7 @@ static void add_param(lua_State *L, pawl_run *run, int idx, pawl_buf *out) {
     pawl_error_where(&err, "%s", path);
     pawl_ctx_raise(L, &err);
   }
-  if (lua_isnil(L, idx))
-    pawl_buf_addz(out, "null");
-  else if (pawl_luajson_encode(L, idx, path, run->host->max_bytes, out,
-                               &err) != PAWL_OK)
-    pawl_ctx_raise(L, &err);
+  pawl_ctx_add_value(L, run, idx, path, "null", out);
 }
 
 /* ctx.db:query(sql, ...) -> rows, changed */

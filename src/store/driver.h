@@ -69,6 +69,7 @@ typedef struct pawl_driver_options {
   const pawl_alloc *alloc;
   const pawl_log *log;
   const pawl_clock *clock;
+  pawl_counts *counts;    /* where what is done is counted */
   int pooler;             /* PAWL_POOLER_...; UNKNOWN is found out by `open` */
   int create;             /* a missing SQLite file may be made */
   int look;               /* one that may only be read will do */
@@ -134,9 +135,8 @@ typedef struct pawl_driver {
   pawl_code (*wait)(pawl_conn *c, int64_t deadline_mono_us,
                     const volatile int *stop, struct pollfd *fds, int nfds,
                     int *woken, pawl_error *err);
-  /* After an idle moment: checkpoints and the like. Bounded. */
+  /* After an idle moment: checkpoints and the like. Bounded; or NULL. */
   void (*tidy)(pawl_conn *c);
-  pawl_counts *(*counts)(pawl_conn *c);
 } pawl_driver;
 
 /* The value for a statement's @now: 0, which is null there, where the

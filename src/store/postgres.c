@@ -91,7 +91,7 @@ struct pawl_conn {
   unsigned char prepared[PAWL_NSTMTS];
   unsigned char checked[PAWL_NSTMTS]; /* its columns were as declared */
   pawl_buf bytes;                     /* encoded arguments */
-  pawl_counts counts;
+  pawl_counts *counts;
   PGresult *query; /* of the user's own statement */
   pawl_answer answer;
 };
@@ -360,7 +360,7 @@ static pawl_code read_all(pawl_conn *c, pawl_error *err) {
 /* A sync behind what is queued, and all the answers. */
 static pawl_code sync(pawl_conn *c, pawl_error *err) {
   if (c->nqueued > 0) {
-    c->counts.trips++;
+    c->counts->trips++;
     if (!add_op(c, OP_SYNC, (pawl_stmt)0)) return pawl_failure_memory(err);
     if (!pq.pipelineSync(c->pg))
       return fail_lost(c, "the connection was lost", err);
@@ -435,6 +435,7 @@ static void postgres_close(pawl_conn *c) {
 static pawl_code postgres_open(const char *target,
                                pawl_driver_options *options, pawl_conn **out,
                                pawl_error *err) {
+  pawl_counts unseen = {0}; /* opening does not count */
   pawl_code rc;
   pawl_conn *c = NULL;
   TRY(pawl_pgconn_load(err));
@@ -442,6 +443,7 @@ static pawl_code postgres_open(const char *target,
     return pawl_failure_memory(err);
   c->alloc = options->alloc;
   c->log = options->log;
+  c->counts = &unseen;
   for (int i = 0; i < NUNITS; i++)
     pawl_results_init(&c->units[i].results, c->alloc);
   c->open = c->reading = c->shown = &c->units[0]; /* for begin_session */
@@ -450,7 +452,7 @@ static pawl_code postgres_open(const char *target,
   TRY(pawl_pgconn_open(c->alloc, target, &c->pg, err));
   TRY(begin_session(c, &options->pooler, err));
   c->open = NULL;
-  c->counts = (pawl_counts){0};
+  c->counts = options->counts;
   *out = c;
   return PAWL_OK;
 out:
@@ -517,7 +519,7 @@ static pawl_code queue_prepare(pawl_conn *c, pawl_stmt which,
 static pawl_code queue_exec(pawl_conn *c, pawl_stmt which,
                             const pawl_pgparams *p, pawl_error *err) {
   if (!add_op(c, OP_EXEC, which)) return pawl_failure_memory(err);
-  c->counts.statements++;
+  c->counts->statements++;
   return queued(
       c,
       c->pooler
@@ -584,7 +586,7 @@ static pawl_code send_queued(pawl_conn *c, pawl_error *err) {
   if (c->open->has_query) MUST(queue_resets(c, err));
   if (c->in_transaction) MUST(queue_plain(c, OP_COMMIT, "commit", err));
   if (!add_op(c, OP_SYNC, (pawl_stmt)0)) return pawl_failure_memory(err);
-  c->counts.trips++;
+  c->counts->trips++;
   if (!pq.pipelineSync(c->pg))
     return fail_lost(c, "the connection was lost", err);
   c->nqueued = 0;
@@ -603,7 +605,7 @@ static pawl_code postgres_commit(pawl_conn *c, pawl_error *err) {
     pawl_pgconn_cut(c->pg);
     return fail_lost(c, "the connection was lost", err);
   }
-  if (c->open->did_anything) c->counts.transactions++;
+  if (c->open->did_anything) c->counts->transactions++;
   assert(c->nqueued == 0 && c->open->nops == 0); /* D1 */
   c->in_transaction = 0;
   c->open = NULL;
@@ -626,7 +628,7 @@ static pawl_code postgres_submit(pawl_conn *c, pawl_error *err) {
   /* whole: in part it would keep its locks until the rest follows */
   if (!pawl_pgconn_pump(c->pg, PAWL_PG_SENT))
     return fail_lost(c, "the connection was lost", err);
-  if (u->did_anything) c->counts.transactions++; /* as its trip */
+  if (u->did_anything) c->counts->transactions++; /* as its trip */
   c->submitted[c->nsubmitted++] = u;
   c->open = NULL;
   if (prepares(u)) answer_submitted(c);
@@ -674,7 +676,7 @@ static pawl_code postgres_script(pawl_conn *c, const char *sql,
   assert(c->open && c->open->kind == PAWL_UNIT_OPEN); /* D2 */
   MUST(queue_begin(c, err));
   MUST(sync(c, err));
-  c->counts.trips++;
+  c->counts->trips++;
   c->open->did_anything = 1;
   if (!pq.exitPipelineMode(c->pg) || !pq.sendQuery(c->pg, sql))
     return fail_lost(c, "the connection was lost", err);
@@ -716,7 +718,7 @@ static pawl_code send_query(pawl_conn *c, const char *sql,
   MUST(queue_plain(c, OP_PLAIN, PAWL_PG_USER_PATH, err));
   c->open->has_query = 1;
   if (!add_op(c, OP_QUERY, (pawl_stmt)0)) return pawl_failure_memory(err);
-  c->counts.statements++;
+  c->counts->statements++;
   MUST(queued(c,
               pq.sendQueryParams(c->pg, sql, p->n, p->types, p->values,
                                  p->lengths, p->formats, 0),
@@ -821,14 +823,6 @@ static pawl_code postgres_wait(pawl_conn *c, int64_t deadline_mono_us,
   return PAWL_OK;
 }
 
-static void postgres_tidy(pawl_conn *c) {
-  (void)c;
-}
-
-static pawl_counts *postgres_counts(pawl_conn *c) {
-  return &c->counts;
-}
-
 const pawl_driver pawl_driver_postgres = {
     .name = "postgres",
     .url = &pawl_pgurl,
@@ -850,6 +844,4 @@ const pawl_driver pawl_driver_postgres = {
     .script = postgres_script,
     .query = postgres_query,
     .wait = postgres_wait,
-    .tidy = postgres_tidy,
-    .counts = postgres_counts,
 };

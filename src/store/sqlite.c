@@ -23,7 +23,7 @@ struct pawl_conn {
   int nsent;
   pawl_results results;
   pawl_buf lists; /* columns of a `run: once` statement */
-  pawl_counts counts;
+  pawl_counts *counts;
   /* of the user's statement: */
   int64_t query_deadline; /* monotonic */
   pawl_answer answer;
@@ -56,6 +56,7 @@ static pawl_code sqlite_open(const char *path, pawl_driver_options *options,
   if (!(c = pawl_calloc(options->alloc, sizeof *c)))
     return pawl_failure_memory(err);
   c->alloc = options->alloc;
+  c->counts = options->counts;
   c->unit = -1;
   pawl_results_init(&c->results, c->alloc);
   pawl_answer_init(&c->answer, c->alloc);
@@ -277,8 +278,8 @@ static pawl_code sqlite_send(pawl_conn *c, const pawl_args *args,
 
   assert(c->unit >= 0); /* D1 */
   MUST(pawl_results_begin(&c->results, args->stmt, info->ncols, err));
-  if (c->nsent++ == 0 || c->unit == PAWL_UNIT_OPEN) c->counts.trips++;
-  c->counts.statements++;
+  if (c->nsent++ == 0 || c->unit == PAWL_UNIT_OPEN) c->counts->trips++;
+  c->counts->statements++;
   MUST(prepared(c, args->stmt, &s, err));
   assert(c->unit != PAWL_UNIT_READ || sqlite3_stmt_readonly(s)); /* D5 */
   MUST(bind_args(c, s, args, -1, err));
@@ -323,8 +324,8 @@ static int sqlite_rollback(pawl_conn *c) {
 static pawl_code sqlite_commit(pawl_conn *c, pawl_error *err) {
   assert(c->unit >= 0);
   MUST(pawl_sqconn_commit(&c->on, c->unit, err));
-  if (c->unit == PAWL_UNIT_OPEN) c->counts.trips++;
-  if (c->nsent > 0) c->counts.transactions++;
+  if (c->unit == PAWL_UNIT_OPEN) c->counts->trips++;
+  if (c->nsent > 0) c->counts->transactions++;
   assert(sqlite3_get_autocommit(c->on.db)); /* D1 */
   c->unit = -1;
   return PAWL_OK;
@@ -537,8 +538,8 @@ static pawl_code sqlite_query(pawl_conn *c, const char *sql, size_t len,
   pawl_rows rows;
   pawl_code rc;
   assert(c->unit == PAWL_UNIT_OPEN); /* D2 */
-  c->counts.trips++;
-  c->counts.statements++;
+  c->counts->trips++;
+  c->counts->statements++;
   c->nsent++;
   c->on.guard.refused[0] = 0;
   c->on.guard.alters = 0;
@@ -589,10 +590,6 @@ static void sqlite_name(const char *path, pawl_buf *out) {
   pawl_buf_addz(out, path);
 }
 
-static pawl_counts *sqlite_counts(pawl_conn *c) {
-  return &c->counts;
-}
-
 static const pawl_url_kind sqlite_url = {
     .scheme = "sqlite:",
     .form = "a file, PATH or sqlite:PATH",
@@ -617,5 +614,4 @@ const pawl_driver pawl_driver_sqlite = {
     .query = sqlite_query,
     .wait = sqlite_wait,
     .tidy = sqlite_tidy,
-    .counts = sqlite_counts,
 };

@@ -25,11 +25,11 @@ struct pawl_store {
   pawl_schema schema;
   phase phase;
   int unit;
-  int nsent;        /* results that the unit has, or will have */
-  pawl_args args;   /* of statements sent by one struct */
-  int nsubmitted;   /* on this connection */
-  int nlost;        /* older ones, which went with another */
-  pawl_counts gone; /* of connections lost */
+  int nsent;      /* results that the unit has, or will have */
+  pawl_args args; /* of statements sent by one struct */
+  int nsubmitted; /* on this connection */
+  int nlost;      /* older ones, which went with another */
+  pawl_counts counts;
   int64_t epoch;
   int stays; /* a lost connection is not opened again now */
 };
@@ -56,7 +56,6 @@ static int is_foreign(const pawl_store *store) {
 
 static void drop_conn(pawl_store *store) {
   if (!store->conn) return;
-  pawl_store_count(store, &store->gone);
   store->driver->close(store->conn);
   store->conn = NULL;
   store->nlost += store->nsubmitted;
@@ -97,6 +96,7 @@ static pawl_store *new_store(const pawl_store_options *o) {
   store->options = (pawl_driver_options){.alloc = store->alloc,
                                          .log = &store->log,
                                          .clock = &store->clock,
+                                         .counts = &store->counts,
                                          .pooler = o->pooler,
                                          .create = o->create >= 0,
                                          .look = o->create < 0};
@@ -416,15 +416,11 @@ pawl_code pawl_store_wait(pawl_store *store, int64_t deadline_mono_us,
 }
 
 void pawl_store_tidy(pawl_store *store) {
-  if (!is_foreign(store) && store->phase == IDLE && store->conn)
+  if (!is_foreign(store) && store->phase == IDLE && store->conn &&
+      store->driver->tidy)
     store->driver->tidy(store->conn);
 }
 
 void pawl_store_count(const pawl_store *store, pawl_counts *out) {
-  *out = store->gone;
-  if (!store->conn) return;
-  const pawl_counts *counts = store->driver->counts(store->conn);
-  out->trips += counts->trips;
-  out->statements += counts->statements;
-  out->transactions += counts->transactions;
+  *out = store->counts;
 }
