@@ -66,8 +66,7 @@ typedef struct walker {
   unsigned char *mark, *other;
   /* successors of every state, once depths are known */
   int *edges, *first;
-  int nedges, collecting;
-  size_t edges_cap;
+  int nedges, edges_cap, collecting;
   /* scratch, one for each frame and state */
   int *counts;
   unsigned char *can;
@@ -114,7 +113,7 @@ static pawl_code open_walker(walker *w) {
 }
 
 static void close_walker(walker *w) {
-  pawl_release(w->def->alloc, w->edges, w->edges_cap * sizeof(int));
+  pawl_release(w->def->alloc, w->edges, (size_t)w->edges_cap * sizeof(int));
   pawl_release(w->def->alloc, w->memory, w->size);
 }
 
@@ -237,19 +236,10 @@ static void arrive(walker *w, int join, int stack) {
 }
 
 static void add_edge(walker *w, int to) {
-  size_t cap = w->edges_cap ? 2 * w->edges_cap : 1024;
-  if ((size_t)w->nedges == w->edges_cap) {
-    int *edges = pawl_calloc(w->def->alloc, cap * sizeof *edges);
-    if (!edges) {
-      w->full = 1;
-      return;
-    }
-    if (w->nedges) memcpy(edges, w->edges, (size_t)w->nedges * sizeof *edges);
-    pawl_release(w->def->alloc, w->edges, w->edges_cap * sizeof *edges);
-    w->edges = edges;
-    w->edges_cap = cap;
-  }
-  w->edges[w->nedges++] = to;
+  if (PAWL_ROOM(w->def->alloc, w->edges, w->nedges, w->edges_cap))
+    w->edges[w->nedges++] = to;
+  else
+    w->full = 1;
 }
 
 static void go(walker *w, int node, int stack) {

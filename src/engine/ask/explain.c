@@ -619,10 +619,9 @@ static void add_may(const token_view *v, const telling *how, pawl_object *o) {
 static void add_token(const facts *f, int k, pawl_object *list) {
   token_view v = {f, k, &f->tokens.at[k], NULL};
   pawl_object o, inner;
-  const telling *how;
 
   v.node = node_named(f->def, v.t->node);
-  how = choose(&v);
+  const telling *how = choose(&v);
   pawl_list_object(list, &o);
   pawl_member_columns(&o, &f->at[TOKENS], k, "no node");
   pawl_member_textz(&o, "kind", v.node ? pawl_kind_name(v.node->kind) : NULL);

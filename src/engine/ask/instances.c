@@ -554,10 +554,9 @@ static void add_emitted(const pawl_rows *r, const emitted *at,
  * together. */
 static int due_first(const void *a, const void *b) {
   const emitted *x = a, *y = b;
-  int order;
 
   if (x->due_us != y->due_us) return x->due_us < y->due_us ? -1 : 1;
-  order = pawl_id_cmp(x->instance, y->instance);
+  int order = pawl_id_cmp(x->instance, y->instance);
   return order ? order : (x->seq > y->seq) - (x->seq < y->seq);
 }
 

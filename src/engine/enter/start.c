@@ -97,7 +97,6 @@ pawl_code pawl_start_id(pawl_engine *e, const char *code,
                         pawl_start_options *o, pawl_error *err) {
   unsigned char digest[32];
   pawl_sha256 sha;
-  uint16_t number;
 
   if (!o->key.len)
     return o->has_id ? PAWL_OK
@@ -108,7 +107,7 @@ pawl_code pawl_start_id(pawl_engine *e, const char *code,
   pawl_sha256_add(&sha, code, strlen(code) + 1);
   pawl_sha256_add(&sha, o->key.at, o->key.len);
   pawl_sha256_end(&sha, digest);
-  number = (uint16_t)(digest[0] << 8 | digest[1]);
+  uint16_t number = (uint16_t)(digest[0] << 8 | digest[1]);
   if (!o->has_id)
     return pawl_id_make_at_home(&e->ids, pawl_engine_now(e), number, &o->id,
                                 err);

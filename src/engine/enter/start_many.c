@@ -37,7 +37,7 @@ typedef struct many {
   int64_t asked;           /* the version, by the caller; 0: the newest */
   item *items;
   item **order; /* by shard, then as given */
-  size_t nitems, items_cap, nstored;
+  size_t nitems, items_size, nstored;
   row *rows;
   int nrows, cap;
   int is_plain; /* all rows are */
@@ -117,28 +117,17 @@ static pawl_code check_head(many *m, pawl_error *err) {
 
 /* ---- the list ---- */
 
-static pawl_code add_item(many *m, pawl_str text, pawl_error *err) {
-  if (m->nitems == m->items_cap) {
-    const size_t cap = m->items_cap ? m->items_cap * 2 : 64;
-    item *items =
-        pawl_realloc(&m->e->alloc, m->items, m->items_cap * sizeof *m->items,
-                     cap * sizeof *m->items);
-    if (!items) return pawl_fail_memory(err);
-    m->items = items;
-    m->items_cap = cap;
-  }
-  m->items[m->nitems++] = (item){.text = text};
-  return PAWL_OK;
-}
-
 static pawl_code cut_list(many *m, pawl_str list, pawl_error *err) {
   pawl_json_kind kind;
 
   MUST(pawl_json_check(list, &kind, err));
   if (kind != PAWL_JSON_ARRAY)
     return pawl_fail(err, PAWL_INVALID, "what is started must be a list");
+  m->items_size = (size_t)pawl_json_count(list) * sizeof *m->items + 1;
+  m->items = pawl_calloc(&m->e->alloc, m->items_size);
+  if (!m->items) return pawl_fail_memory(err);
   for (pawl_json_iter it = {0}; pawl_json_walk(list, &it);)
-    MUST(add_item(m, it.value, err));
+    m->items[m->nitems++].text = it.value;
   return PAWL_OK;
 }
 
@@ -177,7 +166,7 @@ static void deinit(many *m) {
     pawl_start_options_deinit(&m->rows[i].options);
   pawl_release(alloc, m->rows, (size_t)m->cap * sizeof *m->rows + 1);
   pawl_release(alloc, m->sorted, (size_t)m->cap * sizeof *m->sorted + 1);
-  pawl_release(alloc, m->items, m->items_cap * sizeof *m->items);
+  pawl_release(alloc, m->items, m->items_size);
   if (m->order)
     pawl_release(alloc, m->order, m->nitems * sizeof *m->order + 1);
   pawl_start_options_deinit(&m->head);
