@@ -49,10 +49,10 @@ pawl_code pawl_time_us(const char *text, int64_t *us, pawl_error *err) {
   pawl_str t = pawl_strz(text);
   NEEDS(us);
   if (t.len && pawl_time_parse(t.at, t.len, us)) return PAWL_OK;
-  pawl_fail(err, PAWL_INVALID, "\"%.40s\" is not a time", text ? text : "");
-  pawl_error_hint(err,
-                  "write UTC: \"2026-01-31\" or \"2026-01-31T10:00:00Z\"");
-  return PAWL_INVALID;
+  return pawl_fail_hint(
+      err, PAWL_INVALID,
+      "write UTC: \"2026-01-31\" or \"2026-01-31T10:00:00Z\"",
+      "\"%.40s\" is not a time", text ? text : "");
 }
 
 /* ---- text in and out ----

@@ -53,13 +53,11 @@ pawl_code pawl_id_make(pawl_idgen *g, int64_t now_us, pawl_id *out,
   MUST(draw(g, &drawn, err));
   advance(&next, now_us < 0 ? 0 : now_us / 1000,
           (uint32_t)drawn[10] << 8 | drawn[11]);
-  if (next.last_ms > MS_LAST) {
-    pawl_fail(err, PAWL_INVALID,
-              "no id can hold the time %lld: it lies after the year 10889",
-              (long long)now_us);
-    pawl_error_hint(err, "a clock gives microseconds since 1970");
-    return PAWL_INVALID;
-  }
+  if (next.last_ms > MS_LAST)
+    return pawl_fail_hint(
+        err, PAWL_INVALID, "a clock gives microseconds since 1970",
+        "no id can hold the time %lld: it lies after the year 10889",
+        (long long)now_us);
   assert(next.last_ms > g->last_ms ||
          (next.last_ms == g->last_ms && next.counter > g->counter)); /* I1 */
   g->last_ms = next.last_ms;

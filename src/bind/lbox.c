@@ -87,6 +87,14 @@ void pawl_bind_set_text(lua_State *L, const char *key, const char *text) {
   lua_setfield(L, -2, key);
 }
 
+int pawl_bind_push_counts(lua_State *L, const pawl_counts *counts) {
+  lua_createtable(L, 0, 3);
+  pawl_bind_set_int(L, "trips", counts->trips);
+  pawl_bind_set_int(L, "statements", counts->statements);
+  pawl_bind_set_int(L, "transactions", counts->transactions);
+  return 1;
+}
+
 /* nil for never: nothing is scheduled. */
 void pawl_bind_push_due(lua_State *L, int64_t us) {
   if (us == PAWL_NEVER)

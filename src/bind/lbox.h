@@ -59,6 +59,8 @@ void pawl_bind_push_seconds(lua_State *L, int64_t us);
 void pawl_bind_push_due(lua_State *L, int64_t us);
 void pawl_bind_set_int(lua_State *L, const char *key, int64_t n);
 void pawl_bind_set_text(lua_State *L, const char *key, const char *text);
+/* { trips =, statements =, transactions = } */
+int pawl_bind_push_counts(lua_State *L, const pawl_counts *counts);
 
 /* What is done to an answer at the top before Lua sees it. */
 typedef void (*pawl_bind_tidy)(lua_State *L);

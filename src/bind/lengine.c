@@ -36,11 +36,7 @@ static int engine_executor_id(lua_State *L) {
 static int engine_count(lua_State *L) {
   pawl_counts counts;
   pawl_count(pawl_bind_box_of(L, "count")->engine, &counts);
-  lua_createtable(L, 0, 3);
-  pawl_bind_set_int(L, "trips", counts.trips);
-  pawl_bind_set_int(L, "statements", counts.statements);
-  pawl_bind_set_int(L, "transactions", counts.transactions);
-  return 1;
+  return pawl_bind_push_counts(L, &counts);
 }
 
 /* engine.tasks and its like, among the methods. */

@@ -2,10 +2,6 @@
  * is, all else is a value that he can look at. */
 #include "lerror.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
 #include <lauxlib.h>
 
 #include "../host/host.h"
@@ -23,14 +19,10 @@ int pawl_bind_failure(lua_State *L, const pawl_error *err) {
 int pawl_bind_raise(lua_State *L, pawl_code code, const char *hint,
                     const char *fmt, ...) {
   pawl_error err;
-  char text[sizeof err.message];
   va_list args;
   va_start(args, fmt);
-  if (vsnprintf(text, sizeof text, fmt, args) >= (int)sizeof text)
-    memcpy(text + sizeof text - sizeof PAWL_CUT, PAWL_CUT, sizeof PAWL_CUT);
+  pawl_vfail(&err, code, hint, fmt, args);
   va_end(args);
-  pawl_fail(&err, code, "%s", text);
-  if (hint) pawl_error_hint(&err, "%s", hint);
   pawl_host_push_error(L, &err);
   return lua_error(L);
 }

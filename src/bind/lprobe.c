@@ -475,11 +475,7 @@ static int store_versions(lua_State *L) {
 static int store_count(lua_State *L) {
   pawl_counts counts;
   pawl_store_count(check_box(L)->store, &counts);
-  lua_createtable(L, 0, 3);
-  pawl_bind_set_int(L, "trips", counts.trips);
-  pawl_bind_set_int(L, "statements", counts.statements);
-  pawl_bind_set_int(L, "transactions", counts.transactions);
-  return 1;
+  return pawl_bind_push_counts(L, &counts);
 }
 
 /* ---- raw SQL ---- */

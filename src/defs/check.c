@@ -68,9 +68,8 @@ static pawl_code check_code(const pawl_def *d, pawl_error *err) {
   char code[201];
   if (pawl_def_is_code(d->code)) return PAWL_OK;
   pawl_copy_text(code, sizeof code, d->code);
-  pawl_fail(err, PAWL_DEFINITION, "workflow code \"%s\" is not well formed",
-            code);
-  pawl_error_hint(err, PAWL_CODE_RULE);
+  pawl_fail_hint(err, PAWL_DEFINITION, PAWL_CODE_RULE,
+                 "workflow code \"%s\" is not well formed", code);
   return pawl_refuse_at(d, d->line, err);
 }
 
@@ -130,11 +129,9 @@ static pawl_code check_edges(const pawl_def *d, const pawl_node *node,
                              const char *field, const pawl_edge *edges, int n,
                              pawl_error *err) {
   for (int i = 0; i < n; i++) {
-    pawl_code rc = PAWL_OK;
     /* "" alone stands for `next` as a single name. */
     if (edges[i].name[0] || n > 1)
-      rc = check_edge_name(d, node, field, edges[i].name, err);
-    if (rc != PAWL_OK) return rc;
+      MUST(check_edge_name(d, node, field, edges[i].name, err));
     if (edges[i].to < 0)
       return no_such_node(d, node, field, edges[i].target, err);
   }

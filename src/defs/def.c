@@ -10,7 +10,6 @@
 static pawl_code read_nodes(pawl_reader *r, pawl_str graph) {
   pawl_def *d = r->def;
   pawl_str nodes;
-  pawl_code rc;
   if (!pawl_json_get(graph, "nodes", &nodes) ||
       pawl_json_kind_of(nodes) != PAWL_JSON_ARRAY)
     return pawl_reader_wrong(r, "nodes", "a list");
@@ -18,8 +17,7 @@ static pawl_code read_nodes(pawl_reader *r, pawl_str graph) {
   d->nodes = pawl_arena_get(d, (size_t)n * sizeof *d->nodes + 1);
   if (!d->nodes) return pawl_reader_nomem(r);
   for (pawl_json_iter it = {0}; pawl_json_walk(nodes, &it);) {
-    if ((rc = pawl_node_read(r, it.value, &d->nodes[d->nnodes])) != PAWL_OK)
-      return rc;
+    MUST(pawl_node_read(r, it.value, &d->nodes[d->nnodes]));
     d->nnodes++;
   }
   return PAWL_OK;
@@ -30,7 +28,6 @@ static pawl_code read_rules(pawl_reader *r, pawl_str graph, const char *field,
                             pawl_event_rule **out, int *nout) {
   static const char WANT[] = "a list of objects with `event`";
   pawl_str list;
-  pawl_code rc;
   if (!pawl_json_get(graph, field, &list)) return PAWL_OK;
   if (pawl_json_kind_of(list) != PAWL_JSON_ARRAY)
     return pawl_reader_wrong(r, field, WANT);
@@ -41,10 +38,8 @@ static pawl_code read_rules(pawl_reader *r, pawl_str graph, const char *field,
   for (pawl_json_iter it = {0}; pawl_json_walk(list, &it);) {
     if (pawl_json_kind_of(it.value) != PAWL_JSON_OBJECT)
       return pawl_reader_wrong(r, field, WANT);
-    if ((rc = pawl_reader_text(r, it.value, "event", &rules->event)) !=
-            PAWL_OK ||
-        (rc = pawl_reader_text(r, it.value, "key", &rules->key)) != PAWL_OK)
-      return rc;
+    MUST(pawl_reader_text(r, it.value, "event", &rules->event));
+    MUST(pawl_reader_text(r, it.value, "key", &rules->key));
     if (!rules->event) return pawl_reader_wrong(r, field, WANT);
     rules++;
     *nout += 1;

@@ -50,12 +50,10 @@ static pawl_code read_edges(pawl_reader *r, pawl_str object, const char *field,
   if (!edges) return pawl_reader_nomem(r);
   for (pawl_json_iter it = {0}; pawl_json_walk(object, &it);) {
     pawl_str quoted = {it.key.at - 1, it.key.len + 2}; /* with its quotes */
-    pawl_code rc = pawl_reader_unquote(r, quoted, field, &edges[n].name);
-    if (rc != PAWL_OK) return rc;
+    MUST(pawl_reader_unquote(r, quoted, field, &edges[n].name));
     if (pawl_json_kind_of(it.value) != PAWL_JSON_STRING)
       return pawl_reader_wrong(r, field, "names of nodes");
-    rc = pawl_reader_unquote(r, it.value, field, &edges[n].target);
-    if (rc != PAWL_OK) return rc;
+    MUST(pawl_reader_unquote(r, it.value, field, &edges[n].target));
     edges[n++].to = -1;
   }
   qsort(edges, (size_t)n, sizeof *edges, by_edge_name);

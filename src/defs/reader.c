@@ -88,17 +88,16 @@ pawl_code pawl_reader_copy(pawl_reader *r, pawl_str s, const char **out) {
 }
 
 pawl_code pawl_reader_str(pawl_reader *r, pawl_str s, pawl_str *out) {
-  pawl_code rc = pawl_reader_copy(r, s, &out->at);
-  if (rc == PAWL_OK) out->len = s.len;
-  return rc;
+  MUST(pawl_reader_copy(r, s, &out->at));
+  out->len = s.len;
+  return PAWL_OK;
 }
 
 pawl_code pawl_reader_unquote(pawl_reader *r, pawl_str quoted,
                               const char *field, const char **out) {
-  pawl_code rc;
   pawl_buf_clear(&r->text);
   pawl_json_unquote(quoted, &r->text);
-  if ((rc = pawl_buf_check(&r->text, r->err)) != PAWL_OK) return rc;
+  MUST(pawl_buf_check(&r->text, r->err));
   if (r->text.len && memchr(r->text.at, 0, r->text.len))
     return pawl_reader_wrong(r, field, "text without a zero byte");
   return pawl_reader_copy(r, pawl_buf_str(&r->text), out);

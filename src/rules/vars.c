@@ -65,12 +65,11 @@ pawl_code pawl_output_fits(const pawl_decision *d, const pawl_node *node,
   if (vars.len <= max) goto out;
   pawl_result_clear(d->result);
   d->result->no_retry = 1; /* it would be too much again */
-  rc = pawl_fail(err, PAWL_LIMIT,
-                 "with \"%s\", of %zu bytes, the variables would have %zu "
-                 "bytes; the limit is %zu",
-                 node->into, output.len, vars.len, max);
-  pawl_error_hint(err,
-                  "keep large data elsewhere, and a reference to it here");
+  rc = pawl_fail_hint(err, PAWL_LIMIT,
+                      "keep large data elsewhere, and a reference to it here",
+                      "with \"%s\", of %zu bytes, the variables would have "
+                      "%zu bytes; the limit is %zu",
+                      node->into, output.len, vars.len, max);
 out:
   pawl_buf_deinit(&vars);
   return rc;

@@ -340,12 +340,10 @@ static pawl_code encode_members(encoder *e, level *self, int t,
   pawl_buf_addc(e->out, '{');
   for (size_t i = 0; i < k->n; i++) {
     if (i > 0) pawl_buf_addc(e->out, ',');
-    pawl_code rc = encode_string(e, self->up, k->at[i].text, "a key");
-    if (rc != PAWL_OK) return rc;
+    MUST(encode_string(e, self->up, k->at[i].text, "a key"));
     pawl_buf_addc(e->out, ':');
     self->key = k->at[i].text;
-    rc = encode_value(e, self, member_value(e, t, k, i));
-    if (rc != PAWL_OK) return rc;
+    MUST(encode_value(e, self, member_value(e, t, k, i)));
     if (k->list) lua_pop(e->L, 1);
   }
   pawl_buf_addc(e->out, '}');
@@ -519,11 +517,9 @@ static pawl_code decode_array(decoder *d, pawl_error *err) {
 
   lua_pushnil(d->L); /* its place */
   for (;;) {
-    pawl_code rc = pawl_json_next(&d->reader, err);
-    if (rc != PAWL_OK) return rc;
+    MUST(pawl_json_next(&d->reader, err));
     if (d->reader.event == PAWL_JSON_END) break;
-    rc = decode_value(d, err);
-    if (rc != PAWL_OK) return rc;
+    MUST(decode_value(d, err));
     n++;
     if (n > WAITING)
       lua_rawseti(d->L, first, n);
@@ -590,13 +586,11 @@ static pawl_code decode_object(decoder *d, pawl_error *err) {
 
   lua_pushnil(d->L); /* its place */
   for (;;) {
-    pawl_code rc = pawl_json_next(&d->reader, err);
-    if (rc != PAWL_OK) return rc;
+    MUST(pawl_json_next(&d->reader, err));
     if (d->reader.event == PAWL_JSON_END) break;
-    rc = decode_key(d, first, n, &last, err);
-    if (rc == PAWL_OK) rc = pawl_json_next(&d->reader, err);
-    if (rc == PAWL_OK) rc = decode_value(d, err);
-    if (rc != PAWL_OK) return rc;
+    MUST(decode_key(d, first, n, &last, err));
+    MUST(pawl_json_next(&d->reader, err));
+    MUST(decode_value(d, err));
     n++;
     if (n > WAITING)
       lua_rawset(d->L, first);

@@ -34,10 +34,9 @@ static pawl_code check_task(const pawl_decision *d, const pawl_node *node,
   pawl_code rc = pawl_buf_check(&text, err);
   pawl_buf_deinit(&text);
   if (ok || rc != PAWL_OK) return rc;
-  pawl_fail(err, PAWL_SCRIPT, "task \"%s\": priority is %.*s", node->name,
-            (int)(value.len < 60 ? value.len : 60), value.at);
-  pawl_error_hint(err, "low, normal, high or urgent");
-  return PAWL_SCRIPT;
+  return pawl_fail_hint(err, PAWL_SCRIPT, "low, normal, high or urgent",
+                        "task \"%s\": priority is %.*s", node->name,
+                        (int)(value.len < 60 ? value.len : 60), value.at);
 }
 
 /* When the token must be looked at: overdue, once, or timed out. */
