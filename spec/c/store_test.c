@@ -29,15 +29,12 @@ static pawl_code claim(pawl_store *store, pawl_args *args, pawl_error *err) {
 }
 
 static pawl_code ask(pawl_store *store, pawl_args *args, pawl_error *err) {
-  static const char sql[] = "select 'text' as a, 1 as b, null as c";
-  const char *const *names;
-  const pawl_type *types;
-  pawl_rows rows;
+  pawl_query q = {.sql = pawl_strz("select 'text' as a, 1 as b, null as c"),
+                  .limit_us = PAWL_SECOND};
   pawl_code rc;
   (void)args;
   TRY(pawl_store_begin(store, PAWL_UNIT_OPEN, err));
-  TRY(pawl_store_query(store, sql, strlen(sql), NULL, NULL, 0, PAWL_SECOND,
-                       &rows, &names, &types, err));
+  TRY(pawl_store_query(store, &q, err));
   TRY(pawl_store_commit(store, err));
 out:
   pawl_store_rollback(store);

@@ -32,6 +32,7 @@
 #include <stdlib.h>
 
 #include "../base/fault.h"
+#include "../host/host.h"
 #include "../store/drivers.h"
 #include "../store/store.h"
 #include "lbox.h"
@@ -63,18 +64,9 @@ static const char *const type_names[] = {
 
 /* ---- errors ---- */
 
-static void set_text(lua_State *L, const char *key, const char *text) {
-  if (text[0]) pawl_bind_set_text(L, key, text);
-}
-
 static int push_failure(lua_State *L, const pawl_error *err) {
   lua_pushnil(L);
-  lua_createtable(L, 0, 5);
-  set_text(L, "code", pawl_code_name(err->code));
-  set_text(L, "message", err->message);
-  set_text(L, "hint", err->hint);
-  set_text(L, "where", err->where);
-  set_text(L, "sqlstate", err->sqlstate);
+  pawl_host_push_error(L, err);
   return 2;
 }
 
@@ -402,21 +394,18 @@ static pawl_type read_param(lua_State *L, int at, pawl_cell *cell) {
 
 static int store_query(lua_State *L) {
   box *b = check_box(L);
-  size_t len;
-  const char *sql = luaL_checklstring(L, 2, &len);
-  int n = lua_gettop(L) - 2;
   pawl_cell params[MAX_PARAMS];
   pawl_type types[MAX_PARAMS];
-  pawl_rows rows;
-  const char *const *names;
-  const pawl_type *col_types;
+  int n = lua_gettop(L) - 2;
+  pawl_query q = {
+      .params = params, .types = types, .nparams = n, .limit_us = b->limit_us};
   pawl_error err;
+  q.sql.at = luaL_checklstring(L, 2, &q.sql.len);
   luaL_argcheck(L, n <= MAX_PARAMS, 2, "too many parameters");
   for (int i = 0; i < n; i++) types[i] = read_param(L, i + 3, &params[i]);
-  if (pawl_store_query(b->store, sql, len, params, types, n, b->limit_us,
-                       &rows, &names, &col_types, &err) != PAWL_OK)
+  if (pawl_store_query(b->store, &q, &err) != PAWL_OK)
     return push_failure(L, &err);
-  push_rows(L, &rows, names, col_types);
+  push_rows(L, &q.rows, q.names, q.col_types);
   return 1;
 }
 
@@ -491,18 +480,15 @@ static int gives_rows(const char *sql) {
 /* Leaves its rows on the stack; raises nothing but Lua's memory errors. */
 static pawl_code run_raw(lua_State *L, const pawl_driver *driver,
                          pawl_conn *conn, const char *sql, pawl_error *err) {
-  pawl_rows rows = {0};
-  const char *const *names = NULL;
-  const pawl_type *types = NULL;
+  pawl_query q = {.sql = pawl_strz(sql)};
   pawl_code rc;
   TRY(driver->begin(conn, PAWL_UNIT_OPEN, err));
   if (gives_rows(sql))
-    TRY(driver->query(conn, sql, strlen(sql), NULL, NULL, 0, 0, &rows, &names,
-                      &types, err));
+    TRY(driver->query(conn, &q, err));
   else
     TRY(driver->script(conn, sql, err));
   TRY(driver->commit(conn, err));
-  push_rows(L, &rows, names, types);
+  push_rows(L, &q.rows, q.names, q.col_types);
 out:
   driver->rollback(conn);
   return rc;
@@ -554,12 +540,12 @@ static int probe_statements(lua_State *L) {
   for (int i = 0; i < PAWL_NSTMTS; i++) {
     const pawl_stmt_info *info = &pawl_stmts[i];
     lua_newtable(L);
-    set_text(L, "name", info->name);
+    pawl_bind_set_text(L, "name", info->name);
     lua_createtable(L, info->nargs, 0);
     for (int k = 0; k < info->nargs; k++) {
       lua_newtable(L);
-      set_text(L, "name", info->args[k].name);
-      set_text(L, "type", type_names[info->args[k].type]);
+      pawl_bind_set_text(L, "name", info->args[k].name);
+      pawl_bind_set_text(L, "type", type_names[info->args[k].type]);
       lua_pushboolean(L, info->args[k].is_array);
       lua_setfield(L, -2, "list");
       lua_rawseti(L, -2, k + 1);

@@ -102,12 +102,11 @@ static int is_older(const pawl_decision *d, const pawl_letter *l) {
 static int hits(const pawl_decision *d, const pawl_event_rule *rule,
                 const pawl_letter *l) {
   pawl_buf key = {.alloc = d->plan.alloc};
-  pawl_str none = {NULL, 0};
   int hit;
 
   if (!pawl_event_matches(rule->event, pawl_buf_str(&l->name))) return 0;
   if (!rule->key)
-    hit = pawl_event_fits(l, none);
+    hit = pawl_event_fits(l, pawl_strz(NULL));
   else if (l->addressed && !l->has_key)
     hit = 1;
   else

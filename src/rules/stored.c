@@ -18,7 +18,6 @@ void pawl_joined_write(const pawl_marks *joined, pawl_buf *out) {
 }
 
 void pawl_joined_read(const pawl_world *w, pawl_str json, pawl_marks *joined) {
-  pawl_str none = {NULL, 0};
   int failed = 0;
 
   pawl_marks_clear(joined);
@@ -26,7 +25,7 @@ void pawl_joined_read(const pawl_world *w, pawl_str json, pawl_marks *joined) {
     const char *join = pawl_world_name(w, it.value, "join", &failed);
     if (join)
       pawl_marks_add(joined, w->alloc, join,
-                     pawl_json_get_int(it.value, "scope", 0), none);
+                     pawl_json_get_int(it.value, "scope", 0), pawl_strz(NULL));
   }
   joined->failed |= failed;
 }

@@ -119,13 +119,8 @@ typedef struct pawl_driver {
   /* The user's own SQL (one statement, `?`/`$n` placeholders as the database
    * has them) inside an OPEN unit, stopped after limit_us. Refused
    * (PAWL_MISUSE): anything that would end the transaction or write pawl's
-   * tables. Types of `params` are told by `types`. The columns' names are
-   * `names`; all borrowed until the next call. */
-  pawl_code (*query)(pawl_conn *c, const char *sql, size_t len,
-                     const pawl_cell *params, const pawl_type *types,
-                     int nparams, int64_t limit_us, pawl_rows *out,
-                     const char *const **names, const pawl_type **col_types,
-                     pawl_error *err);
+   * tables. */
+  pawl_code (*query)(pawl_conn *c, pawl_query *q, pawl_error *err);
   /* Sleeps until the monotonic deadline, a wake-up from another connection,
    * *stop != 0 (looked at every 50 ms at the latest), or until one of the
    * caller's descriptors is ready: fds[1] to fds[nfds - 1], whose revents are

@@ -387,16 +387,17 @@ static pawl_code encode_text(pawl_buf *b, pawl_type type,
   return PAWL_OK;
 }
 
-pawl_code pawl_pgwire_encode_query(pawl_buf *bytes, const pawl_cell *cells,
-                                   const pawl_type *types, int n,
+pawl_code pawl_pgwire_encode_query(pawl_buf *bytes, const pawl_query *q,
                                    pawl_pgparams *out, pawl_error *err) {
+  const pawl_cell *cells = q->params;
+  const int n = q->nparams;
   if (n > PAWL_MAX_ARGS)
     return pawl_fail(err, PAWL_LIMIT, "query: more than %d parameters",
                      PAWL_MAX_ARGS);
   pawl_buf_clear(bytes);
   out->n = n;
   for (int i = 0; i < n; i++) {
-    int is_binary = types[i] == PAWL_T_BYTES;
+    int is_binary = q->types[i] == PAWL_T_BYTES;
     out->types[i] = is_binary ? 17 : 0;
     out->formats[i] = is_binary;
     out->at[i] = bytes->len;
@@ -404,7 +405,7 @@ pawl_code pawl_pgwire_encode_query(pawl_buf *bytes, const pawl_cell *cells,
     if (is_binary)
       pawl_buf_adds(bytes, cells[i].s);
     else if (!cells[i].is_null &&
-             encode_text(bytes, types[i], &cells[i]) != PAWL_OK)
+             encode_text(bytes, q->types[i], &cells[i]) != PAWL_OK)
       return pawl_fail(err, PAWL_VALUE,
                        "query: parameter %d is text with a zero byte", i + 1);
   }

@@ -28,8 +28,7 @@ typedef struct pawl_pgparams {
 pawl_code pawl_pgwire_encode(pawl_buf *bytes, const pawl_args *args,
                              pawl_pgparams *out, pawl_error *err);
 /* In text, of types the server finds out; bytes alone are binary. */
-pawl_code pawl_pgwire_encode_query(pawl_buf *bytes, const pawl_cell *cells,
-                                   const pawl_type *types, int n,
+pawl_code pawl_pgwire_encode_query(pawl_buf *bytes, const pawl_query *q,
                                    pawl_pgparams *out, pawl_error *err);
 
 /* Does a statement give the columns it declares? */

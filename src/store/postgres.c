@@ -746,26 +746,22 @@ static pawl_code explain_query(pawl_code rc, int64_t limit_us,
   return err->code;
 }
 
-static pawl_code postgres_query(pawl_conn *c, const char *sql, size_t len,
-                                const pawl_cell *cells, const pawl_type *types,
-                                int nparams, int64_t limit_us, pawl_rows *out,
-                                const char *const **names,
-                                const pawl_type **col_types, pawl_error *err) {
+static pawl_code postgres_query(pawl_conn *c, pawl_query *q, pawl_error *err) {
   pawl_pgparams p;
   pawl_error mine = {0};
   pawl_buf text = {.alloc = c->alloc};
-  const char *why = pawl_pgguard_objection((pawl_str){sql, len});
+  const char *why = pawl_pgguard_objection(q->sql);
   pawl_code rc;
   assert(c->open && c->open->kind == PAWL_UNIT_OPEN); /* D2 */
-  if (why || memchr(sql, 0, len))
+  if (why || memchr(q->sql.at, 0, q->sql.len))
     return pawl_fail_as(err, PAWL_MISUSE, "42501", "", "query: %s",
                         why ? why : "a zero byte");
-  pawl_buf_add(&text, sql, len);
+  pawl_buf_adds(&text, q->sql);
   TRY(pawl_buf_check(&text, err));
-  TRY(pawl_pgwire_encode_query(&c->bytes, cells, types, nparams, &p, err));
-  rc = send_query(c, text.at, &p, limit_us, &mine);
+  TRY(pawl_pgwire_encode_query(&c->bytes, q, &p, err));
+  rc = send_query(c, text.at, &p, q->limit_us, &mine);
   if (rc != PAWL_OK) {
-    rc = explain_query(rc, limit_us, &mine);
+    rc = explain_query(rc, q->limit_us, &mine);
     if (err) *err = mine;
     goto out;
   }
@@ -774,7 +770,7 @@ static pawl_code postgres_query(pawl_conn *c, const char *sql, size_t len,
     goto out;
   }
   TRY(pawl_pgwire_decode_query(c->query, &c->answer, err));
-  pawl_answer_get(&c->answer, out, names, col_types);
+  pawl_answer_get(&c->answer, q);
 out:
   pawl_buf_deinit(&text);
   return rc;

@@ -175,9 +175,8 @@ pawl_code pawl_answer_column(pawl_answer *a, const char *name, pawl_type type,
                                             : PAWL_OK;
 }
 
-void pawl_answer_get(const pawl_answer *a, pawl_rows *out,
-                     const char *const **names, const pawl_type **types) {
-  pawl_results_get(&a->results, 0, out);
-  *names = (const char *const *)(void *)a->names.at;
-  *types = (const pawl_type *)(void *)a->types.at;
+void pawl_answer_get(const pawl_answer *a, pawl_query *out) {
+  pawl_results_get(&a->results, 0, &out->rows);
+  out->names = (const char *const *)(void *)a->names.at;
+  out->col_types = (const pawl_type *)(void *)a->types.at;
 }

@@ -54,7 +54,6 @@ void pawl_answer_clear(pawl_answer *a);
 /* The next column; `name` is borrowed. */
 pawl_code pawl_answer_column(pawl_answer *a, const char *name, pawl_type type,
                              pawl_error *err);
-void pawl_answer_get(const pawl_answer *a, pawl_rows *out,
-                     const char *const **names, const pawl_type **types);
+void pawl_answer_get(const pawl_answer *a, pawl_query *out);
 
 #endif

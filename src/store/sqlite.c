@@ -380,30 +380,30 @@ static int has_more(pawl_conn *c, const char *tail, const char *end) {
   return 0;
 }
 
-static pawl_code prepare_query(pawl_conn *c, const char *sql, size_t len,
-                               sqlite3_stmt **out, pawl_error *err) {
+static pawl_code prepare_query(pawl_conn *c, pawl_str sql, sqlite3_stmt **out,
+                               pawl_error *err) {
   const char *tail = NULL;
-  if (len > 1000000) /* SQLite's own limit, and an int's */
+  if (sql.len > 1000000) /* SQLite's own limit, and an int's */
     return pawl_fail(err, PAWL_LIMIT, "query: the statement is too long");
-  if (sqlite3_prepare_v2(c->on.db, sql, (int)len, out, &tail) != SQLITE_OK)
+  if (sqlite3_prepare_v2(c->on.db, sql.at, (int)sql.len, out, &tail) !=
+      SQLITE_OK)
     return fail_query(c, 0, err);
   if (!*out)
     return pawl_fail(err, PAWL_MISUSE, "query: there is no statement");
-  if (has_more(c, tail, sql + len))
+  if (has_more(c, tail, sql.at + sql.len))
     return pawl_fail(err, PAWL_MISUSE, "query: one statement at a time");
   return PAWL_OK;
 }
 
-static pawl_code bind_query(pawl_conn *c, sqlite3_stmt *s,
-                            const pawl_cell *params, const pawl_type *types,
-                            int nparams, pawl_error *err) {
+static pawl_code bind_query(pawl_conn *c, sqlite3_stmt *s, const pawl_query *q,
+                            pawl_error *err) {
   int want = sqlite3_bind_parameter_count(s);
-  if (want != nparams)
+  if (want != q->nparams)
     return pawl_fail(err, PAWL_INVALID,
                      "query: the statement has %d parameters, %d given", want,
-                     nparams);
-  for (int i = 0; i < nparams; i++)
-    if (bind_cell(s, i + 1, types[i], &params[i]) != SQLITE_OK)
+                     q->nparams);
+  for (int i = 0; i < q->nparams; i++)
+    if (bind_cell(s, i + 1, q->types[i], &q->params[i]) != SQLITE_OK)
       return fail_db(c, "query", err);
   return PAWL_OK;
 }
@@ -529,13 +529,8 @@ static pawl_code describe_query(pawl_conn *c, sqlite3_stmt *s, pawl_rows *rows,
   return PAWL_OK;
 }
 
-static pawl_code sqlite_query(pawl_conn *c, const char *sql, size_t len,
-                              const pawl_cell *params, const pawl_type *types,
-                              int nparams, int64_t limit_us, pawl_rows *out,
-                              const char *const **names,
-                              const pawl_type **col_types, pawl_error *err) {
+static pawl_code sqlite_query(pawl_conn *c, pawl_query *q, pawl_error *err) {
   sqlite3_stmt *s = NULL;
-  pawl_rows rows;
   pawl_code rc;
   assert(c->unit == PAWL_UNIT_OPEN); /* D2 */
   c->counts->trips++;
@@ -544,15 +539,15 @@ static pawl_code sqlite_query(pawl_conn *c, const char *sql, size_t len,
   c->on.guard.refused[0] = 0;
   c->on.guard.alters = 0;
   c->on.guard.is_on = 1;
-  c->query_deadline = pawl_clock_mono() + limit_us;
-  if (limit_us > 0)
+  c->query_deadline = pawl_clock_mono() + q->limit_us;
+  if (q->limit_us > 0)
     sqlite3_progress_handler(c->on.db, OPS_PER_LOOK, on_progress, c);
-  TRY(prepare_query(c, sql, len, &s, err));
-  TRY(bind_query(c, s, params, types, nparams, err));
-  TRY(run_query(c, s, limit_us, err));
-  pawl_results_get(&c->answer.results, 0, &rows);
-  TRY(describe_query(c, s, &rows, err));
-  pawl_answer_get(&c->answer, out, names, col_types);
+  TRY(prepare_query(c, q->sql, &s, err));
+  TRY(bind_query(c, s, q, err));
+  TRY(run_query(c, s, q->limit_us, err));
+  pawl_results_get(&c->answer.results, 0, &q->rows);
+  TRY(describe_query(c, s, &q->rows, err));
+  pawl_answer_get(&c->answer, q);
 out:
   sqlite3_finalize(s);
   sqlite3_progress_handler(c->on.db, 0, NULL, NULL);

@@ -171,4 +171,16 @@ static inline const pawl_cell *pawl_rows_cell(const pawl_rows *r, int row,
   return &r->cells[(size_t)row * (size_t)r->ncols + (size_t)col];
 }
 
+/* A user's own statement, and what it gave: borrowed until the next one. */
+typedef struct pawl_query {
+  pawl_str sql;
+  const pawl_cell *params;
+  const pawl_type *types; /* of the parameters */
+  int nparams;
+  int64_t limit_us; /* it is stopped then; 0: never */
+  pawl_rows rows;
+  const char *const *names; /* of the columns */
+  const pawl_type *col_types;
+} pawl_query;
+
 #endif

@@ -385,17 +385,11 @@ int64_t pawl_store_now(const pawl_store *store) {
   return pawl_driver_now(store->driver, &store->clock);
 }
 
-pawl_code pawl_store_query(pawl_store *store, const char *sql, size_t len,
-                           const pawl_cell *params, const pawl_type *types,
-                           int nparams, int64_t limit_us, pawl_rows *out,
-                           const char *const **names,
-                           const pawl_type **col_types, pawl_error *err) {
+pawl_code pawl_store_query(pawl_store *store, pawl_query *q, pawl_error *err) {
   MUST(check_unit(store, "query", err));
   if (store->unit != PAWL_UNIT_OPEN)
     return fail_phase("query", "wants an open transaction", err);
-  return settle(store, store->driver->query(store->conn, sql, len, params,
-                                            types, nparams, limit_us, out,
-                                            names, col_types, err));
+  return settle(store, store->driver->query(store->conn, q, err));
 }
 
 /* ---- between units ---- */

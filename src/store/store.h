@@ -116,11 +116,7 @@ pawl_code pawl_store_once_one(pawl_store *store, int unit, pawl_stmt stmt,
  * is null there, where the database's own clock is used. */
 int64_t pawl_store_now(const pawl_store *store);
 /* See driver.h. */
-pawl_code pawl_store_query(pawl_store *store, const char *sql, size_t len,
-                           const pawl_cell *params, const pawl_type *types,
-                           int nparams, int64_t limit_us, pawl_rows *out,
-                           const char *const **names,
-                           const pawl_type **col_types, pawl_error *err);
+pawl_code pawl_store_query(pawl_store *store, pawl_query *q, pawl_error *err);
 /* See driver.h; `fds` may be NULL. */
 pawl_code pawl_store_wait(pawl_store *store, int64_t deadline_mono_us,
                           const volatile int *stop, struct pollfd *fds,

@@ -517,8 +517,7 @@ static void list_who(pawl_object *l, const char *kind, pawl_str id) {
 }
 
 static void list_kind(pawl_object *l, const char *kind) {
-  pawl_str nobody = {NULL, 0};
-  list_who(l, kind, nobody);
+  list_who(l, kind, pawl_strz(NULL));
 }
 
 /* Who has claimed it is the only one; else its assignee, and all whom it is

@@ -311,27 +311,26 @@ static pawl_code service_query(const pawl_call *call, pawl_str sql,
   pawl_engine *e = call->services_ud;
   pawl_cell cells[MAX_PARAMS];
   pawl_type types[MAX_PARAMS];
-  const char *const *names;
-  const pawl_type *col_types;
+  pawl_query q = {.sql = sql,
+                  .params = cells,
+                  .types = types,
+                  .limit_us = e->sql_limit_us};
   pawl_buf scratch = {.alloc = &e->alloc};
-  pawl_rows rows;
-  int n = 0;
   pawl_code rc = PAWL_OK;
 
   assert(e->unit && e->unit->owner == slot_of(call));
-  TRY(sql_params(params, cells, types, &n, &scratch, err));
+  TRY(sql_params(params, cells, types, &q.nparams, &scratch, err));
   if (e->unit->failed.code != PAWL_OK)
     TRY(pawl_fail(
         err, PAWL_MISUSE,
         "an earlier query of this step has failed: it cannot go on"));
-  rc = pawl_store_query(e->store, sql.at, sql.len, cells, types, n,
-                        e->sql_limit_us, &rows, &names, &col_types, err);
+  rc = pawl_store_query(e->store, &q, err);
   if (rc != PAWL_OK) {
     e->unit->failed = *err;
     goto out;
   }
-  TRY(rows_json(&rows, names, col_types, out, err));
-  *changed = rows.changed;
+  TRY(rows_json(&q.rows, q.names, q.col_types, out, err));
+  *changed = q.rows.changed;
 out:
   pawl_buf_deinit(&scratch);
   return rc;

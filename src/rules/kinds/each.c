@@ -164,12 +164,11 @@ static void item_done(pawl_decision *d, int parked, int64_t no,
 }
 
 void pawl_each_item_left(pawl_decision *d, int k) {
-  pawl_str none = {0};
   int level, parked = pawl_each_around(d, k, &level);
   if (parked < 0) return;
   int64_t no = pawl_item_of(pawl_tok(d, k), level);
   if (item_lives(d, pawl_tok(d, parked)->no, level, no)) return;
-  item_done(d, parked, no, none);
+  item_done(d, parked, no, pawl_strz(NULL));
 }
 
 /* Enters it, or comes back to it at the end of an item, where the token is

@@ -54,12 +54,12 @@ static pawl_code wait_key(pawl_decision *d, int k, const pawl_node *node,
 static void subscribe(pawl_decision *d, int k, const pawl_node *node,
                       const pawl_buf *key) {
   pawl_token *t = pawl_tok(d, k);
-  pawl_str none = {NULL, 0};
 
   t->state = PAWL_TOKEN_WAITING;
   t->changed = 1;
   t->blind = key != NULL;
-  pawl_detail_put(t, PAWL_DETAIL_key, key ? pawl_buf_str(key) : none);
+  pawl_detail_put(t, PAWL_DETAIL_key,
+                  key ? pawl_buf_str(key) : pawl_strz(NULL));
   pawl_asked_clear(t);
   pawl_effect *f = pawl_plan_effect(&d->plan, PAWL_EFFECT_SUBSCRIBE, t->no);
   pawl_buf_addz(&f->name, node->event);
