@@ -397,17 +397,15 @@ static void after_wait(pawl_engine *e, int64_t until, int woken) {
 pawl_code pawl_engine_wait(pawl_engine *e, int64_t for_us, pawl_error *err) {
   const int64_t now = pawl_engine_now(e), next = pawl_await_next(e);
   const int64_t until_us = pawl_time_after(now, for_us > 0 ? for_us : 0);
-  int64_t wait, until;
   int n = pawl_await_fds(e), woken = 0;
-  pawl_code rc;
 
-  wait = (next < until_us ? next : until_us);
+  int64_t wait = (next < until_us ? next : until_us);
   wait = wait < 0 ? 0 : wait - now;
   if (wait <= 0 || e->interrupted) return PAWL_OK;
   if (!e->nwaiting) pawl_store_tidy(e->store);
-  until = wait_until(e, pawl_clock_mono(), wait);
-  rc = pawl_store_wait(e->store, until, &e->interrupted, e->fds, n, &woken,
-                       err);
+  int64_t until = wait_until(e, pawl_clock_mono(), wait);
+  pawl_code rc = pawl_store_wait(e->store, until, &e->interrupted, e->fds, n,
+                                 &woken, err);
   e->interrupted = 0;
   after_wait(e, until, woken);
   return rc;

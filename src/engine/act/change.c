@@ -132,15 +132,13 @@ out:
 
 static pawl_code check_nodes(pawl_engine *e, const change *c,
                              const pawl_def *def, pawl_error *err) {
-  pawl_json_iter it = {0};
-  pawl_str k, one;
   int at;
 
   if (c->from.at) MUST(find_node(e, def, c->from, &at, err));
   if (c->to.at) MUST(find_node(e, def, c->to, &at, err));
   if (!c->nodes.at) return PAWL_OK;
-  while (pawl_json_each(c->nodes, &it, &k, &one))
-    MUST(find_node(e, def, one, &at, err));
+  for (pawl_json_iter it = {0}; pawl_json_walk(c->nodes, &it);)
+    MUST(find_node(e, def, it.value, &at, err));
   return PAWL_OK;
 }
 
@@ -498,10 +496,9 @@ static pawl_code answer(pawl_engine *e, const change *c, subject *s, int done,
                         pawl_buf *out, pawl_error *err) {
   pawl_object o;
   pawl_error why;
-  int known;
 
-  known = PAWL_FAULT("engine.change.look") != PAWL_FAULT_FAIL &&
-          look(e, s, &why) == PAWL_OK;
+  int known = PAWL_FAULT("engine.change.look") != PAWL_FAULT_FAIL &&
+              look(e, s, &why) == PAWL_OK;
   pawl_object_begin(&o, out);
   pawl_member_id(&o, "id", &s->id);
   pawl_member_textz(&o, "kind", c->kind_name);

@@ -339,11 +339,9 @@ static pawl_code may_hold(const task *t, const change *c, pawl_error *err) {
 
 /* An override goes past the holder, and says in the log whose it was. */
 static pawl_code may_act(task *t, const change *c, pawl_error *err) {
-  pawl_code rc;
-
   pawl_buf_clear(&t->passed_over);
   if (!is_open(t)) return is_over(t, err);
-  rc = may_hold(t, c, err);
+  pawl_code rc = may_hold(t, c, err);
   if (rc != PAWL_TAKEN || !c->overrides) return rc;
   pawl_buf_adds(&t->passed_over, t->row.claimed_by.len ? t->row.claimed_by
                                  : t->row.assignee.len
@@ -503,8 +501,7 @@ static void hold(task *t, const pawl_buf *who, int64_t now) {
  * none. */
 static pawl_code claim(task *t, const change *c, int64_t now, int *write,
                        pawl_error *err) {
-  pawl_code rc = may_act(t, c, err);
-  if (rc != PAWL_OK) return rc;
+  MUST(may_act(t, c, err));
   *write = !is(t->row.claimed_by, &c->by); /* else it is theirs already */
   if (*write) hold(t, &c->by, now);
   return PAWL_OK;

@@ -30,14 +30,13 @@ pawl_code pawl_answer_check(const pawl_buf *answer, pawl_error *err) {
   pawl_json_reader reader;
   pawl_error why;
   char id[37];
-  const char *of;
   size_t at;
   pawl_code rc = pawl_buf_check(answer, err);
 
   if (rc != PAWL_OK || !answer->len) return rc;
   pawl_json_reader_init(&reader, pawl_buf_str(answer), answer->alloc);
   rc = pawl_json_check_all(&reader, NULL, &why);
-  of = id_before(answer, reader.at, id);
+  const char *of = id_before(answer, reader.at, id);
   at = reader.at;
   pawl_json_reader_deinit(&reader);
   /* what is nested to the limit is nested deeper in an answer */

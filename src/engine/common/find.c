@@ -47,11 +47,10 @@ static pawl_code find_end(pawl_engine *e, const char *text, int *n,
                           pawl_id *out, int *more, pawl_error *err) {
   char digits[ALL + 1];
   pawl_rows rows;
-  long home;
 
   digits_of(text, digits);
   assert(strlen(digits) >= LEAST);
-  home = strtol(digits + strlen(digits) - LEAST, NULL, 16);
+  long home = strtol(digits + strlen(digits) - LEAST, NULL, 16);
   MUST(PAWL_READ(e->store, instance_find_end, &rows, err,
                  .shard = home % e->nshards, .digits = pawl_strz(digits),
                  .max = RECENT));

@@ -49,15 +49,13 @@ static int rehash(pawl_engine *e, pawl_names *names) {
  * care. */
 const char *pawl_engine_intern(pawl_engine *e, pawl_str name) {
   pawl_names *names = e->names;
-  const char *known;
-  char **at;
 
   if (!names) names = e->names = pawl_calloc(&e->alloc, sizeof *names);
   if (!names) return NULL;
-  known = names->cap ? *place(names, name) : NULL;
+  const char *known = names->cap ? *place(names, name) : NULL;
   if (known) return known;
   if (2 * names->n >= names->cap && !rehash(e, names)) return NULL;
-  at = place(names, name);
+  char **at = place(names, name);
   *at = pawl_realloc(&e->alloc, NULL, 0, name.len + 1);
   if (!*at) return NULL;
   memcpy(*at, name.at, name.len);

@@ -46,14 +46,11 @@ static pawl_code add_who(pawl_who *w, const char *kind, pawl_str value,
 /* A single text stands for a list of one. */
 static pawl_code add_all(pawl_who *w, const char *kind, pawl_str value,
                          pawl_error *err) {
-  pawl_json_iter it = {0};
-  pawl_str key, one;
-
   if (!value.at) return PAWL_OK;
   if (pawl_json_kind_of(value) != PAWL_JSON_ARRAY)
     return add_who(w, kind, value, err);
-  while (pawl_json_each(value, &it, &key, &one))
-    MUST(add_who(w, kind, one, err));
+  for (pawl_json_iter it = {0}; pawl_json_walk(value, &it);)
+    MUST(add_who(w, kind, it.value, err));
   return PAWL_OK;
 }
 
