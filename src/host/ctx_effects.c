@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "../defs/def.h"
-#include "../value/luajson.h"
 #include "ctx.h"
 #include "embedded.h"
 

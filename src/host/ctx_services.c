@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "../base/nearest.h"
-#include "../value/luajson.h"
 #include "ctx.h"
 
 /* ---- ctx.now, ctx.log and the like ---- */

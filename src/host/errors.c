@@ -412,10 +412,6 @@ void pawl_catch_status(pawl_catch *caught, lua_State *L, int status) {
 
 /* ---- protected calls ---- */
 
-void pawl_host_push_catch(const pawl_host *host, lua_State *L) {
-  pawl_host_push_anchor(host, L, PAWL_ANCHOR_CATCH);
-}
-
 pawl_code pawl_host_protect(pawl_host *host, lua_State *L, lua_CFunction f,
                             void *arg, int nargs, int nresults,
                             pawl_catch *caught) {
@@ -429,7 +425,7 @@ pawl_code pawl_host_protect(pawl_host *host, lua_State *L, lua_CFunction f,
   }
   caught->rc = PAWL_OK;
   host->caught = caught;
-  pawl_host_push_catch(host, L);
+  pawl_host_push_anchor(host, L, PAWL_ANCHOR_CATCH);
   lua_insert(L, base + 1);
   lua_pushcfunction(L, f);
   lua_insert(L, base + 2);

@@ -118,8 +118,6 @@ void pawl_host_use_folder(pawl_host *host, lua_State *L, int ref);
 pawl_code pawl_host_protect(pawl_host *host, lua_State *L, lua_CFunction f,
                             void *arg, int nargs, int nresults,
                             pawl_catch *caught);
-/* Pushes the message handler that fills the innermost pawl_catch. */
-void pawl_host_push_catch(const pawl_host *host, lua_State *L);
 int pawl_catch_value(lua_State *L); /* its function */
 /* After a failed call: the error value is on top of L. */
 void pawl_catch_status(pawl_catch *caught, lua_State *L, int status);

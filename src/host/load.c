@@ -77,7 +77,7 @@ static int call_with_path(lua_State *L, loading *l) {
   pawl_host_push_path(L);
   push_led_path(L, l);
   pawl_host_set_path(L);
-  pawl_host_push_catch(l->host, L);
+  pawl_host_push_anchor(l->host, L, PAWL_ANCHOR_CATCH);
   lua_pushvalue(L, function);
   lua_pushstring(L, l->name);
   status = lua_pcall(L, 1, 1, function + 2);

@@ -64,7 +64,7 @@ static int body(lua_State *L) {
   pawl_run *run = lua_touserdata(L, 1);
   int status, nargs = 1;
   pawl_host_use_folder(run->host, L, run->call->ref);
-  pawl_host_push_catch(run->host, L);
+  pawl_host_push_anchor(run->host, L, PAWL_ANCHOR_CATCH);
   pawl_ctx_push(run, L);
   if (!push_handler(run, L)) {
     run->caught.rc =

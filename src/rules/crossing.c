@@ -45,10 +45,6 @@ int pawl_place_read(const pawl_world *w, pawl_place *place, const char *fork,
   return ok;
 }
 
-static pawl_code no_memory(pawl_error *err) {
-  return pawl_fail(err, PAWL_NOMEM, "out of memory");
-}
-
 /* As stopped.c wrote it. */
 static int read_stopped(const pawl_world *w, pawl_str token, pawl_place *at) {
   pawl_str value, detail = {0};
@@ -73,9 +69,9 @@ pawl_code pawl_places_stopped(const pawl_world *w, const pawl_id *instance,
     return PAWL_OK;
   for (pawl_json_iter it = {0}; pawl_json_walk(tokens, &it);) {
     pawl_place *at = pawl_places_add(w, p);
-    if (!at) return no_memory(err);
+    if (!at) return pawl_fail_memory(err);
     at->instance = *instance;
-    if (!read_stopped(w, it.value, at)) return no_memory(err);
+    if (!read_stopped(w, it.value, at)) return pawl_fail_memory(err);
   }
   return PAWL_OK;
 }

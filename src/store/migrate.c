@@ -141,12 +141,6 @@ out:
   return end_locked(m, rc, err);
 }
 
-static pawl_code fail_old(const findings *found, pawl_error *err) {
-  return pawl_fail_hint(err, PAWL_STORE_OLD, "run `pawl migrate`",
-                        "the store has schema %d, this pawl needs %d",
-                        found->newest, pawl_nmigrations);
-}
-
 static int is_up(const findings *found) {
   return found->exists && found->newest >= pawl_nmigrations;
 }
@@ -160,7 +154,10 @@ static pawl_code bring_up(migrator *m, const findings *found,
                         "`pawl migrate` makes one",
                         "there is no store in the database");
   if (!found->exists) return make_store(m, err);
-  if (!m->options->upgrade) return fail_old(found, err);
+  if (!m->options->upgrade)
+    return pawl_fail_hint(err, PAWL_STORE_OLD, "run `pawl migrate`",
+                          "the store has schema %d, this pawl needs %d",
+                          found->newest, pawl_nmigrations);
   while (!done) MUST(upgrade_once(m, &done, err));
   return PAWL_OK;
 }

@@ -226,11 +226,6 @@ static void fail_op(pawl_conn *c, const op *o, const PGresult *res,
     c->forget_prepared = !c->pooler;
 }
 
-static pawl_code fail_tag(const char *tag, pawl_error *err) {
-  return pawl_fail_as(err, PAWL_STORE, "25P02", "",
-                      "COMMIT was answered with %s: nothing was stored", tag);
-}
-
 static pawl_code add_rows(pawl_conn *c, pawl_stmt which, PGresult *res,
                           pawl_error *err) {
   if (!c->checked[which]) MUST(pawl_pgwire_check(which, res, err));
@@ -262,7 +257,9 @@ static pawl_code take(pawl_conn *c, const op *o, PGresult *res,
 static void take_good(pawl_conn *c, const op *o, PGresult *res, verdict *v) {
   pawl_code rc = PAWL_OK;
   if (o->kind == OP_COMMIT && strcmp(pq.cmdStatus(res), "COMMIT") != 0)
-    rc = fail_tag(pq.cmdStatus(res), v->err);
+    rc = pawl_fail_as(v->err, PAWL_STORE, "25P02", "",
+                      "COMMIT was answered with %s: nothing was stored",
+                      pq.cmdStatus(res));
   if (v->rc == PAWL_OK) v->rc = rc;
   rc = take(c, o, res, v->rc == PAWL_OK ? v->err : NULL);
   if (v->rc != PAWL_OK || rc == PAWL_OK) return;
@@ -703,13 +700,6 @@ static pawl_code queue_limit(pawl_conn *c, int64_t limit_us, pawl_error *err) {
   return queue_plain(c, OP_PLAIN, sql, err);
 }
 
-static pawl_code queue_unlimit(pawl_conn *c, pawl_error *err) {
-  return queue_plain(c, OP_PLAIN,
-                     "select set_config('statement_timeout',"
-                     " current_setting('pawl.limit'), true)",
-                     err);
-}
-
 static pawl_code send_query(pawl_conn *c, const char *sql,
                             const pawl_pgparams *p, int64_t limit_us,
                             pawl_error *err) {
@@ -725,7 +715,11 @@ static pawl_code send_query(pawl_conn *c, const char *sql,
               err));
   MUST(queue_plain(c, OP_PLAIN, PAWL_PG_OWN_ROLE, err));
   MUST(queue_plain(c, OP_PLAIN, PAWL_PG_UNIT, err));
-  if (limit_us > 0) MUST(queue_unlimit(c, err));
+  if (limit_us > 0)
+    MUST(queue_plain(c, OP_PLAIN,
+                     "select set_config('statement_timeout',"
+                     " current_setting('pawl.limit'), true)",
+                     err));
   return sync(c, err);
 }
 

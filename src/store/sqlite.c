@@ -72,20 +72,14 @@ out:
 
 /* ---- statements ---- */
 
-static pawl_code fail_internal(const char *stmt, const char *what,
-                               pawl_error *err) {
-  return pawl_fail(err, PAWL_INTERNAL, "%s: %s", stmt, what);
-}
-
 /* Does a statement give the columns it declares? */
 static pawl_code check_columns(const pawl_stmt_info *info, sqlite3_stmt *s,
                                pawl_error *err) {
   if (info->ncols == 0) return PAWL_OK;
   if (sqlite3_column_count(s) != info->ncols)
-    return fail_internal(info->name,
-                         "gives more or fewer columns than it "
-                         "declares",
-                         err);
+    return pawl_fail(err, PAWL_INTERNAL,
+                     "%s: gives more or fewer columns than it declares",
+                     info->name);
   for (int i = 0; i < info->ncols; i++) {
     const char *name = sqlite3_column_name(s, i);
     if (!name) return pawl_failure_memory(err);

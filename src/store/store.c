@@ -207,16 +207,6 @@ static pawl_code check_unit(const pawl_store *store, const char *call,
   return PAWL_OK;
 }
 
-static pawl_code fail_shards(const pawl_store *store, int now,
-                             pawl_error *err) {
-  return pawl_fail_hint(
-      err, PAWL_MISUSE,
-      /* waiting would not mend it */ "open it anew: restart the program",
-      "the store that is there now has %d shards, the one "
-      "before had %d",
-      now, store->schema.shards);
-}
-
 /* S4: another store may have come to where ours was. */
 static pawl_code check_again(pawl_store *store, pawl_error *err) {
   pawl_migrate_options options = {
@@ -224,7 +214,11 @@ static pawl_code check_again(pawl_store *store, pawl_error *err) {
   pawl_schema found;
   MUST(pawl_migrate_run(store->driver, store->conn, &options, &found, err));
   if (found.shards == store->schema.shards) return PAWL_OK;
-  return fail_shards(store, found.shards, err);
+  return pawl_fail_hint(
+      err, PAWL_MISUSE,
+      /* waiting would not mend it */ "open it anew: restart the program",
+      "the store that is there now has %d shards, the one before had %d",
+      found.shards, store->schema.shards);
 }
 
 static pawl_code reopen(pawl_store *store, pawl_error *err) {

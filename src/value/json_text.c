@@ -161,7 +161,7 @@ static void add_quoted(pawl_buf *b, pawl_str s) {
 }
 
 /* `bad` NULL: what is not UTF-8 is replaced. */
-static int add_string(pawl_buf *b, pawl_str s, size_t *bad) {
+int pawl_json_add_checked(pawl_buf *b, pawl_str s, size_t *bad) {
   const char *at = s.at, *run = s.at, *end = s.at;
 
   if (s.len > 0) end += s.len;
@@ -193,9 +193,5 @@ static int add_string(pawl_buf *b, pawl_str s, size_t *bad) {
 }
 
 void pawl_json_add_string(pawl_buf *b, pawl_str s) {
-  (void)add_string(b, s, NULL);
-}
-
-int pawl_json_add_checked(pawl_buf *b, pawl_str s, size_t *bad) {
-  return add_string(b, s, bad);
+  (void)pawl_json_add_checked(b, s, NULL);
 }

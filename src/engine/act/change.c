@@ -7,7 +7,6 @@
 
 #include "../../base/fault.h"
 #include "../../value/options.h"
-#include "../common/answer.h"
 #include "../common/find.h"
 #include "../versions/crossing.h"
 #include "../versions/versions.h"

@@ -4,7 +4,6 @@
 #include <assert.h>
 
 #include "../../base/fault.h"
-#include "../../value/json.h"
 #include "../common/engine_struct.h"
 #include "../common/find.h"
 #include "../common/time.h"

@@ -19,7 +19,6 @@
 
 #include "../../base/nearest.h"
 #include "../../value/options.h"
-#include "../common/answer.h"
 #include "../common/engine_struct.h"
 #include "../common/task.h"
 #include "../common/time.h"
@@ -653,19 +652,16 @@ static void add_entry(pawl_object *log, const task *t, const change *c,
 static pawl_code log_change(task *t, const change *c, int64_t now,
                             pawl_error *err) {
   pawl_object o, list;
-  pawl_json_iter it = {0};
-  pawl_str log = noted(t, "log"), given = noted(t, "given_us"), key, value;
-  int n = 0, i = 0;
+  pawl_str log = noted(t, "log"), given = noted(t, "given_us");
+  int n = pawl_json_count(log), i = 0;
 
   pawl_buf_clear(&t->metadata);
-  while (log.at && pawl_json_each(log, &it, &key, &value)) n++;
-  it = (pawl_json_iter){0};
   pawl_object_begin(&o, &t->metadata);
   pawl_member_list(&o, "log", &list);
-  while (log.at && pawl_json_each(log, &it, &key, &value)) {
+  for (pawl_json_iter it = {0}; pawl_json_walk(log, &it);) {
     if (i++ <= n - LOG_ENTRIES) continue;
     pawl_list_next(&list);
-    pawl_buf_adds(list.out, value);
+    pawl_buf_adds(list.out, it.value);
   }
   add_entry(&list, t, c, now);
   pawl_list_end(&list);

@@ -7,7 +7,6 @@
 #include <assert.h>
 
 #include "../../value/options.h"
-#include "../common/answer.h"
 #include "../versions/crossing.h"
 #include "act.h"
 

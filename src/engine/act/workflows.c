@@ -6,7 +6,6 @@
 #include <inttypes.h>
 
 #include "../../value/options.h"
-#include "../common/answer.h"
 #include "../common/engine_struct.h"
 #include "../common/wake.h"
 #include "act.h"

@@ -54,14 +54,11 @@ static pawl_code check_asked(const query *q, pawl_error *err) {
   const pawl_str lists[] = {q->asked.role, q->asked.roles, q->asked.group,
                             q->asked.groups};
   static const char *const names[] = {"role", "roles", "group", "groups"};
-  pawl_json_iter it;
-  pawl_str key, one;
 
   for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
     if (!lists[i].at || q->asked.users.at) continue;
-    it = (pawl_json_iter){0};
     if (pawl_json_kind_of(lists[i]) != PAWL_JSON_ARRAY ||
-        pawl_json_each(lists[i], &it, &key, &one))
+        pawl_json_count(lists[i]))
       continue;
     pawl_fail_hint(err, PAWL_INVALID,
                    "leave it out to have everybody's; beside `user` it may be "

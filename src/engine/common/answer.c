@@ -2,7 +2,6 @@
 
 #include <assert.h>
 
-#include "../../base/clock.h"
 #include "../../value/json.h"
 
 /* Stands in an answer where a column should, which the check finds: no JSON has

@@ -449,8 +449,6 @@ static int is_idle(const pawl_engine *e, const pawl_held *h, int shard) {
 
 /* What is LEAVING is READY again when that cannot be told. */
 static pawl_code release_shard(pawl_engine *e, int shard, pawl_error *err) {
-  pawl_code rc;
-
   pawl_args_begin(&e->args, PAWL_STMT_agenda_unclaim);
   PAWL_EACH_SLOT (e, h) {
     if (!is_idle(e, h, shard)) continue;
@@ -460,7 +458,8 @@ static pawl_code release_shard(pawl_engine *e, int shard, pawl_error *err) {
              .due_at = h->was_due_us ? h->was_due_us : pawl_engine_now(e));
   }
   if (!pawl_args_rows(&e->args)) return PAWL_OK;
-  rc = pawl_store_once(e->store, PAWL_UNIT_BATCH, &e->args, NULL, err);
+  pawl_code rc =
+      pawl_store_once(e->store, PAWL_UNIT_BATCH, &e->args, NULL, err);
   PAWL_EACH_SLOT (e, h) {
     if (h->state != PAWL_SLOT_LEAVING) continue;
     h->state = PAWL_SLOT_READY;

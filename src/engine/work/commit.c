@@ -15,7 +15,6 @@
 #include <stdlib.h>
 
 #include "../../base/fault.h"
-#include "../../rules/decide.h"
 #include "../../value/json.h"
 #include "../common/attributes.h"
 #include "../common/pipeline.h"
@@ -140,9 +139,8 @@ static pawl_code send_history(pawl_engine *e, pawl_held **list, int n,
 static pawl_code send_attributes(pawl_engine *e, pawl_held *h, int64_t now,
                                  pawl_error *err) {
   pawl_args *a = &e->args;
-  pawl_str attrs = pawl_buf_str(&h->d.plan.attrs), name, value;
+  pawl_str attrs = pawl_buf_str(&h->d.plan.attrs);
   pawl_buf scratch = {.alloc = &e->alloc};
-  pawl_json_iter it = {0};
   pawl_attribute v;
   pawl_code rc = PAWL_OK;
 
@@ -151,19 +149,18 @@ static pawl_code send_attributes(pawl_engine *e, pawl_held *h, int64_t now,
   if (!pawl_buf_room(&scratch, 4 * attrs.len + 64))
     return pawl_fail_memory(err);
   pawl_args_begin(a, PAWL_STMT_attribute_put);
-  while (pawl_json_each(attrs, &it, &name, &value)) {
-    if (pawl_json_kind_of(value) == PAWL_JSON_NULL) continue;
-    TRY(pawl_attribute_read(name, value, &v, &scratch, err));
+  for (pawl_json_iter it = {0}; pawl_json_walk(attrs, &it);) {
+    if (pawl_json_kind_of(it.value) == PAWL_JSON_NULL) continue;
+    TRY(pawl_attribute_read(it.key, it.value, &v, &scratch, err));
     PAWL_PUT(a, attribute_put, PAWL_GUARD_MEMBERS(h),
              PAWL_ATTRIBUTE_MEMBERS(v),
              .workflow = pawl_buf_str(&h->d.workflow), .updated_at = now);
   }
   TRY(pawl_store_send(e->store, a, NULL, err));
   pawl_args_begin(a, PAWL_STMT_attribute_delete);
-  it.at = 0;
-  while (pawl_json_each(attrs, &it, &name, &value)) {
-    if (pawl_json_kind_of(value) != PAWL_JSON_NULL) continue;
-    PAWL_PUT(a, attribute_delete, PAWL_GUARD_MEMBERS(h), .name = name);
+  for (pawl_json_iter it = {0}; pawl_json_walk(attrs, &it);) {
+    if (pawl_json_kind_of(it.value) != PAWL_JSON_NULL) continue;
+    PAWL_PUT(a, attribute_delete, PAWL_GUARD_MEMBERS(h), .name = it.key);
   }
   TRY(pawl_store_send(e->store, a, NULL, err));
 out:
@@ -646,15 +643,14 @@ static pawl_code finish(pawl_engine *e, pawl_sent *sent, pawl_error *err) {
 static pawl_code send_ahead(pawl_engine *e, int shard, int plain,
                             pawl_error *err) {
   pawl_sent *sent;
-  pawl_code rc;
 
   MUST(pawl_pipeline_place(e, &sent, err));
   sent->plain = plain;
   sent->finish = finish;
   sent->n = take_planned(e, shard, plain, sent->list);
   if (!sent->n) return PAWL_OK;
-  rc = send_unit(e, sent->list, sent->n, plain, &sent->at, pawl_store_submit,
-                 err);
+  pawl_code rc = send_unit(e, sent->list, sent->n, plain, &sent->at,
+                           pawl_store_submit, err);
   if (rc != PAWL_OK)
     return tried(e, sent->list, sent->n, plain, sent->at, rc, err);
   set_state(sent->list, sent->n, PAWL_SLOT_SENT);

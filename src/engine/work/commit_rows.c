@@ -255,12 +255,11 @@ static pawl_code make_room(pawl_held **list, int n, pawl_buf *scratch,
 
 static void add_owners(pawl_args *a, const pawl_held *h, const pawl_effect *f,
                        const char *list, const char *kind, pawl_buf *scratch) {
-  pawl_str names = member(f, list), key, value;
-  pawl_json_iter it = {0};
+  pawl_str names = member(f, list);
 
   if (!names.at || pawl_json_kind_of(names) != PAWL_JSON_ARRAY) return;
-  while (pawl_json_each(names, &it, &key, &value)) {
-    pawl_str name = plain_text(value, scratch);
+  for (pawl_json_iter it = {0}; pawl_json_walk(names, &it);) {
+    pawl_str name = plain_text(it.value, scratch);
     if (!name.at) continue;
     PAWL_PUT(a, owner_insert, VISIT_MEMBERS(h, f), .kind = pawl_strz(kind),
              .owner = name);
@@ -372,16 +371,14 @@ static pawl_code send_list(pawl_engine *e, pawl_held *h, const pawl_effect *f,
                            pawl_error *err) {
   pawl_args *a = &e->args;
   pawl_json_iter it = {0};
-  pawl_str key, value;
 
   pawl_args_begin(a, PAWL_STMT_item_insert);
-  for (int64_t no = 0;
-       pawl_json_each(pawl_buf_str(&f->data), &it, &key, &value); no++) {
+  for (int64_t no = 0; pawl_json_walk(pawl_buf_str(&f->data), &it); no++) {
     if (no && no % ITEMS_CHUNK == 0) {
       MUST(pawl_store_send(e->store, a, NULL, err));
       pawl_args_begin(a, PAWL_STMT_item_insert);
     }
-    PAWL_PUT(a, item_insert, TOKEN_MEMBERS(h, f), .no = no, .item = value);
+    PAWL_PUT(a, item_insert, TOKEN_MEMBERS(h, f), .no = no, .item = it.value);
   }
   return pawl_store_send(e->store, a, NULL, err);
 }

@@ -160,9 +160,8 @@ static void add_option(pawl_buf *b, pawl_str given, const char *name,
 
 /* The options of pawl_start: those given, and what the parent decides. */
 static void child_options(const message *m, const kin *k, pawl_buf *b) {
-  pawl_str given = member(m, "options"), key, value;
+  pawl_str given = member(m, "options");
   int64_t version = member_int(m, "version", 0);
-  pawl_json_iter it = {0};
   char id[37];
 
   pawl_id_format(m->target, id);
@@ -170,14 +169,15 @@ static void child_options(const message *m, const kin *k, pawl_buf *b) {
   if (version) pawl_buf_addf(b, ",\"version\":%" PRId64, version);
   add_option(b, given, "tenant", &k->tenant);
   add_option(b, given, "group", &k->group);
-  while (given.at && pawl_json_each(given, &it, &key, &value)) {
-    if (pawl_json_kind_of(value) == PAWL_JSON_NULL ||
-        pawl_str_eqz(key, "id") || (version && pawl_str_eqz(key, "version")))
+  for (pawl_json_iter it = {0}; given.at && pawl_json_walk(given, &it);) {
+    if (pawl_json_kind_of(it.value) == PAWL_JSON_NULL ||
+        pawl_str_eqz(it.key, "id") ||
+        (version && pawl_str_eqz(it.key, "version")))
       continue;
     pawl_buf_addz(b, ",\"");
-    pawl_buf_adds(b, key);
+    pawl_buf_adds(b, it.key);
     pawl_buf_addz(b, "\":");
-    pawl_buf_adds(b, value);
+    pawl_buf_adds(b, it.value);
   }
   pawl_buf_addc(b, '}');
 }

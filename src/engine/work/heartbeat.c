@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <time.h>
 
 struct pawl_heartbeat {
@@ -119,10 +118,9 @@ static void init_locks(pawl_heartbeat *p) {
 /* Signals are the host's: its handlers run on its own threads. */
 static int start_thread(pawl_heartbeat *p) {
   sigset_t all, before;
-  int rc;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  rc = pthread_create(&p->thread, NULL, run, p);
+  int rc = pthread_create(&p->thread, NULL, run, p);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   return rc;
 }

@@ -33,14 +33,12 @@ static uint32_t hash(pawl_str s) {
 }
 
 int pawl_parts_count(int now, pawl_str vars) {
-  pawl_json_iter it = {0};
-  pawl_str key, value;
   size_t small = 0;
   int parts = 1;
 
   if (vars.len <= (now ? WHOLE_BYTES / 2 : WHOLE_BYTES)) return 0;
-  while (pawl_json_each(vars, &it, &key, &value))
-    if (!is_own(key, value)) small += key.len + value.len + 4;
+  for (pawl_json_iter it = {0}; pawl_json_walk(vars, &it);)
+    if (!is_own(it.key, it.value)) small += it.key.len + it.value.len + 4;
   while (parts < MAX_PARTS && small > (size_t)parts * ROW_BYTES) parts *= 2;
   /* moving all to other rows costs as much as the whole: seldom */
   if (now && parts <= now * 4 && now <= parts * 8) return now;
@@ -60,28 +58,19 @@ typedef struct dealt {
   size_t n;
 } dealt;
 
-static size_t count_members(pawl_str vars) {
-  pawl_json_iter it = {0};
-  pawl_str key, value;
-  size_t n = 0;
-  while (pawl_json_each(vars, &it, &key, &value)) n++;
-  return n;
-}
-
 static pawl_code deal(pawl_engine *e, pawl_str vars, int parts, dealt *out,
                       pawl_error *err) {
-  pawl_json_iter it = {0};
-  pawl_str key, value;
-  size_t n = parts ? count_members(vars) : 0;
+  size_t n = parts ? (size_t)pawl_json_count(vars) : 0;
 
   assert(parts >= 0 && parts <= MAX_PARTS);
   if (!n) return PAWL_OK;
   if (!(out->at = pawl_realloc(&e->alloc, NULL, 0, n * sizeof *out->at)))
     return pawl_fail_memory(err);
-  while (out->n < n && pawl_json_each(vars, &it, &key, &value))
+  for (pawl_json_iter it = {0}; out->n < n && pawl_json_walk(vars, &it);)
     out->at[out->n++] = (member){
-        key, value,
-        is_own(key, value) ? OWN : (int32_t)(hash(key) % (uint32_t)parts)};
+        it.key, it.value,
+        is_own(it.key, it.value) ? OWN
+                                 : (int32_t)(hash(it.key) % (uint32_t)parts)};
   qsort(out->at, out->n, sizeof *out->at, by_part);
   return PAWL_OK;
 }

@@ -289,7 +289,6 @@ static int wants_first(const pawl_held *h) {
 /* An each that has items to begin; or, *through, whose items are all done. */
 static int wants_items(const pawl_held *h, const pawl_token *t, int64_t *next,
                        int64_t *behind, int *through) {
-  const pawl_node *node;
   const pawl_detail *of = pawl_detail_of(t);
   int64_t most = ITEMS_MAX;
 
@@ -298,7 +297,7 @@ static int wants_items(const pawl_held *h, const pawl_token *t, int64_t *next,
   *behind = of->total;
   *through = of->done + of->failed >= of->total;
   if (*through) return 1;
-  node = pawl_held_node_of(h, t);
+  const pawl_node *node = pawl_held_node_of(h, t);
   if (node && node->window > 0 && node->window < most) most = node->window;
   if (*next + most < of->total) *behind = *next + most;
   return *next < of->total;
@@ -309,10 +308,9 @@ static int wants_items(const pawl_held *h, const pawl_token *t, int64_t *next,
 static pawl_code add_item(pawl_engine *e, pawl_held *h, int32_t token,
                           int64_t no, pawl_str data, int failed,
                           pawl_error *err) {
-  pawl_item *item;
   if (!PAWL_ROOM(&e->alloc, h->d.items, h->d.nitems, h->d.items_cap))
     return pawl_fail_memory(err);
-  item = &h->d.items[h->d.nitems++];
+  pawl_item *item = &h->d.items[h->d.nitems++];
   const pawl_token *t = pawl_tokens_find(&h->d.state.tokens, token);
   item->token = token;
   item->visit = t ? t->visit : 0;

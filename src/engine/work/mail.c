@@ -9,7 +9,6 @@
 #include "../../rules/asked.h"
 #include "../../rules/decide.h"
 #include "../../rules/kept.h"
-#include "../../value/json.h"
 #include "../common/names.h"
 #include "../common/time.h"
 #include "needs.h"
@@ -169,10 +168,8 @@ static void free_searches(pawl_engine *e, searches *s) {
 static pawl_code add_search(pawl_engine *e, searches *s, pawl_held *h,
                             int32_t token, const char *event, pawl_str key,
                             pawl_error *err) {
-  search *one;
-
   if (!PAWL_ROOM(&e->alloc, s->at, s->n, s->cap)) return pawl_fail_memory(err);
-  one = &s->at[s->n++];
+  search *one = &s->at[s->n++];
   one->h = h;
   one->token = token;
   one->event = event;

@@ -19,11 +19,9 @@ static pawl_offer *find_offer(pawl_engine *e, pawl_str code, int64_t version) {
 
 static pawl_code add_offer(pawl_engine *e, pawl_str code, int64_t version,
                            pawl_offer **out, pawl_error *err) {
-  pawl_offer *r;
-
   if (!PAWL_ROOM(&e->alloc, e->offers, e->noffers, e->offers_cap))
     return pawl_fail_memory(err);
-  r = &e->offers[e->noffers];
+  pawl_offer *r = &e->offers[e->noffers];
   memset(r, 0, sizeof *r);
   r->workflow.alloc = &e->alloc;
   pawl_buf_set(&r->workflow, code);

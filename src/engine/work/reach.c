@@ -109,13 +109,12 @@ static int must_look(pawl_engine *e) {
 }
 
 pawl_code pawl_reach(pawl_engine *e, int *more, pawl_error *err) {
-  pawl_code rc;
   int n;
 
   *more = 0;
   if (!must_look(e)) return PAWL_OK;
   if (PAWL_FAULT("engine.reach") == PAWL_FAULT_FAIL) return PAWL_OK;
-  rc = reach(e, &n, err);
+  pawl_code rc = reach(e, &n, err);
   *more = n > 0;
   /* nothing is lost: the rows are there, and so is what they are for */
   return pawl_code_is_transient(rc) ? PAWL_OK : rc;

@@ -159,14 +159,13 @@ pawl_code pawl_rounds_run(pawl_engine *e, int64_t budget_us, int may,
   if (budget_us <= 0) deadline = PAWL_NEVER; /* one round, whole */
   MUST(pawl_commit_all(e, err)); /* what an earlier tick could not settle */
   while (!stop) {
-    int foreign;
     MUST(deliver(e, may, err));
     if (may & PAWL_CLAIMING) MUST(pawl_refill(e, err));
     if (!e->nheld && !e->nsent) break;
     MUST(pawl_load_more(e, err));
     if (e->nwaiting) MUST(pawl_await_look(e, err));
     if (may & PAWL_RESUMING) pawl_await_poll(e, deadline, &resumed);
-    foreign = any_foreign(e);
+    int foreign = any_foreign(e);
     MUST(run_round(e, deadline, &ran, &stop, err));
     if (foreign) MUST(pawl_claim_release(e, err));
     if (!ran && !resumed && !foreign && !e->nsent) break;

@@ -71,7 +71,6 @@ static pawl_code begin(pawl_engine *e, pawl_held *h, const pawl_question *q,
   int64_t began = pawl_clock_mono(), await_now = pawl_await_now(e);
   pawl_flight *f = &h->flight;
   pawl_run *run;
-  pawl_code rc;
 
   memset(f, 0, sizeof *f);
   f->handler = q->handler;
@@ -82,7 +81,7 @@ static pawl_code begin(pawl_engine *e, pawl_held *h, const pawl_question *q,
   f->until_us = await_now < PAWL_NEVER - q->node->timeout_us
                     ? await_now + q->node->timeout_us
                     : PAWL_NEVER;
-  rc = pawl_host_begin(e->host, c, &e->result, &run, err);
+  pawl_code rc = pawl_host_begin(e->host, c, &e->result, &run, err);
   f->began_mono_us = began;
   f->busy_us = h->d.took_us = pawl_clock_mono() - began;
   *waits = run != NULL;
@@ -197,10 +196,8 @@ void pawl_step_fail(pawl_engine *e, pawl_held *h, const pawl_error *why) {
 }
 
 int pawl_step_refused(pawl_engine *e, pawl_held *h, const pawl_error *why) {
-  int again;
-
   prepare(e, h);
-  again = pawl_decide_refused(&h->d, why);
+  int again = pawl_decide_refused(&h->d, why);
   note_plan(e, h);
   return again;
 }
@@ -222,13 +219,12 @@ void pawl_step_resume(pawl_engine *e, pawl_held *h, int events,
   pawl_run *run = f->run;
   int64_t began = pawl_clock_mono(), left = f->until_us - pawl_await_now(e);
   pawl_error err = {0};
-  pawl_code rc;
 
   assert(run && e->nwaiting > 0); /* N5 */
   f->run = NULL;
   e->nwaiting--;
   pawl_heartbeat_begin(e->heartbeat, left > 0 ? left : 0);
-  rc = pawl_host_resume(&run, events, why, &e->result, &err);
+  pawl_code rc = pawl_host_resume(&run, events, why, &e->result, &err);
   pawl_heartbeat_end(e->heartbeat);
   f->busy_us += pawl_clock_mono() - began;
   if (run)

@@ -254,12 +254,10 @@ static pawl_code rows_json(const pawl_rows *rows, const char *const *names,
 static pawl_code sql_params(pawl_str params, pawl_cell *cells,
                             pawl_type *types, int *n, pawl_buf *scratch,
                             pawl_error *err) {
-  pawl_json_iter it = {0};
-  pawl_str key, value;
   size_t ends[MAX_PARAMS] = {0};
 
   *n = 0;
-  while (pawl_json_each(params, &it, &key, &value)) {
+  for (pawl_json_iter it = {0}; pawl_json_walk(params, &it);) {
     if (*n == MAX_PARAMS)
       return pawl_fail(err, PAWL_LIMIT,
                        "ctx.db:query takes at most %d "
@@ -268,7 +266,7 @@ static pawl_code sql_params(pawl_str params, pawl_cell *cells,
     pawl_cell *c = &cells[*n];
     memset(c, 0, sizeof *c);
     types[*n] = PAWL_T_TEXT;
-    switch (pawl_json_kind_of(value)) {
+    switch (pawl_json_kind_of(it.value)) {
       case PAWL_JSON_NULL:
         c->is_null = 1;
         break;
@@ -279,19 +277,19 @@ static pawl_code sql_params(pawl_str params, pawl_cell *cells,
         break;
       case PAWL_JSON_INT:
         types[*n] = PAWL_T_INT;
-        (void)pawl_json_int(value, &c->i);
+        (void)pawl_json_int(it.value, &c->i);
         break;
       case PAWL_JSON_FLOAT:
         types[*n] = PAWL_T_FLOAT;
-        (void)pawl_json_number(value, &c->d);
+        (void)pawl_json_number(it.value, &c->d);
         break;
       case PAWL_JSON_STRING:
         c->s.len = scratch->len; /* the offset, until it stops moving */
-        pawl_json_unquote(value, scratch);
+        pawl_json_unquote(it.value, scratch);
         break;
       case PAWL_JSON_ARRAY:
       case PAWL_JSON_OBJECT:
-        c->s = value;
+        c->s = it.value;
         break; /* as JSON text */
     }
     ends[(*n)++] = scratch->len;

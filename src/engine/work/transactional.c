@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <inttypes.h>
 
-#include "../../rules/decide.h"
 #include "claim.h"
 #include "commit.h"
 #include "run.h"
@@ -103,9 +102,8 @@ static int may_commit(pawl_engine *e, pawl_held *h, const pawl_step_unit *u,
 
 static pawl_code commit_step(pawl_engine *e, pawl_held *h, pawl_error *err) {
   pawl_error why;
-  pawl_code rc;
 
-  rc = pawl_commit_open(e, h, err);
+  pawl_code rc = pawl_commit_open(e, h, err);
   e->unit = NULL;
   if (rc != PAWL_OK) pawl_store_rollback(e->store);
   if (rc == PAWL_UNREACHABLE) { /* the next commit settles it */
@@ -134,9 +132,7 @@ static pawl_code commit_step(pawl_engine *e, pawl_held *h, pawl_error *err) {
 pawl_code pawl_transactional_run(pawl_engine *e, pawl_held *h,
                                  pawl_error *err) {
   pawl_step_unit unit;
-  int64_t began;
   int ok;
-  pawl_code rc;
 
   unit.owner = h;
   unit.failed.code = PAWL_OK;
@@ -145,11 +141,11 @@ pawl_code pawl_transactional_run(pawl_engine *e, pawl_held *h,
   MUST(lock_open(e, h, &ok, err));
   if (!ok) return PAWL_OK;
   e->unit = &unit;
-  began = pawl_clock_mono(); /* waiting for its turn holds up nobody */
+  int64_t began = pawl_clock_mono(); /* waiting for its turn holds up nobody */
   pawl_step_run(e, h);
-  rc = may_commit(e, h, &unit, pawl_clock_mono() - began, err)
-           ? commit_step(e, h, err)
-           : PAWL_OK;
+  pawl_code rc = may_commit(e, h, &unit, pawl_clock_mono() - began, err)
+                     ? commit_step(e, h, err)
+                     : PAWL_OK;
   e->unit = NULL;
   return rc;
 }
