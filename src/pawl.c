@@ -89,28 +89,30 @@ void pawl_free(pawl_engine *engine, char *text) {
 }
 
 /* Runs `call` while nobody else is inside. Who gave no error gets one to fill
- * in: nobody further in asks whether there is one. */
-#define CALL(call)                                 \
-  do {                                             \
-    pawl_error own;                                \
-    if (!err) err = &own;                          \
-    pawl_code rc = pawl_engine_enter(engine, err); \
-    if (rc != PAWL_OK) return rc;                  \
-    rc = (call);                                   \
-    pawl_engine_leave(engine);                     \
-    return rc;                                     \
+ * in: nobody further in asks whether there is one. `found` is FOUND's. */
+#define CALL(call)                        \
+  do {                                    \
+    pawl_error own;                       \
+    pawl_id found;                        \
+    (void)found;                          \
+    if (!err) err = &own;                 \
+    MUST(pawl_engine_enter(engine, err)); \
+    pawl_code rc = (call);                \
+    pawl_engine_leave(engine);            \
+    return rc;                            \
   } while (0)
 
 /* The same for one that fills the buffer `b`, and hands its text out. */
 #define ANSWER(call)                                              \
   do {                                                            \
     pawl_error own;                                               \
+    pawl_id found;                                                \
+    (void)found;                                                  \
     if (!err) err = &own;                                         \
-    pawl_code rc = pawl_engine_enter(engine, err);                \
-    if (rc != PAWL_OK) return rc;                                 \
+    MUST(pawl_engine_enter(engine, err));                         \
     const pawl_alloc *alloc = pawl_engine_alloc(engine);          \
     pawl_buf b = {.alloc = alloc};                                \
-    rc = (call);                                                  \
+    pawl_code rc = (call);                                        \
     if (rc == PAWL_OK) rc = pawl_answer_check(&b, err);           \
     if (rc == PAWL_OK && out) rc = hand_out(alloc, &b, out, err); \
     pawl_buf_deinit(&b);                                          \
@@ -270,7 +272,6 @@ pawl_code pawl_tick(pawl_engine *engine, int64_t budget_us, pawl_stats *stats,
 pawl_code pawl_tick_instance(pawl_engine *engine, const char *id,
                              int64_t budget_us, pawl_stats *stats,
                              const char **status, pawl_error *err) {
-  pawl_id found;
   CALL(FOUND(
       pawl_engine_find, id,
       pawl_engine_tick_one(engine, &found, budget_us, stats, status, err)));
@@ -315,20 +316,17 @@ void pawl_executor_id(const pawl_engine *engine, char out[37]) {
 pawl_code pawl_find(pawl_engine *engine, const char *text, char id[37],
                     pawl_error *err) {
   NEEDS(id);
-  pawl_id found;
   CALL(FOUND(pawl_engine_find_known, text, write_id(&found, id)));
 }
 
 pawl_code pawl_get(pawl_engine *engine, const char *id, char **out,
                    pawl_error *err) {
-  pawl_id found;
   ANSWER(
       FOUND(pawl_engine_find, id, pawl_engine_get(engine, &found, &b, err)));
 }
 
 pawl_code pawl_history(pawl_engine *engine, const char *id, const char *query,
                        char **out, pawl_error *err) {
-  pawl_id found;
   ANSWER(
       FOUND(pawl_engine_find, id,
             pawl_engine_history(engine, &found, pawl_strz(query), &b, err)));
@@ -336,14 +334,12 @@ pawl_code pawl_history(pawl_engine *engine, const char *id, const char *query,
 
 pawl_code pawl_tokens(pawl_engine *engine, const char *id, int everything,
                       char **out, pawl_error *err) {
-  pawl_id found;
   ANSWER(FOUND(pawl_engine_find, id,
                pawl_engine_tokens(engine, &found, everything != 0, &b, err)));
 }
 
 pawl_code pawl_explain(pawl_engine *engine, const char *id, char **out,
                        pawl_error *err) {
-  pawl_id found;
   ANSWER(FOUND(pawl_engine_find, id,
                pawl_engine_explain(engine, &found, &b, err)));
 }
@@ -368,7 +364,6 @@ pawl_code pawl_signal(pawl_engine *engine, const char *signal,
 
 pawl_code pawl_task_get(pawl_engine *engine, const char *id, char **out,
                         pawl_error *err) {
-  pawl_id found;
   ANSWER(FOUND(pawl_engine_task_find, id,
                pawl_engine_task_get(engine, &found, &b, err)));
 }
@@ -381,7 +376,6 @@ pawl_code pawl_task_list(pawl_engine *engine, const char *query, char **out,
 pawl_code pawl_task_change(pawl_engine *engine, const char *id,
                            const char *change, char **out, pawl_error *err) {
   NEEDS(change);
-  pawl_id found;
   ANSWER(FOUND(
       pawl_engine_task_find, id,
       pawl_engine_task_change(engine, &found, pawl_strz(change), &b, err)));
@@ -390,14 +384,12 @@ pawl_code pawl_task_change(pawl_engine *engine, const char *id,
 pawl_code pawl_task_find(pawl_engine *engine, const char *prefix, char id[37],
                          pawl_error *err) {
   NEEDS(id);
-  pawl_id found;
   CALL(FOUND(pawl_engine_task_find_known, prefix, write_id(&found, id)));
 }
 
 pawl_code pawl_change(pawl_engine *engine, const char *id, const char *change,
                       int *done, char **out, pawl_error *err) {
   NEEDS(change);
-  pawl_id found;
   ANSWER(FOUND(pawl_engine_find, id,
                pawl_engine_change_checked(engine, &found, pawl_strz(change),
                                           done, out ? &b : NULL, err)));

@@ -499,35 +499,16 @@ VERB(METHOD, wait, "wait", GIVES(DONE), ARG(SPAN)) {
   return pawl_wait(e, c->us, err);
 }
 
-#define ROW(name) &verb_##name
-static const verb *const verbs[] = {ROW(start),
-                                    ROW(start_many),
-                                    ROW(signal),
-                                    ROW(change),
-                                    ROW(get),
-                                    ROW(list),
-                                    ROW(history),
-                                    ROW(tokens),
-                                    ROW(explain),
-                                    ROW(task_list),
-                                    ROW(task_get),
-                                    ROW(task_find),
-                                    ROW(task_change),
-                                    ROW(workflow_list),
-                                    ROW(workflow_change),
-                                    ROW(workflow_graph),
-                                    ROW(workflow_hotfix),
-                                    ROW(workflow_transfer),
-                                    ROW(outbox_list),
-                                    ROW(load),
-                                    ROW(health),
-                                    ROW(find),
-                                    ROW(check),
-                                    ROW(tick),
-                                    ROW(tick_instance),
-                                    ROW(next_due),
-                                    ROW(busy),
-                                    ROW(wait)};
+/* clang-format off */
+#define VERBS(X)                                                             \
+  X(start) X(start_many) X(signal) X(change) X(get) X(list) X(history)       \
+  X(tokens) X(explain) X(task_list) X(task_get) X(task_find) X(task_change)  \
+  X(workflow_list) X(workflow_change) X(workflow_graph) X(workflow_hotfix)   \
+  X(workflow_transfer) X(outbox_list) X(load) X(health) X(find) X(check)     \
+  X(tick) X(tick_instance) X(next_due) X(busy) X(wait)
+/* clang-format on */
+#define ROW(name) &verb_##name,
+static const verb *const verbs[] = {VERBS(ROW)};
 enum { NVERBS = sizeof verbs / sizeof *verbs };
 
 /* Which verb is the closure's upvalue. */
