@@ -211,7 +211,7 @@ static pawl_code register_def(pawl_engine *e, pawl_def *def,
   int again = 1;
 
   for (int tries = 0; tries < 5; tries++) {
-    TRY(fetch(e, def->code, def->version, &rows, err));
+    MUST(fetch(e, def->code, def->version, &rows, err));
     if (rows.nrows) {
       const pawl_workflow_get_row row = pawl_read_workflow_get(&rows, 0);
       if (pawl_str_eqz(row.sha256, def->sha256)) {
@@ -220,13 +220,11 @@ static pawl_code register_def(pawl_engine *e, pawl_def *def,
       }
     }
     rc = register_unit(e, def, fix, &again, err);
-    if (rc != PAWL_OK && rc != PAWL_BUSY) goto out;
+    if (rc != PAWL_OK && rc != PAWL_BUSY) return rc;
   }
-  if (rc == PAWL_OK)
-    rc = pawl_fail(err, PAWL_BUSY, "others keep registering workflow \"%s\"",
+  if (rc != PAWL_OK) return rc;
+  return pawl_fail(err, PAWL_BUSY, "others keep registering workflow \"%s\"",
                    def->code);
-out:
-  return rc;
 }
 
 pawl_code pawl_register(pawl_engine *e, pawl_def *def, pawl_error *err) {

@@ -496,16 +496,13 @@ static pawl_code commit_list(pawl_engine *e, pawl_held **list, int n,
   if (n == 1 && !strcmp(err->sqlstate, "23505")) {
     int stale = 0;
     pawl_error why = *err;
-    TRY(look_for_other(e, list[0], &stale, err));
+    MUST(look_for_other(e, list[0], &stale, err));
     if (stale) return PAWL_OK;
     *err = why;
   }
   if (n == 1) return refuse_one(e, list[0], depth, err);
-  rc = commit_list(e, list, n / 2, depth + 1, err);
-  if (rc == PAWL_OK)
-    rc = commit_list(e, list + n / 2, n - n / 2, depth + 1, err);
-out:
-  return rc;
+  MUST(commit_list(e, list, n / 2, depth + 1, err));
+  return commit_list(e, list + n / 2, n - n / 2, depth + 1, err);
 }
 
 /* ---- settling ---- */
@@ -689,17 +686,16 @@ pawl_code pawl_commit_all(pawl_engine *e, pawl_error *err) {
    * stores, drops or fails, save for an inbox that never rests */
   for (int rounds = 0; rounds < 20; rounds++) {
     PAWL_EACH_SLOT (e, h)
-      if (h->state == PAWL_SLOT_UNKNOWN) TRY(settle(e, h, err));
+      if (h->state == PAWL_SLOT_UNKNOWN) MUST(settle(e, h, err));
     if (!count_state(e, PAWL_SLOT_PLANNED)) break;
     for (int s = 0; s < e->nshards; s++) {
       rc = commit_shard(e, s, err);
       if (rc == PAWL_UNREACHABLE) break; /* reconnect, and settle */
-      if (rc != PAWL_OK) goto out;
+      if (rc != PAWL_OK) return rc;
     }
-    if (rc == PAWL_UNREACHABLE && rounds > 2) goto out;
+    if (rc == PAWL_UNREACHABLE && rounds > 2) return rc;
     rc = PAWL_OK;
   }
-out:
   return rc;
 }
 
