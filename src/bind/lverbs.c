@@ -105,8 +105,10 @@ static int bad_type(lua_State *L, int arg, const verb *v, const char *wanted) {
 static const char *check_text(lua_State *L, int arg, const verb *v) {
   size_t len;
   const char *text = lua_tolstring(L, arg, &len);
-  if (!text) bad_type(L, arg, v, "string");
-  if (strlen(text) != len) bad(L, arg, v, "it has a zero byte");
+  if (!text)
+    bad_type(L, arg, v, "string");
+  else if (strlen(text) != len)
+    bad(L, arg, v, "it has a zero byte");
   return text;
 }
 

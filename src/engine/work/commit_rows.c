@@ -56,7 +56,11 @@ static const pawl_token *lone_of(const pawl_plan *p) {
 #define MORE(type, name) MORE_##type(name)
 
 #define ONE(...) +1
-_Static_assert((0 PAWL_STATE_OWN(ONE)) == (0 PAWL_COLUMNS_own(ONE)),
+enum {
+  OWN_MEMBERS = 0 PAWL_STATE_OWN(ONE),
+  OWN_COLUMNS = 0 PAWL_COLUMNS_own(ONE)
+};
+_Static_assert(OWN_MEMBERS == OWN_COLUMNS,
                "each has its column, and each column is one's");
 
 static void add_seldom(pawl_args *a, pawl_held *h) {
