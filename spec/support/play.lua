@@ -25,7 +25,10 @@ local socket = require "socket"
 
 local LEASE = 30
 local CROWD, SLOW = "crowd", 0.016
-local ROUNDS, IDLE, HELPED = 3000, 40, 400
+local IDLE, HELPED = 40, 1600
+-- Items of items, each with handlers that wait for seconds, need thousands;
+-- what was led astray may go round for ever.
+local ROUNDS, WILD_ROUNDS = 12000, 3000
 
 ---@class spec.Stage
 ---@field backend spec.Backend
@@ -432,18 +435,19 @@ end
 local function play(self, case)
   start(self, case)
   local at = 1
-  for round = 1, ROUNDS do
+  local rounds = case.is_wild and WILD_ROUNDS or ROUNDS
+  for round = 1, rounds do
     while case.story[at] and case.story[at].at <= round do
       trouble[case.story[at].what](self, case.story[at])
       at = at + 1
     end
     if self.broken then error(self.broken, 0) end
-    if case.is_wild and round > ROUNDS // 2 then end_all(self) end
+    if case.is_wild and round > rounds // 2 then end_all(self) end
     if not work(self) then
       if #self:live() == 0 and not next_due(self) then break end
       go_on(self)
     end
-    if round == ROUNDS then
+    if round == rounds then
       error({ what = "it comes to an end", text = "it goes round and round" },
         0)
     end
