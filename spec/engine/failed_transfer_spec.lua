@@ -3,6 +3,8 @@
 local pawl = require "pawl"
 local kit = require "spec.engine.kit"
 
+local last = kit.last
+
 local ONCE = { max = 1 }
 
 --- Steps a and `name`; the second fails as long as `broken` says so.
@@ -41,11 +43,6 @@ local function transfer(store, id, from, to, completed)
   post(store, id, "transfer",
     ('{"reason":"","from_version":%d,"to_version":%d}'):format(from, to),
     completed)
-end
-
-local function last(engine, id)
-  local history = assert(engine:history(id))
-  return history[#history]
 end
 
 kit.describe("an instance that has failed", function(backend)

@@ -5,6 +5,7 @@
 --- rival does its work inside the handler of the one that is to come too late.
 local backends = require "spec.support.backends"
 local busted = require "busted"
+local luassert = require "luassert"
 local pawl = require "pawl"
 local probe = require "spec.support.probe"
 
@@ -101,6 +102,21 @@ function kit.trail(engine, id)
 end
 
 function kit.status(engine, id) return assert(engine:get(id)).status end
+
+--- The newest row of history.
+function kit.last(engine, id)
+  local history = assert(engine:history(id))
+  return history[#history]
+end
+
+--- Is what was refused with this code and these words?
+---@param hint? string
+function kit.refused(code, words, hint, ok, err)
+  luassert.is_nil(ok)
+  luassert.equal(code, err.code, tostring(err))
+  luassert.matches(words, err.message)
+  if hint then luassert.matches(hint, err.hint or "") end
+end
 
 ---- the store as it is ----------------------------------------------------
 

@@ -3,6 +3,8 @@
 local kit = require "spec.engine.kit"
 local pawl = require "pawl"
 
+local last = kit.last
+
 --- w, then a (which keeps what ctx.event is), then z. `options` are more of the
 --- wait's.
 local function waiting(options, flow)
@@ -30,12 +32,6 @@ local function get(engine, id) return assert(engine:get(id)) end
 local function send(engine, signal)
   signal.name = signal.name or "order.paid"
   return (assert(engine:signal(signal)))
-end
-
---- The newest row of history.
-local function last(engine, id)
-  local history = assert(engine:history(id))
-  return history[#history]
 end
 
 kit.describe("a wait", function(backend)

@@ -2,14 +2,13 @@
 -- edited, woken, killed; by whoever holds them, or at once.
 local pawl = require "pawl"
 local kit = require "spec.engine.kit"
+local samples = require "spec.engine.samples"
+
+local last, refused = kit.last, kit.refused
+
+local waiting = samples.waiting
 
 local HOUR = 3600
-
---- The newest row of history.
-local function last(engine, id)
-  local history = assert(engine:history(id))
-  return history[#history]
-end
 
 --- a (which fails until `state.good`), then b, then z.
 local function failing(state, code)
@@ -22,25 +21,6 @@ local function failing(state, code)
   end })
   flow:finish "z"
   return flow
-end
-
---- a waits for an hour, then z.
-local function waiting(code)
-  local flow = pawl.workflow { code = code or "t.waiting", start = "t" }
-  flow:timer("t", { after = "1h", next = "a" })
-  flow:step("a", { next = "z", run = function(ctx)
-    ctx.vars.ran = (ctx.vars.ran or 0) + 1
-  end })
-  flow:finish "z"
-  return flow
-end
-
---- Refuses `call` with this code and these words.
-local function refused(code, words, hint, ok, err)
-  assert.is_nil(ok)
-  assert.equal(code, err.code, tostring(err))
-  assert.matches(words, err.message)
-  if hint then assert.matches(hint, err.hint or "") end
 end
 
 kit.describe("suspending while it is held", function(backend)

@@ -1,24 +1,11 @@
 -- Tasks for people: created once, taken by one, ended by one.
 local pawl = require "pawl"
 local kit = require "spec.engine.kit"
+local samples = require "spec.engine.samples"
+
+local copy, asking = samples.copy, samples.asking
 
 ---- workflows ---------------------------------------------------------------
-
-local function copy(from, to)
-  to = to or {}
-  for key, value in pairs(from or {}) do to[key] = value end
-  return to
-end
-
---- One task, "ask", then the finish "z". `options` are more of the task's.
-local function asking(options, more)
-  local given = copy(options, { title = "Look at it" })
-  given.next = given.next or "z"
-  local flow = pawl.workflow(copy(more, { code = "t.task", start = "ask" }))
-  flow:task("ask", given)
-  flow:finish("z", { output = function(ctx) return ctx.vars end })
-  return flow
-end
 
 --- Each way leads to a step of its name, which notes it, then to z.
 local function choosing(options, ways)

@@ -1,26 +1,9 @@
 -- From one version of a workflow to another.
 local pawl = require "pawl"
 local kit = require "spec.engine.kit"
+local samples = require "spec.engine.samples"
 
---- Version 1: a, then an hour's t, then b. Version 2 calls t `pause`, and b
---- does more.
-local function first()
-  local flow = pawl.workflow { code = "t.order", version = 1, start = "a" }
-  flow:step("a", { next = "t", run = function(ctx) ctx.vars.a = 1 end })
-  flow:timer("t", { after = "1h", next = "b" })
-  flow:step("b", { next = "z", run = function(ctx) ctx.vars.by = 1 end })
-  flow:finish "z"
-  return flow
-end
-
-local function second(name)
-  local flow = pawl.workflow { code = "t.order", version = 2, start = "a" }
-  flow:step("a", { next = name, run = function(ctx) ctx.vars.a = 2 end })
-  flow:timer(name, { after = "1h", next = "b" })
-  flow:step("b", { next = "z", run = function(ctx) ctx.vars.by = 2 end })
-  flow:finish "z"
-  return flow
-end
+local first, second = samples.first, samples.second
 
 --- Version 2 has a step where version 1 waits for a time.
 local function changed()
@@ -269,25 +252,7 @@ kit.describe("moving to another version", function(backend)
   end)
 end)
 
---- A workflow "t.m" of the version whose nodes `build` adds.
-local function version(n, start, build, options)
-  local given = { code = "t.m", version = n, start = start }
-  for key, value in pairs(options or {}) do given[key] = value end
-  local flow = pawl.workflow(given)
-  build(flow)
-  flow:finish "z"
-  return flow
-end
-
---- Version 1 runs until it stands; version 2 is there.
-local function between(backend, one, two, input)
-  local engine, clock, url = backend.fresh()
-  assert(engine:load(one))
-  local id = assert(engine:start("t.m", input or {}))
-  assert(engine:run())
-  assert(engine:load(two))
-  return engine, id, clock, url
-end
+local version, between = samples.version, samples.between
 
 local function token(engine, id) return assert(engine:get(id)).tokens[1] end
 

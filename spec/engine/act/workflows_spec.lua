@@ -1,53 +1,13 @@
 -- Whole workflows: suspended and resumed, active or not.
 local kit = require "spec.engine.kit"
 local pawl = require "pawl"
+local samples = require "spec.engine.samples"
+
+local last, refused = kit.last, kit.refused
+
+local waiting, first, second = samples.waiting, samples.first, samples.second
 
 local HOUR = 3600
-
---- The newest row of history.
-local function last(engine, id)
-  local history = assert(engine:history(id))
-  return history[#history]
-end
-
---- a waits for an hour, then z.
-local function waiting(code)
-  local flow = pawl.workflow { code = code or "t.waiting", start = "t" }
-  flow:timer("t", { after = "1h", next = "a" })
-  flow:step("a", { next = "z", run = function(ctx)
-    ctx.vars.ran = (ctx.vars.ran or 0) + 1
-  end })
-  flow:finish "z"
-  return flow
-end
-
---- Refuses `call` with this code and these words.
-local function refused(code, words, hint, ok, err)
-  assert.is_nil(ok)
-  assert.equal(code, err.code, tostring(err))
-  assert.matches(words, err.message)
-  if hint then assert.matches(hint, err.hint or "") end
-end
-
---- Version 1: a, then an hour's t, then b. Version 2 calls t `pause`, and b
---- does more.
-local function first()
-  local flow = pawl.workflow { code = "t.order", version = 1, start = "a" }
-  flow:step("a", { next = "t", run = function(ctx) ctx.vars.a = 1 end })
-  flow:timer("t", { after = "1h", next = "b" })
-  flow:step("b", { next = "z", run = function(ctx) ctx.vars.by = 1 end })
-  flow:finish "z"
-  return flow
-end
-
-local function second(name)
-  local flow = pawl.workflow { code = "t.order", version = 2, start = "a" }
-  flow:step("a", { next = name, run = function(ctx) ctx.vars.a = 2 end })
-  flow:timer(name, { after = "1h", next = "b" })
-  flow:step("b", { next = "z", run = function(ctx) ctx.vars.by = 2 end })
-  flow:finish "z"
-  return flow
-end
 
 kit.describe("a workflow that is suspended", function(backend)
   local function counted(state, code)

@@ -1,22 +1,9 @@
 -- Lists of tasks: whose, in which state, in which order, page by page.
 local kit = require "spec.engine.kit"
 local pawl = require "pawl"
+local samples = require "spec.engine.samples"
 
-local function copy(from, to)
-  to = to or {}
-  for key, value in pairs(from or {}) do to[key] = value end
-  return to
-end
-
---- One task, "ask", then the finish "z". `options` are more of the task's.
-local function asking(options, more)
-  local given = copy(options, { title = "Look at it" })
-  given.next = given.next or "z"
-  local flow = pawl.workflow(copy(more, { code = "t.task", start = "ask" }))
-  flow:task("ask", given)
-  flow:finish("z", { output = function(ctx) return ctx.vars end })
-  return flow
-end
+local asking = samples.asking
 
 local function ids(tasks)
   local out = {}

@@ -1,26 +1,8 @@
 -- What can go from one version to another: the forks around it.
 local kit = require "spec.engine.kit"
-local pawl = require "pawl"
+local samples = require "spec.engine.samples"
 
---- A workflow "t.m" of the version whose nodes `build` adds.
-local function version(n, start, build, options)
-  local given = { code = "t.m", version = n, start = start }
-  for key, value in pairs(options or {}) do given[key] = value end
-  local flow = pawl.workflow(given)
-  build(flow)
-  flow:finish "z"
-  return flow
-end
-
---- Version 1 runs until it stands; version 2 is there.
-local function between(backend, one, two, input)
-  local engine, clock, url = backend.fresh()
-  assert(engine:load(one))
-  local id = assert(engine:start("t.m", input or {}))
-  assert(engine:run())
-  assert(engine:load(two))
-  return engine, id, clock, url
-end
+local version, between = samples.version, samples.between
 
 kit.describe("the forks around what moves", function(backend)
   local function inner(n)
