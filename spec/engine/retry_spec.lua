@@ -261,6 +261,58 @@ kit.describe("a failing step", function(backend)
       assert(engine:get(id)).error.details)
   end)
 
+  it("keeps another's details from it, where no handler ran", function()
+    local engine = backend.fresh()
+    local function waiting(code)
+      local flow = pawl.workflow { code = code, start = "w" }
+      flow:wait("w", { event = "go", next = "z" })
+      flow:finish "z"
+      return flow
+    end
+    local call = pawl.workflow { code = "t.call", start = "c" }
+    call:call("c", { workflow = "t.child", next = "z" })
+    call:finish "z"
+    local each = pawl.workflow { code = "t.each", start = "e" }
+    each:each("e", { workflow = "t.child", next = "z",
+      items = function() return pawl.array { 1 } end })
+    each:finish "z"
+    local task = pawl.workflow { code = "t.task", start = "ask" }
+    task:task("ask", { title = "Look", next = "z",
+      on_error = { cannot = "lost" } })
+    task:finish "z"
+    task:finish("lost", { status = "failed" })
+    local bad = kit.one(function()
+      error { code = "bad", retry = false, details = { secret = "ours" } }
+    end)
+    assert(engine:load(waiting "t.child"))
+    for _, flow in ipairs { call, each, task, bad } do
+      assert(engine:load(flow))
+    end
+    local ids = {}
+    for i, code in ipairs { "t.call", "t.each", "t.task" } do
+      ids[i] = assert(engine:start(code))
+    end
+    assert(engine:run())
+    local other = assert(engine:start "t.one")
+    assert(engine:run())
+    assert.same({ secret = "ours" }, assert(engine:get(other)).error.details)
+    for _, row in ipairs(assert(engine:list { workflow = "t.child" })) do
+      assert(engine:cancel(row.id, { by = "ann" }))
+    end
+    local asked = assert(engine.tasks:list { instance = ids[3] })[1]
+    assert(engine.tasks:fail(asked.id, { by = "ann",
+      error = { code = "cannot", message = "it is gone" } }))
+    assert(engine:run())
+    for _, id in ipairs(ids) do
+      local instance = assert(engine:get(id))
+      assert.equal("failed", instance.status)
+      assert.is_nil(instance.error and instance.error.details)
+      for _, row in ipairs(assert(engine:history(id))) do
+        assert.is_nil(row.error and row.error.details)
+      end
+    end
+  end)
+
   it("does not lose its delay to a wake-up", function()
     local engine, clock, url = backend.fresh()
     local flow, runs = flaky(1, { retry = { base = 60, jitter = 0 } })

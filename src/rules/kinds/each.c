@@ -385,6 +385,7 @@ static void take(pawl_decision *d, int k, const pawl_node *node,
     item_done(d, k, index, output);
   } else {
     pawl_child_error(d, data, status, &err);
+    pawl_result_clear(d->result); /* of whoever failed before */
     item_failed(d, k, index, &err);
   }
 }

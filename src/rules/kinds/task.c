@@ -158,6 +158,7 @@ static void task_failed(pawl_decision *d, int k, const pawl_node *node,
   read_failure(d, pawl_buf_str(&l->data), &why);
   if (to < 0 &&
       pawl_node_on_error(node, why.raised[0] ? why.raised : "script") >= 0) {
+    pawl_result_clear(d->result); /* of whoever failed before */
     d->result->no_retry = 1;
     clear_task(pawl_tok(d, k));
     pawl_fail_token(d, k, &why, 0);
