@@ -658,19 +658,9 @@ static int decide_alone(pawl_decision *d) {
 }
 
 void pawl_decide_failed(pawl_decision *d, const pawl_error *why) {
-  int k = -1;
-
   if (decide_alone(d)) return;
   plan_begin(d);
-  if (!d->state.tokens.n) {
-    k = pawl_token_new(d, -1);
-    if (k >= 0) {
-      pawl_tok(d, k)->node = d->def->nodes[d->def->start].name;
-      pawl_tok(d, k)->visit = ++d->plan.state.visit;
-    }
-  }
-  for (int i = 0; i < d->plan.state.tokens.n && k < 0; i++)
-    if (pawl_tok(d, i)->no == d->running_token) k = i;
+  int k = returned_token(d, d->running_token);
   if (k < 0) k = 0;
   pawl_result_clear(d->result);
   if (d->plan.state.tokens.n) {

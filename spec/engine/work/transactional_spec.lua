@@ -139,6 +139,28 @@ kit.describe("a transactional step", function(backend)
       assert.same({}, ledger(url))
     end)
 
+  it("has its workflow's deadline, also when its transaction was spoilt",
+    function()
+      local engine, clock, url = fresh()
+      local given = pawl.workflow { code = "t.due", start = "a",
+        deadline = "2h" }
+      given:step("a", { transactional = true, next = "z",
+        retry = { base = "1d", cap = "1d" }, run = function(ctx)
+          pcall(ctx.db.query, ctx.db, INSERT, "twice", 1)
+          pcall(ctx.db.query, ctx.db, INSERT, "twice", 1)
+        end })
+      given:finish "z"
+      assert(engine:load(given))
+      local id = assert(engine:start "t.due")
+      local begun = clock:now()
+      assert(engine:run())
+      assert.equal(begun + 7200, engine:next_due())
+      clock:advance "3h"
+      assert(engine:run())
+      assert.equal("deadline", assert(engine:get(id)).error.code)
+      assert.same({}, ledger(url))
+    end)
+
   for what, sql in pairs {
     ["begin"] = "begin", ["commit"] = "commit", ["rollback"] = "rollback",
     ["a savepoint"] = "savepoint s", ["a release"] = "release s",
