@@ -754,6 +754,10 @@ kit.describe("while it is undone", function(backend)
     local id = begin(a)
     assert(a:cancel(id)) -- planned, and given back
     assert.equal("planning", get(a, id).compensation.status)
+    assert(a:load(pausing(nil, { version = 2 })))
+    local gone, refused = a.workflows:transfer("t.undo", 1, 2, { plan = true })
+    assert.same({}, gone)
+    assert.equal("its compensation is under way", refused[1].reason)
     kit.claim(kit.store(url, clock), id) -- a worker that dies with it
     clock:advance(31)
     local b = kit.rival(backend, url, clock)

@@ -39,6 +39,13 @@ static const char *const undo_statuses[] = {
     [PAWL_UNDO_COMPLETED_WITH_ERRORS] = "\"completed_with_errors\"",
     [PAWL_UNDO_STOPPED] = "\"stopped\""};
 
+int pawl_compensation_is_under_way(pawl_str json) {
+  pawl_str status;
+  return pawl_json_get(json, "status", &status) &&
+         (pawl_str_eqz(status, undo_statuses[PAWL_UNDO_PLANNING]) ||
+          pawl_str_eqz(status, undo_statuses[PAWL_UNDO_RUNNING]));
+}
+
 static void add_json(pawl_object *o, const char *name, const pawl_buf *json) {
   if (json->len) pawl_member_json(o, name, pawl_buf_str(json));
 }

@@ -9,7 +9,7 @@
  *                  "undone":2,"undo_failed":1,"transfers":[5]}
  *                 {"status":"completed",...,"completed_at":"..."}
  *
- * Layer    rules: for engine/work and stopped.c.
+ * Layer    rules: for engine/work, engine/act and stopped.c.
  * Errors   what memory was missing for is marked as failed where it is read
  *          into, or written to. */
 #ifndef PAWL_RULES_STORED_H
@@ -23,5 +23,8 @@ void pawl_compensation_write(const pawl_compensation *u, pawl_buf *out);
 /* Instead of what is there; empty: none. */
 void pawl_joined_read(const pawl_world *w, pawl_str json, pawl_marks *joined);
 void pawl_compensation_read(pawl_str json, pawl_state *s);
+
+/* Is what was done being undone, or will be with the next decision? */
+int pawl_compensation_is_under_way(pawl_str json);
 
 #endif

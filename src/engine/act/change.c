@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "../../base/fault.h"
+#include "../../rules/stored.h"
 #include "../../value/options.h"
 #include "../common/find.h"
 #include "../versions/crossing.h"
@@ -97,7 +98,6 @@ static pawl_code read_change(change *c, pawl_str text, pawl_error *err) {
 
 static pawl_code look(pawl_engine *e, subject *s, pawl_error *err) {
   pawl_rows r;
-  pawl_str undone;
 
   s->shard = pawl_shard_of(e, &s->id);
   MUST(PAWL_READ(e->store, repair_state, &r, err, .shard = s->shard,
@@ -107,8 +107,7 @@ static pawl_code look(pawl_engine *e, subject *s, pawl_error *err) {
   s->row = *PAWL_KEPT(repair_state, &s->keep);
   if (!pawl_status_parse(s->row.status, &s->status))
     return pawl_fail(err, PAWL_CORRUPT, "an instance with an unknown status");
-  s->undoing = pawl_json_get(s->row.compensation, "status", &undone) &&
-               pawl_str_eqz(undone, "\"running\"");
+  s->undoing = pawl_compensation_is_under_way(s->row.compensation);
   return PAWL_OK;
 }
 

@@ -6,6 +6,7 @@
  * is refused by whoever takes its letter, and told among the refused. */
 #include <assert.h>
 
+#include "../../rules/stored.h"
 #include "../../value/options.h"
 #include "../versions/crossing.h"
 #include "act.h"
@@ -73,7 +74,6 @@ static pawl_code read_transfer(pawl_engine *e, transfer *m, pawl_str text,
  * asked for of all its instances at once. */
 static pawl_code load_page(pawl_engine *e, transfer *m, pawl_error *err) {
   pawl_rows r;
-  pawl_str status;
   int64_t max = m->limit && m->limit < PAGE ? m->limit : PAGE;
 
   MUST(PAWL_READ(e->store, repair_live, &r, err, .shard = m->shard,
@@ -85,8 +85,7 @@ static pawl_code load_page(pawl_engine *e, transfer *m, pawl_error *err) {
   for (int k = 0; k < m->n; k++) {
     const pawl_repair_live_row row = pawl_read_repair_live(&r, k);
     m->ids[k] = *row.id;
-    m->undoing[k] = pawl_json_get(row.compensation, "status", &status) &&
-                    pawl_str_eqz(status, "\"running\"");
+    m->undoing[k] = pawl_compensation_is_under_way(row.compensation);
     MUST(pawl_places_stopped(&e->world, &m->ids[k], row.stopped, &m->places,
                              err));
   }
