@@ -85,6 +85,24 @@ kit.describe("what is not taken any more", function(backend)
     assert.equal(1, #untaken(engine, id))
   end)
 
+  it("is said once of events that came while its last handler waited",
+    function()
+      local engine, clock = backend.fresh()
+      assert(engine:load(kit.one(function(ctx) ctx.await(60) end)))
+      local id = assert(engine:start "t.one")
+      assert(engine:tick())
+      assert.equal(1, assert(engine:signal { name = "go", instance = id,
+        id = "e1", source = "shop", by = "ann" }))
+      assert(engine:tick())
+      clock:advance(30)
+      assert(engine:tick())
+      clock:advance(31)
+      assert(engine:run())
+      assert.equal("completed", kit.status(engine, id))
+      assert.same({ 'event "go" shop:e1: it has ended before that by ann' },
+        untaken(engine, id))
+    end)
+
   it("is said of a task's answer", function()
     local engine, id = begun(asking())
     local task = assert(engine.tasks:list { instance = id })[1]

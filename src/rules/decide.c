@@ -641,6 +641,8 @@ int pawl_decide_may_wait(const pawl_decision *d) {
 void pawl_decide_hear(pawl_decision *d) {
   const pawl_letter *l = pawl_letters_cancel(d);
 
+  d->plan.nrecords -= d->plan.nuntaken; /* told by finish_plan once more */
+  d->plan.nuntaken = 0;
   if (l && d->plan.state.status != PAWL_STATUS_CANCELLED) {
     pawl_letter_cancel(d, l);
     pawl_letter_taken(d, l);

@@ -139,6 +139,7 @@ typedef struct pawl_plan {
   PAWL_PLAN_TEXTS(PAWL_TEXT_MEMBER)
   pawl_record *records;
   int nrecords, records_cap;
+  int nuntaken; /* of them, the last: what it left untaken (untaken.c) */
   pawl_effect *effects;
   int neffects, effects_cap;
   pawl_insider *members; /* of the tokens before `indexed` */

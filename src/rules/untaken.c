@@ -64,7 +64,7 @@ static int left_unread(const pawl_decision *d) {
 }
 
 void pawl_untaken_end(pawl_decision *d) {
-  int n = 0;
+  int n = 0, before = d->plan.nrecords;
 
   for (int i = 0; i < d->nletters; i++) {
     if (!is_missed(d, &d->letters[i])) continue;
@@ -78,4 +78,5 @@ void pawl_untaken_end(pawl_decision *d) {
                   left_unread(d) ? " at hand, and what had not been looked at"
                                  : " in all");
   }
+  d->plan.nuntaken = d->plan.nrecords - before;
 }
