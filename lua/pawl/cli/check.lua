@@ -61,7 +61,8 @@ local function run(opts, args)
     local result = check_one(engine, path, opts)
     results[#results + 1] = result
     if not result.ok then
-      code = result.error.code == "notfound" and code == 0 and 3 or 1
+      local why = result.error.code == "notfound" and 3 or 1
+      code = (code == 0 or code == why) and why or 1
     end
   end
   if opts.json then term.print(format.json(results)) end
