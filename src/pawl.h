@@ -297,7 +297,8 @@ PAWL_API void pawl_free(pawl_engine *engine, char *text);
 
 /* The engine's time: the store's, the host's or the configured clock's, in
  * microseconds since 1970. Cannot fail: what cannot be asked is guessed from
- * what was seen last; of no engine it is 0. May be called from handlers and callbacks.
+ * what was seen last; of no engine it is 0. May be called from handlers and
+ * callbacks.
  *
  *   int64_t tomorrow_us = pawl_now(engine) + INT64_C(86400) * 1000000; */
 PAWL_API int64_t pawl_now(pawl_engine *engine);
@@ -319,7 +320,8 @@ typedef struct pawl_counts {
   int64_t reserved[5];  /* zero */
 } pawl_counts;
 
-/* Fills `out`, with zeros when `engine` is NULL. Cannot fail. May be called from handlers and callbacks.
+/* Fills `out`, with zeros when `engine` is NULL. Cannot fail. May be called
+ * from handlers and callbacks.
  *
  *   pawl_count(engine, &after);
  *   printf("%lld trips\n", (long long)(after.trips - before.trips)); */
@@ -462,11 +464,12 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_workflow_transfer(pawl_engine *engine,
 /* Starts an instance of the workflow `code`; on return it is stored and will
  * run, whatever dies next. `input`: any JSON value (NULL: {}). `options`: a
  * JSON object or NULL, keys: key (idempotency: a second start returns the first
- * instance), version, priority, delay_us, at_us, tenant, group, correlation,
+ * instance), version, priority, delay_us or at_us, tenant, group, correlation,
  * business_key, metadata, attributes ({"name":{"type","value"}}, as pawl_get
  * tells them), id (a UUIDv7 drawn by the caller, which makes repeating the call
- * harmless; PAWL_CONFLICT: it is another workflow's instance). `id`: the instance's, written with 36 characters and a zero.
- * `created` (may be NULL): 0 when the key named an earlier instance.
+ * harmless; PAWL_CONFLICT: it is another workflow's instance). `id`: the
+ * instance's, written with 36 characters and a zero. `created` (may be NULL):
+ * 0 when the key named an earlier instance.
  * PAWL_NOTFOUND: no such workflow, or version. PAWL_VALUE and PAWL_INVALID say
  * what of input or options is wrong; PAWL_LIMIT: too large.
  *

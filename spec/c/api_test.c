@@ -336,6 +336,29 @@ static void an_empty_filter_is_refused(void) {
   pawl_close(e);
 }
 
+/* A start has one time at which it begins. */
+static void a_delay_and_a_time_exclude_each_other(void) {
+  static const char DELAY[] = "{\"delay_us\":1}",
+                    BOTH[] = "{\"delay_us\":1,\"at_us\":1000000}";
+  world w = {0};
+  pawl_config c = PAWL_CONFIG_INIT;
+  pawl_engine *e = opened(&w, &c);
+  pawl_error err = {0};
+  char id[37], *text = NULL;
+  int64_t due = 0;
+
+  CHECK_INT(pawl_start(e, "zoo.a", NULL, BOTH, id, NULL, &err), PAWL_INVALID);
+  CHECK(strstr(err.message, "exclude each other"));
+  CHECK_INT(pawl_start_many(e, "zoo.a", "[{}]", BOTH, &text, &err),
+            PAWL_INVALID);
+  CHECK_INT(pawl_start_many(e, "zoo.a", "[{},{\"at_us\":1000000}]", DELAY,
+                            &text, &err),
+            PAWL_INVALID);
+  CHECK_INT(pawl_next_due(e, &due, &err), PAWL_OK);
+  CHECK_INT(due, INT64_MAX); /* nothing was stored */
+  pawl_close(e);
+}
+
 /* ---- nothing where something is needed ---- */
 
 /* Refused in words that name what is missing. */
@@ -484,6 +507,7 @@ int main(void) {
   what_is_recorded_is_no_failure();
   a_config_may_be_of_another_size();
   an_empty_filter_is_refused();
+  a_delay_and_a_time_exclude_each_other();
   what_is_needed_is_asked_for();
   an_engine_is_asked_for();
   what_is_not_needed_may_be_left_out();

@@ -44,6 +44,9 @@ pawl_code pawl_start_options_read(pawl_start_options *o, pawl_str text,
   MUST(pawl_options_take(
       is_item ? &pawl_options_of_item : &pawl_options_of_start, text, o, err));
   o->has_id |= PAWL_OPTION_GIVEN(o, ID);
+  if (o->delay_us && o->at_us) /* also one of all, and one of an item */
+    return pawl_fail(err, PAWL_INVALID,
+                     "options `delay_us` and `at_us` exclude each other");
   return PAWL_OK;
 }
 
