@@ -11,7 +11,6 @@ local EXECUTOR = kit.draw_id()
 local RARE = { "^executor_", "^explain_suspension$", "^explain_executor$",
   "^health_agenda$",
   "^migration_", "^meta_", "^workflow_list$",
-  "^suspension_list$",
   "^wake$" }
 
 local function is_rare(name)

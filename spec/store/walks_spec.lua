@@ -59,8 +59,7 @@ local MEANT = {
   { "inbox_known", "inbox_event by .*ROW", "the first, as a range" },
   { "health_page", "inbox_event by .*ROW", "the same" },
   { "trigger_%a+", "trigger", "a row for each pattern of a workflow" },
-  { "explain_suspension", ".", "the same" },
-  { "suspension_list", ".", "all of what is suspended" },
+  { "explain_suspension", ".", "all of what is suspended" },
   { "workflow_list", "workflow", "all versions, when somebody asks" },
   { "migration_list", "migration", "all migrations: a few" },
   { "executor_%a+", "executor", "a row for each process, not for each thing "

@@ -17,9 +17,3 @@ select suspended_at, by, reason, {{now}} as now
 -- name: suspension_delete
 -- args: @code text, @is_prefix boolean
 delete from pawl.suspension where is_prefix = @is_prefix and code = @code;
-
--- name: suspension_list
--- rows: code text, is_prefix boolean, reason text, by text,
---       suspended_at time
-select code, is_prefix, reason, by, suspended_at
-  from pawl.suspension order by code, is_prefix;

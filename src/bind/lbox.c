@@ -28,17 +28,20 @@ pawl_bind_box *pawl_bind_self(lua_State *L, const char *method) {
   return pawl_bind_self_at(L, method, 1);
 }
 
-pawl_bind_box *pawl_bind_box_of(lua_State *L, const char *method) {
-  pawl_bind_box *box = pawl_bind_self(L, method);
+static pawl_bind_box *opened(pawl_bind_box *box, lua_State *L) {
   if (!box->engine)
     pawl_bind_raise(L, PAWL_MISUSE, "open another engine with pawl.open",
                     "the engine is closed");
   return box;
 }
 
+pawl_bind_box *pawl_bind_box_of(lua_State *L, const char *method) {
+  return opened(pawl_bind_self(L, method), L);
+}
+
 /* For methods that change or ask the store: those wait their turn. */
-pawl_bind_box *pawl_bind_idle(lua_State *L, const char *method) {
-  pawl_bind_box *box = pawl_bind_box_of(L, method);
+pawl_bind_box *pawl_bind_idle(lua_State *L, const char *method, int level) {
+  pawl_bind_box *box = opened(pawl_bind_self_at(L, method, level), L);
   if (box->inside)
     pawl_bind_raise(L, PAWL_MISUSE,
                     "inside a handler use ctx; a callback may only note what "

@@ -46,7 +46,7 @@ pawl_bind_box *pawl_bind_self(lua_State *L, const char *method);
 /* The same, whose error blames the line of another level. */
 pawl_bind_box *pawl_bind_self_at(lua_State *L, const char *method, int level);
 pawl_bind_box *pawl_bind_box_of(lua_State *L, const char *method);
-pawl_bind_box *pawl_bind_idle(lua_State *L, const char *method);
+pawl_bind_box *pawl_bind_idle(lua_State *L, const char *method, int level);
 /* The engine of the object at idx; raises when it is none, or closed. */
 pawl_engine *pawl_bind_engine(lua_State *L, int idx);
 

@@ -318,10 +318,9 @@ static int push(lua_State *L, call *c, gift what) {
 }
 
 static int run_verb(lua_State *L, const verb *v) {
-  call c = {.box = pawl_bind_self_at(L, v->method, level_of(v))};
+  call c = {.box = pawl_bind_idle(L, v->method, level_of(v))};
   pawl_error err;
   pawl_code rc;
-  c.box = pawl_bind_idle(L, v->method);
   assert(c.box->engine && !c.box->inside);
   lua_settop(L, FIRST + MAX_ARGS - 1);
   for (int i = 0; i < MAX_ARGS; i++) take_plain(L, v, i, &c);

@@ -14,8 +14,8 @@
  *   common/               what they share
  *
  * Errors   `err` is never NULL once a call of pawl.h is inside: pawl.c lends
- *          one to who gave none. Opening, and what may be asked anywhere, may get
- *          NULL.
+ *          one to who gave none. Opening, and what may be asked anywhere,
+ *          may get NULL.
  * Layer    above all rooms; below pawl.c. No SQL text, no client library, no
  *          lua.h. */
 #ifndef PAWL_ENGINE_ENGINE_H

@@ -257,8 +257,7 @@ static int wanted(const pawl_token *t, const pawl_letter *l) {
 
 /* Only what stands still is set going: asked twice, it is so once. */
 static int has_stopped(const pawl_decision *d) {
-  return d->plan.state.status == PAWL_STATUS_SUSPENDED ||
-         (pawl_status_has_ended(d->state.status) && !d->plan.revives);
+  return d->plan.state.status == PAWL_STATUS_SUSPENDED || pawl_stays_ended(d);
 }
 
 /* The attempts start again, at once. An instance that failed goes on as it

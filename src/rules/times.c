@@ -41,8 +41,6 @@ void pawl_time_out(pawl_decision *d, int k, const pawl_node *node) {
     pawl_fail(&err, PAWL_TIMEOUT, "%s \"%s\" took longer than its timeout",
               pawl_kind_name(node->kind), node->name);
     pawl_result_clear(d->result); /* by policy: none unless it says so */
-    if (node->kind == PAWL_KIND_EACH)
-      pawl_drop_scope(d, pawl_tok(d, k)->no, "its each timed out");
     pawl_fail_token(d, k, &err, 0);
     return;
   }

@@ -453,29 +453,18 @@ static pawl_code choose_way(pawl_engine *e, const pawl_node *node, task *t,
  * the holder. */
 static pawl_code choose_transition(pawl_engine *e, task *t, const change *c,
                                    pawl_error *err) {
-  pawl_buf graph = {.alloc = &e->alloc};
   const pawl_task_get_row *row = &t->row;
-  pawl_def *own = NULL;
-  const pawl_def *def = pawl_registry_find(
-      e->registry, row->workflow.at, row->workflow.len, row->version, NULL);
+  pawl_def *def = NULL;
   pawl_code rc = PAWL_OK;
-  int i;
+  int own, i;
 
-  if (!def) {
-    TRY(pawl_engine_workflow_graph(e, row->workflow.at, row->version, &graph,
-                                   err));
-    TRY(pawl_def_new(row->workflow.at, pawl_buf_str(&graph), none,
-                     pawl_strz("{}"), &e->alloc, &own, err));
-    def = own;
-  }
+  MUST(pawl_graph_find(e, row->workflow.at, row->version, &def, &own, err));
   i = pawl_def_node(def, row->node.at, row->node.len);
   if (i >= 0 && def->nodes[i].kind == PAWL_KIND_TASK)
     rc = choose_way(e, &def->nodes[i], t, c, err);
   else
     pawl_buf_set(&t->transition, pawl_buf_str(&c->take));
-out:
-  pawl_def_free(own);
-  pawl_buf_deinit(&graph);
+  if (own) pawl_def_free(def);
   return rc;
 }
 

@@ -8,7 +8,8 @@
 #include "../../base/buf.h"
 #include "../../base/id.h"
 
-/* A whole id is taken as it is: who goes on with it sees whether it is there. */
+/* A whole id is taken as it is: who goes on with it sees whether it is
+ * there. */
 pawl_code pawl_engine_find(pawl_engine *e, const char *text, pawl_id *out,
                            pawl_error *err);
 /* The same, also of a whole id only one that is there. */

@@ -15,6 +15,10 @@
 /* Does it change the instance, or only when to look at it again? */
 int pawl_plan_writes(const pawl_plan *p);
 int pawl_plan_has(const pawl_plan *p, pawl_effect_kind kind);
+/* The token whose row is folded into the instance's; NULL: none is. */
+static inline const pawl_token *pawl_lone_of(const pawl_plan *p) {
+  return pawl_tokens_folded(&p->state.tokens);
+}
 /* Is it one that what has just come in would change? */
 int pawl_plan_needs_latch(const pawl_plan *p);
 /* The latch that must not have moved; null when it may. */

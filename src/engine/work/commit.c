@@ -68,10 +68,6 @@ static pawl_str status_of(const pawl_state *s) {
   return pawl_strz(pawl_status_name(s->status));
 }
 
-static const pawl_token *lone_of(const pawl_held *h) {
-  return pawl_tokens_folded(&h->d.plan.state.tokens);
-}
-
 /* The rows of those that go on; one token that is outside all forks is part of
  * them. */
 static pawl_code send_instances(pawl_engine *e, pawl_held **list, int n,
@@ -81,7 +77,7 @@ static pawl_code send_instances(pawl_engine *e, pawl_held **list, int n,
   pawl_args_begin(a, PAWL_STMT_instance_commit);
   EACH (h) {
     const pawl_plan *p = &h->d.plan;
-    const pawl_token *lone = lone_of(h);
+    const pawl_token *lone = pawl_lone_of(&h->d.plan);
     if (!goes_on(p)) continue;
     PAWL_PUT(
         a, instance_commit, PAWL_GUARD_MEMBERS(h), PAWL_STEP_MEMBERS(h),

@@ -44,8 +44,7 @@ static pawl_str detail_text(pawl_args *a, const pawl_token *t) {
 }
 
 static const pawl_token *lone_of(const pawl_plan *p) {
-  return p->after == PAWL_AFTER_END ? NULL
-                                    : pawl_tokens_folded(&p->state.tokens);
+  return p->after == PAWL_AFTER_END ? NULL : pawl_lone_of(p);
 }
 
 /* Of the list in rules/state.h; marks as the plan has their text. */

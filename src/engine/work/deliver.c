@@ -355,7 +355,6 @@ static pawl_code hand_over(pawl_engine *e, const message *m, pawl_error *err) {
   }
   return pawl_fail(err, PAWL_CORRUPT, "a message of the kind \"%.*s\"",
                    (int)kind.len, kind.at);
-  return PAWL_OK;
 }
 
 /* The page behind `last`, which may be a row of the one before. */

@@ -553,8 +553,7 @@ static int wants_second(const pawl_held *h) {
 
 static const pawl_letter *find_transfer(const pawl_held *h) {
   for (int i = 0; i < h->d.nletters; i++)
-    if (pawl_str_eqz(pawl_buf_str(&h->d.letters[i].kind), "transfer"))
-      return &h->d.letters[i];
+    if (pawl_letter_is(&h->d.letters[i], "transfer")) return &h->d.letters[i];
   return NULL;
 }
 

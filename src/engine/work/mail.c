@@ -18,13 +18,10 @@
 #define EVENTS_PAGE 64  /* kept, of one wait */
 #define MOST_PAGE 256   /* of a wait that has turned down as many */
 
-static int is_kind(const pawl_letter *l, const char *kind) {
-  return pawl_str_eqz(pawl_buf_str(&l->kind), kind);
-}
-
 /* What a token waits for, not a request. */
 static int is_news(const pawl_letter *l) {
-  return is_kind(l, "event") || is_kind(l, "task") || is_kind(l, "child");
+  return pawl_letter_is(l, "event") || pawl_letter_is(l, "task") ||
+         pawl_letter_is(l, "child");
 }
 
 /* ---- letters ---- */
@@ -95,10 +92,10 @@ static void count_pages(pawl_held *h) {
 
   for (int i = 0; i < h->d.nletters; i++) {
     const pawl_letter *l = &h->d.letters[i];
-    int page = is_kind(l, "child")  ? CHILDREN
-               : is_kind(l, "task") ? TASKS
-                                    : REQUESTS;
-    if (is_kind(l, "event")) {
+    int page = pawl_letter_is(l, "child")  ? CHILDREN
+               : pawl_letter_is(l, "task") ? TASKS
+                                           : REQUESTS;
+    if (pawl_letter_is(l, "event")) {
       events++;
     } else {
       n[page]++;
@@ -303,7 +300,7 @@ static void end_pages(searches *s, int in_inbox, int shard) {
 static int has_letter(const pawl_held *h, pawl_str event_id) {
   for (int i = 0; i < h->d.nletters; i++)
     if (pawl_str_eq(pawl_buf_str(&h->d.letters[i].event_id), event_id) &&
-        pawl_str_eqz(pawl_buf_str(&h->d.letters[i].kind), "event"))
+        pawl_letter_is(&h->d.letters[i], "event"))
       return 1;
   return 0;
 }
@@ -553,7 +550,7 @@ static pawl_code search_inboxes(pawl_engine *e, searches *s, pawl_error *err) {
     pawl_held *h = s->at[i].h;
     assert(h->d.unread);
     for (int k = h->d.nletters - 1; k >= 0; k--)
-      if (is_kind(&h->d.letters[k], "event")) drop_letter(h, k);
+      if (pawl_letter_is(&h->d.letters[k], "event")) drop_letter(h, k);
   }
   note_found(e);
   do

@@ -120,7 +120,7 @@ static pawl_code find_newest(pawl_engine *e, pawl_held *h, int *foreign,
 
 static int has_letter(const pawl_held *h, const char *kind) {
   for (int i = 0; i < h->d.nletters; i++)
-    if (pawl_str_eqz(pawl_buf_str(&h->d.letters[i].kind), kind)) return 1;
+    if (pawl_letter_is(&h->d.letters[i], kind)) return 1;
   return 0;
 }
 

@@ -76,10 +76,6 @@ int pawl_plan_is_plain(const pawl_held *h) {
 
 /* ---- what is sent ---- */
 
-static const pawl_token *lone(const pawl_held *h) {
-  return pawl_tokens_folded(&h->d.plan.state.tokens);
-}
-
 static pawl_code send_records(pawl_engine *e, pawl_held **list, int n,
                               pawl_error *err) {
   pawl_args *a = &e->args;
@@ -109,7 +105,8 @@ pawl_code pawl_plain_send(pawl_engine *e, pawl_held **list, int n, int *at,
                   PAWL_LEASE_MEMBERS(h), PAWL_END_MEMBERS(h), .now = now);
   PAWL_SEND_PLANS(instance_step, at, p->after == PAWL_AFTER_GO_ON,
                   PAWL_LEASE_MEMBERS(h), PAWL_STEP_MEMBERS(h), .now = now,
-                  .token_no = lone(h)->no, .node = pawl_strz(lone(h)->node),
-                  .previous_node = pawl_strz(lone(h)->previous));
+                  .token_no = pawl_lone_of(p)->no,
+                  .node = pawl_strz(pawl_lone_of(p)->node),
+                  .previous_node = pawl_strz(pawl_lone_of(p)->previous));
   return send_records(e, list, n, err);
 }

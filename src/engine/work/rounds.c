@@ -79,9 +79,10 @@ static pawl_code run_round(pawl_engine *e, int64_t deadline_mono, int *ran,
   PAWL_EACH_SLOT (e, h) {
     if (!is_runnable(e, h)) continue;
     /* rule 7: what is done does not wait for a node known to be slow */
-    if (*ran && pawl_step_expected_us(e, h) > PAWL_SLOW_US)
+    if (*ran && pawl_step_expected_us(h) > PAWL_SLOW_US) {
       MUST(pawl_commit_ahead(e, err));
-    if (!is_runnable(e, h)) continue;
+      if (!is_runnable(e, h)) continue;
+    }
     int64_t began = pawl_clock_mono();
     MUST(run_one(e, h, err));
     ++*ran;

@@ -242,8 +242,7 @@ void pawl_step_abandon(pawl_engine *e, pawl_held *h, const pawl_error *why) {
   returned(e, h, err.code, &err);
 }
 
-int64_t pawl_step_expected_us(pawl_engine *e, const pawl_held *h) {
+int64_t pawl_step_expected_us(const pawl_held *h) {
   const pawl_node *node = pawl_decide_next_step(&h->d, 0);
-  (void)e;
   return node ? node->run_avg_us : 0;
 }

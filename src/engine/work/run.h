@@ -16,7 +16,7 @@ void pawl_run_init_world(pawl_engine *e);
  * waits. */
 void pawl_step_run(pawl_engine *e, pawl_held *h);
 /* How long the handler that stands next takes, as a rule; 0: no handler. */
-int64_t pawl_step_expected_us(pawl_engine *e, const pawl_held *h);
+int64_t pawl_step_expected_us(const pawl_held *h);
 /* Turns the slot's plan into one that cancels, keeping what it recorded. */
 void pawl_step_hear(pawl_engine *e, pawl_held *h);
 /* Replaces the slot's plan: the step it came from has failed after all, and

@@ -310,36 +310,35 @@ static void finish_each(pawl_decision *d, int k, const pawl_node *node) {
   pawl_leave(d, k, node->next[0].to);
 }
 
-/* 1: it is through, and has gone on. */
-static int settle_each(pawl_decision *d, int k, const pawl_node *node) {
+static void settle_each(pawl_decision *d, int k, const pawl_node *node) {
   for (;;) {
     pawl_token *t = pawl_tok(d, k);
     int64_t total = pawl_detail_of(t)->total;
     int64_t next = pawl_detail_of(t)->next;
     int64_t gone = pawl_detail_of(t)->done + pawl_detail_of(t)->failed;
-    if (d->plan.failed || t->failed) return 0; /* N7: it counts no more */
+    if (d->plan.failed || t->failed) return; /* N7: it counts no more */
     if (gone >= total) {
       /* results are loaded before it goes on, not in this very decision */
       if (node->into && !has_results(d, t)) {
         pawl_detail_set(t, PAWL_DETAIL_results, 1);
         pawl_look_again(d);
-        return 0;
+        return;
       }
       finish_each(d, k, node);
-      return 1;
+      return;
     }
-    if (next >= total || pawl_detail_of(t)->live >= node->window) return 0;
+    if (next >= total || pawl_detail_of(t)->live >= node->window) return;
     const pawl_item *item = loaded_item(d, t, next);
     if (!item && is_missing(d, t, next)) {
       fail_missing(d, node, "item", next);
-      return 0;
+      return;
     }
     if (!item) {
       pawl_look_again(d);
-      return 0;
+      return;
     }
     begin_item(d, k, node, pawl_buf_str(&item->data), next);
-    if (pawl_is_over(d)) return 0;
+    if (pawl_is_over(d)) return;
   }
 }
 

@@ -448,8 +448,7 @@ void pawl_joins_settle(pawl_decision *d) {
 }
 
 void pawl_joins_race(pawl_decision *d) {
-  while (d->plan.raced && d->plan.after != PAWL_AFTER_END &&
-         !pawl_is_undoing(d)) {
+  while (d->plan.raced && !pawl_is_over(d)) {
     const pawl_token_list *all = &d->plan.state.tokens;
     const pawl_token *t =
         pawl_tokens_find(&d->plan.state.tokens, d->plan.raced);
