@@ -93,6 +93,21 @@ kit.describe("a start", function(backend)
     assert(engine:start("t.one", { text = ("x"):rep(900) }))
     assert.equal(1, kit.count(backend, url, "instance"))
   end)
+
+  it("refuses objects over the limit among the options", function()
+    local engine, _, url = backend.fresh { max_bytes = 1000 }
+    assert(engine:load(kit.one()))
+    for _, name in ipairs { "metadata", "attributes" } do
+      local options = { [name] = { text = ("x"):rep(1000) } }
+      kit.refused("limit", name .. " has", nil,
+        engine:start("t.one", nil, options))
+      kit.refused("limit", "item 1: " .. name .. " has", nil,
+        engine:start_many("t.one", { options }))
+      kit.refused("limit", name .. " has", nil, engine:signal { name = "e",
+        key = "k", start = { workflow = "t.one", [name] = options[name] } })
+    end
+    assert.equal(0, kit.count(backend, url, "instance"))
+  end)
 end)
 
 kit.describe("what a start cannot store", function(backend)

@@ -346,25 +346,31 @@ pawl_code pawl_start_check_code(const char *code, pawl_error *err) {
                         "\"%s\" cannot be a workflow's code", text);
 }
 
-/* Of the input alone: what handlers add is weighed with each commit. */
-pawl_code pawl_start_check_size(const pawl_engine *e, pawl_str input,
-                                pawl_error *err) {
-  if ((int64_t)input.len <= e->config.max_bytes) return PAWL_OK;
-  return pawl_fail(err, PAWL_LIMIT,
-                   "input has %zu bytes; the limit is %" PRId64, input.len,
-                   e->config.max_bytes);
+static pawl_code check_size(const pawl_engine *e, const char *what, size_t len,
+                            pawl_error *err) {
+  if ((int64_t)len <= e->config.max_bytes) return PAWL_OK;
+  return pawl_fail(err, PAWL_LIMIT, "%s has %zu bytes; the limit is %" PRId64,
+                   what, len, e->config.max_bytes);
 }
 
-/* Is it JSON, and not too long? at NULL becomes {}. */
-static pawl_code check_input(pawl_engine *e, pawl_str *input,
-                             pawl_error *err) {
+/* What handlers add is weighed with each commit. */
+pawl_code pawl_start_check_size(const pawl_engine *e,
+                                const pawl_start_options *o, pawl_str input,
+                                pawl_error *err) {
+#define CHECK_text(name)
+#define CHECK_json(name) MUST(check_size(e, #name, o->name.len, err));
+#define CHECK(type, name, column) CHECK_##type(name)
+  MUST(check_size(e, "input", input.len, err));
+  PAWL_COLUMNS_given(CHECK);
+  return check_size(e, "attributes", o->attributes.len, err);
+}
+
+/* Is it JSON? at NULL becomes {}. */
+static pawl_code check_input(pawl_str *input, pawl_error *err) {
   if (!input->at) *input = pawl_strz("{}");
   pawl_code rc = pawl_json_check(*input, NULL, err);
-  if (rc != PAWL_OK) {
-    pawl_error_prefix(err, "input");
-    return rc;
-  }
-  return pawl_start_check_size(e, *input, err);
+  if (rc != PAWL_OK) pawl_error_prefix(err, "input");
+  return rc;
 }
 
 /* A key from inside may be longer than what people are allowed. */
@@ -387,9 +393,10 @@ pawl_code pawl_engine_start(pawl_engine *e, const char *code, pawl_str input,
 
   pawl_start_options_init(o, &e->alloc);
   TRY(pawl_start_check_code(code, err));
-  TRY(check_input(e, &s.input, err));
+  TRY(check_input(&s.input, err));
   if (text.at) TRY(pawl_json_check(text, NULL, err));
   TRY(pawl_start_options_read(o, text, 0, err));
+  TRY(pawl_start_check_size(e, o, s.input, err));
   TRY(take_key(origin, o, err));
   asked = o->version;
   TRY(pawl_start_version(e, code, o, err));

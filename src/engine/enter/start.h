@@ -49,7 +49,9 @@ pawl_code pawl_start_options_read(pawl_start_options *o, pawl_str text,
 int pawl_start_is_plain(const pawl_start_options *o);
 
 pawl_code pawl_start_check_code(const char *code, pawl_error *err);
-pawl_code pawl_start_check_size(const pawl_engine *e, pawl_str input,
+/* PAWL_LIMIT: the input, or one of o's objects, has more than max_bytes. */
+pawl_code pawl_start_check_size(const pawl_engine *e,
+                                const pawl_start_options *o, pawl_str input,
                                 pawl_error *err);
 /* Unless o has one: the newest that is loaded here, or 0, which is the store's
  * to fill in. PAWL_NOTFOUND: nobody knows the one that o has. */

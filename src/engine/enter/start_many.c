@@ -80,7 +80,7 @@ static pawl_code read_item(const many *m, item *it, pawl_start_options *o,
 static pawl_code check_item(many *m, item *it, pawl_start_options *o,
                             pawl_error *err) {
   MUST(read_item(m, it, o, err));
-  MUST(pawl_start_check_size(m->e, it->input, err));
+  MUST(pawl_start_check_size(m->e, o, it->input, err));
   /* what the store would refuse later is found now */
   MUST(pawl_start_attributes(m->e, o, 0, 1, &m->scratch, err));
   if (pawl_args_rows(&m->e->args)) MUST(pawl_args_check(&m->e->args, err));
