@@ -17,9 +17,6 @@ end
 
 local ROOMS = require "spec.support.rooms"
 
--- Built for tests only, sees everything.
-local EXEMPT = set { "bind/lprobe.c" }
-
 -- What comes from outside is handed to a decision: it looks at no clock
 -- itself, and tells nobody but by what it gives back.
 local IMPURE = set { "base/fault.c", "base/log.c", "base/process.c" }
@@ -75,7 +72,7 @@ local function strays_of(list, rooms)
   local found = {}
   for _, a in ipairs(list) do
     local from, to = room_of(a.from), room_of(a.to)
-    local up = not may(rooms, from, to) and not EXEMPT[a.from]
+    local up = not may(rooms, from, to)
     if up then
       found[#found + 1] = ("%s calls %s of %s"):format(a.from, a.symbol, a.to)
     end
@@ -130,7 +127,7 @@ end
 
 describe("the headers of src", function()
   for _, path in ipairs(sources()) do
-    if path ~= "pawl.h" and not EXEMPT[path] then
+    if path ~= "pawl.h" then
       it("are those below in " .. path, function()
         assert(ROOMS[room_of(path)],
                path .. " belongs to no room: see this spec's table")

@@ -7,7 +7,7 @@ local opened = {}
 
 --- Opens a store and closes it again in helper.cleanup.
 ---@param url string
----@param options table?  see src/bind/lprobe.c
+---@param options table?  see spec/support/probe.c
 function helper.open(url, options)
   local store, err = probe.open(url, options)
   if store then opened[#opened + 1] = store end

@@ -1,4 +1,5 @@
-/* pawl.probe: the store as it is, for specs. Only testing builds have it.
+/* pawl.probe: the store as it is, for specs. A testing build has it in its
+ * module.
  *
  *   probe.open(url, options) -> store | nil, err
  *     options: clock (function -> microseconds), pooler, create, migrate
@@ -23,19 +24,17 @@
  *   probe.fault(spec, fn)  see base/fault.h; nil: no faults. `fn` is called
  *     with the point's name where the action is `call`; an error that it
  *     raises is printed and ends the program. Without one the last one stays.
- *   probe.statements() -> {{name =, args = {{name =, type =, list =}}}, ...}
- *
- * The one file besides the drivers' store that may use pawl_driver. */
+ *   probe.statements() -> {{name =, args = {{name =, type =, list =}}}, ...} */
 #include <lauxlib.h>
 #include <lua.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../base/fault.h"
-#include "../host/host.h"
-#include "../store/drivers.h"
-#include "../store/store.h"
-#include "lbox.h"
+#include "../../src/base/fault.h"
+#include "../../src/bind/lbox.h"
+#include "../../src/host/host.h"
+#include "../../src/store/drivers.h"
+#include "../../src/store/store.h"
 
 #define STORE_MT "pawl.probe.store"
 
