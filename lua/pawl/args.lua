@@ -168,6 +168,19 @@ function args.like(verb, name)
   return { rule[1], name, wants = rule.wants }
 end
 
+--- The names of a verb's options of one shape, sorted.
+---@param verb string
+---@param shape string  as C calls it: "text", "object"
+---@return string[]
+function args.shaped(verb, shape)
+  local list = {}
+  for _, row in ipairs(verbs[verb] or {}) do
+    if row.shape == shape then list[#list + 1] = name_of(row) end
+  end
+  table.sort(list)
+  return list
+end
+
 --- The words that an option may be, in their order.
 ---@param verb string
 ---@param name string

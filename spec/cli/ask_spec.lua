@@ -30,11 +30,14 @@ describe("pawl start", function()
     local id = here:json("start", "t.hello", "--priority", "7", "--delay",
       "2h", "--tenant", "acme", "--correlation", "c", "--business-key", "b",
       "--key", "k-17", "--attr", "region=eu", "--attr", "n=3", "--attr",
-      "zip:=0123").id
+      "zip:=0123", "--metadata", '{"from":"shop"}').id
     local instance = here:json("show", id)
     assert.equal("created", instance.status)
     assert.equal(7, instance.priority)
     assert.equal("acme", instance.tenant)
+    assert.same({ from = "shop" }, instance.metadata)
+    assert.matches('\nmetadata     {"from":"shop"}\n',
+      here:pawl("show", id).out)
     assert.equal(id, here:json("list", "--tenant", "acme", "--correlation",
       "c", "--business-key", "b")[1].id)
     assert.equal(id, here:json("list", "--key", "k-17")[1].id)
@@ -86,6 +89,7 @@ describe("pawl start", function()
       { "--priority", "high" }, { "--delay", "soon" }, { "--at", "noon" },
       { "--attr", "novalue" }, { "--version", "0" }, { "--at", "1960-01-01" },
       { "--delay", "1h", "--at", "2030-01-01" },
+      { "--metadata", "[1]" }, { "--metadata", "null" }, { "--metadata", "{" },
       { "--attr", "a=1", "--attr", "a=2" }, { "--version", "99999999999" },
     } do
       local ran = here:pawl("start", "t.hello", table.unpack(words))

@@ -58,11 +58,18 @@ end
 --- The members of ctx: { [name] = { kind =, when =, shape = } }.
 local function members_of_ctx()
   local members = {}
-  local text = tmp.read "src/host/ctx.h"
-    :match "#define PAWL_CTX_MEMBERS%(X%)(.-)clang%-format on"
-  for name, kind, when, shape in
-    text:gmatch "X%(([%w_]+), (%u+), (%u+), ([^\n]-)%)[^%w%p]" do
-    members[name] = { kind = kind, when = when, shape = shape }
+  local readable = tmp.read "src/host/ctx.c"
+    :match "#define READABLE%(X%)(.-)/%*"
+  for name, kind in readable:gmatch "X%(([%w_]+), (%u+)%)" do
+    members[name] = { kind = kind, when = "ANYTIME", shape = '""' }
+  end
+  for _, file in ipairs { "await", "effects", "services" } do
+    local list = tmp.read(("src/host/ctx_%s.c"):format(file))
+      :match "\nconst pawl_ctx_member (.-){NULL}"
+    for name, kind, when, shape in list:gmatch
+      '{"([%w_]+)",%s+PAWL_CTX_(%u+),%s+PAWL_CTX_(%u+),%s+(.-),%s+ctx_' do
+      members[name] = { kind = kind, when = when, shape = shape }
+    end
   end
   return members
 end

@@ -183,7 +183,8 @@ local COMMANDS = {
   history = { "history" },
   list = { "list", none = set("version", "key") },
   start = { "start", as = { attr = "attributes" },
-    none = set("metadata", "id"), own = set("input", "many") },
+    made = set("text", "object"), -- of these it makes those it does not name
+    none = set "id", own = set("input", "many") },
   signal = { "signal", own = set("input", "start-key"), none = set "name" },
   outbox = { "outbox_list" },
   task = { "task_list", none = set("roles", "groups"), own = set(
@@ -205,7 +206,8 @@ describe("the command", function()
         end
       end
       for option_name in pairs(options) do
-        if flags[option_name] or (about.none or {})[option_name] then
+        if flags[option_name] or (about.none or {})[option_name]
+          or (about.made or {})[options[option_name].shape] then
           options[option_name] = nil
         end
       end

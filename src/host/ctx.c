@@ -5,28 +5,11 @@
  * beyond its handler is noticed (H3). What is made is kept in the userdata's
  * user values. */
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../value/luajson.h"
 #include "ctx.h"
-
-typedef struct member {
-  enum { FIELD, VALUE, CALL } kind;
-  enum { ANYTIME, ASKS, ACTS, WAITS } when;
-  const char *shape;
-  int (*function)(lua_State *L, pawl_run *run);
-} member;
-
-#define CTX_NUMBER(name, kind, when, shape) CTX_##name,
-#define CTX_NAME(name, kind, when, shape) #name,
-#define CTX_MEMBER(name, kind, when, shape) \
-  {kind, when, shape, pawl_ctx_##name},
-
-/* A member's number is also that of the user value that keeps it. */
-enum { CTX_NONE, PAWL_CTX_MEMBERS(CTX_NUMBER) CTX_END };
-enum { NMEMBERS = CTX_END - 1 };
-static const char *const names[] = {PAWL_CTX_MEMBERS(CTX_NAME)};
-static const member members[] = {PAWL_CTX_MEMBERS(CTX_MEMBER)};
 
 static int raise_fixed(lua_State *L, const char *of, const char *hint) {
   return pawl_ctx_raise_text(L, PAWL_MISUSE, hint, "%s.%s cannot be set", of,
@@ -82,7 +65,7 @@ static int token_newindex(lua_State *L) {
   return 0;
 }
 
-int pawl_ctx_token(lua_State *L, pawl_run *run) {
+static int ctx_token(lua_State *L, pawl_run *run) {
   pawl_ctx_push_child(L, run, PAWL_ANCHOR_TOKEN, TOKEN_END - 1);
   return 1;
 }
@@ -104,11 +87,11 @@ static void push_value(lua_State *L, pawl_str text) {
     lua_pushnil(L);
 }
 
-#define READS(name, push)                            \
-  int pawl_ctx_##name(lua_State *L, pawl_run *run) { \
-    const pawl_call *call = run->call;               \
-    push;                                            \
-    return 1;                                        \
+#define READS(name, push)                              \
+  static int ctx_##name(lua_State *L, pawl_run *run) { \
+    const pawl_call *call = run->call;                 \
+    push;                                              \
+    return 1;                                          \
   }
 READS(attempt, lua_pushinteger(L, call->attempt))
 READS(correlation, push_str(L, call->correlation))
@@ -122,44 +105,107 @@ READS(vars, pawl_ctx_push_decoded(L, call->vars))
 READS(version, lua_pushinteger(L, call->version))
 READS(workflow, lua_pushstring(L, call->workflow))
 
+static int ctx_attrs(lua_State *L, pawl_run *run) {
+  return pawl_ctx_push_attrs(L, run);
+}
+
 /* ---- ctx ---- */
+
+/* X(name, kind): those that stand here. */
+/* clang-format off */
+#define READABLE(X)                                                         \
+  X(attempt, FIELD)                                                         \
+  X(attrs, VALUE)                                                           \
+  X(correlation, FIELD)                                                     \
+  X(event, VALUE)                                                           \
+  X(id, FIELD)                                                              \
+  X(input, VALUE)                                                           \
+  X(node, FIELD)                                                            \
+  X(output, VALUE)                                                          \
+  X(tenant, FIELD)                                                          \
+  X(token, VALUE)                                                           \
+  X(vars, VALUE)                                                            \
+  X(version, FIELD)                                                         \
+  X(workflow, FIELD)
+/* clang-format on */
+
+#define CTX_NUMBER(name, kind) CTX_##name,
+#define CTX_MEMBER(name, kind) \
+  {#name, PAWL_CTX_##kind, PAWL_CTX_ANYTIME, "", ctx_##name},
+
+/* A member's number is its place in all lists, from 1 on. It is also that of
+ * the user value that keeps it. */
+enum { CTX_NONE, READABLE(CTX_NUMBER) CTX_OTHERS };
+static const pawl_ctx_member readable[] = {READABLE(CTX_MEMBER){NULL}};
+
+static const pawl_ctx_member *const lists[] = {
+    readable, pawl_ctx_awaiting, pawl_ctx_effects, pawl_ctx_services};
+enum { NLISTS = sizeof lists / sizeof lists[0], MOST_MEMBERS = 64 };
+
+/* All of them into all[]; how many. */
+static int list_members(const pawl_ctx_member *all[MOST_MEMBERS]) {
+  int n = 0;
+  for (int i = 0; i < NLISTS; i++)
+    for (const pawl_ctx_member *m = lists[i]; m->name; m++) {
+      assert(n < MOST_MEMBERS);
+      all[n++] = m;
+    }
+  return n;
+}
+
+static const pawl_ctx_member *member_of(int number) {
+  const pawl_ctx_member *all[MOST_MEMBERS];
+  assert(number > CTX_NONE);
+  if (number < CTX_OTHERS) return &readable[number - 1];
+  (void)list_members(all);
+  return all[number - 1];
+}
+
+static int by_name(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int raise_unknown(lua_State *L) {
+  const pawl_ctx_member *all[MOST_MEMBERS];
+  const char *names[MOST_MEMBERS];
+  int n = list_members(all);
+  for (int i = 0; i < n; i++) names[i] = all[i]->name;
+  qsort(names, (size_t)n, sizeof names[0], by_name);
+  return pawl_ctx_raise_unknown(L, 2, "ctx", names, n);
+}
 
 /* `ctx:log(...)` passes the ctx for the first argument, which only what takes
  * none does not notice. */
-static void check_dot(lua_State *L, int number) {
-  const char *shape = members[number - 1].shape;
+static void check_dot(lua_State *L, const pawl_ctx_member *m) {
   if (lua_touserdata(L, 1) &&
       lua_touserdata(L, 1) == lua_touserdata(L, lua_upvalueindex(1)) &&
-      !strstr(shape, "()"))
-    pawl_ctx_raise_text(L, PAWL_MISUSE, shape,
-                        "ctx.%s is called with a dot, not a colon",
-                        names[number - 1]);
+      !strstr(m->shape, "()"))
+    pawl_ctx_raise_text(L, PAWL_MISUSE, m->shape,
+                        "ctx.%s is called with a dot, not a colon", m->name);
 }
 
-/* (upvalues: the ctx, the member's number) */
+/* (upvalues: the ctx, the member) */
 static int call_member(lua_State *L) {
   pawl_run *run = pawl_ctx_upvalue_run(L);
-  int number = (int)lua_tointeger(L, lua_upvalueindex(2));
-  const char *name = names[number - 1];
-  assert(number > CTX_NONE && number < CTX_END);
-  check_dot(L, number);
-  switch (members[number - 1].when) {
-    case ANYTIME:
+  const pawl_ctx_member *m = lua_touserdata(L, lua_upvalueindex(2));
+  check_dot(L, m);
+  switch (m->when) {
+    case PAWL_CTX_ANYTIME:
       break;
-    case ASKS:
-      pawl_ctx_check_service(L, run, name);
+    case PAWL_CTX_ASKS:
+      pawl_ctx_check_service(L, run, m->name);
       break;
-    case ACTS:
-      pawl_ctx_check_time(L, run, name);
-      pawl_ctx_check_acts(L, run, name,
+    case PAWL_CTX_ACTS:
+      pawl_ctx_check_time(L, run, m->name);
+      pawl_ctx_check_acts(L, run, m->name,
                           "only the `run` of a step and `undo` may");
       break;
-    case WAITS:
-      pawl_ctx_check_acts(L, run, name,
+    case PAWL_CTX_WAITS:
+      pawl_ctx_check_acts(L, run, m->name,
                           "only the `run` of a step and `undo` may wait");
       break;
   }
-  return members[number - 1].function(L, run);
+  return m->function(L, run);
 }
 
 /* The number of the member named at idx 2 (upvalue 2 is { name = number });
@@ -169,22 +215,21 @@ static int check_member(lua_State *L) {
   lua_rawget(L, lua_upvalueindex(2));
   int number = (int)lua_tointeger(L, -1);
   lua_pop(L, 1);
-  return number ? number
-                : pawl_ctx_raise_unknown(L, 2, "ctx", names, NMEMBERS);
+  return number ? number : raise_unknown(L);
 }
 
 static int ctx_index(lua_State *L) {
   pawl_ctx_check_self(L);
   pawl_run *run = pawl_ctx_alive(L, lua_touserdata(L, 1));
   int number = check_member(L);
-  const member *m = &members[number - 1];
-  if (m->kind == FIELD) return m->function(L, run);
+  const pawl_ctx_member *m = member_of(number);
+  if (m->kind == PAWL_CTX_FIELD) return m->function(L, run);
   if (lua_getiuservalue(L, 1, number) != LUA_TNIL) return 1;
-  if (m->kind == VALUE) {
+  if (m->kind == PAWL_CTX_VALUE) {
     m->function(L, run);
   } else {
     lua_pushvalue(L, 1);
-    lua_pushinteger(L, number);
+    lua_pushlightuserdata(L, (void *)m);
     lua_pushcclosure(L, call_member, 2);
   }
   pawl_ctx_keep_made(L, number);
@@ -219,7 +264,8 @@ static int ctx_tostring(lua_State *L) {
 /* ---- for run.c and host.c ---- */
 
 void pawl_ctx_push(pawl_run *run, lua_State *L) {
-  pawl_ctx *ctx = lua_newuserdatauv(L, sizeof *ctx, CTX_END - 1);
+  const pawl_ctx_member *all[MOST_MEMBERS];
+  pawl_ctx *ctx = lua_newuserdatauv(L, sizeof *ctx, list_members(all));
   ctx->run = run;
   run->ctx = ctx;
   pawl_host_push_anchor(run->host, L, PAWL_ANCHOR_CTX);
@@ -336,10 +382,12 @@ pawl_code pawl_ctx_take(pawl_run *run, lua_State *L, int idx) {
 /* { name = number }, for upvalue 2: a name is found by one look-up, however
  * many members there are. */
 static void push_fields(lua_State *L) {
-  lua_createtable(L, 0, NMEMBERS);
-  for (int i = 0; i < NMEMBERS; i++) {
+  const pawl_ctx_member *all[MOST_MEMBERS];
+  int n = list_members(all);
+  lua_createtable(L, 0, n);
+  for (int i = 0; i < n; i++) {
     lua_pushinteger(L, i + 1);
-    lua_setfield(L, -2, names[i]);
+    lua_setfield(L, -2, all[i]->name);
   }
 }
 

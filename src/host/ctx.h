@@ -16,57 +16,39 @@ struct pawl_ctx {
 
 /* ---- the members ---- */
 
-/* X(name, kind, when, shape): all that ctx has, here alone. The object, what
- * is checked before a member is called, and spec/lua/meta_spec.lua draw from
- * it. A new one is a line here, and its function pawl_ctx_<name>; in
- * alphabetical order, as errors list them.
- *
- *   FIELD    read anew each time; its function pushes it
- *   VALUE    pushed once, and kept from then on
- *   CALL     a function: its function is that, with its arguments from 1 on;
- *            `shape` shows who writes a colon how to call it
- *
- *   ANYTIME  while there is a run behind the ctx (H3)
- *   ASKS     the store: while a handler runs (H6)
- *   ACTS     for the run of a step or `undo`, before that returns (H5)
- *   WAITS    in the run of a step or `undo`; more is checked where it is */
-/* clang-format off */
-#define PAWL_CTX_MEMBERS(X)                                                  \
-  X(attempt, FIELD, ANYTIME, "")                                             \
-  X(attrs, VALUE, ANYTIME, "") /* its own members ask and act */             \
-  X(await, CALL, WAITS, PAWL_CTX_AWAIT_SHAPE)                                \
-  X(cancelled, CALL, ASKS, "ctx.cancelled()")                                \
-  X(correlation, FIELD, ANYTIME, "")                                      \
-  X(db, VALUE, ANYTIME, "") /* likewise */                                   \
-  X(emit, CALL, ACTS, "ctx.emit(type, payload)")                             \
-  X(event, VALUE, ANYTIME, "")                                               \
-  X(heartbeat, CALL, ASKS, "ctx.heartbeat(progress)")                        \
-  X(id, FIELD, ANYTIME, "")                                                  \
-  X(idempotency_key, CALL, ANYTIME, "ctx.idempotency_key()")                 \
-  X(input, VALUE, ANYTIME, "")                                               \
-  X(log, CALL, ANYTIME, "ctx.log(\"info\", message)")                        \
-  X(node, FIELD, ANYTIME, "")                                                \
-  X(now, CALL, ANYTIME, "ctx.now()")                                         \
-  X(output, VALUE, ANYTIME, "")                                              \
-  X(start, CALL, ACTS, "ctx.start(code, input, options)")                    \
-  X(tenant, FIELD, ANYTIME, "")                                              \
-  X(token, VALUE, ANYTIME, "")                                               \
-  X(vars, VALUE, ANYTIME, "")                                                \
-  X(version, FIELD, ANYTIME, "")                                             \
-  X(visit, VALUE, ANYTIME, "")                                               \
-  X(workflow, FIELD, ANYTIME, "")
-/* clang-format on */
+/* What one is to who writes `ctx.name`. */
+typedef enum pawl_ctx_kind {
+  PAWL_CTX_FIELD, /* read anew each time; `function` pushes it */
+  PAWL_CTX_VALUE, /* pushed once, and kept from then on */
+  PAWL_CTX_CALL   /* a function: `function` is that, with its arguments from 1
+                     on, and returns how many values it pushed */
+} pawl_ctx_kind;
 
-#define PAWL_CTX_AWAIT_SHAPE                                               \
-  "ctx.await(seconds), ctx.await(predicate), ctx.await{ fd = n, events = " \
-  "\"r\", timeout = seconds }"
+/* When a CALL may be made. */
+typedef enum pawl_ctx_when {
+  PAWL_CTX_ANYTIME, /* while there is a run behind the ctx (H3) */
+  PAWL_CTX_ASKS,    /* the store: while a handler runs (H6) */
+  PAWL_CTX_ACTS,    /* for the run of a step or `undo`, before that returns
+                       (H5) */
+  PAWL_CTX_WAITS    /* in the run of a step or `undo`; more is checked where it
+                       is */
+} pawl_ctx_when;
 
-/* Each returns how many values it pushed: one, save that a CALL may return as
- * many as it likes. For FIELD and VALUE the ctx is at idx 1. */
-#define PAWL_CTX_DECLARE(name, kind, when, shape) \
-  int pawl_ctx_##name(lua_State *L, pawl_run *run);
-PAWL_CTX_MEMBERS(PAWL_CTX_DECLARE)
-#undef PAWL_CTX_DECLARE
+typedef struct pawl_ctx_member {
+  const char *name;
+  pawl_ctx_kind kind;
+  pawl_ctx_when when;
+  const char *shape; /* of a CALL: shows who writes a colon how to call it */
+  int (*function)(lua_State *L, pawl_run *run); /* the ctx of a FIELD or VALUE
+                                                   is at idx 1 */
+} pawl_ctx_member;
+
+/* A file lists those that it has, at its end, up to one without a name: a new
+ * one is a function and a line there. What can be read of the ctx itself is a
+ * list in ctx.c, which puts them together. spec/lua/meta_spec.lua reads them. */
+extern const pawl_ctx_member pawl_ctx_awaiting[]; /* ctx_await.c */
+extern const pawl_ctx_member pawl_ctx_effects[];  /* ctx_effects.c */
+extern const pawl_ctx_member pawl_ctx_services[]; /* ctx_services.c */
 
 /* ---- ctx_checks.c ---- */
 
@@ -132,6 +114,8 @@ void pawl_ctx_set_method(lua_State *L, const char *name, lua_CFunction f,
 /* ---- ctx_attrs.c ---- */
 
 void pawl_ctx_open_attrs(pawl_host *host, lua_State *L);
+/* ctx.attrs: its own members ask and act. */
+int pawl_ctx_push_attrs(lua_State *L, pawl_run *run);
 /* What was written into the ctx.attrs on top, which may be nil. Raises errors
  * of memory alone. */
 pawl_code pawl_ctx_take_attrs(pawl_run *run, lua_State *L);

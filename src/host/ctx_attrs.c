@@ -275,7 +275,7 @@ pawl_code pawl_ctx_take_attrs(pawl_run *run, lua_State *L) {
   return rc;
 }
 
-int pawl_ctx_attrs(lua_State *L, pawl_run *run) {
+int pawl_ctx_push_attrs(lua_State *L, pawl_run *run) {
   pawl_ctx_push_child(L, run, PAWL_ANCHOR_ATTRS, ATTRS_END - 1);
   return 1;
 }

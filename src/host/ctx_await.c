@@ -4,6 +4,10 @@
 
 #include "ctx.h"
 
+static const char SHAPE[] =
+    "ctx.await(seconds), ctx.await(predicate), ctx.await{ fd = n, events = "
+    "\"r\", timeout = seconds }";
+
 static int raise_await(lua_State *L, const char *hint, const char *message) {
   return pawl_ctx_raise_text(L, PAWL_MISUSE, hint, "%s", message);
 }
@@ -36,7 +40,7 @@ static int64_t check_seconds(lua_State *L, int idx, const char *what) {
   double seconds = lua_tonumber(L, idx);
   if (lua_type(L, idx) == LUA_TNUMBER && seconds >= 0)
     return (int64_t)((seconds < most ? seconds : most) * 1e6);
-  return pawl_ctx_raise_text(L, PAWL_MISUSE, PAWL_CTX_AWAIT_SHAPE,
+  return pawl_ctx_raise_text(L, PAWL_MISUSE, SHAPE,
                              "ctx.await: %s is not a number of seconds", what);
 }
 
@@ -138,7 +142,7 @@ static int ask_predicate(lua_State *L, pawl_run *run) {
 /* ctx.await(seconds)
  * ctx.await(predicate) -> what it gave, once that is true
  * ctx.await{ fd =, events =, timeout = } -> events | nil, "timeout" */
-int pawl_ctx_await(lua_State *L, pawl_run *run) {
+static int ctx_await(lua_State *L, pawl_run *run) {
   check_may_wait(L, run);
   lua_settop(L, 1);
   run->await = (pawl_await){.kind = PAWL_AWAIT_TIME, .timeout_us = -1};
@@ -152,9 +156,12 @@ int pawl_ctx_await(lua_State *L, pawl_run *run) {
       read_fd(L, &run->await);
       break;
     default:
-      return raise_await(L, PAWL_CTX_AWAIT_SHAPE,
+      return raise_await(L, SHAPE,
                          "ctx.await takes seconds, a function or a "
                          "descriptor");
   }
   return stand_still(L, run);
 }
+
+const pawl_ctx_member pawl_ctx_awaiting[] = {
+    {"await", PAWL_CTX_CALL, PAWL_CTX_WAITS, SHAPE, ctx_await}, {NULL}};

@@ -42,7 +42,7 @@ static pawl_str check_emit_type(lua_State *L) {
 }
 
 /* ctx.emit(type, payload?): a message that leaves with the decision */
-int pawl_ctx_emit(lua_State *L, pawl_run *run) {
+static int ctx_emit(lua_State *L, pawl_run *run) {
   lua_settop(L, 2);
   pawl_str type = check_emit_type(L);
   pawl_buf *out = pawl_ctx_push_buf(L, run);
@@ -147,7 +147,7 @@ static void check_objects(lua_State *L, pawl_run *run) {
 }
 
 /* ctx.start(code, input?, options?) -> the id of the instance to be */
-int pawl_ctx_start(lua_State *L, pawl_run *run) {
+static int ctx_start(lua_State *L, pawl_run *run) {
   pawl_error err;
   char id[37];
   lua_settop(L, 3);
@@ -168,3 +168,10 @@ int pawl_ctx_start(lua_State *L, pawl_run *run) {
   lua_pushstring(L, id);
   return 1;
 }
+
+const pawl_ctx_member pawl_ctx_effects[] = {
+    {"emit", PAWL_CTX_CALL, PAWL_CTX_ACTS, "ctx.emit(type, payload)",
+     ctx_emit},
+    {"start", PAWL_CTX_CALL, PAWL_CTX_ACTS, "ctx.start(code, input, options)",
+     ctx_start},
+    {NULL}};

@@ -9,7 +9,7 @@
 /* ---- ctx.now, ctx.log and the like ---- */
 
 /* ctx.now() -> seconds since 1970, by the store's clock */
-int pawl_ctx_now(lua_State *L, pawl_run *run) {
+static int ctx_now(lua_State *L, pawl_run *run) {
   int64_t us = run->call->services->now(run->call);
   lua_pushnumber(L, (lua_Number)us / 1e6);
   return 1;
@@ -34,7 +34,7 @@ static int check_level(lua_State *L, int idx) {
 }
 
 /* ctx.log(level, message, fields?) */
-int pawl_ctx_log(lua_State *L, pawl_run *run) {
+static int ctx_log(lua_State *L, pawl_run *run) {
   pawl_buf *fields = NULL;
   int level = check_level(L, 1);
   const char *message = luaL_checkstring(L, 2);
@@ -51,7 +51,7 @@ int pawl_ctx_log(lua_State *L, pawl_run *run) {
 
 /* ctx.heartbeat(progress?) -> is the instance to end? Keeps the lease; raises
  * when that is lost. */
-int pawl_ctx_heartbeat(lua_State *L, pawl_run *run) {
+static int ctx_heartbeat(lua_State *L, pawl_run *run) {
   pawl_error err;
   pawl_buf *progress = NULL;
   pawl_str text = {NULL, 0};
@@ -70,7 +70,7 @@ int pawl_ctx_heartbeat(lua_State *L, pawl_run *run) {
 }
 
 /* ctx.cancelled() -> boolean */
-int pawl_ctx_cancelled(lua_State *L, pawl_run *run) {
+static int ctx_cancelled(lua_State *L, pawl_run *run) {
   pawl_error err;
   int yes = 0;
   run->host->serving = 1;
@@ -82,14 +82,14 @@ int pawl_ctx_cancelled(lua_State *L, pawl_run *run) {
 }
 
 /* ctx.idempotency_key() -> "id/token/visit", the same for every attempt */
-int pawl_ctx_idempotency_key(lua_State *L, pawl_run *run) {
+static int ctx_idempotency_key(lua_State *L, pawl_run *run) {
   const pawl_call *call = run->call;
   lua_pushfstring(L, "%s/%I/%I", call->id, (LUAI_UACINT)call->token,
                   (LUAI_UACINT)call->visit);
   return 1;
 }
 
-int pawl_ctx_visit(lua_State *L, pawl_run *run) {
+static int ctx_visit(lua_State *L, pawl_run *run) {
   const pawl_call *call = run->call;
   pawl_error err;
   int64_t n;
@@ -175,7 +175,7 @@ static int db_index(lua_State *L) {
   return pawl_ctx_raise_unknown(L, 2, "ctx.db", DB_NAMES, 1);
 }
 
-int pawl_ctx_db(lua_State *L, pawl_run *run) {
+static int ctx_db(lua_State *L, pawl_run *run) {
   const pawl_call *call = run->call;
   if (!call->transactional || !call->services->query)
     return pawl_ctx_raise_text(
@@ -192,3 +192,17 @@ void pawl_ctx_open_db(pawl_host *host, lua_State *L) {
   pawl_ctx_set_method(L, "__index", db_index, 1);
   pawl_host_set_anchor(host, L, PAWL_ANCHOR_DB);
 }
+
+const pawl_ctx_member pawl_ctx_services[] = {
+    {"cancelled", PAWL_CTX_CALL, PAWL_CTX_ASKS, "ctx.cancelled()",
+     ctx_cancelled},
+    {"db", PAWL_CTX_VALUE, PAWL_CTX_ANYTIME, "", ctx_db}, /* its own ask */
+    {"heartbeat", PAWL_CTX_CALL, PAWL_CTX_ASKS, "ctx.heartbeat(progress)",
+     ctx_heartbeat},
+    {"idempotency_key", PAWL_CTX_CALL, PAWL_CTX_ANYTIME,
+     "ctx.idempotency_key()", ctx_idempotency_key},
+    {"log", PAWL_CTX_CALL, PAWL_CTX_ANYTIME, "ctx.log(\"info\", message)",
+     ctx_log},
+    {"now", PAWL_CTX_CALL, PAWL_CTX_ANYTIME, "ctx.now()", ctx_now},
+    {"visit", PAWL_CTX_VALUE, PAWL_CTX_ANYTIME, "", ctx_visit},
+    {NULL}};

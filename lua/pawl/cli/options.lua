@@ -11,7 +11,8 @@ local options = {}
 ---@field short? string      "s"
 ---@field arg? string        what stands for the value in help; none: a flag
 ---@field type? string       text (default), name (1 to 255 bytes), integer,
----                          count (1 or more), duration, time, json
+---                          count (1 or more), duration, time, json,
+---                          object (JSON, too)
 ---@field max? integer       of a count
 ---@field above_zero? boolean  of a duration
 ---@field one_of? string[]   of a name: the only ones
@@ -150,6 +151,15 @@ function convert.json(name, text)
       err.message .. (err.where and " at " .. err.where or ""))
   end
   return { value = value }
+end
+
+--- A list is none, and would be taken for one that is empty.
+function convert.object(name, text)
+  local value = convert.json(name, text).value
+  if type(value) == "table" and (next(value) == nil or #value == 0) then
+    return value
+  end
+  usage("--%s takes an object: {\"name\":...}", nil, name)
 end
 
 local function index(list)

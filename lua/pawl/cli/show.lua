@@ -80,6 +80,30 @@ local function show_holder(instance)
   value("progress", instance.progress)
 end
 
+-- What has a place of its own below, or is said by another.
+local placed = {}
+for name in ([[id workflow version status node key business_key correlation
+  tenant group parent parent_node parent_index root trigger_event priority times
+  due lease executor progress deadline suspended_at input variables attributes
+  output cancellation compensation error tokens commits
+]]):gmatch "%S+" do
+  placed[name] = true
+end
+
+--- What else is told of an instance, as it is.
+local function show_rest(instance)
+  local names = {}
+  for name in pairs(instance) do
+    if not placed[name] then names[#names + 1] = name end
+  end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    local content = instance[name]
+    local show_it = type(content) == "string" and line or value
+    if not is_empty(content) then show_it(name:gsub("_", " "), content) end
+  end
+end
+
 local function show(opts, instance, entries)
   term.print(("%-12s "):format("id"), instance.id)
   line("workflow", ("%s %d"):format(instance.workflow, instance.version))
@@ -103,9 +127,10 @@ local function show(opts, instance, entries)
       instance.attributes[name] = attribute.to_json(one)
     end
   end
-  for _, name in ipairs { "variables", "attributes", "metadata" } do
+  for _, name in ipairs { "variables", "attributes" } do
     if not is_empty(instance[name]) then value(name, instance[name]) end
   end
+  show_rest(instance)
   value("output", instance.output)
   value("cancellation", instance.cancellation)
   value("compensation", instance.compensation)

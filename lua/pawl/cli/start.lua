@@ -172,6 +172,57 @@ local function run(opts, args)
   return 0
 end
 
+local flags = {
+  { long = "input", short = "i", arg = "JSON", type = "json",
+    help = "the instance's input; @FILE reads a file, - standard input" },
+  { long = "many", arg = "FILE",
+    help = "one instance a line, {\"input\":...}; - reads standard input" },
+  { long = "key", arg = "TEXT",
+    help = "idempotency key: one instance per key and workflow" },
+  { long = "version", arg = "N", type = "count",
+    help = "of the workflow; default: the newest" },
+  { long = "priority", arg = "N", type = "integer",
+    help = "higher runs first; default 0" },
+  { long = "delay", arg = "DURATION", type = "duration",
+    help = "begin later: 90, 15m, 2h" },
+  { long = "at", arg = "TIME", type = "time",
+    help = "begin at this time, UTC: 2026-01-31T10:00:00Z" },
+  { long = "tenant", arg = "ID", help = "the tenant it belongs to" },
+  { long = "group", arg = "NAME", help = "executor group that runs it" },
+  { long = "correlation", arg = "ID",
+    help = "business id that ties instances together" },
+  { long = "business-key", arg = "KEY", help = "what `pawl list` asks by" },
+  { long = "attr", arg = "NAME=VALUE", many = true,
+    help = "typed attribute; numbers and true/false are recognised, "
+      .. "NAME:=TEXT keeps text" },
+}
+
+local function names_of_item()
+  local list = {}
+  for name in pairs(verb_args.of "item") do
+    if name ~= "input" then list[#list + 1] = name end
+  end
+  table.sort(list)
+  return table.concat(list, ", ")
+end
+
+--- What nothing is said of above, but may be given: texts and objects.
+local function add_others(list)
+  local has = { attributes = true } -- by --attr
+  for _, flag in ipairs(list) do has[flag.long:gsub("-", "_")] = true end
+  for _, shape in ipairs { "text", "object" } do
+    for _, name in ipairs(verb_args.shaped("start", shape)) do
+      if not has[name] then
+        list[#list + 1] = { long = name:gsub("_", "-"), type = shape,
+          arg = shape == "object" and "JSON" or "TEXT",
+          help = "its " .. name:gsub("_", " ")
+            .. (shape == "object" and ", an object" or "") }
+      end
+    end
+  end
+  return list
+end
+
 return {
   name = "start", args = "CODE", min = 1, max = 1,
   summary = "store a new instance for the workers to run",
@@ -183,39 +234,15 @@ return {
     .. "With --key the start may be repeated safely: the second one prints "
     .. "the first one's id.\n\n"
     .. "With --many it starts an instance for every line of a file, a JSON "
-    .. "object with the `input` and the options of that one: key, delay, at, "
-    .. "priority, tenant, group, correlation, business_key, attributes (an "
-    .. "object, where the command line has --attr), metadata. What the "
-    .. "command line says holds for those that do not say it, --version for "
-    .. "all. It prints their ids in that order. "
-    .. "All lines are checked before anything is stored; they are stored in "
+    .. "object with the `input` and the options of that one: "
+    .. names_of_item() .. "; attributes are an object, where the command line "
+    .. "has --attr. What the command line says holds for those that do not "
+    .. "say it, --version for all. It prints their ids in that order. All "
+    .. "lines are checked before anything is stored; they are stored in "
     .. "batches of 1,000. With a key in every line it is safe to repeat: what "
     .. "was there already is counted, and a line whose key had been used with "
     .. "another input is named as a conflict.",
-  options = {
-    { long = "input", short = "i", arg = "JSON", type = "json",
-      help = "the instance's input; @FILE reads a file, - standard input" },
-    { long = "many", arg = "FILE",
-      help = "one instance a line, {\"input\":...}; - reads standard input" },
-    { long = "key", arg = "TEXT",
-      help = "idempotency key: one instance per key and workflow" },
-    { long = "version", arg = "N", type = "count",
-      help = "of the workflow; default: the newest" },
-    { long = "priority", arg = "N", type = "integer",
-      help = "higher runs first; default 0" },
-    { long = "delay", arg = "DURATION", type = "duration",
-      help = "begin later: 90, 15m, 2h" },
-    { long = "at", arg = "TIME", type = "time",
-      help = "begin at this time, UTC: 2026-01-31T10:00:00Z" },
-    { long = "tenant", arg = "ID", help = "the tenant it belongs to" },
-    { long = "group", arg = "NAME", help = "executor group that runs it" },
-    { long = "correlation", arg = "ID",
-      help = "business id that ties instances together" },
-    { long = "business-key", arg = "KEY", help = "what `pawl list` asks by" },
-    { long = "attr", arg = "NAME=VALUE", many = true,
-      help = "typed attribute; numbers and true/false are recognised, "
-        .. "NAME:=TEXT keeps text" },
-  },
+  options = add_others(flags),
   examples = {
     { "pawl start order.fulfil --input '{\"count\":3}' --key order-4711",
       "safe to repeat" },
