@@ -264,8 +264,7 @@ static int ctx_tostring(lua_State *L) {
 /* ---- for run.c and host.c ---- */
 
 void pawl_ctx_push(pawl_run *run, lua_State *L) {
-  const pawl_ctx_member *all[MOST_MEMBERS];
-  pawl_ctx *ctx = lua_newuserdatauv(L, sizeof *ctx, list_members(all));
+  pawl_ctx *ctx = lua_newuserdatauv(L, sizeof *ctx, run->host->ctx_members);
   ctx->run = run;
   run->ctx = ctx;
   pawl_host_push_anchor(run->host, L, PAWL_ANCHOR_CTX);
@@ -392,6 +391,8 @@ static void push_fields(lua_State *L) {
 }
 
 void pawl_ctx_open(pawl_host *host, lua_State *L) {
+  const pawl_ctx_member *all[MOST_MEMBERS];
+  host->ctx_members = list_members(all);
   pawl_ctx_begin_metatable(L, "pawl.ctx");
   push_fields(L);
   pawl_ctx_set_method(L, "__index", ctx_index, 1);

@@ -1,7 +1,9 @@
 #include "plan.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../value/object.h"
 
@@ -14,7 +16,6 @@
   at->name.alloc = p->alloc; \
   pawl_buf_clear(&at->name);
 #define FAILED(name) || at->name.failed
-#define KEEP(name) p->name = was.name;
 
 void pawl_plan_init(pawl_plan *p, const pawl_alloc *alloc) {
   memset(p, 0, sizeof *p);
@@ -48,39 +49,26 @@ void pawl_plan_deinit(pawl_plan *p) {
   pawl_plan_init(p, p->alloc);
 }
 
-/* Its memory stays, and nothing else. */
 void pawl_plan_reset(pawl_plan *p) {
-  pawl_plan was = *p, *at = p;
+  pawl_plan *at = p;
 
-  memset(p, 0, sizeof *p);
-  p->alloc = was.alloc;
-  PAWL_PLAN_TEXTS(KEEP)
+  memset(p, 0, offsetof(pawl_plan, alloc));
   PAWL_PLAN_TEXTS(CLEAR)
-  p->state = was.state;
-  p->records = was.records;
-  p->records_cap = was.records_cap;
-  p->effects = was.effects;
-  p->effects_cap = was.effects_cap;
-  p->members = was.members;
-  p->members_cap = was.members_cap;
-  p->spare_record = was.spare_record;
-  p->spare_effect = was.spare_effect;
   pawl_state_clear(&p->state);
   p->resets = 1;
 }
 
 pawl_record *pawl_plan_record(pawl_plan *p, const char *type,
                               const char *node) {
-  pawl_record *at = &p->spare_record, was;
+  pawl_record *at = &p->spare_record;
 
   if (PAWL_ROOM(p->alloc, p->records, p->nrecords, p->records_cap))
     at = &p->records[p->nrecords++];
   else
     p->failed = 1;
-  was = *at;
-  *at = (pawl_record){.type = type, .node = node};
-#define KEEP_AT(name) at->name = was.name;
-  PAWL_RECORD_TEXTS(KEEP_AT)
+  memset(at, 0, offsetof(pawl_record, transition)); /* the first text */
+  at->type = type;
+  at->node = node;
   PAWL_RECORD_TEXTS(CLEAR)
   return at;
 }
@@ -92,15 +80,15 @@ pawl_record *pawl_plan_record_at(pawl_plan *p, int at) {
 
 pawl_effect *pawl_plan_effect(pawl_plan *p, pawl_effect_kind kind,
                               int32_t token) {
-  pawl_effect *at = &p->spare_effect, was;
+  pawl_effect *at = &p->spare_effect;
 
   if (PAWL_ROOM(p->alloc, p->effects, p->neffects, p->effects_cap))
     at = &p->effects[p->neffects++];
   else
     p->failed = 1;
-  was = *at;
-  *at = (pawl_effect){.kind = kind, .token = token};
-  PAWL_EFFECT_TEXTS(KEEP_AT)
+  memset(at, 0, offsetof(pawl_effect, name));
+  at->kind = kind;
+  at->token = token;
   PAWL_EFFECT_TEXTS(CLEAR)
   return at;
 }

@@ -34,7 +34,7 @@ typedef struct pawl_record {
   int has_output, has_request;
   pawl_id request; /* that it answers: the number of its letter */
   /* Empty: null. `output`, `changes` and `error` are JSON, `previous` a JSON
-   * list of rows that led here. */
+   * list of rows that led here. Last: they keep their memory. */
 #define PAWL_RECORD_TEXTS(X) \
   X(transition)              \
   X(path) X(text) X(by) X(output) X(changes) X(error) X(previous)
@@ -78,6 +78,7 @@ typedef struct pawl_effect {
   int old; /* a later one says otherwise: it is not written */
   pawl_id id;
   const char *node;
+  /* Last: they keep their memory. */
 #define PAWL_EFFECT_TEXTS(X) X(name) X(key) X(event_id) X(source) X(data)
   PAWL_EFFECT_TEXTS(PAWL_TEXT_MEMBER)
 } pawl_effect;
@@ -109,8 +110,7 @@ typedef struct pawl_insider {
 
 typedef struct pawl_plan {
   pawl_after after;
-  pawl_look look;   /* once this is stored */
-  pawl_state state; /* as it will be */
+  pawl_look look; /* once this is stored */
   int64_t look_us;
   int vars_changed;
   int resets;      /* it counts as progress: takeovers start again */
@@ -131,6 +131,17 @@ typedef struct pawl_plan {
   int stays;       /* one that had ended stays so, with what it ended with: a
                       request is recorded, and what that changed */
   int64_t version; /* 0: stays */
+  int nrecords, nuntaken; /* nuntaken: of them, the last: what it left untaken
+                             (untaken.c) */
+  int neffects, nmembers, indexed;
+  int failed;          /* memory ran out; pawl_plan_check says so */
+  int64_t refusals;    /* the world's, as it was begun (N7) */
+  const char *outcome; /* for the trace: "done", "failed"...; NULL: nothing
+                          to tell */
+
+  /* From here on it keeps its memory when it is begun anew. */
+  const pawl_alloc *alloc;
+  pawl_state state; /* as it will be */
   /* JSON, empty: null; `vars`: all of them, when they have changed; `attrs`:
    * of those that were set; `detail` is for the trace: the target, or the
    * error; the last two are the state's when it is written (stored.h) */
@@ -138,19 +149,11 @@ typedef struct pawl_plan {
   X(vars) X(error) X(attrs) X(detail) X(joined) X(compensation)
   PAWL_PLAN_TEXTS(PAWL_TEXT_MEMBER)
   pawl_record *records;
-  int nrecords, records_cap;
-  int nuntaken; /* of them, the last: what it left untaken (untaken.c) */
   pawl_effect *effects;
-  int neffects, effects_cap;
   pawl_insider *members; /* of the tokens before `indexed` */
-  int nmembers, members_cap, indexed;
-  int failed;               /* memory ran out; pawl_plan_check says so */
-  int64_t refusals;         /* the world's, as it was begun (N7) */
-  pawl_record spare_record; /* what is given out then */
+  int records_cap, effects_cap, members_cap;
+  pawl_record spare_record; /* what is given out when memory has run out */
   pawl_effect spare_effect;
-  const char *outcome; /* for the trace: "done", "failed"...; NULL: nothing
-                          to tell */
-  const pawl_alloc *alloc;
 } pawl_plan;
 
 void pawl_plan_init(pawl_plan *p, const pawl_alloc *alloc);

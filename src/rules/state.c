@@ -117,8 +117,9 @@ int pawl_state_differs(const pawl_state *a, const pawl_state *b) {
 #define DIFFERS_NUMBER(name) || a->name != b->name
 #define DIFFERS_TIME(name) DIFFERS_NUMBER(name##_us)
 #define DIFFERS_MARKS(name) || !pawl_marks_same(&a->name, &b->name)
-#define DIFFERS_TEXT(name) \
-  || !pawl_str_eq(pawl_buf_str(&a->name), pawl_buf_str(&b->name))
+#define DIFFERS_TEXT(name)            \
+  || ((a->name.len || b->name.len) && \
+      !pawl_str_eq(pawl_buf_str(&a->name), pawl_buf_str(&b->name)))
 #define DIFFERS(type, name) DIFFERS_##type(name)
   return 0 PAWL_STATE_SELDOM(DIFFERS);
 }

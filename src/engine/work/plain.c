@@ -94,7 +94,7 @@ pawl_code pawl_plain_send(pawl_engine *e, pawl_held **list, int n, int *at,
   const int64_t now = pawl_engine_now(e);
 
   EACH (h) {
-    assert(pawl_plan_is_plain(h) && !h->latch);
+    assert(!h->latch && !h->d.plan.neffects); /* Q1; it was asked for all */
     h->vars_parts = 0;
   }
   /* agenda rows first (S2): what is not as it was loaded undoes the unit
