@@ -115,7 +115,7 @@ begin
                    ' from generate_series(%d, %%s) i', t.name,
                    substr(names, 3), substr(vals, 3),
                    case when t.name in ('workflow', 'trigger', 'executor',
-                                        'suspension', 'schedule')
+                                        'suspension')
                         then least(%d, 500) else %d end);
   end loop;
 end $fill$;]]

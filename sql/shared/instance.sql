@@ -26,10 +26,9 @@
 -- args: @shard smallint, @id uuid, @workflow text,
 --       @version integer?, @priority smallint,
 --       @executor_group text, @{{given}}, @key text, @parent uuid,
---       @root uuid, @parent_seq bigint?,
---       @parent_token integer?, @parent_visit bigint?, @parent_node text,
---       @parent_index integer??, @parent_end text, @trigger_event text,
---       @input json, @due_at time?, @delay_us bigint?, @now time?
+--       @root uuid, @parent_token integer?, @parent_visit bigint?,
+--       @parent_node text, @parent_index integer??, @parent_end text,
+--       @trigger_event text, @input json, @due_at time?, @delay_us bigint?, @now time?
 -- One instance, with its places in standing and agenda: all in one statement,
 -- so that the rows are at hand and need not be read again. A repeated start
 -- (same id, or same external id) inserts nothing; nor does that of a version
@@ -44,13 +43,13 @@ insert into -- only: postgres
 insert or fail into -- only: sqlite
        pawl.instance (shard, id, status, workflow, version,
        priority, executor_group, {{given}}, key, parent, root,
-       parent_seq, parent_token, parent_visit, parent_node, parent_index,
-       parent_end, trigger_event, input, visit, attempt, commits, seq,
+       parent_token, parent_visit, parent_node, parent_index, parent_end,
+       trigger_event, input, visit, attempt, commits, seq,
        token_due_at, created_at, updated_at)
 select @shard, @id, 'running', @workflow, r.version, @priority,
        @executor_group, {{given @}}, @key, @parent, @root,
-       @parent_seq, @parent_token, @parent_visit, @parent_node,
-       @parent_index, @parent_end, @trigger_event, @input, 0, 0, 0, 0,
+       @parent_token, @parent_visit, @parent_node, @parent_index,
+       @parent_end, @trigger_event, @input, 0, 0, 0, 0,
        coalesce(@due_at, {{from_now @delay_us}}), {{now}}, {{now}}
   from {{startable}}
 on conflict do nothing

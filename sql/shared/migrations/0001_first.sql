@@ -74,7 +74,6 @@ create table pawl.instance (
   key text,
   parent uuid,
   root uuid,
-  parent_seq bigint,
   parent_token integer,
   parent_visit bigint,
   parent_node text,
@@ -542,7 +541,6 @@ create table pawl.attribute (
   boolean_value boolean,
   workflow text not null,
   updated_at timestamptz not null,
-  updated_by text,
   primary key (shard, instance, name),
   check (num_nonnulls(text_value, date_value, bytes_value, -- only: postgres
            float_value, number_value, boolean_value) = 1) -- only: postgres
@@ -596,19 +594,6 @@ create table pawl.suspension (
   by text,
   suspended_at timestamptz not null,
   primary key (is_prefix, code)
-);
-
-create table pawl.schedule (
-  workflow text not null,
-  name text not null,
-  spec text not null,
-  input json,
-  options json,
-  disabled boolean not null,
-  next_at timestamptz,
-  last_at timestamptz,
-  created_at timestamptz not null,
-  primary key (workflow, name)
 );
 
 -- Reading ---------------------------------------------------------------------

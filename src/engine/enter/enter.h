@@ -24,8 +24,8 @@ typedef struct pawl_origin {
   void *ud;
   /* of a child; `parent` NULL: it has none */
   const pawl_id *parent, *root;
-  int64_t parent_seq, parent_token, parent_visit; /* 0: null */
-  int64_t parent_index;                           /* -1: null */
+  int64_t parent_token, parent_visit; /* 0: null */
+  int64_t parent_index;               /* -1: null */
   const char *parent_node, *parent_end;
 } pawl_origin;
 /* `origin`: NULL when somebody asks for it from outside. */
