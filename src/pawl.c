@@ -27,7 +27,7 @@ const char *pawl_version(void) {
 #define VERBS(X)                                                      \
   X(start) X(item) X(signal) X(signal_start) X(change) X(list)        \
   X(history) X(outbox_list) X(task_list) X(task_change)               \
-  X(workflow_list)                                                    \
+  X(workflow_list) X(workflow_get)                                    \
   X(workflow_change) X(workflow_transfer) X(workflow_hotfix)
 /* clang-format on */
 
@@ -409,6 +409,12 @@ pawl_code pawl_health(pawl_engine *engine, int repair, char **out,
 pawl_code pawl_workflow_list(pawl_engine *engine, const char *query,
                              char **out, pawl_error *err) {
   ANSWER(pawl_engine_workflow_list(engine, pawl_strz(query), &b, err));
+}
+
+pawl_code pawl_workflow_get(pawl_engine *engine, const char *code,
+                            const char *query, char **out, pawl_error *err) {
+  NEEDS(code);
+  ANSWER(pawl_engine_workflow_get(engine, code, pawl_strz(query), &b, err));
 }
 
 pawl_code pawl_workflow_change(pawl_engine *engine, const char *change,

@@ -386,17 +386,36 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_check(pawl_engine *engine,
                                            const char *path, char **out,
                                            pawl_error *err);
 
-/* Workflows that are registered, as a JSON array: workflow, version, revision,
- * name, active, suspended, inline, nodes, sha256, created, modified, by,
- * reason. `query`: a JSON object or NULL, keys: workflow, live (true: also
- * `live`, how many instances are unfinished). The text is the caller's.
- * PAWL_INVALID says what of the query is wrong.
+/* Workflows that are registered, as a JSON array, by code and version:
+ * workflow, version, revision, name, description, active, suspended, inline,
+ * nodes, sha256, created, modified, by, reason. `query`: a JSON object or NULL,
+ * keys: workflow, prefix (of codes), search (a text in code, name or
+ * description, in either case), active (true: whose instances may be started;
+ * false: the others), limit (all), after ("CODE@VERSION" of a page's last row),
+ * live (true: also `live`, how many instances are unfinished). The text is the
+ * caller's. PAWL_INVALID says what of the query is wrong.
  *
  *   rc = pawl_workflow_list(engine, "{\"live\":true}", &json, &err); */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_workflow_list(pawl_engine *engine,
                                                    const char *query,
                                                    char **out,
                                                    pawl_error *err);
+
+/* All that is stored of a workflow, as a JSON object: workflow, version,
+ * revision, current (it is the revision that runs), name, description, active,
+ * suspended, inline, sha256, created, modified, group, by, reason; source
+ * (null when it is inline), bundle (an object: the source of each module),
+ * graph; revisions [{revision, current, sha256, created, modified, by,
+ * reason}], oldest first. `query`: a JSON object or NULL, keys: version (the
+ * newest that is active, else the newest), revision (of a version; the one that
+ * runs). The text is the caller's. PAWL_NOTFOUND, PAWL_INVALID.
+ *
+ *   rc = pawl_workflow_get(engine, "order.fulfil", "{\"version\":2}", &json,
+ *                          &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_workflow_get(pawl_engine *engine,
+                                                  const char *code,
+                                                  const char *query,
+                                                  char **out, pawl_error *err);
 
 /* The graph of a registered workflow as JSON, the caller's. `version` 0: the
  * newest. PAWL_NOTFOUND, with the nearest code as a hint.

@@ -113,6 +113,7 @@ local CLASSES = {
   SignalStart = { "signal_start", lua = set(table.unpack(sorted(
     options_of "start"))), c = set "options" },
   Query = { "list" },
+  WorkflowQuery = { "workflow_list" },
   OutboxQuery = { "outbox_list" },
   TaskQuery = { "task_list" },
   TaskActor = { "task_change", "claim" },

@@ -25,6 +25,7 @@ local MEANT = {
   { "agenda_claim_suspect", "left", "the same" },
   { "agenda_offers", "left", "the same" },
   { "workflow_list", "left", "the same" },
+  { "workflow_show", "left", "the same" },
   { "agenda_claim", "agenda_ready by .*version = ",
     "the first of each version" },
   { "agenda_claim_suspect", "agenda_suspect by .*version = ",

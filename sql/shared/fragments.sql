@@ -127,3 +127,7 @@ commits = i.commits + 1, lease = s.lease, seq = s.seq,
        float_value, number_value, boolean_value, workflow, updated_at)
 select @shard, s.id, s.name, s.type, s.text_value, s.date_value,
        s.bytes_value, s.float_value, s.number_value, s.boolean_value,
+
+-- fragment: has_text
+-- Is the text that is searched for in {{1}}, in either case?
+strpos(lower({{1}}), lower(@search)) > 0

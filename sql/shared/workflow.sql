@@ -13,20 +13,54 @@ select code, version, revision, name, description, graph, source, bundle,
    and (version = @version or (@version is null and active))
  order by version desc limit 1;
 
+-- name: workflow_show
+-- args: @code text, @version integer?, @revision integer?
+-- rows: code text, version integer, revision integer, name text,
+--       description text, graph json, source text, bundle json,
+--       sha256 text, inline boolean, active boolean, current boolean,
+--       created_at time, modified_at time, executor_group text, by text,
+--       reason text, suspended boolean
+-- Version null: the newest that starts, else the newest; revision null: the
+-- one that runs.
+select code, version, revision, name, description, graph, source, bundle,
+       sha256, inline, active, current, created_at, modified_at,
+       executor_group, by, reason, {{suspended w.code}} as suspended
+  from pawl.workflow w
+ where code = @code and (@version is null or version = @version)
+   and (revision = @revision or (@revision is null and current))
+ order by active desc, version desc limit 1;
+
+-- name: workflow_revisions
+-- args: @code text, @version integer
+-- rows: revision integer, current boolean, sha256 text, created_at time,
+--       modified_at time, by text, reason text
+select revision, current, sha256, created_at, modified_at, by, reason
+  from pawl.workflow
+ where code = @code and version = @version
+ order by revision;
+
 -- name: workflow_list
--- args: @code text
+-- args: @code text, @prefix text, @search text, @active boolean??,
+--       @after_code text, @after_version integer?, @max integer
 -- rows: code text, version integer, revision integer, sha256 text,
---       inline boolean, active boolean, name text, nodes integer??,
+--       inline boolean, active boolean, name text, description text,
+--       nodes integer??,
 --       created_at time, modified_at time, by text, reason text,
 --       suspended boolean
-select code, version, revision, sha256, inline, active, name,
+select code, version, revision, sha256, inline, active, name, description,
        json_array_length(graph -> 'nodes') as nodes, -- only: postgres
        json_array_length(graph, '$.nodes') as nodes, -- only: sqlite
        created_at, modified_at, by, reason,
        {{suspended w.code}} as suspended
   from pawl.workflow w
  where current and (@code is null or code = @code)
- order by code, version;
+   and (@prefix is null or left(code, length(@prefix)) = @prefix)
+   and (@active is null or active = @active)
+   and (@search is null or {{has_text code}} or {{has_text name}}
+        or {{has_text description}})
+   and (@after_code is null
+        or (code, version) > (@after_code, @after_version))
+ order by code, version limit @max;
 
 -- name: workflow_activate
 -- args: @code text, @version integer, @active boolean, @by text,

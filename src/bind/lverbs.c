@@ -423,6 +423,12 @@ VERB(CORE, workflow_list, "workflows:list", GIVES(LIST), JSON_OF("query"),
   return pawl_workflow_list(e, c->json[0], &c->out, err);
 }
 
+/* core.workflow_get(engine, code, query, how) -> workflow | nil, err */
+VERB(CORE, workflow_get, "workflows:get", GIVES(RECORD), ARG(TEXT),
+     JSON_OF("query"), ARG(HOW)) {
+  return pawl_workflow_get(e, c->text, c->json[0], &c->out, err);
+}
+
 /* core.workflow_change(engine, change) -> info | nil, err */
 VERB(CORE, workflow_change, "workflows:change", GIVES(DATA),
      JSON_OF("change")) {
@@ -504,9 +510,9 @@ VERB(METHOD, wait, "wait", GIVES(DONE), ARG(SPAN)) {
 #define VERBS(X)                                                             \
   X(start) X(start_many) X(signal) X(change) X(get) X(list) X(history)       \
   X(tokens) X(explain) X(task_list) X(task_get) X(task_find) X(task_change)  \
-  X(workflow_list) X(workflow_change) X(workflow_graph) X(workflow_hotfix)   \
-  X(workflow_transfer) X(outbox_list) X(load) X(health) X(find) X(check)     \
-  X(tick) X(tick_instance) X(next_due) X(busy) X(wait)
+  X(workflow_list) X(workflow_get) X(workflow_change) X(workflow_graph)      \
+  X(workflow_hotfix) X(workflow_transfer) X(outbox_list) X(load) X(health)   \
+  X(find) X(check) X(tick) X(tick_instance) X(next_due) X(busy) X(wait)
 /* clang-format on */
 #define ROW(name) &verb_##name,
 static const verb *const verbs[] = {VERBS(ROW)};

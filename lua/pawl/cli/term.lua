@@ -88,6 +88,12 @@ function term.lines(text)
   end
 end
 
+--- A file's text as it is, byte by byte; a terminal is shown its lines.
+function term.bytes(text)
+  if term.tty then return term.lines(text) end
+  check(term.out:write(text))
+end
+
 --- JSON, for programs: the same value, also on a terminal.
 function term.json(text) check(term.out:write(safe.json(text), "\n")) end
 

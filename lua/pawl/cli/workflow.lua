@@ -1,5 +1,5 @@
---- pawl workflow [list | activate...]: what is registered, which versions
---- start, and what becomes of all instances of one.
+--- pawl workflow [list | show | activate...]: what is registered, which
+--- versions start, and what becomes of all instances of one.
 local act = require "pawl.cli.act"
 local core = require "pawl.core"
 local format = require "pawl.cli.format"
@@ -30,7 +30,9 @@ local columns = {
 
 local function list(opts, code)
   local engine <close> = store.look(opts)
-  local query = { workflow = code, live = true }
+  local query = { workflow = code, live = true, prefix = opts.prefix,
+    search = opts.search, active = opts.active, limit = opts.limit,
+    after = opts.after }
   if opts.json then
     term.json((store.try(engine.workflows:list(query, "json"))))
     return 0
@@ -40,6 +42,11 @@ local function list(opts, code)
     term.print("no workflows")
   else
     table_of(columns, rows)
+    if #rows == opts.limit then
+      local last = rows[#rows]
+      term.warn(("the first %d; the next page: --after %s@%d"):format(#rows,
+        last.workflow, last.version))
+    end
   end
   return 0
 end
@@ -49,6 +56,84 @@ end
 local function version_of(text)
   local n = text and text:match "^%d+$" and math.tointeger(tonumber(text))
   return n and n > 0 and n or nil
+end
+
+local revision_columns = {
+  { title = "REVISION", value = function(r)
+    return r.current and r.revision .. " runs" or r.revision
+  end },
+  { title = "SHA256", value = function(r) return r.sha256:sub(1, 12) end },
+  { title = "CREATED", value = function(r) return format.time(r.created) end },
+  { title = "BY", flex = true, value = function(r) return r.by end },
+  { title = "REASON", flex = true, value = function(r) return r.reason end },
+}
+
+local function line(name, text)
+  if text and text ~= "" then
+    term.print(("%-12s "):format(name), term.clean(text))
+  end
+end
+
+local function modules_of(flow)
+  local names = {}
+  for name in pairs(flow.bundle) do names[#names + 1] = name end
+  table.sort(names)
+  return table.concat(names, ", ")
+end
+
+local function state_of(flow)
+  local state = flow.active and "active"
+    or "not active: no new instances are started"
+  return flow.suspended and state .. "; suspended" or state
+end
+
+local function show_workflow(flow)
+  line("workflow", ("%s %d"):format(flow.workflow, flow.version))
+  line("name", flow.name)
+  line("description", flow.description)
+  line("state", state_of(flow))
+  line("revision", flow.revision .. (flow.current and "" or ", an older one"))
+  line("sha256", flow.sha256)
+  line("nodes", tostring(#flow.graph.nodes))
+  line("source", flow.source and ("%d bytes: --source writes them"):format(
+    #flow.source) or "none: it is built by a program")
+  line("bundle", modules_of(flow))
+  line("group", flow.group)
+  line("created", format.time(flow.created))
+  line("modified", format.time(flow.modified))
+  term.print()
+  table_of(revision_columns, flow.revisions)
+end
+
+--- As it was loaded, byte by byte.
+local function write_source(flow)
+  if not flow.source then
+    error({ code = "notfound", message = ("workflow \"%s\" version %d has no "
+      .. "source in the store: it is built by a program"):format(flow.workflow,
+      flow.version) }, 0)
+  end
+  term.bytes(flow.source)
+end
+
+local function show(opts, code, text)
+  local version = version_of(text)
+  if not code or text and not version then
+    options.usage("show needs CODE, and may have a VERSION",
+      "pawl workflow show order.fulfil 2")
+  end
+  if opts.revision and not version then
+    options.usage("--revision is of a VERSION",
+      "pawl workflow show order.fulfil 2 --revision 1")
+  end
+  local engine <close> = store.look(opts)
+  local given = { revision = opts.revision }
+  if opts.json then
+    term.json((store.try(engine.workflows:get(code, version, given, "json"))))
+    return 0
+  end
+  local flow = store.try(engine.workflows:get(code, version, given))
+  if opts.source then write_source(flow) else show_workflow(flow) end
+  return 0
 end
 
 local function set_active(kind)
@@ -171,22 +256,27 @@ end
 ---- the command -------------------------------------------------------------
 
 local verbs = {
-  list = list, hotfix = hotfix, transfer = transfer,
+  list = list, show = show, hotfix = hotfix, transfer = transfer,
   activate = set_active "activate", deactivate = set_active "deactivate",
   suspend = whole("suspend",
     "suspended %s: none of their steps begins until they are resumed"),
   resume = whole("resume", "resumed %s"),
 }
 
-local order = { "list", "activate", "deactivate", "hotfix", "suspend",
+local order = { "list", "show", "activate", "deactivate", "hotfix", "suspend",
   "resume", "transfer" }
 
 -- What goes with some verbs only.
 local own = {
-  prefix = { suspend = true, resume = true }, shift = { resume = true },
+  prefix = { list = true, suspend = true, resume = true },
+  search = { list = true }, active = { list = true }, limit = { list = true },
+  after = { list = true }, source = { show = true }, revision = { show = true },
+  shift = { resume = true },
   from = { transfer = true }, to = { transfer = true },
   map = { transfer = true }, plan = { transfer = true },
 }
+
+local takes_version = { show = true, activate = true, deactivate = true }
 
 local function run(opts, args)
   local verb = args[1] or "list"
@@ -198,7 +288,7 @@ local function run(opts, args)
       options.usage("`pawl workflow %s` has no --%s", nil, verb, key)
     end
   end
-  if args[3] and verb ~= "activate" and verb ~= "deactivate" then
+  if args[3] and not takes_version[verb] then
     options.usage("unexpected argument '%s'", nil, args[3])
   end
   return verbs[verb](opts, args[2], args[3])
@@ -210,10 +300,16 @@ return {
   max = 3,
   summary = "what is registered, and what becomes of all of one",
   about = "list [CODE] shows what the store knows, with how many instances "
-    .. "are unfinished.\n\nactivate CODE VERSION and deactivate CODE VERSION "
-    .. "say whether new instances of a version may be started; those that run "
-    .. "go on.\n\nhotfix FILE replaces the source of a version whose instances "
-    .. "run: they go on with it. Its graph must be the same; what a handler "
+    .. "are unfinished: all, or those whose codes begin with --prefix, that "
+    .. "have the text --search in code, name or description, or are "
+    .. "--active.\n\nshow CODE [VERSION] shows all that is stored of one: "
+    .. "the newest active one when no version is given, with its revisions. "
+    .. "--source writes its source as it was loaded, of an older --revision "
+    .. "too; --json has also the bundle and the graph.\n\n"
+    .. "activate CODE VERSION and deactivate CODE VERSION say whether "
+    .. "new instances of a version may be started; those that run go on.\n\n"
+    .. "hotfix FILE replaces the source of a version whose instances run: "
+    .. "they go on with it. Its graph must be the same; what a handler "
     .. "does may change.\n\nsuspend CODE holds all instances of a workflow, "
     .. "and with --prefix those of all whose codes begin so: new ones may be "
     .. "started, and wait. resume lets them go on, as they were suspended: "
@@ -227,7 +323,17 @@ return {
     .. "others are as they were; the same command goes on with those.",
   options = act.with {
     { long = "prefix", arg = "TEXT", type = "name",
-      help = "suspend, resume: all workflows whose codes begin so" },
+      help = "list, suspend, resume: all workflows whose codes begin so" },
+    { long = "search", arg = "TEXT", type = "name",
+      help = "list: with this text in code, name or description" },
+    { long = "active", help = "list: whose instances may be started" },
+    { long = "limit", short = "n", arg = "N", type = "count", max = 10000,
+      help = "list: at most so many; default all" },
+    { long = "after", arg = "CODE@VERSION",
+      help = "list: the page behind this one" },
+    { long = "source", help = "show: write its source, and nothing else" },
+    { long = "revision", arg = "N", type = "count",
+      help = "show: this revision of the version, not the one that runs" },
     { long = "shift",
       help = "resume: put their times off by as long as it took" },
     { long = "from", arg = "VERSION", help = "transfer: those of this one" },
@@ -239,6 +345,9 @@ return {
   },
   examples = {
     { "pawl workflow list", "all of them" },
+    { "pawl workflow list --search invoice --active", "what was it called?" },
+    { "pawl workflow show order.fulfil 2 --source >order.lua",
+      "the source that runs, read back" },
     { "pawl workflow deactivate order.fulfil 1", "version 1 is done with" },
     { "pawl workflow hotfix order.lua --reason 'rounding'", "in place" },
     { "pawl workflow suspend --prefix billing.", "everything that bills" },

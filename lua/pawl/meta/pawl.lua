@@ -862,12 +862,78 @@ function Workflows:activate(code, version, options) end
 ---@return pawl.Error? err
 function Workflows:deactivate(code, version, options) end
 
+--- Which registered workflows are listed, by code and version.
+---@class pawl.WorkflowQuery
+---@field workflow? string  a code
+---@field prefix? string    what codes begin with
+---@field search? string    a text in code, name or description, in either case
+---@field active? boolean   true: whose instances may be started; false: others
+---@field limit? integer    default: all
+---@field after? string     "CODE@VERSION" of a page's last row: the page behind
+---@field live? boolean     also how many instances are unfinished: slow
+
+---@class pawl.ListedWorkflow
+---@field workflow string
+---@field version integer
+---@field revision integer
+---@field name string
+---@field description string
+---@field active boolean     its instances may be started
+---@field suspended boolean
+---@field inline boolean     only engines that have loaded it run it
+---@field nodes integer
+---@field sha256 string
+---@field created string
+---@field modified string
+---@field by? string
+---@field reason? string
+---@field live? integer      unfinished instances, when asked for
+
 --- What is registered.
----@param query? { workflow?: string, live?: boolean }
+---@param query? pawl.WorkflowQuery
 ---@param how? "table"|"json"
----@return table[]? workflows
+---@return pawl.ListedWorkflow[]? workflows
 ---@return pawl.Error? err
 function Workflows:list(query, how) end
+
+---@class pawl.WorkflowRevision
+---@field revision integer
+---@field current boolean    the one that runs
+---@field sha256 string
+---@field created string
+---@field modified string
+---@field by? string
+---@field reason? string     of a hot-fix
+
+---@class pawl.StoredWorkflow
+---@field workflow string
+---@field version integer
+---@field revision integer
+---@field current boolean    this revision is the one that runs
+---@field name string
+---@field description string
+---@field active boolean
+---@field suspended boolean
+---@field inline boolean
+---@field sha256 string      of source and bundle
+---@field created string
+---@field modified string
+---@field group? string      of the engine that registered it
+---@field by? string
+---@field reason? string
+---@field source? string     none of an inline one
+---@field bundle table<string, string>  the source of each module
+---@field graph table
+---@field revisions pawl.WorkflowRevision[]  of this version, oldest first
+
+--- All that is stored of a workflow.
+---@param code string
+---@param version? integer  default: the newest that is active, else the newest
+---@param options? { revision?: integer }  default: the one that runs
+---@param how? "table"|"json"
+---@return pawl.StoredWorkflow? workflow
+---@return pawl.Error? err
+function Workflows:get(code, version, options, how) end
 
 --- The engine's time: the store's, the host's or the clock's.
 ---@return number seconds  since 1970

@@ -13,6 +13,20 @@ function workflows:list(query, how)
     query), how)
 end
 
+local get_shape = args.of("workflow_get", nil, { version = false })
+
+--- All that is stored of one: source, bundle, graph, revisions.
+function workflows:get(code, version, options, how)
+  args.text("workflows:get", code)
+  if version ~= nil and not option.check.count(version) then
+    error(("bad argument #2 to 'workflows:get' (a version expected, got %s)")
+      :format(type(version)), 2)
+  end
+  local given = args.read("workflows:get", get_shape, options)
+  given.version = version
+  return core.workflow_get(self[1], code, next(given) and given or nil, how)
+end
+
 --- The graph of a workflow that the store knows.
 function workflows:graph(code, version)
   return core.workflow_graph(self[1], code, version)

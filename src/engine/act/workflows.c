@@ -96,7 +96,8 @@ static pawl_code check_known(pawl_engine *e, const request *r,
 
   if (r->is_prefix) return PAWL_OK;
   MUST(PAWL_READ(e->store, workflow_list, &rows, err,
-                 .code = pawl_buf_str(&r->code)));
+                 .code = pawl_buf_str(&r->code), .active = PAWL_NULL,
+                 .max = 1));
   if (rows.nrows) return PAWL_OK;
   return pawl_fail_hint(
       err, PAWL_NOTFOUND,

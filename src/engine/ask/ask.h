@@ -49,6 +49,9 @@ pawl_code pawl_engine_task_list(pawl_engine *e, pawl_str query, pawl_buf *out,
 
 pawl_code pawl_engine_workflow_list(pawl_engine *e, pawl_str query,
                                     pawl_buf *out, pawl_error *err);
+pawl_code pawl_engine_workflow_get(pawl_engine *e, const char *code,
+                                   pawl_str query, pawl_buf *out,
+                                   pawl_error *err);
 
 /* ---- health.c ---- */
 

@@ -1,28 +1,74 @@
-/* The versions of workflows that the store knows, and what lives of each.
+/* The versions of workflows that the store knows, what lives of each, and what
+ * is stored of one: source, graph, revisions.
  *
  * What a program has loaded is no matter here: other workers may have loaded
  * something else, and the store is what they have in common. */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "../../value/json.h"
 #include "../../value/options.h"
 #include "../common/answer.h"
 #include "../common/engine_struct.h"
+#include "../versions/versions.h"
 #include "ask.h"
+
+/* ---- lists ---- */
 
 /* Counting what lives is a statement for each version: it is only done when
  * asked for. */
 typedef struct query {
   uint64_t given;
-  pawl_buf code;
-  int live;
+  pawl_buf code, prefix, search, after;
+  int64_t limit, after_version;
+  int live, active;
 } query;
 
+enum { ROW_ACTIVE };
 static const pawl_option list_rows[] = {
+    [ROW_ACTIVE] = {"active", PAWL_OPTION_BOOL, .at = offsetof(query, active)},
     {"workflow", PAWL_OPTION_TEXT, .at = offsetof(query, code), .low = 1},
+    {"prefix", PAWL_OPTION_TEXT, .at = offsetof(query, prefix), .low = 1},
+    {"search", PAWL_OPTION_TEXT, .at = offsetof(query, search), .low = 1},
+    {"limit", PAWL_OPTION_INT, .at = offsetof(query, limit), .low = 1,
+     .high = PAWL_MAX_LIMIT},
+    {"after", PAWL_OPTION_TEXT, .at = offsetof(query, after), .low = 1},
     {"live", PAWL_OPTION_BOOL, .at = offsetof(query, live)}};
 PAWL_OPTIONS_OF(workflow_list) = {.what = "workflows",
                                   PAWL_OPTION_ROWS(list_rows)};
+
+/* "CODE@VERSION": the last row of the page before. Leaves the code alone. */
+static pawl_code read_after(query *q, pawl_error *err) {
+  char *end = NULL, *at = q->after.len ? strrchr(q->after.at, '@') : NULL;
+
+  if (!q->after.len) return PAWL_OK;
+  if (at) q->after_version = strtoll(at + 1, &end, 10);
+  if (!at || at == q->after.at || end == at + 1 || *end ||
+      q->after_version < 1 || q->after_version > INT32_MAX)
+    return pawl_fail_hint(err, PAWL_INVALID,
+                          "give code and version of the last row of a page: "
+                          "\"order.fulfil@2\"",
+                          "workflows: `after` is not CODE@VERSION");
+  q->after.len = (size_t)(at - q->after.at);
+  *at = 0;
+  return PAWL_OK;
+}
+
+static pawl_code read_query(pawl_str text, query *q, pawl_error *err) {
+  q->limit = INT32_MAX;
+  MUST(pawl_options_read(&pawl_options_of_workflow_list, text, q, err));
+  return read_after(q, err);
+}
+
+static pawl_code fetch_list(pawl_engine *e, const query *q, pawl_rows *rows,
+                            pawl_error *err) {
+  return PAWL_READ(
+      e->store, workflow_list, rows, err, .code = pawl_buf_some(&q->code),
+      .prefix = pawl_buf_some(&q->prefix), .search = pawl_buf_some(&q->search),
+      .active = PAWL_OPTION_GIVEN(q, ROW_ACTIVE) ? q->active : PAWL_NULL,
+      .after_code = pawl_buf_some(&q->after),
+      .after_version = q->after_version, .max = q->limit);
+}
 
 /* Counts the unfinished instances of the version that `row`, an object that
  * was just written, describes, and adds them to it. */
@@ -82,13 +128,12 @@ pawl_code pawl_engine_workflow_list(pawl_engine *e, pawl_str text,
   pawl_code rc = PAWL_OK;
 
   pawl_options_init(&pawl_options_of_workflow_list, &q, sizeof q, &e->alloc);
-  TRY(pawl_options_read(&pawl_options_of_workflow_list, text, &q, err));
-  TRY(PAWL_READ(e->store, workflow_list, &rows, err,
-                .code = pawl_buf_some(&q.code)));
+  TRY(read_query(text, &q, err));
+  TRY(fetch_list(e, &q, &rows, err));
   pawl_add_rows(&list, &rows,
-                "workflow=code version revision name active suspended inline "
-                "nodes sha256 created=created_at modified=modified_at "
-                "by reason");
+                "workflow=code version revision name description active "
+                "suspended inline nodes sha256 created=created_at "
+                "modified=modified_at by reason");
   TRY(pawl_buf_check(&list, err));
   if (q.live)
     TRY(add_lives(e, &list, out, err));
@@ -99,4 +144,77 @@ out:
   pawl_options_deinit(&pawl_options_of_workflow_list, &q);
   pawl_buf_deinit(&list);
   return rc;
+}
+
+/* ---- one of them ---- */
+
+typedef struct get_query {
+  uint64_t given;
+  int64_t version, revision;
+} get_query;
+
+static const pawl_option get_rows[] = {
+    {"version", PAWL_OPTION_INT, .at = offsetof(get_query, version), .low = 1,
+     .high = INT32_MAX},
+    {"revision", PAWL_OPTION_INT, .at = offsetof(get_query, revision),
+     .low = 1, .high = INT32_MAX}};
+PAWL_OPTIONS_OF(workflow_get) = {.what = "a workflow",
+                                 PAWL_OPTION_ROWS(get_rows)};
+
+static pawl_code read_get(pawl_str text, get_query *q, pawl_error *err) {
+  MUST(pawl_options_read(&pawl_options_of_workflow_get, text, q, err));
+  if (!q->revision || q->version) return PAWL_OK;
+  return pawl_fail_hint(err, PAWL_INVALID, "give the version as well",
+                        "a workflow: `revision` is of a `version`");
+}
+
+static pawl_code no_revision(const char *code, const get_query *q,
+                             pawl_error *err) {
+  return pawl_fail_hint(
+      err, PAWL_NOTFOUND, "`revisions` of the version has those there are",
+      "workflow \"%s\" version %" PRId64 " has no revision %" PRId64, code,
+      q->version, q->revision);
+}
+
+/* The row is copied out before the revisions are asked for: it is borrowed. */
+static pawl_code add_workflow(pawl_engine *e, const char *code,
+                              const pawl_rows *rows, pawl_buf *out,
+                              pawl_error *err) {
+  const int64_t version = pawl_read_workflow_show(rows, 0).version;
+  pawl_object o;
+  pawl_rows revisions;
+
+  pawl_object_begin(&o, out);
+  pawl_member_columns(&o, rows, 0,
+                      "workflow=code version revision current name "
+                      "description active suspended inline sha256 "
+                      "created=created_at modified=modified_at "
+                      "group=executor_group by reason source bundle graph");
+  MUST(PAWL_READ(e->store, workflow_revisions, &revisions, err,
+                 .code = pawl_strz(code), .version = version));
+  pawl_member(&o, "revisions");
+  pawl_add_rows(out, &revisions,
+                "revision current sha256 created=created_at "
+                "modified=modified_at by reason");
+  pawl_object_end(&o);
+  return pawl_buf_check(out, err);
+}
+
+pawl_code pawl_engine_workflow_get(pawl_engine *e, const char *code,
+                                   pawl_str text, pawl_buf *out,
+                                   pawl_error *err) {
+  get_query q = {0};
+  pawl_rows rows;
+
+  MUST(read_get(text, &q, err));
+  MUST(pawl_check_workflow(code, q.version, err));
+  MUST(PAWL_READ(e->store, workflow_show, &rows, err, .code = pawl_strz(code),
+                 .version = q.version, .revision = q.revision));
+  if (rows.nrows) return add_workflow(e, code, &rows, out, err);
+  if (q.revision) {
+    MUST(PAWL_READ(e->store, workflow_show, &rows, err,
+                   .code = pawl_strz(code), .version = q.version));
+    if (rows.nrows) return no_revision(code, &q, err);
+  }
+  return pawl_no_workflow(code, q.version, err);
 }

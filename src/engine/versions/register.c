@@ -351,8 +351,8 @@ out:
   return rc;
 }
 
-static pawl_code unknown_workflow(const char *code, int64_t version,
-                                  pawl_error *err) {
+pawl_code pawl_no_workflow(const char *code, int64_t version,
+                           pawl_error *err) {
   static const char hint[] = "load its file first";
 
   if (!version)
@@ -363,18 +363,24 @@ static pawl_code unknown_workflow(const char *code, int64_t version,
                         version);
 }
 
+pawl_code pawl_check_workflow(const char *code, int64_t version,
+                              pawl_error *err) {
+  char text[101];
+
+  if (pawl_def_is_code(code) && version <= INT32_MAX && version >= 0)
+    return PAWL_OK;
+  pawl_copy_text(text, sizeof text, code); /* nothing that a store takes */
+  return pawl_no_workflow(text, version, err);
+}
+
 pawl_code pawl_engine_workflow_graph(pawl_engine *e, const char *code,
                                      int64_t version, pawl_buf *out,
                                      pawl_error *err) {
-  char text[101];
   pawl_rows rows;
 
-  if (!pawl_def_is_code(code) || version > INT32_MAX || version < 0) {
-    pawl_copy_text(text, sizeof text, code); /* nothing that a store takes */
-    return unknown_workflow(text, version, err);
-  }
+  MUST(pawl_check_workflow(code, version, err));
   MUST(fetch(e, code, version, &rows, err));
-  if (!rows.nrows) return unknown_workflow(code, version, err);
+  if (!rows.nrows) return pawl_no_workflow(code, version, err);
   pawl_buf_adds(out, pawl_read_workflow_get(&rows, 0).graph);
   return pawl_buf_check(out, err);
 }
@@ -389,7 +395,7 @@ pawl_code pawl_graph_find(pawl_engine *e, const char *code, int64_t version,
                  : NULL;
   if (*out) return PAWL_OK;
   MUST(fetch(e, code, version, &rows, err));
-  if (!rows.nrows) return unknown_workflow(code, version, err);
+  if (!rows.nrows) return pawl_no_workflow(code, version, err);
   MUST(pawl_def_new(code, pawl_read_workflow_get(&rows, 0).graph,
                     pawl_strz(NULL), pawl_strz("{}"), &e->alloc, out, err));
   *own = 1;

@@ -44,6 +44,12 @@ pawl_code pawl_definition(pawl_engine *e, const char *code, int64_t version,
 /* Tells a store that was opened again of this engine and its definitions. */
 pawl_code pawl_retell(pawl_engine *e, pawl_error *err);
 
+/* PAWL_NOTFOUND, of what no store has: no code, or no number of a version
+ * (0: the newest). */
+pawl_code pawl_check_workflow(const char *code, int64_t version,
+                              pawl_error *err);
+pawl_code pawl_no_workflow(const char *code, int64_t version, pawl_error *err);
+
 /* `definition`'s graph for looking at: ours, or made of the stored one, which
  * *own says and pawl_def_free frees. No code runs. PAWL_NOTFOUND. */
 pawl_code pawl_graph_find(pawl_engine *e, const char *code, int64_t version,

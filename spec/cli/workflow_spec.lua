@@ -1,0 +1,106 @@
+-- pawl workflow: what the store has of definitions, read back.
+local backends = require "spec.support.backends"
+local command = require "spec.support.command"
+local flows = require "spec.support.flows"
+local tmp = require "spec.support.tmp"
+
+for _, backend in ipairs(backends) do
+  describe("pawl workflow on " .. backend.name, function()
+    after_each(backend.cleanup)
+
+    --- A folder whose store knows t.hello, as flow.lua has it, and t.timer.
+    local function folder()
+      local here = command.folder()
+      local env = { env = { PAWL_STORE = backend.url() } }
+      here:write("flow.lua", flows.hello)
+      here:write("timer.lua", flows.timer)
+      local ran = here:pawl("worker", "flow.lua", "timer.lua", "--until-idle",
+        env)
+      assert.equal(0, ran.code, ran.err)
+      return here, env
+    end
+
+    it("shows what is stored of one", function()
+      local here, env = folder()
+      local ran = here:pawl("workflow", "show", "t.hello", env)
+      assert.equal(0, ran.code, ran.err)
+      assert.matches("workflow%s+t.hello 1\n", ran.out)
+      assert.matches("state%s+active\n", ran.out)
+      assert.matches("REVISION.*\n1 runs ", ran.out)
+      local flow = here:json("workflow", "show", "t.hello", "1", env)
+      assert.equal(flows.hello, flow.source)
+      assert.equal(1, #flow.revisions)
+      assert.equal("t.hello", flow.graph.code)
+    end)
+
+    it("writes its source back as it was", function()
+      local here, env = folder()
+      local ran = here:pawl("workflow", "show", "t.hello", "--source", env)
+      assert.equal(0, ran.code, ran.err)
+      assert.equal(flows.hello, ran.out)
+    end)
+
+    it("lists what is searched for, in pages", function()
+      local here, env = folder()
+      local function codes(...)
+        local found = {}
+        for i, row in ipairs(here:json("workflow", "list", ...)) do
+          found[i] = row.workflow
+        end
+        return found
+      end
+      assert.same({ "t.hello", "t.timer" }, codes("--prefix", "t.", env))
+      assert.same({ "t.timer" }, codes("--search", "TIM", env))
+      assert.same({ "t.timer" }, codes("--after", "t.hello@1", env))
+      assert.equal(0, here:pawl("workflow", "deactivate", "t.timer", "1",
+        env).code)
+      assert.same({ "t.hello" }, codes("--active", env))
+      local ran = here:pawl("workflow", "list", "--limit", "1", env)
+      assert.matches("the next page: --after t.hello@1", ran.err, 1, true)
+    end)
+
+    it("says what it does not have", function()
+      local here, env = folder()
+      local ran = here:pawl("workflow", "show", "t.hallo", env)
+      assert.equal(3, ran.code)
+      assert.matches('notfound: there is no workflow "t.hallo"', ran.err)
+      for _, words in ipairs { { "show" }, { "show", "t.hello", "x" },
+        { "show", "t.hello", "--revision", "1" },
+        { "show", "t.hello", "--search", "x" }, { "list", "--source" } } do
+        table.insert(words, 1, "workflow")
+        words[#words + 1] = env
+        assert.equal(2, here:pawl(table.unpack(words)).code)
+      end
+    end)
+  end)
+end
+
+describe("pawl workflow show --source", function()
+  it("has nothing of what a program has built", function()
+    local pawl = require "pawl"
+    local here = command.folder()
+    local engine = assert(pawl.open(here.dir .. "/pawl.db"))
+    local flow = pawl.workflow { code = "t.built", start = "z" }
+    flow:finish "z"
+    assert(engine:load(flow))
+    engine:close()
+    local ran = here:pawl("workflow", "show", "t.built", "--source")
+    assert.equal(3, ran.code)
+    assert.matches("has no source in the store", ran.err)
+    assert.matches("source%s+none: it is built by a program",
+      here:pawl("workflow", "show", "t.built").out)
+  end)
+
+  it("writes an older revision's too", function()
+    local here = command.folder()
+    here:write("flow.lua", flows.hello)
+    assert.equal(0, here:pawl("worker", "flow.lua", "--until-idle").code)
+    here:write("flow.lua", flows.hello .. "-- new\n")
+    assert.equal(0, here:pawl("worker", "flow.lua", "--until-idle").code)
+    local out = here:pawl("workflow", "show", "t.hello", "1", "--source",
+      "--revision", "1").out
+    assert.equal(flows.hello, out)
+    assert.equal(tmp.read(here.dir .. "/flow.lua"),
+      here:pawl("workflow", "show", "t.hello", "--source").out)
+  end)
+end)
