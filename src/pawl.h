@@ -726,6 +726,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_explain(pawl_engine *engine,
  *              tried again; map (an object of nodes' names, old to new),
  *              variables (all of them), if_commits
  *   "shift"    for_us: its times are put off by so many microseconds
+ *   "note"     text, data (any value): a row of its history and nothing else,
+ *              also of one that has ended; it has no reason
  * Checked beforehand: PAWL_INVALID says what of `change` is not acceptable,
  * PAWL_CONFLICT what does not fit the state it is in, with a hint;
  * PAWL_ALREADY_FINISHED, PAWL_LIMIT. Once it is recorded, what hinders its

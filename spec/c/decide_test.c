@@ -635,12 +635,14 @@ static void answer_child(world *w, model *m, pawl_decision *d) {
 }
 
 static void ask_for(world *w, pawl_decision *d) {
-  static const char *const kinds[] = {"cancel", "kill", "suspend", "resume",
-                                      "retry",  "wake", "shift",   "edit"};
-  const char *kind = kinds[pick(w, 8)];
+  static const char *const kinds[] = {"cancel", "kill",  "suspend",
+                                      "resume", "retry", "wake",
+                                      "shift",  "edit",  "note"};
+  const char *kind = kinds[pick(w, 9)];
   pawl_letter *l = add_letter(w, d, kind);
   pawl_buf_addz(&l->data, !strcmp(kind, "shift")  ? "{\"for_us\":1000000}"
                           : !strcmp(kind, "edit") ? "{\"set\":{\"q\":1}}"
+                          : !strcmp(kind, "note") ? "{\"text\":\"n\"}"
                                                   : "{}");
 }
 

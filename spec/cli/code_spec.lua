@@ -108,6 +108,7 @@ local LINES = {
   kill = { { "kill", "ID" } },
   wake = { { "wake", "ID" } },
   edit = { { "edit", "ID", "--set", "k=\"k2\"" } },
+  note = { { "note", "ID", "seen" } },
   workflow = { { "workflow", "list" } },
   health = { { "health" }, { "health", "--repair" } },
   graph = { { "graph", "t.marked" }, { "graph", "ID" } },

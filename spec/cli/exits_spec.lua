@@ -98,6 +98,7 @@ for _, backend in ipairs(backends) do
       end
       codes {
         { 4, "move", ended, "--to", "z" },
+        { 0, "note", ended, "seen" }, { 2, "note", ended },
         { 4, "edit", ended, "--set", "a=1" },
         { 4, "signal", "go", "--instance", ended },
         { 4, "resume", waits }, { 4, "retry", waits },

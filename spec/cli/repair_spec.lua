@@ -114,6 +114,22 @@ describe("pawl retry and restart", function()
   end)
 end)
 
+describe("pawl note", function()
+  it("is a row of the history, with who and what", function()
+    local here = folder()
+    local id = timer(here)
+    assert.equal("noted " .. id .. "\n", good(here, "note", id, "she called",
+      "--by", "ann", "--data", '{"urgent":true}'))
+    local row = here:json("history", id)
+    row = row[#row]
+    assert.same({ "note", "she called", "ann", { urgent = true } },
+      { row.type, row.text, row.by, row.output })
+    assert.matches("note +.* by ann: she called", good(here, "show", id))
+    bad(here, 2, "not JSON", "note", id, "x", "--data", "{")
+    bad(here, 2, "1 to 16384 bytes", "note", id, "")
+  end)
+end)
+
 describe("pawl edit", function()
   it("is told in the history and by show, with who and what", function()
     local here = folder()

@@ -20,13 +20,15 @@ select (select due_at from pawl.agenda
 {{raise_latch}};
 
 -- name: agenda_revive
--- args: @shard smallint, @id uuid, @now time?, @completed boolean
--- The same for an instance that may have failed, or @completed, and is asked
--- for something all the same.
+-- args: @shard smallint, @id uuid, @now time?, @completed boolean,
+--       @cancelled boolean
+-- The same for an instance that may have failed, or been @completed or
+-- @cancelled, and is asked for something all the same.
 {{wake_row}}
  where shard = @shard and id = @id and deleted_at is null
    and (status in ('running', 'waiting', 'suspended', 'failed')
-        or status = 'completed' and @completed)
+        or status = 'completed' and @completed
+        or status = 'cancelled' and @cancelled)
 {{raise_latch}};
 
 -- name: agenda_of

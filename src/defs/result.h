@@ -37,7 +37,7 @@ typedef enum pawl_handler {
 #undef PAWL_HANDLER_ENUM
 } pawl_handler;
 
-enum { PAWL_MAX_ITEMS = 100000 };
+enum { PAWL_MAX_ITEMS = 100000, PAWL_MAX_NOTE = 16384 }; /* bytes of a text */
 
 const char *pawl_handler_name(pawl_handler handler);
 /* Does it leave everything as it is, as all but RUN and UNDO? (Then it may
@@ -69,6 +69,7 @@ int pawl_handler_is_pure(pawl_handler handler);
                            of ctx.start. The options: those of              \
                            pawl_start but `at` and `id`, as far as          \
                            given, and always "track" and "parent_end" */    \
+  X(LIST, notes)        /* [{"data"?,"text"},...] */                        \
   X(FLAG, truth)        /* MATCH */                                         \
   X(TIME, at_us)        /* AT */
 /* When it failed these alone count: */

@@ -1,4 +1,4 @@
-/* ctx.emit and ctx.start: what happens with the decision. */
+/* ctx.emit, ctx.note and ctx.start: what happens with the decision. */
 #include <assert.h>
 #include <string.h>
 
@@ -52,6 +52,40 @@ static int ctx_emit(lua_State *L, pawl_run *run) {
   pawl_json_add_string(out, type);
   pawl_buf_addc(out, '}');
   add_effect(L, run, &run->result->emits, out);
+  return 0;
+}
+
+/* ctx.note(text, data?): a row of history behind that of the step */
+static int ctx_note(lua_State *L, pawl_run *run) {
+  static const char HINT[] = "ctx.note(\"sent by hand\", data)";
+  pawl_error err;
+  pawl_str text;
+  size_t at;
+  lua_settop(L, 2);
+  if (lua_type(L, 1) != LUA_TSTRING)
+    pawl_ctx_raise_text(L, PAWL_VALUE, HINT, "ctx.note: the text is a %s",
+                        luaL_typename(L, 1));
+  text.at = lua_tolstring(L, 1, &text.len);
+  if (text.len == 0 || text.len > PAWL_MAX_NOTE) {
+    pawl_fail(&err, PAWL_VALUE, "ctx.note: the text has %zu bytes", text.len);
+    pawl_error_hint(&err, "a text has 1 to %d bytes; data may have more: %s",
+                    PAWL_MAX_NOTE, HINT);
+    pawl_ctx_raise(L, &err);
+  }
+  if (!pawl_utf8_check(text, &at) || memchr(text.at, 0, text.len))
+    pawl_ctx_raise_text(L, PAWL_VALUE, "what is no text goes into the data",
+                        "ctx.note: the text is not UTF-8, or has a zero byte");
+  pawl_buf *out = pawl_ctx_push_buf(L, run);
+  pawl_buf_addc(out, '{');
+  if (!lua_isnil(L, 2)) {
+    pawl_buf_addz(out, "\"data\":");
+    pawl_ctx_add_value(L, run, 2, "data", "null", out);
+    pawl_buf_addc(out, ',');
+  }
+  pawl_buf_addz(out, "\"text\":");
+  pawl_json_add_string(out, text);
+  pawl_buf_addc(out, '}');
+  add_effect(L, run, &run->result->notes, out);
   return 0;
 }
 
@@ -172,6 +206,7 @@ static int ctx_start(lua_State *L, pawl_run *run) {
 const pawl_ctx_member pawl_ctx_effects[] = {
     {"emit", PAWL_CTX_CALL, PAWL_CTX_ACTS, "ctx.emit(type, payload)",
      ctx_emit},
+    {"note", PAWL_CTX_CALL, PAWL_CTX_ACTS, "ctx.note(text, data)", ctx_note},
     {"start", PAWL_CTX_CALL, PAWL_CTX_ACTS, "ctx.start(code, input, options)",
      ctx_start},
     {NULL}};

@@ -336,7 +336,10 @@ static void finish_plan(pawl_decision *d) {
   pawl_plan *p = &d->plan;
 
   assert(!p->waits || p->after == PAWL_AFTER_GO_ON);
-  if (p->after == PAWL_AFTER_END && !p->stays) pawl_untaken_end(d);
+  if (p->after == PAWL_AFTER_END && !p->stays) {
+    pawl_letters_note(d);
+    pawl_untaken_end(d);
+  }
   assert(p->after != PAWL_AFTER_END || !pawl_tokens_live(&p->state.tokens));
   assert((p->after == PAWL_AFTER_END) <= /* P2 */
          pawl_status_has_ended(p->state.status));
@@ -647,6 +650,7 @@ void pawl_decide_hear(pawl_decision *d) {
     pawl_letter_cancel(d, l);
     pawl_letter_taken(d, l);
   } else if (d->plan.after == PAWL_AFTER_END) {
+    pawl_letters_note(d);
     pawl_letters_refuse(d, "it had ended by then");
   }
   finish_plan(d);

@@ -398,6 +398,17 @@ static void edit(pawl_decision *d, const pawl_letter *l) {
   pawl_buf_deinit(&vars);
 }
 
+/* What people and handlers say of it: nothing comes of that. */
+static void note(pawl_decision *d, const pawl_letter *l) {
+  pawl_record *r = record(d, l, "note");
+  pawl_str data;
+
+  pawl_buf_clear(&r->text);
+  (void)pawl_json_get_text(pawl_buf_str(&l->data), "text", &r->text);
+  r->has_output = get(l, "data", &data);
+  if (r->has_output) pawl_buf_adds(&r->output, data);
+}
+
 static int names_node(pawl_decision *d, const pawl_letter *l,
                       const char *node) {
   pawl_buf name = {.alloc = d->plan.alloc};
@@ -601,6 +612,7 @@ static const struct {
     {"edit", edit, 0},
     {"wake", wake, 0},
     {"transfer", transfer, 1},
+    {"note", note, 1},
 };
 #define NREQUESTS (sizeof requests / sizeof *requests)
 
@@ -686,6 +698,16 @@ int pawl_letters_are_news(const pawl_decision *d) {
       return 0;
   }
   return 1;
+}
+
+void pawl_letters_note(pawl_decision *d) {
+  for (int i = 0; i < d->nletters; i++) {
+    const pawl_letter *l = &d->letters[i];
+    if (!pawl_letter_is(l, "note") || pawl_plan_takes(&d->plan, &l->no))
+      continue;
+    note(d, l);
+    pawl_letter_taken(d, l);
+  }
 }
 
 void pawl_letters_refuse(pawl_decision *d, const char *why) {

@@ -308,6 +308,8 @@ void pawl_untaken_note(pawl_decision *d, const pawl_letter *l,
                        const char *why);
 void pawl_untaken_end(pawl_decision *d);
 
+/* Notes that were not taken are: they are history's, not the instance's. */
+void pawl_letters_note(pawl_decision *d);
 /* Requests that were not taken are answered on the record, for they will not
  * be: the instance ends with what is decided, for one. */
 void pawl_letters_refuse(pawl_decision *d, const char *why);

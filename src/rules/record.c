@@ -34,6 +34,22 @@ void pawl_take_output(pawl_decision *d, const pawl_node *node, pawl_record *r,
   if (node->into) pawl_vars_set(d, node->into, output, &r->changes);
 }
 
+/* Rows behind that of the step which said so. */
+static void take_notes(pawl_decision *d, int k, pawl_str notes) {
+  pawl_str value;
+
+  for (pawl_json_iter it = {0}; notes.len && pawl_json_walk(notes, &it);) {
+    const pawl_token *t = pawl_tok(d, k);
+    pawl_record *r = pawl_plan_record(&d->plan, "note", t->node);
+    r->token = t->no;
+    r->visit = t->visit;
+    r->completed_us = pawl_decision_now(d);
+    (void)pawl_json_get_text(it.value, "text", &r->text);
+    r->has_output = pawl_json_get(it.value, "data", &value);
+    if (r->has_output) pawl_buf_adds(&r->output, value);
+  }
+}
+
 void pawl_take_effects(pawl_decision *d, int k, const pawl_result *r) {
   pawl_plan *p = &d->plan;
   pawl_str value;
@@ -52,6 +68,7 @@ void pawl_take_effects(pawl_decision *d, int k, const pawl_result *r) {
       pawl_buf_adds(&f->data, value);
     p->state.sent++;
   }
+  take_notes(d, k, pawl_buf_str(&r->notes));
   pawl_take_starts(d, pawl_buf_str(&r->starts));
 }
 

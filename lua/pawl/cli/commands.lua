@@ -9,8 +9,8 @@ local commands = {}
 commands.names = {
   "run", "start", "worker", "list", "show", "explain", "tokens", "history",
   "outbox", "signal", "task", "cancel", "suspend", "resume", "retry",
-  "restart", "move", "kill", "wake", "edit", "workflow", "health", "graph",
-  "check", "migrate", "version", "help",
+  "restart", "move", "kill", "wake", "edit", "note", "workflow", "health",
+  "graph", "check", "migrate", "version", "help",
 }
 
 --- One of them by its name; nil when there is none.

@@ -786,6 +786,19 @@ function Engine:edit(id, options) end
 ---@return boolean|pawl.Error done
 function Engine:wake(id, options) end
 
+---@class pawl.NoteOptions
+---@field by? string
+---@field text string   1 to 16,384 bytes
+---@field data? any
+
+--- Appends a row to its history, of type "note", also when it has ended; its
+--- `output` has the data. Nothing else comes of it.
+---@param id string
+---@param options pawl.NoteOptions
+---@return true? ok
+---@return boolean|pawl.Error done
+function Engine:note(id, options) end
+
 ---@class pawl.TransferOptions: pawl.Asked
 ---@field map? table<string, string>  nodes' names, old to new
 ---@field vars? fun(variables: table, instance: pawl.Instance): table
@@ -953,7 +966,7 @@ function Engine:interrupt() end
 function Engine:close() end
 
 --- What a handler gets. Only `run` of a step and `undo` may change vars,
---- token.data and attrs, emit and start.
+--- token.data and attrs, emit, note and start.
 ---@class pawl.Ctx
 ---@field vars table              the instance's variables; changes are kept
 ---@field input any               what it was started with
@@ -979,6 +992,8 @@ function Engine:close() end
 ---                               instance is to end. Raises "lease_lost"
 ---@field await pawl.Await      waits; others go on meanwhile
 ---@field emit fun(type: string, payload?: any)  leaves with this step's decision
+---@field note fun(text: string, data?: any)  a row of history, behind that of the
+---                               step
 ---@field start fun(code: string, input?: any, options?: pawl.ChildOptions): string
 ---                               the id of an instance made with the decision
 ---@field idempotency_key fun(): string  stable across retries of this visit

@@ -53,6 +53,27 @@ static void what_cannot_be_is_refused(void) {
   kit_close(&k);
 }
 
+/* Also where it ends before they are looked at. */
+static void a_note_is_written_down(void) {
+  kit k;
+  kit_open(&k, TIMER);
+  kit_run(&k);
+  ask(&k, "note", "{'text':'a','data':{'n':1}}");
+  CHECK_BUF(kit_record(&k, "note")->text, "a");
+  CHECK_BUF(kit_record(&k, "note")->output, "{'n':1}");
+  CHECK_STATUS(&k, "waiting");
+  kit_letter(&k, "cancel", "{}");
+  kit_letter(&k, "note", "{'text':'b'}");
+  kit_run(&k);
+  CHECK_STATUS(&k, "cancelled");
+  CHECK_INT(kit_records(&k, "note"), 2);
+  CHECK_INT(kit_records(&k, "refused"), 0);
+  ask(&k, "note", "{'text':'c'}");
+  CHECK_INT(kit_records(&k, "note"), 3);
+  CHECK_STATUS(&k, "cancelled");
+  kit_close(&k);
+}
+
 static void a_token_is_moved_and_woken(void) {
   kit k;
   kit_open(&k, TIMER);
@@ -111,6 +132,7 @@ static void who_holds_no_handlers_leaves_what_needs_them(void) {
 TEST_PART(letters_test) {
   who_asked_and_why_is_on_the_record();
   what_cannot_be_is_refused();
+  a_note_is_written_down();
   a_token_is_moved_and_woken();
   a_move_that_is_to_be_put_off_is_put_off_once();
   who_holds_no_handlers_leaves_what_needs_them();

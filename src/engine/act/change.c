@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "../../base/fault.h"
 #include "../../rules/stored.h"
@@ -35,13 +36,14 @@ enum {
   MOVE = 128,
   EDIT = 256,
   SHIFT = 512,
-  TRANSFER = 1024
+  TRANSFER = 1024,
+  NOTE = 2048
 };
 
 /* In the order of their bits. */
 static const char *const change_kinds[] = {
-    "cancel",  "kill", "wake", "suspend", "resume",  "retry",
-    "restart", "move", "edit", "shift",   "transfer"};
+    "cancel",  "kill", "wake", "suspend", "resume",   "retry",
+    "restart", "move", "edit", "shift",   "transfer", "note"};
 
 static const char *const sources[] = {"user", "event", "system"};
 
@@ -51,7 +53,8 @@ typedef struct change {
   int which, source;
   /* as JSON; at NULL: not given */
   pawl_str reason, compensate, event_id, nodes, at_us, shift, token, from, to,
-      seq, set, unset, for_us, to_version, map, variables, if_commits;
+      seq, set, unset, for_us, to_version, map, variables, if_commits, text,
+      data;
   unsigned kind;
   const char *kind_name;
 } change;
@@ -63,7 +66,7 @@ static const pawl_option change_rows[] = {
     {"by", PAWL_OPTION_TEXT, .at = offsetof(change, by)},
     {"source", PAWL_OPTION_CHOICE, .at = offsetof(change, source),
      .names = sources, .high = 3},
-    {TOLD(reason, TEXT)},
+    {TOLD(reason, TEXT), .kinds = ~(unsigned)NOTE}, /* it has its text */
     {TOLD(compensate, BOOL), .kinds = CANCEL},
     {TOLD(event_id, TEXT), .kinds = CANCEL},
     {TOLD(nodes, LIST), .low = 1, .kinds = WAKE},
@@ -79,7 +82,9 @@ static const pawl_option change_rows[] = {
     {TOLD(to_version, INT), .kinds = TRANSFER, .needed = TRANSFER},
     {TOLD(map, OBJECT), .kinds = TRANSFER},
     {TOLD(variables, OBJECT), .kinds = TRANSFER},
-    {TOLD(if_commits, INT), .kinds = EDIT | TRANSFER}};
+    {TOLD(if_commits, INT), .kinds = EDIT | TRANSFER},
+    {TOLD(text, TEXT), .kinds = NOTE, .needed = NOTE},
+    {TOLD(data, ANY), .kinds = NOTE}};
 PAWL_OPTIONS_OF(change) = {.what = "change",
                            PAWL_OPTION_ROWS(change_rows),
                            PAWL_OPTION_KINDS(change_kinds),
@@ -232,6 +237,7 @@ static pawl_code check_status(pawl_engine *e, const change *c,
                               const subject *s, pawl_error *err) {
   int ended = pawl_status_has_ended(s->status);
 
+  if (c->kind == NOTE) return PAWL_OK;
   if ((c->kind & (RETRY | TRANSFER)) && s->status == PAWL_STATUS_FAILED)
     return check_stopped(c, s, err);
   if (c->kind == RESTART || c->kind == RETRY) {
@@ -257,10 +263,11 @@ static pawl_code check_status(pawl_engine *e, const change *c,
 
 /* As a commit would refuse it, but before there is a letter that nobody can
  * take. */
-static pawl_code check_size(pawl_engine *e, size_t len, pawl_error *err) {
+static pawl_code check_size(pawl_engine *e, const char *what, size_t len,
+                            pawl_error *err) {
   if ((int64_t)len <= e->config.max_bytes) return PAWL_OK;
   return pawl_fail(err, PAWL_LIMIT,
-                   "the variables would have %zu bytes; the limit is %" PRId64,
+                   "the %s would have %zu bytes; the limit is %" PRId64, what,
                    len, e->config.max_bytes);
 }
 
@@ -297,10 +304,27 @@ static pawl_code check_edit(pawl_engine *e, const change *c, const subject *s,
   TRY(pawl_buf_check(&delta, err));
   pawl_json_apply(s->row.variables, pawl_buf_str(&delta), &vars);
   TRY(pawl_buf_check(&vars, err));
-  TRY(check_size(e, vars.len, err));
+  TRY(check_size(e, "variables", vars.len, err));
 out:
   pawl_buf_deinit(&delta);
   pawl_buf_deinit(&vars);
+  return rc;
+}
+
+static pawl_code check_note(pawl_engine *e, const change *c, pawl_error *err) {
+  pawl_buf text = {.alloc = &e->alloc};
+  pawl_code rc = PAWL_OK;
+
+  pawl_json_unquote(c->text, &text);
+  TRY(pawl_buf_check(&text, err));
+  if (text.len < 1 || text.len > PAWL_MAX_NOTE || memchr(text.at, 0, text.len))
+    TRY(pawl_fail(err, PAWL_INVALID,
+                  "option `text` of a note must have 1 to %d bytes, none of "
+                  "them zero; it has %zu",
+                  PAWL_MAX_NOTE, text.len));
+  TRY(check_size(e, "data", c->data.len, err));
+out:
+  pawl_buf_deinit(&text);
   return rc;
 }
 
@@ -341,7 +365,7 @@ static pawl_code check_transfer(pawl_engine *e, const change *c,
 
   (void)pawl_json_int(c->to_version, &version);
   TRY(check_expected(s, c->if_commits, err));
-  TRY(check_size(e, c->variables.len, err));
+  TRY(check_size(e, "variables", c->variables.len, err));
   if (s->undoing) return refuse_status(s, "is being undone", err);
   if (version == s->row.version)
     return pawl_fail(err, PAWL_CONFLICT,
@@ -524,6 +548,7 @@ pawl_code pawl_act_change(pawl_engine *e, pawl_taker *take, const pawl_id *id,
   TRY(look(e, &s, err));
   TRY(check_status(e, &c, &s, err));
   if (c.kind == EDIT) TRY(check_edit(e, &c, &s, err));
+  if (c.kind == NOTE) TRY(check_note(e, &c, err));
   TRY(check_graph(e, &c, &s, err));
   TRY(add_past(e, &c, &s, &past, err));
   write_letter(&c, &s, &letter);

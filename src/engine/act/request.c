@@ -25,6 +25,8 @@ typedef struct request {
 static unsigned ended_for(const char *kind) {
   if (!strcmp(kind, "retry") || !strcmp(kind, "transfer"))
     return ENDED(FAILED);
+  if (!strcmp(kind, "note"))
+    return ENDED(FAILED) | ENDED(COMPLETED) | ENDED(CANCELLED);
   return strcmp(kind, "restart") ? 0 : ENDED(FAILED) | ENDED(COMPLETED);
 }
 
@@ -32,7 +34,8 @@ static pawl_code send_revive(pawl_engine *e, const request *r,
                              pawl_error *err) {
   return PAWL_SEND(e->store, agenda_revive, NULL, err, .shard = r->shard,
                    .id = r->id, .now = pawl_store_now(e->store),
-                   .completed = (r->ended & ENDED(COMPLETED)) != 0);
+                   .completed = (r->ended & ENDED(COMPLETED)) != 0,
+                   .cancelled = (r->ended & ENDED(CANCELLED)) != 0);
 }
 
 static pawl_code send_wake(pawl_engine *e, const request *r, pawl_error *err) {
