@@ -123,10 +123,10 @@ describe("pawl list", function()
     assert.equal(0, ran.code, ran.err)
     local rows = {}
     for line in ran.out:gmatch "[^\n]+" do rows[#rows + 1] = line end
-    assert.matches("^ID +WORKFLOW +STATUS +NODE +UPDATED$", rows[1])
-    assert.matches("t.fails 1 +failed +a ", rows[2])
-    assert.equal(first .. "  t.hello 1  completed  done",
-      rows[3]:match "^(.-) +%d%d%d%d%-")
+    assert.matches("^ID +WORKFLOW +STATUS +NODE +AGE +WHY$", rows[1])
+    assert.matches("t.fails@1 +failed +a +%d+s  no_luck: not today$", rows[2])
+    assert.matches("^" .. first:gsub("%-", "%%-")
+      .. "  t.hello@1  completed  done +%d+s  %-$", rows[3])
     assert.equal(3, #rows)
   end)
 

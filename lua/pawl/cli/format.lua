@@ -23,6 +23,18 @@ function format.due(seconds, now)
   return due
 end
 
+local units = { { 86400, "d" }, { 3600, "h" }, { 60, "m" }, { 1, "s" } }
+
+--- "5s", "12m", "3h", "40d": how long it is since, where room is short.
+function format.age(seconds)
+  for _, unit in ipairs(units) do
+    if seconds >= unit[1] then
+      return ("%d%s"):format(seconds // unit[1], unit[2])
+    end
+  end
+  return "0s"
+end
+
 function format.json(value)
   local text, err = core.json_encode(value)
   if not text then error(err, 0) end
@@ -74,6 +86,9 @@ end
 
 local colors = { completed = "green", failed = "red", cancelled = "yellow",
   suspended = "yellow", waiting = "cyan" }
+
+--- The colour that a status has; nil: none.
+function format.color(status) return colors[status] end
 
 function format.status(status)
   return colors[status] and term.paint(colors[status], status) or status

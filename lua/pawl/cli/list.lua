@@ -1,9 +1,8 @@
 --- pawl list
-local format = require "pawl.cli.format"
+local listing = require "pawl.cli.listing"
 local nearest = require "pawl.nearest"
 local options = require "pawl.cli.options"
 local store = require "pawl.cli.store"
-local table_of = require "pawl.cli.table"
 local term = require "pawl.cli.term"
 local verb_args = require "pawl.args"
 
@@ -28,19 +27,6 @@ local function status_list(given)
   return out
 end
 
-local columns = {
-  { title = "ID", value = function(i) return i.shown end },
-  { title = "WORKFLOW", flex = true, value = function(i)
-    return i.version > 0 and ("%s %d"):format(i.workflow, i.version)
-      or i.workflow -- nobody has loaded it yet
-  end },
-  { title = "STATUS", value = function(i) return i.status end },
-  { title = "NODE", flex = true, value = function(i) return i.node end },
-  { title = "UPDATED", value = function(i)
-    return format.time(i.updated)
-  end },
-}
-
 local function run(opts)
   local status = status_list(opts.status)
   local engine <close> = store.look(opts)
@@ -60,11 +46,10 @@ local function run(opts)
   if #rows == 0 then
     term.print("no instances")
   else
-    term.shorten(rows, "id")
-    table_of(columns, rows)
+    listing(engine, rows)
     if #rows == (opts.limit or 100) then
       term.warn(("the newest %d; the next page: --before %s"):format(#rows,
-        rows[#rows].id))
+        rows[#rows].shown))
     end
   end
   return 0
@@ -75,7 +60,11 @@ return {
   summary = "instances, newest first",
   about = "Lists instances, newest first. Filters narrow it down; they must "
     .. "all hold. On a terminal the ends of ids are shown, which every command "
-    .. "takes; in a pipe and with --json they are whole.",
+    .. "takes; in a pipe and with --json they are whole.\n\n"
+    .. "KEY is the business key, or else the key of its start. WHY is an "
+    .. "error's first line, or what is waited for: an event, a task, a time, "
+    .. "a worker; that is told of the first 100. On a terminal the table is "
+    .. "cut to its width and ends with totals.",
   options = {
     { long = "workflow", short = "w", arg = "CODE",
       help = "of this workflow" },

@@ -138,13 +138,27 @@ function term.columns(text)
   return n
 end
 
+--- The end of a text, in at most `width` columns.
+local function tail(text, width)
+  local from, used = #text + 1, 0
+  while from > 1 do
+    local at = utf8.offset(text, -1, from)
+    used = used + term.columns(text:sub(at, from - 1))
+    if used > width then break end
+    from = at
+  end
+  return text:sub(from)
+end
+
 --- At most `width` columns; what is left out shows as an ellipsis.
-function term.cut(text, width)
+---@param at_start? boolean  the end is kept
+function term.cut(text, width, at_start)
   if not width or term.columns(text) <= width then return text end
   local dots = term.mark("…", "...")
   local room = width - term.columns(dots)
   if room <= 0 then return text:sub(1, math.max(width, 0)) end
   if not utf8.len(text) then return text:sub(1, room) .. dots end
+  if at_start then return dots .. tail(text, room) end
   local kept, used = {}, 0
   for _, c in utf8.codes(text) do
     local char = utf8.char(c)

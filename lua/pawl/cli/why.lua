@@ -1,0 +1,136 @@
+--- Why an instance stands as it does, in the few words that a list has room
+--- for: `pawl explain` has the sentences.
+local core = require "pawl.core"
+local format = require "pawl.cli.format"
+
+local why = {}
+
+--- Rows of a page that are asked about, one look each.
+local most_asked = 100
+
+--- An error's first line.
+local function headline(err)
+  if type(err) ~= "table" then return nil end
+  return format.message { raised = err.raised, code = err.code,
+    message = tostring(err.message or ""):match "[^\r\n]+" }
+end
+
+local function span(data, text)
+  local at, now = core.time_parse(text), core.time_parse(data.now)
+  return at > now and "in " .. format.age((at - now) / 1e6) or "now"
+end
+
+--- "; gives up in 2d": when it stops waiting, if ever.
+local function limit(data, at)
+  return at and "; gives up " .. span(data, at) or ""
+end
+
+local waits = {}
+
+function waits.event(data, w)
+  return ("event %s%s%s"):format(w.event, w.key and " key " .. w.key or "",
+    limit(data, w["until"]))
+end
+
+function waits.person(data, w)
+  if not w.task then return "a task is to be made" end
+  return ("task %s%s%s"):format(w.title or w.task,
+    w.claimed_by and " by " .. w.claimed_by or "",
+    w.due and (w.overdue and "; overdue" or "; due " .. span(data, w.due))
+    or limit(data, w["until"]))
+end
+
+function waits.time(data, w)
+  return w.at and "due " .. span(data, w.at) or "its time"
+end
+
+function waits.retry(data, w)
+  local err = headline(w.error)
+  return ("attempt %d of %d failed; again %s%s"):format(w.failed, w.attempts,
+    span(data, w.at), err and ": " .. err or "")
+end
+
+function waits.siblings(_, w)
+  return w.expect == 0 and ("join: %d here"):format(w.arrived)
+    or ("join: %d of %d here"):format(w.arrived, w.expect)
+end
+
+function waits.child(_, w) return "child " .. w.workflow end
+
+function waits.items(_, w)
+  return ("items: %d of %d done"):format(w.done, w.total)
+end
+
+function waits.worker(_, w) return headline(w.error) end
+
+local held = {}
+
+function held.suspended(data)
+  local s = data.suspended
+  return s.reason or headline(data.error)
+    or s.by and "suspended by " .. s.by
+end
+
+function held.workflow_suspended() return "its workflow is suspended" end
+
+function held.unknown_workflow() return "no worker has loaded its workflow" end
+
+function held.no_worker(data)
+  return ("no worker of group %s runs"):format(data.group)
+end
+
+function held.not_taken() return "no worker has taken it" end
+
+function held.unseen() return "unseen: `pawl health --repair`" end
+
+local function of_tokens(data)
+  local first, more = nil, 0
+  for _, token in ipairs(data.tokens) do
+    local w = token.waiting_for
+    local text = waits[w.what] and waits[w.what](data, w)
+    if text and first then
+      more = more + 1
+    else
+      first = first or text
+    end
+  end
+  if first and more > 0 then return ("%s (+%d)"):format(first, more) end
+  return first
+end
+
+---@param data table  what engine:explain gives
+---@return string?
+function why.of(data)
+  local c = data.cancellation
+  if data.status == "cancelled" and c then
+    local by = c.who or c.by
+    return by and ("by %s%s"):format(by, c.reason and ": " .. c.reason or "")
+      or c.reason
+  end
+  for _, reason in ipairs(data.blocked) do
+    local text = held[reason] and held[reason](data)
+    if text then return text end
+  end
+  return of_tokens(data)
+end
+
+local told_by_itself = { failed = true, completed = true }
+
+--- Puts `why` into the rows of a list. What failed says so itself; others are
+--- asked about, as far as somebody may read that many.
+---@param engine pawl.Engine
+---@param rows table[]  as engine:list gives them
+function why.add(engine, rows)
+  local asked = 0
+  for _, row in ipairs(rows) do
+    if told_by_itself[row.status] then
+      row.why = headline(row.error)
+    elseif asked < most_asked then
+      asked = asked + 1
+      local data = engine:explain(row.id)
+      row.why = data and why.of(data) -- nil: it is gone by now
+    end
+  end
+end
+
+return why
