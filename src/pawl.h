@@ -648,9 +648,23 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_get(pawl_engine *engine, const char *id,
 
 /* Instances as a JSON array, newest first; the caller's. `query`: a JSON object
  * or NULL, keys: workflow, version, status (a name or a list), tenant,
- * correlation, business_key, key, parent, root (ids: the children of one
- * instance, all that descend from one), limit (100), before (an id: the page
- * after it). PAWL_INVALID says what of it is wrong.
+ * correlation, business_key (with a star at its end: how it begins), key,
+ * group, node (where it stands, or ended), error (its code; with a star at its
+ * end how that begins), created_after_us, created_before_us,
+ * updated_after_us, updated_before_us, completed_after_us,
+ * completed_before_us (at that time or later; earlier), parent, root (ids: the
+ * children of one instance, all that descend from one), sort ("newest",
+ * "oldest"), limit (100), before, after (ids: those older than it; those newer
+ * than it, and the nearest of them unless `before` is there too). All must
+ * hold. With `error`, completed ones only when `status` names them.
+ * PAWL_INVALID says what of it is wrong.
+ *
+ * They are found by their index of a key, a parent, a correlation, a root, a
+ * business key or a tenant, the first of these that is given; else by status
+ * and workflow, in the order of their ids, between the times that are given.
+ * All else is compared beside. Ids begin with the time at which they were
+ * drawn: one that a caller drew more than an hour before or after its start is
+ * not found by when it was created, nor by what came before a time.
  *
  *   rc = pawl_list(engine, "{\"status\":\"failed\",\"limit\":20}", &json,
  *                  &err); */

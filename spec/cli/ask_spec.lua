@@ -144,6 +144,47 @@ describe("pawl list", function()
     local rest = here:json("list", "--before", page[2].id)
     assert.equal(2, #rest)
     assert.is_true(rest[1].id < page[2].id)
+    local newer = here:json("list", "--after", rest[2].id, "-n", "1")
+    assert.same({ rest[1].id }, { newer[1].id, #newer > 1 and "" or nil })
+    local first = here:json("list", "--sort", "oldest", "-n", "1")
+    assert.equal(rest[2].id, first[1].id)
+  end)
+
+  it("takes nodes, errors, groups and times", function()
+    local here = folder()
+    here:pawl("run", "hello.lua")
+    here:pawl("run", "fails.lua")
+    local function count(...) return #here:json("list", ...) end
+    local failed = here:json("list", "--status", "failed")[1]
+    assert.equal(1, count("--error", failed.error.code))
+    assert.equal(1, count("--error", failed.error.code:sub(1, 3) .. "*"))
+    assert.equal(0, count("--error", failed.error.code:sub(1, 3)))
+    assert.equal(1, count("--node", failed.node, "--status", "failed"))
+    assert.equal(2, count("--group", "default"))
+    for _, what in ipairs { "created", "updated", "completed" } do
+      assert.equal(2, count("--" .. what .. "-after", "2020-01-01"))
+      assert.equal(0, count("--" .. what .. "-before", "2020-01-01"))
+    end
+    local ran = here:pawl("list", "--sort", "odlest")
+    assert.equal(2, ran.code)
+    assert.matches("oldest", ran.err)
+    ran = here:pawl("list", "--created-after", "yesterday")
+    assert.equal(2, ran.code)
+    assert.matches("not a time", ran.err)
+  end)
+
+  it("says how a list goes on", function()
+    local here = folder()
+    for _ = 1, 3 do here:pawl("run", "hello.lua") end
+    local ids = {}
+    for i, row in ipairs(here:json "list") do ids[i] = row.id end
+    local function next_page(...)
+      return here:pawl("list", "-n", "1", ...).err:match "%-%-.*[^\n]"
+    end
+    assert.equal("--before " .. ids[1], next_page())
+    assert.equal("--after " .. ids[3], next_page("--sort", "oldest"))
+    assert.equal("--after " .. ids[2], next_page("--after", ids[3]))
+    assert.equal("--before " .. ids[2], next_page("--before", ids[1]))
   end)
 
   it("is an empty array when there is nothing", function()

@@ -69,7 +69,9 @@ local MEANT = {
   { "instance_find", "id>%? AND id<", "two, by an id's beginning" },
   { "task_find", "id>%? AND id<", "the same" },
   { "instance_find_end", "shard=%?%)", "as many of the newest as it says" },
-  { "instance_list", "status=%?%)", "a page of a status" },
+  { "list_status", "status=%? AND id>%? AND id<%?%)", "a page of a status" },
+  { "list_found", "business_key>%? AND business_key<%?%)", "those that begin "
+    .. "so" },
   { "task_list", "status=%?%)", "a page of a status" },
   { "task_list_due", "due .*due_at<", "a page of what is due" },
   { "trigger_%a+", "trigger", "a row for each pattern of a workflow" },
@@ -516,19 +518,38 @@ end)
 
 ---- lists -----------------------------------------------------------------
 
--- On SQLite a list by a business key, a tenant... walks those of its status.
-kit.describe("the cost of a list", function(backend)
-  local statement = kit.statements(backend.name).instance_list
-  local pg = backend.name == "postgres"
-  local FILTERS = pg and { "correlation", "business_key", "key",
-    "tenant", "workflow", "none" } or { "workflow", "none" }
+-- What is asked for, and by which statement it is found.
+local LISTS <const> = {
+  none = { "list_status" },
+  workflow = { "list_status", { workflow = "'t.one'" } },
+  tenant = { "list_tenant", { tenant = "'x'" } },
+  correlation = { "list_found", { correlation = "'x'" } },
+  key = { "list_found", { key = "'x1'" } },
+  business_key = { "list_found", { business_from = "'x'",
+    business_to = "'y'" } },
+}
 
-  local function cost(url, filter)
-    local given = { max = "10", workflow = "null", version = "null",
-      shard = pg and "array[0]::smallint[]" or "0",
-      status = pg and "array['failed']" or "'failed'" }
-    if filter == "workflow" then given.workflow = "'t.one'" end
-    if filter ~= "none" and filter ~= "workflow" then given[filter] = "'x'" end
+kit.describe("the cost of a list", function(backend)
+  local statements = kit.statements(backend.name)
+  local pg = backend.name == "postgres"
+
+  local function id(text)
+    return kit.id_literal(backend, text) .. (pg and "::uuid" or "")
+  end
+
+  local function cost(url, name, up)
+    local statement = statements[LISTS[name][1]]
+    local given = { max = "10", version = "null", brief = pg and "false" or "0",
+      up = pg and tostring(up) or up and "1" or "0",
+      low = id "00000000-0000-0000-0000-000000000000",
+      high = id "ffffffff-ffff-ffff-ffff-ffffffffffff",
+      shard = pg and "array[0]::smallint[]" or "0", by = ("'%s'"):format(name),
+      status = pg and "array['failed']" or "'failed'",
+      statuses = name ~= "none" and "'failed '" or nil }
+    for arg, value in pairs(LISTS[name][2] or {}) do given[arg] = value end
+    for _, arg in ipairs(statement.args) do
+      given[arg] = given[arg] or "null"
+    end
     if not pg then return sqlite_cost(backend, url, statement, given) end
     return postgres_cost(backend, url, statement, "force_generic_plan", given)
   end
@@ -547,7 +568,10 @@ kit.describe("the cost of a list", function(backend)
     end
     if analyze then backend.sql(url, "analyze") end
     local found = {}
-    for _, filter in ipairs(FILTERS) do found[filter] = cost(url, filter) end
+    for name in pairs(LISTS) do
+      found[name .. ", newest"] = cost(url, name, false)
+      found[name .. ", oldest"] = cost(url, name, true)
+    end
     return found
   end
 

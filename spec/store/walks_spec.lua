@@ -19,7 +19,11 @@ end
 local MEANT = {
   { "agenda_next", "agenda_due", "reads the first entry" },
   { "outbox_list", "outbox_unpublished", "a page, in the order of the index" },
-  { "instance_list", "standing", "reads one entry for each workflow" },
+  { "list_status", "standing_pkey by %(shard = ", "one entry for each "
+    .. "workflow" },
+  { "list_status", "standing_pkey by .*workflow >", "the same" },
+  { "list_status", "standing_pkey by .*instance >", "a page of a status" },
+  { "list_found", "business_key by .*>=.*<", "those that begin so" },
   { "agenda_claim", "left", "prefixes that are suspended: a few" },
   { "agenda_claim_one", "left", "the same" },
   { "agenda_claim_suspect", "left", "the same" },

@@ -150,3 +150,18 @@ select a.place, a.priority, a.due_at
 -- What a claim sets.
 ready = false, lease = @lease, executor = @executor,
        was_executor = a.executor, was_due_at = a.due_at
+
+-- fragment: instance_at
+-- Beside what is found: the instance t of that shard and id.
+cross join lateral (
+  select * from pawl.instance where shard = {{1}} and id = {{2}} offset 0) t
+
+-- fragment: status_walk
+select {{listed}}
+  from (select instance as found from pawl.standing
+         where shard = s.shard and workflow = w.workflow and status = s.status
+           and instance > @low and instance < @high and {{2}}
+         order by instance {{1}}) f
+  {{instance_at s.shard; f.found}}
+ where {{is_asked}}
+ order by f.found {{1}} limit @max

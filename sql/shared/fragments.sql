@@ -66,7 +66,56 @@ case when {{1}} = 0 then {{2}}
   as variables
 
 -- fragment: listed
-workflow, version, node, error, {{whose}}, {{times}}
+-- What a list shows of instance t; @brief: no more than is counted.
+t.id, {{shown_status t.shard; t.id; t.status}}, t.workflow, t.version, t.node,
+  case when @brief then null else t.error end as error, {{whose t.}},
+  {{times t.}}
+
+-- fragment: is_asked
+-- Is instance t what a list is asked for?
+t.deleted_at is null
+  and (@statuses is null or strpos(@statuses, t.status) > 0)
+  and (@begun is null or t.status <> 'running'
+       or @begun = (t.started_at is not null or {{is_leased t}}))
+  and (@workflow is null or t.workflow = @workflow)
+  and (@version is null or t.version = @version)
+  and (@tenant is null or t.tenant = @tenant)
+  and (@correlation is null or t.correlation = @correlation)
+  and (@business_from is null or t.business_key >= @business_from
+       and t.business_key < @business_to)
+  and (@key is null or t.key = @key)
+  and (@parent is null or t.parent = @parent)
+  and (@root is null or t.root = @root)
+  and (@executor_group is null or t.executor_group = @executor_group)
+  and (@error is null or left(t.error::text, length(@error)) = @error)
+  and (@node is null or {{stands_at t; @node}})
+  and (@created_after is null or t.created_at >= @created_after)
+  and (@created_before is null or t.created_at < @created_before)
+  and (@updated_after is null or t.updated_at >= @updated_after)
+  and (@updated_before is null or t.updated_at < @updated_before)
+  and (@completed_after is null or t.completed_at >= @completed_after)
+  and (@completed_before is null or t.completed_at < @completed_before)
+
+-- fragment: is_leased
+exists (select 1 from pawl.agenda a
+         where a.shard = {{1}}.shard and a.instance = {{1}}.id
+           and a.lease is not null offset 0)
+
+-- fragment: stands_at
+-- Does instance {{1}} stand at that node, or has it ended there? One that has
+-- forked stands where its tokens do.
+({{1}}.node = {{2}}
+   and ({{1}}.token_no is not null or {{1}}.completed_at is not null)
+ or exists (select 1 from pawl.token k
+             where k.shard = {{1}}.shard and k.instance = {{1}}.id
+               and k.node = {{2}} and k.state in ('active', 'waiting')
+             offset 0))
+
+-- fragment: tenant_walk
+select {{listed}} from pawl.instance t
+ where t.shard = s.shard and t.tenant = @tenant
+   and t.id > @low and t.id < @high and {{2}} and {{is_asked}}
+ order by t.id {{1}} limit @max
 
 -- fragment: put_letter
 insert into pawl.inbox (shard, instance, no, kind, event_id, source, by,

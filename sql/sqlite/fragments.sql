@@ -72,17 +72,6 @@ where shard = @shard and instance in (
    where {{unless_suspended w.value}}
    order by a.priority desc, a.due_at limit {{2}})
 
--- fragment: list_page
--- What a list of instances may ask for, and a page of it.
-(@workflow is null or workflow = @workflow)
-    and (@version is null or version = @version)
-    and (@tenant is null or tenant = @tenant)
-    and (@correlation is null or correlation = @correlation)
-    and (@business_key is null or business_key = @business_key)
-    and (@key is null or key = @key)
-    and (@before is null or id < @before)
-  order by id desc limit @max
-
 -- fragment: live_in
 -- A page of a version's instances with that status.
 select t.id, t.commits, t.started_at is not null as started, t.compensation,
@@ -126,3 +115,13 @@ not taken and name = {{1}}
 exists (select 1 from pawl_agenda a
   where a.shard = @shard and a.instance = @id
     and a.lease = @lease)
+
+-- fragment: instance_at
+-- Beside what is found: the instance t of that shard and id.
+cross join pawl_instance t on t.shard = {{1}} and t.id = {{2}}
+
+-- fragment: status_walk
+select {{listed}} from pawl_instance t
+ where t.shard = @shard and t.status = @status and {{3}}
+   and t.id > @low and t.id < @high and {{2}} and {{is_asked}}
+ order by t.id {{1}} limit @max

@@ -33,8 +33,14 @@ local function run(opts)
   local query = {
     workflow = opts.workflow, status = status,
     tenant = opts.tenant, correlation = opts.correlation,
-    key = opts.key, business_key = opts.business_key, limit = opts.limit,
+    key = opts.key, business_key = opts.business_key, group = opts.group,
+    node = opts.node, error = opts.error, sort = opts.sort,
+    created_after = opts.created_after, created_before = opts.created_before,
+    updated_after = opts.updated_after, updated_before = opts.updated_before,
+    completed_after = opts.completed_after,
+    completed_before = opts.completed_before, limit = opts.limit,
     before = opts.before and store.try(engine:find(opts.before)),
+    after = opts.after and store.try(engine:find(opts.after)),
     parent = opts.parent and store.try(engine:find(opts.parent)),
     root = opts.root and store.try(engine:find(opts.root)),
   }
@@ -48,8 +54,12 @@ local function run(opts)
   else
     listing(engine, rows)
     if #rows == (opts.limit or 100) then
-      term.warn(("the newest %d; the next page: --before %s"):format(#rows,
-        rows[#rows].shown))
+      local oldest = opts.sort == "oldest"
+      term.warn(("%s %d; the next page: --%s %s"):format(
+        oldest and "the oldest" or opts.after and "the next"
+        or "the newest", #rows, (oldest or opts.after and not opts.before)
+        and "after" or "before",
+        rows[(oldest or opts.before or not opts.after) and #rows or 1].shown))
     end
   end
   return 0
@@ -59,8 +69,9 @@ return {
   name = "list",
   summary = "instances, newest first",
   about = "Lists instances, newest first. Filters narrow it down; they must "
-    .. "all hold. On a terminal the ends of ids are shown, which every command "
-    .. "takes; in a pipe and with --json they are whole.\n\n"
+    .. "all hold; times are UTC. On a terminal the ends of ids are shown, "
+    .. "which every command takes; in a pipe and with --json they are "
+    .. "whole.\n\n"
     .. "KEY is the business key, or else the key of its start. WHY is an "
     .. "error's first line, or what is waited for: an event, a task, a time, "
     .. "a worker; that is told of the first 100. On a terminal the table is "
@@ -74,16 +85,41 @@ return {
     { long = "tenant", arg = "ID", help = "of this tenant" },
     { long = "correlation", arg = "ID", help = "with this correlation" },
     { long = "key", arg = "KEY", help = "started with this key" },
-    { long = "business-key", arg = "KEY", help = "with this business key" },
+    { long = "business-key", arg = "KEY",
+      help = "with this business key; 'order-*': one that begins so" },
+    { long = "group", arg = "NAME", help = "of this group of executors" },
+    { long = "node", arg = "NAME", help = "that stand there, or ended there" },
+    { long = "error", arg = "CODE", help = "whose error has this code; "
+      .. "'card_*': one that begins so. Completed ones only if --status "
+      .. "names them" },
+    { long = "created-after", arg = "TIME", type = "time",
+      help = "created at that time or later: \"2026-01-31\" or "
+        .. "\"2026-01-31T10:00:00Z\"" },
+    { long = "created-before", arg = "TIME", type = "time",
+      help = "created earlier" },
+    { long = "updated-after", arg = "TIME", type = "time",
+      help = "changed at that time or later" },
+    { long = "updated-before", arg = "TIME", type = "time",
+      help = "not changed since" },
+    { long = "completed-after", arg = "TIME", type = "time",
+      help = "ended, however, at that time or later" },
+    { long = "completed-before", arg = "TIME", type = "time",
+      help = "ended earlier" },
     { long = "parent", arg = "ID", help = "children of this instance" },
     { long = "root", arg = "ID", help = "all that descend from it" },
+    { long = "sort", arg = "ORDER", type = "name",
+      one_of = verb_args.words("list", "sort"),
+      help = "newest or oldest first; newest" },
     { long = "limit", short = "n", arg = "N", type = "count",
       max = 10000, help = "at most so many; default 100, 10000 at most" },
-    { long = "before", arg = "ID", help = "the page after this instance" },
+    { long = "before", arg = "ID", help = "those older than this instance" },
+    { long = "after", arg = "ID", help = "those newer, the nearest to it" },
   },
   examples = {
     { "pawl list --status failed,suspended", "what needs somebody" },
     { "pawl list -w order.fulfil -n 5 --json", "the newest five, as JSON" },
+    { "pawl list --error 'card_*' --created-after 2026-01-31",
+      "those that failed so since then" },
   },
   run = run,
 }

@@ -177,10 +177,22 @@ function pawl.migrate(url, options) end
 ---@field status? string|string[]
 ---@field tenant? string
 ---@field correlation? string
----@field business_key? string
+---@field business_key? string  with a star at its end: how it begins
 ---@field key? string
+---@field group? string        of executors
+---@field node? string         where it stands, or ended
+---@field error? string        its code; with a star at its end how that begins.
+---                            Completed ones only if `status` names them
+---@field created_after? pawl.Time   at that time or later
+---@field created_before? pawl.Time  earlier
+---@field updated_after? pawl.Time
+---@field updated_before? pawl.Time
+---@field completed_after? pawl.Time
+---@field completed_before? pawl.Time
+---@field sort? "newest"|"oldest"  newest
 ---@field limit? integer       100
----@field before? string       an id: the page after it
+---@field before? string       an id: older ones
+---@field after? string        an id: newer ones, those nearest to it
 ---@field parent? string       children of this instance
 ---@field root? string         all that descend from this one
 

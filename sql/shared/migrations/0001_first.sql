@@ -69,7 +69,8 @@ create table pawl.instance (
   tenant text,
   priority smallint not null,
   executor_group text not null,
-  business_key text,
+  business_key text, -- only: sqlite
+  business_key text collate "C", -- only: postgres: beginnings are a range
   correlation text,
   key text,
   parent uuid,
@@ -143,7 +144,7 @@ create index instance_parent on pawl.instance (shard, parent, id)
 create index instance_root on pawl.instance (shard, root, id)
   where root is not null;
 create unique index instance_key
-  on pawl.instance (shard, workflow, key, coalesce(tenant, ''))
+  on pawl.instance (shard, key, workflow, coalesce(tenant, ''))
   where key is not null and deleted_at is null;
 
 -- only: postgres

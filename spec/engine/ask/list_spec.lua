@@ -1,0 +1,267 @@
+-- What lists of instances can be asked for, and how they are paged.
+local kit = require "spec.engine.kit"
+local pawl = require "pawl"
+
+local function fails(code)
+  return function(ctx)
+    if ctx.input and ctx.input.fails then
+      error { code = code, message = "no", retry = false }
+    end
+  end
+end
+
+--- The names that instances were given in their inputs, in the list's order.
+local function names(rows, of)
+  local found = {}
+  for i, row in ipairs(assert(rows)) do found[i] = of[row.id] or "?" end
+  return table.concat(found, " ")
+end
+
+--- Starts one for each name, an hour apart; of[id] is its name.
+local function start_all(engine, clock, list)
+  local of, ids = {}, {}
+  for _, item in ipairs(list) do
+    local id = assert(engine:start(item.code or "t.one", item.input,
+      item.options))
+    of[id], ids[item.name] = item.name, id
+    assert(engine:run())
+    clock:advance "1h"
+  end
+  return of, ids
+end
+
+local START <const> = 1767225600 -- the virtual clock's beginning
+
+kit.describe("a list of instances", function(backend)
+  local function keyed(shards)
+    local engine, clock = backend.fresh { shards = shards }
+    assert(engine:load(kit.one()))
+    local list = {}
+    for i, key in ipairs { "order-1", "order-2", "order", "orders", "ordeß",
+      "other" } do
+      list[i] = { name = key, options = { business_key = key } }
+    end
+    list[#list + 1] = { name = "none" }
+    return engine, start_all(engine, clock, list)
+  end
+
+  it("is found by a business key, or by how that begins", function()
+    local engine, of = keyed(2)
+    local function found(key, more)
+      local query = { business_key = key, sort = "oldest" }
+      for name, value in pairs(more or {}) do query[name] = value end
+      return names(engine:list(query), of)
+    end
+    assert.equal("order-2", found "order-2")
+    assert.equal("order", found "order")
+    assert.equal("order-1 order-2", found "order-*")
+    assert.equal("order-1 order-2 order orders", found "order*")
+    assert.equal("ordeß", found "ordeß*")
+    assert.equal("order-1 order-2 order orders ordeß other", found "*")
+    assert.equal("", found "order-")
+    assert.equal("", found "Order*")
+    assert.equal("order-1", found("order-*", { limit = 1 }))
+    assert.equal("order-2", found("order-*", { limit = 1, sort = "newest" }))
+    assert.equal("", found("order-*", { status = "failed" }))
+    assert.equal("order-1 order-2", found("order-*", { workflow = "t.one" }))
+    assert.equal("", found("order-*", { workflow = "t.two" }))
+  end)
+
+  it("takes beginnings that end with the last of their letters", function()
+    local engine, clock = backend.fresh()
+    assert(engine:load(kit.one()))
+    local LAST <const> = utf8.char(0x10ffff)
+    local of = start_all(engine, clock, {
+      { name = "a", options = { business_key = "x" .. LAST .. "y" } },
+      { name = "b", options = { business_key = "x" .. utf8.char(0xd7ff) } },
+      { name = "c", options = { business_key = "y" } },
+    })
+    local function found(key)
+      return names(engine:list { business_key = key, sort = "oldest" }, of)
+    end
+    assert.equal("a", found("x" .. LAST .. "*"))
+    assert.equal("b", found("x" .. utf8.char(0xd7ff) .. "*"))
+    assert.equal("a b", found "x*")
+    assert.equal("a", found(("x%sy*"):format(LAST)))
+  end)
+
+  it("is found by a key, whatever the workflow", function()
+    local engine, clock = backend.fresh()
+    assert(engine:load(kit.one()))
+    assert(engine:load(kit.one(nil, { code = "t.two" })))
+    local of = start_all(engine, clock, {
+      { name = "a", options = { key = "k" } },
+      { name = "b", code = "t.two", options = { key = "k" } },
+      { name = "c", options = { key = "l" } },
+    })
+    assert.equal("b a", names(engine:list { key = "k" }, of))
+    assert.equal("b", names(engine:list { key = "k", workflow = "t.two" },
+      of))
+  end)
+
+  it("is found by a tenant, a correlation, a group", function()
+    local engine, clock = backend.fresh { shards = 2 }
+    assert(engine:load(kit.one()))
+    local of = start_all(engine, clock, {
+      { name = "a", options = { tenant = "x", correlation = "u" } },
+      { name = "b", options = { tenant = "y", correlation = "u" } },
+      { name = "c", options = { tenant = "x", group = "blue" } },
+    })
+    local function found(query) return names(engine:list(query), of) end
+    assert.equal("c a", found { tenant = "x" })
+    assert.equal("a c", found { tenant = "x", sort = "oldest" })
+    assert.equal("c", found { tenant = "x", limit = 1 })
+    assert.equal("a", found { tenant = "x", status = "completed" })
+    assert.equal("c", found { tenant = "x", status = "created" })
+    assert.equal("b a", found { correlation = "u" })
+    assert.equal("a", found { correlation = "u", tenant = "x" })
+    assert.equal("c", found { group = "blue" })
+    assert.equal("b a", found { group = "default" })
+  end)
+
+  it("is found by the node where it stands, or ended", function()
+    local engine, clock = backend.fresh()
+    local flow = pawl.workflow { code = "t.fork", start = "f" }
+    flow:fork("f", { next = { "t", "u" } })
+    flow:timer("t", { after = "5h", next = "j" })
+    flow:timer("u", { after = "2h", next = "j" })
+    flow:join("j", { next = "last" })
+    flow:timer("last", { after = "100h", next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    assert(engine:load(kit.timer "100h"))
+    assert(engine:load(kit.one()))
+    local of = start_all(engine, clock, {
+      { name = "forked", code = "t.fork" },
+      { name = "lone", code = "t.timer" },
+      { name = "ended" },
+    })
+    local function found(node, query)
+      query = query or {}
+      query.node = node
+      return names(engine:list(query), of)
+    end
+    assert.equal("lone forked", found "t")
+    assert.equal("lone forked", found("t", { status = "waiting" }))
+    assert.equal("forked", found("t", { workflow = "t.fork" }))
+    assert.equal("", found "u") -- its time has come
+    assert.equal("ended", found("z"))
+    assert.equal("", found("z", { status = "waiting" }))
+    clock:advance "5h"
+    assert(engine:run())
+    assert.equal("lone", found "t")
+    assert.equal("forked", found "last")
+    assert.equal("", found "nowhere")
+  end)
+
+  it("is found by when it was created, updated or ended", function()
+    local engine, clock = backend.fresh { shards = 2 }
+    assert(engine:load(kit.one()))
+    assert(engine:load(kit.timer "90m"))
+    local of = start_all(engine, clock, {
+      { name = "a" }, { name = "b", code = "t.timer" }, { name = "c" } })
+    assert(engine:run()) -- b ended at 3h
+    clock:advance "1h"
+    local function found(query)
+      for name, hours in pairs(query) do
+        if type(hours) == "number" then query[name] = START + 3600 * hours end
+      end
+      query.sort = "oldest"
+      return names(engine:list(query), of)
+    end
+    assert.equal("b c", found { created_after = 1 })
+    assert.equal("a", found { created_before = 1 })
+    assert.equal("b", found { created_after = 1, created_before = 2 })
+    assert.equal("b c", found { created_after = "2026-01-01T01:00:00Z" })
+    assert.equal("", found { created_after = 4 })
+    assert.equal("b", found { updated_after = 2.5 })
+    assert.equal("a c", found { updated_before = 2.5 })
+    assert.equal("a", found { completed_before = 1 })
+    assert.equal("b c", found { completed_after = 1 })
+    assert.equal("c", found { completed_after = 1, completed_before = 3 })
+    assert.equal("", found { completed_after = 0, status = "waiting" })
+    assert.equal("a", found { created_before = 1, workflow = "t.one" })
+  end)
+
+  it("is found by the code of its error, or by how that begins", function()
+    local engine, clock = backend.fresh()
+    assert(engine:load(kit.one(fails "card_declined")))
+    assert(engine:load(kit.one(fails 'card"quoted', { code = "t.two" })))
+    local of = start_all(engine, clock, {
+      { name = "a", input = { fails = true } },
+      { name = "b", code = "t.two", input = { fails = true } },
+      { name = "c" },
+    })
+    local function found(query) return names(engine:list(query), of) end
+    assert.equal("a", found { error = "card_declined" })
+    assert.equal("b", found { error = 'card"quoted' })
+    assert.equal("", found { error = "card" })
+    assert.equal("b a", found { error = "card*" })
+    assert.equal("b a", found { error = "*" })
+    assert.equal("a", found { error = "card*", workflow = "t.one" })
+    assert.equal("", found { error = "card*", status = "completed" })
+    assert.equal("", found { error = "declined*" })
+  end)
+
+  it("tells created ones from those that run", function()
+    local engine, clock = backend.fresh()
+    assert(engine:load(kit.one(function()
+      error { message = "again" }
+    end, { retry = { max = 3, base = 100 } })))
+    local of = start_all(engine, clock, { { name = "runs" } })
+    for i = 1, 5 do
+      of[assert(engine:start("t.one", nil, { delay = "9d" }))] = "c" .. i
+    end
+    local function found(query) return names(engine:list(query), of) end
+    assert.equal("runs", found { status = "running", limit = 2 })
+    assert.equal("c5 c4", found { status = "created", limit = 2 })
+    assert.equal("c1", found { status = "created", limit = 1,
+      sort = "oldest" })
+    assert.equal("runs c1", found { status = { "running", "created" },
+      limit = 2, sort = "oldest" })
+  end)
+
+  it("is paged both ways, oldest or newest first", function()
+    local engine = backend.fresh { shards = 3 }
+    assert(engine:load(kit.one()))
+    local all, of = {}, {}
+    for i = 1, 9 do
+      all[i] = assert(engine:start("t.one", nil, { tenant = "x",
+        correlation = "y" }))
+      of[all[i]] = tostring(i)
+    end
+    for _, more in ipairs { {}, { tenant = "x" }, { correlation = "y" },
+      { workflow = "t.one" }, { status = "created" } } do
+      local function page(query)
+        query.limit = query.limit or 3
+        for name, value in pairs(more) do query[name] = value end
+        return names(engine:list(query), of)
+      end
+      assert.equal("9 8 7", page {})
+      assert.equal("6 5 4", page { before = all[7] })
+      assert.equal("2 1", page { before = all[3] })
+      assert.equal("7 6 5", page { after = all[4] })
+      assert.equal("9 8", page { after = all[7] })
+      assert.equal("", page { after = all[9] })
+      assert.equal("6 5 4", page { after = all[2], before = all[7] })
+      assert.equal("1 2 3", page { sort = "oldest" })
+      assert.equal("4 5 6", page { sort = "oldest", after = all[3] })
+      assert.equal("3 4 5", page { sort = "oldest", after = all[2],
+        before = all[9] })
+      assert.equal("1 2", page { sort = "oldest", before = all[3] })
+      assert.equal("9 8 7 6 5 4 3 2 1", page { limit = 100 })
+    end
+  end)
+
+  it("refuses what it does not know", function()
+    local engine = backend.fresh()
+    assert.error_matches(function() engine:list { nod = "a" } end, "node")
+    kit.refused("invalid", "newest", "newest", engine:list { sort = "newes" })
+    assert.error_matches(function() engine:list { created_after = "soon" } end,
+      "created_after")
+    for _, name in ipairs { "group", "node", "error", "business_key" } do
+      kit.refused("invalid", name, nil, engine:list { [name] = "" })
+    end
+    kit.refused("notfound", "", nil, engine:list { after = "ffffffff" })
+  end)
+end)

@@ -1,0 +1,53 @@
+-- Lists of instances: which one is sent says by which index they are found;
+-- all else is compared beside (fragment is_asked). A page of each shard, from
+-- its end, or by @up from its beginning; the caller merges.
+
+-- columns: asked
+--   statuses text, begun boolean??, workflow text, version integer?,
+--   tenant text, correlation text, business_from text, business_to text,
+--   key text, parent uuid, root uuid, executor_group text, error text,
+--   node text, created_after time?, created_before time?,
+--   updated_after time?, updated_before time?, completed_after time?,
+--   completed_before time?
+-- Null: it may be anything. A range's end is not in it. @begun: of those that
+-- are stored as running, which? @error: how its text begins.
+
+-- columns: page
+--   low uuid, high uuid, up boolean, brief boolean, max integer
+-- Between two ids, neither in it; @up: the oldest of them, else the newest.
+
+-- name: list_tenant
+-- args: @shard smallint[], @{{asked}}, @{{page}}
+-- rows: id uuid, status text, workflow text, version integer,
+--       node text, error json, {{whose}}, {{times}}
+select i.* {{from_each}} (
+  select * from ({{tenant_walk desc; not @up}}) older
+  union all
+  select * from ({{tenant_walk asc; @up}}) newer) i;
+
+-- name: list_found
+-- args: @shard smallint[], @by text, @{{asked}}, @{{page}}
+-- rows: like list_tenant
+-- Those of one word, by its index; all of them are read.
+select i.* {{from_each}} (
+  select {{listed}} from (
+    select id as found from pawl.instance
+     where @by = 'key' and shard = s.shard and key = @key
+       and deleted_at is null
+    union all
+    select id from pawl.instance
+     where @by = 'parent' and shard = s.shard and parent = @parent
+    union all
+    select id from pawl.instance
+     where @by = 'correlation' and shard = s.shard
+       and correlation = @correlation
+    union all
+    select id from pawl.instance
+     where @by = 'root' and shard = s.shard and root = @root
+    union all
+    select id from pawl.instance
+     where @by = 'business_key' and shard = s.shard
+       and business_key >= @business_from and business_key < @business_to
+    offset 0) f {{instance_at s.shard; f.found}}
+   where t.id > @low and t.id < @high and {{is_asked}}
+   order by case when @up then t.id end, t.id desc limit @max) i;
