@@ -1,10 +1,16 @@
 --- What the commands share that change something: who asks, and what to say.
 local format = require "pawl.cli.format"
+local several = require "pawl.cli.several"
 local store = require "pawl.cli.store"
 local sys = require "pawl.sys"
 local term = require "pawl.cli.term"
 
 local act = {}
+
+---@class pawl.cli.Change
+---@field method? fun(engine: pawl.Engine, id: string, given: table): ...
+---@field asked? string  where a worker does it: in front of the id
+---@field later? string  and behind it
 
 --- The options of everybody.
 act.options = {
@@ -34,25 +40,28 @@ function act.asked(opts, more)
   return more
 end
 
---- Changes one instance, whose id may be shortened, and says what came of it.
+--- Changes instances, whose ids may be shortened, and says what came of it.
+---@param ids string[]|string
 ---@param name string     the engine's method
 ---@param words string    what was done: "resumed"
----@param given table     the method's options
----@param method? fun(engine: pawl.Engine, id: string, given: table): ...
-function act.instance(opts, id, name, words, given, method)
-  local engine <close> = store.look(opts)
-  id = store.try(engine:find(id))
-  method = method or engine[name]
-  local _, done = store.try(method(engine, id, act.asked(opts, given)))
-  if opts.json then
-    term.print(format.json { id = id, done = done })
-  elseif done then
-    term.print(words, " ", id)
-  else
-    term.print("asked for it: ", id,
-      "; the worker that runs it does it before the next step")
-  end
-  return 0
+---@param given? table    the method's options
+---@param how? pawl.cli.Change
+---@return integer exit code
+function act.instance(opts, ids, name, words, given, how)
+  how = how or {}
+  return several(opts, type(ids) == "table" and ids or { ids },
+    function(engine, id)
+      id = store.try(engine:find(id))
+      local method = how.method or engine[name]
+      local _, done = store.try(method(engine, id, act.asked(opts, given)))
+      if opts.json then return format.json { id = id, done = done } end
+      if done then
+        term.print(words, " ", id)
+      else
+        term.print(how.asked or "asked for it:", " ", id, how.later
+          or "; the worker that runs it does it before the next step")
+      end
+    end)
 end
 
 return act

@@ -1,4 +1,4 @@
---- pawl edit ID --set NAME=JSON --unset NAME
+--- pawl edit ID... --set NAME=JSON --unset NAME
 local act = require "pawl.cli.act"
 local core = require "pawl.core"
 local options = require "pawl.cli.options"
@@ -39,7 +39,7 @@ local function warn_absent(engine, id, names)
 end
 
 return {
-  name = "edit", args = "ID", min = 1, max = 1,
+  name = "edit", args = "ID...", min = 1, max = math.huge,
   summary = "change an instance's variables",
   about = "Sets and removes variables of an unfinished instance. The change "
     .. "stands in its history. With --if-commits it is made only if the "
@@ -67,11 +67,11 @@ return {
         options.usage("--set and --unset both name '%s'", nil, name)
       end
     end
-    return act.instance(opts, args[1], "edit", "changed",
+    return act.instance(opts, args, "edit", "changed",
       { set = set, unset = opts.unset, if_commits = opts.if_commits },
-      function(engine, id, given)
+      { method = function(engine, id, given)
         warn_absent(engine, id, opts.unset)
         return engine:edit(id, given)
-      end)
+      end })
   end,
 }

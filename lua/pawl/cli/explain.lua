@@ -1,4 +1,5 @@
---- pawl explain ID
+--- pawl explain ID...
+local several = require "pawl.cli.several"
 local store = require "pawl.cli.store"
 local term = require "pawl.cli.term"
 
@@ -16,22 +17,23 @@ local function wrapped(text, width)
   term.print(line)
 end
 
-local function run(opts, args)
-  local engine <close> = store.look(opts)
-  if opts.json then
-    term.json((store.try(engine:explain(args[1], "json"))))
-    return 0
-  end
-  for _, sentence in ipairs(store.try(engine:explain(args[1])).sentences) do
+local function tell(opts, sentences)
+  for _, sentence in ipairs(sentences) do
     sentence = term.clean(store.point(opts, sentence))
     local width = term.width()
     if width then wrapped(sentence, width) else term.print(sentence) end
   end
-  return 0
+end
+
+local function run(opts, args)
+  return several(opts, args, function(engine, id)
+    if opts.json then return (store.try(engine:explain(id, "json"))) end
+    tell(opts, store.try(engine:explain(id)).sentences)
+  end, true)
 end
 
 return {
-  name = "explain", args = "ID", min = 1, max = 1,
+  name = "explain", args = "ID...", min = 1, max = math.huge,
   summary = "where an instance stands, why, and what would move it",
   about = "Says in sentences what each token of an instance waits for and "
     .. "since when, what would move it and who may, when it is looked at "

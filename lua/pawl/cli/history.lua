@@ -1,7 +1,8 @@
---- pawl history ID
+--- pawl history ID...
 local duration = require "pawl.duration"
 local format = require "pawl.cli.format"
 local progress = require "pawl.cli.progress"
+local several = require "pawl.cli.several"
 local store = require "pawl.cli.store"
 local table_of = require "pawl.cli.table"
 local term = require "pawl.cli.term"
@@ -47,24 +48,21 @@ local columns = {
 }
 
 local function run(opts, args)
-  local engine <close> = store.look(opts)
   local page = { limit = opts.limit, after = opts.after }
-  if opts.json then
-    term.json((store.try(engine:history(args[1], page, "json"))))
-    return 0
-  end
-  local entries = store.try(engine:history(args[1], page))
-  if #entries == 0 then
-    term.print(opts.after and "nothing is recorded behind row " .. opts.after
-      or "nothing recorded yet")
-  else
-    table_of(columns, entries)
-  end
-  return 0
+  return several(opts, args, function(engine, id)
+    if opts.json then return (store.try(engine:history(id, page, "json"))) end
+    local entries = store.try(engine:history(id, page))
+    if #entries == 0 then
+      term.print(opts.after and "nothing is recorded behind row "
+        .. opts.after or "nothing recorded yet")
+    else
+      table_of(columns, entries)
+    end
+  end, true)
 end
 
 return {
-  name = "history", args = "ID", min = 1, max = 1,
+  name = "history", args = "ID...", min = 1, max = math.huge,
   summary = "everything recorded of an instance, oldest first",
   about = "The append-only record of an instance: each step, failure and "
     .. "timer in the order they were stored, with attempts, durations and "

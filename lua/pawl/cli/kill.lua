@@ -1,8 +1,8 @@
---- pawl kill ID
+--- pawl kill ID...
 local act = require "pawl.cli.act"
 
 return {
-  name = "kill", args = "ID", min = 1, max = 1,
+  name = "kill", args = "ID...", min = 1, max = math.huge,
   summary = "end an instance at once, whoever works on it",
   about = "Takes the instance from the worker that holds it and ends it; what "
     .. "that worker is doing is not stored. Nothing is undone: that is what "
@@ -12,6 +12,6 @@ return {
     { "pawl kill 019aa1f2 --reason 'its handler hangs'", "with a reason" },
   },
   run = function(opts, args)
-    return act.instance(opts, args[1], "kill", "killed", {})
+    return act.instance(opts, args, "kill", "killed", {})
   end,
 }

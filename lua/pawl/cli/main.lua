@@ -1,43 +1,23 @@
 --- The command: finds the subcommand, reads its options, turns errors into
 --- one line, a hint and an exit code.
 local commands = require "pawl.cli.commands"
+local failure = require "pawl.cli.failure"
 local options = require "pawl.cli.options"
-local store = require "pawl.cli.store"
 local sys = require "pawl.sys"
 local term = require "pawl.cli.term"
 
---- Exit codes by error code; every other failure is 1.
-local exits = {
-  usage = 2, invalid = 2, ambiguous = 2, misuse = 2, limit = 2,
-  notfound = 3,
-  exists = 4, taken = 4, busy = 4, conflict = 4,
-  already_finished = 4, lease_lost = 4,
-  unreachable = 5, auth = 5, not_a_store = 5, store_old = 5, store_new = 5,
-  readonly = 5,
-}
-
 local given = { from_env = {} } -- what the command line said
-
-local function report(err)
-  if err.where and not tostring(err.message):find(err.where, 1, true) then
-    err.message = err.where .. ": " .. err.message
-  end
-  term.warn(("pawl: %s: %s"):format(err.code,
-    term.clean(tostring(err.message))))
-  if err.hint then
-    store.hint(given, err.hint)
-  end
-  return exits[err.code] or 1
-end
 
 --- Anything that ended a command early.
 local function ended_by(err)
   if type(err) == "table" and err.exit then return err.exit end
-  if type(err) == "table" and err.code then return report(err) end
-  return report {
+  if type(err) == "table" and err.code then
+    return failure.report(given, err)
+  end
+  return failure.report(given, {
     code = "internal", message = tostring(err),
     hint = "this is a bug in pawl: please report it",
-  }
+  })
 end
 
 --- `pawl --store x list` works as `pawl list --store x` does: leading options

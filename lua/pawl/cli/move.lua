@@ -1,9 +1,9 @@
---- pawl move ID --to NODE
+--- pawl move ID... --to NODE
 local act = require "pawl.cli.act"
 local options = require "pawl.cli.options"
 
 return {
-  name = "move", args = "ID", min = 1, max = 1,
+  name = "move", args = "ID...", min = 1, max = math.huge,
   summary = "put a token elsewhere",
   about = "The instance's token stands at the node --to from then on, whatever "
     .. "it waited for before. `pawl workflow transfer` has instances go on in "
@@ -18,7 +18,7 @@ return {
   },
   run = function(opts, args)
     if not opts.to then options.usage("move needs --to NODE") end
-    return act.instance(opts, args[1], "move", "moved",
+    return act.instance(opts, args, "move", "moved",
       { to = opts.to, token = opts.token })
   end,
 }

@@ -1,9 +1,9 @@
---- pawl restart ID --from NODE
+--- pawl restart ID... --from NODE
 local act = require "pawl.cli.act"
 local options = require "pawl.cli.options"
 
 return {
-  name = "restart", args = "ID", min = 1, max = 1,
+  name = "restart", args = "ID...", min = 1, max = math.huge,
   summary = "let one that ended go on at a node",
   about = "For what failed, completed or is suspended. It goes on at the node "
     .. "with the variables as they were when it last came there, or, with "
@@ -18,7 +18,7 @@ return {
   },
   run = function(opts, args)
     if not opts.from then options.usage("restart needs --from NODE") end
-    return act.instance(opts, args[1], "restart", "restarted",
+    return act.instance(opts, args, "restart", "restarted",
       { from = opts.from, seq = opts.seq })
   end,
 }

@@ -1,8 +1,8 @@
---- pawl resume ID
+--- pawl resume ID...
 local act = require "pawl.cli.act"
 
 return {
-  name = "resume", args = "ID", min = 1, max = 1,
+  name = "resume", args = "ID...", min = 1, max = math.huge,
   summary = "let go on what was suspended",
   about = "Times that have passed meanwhile are due at once; with --shift "
     .. "timers, retries and timeouts are put off by as long as it was "
@@ -15,7 +15,7 @@ return {
     { "pawl resume 019aa1f2 --shift", "no timer fires early" },
   },
   run = function(opts, args)
-    return act.instance(opts, args[1], "resume", "resumed",
+    return act.instance(opts, args, "resume", "resumed",
       { shift = opts.shift })
   end,
 }

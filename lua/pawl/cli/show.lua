@@ -1,7 +1,8 @@
---- pawl show ID
+--- pawl show ID...
 local attribute = require "pawl.attribute"
 local format = require "pawl.cli.format"
 local progress = require "pawl.cli.progress"
+local several = require "pawl.cli.several"
 local store = require "pawl.cli.store"
 local table_of = require "pawl.cli.table"
 local term = require "pawl.cli.term"
@@ -143,23 +144,19 @@ local function show(opts, instance, entries)
 end
 
 local function run(opts, args)
-  local engine <close> = store.look(opts)
-  if opts.json then
-    term.json((store.try(engine:get(args[1], "json"))))
-  else
-    show(opts, store.try(engine:get(args[1])),
-      store.try(engine:history(args[1])))
-  end
-  return 0
+  return several(opts, args, function(engine, id)
+    if opts.json then return (store.try(engine:get(id, "json"))) end
+    show(opts, store.try(engine:get(id)), store.try(engine:history(id)))
+  end, true)
 end
 
 return {
-  name = "show", args = "ID", min = 1, max = 1,
+  name = "show", args = "ID...", min = 1, max = math.huge,
   summary = "one instance: where it stands, its data, its error",
   about = "Shows one instance: its status, where its tokens stand, when it "
     .. "is looked at next, its input, variables, output and error, and what "
     .. "people did to it last. Times are UTC. --json writes exactly one "
-    .. "object.",
+    .. "object, and a list of them for several ids.",
   options = {},
   examples = {
     { "pawl show 019aa1f2", "an id may be shortened" },

@@ -1,8 +1,8 @@
---- pawl suspend ID
+--- pawl suspend ID...
 local act = require "pawl.cli.act"
 
 return {
-  name = "suspend", args = "ID", min = 1, max = 1,
+  name = "suspend", args = "ID...", min = 1, max = math.huge,
   summary = "hold an instance",
   about = "Nothing of the instance runs until it is resumed; a step under way "
     .. "is finished. `pawl workflow suspend` holds all of a workflow.",
@@ -11,6 +11,6 @@ return {
     { "pawl suspend 019aa1f2 --reason 'wrong price'", "one instance" },
   },
   run = function(opts, args)
-    return act.instance(opts, args[1], "suspend", "suspended")
+    return act.instance(opts, args, "suspend", "suspended")
   end,
 }

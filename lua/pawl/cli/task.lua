@@ -4,6 +4,7 @@ local act = require "pawl.cli.act"
 local format = require "pawl.cli.format"
 local nearest = require "pawl.nearest"
 local options = require "pawl.cli.options"
+local several = require "pawl.cli.several"
 local store = require "pawl.cli.store"
 local table_of = require "pawl.cli.table"
 local term = require "pawl.cli.term"
@@ -141,14 +142,11 @@ local function show_task(task)
   show_log(task.log)
 end
 
-local function show(opts, id)
-  local engine <close> = store.look(opts)
-  if opts.json then
-    term.json((store.try(engine.tasks:get(id, "json"))))
-  else
+local function show(opts, ids)
+  return several(opts, ids, function(engine, id)
+    if opts.json then return (store.try(engine.tasks:get(id, "json"))) end
     show_task(store.try(engine.tasks:get(id)))
-  end
-  return 0
+  end, true)
 end
 
 ---- changes -----------------------------------------------------------------
@@ -159,26 +157,27 @@ local said = {
   delegate = "delegated", escalate = "escalated",
 }
 
-local function change(kind, opts, id)
-  local engine <close> = store.look(opts)
-  local output = opts.output and opts.output.value
+local function action_of(opts)
   local action = {
     by = act.user(opts), reason = opts.reason, to = opts.to,
     take = opts.take, error = opts.error, priority = opts.priority,
     users = words(opts.candidate), roles = words(opts.role),
     groups = words(opts.group), override = opts.override,
   }
-  if opts.output then action.output = output end
+  if opts.output then action.output = opts.output.value end
   if opts.code then
     action.error = { code = opts.code, message = opts.error or opts.code }
   end
-  local task = store.try(engine.tasks[kind](engine.tasks, id, action))
-  if opts.json then
-    term.json((store.try(engine.tasks:get(task.id, "json"))))
-    return 0
-  end
-  term.print(said[kind], " ", task.id, ": ", term.clean(task.title))
-  return 0
+  return action
+end
+
+local function change(kind, opts, ids)
+  local action = action_of(opts)
+  return several(opts, ids, function(engine, id)
+    local task = store.try(engine.tasks[kind](engine.tasks, id, action))
+    if opts.json then return (store.try(engine.tasks:get(task.id, "json"))) end
+    term.print(said[kind], " ", task.id, ": ", term.clean(task.title))
+  end)
 end
 
 ---- the command -------------------------------------------------------------
@@ -216,25 +215,29 @@ local function check_options(action, opts)
 end
 
 local function run(opts, args)
-  local action, id = args[1], args[2]
+  local action = args[1]
   if not actions[action] then
     options.usage("a task has no '%s'", nearest.hint(action, order), action)
   end
   check_options(action, opts)
   if action == "list" then
-    if id then options.usage("unexpected argument '%s'", nil, id) end
+    if args[2] then
+      options.usage("unexpected argument '%s'", nil, args[2])
+    end
     return list(opts)
   end
-  if not id then
+  if not args[2] then
     options.usage("task %s needs a task's ID",
       "`pawl task list` shows what there is", action)
   end
-  if action == "show" then return show(opts, id) end
-  return change(action, opts, id)
+  local ids = table.move(args, 2, #args, 1, {})
+  if action == "show" then return show(opts, ids) end
+  return change(action, opts, ids)
 end
 
 command = {
-  name = "task", args = table.concat(order, "|") .. " [ID]", min = 1, max = 2,
+  name = "task", args = table.concat(order, "|") .. " [ID...]", min = 1,
+  max = math.huge,
   summary = "what people have to do: list, claim, complete...",
   about = "`task list` shows open tasks, newest first; the others act on one "
     .. "of them and exit with 4 when somebody else has it or was first.\n\n"

@@ -1,5 +1,6 @@
---- pawl tokens ID
+--- pawl tokens ID...
 local format = require "pawl.cli.format"
+local several = require "pawl.cli.several"
 local store = require "pawl.cli.store"
 local table_of = require "pawl.cli.table"
 local term = require "pawl.cli.term"
@@ -22,27 +23,25 @@ local columns = {
   { title = "DUE", value = function(t) return format.time(t.due) end },
 }
 
+local function show(engine, id, what)
+  local tokens = store.try(engine:tokens(id, what))
+  if #tokens > 0 then return table_of(columns, tokens) end
+  local times = what.all and store.try(engine:get(id)).times or {}
+  term.print(times.completed
+    and "it had one token alone: `pawl history` tells where that was"
+    or "no tokens: it has not begun, or has ended")
+end
+
 local function run(opts, args)
-  local engine <close> = store.look(opts)
   local what = { all = opts.all }
-  if opts.json then
-    term.json((store.try(engine:tokens(args[1], what, "json"))))
-    return 0
-  end
-  local tokens = store.try(engine:tokens(args[1], what))
-  if #tokens == 0 then
-    local times = opts.all and store.try(engine:get(args[1])).times or {}
-    term.print(times.completed
-      and "it had one token alone: `pawl history` tells where that was"
-      or "no tokens: it has not begun, or has ended")
-  else
-    table_of(columns, tokens)
-  end
-  return 0
+  return several(opts, args, function(engine, id)
+    if opts.json then return (store.try(engine:tokens(id, what, "json"))) end
+    show(engine, id, what)
+  end, true)
 end
 
 return {
-  name = "tokens", args = "ID", min = 1, max = 1,
+  name = "tokens", args = "ID...", min = 1, max = math.huge,
   summary = "where an instance stands, token by token",
   about = "Lists the live tokens of an instance: their node, the fork and "
     .. "branch they are in, and the token that forked. --all also lists "

@@ -1,8 +1,8 @@
---- pawl wake ID
+--- pawl wake ID...
 local act = require "pawl.cli.act"
 
 return {
-  name = "wake", args = "ID", min = 1, max = 1,
+  name = "wake", args = "ID...", min = 1, max = math.huge,
   summary = "do now what an instance waits to do later",
   about = "Timers, retries and timeouts that the instance waits for are due "
     .. "now, or at the time that --at says, if that is earlier.",
@@ -17,7 +17,7 @@ return {
     { "pawl wake 019aa1f2 --node remind", "this timer only" },
   },
   run = function(opts, args)
-    return act.instance(opts, args[1], "wake", "woken",
+    return act.instance(opts, args, "wake", "woken",
       { nodes = opts.node, at = opts.at })
   end,
 }

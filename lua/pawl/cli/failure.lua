@@ -1,0 +1,34 @@
+--- What is said of an error, and with what code the command ends by it.
+local store = require "pawl.cli.store"
+local term = require "pawl.cli.term"
+
+local failure = {}
+
+--- Exit codes by error code; every other failure is 1.
+local exits = {
+  usage = 2, invalid = 2, ambiguous = 2, misuse = 2, limit = 2,
+  notfound = 3,
+  exists = 4, taken = 4, busy = 4, conflict = 4,
+  already_finished = 4, lease_lost = 4,
+  unreachable = 5, auth = 5, not_a_store = 5, store_old = 5, store_new = 5,
+  readonly = 5,
+}
+
+--- Of an error that the store or the command line has.
+function failure.exit(err) return exits[err.code] or 1 end
+
+---@param opts table  what the command line said
+---@return integer exit code
+function failure.report(opts, err)
+  if err.where and not tostring(err.message):find(err.where, 1, true) then
+    err.message = err.where .. ": " .. err.message
+  end
+  term.warn(("pawl: %s: %s"):format(err.code,
+    term.clean(tostring(err.message))))
+  if err.hint then
+    store.hint(opts, err.hint)
+  end
+  return failure.exit(err)
+end
+
+return failure
