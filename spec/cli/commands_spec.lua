@@ -45,6 +45,26 @@ describe("the list of commands", function()
     end)
   end
 
+  it("is also known by what hands type", function()
+    local here = command.folder()
+    here:pawl "migrate"
+    local told = here:pawl("help").out
+    local line = assert(told:match "\nBy other names  ([^\n]+)\n")
+    assert(#line <= 80)
+    local known = listed()
+    for _, alias in ipairs(commands.aliases) do
+      local name, of = alias[1], alias[2]
+      assert.is_nil(known[name], name)
+      assert.is_true(known[of], of)
+      assert.matches("%f[%w]" .. name .. "%f[%W]", line)
+      assert.is_nil(told:find("\n  " .. name .. " ", 1, true))
+      assert.equal(here:pawl("help", of).out, here:pawl("help", name).out)
+      assert.equal(here:pawl(of, "--help").out, here:pawl(name, "--help").out)
+    end
+    assert.equal(here:pawl("list").out, here:pawl("ls").out)
+    assert.equal(here:pawl("version").out, here:pawl("-V").out)
+  end)
+
   it("has every command that the documents tell of", function()
     local known = listed()
     for _, page in ipairs { "README.md", "docs/workflows.md",

@@ -13,10 +13,24 @@ commands.names = {
   "graph", "check", "migrate", "version", "help",
 }
 
+--- What hands type that know other tools: each a command by another name.
+commands.aliases = {
+  { "ls", "list" }, { "ps", "list" }, { "get", "show" },
+  { "inspect", "show" }, { "describe", "explain" }, { "logs", "history" },
+}
+
+local function unaliased(name)
+  for _, alias in ipairs(commands.aliases) do
+    if alias[1] == name then return alias[2] end
+  end
+  return name
+end
+
 --- One of them by its name; nil when there is none.
 ---@param name string
 ---@return pawl.cli.Command?
 function commands.get(name)
+  name = unaliased(name)
   for _, known in ipairs(commands.names) do
     if known == name then return require("pawl.cli." .. name) end
   end

@@ -26,6 +26,23 @@ Exit codes
 Errors are plain text on stderr, with --json too: one line, `pawl: CODE:
 message`, and where there is something to do about it ` hint: ...` below.]]
 
+--- "ls, ps: list; logs: history", in the order of the aliases.
+local function aliases()
+  local of, order, parts = {}, {}, {}
+  for _, alias in ipairs(commands.aliases) do
+    local name, command = alias[1], alias[2]
+    if not of[command] then
+      of[command] = {}
+      order[#order + 1] = command
+    end
+    table.insert(of[command], name)
+  end
+  for i, command in ipairs(order) do
+    parts[i] = table.concat(of[command], ", ") .. ": " .. command
+  end
+  return table.concat(parts, "; ")
+end
+
 local function overview()
   local out = {
     "usage: pawl COMMAND [options]", "",
@@ -37,6 +54,7 @@ local function overview()
       out[#out + 1] = ("  %-9s %s"):format(name, commands.get(name).summary)
     end
   end
+  out[#out + 1] = "\nBy other names  " .. aliases() .. "; -V: version"
   out[#out + 1] = [[
 
 Every command knows --store URL (or PAWL_STORE; default ./pawl.db), --json

@@ -43,7 +43,7 @@ local function split(argv)
 end
 
 --- `pawl`, `pawl --version`, `pawl --help`: options alone.
-local none = { options = { { long = "version", help = "" } } }
+local none = { options = { { long = "version", short = "V", help = "" } } }
 
 local function command_line(argv)
   local name, rest = split(argv)
