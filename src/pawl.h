@@ -673,8 +673,11 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_list(pawl_engine *engine,
                                           pawl_error *err);
 
 /* What is recorded of an instance, oldest first, as a JSON array: all of it,
- * or a page. `query`: a JSON object or NULL, keys: limit, after (a row's seq).
- * The text is the caller's. PAWL_NOTFOUND, PAWL_AMBIGUOUS.
+ * or what fits. `query`: a JSON object or NULL, keys: limit, after (a row's
+ * seq), type, node, by, completed_after_us (then or later),
+ * completed_before_us, variable (rows that changed it, each with its `value`
+ * then; null: it was removed). The text is the caller's. PAWL_NOTFOUND,
+ * PAWL_AMBIGUOUS.
  *
  *   rc = pawl_history(engine, id, "{\"limit\":100}", &json, &err); */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_history(pawl_engine *engine,

@@ -322,9 +322,9 @@ end
 
 local history_shape = args.of "history"
 
---- What is recorded of an instance, oldest first: all, or a page.
+--- What is recorded of an instance, oldest first: all, or what fits.
 ---@param id string
----@param query? { limit?: integer, after?: integer }
+---@param query? pawl.HistoryQuery
 ---@param how? "table"|"json"
 ---@return table[]? entries
 ---@return pawl.Error? err

@@ -129,6 +129,7 @@ local CLASSES = {
   RestartOptions = { "change", "restart", c = set "source" },
   MoveOptions = { "change", "move", c = set "source" },
   EditOptions = { "change", "edit", c = set "source" },
+  HistoryQuery = { "history" },
   NoteOptions = { "change", "note", c = set "source" },
   WakeOptions = { "change", "wake", as = { node = "nodes" },
     c = set "source" },

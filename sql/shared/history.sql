@@ -20,7 +20,9 @@ select @shard, s.id, s.seq, s.type, s.node, s.token, s.visit, s.transition,
   where {{lease_guard}}; -- only: sqlite
 
 -- name: history_list
--- args: @shard smallint, @id uuid, @after bigint, @max integer
+-- args: @shard smallint, @id uuid, @after bigint, @type text, @node text,
+--       @by text, @completed_after time?, @completed_before time?,
+--       @changing boolean, @max integer
 -- rows: seq bigint, type text, node text, token integer??, visit bigint??,
 --       transition text, path text, attempt integer??, by text,
 --       executor uuid, text text, output json, changes json, error json,
@@ -30,6 +32,12 @@ select seq, type, node, token, visit, transition, path, attempt, by,
        due_at, previous
   from pawl.history
  where shard = @shard and instance = @id and seq > @after
+   and (@type is null or type = @type)
+   and (@node is null or node = @node)
+   and (@by is null or by = @by)
+   and (@completed_after is null or completed_at >= @completed_after)
+   and (@completed_before is null or completed_at < @completed_before)
+   and (not @changing or changes is not null)
  order by seq limit @max;
 
 -- name: history_undoable

@@ -6,6 +6,7 @@ local several = require "pawl.cli.several"
 local store = require "pawl.cli.store"
 local table_of = require "pawl.cli.table"
 local term = require "pawl.cli.term"
+local verb_args = require "pawl.args"
 
 local function detail(entry)
   local parts = {}
@@ -47,16 +48,38 @@ local columns = {
   { title = "DETAIL", flex = true, value = detail },
 }
 
+--- Of a variable: its value instead of what else the row says.
+local function columns_of(opts)
+  if not opts.variable then return columns end
+  local list = table.move(columns, 1, 4, 1, {})
+  list[#list + 1] = { title = "BY", value = function(e) return e.by end }
+  list[#list + 1] = { title = "VALUE", flex = true, value = function(e)
+    return e.value == nil and "(removed)" or format.json(e.value)
+  end }
+  return list
+end
+
+local function tell_nothing(opts, page)
+  for name in pairs(page) do
+    if name ~= "limit" and name ~= "after" then
+      term.print "nothing like that is recorded"
+      return
+    end
+  end
+  term.print(opts.after and "nothing is recorded behind row " .. opts.after
+    or "nothing recorded yet")
+end
+
 local function run(opts, args)
-  local page = { limit = opts.limit, after = opts.after }
+  local page = {}
+  for name in pairs(verb_args.of "history") do page[name] = opts[name] end
   return several(opts, args, function(engine, id)
     if opts.json then return (store.try(engine:history(id, page, "json"))) end
     local entries = store.try(engine:history(id, page))
     if #entries == 0 then
-      term.print(opts.after and "nothing is recorded behind row "
-        .. opts.after or "nothing recorded yet")
+      tell_nothing(opts, page)
     else
-      table_of(columns, entries)
+      table_of(columns_of(opts), entries)
     end
   end, true)
 end
@@ -73,10 +96,20 @@ return {
       help = "at most so many; default: all" },
     { long = "after", arg = "SEQ", type = "count",
       help = "the page behind this row" },
+    { long = "type", arg = "TYPE", help = "rows of a type: step, note, ..." },
+    { long = "node", arg = "NODE", help = "rows of a node" },
+    { long = "by", arg = "WHO", help = "what somebody asked for" },
+    { long = "completed-after", arg = "TIME", type = "time",
+      help = "since then, UTC: 2026-01-31T10:00:00Z" },
+    { long = "completed-before", arg = "TIME", type = "time",
+      help = "before then" },
+    { long = "variable", arg = "NAME",
+      help = "what a variable was, when, and by whom" },
   },
   examples = {
     { "pawl history 019aa1f2", "an id may be shortened" },
     { "pawl history 019aa1f2 --limit 50 --after 200", "a page of a long one" },
+    { "pawl history 019aa1f2 --variable total", "its values, oldest first" },
   },
   run = run,
 }

@@ -522,9 +522,20 @@ function Engine:get(id, how) end
 ---@return pawl.Error? err
 function Engine:list(query, how) end
 
---- What is recorded of an instance, oldest first: all of it, or a page.
+---@class pawl.HistoryQuery
+---@field limit? integer
+---@field after? integer     a row's seq: the page behind it
+---@field type? string       "step", "note", "cancelled"...
+---@field node? string
+---@field by? string
+---@field completed_after? pawl.Time  then or later
+---@field completed_before? pawl.Time
+---@field variable? string   rows that changed it: their `value` is what it was
+---                          then, nil when it was removed
+
+--- What is recorded of an instance, oldest first: all of it, or what fits.
 ---@param id string
----@param query? { limit?: integer, after?: integer }  after: a row's seq
+---@param query? pawl.HistoryQuery
 ---@param how? "table"|"json"
 ---@return table[]? entries
 ---@return pawl.Error? err

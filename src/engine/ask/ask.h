@@ -1,6 +1,7 @@
 /* engine/ask/ask.h: questions: answered with JSON, appended to `out`.
  *
- *   instances.c   one, its history, its tokens; the outbox
+ *   instances.c   one, its tokens; the outbox
+ *   history.c     what is recorded of one
  *   list.c        lists of instances
  *   explain.c     why one stands where it stands
  *   task_list.c   tasks of people
@@ -21,12 +22,15 @@
 
 pawl_code pawl_engine_get(pawl_engine *e, const pawl_id *id, pawl_buf *out,
                           pawl_error *err);
-pawl_code pawl_engine_history(pawl_engine *e, const pawl_id *id,
-                              pawl_str query, pawl_buf *out, pawl_error *err);
 pawl_code pawl_engine_tokens(pawl_engine *e, const pawl_id *id, int everything,
                              pawl_buf *out, pawl_error *err);
 pawl_code pawl_engine_outbox_list(pawl_engine *e, pawl_str query,
                                   pawl_buf *out, pawl_error *err);
+
+/* ---- history.c ---- */
+
+pawl_code pawl_engine_history(pawl_engine *e, const pawl_id *id,
+                              pawl_str query, pawl_buf *out, pawl_error *err);
 
 /* ---- list.c ---- */
 

@@ -1,4 +1,4 @@
-/* Asking: an instance, its history, and the outbox as JSON text.
+/* Asking: an instance, and the outbox, as JSON text.
  *
  * A row becomes an object by the names of its columns (common/answer.h): what
  * people see and what SQL calls it stand side by side, here or where SQL names
@@ -232,52 +232,6 @@ pawl_code pawl_engine_tokens(pawl_engine *e, const pawl_id *id, int everything,
   if (!rows.nrows) return pawl_instance_missing(id, err);
   pawl_store_rows(e->store, tokens, &rows);
   add_tokens(&rows, out);
-  TRY(pawl_buf_check(out, err));
-out:
-  if (rc != PAWL_OK) pawl_store_rollback(e->store);
-  return rc;
-}
-
-/* ---- history ---- */
-
-typedef struct history_query {
-  uint64_t given;
-  int64_t limit, after;
-} history_query;
-
-static const pawl_option history_rows[] = {
-    {"limit", PAWL_OPTION_INT, .at = offsetof(history_query, limit), .low = 1,
-     .high = INT32_MAX},
-    {"after", PAWL_OPTION_INT, .at = offsetof(history_query, after),
-     .high = INT64_MAX}};
-PAWL_OPTIONS_OF(history) = {.what = "a history",
-                            PAWL_OPTION_ROWS(history_rows)};
-
-/* The instance is asked for, too: no rows of history might mean that there is
- * none, or that it has just begun. */
-pawl_code pawl_engine_history(pawl_engine *e, const pawl_id *id,
-                              pawl_str query, pawl_buf *out, pawl_error *err) {
-  history_query q = {.limit = INT32_MAX};
-  int shard = pawl_shard_of(e, id);
-  pawl_rows rows;
-  int found, listed;
-  pawl_code rc = PAWL_OK;
-
-  rc = pawl_options_read(&pawl_options_of_history, query, &q, err);
-  if (rc != PAWL_OK) return rc;
-  TRY(pawl_store_begin(e->store, PAWL_UNIT_READ, err));
-  TRY(PAWL_SEND(e->store, instance_settle, &found, err, .shard = shard,
-                .id = id));
-  TRY(PAWL_SEND(e->store, history_list, &listed, err, .shard = shard, .id = id,
-                .after = q.after, .max = q.limit));
-  TRY(pawl_store_commit(e->store, err));
-  pawl_store_rows(e->store, found, &rows);
-  if (!rows.nrows) return pawl_instance_missing(id, err);
-  pawl_store_rows(e->store, listed, &rows);
-  pawl_add_rows(out, &rows,
-                "seq type node token visit attempt transition path output "
-                "changes error text by executor started=started_at "
-                "completed=completed_at due=due_at previous");
   TRY(pawl_buf_check(out, err));
 out:
   if (rc != PAWL_OK) pawl_store_rollback(e->store);

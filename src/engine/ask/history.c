@@ -1,0 +1,131 @@
+/* What is recorded of one instance, oldest first: all of it, a page, or what
+ * fits: rows of a type, of a node, of somebody, of some time, or those that
+ * changed one variable, which say its value. */
+#include <stdint.h>
+
+#include "../../value/options.h"
+#include "../common/answer.h"
+#include "../common/engine_struct.h"
+#include "../common/find.h"
+#include "ask.h"
+
+enum { PAGE = 1000 }; /* rows of one read: a long history is no long answer */
+
+typedef struct history_query {
+  uint64_t given;
+  int64_t limit, after, completed_after_us, completed_before_us;
+  pawl_buf type, node, by, variable;
+} history_query;
+
+#define AT(member) .at = offsetof(history_query, member)
+static const pawl_option history_rows[] = {
+    {"limit", PAWL_OPTION_INT, AT(limit), .low = 1, .high = INT32_MAX},
+    {"after", PAWL_OPTION_INT, AT(after), .high = INT64_MAX},
+    {"type", PAWL_OPTION_TEXT, AT(type), .low = 1},
+    {"node", PAWL_OPTION_TEXT, AT(node), .low = 1},
+    {"by", PAWL_OPTION_TEXT, AT(by), .low = 1},
+    {"variable", PAWL_OPTION_TEXT, AT(variable), .low = 1},
+    {"completed_after_us", PAWL_OPTION_TIME, AT(completed_after_us), .low = 1},
+    {"completed_before_us", PAWL_OPTION_TIME, AT(completed_before_us),
+     .low = 1}};
+PAWL_OPTIONS_OF(history) = {.what = "a history",
+                            PAWL_OPTION_ROWS(history_rows)};
+
+/* The instance is asked for, too: no rows of history might mean that there is
+ * none, or that it has just begun. */
+static pawl_code read_page(pawl_engine *e, const pawl_id *id,
+                           const history_query *q, pawl_rows *rows,
+                           pawl_error *err) {
+  int shard = pawl_shard_of(e, id), found, listed;
+  pawl_code rc = PAWL_OK;
+
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_READ, err));
+  TRY(PAWL_SEND(e->store, instance_settle, &found, err, .shard = shard,
+                .id = id));
+  TRY(PAWL_SEND(e->store, history_list, &listed, err, .shard = shard, .id = id,
+                .after = q->after, .type = pawl_buf_some(&q->type),
+                .node = pawl_buf_some(&q->node), .by = pawl_buf_some(&q->by),
+                .completed_after = q->completed_after_us,
+                .completed_before = q->completed_before_us,
+                .changing = q->variable.len > 0, .max = PAGE));
+  TRY(pawl_store_commit(e->store, err));
+  pawl_store_rows(e->store, found, rows);
+  if (!rows->nrows) return pawl_instance_missing(id, err);
+  pawl_store_rows(e->store, listed, rows);
+out:
+  if (rc != PAWL_OK) pawl_store_rollback(e->store);
+  return rc;
+}
+
+/* Does the list of names have this one? */
+static int has_name(pawl_str names, const pawl_buf *name, pawl_buf *scratch) {
+  int found = 0;
+  for (pawl_json_iter it = {0}; !found && pawl_json_walk(names, &it);) {
+    pawl_buf_clear(scratch);
+    pawl_json_unquote(it.value, scratch);
+    found = pawl_str_eq(pawl_buf_str(scratch), pawl_buf_str(name));
+  }
+  return found;
+}
+
+/* Has the row changed the variable? *value: to what; at NULL: it removed it. */
+static int has_changed(pawl_str changes, const pawl_buf *name,
+                       pawl_buf *scratch, pawl_str *value) {
+  pawl_str part;
+  value->at = NULL;
+  if (pawl_json_get(changes, "set", &part) &&
+      pawl_json_get(part, name->at, value))
+    return 1;
+  value->at = NULL;
+  return pawl_json_get(changes, "unset", &part) &&
+         has_name(part, name, scratch);
+}
+
+static void add_row(const pawl_rows *rows, int k, const history_query *q,
+                    pawl_buf *scratch, pawl_object *list) {
+  pawl_str value = {NULL, 0};
+  pawl_object o;
+
+  if (q->variable.len && !has_changed(pawl_read_history_list(rows, k).changes,
+                                      &q->variable, scratch, &value))
+    return;
+  pawl_list_object(list, &o);
+  pawl_member_columns(&o, rows, k,
+                      "seq type node token visit attempt transition path "
+                      "output changes error text by executor "
+                      "started=started_at completed=completed_at due=due_at "
+                      "previous");
+  if (q->variable.len)
+    pawl_member_json(&o, "value", value.at ? value : pawl_strz("null"));
+  pawl_object_end(&o);
+}
+
+pawl_code pawl_engine_history(pawl_engine *e, const pawl_id *id,
+                              pawl_str query, pawl_buf *out, pawl_error *err) {
+  history_query q;
+  pawl_buf scratch = {.alloc = &e->alloc};
+  pawl_object list;
+  pawl_rows rows;
+  int more = 1;
+  pawl_code rc = PAWL_OK;
+
+  pawl_options_init(&pawl_options_of_history, &q, sizeof q, &e->alloc);
+  q.limit = INT32_MAX;
+  TRY(pawl_options_read(&pawl_options_of_history, query, &q, err));
+  pawl_list_begin(&list, out);
+  while (more && list.n < q.limit) {
+    TRY(read_page(e, id, &q, &rows, err));
+    for (int k = 0; k < rows.nrows && list.n < q.limit; k++) {
+      add_row(&rows, k, &q, &scratch, &list);
+      q.after = pawl_read_history_list(&rows, k).seq;
+    }
+    more = rows.nrows == PAGE;
+  }
+  pawl_list_end(&list);
+  TRY(pawl_buf_check(&scratch, err));
+  TRY(pawl_buf_check(out, err));
+out:
+  pawl_options_deinit(&pawl_options_of_history, &q);
+  pawl_buf_deinit(&scratch);
+  return rc;
+}
