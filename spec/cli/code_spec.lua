@@ -114,6 +114,9 @@ local LINES = {
   graph = { { "graph", "t.marked" }, { "graph", "ID" } },
   migrate = { { "migrate" } },
   version = { { "version" } },
+  completion = { { "completion", "words", "--", "move", "ID", "--to", "" },
+    { "completion", "words", "--", "start", "" } },
+  man = { { "man" } },
   help = { { "help" } },
 }
 

@@ -51,7 +51,7 @@ local function overview()
   }
   for _, name in ipairs(commands.names) do
     if name ~= "help" then
-      out[#out + 1] = ("  %-9s %s"):format(name, commands.get(name).summary)
+      out[#out + 1] = ("  %-10s %s"):format(name, commands.get(name).summary)
     end
   end
   out[#out + 1] = "\nBy other names  " .. aliases() .. "; -V: version"
@@ -87,7 +87,7 @@ return {
   name = "help", args = "[COMMAND|exit]", max = 1,
   summary = "what there is, and the exit codes",
   about = "Lists the commands, explains one of them, or the exit codes.",
-  options = {},
+  options = {}, exit_codes = exit_codes,
   examples = { { "pawl help run", "options of `pawl run`" } },
   run = run,
 }
