@@ -650,8 +650,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_get(pawl_engine *engine, const char *id,
  * or NULL, keys: workflow, version, status (a name or a list), tenant,
  * correlation, business_key (with a star at its end: how it begins), key,
  * group, node (where it stands, or ended), error (its code; with a star at its
- * end how that begins), created_after_us, created_before_us,
- * updated_after_us, updated_before_us, completed_after_us,
+ * end how that begins), attributes (an object, see below), created_after_us,
+ * created_before_us, updated_after_us, updated_before_us, completed_after_us,
  * completed_before_us (at that time or later; earlier), parent, root (ids: the
  * children of one instance, all that descend from one), sort ("newest",
  * "oldest"), limit (100), before, after (ids: those older than it; those newer
@@ -659,8 +659,16 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_get(pawl_engine *engine, const char *id,
  * hold. With `error`, completed ones only when `status` names them.
  * PAWL_INVALID says what of it is wrong.
  *
+ * `attributes` {"region":"eu","amount":[">=",100,"<",200],
+ * "name":["prefix","a"],"tag":["in","a","b"]}: what each equals; or comparisons (= < <= > >= prefix)
+ * and values by turns; or a set of up to 100. A value is a string, a number, a
+ * boolean, or {"type","value"} as a start has it. Integers, floats and decimals
+ * are compared as numbers, exactly, a float as the decimal that it is written
+ * as; strings by their bytes; no value with those of another type.
+ *
  * They are found by their index of a key, a parent, a correlation, a root, a
- * business key or a tenant, the first of these that is given; else by status
+ * business key, an attribute (one that is to equal something rather than
+ * another) or a tenant, the first of these that is given; else by status
  * and workflow, in the order of their ids, between the times that are given.
  * All else is compared beside. Ids begin with the time at which they were
  * drawn: one that a caller drew more than an hour before or after its start is

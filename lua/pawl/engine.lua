@@ -336,11 +336,41 @@ end
 
 local list_shape = args.of "list"
 
+--- What an attribute is compared with, as C takes it: a list begins with how.
+local function condition_json(where, name, value)
+  if type(value) == "table" and getmetatable(value) == nil then
+    local list = core.array {}
+    for i, one in ipairs(value) do
+      list[i] = condition_json(where, name, one)
+    end
+    return list
+  end
+  local entry, why = attribute.to_json(value)
+  if not entry then
+    error(("%s: attribute '%s': %s"):format(where, name, why), 0)
+  end
+  return type(value) == "table" and entry or value
+end
+
+--- A query as C takes it; a wrong one raises at the caller's caller.
+local function instance_query(where, query)
+  local given, why = option.read(where, list_shape, query)
+  if not given then error(why, 3) end
+  local conditions = given.attributes and {}
+  for name, value in pairs(given.attributes or {}) do
+    local ok, json = pcall(condition_json, where, name, value)
+    if not ok then error(json, 3) end
+    conditions[name] = json
+  end
+  given.attributes = conditions
+  return given
+end
+
 ---@param query? pawl.Query
 ---@return pawl.ListedInstance[]? instances
 ---@return pawl.Error? err
 function methods:list(query, how)
-  return core.list(self, args.query("list", list_shape, query), how)
+  return core.list(self, instance_query("list", query), how)
 end
 
 --- The children of one instance, newest first.
@@ -353,7 +383,7 @@ function methods:children(id, query, how)
     error(("bad argument #1 to 'children' (string expected, got %s)"):format(
       type(id)), 2)
   end
-  local given = read("children", list_shape, query)
+  local given = instance_query("children", query)
   given.parent = id
   return core.list(self, given, how)
 end

@@ -124,6 +124,16 @@ static void look(life *l) {
   ASK(l,
       pawl_list(l->e, "{\"status\":[\"running\",\"waiting\"]}", &text, &err),
       PAWL_OK);
+  ASK(l,
+      pawl_list(l->e,
+                "{\"business_key\":\"b*\",\"error\":\"e*\",\"attributes\":"
+                "{\"x\":[\">\",1,\"<\",2.5],\"y\":\"z\"}}",
+                &text, &err),
+      PAWL_OK);
+  ASK(l,
+      pawl_list(l->e, "{\"attributes\":{\"x\":[\"in\",1,true,\"z\"]}}", &text,
+                &err),
+      PAWL_OK);
   ASK(l, pawl_outbox_list(l->e, NULL, &text, &err), PAWL_OK);
   ASK(l, pawl_workflow_list(l->e, "{\"live\":true}", &text, &err), PAWL_OK);
 }

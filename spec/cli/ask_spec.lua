@@ -198,6 +198,40 @@ describe("pawl list", function()
     assert.matches("not a time", ran.err)
   end)
 
+  it("takes conditions on attributes", function()
+    local here = folder()
+    local function start(...) here:pawl("start", "t.hello", ...) end
+    start("--attr", "region=eu", "--attr", "amount=12.5")
+    start("--attr", "region=us", "--attr", "amount=100", "--attr", "vip=true")
+    start("--attr", "region:=7", "--attr", "text:=a*")
+    local function count(...)
+      local given = { "list" }
+      for _, text in ipairs { ... } do
+        given[#given + 1], given[#given + 2] = "--attr", text
+      end
+      return #here:json(table.unpack(given))
+    end
+    assert.equal(1, count "region=eu")
+    assert.equal(2, count("region=eu", "region=us"))
+    assert.equal(1, count "amount=12.50")
+    assert.equal(2, count "amount>=12.5")
+    assert.equal(1, count("amount>12.5", "amount<=100"))
+    assert.equal(1, count("region=u*", "vip=true"))
+    assert.equal(0, count "region=7")
+    assert.equal(1, count "region:=7")
+    assert.equal(1, count "text:=a*")
+    assert.equal(0, count "amount<@2026-01-31")
+    for text, words in pairs { region = "NAME=VALUE", ["=eu"] = "NAME=VALUE",
+      ["due<@soon"] = "not a time", ["a!b"] = "NAME=VALUE" } do
+      local ran = here:pawl("list", "--attr", text)
+      assert.equal(2, ran.code, text)
+      assert.matches(words, ran.err)
+    end
+    local ran = here:pawl("list", "--attr", "a=1", "--attr", "a>1")
+    assert.equal(2, ran.code)
+    assert.matches("equals, too", ran.err)
+  end)
+
   it("says how a list goes on", function()
     local here = folder()
     for _ = 1, 3 do here:pawl("run", "hello.lua") end

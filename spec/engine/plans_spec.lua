@@ -70,6 +70,7 @@ local MEANT = {
   { "task_find", "id>%? AND id<", "the same" },
   { "instance_find_end", "shard=%?%)", "as many of the newest as it says" },
   { "list_status", "status=%? AND id>%? AND id<%?%)", "a page of a status" },
+  { "list_found", "sortable>%? AND sortable<%?%)", "what is in a range" },
   { "list_found", "business_key>%? AND business_key<%?%)", "those that begin "
     .. "so" },
   { "task_list", "status=%?%)", "a page of a status" },
@@ -527,6 +528,10 @@ local LISTS <const> = {
   key = { "list_found", { key = "'x1'" } },
   business_key = { "list_found", { business_from = "'x'",
     business_to = "'y'" } },
+  equal = { "list_attribute", { name = "'r'", sortable = "'sx'" } },
+  attribute = { "list_found", { name = "'r'",
+    ranges = [=['[["sx","sy"]]']=],
+    attributes = [=['[{"name":"r","ranges":[["sx","sy"]]}]']=] } },
 }
 
 kit.describe("the cost of a list", function(backend)
@@ -560,11 +565,17 @@ kit.describe("the cost of a list", function(backend)
     for i = 1, 5 do
       local word = i % 2 == 0 and "y" or "x"
       assert(engine:start("t.one", nil, { correlation = word, tenant = word,
-        business_key = word, key = word .. i }))
+        business_key = word, key = word .. i,
+        attributes = { r = word } }))
     end
     if more then
       backend.sql(url, instances(backend, ROWS, "completed", NOW, NOW)
-        .. instances(backend, ROWS, "waiting", NOW, NOW))
+        .. instances(backend, ROWS, "waiting", NOW, NOW)
+        .. ([[insert into %s (shard, instance, name, type, text_value,
+                sortable, workflow, updated_at)
+              select 0, id, 'r', 'string', 'z', 'sz', workflow, created_at
+                from %s where status <> 'running';]]):format(
+          kit.table(backend, "attribute"), kit.table(backend, "instance")))
     end
     if analyze then backend.sql(url, "analyze") end
     local found = {}

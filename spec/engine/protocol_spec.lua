@@ -233,7 +233,7 @@ kit.describe("rule 1, the lease id,", function(backend)
         text_value = { "blue" }, date_value = { probe.null },
         bytes_value = { probe.null }, float_value = { probe.null },
         number_value = { probe.null }, boolean_value = { probe.null },
-        workflow = { "t.one" }, updated_at = { now } },
+        sortable = { "sblue" }, workflow = { "t.one" }, updated_at = { now } },
       attribute_delete = { name = { "color" } },
       inbox_delete = { no = { no } },
       agenda_keep = { seen = { 1 } },
@@ -990,8 +990,8 @@ kit.describe("rule 6, no decision on a stale view:", function(backend)
       type = { "string" }, text_value = { "blue" },
       date_value = { probe.null }, bytes_value = { probe.null },
       float_value = { probe.null }, number_value = { probe.null },
-      boolean_value = { probe.null }, workflow = { "t.one" },
-      updated_at = { now } })
+      boolean_value = { probe.null }, sortable = { "sblue" },
+      workflow = { "t.one" }, updated_at = { now } })
     kit.run(store, "agenda_end", { shard = 0, id = { id },
       lease = { lease }, seen = { 0 } })
     assert.equal(before, snapshot(backend, url, id))

@@ -184,7 +184,8 @@ end)
 -- flag, and flags that are no option.
 local COMMANDS = {
   history = { "history" },
-  list = { "list", none = set("version", "key") },
+  list = { "list", as = { attr = "attributes" },
+    none = set("version", "key") },
   start = { "start", as = { attr = "attributes" },
     made = set("text", "object"), -- of these it makes those it does not name
     none = set "id", own = set("input", "many") },

@@ -54,7 +54,8 @@ for _, backend in ipairs(backends) do
       local args = { shard = 0, now = 0 }
       for _, name in ipairs { "id", "name", "type", "text_value",
                               "date_value", "bytes_value", "float_value",
-                              "number_value", "boolean_value" } do
+                              "number_value", "boolean_value",
+                              "sortable" } do
         args[name] = { n = #values }
       end
       for i, value in ipairs(values) do

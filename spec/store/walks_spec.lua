@@ -23,6 +23,7 @@ local MEANT = {
     .. "workflow" },
   { "list_status", "standing_pkey by .*workflow >", "the same" },
   { "list_status", "standing_pkey by .*instance >", "a page of a status" },
+  { "list_found", "attribute_value by .*>=.*<", "what is in a range" },
   { "list_found", "business_key by .*>=.*<", "those that begin so" },
   { "agenda_claim", "left", "prefixes that are suspended: a few" },
   { "agenda_claim_one", "left", "the same" },

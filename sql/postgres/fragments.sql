@@ -165,3 +165,26 @@ select {{listed}}
   {{instance_at s.shard; f.found}}
  where {{is_asked}}
  order by f.found {{1}} limit @max
+
+-- fragment: attribute_ranges
+-- Instances with an attribute @name in one of @ranges, which do not overlap. In
+-- the order of their index, so that no other would do.
+select a.instance from json_array_elements(@ranges) r
+ cross join lateral (
+  select instance from pawl.attribute
+   where @by = 'attribute' and shard = s.shard and name = @name
+     and sortable >= r.value ->> 0 and sortable < r.value ->> 1
+   order by sortable offset 0) a
+
+-- fragment: attributes_fit
+-- Has instance {{1}} an attribute for each of @attributes, in one of its
+-- ranges?
+not exists (
+  select 1 from json_array_elements(@attributes) c where not exists (
+    select 1 from pawl.attribute a
+     where a.shard = {{1}}.shard and a.instance = {{1}}.id
+       and a.name = c.value ->> 'name'
+       and exists (select 1 from json_array_elements(c.value -> 'ranges') r
+                    where a.sortable >= r.value ->> 0
+                      and a.sortable < r.value ->> 1 offset 0)
+    offset 0) offset 0)

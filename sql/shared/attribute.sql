@@ -4,7 +4,7 @@
 -- args: @shard smallint, @id uuid[], @name text[], @type text[],
 --       @text_value text[], @date_value time??[], @bytes_value bytes[],
 --       @float_value float[], @number_value numeric[],
---       @boolean_value boolean??[], @now time?
+--       @boolean_value boolean??[], @sortable text[], @now time?
 -- Those given to a start; a repeated start adds nothing.
 insert into pawl.attribute {{attribute_row}} i.workflow, {{now}}
   {{from_each}} (
@@ -17,7 +17,8 @@ on conflict do nothing;
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[],
 --       @name text[], @type text[], @text_value text[], @date_value time??[],
 --       @bytes_value bytes[], @float_value float[], @number_value numeric[],
---       @boolean_value boolean??[], @workflow text[], @updated_at time[]
+--       @boolean_value boolean??[], @sortable text[], @workflow text[],
+--       @updated_at time[]
 insert into pawl.attribute {{attribute_row}} s.workflow, s.updated_at
   {{from_held}}
 on conflict (shard, instance, name) do update
@@ -26,6 +27,7 @@ on conflict (shard, instance, name) do update
        float_value = excluded.float_value,
        number_value = excluded.number_value,
        boolean_value = excluded.boolean_value,
+       sortable = excluded.sortable,
        updated_at = excluded.updated_at;
 
 -- name: attribute_delete

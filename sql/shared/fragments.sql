@@ -95,6 +95,7 @@ t.deleted_at is null
   and (@updated_before is null or t.updated_at < @updated_before)
   and (@completed_after is null or t.completed_at >= @completed_after)
   and (@completed_before is null or t.completed_at < @completed_before)
+  and (@attributes is null or {{attributes_fit t}})
 
 -- fragment: is_leased
 exists (select 1 from pawl.agenda a
@@ -110,6 +111,16 @@ exists (select 1 from pawl.agenda a
              where k.shard = {{1}}.shard and k.instance = {{1}}.id
                and k.node = {{2}} and k.state in ('active', 'waiting')
              offset 0))
+
+-- fragment: attribute_walk
+select {{listed}}
+  from (select instance as found from pawl.attribute
+         where shard = s.shard and name = @name and sortable = @sortable
+           and instance > @low and instance < @high and {{2}}
+         order by instance {{1}}) f
+  {{instance_at s.shard; f.found}}
+ where {{is_asked}}
+ order by f.found {{1}} limit @max
 
 -- fragment: tenant_walk
 select {{listed}} from pawl.instance t
@@ -173,9 +184,11 @@ commits = i.commits + 1, lease = s.lease, seq = s.seq,
 
 -- fragment: attribute_row
 (shard, instance, name, type, text_value, date_value, bytes_value,
-       float_value, number_value, boolean_value, workflow, updated_at)
+       float_value, number_value, boolean_value, sortable, workflow,
+       updated_at)
 select @shard, s.id, s.name, s.type, s.text_value, s.date_value,
        s.bytes_value, s.float_value, s.number_value, s.boolean_value,
+       s.sortable,
 
 -- fragment: has_text
 -- Is the text that is searched for in {{1}}, in either case?

@@ -8,9 +8,10 @@
 --   key text, parent uuid, root uuid, executor_group text, error text,
 --   node text, created_after time?, created_before time?,
 --   updated_after time?, updated_before time?, completed_after time?,
---   completed_before time?
+--   completed_before time?, attributes json
 -- Null: it may be anything. A range's end is not in it. @begun: of those that
--- are stored as running, which? @error: how its text begins.
+-- are stored as running, which? @error: how its text begins. @attributes:
+-- [{"name","ranges":[["from","to"],...]},...], of each one range fits.
 
 -- columns: page
 --   low uuid, high uuid, up boolean, brief boolean, max integer
@@ -25,10 +26,21 @@ select i.* {{from_each}} (
   union all
   select * from ({{tenant_walk asc; @up}}) newer) i;
 
--- name: list_found
--- args: @shard smallint[], @by text, @{{asked}}, @{{page}}
+-- name: list_attribute
+-- args: @shard smallint[], @name text, @sortable text, @{{asked}}, @{{page}}
 -- rows: like list_tenant
--- Those of one word, by its index; all of them are read.
+-- Those that have an attribute of that value.
+select i.* {{from_each}} (
+  select * from ({{attribute_walk desc; not @up}}) older
+  union all
+  select * from ({{attribute_walk asc; @up}}) newer) i;
+
+-- name: list_found
+-- args: @shard smallint[], @by text, @name text, @ranges json, @{{asked}},
+--       @{{page}}
+-- rows: like list_tenant
+-- Those of one word, or with an attribute in one of @ranges, by its index; all
+-- of them are read.
 select i.* {{from_each}} (
   select {{listed}} from (
     select id as found from pawl.instance
@@ -48,6 +60,8 @@ select i.* {{from_each}} (
     select id from pawl.instance
      where @by = 'business_key' and shard = s.shard
        and business_key >= @business_from and business_key < @business_to
+    union all
+    {{attribute_ranges}}
     offset 0) f {{instance_at s.shard; f.found}}
    where t.id > @low and t.id < @high and {{is_asked}}
    order by case when @up then t.id end, t.id desc limit @max) i;

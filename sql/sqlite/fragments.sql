@@ -125,3 +125,23 @@ select {{listed}} from pawl_instance t
  where t.shard = @shard and t.status = @status and {{3}}
    and t.id > @low and t.id < @high and {{2}} and {{is_asked}}
  order by t.id {{1}} limit @max
+
+-- fragment: attribute_ranges
+-- Instances with an attribute @name in one of @ranges, which do not overlap.
+select a.instance from json_each(@ranges) r
+ cross join pawl_attribute a
+ where @by = 'attribute' and a.shard = @shard and a.name = @name
+   and a.sortable >= json_extract(r.value, '$[0]')
+   and a.sortable < json_extract(r.value, '$[1]')
+
+-- fragment: attributes_fit
+-- Has instance {{1}} an attribute for each of @attributes, in one of its
+-- ranges?
+not exists (
+  select 1 from json_each(@attributes) c where not exists (
+    select 1 from pawl_attribute a
+     where a.shard = {{1}}.shard and a.instance = {{1}}.id
+       and a.name = json_extract(c.value, '$.name')
+       and exists (select 1 from json_each(c.value, '$.ranges') r
+                    where a.sortable >= json_extract(r.value, '$[0]')
+                      and a.sortable < json_extract(r.value, '$[1]'))))

@@ -2,6 +2,7 @@
 local listing = require "pawl.cli.listing"
 local nearest = require "pawl.nearest"
 local options = require "pawl.cli.options"
+local pawl = require "pawl"
 local store = require "pawl.cli.store"
 local term = require "pawl.cli.term"
 local verb_args = require "pawl.args"
@@ -27,6 +28,58 @@ local function status_list(given)
   return out
 end
 
+--- A number exactly, a boolean, @TIME as a date; else text.
+local function value_of(text)
+  if text == "true" then return true end
+  if text == "false" then return false end
+  if text:find "^%-?%d+$" or text:find "^%-?%d+%.%d+$" then
+    local ok, number = pcall(pawl.decimal, text)
+    if ok then return number end
+  elseif text:find "^@" then
+    local ok, date = pcall(pawl.date, text:sub(2))
+    if ok then return date end
+    options.usage("--attr: '%s' is not a time", 'write UTC: '
+      .. '"@2026-01-31" or "@2026-01-31T10:00:00Z"', text:sub(2))
+  end
+  return text
+end
+
+--- One NAME>=VALUE, added to what its name is given already: several that are
+--- equal are a set.
+local function add_condition(out, text)
+  local name, forced, how, value = text:match "^([^=:<>]+)(:?)([<>]?=?)(.*)$"
+  if not name or how == "" then
+    options.usage("--attr takes NAME=VALUE, or another of < <= > >=, got '%s'",
+      "--attr region=eu --attr 'amount>=100' --attr 'name=a*'", text)
+  end
+  local given = out[name] or {}
+  out[name] = given
+  if forced == "" and how == "=" and value:find "%*$" then
+    how, value = "prefix", value:sub(1, -2)
+  elseif forced == "" then
+    value = value_of(value)
+  end
+  if how == "=" and (#given == 0 or given[1] == "in") then
+    given[1] = "in"
+  elseif given[1] == "in" or how == "=" and #given > 0 then
+    options.usage("--attr compares '%s' and says what it equals, too", nil,
+      name)
+  else
+    given[#given + 1] = how
+  end
+  given[#given + 1] = value
+end
+
+local function conditions(list)
+  if not list then return nil end
+  local out = {}
+  for _, text in ipairs(list) do add_condition(out, text) end
+  for name, given in pairs(out) do
+    if given[1] == "in" and #given == 2 then out[name] = given[2] end
+  end
+  return out
+end
+
 local function run(opts)
   local status = status_list(opts.status)
   local engine <close> = store.look(opts)
@@ -35,6 +88,7 @@ local function run(opts)
     tenant = opts.tenant, correlation = opts.correlation,
     key = opts.key, business_key = opts.business_key, group = opts.group,
     node = opts.node, error = opts.error, sort = opts.sort,
+    attributes = conditions(opts.attr),
     created_after = opts.created_after, created_before = opts.created_before,
     updated_after = opts.updated_after, updated_before = opts.updated_before,
     completed_after = opts.completed_after,
@@ -92,6 +146,10 @@ return {
     { long = "error", arg = "CODE", help = "whose error has this code; "
       .. "'card_*': one that begins so. Completed ones only if --status "
       .. "names them" },
+    { long = "attr", arg = "NAME=VALUE", many = true,
+      help = "with this attribute; also < <= > >=, 'NAME=a*' for one that "
+        .. "begins so, and @2026-01-31 for a date. NAME:=TEXT is text. The "
+        .. "same name again: one of several, or a range" },
     { long = "created-after", arg = "TIME", type = "time",
       help = "created at that time or later: \"2026-01-31\" or "
         .. "\"2026-01-31T10:00:00Z\"" },
@@ -118,6 +176,8 @@ return {
   examples = {
     { "pawl list --status failed,suspended", "what needs somebody" },
     { "pawl list -w order.fulfil -n 5 --json", "the newest five, as JSON" },
+    { "pawl list --attr region=eu --attr 'amount>=100'",
+      "by what they were given as attributes" },
     { "pawl list --error 'card_*' --created-after 2026-01-31",
       "those that failed so since then" },
   },

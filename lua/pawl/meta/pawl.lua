@@ -171,6 +171,12 @@ function pawl.migrate(url, options) end
 ---@field created? boolean     it was started now
 ---@field repeated boolean     the event was known: nothing was done
 
+--- What an attribute equals; or comparisons and values by turns: { ">=", 100,
+--- "<", 200 }, of "=", "<", "<=", ">", ">=" and "prefix"; or one of a set:
+--- { "in", "a", "b" }. Integers, floats and decimals are compared as numbers,
+--- exactly; other values with those of their own type.
+---@alias pawl.Condition string|number|boolean|pawl.Typed|table
+
 ---@class pawl.Query
 ---@field workflow? string
 ---@field version? integer
@@ -183,6 +189,7 @@ function pawl.migrate(url, options) end
 ---@field node? string         where it stands, or ended
 ---@field error? string        its code; with a star at its end how that begins.
 ---                            Completed ones only if `status` names them
+---@field attributes? table<string, pawl.Condition>  by their names
 ---@field created_after? pawl.Time   at that time or later
 ---@field created_before? pawl.Time  earlier
 ---@field updated_after? pawl.Time

@@ -540,6 +540,8 @@ create table pawl.attribute (
   float_value, -- only: sqlite: REAL would lose the sign of -0.0
   number_value numeric,
   boolean_value boolean,
+  sortable text, -- only: sqlite
+  sortable text collate "C", -- only: postgres: as its bytes sort
   workflow text not null,
   updated_at timestamptz not null,
   primary key (shard, instance, name),
@@ -553,12 +555,11 @@ create table pawl.attribute (
 ) without rowid; -- only: sqlite
 comment on table pawl.attribute is
   'typed values of an instance; no foreign key, so that they may outlive it';
-create index attribute_text on pawl.attribute (shard, name, text_value)
-  where text_value is not null;
-create index attribute_number on pawl.attribute (shard, name, number_value)
-  where number_value is not null;
-create index attribute_date on pawl.attribute (shard, name, date_value)
-  where date_value is not null;
+comment on column pawl.attribute.sortable is
+  'the value as text that sorts like it, whatever its type; null: bytes';
+create index attribute_value
+  on pawl.attribute (shard, name, sortable, instance)
+  where sortable is not null;
 
 -- Who works ------------------------------------------------------------------
 
@@ -708,9 +709,10 @@ insert into pawl.variable (shard, instance, part, members)
 select 0, id, ':0', '' from pawl.instance;
 insert into pawl.inbox (shard, instance, no, kind, received_at)
 select 0, id, id, 'cancel', now() from pawl.instance;
-insert into pawl.attribute (shard, instance, name, type, text_value, workflow,
-       updated_at)
-select 0, id, 'a', 'string', 'x', 'w', now() from pawl.instance;
+insert into pawl.attribute (shard, instance, name, type, text_value, sortable,
+       workflow, updated_at)
+select 0, id, 'a', 'string', 'x', 's' || id::text, 'w', now()
+  from pawl.instance;
 insert into pawl.subscription (shard, instance, token, pattern, key, since)
 select 0, id, 1, 'e', nullif(id::text, '00000000-0000-7000-8000-000000000001'),
        now()

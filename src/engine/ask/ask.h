@@ -2,7 +2,7 @@
  *
  *   instances.c   one, its tokens; the outbox
  *   history.c     what is recorded of one
- *   list.c        lists of instances
+ *   list.c        lists of instances; ranges.c: what they are asked for
  *   explain.c     why one stands where it stands
  *   task_list.c   tasks of people
  *   workflows.c   versions of workflows

@@ -3,6 +3,8 @@
  *   given                          found by              read
  *   key, parent, correlation,      its index             all that have it
  *   root, business_key
+ *   attributes                     what one equals       a page, in order
+ *                                  else its ranges       all that are in them
  *   tenant                         the tenant's          a page, in order
  *   anything else                  status and workflow   a page, in order
  *
@@ -20,6 +22,7 @@
 #include "../common/engine_struct.h"
 #include "../common/find.h"
 #include "ask.h"
+#include "ranges.h"
 
 /* How far an id's time may be from its instance's: clocks differ, and a caller
  * may have drawn it before. */
@@ -36,6 +39,7 @@ typedef struct filter {
   int64_t version, limit;
   int64_t created_after, created_before, updated_after, updated_before,
       completed_after, completed_before;
+  pawl_str attributes;
   int sort; /* the one of SORTS */
   /* what follows from those */
   int has_before, has_after, has_parent, has_root;
@@ -43,6 +47,7 @@ typedef struct filter {
   pawl_id low, high; /* between those, neither of them */
   int up;            /* those nearest to `low`, else to `high` */
   pawl_buf business_from, business_to, error_text, stored;
+  pawl_conditions conditions;
 } filter;
 
 static const char *const SORTS[] = {"newest", "oldest"};
@@ -71,6 +76,7 @@ static const pawl_option list_rows[] = {
     TIME(updated_before),
     TIME(completed_after),
     TIME(completed_before),
+    {"attributes", PAWL_OPTION_OBJECT, AT(attributes)},
     {"parent", PAWL_OPTION_TEXT, AT(parent_id)},
     {"root", PAWL_OPTION_TEXT, AT(root_id)},
     {"sort", PAWL_OPTION_CHOICE, AT(sort), .names = SORTS, .high = NSORTS},
@@ -81,76 +87,9 @@ PAWL_OPTIONS_OF(list) = {.what = "list", PAWL_OPTION_ROWS(list_rows)};
 
 /* ---- words ---- */
 
-/* The last code point of a text that is UTF-8, and where it begins. */
-static uint32_t last_point(pawl_str s, size_t *at) {
-  size_t i = s.len - 1;
-  while (i > 0 && ((unsigned char)s.at[i] & 0xc0) == 0x80) i--;
-  unsigned char lead = (unsigned char)s.at[i];
-  uint32_t point = lead < 0x80   ? lead
-                   : lead < 0xe0 ? lead & 0x1fu
-                   : lead < 0xf0 ? lead & 0x0fu
-                                 : lead & 0x07u;
-  for (size_t k = i + 1; k < s.len; k++)
-    point = point << 6 | ((unsigned char)s.at[k] & 0x3fu);
-  *at = i;
-  return point;
-}
-
-static void add_point(pawl_buf *out, uint32_t p) {
-  if (p < 0x80) {
-    pawl_buf_addc(out, (char)p);
-    return;
-  }
-  if (p < 0x800) {
-    pawl_buf_addc(out, (char)(0xc0 | p >> 6));
-  } else {
-    if (p < 0x10000) {
-      pawl_buf_addc(out, (char)(0xe0 | p >> 12));
-    } else {
-      pawl_buf_addc(out, (char)(0xf0 | p >> 18));
-      pawl_buf_addc(out, (char)(0x80 | (p >> 12 & 0x3f)));
-    }
-    pawl_buf_addc(out, (char)(0x80 | (p >> 6 & 0x3f)));
-  }
-  pawl_buf_addc(out, (char)(0x80 | (p & 0x3f)));
-}
-
-/* The first text, by bytes, behind all that begin with this one. */
-static void add_behind(pawl_str prefix, pawl_buf *out) {
-  while (prefix.len) {
-    size_t at;
-    uint32_t point = last_point(prefix, &at);
-    prefix.len = at;
-    if (point == 0x10ffff) continue;
-    pawl_buf_adds(out, prefix);
-    add_point(out, point == 0xd7ff ? 0xe000 : point + 1);
-    return;
-  }
-  for (int i = 0; i < 64; i++) add_point(out, 0x10ffff);
-}
-
-static int is_prefix(pawl_str word) {
-  return word.len > 0 && word.at[word.len - 1] == '*';
-}
-
-/* The range of all that a word stands for: it alone, or with a star at its end
- * what begins with it. */
-static void set_range(pawl_str word, pawl_buf *from, pawl_buf *to) {
-  const int prefix = is_prefix(word);
-  if (prefix) word.len--;
-  pawl_buf_adds(from, word);
-  pawl_buf_add(from, "", 0); /* an empty one is a text, too */
-  if (prefix) {
-    add_behind(word, to);
-  } else {
-    pawl_buf_adds(to, word);
-    pawl_buf_addc(to, 1); /* no text comes between: none has a zero byte */
-  }
-}
-
 /* How the JSON of an error with that code begins (rules/plan.h). */
 static void set_error_text(pawl_str code, pawl_buf *out) {
-  const int prefix = is_prefix(code);
+  const int prefix = pawl_word_is_prefix(code);
   if (prefix) code.len--;
   pawl_buf_addz(out, "{\"code\":");
   pawl_json_add_string(out, code);
@@ -232,6 +171,16 @@ static void set_stored(filter *f, unsigned stored) {
   }
 }
 
+/* Which word it is found by; NULL: none. Those that fewer have come first. */
+static const char *found_by(const filter *f) {
+  return f->key.len            ? "key"
+         : f->has_parent       ? "parent"
+         : f->correlation.len  ? "correlation"
+         : f->has_root         ? "root"
+         : f->business_key.len ? "business_key"
+                               : NULL;
+}
+
 static pawl_code read_filter(pawl_engine *e, pawl_str query, filter *f,
                              pawl_error *err) {
   f->limit = 100;
@@ -244,9 +193,12 @@ static pawl_code read_filter(pawl_engine *e, pawl_str query, filter *f,
   set_stored(f, stored_statuses(f->statuses));
   set_bounds(f);
   if (f->business_key.len)
-    set_range(pawl_buf_str(&f->business_key), &f->business_from,
-              &f->business_to);
+    pawl_word_range(pawl_buf_str(&f->business_key), &f->business_from,
+                    &f->business_to);
   if (f->error.len) set_error_text(pawl_buf_str(&f->error), &f->error_text);
+  if (f->attributes.at)
+    MUST(pawl_conditions_read(&f->conditions, f->attributes, !found_by(f),
+                              err));
   MUST(pawl_buf_check(&f->stored, err));
   MUST(pawl_buf_check(&f->business_from, err));
   MUST(pawl_buf_check(&f->business_to, err));
@@ -257,6 +209,7 @@ static void init_filter(pawl_engine *e, filter *f) {
   pawl_options_init(&pawl_options_of_list, f, sizeof *f, &e->alloc);
   f->business_from.alloc = f->business_to.alloc = &e->alloc;
   f->error_text.alloc = f->stored.alloc = &e->alloc;
+  pawl_conditions_init(&f->conditions, &e->alloc);
 }
 
 static void deinit_filter(filter *f) {
@@ -265,19 +218,10 @@ static void deinit_filter(filter *f) {
   pawl_buf_deinit(&f->business_to);
   pawl_buf_deinit(&f->error_text);
   pawl_buf_deinit(&f->stored);
+  pawl_conditions_deinit(&f->conditions);
 }
 
 /* ---- finding ---- */
-
-/* Which word it is found by; NULL: none. Those that fewer have come first. */
-static const char *found_by(const filter *f) {
-  return f->key.len            ? "key"
-         : f->has_parent       ? "parent"
-         : f->correlation.len  ? "correlation"
-         : f->has_root         ? "root"
-         : f->business_key.len ? "business_key"
-                               : NULL;
-}
 
 /* What all lists are asked for. */
 #define ASKED(f)                                                              \
@@ -299,7 +243,8 @@ static const char *found_by(const filter *f) {
   .updated_before = (f)->updated_before,                                      \
   .completed_after = (f)->completed_after,                                    \
   .completed_before = (f)->completed_before, .low = &(f)->low,                \
-  .high = &(f)->high, .up = (f)->up, .max = (f)->limit
+  .attributes = pawl_buf_some(&(f)->conditions.others), .high = &(f)->high,   \
+  .up = (f)->up, .max = (f)->limit
 
 static void put_statuses(pawl_engine *e, const filter *f, int shard) {
   unsigned stored = stored_statuses(f->statuses);
@@ -312,15 +257,23 @@ static void put_statuses(pawl_engine *e, const filter *f, int shard) {
 
 static pawl_code send_list(pawl_engine *e, const filter *f, pawl_rows *rows,
                            pawl_error *err) {
-  const char *by = found_by(f);
+  const pawl_conditions *c = &f->conditions;
+  const char *by = c->ranges.len ? "attribute" : found_by(f);
+  const int equal = c->equals.len > 0;
 
-  pawl_args_begin(&e->args, by              ? PAWL_STMT_list_found
+  pawl_args_begin(&e->args, equal           ? PAWL_STMT_list_attribute
+                            : by            ? PAWL_STMT_list_found
                             : f->tenant.len ? PAWL_STMT_list_tenant
                                             : PAWL_STMT_list_status);
   for (int s = 0; s < e->nshards; s++)
-    if (by)
+    if (equal)
+      PAWL_PUT(&e->args, list_attribute, .shard = s,
+               .name = pawl_buf_str(&c->name),
+               .sortable = pawl_buf_str(&c->equals), ASKED(f));
+    else if (by)
       PAWL_PUT(&e->args, list_found, .shard = s, .by = pawl_strz(by),
-               ASKED(f));
+               .name = pawl_buf_some(&c->name),
+               .ranges = pawl_buf_some(&c->ranges), ASKED(f));
     else if (f->tenant.len)
       PAWL_PUT(&e->args, list_tenant, .shard = s, ASKED(f));
     else

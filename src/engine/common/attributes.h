@@ -17,11 +17,12 @@ typedef pawl_attribute_list_row pawl_attribute;
 pawl_code pawl_attribute_read(pawl_str name, pawl_str typed,
                               pawl_attribute *out, pawl_buf *scratch,
                               pawl_error *err);
-/* Its members for a statement's arguments. */
-#define PAWL_ATTRIBUTE_MEMBERS(v)                                   \
+/* Its members for a statement's arguments; `sorts` is its sortable text
+ * (sortable.h). */
+#define PAWL_ATTRIBUTE_MEMBERS(v, sorts)                            \
   .name = (v).name, .type = (v).type, .text_value = (v).text_value, \
   .date_value = (v).date_value, .bytes_value = (v).bytes_value,     \
   .float_value = (v).float_value, .number_value = (v).number_value, \
-  .boolean_value = (v).boolean_value
+  .boolean_value = (v).boolean_value, .sortable = (sorts)
 
 #endif

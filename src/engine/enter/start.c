@@ -6,7 +6,7 @@
 
 #include "../../base/sha256.h"
 #include "../../value/options.h"
-#include "../common/attributes.h"
+#include "../common/sortable.h"
 #include "../common/time.h"
 #include "../common/wake.h"
 #include "enter.h"
@@ -186,13 +186,15 @@ static pawl_code put_attributes(pawl_engine *e, const pawl_start_options *o,
   const int64_t now = pawl_store_now(e->store);
   const char *room = scratch->at;
   pawl_attribute v;
+  pawl_str sorts;
 
   if (!o->attributes.at) return PAWL_OK;
   for (pawl_json_iter it = {0}; pawl_json_walk(o->attributes, &it);) {
     MUST(pawl_attribute_read(it.key, it.value, &v, scratch, err));
+    sorts = pawl_sortable_of(&v, scratch);
     assert(scratch->at == room); /* what was put before borrows from it */
     PAWL_PUT(&e->args, attribute_start, .shard = pawl_shard_of(e, &o->id),
-             .id = &o->id, PAWL_ATTRIBUTE_MEMBERS(v), .now = now);
+             .id = &o->id, PAWL_ATTRIBUTE_MEMBERS(v, sorts), .now = now);
   }
   return PAWL_OK;
 }

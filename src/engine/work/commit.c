@@ -16,8 +16,8 @@
 
 #include "../../base/fault.h"
 #include "../../value/json.h"
-#include "../common/attributes.h"
 #include "../common/pipeline.h"
+#include "../common/sortable.h"
 #include "../common/time.h"
 #include "await.h"
 #include "batch.h"
@@ -138,6 +138,7 @@ static pawl_code send_attributes(pawl_engine *e, pawl_held *h, int64_t now,
   pawl_str attrs = pawl_buf_str(&h->d.plan.attrs);
   pawl_buf scratch = {.alloc = &e->alloc};
   pawl_attribute v;
+  pawl_str sorts;
   pawl_code rc = PAWL_OK;
 
   /* columns borrow from the scratch, so it must not move: it never holds
@@ -148,8 +149,9 @@ static pawl_code send_attributes(pawl_engine *e, pawl_held *h, int64_t now,
   for (pawl_json_iter it = {0}; pawl_json_walk(attrs, &it);) {
     if (pawl_json_kind_of(it.value) == PAWL_JSON_NULL) continue;
     TRY(pawl_attribute_read(it.key, it.value, &v, &scratch, err));
+    sorts = pawl_sortable_of(&v, &scratch);
     PAWL_PUT(a, attribute_put, PAWL_GUARD_MEMBERS(h),
-             PAWL_ATTRIBUTE_MEMBERS(v),
+             PAWL_ATTRIBUTE_MEMBERS(v, sorts),
              .workflow = pawl_buf_str(&h->d.workflow), .updated_at = now);
   }
   TRY(pawl_store_send(e->store, a, NULL, err));
