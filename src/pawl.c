@@ -26,7 +26,7 @@ const char *pawl_version(void) {
 /* clang-format off */
 #define VERBS(X)                                                      \
   X(start) X(item) X(signal) X(signal_start) X(change) X(list)        \
-  X(history) X(outbox_list) X(task_list) X(task_change)               \
+  X(history) X(outbox_list) X(task_list) X(task_change) X(executor_list) \
   X(workflow_list) X(workflow_get)                                    \
   X(workflow_change) X(workflow_transfer) X(workflow_hotfix)
 /* clang-format on */
@@ -347,6 +347,11 @@ pawl_code pawl_explain(pawl_engine *engine, const char *id, char **out,
 pawl_code pawl_outbox_list(pawl_engine *engine, const char *query, char **out,
                            pawl_error *err) {
   ANSWER(pawl_engine_outbox_list(engine, pawl_strz(query), &b, err));
+}
+
+pawl_code pawl_executor_list(pawl_engine *engine, const char *query,
+                             char **out, pawl_error *err) {
+  ANSWER(pawl_engine_executor_list(engine, pawl_strz(query), &b, err));
 }
 
 pawl_code pawl_list(pawl_engine *engine, const char *query, char **out,

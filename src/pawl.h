@@ -311,6 +311,20 @@ PAWL_API int64_t pawl_now(pawl_engine *engine);
  *   pawl_executor_id(engine, me); */
 PAWL_API void pawl_executor_id(const pawl_engine *engine, char out[37]);
 
+/* Executors that live, the youngest first, as a JSON array: id, alive, host,
+ * pid, group, started, active (its last heartbeat), expires, stopped,
+ * recovered, holds (instances under its leases). `query`: a JSON object or
+ * NULL, keys: group, all (also those that have stopped or are dead, for a
+ * week), limit (100). A program that only asks is none: it has claimed nothing.
+ * The text is the caller's. PAWL_INVALID says what of the query is wrong.
+ *
+ *   rc = pawl_executor_list(engine, "{\"group\":\"default\"}", &json, &err);
+ */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_executor_list(pawl_engine *engine,
+                                                   const char *query,
+                                                   char **out,
+                                                   pawl_error *err);
+
 /* How much was asked of the store since the engine was opened. For benches and
  * dashboards. */
 typedef struct pawl_counts {

@@ -74,6 +74,7 @@ static void call_all(world *w) {
   refuses(w, pawl_tokens(e, w->id, 1, &text, NULL));
   refuses(w, pawl_explain(e, w->id, &text, NULL));
   refuses(w, pawl_outbox_list(e, NULL, &text, NULL));
+  refuses(w, pawl_executor_list(e, NULL, &text, NULL));
   refuses(w, pawl_task_list(e, NULL, &text, NULL));
   refuses(w, pawl_task_get(e, w->id, &text, NULL));
   refuses(w, pawl_task_find(e, "0", id, NULL));
@@ -115,7 +116,7 @@ static void all_was_refused(world *w) {
   char *text;
   pawl_error err = {0};
   CHECK(w->closed);
-  CHECK_INT(w->told, 27);
+  CHECK_INT(w->told, 28);
   CHECK_INT(w->refused, w->told);
   CHECK_TEXT(w->logged, SAID);
   CHECK_INT(pawl_get(w->e, w->id, &text, &err), PAWL_OK);
@@ -452,6 +453,7 @@ static void an_engine_is_asked_for(void) {
   TOLD(pawl_task_list(NULL, NULL, NULL, &err));
   TOLD(pawl_task_change(NULL, "0000", "{}", NULL, &err));
   TOLD(pawl_outbox_list(NULL, NULL, NULL, &err));
+  TOLD(pawl_executor_list(NULL, NULL, NULL, &err));
   TOLD(pawl_health(NULL, 0, NULL, &err));
   /* these cannot fail */
   pawl_close(NULL);
@@ -485,6 +487,7 @@ static void what_is_not_needed_may_be_left_out(void) {
   CHECK_INT(pawl_explain(e, w.id, NULL, NULL), PAWL_OK);
   CHECK_INT(pawl_task_list(e, NULL, NULL, NULL), PAWL_OK);
   CHECK_INT(pawl_outbox_list(e, NULL, NULL, NULL), PAWL_OK);
+  CHECK_INT(pawl_executor_list(e, NULL, NULL, NULL), PAWL_OK);
   CHECK_INT(pawl_workflow_list(e, NULL, NULL, NULL), PAWL_OK);
   CHECK_INT(pawl_workflow_graph(e, "zoo.a", 0, NULL, NULL), PAWL_OK);
   CHECK_INT(pawl_health(e, 0, NULL, NULL), PAWL_OK);

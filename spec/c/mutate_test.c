@@ -486,6 +486,7 @@ static void look_at(world *w, const char *id) {
   ASK(w, pawl_tokens(w->e, id, 1, &out, &err));
   ASK(w, pawl_task_list(w->e, NULL, &out, &err));
   ASK(w, pawl_outbox_list(w->e, NULL, &out, &err));
+  ASK(w, pawl_executor_list(w->e, NULL, &out, &err));
   ASK(w, pawl_workflow_list(w->e, NULL, &out, &err));
   ASK(w, pawl_workflow_graph(w->e, "zoo.a", 0, &out, &err));
   for (int i = 0; i < 3; i++) {

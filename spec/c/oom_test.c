@@ -135,6 +135,7 @@ static void look(life *l) {
                 &err),
       PAWL_OK);
   ASK(l, pawl_outbox_list(l->e, NULL, &text, &err), PAWL_OK);
+  ASK(l, pawl_executor_list(l->e, NULL, &text, &err), PAWL_OK);
   ASK(l, pawl_workflow_list(l->e, "{\"live\":true}", &text, &err), PAWL_OK);
 }
 

@@ -110,6 +110,7 @@ local LINES = {
   edit = { { "edit", "ID", "--set", "k=\"k2\"" } },
   note = { { "note", "ID", "seen" } },
   workflow = { { "workflow", "list" } },
+  executors = { { "executors", "--all" } },
   health = { { "health" }, { "health", "--repair" } },
   graph = { { "graph", "t.marked" }, { "graph", "ID" } },
   migrate = { { "migrate" } },

@@ -52,6 +52,7 @@ local MEANT = {
   { "agenda_promote", "due .*due_at<", "what is due: a batch" },
   { "agenda_orphan", "due .*due_at<", "what may be leased" },
   { "agenda_unclaim_lease", "due .*due_at<", "the same" },
+  { "executor_leases", "due .*due_at<", "the same, counted" },
   { "agenda_of", "instance>", "a page of the agenda" },
   { "health_agenda", "instance>", "the same" },
   { "ending_next", "due .*due_at<", "the first that is due" },

@@ -40,7 +40,7 @@ local function public_functions()
   return names
 end
 
-local NOUNS = { "tasks", "workflows", "outbox" }
+local NOUNS = { "tasks", "workflows", "outbox", "executors" }
 
 describe("docs/api.md", function()
   it("has every function of pawl.h, and no other", function()

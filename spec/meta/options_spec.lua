@@ -115,6 +115,7 @@ local CLASSES = {
   Query = { "list" },
   WorkflowQuery = { "workflow_list" },
   OutboxQuery = { "outbox_list" },
+  ExecutorQuery = { "executor_list" },
   TaskQuery = { "task_list" },
   TaskActor = { "task_change", "claim" },
   TaskCompletion = { "task_change", "complete" },
@@ -191,6 +192,7 @@ local COMMANDS = {
     none = set "id", own = set("input", "many") },
   signal = { "signal", own = set("input", "start-key"), none = set "name" },
   outbox = { "outbox_list" },
+  executors = { "executor_list" },
   task = { "task_list", none = set("roles", "groups"), own = set(
     "candidate", "output", "take", "error", "code", "to", "override",
     "by", "reason", "all", "json") },

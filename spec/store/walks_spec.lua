@@ -70,6 +70,8 @@ local MEANT = {
   { "migration_list", "migration", "all migrations: a few" },
   { "executor_%a+", "executor", "a row for each process, not for each thing "
     .. "that runs" },
+  { "executor_leases", "agenda", "asked by a person; rows that are not ready "
+    .. "until a lease's longest time" },
   { "explain_executor", "executor", "the same" },
   { "health_agenda", "executor", "the same, once a page" },
   { "workflow_get", "workflow_current by %(code", "versions of one code" },

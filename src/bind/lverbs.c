@@ -459,6 +459,12 @@ VERB(CORE, outbox_list, "outbox:list", GIVES(LIST), JSON_OF("query"),
   return pawl_outbox_list(e, c->json[0], &c->out, err);
 }
 
+/* core.executor_list(engine, query, how) -> rows | nil, err */
+VERB(CORE, executor_list, "executors:list", GIVES(LIST), JSON_OF("query"),
+     ARG(HOW)) {
+  return pawl_executor_list(e, c->json[0], &c->out, err);
+}
+
 /* core.load(engine, path | workflow) -> info | nil, err */
 VERB(CORE, load, "load", GIVES(DATA), ARG(FLOW)) {
   return c->text ? pawl_load(e, c->text, &c->out, err)
@@ -512,7 +518,8 @@ VERB(METHOD, wait, "wait", GIVES(DONE), ARG(SPAN)) {
   X(tokens) X(explain) X(task_list) X(task_get) X(task_find) X(task_change)  \
   X(workflow_list) X(workflow_get) X(workflow_change) X(workflow_graph)      \
   X(workflow_hotfix) X(workflow_transfer) X(outbox_list) X(load) X(health)   \
-  X(find) X(check) X(tick) X(tick_instance) X(next_due) X(busy) X(wait)
+  X(executor_list) X(find) X(check) X(tick) X(tick_instance) X(next_due)     \
+  X(busy) X(wait)
 /* clang-format on */
 #define ROW(name) &verb_##name,
 static const verb *const verbs[] = {VERBS(ROW)};

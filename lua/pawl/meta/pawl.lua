@@ -350,6 +350,11 @@ function pawl.migrate(url, options) end
 ---@field emitted_before? pawl.Time
 ---@field after? string    the `place` of a row: the page behind it
 
+---@class pawl.ExecutorQuery
+---@field group? string
+---@field all? boolean     also those that have stopped or are dead
+---@field limit? integer   100
+
 --- As in a list: without data and tokens, times beside the other fields.
 ---@class pawl.ListedInstance
 ---@field id string
@@ -456,6 +461,7 @@ function pawl.migrate(url, options) end
 ---@field tasks pawl.Tasks          the work of people
 ---@field workflows pawl.Workflows  what is registered
 ---@field outbox pawl.Outbox        what is to be published
+---@field executors pawl.Executors  who may hold instances
 local Engine = {}
 
 --- engine.tasks
@@ -469,6 +475,10 @@ local Workflows = {}
 --- engine.outbox
 ---@class pawl.Outbox
 local Outbox = {}
+
+--- engine.executors
+---@class pawl.Executors
+local Executors = {}
 
 --- Loads and checks a workflow file, or a workflow built here.
 ---@param workflow string|pawl.Workflow
@@ -578,6 +588,15 @@ function Engine:explain(id, how) end
 ---@return table[]? rows
 ---@return pawl.Error? err
 function Outbox:list(query, how) end
+
+--- Executors that live, the youngest first: id, alive, host, pid, group,
+--- started, active, expires, stopped, recovered, holds. A program that only
+--- asks is none.
+---@param query? pawl.ExecutorQuery
+---@param how? "table"|"json"
+---@return table[]? rows
+---@return pawl.Error? err
+function Executors:list(query, how) end
 
 --- The full id of a shortened one: 4 or more hexadecimal digits of its
 --- beginning, or of its end if it is among the newest 100,000 of its shard.

@@ -62,6 +62,11 @@ pawl_code pawl_engine_workflow_get(pawl_engine *e, const char *code,
                                    pawl_str query, pawl_buf *out,
                                    pawl_error *err);
 
+/* ---- executor_list.c ---- */
+
+pawl_code pawl_engine_executor_list(pawl_engine *e, pawl_str query,
+                                    pawl_buf *out, pawl_error *err);
+
 /* ---- health.c ---- */
 
 /* Puts right what was found of one kind in one shard; *mended: how many of them
