@@ -498,8 +498,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_workflow_transfer(pawl_engine *engine,
  * run, whatever dies next. `input`: any JSON value (NULL: {}). `options`: a
  * JSON object or NULL, keys: key (idempotency: a second start returns the first
  * instance), version, priority, delay_us or at_us, tenant, group, correlation,
- * business_key, metadata, attributes ({"name":{"type","value"}}, as pawl_get
- * tells them), id (a UUIDv7 drawn by the caller, which makes repeating the call
+ * business_key, metadata, by (who starts it: told as started_by), attributes
+ * ({"name":{"type","value"}}, as pawl_get tells them), id (a UUIDv7 drawn by the caller, which makes repeating the call
  * harmless; PAWL_CONFLICT: it is another workflow's instance). `id`: the
  * instance's, written with 36 characters and a zero. `created` (may be NULL):
  * 0 when the key named an earlier instance.

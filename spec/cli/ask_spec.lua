@@ -36,6 +36,9 @@ describe("pawl start", function()
     assert.equal(7, instance.priority)
     assert.equal("acme", instance.tenant)
     assert.same({ from = "shop" }, instance.metadata)
+    assert.is_string(instance.started_by) -- the user's name
+    assert.equal("ann", here:json("show",
+      here:json("start", "t.hello", "--by", "ann").id).started_by)
     assert.matches('\nmetadata     {"from":"shop"}\n',
       here:pawl("show", id).out)
     assert.equal(id, here:json("list", "--tenant", "acme", "--correlation",

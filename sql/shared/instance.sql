@@ -3,7 +3,8 @@
 -- a subquery instead of a join; it has no table of standings, but indexes.
 
 -- columns: given
---   tenant text, correlation text, business_key text, metadata json
+--   tenant text, correlation text, business_key text, metadata json,
+--   started_by text as by
 -- Options of a start that it only hands on: engine/enter/start.h has them, and
 -- takes them, by this list.
 
@@ -15,7 +16,7 @@
 -- columns: whose
 --   tenant text, priority smallint, executor_group text as group, key text,
 --   business_key text, correlation text, parent uuid, root uuid,
---   parent_node text, parent_index integer??
+--   parent_node text, parent_index integer??, started_by text
 -- Shown of one instance, and in lists; so are these:
 
 -- columns: times

@@ -1,4 +1,5 @@
 --- pawl start CODE
+local act = require "pawl.cli.act"
 local format = require "pawl.cli.format"
 local options = require "pawl.cli.options"
 local pawl = require "pawl"
@@ -148,7 +149,7 @@ end
 local function run(opts, args)
   local given = {}
   for name in pairs(verb_args.of "start") do given[name] = opts[name] end
-  given.attributes = attributes(opts.attr)
+  given.attributes, given.by = attributes(opts.attr), act.user(opts)
   if opts.delay and opts.at then
     options.usage("--delay and --at exclude each other", nil)
   end
@@ -191,6 +192,8 @@ local flags = {
   { long = "group", arg = "NAME", help = "executor group that runs it" },
   { long = "correlation", arg = "ID",
     help = "business id that ties instances together" },
+  { long = "by", arg = "WHO", type = "name",
+    help = "who starts it; default: the user's name" },
   { long = "business-key", arg = "KEY", help = "what `pawl list` asks by" },
   { long = "attr", arg = "NAME=VALUE", many = true,
     help = "typed attribute; numbers and true/false are recognised, "

@@ -140,6 +140,7 @@ function pawl.migrate(url, options) end
 ---@field correlation? string
 ---@field business_key? string
 ---@field metadata? table
+---@field by? string           who starts it, for the record
 ---@field attributes? table<string, string|number|boolean|pawl.Typed>
 ---@field id? string           a UUIDv7 of the caller's, safe to repeat
 
@@ -255,6 +256,7 @@ function pawl.migrate(url, options) end
 ---@field key? string
 ---@field business_key? string
 ---@field correlation? string
+---@field started_by? string
 ---@field commits integer   decisions stored so far
 
 --- Who holds an instance. Its handler runs there, or after others that were
@@ -1086,6 +1088,7 @@ function Engine:close() end
 ---@field group? string
 ---@field correlation? string
 ---@field business_key? string
+---@field by? string
 ---@field metadata? table
 ---@field attributes? table<string, string|number|boolean|pawl.Typed>
 ---@field track? boolean       false: it is not recorded whose child it is

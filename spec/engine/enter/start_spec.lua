@@ -110,6 +110,44 @@ kit.describe("a start", function(backend)
   end)
 end)
 
+kit.describe("who starts an instance", function(backend)
+  it("is told by get and list, however it was started", function()
+    local engine = backend.fresh()
+    assert(engine:load(kit.one(function(ctx)
+      if ctx.input.child then
+        ctx.start("t.one", {}, { by = "the parent", track = false })
+      end
+    end)))
+    local function told(id) return assert(engine:get(id)).started_by end
+    assert.equal("ann", told(assert(engine:start("t.one", { child = true },
+      { by = "ann" }))))
+    assert.is_nil(told(assert(engine:start "t.one")))
+    local ids = assert(engine:start_many("t.one", { {}, { by = "bob" } },
+      { by = "ann" }))
+    assert.same({ "ann", "bob" }, { told(ids[1]), told(ids[2]) })
+    local _, info = assert(engine:signal { name = "e", key = "k", by = "eve",
+      start = { workflow = "t.one", by = "carl" } })
+    assert.equal("carl", told(info.instance))
+    assert(engine:run())
+    local found = {}
+    for _, one in ipairs(assert(engine:list())) do
+      found[one.started_by or "-"] = (found[one.started_by or "-"] or 0) + 1
+    end
+    assert.same({ ann = 2, bob = 1, carl = 1, ["the parent"] = 1, ["-"] = 1 },
+      found)
+  end)
+
+  it("is a name", function()
+    local engine, _, url = backend.fresh()
+    assert(engine:load(kit.one()))
+    for _, by in ipairs { "", "a\0b", ("x"):rep(256) } do
+      kit.refused("invalid", "`by`", nil,
+        engine:start("t.one", nil, { by = by }))
+    end
+    assert.equal(0, kit.count(backend, url, "instance"))
+  end)
+end)
+
 kit.describe("what a start cannot store", function(backend)
   it("is told by the name of the attribute", function()
     local engine, _, url = backend.fresh()

@@ -83,6 +83,7 @@ create table pawl.instance (
   trigger_event text,
   input json,
   metadata json,
+  started_by text,
   created_at timestamptz not null,
   -- counters and marks of the whole instance
   tokens integer not null default 1,
@@ -617,7 +618,7 @@ select id, shard,
        case when status = 'running' and started_at is null
             then 'created' else status end as status,
        workflow, version, tenant, priority, executor_group,
-       business_key, correlation, key, parent, root,
+       business_key, correlation, key, started_by, parent, root,
        pawl.as_jsonb(input) as input,
        pawl.as_jsonb(case when parts = 0 then variables
          else (select ('{' || string_agg(v.members, ',') || '}')::json
@@ -635,7 +636,7 @@ select lower(hex(id)) as id, shard,
        case when status = 'running' and started_at is null
             then 'created' else status end as status,
        workflow, version, tenant, priority, executor_group,
-       business_key, correlation, key, parent, root, input,
+       business_key, correlation, key, started_by, parent, root, input,
        case when parts = 0 then variables
             else (select '{' || group_concat(v.members, ',') || '}'
                     from pawl_variable v
