@@ -6,16 +6,17 @@ local words = {}
 
 function words.quoted(text) return '"' .. tostring(text) .. '"' end
 
-local function clock(text) return (text:sub(1, 19):gsub("T", " ")) end
+--- "2026-11-21 07:38:00": UTC; the command says it as its reader's clocks do.
+function words.clock(text) return (text:sub(1, 19):gsub("T", " ")) end
 
 --- "2026-11-21 07:38:00 (in 5 min)", seen from the explanation's own time.
 function words.when(data, text)
   local core = require "pawl.core" -- not where workflows are only built
   local at, now = core.time_parse(text), core.time_parse(data.now)
   local seconds = (at - now) / 1e6
-  if math.abs(seconds) < 1 then return clock(text) .. " (now)" end
+  if math.abs(seconds) < 1 then return words.clock(text) .. " (now)" end
   local span = duration.show(math.abs(seconds))
-  return ("%s (%s)"):format(clock(text),
+  return ("%s (%s)"):format(words.clock(text),
     seconds > 0 and "in " .. span or span .. " ago")
 end
 

@@ -39,7 +39,7 @@ return {
     .. "since when, what would move it and who may, when it is looked at "
     .. "next, who holds its lease, and why nothing moves: suspended, no "
     .. "worker, a delay after a failure, siblings that a join waits for, a "
-    .. "child. Times are UTC. --json has the same as data.",
+    .. "child. --json has the same as data, its times in UTC.",
   options = {},
   examples = {
     { "pawl explain 019aa1f2", "an id may be shortened" },

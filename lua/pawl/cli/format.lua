@@ -5,10 +5,21 @@ local term = require "pawl.cli.term"
 
 local format = {}
 
---- "2026-11-21T07:38:00.123456Z" as "2026-11-21 07:38:00".
+--- "2026-11-21T07:38:00.123456Z" as "2026-11-21 08:38:00 CET": where the reader
+--- is (TZ), with the zone's name, as another reader may be elsewhere.
 function format.time(text)
-  if type(text) ~= "string" then return nil end
-  return (text:sub(1, 19):gsub("T", " "))
+  local us = type(text) == "string" and core.time_parse(text)
+  return us and os.date("%Y-%m-%d %H:%M:%S %Z", us // 1000000) or nil
+end
+
+--- The same, and how long ago or in how long: "... CET (5m ago)".
+---@param now number  seconds since 1970
+function format.when(text, now)
+  local shown = format.time(text)
+  if not shown then return nil end
+  local seconds = core.time_parse(text) / 1e6 - now
+  return ("%s (%s)"):format(shown, seconds > 0
+    and "in " .. format.age(seconds) or format.age(-seconds) .. " ago")
 end
 
 --- Seconds since 1970 the same way.
@@ -16,7 +27,7 @@ function format.instant(seconds)
   return format.time(core.time_format(math.floor(seconds * 1e6 + 0.5)))
 end
 
---- "07:38:05" when it is today, else with the date; times are UTC.
+--- "07:38:05 CET" when it is today, else with the date.
 function format.due(seconds, now)
   local due, today = format.instant(seconds), format.instant(now)
   if due:sub(1, 10) == today:sub(1, 10) then return due:sub(12) end

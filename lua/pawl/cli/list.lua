@@ -6,6 +6,7 @@ local pawl = require "pawl"
 local store = require "pawl.cli.store"
 local term = require "pawl.cli.term"
 local verb_args = require "pawl.args"
+local watch = require "pawl.cli.watch"
 
 local statuses = verb_args.words("list", "status")
 
@@ -80,7 +81,7 @@ local function conditions(list)
   return out
 end
 
-local function run(opts)
+local function tell(opts)
   local status = status_list(opts.status)
   local engine <close> = store.look(opts)
   local query = {
@@ -119,12 +120,19 @@ local function run(opts)
   return 0
 end
 
+local most_watched = 20 -- that a screen has room for
+
+local function run(opts)
+  opts.limit = opts.limit or opts.watch and most_watched or nil
+  return watch.run(opts, function() return tell(opts) end)
+end
+
 return {
   name = "list",
   summary = "instances, newest first",
   about = "Lists instances, newest first. Filters narrow it down; they must "
-    .. "all hold; times are UTC. On a terminal the ends of ids are shown, "
-    .. "which every command takes; in a pipe and with --json they are "
+    .. "all hold; times in them are UTC. On a terminal the ends of ids are "
+    .. "shown, which every command takes; in a pipe and with --json they are "
     .. "whole.\n\n"
     .. "KEY is the business key, or else the key of its start. WHY is an "
     .. "error's first line, or what is waited for: an event, a task, a time, "
@@ -172,12 +180,14 @@ return {
       max = 10000, help = "at most so many; default 100, 10000 at most" },
     { long = "before", arg = "ID", help = "those older than this instance" },
     { long = "after", arg = "ID", help = "those newer, the nearest to it" },
+    watch.option,
   },
   examples = {
     { "pawl list --status failed,suspended", "what needs somebody" },
     { "pawl list -w order.fulfil -n 5 --json", "the newest five, as JSON" },
     { "pawl list --attr region=eu --attr 'amount>=100'",
       "by what they were given as attributes" },
+    { "pawl list --watch", "the newest 20, again and again" },
     { "pawl list --error 'card_*' --created-after 2026-01-31",
       "those that failed so since then" },
   },

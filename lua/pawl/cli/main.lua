@@ -2,9 +2,11 @@
 --- one line, a hint and an exit code.
 local commands = require "pawl.cli.commands"
 local failure = require "pawl.cli.failure"
+local format = require "pawl.cli.format"
 local options = require "pawl.cli.options"
 local sys = require "pawl.sys"
 local term = require "pawl.cli.term"
+local words = require "pawl.words"
 
 local given = { from_env = {} } -- what the command line said
 
@@ -73,6 +75,7 @@ local function dispatch(argv, is_mute)
     term.lines(options.help(command))
     return 0
   end
+  if not opts.json then words.clock = format.time end
   return command.run(opts, args) or 0
 end
 

@@ -6,6 +6,7 @@ local several = require "pawl.cli.several"
 local store = require "pawl.cli.store"
 local table_of = require "pawl.cli.table"
 local term = require "pawl.cli.term"
+local watch = require "pawl.cli.watch"
 
 local most_interventions = 5 -- shown; `pawl history` has all
 
@@ -13,12 +14,15 @@ local function present(value)
   return value ~= nil and type(value) ~= "userdata" and value ~= ""
 end
 
+local paper = {} -- of one instance: `full` as asked for, `cut`: something was
+
 local function line(name, text)
-  if present(text) then
-    local width = term.width()
-    term.print(("%-12s "):format(name),
-      term.cut(term.clean(text), width and width - 13))
-  end
+  if not present(text) then return end
+  local width = not paper.full and term.width()
+  local whole = term.clean(text)
+  local shown = width and term.cut(whole, width - 13) or whole
+  paper.cut = paper.cut or shown ~= whole
+  term.print(("%-12s "):format(name), shown)
 end
 
 local function value(name, content)
@@ -72,12 +76,12 @@ local function show_interventions(entries)
 end
 
 --- "worker 28570 on host since 2026-11-21 07:38:00", and what it told.
-local function show_holder(instance)
+local function show_holder(instance, now)
   local lease = instance.lease
   if not present(lease) then return end
   line("held by", ("%s since %s"):format(present(lease.pid)
     and ("worker %d on %s"):format(lease.pid, lease.host) or lease.executor,
-    format.time(lease.since)))
+    format.when(lease.since, now)))
   value("progress", instance.progress)
 end
 
@@ -105,7 +109,18 @@ local function show_rest(instance)
   end
 end
 
-local function show(opts, instance, entries)
+local function show_times(instance, now)
+  for _, name in ipairs { "created", "started", "updated", "completed" } do
+    line(name, format.when(instance.times[name], now))
+  end
+  line("due", format.when(instance.due, now))
+  show_holder(instance, now)
+  line("deadline", format.when(instance.deadline, now))
+  line("suspended", format.when(instance.suspended_at, now))
+end
+
+local function show(opts, instance, entries, now)
+  paper = { full = opts.full, cut = false }
   term.print(("%-12s "):format("id"), instance.id)
   line("workflow", ("%s %d"):format(instance.workflow, instance.version))
   term.print(("%-12s "):format("status"), format.status(instance.status))
@@ -115,13 +130,7 @@ local function show(opts, instance, entries)
     line((field:gsub("_", " ")), instance[field])
   end
   if instance.priority ~= 0 then value("priority", instance.priority) end
-  for _, name in ipairs { "created", "started", "updated", "completed" } do
-    line(name, format.time(instance.times[name]))
-  end
-  if instance.due then line("due", format.time(instance.due)) end
-  show_holder(instance)
-  line("deadline", format.time(instance.deadline))
-  line("suspended", format.time(instance.suspended_at))
+  show_times(instance, now)
   value("input", instance.input)
   for name, one in pairs(instance.attributes) do -- bytes are no text
     if type(one) == "table" then
@@ -141,13 +150,23 @@ local function show(opts, instance, entries)
     term.print()
     table_of(token_columns, instance.tokens)
   end
+  if paper.cut then
+    term.print(term.paint("dim", store.point(opts,
+      ("some of it is cut: `pawl show %s --full` has all"):format(
+        instance.id:sub(-8)))))
+  end
+end
+
+local function tell(opts, args)
+  return several(opts, args, function(engine, id)
+    if opts.json then return (store.try(engine:get(id, "json"))) end
+    show(opts, store.try(engine:get(id)), store.try(engine:history(id)),
+      engine:now())
+  end, true)
 end
 
 local function run(opts, args)
-  return several(opts, args, function(engine, id)
-    if opts.json then return (store.try(engine:get(id, "json"))) end
-    show(opts, store.try(engine:get(id)), store.try(engine:history(id)))
-  end, true)
+  return watch.run(opts, function() return tell(opts, args) end)
 end
 
 return {
@@ -155,9 +174,13 @@ return {
   summary = "one instance: where it stands, its data, its error",
   about = "Shows one instance: its status, where its tokens stand, when it "
     .. "is looked at next, its input, variables, output and error, and what "
-    .. "people did to it last. Times are UTC. --json writes exactly one "
-    .. "object, and a list of them for several ids.",
-  options = {},
+    .. "people did to it last. Times are local; in --json, which "
+    .. "writes exactly one object, or a list of them for several ids, they "
+    .. "are UTC. On a terminal what is long is cut, but for --full.",
+  options = {
+    { long = "full", help = "cut nothing" },
+    watch.option,
+  },
   examples = {
     { "pawl show 019aa1f2", "an id may be shortened" },
     { "pawl show 019aa1f2 --json | jq .output", "only what came of it" },

@@ -97,6 +97,11 @@ end
 --- JSON, for programs: the same value, also on a terminal.
 function term.json(text) check(term.out:write(safe.json(text), "\n")) end
 
+--- An empty screen, where there is one that knows how.
+function term.clear()
+  if os.getenv "TERM" ~= "dumb" then check(term.out:write "\27[H\27[2J") end
+end
+
 --- A line that is seen at once, in a pipe too.
 function term.say(...)
   term.print(...)
