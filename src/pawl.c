@@ -24,10 +24,10 @@ const char *pawl_version(void) {
 /* ---- what verbs take ---- */
 
 /* clang-format off */
-#define VERBS(X)                                                      \
-  X(start) X(item) X(signal) X(signal_start) X(change) X(list)        \
-  X(history) X(outbox_list) X(task_list) X(task_change) X(executor_list) \
-  X(workflow_list) X(workflow_get)                                    \
+#define VERBS(X)                                                    \
+  X(start) X(item) X(signal) X(signal_start) X(change) X(list)      \
+  X(history) X(outbox_list) X(task_list) X(task_change)             \
+  X(executor_list) X(workflow_list) X(workflow_get)                 \
   X(workflow_change) X(workflow_transfer) X(workflow_hotfix)
 /* clang-format on */
 
@@ -409,6 +409,12 @@ pawl_code pawl_workflow_transfer(pawl_engine *engine, const char *transfer,
 pawl_code pawl_health(pawl_engine *engine, int repair, char **out,
                       pawl_error *err) {
   ANSWER(pawl_engine_health(engine, repair, &b, err));
+}
+
+pawl_code pawl_backup(pawl_engine *engine, const char *path, char **out,
+                      pawl_error *err) {
+  NEEDS(path);
+  ANSWER(pawl_engine_backup(engine, path, &b, err));
 }
 
 pawl_code pawl_workflow_list(pawl_engine *engine, const char *query,

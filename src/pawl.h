@@ -80,7 +80,7 @@ extern "C" {
   X(MISUSE, "misuse")         /* the caller broke this header's contract */   \
   X(INVALID, "invalid")       /* an argument's value is not acceptable */     \
   X(NOTFOUND, "notfound")     /* no such instance, workflow, file */          \
-  X(EXISTS, "exists")         /* a version in use differs */                  \
+  X(EXISTS, "exists")         /* a version in use differs; a file is there */ \
   X(AMBIGUOUS, "ambiguous")   /* a shortened id fits several */               \
   X(TAKEN, "taken")           /* a task is another person's */                \
   X(CONFLICT, "conflict")     /* not in the state for what is asked */        \
@@ -357,6 +357,22 @@ PAWL_API void pawl_count(const pawl_engine *engine, pawl_counts *out);
  *   rc = pawl_health(engine, 0, &json, &err); */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_health(pawl_engine *engine, int repair,
                                             char **out, pawl_error *err);
+
+/* Copies a SQLite store to a new file at `path`, as it is when the call begins:
+ * whole and consistent, while others write, who do not wait for it. The file
+ * appears there once all of it is on disk; when the call fails, or the process
+ * dies, nothing does. The call returns when it is done, or after
+ * pawl_interrupt (PAWL_INTERRUPTED). What executors held at that moment runs
+ * again where the copy is opened. `out` (may be NULL): JSON {"file","bytes"},
+ * the caller's. PAWL_EXISTS: a file is there, none is overwritten.
+ * PAWL_UNSUPPORTED: a store in PostgreSQL, for which there is pg_dump.
+ * PAWL_BUSY: another backup is on its way there. PAWL_NOTFOUND (no such
+ * folder), PAWL_READONLY, PAWL_FULL.
+ *
+ *   rc = pawl_backup(engine, "/backup/monday.db", NULL, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_backup(pawl_engine *engine,
+                                            const char *path, char **out,
+                                            pawl_error *err);
 
 /* ---- workflows --------------------------------------------------------- */
 

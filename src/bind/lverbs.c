@@ -477,6 +477,10 @@ VERB(CORE, health, "health", GIVES(DATA), ARG(FLAG), ARG(HOW)) {
 }
 
 /* engine:find(text) -> id | nil, err */
+VERB(METHOD, backup, "backup", GIVES(DATA), ARG(TEXT)) {
+  return pawl_backup(e, c->text, &c->out, err);
+}
+
 VERB(METHOD, find, "find", GIVES(ID), ARG(TEXT)) {
   return pawl_find(e, c->text, c->id, err);
 }
@@ -518,8 +522,8 @@ VERB(METHOD, wait, "wait", GIVES(DONE), ARG(SPAN)) {
   X(tokens) X(explain) X(task_list) X(task_get) X(task_find) X(task_change)  \
   X(workflow_list) X(workflow_get) X(workflow_change) X(workflow_graph)      \
   X(workflow_hotfix) X(workflow_transfer) X(outbox_list) X(load) X(health)   \
-  X(executor_list) X(find) X(check) X(tick) X(tick_instance) X(next_due)     \
-  X(busy) X(wait)
+  X(executor_list) X(backup) X(find) X(check) X(tick) X(tick_instance)       \
+  X(next_due) X(busy) X(wait)
 /* clang-format on */
 #define ROW(name) &verb_##name,
 static const verb *const verbs[] = {VERBS(ROW)};

@@ -130,6 +130,13 @@ typedef struct pawl_driver {
   pawl_code (*wait)(pawl_conn *c, int64_t deadline_mono_us,
                     const volatile int *stop, struct pollfd *fds, int nfds,
                     int *woken, pawl_error *err);
+  /* Inside a READ unit: copies the store, as that unit sees it, to a new file
+   * at `path`, while others write; in bounded steps, between which *stop ends
+   * it (INTERRUPTED). EXISTS: nothing is overwritten. On failure nothing stays
+   * there. UNSUPPORTED, with what does it, where the database has its own
+   * tools. *bytes: the copy's size. */
+  pawl_code (*backup)(pawl_conn *c, const char *path, const volatile int *stop,
+                      int64_t *bytes, pawl_error *err);
   /* After an idle moment: checkpoints and the like. Bounded; or NULL. */
   void (*tidy)(pawl_conn *c);
 } pawl_driver;

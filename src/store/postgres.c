@@ -813,6 +813,18 @@ static pawl_code postgres_wait(pawl_conn *c, int64_t deadline_mono_us,
   return PAWL_OK;
 }
 
+/* Its own tools copy it as it is at one moment, faster than we could. */
+static pawl_code postgres_backup(pawl_conn *c, const char *path,
+                                 const volatile int *stop, int64_t *bytes,
+                                 pawl_error *err) {
+  (void)c, (void)path, (void)stop, (void)bytes;
+  return pawl_fail_hint(
+      err, PAWL_UNSUPPORTED,
+      "pg_dump --format=custom --schema=pawl --file=FILE DATABASE copies the "
+      "store alone, while it is in use; pg_restore puts it back",
+      "a store in PostgreSQL is backed up with pg_dump");
+}
+
 const pawl_driver pawl_driver_postgres = {
     .name = "postgres",
     .url = &pawl_pgurl,
@@ -834,4 +846,5 @@ const pawl_driver pawl_driver_postgres = {
     .script = postgres_script,
     .query = postgres_query,
     .wait = postgres_wait,
+    .backup = postgres_backup,
 };

@@ -87,14 +87,23 @@ static const struct {
     {SQLITE_ERROR, PAWL_STORE, "42000", ""},
 };
 
-static pawl_code fail_rc(pawl_sqconn *c, const char *what, int rc,
+static pawl_code fail_as(const char *what, int rc, const char *message,
                          pawl_error *err) {
   size_t n = sizeof failures / sizeof *failures, i = 0;
   while (i < n && failures[i].rc != rc && failures[i].rc != (rc & 0xff)) i++;
   return pawl_fail_as(err, i < n ? failures[i].code : PAWL_STORE,
                       i < n ? failures[i].sqlstate : "58000",
-                      i < n ? failures[i].hint : "", "%s: %s", what,
-                      c->db ? sqlite3_errmsg(c->db) : sqlite3_errstr(rc));
+                      i < n ? failures[i].hint : "", "%s: %s", what, message);
+}
+
+static pawl_code fail_rc(pawl_sqconn *c, const char *what, int rc,
+                         pawl_error *err) {
+  return fail_as(what, rc, c->db ? sqlite3_errmsg(c->db) : sqlite3_errstr(rc),
+                 err);
+}
+
+pawl_code pawl_sqconn_fail_rc(const char *what, int rc, pawl_error *err) {
+  return fail_as(what, rc, sqlite3_errstr(rc), err);
 }
 
 pawl_code pawl_sqconn_fail(pawl_sqconn *c, const char *what, pawl_error *err) {

@@ -1,8 +1,8 @@
 /* store/sqconn.h: a connection to a SQLite file: its locks, its transactions,
  * and whether the file is still there.
  *
- * Layer    for store/sqlite.c; sqlite3.h is seen by it, sqconn and sqguard
- *          alone.
+ * Layer    for store/sqlite.c and sqbackup.c; sqlite3.h is seen by them,
+ *          sqconn and sqguard alone.
  * Locks    A unit that writes begins with BEGIN IMMEDIATE: one that reads
  *          first and writes later would fail with BUSY_SNAPSHOT when another
  *          commits in between, whatever the busy handler says.
@@ -75,6 +75,8 @@ pawl_code pawl_sqconn_ask(pawl_sqconn *c, const char *sql, int64_t *out,
                           pawl_error *err);
 /* After a failed call on c->db. */
 pawl_code pawl_sqconn_fail(pawl_sqconn *c, const char *what, pawl_error *err);
+/* The same of a result code alone. */
+pawl_code pawl_sqconn_fail_rc(const char *what, int rc, pawl_error *err);
 
 /* F1 (file.h). */
 pawl_code pawl_sqconn_check_place(pawl_sqconn *c, pawl_error *err);

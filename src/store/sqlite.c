@@ -11,6 +11,7 @@
 #include "drivers.h"
 #include "failure.h"
 #include "results.h"
+#include "sqbackup.h"
 #include "sqconn.h"
 
 #define OPS_PER_LOOK 100 /* of SQLite's machine, between looks at the clock */
@@ -571,6 +572,13 @@ static pawl_code sqlite_wait(pawl_conn *c, int64_t deadline_mono_us,
   return PAWL_OK;
 }
 
+static pawl_code sqlite_backup(pawl_conn *c, const char *path,
+                               const volatile int *stop, int64_t *bytes,
+                               pawl_error *err) {
+  assert(c->unit == PAWL_UNIT_READ); /* D1 */
+  return pawl_sqbackup(&c->on, path, stop, bytes, err);
+}
+
 static void sqlite_tidy(pawl_conn *c) {
   if (c->unit < 0) pawl_sqconn_tidy(&c->on);
 }
@@ -602,5 +610,6 @@ const pawl_driver pawl_driver_sqlite = {
     .script = sqlite_script,
     .query = sqlite_query,
     .wait = sqlite_wait,
+    .backup = sqlite_backup,
     .tidy = sqlite_tidy,
 };

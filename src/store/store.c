@@ -403,6 +403,19 @@ pawl_code pawl_store_wait(pawl_store *store, int64_t deadline_mono_us,
                                            fds, nfds, woken, err));
 }
 
+pawl_code pawl_store_backup(pawl_store *store, const char *path,
+                            const volatile int *stop, int64_t *bytes,
+                            pawl_error *err) {
+  pawl_code rc;
+
+  TRY(pawl_store_begin(store, PAWL_UNIT_READ, err));
+  TRY(settle(store,
+             store->driver->backup(store->conn, path, stop, bytes, err)));
+out:
+  pawl_store_rollback(store);
+  return rc;
+}
+
 void pawl_store_tidy(pawl_store *store) {
   if (!is_foreign(store) && store->phase == IDLE && store->conn &&
       store->driver->tidy)

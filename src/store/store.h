@@ -1,7 +1,7 @@
 /* store/store.h: where instances live.
  *
  * Layer    above base and value, below engine. sqlite3.h is seen only by
- *          sqlite, sqconn and sqguard, libpq-fe.h only by postgres, pgconn
+ *          sqlite, sqbackup, sqconn and sqguard, libpq-fe.h only by postgres, pgconn
  *          and pgwire.
  * Owns     a pawl_store owns one connection and its prepared statements.
  *          Rows are borrowed until the next begin or close.
@@ -121,6 +121,10 @@ pawl_code pawl_store_query(pawl_store *store, pawl_query *q, pawl_error *err);
 pawl_code pawl_store_wait(pawl_store *store, int64_t deadline_mono_us,
                           const volatile int *stop, struct pollfd *fds,
                           int nfds, int *woken, pawl_error *err);
+/* See driver.h; no unit is open. */
+pawl_code pawl_store_backup(pawl_store *store, const char *path,
+                            const volatile int *stop, int64_t *bytes,
+                            pawl_error *err);
 void pawl_store_tidy(pawl_store *store);
 void pawl_store_count(const pawl_store *store, pawl_counts *out);
 

@@ -9,8 +9,8 @@ local commands = {}
 commands.names = {
   "run", "start", "worker", "list", "show", "explain", "tokens", "history",
   "outbox", "signal", "task", "cancel", "suspend", "resume", "retry",
-  "restart", "move", "kill", "wake", "edit", "note", "workflow",
-  "executors", "health", "graph", "check", "migrate", "version", "completion",
+  "restart", "move", "kill", "wake", "edit", "note", "workflow", "executors",
+  "health", "graph", "check", "migrate", "backup", "version", "completion",
   "man", "help",
 }
 

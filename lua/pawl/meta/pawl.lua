@@ -488,6 +488,13 @@ local Executors = {}
 ---@return pawl.Error? err
 function Engine:load(workflow) end
 
+--- Copies a SQLite store that is in use to a new file, which appears there
+--- once it is whole. For PostgreSQL there is pg_dump.
+---@param path string  nothing is overwritten
+---@return { file: string, bytes: integer }? info
+---@return pawl.Error? err
+function Engine:backup(path) end
+
 --- Checks a file; nothing is stored.
 ---@param path string
 ---@return table? graph

@@ -7,6 +7,7 @@
  *   task_list.c   tasks of people
  *   workflows.c   versions of workflows
  *   health.c      what is wrong in the store
+ *   backup.c      a copy of it
  *
  * Layer    engine/ask: above common and versions. Reads only: it takes no
  *          lease and writes nothing. */
@@ -66,6 +67,11 @@ pawl_code pawl_engine_workflow_get(pawl_engine *e, const char *code,
 
 pawl_code pawl_engine_executor_list(pawl_engine *e, pawl_str query,
                                     pawl_buf *out, pawl_error *err);
+/* ---- backup.c ---- */
+
+/* pawl_engine_interrupt ends it. */
+pawl_code pawl_engine_backup(pawl_engine *e, const char *path, pawl_buf *out,
+                             pawl_error *err);
 
 /* ---- health.c ---- */
 

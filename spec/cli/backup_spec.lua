@@ -1,0 +1,97 @@
+-- pawl backup, beside a worker.
+local command = require "spec.support.command"
+local process = require "spec.support.process"
+
+local FLOW = [[
+local pawl = require "pawl"
+local flow = pawl.workflow { code = "t.count", start = "a" }
+for i, name in ipairs { "a", "b", "c", "d" } do
+  flow:step(name, {
+    run = function(ctx)
+      ctx.vars.n = (ctx.vars.n or 0) + i
+      if i > 1 then ctx.await(0.01) end
+    end,
+    next = ({ "b", "c", "d", "z" })[i],
+  })
+end
+flow:finish("z", { output = function(ctx) return ctx.vars.n end })
+return flow
+]]
+
+describe("pawl backup", function()
+  after_each(process.stop_all)
+
+  local N <const> = 300
+
+  --- A folder where a worker is at work on many instances.
+  local function busy()
+    local here = command.folder()
+    here:write("flow.lua", FLOW)
+    assert.equal(0, here:pawl("worker", "flow.lua", "--until-idle").code)
+    here:write("many.jsonl", ("{}\n"):rep(N))
+    local ran = here:pawl("start", "t.count", "--many", "many.jsonl")
+    assert.equal(0, ran.code, ran.err)
+    return here, here:start("worker", "flow.lua", "--lease", "2s")
+  end
+
+  local function outputs(here, file)
+    local found = {}
+    for _, row in ipairs(here:json("list", "--limit", "1000", "--store",
+      file)) do
+      found[row.status] = (found[row.status] or 0) + 1
+    end
+    return found
+  end
+
+  it("copies a store at work, and the copy goes on where that was", function()
+    local here, worker = busy()
+    assert.truthy(worker:wait_for("done", 10), worker:errors())
+    local info, ran = here:json("backup", "copy.db")
+    assert.equal(0, ran.code, ran.err)
+    assert.equal("copy.db", info.file)
+    local left = outputs(here, "copy.db")
+    assert.is_true((left.completed or 0) < N)
+    worker:kill "TERM"
+    assert.equal(0, worker:wait(20), worker:errors())
+    ran = here:pawl("worker", "--until-idle", "--store", "copy.db")
+    assert.equal(0, ran.code, ran.err)
+    assert.same({ completed = N }, outputs(here, "copy.db"))
+    for _, row in ipairs(here:json("list", "--limit", "20", "--store",
+      "copy.db")) do
+      assert.equal(10, here:json("show", row.id, "--store", "copy.db").output)
+    end
+    assert.is_true(here:json("health", "--store", "copy.db").sound)
+    -- the original knows nothing of it
+    assert.equal(0, here:pawl("worker", "--until-idle").code)
+    assert.same({ completed = N }, outputs(here, "pawl.db"))
+  end)
+
+  it("makes no store of a slip, and overwrites nothing", function()
+    local here = command.folder()
+    local ran = here:pawl("backup", "copy.db")
+    assert.equal(3, ran.code)
+    assert.matches("notfound: pawl.db: there is no store", ran.err)
+    assert.equal(2, here:pawl("backup").code)
+    assert.equal(0, here:pawl("migrate").code)
+    ran = here:pawl("backup", "copy.db")
+    assert.equal(0, ran.code, ran.err)
+    assert.matches("^copied pawl.db to copy.db: %d+ bytes\n$", ran.out)
+    ran = here:pawl("backup", "copy.db")
+    assert.equal(4, ran.code)
+    assert.matches("exists: copy.db: is there already", ran.err)
+  end)
+
+  it("leaves nothing when it is stopped", function()
+    local here = command.folder()
+    assert.equal(0, here:pawl("migrate").code)
+    local ran = here:pawl("backup", "copy.db",
+      { env = { PAWL_FAULT = "backup.step=kill@1" } })
+    assert.equal(137, ran.code)
+    local files = {}
+    for name in assert(io.popen("ls " .. here.dir)):lines() do
+      files[name] = true
+    end
+    assert.is_nil(files["copy.db"])
+    assert.equal(0, here:pawl("backup", "copy.db").code)
+  end)
+end)

@@ -1,0 +1,24 @@
+/* store/sqbackup.h: a copy of a SQLite store that is in use.
+ *
+ * Page by page with SQLite's online backup, while a read transaction is open:
+ * the copy is the store as it was when that began, whoever writes meanwhile,
+ * and a writer does not make it begin anew (docs/decisions).
+ *
+ * Layer    for store/sqlite.c.
+ * Keeps    B3 nothing stands at the copy's path but a whole copy, on disk:
+ *             until then it is "<path>-pawl-part", which goes when the backup
+ *             fails, and which the next one takes over when a process died.
+ *          B4 no file is overwritten, and none put beside a log (-wal) that
+ *             SQLite would take for its own.
+ *          B5 two that copy to one path at once: one is told PAWL_BUSY. */
+#ifndef PAWL_STORE_SQBACKUP_H
+#define PAWL_STORE_SQBACKUP_H
+
+#include "sqconn.h"
+
+/* Inside a READ unit, whose view is what is copied. As driver.h says. */
+pawl_code pawl_sqbackup(pawl_sqconn *c, const char *path,
+                        const volatile int *stop, int64_t *bytes,
+                        pawl_error *err);
+
+#endif
