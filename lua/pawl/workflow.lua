@@ -54,6 +54,16 @@ local function is_bundle(value, what)
   return modules
 end
 
+--- A number, or "auto": the store's newest, or the one behind it.
+local function is_version(value, what)
+  if value == "auto" then return value end
+  if type(value) == "string" then
+    fail('version = 2, or version = "auto"', "%s cannot be %s", what,
+      problem.given(value))
+  end
+  return shape.count(value, what)
+end
+
 --- Events that start or cancel instances: a name, { event = ... }, or a list
 --- of these.
 local function is_rules(fields, example)
@@ -81,7 +91,7 @@ end
 
 local WORKFLOW = {
   code = shape.code,
-  version = shape.count,
+  version = is_version,
   start = shape.name,
   name = shape.text,
   description = shape.text,
@@ -157,7 +167,7 @@ end
 
 ---@class pawl.Workflow
 ---@field code string
----@field version integer
+---@field version integer|"auto"
 local methods = {}
 
 for _, kind in ipairs(kinds.names) do
@@ -233,7 +243,7 @@ end
 
 function mt.__tostring(object)
   local options = states[object].options
-  return ("workflow %s %d"):format(options.code, options.version)
+  return ("workflow %s %s"):format(options.code, options.version)
 end
 
 ---@class pawl.EventRule
@@ -245,7 +255,9 @@ end
 
 ---@class pawl.WorkflowOptions
 ---@field code string          dotted: "order.fulfil"
----@field version? integer     from 1; default 1
+---@field version? integer|"auto"  from 1; default 1. "auto": the store's
+---                                newest when the content is the same, else
+---                                the next number
 ---@field start string         the first node
 ---@field name? string
 ---@field description? string

@@ -18,13 +18,13 @@ describe("pawl worker", function()
   after_each(process.stop_all)
 
   --- A folder whose store knows t.hello, t.timer and t.fails.
-  local function folder()
+  local function folder(env)
     local here = command.folder()
     os.execute("mkdir " .. here.dir .. "/flows")
     for _, name in ipairs { "hello", "timer", "fails" } do
       here:write("flows/" .. name .. ".lua", flows[name])
     end
-    local ran = here:pawl("worker", "flows", "--until-idle")
+    local ran = here:pawl("worker", "flows", "--until-idle", env)
     assert.equal(0, ran.code, ran.err)
     return here
   end
@@ -195,26 +195,76 @@ describe("pawl worker", function()
   end)
 
   it("serves all others when one file is not the stored one", function()
-    local here = folder()
-    local waits = here:json("start", "t.timer").id
-    assert.equal(0, here:pawl("worker", "flows", "--until-idle").code)
-    here:write("flows/timer.lua",
-      (flows.timer:gsub("flow:finish", "local _ = 1\nflow:finish")))
-    local id = here:json("start", "t.hello").id
-    local ran = here:pawl("worker", "flows", "--until-idle")
-    assert.equal(0, ran.code, ran.err)
-    assert.matches("flows/timer%.lua is not loaded: workflow \"t%.timer\" "
-      .. "version 1 is stored with other contents, and instance " .. waits
-      :gsub("%-", "%%-") .. " still runs it; the stored one runs\n", ran.out)
-    assert.matches(" hint: give the changed workflow version = 2", ran.out)
-    assert.equal("completed", here:json("show", id).status)
-    local event
-    for _, one in ipairs(lines(here:pawl("worker", "flows", "--until-idle",
-      "--json").out)) do
-      if one.code == "exists" then event = one end
+    for _, backend in ipairs(backends) do
+      local env = { env = { PAWL_STORE = backend.url() } }
+      local here = folder(env)
+      local waits = here:json("start", "t.timer", env).id
+      assert.equal(0, here:pawl("worker", "flows", "--until-idle", env).code)
+      here:write("flows/timer.lua",
+        (flows.timer:gsub("flow:finish", "local _ = 1\nflow:finish")))
+      local id = here:json("start", "t.hello", env).id
+      local ran = here:pawl("worker", "flows", "--until-idle", env)
+      assert.equal(0, ran.code, ran.err)
+      assert.matches("flows/timer%.lua is not loaded: workflow \"t%.timer\" "
+        .. "version 1 is stored with other contents, and instance " .. waits
+        :gsub("%-", "%%-") .. " still runs it; the stored one runs\n", ran.out)
+      assert.matches(" hint: give the changed workflow version = 2", ran.out)
+      assert.equal("completed", here:json("show", id, env).status)
+      -- and runs, though its file is there: from what is stored
+      local more = here:json("start", "t.timer", env).id
+      ran = here:pawl("worker", "flows", "--until-idle", "--json", env)
+      local event
+      for _, one in ipairs(lines(ran.out)) do
+        if one.code == "exists" then event = one end
+      end
+      assert.same({ "flows/timer.lua", "error", "t.timer", 1 }, { event.file,
+        event.event, event.workflow, event.version })
+      assert.equal("waiting", here:json("show", more, env).status)
+      assert.equal(flows.timer,
+        here:json("workflow", "show", "t.timer", env).source)
+      -- who asks for the file itself is still refused
+      ran = here:pawl("run", "flows/timer.lua", env)
+      assert.equal(4, ran.code)
+      assert.matches("^pawl: exists: ", ran.err)
+      backend.cleanup()
     end
-    assert.equal("flows/timer.lua", event.file)
-    assert.equal("error", event.event)
+  end)
+
+  it("says who runs what a program has built", function()
+    local here = command.folder()
+    local engine = assert(pawl.open(here.dir .. "/pawl.db"))
+    assert(engine:load(kit.timer("1h", "t.timer")))
+    assert(engine:start "t.timer")
+    here:write("timer.lua", flows.timer)
+    local ran = here:pawl("worker", "timer.lua", "--until-idle")
+    engine:close()
+    assert.equal(0, ran.code, ran.err)
+    assert.matches("left to the programs that build it\n", ran.out)
+  end)
+
+  it("agrees with others that begin at once on a number", function()
+    for _, backend in ipairs(backends) do
+      local here = command.folder()
+      local env = { env = { PAWL_STORE = backend.url() } }
+      assert.equal(0, here:pawl("migrate", env).code)
+      here:write("flow.lua", (flows.hello:gsub('code = "t.hello"',
+        '%0, version = "auto"')))
+      for round = 1, 2 do
+        local workers = {}
+        for i = 1, 4 do
+          workers[i] = here:start("worker", "flow.lua", "--until-idle", env)
+        end
+        for _, worker in ipairs(workers) do
+          assert.equal(0, worker:wait(30), worker:errors())
+          assert.matches(("loaded t.hello %d from"):format(round),
+            worker:output(), 1, true)
+        end
+        assert.equal(round, #here:json("workflow", "list", env))
+        here:write("flow.lua", (flows.hello:gsub('code = "t.hello"',
+          '%0, version = "auto"')) .. "-- new\n")
+      end
+      backend.cleanup()
+    end
   end)
 
   it("ends when one version is in two files", function()

@@ -39,6 +39,14 @@ select revision, current, sha256, created_at, modified_at, by, reason
  where code = @code and version = @version
  order by revision;
 
+-- name: workflow_newest
+-- args: @code text
+-- rows: version integer
+-- Also one that does not start.
+select version from pawl.workflow
+ where code = @code and current
+ order by version desc limit 1;
+
 -- name: workflow_list
 -- args: @code text, @prefix text, @search text, @active boolean??,
 --       @after_code text, @after_version integer?, @max integer

@@ -1,5 +1,6 @@
 #include "def.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "../base/sha256.h"
@@ -47,6 +48,14 @@ static pawl_code read_rules(pawl_reader *r, pawl_str graph, const char *field,
   return PAWL_OK;
 }
 
+static pawl_code read_version(pawl_reader *r, pawl_str graph) {
+  pawl_str value;
+  r->def->is_auto = pawl_json_get(graph, "version", &value) &&
+                    pawl_str_eqz(value, "\"auto\"");
+  if (r->def->is_auto) return PAWL_OK;
+  return pawl_reader_count(r, graph, "version", INT64_MAX, &r->def->version);
+}
+
 static pawl_code read_graph(pawl_reader *r, pawl_str graph) {
   pawl_def *d = r->def;
   if (pawl_json_kind_of(graph) != PAWL_JSON_OBJECT)
@@ -58,7 +67,7 @@ static pawl_code read_graph(pawl_reader *r, pawl_str graph) {
   MUST(pawl_reader_text(r, graph, "description", &d->description));
   MUST(pawl_reader_text(r, graph, "start", &d->start_name));
   if (!d->start_name) return pawl_reader_wrong(r, "start", "there");
-  MUST(pawl_reader_count(r, graph, "version", INT64_MAX, &d->version));
+  MUST(read_version(r, graph));
   MUST(pawl_reader_duration(r, graph, "deadline", 1, &d->deadline_us));
   MUST(pawl_reader_count(r, graph, "busy_limit", INT64_MAX, &d->busy_limit));
   MUST(pawl_reader_flag(r, graph, "compensate", &d->compensate));
@@ -266,6 +275,33 @@ pawl_code pawl_def_new(const char *file, pawl_str graph, pawl_str source,
 out:
   pawl_buf_deinit(&r.text);
   pawl_def_free(d);
+  return rc;
+}
+
+/* An inline one's checksum is of its graph, number included: as if its author
+ * had written it there. */
+pawl_code pawl_def_number(pawl_def *d, int64_t version, pawl_error *err) {
+  pawl_reader r = {.def = d,
+                   .err = err,
+                   .what = "the workflow",
+                   .text = {.alloc = d->alloc}};
+  pawl_buf graph = {.alloc = d->alloc};
+  pawl_str before = d->graph, value = {NULL, 0};
+  pawl_code rc = PAWL_OK;
+
+  assert(d->is_auto && version > 0);
+  if (!pawl_json_get(before, "version", &value)) return PAWL_OK;
+  const char *behind = value.at + value.len;
+  pawl_buf_add(&graph, before.at, (size_t)(value.at - before.at));
+  pawl_buf_addi(&graph, version);
+  pawl_buf_add(&graph, behind, (size_t)(before.at + before.len - behind));
+  TRY(pawl_buf_check(&graph, err));
+  TRY(pawl_reader_str(&r, pawl_buf_str(&graph), &d->graph));
+  d->version = version;
+  TRY(checksum(&r));
+out:
+  pawl_buf_deinit(&graph);
+  pawl_buf_deinit(&r.text);
   return rc;
 }
 

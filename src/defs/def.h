@@ -154,7 +154,8 @@ typedef struct pawl_event_rule {
 
 typedef struct pawl_def {
   const char *code;
-  int64_t version;
+  int64_t version; /* of an "auto" one 1, until pawl_def_number */
+  int is_auto;     /* the store says which number it has */
   const char *name, *description; /* may be "" */
   int line;
   const char *start_name;
@@ -235,6 +236,9 @@ void pawl_spots_free(pawl_spots *spots);
 /* The i-th way to stand at `node`: its forks' indices, outermost first, and
  * their number in *depth; NULL: there are no more. */
 const int *pawl_spots_at(const pawl_spots *spots, int node, int i, int *depth);
+
+/* Gives an `is_auto` one its number, or another: in its graph as well. */
+pawl_code pawl_def_number(pawl_def *def, int64_t version, pawl_error *err);
 
 /* Has it a step that can be undone? */
 int pawl_def_has_undo(const pawl_def *def);

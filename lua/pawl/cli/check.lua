@@ -32,7 +32,7 @@ local function check_one(engine, path, opts)
   end
   if graph then
     if not opts.json then
-      term.print(("%s: ok: %s %d, %d nodes"):format(path, graph.code,
+      term.print(("%s: ok: %s %s, %d nodes"):format(path, graph.code,
         graph.version, #graph.nodes))
     end
     local said = warnings(graph)

@@ -145,12 +145,27 @@ local function files_of(args)
   return files
 end
 
+--- Who runs a file's version, when that is not the file's: a version that a
+--- program has built is not in the store.
+local function who_runs(worker, stored)
+  if worker.own_code then return "it is left to others" end
+  if stored and stored.inline then
+    return "it is left to the programs that build it"
+  end
+  return "the stored one runs"
+end
+
 --- Other contents than the version that is stored, and must not change now:
 --- no reason to leave all others unserved.
-local function refuse(worker, path, err)
+local function refuse(worker, engine, path, err)
+  local graph = engine:check(path) or {}
+  local version = math.type(graph.version) == "integer" and graph.version
+  local stored = graph.code and engine.workflows:get(graph.code,
+    version or nil)
   note(worker, "error", ("%s is not loaded: %s; %s"):format(path, err.message,
-    worker.own_code and "it is left to others" or "the stored one runs"),
-    { code = err.code, file = path, hint = err.hint })
+    who_runs(worker, stored)), { code = err.code, file = path,
+    hint = err.hint, workflow = graph.code,
+    version = stored and stored.version or version or nil })
   if err.hint and not worker.json then
     emit(worker, " hint: " .. store.point(worker.opts, err.hint), {})
   end
@@ -160,7 +175,7 @@ local function load_one(worker, engine, path)
   local info = persist(worker, function()
     local loaded, err = engine:load(path)
     if not loaded and err.code == "exists" then
-      refuse(worker, path, err)
+      refuse(worker, engine, path, err)
       return false
     end
     return loaded, err
@@ -178,15 +193,16 @@ local function check_twice(engine, files)
   local seen = {}
   for _, path in ipairs(#files > 1 and files or {}) do
     local graph = store.try(engine:check(path))
-    local key = ("%s %d"):format(graph.code, graph.version)
+    local key = ("%s %s"):format(graph.code, graph.version)
     local file <close> = assert(io.open(path, "rb"))
     local text = file:read "a"
     local before = seen[key]
     if before and before.text ~= text then
       error({ code = "definition",
-        message = ("workflow \"%s\" version %d is in two files that differ: "
+        message = ("workflow \"%s\" version %s is in two files that differ: "
         .. "%s and %s"):format(graph.code, graph.version, before.path, path),
-        hint = ("give one of them version = %d, or leave one out"):format(
+        hint = graph.version == "auto" and "leave one of them out"
+        or ("give one of them version = %d, or leave one out"):format(
         graph.version + 1) }, 0)
     end
     seen[key] = before or { path = path, text = text }

@@ -1,5 +1,7 @@
 -- Versions of definitions in the store, and who runs which: promise 8.
 local kit = require "spec.engine.kit"
+local pawl = require "pawl"
+local probe = require "spec.support.probe"
 local tmp = require "spec.support.tmp"
 
 --- A workflow file's text: a, a timer of an hour, b, z. `says` is its output.
@@ -241,4 +243,156 @@ kit.describe("a graph", function(backend)
         assert.is_nil(err.message:find("@", 1, true))
       end
     end)
+end)
+
+kit.describe("a version that numbers itself", function(backend)
+  --- The same text with `version = "auto"`.
+  local function auto(says, code)
+    return tmp.file("auto.lua", (text(code or "t.auto", 1, says):gsub(
+      "version = 1", 'version = "auto"')))
+  end
+
+  local function versions(engine)
+    local found = {}
+    for i, flow in ipairs(assert(engine.workflows:list {
+      workflow = "t.auto" })) do
+      found[i] = ("%d.%d"):format(flow.version, flow.revision)
+    end
+    return table.concat(found, " ")
+  end
+
+  it("is the first, then the next with each other content", function()
+    local engine, clock, url = backend.fresh()
+    assert.equal(1, assert(engine:load(auto '"one"')).version)
+    assert.equal(1, assert(engine:load(auto '"one"')).version)
+    local old = assert(engine:start "t.auto")
+    assert(engine:run())
+    assert.equal(2, assert(engine:load(auto '"two"')).version)
+    -- what was before is a new version, too: it is what is wanted now
+    assert.equal(3, assert(engine:load(auto '"one"')).version)
+    assert.equal("1.1 2.1 3.1", versions(engine))
+    local flow = assert(engine.workflows:get("t.auto", 2))
+    assert.equal(2, flow.graph.version)
+    assert.matches('version = "auto"', flow.source)
+    engine:close()
+    local worker = kit.rival(backend, url, clock) -- from the store
+    assert.equal("one", finish(worker, clock, old))
+    assert.equal(1, assert(worker:get(old)).version)
+    local id = assert(worker:start("t.auto", {}, { version = 2 }))
+    assert.equal("two", finish(worker, clock, id))
+  end)
+
+  it("comes behind those that were numbered by hand", function()
+    local engine = backend.fresh()
+    assert(engine:load(file("t.auto", 7, '"seven"')))
+    assert(engine.workflows:deactivate("t.auto", 7))
+    assert.equal(8, assert(engine:load(auto '"eight"')).version)
+    assert(engine:load(file("t.auto", 2147483647, '"last"')))
+    kit.refused("limit", "no version behind 2147483647", "another code",
+      engine:load(auto '"beyond"'))
+  end)
+
+  it("is agreed on by two that begin at once with the same file", function()
+    local a, clock, url = backend.fresh()
+    local b = kit.rival(backend, url, clock)
+    assert(a:load(auto '"one"'))
+    local path, other = auto '"two"', nil
+    -- a has seen that there is none behind 1; b is quicker
+    probe.fault("register.before=call", function()
+      other = assert(b:load(path))
+    end)
+    local mine = assert(a:load(path))
+    probe.fault(nil)
+    assert.same({ 2, 2 }, { mine.version, other.version })
+    assert.equal(mine.sha256, other.sha256)
+    assert.equal("1.1 2.1", versions(a))
+    for _, engine in ipairs { a, b } do
+      local id = assert(engine:start "t.auto")
+      assert.equal("two", finish(engine, clock, id))
+    end
+  end)
+
+  it("is of each its own when two begin at once with others", function()
+    local a, clock, url = backend.fresh()
+    local b = kit.rival(backend, url, clock)
+    local mine, theirs = auto '"mine"', auto '"theirs"'
+    local other
+    probe.fault("register.before=call", function()
+      other = assert(b:load(theirs))
+    end)
+    local own = assert(a:load(mine))
+    probe.fault(nil)
+    assert.equal(1, other.version)
+    assert.equal(2, own.version)
+    assert.equal("1.1 2.1", versions(a))
+    local id = assert(a:start("t.auto", {}, { version = 2 }))
+    assert.equal("mine", finish(a, clock, id))
+    id = assert(b:start("t.auto", {}, { version = 1 }))
+    assert.equal("theirs", finish(b, clock, id))
+  end)
+
+  it("is agreed on where both have looked before one has stored", function()
+    if backend.name == "sqlite" then return end -- one writer at a time
+    local a, clock, url = backend.fresh()
+    local b = kit.rival(backend, url, clock)
+    for _, says in ipairs { '"mine"', '"theirs"' } do
+      local code = says == '"mine"' and "t.auto" or "t.other"
+      local mine, theirs = auto('"mine"', code), auto(says, code)
+      local other
+      probe.fault("register.looked=call", function()
+        other = assert(b:load(theirs))
+      end)
+      local own = assert(a:load(mine))
+      probe.fault(nil)
+      assert.equal(1, other.version)
+      assert.equal(says == '"mine"' and 1 or 2, own.version)
+    end
+  end)
+
+  it("does not undo a hot-fix with the file from before", function()
+    local engine = backend.fresh()
+    local old = auto '"wrong"'
+    assert(engine:load(old))
+    local fixed = auto '"right"'
+    assert.equal(1, assert(engine.workflows:hotfix(fixed,
+      { reason = "wrong" })).version)
+    kit.refused("exists", "stored with other contents", "it was hot%-fixed",
+      engine:load(old))
+    assert.equal(1, assert(engine:load(fixed)).version)
+    assert.equal("1.2", versions(engine))
+    assert.equal(2, assert(engine:load(auto '"newer"')).version)
+    kit.refused("notfound", "to be fixed", nil,
+      engine.workflows:hotfix(auto('1', "t.none")))
+  end)
+
+  it("may be built by a program", function()
+    local engine = backend.fresh()
+    local function flow(after)
+      local made = pawl.workflow { code = "t.auto", version = "auto",
+        start = "t" }
+      assert.equal("workflow t.auto auto", tostring(made))
+      made:timer("t", { after = after, next = "z" })
+      made:finish "z"
+      return made
+    end
+    assert.equal(1, assert(engine:load(flow "1h")).version)
+    assert.equal(1, assert(engine:load(flow "1h")).version)
+    assert.equal(2, assert(engine:load(flow "2h")).version)
+    assert.equal(2, assert(engine:load(flow "2h")).version)
+    assert.equal("1.1 2.1", versions(engine))
+  end)
+
+  it("is no other word, and no version that a check makes up", function()
+    local engine = backend.fresh()
+    for _, word in ipairs { "next", "AUTO", "1" } do
+      local ok, err = engine:load(tmp.file("flow.lua",
+        (text("t.auto", 1, "1"):gsub("version = 1",
+          ('version = "%s"'):format(word)))))
+      kit.refused("definition", "'version'.*cannot be", 'version = "auto"',
+        ok, err)
+    end
+    local graph = assert(engine:check(auto '"one"'))
+    assert.equal("auto", graph.version)
+    assert.equal("", versions(engine))
+  end)
 end)

@@ -4,16 +4,17 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "../../base/fault.h"
 #include "../../base/nearest.h"
 #include "../../value/json.h"
 #include "../common/engine_struct.h"
-#include "hotfix.h"
+#include "register.h"
 #include "versions.h"
 
 /* An inline one has no source that could be stored: whoever has not loaded it
  * himself cannot run it. */
-static pawl_code from_loaded(pawl_engine *e, pawl_loaded *l, pawl_def **out,
-                             pawl_error *err) {
+pawl_code pawl_loaded_def(pawl_engine *e, const pawl_loaded *l,
+                          int64_t version, pawl_def **out, pawl_error *err) {
   pawl_def *def = NULL;
   pawl_code rc = PAWL_OK;
   pawl_str source = l->is_inline ? pawl_strz(NULL) : pawl_buf_str(&l->source);
@@ -22,6 +23,7 @@ static pawl_code from_loaded(pawl_engine *e, pawl_loaded *l, pawl_def **out,
                    l->bundle.len ? pawl_buf_str(&l->bundle) : pawl_strz("{}"),
                    &e->alloc, &def, err));
   TRY(pawl_def_check(def, err));
+  if (def->is_auto && version) TRY(pawl_def_number(def, version, err));
   def->host_ref = l->ref;
   *out = def;
   def = NULL;
@@ -95,14 +97,16 @@ static pawl_code send_retire(pawl_engine *e, const pawl_def *def,
                    .now = pawl_store_now(e->store));
 }
 
+/* Who made it, when nobody says: this process. */
 static pawl_code send_insert(pawl_engine *e, const pawl_def *def,
-                             const pawl_fix *fix, const known *k, int *at,
-                             pawl_error *err) {
+                             const pawl_registering *r, const known *k,
+                             int *at, pawl_error *err) {
+  const pawl_fix *fix = r->fix;
   const char *reason = fix ? (fix->reason.at ? fix->reason.at : "") : NULL;
+  pawl_str given = fix ? pawl_buf_str(&fix->by) : r->by;
   char by[96];
 
   assert(!k->same && def->version > 0);
-  /* who made it, when nobody says: this process */
   snprintf(by, sizeof by, "%.63s:%" PRId64, e->self.host, e->self.pid);
   return PAWL_SEND(
       e->store, workflow_insert, at, err, .code = pawl_strz(def->code),
@@ -111,8 +115,8 @@ static pawl_code send_insert(pawl_engine *e, const pawl_def *def,
       .source = def->source, .bundle = def->bundle,
       .sha256 = pawl_strz(def->sha256), .inline_ = def->is_inline,
       .executor_group = pawl_strz(e->config.group), .active = k->active,
-      .by = pawl_strz(fix && fix->by.len ? fix->by.at : by),
-      .reason = pawl_strz(reason), .now = pawl_store_now(e->store));
+      .by = given.len ? given : pawl_strz(by), .reason = pawl_strz(reason),
+      .now = pawl_store_now(e->store));
 }
 
 /* Its triggers replace those of its older versions. */
@@ -158,35 +162,107 @@ static pawl_code check_replace(pawl_engine *e, const pawl_def *def,
   char user[37];
 
   MUST(find_user(e, def, user, err));
-  return user[0] || k->fixed ? refuse_change(def, k, user, err) : PAWL_OK;
+  /* another store has given its number to something else */
+  return user[0] || k->fixed || def->is_auto ? refuse_change(def, k, user, err)
+                                             : PAWL_OK;
 }
 
-/* In one transaction: look under the lock, then insert, replace or refuse.
- * *again: another program inserted it at the same moment. */
-static pawl_code register_unit(pawl_engine *e, pawl_def *def,
-                               const pawl_fix *fix, int *again,
-                               pawl_error *err) {
+/* ---- a number of its own ---- */
+
+/* The highest that the store has of its code; 0: none. */
+static pawl_code find_newest(pawl_engine *e, const pawl_def *def,
+                             int64_t *version, pawl_error *err) {
   pawl_rows rows;
-  known k;
-  pawl_code rc = PAWL_OK;
   int at;
 
-  *again = 0;
-  TRY(pawl_store_begin(e->store, PAWL_UNIT_OPEN, err));
-  TRY(send_lock(e, def, &k, err));
-  if (fix) TRY(check_fix(def, &k, err));
-  if (!k.same) {
-    if (k.exists) {
-      if (!fix) TRY(check_replace(e, def, &k, err));
-      TRY(send_retire(e, def, err));
-    }
-    TRY(send_insert(e, def, fix, &k, &at, err));
-    pawl_store_rows(e->store, at, &rows);
-    *again = rows.changed == 0;
-    if (!*again) TRY(send_triggers(e, def, err));
-    k.revision = 0; /* allocated by the insert; asked for when it matters */
+  MUST(PAWL_SEND(e->store, workflow_newest, &at, err,
+                 .code = pawl_strz(def->code)));
+  pawl_store_rows(e->store, at, &rows);
+  *version = rows.nrows ? pawl_read_workflow_newest(&rows, 0).version : 0;
+  return PAWL_OK;
+}
+
+/* Was it this, before the hot-fix that runs now? A file that may be older than
+ * the fix is not to undo it by being the next version. */
+static pawl_code check_fixed(pawl_engine *e, const pawl_def *def,
+                             const known *k, pawl_error *err) {
+  pawl_rows rows;
+  int at;
+
+  if (!k->fixed) return PAWL_OK;
+  MUST(PAWL_SEND(e->store, workflow_revisions, &at, err,
+                 .code = pawl_strz(def->code), .version = def->version));
+  pawl_store_rows(e->store, at, &rows);
+  for (int i = 0; i < rows.nrows; i++)
+    if (pawl_str_eqz(pawl_read_workflow_revisions(&rows, i).sha256,
+                     def->sha256))
+      return refuse_change(def, k, "", err);
+  return PAWL_OK;
+}
+
+/* Other contents than the newest: it is what comes behind. */
+static pawl_code take_next(pawl_engine *e, pawl_def *def, known *k,
+                           pawl_error *err) {
+  MUST(check_fixed(e, def, k, err));
+  if (def->version >= INT32_MAX)
+    return pawl_fail_hint(err, PAWL_LIMIT, "register it under another code",
+                          "there is no version behind %" PRId64
+                          " of workflow \"%s\"",
+                          def->version, def->code);
+  *k = (known){.active = 1};
+  return pawl_def_number(def, def->version + 1, err);
+}
+
+/* Looks at what is stored, under its lock, by the number that it has or is to
+ * have. */
+static pawl_code look(pawl_engine *e, pawl_def *def, const pawl_registering *r,
+                      known *k, pawl_error *err) {
+  const int numbers = def->is_auto && !r->keeps_number;
+  int64_t newest = 0;
+
+  if (numbers) {
+    MUST(find_newest(e, def, &newest, err));
+    MUST(pawl_def_number(def, newest ? newest : 1, err));
   }
+  MUST(send_lock(e, def, k, err));
+  if (r->fix) return check_fix(def, k, err);
+  return numbers && k->exists && !k->same ? take_next(e, def, k, err)
+                                          : PAWL_OK;
+}
+
+pawl_code pawl_register_one(pawl_engine *e, pawl_def *def,
+                            const pawl_registering *r, pawl_outcome *out,
+                            pawl_error *err) {
+  pawl_rows rows;
+  known k;
+  int at;
+
+  MUST(look(e, def, r, &k, err));
+  (void)PAWL_FAULT("register.looked");
   def->revision = k.revision;
+  *out = PAWL_OUTCOME_SAME;
+  if (k.same) return PAWL_OK;
+  if (k.exists) {
+    if (!r->fix) MUST(check_replace(e, def, &k, err));
+    MUST(send_retire(e, def, err));
+  }
+  MUST(send_insert(e, def, r, &k, &at, err));
+  pawl_store_rows(e->store, at, &rows);
+  *out = !rows.changed ? PAWL_OUTCOME_RIVAL
+         : k.exists    ? PAWL_OUTCOME_REPLACED
+                       : PAWL_OUTCOME_NEW;
+  def->revision = 0; /* allocated by the insert; asked for when it matters */
+  return rows.changed ? send_triggers(e, def, err) : PAWL_OK;
+}
+
+/* In one transaction: look under the lock, then insert, replace or refuse. */
+static pawl_code register_unit(pawl_engine *e, pawl_def *def,
+                               const pawl_registering *r,
+                               pawl_outcome *outcome, pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_OPEN, err));
+  TRY(pawl_register_one(e, def, r, outcome, err));
   TRY(pawl_store_commit(e->store, err));
 out:
   if (rc != PAWL_OK) pawl_store_rollback(e->store);
@@ -201,34 +277,58 @@ static pawl_code fetch(pawl_engine *e, const char *code, int64_t version,
                    .version = version);
 }
 
-/* What was registered before, as by every worker that is started again, is
- * found by a read, without a lock. Rivals are met a few times, then reported.
- * */
-static pawl_code register_def(pawl_engine *e, pawl_def *def,
-                              const pawl_fix *fix, pawl_error *err) {
+/* Is it there already, as it is? Found by a read, without a lock. */
+static pawl_code find_same(pawl_engine *e, pawl_def *def,
+                           const pawl_registering *r, int *same,
+                           pawl_error *err) {
   pawl_rows rows;
-  pawl_code rc = PAWL_OK;
-  int again = 1;
+  int64_t version = def->version;
 
-  for (int tries = 0; tries < 5; tries++) {
-    MUST(fetch(e, def->code, def->version, &rows, err));
-    if (rows.nrows) {
-      const pawl_workflow_get_row row = pawl_read_workflow_get(&rows, 0);
-      if (pawl_str_eqz(row.sha256, def->sha256)) {
-        def->revision = row.revision;
-        return PAWL_OK;
-      }
-    }
-    rc = register_unit(e, def, fix, &again, err);
-    if (rc != PAWL_OK && rc != PAWL_BUSY) return rc;
+  *same = 0;
+  if (def->is_auto && !r->keeps_number) {
+    MUST(PAWL_READ(e->store, workflow_newest, &rows, err,
+                   .code = pawl_strz(def->code)));
+    if (!rows.nrows) return PAWL_OK;
+    version = pawl_read_workflow_newest(&rows, 0).version;
+    MUST(pawl_def_number(def, version, err));
   }
-  if (rc != PAWL_OK) return rc;
+  MUST(fetch(e, def->code, version, &rows, err));
+  if (!rows.nrows) return PAWL_OK;
+  const pawl_workflow_get_row row = pawl_read_workflow_get(&rows, 0);
+  *same = pawl_str_eqz(row.sha256, def->sha256);
+  if (*same) def->revision = row.revision;
+  return PAWL_OK;
+}
+
+/* What was registered before, as by every worker that is started again, is
+ * found by a read; so is what a rival has registered at the same moment. They
+ * are met a few times, then reported. */
+static pawl_code register_def(pawl_engine *e, pawl_def *def,
+                              const pawl_registering *given, pawl_error *err) {
+  pawl_registering r = *given;
+  pawl_outcome outcome = PAWL_OUTCOME_RIVAL;
+  pawl_code rc = PAWL_OK;
+  int same;
+
+  for (int tries = 0; tries < PAWL_REGISTER_TRIES; tries++) {
+    MUST(find_same(e, def, &r, &same, err));
+    if (same) return PAWL_OK;
+    (void)PAWL_FAULT("register.before"); /* rivals come in here */
+    rc = register_unit(e, def, &r, &outcome, err);
+    if (rc != PAWL_OK && rc != PAWL_BUSY) return rc;
+    /* or what others have made of it meanwhile would be gone behind */
+    if (rc == PAWL_OK && outcome != PAWL_OUTCOME_RIVAL) r.keeps_number = 1;
+  }
+  return rc == PAWL_OK ? pawl_register_rivals(def, err) : rc;
+}
+
+pawl_code pawl_register_rivals(const pawl_def *def, pawl_error *err) {
   return pawl_fail(err, PAWL_BUSY, "others keep registering workflow \"%s\"",
                    def->code);
 }
 
 pawl_code pawl_register(pawl_engine *e, pawl_def *def, pawl_error *err) {
-  return register_def(e, def, NULL, err);
+  return register_def(e, def, &(pawl_registering){.keeps_number = 1}, err);
 }
 
 /* ---- loading ---- */
@@ -251,8 +351,8 @@ static pawl_code take_loaded(pawl_engine *e, pawl_loaded *l,
   pawl_def *def = NULL;
   pawl_code rc = PAWL_OK;
 
-  TRY(from_loaded(e, l, &def, err));
-  TRY(register_def(e, def, fix, err));
+  TRY(pawl_loaded_def(e, l, 0, &def, err));
+  TRY(register_def(e, def, &(pawl_registering){.fix = fix}, err));
   if (out) describe(def, out);
   if (out) TRY(pawl_buf_check(out, err));
   TRY(pawl_registry_take(e->registry, def, 1, err));
@@ -270,7 +370,7 @@ out:
 }
 
 /* What has become the registry's keeps its functions: its `ref` is -1 here. */
-static void drop_loaded(pawl_engine *e, pawl_loaded *l) {
+void pawl_loaded_drop(pawl_engine *e, pawl_loaded *l) {
   if (l->ref >= 0) pawl_host_unload(e->host, l->ref);
   pawl_loaded_deinit(l);
 }
@@ -279,7 +379,7 @@ static void drop_loaded(pawl_engine *e, pawl_loaded *l) {
 static pawl_code take_or_drop(pawl_engine *e, pawl_loaded *l, pawl_code rc,
                               pawl_buf *out, pawl_error *err) {
   if (rc == PAWL_OK) rc = take_loaded(e, l, NULL, out, err);
-  drop_loaded(e, l);
+  pawl_loaded_drop(e, l);
   return rc;
 }
 
@@ -330,7 +430,7 @@ pawl_code pawl_engine_workflow_hotfix(pawl_engine *e, const char *path,
            : load_stack(e, &l, err));
   TRY(take_loaded(e, &l, &fix, out, err));
 out:
-  drop_loaded(e, &l);
+  pawl_loaded_drop(e, &l);
   pawl_options_deinit(&pawl_options_of_workflow_hotfix, &fix);
   return rc;
 }
@@ -342,12 +442,12 @@ pawl_code pawl_engine_check(pawl_engine *e, const char *path, pawl_buf *out,
   pawl_code rc = PAWL_OK;
 
   TRY(pawl_host_load_file(e->host, path, &l, err));
-  TRY(from_loaded(e, &l, &def, err));
+  TRY(pawl_loaded_def(e, &l, 0, &def, err));
   if (out) pawl_buf_adds(out, def->graph);
   if (out) TRY(pawl_buf_check(out, err));
 out:
   pawl_def_free(def);
-  drop_loaded(e, &l);
+  pawl_loaded_drop(e, &l);
   return rc;
 }
 
@@ -466,7 +566,7 @@ static pawl_code load_stored(pawl_engine *e, const pawl_workflow_get_row *row,
   TRY(check_stored(e, name.at, row, err));
   TRY(pawl_host_load_text(e->host, name.at, row->source, row->bundle, &l,
                           err));
-  TRY(from_loaded(e, &l, &def, err));
+  TRY(pawl_loaded_def(e, &l, row->version, &def, err));
   def->revision = revision;
   TRY(pawl_registry_take(e->registry, def, 0, err));
   l.ref = -1; /* the registry's now */
@@ -474,7 +574,7 @@ static pawl_code load_stored(pawl_engine *e, const pawl_workflow_get_row *row,
   def = NULL;
 out:
   pawl_def_free(def);
-  drop_loaded(e, &l);
+  pawl_loaded_drop(e, &l);
   pawl_buf_deinit(&name);
   return rc;
 }
