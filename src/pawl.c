@@ -27,7 +27,7 @@ const char *pawl_version(void) {
 #define VERBS(X)                                                    \
   X(start) X(item) X(signal) X(signal_start) X(change) X(list)      \
   X(history) X(outbox_list) X(task_list) X(task_change)             \
-  X(executor_list) X(workflow_list) X(workflow_get)                 \
+  X(executor_list) X(workflow_list) X(workflow_get) X(deploy)       \
   X(workflow_change) X(workflow_transfer) X(workflow_hotfix)
 /* clang-format on */
 
@@ -229,6 +229,12 @@ pawl_code pawl_workflow_hotfix(pawl_engine *engine, const char *path,
                                pawl_error *err) {
   ANSWER(
       pawl_engine_workflow_hotfix(engine, path, pawl_strz(options), &b, err));
+}
+
+pawl_code pawl_deploy(pawl_engine *engine, const char *options, char **out,
+                      pawl_error *err) {
+  NEEDS(options);
+  ANSWER(pawl_engine_deploy(engine, pawl_strz(options), &b, err));
 }
 
 pawl_code pawl_check(pawl_engine *engine, const char *path, char **out,

@@ -378,7 +378,9 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_backup(pawl_engine *engine,
 
 /* Loads a workflow file, checks the whole of its graph and registers its
  * version, so that instances of it can be started and run here. `out` (may be
- * NULL): JSON {"workflow","version","sha256","nodes",...}, the caller's.
+ * NULL): JSON {"workflow","version","sha256","nodes",...}, the caller's. One
+ * whose version is "auto" gets its number here: that of the store's newest when
+ * the content is the same, else the next.
  * PAWL_DEFINITION says what is drawn wrong and where, or what its Lua raised,
  * PAWL_NOTFOUND that there is no such file, PAWL_EXISTS that this version is in
  * use and reads otherwise.
@@ -407,6 +409,22 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_load_text(pawl_engine *engine,
  *   rc = pawl_load_stack(engine, NULL, &err); */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_load_stack(pawl_engine *engine,
                                                 char **out, pawl_error *err);
+
+/* Registers workflow files without running them here: all of them, in one
+ * transaction, or none. `options`: a JSON object, keys: files (a list of
+ * paths), by. `out` (may be NULL): JSON {"stored","files":[{"file","workflow",
+ * "version","sha256","outcome"}]}, the caller's, `outcome` one of "new", "same"
+ * (it was there) and "replaced" (a version that nothing used). What is wrong
+ * with a file is no error of the call: `stored` is false then, and the file has
+ * "error" {"code","message","where","hint"}, as pawl_load would fail; the
+ * others have what would have come of them. PAWL_INVALID; PAWL_BUSY: others
+ * keep registering the same ones.
+ *
+ *   rc = pawl_deploy(engine, "{\"files\":[\"order.lua\",\"ship.lua\"]}", &json,
+ *                    &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_deploy(pawl_engine *engine,
+                                            const char *options, char **out,
+                                            pawl_error *err);
 
 /* Checks a file as pawl_load does, without the store being written. `out` (may
  * be NULL): its graph as JSON, the caller's. PAWL_DEFINITION, PAWL_NOTFOUND.

@@ -447,6 +447,51 @@ function methods:load(flow, more)
   return core.load(self, flow)
 end
 
+---- deploy ------------------------------------------------------------------
+
+local deploy_shape = args.of("deploy", nil, { files = false })
+
+local function list_of_files(files)
+  if type(files) == "string" then files = { files } end
+  local ok = type(files) == "table" and #files > 0
+  for _, path in ipairs(ok and files or {}) do
+    ok = ok and type(path) == "string"
+  end
+  if not ok then
+    error("bad argument #1 to 'deploy' (a file or a list of files expected)",
+      3)
+  end
+  return core.array(table.move(files, 1, #files, 1, {}))
+end
+
+--- The first of the files that is wrong, for all.
+local function not_deployed(files)
+  local first, n = nil, 0
+  for _, one in ipairs(files) do
+    if one.error then first, n = first or one, n + 1 end
+  end
+  return core.error { code = first.error.code,
+    hint = first.error.hint, message = ("nothing is deployed: %s: %s%s")
+      :format(first.file, first.error.message,
+      n > 1 and (" (and %d more)"):format(n - 1) or "") }
+end
+
+--- Registers files without running them here: all of them, or none.
+---@param files string|string[]
+---@param options? { by?: string }
+---@return pawl.DeployedFile[]? deployed
+---@return pawl.Error? err
+---@return pawl.DeployedFile[]? wrong  with what is wrong of each
+function methods:deploy(files, options)
+  local list = list_of_files(files)
+  local given = read("deploy", deploy_shape, options)
+  given.files = list
+  local report, err = core.deploy(self, given)
+  if not report then return nil, err end
+  if report.stored then return report.files end
+  return nil, not_deployed(report.files), report.files
+end
+
 ---- run ---------------------------------------------------------------------
 
 local run_shape = {

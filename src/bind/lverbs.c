@@ -465,6 +465,11 @@ VERB(CORE, executor_list, "executors:list", GIVES(LIST), JSON_OF("query"),
   return pawl_executor_list(e, c->json[0], &c->out, err);
 }
 
+/* core.deploy(engine, options) -> report | nil, err */
+VERB(CORE, deploy, "deploy", GIVES(DATA), JSON_OF("options")) {
+  return pawl_deploy(e, c->json[0], &c->out, err);
+}
+
 /* core.load(engine, path | workflow) -> info | nil, err */
 VERB(CORE, load, "load", GIVES(DATA), ARG(FLOW)) {
   return c->text ? pawl_load(e, c->text, &c->out, err)
@@ -521,9 +526,9 @@ VERB(METHOD, wait, "wait", GIVES(DONE), ARG(SPAN)) {
   X(start) X(start_many) X(signal) X(change) X(get) X(list) X(history)       \
   X(tokens) X(explain) X(task_list) X(task_get) X(task_find) X(task_change)  \
   X(workflow_list) X(workflow_get) X(workflow_change) X(workflow_graph)      \
-  X(workflow_hotfix) X(workflow_transfer) X(outbox_list) X(load) X(health)   \
-  X(executor_list) X(backup) X(find) X(check) X(tick) X(tick_instance)       \
-  X(next_due) X(busy) X(wait)
+  X(workflow_hotfix) X(workflow_transfer) X(outbox_list) X(deploy) X(load)   \
+  X(health) X(executor_list) X(backup) X(find) X(check) X(tick)              \
+  X(tick_instance) X(next_due) X(busy) X(wait)
 /* clang-format on */
 #define ROW(name) &verb_##name,
 static const verb *const verbs[] = {VERBS(ROW)};

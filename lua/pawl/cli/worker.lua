@@ -8,6 +8,7 @@ local store = require "pawl.cli.store"
 local supervisor = require "pawl.cli.supervisor"
 local sys = require "pawl.sys"
 local term = require "pawl.cli.term"
+local workflow_files = require "pawl.cli.workflow_files"
 
 local longest_wait = 1 -- seconds; then the store is looked at again
 local patience = 6 -- failures in a row that end one that is to end when idle
@@ -118,32 +119,6 @@ local function persist(worker, fn)
 end
 
 ---- loading -----------------------------------------------------------------
-
-local function files_of(args)
-  local files = {}
-  for _, path in ipairs(args) do
-    local kind, why = sys.kind(path)
-    if not kind then
-      error({ code = "notfound", message = ("%s: %s"):format(path, why) }, 0)
-    end
-    if kind == "file" then
-      files[#files + 1] = path
-    else
-      local names = store.try(sys.scan(path))
-      table.sort(names)
-      local before = #files
-      for _, name in ipairs(names) do
-        if name:find("%.lua$") and name:sub(1, 1) ~= "." then
-          files[#files + 1] = path:gsub("/$", "") .. "/" .. name
-        end
-      end
-      if #files == before then
-        options.usage("no .lua files in %s", nil, path)
-      end
-    end
-  end
-  return files
-end
 
 --- Who runs a file's version, when that is not the file's: a version that a
 --- program has built is not in the store.
@@ -342,7 +317,7 @@ local function run(opts, args)
   local worker = { json = opts.json, quiet = opts.quiet, failures = 0,
     steps = 0, ended = 0, stuck = 0, own_code = opts.stored_code == "own",
     until_idle = opts.until_idle, opts = opts }
-  local files = files_of(args)
+  local files = workflow_files(args)
   for _, path in ipairs(files) do store.check_source(path) end
   if opts.json then term.divert() else term.separate() end
   -- who supervises has said it

@@ -495,6 +495,23 @@ function Engine:load(workflow) end
 ---@return pawl.Error? err
 function Engine:backup(path) end
 
+---@class pawl.DeployedFile
+---@field file string
+---@field workflow? string
+---@field version? integer
+---@field sha256? string
+---@field outcome? "new"|"same"|"replaced"
+---@field error? { code: string, message: string, where?: string, hint?: string }
+
+--- Registers files without running them here: all of them, in one transaction,
+--- or none; then the third value says what is wrong with each.
+---@param files string|string[]
+---@param options? { by?: string }
+---@return pawl.DeployedFile[]? deployed
+---@return pawl.Error? err
+---@return pawl.DeployedFile[]? wrong
+function Engine:deploy(files, options) end
+
 --- Checks a file; nothing is stored.
 ---@param path string
 ---@return table? graph

@@ -1,6 +1,7 @@
 /* engine/versions/versions.h: the versions of workflows, here and in the store.
  *
  *   register.c   definitions: loaded, checked, stored, found again
+ *   deploy.c     many files stored at once, to be run by others
  *   hotfix.c     another source for a version that instances run
  *   crossing.c   what can go from one version to another
  *   retell.c      all of that again, for a store that was opened anew
@@ -24,6 +25,8 @@ pawl_code pawl_engine_load_stack(pawl_engine *e, pawl_buf *out,
 pawl_code pawl_engine_workflow_hotfix(pawl_engine *e, const char *path,
                                       pawl_str options, pawl_buf *out,
                                       pawl_error *err);
+pawl_code pawl_engine_deploy(pawl_engine *e, pawl_str options, pawl_buf *out,
+                             pawl_error *err);
 pawl_code pawl_engine_check(pawl_engine *e, const char *path, pawl_buf *out,
                             pawl_error *err);
 pawl_code pawl_engine_workflow_graph(pawl_engine *e, const char *code,
