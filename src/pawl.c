@@ -365,6 +365,16 @@ pawl_code pawl_list(pawl_engine *engine, const char *query, char **out,
   ANSWER(pawl_engine_list(engine, pawl_strz(query), &b, err));
 }
 
+pawl_code pawl_tally(pawl_engine *engine, const char *query, int64_t *count,
+                     int *more, pawl_error *err) {
+  char **out = NULL;
+  int there = 0;
+
+  NEEDS(count);
+  if (!more) more = &there;
+  ANSWER(pawl_engine_tally(engine, pawl_strz(query), count, more, err));
+}
+
 pawl_code pawl_signal(pawl_engine *engine, const char *signal,
                       int64_t *reached, char **out, pawl_error *err) {
   NEEDS(signal);

@@ -708,11 +708,12 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_get(pawl_engine *engine, const char *id,
  * PAWL_INVALID says what of it is wrong.
  *
  * `attributes` {"region":"eu","amount":[">=",100,"<",200],
- * "name":["prefix","a"],"tag":["in","a","b"]}: what each equals; or comparisons (= < <= > >= prefix)
- * and values by turns; or a set of up to 100. A value is a string, a number, a
- * boolean, or {"type","value"} as a start has it. Integers, floats and decimals
- * are compared as numbers, exactly, a float as the decimal that it is written
- * as; strings by their bytes; no value with those of another type.
+ * "name":["prefix","a"],"tag":["in","a","b"]}: what each equals; or
+ * comparisons (= < <= > >= prefix) and values by turns; or a set of up to 100.
+ * A value is a string, a number, a boolean, or {"type","value"} as a start has
+ * it. Integers, floats and decimals are compared as numbers, exactly, a float
+ * as the decimal that it is written as; strings by their bytes; no value with
+ * those of another type.
  *
  * They are found by their index of a key, a parent, a correlation, a root, a
  * business key, an attribute (one that is to equal something rather than
@@ -727,6 +728,15 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_get(pawl_engine *engine, const char *id,
 PAWL_API PAWL_MUSTUSE pawl_code pawl_list(pawl_engine *engine,
                                           const char *query, char **out,
                                           pawl_error *err);
+
+/* How many instances a list would have, whose `query` this is too, up to its
+ * limit: 10,000 unless it is less. *more (may be NULL): there are more.
+ * PAWL_INVALID.
+ *
+ *   rc = pawl_tally(engine, "{\"status\":\"failed\"}", &count, &more, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_tally(pawl_engine *engine,
+                                           const char *query, int64_t *count,
+                                           int *more, pawl_error *err);
 
 /* What is recorded of an instance, oldest first, as a JSON array: all of it,
  * or what fits. `query`: a JSON object or NULL, keys: limit, after (a row's

@@ -373,6 +373,14 @@ function methods:list(query, how)
   return core.list(self, instance_query("list", query), how)
 end
 
+--- How many a list would have, up to its limit, which is 10,000 here.
+---@param query? pawl.Query
+---@return integer? count
+---@return boolean|pawl.Error more  there are more
+function methods:tally(query)
+  return core.tally(self, instance_query("tally", query))
+end
+
 --- The children of one instance, newest first.
 ---@param id string
 ---@param query? pawl.Query  further filters

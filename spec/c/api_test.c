@@ -70,6 +70,7 @@ static void call_all(world *w) {
   refuses(w, pawl_find(e, "0", id, NULL));
   refuses(w, pawl_get(e, w->id, &text, NULL));
   refuses(w, pawl_list(e, NULL, &text, NULL));
+  refuses(w, pawl_tally(e, NULL, &n, NULL, NULL));
   refuses(w, pawl_history(e, w->id, NULL, &text, NULL));
   refuses(w, pawl_tokens(e, w->id, 1, &text, NULL));
   refuses(w, pawl_explain(e, w->id, &text, NULL));
@@ -116,7 +117,7 @@ static void all_was_refused(world *w) {
   char *text;
   pawl_error err = {0};
   CHECK(w->closed);
-  CHECK_INT(w->told, 28);
+  CHECK_INT(w->told, 29);
   CHECK_INT(w->refused, w->told);
   CHECK_TEXT(w->logged, SAID);
   CHECK_INT(pawl_get(w->e, w->id, &text, &err), PAWL_OK);
@@ -444,6 +445,7 @@ static void an_engine_is_asked_for(void) {
   TOLD(pawl_find(NULL, "0000", id, &err));
   TOLD(pawl_get(NULL, "0000", NULL, &err));
   TOLD(pawl_list(NULL, NULL, NULL, &err));
+  TOLD(pawl_tally(NULL, NULL, &n, NULL, &err));
   TOLD(pawl_history(NULL, "0000", NULL, NULL, &err));
   TOLD(pawl_tokens(NULL, "0000", 0, NULL, &err));
   TOLD(pawl_explain(NULL, "0000", NULL, &err));

@@ -235,6 +235,17 @@ describe("pawl list", function()
     assert.matches("equals, too", ran.err)
   end)
 
+  it("says how many there are", function()
+    local here = folder()
+    for _ = 1, 3 do here:pawl("start", "t.hello") end
+    assert.equal("3\n", here:pawl("list", "--count").out)
+    assert.equal("more than 2\n", here:pawl("list", "--count", "-n", "2").out)
+    assert.equal("0\n", here:pawl("list", "--count", "--status", "failed")
+      .out)
+    assert.same({ count = 2, more = true }, here:json("list", "--count", "-n",
+      "2"))
+  end)
+
   it("says how a list goes on", function()
     local here = folder()
     for _ = 1, 3 do here:pawl("run", "hello.lua") end

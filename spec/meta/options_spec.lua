@@ -185,7 +185,7 @@ end)
 -- flag, and flags that are no option.
 local COMMANDS = {
   history = { "history" },
-  list = { "list", as = { attr = "attributes" },
+  list = { "list", as = { attr = "attributes" }, own = set "count",
     none = set("version", "key") },
   start = { "start", as = { attr = "attributes" },
     made = set("text", "object"), -- of these it makes those it does not name

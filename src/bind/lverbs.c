@@ -380,6 +380,11 @@ VERB(CORE, list, "list", GIVES(LIST), JSON_OF("query"), ARG(HOW)) {
   return pawl_list(e, c->json[0], &c->out, err);
 }
 
+/* core.tally(engine, query) -> count, more | nil, err */
+VERB(CORE, tally, "tally", GIVES(COUNT, YES), JSON_OF("query")) {
+  return pawl_tally(e, c->json[0], &c->count, &c->yes, err);
+}
+
 /* core.history(engine, id, query, how) -> entries | nil, err */
 VERB(CORE, history, "history", GIVES(LIST), ARG(TEXT), JSON_OF("query"),
      ARG(HOW)) {
@@ -523,7 +528,8 @@ VERB(METHOD, wait, "wait", GIVES(DONE), ARG(SPAN)) {
 
 /* clang-format off */
 #define VERBS(X)                                                             \
-  X(start) X(start_many) X(signal) X(change) X(get) X(list) X(history)       \
+  X(start) X(start_many) X(signal) X(change) X(get) X(list) X(tally)         \
+  X(history)                                                                 \
   X(tokens) X(explain) X(task_list) X(task_get) X(task_find) X(task_change)  \
   X(workflow_list) X(workflow_get) X(workflow_change) X(workflow_graph)      \
   X(workflow_hotfix) X(workflow_transfer) X(outbox_list) X(deploy) X(load)   \

@@ -1,4 +1,5 @@
 --- pawl list
+local format = require "pawl.cli.format"
 local listing = require "pawl.cli.listing"
 local nearest = require "pawl.nearest"
 local options = require "pawl.cli.options"
@@ -81,6 +82,16 @@ local function conditions(list)
   return out
 end
 
+local function count(engine, query, opts)
+  local n, more = store.try(engine:tally(query))
+  if opts.json then
+    term.print(format.json { count = n, more = more })
+  else
+    term.print((more and "more than %d" or "%d"):format(n))
+  end
+  return 0
+end
+
 local function tell(opts)
   local status = status_list(opts.status)
   local engine <close> = store.look(opts)
@@ -99,6 +110,7 @@ local function tell(opts)
     parent = opts.parent and store.try(engine:find(opts.parent)),
     root = opts.root and store.try(engine:find(opts.root)),
   }
+  if opts.count then return count(engine, query, opts) end
   if opts.json then
     term.json((store.try(engine:list(query, "json"))))
     return 0
@@ -178,6 +190,8 @@ return {
       help = "newest or oldest first; newest" },
     { long = "limit", short = "n", arg = "N", type = "count",
       max = 10000, help = "at most so many; default 100, 10000 at most" },
+    { long = "count", help = "only how many there are, up to 10000, or to "
+      .. "--limit" },
     { long = "before", arg = "ID", help = "those older than this instance" },
     { long = "after", arg = "ID", help = "those newer, the nearest to it" },
     watch.option,

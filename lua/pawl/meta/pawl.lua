@@ -565,6 +565,12 @@ function Engine:get(id, how) end
 ---@return pawl.Error? err
 function Engine:list(query, how) end
 
+--- How many a list would have, up to its limit, which is 10,000 here.
+---@param query? pawl.Query
+---@return integer? count
+---@return boolean|pawl.Error more  there are more
+function Engine:tally(query) end
+
 ---@class pawl.HistoryQuery
 ---@field limit? integer
 ---@field after? integer     a row's seq: the page behind it

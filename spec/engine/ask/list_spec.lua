@@ -253,6 +253,33 @@ kit.describe("a list of instances", function(backend)
     end
   end)
 
+  it("is counted, up to a limit", function()
+    local engine = backend.fresh { shards = 2 }
+    assert(engine:load(kit.one(fails "declined")))
+    for i = 1, 5 do
+      assert(engine:start("t.one", { fails = i < 3 }, { tenant = "x",
+        attributes = { n = i } }))
+    end
+    local function counted(count, more, query)
+      local n, is_more = engine:tally(query)
+      assert.same({ count, more }, { n, is_more })
+    end
+    counted(5, false)
+    counted(5, false, { status = "created" })
+    assert(engine:run())
+    counted(0, false, { status = "created" })
+    counted(2, false, { status = "failed" })
+    counted(2, false, { error = "declined", tenant = "x" })
+    counted(4, false, { attributes = { n = { ">", 1 } } })
+    counted(4, true, { limit = 4 })
+    counted(5, false, { limit = 5 })
+    counted(1, true, { limit = 1, tenant = "x" })
+    counted(1, true, { limit = 1, attributes = { n = { "in", 1, 2 } } })
+    counted(0, false, { completed_after = START, status = "running" })
+    kit.refused("invalid", "", nil, engine:tally { limit = 10001 })
+    assert.error_matches(function() engine:tally { limt = 1 } end, "limit")
+  end)
+
   it("refuses what it does not know", function()
     local engine = backend.fresh()
     assert.error_matches(function() engine:list { nod = "a" } end, "node")

@@ -38,6 +38,10 @@ pawl_code pawl_engine_history(pawl_engine *e, const pawl_id *id,
 pawl_code pawl_engine_list(pawl_engine *e, pawl_str query, pawl_buf *out,
                            pawl_error *err);
 
+/* How many a list would have, up to its limit; *more: there are more. */
+pawl_code pawl_engine_tally(pawl_engine *e, pawl_str query, int64_t *count,
+                            int *more, pawl_error *err);
+
 /* ---- explain.c ---- */
 
 pawl_code pawl_engine_explain(pawl_engine *e, const pawl_id *id, pawl_buf *out,

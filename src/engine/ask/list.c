@@ -48,6 +48,7 @@ typedef struct filter {
   int up;            /* those nearest to `low`, else to `high` */
   pawl_buf business_from, business_to, error_text, stored;
   pawl_conditions conditions;
+  int brief; /* no more than is counted */
 } filter;
 
 static const char *const SORTS[] = {"newest", "oldest"};
@@ -183,7 +184,6 @@ static const char *found_by(const filter *f) {
 
 static pawl_code read_filter(pawl_engine *e, pawl_str query, filter *f,
                              pawl_error *err) {
-  f->limit = 100;
   MUST(pawl_options_read(&pawl_options_of_list, query, f, err));
   MUST(pawl_find_given(e, &f->before_id, &f->before, &f->has_before, err));
   MUST(pawl_find_given(e, &f->after_id, &f->after, &f->has_after, err));
@@ -244,7 +244,7 @@ static void deinit_filter(filter *f) {
   .completed_after = (f)->completed_after,                                    \
   .completed_before = (f)->completed_before, .low = &(f)->low,                \
   .attributes = pawl_buf_some(&(f)->conditions.others), .high = &(f)->high,   \
-  .up = (f)->up, .max = (f)->limit
+  .up = (f)->up, .brief = (f)->brief, .max = (f)->limit
 
 static void put_statuses(pawl_engine *e, const filter *f, int shard) {
   unsigned stored = stored_statuses(f->statuses);
@@ -335,6 +335,7 @@ pawl_code pawl_engine_list(pawl_engine *e, pawl_str query, pawl_buf *out,
   pawl_code rc = PAWL_OK;
 
   init_filter(e, &f);
+  f.limit = 100;
   TRY(read_filter(e, query, &f, err));
   pawl_list_begin(&list, out);
   if (f.statuses) {
@@ -343,6 +344,27 @@ pawl_code pawl_engine_list(pawl_engine *e, pawl_str query, pawl_buf *out,
   }
   pawl_list_end(&list);
   TRY(pawl_buf_check(out, err));
+out:
+  deinit_filter(&f);
+  return rc;
+}
+
+/* One row more than is counted tells that there are more. */
+pawl_code pawl_engine_tally(pawl_engine *e, pawl_str query, int64_t *count,
+                            int *more, pawl_error *err) {
+  filter f;
+  pawl_rows rows = {.nrows = 0};
+  pawl_code rc = PAWL_OK;
+  int64_t limit;
+
+  init_filter(e, &f);
+  f.limit = PAWL_MAX_LIMIT;
+  TRY(read_filter(e, query, &f, err));
+  f.brief = 1;
+  limit = f.limit++;
+  if (f.statuses) TRY(send_list(e, &f, &rows, err));
+  *more = rows.nrows > limit;
+  *count = *more ? limit : rows.nrows;
 out:
   deinit_filter(&f);
   return rc;
