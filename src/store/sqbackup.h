@@ -2,7 +2,7 @@
  *
  * Page by page with SQLite's online backup, while a read transaction is open:
  * the copy is the store as it was when that began, whoever writes meanwhile,
- * and a writer does not make it begin anew (docs/decisions).
+ * and a writer does not make it begin anew (decision 0038).
  *
  * Layer    for store/sqlite.c.
  * Keeps    B3 nothing stands at the copy's path but a whole copy, on disk:
