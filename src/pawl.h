@@ -687,7 +687,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_find(pawl_engine *engine,
 /* One instance as a JSON object: id, workflow, version, status, input,
  * variables, output, error, tokens, times, and, by need, parent, root,
  * parent_node, parent_index, trigger_event, compensation, deadline,
- * suspended_at. `id` may be shortened. The text is the caller's, for pawl_free.
+ * suspended_at, deleted {at, by, reason, purge_at}. `id` may be shortened. The
+ * text is the caller's, for pawl_free.
  * PAWL_NOTFOUND, PAWL_AMBIGUOUS.
  *
  *   rc = pawl_get(engine, id, &json, &err); */
@@ -701,8 +702,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_get(pawl_engine *engine, const char *id,
  * end how that begins), attributes (an object, see below), created_after_us,
  * created_before_us, updated_after_us, updated_before_us, completed_after_us,
  * completed_before_us (at that time or later; earlier), parent, root (ids: the
- * children of one instance, all that descend from one), sort ("newest",
- * "oldest"), limit (100), before, after (ids: those older than it; those newer
+ * children of one instance, all that descend from one), deleted (true: those
+ * that were, and no others), sort ("newest", "oldest"), limit (100), before, after (ids: those older than it; those newer
  * than it, and the nearest of them unless `before` is there too). All must
  * hold. With `error`, completed ones only when `status` names them.
  * PAWL_INVALID says what of it is wrong.
@@ -762,7 +763,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_tokens(pawl_engine *engine,
 
 /* Why it stands where it stands, and what would move it, as a JSON object:
  * id, status, workflow, version, node, error, cancellation, compensation,
- * deadline, progress, now; lease {executor, host, pid, since, until, lapsed};
+ * deleted, deadline, progress, now; lease {executor, host, pid, since, until,
+ * lapsed};
  * next_look;
  * suspended {by, reason, since, shift}; workflow_suspended {code, prefix, by,
  * reason, since}; blocked, a list of "suspended", "workflow_suspended",
@@ -811,6 +813,14 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_explain(pawl_engine *engine,
  *   "shift"    for_us: its times are put off by so many microseconds
  *   "note"     text, data (any value): a row of its history and nothing else,
  *              also of one that has ended; it has no reason
+ *   "delete"   one that has ended is hidden from lists, and its key is free;
+ *              cancel (true): one that lives is cancelled first, and deleted
+ *              when that is done (*done = 0 until then), with compensate
+ *   "undelete" takes that back, unless another instance has its key by then
+ *   "purge"    one that has ended goes for good, with all its rows, a thousand
+ *              at a time; cut short, it is hidden, and goes on when asked
+ *              again. force (true): also with what it emitted and nobody has
+ *              published
  * Checked beforehand: PAWL_INVALID says what of `change` is not acceptable,
  * PAWL_CONFLICT what does not fit the state it is in, with a hint;
  * PAWL_ALREADY_FINISHED, PAWL_LIMIT. Once it is recorded, what hinders its

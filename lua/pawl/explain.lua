@@ -17,7 +17,7 @@ end
 --- What may be done about one that failed: nothing says where it stood when it
 --- ended at a finish, or what it had done was undone.
 local function again(data)
-  if data.status ~= "failed" then return "" end
+  if data.status ~= "failed" or data.deleted then return "" end
   if not data.can_retry then
     return (" `pawl restart %s --from NODE` lets it go on."):format(data.id)
   end
@@ -53,6 +53,22 @@ local function headline(data)
   end
   return ("%s is %s; it began %s."):format(identity(data), data.status,
     words.when(data, data.started or data.created))
+end
+
+--- Whether it is hidden, and how it comes back.
+local function put_away(data)
+  local deleted = data.deleted
+  if not deleted then return end
+  local by = words.who_why(deleted.by, deleted.reason)
+  if not deleted.at then
+    return ("It is to be deleted when it has ended, as was asked%s."):format(by)
+  elseif deleted.purge_at then
+    return ("It was being purged %s, and parts of it are gone%s. `pawl purge "
+      .. "%s` takes the rest."):format(words.when(data, deleted.purge_at), by,
+      data.id)
+  end
+  return ("It was deleted %s%s. `pawl undelete %s` takes it back."):format(
+    words.when(data, deleted.at), by, data.id)
 end
 
 local blocked = {}
@@ -276,6 +292,7 @@ function explain.sentences(data)
   local out = {}
   local function add(text) if text then out[#out + 1] = text end end
   add(headline(data))
+  add(put_away(data))
   for _, reason in ipairs(data.blocked) do
     if is_told(data, reason) then add(blocked[reason](data)) end
   end

@@ -24,7 +24,8 @@ end
 --- Puts it on the agenda.
 local function revive(store, id, completed)
   assert(store:send("agenda_revive", { shard = kit.shard(id, store:shards()),
-    id = id, now = store:now(), completed = completed }))
+    id = id, now = store:now(), completed = completed,
+    cancelled = false, deleted = false }))
 end
 
 --- One letter as the engine puts it there, past its checks and without taking

@@ -74,6 +74,7 @@ local MEANT = {
   { "list_found", "sortable>%? AND sortable<%?%)", "what is in a range" },
   { "list_found", "business_key>%? AND business_key<%?%)", "those that begin "
     .. "so" },
+  { "list_deleted", "deleted %(<expr>=%?", "a page of what was deleted" },
   { "task_list", "status=%?%)", "a page of a status" },
   { "task_list_due", "due .*due_at<", "a page of what is due" },
   { "trigger_%a+", "trigger", "a row for each pattern of a workflow" },

@@ -10,7 +10,8 @@ local function post(url, clock, id, kind, data, event_id)
   local shard = kit.shard(id, store:shards())
   assert(store:begin "batch")
   assert(store:send("agenda_revive", { shard = shard, id = id,
-    now = store:now(), completed = true }))
+    now = store:now(), completed = true, cancelled = false,
+    deleted = false }))
   assert(store:send("inbox_insert", { shard = shard, id = id,
     no = kit.draw_id(), kind = kind, event_id = event_id, source = "user",
     by = "", data = data, now = store:now() }))

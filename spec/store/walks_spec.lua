@@ -25,6 +25,7 @@ local MEANT = {
   { "list_status", "standing_pkey by .*instance >", "a page of a status" },
   { "list_found", "attribute_value by .*>=.*<", "what is in a range" },
   { "list_found", "business_key by .*>=.*<", "those that begin so" },
+  { "list_deleted", "instance_deleted", "a page of what was deleted" },
   { "agenda_claim", "left", "prefixes that are suspended: a few" },
   { "agenda_claim_one", "left", "the same" },
   { "agenda_claim_suspect", "left", "the same" },

@@ -21,11 +21,11 @@ select (select due_at from pawl.agenda
 
 -- name: agenda_revive
 -- args: @shard smallint, @id uuid, @now time?, @completed boolean,
---       @cancelled boolean
--- The same for an instance that may have failed, or been @completed or
--- @cancelled, and is asked for something all the same.
+--       @cancelled boolean, @deleted boolean
+-- The same for an instance that may have failed, or been @completed,
+-- @cancelled or @deleted, and is asked for something all the same.
 {{wake_row}}
- where shard = @shard and id = @id and deleted_at is null
+ where shard = @shard and id = @id and (deleted_at is null or @deleted)
    and (status in ('running', 'waiting', 'suspended', 'failed')
         or status = 'completed' and @completed
         or status = 'cancelled' and @cancelled)

@@ -69,12 +69,14 @@ case when {{1}} = 0 then {{2}}
 -- What a list shows of instance t; @brief: no more than is counted.
 t.id, {{shown_status t.shard; t.id; t.status}}, t.workflow, t.version, t.node,
   case when @brief then null else t.error end as error, {{whose t.}},
-  {{times t.}}
+  {{gone t.}}, {{times t.}}
 
 -- fragment: is_asked
 -- Is instance t what a list is asked for?
-t.deleted_at is null
-  and (@statuses is null or strpos(@statuses, t.status) > 0)
+t.deleted_at is null and {{is_fitting}}
+
+-- fragment: is_fitting
+(@statuses is null or strpos(@statuses, t.status) > 0)
   and (@begun is null or t.status <> 'running'
        or @begun = (t.started_at is not null or {{is_leased t}}))
   and (@workflow is null or t.workflow = @workflow)
@@ -126,6 +128,14 @@ select {{listed}}
 select {{listed}} from pawl.instance t
  where t.shard = s.shard and t.tenant = @tenant
    and t.id > @low and t.id < @high and {{2}} and {{is_asked}}
+ order by t.id {{1}} limit @max
+
+-- fragment: deleted_walk
+select {{listed}}
+  from pawl.instance t
+       indexed by pawl_instance_deleted -- only: sqlite
+ where t.shard + 0 = s.shard and t.deleted_at is not null
+   and t.id > @low and t.id < @high and {{2}} and {{is_fitting}}
  order by t.id {{1}} limit @max
 
 -- fragment: put_letter
@@ -193,3 +203,13 @@ select @shard, s.id, s.name, s.type, s.text_value, s.date_value,
 -- fragment: has_text
 -- Is the text that is searched for in {{1}}, in either case?
 strpos(lower({{1}}), lower(@search)) > 0
+
+-- fragment: purge_first
+-- Of an instance, the first @max rows of {{1}} by {{2}}; {{3}}: the other way
+-- round. As a range, so that a batch costs what it takes away.
+delete from pawl.{{1}}
+ where shard = @shard and instance = @id and ({{2}}) <= (
+  select {{2}} from (
+    select {{2}} from pawl.{{1}}
+     where shard = @shard and instance = @id order by {{2}} limit @max) f
+   order by {{3}} limit 1)

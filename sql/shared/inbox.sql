@@ -45,7 +45,8 @@ on conflict do nothing;
 -- key's would walk all events of the instance.
 select kind from pawl.inbox
  where shard = @shard and instance = @id and not taken
-   and kind not in ('event', 'child', 'task') and kind in ('cancel', 'kill')
+   and kind not in ('event', 'child', 'task')
+   and kind in ('cancel', 'kill', 'delete')
  order by received_at, no limit 1;
 
 -- name: inbox_take

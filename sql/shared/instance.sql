@@ -10,7 +10,8 @@
 
 -- columns: own
 --   sent bigint, children integer, immediate bigint, joined json,
---   stopped json, cancellation json, suspended_at time?, deadline_at time?
+--   stopped json, cancellation json, suspended_at time?, deadline_at time?,
+--   deletion json, deleted_at time?, purge_at time?
 -- What most commits leave as it is: PAWL_STATE_OWN in rules/state.h.
 
 -- columns: whose
@@ -18,6 +19,9 @@
 --   business_key text, correlation text, parent uuid, root uuid,
 --   parent_node text, parent_index integer??, started_by text
 -- Shown of one instance, and in lists; so are these:
+
+-- columns: gone
+--   deletion json, deleted_at time, purge_at time
 
 -- columns: times
 --   created_at time as created, started_at time as started,
@@ -114,15 +118,15 @@ select id from pawl.instance
 -- name: instance_known
 -- args: @shard smallint, @workflow text, @no integer[], @id uuid[],
 --       @tenant text[], @key text[]
--- rows: no integer, id uuid, workflow text
+-- rows: no integer, id uuid, workflow text, deleted boolean
 -- What a start that inserted nothing has found there: by its external id, or
--- without one by its id, which may be another workflow's.
-select s.no as no, i.id, i.workflow {{from_each}} (
-  select id, workflow from pawl.instance
+-- without one by its id, which may be another workflow's, or deleted.
+select s.no as no, i.id, i.workflow, i.deleted_at is not null as deleted
+  {{from_each}} (
+  select id, workflow, deleted_at from pawl.instance
    where shard = @shard and id = s.id and s.key is null
-     and deleted_at is null
   union all
-  select id, workflow from pawl.instance
+  select id, workflow, deleted_at from pawl.instance
    where shard = @shard and workflow = @workflow
      and key = s.key
      and coalesce(tenant, '') = coalesce(s.tenant, '')
@@ -345,14 +349,15 @@ select lease, commits from pawl.instance where shard = @shard and id = @id;
 --       node text, {{whose}}, input json, variables json, output json,
 --       error json, metadata json, progress text, cancellation json,
 --       commits bigint, trigger_event text, compensation json,
---       deadline_at time, suspended_at time, {{times}}, parts integer
+--       deadline_at time, suspended_at time, {{gone}}, {{times}},
+--       parts integer
 select id, {{shown_status @shard; @id; status}},
        workflow, version, node, {{whose}}, input,
        {{variables_of parts; variables; @id}}, output,
        error, metadata, progress, cancellation, commits, trigger_event,
-       compensation, deadline_at, suspended_at, {{times}}, parts
+       compensation, deadline_at, suspended_at, {{gone}}, {{times}}, parts
   from pawl.instance
- where shard = @shard and id = @id and deleted_at is null;
+ where shard = @shard and id = @id;
 
 -- name: token_list
 -- args: @shard smallint, @id uuid, @everything boolean
@@ -396,7 +401,6 @@ select id from pawl.instance
 select i.id {{from_each}} (
   select id from pawl.instance
    where shard = s.shard and id between @low and @high
-     and deleted_at is null
    order by id limit 2) i;
 
 -- name: instance_find_end
@@ -411,7 +415,4 @@ select r.id, (select count(*) from recent) as seen from recent r
  where right(replace(r.id::text, '-', ''), length(@digits)) -- only: postgres
  where substr(lower(hex(r.id)), -length(@digits)) -- only: sqlite
        = @digits
-   and exists (select 1 from pawl.instance i
-                where i.shard = @shard and i.id = r.id
-                  and i.deleted_at is null)
  limit 2;

@@ -20,11 +20,20 @@
 -- name: list_tenant
 -- args: @shard smallint[], @{{asked}}, @{{page}}
 -- rows: id uuid, status text, workflow text, version integer,
---       node text, error json, {{whose}}, {{times}}
+--       node text, error json, {{whose}}, {{gone}}, {{times}}
 select i.* {{from_each}} (
   select * from ({{tenant_walk desc; not @up}}) older
   union all
   select * from ({{tenant_walk asc; @up}}) newer) i;
+
+-- name: list_deleted
+-- args: @shard smallint[], @{{asked}}, @{{page}}
+-- rows: like list_tenant
+-- Those that were deleted, and no others.
+select i.* {{from_each}} (
+  select * from ({{deleted_walk desc; not @up}}) older
+  union all
+  select * from ({{deleted_walk asc; @up}}) newer) i;
 
 -- name: list_attribute
 -- args: @shard smallint[], @name text, @sortable text, @{{asked}}, @{{page}}

@@ -4,13 +4,15 @@
 -- args: @shard smallint, @id uuid
 -- rows: status text, workflow text, version integer,
 --       commits bigint, variables json, compensation json, seq bigint,
---       started boolean, stopped json
+--       started boolean, stopped json, deleted boolean, {{gone}},
+--       tenant text, key text, parent uuid
 select status, workflow, version, commits,
        {{variables_of parts; variables; @id}},
        compensation, seq, started_at is not null as started,
-       case when status = 'failed' then stopped end as stopped
+       case when status = 'failed' then stopped end as stopped,
+       deleted_at is not null as deleted, {{gone}}, tenant, key, parent
   from pawl.instance
- where shard = @shard and id = @id and deleted_at is null;
+ where shard = @shard and id = @id;
 
 -- name: repair_places
 -- args: @shard smallint, @id uuid[]

@@ -340,6 +340,7 @@ static void finish_plan(pawl_decision *d) {
     pawl_letters_note(d);
     pawl_untaken_end(d);
   }
+  if (!pawl_stays_ended(d)) pawl_letters_delete(d);
   assert(p->after != PAWL_AFTER_END || !pawl_tokens_live(&p->state.tokens));
   assert((p->after == PAWL_AFTER_END) <= /* P2 */
          pawl_status_has_ended(p->state.status));

@@ -56,11 +56,16 @@ static int is_cancelling(const pawl_decision *d, const pawl_letter *l) {
          !pawl_is_undoing(d) && pawl_rules_cancel(d, l);
 }
 
+/* Of one that lives, to be deleted is to be cancelled first. */
+static int is_last_wish(const pawl_letter *l) {
+  return pawl_letter_is(l, "delete") && is_set(l, "cancel", 0);
+}
+
 const pawl_letter *pawl_letters_cancel(const pawl_decision *d) {
   for (int i = 0; i < d->nletters; i++) {
     const pawl_letter *l = &d->letters[i];
     if ((pawl_letter_is(l, "cancel") || pawl_letter_is(l, "kill") ||
-         is_cancelling(d, l)) &&
+         is_last_wish(l) || is_cancelling(d, l)) &&
         !pawl_plan_takes(&d->plan, &l->no))
       return l;
   }
@@ -131,9 +136,25 @@ static int is_from_parent(const pawl_letter *l) {
          !memcmp(l->event_id.at, name, sizeof name - 1);
 }
 
+static void note_deletion(pawl_decision *d, const pawl_letter *l) {
+  pawl_buf *b = &d->plan.state.deletion;
+  pawl_str value = {NULL, 0};
+  pawl_object o;
+
+  pawl_buf_clear(b);
+  pawl_object_begin(&o, b);
+  if (l->by.len) pawl_member_str(&o, "by", pawl_buf_str(&l->by));
+  if (get(l, "reason", &value) && value.len > 2)
+    pawl_member_json(&o, "reason", value);
+  pawl_object_end(&o);
+}
+
 void pawl_letter_cancel(pawl_decision *d, const pawl_letter *l) {
+  if (is_last_wish(l)) note_deletion(d, l);
   if (pawl_letter_is(l, "kill"))
     end_cancelled(d, l, "killed", NULL, 0);
+  else if (pawl_is_undoing(d) && is_last_wish(l))
+    record(d, l, "deletion"); /* once that is through */
   else if (pawl_is_undoing(d) && is_from_parent(l))
     return; /* it ends as that wishes, and may be told so twice */
   else if (pawl_letter_is(l, "event"))
@@ -375,6 +396,76 @@ static void move(pawl_decision *d, const pawl_letter *l) {
   pawl_buf_addz(&r->path, node);
 }
 
+/* ---- delete, undelete, purge ---- */
+
+static void delete (pawl_decision *d, const pawl_letter *l) {
+  if (!pawl_stays_ended(d)) {
+    if (is_last_wish(l))
+      pawl_letter_cancel(d, l);
+    else
+      refuse(d, l, "it lives: `cancel` it first");
+    return;
+  }
+  note_deletion(d, l);
+  d->plan.state.deleted_us = pawl_decision_now(d);
+  record(d, l, "deleted");
+}
+
+/* One that is to be deleted as it ends is not, either. */
+static void undelete(pawl_decision *d, const pawl_letter *l) {
+  pawl_state *s = &d->plan.state;
+
+  if (s->purge_us) {
+    refuse(d, l, "it is being purged");
+    return;
+  }
+  if (!s->deletion.len) {
+    refuse(d, l, "it is not deleted");
+    return;
+  }
+  s->deleted_us = 0;
+  pawl_buf_clear(&s->deletion);
+  record(d, l, "undeleted");
+}
+
+/* From here on rows of it may go, at any time: so it is hidden at once. */
+static void purge(pawl_decision *d, const pawl_letter *l) {
+  pawl_state *s = &d->plan.state;
+
+  if (!pawl_stays_ended(d)) {
+    refuse(d, l, "it lives: `cancel` it first");
+    return;
+  }
+  if (!s->deleted_us) {
+    note_deletion(d, l);
+    s->deleted_us = pawl_decision_now(d);
+  }
+  if (!s->purge_us) s->purge_us = pawl_decision_now(d);
+  record(d, l, "purged");
+}
+
+/* What would set a deleted one going. 1: and is refused. */
+static int is_for_deleted(pawl_decision *d, const pawl_letter *l) {
+  if (!d->plan.state.deleted_us || pawl_letter_is(l, "undelete") ||
+      pawl_letter_is(l, "purge"))
+    return 0;
+  refuse(d, l, "it is deleted: `undelete` it first");
+  return 1;
+}
+
+void pawl_letters_delete(pawl_decision *d) {
+  pawl_state *s = &d->plan.state;
+  pawl_record *r;
+
+  s->deleted_us = d->state.deleted_us; /* it may have ended after all */
+  if (d->plan.after != PAWL_AFTER_END || !s->deletion.len) return;
+  s->deleted_us = pawl_decision_now(d);
+  r = pawl_instance_record(d, "deleted");
+  (void)pawl_json_get_text(pawl_buf_str(&s->deletion), "reason", &r->text);
+  (void)pawl_json_get_text(pawl_buf_str(&s->deletion), "by", &r->by);
+  d->plan.nuntaken++; /* told anew, when it is decided otherwise */
+}
+
 /* ---- variables, times, versions ---- */
 
 static void edit(pawl_decision *d, const pawl_letter *l) {
@@ -613,6 +704,9 @@ static const struct {
     {"wake", wake, 0},
     {"transfer", transfer, 1},
     {"note", note, 1},
+    {"delete", delete, 1},
+    {"undelete", undelete, 1},
+    {"purge", purge, 1},
 };
 #define NREQUESTS (sizeof requests / sizeof *requests)
 
@@ -653,7 +747,10 @@ static void answer(pawl_decision *d, const pawl_letter *l) {
 static int take(pawl_decision *d, pawl_letter *l) {
   for (size_t i = 0; i < NREQUESTS; i++) {
     if (!pawl_letter_is(l, requests[i].kind)) continue;
-    if (!pawl_stays_ended(d) || requests[i].when_ended) requests[i].take(d, l);
+    if (pawl_stays_ended(d) &&
+        (!requests[i].when_ended || is_for_deleted(d, l)))
+      return 1;
+    requests[i].take(d, l);
     return 1;
   }
   /* the rest moves tokens on, which may need handlers */

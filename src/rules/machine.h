@@ -296,6 +296,8 @@ void pawl_version_change(pawl_decision *d, const pawl_crossing *c);
 
 /* Takes what has come in, in order. */
 void pawl_letters_take(pawl_decision *d);
+/* It ends, with all that is to be told of that: is it to be deleted then? */
+void pawl_letters_delete(pawl_decision *d);
 /* Are all of them what a node waits for, in the inbox, and none a request? */
 int pawl_letters_are_news(const pawl_decision *d);
 /* The instance had ended before: what else lies there came too late, an answer

@@ -94,7 +94,11 @@ typedef enum pawl_undo_status {
                              and the token that forked */                    \
   X(TEXT, stopped)        /* JSON list of its tokens when it failed; empty:  \
                              null */                                         \
-  X(TEXT, cancellation)   /* JSON: who, why, when; empty: null */
+  X(TEXT, cancellation)   /* JSON: who, why, when; empty: null */            \
+  X(TEXT, deletion)       /* JSON: who and why; empty: null. Of one that     \
+                             lives: it is deleted as it ends */              \
+  X(TIME, deleted)        /* deleted_us: since when it is; 0: it is not */   \
+  X(TIME, purge)          /* purge_us: since when it is being purged */
 #define PAWL_STATE_SELDOM(X) PAWL_STATE_OWN(X) PAWL_UNDO_MEMBERS(X, undo.)
 /* The others. */
 #define PAWL_STATE_USUAL(X)                                                  \

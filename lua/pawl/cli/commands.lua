@@ -9,9 +9,9 @@ local commands = {}
 commands.names = {
   "run", "start", "worker", "list", "show", "explain", "tokens", "history",
   "outbox", "signal", "task", "cancel", "suspend", "resume", "retry",
-  "restart", "move", "kill", "wake", "edit", "note", "workflow", "executors",
-  "health", "graph", "check", "deploy", "migrate", "backup", "version",
-  "completion", "man", "help",
+  "restart", "move", "kill", "wake", "edit", "note", "delete", "undelete",
+  "purge", "workflow", "executors", "health", "graph", "check", "deploy",
+  "migrate", "backup", "version", "completion", "man", "help",
 }
 
 --- What hands type that know other tools: each a command by another name.

@@ -105,6 +105,7 @@ local function tell(opts)
     updated_after = opts.updated_after, updated_before = opts.updated_before,
     completed_after = opts.completed_after,
     completed_before = opts.completed_before, limit = opts.limit,
+    deleted = opts.deleted,
     before = opts.before and store.try(engine:find(opts.before)),
     after = opts.after and store.try(engine:find(opts.after)),
     parent = opts.parent and store.try(engine:find(opts.parent)),
@@ -188,6 +189,7 @@ return {
     { long = "sort", arg = "ORDER", type = "name",
       one_of = verb_args.words("list", "sort"),
       help = "newest or oldest first; newest" },
+    { long = "deleted", help = "those that were deleted, and no others" },
     { long = "limit", short = "n", arg = "N", type = "count",
       max = 10000, help = "at most so many; default 100, 10000 at most" },
     { long = "count", help = "only how many there are, up to 10000, or to "

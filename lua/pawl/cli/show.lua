@@ -85,12 +85,22 @@ local function show_holder(instance, now)
   value("progress", instance.progress)
 end
 
+--- "2026-11-21 07:38:00 by ann: a test", or that it is to be.
+local function show_deleted(deleted, now)
+  if not deleted then return end
+  line("deleted", ("%s%s%s%s"):format(
+    deleted.at and format.when(deleted.at, now) or "when it has ended",
+    deleted.by and " by " .. deleted.by or "",
+    deleted.reason and ": " .. deleted.reason or "",
+    deleted.purge_at and " (half purged: parts of it are gone)" or ""))
+end
+
 -- What has a place of its own below, or is said by another.
 local placed = {}
 for name in ([[id workflow version status node key business_key correlation
   tenant group parent parent_node parent_index root trigger_event priority times
   due lease executor progress deadline suspended_at input variables attributes
-  output cancellation compensation error tokens commits
+  output cancellation compensation error tokens commits deleted
 ]]):gmatch "%S+" do
   placed[name] = true
 end
@@ -131,6 +141,7 @@ local function show(opts, instance, entries, now)
   end
   if instance.priority ~= 0 then value("priority", instance.priority) end
   show_times(instance, now)
+  show_deleted(instance.deleted, now)
   value("input", instance.input)
   for name, one in pairs(instance.attributes) do -- bytes are no text
     if type(one) == "table" then

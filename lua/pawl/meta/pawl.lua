@@ -198,6 +198,7 @@ function pawl.migrate(url, options) end
 ---@field completed_after? pawl.Time
 ---@field completed_before? pawl.Time
 ---@field sort? "newest"|"oldest"  newest
+---@field deleted? boolean     those that were deleted, and no others
 ---@field limit? integer       100
 ---@field before? string       an id: older ones
 ---@field after? string        an id: newer ones, those nearest to it
@@ -258,6 +259,14 @@ function pawl.migrate(url, options) end
 ---@field correlation? string
 ---@field started_by? string
 ---@field commits integer   decisions stored so far
+---@field deleted? pawl.Deleted
+
+--- It is hidden from lists. Without `at`: it will be when it has ended.
+---@class pawl.Deleted
+---@field at? string
+---@field by? string
+---@field reason? string
+---@field purge_at? string  since when it is being purged: parts of it are gone
 
 --- Who holds an instance. Its handler runs there, or after others that were
 --- taken with it.
@@ -313,6 +322,7 @@ function pawl.migrate(url, options) end
 ---@field workflow string
 ---@field version integer
 ---@field now string
+---@field deleted? pawl.Deleted
 ---@field lease? pawl.Lease
 ---@field progress? any     what the running handler last gave to ctx.heartbeat
 ---@field next_look? string
@@ -369,6 +379,7 @@ function pawl.migrate(url, options) end
 ---@field started? string
 ---@field updated string
 ---@field completed? string
+---@field deleted? pawl.Deleted
 
 ---@alias pawl.TaskStatus "pending"|"running"|"completed"|"failed"|"cancelled"|"timed_out"
 ---@alias pawl.TaskPriority "low"|"normal"|"high"|"urgent"
@@ -775,6 +786,38 @@ function Engine:cancel(id, reason) end
 ---@return true? ok
 ---@return boolean|pawl.Error done
 function Engine:kill(id, options) end
+
+---@class pawl.DeleteOptions: pawl.Asked
+---@field cancel? boolean      one that lives is cancelled first
+---@field compensate? boolean  false: and nothing is undone
+
+--- Hides one that has ended, and frees its key; nothing of it is lost.
+---@param id string
+---@param options? pawl.DeleteOptions
+---@return true? ok
+---@return boolean|pawl.Error done  false: once it has ended; "conflict": it
+---                                 lives, or is deleted already
+function Engine:delete(id, options) end
+
+--- Takes that back.
+---@param id string
+---@param options? pawl.Asked
+---@return true? ok
+---@return boolean|pawl.Error done  "conflict": it is not deleted, or is being
+---                                 purged, or another has its key now
+function Engine:undelete(id, options) end
+
+---@class pawl.PurgeOptions: pawl.Asked
+---@field force? boolean  what it emitted may be lost unpublished
+
+--- One that has ended goes for good, with all that is its own. Cut short, it
+--- is hidden, and goes on when it is asked for again.
+---@param id string
+---@param options? pawl.PurgeOptions
+---@return true? ok
+---@return boolean|pawl.Error done  "conflict": it lives, or something else needs
+---                                 it; "notfound": it is gone
+function Engine:purge(id, options) end
 
 --- Nothing of it runs until it is resumed.
 ---@param id string

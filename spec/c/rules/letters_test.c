@@ -129,6 +129,29 @@ static void who_holds_no_handlers_leaves_what_needs_them(void) {
   kit_close(&k);
 }
 
+static void what_is_deleted_stays_so(void) {
+  kit k;
+  kit_open(&k, TIMER);
+  kit_run(&k);
+  refused(&k, "delete", "{}", "delete: it lives: `cancel` it first");
+  refused(&k, "purge", "{}", "purge: it lives: `cancel` it first");
+  refused(&k, "undelete", "{}", "undelete: it is not deleted");
+  ask(&k, "delete", "{'cancel':true,'reason':'twice'}");
+  CHECK_STATUS(&k, "cancelled");
+  CHECK_INT(kit_records(&k, "deleted"), 1);
+  CHECK_BUF(k.d.state.deletion, "{'reason':'twice'}");
+  CHECK(k.d.state.deleted_us == k.now);
+  refused(&k, "restart", "{'from':'b'}",
+          "restart: it is deleted: `undelete` it first");
+  ask(&k, "undelete", "{}");
+  CHECK_INT(k.d.state.deleted_us, 0);
+  CHECK_BUF(k.d.state.deletion, "");
+  ask(&k, "purge", "{}");
+  CHECK(k.d.state.deleted_us && k.d.state.purge_us);
+  refused(&k, "undelete", "{}", "undelete: it is being purged");
+  kit_close(&k);
+}
+
 TEST_PART(letters_test) {
   who_asked_and_why_is_on_the_record();
   what_cannot_be_is_refused();
@@ -136,4 +159,5 @@ TEST_PART(letters_test) {
   a_token_is_moved_and_woken();
   a_move_that_is_to_be_put_off_is_put_off_once();
   who_holds_no_handlers_leaves_what_needs_them();
+  what_is_deleted_stays_so();
 }

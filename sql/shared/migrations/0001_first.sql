@@ -96,8 +96,9 @@ create table pawl.instance (
   compensation json,
   deadline_at timestamptz,
   suspended_at timestamptz,
+  deletion json,
   deleted_at timestamptz,
-  delete_reason text,
+  purge_at timestamptz,
   -- from the first commit on, and with each claim
   started_at timestamptz,
   lease uuid,
@@ -131,6 +132,10 @@ comment on table pawl.instance is
 comment on column pawl.instance.commits is
   'number of commits; the last one was made under lease';
 comment on column pawl.instance.seq is 'last history number given out';
+comment on column pawl.instance.deletion is
+  'who has deleted it, and why; before deleted_at: it goes when it has ended';
+comment on column pawl.instance.purge_at is
+  'since when it is being purged: rows of it may be gone';
 create index instance_status on pawl.instance (shard, status, id); -- only: sqlite
 create index instance_workflow -- only: sqlite
   on pawl.instance (shard, workflow, status, id); -- only: sqlite
@@ -144,6 +149,10 @@ create index instance_parent on pawl.instance (shard, parent, id)
   where parent is not null;
 create index instance_root on pawl.instance (shard, root, id)
   where root is not null;
+-- By an expression, which no other index has: what looks for the few that are
+-- deleted would else walk the key, where the table was counted small.
+create index instance_deleted on pawl.instance ((shard + 0), id)
+  where deleted_at is not null;
 create unique index instance_key
   on pawl.instance (shard, key, workflow, coalesce(tenant, ''))
   where key is not null and deleted_at is null;

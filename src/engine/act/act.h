@@ -2,6 +2,7 @@
  *
  *   request.c  the road: a letter, then taking it at once if nobody else does
  *   change.c   one instance: what is asked for, checked beforehand
+ *   purge.c    one that was deleted goes, row by row
  *   transfer.c from one version of a workflow to another, see crossing.h
  *   workflows.c   whole workflows: suspended, active
  *   tasks.c    a task of a person, see common/task.h
@@ -38,6 +39,8 @@ pawl_code pawl_act_post(pawl_engine *e, const pawl_id *ids, int n,
 /* PAWL_ALREADY_FINISHED. */
 pawl_code pawl_act_ended(const pawl_id *id, pawl_status status,
                          pawl_error *err);
+/* PAWL_CONFLICT. */
+pawl_code pawl_act_deleted(const pawl_id *id, pawl_error *err);
 
 /* ---- change.c ---- */
 
@@ -45,6 +48,16 @@ pawl_code pawl_act_ended(const pawl_id *id, pawl_status status,
 pawl_code pawl_act_change(pawl_engine *e, pawl_taker *take, const pawl_id *id,
                           pawl_str change, int *done, pawl_buf *out,
                           pawl_error *err);
+
+/* ---- purge.c ---- */
+
+/* Does nothing else need an instance that has ended? Else PAWL_CONFLICT says
+ * what. parent: may be NULL. force: what it emitted may be lost. */
+pawl_code pawl_purge_check(pawl_engine *e, const pawl_id *id,
+                           const pawl_id *parent, int force, pawl_error *err);
+/* Takes away all rows of one that was marked for it, whatever of them is still
+ * there. */
+pawl_code pawl_purge_rows(pawl_engine *e, const pawl_id *id, pawl_error *err);
 
 /* ---- tasks.c, transfer.c, workflows.c ---- */
 

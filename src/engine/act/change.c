@@ -37,24 +37,28 @@ enum {
   EDIT = 256,
   SHIFT = 512,
   TRANSFER = 1024,
-  NOTE = 2048
+  NOTE = 2048,
+  DELETE = 4096,
+  UNDELETE = 8192,
+  PURGE = 16384
 };
 
 /* In the order of their bits. */
 static const char *const change_kinds[] = {
-    "cancel",  "kill", "wake", "suspend", "resume",   "retry",
-    "restart", "move", "edit", "shift",   "transfer", "note"};
+    "cancel",   "kill",    "wake",   "suspend",  "resume",
+    "retry",    "restart", "move",   "edit",     "shift",
+    "transfer", "note",    "delete", "undelete", "purge"};
 
 static const char *const sources[] = {"user", "event", "system"};
 
 typedef struct change {
   uint64_t is_given;
   pawl_buf by;
-  int which, source;
+  int which, source, force;
   /* as JSON; at NULL: not given */
-  pawl_str reason, compensate, event_id, nodes, at_us, shift, token, from, to,
-      seq, set, unset, for_us, to_version, map, variables, if_commits, text,
-      data;
+  pawl_str reason, cancel, compensate, event_id, nodes, at_us, shift, token,
+      from, to, seq, set, unset, for_us, to_version, map, variables,
+      if_commits, text, data;
   unsigned kind;
   const char *kind_name;
 } change;
@@ -67,7 +71,8 @@ static const pawl_option change_rows[] = {
     {"source", PAWL_OPTION_CHOICE, .at = offsetof(change, source),
      .names = sources, .high = 3},
     {TOLD(reason, TEXT), .kinds = ~(unsigned)NOTE}, /* it has its text */
-    {TOLD(compensate, BOOL), .kinds = CANCEL},
+    {TOLD(cancel, BOOL), .kinds = DELETE},
+    {TOLD(compensate, BOOL), .kinds = CANCEL | DELETE},
     {TOLD(event_id, TEXT), .kinds = CANCEL},
     {TOLD(nodes, LIST), .low = 1, .kinds = WAKE},
     {TOLD(at_us, TIME), .kinds = WAKE},
@@ -84,7 +89,9 @@ static const pawl_option change_rows[] = {
     {TOLD(variables, OBJECT), .kinds = TRANSFER},
     {TOLD(if_commits, INT), .kinds = EDIT | TRANSFER},
     {TOLD(text, TEXT), .kinds = NOTE, .needed = NOTE},
-    {TOLD(data, ANY), .kinds = NOTE}};
+    {TOLD(data, ANY), .kinds = NOTE},
+    {"force", PAWL_OPTION_BOOL, .at = offsetof(change, force),
+     .kinds = PURGE}};
 PAWL_OPTIONS_OF(change) = {.what = "change",
                            PAWL_OPTION_ROWS(change_rows),
                            PAWL_OPTION_KINDS(change_kinds),
@@ -231,36 +238,6 @@ static pawl_code check_stopped(const change *c, const subject *s,
   return PAWL_CONFLICT;
 }
 
-/* What a kind needs of the status. Who takes the letter decides for good; this
- * is so that most refusals come with the call, and not as a row of history. */
-static pawl_code check_status(pawl_engine *e, const change *c,
-                              const subject *s, pawl_error *err) {
-  int ended = pawl_status_has_ended(s->status);
-
-  if (c->kind == NOTE) return PAWL_OK;
-  if ((c->kind & (RETRY | TRANSFER)) && s->status == PAWL_STATUS_FAILED)
-    return check_stopped(c, s, err);
-  if (c->kind == RESTART || c->kind == RETRY) {
-    if (s->status == PAWL_STATUS_FAILED || s->status == PAWL_STATUS_SUSPENDED)
-      return PAWL_OK;
-    if (c->kind == RESTART && s->status == PAWL_STATUS_COMPLETED)
-      return PAWL_OK;
-    if (ended) return pawl_act_ended(&s->id, s->status, err);
-    refuse_status(s,
-                  c->kind == RETRY ? "has not failed and is not suspended"
-                                   : "has not ended and is not suspended",
-                  err);
-    pawl_error_hint(err, c->kind == RETRY
-                             ? "wake it, to have it tried now"
-                             : "suspend it first, or move its token");
-    return PAWL_CONFLICT;
-  }
-  if (ended) return pawl_act_ended(&s->id, s->status, err);
-  if (c->kind == SUSPEND && s->status == PAWL_STATUS_SUSPENDED)
-    return refuse_status(s, "need not be suspended", err);
-  return c->kind == RESUME ? check_resume(e, s, err) : PAWL_OK;
-}
-
 /* As a commit would refuse it, but before there is a letter that nobody can
  * take. */
 static pawl_code check_size(pawl_engine *e, const char *what, size_t len,
@@ -284,6 +261,98 @@ static pawl_code check_expected(const subject *s, pawl_str expected,
                         " commits, not %" PRId64,
                         pawl_id_text_of(&s->id).at, s->row.commits, commits);
 }
+
+/* ---- delete, undelete, purge ---- */
+
+static pawl_code check_delete(const change *c, const subject *s,
+                              pawl_error *err) {
+  if (pawl_status_has_ended(s->status) || pawl_str_eqz(c->cancel, "true"))
+    return PAWL_OK;
+  refuse_status(s, "cannot be deleted while it lives", err);
+  pawl_error_hint(err, "cancel it first, or delete it with `cancel`");
+  return PAWL_CONFLICT;
+}
+
+/* Somebody may have begun another with its key. The store refuses it then, too:
+ * this is to say with which. */
+static pawl_code check_key(pawl_engine *e, const subject *s, pawl_error *err) {
+  pawl_rows r;
+
+  if (!s->row.deleted || !s->row.key.len) return PAWL_OK;
+  MUST(PAWL_READ(e->store, instance_by_key, &r, err, .shard = s->shard,
+                 .workflow = s->row.workflow, .tenant = s->row.tenant,
+                 .key = s->row.key));
+  if (!r.nrows) return PAWL_OK;
+  return pawl_fail_hint(
+      err, PAWL_CONFLICT, "delete that one, then undelete this one",
+      "instance %s cannot be undeleted: its key \"%.*s\" is that of instance "
+      "%s now",
+      pawl_id_text_of(&s->id).at, (int)s->row.key.len, s->row.key.at,
+      pawl_id_text_of(pawl_read_instance_by_key(&r, 0).id).at);
+}
+
+static pawl_code check_undelete(pawl_engine *e, const subject *s,
+                                pawl_error *err) {
+  if (s->row.purge_at)
+    return pawl_fail_hint(err, PAWL_CONFLICT,
+                          "purge it again, to have the rest go",
+                          "instance %s is being purged: parts of it are gone",
+                          pawl_id_text_of(&s->id).at);
+  if (!s->row.deletion.len) return refuse_status(s, "is not deleted", err);
+  return check_key(e, s, err);
+}
+
+static pawl_code check_purge(pawl_engine *e, const change *c, const subject *s,
+                             pawl_error *err) {
+  if (s->row.purge_at) return PAWL_OK; /* it has begun */
+  if (pawl_status_has_ended(s->status))
+    return pawl_purge_check(e, &s->id, s->row.parent, c->force, err);
+  refuse_status(s, "cannot be purged while it lives", err);
+  pawl_error_hint(err, "cancel it first");
+  return PAWL_CONFLICT;
+}
+
+/* What throws it away, and what would set a deleted one going. */
+static pawl_code check_removal(pawl_engine *e, const change *c,
+                               const subject *s, pawl_error *err) {
+  if (c->kind == UNDELETE) return check_undelete(e, s, err);
+  if (c->kind == PURGE) return check_purge(e, c, s, err);
+  if (s->row.deleted) return pawl_act_deleted(&s->id, err);
+  return c->kind == DELETE ? check_delete(c, s, err) : PAWL_OK;
+}
+
+/* What a kind needs of the status. Who takes the letter decides for good; this
+ * is so that most refusals come with the call, and not as a row of history. */
+static pawl_code check_status(pawl_engine *e, const change *c,
+                              const subject *s, pawl_error *err) {
+  int ended = pawl_status_has_ended(s->status);
+
+  MUST(check_removal(e, c, s, err));
+  if (c->kind & (DELETE | UNDELETE | PURGE | NOTE)) return PAWL_OK;
+  if ((c->kind & (RETRY | TRANSFER)) && s->status == PAWL_STATUS_FAILED)
+    return check_stopped(c, s, err);
+  if (c->kind == RESTART || c->kind == RETRY) {
+    if (s->status == PAWL_STATUS_FAILED || s->status == PAWL_STATUS_SUSPENDED)
+      return PAWL_OK;
+    if (c->kind == RESTART && s->status == PAWL_STATUS_COMPLETED)
+      return PAWL_OK;
+    if (ended) return pawl_act_ended(&s->id, s->status, err);
+    refuse_status(s,
+                  c->kind == RETRY ? "has not failed and is not suspended"
+                                   : "has not ended and is not suspended",
+                  err);
+    pawl_error_hint(err, c->kind == RETRY
+                             ? "wake it, to have it tried now"
+                             : "suspend it first, or move its token");
+    return PAWL_CONFLICT;
+  }
+  if (ended) return pawl_act_ended(&s->id, s->status, err);
+  if (c->kind == SUSPEND && s->status == PAWL_STATUS_SUSPENDED)
+    return refuse_status(s, "need not be suspended", err);
+  return c->kind == RESUME ? check_resume(e, s, err) : PAWL_OK;
+}
+
+/* ---- edit ---- */
 
 /* Applied to the variables of this moment, for their size alone: the one who
  * takes the letter applies it to those that he finds. */
@@ -530,6 +599,28 @@ static pawl_code answer(pawl_engine *e, const change *c, subject *s, int done,
   return pawl_buf_check(out, err);
 }
 
+/* Marked, it goes; who holds it marks it else, and it goes when asked again. */
+static pawl_code finish_purge(pawl_engine *e, const subject *s, int *done,
+                              pawl_error *err) {
+  if (!*done && !s->row.purge_at)
+    return pawl_fail_hint(err, PAWL_BUSY, "purge it again in a moment",
+                          "instance %s is held by a worker",
+                          pawl_id_text_of(&s->id).at);
+  MUST(pawl_purge_rows(e, &s->id, err));
+  *done = 1;
+  return PAWL_OK;
+}
+
+/* One whose purge has begun, and was cut short, needs no second letter. */
+static pawl_code ask(pawl_engine *e, pawl_taker *take, const change *c,
+                     const subject *s, pawl_str letter, int *done,
+                     pawl_error *err) {
+  if (c->kind != PURGE || !s->row.purge_at)
+    MUST(pawl_act_request(e, take, &s->id, c->kind_name, sources[c->source],
+                          c->by.at ? c->by.at : "", letter, done, err));
+  return c->kind == PURGE ? finish_purge(e, s, done, err) : PAWL_OK;
+}
+
 /* Nothing is written before pawl_act_request, so that whatever is refused here
  * has left no trace. */
 pawl_code pawl_act_change(pawl_engine *e, pawl_taker *take, const pawl_id *id,
@@ -553,9 +644,7 @@ pawl_code pawl_act_change(pawl_engine *e, pawl_taker *take, const pawl_id *id,
   TRY(add_past(e, &c, &s, &past, err));
   write_letter(&c, &s, &letter);
   TRY(pawl_buf_check(&letter, err));
-  TRY(pawl_act_request(e, take, id, c.kind_name, sources[c.source],
-                       c.by.at ? c.by.at : "", pawl_buf_str(&letter), done,
-                       err));
+  TRY(ask(e, take, &c, &s, pawl_buf_str(&letter), done, err));
   if (out) TRY(answer(e, &c, &s, *done, out, err));
 out:
   pawl_options_deinit(&pawl_options_of_change, &c);

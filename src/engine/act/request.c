@@ -21,8 +21,16 @@ typedef struct request {
 
 #define ENDED(status) (1u << PAWL_STATUS_##status)
 
+/* What throws an instance away, or takes it back. */
+static int is_removal(const char *kind) {
+  return !strcmp(kind, "delete") || !strcmp(kind, "undelete") ||
+         !strcmp(kind, "purge");
+}
+
 /* What may be asked for when there is no way on any more. */
 static unsigned ended_for(const char *kind) {
+  if (is_removal(kind))
+    return ENDED(FAILED) | ENDED(COMPLETED) | ENDED(CANCELLED);
   if (!strcmp(kind, "retry") || !strcmp(kind, "transfer"))
     return ENDED(FAILED);
   if (!strcmp(kind, "note"))
@@ -35,7 +43,8 @@ static pawl_code send_revive(pawl_engine *e, const request *r,
   return PAWL_SEND(e->store, agenda_revive, NULL, err, .shard = r->shard,
                    .id = r->id, .now = pawl_store_now(e->store),
                    .completed = (r->ended & ENDED(COMPLETED)) != 0,
-                   .cancelled = (r->ended & ENDED(CANCELLED)) != 0);
+                   .cancelled = (r->ended & ENDED(CANCELLED)) != 0,
+                   .deleted = is_removal(r->kind));
 }
 
 static pawl_code send_wake(pawl_engine *e, const request *r, pawl_error *err) {
@@ -81,9 +90,14 @@ pawl_code pawl_act_ended(const pawl_id *id, pawl_status status,
                    pawl_status_name(status));
 }
 
+pawl_code pawl_act_deleted(const pawl_id *id, pawl_error *err) {
+  return pawl_fail_hint(err, PAWL_CONFLICT, "undelete it first",
+                        "instance %s is deleted", pawl_id_text_of(id).at);
+}
+
 /* Is there anyone to read the letter? `at`: where repair_state's rows are. */
 static pawl_code read_state(pawl_engine *e, const request *r, int at,
-                            pawl_status *status, int64_t *seq,
+                            pawl_status *status, int *deleted, int64_t *seq,
                             pawl_error *err) {
   pawl_rows rows;
 
@@ -92,6 +106,7 @@ static pawl_code read_state(pawl_engine *e, const request *r, int at,
   const pawl_repair_state_row row = pawl_read_repair_state(&rows, 0);
   if (!pawl_status_parse(row.status, status))
     return pawl_fail(err, PAWL_CORRUPT, "an instance with an unknown status");
+  *deleted = row.deleted != 0;
   *seq = row.seq;
   return PAWL_OK;
 }
@@ -101,7 +116,7 @@ static pawl_code send(pawl_engine *e, const request *r, int64_t *seq,
                       pawl_error *err) {
   pawl_status status = PAWL_STATUS_RUNNING;
   pawl_rows answers;
-  int state, answered = -1;
+  int state, deleted, answered = -1;
   pawl_code rc = PAWL_OK;
 
   TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
@@ -110,9 +125,11 @@ static pawl_code send(pawl_engine *e, const request *r, int64_t *seq,
   TRY(send_state(e, r->shard, r->id, &state, err));
   if (r->again) TRY(send_answer(e, r, 0, &answered, err));
   TRY(pawl_store_commit(e->store, err));
-  TRY(read_state(e, r, state, &status, seq, err));
+  TRY(read_state(e, r, state, &status, &deleted, seq, err));
   if (r->again) *seq = 0;
   pawl_store_rows(e->store, answered, &answers);
+  if (deleted && !answers.nrows && !is_removal(r->kind))
+    return pawl_act_deleted(r->id, err);
   if (answers.nrows || !pawl_status_has_ended(status) ||
       ((r->ended >> status) & 1u))
     return PAWL_OK;
@@ -126,6 +143,7 @@ out:
 
 typedef struct answer {
   pawl_status status;
+  int deleted;
   int pending; /* the letter still lies there */
   int taken;   /* history tells of it */
   int refused; /* as it says */
@@ -156,7 +174,7 @@ static pawl_code read_answer(pawl_engine *e, const request *r, int64_t seq,
                 .id = r->id, .no = &r->no));
   TRY(send_answer(e, r, seq, &answered, err));
   TRY(pawl_store_commit(e->store, err));
-  TRY(read_state(e, r, state, &a->status, &now, err));
+  TRY(read_state(e, r, state, &a->status, &a->deleted, &now, err));
   pawl_store_rows(e->store, letter, &rows);
   a->pending = rows.nrows > 0;
   pawl_store_rows(e->store, answered, &rows);
@@ -168,8 +186,9 @@ out:
 }
 
 /* Cancelling is done when the instance is cancelled, which may take undoing
- * first; everything else, once the letter was taken. One that has gone and
- * left no row was in vain, or the instance ended: who held it knows. */
+ * first, and so may deleting; everything else, once the letter was taken. One
+ * that has gone and left no row was in vain, or the instance ended: who held
+ * it knows. */
 static pawl_code settle(pawl_engine *e, const request *r, int64_t seq, int got,
                         int *done, pawl_error *err) {
   answer a;
@@ -179,6 +198,10 @@ static pawl_code settle(pawl_engine *e, const request *r, int64_t seq, int got,
     *done = a.status == PAWL_STATUS_CANCELLED;
     if (!*done && pawl_status_has_ended(a.status)) /* meanwhile */
       return pawl_act_ended(r->id, a.status, err);
+    return PAWL_OK;
+  }
+  if (!strcmp(r->kind, "delete") && !a.refused) {
+    *done = a.deleted;
     return PAWL_OK;
   }
   if (a.pending || (!a.taken && !got)) return PAWL_OK;

@@ -784,8 +784,10 @@ static void add_head(const facts *f, pawl_object *o) {
                       "created=created_at started=started_at "
                       "completed=completed_at error cancellation compensation "
                       "deadline=deadline_at");
+  const pawl_instance_get_row row = pawl_read_instance_get(r, 0);
+  pawl_member_deleted(o, row.deletion, row.deleted_at, row.purge_at);
   if (is_leased(f)) /* else nobody's any more */
-    pawl_member_json(o, "progress", pawl_read_instance_get(r, 0).progress);
+    pawl_member_json(o, "progress", row.progress);
   pawl_member_time(o, "now", f->now_us);
 }
 

@@ -1,6 +1,7 @@
 /* Lists of instances: what is asked for, and by which index it is found.
  *
  *   given                          found by              read
+ *   deleted                        their index           a page, in order
  *   key, parent, correlation,      its index             all that have it
  *   root, business_key
  *   attributes                     what one equals       a page, in order
@@ -41,6 +42,7 @@ typedef struct filter {
       completed_after, completed_before;
   pawl_str attributes;
   int sort; /* the one of SORTS */
+  int deleted;
   /* what follows from those */
   int has_before, has_after, has_parent, has_root;
   pawl_id before, after, parent, root;
@@ -80,6 +82,7 @@ static const pawl_option list_rows[] = {
     {"attributes", PAWL_OPTION_OBJECT, AT(attributes)},
     {"parent", PAWL_OPTION_TEXT, AT(parent_id)},
     {"root", PAWL_OPTION_TEXT, AT(root_id)},
+    {"deleted", PAWL_OPTION_BOOL, AT(deleted)},
     {"sort", PAWL_OPTION_CHOICE, AT(sort), .names = SORTS, .high = NSORTS},
     {"limit", PAWL_OPTION_INT, AT(limit), .low = 1, .high = PAWL_MAX_LIMIT},
     {"before", PAWL_OPTION_TEXT, AT(before_id)},
@@ -197,8 +200,8 @@ static pawl_code read_filter(pawl_engine *e, pawl_str query, filter *f,
                     &f->business_to);
   if (f->error.len) set_error_text(pawl_buf_str(&f->error), &f->error_text);
   if (f->attributes.at)
-    MUST(pawl_conditions_read(&f->conditions, f->attributes, !found_by(f),
-                              err));
+    MUST(pawl_conditions_read(&f->conditions, f->attributes,
+                              !f->deleted && !found_by(f), err));
   MUST(pawl_buf_check(&f->stored, err));
   MUST(pawl_buf_check(&f->business_from, err));
   MUST(pawl_buf_check(&f->business_to, err));
@@ -261,12 +264,15 @@ static pawl_code send_list(pawl_engine *e, const filter *f, pawl_rows *rows,
   const char *by = c->ranges.len ? "attribute" : found_by(f);
   const int equal = c->equals.len > 0;
 
-  pawl_args_begin(&e->args, equal           ? PAWL_STMT_list_attribute
+  pawl_args_begin(&e->args, f->deleted      ? PAWL_STMT_list_deleted
+                            : equal         ? PAWL_STMT_list_attribute
                             : by            ? PAWL_STMT_list_found
                             : f->tenant.len ? PAWL_STMT_list_tenant
                                             : PAWL_STMT_list_status);
   for (int s = 0; s < e->nshards; s++)
-    if (equal)
+    if (f->deleted)
+      PAWL_PUT(&e->args, list_deleted, .shard = s, ASKED(f));
+    else if (equal)
       PAWL_PUT(&e->args, list_attribute, .shard = s,
                .name = pawl_buf_str(&c->name),
                .sortable = pawl_buf_str(&c->equals), ASKED(f));
@@ -295,11 +301,14 @@ static int oldest_first(const void *a, const void *b) {
 }
 
 static void add_one(const pawl_rows *r, int k, pawl_object *list) {
+  const pawl_list_tenant_row row = pawl_read_list_tenant(r, k);
   pawl_object o;
+
   pawl_list_object(list, &o);
   pawl_member_columns(&o, r, k,
                       "id workflow version status node "
                       "error " PAWL_SHOWN_whose " " PAWL_SHOWN_times);
+  pawl_member_deleted(&o, row.deletion, row.deleted_at, row.purge_at);
   pawl_object_end(&o);
 }
 

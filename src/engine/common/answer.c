@@ -162,3 +162,24 @@ void pawl_member_lease(pawl_object *o, const pawl_rows *agenda) {
   pawl_member_bool(&lease, "lapsed", row.due_at <= row.now);
   pawl_object_end(&lease);
 }
+
+/* ---- what was deleted ---- */
+
+void pawl_member_deleted(pawl_object *o, pawl_str deletion, int64_t at_us,
+                         int64_t purge_us) {
+  static const char *const told[] = {"by", "reason"};
+  pawl_object deleted;
+  pawl_str value;
+
+  if (!deletion.len) {
+    pawl_member_null(o, "deleted");
+    return;
+  }
+  pawl_member_object(o, "deleted", &deleted);
+  if (at_us) pawl_member_time(&deleted, "at", at_us);
+  for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+    if (pawl_json_get(deletion, told[i], &value))
+      pawl_member_json(&deleted, told[i], value);
+  if (purge_us) pawl_member_time(&deleted, "purge_at", purge_us);
+  pawl_object_end(&deleted);
+}

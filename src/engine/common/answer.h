@@ -23,6 +23,10 @@ void pawl_add_rows(pawl_buf *out, const pawl_rows *rows, const char *names);
 /* "lease": who holds an instance, since when and until when, from the rows of
  * agenda_get; null when nobody does. A lease's id tells when it was drawn. */
 void pawl_member_lease(pawl_object *o, const pawl_rows *agenda);
+/* "deleted": {at, by, reason, purge_at}, as far as there are any; without `at`
+ * it is deleted when it has ended. null: it is not. */
+void pawl_member_deleted(pawl_object *o, pawl_str deletion, int64_t at_us,
+                         int64_t purge_us);
 
 /* Is the text, an answer, JSON? It is not when what the store holds and was
  * copied is not: PAWL_CORRUPT, with the id that stands before it, if any.

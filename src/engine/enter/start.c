@@ -226,8 +226,18 @@ static pawl_code send_by_key(pawl_engine *e, const starting *s, int *at,
 }
 
 /* An id is one instance's: given again for something else it is a slip. */
+static pawl_code refuse_deleted(const pawl_id *id, pawl_error *err) {
+  pawl_fail_hint(err, PAWL_CONFLICT, "undelete it, or draw another id",
+                 "instance %s is deleted: its id cannot start another",
+                 pawl_id_text_of(id).at);
+  pawl_error_where(err, "id");
+  return PAWL_CONFLICT;
+}
+
 pawl_code pawl_start_check_known(const char *code, const pawl_id *id,
-                                 pawl_str workflow, pawl_error *err) {
+                                 pawl_str workflow, int deleted,
+                                 pawl_error *err) {
+  if (deleted) return refuse_deleted(id, err);
   if (pawl_str_eqz(workflow, code)) return PAWL_OK;
   pawl_fail_hint(err, PAWL_CONFLICT, "draw another id for it",
                  "instance %s is one of workflow \"%.*s\": its id cannot "
@@ -254,8 +264,9 @@ static pawl_code was_refused(pawl_engine *e, starting *s, int open,
   }
   s->refused = rows.nrows == 0;
   if (s->refused) return PAWL_OK;
-  return pawl_start_check_known(
-      s->code, &s->options.id, pawl_read_repair_state(&rows, 0).workflow, err);
+  const pawl_repair_state_row row = pawl_read_repair_state(&rows, 0);
+  return pawl_start_check_known(s->code, &s->options.id, row.workflow,
+                                row.deleted != 0, err);
 }
 
 /* Can nothing of the kind be there? The id is ours, and was not sent yet. */

@@ -84,7 +84,8 @@ pawl_code pawl_start_attributes(pawl_engine *e, const pawl_start_options *list,
 
 /* PAWL_CONFLICT: the instance that has the id is not one of `code`. */
 pawl_code pawl_start_check_known(const char *code, const pawl_id *id,
-                                 pawl_str workflow, pawl_error *err);
+                                 pawl_str workflow, int deleted,
+                                 pawl_error *err);
 /* PAWL_INVALID: the version (`asked` for, or 0) takes no new instances. */
 pawl_code pawl_start_refuse(const char *code, const pawl_start_options *o,
                             int64_t asked, pawl_error *err);

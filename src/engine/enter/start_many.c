@@ -316,7 +316,8 @@ static pawl_code find_known(many *m, int shard, int again, pawl_error *err) {
     const pawl_instance_known_row known = pawl_read_instance_known(&rows, i);
     assert(known.no >= 0 && known.no < m->nrows);
     row *r = &m->rows[known.no];
-    MUST(pawl_start_check_known(m->code, known.id, known.workflow, err));
+    MUST(pawl_start_check_known(m->code, known.id, known.workflow,
+                                known.deleted != 0, err));
     r->of->created =
         again && !r->options.has_id && pawl_id_eq(known.id, &r->of->id);
     r->of->known = 1;

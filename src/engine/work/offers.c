@@ -145,6 +145,13 @@ static pawl_code may_end_blind(pawl_engine *e, const pawl_held *h, int *may,
   return PAWL_OK;
 }
 
+/* Asked of one that has ended, none of it needs a graph. */
+static int is_put_away(const pawl_held *h) {
+  return pawl_status_has_ended(h->d.state.status) && h->d.nletters == 1 &&
+         (has_letter(h, "delete") || has_letter(h, "undelete") ||
+          has_letter(h, "purge"));
+}
+
 pawl_code pawl_offers_definition(pawl_engine *e, pawl_held *h,
                                  pawl_error *err) {
   int64_t asked = h->d.version;
@@ -162,8 +169,9 @@ pawl_code pawl_offers_definition(pawl_engine *e, pawl_held *h,
   /* what lies in its inbox may be taken without knowing it */
   if (!h->d.def && !e->config.unknown_fail && !h->d.nletters) foreign = 1;
   if (!foreign) goto out;
-  if (has_letter(h, "cancel")) TRY(may_end_blind(e, h, &may, err));
-  if (has_letter(h, "kill")) may = 1; /* nothing is undone */
+  if (has_letter(h, "cancel") || has_letter(h, "delete"))
+    TRY(may_end_blind(e, h, &may, err));
+  if (has_letter(h, "kill") || is_put_away(h)) may = 1; /* nothing is undone */
   if (may) goto out;
   h->fate = PAWL_FATE_FOREIGN;
   /* that its code was not asked for says nothing of whom it may run with */

@@ -1,0 +1,25 @@
+--- pawl delete ID...
+local act = require "pawl.cli.act"
+
+return {
+  name = "delete", args = "ID...", min = 1, max = math.huge,
+  summary = "hide an instance that has ended",
+  about = "Hides the instance from lists and gives its key free for a new one. "
+    .. "Nothing of it is lost: `pawl show` has it, `pawl list --deleted` lists "
+    .. "it, `pawl undelete` takes it back, `pawl purge` does away with it. One "
+    .. "that lives is refused, unless it is to be cancelled first.",
+  options = act.with {
+    { long = "cancel", help = "cancel it first, if it lives" },
+  },
+  examples = {
+    { "pawl delete 019aa1f2 --reason 'a test'", "with a reason" },
+  },
+  run = function(opts, args)
+    return act.instance(opts, args, "delete", "deleted",
+      { cancel = opts.cancel }, {
+        asked = "asked to cancel",
+        later = ": it is deleted when it has ended, and what is to be undone "
+          .. "has been",
+      })
+  end,
+}
