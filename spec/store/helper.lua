@@ -65,7 +65,8 @@ function helper.instances(count)
                  workflow = "order.fulfil", version = 1, id = {},
                  tenant = {}, priority = {}, executor_group = {},
                  business_key = {}, correlation = {}, key = {},
-                 input = {}, metadata = {}, started_by = {}, due_at = {}, delay_us = {} }
+                 input = {}, metadata = {}, started_by = {},
+                 due_at = {}, delay_us = {} }
   for _, column in pairs(args) do
     if type(column) == "table" then column.n = count end
   end

@@ -8,10 +8,13 @@ local SAMPLES = {
   numeric = "1.50",
 }
 
+-- What is walked as a list of conditions.
+local LISTS = { ranges = "[]", attributes = "[]" }
+
 local function sample(statement)
   local args = {}
   for _, arg in ipairs(statement.args) do
-    local value = SAMPLES[arg.type]
+    local value = arg.type == "json" and LISTS[arg.name] or SAMPLES[arg.type]
     args[arg.name] = arg.list and { value, value } or value
   end
   return args
