@@ -168,6 +168,18 @@ function args.like(verb, name)
   return { rule[1], name, wants = rule.wants }
 end
 
+--- What of a verb's options stands among others, as a command line's do.
+---@param verb string
+---@param others table
+---@return table
+function args.among(verb, others)
+  local given = {}
+  for _, row in ipairs(verbs[verb] or {}) do
+    given[name_of(row)] = others[name_of(row)]
+  end
+  return given
+end
+
 --- The names of a verb's options of one shape, sorted.
 ---@param verb string
 ---@param shape string  as C calls it: "text", "object"

@@ -40,7 +40,7 @@ local ADDED <const> = {
     says = { "jitter", "pawl_node", "pawl_kind_step" } },
   ["A field of an instance"] = { says = { "deadline_us", "deadline_at" } },
   ["An option of start"] = { says = { "delay" } },
-  ["A query"] = { says = { "business_key" } },
+  ["A query"] = { says = { "correlation" } },
   ["A verb that changes an instance"] = { name = "restart",
     says = { '"restart"', "restart = {" } },
   ["A verb of its own"] = { name = "explain",

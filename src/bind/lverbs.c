@@ -486,11 +486,12 @@ VERB(CORE, health, "health", GIVES(DATA), ARG(FLAG), ARG(HOW)) {
   return pawl_health(e, (int)c->n, &c->out, err);
 }
 
-/* engine:find(text) -> id | nil, err */
+/* engine:backup(path) -> info | nil, err */
 VERB(METHOD, backup, "backup", GIVES(DATA), ARG(TEXT)) {
   return pawl_backup(e, c->text, &c->out, err);
 }
 
+/* engine:find(text) -> id | nil, err */
 VERB(METHOD, find, "find", GIVES(ID), ARG(TEXT)) {
   return pawl_find(e, c->text, c->id, err);
 }

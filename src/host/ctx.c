@@ -154,11 +154,13 @@ static int list_members(const pawl_ctx_member *all[MOST_MEMBERS]) {
 }
 
 static const pawl_ctx_member *member_of(int number) {
-  const pawl_ctx_member *all[MOST_MEMBERS];
+  const pawl_ctx_member *const *list = &lists[1];
+  const pawl_ctx_member *m = *list;
   assert(number > CTX_NONE);
   if (number < CTX_OTHERS) return &readable[number - 1];
-  (void)list_members(all);
-  return all[number - 1];
+  for (number -= CTX_OTHERS; number > 0; number--)
+    if (!(++m)->name) m = *++list;
+  return m;
 }
 
 static int by_name(const void *a, const void *b) {

@@ -130,6 +130,8 @@ int pawl_json_add_checked(pawl_buf *b, pawl_str s, size_t *bad);
 void pawl_json_add_float(pawl_buf *b, double d); /* d is finite */
 /* Is s valid UTF-8? *at: the first bad byte. */
 int pawl_utf8_check(pawl_str s, size_t *at);
+/* A code point as UTF-8: 1 to 4 bytes. */
+size_t pawl_utf8_put(char to[4], long point);
 
 /* What changed between two objects, the values of top level keys compared by
  * their text: {"set":{"k":newvalue,...},"unset":["k",...]}, either part left

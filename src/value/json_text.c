@@ -68,7 +68,7 @@ static long read_unit(const char *at, const char *end) {
   return unit;
 }
 
-static size_t put_utf8(char *to, long c) {
+size_t pawl_utf8_put(char to[4], long c) {
   if (c < 0x80) {
     to[0] = (char)c;
     return 1;
@@ -114,7 +114,7 @@ const char *pawl_json_unescape(const char *at, const char *end, char to[4],
     unit = 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00);
     at += 6;
   }
-  *n = put_utf8(to, unit);
+  *n = pawl_utf8_put(to, unit);
   return at;
 }
 

@@ -41,7 +41,7 @@ function act.asked(opts, more)
 end
 
 --- Changes instances, whose ids may be shortened, and says what came of it.
----@param ids string[]|string
+---@param ids string[]
 ---@param name string     the engine's method
 ---@param words string    what was done: "resumed"
 ---@param given? table    the method's options
@@ -49,19 +49,18 @@ end
 ---@return integer exit code
 function act.instance(opts, ids, name, words, given, how)
   how = how or {}
-  return several(opts, type(ids) == "table" and ids or { ids },
-    function(engine, id)
-      id = store.try(engine:find(id))
-      local method = how.method or engine[name]
-      local _, done = store.try(method(engine, id, act.asked(opts, given)))
-      if opts.json then return format.json { id = id, done = done } end
-      if done then
-        term.print(words, " ", id)
-      else
-        term.print(how.asked or "asked for it:", " ", id, how.later
-          or "; the worker that runs it does it before the next step")
-      end
-    end)
+  return several(opts, ids, function(engine, id)
+    id = store.try(engine:find(id))
+    local method = how.method or engine[name]
+    local _, done = store.try(method(engine, id, act.asked(opts, given)))
+    if opts.json then return format.json { id = id, done = done } end
+    if done then
+      term.print(words, " ", id)
+    else
+      term.print(how.asked or "asked for it:", " ", id, how.later
+        or "; the worker that runs it does it before the next step")
+    end
+  end)
 end
 
 return act

@@ -1,9 +1,9 @@
 --- pawl executors
-local core = require "pawl.core"
 local format = require "pawl.cli.format"
 local store = require "pawl.cli.store"
 local table_of = require "pawl.cli.table"
 local term = require "pawl.cli.term"
+local verb_args = require "pawl.args"
 
 --- "alive", "stopped", "dead": dead is who said no goodbye.
 local function state(row)
@@ -12,11 +12,6 @@ local function state(row)
 end
 
 local colors = { alive = "green", dead = "red" }
-
-local function since(now, text)
-  local at = core.time_parse(text)
-  return at and format.age(math.max(now - at / 1e6, 0))
-end
 
 local function columns(now)
   return {
@@ -27,10 +22,10 @@ local function columns(now)
     { title = "PID", right = true, value = function(x) return x.pid end },
     { title = "GROUP", flex = true, value = function(x) return x.group end },
     { title = "STARTED", right = true, drop = 1, value = function(x)
-      return since(now, x.started)
+      return format.since(x.started, now)
     end },
     { title = "BEAT", right = true, drop = 2, value = function(x)
-      return since(now, x.active)
+      return format.since(x.active, now)
     end },
     { title = "HOLDS", right = true, value = function(x) return x.holds end },
   }
@@ -38,7 +33,7 @@ end
 
 local function run(opts)
   local engine <close> = store.look(opts)
-  local query = { group = opts.group, all = opts.all, limit = opts.limit }
+  local query = verb_args.among("executor_list", opts)
   if opts.json then
     term.json((store.try(engine.executors:list(query, "json"))))
     return 0

@@ -46,6 +46,13 @@ function format.age(seconds)
   return "0s"
 end
 
+--- How long ago that was, as format.age has it.
+---@param now number  seconds since 1970
+function format.since(text, now)
+  local at = core.time_parse(text)
+  return at and format.age(math.max(now - at / 1e6, 0))
+end
+
 function format.json(value)
   local text, err = core.json_encode(value)
   if not text then error(err, 0) end

@@ -71,8 +71,7 @@ local function tell_nothing(opts, page)
 end
 
 local function run(opts, args)
-  local page = {}
-  for name in pairs(verb_args.of "history") do page[name] = opts[name] end
+  local page = verb_args.among("history", opts)
   return several(opts, args, function(engine, id)
     if opts.json then return (store.try(engine:history(id, page, "json"))) end
     local entries = store.try(engine:history(id, page))

@@ -95,22 +95,11 @@ end
 local function tell(opts)
   local status = status_list(opts.status)
   local engine <close> = store.look(opts)
-  local query = {
-    workflow = opts.workflow, status = status,
-    tenant = opts.tenant, correlation = opts.correlation,
-    key = opts.key, business_key = opts.business_key, group = opts.group,
-    node = opts.node, error = opts.error, sort = opts.sort,
-    attributes = conditions(opts.attr),
-    created_after = opts.created_after, created_before = opts.created_before,
-    updated_after = opts.updated_after, updated_before = opts.updated_before,
-    completed_after = opts.completed_after,
-    completed_before = opts.completed_before, limit = opts.limit,
-    deleted = opts.deleted,
-    before = opts.before and store.try(engine:find(opts.before)),
-    after = opts.after and store.try(engine:find(opts.after)),
-    parent = opts.parent and store.try(engine:find(opts.parent)),
-    root = opts.root and store.try(engine:find(opts.root)),
-  }
+  local query = verb_args.among("list", opts)
+  query.status, query.attributes = status, conditions(opts.attr)
+  for _, name in ipairs { "before", "after", "parent", "root" } do
+    query[name] = opts[name] and store.try(engine:find(opts[name]))
+  end
   if opts.count then return count(engine, query, opts) end
   if opts.json then
     term.json((store.try(engine:list(query, "json"))))

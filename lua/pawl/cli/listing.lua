@@ -1,5 +1,4 @@
 --- Instances as a table for people, and what they are in all.
-local core = require "pawl.core"
 local format = require "pawl.cli.format"
 local table_of = require "pawl.cli.table"
 local term = require "pawl.cli.term"
@@ -29,9 +28,8 @@ local columns = {
     color = function(i) return format.color(i.status) end },
   { title = "NODE", flex = true, least = 6,
     value = function(i) return i.node end },
-  { title = "AGE", right = true, drop = 2, value = function(i)
-    return i.age and format.age(i.age)
-  end },
+  { title = "AGE", right = true, drop = 2,
+    value = function(i) return i.age end },
   { title = "WHY", flex = true, sparse = true, least = 12,
     value = function(i) return i.why end },
 }
@@ -59,8 +57,7 @@ return function(engine, rows)
   why.add(engine, rows)
   term.shorten(rows, "id")
   for _, row in ipairs(rows) do
-    local created = core.time_parse(row.created)
-    row.age = created and math.max(now - created / 1e6, 0)
+    row.age = format.since(row.created, now)
   end
   table_of(columns, rows)
   if term.tty then term.print(totals(rows)) end -- no row, for who counts lines

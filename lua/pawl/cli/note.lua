@@ -16,7 +16,7 @@ return {
       "for whoever reads the history" },
   },
   run = function(opts, args)
-    return act.instance(opts, args[1], "note", "noted",
+    return act.instance(opts, { args[1] }, "note", "noted",
       { text = args[2], data = opts.data and opts.data.value })
   end,
 }

@@ -4,6 +4,7 @@ local options = require "pawl.cli.options"
 local store = require "pawl.cli.store"
 local table_of = require "pawl.cli.table"
 local term = require "pawl.cli.term"
+local verb_args = require "pawl.args"
 
 local columns = {
   { title = "CREATED", value = function(r) return format.time(r.created) end },
@@ -17,11 +18,8 @@ local columns = {
 
 local function list(opts)
   local engine <close> = store.look(opts)
-  local query = {
-    type = opts.type, limit = opts.limit, after = opts.after,
-    emitted_before = opts.emitted_before,
-    instance = opts.instance and store.try(engine:find(opts.instance)),
-  }
+  local query = verb_args.among("outbox_list", opts)
+  query.instance = opts.instance and store.try(engine:find(opts.instance))
   if opts.json then
     term.json((store.try(engine.outbox:list(query, "json"))))
     return 0

@@ -147,8 +147,7 @@ local function run_many(opts, code, shared)
 end
 
 local function run(opts, args)
-  local given = {}
-  for name in pairs(verb_args.of "start") do given[name] = opts[name] end
+  local given = verb_args.among("start", opts)
   given.attributes, given.by = attributes(opts.attr), act.user(opts)
   if opts.delay and opts.at then
     options.usage("--delay and --at exclude each other", nil)

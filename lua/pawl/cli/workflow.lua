@@ -8,6 +8,7 @@ local options = require "pawl.cli.options"
 local store = require "pawl.cli.store"
 local table_of = require "pawl.cli.table"
 local term = require "pawl.cli.term"
+local verb_args = require "pawl.args"
 
 ---- list --------------------------------------------------------------------
 
@@ -30,9 +31,8 @@ local columns = {
 
 local function list(opts, code)
   local engine <close> = store.look(opts)
-  local query = { workflow = code, live = true, prefix = opts.prefix,
-    search = opts.search, active = opts.active, limit = opts.limit,
-    after = opts.after }
+  local query = verb_args.among("workflow_list", opts)
+  query.workflow, query.live = code, true
   if opts.json then
     term.json((store.try(engine.workflows:list(query, "json"))))
     return 0

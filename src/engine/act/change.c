@@ -238,16 +238,6 @@ static pawl_code check_stopped(const change *c, const subject *s,
   return PAWL_CONFLICT;
 }
 
-/* As a commit would refuse it, but before there is a letter that nobody can
- * take. */
-static pawl_code check_size(pawl_engine *e, const char *what, size_t len,
-                            pawl_error *err) {
-  if ((int64_t)len <= e->config.max_bytes) return PAWL_OK;
-  return pawl_fail(err, PAWL_LIMIT,
-                   "the %s would have %zu bytes; the limit is %" PRId64, what,
-                   len, e->config.max_bytes);
-}
-
 /* The caller has seen it after so many commits, and means what he saw. */
 static pawl_code check_expected(const subject *s, pawl_str expected,
                                 pawl_error *err) {
@@ -373,7 +363,9 @@ static pawl_code check_edit(pawl_engine *e, const change *c, const subject *s,
   TRY(pawl_buf_check(&delta, err));
   pawl_json_apply(s->row.variables, pawl_buf_str(&delta), &vars);
   TRY(pawl_buf_check(&vars, err));
-  TRY(check_size(e, "variables", vars.len, err));
+  /* as a commit would refuse it, but before there is a letter that nobody can
+   * take */
+  TRY(pawl_check_bytes(e, "the variables would have", vars.len, err));
 out:
   pawl_buf_deinit(&delta);
   pawl_buf_deinit(&vars);
@@ -391,7 +383,7 @@ static pawl_code check_note(pawl_engine *e, const change *c, pawl_error *err) {
                   "option `text` of a note must have 1 to %d bytes, none of "
                   "them zero; it has %zu",
                   PAWL_MAX_NOTE, text.len));
-  TRY(check_size(e, "data", c->data.len, err));
+  TRY(pawl_check_bytes(e, "the data would have", c->data.len, err));
 out:
   pawl_buf_deinit(&text);
   return rc;
@@ -434,7 +426,7 @@ static pawl_code check_transfer(pawl_engine *e, const change *c,
 
   (void)pawl_json_int(c->to_version, &version);
   TRY(check_expected(s, c->if_commits, err));
-  TRY(check_size(e, "variables", c->variables.len, err));
+  TRY(pawl_check_bytes(e, "the variables would have", c->variables.len, err));
   if (s->undoing) return refuse_status(s, "is being undone", err);
   if (version == s->row.version)
     return pawl_fail(err, PAWL_CONFLICT,

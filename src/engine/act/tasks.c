@@ -157,10 +157,7 @@ static pawl_code check_change(const pawl_engine *e, const change *c,
   if (c->reason.len > 4000)
     return pawl_fail(err, PAWL_INVALID,
                      "`reason` must be text of less than 4,000 bytes");
-  if (c->output.at && (int64_t)c->output.len > e->config.max_bytes)
-    return pawl_fail(err, PAWL_LIMIT,
-                     "output has %zu bytes; the limit is %" PRId64,
-                     c->output.len, e->config.max_bytes);
+  MUST(pawl_check_bytes(e, "output has", c->output.len, err));
   if ((int64_t)c->error.len > 16000)
     return pawl_fail(err, PAWL_LIMIT, "`error` has more than 16,000 bytes");
   return PAWL_OK;

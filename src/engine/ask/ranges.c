@@ -26,23 +26,9 @@ static uint32_t last_point(pawl_str s, size_t *at) {
   return point;
 }
 
-static void add_point(pawl_buf *out, uint32_t p) {
-  if (p < 0x80) {
-    pawl_buf_addc(out, (char)p);
-    return;
-  }
-  if (p < 0x800) {
-    pawl_buf_addc(out, (char)(0xc0 | p >> 6));
-  } else {
-    if (p < 0x10000) {
-      pawl_buf_addc(out, (char)(0xe0 | p >> 12));
-    } else {
-      pawl_buf_addc(out, (char)(0xf0 | p >> 18));
-      pawl_buf_addc(out, (char)(0x80 | (p >> 12 & 0x3f)));
-    }
-    pawl_buf_addc(out, (char)(0x80 | (p >> 6 & 0x3f)));
-  }
-  pawl_buf_addc(out, (char)(0x80 | (p & 0x3f)));
+static void add_point(pawl_buf *out, uint32_t point) {
+  char text[4];
+  pawl_buf_add(out, text, pawl_utf8_put(text, (long)point));
 }
 
 #define LAST_POINT 0x10ffff

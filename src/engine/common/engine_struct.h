@@ -11,6 +11,8 @@
 #ifndef PAWL_ENGINE_COMMON_ENGINE_STRUCT_H
 #define PAWL_ENGINE_COMMON_ENGINE_STRUCT_H
 
+#include <inttypes.h>
+
 #include "../../base/clock.h"
 #include "../../base/id.h"
 #include "../../base/log.h"
@@ -165,6 +167,16 @@ struct pawl_engine {
 /* Where an instance, a task or an event with this id lives. */
 static inline int pawl_shard_of(const pawl_engine *e, const pawl_id *id) {
   return pawl_id_home(id) % e->nshards;
+}
+
+/* PAWL_LIMIT when a text has more than the config's max_bytes. `what`: how the
+ * message begins, "input has". */
+static inline pawl_code pawl_check_bytes(const pawl_engine *e,
+                                         const char *what, size_t len,
+                                         pawl_error *err) {
+  if ((int64_t)len <= e->config.max_bytes) return PAWL_OK;
+  return pawl_fail(err, PAWL_LIMIT, "%s %zu bytes; the limit is %" PRId64,
+                   what, len, e->config.max_bytes);
 }
 
 #endif

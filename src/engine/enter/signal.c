@@ -12,7 +12,6 @@
  * All of it may be repeated: an inbox takes an event id once, and a triggered
  * instance is keyed by the event's. */
 #include <assert.h>
-#include <inttypes.h>
 
 #include "../../rules/state.h"
 #include "../../value/options.h"
@@ -96,11 +95,8 @@ static void event_deinit(event *v) {
 /* null is none: a handler sees no difference. */
 static pawl_code check_data(const pawl_engine *e, event *v, pawl_error *err) {
   if (pawl_json_kind_of(v->data) == PAWL_JSON_NULL) v->data.at = NULL;
-  if (!v->data.at || (int64_t)v->data.len <= e->config.max_bytes)
-    return PAWL_OK;
-  return pawl_fail(err, PAWL_LIMIT,
-                   "a signal's data has %zu bytes; the limit is %" PRId64,
-                   v->data.len, e->config.max_bytes);
+  if (!v->data.at) return PAWL_OK;
+  return pawl_check_bytes(e, "a signal's data has", v->data.len, err);
 }
 
 /* What goes along with the start must not put it off: the event is there

@@ -225,7 +225,6 @@ static pawl_code send_by_key(pawl_engine *e, const starting *s, int *at,
                    .key = pawl_buf_some(&s->options.key));
 }
 
-/* An id is one instance's: given again for something else it is a slip. */
 static pawl_code refuse_deleted(const pawl_id *id, pawl_error *err) {
   pawl_fail_hint(err, PAWL_CONFLICT, "undelete it, or draw another id",
                  "instance %s is deleted: its id cannot start another",
@@ -234,6 +233,7 @@ static pawl_code refuse_deleted(const pawl_id *id, pawl_error *err) {
   return PAWL_CONFLICT;
 }
 
+/* An id is one instance's: given again for something else it is a slip. */
 pawl_code pawl_start_check_known(const char *code, const pawl_id *id,
                                  pawl_str workflow, int deleted,
                                  pawl_error *err) {
@@ -359,23 +359,17 @@ pawl_code pawl_start_check_code(const char *code, pawl_error *err) {
                         "\"%s\" cannot be a workflow's code", text);
 }
 
-static pawl_code check_size(const pawl_engine *e, const char *what, size_t len,
-                            pawl_error *err) {
-  if ((int64_t)len <= e->config.max_bytes) return PAWL_OK;
-  return pawl_fail(err, PAWL_LIMIT, "%s has %zu bytes; the limit is %" PRId64,
-                   what, len, e->config.max_bytes);
-}
-
 /* What handlers add is weighed with each commit. */
 pawl_code pawl_start_check_size(const pawl_engine *e,
                                 const pawl_start_options *o, pawl_str input,
                                 pawl_error *err) {
 #define CHECK_text(name)
-#define CHECK_json(name) MUST(check_size(e, #name, o->name.len, err));
+#define CHECK_json(name) \
+  MUST(pawl_check_bytes(e, #name " has", o->name.len, err));
 #define CHECK(type, name, column) CHECK_##type(name)
-  MUST(check_size(e, "input", input.len, err));
+  MUST(pawl_check_bytes(e, "input has", input.len, err));
   PAWL_COLUMNS_given(CHECK);
-  return check_size(e, "attributes", o->attributes.len, err);
+  return pawl_check_bytes(e, "attributes has", o->attributes.len, err);
 }
 
 /* Is it JSON? at NULL becomes {}. */
