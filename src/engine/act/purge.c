@@ -108,8 +108,8 @@ static pawl_code send_batch(pawl_engine *e, int64_t *changed,
 #define PURGE(table)                                                   \
   static pawl_code purge_##table(pawl_engine *e, int shard,            \
                                  const pawl_id *id, pawl_error *err) { \
-    int64_t n = 1;                                                     \
-    while (n) {                                                        \
+    int64_t n = BATCH;                                                 \
+    while (n >= BATCH) { /* fewer: those were the last */              \
       pawl_args_begin(&e->args, PAWL_STMT_purge_##table);              \
       PAWL_PUT(&e->args, purge_##table, .shard = shard, .id = id,      \
                .max = BATCH);                                          \
