@@ -150,6 +150,13 @@ kit.describe("purging", function(backend)
     gone(engine, child)
   end)
 
+  local function calling(code)
+    local parent = pawl.workflow { code = "t.parent", start = "c" }
+    parent:call("c", { workflow = code, next = "z" })
+    parent:finish "z"
+    return parent
+  end
+
   --- A message of an instance that nobody has delivered.
   local function say(url, from, to)
     backend.sql(url, ("insert into %s (shard, instance, seq, kind, target, "
@@ -161,11 +168,8 @@ kit.describe("purging", function(backend)
 
   it("is refused while what it or its parent says is not delivered", function()
     local engine, _, url = backend.fresh()
-    local parent = pawl.workflow { code = "t.parent", start = "c" }
-    parent:call("c", { workflow = "t.one", next = "z" })
-    parent:finish "z"
     assert(engine:load(kit.one()))
-    assert(engine:load(parent))
+    assert(engine:load(calling "t.one"))
     local id = assert(engine:start "t.parent")
     assert(engine:run())
     local child = assert(engine:children(id))[1].id
@@ -183,11 +187,8 @@ kit.describe("purging", function(backend)
 
   it("is refused while children live that end with it", function()
     local engine, clock, url = backend.fresh()
-    local parent = pawl.workflow { code = "t.parent", start = "c" }
-    parent:call("c", { workflow = "t.waiting", next = "z" })
-    parent:finish "z"
     assert(engine:load(samples.waiting()))
-    assert(engine:load(parent))
+    assert(engine:load(calling "t.waiting"))
     local id = assert(engine:start "t.parent")
     assert(engine:run())
     local child = assert(engine:children(id))[1].id
