@@ -128,7 +128,7 @@ kit.describe("a note from outside", function(backend)
 end)
 
 kit.describe("ctx.note", function(backend)
-  it("goes with the commit of the step, behind its row", function()
+  it("goes with the commit of the step, in front of its row", function()
     local engine, clock = backend.fresh()
     local flow = pawl.workflow { code = "t.notes", start = "a" }
     flow:step("a", { next = "z", retry = { base = 1 }, run = function(ctx)
@@ -146,10 +146,53 @@ kit.describe("ctx.note", function(backend)
     for i, row in ipairs(assert(engine:history(id))) do
       rows[i] = row.type .. " " .. (row.node or "-")
     end
-    assert.same({ "failed a", "step a", "note a", "note a" },
+    assert.same({ "failed a", "note a", "note a", "step a" },
       { table.unpack(rows, 1, 4) })
     assert.same({ 'attempt: {"n":2}', "done" }, notes(engine, id))
   end)
+
+  it("takes nothing from the row of its step: way, due time and result",
+    function()
+      local engine = backend.fresh()
+      local function run(noted, code)
+        local flow = pawl.workflow { code = code, start = "first" }
+        flow:step("first", { next = "fan", run = function(ctx)
+          if noted then ctx.note("first", { no = "result" }) end
+          return nil, "r1"
+        end })
+        flow:each("fan", { items = function() return { 1, 2 } end,
+          branch = "one", into = "results", next = "split" })
+        flow:step("one", { next = "fan", run = function(ctx)
+          if noted then ctx.note("one", { no = "result" }) end
+          return nil, ctx.token.data.item * 10
+        end })
+        flow:fork("split", { next = { l = "left", r = "right" } })
+        for _, side in ipairs { "left", "right" } do
+          flow:step(side, { next = "met", run = function(ctx)
+            if noted then ctx.note(side) end
+          end })
+        end
+        flow:join("met", { next = "nap" })
+        flow:timer("nap", { after = 60, next = "z" })
+        flow:finish "z"
+        assert(engine:load(flow))
+        local id = assert(engine:start(code))
+        assert(engine:run())
+        local rows = {}
+        for _, row in ipairs(assert(engine:history(id))) do
+          if row.type ~= "note" then
+            rows[#rows + 1] = ("%s %s -> %s due %s gave %s"):format(row.type,
+              row.node, row.path, row.due ~= nil, tostring(row.output))
+          end
+        end
+        return rows, assert(engine:get(id)).variables
+      end
+      local plain_rows, plain_vars = run(false, "t.plain")
+      local rows, vars = run(true, "t.noted")
+      assert.same(plain_rows, rows)
+      assert.same(plain_vars, vars)
+      assert.same({ 10, 20 }, vars.results)
+    end)
 
   it("is kept by branches and by what undoes them", function()
     local engine = backend.fresh()

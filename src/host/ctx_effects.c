@@ -55,7 +55,7 @@ static int ctx_emit(lua_State *L, pawl_run *run) {
   return 0;
 }
 
-/* ctx.note(text, data?): a row of history behind that of the step */
+/* ctx.note(text, data?): a row of history in front of that of the step */
 static int ctx_note(lua_State *L, pawl_run *run) {
   static const char HINT[] = "ctx.note(\"sent by hand\", data)";
   pawl_error err;

@@ -156,11 +156,11 @@ static void note_row(pawl_record *r, int64_t seq, int64_t began_us) {
 }
 
 static void undone(pawl_decision *d, int k, int64_t seq, int64_t began_us) {
+  pawl_take_effects(d, k, d->result);
   pawl_record *r = pawl_token_record(d, k, "undone");
   note_row(r, seq, began_us);
   if (d->result->vars_changed)
     pawl_vars_take(d, &d->result->vars, &r->changes);
-  pawl_take_effects(d, k, d->result);
   undoing(d)->undone++;
   pawl_buf_clear(&d->plan.state.stopped); /* there is no way back */
   d->plan.outcome = "undone";

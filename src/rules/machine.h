@@ -70,7 +70,8 @@ pawl_record *pawl_instance_record(pawl_decision *d, const char *type);
 void pawl_take_output(pawl_decision *d, const pawl_node *node, pawl_record *r,
                       pawl_str output);
 /* What a handler did through ctx beside its variables: attributes, events,
- * children, the token's own data. */
+ * children, notes, the token's own data. Before the handler's own record is
+ * made, which is to be the newest. */
 void pawl_take_effects(pawl_decision *d, int k, const pawl_result *r);
 /* For the trace: a verdict that came without a handler; a node that took so
  * long; what ended a token's wait, and the way on. */

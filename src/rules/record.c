@@ -34,7 +34,8 @@ void pawl_take_output(pawl_decision *d, const pawl_node *node, pawl_record *r,
   if (node->into) pawl_vars_set(d, node->into, output, &r->changes);
 }
 
-/* Rows behind that of the step which said so. */
+/* Rows in front of that of the step which said so, as that is to be the newest
+ * when the token goes on: pawl_leave writes the way into it. */
 static void take_notes(pawl_decision *d, int k, pawl_str notes) {
   pawl_str value;
 

@@ -1116,8 +1116,8 @@ function Engine:close() end
 ---                               instance is to end. Raises "lease_lost"
 ---@field await pawl.Await      waits; others go on meanwhile
 ---@field emit fun(type: string, payload?: any)  leaves with this step's decision
----@field note fun(text: string, data?: any)  a row of history, behind that of the
----                               step
+---@field note fun(text: string, data?: any)  a row of history, in front of that
+---                               of the step
 ---@field start fun(code: string, input?: any, options?: pawl.ChildOptions): string
 ---                               the id of an instance made with the decision
 ---@field idempotency_key fun(): string  stable across retries of this visit

@@ -54,6 +54,7 @@ void pawl_step_returned(pawl_decision *d, int k, int at, pawl_code rc,
     pawl_fail_token(d, k, err, d->began_us);
   } else {
     pawl_result *result = d->result;
+    pawl_take_effects(d, k, result);
     pawl_record *r = pawl_token_record(d, k, "step");
     r->started_us = d->began_us;
     if (result->has_transition)
@@ -61,7 +62,6 @@ void pawl_step_returned(pawl_decision *d, int k, int at, pawl_code rc,
     if (result->has_output) pawl_buf_swap(&r->output, &result->output);
     r->has_output = result->has_output;
     if (result->vars_changed) pawl_vars_take(d, &result->vars, &r->changes);
-    pawl_take_effects(d, k, result);
     p->outcome = "done";
     pawl_leave(d, k, to);
   }
