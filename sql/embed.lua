@@ -40,7 +40,7 @@
 --- migrations/NNNN_name.sql and begins with `-- breaking: no` or `yes`; its
 --- comments are kept, because SQLite keeps them in the schema.
 
-local MAX_ARGS = 48 -- PAWL_MAX_ARGS
+local MAX_ARGS = 64 -- PAWL_MAX_ARGS
 
 local OWN = arg[0]:match("^(.*/)") or ""
 local fragments = assert(loadfile(OWN .. "fragments.lua"))()

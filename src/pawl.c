@@ -10,6 +10,7 @@
 #include "engine/ask/ask.h"
 #include "engine/common/answer.h"
 #include "engine/common/find.h"
+#include "engine/common/tenant.h"
 #include "engine/common/time.h"
 #include "engine/engine.h"
 #include "engine/enter/enter.h"
@@ -26,9 +27,12 @@ const char *pawl_version(void) {
 /* clang-format off */
 #define VERBS(X)                                                    \
   X(start) X(item) X(signal) X(signal_start) X(change) X(list)      \
-  X(history) X(outbox_list) X(task_list) X(task_change)             \
+  X(history) X(audit) X(outbox_list) X(outbox_relay)                \
+  X(outbox_change) X(task_list) X(task_change)                      \
   X(executor_list) X(workflow_list) X(workflow_get) X(deploy)       \
-  X(workflow_change) X(workflow_transfer) X(workflow_hotfix)
+  X(stats) X(problems) X(prune)                                       \
+  X(workflow_change) X(workflow_transfer) X(workflow_hotfix)        \
+  X(export) X(import)
 /* clang-format on */
 
 #define DECLARE(verb) extern const pawl_options pawl_options_of_##verb;
@@ -88,6 +92,15 @@ void pawl_free(pawl_engine *engine, char *text) {
   pawl_release(&alloc, made, made->size);
 }
 
+/* What cannot be a part of a transaction, as it needs some of its own. */
+#define ALONE                                                               \
+  do {                                                                      \
+    if (pawl_engine_is_held(engine))                                        \
+      return pawl_fail_hint(                                                \
+          err, PAWL_MISUSE, "commit it first, or roll it back",             \
+          "%s cannot be a part of the transaction that is open", __func__); \
+  } while (0)
+
 /* Runs `call` while nobody else is inside. Who gave no error gets one to fill
  * in: nobody further in asks whether there is one. `found` is FOUND's. */
 #define CALL(call)                        \
@@ -102,8 +115,9 @@ void pawl_free(pawl_engine *engine, char *text) {
     return rc;                            \
   } while (0)
 
-/* The same for one that fills the buffer `b`, and hands its text out. */
-#define ANSWER(call)                                              \
+/* The same for one that fills the buffer `b`, and hands its text out; `check`
+ * says whether it may be. */
+#define ANSWER_IF(check, call)                                    \
   do {                                                            \
     pawl_error own;                                               \
     pawl_id found;                                                \
@@ -113,17 +127,23 @@ void pawl_free(pawl_engine *engine, char *text) {
     const pawl_alloc *alloc = pawl_engine_alloc(engine);          \
     pawl_buf b = {.alloc = alloc};                                \
     pawl_code rc = (call);                                        \
-    if (rc == PAWL_OK) rc = pawl_answer_check(&b, err);           \
+    if (rc == PAWL_OK) rc = check(&b, err);                       \
     if (rc == PAWL_OK && out) rc = hand_out(alloc, &b, out, err); \
     pawl_buf_deinit(&b);                                          \
     pawl_engine_leave(engine);                                    \
     return rc;                                                    \
   } while (0)
 
+#define ANSWER(call) ANSWER_IF(pawl_answer_check, call)
+
 /* For ids, which may be shortened: `call` once `find` has found the `found` one
  * that `text` means. */
 #define FOUND(find, text, call) \
   ((rc = find(engine, text, &found, err)) == PAWL_OK ? (call) : rc)
+
+/* What concerns every tenant is not for an engine that is one's. */
+#define EVERYBODYS(what, call) \
+  ((rc = pawl_tenant_none(engine, what, err)) == PAWL_OK ? (call) : rc)
 
 static pawl_code write_id(const pawl_id *id, char text[37]) {
   pawl_id_format(id, text);
@@ -191,6 +211,7 @@ pawl_code pawl_migrate(const char *url, const pawl_config *config, int shards,
                                 .log = &log,
                                 .clock = &clock,
                                 .pooler = own.pooler,
+                                .schema = own.schema,
                                 .create = 1,
                                 .shards = shards,
                                 .migrate = 1};
@@ -209,30 +230,36 @@ pawl_code pawl_migrate(const char *url, const pawl_config *config, int shards,
 
 pawl_code pawl_load(pawl_engine *engine, const char *path, char **out,
                     pawl_error *err) {
+  ALONE;
   NEEDS(path);
   ANSWER(pawl_engine_load_file(engine, path, &b, err));
 }
 
 pawl_code pawl_load_text(pawl_engine *engine, const char *name,
                          const char *text, char **out, pawl_error *err) {
+  ALONE;
   NEEDS(name);
   NEEDS(text);
   ANSWER(pawl_engine_load_text(engine, name, pawl_strz(text), &b, err));
 }
 
 pawl_code pawl_load_stack(pawl_engine *engine, char **out, pawl_error *err) {
+  ALONE;
   ANSWER(pawl_engine_load_stack(engine, &b, err));
 }
 
 pawl_code pawl_workflow_hotfix(pawl_engine *engine, const char *path,
                                const char *options, char **out,
                                pawl_error *err) {
-  ANSWER(
-      pawl_engine_workflow_hotfix(engine, path, pawl_strz(options), &b, err));
+  ALONE;
+  ANSWER(EVERYBODYS(
+      "change what others run",
+      pawl_engine_workflow_hotfix(engine, path, pawl_strz(options), &b, err)));
 }
 
 pawl_code pawl_deploy(pawl_engine *engine, const char *options, char **out,
                       pawl_error *err) {
+  ALONE;
   NEEDS(options);
   ANSWER(pawl_engine_deploy(engine, pawl_strz(options), &b, err));
 }
@@ -270,14 +297,17 @@ pawl_code pawl_start_many(pawl_engine *engine, const char *code,
                                 pawl_strz(options), &b, err));
 }
 
-pawl_code pawl_tick(pawl_engine *engine, int64_t budget_us, pawl_stats *stats,
-                    pawl_error *err) {
-  CALL(pawl_engine_tick(engine, budget_us, stats, err));
+pawl_code pawl_tick(pawl_engine *engine, int64_t budget_us,
+                    pawl_tick_stats *stats, pawl_error *err) {
+  ALONE;
+  CALL(EVERYBODYS("serve as a worker",
+                  pawl_engine_tick(engine, budget_us, stats, err)));
 }
 
 pawl_code pawl_tick_instance(pawl_engine *engine, const char *id,
-                             int64_t budget_us, pawl_stats *stats,
+                             int64_t budget_us, pawl_tick_stats *stats,
                              const char **status, pawl_error *err) {
+  ALONE;
   CALL(FOUND(
       pawl_engine_find, id,
       pawl_engine_tick_one(engine, &found, budget_us, stats, status, err)));
@@ -285,16 +315,19 @@ pawl_code pawl_tick_instance(pawl_engine *engine, const char *id,
 
 pawl_code pawl_next_due(pawl_engine *engine, int64_t *due_us,
                         pawl_error *err) {
+  ALONE;
   NEEDS(due_us);
-  CALL(pawl_engine_next_due(engine, due_us, err));
+  CALL(EVERYBODYS("serve as a worker",
+                  pawl_engine_next_due(engine, due_us, err)));
 }
 
 pawl_code pawl_busy(pawl_engine *engine, int *busy, pawl_error *err) {
   NEEDS(busy);
-  CALL(pawl_engine_busy(engine, busy, err));
+  CALL(EVERYBODYS("serve as a worker", pawl_engine_busy(engine, busy, err)));
 }
 
 pawl_code pawl_wait(pawl_engine *engine, int64_t for_us, pawl_error *err) {
+  ALONE;
   CALL(pawl_engine_wait(engine, for_us, err));
 }
 
@@ -338,6 +371,11 @@ pawl_code pawl_history(pawl_engine *engine, const char *id, const char *query,
             pawl_engine_history(engine, &found, pawl_strz(query), &b, err)));
 }
 
+pawl_code pawl_audit(pawl_engine *engine, const char *query, char **out,
+                     pawl_error *err) {
+  ANSWER(pawl_engine_audit(engine, pawl_strz(query), &b, err));
+}
+
 pawl_code pawl_tokens(pawl_engine *engine, const char *id, int everything,
                       char **out, pawl_error *err) {
   ANSWER(FOUND(pawl_engine_find, id,
@@ -355,9 +393,38 @@ pawl_code pawl_outbox_list(pawl_engine *engine, const char *query, char **out,
   ANSWER(pawl_engine_outbox_list(engine, pawl_strz(query), &b, err));
 }
 
+pawl_code pawl_outbox_relay(pawl_engine *engine, const char *options,
+                            pawl_publish_fn publish, void *ud,
+                            pawl_relayed *relayed, pawl_error *err) {
+  NEEDS(publish);
+  ALONE;
+  CALL(pawl_engine_outbox_relay(engine, pawl_strz(options), publish, ud,
+                                relayed, err));
+}
+
+pawl_code pawl_outbox_change(pawl_engine *engine, const char *change,
+                             char **out, pawl_error *err) {
+  NEEDS(change);
+  ANSWER(pawl_engine_outbox_change(engine, pawl_strz(change), &b, err));
+}
+
 pawl_code pawl_executor_list(pawl_engine *engine, const char *query,
                              char **out, pawl_error *err) {
-  ANSWER(pawl_engine_executor_list(engine, pawl_strz(query), &b, err));
+  ANSWER(EVERYBODYS(
+      "tell of executors",
+      pawl_engine_executor_list(engine, pawl_strz(query), &b, err)));
+}
+
+pawl_code pawl_stats(pawl_engine *engine, const char *query, char **out,
+                     pawl_error *err) {
+  ANSWER(EVERYBODYS("tell how the store stands",
+                    pawl_engine_stats(engine, pawl_strz(query), &b, err)));
+}
+
+pawl_code pawl_problems(pawl_engine *engine, const char *query, char **out,
+                        pawl_error *err) {
+  ANSWER(EVERYBODYS("tell what has failed in it",
+                    pawl_engine_problems(engine, pawl_strz(query), &b, err)));
 }
 
 pawl_code pawl_list(pawl_engine *engine, const char *query, char **out,
@@ -378,7 +445,31 @@ pawl_code pawl_tally(pawl_engine *engine, const char *query, int64_t *count,
 pawl_code pawl_signal(pawl_engine *engine, const char *signal,
                       int64_t *reached, char **out, pawl_error *err) {
   NEEDS(signal);
-  ANSWER(pawl_engine_signal(engine, pawl_strz(signal), reached, &b, err));
+  ANSWER(
+      pawl_engine_signal(engine, pawl_strz(signal), NULL, reached, &b, err));
+}
+
+/* ---- transactions ---- */
+
+pawl_code pawl_transaction_begin(pawl_engine *engine, pawl_error *err) {
+  CALL(pawl_engine_hold(engine, err));
+}
+
+pawl_code pawl_transaction_query(pawl_engine *engine, const char *sql,
+                                 const char *params, int64_t *changed,
+                                 char **out, pawl_error *err) {
+  int64_t unwanted;
+  NEEDS(sql);
+  ANSWER(pawl_engine_held_query(engine, pawl_strz(sql), pawl_strz(params),
+                                changed ? changed : &unwanted, &b, err));
+}
+
+pawl_code pawl_transaction_commit(pawl_engine *engine, pawl_error *err) {
+  CALL(pawl_engine_held_commit(engine, err));
+}
+
+pawl_code pawl_transaction_abort(pawl_engine *engine, pawl_error *err) {
+  CALL(pawl_engine_held_rollback(engine, err));
 }
 
 /* ---- tasks ---- */
@@ -392,6 +483,15 @@ pawl_code pawl_task_get(pawl_engine *engine, const char *id, char **out,
 pawl_code pawl_task_list(pawl_engine *engine, const char *query, char **out,
                          pawl_error *err) {
   ANSWER(pawl_engine_task_list(engine, pawl_strz(query), &b, err));
+}
+
+pawl_code pawl_task_tally(pawl_engine *engine, const char *query,
+                          int64_t *count, int *more, pawl_error *err) {
+  int there = 0;
+
+  NEEDS(count);
+  if (!more) more = &there;
+  CALL(pawl_engine_task_tally(engine, pawl_strz(query), count, more, err));
 }
 
 pawl_code pawl_task_change(pawl_engine *engine, const char *id,
@@ -416,21 +516,59 @@ pawl_code pawl_change(pawl_engine *engine, const char *id, const char *change,
                                           done, out ? &b : NULL, err)));
 }
 
+pawl_code pawl_bulk(pawl_engine *engine, const char *query, const char *change,
+                    pawl_progress_fn progress, void *ud, char **out,
+                    pawl_error *err) {
+  ALONE;
+  NEEDS(change);
+  ANSWER(pawl_engine_bulk(engine, pawl_strz(query), pawl_strz(change),
+                          progress, ud, &b, err));
+}
+
 pawl_code pawl_workflow_transfer(pawl_engine *engine, const char *transfer,
                                  char **out, pawl_error *err) {
+  ALONE;
   NEEDS(transfer);
-  ANSWER(pawl_engine_workflow_transfer(engine, pawl_strz(transfer), &b, err));
+  ANSWER(EVERYBODYS(
+      "change what others run",
+      pawl_engine_workflow_transfer(engine, pawl_strz(transfer), &b, err)));
+}
+
+pawl_code pawl_export(pawl_engine *engine, const char *id, const char *options,
+                      char **out, pawl_error *err) {
+  ANSWER_IF(
+      pawl_buf_check,
+      FOUND(pawl_engine_find, id,
+            pawl_engine_export(engine, &found, pawl_strz(options), &b, err)));
+}
+
+pawl_code pawl_import(pawl_engine *engine, const char *lines,
+                      const char *options, char **out, pawl_error *err) {
+  NEEDS(lines);
+  ANSWER(EVERYBODYS("import instances",
+                    pawl_engine_import(engine, pawl_strz(lines),
+                                       pawl_strz(options), &b, err)));
 }
 
 pawl_code pawl_health(pawl_engine *engine, int repair, char **out,
                       pawl_error *err) {
-  ANSWER(pawl_engine_health(engine, repair, &b, err));
+  ALONE;
+  ANSWER(EVERYBODYS("look after the store",
+                    pawl_engine_health(engine, repair, &b, err)));
+}
+
+pawl_code pawl_prune(pawl_engine *engine, const char *options, char **out,
+                     pawl_error *err) {
+  ANSWER(EVERYBODYS("prune the store",
+                    pawl_engine_prune(engine, pawl_strz(options), &b, err)));
 }
 
 pawl_code pawl_backup(pawl_engine *engine, const char *path, char **out,
                       pawl_error *err) {
+  ALONE;
   NEEDS(path);
-  ANSWER(pawl_engine_backup(engine, path, &b, err));
+  ANSWER(
+      EVERYBODYS("copy the store", pawl_engine_backup(engine, path, &b, err)));
 }
 
 pawl_code pawl_workflow_list(pawl_engine *engine, const char *query,
@@ -446,8 +584,11 @@ pawl_code pawl_workflow_get(pawl_engine *engine, const char *code,
 
 pawl_code pawl_workflow_change(pawl_engine *engine, const char *change,
                                char **out, pawl_error *err) {
+  ALONE;
   NEEDS(change);
-  ANSWER(pawl_engine_workflow_change(engine, pawl_strz(change), &b, err));
+  ANSWER(EVERYBODYS(
+      "change what others run",
+      pawl_engine_workflow_change(engine, pawl_strz(change), &b, err)));
 }
 
 void pawl_count(const pawl_engine *engine, pawl_counts *out) {

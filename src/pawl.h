@@ -37,7 +37,16 @@
  *          `reserved` in the structs that are filled.
  * Threads  An engine belongs to one thread at a time; engines are
  *          independent. Only pawl_interrupt may be called from elsewhere.
- * Inside   Handlers and callbacks (log, trace, clock, alloc) may call
+ * Tenants  An engine that was opened with a tenant is that one's: what it
+ *          starts and sends is, and what others have is to it like what is not
+ *          there, PAWL_NOTFOUND in the same words. Definitions are shared.
+ *          What concerns all is PAWL_UNSUPPORTED: pawl_tick, pawl_next_due,
+ *          pawl_busy, pawl_health, pawl_backup, pawl_outbox_relay, pawl_executor_list, `live` of
+ *          pawl_workflow_list, and pawl_workflow_hotfix, _change, _transfer.
+ *          One that has no tenant sees all, and runs all. Events, waits, tasks
+ *          and children have the tenant of their instance, or sender, and meet
+ *          their own alone.
+ * Inside   Handlers and callbacks (log, trace, clock, alloc, publish) may call
  *          pawl_now, pawl_interrupt, pawl_executor_id, pawl_count and pawl_free
  *          of their own engine; every other call is PAWL_MISUSE there.
  * Forks    An engine does not survive fork(): in the child every call
@@ -80,7 +89,8 @@ extern "C" {
   X(MISUSE, "misuse")         /* the caller broke this header's contract */   \
   X(INVALID, "invalid")       /* an argument's value is not acceptable */     \
   X(NOTFOUND, "notfound")     /* no such instance, workflow, file */          \
-  X(EXISTS, "exists")         /* a version in use differs; a file is there */ \
+  X(EXISTS, "exists")         /* a version in use differs; a file or a key is
+                                 there */ \
   X(AMBIGUOUS, "ambiguous")   /* a shortened id fits several */               \
   X(TAKEN, "taken")           /* a task is another person's */                \
   X(CONFLICT, "conflict")     /* not in the state for what is asked */        \
@@ -222,6 +232,13 @@ typedef struct pawl_config {
                              allocator, a virtual clock or ":memory:". */
   int32_t concurrency;      /* handlers that may wait (ctx.await) at one time;
                               100 */
+  const char *tenant;       /* the engine is this one's (1 to 255 bytes);
+                              nobody's: it sees all */
+  const char *schema;       /* where in a PostgreSQL database the store is;
+                              "pawl"; a-z, 0-9 and _, to 48 bytes */
+  const char *retain;       /* JSON, the durations of pawl_prune's options: how
+                              long what has ended is kept, where a definition
+                              does not say; then ticks prune. Nothing is */
 } pawl_config;
 #ifdef __cplusplus
 #define PAWL_CONFIG_INIT \
@@ -341,6 +358,56 @@ typedef struct pawl_counts {
  *   printf("%lld trips\n", (long long)(after.trips - before.trips)); */
 PAWL_API void pawl_count(const pawl_engine *engine, pawl_counts *out);
 
+/* How the store stands, as a JSON object:
+ *
+ *   at          the store's time
+ *   workflows   [{workflow, version, statuses, nodes, recent}], of each version
+ *               that has or had instances
+ *     statuses  {"running": 3, ...}: how many there are; also "deleted" ones,
+ *               which are in no other, and how many were "purged"
+ *     nodes     [{node, status, count}]: where those stand that wait or are
+ *               suspended, if in one place
+ *     recent    {since, started, completed, failed, cancelled}: how many since
+ *   recent      the sum of those
+ *   ready       {versions, count, more, since}: what workers may claim, and
+ *               since when the first of it is due; `versions` the same of each
+ *               [{group, workflow, version, count, more, since}]
+ *   late        {count, more, since}: due, and not made ready, as no worker of
+ *               their group looks
+ *   soon        {count, more}: due within a minute
+ *   orphaned    {count, more}: ready, and taken from executors that died
+ *   outbox      {count, more, since}: not published yet
+ *   tasks       {open, overdue}, {count, more} each
+ *   held        {count, more, executors, takeovers, instances}: under a lease;
+ *               how many executors have those; how often what is ready or
+ *               held was taken over since its last commit; the first of them
+ *               [{instance, workflow, version, node, attempt, executor, until,
+ *               takeovers, since}], as many as `held` says
+ *
+ * Of what has `more` as many were counted as one call may; where it is true
+ * there are more. How many there are of a status is counted as they change, and
+ * exact. `query`: a JSON object or NULL, keys: workflow (of this one; what is
+ * behind `ready` is of all), minutes (5; of `recent`, whole ones, up to 14),
+ * held (0). The text is the caller's. PAWL_INVALID.
+ *
+ *   rc = pawl_stats(engine, "{\"minutes\":1}", &json, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_stats(pawl_engine *engine,
+                                           const char *query, char **out,
+                                           pawl_error *err);
+
+/* What has failed and stays so, or was suspended by an error, by kind, as a
+ * JSON object: problems [{workflow, code, node, count, more, first, last,
+ * example, message}], those with the most first; more: there are other kinds.
+ * `code` is the error's, `example` the one that failed last, with its message.
+ * Up to 10,000 of a kind are counted, then its `more` is true. `query`: a JSON
+ * object or NULL, keys: workflow, limit (20). The text is the caller's.
+ * PAWL_INVALID.
+ *
+ *   rc = pawl_problems(engine, "{\"workflow\":\"order\"}", &json, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_problems(pawl_engine *engine,
+                                              const char *query, char **out,
+                                              pawl_error *err);
+
 /* What is wrong in the store, as a JSON object: sound; instances, how many
  * live and were looked at; agenda {rows, due, held}; unseen, how many wait for
  * what is there, or for their turn, and nobody will look at them; stray, how
@@ -357,6 +424,38 @@ PAWL_API void pawl_count(const pawl_engine *engine, pawl_counts *out);
  *   rc = pawl_health(engine, 0, &json, &err); */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_health(pawl_engine *engine, int repair,
                                             char **out, pawl_error *err);
+
+/* Takes away what is past its time: instances that have ended, with all that is
+ * theirs, and what else nobody needs any more. `options`: a JSON object or
+ * NULL, keys:
+ *   retain_us            how long instances are kept that have ended, in
+ *                        whatever way
+ *   completed_us, failed_us, cancelled_us   the same of one way
+ *   deleted_us           since they were deleted, if that is sooner
+ *   published_us         rows of the outbox, since they were published (7 days)
+ *   tasks_us             tasks that are over, of instances that go on
+ *   revisions_us         revisions of workflows, since another took their place
+ *   executors_us         executors, since their last heartbeat (7 days)
+ *   limit                so many rows and instances go at most; all
+ *   dry_run              only count
+ * What is not given is as the instance's definition says (`retain`), else as
+ * the engine was told (pawl_config.retain), else kept. Expired events go, and
+ * what an earlier purge has left. Instances are kept beyond their time while
+ * their parents live, while children live that end with them, while they have
+ * messages that are not delivered, emitted what is not published, or are held.
+ *
+ * Each transaction is short; others work meanwhile. One such call, of any
+ * executor, is at work in a store at a time: PAWL_BUSY. It returns when it is
+ * done, or after pawl_interrupt; what was cut short, by that or by a crash, goes
+ * on with the next. `out` (may be NULL): JSON, for each of instances, deleted,
+ * outbox, tasks, events, revisions and executors {"removed","kept"}, where kept
+ * counts by why; freed_bytes (SQLite gives them back), finished, dry_run. The
+ * text is the caller's. PAWL_INVALID.
+ *
+ *   rc = pawl_prune(engine, "{\"retain_us\":2592000000000}", &json, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_prune(pawl_engine *engine,
+                                           const char *options, char **out,
+                                           pawl_error *err);
 
 /* Copies a SQLite store to a new file at `path`, as it is when the call begins:
  * whole and consistent, while others write, who do not wait for it. The file
@@ -531,14 +630,22 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_workflow_transfer(pawl_engine *engine,
 /* Starts an instance of the workflow `code`; on return it is stored and will
  * run, whatever dies next. `input`: any JSON value (NULL: {}). `options`: a
  * JSON object or NULL, keys: key (idempotency: a second start returns the first
- * instance), version, priority, delay_us or at_us, tenant, group, correlation,
- * business_key, metadata, by (who starts it: told as started_by), attributes
- * ({"name":{"type","value"}}, as pawl_get tells them), id (a UUIDv7 drawn by the caller, which makes repeating the call
+ * instance), on_existing and reuse (below), version, priority, delay_us or
+ * at_us, tenant, group, correlation, business_key, metadata, by (who starts it:
+ * told as started_by), attributes ({"name":{"type","value"}}, as pawl_get tells
+ * them), id (a UUIDv7 drawn by the caller, which makes repeating the call
  * harmless; PAWL_CONFLICT: it is another workflow's instance). `id`: the
  * instance's, written with 36 characters and a zero. `created` (may be NULL):
  * 0 when the key named an earlier instance.
  * PAWL_NOTFOUND: no such workflow, or version. PAWL_VALUE and PAWL_INVALID say
  * what of input or options is wrong; PAWL_LIMIT: too large.
+ * When the key is another instance's, `on_existing` says what follows: "return"
+ * gives that one; "fail" is PAWL_EXISTS, with its id in the message; "replace"
+ * asks it to cancel, and the new one has the key at once, in one transaction.
+ * Once that one has ended, `reuse` says whether a new one may have its key:
+ * "never", "ended", or "failed", of those alone; where not, it is returned, or
+ * it is PAWL_EXISTS. Who has lost the key is shown with it, and with its
+ * `successor`; it cannot be retried or restarted.
  *
  *   char id[37];
  *   rc = pawl_start(engine, "order.fulfil", "{\"price\":3}",
@@ -569,6 +676,58 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_start_many(pawl_engine *engine,
                                                 const char *options,
                                                 char **out, pawl_error *err);
 
+/* Begins a transaction of the caller's own: until it is committed or rolled
+ * back, what this engine is asked for is one transaction, with the caller's
+ * own SQL. Starts, signals, changes, tasks and all that reads take part, and
+ * see what was done before; each call is all or nothing in it, so that one that
+ * is refused leaves the others. Begun again inside, it is a savepoint, which
+ * ends by itself. PAWL_MISUSE from what takes no part: ticks, waiting, loading,
+ * transfers, purges.
+ * Nobody else sees anything of it before the commit, and is told of it then:
+ * an event that goes to all that wait for it is posted behind the commit
+ * (`reached` is 0), and a change is asked for (`done` is 0). What it touches
+ * stays locked; on SQLite nobody else can write meanwhile, so it should be
+ * short: below a second.
+ *
+ *   rc = pawl_transaction_begin(engine, &err);
+ *   if (rc == PAWL_OK)
+ *     rc = pawl_transaction_query(engine, "insert into orders values ($1)",
+ *                                 "[17]", NULL, NULL, &err);
+ *   if (rc == PAWL_OK) rc = pawl_start(engine, "shop.order", ..., &err);
+ *   if (rc == PAWL_OK) rc = pawl_transaction_commit(engine, &err);
+ *   else (void)pawl_transaction_abort(engine, NULL); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_transaction_begin(pawl_engine *engine,
+                                                       pawl_error *err);
+
+/* One statement of the caller's own, in the transaction that is open, with the
+ * database's placeholders: `?`, `$1`. `params`: a JSON array of their values,
+ * at most 100, or NULL. `out` (may be NULL): the rows, a JSON array of objects,
+ * the caller's; `changed` (may be NULL): how many rows it wrote. As in ctx.db:
+ * PAWL_MISUSE when it would end the transaction or write pawl's tables,
+ * PAWL_TIMEOUT after a second on SQLite, ten on PostgreSQL. When it fails its
+ * transaction has failed, and can only be rolled back.
+ *
+ *   rc = pawl_transaction_query(engine, "select id from orders", NULL, NULL,
+ *                               &json, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_transaction_query(
+    pawl_engine *engine, const char *sql, const char *params, int64_t *changed,
+    char **out, pawl_error *err);
+
+/* Ends the innermost that is open. When it fails nothing of it has happened,
+ * and it is rolled back, with one exception: PAWL_UNREACHABLE when the
+ * connection is lost while the outermost is committed. Then nobody knows: look
+ * for what it did; with ids or keys of one's own it may be repeated.
+ *
+ *   rc = pawl_transaction_commit(engine, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_transaction_commit(pawl_engine *engine,
+                                                        pawl_error *err);
+
+/* Rolls the innermost back that is open. PAWL_MISUSE: none is.
+ *
+ *   if (rc != PAWL_OK) (void)pawl_transaction_abort(engine, NULL); */
+PAWL_API pawl_code pawl_transaction_abort(pawl_engine *engine,
+                                          pawl_error *err);
+
 /* Sends an event, stored when the call returns. `signal`: a JSON object, keys:
  *   name      dotted words: "payment.received"; all others may be left out
  *   key       text that ties it to waits: "order-17"
@@ -581,6 +740,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_start_many(pawl_engine *engine,
  *   start     {"workflow","input","options"}: starts that workflow as
  *             pawl_start does, and signals the instance in the same transaction
  *   by        who sends it
+ *   tenant    whose it is: it reaches, starts and is kept for this one's alone;
+ *             left out: those that have none (of a tenant's engine: its own)
  * Without instance and start it reaches all that wait for its name, or a
  * pattern that means it, with its key (without one: those that wait without),
  * and starts the workflows that it triggers.
@@ -600,7 +761,7 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_signal(pawl_engine *engine,
 /* ---- running ----------------------------------------------------------- */
 
 /* What one tick did. */
-typedef struct pawl_stats {
+typedef struct pawl_tick_stats {
   int64_t claimed;     /* instances leased in this tick */
   int64_t steps;       /* handlers run */
   int64_t commits;     /* transactions */
@@ -611,7 +772,7 @@ typedef struct pawl_stats {
   int64_t next_due_us; /* when to look again; 0: now; INT64_MAX: nothing due */
   int64_t waiting;     /* handlers that wait, with their instances leased */
   int64_t reserved[7]; /* zero */
-} pawl_stats;
+} pawl_tick_stats;
 /* Claims, runs and commits until nothing is due or `budget_us` is spent (0:
  * one round). Never waits. Everything begun is committed on return. `stats`
  * may be NULL. A failing instance is not an error of the tick. Handlers that
@@ -625,7 +786,8 @@ typedef struct pawl_stats {
  *     draw_frame();
  *   } */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_tick(pawl_engine *engine,
-                                          int64_t budget_us, pawl_stats *stats,
+                                          int64_t budget_us,
+                                          pawl_tick_stats *stats,
                                           pawl_error *err);
 
 /* The same for one instance alone, whatever its group or prefix. `status`
@@ -636,9 +798,9 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_tick(pawl_engine *engine,
  *
  *   do rc = pawl_tick_instance(engine, id, 0, NULL, &status, &err);
  *   while (rc == PAWL_OK && !strcmp(status, "now")); */
-PAWL_API PAWL_MUSTUSE pawl_code
-pawl_tick_instance(pawl_engine *engine, const char *id, int64_t budget_us,
-                   pawl_stats *stats, const char **status, pawl_error *err);
+PAWL_API PAWL_MUSTUSE pawl_code pawl_tick_instance(
+    pawl_engine *engine, const char *id, int64_t budget_us,
+    pawl_tick_stats *stats, const char **status, pawl_error *err);
 
 /* When the engine must next be ticked, in microseconds since 1970: 0 now,
  * INT64_MAX nothing is scheduled. Fails as the store does: PAWL_UNREACHABLE.
@@ -686,27 +848,41 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_find(pawl_engine *engine,
 
 /* One instance as a JSON object: id, workflow, version, status, input,
  * variables, output, error, tokens, times, and, by need, parent, root,
- * parent_node, parent_index, trigger_event, compensation, deadline,
- * suspended_at, deleted {at, by, reason, purge_at}. `id` may be shortened. The
- * text is the caller's, for pawl_free.
+ * parent_node, parent_index, trigger_event, trigger_source, compensation,
+ * deadline, suspended_at, deleted {at, by, reason, purge_at}. `id` may be
+ * shortened. The text is the caller's, for pawl_free.
  * PAWL_NOTFOUND, PAWL_AMBIGUOUS.
  *
  *   rc = pawl_get(engine, id, &json, &err); */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_get(pawl_engine *engine, const char *id,
                                          char **out, pawl_error *err);
 
-/* Instances as a JSON array, newest first; the caller's. `query`: a JSON object
- * or NULL, keys: workflow, version, status (a name or a list), tenant,
+/* Instances as a JSON array, newest first; the caller's. `query`: a JSON
+ * object or NULL, keys: workflow, version, status (a name or a list), tenant,
  * correlation, business_key (with a star at its end: how it begins), key,
- * group, node (where it stands, or ended), error (its code; with a star at its
- * end how that begins), attributes (an object, see below), created_after_us,
- * created_before_us, updated_after_us, updated_before_us, completed_after_us,
- * completed_before_us (at that time or later; earlier), parent, root (ids: the
- * children of one instance, all that descend from one), deleted (true: those
- * that were, and no others), sort ("newest", "oldest"), limit (100), before, after (ids: those older than it; those newer
- * than it, and the nearest of them unless `before` is there too). All must
- * hold. With `error`, completed ones only when `status` names them.
- * PAWL_INVALID says what of it is wrong.
+ * group, node (where it stands, or ended), error (its code or message; with a
+ * star at its end how one of them begins), cancelled_by (who asked for that),
+ * compensation (how it stands or has ended, one or a list: "planning",
+ * "running", "completed", "completed_with_errors", "stopped"), leased (true or
+ * false: somebody holds it), attributes (an object, see below),
+ * created_after_us, created_before_us, updated_after_us, updated_before_us,
+ * completed_after_us, completed_before_us (at that time or later; earlier),
+ * due_before_us (it is to be looked at before then: a timer, a retry, work
+ * that nobody has taken), deadline_before_us (of those that live), parent,
+ * root (ids: the children of one instance, all that descend from one), waits
+ * (true: each has `waits`, what it waits for, see below), deleted (true: those
+ * that were, and no others), sort ("newest", "oldest"), limit (100), before,
+ * after (ids: those older than it; those newer than it, and the nearest of
+ * them unless `before` is there too). All must hold. With `error`,
+ * `cancelled_by` or `compensation`, completed ones only when `status` names
+ * them. PAWL_INVALID says what of it is wrong.
+ *
+ * `waits` {what, ...} in the words of pawl_explain, as far as one statement
+ * tells: "event" {event, key, until}, "person" {title, claimed_by, due},
+ * "time" {at}, "retry" {failed, at, error}, "child" {child}, "items" {done,
+ * total}, "siblings"; "resume" {by, reason}: it is suspended; "workflow": its
+ * workflow is. null of one that has ended, stands in several places, or is a
+ * worker's to take.
  *
  * `attributes` {"region":"eu","amount":[">=",100,"<",200],
  * "name":["prefix","a"],"tag":["in","a","b"]}: what each equals; or
@@ -718,7 +894,9 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_get(pawl_engine *engine, const char *id,
  *
  * They are found by their index of a key, a parent, a correlation, a root, a
  * business key, an attribute (one that is to equal something rather than
- * another) or a tenant, the first of these that is given; else by status
+ * another), the agenda (leased, due_before_us, deadline_before_us: what is
+ * suspended is not on it, but where `status` names nothing else) or a tenant,
+ * the first of these that is given; else by status
  * and workflow, in the order of their ids, between the times that are given.
  * All else is compared beside. Ids begin with the time at which they were
  * drawn: one that a caller drew more than an hour before or after its start is
@@ -742,14 +920,31 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_tally(pawl_engine *engine,
 /* What is recorded of an instance, oldest first, as a JSON array: all of it,
  * or what fits. `query`: a JSON object or NULL, keys: limit, after (a row's
  * seq), type, node, by, completed_after_us (then or later),
- * completed_before_us, variable (rows that changed it, each with its `value`
- * then; null: it was removed). The text is the caller's. PAWL_NOTFOUND,
- * PAWL_AMBIGUOUS.
+ * completed_before_us, variable or attribute (rows that changed the one of that
+ * name, each with its `value` then; null: it was removed). What somebody asked
+ * for has the `request` that it was known by. The text is the caller's.
+ * PAWL_NOTFOUND, PAWL_AMBIGUOUS, PAWL_INVALID.
  *
  *   rc = pawl_history(engine, id, "{\"limit\":100}", &json, &err); */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_history(pawl_engine *engine,
                                              const char *id, const char *query,
                                              char **out, pawl_error *err);
+
+/* Who did what, when, as a JSON array, newest first: what was asked of
+ * instances (as their histories tell it), who started them ("started"), what
+ * was done to tasks ("claimed", "reassigned"...) and to workflows
+ * ("registered", "hotfixed", "activated", "deactivated", "suspended",
+ * "resumed"), and purges. `query`: a JSON object or NULL, keys: by, since_us
+ * (then or later), until_us (before), type, workflow, tenant, instance, limit
+ * (100, at most 10,000), before (an entry's `cursor`: the page behind it).
+ * Entries: at, by, type, and by need instance, seq (the row of its history),
+ * workflow, version, node, task, text. The text is the caller's. PAWL_INVALID,
+ * PAWL_NOTFOUND, PAWL_AMBIGUOUS.
+ *
+ *   rc = pawl_audit(engine, "{\"by\":\"ann\"}", &json, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_audit(pawl_engine *engine,
+                                           const char *query, char **out,
+                                           pawl_error *err);
 
 /* Where it stands, as a JSON array of tokens, the caller's: no, node, state,
  * visit, previous, parent, scope, fork, branch, data, event, detail, attempt,
@@ -760,6 +955,44 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_history(pawl_engine *engine,
 PAWL_API PAWL_MUSTUSE pawl_code pawl_tokens(pawl_engine *engine,
                                             const char *id, int everything,
                                             char **out, pawl_error *err);
+
+/* An instance with all its rows, as lines of JSON that pawl_import takes, in
+ * another store of either kind: the workflow that it runs, where it stands, its
+ * history, letters, tasks, and what it has to say; docs/export.md tells the
+ * lines. As it is at one moment: what an executor that holds it has not
+ * committed runs again elsewhere. It stays here as it is. `options`: a JSON
+ * object or NULL, keys: mask (a name or a list: an attribute of that name is
+ * left out; "vars.customer.name" is a member of variables, which is "***" there
+ * and wherever else data of the workflow has it), by. `id` may be shortened;
+ * the text is the caller's. PAWL_NOTFOUND, also of one that is being purged;
+ * PAWL_AMBIGUOUS, PAWL_INVALID, PAWL_CORRUPT.
+ *
+ *   rc = pawl_export(engine, id, "{\"mask\":\"vars.card\"}", &lines, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_export(pawl_engine *engine,
+                                            const char *id,
+                                            const char *options, char **out,
+                                            pawl_error *err);
+
+/* Stores instances from the lines of pawl_export, of this store or another:
+ * each in a transaction of its own, with the workflow that it runs, which does
+ * not start here unless it is activated. One that is here already is left as it
+ * is, so that the same lines twice do no harm. Each is a copy: it gets a letter
+ * that suspends it before anything of it can run, and of what the original had
+ * still to deliver or to publish nothing comes along. `options`: a JSON object
+ * or NULL, keys: release (true: it is to go on here, in the place of the
+ * original, which does not any more; refused of what was masked), by, line (the
+ * number of the text's first line, for errors: 1). `out`: JSON {"imported",
+ * "there"}, lists of ids; the caller's. PAWL_INVALID: what is wrong with which
+ * line, and `where` = "line 7, visit"; instances in front of it are stored then.
+ * PAWL_EXISTS: the workflow's version is here with other contents.
+ * PAWL_CONFLICT: another instance has its key. Who may import may bring code
+ * that workers run: as with pawl_deploy, trust the text.
+ *
+ *   rc = pawl_import(engine, lines, NULL, &json, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_import(pawl_engine *engine,
+                                            const char *lines,
+                                            const char *options, char **out,
+                                            pawl_error *err);
 
 /* Why it stands where it stands, and what would move it, as a JSON object:
  * id, status, workflow, version, node, error, cancellation, compensation,
@@ -790,7 +1023,9 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_explain(pawl_engine *engine,
  * nobody holds is changed before the call returns (*done = 1), else by its
  * holder before the next step; no handler runs in this call. `change`: a JSON
  * object, keys for all kinds: kind, by, reason, source ("user", "event",
- * "system"); and by kind:
+ * "system"), request (an id of 36 characters: asked again with the same one,
+ * it is not done again, and answered as it was), dry_run (true: only checked,
+ * *done = 0); and by kind:
  *   "cancel"   compensate (false: undo nothing), event_id
  *   "kill"     ends it at once, whoever holds it; nothing is undone
  *   "suspend"  nothing of it runs until it is resumed
@@ -835,6 +1070,40 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_change(pawl_engine *engine,
                                             int *done, char **out,
                                             pawl_error *err);
 
+/* How far a bulk is. Nonzero ends it there. */
+typedef struct pawl_progress {
+  int64_t matched; /* seen to so far: the sum of those below */
+  int64_t done, asked, refused;
+  int64_t reserved[4]; /* zero */
+} pawl_progress;
+typedef int (*pawl_progress_fn)(void *ud, const pawl_progress *so_far);
+
+/* Changes all instances that a list would have, one after the other, each as
+ * pawl_change does: `change` is as there, `query` as pawl_list takes it, with a
+ * filter at least; its `limit` may be any, and without it all are meant. Unless
+ * the query names statuses, those are seen to that the change can be for: to
+ * cancel, those that live; to undelete, those that were deleted.
+ * Ids are read in pages of 200 in the list's order, each once, and what is
+ * created meanwhile is not met. All changes have one `request`, drawn here
+ * unless it is given, which the history of each instance has: cut short, it
+ * goes on where it ended when it is asked again, and with the same request
+ * what was done is not done again.
+ * `progress` (may be NULL) is called after each hundred, and at the end. `out`:
+ * JSON {"kind", "request", "dry_run", "matched", "done", "asked" (their holders
+ * will do it), "refused", "refusals": [{"code", "count", "id", "message",
+ * "hint"}], of each code the first one, "stopped": true when `progress` has
+ * ended it}, the caller's. With dry_run "done" are those that would not be
+ * refused. PAWL_INVALID, and what ends it all: PAWL_UNREACHABLE...
+ *
+ *   rc = pawl_bulk(engine, "{\"status\":\"failed\",\"error\":\"bank*\"}",
+ *                  "{\"kind\":\"retry\",\"by\":\"ann\"}", NULL, NULL, &json,
+ *                  &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_bulk(pawl_engine *engine,
+                                          const char *query,
+                                          const char *change,
+                                          pawl_progress_fn progress, void *ud,
+                                          char **out, pawl_error *err);
+
 /* ---- tasks ------------------------------------------------------------- */
 
 /* Full id of a task's, of which the beginning is given: PAWL_AMBIGUOUS,
@@ -845,12 +1114,13 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_task_find(pawl_engine *engine,
                                                const char *text, char id[37],
                                                pawl_error *err);
 
-/* One task as a JSON object: id, instance, workflow, version, node, token,
- * visit, title, description, form, status (pending, running: somebody has
- * claimed it, completed, failed, cancelled, timed_out), priority, input,
- * output, error, transition, due, overdue, assignee, users, roles, groups,
- * delegated_by, claimed_by, claimed, completed_by, completed, escalated,
- * signal, created, started, updated, and log: who did what to it, and when.
+/* One task as a JSON object: id, instance, tenant, workflow, version,
+ * business_key, node, token, visit, title, description, form, status (pending, running: somebody
+ * has claimed it, completed, failed, cancelled, timed_out), priority, input,
+ * metadata, output, error, transition, due, overdue, assignee, users, roles,
+ * groups, delegated_by, claimed_by, claimed, completed_by, completed (when it
+ * ended, however), escalated, signal, created, started, updated, and log: who
+ * did what to it, and when.
  * `id` may be shortened.
  * The text is the caller's. PAWL_NOTFOUND, PAWL_AMBIGUOUS.
  *
@@ -862,17 +1132,32 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_task_get(pawl_engine *engine,
 /* Tasks as a JSON array, newest first. `query`: a JSON object or NULL, keys:
  * user (those he may take or has: candidate, assignee, claimed by), role,
  * group (names or lists; with user: of these as well), status (a name or a
- * list), instance, form, priority, due_before_us, overdue (true:
- * open ones that should be done by now), limit (100), before (an id: the page
- * after it). Asked for by due time, and not by person or instance, they come
- * longest overdue first. A page of a candidate's, role's or group's running
- * tasks also reads the pending ones on its way, not those that are done.
- * The text is the caller's. PAWL_INVALID says what of the query is wrong.
+ * list), tenant, workflow, node, business_key (of its instance; with a star at
+ * its end: how it begins), instance, assignee, form, priority, due_before_us,
+ * due_after_us, created_before_us, created_after_us, overdue (true: open ones
+ * that should be done by now), limit (100), before, after (ids: older ones;
+ * newer ones, the nearest of them unless `before` is there too). Asked for by
+ * due time, and not by person, instance or business key, they come longest
+ * overdue first, and `before` is the page behind that one. They are found by
+ * the index of a person, an instance, a business key, the due time, an
+ * assignee, a tenant, a form or a workflow, the first of these that is given;
+ * all else is compared beside. A page of a candidate's, role's or group's
+ * running tasks also reads the pending ones on its way, not those that are
+ * done. The text is the caller's. PAWL_INVALID says what of the query is wrong.
  *
  *   rc = pawl_task_list(engine, "{\"user\":\"ann\"}", &json, &err); */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_task_list(pawl_engine *engine,
                                                const char *query, char **out,
                                                pawl_error *err);
+
+/* How many tasks a list would have, whose `query` this is too, up to its limit:
+ * 10,000 unless it is less. *more (may be NULL): there are more. PAWL_INVALID.
+ *
+ *   rc = pawl_task_tally(engine, "{\"overdue\":true}", &count, &more, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_task_tally(pawl_engine *engine,
+                                                const char *query,
+                                                int64_t *count, int *more,
+                                                pawl_error *err);
 
 /* Changes a task; `out` (may be NULL): the task as it is now, the caller's.
  * `change` is a JSON object: kind, by (the user who does it), reason, and by
@@ -890,6 +1175,10 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_task_list(pawl_engine *engine,
  *             it is for. Takes it from whoever has it
  *   delegate  to: whoever holds it hands it on
  *   escalate  priority; users, roles, groups: added to those it is for
+ *   edit      title, description, form, input, priority, due_us, metadata (an
+ *             object); unset: names of these, but for title and priority, that
+ *             are to be none. Of an open one; when it becomes overdue moves
+ *             with its due time
  * Who has claimed a task holds it, else its assignee: claim, complete and fail
  * are theirs, unless override is true. Whom that passed over is recorded with
  * who did it, in the task's log ("instead_of") and in the history.
@@ -908,9 +1197,12 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_task_change(pawl_engine *engine,
 /* ---- outbox ------------------------------------------------------------ */
 
 /* What workflows have emitted and nobody has published yet, in the order it
- * is due, as a JSON array: instance, seq, type, payload, created, attempts,
- * due, error, place. `query`: a JSON object or NULL, keys: type, instance,
- * limit (100), emitted_before_us, after (a row's place: the page behind it).
+ * is due, as a JSON array: instance, seq, tenant, type, payload, created,
+ * attempts, state ("waiting", "leased": a relay has it, "behind" another of its instance,
+ * "dead": it was set aside), due (of the first two), dead, error, by, reason
+ * (who has it tried again, and why), place. `query`: a JSON object or NULL,
+ * keys: type, tenant, instance, limit (100), emitted_before_us, dead (true: only those,
+ * in the order they were set aside), after (a row's place: the page behind it).
  * The text is the caller's. PAWL_INVALID says what of the query is wrong.
  *
  *   rc = pawl_outbox_list(engine, "{\"type\":\"order.shipped\"}", &json,
@@ -918,6 +1210,76 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_task_change(pawl_engine *engine,
 PAWL_API PAWL_MUSTUSE pawl_code pawl_outbox_list(pawl_engine *engine,
                                                  const char *query, char **out,
                                                  pawl_error *err);
+
+/* One that is to be published; the texts are borrowed for the call. */
+typedef struct pawl_emitted {
+  const char *id; /* "INSTANCE/SEQ": the same whenever it comes */
+  const char *instance, *type;
+  int64_t seq;
+  int64_t attempt;   /* 1 at first */
+  const char *event; /* CloudEvents 1.0, structured JSON, ended by a zero */
+  size_t length;
+  int again; /* it was said to be under way: what of it? `event` is empty */
+  char reserved[60]; /* zero */
+} pawl_emitted;
+
+/* Publishes one. PAWL_OK: it was accepted, and is never handed over again, but
+ * for crashes. PAWL_BUSY: it is under way, and asked for again while others go
+ * on, at the latest by the next call. PAWL_INVALID: it is refused for good. Anything else: it
+ * has failed, and is tried again later. `err` is filled in with either. */
+typedef pawl_code (*pawl_publish_fn)(void *ud, const pawl_emitted *emitted,
+                                     pawl_error *err);
+
+/* What one call of a relay did. */
+typedef struct pawl_relayed {
+  int64_t claimed;     /* instances leased */
+  int64_t published;   /* accepted, and stored to be so */
+  int64_t failed;      /* attempts that are to be repeated */
+  int64_t dead;        /* set aside */
+  int64_t lost;        /* another relay took over: it may come twice */
+  int64_t under_way;   /* when it returned */
+  int64_t next_due_us; /* when to look again; INT64_MAX: nothing is there */
+  int64_t reserved[7]; /* zero */
+} pawl_relayed;
+
+/* Hands over what workflows have emitted, until nothing is due or the time is
+ * spent: those of one instance in order, instances side by side, each at least
+ * once. What fails is tried again, later each time, and holds up what is behind
+ * it of its instance, until it is set aside (dead): then that goes on. Any
+ * number of relays may do so; what one that dies had leased passes on when its
+ * lease ends. Never waits, but for `publish`. `options`: a JSON object or NULL,
+ * keys: budget_us (0: until nothing is due), max_attempts (20), lease_us (30 s;
+ * longer than one event takes), batch (instances at one time; 64), base_us,
+ * cap_us (the pause after a failure: 1 s, doubled each time up to 5 minutes,
+ * with jitter), source (how the events' `source` begins, before the workflow's
+ * code: "/pawl/"), finish (true: nothing is begun, only what is under way is
+ * asked for). `relayed` may be NULL. pawl_interrupt ends it early,
+ * which is no failure. What is under way keeps its lease until the next call,
+ * with the same `publish`, or pawl_close. PAWL_INVALID; else it fails as the
+ * store does, and the same call may succeed.
+ *
+ *   rc = pawl_outbox_relay(engine, NULL, send_to_queue, queue, NULL, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_outbox_relay(
+    pawl_engine *engine, const char *options, pawl_publish_fn publish,
+    void *ud, pawl_relayed *relayed, pawl_error *err);
+
+/* Changes what waits in the outbox. `change`: a JSON object, keys: kind,
+ * by, reason, and which: instance and seq, or those that are dead, all or those
+ * with instance, type, emitted_before_us; limit (10,000); and by kind
+ *   "retry"  it is due now, as if it were new; with seq also one that is not
+ *            dead, but waits for its next attempt
+ *   "drop"   it will never be published; with seq also one that is not dead,
+ *            but the first of its instance
+ * `out` (may be NULL): JSON {"changed":n,"more":bool}, the caller's; more: the
+ * limit was met. PAWL_NOTFOUND: there is no such row; PAWL_CONFLICT: it is
+ * published, leased, or behind another; PAWL_INVALID.
+ *
+ *   rc = pawl_outbox_change(engine, "{\"kind\":\"retry\",\"by\":\"ann\"}",
+ *                           NULL, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_outbox_change(pawl_engine *engine,
+                                                   const char *change,
+                                                   char **out,
+                                                   pawl_error *err);
 
 #ifdef __cplusplus
 }

@@ -2,18 +2,39 @@
 local args = require "pawl.args"
 local core = require "pawl.core"
 
+local changes = {}
+
 -- What a method calls otherwise than the change that it asks for.
 local own = {
   wake = { node = args.like("change", "nodes") },
 }
 
---- One method for each kind of change, but those that are asked for by other
---- means.
+-- Asked for by other means.
+local elsewhere = { transfer = true, shift = true }
+
+--- The kinds that have a method.
+---@type string[]
+changes.kinds = {}
+for _, kind in ipairs(args.kinds "change") do
+  if not elsewhere[kind] then
+    changes.kinds[#changes.kinds + 1] = kind
+  end
+end
+
+--- What the method of a kind takes.
+---@param kind string
+---@return table shape
+function changes.shape(kind)
+  local shape = args.of("change", kind, own[kind])
+  if kind ~= "cancel" then shape.source = nil end
+  return shape
+end
+
+--- One method for each kind of change.
 ---@param methods table  of an engine; added to
-return function(methods)
-  for _, kind in ipairs(args.kinds "change") do
-    local shape = args.of("change", kind, own[kind])
-    if kind ~= "cancel" then shape.source = nil end
+function changes.add(methods)
+  for _, kind in ipairs(changes.kinds) do
+    local shape = changes.shape(kind)
     methods[kind] = function(self, id, options)
       args.text(kind, id)
       local given = args.read(kind, shape, options)
@@ -21,7 +42,6 @@ return function(methods)
       return core.change(self, id, given)
     end
   end
-  methods.transfer, methods.shift = nil, nil
 
   --- The reason alone will do.
   local cancel = methods.cancel
@@ -30,3 +50,5 @@ return function(methods)
     return cancel(self, id, why)
   end
 end
+
+return changes

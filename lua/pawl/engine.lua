@@ -81,13 +81,28 @@ local function nouns_of(opened)
   end })
 end
 
+local prune_shape = args.of "prune"
+local retain_shape = args.of("prune", nil, { limit = false, dry_run = false })
+
+--- How long what has ended is kept: one time, or one for each kind.
+local function retain(value)
+  if type(value) ~= "table" then
+    local us = option.check.duration(value)
+    return us and ('{"retain_us":%d}'):format(us)
+  end
+  return next(value)
+    and core.json_encode(args.read("pawl.open, retain", retain_shape, value))
+end
+
 local open_shape = {
   clock = { "callable" }, log = { "callable" }, trace = { "callable" },
-  group = { "string" }, prefixes = { "prefixes" },
+  group = { "string" }, tenant = { "string" }, prefixes = { "prefixes" },
+  schema = { "string" },
   lease = { "duration", "lease_us" },
   heartbeat = { "duration", "heartbeat_us" },
   max_bytes = { "positive" }, batch = { "count" },
   concurrency = { "count" }, recoveries = { "count" }, shards = { "shards" },
+  retain = { retain, wants = 'a duration like "30d", or a table of them' },
   pooler = { "boolean" }, create = { "boolean" },
   heartbeat_thread = { "boolean" },
   stored_code = option.choice("stored_code", "any", "own"),
@@ -119,12 +134,13 @@ end
 
 ---- migrate ----------------------------------------------------------------
 
-local migrate_shape = { shards = { "shards" }, pooler = { "boolean" } }
+local migrate_shape = { shards = { "shards" }, pooler = { "boolean" },
+                        schema = { "string" } }
 
 --- Brings a store's schema up to this program's version. The number of shards
 --- is settled when the store is made: another one is an error.
 ---@param url? string
----@param options? { shards?: integer, pooler?: boolean }
+---@param options? { shards?: integer, pooler?: boolean, schema?: string }
 ---@return { from: integer, to: integer, shards: integer }? report
 ---@return pawl.Error? err
 function engine.migrate(url, options)
@@ -133,7 +149,8 @@ function engine.migrate(url, options)
   end
   args.url("migrate", url)
   local given = read("pawl.migrate", migrate_shape, options)
-  local report, err = core.migrate(url, given.shards, given.pooler)
+  local report, err = core.migrate(url, given.shards, given.pooler,
+    given.schema)
   if report and given.shards and report.shards ~= given.shards then
     return nil, core.error {
       code = "invalid",
@@ -334,6 +351,39 @@ function methods:history(id, query, how)
     how)
 end
 
+local audit_shape = args.of "audit"
+
+--- Who did what, when, over all instances; newest first.
+---@param query? pawl.AuditQuery
+---@param how? "table"|"json"
+---@return pawl.AuditEntry[]? entries
+---@return pawl.Error? err
+function methods:audit(query, how)
+  return core.audit(self, args.query("audit", audit_shape, query), how)
+end
+
+local export_shape, import_shape = args.of "export", args.of "import"
+
+--- An instance with all its rows, as lines of JSON for another store.
+---@param id string
+---@param options? pawl.ExportOptions
+---@return string? lines
+---@return pawl.Error? err
+function methods:export(id, options)
+  args.text("export", id)
+  return core.export(self, id, args.query("export", export_shape, options))
+end
+
+--- Stores what export gave, as copies unless they are released.
+---@param lines string
+---@param options? pawl.ImportOptions
+---@return { imported: string[], there: string[] }? report
+---@return pawl.Error? err
+function methods:import(lines, options)
+  args.text("import", lines)
+  return core.import(self, lines, args.query("import", import_shape, options))
+end
+
 local list_shape = args.of "list"
 
 --- What an attribute is compared with, as C takes it: a list begins with how.
@@ -435,7 +485,121 @@ function methods:explain(id, how)
     core.json_encode(data.sentences))
 end
 
-changes(methods)
+changes.add(methods)
+
+---- many at once ------------------------------------------------------------
+
+--- What a method that changes one takes, and what only many have.
+local function bulk_shape(verb)
+  for _, kind in ipairs(changes.kinds) do
+    if kind == verb then
+      local shape = changes.shape(kind)
+      shape.limit, shape.progress = { "count" }, { "callable" }
+      return shape
+    end
+  end
+  error(("bulk: there is no change '%s' (%s)"):format(verb,
+    nearest.hint(verb, changes.kinds)), 3)
+end
+
+--- Changes all instances that a list would have, each by itself.
+---@param verb string  "cancel", "retry": a method that changes one
+---@param query pawl.Query  with a filter at least
+---@param options? pawl.BulkOptions  and those of the method
+---@return pawl.BulkReport? report
+---@return pawl.Error? err
+function methods:bulk(verb, query, options)
+  args.text("bulk", verb)
+  local change = args.read("bulk: " .. verb, bulk_shape(verb), options)
+  local limit, progress = change.limit, change.progress
+  change.limit, change.progress, change.kind = nil, nil, verb
+  local asked = instance_query("bulk", query)
+  asked.limit = limit or asked.limit
+  return core.bulk(self, asked, change, progress)
+end
+
+---- a transaction of one's own ----------------------------------------------
+
+--- A typed value goes as its text, as in ctx.db.
+local function param_of(i, value)
+  if type(value) ~= "table" then return value end
+  if type(value.value) == "string" and type(value.type) == "string" then
+    return value.value
+  end
+  error(("bad argument #%d to 'query' (a table cannot be a parameter: give "
+    .. "its parts, or its text as JSON)"):format(i + 1), 3)
+end
+
+local function params_of(...)
+  local params = core.array {}
+  for i = 1, select("#", ...) do
+    local value = select(i, ...)
+    params[i] = value == nil and core.null or param_of(i, value)
+  end
+  return params
+end
+
+--- What fn is given: the engine's methods, and `query`.
+local function transaction_of(engine_of)
+  local state = { open = true }
+  local function check()
+    if not state.open then error("the transaction has ended", 3) end
+  end
+  local own = {}
+  function own.query(_, sql, ...)
+    check()
+    return core.transaction_query(engine_of, sql, params_of(...))
+  end
+  return setmetatable(own, { __index = function(_, name)
+    check()
+    local found = engine_of[name]
+    if type(found) ~= "function" then return found end
+    return function(_, ...) check() return found(engine_of, ...) end
+  end }), state
+end
+
+--- Calls fn, all that it does with the engine being one transaction: committed
+--- when it returns, rolled back when it raises. Inside another one it is a
+--- savepoint.
+---@param fn fun(tx: pawl.Transaction): ...
+---@return any ...  what fn returns, or true
+function methods:transaction(fn)
+  if type(fn) ~= "function" then
+    error(("bad argument #1 to 'transaction' (function expected, got %s)")
+      :format(fn == nil and "no value" or type(fn)), 2)
+  end
+  local ok, err = core.transaction_begin(self)
+  if not ok then return nil, err end
+  local tx, state = transaction_of(self)
+  local results = table.pack(pcall(fn, tx))
+  state.open = false
+  if not results[1] then
+    core.transaction_abort(self)
+    error(results[2], 0)
+  end
+  ok, err = core.transaction_commit(self)
+  if not ok then return nil, err end
+  if results.n == 1 then return true end
+  return table.unpack(results, 2, results.n)
+end
+
+---- how the store stands ---------------------------------------------------
+
+local stats_shape = args.of "stats"
+local problems_shape = args.of "problems"
+
+---@param query? pawl.StatsQuery
+---@param how? "json"
+function methods:stats(query, how)
+  return core.stats(self, args.query("stats", stats_shape, query), how)
+end
+
+---@param query? pawl.ProblemQuery
+---@param how? "json"
+function methods:problems(query, how)
+  return core.problems(self, args.query("problems", problems_shape, query),
+    how)
+end
 
 ---- health ------------------------------------------------------------------
 
@@ -444,6 +608,12 @@ local health_shape = { repair = { "boolean" } }
 function methods:health(options, how)
   local given = read("health", health_shape, options)
   return core.health(self, given.repair, how)
+end
+
+---- prune -------------------------------------------------------------------
+
+function methods:prune(options, how)
+  return core.prune(self, args.query("prune", prune_shape, options), how)
 end
 
 ---@param flow string|pawl.Workflow  a file, or a workflow built here

@@ -176,6 +176,10 @@ end
 
 function EXACT.object() return { "table" } end
 
+function EXACT.choice(row)
+  return option.choice(row.name, table.unpack(row.names))
+end
+
 -- What of a start is not ctx.start's to say: both are the engine's.
 local NOT_OF_CHILD = { id = true, at_us = true }
 

@@ -89,6 +89,26 @@ local function is_rules(fields, example)
   end
 end
 
+local RETAIN = {
+  completed = shape.duration,
+  failed = shape.duration,
+  cancelled = shape.duration,
+  deleted = shape.duration,
+}
+
+--- How long instances that have ended are kept: one time for all ways to end,
+--- or one for each.
+local function is_retain(value, what)
+  if type(value) == "table" then
+    if not next(value) then
+      fail('{ completed = "7d", failed = "90d" }', "%s is empty", what)
+    end
+    return shape.read(value, RETAIN, what)
+  end
+  local us = shape.duration(value, what)
+  return { completed = us, failed = us, cancelled = us }
+end
+
 local WORKFLOW = {
   code = shape.code,
   version = is_version,
@@ -102,6 +122,7 @@ local WORKFLOW = {
   deadline = shape.limit,
   busy_limit = shape.count,
   compensate = shape.boolean,
+  retain = is_retain,
   trigger = is_rules({ event = shape.pattern }, '"order.placed"'),
   cancel_on = is_rules({ event = shape.pattern, key = shape.name },
     '{ event = "order.withdrawn", key = "order_id" }'),
@@ -218,6 +239,7 @@ function mt.definition(object)
     deadline = options.deadline,
     busy_limit = options.busy_limit,
     compensate = options.compensate,
+    retain = options.retain,
     trigger = options.trigger,
     cancel_on = options.cancel_on,
     line = state.line,
@@ -251,6 +273,12 @@ end
 ---@field key? string   cancel_on: the variable, or the input's field, that has
 ---                     to equal the event's key
 
+---@class pawl.Retain
+---@field completed? number|string  since it ended so
+---@field failed? number|string
+---@field cancelled? number|string
+---@field deleted? number|string    since it was deleted
+
 ---@alias pawl.EventRules string|pawl.EventRule|(string|pawl.EventRule)[]
 
 ---@class pawl.WorkflowOptions
@@ -268,6 +296,8 @@ end
 ---@field deadline? number|string     from the start; then it fails
 ---@field busy_limit? integer         immediate steps in a row
 ---@field compensate? boolean         on failure and cancel; default true
+---@field retain? number|string|pawl.Retain  how long an instance is kept when
+---                                   it has ended; default: the engine's
 ---@field trigger? pawl.EventRules    events that start an instance; their
 ---                                   data is its input
 ---@field cancel_on? pawl.EventRules  events that cancel those under way

@@ -45,11 +45,18 @@ static void refuses(world *w, pawl_code rc) {
   w->refused += rc == PAWL_MISUSE;
 }
 
+static pawl_code accept_all(void *ud, const pawl_emitted *emitted,
+                            pawl_error *why) {
+  (void)ud;
+  (void)why;
+  return emitted->event ? PAWL_OK : PAWL_INTERNAL;
+}
+
 /* Every call that is not allowed there. */
 static void call_all(world *w) {
   pawl_engine *e = w->e;
   char *text = NULL, id[37];
-  pawl_stats stats;
+  pawl_tick_stats stats;
   const char *status;
   int64_t n;
   int done;
@@ -75,13 +82,19 @@ static void call_all(world *w) {
   refuses(w, pawl_tokens(e, w->id, 1, &text, NULL));
   refuses(w, pawl_explain(e, w->id, &text, NULL));
   refuses(w, pawl_outbox_list(e, NULL, &text, NULL));
+  refuses(w, pawl_outbox_relay(e, NULL, accept_all, NULL, NULL, NULL));
+  refuses(w, pawl_outbox_change(e, "{\"kind\":\"drop\"}", &text, NULL));
   refuses(w, pawl_executor_list(e, NULL, &text, NULL));
+  refuses(w, pawl_stats(e, NULL, &text, NULL));
+  refuses(w, pawl_problems(e, NULL, &text, NULL));
   refuses(w, pawl_task_list(e, NULL, &text, NULL));
   refuses(w, pawl_task_get(e, w->id, &text, NULL));
   refuses(w, pawl_task_find(e, "0", id, NULL));
   refuses(w, pawl_task_change(e, w->id, "{\"kind\":\"claim\"}", &text, NULL));
   refuses(w, pawl_signal(e, "{\"name\":\"x\"}", &n, &text, NULL));
   refuses(w, pawl_change(e, w->id, "{\"kind\":\"kill\"}", &done, &text, NULL));
+  refuses(w,
+          pawl_bulk(e, "{}", "{\"kind\":\"kill\"}", NULL, NULL, &text, NULL));
   refuses(w, pawl_workflow_transfer(e, "{}", &text, NULL));
   refuses(w, pawl_workflow_list(e, NULL, &text, NULL));
   refuses(w, pawl_workflow_change(e, "{}", &text, NULL));
@@ -117,7 +130,7 @@ static void all_was_refused(world *w) {
   char *text;
   pawl_error err = {0};
   CHECK(w->closed);
-  CHECK_INT(w->told, 29);
+  CHECK_INT(w->told, 34);
   CHECK_INT(w->refused, w->told);
   CHECK_TEXT(w->logged, SAID);
   CHECK_INT(pawl_get(w->e, w->id, &text, &err), PAWL_OK);
@@ -186,7 +199,7 @@ static pawl_code change(world *w, const char *text, pawl_error *err) {
 }
 
 static int64_t next_due(world *w) {
-  pawl_stats stats = {0};
+  pawl_tick_stats stats = {0};
   pawl_error err = {0};
   CHECK_INT(pawl_tick(w->e, 100000, &stats, &err), PAWL_OK);
   CHECK_INT(stats.lost, 0);
@@ -332,6 +345,9 @@ static void an_empty_filter_is_refused(void) {
   CHECK_INT(pawl_task_list(e, "{\"user\":\"ann\",\"role\":[]}", NULL, &err),
             PAWL_OK);
   CHECK_INT(pawl_outbox_list(e, "{\"type\":\"\"}", NULL, &err), PAWL_INVALID);
+  CHECK_INT(pawl_outbox_relay(e, NULL, NULL, NULL, NULL, &err), PAWL_MISUSE);
+  CHECK_INT(pawl_outbox_change(e, "{\"kind\":\"x\"}", NULL, &err),
+            PAWL_INVALID);
   CHECK_INT(pawl_change(e, w.id, "{\"kind\":\"wake\",\"nodes\":[]}", NULL,
                         NULL, &err),
             PAWL_INVALID);
@@ -450,12 +466,17 @@ static void an_engine_is_asked_for(void) {
   TOLD(pawl_tokens(NULL, "0000", 0, NULL, &err));
   TOLD(pawl_explain(NULL, "0000", NULL, &err));
   TOLD(pawl_change(NULL, "0000", "{}", NULL, NULL, &err));
+  TOLD(pawl_bulk(NULL, "{}", "{}", NULL, NULL, NULL, &err));
   TOLD(pawl_task_find(NULL, "0000", id, &err));
   TOLD(pawl_task_get(NULL, "0000", NULL, &err));
   TOLD(pawl_task_list(NULL, NULL, NULL, &err));
   TOLD(pawl_task_change(NULL, "0000", "{}", NULL, &err));
   TOLD(pawl_outbox_list(NULL, NULL, NULL, &err));
+  TOLD(pawl_outbox_relay(NULL, NULL, accept_all, NULL, NULL, &err));
+  TOLD(pawl_outbox_change(NULL, "{}", NULL, &err));
   TOLD(pawl_executor_list(NULL, NULL, NULL, &err));
+  TOLD(pawl_stats(NULL, NULL, NULL, &err));
+  TOLD(pawl_problems(NULL, NULL, NULL, &err));
   TOLD(pawl_health(NULL, 0, NULL, &err));
   /* these cannot fail */
   pawl_close(NULL);
@@ -489,7 +510,12 @@ static void what_is_not_needed_may_be_left_out(void) {
   CHECK_INT(pawl_explain(e, w.id, NULL, NULL), PAWL_OK);
   CHECK_INT(pawl_task_list(e, NULL, NULL, NULL), PAWL_OK);
   CHECK_INT(pawl_outbox_list(e, NULL, NULL, NULL), PAWL_OK);
+  CHECK_INT(pawl_outbox_relay(e, NULL, accept_all, NULL, NULL, NULL), PAWL_OK);
+  CHECK_INT(pawl_outbox_change(e, "{\"kind\":\"retry\"}", NULL, NULL),
+            PAWL_OK);
   CHECK_INT(pawl_executor_list(e, NULL, NULL, NULL), PAWL_OK);
+  CHECK_INT(pawl_stats(e, NULL, NULL, NULL), PAWL_OK);
+  CHECK_INT(pawl_problems(e, NULL, NULL, NULL), PAWL_OK);
   CHECK_INT(pawl_workflow_list(e, NULL, NULL, NULL), PAWL_OK);
   CHECK_INT(pawl_workflow_graph(e, "zoo.a", 0, NULL, NULL), PAWL_OK);
   CHECK_INT(pawl_health(e, 0, NULL, NULL), PAWL_OK);

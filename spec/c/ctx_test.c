@@ -348,7 +348,7 @@ static void children_are_collected(engine *e) {
   passes(e,
          "local pawl = require 'pawl'\n"
          "ctx.start('a', false, { key = 'k', priority = -3, delay = 1.5,\n"
-         "  tenant = 't', group = 'g', correlation = 'c',\n"
+         "  tenant = 'acme', group = 'g', correlation = 'c',\n"
          "  business_key = 'b', metadata = { m = { 1 } },\n"
          "  attributes = { d = pawl.decimal '1.50', f = 1.0, i = 1,\n"
          "    at = pawl.date '2025-11-24T16:00:00Z', s = 'x', y = true,\n"
@@ -366,7 +366,7 @@ static void children_are_collected(engine *e) {
             "\"business_key\":\"b\",\"correlation\":\"c\","
             "\"delay_us\":1500000,\"group\":\"g\",\"key\":\"k\","
             "\"metadata\":{\"m\":[1]},\"parent_end\":\"leave\","
-            "\"priority\":-3,\"tenant\":\"t\",\"track\":true},"
+            "\"priority\":-3,\"tenant\":\"acme\",\"track\":true},"
             "\"id\":\"0190-child-3\",\"workflow\":\"a\"}]");
   /* the caller's tables stay as they were; a refused start takes no id */
   passes(e,
@@ -374,6 +374,7 @@ static void children_are_collected(engine *e) {
          "ctx.start('a', nil, o)\n"
          "assert(o.attributes.x == 1 and o.track == nil)\n"
          "assert(not pcall(ctx.start, 'a', nil, { metadata = { 1 } }))\n"
+         "assert(not pcall(ctx.start, 'a', nil, { tenant = 't' }))\n"
          "assert(ctx.start('b') == '0190-child-5')");
   fails(e, "ctx.start('a') error('no')", PAWL_SCRIPT, NULL, "no", NULL);
 }

@@ -475,6 +475,13 @@ static void damage(const char *url) {
   sqlite3_close(db);
 }
 
+static pawl_code accept_most(void *ud, const pawl_emitted *emitted,
+                             pawl_error *why) {
+  (void)ud;
+  (void)why;
+  return emitted->length % 3 ? PAWL_OK : PAWL_TIMEOUT;
+}
+
 static void look_at(world *w, const char *id) {
   static const char PAID[] =
       "{\"name\":\"pay.card\",\"key\":\"k1\",\"data\":{\"amount\":5}}";
@@ -486,7 +493,10 @@ static void look_at(world *w, const char *id) {
   ASK(w, pawl_tokens(w->e, id, 1, &out, &err));
   ASK(w, pawl_task_list(w->e, NULL, &out, &err));
   ASK(w, pawl_outbox_list(w->e, NULL, &out, &err));
+  ASK(w, pawl_outbox_relay(w->e, NULL, accept_most, NULL, NULL, &err));
   ASK(w, pawl_executor_list(w->e, NULL, &out, &err));
+  ASK(w, pawl_stats(w->e, NULL, &out, &err));
+  ASK(w, pawl_problems(w->e, NULL, &out, &err));
   ASK(w, pawl_workflow_list(w->e, NULL, &out, &err));
   ASK(w, pawl_workflow_graph(w->e, "zoo.a", 0, &out, &err));
   for (int i = 0; i < 3; i++) {

@@ -136,7 +136,28 @@ static void look(life *l) {
       PAWL_OK);
   ASK(l, pawl_outbox_list(l->e, NULL, &text, &err), PAWL_OK);
   ASK(l, pawl_executor_list(l->e, NULL, &text, &err), PAWL_OK);
+  ASK(l, pawl_stats(l->e, NULL, &text, &err), PAWL_OK);
+  ASK(l, pawl_problems(l->e, NULL, &text, &err), PAWL_OK);
   ASK(l, pawl_workflow_list(l->e, "{\"live\":true}", &text, &err), PAWL_OK);
+}
+
+/* Nobody accepts it: it stays in the outbox. */
+static pawl_code refuse(void *ud, const pawl_emitted *emitted,
+                        pawl_error *why) {
+  (void)ud;
+  (void)emitted;
+  snprintf(why->message, sizeof why->message, "no\xff");
+  return PAWL_TIMEOUT;
+}
+
+static void relay(life *l) {
+  char *text = NULL;
+  ASK(l,
+      pawl_outbox_relay(l->e, "{\"source\":\"x:\"}", refuse, NULL, NULL, &err),
+      PAWL_OK);
+  ASK(l, pawl_outbox_change(l->e, "{\"kind\":\"retry\"}", &text, &err),
+      PAWL_OK);
+  ASK(l, pawl_outbox_list(l->e, "{\"dead\":true}", &text, &err), PAWL_OK);
 }
 
 static void live(life *l) {
@@ -158,6 +179,7 @@ static void live(life *l) {
         PAWL_ALREADY_FINISHED);
   ticks(l, 3);
   complete(l);
+  relay(l);
   ASK(l, pawl_next_due(l->e, &due, &err), PAWL_OK);
   l->clock.us += INT64_C(3700) * 1000000;
   ticks(l, 4);

@@ -74,10 +74,10 @@ static const char *const refused[] = {
 
 int main(void) {
   for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++)
-    if (!CHECK(pawl_pgguard_objection(pawl_strz(allowed[i])) == NULL))
+    if (!CHECK(pawl_pgguard_objection(pawl_strz(allowed[i]), NULL) == NULL))
       printf("  %s\n", allowed[i]);
   for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-    if (!CHECK(pawl_pgguard_objection(pawl_strz(refused[i])) != NULL))
+    if (!CHECK(pawl_pgguard_objection(pawl_strz(refused[i]), NULL) != NULL))
       printf("  %s\n", refused[i]);
   /* Every cut of every text, in memory of just that size. */
   for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
@@ -85,7 +85,7 @@ int main(void) {
       char *copy = malloc(n ? n : 1); /* a sanitizer sees a read behind */
       if (!CHECK(copy != NULL)) break;
       memcpy(copy, refused[i], n);
-      (void)pawl_pgguard_objection((pawl_str){copy, n});
+      (void)pawl_pgguard_objection((pawl_str){copy, n}, "second");
       free(copy);
     }
   return TEST_END;

@@ -77,7 +77,7 @@ static void fall(const char *url) {
 static int syncs_of_an_instance(const char *url) {
   pawl_engine *e = NULL;
   pawl_config config = PAWL_CONFIG_INIT;
-  pawl_stats stats = {0};
+  pawl_tick_stats stats = {0};
   char id[37];
 
   config.unknown_fail = 1;

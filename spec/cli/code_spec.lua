@@ -66,6 +66,7 @@ local function make()
   end
   local tasks = folder:json("task", "list")
   folder.task = tasks[1].id
+  folder:write("some.jsonl", folder:pawl("export", folder["t.marked"]).out)
   return folder
 end
 
@@ -84,7 +85,9 @@ local LINES = {
   explain = { { "explain", "ID" } },
   tokens = { { "tokens", "ID" } },
   history = { { "history", "ID" } },
-  outbox = { { "outbox" } },
+  audit = { { "audit" } },
+  outbox = { { "outbox" }, { "outbox", "retry", "--dead" } },
+  relay = { { "relay", "--exec", "cat", "--once" } },
   signal = { { "signal", "go", "--key", "k1" },
     { "signal", "go", "--instance", "ID" },
     { "signal", "go", "--key", "k2", "--start", "t.marked" } },
@@ -113,12 +116,19 @@ local LINES = {
   delete = { { "delete", "FAILED" }, { "delete", "ID", "--cancel" } },
   undelete = { { "delete", "FAILED" }, { "undelete", "FAILED" } },
   purge = { { "purge", "FAILED" } },
+  prune = { { "prune", "--retain", "0s" } },
   workflow = { { "workflow", "list" } },
   executors = { { "executors", "--all" } },
+  stats = { { "stats" } },
+  problems = { { "problems" } },
+  top = { { "top" } },
   health = { { "health" }, { "health", "--repair" } },
   graph = { { "graph", "t.marked" }, { "graph", "ID" } },
   migrate = { { "migrate" } },
   backup = { { "backup", "copy.db" } },
+  export = { { "export", "ID", "--children" }, { "export", "--all" } },
+  import = { { "import", "some.jsonl" },
+    { "import", "some.jsonl", "--store", "other.db", "--release" } },
   version = { { "version" } },
   completion = { { "completion", "words", "--", "move", "ID", "--to", "" },
     { "completion", "words", "--", "start", "" } },

@@ -134,7 +134,8 @@ describe("pawl outbox", function()
     local here, id = started()
     local ran = here:pawl "outbox"
     assert.equal(0, ran.code, ran.err)
-    assert.matches("told%s+" .. id:gsub("%-", "%%-") .. '%s+1%s+{"n":1}',
+    assert.matches("told%s+" .. id:gsub("%-", "%%-")
+      .. '%s+1%s+waiting%s+0%s+{"n":1}',
       ran.out)
     local rows = here:json("outbox", "--type", "told", "--instance", id)
     assert.equal(1, #rows)

@@ -177,7 +177,7 @@ describe("why in pawl list", function()
     here:work()
     local why = reasons(here)
     assert.equal("no worker has loaded its workflow", why["nobody.knows"])
-    assert.matches("^attempt 1 of 3 failed; again in 1h: .*no luck$",
+    assert.matches("^attempt 1 failed; again in 1h: .*no luck$",
       why["t.again"])
     assert.equal("due in 2h", why["t.nap"])
     assert.equal("event payment.* key a1; gives up in 1d",

@@ -204,7 +204,7 @@ describe("pawl wake, move and kill", function()
     assert.equal("u", instance.tokens[1].node)
     bad(here, 2, "takes a version", "workflow", "transfer", "t.timer",
       "--from", "x", "--to", "2")
-    bad(here, 2, "move needs ID", "move", "--to", "b")
+    bad(here, 2, "move needs ids", "move", "--to", "b")
   end)
 end)
 

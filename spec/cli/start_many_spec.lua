@@ -18,13 +18,13 @@ describe("pawl start --many", function()
     here:write("list.jsonl", '{"input":{"n":1}}\n\n'
       .. '{"input":{"n":2},"key":"k","tenant":"b"}\n{}')
     local ran = here:pawl("start", "t.hello", "--many", "list.jsonl",
-      "--tenant", "a")
+      "--correlation", "c")
     assert.equal(0, ran.code, ran.err)
     local ids = {}
     for id in ran.out:gmatch "[^\n]+" do ids[#ids + 1] = id end
     assert.equal(3, #ids)
     assert.same({ n = 1 }, here:json("show", ids[1]).input)
-    assert.equal("a", here:json("show", ids[1]).tenant)
+    assert.equal("c", here:json("show", ids[1]).correlation)
     assert.equal("b", here:json("show", ids[2]).tenant)
     assert.equal("k", here:json("show", ids[2]).key)
     local again = here:json("start", "t.hello", "--many", "-",

@@ -68,6 +68,24 @@ describe("pawl task", function()
     assert.equal(1, #folder:json("task", "list", "--all", "-n", "5"))
   end)
 
+  it("lists workflow, business key and age, and counts", function()
+    folder:pawl("start", "t.ask", "--business-key", "order-7")
+    work()
+    local ran = folder:pawl("task", "list", "--business-key", "order-*")
+    for _, text in ipairs { "WORKFLOW", "KEY", "AGE", "t.ask", "order-7" } do
+      assert.is_truthy(ran.out:find(text, 1, true), text)
+    end
+    assert.equal("2", folder:pawl("task", "list", "--count",
+      "--workflow", "t.ask").out:match "%d+")
+    assert.equal("0", folder:pawl("task", "list", "--count", "--assignee",
+      "ann").out:match "%d+")
+    local both = folder:json("task", "list")
+    assert.equal(both[1].id, folder:json("task", "list", "--after",
+      both[2].id)[1].id)
+    assert.matches("for people at a terminal",
+      folder:pawl("task", "list", "--watch").err)
+  end)
+
   it("shows one, by a shortened id", function()
     local ran = folder:pawl("task", "show", id:sub(1, 20))
     assert.equal(0, ran.code)
@@ -131,6 +149,21 @@ describe("pawl task", function()
     work()
     assert.equal("no", folder:json("show", instance).output)
     fails(4, "already_finished", "task", "retry", id, "--by", "dan")
+  end)
+
+  it("changes what it says, and when it is due", function()
+    local ran = folder:pawl("task", "edit", id, "--title", "Look", "--due",
+      "2999-01-01", "--metadata", '{"desk":3}', "--unset", "form,input")
+    assert.equal(0, ran.code, ran.err)
+    assert.matches("changed .*: Look", ran.out)
+    local task = folder:json("task", "show", id)
+    assert.same({ "Look", "2999-01-01T00:00:00.000000Z", 3 },
+      { task.title, task.due, task.metadata.desk })
+    assert.equal(pawl.null, task.form or pawl.null)
+    ran = folder:pawl("task", "edit", id)
+    assert.matches("nothing is given to be changed", ran.err)
+    assert.matches("has no %-%-take", folder:pawl("task", "edit", id, "--take",
+      "x").err)
   end)
 
   it("says what is wrong", function()

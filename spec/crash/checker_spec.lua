@@ -150,6 +150,14 @@ local plants = {
   ["nobody is asked by the ended"] = {
     "update pawl.task set status = 'pending'",
   },
+  ["what is counted is there"] = {
+    "update pawl.counter set amount = amount + 1 where status = 'completed'",
+    "update pawl.counter set amount = 0 where status = 'failed'",
+  },
+  ["what has failed is told as that"] = {
+    "delete from pawl.failure",
+    "update pawl.failure set node = 'elsewhere'",
+  },
   ["a task's answer is that of who completed it"] = {
     "update pawl.task set completed_by = 'eve'",
   },

@@ -124,7 +124,8 @@ kit.describe("very many events kept for one key", function(backend)
     local zero = pg and "to_timestamp(0)" or "0"
     local text = kit.literal(kit.statements(dialect).event_find, {
       shard = pg and "0::smallint" or "0", no = list("integer", "0"),
-      key = list("text", "'K'"), name = list("text", "'put'"),
+      tenant = list("text", "''"), key = list("text", "'K'"),
+      name = list("text", "'put'"),
       prefix = list("text", "null"), after_at = list("timestamptz", at),
       after_came = list("uuid", nil_id), late_at = list("timestamptz", zero),
       late_came = list("uuid", nil_id), since = list("bigint", "1000000000"),
@@ -132,9 +133,10 @@ kit.describe("very many events kept for one key", function(backend)
     if not pg then
       local plan = shell.output { "sqlite3", "-batch", url,
         "explain query plan " .. text }
-      assert.matches("pawl_event_came %(shard=%? AND key=%? AND "
+      assert.matches("pawl_event_came %(shard=%? AND tenant=%? AND key=%? AND "
         .. "%(?received_at[^\n]*>", plan)
-      assert.matches("pawl_event_late %(shard=%? AND key=%? AND ord>%?%)", plan)
+      assert.matches("pawl_event_late %(shard=%? AND tenant=%? AND key=%? "
+        .. "AND ord>%?%)", plan)
       return
     end
     for _, next_round in ipairs { "analyze pawl.event", "select 1 as a" } do

@@ -230,6 +230,28 @@ local function namer()
   end
 end
 
+--- Counters as they add up: how many rows they are depends on how many were
+--- counted at once.
+local function folded(rows)
+  local list, known = {}, {}
+  for _, row in ipairs(rows) do
+    local words = {}
+    for column, value in pairs(row) do
+      if column ~= "amount" then
+        words[#words + 1] = ("%s=%s"):format(column, value)
+      end
+    end
+    table.sort(words)
+    local key = table.concat(words, " ")
+    if known[key] then
+      known[key].amount = known[key].amount + row.amount
+    else
+      known[key], list[#list + 1] = row, row
+    end
+  end
+  return list
+end
+
 --- All rows of all tables, with their ids by the order of their appearance.
 --- Runs under clocks that stand alike have the same times.
 ---@return table<string, table[]>
@@ -246,7 +268,7 @@ function kit.everything(backend, url)
         row[column] = named(row[column])
       end
     end
-    found[name] = rows
+    found[name] = name == "counter" and folded(rows) or rows
   end
   return found
 end

@@ -27,7 +27,7 @@ local function get(engine, id) return assert(engine:get(id)) end
 kit.describe("an event that its sender left behind", function(backend)
   --- As a sender that died between storing and posting.
   local function leave(store, name, key, ttl_us)
-    return kit.run(store, "event_insert", { shard = 0, source = "",
+    return kit.run(store, "event_insert", { shard = 0, tenant = "", source = "",
       id = "left", name = name, key = key, data = "5",
       ttl_us = ttl_us or 3600 * SECOND, now = store:now() })
   end

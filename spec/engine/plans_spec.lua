@@ -9,9 +9,9 @@ local EXECUTOR = kit.draw_id()
 
 -- Statements that nobody sends often, on tables that stay small.
 local RARE = { "^executor_", "^explain_suspension$", "^explain_executor$",
-  "^health_agenda$",
+  "^health_agenda$", "^counter_", "^prune_executors$", "^prune_revisions$",
   "^migration_", "^meta_", "^workflow_list$",
-  "^wake$" }
+  "^savepoint", "^wake$" }
 
 local function is_rare(name)
   for _, pattern in ipairs(RARE) do
@@ -35,7 +35,7 @@ end
 local SHARED = {}
 for _, name in ipairs { "shard", "status", "state", "kind", "type", "open",
   "ready", "taken", "posted", "priority", "executor_group", "workflow",
-  "version", "name", "pattern", "source", "is_prefix" } do
+  "version", "name", "pattern", "source", "is_prefix", "tenant" } do
   SHARED[name] = true
 end
 
@@ -54,6 +54,14 @@ local MEANT = {
   { "agenda_unclaim_lease", "due .*due_at<", "the same" },
   { "executor_leases", "due .*due_at<", "the same, counted" },
   { "agenda_of", "instance>", "a page of the agenda" },
+  { "counter_fold", "shard", "a narrow table" },
+  { "problem_list", "failure_code", "one entry for each kind" },
+  { "stats_ready", "agenda_ready", "the first, or as many as are counted" },
+  { "stats_shard", "agenda_due .*due_at<", "as many as are counted" },
+  { "stats_shard", "agenda_suspect", "the same" },
+  { "stats_shard", "outbox_unpublished", "the same" },
+  { "stats_shard", "task_%a+ .*status=", "the same" },
+  { "stats_held", "agenda_due .*due_at<", "the same" },
   { "health_agenda", "instance>", "the same" },
   { "ending_next", "due .*due_at<", "the first that is due" },
   { "ending_take", "due .*due_at<", "what is due: a batch" },
@@ -61,6 +69,11 @@ local MEANT = {
   { "event_unposted", "unposted .*received_at<", "what is late: a batch" },
   { "message_list", "instance,seq%)>", "a page, in order" },
   { "outbox_list", "unpublished", "a page, in the order of the index" },
+  { "outbox_list_tenant", "tenant=%?", "a page of a tenant, in that order" },
+  { "outbox_dead", "dead", "the same" },
+  { "outbox_next", "unpublished", "the first entry" },
+  { "outbox_claim", "unpublished .*due_at<", "what is due: a batch" },
+  { "outbox_park", "unpublished .*due_at<", "the same" },
   { "subscription_match_open", "open .*instance>", "a page of one pattern" },
   { "health_page", "workflow .*id>", "a page of a status" },
   { "health_workflow", "workflow .*workflow>", "the next workflow" },
@@ -69,14 +82,33 @@ local MEANT = {
   { "workflow_in_use", "workflow .*status=", "until one is found" },
   { "instance_find", "id>%? AND id<", "two, by an id's beginning" },
   { "task_find", "id>%? AND id<", "the same" },
+  { "instance_find_tenant", "tenant=%? AND id>%? AND id<", "the same" },
+  { "task_find_tenant", "status=%? AND id>%? AND id<", "the same" },
   { "instance_find_end", "shard=%?%)", "as many of the newest as it says" },
+  { "instance_find_end_tenant", "tenant=%?%)", "the same" },
+  { "list_tenant", "tenant=%? AND id>%? AND id<%?%)", "a page of a tenant" },
   { "list_status", "status=%? AND id>%? AND id<%?%)", "a page of a status" },
   { "list_found", "sortable>%? AND sortable<%?%)", "what is in a range" },
   { "list_found", "business_key>%? AND business_key<%?%)", "those that begin "
     .. "so" },
+  { "list_found", "due .*due_at<", "what is due, or leased" },
+  { "list_found", "agenda_ready", "what nobody has taken" },
+  { "list_found", "agenda_suspect", "what was taken over" },
+  { "audit_list", "_at[<>]", "a page, in the order of the index" },
+  { "audit_list", "PRIMARY KEY %(shard=%? AND at", "the same" },
   { "list_deleted", "deleted %(<expr>=%?", "a page of what was deleted" },
-  { "task_list", "status=%?%)", "a page of a status" },
+  { "task_list", "status=%? AND id>%? AND id<%?%)", "a page of a status" },
+  { "task_list_tenant", "status=%? AND id>%? AND id<%?%)", "of a tenant's" },
+  { "task_list_workflow", "status=%? AND id>%? AND id<%?%)", "a workflow's" },
+  { "task_list_business", "business_key>%? AND business_key<%?%)", "those that "
+    .. "begin so" },
   { "task_list_due", "due .*due_at<", "a page of what is due" },
+  { "prune_deleted", "deleted %(<expr>=%? AND id>", "the same" },
+  { "prune_ended", "workflow .*status=%? AND id>%? AND id<%?%)", "a page of a "
+    .. "status" },
+  { "prune_expired", "expires .*expires_at<", "what has expired" },
+  { "prune_published", "instance,seq%)>", "a page, in order" },
+  { "prune_tasks", "status=%? AND id>%? AND id<%?%)", "a page of a status" },
   { "trigger_%a+", "trigger", "a row for each pattern of a workflow" },
   { ".*", "suspension_1 %(is_prefix=%?%)", "prefixes that are suspended: a "
     .. "few" },
@@ -106,7 +138,7 @@ describe("the plan of a statement that is sent often, on sqlite,", function()
   local function tables_of(text)
     local names = {}
     for name, alias in text:gmatch "(pawl_[%w_]+)%s+([%w_]*)" do
-      if name ~= "pawl_tokens" then -- a view: its parts show in the plan
+      if name ~= "pawl_token_view" then -- a view: its parts show in the plan
         names[name] = true
         names[alias] = true
       end
@@ -260,7 +292,8 @@ local function values(backend)
     workflow = pg and "array['t.one']" or "'[\"t.one\"]'",
     version = pg and "array[1]" or "'[1]'", lease = id(LEASE),
     executor = id(EXECUTOR), lease_us = "30000000",
-    pattern = "'e.one'", key = "'k'", source = "''", age_us = "5000000",
+    tenant = "''", pattern = "'e.one'", key = "'k'", source = "''",
+    age_us = "5000000",
     events = "16", others = "256",
     after = id "00000000-0000-0000-0000-000000000000",
   }
@@ -452,6 +485,74 @@ kit.describe("the cost of a commit's statements", function(backend)
   end)
 end)
 
+kit.describe("the cost of a relay's claim", function(backend)
+  local statements = kit.statements(backend.name)
+  local pg = backend.name == "postgres"
+
+  -- Rows of instances of their own, `each` of one: due at, published at.
+  local FILL = pg and [[
+    insert into pawl.outbox (shard, instance, seq, type, payload, created_at,
+      attempts, due_at, published_at)
+    select 0, lpad(to_hex(%d + i / %d), 32, '0')::uuid, i, 'e', '{}',
+      to_timestamp(%d / 1000000), 0, to_timestamp(%s / 1000000.0), %s
+      from generate_series(1, %d) i;]] or [[
+    with recursive n (i) as (select 1 union all select i + 1 from n
+      where i < %6$d)
+    insert into pawl_outbox (shard, instance, seq, type, payload, created_at,
+      attempts, due_at, published_at)
+    select 0, cast(printf('%%016d', %1$d + i / %2$d) as blob), i, 'e', '{}',
+      %3$d, 0, %4$s, %5$s from n;]]
+
+  local function fill_outbox(from, each, due, published, n)
+    return pg and FILL:format(from, each, NOW, due, published, n)
+      or numbered(FILL, from, each, NOW, due, published, n)
+  end
+
+  local published = pg and "now()" or ("%d"):format(NOW)
+  local never = pg and "253402300799000000" or "253402300799999999"
+
+  local function cost(more)
+    local _, _, url = backend.fresh()
+    backend.sql(url, fill_outbox(0, 2, NOW - 1000, "null", 100))
+    for _, text in ipairs(more or {}) do backend.sql(url, text) end
+    if more then backend.sql(url, "analyze") end
+    local found = {}
+    for _, name in ipairs { "outbox_next", "outbox_claim", "outbox_park" } do
+      local given = values(backend)
+      given.walk, given.max = "256", "64"
+      found[name] = pg and postgres_cost(backend, url, statements[name],
+        "force_generic_plan", given)
+        or sqlite_cost(backend, url, statements[name], given)
+    end
+    return found
+  end
+
+  it("does not grow with what is published, waits for its next attempt, or "
+    .. "stands behind that", function()
+    local later = tostring(NOW + 3600 * 1000000)
+    local few = cost()
+    local many = cost {
+      fill_outbox(1000000, 1, later, published, ROWS),
+      fill_outbox(2000000, ROWS, later, published, ROWS),
+      fill_outbox(3000000, 1, later, "null", ROWS),
+      fill_outbox(4000000, 10, never, "null", ROWS),
+    }
+    for name, n in pairs(few) do
+      assert.is_true(many[name] <= 3 * n + 150,
+        ("%s: %d, and %d among many rows"):format(name, n, many[name]))
+    end
+  end)
+
+  it("is that of what it looks at, where all stand behind one", function()
+    local one = cost { fill_outbox(5000000, 300, NOW - 2000, "null", 300) }
+    local very = cost { fill_outbox(5000000, ROWS, NOW - 2000, "null", ROWS) }
+    for name, n in pairs(one) do
+      assert.is_true(very[name] <= 3 * n + 150,
+        ("%s: %d, and %d behind one"):format(name, n, very[name]))
+    end
+  end)
+end)
+
 kit.describe("the cost of finding a letter", function(backend)
   local statements = kit.statements(backend.name)
   local pg = backend.name == "postgres"
@@ -534,6 +635,8 @@ local LISTS <const> = {
   attribute = { "list_found", { name = "'r'",
     ranges = [=['[["sx","sy"]]']=],
     attributes = [=['[{"name":"r","ranges":[["sx","sy"]]}]']=] } },
+  due = { "list_found" },
+  leased = { "list_found" },
 }
 
 kit.describe("the cost of a list", function(backend)
@@ -552,7 +655,8 @@ kit.describe("the cost of a list", function(backend)
       high = id "ffffffff-ffff-ffff-ffff-ffffffffffff",
       shard = pg and "array[0]::smallint[]" or "0", by = ("'%s'"):format(name),
       status = pg and "array['failed']" or "'failed'",
-      statuses = name ~= "none" and "'failed '" or nil }
+      statuses = name ~= "none" and "'failed '" or nil,
+      ["until"] = pg and "timestamptz '2026-01-01'" or tostring(NOW) }
     for arg, value in pairs(LISTS[name][2] or {}) do given[arg] = value end
     for _, arg in ipairs(statement.args) do
       given[arg] = given[arg] or "null"
@@ -577,7 +681,14 @@ kit.describe("the cost of a list", function(backend)
                 sortable, workflow, updated_at)
               select 0, id, 'r', 'string', 'z', 'sz', workflow, created_at
                 from %s where status <> 'running';]]):format(
-          kit.table(backend, "attribute"), kit.table(backend, "instance")))
+          kit.table(backend, "attribute"), kit.table(backend, "instance"))
+        .. ([[insert into %s (shard, instance, workflow, version,
+                executor_group, priority, ready, due_at, takeovers, latch)
+              select 0, id, workflow, version, executor_group, priority,
+                     %s, %s, 0, 0 from %s where status = 'waiting';]]):format(
+          kit.table(backend, "agenda"), pg and "false" or "0",
+          pg and "timestamptz '2027-01-01'" or tostring(NOW + 1e6),
+          kit.table(backend, "instance")))
     end
     if analyze then backend.sql(url, "analyze") end
     local found = {}
@@ -608,11 +719,13 @@ local SUBSCRIBE = {
   sqlite = [[
     with recursive n (i) as (select 1 union all select i + 1 from n
       where i < %d)
-    insert into pawl_subscription (shard, instance, token, pattern, key, since)
-    select 0, randomblob(16), 1, '%s', %s, 0 from n;]],
+    insert into pawl_subscription (shard, instance, token, pattern, key, tenant,
+      since)
+    select 0, randomblob(16), 1, '%s', %s, '%s', 0 from n;]],
   postgres = [[
-    insert into pawl.subscription (shard, instance, token, pattern, key, since)
-    select 0, gen_random_uuid(), 1, '%2$s', %3$s, now()
+    insert into pawl.subscription (shard, instance, token, pattern, key, tenant,
+      since)
+    select 0, gen_random_uuid(), 1, '%2$s', %3$s, '%4$s', now()
       from generate_series(1, %1$d) i;]],
 }
 local EVENTS = {
@@ -645,12 +758,14 @@ kit.describe("the cost of routing an event", function(backend)
   --- A few that wait for it, and, with `more`, very many for other things.
   local function costs(more, analyze)
     local _, _, url = backend.fresh()
-    backend.sql(url, write(SUBSCRIBE, 5, "e.one", "'k'")
-      .. write(SUBSCRIBE, 5, "e.one", "null"))
+    backend.sql(url, write(SUBSCRIBE, 5, "e.one", "'k'", "")
+      .. write(SUBSCRIBE, 5, "e.one", "null", ""))
     if more then
-      backend.sql(url, write(SUBSCRIBE, ROWS, "e.one", "'k' || i")
-        .. write(SUBSCRIBE, ROWS, "e.two", "'k'")
-        .. write(SUBSCRIBE, ROWS, "e.two", "null")
+      backend.sql(url, write(SUBSCRIBE, ROWS, "e.one", "'k' || i", "")
+        .. write(SUBSCRIBE, ROWS, "e.two", "'k'", "")
+        .. write(SUBSCRIBE, ROWS, "e.two", "null", "")
+        .. write(SUBSCRIBE, ROWS, "e.one", "'k'", "another")
+        .. write(SUBSCRIBE, ROWS, "e.one", "null", "another")
         .. write(EVENTS, ROWS, "s", NOW, NOW + 86400 * 1000000))
     end
     if analyze then backend.sql(url, "analyze") end
@@ -666,7 +781,7 @@ kit.describe("the cost of routing an event", function(backend)
     return found
   end
 
-  it("does not grow with what waits for other events", function()
+  it("does not grow with what waits for others, or another tenant's", function()
     local few = costs(false)
     for _, analyze in ipairs { false, true } do
       for name, many in pairs(costs(true, analyze)) do
@@ -679,8 +794,8 @@ kit.describe("the cost of routing an event", function(backend)
   it("grows with a batch, not with all that wait for it", function()
     local function cost(rows, analyze)
       local _, _, url = backend.fresh()
-      backend.sql(url, write(SUBSCRIBE, rows, "e.one", "'k'")
-        .. write(SUBSCRIBE, rows, "e.one", "null"))
+      backend.sql(url, write(SUBSCRIBE, rows, "e.one", "'k'", "")
+        .. write(SUBSCRIBE, rows, "e.one", "null", ""))
       if analyze then backend.sql(url, "analyze") end
       local found = {}
       for i = 1, 2 do
@@ -709,22 +824,24 @@ local TASKS = {
     with recursive n (i) as (select %d union all select i + 1 from n
       where i < %d)
     insert into pawl_task (shard, id, instance, token, node, visit,
-      form, title, status, priority, due_at, assignee, claimed_by,
-      created_at, updated_at)
+      form, title, status, priority, due_at, assignee, claimed_by, tenant,
+      workflow, created_at, updated_at)
     select 0, unhex(printf('%%032x', i)), unhex(printf('%%032x', i)), 1, 'n',
-      1, 'f', 't', '%s', 'normal', %d + i, '%s', '%s', 0, 0 from n;
+      1, 'f', 't', '%s', 'normal', %d + i, '%s', '%s', '%s', '%s', 0, 0
+      from n;
     insert into pawl_owner (shard, task, kind, id, open)
     select 0, id, 'role', '%s', status = 'pending' from pawl_task t
       where not exists (select 1 from pawl_owner o
         where o.shard = 0 and o.task = t.id);]],
   postgres = [[
     insert into pawl.task (shard, id, instance, token, node, visit,
-      form, title, status, priority, due_at, assignee, claimed_by,
-      created_at, updated_at)
+      form, title, status, priority, due_at, assignee, claimed_by, tenant,
+      workflow, created_at, updated_at)
     select 0, lpad(to_hex(i), 32, '0')::uuid, lpad(to_hex(i), 32, '0')::uuid,
       1, 'n', 1, 'f', 't', '%3$s', 'normal',
       to_timestamp(%4$d / 1000000) + i * interval '1 microsecond', '%5$s',
-      '%6$s', now(), now() from generate_series(%1$d, %2$d) i;
+      '%6$s', '%6$s', '%6$s', now(), now()
+      from generate_series(%1$d, %2$d) i;
     insert into pawl.owner (shard, task, kind, id, open)
     select 0, id, 'role', '%7$s', status = 'pending' from pawl.task t
       where not exists (select 1 from pawl.owner o
@@ -742,7 +859,7 @@ kit.describe("the cost of finding tasks", function(backend)
     else -- older shells of SQLite have no unhex
       text = text:gsub("unhex%(printf%('%%%%032x', i%)%)",
         "cast(printf('%%%%016d', i) as blob)")
-        :format(from, to, status, due, who, who, who)
+        :format(from, to, status, due, who, who, who, who, who)
     end
     backend.sql(url, text)
   end
@@ -758,10 +875,17 @@ kit.describe("the cost of finding tasks", function(backend)
     return {
       shard = list("0", "smallint"), status = list("'pending'", "text"),
       kind = list("'role'", "text"), max = "100",
-      who = name:find "owner" and list("'ann'", "text") or "'ann'",
+      owner = name:find "owner" and list("'ann'", "text") or "'ann'",
       instance = instance, form = form,
       due = name:find "due" and (pg and "to_timestamp(1000)"
         or "1000000000") or nil,
+      tenant = name:find "tenant" and "'ann'" or nil,
+      workflow = name:find "workflow" and "'ann'" or nil,
+      low = pg and "'00000000-0000-0000-0000-000000000000'::uuid"
+        or "x'00'",
+      high = pg and "'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid"
+        or "x'ff'",
+      up = pg and "false" or "0",
       after_due = pg and "to_timestamp(0)" or "0",
       after = pg and "'00000000-0000-0000-0000-000000000000'::uuid"
         or "x'00'",
@@ -780,7 +904,8 @@ kit.describe("the cost of finding tasks", function(backend)
     if analyze then backend.sql(url, "analyze") end
     local found = {}
     for _, name in ipairs { "task_list_owner", "task_list_assignee",
-      "task_list_claimed", "task_list_instance", "task_list_due" } do
+      "task_list_claimed", "task_list_instance", "task_list_due",
+      "task_list_tenant", "task_list_workflow" } do
       for _, mode in ipairs(pg and { "force_generic_plan",
         "force_custom_plan" } or { "" }) do
         found[name .. " " .. mode] = pg and postgres_cost(backend, url,

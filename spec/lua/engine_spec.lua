@@ -692,6 +692,7 @@ describe("a noun", function()
   it("says how it is called, in words that are Lua", function()
     for _, case in ipairs {
       { "tasks", "find" }, { "tasks", "claim" }, { "outbox", "list" },
+      { "outbox", "relay" },
       { "workflows", "suspend" },
     } do
       local name, method = case[1], case[2]

@@ -115,13 +115,18 @@ local CLASSES = {
   Query = { "list" },
   WorkflowQuery = { "workflow_list" },
   OutboxQuery = { "outbox_list" },
+  OutboxChange = { "outbox_change", "retry" },
+  RelayOptions = { "outbox_relay", lua = set("publish", "how") },
   ExecutorQuery = { "executor_list" },
+  StatsQuery = { "stats" },
+  ProblemQuery = { "problems" },
   TaskQuery = { "task_list" },
   TaskActor = { "task_change", "claim" },
   TaskCompletion = { "task_change", "complete" },
   TaskFailure = { "task_change", "fail" },
   TaskReassignment = { "task_change", "reassign",
     c = set("role", "group") },
+  TaskEdit = { "task_change", "edit" },
   TaskEscalation = { "task_change", "escalate",
     c = set("role", "group") },
   CancelOptions = { "change", "cancel" },
@@ -131,6 +136,7 @@ local CLASSES = {
   MoveOptions = { "change", "move", c = set "source" },
   EditOptions = { "change", "edit", c = set "source" },
   HistoryQuery = { "history" },
+  AuditQuery = { "audit" },
   NoteOptions = { "change", "note", c = set "source" },
   WakeOptions = { "change", "wake", as = { node = "nodes" },
     c = set "source" },
@@ -185,17 +191,25 @@ end)
 -- flag, and flags that are no option.
 local COMMANDS = {
   history = { "history" },
-  list = { "list", as = { attr = "attributes" }, own = set "count",
-    none = set("version", "key") },
+  audit = { "audit" },
+  list = { "list", filters = true, as = { attr = "attributes" },
+    own = set("count", "since", "untouched"),
+    none = set("version", "key", "waits") },
   start = { "start", as = { attr = "attributes" },
     made = set("text", "object"), -- of these it makes those it does not name
     none = set "id", own = set("input", "many") },
-  signal = { "signal", own = set("input", "start-key"), none = set "name" },
+  signal = { "signal", own = set("input", "start-key",
+    "on-existing", "reuse"), none = set "name" },
   outbox = { "outbox_list" },
+  relay = { "outbox_relay", none = set("budget", "finish"), own = set(
+    "exec", "http", "header", "once", "timeout", "quiet") },
   executors = { "executor_list" },
+  stats = { "stats", own = set "watch", none = set "held" },
+  problems = { "problems" },
   task = { "task_list", none = set("roles", "groups"), own = set(
     "candidate", "output", "take", "error", "code", "to", "override",
-    "by", "reason", "all", "json") },
+    "by", "reason", "all", "json", "title", "description", "input", "due",
+    "metadata", "unset", "count") },
 }
 
 describe("the command", function()
@@ -203,7 +217,11 @@ describe("the command", function()
     local about = COMMANDS[name]
     it(name .. " has a flag for each option, and no other", function()
       local options, flags, unknown = options_of(about[1]), {}, {}
+      options.tenant = nil -- every command has it
       local text = tmp.read("lua/pawl/cli/" .. name .. ".lua")
+      if about.filters then
+        text = text .. tmp.read "lua/pawl/cli/filters.lua"
+      end
       for flag in text:gmatch 'long = "([%w-]+)"' do
         local own = (about.as or {})[flag] or flag:gsub("-", "_")
         flags[own] = true

@@ -325,17 +325,11 @@ return key.len == l->key.len;
   { name = "an event sent twice counts twice",
     file = "sql/sqlite/event.sql",
     from = [[
-select @shard, @source, @id, @name, @key, @data, @came, 0, @now,
-       @now + @ttl_us
- where not exists (
-  select 1 from pawl_event where shard = @shard and source = @source
-     and id = @id and expires_at > @now);]],
+  select 1 from pawl_event where shard = @shard and tenant = @tenant
+     and source = @source and id = @id and expires_at > @now);]],
     to = [[
-select @shard, @source, @id, @name, @key, @data, @came, 0, @now,
-       @now + @ttl_us
- where not exists (
-  select 1 from pawl_event where shard = @shard and source = @source
-     and id = @id and expires_at < @now);]],
+  select 1 from pawl_event where shard = @shard and tenant = @tenant
+     and source = @source and id = @id and expires_at < @now);]],
     specs = { "spec/engine/enter/signal_spec.lua" } },
   { name = "what is not posted is thrown away",
     file = "sql/sqlite/event.sql",
@@ -559,16 +553,16 @@ return t->status == PAWL_TASK_PENDING || t->status == PAWL_TASK_RUNNING;]],
  where shard = @shard and workflow = @workflow
    and key = @key
    and coalesce(tenant, '') = coalesce(@tenant, '')
-   and deleted_at is null;
+   and deleted_at is null and successor is null;
 
--- name: instance_known]],
+-- name: instance_succeed]],
     to = [[select id from pawl.instance
  where shard = @shard and workflow = @workflow
    and key = @key
    and tenant = @tenant
-   and deleted_at is null;
+   and deleted_at is null and successor is null;
 
--- name: instance_known]],
+-- name: instance_succeed]],
     specs = { "spec/engine/enter/start_spec.lua" } },
   { name = "a start begins before its time",
     file = "src/rules/letters.c",

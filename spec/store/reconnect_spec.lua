@@ -41,7 +41,7 @@ for _, backend in ipairs(backends) do
       local other = assert(helper.open(url))
       assert(helper.unit(other, "batch",
         { "meta_put", { key = "a", value = "1" } },
-        { "wake", { channel = "pawl_wake" } }))
+        { "wake" }))
       local took, ok = waited(10)
       assert.is_true(ok)
       assert.is_true(took < 5, took)
@@ -54,7 +54,7 @@ for _, backend in ipairs(backends) do
       local other = assert(helper.open(url))
       assert(helper.unit(other, "batch",
         { "meta_put", { key = "a", value = "1" } },
-        { "wake", { channel = "pawl_wake" } }))
+        { "wake" }))
       local deadline = system.monotime() + 10
       local woken
       repeat
@@ -68,7 +68,7 @@ for _, backend in ipairs(backends) do
       waited(0.01)
       assert(helper.unit(store, "batch",
         { "meta_put", { key = "a", value = "1" } },
-        { "wake", { channel = "pawl_wake" } }))
+        { "wake" }))
       local took = waited(0.1)
       assert.is_true(took >= 0.09, took)
     end)

@@ -20,14 +20,24 @@ local function sample(statement)
   return args
 end
 
+local WAYS = {
+  sqlite = { [""] = {} },
+  postgres = {
+    [""] = { pooler = false }, [" behind a pooler"] = { pooler = true },
+    [" in a schema of another name"] = { schema = "second" },
+    [" in such a schema, behind a pooler"] = { schema = "second",
+      pooler = true },
+  },
+}
+
 for _, backend in ipairs(backends) do
-  for _, pooler in ipairs { false, backend.name == "postgres" or nil } do
+  for way, options in pairs(WAYS[backend.name]) do
     describe(("a statement of the catalogue on %s%s"):format(
-      backend.name, pooler and " behind a pooler" or ""), function()
+      backend.name, way), function()
       local store
 
       setup(function()
-        store = assert(probe.open(backend.url(), { pooler = pooler }))
+        store = assert(probe.open(backend.url(), options))
       end)
 
       teardown(function()
@@ -39,6 +49,9 @@ for _, backend in ipairs(backends) do
       for _, statement in ipairs(probe.statements()) do
         it("runs and gives what it declares: " .. statement.name, function()
           assert(store:begin("open"))
+          if statement.name:find "^savepoint_" then
+            assert(store:send("savepoint", {}))
+          end
           local ok, err = store:send(statement.name, sample(statement))
           store:rollback()
           -- Rows that contradict each other are fine here, and so is that those

@@ -19,18 +19,34 @@ end
 local MEANT = {
   { "agenda_next", "agenda_due", "reads the first entry" },
   { "outbox_list", "outbox_unpublished", "a page, in the order of the index" },
+  { "outbox_dead", "outbox_dead", "the same" },
+  { "outbox_next", "outbox_unpublished", "the first entry" },
+  { "outbox_claim", "outbox_unpublished by .*due_at <=",
+    "what is due: a batch" },
+  { "outbox_park", "outbox_unpublished by .*due_at <=", "the same" },
   { "list_status", "standing_pkey by %(shard = ", "one entry for each "
     .. "workflow" },
   { "list_status", "standing_pkey by .*workflow >", "the same" },
   { "list_status", "standing_pkey by .*instance >", "a page of a status" },
   { "list_found", "attribute_value by .*>=.*<", "what is in a range" },
   { "list_found", "business_key by .*>=.*<", "those that begin so" },
+  { "list_found", "agenda_due by .*due_at <", "what is due, or leased" },
+  { "list_found", "agenda_ready", "what nobody has taken" },
+  { "list_found", "agenda_suspect", "what was taken over" },
+  { "audit_list", "completed_at <=.*ROW", "a page of what was asked for" },
+  { "audit_list", "created_at <=.*ROW", "a page of what was started" },
+  { "audit_list", "audit_pkey by .*at <=.*ROW", "a page of all of it" },
+  { "audit_by", "by = .*ROW", "a page of somebody's" },
+  { "audit_of", "audit_instance by .*instance =", "what is told of one" },
+  { "audit_purge", "audit_instance by .*instance =", "the same" },
+  { "purge_audit", "audit_instance by .*instance =", "the same" },
   { "list_deleted", "instance_deleted", "a page of what was deleted" },
   { "agenda_claim", "left", "prefixes that are suspended: a few" },
   { "agenda_claim_one", "left", "the same" },
   { "agenda_claim_suspect", "left", "the same" },
   { "agenda_offers", "left", "the same" },
   { "workflow_list", "left", "the same" },
+  { "list_%a+", "suspension_pkey by .*left", "the same" },
   { "workflow_show", "left", "the same" },
   { "agenda_claim", "agenda_ready by .*version = ",
     "the first of each version" },
@@ -62,9 +78,21 @@ local MEANT = {
   { "instance_find", "pkey by .*id >=.*id <=", "two, by an id's beginning" },
   { "task_find", "pkey by .*id >=.*id <=", "the same" },
   { "task_list", "task_status by .*status =", "a page of a status" },
+  { "task_list_workflow", "task_workflow by .*status = .*id >", "the same of a "
+    .. "workflow" },
+  { "task_list_business", "business_key by .*>=.*<", "those that begin so" },
   { "task_list_due", "task_due by .*due_at <=.*ROW", "a page of what is due" },
   { "inbox_known", "inbox_event by .*ROW", "the first, as a range" },
   { "health_page", "inbox_event by .*ROW", "the same" },
+  { "prune_deleted", "instance_deleted", "a page of what was deleted" },
+  { "prune_ended", "standing_pkey by .*instance >", "a page of a status" },
+  { "prune_expired", "event_expires by .*<=", "what has expired" },
+  { "prune_published", "outbox_pkey by .*ROW", "a page, in order" },
+  { "prune_tasks", "task_status by .*id >", "a page of a status" },
+  { "prune_revisions", "workflow", "all versions, once a sweep" },
+  { "prune_retains", "workflow_current by %(code", "versions of one code" },
+  { "prune_executors", "executor", "a row for each process" },
+  { "housekeeper_%a+", "housekeeper", "one row" },
   { "trigger_%a+", "trigger", "a row for each pattern of a workflow" },
   { "explain_suspension", ".", "all of what is suspended" },
   { "workflow_list", "workflow", "all versions, when somebody asks" },
@@ -77,6 +105,18 @@ local MEANT = {
   { "health_agenda", "executor", "the same, once a page" },
   { "workflow_get", "workflow_current by %(code", "versions of one code" },
   { "explain_workflow", "workflow_current by %(code", "the same" },
+  { "counter_%a+", "all of counter", "a narrow table, folded now and then" },
+  { "problem_list", "failure_code by .*>", "one entry for each kind" },
+  { "problem_list", "failure_code by .*node = ", "one kind, as many as are "
+    .. "counted" },
+  { "stats_ready", "agenda_ready by .*ROW", "one entry for each version" },
+  { "stats_ready", "agenda_ready by", "the first, or as many as are counted" },
+  { "stats_shard", "agenda_due by .*due_at <=", "as many as are counted" },
+  { "stats_shard", "agenda_suspect", "the same" },
+  { "stats_shard", "outbox_unpublished", "the same" },
+  { "stats_shard", "task_", "the same" },
+  { "stats_held", "agenda_due by .*due_at >.*due_at <=", "as many as are "
+    .. "asked for" },
   { "instance_step", "count", "no join with a table" },
   { "instance_find_end", ".", "a page of the newest, as many as it says" },
   { "agenda_busy", "agenda", "asked by --until-idle, when nothing is left to "
@@ -100,7 +140,7 @@ declare t record; c record; names text; vals text;
 begin
   for t in select oid, relname as name from pg_class
             where relnamespace = 'pawl'::regnamespace and relkind = 'r'
-              and relname not in ('migration', 'meta') loop
+              and relname not in ('migration', 'meta', 'housekeeper') loop
     names := ''; vals := '';
     for c in select attname as name, format_type(atttypid, -1) as type
                from pg_attribute
@@ -110,7 +150,16 @@ begin
       names := names || ', ' || quote_ident(c.name);
       vals := vals || ', ' || case
         when c.name = 'shard' then '0'
-        when c.name in ('status', 'state', 'kind', 'workflow')
+        when t.name in ('instance', 'standing') and c.name = 'status'
+          then $$ (array['running', 'waiting', 'failed'])[1 + i %% 3] $$
+        when t.name = 'task' and c.name = 'status'
+          then $$ (array['pending', 'running', 'failed'])[1 + i %% 3] $$
+        when t.name = 'task' and c.name = 'priority' then $$ 'normal' $$
+        when t.name = 'owner' and c.name = 'kind'
+          then $$ (array['user', 'role', 'group'])[1 + i %% 3] $$
+        when c.name = 'token_state' or t.name = 'token' and c.name = 'state'
+          then $$ (array['active', 'waiting'])[1 + i %% 2] $$
+        when c.name in ('status', 'state', 'kind', 'workflow', 'tenant')
           then $$ 'w' || i %% 3 $$
         when c.type in ('smallint', 'integer', 'bigint') then '1'
         when c.type = 'uuid' then $$ lpad(to_hex(i), 32, '0')::uuid $$
@@ -163,7 +212,9 @@ local EXPLAIN = [[
 local function catalogue()
   local statements = kit.statements "postgres"
   for name in pairs(statements) do -- reads what a store is before it is one
-    if name:find "^schema_" then statements[name] = nil end
+    if name:find "^schema_" or name:find "^savepoint" then -- has no plan
+      statements[name] = nil
+    end
   end
   statements.task_open = { args = { "open", "shard", "task" },
     types = { "boolean", "smallint", "uuid" },
@@ -176,6 +227,7 @@ end
 local function plans(url, statements, settings)
   local script = { settings, EXPLAIN }
   for name, s in pairs(statements) do
+    if name:find "^savepoint" then goto next end -- has no plan
     local text, nulls = s.text:gsub(";%s*$", ""), {}
     for i, arg in ipairs(s.args) do
       text = text:gsub("@" .. arg .. "%f[^%w_]", "$" .. i)
@@ -187,6 +239,7 @@ local function plans(url, statements, settings)
     script[#script + 1] = ("prepare spec_%s %s as %s; do $d$ begin perform "
       .. "pg_temp.spec_explain('%s', 'execute spec_%s%s'); end $d$;")
       :format(name, list(s.types), text, name, name, list(nulls))
+    ::next::
   end
   script[#script + 1] = "select name, plan::text as plan from spec_plan"
   local found = {}

@@ -113,7 +113,7 @@ local CLEAR = [[
 set client_min_messages = error;
 select pg_terminate_backend(pid) from pg_stat_activity
  where datname = current_database() and pid <> pg_backend_pid();
-drop schema if exists pawl cascade;
+drop schema if exists pawl, second cascade;
 drop schema public cascade;
 create schema public;
 select 'empty';]]
@@ -150,7 +150,7 @@ begin
       end if;
     end loop;
   else
-    drop schema if exists pawl cascade;
+    drop schema if exists pawl, second cascade;
     drop schema public cascade;
     create schema public;
   end if;

@@ -10,6 +10,8 @@ command.path = os.getenv("PAWL_BIN") or build.command
 
 -- A terminal's settings and the caller's store must not leak in.
 local ENV = { PAWL_STORE = "", PAWL_PREFIXES = "", PAWL_POOLER = "",
+  PAWL_TENANT = "",
+  PAWL_SCHEMA = "",
   LANG = "C", LC_ALL = "C" }
 
 ---@class spec.Ran

@@ -404,7 +404,10 @@ function render.step(node, code)
   local body = { ("    ctx.vars.%s = (ctx.vars.%s or 0) + 1")
     :format(node.name, node.name) }
   local function put(format, ...) body[#body + 1] = format:format(...) end
-  if node.emits then put('    ctx.emit("t.ran", { node = ctx.node })') end
+  if node.emits then
+    put('    ctx.emit("t.ran", { node = ctx.node })')
+    put('    ctx.note("ran", { no = "result" })')
+  end
   if node.starts then
     put("    ctx.start(%q, { order = ctx.input.order }, {\n"
       .. "      parent_end = %q })", code(node.starts), node.parent_end)

@@ -317,6 +317,18 @@ end
 local ENDS = { step = true, received = true, timer = true, task = true,
   child = true, each = true, timeout = true }
 
+--- What stands for a while says since when; nothing ends before it began.
+local function check_times(one)
+  for _, row in ipairs(one.history) do
+    local began = given(row.started)
+    if not began and ENDS[row.type] or began and began > row.completed then
+      broken("a visit has its times", "row %d of %s: %s %s began %s, ended %s",
+        row.seq, short(one.id), row.type, tostring(row.node),
+        tostring(began), row.completed)
+    end
+  end
+end
+
 --- Completions of one visit, and what steps have counted in the variables.
 local function check_visits(one)
   local seen, steps = {}, {}
@@ -336,6 +348,17 @@ local function check_visits(one)
     if counted ~= n then
       broken("a step's effects happen once", "%s of %s is recorded %d times, "
         .. "and counted %s", node, short(one.id), n, tostring(counted))
+    end
+  end
+end
+
+--- What a handler noted tells of nothing but itself: the way onward and the
+--- time due are its step's.
+local function check_notes(one)
+  for _, row in ipairs(one.history) do
+    if row.type == "note" and (given(row.path) or given(row.due)) then
+      broken("a note has no way onward", "row %d of %s: > %s, due %s", row.seq,
+        short(one.id), tostring(given(row.path)), tostring(given(row.due)))
     end
   end
 end
@@ -482,6 +505,8 @@ function holds.ended(stage)
     check_untaken(one)
     check_numbers(one)
     check_visits(one)
+    check_notes(one)
+    check_times(one)
     check_fold(one)
     check_joins(stage, one, nodes)
     check_each(stage, one, nodes)

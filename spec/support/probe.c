@@ -2,7 +2,8 @@
  * module.
  *
  *   probe.open(url, options) -> store | nil, err
- *     options: clock (function -> microseconds), pooler, create, migrate
+ *     options: clock (function -> microseconds), pooler, create, migrate,
+ *              schema
  *     (booleans), shards (integer)
  *   store:begin("batch" | "open" | "read") -> true | nil, err
  *   store:send(statement, {argument = value or list}) -> true | nil, err
@@ -229,6 +230,9 @@ static void read_options(lua_State *L, box *b, pawl_store_options *o) {
   if (has_flag(L, 2, "pooler", &flag)) o->pooler = flag ? 1 : -1;
   if (has_flag(L, 2, "migrate", &flag)) o->migrate = flag;
   if (has_flag(L, 2, "create", &flag)) o->create = flag ? 1 : -1;
+  lua_getfield(L, 2, "schema"); /* the table keeps it for the call */
+  o->schema = lua_tostring(L, -1);
+  lua_pop(L, 1);
   lua_getfield(L, 2, "shards");
   o->shards = (int)luaL_optinteger(L, -1, 0);
   lua_pop(L, 1);

@@ -315,10 +315,9 @@ on conflict (shard, instance) do update
    set ready = true, due_at = excluded.due_at;
 
 -- name: wake
--- args: @channel text
 -- rows: done text
 -- Tells sleeping workers; sent after a commit, never inside one, because
 -- NOTIFY makes commits queue up. What was told need not outlive a crash: its
 -- own commit does not wait for the disk.
-select pg_notify(@channel, '')::text as done
+select pg_notify('pawl_wake', '')::text as done
   from set_config('synchronous_commit', 'off', true);

@@ -1,13 +1,14 @@
 -- name: event_insert
--- args: @shard smallint, @source text, @id text, @name text, @key text,
---       @data json, @came uuid, @ttl_us bigint, @now time?
+-- args: @shard smallint, @tenant text, @source text, @id text,
+--       @name text, @key text, @data json, @came uuid, @ttl_us bigint,
+--       @now time?
 -- An id that is kept already is not taken again, nor changed.
-insert into pawl.event as e (shard, source, id, name, key, data, came,
-       posted, received_at, expires_at)
-values (@shard, @source, @id, @name, @key, @data, @came, false,
+insert into pawl.event as e (shard, tenant, source, id, name, key, data,
+       came, posted, received_at, expires_at)
+values (@shard, @tenant, @source, @id, @name, @key, @data, @came, false,
         coalesce(@now, now()),
         {{from_now @ttl_us}})
-on conflict (shard, source, id) do update
+on conflict (shard, tenant, source, id) do update
    set name = excluded.name, key = excluded.key, data = excluded.data,
        came = excluded.came,
        posted = false, received_at = excluded.received_at, ord = excluded.ord,
@@ -15,14 +16,15 @@ on conflict (shard, source, id) do update
  where e.expires_at <= excluded.received_at;
 
 -- name: event_copy
--- args: @shard smallint, @source text, @id text, @name text, @key text,
---       @data json, @came uuid, @received_at time, @expires_at time
+-- args: @shard smallint, @tenant text, @source text, @id text,
+--       @name text, @key text, @data json, @came uuid,
+--       @received_at time, @expires_at time
 -- Where its key's events are, when that is another shard than its id's.
-insert into pawl.event as e (shard, source, id, name, key, data, came,
-       posted, received_at, expires_at)
-values (@shard, @source, @id, @name, @key, @data, @came, true, @received_at,
-        @expires_at)
-on conflict (shard, source, id) do update
+insert into pawl.event as e (shard, tenant, source, id, name, key, data,
+       came, posted, received_at, expires_at)
+values (@shard, @tenant, @source, @id, @name, @key, @data, @came, true,
+        @received_at, @expires_at)
+on conflict (shard, tenant, source, id) do update
    set name = excluded.name, key = excluded.key, data = excluded.data,
        came = excluded.came,
        received_at = excluded.received_at, expires_at = excluded.expires_at,
@@ -40,8 +42,8 @@ delete from pawl.event e
  where e.shard = @shard and e.ctid = gone.place;
 
 -- name: event_find
--- args: @shard smallint, @no integer[], @key text[], @name text[],
---       @prefix text[], @after_at time[], @after_came uuid[],
+-- args: @shard smallint, @no integer[], @tenant text[], @key text[],
+--       @name text[], @prefix text[], @after_at time[], @after_came uuid[],
 --       @late_at time[], @late_came uuid[], @since bigint??[],
 --       @max integer[], @now time?
 -- rows: no integer, source text, id text, name text, key text, data json,
@@ -58,13 +60,14 @@ select s.no, v.source, v.id, v.name, v.key, v.data, v.came, v.received_at,
   from {{rows}}
  cross join lateral (
   (select * from pawl.event e
-    where e.shard = @shard and e.key = s.key
+    where e.shard = @shard and e.tenant = s.tenant and e.key = s.key
       and (e.received_at, e.came) >= (s.after_at, s.after_came)
       and {{name_fits}}
     order by e.received_at, e.came limit s.max)
   union all
   (select * from pawl.event e
-    where e.shard = @shard and e.key = s.key and e.ord >= s.since
+    where e.shard = @shard and e.tenant = s.tenant and e.key = s.key
+      and e.ord >= s.since
       and coalesce((e.received_at, e.came) >= (s.late_at, s.late_came)
                    and (e.received_at, e.came) < (s.after_at, s.after_came),
                    false)

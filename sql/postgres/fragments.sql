@@ -38,6 +38,20 @@ on conflict (shard, id) do update
 shard, id, instance, token, node, visit, title,
   status, priority, created_at, updated_at
 
+-- fragment: owned
+-- A page of an owner's tasks, those that are open apart from the others.
+select t.id, t.due_at
+  from pawl.owner o
+ cross join lateral (
+  select * from pawl.task
+   where shard = o.shard and id = o.task offset 0) t
+ where o.shard = s.shard and o.kind = s.kind and o.id = s.owner
+   and o.open {{2}} (s.status in ('pending', 'running'))
+   and (o.open, o.task) < (s.status in ('pending', 'running'), @high)
+   and (o.open, o.task) > (s.status in ('pending', 'running'), @low)
+   and {{3}} and t.status = s.status and {{task_fits}}
+ order by o.open {{1}}, o.task {{1}} limit @max
+
 -- fragment: pattern_fits
 -- Is this event of the pattern of the subscription s?
 case when s.pattern like '%*'
@@ -52,25 +66,57 @@ case when s.pattern like '%*'
            and strpos(substr(e.name, length(s.prefix) + 1), '.') = 0))
   and e.expires_at > coalesce(@now, now())
 
+-- fragment: counter_columns
+shard, workflow, version, was, was_node, status, node, minute, amount
+
+-- fragment: counted_node
+-- Where an instance is counted, by its status, token_no and node.
+case when {{2}} is not null and {{1}} in ('waiting', 'suspended')
+     then {{3}} else '' end
+
+-- fragment: counted_transfers
+-- Of instances `moved`, those that are of another version now.
+select @shard, workflow, v.version, v.was, v.was_node, v.status, v.node,
+       date_trunc('minute', updated_at), 1
+  from moved m cross join lateral (
+   values (m.was_version, m.status, m.node, 'transferred', ''),
+          (m.version, 'transferred', '', m.status, m.node))
+   v (version, was, was_node, status, node)
+ where m.version <> m.was_version and m.deleted_at is null
+
 -- fragment: to_agenda
--- What a start gives as `new`, and with that its places in standing and agenda.
+-- What a start gives as `new`, and with that its places in standing, counter
+-- and agenda.
 returning id, version, priority, executor_group, created_at,
   coalesce(token_due_at, created_at) as due_at), stand as (
 insert into pawl.standing (shard, workflow, status, instance)
-select @shard, @workflow, 'running', id from new)
+select @shard, @workflow, 'running', id from new), counted as (
+insert into pawl.counter ({{counter_columns}})
+select @shard, @workflow, min(version), '', '', 'running', '',
+       date_trunc('minute', min(created_at)), count(*)
+  from new having count(*) > 0)
 insert into pawl.agenda ({{agenda_columns}})
 select @shard, id, @workflow, version, executor_group, priority,
        due_at <= created_at, due_at, 0, 0 from new
 
 -- fragment: at_commits
 -- Behind an update of instance i, `moved`: the held ones as they were read; and
--- their places in standing.
+-- their places in standing and counter.
 from {{flat_rows}} {{lease_guard}}
   cross join lateral (
-   select ctid as place from pawl.instance
+   select ctid as place, {{counted_node status; token_no; node}} as was_node
+     from pawl.instance
     where shard = @shard and id = s.id and commits = s.commits offset 0) g
  where i.shard = @shard and i.ctid = g.place and i.commits = s.commits
-returning i.id, i.workflow, i.status, s.was)
+returning i.id, i.workflow, i.version, i.status, s.was, g.was_node,
+  {{counted_node i.status; i.token_no; i.node}} as node, i.deleted_at, i.updated_at
+), counted as (
+insert into pawl.counter ({{counter_columns}})
+select @shard, workflow, version, was, was_node, status, node,
+       date_trunc('minute', max(updated_at)), count(*)
+  from moved
+ where deleted_at is null and (was, was_node) <> (status, node)
+ group by workflow, version, was, was_node, status, node)
 update pawl.standing t set status = m.status
    from moved m
    cross join lateral (
@@ -188,3 +234,29 @@ not exists (
                     where a.sortable >= r.value ->> 0
                       and a.sortable < r.value ->> 1 offset 0)
     offset 0) offset 0)
+
+-- fragment: error_code
+-- '' of what jsonb cannot hold.
+coalesce(pawl.as_jsonb(error) ->> 'code', '')
+
+-- fragment: never
+-- The end of time (PAWL_TIME_MAX).
+timestamptz '9999-12-31 23:59:59.999999+00'
+
+-- fragment: outbox_due
+-- The first @walk rows whose time has come, read without locks.
+select ctid as place, instance, seq from pawl.outbox
+   where shard = @shard and published_at is null
+     and due_at <= {{now}}
+   order by due_at, instance, seq limit @walk
+
+-- fragment: outbox_rows
+-- A statement's lists, as few rows.
+(select {{unnested}} limit cardinality(@instance)) s
+
+-- fragment: outbox_row
+-- The row that s names, locked. By its key: no index of fewer rows would do.
+(select ctid as place, published_at, dead_at, lease, due_at
+      from pawl.outbox t
+     where t.shard = @shard and t.instance = s.instance and t.seq = s.seq
+    offset 0 for update)

@@ -96,14 +96,14 @@ select i.id, case when i.trigger_event is not null
 --       @now time?, @expires_at time
 -- The instance ends: the ids of what was sent to it by name stay known among
 -- the events, so that whoever repeats one is told so.
-insert into pawl.event (shard, source, id, name, posted, received_at,
+insert into pawl.event (shard, tenant, source, id, name, posted, received_at,
        expires_at)
-select @shard, '', 'to:' || replace(b.instance::text, '-', '') || ':'
+select @shard, '', '', 'to:' || replace(b.instance::text, '-', '') || ':'
        || b.event_id, b.name, true, @now, @expires_at
   from {{rows}} {{lease_guard}}
   cross join lateral (
    select * from pawl.inbox
     where shard = @shard and instance = s.id and kind = 'event'
       and event_id is not null and addressed offset 0) b
-on conflict (shard, source, id) do update
+on conflict (shard, tenant, source, id) do update
    set expires_at = excluded.expires_at;

@@ -1,20 +1,24 @@
 -- name: subscription_match
--- args: @shard smallint, @pattern text, @key text, @after uuid, @max integer
+-- args: @shard smallint, @tenant text, @pattern text, @key text,
+--       @after uuid, @max integer
 -- rows: instance uuid
--- Who waits for events of this pattern with this key, in the order of their
--- ids, from behind @after. Spelled so that no other index has this order: the
--- primary key would do for the planner, and walk all that wait. The last
--- column before the instance ends with a plain "<=", which stops the scan.
+-- Who, of a tenant, waits for events of this pattern with this key, in the
+-- order of their ids, from behind @after. Spelled so that no other index has
+-- this order: the primary key would do for the planner, and walk all that wait.
+-- The last column before the instance ends with a plain "<=", which stops the
+-- scan.
 select instance from pawl.subscription
- where shard = @shard and pattern = @pattern
+ where shard = @shard and tenant = @tenant and pattern = @pattern
    and (key, instance) > (@key, @after) and key <= @key
  order by key, instance limit @max;
 
 -- name: subscription_match_open
--- args: @shard smallint, @pattern text, @after uuid, @max integer
+-- args: @shard smallint, @tenant text, @pattern text, @after uuid,
+--       @max integer
 -- rows: like subscription_match
 -- The same of those that wait without a key.
 select instance from pawl.subscription
- where shard = @shard and (pattern, instance) > (@pattern, @after)
+ where shard = @shard and tenant = @tenant
+   and (pattern, instance) > (@pattern, @after)
    and pattern <= @pattern and key is null
  order by pattern, instance limit @max;

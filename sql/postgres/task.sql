@@ -24,14 +24,27 @@ select t.id, t.due_at
   select t.id, t.due_at from (
     select * from pawl.task where shard = s.shard and instance = @instance
      order by token, visit offset 0) t
-   where t.status = s.status
-     and (@form is null or t.form = @form)
-     and {{task_page}}) t;
+   where t.status = s.status and {{task_fits_page}}) t;
+
+-- name: task_list_business
+-- args: like task_list
+-- rows: like task_list
+-- All of the instances that have the business key.
+select t.id, t.due_at
+  from {{rows}}
+ cross join lateral (
+  select t.id, t.due_at from (
+    select id from pawl.instance
+     where shard = s.shard and business_key >= @business_from
+       and business_key < @business_to offset 0) i
+   cross join lateral (
+    select * from pawl.task where shard = s.shard and instance = i.id
+     order by token, visit offset 0) t
+   where t.status = s.status and {{task_fits_page}}) t;
 
 -- name: task_list_owner
 -- args: @shard smallint[], @status text[], @kind text[],
---       @owner text[], @instance uuid, @form text, @priority text,
---       @due time?, @before uuid, @max integer
+--       @owner text[], @{{task_asked}}, @{{task_page}}
 -- rows: like task_list
 -- As a range, and in order, so that no other index would do: the key has the
 -- task first. The index does not tell pending from running ones: a page of
@@ -39,20 +52,9 @@ select t.id, t.due_at
 select t.id, t.due_at
   from {{rows}}
  cross join lateral (
-  select t.id, t.due_at
-    from pawl.owner o
-   cross join lateral (
-    select * from pawl.task
-     where shard = o.shard and id = o.task offset 0) t
-   where o.shard = s.shard and o.kind = s.kind and o.id = s.owner
-     and o.open >= (s.status in ('pending', 'running'))
-     and (o.open, o.task)
-         < (s.status in ('pending', 'running'),
-            coalesce(@before, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
-     and t.status = s.status
-     and {{task_fits}}
-     and (@due is null or t.due_at <= @due)
-   order by o.open desc, o.task desc limit @max) t;
+  select * from ({{owned desc; >=; not @up}}) older
+  union all
+  select * from ({{owned asc; <=; @up}}) newer) t;
 
 -- name: task_end
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[],
@@ -66,7 +68,8 @@ select distinct on (o.id) o.shard, o.id, o.instance, o.token, o.node, o.visit,
        o.title, s.status, o.priority, o.created_at, s.updated_at
   from {{rows}} {{lease_guard}}
   {{task_locked}}
-   set status = excluded.status, updated_at = excluded.updated_at
+   set status = excluded.status, updated_at = excluded.updated_at,
+       completed_at = excluded.updated_at
  where t.status in ('pending', 'running');
 
 -- name: task_rename
@@ -122,5 +125,6 @@ select distinct on (o.id) o.shard, o.id, o.instance, o.token, o.node, o.visit,
     where shard = @shard and instance = s.id
       and coalesce(status in ('pending', 'running'), false) for update) o
 on conflict (shard, id) do update
-   set status = excluded.status, updated_at = excluded.updated_at
+   set status = excluded.status, updated_at = excluded.updated_at,
+       completed_at = excluded.updated_at
  where t.status in ('pending', 'running');

@@ -31,6 +31,16 @@ select (select due_at from pawl.agenda
         or status = 'cancelled' and @cancelled)
 {{raise_latch}};
 
+-- name: agenda_unwake
+-- args: @shard smallint, @id uuid
+-- Of one that has ended, and was waked to be locked: if nobody else asks for
+-- anything, there is nothing to look at.
+delete from pawl.agenda
+ where shard = @shard and instance = @id and lease is null
+   and not exists (select 1 from pawl.inbox
+                    where shard = @shard and instance = @id and not taken
+                      and kind not in ('event', 'child', 'task'));
+
 -- name: agenda_of
 -- args: @shard smallint, @code text, @is_prefix boolean, @after uuid,
 --       @max integer

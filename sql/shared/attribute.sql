@@ -1,5 +1,11 @@
 -- Attributes: typed values that queries can ask for.
 
+-- columns: typed
+--   name text, type text, text_value text, date_value time??,
+--   bytes_value bytes, float_value float, number_value numeric,
+--   boolean_value boolean??
+-- An attribute: one of its values is not null.
+
 -- name: attribute_start
 -- args: @shard smallint, @id uuid[], @name text[], @type text[],
 --       @text_value text[], @date_value time??[], @bytes_value bytes[],
@@ -37,9 +43,15 @@ on conflict (shard, instance, name) do update
 
 -- name: attribute_list
 -- args: @shard smallint, @id uuid
--- rows: name text, type text, text_value text, date_value time??,
---       bytes_value bytes, float_value float, number_value numeric,
---       boolean_value boolean??
-select name, type, text_value, date_value, bytes_value, float_value,
-       number_value, boolean_value
+-- rows: {{typed}}
+select {{typed}}
   from pawl.attribute where shard = @shard and instance = @id order by name;
+
+-- name: attribute_were
+-- args: @shard smallint, @id uuid[]
+-- rows: instance uuid, {{typed}}
+-- The same of several, before some of them change.
+select a.instance, {{typed a.}}
+  {{from_each}} (
+  select * from pawl.attribute
+   where shard = @shard and instance = s.id offset 0) a;

@@ -3,27 +3,28 @@
 -- with a key) and known again when it is sent twice.
 
 -- name: event_get
--- args: @shard smallint, @source text, @id text
+-- args: @shard smallint, @tenant text, @source text, @id text
 -- rows: name text, key text, data json, came uuid, posted boolean,
 --       received_at time, expires_at time
 select name, key, data, came, posted, received_at, expires_at from pawl.event
- where shard = @shard and source = @source and id = @id;
+ where shard = @shard and tenant = @tenant and source = @source and id = @id;
 
 -- name: event_posted
--- args: @shard smallint, @source text, @id text, @forget boolean
+-- args: @shard smallint, @tenant text, @source text, @id text,
+--       @forget boolean
 -- One that is not looked for here again is only known: no key, no data. Spelled
 -- so that the index of those that are not posted does not fit.
 update pawl.event
    set posted = true, key = case when @forget then null else key end,
        data = case when @forget then null else data end
- where shard = @shard and source = @source and id = @id
+ where shard = @shard and tenant = @tenant and source = @source and id = @id
    and coalesce(not posted, false); -- only: postgres
    and not posted; -- only: sqlite
 
 -- name: event_unposted
 -- args: @shard smallint, @age_us bigint, @now time?, @max integer
--- rows: source text, id text
+-- rows: tenant text, source text, id text
 -- Left behind by a process that died.
-select source, id from pawl.event
+select tenant, source, id from pawl.event
  where shard = @shard and not posted and received_at <= {{from_now -@age_us}}
  order by received_at limit @max;

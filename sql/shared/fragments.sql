@@ -66,10 +66,41 @@ case when {{1}} = 0 then {{2}}
   as variables
 
 -- fragment: listed
--- What a list shows of instance t; @brief: no more than is counted.
+-- What a list shows of instance t; @brief: no more than is counted. @waits:
+-- what its token waits for, when there is one alone, and who has suspended it.
 t.id, {{shown_status t.shard; t.id; t.status}}, t.workflow, t.version, t.node,
   case when @brief then null else t.error end as error, {{whose t.}},
-  {{gone t.}}, {{times t.}}
+  {{gone t.}}, {{times t.}},
+  case when @waits then {{suspended t.workflow}} end as stopped,
+  case when @waits and t.token_no is not null then t.token_state end as state,
+  t.attempt, case when @waits then t.token_detail end as detail,
+  case when @waits then t.token_due_at end as look_at,
+  {{subscribed pattern}} as event, {{subscribed key}} as event_key,
+  {{tasked title}} as title, {{tasked claimed_by}} as claimed_by,
+  {{tasked due_at}} as task_due_at,
+  {{told_last by; 'suspended'; t.status = 'suspended'}} as who,
+  {{told_last text; 'suspended'; t.status = 'suspended'}} as reason,
+  {{told_last error; 'failed'; t.token_state = 'active' and t.attempt > 0}}
+    as last_error
+
+-- fragment: subscribed
+case when @waits and t.token_state = 'waiting' then (
+  select u.{{1}} from pawl.subscription u
+   where u.shard = t.shard and u.instance = t.id and u.token = t.token_no)
+  end
+
+-- fragment: tasked
+case when @waits and t.token_state = 'waiting' then (
+  select k.{{1}} from pawl.task k
+   where k.shard = t.shard and k.instance = t.id and k.token = t.token_no
+     and k.visit = t.visit) end
+
+-- fragment: told_last
+-- Of the newest row of a type, if {{3}}.
+case when @waits and {{3}} then (
+  select h.{{1}} from pawl.history h
+   where h.shard = t.shard and h.instance = t.id and h.type = {{2}}
+   order by h.seq desc limit 1) end
 
 -- fragment: is_asked
 -- Is instance t what a list is asked for?
@@ -89,7 +120,18 @@ t.deleted_at is null and {{is_fitting}}
   and (@parent is null or t.parent = @parent)
   and (@root is null or t.root = @root)
   and (@executor_group is null or t.executor_group = @executor_group)
-  and (@error is null or left(t.error::text, length(@error)) = @error)
+  and (@error is null or left(t.error::text, length(@error)) = @error
+       or substr(t.error::text, strpos(t.error::text, ',"message":'),
+                 length(@message)) = @message)
+  and (@cancelled_by is null
+       or strpos(t.cancellation::text, @cancelled_by) > 0)
+  and (@compensation is null
+       or strpos(@compensation,
+            left(t.compensation::text, strpos(t.compensation::text, ',')))
+          > 0)
+  and (@leased is null or @leased = {{is_leased t}})
+  and (@due_before is null or {{is_due t; @due_before}})
+  and (@deadline_before is null or t.deadline_at < @deadline_before)
   and (@node is null or {{stands_at t; @node}})
   and (@created_after is null or t.created_at >= @created_after)
   and (@created_before is null or t.created_at < @created_before)
@@ -103,6 +145,12 @@ t.deleted_at is null and {{is_fitting}}
 exists (select 1 from pawl.agenda a
          where a.shard = {{1}}.shard and a.instance = {{1}}.id
            and a.lease is not null offset 0)
+
+-- fragment: is_due
+-- Is there something to be done for it before that time, by nobody yet?
+exists (select 1 from pawl.agenda a
+         where a.shard = {{1}}.shard and a.instance = {{1}}.id
+           and a.lease is null and a.due_at < {{2}} offset 0)
 
 -- fragment: stands_at
 -- Does instance {{1}} stand at that node, or has it ended there? One that has
@@ -138,36 +186,114 @@ select {{listed}}
    and t.id > @low and t.id < @high and {{2}} and {{is_fitting}}
  order by t.id {{1}} limit @max
 
+-- fragment: emitted
+-- What waits to be published and {{2}}; behind a place in the order of {{1}}.
+select instance, seq, tenant, type, payload, created_at, attempts, due_at,
+         error, lease is not null and dead_at is null as leased, dead_at, by,
+         reason
+    from pawl.outbox t
+   where t.shard = s.shard and published_at is null and {{2}}
+     and (@type is null or type = @type)
+     and (@instance is null or instance = @instance)
+     and (@emitted_before is null or created_at < @emitted_before)
+     and (@after_at is null or ({{1}}, instance, seq)
+          > (@after_at, @after_instance, @after_seq))
+
+-- fragment: ending_so
+-- Up to two of the `recent` ids that end with what was typed.
+select r.id, (select count(*) from recent) as seen from recent r
+ where right(replace(r.id::text, '-', ''), length(@digits)) -- only: postgres
+ where substr(lower(hex(r.id)), -length(@digits)) -- only: sqlite
+       = @digits
+ limit 2
+
+-- fragment: audit_page
+-- A page of {{1}}, {{2}} and {{3}}, which are its time, id and number.
+and {{1}} >= @since and {{1}} <= @until
+   and ({{1}}, {{2}}, {{3}}) < (@until, @before, @before_seq)
+
+-- fragment: audit_history
+select h.completed_at as at, h.instance as id, h.seq, h.type, h.by,
+       h.instance, t.workflow, t.version, h.node, null::uuid as task, h.text
+  from pawl.history h {{instance_at h.shard; h.instance}}
+ where {{1}}
+   and (@by is null or h.by = @by)
+   and (@type is null or h.type = @type)
+   and (@workflow is null or t.workflow = @workflow)
+   and (@tenant is null or t.tenant = @tenant)
+   {{audit_page h.completed_at; h.instance; h.seq}}
+ order by h.completed_at desc, h.instance desc, h.seq desc limit @max
+
+-- fragment: audit_starts
+select t.created_at as at, t.id, 0 as seq, 'started' as type,
+       t.started_by as by, t.id as instance, t.workflow, t.version,
+       null::text as node, null::uuid as task, null::text as text
+  from pawl.instance t
+ where {{1}} and t.started_by is not null
+   and (@by is null or t.started_by = @by)
+   and (@type is null or @type = 'started')
+   and (@workflow is null or t.workflow = @workflow)
+   and (@tenant is null or t.tenant = @tenant)
+   {{audit_page t.created_at; t.id; 0}}
+ order by t.created_at desc, t.id desc limit @max
+
+-- fragment: audit_others
+select a.at, a.id, 0 as seq, a.type, a.by, a.instance, a.workflow, a.version,
+       a.node, a.task, a.text
+  from pawl.audit a
+ where {{1}}
+   and (@by is null or a.by = @by)
+   and (@type is null or a.type = @type)
+   and (@workflow is null or a.workflow = @workflow)
+   and (@tenant is null or a.tenant = @tenant)
+   {{audit_page a.at; a.id; 0}}
+ order by a.at desc, a.id desc limit @max
+
 -- fragment: put_letter
+-- One whose key has gone on to another is not to live again: what asks for that
+-- finds its agenda row locked until it is seen here. (Said so that no index of
+-- those that have a successor seems to serve.)
 insert into pawl.inbox (shard, instance, no, kind, event_id, source, by,
        data, received_at)
 select @shard, @id, @no, @kind, @event_id, @source, @by, @data, {{now}}
   from pawl.agenda where shard = @shard and instance = @id
+   and (@kind not in ('retry', 'restart')
+        or not exists (select 1 from pawl.instance
+                        where shard = @shard and id = @id
+                          and coalesce(successor, id) <> id))
 
 -- fragment: task_fits
--- What a list of tasks may ask for beside its own; and a page of it.
-(@instance is null or t.instance = @instance)
+-- What a list of tasks may ask for beside what it is found by.
+(@tenant is null or t.tenant = @tenant)
+  and (@workflow is null or t.workflow = @workflow)
+  and (@node is null or t.node = @node)
+  and (@instance is null or t.instance = @instance)
   and (@form is null or t.form = @form)
   and (@priority is null or t.priority = @priority)
+  and (@assignee is null or t.assignee = @assignee)
+  and (@due_from is null or t.due_at >= @due_from)
+  and (@due is null or t.due_at <= @due)
+  and (@created_after is null or t.created_at >= @created_after)
+  and (@created_before is null or t.created_at < @created_before)
+  and (@business_from is null or exists (
+    select 1 from (
+      select business_key from pawl.instance
+       where shard = t.shard and id = t.instance offset 0) i
+     where i.business_key >= @business_from
+       and i.business_key < @business_to))
 
--- fragment: task_page
-(@priority is null or t.priority = @priority)
-    and (@due is null or t.due_at <= @due)
-    and (@before is null or t.id < @before)
-  order by t.id desc limit @max
+-- fragment: task_walk
+-- A page of those that {{1}}, by the index that has the status and the id
+-- behind that.
+select t.id, t.due_at from pawl.task t
+ where t.shard = s.shard and t.status = s.status and {{1}}
+   and t.id > @low and t.id < @high and {{3}} and {{task_fits}}
+ order by t.id {{2}} limit @max
 
 -- fragment: task_fits_page
-(@instance is null or t.instance = @instance)
-  and (@form is null or t.form = @form)
-  and {{task_page}}
-
--- fragment: tasks_of
--- Those that a user is to do, or is doing.
-select t.id, t.due_at
-  {{from_each}} (
-   select t.id, t.due_at from pawl.task t
-    where t.shard = s.shard and t.status = s.status and t.{{1}} = @owner
-      and {{task_fits_page}}) t
+-- Of few that were found, a page.
+t.id > @low and t.id < @high and {{task_fits}}
+ order by case when @up then t.id end, t.id desc limit @max
 
 -- fragment: detail_of
 -- What the token of the subscription s has kept.
@@ -200,6 +326,14 @@ select @shard, s.id, s.name, s.type, s.text_value, s.date_value,
        s.bytes_value, s.float_value, s.number_value, s.boolean_value,
        s.sortable,
 
+-- fragment: is_failure
+status in ('failed', 'suspended') and error is not null
+     and deleted_at is null
+
+-- fragment: fails_still
+exists (select 1 from pawl.instance
+         where shard = @shard and id = s.id and {{is_failure}} offset 0)
+
 -- fragment: has_text
 -- Is the text that is searched for in {{1}}, in either case?
 strpos(lower({{1}}), lower(@search)) > 0
@@ -213,3 +347,12 @@ delete from pawl.{{1}}
     select {{2}} from pawl.{{1}}
      where shard = @shard and instance = @id order by {{2}} limit @max) f
    order by {{3}} limit 1)
+
+-- fragment: stands_behind
+-- Is one before {{1}}, of its instance, still to be published? What is settled
+-- was at the front then: so the nearest one tells.
+coalesce((select p.published_at is null and p.dead_at is null
+            from pawl.outbox p
+           where p.shard = @shard and p.instance = {{1}}.instance
+             and p.seq < {{1}}.seq
+           order by p.seq desc limit 1), false)

@@ -128,11 +128,12 @@ select f.instance,
                 select 1 from generate_series(0, @shards - 1) as n (shard)
                  cross join lateral (
                   select * from pawl.event
-                   where shard = n.shard and key = s.key offset 0) e
+                   where shard = n.shard and tenant = s.tenant and key = s.key
+                   offset 0) e
                  where {{pattern_fits e}} and e.expires_at > {{now}}
 -- only: sqlite
                 select 1 from shards n cross join pawl.event e
-                 where e.shard = n.no and e.key = s.key
+                 where e.shard = n.no and e.tenant = s.tenant and e.key = s.key
                    and {{pattern_fits e}} and +e.expires_at > {{now}}
 -- for all
                    and e.posted and e.received_at < {{from_now -5000000}}

@@ -26,10 +26,11 @@ select @shard, s.id, s.seq, s.type, s.node, s.token, s.visit, s.transition,
 -- rows: seq bigint, type text, node text, token integer??, visit bigint??,
 --       transition text, path text, attempt integer??, by text,
 --       executor uuid, text text, output json, changes json, error json,
---       started_at time, completed_at time, due_at time, previous json
+--       started_at time, completed_at time, due_at time, previous json,
+--       request uuid
 select seq, type, node, token, visit, transition, path, attempt, by,
        executor, text, output, changes, error, started_at, completed_at,
-       due_at, previous
+       due_at, previous, request
   from pawl.history
  where shard = @shard and instance = @id and seq > @after
    and (@type is null or type = @type)
@@ -71,6 +72,6 @@ select count(*) as n from (
    where shard = @shard and instance = @id and node = @node
      and visit < @below
    union
-  select visit from pawl.tokens
+  select visit from pawl.token_view
    where shard = @shard and instance = @id and node = @node
      and visit < @below and state in ('active', 'waiting')) v;

@@ -49,6 +49,16 @@ select kind from pawl.inbox
    and kind in ('cancel', 'kill', 'delete')
  order by received_at, no limit 1;
 
+-- name: inbox_revive
+-- args: @shard smallint, @id uuid
+-- rows: kind text
+-- Is one that has ended asked to go on?
+select kind from pawl.inbox
+ where shard = @shard and instance = @id and not taken
+   and kind not in ('event', 'child', 'task')
+   and kind in ('retry', 'restart')
+ order by received_at, no limit 1;
+
 -- name: inbox_take
 -- args: @shard smallint, @id uuid[], @no uuid[], @lease uuid[],
 --       @latch integer??[], @kind text[], @name text[], @key text[],
@@ -87,3 +97,22 @@ select kind from (
   select kind, taken from pawl.inbox
    where shard = @shard and instance = @id and no = @no offset 0) b
  where not taken;
+
+-- name: inbox_stray
+-- args: @shard smallint, @id uuid[]
+-- Letters to who was purged between the look and the letter.
+delete from pawl.inbox
+-- only: postgres
+  t using {{short_rows}}
+ cross join lateral (
+  select ctid as place from pawl.inbox
+   where shard = @shard and instance = s.id
+     and not exists (select from pawl.instance i
+                      where i.shard = @shard and i.id = s.id offset 0)
+  offset 0) g
+ where t.shard = @shard and t.ctid = g.place;
+-- only: sqlite
+ where shard = @shard and instance = @id
+   and not exists (select 1 from pawl_instance
+                    where shard = @shard and id = @id);
+-- for all

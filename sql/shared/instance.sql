@@ -113,24 +113,32 @@ select id from pawl.instance
  where shard = @shard and workflow = @workflow
    and key = @key
    and coalesce(tenant, '') = coalesce(@tenant, '')
-   and deleted_at is null;
+   and deleted_at is null and successor is null;
+
+-- name: instance_succeed
+-- args: @shard smallint, @id uuid, @successor uuid
+-- Its key is another's from now on. Behind agenda_revive, which locks it: no
+-- commit writes this column.
+update pawl.instance set successor = @successor
+ where shard = @shard and id = @id;
 
 -- name: instance_known
 -- args: @shard smallint, @workflow text, @no integer[], @id uuid[],
 --       @tenant text[], @key text[]
--- rows: no integer, id uuid, workflow text, deleted boolean
+-- rows: no integer, id uuid, workflow text, tenant text, deleted boolean
 -- What a start that inserted nothing has found there: by its external id, or
 -- without one by its id, which may be another workflow's, or deleted.
-select s.no as no, i.id, i.workflow, i.deleted_at is not null as deleted
+select s.no as no, i.id, i.workflow, i.tenant,
+       i.deleted_at is not null as deleted
   {{from_each}} (
-  select id, workflow, deleted_at from pawl.instance
+  select id, workflow, tenant, deleted_at from pawl.instance
    where shard = @shard and id = s.id and s.key is null
   union all
-  select id, workflow, deleted_at from pawl.instance
+  select id, workflow, tenant, deleted_at from pawl.instance
    where shard = @shard and workflow = @workflow
      and key = s.key
      and coalesce(tenant, '') = coalesce(s.tenant, '')
-     and deleted_at is null offset 0) i;
+     and deleted_at is null and successor is null offset 0) i;
 
 -- name: instance_load
 -- args: @shard smallint, @lease uuid, @lease_us bigint, @now time?
@@ -138,7 +146,8 @@ select s.no as no, i.id, i.workflow, i.deleted_at is not null as deleted
 --       tenant text, correlation text, input json, variables json,
 --       token_no integer, token_state text, node text, previous_node text,
 --       visit bigint, attempt integer, token_data json, token_event json,
---       token_detail json, token_due_at time, tokens integer, {{own}},
+--       token_detail json, token_due_at time, entered_at time,
+--       tokens integer, {{own}},
 --       compensation json, parent uuid, parent_token integer,
 --       parent_visit bigint, parent_index integer??,
 --       commits bigint, seq bigint, started_at time, output json,
@@ -154,8 +163,8 @@ select i.id, i.status, i.workflow, i.version, i.tenant,
        {{variables_of i.parts; i.variables; i.id}},
        i.token_no, i.token_state, i.node, i.previous_node, i.visit,
        i.attempt, i.token_data, i.token_event, i.token_detail,
-       i.token_due_at, i.tokens, {{own i.}}, i.compensation, i.parent,
-       i.parent_token, i.parent_visit, i.parent_index,
+       i.token_due_at, i.entered_at, i.tokens, {{own i.}},
+       i.compensation, i.parent, i.parent_token, i.parent_visit, i.parent_index,
        i.commits, i.seq, i.started_at, i.output,
        (select w.revision from pawl.workflow w
          where w.code = i.workflow and w.version = i.version
@@ -312,7 +321,11 @@ update pawl.instance as i
 returning 1 as every;
 -- only: postgres
   from {{flat_rows}} {{running_place}}
-returning i.id, i.workflow), stood as (
+returning i.id, i.workflow, i.version), counted as (
+insert into pawl.counter ({{counter_columns}})
+select @shard, workflow, version, 'running', '', 'completed', '',
+       date_trunc('minute', {{now}}), count(*)
+  from moved group by workflow, version), stood as (
 update pawl.standing t set status = 'completed'
   from moved m
   cross join lateral (
@@ -329,13 +342,33 @@ select 1 / (count(*) = cardinality(@id))::integer as every from moved;
 --       @{{own}}[], @compensation json[], @output json[]
 -- What most commits leave as it is (PAWL_STATE_SELDOM in rules/state.h).
 -- Behind instance_commit or instance_end.
+with moved as ( -- only: postgres
 update pawl.instance as t
    set version = coalesce(s.version, t.version),
        token_data = s.token_data, token_event = s.token_event,
        token_detail = s.token_detail, tokens = s.tokens,
        ({{own}}) = ({{own s.}}), compensation = s.compensation,
        output = s.output
+-- only: sqlite
   {{at_place instance; id = s.id}};
+-- only: postgres
+  from {{short_rows}} {{lease_guard}}
+  cross join lateral (
+   select ctid as place, version, deleted_at from pawl.instance
+    where shard = @shard and id = s.id offset 0) g
+ where t.shard = @shard and t.ctid = g.place
+returning t.workflow, t.version, t.status,
+          {{counted_node t.status; t.token_no; t.node}} as node,
+          g.version as was_version, g.deleted_at as was_deleted_at,
+          t.deleted_at, t.updated_at)
+insert into pawl.counter ({{counter_columns}})
+{{counted_transfers}}
+union all
+select @shard, workflow, version,
+       case when was_deleted_at is null then status else 'deleted' end, '',
+       case when deleted_at is null then status else 'deleted' end, '',
+       date_trunc('minute', updated_at), 1
+  from moved where (was_deleted_at is null) <> (deleted_at is null);
 
 -- name: instance_settle
 -- args: @shard smallint, @id uuid
@@ -348,14 +381,15 @@ select lease, commits from pawl.instance where shard = @shard and id = @id;
 -- rows: id uuid, status text, workflow text, version integer,
 --       node text, {{whose}}, input json, variables json, output json,
 --       error json, metadata json, progress text, cancellation json,
---       commits bigint, trigger_event text, compensation json,
---       deadline_at time, suspended_at time, {{gone}}, {{times}},
---       parts integer
+--       commits bigint, trigger_event text, trigger_source text,
+--       compensation json, deadline_at time, suspended_at time, {{gone}},
+--       successor uuid, {{times}}, parts integer
 select id, {{shown_status @shard; @id; status}},
        workflow, version, node, {{whose}}, input,
        {{variables_of parts; variables; @id}}, output,
        error, metadata, progress, cancellation, commits, trigger_event,
-       compensation, deadline_at, suspended_at, {{gone}}, {{times}}, parts
+       trigger_source, compensation, deadline_at, suspended_at, {{gone}},
+       successor, {{times}}, parts
   from pawl.instance
  where shard = @shard and id = @id;
 
@@ -369,7 +403,7 @@ select id, {{shown_status @shard; @id; status}},
 -- far as they had rows of their own.
 select no, node, state, visit, previous_node, parent, scope, fork, branch,
        data, event, detail, attempt, due_at, entered_at
-  from pawl.tokens
+  from pawl.token_view
  where shard = @shard and instance = @id
    and (@everything or state in ('active', 'waiting'))
  order by no;
@@ -403,6 +437,17 @@ select i.id {{from_each}} (
    where shard = s.shard and id between @low and @high
    order by id limit 2) i;
 
+-- name: instance_find_tenant
+-- args: @shard smallint[], @tenant text, @low uuid, @high uuid
+-- rows: like instance_find
+-- The same of one tenant's, by their own index: what others have is not even
+-- read.
+select i.id {{from_each}} (
+  select id from pawl.instance
+         indexed by pawl_instance_tenant -- only: sqlite
+   where shard = s.shard and tenant = @tenant and id between @low and @high
+   order by tenant, id limit 2) i;
+
 -- name: instance_find_end
 -- args: @shard smallint, @digits text, @max integer
 -- rows: id uuid, seen bigint
@@ -411,8 +456,14 @@ select i.id {{from_each}} (
 with recent (id) as materialized (
   select id from pawl.instance
    where shard = @shard order by id desc limit @max)
-select r.id, (select count(*) from recent) as seen from recent r
- where right(replace(r.id::text, '-', ''), length(@digits)) -- only: postgres
- where substr(lower(hex(r.id)), -length(@digits)) -- only: sqlite
-       = @digits
- limit 2;
+{{ending_so}};
+
+-- name: instance_find_end_tenant
+-- args: @shard smallint, @tenant text, @digits text, @max integer
+-- rows: like instance_find_end
+-- The same of one tenant's, by their index.
+with recent (id) as materialized (
+  select id from pawl.instance
+         indexed by pawl_instance_tenant -- only: sqlite
+   where shard = @shard and tenant = @tenant order by id desc limit @max)
+{{ending_so}};

@@ -6,21 +6,31 @@
 --   statuses text, begun boolean??, workflow text, version integer?,
 --   tenant text, correlation text, business_from text, business_to text,
 --   key text, parent uuid, root uuid, executor_group text, error text,
---   node text, created_after time?, created_before time?,
+--   message text, cancelled_by text, compensation text, leased boolean??,
+--   due_before time?, deadline_before time?, node text,
+--   created_after time?, created_before time?,
 --   updated_after time?, updated_before time?, completed_after time?,
 --   completed_before time?, attributes json
 -- Null: it may be anything. A range's end is not in it. @begun: of those that
--- are stored as running, which? @error: how its text begins. @attributes:
+-- are stored as running, which? @error: how its text begins, or, @message, goes
+-- on behind its code. @cancelled_by: what a cancellation has in it;
+-- @compensation: how one begins, of all that will do. @attributes:
 -- [{"name","ranges":[["from","to"],...]},...], of each one range fits.
 
 -- columns: page
---   low uuid, high uuid, up boolean, brief boolean, max integer
+--   low uuid, high uuid, up boolean, brief boolean, waits boolean,
+--   max integer
 -- Between two ids, neither in it; @up: the oldest of them, else the newest.
+-- @brief, @waits: fragment listed.
 
 -- name: list_tenant
 -- args: @shard smallint[], @{{asked}}, @{{page}}
 -- rows: id uuid, status text, workflow text, version integer,
---       node text, error json, {{whose}}, {{gone}}, {{times}}
+--       node text, error json, {{whose}}, {{gone}}, {{times}},
+--       stopped boolean??, state text, attempt integer, detail json,
+--       look_at time, event text, event_key text, title text,
+--       claimed_by text, task_due_at time, who text, reason text,
+--       last_error json
 select i.* {{from_each}} (
   select * from ({{tenant_walk desc; not @up}}) older
   union all
@@ -45,16 +55,20 @@ select i.* {{from_each}} (
   select * from ({{attribute_walk asc; @up}}) newer) i;
 
 -- name: list_found
--- args: @shard smallint[], @by text, @name text, @ranges json, @{{asked}},
---       @{{page}}
+-- args: @shard smallint[], @by text, @name text, @ranges json, @until time,
+--       @{{asked}}, @{{page}}
 -- rows: like list_tenant
--- Those of one word, or with an attribute in one of @ranges, by its index; all
--- of them are read.
+-- Those of one word, with an attribute in one of @ranges, or on the agenda,
+-- leased or due before @until, by its index; all of them are read.
 select i.* {{from_each}} (
   select {{listed}} from (
     select id as found from pawl.instance
      where @by = 'key' and shard = s.shard and key = @key
-       and deleted_at is null
+       and deleted_at is null and successor is null
+    union all
+    select id from pawl.instance
+     where @by = 'key' and shard = s.shard and key = @key
+       and successor is not null
     union all
     select id from pawl.instance
      where @by = 'parent' and shard = s.shard and parent = @parent
@@ -69,6 +83,23 @@ select i.* {{from_each}} (
     select id from pawl.instance
      where @by = 'business_key' and shard = s.shard
        and business_key >= @business_from and business_key < @business_to
+    union all
+    select instance from pawl.agenda
+     where @by = 'due' and shard = s.shard and not ready and due_at < @until
+    union all
+    select instance from pawl.agenda
+           indexed by pawl_agenda_ready -- only: sqlite
+     where @by = 'due' and shard = s.shard
+       and ready and lease is null and takeovers = 0
+    union all
+    select instance from pawl.agenda
+     where @by = 'leased' and shard = s.shard and not ready
+       and due_at < @until and lease is not null
+    union all
+    select instance from pawl.agenda
+           indexed by pawl_agenda_suspect -- only: sqlite
+     where @by in ('due', 'leased') and shard = s.shard
+       and ready and (lease is not null or takeovers > 0)
     union all
     {{attribute_ranges}}
     offset 0) f {{instance_at s.shard; f.found}}

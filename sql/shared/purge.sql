@@ -1,16 +1,162 @@
 -- What goes with an instance: of each table that has rows of one, its first
 -- ones, again and again until there are none. Nobody writes them any more.
 
--- name: purge_holds
--- args: @shard smallint, @id uuid
--- rows: undelivered boolean, unpublished boolean
+-- name: purge_sent
+-- args: @shard smallint, @id uuid[]
+-- rows: id uuid, undelivered boolean, unpublished boolean
 -- What others have not got yet.
-select exists (select 1 from pawl.message
-                where shard = @shard and instance = @id) as undelivered,
-       exists (select 1 from (
-                 select published_at from pawl.outbox
-                  where shard = @shard and instance = @id offset 0) o
-                where o.published_at is null) as unpublished;
+select s.id as id, o.* {{from_each}} (
+  select exists (select 1 from pawl.message
+                  where shard = @shard and instance = s.id) as undelivered,
+         exists (select 1 from (
+                   select published_at from pawl.outbox
+                    where shard = @shard and instance = s.id offset 0) p
+                  where p.published_at is null) as unpublished) o;
+
+-- name: purge_parents
+-- args: @shard smallint, @id uuid[]
+-- rows: id uuid, lives boolean, undelivered boolean
+-- Parents that are there.
+select i.id, i.status in ('running', 'waiting', 'suspended') as lives,
+       exists (select 1 from pawl.message m
+                where m.shard = @shard and m.instance = i.id) as undelivered
+  {{from_each}} (
+  select id, status from pawl.instance
+   where shard = @shard and id = s.id offset 0) i;
+
+-- name: purge_children
+-- args: @shard smallint, @parent uuid[]
+-- rows: parent uuid
+-- Of these, those with children that live and end with them.
+select c.parent {{from_each}} (
+  select parent from pawl.instance
+         indexed by pawl_instance_parent -- only: sqlite
+   where shard = @shard and parent = s.parent and parent_end = 'cancel'
+     and status in ('running', 'waiting', 'suspended') limit 1) c;
+
+-- Many at once, in one unit: each is seized, all that is its own goes, then
+-- what it was seized by. Where the lease is not had, nothing happens.
+
+-- name: purge_seize
+-- args: @shard smallint, @id uuid[], @lease uuid[], @completed_at time[],
+--       @executor uuid, @now time?
+-- What has ended as it was seen to, and is on nobody's agenda.
+insert into pawl.agenda ({{agenda_columns}}, lease, executor)
+select i.shard, i.id, i.workflow, i.version, i.executor_group, i.priority,
+       false, {{now}}, 0, 0, s.lease, @executor
+  {{from_each}} (
+  select * from pawl.instance
+   where shard = @shard and id = s.id and completed_at = s.completed_at
+     and status in ('completed', 'failed', 'cancelled') offset 0) i
+ where true
+on conflict (shard, instance) do nothing;
+
+-- name: purge_held_history
+-- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[]
+{{delete_held history; true}};
+
+-- name: purge_held_item
+-- args: like purge_held_history
+{{delete_held item; true}};
+
+-- name: purge_held_token
+-- args: like purge_held_history
+{{delete_held token; true}};
+
+-- name: purge_held_variable
+-- args: like purge_held_history
+{{delete_held variable; true}};
+
+-- name: purge_held_subscription
+-- args: like purge_held_history
+{{delete_held subscription; true}};
+
+-- name: purge_held_attribute
+-- args: like purge_held_history
+{{delete_held attribute; true}};
+
+-- name: purge_held_outbox
+-- args: like purge_held_history
+{{delete_held outbox; true}};
+
+-- name: purge_held_inbox
+-- args: like purge_held_history
+{{delete_held inbox; true}};
+
+-- name: purge_held_failure
+-- args: like purge_held_history
+{{delete_held failure; true}};
+
+-- name: purge_held_audit
+-- args: like purge_held_history
+delete from pawl.audit
+-- only: postgres
+  t using {{short_rows}} {{lease_guard}}
+ cross join lateral (
+  select ctid as place from pawl.audit
+   where shard + 1 = @shard + 1 and instance = s.id and type <> 'purged'
+  offset 0) g
+ where t.shard = @shard and t.ctid = g.place;
+-- only: sqlite
+ where shard + 1 = @shard + 1 and instance = @id and type <> 'purged'
+   and {{lease_guard}};
+-- for all
+
+-- name: purge_held_ending
+-- args: like purge_held_history
+{{delete_held ending; true}};
+-- name: purge_held_owner
+-- args: like purge_held_history
+delete from pawl.owner
+-- only: postgres
+  o using {{short_rows}} {{lease_guard}}
+ cross join lateral (
+  select id from pawl.task
+   where shard = @shard and instance = s.id and instance is not null
+  offset 0) t
+ cross join lateral (
+  select ctid as place from pawl.owner
+   where shard = @shard and task = t.id offset 0) g
+ where o.shard = @shard and o.ctid = g.place;
+-- only: sqlite
+ where shard = @shard and {{lease_guard}} and task in (
+  select id from pawl_task where shard = @shard and instance = @id);
+-- for all
+
+-- name: purge_held_task
+-- args: like purge_held_history
+{{delete_held task; instance is not null}};
+
+-- name: purge_held_instance
+-- args: like purge_held_history
+-- only: postgres
+with gone as (
+delete from pawl.instance i
+ using {{short_rows}} {{lease_guard}}
+ cross join lateral (
+  select ctid as place from pawl.instance
+   where shard = @shard and id = s.id offset 0) g
+ where i.shard = @shard and i.ctid = g.place
+returning i.workflow, i.version, i.status, i.id, i.deleted_at,
+          {{counted_node i.status; i.token_no; i.node}} as node), counted as (
+insert into pawl.counter ({{counter_columns}})
+select @shard, workflow, version,
+       case when deleted_at is null then status else 'deleted' end,
+       case when deleted_at is null then node else '' end, 'purged', '',
+       to_timestamp(0), count(*)
+  from gone group by 2, 3, 4, 5)
+delete from pawl.standing t
+ using gone g cross join lateral (
+   select ctid as place from pawl.standing
+    where shard = @shard and workflow = g.workflow and status = g.status
+      and instance = g.id offset 0) p
+ where t.shard = @shard and t.ctid = p.place;
+-- only: sqlite
+delete from pawl_instance
+ where shard = @shard and id = @id and {{lease_guard}};
+-- for all
+
+-- One that is too long for that was marked: its rows go table by table.
 
 -- name: purge_history
 -- args: @shard smallint, @id uuid, @max integer
@@ -44,6 +190,22 @@ select exists (select 1 from pawl.message
 -- args: @shard smallint, @id uuid, @max integer
 {{purge_first inbox; no; no desc}};
 
+-- name: purge_failure
+-- args: @shard smallint, @id uuid
+delete from pawl.failure where shard = @shard and instance = @id;
+
+-- name: purge_audit
+-- args: @shard smallint, @id uuid, @max integer
+-- How its tasks went from hand to hand; that it is purged is told.
+delete from pawl.audit
+ where shard + 1 = @shard + 1 and instance = @id and type <> 'purged'
+   and at <= (
+  select at from (
+    select at from pawl.audit
+     where shard + 1 = @shard + 1 and instance = @id and type <> 'purged'
+     order by at limit @max) f
+   order by at desc limit 1);
+
 -- name: purge_tasks
 -- args: @shard smallint, @id uuid, @max integer
 -- rows: id uuid
@@ -69,7 +231,14 @@ with gone as ( -- only: postgres
 delete from pawl.instance
  where shard = @shard and id = @id and purge_at is not null
 -- only: postgres
-returning workflow, status)
+returning workflow, version, status, deleted_at,
+          {{counted_node status; token_no; node}} as node), counted as (
+insert into pawl.counter ({{counter_columns}})
+select @shard, workflow, version,
+       case when deleted_at is null then status else 'deleted' end,
+       case when deleted_at is null then node else '' end, 'purged', '',
+       to_timestamp(0), 1
+  from gone)
 delete from pawl.standing t
  using gone g cross join lateral (
    select ctid as place from pawl.standing

@@ -5,12 +5,13 @@
 -- rows: status text, workflow text, version integer,
 --       commits bigint, variables json, compensation json, seq bigint,
 --       started boolean, stopped json, deleted boolean, {{gone}},
---       tenant text, key text, parent uuid
+--       tenant text, key text, successor uuid, parent uuid
 select status, workflow, version, commits,
        {{variables_of parts; variables; @id}},
        compensation, seq, started_at is not null as started,
        case when status = 'failed' then stopped end as stopped,
-       deleted_at is not null as deleted, {{gone}}, tenant, key, parent
+       deleted_at is not null as deleted, {{gone}}, tenant, key,
+       successor, parent
   from pawl.instance
  where shard = @shard and id = @id;
 
@@ -21,7 +22,7 @@ select status, workflow, version, commits,
 -- Where instances stand.
 select t.instance, t.no, t.node, t.state, t.fork, t.branch, t.detail
   {{from_each}} (
-  select * from pawl.tokens
+  select * from pawl.token_view
    where shard = @shard and instance = s.id
      and state in ('active', 'waiting') offset 0) t
  order by t.instance, t.no;

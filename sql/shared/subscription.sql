@@ -11,11 +11,11 @@ select r.instance, r.token, r.pattern, r.key {{from_each}} (
 
 -- name: subscription_put
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[],
---       @token integer[], @pattern text[], @key text[], @since time[],
---       @due_at time?[]
-insert into pawl.subscription (shard, instance, token, pattern, key, since,
-       due_at)
-select @shard, s.id, s.token, s.pattern, s.key, s.since, s.due_at
+--       @token integer[], @tenant text[], @pattern text[], @key text[],
+--       @since time[], @due_at time?[]
+insert into pawl.subscription (shard, instance, token, tenant, pattern, key,
+       since, due_at)
+select @shard, s.id, s.token, s.tenant, s.pattern, s.key, s.since, s.due_at
   {{from_held}}
 on conflict (shard, instance, token) do update
    set pattern = excluded.pattern, key = excluded.key, since = excluded.since,

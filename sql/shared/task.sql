@@ -2,29 +2,30 @@
 
 -- name: task_get
 -- args: @shard smallint[], @id uuid[]
--- rows: id uuid, instance uuid, token integer, node text, visit bigint,
---       form text, title text, description text, status text,
+-- rows: id uuid, instance uuid, tenant text, token integer, node text,
+--       visit bigint, form text, title text, description text, status text,
 --       priority text, input json, output json, metadata json,
+--       log json,
 --       signal text, error json, due_at time, assignee text,
 --       delegated_by text, claimed_by text, claimed_at time,
 --       completed_by text, completed_at time, transition text,
 --       escalated_at time, created_at time, started_at time,
 --       updated_at time, commits integer, request uuid, workflow text,
---       version integer, instance_status text, waits boolean,
+--       version integer, business_key text, instance_status text, waits boolean,
 --       heard boolean
 -- Whole tasks, each beside the instance it belongs to. `waits`: its token
 -- still stands there. `heard`: the instance has taken what the last change
 -- told it.
 -- Differs: SQLite would read all of the view for one token.
-select t.id, t.instance, t.token, t.node, t.visit, t.form,
+select t.id, t.instance, t.tenant, t.token, t.node, t.visit, t.form,
        t.title, t.description, t.status, t.priority, t.input, t.output,
-       t.metadata, t.signal, t.error, t.due_at, t.assignee,
+       t.metadata, t.log, t.signal, t.error, t.due_at, t.assignee,
        t.delegated_by, t.claimed_by, t.claimed_at, t.completed_by,
        t.completed_at, t.transition, t.escalated_at, t.created_at,
        t.started_at, t.updated_at, t.commits, t.request,
-       i.workflow, i.version, i.status as instance_status,
+       i.workflow, i.version, i.business_key, i.status as instance_status,
 -- only: postgres
-       exists (select 1 from pawl.tokens k
+       exists (select 1 from pawl.token_view k
 -- only: sqlite
        exists (select 1 from pawl.instance k
                 where k.shard = t.shard and k.id = t.instance
@@ -45,7 +46,7 @@ select t.id, t.instance, t.token, t.node, t.visit, t.form,
  cross join lateral (
   select * from pawl.task where shard = s.shard and id = s.id offset 0) t
  cross join lateral (
-  select workflow, version, status from pawl.instance
+  select workflow, version, business_key, status from pawl.instance
    where shard = t.shard and id = t.instance offset 0) i;
 -- only: sqlite
   from pawl.task t
@@ -61,68 +62,113 @@ select t.id {{from_each}} (
    where shard = s.shard and id between @low and @high
    order by id limit 2) t;
 
+-- name: task_find_tenant
+-- args: @shard smallint[], @tenant text, @status text[], @low uuid, @high uuid
+-- rows: like task_find
+-- The same of one tenant's, by their index.
+select t.id {{from_each}} (
+  select id from pawl.task
+         indexed by pawl_task_tenant -- only: sqlite
+   where shard = s.shard and tenant = @tenant and status = s.status
+     and id between @low and @high
+   order by tenant, status, id limit 2) t;
+
 -- name: task_write
 -- args: @shard smallint, @id uuid, @commits integer, @was text,
---       @request uuid, @status text, @priority text, @assignee text,
+--       @request uuid, @status text, @priority text, @title text,
+--       @description text, @form text, @input json, @puts_off boolean,
+--       @due_at time?, @assignee text,
 --       @delegated_by text, @claimed_by text, @claimed_at time?,
 --       @completed_by text, @completed_at time?, @started_at time?,
 --       @escalated_at time?, @transition text, @output json, @error json,
---       @metadata json, @now time?
+--       @metadata json, @log json, @now time?
 -- What a person did, decided on a row as it was read: @commits and @was. The
 -- first of two wins; the other reads again and is told. Null @priority and
--- @escalated_at: as they are now, for the engine may raise them meanwhile.
+-- @escalated_at: as they are now, for the engine may raise them meanwhile; so
+-- is when it is due, unless it @puts_off that.
 update pawl.task
    set commits = commits + 1, request = @request, status = @status,
-       priority = coalesce(@priority, priority), assignee = @assignee,
+       priority = coalesce(@priority, priority),
+       title = coalesce(@title, title),
+       description = @description, form = @form, input = @input,
+       due_at = case when @puts_off then @due_at else due_at end,
+       assignee = @assignee,
        delegated_by = @delegated_by, claimed_by = @claimed_by,
        claimed_at = @claimed_at, completed_by = @completed_by,
        completed_at = @completed_at, started_at = @started_at,
        escalated_at = coalesce(@escalated_at, escalated_at),
        transition = @transition, output = @output, error = @error,
-       metadata = @metadata, updated_at = {{now}}
+       metadata = @metadata, log = @log, updated_at = {{now}}
  where shard = @shard and id = @id and commits = @commits
    and status = @was;
 
+-- columns: task_asked
+--   tenant text, workflow text, node text, instance uuid, form text,
+--   priority text, assignee text, business_from text, business_to text,
+--   due_from time?, due time?, created_after time?, created_before time?
+-- Null: it may be anything. Of what is due the end is in the range.
+
+-- columns: task_page
+--   low uuid, high uuid, up boolean, max integer
+-- Between two ids, neither in it; @up: the oldest of them, else the newest.
+
 -- name: task_list
--- args: @shard smallint[], @status text[], @instance uuid, @form text,
---       @priority text, @due time?, @before uuid, @max integer
+-- args: @shard smallint[], @status text[], @{{task_asked}}, @{{task_page}}
 -- rows: id uuid, due_at time
--- Newest first within each pair of shard and status, here and in what
--- follows; the caller merges. Only what compares a status with the least of all
--- may use the index by status: the others look for less.
-select t.id, t.due_at
-  {{from_each}} (
-  select t.id, t.due_at from pawl.task t
-   where t.shard = s.shard and t.status = s.status
-     and t.status >= '' -- only: postgres
-     and {{task_fits_page}}) t;
+-- A page of each pair of shard and status, here and in what follows; the caller
+-- merges. Only what compares a status with the least of all may use the index
+-- by status: the others look for less.
+select t.id, t.due_at {{from_each}} (
+  select * from ({{task_walk t.status >= ''; desc; not @up}}) older
+  union all
+  select * from ({{task_walk t.status >= ''; asc; @up}}) newer) t;
 
 -- name: task_list_form
 -- args: like task_list
 -- rows: like task_list
-select t.id, t.due_at
-  {{from_each}} (
-  select t.id, t.due_at from pawl.task t
-   where t.shard = s.shard and t.status = s.status
-     and t.form = @form
-     and (@instance is null or t.instance = @instance)
-     and {{task_page}}) t;
+select t.id, t.due_at {{from_each}} (
+  select * from ({{task_walk t.form = @form; desc; not @up}}) older
+  union all
+  select * from ({{task_walk t.form = @form; asc; @up}}) newer) t;
+
+-- name: task_list_tenant
+-- args: like task_list
+-- rows: like task_list
+select t.id, t.due_at {{from_each}} (
+  select * from ({{task_walk t.tenant = @tenant; desc; not @up}}) older
+  union all
+  select * from ({{task_walk t.tenant = @tenant; asc; @up}}) newer) t;
+
+-- name: task_list_workflow
+-- args: like task_list
+-- rows: like task_list
+select t.id, t.due_at {{from_each}} (
+  select * from ({{task_walk t.workflow = @workflow; desc; not @up}}) older
+  union all
+  select * from ({{task_walk t.workflow = @workflow; asc; @up}}) newer) t;
 
 -- name: task_list_assignee
--- args: @shard smallint[], @status text[], @owner text,
---       @instance uuid, @form text, @priority text, @due time?,
---       @before uuid, @max integer
+-- args: @shard smallint[], @status text[], @owner text, @{{task_asked}},
+--       @{{task_page}}
 -- rows: like task_list
-{{tasks_of assignee}};
+-- Those that a user is to do.
+select t.id, t.due_at {{from_each}} (
+  select * from ({{task_walk t.assignee = @owner; desc; not @up}}) older
+  union all
+  select * from ({{task_walk t.assignee = @owner; asc; @up}}) newer) t;
 
 -- name: task_list_claimed
 -- args: like task_list_assignee
 -- rows: like task_list
-{{tasks_of claimed_by}};
+-- Those that a user is doing.
+select t.id, t.due_at {{from_each}} (
+  select * from ({{task_walk t.claimed_by = @owner; desc; not @up}}) older
+  union all
+  select * from ({{task_walk t.claimed_by = @owner; asc; @up}}) newer) t;
 
 -- name: task_list_due
--- args: @shard smallint[], @status text[], @instance uuid, @form text,
---       @priority text, @due time?, @after_due time, @after uuid, @max integer
+-- args: @shard smallint[], @status text[], @{{task_asked}}, @after_due time,
+--       @after uuid, @max integer
 -- rows: like task_list
 -- In order of due time, behind what @after_due and @after say.
 select t.id, t.due_at
@@ -136,17 +182,18 @@ select t.id, t.due_at
 
 -- name: task_insert
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[],
---       @task uuid[], @token integer[], @node text[], @visit bigint[],
---       @form text[], @title text[], @description text[], @priority text[],
---       @input json[], @signal text[], @assignee text[],
+--       @task uuid[], @tenant text[], @workflow text[], @token integer[],
+--       @node text[], @visit bigint[], @form text[], @title text[], @description text[],
+--       @priority text[], @input json[], @metadata json[],
+--       @signal text[], @assignee text[],
 --       @due_at time?[], @created_at time[]
 -- Once a visit, however often its node runs.
-insert into pawl.task (shard, id, instance, token, node, visit, form,
-       title, description, status, priority, input, signal, assignee,
-       due_at, created_at, updated_at)
-select @shard, s.task, s.id, s.token, s.node, s.visit, s.form, s.title,
-       s.description, 'pending', s.priority, s.input, s.signal,
-       s.assignee, s.due_at, s.created_at, s.created_at
+insert into pawl.task (shard, id, tenant, workflow, instance, token, node,
+       visit, form, title, description, status, priority, input, metadata,
+       signal, assignee, due_at, created_at, updated_at)
+select @shard, s.task, s.tenant, s.workflow, s.id, s.token, s.node, s.visit,
+       s.form, s.title, s.description, 'pending', s.priority, s.input, s.metadata,
+       s.signal, s.assignee, s.due_at, s.created_at, s.created_at
   {{from_held}}
 on conflict (shard, instance, token, visit)
    where instance is not null -- only: postgres

@@ -4,10 +4,12 @@
 -- args: @shard smallint, @id uuid[]
 -- rows: instance uuid, no integer, node text, state text, visit bigint,
 --       previous_node text, scope text, fork text, branch text, data json,
---       event json, detail json, attempt integer, due_at time
+--       event json, detail json, attempt integer, due_at time,
+--       entered_at time
 -- The live ones of these instances.
 select t.instance, t.no, t.node, t.state, t.visit, t.previous_node, t.scope,
-       t.fork, t.branch, t.data, t.event, t.detail, t.attempt, t.due_at
+       t.fork, t.branch, t.data, t.event, t.detail, t.attempt, t.due_at,
+       t.entered_at
   {{from_each}} (
   select * from pawl.token
          indexed by pawl_token_live -- only: sqlite

@@ -18,7 +18,8 @@ select s.pattern, s.workflow, s.version
 on conflict do nothing;
 
 -- name: instance_triggered
--- args: @shard smallint, @id uuid, @trigger_event text
+-- args: @shard smallint, @id uuid, @trigger_event text, @trigger_source text
 -- Told in the transaction that inserts it.
-update pawl.instance set trigger_event = @trigger_event
+update pawl.instance
+   set trigger_event = @trigger_event, trigger_source = @trigger_source
  where shard = @shard and id = @id and commits = 0;

@@ -1,20 +1,20 @@
 -- name: event_insert
 -- Differs: one that has expired makes place for a row with its own number.
 {{event_row}}
-select @shard, @source, @id, @name, @key, @data, @came, 0, @now,
+select @shard, @tenant, @source, @id, @name, @key, @data, @came, 0, @now,
        @now + @ttl_us
  where not exists (
-  select 1 from pawl_event where shard = @shard and source = @source
-     and id = @id and expires_at > @now);
+  select 1 from pawl_event where shard = @shard and tenant = @tenant
+     and source = @source and id = @id and expires_at > @now);
 
 -- name: event_copy
 -- Differs: as event_insert.
 {{event_row}}
-select @shard, @source, @id, @name, @key, @data, @came, 1, @received_at,
-       @expires_at
+select @shard, @tenant, @source, @id, @name, @key, @data, @came, 1,
+       @received_at, @expires_at
  where not exists (
-  select 1 from pawl_event where shard = @shard and source = @source
-     and id = @id and expires_at > @received_at);
+  select 1 from pawl_event where shard = @shard and tenant = @tenant
+     and source = @source and id = @id and expires_at > @received_at);
 
 -- name: event_prune
 delete from pawl_event
@@ -30,13 +30,13 @@ select @no as no, source, id, name, key, data, came, received_at,
   from (
    select * from (
     select * from pawl_event indexed by pawl_event_came
-     where shard = @shard and key = @key
+     where shard = @shard and tenant = @tenant and key = @key
        and (received_at, came) >= (@after_at, @after_came)
        and {{event_fits}})
    union all
    select * from (
     select * from pawl_event indexed by pawl_event_late
-     where shard = @shard and key = @key and ord >= @since
+     where shard = @shard and tenant = @tenant and key = @key and ord >= @since
        and (received_at, came) >= (@late_at, @late_came)
        and (received_at, came) < (@after_at, @after_came)
        and {{event_fits}})

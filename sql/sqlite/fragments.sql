@@ -90,8 +90,19 @@ select t.id, t.commits, t.started_at is not null as started, t.compensation,
   order by received_at, came limit @max
 
 -- fragment: event_row
-insert or replace into pawl_event (shard, source, id, name, key, data, came,
-  posted, received_at, expires_at)
+insert or replace into pawl_event (shard, tenant, source, id, name, key, data,
+  came, posted, received_at, expires_at)
+
+-- fragment: owned
+-- A page of an owner's tasks, those that are open apart from the others.
+select t.id, t.due_at
+  from pawl_owner o
+  cross join pawl_task t on t.shard = o.shard and t.id = o.task
+ where o.shard = @shard and o.kind = @kind and o.id = @owner
+   and o.open = (@status in ('pending', 'running'))
+   and o.task > @low and o.task < @high and {{2}}
+   and t.status = @status and {{task_fits}}
+ order by o.task {{1}} limit @max
 
 -- fragment: pattern_fits
 -- Is this event of the pattern of the subscription s?
@@ -145,3 +156,21 @@ not exists (
        and exists (select 1 from json_each(c.value, '$.ranges') r
                     where a.sortable >= json_extract(r.value, '$[0]')
                       and a.sortable < json_extract(r.value, '$[1]'))))
+
+-- fragment: error_code
+coalesce(json_extract(error, '$.code'), '')
+
+-- fragment: is_ready
+-- What workers may claim, of the agenda.
+indexed by pawl_agenda_ready
+  where shard = @shard and ready and lease is null and takeovers = 0
+
+-- fragment: never
+-- The end of time (PAWL_TIME_MAX).
+253402300799999999
+
+-- fragment: outbox_due
+-- The first @walk rows whose time has come.
+select rowid as place, instance, seq from pawl_outbox
+   where shard = @shard and published_at is null and due_at <= @now
+   order by due_at, instance, seq limit @walk

@@ -73,13 +73,13 @@ select id, case when trigger_event is not null
   from pawl_instance where shard = @shard and id = @id;
 
 -- name: inbox_keep
-insert into pawl_event (shard, source, id, name, posted, received_at,
+insert into pawl_event (shard, tenant, source, id, name, posted, received_at,
        expires_at)
-select @shard, '', 'to:' || lower(hex(instance)) || ':' || event_id, name, 1,
-       @now, @expires_at
+select @shard, '', '', 'to:' || lower(hex(instance)) || ':' || event_id, name,
+       1, @now, @expires_at
   from pawl_inbox indexed by pawl_inbox_event
  where shard = @shard and instance = @id and kind = 'event'
    and event_id is not null and addressed
    and {{lease_guard}}
-on conflict (shard, source, id) do update
+on conflict (shard, tenant, source, id) do update
    set expires_at = excluded.expires_at;

@@ -12,30 +12,28 @@ on conflict do nothing;
 
 -- name: task_list_instance
 -- The plusses keep other indexes out: an instance has few tasks.
-select t.id, t.due_at from pawl_task t
+select t.id, t.due_at from pawl_task t indexed by pawl_task_visit
  where t.shard = @shard and +t.status = @status
-   and t.instance = @instance
-   and (@form is null or t.form = @form)
-   and (@priority is null or t.priority = @priority)
-   and (@due is null or t.due_at <= @due)
-   and (@before is null or t.id < @before)
- order by +t.id desc limit @max;
+   and t.instance = @instance and {{task_fits_page}};
+
+-- name: task_list_business
+select t.id, t.due_at
+  from pawl_instance i indexed by pawl_instance_business_key
+  cross join pawl_task t indexed by pawl_task_visit
+    on t.shard = i.shard and t.instance = i.id
+ where i.shard = @shard and i.business_key >= @business_from
+   and i.business_key < @business_to
+   and +t.status = @status and {{task_fits_page}};
 
 -- name: task_list_owner
-select t.id, t.due_at
-  from pawl_owner o
-  cross join pawl_task t on t.shard = o.shard and t.id = o.task
- where o.shard = @shard and o.kind = @kind and o.id = @owner
-   and o.open = (@status in ('pending', 'running'))
-   and t.status = @status
-   and (@before is null or o.task < @before)
-   and {{task_fits}}
-   and (@due is null or t.due_at <= @due)
- order by o.task desc limit @max;
+select * from ({{owned desc; not @up}}) older
+union all
+select * from ({{owned asc; @up}}) newer;
 
 -- name: task_end
 update pawl_task indexed by pawl_task_visit
-   set status = @status, updated_at = @updated_at
+   set status = @status, updated_at = @updated_at,
+       completed_at = @updated_at
  where shard = @shard and instance = @id and token = @token
    and visit = @visit and status in ('pending', 'running')
    and {{lease_guard}};
@@ -63,7 +61,8 @@ update pawl_task indexed by pawl_task_visit
 
 -- name: task_close
 update pawl_task indexed by pawl_task_visit
-   set status = 'cancelled', updated_at = @updated_at
+   set status = 'cancelled', updated_at = @updated_at,
+       completed_at = @updated_at
  where shard = @shard and instance = @id
    and status in ('pending', 'running')
    and {{lease_guard}};

@@ -161,6 +161,7 @@ int pawl_code_is_final(pawl_code code, const pawl_error *why) {
     case PAWL_INVALID:
     case PAWL_NOTFOUND:
     case PAWL_AMBIGUOUS:
+    case PAWL_EXISTS:
     case PAWL_CONFLICT:
     case PAWL_ALREADY_FINISHED:
     case PAWL_CORRUPT:

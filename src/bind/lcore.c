@@ -14,6 +14,7 @@
 #include "lerror.h"
 #include "lopen.h"
 #include "loptions.h"
+#include "lrelay.h"
 #include "lverbs.h"
 
 /* core.sha256(text) -> 64 hex digits */
@@ -107,18 +108,20 @@ static int core_error(lua_State *L) {
 }
 
 int luaopen_pawl_core(lua_State *L) {
-  static const luaL_Reg functions[] = {{"open", pawl_bind_open},
-                                       {"set_nouns", pawl_bind_set_nouns},
-                                       {"migrate", pawl_bind_migrate},
-                                       {"options", pawl_bind_options},
-                                       {"sha256", core_sha256},
-                                       {"base64", core_base64},
-                                       {"unbase64", core_unbase64},
-                                       {"time_parse", core_time_parse},
-                                       {"time_format", core_time_format},
-                                       {"mono", core_mono},
-                                       {"error", core_error},
-                                       {NULL, NULL}};
+  static const luaL_Reg functions[] = {
+      {"open", pawl_bind_open},
+      {"set_nouns", pawl_bind_set_nouns},
+      {"migrate", pawl_bind_migrate},
+      {"options", pawl_bind_options},
+      {"outbox_relay", pawl_bind_outbox_relay},
+      {"sha256", core_sha256},
+      {"base64", core_base64},
+      {"unbase64", core_unbase64},
+      {"time_parse", core_time_parse},
+      {"time_format", core_time_format},
+      {"mono", core_mono},
+      {"error", core_error},
+      {NULL, NULL}};
   luaL_checkversion(L);
   pawl_host_open_core(L);
   luaL_setfuncs(L, functions, 0);

@@ -164,6 +164,9 @@ static const char *config_text(lua_State *L, int config, const char *key) {
 static void read_config(lua_State *L, int at, pawl_config *config) {
   config->group = config_text(L, at, "group");
   config->prefixes = config_text(L, at, "prefixes");
+  config->tenant = config_text(L, at, "tenant");
+  config->schema = config_text(L, at, "schema");
+  config->retain = config_text(L, at, "retain");
   config->lease_us = config_int(L, at, "lease_us");
   config->heartbeat_us = config_int(L, at, "heartbeat_us");
   config->max_bytes = config_int(L, at, "max_bytes");
@@ -239,6 +242,7 @@ int pawl_bind_migrate(lua_State *L) {
   pawl_error err;
   luaL_argcheck(L, shards >= 0 && shards <= 32767, 2, "0 to 32767 shards");
   config.pooler = pooler_option(L, 3);
+  config.schema = luaL_optstring(L, 4, NULL);
   if (pawl_migrate(url, &config, (int)shards, &report, &err) != PAWL_OK)
     return pawl_bind_failure(L, &err);
   return pawl_bind_take_json(L, NULL, report, NULL);

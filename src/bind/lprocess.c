@@ -1,9 +1,10 @@
-#define _GNU_SOURCE /* pipe2, sched_getaffinity */
+#define _GNU_SOURCE /* pipe2, sched_getaffinity, memfd_create */
 #include "lprocess.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 #ifdef __linux__
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #endif
 
@@ -107,6 +109,78 @@ static int sys_spawn(lua_State *L) {
   lua_pushinteger(L, pid);
   for (int i = 0; i < NPIPES; i++) lua_pushinteger(L, pipes[i][0]);
   return 1 + NPIPES;
+}
+
+/* ---- a command ---- */
+
+/* A file without a name that holds the bytes, to be read from its beginning;
+ * -1. Nobody has to wait for who reads it, as for a pipe's reader. */
+static int file_of(const char *bytes, size_t len) {
+#ifdef __linux__
+  int fd = memfd_create("pawl", MFD_CLOEXEC);
+#else
+  FILE *file = tmpfile();
+  int fd = file ? fcntl(fileno(file), F_DUPFD_CLOEXEC, 3) : -1;
+  if (file) fclose(file);
+#endif
+  if (fd < 0) return -1;
+  while (len > 0) {
+    ssize_t n = write(fd, bytes, len);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) break;
+    bytes += n;
+    len -= (size_t)n;
+  }
+  if (len == 0 && lseek(fd, 0, SEEK_SET) == 0) return fd;
+  close(fd);
+  return -1;
+}
+
+/* In the child; does not return. A group of its own: what Ctrl-C says to ours
+ * is not for it, and it can be ended with all that it has started. */
+static void become_command(const char *command, int input, int err) {
+  setpgid(0, 0);
+  if (dup2(input, STDIN_FILENO) >= 0 && dup2(err, STDERR_FILENO) >= 0)
+    execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+  _exit(127);
+}
+
+/* sys.exec(command, input) -> pid, err | nil, why. A shell runs it, with the
+ * input as its standard input; `err` is a file descriptor of what it says to
+ * standard error. */
+static int sys_exec(lua_State *L) {
+  size_t len;
+  const char *command = luaL_checkstring(L, 1);
+  const char *bytes = luaL_checklstring(L, 2, &len);
+  int err[2], why;
+  pid_t pid = -1;
+
+  fflush(NULL);
+  int input = file_of(bytes, len);
+  if (input < 0) return pawl_push_errno(L);
+  if (pipe2(err, O_CLOEXEC) == 0) {
+    pid = fork();
+    if (pid == 0) become_command(command, input, err[1]);
+    why = errno;
+    close(err[1]);
+    if (pid < 0 || fcntl(err[0], F_SETFL, O_NONBLOCK) != 0) close(err[0]);
+    errno = why;
+  }
+  why = errno;
+  close(input);
+  errno = why;
+  if (pid < 0) return pawl_push_errno(L);
+  setpgid(pid, pid); /* whoever of both is first */
+  lua_pushinteger(L, pid);
+  lua_pushinteger(L, err[0]);
+  return 2;
+}
+
+/* sys.kill(pid): ends a command, and all that it has started. */
+static int sys_kill(lua_State *L) {
+  pid_t pid = (pid_t)luaL_checkinteger(L, 1);
+  if (pid > 1) kill(-pid, SIGKILL);
+  return 0;
 }
 
 /* ---- in a child ---- */
@@ -217,6 +291,8 @@ void pawl_process_open(lua_State *L) {
                                        {"close", sys_close},
                                        {"reap", sys_reap},
                                        {"stop", sys_stop},
+                                       {"exec", sys_exec},
+                                       {"kill", sys_kill},
                                        {NULL, NULL}};
   luaL_setfuncs(L, functions, 0);
 }

@@ -17,6 +17,7 @@
 
 #include "../base/clock.h"
 #include "lbox.h"
+#include "lhttp.h"
 #include "lprocess.h"
 
 /* Written by the main thread, read by the handler: a pointer that is whole at
@@ -320,5 +321,6 @@ int pawl_sys_open(lua_State *L) {
                                        {NULL, NULL}};
   luaL_newlib(L, functions);
   pawl_process_open(L);
+  pawl_http_open(L);
   return 1;
 }

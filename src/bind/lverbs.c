@@ -24,7 +24,8 @@ typedef enum kind {
   SPAN,     /* seconds */
   OPT_SPAN, /* may be left out */
   FLOW,     /* a path, or a workflow: `text` is NULL then */
-  HOW       /* "table", "json" or nothing: how the answer is wanted */
+  HOW,      /* "table", "json" or nothing: how the answer is wanted */
+  PROGRESS  /* a function, or nothing */
 } kind;
 
 typedef enum gift {
@@ -56,13 +57,16 @@ typedef struct call {
   const char *json[MAX_ARGS]; /* in their order; NULL: nil was given */
   int64_t n, us;              /* INTEGER or FLAG; SPAN */
   const char *how;
+  lua_State *L; /* with the function at `progress`; 0: there is none */
+  int progress;
   /* answered */
   char *out;
   char id[37];
   int64_t count, due_us;
   int yes;
   const char *status;
-  pawl_stats stats;
+  int raised; /* by the function: the error is on top */
+  pawl_tick_stats stats;
   pawl_bind_box *box;
 } call;
 
@@ -140,6 +144,13 @@ static void check_how(lua_State *L, int idx, const verb *v) {
     bad(L, idx, v, "\"table\" or \"json\" expected");
 }
 
+/* 0 when it is left out. */
+static int check_function(lua_State *L, int arg, const verb *v) {
+  if (lua_isnoneornil(L, arg)) return 0;
+  if (!lua_isfunction(L, arg)) bad_type(L, arg, v, "function");
+  return arg;
+}
+
 /* The value at idx as JSON text in a collected buffer, pushed; NULL when it
  * cannot be stored (*err is filled). nil: empty text. */
 static pawl_buf *encode(lua_State *L, int idx, const char *path,
@@ -186,6 +197,9 @@ static void take_plain(lua_State *L, const verb *v, int i, call *c) {
     case HOW:
       check_how(L, at, v);
       c->how = lua_tostring(L, at);
+      break;
+    case PROGRESS:
+      c->progress = check_function(L, at, v);
       break;
     default:
       break;
@@ -261,7 +275,7 @@ static void drop_instance_nulls(lua_State *L) {
   lua_pop(L, 1);
 }
 
-static int push_stats(lua_State *L, const pawl_stats *s) {
+static int push_stats(lua_State *L, const pawl_tick_stats *s) {
   lua_createtable(L, 0, 9);
   pawl_bind_set_int(L, "claimed", s->claimed);
   pawl_bind_set_int(L, "steps", s->steps);
@@ -317,8 +331,38 @@ static int push(lua_State *L, call *c, gift what) {
   }
 }
 
+/* ---- what is told on the way ---- */
+
+static int tell_protected(lua_State *L) {
+  const pawl_progress *p = lua_touserdata(L, 2);
+  lua_settop(L, 1);
+  lua_createtable(L, 0, 4);
+  pawl_bind_set_int(L, "matched", p->matched);
+  pawl_bind_set_int(L, "done", p->done);
+  pawl_bind_set_int(L, "asked", p->asked);
+  pawl_bind_set_int(L, "refused", p->refused);
+  lua_call(L, 1, 1);
+  return 1;
+}
+
+/* False ends it, and so does an error, which is raised once the core is left.
+ */
+static int tell(void *ud, const pawl_progress *so_far) {
+  call *c = ud;
+  pawl_progress own = *so_far;
+  if (!lua_checkstack(c->L, 4)) return 0;
+  lua_pushcfunction(c->L, tell_protected);
+  lua_pushvalue(c->L, c->progress);
+  lua_pushlightuserdata(c->L, &own);
+  c->raised = lua_pcall(c->L, 2, 1, 0) != LUA_OK;
+  if (c->raised) return 1;
+  int stop = lua_isboolean(c->L, -1) && !lua_toboolean(c->L, -1);
+  lua_pop(c->L, 1);
+  return stop;
+}
+
 static int run_verb(lua_State *L, const verb *v) {
-  call c = {.box = pawl_bind_idle(L, v->method, level_of(v))};
+  call c = {.L = L, .box = pawl_bind_idle(L, v->method, level_of(v))};
   pawl_error err;
   pawl_code rc;
   assert(c.box->engine && !c.box->inside);
@@ -327,6 +371,10 @@ static int run_verb(lua_State *L, const verb *v) {
   if (take_json(L, v, &c, &err) != PAWL_OK) return pawl_bind_failure(L, &err);
   take_flow(L, v, &c);
   PAWL_INSIDE(c.box, rc, v->run(c.box->engine, &c, &err));
+  if (c.raised) {
+    if (rc == PAWL_OK) pawl_free(c.box->engine, c.out);
+    return lua_error(L);
+  }
   if (rc != PAWL_OK) return pawl_bind_failure(L, &err);
   int n = push(L, &c, v->gives[0]);
   return n + push(L, &c, v->gives[1]);
@@ -365,9 +413,39 @@ VERB(CORE, signal, "signal", GIVES(COUNT, DATA), JSON_OF("signal")) {
   return pawl_signal(e, c->json[0], &c->count, &c->out, err);
 }
 
+/* core.transaction_begin(engine) -> true | nil, err; so are the next two */
+VERB(CORE, transaction_begin, "transaction", GIVES(DONE), ARG(NOTHING)) {
+  (void)c;
+  return pawl_transaction_begin(e, err);
+}
+
+VERB(CORE, transaction_commit, "transaction", GIVES(DONE), ARG(NOTHING)) {
+  (void)c;
+  return pawl_transaction_commit(e, err);
+}
+
+VERB(CORE, transaction_abort, "transaction", GIVES(DONE), ARG(NOTHING)) {
+  (void)c;
+  return pawl_transaction_abort(e, err);
+}
+
+/* core.transaction_query(engine, sql, params) -> rows, changed | nil, err */
+VERB(CORE, transaction_query, "query", GIVES(DATA, COUNT), ARG(TEXT),
+     JSON_OF("params")) {
+  return pawl_transaction_query(e, c->text, c->json[0], &c->count, &c->out,
+                                err);
+}
+
 /* core.change(engine, id, change) -> true, done | nil, err */
 VERB(CORE, change, "change", GIVES(DONE, YES), ARG(TEXT), JSON_OF("change")) {
   return pawl_change(e, c->text, c->json[0], &c->yes, NULL, err);
+}
+
+/* core.bulk(engine, query, change, progress) -> report | nil, err */
+VERB(CORE, bulk, "bulk", GIVES(RECORD), JSON_OF("query"), JSON_OF("change"),
+     ARG(PROGRESS)) {
+  return pawl_bulk(e, c->json[0], c->json[1], c->progress ? tell : NULL, c,
+                   &c->out, err);
 }
 
 /* core.get(engine, id, how) -> instance | nil, err */
@@ -378,6 +456,11 @@ VERB(CORE, get, "get", GIVES(INSTANCE), ARG(TEXT), ARG(HOW)) {
 /* core.list(engine, query, how) -> instances | nil, err */
 VERB(CORE, list, "list", GIVES(LIST), JSON_OF("query"), ARG(HOW)) {
   return pawl_list(e, c->json[0], &c->out, err);
+}
+
+/* core.task_tally(engine, query) -> count, more | nil, err */
+VERB(CORE, task_tally, "task_tally", GIVES(COUNT, YES), JSON_OF("query")) {
+  return pawl_task_tally(e, c->json[0], &c->count, &c->yes, err);
 }
 
 /* core.tally(engine, query) -> count, more | nil, err */
@@ -464,10 +547,30 @@ VERB(CORE, outbox_list, "outbox:list", GIVES(LIST), JSON_OF("query"),
   return pawl_outbox_list(e, c->json[0], &c->out, err);
 }
 
+/* core.outbox_change(engine, change) -> info | nil, err */
+VERB(CORE, outbox_change, "outbox:change", GIVES(DATA), JSON_OF("change")) {
+  return pawl_outbox_change(e, c->json[0], &c->out, err);
+}
+
+/* core.audit(engine, query, how) -> entries | nil, err */
+VERB(CORE, audit, "audit", GIVES(LIST), JSON_OF("query"), ARG(HOW)) {
+  return pawl_audit(e, c->json[0], &c->out, err);
+}
+
 /* core.executor_list(engine, query, how) -> rows | nil, err */
 VERB(CORE, executor_list, "executors:list", GIVES(LIST), JSON_OF("query"),
      ARG(HOW)) {
   return pawl_executor_list(e, c->json[0], &c->out, err);
+}
+
+/* core.stats(engine, query, how) -> stats | nil, err */
+VERB(CORE, stats, "stats", GIVES(DATA), JSON_OF("query"), ARG(HOW)) {
+  return pawl_stats(e, c->json[0], &c->out, err);
+}
+
+/* core.problems(engine, query, how) -> report | nil, err */
+VERB(CORE, problems, "problems", GIVES(DATA), JSON_OF("query"), ARG(HOW)) {
+  return pawl_problems(e, c->json[0], &c->out, err);
 }
 
 /* core.deploy(engine, options) -> report | nil, err */
@@ -486,9 +589,24 @@ VERB(CORE, health, "health", GIVES(DATA), ARG(FLAG), ARG(HOW)) {
   return pawl_health(e, (int)c->n, &c->out, err);
 }
 
+/* core.prune(engine, options, how) -> report | nil, err */
+VERB(CORE, prune, "prune", GIVES(DATA), JSON_OF("options"), ARG(HOW)) {
+  return pawl_prune(e, c->json[0], &c->out, err);
+}
+
 /* engine:backup(path) -> info | nil, err */
 VERB(METHOD, backup, "backup", GIVES(DATA), ARG(TEXT)) {
   return pawl_backup(e, c->text, &c->out, err);
+}
+
+/* core.export(engine, id, options) -> lines | nil, err */
+VERB(CORE, export, "export", GIVES(TEXT_OUT), ARG(TEXT), JSON_OF("options")) {
+  return pawl_export(e, c->text, c->json[0], &c->out, err);
+}
+
+/* core.import(engine, lines, options) -> report | nil, err */
+VERB(CORE, import, "import", GIVES(DATA), ARG(TEXT), JSON_OF("options")) {
+  return pawl_import(e, c->text, c->json[0], &c->out, err);
 }
 
 /* engine:find(text) -> id | nil, err */
@@ -529,13 +647,17 @@ VERB(METHOD, wait, "wait", GIVES(DONE), ARG(SPAN)) {
 
 /* clang-format off */
 #define VERBS(X)                                                             \
-  X(start) X(start_many) X(signal) X(change) X(get) X(list) X(tally)         \
-  X(history)                                                                 \
-  X(tokens) X(explain) X(task_list) X(task_get) X(task_find) X(task_change)  \
+  X(start) X(start_many) X(signal) X(transaction_begin)                      \
+  X(transaction_commit) X(transaction_abort) X(transaction_query)            \
+  X(change) X(bulk) X(get) X(list) X(tally)                                  \
+  X(history) X(audit)                                                        \
+  X(tokens) X(explain) X(task_list) X(task_tally) X(task_get) X(task_find)   \
+  X(task_change)                                                             \
   X(workflow_list) X(workflow_get) X(workflow_change) X(workflow_graph)      \
-  X(workflow_hotfix) X(workflow_transfer) X(outbox_list) X(deploy) X(load)   \
-  X(health) X(executor_list) X(backup) X(find) X(check) X(tick)              \
-  X(tick_instance) X(next_due) X(busy) X(wait)
+  X(workflow_hotfix) X(workflow_transfer) X(outbox_list) X(outbox_change)    \
+  X(deploy) X(load) X(health) X(executor_list) X(backup) X(find) X(check)    \
+  X(tick) X(stats) X(problems) X(tick_instance) X(next_due) X(busy)          \
+  X(wait) X(export) X(import) X(prune)
 /* clang-format on */
 #define ROW(name) &verb_##name,
 static const verb *const verbs[] = {VERBS(ROW)};

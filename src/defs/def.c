@@ -48,6 +48,33 @@ static pawl_code read_rules(pawl_reader *r, pawl_str graph, const char *field,
   return PAWL_OK;
 }
 
+#define END_NAME(name) #name,
+const char *const pawl_retained_names[PAWL_NRETAINED] = {
+    PAWL_RETAINED(END_NAME)};
+
+void pawl_retain_read(pawl_str retain, pawl_retain *out) {
+  pawl_str us;
+
+  for (int i = 0; i < PAWL_NRETAINED; i++) {
+    out->us[i] = -1;
+    if (retain.at && pawl_json_get(retain, pawl_retained_names[i], &us))
+      (void)pawl_json_int(us, &out->us[i]);
+  }
+}
+
+static pawl_code read_retain(pawl_reader *r, pawl_str graph) {
+  pawl_str retain = {0};
+  int64_t us = -1;
+
+  MUST(pawl_reader_json(r, graph, "retain", PAWL_JSON_OBJECT, PAWL_JSON_OBJECT,
+                        "an object", &retain));
+  for (int i = 0; i < PAWL_NRETAINED && retain.at; i++)
+    MUST(pawl_reader_duration(r, retain, pawl_retained_names[i], 0, &us));
+  pawl_retain_read(retain, &r->def->retain);
+  r->def->retains = retain.at != NULL;
+  return PAWL_OK;
+}
+
 static pawl_code read_version(pawl_reader *r, pawl_str graph) {
   pawl_str value;
   r->def->is_auto = pawl_json_get(graph, "version", &value) &&
@@ -71,6 +98,7 @@ static pawl_code read_graph(pawl_reader *r, pawl_str graph) {
   MUST(pawl_reader_duration(r, graph, "deadline", 1, &d->deadline_us));
   MUST(pawl_reader_count(r, graph, "busy_limit", INT64_MAX, &d->busy_limit));
   MUST(pawl_reader_flag(r, graph, "compensate", &d->compensate));
+  MUST(read_retain(r, graph));
   MUST(read_rules(r, graph, "trigger", &d->triggers, &d->ntriggers));
   MUST(read_rules(r, graph, "cancel_on", &d->cancel_on, &d->ncancel_on));
   return read_nodes(r, graph);

@@ -6,6 +6,8 @@
  *   {"code":"order.fulfil","version":1,"name":"...","description":"...",
  *    "start":"reserve","line":3,"deadline":2592000000000,"busy_limit":100000,
  *    "compensate":false,                        default true
+ *    "retain":{"completed":604800000000,"failed":...,"cancelled":...,
+ *              "deleted":...},                  else the engine's
  *    "trigger":[{"event":"order.placed"}],      events that start instances
  *    "cancel_on":[{"event":"order.withdrawn","key":"order_id"}],
  *    "nodes":[{"name":"reserve","kind":"step","line":5,
@@ -152,6 +154,20 @@ typedef struct pawl_event_rule {
   const char *key; /* a name in the input; NULL: none */
 } pawl_event_rule;
 
+/* In what ways an instance can end, and be out of the way: how long it is kept
+ * then, each; -1: that is not said. */
+#define PAWL_RETAINED(X) X(completed) X(failed) X(cancelled) X(deleted)
+typedef enum pawl_retained {
+#define PAWL_RETAINED_ENUM(name) PAWL_RETAINED_##name,
+  PAWL_RETAINED(PAWL_RETAINED_ENUM)
+#undef PAWL_RETAINED_ENUM
+      PAWL_NRETAINED
+} pawl_retained;
+extern const char *const pawl_retained_names[PAWL_NRETAINED];
+typedef struct pawl_retain {
+  int64_t us[PAWL_NRETAINED];
+} pawl_retain;
+
 typedef struct pawl_def {
   const char *code;
   int64_t version; /* of an "auto" one 1, until pawl_def_number */
@@ -163,7 +179,9 @@ typedef struct pawl_def {
   int64_t deadline_us; /* from the start; -1: none */
   int64_t busy_limit;  /* immediate steps in a row; 0: none */
   int compensate;      /* when it fails */
-  int can_receive;     /* has waits, tasks, calls, eachs or cancel_on */
+  pawl_retain retain;
+  int retains;     /* does it say so? */
+  int can_receive; /* has waits, tasks, calls, eachs or cancel_on */
   pawl_event_rule *triggers, *cancel_on;
   int ntriggers, ncancel_on;
   unsigned char *meets; /* a row of nnodes bits for each join: pawl_def_meets;
@@ -236,6 +254,9 @@ void pawl_spots_free(pawl_spots *spots);
 /* The i-th way to stand at `node`: its forks' indices, outermost first, and
  * their number in *depth; NULL: there are no more. */
 const int *pawl_spots_at(const pawl_spots *spots, int node, int i, int *depth);
+
+/* Reads what a graph that was checked says as "retain"; at NULL: nothing. */
+void pawl_retain_read(pawl_str retain, pawl_retain *out);
 
 /* Gives an `is_auto` one its number, or another: in its graph as well. */
 pawl_code pawl_def_number(pawl_def *def, int64_t version, pawl_error *err);

@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "act/act.h"
 #include "common/find.h"
 #include "common/names.h"
 #include "common/time.h"
@@ -24,11 +25,15 @@
 #include "work/heartbeat.h"
 #include "work/reach.h"
 #include "work/refill.h"
+#include "work/relay.h"
 #include "work/rounds.h"
 #include "work/run.h"
 #include "work/told.h"
 
 #define MAX_CONCURRENCY 10000
+#define MAX_TENANT 255 /* as a start's, in bytes */
+#define PRUNE_IDLE_US (100 * 1000)
+#define PRUNE_BUSY_US (20 * 1000)
 
 /* ---- open and close ---- */
 
@@ -45,6 +50,8 @@ static void *allocate(void *ud, void *ptr, size_t osize, size_t nsize) {
 static void defaults(pawl_config *c) {
   if (!c->group || !c->group[0]) c->group = "default";
   if (!c->prefixes) c->prefixes = "";
+  if (!c->tenant) c->tenant = "";
+  if (!c->retain) c->retain = "";
   if (c->lease_us <= 0) c->lease_us = 30 * PAWL_SECOND;
   if (c->heartbeat_us <= 0) c->heartbeat_us = 10 * PAWL_SECOND;
   if (c->heartbeat_us > c->lease_us / 3) /* one may be lost on the way */
@@ -71,6 +78,10 @@ static pawl_code check_config(const pawl_config *c, pawl_error *err) {
     return pawl_fail_hint(err, PAWL_INVALID,
                           "leave them out to serve all workflows",
                           "`prefixes` names no workflow");
+  if (c->tenant && (!c->tenant[0] || strlen(c->tenant) > MAX_TENANT))
+    return pawl_fail_hint(err, PAWL_INVALID,
+                          "leave it out to see all that there is",
+                          "a `tenant` has 1 to %d bytes", MAX_TENANT);
   return PAWL_OK;
 }
 
@@ -104,6 +115,7 @@ static pawl_code open_parts(pawl_engine *e, const char *url, pawl_error *err) {
                               .log = &e->log,
                               .clock = &e->clock,
                               .pooler = e->config.pooler,
+                              .schema = e->config.schema,
                               .create = e->config.create,
                               .shards = e->config.shards};
   pawl_host_options host = {.alloc = &e->plain,
@@ -114,6 +126,10 @@ static pawl_code open_parts(pawl_engine *e, const char *url, pawl_error *err) {
 
   MUST(keep_text(&e->group, &e->config.group, err));
   MUST(keep_text(&e->prefixes, &e->config.prefixes, err));
+  MUST(keep_text(&e->tenant, &e->config.tenant, err));
+  if (e->config.schema) MUST(keep_text(&e->schema, &e->config.schema, err));
+  MUST(keep_text(&e->retain, &e->config.retain, err));
+  MUST(pawl_prune_check(e, err));
   MUST(init_slots(e, err));
   MUST(pawl_store_open(url, &store, &e->store, err));
   e->nshards = pawl_store_shards(e->store);
@@ -154,6 +170,8 @@ pawl_code pawl_engine_open(const char *url, const pawl_config *config,
   e->clock.fn = e->config.clock;
   e->clock.ud = e->config.clock_ud;
   e->group.alloc = e->prefixes.alloc = &e->alloc;
+  e->tenant.alloc = e->schema.alloc = e->retain.alloc = &e->alloc;
+  e->after_held.events.alloc = e->after_held.asked.alloc = &e->alloc;
   e->pid = getpid();
   e->next_due_us = PAWL_NEVER;
   pawl_args_init(&e->args, &e->alloc);
@@ -197,8 +215,11 @@ void pawl_engine_close(pawl_engine *e) {
 
   if (ours) pawl_heartbeat_close(e->heartbeat);
   e->heartbeat = NULL; /* what is decided again below runs without it */
+  while (ours && e->store && pawl_store_held(e->store))
+    pawl_store_held_rollback(e->store);
   if (ours && e->store && e->host && (e->nheld || e->registered))
     say_goodbye(e);
+  pawl_relay_close(e, ours);
   pawl_host_close(e->host);
   pawl_registry_free(e->registry);
   pawl_store_close(e->store);
@@ -212,8 +233,13 @@ void pawl_engine_close(pawl_engine *e) {
   pawl_release(&e->alloc, e->offers,
                sizeof *e->offers * (size_t)e->offers_cap);
   pawl_told_deinit(&e->told);
+  pawl_buf_deinit(&e->after_held.events);
+  pawl_buf_deinit(&e->after_held.asked);
   pawl_buf_deinit(&e->group);
+  pawl_buf_deinit(&e->tenant);
   pawl_buf_deinit(&e->prefixes);
+  pawl_buf_deinit(&e->schema);
+  pawl_buf_deinit(&e->retain);
   pawl_engine_forget_names(e);
   pawl_args_deinit(&e->args);
   pawl_result_deinit(&e->result);
@@ -264,11 +290,18 @@ void pawl_engine_interrupt(pawl_engine *e) {
 
 /* ---- ticks ---- */
 
+/* A piece of pruning, longer where nothing else is to be done. */
+static pawl_code prune(pawl_engine *e, const pawl_tick_stats *stats,
+                       pawl_error *err) {
+  int idle = !stats->claimed && !stats->steps && !e->nheld;
+  return pawl_engine_prune_piece(e, idle ? PRUNE_IDLE_US : PRUNE_BUSY_US, err);
+}
+
 /* Rounds first, then what others have left: children that have to end with
- * their parents. */
+ * their parents; and what is past its time. */
 pawl_code pawl_engine_tick(pawl_engine *e, int64_t budget_us,
-                           pawl_stats *stats, pawl_error *err) {
-  pawl_stats own;
+                           pawl_tick_stats *stats, pawl_error *err) {
+  pawl_tick_stats own;
   pawl_code rc = PAWL_OK;
   int more = 0;
 
@@ -281,6 +314,7 @@ out:
   if (pawl_refill_is_due(e)) stats->next_due_us = 0;
   if (rc == PAWL_OK) rc = pawl_reach(e, &more, err);
   if (more) stats->next_due_us = 0;
+  if (rc == PAWL_OK) rc = prune(e, stats, err);
   return rc;
 }
 
@@ -322,9 +356,9 @@ static pawl_code why_not(pawl_engine *e, const pawl_id *id, int got,
 /* The others are not touched, and what is known of them is put back as it was.
  * */
 pawl_code pawl_engine_tick_one(pawl_engine *e, const pawl_id *id,
-                               int64_t budget_us, pawl_stats *stats,
+                               int64_t budget_us, pawl_tick_stats *stats,
                                const char **status, pawl_error *err) {
-  pawl_stats own;
+  pawl_tick_stats own;
   const char *text = "now";
   const pawl_held *h;
   pawl_code rc = PAWL_OK;

@@ -39,9 +39,9 @@ const pawl_alloc *pawl_engine_alloc(pawl_engine *e);
 void pawl_engine_interrupt(pawl_engine *e);
 
 pawl_code pawl_engine_tick(pawl_engine *e, int64_t budget_us,
-                           pawl_stats *stats, pawl_error *err);
+                           pawl_tick_stats *stats, pawl_error *err);
 pawl_code pawl_engine_tick_one(pawl_engine *e, const pawl_id *id,
-                               int64_t budget_us, pawl_stats *stats,
+                               int64_t budget_us, pawl_tick_stats *stats,
                                const char **status, pawl_error *err);
 pawl_code pawl_engine_next_due(pawl_engine *e, int64_t *due_us,
                                pawl_error *err);
@@ -54,12 +54,35 @@ void pawl_engine_count(const pawl_engine *e, pawl_counts *out);
 pawl_code pawl_engine_change_checked(pawl_engine *e, const pawl_id *id,
                                      pawl_str change, int *done, pawl_buf *out,
                                      pawl_error *err);
+pawl_code pawl_engine_prune(pawl_engine *e, pawl_str options, pawl_buf *out,
+                            pawl_error *err);
+/* What pawl_prune_piece does; only what a tick cannot go on after is told. */
+pawl_code pawl_engine_prune_piece(pawl_engine *e, int64_t budget_us,
+                                  pawl_error *err);
 pawl_code pawl_engine_workflow_transfer(pawl_engine *e, pawl_str transfer,
                                         pawl_buf *out, pawl_error *err);
 pawl_code pawl_engine_task_change(pawl_engine *e, const pawl_id *id,
                                   pawl_str action, pawl_buf *out,
                                   pawl_error *err);
+/* Of a user's own transaction, as in pawl.h. */
+pawl_code pawl_engine_hold(pawl_engine *e, pawl_error *err);
+pawl_code pawl_engine_held_commit(pawl_engine *e, pawl_error *err);
+pawl_code pawl_engine_held_rollback(pawl_engine *e, pawl_error *err);
+pawl_code pawl_engine_held_query(pawl_engine *e, pawl_str sql, pawl_str params,
+                                 int64_t *changed, pawl_buf *out,
+                                 pawl_error *err);
+/* e may be NULL: then it is not. */
+int pawl_engine_is_held(const pawl_engine *e);
 pawl_code pawl_engine_health(pawl_engine *e, int repair, pawl_buf *out,
                              pawl_error *err);
+pawl_code pawl_engine_outbox_relay(pawl_engine *e, pawl_str options,
+                                   pawl_publish_fn publish, void *ud,
+                                   pawl_relayed *relayed, pawl_error *err);
+
+/* ---- bulk.c ---- */
+
+pawl_code pawl_engine_bulk(pawl_engine *e, pawl_str query, pawl_str change,
+                           pawl_progress_fn progress, void *ud, pawl_buf *out,
+                           pawl_error *err);
 
 #endif

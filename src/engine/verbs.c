@@ -1,16 +1,29 @@
 /* Verbs that need more than one room: a letter is act's and what is wrong is
  * ask's to see, but who takes or mends holds a lease, and that is work's. */
+#include "../value/json.h"
+#include "../value/options.h"
 #include "act/act.h"
 #include "ask/ask.h"
+#include "common/engine_struct.h"
+#include "common/query.h"
+#include "common/tenant.h"
+#include "common/wake.h"
 #include "engine.h"
+#include "enter/enter.h"
 #include "work/apply.h"
 #include "work/reach.h"
+#include "work/relay.h"
 #include "work/repair.h"
 #include "work/stray.h"
 
 /* No tick will follow: so whoever is to end with it is seen to at once. */
 static pawl_code take(pawl_engine *e, const pawl_id *id, int seize, int *got,
                       pawl_error *err) {
+  if (pawl_store_held(e->store)) { /* its letter is not to be seen yet */
+    pawl_buf_add(&e->after_held.asked, id->bytes, sizeof id->bytes);
+    *got = 0;
+    return pawl_buf_check(&e->after_held.asked, err);
+  }
   pawl_code rc = pawl_apply(e, id, seize, got, err);
   if (rc == PAWL_OK) pawl_reach_all(e);
   return rc;
@@ -20,6 +33,21 @@ pawl_code pawl_engine_change_checked(pawl_engine *e, const pawl_id *id,
                                      pawl_str change, int *done, pawl_buf *out,
                                      pawl_error *err) {
   return pawl_act_change(e, take, id, change, done, out, err);
+}
+
+pawl_code pawl_engine_prune(pawl_engine *e, pawl_str options, pawl_buf *out,
+                            pawl_error *err) {
+  return pawl_prune_all(e, take, options, out, err);
+}
+
+/* A worker that cannot prune still runs what is due. */
+pawl_code pawl_engine_prune_piece(pawl_engine *e, int64_t budget_us,
+                                  pawl_error *err) {
+  pawl_code rc = pawl_prune_piece(e, take, budget_us, err);
+
+  if (rc == PAWL_OK || rc == PAWL_UNREACHABLE) return rc;
+  pawl_log_error(&e->log, PAWL_WARN, "pruning", err);
+  return PAWL_OK;
 }
 
 pawl_code pawl_engine_workflow_transfer(pawl_engine *e, pawl_str transfer,
@@ -58,4 +86,118 @@ static pawl_code mend(pawl_engine *e, pawl_wrong what, int shard,
 pawl_code pawl_engine_health(pawl_engine *e, int repair, pawl_buf *out,
                              pawl_error *err) {
   return pawl_health_look(e, repair ? mend : NULL, out, err);
+}
+
+/* ---- a transaction of the user's own ---- */
+
+pawl_code pawl_engine_hold(pawl_engine *e, pawl_error *err) {
+  int tries = 0;
+  pawl_code rc;
+
+  if (!pawl_store_held(e->store)) {
+    pawl_buf_clear(&e->after_held.events);
+    pawl_buf_clear(&e->after_held.asked);
+    e->after_held.wake = 0;
+  }
+  do rc = pawl_store_hold(e->store, err);
+  while (pawl_store_may_repeat(rc, &tries));
+  return rc;
+}
+
+/* What others are to see, and may do, begins only now; what cannot be done
+ * here is done by them. */
+static void follow_held(pawl_engine *e) {
+  const pawl_buf *asked = &e->after_held.asked;
+  pawl_error err;
+  pawl_id id;
+  int got;
+
+  if (e->after_held.wake) pawl_wake(e);
+  if (e->after_held.events.len) pawl_signal_post_held(e);
+  for (size_t at = 0; at < asked->len; at += sizeof id.bytes) {
+    memcpy(id.bytes, asked->at + at, sizeof id.bytes);
+    if (take(e, &id, 0, &got, &err) != PAWL_OK)
+      pawl_log_error(&e->log, PAWL_DEBUG, "a letter is left to a worker",
+                     &err);
+  }
+}
+
+pawl_code pawl_engine_held_commit(pawl_engine *e, pawl_error *err) {
+  const int is_last = pawl_store_held(e->store) == 1;
+  pawl_code rc = pawl_store_held_commit(e->store, err);
+
+  if (rc == PAWL_OK && is_last) follow_held(e);
+  return rc;
+}
+
+pawl_code pawl_engine_held_rollback(pawl_engine *e, pawl_error *err) {
+  if (!pawl_store_held(e->store))
+    return pawl_fail(err, PAWL_MISUSE, "no transaction is open");
+  pawl_store_held_rollback(e->store);
+  return PAWL_OK;
+}
+
+pawl_code pawl_engine_held_query(pawl_engine *e, pawl_str sql, pawl_str params,
+                                 int64_t *changed, pawl_buf *out,
+                                 pawl_error *err) {
+  pawl_json_kind kind;
+
+  if (!pawl_store_held(e->store))
+    return pawl_fail(err, PAWL_MISUSE, "no transaction is open");
+  if (!params.at) params = pawl_strz("[]");
+  MUST(pawl_json_check(params, &kind, err));
+  if (kind != PAWL_JSON_ARRAY)
+    return pawl_fail(err, PAWL_INVALID,
+                     "the parameters of a query must be a list");
+  return pawl_query_run(e, sql, params, out, changed, NULL, err);
+}
+
+int pawl_engine_is_held(const pawl_engine *e) {
+  return e && pawl_store_held(e->store) > 0;
+}
+
+/* ---- the outbox ---- */
+
+typedef struct relay_request {
+  uint64_t given;
+  pawl_relay_options options;
+  pawl_buf source;
+} relay_request;
+
+#define AT(member) .at = offsetof(relay_request, member)
+static const pawl_option relay_rows[] = {
+    {"budget_us", PAWL_OPTION_SPAN, AT(options.budget_us)},
+    {"max_attempts", PAWL_OPTION_INT, AT(options.max_attempts), .low = 1,
+     .high = 1000000},
+    {"lease_us", PAWL_OPTION_SPAN, AT(options.lease_us), .low = 1000,
+     .high = PAWL_MAX_LEASE_US},
+    {"batch", PAWL_OPTION_INT, AT(options.batch), .low = 1, .high = 1024},
+    {"base_us", PAWL_OPTION_SPAN, AT(options.base_us)},
+    {"cap_us", PAWL_OPTION_SPAN, AT(options.cap_us)},
+    {"source", PAWL_OPTION_TEXT, AT(source), .low = 1, .high = 255},
+    {"finish", PAWL_OPTION_BOOL, AT(options.finish)},
+};
+PAWL_OPTIONS_OF(outbox_relay) = {.what = "relay",
+                                 PAWL_OPTION_ROWS(relay_rows)};
+
+pawl_code pawl_engine_outbox_relay(pawl_engine *e, pawl_str options,
+                                   pawl_publish_fn publish, void *ud,
+                                   pawl_relayed *relayed, pawl_error *err) {
+  relay_request r;
+  pawl_code rc = PAWL_OK;
+
+  MUST(pawl_tenant_none(e, "publish", err)); /* Z2 */
+  pawl_options_init(&pawl_options_of_outbox_relay, &r, sizeof r, &e->alloc);
+  r.options = (pawl_relay_options){.max_attempts = 20,
+                                   .lease_us = 30 * PAWL_SECOND,
+                                   .batch = 64,
+                                   .base_us = PAWL_SECOND,
+                                   .cap_us = 300 * PAWL_SECOND};
+  TRY(pawl_options_read(&pawl_options_of_outbox_relay, options, &r, err));
+  r.options.source =
+      r.source.len ? pawl_buf_str(&r.source) : pawl_strz("/pawl/");
+  TRY(pawl_relay(e, &r.options, publish, ud, relayed, err));
+out:
+  pawl_options_deinit(&pawl_options_of_outbox_relay, &r);
+  return rc;
 }

@@ -180,6 +180,26 @@ static void check_objects(lua_State *L, pawl_run *run) {
   }
 }
 
+/* A tenant's instance has its children for that tenant, as they are unless they
+ * are told otherwise. */
+static void check_tenant(lua_State *L, const pawl_run *run) {
+  const pawl_str own = run->call->tenant;
+  pawl_str other;
+
+  if (!own.at || lua_getfield(L, 3, "tenant") != LUA_TSTRING) {
+    lua_settop(L, 3);
+    return;
+  }
+  other.at = lua_tolstring(L, -1, &other.len);
+  if (!pawl_str_eq(own, other))
+    pawl_ctx_raise_text(
+        L, PAWL_INVALID, "leave it out: it is its parent's",
+        "ctx.start: option 'tenant' is \"%.*s\", but the instance is one of "
+        "tenant \"%.*s\"",
+        (int)other.len, other.at, (int)own.len, own.at);
+  lua_settop(L, 3);
+}
+
 /* ctx.start(code, input?, options?) -> the id of the instance to be */
 static int ctx_start(lua_State *L, pawl_run *run) {
   pawl_error err;
@@ -189,6 +209,7 @@ static int ctx_start(lua_State *L, pawl_run *run) {
   read_child_options(L, run);
   convert_attributes(L, run);
   check_objects(L, run);
+  check_tenant(L, run);
   pawl_buf *out = pawl_ctx_push_buf(L, run);
   pawl_buf_addz(out, "{\"input\":");
   pawl_ctx_add_value(L, run, 2, "input", "{}", out);

@@ -42,6 +42,17 @@ int pawl_event_key_is_sound(pawl_str key) {
   return key.len > 0 && key.len <= PAWL_MAX_KEY && !memchr(key.at, 0, key.len);
 }
 
+pawl_str pawl_event_id(const pawl_letter *l) {
+  pawl_str id = pawl_buf_str(&l->event_id);
+  size_t skip = l->source.len + 1; /* both may hold colons */
+
+  if (id.len > skip) {
+    id.at += skip;
+    id.len -= skip;
+  }
+  return id;
+}
+
 int pawl_event_fits(const pawl_letter *l, pawl_str key) {
   if (!key.at || !l->has_key) return l->addressed || (!key.at && !l->has_key);
   return pawl_str_eq(key, pawl_buf_str(&l->key));

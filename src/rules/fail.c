@@ -123,7 +123,7 @@ void pawl_fail_token(pawl_decision *d, int k, const pawl_error *err,
   assert(node && f.attempt >= 1);
   pawl_stop_waiting(d, k, NULL);
   pawl_record *r = pawl_token_record(d, k, "failed");
-  r->started_us = began_us;
+  if (began_us) r->started_us = began_us;
   note_error(p, r, err, pawl_buf_str(&result->details));
   pawl_tok(d, k)->attempt = f.attempt;
   pawl_tok(d, k)->changed = 1;

@@ -85,10 +85,12 @@ static void note_cancellation(pawl_decision *d, const pawl_letter *l,
   pawl_member_str(&o, "by", pawl_buf_str(&l->by));
   pawl_member_str(&o, "source",
                   source ? pawl_strz(source) : pawl_buf_str(&l->source));
-  if (source && l->event_id.len)
-    pawl_member_str(&o, "event_id", pawl_buf_str(&l->event_id));
-  else if (get(l, "event_id", &value))
+  if (source) {
+    pawl_member_str(&o, "event_id", pawl_event_id(l));
+    pawl_member_str(&o, "event_source", pawl_buf_str(&l->source));
+  } else if (get(l, "event_id", &value)) {
     pawl_member_json(&o, "event_id", value);
+  }
   if (get(l, "compensate", &value)) pawl_member_json(&o, "compensate", value);
   if (pawl_letter_is(l, "kill")) pawl_member_bool(&o, "killed", 1);
   pawl_member_time(&o, "requested_at", l->received_us);

@@ -61,7 +61,7 @@ pawl_code pawl_output_fits(const pawl_decision *d, const pawl_node *node,
 /* ---- record.c ---- */
 
 /* A record about a token where it stands: node, visit, attempt (from 1), the
- * rows that led here, completed now. */
+ * rows that led here; begun when it came there, completed now. */
 pawl_record *pawl_token_record(pawl_decision *d, int k, const char *type);
 /* A record about the instance as a whole. */
 pawl_record *pawl_instance_record(pawl_decision *d, const char *type);
@@ -73,6 +73,8 @@ void pawl_take_output(pawl_decision *d, const pawl_node *node, pawl_record *r,
  * children, notes, the token's own data. Before the handler's own record is
  * made, which is to be the newest. */
 void pawl_take_effects(pawl_decision *d, int k, const pawl_result *r);
+/* The attributes that it set, for its record. */
+void pawl_take_attrs(pawl_record *r, const pawl_result *result);
 /* For the trace: a verdict that came without a handler; a node that took so
  * long; what ended a token's wait, and the way on. */
 void pawl_trace_verdict(const pawl_decision *d);
@@ -190,6 +192,8 @@ void pawl_times_out(pawl_decision *d, int64_t before_us, int32_t except);
 
 /* Strings as they are; numbers and booleans as they print. 0: neither. */
 int pawl_event_key_text(pawl_str value, pawl_buf *out);
+/* The id that the event was sent with: its letter's is "source:id". */
+pawl_str pawl_event_id(const pawl_letter *l);
 /* Gives an event to every wait that takes it. 1: taken. */
 int pawl_event_give(pawl_decision *d, pawl_letter *letter);
 
@@ -244,9 +248,9 @@ void pawl_child_error(pawl_decision *d, pawl_str data, const char *status,
 
 /* ---- fail.c ---- */
 
-/* A handler of token k's node failed, or what it waited for did: recorded,
- * then tried again, routed, suspended, or the end. d->result says whether it
- * may be tried again. */
+/* A handler of token k's node failed, which began then, or (0) what it waited
+ * for did: recorded, then tried again, routed, suspended, or the end.
+ * d->result says whether it may be tried again. */
 void pawl_fail_token(pawl_decision *d, int k, const pawl_error *err,
                      int64_t began_us);
 /* The instance fails for a reason that lies outside its graph. */

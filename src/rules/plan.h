@@ -32,12 +32,15 @@ typedef struct pawl_record {
   int64_t visit, attempt;
   int64_t started_us, completed_us, due_us; /* 0: null */
   int has_output, has_request;
-  pawl_id request; /* that it answers: the number of its letter */
+  int attrs_logged; /* changes say what became of those attributes */
+  pawl_id request;  /* that it answers: the number of its letter */
   /* Empty: null. `output`, `changes` and `error` are JSON, `previous` a JSON
-   * list of rows that led here. Last: they keep their memory. */
+   * list of rows that led here; `attrs` is no column: attributes that were set,
+   * which are told in `changes` when it is written (engine/work/attr_log.h).
+   * Last: they keep their memory. */
 #define PAWL_RECORD_TEXTS(X) \
   X(transition)              \
-  X(path) X(text) X(by) X(output) X(changes) X(error) X(previous)
+  X(path) X(text) X(by) X(output) X(changes) X(error) X(previous) X(attrs)
   PAWL_RECORD_TEXTS(PAWL_TEXT_MEMBER)
 } pawl_record;
 

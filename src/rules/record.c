@@ -11,6 +11,9 @@ pawl_record *pawl_token_record(pawl_decision *d, int k, const char *type) {
   r->visit = t->visit;
   r->attempt = t->attempt + 1;
   r->completed_us = pawl_decision_now(d);
+  /* another's clock may have been ahead */
+  r->started_us =
+      t->entered_us < r->completed_us ? t->entered_us : r->completed_us;
   pawl_buf_adds(&r->previous, pawl_buf_str(&pawl_detail_of(t)->from));
   pawl_detail_drop(t, PAWL_DETAIL_from);
   return r;
@@ -71,6 +74,11 @@ void pawl_take_effects(pawl_decision *d, int k, const pawl_result *r) {
   }
   take_notes(d, k, pawl_buf_str(&r->notes));
   pawl_take_starts(d, pawl_buf_str(&r->starts));
+}
+
+void pawl_take_attrs(pawl_record *r, const pawl_result *result) {
+  if (result->attrs_changed)
+    pawl_buf_adds(&r->attrs, pawl_buf_str(&result->attrs));
 }
 
 /* ---- the trace ---- */

@@ -18,6 +18,7 @@ void pawl_arrive(pawl_decision *d, int k, const char *node) {
   t->attempt = 0;
   t->state = PAWL_TOKEN_ACTIVE;
   t->due_us = 0;
+  t->entered_us = 0;
   t->changed = 1;
   p->state.previous = t->previous;
   p->state.node = node;
@@ -37,6 +38,13 @@ void pawl_stand(pawl_decision *d, int k, int64_t due_us) {
   t->changed = 1;
 }
 
+/* Of a step its handler's own time is told. */
+static void note_time(pawl_decision *d, int k, const pawl_node *node) {
+  pawl_token *t = pawl_tok(d, k);
+  if (node->kind != PAWL_KIND_STEP && !t->entered_us)
+    t->entered_us = pawl_decision_now(d);
+}
+
 /* `to` is entered already, or (arrived) stood at. */
 static pawl_code go(pawl_decision *d, int k, int to, int arrived,
                     pawl_buf *path, pawl_error *err) {
@@ -53,6 +61,7 @@ static pawl_code go(pawl_decision *d, int k, int to, int arrived,
                        "%d nodes in a row led to none that takes time",
                        MAX_HOPS);
     }
+    note_time(d, k, node);
     to = -1;
     MUST(pawl_kind_of(d, node)->enter(d, k, node, &to, path, err));
   }

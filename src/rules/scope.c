@@ -25,6 +25,7 @@ int pawl_token_new(pawl_decision *d, int from) {
   t->fork = f->fork;
   t->branch = f->branch;
   t->visit = f->visit;
+  t->entered_us = f->entered_us;
   t->depth = f->depth;
   memcpy(t->scope, f->scope, sizeof t->scope);
   pawl_buf_copy(&t->data, &f->data);

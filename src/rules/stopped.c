@@ -41,6 +41,8 @@ void pawl_stopped_note(pawl_decision *d) {
     add_member(b, "scope", scope);
     if (t->state == PAWL_TOKEN_WAITING && t->due_us)
       pawl_buf_addf(b, ",\"due\":%" PRId64, t->due_us);
+    if (t->state == PAWL_TOKEN_WAITING && t->entered_us)
+      pawl_buf_addf(b, ",\"entered\":%" PRId64, t->entered_us);
     add_json(b, "data", &t->data);
     add_json(b, "event", &t->event);
     add_json(b, "detail", pawl_detail_text(t));
@@ -63,7 +65,7 @@ static void enter_again(pawl_decision *d, int k) {
   pawl_token *t = pawl_tok(d, k);
   pawl_detail_keep(t, PAWL_DETAIL_STAYS);
   t->state = PAWL_TOKEN_ACTIVE;
-  t->due_us = 0;
+  t->due_us = t->entered_us = 0;
   t->visit = ++d->plan.state.visit;
   t->changed = 1;
 }
@@ -103,6 +105,7 @@ static void restore(pawl_decision *d, pawl_str one) {
       pawl_kind_of(d, node)->gathers) {
     t->state = PAWL_TOKEN_WAITING;
     t->due_us = pawl_json_get_int(one, "due", 0);
+    t->entered_us = pawl_json_get_int(one, "entered", 0);
   } else {
     enter_again(d, p->state.tokens.n - 1);
   }

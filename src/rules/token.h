@@ -30,6 +30,8 @@ typedef struct pawl_token {
   const char *fork, *branch; /* NULL: none */
   int64_t visit, attempt;    /* attempts that failed so far in this visit */
   int64_t due_us;            /* 0: none */
+  int64_t entered_us; /* when it came there, which a step that it comes to and
+                         runs in one go has no need of; 0: nobody says */
   int32_t scope[PAWL_MAX_DEPTH]; /* numbers of the tokens that forked */
   int depth;                     /* of them, outermost first */
 #define PAWL_TOKEN_TEXTS(X) X(data) X(event) /* JSON; empty: null */

@@ -13,7 +13,8 @@
  *          takes no write lock and ends with nothing changed. PAWL_UNIT_SOON:
  *          as BATCH, for what a machine that goes down may forget: others see
  *          it after commit, but it is on disk only with the next unit of
- *          another kind that anybody commits.
+ *          another kind that anybody commits. PAWL_UNIT_SNAPSHOT: as READ, and all its
+ *          statements see the store as it is at one moment.
  * Results  After commit (BATCH, SOON, READ) `rows(k)` gives the rows of the
  *          k-th statement sent since begin, in an OPEN unit as soon as it was
  *          sent; they stay until the next begin or close. A statement with
@@ -47,14 +48,21 @@ struct pollfd;
 
 typedef struct pawl_conn pawl_conn; /* a driver's own connection */
 
-enum { PAWL_UNIT_BATCH, PAWL_UNIT_OPEN, PAWL_UNIT_READ, PAWL_UNIT_SOON };
+enum {
+  PAWL_UNIT_BATCH,
+  PAWL_UNIT_OPEN,
+  PAWL_UNIT_READ,
+  PAWL_UNIT_SOON,
+  PAWL_UNIT_SNAPSHOT
+};
 
 enum { /* what the store may rely on */
        PAWL_CAN_OWN_CLOCK =
-           1,               /* statements use the database's clock when their
+           1,                 /* statements use the database's clock when their
                              @now is null */
-       PAWL_CAN_SUBMIT = 2, /* it has `submit`, `finish`, `await` */
-       PAWL_CAN_SOON = 4,   /* else it gets a BATCH for a SOON */
+       PAWL_CAN_SUBMIT = 2,   /* it has `submit`, `finish`, `await` */
+       PAWL_CAN_SOON = 4,     /* else it gets a BATCH for a SOON */
+       PAWL_CAN_SNAPSHOT = 8, /* else each READ is one, and it gets that */
 };
 
 enum { PAWL_MAX_SUBMITTED = 4 };
@@ -71,6 +79,7 @@ typedef struct pawl_driver_options {
   const pawl_clock *clock;
   pawl_counts *counts;    /* where what is done is counted */
   int pooler;             /* PAWL_POOLER_...; UNKNOWN is found out by `open` */
+  const char *schema;     /* of a database that has schemas; NULL: pawl */
   int create;             /* a missing SQLite file may be made */
   int look;               /* one that may only be read will do */
   pawl_left_log left_log; /* SQLite: of a file that is gone (file.h, F2) */

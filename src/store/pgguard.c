@@ -137,14 +137,13 @@ static const char *const of_reads[] = {"select", "values", "table", "with",
 static const char *const of_writes[] = {"insert", "update", "delete", "merge",
                                         "into",   "share",  NULL};
 
-const char *pawl_pgguard_objection(pawl_str sql) {
+const char *pawl_pgguard_objection(pawl_str sql, const char *schema) {
   int is_read, writes = 0, mentions = 0, settings = 0;
   size_t at = 0;
   word w;
   if (!next_word(sql, &at, &w)) return "there is no statement";
   if (!w.is_quoted && is_among(&w, of_transactions))
-    return "the transaction is the step's: it cannot be begun, ended or "
-           "divided";
+    return "it cannot begin, end or divide its transaction";
   if (!w.is_quoted && is_among(&w, of_sessions))
     return "a statement of this kind is not allowed: the session is pawl's";
   is_read = !w.is_quoted && is_among(&w, of_reads);
@@ -155,7 +154,7 @@ const char *pawl_pgguard_objection(pawl_str sql) {
     if (!w.is_quoted && is_word(&w, "u") && at + 1 < sql.len &&
         sql.at[at] == '&' && sql.at[at + 1] == '"')
       return "names are written plainly, not as U&\"...\"";
-    if (is_word(&w, "pawl")) mentions = 1;
+    if (is_word(&w, "pawl") || (schema && is_word(&w, schema))) mentions = 1;
     if (is_word(&w, "pg_settings")) settings = 1; /* updating it sets */
     if (!w.is_quoted && is_among(&w, of_writes)) writes = 1;
   } while (next_word(sql, &at, &w));

@@ -12,8 +12,9 @@
 #include "../base/buf.h"
 
 /* Why the statement is refused, or NULL. Refused is what ends or divides the
- * transaction, what changes the session, and what mentions the schema `pawl`
- * without being a plain read. */
-const char *pawl_pgguard_objection(pawl_str sql);
+ * transaction, what changes the session, and what mentions the schema `pawl`,
+ * or the store's own (`schema`; NULL: that is `pawl`), without being a plain
+ * read. */
+const char *pawl_pgguard_objection(pawl_str sql, const char *schema);
 
 #endif

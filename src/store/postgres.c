@@ -25,6 +25,7 @@
 #include "failure.h"
 #include "pgconn.h"
 #include "pgguard.h"
+#include "pgschema.h"
 #include "pgsession.h"
 #include "pgurl.h"
 #include "pgwire.h"
@@ -73,6 +74,8 @@ enum { NUNITS = PAWL_MAX_SUBMITTED + 1 };
 struct pawl_conn {
   const pawl_alloc *alloc;
   const pawl_log *log;
+  const char *schema; /* NULL: the one that statements are written for */
+  pawl_buf texts[PAWL_NSTMTS]; /* of another one, as they are asked for */
   PGconn *pg;
   int pooler;
   int is_lost;
@@ -83,8 +86,8 @@ struct pawl_conn {
   unit *shown;   /* whose rows can be asked for */
   unit *submitted[PAWL_MAX_SUBMITTED]; /* oldest first */
   int nsubmitted;
-  int begin_due;          /* OPEN: BEGIN goes out with the first statement */
-  int in_transaction;     /* OPEN: it has */
+  int begin_due; /* OPEN, SNAPSHOT: BEGIN goes out with the first statement */
+  int in_transaction;     /* it has */
   int nqueued;            /* sent without a sync behind */
   int forget_prepared;    /* what was prepared must be thrown away first */
   int64_t replan_mono_us; /* plans are made anew then */
@@ -175,6 +178,13 @@ static pawl_code queue_session(pawl_conn *c, pawl_error *err) {
 
 /* What must go out before the unit's first statement. */
 static pawl_code queue_begin(pawl_conn *c, pawl_error *err) {
+  if (c->begin_due && c->open->kind == PAWL_UNIT_SNAPSHOT) {
+    /* the first of all: what a transaction is to be is not said later */
+    MUST(queue_plain(c, OP_BEGIN,
+                     "begin isolation level repeatable read read only", err));
+    c->begin_due = 0;
+    c->in_transaction = 1;
+  }
   if (c->forget_prepared) {
     MUST(queue_plain(c, OP_PLAIN, "deallocate all", err));
     c->forget_prepared = 0;
@@ -426,6 +436,7 @@ static void postgres_close(pawl_conn *c) {
   if (c->pg) pq.finish(c->pg);
   pawl_answer_deinit(&c->answer);
   pawl_buf_deinit(&c->bytes);
+  for (int i = 0; i < PAWL_NSTMTS; i++) pawl_buf_deinit(&c->texts[i]);
   pawl_release(c->alloc, c, sizeof *c);
 }
 
@@ -435,11 +446,14 @@ static pawl_code postgres_open(const char *target,
   pawl_counts unseen = {0}; /* opening does not count */
   pawl_code rc;
   pawl_conn *c = NULL;
+  if (options->schema) MUST(pawl_pgschema_check(options->schema, err));
   TRY(pawl_pgconn_load(err));
   if (!(c = pawl_calloc(options->alloc, sizeof *c)))
     return pawl_failure_memory(err);
   c->alloc = options->alloc;
   c->log = options->log;
+  if (options->schema && strcmp(options->schema, PAWL_PG_SCHEMA) != 0)
+    c->schema = options->schema;
   c->counts = &unseen;
   for (int i = 0; i < NUNITS; i++)
     pawl_results_init(&c->units[i].results, c->alloc);
@@ -497,33 +511,50 @@ static pawl_code postgres_begin(pawl_conn *c, int kind, pawl_error *err) {
     memset(c->prepared, UNPREPARED, sizeof c->prepared);
     memset(c->checked, 0, sizeof c->checked);
   }
-  c->begin_due = kind == PAWL_UNIT_OPEN;
+  c->begin_due = kind == PAWL_UNIT_OPEN || kind == PAWL_UNIT_SNAPSHOT;
   c->in_transaction = 0;
   return PAWL_OK;
 }
 
+/* NULL: there is no memory for it. */
+static const char *text_of(pawl_conn *c, pawl_stmt which) {
+  const char *text = pawl_sql_postgres[which].text;
+  pawl_buf *own = &c->texts[which];
+  if (!c->schema) return text;
+  if (!own->len) {
+    *own = (pawl_buf){.alloc = c->alloc};
+    pawl_pgschema_put(own, text, c->schema);
+    if (pawl_buf_check(own, NULL) != PAWL_OK) {
+      pawl_buf_deinit(own);
+      return NULL;
+    }
+  }
+  return own->at;
+}
+
 static pawl_code queue_prepare(pawl_conn *c, pawl_stmt which,
                                const pawl_pgparams *p, pawl_error *err) {
+  const char *text;
   if (c->prepared[which] != UNPREPARED) return PAWL_OK;
+  if (!(text = text_of(c, which))) return pawl_failure_memory(err);
   if (!add_op(c, OP_PREPARE, which)) return pawl_failure_memory(err);
   c->prepared[which] = PREPARING;
-  return queued(c,
-                pq.sendPrepare(c->pg, pawl_stmts[which].name,
-                               pawl_sql_postgres[which].text, p->n, p->types),
-                err);
+  return queued(
+      c, pq.sendPrepare(c->pg, pawl_stmts[which].name, text, p->n, p->types),
+      err);
 }
 
 static pawl_code queue_exec(pawl_conn *c, pawl_stmt which,
                             const pawl_pgparams *p, pawl_error *err) {
-  if (!add_op(c, OP_EXEC, which)) return pawl_failure_memory(err);
+  const char *text = c->pooler ? text_of(c, which) : "";
+  if (!text || !add_op(c, OP_EXEC, which)) return pawl_failure_memory(err);
   c->counts->statements++;
   return queued(
       c,
-      c->pooler
-          ? pq.sendQueryParams(c->pg, pawl_sql_postgres[which].text, p->n,
-                               p->types, p->values, p->lengths, p->formats, 1)
-          : pq.sendQueryPrepared(c->pg, pawl_stmts[which].name, p->n,
-                                 p->values, p->lengths, p->formats, 1),
+      c->pooler ? pq.sendQueryParams(c->pg, text, p->n, p->types, p->values,
+                                     p->lengths, p->formats, 1)
+                : pq.sendQueryPrepared(c->pg, pawl_stmts[which].name, p->n,
+                                       p->values, p->lengths, p->formats, 1),
       err);
 }
 
@@ -666,8 +697,7 @@ static void postgres_await(pawl_conn *c, int64_t deadline_mono_us,
 /* ---- the schema ---- */
 
 /* Several statements in one string: the simple protocol's own. */
-static pawl_code postgres_script(pawl_conn *c, const char *sql,
-                                 pawl_error *err) {
+static pawl_code run_script(pawl_conn *c, const char *sql, pawl_error *err) {
   op o = {OP_PLAIN, (pawl_stmt)0};
   verdict v = {PAWL_OK, 0, err};
   assert(c->open && c->open->kind == PAWL_UNIT_OPEN); /* D2 */
@@ -681,6 +711,17 @@ static pawl_code postgres_script(pawl_conn *c, const char *sql,
   if (!pq.enterPipelineMode(c->pg))
     return fail_lost(c, "pipeline mode was refused", err);
   return v.rc;
+}
+
+static pawl_code postgres_script(pawl_conn *c, const char *sql,
+                                 pawl_error *err) {
+  pawl_buf text = {.alloc = c->alloc};
+  if (!c->schema) return run_script(c, sql, err);
+  pawl_pgschema_put(&text, sql, c->schema);
+  pawl_code rc = pawl_buf_check(&text, err);
+  if (rc == PAWL_OK) rc = run_script(c, text.at, err);
+  pawl_buf_deinit(&text);
+  return rc;
 }
 
 /* ---- the user's own statement ---- */
@@ -744,7 +785,7 @@ static pawl_code postgres_query(pawl_conn *c, pawl_query *q, pawl_error *err) {
   pawl_pgparams p;
   pawl_error mine = {0};
   pawl_buf text = {.alloc = c->alloc};
-  const char *why = pawl_pgguard_objection(q->sql);
+  const char *why = pawl_pgguard_objection(q->sql, c->schema);
   pawl_code rc;
   assert(c->open && c->open->kind == PAWL_UNIT_OPEN); /* D2 */
   if (why || memchr(q->sql.at, 0, q->sql.len))
@@ -773,9 +814,12 @@ out:
 /* ---- waiting for work ---- */
 
 static pawl_code listen_once(pawl_conn *c, pawl_error *err) {
+  char listen[PAWL_PG_SCHEMA_MAX + sizeof "listen _wake"];
   if (c->pooler || c->is_listening) return PAWL_OK;
+  snprintf(listen, sizeof listen, "listen %s_wake",
+           c->schema ? c->schema : PAWL_PG_SCHEMA);
   open_unit(c, PAWL_UNIT_READ);
-  pawl_code rc = run_plain(c, "listen pawl_wake", err);
+  pawl_code rc = run_plain(c, listen, err);
   c->open = NULL;
   c->is_listening = rc == PAWL_OK;
   return rc;
@@ -820,7 +864,8 @@ static pawl_code postgres_backup(pawl_conn *c, const char *path,
   (void)c, (void)path, (void)stop, (void)bytes;
   return pawl_fail_hint(
       err, PAWL_UNSUPPORTED,
-      "pg_dump --format=custom --schema=pawl --file=FILE DATABASE copies the "
+      "pg_dump --format=custom --schema=pawl (or what the store's is called) "
+      "--file=FILE DATABASE copies the "
       "store alone, while it is in use; pg_restore puts it back",
       "a store in PostgreSQL is backed up with pg_dump");
 }
@@ -829,7 +874,7 @@ const pawl_driver pawl_driver_postgres = {
     .name = "postgres",
     .url = &pawl_pgurl,
     .describe = pawl_pgconn_describe,
-    .caps = PAWL_CAN_OWN_CLOCK | PAWL_CAN_SUBMIT,
+    .caps = PAWL_CAN_OWN_CLOCK | PAWL_CAN_SUBMIT | PAWL_CAN_SNAPSHOT,
     .open_limit_us = 10 * PAWL_SECOND,
     .sql = pawl_sql_postgres,
     .migrations = pawl_migrations_postgres,

@@ -545,6 +545,17 @@ static void forget_new_counts(pawl_sqconn *c) {
   unlock_beside(c);
 }
 
+/* A file that is empty yet will be able to give back what pruning leaves free;
+ * one with tables stays as it is. Not asked for there: SQLite begins to write
+ * for that, and who writes may be waiting for the lock that we have. */
+static pawl_code set_vacuum(pawl_sqconn *c, pawl_error *err) {
+  int64_t pages;
+
+  MUST(pawl_sqconn_ask(c, "pragma page_count", &pages, err));
+  if (pages) return PAWL_OK;
+  return pawl_sqconn_exec(c, "pragma auto_vacuum=incremental", err);
+}
+
 static pawl_code configure(pawl_sqconn *c, pawl_error *err) {
   pawl_code rc;
   MUST(pawl_sqconn_exec(
@@ -562,7 +573,9 @@ static pawl_code configure(pawl_sqconn *c, pawl_error *err) {
   if (c->locks_commits)
     MUST(pawl_sqconn_exec(c, "pragma cache_spill=off", err));
   MUST(lock_beside(c, BUSY_LIMIT, err));
-  if ((rc = set_wal(c, err)) == PAWL_OK) rc = forget_counts(c, 0, err);
+  rc = set_vacuum(c, err);
+  if (rc == PAWL_OK) rc = set_wal(c, err);
+  if (rc == PAWL_OK) rc = forget_counts(c, 0, err);
   unlock_beside(c);
   if (rc != PAWL_OK) return rc;
   MUST(pawl_sqconn_exec(c,

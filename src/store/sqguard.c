@@ -24,8 +24,7 @@ static const char *objection(int action, const char *a, const char *b) {
   switch (action) {
     case SQLITE_TRANSACTION:
     case SQLITE_SAVEPOINT:
-      return "the transaction is the step's: it cannot be begun, ended or "
-             "divided";
+      return "it cannot begin, end or divide its transaction";
     case SQLITE_ATTACH:
     case SQLITE_DETACH:
       return "databases cannot be attached or detached";

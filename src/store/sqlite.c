@@ -54,6 +54,10 @@ static pawl_code sqlite_open(const char *path, pawl_driver_options *options,
   pawl_conn *c = NULL;
   if (path[0] == 0)
     return pawl_fail(err, PAWL_INVALID, "the store's path is empty");
+  if (options->schema)
+    return pawl_fail_hint(err, PAWL_INVALID,
+                          "leave it out, and give each store a file",
+                          "a store in a file has no schema to be named");
   if (!(c = pawl_calloc(options->alloc, sizeof *c)))
     return pawl_failure_memory(err);
   c->alloc = options->alloc;

@@ -113,7 +113,7 @@ typedef struct pawl_column {
   int n, cap;
 } pawl_column;
 
-#define PAWL_MAX_ARGS 48
+#define PAWL_MAX_ARGS 64
 
 /* The arguments of one execution; reusable, keeps its memory. */
 typedef struct pawl_args {

@@ -21,7 +21,8 @@ struct pawl_store {
   pawl_conn *conn; /* NULL: lost */
   char *target;
   size_t target_size;
-  pid_t owner; /* the process that opened it */
+  pawl_buf schema_name; /* what options.schema points to */
+  pid_t owner;          /* the process that opened it */
   pawl_schema schema;
   phase phase;
   int unit;
@@ -31,7 +32,11 @@ struct pawl_store {
   int nlost;      /* older ones, which went with another */
   pawl_counts counts;
   int64_t epoch;
-  int stays; /* a lost connection is not opened again now */
+  int stays;        /* a lost connection is not opened again now */
+  int nheld;        /* levels of the transaction that is held */
+  int failed_level; /* in which it has failed as a whole, by `why`; 0: none */
+  pawl_error why;
+  int saved; /* the unit that is open has a savepoint */
 };
 
 void pawl_store_describe(const char *url, pawl_buf *out) {
@@ -63,7 +68,8 @@ static void drop_conn(pawl_store *store) {
   assert(store->phase != IN_UNIT); /* D1: its transaction went with it */
 }
 
-/* A lost connection is a rollback: what it was doing is over. */
+/* A lost connection is a rollback: what it was doing is over, and so is all
+ * that is held. */
 static pawl_code settle(pawl_store *store, pawl_code rc) {
   if (rc == PAWL_OK) return rc;
   if (store->phase == IN_UNIT) store->phase = FAILED;
@@ -109,6 +115,7 @@ static pawl_store *new_store(const pawl_store_options *o) {
 static void free_store(pawl_store *store) {
   pawl_alloc alloc = store->alloc_copy;
   pawl_args_deinit(&store->args);
+  pawl_buf_deinit(&store->schema_name);
   pawl_release(&alloc, store->target, store->target_size);
   pawl_release(&alloc, store, sizeof *store);
 }
@@ -119,12 +126,17 @@ static pawl_code check_options(const pawl_store_options *o, pawl_error *err) {
                    o->shards, INT16_MAX);
 }
 
-static int copy_target(pawl_store *store, const char *target) {
+static int copy_names(pawl_store *store, const char *target,
+                      const char *schema) {
   store->target_size = strlen(target) + 1;
   store->target = pawl_realloc(store->alloc, NULL, 0, store->target_size);
   if (!store->target) return 0;
   memcpy(store->target, target, store->target_size);
-  return 1;
+  if (!schema) return 1;
+  store->schema_name.alloc = store->alloc;
+  pawl_buf_addz(&store->schema_name, schema);
+  store->options.schema = store->schema_name.at ? store->schema_name.at : "";
+  return !store->schema_name.failed;
 }
 
 pawl_code pawl_store_open(const char *url, const pawl_store_options *options,
@@ -139,7 +151,7 @@ pawl_code pawl_store_open(const char *url, const pawl_store_options *options,
   TRY(check_options(o, err));
   TRY(pawl_drivers_pick(url, &driver, &target, err));
   store = new_store(o);
-  if (!store || !copy_target(store, target)) {
+  if (!store || !copy_names(store, target, o->schema)) {
     rc = pawl_fail(err, PAWL_NOMEM, "no memory for the store");
     goto out;
   }
@@ -240,13 +252,170 @@ static pawl_code begin(pawl_store *store, int unit, pawl_error *err) {
   return settle(store, store->driver->begin(store->conn, unit, err));
 }
 
+/* ---- a transaction that is held ---- */
+
+/* By itself, not as a part of a unit: its result is counted all the same. */
+static pawl_code send_plain(pawl_store *store, pawl_stmt stmt,
+                            pawl_error *err) {
+  pawl_args_begin(&store->args, stmt);
+  MUST(store->driver->send(store->conn, &store->args, err));
+  store->nsent++;
+  return PAWL_OK;
+}
+
+/* It cannot go on: its level has to be rolled back; with its connection all
+ * levels have to. */
+static pawl_code spoil(pawl_store *store, pawl_code rc, pawl_error *err) {
+  pawl_error unsaid;
+
+  if (rc == PAWL_OK) return rc;
+  if (!err) err = &unsaid;
+  if (!store->failed_level) {
+    store->failed_level = store->nheld;
+    store->why = *err;
+  }
+  if (rc == PAWL_UNREACHABLE || rc == PAWL_NOT_A_STORE) {
+    drop_conn(store);
+    store->failed_level = 1;
+  }
+  return rc;
+}
+
+/* Whatever has failed in it: the same again. S5: so it is with a connection
+ * that is lost, until all is rolled back. */
+static pawl_code check_held(const pawl_store *store, pawl_error *err) {
+  if (!store->failed_level) return PAWL_OK;
+  if (err) *err = store->why;
+  pawl_error_prefix(err,
+                    "the transaction has failed, and has to be rolled "
+                    "back");
+  return store->why.code;
+}
+
+/* A unit that only reads has nothing to undo. */
+static pawl_code begin_held(pawl_store *store, int unit, pawl_error *err) {
+  pawl_error unsaid;
+
+  if (!err) err = &unsaid;
+  MUST(check_held(store, err));
+  store->saved = unit != PAWL_UNIT_READ && unit != PAWL_UNIT_SNAPSHOT;
+  if (store->saved)
+    MUST(spoil(store, send_plain(store, PAWL_STMT_savepoint, err), err));
+  store->phase = IN_UNIT;
+  store->unit = unit;
+  return PAWL_OK;
+}
+
+static pawl_code commit_held(pawl_store *store, pawl_error *err) {
+  pawl_error unsaid;
+
+  if (!err) err = &unsaid;
+  store->phase = IDLE;
+  if (!store->saved) return PAWL_OK;
+  return spoil(store, send_plain(store, PAWL_STMT_savepoint_release, err),
+               err);
+}
+
+/* Back to the last savepoint, which goes too. */
+static pawl_code undo_held(pawl_store *store, pawl_error *err) {
+  MUST(send_plain(store, PAWL_STMT_savepoint_undo, err));
+  return send_plain(store, PAWL_STMT_savepoint_release, err);
+}
+
+static void rollback_held(pawl_store *store) {
+  pawl_error err;
+
+  store->phase = IDLE;
+  if (!store->conn) {
+    pawl_fail(&err, PAWL_UNREACHABLE, "the connection was lost");
+    (void)spoil(store, PAWL_UNREACHABLE, &err);
+  } else if (store->saved) {
+    (void)spoil(store, undo_held(store, &err), &err);
+  } else {
+    pawl_fail(&err, PAWL_STORE, "a question to the store has failed");
+    (void)spoil(store, PAWL_STORE, &err);
+  }
+}
+
+int pawl_store_held(const pawl_store *store) {
+  return store->nheld;
+}
+
+pawl_code pawl_store_hold(pawl_store *store, pawl_error *err) {
+  if (store->nheld) {
+    if (store->phase != IDLE)
+      return fail_phase("hold", "a unit of work is open", err);
+    MUST(check_held(store, err));
+    MUST(spoil(store, send_plain(store, PAWL_STMT_savepoint, err), err));
+  } else {
+    MUST(pawl_store_begin(store, PAWL_UNIT_OPEN, err));
+    store->phase = IDLE; /* of the units in it */
+    store->failed_level = 0;
+  }
+  store->nheld++;
+  return PAWL_OK;
+}
+
+static pawl_code fail_unheld(const char *call, pawl_error *err) {
+  return pawl_fail(err, PAWL_MISUSE, "%s: no transaction is open", call);
+}
+
+static pawl_code commit_outermost(pawl_store *store, pawl_error *err) {
+  pawl_code rc;
+
+  store->nheld = 0;
+  store->phase = IN_UNIT;
+  store->unit = PAWL_UNIT_OPEN;
+  rc = pawl_store_commit(store, err);
+  if (rc != PAWL_UNREACHABLE) return rc;
+  pawl_error_prefix(err, "nobody knows whether the transaction was committed");
+  pawl_error_hint(err,
+                  "look for what it did: with ids or keys of your own it may "
+                  "be repeated without harm");
+  return rc;
+}
+
+pawl_code pawl_store_held_commit(pawl_store *store, pawl_error *err) {
+  pawl_error unsaid;
+  pawl_code rc = PAWL_OK;
+
+  if (is_foreign(store)) return fail_forked(err);
+  if (!store->nheld || store->phase != IDLE) return fail_unheld("commit", err);
+  if (!err) err = &unsaid;
+  TRY(check_held(store, err));
+  if (store->nheld == 1) return commit_outermost(store, err);
+  TRY(spoil(store, send_plain(store, PAWL_STMT_savepoint_release, err), err));
+  store->nheld--;
+  return PAWL_OK;
+out:
+  pawl_store_held_rollback(store);
+  return rc;
+}
+
+void pawl_store_held_rollback(pawl_store *store) {
+  pawl_error err;
+
+  if (is_foreign(store) || !store->nheld) return;
+  store->phase = IDLE;
+  if (--store->nheld == 0) {
+    store->failed_level = 0;
+    if (store->conn && !store->driver->rollback(store->conn)) drop_conn(store);
+    return;
+  }
+  if (store->failed_level > store->nheld) store->failed_level = 0;
+  if (!store->failed_level) (void)spoil(store, undo_held(store, &err), &err);
+}
+
 pawl_code pawl_store_begin(pawl_store *store, int unit, pawl_error *err) {
   pawl_error why = {0};
   if (is_foreign(store)) return fail_forked(err);
   if (store->phase != IDLE)
     return fail_phase("begin", "a unit of work is open", err);
+  if (store->nheld) return begin_held(store, unit, err);
   if (unit == PAWL_UNIT_SOON && !(store->driver->caps & PAWL_CAN_SOON))
     unit = PAWL_UNIT_BATCH;
+  if (unit == PAWL_UNIT_SNAPSHOT && !(store->driver->caps & PAWL_CAN_SNAPSHOT))
+    unit = PAWL_UNIT_READ;
   pawl_code rc = begin(store, unit, &why);
   if (rc == PAWL_UNREACHABLE && !store->stays) {
     if (!strcmp(why.sqlstate, "58P01")) /* no cut line */
@@ -286,6 +455,7 @@ pawl_code pawl_store_send_one(pawl_store *store, pawl_stmt stmt,
 pawl_code pawl_store_commit(pawl_store *store, pawl_error *err) {
   pawl_code rc;
   TRY(check_unit(store, "commit", err));
+  if (store->nheld) return commit_held(store, err);
   TRY(settle(store, store->driver->commit(store->conn, err)));
   store->phase = IDLE;
   return PAWL_OK;
@@ -295,7 +465,7 @@ out:
 }
 
 int pawl_store_can_submit(const pawl_store *store) {
-  return (store->driver->caps & PAWL_CAN_SUBMIT) != 0;
+  return (store->driver->caps & PAWL_CAN_SUBMIT) != 0 && !store->nheld;
 }
 
 pawl_code pawl_store_submit(pawl_store *store, pawl_error *err) {
@@ -316,7 +486,7 @@ out:
 
 pawl_code pawl_store_finish(pawl_store *store, pawl_error *err) {
   if (is_foreign(store)) return fail_forked(err);
-  if (store->phase != IDLE)
+  if (store->phase != IDLE || store->nheld)
     return fail_phase("finish", "a unit of work is open", err);
   if (store->nlost) {
     store->nlost--;
@@ -346,6 +516,10 @@ int pawl_store_may_repeat(pawl_code rc, int *tries) {
 
 void pawl_store_rollback(pawl_store *store) {
   if (is_foreign(store) || store->phase == IDLE) return;
+  if (store->nheld) {
+    rollback_held(store);
+    return;
+  }
   store->phase = IDLE;
   if (store->conn && !store->driver->rollback(store->conn)) drop_conn(store);
 }
@@ -380,6 +554,13 @@ int64_t pawl_store_now(const pawl_store *store) {
 }
 
 pawl_code pawl_store_query(pawl_store *store, pawl_query *q, pawl_error *err) {
+  pawl_error unsaid;
+
+  if (!err) err = &unsaid;
+  if (store->nheld && store->phase == IDLE) {
+    MUST(check_held(store, err));
+    return spoil(store, store->driver->query(store->conn, q, err), err);
+  }
   MUST(check_unit(store, "query", err));
   if (store->unit != PAWL_UNIT_OPEN)
     return fail_phase("query", "wants an open transaction", err);
@@ -394,7 +575,7 @@ pawl_code pawl_store_wait(pawl_store *store, int64_t deadline_mono_us,
   struct pollfd own;
   *woken = 0;
   if (is_foreign(store)) return fail_forked(err);
-  if (store->phase != IDLE)
+  if (store->phase != IDLE || store->nheld)
     return fail_phase("wait", "a unit of work is open", err);
   if (!store->conn) /* the next begin connects, or tells why it cannot */
     return pawl_fail(err, PAWL_UNREACHABLE, "the connection was lost");
@@ -417,8 +598,8 @@ out:
 }
 
 void pawl_store_tidy(pawl_store *store) {
-  if (!is_foreign(store) && store->phase == IDLE && store->conn &&
-      store->driver->tidy)
+  if (!is_foreign(store) && store->phase == IDLE && !store->nheld &&
+      store->conn && store->driver->tidy)
     store->driver->tidy(store->conn);
 }
 

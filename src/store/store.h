@@ -15,7 +15,9 @@
  *          S2 agenda rows are locked first, in id order, then instances.
  *          S3 one unit names one shard.
  *          S4 what takes the place of a store that was lost is used when it is
- *             a store of our schema, else waited for: nothing is made there. */
+ *             a store of our schema, else waited for: nothing is made there.
+ *          S5 while a transaction is held its connection is not opened again:
+ *             what follows would happen outside of it. */
 #ifndef PAWL_STORE_STORE_H
 #define PAWL_STORE_STORE_H
 
@@ -27,10 +29,12 @@ typedef struct pawl_store_options {
   const pawl_alloc *alloc;
   const pawl_log *log;
   const pawl_clock *clock;
-  int pooler;  /* PAWL_POOLER_... */
-  int create;  /* -1: a missing or empty store is an error */
-  int shards;  /* of a store made now; 0: 1 */
-  int migrate; /* 1: upgrade an older store too (pawl migrate) */
+  int pooler;         /* PAWL_POOLER_... */
+  const char *schema; /* PostgreSQL: NULL is "pawl"; copied. SQLite has none:
+                         PAWL_INVALID */
+  int create;         /* -1: a missing or empty store is an error */
+  int shards;         /* of a store made now; 0: 1 */
+  int migrate;        /* 1: upgrade an older store too (pawl migrate) */
 } pawl_store_options;
 
 /* url as in pawl_open. An empty store gets its schema. Retries of a busy or
@@ -115,7 +119,19 @@ pawl_code pawl_store_once_one(pawl_store *store, int unit, pawl_stmt stmt,
 /* The value for a statement's @now: the injected or the host's time; 0, which
  * is null there, where the database's own clock is used. */
 int64_t pawl_store_now(const pawl_store *store);
-/* See driver.h. */
+/* Holds one transaction open, for as long as its user likes: until it is
+ * committed or rolled back every unit is a part of it, all or nothing by a
+ * savepoint, and is committed with it. Held again inside, it is a savepoint of
+ * its own. What has failed as a whole (a query, a connection) has every unit
+ * fail, until the level in which it failed is rolled back. */
+pawl_code pawl_store_hold(pawl_store *store, pawl_error *err);
+/* How many levels are held; 0: none. */
+int pawl_store_held(const pawl_store *store);
+/* Ends the innermost level; on failure that is rolled back. Of the outermost,
+ * PAWL_UNREACHABLE: nobody knows whether it happened. */
+pawl_code pawl_store_held_commit(pawl_store *store, pawl_error *err);
+void pawl_store_held_rollback(pawl_store *store);
+/* See driver.h; in an OPEN unit, or between the units of what is held. */
 pawl_code pawl_store_query(pawl_store *store, pawl_query *q, pawl_error *err);
 /* See driver.h; `fds` may be NULL. */
 pawl_code pawl_store_wait(pawl_store *store, int64_t deadline_mono_us,

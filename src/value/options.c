@@ -193,9 +193,10 @@ static pawl_code wrong(const reading *r, const pawl_option *row, pawl_str one,
   if (row->names) near = pawl_nearest(text, row->names, (int)row->high);
   if (near) pawl_error_hint(err, "did you mean \"%s\"?", near);
   if (row->shape == PAWL_OPTION_ID)
-    pawl_error_hint(err,
-                    "those sort by the time at which they were drawn; a "
-                    "name of your own goes into `key`");
+    pawl_error_hint(err, !strcmp(row->name, "id")
+                             ? "those sort by the time at which they were "
+                               "drawn; a name of your own goes into `key`"
+                             : "leave it out, and one is drawn");
   return PAWL_INVALID;
 }
 

@@ -1,5 +1,7 @@
 --- What the commands share that change something: who asks, and what to say.
+local filters = require "pawl.cli.filters"
 local format = require "pawl.cli.format"
+local many = require "pawl.cli.many"
 local several = require "pawl.cli.several"
 local store = require "pawl.cli.store"
 local sys = require "pawl.sys"
@@ -19,10 +21,48 @@ act.options = {
     help = "who asks; default: the user's name" },
 }
 
+--- Those of what changes instances.
+act.of_change = {
+  { long = "dry-run", help = "only say what would be done" },
+  { long = "request", arg = "ID",
+    help = "known by this id, a UUID of version 7: asked again with the same "
+      .. "one it is not done again" },
+}
+
+--- Those of whom is to be found by filters.
+local of_many = {
+  { long = "yes", short = "y", help = "with filters: do not ask" },
+  { long = "limit", short = "n", arg = "N", type = "count",
+    help = "with filters: at most so many; default: all" },
+}
+
+--- How it is said of a command that it takes several.
+act.about_many = "Without ids it takes the filters of `pawl list`, and means "
+  .. "all that they find and that it can be done to: on a terminal it says "
+  .. "how many these are and asks; elsewhere it needs --yes. Each is changed "
+  .. "by itself; what was refused is counted, by the code of the error, with "
+  .. "one of them. Cut short, it goes on when it is asked again."
+
 ---@param more pawl.cli.Option[]
 ---@return pawl.cli.Option[]
 function act.with(more)
   return table.move(act.options, 1, #act.options, #more + 1, more)
+end
+
+--- The same for what changes instances.
+---@param more pawl.cli.Option[]
+---@return pawl.cli.Option[]
+function act.with_change(more)
+  local own = act.with(more)
+  return table.move(act.of_change, 1, #act.of_change, #own + 1, own)
+end
+
+--- The same for what takes filters, too.
+---@param more pawl.cli.Option[]
+---@return pawl.cli.Option[]
+function act.with_filters(more)
+  local own = act.with_change(more)
+  return filters.behind(table.move(of_many, 1, #of_many, #own + 1, own))
 end
 
 --- Who asks, when nobody says; nil when the system does not know either.
@@ -37,11 +77,12 @@ end
 function act.asked(opts, more)
   more = more or {}
   more.by, more.reason = act.user(opts), opts.reason
+  more.dry_run, more.request = opts.dry_run, opts.request
   return more
 end
 
 --- Changes instances, whose ids may be shortened, and says what came of it.
----@param ids string[]
+---@param ids string[]    none: those that the filters find
 ---@param name string     the engine's method
 ---@param words string    what was done: "resumed"
 ---@param given? table    the method's options
@@ -49,12 +90,17 @@ end
 ---@return integer exit code
 function act.instance(opts, ids, name, words, given, how)
   how = how or {}
+  if #ids == 0 then
+    return many(opts, name, words, act.asked(opts, given))
+  end
   return several(opts, ids, function(engine, id)
     id = store.try(engine:find(id))
     local method = how.method or engine[name]
     local _, done = store.try(method(engine, id, act.asked(opts, given)))
     if opts.json then return format.json { id = id, done = done } end
-    if done then
+    if opts.dry_run then
+      term.print("would be ", words, " ", id)
+    elseif done then
       term.print(words, " ", id)
     else
       term.print(how.asked or "asked for it:", " ", id, how.later

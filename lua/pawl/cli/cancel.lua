@@ -1,4 +1,4 @@
---- pawl cancel ID...
+--- pawl cancel [ID...]
 local act = require "pawl.cli.act"
 
 local function run(opts, args)
@@ -12,7 +12,7 @@ local function run(opts, args)
 end
 
 return {
-  name = "cancel", args = "ID...", min = 1, max = math.huge,
+  name = "cancel", args = "[ID...]", max = math.huge,
   summary = "ask an instance to end",
   about = "Records that the instance is to be cancelled. One that nobody "
     .. "works on is cancelled at once; otherwise its worker does it before "
@@ -21,13 +21,16 @@ return {
     .. "instance has already finished.\n\n"
     .. "Like every command that takes an id it takes several: each is "
     .. "cancelled by itself, what was refused is told with its id, and the "
-    .. "exit code is that of the worst.",
-  options = act.with {
+    .. "exit code is that of the worst."
+    .. "\n\n" .. act.about_many,
+  options = act.with_filters {
     { long = "no-undo", help = "undo nothing" },
   },
   examples = {
     { "pawl cancel 019aa1f2 --reason 'ordered twice'", "with a reason" },
     { "pawl cancel 52107083 90caf5d0", "two, by the ends of their ids" },
+    { "pawl cancel -w order.fulfil --node ship --dry-run",
+      "how many stand there" },
   },
   run = run,
 }

@@ -199,13 +199,12 @@ local function alternatives(line, text)
   return out
 end
 
-local lists = { list = "list", task = "task_list" }
-
 local function values(line)
   local option = line.option
   if option.one_of then return words_of(option.one_of) end
-  local verb = lists[line.command and line.command.name]
-  if verb and option.long == "status" then
+  local verb = line.command and line.command.name == "task" and "task_list"
+    or "list"
+  if option.long == "status" then
     return words_of(verb_args.words(verb, "status"))
   end
   return alternatives(line, option.arg)

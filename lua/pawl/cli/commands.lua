@@ -8,16 +8,19 @@ local commands = {}
 
 commands.names = {
   "run", "start", "worker", "list", "show", "explain", "tokens", "history",
-  "outbox", "signal", "task", "cancel", "suspend", "resume", "retry",
+  "audit", "outbox", "relay", "signal", "task", "cancel", "suspend",
+  "resume", "retry",
   "restart", "move", "kill", "wake", "edit", "note", "delete", "undelete",
-  "purge", "workflow", "executors", "health", "graph", "check", "deploy",
-  "migrate", "backup", "version", "completion", "man", "help",
+  "purge", "workflow", "executors", "stats", "problems", "top", "health",
+  "graph", "check", "deploy", "prune", "migrate", "backup", "export",
+  "import", "version", "completion", "man", "help",
 }
 
 --- What hands type that know other tools: each a command by another name.
 commands.aliases = {
   { "ls", "list" }, { "ps", "list" }, { "get", "show" },
   { "inspect", "show" }, { "describe", "explain" }, { "logs", "history" },
+  { "workers", "executors" },
 }
 
 local function unaliased(name)

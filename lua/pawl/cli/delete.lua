@@ -1,14 +1,15 @@
---- pawl delete ID...
+--- pawl delete [ID...]
 local act = require "pawl.cli.act"
 
 return {
-  name = "delete", args = "ID...", min = 1, max = math.huge,
+  name = "delete", args = "[ID...]", max = math.huge,
   summary = "hide an instance that has ended",
   about = "Hides the instance from lists and gives its key free for a new one. "
     .. "Nothing of it is lost: `pawl show` has it, `pawl list --deleted` lists "
     .. "it, `pawl undelete` takes it back, `pawl purge` does away with it. One "
-    .. "that lives is refused, unless it is to be cancelled first.",
-  options = act.with {
+    .. "that lives is refused, unless it is to be cancelled first."
+    .. "\n\n" .. act.about_many,
+  options = act.with_filters {
     { long = "cancel", help = "cancel it first, if it lives" },
   },
   examples = {

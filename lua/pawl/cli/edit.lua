@@ -44,7 +44,7 @@ return {
   about = "Sets and removes variables of an unfinished instance. The change "
     .. "stands in its history. With --if-commits it is made only if the "
     .. "instance made exactly so many commits (`pawl show --json` tells).",
-  options = act.with {
+  options = act.with_change {
     { long = "set", arg = "NAME=JSON", many = true,
       help = "may be given several times" },
     { long = "unset", arg = "NAME", many = true,

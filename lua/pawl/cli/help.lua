@@ -26,7 +26,8 @@ Exit codes
 Errors are plain text on stderr, with --json too: one line, `pawl: CODE:
 message`, and where there is something to do about it ` hint: ...` below.]]
 
---- "ls, ps: list; logs: history", in the order of the aliases.
+--- "ls, ps: list; logs: history", in the order of the aliases, on lines that
+--- stand below each other.
 local function aliases()
   local of, order, parts = {}, {}, {}
   for _, alias in ipairs(commands.aliases) do
@@ -40,7 +41,16 @@ local function aliases()
   for i, command in ipairs(order) do
     parts[i] = table.concat(of[command], ", ") .. ": " .. command
   end
-  return table.concat(parts, "; ")
+  parts[#parts + 1] = "-V: version"
+  local lines, line = {}, nil
+  for _, part in ipairs(parts) do
+    if line and #line + #part > 60 then
+      lines[#lines + 1], line = line, nil
+    end
+    line = line and line .. "; " .. part or part
+  end
+  lines[#lines + 1] = line
+  return table.concat(lines, ";\n" .. (" "):rep(16))
 end
 
 local function overview()
@@ -54,7 +64,7 @@ local function overview()
       out[#out + 1] = ("  %-10s %s"):format(name, commands.get(name).summary)
     end
   end
-  out[#out + 1] = "\nBy other names  " .. aliases() .. "; -V: version"
+  out[#out + 1] = "\nBy other names  " .. aliases()
   out[#out + 1] = [[
 
 Every command knows --store URL (or PAWL_STORE; default ./pawl.db), --json

@@ -48,13 +48,15 @@ local columns = {
   { title = "DETAIL", flex = true, value = detail },
 }
 
---- Of a variable: its value instead of what else the row says.
+--- Of a variable or attribute: its value instead of what else the row says.
 local function columns_of(opts)
-  if not opts.variable then return columns end
+  if not opts.variable and not opts.attribute then return columns end
   local list = table.move(columns, 1, 4, 1, {})
   list[#list + 1] = { title = "BY", value = function(e) return e.by end }
   list[#list + 1] = { title = "VALUE", flex = true, value = function(e)
-    return e.value == nil and "(removed)" or format.json(e.value)
+    if e.value == nil then return "(removed)" end
+    if opts.attribute then return format.json(e.value.value) end
+    return format.json(e.value)
   end }
   return list
 end
@@ -104,6 +106,8 @@ return {
       help = "before then" },
     { long = "variable", arg = "NAME",
       help = "what a variable was, when, and by whom" },
+    { long = "attribute", arg = "NAME",
+      help = "what an attribute became, and when" },
   },
   examples = {
     { "pawl history 019aa1f2", "an id may be shortened" },

@@ -6,7 +6,7 @@ local term = require "pawl.cli.term"
 
 local function run(opts)
   local report = store.try(pawl.migrate(opts.store, {
-    shards = opts.shards, pooler = opts.pooler,
+    shards = opts.shards, pooler = opts.pooler, schema = opts.schema,
   }))
   if opts.json then
     term.print(format.json(report))

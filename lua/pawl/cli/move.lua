@@ -1,14 +1,15 @@
---- pawl move ID... --to NODE
+--- pawl move [ID...] --to NODE
 local act = require "pawl.cli.act"
 local options = require "pawl.cli.options"
 
 return {
-  name = "move", args = "ID...", min = 1, max = math.huge,
+  name = "move", args = "[ID...]", max = math.huge,
   summary = "put a token elsewhere",
   about = "The instance's token stands at the node --to from then on, whatever "
     .. "it waited for before. `pawl workflow transfer` has instances go on in "
-    .. "another version.",
-  options = act.with {
+    .. "another version."
+    .. "\n\n" .. act.about_many,
+  options = act.with_filters {
     { long = "to", arg = "NODE", help = "where to" },
     { long = "token", arg = "N", type = "count",
       help = "which token, when there are several" },

@@ -7,7 +7,7 @@ return {
   about = "Adds a row of type note to the history of an instance, also of one "
     .. "that has ended. Nothing else comes of it.",
   options = {
-    act.options[2],
+    act.options[2], act.of_change[1], act.of_change[2],
     { long = "data", arg = "JSON", type = "json",
       help = "any value; kept as the row's output" },
   },

@@ -2,7 +2,9 @@
 --- the parser, the errors and the help.
 local core = require "pawl.core"
 local duration = require "pawl.duration"
+local later = require "pawl.later"
 local nearest = require "pawl.nearest"
+local verb_args = later "pawl.args"
 
 local options = {}
 
@@ -11,8 +13,8 @@ local options = {}
 ---@field short? string      "s"
 ---@field arg? string        what stands for the value in help; none: a flag
 ---@field type? string       text (default), name (1 to 255 bytes), integer,
----                          count (1 or more), duration, time, json,
----                          object (JSON, too)
+---                          count (1 or more), duration, retain, time, since
+---                          (a time or how long ago), json, object (JSON, too)
 ---@field max? integer       of a count
 ---@field above_zero? boolean  of a duration
 ---@field one_of? string[]   of a name: the only ones
@@ -38,10 +40,16 @@ options.common = {
   { long = "store", short = "s", arg = "URL", env = "PAWL_STORE",
     help = "where instances live: a SQLite file, or postgres://... "
       .. "(PAWL_STORE; default ./pawl.db)" },
+  { long = "tenant", arg = "ID", type = "name", env = "PAWL_TENANT",
+    help = "only what is this tenant's: seen, started, signalled "
+      .. "(PAWL_TENANT)" },
   { long = "json", help = "write JSON for programs" },
   { long = "pooler", env = "PAWL_POOLER",
     help = "the store is behind a pooler in transaction mode (PAWL_POOLER; "
       .. "0: behind none; default: find out)" },
+  { long = "schema", arg = "NAME", env = "PAWL_SCHEMA",
+    help = "the schema of a PostgreSQL database where the store is "
+      .. "(PAWL_SCHEMA; default pawl)" },
   { long = "no-color", help = "plain text (also NO_COLOR)" },
   { long = "help", short = "h", help = "this text" },
 }
@@ -123,8 +131,30 @@ function convert.duration(name, text, option)
   return us / 1e6
 end
 
+--- One duration, or some by name: what engine:prune takes.
+function convert.retain(name, text)
+  if not text:find "=" then return convert.duration(name, text, {}) end
+  local known, given = {}, {}
+  for _, kind in ipairs(verb_args().shaped("prune", "span")) do
+    known[kind] = true
+  end
+  for part in (text .. ","):gmatch "([^,]*)," do
+    local kind, span = part:match "^([%l]+)=(.*)$"
+    if not kind then
+      usage("--%s takes 30d, or completed=7d,failed=90d, got '%s'", nil, name,
+        text)
+    end
+    if not known[kind] then
+      usage("--%s knows no '%s'", nearest.key_hint(kind, known), name, kind)
+    end
+    given[kind] = convert.duration(name, span, {})
+  end
+  return given
+end
+
 --- Seconds since 1970.
 function convert.time(name, text)
+  if text == "now" then return os.time() end
   local us = core.time_parse(text)
   if not us then
     usage("--%s: '%s' is not a time",
@@ -132,6 +162,13 @@ function convert.time(name, text)
   end
   if us < 1 then usage("--%s: '%s' is before 1970", nil, name, text) end
   return us / 1e6
+end
+
+--- The same, or how long ago that was.
+function convert.since(name, text)
+  local us = duration.parse(text)
+  if us then return os.time() - us / 1e6 end
+  return convert.time(name, text)
 end
 
 --- The value itself is boxed, since it may be null or false.

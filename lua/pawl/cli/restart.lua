@@ -1,14 +1,15 @@
---- pawl restart ID... --from NODE
+--- pawl restart [ID...] --from NODE
 local act = require "pawl.cli.act"
 local options = require "pawl.cli.options"
 
 return {
-  name = "restart", args = "ID...", min = 1, max = math.huge,
+  name = "restart", args = "[ID...]", max = math.huge,
   summary = "let one that ended go on at a node",
   about = "For what failed, completed or is suspended. It goes on at the node "
     .. "with the variables as they were when it last came there, or, with "
-    .. "--seq, before that row of its history. Nothing is undone.",
-  options = act.with {
+    .. "--seq, before that row of its history. Nothing is undone."
+    .. "\n\n" .. act.about_many,
+  options = act.with_filters {
     { long = "from", arg = "NODE", help = "where it goes on" },
     { long = "seq", arg = "N", type = "count",
       help = "with the variables before this row of `pawl history`" },

@@ -1,13 +1,14 @@
---- pawl resume ID...
+--- pawl resume [ID...]
 local act = require "pawl.cli.act"
 
 return {
-  name = "resume", args = "ID...", min = 1, max = math.huge,
+  name = "resume", args = "[ID...]", max = math.huge,
   summary = "let go on what was suspended",
   about = "Times that have passed meanwhile are due at once; with --shift "
     .. "timers, retries and timeouts are put off by as long as it was "
-    .. "suspended. `pawl workflow resume` is for all of a workflow.",
-  options = act.with {
+    .. "suspended. `pawl workflow resume` is for all of a workflow."
+    .. "\n\n" .. act.about_many,
+  options = act.with_filters {
     { long = "shift", help = "put its times off by as long as it took" },
   },
   examples = {

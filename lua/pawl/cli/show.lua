@@ -98,9 +98,10 @@ end
 -- What has a place of its own below, or is said by another.
 local placed = {}
 for name in ([[id workflow version status node key business_key correlation
-  tenant group parent parent_node parent_index root trigger_event priority times
-  due lease executor progress deadline suspended_at input variables attributes
-  output cancellation compensation error tokens commits deleted
+  tenant group parent parent_node parent_index root trigger_event
+  trigger_source priority times due lease executor progress deadline
+  suspended_at input variables attributes output cancellation compensation
+  error tokens commits deleted
 ]]):gmatch "%S+" do
   placed[name] = true
 end
@@ -136,7 +137,7 @@ local function show(opts, instance, entries, now)
   term.print(("%-12s "):format("status"), format.status(instance.status))
   for _, field in ipairs { "node", "key", "business_key",
     "correlation", "tenant", "group", "parent", "parent_node", "root",
-    "trigger_event" } do
+    "trigger_event", "trigger_source" } do
     line((field:gsub("_", " ")), instance[field])
   end
   if instance.priority ~= 0 then value("priority", instance.priority) end

@@ -9,7 +9,7 @@ local function check(opts)
   if opts.instance and opts.start then
     options.usage("--instance and --start exclude each other", nil)
   end
-  for _, name in ipairs { "input", "start_key" } do
+  for _, name in ipairs { "input", "start_key", "on_existing", "reuse" } do
     if opts[name] and not opts.start then
       options.usage("--%s goes with --start", "name the workflow: "
         .. "--start order.fulfil", (name:gsub("_", "-")))
@@ -40,7 +40,8 @@ local function run(opts, args)
   check(opts)
   local engine <close> = opts.start and store.open(opts) or store.look(opts)
   local start = opts.start and { workflow = opts.start,
-    input = opts.input and opts.input.value, key = opts.start_key }
+    input = opts.input and opts.input.value, key = opts.start_key,
+    on_existing = opts.on_existing, reuse = opts.reuse }
   local data = opts.data and opts.data.value
   local _, info = store.try(engine:signal {
     name = args[1], key = opts.key, id = opts.id, source = opts.source,
@@ -91,6 +92,10 @@ return {
       help = "of the instance that is started" },
     { long = "start-key", arg = "TEXT", type = "name",
       help = "idempotency key of the start" },
+    { long = "on-existing", arg = "HOW",
+      help = "when that is in use: return, fail or replace, as `pawl start`" },
+    { long = "reuse", arg = "WHEN",
+      help = "begin again with the key of one that has ended, or failed" },
     { long = "by", arg = "WHO", type = "name",
       help = "who sends it; default: the user's name" },
   },

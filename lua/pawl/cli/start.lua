@@ -179,6 +179,12 @@ local flags = {
     help = "one instance a line, {\"input\":...}; - reads standard input" },
   { long = "key", arg = "TEXT",
     help = "idempotency key: one instance per key and workflow" },
+  { long = "on-existing", arg = "HOW",
+    help = "when the key is in use: return that instance, which is the "
+      .. "default, fail, or replace it, which cancels it" },
+  { long = "reuse", arg = "WHEN",
+    help = "begin again with the key of one that has ended, or failed; "
+      .. "default: never" },
   { long = "version", arg = "N", type = "count",
     help = "of the workflow; default: the newest" },
   { long = "priority", arg = "N", type = "integer",
@@ -187,7 +193,6 @@ local flags = {
     help = "begin later: 90, 15m, 2h" },
   { long = "at", arg = "TIME", type = "time",
     help = "begin at this time, UTC: 2026-01-31T10:00:00Z" },
-  { long = "tenant", arg = "ID", help = "the tenant it belongs to" },
   { long = "group", arg = "NAME", help = "executor group that runs it" },
   { long = "correlation", arg = "ID",
     help = "business id that ties instances together" },
@@ -210,7 +215,7 @@ end
 
 --- What nothing is said of above, but may be given: texts and objects.
 local function add_others(list)
-  local has = { attributes = true } -- by --attr
+  local has = { attributes = true, tenant = true } -- --attr, every command's
   for _, flag in ipairs(list) do has[flag.long:gsub("-", "_")] = true end
   for _, shape in ipairs { "text", "object" } do
     for _, name in ipairs(verb_args.shaped("start", shape)) do
@@ -234,7 +239,9 @@ return {
     .. "yet is run once one has; the command warns of it. A store that is "
     .. "not there yet is made.\n\n"
     .. "With --key the start may be repeated safely: the second one prints "
-    .. "the first one's id.\n\n"
+    .. "the first one's id. With --reuse ended a key may begin again when "
+    .. "its instance has ended; with --on-existing replace the one that is "
+    .. "under way is cancelled, and the new one has its key at once.\n\n"
     .. "With --many it starts an instance for every line of a file, a JSON "
     .. "object with the `input` and the options of that one: "
     .. names_of_item() .. "; attributes are an object, where the command line "
@@ -248,6 +255,8 @@ return {
   examples = {
     { "pawl start order.fulfil --input '{\"count\":3}' --key order-4711",
       "safe to repeat" },
+    { "pawl start shop.cart --key cart-7 --reuse ended",
+      "a new cart once that one was checked out" },
     { "pawl start report.daily --delay 2h", "in two hours" },
     { "pawl start order.fulfil --many orders.jsonl", "one a line" },
   },

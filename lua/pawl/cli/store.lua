@@ -18,7 +18,8 @@ end
 ---@param extra? pawl.OpenOptions
 ---@return pawl.Engine
 function store.open(opts, extra)
-  local given = { state = "private", pooler = opts.pooler }
+  local given = { state = "private", pooler = opts.pooler,
+    tenant = opts.tenant, schema = opts.schema }
   for key, value in pairs(extra or {}) do given[key] = value end
   return store.try(pawl.open(opts.store, given))
 end
@@ -40,6 +41,12 @@ function store.flags(opts)
   end
   if opts.pooler and not opts.from_env.pooler then
     text = text .. " --pooler"
+  end
+  if opts.tenant and not opts.from_env.tenant then
+    text = text .. " --tenant " .. words.word(opts.tenant)
+  end
+  if opts.schema and not opts.from_env.schema then
+    text = text .. " --schema " .. opts.schema
   end
   return text
 end

@@ -1,5 +1,5 @@
 --- pawl task list | show | claim | unclaim | complete | fail | retry |
---- reassign | delegate | escalate
+--- reassign | delegate | escalate | edit
 local act = require "pawl.cli.act"
 local format = require "pawl.cli.format"
 local nearest = require "pawl.nearest"
@@ -9,6 +9,7 @@ local store = require "pawl.cli.store"
 local table_of = require "pawl.cli.table"
 local term = require "pawl.cli.term"
 local verb_args = require "pawl.args"
+local watch = require "pawl.cli.watch"
 
 local statuses = verb_args.words("task_list", "status")
 
@@ -63,13 +64,36 @@ end
 local columns = {
   { title = "ID", value = function(t) return t.id end },
   { title = "TITLE", flex = true, value = function(t) return t.title end },
+  { title = "WORKFLOW", value = function(t) return t.workflow end },
+  { title = "KEY", value = function(t) return t.business_key end },
   { title = "STATUS", value = function(t)
     return t.overdue and t.status .. ", late" or t.status
   end },
   { title = "PRIORITY", value = function(t) return t.priority end },
   { title = "WHO", flex = true, value = whose },
   { title = "DUE", value = function(t) return format.time(t.due) end },
+  { title = "AGE", value = function(t)
+    return format.since(t.created, t.now)
+  end },
 }
+
+local function tally(engine, query, opts)
+  local n, more = store.try(engine.tasks:tally(query))
+  if opts.json then
+    term.print(format.json { count = n, more = more })
+  else
+    term.print((more and "more than %d" or "%d"):format(n))
+  end
+  return 0
+end
+
+--- Where the next page is, of one that is full.
+local function point_on(opts, rows)
+  if #rows < (opts.limit or 100) then return end
+  local up = opts.after and not opts.before
+  term.warn(("%d tasks; the next page: --%s %s"):format(#rows,
+    up and "after" or "before", rows[up and 1 or #rows].id))
+end
 
 local function list(opts)
   local engine <close> = store.look(opts)
@@ -80,7 +104,12 @@ local function list(opts)
     priority = opts.priority,
     instance = opts.instance and store.try(engine:find(opts.instance)),
     before = opts.before and store.try(engine.tasks:find(opts.before)),
+    after = opts.after and store.try(engine.tasks:find(opts.after)),
+    workflow = opts.workflow, node = opts.node, assignee = opts.assignee,
+    business_key = opts.business_key, due_after = opts.due_after,
+    created_before = opts.created_before, created_after = opts.created_after,
   }
+  if opts.count then return tally(engine, query, opts) end
   if opts.json then
     term.json((store.try(engine.tasks:list(query, "json"))))
     return 0
@@ -90,11 +119,10 @@ local function list(opts)
     term.print(opts.all and "no tasks" or "no such tasks")
     return 0
   end
+  local now = engine:now()
+  for _, task in ipairs(rows) do task.now = now end
   table_of(columns, rows)
-  if #rows == (opts.limit or 100) then
-    term.warn(("%d tasks; the next page: --before %s"):format(#rows,
-      rows[#rows].id))
-  end
+  point_on(opts, rows)
   return 0
 end
 
@@ -137,6 +165,9 @@ local function show_task(task)
   line("by", task.completed_by)
   line("transition", task.transition)
   if task.input ~= nil then line("input", format.json(task.input)) end
+  if present(task.metadata) then
+    line("metadata", format.json(task.metadata))
+  end
   if task.output ~= nil then line("output", format.json(task.output)) end
   if present(task.error) then line("error", format.message(task.error)) end
   show_log(task.log)
@@ -154,7 +185,7 @@ end
 local said = {
   claim = "claimed", unclaim = "given back", complete = "completed",
   fail = "failed", retry = "open again", reassign = "reassigned",
-  delegate = "delegated", escalate = "escalated",
+  delegate = "delegated", escalate = "escalated", edit = "changed",
 }
 
 local function action_of(opts)
@@ -163,7 +194,10 @@ local function action_of(opts)
     take = opts.take, error = opts.error, priority = opts.priority,
     users = words(opts.candidate), roles = words(opts.role),
     groups = words(opts.group), override = opts.override,
+    title = opts.title, description = opts.description, form = opts.form,
+    due = opts.due, metadata = opts.metadata, unset = words(opts.unset),
   }
+  if opts.input then action.input = opts.input.value end
   if opts.output then action.output = opts.output.value end
   if opts.code then
     action.error = { code = opts.code, message = opts.error or opts.code }
@@ -185,7 +219,9 @@ end
 -- Which options each one takes; the store's and --json go with all.
 local actions = {
   list = { "user", "role", "group", "status", "all", "overdue", "due_before",
-    "form", "priority", "instance", "limit", "before" },
+    "form", "priority", "instance", "limit", "before", "after", "workflow",
+    "node", "assignee", "business_key", "due_after", "created_before",
+    "created_after", "count", "watch" },
   show = {},
   claim = { "by", "role", "group", "override", "reason" },
   unclaim = { "by", "reason" },
@@ -196,10 +232,12 @@ local actions = {
   reassign = { "by", "to", "candidate", "role", "group", "reason" },
   delegate = { "by", "to", "reason" },
   escalate = { "by", "candidate", "role", "group", "priority", "reason" },
+  edit = { "by", "title", "description", "form", "input", "priority", "due",
+    "metadata", "unset", "reason" },
 }
 
 local order = { "list", "show", "claim", "unclaim", "complete", "fail",
-  "retry", "reassign", "delegate", "escalate" }
+  "retry", "reassign", "delegate", "escalate", "edit" }
 
 local command -- below: its options are asked for
 
@@ -214,6 +252,8 @@ local function check_options(action, opts)
   end
 end
 
+local most_watched = 20 -- that a screen has room for
+
 local function run(opts, args)
   local action = args[1]
   if not actions[action] then
@@ -224,7 +264,8 @@ local function run(opts, args)
     if args[2] then
       options.usage("unexpected argument '%s'", nil, args[2])
     end
-    return list(opts)
+    opts.limit = opts.limit or opts.watch and most_watched or nil
+    return watch.run(opts, function() return list(opts) end)
   end
   if not args[2] then
     options.usage("task %s needs a task's ID",
@@ -244,7 +285,8 @@ command = {
     .. "claim takes a task and unclaim gives it back; complete ends it, with "
     .. "--take where several ways lead on; fail says that it cannot be done "
     .. "and retry opens it again; reassign gives it to another, delegate "
-    .. "hands on what one holds, escalate raises it.\n\n"
+    .. "hands on what one holds, escalate raises it; edit changes what an "
+    .. "open one says and when it is due.\n\n"
     .. "In lists, who may take a task stands in brackets: users, @roles and "
     .. "%groups.",
   options = {
@@ -268,7 +310,7 @@ command = {
       .. "it; whom that passes over is recorded" },
     { long = "reason", arg = "TEXT", help = "why; kept in the task's log" },
     { long = "priority", arg = "NAME", type = "name", one_of = priorities,
-      help = "low, normal, high or urgent" },
+      help = "low, normal, high or urgent: of a list, escalate and edit" },
     { long = "status", arg = "NAME", many = true,
       help = "list: " .. table.concat(statuses, ", ")
         .. "; default: pending and running" },
@@ -276,11 +318,39 @@ command = {
     { long = "overdue", help = "list: those that should be done by now" },
     { long = "due-before", arg = "TIME", type = "time",
       help = "list: those due by then" },
-    { long = "form", arg = "NAME", help = "list: with this form" },
+    { long = "form", arg = "NAME", help = "list: with this form; edit" },
+    { long = "title", arg = "TEXT", help = "edit: what is to be done" },
+    { long = "description", arg = "TEXT", help = "edit: the same at length" },
+    { long = "input", arg = "JSON", type = "json",
+      help = "edit: what is shown with it; - reads it, @FILE too" },
+    { long = "due", arg = "TIME", type = "time",
+      help = "edit: by when it is to be done" },
+    { long = "metadata", arg = "JSON", type = "object",
+      help = "edit: what others keep with it, an object" },
+    { long = "unset", arg = "NAME", many = true,
+      help = "edit: description, form, input, metadata or due is to be none" },
     { long = "instance", arg = "ID", help = "list: of this instance" },
     { long = "limit", short = "n", arg = "N", type = "count",
       help = "list: at most so many; default 100" },
-    { long = "before", arg = "ID", help = "list: the page after this task" },
+    { long = "before", arg = "ID", help = "list: those older than this task; "
+      .. "by due time, the page behind it" },
+    { long = "after", arg = "ID",
+      help = "list: those newer, the nearest to it" },
+    { long = "workflow", short = "w", arg = "CODE",
+      help = "list: of this workflow" },
+    { long = "node", arg = "NAME", help = "list: of this node" },
+    { long = "business-key", arg = "KEY", help = "list: of instances with this "
+      .. "business key; 'order-*': one that begins so" },
+    { long = "assignee", arg = "NAME", help = "list: assigned to this user" },
+    { long = "due-after", arg = "TIME", type = "time",
+      help = "list: those due then or later" },
+    { long = "created-after", arg = "TIME", type = "time",
+      help = "list: created at that time or later" },
+    { long = "created-before", arg = "TIME", type = "time",
+      help = "list: created earlier" },
+    { long = "count", help = "list: only how many there are, up to 10000, or "
+      .. "to --limit" },
+    watch.option,
   },
   examples = {
     { "pawl task list --user ann --role manager", "what Ann can do" },

@@ -1,12 +1,13 @@
---- pawl wake ID...
+--- pawl wake [ID...]
 local act = require "pawl.cli.act"
 
 return {
-  name = "wake", args = "ID...", min = 1, max = math.huge,
+  name = "wake", args = "[ID...]", max = math.huge,
   summary = "do now what an instance waits to do later",
   about = "Timers, retries and timeouts that the instance waits for are due "
-    .. "now, or at the time that --at says, if that is earlier.",
-  options = act.with {
+    .. "now, or at the time that --at says, if that is earlier."
+    .. "\n\n" .. act.about_many,
+  options = act.with_filters {
     { long = "node", arg = "NODE", many = true,
       help = "only there; may be given several times" },
     { long = "at", arg = "TIME", type = "time",

@@ -5,7 +5,7 @@ local format = require "pawl.cli.format"
 
 local why = {}
 
---- Rows of a page that are asked about, one look each.
+--- Rows of a page that say too little of themselves: one look at each.
 local most_asked = 100
 
 --- An error's first line.
@@ -33,7 +33,7 @@ function waits.event(data, w)
 end
 
 function waits.person(data, w)
-  if not w.task then return "a task is to be made" end
+  if not w.task and not w.title then return "a task is to be made" end
   return ("task %s%s%s"):format(w.title or w.task,
     w.claimed_by and " by " .. w.claimed_by or "",
     w.due and (w.overdue and "; overdue" or "; due " .. span(data, w.due))
@@ -46,16 +46,18 @@ end
 
 function waits.retry(data, w)
   local err = headline(w.error)
-  return ("attempt %d of %d failed; again %s%s"):format(w.failed, w.attempts,
-    span(data, w.at), err and ": " .. err or "")
+  return ("attempt %d%s failed; again %s%s"):format(w.failed,
+    w.attempts and " of " .. w.attempts or "", span(data, w.at),
+    err and ": " .. err or "")
 end
 
 function waits.siblings(_, w)
+  if not w.expect then return "join" end
   return w.expect == 0 and ("join: %d here"):format(w.arrived)
     or ("join: %d of %d here"):format(w.arrived, w.expect)
 end
 
-function waits.child(_, w) return "child " .. w.workflow end
+function waits.child(_, w) return "child " .. (w.workflow or w.child) end
 
 function waits.items(_, w)
   return ("items: %d of %d done"):format(w.done, w.total)
@@ -82,6 +84,20 @@ end
 function held.not_taken() return "no worker has taken it" end
 
 function held.unseen() return "unseen: `pawl health --repair`" end
+
+--- Of a list's row, which says of itself what it waits for.
+local of_row = setmetatable({}, { __index = waits })
+
+function of_row.resume(data, w)
+  return w.reason or headline(data.error) or w.by and "suspended by " .. w.by
+end
+
+function of_row.workflow() return held.workflow_suspended() end
+
+function of_row.person(data, w)
+  w.overdue = w.due and w.due <= data.now
+  return waits.person(data, w)
+end
 
 local function of_tokens(data)
   local first, more = nil, 0
@@ -116,15 +132,18 @@ end
 
 local told_by_itself = { failed = true, completed = true }
 
---- Puts `why` into the rows of a list. What failed says so itself; others are
---- asked about, as far as somebody may read that many.
+--- Puts `why` into the rows of a list. What failed says so itself, and most of
+--- what waits; others are asked about, as far as somebody may read that many.
 ---@param engine pawl.Engine
----@param rows table[]  as engine:list gives them
+---@param rows table[]  as engine:list gives them, with `waits`
 function why.add(engine, rows)
-  local asked = 0
+  local asked, now = 0, core.time_format(math.floor(engine:now() * 1e6))
   for _, row in ipairs(rows) do
     if told_by_itself[row.status] then
       row.why = headline(row.error)
+    elseif row.waits then
+      row.why = of_row[row.waits.what]({ now = now, error = row.error },
+        row.waits)
     elseif asked < most_asked then
       asked = asked + 1
       local data = engine:explain(row.id)

@@ -236,7 +236,7 @@ local function open(worker, opts)
     log = function(...) on_log(worker, ...) end,
     group = opts.group, prefixes = opts.prefix,
     lease = opts.lease, batch = opts.batch, concurrency = opts.concurrency,
-    recoveries = opts.recoveries,
+    recoveries = opts.recoveries, retain = opts.retain,
     stored_code = opts.stored_code, unknown = opts.unknown,
     heartbeat_thread = true,
   }
@@ -384,6 +384,9 @@ return {
       help = "how long a claim holds, to an hour; default 30s" },
     { long = "recoveries", arg = "N", type = "count",
       help = "takeovers before an instance is suspended; default 5" },
+    { long = "retain", arg = "DURATION", type = "retain",
+      help = "prune what ended so long ago, where its workflow does not say: "
+        .. "30d, or completed=7d,failed=90d (`pawl prune --help`)" },
     { long = "quiet", short = "q", help = "only warnings and errors" },
   },
   examples = {

@@ -12,6 +12,7 @@ local fail = problem.fail
 ---@field description? string  the same at length
 ---@field form? string  a name that those who show it know
 ---@field input? table  what they are shown
+---@field metadata? table  what others keep with it
 ---@field priority? "low"|"normal"|"high"|"urgent"  "normal"
 ---@field due? number|string  within which time it should be done
 ---@field assignee? string  who is to do it
@@ -54,6 +55,7 @@ local ITEM = {
   description = shape.text,
   form = shape.text,
   input = shape.table,
+  metadata = shape.table,
   priority = shape.priority,
   due = shape.duration,
   assignee = shape.person,

@@ -75,7 +75,7 @@ function pawl.open(url, options) end
 --- Brings a store's schema up to this version. `shards` is the number of a
 --- store that is made by this; for one that is there with another: "invalid".
 ---@param url? string
----@param options? { shards?: integer, pooler?: boolean }
+---@param options? { shards?: integer, pooler?: boolean, schema?: string }
 ---@return { from: integer, to: integer, shards: integer }? report
 ---@return pawl.Error? err
 function pawl.migrate(url, options) end
@@ -88,13 +88,20 @@ function pawl.migrate(url, options) end
 ---@field prefixes? string|string[] codes served: "billing.,media."
 ---@field lease? number|string      how long a claim holds, to an hour; 30 s
 ---@field heartbeat? number|string  10 s
+---@field tenant? string            the engine is this one's: only what that one
+---                                 has is there; nil: all is
 ---@field max_bytes? integer        variables of one instance; 1 MB
 ---@field batch? integer            instances claimed at once; 128
 ---@field concurrency? integer      handlers that may wait at once; 100
 ---@field recoveries? integer       takeovers before suspending; 5
+---@field retain? number|string|pawl.RetainOptions  how long what has ended is
+---                                 kept, where its workflow does not say; then
+---                                 it is pruned by ticks
 ---@field shards? integer           of a store made by this open; 1
 ---@field pooler? boolean           behind a pooler in transaction mode;
 ---                                 nil: found out when connecting
+---@field schema? string            of a PostgreSQL database: where the store is;
+---                                 "pawl"
 ---@field heartbeat_thread? boolean  a helper thread keeps leases while a
 ---                                 handler blocks; not with a clock
 ---@field create? boolean           false: a missing store is an error
@@ -102,6 +109,37 @@ function pawl.migrate(url, options) end
 ---@field unknown? "defer"|"fail"   what neither it nor the store knows: wait for
 ---  who does, or fail it
 ---@field state? "host"|"private"   where workflow files run; "host"
+
+---@class pawl.RetainOptions  durations
+---@field retain? number|string     instances, in whatever way they ended
+---@field completed? number|string  those that ended so
+---@field failed? number|string
+---@field cancelled? number|string
+---@field deleted? number|string    since they were deleted, if that is sooner
+---@field published? number|string  the outbox, since it was published; 7 days
+---@field tasks? number|string      that are over, of instances that go on
+---@field revisions? number|string  of workflows, since another took their place
+---@field executors? number|string  since their last heartbeat; 7 days
+
+---@class pawl.PruneOptions: pawl.RetainOptions
+---@field limit? integer   so many go at most
+---@field dry_run? boolean only count
+
+---@class pawl.Pruned
+---@field removed integer
+---@field kept table<string, integer>  past their time, by why they stay
+
+---@class pawl.PruneReport
+---@field instances pawl.Pruned
+---@field deleted pawl.Pruned
+---@field outbox pawl.Pruned
+---@field tasks pawl.Pruned
+---@field events pawl.Pruned
+---@field revisions pawl.Pruned
+---@field executors pawl.Pruned
+---@field freed_bytes integer  that a SQLite file gave back
+---@field finished boolean     false: a limit, or an interrupt, came before
+---@field dry_run boolean
 
 ---@class pawl.Trace
 ---@field instance string
@@ -131,6 +169,8 @@ function pawl.migrate(url, options) end
 
 ---@class pawl.StartOptions
 ---@field key? string          idempotency: one instance per key and workflow
+---@field on_existing? "return"|"fail"|"replace"  who has the key; "return"
+---@field reuse? "never"|"ended"|"failed"  may the key go on then? "never"
 ---@field version? integer     of the workflow; default: the newest
 ---@field priority? integer    higher runs first
 ---@field delay? number|string begin later: seconds, or "2h"
@@ -158,12 +198,26 @@ function pawl.migrate(url, options) end
 ---@field ttl? number|string   how long later waits find it by its key; 1 day
 ---@field start? pawl.SignalStart
 ---@field by? string           who sends it
+---@field tenant? string       whose instances it is for; nil: those of none
 
 --- A workflow that is started with the event in its inbox, or the instance
 --- that the key names; with all of pawl.StartOptions but delay and at.
 ---@class pawl.SignalStart: pawl.StartOptions
 ---@field workflow string
 ---@field input? any
+
+--- What engine:transaction gives its function: the engine's methods, and the
+--- user's own SQL in the same transaction.
+---@class pawl.Transaction: pawl.Engine
+local Transaction = {}
+
+--- One statement with the database's placeholders: `?`, `$1`. When it fails the
+--- transaction can only be rolled back: raise.
+---@param sql string
+---@param ... string|number|boolean|pawl.Typed|nil
+---@return table[]? rows
+---@return integer|pawl.Error changed
+function Transaction:query(sql, ...) end
 
 ---@class pawl.SignalInfo
 ---@field reached integer
@@ -188,8 +242,15 @@ function pawl.migrate(url, options) end
 ---@field key? string
 ---@field group? string        of executors
 ---@field node? string         where it stands, or ended
----@field error? string        its code; with a star at its end how that begins.
----                            Completed ones only if `status` names them
+---@field error? string        its code or message; with a star at its end how
+---                            one begins. Completed ones only if `status` names
+---                            them
+---@field cancelled_by? string
+---@field compensation? string|string[]  "planning", "running", "completed",
+---                            "completed_with_errors", "stopped"
+---@field leased? boolean      does somebody hold it?
+---@field due_before? pawl.Time  to be looked at before then
+---@field deadline_before? pawl.Time
 ---@field attributes? table<string, pawl.Condition>  by their names
 ---@field created_after? pawl.Time   at that time or later
 ---@field created_before? pawl.Time  earlier
@@ -198,6 +259,7 @@ function pawl.migrate(url, options) end
 ---@field completed_after? pawl.Time
 ---@field completed_before? pawl.Time
 ---@field sort? "newest"|"oldest"  newest
+---@field waits? boolean       rows have `waits`: what each waits for
 ---@field deleted? boolean     those that were deleted, and no others
 ---@field limit? integer       100
 ---@field before? string       an id: older ones
@@ -241,6 +303,8 @@ function pawl.migrate(url, options) end
 ---@field parent_index? integer  of an each: which item, from 0
 ---@field root? string
 ---@field trigger_event? string  id of the event that started it
+---@field trigger_source? string  and its source, if it had one
+---@field successor? string    the instance that was given its key
 ---@field deadline? string
 ---@field suspended_at? string
 ---@field compensation? pawl.Compensation
@@ -357,10 +421,63 @@ function pawl.migrate(url, options) end
 
 ---@class pawl.OutboxQuery
 ---@field type? string
+---@field tenant? string
 ---@field instance? string
 ---@field limit? integer   100
 ---@field emitted_before? pawl.Time
+---@field dead? boolean    only those that were set aside
 ---@field after? string    the `place` of a row: the page behind it
+
+--- One that is to be published, as CloudEvents 1.0 has it.
+---@class pawl.CloudEvent
+---@field specversion "1.0"
+---@field id string         INSTANCE/SEQ: the same whenever it comes
+---@field source string     "/pawl/" and the workflow's code
+---@field type string
+---@field time string
+---@field subject string    the instance
+---@field sequence string   SEQ with 20 digits
+---@field workflowversion? integer
+---@field correlation? string
+---@field businesskey? string
+---@field tenant? string
+---@field datacontenttype? "application/json"
+---@field data? any
+
+--- Returns true: it was accepted. "later": it is under way, and asked for again
+--- (`again`; of the event only the id is told then). nil, why: it has failed,
+--- as when it raises. false, why: it is refused for good.
+---@alias pawl.Publish fun(event: pawl.CloudEvent|string, id: string, attempt: integer, again: boolean): any, any
+
+---@class pawl.RelayOptions
+---@field publish pawl.Publish
+---@field how? "table"|"json"       what it is given: a table, or the text
+---@field budget? pawl.Duration     how long; until nothing is due
+---@field max_attempts? integer     then it is set aside; 20
+---@field lease? pawl.Duration      30 s; longer than one event takes
+---@field batch? integer            instances at one time; 64
+---@field base? pawl.Duration       the pause after a first failure; 1 s
+---@field cap? pawl.Duration        the longest; 5 minutes
+---@field source? string            how `source` begins; "/pawl/"
+---@field finish? boolean           only what is under way is asked for
+
+---@class pawl.Relayed
+---@field claimed integer    instances leased
+---@field published integer  accepted, and stored to be so
+---@field failed integer     attempts that are to be repeated
+---@field dead integer       set aside
+---@field lost integer       another relay took over: it may come twice
+---@field under_way integer
+---@field next_due? number   when to look again; nil: nothing is there
+
+---@class pawl.OutboxChange
+---@field by? string
+---@field reason? string
+---@field instance? string
+---@field seq? integer       one of it, which need not be dead
+---@field type? string
+---@field emitted_before? pawl.Time
+---@field limit? integer     10,000
 
 ---@class pawl.ExecutorQuery
 ---@field group? string
@@ -380,6 +497,8 @@ function pawl.migrate(url, options) end
 ---@field updated string
 ---@field completed? string
 ---@field deleted? pawl.Deleted
+---@field waits? table     {what, ...}, when the query asks for it: what its one
+---                        token waits for, or that it is suspended
 
 ---@alias pawl.TaskStatus "pending"|"running"|"completed"|"failed"|"cancelled"|"timed_out"
 ---@alias pawl.TaskPriority "low"|"normal"|"high"|"urgent"
@@ -388,8 +507,10 @@ function pawl.migrate(url, options) end
 ---@class pawl.Task
 ---@field id string
 ---@field instance string
+---@field tenant? string
 ---@field workflow string
 ---@field version integer   of the workflow
+---@field business_key? string  of the instance
 ---@field node string
 ---@field token integer
 ---@field visit integer
@@ -400,6 +521,7 @@ function pawl.migrate(url, options) end
 ---@field priority pawl.TaskPriority
 ---@field input any
 ---@field output? any
+---@field metadata? table    what others keep with it
 ---@field error? table
 ---@field transition? string
 ---@field due? string
@@ -412,7 +534,7 @@ function pawl.migrate(url, options) end
 ---@field claimed_by? string
 ---@field claimed? string
 ---@field completed_by? string
----@field completed? string
+---@field completed? string  when it ended, however
 ---@field escalated? string
 ---@field signal? string    event that its completion raises
 ---@field created string
@@ -428,13 +550,22 @@ function pawl.migrate(url, options) end
 ---@field group? string|string[]
 ---@field groups? string|string[]
 ---@field status? pawl.TaskStatus|pawl.TaskStatus[]
+---@field tenant? string
 ---@field instance? string
 ---@field form? string
 ---@field priority? pawl.TaskPriority
+---@field workflow? string
+---@field node? string
+---@field business_key? string  of its instance; with a star: how it begins
+---@field assignee? string
 ---@field due_before? pawl.Time
+---@field due_after? pawl.Time
+---@field created_before? pawl.Time
+---@field created_after? pawl.Time
 ---@field overdue? boolean    open ones that should be done by now
 ---@field limit? integer      default 100
----@field before? string      the page after this task
+---@field before? string      an id: older ones; by due time, the page behind it
+---@field after? string       an id: newer ones, those nearest to it
 
 ---@class pawl.TaskActor
 ---@field by string               who does it
@@ -458,6 +589,18 @@ function pawl.migrate(url, options) end
 ---@field users? string|string[]
 ---@field roles? string|string[]
 ---@field groups? string|string[]
+---@field reason? string
+
+---@class pawl.TaskEdit
+---@field by string
+---@field title? string
+---@field description? string
+---@field form? string
+---@field input? any
+---@field priority? pawl.TaskPriority
+---@field due? pawl.Time
+---@field metadata? table        what others keep with it
+---@field unset? string|string[]  description, form, input, metadata or due
 ---@field reason? string
 
 ---@class pawl.TaskEscalation
@@ -505,6 +648,31 @@ function Engine:load(workflow) end
 ---@return { file: string, bytes: integer }? info
 ---@return pawl.Error? err
 function Engine:backup(path) end
+
+---@class pawl.ExportOptions
+---@field mask? string|string[]  attributes; "vars.customer.name": variables
+---@field by? string
+
+--- An instance with all its rows, as lines of JSON for another store. It stays
+--- here as it is.
+---@param id string
+---@param options? pawl.ExportOptions
+---@return string? lines
+---@return pawl.Error? err
+function Engine:export(id, options) end
+
+---@class pawl.ImportOptions
+---@field release? boolean  it goes on here, in the place of the original
+---@field by? string
+---@field line? integer  the number of the first line, for errors
+
+--- Stores what export gave, as copies: each is suspended before anything of it
+--- can run. One that is there already is left as it is.
+---@param lines string
+---@param options? pawl.ImportOptions
+---@return { imported: string[], there: string[] }? report
+---@return pawl.Error? err
+function Engine:import(lines, options) end
 
 ---@class pawl.DeployedFile
 ---@field file string
@@ -562,6 +730,14 @@ function Engine:start_many(code, items, options) end
 ---@return pawl.SignalInfo|pawl.Error info
 function Engine:signal(signal) end
 
+--- Calls fn, all that it does with this engine being one transaction: committed
+--- when it returns, rolled back when it raises, which goes on with the same
+--- value. Inside another one it is a savepoint.
+---@param fn fun(tx: pawl.Transaction): ...
+---@return any ...  what fn returns, or true; nil when the commit failed
+---@return pawl.Error? err
+function Engine:transaction(fn) end
+
 --- One instance; the id may be shortened.
 ---@param id string
 ---@param how? "table"|"json"  "json": the text, nulls and all
@@ -592,14 +768,78 @@ function Engine:tally(query) end
 ---@field completed_before? pawl.Time
 ---@field variable? string   rows that changed it: their `value` is what it was
 ---                          then, nil when it was removed
+---@field attribute? string  the same of an attribute: { type =, value = }
+
+--- One row of a history: a visit of a node that ended there, an attempt that
+--- failed, or what somebody has done. Times are ISO 8601, UTC.
+---@class pawl.HistoryRow
+---@field seq integer         its number in the instance, from 1
+---@field type string         "step", "received", "timer", "task", "child",
+---                           "each", "timeout"; "failed", "escalated",
+---                           "refused"; "changed", "moved", "note"...
+---@field node? string
+---@field token? integer
+---@field visit? integer      the same in all rows of one visit
+---@field attempt? integer    from 1
+---@field previous? integer[] rows that led here, in order; none: the token's
+---                           row before, whose `path` says how
+---@field transition? string  that it left by
+---@field path? string        where that led, past choices and forks
+---@field started? string     when the visit began; of a step, its attempt
+---@field completed string
+---@field due? string         of what waited: until when; of other rows: when
+---                           what they led to is due
+---@field by? string          who asked for it, sent it, did it
+---@field executor? string    which process wrote it
+---@field text? string        why; an event's name; a child's id
+---@field output? any
+---@field changes? { set?: table, unset?: string[], attributes?: table }  of
+---                           variables; and of attributes, by name: `from`
+---                           and `to`, each { type =, value = }
+---@field error? table
 
 --- What is recorded of an instance, oldest first: all of it, or what fits.
 ---@param id string
 ---@param query? pawl.HistoryQuery
 ---@param how? "table"|"json"
----@return table[]? entries
+---@return pawl.HistoryRow[]? entries
 ---@return pawl.Error? err
 function Engine:history(id, query, how) end
+
+---@class pawl.AuditQuery
+---@field by? string         what this person did
+---@field since? pawl.Time   then or later
+---@field until? pawl.Time   before
+---@field type? string       "cancelled", "changed", "started", "claimed"...
+---@field workflow? string
+---@field tenant? string
+---@field instance? string   an id, which may be shortened
+---@field limit? integer     100; at most 10,000
+---@field before? string     an entry's cursor: the page behind it
+
+---@class pawl.AuditEntry
+---@field at string          ISO 8601, UTC
+---@field by? string
+---@field type string        as in the history; "started" of an instance;
+---                          of a task "claimed", "unclaimed", "reassigned",
+---                          "delegated", "escalated", "retried"; of workflows
+---                          "registered", "hotfixed", "activated",
+---                          "deactivated", "suspended", "resumed"; "purged"
+---@field instance? string
+---@field seq? integer       the row of its history
+---@field workflow? string
+---@field version? integer
+---@field node? string
+---@field task? string
+---@field text? string       why
+---@field cursor string      for `before`
+
+--- Who did what, when, over all instances; newest first.
+---@param query? pawl.AuditQuery
+---@param how? "table"|"json"
+---@return pawl.AuditEntry[]? entries
+---@return pawl.Error? err
+function Engine:audit(query, how) end
 
 --- The children of one instance, newest first.
 ---@param id string
@@ -632,6 +872,27 @@ function Engine:explain(id, how) end
 ---@return pawl.Error? err
 function Outbox:list(query, how) end
 
+--- Hands over what is due, until nothing is: an instance's in order, at least
+--- once.
+---@param options pawl.RelayOptions
+---@return pawl.Relayed? relayed
+---@return pawl.Error? err
+function Outbox:relay(options) end
+
+--- Has what was set aside tried again, as if it were new; one that is named
+--- (instance, seq) need not be dead, but wait for its next attempt.
+---@param options? pawl.OutboxChange
+---@return integer? changed
+---@return boolean|pawl.Error more  the limit was met
+function Outbox:retry(options) end
+
+--- Says that what was set aside will not be published; one that is named need
+--- not be dead, but the first of its instance.
+---@param options? pawl.OutboxChange
+---@return integer? changed
+---@return boolean|pawl.Error more  the limit was met
+function Outbox:drop(options) end
+
 --- Executors that live, the youngest first: id, alive, host, pid, group,
 --- started, active, expires, stopped, recovered, holds. A program that only
 --- asks is none.
@@ -655,6 +916,12 @@ function Engine:find(text) end
 ---@return pawl.Task[]? tasks
 ---@return pawl.Error? err
 function Tasks:list(query, how) end
+
+--- How many a list would have, up to its limit: 10,000 unless it is less.
+---@param query? pawl.TaskQuery
+---@return integer? count
+---@return boolean|pawl.Error more  there are more
+function Tasks:tally(query) end
 
 --- One task; the id may be shortened.
 ---@param id string
@@ -721,6 +988,14 @@ function Tasks:reassign(id, options) end
 ---@return pawl.Error? err
 function Tasks:delegate(id, options) end
 
+--- Changes what an open task says, and when it is due: its overdue transition
+--- and escalation move with that.
+---@param id string
+---@param options pawl.TaskEdit
+---@return pawl.Task? task
+---@return pawl.Error? err
+function Tasks:edit(id, options) end
+
 --- Raises a task's priority, or adds those whom it is for.
 ---@param id string
 ---@param options pawl.TaskEscalation
@@ -752,6 +1027,45 @@ function Engine:run(options) end
 ---@return pawl.Error? err
 function Engine:next_due() end
 
+---@class pawl.BulkOptions: pawl.ChangeOptions
+---@field limit? integer  at most so many; all of them
+---@field progress? fun(so_far: pawl.Progress): boolean?  after each hundred, and
+---                       at the end; false ends it there. It may not call the
+---                       engine
+
+---@class pawl.Progress
+---@field matched integer  seen to
+---@field done integer
+---@field asked integer    their holders will do it
+---@field refused integer
+
+---@class pawl.BulkReport: pawl.Progress
+---@field kind string      what was asked for
+---@field request string   the id that each instance's history has of it
+---@field dry_run boolean  then `done` would not be refused
+---@field refusals pawl.Refusal[]  one for each code
+---@field stopped boolean  by `progress`
+
+---@class pawl.Refusal
+---@field code string
+---@field count integer
+---@field id string        of the first, whose message and hint these are
+---@field message string
+---@field hint? string
+
+--- Changes all instances that a list would have, one after the other, each as
+--- the method of that name does, whose options it takes. Unless the query names
+--- statuses, those are meant that this can be done to. Cut short, it goes on
+--- when it is asked again.
+---@param verb string         "cancel", "kill", "suspend", "resume", "retry",
+---                           "restart", "move", "edit", "wake", "note",
+---                           "delete", "undelete", "purge"
+---@param query pawl.Query    with a filter at least
+---@param options? pawl.BulkOptions
+---@return pawl.BulkReport? report
+---@return pawl.Error? err
+function Engine:bulk(verb, query, options) end
+
 --- Is anything of this engine's group held by anybody, this engine included?
 ---@return boolean? busy
 ---@return pawl.Error? err
@@ -768,7 +1082,13 @@ function Engine:wait(seconds) end
 ---@field by? string
 ---@field reason? string
 
----@class pawl.CancelOptions: pawl.Asked
+---@class pawl.ChangeOptions: pawl.Asked
+---@field request? string    an id drawn by the caller: asked again with the
+---                          same one it is not done again, and answered as it
+---                          was
+---@field dry_run? boolean   only checked; done is false
+
+---@class pawl.CancelOptions: pawl.ChangeOptions
 ---@field compensate? boolean  false: nothing is undone
 ---@field source? "user"|"event"|"system"
 ---@field event_id? string     which event made somebody ask
@@ -782,12 +1102,12 @@ function Engine:cancel(id, reason) end
 
 --- Ends it at once, whoever holds it; nothing is undone.
 ---@param id string
----@param options? pawl.Asked
+---@param options? pawl.ChangeOptions
 ---@return true? ok
 ---@return boolean|pawl.Error done
 function Engine:kill(id, options) end
 
----@class pawl.DeleteOptions: pawl.Asked
+---@class pawl.DeleteOptions: pawl.ChangeOptions
 ---@field cancel? boolean      one that lives is cancelled first
 ---@field compensate? boolean  false: and nothing is undone
 
@@ -801,13 +1121,13 @@ function Engine:delete(id, options) end
 
 --- Takes that back.
 ---@param id string
----@param options? pawl.Asked
+---@param options? pawl.ChangeOptions
 ---@return true? ok
 ---@return boolean|pawl.Error done  "conflict": it is not deleted, or is being
 ---                                 purged, or another has its key now
 function Engine:undelete(id, options) end
 
----@class pawl.PurgeOptions: pawl.Asked
+---@class pawl.PurgeOptions: pawl.ChangeOptions
 ---@field force? boolean  what it emitted may be lost unpublished
 
 --- One that has ended goes for good, with all that is its own. Cut short, it
@@ -821,12 +1141,12 @@ function Engine:purge(id, options) end
 
 --- Nothing of it runs until it is resumed.
 ---@param id string
----@param options? pawl.Asked
+---@param options? pawl.ChangeOptions
 ---@return true? ok
 ---@return boolean|pawl.Error done  "conflict": it is suspended already
 function Engine:suspend(id, options) end
 
----@class pawl.ResumeOptions: pawl.Asked
+---@class pawl.ResumeOptions: pawl.ChangeOptions
 ---@field shift? boolean  its times are put off by as long as it took
 
 ---@param id string
@@ -852,7 +1172,7 @@ function Workflows:suspend(options) end
 ---@return pawl.Error? err  "conflict": it is not suspended
 function Workflows:resume(options) end
 
----@class pawl.RetryOptions: pawl.Asked
+---@class pawl.RetryOptions: pawl.ChangeOptions
 ---@field token? integer
 
 --- One that failed, or is suspended, tries again.
@@ -863,7 +1183,7 @@ function Workflows:resume(options) end
 ---                                 suspended, or nothing says where it stood
 function Engine:retry(id, options) end
 
----@class pawl.RestartOptions: pawl.Asked
+---@class pawl.RestartOptions: pawl.ChangeOptions
 ---@field from string    the node
 ---@field seq? integer   variables as they were before that row of history;
 ---                      default: when it last came to the node
@@ -875,7 +1195,7 @@ function Engine:retry(id, options) end
 ---@return boolean|pawl.Error done  "conflict": it goes on already
 function Engine:restart(id, options) end
 
----@class pawl.MoveOptions: pawl.Asked
+---@class pawl.MoveOptions: pawl.ChangeOptions
 ---@field to string       the node
 ---@field token? integer  which, when there are several
 
@@ -886,7 +1206,7 @@ function Engine:restart(id, options) end
 ---                                 none was named
 function Engine:move(id, options) end
 
----@class pawl.EditOptions: pawl.Asked
+---@class pawl.EditOptions: pawl.ChangeOptions
 ---@field set? table          variables
 ---@field unset? string|string[]
 ---@field if_commits? integer only if it made so many commits
@@ -898,7 +1218,7 @@ function Engine:move(id, options) end
 ---@return boolean|pawl.Error done  "conflict": it made other commits meanwhile
 function Engine:edit(id, options) end
 
----@class pawl.WakeOptions: pawl.Asked
+---@class pawl.WakeOptions: pawl.ChangeOptions
 ---@field nodes? string|string[]  only there
 ---@field node? string
 ---@field at? pawl.Time           default: now
@@ -912,6 +1232,8 @@ function Engine:wake(id, options) end
 
 ---@class pawl.NoteOptions
 ---@field by? string
+---@field request? string    see pawl.ChangeOptions
+---@field dry_run? boolean
 ---@field text string   1 to 16,384 bytes
 ---@field data? any
 
@@ -956,6 +1278,67 @@ function Workflows:transfer(code, from, to, options) end
 ---@return pawl.Error? err
 function Workflows:hotfix(workflow, options) end
 
+---@class pawl.StatsQuery
+---@field workflow? string  of this one
+---@field minutes? integer  of `recent`: 5, up to 14
+---@field held? integer     so many of the instances that are held; 0
+
+--- Up to some thousand were counted; more: there are more than that.
+---@class pawl.Counted
+---@field count integer
+---@field more boolean
+---@field since? string  the first of them
+
+---@class pawl.Recent
+---@field since string
+---@field started integer
+---@field completed integer
+---@field failed integer
+---@field cancelled integer
+
+---@class pawl.StoreStats
+---@field at string
+---@field workflows { workflow: string, version: integer, statuses: table<string, integer>, nodes: { node: string, status: string, count: integer }[], recent: pawl.Recent }[]
+---@field recent pawl.Recent
+---@field ready pawl.Counted    what may be claimed; `versions`: by group and version
+---@field late pawl.Counted     due, and no worker looks
+---@field soon pawl.Counted     due within a minute
+---@field orphaned pawl.Counted ready, and taken from executors that died
+---@field outbox pawl.Counted   not published yet
+---@field tasks { open: pawl.Counted, overdue: pawl.Counted }
+---@field held { count: integer, more: boolean, executors: integer, takeovers: integer, instances: table[] }
+
+--- How the store stands: how many there are of each version and status, what is
+--- due, who holds what, what waits to be published and to be done.
+---@param query? pawl.StatsQuery
+---@param how? "json"  as JSON text
+---@return pawl.StoreStats|string? stats
+---@return pawl.Error? err
+function Engine:stats(query, how) end
+
+---@class pawl.ProblemQuery
+---@field workflow? string
+---@field limit? integer    20
+
+---@class pawl.FailureKind
+---@field workflow string
+---@field code string       of the error
+---@field node string
+---@field count integer
+---@field more boolean      there are more
+---@field first string
+---@field last string
+---@field example string    the one that failed last
+---@field message? string   its error's
+
+--- What has failed and stays so, or was suspended by an error, by kind; those
+--- with the most first.
+---@param query? pawl.ProblemQuery
+---@param how? "json"  as JSON text
+---@return { problems: pawl.FailureKind[], more: boolean }|string? report
+---@return pawl.Error? err
+function Engine:problems(query, how) end
+
 ---@class pawl.Problem
 ---@field instance string
 ---@field workflow? string
@@ -982,6 +1365,15 @@ function Workflows:hotfix(workflow, options) end
 ---@return pawl.Health|string? report
 ---@return pawl.Error? err
 function Engine:health(options, how) end
+
+--- Takes away what is past its time. What is given here counts for all; else
+--- a workflow's `retain`, else the engine's; else all is kept. "busy" while
+--- another executor is at it.
+---@param options? pawl.PruneOptions
+---@param how? "json"  as JSON text
+---@return pawl.PruneReport|string? report
+---@return pawl.Error? err
+function Engine:prune(options, how) end
 
 --- New instances of this version may be started.
 ---@param code string
@@ -1154,6 +1546,8 @@ function Engine:close() end
 --- As pawl.StartOptions, for ctx.start.
 ---@class pawl.ChildOptions
 ---@field key? string          idempotency: one instance per key and workflow
+---@field on_existing? "return"|"fail"|"replace"  who has the key; "return"
+---@field reuse? "never"|"ended"|"failed"  may the key go on then? "never"
 ---@field version? integer     of the workflow; default: the newest
 ---@field priority? integer    higher runs first
 ---@field delay? number|string begin later: seconds, or "2h"

@@ -15,6 +15,14 @@ function tasks:list(query, how)
     how)
 end
 
+--- How many a list would have, up to its limit: 10,000 unless it is less.
+---@param query? pawl.TaskQuery
+---@return integer? count
+---@return boolean|pawl.Error more
+function tasks:tally(query)
+  return core.task_tally(self[1], args.query("tasks:tally", list_shape, query))
+end
+
 ---@param id string  may be shortened
 ---@param how? "table"|"json"
 ---@return pawl.Task? task

@@ -203,6 +203,198 @@ kit.describe("a list of instances", function(backend)
     assert.equal("", found { error = "declined*" })
   end)
 
+  it("is found by the message of its error, or by how that begins", function()
+    local engine, clock = backend.fresh()
+    local text = ""
+    assert(engine:load(kit.one(function()
+      error { code = "x", message = text, retry = false,
+        details = { a = 1, message = "bank down" } }
+    end)))
+    local of = {}
+    for name, said in pairs { a = "bank timeout after 3 s", b = "bank down",
+      c = 'said "bank timeout', d = "x" } do
+      text = said
+      of[assert(engine:start "t.one")] = name
+      assert(engine:run())
+      clock:advance "1m"
+    end
+    local function found(query)
+      local list = {}
+      for _, row in ipairs(assert(engine:list { error = query })) do
+        list[#list + 1] = of[row.id]
+      end
+      table.sort(list)
+      return table.concat(list, " ")
+    end
+    assert.equal("a", found "bank timeout*")
+    assert.equal("a b", found "bank*")
+    assert.equal("b", found "bank down")
+    assert.equal("c", found 'said "bank*')
+    assert.equal("a b c d", found "x")
+    assert.equal("", found "timeout*")
+    assert.equal("", found "bank timeout")
+  end)
+
+  it("is found by who has cancelled it, and how that was undone", function()
+    local engine, clock = backend.fresh()
+    local flow = pawl.workflow { code = "t.undone", start = "a" }
+    flow:step("a", { next = "t", run = function() end, undo = function(ctx)
+      if ctx.input.stuck then error { message = "stuck", retry = false } end
+    end })
+    flow:timer("t", { after = "100h", next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    assert(engine:load(kit.timer "100h"))
+    local of, ids = start_all(engine, clock, {
+      { name = "undone", code = "t.undone", input = {} },
+      { name = "stuck", code = "t.undone", input = { stuck = true } },
+      { name = "plain", code = "t.timer" },
+      { name = "kept", code = "t.timer" },
+    })
+    for name, by in pairs { undone = "ann", stuck = "bob", plain = "ann" } do
+      assert(engine:cancel(ids[name], { by = by,
+        reason = '","by":"eve","' }))
+    end
+    local function found(query)
+      query.sort = "oldest"
+      return names(engine:list(query), of)
+    end
+    assert.equal("undone stuck", found { compensation = { "planning",
+      "running" } })
+    assert.equal("undone plain", found { cancelled_by = "ann" })
+    assert(engine:run())
+    assert.equal("undone plain", found { cancelled_by = "ann" })
+    assert.equal("plain", found { cancelled_by = "ann",
+      workflow = "t.timer" })
+    assert.equal("", found { cancelled_by = "an" })
+    assert.equal("", found { cancelled_by = "eve" })
+    assert.equal("undone", found { compensation = "completed" })
+    assert.equal("stuck", found { compensation = "completed_with_errors" })
+    assert.equal("", found { compensation = { "planning", "stopped" } })
+    assert.error_matches(function()
+      assert(engine:list { compensation = "complete" })
+    end, "completed")
+  end)
+
+  it("is found by what is due, its deadline, and whether it is held",
+    function()
+      local engine, clock, url = backend.fresh { shards = 2 }
+      local rival = kit.rival(backend, url, clock)
+      local held, of = {}, nil
+      local function found(query)
+        query.sort = "oldest"
+        return names(rival:list(query), of)
+      end
+      local flow = pawl.workflow { code = "t.held", start = "a" }
+      flow:step("a", { next = "z", run = function()
+        held = { found { leased = true }, found { leased = false },
+          found { leased = true, workflow = "t.timer" },
+          found { due_before = START + 36001 } }
+      end })
+      flow:finish "z"
+      assert(engine:load(kit.timer "5h"))
+      assert(engine:load(kit.timer("9h", "t.late")))
+      local last = pawl.workflow { code = "t.last", start = "t",
+        deadline = "8h" }
+      last:timer("t", { after = "20h", next = "z" })
+      last:finish "z"
+      assert(engine:load(last))
+      local ids
+      of, ids = start_all(engine, clock, {
+        { name = "soon", code = "t.timer" },  -- 5h
+        { name = "late", code = "t.late" },   -- 10h
+        { name = "ends", code = "t.last" },   -- deadline 10h
+        { name = "off", code = "t.last" },    -- deadline 11h
+      })
+      assert(engine:suspend(ids.off))
+      of[assert(engine:start "t.held")] = "held" -- ready since 4h
+      assert.equal("held", found { due_before = START + 18000 })
+      assert.equal("soon held", found { due_before = START + 18001 })
+      assert.equal("soon late ends held",
+        found { due_before = START + 36001 })
+      assert.equal("late", found { due_before = START + 36001,
+        workflow = "t.late" })
+      assert.equal("ends", found { deadline_before = START + 36001 })
+      assert.equal("", found { deadline_before = START + 36000 })
+      assert.equal("off", found { deadline_before = START + 40000,
+        status = "suspended" })
+      assert.equal("", found { leased = true })
+      assert(engine:load(flow))
+      assert(engine:run())
+      assert.same({ "held", "soon late ends off", "", "soon late ends" },
+        held)
+      assert.equal("", found { due_before = START, status = "completed" })
+    end)
+
+  it("tells what each waits for, when it is asked to", function()
+    local engine, clock = backend.fresh()
+    local flow = pawl.workflow { code = "t.all", start = "a" }
+    flow:choice("a", { choose = function(ctx) return ctx.input.go end,
+      next = { timer = "timer", event = "event", task = "task",
+        retry = "retry", call = "call", each = "each", fork = "fork" } })
+    flow:timer("timer", { after = "100h", next = "z" })
+    flow:wait("event", { event = "paid", key = function() return "k" end,
+      timeout = "10h", next = { received = "z", timeout = "z" } })
+    flow:task("task", { title = "Look", role = "boss", due = "5h",
+      next = "z" })
+    flow:step("retry", { retry = { max = 3, base = 36000 },
+      run = function() error { code = "down", message = "no bank" } end,
+      next = "z" })
+    flow:call("call", { workflow = "t.timer", next = "z" })
+    flow:each("each", { items = function() return pawl.array { 1, 2 } end,
+      workflow = "t.timer", next = "z" })
+    flow:fork("fork", { next = { "f", "g" } })
+    flow:timer("f", { after = "100h", next = "j" })
+    flow:timer("g", { after = "100h", next = "j" })
+    flow:join("j", { next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    assert(engine:load(kit.timer "100h"))
+    assert(engine:load(kit.one()))
+    local of = {}
+    for _, go in ipairs { "timer", "event", "task", "retry", "call", "each",
+      "fork" } do
+      of[assert(engine:start("t.all", { go = go }))] = go
+    end
+    local held = assert(engine:start("t.all", { go = "timer" }))
+    of[assert(engine:start "t.one")] = "ended"
+    assert(engine:run())
+    assert(engine:suspend(held, { by = "ann", reason = "wrong price" }))
+    of[held] = "held"
+    of[assert(engine:start("t.one", nil, { delay = "1h" }))] = "created"
+    local function waits()
+      local found = {}
+      for _, row in ipairs(assert(engine:list { waits = true })) do
+        found[of[row.id] or "child"] = row.waits or "nothing"
+      end
+      return found
+    end
+    local function at(hours)
+      return os.date("!%Y-%m-%dT%H:%M:%S.000000Z", START + hours * 3600)
+    end
+    local found = waits()
+    assert.same({ what = "time", at = at(100) }, found.timer)
+    assert.same({ what = "event", event = "paid", key = "k",
+      ["until"] = at(10) }, found.event)
+    assert.same({ what = "person", title = "Look", due = at(5) }, found.task)
+    assert.same({ "retry", 1, "no bank" }, { found.retry.what,
+      found.retry.failed, found.retry.error.message })
+    assert.equal("child", found.call.what)
+    assert.same({ "items", 0, 2 }, { found.each.what, found.each.done,
+      found.each.total })
+    assert.same({ what = "resume", by = "ann", reason = "wrong price" },
+      found.held)
+    assert.same({ "nothing", "nothing", "nothing" },
+      { found.fork, found.ended, found.created })
+    assert(engine.workflows:suspend { workflow = "t.all" })
+    found = waits()
+    assert.same({ what = "workflow" }, found.timer)
+    assert.equal("resume", found.held.what)
+    assert.equal("nothing", found.ended)
+    clock:advance "1h"
+    assert.is_nil(assert(engine:list())[1].waits)
+  end)
+
   it("tells created ones from those that run", function()
     local engine, clock = backend.fresh()
     assert(engine:load(kit.one(function()

@@ -197,3 +197,107 @@ kit.describe("a list of tasks", function(backend)
     refused("limit", engine.tasks:list { roles = many })
   end)
 end)
+
+kit.describe("a list of tasks", function(backend)
+  --- Six tasks of two workflows, oldest first, ten minutes apart.
+  local function fresh(options)
+    local engine, clock = backend.fresh(options)
+    for _, code in ipairs { "t.one", "t.two" } do
+      local flow = pawl.workflow { code = code, start = "ask" }
+      flow:task("ask", { title = "Look", roles = "clerk", form = "f",
+        prepare = function(ctx)
+          return { assignee = ctx.input.who, due = ctx.input.due }
+        end, next = "z" })
+      flow:finish "z"
+      assert(engine:load(flow))
+    end
+    local began = clock.us / 1e6
+    for i = 1, 6 do
+      assert(engine:start(i % 2 == 0 and "t.two" or "t.one",
+        { who = i > 4 and "ann" or nil, due = i .. "h" },
+        { business_key = "order-" .. i, tenant = i % 3 == 0 and "a" or nil }))
+      assert(engine:run())
+      clock:advance(600)
+    end
+    return engine, began, clock
+  end
+
+  --- "6 4", by the numbers of their business keys.
+  local function found(engine, query)
+    local list = {}
+    for i, task in ipairs(assert(engine.tasks:list(query))) do
+      list[i] = task.business_key:match "%d+"
+    end
+    if not query.limit then
+      local n, more = assert(engine.tasks:tally(query))
+      assert.same({ #list, false }, { n, more })
+    end
+    return table.concat(list, " ")
+  end
+
+  it("is found by what its task and its instance are", function()
+    for _, shards in ipairs { 1, 3 } do
+      local engine, began = fresh { shards = shards }
+      for want, query in pairs {
+        ["6 5 4 3 2 1"] = {},
+        ["6 4 2"] = { workflow = "t.two" },
+        ["6 3"] = { tenant = "a" },
+        ["6"] = { tenant = "a", workflow = "t.two" },
+        ["6 5"] = { assignee = "ann" },
+        ["5"] = { assignee = "ann", workflow = "t.one" },
+        [""] = { node = "other" },
+        ["4"] = { business_key = "order-4" },
+        ["6 5 4 3 2 1 "] = { business_key = "order-*" },
+        ["3"] = { role = "clerk", business_key = "order-3" },
+        ["6 5 4"] = { created_after = began + 1700 },
+        ["3 2 1"] = { created_before = began + 1700, role = "clerk" },
+        ["6 5 "] = { assignee = "ann", due_after = began + 3 * 3600 },
+        ["1 2 3"] = { due_before = began + 3 * 3600 + 1200 },
+        ["2 3"] = { due_before = began + 3 * 3600 + 1200,
+          due_after = began + 2 * 3600 },
+      } do
+        assert.equal((want:gsub(" $", "")), found(engine, query))
+      end
+    end
+  end)
+
+  it("has pages both ways, whatever it is found by", function()
+    local engine = fresh { shards = 2 }
+    for _, by in ipairs { {}, { role = "clerk" }, { form = "f" },
+      { business_key = "order-*" }, { user = "ann", role = "clerk" } } do
+      local all = assert(engine.tasks:list(by))
+      assert.equal(6, #all)
+      local function page(more)
+        for name, value in pairs(by) do more[name] = value end
+        more.limit = 2
+        return found(engine, more)
+      end
+      assert.equal("4 3", page { before = all[2].id })
+      assert.equal("4 3", page { after = all[5].id })
+      assert.equal("5 4", page { before = all[1].id, after = all[5].id })
+      assert.equal("", page { after = all[1].id })
+      assert.equal("6", page { after = all[2].id })
+    end
+  end)
+
+  it("by due time goes on, and not back", function()
+    local engine, began = fresh()
+    local list = assert(engine.tasks:list { due_before = began + 86400,
+      limit = 2 })
+    local more = assert(engine.tasks:list { due_before = began + 86400,
+      limit = 2, before = list[2].id })
+    assert.equal("order-3", more[1].business_key)
+    kit.refused("invalid", "have no page `after` one", "`before` the last one",
+      engine.tasks:list { due_before = began + 86400, after = list[1].id })
+  end)
+
+  it("is counted up to its limit", function()
+    local engine = fresh()
+    local n, more = assert(engine.tasks:tally { limit = 4 })
+    assert.same({ 4, true }, { n, more })
+    n, more = assert(engine.tasks:tally { limit = 6 })
+    assert.same({ 6, false }, { n, more })
+    kit.refused("invalid", "only pending and running", nil,
+      engine.tasks:tally { overdue = true, status = "completed" })
+  end)
+end)

@@ -97,9 +97,9 @@ kit.describe("variables that are large", function(backend)
     local pg = backend.name == "postgres"
     local found = backend.sql(url, pg
       and "select variables ->> 'n' as n, length(variables ->> 'large') as l "
-        .. "from pawl.instances"
+        .. "from pawl.instance_view"
       or "select variables ->> '$.n' as n, length(variables ->> '$.large') "
-        .. "as l from pawl_instances")
+        .. "as l from pawl_instance_view")
     assert.same({ { n = "1", l = "100000" } }, found)
   end)
 

@@ -10,12 +10,15 @@ kit.describe("an agenda row without its instance", function(backend)
     assert(engine:load(kit.one()))
     local ids = {}
     for i = 1, 3 do ids[i] = assert(engine:start "t.one") end
+    assert(engine:signal { name = "late", instance = ids[2] })
+    assert.equal(1, kit.count(backend, url, "inbox"))
     backend.sql(url, ("delete from %s where id = %s"):format(
       kit.table(backend, "instance"), kit.id_literal(backend, ids[2])))
     local stats = assert(engine:run())
     assert.equal(2, stats.ended)
     assert.same({ ids[2] }, said)
     assert.equal(0, kit.count(backend, url, "agenda"))
+    assert.equal(0, kit.count(backend, url, "inbox"))
     assert.equal("completed", kit.status(engine, ids[1]))
     assert.equal("completed", kit.status(engine, ids[3]))
   end)

@@ -5,6 +5,7 @@
 --- Each check has a name, and gives what it finds as lines of text. All of
 --- them hold of a store at rest: nothing runs, and nobody has anything to do.
 local cjson = require "cjson"
+local stored = require "spec.support.counted"
 
 local checker = {}
 
@@ -367,7 +368,7 @@ none("the ended wait for nothing", "%{id}: %{pattern}",
 none("the ended stand nowhere", "%{id}: token %{no} at %{node}, %{state}",
   ([[select $id(t.instance) as id, t.no as no, t.node as node,
            t.state as state
-      from pawl.tokens t join pawl.instance i
+      from pawl.token_view t join pawl.instance i
         on i.shard = t.shard and i.id = t.instance
      where i.status in %s and t.state in ('active', 'waiting')]])
   :format(ENDED))
@@ -389,7 +390,7 @@ local FITS = "%s.name like replace(s.pattern, '*', '%%')"
 
 none("nobody waits unseen: it is to run", "%{id} is %{status}",
   "select $id(i.id) as id, i.status as status " .. WAITS
-  .. [[(i.status <> 'waiting' or exists (select 1 from pawl.tokens t
+  .. [[(i.status <> 'waiting' or exists (select 1 from pawl.token_view t
         where t.shard = i.shard and t.instance = i.id
           and t.state = 'active'))]])
 
@@ -413,7 +414,7 @@ none("nobody waits unseen: an event", "%{id}",
 
 none("nobody waits unseen: children", "%{id}",
   "select $id(i.id) as id " .. WAITS .. ([[exists (select 1
-      from pawl.tokens t join pawl.instance c
+      from pawl.token_view t join pawl.instance c
         on c.parent = t.instance and c.parent_node = t.node
      where t.shard = i.shard and t.instance = i.id and t.state = 'waiting'
        and not exists (select 1 from pawl.instance o
@@ -444,6 +445,13 @@ none("a task's answer is that of who completed it",
   [[select $id(instance) as id, completed_by as who, output from pawl.task
      where status = 'completed'
        and coalesce(output->>'by', '') <> coalesce(completed_by, '?')]])
+
+none("what is counted is there", "%{workflow} %{version} %{status} %{node}: "
+  .. "%{told} are told, %{there} are there", stored.wrong)
+
+none("what has failed is told as that", "%{id} is %{wrong}",
+  (stored.unlike:gsub("select id,", "select $id(id) as id,")
+    :gsub("select f.instance,", "select $id(f.instance) as id,")))
 
 check("the list agrees with the instances", function(store, tell)
   if store.dialect == "sqlite" then return end -- which has one table for both

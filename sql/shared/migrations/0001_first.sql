@@ -81,6 +81,7 @@ create table pawl.instance (
   parent_index integer,
   parent_end text,
   trigger_event text,
+  trigger_source text,
   input json,
   metadata json,
   started_by text,
@@ -99,13 +100,15 @@ create table pawl.instance (
   deletion json,
   deleted_at timestamptz,
   purge_at timestamptz,
+  successor uuid,
   -- from the first commit on, and with each claim
   started_at timestamptz,
   lease uuid,
-  status text not null,
+  status text not null check (status in ('running', 'waiting', 'completed',
+    'created', 'suspended', 'failed', 'cancelled')),
   -- the lone token, while there is one; several are rows of pawl.token
   token_no integer,
-  token_state text,
+  token_state text check (token_state in ('active', 'waiting')),
   attempt integer not null,
   variables json,
   node text,
@@ -129,6 +132,8 @@ create table pawl.instance (
 ) with (fillfactor = 30);
 comment on table pawl.instance is
   'one execution of a workflow version; no column that changes at every step is in an index';
+comment on column pawl.instance.trigger_event is
+  'id of the event that started it, as it was sent by trigger_source';
 comment on column pawl.instance.commits is
   'number of commits; the last one was made under lease';
 comment on column pawl.instance.seq is 'last history number given out';
@@ -136,6 +141,8 @@ comment on column pawl.instance.deletion is
   'who has deleted it, and why; before deleted_at: it goes when it has ended';
 comment on column pawl.instance.purge_at is
   'since when it is being purged: rows of it may be gone';
+comment on column pawl.instance.successor is
+  'the instance that was given its key';
 create index instance_status on pawl.instance (shard, status, id); -- only: sqlite
 create index instance_workflow -- only: sqlite
   on pawl.instance (shard, workflow, status, id); -- only: sqlite
@@ -153,9 +160,17 @@ create index instance_root on pawl.instance (shard, root, id)
 -- deleted would else walk the key, where the table was counted small.
 create index instance_deleted on pawl.instance ((shard + 0), id)
   where deleted_at is not null;
+-- Those that somebody has started, for the audit; by expressions, too.
+create index instance_begun on pawl.instance ((shard + 1), created_at, id)
+  where started_by is not null;
+create index instance_started_by
+  on pawl.instance ((shard + 0), started_by, created_at, id)
+  where started_by is not null;
 create unique index instance_key
   on pawl.instance (shard, key, workflow, coalesce(tenant, ''))
-  where key is not null and deleted_at is null;
+  where key is not null and deleted_at is null and successor is null;
+create index instance_key_past on pawl.instance (shard, key, id)
+  where successor is not null;
 
 -- only: postgres
 -- What instances are found by when a status is asked for. In a place of its
@@ -163,12 +178,150 @@ create unique index instance_key
 create table pawl.standing (
   shard smallint not null,
   workflow text not null,
-  status text not null,
+  status text not null check (status in ('running', 'waiting', 'completed',
+    'created', 'suspended', 'failed', 'cancelled')),
   instance uuid not null,
   primary key (shard, workflow, status, instance)
 ) with (fillfactor = 50);
 comment on table pawl.standing is
   'the status of each instance, as in pawl.instance: written with it';
+
+-- How many have gone from one status to another, so that how many there are is
+-- known without walking over them. A status is a stored one, or "deleted" of
+-- those that are; '' before an instance came, "purged" and "transferred" behind
+-- it. The node is told of those that wait or are suspended and stand in one
+-- place, else ''. What is some while ago has the minute 1970.
+-- Differs: on PostgreSQL each batch of a commit has rows of its own, since
+-- neighbours would wait for each other at a row that is counted up; executors
+-- fold them now and then. It has no key: all of it is read.
+create table pawl.counter (
+  shard smallint not null,
+  workflow text not null,
+  version integer not null,
+  was text not null,
+  was_node text not null,
+  status text not null,
+  node text not null,
+  minute timestamptz not null,
+  amount bigint not null
+); -- only: postgres
+  , primary key (shard, workflow, version, was, was_node, -- only: sqlite
+                 status, node, minute) -- only: sqlite
+) without rowid; -- only: sqlite
+comment on table pawl.counter is
+  'how many instances have gone from one status to another';
+
+-- only: sqlite
+-- Each that comes, changes its status or goes is counted; with rows that are
+-- counted up, as one writer at a time waits for nobody.
+create trigger pawl_instance_come after insert on pawl_instance
+begin
+  insert into pawl_counter (shard, workflow, version, was, was_node, status,
+         node, minute, amount)
+  values (new.shard, new.workflow, new.version, '', '',
+          case when new.deleted_at is not null then 'deleted'
+               else new.status end,
+          case when new.deleted_at is null and new.token_no is not null
+                    and new.status in ('waiting', 'suspended')
+               then new.node else '' end,
+          new.created_at - new.created_at % 60000000, 1)
+  on conflict do update set amount = amount + 1;
+end;
+create trigger pawl_instance_turn after update of status on pawl_instance
+  when new.deleted_at is null
+       and (new.status <> old.status
+            or new.status in ('waiting', 'suspended')
+               and (new.node is not old.node
+                    or (new.token_no is null) <> (old.token_no is null)))
+begin
+  insert into pawl_counter (shard, workflow, version, was, was_node, status,
+         node, minute, amount)
+  values (old.shard, old.workflow, old.version, old.status,
+          case when old.token_no is not null
+                    and old.status in ('waiting', 'suspended')
+               then old.node else '' end,
+          new.status,
+          case when new.token_no is not null
+                    and new.status in ('waiting', 'suspended')
+               then new.node else '' end,
+          new.updated_at - new.updated_at % 60000000, 1)
+  on conflict do update set amount = amount + 1;
+end;
+create trigger pawl_instance_transfer after update of version on pawl_instance
+  when new.version <> old.version and new.deleted_at is null
+begin
+  insert into pawl_counter (shard, workflow, version, was, was_node, status,
+         node, minute, amount)
+  select old.shard, old.workflow, v.version, v.was, v.was_node, v.status,
+         v.node, new.updated_at - new.updated_at % 60000000, 1
+    from (select old.version as version, new.status as was, n.node as was_node,
+                 'transferred' as status, '' as node
+            from (select case when new.token_no is not null
+                                   and new.status in ('waiting', 'suspended')
+                              then new.node else '' end as node) n
+          union all
+          select new.version, 'transferred', '', new.status,
+                 case when new.token_no is not null
+                           and new.status in ('waiting', 'suspended')
+                      then new.node else '' end) v
+   where true
+  on conflict do update set amount = amount + 1;
+end;
+create trigger pawl_instance_delete after update of deleted_at
+  on pawl_instance
+  when (new.deleted_at is null) <> (old.deleted_at is null)
+begin
+  insert into pawl_counter (shard, workflow, version, was, was_node, status,
+         node, minute, amount)
+  values (new.shard, new.workflow, new.version,
+          case when old.deleted_at is null then new.status else 'deleted' end,
+          '',
+          case when new.deleted_at is null then new.status else 'deleted' end,
+          '', new.updated_at - new.updated_at % 60000000, 1)
+  on conflict do update set amount = amount + 1;
+end;
+create trigger pawl_instance_purge after delete on pawl_instance
+begin
+  insert into pawl_counter (shard, workflow, version, was, was_node, status,
+         node, minute, amount)
+  values (old.shard, old.workflow, old.version,
+          case when old.deleted_at is not null then 'deleted'
+               else old.status end,
+          case when old.deleted_at is null and old.token_no is not null
+                    and old.status in ('waiting', 'suspended')
+               then old.node else '' end,
+          'purged', '', 0, 1)
+  on conflict do update set amount = amount + 1;
+end;
+-- What goes is added to what is long ago.
+create trigger pawl_counter_fold after delete on pawl_counter
+  when old.minute > 0
+begin
+  insert into pawl_counter (shard, workflow, version, was, was_node, status,
+         node, minute, amount)
+  values (old.shard, old.workflow, old.version, old.was, old.was_node,
+          old.status, old.node, 0, old.amount)
+  on conflict do update set amount = amount + excluded.amount;
+end;
+
+-- Instances that have failed, or were suspended by an error, as they are now.
+create table pawl.failure (
+  shard smallint not null,
+  instance uuid not null,
+  workflow text not null,
+  version integer not null,
+  code text not null,
+  node text not null,
+  failed_at timestamptz not null,
+  primary key (shard, instance)
+);
+-- The condition always holds: only what says so may use the index.
+create index failure_code
+  on pawl.failure (shard, workflow, code, node, failed_at)
+  where failed_at is not null -- only: postgres
+;
+comment on table pawl.failure is
+  'instances that have failed, or were suspended by an error, by its code';
 
 create table pawl.agenda (
   shard smallint not null,
@@ -236,7 +389,8 @@ create table pawl.token (
   instance uuid not null,
   no integer not null,
   node text not null,
-  state text not null,
+  state text not null
+    check (state in ('active', 'waiting', 'consumed', 'dropped')),
   visit bigint not null,
   previous_node text,
   parent integer,
@@ -312,6 +466,37 @@ comment on column pawl.history.request is
 comment on column pawl.history.previous is
   'rows that led here, in order; null: the token''s row before';
 
+-- What somebody asked for; steps have no entry here.
+create index history_deed
+  on pawl.history ((shard + 1), completed_at, instance, seq)
+  where by is not null;
+create index history_by
+  on pawl.history ((shard + 0), by, completed_at, instance, seq)
+  where by is not null;
+
+create table pawl.audit (
+  shard smallint not null,
+  at timestamptz not null,
+  id uuid not null,
+  type text not null,
+  by text,
+  instance uuid,
+  task uuid,
+  workflow text,
+  version integer,
+  node text,
+  tenant text,
+  text text,
+  primary key (shard, at, id)
+); -- only: postgres
+) without rowid; -- only: sqlite
+create index audit_by on pawl.audit ((shard + 0), by, at, id)
+  where by is not null;
+create index audit_instance on pawl.audit ((shard + 1), instance, at, id)
+  where instance is not null;
+comment on table pawl.audit is
+  'what somebody did that no history has: to tasks, workflows; and purges';
+
 -- Coming in and going out ---------------------------------------------------
 
 create table pawl.inbox (
@@ -360,13 +545,16 @@ create table pawl.subscription (
   key text,
   since timestamptz not null,
   due_at timestamptz,
+  tenant text not null default '',
   primary key (shard, instance, token)
 ); -- only: postgres
 ) without rowid; -- only: sqlite
+comment on column pawl.subscription.tenant is
+  'the instance''s, or empty: an event is for those of its own tenant alone';
 create index subscription_match on pawl.subscription
-  (shard, pattern, key, instance) where key is not null;
+  (shard, tenant, pattern, key, instance) where key is not null;
 create index subscription_open on pawl.subscription
-  (shard, pattern, instance) where key is null;
+  (shard, tenant, pattern, instance) where key is null;
 
 create table pawl.event (
   -- what is written later has a higher one, also behind what was deleted
@@ -381,14 +569,16 @@ create table pawl.event (
   posted boolean not null,
   received_at timestamptz not null,
   expires_at timestamptz not null,
+  tenant text not null default '',
   -- the transaction that wrote it: all below a snapshot's xmin are seen by it
   ord bigint not null default pg_current_xact_id()::text::bigint, -- only: postgres
-  primary key (shard, source, id) -- only: postgres
-  unique (shard, source, id) -- only: sqlite
+  primary key (shard, source, id, tenant) -- only: postgres
+  unique (shard, source, id, tenant) -- only: sqlite
 );
-create index event_came on pawl.event (shard, key, received_at, came)
+create index event_came
+  on pawl.event (shard, tenant, key, received_at, came)
   where key is not null;
-create index event_late on pawl.event (shard, key, ord)
+create index event_late on pawl.event (shard, tenant, key, ord)
   where key is not null;
 create index event_expires on pawl.event (shard, expires_at)
   where posted -- only: postgres
@@ -437,11 +627,31 @@ create table pawl.outbox (
   due_at timestamptz not null,
   error text,
   published_at timestamptz,
+  tenant text,
+  lease uuid,
+  dead_at timestamptz,
+  by text,
+  reason text,
   primary key (shard, instance, seq)
 );
+comment on table pawl.outbox is
+  'what workflows emitted, and what became of it; see docs/decisions/0046';
+comment on column pawl.outbox.due_at is
+  'when to publish it: now, a retry, the end of a lease; at the end of time: it stands behind another of its instance, or is dead';
+comment on column pawl.outbox.lease is
+  'the relay''s that publishes this and what is behind it, or did so last';
+comment on column pawl.outbox.published_at is
+  'when it was accepted, or, with dead_at, dropped';
+comment on column pawl.outbox.dead_at is
+  'when it was set aside: the receiver did not accept it';
 create index outbox_unpublished on pawl.outbox
   (shard, due_at, instance, seq)
   where published_at is null;
+create index outbox_tenant on pawl.outbox
+  (shard, tenant, due_at, instance, seq)
+  where published_at is null and tenant is not null;
+create index outbox_dead on pawl.outbox (shard, dead_at, instance, seq)
+  where dead_at is not null and published_at is null;
 
 -- People --------------------------------------------------------------------
 
@@ -455,8 +665,10 @@ create table pawl.task (
   form text,
   title text not null,
   description text,
-  status text not null,
-  priority text not null,
+  status text not null check (status in ('pending', 'running', 'completed',
+    'failed', 'cancelled', 'timed_out')),
+  priority text not null
+    check (priority in ('normal', 'low', 'high', 'urgent')),
   input json,
   output json,
   metadata json,
@@ -477,6 +689,9 @@ create table pawl.task (
   -- the last change made by a person: its number, and who asked
   commits integer not null default 0,
   request uuid,
+  log json,
+  tenant text,
+  workflow text,
   primary key (shard, id)
 );
 -- Conditions that always hold: only what says so may use the index.
@@ -494,11 +709,15 @@ create index task_assignee on pawl.task (shard, assignee, status, id)
   where assignee is not null;
 create index task_claimed on pawl.task (shard, claimed_by, status, id)
   where claimed_by is not null;
+create index task_tenant on pawl.task (shard, tenant, status, id)
+  where tenant is not null;
+create index task_workflow on pawl.task (shard, workflow, status, id)
+  where workflow is not null;
 
 create table pawl.owner (
   shard smallint not null,
   task uuid not null,
-  kind text not null,
+  kind text not null check (kind in ('user', 'role', 'group')),
   id text not null,
   open boolean not null default true,
   primary key (shard, task, kind, id)
@@ -589,6 +808,16 @@ create table pawl.executor (
 );
 comment on table pawl.executor is 'running worker processes, with a heartbeat';
 
+create table pawl.housekeeper (
+  no smallint primary key check (no = 1),
+  executor uuid not null,
+  expires_at timestamptz not null,
+  due_at timestamptz not null,
+  place text not null
+);
+comment on table pawl.housekeeper is
+  'who prunes the store until expires_at, when the next may, and where';
+
 -- Which events start instances of a workflow.
 create table pawl.trigger (
   pattern text not null,
@@ -621,8 +850,10 @@ exception when others then
   return null;
 end $$;
 
+-- What readers of the database may count on: names and meaning of these views'
+-- columns stay, whatever becomes of the tables.
 -- only: postgres
-create view pawl.instances as
+create view pawl.instance_view as
 select id, shard,
        case when status = 'running' and started_at is null
             then 'created' else status end as status,
@@ -635,12 +866,13 @@ select id, shard,
                 where v.shard = i.shard and v.instance = i.id) end)
        as variables,
        pawl.as_jsonb(output) as output, pawl.as_jsonb(error) as error,
-       pawl.as_jsonb(metadata) as metadata, progress, cancellation,
+       pawl.as_jsonb(metadata) as metadata, progress,
+       pawl.as_jsonb(cancellation) as cancellation,
        node, commits, created_at, started_at, updated_at, completed_at
   from pawl.instance i where deleted_at is null;
 
 -- only: sqlite
-create view pawl_instances as
+create view pawl_instance_view as
 select lower(hex(id)) as id, shard,
        case when status = 'running' and started_at is null
             then 'created' else status end as status,
@@ -654,7 +886,8 @@ select lower(hex(id)) as id, shard,
        commits, created_at, started_at, updated_at, completed_at
   from pawl_instance i where deleted_at is null;
 
-create view pawl.tokens as
+-- Where instances stand, whichever table has it; statements read it too.
+create view pawl.token_view as
 select shard, id as instance, token_no as no, node, token_state as state,
        visit, previous_node, null::integer as parent, '' as scope,
        null::text as fork, null::text as branch, token_data as data,
@@ -665,6 +898,77 @@ union all
 select shard, instance, no, node, state, visit, previous_node, parent, scope,
        fork, branch, data, event, detail, attempt, due_at, entered_at
   from pawl.token;
+
+-- only: postgres
+create view pawl.step_view as
+select i.shard, h.instance as instance, i.workflow, i.version, h.seq,
+       h.node, h.token, h.visit, h.attempt, h.type,
+       case h.type when 'failed' then 'failed' when 'timeout' then 'timed_out'
+            when 'undone' then 'undone' else 'completed' end as status,
+       h.transition, h.executor as executor, h.by, h.text,
+       pawl.as_jsonb(h.output) as output, pawl.as_jsonb(h.changes) as changes,
+       pawl.as_jsonb(h.error) as error,
+       h.started_at, h.due_at, h.completed_at
+  from pawl.history h
+  join pawl.instance i on i.shard = h.shard and i.id = h.instance
+ where i.deleted_at is null
+   and h.type in ('step', 'received', 'timer', 'task', 'child', 'each',
+                  'timeout', 'failed', 'undone')
+union all
+select i.shard, t.instance, i.workflow, i.version, null,
+       t.node, t.no, t.visit, t.attempt, null, t.state,
+       null, null, null, null, null, null, null,
+       t.entered_at, t.due_at, null
+  from pawl.token_view t
+  join pawl.instance i on i.shard = t.shard and i.id = t.instance
+ where i.deleted_at is null and t.state in ('active', 'waiting');
+
+-- only: sqlite
+create view pawl_step_view as
+select i.shard, lower(hex(h.instance)) as instance, i.workflow, i.version,
+       h.seq, h.node, h.token, h.visit, h.attempt, h.type,
+       case h.type when 'failed' then 'failed' when 'timeout' then 'timed_out'
+            when 'undone' then 'undone' else 'completed' end as status,
+       h.transition, lower(hex(h.executor)) as executor, h.by, h.text,
+       h.output as output, h.changes as changes, h.error as error,
+       h.started_at, h.due_at, h.completed_at
+  from pawl_history h
+  join pawl_instance i on i.shard = h.shard and i.id = h.instance
+ where i.deleted_at is null
+   and h.type in ('step', 'received', 'timer', 'task', 'child', 'each',
+                  'timeout', 'failed', 'undone')
+union all
+select i.shard, lower(hex(t.instance)), i.workflow, i.version, null,
+       t.node, t.no, t.visit, t.attempt, null, t.state,
+       null, null, null, null, null, null, null,
+       t.entered_at, t.due_at, null
+  from pawl_token_view t
+  join pawl_instance i on i.shard = t.shard and i.id = t.instance
+ where i.deleted_at is null and t.state in ('active', 'waiting');
+
+-- only: postgres
+create view pawl.task_view as
+select t.shard, t.id as id, t.instance as instance, i.workflow,
+       i.version, i.tenant, i.business_key, t.node, t.visit, t.form, t.title,
+       t.description, t.status, t.priority, pawl.as_jsonb(t.input) as input,
+       pawl.as_jsonb(t.output) as output, pawl.as_jsonb(t.error) as error,
+       t.transition, t.assignee, t.claimed_by, t.claimed_at, t.completed_by, t.completed_at, t.due_at,
+       t.escalated_at, t.created_at, t.started_at, t.updated_at
+  from pawl.task t
+  join pawl.instance i on i.shard = t.shard and i.id = t.instance
+ where i.deleted_at is null;
+
+-- only: sqlite
+create view pawl_task_view as
+select t.shard, lower(hex(t.id)) as id, lower(hex(t.instance)) as instance,
+       i.workflow, i.version, i.tenant, i.business_key, t.node, t.visit, t.form, t.title,
+       t.description, t.status, t.priority, t.input as input,
+       t.output as output, t.error as error, t.transition, t.assignee,
+       t.claimed_by, t.claimed_at, t.completed_by, t.completed_at, t.due_at,
+       t.escalated_at, t.created_at, t.started_at, t.updated_at
+  from pawl_task t
+  join pawl_instance i on i.shard = t.shard and i.id = t.instance
+ where i.deleted_at is null;
 
 -- only: postgres
 -- How statements are planned -----------------------------------------------------
@@ -715,6 +1019,8 @@ select 0, id, 'w', 1, 'default', 0, id::text < '00000000-0000-7000-8000-00000000
   from pawl.instance;
 insert into pawl.history (shard, instance, seq, type, completed_at)
 select 0, id, 1, 'step', now() from pawl.instance;
+insert into pawl.audit (shard, at, id, type, by, instance)
+select 0, now(), id, 'claimed', id::text, id from pawl.instance;
 insert into pawl.variable (shard, instance, part, members)
 select 0, id, ':0', '' from pawl.instance;
 insert into pawl.inbox (shard, instance, no, kind, received_at)
@@ -741,9 +1047,9 @@ select 0, id, id, 1, 'n', 1, id::text, 't',
 insert into pawl.owner (shard, task, kind, id)
 select 0, id, 'user', id::text from pawl.instance;
 analyze pawl.instance, pawl.standing, pawl.variable, pawl.agenda,
-        pawl.history, pawl.inbox, pawl.attribute, pawl.subscription, pawl.event,
-        pawl.task, pawl.owner;
+        pawl.history, pawl.audit, pawl.inbox, pawl.attribute,
+        pawl.subscription, pawl.event, pawl.task, pawl.owner;
 -- Not deleted: what is left of rows would make some indexes deeper than others.
 truncate pawl.owner, pawl.task, pawl.event, pawl.subscription, pawl.attribute,
-         pawl.inbox, pawl.history, pawl.agenda, pawl.standing, pawl.variable,
-         pawl.instance;
+         pawl.inbox, pawl.audit, pawl.history, pawl.agenda, pawl.standing,
+         pawl.variable, pawl.instance;

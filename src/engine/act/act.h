@@ -2,13 +2,15 @@
  *
  *   request.c  the road: a letter, then taking it at once if nobody else does
  *   change.c   one instance: what is asked for, checked beforehand
- *   purge.c    one that was deleted goes, row by row
+ *   purge.c    those that go, with all their rows
+ *   prune.c    what is past its time
  *   transfer.c from one version of a workflow to another, see crossing.h
  *   workflows.c   whole workflows: suspended, active
+ *   outbox.c   what waits to be published
  *   tasks.c    a task of a person, see common/task.h
  *
- * Layer    engine/act: above common and versions. Writes letters, tasks and
- *          rows of workflows only; it takes no lease. */
+ * Layer    engine/act: above common and versions. Writes letters, tasks, and
+ *          rows of workflows and the outbox only; it takes no lease. */
 #ifndef PAWL_ENGINE_ACT_ACT_H
 #define PAWL_ENGINE_ACT_ACT_H
 
@@ -23,13 +25,19 @@ typedef pawl_code pawl_taker(pawl_engine *e, const pawl_id *id, int seize,
 /* ---- request.c ---- */
 
 /* Asks for a change of one instance and, when nobody holds it, makes it here.
- * *done (may be NULL): it was made here; 0: the holder will. `data` is as the
- * kind wants it, and was checked. `retry` and `restart` reach instances that
- * have ended; `kill` takes the instance from whoever holds it. */
+ * *done (may be NULL): it was made here; 0: the holder will. `no`: the
+ * request's, by which it is known when it is sent again; NULL: one is drawn.
+ * `data` is as the kind wants it, and was checked. `retry` and `restart` reach
+ * instances that have ended; `kill` takes the instance from whoever holds it.
+ */
 pawl_code pawl_act_request(pawl_engine *e, pawl_taker *take, const pawl_id *id,
-                           const char *kind, const char *source,
-                           const char *by, pawl_str data, int *done,
-                           pawl_error *err);
+                           const pawl_id *no, const char *kind,
+                           const char *source, const char *by, pawl_str data,
+                           int *done, pawl_error *err);
+/* *met: the request was taken before. Then *done, or the refusal, is as it
+ * was told to who asked first. */
+pawl_code pawl_act_met(pawl_engine *e, const pawl_id *id, const pawl_id *no,
+                       const char *kind, int *met, int *done, pawl_error *err);
 /* Letters of one kind for instances of one shard, in the order of their ids,
  * in one unit. `event_id`: a letter of that kind with the same one is not put
  * there again. */
@@ -41,9 +49,22 @@ pawl_code pawl_act_ended(const pawl_id *id, pawl_status status,
                          pawl_error *err);
 /* PAWL_CONFLICT. */
 pawl_code pawl_act_deleted(const pawl_id *id, pawl_error *err);
+/* PAWL_CONFLICT: its key has gone on, so that it is not to live again. */
+pawl_code pawl_act_succeeded(const pawl_id *id, const pawl_id *successor,
+                             pawl_error *err);
 
 /* ---- change.c ---- */
 
+/* What a change is by itself: checked, before anything is done with it. */
+typedef struct pawl_act_plan {
+  unsigned statuses; /* bits of those that it can be for */
+  int deleted;       /* it is for those that were deleted */
+  int dry_run;
+  int has_request;
+  pawl_id request;
+} pawl_act_plan;
+pawl_code pawl_act_plan_of(pawl_engine *e, pawl_str change,
+                           pawl_act_plan *plan, pawl_error *err);
 /* pawl_change, with `out` (may be NULL) for its answer. */
 pawl_code pawl_act_change(pawl_engine *e, pawl_taker *take, const pawl_id *id,
                           pawl_str change, int *done, pawl_buf *out,
@@ -51,16 +72,69 @@ pawl_code pawl_act_change(pawl_engine *e, pawl_taker *take, const pawl_id *id,
 
 /* ---- purge.c ---- */
 
-/* Does nothing else need an instance that has ended? Else PAWL_CONFLICT says
- * what. parent: may be NULL. force: what it emitted may be lost. */
+/* Why one that has ended has to stay: what others still need of it. */
+typedef enum pawl_hold {
+  PAWL_HOLD_NOTHING,
+  PAWL_HOLD_PARENT,      /* lives */
+  PAWL_HOLD_WORD,        /* its parent's, which is not delivered yet */
+  PAWL_HOLD_CHILDREN,    /* live, and end with it */
+  PAWL_HOLD_UNDELIVERED, /* its own word */
+  PAWL_HOLD_UNPUBLISHED, /* what it has emitted */
+  PAWL_NHOLDS
+} pawl_hold;
+
+/* One that has ended and may have to go. */
+typedef struct pawl_purgeable {
+  pawl_id id, parent;
+  int has_parent;
+  int64_t completed_us; /* of another end it is not taken */
+  int64_t rows;         /* how many it has, about */
+  pawl_hold hold;
+} pawl_purgeable;
+
+/* Finds what others need of them, of one shard. */
+pawl_code pawl_purge_look(pawl_engine *e, int shard, pawl_purgeable *list,
+                          int n, pawl_error *err);
+/* The same of one: PAWL_CONFLICT says what. parent: may be NULL. force: what
+ * it emitted may be lost. */
 pawl_code pawl_purge_check(pawl_engine *e, const pawl_id *id,
                            const pawl_id *parent, int force, pawl_error *err);
+/* How many rows one unit takes, so that its locks are short. */
+int pawl_purge_budget(const pawl_engine *e);
+/* What stays of one that somebody named has purged: who wanted it gone. */
+pawl_code pawl_purge_note(pawl_engine *e, const pawl_id *id, pawl_str by,
+                          pawl_str reason, pawl_error *err);
 /* Takes away all rows of one that was marked for it, whatever of them is still
- * there. */
-pawl_code pawl_purge_rows(pawl_engine *e, const pawl_id *id, pawl_error *err);
+ * there; until then by the monotonic clock. *gone: nothing is left. */
+pawl_code pawl_purge_rows(pawl_engine *e, const pawl_id *id,
+                          int64_t until_mono, int *gone, pawl_error *err);
+/* Takes away those of one shard, in the order of their ids, in one unit: no
+ * more rows than the budget. *gone: how many; the others are held, or have
+ * been since they were looked at. */
+pawl_code pawl_purge_many(pawl_engine *e, int shard,
+                          const pawl_purgeable *list, int n, int64_t *gone,
+                          pawl_error *err);
+/* Tasks with their owners, at most so many. */
+int pawl_purge_task_budget(const pawl_engine *e);
+pawl_code pawl_purge_tasks(pawl_engine *e, int shard, const pawl_id *ids,
+                           int n, pawl_error *err);
 
-/* ---- tasks.c, transfer.c, workflows.c ---- */
+/* ---- prune.c ---- */
 
+/* Can what pawl_config.retain says be read? */
+pawl_code pawl_prune_check(pawl_engine *e, pawl_error *err);
+/* pawl_prune. */
+pawl_code pawl_prune_all(pawl_engine *e, pawl_taker *take, pawl_str options,
+                         pawl_buf *out, pawl_error *err);
+/* A worker's piece of it, if one is due and nobody else is at it: about so
+ * long, save that one unit is done. */
+pawl_code pawl_prune_piece(pawl_engine *e, pawl_taker *take, int64_t budget_us,
+                           pawl_error *err);
+
+/* ---- outbox.c, tasks.c, transfer.c, workflows.c ---- */
+
+pawl_code pawl_engine_outbox_change(pawl_engine *e, pawl_str change,
+                                    pawl_buf *out, pawl_error *err);
 pawl_code pawl_act_task(pawl_engine *e, const pawl_id *id, pawl_str action,
                         pawl_error *err);
 pawl_code pawl_act_transfer(pawl_engine *e, pawl_taker *take, pawl_str text,

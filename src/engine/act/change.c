@@ -52,9 +52,10 @@ static const char *const change_kinds[] = {
 static const char *const sources[] = {"user", "event", "system"};
 
 typedef struct change {
-  uint64_t is_given;
+  uint64_t given;
   pawl_buf by;
-  int which, source, force;
+  pawl_id request;
+  int which, source, force, dry_run;
   /* as JSON; at NULL: not given */
   pawl_str reason, cancel, compensate, event_id, nodes, at_us, shift, token,
       from, to, seq, set, unset, for_us, to_version, map, variables,
@@ -66,7 +67,10 @@ typedef struct change {
 /* What is told goes into the letter as it was given, under the same name. */
 #define TOLD(member, shape) \
 #member, PAWL_OPTION_##shape, .at = offsetof(change, member), .raw = 1
+enum { ROW_REQUEST };
 static const pawl_option change_rows[] = {
+    {"request", PAWL_OPTION_ID, .at = offsetof(change, request)},
+    {"dry_run", PAWL_OPTION_BOOL, .at = offsetof(change, dry_run)},
     {"by", PAWL_OPTION_TEXT, .at = offsetof(change, by)},
     {"source", PAWL_OPTION_CHOICE, .at = offsetof(change, source),
      .names = sources, .high = 3},
@@ -96,6 +100,10 @@ PAWL_OPTIONS_OF(change) = {.what = "change",
                            PAWL_OPTION_ROWS(change_rows),
                            PAWL_OPTION_KINDS(change_kinds),
                            .kind_at = offsetof(change, which)};
+
+static const pawl_id *request_of(const change *c) {
+  return PAWL_OPTION_GIVEN(c, ROW_REQUEST) ? &c->request : NULL;
+}
 
 static pawl_code read_change(change *c, pawl_str text, pawl_error *err) {
   MUST(pawl_options_read(&pawl_options_of_change, text, c, err));
@@ -268,7 +276,7 @@ static pawl_code check_delete(const change *c, const subject *s,
 static pawl_code check_key(pawl_engine *e, const subject *s, pawl_error *err) {
   pawl_rows r;
 
-  if (!s->row.deleted || !s->row.key.len) return PAWL_OK;
+  if (!s->row.deleted || !s->row.key.len || s->row.successor) return PAWL_OK;
   MUST(PAWL_READ(e->store, instance_by_key, &r, err, .shard = s->shard,
                  .workflow = s->row.workflow, .tenant = s->row.tenant,
                  .key = s->row.key));
@@ -294,6 +302,10 @@ static pawl_code check_undelete(pawl_engine *e, const subject *s,
 
 static pawl_code check_purge(pawl_engine *e, const change *c, const subject *s,
                              pawl_error *err) {
+  if (pawl_store_held(e->store))
+    return pawl_fail_hint(err, PAWL_MISUSE, "purge it behind the transaction",
+                          "a purge is many transactions: it cannot be part "
+                          "of one");
   if (s->row.purge_at) return PAWL_OK; /* it has begun */
   if (pawl_status_has_ended(s->status))
     return pawl_purge_check(e, &s->id, s->row.parent, c->force, err);
@@ -319,6 +331,8 @@ static pawl_code check_status(pawl_engine *e, const change *c,
 
   MUST(check_removal(e, c, s, err));
   if (c->kind & (DELETE | UNDELETE | PURGE | NOTE)) return PAWL_OK;
+  if ((c->kind & (RETRY | RESTART)) && s->row.successor)
+    return pawl_act_succeeded(&s->id, s->row.successor, err);
   if ((c->kind & (RETRY | TRANSFER)) && s->status == PAWL_STATUS_FAILED)
     return check_stopped(c, s, err);
   if (c->kind == RESTART || c->kind == RETRY) {
@@ -591,16 +605,30 @@ static pawl_code answer(pawl_engine *e, const change *c, subject *s, int done,
   return pawl_buf_check(out, err);
 }
 
+static pawl_code note_purge(pawl_engine *e, const change *c, const subject *s,
+                            pawl_error *err) {
+  pawl_buf reason = {.alloc = &e->alloc};
+  pawl_code rc = PAWL_OK;
+
+  if (c->reason.at && pawl_json_kind_of(c->reason) == PAWL_JSON_STRING)
+    pawl_json_unquote(c->reason, &reason);
+  TRY(pawl_buf_check(&reason, err));
+  rc = pawl_purge_note(e, &s->id, pawl_buf_some(&c->by),
+                       pawl_buf_some(&reason), err);
+out:
+  pawl_buf_deinit(&reason);
+  return rc;
+}
+
 /* Marked, it goes; who holds it marks it else, and it goes when asked again. */
-static pawl_code finish_purge(pawl_engine *e, const subject *s, int *done,
-                              pawl_error *err) {
+static pawl_code finish_purge(pawl_engine *e, const change *c,
+                              const subject *s, int *done, pawl_error *err) {
   if (!*done && !s->row.purge_at)
     return pawl_fail_hint(err, PAWL_BUSY, "purge it again in a moment",
                           "instance %s is held by a worker",
                           pawl_id_text_of(&s->id).at);
-  MUST(pawl_purge_rows(e, &s->id, err));
-  *done = 1;
-  return PAWL_OK;
+  if (c->by.len) MUST(note_purge(e, c, s, err));
+  return pawl_purge_rows(e, &s->id, PAWL_NEVER, done, err);
 }
 
 /* One whose purge has begun, and was cut short, needs no second letter. */
@@ -608,20 +636,45 @@ static pawl_code ask(pawl_engine *e, pawl_taker *take, const change *c,
                      const subject *s, pawl_str letter, int *done,
                      pawl_error *err) {
   if (c->kind != PURGE || !s->row.purge_at)
-    MUST(pawl_act_request(e, take, &s->id, c->kind_name, sources[c->source],
-                          c->by.at ? c->by.at : "", letter, done, err));
-  return c->kind == PURGE ? finish_purge(e, s, done, err) : PAWL_OK;
+    MUST(pawl_act_request(e, take, &s->id, request_of(c), c->kind_name,
+                          sources[c->source], c->by.at ? c->by.at : "", letter,
+                          done, err));
+  return c->kind == PURGE ? finish_purge(e, c, s, done, err) : PAWL_OK;
 }
 
 /* Nothing is written before pawl_act_request, so that whatever is refused here
  * has left no trace. */
+static pawl_code check(pawl_engine *e, const change *c, const subject *s,
+                       pawl_error *err) {
+  MUST(check_status(e, c, s, err));
+  if (c->kind == EDIT) MUST(check_edit(e, c, s, err));
+  if (c->kind == NOTE) MUST(check_note(e, c, err));
+  return check_graph(e, c, s, err);
+}
+
+static pawl_code act(pawl_engine *e, pawl_taker *take, change *c,
+                     const subject *s, int *done, pawl_error *err) {
+  pawl_buf letter = {.alloc = &e->alloc}, past = {.alloc = &e->alloc};
+  pawl_code rc = PAWL_OK;
+
+  TRY(check(e, c, s, err));
+  if (c->dry_run) goto out;
+  TRY(add_past(e, c, s, &past, err));
+  write_letter(c, s, &letter);
+  TRY(pawl_buf_check(&letter, err));
+  TRY(ask(e, take, c, s, pawl_buf_str(&letter), done, err));
+out:
+  pawl_buf_deinit(&letter);
+  pawl_buf_deinit(&past);
+  return rc;
+}
+
 pawl_code pawl_act_change(pawl_engine *e, pawl_taker *take, const pawl_id *id,
                           pawl_str text, int *done, pawl_buf *out,
                           pawl_error *err) {
   change c;
   subject s = {.id = *id, .keep = {.alloc = &e->alloc}};
-  pawl_buf letter = {.alloc = &e->alloc}, past = {.alloc = &e->alloc};
-  int own;
+  int own, met = 0;
   pawl_code rc = PAWL_OK;
 
   if (!done) done = &own;
@@ -629,19 +682,59 @@ pawl_code pawl_act_change(pawl_engine *e, pawl_taker *take, const pawl_id *id,
   pawl_options_init(&pawl_options_of_change, &c, sizeof c, &e->alloc);
   TRY(read_change(&c, text, err));
   TRY(look(e, &s, err));
-  TRY(check_status(e, &c, &s, err));
-  if (c.kind == EDIT) TRY(check_edit(e, &c, &s, err));
-  if (c.kind == NOTE) TRY(check_note(e, &c, err));
-  TRY(check_graph(e, &c, &s, err));
-  TRY(add_past(e, &c, &s, &past, err));
-  write_letter(&c, &s, &letter);
-  TRY(pawl_buf_check(&letter, err));
-  TRY(ask(e, take, &c, &s, pawl_buf_str(&letter), done, err));
+  if (request_of(&c))
+    TRY(pawl_act_met(e, id, &c.request, c.kind_name, &met, done, err));
+  if (!met) TRY(act(e, take, &c, &s, done, err));
   if (out) TRY(answer(e, &c, &s, *done, out, err));
 out:
   pawl_options_deinit(&pawl_options_of_change, &c);
   pawl_buf_deinit(&s.keep);
-  pawl_buf_deinit(&letter);
-  pawl_buf_deinit(&past);
+  return rc;
+}
+
+/* ---- what it can be for ---- */
+
+#define BIT(status) (1u << PAWL_STATUS_##status)
+#define ALL ((1u << PAWL_NSTATUSES) - 1)
+#define ENDED (BIT(COMPLETED) | BIT(FAILED) | BIT(CANCELLED))
+
+static unsigned statuses_for(const change *c) {
+  switch (c->kind) {
+    case DELETE:
+      return pawl_str_eqz(c->cancel, "true") ? ALL : ENDED;
+    case PURGE:
+      return ENDED;
+    case UNDELETE:
+    case NOTE:
+      return ALL;
+    case RETRY:
+      return BIT(FAILED) | BIT(SUSPENDED);
+    case RESTART:
+      return BIT(FAILED) | BIT(SUSPENDED) | BIT(COMPLETED);
+    case TRANSFER:
+      return BIT(FAILED) | (ALL & ~ENDED);
+    case SUSPEND:
+      return ALL & ~ENDED & ~BIT(SUSPENDED);
+    case RESUME:
+      return BIT(SUSPENDED);
+    default:
+      return ALL & ~ENDED;
+  }
+}
+
+pawl_code pawl_act_plan_of(pawl_engine *e, pawl_str text, pawl_act_plan *plan,
+                           pawl_error *err) {
+  change c;
+  pawl_code rc = PAWL_OK;
+
+  pawl_options_init(&pawl_options_of_change, &c, sizeof c, &e->alloc);
+  TRY(read_change(&c, text, err));
+  *plan = (pawl_act_plan){.statuses = statuses_for(&c),
+                          .deleted = c.kind == UNDELETE,
+                          .dry_run = c.dry_run,
+                          .has_request = request_of(&c) != NULL,
+                          .request = c.request};
+out:
+  pawl_options_deinit(&pawl_options_of_change, &c);
   return rc;
 }

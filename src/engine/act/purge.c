@@ -1,87 +1,149 @@
-/* An instance goes, with all rows that are its own: in batches, each a unit of
- * its own, so that a long history holds no locks for long. It was marked
+/* An instance goes, with all rows that are its own. A long one in batches, each
+ * a unit of its own, so that its history holds no locks for long. It was marked
  * before (rules/letters.c): hidden, and changed by nobody. Who is stopped in
  * the middle, or asks beside another, goes on where the rows are; the
- * instance's own is the last. */
+ * instance's own is the last. Many short ones go in one unit, with no mark:
+ * they are there, or they are not. */
 #include <assert.h>
 
 #include "../../base/fault.h"
 #include "../common/engine_struct.h"
 #include "../common/find.h"
+#include "../common/time.h"
 #include "act.h"
 
-enum { BATCH = 1000, TASKS = 100 /* a unit has two statements for each */ };
+/* Rows that a unit takes away: as many as take a fraction of LOCKED_US, so that
+ * nobody waits longer for a lock. A task counts ten: it has owners, and a unit
+ * two statements for each. */
+enum { ROWS = 1000, LEAST_ROWS = 16, ROWS_A_TASK = 10 };
+#define LOCKED_US (50 * 1000)
+
+int pawl_purge_budget(const pawl_engine *e) {
+  return e->purge_rows ? e->purge_rows : ROWS;
+}
+
+/* How long the last unit took says how much the next one does. */
+static void adapt(pawl_engine *e, int64_t took_us) {
+  int rows = pawl_purge_budget(e);
+
+  if (took_us > LOCKED_US / 2)
+    rows /= 2;
+  else if (took_us < LOCKED_US / 8)
+    rows *= 2;
+  e->purge_rows = rows < LEAST_ROWS ? LEAST_ROWS : rows > ROWS ? ROWS : rows;
+}
 
 /* ---- may it go? ---- */
 
-static pawl_code refuse(const pawl_id *id, const char *why, const char *hint,
-                        pawl_error *err) {
-  return pawl_fail_hint(err, PAWL_CONFLICT, hint,
-                        "instance %s cannot be purged: %s",
-                        pawl_id_text_of(id).at, why);
-}
+static const struct {
+  const char *why, *hint;
+} HOLDS[PAWL_NHOLDS] = {
+    [PAWL_HOLD_PARENT] = {"its parent lives", "purge it when that has ended"},
+    [PAWL_HOLD_WORD] = {"its parent has messages that are not delivered yet",
+                        "a worker delivers them; then purge it"},
+    [PAWL_HOLD_CHILDREN] = {"children live that end with it",
+                            "purge it when they have ended"},
+    [PAWL_HOLD_UNDELIVERED] = {"it has messages that are not delivered yet",
+                               "a worker delivers them; then purge it"},
+    [PAWL_HOLD_UNPUBLISHED] = {
+        "it has emitted what nobody has published yet",
+        "`pawl relay` publishes it, `pawl outbox drop` gives it up; or purge "
+        "it with `force`"}};
 
-static pawl_code look_for_rows(pawl_engine *e, const pawl_id *id,
-                               pawl_purge_holds_row *row, pawl_error *err) {
-  pawl_rows rows;
-
-  MUST(PAWL_READ(e->store, purge_holds, &rows, err,
-                 .shard = pawl_shard_of(e, id), .id = id));
-  assert(rows.nrows == 1);
-  *row = pawl_read_purge_holds(&rows, 0);
-  return PAWL_OK;
+/* The first that is found counts. */
+static void hold(pawl_purgeable *p, pawl_hold why) {
+  if (!p->hold) p->hold = why;
 }
 
 /* A parent that lives may wait for it. And while it has something to say that
  * was not delivered, that may be this one's start, for a second time. */
-static pawl_code check_parent(pawl_engine *e, const pawl_id *id,
-                              const pawl_id *parent, pawl_error *err) {
-  pawl_purge_holds_row held;
+static pawl_code look_for_parents(pawl_engine *e, int shard,
+                                  pawl_purgeable *list, int n,
+                                  pawl_error *err) {
   pawl_rows rows;
-  pawl_status status;
+  int any = 0;
 
-  MUST(PAWL_READ(e->store, repair_state, &rows, err,
-                 .shard = pawl_shard_of(e, parent), .id = parent));
-  if (!rows.nrows) return PAWL_OK;
-  if (pawl_status_parse(pawl_read_repair_state(&rows, 0).status, &status) &&
-      !pawl_status_has_ended(status))
-    return refuse(id, "its parent lives", "purge it when that has ended", err);
-  MUST(look_for_rows(e, parent, &held, err));
-  if (!held.undelivered) return PAWL_OK;
-  return refuse(id, "its parent has messages that are not delivered yet",
-                "a worker delivers them; then purge it", err);
-}
-
-/* Of those that end with it, each has still to be told so. */
-static pawl_code check_children(pawl_engine *e, const pawl_id *id,
-                                pawl_error *err) {
-  static const pawl_id first;
-  pawl_rows rows;
-
-  for (int s = 0; s < e->nshards; s++) {
-    MUST(PAWL_READ(e->store, instance_children, &rows, err, .shard = s,
-                   .parent = id, .after = &first, .max = 1));
-    if (rows.nrows)
-      return refuse(id, "children live that end with it",
-                    "purge it when they have ended", err);
+  pawl_args_begin(&e->args, PAWL_STMT_purge_parents);
+  for (int i = 0; i < n; i++) {
+    if (!list[i].has_parent || pawl_shard_of(e, &list[i].parent) != shard)
+      continue;
+    any = 1;
+    PAWL_PUT(&e->args, purge_parents, .shard = shard, .id = &list[i].parent);
+  }
+  if (!any) return PAWL_OK;
+  MUST(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err));
+  for (int k = 0; k < rows.nrows; k++) {
+    const pawl_purge_parents_row row = pawl_read_purge_parents(&rows, k);
+    for (int i = 0; i < n; i++) {
+      if (!list[i].has_parent || !pawl_id_eq(&list[i].parent, row.id))
+        continue;
+      if (row.lives) hold(&list[i], PAWL_HOLD_PARENT);
+      if (row.undelivered) hold(&list[i], PAWL_HOLD_WORD);
+    }
   }
   return PAWL_OK;
 }
 
+static pawl_purgeable *find(pawl_purgeable *list, int n, const pawl_id *id) {
+  for (int i = 0; i < n; i++)
+    if (pawl_id_eq(&list[i].id, id)) return &list[i];
+  assert(!"a row of none that was asked for");
+  return list;
+}
+
+/* Of those that end with it, each has still to be told so. */
+static pawl_code look_for_children(pawl_engine *e, int shard,
+                                   pawl_purgeable *list, int n,
+                                   pawl_error *err) {
+  pawl_rows rows;
+
+  pawl_args_begin(&e->args, PAWL_STMT_purge_children);
+  for (int i = 0; i < n; i++)
+    PAWL_PUT(&e->args, purge_children, .shard = shard, .parent = &list[i].id);
+  MUST(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err));
+  for (int k = 0; k < rows.nrows; k++)
+    hold(find(list, n, pawl_read_purge_children(&rows, k).parent),
+         PAWL_HOLD_CHILDREN);
+  return PAWL_OK;
+}
+
+static pawl_code look_for_sent(pawl_engine *e, int shard, pawl_purgeable *list,
+                               int n, pawl_error *err) {
+  pawl_rows rows;
+
+  pawl_args_begin(&e->args, PAWL_STMT_purge_sent);
+  for (int i = 0; i < n; i++)
+    PAWL_PUT(&e->args, purge_sent, .shard = shard, .id = &list[i].id);
+  MUST(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err));
+  for (int k = 0; k < rows.nrows; k++) {
+    const pawl_purge_sent_row row = pawl_read_purge_sent(&rows, k);
+    pawl_purgeable *p = find(list, n, row.id);
+    if (row.undelivered) hold(p, PAWL_HOLD_UNDELIVERED);
+    if (row.unpublished) hold(p, PAWL_HOLD_UNPUBLISHED);
+  }
+  return PAWL_OK;
+}
+
+pawl_code pawl_purge_look(pawl_engine *e, int shard, pawl_purgeable *list,
+                          int n, pawl_error *err) {
+  if (!n) return PAWL_OK;
+  for (int s = 0; s < e->nshards; s++) {
+    MUST(look_for_parents(e, s, list, n, err));
+    MUST(look_for_children(e, s, list, n, err));
+  }
+  return look_for_sent(e, shard, list, n, err);
+}
+
 pawl_code pawl_purge_check(pawl_engine *e, const pawl_id *id,
                            const pawl_id *parent, int force, pawl_error *err) {
-  pawl_purge_holds_row held;
+  pawl_purgeable p = {.id = *id, .has_parent = parent != NULL};
 
-  if (parent) MUST(check_parent(e, id, parent, err));
-  MUST(check_children(e, id, err));
-  MUST(look_for_rows(e, id, &held, err));
-  if (held.undelivered)
-    return refuse(id, "it has messages that are not delivered yet",
-                  "a worker delivers them; then purge it", err);
-  if (held.unpublished && !force)
-    return refuse(id, "it has emitted what nobody has published yet",
-                  "publish that first, or purge it with `force`", err);
-  return PAWL_OK;
+  if (parent) p.parent = *parent;
+  MUST(pawl_purge_look(e, pawl_shard_of(e, id), &p, 1, err));
+  if (!p.hold || (p.hold == PAWL_HOLD_UNPUBLISHED && force)) return PAWL_OK;
+  return pawl_fail_hint(err, PAWL_CONFLICT, HOLDS[p.hold].hint,
+                        "instance %s cannot be purged: %s",
+                        pawl_id_text_of(id).at, HOLDS[p.hold].why);
 }
 
 /* ---- its rows ---- */
@@ -94,8 +156,10 @@ static pawl_code send_batch(pawl_engine *e, int64_t *changed,
   pawl_code rc;
 
   (void)PAWL_FAULT("engine.purge.batch");
+  int64_t began = pawl_clock_mono();
   do rc = pawl_store_once(e->store, PAWL_UNIT_BATCH, &e->args, &rows, err);
   while (pawl_store_may_repeat(rc, &tries));
+  adapt(e, pawl_clock_mono() - began);
   if (rc == PAWL_OK) *changed = rows.changed;
   return rc;
 }
@@ -103,57 +167,63 @@ static pawl_code send_batch(pawl_engine *e, int64_t *changed,
 /* In this order: what shows an instance as a whole goes first. */
 #define TABLES(X) \
   X(history)      \
-  X(item) X(token) X(variable) X(subscription) X(attribute) X(outbox) X(inbox)
+  X(item)         \
+  X(token) X(variable) X(subscription) X(attribute) X(outbox) X(inbox) X(audit)
 
-#define PURGE(table)                                                   \
-  static pawl_code purge_##table(pawl_engine *e, int shard,            \
-                                 const pawl_id *id, pawl_error *err) { \
-    int64_t n = BATCH;                                                 \
-    while (n >= BATCH) { /* fewer: those were the last */              \
-      pawl_args_begin(&e->args, PAWL_STMT_purge_##table);              \
-      PAWL_PUT(&e->args, purge_##table, .shard = shard, .id = id,      \
-               .max = BATCH);                                          \
-      MUST(send_batch(e, &n, err));                                    \
-    }                                                                  \
-    return PAWL_OK;                                                    \
+#define PURGE(table)                                                    \
+  static pawl_code purge_##table(pawl_engine *e, int shard,             \
+                                 const pawl_id *id, int64_t until_mono, \
+                                 pawl_error *err) {                     \
+    int64_t n, max;                                                     \
+    do {                                                                \
+      if (pawl_clock_mono() >= until_mono) return PAWL_OK;              \
+      max = pawl_purge_budget(e);                                       \
+      pawl_args_begin(&e->args, PAWL_STMT_purge_##table);               \
+      PAWL_PUT(&e->args, purge_##table, .shard = shard, .id = id,       \
+               .max = max);                                             \
+      MUST(send_batch(e, &n, err));                                     \
+    } while (n >= max); /* fewer: those were the last */                \
+    return PAWL_OK;                                                     \
   }
 TABLES(PURGE)
 
-static pawl_code purge_some_tasks(pawl_engine *e, int shard,
-                                  const pawl_purge_tasks_row *tasks, int n,
-                                  pawl_error *err) {
+pawl_code pawl_purge_tasks(pawl_engine *e, int shard, const pawl_id *ids,
+                           int n, pawl_error *err) {
+  int64_t began = pawl_clock_mono();
   pawl_code rc = PAWL_OK;
 
   TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
   for (int i = 0; i < n; i++) {
     TRY(PAWL_SEND(e->store, purge_owner, NULL, err, .shard = shard,
-                  .task = tasks[i].id));
+                  .task = &ids[i]));
     TRY(PAWL_SEND(e->store, purge_task, NULL, err, .shard = shard,
-                  .task = tasks[i].id));
+                  .task = &ids[i]));
   }
   TRY(pawl_store_commit(e->store, err));
+  adapt(e, pawl_clock_mono() - began);
 out:
   if (rc != PAWL_OK) pawl_store_rollback(e->store);
   return rc;
 }
 
-static pawl_code purge_tasks(pawl_engine *e, int shard, const pawl_id *id,
-                             pawl_error *err) {
-  pawl_buf keep = {.alloc = &e->alloc};
-  pawl_rows rows;
-  pawl_code rc = PAWL_OK;
+int pawl_purge_task_budget(const pawl_engine *e) {
+  return pawl_purge_budget(e) / ROWS_A_TASK + 1;
+}
 
-  for (;;) {
-    TRY(PAWL_READ(e->store, purge_tasks, &rows, err, .shard = shard, .id = id,
-                  .max = TASKS));
+static pawl_code purge_own_tasks(pawl_engine *e, int shard, const pawl_id *id,
+                                 int64_t until_mono, pawl_error *err) {
+  pawl_id ids[ROWS / ROWS_A_TASK + 1];
+  pawl_rows rows;
+
+  while (pawl_clock_mono() < until_mono) {
+    MUST(PAWL_READ(e->store, purge_tasks, &rows, err, .shard = shard, .id = id,
+                   .max = pawl_purge_task_budget(e)));
     int n = rows.nrows;
     if (!n) break;
-    TRY(PAWL_KEEP(purge_tasks, &rows, &keep, err));
-    TRY(purge_some_tasks(e, shard, PAWL_KEPT(purge_tasks, &keep), n, err));
+    for (int i = 0; i < n; i++) ids[i] = *pawl_read_purge_tasks(&rows, i).id;
+    MUST(pawl_purge_tasks(e, shard, ids, n, err));
   }
-out:
-  pawl_buf_deinit(&keep);
-  return rc;
+  return PAWL_OK;
 }
 
 static pawl_code purge_itself(pawl_engine *e, int shard, const pawl_id *id,
@@ -163,6 +233,7 @@ static pawl_code purge_itself(pawl_engine *e, int shard, const pawl_id *id,
   (void)PAWL_FAULT("engine.purge.last");
   TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
   TRY(PAWL_SEND(e->store, purge_ending, NULL, err, .shard = shard, .id = id));
+  TRY(PAWL_SEND(e->store, purge_failure, NULL, err, .shard = shard, .id = id));
   TRY(PAWL_SEND(e->store, purge_instance, NULL, err, .shard = shard,
                 .id = id));
   TRY(pawl_store_commit(e->store, err));
@@ -171,11 +242,101 @@ out:
   return rc;
 }
 
-pawl_code pawl_purge_rows(pawl_engine *e, const pawl_id *id, pawl_error *err) {
+pawl_code pawl_purge_note(pawl_engine *e, const pawl_id *id, pawl_str by,
+                          pawl_str reason, pawl_error *err) {
+  pawl_id own;
+
+  MUST(pawl_id_make(&e->ids, pawl_engine_now(e), &own, err));
+  return PAWL_WRITE(e->store, audit_purge, NULL, err,
+                    .shard = pawl_shard_of(e, id), .id = &own, .instance = id,
+                    .by = by, .text = reason, .now = pawl_store_now(e->store));
+}
+
+pawl_code pawl_purge_rows(pawl_engine *e, const pawl_id *id,
+                          int64_t until_mono, int *gone, pawl_error *err) {
   const int shard = pawl_shard_of(e, id);
 
-#define DO_PURGE(table) MUST(purge_##table(e, shard, id, err));
+  *gone = 0;
+#define DO_PURGE(table) MUST(purge_##table(e, shard, id, until_mono, err));
   TABLES(DO_PURGE)
-  MUST(purge_tasks(e, shard, id, err));
+  MUST(purge_own_tasks(e, shard, id, until_mono, err));
+  if (pawl_clock_mono() >= until_mono) return PAWL_OK;
+  *gone = 1;
   return purge_itself(e, shard, id, err);
+}
+
+/* ---- many ---- */
+
+/* Each statement has the same rows. */
+typedef struct seized {
+  int shard, n;
+  const pawl_purgeable *list;
+  pawl_id lease;
+} seized;
+
+static pawl_code send_seize(pawl_engine *e, const seized *s, pawl_error *err) {
+  pawl_args_begin(&e->args, PAWL_STMT_purge_seize);
+  for (int i = 0; i < s->n; i++)
+    PAWL_PUT(&e->args, purge_seize, .shard = s->shard, .id = &s->list[i].id,
+             .lease = &s->lease, .completed_at = s->list[i].completed_us,
+             .executor = &e->executor, .now = pawl_store_now(e->store));
+  return pawl_store_send(e->store, &e->args, NULL, err);
+}
+
+/* Statements with the arguments of purge_held_history. */
+static pawl_code send_held(pawl_engine *e, const seized *s, pawl_stmt stmt,
+                           int *at, pawl_error *err) {
+  pawl_args_begin(&e->args, stmt);
+  for (int i = 0; i < s->n; i++)
+    PAWL_PUT(&e->args, purge_held_history, .shard = s->shard,
+             .id = &s->list[i].id, .lease = &s->lease, .latch = PAWL_NULL);
+  return pawl_store_send(e->store, &e->args, at, err);
+}
+
+static pawl_code send_release(pawl_engine *e, const seized *s,
+                              pawl_error *err) {
+  pawl_args_begin(&e->args, PAWL_STMT_agenda_end);
+  for (int i = 0; i < s->n; i++)
+    PAWL_PUT(&e->args, agenda_end, .shard = s->shard, .id = &s->list[i].id,
+             .lease = &s->lease);
+  return pawl_store_send(e->store, &e->args, NULL, err);
+}
+
+/* S2: agenda rows first, in the order of ids. Whoever wakes one meanwhile waits
+ * for this unit, and then finds it gone. */
+pawl_code pawl_purge_many(pawl_engine *e, int shard,
+                          const pawl_purgeable *list, int n, int64_t *gone,
+                          pawl_error *err) {
+  seized s = {.shard = shard, .n = n, .list = list};
+  int64_t began;
+  pawl_rows rows;
+  int last;
+  pawl_code rc = PAWL_OK;
+
+  *gone = 0;
+  if (!n) return PAWL_OK;
+  for (int i = 1; i < n; i++)
+    assert(pawl_id_cmp(&list[i - 1].id, &list[i].id) < 0);
+  TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &s.lease, err));
+  (void)PAWL_FAULT("engine.purge.many");
+  began = pawl_clock_mono();
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
+  TRY(send_seize(e, &s, err));
+#define SEND_HELD(table) \
+  TRY(send_held(e, &s, PAWL_STMT_purge_held_##table, NULL, err));
+  TABLES(SEND_HELD)
+  SEND_HELD(ending)
+  SEND_HELD(failure)
+  SEND_HELD(owner)
+  SEND_HELD(task)
+  TRY(send_held(e, &s, PAWL_STMT_purge_held_instance, &last, err));
+  TRY(send_release(e, &s, err));
+  TRY(pawl_store_commit(e->store, err));
+  adapt(e, pawl_clock_mono() - began);
+  pawl_store_rows(e->store, last, &rows);
+  *gone = rows.changed;
+  return PAWL_OK;
+out:
+  pawl_store_rollback(e->store);
+  return rc;
 }

@@ -13,6 +13,7 @@ typedef struct request {
   const pawl_id *id;
   int shard;
   pawl_id no; /* fixed, so that sending it again is harmless */
+  int named;  /* by the caller, who may have asked before */
   const char *kind, *source, *by;
   pawl_str data, event_id;
   unsigned ended; /* for those that have ended in these ways, too */
@@ -95,6 +96,19 @@ pawl_code pawl_act_deleted(const pawl_id *id, pawl_error *err) {
                         "instance %s is deleted", pawl_id_text_of(id).at);
 }
 
+pawl_code pawl_act_succeeded(const pawl_id *id, const pawl_id *successor,
+                             pawl_error *err) {
+  return pawl_fail_hint(
+      err, PAWL_CONFLICT, "start another one with that key",
+      "instance %s is not to go on: its key is that of instance %s now",
+      pawl_id_text_of(id).at, pawl_id_text_of(successor).at);
+}
+
+/* What only one that has its key may be asked for, as it would live again. */
+static int is_revival(const char *kind) {
+  return !strcmp(kind, "retry") || !strcmp(kind, "restart");
+}
+
 /* Is there anyone to read the letter? `at`: where repair_state's rows are. */
 static pawl_code read_state(pawl_engine *e, const request *r, int at,
                             pawl_status *status, int *deleted, int64_t *seq,
@@ -108,6 +122,8 @@ static pawl_code read_state(pawl_engine *e, const request *r, int at,
     return pawl_fail(err, PAWL_CORRUPT, "an instance with an unknown status");
   *deleted = row.deleted != 0;
   *seq = row.seq;
+  if (row.successor && is_revival(r->kind))
+    return pawl_act_succeeded(r->id, row.successor, err);
   return PAWL_OK;
 }
 
@@ -189,28 +205,45 @@ out:
  * first, and so may deleting; everything else, once the letter was taken. One
  * that has gone and left no row was in vain, or the instance ended: who held
  * it knows. */
+static pawl_code judge(const request *r, const answer *a, int got, int *done,
+                       pawl_error *err) {
+  if (!strcmp(r->kind, "cancel")) {
+    *done = a->status == PAWL_STATUS_CANCELLED;
+    if (!*done && pawl_status_has_ended(a->status)) /* meanwhile */
+      return pawl_act_ended(r->id, a->status, err);
+    return PAWL_OK;
+  }
+  if (!strcmp(r->kind, "delete") && !a->refused) {
+    *done = a->deleted;
+    return PAWL_OK;
+  }
+  if (a->pending || (!a->taken && !got)) return PAWL_OK;
+  if (a->refused) {
+    if (err) *err = a->why;
+    return a->why.code;
+  }
+  *done = 1;
+  return PAWL_OK;
+}
+
 static pawl_code settle(pawl_engine *e, const request *r, int64_t seq, int got,
                         int *done, pawl_error *err) {
   answer a;
 
   MUST(read_answer(e, r, seq, &a, err));
-  if (!strcmp(r->kind, "cancel")) {
-    *done = a.status == PAWL_STATUS_CANCELLED;
-    if (!*done && pawl_status_has_ended(a.status)) /* meanwhile */
-      return pawl_act_ended(r->id, a.status, err);
-    return PAWL_OK;
-  }
-  if (!strcmp(r->kind, "delete") && !a.refused) {
-    *done = a.deleted;
-    return PAWL_OK;
-  }
-  if (a.pending || (!a.taken && !got)) return PAWL_OK;
-  if (a.refused) {
-    if (err) *err = a.why;
-    return a.why.code;
-  }
-  *done = 1;
-  return PAWL_OK;
+  return judge(r, &a, got, done, err);
+}
+
+pawl_code pawl_act_met(pawl_engine *e, const pawl_id *id, const pawl_id *no,
+                       const char *kind, int *met, int *done,
+                       pawl_error *err) {
+  const request r = {
+      .id = id, .no = *no, .kind = kind, .shard = pawl_shard_of(e, id)};
+  answer a;
+
+  MUST(read_answer(e, &r, 0, &a, err));
+  *met = a.taken;
+  return a.taken ? judge(&r, &a, 1, done, err) : PAWL_OK;
 }
 
 /* ---- the road ---- */
@@ -241,11 +274,11 @@ static pawl_code travel(pawl_engine *e, request *r, pawl_taker *take,
   assert(r->data.len > 1 && r->data.at[0] == '{'); /* checked before */
   r->shard = pawl_shard_of(e, r->id);
   r->ended = ended_for(r->kind);
-  MUST(pawl_id_make(&e->ids, pawl_engine_now(e), &r->no, err));
+  if (!r->named) MUST(pawl_id_make(&e->ids, pawl_engine_now(e), &r->no, err));
   do {
     if (sent) (void)PAWL_FAULT("engine.act.again");
     if (!sent) (void)PAWL_FAULT("engine.act.send");
-    r->again = sent > 0;
+    r->again = sent > 0 || r->named;
     rc = send(e, r, &seq, err);
   } while (pawl_store_may_repeat(rc, &sent));
   if (rc != PAWL_OK) return rc;
@@ -256,13 +289,15 @@ static pawl_code travel(pawl_engine *e, request *r, pawl_taker *take,
 }
 
 pawl_code pawl_act_request(pawl_engine *e, pawl_taker *take, const pawl_id *id,
-                           const char *kind, const char *source,
-                           const char *by, pawl_str data, int *done,
-                           pawl_error *err) {
+                           const pawl_id *no, const char *kind,
+                           const char *source, const char *by, pawl_str data,
+                           int *done, pawl_error *err) {
   request r = {.id = id, .kind = kind, .source = source, .by = by};
   int own;
 
   r.data = data;
+  r.named = no != NULL;
+  if (no) r.no = *no;
   return travel(e, &r, take, done ? done : &own, err);
 }
 

@@ -4,7 +4,8 @@
  *      ^  <--unclaim--    |  ----fail------> failed --retry--> pending
  *      +---- reassign ----+
  *
- * complete and fail need no claim; delegate hands on what is held, claimed or
+ * edit changes what an open task says, and when it is due. complete and fail
+ * need no claim; delegate hands on what is held, claimed or
  * not; the engine alone makes a task cancelled or timed_out.
  *
  * A task is held by who has claimed it, else by its assignee, else by nobody.
@@ -40,23 +41,35 @@ enum {
   CHANGE_RETRY,
   CHANGE_REASSIGN,
   CHANGE_DELEGATE,
-  CHANGE_ESCALATE
+  CHANGE_ESCALATE,
+  CHANGE_EDIT
 };
+
+/* As the audit tells it; NULL: the instance's history does. */
+static const char *const deeds[] = {
+    [CHANGE_CLAIM] = "claimed",      [CHANGE_UNCLAIM] = "unclaimed",
+    [CHANGE_COMPLETE] = NULL,        [CHANGE_FAIL] = NULL,
+    [CHANGE_RETRY] = "retried",      [CHANGE_REASSIGN] = "reassigned",
+    [CHANGE_DELEGATE] = "delegated", [CHANGE_ESCALATE] = "escalated"};
 
 static const char *const change_names[] = {
     [CHANGE_CLAIM] = "claim",       [CHANGE_UNCLAIM] = "unclaim",
     [CHANGE_COMPLETE] = "complete", [CHANGE_FAIL] = "fail",
     [CHANGE_RETRY] = "retry",       [CHANGE_REASSIGN] = "reassign",
-    [CHANGE_DELEGATE] = "delegate", [CHANGE_ESCALATE] = "escalate"};
+    [CHANGE_DELEGATE] = "delegate", [CHANGE_ESCALATE] = "escalate",
+    [CHANGE_EDIT] = "edit"};
 
 typedef struct change {
   uint64_t given;
   int kind;
-  pawl_buf by, to, take, priority;
+  pawl_buf by, to, take, priority, title, description, form;
   pawl_str reason;      /* JSON, as those below are; at NULL: none */
   pawl_str error_given; /* text, or {"code":...,"message":...} */
   pawl_buf error;       /* always the latter */
-  pawl_str output;
+  pawl_str output, input, metadata;
+  pawl_str unset_given; /* names of what is to be none */
+  unsigned unset;       /* bits of UNSETS */
+  int64_t due_us;
   pawl_who_given asked;
   pawl_who who;    /* what `by` is in; or whom the task is to be for */
   pawl_id request; /* of this change, however often it is sent */
@@ -67,8 +80,20 @@ typedef struct change {
 enum {
   HOLDERS = BIT(CLAIM) | BIT(COMPLETE) | BIT(FAIL), /* `by` is in a role */
   GIVERS = BIT(REASSIGN) | BIT(ESCALATE),           /* it is for a role */
-  WORD_MAX = 255
+  WORD_MAX = 255,
+  LINE_MAX_BYTES = 1000,
+  TEXT_MAX_BYTES = 16000
 };
+
+/* What a task may be without. */
+enum { UNSET_DESCRIPTION, UNSET_FORM, UNSET_INPUT, UNSET_METADATA, UNSET_DUE };
+static const char *const UNSETS[] = {[UNSET_DESCRIPTION] = "description",
+                                     [UNSET_FORM] = "form",
+                                     [UNSET_INPUT] = "input",
+                                     [UNSET_METADATA] = "metadata",
+                                     [UNSET_DUE] = "due"};
+enum { NUNSETS = sizeof UNSETS / sizeof *UNSETS };
+
 static const pawl_option change_rows[] = {
     {"by", PAWL_OPTION_TEXT, .at = offsetof(change, by), .low = 1,
      .high = WORD_MAX},
@@ -94,7 +119,21 @@ static const pawl_option change_rows[] = {
      .kinds = HOLDERS | GIVERS},
     {"priority", PAWL_OPTION_TEXT, .at = offsetof(change, priority),
      .names = pawl_priorities, .high = PAWL_NPRIORITIES,
-     .kinds = BIT(ESCALATE)},
+     .kinds = BIT(ESCALATE) | BIT(EDIT)},
+    {"title", PAWL_OPTION_TEXT, .at = offsetof(change, title), .low = 1,
+     .high = LINE_MAX_BYTES, .kinds = BIT(EDIT)},
+    {"description", PAWL_OPTION_TEXT, .at = offsetof(change, description),
+     .low = 1, .high = TEXT_MAX_BYTES, .kinds = BIT(EDIT)},
+    {"form", PAWL_OPTION_TEXT, .at = offsetof(change, form), .low = 1,
+     .high = WORD_MAX, .kinds = BIT(EDIT)},
+    {"input", PAWL_OPTION_ANY, .at = offsetof(change, input),
+     .kinds = BIT(EDIT)},
+    {"metadata", PAWL_OPTION_OBJECT, .at = offsetof(change, metadata),
+     .kinds = BIT(EDIT)},
+    {"due_us", PAWL_OPTION_TIME, .at = offsetof(change, due_us), .low = 1,
+     .high = PAWL_TIME_MAX, .kinds = BIT(EDIT)},
+    {"unset", PAWL_OPTION_TEXTS, .at = offsetof(change, unset_given),
+     .kinds = BIT(EDIT)},
     {"override", PAWL_OPTION_BOOL, .at = offsetof(change, overrides),
      .kinds = HOLDERS},
 };
@@ -142,6 +181,57 @@ static pawl_code read_error(pawl_str value, change *c, pawl_error *err) {
   return pawl_buf_check(&c->error, err);
 }
 
+static pawl_code read_unset(pawl_str name, change *c, pawl_error *err) {
+  char text[65];
+
+  if (pawl_json_kind_of(name) == PAWL_JSON_STRING && name.len > 2) {
+    name.at++; /* none of them has anything that is escaped */
+    name.len -= 2;
+  }
+  for (unsigned i = 0; i < NUNSETS; i++)
+    if (pawl_str_eqz(name, UNSETS[i])) {
+      c->unset |= 1u << i;
+      return PAWL_OK;
+    }
+  pawl_str_copy(text, sizeof text, name);
+  const char *near = pawl_nearest(text, UNSETS, NUNSETS);
+  pawl_fail(err, PAWL_INVALID, "edit: a task cannot be without \"%s\"", text);
+  if (near) pawl_error_hint(err, "did you mean \"%s\"?", near);
+  pawl_error_where(err, "unset");
+  return PAWL_INVALID;
+}
+
+static pawl_code read_unsets(pawl_str list, change *c, pawl_error *err) {
+  if (!list.at) return PAWL_OK;
+  if (pawl_json_kind_of(list) != PAWL_JSON_ARRAY)
+    return read_unset(list, c, err);
+  for (pawl_json_iter it = {0}; pawl_json_walk(list, &it);)
+    MUST(read_unset(it.value, c, err));
+  return PAWL_OK;
+}
+
+/* Is there anything to be changed, and nothing in two ways? */
+static pawl_code check_edit(const change *c, pawl_error *err) {
+  const int set[] = {[UNSET_DESCRIPTION] = c->description.len > 0,
+                     [UNSET_FORM] = c->form.len > 0,
+                     [UNSET_INPUT] = c->input.at != NULL,
+                     [UNSET_METADATA] = c->metadata.at != NULL,
+                     [UNSET_DUE] = c->due_us != 0};
+  int any = c->title.len || c->priority.len || c->unset;
+
+  for (unsigned i = 0; i < NUNSETS; i++) {
+    any |= set[i];
+    if (set[i] && c->unset >> i & 1u)
+      return pawl_fail(err, PAWL_INVALID, "edit: `%s` is both set and unset",
+                       UNSETS[i]);
+  }
+  if (any) return PAWL_OK;
+  return pawl_fail_hint(err, PAWL_INVALID,
+                        "title, description, form, input, priority, due, "
+                        "metadata, or `unset` with names of these",
+                        "edit: nothing is given to be changed");
+}
+
 /* What each kind cannot do without. */
 static pawl_code check_change(const pawl_engine *e, const change *c,
                               pawl_error *err) {
@@ -157,7 +247,10 @@ static pawl_code check_change(const pawl_engine *e, const change *c,
   if (c->reason.len > 4000)
     return pawl_fail(err, PAWL_INVALID,
                      "`reason` must be text of less than 4,000 bytes");
+  if (c->kind == CHANGE_EDIT) MUST(check_edit(c, err));
   MUST(pawl_check_bytes(e, "output has", c->output.len, err));
+  MUST(pawl_check_bytes(e, "input has", c->input.len, err));
+  MUST(pawl_check_bytes(e, "metadata has", c->metadata.len, err));
   if ((int64_t)c->error.len > 16000)
     return pawl_fail(err, PAWL_LIMIT, "`error` has more than 16,000 bytes");
   return PAWL_OK;
@@ -167,6 +260,7 @@ static pawl_code read_change(const pawl_engine *e, pawl_str text, change *c,
                              pawl_error *err) {
   MUST(pawl_options_read(&pawl_options_of_task_change, text, c, err));
   MUST(pawl_who_read(&c->who, &c->asked, err));
+  MUST(read_unsets(c->unset_given, c, err));
   MUST(read_error(c->error_given, c, err));
   return check_change(e, c, err);
 }
@@ -186,7 +280,7 @@ typedef struct task {
   int nowners, is_candidate;
   pawl_buf for_whom;    /* its owners, for messages */
   pawl_buf passed_over; /* whose it was, by an override */
-  pawl_buf transition, metadata;
+  pawl_buf transition, log;
 } task;
 
 static void task_deinit(task *t) {
@@ -194,7 +288,7 @@ static void task_deinit(task *t) {
   pawl_buf_deinit(&t->for_whom);
   pawl_buf_deinit(&t->passed_over);
   pawl_buf_deinit(&t->transition);
-  pawl_buf_deinit(&t->metadata);
+  pawl_buf_deinit(&t->log);
 }
 
 /* A try begins with the row as it is: what the last one made of it is
@@ -299,10 +393,10 @@ static pawl_code is_assigned(const task *t, pawl_error *err) {
       "task %s is assigned to %.*s", t->text, WORDS(t->row.assignee));
 }
 
-/* The member of its metadata; at NULL: none. */
+/* The member of what is noted with its log; at NULL: none. */
 static pawl_str noted(const task *t, const char *name) {
   pawl_str value = {NULL, 0};
-  if (t->row.metadata.len) (void)pawl_json_get(t->row.metadata, name, &value);
+  if (t->row.log.len) (void)pawl_json_get(t->row.log, name, &value);
   return value;
 }
 
@@ -589,6 +683,27 @@ static pawl_code escalate(task *t, const change *c, int64_t now,
   return PAWL_OK;
 }
 
+/* What `now` says, else what it was; none when it is unset. */
+static pawl_str edited(const change *c, unsigned unset, pawl_str now,
+                       pawl_str was) {
+  if (c->unset >> unset & 1u) return none;
+  return now.at ? now : was;
+}
+
+/* Anybody may who may change the store: it is for the record who did. */
+static pawl_code edit(task *t, const change *c, pawl_error *err) {
+  pawl_task_get_row *row = &t->row;
+
+  if (!is_open(t)) return is_over(t, err);
+  if (c->title.len) row->title = pawl_buf_str(&c->title);
+  row->description = edited(c, UNSET_DESCRIPTION,
+                            pawl_buf_some(&c->description), row->description);
+  row->form = edited(c, UNSET_FORM, pawl_buf_some(&c->form), row->form);
+  row->input = edited(c, UNSET_INPUT, c->input, row->input);
+  row->metadata = edited(c, UNSET_METADATA, c->metadata, row->metadata);
+  return PAWL_OK;
+}
+
 /* Turns the task as it was read into the one it becomes. *write 0: it is
  * what was asked for already. */
 static pawl_code decide(pawl_engine *e, task *t, const change *c, int64_t now,
@@ -608,6 +723,8 @@ static pawl_code decide(pawl_engine *e, task *t, const change *c, int64_t now,
       return reassign(t, c, err);
     case CHANGE_DELEGATE:
       return delegate(t, c, now, err);
+    case CHANGE_EDIT:
+      return edit(t, c, err);
     default:
       return escalate(t, c, now, err);
   }
@@ -641,8 +758,8 @@ static pawl_code log_change(task *t, const change *c, int64_t now,
   pawl_str log = noted(t, "log"), given = noted(t, "given_us");
   int n = pawl_json_count(log), i = 0;
 
-  pawl_buf_clear(&t->metadata);
-  pawl_object_begin(&o, &t->metadata);
+  pawl_buf_clear(&t->log);
+  pawl_object_begin(&o, &t->log);
   pawl_member_list(&o, "log", &list);
   for (pawl_json_iter it = {0}; pawl_json_walk(log, &it);) {
     if (i++ <= n - LOG_ENTRIES) continue;
@@ -656,10 +773,19 @@ static pawl_code log_change(task *t, const change *c, int64_t now,
   else if (given.at)
     pawl_member_json(&o, "given_us", given);
   pawl_object_end(&o);
-  return pawl_buf_check(&t->metadata, err);
+  return pawl_buf_check(&t->log, err);
 }
 
 /* ---- writing ---- */
+
+static int ends(const change *c) {
+  return c->kind == CHANGE_COMPLETE || c->kind == CHANGE_FAIL;
+}
+
+/* Its token has that time, too: by it the task becomes overdue. */
+static int puts_off(const change *c) {
+  return c->due_us || c->unset >> UNSET_DUE & 1u;
+}
 
 static int shard_of(const pawl_engine *e, const task *t) {
   return pawl_shard_of(e, &t->id);
@@ -675,15 +801,16 @@ static pawl_code send_write(pawl_engine *e, const task *t, const change *c,
       .commits = row->commits,
       .was = pawl_strz(pawl_task_status_names[t->was]), .request = &c->request,
       .status = pawl_strz(pawl_task_status_names[t->status]),
-      .priority = pawl_buf_given(
-          &c->priority, c->kind == CHANGE_ESCALATE && c->priority.len),
-      .assignee = row->assignee, .delegated_by = row->delegated_by,
-      .claimed_by = row->claimed_by, .claimed_at = row->claimed_at,
-      .completed_by = row->completed_by, .completed_at = row->completed_at,
-      .started_at = row->started_at, .escalated_at = t->escalated_us,
+      .priority = pawl_buf_some(&c->priority), .title = row->title,
+      .description = row->description, .form = row->form, .input = row->input,
+      .puts_off = puts_off(c), .due_at = c->due_us, .assignee = row->assignee,
+      .delegated_by = row->delegated_by, .claimed_by = row->claimed_by,
+      .claimed_at = row->claimed_at, .completed_by = row->completed_by,
+      .completed_at = row->completed_at, .started_at = row->started_at,
+      .escalated_at = t->escalated_us,
       .transition = pawl_buf_some(&t->transition), .output = row->output,
-      .error = row->error, .metadata = pawl_buf_str(&t->metadata),
-      .now = pawl_store_now(e->store));
+      .error = row->error, .metadata = row->metadata,
+      .log = pawl_buf_str(&t->log), .now = pawl_store_now(e->store));
 }
 
 static pawl_code send_wake(pawl_engine *e, const task *t, pawl_error *err) {
@@ -693,7 +820,7 @@ static pawl_code send_wake(pawl_engine *e, const task *t, pawl_error *err) {
 
 /* What the token needs to go on; where it goes is for the holder to check, as
  * the instance may have moved. */
-static void write_letter(const task *t, pawl_buf *out) {
+static void write_letter(const task *t, const change *c, pawl_buf *out) {
   const pawl_task_get_row *row = &t->row;
   pawl_object o;
   pawl_object_begin(&o, out);
@@ -701,6 +828,12 @@ static void write_letter(const task *t, pawl_buf *out) {
   pawl_member_str(&o, "node", row->node);
   pawl_member_int(&o, "token", row->token);
   pawl_member_int(&o, "visit", row->visit);
+  if (puts_off(c)) {
+    pawl_member_textz(&o, "status", "put_off");
+    if (c->due_us) pawl_member_int(&o, "due_us", c->due_us);
+    pawl_object_end(&o);
+    return;
+  }
   pawl_member_textz(&o, "status", pawl_task_status_names[t->status]);
   if (row->output.len) pawl_member_json(&o, "output", row->output);
   if (t->transition.len)
@@ -719,7 +852,7 @@ static pawl_code send_letter(pawl_engine *e, const task *t, const change *c,
   char event_id[64];
   pawl_code rc = PAWL_OK;
 
-  write_letter(t, &data);
+  write_letter(t, c, &data);
   TRY(pawl_buf_check(&data, err));
   snprintf(event_id, sizeof event_id, "%s:%" PRId64, t->text,
            t->row.commits + 1);
@@ -751,8 +884,42 @@ static pawl_code send_owners(pawl_engine *e, const task *t, const change *c,
   return pawl_store_send(e->store, a, NULL, err);
 }
 
+/* "to bob, instead of ann: she is ill" */
+static void tell_deed(const task *t, const change *c, pawl_buf *out) {
+  if (c->to.len) pawl_buf_addf(out, "to %s", c->to.at);
+  if (c->priority.len)
+    pawl_buf_addf(out, "%sto %s", out->len ? ", " : "", c->priority.at);
+  if (t->passed_over.len)
+    pawl_buf_addf(out, "%sinstead of %s", out->len ? ", " : "",
+                  t->passed_over.at);
+  if (!c->reason.len || pawl_json_kind_of(c->reason) != PAWL_JSON_STRING)
+    return;
+  if (out->len) pawl_buf_addz(out, ": ");
+  pawl_json_unquote(c->reason, out);
+}
+
+static pawl_code send_deed(pawl_engine *e, const task *t, const change *c,
+                           pawl_error *err) {
+  pawl_buf text = {.alloc = &e->alloc};
+  pawl_id id;
+  pawl_code rc = PAWL_OK;
+
+  if (!deeds[c->kind]) return PAWL_OK;
+  tell_deed(t, c, &text);
+  TRY(pawl_buf_check(&text, err));
+  TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &id, err));
+  TRY(PAWL_SEND(e->store, audit_task, NULL, err, .shard = shard_of(e, t),
+                .id = &id, .task = &t->id, .request = &c->request,
+                .type = pawl_strz(deeds[c->kind]), .by = pawl_buf_some(&c->by),
+                .text = pawl_buf_some(&text),
+                .now = pawl_store_now(e->store)));
+out:
+  pawl_buf_deinit(&text);
+  return rc;
+}
+
 static int tells_instance(const change *c) {
-  return c->kind == CHANGE_COMPLETE || c->kind == CHANGE_FAIL;
+  return ends(c) || puts_off(c);
 }
 
 static int names_owners(const change *c) {
@@ -767,13 +934,14 @@ static pawl_code write_unit(pawl_engine *e, const task *t, const change *c,
   int written, tells = tells_instance(c);
   pawl_code rc = PAWL_OK;
 
-  assert(tells == (t->status == PAWL_TASK_COMPLETED ||
-                   t->status == PAWL_TASK_FAILED)); /* T2 */
+  assert(ends(c) == (t->status == PAWL_TASK_COMPLETED ||
+                     t->status == PAWL_TASK_FAILED)); /* T2 */
   TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
   if (tells) TRY(send_wake(e, t, err)); /* T2: the agenda row first */
   TRY(send_write(e, t, c, &written, err));
   if (tells) TRY(send_letter(e, t, c, err));
   if (names_owners(c)) TRY(send_owners(e, t, c, err));
+  TRY(send_deed(e, t, c, err));
   TRY(pawl_store_commit(e->store, err));
   pawl_store_rows(e->store, written, &rows);
   *done = rows.changed > 0;
@@ -832,7 +1000,7 @@ pawl_code pawl_act_task(pawl_engine *e, const pawl_id *id, pawl_str action,
             .for_whom = empty,
             .passed_over = empty,
             .transition = empty,
-            .metadata = empty};
+            .log = empty};
   pawl_code rc = PAWL_OK;
 
   pawl_options_init(&pawl_options_of_task_change, &c, sizeof c, &e->alloc);

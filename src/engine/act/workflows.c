@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "../../value/options.h"
+#include "../common/audit.h"
 #include "../common/engine_struct.h"
 #include "../common/wake.h"
 #include "act.h"
@@ -125,20 +126,50 @@ static pawl_code answer(const request *r, const suspended *s, int64_t shifted,
   return pawl_buf_check(out, err);
 }
 
-/* One statement: whoever claims an instance looks at these rows, so that none
- * is begun from then on, on any worker. */
+/* One of the verbs' statements, and, when it has changed anything, who did so:
+ * in one unit. */
+static pawl_code write_noted(pawl_engine *e, const request *r, pawl_stmt stmt,
+                             const void *row, const char *deed, int *changed,
+                             pawl_error *err) {
+  pawl_buf code = {.alloc = &e->alloc};
+  pawl_rows rows;
+  pawl_code rc = PAWL_OK;
+  int at;
+
+  pawl_buf_addf(&code, "%s%s", r->code.at, r->is_prefix ? "*" : "");
+  TRY(pawl_buf_check(&code, err));
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_OPEN, err));
+  TRY(pawl_store_send_one(e->store, stmt, row, &at, err));
+  pawl_store_rows(e->store, at, &rows);
+  *changed = rows.changed > 0;
+  if (*changed)
+    TRY(pawl_audit_workflow(e, deed, pawl_buf_str(&code), r->version,
+                            pawl_buf_str(&r->by), pawl_buf_str(&r->reason),
+                            err));
+  TRY(pawl_store_commit(e->store, err));
+out:
+  if (rc != PAWL_OK) pawl_store_rollback(e->store);
+  pawl_buf_deinit(&code);
+  return rc;
+}
+#define WRITE_NOTED(stmt, deed, changed, ...) \
+  write_noted(e, r, PAWL_STMT_##stmt,         \
+              &(const pawl_##stmt##_args){__VA_ARGS__}, deed, changed, err)
+
+/* Whoever claims an instance looks at these rows, so that none is begun from
+ * then on, on any worker. */
 static pawl_code suspend(pawl_engine *e, const request *r, pawl_buf *out,
                          pawl_error *err) {
   suspended s = {.keep = {.alloc = &e->alloc}};
-  pawl_rows rows;
+  int changed;
   pawl_code rc = PAWL_OK;
 
   TRY(check_known(e, r, err));
-  TRY(PAWL_WRITE(e->store, suspension_put, &rows, err,
-                 .code = pawl_buf_str(&r->code), .is_prefix = r->is_prefix,
-                 .reason = pawl_strz(r->reason.at), .by = pawl_strz(r->by.at),
-                 .now = pawl_store_now(e->store)));
-  if (!rows.changed) {
+  TRY(WRITE_NOTED(suspension_put, "suspended", &changed,
+                  .code = pawl_buf_str(&r->code), .is_prefix = r->is_prefix,
+                  .reason = pawl_strz(r->reason.at), .by = pawl_strz(r->by.at),
+                  .now = pawl_store_now(e->store)));
+  if (!changed) {
     TRY(find(e, r, &s, err));
     rc = pawl_fail(err, PAWL_CONFLICT, "%s \"%s\" is suspended already%s%s",
                    r->is_prefix ? "prefix" : "workflow", r->code.at,
@@ -219,7 +250,7 @@ out:
 static pawl_code resume(pawl_engine *e, const request *r, pawl_buf *out,
                         pawl_error *err) {
   suspended s = {.keep = {.alloc = &e->alloc}};
-  pawl_rows rows;
+  int changed;
   int64_t shifted = 0;
   pawl_code rc = PAWL_OK;
 
@@ -233,8 +264,8 @@ static pawl_code resume(pawl_engine *e, const request *r, pawl_buf *out,
     goto out;
   }
   if (r->shift) TRY(shift_all(e, r, &s, &shifted, err));
-  TRY(PAWL_WRITE(e->store, suspension_delete, &rows, err,
-                 .code = pawl_buf_str(&r->code), .is_prefix = r->is_prefix));
+  TRY(WRITE_NOTED(suspension_delete, "resumed", &changed,
+                  .code = pawl_buf_str(&r->code), .is_prefix = r->is_prefix));
   pawl_wake(e);
   if (out) TRY(answer(r, &s, shifted, out, err));
 out:
@@ -248,14 +279,15 @@ out:
 static pawl_code activate(pawl_engine *e, const request *r, pawl_buf *out,
                           pawl_error *err) {
   const int active = r->kind == ACTIVATE;
-  pawl_rows rows;
+  int changed;
   pawl_object o;
 
-  MUST(PAWL_WRITE(
-      e->store, workflow_activate, &rows, err, .code = pawl_buf_str(&r->code),
-      .version = r->version, .active = active, .by = pawl_strz(r->by.at),
-      .reason = pawl_strz(r->reason.at), .now = pawl_store_now(e->store)));
-  if (!rows.changed) {
+  MUST(WRITE_NOTED(
+      workflow_activate, active ? "activated" : "deactivated", &changed,
+      .code = pawl_buf_str(&r->code), .version = r->version, .active = active,
+      .by = pawl_strz(r->by.at), .reason = pawl_strz(r->reason.at),
+      .now = pawl_store_now(e->store)));
+  if (!changed) {
     return pawl_fail_hint(err, PAWL_NOTFOUND,
                           "`pawl workflow list` lists them",
                           "there is no workflow \"%s\" version %" PRId64,

@@ -2,12 +2,15 @@
  *
  *   instances.c   one, its tokens; the outbox
  *   history.c     what is recorded of one
+ *   audit.c       who did what, over all of them
  *   list.c        lists of instances; ranges.c: what they are asked for
  *   explain.c     why one stands where it stands
  *   task_list.c   tasks of people
  *   workflows.c   versions of workflows
  *   health.c      what is wrong in the store
+ *   stats.c       how many there are, what is due, what has failed
  *   backup.c      a copy of it
+ *   export.c      one with all its rows, for another store
  *
  * Layer    engine/ask: above common and versions. Reads only: it takes no
  *          lease and writes nothing. */
@@ -28,10 +31,21 @@ pawl_code pawl_engine_tokens(pawl_engine *e, const pawl_id *id, int everything,
 pawl_code pawl_engine_outbox_list(pawl_engine *e, pawl_str query,
                                   pawl_buf *out, pawl_error *err);
 
+/* ---- export.c ---- */
+
+/* Lines of JSON. */
+pawl_code pawl_engine_export(pawl_engine *e, const pawl_id *id,
+                             pawl_str options, pawl_buf *out, pawl_error *err);
+
 /* ---- history.c ---- */
 
 pawl_code pawl_engine_history(pawl_engine *e, const pawl_id *id,
                               pawl_str query, pawl_buf *out, pawl_error *err);
+
+/* ---- audit.c ---- */
+
+pawl_code pawl_engine_audit(pawl_engine *e, pawl_str query, pawl_buf *out,
+                            pawl_error *err);
 
 /* ---- list.c ---- */
 
@@ -42,6 +56,21 @@ pawl_code pawl_engine_list(pawl_engine *e, pawl_str query, pawl_buf *out,
 pawl_code pawl_engine_tally(pawl_engine *e, pawl_str query, int64_t *count,
                             int *more, pawl_error *err);
 
+/* The ids that a list would have, in pages: newest first, or oldest first
+ * where the query says so, each once, whatever becomes of those that were met,
+ * and as far as its `limit`, or all. What is created while it goes on is not
+ * met. `statuses`: bits of those that are meant unless the query names some;
+ * `deleted`: those that were deleted. PAWL_INVALID, also when it has no filter
+ * at all. */
+typedef struct pawl_walk pawl_walk;
+pawl_code pawl_walk_open(pawl_engine *e, pawl_str query, unsigned statuses,
+                         int deleted, pawl_walk **out, pawl_error *err);
+/* *n: how many, at most max; 0: there are no more. */
+pawl_code pawl_walk_next(pawl_engine *e, pawl_walk *w, pawl_id *ids, int max,
+                         int *n, pawl_error *err);
+/* NULL will do. */
+void pawl_walk_close(pawl_engine *e, pawl_walk *w);
+
 /* ---- explain.c ---- */
 
 pawl_code pawl_engine_explain(pawl_engine *e, const pawl_id *id, pawl_buf *out,
@@ -50,6 +79,8 @@ pawl_code pawl_engine_explain(pawl_engine *e, const pawl_id *id, pawl_buf *out,
 /* ---- task_list.c ---- */
 
 /* A whole id is taken as it is; by the second one only if it is there. */
+pawl_code pawl_engine_task_tally(pawl_engine *e, pawl_str query,
+                                 int64_t *count, int *more, pawl_error *err);
 pawl_code pawl_engine_task_find(pawl_engine *e, const char *prefix,
                                 pawl_id *out, pawl_error *err);
 pawl_code pawl_engine_task_find_known(pawl_engine *e, const char *prefix,
@@ -76,6 +107,13 @@ pawl_code pawl_engine_executor_list(pawl_engine *e, pawl_str query,
 /* pawl_engine_interrupt ends it. */
 pawl_code pawl_engine_backup(pawl_engine *e, const char *path, pawl_buf *out,
                              pawl_error *err);
+
+/* ---- stats.c ---- */
+
+pawl_code pawl_engine_stats(pawl_engine *e, pawl_str query, pawl_buf *out,
+                            pawl_error *err);
+pawl_code pawl_engine_problems(pawl_engine *e, pawl_str query, pawl_buf *out,
+                               pawl_error *err);
 
 /* ---- health.c ---- */
 

@@ -1,6 +1,6 @@
 /* What is recorded of one instance, oldest first: all of it, a page, or what
  * fits: rows of a type, of a node, of somebody, of some time, or those that
- * changed one variable, which say its value. */
+ * changed one variable or attribute, which say its value. */
 #include <stdint.h>
 
 #include "../../value/options.h"
@@ -14,7 +14,7 @@ enum { PAGE = 1000 }; /* rows of one read: a long history is no long answer */
 typedef struct history_query {
   uint64_t given;
   int64_t limit, after, completed_after_us, completed_before_us;
-  pawl_buf type, node, by, variable;
+  pawl_buf type, node, by, variable, attribute;
 } history_query;
 
 #define AT(member) .at = offsetof(history_query, member)
@@ -25,11 +25,17 @@ static const pawl_option history_rows[] = {
     {"node", PAWL_OPTION_TEXT, AT(node), .low = 1},
     {"by", PAWL_OPTION_TEXT, AT(by), .low = 1},
     {"variable", PAWL_OPTION_TEXT, AT(variable), .low = 1},
+    {"attribute", PAWL_OPTION_TEXT, AT(attribute), .low = 1},
     {"completed_after_us", PAWL_OPTION_TIME, AT(completed_after_us), .low = 1},
     {"completed_before_us", PAWL_OPTION_TIME, AT(completed_before_us),
      .low = 1}};
 PAWL_OPTIONS_OF(history) = {.what = "a history",
                             PAWL_OPTION_ROWS(history_rows)};
+
+/* Is it about one name, whose value its rows are to say? */
+static int asks_value(const history_query *q) {
+  return q->variable.len || q->attribute.len;
+}
 
 /* The instance is asked for, too: no rows of history might mean that there is
  * none, or that it has just begun. */
@@ -47,7 +53,7 @@ static pawl_code read_page(pawl_engine *e, const pawl_id *id,
                 .node = pawl_buf_some(&q->node), .by = pawl_buf_some(&q->by),
                 .completed_after = q->completed_after_us,
                 .completed_before = q->completed_before_us,
-                .changing = q->variable.len > 0, .max = PAGE));
+                .changing = asks_value(q), .max = PAGE));
   TRY(pawl_store_commit(e->store, err));
   pawl_store_rows(e->store, found, rows);
   if (!rows->nrows) return pawl_instance_missing(id, err);
@@ -81,21 +87,37 @@ static int has_changed(pawl_str changes, const pawl_buf *name,
          has_name(part, name, scratch);
 }
 
+/* The same of an attribute. */
+static int has_set(pawl_str changes, const pawl_buf *name, pawl_str *value) {
+  pawl_str part, change;
+  value->at = NULL;
+  if (!pawl_json_get(changes, "attributes", &part) ||
+      !pawl_json_get(part, name->at, &change))
+    return 0;
+  if (!pawl_json_get(change, "to", value)) value->at = NULL;
+  return 1;
+}
+
 static void add_row(const pawl_rows *rows, int k, const history_query *q,
                     pawl_buf *scratch, pawl_object *list) {
   pawl_str value = {NULL, 0};
   pawl_object o;
 
-  if (q->variable.len && !has_changed(pawl_read_history_list(rows, k).changes,
-                                      &q->variable, scratch, &value))
-    return;
+  if (asks_value(q)) {
+    pawl_str changes = pawl_read_history_list(rows, k).changes;
+    if (q->variable.len ? !has_changed(changes, &q->variable, scratch, &value)
+                        : !has_set(changes, &q->attribute, &value))
+      return;
+  }
   pawl_list_object(list, &o);
   pawl_member_columns(&o, rows, k,
                       "seq type node token visit attempt transition path "
                       "output changes error text by executor "
                       "started=started_at completed=completed_at due=due_at "
                       "previous");
-  if (q->variable.len)
+  const pawl_id *request = pawl_read_history_list(rows, k).request;
+  if (request) pawl_member_id(&o, "request", request);
+  if (asks_value(q))
     pawl_member_json(&o, "value", value.at ? value : pawl_strz("null"));
   pawl_object_end(&o);
 }
@@ -112,6 +134,10 @@ pawl_code pawl_engine_history(pawl_engine *e, const pawl_id *id,
   pawl_options_init(&pawl_options_of_history, &q, sizeof q, &e->alloc);
   q.limit = INT32_MAX;
   TRY(pawl_options_read(&pawl_options_of_history, query, &q, err));
+  if (q.variable.len && q.attribute.len)
+    TRY(pawl_fail(
+        err, PAWL_INVALID,
+        "a history's `variable` and `attribute` exclude each other"));
   pawl_list_begin(&list, out);
   while (more && list.n < q.limit) {
     TRY(read_page(e, id, &q, &rows, err));

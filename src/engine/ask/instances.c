@@ -14,6 +14,7 @@
 #include "../common/answer.h"
 #include "../common/attributes.h"
 #include "../common/find.h"
+#include "../common/tenant.h"
 #include "../versions/crossing.h"
 #include "../versions/undo_walk.h"
 #include "../versions/versions.h"
@@ -40,8 +41,8 @@ static void add_instance(const pawl_rows *r, pawl_object *o) {
   pawl_member_json(o, "progress", row.progress);
   pawl_member_columns(o, r, 0,
                       PAWL_SHOWN_whose
-                      " trigger_event deadline=deadline_at suspended_at "
-                      "metadata commits");
+                      " trigger_event trigger_source deadline=deadline_at "
+                      "suspended_at metadata commits successor");
   pawl_member_deleted(o, row.deletion, row.deleted_at, row.purge_at);
   pawl_member_object(o, "times", &times);
   pawl_member_columns(&times, r, 0, PAWL_SHOWN_times);
@@ -244,21 +245,24 @@ out:
 /* The place of the last row that was seen is given back as it was told. */
 typedef struct outbox_query {
   uint64_t given;
-  pawl_buf type, after, instance_id;
+  pawl_buf type, after, instance_id, tenant;
   int64_t limit, emitted_before_us;
-  int has_instance, has_after;
+  int has_instance, has_after, dead;
   pawl_id instance, after_instance;
   int64_t after_us, after_seq;
 } outbox_query;
 
 static const pawl_option outbox_rows[] = {
     {"type", PAWL_OPTION_TEXT, .at = offsetof(outbox_query, type), .low = 1},
+    {"tenant", PAWL_OPTION_TEXT, .at = offsetof(outbox_query, tenant),
+     .low = 1},
     {"instance", PAWL_OPTION_TEXT, .at = offsetof(outbox_query, instance_id)},
     {"limit", PAWL_OPTION_INT, .at = offsetof(outbox_query, limit), .low = 1,
      .high = PAWL_MAX_LIMIT},
     {"emitted_before_us", PAWL_OPTION_TIME,
      .at = offsetof(outbox_query, emitted_before_us), .low = 1,
      .high = INT64_MAX},
+    {"dead", PAWL_OPTION_BOOL, .at = offsetof(outbox_query, dead)},
     {"after", PAWL_OPTION_TEXT, .at = offsetof(outbox_query, after),
      .low = 1}};
 PAWL_OPTIONS_OF(outbox_list) = {.what = "outbox",
@@ -289,6 +293,7 @@ static pawl_code read_outbox_query(pawl_engine *e, pawl_str query,
                                    outbox_query *q, pawl_error *err) {
   q->limit = 100;
   MUST(pawl_options_read(&pawl_options_of_outbox_list, query, q, err));
+  MUST(pawl_tenant_take(e, &q->tenant, err)); /* Z2 */
   MUST(pawl_find_given(e, &q->instance_id, &q->instance, &q->has_instance,
                        err));
   return read_place(q, err);
@@ -297,38 +302,58 @@ static pawl_code read_outbox_query(pawl_engine *e, pawl_str query,
 /* All three of the place are null, or none: together they are the order. */
 static pawl_code send_outbox(pawl_engine *e, const outbox_query *q,
                              pawl_rows *rows, pawl_error *err) {
-  pawl_args_begin(&e->args, PAWL_STMT_outbox_list);
+#define WHICH(q)                                                  \
+  .type = pawl_buf_some(&(q)->type),                              \
+  .instance = (q)->has_instance ? &(q)->instance : NULL,          \
+  .emitted_before = (q)->emitted_before_us,                       \
+  .after_at = (q)->has_after ? (q)->after_us : PAWL_NULL,         \
+  .after_instance = (q)->has_after ? &(q)->after_instance : NULL, \
+  .after_seq = (q)->has_after ? (q)->after_seq : PAWL_NULL, .max = (q)->limit
+  pawl_args_begin(&e->args, q->dead         ? PAWL_STMT_outbox_dead
+                            : q->tenant.len ? PAWL_STMT_outbox_list_tenant
+                                            : PAWL_STMT_outbox_list);
   for (int s = 0; s < e->nshards; s++)
-    PAWL_PUT(
-        &e->args, outbox_list, .shard = s, .type = pawl_buf_some(&q->type),
-        .instance = q->has_instance ? &q->instance : NULL,
-        .emitted_before = q->emitted_before_us,
-        .after_at = q->has_after ? q->after_us : PAWL_NULL,
-        .after_instance = q->has_after ? &q->after_instance : NULL,
-        .after_seq = q->has_after ? q->after_seq : PAWL_NULL, .max = q->limit);
+    if (q->dead)
+      PAWL_PUT(&e->args, outbox_dead, .shard = s,
+               .tenant = pawl_buf_some(&q->tenant), WHICH(q));
+    else if (q->tenant.len)
+      PAWL_PUT(&e->args, outbox_list_tenant, .shard = s,
+               .tenant = pawl_buf_str(&q->tenant), WHICH(q));
+    else
+      PAWL_PUT(&e->args, outbox_list, .shard = s, WHICH(q));
   return pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, rows, err);
 }
 
-/* Where a row stands in the order they are due, and which it is. */
+/* Where a row stands in the order that was asked for, and which it is. */
 typedef struct emitted {
   int64_t due_us, seq;
   const pawl_id *instance;
   int row;
 } emitted;
 
-static emitted emitted_at(const pawl_rows *r, int k) {
+static emitted emitted_at(const pawl_rows *r, int k, int dead) {
   const pawl_outbox_list_row row = pawl_read_outbox_list(r, k);
-  return (emitted){row.due_at, row.seq, row.instance, k};
+  return (emitted){dead ? row.dead_at : row.due_at, row.seq, row.instance, k};
+}
+
+static const char *state_of(const pawl_outbox_list_row *row) {
+  if (row->dead_at) return "dead";
+  if (row->leased) return "leased";
+  return row->due_at == PAWL_TIME_MAX ? "behind" : "waiting";
 }
 
 static void add_emitted(const pawl_rows *r, const emitted *at,
                         pawl_object *list) {
+  const pawl_outbox_list_row row = pawl_read_outbox_list(r, at->row);
   pawl_object o;
 
   pawl_list_object(list, &o);
   pawl_member_columns(&o, r, at->row,
-                      "instance seq type payload created=created_at attempts "
-                      "due=due_at error");
+                      "instance seq tenant type payload created=created_at "
+                      "attempts");
+  pawl_member_textz(&o, "state", state_of(&row));
+  pawl_member_time(&o, "due", row.due_at == PAWL_TIME_MAX ? 0 : row.due_at);
+  pawl_member_columns(&o, r, at->row, "dead=dead_at error by reason");
   pawl_member(&o, "place");
   pawl_buf_addf(o.out, "\"%" PRId64 "/%s/%" PRId64 "\"", at->due_us,
                 pawl_id_text_of(at->instance).at, at->seq);
@@ -346,18 +371,19 @@ static int due_first(const void *a, const void *b) {
 }
 
 /* Each shard gave its first rows: the first of all of them. */
-static pawl_code add_outbox(pawl_engine *e, const pawl_rows *r, int64_t limit,
-                            pawl_buf *out, pawl_error *err) {
+static pawl_code add_outbox(pawl_engine *e, const pawl_rows *r,
+                            const outbox_query *q, pawl_buf *out,
+                            pawl_error *err) {
   pawl_object list;
   emitted *rows;
   size_t size = sizeof *rows * (size_t)r->nrows;
-  int take = r->nrows < limit ? r->nrows : (int)limit;
+  int take = r->nrows < q->limit ? r->nrows : (int)q->limit;
 
   pawl_list_begin(&list, out);
   if (r->nrows) {
     rows = pawl_realloc(&e->alloc, NULL, 0, size);
     if (!rows) return pawl_fail_memory(err);
-    for (int k = 0; k < r->nrows; k++) rows[k] = emitted_at(r, k);
+    for (int k = 0; k < r->nrows; k++) rows[k] = emitted_at(r, k, q->dead);
     qsort(rows, (size_t)r->nrows, sizeof *rows, due_first);
     for (int k = 0; k < take; k++) add_emitted(r, &rows[k], &list);
     pawl_release(&e->alloc, rows, size);
@@ -375,7 +401,7 @@ pawl_code pawl_engine_outbox_list(pawl_engine *e, pawl_str query,
   pawl_options_init(&pawl_options_of_outbox_list, &q, sizeof q, &e->alloc);
   TRY(read_outbox_query(e, query, &q, err));
   TRY(send_outbox(e, &q, &rows, err));
-  TRY(add_outbox(e, &rows, q.limit, out, err));
+  TRY(add_outbox(e, &rows, &q, out, err));
 out:
   pawl_options_deinit(&pawl_options_of_outbox_list, &q);
   return rc;

@@ -6,6 +6,7 @@
  *   root, business_key
  *   attributes                     what one equals       a page, in order
  *                                  else its ranges       all that are in them
+ *   leased, due or deadline        the agenda            all that are due
  *   tenant                         the tenant's          a page, in order
  *   anything else                  status and workflow   a page, in order
  *
@@ -22,6 +23,8 @@
 #include "../common/answer.h"
 #include "../common/engine_struct.h"
 #include "../common/find.h"
+#include "../common/tenant.h"
+#include "../common/time.h"
 #include "ask.h"
 #include "ranges.h"
 
@@ -33,28 +36,38 @@
  * they mean is in the members beside. */
 typedef struct filter {
   uint64_t given;
-  unsigned statuses; /* bits of pawl_status, as asked for */
+  unsigned statuses;     /* bits of pawl_status, as asked for */
+  unsigned compensation; /* bits of UNDONE */
   pawl_buf workflow, tenant, correlation, business_key, key, group, node,
-      error;
+      error, cancelled_by;
   pawl_buf before_id, after_id, parent_id, root_id; /* or ends of them */
   int64_t version, limit;
   int64_t created_after, created_before, updated_after, updated_before,
-      completed_after, completed_before;
+      completed_after, completed_before, due_before, deadline_before;
   pawl_str attributes;
   int sort; /* the one of SORTS */
   int deleted;
+  int leased; /* -1: whether or not */
+  int waits;
   /* what follows from those */
   int has_before, has_after, has_parent, has_root;
   pawl_id before, after, parent, root;
   pawl_id low, high; /* between those, neither of them */
   int up;            /* those nearest to `low`, else to `high` */
-  pawl_buf business_from, business_to, error_text, stored;
+  pawl_buf business_from, business_to, error_text, message_text, by_text,
+      undone, stored;
   pawl_conditions conditions;
   int brief; /* no more than is counted */
 } filter;
 
 static const char *const SORTS[] = {"newest", "oldest"};
 enum { NEWEST, OLDEST, NSORTS };
+
+/* How a compensation stands, or has ended, as it is stored
+ * (rules/stored.c). */
+static const char *const UNDONE[] = {"planning", "running", "completed",
+                                     "completed_with_errors", "stopped"};
+enum { NUNDONE = sizeof UNDONE / sizeof *UNDONE };
 
 #define AT(member) .at = offsetof(filter, member)
 #define WORD(name, member) \
@@ -73,31 +86,61 @@ static const pawl_option list_rows[] = {
     WORD("group", group),
     WORD("node", node),
     WORD("error", error),
+    WORD("cancelled_by", cancelled_by),
+    {"compensation", PAWL_OPTION_CHOICES, AT(compensation), .names = UNDONE,
+     .low = 1, .high = NUNDONE},
+    {"leased", PAWL_OPTION_BOOL, AT(leased)},
     TIME(created_after),
     TIME(created_before),
     TIME(updated_after),
     TIME(updated_before),
     TIME(completed_after),
     TIME(completed_before),
+    TIME(due_before),
+    TIME(deadline_before),
     {"attributes", PAWL_OPTION_OBJECT, AT(attributes)},
     {"parent", PAWL_OPTION_TEXT, AT(parent_id)},
     {"root", PAWL_OPTION_TEXT, AT(root_id)},
     {"deleted", PAWL_OPTION_BOOL, AT(deleted)},
+    {"waits", PAWL_OPTION_BOOL, AT(waits)},
     {"sort", PAWL_OPTION_CHOICE, AT(sort), .names = SORTS, .high = NSORTS},
-    {"limit", PAWL_OPTION_INT, AT(limit), .low = 1, .high = PAWL_MAX_LIMIT},
+    {"limit", PAWL_OPTION_INT, AT(limit), .low = 1, .high = INT32_MAX},
     {"before", PAWL_OPTION_TEXT, AT(before_id)},
     {"after", PAWL_OPTION_TEXT, AT(after_id)}};
 PAWL_OPTIONS_OF(list) = {.what = "list", PAWL_OPTION_ROWS(list_rows)};
 
 /* ---- words ---- */
 
-/* How the JSON of an error with that code begins (rules/plan.h). */
-static void set_error_text(pawl_str code, pawl_buf *out) {
-  const int prefix = pawl_word_is_prefix(code);
-  if (prefix) code.len--;
-  pawl_buf_addz(out, "{\"code\":");
-  pawl_json_add_string(out, code);
+/* What JSON has behind `before`: a string, or, with a star at its end, how one
+ * begins. */
+static void set_text(const char *before, pawl_str word, pawl_buf *out) {
+  const int prefix = pawl_word_is_prefix(word);
+  if (prefix) word.len--;
+  pawl_buf_addz(out, before);
+  pawl_json_add_string(out, word);
   if (prefix && out->len) out->at[--out->len] = '\0';
+}
+
+/* How an error begins (rules/plan.h), and what stands behind its code. */
+static void set_error_texts(filter *f) {
+  const pawl_str word = pawl_buf_str(&f->error);
+  set_text("{\"code\":", word, &f->error_text);
+  set_text(",\"message\":", word, &f->message_text);
+}
+
+/* Within a cancellation (rules/letters.c). No text in it has such quotes, as
+ * they would be escaped. */
+static void set_by_text(filter *f) {
+  pawl_buf_addz(&f->by_text, ",\"by\":");
+  pawl_json_add_string(&f->by_text, pawl_buf_str(&f->cancelled_by));
+  pawl_buf_addc(&f->by_text, ',');
+}
+
+/* How a compensation begins, for each that is asked for. */
+static void set_undone(filter *f) {
+  for (int k = 0; k < NUNDONE; k++)
+    if (f->compensation >> k & 1u)
+      pawl_buf_addf(&f->undone, "{\"status\":\"%s\", ", UNDONE[k]);
 }
 
 /* ---- statuses ---- */
@@ -121,26 +164,24 @@ static int64_t wanted_begun(unsigned asked) {
                                                    : !!(asked & BIT(RUNNING));
 }
 
+/* Is it asked for by what only those that live have? */
+static int is_of_living(const filter *f) {
+  return f->leased == 1 || f->due_before || f->deadline_before;
+}
+
 /* What else is given says which there can be. Errors are looked for among those
  * that have not completed, unless somebody asks for these: they are the most,
- * and few have one. */
+ * and few have one. So is what was cancelled, or undone. */
 static unsigned wanted_statuses(const filter *f) {
-  unsigned all = f->statuses    ? f->statuses
-                 : f->error.len ? ALL & ~BIT(COMPLETED)
-                                : ALL;
+  unsigned all = f->statuses           ? f->statuses
+                 : f->cancelled_by.len ? ALL & ~BIT(COMPLETED) & ~BIT(FAILED)
+                 : f->error.len || f->compensation ? ALL & ~BIT(COMPLETED)
+                                                   : ALL;
+  if (is_of_living(f)) all &= ~ENDED;
   return f->completed_after || f->completed_before ? all & ENDED : all;
 }
 
 /* ---- reading what is asked for ---- */
-
-/* The first id that could be drawn at that time. */
-static pawl_id id_at(int64_t us) {
-  pawl_id id = {{0}};
-  int64_t ms = us < 0 ? 0 : us / 1000;
-  for (int i = 0; i < 6; i++)
-    id.bytes[i] = (unsigned char)(ms >> (40 - 8 * i) & 0xff);
-  return id;
-}
 
 static void raise_low(filter *f, pawl_id id) {
   if (pawl_id_cmp(&id, &f->low) > 0) f->low = id;
@@ -159,10 +200,11 @@ static void set_bounds(filter *f) {
   memset(&f->high, 0xff, sizeof f->high);
   if (f->has_after) raise_low(f, f->after);
   if (f->has_before) lower_high(f, f->before);
-  if (f->created_after) raise_low(f, id_at(f->created_after - DRAWN_US));
+  if (f->created_after)
+    raise_low(f, pawl_range_id(f->created_after - DRAWN_US));
   for (size_t i = 0; i < sizeof befores / sizeof *befores; i++)
     if (befores[i] && befores[i] < PAWL_TIME_MAX - DRAWN_US)
-      lower_high(f, id_at(befores[i] + DRAWN_US));
+      lower_high(f, pawl_range_id(befores[i] + DRAWN_US));
   f->up = f->sort == OLDEST || (f->has_after && !f->has_before);
 }
 
@@ -185,9 +227,28 @@ static const char *found_by(const filter *f) {
                                : NULL;
 }
 
+/* The same by the agenda, which has fewer than there are waiting; of those that
+ * are suspended alone it has none. */
+static const char *agenda_by(const filter *f) {
+  if (f->leased == 1) return "leased";
+  return !is_of_living(f) || f->statuses == BIT(SUSPENDED) ? NULL : "due";
+}
+
+/* Rows of the agenda before that time are read. What is leased is there by
+ * its lease's end. */
+static int64_t agenda_until(pawl_engine *e, const filter *f) {
+  const int64_t leases = pawl_engine_now(e) + PAWL_MAX_LEASE_US;
+
+  if (f->leased == 1) return leases;
+  if (f->due_before) return f->due_before;
+  return f->deadline_before > leases ? f->deadline_before : leases;
+}
+
 static pawl_code read_filter(pawl_engine *e, pawl_str query, filter *f,
                              pawl_error *err) {
+  f->leased = -1;
   MUST(pawl_options_read(&pawl_options_of_list, query, f, err));
+  MUST(pawl_tenant_take(e, &f->tenant, err)); /* Z2 */
   MUST(pawl_find_given(e, &f->before_id, &f->before, &f->has_before, err));
   MUST(pawl_find_given(e, &f->after_id, &f->after, &f->has_after, err));
   MUST(pawl_find_given(e, &f->parent_id, &f->parent, &f->has_parent, err));
@@ -198,20 +259,38 @@ static pawl_code read_filter(pawl_engine *e, pawl_str query, filter *f,
   if (f->business_key.len)
     pawl_word_range(pawl_buf_str(&f->business_key), &f->business_from,
                     &f->business_to);
-  if (f->error.len) set_error_text(pawl_buf_str(&f->error), &f->error_text);
+  if (f->error.len) set_error_texts(f);
+  if (f->cancelled_by.len) set_by_text(f);
+  set_undone(f);
   if (f->attributes.at)
     MUST(pawl_conditions_read(&f->conditions, f->attributes,
                               !f->deleted && !found_by(f), err));
   MUST(pawl_buf_check(&f->stored, err));
   MUST(pawl_buf_check(&f->business_from, err));
   MUST(pawl_buf_check(&f->business_to, err));
+  MUST(pawl_buf_check(&f->message_text, err));
+  MUST(pawl_buf_check(&f->by_text, err));
+  MUST(pawl_buf_check(&f->undone, err));
   return pawl_buf_check(&f->error_text, err);
+}
+
+/* What one page may have; who walks takes as many as there are. */
+static pawl_code read_page(pawl_engine *e, pawl_str query, filter *f,
+                           pawl_error *err) {
+  MUST(read_filter(e, query, f, err));
+  if (f->limit <= PAWL_MAX_LIMIT) return PAWL_OK;
+  pawl_fail(err, PAWL_INVALID,
+            "option `limit` must be an integer from 1 to %d, got %" PRId64,
+            PAWL_MAX_LIMIT, f->limit);
+  pawl_error_where(err, "limit");
+  return PAWL_INVALID;
 }
 
 static void init_filter(pawl_engine *e, filter *f) {
   pawl_options_init(&pawl_options_of_list, f, sizeof *f, &e->alloc);
   f->business_from.alloc = f->business_to.alloc = &e->alloc;
-  f->error_text.alloc = f->stored.alloc = &e->alloc;
+  f->error_text.alloc = f->message_text.alloc = f->by_text.alloc = &e->alloc;
+  f->undone.alloc = f->stored.alloc = &e->alloc;
   pawl_conditions_init(&f->conditions, &e->alloc);
 }
 
@@ -220,6 +299,9 @@ static void deinit_filter(filter *f) {
   pawl_buf_deinit(&f->business_from);
   pawl_buf_deinit(&f->business_to);
   pawl_buf_deinit(&f->error_text);
+  pawl_buf_deinit(&f->message_text);
+  pawl_buf_deinit(&f->by_text);
+  pawl_buf_deinit(&f->undone);
   pawl_buf_deinit(&f->stored);
   pawl_conditions_deinit(&f->conditions);
 }
@@ -241,13 +323,18 @@ static void deinit_filter(filter *f) {
   .root = (f)->has_root ? &(f)->root : NULL,                                  \
   .executor_group = pawl_buf_some(&(f)->group),                               \
   .error = pawl_buf_some(&(f)->error_text),                                   \
+  .message = pawl_buf_some(&(f)->message_text),                               \
+  .cancelled_by = pawl_buf_some(&(f)->by_text),                               \
+  .compensation = pawl_buf_some(&(f)->undone),                                \
+  .leased = (f)->leased < 0 ? PAWL_NULL : (f)->leased,                        \
+  .due_before = (f)->due_before, .deadline_before = (f)->deadline_before,     \
   .node = pawl_buf_some(&(f)->node), .created_after = (f)->created_after,     \
   .created_before = (f)->created_before, .updated_after = (f)->updated_after, \
   .updated_before = (f)->updated_before,                                      \
   .completed_after = (f)->completed_after,                                    \
   .completed_before = (f)->completed_before, .low = &(f)->low,                \
   .attributes = pawl_buf_some(&(f)->conditions.others), .high = &(f)->high,   \
-  .up = (f)->up, .brief = (f)->brief, .max = (f)->limit
+  .up = (f)->up, .brief = (f)->brief, .waits = (f)->waits, .max = (f)->limit
 
 static void put_statuses(pawl_engine *e, const filter *f, int shard) {
   unsigned stored = stored_statuses(f->statuses);
@@ -261,7 +348,9 @@ static void put_statuses(pawl_engine *e, const filter *f, int shard) {
 static pawl_code send_list(pawl_engine *e, const filter *f, pawl_rows *rows,
                            pawl_error *err) {
   const pawl_conditions *c = &f->conditions;
-  const char *by = c->ranges.len ? "attribute" : found_by(f);
+  const char *by = c->ranges.len ? "attribute"
+                   : found_by(f) ? found_by(f)
+                                 : agenda_by(f);
   const int equal = c->equals.len > 0;
 
   pawl_args_begin(&e->args, f->deleted      ? PAWL_STMT_list_deleted
@@ -279,7 +368,8 @@ static pawl_code send_list(pawl_engine *e, const filter *f, pawl_rows *rows,
     else if (by)
       PAWL_PUT(&e->args, list_found, .shard = s, .by = pawl_strz(by),
                .name = pawl_buf_some(&c->name),
-               .ranges = pawl_buf_some(&c->ranges), ASKED(f));
+               .ranges = pawl_buf_some(&c->ranges),
+               .until = agenda_until(e, f), ASKED(f));
     else if (f->tenant.len)
       PAWL_PUT(&e->args, list_tenant, .shard = s, ASKED(f));
     else
@@ -300,7 +390,76 @@ static int oldest_first(const void *a, const void *b) {
   return pawl_id_cmp(&x->id, &y->id);
 }
 
-static void add_one(const pawl_rows *r, int k, pawl_object *list) {
+/* What stands in the token's detail, by its kind (rules/detail.h); else a time
+ * is all that it can wait for. */
+static void member_waiting(pawl_object *o, const pawl_list_tenant_row *row) {
+  pawl_str child, total, done;
+
+  if (pawl_json_get(row->detail, "child", &child)) {
+    pawl_member_textz(o, "what", "child");
+    pawl_member_json(o, "child", child);
+  } else if (pawl_json_get(row->detail, "total", &total)) {
+    pawl_member_textz(o, "what", "items");
+    if (!pawl_json_get(row->detail, "done", &done)) done = pawl_strz("0");
+    pawl_member_json(o, "done", done);
+    pawl_member_json(o, "total", total);
+  } else if (row->look_at) {
+    pawl_member_textz(o, "what", "time");
+    pawl_member_time(o, "at", row->look_at);
+  } else {
+    pawl_member_textz(o, "what", "siblings");
+  }
+}
+
+/* In the words of explain, as far as the row tells. 0: it does not. */
+static int add_waits(pawl_object *o, const pawl_list_tenant_row *row) {
+  if (pawl_str_eqz(row->status, "suspended")) {
+    pawl_member_textz(o, "what", "resume");
+    if (row->who.len) pawl_member_str(o, "by", row->who);
+    if (row->reason.len) pawl_member_str(o, "reason", row->reason);
+  } else if (row->completed_at) {
+    return 0;
+  } else if (row->stopped == 1) {
+    pawl_member_textz(o, "what", "workflow");
+  } else if (row->event.len) {
+    pawl_member_textz(o, "what", "event");
+    pawl_member_str(o, "event", row->event);
+    if (row->event_key.at) pawl_member_str(o, "key", row->event_key);
+    if (row->look_at) pawl_member_time(o, "until", row->look_at);
+  } else if (row->title.at) {
+    pawl_member_textz(o, "what", "person");
+    pawl_member_str(o, "title", row->title);
+    if (row->claimed_by.len) pawl_member_str(o, "claimed_by", row->claimed_by);
+    if (row->task_due_at) pawl_member_time(o, "due", row->task_due_at);
+  } else if (pawl_str_eqz(row->state, "waiting")) {
+    member_waiting(o, row);
+  } else if (row->last_error.len && row->look_at) {
+    pawl_member_textz(o, "what", "retry");
+    pawl_member_int(o, "failed", row->attempt);
+    pawl_member_time(o, "at", row->look_at);
+    pawl_member_json(o, "error", row->last_error);
+  } else {
+    return 0;
+  }
+  return 1;
+}
+
+/* null: it has ended, stands in several places, or is a worker's to take. */
+static void member_waits(pawl_engine *e, pawl_object *o,
+                         const pawl_list_tenant_row *row) {
+  pawl_buf text = {.alloc = &e->alloc};
+  pawl_object waits;
+
+  pawl_object_begin(&waits, &text);
+  const int any = add_waits(&waits, row);
+  pawl_object_end(&waits);
+  pawl_member_json(o, "waits", any ? pawl_buf_str(&text) : pawl_strz("null"));
+  if (text.failed) o->out->failed = 1;
+  pawl_buf_deinit(&text);
+}
+
+static void add_one(pawl_engine *e, const filter *f, const pawl_rows *r, int k,
+                    pawl_object *list) {
   const pawl_list_tenant_row row = pawl_read_list_tenant(r, k);
   pawl_object o;
 
@@ -309,7 +468,24 @@ static void add_one(const pawl_rows *r, int k, pawl_object *list) {
                       "id workflow version status node "
                       "error " PAWL_SHOWN_whose " " PAWL_SHOWN_times);
   pawl_member_deleted(&o, row.deletion, row.deleted_at, row.purge_at);
+  if (f->waits) member_waits(e, &o, &row);
   pawl_object_end(&o);
+}
+
+/* Where the rows of all shards are, oldest first; `size` to release it by. */
+static pawl_code sort_rows(pawl_engine *e, const pawl_rows *rows, place **out,
+                           size_t *size, pawl_error *err) {
+  place *page;
+
+  assert(rows->nrows > 0);
+  *size = sizeof *page * (size_t)rows->nrows;
+  page = pawl_realloc(&e->alloc, NULL, 0, *size);
+  if (!page) return pawl_fail_memory(err);
+  for (int k = 0; k < rows->nrows; k++)
+    page[k] = (place){*pawl_read_list_tenant(rows, k).id, k};
+  qsort(page, (size_t)rows->nrows, sizeof *page, oldest_first);
+  *out = page;
+  return PAWL_OK;
 }
 
 /* The nearest to where the page begins, in the order that is asked for. */
@@ -319,17 +495,13 @@ static pawl_code add_page(pawl_engine *e, const filter *f,
   const int n = rows->nrows;
   const int take = n < f->limit ? n : (int)f->limit;
   const int first = f->up ? 0 : n - take;
-  const size_t size = sizeof(place) * (size_t)n;
+  size_t size;
   place *page;
 
   if (!n) return PAWL_OK;
-  page = pawl_realloc(&e->alloc, NULL, 0, size);
-  if (!page) return pawl_fail_memory(err);
-  for (int k = 0; k < n; k++)
-    page[k] = (place){*pawl_read_list_tenant(rows, k).id, k};
-  qsort(page, (size_t)n, sizeof *page, oldest_first);
+  MUST(sort_rows(e, rows, &page, &size, err));
   for (int k = 0; k < take; k++)
-    add_one(rows,
+    add_one(e, f, rows,
             page[f->sort == OLDEST ? first + k : first + take - 1 - k].row,
             list);
   pawl_release(&e->alloc, page, size);
@@ -345,7 +517,7 @@ pawl_code pawl_engine_list(pawl_engine *e, pawl_str query, pawl_buf *out,
 
   init_filter(e, &f);
   f.limit = 100;
-  TRY(read_filter(e, query, &f, err));
+  TRY(read_page(e, query, &f, err));
   pawl_list_begin(&list, out);
   if (f.statuses) {
     TRY(send_list(e, &f, &rows, err));
@@ -368,7 +540,7 @@ pawl_code pawl_engine_tally(pawl_engine *e, pawl_str query, int64_t *count,
 
   init_filter(e, &f);
   f.limit = PAWL_MAX_LIMIT;
-  TRY(read_filter(e, query, &f, err));
+  TRY(read_page(e, query, &f, err));
   f.brief = 1;
   limit = f.limit++;
   if (f.statuses) TRY(send_list(e, &f, &rows, err));
@@ -377,4 +549,101 @@ pawl_code pawl_engine_tally(pawl_engine *e, pawl_str query, int64_t *count,
 out:
   deinit_filter(&f);
   return rc;
+}
+
+/* ---- all pages ---- */
+
+/* How much later than its first page what a walk finds may have been created:
+ * clocks differ. Later ones are not for it, or it might never end. */
+#define NEW_US PAWL_SECOND
+
+struct pawl_walk {
+  filter f;
+  int64_t left; /* that may yet be found */
+  int over;
+};
+
+static int is_filter(const pawl_option *row) {
+  return row->at != offsetof(filter, sort) &&
+         row->at != offsetof(filter, limit);
+}
+
+/* Without any filter it would be for all that there is: a slip. */
+static pawl_code check_given(const filter *f, pawl_error *err) {
+  for (int i = 0; i < pawl_options_of_list.nrows; i++)
+    if (PAWL_OPTION_GIVEN(f, i) && is_filter(&list_rows[i])) return PAWL_OK;
+  return pawl_fail_hint(err, PAWL_INVALID,
+                        "name a workflow, statuses or other filters of a list",
+                        "the query says nothing of which instances it is for");
+}
+
+static pawl_code begin_walk(pawl_engine *e, pawl_walk *w, pawl_str query,
+                            unsigned statuses, int deleted, pawl_error *err) {
+  const int64_t soon = pawl_engine_now(e) + NEW_US;
+  filter *f = &w->f;
+
+  if (statuses != ALL) f->statuses = statuses;
+  f->limit = INT64_MAX;
+  f->deleted = deleted;
+  f->created_before = soon;
+  MUST(read_filter(e, query, f, err));
+  MUST(check_given(f, err));
+  if (f->created_before > soon) f->created_before = soon;
+  f->brief = 1;
+  w->left = f->limit;
+  w->over = !f->statuses;
+  return PAWL_OK;
+}
+
+pawl_code pawl_walk_open(pawl_engine *e, pawl_str query, unsigned statuses,
+                         int deleted, pawl_walk **out, pawl_error *err) {
+  pawl_walk *w = pawl_realloc(&e->alloc, NULL, 0, sizeof *w);
+
+  if (!w) return pawl_fail_memory(err);
+  init_filter(e, &w->f);
+  pawl_code rc = begin_walk(e, w, query, statuses, deleted, err);
+  if (rc == PAWL_OK)
+    *out = w;
+  else
+    pawl_walk_close(e, w);
+  return rc;
+}
+
+void pawl_walk_close(pawl_engine *e, pawl_walk *w) {
+  if (!w) return;
+  deinit_filter(&w->f);
+  pawl_release(&e->alloc, w, sizeof *w);
+}
+
+/* The next page begins behind the last of this one: nobody is met twice,
+ * whatever becomes of those that were. */
+static void take_ids(pawl_walk *w, const place *page, int nrows, pawl_id *ids,
+                     int *n) {
+  filter *f = &w->f;
+
+  *n = nrows < f->limit ? nrows : (int)f->limit;
+  for (int k = 0; k < *n; k++) ids[k] = page[f->up ? k : nrows - 1 - k].id;
+  if (f->up)
+    raise_low(f, ids[*n - 1]);
+  else
+    lower_high(f, ids[*n - 1]);
+  w->left -= *n;
+}
+
+pawl_code pawl_walk_next(pawl_engine *e, pawl_walk *w, pawl_id *ids, int max,
+                         int *n, pawl_error *err) {
+  pawl_rows rows;
+  place *page;
+  size_t size;
+
+  *n = 0;
+  if (w->over || !w->left) return PAWL_OK;
+  w->f.limit = w->left < max ? w->left : max;
+  MUST(send_list(e, &w->f, &rows, err));
+  w->over = rows.nrows < w->f.limit;
+  if (!rows.nrows) return PAWL_OK;
+  MUST(sort_rows(e, &rows, &page, &size, err));
+  take_ids(w, page, rows.nrows, ids, n);
+  pawl_release(&e->alloc, page, size);
+  return PAWL_OK;
 }

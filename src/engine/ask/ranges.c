@@ -54,6 +54,14 @@ static void add_next(pawl_str text, pawl_buf *out) {
   pawl_buf_addc(out, 1);
 }
 
+pawl_id pawl_range_id(int64_t us) {
+  pawl_id id = {{0}};
+  int64_t ms = us < 0 ? 0 : us / 1000;
+  for (int i = 0; i < 6; i++)
+    id.bytes[i] = (unsigned char)(ms >> (40 - 8 * i) & 0xff);
+  return id;
+}
+
 int pawl_word_is_prefix(pawl_str word) {
   return word.len > 0 && word.at[word.len - 1] == '*';
 }

@@ -16,11 +16,15 @@
 #define PAWL_ENGINE_ASK_RANGES_H
 
 #include "../../base/buf.h"
+#include "../../base/id.h"
 
 /* Has it a star at its end? */
 int pawl_word_is_prefix(pawl_str word);
 /* Appends the range of all that a word stands for; to->len is never 0. */
 void pawl_word_range(pawl_str word, pawl_buf *from, pawl_buf *to);
+
+/* The first id that could be drawn at that time. */
+pawl_id pawl_range_id(int64_t us);
 
 /* Conditions as the statements of lists take them. */
 typedef struct pawl_conditions {

@@ -1,6 +1,15 @@
 /* Asking about tasks: one of them, and lists by whom they are for, status,
- * form, due time or instance. A list is put together of ids that several
- * indexes give, each in order; then the tasks themselves are read. */
+ * form, due time, instance... A list is put together of ids that several
+ * indexes give, each in order; then the tasks themselves are read.
+ *
+ *   given                      found by          in order of
+ *   user, roles, groups        owner, assignee, claimed_by
+ *   instance, business_key     its tasks: few
+ *   due_before, overdue        due time          due time
+ *   assignee, tenant, form,    its index
+ *   workflow, or none
+ *
+ * The first of these that is given; all else is compared beside. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -9,21 +18,32 @@
 #include "../common/engine_struct.h"
 #include "../common/find.h"
 #include "../common/task.h"
+#include "../common/tenant.h"
 #include "../common/time.h"
 #include "ask.h"
+#include "ranges.h"
 
 /* ---- a query ---- */
+
+/* How far an id's time may be from its task's: clocks differ. */
+#define DRAWN_US (INT64_C(3600) * 1000000)
 
 typedef struct query {
   uint64_t given;
   unsigned statuses; /* bits of pawl_task_status; 0: all */
   pawl_who who;
-  pawl_buf user, form, priority, instance_id, before_id;
+  pawl_buf user, tenant, workflow, node, business_key, assignee, form,
+      priority, instance_id, before_id, after_id;
   pawl_who_given asked;
-  int has_instance, has_before, overdue;
-  pawl_id instance, before;
-  int64_t due_us, limit; /* due_us 0: none */
+  int has_instance, has_before, has_after, overdue;
+  pawl_id instance, before, after;
+  int64_t due_us, due_after_us, limit; /* due_us 0: none */
+  int64_t created_after_us, created_before_us;
   int64_t before_due_us; /* of the task `before` */
+  /* what follows from those */
+  pawl_buf business_from, business_to;
+  pawl_id low, high; /* between those, neither of them */
+  int up;            /* those nearest to `low`, else to `high` */
 } query;
 
 static const pawl_option tasks_rows[] = {
@@ -35,6 +55,12 @@ static const pawl_option tasks_rows[] = {
     {"status", PAWL_OPTION_CHOICES, .at = offsetof(query, statuses),
      .names = pawl_task_status_names, .low = 1, .high = PAWL_NTASK_STATUSES},
     {"instance", PAWL_OPTION_TEXT, .at = offsetof(query, instance_id)},
+    {"tenant", PAWL_OPTION_TEXT, .at = offsetof(query, tenant), .low = 1},
+    {"workflow", PAWL_OPTION_TEXT, .at = offsetof(query, workflow), .low = 1},
+    {"node", PAWL_OPTION_TEXT, .at = offsetof(query, node), .low = 1},
+    {"business_key", PAWL_OPTION_TEXT, .at = offsetof(query, business_key),
+     .low = 1},
+    {"assignee", PAWL_OPTION_TEXT, .at = offsetof(query, assignee), .low = 1},
     {"form", PAWL_OPTION_TEXT, .at = offsetof(query, form), .low = 1,
      .high = 255},
     {"priority", PAWL_OPTION_TEXT, .at = offsetof(query, priority),
@@ -42,6 +68,13 @@ static const pawl_option tasks_rows[] = {
     {"limit", PAWL_OPTION_INT, .at = offsetof(query, limit), .low = 1,
      .high = PAWL_MAX_LIMIT},
     {"before", PAWL_OPTION_TEXT, .at = offsetof(query, before_id)},
+    {"after", PAWL_OPTION_TEXT, .at = offsetof(query, after_id)},
+    {"due_after_us", PAWL_OPTION_TIME, .at = offsetof(query, due_after_us),
+     .low = 1, .high = INT64_MAX},
+    {"created_after_us", PAWL_OPTION_TIME,
+     .at = offsetof(query, created_after_us), .low = 1, .high = INT64_MAX},
+    {"created_before_us", PAWL_OPTION_TIME,
+     .at = offsetof(query, created_before_us), .low = 1, .high = INT64_MAX},
     {"due_before_us", PAWL_OPTION_TIME, .at = offsetof(query, due_us),
      .low = 1, .high = INT64_MAX},
     {"overdue", PAWL_OPTION_BOOL, .at = offsetof(query, overdue)},
@@ -70,22 +103,55 @@ static pawl_code check_asked(const query *q, pawl_error *err) {
   return PAWL_OK;
 }
 
+static int by_due(const query *q);
+
+static pawl_code read_places(pawl_engine *e, query *q, pawl_error *err) {
+  q->has_before = q->before_id.at != NULL;
+  q->has_after = q->after_id.at != NULL;
+  if (q->has_before)
+    MUST(pawl_engine_task_find(e, q->before_id.at, &q->before, err));
+  if (q->has_after)
+    MUST(pawl_engine_task_find(e, q->after_id.at, &q->after, err));
+  if (!q->has_after || !by_due(q)) return PAWL_OK;
+  pawl_fail_hint(err, PAWL_INVALID, "their next page is `before` the last one",
+                 "tasks by due time have no page `after` one");
+  pawl_error_where(err, "after");
+  return PAWL_INVALID;
+}
+
+/* Ids begin with the time at which they were drawn, by the clock that tells
+ * when the task was made. */
+static void set_bounds(query *q) {
+  memset(&q->low, 0, sizeof q->low);
+  memset(&q->high, 0xff, sizeof q->high);
+  if (q->created_after_us)
+    q->low = pawl_range_id(q->created_after_us - DRAWN_US);
+  if (q->created_before_us && q->created_before_us < PAWL_TIME_MAX - DRAWN_US)
+    q->high = pawl_range_id(q->created_before_us + DRAWN_US);
+  if (q->has_after && pawl_id_cmp(&q->after, &q->low) > 0) q->low = q->after;
+  if (q->has_before && pawl_id_cmp(&q->before, &q->high) < 0)
+    q->high = q->before;
+  q->up = q->has_after && !q->has_before;
+}
+
 /* `overdue` is due time and status, said in one word. */
 static pawl_code read_query(pawl_engine *e, pawl_str text, query *q,
                             pawl_error *err) {
   const unsigned open = 1u << PAWL_TASK_PENDING | 1u << PAWL_TASK_RUNNING;
 
-  q->limit = 100;
   MUST(pawl_options_read(&pawl_options_of_task_list, text, q, err));
+  MUST(pawl_tenant_take(e, &q->tenant, err)); /* Z2 */
   MUST(check_asked(q, err));
   MUST(pawl_who_read(&q->who, &q->asked, err));
   if (q->asked.users.at) pawl_buf_adds(&q->user, pawl_who_name(&q->who, 0));
   MUST(pawl_buf_check(&q->user, err));
   MUST(pawl_find_given(e, &q->instance_id, &q->instance, &q->has_instance,
                        err));
-  q->has_before = q->before_id.at != NULL;
-  if (q->has_before)
-    MUST(pawl_engine_task_find(e, q->before_id.at, &q->before, err));
+  if (q->business_key.len)
+    pawl_word_range(pawl_buf_str(&q->business_key), &q->business_from,
+                    &q->business_to);
+  MUST(pawl_buf_check(&q->business_from, err));
+  MUST(pawl_buf_check(&q->business_to, err));
   if (q->overdue) {
     int64_t now = pawl_engine_now(e);
     if (!q->due_us || q->due_us > now) q->due_us = now;
@@ -95,6 +161,8 @@ static pawl_code read_query(pawl_engine *e, pawl_str text, query *q,
                        "only pending and running tasks can be overdue");
   }
   if (!q->statuses) q->statuses = (1u << PAWL_NTASK_STATUSES) - 1;
+  MUST(read_places(e, q, err));
+  set_bounds(q);
   return PAWL_OK;
 }
 
@@ -139,7 +207,7 @@ static int soonest_first(const void *a, const void *b) {
 /* Without anybody to whom they are to belong, what is due comes in order of
  * due time: those longest overdue first. */
 static int by_due(const query *q) {
-  return q->due_us && !q->who.n && !q->has_instance;
+  return q->due_us && !q->who.n && !q->has_instance && !q->business_key.len;
 }
 
 static void sort_entries(const query *q, entries *l) {
@@ -165,13 +233,22 @@ enum { NLISTS = 3 }; /* at most, that are made one */
       if (q->statuses >> k & 1u)
 
 /* What the arguments of all lists have in common. */
-#define WHICH(q, s, k)                                           \
-  .shard = (s), .status = pawl_strz(pawl_task_status_names[k]),  \
-  .instance = (q)->has_instance ? &(q)->instance : NULL,         \
-  .form = pawl_buf_some(&(q)->form),                             \
-  .priority = pawl_buf_some(&(q)->priority), .due = (q)->due_us, \
-  .max = (q)->limit
-#define BEFORE(q) .before = (q)->has_before ? &(q)->before : NULL
+#define WHICH(q, s, k)                                                \
+  .shard = (s), .status = pawl_strz(pawl_task_status_names[k]),       \
+  .tenant = pawl_buf_some(&(q)->tenant),                              \
+  .workflow = pawl_buf_some(&(q)->workflow),                          \
+  .node = pawl_buf_some(&(q)->node),                                  \
+  .instance = (q)->has_instance ? &(q)->instance : NULL,              \
+  .form = pawl_buf_some(&(q)->form),                                  \
+  .priority = pawl_buf_some(&(q)->priority),                          \
+  .assignee = pawl_buf_some(&(q)->assignee),                          \
+  .business_from =                                                    \
+      pawl_buf_given(&(q)->business_from, (q)->business_key.len > 0), \
+  .business_to = pawl_buf_some(&(q)->business_to),                    \
+  .due_from = (q)->due_after_us, .due = (q)->due_us,                  \
+  .created_after = (q)->created_after_us,                             \
+  .created_before = (q)->created_before_us, .max = (q)->limit
+#define PAGE(q) .low = &(q)->low, .high = &(q)->high, .up = (q)->up
 
 /* The lists of all, of an instance and of a form. */
 static pawl_code send_list(pawl_engine *e, const query *q, pawl_stmt stmt,
@@ -179,19 +256,18 @@ static pawl_code send_list(pawl_engine *e, const query *q, pawl_stmt stmt,
   pawl_args_begin(&e->args, stmt);
   EACH_PAIR(s, k)
   pawl_args_put(&e->args, stmt,
-                &(const pawl_task_list_args){WHICH(q, s, k), BEFORE(q)});
+                &(const pawl_task_list_args){WHICH(q, s, k), PAGE(q)});
   return pawl_store_send(e->store, &e->args, at, err);
 }
 
-/* Those that the user is to do, and those that the user is doing. */
+/* Those that somebody is to do, and those that the user is doing. */
 static pawl_code send_user(pawl_engine *e, const query *q, pawl_stmt stmt,
-                           int *at, pawl_error *err) {
+                           const pawl_buf *who, int *at, pawl_error *err) {
   pawl_args_begin(&e->args, stmt);
   EACH_PAIR(s, k)
-  pawl_args_put(
-      &e->args, stmt,
-      &(const pawl_task_list_assignee_args){
-          .owner = pawl_buf_some(&q->user), WHICH(q, s, k), BEFORE(q)});
+  pawl_args_put(&e->args, stmt,
+                &(const pawl_task_list_assignee_args){
+                    .owner = pawl_buf_some(who), WHICH(q, s, k), PAGE(q)});
   return pawl_store_send(e->store, &e->args, at, err);
 }
 
@@ -201,7 +277,7 @@ static pawl_code send_owners(pawl_engine *e, const query *q, int *at,
                              pawl_error *err) {
   pawl_args_begin(&e->args, PAWL_STMT_task_list_owner);
   for (int i = 0; i < q->who.n; i++) EACH_PAIR(s, k)
-  PAWL_PUT(&e->args, task_list_owner, WHICH(q, s, k), BEFORE(q),
+  PAWL_PUT(&e->args, task_list_owner, WHICH(q, s, k), PAGE(q),
            .kind = pawl_strz(q->who.list[i].kind),
            .owner = pawl_who_name(&q->who, i));
   return pawl_store_send(e->store, &e->args, at, err);
@@ -227,16 +303,24 @@ static pawl_code send_lists(pawl_engine *e, const query *q, int at[NLISTS],
   for (int k = 0; k < NLISTS; k++) at[k] = -1;
   if (q->user.len) {
     MUST(send_owners(e, q, &at[0], err));
-    MUST(send_user(e, q, PAWL_STMT_task_list_assignee, &at[1], err));
-    return send_user(e, q, PAWL_STMT_task_list_claimed, &at[2], err);
+    MUST(send_user(e, q, PAWL_STMT_task_list_assignee, &q->user, &at[1], err));
+    return send_user(e, q, PAWL_STMT_task_list_claimed, &q->user, &at[2], err);
   }
   if (q->who.n) return send_owners(e, q, at, err);
   if (q->has_instance)
     return send_list(e, q, PAWL_STMT_task_list_instance, at, err);
+  if (q->business_key.len)
+    return send_list(e, q, PAWL_STMT_task_list_business, at, err);
   if (q->due_us) return send_due(e, q, at, err);
-  return send_list(
-      e, q, q->form.len ? PAWL_STMT_task_list_form : PAWL_STMT_task_list, at,
-      err);
+  if (q->assignee.len)
+    return send_user(e, q, PAWL_STMT_task_list_assignee, &q->assignee, at,
+                     err);
+  return send_list(e, q,
+                   q->tenant.len     ? PAWL_STMT_task_list_tenant
+                   : q->form.len     ? PAWL_STMT_task_list_form
+                   : q->workflow.len ? PAWL_STMT_task_list_workflow
+                                     : PAWL_STMT_task_list,
+                   at, err);
 }
 
 /* All lists have the columns of task_list. */
@@ -254,10 +338,14 @@ static pawl_code collect(pawl_engine *e, const int at[NLISTS], entries *l,
   return PAWL_OK;
 }
 
-/* Sorted, each once, and no more than were asked for. */
+/* Sorted, each once, and no more than were asked for: those nearest to where
+ * the page begins. */
 static void cut(const query *q, entries *l) {
   int n = 0;
-  sort_entries(q, l);
+  if (q->up && l->n)
+    qsort(l->at, (size_t)l->n, sizeof *l->at, oldest_first);
+  else
+    sort_entries(q, l);
   for (int i = 0; i < l->n && n < q->limit; i++)
     if (!n || !pawl_id_eq(&l->at[n - 1].id, &l->at[i].id))
       l->at[n++] = l->at[i];
@@ -323,10 +411,10 @@ static void add_all_owners(pawl_object *o, const pawl_rows *r,
   add_owners(o, "groups", r, from, to, "group");
 }
 
-/* Of metadata only the log is shown: the rest is the engine's. */
-static void add_log(pawl_object *o, pawl_str metadata) {
+/* What else is noted there is the engine's. */
+static void add_log(pawl_object *o, pawl_str noted) {
   pawl_str log = {NULL, 0};
-  if (metadata.at) (void)pawl_json_get(metadata, "log", &log);
+  if (noted.at) (void)pawl_json_get(noted, "log", &log);
   pawl_member_json(o, "log", log.at ? log : pawl_strz("[]"));
 }
 
@@ -343,9 +431,9 @@ static void add_task(const pawl_rows *r, int k, const pawl_rows *owners,
   pawl_object o;
   pawl_object_begin(&o, out);
   pawl_member_columns(&o, r, k,
-                      "id instance workflow version node "
+                      "id instance tenant workflow version business_key node "
                       "token visit title description form status priority "
-                      "input output error transition due=due_at");
+                      "input metadata output error transition due=due_at");
   pawl_member_bool(&o, "overdue",
                    row.due_at && row.due_at <= now_us && is_open(row.status));
   pawl_member_str(&o, "assignee", row.assignee);
@@ -356,7 +444,7 @@ static void add_task(const pawl_rows *r, int k, const pawl_rows *owners,
                       "escalated=escalated_at signal "
                       "created=created_at started=started_at "
                       "updated=updated_at");
-  add_log(&o, row.metadata);
+  add_log(&o, row.log);
   pawl_object_end(&o);
 }
 
@@ -408,14 +496,28 @@ static pawl_code read_cursor(pawl_engine *e, query *q, pawl_error *err) {
   return PAWL_OK;
 }
 
+static void init_query(pawl_engine *e, query *q) {
+  pawl_options_init(&pawl_options_of_task_list, q, sizeof *q, &e->alloc);
+  q->user.alloc = q->who.text.alloc = &e->alloc;
+  q->business_from.alloc = q->business_to.alloc = &e->alloc;
+}
+
+static void deinit_query(query *q) {
+  pawl_buf_deinit(&q->who.text);
+  pawl_buf_deinit(&q->user);
+  pawl_buf_deinit(&q->business_from);
+  pawl_buf_deinit(&q->business_to);
+  pawl_options_deinit(&pawl_options_of_task_list, q);
+}
+
 pawl_code pawl_engine_task_list(pawl_engine *e, pawl_str text, pawl_buf *out,
                                 pawl_error *err) {
   query q;
   entries l = {.alloc = &e->alloc};
   pawl_code rc = PAWL_OK;
 
-  pawl_options_init(&pawl_options_of_task_list, &q, sizeof q, &e->alloc);
-  q.user.alloc = q.who.text.alloc = &e->alloc;
+  init_query(e, &q);
+  q.limit = 100;
   TRY(read_query(e, text, &q, err));
   TRY(read_cursor(e, &q, err));
   TRY(find_ids(e, &q, &l, err));
@@ -425,9 +527,29 @@ pawl_code pawl_engine_task_list(pawl_engine *e, pawl_str text, pawl_buf *out,
   TRY(pawl_buf_check(out, err));
 out:
   pawl_release(&e->alloc, l.at, sizeof *l.at * (size_t)l.cap);
-  pawl_buf_deinit(&q.who.text);
-  pawl_buf_deinit(&q.user);
-  pawl_options_deinit(&pawl_options_of_task_list, &q);
+  deinit_query(&q);
+  return rc;
+}
+
+/* Ids alone; one more than is counted tells that there are more. */
+pawl_code pawl_engine_task_tally(pawl_engine *e, pawl_str text, int64_t *count,
+                                 int *more, pawl_error *err) {
+  query q;
+  entries l = {.alloc = &e->alloc};
+  pawl_code rc = PAWL_OK;
+  int64_t limit;
+
+  init_query(e, &q);
+  q.limit = PAWL_MAX_LIMIT;
+  TRY(read_query(e, text, &q, err));
+  TRY(read_cursor(e, &q, err));
+  limit = q.limit++;
+  TRY(find_ids(e, &q, &l, err));
+  *more = l.n > limit;
+  *count = *more ? limit : l.n;
+out:
+  pawl_release(&e->alloc, l.at, sizeof *l.at * (size_t)l.cap);
+  deinit_query(&q);
   return rc;
 }
 
@@ -440,14 +562,24 @@ enum { WHOLE = 32 }; /* digits */
 static pawl_code find_task(pawl_engine *e, const pawl_id *low,
                            const pawl_id *high, pawl_rows *rows,
                            pawl_error *err) {
-  pawl_args_begin(&e->args, PAWL_STMT_task_find);
-  for (int s = 0; s < e->nshards; s++)
-    PAWL_PUT(&e->args, task_find, .shard = s, .low = low, .high = high);
+  const pawl_str tenant = pawl_tenant_of(e);
+
+  pawl_args_begin(
+      &e->args, tenant.len ? PAWL_STMT_task_find_tenant : PAWL_STMT_task_find);
+  for (int s = 0; s < e->nshards; s++) {
+    if (!tenant.len)
+      PAWL_PUT(&e->args, task_find, .shard = s, .low = low, .high = high);
+    for (int k = 0; tenant.len && k < PAWL_NTASK_STATUSES; k++)
+      PAWL_PUT(&e->args, task_find_tenant, .shard = s, .tenant = tenant,
+               .status = pawl_strz(pawl_task_status_names[k]), .low = low,
+               .high = high);
+  }
   return pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, rows, err);
 }
 
-pawl_code pawl_engine_task_find(pawl_engine *e, const char *prefix,
-                                pawl_id *out, pawl_error *err) {
+/* *is_whole: it was looked at no further. */
+static pawl_code find(pawl_engine *e, const char *prefix, int *is_whole,
+                      pawl_id *out, pawl_error *err) {
   pawl_id low, high;
   pawl_rows rows;
   int digits = prefix ? pawl_id_range(prefix, &low, &high) : -1;
@@ -457,7 +589,8 @@ pawl_code pawl_engine_task_find(pawl_engine *e, const char *prefix,
         err, PAWL_INVALID, "give at least its first 4 hexadecimal digits",
         "\"%.40s\" is not a task's id", prefix ? prefix : "");
   }
-  if (digits == WHOLE) {
+  *is_whole = digits == WHOLE;
+  if (*is_whole) {
     *out = low;
     return PAWL_OK;
   }
@@ -475,13 +608,28 @@ pawl_code pawl_engine_task_find(pawl_engine *e, const char *prefix,
                         "no task's id begins with \"%s\"", prefix);
 }
 
-pawl_code pawl_engine_task_find_known(pawl_engine *e, const char *prefix,
-                                      pawl_id *out, pawl_error *err) {
-  pawl_id low, high;
+static pawl_code check_there(pawl_engine *e, const pawl_id *id,
+                             pawl_error *err) {
   pawl_rows rows;
 
-  MUST(pawl_engine_task_find(e, prefix, out, err));
-  if (pawl_id_range(prefix, &low, &high) < WHOLE) return PAWL_OK;
-  MUST(find_task(e, &low, &high, &rows, err));
-  return rows.nrows ? PAWL_OK : pawl_task_missing(out, err);
+  MUST(find_task(e, id, id, &rows, err));
+  return rows.nrows ? PAWL_OK : pawl_task_missing(id, err);
+}
+
+/* Z2 */
+pawl_code pawl_engine_task_find(pawl_engine *e, const char *prefix,
+                                pawl_id *out, pawl_error *err) {
+  int is_whole;
+
+  MUST(find(e, prefix, &is_whole, out, err));
+  return is_whole && pawl_tenant_of(e).len ? check_there(e, out, err)
+                                           : PAWL_OK;
+}
+
+pawl_code pawl_engine_task_find_known(pawl_engine *e, const char *prefix,
+                                      pawl_id *out, pawl_error *err) {
+  int is_whole;
+
+  MUST(find(e, prefix, &is_whole, out, err));
+  return is_whole ? check_there(e, out, err) : PAWL_OK;
 }

@@ -10,6 +10,7 @@
 #include "../../value/options.h"
 #include "../common/answer.h"
 #include "../common/engine_struct.h"
+#include "../common/tenant.h"
 #include "../versions/versions.h"
 #include "ask.h"
 
@@ -54,9 +55,12 @@ static pawl_code read_after(query *q, pawl_error *err) {
   return PAWL_OK;
 }
 
-static pawl_code read_query(pawl_str text, query *q, pawl_error *err) {
+static pawl_code read_query(const pawl_engine *e, pawl_str text, query *q,
+                            pawl_error *err) {
   q->limit = INT32_MAX;
   MUST(pawl_options_read(&pawl_options_of_workflow_list, text, q, err));
+  if (q->live)
+    MUST(pawl_tenant_none(e, "count what lives of a workflow", err));
   return read_after(q, err);
 }
 
@@ -128,7 +132,7 @@ pawl_code pawl_engine_workflow_list(pawl_engine *e, pawl_str text,
   pawl_code rc = PAWL_OK;
 
   pawl_options_init(&pawl_options_of_workflow_list, &q, sizeof q, &e->alloc);
-  TRY(read_query(text, &q, err));
+  TRY(read_query(e, text, &q, err));
   TRY(fetch_list(e, &q, &rows, err));
   pawl_add_rows(&list, &rows,
                 "workflow=code version revision name description active "

@@ -10,34 +10,31 @@
 #include "../../value/json.h"
 #include "engine_struct.h"
 
-/* One column of the row is not null; a float and an integer that look alike
- * stay what they were. */
-static void add_attribute(const pawl_rows *r, int k, pawl_buf *out) {
-  const pawl_attribute row = pawl_read_attribute_list(r, k);
+/* A float and an integer that look alike stay what they were. */
+void pawl_attribute_tell(const pawl_attribute *v, pawl_buf *out) {
   char time[28];
 
-  pawl_json_add_string(out, row.name);
-  pawl_buf_addz(out, ":{\"type\":");
-  pawl_json_add_string(out, row.type);
+  pawl_buf_addz(out, "{\"type\":");
+  pawl_json_add_string(out, v->type);
   pawl_buf_addz(out, ",\"value\":");
-  if (row.boolean_value != PAWL_NULL) {
-    pawl_buf_addz(out, row.boolean_value ? "true" : "false");
-  } else if (!isnan(row.float_value)) {
-    pawl_json_add_float(out, row.float_value);
-  } else if (row.number_value.at) {
-    if (pawl_str_eqz(row.type, "integer"))
-      pawl_buf_adds(out, row.number_value);
+  if (v->boolean_value != PAWL_NULL) {
+    pawl_buf_addz(out, v->boolean_value ? "true" : "false");
+  } else if (!isnan(v->float_value)) {
+    pawl_json_add_float(out, v->float_value);
+  } else if (v->number_value.at) {
+    if (pawl_str_eqz(v->type, "integer"))
+      pawl_buf_adds(out, v->number_value);
     else
-      pawl_json_add_string(out, row.number_value);
-  } else if (row.date_value != PAWL_NULL) {
-    pawl_time_format(row.date_value, time);
+      pawl_json_add_string(out, v->number_value);
+  } else if (v->date_value != PAWL_NULL) {
+    pawl_time_format(v->date_value, time);
     pawl_json_add_string(out, pawl_strz(time));
-  } else if (row.bytes_value.at) {
+  } else if (v->bytes_value.at) {
     pawl_buf_addc(out, '"');
-    pawl_base64_encode(row.bytes_value, out);
+    pawl_base64_encode(v->bytes_value, out);
     pawl_buf_addc(out, '"');
   } else {
-    pawl_json_add_string(out, row.text_value);
+    pawl_json_add_string(out, v->text_value);
   }
   pawl_buf_addc(out, '}');
 }
@@ -52,8 +49,11 @@ pawl_code pawl_attributes_add(const pawl_rows *rows, pawl_buf *out,
                               pawl_error *err) {
   pawl_buf_addc(out, '{');
   for (int k = 0; k < rows->nrows; k++) {
+    const pawl_attribute v = pawl_read_attribute_list(rows, k);
     if (k) pawl_buf_addc(out, ',');
-    add_attribute(rows, k, out);
+    pawl_json_add_string(out, v.name);
+    pawl_buf_addc(out, ':');
+    pawl_attribute_tell(&v, out);
   }
   pawl_buf_addc(out, '}');
   return pawl_buf_check(out, err);

@@ -13,6 +13,16 @@ pawl_code pawl_attributes_add(const pawl_rows *rows, pawl_buf *out,
                               pawl_error *err);
 /* One attribute: its name, its type, and the one value that is not null. */
 typedef pawl_attribute_list_row pawl_attribute;
+/* Its columns out of another statement's row. */
+#define PAWL_ATTRIBUTE_OF(row)                                              \
+  {                                                                         \
+    .name = (row).name, .type = (row).type, .text_value = (row).text_value, \
+    .date_value = (row).date_value, .bytes_value = (row).bytes_value,       \
+    .float_value = (row).float_value, .number_value = (row).number_value,   \
+    .boolean_value = (row).boolean_value                                    \
+  }
+/* {"type","value"}: one column is not null. */
+void pawl_attribute_tell(const pawl_attribute *v, pawl_buf *out);
 /* From {"type","value"} text. `scratch` keeps what `out` borrows. */
 pawl_code pawl_attribute_read(pawl_str name, pawl_str typed,
                               pawl_attribute *out, pawl_buf *scratch,

@@ -26,6 +26,7 @@
 #define PAWL_MAX_BATCH 1024
 #define PAWL_MAX_LEASE_US (3600 * PAWL_SECOND) /* leases end within this */
 #define PAWL_LOST_CLAIMS 16
+#define PAWL_COUNTED_US (15 * 60 * PAWL_SECOND) /* counters have minutes */
 
 /* Do we serve this version, and with which definition? */
 typedef struct pawl_offer {
@@ -81,7 +82,8 @@ struct pawl_engine {
   pawl_clock clock;
   int64_t clock_offset_us; /* store time minus host time */
   uint64_t random;         /* time.c */
-  pawl_buf group, prefixes;
+  pawl_buf group, prefixes, schema, retain;
+  pawl_buf tenant; /* whose it is; empty: nobody's, all is seen */
   pawl_store *store;
   pawl_host *host;
   pawl_registry *registry;
@@ -97,7 +99,7 @@ struct pawl_engine {
   volatile int interrupted;
   int inside; /* calls of pawl.h under way */
   int64_t pid;
-  pawl_stats *stats; /* of the tick under way */
+  pawl_tick_stats *stats; /* of the tick under way */
   int64_t
       relook_mono_us; /* after a wake-up: there may have been more; 0: no */
   /* ---- common: batches under way, see pipeline.h; waking ---- */
@@ -105,9 +107,21 @@ struct pawl_engine {
   int oldest_sent, nsent;
   int64_t wake_mono_us; /* no other wake-up before that */
   int woken;            /* somebody says that there is something to do */
+  int64_t sql_limit_us; /* of one statement of a user's */
+  /* ---- common: what is to be done once the transaction that a user holds is
+   * committed, verbs.c ---- */
+  struct {
+    int wake;
+    pawl_buf events; /* to be posted: of each its tenant, source and id, zeros
+                        behind them */
+    pawl_buf asked;  /* ids of instances that have a letter */
+  } after_held;
   /* ---- versions ---- */
   int64_t store_epoch; /* the one that knows us and our definitions */
   int graph_only;      /* no code is to be loaded from the store now */
+  /* ---- act: purge.c, prune.c ---- */
+  int purge_rows;        /* that one unit takes; 0: as many as ever */
+  int64_t prune_mono_us; /* no piece before that */
   /* ---- work: held instances, slots.h ---- */
   struct pawl_held *held;
   int nheld_slots; /* made so far: what is never used costs no memory */
@@ -136,6 +150,7 @@ struct pawl_engine {
   int64_t beat_mono_us;    /* next heartbeat of that row */
   int64_t recover_mono_us; /* next look for dead neighbours */
   int64_t tidy_mono_us;    /* next look for events left behind */
+  int64_t counters_kept;   /* rows that were left when they were folded */
   struct pawl_heartbeat *heartbeat; /* NULL: no helper thread was asked for */
   /* ---- running ---- */
   pawl_result result;
@@ -145,7 +160,6 @@ struct pawl_engine {
   /* ---- a transactional step, transactional.c ---- */
   struct pawl_step_unit *unit; /* slots.h; NULL: none is open */
   pawl_told told;              /* of it */
-  int64_t sql_limit_us;        /* of one ctx.db:query */
   /* ---- handlers that wait, await.c ---- */
   int nwaiting;
   int next_asked;        /* where the next round of asking begins */
@@ -157,6 +171,8 @@ struct pawl_engine {
   int64_t deliver_mono_us; /* messages are looked for then; 0: at once, as a
                               commit wrote some */
   int deliver_pause;       /* one was kept: nothing before then */
+  /* ---- relay.c ---- */
+  struct pawl_relay *relay; /* NULL: never asked for */
   /* ---- apply.c, reach.c ---- */
   const pawl_id *inbox_of; /* this one is held for its inbox: its code is not
                               loaded for that; NULL: none */

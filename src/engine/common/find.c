@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "engine_struct.h"
+#include "tenant.h"
 
 enum {
   LEAST = 4,       /* digits */
@@ -31,29 +32,39 @@ static void digits_of(const char *text, char out[ALL + 1]) {
   out[n] = 0;
 }
 
-/* Up to two whose ids begin so. */
-static pawl_code find_beginning(pawl_engine *e, const pawl_id *low,
-                                const pawl_id *high, pawl_rows *rows,
-                                pawl_error *err) {
-  pawl_args_begin(&e->args, PAWL_STMT_instance_find);
+/* Up to two of a tenant, or of all, whose ids begin so. */
+static pawl_code find_beginning(pawl_engine *e, pawl_str tenant,
+                                const pawl_id *low, const pawl_id *high,
+                                pawl_rows *rows, pawl_error *err) {
+  pawl_args_begin(&e->args, tenant.len ? PAWL_STMT_instance_find_tenant
+                                       : PAWL_STMT_instance_find);
   for (int s = 0; s < e->nshards; s++)
-    PAWL_PUT(&e->args, instance_find, .shard = s, .low = low, .high = high);
+    if (tenant.len)
+      PAWL_PUT(&e->args, instance_find_tenant, .shard = s, .tenant = tenant,
+               .low = low, .high = high);
+    else
+      PAWL_PUT(&e->args, instance_find, .shard = s, .low = low, .high = high);
   return pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, rows, err);
 }
 
 /* *n: how many have that end, up to 2, as far as was looked; the first is in
  * *out. *more: there are older ones. */
-static pawl_code find_end(pawl_engine *e, const char *text, int *n,
-                          pawl_id *out, int *more, pawl_error *err) {
+static pawl_code find_end(pawl_engine *e, pawl_str tenant, const char *text,
+                          int *n, pawl_id *out, int *more, pawl_error *err) {
   char digits[ALL + 1];
   pawl_rows rows;
 
   digits_of(text, digits);
   assert(strlen(digits) >= LEAST);
-  long home = strtol(digits + strlen(digits) - LEAST, NULL, 16);
-  MUST(PAWL_READ(e->store, instance_find_end, &rows, err,
-                 .shard = home % e->nshards, .digits = pawl_strz(digits),
-                 .max = RECENT));
+  int shard =
+      (int)(strtol(digits + strlen(digits) - LEAST, NULL, 16) % e->nshards);
+  if (tenant.len)
+    MUST(PAWL_READ(e->store, instance_find_end_tenant, &rows, err,
+                   .shard = shard, .tenant = tenant,
+                   .digits = pawl_strz(digits), .max = RECENT));
+  else
+    MUST(PAWL_READ(e->store, instance_find_end, &rows, err, .shard = shard,
+                   .digits = pawl_strz(digits), .max = RECENT));
   *n = rows.nrows;
   *more = 0;
   if (!*n) return PAWL_OK;
@@ -80,30 +91,32 @@ static pawl_code fail_unknown(const char *text, pawl_error *err) {
   return PAWL_NOTFOUND;
 }
 
-pawl_code pawl_engine_find(pawl_engine *e, const char *text, pawl_id *out,
-                           pawl_error *err) {
+/* *is_whole: it was looked at no further. */
+static pawl_code find(pawl_engine *e, pawl_str tenant, const char *text,
+                      int *is_whole, pawl_id *out, pawl_error *err) {
   pawl_id low, high, first, last;
   pawl_rows rows;
   int digits = text ? pawl_id_range(text, &low, &high) : -1;
   int begin, end = 0, more = 0;
 
+  *is_whole = digits == ALL;
   if (digits < LEAST)
     return pawl_fail_hint(
         err, PAWL_INVALID,
         "give at least 4 hexadecimal digits of its beginning or "
         "its end",
         "\"%.40s\" is not an instance's id", text ? text : "");
-  if (digits == ALL) {
+  if (*is_whole) {
     *out = low;
     return PAWL_OK;
   }
-  MUST(find_beginning(e, &low, &high, &rows, err));
+  MUST(find_beginning(e, tenant, &low, &high, &rows, err));
   begin = rows.nrows;
   if (begin > 1) return fail_ambiguous(text, err);
   if (begin) first = *pawl_read_instance_find(&rows, 0).id;
   /* a long beginning is hardly anybody's end */
   if (!begin || digits < SURE)
-    MUST(find_end(e, text, &end, &last, &more, err));
+    MUST(find_end(e, tenant, text, &end, &last, &more, err));
   if (!begin && !end) return fail_unknown(text, err);
   if (end > 1 || (end && more && digits < SURE) ||
       (begin && end && !pawl_id_eq(&first, &last)))
@@ -112,21 +125,44 @@ pawl_code pawl_engine_find(pawl_engine *e, const char *text, pawl_id *out,
   return PAWL_OK;
 }
 
-pawl_code pawl_engine_find_known(pawl_engine *e, const char *text,
-                                 pawl_id *out, pawl_error *err) {
-  pawl_id low, high;
+static pawl_code check_there(pawl_engine *e, pawl_str tenant,
+                             const pawl_id *id, pawl_error *err) {
   pawl_rows rows;
 
-  MUST(pawl_engine_find(e, text, out, err));
-  if (pawl_id_range(text, &low, &high) < ALL) return PAWL_OK;
-  MUST(find_beginning(e, &low, &high, &rows, err));
-  return rows.nrows ? PAWL_OK : pawl_instance_missing(out, err);
+  MUST(find_beginning(e, tenant, id, id, &rows, err));
+  return rows.nrows ? PAWL_OK : pawl_instance_missing(id, err);
+}
+
+/* Z2 */
+pawl_code pawl_engine_find_of(pawl_engine *e, pawl_str tenant,
+                              const char *text, pawl_id *out,
+                              pawl_error *err) {
+  int is_whole;
+
+  MUST(find(e, tenant, text, &is_whole, out, err));
+  return is_whole && tenant.len ? check_there(e, tenant, out, err) : PAWL_OK;
+}
+
+pawl_code pawl_engine_find(pawl_engine *e, const char *text, pawl_id *out,
+                           pawl_error *err) {
+  return pawl_engine_find_of(e, pawl_tenant_of(e), text, out, err);
+}
+
+pawl_code pawl_engine_find_known(pawl_engine *e, const char *text,
+                                 pawl_id *out, pawl_error *err) {
+  int is_whole;
+
+  MUST(find(e, pawl_tenant_of(e), text, &is_whole, out, err));
+  return is_whole ? check_there(e, pawl_tenant_of(e), out, err) : PAWL_OK;
 }
 
 pawl_code pawl_find_given(pawl_engine *e, const pawl_buf *text, pawl_id *out,
                           int *has, pawl_error *err) {
+  int is_whole;
+
   *has = text->at != NULL;
-  return *has ? pawl_engine_find(e, text->at, out, err) : PAWL_OK;
+  return *has ? find(e, pawl_tenant_of(e), text->at, &is_whole, out, err)
+              : PAWL_OK;
 }
 
 pawl_code pawl_instance_missing(const pawl_id *id, pawl_error *err) {

@@ -8,15 +8,20 @@
 #include "../../base/buf.h"
 #include "../../base/id.h"
 
-/* A whole id is taken as it is: who goes on with it sees whether it is
- * there. */
+/* A whole id is taken as it is: who goes on with it sees whether it is there.
+ * Not where the engine is a tenant's: what others have is not there (Z2), and
+ * what an id that is nobody's fails with is said here for both. */
 pawl_code pawl_engine_find(pawl_engine *e, const char *text, pawl_id *out,
                            pawl_error *err);
-/* The same, also of a whole id only one that is there. */
+/* The same for a tenant's engine, whoever's `e` is; empty: for nobody's. */
+pawl_code pawl_engine_find_of(pawl_engine *e, pawl_str tenant,
+                              const char *text, pawl_id *out, pawl_error *err);
+/* As pawl_engine_find, also of a whole id only one that is there. */
 pawl_code pawl_engine_find_known(pawl_engine *e, const char *text,
                                  pawl_id *out, pawl_error *err);
 /* The instance that an option names; *has: it was given. at NULL: it was
- * not. */
+ * not. A whole id is taken as it is, by any engine: it is a place in a list, or
+ * what is compared beside the tenant. */
 pawl_code pawl_find_given(pawl_engine *e, const pawl_buf *text, pawl_id *out,
                           int *has, pawl_error *err);
 /* PAWL_NOTFOUND, with its hint. */

@@ -11,7 +11,6 @@ static pawl_code send_wake(pawl_engine *e, pawl_error *err) {
   pawl_code rc = PAWL_OK;
 
   pawl_args_begin(&e->args, PAWL_STMT_wake);
-  PAWL_PUT(&e->args, wake, .channel = pawl_strz("pawl_wake"));
   if (!pawl_pipeline_is_open(e) || pawl_pipeline_is_full(e))
     return pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err);
   TRY(pawl_pipeline_place(e, &sent, err));
@@ -31,6 +30,10 @@ void pawl_wake(pawl_engine *e) {
   int64_t mono = pawl_clock_mono();
 
   e->woken = 1; /* it may be ours to run */
+  if (pawl_store_held(e->store)) {
+    e->after_held.wake = 1; /* nobody can see it yet */
+    return;
+  }
   if (mono < e->wake_mono_us) return;
   e->wake_mono_us = mono + PAWL_WAKE_EVERY_US;
   if (send_wake(e, &err) != PAWL_OK)

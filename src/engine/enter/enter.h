@@ -8,7 +8,11 @@
 #include "../../base/id.h"
 #include "../../value/options.h"
 
-/* ---- start.c, start_many.c ---- */
+/* ---- start.c, start_many.c; starting.c and succeed.c below them ---- */
+
+/* How long workers of its group are given to take the letter that asks an
+ * instance to end, before others do. */
+#define PAWL_ENDING_GRACE_US (10 * PAWL_SECOND)
 
 /* What a start takes, for ctx.start. */
 extern const pawl_options pawl_options_of_start;
@@ -16,6 +20,10 @@ extern const pawl_options pawl_options_of_start;
 /* What a start from inside brings beside its options. */
 typedef struct pawl_origin {
   pawl_str key; /* idempotency key, of any length; at NULL: the options' */
+  /* The name of what asks for it, and until when that is known: by it no key
+   * goes on twice. At NULL: it has none. */
+  pawl_str event;
+  int64_t event_expires_us;
   /* More for the same transaction, told once it is known which instance it
    * is: the new one, or the one that the key names. NULL: nothing. The unit is
    * an open one then. */
@@ -27,6 +35,10 @@ typedef struct pawl_origin {
   int64_t parent_token, parent_visit; /* 0: null */
   int64_t parent_index;               /* -1: null */
   const char *parent_node, *parent_end;
+  /* Whose it is, unless the options say so: at NULL, the engine's. An event or
+   * an instance has said it in the options of what it starts: `inside`. */
+  pawl_str tenant;
+  int inside;
 } pawl_origin;
 /* `origin`: NULL when somebody asks for it from outside. */
 pawl_code pawl_engine_start(pawl_engine *e, const char *code, pawl_str input,
@@ -36,11 +48,24 @@ pawl_code pawl_engine_start_many(pawl_engine *e, const char *code,
                                  pawl_str items, pawl_str options,
                                  pawl_buf *out, pawl_error *err);
 
+/* ---- import.c ---- */
+
+/* Lines as ask/export.c writes them. */
+pawl_code pawl_engine_import(pawl_engine *e, pawl_str text, pawl_str options,
+                             pawl_buf *out, pawl_error *err);
+
 /* ---- signal.c ---- */
 
-/* `out` (may be NULL) receives pawl_signal's answer. */
-pawl_code pawl_engine_signal(pawl_engine *e, pawl_str signal, int64_t *reached,
+/* `out` (may be NULL) receives pawl_signal's answer. `from`: the tenant of the
+ * instance that sends it; NULL: it comes from outside. */
+pawl_code pawl_engine_signal(pawl_engine *e, pawl_str signal,
+                             const pawl_str *from, int64_t *reached,
                              pawl_buf *out, pawl_error *err);
+/* In a transaction that is held an event is stored and nobody is looked for:
+ * who begins to wait meanwhile would see it as little as it sees him. This does
+ * it once that is committed; what cannot be done is logged, and left to
+ * pawl_signal_tidy. */
+void pawl_signal_post_held(pawl_engine *e);
 /* Routes what a process that died left behind, forgets what has expired. */
 pawl_code pawl_signal_tidy(pawl_engine *e, pawl_error *err);
 

@@ -18,6 +18,7 @@
 #include "../common/engine_struct.h"
 #include "../common/find.h"
 #include "../common/names.h"
+#include "../common/tenant.h"
 #include "../common/time.h"
 #include "../common/wake.h"
 #include "enter.h"
@@ -38,7 +39,7 @@ typedef struct start_of {
 
 typedef struct event {
   uint64_t given;
-  pawl_buf name, key, instance, id, source, by;
+  pawl_buf name, key, instance, id, source, by, tenant;
   int64_t ttl_us;
   pawl_str data, start_json; /* slices of JSON text */
   start_of start;
@@ -64,7 +65,8 @@ static const pawl_option signal_rows[] = {
     {"source", PAWL_OPTION_TEXT, WORD(source)},
     {"ttl_us", PAWL_OPTION_SPAN, .at = offsetof(event, ttl_us), .low = 1},
     {"start", PAWL_OPTION_OBJECT, .at = offsetof(event, start_json)},
-    {"by", PAWL_OPTION_TEXT, WORD(by)}};
+    {"by", PAWL_OPTION_TEXT, WORD(by)},
+    {"tenant", PAWL_OPTION_TEXT, WORD(tenant), .low = 1}};
 PAWL_OPTIONS_OF(signal) = {.what = "a signal", PAWL_OPTION_ROWS(signal_rows)};
 
 static const pawl_option start_of_rows[] = {
@@ -147,9 +149,19 @@ static pawl_code complete(event *v, pawl_error *err) {
   return pawl_buf_check(&v->global, err);
 }
 
-static pawl_code read_signal(pawl_engine *e, pawl_str text, event *v,
-                             pawl_error *err) {
+/* What an instance sends is for those of its own tenant, whichever it is. */
+static pawl_code take_tenant(const pawl_engine *e, const pawl_str *from,
+                             event *v, pawl_error *err) {
+  if (!from) return pawl_tenant_take(e, &v->tenant, err);
+  pawl_buf_clear(&v->tenant);
+  pawl_buf_adds(&v->tenant, *from);
+  return pawl_buf_check(&v->tenant, err);
+}
+
+static pawl_code read_signal(pawl_engine *e, pawl_str text,
+                             const pawl_str *from, event *v, pawl_error *err) {
   MUST(pawl_options_read(&pawl_options_of_signal, text, v, err));
+  MUST(take_tenant(e, from, v, err));
   v->has_id = v->id.at != NULL;
   MUST(check_data(e, v, err));
   MUST(read_start(v, err));
@@ -240,13 +252,14 @@ static pawl_code ask_match(pawl_engine *e, const event *v, int shard,
                            const pawl_buf *pattern, const pawl_id *after,
                            pawl_rows *rows, pawl_error *err) {
   if (v->key.len)
-    return PAWL_READ(e->store, subscription_match, rows, err, .shard = shard,
-                     .pattern = pawl_buf_str(pattern),
-                     .key = pawl_buf_str(&v->key), .after = after,
-                     .max = BATCH);
+    return PAWL_READ(
+        e->store, subscription_match, rows, err, .shard = shard,
+        .tenant = pawl_buf_str(&v->tenant), .pattern = pawl_buf_str(pattern),
+        .key = pawl_buf_str(&v->key), .after = after, .max = BATCH);
   return PAWL_READ(e->store, subscription_match_open, rows, err,
-                   .shard = shard, .pattern = pawl_buf_str(pattern),
-                   .after = after, .max = BATCH);
+                   .shard = shard, .tenant = pawl_buf_str(&v->tenant),
+                   .pattern = pawl_buf_str(pattern), .after = after,
+                   .max = BATCH);
 }
 
 /* The next instances behind *after, each once, though several of its tokens
@@ -284,14 +297,16 @@ static pawl_code post_pattern(pawl_engine *e, event *v, int shard,
 
 typedef pawl_trigger_match_row trigger;
 
-/* In the transaction that starts it. */
+/* In the transaction that starts it; an inbox that lacks the event takes
+ * it no more. */
 static pawl_code mark_triggered(pawl_engine *e, void *ud, int shard,
                                 const pawl_id *id, int created,
                                 pawl_error *err) {
   const event *v = ud;
   if (!created) return PAWL_OK;
   return PAWL_SEND(e->store, instance_triggered, NULL, err, .shard = shard,
-                   .id = id, .trigger_event = pawl_buf_str(&v->id));
+                   .id = id, .trigger_event = pawl_buf_str(&v->id),
+                   .trigger_source = pawl_buf_some(&v->source));
 }
 
 static void trigger_input(const event *v, pawl_buf *out) {
@@ -312,6 +327,7 @@ static void trigger_options(const event *v, const trigger *t, pawl_buf *out) {
   pawl_member_int(&o, "version", t->version);
   if (t->executor_group.len) pawl_member_str(&o, "group", t->executor_group);
   if (v->key.len) pawl_member_str(&o, "correlation", pawl_buf_str(&v->key));
+  if (v->tenant.len) pawl_member_str(&o, "tenant", pawl_buf_str(&v->tenant));
   pawl_object_end(&o);
 }
 
@@ -336,7 +352,7 @@ static pawl_code trigger_one(pawl_engine *e, event *v, const trigger *t,
   TRY(pawl_buf_check(&options, err));
   TRY(pawl_buf_check(&key, err));
   pawl_origin origin = {
-      .key = pawl_buf_str(&key), .also = mark_triggered, .ud = v};
+      .key = pawl_buf_str(&key), .inside = 1, .also = mark_triggered, .ud = v};
   TRY(pawl_engine_start(e, t->workflow.at, pawl_buf_str(&input),
                         pawl_buf_str(&options), &origin, &id, &created, err));
   v->reached += created;
@@ -391,22 +407,22 @@ static int has_copy(pawl_engine *e, const event *v) {
 /* Where waits look for its key. It is there before anybody is looked for: a
  * wait that begins now finds it. */
 static pawl_code copy_event(pawl_engine *e, const event *v, pawl_error *err) {
-  return PAWL_WRITE(e->store, event_copy, NULL, err,
-                    .shard = pawl_event_shard(e, pawl_buf_str(&v->key)),
-                    .source = pawl_buf_str(&v->source),
-                    .id = pawl_buf_str(&v->id), .name = pawl_buf_str(&v->name),
-                    .key = pawl_buf_str(&v->key), .data = v->data,
-                    .came = &v->came, .received_at = v->received_us,
-                    .expires_at = v->expires_us);
+  return PAWL_WRITE(
+      e->store, event_copy, NULL, err,
+      .shard = pawl_event_shard(e, pawl_buf_str(&v->key)),
+      .tenant = pawl_buf_str(&v->tenant), .source = pawl_buf_str(&v->source),
+      .id = pawl_buf_str(&v->id), .name = pawl_buf_str(&v->name),
+      .key = pawl_buf_str(&v->key), .data = v->data, .came = &v->came,
+      .received_at = v->received_us, .expires_at = v->expires_us);
 }
 
 /* The last thing: until then the housekeeping would take it for left behind,
  * and do all of it again, without harm. */
 static pawl_code mark_posted(pawl_engine *e, const event *v, pawl_error *err) {
-  return PAWL_WRITE(e->store, event_posted, NULL, err, .shard = shard_of(e, v),
-                    .source = pawl_buf_str(&v->source),
-                    .id = pawl_buf_str(&v->id),
-                    .forget = !v->key.len || has_copy(e, v));
+  return PAWL_WRITE(
+      e->store, event_posted, NULL, err, .shard = shard_of(e, v),
+      .tenant = pawl_buf_str(&v->tenant), .source = pawl_buf_str(&v->source),
+      .id = pawl_buf_str(&v->id), .forget = !v->key.len || has_copy(e, v));
 }
 
 static pawl_code post(pawl_engine *e, event *v, pawl_error *err) {
@@ -435,11 +451,13 @@ static pawl_code keep_event(pawl_engine *e, event *v, int *is_new, int *posted,
 
   TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
   TRY(PAWL_SEND(e->store, event_insert, &inserted, err, .shard = shard,
+                .tenant = pawl_buf_str(&v->tenant),
                 .source = pawl_buf_str(&v->source), .id = pawl_buf_str(&v->id),
                 .name = pawl_buf_str(&v->name), .key = pawl_buf_some(&v->key),
                 .data = v->data, .came = &v->came, .ttl_us = v->ttl_us,
                 .now = pawl_store_now(e->store)));
   TRY(PAWL_SEND(e->store, event_get, &found, err, .shard = shard,
+                .tenant = pawl_buf_str(&v->tenant),
                 .source = pawl_buf_str(&v->source),
                 .id = pawl_buf_str(&v->id)));
   TRY(pawl_store_commit(e->store, err));
@@ -457,6 +475,18 @@ out:
   return rc;
 }
 
+static pawl_code post_later(pawl_engine *e, const event *v, pawl_error *err) {
+  pawl_buf *b = &e->after_held.events;
+
+  pawl_buf_adds(b, pawl_buf_str(&v->tenant));
+  pawl_buf_addc(b, 0);
+  pawl_buf_adds(b, pawl_buf_str(&v->source));
+  pawl_buf_addc(b, 0);
+  pawl_buf_adds(b, pawl_buf_str(&v->id));
+  pawl_buf_addc(b, 0);
+  return pawl_buf_check(b, err);
+}
+
 /* Once its row is there the event is accepted: what then keeps it from being
  * posted is the housekeeping's to overcome, and no failure of the call. */
 static pawl_code send_to_all(pawl_engine *e, event *v, pawl_error *err) {
@@ -470,6 +500,7 @@ static pawl_code send_to_all(pawl_engine *e, event *v, pawl_error *err) {
   /* after a lost answer, one that nobody has posted yet is ours */
   v->repeated = !is_new && (posted || !tries);
   if (v->repeated) return PAWL_OK;
+  if (pawl_store_held(e->store)) return post_later(e, v, err);
   do rc = post(e, v, &why); /* what was reached is counted once */
   while (pawl_store_may_repeat(rc, &posts));
   if (rc != PAWL_OK)
@@ -548,8 +579,8 @@ static pawl_code known_to_ended(pawl_engine *e, event *v, pawl_error *err) {
   pawl_buf_adds(&id, pawl_buf_str(&v->global));
   TRY(pawl_buf_check(&id, &why));
   TRY(PAWL_READ(e->store, event_get, &rows, &why,
-                .shard = pawl_shard_of(e, &v->target), .source = pawl_strz(""),
-                .id = pawl_buf_str(&id)));
+                .shard = pawl_shard_of(e, &v->target), .tenant = pawl_strz(""),
+                .source = pawl_strz(""), .id = pawl_buf_str(&id)));
   if (!rows.nrows) rc = PAWL_ALREADY_FINISHED;
   v->reached = rows.nrows > 0 && !v->has_id;
   v->repeated = rows.nrows > 0 && v->has_id;
@@ -564,7 +595,8 @@ static pawl_code send_to_instance(pawl_engine *e, event *v, pawl_error *err) {
   int tries = 0;
   pawl_code rc;
 
-  MUST(pawl_engine_find(e, v->instance.at, &id, err));
+  MUST(pawl_engine_find_of(e, pawl_buf_str(&v->tenant), v->instance.at, &id,
+                           err));
   MUST(pawl_id_make(&e->ids, pawl_engine_now(e), &no, err));
   do rc = one_unit(e, v, &id, &no, err);
   while (pawl_store_may_repeat(rc, &tries));
@@ -579,9 +611,9 @@ static pawl_code with_start(pawl_engine *e, void *ud, int shard,
   letter sent;
   pawl_id no;
 
-  (void)created;
   MUST(pawl_id_make(&e->ids, pawl_engine_now(e), &no, err));
   MUST(send_letter(e, v, shard, id, &no, &sent, err));
+  MUST(mark_triggered(e, v, shard, id, created, err));
   return take_answer(e, v, id, &sent, err);
 }
 
@@ -591,16 +623,19 @@ static pawl_code send_with_start(pawl_engine *e, event *v, pawl_error *err) {
   pawl_buf key = {.alloc = &e->alloc};
   pawl_str own;
   pawl_id id;
-  pawl_origin origin = {.also = with_start, .ud = v};
+  pawl_origin origin = {
+      .tenant = pawl_buf_some(&v->tenant), .also = with_start, .ud = v};
   pawl_code rc = PAWL_OK;
 
   int keyed = v->start.options.at &&
               pawl_json_get(v->start.options, "key", &own) &&
               pawl_json_kind_of(own) != PAWL_JSON_NULL;
-  if (v->has_id && !keyed) {
+  if (v->has_id) {
     start_key(v, &key);
     TRY(pawl_buf_check(&key, err));
-    origin.key = pawl_buf_str(&key);
+    if (!keyed) origin.key = pawl_buf_str(&key);
+    origin.event = pawl_buf_str(&v->global);
+    origin.event_expires_us = pawl_engine_now(e) + v->ttl_us;
   }
   rc = pawl_engine_start(e, v->start.workflow.at, v->start.input,
                          v->start.options, &origin, &id, &v->created, err);
@@ -628,13 +663,14 @@ static pawl_code describe(const event *v, pawl_buf *out, pawl_error *err) {
   return pawl_buf_check(out, err);
 }
 
-pawl_code pawl_engine_signal(pawl_engine *e, pawl_str signal, int64_t *reached,
+pawl_code pawl_engine_signal(pawl_engine *e, pawl_str signal,
+                             const pawl_str *from, int64_t *reached,
                              pawl_buf *out, pawl_error *err) {
   event v;
   pawl_code rc = PAWL_OK;
 
   event_init(&v, &e->alloc);
-  TRY(read_signal(e, signal, &v, err));
+  TRY(read_signal(e, signal, from, &v, err));
   if (v.has_start)
     TRY(send_with_start(e, &v, err));
   else if (v.instance.len)
@@ -663,19 +699,22 @@ static pawl_code load_left(pawl_engine *e, int shard,
 
   *there = 0;
   MUST(PAWL_READ(e->store, event_get, &rows, err, .shard = shard,
-                 .source = left->source, .id = left->id));
+                 .tenant = left->tenant, .source = left->source,
+                 .id = left->id));
   MUST(PAWL_KEEP(event_get, &rows, keep, err));
   if (!rows.nrows || PAWL_KEPT(event_get, keep)->posted) return PAWL_OK;
   const pawl_event_get_row *row = PAWL_KEPT(event_get, keep);
   pawl_buf_set(&v->name, row->name);
   pawl_buf_set(&v->key, row->key);
+  pawl_buf_set(&v->tenant, left->tenant);
   pawl_buf_set(&v->source, left->source);
   pawl_buf_set(&v->id, left->id);
   v->data = row->data;
   take_times(v, row);
   v->has_id = 1;
   *there = 1;
-  if (v->name.failed || v->key.failed || v->source.failed || v->id.failed)
+  if (v->name.failed || v->key.failed || v->tenant.failed ||
+      v->source.failed || v->id.failed)
     return pawl_fail_memory(err);
   return complete(v, err);
 }
@@ -696,6 +735,29 @@ out:
   event_deinit(&v);
   pawl_buf_deinit(&keep);
   return rc;
+}
+
+static pawl_str next_text(const pawl_buf *b, size_t *at) {
+  pawl_str text = pawl_strz(b->at + *at);
+  *at += text.len + 1;
+  return text;
+}
+
+/* Those of a level that was rolled back are not there. */
+void pawl_signal_post_held(pawl_engine *e) {
+  const pawl_buf *b = &e->after_held.events;
+  pawl_event_unposted_row one;
+  pawl_error err;
+
+  for (size_t at = 0; at < b->len;) {
+    one.tenant = next_text(b, &at);
+    one.source = next_text(b, &at);
+    one.id = next_text(b, &at);
+    if (post_left(e, pawl_event_shard(e, one.id), &one, &err) != PAWL_OK)
+      pawl_log_error(&e->log, PAWL_WARN,
+                     "an event is stored and will be posted later", &err);
+  }
+  pawl_wake(e);
 }
 
 /* A process that died between storing an event and posting it has left it to

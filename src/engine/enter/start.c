@@ -1,299 +1,45 @@
 /* Starting an instance: stored when the call returns (promise 1). */
 #include "start.h"
 
-#include <assert.h>
-#include <inttypes.h>
-
-#include "../../base/sha256.h"
-#include "../../value/options.h"
-#include "../common/sortable.h"
-#include "../common/time.h"
 #include "../common/wake.h"
-#include "enter.h"
-
-#define MAX_WORD 255 /* of keys and names: bytes */
-
-#define YEAR_US (365 * 86400 * PAWL_SECOND)
-#define AT(member) .at = offsetof(pawl_start_options, member)
-#define WORD(member) AT(member), .low = 1, .high = MAX_WORD
-#define ROW_text(name) {#name, PAWL_OPTION_TEXT, WORD(name)},
-#define ROW_json(name) {#name, PAWL_OPTION_OBJECT, AT(name)},
-#define ROW(type, name, column) ROW_##type(name)
-
-/* `id` and `input` come last: where they stand is asked for. */
-/* clang-format off */
-static const pawl_option start_rows[] = {
-    {"key", PAWL_OPTION_TEXT, WORD(key)},
-    {"version", PAWL_OPTION_INT, AT(version), .low = 1, .high = INT32_MAX},
-    {"priority", PAWL_OPTION_INT, AT(priority), .low = INT16_MIN,
-     .high = INT16_MAX},
-    {"delay_us", PAWL_OPTION_SPAN, AT(delay_us), .high = 100 * YEAR_US},
-    {"at_us", PAWL_OPTION_TIME, AT(at_us), .low = 1, .high = 200 * YEAR_US},
-    {"group", PAWL_OPTION_TEXT, WORD(group)},
-    PAWL_COLUMNS_given(ROW)
-    {"attributes", PAWL_OPTION_OBJECT, AT(attributes)},
-    {"id", PAWL_OPTION_ID, AT(id)},
-    {"input", PAWL_OPTION_ANY, AT(input)}};
-/* clang-format on */
-enum { INPUT = sizeof start_rows / sizeof *start_rows - 1, ID = INPUT - 1 };
-PAWL_OPTIONS_OF(start) = {.what = "start", .rows = start_rows, .nrows = INPUT};
-PAWL_OPTIONS_OF(item) = {.what = "an item", PAWL_OPTION_ROWS(start_rows)};
-
-pawl_code pawl_start_options_read(pawl_start_options *o, pawl_str text,
-                                  int is_item, pawl_error *err) {
-  MUST(pawl_options_take(
-      is_item ? &pawl_options_of_item : &pawl_options_of_start, text, o, err));
-  o->has_id |= PAWL_OPTION_GIVEN(o, ID);
-  if (o->delay_us && o->at_us) /* also one of all, and one of an item */
-    return pawl_fail(err, PAWL_INVALID,
-                     "options `delay_us` and `at_us` exclude each other");
-  return PAWL_OK;
-}
-
-/* Such items share all their columns but the input. */
-int pawl_start_is_plain(const pawl_start_options *o) {
-  return !(o->given & ~(UINT64_C(1) << INPUT));
-}
-
-void pawl_start_options_init(pawl_start_options *o, const pawl_alloc *alloc) {
-  pawl_options_init(&pawl_options_of_start, o, sizeof *o, alloc);
-}
-
-void pawl_start_options_deinit(pawl_start_options *o) {
-  pawl_options_deinit(&pawl_options_of_start, o);
-}
-
-void pawl_start_options_clear(pawl_start_options *o) {
-  pawl_options_clear(&pawl_options_of_item, o);
-  o->has_id = o->was_sent = 0;
-}
-
-/* ---- which version, which id ---- */
-
-/* Has the store the version that is asked for? */
-static pawl_code check_version(pawl_engine *e, const char *code,
-                               int64_t version, pawl_error *err) {
-  pawl_rows rows;
-
-  MUST(PAWL_READ(e->store, workflow_get, &rows, err, .code = pawl_strz(code),
-                 .version = version));
-  if (rows.nrows) return PAWL_OK;
-  return pawl_fail_hint(
-      err, PAWL_NOTFOUND, "load its file first, or leave the version out",
-      "there is no workflow \"%s\" version %" PRId64, code, version);
-}
-
-/* What this program has loaded is looked for first: it costs no trip, and is
- * what the caller sees. */
-pawl_code pawl_start_version(pawl_engine *e, const char *code,
-                             pawl_start_options *o, pawl_error *err) {
-  pawl_def *def =
-      pawl_registry_find(e->registry, code, strlen(code), o->version, NULL);
-  if (def) o->version = def->version;
-  return def || !o->version ? PAWL_OK
-                            : check_version(e, code, o->version, err);
-}
-
-/* A key's shard follows from tenant, workflow and key alone, whoever starts it
- * and however many shards draw ids. */
-pawl_code pawl_start_id(pawl_engine *e, const char *code,
-                        pawl_start_options *o, pawl_error *err) {
-  unsigned char digest[32];
-  pawl_sha256 sha;
-
-  if (!o->key.len)
-    return o->has_id ? PAWL_OK
-                     : pawl_id_make(&e->ids, pawl_engine_now(e), &o->id, err);
-  pawl_sha256_init(&sha);
-  pawl_sha256_add(&sha, o->tenant.at ? o->tenant.at : "", o->tenant.len);
-  pawl_sha256_add(&sha, "", 1);
-  pawl_sha256_add(&sha, code, strlen(code) + 1);
-  pawl_sha256_add(&sha, o->key.at, o->key.len);
-  pawl_sha256_end(&sha, digest);
-  uint16_t number = (uint16_t)(digest[0] << 8 | digest[1]);
-  if (!o->has_id)
-    return pawl_id_make_at_home(&e->ids, pawl_engine_now(e), number, &o->id,
-                                err);
-  o->id.bytes[14] = digest[0]; /* the caller's draw, on the key's shard */
-  o->id.bytes[15] = digest[1];
-  return PAWL_OK;
-}
-
-/* ---- writing ---- */
-
-const char *pawl_start_group(const pawl_engine *e,
-                             const pawl_start_options *o) {
-  return o->group.len ? o->group.at : e->config.group;
-}
-
-/* A start, and what came of it. */
-typedef struct starting {
-  const char *code;
-  pawl_str input;
-  pawl_start_options options;
-  const pawl_origin *origin;
-  pawl_id id;
-  int created, refused; /* its version is not active: nothing was stored */
-} starting;
-
-static int shard_of(const pawl_engine *e, const starting *s) {
-  return pawl_shard_of(e, &s->options.id);
-}
-
-/* The short statement: it looks for nothing that might be there already. */
-static pawl_code send_alike(pawl_engine *e, const starting *s, int *at,
-                            pawl_error *err) {
-  const pawl_start_options *o = &s->options;
-  return PAWL_SEND(e->store, instance_alike, at, err, .shard = shard_of(e, s),
-                   .workflow = pawl_strz(s->code), .version = o->version,
-                   .input = s->input, .now = pawl_store_now(e->store),
-                   PAWL_START_MEMBERS(e));
-}
-
-/* The long one, for a key, an id of the caller's, or a parent: nothing is
- * inserted when it is there. */
-static pawl_code send_instance(pawl_engine *e, const starting *s, int *at,
-                               pawl_error *err) {
-  static const pawl_origin none = {.parent_index = -1};
-  const pawl_start_options *o = &s->options;
-  const pawl_origin *from = s->origin && s->origin->parent ? s->origin : &none;
-
-  assert(!from->parent || from->root);
-  return PAWL_SEND(
-      e->store, instance_start, at, err, .shard = shard_of(e, s),
-      .workflow = pawl_strz(s->code), .version = o->version,
-      .key = pawl_buf_some(&o->key), .input = s->input, .parent = from->parent,
-      .root = from->root, .parent_token = from->parent_token,
-      .parent_visit = from->parent_visit,
-      .parent_node = pawl_strz(from->parent_node),
-      .parent_index = from->parent_index < 0 ? PAWL_NULL : from->parent_index,
-      .parent_end = pawl_strz(from->parent_end),
-      .now = pawl_store_now(e->store), PAWL_START_MEMBERS(e));
-}
-
-static const pawl_start_options *option_at(const pawl_start_options *list,
-                                           size_t step, int i) {
-  return (const void *)((const char *)list + step * (size_t)i);
-}
-
-/* At most, decoded; with the zeros behind each. */
-static size_t room_of(const pawl_start_options *o) {
-  return o->attributes.len > 2 ? 4 * o->attributes.len + 64 : 0;
-}
-
-static pawl_code put_attributes(pawl_engine *e, const pawl_start_options *o,
-                                pawl_buf *scratch, pawl_error *err) {
-  const int64_t now = pawl_store_now(e->store);
-  const char *room = scratch->at;
-  pawl_attribute v;
-  pawl_str sorts;
-
-  if (!o->attributes.at) return PAWL_OK;
-  for (pawl_json_iter it = {0}; pawl_json_walk(o->attributes, &it);) {
-    MUST(pawl_attribute_read(it.key, it.value, &v, scratch, err));
-    sorts = pawl_sortable_of(&v, scratch);
-    assert(scratch->at == room); /* what was put before borrows from it */
-    PAWL_PUT(&e->args, attribute_start, .shard = pawl_shard_of(e, &o->id),
-             .id = &o->id, PAWL_ATTRIBUTE_MEMBERS(v, sorts), .now = now);
-  }
-  return PAWL_OK;
-}
-
-/* Room is made for all before the first, as it may not move any more. */
-pawl_code pawl_start_attributes(pawl_engine *e, const pawl_start_options *list,
-                                size_t step, int n, pawl_buf *scratch,
-                                pawl_error *err) {
-  size_t room = 0;
-
-  assert(n == 1 || step >= sizeof *list);
-  pawl_args_begin(&e->args, PAWL_STMT_attribute_start);
-  for (int i = 0; i < n; i++) room += room_of(option_at(list, step, i));
-  if (!room) return PAWL_OK;
-  pawl_buf_clear(scratch);
-  if (!pawl_buf_room(scratch, room)) return pawl_fail_memory(err);
-  for (int i = 0; i < n; i++)
-    MUST(put_attributes(e, option_at(list, step, i), scratch, err));
-  return PAWL_OK;
-}
-
-/* Whose row it is that has the key: ours, or one that was first. */
-static pawl_code send_by_key(pawl_engine *e, const starting *s, int *at,
-                             pawl_error *err) {
-  return PAWL_SEND(e->store, instance_by_key, at, err, .shard = shard_of(e, s),
-                   .workflow = pawl_strz(s->code),
-                   .tenant = pawl_buf_some(&s->options.tenant),
-                   .key = pawl_buf_some(&s->options.key));
-}
-
-static pawl_code refuse_deleted(const pawl_id *id, pawl_error *err) {
-  pawl_fail_hint(err, PAWL_CONFLICT, "undelete it, or draw another id",
-                 "instance %s is deleted: its id cannot start another",
-                 pawl_id_text_of(id).at);
-  pawl_error_where(err, "id");
-  return PAWL_CONFLICT;
-}
-
-/* An id is one instance's: given again for something else it is a slip. */
-pawl_code pawl_start_check_known(const char *code, const pawl_id *id,
-                                 pawl_str workflow, int deleted,
-                                 pawl_error *err) {
-  if (deleted) return refuse_deleted(id, err);
-  if (pawl_str_eqz(workflow, code)) return PAWL_OK;
-  pawl_fail_hint(err, PAWL_CONFLICT, "draw another id for it",
-                 "instance %s is one of workflow \"%.*s\": its id cannot "
-                 "start \"%s\"",
-                 pawl_id_text_of(id).at, (int)workflow.len, workflow.at, code);
-  pawl_error_where(err, "id");
-  return PAWL_CONFLICT;
-}
 
 /* Nothing was inserted: is it there already, or was it refused, because its
  * version takes no new instances? */
-static pawl_code was_refused(pawl_engine *e, starting *s, int open,
+static pawl_code was_refused(pawl_engine *e, pawl_starting *s, int open,
                              pawl_error *err) {
   pawl_rows rows;
   int at;
 
   if (open) {
-    MUST(PAWL_SEND(e->store, repair_state, &at, err, .shard = shard_of(e, s),
-                   .id = &s->options.id));
+    MUST(PAWL_SEND(e->store, repair_state, &at, err,
+                   .shard = pawl_start_shard(e, s), .id = &s->options->id));
     pawl_store_rows(e->store, at, &rows);
   } else {
-    MUST(PAWL_READ(e->store, repair_state, &rows, err, .shard = shard_of(e, s),
-                   .id = &s->options.id));
+    MUST(PAWL_READ(e->store, repair_state, &rows, err,
+                   .shard = pawl_start_shard(e, s), .id = &s->options->id));
   }
   s->refused = rows.nrows == 0;
   if (s->refused) return PAWL_OK;
   const pawl_repair_state_row row = pawl_read_repair_state(&rows, 0);
-  return pawl_start_check_known(s->code, &s->options.id, row.workflow,
-                                row.deleted != 0, err);
+  const pawl_known known = {&s->options->id, row.workflow, row.tenant,
+                            row.deleted != 0};
+  return pawl_start_check_known(s->code, s->options, &known, err);
 }
 
-/* Can nothing of the kind be there? The id is ours, and was not sent yet. */
-static int is_alike(const starting *s) {
-  const pawl_start_options *o = &s->options;
-  return !o->key.len && !o->has_id && !o->was_sent &&
-         !(s->origin && s->origin->parent);
-}
-
-static pawl_code start_unit(pawl_engine *e, starting *s, pawl_error *err) {
-  pawl_start_options *o = &s->options;
+static pawl_code start_unit(pawl_engine *e, pawl_starting *s,
+                            pawl_error *err) {
+  pawl_start_options *o = s->options;
   const pawl_origin *from = s->origin;
   const int open = from && from->also; /* what follows needs the answer */
-  const int alike = is_alike(s);
   int inserted, keyed;
-  pawl_buf scratch = {.alloc = &e->alloc};
   pawl_rows rows;
   pawl_code rc = PAWL_OK;
 
   s->refused = 0;
-  o->was_sent = 1;
   TRY(pawl_store_begin(e->store, open ? PAWL_UNIT_OPEN : PAWL_UNIT_BATCH,
                        err));
-  TRY((alike ? send_alike : send_instance)(e, s, &inserted, err));
-  TRY(pawl_start_attributes(e, o, 0, 1, &scratch, err));
-  TRY(pawl_store_send(e->store, &e->args, NULL, err));
-  if (o->key.len) TRY(send_by_key(e, s, &keyed, err));
+  TRY(pawl_start_send(e, s, &inserted, err));
+  if (o->key.len) TRY(pawl_start_send_by_key(e, s, &keyed, err));
   if (!open) TRY(pawl_store_commit(e->store, err));
   pawl_store_rows(e->store, inserted, &rows);
   s->created = rows.changed == 1;
@@ -301,75 +47,48 @@ static pawl_code start_unit(pawl_engine *e, starting *s, pawl_error *err) {
   if (o->key.len) {
     pawl_store_rows(e->store, keyed, &rows);
     if (rows.nrows) s->id = *pawl_read_instance_by_key(&rows, 0).id;
-    s->refused = !rows.nrows;
     s->created = rows.nrows && pawl_id_eq(&s->id, &o->id);
-  } else if (!s->created) {
-    TRY(was_refused(e, s, open, err));
   }
+  if (!s->created && !(o->key.len && rows.nrows))
+    TRY(was_refused(e, s, open, err));
   if (open && s->refused) {
     pawl_store_rollback(e->store);
   } else if (open) {
-    TRY(from->also(e, from->ud, shard_of(e, s), &s->id, s->created, err));
+    TRY(from->also(e, from->ud, pawl_start_shard(e, s), &s->id, s->created,
+                   err));
     TRY(pawl_store_commit(e->store, err));
   }
 out:
   if (rc != PAWL_OK) pawl_store_rollback(e->store);
-  pawl_buf_deinit(&scratch);
   return rc;
+}
+
+/* Most keys are free: what it costs to have one go on is paid for those that
+ * are not. What belongs to the same transaction must not be told twice. */
+static pawl_code start_either(pawl_engine *e, pawl_starting *s,
+                              pawl_error *err) {
+  const int choosy = pawl_start_is_choosy(s->options);
+
+  if (!choosy || !(s->origin && s->origin->also)) {
+    MUST(start_unit(e, s, err));
+    if (!choosy || s->created || s->refused) return PAWL_OK;
+  }
+  return pawl_start_succeed(e, s, err);
 }
 
 /* The id was drawn before: when an answer is lost, the next try finds its own
  * row and not a second instance. */
-static pawl_code start_once(pawl_engine *e, starting *s, pawl_error *err) {
-  const pawl_start_options *o = &s->options;
+static pawl_code start_once(pawl_engine *e, pawl_starting *s,
+                            pawl_error *err) {
+  const pawl_start_options *o = s->options;
   int tries = 0;
   pawl_code rc;
 
-  do rc = start_unit(e, s, err);
+  do rc = start_either(e, s, err);
   while (pawl_store_may_repeat(rc, &tries));
   if (rc == PAWL_OK && tries && !o->has_id && !o->key.len && !s->refused)
     s->created = 1; /* an id of ours */
   return rc;
-}
-
-/* In the words of what was asked for: a version, or just the workflow. */
-pawl_code pawl_start_refuse(const char *code, const pawl_start_options *o,
-                            int64_t asked, pawl_error *err) {
-  if (asked || o->version)
-    pawl_fail(err, PAWL_CONFLICT,
-              "workflow \"%s\" version %" PRId64
-              " is not active: no new instances of it are started",
-              code, o->version ? o->version : asked);
-  else
-    pawl_fail(err, PAWL_CONFLICT,
-              "no version of workflow \"%s\" is active: no new instances of "
-              "it are started",
-              code);
-  pawl_error_hint(err,
-                  "`pawl workflow list` shows which are; `pawl workflow "
-                  "activate` changes it");
-  return PAWL_CONFLICT;
-}
-
-pawl_code pawl_start_check_code(const char *code, pawl_error *err) {
-  char text[101];
-  if (code && pawl_def_is_code(code)) return PAWL_OK;
-  pawl_copy_text(text, sizeof text, code ? code : "");
-  return pawl_fail_hint(err, PAWL_INVALID, PAWL_CODE_RULE,
-                        "\"%s\" cannot be a workflow's code", text);
-}
-
-/* What handlers add is weighed with each commit. */
-pawl_code pawl_start_check_size(const pawl_engine *e,
-                                const pawl_start_options *o, pawl_str input,
-                                pawl_error *err) {
-#define CHECK_text(name)
-#define CHECK_json(name) \
-  MUST(pawl_check_bytes(e, #name " has", o->name.len, err));
-#define CHECK(type, name, column) CHECK_##type(name)
-  MUST(pawl_check_bytes(e, "input has", input.len, err));
-  PAWL_COLUMNS_given(CHECK);
-  return pawl_check_bytes(e, "attributes has", o->attributes.len, err);
 }
 
 /* Is it JSON? at NULL becomes {}. */
@@ -393,8 +112,9 @@ static pawl_code take_key(const pawl_origin *origin, pawl_start_options *o,
 pawl_code pawl_engine_start(pawl_engine *e, const char *code, pawl_str input,
                             pawl_str text, const pawl_origin *origin,
                             pawl_id *id, int *created, pawl_error *err) {
-  starting s = {.code = code, .input = input, .origin = origin};
-  pawl_start_options *o = &s.options;
+  pawl_start_options options, *o = &options;
+  pawl_starting s = {
+      .code = code, .input = input, .options = o, .origin = origin};
   int64_t asked;
   pawl_code rc = PAWL_OK;
 
@@ -404,7 +124,9 @@ pawl_code pawl_engine_start(pawl_engine *e, const char *code, pawl_str input,
   if (text.at) TRY(pawl_json_check(text, NULL, err));
   TRY(pawl_start_options_read(o, text, 0, err));
   TRY(pawl_start_check_size(e, o, s.input, err));
+  TRY(pawl_start_tenant(e, origin, o, err));
   TRY(take_key(origin, o, err));
+  TRY(pawl_start_check_reuse(o, err));
   asked = o->version;
   TRY(pawl_start_version(e, code, o, err));
   TRY(pawl_start_id(e, code, o, err));
@@ -416,7 +138,8 @@ pawl_code pawl_engine_start(pawl_engine *e, const char *code, pawl_str input,
   if (s.refused) TRY(pawl_start_refuse(code, o, asked, err));
   *id = s.id;
   *created = s.created;
-  if (s.created && !o->delay_us && !o->at_us) pawl_wake(e);
+  if (s.created && (pawl_start_is_choosy(o) || !(o->delay_us || o->at_us)))
+    pawl_wake(e); /* also for one that was replaced */
 out:
   pawl_start_options_deinit(o);
   return rc;

@@ -55,7 +55,7 @@ static pawl_code read_shared(const many *m, pawl_start_options *o,
   pawl_start_options_clear(o);
   MUST(pawl_start_options_read(o, m->shared, 0, err));
   o->version = m->head.version;
-  return PAWL_OK;
+  return pawl_start_tenant(m->e, NULL, o, err);
 }
 
 static pawl_code read_item(const many *m, item *it, pawl_start_options *o,
@@ -65,6 +65,7 @@ static pawl_code read_item(const many *m, item *it, pawl_start_options *o,
   o->version = m->asked;
   o->input = pawl_strz("{}");
   MUST(pawl_start_options_read(o, it->text, 1, err));
+  MUST(pawl_start_tenant(m->e, NULL, o, err));
   if (o->version != m->asked)
     return pawl_fail(err, PAWL_INVALID,
                      "option `version` is one for all items: give it "
@@ -81,6 +82,7 @@ static pawl_code check_item(many *m, item *it, pawl_start_options *o,
                             pawl_error *err) {
   MUST(read_item(m, it, o, err));
   MUST(pawl_start_check_size(m->e, o, it->input, err));
+  MUST(pawl_start_check_reuse(o, err));
   /* what the store would refuse later is found now */
   MUST(pawl_start_attributes(m->e, o, 0, 1, &m->scratch, err));
   if (pawl_args_rows(&m->e->args)) MUST(pawl_args_check(&m->e->args, err));
@@ -107,6 +109,7 @@ static pawl_code check_head(many *m, pawl_error *err) {
   MUST(pawl_start_check_code(m->code, err));
   if (m->shared.at) MUST(pawl_json_check(m->shared, NULL, err));
   MUST(pawl_start_options_read(&m->head, m->shared, 0, err));
+  MUST(pawl_start_tenant(m->e, NULL, &m->head, err));
   if (m->head.key.len || m->head.has_id)
     return pawl_fail(err, PAWL_INVALID,
                      "option `%s` is one item's: give it in the list",
@@ -316,8 +319,11 @@ static pawl_code find_known(many *m, int shard, int again, pawl_error *err) {
     const pawl_instance_known_row known = pawl_read_instance_known(&rows, i);
     assert(known.no >= 0 && known.no < m->nrows);
     row *r = &m->rows[known.no];
-    MUST(pawl_start_check_known(m->code, known.id, known.workflow,
-                                known.deleted != 0, err));
+    MUST(pawl_start_check_known(
+        m->code, &r->options,
+        &(const pawl_known){known.id, known.workflow, known.tenant,
+                            known.deleted != 0},
+        err));
     r->of->created =
         again && !r->options.has_id && pawl_id_eq(known.id, &r->of->id);
     r->of->known = 1;
@@ -364,6 +370,41 @@ static pawl_code write_again(many *m, int *refused, pawl_error *err) {
   return write_batch(m, refused, err);
 }
 
+/* A key that is in use may go on to the item's instance: each by itself, as
+ * few are. */
+static pawl_code settle_key(many *m, row *r, pawl_error *err) {
+  pawl_starting s = {
+      .code = m->code, .input = r->of->input, .options = &r->options};
+  int tries = 0;
+  pawl_code rc;
+
+  do rc = pawl_start_succeed(m->e, &s, err);
+  while (pawl_store_may_repeat(rc, &tries));
+  if (rc == PAWL_OK && s.refused)
+    rc = pawl_start_refuse(m->code, &r->options, m->asked, err);
+  if (rc != PAWL_OK) {
+    pawl_error_prefix(err, "item %zu", (size_t)(r->of - m->items) + 1);
+    return rc;
+  }
+  r->of->id = s.id;
+  r->of->created = s.created;
+  return PAWL_OK;
+}
+
+/* *left: how many were not settled. */
+static pawl_code settle_keys(many *m, int *left, pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+
+  *left = 0;
+  for (int i = 0; i < m->nrows; i++) {
+    row *r = &m->rows[i];
+    if (r->of->created || !pawl_start_is_choosy(&r->options)) continue;
+    if (rc == PAWL_OK) rc = settle_key(m, r, err);
+    *left += rc != PAWL_OK;
+  }
+  return rc;
+}
+
 static int any_due(const many *m) {
   for (int i = 0; i < m->nrows; i++) {
     const pawl_start_options *o = &m->rows[i].options;
@@ -375,7 +416,7 @@ static int any_due(const many *m) {
 /* Batch by batch; what is stored stays when a later one fails, and the message
  * says how many those are. */
 static pawl_code write_all(many *m, pawl_error *err) {
-  int refused;
+  int refused, left;
   pawl_code rc = PAWL_OK;
 
   for (size_t at = 0, next; at < m->nitems; at = next) {
@@ -387,7 +428,9 @@ static pawl_code write_all(many *m, pawl_error *err) {
       rc = pawl_start_refuse(m->code, &m->head, m->asked, err);
       goto out;
     }
-    m->nstored = next;
+    rc = settle_keys(m, &left, err);
+    m->nstored = next - (size_t)left;
+    if (rc != PAWL_OK) goto out;
     if (any_due(m)) pawl_wake(m->e);
   }
 out:

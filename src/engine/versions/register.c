@@ -7,6 +7,7 @@
 #include "../../base/fault.h"
 #include "../../base/nearest.h"
 #include "../../value/json.h"
+#include "../common/audit.h"
 #include "../common/engine_struct.h"
 #include "register.h"
 #include "versions.h"
@@ -97,17 +98,26 @@ static pawl_code send_retire(pawl_engine *e, const pawl_def *def,
                    .now = pawl_store_now(e->store));
 }
 
-/* Who made it, when nobody says: this process. */
+/* Who made it, when nobody says: this process, which `own` tells. */
+static pawl_str who(pawl_engine *e, const pawl_registering *r, char own[96]) {
+  pawl_str given = r->fix ? pawl_buf_str(&r->fix->by) : r->by;
+
+  snprintf(own, 96, "%.63s:%" PRId64, e->self.host, e->self.pid);
+  return given.len ? given : pawl_strz(own);
+}
+
+/* Of a fix; NULL: of another registration there is none. */
+static const char *why(const pawl_registering *r) {
+  if (!r->fix) return NULL;
+  return r->fix->reason.at ? r->fix->reason.at : "";
+}
+
 static pawl_code send_insert(pawl_engine *e, const pawl_def *def,
                              const pawl_registering *r, const known *k,
                              int *at, pawl_error *err) {
-  const pawl_fix *fix = r->fix;
-  const char *reason = fix ? (fix->reason.at ? fix->reason.at : "") : NULL;
-  pawl_str given = fix ? pawl_buf_str(&fix->by) : r->by;
-  char by[96];
+  char own[96];
 
   assert(!k->same && def->version > 0);
-  snprintf(by, sizeof by, "%.63s:%" PRId64, e->self.host, e->self.pid);
   return PAWL_SEND(
       e->store, workflow_insert, at, err, .code = pawl_strz(def->code),
       .version = def->version, .name = pawl_strz(def->name),
@@ -115,7 +125,7 @@ static pawl_code send_insert(pawl_engine *e, const pawl_def *def,
       .source = def->source, .bundle = def->bundle,
       .sha256 = pawl_strz(def->sha256), .inline_ = def->is_inline,
       .executor_group = pawl_strz(e->config.group), .active = k->active,
-      .by = given.len ? given : pawl_strz(by), .reason = pawl_strz(reason),
+      .by = who(e, r, own), .reason = pawl_strz(why(r)),
       .now = pawl_store_now(e->store));
 }
 
@@ -235,6 +245,7 @@ pawl_code pawl_register_one(pawl_engine *e, pawl_def *def,
                             pawl_error *err) {
   pawl_rows rows;
   known k;
+  char own[96];
   int at;
 
   MUST(look(e, def, r, &k, err));
@@ -252,7 +263,11 @@ pawl_code pawl_register_one(pawl_engine *e, pawl_def *def,
          : k.exists    ? PAWL_OUTCOME_REPLACED
                        : PAWL_OUTCOME_NEW;
   def->revision = 0; /* allocated by the insert; asked for when it matters */
-  return rows.changed ? send_triggers(e, def, err) : PAWL_OK;
+  if (!rows.changed) return PAWL_OK;
+  MUST(pawl_audit_workflow(e, r->fix ? "hotfixed" : "registered",
+                           pawl_strz(def->code), def->version, who(e, r, own),
+                           pawl_strz(why(r)), err));
+  return send_triggers(e, def, err);
 }
 
 /* In one transaction: look under the lock, then insert, replace or refuse. */

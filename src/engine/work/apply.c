@@ -53,7 +53,7 @@ static pawl_code take_inbox(pawl_engine *e, const pawl_id *id,
 
 pawl_code pawl_apply(pawl_engine *e, const pawl_id *id, int seize, int *got,
                      pawl_error *err) {
-  pawl_stats stats;
+  pawl_tick_stats stats;
   pawl_held *h = NULL;
   pawl_def *lent = NULL;
   pawl_code rc = PAWL_OK;

@@ -1,5 +1,5 @@
 /* engine/work/batch.h: what those share who write one batch: commit.c,
- * commit_rows.c, plain.c, large_vars.c. Nobody else includes it.
+ * commit_rows.c, plain.c, large_vars.c, attr_log.c. Nobody else includes it.
  *
  * Layer    engine/work: parts of one batch; see commit.c for their order. */
 #ifndef PAWL_ENGINE_WORK_BATCH_H

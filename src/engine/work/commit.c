@@ -19,6 +19,7 @@
 #include "../common/pipeline.h"
 #include "../common/sortable.h"
 #include "../common/time.h"
+#include "attr_log.h"
 #include "await.h"
 #include "batch.h"
 #include "claim.h"
@@ -108,6 +109,24 @@ static pawl_code send_ends(pawl_engine *e, pawl_held **list, int n,
                   .node = pawl_strz(p->state.node),
                   .previous_node = pawl_strz(p->state.previous),
                   .updated_at = now);
+  return PAWL_OK;
+}
+
+/* It has failed, or was suspended, or did so before: what is in `failure` of it
+ * follows from its row, written by now. */
+static int may_be_failure(const pawl_held *h) {
+  const pawl_status was = h->d.state.status, is = h->d.plan.state.status;
+
+  return pawl_plan_writes(&h->d.plan) &&
+         (is == PAWL_STATUS_FAILED || is == PAWL_STATUS_SUSPENDED ||
+          was == PAWL_STATUS_FAILED || was == PAWL_STATUS_SUSPENDED);
+}
+
+static pawl_code send_failures(pawl_engine *e, pawl_held **list, int n,
+                               pawl_error *err) {
+  PAWL_SEND_PLANS(failure_drop, NULL, may_be_failure(h),
+                  PAWL_GUARD_MEMBERS(h));
+  PAWL_SEND_PLANS(failure_put, NULL, may_be_failure(h), PAWL_LEASE_MEMBERS(h));
   return PAWL_OK;
 }
 
@@ -238,6 +257,7 @@ static pawl_code send_plans(pawl_engine *e, pawl_held **list, int n,
   MUST(send_ends(e, list, n, now, err));
   MUST(pawl_parts_send(e, list, n, err));
   MUST(pawl_commit_seldom(e, list, n, err));
+  MUST(send_failures(e, list, n, err));
   MUST(send_history(e, list, n, err));
   MUST(pawl_commit_tokens(e, list, n, now, err));
   EACH (h) {
@@ -389,6 +409,7 @@ static pawl_code send_unit(pawl_engine *e, pawl_held **list, int n, int plain,
     assert(h->state == PAWL_SLOT_PLANNED);
     assert(h->shard == list[0]->shard); /* S3 */
   }
+  if (!plain) MUST(pawl_attr_log(e, list, n, err));
   TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
   if (plain) {
     TRY(pawl_plain_send(e, list, n, at, err));
@@ -699,6 +720,7 @@ pawl_code pawl_commit_all(pawl_engine *e, pawl_error *err) {
 
 pawl_code pawl_commit_open(pawl_engine *e, pawl_held *h, pawl_error *err) {
   assert(e->unit && e->unit->owner == h && h->d.turn == PAWL_TURN_UNIT);
+  MUST(pawl_attr_log(e, &h, 1, err));
   MUST(send_plans(e, &h, 1, err));
   if (e->stats) e->stats->commits++;
   (void)PAWL_FAULT("engine.commit.before");

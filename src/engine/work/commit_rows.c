@@ -167,11 +167,12 @@ pawl_code pawl_commit_tokens(pawl_engine *e, pawl_held **list, int n,
 /* ---- waiting ---- */
 
 /* Where an instance ends, pawl_commit_ends clears what it waited for and what
- * came for it, as a whole. */
+ * came for it, as a whole. Z3: in the words of its own tenant. */
 static pawl_code send_subscriptions(pawl_engine *e, pawl_held **list, int n,
                                     int64_t now, pawl_error *err) {
   SEND_EFFECTS(subscription_put, SUBSCRIBE, !f->old && !pawl_commit_leaves(h),
-               TOKEN_MEMBERS(h, f), .pattern = pawl_buf_str(&f->name),
+               TOKEN_MEMBERS(h, f), .tenant = pawl_buf_str(&h->tenant),
+               .pattern = pawl_buf_str(&f->name),
                .key = pawl_buf_given(&f->key, f->has_key), .since = now,
                .due_at = f->at_us);
   SEND_EFFECTS(subscription_delete, UNSUBSCRIBE,
@@ -280,11 +281,13 @@ static pawl_code send_new_tasks(pawl_engine *e, pawl_held **list, int n,
                                 int64_t now, pawl_buf *scratch,
                                 pawl_error *err) {
   SEND_EFFECTS(task_insert, TASK, 1, VISIT_MEMBERS(h, f), .task = &f->id,
+               .tenant = pawl_buf_some(&h->tenant),
+               .workflow = pawl_buf_str(&h->d.workflow),
                .node = pawl_strz(f->node), .form = text_of(f, "form", scratch),
                .title = or_text(text_of(f, "title", scratch), ""),
                .description = text_of(f, "description", scratch),
                .priority = or_text(text_of(f, "priority", scratch), "normal"),
-               .input = member(f, "input"),
+               .input = member(f, "input"), .metadata = member(f, "metadata"),
                .signal = text_of(f, "signal", scratch),
                .assignee = text_of(f, "assignee", scratch), .due_at = f->at_us,
                .created_at = now);
@@ -352,6 +355,7 @@ static pawl_code send_outgoing(pawl_engine *e, pawl_held **list, int n,
       if (f->kind != kind) continue;
       if (emits) {
         PAWL_PUT(a, outbox_insert, PAWL_GUARD_MEMBERS(h), .seq = seq,
+                 .tenant = pawl_buf_some(&h->tenant),
                  .type = pawl_buf_str(&f->name),
                  .payload = pawl_buf_some(&f->data), .created_at = now);
       } else {

@@ -17,7 +17,6 @@
 #include "../enter/enter.h"
 #include "claim.h"
 
-#define GRACE_US (10 * PAWL_SECOND) /* for workers of a child's group */
 #define PAGE 64
 #define CHILDREN 200 /* told to end in one transaction */
 #define DELIVER_EVERY_US PAWL_SECOND
@@ -73,7 +72,8 @@ static pawl_code note_ending(pawl_engine *e, int shard, const pawl_id *ids,
   pawl_args_begin(a, PAWL_STMT_ending_insert);
   for (int i = 0; i < n; i++)
     PAWL_PUT(a, ending_insert, .shard = shard, .id = &ids[i],
-             .executor_group = group, .grace_us = GRACE_US, .now = now);
+             .executor_group = group, .grace_us = PAWL_ENDING_GRACE_US,
+             .now = now);
   e->reach_look_us = -1;
   return pawl_store_send(e->store, a, NULL, err);
 }
@@ -132,6 +132,15 @@ typedef struct kin {
   pawl_id root;
   pawl_buf tenant, group;
 } kin;
+
+static void init_kin(const pawl_engine *e, kin *k) {
+  *k = (kin){.tenant = {.alloc = &e->alloc}, .group = {.alloc = &e->alloc}};
+}
+
+static void deinit_kin(kin *k) {
+  pawl_buf_deinit(&k->tenant);
+  pawl_buf_deinit(&k->group);
+}
 
 static pawl_code read_kin(pawl_engine *e, const pawl_id *parent, kin *k,
                           pawl_error *err) {
@@ -215,10 +224,11 @@ out:
 
 static pawl_code start_child(pawl_engine *e, const message *m,
                              pawl_error *err) {
-  kin k = {.tenant = {.alloc = &e->alloc}, .group = {.alloc = &e->alloc}};
+  kin k;
   pawl_buf code = {.alloc = &e->alloc}, node = {.alloc = &e->alloc};
   pawl_buf options = {.alloc = &e->alloc};
-  pawl_origin origin = {.parent = m->instance,
+  pawl_origin origin = {.inside = 1,
+                        .parent = m->instance,
                         .root = &k.root,
                         .parent_token = member_int(m, "token", 0),
                         .parent_visit = member_int(m, "visit", 0),
@@ -229,9 +239,11 @@ static pawl_code start_child(pawl_engine *e, const message *m,
   pawl_id id;
   pawl_code rc = PAWL_OK;
 
+  init_kin(e, &k);
   TRY(read_kin(e, m->instance, &k, err));
   pawl_json_unquote(member(m, "workflow"), &code);
   if (member(m, "node").at) pawl_json_unquote(member(m, "node"), &node);
+  if (!tracked) origin.parent = NULL;
   origin.parent_node = node.len ? node.at : NULL;
   origin.parent_end =
       pawl_str_eqz(member(m, "parent_end"), "\"leave\"") ? "leave" : "cancel";
@@ -240,8 +252,7 @@ static pawl_code start_child(pawl_engine *e, const message *m,
   TRY(pawl_buf_check(&node, err));
   TRY(pawl_buf_check(&options, err));
   rc = pawl_engine_start(e, code.at ? code.at : "", member(m, "input"),
-                         pawl_buf_str(&options), tracked ? &origin : NULL, &id,
-                         &created, &why);
+                         pawl_buf_str(&options), &origin, &id, &created, &why);
   if (rc == PAWL_OK) {
     e->fresh_ready = 1;
     e->look_mono_us = 0;
@@ -253,8 +264,7 @@ static pawl_code start_child(pawl_engine *e, const message *m,
                  : PAWL_OK;
   }
 out:
-  pawl_buf_deinit(&k.tenant);
-  pawl_buf_deinit(&k.group);
+  deinit_kin(&k);
   pawl_buf_deinit(&code);
   pawl_buf_deinit(&node);
   pawl_buf_deinit(&options);
@@ -339,16 +349,31 @@ static pawl_code tell_result(pawl_engine *e, const message *m,
   return tell_refused(e, m, m->target, m->instance, &why, err);
 }
 
+/* Of its sender's tenant. */
+static pawl_code hand_signal(pawl_engine *e, const message *m,
+                             pawl_error *err) {
+  kin k;
+  pawl_str tenant;
+  int64_t reached;
+  pawl_code rc = PAWL_OK;
+
+  init_kin(e, &k);
+  TRY(read_kin(e, m->instance, &k, err));
+  tenant = pawl_buf_str(&k.tenant);
+  rc = pawl_engine_signal(e, m->data, &tenant, &reached, NULL, err);
+out:
+  deinit_kin(&k);
+  return rc;
+}
+
 static pawl_code hand_over(pawl_engine *e, const message *m, pawl_error *err) {
   pawl_str kind = m->kind;
-  int64_t reached;
 
   if (pawl_str_eqz(kind, "start")) return start_child(e, m, err);
   if (pawl_str_eqz(kind, "result")) return tell_result(e, m, err);
   if (pawl_str_eqz(kind, "cancel"))
     return post_cancel(e, m, m->target, 1, err);
-  if (pawl_str_eqz(kind, "signal"))
-    return pawl_engine_signal(e, m->data, &reached, NULL, err);
+  if (pawl_str_eqz(kind, "signal")) return hand_signal(e, m, err);
   if (pawl_str_eqz(kind, "end_children")) {
     for (int s = 0; s < e->nshards; s++) MUST(end_children_of(e, m, s, err));
     return PAWL_OK;

@@ -7,6 +7,8 @@
 #define RECOVER_EVERY_US (10 * PAWL_SECOND)
 #define TIDY_EVERY_US (10 * PAWL_SECOND) /* events left behind, expired */
 #define PAGE 1000                        /* rows of the agenda */
+#define FOLD_LEAST 1000 /* of counters: fewer are read as fast as one */
+#define FOLD_MOST 50000
 
 /* Our row comes, on disk before the first claim; those of processes long gone
  * go. Has the machine gone down under another one? */
@@ -81,6 +83,23 @@ out:
   return rc;
 }
 
+/* Counters that commits have written one behind the other are one again. Those
+ * that are different stay: it is done when there are many more than those. */
+static pawl_code fold_counters(pawl_engine *e, pawl_error *err) {
+  pawl_rows rows;
+
+  for (int s = 0; s < e->nshards; s++) {
+    MUST(PAWL_WRITE(e->store, counter_fold, &rows, err, .shard = s,
+                    .before = pawl_engine_now(e) - PAWL_COUNTED_US,
+                    .least = FOLD_LEAST + 2 * e->counters_kept,
+                    .max = FOLD_MOST));
+    if (!rows.nrows) continue;
+    const int64_t kept = pawl_read_counter_fold(&rows, 0).kept;
+    if (kept) e->counters_kept = kept;
+  }
+  return PAWL_OK;
+}
+
 /* The first look for neighbours comes with the first tick: whoever is started
  * again after a crash frees what that left behind. Their times are kept by a
  * clock that only goes up. */
@@ -104,6 +123,7 @@ pawl_code pawl_executor_housekeep(pawl_engine *e, pawl_error *err) {
   if (mono >= e->tidy_mono_us) {
     e->tidy_mono_us = mono + TIDY_EVERY_US;
     MUST(pawl_signal_tidy(e, err));
+    MUST(fold_counters(e, err));
   }
   return PAWL_OK;
 }

@@ -29,8 +29,10 @@ struct pawl_heartbeat {
 /* A connection of its own: the engine's is in the midst of whatever its
  * handler was called from. It makes no store (S4). */
 static pawl_code open_store(pawl_heartbeat *p, pawl_error *err) {
-  pawl_store_options options = {
-      .clock = &p->e->clock, .pooler = p->e->config.pooler, .create = -1};
+  pawl_store_options options = {.clock = &p->e->clock,
+                                .pooler = p->e->config.pooler,
+                                .schema = p->e->config.schema,
+                                .create = -1};
   return p->store ? PAWL_OK
                   : pawl_store_open(p->url.at, &options, &p->store, err);
 }

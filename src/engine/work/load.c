@@ -74,6 +74,7 @@ static pawl_code load_lone(pawl_engine *e, pawl_held *h,
   t->visit = h->d.state.visit;
   t->attempt = row->attempt;
   t->due_us = row->token_due_at;
+  t->entered_us = row->entered_at;
   pawl_buf_set(&t->data, row->token_data);
   pawl_buf_set(&t->event, row->token_event);
   (void)pawl_detail_read(&e->world, row->token_detail, t);
@@ -246,6 +247,7 @@ static pawl_code load_token(pawl_engine *e, pawl_held *h,
   t->visit = row->visit;
   t->attempt = row->attempt;
   t->due_us = row->due_at;
+  t->entered_us = row->entered_at;
   pawl_buf_set(&t->data, row->data);
   pawl_buf_set(&t->event, row->event);
   (void)pawl_detail_read(&e->world, row->detail, t);

@@ -260,7 +260,8 @@ static void ask_events(pawl_args *a, int shard, const search *s, int no,
 
   wanted(s, &name, &prefix);
   PAWL_PUT(a, event_find, .shard = shard, .no = no,
-           .key = pawl_buf_str(&s->key), .name = name, .prefix = prefix,
+           .tenant = pawl_buf_str(&s->h->tenant), .key = pawl_buf_str(&s->key),
+           .name = name, .prefix = prefix,
            .after_at = late ? s->place.at_us : s->after_us,
            .after_came = late ? &s->place.came : &s->after_no,
            .late_at = s->after_us, .late_came = &s->after_no,

@@ -182,7 +182,7 @@ pawl_code pawl_rounds_run(pawl_engine *e, int64_t budget_us, int may,
 
 /* ---- around them: counting, and giving back ---- */
 
-pawl_code pawl_rounds_begin(pawl_engine *e, pawl_stats *stats,
+pawl_code pawl_rounds_begin(pawl_engine *e, pawl_tick_stats *stats,
                             pawl_error *err) {
   memset(stats, 0, sizeof *stats);
   e->stats = stats;

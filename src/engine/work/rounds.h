@@ -28,7 +28,7 @@ enum { PAWL_CLAIMING = 1, PAWL_RESUMING };
 
 /* Before and after any number of them: who we are, and that nothing stays
  * held that is not under way. `rc` and *err: how it went so far. */
-pawl_code pawl_rounds_begin(pawl_engine *e, pawl_stats *stats,
+pawl_code pawl_rounds_begin(pawl_engine *e, pawl_tick_stats *stats,
                             pawl_error *err);
 pawl_code pawl_rounds_end(pawl_engine *e, pawl_code rc, pawl_error *err);
 /* Until the budget is spent, or nothing is left to do; 0: one round, whole. */

@@ -1,4 +1,5 @@
-/* Agenda rows that lead to no instance: taken off by whoever meets them. */
+/* Agenda rows that lead to no instance, and letters to it: taken off by whoever
+ * meets them. */
 #include "stray.h"
 
 #include <assert.h>
@@ -15,25 +16,48 @@ static void tell(pawl_engine *e, const pawl_id *id) {
                  "an agenda row whose instance is gone was taken off", fields);
 }
 
+static pawl_code send_agenda(pawl_engine *e, int shard, const pawl_id *ids,
+                             const pawl_id *lease, int n, int *at,
+                             pawl_error *err) {
+  pawl_args_begin(&e->args, PAWL_STMT_agenda_stray);
+  for (int i = 0; i < n; i++)
+    PAWL_PUT(&e->args, agenda_stray, .shard = shard, .id = &ids[i],
+             .lease = lease);
+  return pawl_store_send(e->store, &e->args, at, err);
+}
+
+/* Whoever put the row there may have left a letter, too. */
+static pawl_code send_inbox(pawl_engine *e, int shard, const pawl_id *ids,
+                            int n, pawl_error *err) {
+  pawl_args_begin(&e->args, PAWL_STMT_inbox_stray);
+  for (int i = 0; i < n; i++)
+    PAWL_PUT(&e->args, inbox_stray, .shard = shard, .id = &ids[i]);
+  return pawl_store_send(e->store, &e->args, NULL, err);
+}
+
 pawl_code pawl_stray_remove(pawl_engine *e, int shard, const pawl_id *ids,
                             const pawl_id *lease, int n, int *gone,
                             pawl_error *err) {
   pawl_rows rows;
+  int at;
+  pawl_code rc = PAWL_OK;
 
   *gone = 0;
-  pawl_args_begin(&e->args, PAWL_STMT_agenda_stray);
-  for (int i = 0; i < n; i++) {
-    PAWL_PUT(&e->args, agenda_stray, .shard = shard, .id = &ids[i],
-             .lease = lease);
-  }
   if (!n) return PAWL_OK;
-  MUST(pawl_store_once(e->store, PAWL_UNIT_BATCH, &e->args, &rows, err));
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
+  TRY(send_agenda(e, shard, ids, lease, n, &at, err));
+  TRY(send_inbox(e, shard, ids, n, err));
+  TRY(pawl_store_commit(e->store, err));
+  pawl_store_rows(e->store, at, &rows);
   assert(rows.nrows <= n);
   *gone = rows.nrows;
   for (int k = 0; k < rows.nrows; k++) {
     tell(e, pawl_read_agenda_stray(&rows, k).instance);
   }
   return PAWL_OK;
+out:
+  pawl_store_rollback(e->store);
+  return rc;
 }
 
 static int is_stray(const pawl_held *h, const pawl_id *lease) {

@@ -69,6 +69,9 @@ static void call_done(pawl_decision *d, int k, const pawl_node *node,
     return;
   }
   pawl_record *r = pawl_token_record(d, k, "child");
+  const pawl_token *t = pawl_tok(d, k);
+  r->due_us = t->due_us;
+  pawl_buf_adds(&r->text, pawl_buf_str(&pawl_detail_of(t)->child));
   if (node->nnext > 1 || node->next[0].name[0])
     pawl_buf_addz(&r->transition, status);
   if (!strcmp(status, "completed")) {

@@ -301,6 +301,7 @@ static void finish_each(pawl_decision *d, int k, const pawl_node *node) {
   }
   pawl_record *r = pawl_token_record(d, k, "each");
   const pawl_token *t = pawl_tok(d, k);
+  r->due_us = t->due_us;
   pawl_buf_addf(&r->text, "%" PRId64 " done, %" PRId64 " failed",
                 pawl_detail_of(t)->done, pawl_detail_of(t)->failed);
   if (node->into)

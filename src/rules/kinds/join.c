@@ -264,6 +264,7 @@ static int stand_in(pawl_decision *d, const gathering *g, int from) {
   t->previous = t->node;
   t->node = g->join->name;
   t->visit = ++d->plan.state.visit;
+  t->entered_us = 0;
   return k;
 }
 

@@ -62,6 +62,7 @@ void pawl_step_returned(pawl_decision *d, int k, int at, pawl_code rc,
     if (result->has_output) pawl_buf_swap(&r->output, &result->output);
     r->has_output = result->has_output;
     if (result->vars_changed) pawl_vars_take(d, &result->vars, &r->changes);
+    pawl_take_attrs(r, result);
     p->outcome = "done";
     pawl_leave(d, k, to);
   }

@@ -193,6 +193,23 @@ static void raise_signal(pawl_decision *d, const pawl_node *node, int k,
   pawl_object_end(&o);
 }
 
+/* It is to be done by another time, or by none. */
+static void put_off(pawl_decision *d, int k, const pawl_node *node,
+                    pawl_str data) {
+  pawl_token *t = pawl_tok(d, k);
+  pawl_str value;
+  int64_t due = 0;
+
+  if (pawl_json_get(data, "due_us", &value)) (void)pawl_json_int(value, &due);
+  pawl_detail_drop(t, PAWL_DETAIL_late);
+  if (due)
+    pawl_detail_set(t, PAWL_DETAIL_due, due);
+  else
+    pawl_detail_drop(t, PAWL_DETAIL_due);
+  t->due_us = task_look(t, node, pawl_detail_of(t)->begun, due);
+  t->changed = 1;
+}
+
 /* A person has dealt with it. */
 static void take(pawl_decision *d, int k, const pawl_node *node,
                  const pawl_letter *l) {
@@ -200,6 +217,10 @@ static void take(pawl_decision *d, int k, const pawl_node *node,
   pawl_buf name = {.alloc = d->alloc};
   pawl_error err = {0};
 
+  if (letter_says(d, data, "status", "put_off")) {
+    put_off(d, k, node, data);
+    return;
+  }
   pawl_order_note(d, k, l->received_us);
   if (letter_says(d, data, "status", "failed")) {
     task_failed(d, k, node, l);

@@ -126,18 +126,12 @@ static void stop(pawl_decision *d, int k, const pawl_node *node,
 /* {"name","key","id","source","data","received_at"}, as handlers see it; the
  * time in seconds, as ctx.now() tells it. */
 static void event_json(const pawl_letter *l, pawl_buf *out) {
-  pawl_str id = pawl_buf_str(&l->event_id);
-  size_t skip = l->source.len + 1; /* "source:id"; both may hold colons */
   pawl_object o;
 
-  if (id.len > skip) {
-    id.at += skip;
-    id.len -= skip;
-  }
   pawl_object_begin(&o, out);
   pawl_member_str(&o, "name", pawl_buf_str(&l->name));
   if (l->has_key) pawl_member_str(&o, "key", pawl_buf_str(&l->key));
-  pawl_member_str(&o, "id", id);
+  pawl_member_str(&o, "id", pawl_event_id(l));
   pawl_member_str(&o, "source", pawl_buf_str(&l->source));
   pawl_member_json(&o, "data", pawl_buf_str(&l->data));
   pawl_member(&o, "received_at");

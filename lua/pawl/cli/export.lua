@@ -1,0 +1,105 @@
+--- pawl export ID...
+local act = require "pawl.cli.act"
+local filters = require "pawl.cli.filters"
+local options = require "pawl.cli.options"
+local store = require "pawl.cli.store"
+local term = require "pawl.cli.term"
+
+local PAGE <const> = 500
+
+--- Ids of all that fit, oldest first, so that parents come before children.
+local function each_listed(engine, query)
+  return coroutine.wrap(function()
+    query.sort, query.limit = "oldest", PAGE
+    repeat
+      local rows = store.try(engine:list(query))
+      for _, row in ipairs(rows) do coroutine.yield(row.id) end
+      query.after = #rows == PAGE and rows[PAGE].id or nil
+    until not query.after
+  end)
+end
+
+--- One, and below it its children.
+local function each_of_family(engine, id, with_children)
+  return coroutine.wrap(function()
+    local function walk(one)
+      coroutine.yield(one)
+      if not with_children then return end
+      for child in each_listed(engine, { parent = one }) do walk(child) end
+    end
+    walk(id)
+  end)
+end
+
+local function each_asked(engine, opts, ids, query)
+  local function each_named()
+    for _, id in ipairs(ids) do
+      coroutine.yield(store.try(engine:find(id)))
+    end
+  end
+  return coroutine.wrap(function()
+    for id in #ids > 0 and coroutine.wrap(each_named)
+              or each_listed(engine, filters.found(engine, query)) do
+      for one in each_of_family(engine, id, opts.children) do
+        coroutine.yield(one)
+      end
+    end
+  end)
+end
+
+--- The lines of an instance; a workflow that came before is left out.
+local function lines_of(text, seen)
+  local front, rest = text:match "^({\"is\":\"workflow\".-\n)(.*)$"
+  if not front then return text end
+  if seen[front] then return rest end
+  seen[front] = true
+  return text
+end
+
+local function run(opts, ids)
+  local query = filters.read(opts)
+  local is_filtered = next(query) ~= nil
+  if #ids == 0 and not is_filtered and not opts.all then
+    options.usage("which instances?", "give their ids, or filters as `pawl "
+      .. "list` has them, or --all")
+  elseif #ids > 0 and (is_filtered or opts.all) then
+    options.usage("give ids, or filters, not both")
+  end
+  local engine <close> = store.look(opts)
+  local asked = { mask = opts.mask, by = act.user(opts) }
+  local seen, done = {}, {}
+  for id in each_asked(engine, opts, ids, query) do
+    if not done[id] then
+      done[id] = true
+      term.bytes(lines_of(store.try(engine:export(id, asked)), seen))
+    end
+  end
+  return 0
+end
+
+return {
+  name = "export", args = "[ID...]", min = 0, max = math.huge,
+  summary = "instances as lines of JSON, for another store",
+  about = "Writes instances with all their rows to standard output: where "
+    .. "they stand, their history, letters, tasks, and the source of their "
+    .. "workflows. `pawl import` reads it, into a store of either kind. They "
+    .. "stay here as they are, and what is imported is a copy that does "
+    .. "nothing before it is resumed.\n\n"
+    .. "--mask NAME leaves an attribute out; --mask vars.customer.name has "
+    .. "\"***\" where that is, in variables and all other data of the "
+    .. "workflow. Texts of errors are not looked into.",
+  options = filters.behind {
+    { long = "children", help = "with all that descend from them" },
+    { long = "all", help = "all of the store" },
+    { long = "mask", arg = "NAME", many = true,
+      help = "what is not for others; several with --mask again" },
+    { long = "by", arg = "WHO", type = "name",
+      help = "who asks; default: the user's name" },
+  },
+  examples = {
+    { "pawl export 019aa1f2 --children > order.jsonl", "one and its children" },
+    { "pawl export --status failed --mask vars.card | ssh test pawl import -",
+      "what failed, to be looked at elsewhere" },
+  },
+  run = run,
+}

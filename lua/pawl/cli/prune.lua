@@ -1,0 +1,117 @@
+--- pawl prune
+local core = require "pawl.core"
+local format = require "pawl.cli.format"
+local store = require "pawl.cli.store"
+local sys = require "pawl.sys"
+local table_of = require "pawl.cli.table"
+local term = require "pawl.cli.term"
+
+local patience = 40 -- seconds: a housekeeper that died is waited for
+
+local kinds = { "instances", "deleted", "outbox", "tasks", "events",
+  "revisions", "executors" }
+
+-- Why something stays, as people read it.
+local why = {
+  parent = "parent lives", word = "parent's word is on its way",
+  children = "children live", undelivered = "its word is on its way",
+  unpublished = "not published", leased = "held by a worker",
+  needed = "still waited for",
+}
+
+local function reasons(kept)
+  local list = {}
+  for reason, n in pairs(kept) do
+    list[#list + 1] = ("%d: %s"):format(n, why[reason] or reason)
+  end
+  table.sort(list)
+  return table.concat(list, ", ")
+end
+
+local function tell(report)
+  local rows = {}
+  for _, kind in ipairs(kinds) do
+    local of = report[kind]
+    if of.removed > 0 or next(of.kept) then
+      rows[#rows + 1] = { kind = kind, removed = of.removed,
+        kept = reasons(of.kept) }
+    end
+  end
+  if #rows == 0 then
+    term.print(report.dry_run and "nothing would go"
+      or "nothing is past its time")
+  else
+    table_of({
+      { title = "WHAT", value = function(x) return x.kind end },
+      { title = report.dry_run and "WOULD GO" or "GONE", right = true,
+        value = function(x) return x.removed end },
+      { title = "STAYS", flex = true, value = function(x) return x.kept end },
+    }, rows)
+  end
+  if report.freed_bytes > 0 then
+    term.print(("%d bytes were given back"):format(report.freed_bytes))
+  end
+  if not report.finished then
+    term.print "there may be more"
+  end
+end
+
+--- A worker's piece is short: who meets one asks again.
+local function persist(engine, given, how)
+  local until_ = core.mono() + patience
+  while true do
+    local report, err = engine:prune(given, how)
+    if report or err.code ~= "busy" or core.mono() > until_ or sys.caught() then
+      return store.try(report, err)
+    end
+    sys.sleep(0.1)
+  end
+end
+
+local function run(opts)
+  local given = type(opts.retain) == "table" and opts.retain
+    or { retain = opts.retain }
+  given.limit, given.dry_run = opts.limit, opts.dry_run
+  return store.guarded(store.look(opts), function(engine)
+    local report = persist(engine, given)
+    if opts.json then
+      term.print(format.json(report))
+    else
+      tell(report)
+    end
+    return 0
+  end)
+end
+
+return {
+  name = "prune", max = 0,
+  summary = "take away what is past its time",
+  about = "Purges instances that ended longer ago than their workflow retains "
+    .. "them, or than --retain says; what was deleted, and what an earlier "
+    .. "purge has left; published rows of the outbox, expired events, "
+    .. "executors long gone. Workers do so by themselves where a workflow says "
+    .. "`retain`, or they were started with --retain. It works in short "
+    .. "transactions, beside whoever else uses the store, one housekeeper at a "
+    .. "time; stopped half-way, it goes on when it is called again. A SQLite "
+    .. "file gets smaller by what became free.\n\n"
+    .. "--retain 30d is for instances, however they ended. By name it takes "
+    .. "more: completed, failed, cancelled, deleted (since then), published "
+    .. "(rows of the outbox; else 7d), tasks (that are over, of instances that "
+    .. "go on), revisions (of hot-fixed workflows), executors (else 7d). What "
+    .. "it names counts for all workflows, whatever they say.\n\n"
+    .. "Instances stay while their parent lives, while children live that end "
+    .. "with them, and while others have not got what they sent or emitted.",
+  options = {
+    { long = "retain", arg = "DURATION", type = "retain",
+      help = "what ended longer ago goes: 30d, or completed=7d,failed=90d" },
+    { long = "limit", short = "n", arg = "N", type = "count",
+      help = "so many go at most" },
+    { long = "dry-run", help = "only count them" },
+  },
+  examples = {
+    { "pawl prune --dry-run", "what would go" },
+    { "pawl prune --retain 30d", "all that ended a month ago" },
+    { "pawl prune --retain completed=7d,published=1d --json", "for programs" },
+  },
+  run = run,
+}

@@ -1,0 +1,89 @@
+-- pawl export and pawl import: files and pipes of instances.
+local command = require "spec.support.command"
+
+local FLOW = [[
+local pawl = require "pawl"
+local w = pawl.workflow { code = "t.parent", start = "a" }
+w:step("a", { next = "b", run = function(ctx)
+  ctx.vars.card = "4111"
+end })
+w:call("b", { workflow = "t.child", next = "z" })
+w:finish "z"
+return w
+]]
+
+local CHILD = [[
+local pawl = require "pawl"
+local w = pawl.workflow { code = "t.child", start = "b" }
+w:timer("b", { after = "1h", next = "z" })
+w:finish "z"
+return w
+]]
+
+describe("pawl export", function()
+  --- Two parents with a child each.
+  local function folder()
+    local here = command.folder()
+    here:write("parent.lua", FLOW)
+    here:write("child.lua", CHILD)
+    for _ = 1, 2 do
+      assert.equal(0, here:pawl("start", "t.parent").code)
+    end
+    local ran = here:pawl("worker", "parent.lua", "child.lua", "--until-idle")
+    assert.equal(0, ran.code, ran.err)
+    return here, here:json("list", "--workflow", "t.parent")[1].id
+  end
+
+  local function count(text, words)
+    return select(2, text:gsub(words:gsub("%p", "%%%0"), ""))
+  end
+
+  it("writes each workflow once, and what import takes", function()
+    local here, id = folder()
+    local ran = here:pawl("export", "--all")
+    assert.equal(0, ran.code, ran.err)
+    assert.equal(4, count(ran.out, '{"is":"export"'))
+    assert.equal(2, count(ran.out, '{"is":"workflow"'))
+    local told, imported = here:json("import", "-", "--store", "two.db",
+      { stdin = ran.out })
+    assert.equal(0, imported.code, imported.err)
+    assert.equal(4, #told.imported)
+    here:write("all.jsonl", ran.out)
+    local again = here:pawl("import", "all.jsonl", "--store", "two.db")
+    assert.equal("imported 0, there before 4\n", again.out)
+    assert.equal(id, here:json("show", id, "--store", "two.db").id)
+  end)
+
+  it("takes ids, children, filters and masks", function()
+    local here, id = folder()
+    assert.equal(1, count(here:pawl("export", id).out, '{"is":"export"'))
+    local family = here:pawl("export", id:sub(-12), "--children").out
+    assert.equal(2, count(family, '{"is":"export"'))
+    assert.equal(2, count(here:pawl("export", "-w", "t.child",
+      "--status", "waiting").out, '{"is":"export"'))
+    assert.equal("", here:pawl("export", "--status", "failed").out)
+    local masked = here:pawl("export", id, "--mask", "vars.card").out
+    assert.equal(0, count(masked, '"card":"4111"'))
+    for _, words in ipairs { {}, { id, "--all" }, { id, "--masks", "x" } } do
+      assert.equal(2, here:pawl("export", table.unpack(words)).code)
+    end
+    assert.equal(3, here:pawl("export", ("0"):rep(32)).code)
+  end)
+
+  it("says with its line what is wrong with a file", function()
+    local here, id = folder()
+    local lines = here:pawl("export", "--all").out
+    local at = lines:find('{"is":"end"', 1, true)
+    at = lines:find('"tokens":1', at, true)
+    here:write("bad.jsonl", lines:sub(1, at - 1) .. '"tokens":[]'
+      .. lines:sub(at + #'"tokens":1'))
+    local ran = here:pawl("import", "bad.jsonl", "--store", "two.db")
+    assert.equal(2, ran.code, ran.err)
+    assert.matches("line %d+: `tokens` is to be an integer", ran.err)
+    assert.matches("imported 1,", ran.out)
+    assert.equal(2, here:pawl("import", "no.jsonl").code)
+    here:write("zero.jsonl", "{\0}\n")
+    assert.equal(2, here:pawl("import", "zero.jsonl").code)
+    assert.equal(0, here:pawl("show", id).code)
+  end)
+end)

@@ -1,0 +1,153 @@
+-- One command for all that filters find.
+local command = require "spec.support.command"
+local process = require "spec.support.process"
+local tmp = require "spec.support.tmp"
+
+local FLOW = [[
+local pawl = require "pawl"
+local flow = pawl.workflow { code = "t.pay", version = 1, start = "a" }
+flow:step("a", { retry = false, next = "t", run = function(ctx)
+  if ctx.input.code then
+    error { code = ctx.input.code, message = "no money" }
+  end
+end })
+flow:timer("t", { after = "1h", next = "done" })
+flow:finish "done"
+return flow
+]]
+
+--- A folder, and the ids of three that wait and two that failed.
+local function folder()
+  local here, ids = command.folder(), {}
+  here:write("pay.lua", FLOW)
+  for i, input in ipairs { "{}", "{}", "{}", '{"code":"bank_down"}',
+    '{"code":"bank_shut"}' } do
+    ids[i] = here:pawl("start", "t.pay", "--input", input).out:sub(1, 36)
+  end
+  assert.equal(0, here:pawl("worker", "pay.lua", "--until-idle").code)
+  return here, ids
+end
+
+local function count(here, status)
+  return (here:json("list", "--status", status, "--count")).count
+end
+
+describe("a command with filters", function()
+  after_each(tmp.cleanup)
+
+  it("changes all that they find and that it can be done to", function()
+    local here, ids = folder()
+    local ran = here:pawl("cancel", "-w", "t.pay", "--reason", "over", "--yes")
+    assert.equal(0, ran.code, ran.err)
+    assert.equal("cancelled 3 instances\n", ran.out)
+    assert.equal(3, count(here, "cancelled"))
+    assert.equal(2, count(here, "failed"))
+    assert.equal("over", here:json("show", ids[1]).cancellation.reason)
+    local report
+    report, ran = here:json("delete", "--error", "bank_*", "-y", "--limit",
+      "1")
+    assert.equal(0, ran.code)
+    assert.same({ "delete", 1, 1, 0, 0 }, { report.kind, report.matched,
+      report.done, report.asked, report.refused })
+    assert.same({}, report.refusals)
+    ran = here:pawl("undelete", "-w", "t.pay", "--yes")
+    assert.equal("undeleted 1 instance\n", ran.out)
+    assert.equal("purged 5 instances\n",
+      here:pawl("purge", "-w", "t.pay", "--yes").out)
+  end)
+
+  it("tells what was refused, and ends with the worst of that", function()
+    local here, ids = folder()
+    local ran = here:pawl("suspend", "--status", "waiting,failed", "--yes")
+    assert.equal(4, ran.code)
+    assert.matches("^suspended 3 instances\nrefused 2: already_finished, such "
+      .. "as " .. ids[5]:gsub("%-", "%%-") .. ": [^\n]+\n$", ran.out)
+  end)
+
+  it("does nothing dry, with filters or ids", function()
+    local here, ids = folder()
+    local ran = here:pawl("suspend", "--status", "waiting,failed",
+      "--dry-run")
+    assert.equal(0, ran.code)
+    assert.matches("^3 instances would be suspended\nrefused 2: ", ran.out)
+    ran = here:pawl("suspend", ids[1], "--dry-run")
+    assert.equal(("would be suspended %s\n"):format(ids[1]), ran.out)
+    ran = here:pawl("cancel", ids[5], "--dry-run")
+    assert.equal(4, ran.code)
+    assert.equal(3, count(here, "waiting"))
+  end)
+
+  it("finds by how long ago, by messages, by what is due", function()
+    local here = folder()
+    local function counted(...)
+      return (here:json("list", "--count", ...)).count
+    end
+    assert.equal(5, counted("--since", "1h"))
+    assert.equal(0, counted("--since", "2100-01-01"))
+    assert.equal(0, counted("--untouched", "1h"))
+    assert.equal(2, counted("--error", "no mon*"))
+    assert.equal(0, counted("--due-before", "now"))
+    assert.equal(3, counted("--due-before", "2100-01-01"))
+    assert.equal(0, counted("--deadline-before", "now"))
+    assert.equal(0, counted("--leased"))
+    assert.equal(0, counted("--cancelled-by", "ann"))
+    here:pawl("cancel", "--node", "t", "--by", "ann", "--yes")
+    assert.equal(3, counted("--cancelled-by", "ann"))
+    assert.equal(0, counted("--compensation", "completed"))
+    local ran = here:pawl("list", "--since", "soon")
+    assert.equal(2, ran.code)
+    assert.matches("%-%-since: 'soon' is not a time", ran.err)
+  end)
+
+  it("is one request, which may be named", function()
+    local here, ids = folder()
+    local request = "019aa1f2-0000-7000-8000-000000000001"
+    for _ = 1, 2 do
+      local ran = here:pawl("suspend", "-w", "t.pay", "--status",
+        "waiting,suspended", "--request", request, "--yes")
+      assert.equal("suspended 3 instances\n", ran.out, ran.err)
+    end
+    local rows = here:json("history", ids[1])
+    assert.equal(request, rows[#rows].request)
+    assert.equal("step", rows[#rows - 1].type)
+    local ran = here:pawl("resume", "--status", "suspended", "--request", "x",
+      "--yes")
+    assert.equal(2, ran.code)
+    assert.matches("`request` of[^\n]*UUID", ran.err)
+  end)
+
+  it("asks for ids or filters, and for --yes where nobody can be asked",
+    function()
+      local here = folder()
+      for _, words in ipairs { { "cancel" }, { "cancel", "--yes" },
+        { "cancel", "--yes", "--limit", "3", "--sort", "oldest" } } do
+        local ran = here:pawl(table.unpack(words))
+        assert.equal(2, ran.code)
+        assert.matches("cancel needs ids, or filters", ran.err)
+      end
+      local ran = here:pawl("cancel", "-w", "t.pay")
+      assert.equal(2, ran.code)
+      assert.matches("%-%-yes", ran.err)
+      ran = here:pawl("cancel", "--status", "waitin", "--yes")
+      assert.equal(2, ran.code)
+      assert.matches("waiting", ran.err)
+      assert.equal(3, count(here, "waiting"))
+    end)
+
+  it("says on a terminal how many there are, and asks", function()
+    local here = folder()
+    local function asked(answer)
+      local code, out = process.run({ "script", "-qec",
+        ("echo %s | script -qec '%s cancel -w t.pay' /dev/null"):format(
+          answer, command.path), "/dev/null" }, { cwd = here.dir })
+      return code, out
+    end
+    local _, out = asked "n"
+    assert.matches("3 instances would be cancelled", out)
+    assert.matches("go on%? %[y/N%]", out)
+    assert.equal(3, count(here, "waiting"))
+    _, out = asked "y"
+    assert.matches("cancelled 3 instances", out)
+    assert.equal(3, count(here, "cancelled"))
+  end)
+end)

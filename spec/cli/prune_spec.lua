@@ -1,0 +1,94 @@
+-- pawl prune, and pawl worker --retain.
+local command = require "spec.support.command"
+local tmp = require "spec.support.tmp"
+
+local FLOW = [[
+local pawl = require "pawl"
+local flow = pawl.workflow { code = "t.mixed", start = "a" }
+flow:step("a", { next = "z", retry = false, run = function(ctx)
+  if ctx.input.fail then error "no" end
+  if ctx.input.emit then ctx.emit("told", {}) end
+end })
+flow:finish "z"
+return flow
+]]
+
+describe("pawl prune", function()
+  after_each(tmp.cleanup)
+
+  --- A folder whose store has one that completed, one that failed, and one
+  --- that has emitted something.
+  local function filled()
+    local here = command.folder()
+    here:write("flow.lua", FLOW)
+    here:pawl("run", "flow.lua", "--quiet")
+    here:pawl("run", "flow.lua", "--quiet", "--input", '{"fail":true}')
+    here:pawl("run", "flow.lua", "--quiet", "--input", '{"emit":true}')
+    assert.equal(3, #here:json "list")
+    return here
+  end
+
+  it("takes nothing unless it is told for how long to keep it", function()
+    local here = filled()
+    local ran = here:pawl "prune"
+    assert.equal(0, ran.code, ran.err)
+    assert.equal("nothing is past its time\n", ran.out)
+    assert.equal(3, #here:json "list")
+  end)
+
+  it("tells what would go, what goes, and what stays", function()
+    local here = filled()
+    local ran = here:pawl("prune", "--retain", "0s", "--dry-run")
+    assert.equal(0, ran.code, ran.err)
+    assert.matches("^WHAT +WOULD GO +STAYS\n"
+      .. "instances +2 +1: not published\n$", ran.out)
+    ran = here:pawl("prune", "--retain", "completed=0s,failed=1d")
+    assert.equal(0, ran.code, ran.err)
+    assert.matches("\ninstances +1 +1: not published\n", ran.out)
+    local report = here:json("prune", "--retain", "0s", "--limit", "5")
+    assert.same({ removed = 1, kept = { unpublished = 1 } }, report.instances)
+    assert.is_true(report.finished)
+    assert.equal(1, #here:json "list")
+  end)
+
+  it("says what is wrong with what it is given", function()
+    local here = command.folder()
+    here:pawl "migrate"
+    local ran = here:pawl("prune", "--retain", "complete=7d")
+    assert.equal(2, ran.code)
+    assert.matches("knows no 'complete'", ran.err)
+    assert.matches("did you mean 'completed'", ran.err)
+    ran = here:pawl("prune", "--retain", "completed=7d,8d")
+    assert.equal(2, ran.code)
+    assert.matches("takes 30d, or completed=7d,failed=90d", ran.err)
+    ran = here:pawl("prune", "--retain", "soon")
+    assert.equal(2, ran.code)
+  end)
+
+  it("gives the space of a SQLite file back", function()
+    local here = command.folder()
+    here:write("flow.lua", FLOW)
+    local line = ('{"input":{"fill":"%s"}}\n'):format(("x"):rep(4000))
+    here:write("many.jsonl", line:rep(500))
+    assert.equal(0, here:pawl("worker", "flow.lua", "--until-idle").code)
+    assert.equal(0, here:pawl("start", "t.mixed", "--many", "many.jsonl").code)
+    assert.equal(0, here:pawl("worker", "flow.lua", "--until-idle").code)
+    local report = here:json("prune", "--retain", "0s")
+    assert.equal(500, report.instances.removed)
+    assert.is_true(report.freed_bytes > 1e6, report.freed_bytes)
+    local ran = here:pawl("prune", "--retain", "0s")
+    assert.equal("nothing is past its time\n", ran.out)
+  end)
+
+  it("is done by a worker that is told for how long to keep it", function()
+    local here = filled()
+    local ran = here:pawl("worker", "flow.lua", "--until-idle",
+      "--processes", "1", "--retain", "failed=0s")
+    assert.equal(0, ran.code, ran.err)
+    assert.equal(2, #here:json "list")
+    assert.equal(0, #here:json("list", "--status", "failed"))
+    ran = here:pawl("worker", "flow.lua", "--retain", "done=1d")
+    assert.equal(2, ran.code)
+    assert.matches("knows no 'done'", ran.err)
+  end)
+end)

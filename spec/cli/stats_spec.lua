@@ -1,0 +1,72 @@
+-- pawl stats, pawl problems, pawl top: how a store stands.
+local command = require "spec.support.command"
+local tmp = require "spec.support.tmp"
+
+local FLOW = [[
+local pawl = require "pawl"
+local flow = pawl.workflow { code = "shop.order", start = "a" }
+flow:step("a", { retry = false, run = function(ctx)
+  if ctx.input.fails then
+    error { code = "bank.timeout", message = "the bank does not answer" }
+  end
+  return "wait"
+end, next = { wait = "wait" } })
+flow:wait("wait", { event = "go", next = "z" })
+flow:finish "z"
+return flow
+]]
+
+describe("a store that has failures", function()
+  local here
+
+  before_each(function()
+    here = command.folder()
+    here:write("flow.lua", FLOW)
+    here:pawl("worker", "flow.lua", "--until-idle", "--quiet")
+    here:pawl("start", "shop.order", "--input", '{"fails":true}')
+    here:pawl("start", "shop.order", "--input", "{}")
+    here:pawl("worker", "flow.lua", "--until-idle", "--quiet")
+    here:pawl("start", "shop.order", "--input", "{}")
+  end)
+  after_each(tmp.cleanup)
+
+  it("is told in numbers", function()
+    local ran = here:pawl "stats"
+    assert.equal(0, ran.code, ran.err)
+    assert.matches("^1 ready for %d+s, 0 due soon, 0 held by 0\n", ran.out)
+    assert.matches("\nshop.order@1 +1 +1 +1\n", ran.out)
+    assert.matches("\nshop.order@1 wait +waiting +1\n", ran.out)
+    local told = here:json "stats"
+    assert.same({ running = 1, waiting = 1, failed = 1 },
+      told.workflows[1].statuses)
+    assert.equal(1, told.ready.count)
+    assert.equal(0, #here:json("stats", "--workflow", "other").workflows)
+  end)
+
+  it("is told by what fails", function()
+    local ran = here:pawl "problems"
+    assert.equal(0, ran.code, ran.err)
+    assert.matches("\n +1 +shop.order +a +bank.timeout +%d+s +%d+s +%x[%x-]+ +"
+      .. "the bank does not answer\n$", ran.out)
+    local told = here:json "problems"
+    assert.equal("bank.timeout", told.problems[1].code)
+    assert.is_false(told.more)
+    assert.equal("nothing has failed\n",
+      here:pawl("problems", "--workflow", "other").out)
+  end)
+
+  it("has one screen of both", function()
+    local ran = here:pawl("top", "--once")
+    assert.equal(0, ran.code, ran.err)
+    assert.matches("^1 ready", ran.out)
+    assert.matches("shop.order a +bank.timeout", ran.out)
+    for line in ran.out:gmatch "[^\n]+" do assert.is_true(#line <= 80) end
+    local told = here:json("top", "--once")
+    assert.equal(1, told.stats.ready.count)
+    assert.equal(1, #told.problems.problems)
+  end)
+
+  it("has executors, also called workers", function()
+    assert.equal("no executor is alive\n", here:pawl("workers").out)
+  end)
+end)

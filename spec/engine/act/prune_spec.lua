@@ -1,0 +1,471 @@
+-- Pruning: what is past its time goes, in short units, one housekeeper at a
+-- time; what somebody still needs stays, and is told.
+local pawl = require "pawl"
+local kit = require "spec.engine.kit"
+local probe = require "spec.support.probe"
+local samples = require "spec.engine.samples"
+
+local function gone(engine, id)
+  local ok, err = engine:get(id)
+  assert.same({ nil, "notfound" }, { ok, err and err.code })
+end
+
+--- A workflow of one step that fails when its input says so.
+local function mixed(code, options)
+  local given = { code = code, start = "a" }
+  for name, value in pairs(options or {}) do given[name] = value end
+  local flow = pawl.workflow(given)
+  flow:step("a", { next = "z", retry = false, run = function(ctx)
+    if ctx.input.fail then error "no" end
+    ctx.attrs.colour = "red"
+    if ctx.input.emit then ctx.emit("told", {}) end
+  end })
+  flow:finish "z"
+  return flow
+end
+
+local function run(engine, code, input, options)
+  local id = assert(engine:start(code, input or {}, options))
+  assert(engine:run())
+  return id
+end
+
+--- What a report removed, by kind; only what is not 0. Executors that the
+--- clock has left behind are told when they are asked for.
+local function removed(report, executors)
+  local found = {}
+  for kind, of in pairs(report) do
+    if type(of) == "table" and of.removed > 0
+      and (executors or kind ~= "executors") then
+      found[kind] = of.removed
+    end
+  end
+  return found
+end
+
+--- Rows of instances, in any table.
+local function left(backend, url)
+  local found = {}
+  for _, name in ipairs { "instance", "history", "token", "item", "variable",
+    "subscription", "attribute", "outbox", "inbox", "task", "owner", "ending",
+    "failure", "agenda" } do
+    local n = kit.count(backend, url, name)
+    if n > 0 then found[name] = n end
+  end
+  if backend.name == "postgres" then
+    local n = kit.count(backend, url, "standing")
+    if n > 0 then found.standing = n end
+  end
+  return found
+end
+
+kit.describe("pruning", function(backend)
+  after_each(function() probe.fault(nil) end)
+
+  it("takes nothing when nobody has said for how long it is kept", function()
+    local engine, clock = backend.fresh()
+    assert(engine:load(mixed "t.mixed"))
+    local id = run(engine, "t.mixed")
+    clock:advance "3650d"
+    local report = assert(engine:prune())
+    assert.same({}, removed(report))
+    assert.is_true(report.finished)
+    assert.truthy(assert(engine:get(id)))
+  end)
+
+  it("takes what ended longer ago, and leaves no row of it", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(mixed "t.mixed"))
+    local old = run(engine, "t.mixed")
+    clock:advance "2d"
+    local young = run(engine, "t.mixed")
+    clock:advance "1d"
+    assert.same({ instances = 1 }, removed(assert(engine:prune {
+      retain = "2d" })))
+    gone(engine, old)
+    assert.truthy(assert(engine:get(young)))
+    assert(engine:prune { retain = 0 })
+    gone(engine, young)
+    assert.same({}, left(backend, url))
+  end)
+
+  it("goes by when it ended, not by when it began", function()
+    local engine, clock = backend.fresh()
+    assert(engine:load(samples.waiting()))
+    local id = run(engine, "t.waiting")
+    clock:advance "30d"
+    assert(engine:cancel(id))
+    clock:advance "1d"
+    assert.same({}, removed(assert(engine:prune { retain = "2d" })))
+    clock:advance "1d"
+    assert.same({ instances = 1 }, removed(assert(engine:prune {
+      retain = "2d" })))
+  end)
+
+  it("tells one end from another", function()
+    local engine, clock = backend.fresh()
+    assert(engine:load(mixed "t.mixed"))
+    assert(engine:load(samples.waiting()))
+    local completed = run(engine, "t.mixed")
+    local failed = run(engine, "t.mixed", { fail = true })
+    local cancelled = run(engine, "t.waiting")
+    assert(engine:cancel(cancelled))
+    local waiting = run(engine, "t.waiting")
+    clock:advance "10d"
+    assert.same({ instances = 1 }, removed(assert(engine:prune {
+      completed = "7d", failed = "90d" })))
+    gone(engine, completed)
+    assert.same({ instances = 1 }, removed(assert(engine:prune {
+      retain = "90d", failed = "7d" })))
+    gone(engine, failed)
+    assert.same({ instances = 1 }, removed(assert(engine:prune {
+      retain = "1d" })))
+    gone(engine, cancelled)
+    assert.truthy(assert(engine:get(waiting)))
+  end)
+
+  it("does as a definition says, of the version that ran", function()
+    local engine, clock = backend.fresh()
+    assert(engine:load(mixed("t.mixed", { retain = "7d" })))
+    assert(engine:load(mixed("t.mixed", { version = 2,
+      retain = { failed = "1d" } })))
+    assert(engine:load(mixed "t.other"))
+    local first = run(engine, "t.mixed", {}, { version = 1 })
+    local kept = run(engine, "t.mixed")
+    local failed = run(engine, "t.mixed", { fail = true })
+    local other = run(engine, "t.other")
+    clock:advance "8d"
+    assert.same({ instances = 2 }, removed(assert(engine:prune())))
+    gone(engine, first)
+    gone(engine, failed)
+    assert.truthy(assert(engine:get(kept)))
+    assert.truthy(assert(engine:get(other)))
+  end)
+
+  it("has a definition's word before the engine's, the caller's before both",
+  function()
+    local engine, clock, url = backend.fresh { retain = { completed = "5d",
+      cancelled = "1d" } }
+    assert(engine:load(mixed("t.mixed", { retain = "7d" })))
+    assert(engine:load(mixed "t.other"))
+    local own = run(engine, "t.mixed")
+    local other = run(engine, "t.other")
+    local rival = kit.rival(backend, url, clock)
+    clock:advance "6d"
+    assert(rival:prune())
+    assert.truthy(assert(engine:get(other)))
+    assert(engine:prune())
+    gone(engine, other)
+    assert.truthy(assert(engine:get(own)))
+    assert(engine:prune { retain = "6d" })
+    gone(engine, own)
+  end)
+
+  it("counts without taking", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(mixed "t.mixed"))
+    for _ = 1, 3 do run(engine, "t.mixed") end
+    run(engine, "t.mixed", { emit = true })
+    clock:advance "1d"
+    local before = kit.everything(backend, url)
+    local report = assert(engine:prune { retain = 0, dry_run = true })
+    assert.same({ instances = 3 }, removed(report))
+    assert.same({ unpublished = 1 }, report.instances.kept)
+    assert.is_true(report.dry_run)
+    assert.same(before, kit.everything(backend, url))
+  end)
+
+  it("takes no more than its limit, and says that there may be more", function()
+    local engine, clock = backend.fresh()
+    assert(engine:load(mixed "t.mixed"))
+    for _ = 1, 5 do run(engine, "t.mixed") end
+    clock:advance "1d"
+    local report = assert(engine:prune { retain = 0, limit = 2 })
+    assert.same({ instances = 2 }, removed(report))
+    assert.is_false(report.finished)
+    assert.equal(3, #assert(engine:list()))
+    report = assert(engine:prune { retain = 0 })
+    assert.same({ instances = 3 }, removed(report))
+    assert.is_true(report.finished)
+  end)
+
+  it("leaves what is not published, delivered, or held", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(mixed "t.mixed"))
+    local told = run(engine, "t.mixed", { emit = true })
+    local held = run(engine, "t.mixed")
+    local other = run(engine, "t.mixed")
+    local store = kit.store(url, clock)
+    kit.run(store, "agenda_revive", { shard = 0, id = held, now = store:now(),
+      completed = true, cancelled = false, deleted = false })
+    kit.claim(store, held)
+    clock:advance(1)
+    local report = assert(engine:prune { retain = 0 })
+    assert.same({ removed = 1, kept = { unpublished = 1, leased = 1 } },
+      report.instances)
+    gone(engine, other)
+    assert.truthy(assert(engine:get(told)) and assert(engine:get(held)))
+    backend.sql(url, ("update %s set published_at = created_at"):format(
+      kit.table(backend, "outbox")))
+    assert.same({ instances = 1 }, removed(assert(engine:prune {
+      retain = 0 })))
+    gone(engine, told)
+  end)
+
+  it("leaves a child while its parent lives, and takes both after", function()
+    local engine, clock, url = backend.fresh()
+    local parent = pawl.workflow { code = "t.parent", start = "c" }
+    parent:call("c", { workflow = "t.mixed", input = {}, next = "w" })
+    parent:wait("w", { event = "go", next = "z" })
+    parent:finish "z"
+    assert(engine:load(mixed "t.mixed"))
+    assert(engine:load(parent))
+    local id = run(engine, "t.parent")
+    local child = assert(engine:children(id))[1].id
+    assert.equal("completed", kit.status(engine, child))
+    clock:advance "1d"
+    local report = assert(engine:prune { retain = 0 })
+    assert.same({ removed = 0, kept = { parent = 1 } }, report.instances)
+    assert(engine:cancel(id))
+    clock:advance(1)
+    assert.same({ instances = 2 }, removed(assert(engine:prune {
+      retain = 0 })))
+    assert.same({}, left(backend, url))
+  end)
+
+  it("takes what was deleted when its time is over, if that is sooner",
+  function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(mixed "t.mixed"))
+    local id = run(engine, "t.mixed")
+    local kept = run(engine, "t.mixed")
+    clock:advance "1d"
+    assert(engine:delete(id))
+    clock:advance "2d"
+    assert.same({}, removed(assert(engine:prune { deleted = "3d" })))
+    assert.same({ deleted = 1 }, removed(assert(engine:prune {
+      deleted = "2d" })))
+    gone(engine, id)
+    assert(engine:delete(kept))
+    clock:advance(1)
+    assert.same({ deleted = 1 }, removed(assert(engine:prune {
+      retain = "3d", deleted = "30d" })))
+    assert.same({}, left(backend, url))
+  end)
+
+  it("goes on with a purge that was cut short, whatever is kept", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(mixed "t.mixed"))
+    local id = run(engine, "t.mixed")
+    backend.sql(url, ("update %s set deleted_at = created_at, "
+      .. "purge_at = created_at"):format(kit.table(backend, "instance")))
+    clock:advance(1)
+    assert.same({ deleted = 1 }, removed(assert(engine:prune())))
+    gone(engine, id)
+    assert.same({}, left(backend, url))
+  end)
+
+  it("takes a long history in batches, as a purge does", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(mixed "t.mixed"))
+    local id = run(engine, "t.mixed")
+    local short = run(engine, "t.mixed")
+    backend.sql(url, ([[insert into %s (shard, instance, seq, type,
+      completed_at) with recursive n (i) as (
+        select 1 union all select i + 1 from n where i < 2500)
+      select 0, %s, 1000 + i, 'note', %s from n]]):format(
+      kit.table(backend, "history"), kit.id_literal(backend, id),
+      backend.name == "postgres" and "now()" or "1"))
+    backend.sql(url, ("update %s set seq = 3500 where id = %s"):format(
+      kit.table(backend, "instance"), kit.id_literal(backend, id)))
+    clock:advance(1)
+    local batches, most = {}, 0
+    local POINT <const> = "engine.purge.batch=call@"
+    probe.fault(POINT .. "1," .. POINT .. "2," .. POINT .. "3", function()
+      batches[#batches + 1] = kit.count(backend, url, "history")
+    end)
+    local report = assert(engine:prune { retain = 0 })
+    probe.fault(nil)
+    for i = 2, #batches do
+      most = math.max(most, batches[i - 1] - batches[i])
+    end
+    assert.equal(1000, most)
+    assert.same({ instances = 1, deleted = 1 }, removed(report))
+    gone(engine, id)
+    gone(engine, short)
+    assert.same({}, left(backend, url))
+  end)
+
+  it("takes very many, in order, and nothing twice", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(mixed "t.mixed"))
+    assert(engine:load(mixed "t.other"))
+    local items = {}
+    for i = 1, 450 do items[i] = { input = { fail = i % 3 == 0 or nil } } end
+    assert(engine:start_many("t.mixed", items))
+    assert(engine:start_many("t.other", items))
+    assert(engine:run())
+    clock:advance(1)
+    local report = assert(engine:prune { retain = 0 })
+    assert.same({ removed = 900, kept = {} }, report.instances)
+    assert.same({}, left(backend, url))
+    for _, of in ipairs(assert(engine:stats()).workflows) do
+      assert.same({ purged = 450 }, of.statuses)
+    end
+  end)
+
+  it("takes rows of the outbox that were published long ago", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(mixed "t.mixed"))
+    run(engine, "t.mixed", { emit = true })
+    backend.sql(url, ("update %s set published_at = created_at"):format(
+      kit.table(backend, "outbox")))
+    run(engine, "t.mixed", { emit = true })
+    clock:advance "6d"
+    assert.same({}, removed(assert(engine:prune())))
+    assert.same({ outbox = 1 }, removed(assert(engine:prune {
+      published = "5d", dry_run = true })))
+    assert.same({ outbox = 1 }, removed(assert(engine:prune {
+      published = "5d" })))
+    assert.equal(1, kit.count(backend, url, "outbox"))
+    clock:advance "365d"
+    assert.same({}, removed(assert(engine:prune())))
+  end)
+
+  it("takes tasks that are over, of instances that go on", function()
+    local engine, clock, url = backend.fresh()
+    local flow = pawl.workflow { code = "t.asks", start = "ask" }
+    flow:task("ask", { title = "Yes?", role = "boss",
+      next = { completed = "again" } })
+    flow:task("again", { title = "Sure?", role = "boss",
+      next = { completed = "z" } })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = run(engine, "t.asks")
+    local task = assert(engine.tasks:list { instance = id })[1]
+    assert(engine:suspend(id))
+    assert(engine.tasks:complete(task.id, { by = "ann", role = "boss" }))
+    clock:advance "2d"
+    local report = assert(engine:prune { tasks = "1d" })
+    assert.same({ removed = 0, kept = { needed = 1 } }, report.tasks)
+    assert(engine:resume(id))
+    assert(engine:run())
+    assert.same({ tasks = 1 }, removed(assert(engine:prune {
+      tasks = "1d" })))
+    assert.equal(1, kit.count(backend, url, "task"))
+    assert.equal(1, kit.count(backend, url, "owner"))
+    assert.equal(1, #assert(engine.tasks:list { instance = id }))
+  end)
+
+  it("takes expired events, executors long gone, and revisions", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(mixed "t.mixed"))
+    assert(engine:signal { name = "x", key = "k", ttl = "1h" })
+    local file = require "spec.support.tmp".file
+    local flow = [[local pawl = require "pawl"
+      local f = pawl.workflow { code = "t.file", start = "a" }
+      f:step("a", { run = function() return nil, %d end, next = "z" })
+      f:finish "z" return f]]
+    assert(engine:load(file("one.lua", flow:format(1))))
+    assert(engine.workflows:hotfix(file("two.lua", flow:format(2)),
+      { reason = "two" }))
+    clock:advance "8d"
+    local ask = { revisions = "7d", executors = "7d", dry_run = true }
+    local would = removed(assert(engine:prune(ask)), true)
+    ask.dry_run = nil
+    local did = removed(assert(engine:prune(ask)), true)
+    assert.same(would, did)
+    assert.same({ events = 1, executors = did.executors, revisions = 1 }, did)
+    assert.equal(0, kit.count(backend, url, "event"))
+    assert.equal(1, #assert(engine.workflows:get "t.file").revisions)
+  end)
+
+  it("has one housekeeper at a time, and the next when one has died",
+  function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(mixed "t.mixed"))
+    run(engine, "t.mixed")
+    clock:advance(1)
+    local rival = kit.rival(backend, url, clock)
+    local code, dry
+    probe.fault("engine.prune.step=call", function()
+      code = select(2, rival:prune { retain = 0 }).code
+      dry = rival:prune { retain = 0, dry_run = true }
+    end)
+    assert(engine:prune { retain = 0 })
+    probe.fault(nil)
+    assert.equal("busy", code)
+    assert.equal(1, dry.instances.removed)
+    assert(rival:prune { retain = 0 })
+    -- one that was killed: his time has to pass
+    local store = kit.store(url, clock)
+    kit.run(store, "housekeeper_take", { executor = kit.draw_id(),
+      ttl_us = 30000000, asked = true, now = store:now() })
+    kit.refused("busy", "is pruning this store now", "again",
+      engine:prune { retain = 0 })
+    clock:advance(31)
+    assert(engine:prune { retain = 0 })
+  end)
+
+  it("is done by ticks where a workflow says `retain`", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(mixed("t.mixed", { retain = "1d" })))
+    local id = run(engine, "t.mixed")
+    clock:advance "2d"
+    local worker = kit.rival(backend, url, clock)
+    assert(worker:tick())
+    assert.truthy(assert(worker:get(id))) -- it knows of none that says so
+    worker = kit.rival(backend, url, clock)
+    assert(worker:load(mixed("t.mixed", { retain = "1d" })))
+    assert(worker:tick())
+    gone(worker, id)
+    assert.same({}, left(backend, url))
+  end)
+
+  it("is done by ticks of an engine that was told to", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(mixed "t.mixed"))
+    local id = run(engine, "t.mixed")
+    clock:advance "2d"
+    local worker = kit.rival(backend, url, clock, { retain = "1d" })
+    assert(worker:tick())
+    gone(worker, id)
+  end)
+
+  it("leaves its place to the next, piece by piece", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(mixed "t.mixed"))
+    local items = {}
+    for i = 1, 300 do items[i] = { input = {} } end
+    assert(engine:start_many("t.mixed", items))
+    assert(engine:run())
+    clock:advance "2d"
+    local pieces = 0
+    for _ = 1, 40 do
+      -- each piece is one step long
+      probe.fault("engine.prune.step=call", function()
+        local until_ = os.clock() + 0.12
+        while os.clock() < until_ do end
+      end)
+      local worker <close> = kit.rival(backend, url, clock, { retain = "1d" })
+      assert(worker:tick())
+      pieces = pieces + 1
+      if kit.count(backend, url, "instance") == 0 then break end
+    end
+    assert.is_true(pieces > 3, pieces)
+    assert.same({}, left(backend, url))
+  end)
+
+  it("says what is wrong with what it is asked for", function()
+    local engine = backend.fresh()
+    local ok, why = pcall(engine.prune, engine, { retian = "1d" })
+    assert.is_false(ok)
+    assert.matches("did you mean 'retain'", why)
+    ok, why = pcall(engine.prune, engine, { retain = "soon" })
+    assert.is_false(ok)
+    assert.matches("option 'retain' must be", why)
+    ok, why = pcall(pawl.open, ":memory:", { retain = { finished = "1d" } })
+    assert.is_false(ok)
+    assert.matches("unknown option 'finished'", why)
+  end)
+end)

@@ -1,0 +1,300 @@
+-- One change of all instances that a list would have.
+local kit = require "spec.engine.kit"
+local pawl = require "pawl"
+local probe = require "spec.support.probe"
+
+--- Fails, is suspended or waits, as its input says.
+local function mixed()
+  local flow = pawl.workflow { code = "t.mixed", start = "a" }
+  flow:step("a", { retry = false, next = { ok = "t", ended = "z" },
+    run = function(ctx)
+      if ctx.input.fails then error { code = ctx.input.fails } end
+      return ctx.input.ends and "ended" or "ok"
+    end })
+  flow:timer("t", { after = "100h", next = "u" })
+  flow:timer("u", { after = "100h", next = "z" })
+  flow:finish "z"
+  return flow
+end
+
+--- So many that wait, of one workflow; their ids, oldest first.
+local function waiting(engine, n)
+  assert(engine:load(kit.timer "100h"))
+  local items = {}
+  for i = 1, n do items[i] = { input = { n = i } } end
+  local ids = assert(engine:start_many("t.timer", items))
+  assert(engine:run())
+  table.sort(ids)
+  return ids
+end
+
+local function counts(r)
+  return { r.matched, r.done, r.asked, r.refused }
+end
+
+local function status_of(engine, ids)
+  local found = {}
+  for i, id in ipairs(ids) do found[i] = kit.status(engine, id) end
+  return found
+end
+
+--- Rows of that type which answer a request.
+local function answers(engine, id, kind, request)
+  local n = 0
+  for _, row in ipairs(assert(engine:history(id))) do
+    if row.type == kind and row.request == request then n = n + 1 end
+  end
+  return n
+end
+
+kit.describe("a bulk", function(backend)
+  after_each(function() probe.fault(nil) end)
+
+  it("changes what the query finds, and nothing else", function()
+    local engine = backend.fresh { shards = 2 }
+    assert(engine:load(mixed()))
+    local a, b, c = assert(engine:start("t.mixed", { fails = "bank_down" })),
+      assert(engine:start("t.mixed", { fails = "bank_slow" })),
+      assert(engine:start("t.mixed", { fails = "other" }))
+    local d = assert(engine:start("t.mixed", {}))
+    assert(engine:run())
+    local report = assert(engine:bulk("cancel", { workflow = "t.mixed" },
+      { by = "ann", reason = "over" }))
+    assert.same({ 1, 1, 0, 0 }, counts(report)) -- those that live
+    assert.equal("cancel", report.kind)
+    assert.same({ "failed", "failed", "failed", "cancelled" },
+      status_of(engine, { a, b, c, d }))
+    local row = kit.last(engine, d)
+    assert.same({ "cancelled", "ann", "over", report.request },
+      { row.type, row.by, row.text, row.request })
+    report = assert(engine:bulk("delete", { error = "bank*" }))
+    assert.same({ 2, 2, 0, 0 }, counts(report))
+    assert.equal(2, #assert(engine:list { deleted = true }))
+    report = assert(engine:bulk("undelete", { workflow = "t.mixed" }))
+    assert.same({ 2, 2, 0, 0 }, counts(report))
+    report = assert(engine:bulk("purge", { error = "bank_down" }))
+    assert.same({ 1, 1, 0, 0 }, counts(report))
+    local got, err = engine:get(a)
+    assert.same({ nil, "notfound" }, { got, err.code })
+    assert.truthy(engine:get(b))
+  end)
+
+  it("has the options of the method, for each", function()
+    local engine = backend.fresh()
+    assert(engine:load(mixed()))
+    local id = assert(engine:start("t.mixed", {}))
+    assert(engine:run())
+    assert.same({ 1, 1, 0, 0 }, counts(assert(engine:bulk("move",
+      { node = "t" }, { to = "u" }))))
+    assert.same({ 1, 1, 0, 0 }, counts(assert(engine:bulk("edit",
+      { workflow = "t.mixed" }, { set = { x = 1 } }))))
+    assert.equal(1, assert(engine:get(id)).variables.x)
+    assert.same({ 1, 1, 0, 0 }, counts(assert(engine:bulk("note",
+      { workflow = "t.mixed" }, { text = "seen" }))))
+    assert.error_matches(function()
+      engine:bulk("move", { node = "t" }, { too = "u" })
+    end, "'to'")
+    assert.error_matches(function()
+      engine:bulk("cancl", { node = "t" })
+    end, "'cancel'")
+    assert.error_matches(function()
+      engine:bulk("cancel", { nod = "t" })
+    end, "'node'")
+    kit.refused("invalid", "needs `to`", nil,
+      engine:bulk("move", { node = "t" }))
+    kit.refused("invalid", "which instances", "workflow",
+      engine:bulk("cancel", {}))
+    kit.refused("invalid", "which instances", nil,
+      engine:bulk("cancel", { sort = "oldest", limit = 5 }))
+    kit.refused("invalid", "request", "drawn",
+      engine:bulk("cancel", { node = "t" }, { request = "again" }))
+  end)
+
+  it("tells what was refused: how many by code, and one of them", function()
+    local engine = backend.fresh()
+    assert(engine:load(mixed()))
+    local ids = {}
+    for i = 1, 5 do
+      ids[i] = assert(engine:start("t.mixed", i < 4 and { fails = "x" }
+        or { ends = true }))
+    end
+    assert(engine:run())
+    local report = assert(engine:bulk("retry", { workflow = "t.mixed",
+      status = { "failed", "completed" } }, { by = "ann" }))
+    assert.same({ 5, 3, 0, 2 }, counts(report))
+    assert.equal(1, #report.refusals)
+    local one = report.refusals[1]
+    assert.same({ "already_finished", 2, ids[5] },
+      { one.code, one.count, one.id })
+    assert.matches("has ended already: completed", one.message)
+  end)
+
+  it("only looks, when it is to run dry", function()
+    local engine, _, url = backend.fresh()
+    local ids = waiting(engine, 3)
+    assert(engine:suspend(ids[1]))
+    local before = kit.everything(backend, url)
+    local report = assert(engine:bulk("suspend", { workflow = "t.timer",
+      status = { "waiting", "suspended" } }, { dry_run = true }))
+    assert.same({ 3, 2, 0, 1 }, counts(report))
+    assert.is_true(report.dry_run)
+    assert.equal(ids[1], report.refusals[1].id)
+    local ok, done = engine:cancel(ids[2], { dry_run = true })
+    assert.same({ true, false }, { ok, done })
+    kit.refused("conflict", "need not be suspended", nil,
+      engine:suspend(ids[1], { dry_run = true }))
+    assert.same(before, kit.everything(backend, url))
+  end)
+
+  it("goes as far as its limit, in the list's order", function()
+    local engine = backend.fresh { shards = 3 }
+    local ids = waiting(engine, 10)
+    local function suspended()
+      local found = {}
+      for i, status in ipairs(status_of(engine, ids)) do
+        if status == "suspended" then found[#found + 1] = i end
+      end
+      return table.concat(found, " ")
+    end
+    local query = { workflow = "t.timer" }
+    assert.equal(2, assert(engine:bulk("suspend", query,
+      { limit = 2 })).matched)
+    assert.equal("9 10", suspended())
+    query.sort = "oldest"
+    assert.equal(3, assert(engine:bulk("suspend", query,
+      { limit = 3 })).matched)
+    assert.equal("1 2 3 9 10", suspended())
+    query.limit = 1
+    assert.equal(1, assert(engine:bulk("suspend", query)).matched)
+    assert.equal("1 2 3 4 9 10", suspended())
+    assert.equal(4, assert(engine:bulk("suspend", { workflow = "t.timer" },
+      { limit = 20000 })).matched)
+  end)
+
+  it("tells how far it is, and ends there when told to", function()
+    local engine = backend.fresh { shards = 2 }
+    waiting(engine, 250)
+    local told = {}
+    local report = assert(engine:bulk("suspend", { status = "waiting" },
+      { progress = function(p)
+        told[#told + 1] = p.matched
+        assert.equal(p.matched, p.done + p.asked + p.refused)
+      end }))
+    assert.same({ 100, 200, 250 }, told)
+    assert.is_false(report.stopped)
+    report = assert(engine:bulk("resume", { workflow = "t.timer" },
+      { progress = function() return false end }))
+    assert.same({ 100, true }, { report.done, report.stopped })
+    assert.equal(150, engine:tally { status = "suspended" })
+    assert.error_matches(function()
+      engine:bulk("resume", { status = "suspended" },
+        { progress = function() error "enough" end })
+    end, "enough")
+    assert.equal(50, engine:tally { status = "suspended" })
+    assert.error_matches(function()
+      engine:bulk("suspend", { status = "waiting" },
+        { progress = function() return engine:tally {} end })
+    end, "from inside")
+  end)
+
+  it("is one request: asked again, what was done is not done again",
+    function()
+      local engine = backend.fresh { shards = 2 }
+      local ids = waiting(engine, 5)
+      local request = kit.draw_id()
+      local query, given = { workflow = "t.timer" },
+        { request = request, by = "ann", limit = 3 }
+      local report = assert(engine:bulk("suspend", query, given))
+      assert.same({ request, 3 }, { report.request, report.done })
+      assert(engine:resume(ids[5]))
+      given.limit = nil
+      query.status = { "waiting", "suspended" }
+      report = assert(engine:bulk("suspend", query, given))
+      assert.same({ 5, 5, 0, 0 }, counts(report))
+      assert.same({ "suspended", "suspended", "suspended", "suspended",
+        "waiting" }, status_of(engine, ids))
+      for _, id in ipairs(ids) do
+        assert.equal(1, answers(engine, id, "suspended", request))
+      end
+    end)
+
+  it("is asked of who holds an instance, and counted so", function()
+    local rival, clock, reports
+    local engine, url
+    engine, clock, url = backend.fresh()
+    rival = kit.rival(backend, url, clock)
+    local request = kit.draw_id()
+    local flow = kit.chain {
+      function()
+        reports = {}
+        for i = 1, 2 do
+          reports[i] = assert(rival:bulk("suspend", { workflow = "t.chain" },
+            { request = request }))
+        end
+      end,
+      function() end,
+    }
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.chain")
+    assert(engine:run())
+    assert.same({ 1, 0, 1, 0 }, counts(reports[1]))
+    assert.same({ 1, 0, 1, 0 }, counts(reports[2]))
+    assert.equal("suspended", kit.status(engine, id))
+    assert.equal(1, answers(engine, id, "suspended", request))
+    assert.same({ 1, 1, 0, 0 }, counts(assert(rival:bulk("suspend",
+      { status = "suspended" }, { request = request }))))
+  end)
+
+  it("meets each once, while they change and others come", function()
+    local engine = backend.fresh()
+    local ids = waiting(engine, 450)
+    local rounds = 0
+    -- what was moved matches again, and so do those that come
+    local report = assert(engine:bulk("move", { node = "t",
+      sort = "oldest" }, { to = "t", progress = function()
+        rounds = rounds + 1
+      end }))
+    assert.same({ 450, 450, 0, 0 }, counts(report))
+    assert.equal(5, rounds)
+    for i = 1, 450, 90 do
+      assert.equal(1, answers(engine, ids[i], "moved", report.request))
+    end
+  end)
+
+  it("does not find what comes while it goes on", function()
+    local engine, clock, url = backend.fresh()
+    local rival = kit.rival(backend, url, clock)
+    assert(rival:load(kit.timer "100h"))
+    waiting(engine, 300)
+    local report = assert(engine:bulk("suspend", { workflow = "t.timer",
+      sort = "oldest" }, { progress = function()
+        clock:advance "1m"
+        for _ = 1, 100 do assert(rival:start "t.timer") end
+      end }))
+    assert.equal(300, report.matched)
+  end)
+
+  it("goes on where the store was lost", function()
+    local engine = backend.fresh()
+    waiting(engine, 20)
+    local n = 0
+    probe.fault("engine.act.send=call", function()
+      n = n + 1
+      if n == 8 then
+        probe.fault(backend.name == "sqlite" and "commit.busy=fail"
+          or "commit.before_send=drop")
+      end
+    end)
+    local request = kit.draw_id()
+    local report, err = engine:bulk("suspend", { workflow = "t.timer" },
+      { request = request })
+    probe.fault(nil)
+    if not report then
+      assert.matches(request, err.hint, 1, true)
+      report = assert(engine:bulk("suspend", { workflow = "t.timer" },
+        { request = request }))
+    end
+    assert.truthy(report.matched >= 13)
+    assert.equal(20, engine:tally { status = "suspended" })
+  end)
+end)

@@ -1,0 +1,23 @@
+-- Counters: how many instances have gone from one status to another.
+
+-- name: counter_read
+-- args: @workflow text, @since time
+-- rows: workflow text, version integer, status text, node text,
+--       amount bigint, came bigint, begun bigint
+-- How many there are now; and since a minute, how many have come there, and how
+-- many of those were begun. All of the table, which is small.
+select workflow, version, status, node, sum(amount)::bigint as amount,
+       sum(came)::bigint as came, sum(begun)::bigint as begun
+  from (
+  select workflow, version, status, node, amount,
+         case when minute >= @since then amount else 0 end as came,
+         case when minute >= @since and was = '' then amount else 0 end
+           as begun
+    from pawl.counter where @workflow is null or workflow = @workflow
+  union all
+  select workflow, version, was, was_node, -amount, 0, 0
+    from pawl.counter
+   where was <> '' and (@workflow is null or workflow = @workflow)) c
+ group by workflow, version, status, node
+having sum(amount) <> 0 or sum(came) <> 0
+ order by workflow, version, status, node;

@@ -1,0 +1,80 @@
+-- How a store stands: from narrow tables and their indexes. What could be very
+-- many is counted up to @max.
+
+-- name: stats_shard
+-- args: @shard smallint[], @soon_us bigint, @now time?, @max integer
+-- rows: looked bigint, late bigint, soon bigint, late_since time,
+--       orphaned bigint, takeovers bigint, unpublished bigint,
+--       unpublished_since time, open bigint, overdue bigint
+-- Of what is not ready yet: rows looked at, those that are due and not made
+-- ready, those that are due soon. Of what is ready: taken from those who died.
+-- What waits to be published; tasks that are open, and those that are overdue.
+select t.* {{from_each}} (
+  select d.looked, d.late, d.soon, d.late_since, o.orphaned, o.takeovers,
+         u.unpublished, u.unpublished_since, k.open, k.overdue
+    from (
+    select count(*) as looked,
+           count(case when lease is null and due_at <= {{now}} then 1 end)
+             as late,
+           count(case when lease is null and due_at > {{now}} then 1 end)
+             as soon,
+           min(case when due_at <= {{now}} then due_at end) as late_since
+      from (select due_at, lease
+              from pawl.agenda
+                   indexed by pawl_agenda_due -- only: sqlite
+             where shard = s.shard and not ready
+               and due_at <= {{from_now @soon_us}}
+             order by due_at limit @max) f) d
+   cross join (
+    select count(*) as orphaned, coalesce(sum(takeovers), 0) as takeovers
+      from (select takeovers
+              from pawl.agenda
+                   indexed by pawl_agenda_suspect -- only: sqlite
+             where shard = s.shard and ready
+               and (lease is not null or takeovers > 0) limit @max) f) o
+   cross join (
+    select count(*) as unpublished, min(due_at) as unpublished_since
+      from (select due_at
+              from pawl.outbox
+                   indexed by pawl_outbox_unpublished -- only: sqlite
+             where shard = s.shard and published_at is null
+             order by due_at limit @max) f) u
+   cross join (
+    select (select count(*) from (
+              select 1 from pawl.task
+               where shard = s.shard and status = 'pending' limit @max) f)
+         + (select count(*) from (
+              select 1 from pawl.task
+               where shard = s.shard and status = 'running' limit @max) f)
+           as open,
+           (select count(*) from (
+              select 1 from pawl.task
+               where shard = s.shard and status = 'pending'
+                 and due_at < {{now}} limit @max) f)
+         + (select count(*) from (
+              select 1 from pawl.task
+               where shard = s.shard and status = 'running'
+                 and due_at < {{now}} limit @max) f)
+           as overdue) k) t;
+
+-- name: stats_held
+-- args: @shard smallint[], @horizon_us bigint, @now time?, @max integer
+-- rows: instance uuid, workflow text, version integer, node text,
+--       attempt integer, lease uuid, executor uuid, takeovers integer,
+--       until time
+-- What is held: no lease is longer than the horizon.
+select h.* {{from_each}} (
+  select a.instance, a.workflow, a.version, i.node, i.attempt, a.lease,
+         a.executor, a.takeovers, a.due_at as until
+    from (select *
+            from pawl.agenda
+                 indexed by pawl_agenda_due -- only: sqlite
+           where shard = s.shard and not ready and lease is not null
+             and due_at > {{now}} and due_at <= {{from_now @horizon_us}}
+           order by due_at limit @max) a
+-- only: postgres
+   cross join lateral (
+    select node, attempt from pawl.instance
+     where shard = s.shard and id = a.instance offset 0) i) h;
+-- only: sqlite
+   cross join pawl.instance i on i.shard = s.shard and i.id = a.instance) h;

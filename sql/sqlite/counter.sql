@@ -1,0 +1,7 @@
+-- name: counter_fold
+-- Differs: they are one already; a trigger adds what goes to what has no
+-- minute.
+delete from pawl_counter
+ where shard = @shard and minute > 0 and minute < @before
+   and @least > 0 and @max > 0
+returning 0 as kept;

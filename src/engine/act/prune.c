@@ -1,0 +1,892 @@
+/* What is past its time goes, and what nobody needs any more: a sweep through
+ * the store, stage by stage, shard by shard, in the order of ids.
+ *
+ *   ended       instances, by how their workflow retains them, else as asked
+ *   deleted     those that were deleted, and those whose purge was cut short
+ *   outbox      rows that were published
+ *   tasks       that are over, of instances that go on
+ *   events      that have expired
+ *   revisions   of versions that were hot-fixed since
+ *   executors   that are long gone
+ *   space       that SQLite's file has free then
+ *
+ * One housekeeper is at work in a store at a time: he has its one row in
+ * `housekeeper`, for TTL_US, and takes it anew before that is over. It is no
+ * more than manners: each unit is right beside another's. Who leaves it writes
+ * down his place, so that the next goes on there. */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../../base/fault.h"
+#include "../../value/options.h"
+#include "../common/engine_struct.h"
+#include "../common/find.h"
+#include "../common/task.h"
+#include "../common/time.h"
+#include "act.h"
+
+#define TTL_US (30 * PAWL_SECOND)
+#define SWEEP_EVERY_US (60 * PAWL_SECOND) /* by workers */
+#define LOOK_EVERY_US (10 * PAWL_SECOND)  /* is it due, or has he gone? */
+#define DAY_US (24 * 3600 * PAWL_SECOND)
+#define KEPT_US (7 * DAY_US) /* what nobody has said of the others */
+enum {
+  PAGE = 200,      /* rows that are looked at together */
+  ROWS_APART = 8,  /* of an instance, beside its history */
+  EVENTS = 500,    /* that one unit takes away */
+  REVISIONS = 100, /* the same */
+  EXECUTORS = 100,
+  REST = 9 /* a worker works a tenth of its time */
+};
+
+/* ---- what is asked for ---- */
+
+#define SPANS(X) \
+  X(retain)      \
+  PAWL_RETAINED(X) X(published) X(tasks) X(revisions) X(executors)
+
+typedef struct request {
+  uint64_t is_given;
+#define MEMBER(name) int64_t name;
+  SPANS(MEMBER) /* -1: not said */
+  int64_t limit;
+  int dry_run;
+} request;
+
+#define SPAN(name) \
+  {#name "_us", PAWL_OPTION_SPAN, .at = offsetof(request, name)},
+static const pawl_option prune_rows[] = {
+    SPANS(SPAN){"limit", PAWL_OPTION_INT, .at = offsetof(request, limit),
+                .low = 1},
+    {"dry_run", PAWL_OPTION_BOOL, .at = offsetof(request, dry_run)}};
+PAWL_OPTIONS_OF(prune) = {.what = "prune", PAWL_OPTION_ROWS(prune_rows)};
+/* What pawl_config.retain says: the first of them. */
+static const pawl_options retain_options = {
+    .what = "retain",
+    .rows = prune_rows,
+    .nrows = (int)(offsetof(request, limit) - offsetof(request, retain)) /
+             (int)sizeof(int64_t)};
+
+static void init_request(request *r, const pawl_alloc *alloc) {
+  pawl_options_init(&pawl_options_of_prune, r, sizeof *r, alloc);
+#define NEVER(name) r->name = -1;
+  SPANS(NEVER)
+  r->limit = INT64_MAX;
+}
+
+static pawl_code read_retain(pawl_engine *e, request *r, pawl_error *err) {
+  const char *text = e->config.retain;
+
+  init_request(r, &e->alloc);
+  if (!text || !text[0]) return PAWL_OK;
+  return pawl_options_read(&retain_options, pawl_strz(text), r, err);
+}
+
+pawl_code pawl_prune_check(pawl_engine *e, pawl_error *err) {
+  request r;
+  return read_retain(e, &r, err);
+}
+
+static int64_t span_of(const request *r, pawl_retained end) {
+  const int64_t spans[] = {
+#define END_SPAN(name) r->name,
+      PAWL_RETAINED(END_SPAN)};
+  if (spans[end] >= 0 || end == PAWL_RETAINED_deleted) return spans[end];
+  return r->retain;
+}
+
+/* ---- a sweep ---- */
+
+typedef struct place {
+  int stage, shard, status; /* status: of instances and tasks, by number */
+  pawl_id after;
+  int64_t after_seq;
+  char workflow[256];
+} place;
+
+/* A version of a workflow that says how long its instances are kept. version 0:
+ * those of the workflow are all there. */
+typedef struct version {
+  char workflow[256];
+  int64_t version;
+  pawl_retain retain;
+} version;
+
+enum { KEPT_LEASED = PAWL_NHOLDS, KEPT_TASK, NKEPT };
+
+typedef struct count {
+  int64_t removed, kept[NKEPT];
+} count;
+
+typedef struct sweep {
+  pawl_engine *e;
+  pawl_taker *take;
+  request asked, ours; /* ours: of the engine */
+  int64_t now_us, until_mono, left;
+  place at;
+  pawl_buf versions; /* of struct version */
+  count *counts;     /* of each stage */
+  int64_t freed_bytes;
+} sweep;
+
+/* One step of a stage: as much as one unit takes. *done: no more in this
+ * shard. */
+typedef struct stage {
+  const char *name;
+  pawl_code (*step)(sweep *w, int *done, pawl_error *err);
+  int by_shard;
+} stage;
+
+static count *count_of(sweep *w) {
+  return &w->counts[w->at.stage];
+}
+
+static void removed(sweep *w, int64_t n) {
+  assert(n >= 0);
+  count_of(w)->removed += n;
+  w->left -= n < w->left ? n : w->left;
+}
+
+/* At most so many are to go, of what a unit takes. */
+static int at_most(const sweep *w, int64_t n) {
+  return (int)(n < w->left ? n : w->left);
+}
+
+/* The least id that nothing has which was made by then. */
+static pawl_id id_behind(int64_t us) {
+  int64_t ms = us < 0 ? 0 : us / 1000 + 1;
+  pawl_id id = {{0}};
+
+  for (int i = 5; i >= 0; i--, ms /= 256) id.bytes[i] = (unsigned char)ms;
+  return id;
+}
+
+/* ---- how long? ---- */
+
+static int nversions(const sweep *w) {
+  return (int)(w->versions.len / sizeof(version));
+}
+
+static const version *version_at(const sweep *w, int i) {
+  return (const version *)(const void *)w->versions.at + i;
+}
+
+static int is_of(const version *v, pawl_str workflow) {
+  return pawl_str_eqz(workflow, v->workflow);
+}
+
+static void add_version(sweep *w, pawl_str workflow, int64_t number,
+                        pawl_str retain) {
+  version v = {.version = number};
+
+  assert(workflow.len < sizeof v.workflow);
+  memcpy(v.workflow, workflow.at, workflow.len);
+  pawl_retain_read(retain, &v.retain);
+  pawl_buf_add(&w->versions, (const char *)&v, sizeof v);
+}
+
+/* Once in a sweep: what is deployed meanwhile counts for the next one. */
+static pawl_code know_workflow(sweep *w, pawl_str workflow, pawl_error *err) {
+  pawl_rows rows;
+
+  for (int i = 0; i < nversions(w); i++)
+    if (is_of(version_at(w, i), workflow)) return PAWL_OK;
+  MUST(PAWL_READ(w->e->store, prune_retains, &rows, err, .code = workflow));
+  add_version(w, workflow, 0, (pawl_str){0});
+  for (int k = 0; k < rows.nrows; k++) {
+    const pawl_prune_retains_row row = pawl_read_prune_retains(&rows, k);
+    add_version(w, workflow, row.version, row.retain);
+  }
+  return pawl_buf_check(&w->versions, err);
+}
+
+/* What is asked for now counts for all; else a definition's word wins. -1: they
+ * stay. */
+static int64_t kept_us(const sweep *w, const version *v, pawl_retained end) {
+  int64_t us = span_of(&w->asked, end);
+
+  if (us < 0 && v) us = v->retain.us[end];
+  return us < 0 ? span_of(&w->ours, end) : us;
+}
+
+static int64_t kept_of(const sweep *w, pawl_str workflow, int64_t number,
+                       pawl_retained end) {
+  for (int i = 0; i < nversions(w); i++) {
+    const version *v = version_at(w, i);
+    if (v->version == number && is_of(v, workflow)) return kept_us(w, v, end);
+  }
+  return kept_us(w, NULL, end);
+}
+
+/* The shortest time among a workflow's versions. */
+static int64_t least_kept(const sweep *w, pawl_str workflow,
+                          pawl_retained end) {
+  int64_t least = -1;
+
+  for (int i = 0; i < nversions(w); i++) {
+    if (!is_of(version_at(w, i), workflow)) continue;
+    int64_t us = kept_us(w, version_at(w, i), end);
+    if (us >= 0 && (least < 0 || us < least)) least = us;
+  }
+  return least;
+}
+
+static int64_t kept_other(int64_t asked, int64_t ours, int64_t otherwise) {
+  return asked >= 0 ? asked : ours >= 0 ? ours : otherwise;
+}
+
+/* ---- instances ---- */
+
+/* A long one does not fit into a unit: it is marked as by pawl_change, and its
+ * rows go in the stage that follows. */
+static pawl_code mark(sweep *w, const pawl_purgeable *p, pawl_error *err) {
+  static const char WHY[] = "{\"reason\":\"past its time\"}";
+  int done = 0;
+  pawl_code rc = pawl_act_request(w->e, w->take, &p->id, NULL, "purge",
+                                  "system", "", pawl_strz(WHY), &done, err);
+
+  if (rc != PAWL_OK && rc != PAWL_CONFLICT && rc != PAWL_ALREADY_FINISHED &&
+      rc != PAWL_NOTFOUND)
+    return rc;
+  if (!done) count_of(w)->kept[KEPT_LEASED]++;
+  return PAWL_OK;
+}
+
+/* How many of the list one unit can take; what is needed takes nothing. */
+static int fit(const sweep *w, const pawl_purgeable *list, int n, int *takes) {
+  int64_t rows = 0;
+  int i;
+
+  *takes = 0;
+  for (i = 0; i < n && *takes < at_most(w, n); i++) {
+    if (list[i].hold) continue;
+    rows += list[i].rows;
+    if (rows > pawl_purge_budget(w->e)) break;
+    ++*takes;
+  }
+  return i;
+}
+
+/* Of a list in the order of ids, as much as one unit takes: *used of them were
+ * seen to. */
+static pawl_code remove_some(sweep *w, pawl_purgeable *list, int n, int *used,
+                             pawl_error *err) {
+  pawl_purgeable take[PAGE];
+  int takes, ntake = 0;
+  int64_t gone = 0;
+
+  MUST(pawl_purge_look(w->e, w->at.shard, list, n, err));
+  *used = fit(w, list, n, &takes);
+  for (int i = 0; i < *used; i++) {
+    if (list[i].hold)
+      count_of(w)->kept[list[i].hold]++;
+    else
+      take[ntake++] = list[i];
+  }
+  assert(ntake == takes);
+  if (w->asked.dry_run) {
+    gone = ntake;
+  } else {
+    MUST(pawl_purge_many(w->e, w->at.shard, take, ntake, &gone, err));
+    count_of(w)->kept[KEPT_LEASED] += ntake - gone;
+  }
+  removed(w, gone);
+  if (*used == n || ntake || !w->left) return PAWL_OK;
+  if (w->asked.dry_run) /* it alone is too long for a unit */
+    removed(w, 1);
+  else
+    MUST(mark(w, &list[*used], err));
+  ++*used;
+  return PAWL_OK;
+}
+
+static void add_candidate(pawl_purgeable *list, int *n,
+                          const pawl_prune_ended_row *row) {
+  pawl_purgeable *p = &list[(*n)++];
+
+  *p = (pawl_purgeable){.id = *row->id,
+                        .has_parent = row->parent != NULL,
+                        .completed_us = row->completed_at,
+                        .rows = row->seq + ROWS_APART};
+  if (row->parent) p->parent = *row->parent;
+}
+
+/* Behind the last that was looked at, and, where that is the page's last one,
+ * behind the page. */
+static int move_on(sweep *w, const pawl_purgeable *list, int n, int used,
+                   const pawl_id *last, int page_is_last) {
+  if (used < n) {
+    w->at.after = list[used - 1].id;
+    return 0;
+  }
+  w->at.after = *last;
+  return page_is_last;
+}
+
+static int has_passed(const sweep *w, int64_t at_us, int64_t kept) {
+  return kept >= 0 && at_us <= w->now_us - kept;
+}
+
+static pawl_code next_workflow(sweep *w, int *done, pawl_error *err) {
+  pawl_rows rows;
+
+  MUST(PAWL_READ(w->e->store, health_workflow, &rows, err,
+                 .shard = w->at.shard, .after = pawl_strz(w->at.workflow)));
+  *done = !rows.nrows;
+  if (*done) return PAWL_OK;
+  pawl_str code = pawl_read_health_workflow(&rows, 0).workflow;
+  assert(code.len < sizeof w->at.workflow);
+  memcpy(w->at.workflow, code.at, code.len);
+  w->at.workflow[code.len] = '\0';
+  w->at.status = 0;
+  w->at.after = (pawl_id){{0}};
+  return know_workflow(w, pawl_strz(w->at.workflow), err);
+}
+
+static pawl_code take_ended(sweep *w, const pawl_id *before, int *page_is_last,
+                            pawl_error *err) {
+  const pawl_retained end = (pawl_retained)w->at.status;
+  const pawl_str code = pawl_strz(w->at.workflow);
+  pawl_purgeable list[PAGE];
+  pawl_id last = w->at.after;
+  pawl_rows rows;
+  int n = 0, used = 0;
+
+  MUST(PAWL_READ(w->e->store, prune_ended, &rows, err, .shard = w->at.shard,
+                 .workflow = code,
+                 .status = pawl_strz(pawl_retained_names[end]),
+                 .after = &w->at.after, .before = before, .max = PAGE));
+  for (int k = 0; k < rows.nrows; k++) {
+    const pawl_prune_ended_row row = pawl_read_prune_ended(&rows, k);
+    int64_t kept = kept_of(w, code, row.version, end);
+    last = *row.id;
+    if (!row.deleted_at && has_passed(w, row.completed_at, kept))
+      add_candidate(list, &n, &row);
+  }
+  *page_is_last = rows.nrows < PAGE;
+  if (n) MUST(remove_some(w, list, n, &used, err));
+  *page_is_last = move_on(w, list, n, used, &last, *page_is_last);
+  return PAWL_OK;
+}
+
+static pawl_code step_ended(sweep *w, int *done, pawl_error *err) {
+  int over = 1;
+
+  if (!w->at.workflow[0] || w->at.status == PAWL_RETAINED_deleted)
+    return next_workflow(w, done, err);
+  MUST(know_workflow(w, pawl_strz(w->at.workflow), err));
+  int64_t kept =
+      least_kept(w, pawl_strz(w->at.workflow), (pawl_retained)w->at.status);
+  if (kept >= 0) {
+    const pawl_id before = id_behind(w->now_us - kept);
+    MUST(take_ended(w, &before, &over, err));
+  }
+  if (over) {
+    w->at.status++;
+    w->at.after = (pawl_id){{0}};
+  }
+  return PAWL_OK;
+}
+
+/* As one that has ended, or since it was deleted, whichever is sooner. */
+static int is_over(const sweep *w, const pawl_prune_ended_row *row) {
+  for (pawl_retained end = 0; end < PAWL_RETAINED_deleted; end++)
+    if (pawl_str_eqz(row->status, pawl_retained_names[end]) &&
+        has_passed(w, row->completed_at,
+                   kept_of(w, row->workflow, row->version, end)))
+      return 1;
+  return has_passed(
+      w, row->deleted_at,
+      kept_of(w, row->workflow, row->version, PAWL_RETAINED_deleted));
+}
+
+/* What was cut short goes on, until the time is over. */
+static pawl_code finish_purge(sweep *w, const pawl_id *id, int *gone,
+                              pawl_error *err) {
+  *gone = 1;
+  if (!w->asked.dry_run)
+    MUST(pawl_purge_rows(w->e, id, w->until_mono, gone, err));
+  removed(w, *gone);
+  return PAWL_OK;
+}
+
+static pawl_code step_deleted(sweep *w, int *done, pawl_error *err) {
+  pawl_buf keep = {.alloc = &w->e->alloc};
+  pawl_purgeable list[PAGE];
+  pawl_id last = w->at.after;
+  pawl_rows rows;
+  int n = 0, used = 0, gone = 1, k;
+  pawl_code rc = PAWL_OK;
+
+  TRY(PAWL_READ(w->e->store, prune_deleted, &rows, err, .shard = w->at.shard,
+                .after = &w->at.after, .max = PAGE));
+  TRY(PAWL_KEEP(prune_ended, &rows, &keep, err));
+  const int nrows = rows.nrows;
+  for (k = 0; k < nrows && gone && w->left; k++) {
+    const pawl_prune_ended_row *row = &PAWL_KEPT(prune_ended, &keep)[k];
+    if (row->purge_at) {
+      TRY(finish_purge(w, row->id, &gone, err));
+      if (!gone) break;
+    } else {
+      TRY(know_workflow(w, row->workflow, err));
+      if (is_over(w, row)) add_candidate(list, &n, row);
+    }
+    last = *row->id;
+  }
+  if (n) TRY(remove_some(w, list, n, &used, err));
+  *done = move_on(w, list, n, used, &last, k == nrows && nrows < PAGE);
+out:
+  pawl_buf_deinit(&keep);
+  return rc;
+}
+
+/* ---- what else there is ---- */
+
+static pawl_code delete_outbox(sweep *w, const pawl_prune_published_row *list,
+                               const int *which, int n, pawl_error *err) {
+  pawl_rows rows;
+
+  if (!n || w->asked.dry_run) return PAWL_OK;
+  pawl_args_begin(&w->e->args, PAWL_STMT_prune_outbox);
+  for (int i = 0; i < n; i++)
+    PAWL_PUT(&w->e->args, prune_outbox, .shard = w->at.shard,
+             .id = list[which[i]].instance, .seq = list[which[i]].seq);
+  return pawl_store_once(w->e->store, PAWL_UNIT_BATCH, &w->e->args, &rows,
+                         err);
+}
+
+static pawl_code step_outbox(sweep *w, int *done, pawl_error *err) {
+  const int64_t by =
+      w->now_us - kept_other(w->asked.published, w->ours.published, KEPT_US);
+  const pawl_id before = id_behind(by);
+  pawl_buf keep = {.alloc = &w->e->alloc};
+  pawl_rows rows;
+  int which[PAGE], n = 0, k;
+  pawl_code rc = PAWL_OK;
+
+  TRY(PAWL_READ(w->e->store, prune_published, &rows, err, .shard = w->at.shard,
+                .after = &w->at.after, .after_seq = w->at.after_seq,
+                .before = &before, .max = PAGE));
+  TRY(PAWL_KEEP(prune_published, &rows, &keep, err));
+  const pawl_prune_published_row *list = PAWL_KEPT(prune_published, &keep);
+  for (k = 0; k < rows.nrows && n < at_most(w, PAGE); k++) {
+    w->at.after = *list[k].instance;
+    w->at.after_seq = list[k].seq;
+    if (list[k].published_at && list[k].published_at <= by) which[n++] = k;
+  }
+  *done = k == rows.nrows && rows.nrows < PAGE;
+  TRY(delete_outbox(w, list, which, n, err));
+  removed(w, n);
+out:
+  pawl_buf_deinit(&keep);
+  return rc;
+}
+
+/* Not those that failed: they can be opened again. */
+static const pawl_task_status task_ends[] = {
+    PAWL_TASK_COMPLETED, PAWL_TASK_CANCELLED, PAWL_TASK_TIMED_OUT};
+enum { NTASK_ENDS = sizeof task_ends / sizeof *task_ends };
+
+static pawl_code take_tasks(sweep *w, int64_t by, int *over, pawl_error *err) {
+  const pawl_id before = id_behind(by);
+  pawl_id ids[PAGE];
+  pawl_rows rows;
+  int n = 0, max = pawl_purge_task_budget(w->e), k;
+
+  max = at_most(w, max < PAGE ? max : PAGE);
+  MUST(PAWL_READ(
+      w->e->store, prune_tasks, &rows, err, .shard = w->at.shard,
+      .status = pawl_strz(pawl_task_status_names[task_ends[w->at.status]]),
+      .after = &w->at.after, .before = &before, .max = max));
+  for (k = 0; k < rows.nrows; k++) {
+    const pawl_prune_tasks_row row = pawl_read_prune_tasks(&rows, k);
+    w->at.after = *row.id;
+    if (row.updated_at > by) continue;
+    if (row.needed)
+      count_of(w)->kept[KEPT_TASK]++;
+    else
+      ids[n++] = *row.id;
+  }
+  *over = rows.nrows < max;
+  if (n && !w->asked.dry_run)
+    MUST(pawl_purge_tasks(w->e, w->at.shard, ids, n, err));
+  removed(w, n);
+  return PAWL_OK;
+}
+
+static pawl_code step_tasks(sweep *w, int *done, pawl_error *err) {
+  int64_t kept = kept_other(w->asked.tasks, w->ours.tasks, -1);
+  int over = 1;
+
+  *done = kept < 0 || w->at.status == NTASK_ENDS;
+  if (*done) return PAWL_OK;
+  MUST(take_tasks(w, w->now_us - kept, &over, err));
+  if (over) {
+    w->at.status++;
+    w->at.after = (pawl_id){{0}};
+  }
+  return PAWL_OK;
+}
+
+static pawl_code step_events(sweep *w, int *done, pawl_error *err) {
+  const int max = at_most(w, w->asked.dry_run ? INT32_MAX : EVENTS);
+  int64_t n;
+  pawl_rows rows;
+
+  if (w->asked.dry_run) {
+    MUST(PAWL_READ(w->e->store, prune_expired, &rows, err,
+                   .shard = w->at.shard, .now = pawl_store_now(w->e->store),
+                   .max = max));
+    n = pawl_read_prune_expired(&rows, 0).n;
+  } else {
+    MUST(PAWL_WRITE(w->e->store, event_prune, &rows, err, .shard = w->at.shard,
+                    .now = pawl_store_now(w->e->store), .max = max));
+    n = rows.changed;
+  }
+  removed(w, n);
+  *done = n < max || w->asked.dry_run;
+  return PAWL_OK;
+}
+
+static pawl_code forget_revisions(sweep *w, const pawl_buf *keep, int n,
+                                  pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+
+  TRY(pawl_store_begin(w->e->store, PAWL_UNIT_BATCH, err));
+  for (int i = 0; i < n; i++) {
+    const pawl_prune_revisions_row *row = &PAWL_KEPT(prune_revisions, keep)[i];
+    TRY(PAWL_SEND(w->e->store, prune_revision, NULL, err, .code = row->code,
+                  .version = row->version, .revision = row->revision));
+  }
+  TRY(pawl_store_commit(w->e->store, err));
+out:
+  if (rc != PAWL_OK) pawl_store_rollback(w->e->store);
+  return rc;
+}
+
+static pawl_code step_revisions(sweep *w, int *done, pawl_error *err) {
+  int64_t kept = kept_other(w->asked.revisions, w->ours.revisions, -1);
+  const int max = at_most(w, w->asked.dry_run ? INT32_MAX : REVISIONS);
+  pawl_buf keep = {.alloc = &w->e->alloc};
+  pawl_rows rows;
+  pawl_code rc = PAWL_OK;
+
+  *done = 1;
+  if (kept < 0) return PAWL_OK;
+  TRY(PAWL_READ(w->e->store, prune_revisions, &rows, err,
+                .before = w->now_us - kept, .max = max));
+  TRY(PAWL_KEEP(prune_revisions, &rows, &keep, err));
+  const int n = rows.nrows;
+  if (!w->asked.dry_run && n) TRY(forget_revisions(w, &keep, n, err));
+  removed(w, n);
+  *done = n < max;
+out:
+  pawl_buf_deinit(&keep);
+  return rc;
+}
+
+static pawl_code step_executors(sweep *w, int *done, pawl_error *err) {
+  const int64_t before =
+      w->now_us - kept_other(w->asked.executors, w->ours.executors, KEPT_US);
+  const int max = at_most(w, EXECUTORS);
+  int64_t n;
+  pawl_rows rows;
+
+  if (w->asked.dry_run) {
+    MUST(
+        PAWL_READ(w->e->store, prune_executors, &rows, err, .before = before));
+    n = pawl_read_prune_executors(&rows, 0).n;
+  } else {
+    MUST(PAWL_WRITE(w->e->store, executor_prune, &rows, err, .before = before,
+                    .max = max));
+    n = rows.changed;
+  }
+  removed(w, n);
+  *done = n < max || w->asked.dry_run;
+  return PAWL_OK;
+}
+
+static pawl_code step_space(sweep *w, int *done, pawl_error *err) {
+  pawl_rows rows;
+  int64_t pages = 0, bytes = 0;
+  pawl_code rc = PAWL_OK;
+
+  MUST(pawl_store_once_one(w->e->store, PAWL_UNIT_READ, PAWL_STMT_prune_space,
+                           NULL, &rows, err));
+  if (rows.nrows) {
+    pages = pawl_read_prune_space(&rows, 0).pages;
+    bytes = pages * pawl_read_prune_space(&rows, 0).page_bytes;
+  }
+  *done = !pages || w->asked.dry_run;
+  if (*done) return PAWL_OK;
+  TRY(pawl_store_begin(w->e->store, PAWL_UNIT_BATCH, err));
+  TRY(pawl_store_send_one(w->e->store, PAWL_STMT_prune_cut, NULL, NULL, err));
+  TRY(pawl_store_commit(w->e->store, err));
+  MUST(pawl_store_once_one(w->e->store, PAWL_UNIT_READ, PAWL_STMT_prune_space,
+                           NULL, &rows, err));
+  if (rows.nrows) {
+    const pawl_prune_space_row row = pawl_read_prune_space(&rows, 0);
+    if (row.pages < pages)
+      w->freed_bytes += bytes - row.pages * row.page_bytes;
+    *done = row.pages >= pages; /* nothing can be cut */
+  }
+  return PAWL_OK;
+out:
+  pawl_store_rollback(w->e->store);
+  return rc;
+}
+
+static const stage stages[] = {
+    {"instances", step_ended, 1},     {"deleted", step_deleted, 1},
+    {"outbox", step_outbox, 1},       {"tasks", step_tasks, 1},
+    {"events", step_events, 1},       {"revisions", step_revisions, 0},
+    {"executors", step_executors, 0}, {"space", step_space, 0}};
+enum { NSTAGES = sizeof stages / sizeof *stages, SPACE = NSTAGES - 1 };
+
+/* ---- going through them ---- */
+
+static pawl_code step(sweep *w, pawl_error *err) {
+  const stage *s = &stages[w->at.stage];
+  int done = 0;
+
+  (void)PAWL_FAULT("engine.prune.step");
+  MUST(s->step(w, &done, err));
+  if (!done) return PAWL_OK;
+  int shard = s->by_shard ? w->at.shard + 1 : w->e->nshards;
+  w->at = (place){.stage = w->at.stage, .shard = shard};
+  if (shard >= w->e->nshards) w->at = (place){.stage = w->at.stage + 1};
+  return PAWL_OK;
+}
+
+static int is_finished(const sweep *w) {
+  return w->at.stage == NSTAGES;
+}
+
+/* A limit is of what goes: the space is given back all the same. */
+static void heed_limit(sweep *w) {
+  if (w->left > 0 || w->at.stage >= SPACE) return;
+  w->at = (place){.stage = SPACE};
+}
+
+/* "stage shard status seq id workflow": of a sweep that goes on later. */
+static void write_place(const place *p, pawl_buf *out) {
+  pawl_buf_addf(out, "%d %d %d %" PRId64 " %s %s", p->stage, p->shard,
+                p->status, p->after_seq, pawl_id_text_of(&p->after).at,
+                p->workflow);
+}
+
+/* What cannot be read is a place of its own: the beginning. */
+static void read_place(const pawl_engine *e, pawl_str text, place *p) {
+  char id[64] = "";
+  place q = {0};
+  char copy[512];
+
+  *p = q;
+  if (!text.len || text.len >= sizeof copy) return;
+  memcpy(copy, text.at, text.len);
+  copy[text.len] = '\0';
+  if (sscanf(copy, "%d %d %d %" SCNd64 " %63s %255s", &q.stage, &q.shard,
+             &q.status, &q.after_seq, id, q.workflow) < 5 ||
+      q.stage < 0 || q.stage >= NSTAGES || q.shard < 0 ||
+      q.shard >= e->nshards || q.status < 0 ||
+      q.status > PAWL_RETAINED_deleted ||
+      !pawl_id_parse(id, strlen(id), &q.after))
+    return;
+  *p = q;
+}
+
+/* ---- who does it ---- */
+
+/* *got: we have it, or have it on. */
+static pawl_code take_house(sweep *w, int asked, int *got, pawl_buf *place_of,
+                            pawl_error *err) {
+  pawl_rows rows;
+
+  MUST(PAWL_WRITE(w->e->store, housekeeper_take, &rows, err,
+                  .executor = &w->e->executor, .ttl_us = TTL_US,
+                  .asked = asked, .now = pawl_store_now(w->e->store)));
+  *got = rows.nrows > 0;
+  if (!*got || !place_of) return PAWL_OK;
+  pawl_buf_set(place_of, pawl_read_housekeeper_take(&rows, 0).place);
+  return pawl_buf_check(place_of, err);
+}
+
+/* at: where whoever is next goes on; NULL: at the beginning. */
+static pawl_code leave_house(sweep *w, const place *at, int64_t pause_us,
+                             pawl_error *err) {
+  pawl_buf text = {.alloc = &w->e->alloc};
+  pawl_code rc = PAWL_OK;
+
+  if (at) write_place(at, &text);
+  TRY(pawl_buf_check(&text, err));
+  TRY(PAWL_WRITE(w->e->store, housekeeper_leave, NULL, err,
+                 .executor = &w->e->executor, .pause_us = pause_us,
+                 .place = at ? pawl_buf_str(&text) : pawl_strz(""),
+                 .now = pawl_store_now(w->e->store)));
+out:
+  pawl_buf_deinit(&text);
+  return rc;
+}
+
+static pawl_code refuse_busy(pawl_engine *e, pawl_error *err) {
+  pawl_rows rows;
+  char who[37] = "another executor";
+
+  MUST(PAWL_READ(e->store, housekeeper_get, &rows, err,
+                 .now = pawl_store_now(e->store)));
+  if (rows.nrows)
+    pawl_id_format(pawl_read_housekeeper_get(&rows, 0).executor, who);
+  return pawl_fail_hint(err, PAWL_BUSY, "ask again in a moment",
+                        "%s is pruning this store now", who);
+}
+
+static void init_sweep(sweep *w, count *counts) {
+  memset(counts, 0, sizeof *counts * NSTAGES);
+  w->counts = counts;
+  w->now_us = pawl_engine_now(w->e);
+  w->left = w->asked.limit;
+  w->versions.alloc = &w->e->alloc;
+}
+
+/* ---- all at once ---- */
+
+static const char *const kept_names[NKEPT] = {
+    [PAWL_HOLD_PARENT] = "parent",
+    [PAWL_HOLD_WORD] = "word",
+    [PAWL_HOLD_CHILDREN] = "children",
+    [PAWL_HOLD_UNDELIVERED] = "undelivered",
+    [PAWL_HOLD_UNPUBLISHED] = "unpublished",
+    [KEPT_LEASED] = "leased",
+    [KEPT_TASK] = "needed"};
+
+static void tell_count(pawl_object *o, const char *name, const count *c) {
+  pawl_object inner, kept;
+
+  pawl_member_object(o, name, &inner);
+  pawl_member_int(&inner, "removed", c->removed);
+  pawl_member_object(&inner, "kept", &kept);
+  for (int i = 0; i < NKEPT; i++)
+    if (c->kept[i]) pawl_member_int(&kept, kept_names[i], c->kept[i]);
+  pawl_object_end(&kept);
+  pawl_object_end(&inner);
+}
+
+static void tell(const sweep *w, int finished, pawl_buf *out) {
+  pawl_object o;
+
+  pawl_object_begin(&o, out);
+  for (int i = 0; i < SPACE; i++)
+    tell_count(&o, stages[i].name, &w->counts[i]);
+  pawl_member_int(&o, "freed_bytes", w->freed_bytes);
+  pawl_member_bool(&o, "finished", finished);
+  pawl_member_bool(&o, "dry_run", w->asked.dry_run);
+  pawl_object_end(&o);
+}
+
+static pawl_code go_through(sweep *w, int *finished, pawl_error *err) {
+  int64_t again = pawl_clock_mono() + TTL_US / 3;
+  int got = 1;
+
+  while (!is_finished(w) && !w->e->interrupted) {
+    if (pawl_clock_mono() >= again) {
+      MUST(take_house(w, 1, &got, NULL, err));
+      if (!got) return refuse_busy(w->e, err);
+      again = pawl_clock_mono() + TTL_US / 3;
+    }
+    MUST(step(w, err));
+    *finished = *finished && (w->left > 0 || w->at.stage >= SPACE);
+    heed_limit(w);
+  }
+  *finished = *finished && is_finished(w);
+  return PAWL_OK;
+}
+
+pawl_code pawl_prune_all(pawl_engine *e, pawl_taker *take, pawl_str options,
+                         pawl_buf *out, pawl_error *err) {
+  sweep w = {.e = e, .take = take, .until_mono = PAWL_NEVER};
+  count counts[NSTAGES];
+  pawl_error second;
+  int got = 0, finished = 1;
+  pawl_code rc = PAWL_OK;
+
+  if (pawl_store_held(e->store))
+    return pawl_fail_hint(err, PAWL_MISUSE, "prune behind the transaction",
+                          "to prune is many transactions: it cannot be part "
+                          "of one that is held");
+  init_request(&w.asked, &e->alloc);
+  MUST(pawl_options_read(&pawl_options_of_prune, options, &w.asked, err));
+  MUST(read_retain(e, &w.ours, err));
+  init_sweep(&w, counts);
+  if (!w.asked.dry_run) {
+    MUST(take_house(&w, 1, &got, NULL, err));
+    if (!got) return refuse_busy(e, err);
+  }
+  e->interrupted = 0;
+  TRY(go_through(&w, &finished, err));
+  tell(&w, finished, out);
+  rc = pawl_buf_check(out, err);
+out:
+  e->interrupted = 0;
+  pawl_buf_deinit(&w.versions);
+  if (got) {
+    pawl_code left = leave_house(&w, NULL, 0, rc == PAWL_OK ? err : &second);
+    if (rc == PAWL_OK) rc = left;
+  }
+  return rc;
+}
+
+/* ---- a piece ---- */
+
+/* Nothing is pruned unless somebody has said for how long it is kept. */
+static int is_wanted(const pawl_engine *e) {
+  const pawl_def *d;
+
+  if (e->config.retain && e->config.retain[0]) return 1;
+  for (int i = 0; (d = pawl_registry_at(e->registry, i)); i++)
+    if (d->retains) return 1;
+  return 0;
+}
+
+static pawl_code do_piece(sweep *w, int64_t budget_us, pawl_error *err) {
+  int64_t began = pawl_clock_mono();
+  pawl_error second;
+  pawl_code rc = PAWL_OK;
+
+  w->until_mono = began + budget_us;
+  do rc = step(w, err);
+  while (rc == PAWL_OK && !is_finished(w) && !w->e->interrupted &&
+         pawl_clock_mono() < w->until_mono);
+  int64_t took = pawl_clock_mono() - began;
+  w->e->prune_mono_us = began + took + REST * took;
+  if (is_finished(w)) w->e->prune_mono_us = began + SWEEP_EVERY_US;
+  pawl_code left = leave_house(w, is_finished(w) ? NULL : &w->at,
+                               is_finished(w) ? SWEEP_EVERY_US : 0,
+                               rc == PAWL_OK ? err : &second);
+  return rc == PAWL_OK ? left : rc;
+}
+
+pawl_code pawl_prune_piece(pawl_engine *e, pawl_taker *take, int64_t budget_us,
+                           pawl_error *err) {
+  sweep w = {.e = e, .take = take};
+  pawl_buf place_of = {.alloc = &e->alloc};
+  count counts[NSTAGES];
+  int got;
+  pawl_code rc = PAWL_OK;
+
+  if (pawl_clock_mono() < e->prune_mono_us) return PAWL_OK;
+  e->prune_mono_us = pawl_clock_mono() + LOOK_EVERY_US;
+  if (!is_wanted(e)) return PAWL_OK;
+  init_request(&w.asked, &e->alloc);
+  TRY(read_retain(e, &w.ours, err));
+  init_sweep(&w, counts);
+  TRY(take_house(&w, 0, &got, &place_of, err));
+  if (!got) goto out;
+  read_place(e, pawl_buf_str(&place_of), &w.at);
+  TRY(do_piece(&w, budget_us, err));
+out:
+  pawl_buf_deinit(&place_of);
+  pawl_buf_deinit(&w.versions);
+  return rc;
+}

@@ -1,0 +1,256 @@
+/* An instance with all its rows, as lines of JSON (common/lines.h): what it
+ * takes to go on with it in another store. All is read as it is at one moment,
+ * also while somebody holds the instance: then it is as if that one had died,
+ * and runs again what he has not committed. */
+#include "../../value/options.h"
+#include "../common/engine_struct.h"
+#include "../common/find.h"
+#include "../common/lines.h"
+#include "../common/time.h"
+#include "ask.h"
+
+enum { MAX_MASKS = 32, FORMAT = 1 };
+
+typedef struct export_options {
+  uint64_t given;
+  pawl_str mask; /* JSON: a text, or a list */
+  pawl_buf by;
+} export_options;
+
+static const pawl_option export_rows[] = {
+    {"mask", PAWL_OPTION_TEXTS, .at = offsetof(export_options, mask),
+     .low = 1},
+    {"by", PAWL_OPTION_TEXT, .at = offsetof(export_options, by), .low = 1,
+     .high = 255}};
+PAWL_OPTIONS_OF(export) = {.what = "export", PAWL_OPTION_ROWS(export_rows)};
+
+/* ---- what is masked ---- */
+
+/* Attributes by their names, here and where history has what became of them;
+ * "vars." in front: members of variables. */
+typedef struct masks {
+  pawl_buf text; /* what the others borrow */
+  pawl_str names[MAX_MASKS], paths[MAX_MASKS];
+  int nnames, npaths;
+} masks;
+
+static const char VARS[] = "vars.", ATTRIBUTES[] = "attributes.";
+
+/* What stands behind that beginning; 0: it begins otherwise. */
+static int behind(pawl_str text, const char *front, pawl_str *rest) {
+  const size_t n = strlen(front);
+  if (text.len <= n || memcmp(text.at, front, n) != 0) return 0;
+  *rest = (pawl_str){text.at + n, text.len - n};
+  return 1;
+}
+
+static void take_mask(masks *m, pawl_str text) {
+  if (behind(text, VARS, &m->paths[m->npaths])) {
+    m->npaths++;
+    return;
+  }
+  (void)behind(text, ATTRIBUTES, &m->names[m->nnames++]);
+  m->paths[m->npaths++] = text;
+}
+
+static void add_mask(pawl_str quoted, pawl_buf *text) {
+  pawl_str rest, raw = {quoted.at + 1, quoted.len - 2};
+  if (!behind(raw, VARS, &rest)) pawl_buf_addz(text, ATTRIBUTES);
+  pawl_json_unquote(quoted, text);
+}
+
+static pawl_code read_masks(pawl_str given, masks *m, pawl_error *err) {
+  const int is_one = pawl_json_kind_of(given) == PAWL_JSON_STRING;
+  size_t at[MAX_MASKS + 1];
+  int n = 0;
+
+  if (!given.len) return PAWL_OK;
+  if (!is_one && pawl_json_count(given) > MAX_MASKS)
+    return pawl_fail(err, PAWL_LIMIT, "more than %d masks", MAX_MASKS);
+  at[n++] = 0;
+  if (is_one) {
+    add_mask(given, &m->text);
+    at[n++] = m->text.len;
+  }
+  for (pawl_json_iter it = {0}; !is_one && pawl_json_walk(given, &it);) {
+    add_mask(it.value, &m->text);
+    at[n++] = m->text.len;
+  }
+  MUST(pawl_buf_check(&m->text, err));
+  for (int i = 0; i + 1 < n; i++)
+    take_mask(m, (pawl_str){m->text.at + at[i], at[i + 1] - at[i]});
+  return PAWL_OK;
+}
+
+static int is_masked(const masks *m, pawl_str name) {
+  for (int i = 0; i < m->nnames; i++)
+    if (pawl_str_eq(m->names[i], name)) return 1;
+  return 0;
+}
+
+/* ---- read ---- */
+
+/* Where each table's rows are, once the unit is over. */
+typedef struct found {
+  int at[PAWL_NCARRIED];
+} found;
+
+/* They all ask for one instance's rows. */
+static const pawl_stmt asks[] = {
+#define ASK(table) PAWL_STMT_export_##table,
+    PAWL_CARRIED(ASK)};
+
+static pawl_code read_rows(pawl_engine *e, const pawl_id *id, found *f,
+                           pawl_error *err) {
+  const pawl_export_instance_args which = {.shard = pawl_shard_of(e, id),
+                                           .id = id};
+  pawl_code rc = PAWL_OK;
+
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_SNAPSHOT, err));
+  for (int i = 0; i < PAWL_NCARRIED; i++)
+    TRY(pawl_store_send_one(e->store, asks[i], &which, &f->at[i], err));
+  TRY(pawl_store_commit(e->store, err));
+out:
+  if (rc != PAWL_OK) pawl_store_rollback(e->store);
+  return rc;
+}
+
+/* ---- written ---- */
+
+static const char *const names[] = {
+#define NAME(table) #table,
+    PAWL_CARRIED(NAME)};
+
+static int64_t add_table(const pawl_rows *rows, pawl_carried table,
+                         const masks *m, pawl_buf *out) {
+  const pawl_mask mask = {m->paths, m->npaths};
+  int64_t n = 0;
+
+  for (int k = 0; k < rows->nrows; k++) {
+    if (table == PAWL_CARRIED_attribute &&
+        is_masked(m, pawl_read_export_attribute(rows, k).name))
+      continue;
+    pawl_line_write(rows, k, names[table], &mask, out);
+    n++;
+  }
+  return n;
+}
+
+/* Which instance comes, and who carries it away. */
+static void add_head(pawl_engine *e, const pawl_rows *rows,
+                     const export_options *o, pawl_buf *out) {
+  const pawl_export_instance_row row = pawl_read_export_instance(rows, 0);
+  pawl_object head;
+
+  pawl_object_begin(&head, out);
+  pawl_member_textz(&head, "is", "export");
+  pawl_member_int(&head, "format", FORMAT);
+  pawl_member_id(&head, "id", row.id);
+  pawl_member_str(&head, "workflow", row.workflow);
+  pawl_member_int(&head, "version", row.version);
+  pawl_member_str(&head, "status", row.status);
+  pawl_member_bool(&head, "masked", o->mask.len > 0);
+  pawl_member_time(&head, "at", pawl_engine_now(e));
+  if (o->by.len) pawl_member_str(&head, "by", pawl_buf_str(&o->by));
+  pawl_object_end(&head);
+  pawl_buf_addc(out, '\n');
+}
+
+static void add_end(const pawl_id *id, int64_t nrows, pawl_buf *out) {
+  pawl_object end;
+
+  pawl_object_begin(&end, out);
+  pawl_member_textz(&end, "is", "end");
+  pawl_member_id(&end, "id", id);
+  pawl_member_int(&end, "rows", nrows);
+  pawl_object_end(&end);
+  pawl_buf_addc(out, '\n');
+}
+
+/* What it runs by, if the store has that. */
+static pawl_code add_workflow(pawl_engine *e, pawl_str code, int64_t version,
+                              pawl_buf *out, pawl_error *err) {
+  pawl_rows rows;
+
+  MUST(PAWL_READ(e->store, export_workflow, &rows, err, .code = code,
+                 .version = version));
+  for (int k = 0; k < rows.nrows; k++)
+    pawl_line_write(&rows, k, "workflow", NULL, out);
+  return PAWL_OK;
+}
+
+/* Damaged JSON in the store would be a damaged line. */
+static pawl_code check_lines(const pawl_id *id, const pawl_buf *out,
+                             pawl_error *err) {
+  pawl_str rest = pawl_buf_str(out);
+  pawl_error why;
+
+  MUST(pawl_buf_check(out, err));
+  while (rest.len) {
+    const char *end = memchr(rest.at, '\n', rest.len);
+    const pawl_str line = {rest.at, (size_t)(end - rest.at)};
+    const pawl_code rc = pawl_json_check(line, NULL, &why);
+    if (rc == PAWL_NOMEM) return pawl_fail_memory(err);
+    /* what is nested to the limit is nested deeper in a line */
+    if (rc != PAWL_OK && rc != PAWL_LIMIT)
+      return pawl_fail_hint(err, PAWL_CORRUPT,
+                            "somebody else has written to the store, or the "
+                            "disk is failing: restore it from a backup",
+                            "the store holds damaged JSON, of %s: %s",
+                            pawl_id_text_of(id).at, why.message);
+    rest.at += line.len + 1;
+    rest.len -= line.len + 1;
+  }
+  return PAWL_OK;
+}
+
+/* Its definition comes in front, and is asked for behind: which one it is, its
+ * own row tells. */
+static pawl_code add_instance(pawl_engine *e, const pawl_id *id,
+                              const export_options *o, const masks *m,
+                              pawl_buf *out, pawl_error *err) {
+  pawl_buf lines = {.alloc = &e->alloc}, code = {.alloc = &e->alloc};
+  int64_t n = 0, version = 0;
+  pawl_rows rows;
+  found f;
+  pawl_code rc = PAWL_OK;
+
+  TRY(read_rows(e, id, &f, err));
+  for (int i = 0; i < PAWL_NCARRIED; i++) {
+    pawl_store_rows(e->store, f.at[i], &rows);
+    if (i == PAWL_CARRIED_instance && !rows.nrows)
+      TRY(pawl_instance_missing(id, err));
+    if (i == PAWL_CARRIED_instance) {
+      add_head(e, &rows, o, &lines);
+      pawl_buf_adds(&code, pawl_read_export_instance(&rows, 0).workflow);
+      version = pawl_read_export_instance(&rows, 0).version;
+    }
+    n += add_table(&rows, (pawl_carried)i, m, &lines);
+  }
+  add_end(id, n, &lines);
+  TRY(check_lines(id, &lines, err));
+  TRY(add_workflow(e, pawl_buf_str(&code), version, out, err));
+  pawl_buf_adds(out, pawl_buf_str(&lines));
+  TRY(pawl_buf_check(out, err));
+out:
+  pawl_buf_deinit(&lines);
+  pawl_buf_deinit(&code);
+  return rc;
+}
+
+pawl_code pawl_engine_export(pawl_engine *e, const pawl_id *id,
+                             pawl_str options, pawl_buf *out,
+                             pawl_error *err) {
+  export_options o;
+  masks m = {.text = {.alloc = &e->alloc}};
+  pawl_code rc = PAWL_OK;
+
+  pawl_options_init(&pawl_options_of_export, &o, sizeof o, &e->alloc);
+  TRY(pawl_options_read(&pawl_options_of_export, options, &o, err));
+  TRY(read_masks(o.mask, &m, err));
+  TRY(add_instance(e, id, &o, &m, out, err));
+out:
+  pawl_buf_deinit(&m.text);
+  pawl_options_deinit(&pawl_options_of_export, &o);
+  return rc;
+}

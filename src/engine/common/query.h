@@ -1,0 +1,18 @@
+/* engine/common/query.h: a user's own SQL, in the transaction that is open: of
+ * a transactional step (ctx.db), or one that is held (tx:query).
+ *
+ * Layer    engine/common. */
+#ifndef PAWL_ENGINE_COMMON_QUERY_H
+#define PAWL_ENGINE_COMMON_QUERY_H
+
+#include "../../base/buf.h"
+
+/* params: a JSON array of at most 100 values, none of them nested for the
+ * database: arrays and objects go as text. out: the rows, an array of objects.
+ * PAWL_LIMIT, PAWL_VALUE for what JSON cannot hold. *failed (may be NULL) says
+ * why the store refused the statement: the transaction cannot go on then. */
+pawl_code pawl_query_run(pawl_engine *e, pawl_str sql, pawl_str params,
+                         pawl_buf *out, int64_t *changed, pawl_error *failed,
+                         pawl_error *err);
+
+#endif
