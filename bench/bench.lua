@@ -2,7 +2,7 @@
 --- Measures pawl next to raw SQL that does the same writes, in turns, so that
 --- whatever else the machine does hits both. See docs/performance.md.
 ---
----   ./dev bench [--quick] [--json] [--baseline FILE] [--save]
+---   ./dev bench [--quick] [--json] [--baseline FILE] [--save] [--record]
 ---               [sqlite | postgres]
 ---
 ---   throughput.lua  W1, W1x2, W2, W2x2, W3, W3_bulk, W6, W7,
@@ -10,6 +10,7 @@
 ---   latency.lua     W4, W4_signal, the cold start
 ---   depth.lua       W5
 ---   memory.lua      rss_mb, rss_waiting_ratio
+---   record.lua      questions to a record of many years; with --record alone
 ---   counts.lua      allocations, instructions, what a small change writes
 ---   targets.lua     what is aimed at
 ---   baseline.lua    what is worse or better than it was
@@ -39,6 +40,7 @@ local latency = require "latency"
 local machine = require "machine"
 local memory = require "memory"
 local peers = require "peers"
+local record = require "record"
 local report = require "report"
 local stores = require "stores"
 local system = require "system_calls"
@@ -48,19 +50,23 @@ local throughput = require "throughput"
 --- rounds: of all measures that take turns; one, five: instances of W2, W1;
 --- raw: steps of the raw program; finished, timers, asleep: rows to be beside;
 --- depth: rounds of W5, which has double the instances of W2;
---- probe: instances under observation, few and many.
+--- probe: instances under observation, few and many;
+--- record: finished ones in the record, whose tenth waits beside.
 local SIZES = {
   full = { rounds = 5, five = 4000, one = 10000, raw = 20000, starts = 1000,
     bulk = 20000, items = 10000, events = 10000, waiting = 4000, latency = 40,
     cold = 40, finished = 1000000, timers = 100000, depth = 7, asleep = 1000000,
-    probe = { 128, 384 }, changes = 40 },
+    probe = { 128, 384 }, changes = 40,
+    record = 1000000 },
   quick = { rounds = 3, five = 2000, one = 4000, raw = 10000, starts = 1000,
     bulk = 10000, items = 2000, events = 2000, waiting = 4000, latency = 20,
     cold = 20, finished = 100000, timers = 10000, depth = 5, asleep = 100000,
-    probe = { 64, 192 }, changes = 20 },
+    probe = { 64, 192 }, changes = 20,
+    record = 100000 },
   tiny = { rounds = 1, five = 20, one = 20, raw = 640, starts = 5, bulk = 20,
     items = 20, events = 20, waiting = 4, latency = 2, cold = 1, finished = 50,
-    timers = 5, depth = 1, asleep = 50, probe = { 4, 8 }, changes = 2 },
+    timers = 5, depth = 1, asleep = 50, probe = { 4, 8 }, changes = 2,
+    record = 100 },
 }
 
 --- Those that take turns, in this order.
@@ -102,6 +108,11 @@ local function in_turns(bench, store, size)
   return out
 end
 
+local function measure_record(bench, store, size)
+  say("%s: a record of %d", store.name, size.record)
+  return record.measure(bench, store, size)
+end
+
 local function measure_store(bench, store, size)
   local out = in_turns(bench, store, size)
   say("%s: counts", store.name)
@@ -121,7 +132,7 @@ local function measure_store(bench, store, size)
   for name, value in pairs(memory.measure(bench, deep, size)) do
     out[name] = value
   end
-  out.version, out.settings = store.version, store.settings
+  out.record = measure_record(bench, store, size)
   return out
 end
 
@@ -129,7 +140,7 @@ end
 
 local function usage(problem)
   say("bench: %s\nusage: bench [--quick] [--json] [--baseline FILE] [--save] "
-    .. "[sqlite | postgres]", problem)
+    .. "[--record]\n             [sqlite | postgres]", problem)
   os.exit(2)
 end
 
@@ -141,7 +152,7 @@ local function read_arguments()
     local word = arg[i]
     if word == "--quick" or word == "--tiny" then
       options.size = word:sub(3)
-    elseif word == "--json" or word == "--save" then
+    elseif word == "--json" or word == "--save" or word == "--record" then
       options[word:sub(3)] = true
     elseif word == "--baseline" and arg[i + 1] then
       i = i + 1
@@ -170,15 +181,22 @@ local function measure_all(options, results)
     workflows = here .. "/workflows/" }
   for _, name in ipairs(options.stores) do
     local store <close> = open_store(name, dir.path)
-    results[name] = measure_store(bench, store, size)
+    results[name] = options.record
+      and { record = measure_record(bench, store, size) }
+      or measure_store(bench, store, size)
+    results[name].version, results[name].settings = store.version,
+      store.settings
     results.versions[name] = store.version
   end
-  results.peers = peers.run(dir.path, options.size)
+  if not options.record then
+    results.peers = peers.run(dir.path, options.size)
+  end
 end
 
 --- What is told of all stores together: the cold start of the one that needs
 --- no server, and the most that a worker takes.
-local function add_totals(results)
+local function add_totals(options, results)
+  if options.record then return end
   results.rss_mb = 0
   for _, name in ipairs { "postgres", "sqlite" } do
     local store = results[name] or {}
@@ -200,9 +218,11 @@ local function main()
   local results = { size = options.size, machine = machine.facts(),
     versions = machine.versions() }
   measure_all(options, results)
-  add_totals(results)
-  results.targets = targets.check(results)
-  results.baseline = compare(options, results)
+  add_totals(options, results)
+  if not options.record then
+    results.targets = targets.check(results)
+    results.baseline = compare(options, results)
+  end
   if options.save then baseline.save(options.baseline, results) end
   print(options.json and report.json(results) or report.text(results))
 end

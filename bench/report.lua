@@ -155,6 +155,17 @@ local function number(value)
     or value >= 1 and "%.3f" or "%.4f"):format(value)
 end
 
+--- The slowest first: what is to be looked at.
+local function record_lines(found, lines)
+  local names = names_of(found.ms)
+  table.sort(names, function(a, b) return found.ms[a] > found.ms[b] end)
+  lines[#lines + 1] = ("  record of %d, filled in %.0f s; ms"):format(
+    found.finished, found.fill_seconds)
+  for _, name in ipairs(names) do
+    lines[#lines + 1] = ("    %-20s %8s"):format(name, number(found.ms[name]))
+  end
+end
+
 local function store_lines(name, measures, lines)
   lines[#lines + 1] = name
   for _, title in ipairs(TITLES) do
@@ -176,6 +187,7 @@ local function store_lines(name, measures, lines)
       lines[#lines + 1] = ("  %s %s"):format(number(measures[one[1]]), one[2])
     end
   end
+  if measures.record then record_lines(measures.record, lines) end
 end
 
 local function target_lines(results, lines)
@@ -244,7 +256,7 @@ function report.text(results)
     lines[#lines + 1] = ("cold start: %.1f ms"):format(results.cold_start_ms)
   end
   if results.peers then peer_lines(results, lines) end
-  target_lines(results, lines)
+  if results.targets then target_lines(results, lines) end
   if results.baseline then baseline_lines(results, lines) end
   return table.concat(lines, "\n")
 end

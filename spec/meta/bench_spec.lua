@@ -85,6 +85,9 @@ for _, backend in ipairs(backends) do
         bytes .. "_small_change" } do
         assert.is_true(store[field] > 0, field)
       end
+      for _, question in ipairs { "list", "list_attribute", "history" } do
+        assert.is_true(store.record.ms[question] > 0, question)
+      end
       assert.equal(backend.name == "sqlite", results.cold_start_ms ~= nil)
       assert.is_true(results.rss_mb > 0)
       assert.is_true(results.machine.cores > 0)
@@ -96,6 +99,13 @@ for _, backend in ipairs(backends) do
         asked = { failed = "w1 in 1: node bench.mjs" } }, results.peers)
       local saved = assert(baseline.read(file)).tiny
       assert.equal(store.W1.value, saved[backend.name].W1.value)
+    end)
+
+    it("asks a filled record alone", function()
+      local results = run("--record", backend.name)
+      assert.is_true(results[backend.name].record.ms.list > 0)
+      assert.is_nil(results[backend.name].W1)
+      assert.is_nil(results.targets)
     end)
   end)
 end
