@@ -1,0 +1,104 @@
+--- docs/requirements.md: whatever the record must hold and do is proven by a
+--- spec that there is, or is answered otherwise, with a reason.
+local tmp = require "spec.support.tmp"
+
+local COUNTS = { S1 = 55, S2 = 61, S3 = 80, S4 = 72, S5 = 62, X = 13, E = 25 }
+-- What needs no second store: a store's own ways, the command, the module.
+local ALONE = { "^cli/", "^lua/", "^meta/", "^store/process_spec$" }
+
+---@return { id: string, how: string }[]
+local function rows()
+  local list = {}
+  for line in tmp.read "docs/requirements.md":gmatch "[^\n]+" do
+    local id, how = line:match "^| ([SXE][%d.]+) | .- | (.*) |$"
+    if id then list[#list + 1] = { id = id, how = how } end
+  end
+  return list
+end
+
+--- File and title of each spec that a row names.
+local function named(how)
+  local list, at = {}, 1
+  while true do
+    local from, stop, file = how:find("`([%w_/]+_spec)` ", at)
+    if not from then return list end
+    local next_one = how:find("; `[%w_/]+_spec` ", stop) or #how + 1
+    list[#list + 1] = { file = file, title = how:sub(stop + 1, next_one - 1) }
+    at = next_one
+  end
+end
+
+local texts = {}
+local function text_of(file)
+  if texts[file] == nil then
+    local handle = io.open("spec/" .. file .. ".lua")
+    texts[file] = handle and handle:read "a" or false
+    if handle then handle:close() end
+  end
+  return texts[file]
+end
+
+--- Titles of a file, as far as they are written in it: what stands between
+--- literals is left out.
+local function titles(text)
+  local found = {}
+  for args in text:gmatch "\n%s*it%((.-),%s*function" do
+    local parts = {}
+    for literal in args:gmatch '"([^"]*)"' do parts[#parts + 1] = literal end
+    found[#found + 1] = table.concat(parts)
+  end
+  return found
+end
+
+local function has(text, title)
+  for _, one in ipairs(titles(text)) do
+    if one:sub(1, #title) == title then return true end
+  end
+  return false
+end
+
+local function on_both(file, text)
+  for _, pattern in ipairs(ALONE) do
+    if file:find(pattern) then return true end
+  end
+  return text:find "kit%.describe" or text:find "kit%.each"
+    or text:find "backends" or text:find "Site%.each"
+end
+
+describe("what the record must hold", function()
+  it("is told whole, in order", function()
+    local seen, last = {}, {}
+    for _, row in ipairs(rows()) do
+      local group, number = row.id:match "^(S%d)%.(%d+)$"
+      if not group then group, number = row.id:match "^([XE])(%d+)$" end
+      assert.equal((last[group] or 0) + 1, tonumber(number), row.id)
+      last[group], seen[group] = tonumber(number), (seen[group] or 0) + 1
+    end
+    assert.same(COUNTS, seen)
+  end)
+
+  it("is proven by specs that there are", function()
+    for _, row in ipairs(rows()) do
+      for _, spec in ipairs(named(row.how)) do
+        local text = text_of(spec.file)
+        assert.is_truthy(text, row.id .. ": no file spec/" .. spec.file)
+        assert.is_true(has(text, spec.title), ("%s: %s has no '%s'"):format(
+          row.id, spec.file, spec.title))
+        assert.is_truthy(on_both(spec.file, text), row.id .. ": " .. spec.file
+          .. " runs on one store")
+      end
+    end
+  end)
+
+  it("is missing only where that is said", function()
+    local missing = { Later = {}, ["Not yet"] = {} }
+    for _, row in ipairs(rows()) do
+      local list = missing[row.how:match "^(%u[%l ]+): "]
+      if list then list[#list + 1] = row.id
+      else assert.is_true(#named(row.how) > 0, row.id .. " is not proven") end
+    end
+    assert.same({ "S2.53", "S3.71", "S5.46" }, missing.Later)
+    assert.same({ "S1.46", "S1.52", "S3.40", "S3.63", "S4.15", "S4.58",
+      "S5.31", "S5.44", "X4", "E4", "E5", "E6" }, missing["Not yet"])
+  end)
+end)
