@@ -40,6 +40,7 @@ local MEANT = {
   { "audit_of", "audit_instance by .*instance =", "what is told of one" },
   { "audit_purge", "audit_instance by .*instance =", "the same" },
   { "purge_audit", "audit_instance by .*instance =", "the same" },
+  { "purge_held_audit", "audit_instance by .*instance =", "the same" },
   { "list_deleted", "instance_deleted", "a page of what was deleted" },
   { "agenda_claim", "left", "prefixes that are suspended: a few" },
   { "agenda_claim_one", "left", "the same" },

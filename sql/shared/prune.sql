@@ -71,9 +71,10 @@ select id, updated_at,
                    where k.shard = @shard and k.instance = t.instance
                      and k.no = t.token and k.visit = t.visit
                      and k.state in ('active', 'waiting'))
-       or exists (select 1 from pawl.inbox i
-                   where i.shard = @shard and i.instance = t.instance
-                     and i.kind = 'task' and not i.taken) as needed
+       or exists (select 1 from (
+                    select no from pawl.inbox
+                     where shard = @shard and instance = t.instance
+                       and kind = 'task' and not taken offset 0) i) as needed
   from pawl.task t
  where shard = @shard and status = @status and id > @after and id < @before
    and status >= '' -- only: postgres
@@ -85,7 +86,7 @@ select id, updated_at,
 select count(*) as n from (
   select 1 from pawl.event
    where shard = @shard and expires_at <= {{now}} and posted
-   limit @max) e;
+   order by expires_at limit @max) e;
 
 -- name: prune_retains
 -- args: @code text

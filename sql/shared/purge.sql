@@ -6,8 +6,10 @@
 -- rows: id uuid, undelivered boolean, unpublished boolean
 -- What others have not got yet.
 select s.id as id, o.* {{from_each}} (
-  select exists (select 1 from pawl.message
-                  where shard = @shard and instance = s.id) as undelivered,
+  select exists (select 1 from (
+                   select seq from pawl.message
+                    where shard = @shard and instance = s.id offset 0) m)
+           as undelivered,
          exists (select 1 from (
                    select published_at from pawl.outbox
                     where shard = @shard and instance = s.id offset 0) p
@@ -18,8 +20,10 @@ select s.id as id, o.* {{from_each}} (
 -- rows: id uuid, lives boolean, undelivered boolean
 -- Parents that are there.
 select i.id, i.status in ('running', 'waiting', 'suspended') as lives,
-       exists (select 1 from pawl.message m
-                where m.shard = @shard and m.instance = i.id) as undelivered
+       exists (select 1 from (
+                 select seq from pawl.message
+                  where shard = @shard and instance = i.id offset 0) m)
+         as undelivered
   {{from_each}} (
   select id, status from pawl.instance
    where shard = @shard and id = s.id offset 0) i;
@@ -198,13 +202,18 @@ delete from pawl.failure where shard = @shard and instance = @id;
 -- args: @shard smallint, @id uuid, @max integer
 -- How its tasks went from hand to hand; that it is purged is told.
 delete from pawl.audit
- where shard + 1 = @shard + 1 and instance = @id and type <> 'purged'
-   and at <= (
-  select at from (
-    select at from pawl.audit
-     where shard + 1 = @shard + 1 and instance = @id and type <> 'purged'
-     order by at limit @max) f
-   order by at desc limit 1);
+-- only: postgres
+ where ctid = any (array(
+-- only: sqlite
+ where (shard, at, id) in (
+-- for all
+  select ctid -- only: postgres
+  select shard, at, id -- only: sqlite
+    from pawl.audit
+   where shard + 1 = @shard + 1 and instance = @id and type <> 'purged'
+   order by at limit @max)
+) -- only: postgres
+;
 
 -- name: purge_tasks
 -- args: @shard smallint, @id uuid, @max integer

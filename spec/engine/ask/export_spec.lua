@@ -74,8 +74,8 @@ kit.describe("an export", function(backend)
       ["instance.lease"] = true, ["instance.purge_at"] = true,
       ["agenda.lease"] = true, ["agenda.executor"] = true,
       ["agenda.was_executor"] = true, ["agenda.was_due_at"] = true,
-      ["agenda.latch"] = true, ["outbox.lease"] = true, ["workflow.active"] = true,
-      ["workflow.current"] = true }
+      ["agenda.latch"] = true, ["outbox.lease"] = true,
+      ["workflow.active"] = true, ["workflow.current"] = true }
     -- made of the instance; what was done in this store stays its own
     local standing = { standing = true, audit = true }
     local columns = kit.select(url, backend.name == "postgres"
