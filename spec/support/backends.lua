@@ -14,7 +14,8 @@ local testing = require "pawl.testing"
 local tmp = require "spec.support.tmp"
 
 ---@class spec.Backend
----@field name string  "sqlite" or "postgres"
+---@field name string  "sqlite" or "postgres": whose SQL it speaks
+---@field label string  how specs call it: its name, ":memory:" or "toy"
 ---@field url fun(): string  of a brand-new store, empty, without schema
 ---@field fresh fun(options?: pawl.OpenOptions): pawl.Engine, pawl.Clock, string
 ---@field open fun(url: string, options?: pawl.OpenOptions): pawl.Engine
@@ -52,6 +53,7 @@ end
 local function backend(self, drop)
   local engines, urls = {}, {}
   local new_url = self.url
+  self.label = self.label or self.name
 
   function self.url()
     local url = new_url()
@@ -227,6 +229,63 @@ local function postgres(server)
       is_plain[url] = nil
     end
   end)
+end
+
+---- others, for spec/store/conformance_spec.lua -----------------------------
+
+--- A store that one connection has: what needs a second one is passed over,
+--- and what looks into the store asks that one.
+local function memory()
+  local self = { name = "sqlite", label = ":memory:" }
+  local engine
+  local second = require "spec.support.conform".second
+
+  function self.url() return ":memory:" end
+
+  function self.select(text)
+    local rows = engine and engine:transaction(function(tx)
+      return tx:query(text)
+    end)
+    return rows or second() -- what writes, ids as bytes: the engine cannot
+  end
+
+  function self.sql(_, text)
+    local rows = self.select(text)
+    for _, row in ipairs(rows) do
+      for name, value in pairs(row) do row[name] = tostring(value) end
+    end
+    return rows
+  end
+
+  backend(self, function() engine = nil end)
+  local open = self.open
+  function self.open(url, options)
+    if engine then second() end
+    engine = open(url, options)
+    return engine
+  end
+  return self
+end
+
+--- The driver of specs alone (toy.c), whose stores are files.
+local function toy()
+  require "spec.support.probe"
+  local file = sqlite()
+  local self = { name = "sqlite", label = "toy" }
+  function self.url() return "toy:" .. tmp.path("pawl.db") end
+  function self.sql(url, text) return file.sql(url:match "^toy:(.*)", text) end
+  return backend(self, function(urls)
+    for _, url in ipairs(urls) do
+      for _, suffix in ipairs { "", "-wal", "-shm" } do
+        os.remove(url:match "^toy:(.*)" .. suffix)
+      end
+    end
+  end)
+end
+
+local asked = os.getenv "PAWL_SPEC_BACKEND"
+if asked then
+  return { assert(({ [":memory:"] = memory, toy = toy })[asked])() }
 end
 
 --- On a server of a spec's own, a backend like the others.

@@ -25,6 +25,8 @@
  *   probe.fault(spec, fn)  see base/fault.h; nil: no faults. `fn` is called
  *     with the point's name where the action is `call`; an error that it
  *     raises is printed and ends the program. Without one the last one stays.
+ *   probe.toy() -> {begin = n, ...}: calls of the third driver (toy.c), whose
+ *     stores have URLs "toy:PATH" from when this module is loaded on
  *   probe.statements() -> {{name =, args = {{name =, type =, list =}}}, ...} */
 #include <lauxlib.h>
 #include <lua.h>
@@ -36,6 +38,7 @@
 #include "../../src/host/host.h"
 #include "../../src/store/drivers.h"
 #include "../../src/store/store.h"
+#include "toy.h"
 
 #define STORE_MT "pawl.probe.store"
 
@@ -538,6 +541,23 @@ static int probe_fault(lua_State *L) {
   return 0;
 }
 
+static int probe_toy(lua_State *L) {
+  const pawl_toy_calls *calls = &pawl_toy_called;
+  lua_newtable(L);
+  pawl_bind_set_int(L, "begin", calls->begin);
+  pawl_bind_set_int(L, "send", calls->send);
+  pawl_bind_set_int(L, "commit", calls->commit);
+  pawl_bind_set_int(L, "submit", calls->submit);
+  pawl_bind_set_int(L, "finish", calls->finish);
+  pawl_bind_set_int(L, "await", calls->await);
+  pawl_bind_set_int(L, "rollback", calls->rollback);
+  pawl_bind_set_int(L, "rows", calls->rows);
+  pawl_bind_set_int(L, "script", calls->script);
+  pawl_bind_set_int(L, "query", calls->query);
+  pawl_bind_set_int(L, "wait", calls->wait);
+  return 1;
+}
+
 static int probe_statements(lua_State *L) {
   lua_createtable(L, PAWL_NSTMTS, 0);
   for (int i = 0; i < PAWL_NSTMTS; i++) {
@@ -584,10 +604,12 @@ static const luaL_Reg store_methods[] = {
 static const luaL_Reg probe_functions[] = {
     {"open", probe_open},   {"sql", probe_sql},
     {"fault", probe_fault}, {"statements", probe_statements},
-    {"count", store_count}, {NULL, NULL},
+    {"count", store_count}, {"toy", probe_toy},
+    {NULL, NULL},
 };
 
 PAWL_API int luaopen_pawl_probe(lua_State *L) {
+  pawl_drivers_extra = &pawl_driver_toy;
   luaL_newmetatable(L, STORE_MT);
   luaL_newlib(L, store_methods);
   lua_setfield(L, -2, "__index");

@@ -3,7 +3,8 @@
  * A driver carries bytes; SQL files carry meaning; store.c knows neither
  * dialect. Two drivers: sqlite.c and postgres.c, each with the files below it.
  * A third is written by filling in pawl_driver and naming it in drivers.h, and
- * spec/store tells whether it is right.
+ * spec/store and spec/engine tell whether it is right; spec/support/toy.c is one
+ * to read (docs/stores.md).
  *
  * Units    A unit of work is begin .. commit | rollback. PAWL_UNIT_BATCH:
  *          statements are queued by `send` and run when `commit` is called,
@@ -21,7 +22,9 @@
  *          no rows in its columns is not sent: the store sees to that.
  * Errors   When `send` or `commit` fails, nothing of the unit has happened,
  *          except PAWL_UNREACHABLE from commit: then nobody knows. After a
- *          failure only rollback and close are legal. A COMMIT that answers
+ *          failure only rollback and close are legal, and in an OPEN unit the
+ *          statement savepoint_undo, if a savepoint was made: what failed is
+ *          over then. A COMMIT that answers
  *          with the tag ROLLBACK is a failure. SQLSTATE is always set in err;
  *          SQLite's codes are mapped to their nearest SQLSTATE.
  * Codes    BUSY (lock or serialisation: the unit may be repeated),

@@ -19,8 +19,17 @@ const pawl_driver pawl_driver_no_postgres = {
 static const pawl_driver *const drivers[] = {PAWL_DRIVERS(ENTRY)};
 enum { NDRIVERS = sizeof drivers / sizeof *drivers };
 
+#ifdef PAWL_TESTING
+const pawl_driver *pawl_drivers_extra;
+#endif
+
 /* The driver of a URL that says so itself. */
 static const pawl_driver *find(const char *url) {
+#ifdef PAWL_TESTING
+  if (pawl_drivers_extra &&
+      pawl_url_begins(url, pawl_drivers_extra->url->scheme))
+    return pawl_drivers_extra;
+#endif
   for (int i = 0; i < NDRIVERS; i++) {
     const pawl_url_kind *kind = drivers[i]->url;
     if (pawl_url_begins(url, kind->scheme) ||

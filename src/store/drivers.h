@@ -16,6 +16,11 @@
 #define PAWL_DRIVER(name) extern const pawl_driver pawl_driver_##name;
 PAWL_DRIVERS(PAWL_DRIVER)
 
+#ifdef PAWL_TESTING
+/* One more, of a spec's own, for URLs with its scheme; NULL: none. */
+extern const pawl_driver *pawl_drivers_extra;
+#endif
+
 /* Splits a URL (as in pawl_open; NULL: "pawl.db") into its driver and what
  * that one opens, a part of the text: a path, a CONNINFO, a whole URL.
  * PAWL_INVALID: see U1; PAWL_UNSUPPORTED: the driver is not built in. */
