@@ -21,12 +21,19 @@ create table pawl.migration (
   applied_at timestamptz not null
 );
 comment on table pawl.migration is 'migrations applied to this store';
+comment on column pawl.migration.number is 'its number: 1 and on';
+comment on column pawl.migration.name is 'its file''s name';
+comment on column pawl.migration.breaking is
+  'programs that do not know it cannot use the store';
+comment on column pawl.migration.applied_at is 'when it was applied';
 
 create table pawl.meta (
   key text primary key,
   value text not null
 );
 comment on table pawl.meta is 'facts of the store itself: shards';
+comment on column pawl.meta.key is 'which fact: shards';
+comment on column pawl.meta.value is 'the fact, as text';
 
 -- Definitions -------------------------------------------------------------
 
@@ -54,6 +61,31 @@ create unique index workflow_current on pawl.workflow (code, version)
   where current;
 comment on table pawl.workflow is
   'definitions; current marks the revision that runs, older ones stay by hash';
+comment on column pawl.workflow.code is 'its name: what a start names';
+comment on column pawl.workflow.version is 'its number; instances stay with theirs';
+comment on column pawl.workflow.revision is
+  '1 and on: a hot-fix of a version makes the next';
+comment on column pawl.workflow.name is 'what it is called for people';
+comment on column pawl.workflow.description is 'what it is for';
+comment on column pawl.workflow.graph is
+  'its nodes and transitions, as they are run and drawn';
+comment on column pawl.workflow.source is
+  'the text of its file; null: it was built within a program';
+comment on column pawl.workflow.bundle is
+  'the modules that its source needs, by name';
+comment on column pawl.workflow.sha256 is
+  'of source and bundle: what differs is not run';
+comment on column pawl.workflow.inline is
+  'it was built within a program, and runs only where that has loaded it';
+comment on column pawl.workflow.active is 'it may be started';
+comment on column pawl.workflow.current is
+  'the revision that runs; one of each version';
+comment on column pawl.workflow.executor_group is
+  'its instances are in this group, unless a start says otherwise';
+comment on column pawl.workflow.modified_at is
+  'when it was last switched on or off, or a revision came';
+comment on column pawl.workflow.by is 'who did that';
+comment on column pawl.workflow.reason is 'and why';
 
 -- Instances ---------------------------------------------------------------
 
@@ -132,6 +164,86 @@ create table pawl.instance (
 ) with (fillfactor = 30);
 comment on table pawl.instance is
   'one execution of a workflow version; no column that changes at every step is in an index';
+comment on column pawl.instance.id is 'a UUIDv7: drawn with the time';
+comment on column pawl.instance.workflow is 'code of its workflow';
+comment on column pawl.instance.version is
+  'the version that it runs; a transfer changes it';
+comment on column pawl.instance.priority is
+  'those of a higher one are claimed first';
+comment on column pawl.instance.executor_group is
+  'executors of this group serve it';
+comment on column pawl.instance.business_key is
+  'the user''s own name for what it is about';
+comment on column pawl.instance.correlation is
+  'what it shares with what is about the same thing elsewhere';
+comment on column pawl.instance.key is
+  'a start with the same key gives this one';
+comment on column pawl.instance.parent is 'the instance that started it';
+comment on column pawl.instance.root is
+  'the first of all: the parent''s parent, and so on';
+comment on column pawl.instance.parent_token is
+  'which token of the parent waits for it';
+comment on column pawl.instance.parent_visit is 'in which of its visits';
+comment on column pawl.instance.parent_node is 'at which node';
+comment on column pawl.instance.parent_index is 'for which item of an each';
+comment on column pawl.instance.parent_end is
+  'what becomes of it when its parent ends';
+comment on column pawl.instance.trigger_source is
+  'where the event that started it came from';
+comment on column pawl.instance.input is 'what it was started with';
+comment on column pawl.instance.metadata is
+  'what its starter says of it; no workflow reads it';
+comment on column pawl.instance.started_by is 'who started it';
+comment on column pawl.instance.tokens is
+  'the highest number of a token that was given out';
+comment on column pawl.instance.children is
+  'how many were started, and are to be told when it ends';
+comment on column pawl.instance.parts is
+  'into how many rows of pawl.variable the small variables go; 0: none are there';
+comment on column pawl.instance.sent is
+  'how many messages and rows of the outbox it has written';
+comment on column pawl.instance.immediate is
+  'steps in a row, where the workflow limits them';
+comment on column pawl.instance.joined is
+  'joins that have fired while siblings still run';
+comment on column pawl.instance.stopped is
+  'its tokens as they stood when it failed';
+comment on column pawl.instance.compensation is
+  'how far the undoing is, and how the instance ends then';
+comment on column pawl.instance.deadline_at is
+  'when it fails, if it has not ended';
+comment on column pawl.instance.suspended_at is 'since when it is suspended';
+comment on column pawl.instance.deleted_at is 'since when it is hidden';
+comment on column pawl.instance.started_at is
+  'when its first step began; null: it has not begun';
+comment on column pawl.instance.lease is
+  'the lease under which the last commit was made';
+comment on column pawl.instance.status is
+  'running until started_at is set means created';
+comment on column pawl.instance.token_no is
+  'the number of the token that is told here; null: see pawl.token';
+comment on column pawl.instance.token_state is 'of that token';
+comment on column pawl.instance.attempt is 'of that token: tries in this visit';
+comment on column pawl.instance.variables is 'its data; null: see parts';
+comment on column pawl.instance.node is 'where that token stands';
+comment on column pawl.instance.previous_node is 'where it came from';
+comment on column pawl.instance.visit is
+  'the highest number of a visit that was given out';
+comment on column pawl.instance.token_data is 'what its node keeps there';
+comment on column pawl.instance.token_event is
+  'the event that it has taken last';
+comment on column pawl.instance.token_detail is
+  'what it waits for, and which rows of history led there';
+comment on column pawl.instance.token_due_at is 'when its time is up';
+comment on column pawl.instance.entered_at is 'when it came to its node';
+comment on column pawl.instance.updated_at is 'when it was last committed';
+comment on column pawl.instance.output is 'what it ended with';
+comment on column pawl.instance.error is 'why it failed, or was suspended';
+comment on column pawl.instance.progress is
+  'what a handler says of how far it is';
+comment on column pawl.instance.cancellation is
+  'who has cancelled it, why, when';
+comment on column pawl.instance.completed_at is 'when it ended';
 comment on column pawl.instance.trigger_event is
   'id of the event that started it, as it was sent by trigger_source';
 comment on column pawl.instance.commits is
@@ -185,6 +297,7 @@ create table pawl.standing (
 ) with (fillfactor = 50);
 comment on table pawl.standing is
   'the status of each instance, as in pawl.instance: written with it';
+comment on column pawl.standing.status is 'as in pawl.instance';
 
 -- How many have gone from one status to another, so that how many there are is
 -- known without walking over them. A status is a stored one, or "deleted" of
@@ -210,6 +323,14 @@ create table pawl.counter (
 ) without rowid; -- only: sqlite
 comment on table pawl.counter is
   'how many instances have gone from one status to another';
+comment on column pawl.counter.was is 'the status before; empty: it came';
+comment on column pawl.counter.was_node is 'where it stood then';
+comment on column pawl.counter.status is 'the status after';
+comment on column pawl.counter.node is
+  'where it stands now, if it waits or is suspended in one place';
+comment on column pawl.counter.minute is
+  'in which minute; 1970: some while ago';
+comment on column pawl.counter.amount is 'how many did so';
 
 -- only: sqlite
 -- Each that comes, changes its status or goes is counted; with rows that are
@@ -322,6 +443,9 @@ create index failure_code
 ;
 comment on table pawl.failure is
   'instances that have failed, or were suspended by an error, by its code';
+comment on column pawl.failure.code is 'the error''s code';
+comment on column pawl.failure.node is 'where it failed';
+comment on column pawl.failure.failed_at is 'when';
 
 create table pawl.agenda (
   shard smallint not null,
@@ -343,6 +467,15 @@ create table pawl.agenda (
 ) without rowid; -- only: sqlite
 comment on table pawl.agenda is
   'what the engine must look at, and when; no row when nothing is scheduled';
+comment on column pawl.agenda.priority is 'as in pawl.instance';
+comment on column pawl.agenda.executor_group is 'as in pawl.instance';
+comment on column pawl.agenda.ready is
+  'due, and nobody holds it: it may be claimed';
+comment on column pawl.agenda.lease is 'the lease of who holds it';
+comment on column pawl.agenda.executor is 'who holds it';
+comment on column pawl.agenda.was_executor is 'who held it before';
+comment on column pawl.agenda.was_due_at is
+  'what due_at was before it was claimed';
 comment on column pawl.agenda.due_at is
   'when to look: due work now, a retry, a timer, the end of a lease';
 comment on column pawl.agenda.takeovers is
@@ -381,6 +514,10 @@ create table pawl.variable (
   members text not null,
   primary key (shard, instance, part)
 ) with (fillfactor = 50);
+comment on table pawl.variable is
+  'variables of instances that have more than a few KB';
+comment on column pawl.variable.part is
+  '"=name" of a large one; ":0" and on, of those that are small';
 comment on column pawl.variable.members is
   'JSON without its braces: the object is all rows'' members, with commas';
 
@@ -408,6 +545,21 @@ create table pawl.token (
 ) without rowid; -- only: sqlite
 comment on table pawl.token is
   'where an instance stands, when it stands in several places';
+comment on column pawl.token.no is 'its number in the instance';
+comment on column pawl.token.node is 'where it stands';
+comment on column pawl.token.state is
+  'active: to be run; waiting: for something; consumed and dropped: gone';
+comment on column pawl.token.visit is
+  'the number of its passage through the node';
+comment on column pawl.token.previous_node is 'where it came from';
+comment on column pawl.token.parent is 'the token that forked';
+comment on column pawl.token.fork is 'the fork whose branch it is in';
+comment on column pawl.token.branch is 'which branch that is';
+comment on column pawl.token.data is 'what its node keeps there';
+comment on column pawl.token.event is 'the event that it has taken last';
+comment on column pawl.token.attempt is 'tries in this visit';
+comment on column pawl.token.due_at is 'when its time is up';
+comment on column pawl.token.entered_at is 'when it came to the node';
 comment on column pawl.token.scope is
   'the forks it is in, outermost first, by the number of the token that forked';
 comment on column pawl.token.detail is
@@ -429,6 +581,14 @@ create table pawl.item (
   primary key (shard, instance, token, no)
 ) with (fillfactor = 70); -- only: postgres
 ) without rowid; -- only: sqlite
+comment on table pawl.item is 'the items of a dynamic fan-out, one row each';
+comment on column pawl.item.token is 'the token that fans out';
+comment on column pawl.item.no is 'its place among the items';
+comment on column pawl.item.item is 'what is given to its handler or child';
+comment on column pawl.item.state is 'where it is on its way';
+comment on column pawl.item.child is 'the instance that was started for it';
+comment on column pawl.item.result is 'what came of it';
+comment on column pawl.item.error is 'why it failed';
 
 -- The columns of fixed width first, so that none needs padding. A number is 32
 -- bits wide: two thousand million rows of one instance are not expected.
@@ -459,6 +619,27 @@ create table pawl.history (
 ) without rowid; -- only: sqlite
 comment on table pawl.history is
   'append-only: everything that happened to an instance';
+comment on column pawl.history.seq is
+  '1 and on: the order in which it happened';
+comment on column pawl.history.completed_at is 'when it was over';
+comment on column pawl.history.started_at is 'when it began';
+comment on column pawl.history.token is 'whose token it was';
+comment on column pawl.history.visit is 'in which passage through the node';
+comment on column pawl.history.attempt is 'which try it was';
+comment on column pawl.history.executor is 'who ran it';
+comment on column pawl.history.type is
+  'what happened: step, failed, timer, received...';
+comment on column pawl.history.node is 'where';
+comment on column pawl.history.transition is 'by which way the token went on';
+comment on column pawl.history.by is 'who asked for it';
+comment on column pawl.history.text is
+  'what is said of it: of a request its reason';
+comment on column pawl.history.output is 'what the handler returned';
+comment on column pawl.history.changes is
+  'the variables and attributes that it changed';
+comment on column pawl.history.error is 'why it failed';
+comment on column pawl.history.due_at is
+  'until when it had waited at the longest';
 comment on column pawl.history.path is
   'routing nodes passed after this one, and where the token stands now';
 comment on column pawl.history.request is
@@ -496,6 +677,13 @@ create index audit_instance on pawl.audit ((shard + 1), instance, at, id)
   where instance is not null;
 comment on table pawl.audit is
   'what somebody did that no history has: to tasks, workflows; and purges';
+comment on column pawl.audit.at is 'when';
+comment on column pawl.audit.id is 'the entry''s own';
+comment on column pawl.audit.type is 'what was done';
+comment on column pawl.audit.by is 'who did it';
+comment on column pawl.audit.task is 'to which task';
+comment on column pawl.audit.node is 'at which node';
+comment on column pawl.audit.text is 'what is said of it: the reason';
 
 -- Coming in and going out ---------------------------------------------------
 
@@ -532,6 +720,16 @@ create index inbox_request on pawl.inbox (shard, instance, received_at, no)
   where not taken and kind not in ('event', 'child', 'task');
 comment on table pawl.inbox is
   'what came from outside and was not yet taken by the lease''s holder';
+comment on column pawl.inbox.no is 'a UUIDv7: in the order of arrival';
+comment on column pawl.inbox.kind is
+  'event, child, task, or what is asked for: cancel, suspend...';
+comment on column pawl.inbox.name is 'of an event its name';
+comment on column pawl.inbox.key is 'of an event its key';
+comment on column pawl.inbox.event_id is 'of an event its id: it comes once';
+comment on column pawl.inbox.source is 'of an event where it came from';
+comment on column pawl.inbox.by is 'who sent or asked';
+comment on column pawl.inbox.data is 'what came with it';
+comment on column pawl.inbox.received_at is 'when it came';
 comment on column pawl.inbox.addressed is
   'an event that was sent to this instance by name: it needs no key';
 comment on column pawl.inbox.taken is
@@ -549,6 +747,15 @@ create table pawl.subscription (
   primary key (shard, instance, token)
 ); -- only: postgres
 ) without rowid; -- only: sqlite
+comment on table pawl.subscription is 'what a token listens for';
+comment on column pawl.subscription.token is
+  'which token; 0 and below: what cancels the instance';
+comment on column pawl.subscription.pattern is
+  'the event''s name, or what its name begins with';
+comment on column pawl.subscription.key is 'the event''s key; null: any';
+comment on column pawl.subscription.since is
+  'events that came earlier are not for it';
+comment on column pawl.subscription.due_at is 'until when it listens';
 comment on column pawl.subscription.tenant is
   'the instance''s, or empty: an event is for those of its own tenant alone';
 create index subscription_match on pawl.subscription
@@ -575,6 +782,22 @@ create table pawl.event (
   primary key (shard, source, id, tenant) -- only: postgres
   unique (shard, source, id, tenant) -- only: sqlite
 );
+comment on table pawl.event is
+  'events that were sent in: known again when they are sent twice, and kept for waits that begin later';
+comment on column pawl.event.ord is
+  'in the order of their commits: who looks again begins behind what it saw';
+comment on column pawl.event.source is 'where it came from';
+comment on column pawl.event.id is 'its id there';
+comment on column pawl.event.name is 'what has happened';
+comment on column pawl.event.key is 'which waits it is meant for';
+comment on column pawl.event.data is 'what came with it';
+comment on column pawl.event.came is
+  'a UUIDv7: the place in the order of arrival';
+comment on column pawl.event.posted is
+  'it is in the inboxes of all that it was meant for';
+comment on column pawl.event.received_at is 'when it came';
+comment on column pawl.event.expires_at is 'when it may be forgotten';
+comment on column pawl.event.tenant is 'whose it is; empty: nobody''s';
 create index event_came
   on pawl.event (shard, tenant, key, received_at, came)
   where key is not null;
@@ -597,6 +820,14 @@ create table pawl.message (
   primary key (shard, instance, seq)
 ); -- only: postgres
 ) without rowid; -- only: sqlite
+comment on table pawl.message is
+  'what an instance asks of another, until it is delivered';
+comment on column pawl.message.seq is 'its number: it is delivered once';
+comment on column pawl.message.kind is
+  'what is asked: start, its result, cancel...';
+comment on column pawl.message.target is 'the instance that is asked';
+comment on column pawl.message.data is 'what goes with it';
+comment on column pawl.message.created_at is 'when it was written';
 
 -- Written with the letter that asks a child to end with its parent; whoever
 -- looks here takes that letter where nobody else does.
@@ -615,6 +846,8 @@ create index ending_due on pawl.ending (shard, due_at)
 ;
 comment on table pawl.ending is
   'children asked to end with their parent, until they were seen to';
+comment on column pawl.ending.due_at is 'when to look again';
+comment on column pawl.ending.tries is 'how often it was looked at';
 
 create table pawl.outbox (
   shard smallint not null,
@@ -636,6 +869,17 @@ create table pawl.outbox (
 );
 comment on table pawl.outbox is
   'what workflows emitted, and what became of it; see docs/decisions/0046';
+comment on column pawl.outbox.seq is
+  'its number: the order in which it is published';
+comment on column pawl.outbox.type is
+  'what is emitted, as a CloudEvent''s type';
+comment on column pawl.outbox.payload is
+  'the event''s data, and what else it has';
+comment on column pawl.outbox.created_at is 'when it was emitted';
+comment on column pawl.outbox.attempts is 'how often it was handed over';
+comment on column pawl.outbox.error is 'what the receiver said last';
+comment on column pawl.outbox.by is 'who has dropped it';
+comment on column pawl.outbox.reason is 'and why';
 comment on column pawl.outbox.due_at is
   'when to publish it: now, a retry, the end of a lease; at the end of time: it stands behind another of its instance, or is dead';
 comment on column pawl.outbox.lease is
@@ -694,6 +938,38 @@ create table pawl.task (
   workflow text,
   primary key (shard, id)
 );
+comment on table pawl.task is 'work for people, one row each';
+comment on column pawl.task.id is 'a UUIDv7';
+comment on column pawl.task.token is 'whose token waits for it';
+comment on column pawl.task.node is 'at which node';
+comment on column pawl.task.visit is 'in which visit';
+comment on column pawl.task.form is 'with what it is done';
+comment on column pawl.task.title is 'what it is called';
+comment on column pawl.task.description is 'what is to be done';
+comment on column pawl.task.status is 'where it is on its way';
+comment on column pawl.task.priority is 'how urgent it is';
+comment on column pawl.task.input is 'what the person is given';
+comment on column pawl.task.output is 'what the person has made of it';
+comment on column pawl.task.metadata is 'what its workflow says of it beside';
+comment on column pawl.task.signal is 'the event that is sent when it is done';
+comment on column pawl.task.error is 'why it failed';
+comment on column pawl.task.due_at is 'until when it is to be done';
+comment on column pawl.task.assignee is 'whom it was assigned to';
+comment on column pawl.task.delegated_by is 'who passed it on';
+comment on column pawl.task.claimed_by is 'who is at it';
+comment on column pawl.task.claimed_at is 'since when';
+comment on column pawl.task.completed_by is 'who ended it';
+comment on column pawl.task.completed_at is 'when it ended';
+comment on column pawl.task.transition is 'the way that its person chose';
+comment on column pawl.task.escalated_at is
+  'when it was late, and that was told';
+comment on column pawl.task.created_at is 'when it came';
+comment on column pawl.task.started_at is 'when somebody began';
+comment on column pawl.task.updated_at is 'when it last changed';
+comment on column pawl.task.commits is 'how often people have changed it';
+comment on column pawl.task.request is
+  'the last change that was asked for: sent again, it is known';
+comment on column pawl.task.log is 'who had it before, and who changed it';
 -- Conditions that always hold: only what says so may use the index.
 create unique index task_visit on pawl.task (shard, instance, token, visit)
   where instance is not null -- only: postgres
@@ -725,6 +1001,9 @@ create table pawl.owner (
 ) without rowid; -- only: sqlite
 comment on table pawl.owner is
   'who may act on a task: kind is user, role or group';
+comment on column pawl.owner.task is 'for which task';
+comment on column pawl.owner.kind is 'user, role or group';
+comment on column pawl.owner.id is 'which one';
 comment on column pawl.owner.open is
   'is the task pending or running: kept by a trigger';
 create index owner_id on pawl.owner (shard, kind, id, open, task)
@@ -784,6 +1063,17 @@ create table pawl.attribute (
 ) without rowid; -- only: sqlite
 comment on table pawl.attribute is
   'typed values of an instance; no foreign key, so that they may outlive it';
+comment on column pawl.attribute.name is 'its name';
+comment on column pawl.attribute.type is
+  'string, integer, decimal, float, date, boolean or bytes';
+comment on column pawl.attribute.text_value is 'a string, as it was given';
+comment on column pawl.attribute.date_value is 'a date';
+comment on column pawl.attribute.bytes_value is 'bytes';
+comment on column pawl.attribute.float_value is 'a float';
+comment on column pawl.attribute.number_value is
+  'an integer or a decimal, exactly';
+comment on column pawl.attribute.boolean_value is 'a boolean';
+comment on column pawl.attribute.updated_at is 'when it was last set';
 comment on column pawl.attribute.sortable is
   'the value as text that sorts like it, whatever its type; null: bytes';
 create index attribute_value
@@ -807,6 +1097,21 @@ create table pawl.executor (
   recovered_at timestamptz
 );
 comment on table pawl.executor is 'running worker processes, with a heartbeat';
+comment on column pawl.executor.id is 'drawn when it starts';
+comment on column pawl.executor.host is 'the machine that it runs on';
+comment on column pawl.executor.boot is
+  'that machine''s start: another number after it was down';
+comment on column pawl.executor.space is 'its namespace of processes';
+comment on column pawl.executor.pid is 'its process there';
+comment on column pawl.executor.begun is
+  'when that process began: numbers of processes are used again';
+comment on column pawl.executor.executor_group is 'the group that it serves';
+comment on column pawl.executor.started_at is 'when it came';
+comment on column pawl.executor.active_at is 'when it was last heard of';
+comment on column pawl.executor.expires_at is 'when it is taken for dead';
+comment on column pawl.executor.stopped_at is 'when it said that it goes';
+comment on column pawl.executor.recovered_at is
+  'when what it held was taken over';
 
 create table pawl.housekeeper (
   no smallint primary key check (no = 1),
@@ -817,6 +1122,12 @@ create table pawl.housekeeper (
 );
 comment on table pawl.housekeeper is
   'who prunes the store until expires_at, when the next may, and where';
+comment on column pawl.housekeeper.no is '1';
+comment on column pawl.housekeeper.executor is 'who is at it';
+comment on column pawl.housekeeper.expires_at is
+  'until when, unless it says so again';
+comment on column pawl.housekeeper.due_at is 'when the next may begin';
+comment on column pawl.housekeeper.place is 'how far it is';
 
 -- Which events start instances of a workflow.
 create table pawl.trigger (
@@ -825,6 +1136,9 @@ create table pawl.trigger (
   version integer not null,
   primary key (pattern, workflow)
 );
+comment on table pawl.trigger is 'which events start instances of a workflow';
+comment on column pawl.trigger.pattern is
+  'the event''s name, or what its name begins with';
 create index trigger_workflow on pawl.trigger (workflow);
 
 -- Workflows, and prefixes of them, that claims skip.
@@ -836,6 +1150,13 @@ create table pawl.suspension (
   suspended_at timestamptz not null,
   primary key (is_prefix, code)
 );
+comment on table pawl.suspension is
+  'workflows, and prefixes of them, on which nothing goes on';
+comment on column pawl.suspension.code is 'the workflow, or the prefix';
+comment on column pawl.suspension.is_prefix is 'all whose codes begin so';
+comment on column pawl.suspension.reason is 'why';
+comment on column pawl.suspension.by is 'who did it';
+comment on column pawl.suspension.suspended_at is 'when';
 
 -- Reading ---------------------------------------------------------------------
 
@@ -969,6 +1290,63 @@ select t.shard, lower(hex(t.id)) as id, lower(hex(t.instance)) as instance,
   from pawl_task t
   join pawl_instance i on i.shard = t.shard and i.id = t.instance
  where i.deleted_at is null;
+
+-- only: postgres
+-- What a column holds is said once: those of views, and those that many tables
+-- have, take it from here where nothing else is said of them.
+comment on view pawl.instance_view is
+  'instances that are not deleted, for readers';
+comment on column pawl.instance_view.status is
+  'as Pawl tells it: created until the first step begins';
+comment on column pawl.instance_view.variables is
+  'whole, wherever they are kept';
+comment on view pawl.token_view is
+  'where instances stand, whichever table has it';
+comment on view pawl.step_view is
+  'what was run and passed, and where instances stand now; the latter have no seq';
+comment on column pawl.step_view.status is
+  'completed, failed, timed_out or undone; of what stands: active or waiting';
+comment on view pawl.task_view is 'tasks of instances that are not deleted';
+do $$
+declare c record;
+begin
+  for c in
+    select v.name as view, a.attname as name,
+           (select d.description
+              from unnest(v.tables) with ordinality t (name, no)
+              join pg_catalog.pg_attribute b
+                on b.attrelid = ('pawl.' || t.name)::regclass
+               and b.attname = a.attname
+              join pg_catalog.pg_description d
+                on d.objoid = b.attrelid and d.objsubid = b.attnum
+             order by t.no limit 1) as text
+      from (values ('token_view', array['token']),
+                   ('instance_view', array['instance']),
+                   ('step_view', array['history', 'token', 'instance']),
+                   ('task_view', array['task', 'instance']))
+           v (name, tables)
+      join pg_catalog.pg_attribute a on a.attrelid = ('pawl.' || v.name)::regclass
+       and a.attnum > 0
+     where pg_catalog.col_description(a.attrelid, a.attnum) is null
+  loop
+    execute format('comment on column pawl.%I.%I is %L', c.view, c.name, c.text);
+  end loop;
+  for c in
+    select k.relname as name, a.attname as column, v.text
+      from (values ('shard', 'which part of the store; every key begins with it'),
+                   ('instance', 'of which instance it is'),
+                   ('tenant', 'whose it is; null: nobody''s'),
+                   ('workflow', 'its workflow''s code'),
+                   ('version', 'its workflow''s version'),
+                   ('created_at', 'when it came')) v (name, text)
+      join pg_catalog.pg_attribute a on a.attname = v.name and a.attnum > 0
+      join pg_catalog.pg_class k on k.oid = a.attrelid and k.relkind in ('r', 'v')
+     where k.relnamespace = 'pawl'::regnamespace
+       and pg_catalog.col_description(a.attrelid, a.attnum) is null
+  loop
+    execute format('comment on column pawl.%I.%I is %L', c.name, c.column, c.text);
+  end loop;
+end $$;
 
 -- only: postgres
 -- How statements are planned -----------------------------------------------------
