@@ -228,6 +228,28 @@ pawl_code pawl_migrate(const char *url, const pawl_config *config, int shards,
   return rc;
 }
 
+pawl_code pawl_migrations(const char *url, const pawl_config *config,
+                          int shards, char **out, pawl_error *err) {
+  pawl_config own;
+  NEEDS(out);
+  MUST(take_config(config, &own, err));
+  pawl_alloc alloc = {own.alloc, own.alloc_ud};
+  pawl_log log = {own.log, own.log_ud};
+  pawl_clock clock = {.fn = own.clock, .ud = own.clock_ud};
+  pawl_store_options options = {.alloc = &alloc,
+                                .log = &log,
+                                .clock = &clock,
+                                .pooler = own.pooler,
+                                .schema = own.schema,
+                                .create = -1,
+                                .shards = shards};
+  pawl_buf b = {.alloc = &alloc};
+  pawl_code rc = pawl_store_pending(url, &options, &b, err);
+  if (rc == PAWL_OK) rc = hand_out(&alloc, &b, out, err);
+  pawl_buf_deinit(&b);
+  return rc;
+}
+
 pawl_code pawl_load(pawl_engine *engine, const char *path, char **out,
                     pawl_error *err) {
   ALONE;

@@ -305,6 +305,21 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_migrate(const char *url,
                                              int shards, char **report,
                                              pawl_error *err);
 
+/* What pawl_migrate would do, for somebody else to do by hand: changes nothing.
+ * *out: JSON {"store":"postgres","schema":"pawl","from":n,"to":n,"shards":n,
+ * "migrations":[{"number":n,"name":"0001_first","breaking":false,"sql":"..."}]},
+ * the caller's, for pawl_free(NULL, out). Each has its rows of the table of
+ * migrations; all are to be run in one transaction, which fails as a whole when
+ * somebody has migrated meanwhile. No "schema" where there are none. A
+ * SQLite file need not be there; a database does. PAWL_STORE_NEW, PAWL_UNREACHABLE
+ * and PAWL_AUTH as of pawl_migrate.
+ *
+ *   rc = pawl_migrations("postgres://db/app", NULL, 0, &sql, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_migrations(const char *url,
+                                                const pawl_config *config,
+                                                int shards, char **out,
+                                                pawl_error *err);
+
 /* Gives back text that was handed out, by pawl_migrate too: it knows its
  * allocator, so `engine` may be NULL, or closed. A `text` of NULL is accepted.
  * Cannot fail.

@@ -137,19 +137,13 @@ end
 local migrate_shape = { shards = { "shards" }, pooler = { "boolean" },
                         schema = { "string" } }
 
---- Brings a store's schema up to this program's version. The number of shards
---- is settled when the store is made: another one is an error.
----@param url? string
----@param options? { shards?: integer, pooler?: boolean, schema?: string }
----@return { from: integer, to: integer, shards: integer }? report
----@return pawl.Error? err
-function engine.migrate(url, options)
-  if not core.migrate then
-    error("pawl.migrate is not there inside a workflow file", 2)
+local function migrate_by(name, url, options)
+  if not core[name] then
+    error(("pawl.%s is not there inside a workflow file"):format(name), 3)
   end
-  args.url("migrate", url)
-  local given = read("pawl.migrate", migrate_shape, options)
-  local report, err = core.migrate(url, given.shards, given.pooler,
+  args.url(name, url)
+  local given = read("pawl." .. name, migrate_shape, options)
+  local report, err = core[name](url, given.shards, given.pooler,
     given.schema)
   if report and given.shards and report.shards ~= given.shards then
     return nil, core.error {
@@ -161,6 +155,25 @@ function engine.migrate(url, options)
     }
   end
   return report, err
+end
+
+--- Brings a store's schema up to this program's version. The number of shards
+--- is settled when the store is made: another one is an error.
+---@param url? string
+---@param options? { shards?: integer, pooler?: boolean, schema?: string }
+---@return { from: integer, to: integer, shards: integer }? report
+---@return pawl.Error? err
+function engine.migrate(url, options)
+  return migrate_by("migrate", url, options)
+end
+
+--- What `migrate` would do, for somebody else to do by hand: changes nothing.
+---@param url? string
+---@param options? { shards?: integer, pooler?: boolean, schema?: string }
+---@return pawl.Migrations? found
+---@return pawl.Error? err
+function engine.migrations(url, options)
+  return migrate_by("migrations", url, options)
 end
 
 ---- start -------------------------------------------------------------------

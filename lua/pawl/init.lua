@@ -35,4 +35,5 @@ return nearest.strict(pawl, "pawl has no '%s'", {
   workflow = field(workflow, "new"),
   open = field(engine, "open"),
   migrate = field(engine, "migrate"),
+  migrations = field(engine, "migrations"),
 })

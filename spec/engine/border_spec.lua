@@ -341,6 +341,7 @@ end
 
 --- Functions of pawl.h for which no method of an engine stands.
 local ELSEWHERE = { pawl_open = true, pawl_migrate = true,
+  pawl_migrations = true,
   pawl_store_name = true, pawl_free = true, pawl_code_name = true,
   pawl_version = true, pawl_time_us = true }
 

@@ -234,7 +234,10 @@ int pawl_bind_set_nouns(lua_State *L) {
   return 0;
 }
 
-int pawl_bind_migrate(lua_State *L) {
+/* Both take and give the same. */
+static int with_migrations(lua_State *L,
+                           pawl_code (*call)(const char *, const pawl_config *,
+                                             int, char **, pawl_error *)) {
   const char *url = luaL_optstring(L, 1, NULL);
   lua_Integer shards = luaL_optinteger(L, 2, 0);
   pawl_config config = PAWL_CONFIG_INIT;
@@ -243,9 +246,17 @@ int pawl_bind_migrate(lua_State *L) {
   luaL_argcheck(L, shards >= 0 && shards <= 32767, 2, "0 to 32767 shards");
   config.pooler = pooler_option(L, 3);
   config.schema = luaL_optstring(L, 4, NULL);
-  if (pawl_migrate(url, &config, (int)shards, &report, &err) != PAWL_OK)
+  if (call(url, &config, (int)shards, &report, &err) != PAWL_OK)
     return pawl_bind_failure(L, &err);
   return pawl_bind_take_json(L, NULL, report, NULL);
+}
+
+int pawl_bind_migrate(lua_State *L) {
+  return with_migrations(L, pawl_migrate);
+}
+
+int pawl_bind_migrations(lua_State *L) {
+  return with_migrations(L, pawl_migrations);
 }
 
 /* :close(), __close and __gc: any number of times. */

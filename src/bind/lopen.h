@@ -16,6 +16,9 @@ int pawl_bind_open(lua_State *L);
 int pawl_bind_set_nouns(lua_State *L);
 /* core.migrate(url | nil, shards, pooler) -> report | nil, err */
 int pawl_bind_migrate(lua_State *L);
+/* core.migrations(url | nil, shards, pooler, schema): the same of what would
+ * be done. */
+int pawl_bind_migrations(lua_State *L);
 /* :close(), __close and __gc: any number of times. */
 int pawl_bind_close(lua_State *L);
 int pawl_bind_tostring(lua_State *L);

@@ -98,6 +98,10 @@ typedef struct pawl_driver {
   int64_t open_limit_us;
   const pawl_sql *sql;
   const pawl_migration *migrations;
+  const char *seal; /* what is run behind each of them; or NULL */
+  /* Appends SQL of ours as it is for a schema of that name (pgschema.h); NULL
+   * where there are no schemas. */
+  void (*put_schema)(pawl_buf *out, const char *sql, const char *name);
   /* Appends what may be shown of `target`: no password, however it is
    * written. Opens nothing. */
   void (*describe)(const char *target, pawl_buf *out);

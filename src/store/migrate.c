@@ -197,7 +197,12 @@ pawl_code pawl_migrate_run(const pawl_driver *driver, pawl_conn *conn,
   TRY(look(&m, &found, err));
   TRY(check_newer(&found, err));
   schema.from = found.newest;
-  if (!is_up(&found)) {
+  if (options->only_looks && !found.exists) {
+    schema.shards = options->shards > 0 ? options->shards : 1;
+    *out = schema;
+    goto out;
+  }
+  if (!options->only_looks && !is_up(&found)) {
     TRY(bring_up(&m, &found, err));
     TRY(look(&m, &found, err)); /* a newer rival may have made it */
     TRY(check_newer(&found, err));

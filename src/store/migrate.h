@@ -24,6 +24,8 @@ typedef struct pawl_migrate_options {
   int upgrade;             /* bring an older store up to date */
   int create;              /* -1 refuses an empty store */
   int shards;              /* of a store made now; 0: 1 */
+  int only_looks;          /* change nothing, whatever is found; from 0: it is
+                              empty, and `shards` are those it would get */
 } pawl_migrate_options;
 
 pawl_code pawl_migrate_run(const pawl_driver *driver, pawl_conn *conn,

@@ -878,6 +878,7 @@ const pawl_driver pawl_driver_postgres = {
     .open_limit_us = 10 * PAWL_SECOND,
     .sql = pawl_sql_postgres,
     .migrations = pawl_migrations_postgres,
+    .put_schema = pawl_pgschema_put,
     .open = postgres_open,
     .close = postgres_close,
     .begin = postgres_begin,

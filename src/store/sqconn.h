@@ -28,6 +28,7 @@
 #include "sqguard.h"
 
 #define PAWL_SQ_APPLICATION_ID 0x5061776C /* "Pawl" */
+#define PAWL_SQ_SEAL "pragma application_id=0x5061776C"
 
 #define PAWL_SQ_NSTEERING 6 /* begin, commit...: sqconn.c */
 

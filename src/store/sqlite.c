@@ -334,13 +334,10 @@ static pawl_code sqlite_commit(pawl_conn *c, pawl_error *err) {
 
 static pawl_code sqlite_script(pawl_conn *c, const char *sql,
                                pawl_error *err) {
-  char mark[64];
   assert(c->unit == PAWL_UNIT_OPEN); /* D2 */
   c->nsent++;
   MUST(pawl_sqconn_exec(&c->on, sql, err));
-  snprintf(mark, sizeof mark, "pragma application_id=%d",
-           PAWL_SQ_APPLICATION_ID);
-  return pawl_sqconn_exec(&c->on, mark, err);
+  return pawl_sqconn_exec(&c->on, PAWL_SQ_SEAL, err);
 }
 
 /* ---- the user's own statement ---- */
@@ -604,6 +601,7 @@ const pawl_driver pawl_driver_sqlite = {
     .open_limit_us = PAWL_SECOND, /* there is one writer */
     .sql = pawl_sql_sqlite,
     .migrations = pawl_migrations_sqlite,
+    .seal = PAWL_SQ_SEAL,
     .open = sqlite_open,
     .close = sqlite_close,
     .begin = sqlite_begin,

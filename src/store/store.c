@@ -7,6 +7,7 @@
 
 #include "drivers.h"
 #include "migrate.h"
+#include "pending.h"
 
 /* What a store is doing. FAILED: only rollback and close are legal. */
 typedef enum phase { IDLE, IN_UNIT, FAILED } phase;
@@ -79,9 +80,10 @@ static pawl_code settle(pawl_store *store, pawl_code rc) {
 }
 
 static pawl_code migrate(pawl_store *store, const pawl_store_options *o,
-                         pawl_error *err) {
+                         int only_looks, pawl_error *err) {
   pawl_migrate_options options = {.alloc = store->alloc,
                                   .clock = &store->clock,
+                                  .only_looks = only_looks,
                                   .upgrade = o->migrate,
                                   .create = o->create,
                                   .shards = o->shards};
@@ -139,25 +141,59 @@ static int copy_names(pawl_store *store, const char *target,
   return !store->schema_name.failed;
 }
 
+/* One without a connection yet; on failure, too, *out is to be closed. */
+static pawl_code make(const char *url, const pawl_store_options *o,
+                      pawl_store **out, pawl_error *err) {
+  const pawl_driver *driver = NULL;
+  const char *target;
+
+  MUST(check_options(o, err));
+  MUST(pawl_drivers_pick(url, &driver, &target, err));
+  *out = new_store(o);
+  if (!*out || !copy_names(*out, target, o->schema))
+    return pawl_fail(err, PAWL_NOMEM, "no memory for the store");
+  (*out)->driver = driver;
+  return PAWL_OK;
+}
+
+static pawl_code connect(pawl_store *store, pawl_error *err) {
+  return store->driver->open(store->target, &store->options, &store->conn,
+                             err);
+}
+
+pawl_code pawl_store_pending(const char *url,
+                             const pawl_store_options *options, pawl_buf *out,
+                             pawl_error *err) {
+  pawl_store *store = NULL;
+  pawl_error own;
+  pawl_code rc;
+
+  if (!err) err = &own;
+  TRY(make(url, options, &store, err));
+  rc = connect(store, err);
+  if (rc == PAWL_NOTFOUND && !strcmp(err->sqlstate, "58P01")) /* no file */
+    store->schema.shards = options->shards > 0 ? options->shards : 1;
+  else if (rc == PAWL_OK)
+    TRY(migrate(store, options, 1, err));
+  else
+    goto out;
+  TRY(pawl_pending(store->driver, store->options.schema, &store->schema,
+                   &store->clock, out, err));
+out:
+  pawl_store_close(store);
+  return rc;
+}
+
 pawl_code pawl_store_open(const char *url, const pawl_store_options *options,
                           pawl_store **out, pawl_error *err) {
   static const pawl_store_options none = {0};
   const pawl_store_options *o = options ? options : &none;
-  const pawl_driver *driver = NULL;
-  const char *target;
   pawl_store *store = NULL;
   pawl_code rc;
 
-  TRY(check_options(o, err));
-  TRY(pawl_drivers_pick(url, &driver, &target, err));
-  store = new_store(o);
-  if (!store || !copy_names(store, target, o->schema)) {
-    rc = pawl_fail(err, PAWL_NOMEM, "no memory for the store");
-    goto out;
-  }
-  store->driver = driver;
-  TRY(driver->open(target, &store->options, &store->conn, err));
-  TRY(migrate(store, o, err));
+  TRY(make(url, o, &store, err));
+  TRY(connect(store, err));
+  TRY(migrate(store, o, 0, err));
   store->options.create = 0; /* it is there; nothing is to take its place */
   *out = store;
   return PAWL_OK;

@@ -42,6 +42,11 @@ typedef struct pawl_store_options {
 pawl_code pawl_store_open(const char *url, const pawl_store_options *options,
                           pawl_store **out, pawl_error *err);
 void pawl_store_close(pawl_store *store);
+/* Appends what is missing of its schema, as pending.h says, and changes
+ * nothing. A SQLite file need not be there. */
+pawl_code pawl_store_pending(const char *url,
+                             const pawl_store_options *options, pawl_buf *out,
+                             pawl_error *err);
 
 /* Appends what may be shown of a URL to anybody: what names the store, built
  * from its parts, and no password in whatever way it is written. "..." for what

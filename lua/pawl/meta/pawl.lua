@@ -80,6 +80,22 @@ function pawl.open(url, options) end
 ---@return pawl.Error? err
 function pawl.migrate(url, options) end
 
+--- What `migrate` would do, for somebody else to do by hand, all of it in one
+--- transaction: changes nothing. A SQLite file need not be there.
+---@param url? string
+---@param options? { shards?: integer, pooler?: boolean, schema?: string }
+---@return pawl.Migrations? found
+---@return pawl.Error? err
+function pawl.migrations(url, options) end
+
+---@class pawl.Migrations
+---@field store string       "postgres" or "sqlite": whose SQL it is
+---@field schema? string     of PostgreSQL
+---@field from integer       which the store has; 0: it is empty
+---@field to integer         which it will have
+---@field shards integer
+---@field migrations { number: integer, name: string, breaking: boolean, sql: string }[]
+
 ---@class pawl.OpenOptions
 ---@field clock? fun(): number      seconds since 1970; tests and games
 ---@field log? fun(level: string, message: string, fields: table)

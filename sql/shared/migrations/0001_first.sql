@@ -199,7 +199,7 @@ comment on column pawl.instance.tokens is
 comment on column pawl.instance.children is
   'how many were started, and are to be told when it ends';
 comment on column pawl.instance.parts is
-  'into how many rows of pawl.variable the small variables go; 0: none are there';
+  'into how many rows of variable the small variables go; 0: none are there';
 comment on column pawl.instance.sent is
   'how many messages and rows of the outbox it has written';
 comment on column pawl.instance.immediate is
@@ -221,7 +221,7 @@ comment on column pawl.instance.lease is
 comment on column pawl.instance.status is
   'running until started_at is set means created';
 comment on column pawl.instance.token_no is
-  'the number of the token that is told here; null: see pawl.token';
+  'the number of the token that is told here; null: see token';
 comment on column pawl.instance.token_state is 'of that token';
 comment on column pawl.instance.attempt is 'of that token: tries in this visit';
 comment on column pawl.instance.variables is 'its data; null: see parts';
@@ -296,8 +296,8 @@ create table pawl.standing (
   primary key (shard, workflow, status, instance)
 ) with (fillfactor = 50);
 comment on table pawl.standing is
-  'the status of each instance, as in pawl.instance: written with it';
-comment on column pawl.standing.status is 'as in pawl.instance';
+  'the status of each instance, as in instance: written with it';
+comment on column pawl.standing.status is 'as in instance';
 
 -- How many have gone from one status to another, so that how many there are is
 -- known without walking over them. A status is a stored one, or "deleted" of
@@ -467,8 +467,8 @@ create table pawl.agenda (
 ) without rowid; -- only: sqlite
 comment on table pawl.agenda is
   'what the engine must look at, and when; no row when nothing is scheduled';
-comment on column pawl.agenda.priority is 'as in pawl.instance';
-comment on column pawl.agenda.executor_group is 'as in pawl.instance';
+comment on column pawl.agenda.priority is 'as in instance';
+comment on column pawl.agenda.executor_group is 'as in instance';
 comment on column pawl.agenda.ready is
   'due, and nobody holds it: it may be claimed';
 comment on column pawl.agenda.lease is 'the lease of who holds it';
