@@ -167,6 +167,27 @@ describe("a schema that an administrator makes", function()
           assert.is_false(done, text)
           assert.matches("permission denied", err)
         end
+        -- The functions have the rights of who calls.
+        ok, rows = sql("operator", ("select %s.start('t.one') as id"):format(
+          name))
+        assert.is_true(ok, rows)
+        local started = rows[1].id
+        ok, rows = sql("operator", ([[select %s.signal('go', '1',
+          json_build_object('instance', '%s')) as told]]):format(name,
+          started))
+        assert.is_true(ok, rows)
+        ok, rows = sql("reader", ("select status from %s.result('%s')")
+          :format(name, started))
+        assert.is_true(ok, rows)
+        assert.equal("created", rows[1].status)
+        for _, text in ipairs { "start('t.one')", "signal('go')" } do
+          local done, err = sql("reader", ("select %s.%s"):format(name, text))
+          assert.is_false(done, text)
+          assert.matches("permission denied", err)
+        end
+        may(name, "worker", "worker flow.lua --until-idle --processes 1")
+        assert.equal("completed", pawl.json.decode(may(name, "reader",
+          "show " .. started .. " --json")).status)
       end)
   end
 

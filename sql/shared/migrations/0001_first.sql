@@ -81,7 +81,7 @@ comment on column pawl.workflow.active is 'it may be started';
 comment on column pawl.workflow.current is
   'the revision that runs; one of each version';
 comment on column pawl.workflow.executor_group is
-  'its instances are in this group, unless a start says otherwise';
+  'the group of who registered it: what an event starts is in it';
 comment on column pawl.workflow.modified_at is
   'when it was last switched on or off, or a revision came';
 comment on column pawl.workflow.by is 'who did that';
@@ -1347,6 +1347,329 @@ begin
     execute format('comment on column pawl.%I.%I is %L', c.name, c.column, c.text);
   end loop;
 end $$;
+
+-- Called from SQL -----------------------------------------------------------------
+-- What a program's own transaction may do without the library: it starts and
+-- signals with the rights of who calls. See docs/stores.md, and decision 0053.
+
+-- only: postgres
+create function pawl.refuse(code text, state text, message text, hint text)
+  returns void language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  raise exception using errcode = state, message = message,
+    detail = 'code: ' || code, hint = hint;
+end $$;
+
+-- only: postgres
+-- A UUIDv7, as clients draw them; its last two bytes are its home.
+create function pawl.draw_id(home integer default null) returns uuid
+  language sql volatile set search_path = pg_catalog, pg_temp as $$
+  select (lpad(to_hex(floor(extract(epoch from clock_timestamp()) * 1000)
+                      ::bigint), 12, '0')
+          || '7' || substr(d.hex, 14, 15)
+          || coalesce(lpad(to_hex(home), 4, '0'), substr(d.hex, 29)))::uuid
+    from (select replace(gen_random_uuid()::text, '-', '') as hex) d
+$$;
+
+-- only: postgres
+create function pawl.shard_of(id uuid) returns integer
+  language sql stable set search_path = pg_catalog, pg_temp as $$
+  select (get_byte(b, 14) * 256 + get_byte(b, 15)) % m.value::integer
+    from pawl.meta m, uuid_send(id) b where m.key = 'shards'
+$$;
+
+-- only: postgres
+-- Where an event's id, or its key, is known.
+create function pawl.event_shard(key text) returns integer
+  language sql stable set search_path = pg_catalog, pg_temp as $$
+  select ((h.high % n) * (4294967296 % n) + h.low % n) % n
+    from (select value::bigint as n from pawl.meta where meta.key = 'shards') m,
+         (select get_byte(d, 0) * 16777216::bigint + get_byte(d, 1) * 65536
+                 + get_byte(d, 2) * 256 + get_byte(d, 3) as high,
+                 get_byte(d, 4) * 16777216::bigint + get_byte(d, 5) * 65536
+                 + get_byte(d, 6) * 256 + get_byte(d, 7) as low
+            from sha256(convert_to(event_shard.key, 'UTF8')) d) h
+$$;
+
+-- only: postgres
+-- Nothing is read that is not known, or is not of its kind.
+create function pawl.check_options(what text, options json, known json)
+  returns void language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare o record; kind text;
+begin
+  if json_typeof(options) <> 'object' then
+    perform pawl.refuse('invalid', '22023', 'options are an object', '');
+  end if;
+  for o in select key, value from json_each(options) loop
+    kind := known ->> o.key;
+    if kind is null then
+      perform pawl.refuse('invalid', '22023', format('%s has no option "%s"',
+        what, o.key), 'there are: ' || (select string_agg(k, ', ')
+                                          from json_object_keys(known) k));
+    elsif kind = 'library' then
+      perform pawl.refuse('unsupported', '0A000', format('option "%s" is not'
+        ' there in SQL', o.key), 'the library and the command have it');
+    elsif json_typeof(o.value) not in (split_part(kind, ' ', 1), 'null') then
+      perform pawl.refuse('invalid', '22023', format('option "%s" is %s, not'
+        ' %s', o.key, split_part(kind, ' ', 1), json_typeof(o.value)), '');
+    elsif kind = 'string' and octet_length(options ->> o.key)
+                              not between 1 and 255 then
+      perform pawl.refuse('invalid', '22023', format('option "%s" has 1 to 255'
+        ' bytes', o.key), '');
+    elsif kind like 'number %' and json_typeof(o.value) = 'number'
+      and ((options ->> o.key) !~ '^-?[0-9]{1,18}$'
+           or (options ->> o.key)::numeric
+              not between split_part(kind, ' ', 2)::numeric
+                      and split_part(kind, ' ', 3)::numeric) then
+      perform pawl.refuse('invalid', '22023', format('option "%s" is an integer'
+        ' from %s to %s', o.key, split_part(kind, ' ', 2),
+        split_part(kind, ' ', 3)), '');
+    elsif kind = 'object' and octet_length(o.value::text) > 1000000 then
+      perform pawl.refuse('limit', '54000', format('option "%s" has more than'
+        ' 1000000 bytes', o.key), '');
+    end if;
+  end loop;
+end $$;
+
+-- only: postgres
+create function pawl.check_name(what text, name text) returns void
+  language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  if name is null or octet_length(name) > 200
+     or name !~ '^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$' then
+    perform pawl.refuse('invalid', '22023', format('"%s" cannot be %s', name,
+      what), 'dotted words of letters, digits, ''_'' and ''-'', at most 200'
+      ' bytes');
+  end if;
+end $$;
+
+-- only: postgres
+-- As instance_start and what is around it in engine/enter/start.c.
+create function pawl.start(code text, input json default '{}',
+                           options json default '{}') returns uuid
+  language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+<<v>>
+declare
+  key text; tenant text; version integer; digest bytea; id uuid; shard integer;
+  n integer; found uuid; due timestamptz;
+begin
+  perform pawl.check_name('a workflow''s code', start.code);
+  input := coalesce(start.input, '{}');
+  options := coalesce(start.options, '{}');
+  perform pawl.check_options('a start', options, '{"key": "string", "version":
+    "number 1 2147483647", "priority": "number -32768 32767", "delay_us":
+    "number 0 3153600000000000", "at_us": "number 1 6307200000000000",
+    "group": "string", "tenant": "string", "correlation": "string",
+    "business_key": "string", "metadata": "object", "by": "string",
+    "attributes": "library", "on_existing": "library", "reuse": "library",
+    "id": "library"}');
+  if octet_length(input::text) > 1000000 then
+    perform pawl.refuse('limit', '54000', 'input has more than 1000000 bytes',
+                        '');
+  end if;
+  if coalesce((options ->> 'delay_us')::bigint, 0) > 0
+     and options ->> 'at_us' is not null then
+    perform pawl.refuse('invalid', '22023',
+      'options "delay_us" and "at_us" exclude each other', '');
+  end if;
+  v.key := options ->> 'key';
+  v.tenant := options ->> 'tenant';
+  v.version := options ->> 'version';
+  if v.version is not null and not exists (
+    select from pawl.workflow w
+     where w.code = start.code and w.version = v.version) then
+    perform pawl.refuse('notfound', 'P0002', format('there is no workflow "%s"'
+      ' version %s', start.code, v.version),
+      'load its file first, or leave the version out');
+  end if;
+  if v.key is null then
+    v.id := pawl.draw_id();
+  else
+    v.digest := sha256(convert_to(coalesce(v.tenant, ''), 'UTF8') || '\x00'
+      || convert_to(start.code, 'UTF8') || '\x00'
+      || convert_to(v.key, 'UTF8'));
+    v.id := pawl.draw_id(get_byte(v.digest, 0) * 256 + get_byte(v.digest, 1));
+  end if;
+  v.shard := pawl.shard_of(v.id);
+  v.due := coalesce(
+    timestamptz 'epoch' + (options ->> 'at_us')::bigint
+                          * interval '1 microsecond',
+    now() + nullif((options ->> 'delay_us')::bigint, 0)
+            * interval '1 microsecond');
+  with new as (
+    insert into pawl.instance (shard, id, status, workflow, version, priority,
+           executor_group, tenant, correlation, business_key, metadata,
+           started_by, key, input, visit, attempt, commits, seq, token_due_at,
+           created_at, updated_at)
+    select v.shard, v.id, 'running', start.code, r.version,
+           coalesce((options ->> 'priority')::smallint, 0),
+           coalesce(options ->> 'group', 'default'), v.tenant,
+           options ->> 'correlation', options ->> 'business_key',
+           case when options ->> 'metadata' is not null
+                then options -> 'metadata' end,
+           options ->> 'by', v.key, input, 0, 0, 0, 0, v.due, now(), now()
+      from (select coalesce(v.version,
+                     (select w.version from pawl.workflow w
+                       where w.code = start.code and w.current and w.active
+                       order by w.version desc limit 1), 0) as version) r
+     where not exists (select from pawl.workflow w
+                        where w.code = start.code and w.current
+                          and r.version in (w.version, 0) and not w.active)
+    on conflict do nothing
+    returning version, priority, executor_group,
+              coalesce(token_due_at, created_at) as due_at),
+  stand as (
+    insert into pawl.standing (shard, workflow, status, instance)
+    select v.shard, start.code, 'running', v.id from new),
+  counted as (
+    insert into pawl.counter (shard, workflow, version, was, was_node, status,
+           node, minute, amount)
+    select v.shard, start.code, version, '', '', 'running', '',
+           date_trunc('minute', now()), 1 from new)
+  insert into pawl.agenda (shard, instance, workflow, version, executor_group,
+         priority, ready, due_at, takeovers, latch)
+  select v.shard, v.id, start.code, version, executor_group, priority,
+         due_at <= now(), due_at, 0, 0 from new;
+  get diagnostics v.n = row_count;
+  if v.n = 1 then
+    if v.due is null then
+      perform pg_notify('pawl_wake', '');
+    end if;
+    return v.id;
+  end if;
+  select i.id into v.found from pawl.instance i
+   where i.shard = v.shard and i.workflow = start.code and i.key = v.key
+     and coalesce(i.tenant, '') = coalesce(v.tenant, '')
+     and i.deleted_at is null and i.successor is null;
+  if v.found is null then
+    perform pawl.refuse('conflict', '55000', format('workflow "%s" is not'
+      ' active: no new instances of it are started', start.code),
+      'a version of it has to be switched on');
+  end if;
+  return v.found;
+end $$;
+
+-- only: postgres
+-- To one instance it goes at once. To all that wait for it an engine posts it
+-- behind the commit, as what a process that died has left: who begins to wait
+-- meanwhile looks for it by itself, and would not see what is not committed.
+create function pawl.signal(name text, data json default null,
+                            options json default '{}') returns json
+  language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+<<v>>
+declare
+  came uuid := pawl.draw_id(); id text; source text; shard integer; n integer;
+  target uuid; at record;
+begin
+  perform pawl.check_name('an event''s name', signal.name);
+  options := coalesce(signal.options, '{}');
+  perform pawl.check_options('a signal', options, '{"key": "string",
+    "instance": "string", "id": "string", "source": "string", "tenant":
+    "string", "by": "string", "ttl_us": "number 1 999999999999999999",
+    "start": "library"}');
+  if json_typeof(signal.data) = 'null' then
+    data := null;
+  elsif octet_length(signal.data::text) > 1000000 then
+    perform pawl.refuse('limit', '54000', 'a signal''s data has more than'
+      ' 1000000 bytes', '');
+  end if;
+  v.id := coalesce(options ->> 'id', v.came::text);
+  v.source := coalesce(options ->> 'source', '');
+  if options ->> 'instance' is null then
+    insert into pawl.event as e (shard, tenant, source, id, name, key, data,
+           came, posted, received_at, expires_at)
+    values (pawl.event_shard(v.id), coalesce(options ->> 'tenant', ''),
+            v.source, v.id, signal.name, options ->> 'key', signal.data,
+            v.came, false, now(),
+            now() + coalesce((options ->> 'ttl_us')::bigint, 86400000000)
+                    * interval '1 microsecond')
+    on conflict (shard, tenant, source, id) do update
+       set name = excluded.name, key = excluded.key, data = excluded.data,
+           came = excluded.came, posted = false,
+           received_at = excluded.received_at, ord = excluded.ord,
+           expires_at = excluded.expires_at
+     where e.expires_at <= excluded.received_at;
+    get diagnostics v.n = row_count;
+    return json_build_object('reached', 0, 'id', v.id, 'repeated', v.n = 0);
+  end if;
+  begin
+    v.target := options ->> 'instance';
+  exception when invalid_text_representation then
+    perform pawl.refuse('invalid', '22023', 'option "instance" is a whole id',
+                        '');
+  end;
+  v.shard := pawl.shard_of(v.target);
+  insert into pawl.agenda as a (shard, instance, workflow, version,
+         executor_group, priority, ready, due_at, takeovers, latch)
+  select i.shard, i.id, i.workflow, i.version, i.executor_group, i.priority,
+         true, now(), 0, 1
+    from pawl.instance i
+   where i.shard = v.shard and i.id = v.target
+     and i.status in ('running', 'waiting', 'suspended')
+     and coalesce(options ->> 'tenant', i.tenant, '') = coalesce(i.tenant, '')
+  on conflict (shard, instance) do update
+     set latch = a.latch + 1, ready = a.ready or a.lease is null,
+         due_at = case when a.lease is null
+                       then least(a.due_at, excluded.due_at)
+                       else a.due_at end;
+  select i.status, i.tenant into v.at from pawl.instance i
+   where i.shard = v.shard and i.id = v.target
+     and coalesce(options ->> 'tenant', i.tenant, '') = coalesce(i.tenant, '');
+  if not found then
+    perform pawl.refuse('notfound', 'P0002', format('there is no instance %s',
+      v.target), '');
+  elsif v.at.status in ('completed', 'failed', 'cancelled') then
+    if exists (select from pawl.event e
+                where e.shard = v.shard and e.tenant = '' and e.source = ''
+                  and e.id = format('to:%s:%s:%s', replace(v.target::text, '-',
+                                    ''), v.source, v.id)) then
+      return json_build_object('reached', 0, 'id', v.id, 'instance', v.target,
+                               'repeated', true);
+    end if;
+    perform pawl.refuse('already_finished', '55000', format('instance %s has'
+      ' ended already: %s', v.target, v.at.status), '');
+  end if;
+  insert into pawl.inbox (shard, instance, no, kind, name, key, event_id,
+         source, by, data, addressed, received_at)
+  select v.shard, v.target, pawl.draw_id(), 'event', signal.name,
+         options ->> 'key', v.source || ':' || v.id, v.source,
+         options ->> 'by', signal.data, true, now()
+    from pawl.instance i
+   where i.shard = v.shard and i.id = v.target
+     and (i.trigger_event is null
+          or i.key <> 'event:' || v.source || ':' || v.id)
+  on conflict do nothing;
+  get diagnostics v.n = row_count;
+  perform pg_notify('pawl_wake', '');
+  return json_build_object('reached', v.n, 'id', v.id, 'instance', v.target,
+                           'repeated', v.n = 0);
+end $$;
+
+-- only: postgres
+-- How one stands, and what came of it.
+create function pawl.result(id uuid, out status text, out output json,
+                            out error json)
+  language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+begin
+  select case when i.status = 'running' and i.started_at is null
+              then 'created' else i.status end, i.output, i.error
+    into status, output, error
+    from pawl.instance i
+   where i.shard = pawl.shard_of(result.id) and i.id = result.id
+     and i.deleted_at is null;
+  if not found then
+    perform pawl.refuse('notfound', 'P0002', format('there is no instance %s',
+      result.id), '');
+  end if;
+end $$;
+comment on function pawl.start is
+  'starts an instance in the caller''s transaction, or gives the one that has the key';
+comment on function pawl.signal is
+  'sends an event in the caller''s transaction: at once to one instance, behind the commit to all that wait for it';
+comment on function pawl.result is 'how an instance stands, and what came of it';
 
 -- only: postgres
 -- How statements are planned -----------------------------------------------------
