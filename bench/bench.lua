@@ -116,8 +116,8 @@ end
 local function measure_store(bench, store, size)
   local out = in_turns(bench, store, size)
   say("%s: counts", store.name)
-  for name, value in pairs(counts.of_a_step(bench, store, size)) do
-    out.W1[name] = value
+  for workload, told in pairs(counts.of_a_step(bench, store, size)) do
+    for name, value in pairs(told) do out[workload][name] = value end
   end
   out[store.bytes_name:gsub("per_$", "small_change")] =
     counts.small_change(bench, store, size)

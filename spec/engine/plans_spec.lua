@@ -88,6 +88,8 @@ local MEANT = {
   { "instance_find_end_tenant", "tenant=%?%)", "the same" },
   { "list_tenant", "tenant=%? AND id>%? AND id<%?%)", "a page of a tenant" },
   { "list_status", "status=%? AND id>%? AND id<%?%)", "a page of a status" },
+  { "list_status", "%(shard=%? AND workflow>%?%)", "the next workflow" },
+  { "list_status", "workflow %(shard=%?%)", "the first of them" },
   { "list_found", "sortable>%? AND sortable<%?%)", "what is in a range" },
   { "list_found", "business_key>%? AND business_key<%?%)", "those that begin "
     .. "so" },

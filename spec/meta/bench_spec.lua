@@ -80,6 +80,7 @@ for _, backend in ipairs(backends) do
       for _, field in ipairs { "lua_allocations_per_step",
         "c_allocations_per_step", "instructions_per_step" } do
         assert.is_true(store.W1[field] > 0, field)
+        assert.is_true(store.W2[field] > 0, field)
       end
       for _, field in ipairs { "rss_mb", "rss_waiting_ratio",
         bytes .. "_small_change" } do

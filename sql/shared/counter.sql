@@ -21,3 +21,21 @@ select workflow, version, status, node, sum(amount)::bigint as amount,
  group by workflow, version, status, node
 having sum(amount) <> 0 or sum(came) <> 0
  order by workflow, version, status, node;
+
+-- name: counter_add
+-- args: @shard smallint, @workflow text[], @version integer[], @was text[],
+--       @was_node text[], @status text[], @node text[], @minute time[],
+--       @amount bigint[]
+-- So many turns more of each kind. SQLite's driver sends it, behind statements
+-- that change a status (store/sqturns.h); PostgreSQL's do it by themselves.
+insert into pawl.counter (shard, workflow, version, was, was_node, status,
+       node, minute, amount)
+-- only: postgres
+select @shard, s.workflow, s.version, s.was, s.was_node, s.status, s.node,
+       s.minute, s.amount
+  from (select {{unnested}}) s;
+-- only: sqlite
+values (@shard, @workflow, @version, @was, @was_node, @status, @node, @minute,
+        @amount)
+on conflict do update set amount = amount + excluded.amount;
+-- for all

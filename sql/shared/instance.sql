@@ -209,7 +209,7 @@ update pawl.instance as i
        entered_at = case when i.visit = s.visit then i.entered_at
                          else s.updated_at end,
        updated_at = s.updated_at
-  {{at_commits}};
+  {{at_commits @token_no}};
 
 -- name: instance_end
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[],
@@ -232,7 +232,7 @@ update pawl.instance as i
        cancellation = coalesce(s.cancellation, i.cancellation),
        started_at = coalesce(i.started_at, s.started_at),
        updated_at = s.updated_at, completed_at = s.updated_at
-  {{at_commits}};
+  {{at_commits null}};
 
 -- name: instance_stay
 -- args: @shard smallint, @id uuid[], @lease uuid[], @commits bigint[],
@@ -316,9 +316,9 @@ update pawl.instance as i
        started_at = coalesce(i.started_at, s.started_at),
        updated_at = @now, completed_at = @now
 -- only: sqlite
- where shard = @shard and id = @id and commits = @commits
-   and status = 'running'
-returning 1 as every;
+ where shard = @shard and id = @id
+   and case when commits = @commits and status = 'running'
+            then {{turned 'completed'; null; @now}} end;
 -- only: postgres
   from {{flat_rows}} {{running_place}}
 returning i.id, i.workflow, i.version), counted as (

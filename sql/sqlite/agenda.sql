@@ -128,8 +128,7 @@ returning instance;
 -- name: agenda_finish
 -- every: row
 delete from pawl_agenda
- where shard = @shard and instance = @id and lease = @lease and latch = @seen
-returning 1 as every;
+ where shard = @shard and instance = @id and lease = @lease and latch = @seen;
 
 -- name: agenda_unclaim
 update pawl_agenda

@@ -24,11 +24,14 @@ sqlite.sends_single_rows = true
 -- Words in front of a table.
 local BEFORE_TABLE = { from = true, join = true, update = true, into = true }
 
+-- What only looks like one: store/sqturns.h.
+local FUNCTIONS = { pawl_turned = true }
+
 --- A temporary table of a user's own statement would stand in front of one of
 --- ours, for as long as the connection lives: SQLite is told where ours are.
 function sqlite.word(word, before)
   if not word:find("^pawl_") and not word:find("^json_each$")
-     and not word:find("^sqlite_master$") then
+     and not word:find("^sqlite_master$") or FUNCTIONS[word] then
     return word
   elseif before and BEFORE_TABLE[before:lower()] then
     return "main." .. word

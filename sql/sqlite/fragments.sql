@@ -5,9 +5,25 @@
 -- Differs: a trigger puts it there.
 
 -- fragment: at_commits
--- Behind an update of instance i: the held one as it was read.
-where shard = @shard and id = @id and commits = @commits and status = @was
-   and {{lease_guard}}
+-- Behind an update of instance i, which has token {{1}} then: the held one as
+-- it was read.
+where shard = @shard and id = @id
+   and case when commits = @commits and status = @was and {{lease_guard}}
+            then {{turned @status; {{1}}; @updated_at}} end
+
+-- fragment: counted_node
+-- Where an instance is counted, by its status, token_no and node.
+case when {{2}} is not null and {{1}} in ('waiting', 'suspended')
+     then {{3}} else '' end
+
+-- fragment: turned
+-- True: and it is counted that an instance has status {{1}}, token {{2}} and
+-- @node from {{3}} on (store/sqturns.h). To be asked last.
+case when deleted_at is null
+     then pawl_turned(shard, workflow, version,
+            status, {{counted_node status; token_no; node}},
+            {{1}}, {{counted_node {{1}}; {{2}}; @node}}, {{3}})
+     else 1 end
 
 -- fragment: lease_guard
 -- The lease guard.
@@ -132,10 +148,41 @@ exists (select 1 from pawl_agenda a
 cross join pawl_instance t on t.shard = {{1}} and t.id = {{2}}
 
 -- fragment: status_walk
-select {{listed}} from pawl_instance t
+select {{listed}} from pawl_instance t indexed by pawl_instance_workflow
  where t.shard = @shard and t.status = @status and {{3}}
    and t.id > @low and t.id < @high and {{2}} and {{is_asked}}
  order by t.id {{1}} limit @max
+
+-- fragment: status_merge
+-- Of all workflows, where {{4}}: each one's next entry behind {{3}} stands in
+-- the queue of a recursion, which takes the first of them and asks for the one
+-- behind that, until the limit is reached. So it is in order as it comes.
+select {{listed}} from (
+  with recursive code (name) as (
+    select min(workflow) from pawl_instance indexed by pawl_instance_workflow
+     where shard = @shard and @workflow is null and {{4}}
+    union all
+    select (select min(workflow) from pawl_instance
+                   indexed by pawl_instance_workflow
+             where shard = @shard and workflow > code.name)
+      from code where name is not null),
+  queue (workflow, id) as (
+    select name, {{status_next {{1}}; {{2}}; name; {{3}}}}
+      from code where name is not null
+    union all
+    select workflow, {{status_next {{1}}; {{2}}; queue.workflow; queue.id}}
+      from queue where id is not null
+     order by 2 {{1}})
+  select id from queue where id is not null) f
+ cross join pawl_instance t
+ where t.shard = @shard and t.id = f.id and {{is_asked}} limit @max
+
+-- fragment: status_next
+-- The id behind {{4}} ({{2}}) of workflow {{3}}, in the order {{1}}.
+(select id from pawl_instance indexed by pawl_instance_workflow
+  where shard = @shard and workflow = {{3}} and status = @status
+    and id {{2}} {{4}} and id > @low and id < @high
+  order by id {{1}} limit 1)
 
 -- fragment: attribute_ranges
 -- Instances with an attribute @name in one of @ranges, which do not overlap.

@@ -1,9 +1,10 @@
--- Differs: a status has indexes here, one for all workflows, one for each.
+-- Differs: the index of statuses is the instance's own here. For all workflows
+-- at once their entries are merged.
 
 -- name: list_status
-select * from ({{status_walk desc; not @up; @workflow is null}}) older
+select * from ({{status_merge desc; <; @high; not @up}}) older
 union all
-select * from ({{status_walk asc; @up; @workflow is null}}) newer
+select * from ({{status_merge asc; >; @low; @up}}) newer
 union all
 select * from (
   {{status_walk desc; not @up; t.workflow = @workflow}}) older_of_one

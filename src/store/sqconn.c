@@ -615,6 +615,8 @@ static pawl_code connect(pawl_sqconn *c, int create, pawl_error *err) {
   sqlite3_db_config(c->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
   /* Set once and for all: setting it drops every prepared statement. */
   sqlite3_set_authorizer(c->db, pawl_sqguard, &c->guard);
+  if ((rc = pawl_sqturns_install(&c->turns, c->db)) != SQLITE_OK)
+    return fail_rc(c, c->name, rc, err);
   /* SQLite opens what it may not write for reading, and says so later. */
   if (!c->is_memory && !c->reading && sqlite3_db_readonly(c->db, "main") == 1)
     return fail_readonly(c->name, err);
@@ -643,12 +645,14 @@ void pawl_sqconn_close(pawl_sqconn *c) {
   sqlite3_close(c->db);
   unlock_beside(c);
   if (c->lock_fd >= 0) close(c->lock_fd);
+  pawl_sqturns_deinit(&c->turns);
   pawl_release(c->alloc, c->path, c->path_size);
 }
 
 void pawl_sqconn_init(pawl_sqconn *c, pawl_driver_options *options) {
   c->alloc = options->alloc;
   c->options = options;
+  pawl_sqturns_init(&c->turns, c->alloc);
   c->lock_fd = -1;
   c->page_bytes = 4096;
   c->dice =

@@ -26,6 +26,7 @@
 #include "driver.h"
 #include "reading.h"
 #include "sqguard.h"
+#include "sqturns.h"
 
 #define PAWL_SQ_APPLICATION_ID 0x5061776C /* "Pawl" */
 #define PAWL_SQ_SEAL "pragma application_id=0x5061776C"
@@ -56,6 +57,7 @@ typedef struct pawl_sqconn {
   int64_t seen_version;   /* data_version when last looked at */
   int64_t schema_version; /* the schema's, 0: not looked at yet */
   pawl_sqguard_state guard;
+  pawl_sqturns turns; /* of the statement that runs */
 } pawl_sqconn;
 
 /* Closed after init, whether or not open succeeds. */

@@ -32,9 +32,10 @@ static const char *objection(int action, const char *a, const char *b) {
       return is_harmless_pragma(a) ? NULL : "pragmas are not allowed";
     case SQLITE_SELECT:
     case SQLITE_READ:
-    case SQLITE_FUNCTION:
     case SQLITE_RECURSIVE:
       return NULL;
+    case SQLITE_FUNCTION:
+      return is_ours(b) ? "pawl's own functions are not to be called" : NULL;
   }
   /* What is left writes or declares; a and b name what. */
   return is_ours(a) || is_ours(b) ? "pawl's own tables can only be read"

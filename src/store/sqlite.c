@@ -23,7 +23,8 @@ struct pawl_conn {
   int unit; /* PAWL_UNIT_..., -1: none */
   int nsent;
   pawl_results results;
-  pawl_buf lists; /* columns of a `run: once` statement */
+  pawl_buf lists;  /* columns of a `run: once` statement */
+  pawl_args added; /* of counter_add */
   pawl_counts *counts;
   /* of the user's statement: */
   int64_t query_deadline; /* monotonic */
@@ -44,6 +45,7 @@ static void sqlite_close(pawl_conn *c) {
   pawl_results_deinit(&c->results);
   pawl_answer_deinit(&c->answer);
   pawl_buf_deinit(&c->lists);
+  pawl_args_deinit(&c->added);
   pawl_buf_deinit(&c->kinds);
   pawl_release(c->alloc, c, sizeof *c);
 }
@@ -66,6 +68,7 @@ static pawl_code sqlite_open(const char *path, pawl_driver_options *options,
   pawl_results_init(&c->results, c->alloc);
   pawl_answer_init(&c->answer, c->alloc);
   c->lists.alloc = c->kinds.alloc = c->alloc;
+  pawl_args_init(&c->added, c->alloc);
   pawl_sqconn_init(&c->on, options);
   TRY(pawl_sqconn_open(&c->on, path, err));
   *out = c;
@@ -268,32 +271,64 @@ static pawl_code run(pawl_conn *c, const pawl_stmt_info *info, sqlite3_stmt *s,
   return rc;
 }
 
-static pawl_code sqlite_send(pawl_conn *c, const pawl_args *args,
-                             pawl_error *err) {
+/* Runs a statement once for each row of its arguments. */
+static pawl_code run_rows(pawl_conn *c, const pawl_args *args, int64_t *changed,
+                          pawl_error *err) {
   const pawl_stmt_info *info = &pawl_stmts[args->stmt];
   int nrows = pawl_args_rows(args);
-  int64_t changed = 0, before;
   sqlite3_stmt *s = NULL;
 
-  assert(c->unit >= 0); /* D1 */
-  MUST(pawl_results_begin(&c->results, args->stmt, info->ncols, err));
-  if (c->nsent++ == 0 || c->unit == PAWL_UNIT_OPEN) c->counts->trips++;
-  c->counts->statements++;
   MUST(prepared(c, args->stmt, &s, err));
   assert(c->unit != PAWL_UNIT_READ || sqlite3_stmt_readonly(s)); /* D5 */
   MUST(bind_args(c, s, args, -1, err));
   if (pawl_sql_sqlite[args->stmt].once) {
     MUST(bind_lists(c, s, args, err));
-    MUST(run(c, info, s, &changed, err));
-  } else {
-    for (int row = 0; row < nrows; row++) {
-      before = changed;
-      MUST(bind_args(c, s, args, row, err));
-      MUST(run(c, info, s, &changed, err));
-      if (info->every && changed == before)
-        return pawl_failure_every(args->stmt, err);
-    }
+    return run(c, info, s, changed, err);
   }
+  for (int row = 0; row < nrows; row++) {
+    const int64_t before = *changed;
+    MUST(bind_args(c, s, args, row, err));
+    MUST(run(c, info, s, changed, err));
+    if (info->every && *changed == before)
+      return pawl_failure_every(args->stmt, err);
+  }
+  return PAWL_OK;
+}
+
+/* Adds the turns that a statement has noted to the counters. */
+static pawl_code count_turns(pawl_conn *c, pawl_error *err) {
+  const pawl_sqturns *t = &c->on.turns;
+  int64_t changed = 0;
+
+  for (int k = 0; k < t->n; k++) {
+    const pawl_sqturn *one = &t->list[k];
+    pawl_args_begin(&c->added, PAWL_STMT_counter_add);
+    PAWL_PUT(&c->added, counter_add, .shard = one->shard,
+             .workflow = pawl_sqturns_word(t, k, PAWL_TURN_WORKFLOW),
+             .version = one->version,
+             .was = pawl_sqturns_word(t, k, PAWL_TURN_WAS),
+             .was_node = pawl_sqturns_word(t, k, PAWL_TURN_WAS_NODE),
+             .status = pawl_sqturns_word(t, k, PAWL_TURN_STATUS),
+             .node = pawl_sqturns_word(t, k, PAWL_TURN_NODE),
+             .minute = one->minute, .amount = one->amount);
+    if (c->added.failed) return pawl_failure_memory(err);
+    MUST(run_rows(c, &c->added, &changed, err));
+  }
+  return PAWL_OK;
+}
+
+static pawl_code sqlite_send(pawl_conn *c, const pawl_args *args,
+                             pawl_error *err) {
+  const pawl_stmt_info *info = &pawl_stmts[args->stmt];
+  int64_t changed = 0;
+
+  assert(c->unit >= 0); /* D1 */
+  MUST(pawl_results_begin(&c->results, args->stmt, info->ncols, err));
+  if (c->nsent++ == 0 || c->unit == PAWL_UNIT_OPEN) c->counts->trips++;
+  c->counts->statements++;
+  pawl_sqturns_clear(&c->on.turns);
+  MUST(run_rows(c, args, &changed, err));
+  MUST(count_turns(c, err));
   return pawl_results_end(&c->results, changed, err);
 }
 

@@ -136,8 +136,10 @@ create table pawl.instance (
   -- from the first commit on, and with each claim
   started_at timestamptz,
   lease uuid,
-  status text not null check (status in ('running', 'waiting', 'completed',
-    'created', 'suspended', 'failed', 'cancelled')),
+  status text not null
+    check (status = 'running' or status = 'waiting' or status = 'completed'
+      or status = 'created' or status = 'suspended' or status = 'failed'
+      or status = 'cancelled'),
   -- the lone token, while there is one; several are rows of pawl.token
   token_no integer,
   token_state text check (token_state in ('active', 'waiting')),
@@ -255,7 +257,6 @@ comment on column pawl.instance.purge_at is
   'since when it is being purged: rows of it may be gone';
 comment on column pawl.instance.successor is
   'the instance that was given its key';
-create index instance_status on pawl.instance (shard, status, id); -- only: sqlite
 create index instance_workflow -- only: sqlite
   on pawl.instance (shard, workflow, status, id); -- only: sqlite
 create index instance_business_key on pawl.instance (shard, business_key, id)
@@ -290,8 +291,10 @@ create index instance_key_past on pawl.instance (shard, key, id)
 create table pawl.standing (
   shard smallint not null,
   workflow text not null,
-  status text not null check (status in ('running', 'waiting', 'completed',
-    'created', 'suspended', 'failed', 'cancelled')),
+  status text not null
+    check (status = 'running' or status = 'waiting' or status = 'completed'
+      or status = 'created' or status = 'suspended' or status = 'failed'
+      or status = 'cancelled'),
   instance uuid not null,
   primary key (shard, workflow, status, instance)
 ) with (fillfactor = 50);
@@ -333,8 +336,8 @@ comment on column pawl.counter.minute is
 comment on column pawl.counter.amount is 'how many did so';
 
 -- only: sqlite
--- Each that comes, changes its status or goes is counted; with rows that are
--- counted up, as one writer at a time waits for nobody.
+-- Each that comes or goes is counted; with rows that are counted up, as one
+-- writer at a time waits for nobody. What changes a status counts by itself.
 create trigger pawl_instance_come after insert on pawl_instance
 begin
   insert into pawl_counter (shard, workflow, version, was, was_node, status,
@@ -346,26 +349,6 @@ begin
                     and new.status in ('waiting', 'suspended')
                then new.node else '' end,
           new.created_at - new.created_at % 60000000, 1)
-  on conflict do update set amount = amount + 1;
-end;
-create trigger pawl_instance_turn after update of status on pawl_instance
-  when new.deleted_at is null
-       and (new.status <> old.status
-            or new.status in ('waiting', 'suspended')
-               and (new.node is not old.node
-                    or (new.token_no is null) <> (old.token_no is null)))
-begin
-  insert into pawl_counter (shard, workflow, version, was, was_node, status,
-         node, minute, amount)
-  values (old.shard, old.workflow, old.version, old.status,
-          case when old.token_no is not null
-                    and old.status in ('waiting', 'suspended')
-               then old.node else '' end,
-          new.status,
-          case when new.token_no is not null
-                    and new.status in ('waiting', 'suspended')
-               then new.node else '' end,
-          new.updated_at - new.updated_at % 60000000, 1)
   on conflict do update set amount = amount + 1;
 end;
 create trigger pawl_instance_transfer after update of version on pawl_instance
@@ -527,7 +510,8 @@ create table pawl.token (
   no integer not null,
   node text not null,
   state text not null
-    check (state in ('active', 'waiting', 'consumed', 'dropped')),
+    check (state = 'active' or state = 'waiting' or state = 'consumed'
+      or state = 'dropped'),
   visit bigint not null,
   previous_node text,
   parent integer,
@@ -909,10 +893,12 @@ create table pawl.task (
   form text,
   title text not null,
   description text,
-  status text not null check (status in ('pending', 'running', 'completed',
-    'failed', 'cancelled', 'timed_out')),
+  status text not null
+    check (status = 'pending' or status = 'running' or status = 'completed'
+      or status = 'failed' or status = 'cancelled' or status = 'timed_out'),
   priority text not null
-    check (priority in ('normal', 'low', 'high', 'urgent')),
+    check (priority = 'normal' or priority = 'low' or priority = 'high'
+      or priority = 'urgent'),
   input json,
   output json,
   metadata json,
@@ -993,7 +979,8 @@ create index task_workflow on pawl.task (shard, workflow, status, id)
 create table pawl.owner (
   shard smallint not null,
   task uuid not null,
-  kind text not null check (kind in ('user', 'role', 'group')),
+  kind text not null
+    check (kind = 'user' or kind = 'role' or kind = 'group'),
   id text not null,
   open boolean not null default true,
   primary key (shard, task, kind, id)

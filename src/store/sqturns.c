@@ -1,0 +1,117 @@
+#include "sqturns.h"
+
+#include <string.h>
+
+#define MINUTE_US INT64_C(60000000)
+
+enum { SHARD, WORKFLOW, VERSION, WAS, WAS_NODE, STATUS, NODE, AT, NARGS };
+
+void pawl_sqturns_init(pawl_sqturns *t, const pawl_alloc *alloc) {
+  *t = (pawl_sqturns){.alloc = alloc, .text.alloc = alloc};
+}
+
+void pawl_sqturns_deinit(pawl_sqturns *t) {
+  pawl_release(t->alloc, t->list, (size_t)t->max * sizeof *t->list);
+  pawl_buf_deinit(&t->text);
+}
+
+void pawl_sqturns_clear(pawl_sqturns *t) {
+  t->n = 0;
+  pawl_buf_clear(&t->text);
+}
+
+pawl_str pawl_sqturns_word(const pawl_sqturns *t, int k, int word) {
+  const char *at = t->text.at + t->list[k].words;
+
+  while (word-- > 0) at += strlen(at) + 1;
+  return pawl_strz(at);
+}
+
+static int is_word_same(sqlite3_value *a, sqlite3_value *b) {
+  const int n = sqlite3_value_bytes(a);
+
+  return n == sqlite3_value_bytes(b) &&
+         memcmp(sqlite3_value_text(a), sqlite3_value_text(b), (size_t)n) == 0;
+}
+
+/* The words of a call behind those that are noted. */
+static void add_words(pawl_buf *text, sqlite3_value **args) {
+  static const int order[PAWL_TURN_NWORDS] = {WORKFLOW, WAS, WAS_NODE, STATUS,
+                                              NODE};
+
+  for (int i = 0; i < PAWL_TURN_NWORDS; i++) {
+    sqlite3_value *v = args[order[i]];
+    const unsigned char *bytes = sqlite3_value_text(v);
+    if (bytes)
+      pawl_buf_add(text, (const char *)bytes, (size_t)sqlite3_value_bytes(v));
+    else
+      text->failed = 1;
+    pawl_buf_addc(text, 0);
+  }
+}
+
+/* The kind that a call is of: where its words stand behind the others', of
+ * which there are few. */
+static pawl_sqturn *find(pawl_sqturns *t, const pawl_sqturn *call) {
+  for (int k = 0; k < t->n; k++) {
+    pawl_sqturn *one = &t->list[k];
+    if (one->minute == call->minute && one->version == call->version &&
+        one->shard == call->shard && one->nwords == call->nwords &&
+        memcmp(t->text.at + one->words, t->text.at + call->words,
+               call->nwords) == 0)
+      return one;
+  }
+  return NULL;
+}
+
+static int make_room(pawl_sqturns *t) {
+  const int max = t->max ? 2 * t->max : 8;
+  pawl_sqturn *list;
+
+  if (t->n < t->max) return 1;
+  list = pawl_realloc(t->alloc, t->list, (size_t)t->max * sizeof *list,
+                      (size_t)max * sizeof *list);
+  if (!list) return 0;
+  t->list = list;
+  t->max = max;
+  return 1;
+}
+
+static int note(pawl_sqturns *t, sqlite3_value **args) {
+  const int64_t at = sqlite3_value_int64(args[AT]);
+  const size_t words = t->text.len;
+  pawl_sqturn call = {.shard = sqlite3_value_int64(args[SHARD]),
+                      .version = sqlite3_value_int64(args[VERSION]),
+                      .minute = at - at % MINUTE_US,
+                      .amount = 1,
+                      .words = words};
+  pawl_sqturn *one;
+
+  add_words(&t->text, args);
+  if (t->text.failed) return 0;
+  call.nwords = t->text.len - words;
+  if ((one = find(t, &call))) {
+    one->amount++;
+    t->text.len = words;
+    return 1;
+  }
+  if (!make_room(t)) return 0;
+  t->list[t->n++] = call;
+  return 1;
+}
+
+static void turned(sqlite3_context *context, int nargs, sqlite3_value **args) {
+  const int stays = nargs == NARGS && is_word_same(args[WAS], args[STATUS]) &&
+                    is_word_same(args[WAS_NODE], args[NODE]);
+
+  if (!stays && !note(sqlite3_user_data(context), args))
+    sqlite3_result_error_nomem(context);
+  else
+    sqlite3_result_int(context, 1);
+}
+
+int pawl_sqturns_install(pawl_sqturns *t, sqlite3 *db) {
+  return sqlite3_create_function_v2(db, "pawl_turned", NARGS,
+                                    SQLITE_UTF8 | SQLITE_DIRECTONLY, t, turned,
+                                    NULL, NULL, NULL);
+}
