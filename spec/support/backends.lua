@@ -243,10 +243,12 @@ local function memory()
   function self.url() return ":memory:" end
 
   function self.select(text)
-    local rows = engine and engine:transaction(function(tx)
+    if not engine then second() end
+    local ok, rows = pcall(engine.transaction, engine, function(tx)
       return tx:query(text)
     end)
-    return rows or second() -- what writes, ids as bytes: the engine cannot
+    -- What writes is refused to it, and ids are bytes, which Lua is not given.
+    return ok and rows or second()
   end
 
   function self.sql(_, text)
