@@ -1,5 +1,5 @@
---- `pawl migrate --print`: what is printed, run by hand, is a store as `migrate`
---- makes it, and the rights printed with it are enough.
+--- `pawl migrate --print`: what is printed, run by hand, is a store as
+--- `migrate` makes it, and the rights printed with it are enough.
 local backends = require "spec.support.backends"
 local command = require "spec.support.command"
 local pawl = require "pawl"
@@ -110,8 +110,8 @@ describe("a schema that an administrator makes", function()
     local roles = printed.out:gsub("\n%-%- (create [^\n]*)", "\n%1")
     -- Roles come first, and the schema is theirs.
     local first = {}
-    for line in roles:gmatch "\n(create role [^\n]*)" do
-      first[#first + 1] = line
+    for role in roles:gmatch "\n(create role [^\n]*)" do
+      first[#first + 1] = role
     end
     first[#first + 1] = "select 1 as done"
     backend.sql(url, table.concat(first, "\n"))

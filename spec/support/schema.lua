@@ -27,19 +27,21 @@ local REFERS <const> = {
 local HEAD <const> = [[
 # Schema
 
-The tables and views of a store, as `pawl migrate` makes them in PostgreSQL. This page is made
-from the schema by `PAWL_WRITE=1 ./dev test spec/meta/schema_spec.lua`; the texts are the
-comments that `\d+` shows in `psql`.
+The tables and views of a store, as `pawl migrate` makes them in PostgreSQL.
+This page is made from the schema by
+`PAWL_WRITE=1 ./dev test spec/meta/schema_spec.lua`; the texts are the comments
+that `\d+` shows in `psql`.
 
-Views are for readers: the names and the meaning of their columns stay, whatever becomes of
-the tables. SQLite has the same tables and views, named `pawl_instance` and so on. There
-times are integers, microseconds since 1970 UTC; ids are 16-byte blobs, in views their
-hexadecimal digits; `json` and `numeric` are text, booleans 0 and 1. It has no table
-`standing`.
+Views are for readers: the names and the meaning of their columns stay, whatever
+becomes of the tables. SQLite has the same tables and views, named
+`pawl_instance` and so on. There times are integers, microseconds since 1970
+UTC; ids are 16-byte blobs, in views their hexadecimal digits; `json` and
+`numeric` are text, booleans 0 and 1. It has no table `standing`.
 
 ## What refers to what
 
-By columns that hold the other's id, or a workflow's code. A line's name is the column.
+By columns that hold the other's id, or a workflow's code. A line's name is the
+column.
 
 ]]
 
@@ -77,8 +79,9 @@ end
 local function cell(text) return (text:gsub("|", "\\|")) end
 
 local function section(one)
-  local lines = { ("### %s"):format(one.name), "", ((one.about or "?"):gsub("^%l",
-    string.upper)) .. ".", "", "| column | type | |", "|---|---|---|" }
+  local about = (one.about or "?"):gsub("^%l", string.upper)
+  local lines = { "### " .. one.name, "", about .. ".", "",
+    "| column | type | |", "|---|---|---|" }
   for _, column in ipairs(one) do
     local kind = INSTEAD[column.type] or column.type
     if one.kind == "r" and column.needed ~= "t" then kind = kind .. "?" end
