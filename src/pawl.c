@@ -464,6 +464,11 @@ pawl_code pawl_tally(pawl_engine *engine, const char *query, int64_t *count,
   ANSWER(pawl_engine_tally(engine, pawl_strz(query), count, more, err));
 }
 
+pawl_code pawl_tally_groups(pawl_engine *engine, const char *query, char **out,
+                            pawl_error *err) {
+  ANSWER(pawl_engine_groups(engine, pawl_strz(query), &b, err));
+}
+
 pawl_code pawl_signal(pawl_engine *engine, const char *signal,
                       int64_t *reached, char **out, pawl_error *err) {
   NEEDS(signal);

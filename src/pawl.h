@@ -876,7 +876,9 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_get(pawl_engine *engine, const char *id,
  * object or NULL, keys: workflow, version, status (a name or a list), tenant,
  * correlation, business_key (with a star at its end: how it begins), key,
  * group, node (where it stands, or ended), error (its code or message; with a
- * star at its end how one of them begins), cancelled_by (who asked for that),
+ * star at its end how one of them begins), error_code (of those that have
+ * failed, or were suspended by an error: its code alone; with a star how it
+ * begins), cancelled_by (who asked for that),
  * compensation (how it stands or has ended, one or a list: "planning",
  * "running", "completed", "completed_with_errors", "stopped"), leased (true or
  * false: somebody holds it), attributes (an object, see below),
@@ -886,9 +888,10 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_get(pawl_engine *engine, const char *id,
  * that nobody has taken), deadline_before_us (of those that live), parent,
  * root (ids: the children of one instance, all that descend from one), waits
  * (true: each has `waits`, what it waits for, see below), deleted (true: those
- * that were, and no others), sort ("newest", "oldest"), limit (100), before,
- * after (ids: those older than it; those newer than it, and the nearest of
- * them unless `before` is there too). All must hold. With `error`,
+ * that were, and no others), sort ("newest", "oldest", or by a time: see
+ * below), reverse (true: the other way round), limit (100), before, after (ids:
+ * those older than it; those newer than it; what is nearest to the one that is
+ * given), group_by (only of pawl_tally_groups). All must hold. With `error`,
  * `cancelled_by` or `compensation`, completed ones only when `status` names
  * them. PAWL_INVALID says what of it is wrong.
  *
@@ -907,8 +910,16 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_get(pawl_engine *engine, const char *id,
  * as the decimal that it is written as; strings by their bytes; no value with
  * those of another type.
  *
+ * `sort` by "created", "updated" or "completed", the latest first, reads all
+ * that the query finds: exact up to 10,000, PAWL_INVALID of more, which is to be
+ * narrowed. By "due", the earliest first, any number is sorted, in the order of
+ * the agenda: those that wait for a time, each with `due`; not what is ready or
+ * leased, and with no filter that has an index of its own (PAWL_INVALID). A row
+ * that was sorted by a time has its `cursor`, which `before` (earlier) and
+ * `after` (later) take then.
+ *
  * They are found by their index of a key, a parent, a correlation, a root, a
- * business key, an attribute (one that is to equal something rather than
+ * business key, an error_code, an attribute (one that is to equal something rather than
  * another), the agenda (leased, due_before_us, deadline_before_us: what is
  * suspended is not on it, but where `status` names nothing else) or a tenant,
  * the first of these that is given; else by status
@@ -931,6 +942,24 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_list(pawl_engine *engine,
 PAWL_API PAWL_MUSTUSE pawl_code pawl_tally(pawl_engine *engine,
                                            const char *query, int64_t *count,
                                            int *more, pawl_error *err);
+
+/* How many of each kind a list would have, whose `query` this is too, with
+ * `group_by`: "error" (its code; without `status` of those that have failed, or
+ * are suspended), "node", "workflow" or "status". JSON {count, more, groups
+ * [{<group_by>, count}]}, the most first, without its name what has none; the caller's.
+ * Where nothing else is asked than a workflow, a version and statuses, counters
+ * and failures answer, of any number: by "workflow"; by "status", if that is
+ * neither created nor running; by "node", of those that are waiting or
+ * suspended (and stand in one place, else null); by "error", without `status`
+ * and version, up to 10,000 of a kind. All else is looked at one by one, up to
+ * the query's limit, which is 10,000 unless it is less; `more`: there are more.
+ * PAWL_INVALID.
+ *
+ *   rc = pawl_tally_groups(engine, "{\"group_by\":\"error\"}", &json, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_tally_groups(pawl_engine *engine,
+                                                  const char *query,
+                                                  char **out,
+                                                  pawl_error *err);
 
 /* What is recorded of an instance, oldest first, as a JSON array: all of it,
  * or what fits. `query`: a JSON object or NULL, keys: limit, after (a row's

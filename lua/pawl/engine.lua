@@ -436,12 +436,17 @@ function methods:list(query, how)
   return core.list(self, instance_query("list", query), how)
 end
 
---- How many a list would have, up to its limit, which is 10,000 here.
+--- How many a list would have, up to its limit, which is 10,000 here; with
+--- `group_by` how many of each.
 ---@param query? pawl.Query
----@return integer? count
+---@return integer|pawl.Groups? count
 ---@return boolean|pawl.Error more  there are more
 function methods:tally(query)
-  return core.tally(self, instance_query("tally", query))
+  local given = instance_query("tally", query)
+  if not given.group_by then return core.tally(self, given) end
+  local groups, err = core.tally_groups(self, given)
+  if not groups then return nil, err end
+  return groups, groups.more
 end
 
 --- The children of one instance, newest first.

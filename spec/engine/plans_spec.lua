@@ -91,6 +91,9 @@ local MEANT = {
   { "list_status", "%(shard=%? AND workflow>%?%)", "the next workflow" },
   { "list_status", "workflow %(shard=%?%)", "the first of them" },
   { "list_found", "sortable>%? AND sortable<%?%)", "what is in a range" },
+  { "list_found", "failure_code .*workflow>%?", "one entry for each workflow" },
+  { "list_found", "failure_code .*code>%? AND code<%?%)", "what has the code" },
+  { "list_due", "due .*due_at>%? AND due_at<%?%)", "a page, in order" },
   { "list_found", "business_key>%? AND business_key<%?%)", "those that begin "
     .. "so" },
   { "list_found", "due .*due_at<", "what is due, or leased" },
@@ -637,6 +640,9 @@ local LISTS <const> = {
   attribute = { "list_found", { name = "'r'",
     ranges = [=['[["sx","sy"]]']=],
     attributes = [=['[{"name":"r","ranges":[["sx","sy"]]}]']=] } },
+  code = { "list_found", { code_from = "'c'", code_to = "'d'",
+    error_code = [['{"code":"c"']] } },
+  due_first = { "list_due", { statuses = "'waiting '" } },
   due = { "list_found" },
   leased = { "list_found" },
 }
@@ -652,12 +658,16 @@ kit.describe("the cost of a list", function(backend)
   local function cost(url, name, up)
     local statement = statements[LISTS[name][1]]
     local given = { max = "10", version = "null", brief = pg and "false" or "0",
-      up = pg and tostring(up) or up and "1" or "0",
+      up = pg and tostring(up) or up and "abs(1)" or "abs(0)",
       low = id "00000000-0000-0000-0000-000000000000",
       high = id "ffffffff-ffff-ffff-ffff-ffffffffffff",
       shard = pg and "array[0]::smallint[]" or "0", by = ("'%s'"):format(name),
       status = pg and "array['failed']" or "'failed'",
       statuses = name ~= "none" and "'failed '" or nil,
+      from_id = id "00000000-0000-0000-0000-000000000000",
+      to_id = id "ffffffff-ffff-ffff-ffff-ffffffffffff",
+      from_at = pg and "timestamptz '2026-01-01'" or "0",
+      to_at = pg and "timestamptz '9999-01-01'" or tostring(1 << 62),
       ["until"] = pg and "timestamptz '2026-01-01'" or tostring(NOW) }
     for arg, value in pairs(LISTS[name][2] or {}) do given[arg] = value end
     for _, arg in ipairs(statement.args) do
@@ -689,8 +699,14 @@ kit.describe("the cost of a list", function(backend)
               select 0, id, workflow, version, executor_group, priority,
                      %s, %s, 0, 0 from %s where status = 'waiting';]]):format(
           kit.table(backend, "agenda"), pg and "false" or "0",
-          pg and "timestamptz '2027-01-01'" or tostring(NOW + 1e6),
-          kit.table(backend, "instance")))
+          pg and "timestamptz '2027-01-01' + random() * interval '1 day'"
+            or ("%d + abs(random() %% 1000000000)"):format(NOW + 1000000),
+          kit.table(backend, "instance"))
+        .. ([[insert into %s (shard, instance, workflow, version, code, node,
+                failed_at)
+              select 0, id, workflow, version, 'e', 'n', created_at
+                from %s where status = 'waiting';]]):format(
+          kit.table(backend, "failure"), kit.table(backend, "instance")))
     end
     if analyze then backend.sql(url, "analyze") end
     local found = {}

@@ -29,6 +29,10 @@ local MEANT = {
   { "list_status", "standing_pkey by .*workflow >", "the same" },
   { "list_status", "standing_pkey by .*instance >", "a page of a status" },
   { "list_found", "attribute_value by .*>=.*<", "what is in a range" },
+  { "list_found", "failure_code by .*workflow >", "one entry for each "
+    .. "workflow" },
+  { "list_found", "failure_code by .*code >=.*<", "what has the code" },
+  { "list_due", "agenda_due by .*due_at >=.*<=", "a page, in order" },
   { "list_found", "business_key by .*>=.*<", "those that begin so" },
   { "list_found", "agenda_due by .*due_at <", "what is due, or leased" },
   { "list_found", "agenda_ready", "what nobody has taken" },

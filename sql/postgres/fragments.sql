@@ -222,6 +222,28 @@ select a.instance from json_array_elements(@ranges) r
      and sortable >= r.value ->> 0 and sortable < r.value ->> 1
    order by sortable offset 0) a
 
+-- fragment: failed_so
+-- Failures with a code between two, of each workflow: from one to the next in
+-- their index.
+select j.instance from (
+  with recursive w (workflow) as (
+    select (select workflow from pawl.failure
+             where @by = 'code' and shard = s.shard and failed_at is not null
+               and workflow >= coalesce(@workflow, '')
+             order by workflow limit 1)
+    union all
+    select (select workflow from pawl.failure
+             where shard = s.shard and failed_at is not null
+               and workflow > w.workflow
+             order by workflow limit 1)
+      from w where @workflow is null and w.workflow is not null)
+  select workflow from w where workflow is not null) w
+ cross join lateral (
+  select instance from pawl.failure
+   where shard = s.shard and workflow = w.workflow
+     and failed_at is not null and code >= @code_from and code < @code_to
+   order by code offset 0) j
+
 -- fragment: attributes_fit
 -- Has instance {{1}} an attribute for each of @attributes, in one of its
 -- ranges?

@@ -123,6 +123,8 @@ t.deleted_at is null and {{is_fitting}}
   and (@error is null or left(t.error::text, length(@error)) = @error
        or substr(t.error::text, strpos(t.error::text, ',"message":'),
                  length(@message)) = @message)
+  and (@error_code is null
+       or left(t.error::text, length(@error_code)) = @error_code)
   and (@cancelled_by is null
        or strpos(t.cancellation::text, @cancelled_by) > 0)
   and (@compensation is null
@@ -161,6 +163,19 @@ exists (select 1 from pawl.agenda a
              where k.shard = {{1}}.shard and k.instance = {{1}}.id
                and k.node = {{2}} and k.state in ('active', 'waiting')
              offset 0))
+
+-- fragment: due_walk
+select f.instance, f.due_at
+  from (select instance, due_at from pawl.agenda
+               indexed by pawl_agenda_due -- only: sqlite
+         where shard = s.shard and not ready and lease is null
+           and due_at >= @from_at and due_at <= @to_at
+           and (due_at, instance) > (@from_at, @from_id)
+           and (due_at, instance) < (@to_at, @to_id) and {{2}}
+         order by due_at {{1}}, instance {{1}}) f
+  {{instance_at s.shard; f.instance}}
+ where {{is_asked}}
+ order by f.due_at {{1}}, f.instance {{1}} limit @max
 
 -- fragment: attribute_walk
 select {{listed}}

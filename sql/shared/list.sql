@@ -6,14 +6,14 @@
 --   statuses text, begun boolean??, workflow text, version integer?,
 --   tenant text, correlation text, business_from text, business_to text,
 --   key text, parent uuid, root uuid, executor_group text, error text,
---   message text, cancelled_by text, compensation text, leased boolean??,
+--   message text, error_code text, cancelled_by text, compensation text, leased boolean??,
 --   due_before time?, deadline_before time?, node text,
 --   created_after time?, created_before time?,
 --   updated_after time?, updated_before time?, completed_after time?,
 --   completed_before time?, attributes json
 -- Null: it may be anything. A range's end is not in it. @begun: of those that
 -- are stored as running, which? @error: how its text begins, or, @message, goes
--- on behind its code. @cancelled_by: what a cancellation has in it;
+-- on behind its code; @error_code: how it begins. @cancelled_by: what a cancellation has in it;
 -- @compensation: how one begins, of all that will do. @attributes:
 -- [{"name","ranges":[["from","to"],...]},...], of each one range fits.
 
@@ -54,12 +54,31 @@ select i.* {{from_each}} (
   union all
   select * from ({{attribute_walk asc; @up}}) newer) i;
 
+-- name: list_due
+-- args: @shard smallint[], @from_at time, @from_id uuid, @to_at time,
+--       @to_id uuid, @{{asked}}, @up boolean, @max integer
+-- rows: instance uuid, due_at time
+-- Those that are on the agenda and neither ready nor leased, by when they are
+-- to be looked at: between two places in that order, without these.
+select i.* {{from_each}} (
+  select * from ({{due_walk desc; not @up}}) later
+  union all
+  select * from ({{due_walk asc; @up}}) earlier) i;
+
+-- name: list_these
+-- args: @shard smallint[], @id uuid[], @brief boolean, @waits boolean
+-- rows: like list_tenant
+select i.* {{from_each}} (
+  select {{listed}} from pawl.instance t
+   where t.shard = s.shard and t.id = s.id offset 0) i;
+
 -- name: list_found
 -- args: @shard smallint[], @by text, @name text, @ranges json, @until time,
---       @{{asked}}, @{{page}}
+--       @code_from text, @code_to text, @{{asked}}, @{{page}}
 -- rows: like list_tenant
--- Those of one word, with an attribute in one of @ranges, or on the agenda,
--- leased or due before @until, by its index; all of them are read.
+-- Those of one word, with an attribute in one of @ranges, an error's code in a
+-- range, or on the agenda, leased or due before @until, by its index; all of
+-- them are read.
 select i.* {{from_each}} (
   select {{listed}} from (
     select id as found from pawl.instance
@@ -102,6 +121,8 @@ select i.* {{from_each}} (
        and ready and (lease is not null or takeovers > 0)
     union all
     {{attribute_ranges}}
+    union all
+    {{failed_so}}
     offset 0) f {{instance_at s.shard; f.found}}
    where t.id > @low and t.id < @high and {{is_asked}}
    order by case when @up then t.id end, t.id desc limit @max) i;

@@ -192,6 +192,23 @@ select a.instance from json_each(@ranges) r
    and a.sortable >= json_extract(r.value, '$[0]')
    and a.sortable < json_extract(r.value, '$[1]')
 
+-- fragment: failed_so
+-- Failures with a code between two, of each workflow: from one to the next in
+-- their index.
+select j.instance from (
+  with recursive w (workflow) as (
+    select (select min(workflow) from pawl_failure
+             where @by = 'code' and shard = @shard
+               and workflow >= coalesce(@workflow, ''))
+    union all
+    select (select min(workflow) from pawl_failure
+             where shard = @shard and workflow > w.workflow)
+      from w where @workflow is null and w.workflow is not null)
+  select workflow from w where workflow is not null) w
+ cross join pawl_failure j indexed by pawl_failure_code
+ where j.shard = @shard and j.workflow = w.workflow
+   and j.code >= @code_from and j.code < @code_to
+
 -- fragment: attributes_fit
 -- Has instance {{1}} an attribute for each of @attributes, in one of its
 -- ranges?

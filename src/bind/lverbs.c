@@ -468,6 +468,11 @@ VERB(CORE, tally, "tally", GIVES(COUNT, YES), JSON_OF("query")) {
   return pawl_tally(e, c->json[0], &c->count, &c->yes, err);
 }
 
+/* core.tally_groups(engine, query) -> counts | nil, err */
+VERB(CORE, tally_groups, "tally_groups", GIVES(RECORD), JSON_OF("query")) {
+  return pawl_tally_groups(e, c->json[0], &c->out, err);
+}
+
 /* core.history(engine, id, query, how) -> entries | nil, err */
 VERB(CORE, history, "history", GIVES(LIST), ARG(TEXT), JSON_OF("query"),
      ARG(HOW)) {
@@ -649,7 +654,7 @@ VERB(METHOD, wait, "wait", GIVES(DONE), ARG(SPAN)) {
 #define VERBS(X)                                                             \
   X(start) X(start_many) X(signal) X(transaction_begin)                      \
   X(transaction_commit) X(transaction_abort) X(transaction_query)            \
-  X(change) X(bulk) X(get) X(list) X(tally)                                  \
+  X(change) X(bulk) X(get) X(list) X(tally) X(tally_groups)                  \
   X(history) X(audit)                                                        \
   X(tokens) X(explain) X(task_list) X(task_tally) X(task_get) X(task_find)   \
   X(task_change)                                                             \

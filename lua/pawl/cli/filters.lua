@@ -24,6 +24,8 @@ filters.options = {
   { long = "error", arg = "CODE", help = "whose error has this code or "
     .. "message; 'bank timeout*': one that begins so. Completed ones only if "
     .. "--status names them" },
+  { long = "error-code", arg = "CODE", help = "failed, or suspended by an "
+    .. "error, with this code; 'card_*': one that begins so" },
   { long = "cancelled-by", arg = "WHO", help = "asked to cancel by them" },
   { long = "compensation", arg = "HOW", many = true, type = "name",
     one_of = verb_args.words("list", "compensation"),
@@ -60,8 +62,11 @@ filters.options = {
   { long = "deleted", help = "those that were deleted, and no others" },
   { long = "sort", arg = "ORDER", type = "name",
     one_of = verb_args.words("list", "sort"),
-    help = "newest or oldest first; newest" },
-  { long = "before", arg = "ID", help = "those older than this instance" },
+    help = "newest or oldest first; created, updated or completed: the "
+      .. "latest first, of 10000 at most; due: what is to be looked at first" },
+  { long = "reverse", help = "the other way round" },
+  { long = "before", arg = "ID", help = "those older than this instance; of a "
+    .. "list by a time, its cursor" },
   { long = "after", arg = "ID", help = "those newer, the nearest to it" },
 }
 
@@ -155,7 +160,10 @@ end
 ---@return pawl.Query
 function filters.found(engine, query)
   for _, name in ipairs { "before", "after", "parent", "root" } do
-    query[name] = query[name] and store.try(engine:find(query[name]))
+    local cursor = query[name] and query[name]:find "^%d+%.%x"
+    if not cursor then
+      query[name] = query[name] and store.try(engine:find(query[name]))
+    end
   end
   return query
 end

@@ -3,7 +3,9 @@ local filters = require "pawl.cli.filters"
 local format = require "pawl.cli.format"
 local listing = require "pawl.cli.listing"
 local store = require "pawl.cli.store"
+local table_of = require "pawl.cli.table"
 local term = require "pawl.cli.term"
+local verb_args = require "pawl.args"
 local watch = require "pawl.cli.watch"
 
 local function count(engine, query, opts)
@@ -16,10 +18,49 @@ local function count(engine, query, opts)
   return 0
 end
 
+local columns = {
+  { title = "COUNT", right = true, value = function(g) return g.count end },
+  { title = "OF", flex = true, value = function(g) return g.of end },
+}
+
+--- How many of each.
+local function groups(engine, query, opts)
+  local counted = store.try(engine:tally(query))
+  if opts.json then
+    term.print(format.json(counted))
+    return 0
+  end
+  for _, group in ipairs(counted.groups) do
+    group.of = group[query.group_by] or "-"
+  end
+  table_of(columns, counted.groups)
+  if term.tty then
+    term.print((counted.more and "more than %d" or "%d"):format(counted.count))
+  elseif counted.more then
+    term.warn(("these are the first %d: there are more"):format(counted.count))
+  end
+  return 0
+end
+
+local by_id = { newest = true, oldest = true }
+
+--- How the next page is asked for, when this one is full.
+local function tell_next(rows, opts)
+  local sort = opts.sort or "newest"
+  local ascending = (sort == "oldest" or sort == "due") ~= not not opts.reverse
+  local back = opts[ascending and "before" or "after"]
+    and not opts[ascending and "after" or "before"]
+  local row = rows[back and 1 or #rows]
+  term.warn(("%d of them; the next page: --%s %s"):format(#rows,
+    ascending == not back and "after" or "before",
+    by_id[sort] and row.shown or row.cursor))
+end
+
 local function tell(opts)
   local query = filters.read(opts)
   local engine <close> = store.look(opts)
   filters.found(engine, query)
+  if opts.group_by then return groups(engine, query, opts) end
   if opts.count then return count(engine, query, opts) end
   if opts.json then
     term.json((store.try(engine:list(query, "json"))))
@@ -31,14 +72,7 @@ local function tell(opts)
     term.print("no instances")
   else
     listing(engine, rows)
-    if #rows == (opts.limit or 100) then
-      local oldest = opts.sort == "oldest"
-      term.warn(("%s %d; the next page: --%s %s"):format(
-        oldest and "the oldest" or opts.after and "the next"
-        or "the newest", #rows, (oldest or opts.after and not opts.before)
-        and "after" or "before",
-        rows[(oldest or opts.before or not opts.after) and #rows or 1].shown))
-    end
+    if #rows == (opts.limit or 100) then tell_next(rows, opts) end
   end
   return 0
 end
@@ -66,6 +100,10 @@ return {
       max = 10000, help = "at most so many; default 100, 10000 at most" },
     { long = "count", help = "only how many there are, up to 10000, or to "
       .. "--limit" },
+    { long = "group-by", arg = "WHAT", type = "name",
+      one_of = verb_args.words("list", "group_by"),
+      help = "only how many of each: error (its code), node, workflow or "
+        .. "status" },
     watch.option,
   },
   examples = {
@@ -76,6 +114,9 @@ return {
     { "pawl list --watch", "the newest 20, again and again" },
     { "pawl list --error 'card_*' --created-after 2026-01-31",
       "those that failed so since then" },
+    { "pawl list --group-by error", "what has failed, by code" },
+    { "pawl list --node pay --sort updated --reverse",
+      "who has stood there longest" },
   },
   run = run,
 }

@@ -261,6 +261,9 @@ function Transaction:query(sql, ...) end
 ---@field error? string        its code or message; with a star at its end how
 ---                            one begins. Completed ones only if `status` names
 ---                            them
+---@field error_code? string   of those that have failed, or were suspended by
+---                            an error: its code alone; with a star how it
+---                            begins
 ---@field cancelled_by? string
 ---@field compensation? string|string[]  "planning", "running", "completed",
 ---                            "completed_with_errors", "stopped"
@@ -274,14 +277,25 @@ function Transaction:query(sql, ...) end
 ---@field updated_before? pawl.Time
 ---@field completed_after? pawl.Time
 ---@field completed_before? pawl.Time
----@field sort? "newest"|"oldest"  newest
+---@field sort? "newest"|"oldest"|"created"|"updated"|"completed"|"due"  newest.
+---                            By a time: the latest first, 10,000 at most; by
+---                            when they are due, any number, the first first
+---@field reverse? boolean     the other way round
+---@field group_by? "error"|"node"|"workflow"|"status"  only of a tally
 ---@field waits? boolean       rows have `waits`: what each waits for
 ---@field deleted? boolean     those that were deleted, and no others
 ---@field limit? integer       100
----@field before? string       an id: older ones
----@field after? string        an id: newer ones, those nearest to it
+---@field before? string       an id: older ones; sorted by a time, a cursor
+---@field after? string        newer ones, those nearest to it
 ---@field parent? string       children of this instance
 ---@field root? string         all that descend from this one
+
+--- How many there are of each, the most first. Each group has its name under
+--- what they are counted by: { error = "timeout", count = 3 }.
+---@class pawl.Groups
+---@field count integer      in all
+---@field more boolean       there are more, which were not counted
+---@field groups { error?: string, node?: string, workflow?: string, status?: string, count: integer }[]
 
 ---@class pawl.RunOptions
 ---@field id? string              this instance alone
@@ -515,6 +529,8 @@ function Transaction:query(sql, ...) end
 ---@field deleted? pawl.Deleted
 ---@field waits? table     {what, ...}, when the query asks for it: what its one
 ---                        token waits for, or that it is suspended
+---@field due? string      when it is to be looked at, of those sorted by that
+---@field cursor? string   its place, of those sorted by a time
 
 ---@alias pawl.TaskStatus "pending"|"running"|"completed"|"failed"|"cancelled"|"timed_out"
 ---@alias pawl.TaskPriority "low"|"normal"|"high"|"urgent"
@@ -768,9 +784,10 @@ function Engine:get(id, how) end
 ---@return pawl.Error? err
 function Engine:list(query, how) end
 
---- How many a list would have, up to its limit, which is 10,000 here.
+--- How many a list would have, up to its limit, which is 10,000 here; with
+--- `group_by` how many of each.
 ---@param query? pawl.Query
----@return integer? count
+---@return integer|pawl.Groups? count
 ---@return boolean|pawl.Error more  there are more
 function Engine:tally(query) end
 

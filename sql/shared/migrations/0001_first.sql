@@ -414,7 +414,8 @@ create table pawl.failure (
   instance uuid not null,
   workflow text not null,
   version integer not null,
-  code text not null,
+  code text not null, -- only: sqlite
+  code text collate "C" not null, -- only: postgres: beginnings are a range
   node text not null,
   failed_at timestamptz not null,
   primary key (shard, instance)

@@ -3,7 +3,9 @@
  *   instances.c   one, its tokens; the outbox
  *   history.c     what is recorded of one
  *   audit.c       who did what, over all of them
- *   list.c        lists of instances; ranges.c: what they are asked for
+ *   list.c        lists of instances; ranges.c: what they are asked for;
+ *                 sorted.c: those that are sorted by a time
+ *   groups.c      counts of what a list would have
  *   explain.c     why one stands where it stands
  *   task_list.c   tasks of people
  *   workflows.c   versions of workflows
@@ -19,6 +21,7 @@
 
 #include "../../base/buf.h"
 #include "../../base/id.h"
+#include "../../store/stmt.h"
 
 #define PAWL_MAX_LIMIT 10000 /* rows of one page */
 
@@ -65,11 +68,45 @@ pawl_code pawl_engine_tally(pawl_engine *e, pawl_str query, int64_t *count,
 typedef struct pawl_walk pawl_walk;
 pawl_code pawl_walk_open(pawl_engine *e, pawl_str query, unsigned statuses,
                          int deleted, pawl_walk **out, pawl_error *err);
-/* *n: how many, at most max; 0: there are no more. */
+#define PAWL_WALK_PAGE 500
+/* *n: how many, at most max and PAWL_WALK_PAGE; 0: there are no more. */
 pawl_code pawl_walk_next(pawl_engine *e, pawl_walk *w, pawl_id *ids, int max,
                          int *n, pawl_error *err);
 /* NULL will do. */
 void pawl_walk_close(pawl_engine *e, pawl_walk *w);
+
+/* What instances are counted by. */
+typedef enum pawl_group {
+  PAWL_GROUP_error,
+  PAWL_GROUP_node,
+  PAWL_GROUP_workflow,
+  PAWL_GROUP_status,
+  PAWL_NGROUPS
+} pawl_group;
+typedef struct pawl_grouping {
+  pawl_group by; /* PAWL_NGROUPS: the query does not say */
+  const char *name;
+  unsigned statuses; /* bits of those that are counted */
+  int plain; /* of a workflow, a version or statuses: nothing else is asked */
+  pawl_str workflow; /* the walk's; at NULL: all */
+  int64_t version;   /* 0: all */
+} pawl_grouping;
+/* A walk over what is to be counted, up to the query's limit or
+ * PAWL_MAX_LIMIT. */
+pawl_code pawl_walk_groups(pawl_engine *e, pawl_str query, pawl_grouping *how,
+                           pawl_walk **out, pawl_error *err);
+/* A page of rows of list_tenant: at[k] for k below *n (at most PAWL_WALK_PAGE)
+ * are those that are meant. */
+pawl_code pawl_walk_rows(pawl_engine *e, pawl_walk *w, pawl_rows *rows,
+                         int *at, int *n, pawl_error *err);
+/* Was the last page the last there is? */
+int pawl_walk_is_over(const pawl_walk *w);
+
+/* ---- groups.c ---- */
+
+/* How many of each a list would have: {count, more, groups}. */
+pawl_code pawl_engine_groups(pawl_engine *e, pawl_str query, pawl_buf *out,
+                             pawl_error *err);
 
 /* ---- explain.c ---- */
 

@@ -6,6 +6,7 @@
  *   root, business_key
  *   attributes                     what one equals       a page, in order
  *                                  else its ranges       all that are in them
+ *   error_code                     failures              all that have it
  *   leased, due or deadline        the agenda            all that are due
  *   tenant                         the tenant's          a page, in order
  *   anything else                  status and workflow   a page, in order
@@ -14,7 +15,11 @@
  * beside it, in SQL, until a page is full. Ids begin with the time at which
  * they were drawn, and there is no other index on times: those given bound the
  * ids first. Each shard gives a full page, as all might be in one; what is too
- * much is cut off here. */
+ * much is cut off here.
+ *
+ * By when they are due the agenda has them in order. By other times nothing has
+ * (decision 0054): all that are found so are read, up to MOST, and sorted here;
+ * of more it is refused. The page's own are then read by their ids. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -27,10 +32,14 @@
 #include "../common/time.h"
 #include "ask.h"
 #include "ranges.h"
+#include "sorted.h"
 
 /* How far an id's time may be from its instance's: clocks differ, and a caller
  * may have drawn it before. */
 #define DRAWN_US (INT64_C(3600) * 1000000)
+
+/* So many are sorted by a time that no index has. */
+#define MOST 10000
 
 /* `before`, `after`, `parent` and `root` may be given as the ends of ids: what
  * they mean is in the members beside. */
@@ -39,29 +48,36 @@ typedef struct filter {
   unsigned statuses;     /* bits of pawl_status, as asked for */
   unsigned compensation; /* bits of UNDONE */
   pawl_buf workflow, tenant, correlation, business_key, key, group, node,
-      error, cancelled_by;
+      error, error_code, cancelled_by;
   pawl_buf before_id, after_id, parent_id, root_id; /* or ends of them */
   int64_t version, limit;
   int64_t created_after, created_before, updated_after, updated_before,
       completed_after, completed_before, due_before, deadline_before;
   pawl_str attributes;
   int sort; /* the one of SORTS */
+  int reverse;
+  int group_by; /* the one of pawl_group_names; -1: not asked for */
   int deleted;
   int leased; /* -1: whether or not */
   int waits;
   /* what follows from those */
   int has_before, has_after, has_parent, has_root;
   pawl_id before, after, parent, root;
-  pawl_id low, high; /* between those, neither of them */
-  int up;            /* those nearest to `low`, else to `high` */
-  pawl_buf business_from, business_to, error_text, message_text, by_text,
-      undone, stored;
+  pawl_id low, high;    /* between those, neither of them */
+  int up;               /* those nearest to `low`, else to `high` */
+  pawl_moment from, to; /* the same by a time */
+  pawl_buf business_from, business_to, error_text, message_text, code_text,
+      code_from, code_to, by_text, undone, stored;
   pawl_conditions conditions;
   int brief; /* no more than is counted */
 } filter;
 
-static const char *const SORTS[] = {"newest", "oldest"};
-enum { NEWEST, OLDEST, NSORTS };
+static const char *const SORTS[] = {"newest",  "oldest",    "created",
+                                    "updated", "completed", "due"};
+enum { NEWEST, OLDEST, CREATED, UPDATED, COMPLETED, DUE, NSORTS };
+
+static const char *const GROUPS[PAWL_NGROUPS] = {"error", "node", "workflow",
+                                                 "status"};
 
 /* How a compensation stands, or has ended, as it is stored
  * (rules/stored.c). */
@@ -86,6 +102,7 @@ static const pawl_option list_rows[] = {
     WORD("group", group),
     WORD("node", node),
     WORD("error", error),
+    WORD("error_code", error_code),
     WORD("cancelled_by", cancelled_by),
     {"compensation", PAWL_OPTION_CHOICES, AT(compensation), .names = UNDONE,
      .low = 1, .high = NUNDONE},
@@ -103,7 +120,10 @@ static const pawl_option list_rows[] = {
     {"root", PAWL_OPTION_TEXT, AT(root_id)},
     {"deleted", PAWL_OPTION_BOOL, AT(deleted)},
     {"waits", PAWL_OPTION_BOOL, AT(waits)},
+    {"group_by", PAWL_OPTION_CHOICE, AT(group_by), .names = GROUPS,
+     .high = PAWL_NGROUPS},
     {"sort", PAWL_OPTION_CHOICE, AT(sort), .names = SORTS, .high = NSORTS},
+    {"reverse", PAWL_OPTION_BOOL, AT(reverse)},
     {"limit", PAWL_OPTION_INT, AT(limit), .low = 1, .high = INT32_MAX},
     {"before", PAWL_OPTION_TEXT, AT(before_id)},
     {"after", PAWL_OPTION_TEXT, AT(after_id)}};
@@ -128,6 +148,13 @@ static void set_error_texts(filter *f) {
   set_text(",\"message\":", word, &f->message_text);
 }
 
+/* A code alone: what it is found by, and how an error with it begins. */
+static void set_code_texts(filter *f) {
+  const pawl_str word = pawl_buf_str(&f->error_code);
+  set_text("{\"code\":", word, &f->code_text);
+  pawl_word_range(word, &f->code_from, &f->code_to);
+}
+
 /* Within a cancellation (rules/letters.c). No text in it has such quotes, as
  * they would be escaped. */
 static void set_by_text(filter *f) {
@@ -148,6 +175,7 @@ static void set_undone(filter *f) {
 #define BIT(status) (1u << PAWL_STATUS_##status)
 #define ALL ((1u << PAWL_NSTATUSES) - 1)
 #define ENDED (BIT(COMPLETED) | BIT(FAILED) | BIT(CANCELLED))
+#define FAILURES (BIT(FAILED) | BIT(SUSPENDED)) /* fragment is_failure */
 
 /* Which statuses are stored for those asked for: created is a running one
  * that has not started. Told apart by a column, it needs no write to begin. */
@@ -166,7 +194,12 @@ static int64_t wanted_begun(unsigned asked) {
 
 /* Is it asked for by what only those that live have? */
 static int is_of_living(const filter *f) {
-  return f->leased == 1 || f->due_before || f->deadline_before;
+  return f->leased == 1 || f->due_before || f->deadline_before ||
+         f->sort == DUE;
+}
+
+static int is_of_ended(const filter *f) {
+  return f->completed_after || f->completed_before || f->sort == COMPLETED;
 }
 
 /* What else is given says which there can be. Errors are looked for among those
@@ -176,9 +209,11 @@ static unsigned wanted_statuses(const filter *f) {
   unsigned all = f->statuses           ? f->statuses
                  : f->cancelled_by.len ? ALL & ~BIT(COMPLETED) & ~BIT(FAILED)
                  : f->error.len || f->compensation ? ALL & ~BIT(COMPLETED)
+                 : f->group_by == PAWL_GROUP_error ? FAILURES
                                                    : ALL;
+  if (f->error_code.len) all &= FAILURES;
   if (is_of_living(f)) all &= ~ENDED;
-  return f->completed_after || f->completed_before ? all & ENDED : all;
+  return is_of_ended(f) ? all & ENDED : all;
 }
 
 /* ---- reading what is asked for ---- */
@@ -191,6 +226,16 @@ static void lower_high(filter *f, pawl_id id) {
   if (pawl_id_cmp(&id, &f->high) < 0) f->high = id;
 }
 
+/* Are they told apart by a time, and not by their ids? */
+static int is_by_time(const filter *f) {
+  return f->sort > OLDEST;
+}
+
+/* The earliest first? */
+static int is_ascending(const filter *f) {
+  return (f->sort == OLDEST || f->sort == DUE) != f->reverse;
+}
+
 /* What was changed, or ended, before a time was created before it, too. */
 static void set_bounds(filter *f) {
   const int64_t befores[] = {f->created_before, f->updated_before,
@@ -198,14 +243,15 @@ static void set_bounds(filter *f) {
 
   memset(&f->low, 0, sizeof f->low);
   memset(&f->high, 0xff, sizeof f->high);
-  if (f->has_after) raise_low(f, f->after);
-  if (f->has_before) lower_high(f, f->before);
+  if (f->has_after && !is_by_time(f)) raise_low(f, f->after);
+  if (f->has_before && !is_by_time(f)) lower_high(f, f->before);
   if (f->created_after)
     raise_low(f, pawl_range_id(f->created_after - DRAWN_US));
   for (size_t i = 0; i < sizeof befores / sizeof *befores; i++)
     if (befores[i] && befores[i] < PAWL_TIME_MAX - DRAWN_US)
       lower_high(f, pawl_range_id(befores[i] + DRAWN_US));
-  f->up = f->sort == OLDEST || (f->has_after && !f->has_before);
+  f->up = is_ascending(f) ? f->has_after || !f->has_before
+                          : f->has_after && !f->has_before;
 }
 
 static void set_stored(filter *f, unsigned stored) {
@@ -219,12 +265,13 @@ static void set_stored(filter *f, unsigned stored) {
 
 /* Which word it is found by; NULL: none. Those that fewer have come first. */
 static const char *found_by(const filter *f) {
-  return f->key.len            ? "key"
-         : f->has_parent       ? "parent"
-         : f->correlation.len  ? "correlation"
-         : f->has_root         ? "root"
-         : f->business_key.len ? "business_key"
-                               : NULL;
+  return f->key.len                               ? "key"
+         : f->has_parent                          ? "parent"
+         : f->correlation.len                     ? "correlation"
+         : f->has_root                            ? "root"
+         : f->business_key.len                    ? "business_key"
+         : f->error_code.len && !f->attributes.at ? "code"
+                                                  : NULL;
 }
 
 /* The same by the agenda, which has fewer than there are waiting; of those that
@@ -244,13 +291,51 @@ static int64_t agenda_until(pawl_engine *e, const filter *f) {
   return f->deadline_before > leases ? f->deadline_before : leases;
 }
 
+/* The cursor that an option has; *has: it was given. */
+static pawl_code read_cursor(const pawl_buf *text, const char *name,
+                             pawl_moment *out, int *has, pawl_error *err) {
+  *has = text->len > 0;
+  if (!*has || pawl_cursor_parse(pawl_buf_str(text), out)) return PAWL_OK;
+  pawl_fail_hint(err, PAWL_INVALID,
+                 "give the `cursor` of a row that was sorted by a time",
+                 "\"%.60s\" is no place among those", text->at);
+  pawl_error_where(err, "%s", name);
+  return PAWL_INVALID;
+}
+
+/* Where the page begins: an instance, or a place by a time. */
+static pawl_code read_places(pawl_engine *e, filter *f, pawl_error *err) {
+  if (is_by_time(f)) {
+    MUST(read_cursor(&f->before_id, "before", &f->to, &f->has_before, err));
+    return read_cursor(&f->after_id, "after", &f->from, &f->has_after, err);
+  }
+  MUST(pawl_find_given(e, &f->before_id, &f->before, &f->has_before, err));
+  return pawl_find_given(e, &f->after_id, &f->after, &f->has_after, err);
+}
+
+/* The agenda is walked in its order: what others are found by would be looked
+ * for among all that is on it. */
+static pawl_code check_due(const filter *f, pawl_error *err) {
+  if (f->sort != DUE || !(found_by(f) || f->attributes.at || f->error.len ||
+                          f->cancelled_by.len || f->compensation ||
+                          f->deleted || f->leased == 1))
+    return PAWL_OK;
+  pawl_fail_hint(err, PAWL_INVALID,
+                 "by \"due\" can be sorted what workflow, version, status, "
+                 "tenant, group, node, waits and times say; what else is "
+                 "found can be by \"created\" or \"updated\"",
+                 "`sort` cannot be \"due\" of what this query finds");
+  pawl_error_where(err, "sort");
+  return PAWL_INVALID;
+}
+
 static pawl_code read_filter(pawl_engine *e, pawl_str query, filter *f,
                              pawl_error *err) {
-  f->leased = -1;
+  f->leased = f->group_by = -1;
   MUST(pawl_options_read(&pawl_options_of_list, query, f, err));
   MUST(pawl_tenant_take(e, &f->tenant, err)); /* Z2 */
-  MUST(pawl_find_given(e, &f->before_id, &f->before, &f->has_before, err));
-  MUST(pawl_find_given(e, &f->after_id, &f->after, &f->has_after, err));
+  MUST(read_places(e, f, err));
+  MUST(check_due(f, err));
   MUST(pawl_find_given(e, &f->parent_id, &f->parent, &f->has_parent, err));
   MUST(pawl_find_given(e, &f->root_id, &f->root, &f->has_root, err));
   f->statuses = wanted_statuses(f);
@@ -260,6 +345,7 @@ static pawl_code read_filter(pawl_engine *e, pawl_str query, filter *f,
     pawl_word_range(pawl_buf_str(&f->business_key), &f->business_from,
                     &f->business_to);
   if (f->error.len) set_error_texts(f);
+  if (f->error_code.len) set_code_texts(f);
   if (f->cancelled_by.len) set_by_text(f);
   set_undone(f);
   if (f->attributes.at)
@@ -269,6 +355,9 @@ static pawl_code read_filter(pawl_engine *e, pawl_str query, filter *f,
   MUST(pawl_buf_check(&f->business_from, err));
   MUST(pawl_buf_check(&f->business_to, err));
   MUST(pawl_buf_check(&f->message_text, err));
+  MUST(pawl_buf_check(&f->code_text, err));
+  MUST(pawl_buf_check(&f->code_from, err));
+  MUST(pawl_buf_check(&f->code_to, err));
   MUST(pawl_buf_check(&f->by_text, err));
   MUST(pawl_buf_check(&f->undone, err));
   return pawl_buf_check(&f->error_text, err);
@@ -290,6 +379,7 @@ static void init_filter(pawl_engine *e, filter *f) {
   pawl_options_init(&pawl_options_of_list, f, sizeof *f, &e->alloc);
   f->business_from.alloc = f->business_to.alloc = &e->alloc;
   f->error_text.alloc = f->message_text.alloc = f->by_text.alloc = &e->alloc;
+  f->code_text.alloc = f->code_from.alloc = f->code_to.alloc = &e->alloc;
   f->undone.alloc = f->stored.alloc = &e->alloc;
   pawl_conditions_init(&f->conditions, &e->alloc);
 }
@@ -300,6 +390,9 @@ static void deinit_filter(filter *f) {
   pawl_buf_deinit(&f->business_to);
   pawl_buf_deinit(&f->error_text);
   pawl_buf_deinit(&f->message_text);
+  pawl_buf_deinit(&f->code_text);
+  pawl_buf_deinit(&f->code_from);
+  pawl_buf_deinit(&f->code_to);
   pawl_buf_deinit(&f->by_text);
   pawl_buf_deinit(&f->undone);
   pawl_buf_deinit(&f->stored);
@@ -309,7 +402,7 @@ static void deinit_filter(filter *f) {
 /* ---- finding ---- */
 
 /* What all lists are asked for. */
-#define ASKED(f)                                                              \
+#define WANTED(f)                                                             \
   .statuses = pawl_buf_some(&(f)->stored),                                    \
   .begun = wanted_begun((f)->statuses),                                       \
   .workflow = pawl_buf_some(&(f)->workflow), .version = (f)->version,         \
@@ -324,6 +417,7 @@ static void deinit_filter(filter *f) {
   .executor_group = pawl_buf_some(&(f)->group),                               \
   .error = pawl_buf_some(&(f)->error_text),                                   \
   .message = pawl_buf_some(&(f)->message_text),                               \
+  .error_code = pawl_buf_some(&(f)->code_text),                               \
   .cancelled_by = pawl_buf_some(&(f)->by_text),                               \
   .compensation = pawl_buf_some(&(f)->undone),                                \
   .leased = (f)->leased < 0 ? PAWL_NULL : (f)->leased,                        \
@@ -332,9 +426,14 @@ static void deinit_filter(filter *f) {
   .created_before = (f)->created_before, .updated_after = (f)->updated_after, \
   .updated_before = (f)->updated_before,                                      \
   .completed_after = (f)->completed_after,                                    \
-  .completed_before = (f)->completed_before, .low = &(f)->low,                \
-  .attributes = pawl_buf_some(&(f)->conditions.others), .high = &(f)->high,   \
-  .up = (f)->up, .brief = (f)->brief, .waits = (f)->waits, .max = (f)->limit
+  .completed_before = (f)->completed_before,                                  \
+  .attributes = pawl_buf_some(&(f)->conditions.others), .up = (f)->up,        \
+  .max = (f)->limit
+
+/* Those of a page. */
+#define ASKED(f)                                                        \
+  WANTED(f), .low = &(f)->low, .high = &(f)->high, .brief = (f)->brief, \
+             .waits = (f)->waits
 
 static void put_statuses(pawl_engine *e, const filter *f, int shard) {
   unsigned stored = stored_statuses(f->statuses);
@@ -366,10 +465,12 @@ static pawl_code send_list(pawl_engine *e, const filter *f, pawl_rows *rows,
                .name = pawl_buf_str(&c->name),
                .sortable = pawl_buf_str(&c->equals), ASKED(f));
     else if (by)
-      PAWL_PUT(&e->args, list_found, .shard = s, .by = pawl_strz(by),
-               .name = pawl_buf_some(&c->name),
-               .ranges = pawl_buf_some(&c->ranges),
-               .until = agenda_until(e, f), ASKED(f));
+      PAWL_PUT(
+          &e->args, list_found, .shard = s, .by = pawl_strz(by),
+          .name = pawl_buf_some(&c->name), .ranges = pawl_buf_some(&c->ranges),
+          .code_from = pawl_buf_given(&f->code_from, f->error_code.len > 0),
+          .code_to = pawl_buf_some(&f->code_to), .until = agenda_until(e, f),
+          ASKED(f));
     else if (f->tenant.len)
       PAWL_PUT(&e->args, list_tenant, .shard = s, ASKED(f));
     else
@@ -458,8 +559,16 @@ static void member_waits(pawl_engine *e, pawl_object *o,
   pawl_buf_deinit(&text);
 }
 
+/* Where it stands among those that are sorted by a time. */
+static void member_place(const filter *f, const pawl_moment *m,
+                         pawl_object *o) {
+  if (f->sort == DUE) pawl_member_time(o, "due", m->at_us);
+  pawl_member_textz(o, "cursor", pawl_cursor_text_of(m).at);
+}
+
+/* `at` NULL: it is sorted by its id. */
 static void add_one(pawl_engine *e, const filter *f, const pawl_rows *r, int k,
-                    pawl_object *list) {
+                    const pawl_moment *at, pawl_object *list) {
   const pawl_list_tenant_row row = pawl_read_list_tenant(r, k);
   pawl_object o;
 
@@ -469,6 +578,7 @@ static void add_one(pawl_engine *e, const filter *f, const pawl_rows *r, int k,
                       "error " PAWL_SHOWN_whose " " PAWL_SHOWN_times);
   pawl_member_deleted(&o, row.deletion, row.deleted_at, row.purge_at);
   if (f->waits) member_waits(e, &o, &row);
+  if (at) member_place(f, at, &o);
   pawl_object_end(&o);
 }
 
@@ -502,27 +612,159 @@ static pawl_code add_page(pawl_engine *e, const filter *f,
   MUST(sort_rows(e, rows, &page, &size, err));
   for (int k = 0; k < take; k++)
     add_one(e, f, rows,
-            page[f->sort == OLDEST ? first + k : first + take - 1 - k].row,
+            page[is_ascending(f) ? first + k : first + take - 1 - k].row, NULL,
             list);
   pawl_release(&e->alloc, page, size);
   return pawl_buf_check(list->out, err);
+}
+
+/* ---- a page by a time ---- */
+
+static pawl_code read_due(pawl_engine *e, const filter *f, pawl_sorted *s,
+                          pawl_error *err) {
+  pawl_rows rows;
+
+  pawl_args_begin(&e->args, PAWL_STMT_list_due);
+  for (int k = 0; k < e->nshards; k++)
+    PAWL_PUT(&e->args, list_due, .shard = k, .from_at = s->from.at_us,
+             .from_id = &s->from.id, .to_at = s->to.at_us, .to_id = &s->to.id,
+             WANTED(f));
+  MUST(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err));
+  for (int k = 0; k < rows.nrows; k++) {
+    const pawl_list_due_row row = pawl_read_list_due(&rows, k);
+    MUST(pawl_sorted_add(s, row.due_at, row.instance, err));
+  }
+  return PAWL_OK;
+}
+
+static pawl_code too_many(const filter *f, pawl_error *err) {
+  pawl_fail_hint(err, PAWL_INVALID,
+                 "narrow it: a workflow, a status, a node, created_after...; "
+                 "\"newest\", \"oldest\" and \"due\" sort any number",
+                 "`sort` by \"%s\" reads all that the query finds, %d at "
+                 "most, and there are more",
+                 SORTS[f->sort], MOST);
+  pawl_error_where(err, "sort");
+  return PAWL_INVALID;
+}
+
+/* All that there are, as no index has them in this order. */
+static pawl_code read_moments(pawl_engine *e, const filter *f, pawl_sorted *s,
+                              pawl_error *err) {
+  filter all = *f; /* borrows what f owns */
+  pawl_rows rows;
+
+  all.brief = 1;
+  all.waits = 0;
+  all.limit = MOST + 1;
+  MUST(send_list(e, &all, &rows, err));
+  if (rows.nrows > MOST) return too_many(f, err);
+  for (int k = 0; k < rows.nrows; k++) {
+    const pawl_list_tenant_row row = pawl_read_list_tenant(&rows, k);
+    MUST(pawl_sorted_add(s,
+                         f->sort == CREATED   ? row.created_at
+                         : f->sort == UPDATED ? row.updated_at
+                                              : row.completed_at,
+                         row.id, err));
+  }
+  return PAWL_OK;
+}
+
+static const place *find_row(const place *page, int n, const pawl_id *id) {
+  const place key = {.id = *id};
+  return bsearch(&key, page, (size_t)n, sizeof *page, oldest_first);
+}
+
+/* One that was purged meanwhile is left out. */
+static pawl_code add_moments(pawl_engine *e, const filter *f,
+                             const pawl_sorted *s, pawl_object *list,
+                             pawl_error *err) {
+  pawl_rows rows;
+  place *page;
+  size_t size;
+
+  pawl_args_begin(&e->args, PAWL_STMT_list_these);
+  for (int k = 0; k < s->n; k++)
+    PAWL_PUT(&e->args, list_these, .shard = pawl_shard_of(e, &s->list[k].id),
+             .id = &s->list[k].id, .brief = 0, .waits = f->waits);
+  MUST(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err));
+  if (!rows.nrows) return PAWL_OK;
+  MUST(sort_rows(e, &rows, &page, &size, err));
+  for (int k = 0; k < s->n; k++) {
+    const pawl_moment *m = &s->list[is_ascending(f) ? k : s->n - 1 - k];
+    const place *found = find_row(page, rows.nrows, &m->id);
+    if (found) add_one(e, f, &rows, found->row, m, list);
+  }
+  pawl_release(&e->alloc, page, size);
+  return pawl_buf_check(list->out, err);
+}
+
+static pawl_code add_sorted_page(pawl_engine *e, const filter *f,
+                                 pawl_object *list, pawl_error *err) {
+  pawl_sorted s;
+  pawl_code rc = PAWL_OK;
+
+  pawl_sorted_init(&s, &e->alloc);
+  if (f->has_after) s.from = f->from;
+  if (f->has_before) s.to = f->to;
+  TRY(f->sort == DUE ? read_due(e, f, &s, err) : read_moments(e, f, &s, err));
+  pawl_sorted_cut(&s, f->up, f->limit);
+  if (s.n) TRY(add_moments(e, f, &s, list, err));
+out:
+  pawl_sorted_deinit(&s);
+  return rc;
+}
+
+/* ---- lists ---- */
+
+static pawl_code add_any_page(pawl_engine *e, const filter *f,
+                              pawl_object *list, pawl_error *err) {
+  pawl_rows rows;
+
+  if (!f->statuses) return PAWL_OK;
+  if (is_by_time(f)) return add_sorted_page(e, f, list, err);
+  MUST(send_list(e, f, &rows, err));
+  return add_page(e, f, &rows, list, err);
+}
+
+/* What only another verb can be asked for. */
+static pawl_code refuse(const char *option, const char *hint, const char *text,
+                        pawl_error *err) {
+  pawl_fail_hint(err, PAWL_INVALID, hint, "%s", text);
+  pawl_error_where(err, "%s", option);
+  return PAWL_INVALID;
+}
+
+static pawl_code check_whole(const filter *f, pawl_error *err) {
+  if (f->group_by < 0) return PAWL_OK;
+  return refuse("group_by", "count them by it: tally, pawl_tally_groups",
+                "`group_by` is for counts: a list has the instances "
+                "themselves",
+                err);
+}
+
+/* All of them are counted, or met: in the order of their ids. */
+static pawl_code check_all(const filter *f, pawl_error *err) {
+  MUST(check_whole(f, err));
+  if (!is_by_time(f)) return PAWL_OK;
+  return refuse("sort", "leave `sort` away: the order is a list's",
+                "`sort` can only be \"newest\" or \"oldest\" where all that "
+                "are found are meant",
+                err);
 }
 
 pawl_code pawl_engine_list(pawl_engine *e, pawl_str query, pawl_buf *out,
                            pawl_error *err) {
   filter f;
   pawl_object list;
-  pawl_rows rows;
   pawl_code rc = PAWL_OK;
 
   init_filter(e, &f);
   f.limit = 100;
   TRY(read_page(e, query, &f, err));
+  TRY(check_whole(&f, err));
   pawl_list_begin(&list, out);
-  if (f.statuses) {
-    TRY(send_list(e, &f, &rows, err));
-    TRY(add_page(e, &f, &rows, &list, err));
-  }
+  TRY(add_any_page(e, &f, &list, err));
   pawl_list_end(&list);
   TRY(pawl_buf_check(out, err));
 out:
@@ -541,6 +783,7 @@ pawl_code pawl_engine_tally(pawl_engine *e, pawl_str query, int64_t *count,
   init_filter(e, &f);
   f.limit = PAWL_MAX_LIMIT;
   TRY(read_page(e, query, &f, err));
+  TRY(check_all(&f, err));
   f.brief = 1;
   limit = f.limit++;
   if (f.statuses) TRY(send_list(e, &f, &rows, err));
@@ -565,6 +808,7 @@ struct pawl_walk {
 
 static int is_filter(const pawl_option *row) {
   return row->at != offsetof(filter, sort) &&
+         row->at != offsetof(filter, reverse) &&
          row->at != offsetof(filter, limit);
 }
 
@@ -587,7 +831,9 @@ static pawl_code begin_walk(pawl_engine *e, pawl_walk *w, pawl_str query,
   f->deleted = deleted;
   f->created_before = soon;
   MUST(read_filter(e, query, f, err));
+  MUST(check_all(f, err));
   MUST(check_given(f, err));
+  f->up = is_ascending(f) || (f->has_after && !f->has_before);
   if (f->created_before > soon) f->created_before = soon;
   f->brief = 1;
   w->left = f->limit;
@@ -617,33 +863,106 @@ void pawl_walk_close(pawl_engine *e, pawl_walk *w) {
 
 /* The next page begins behind the last of this one: nobody is met twice,
  * whatever becomes of those that were. */
-static void take_ids(pawl_walk *w, const place *page, int nrows, pawl_id *ids,
-                     int *n) {
+static void take_page(pawl_walk *w, const place *page, int nrows, place *met,
+                      int *n) {
   filter *f = &w->f;
 
   *n = nrows < f->limit ? nrows : (int)f->limit;
-  for (int k = 0; k < *n; k++) ids[k] = page[f->up ? k : nrows - 1 - k].id;
+  for (int k = 0; k < *n; k++) met[k] = page[f->up ? k : nrows - 1 - k];
   if (f->up)
-    raise_low(f, ids[*n - 1]);
+    raise_low(f, met[*n - 1].id);
   else
-    lower_high(f, ids[*n - 1]);
+    lower_high(f, met[*n - 1].id);
   w->left -= *n;
 }
 
-pawl_code pawl_walk_next(pawl_engine *e, pawl_walk *w, pawl_id *ids, int max,
-                         int *n, pawl_error *err) {
-  pawl_rows rows;
+static pawl_code next_page(pawl_engine *e, pawl_walk *w, int max,
+                           pawl_rows *rows, place *met, int *n,
+                           pawl_error *err) {
   place *page;
   size_t size;
 
   *n = 0;
   if (w->over || !w->left) return PAWL_OK;
   w->f.limit = w->left < max ? w->left : max;
-  MUST(send_list(e, &w->f, &rows, err));
-  w->over = rows.nrows < w->f.limit;
-  if (!rows.nrows) return PAWL_OK;
-  MUST(sort_rows(e, &rows, &page, &size, err));
-  take_ids(w, page, rows.nrows, ids, n);
+  MUST(send_list(e, &w->f, rows, err));
+  w->over = rows->nrows < w->f.limit;
+  if (!rows->nrows) return PAWL_OK;
+  MUST(sort_rows(e, rows, &page, &size, err));
+  take_page(w, page, rows->nrows, met, n);
   pawl_release(&e->alloc, page, size);
   return PAWL_OK;
+}
+
+pawl_code pawl_walk_next(pawl_engine *e, pawl_walk *w, pawl_id *ids, int max,
+                         int *n, pawl_error *err) {
+  place met[PAWL_WALK_PAGE];
+  pawl_rows rows;
+
+  assert(max <= PAWL_WALK_PAGE);
+  MUST(next_page(e, w, max, &rows, met, n, err));
+  for (int k = 0; k < *n; k++) ids[k] = met[k].id;
+  return PAWL_OK;
+}
+
+/* ---- all pages, for groups ---- */
+
+/* Is nothing given but what counters tell apart? */
+static int is_plain(const filter *f) {
+  for (int i = 0; i < pawl_options_of_list.nrows; i++) {
+    const size_t at = list_rows[i].at;
+    if (PAWL_OPTION_GIVEN(f, i) && is_filter(&list_rows[i]) &&
+        at != offsetof(filter, workflow) && at != offsetof(filter, version) &&
+        at != offsetof(filter, statuses) && at != offsetof(filter, group_by))
+      return 0;
+  }
+  return !f->tenant.len;
+}
+
+static pawl_code begin_groups(pawl_engine *e, pawl_walk *w, pawl_str query,
+                              pawl_grouping *how, pawl_error *err) {
+  filter *f = &w->f;
+
+  f->limit = PAWL_MAX_LIMIT;
+  MUST(read_page(e, query, f, err));
+  how->by = f->group_by < 0 ? PAWL_NGROUPS : (pawl_group)f->group_by;
+  f->group_by = -1;
+  MUST(check_all(f, err));
+  f->brief = how->by != PAWL_GROUP_error;
+  *how = (pawl_grouping){.by = how->by,
+                         .name = how->by < PAWL_NGROUPS ? GROUPS[how->by] : "",
+                         .statuses = f->statuses,
+                         .plain = is_plain(f),
+                         .workflow = pawl_buf_some(&f->workflow),
+                         .version = f->version};
+  w->left = f->limit;
+  w->over = !f->statuses;
+  return PAWL_OK;
+}
+
+pawl_code pawl_walk_groups(pawl_engine *e, pawl_str query, pawl_grouping *how,
+                           pawl_walk **out, pawl_error *err) {
+  pawl_walk *w = pawl_realloc(&e->alloc, NULL, 0, sizeof *w);
+
+  if (!w) return pawl_fail_memory(err);
+  init_filter(e, &w->f);
+  pawl_code rc = begin_groups(e, w, query, how, err);
+  if (rc == PAWL_OK)
+    *out = w;
+  else
+    pawl_walk_close(e, w);
+  return rc;
+}
+
+pawl_code pawl_walk_rows(pawl_engine *e, pawl_walk *w, pawl_rows *rows,
+                         int *at, int *n, pawl_error *err) {
+  place met[PAWL_WALK_PAGE];
+
+  MUST(next_page(e, w, PAWL_WALK_PAGE, rows, met, n, err));
+  for (int k = 0; k < *n; k++) at[k] = met[k].row;
+  return PAWL_OK;
+}
+
+int pawl_walk_is_over(const pawl_walk *w) {
+  return w->over;
 }
