@@ -274,6 +274,59 @@ kit.describe("a bulk", function(backend)
     assert.equal(300, report.matched)
   end)
 
+  it("costs less than a third of what each by itself would", function()
+    for _, shards in ipairs { 1, 3 } do
+      local engine = backend.fresh { shards = shards }
+      local ids = waiting(engine, 200)
+      local before = engine:count()
+      for i = 1, 20 do
+        assert(engine:note(ids[i], { text = "x", request = kit.draw_id() }))
+      end
+      local singly = (engine:count().transactions - before.transactions) / 20
+      for _, verb in ipairs { "suspend", "resume", "cancel" } do
+        before = engine:count()
+        assert.equal(200, assert(engine:bulk(verb, {
+          workflow = "t.timer" })).done)
+        local cost = (engine:count().transactions - before.transactions) / 200
+        assert.is_true(cost <= singly / 3,
+          ("%s: %.2f transactions, %.2f by itself"):format(verb, cost, singly))
+      end
+    end
+  end)
+
+  it("settles each by itself among those that it asks together", function()
+    local engine, clock, url = backend.fresh { shards = 2 }
+    local rival = kit.rival(backend, url, clock)
+    local request = kit.draw_id()
+    local report
+    assert(engine:load(kit.chain({ function()
+      report = assert(rival:bulk("move", { status = { "waiting", "running" } },
+        { to = "t", request = request }))
+    end }, "t.held")))
+    local ids = waiting(engine, 60)
+    -- one was asked before, one has ended, one has no such node
+    assert(engine:move(ids[7], { to = "t", request = request }))
+    assert(engine:cancel(ids[20]))
+    local held = assert(engine:start "t.held")
+    assert(engine:run())
+    assert.same({ 60, 59, 0, 1 }, counts(report))
+    assert.equal(held, report.refusals[1].id)
+    for i, id in ipairs(ids) do
+      assert.equal(i == 20 and 0 or 1, answers(engine, id, "moved", request))
+    end
+  end)
+
+  it("is left by a dead executor what it takes alone", function()
+    local engine, _, url = backend.fresh()
+    local ids = waiting(engine, 5)
+    backend.sql(url, ("update %s set ready = %s, takeovers = 1 where "
+      .. "instance = %s"):format(kit.table(backend, "agenda"),
+      backend.name == "sqlite" and "1" or "true",
+      kit.id_literal(backend, ids[3])))
+    assert.same({ 5, 5, 0, 0 }, counts(assert(engine:bulk("suspend", {
+      workflow = "t.timer" }))))
+  end)
+
   it("goes on where the store was lost", function()
     local engine = backend.fresh()
     waiting(engine, 20)

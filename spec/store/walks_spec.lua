@@ -48,6 +48,7 @@ local MEANT = {
   { "list_deleted", "instance_deleted", "a page of what was deleted" },
   { "agenda_claim", "left", "prefixes that are suspended: a few" },
   { "agenda_claim_one", "left", "the same" },
+  { "agenda_claim_these", "left", "the same" },
   { "agenda_claim_suspect", "left", "the same" },
   { "agenda_offers", "left", "the same" },
   { "workflow_list", "left", "the same" },

@@ -125,6 +125,28 @@ update pawl.agenda a
 {{claimed}},
           {{suspended a.workflow}} as suspended;
 
+-- name: agenda_claim_these
+-- args: @shard smallint, @id uuid[], @lease uuid, @executor uuid,
+--       @lease_us bigint, @now time?
+-- rows: like agenda_claim_one
+-- Those of them that are due and were left by nobody, locked in the order of
+-- their ids, to be held for their inboxes alone.
+with due as materialized (
+  select g.place
+    from (select id from unnest(@id) as u (id) order by id
+           limit cardinality(@id)) s
+   cross join lateral (
+    select ctid as place from pawl.agenda
+     where shard = @shard and instance = s.id and lease is null
+       and takeovers = 0 and (ready or due_at <= coalesce(@now, now()))
+       for update) g
+)
+update pawl.agenda a
+   set {{leased_anew}}, due_at = {{from_now @lease_us}}
+  from due where a.shard = @shard and a.ctid = due.place
+{{claimed}},
+          {{suspended a.workflow}} as suspended;
+
 -- name: agenda_seize
 -- args: like agenda_claim_one
 -- rows: like agenda_claim_one

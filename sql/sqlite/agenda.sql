@@ -83,6 +83,14 @@ update pawl_agenda
 {{claimed}},
           {{suspended workflow}} as suspended;
 
+-- name: agenda_claim_these
+update pawl_agenda
+   set {{leased_anew}}, due_at = @now + @lease_us
+ where shard = @shard and instance = @id and lease is null and takeovers = 0
+   and (ready or due_at <= @now)
+{{claimed}},
+          {{suspended workflow}} as suspended;
+
 -- name: agenda_seize
 update pawl_agenda
    set ready = 0, lease = @lease, executor = @executor,

@@ -1,9 +1,10 @@
 /* One change of all instances that a list would have.
  *
  * Each is changed as if it had been called for by itself: looked at, asked by
- * a letter of its own, refused by itself. Nothing is locked over several, and
- * what a crash leaves is a smaller task: asked again with the same request,
- * what was done is known by the history of each (decision 0044). */
+ * a letter of its own, refused by itself. Letters, claims and commits are
+ * those of up to PAWL_ASKED_MAX together (decision 0055). What a crash leaves
+ * is a smaller task: asked again with the same request, what was done is known
+ * by the history of each (decision 0044). */
 #include "../value/object.h"
 #include "act/act.h"
 #include "ask/ask.h"
@@ -32,16 +33,10 @@ typedef struct bulk {
   void *ud;
   int stopped;
   refusals refused[PAWL_NCODES];
+  pawl_asked asked[PAWL_ASKED_MAX]; /* those that are asked together */
 } bulk;
 
 /* ---- one instance ---- */
-
-/* Is it about this instance alone? What is about the store ends it all. A
- * purge is busy while a worker holds the instance. */
-static int is_refusal(pawl_code rc, const pawl_error *why) {
-  return pawl_code_is_final(rc, why) || rc == PAWL_NO_HANDLER ||
-         (rc == PAWL_BUSY && !why->sqlstate[0]);
-}
 
 static void note_refused(bulk *b, const pawl_id *id, const pawl_error *why) {
   refusals *r = &b->refused[why->code];
@@ -51,33 +46,76 @@ static void note_refused(bulk *b, const pawl_id *id, const pawl_error *why) {
   r->why = *why;
 }
 
-static pawl_code change_one(bulk *b, const pawl_id *id, pawl_error *err) {
-  int done = 0;
-  pawl_code rc = pawl_engine_change_checked(b->e, id, pawl_buf_str(&b->change),
-                                            &done, NULL, err);
+static void tell(bulk *b) {
+  if (b->tell && b->tell(b->ud, &b->so_far)) b->stopped = 1;
+}
 
-  if (rc != PAWL_OK && !is_refusal(rc, err)) return rc;
+/* How one has ended; what is about the store ends it all. */
+static pawl_code count(bulk *b, const pawl_id *id, pawl_code rc, int done,
+                       pawl_error *why) {
+  if (rc != PAWL_OK && !pawl_act_is_refusal(rc, why)) return rc;
   b->so_far.matched++;
   if (rc != PAWL_OK)
-    note_refused(b, id, err);
+    note_refused(b, id, why);
   else if (done || b->plan.dry_run)
     b->so_far.done++;
   else
     b->so_far.asked++;
+  if (b->so_far.matched % TELL_EVERY == 0) tell(b);
+  return PAWL_OK;
+}
+
+static pawl_code change_one(bulk *b, const pawl_id *id, pawl_error *err) {
+  int done = 0;
+  pawl_code rc = pawl_engine_change_checked(b->e, id, pawl_buf_str(&b->change),
+                                            &done, NULL, err);
+  return count(b, id, rc, done, err);
+}
+
+/* ---- several together ---- */
+
+/* Agenda rows are locked in the order of ids (S2); a walk may be from the
+ * newest to the oldest. */
+static int goes_down(const pawl_id *ids, int n) {
+  return pawl_id_cmp(&ids[0], &ids[n - 1]) > 0;
+}
+
+static pawl_code count_asked(bulk *b, pawl_asked *a, pawl_error *err) {
+  pawl_code rc = count(b, &a->id, a->rc, a->done, &a->why);
+  if (rc != PAWL_OK && err) *err = a->why;
+  return rc;
+}
+
+/* What failed as a whole is done again, each by itself: so that one is
+ * refused for what it did, and the others are not. */
+static pawl_code change_few(bulk *b, const pawl_id *ids, int n,
+                            pawl_error *err) {
+  const int down = goes_down(ids, n);
+  pawl_asked *list = b->asked;
+
+  for (int k = 0; k < n; k++) list[k].id = ids[down ? n - 1 - k : k];
+  (void)pawl_engine_change_many(b->e, pawl_buf_str(&b->change), list, n, err);
+  for (int i = 0; i < n; i++) {
+    pawl_asked *a = &list[down ? n - 1 - i : i];
+    if (a->ready)
+      MUST(change_one(b, &a->id, err));
+    else
+      MUST(count_asked(b, a, err));
+  }
   return PAWL_OK;
 }
 
 /* ---- all of them ---- */
 
-static void tell(bulk *b) {
-  if (b->tell && b->tell(b->ud, &b->so_far)) b->stopped = 1;
-}
-
 static pawl_code change_page(bulk *b, const pawl_id *ids, int n,
                              pawl_error *err) {
-  for (int k = 0; k < n && !b->stopped; k++) {
-    MUST(change_one(b, &ids[k], err));
-    if (b->so_far.matched % TELL_EVERY == 0) tell(b);
+  const int alone = b->plan.alone || b->plan.dry_run;
+  const int step = alone ? 1 : PAWL_ASKED_MAX;
+
+  for (int k = 0; k < n && !b->stopped; k += step) {
+    const int few = n - k < step ? n - k : step;
+    MUST(alone ? change_one(b, &ids[k], err)
+               : change_few(b, &ids[k], few, err));
   }
   return PAWL_OK;
 }
@@ -174,6 +212,8 @@ pawl_code pawl_engine_bulk(pawl_engine *e, pawl_str query, pawl_str change,
   memset(b, 0, sizeof *b);
   b->e = e;
   b->change.alloc = &e->alloc;
+  for (int k = 0; k < PAWL_ASKED_MAX; k++)
+    b->asked[k].letter.alloc = &e->alloc;
   b->tell = progress;
   b->ud = ud;
   TRY(read_change(b, change, err));
@@ -184,6 +224,8 @@ pawl_code pawl_engine_bulk(pawl_engine *e, pawl_str query, pawl_str change,
 out:
   pawl_walk_close(e, walk);
   pawl_buf_deinit(&b->change);
+  for (int k = 0; k < PAWL_ASKED_MAX; k++)
+    pawl_buf_deinit(&b->asked[k].letter);
   pawl_release(&e->alloc, b, sizeof *b);
   return rc;
 }

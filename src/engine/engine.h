@@ -54,6 +54,11 @@ void pawl_engine_count(const pawl_engine *e, pawl_counts *out);
 pawl_code pawl_engine_change_checked(pawl_engine *e, const pawl_id *id,
                                      pawl_str change, int *done, pawl_buf *out,
                                      pawl_error *err);
+/* The same of many, see pawl_act_change_many. */
+struct pawl_asked;
+pawl_code pawl_engine_change_many(pawl_engine *e, pawl_str change,
+                                  struct pawl_asked *list, int n,
+                                  pawl_error *err);
 pawl_code pawl_engine_prune(pawl_engine *e, pawl_str options, pawl_buf *out,
                             pawl_error *err);
 /* What pawl_prune_piece does; only what a tick cannot go on after is told. */

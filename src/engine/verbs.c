@@ -35,6 +35,31 @@ pawl_code pawl_engine_change_checked(pawl_engine *e, const pawl_id *id,
   return pawl_act_change(e, take, id, change, done, out, err);
 }
 
+/* What could not be claimed with the others is taken by itself: it is held, or
+ * was left by one who died. That somebody else will take it is no failure. */
+static pawl_code take_many(pawl_engine *e, const pawl_id *ids, int n, int *got,
+                           pawl_error *err) {
+  pawl_code rc;
+
+  if (!pawl_store_held(e->store))
+    MUST(pawl_apply_many(e, ids, n, got, err));
+  else
+    memset(got, 0, sizeof *got * (size_t)n);
+  for (int k = 0; k < n; k++) {
+    if (got[k]) continue;
+    rc = take(e, &ids[k], 0, &got[k], err);
+    if (rc != PAWL_OK && !pawl_code_is_transient(rc)) return rc;
+    if (rc != PAWL_OK) got[k] = 0;
+  }
+  if (!pawl_store_held(e->store)) pawl_reach_all(e);
+  return PAWL_OK;
+}
+
+pawl_code pawl_engine_change_many(pawl_engine *e, pawl_str change,
+                                  pawl_asked *list, int n, pawl_error *err) {
+  return pawl_act_change_many(e, take_many, change, list, n, err);
+}
+
 pawl_code pawl_engine_prune(pawl_engine *e, pawl_str options, pawl_buf *out,
                             pawl_error *err) {
   return pawl_prune_all(e, take, options, out, err);

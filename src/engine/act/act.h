@@ -14,6 +14,7 @@
 #ifndef PAWL_ENGINE_ACT_ACT_H
 #define PAWL_ENGINE_ACT_ACT_H
 
+#include "../../base/buf.h"
 #include "../../base/id.h"
 #include "../../rules/state.h"
 
@@ -21,6 +22,10 @@
  * it along, as no lease is taken here. */
 typedef pawl_code pawl_taker(pawl_engine *e, const pawl_id *id, int seize,
                              int *got, pawl_error *err);
+
+/* The same of many, in units that they share; got[k] of each. */
+typedef pawl_code pawl_many_taker(pawl_engine *e, const pawl_id *ids, int n,
+                                  int *got, pawl_error *err);
 
 /* ---- request.c ---- */
 
@@ -34,6 +39,27 @@ pawl_code pawl_act_request(pawl_engine *e, pawl_taker *take, const pawl_id *id,
                            const pawl_id *no, const char *kind,
                            const char *source, const char *by, pawl_str data,
                            int *done, pawl_error *err);
+/* One of many that are asked for the same. */
+#define PAWL_ASKED_MAX 50
+typedef struct pawl_asked {
+  pawl_id id;
+  pawl_buf letter;
+  int ready; /* its letter is to be sent, or it is not known how it was met */
+  int done;
+  pawl_code rc; /* if it is not ready: how it ended */
+  pawl_error why;
+} pawl_asked;
+typedef struct pawl_asking {
+  const pawl_id *no;
+  const char *kind, *source, *by;
+} pawl_asking;
+/* pawl_act_request for those that are ready, in the order of their shards and
+ * ids: their letters are sent in one unit and taken in others that they share.
+ * An error is that of all: who is ready yet has to be asked by itself, which
+ * does no harm where it has happened, as the request is known. */
+pawl_code pawl_act_request_many(pawl_engine *e, pawl_many_taker *take,
+                                const pawl_asking *how, pawl_asked *list,
+                                int n, pawl_error *err);
 /* *met: the request was taken before. Then *done, or the refusal, is as it
  * was told to who asked first. */
 pawl_code pawl_act_met(pawl_engine *e, const pawl_id *id, const pawl_id *no,
@@ -60,6 +86,8 @@ typedef struct pawl_act_plan {
   unsigned statuses; /* bits of those that it can be for */
   int deleted;       /* it is for those that were deleted */
   int dry_run;
+  int alone; /* each has to be changed by itself: in several units, or taken
+                from who holds it */
   int has_request;
   pawl_id request;
 } pawl_act_plan;
@@ -69,6 +97,16 @@ pawl_code pawl_act_plan_of(pawl_engine *e, pawl_str change,
 pawl_code pawl_act_change(pawl_engine *e, pawl_taker *take, const pawl_id *id,
                           pawl_str change, int *done, pawl_buf *out,
                           pawl_error *err);
+
+/* The same of many, for one that names its request and is not `alone`: rc,
+ * done and why of each, unless the call fails. What is still ready then is to
+ * be changed by itself. */
+pawl_code pawl_act_change_many(pawl_engine *e, pawl_many_taker *take,
+                               pawl_str change, pawl_asked *list, int n,
+                               pawl_error *err);
+/* Is a failure about one instance alone? What is about the store is about all
+ * of them. (A purge is busy while a worker holds the instance.) */
+int pawl_act_is_refusal(pawl_code rc, const pawl_error *why);
 
 /* ---- purge.c ---- */
 

@@ -692,6 +692,77 @@ out:
   return rc;
 }
 
+/* ---- many at once ---- */
+
+int pawl_act_is_refusal(pawl_code rc, const pawl_error *why) {
+  return pawl_code_is_final(rc, why) || rc == PAWL_NO_HANDLER ||
+         (rc == PAWL_BUSY && !why->sqlstate[0]);
+}
+
+static pawl_code prepare_letter(pawl_engine *e, change *c, const subject *s,
+                                pawl_asked *a, pawl_error *err) {
+  pawl_buf past = {.alloc = &e->alloc};
+  pawl_code rc = PAWL_OK;
+
+  TRY(check(e, c, s, err));
+  TRY(add_past(e, c, s, &past, err));
+  write_letter(c, s, &a->letter);
+  TRY(pawl_buf_check(&a->letter, err));
+  a->ready = 1;
+out:
+  pawl_buf_deinit(&past);
+  return rc;
+}
+
+/* Up to the letter, as pawl_act_change. */
+static pawl_code prepare(pawl_engine *e, const change *c, pawl_asked *a,
+                         pawl_error *err) {
+  change own = *c; /* a restart has variables of its own there */
+  subject s = {.id = a->id, .keep = {.alloc = &e->alloc}};
+  pawl_code rc = PAWL_OK;
+  int met = 0;
+
+  a->ready = a->done = 0;
+  pawl_buf_clear(&a->letter);
+  TRY(look(e, &s, err));
+  TRY(pawl_act_met(e, &a->id, &own.request, own.kind_name, &met, &a->done,
+                   err));
+  if (!met) TRY(prepare_letter(e, &own, &s, a, err));
+out:
+  pawl_buf_deinit(&s.keep);
+  return rc;
+}
+
+pawl_code pawl_act_change_many(pawl_engine *e, pawl_many_taker *take,
+                               pawl_str text, pawl_asked *list, int n,
+                               pawl_error *err) {
+  change c;
+  pawl_code rc = PAWL_OK;
+
+  pawl_options_init(&pawl_options_of_change, &c, sizeof c, &e->alloc);
+  for (int i = 0; i < n; i++) list[i].ready = 1; /* nothing is known yet */
+  TRY(read_change(&c, text, err));
+  assert(request_of(&c) && !c.dry_run);
+  for (int i = 0; i < n; i++) {
+    list[i].rc = prepare(e, &c, &list[i], &list[i].why);
+    if (list[i].rc == PAWL_OK || pawl_act_is_refusal(list[i].rc, &list[i].why))
+      continue;
+    if (err) *err = list[i].why;
+    rc = list[i].rc;
+    list[i].ready = 1;
+    goto out;
+  }
+  rc = pawl_act_request_many(e, take,
+                             &(pawl_asking){.no = &c.request,
+                                            .kind = c.kind_name,
+                                            .source = sources[c.source],
+                                            .by = c.by.at ? c.by.at : ""},
+                             list, n, err);
+out:
+  pawl_options_deinit(&pawl_options_of_change, &c);
+  return rc;
+}
+
 /* ---- what it can be for ---- */
 
 #define BIT(status) (1u << PAWL_STATUS_##status)
@@ -732,6 +803,7 @@ pawl_code pawl_act_plan_of(pawl_engine *e, pawl_str text, pawl_act_plan *plan,
   *plan = (pawl_act_plan){.statuses = statuses_for(&c),
                           .deleted = c.kind == UNDELETE,
                           .dry_run = c.dry_run,
+                          .alone = (c.kind & (KILL | PURGE)) != 0,
                           .has_request = request_of(&c) != NULL,
                           .request = c.request};
 out:

@@ -20,6 +20,11 @@ typedef struct request {
   int again;      /* the answer was lost: it may be there, or taken already */
 } request;
 
+/* Where the store's answers will be. */
+typedef struct places {
+  int state, answered, letter;
+} places;
+
 #define ENDED(status) (1u << PAWL_STATUS_##status)
 
 /* What throws an instance away, or takes it back. */
@@ -127,6 +132,22 @@ static pawl_code read_state(pawl_engine *e, const request *r, int at,
   return PAWL_OK;
 }
 
+/* Who has read the letter, or is to? PAWL_OK also when it was taken before. */
+static pawl_code read_sent_of(pawl_engine *e, const request *r, int state,
+                              int answered, pawl_status *status, int *deleted,
+                              int64_t *seq, pawl_rows *answers,
+                              pawl_error *err) {
+  MUST(read_state(e, r, state, status, deleted, seq, err));
+  if (r->again) *seq = 0;
+  pawl_store_rows(e->store, answered, answers);
+  if (*deleted && !answers->nrows && !is_removal(r->kind))
+    return pawl_act_deleted(r->id, err);
+  if (answers->nrows || !pawl_status_has_ended(*status) ||
+      ((r->ended >> *status) & 1u))
+    return PAWL_OK;
+  return pawl_act_ended(r->id, *status, err);
+}
+
 /* *seq: no row of history up to this one answers the request. */
 static pawl_code send(pawl_engine *e, const request *r, int64_t *seq,
                       pawl_error *err) {
@@ -141,15 +162,8 @@ static pawl_code send(pawl_engine *e, const request *r, int64_t *seq,
   TRY(send_state(e, r->shard, r->id, &state, err));
   if (r->again) TRY(send_answer(e, r, 0, &answered, err));
   TRY(pawl_store_commit(e->store, err));
-  TRY(read_state(e, r, state, &status, &deleted, seq, err));
-  if (r->again) *seq = 0;
-  pawl_store_rows(e->store, answered, &answers);
-  if (deleted && !answers.nrows && !is_removal(r->kind))
-    return pawl_act_deleted(r->id, err);
-  if (answers.nrows || !pawl_status_has_ended(status) ||
-      ((r->ended >> status) & 1u))
-    return PAWL_OK;
-  return pawl_act_ended(r->id, status, err);
+  return read_sent_of(e, r, state, answered, &status, &deleted, seq, &answers,
+                      err);
 out:
   pawl_store_rollback(e->store);
   return rc;
@@ -176,26 +190,37 @@ static void read_taken(const pawl_rows *rows, answer *a) {
             row.text.at ? row.text.at : "");
 }
 
-static pawl_code read_answer(pawl_engine *e, const request *r, int64_t seq,
-                             answer *a, pawl_error *err) {
+static pawl_code send_look(pawl_engine *e, const request *r, int64_t seq,
+                           places *at, pawl_error *err) {
+  MUST(send_state(e, r->shard, r->id, &at->state, err));
+  MUST(PAWL_SEND(e->store, inbox_get, &at->letter, err, .shard = r->shard,
+                 .id = r->id, .no = &r->no));
+  return send_answer(e, r, seq, &at->answered, err);
+}
+
+static pawl_code read_look(pawl_engine *e, const request *r, const places *at,
+                           answer *a, pawl_error *err) {
   pawl_rows rows;
   int64_t now;
-  int state, letter, answered;
-  pawl_code rc = PAWL_OK;
 
   memset(a, 0, sizeof *a);
-  TRY(pawl_store_begin(e->store, PAWL_UNIT_READ, err));
-  TRY(send_state(e, r->shard, r->id, &state, err));
-  TRY(PAWL_SEND(e->store, inbox_get, &letter, err, .shard = r->shard,
-                .id = r->id, .no = &r->no));
-  TRY(send_answer(e, r, seq, &answered, err));
-  TRY(pawl_store_commit(e->store, err));
-  TRY(read_state(e, r, state, &a->status, &a->deleted, &now, err));
-  pawl_store_rows(e->store, letter, &rows);
+  MUST(read_state(e, r, at->state, &a->status, &a->deleted, &now, err));
+  pawl_store_rows(e->store, at->letter, &rows);
   a->pending = rows.nrows > 0;
-  pawl_store_rows(e->store, answered, &rows);
+  pawl_store_rows(e->store, at->answered, &rows);
   read_taken(&rows, a);
   return PAWL_OK;
+}
+
+static pawl_code read_answer(pawl_engine *e, const request *r, int64_t seq,
+                             answer *a, pawl_error *err) {
+  places at;
+  pawl_code rc = PAWL_OK;
+
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_READ, err));
+  TRY(send_look(e, r, seq, &at, err));
+  TRY(pawl_store_commit(e->store, err));
+  return read_look(e, r, &at, a, err);
 out:
   pawl_store_rollback(e->store);
   return rc;
@@ -299,6 +324,121 @@ pawl_code pawl_act_request(pawl_engine *e, pawl_taker *take, const pawl_id *id,
   r.named = no != NULL;
   if (no) r.no = *no;
   return travel(e, &r, take, done ? done : &own, err);
+}
+
+/* ---- many of them, by one road ---- */
+
+static request named_of(pawl_engine *e, const pawl_asking *how,
+                        const pawl_asked *a) {
+  return (request){.id = &a->id,
+                   .shard = pawl_shard_of(e, &a->id),
+                   .no = *how->no,
+                   .named = 1,
+                   .kind = how->kind,
+                   .source = how->source,
+                   .by = how->by,
+                   .data = pawl_buf_str(&a->letter),
+                   .ended = ended_for(how->kind),
+                   .again = 1};
+}
+
+static pawl_code send_one_of(pawl_engine *e, const request *r, places *at,
+                             pawl_error *err) {
+  (void)PAWL_FAULT("engine.act.send");
+  MUST(send_wake(e, r, err));
+  MUST(send_letter(e, r, err));
+  MUST(send_state(e, r->shard, r->id, &at->state, err));
+  return send_answer(e, r, 0, &at->answered, err);
+}
+
+/* All letters in one unit. */
+static pawl_code send_all(pawl_engine *e, const pawl_asking *how,
+                          const pawl_asked *list, int n, places *at,
+                          pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
+  for (int i = 0; i < n; i++) {
+    const request r = named_of(e, how, &list[i]);
+    if (list[i].ready) TRY(send_one_of(e, &r, &at[i], err));
+  }
+  TRY(pawl_store_commit(e->store, err));
+out:
+  if (rc != PAWL_OK) pawl_store_rollback(e->store);
+  return rc;
+}
+
+/* One that cannot have it is refused by itself: its letter is not there. */
+static void read_sent(pawl_engine *e, const pawl_asking *how, pawl_asked *a,
+                      const places *at) {
+  const request r = named_of(e, how, a);
+  pawl_status status = PAWL_STATUS_RUNNING;
+  pawl_rows answers;
+  int64_t seq;
+  int deleted;
+
+  a->rc = read_sent_of(e, &r, at->state, at->answered, &status, &deleted, &seq,
+                       &answers, &a->why);
+  a->ready = a->rc == PAWL_OK;
+}
+
+/* Those that were sent one, in the order of the list. */
+static pawl_code take_all(pawl_engine *e, pawl_many_taker *take,
+                          const pawl_asked *list, int n, int *got,
+                          pawl_error *err) {
+  pawl_id ids[PAWL_ASKED_MAX];
+  int own[PAWL_ASKED_MAX], m = 0;
+
+  for (int i = 0; i < n; i++)
+    if (list[i].ready) ids[m++] = list[i].id;
+  if (!m) return PAWL_OK;
+  MUST(take(e, ids, m, own, err));
+  for (int i = n; i-- > 0;) got[i] = list[i].ready ? own[--m] : 0;
+  return PAWL_OK;
+}
+
+static pawl_code read_all(pawl_engine *e, const pawl_asking *how,
+                          const pawl_asked *list, int n, places *at,
+                          pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_READ, err));
+  for (int i = 0; i < n; i++) {
+    const request r = named_of(e, how, &list[i]);
+    if (!list[i].ready) continue;
+    TRY(send_look(e, &r, 0, &at[i], err));
+  }
+  TRY(pawl_store_commit(e->store, err));
+out:
+  if (rc != PAWL_OK) pawl_store_rollback(e->store);
+  return rc;
+}
+
+static void settle_one(pawl_engine *e, const pawl_asking *how, pawl_asked *a,
+                       const places *at, int got) {
+  const request r = named_of(e, how, a);
+  answer how_met;
+
+  a->rc = read_look(e, &r, at, &how_met, &a->why);
+  if (a->rc == PAWL_OK) a->rc = judge(&r, &how_met, got, &a->done, &a->why);
+  a->ready = 0;
+}
+
+pawl_code pawl_act_request_many(pawl_engine *e, pawl_many_taker *take,
+                                const pawl_asking *how, pawl_asked *list,
+                                int n, pawl_error *err) {
+  places at[PAWL_ASKED_MAX];
+  int got[PAWL_ASKED_MAX] = {0};
+
+  assert(n <= PAWL_ASKED_MAX);
+  MUST(send_all(e, how, list, n, at, err));
+  for (int i = 0; i < n; i++)
+    if (list[i].ready) read_sent(e, how, &list[i], &at[i]);
+  MUST(take_all(e, take, list, n, got, err));
+  MUST(read_all(e, how, list, n, at, err));
+  for (int i = 0; i < n; i++)
+    if (list[i].ready) settle_one(e, how, &list[i], &at[i], got[i]);
+  return PAWL_OK;
 }
 
 pawl_code pawl_act_post(pawl_engine *e, const pawl_id *ids, int n,

@@ -174,9 +174,10 @@ struct pawl_engine {
   /* ---- relay.c ---- */
   struct pawl_relay *relay; /* NULL: never asked for */
   /* ---- apply.c, reach.c ---- */
-  const pawl_id *inbox_of; /* this one is held for its inbox: its code is not
-                              loaded for that; NULL: none */
-  int holding;             /* one is held for its inbox */
+  const pawl_id *inbox_of; /* these are held for their inboxes: their code is
+                              not loaded for that */
+  int ninboxes;            /* how many; 0: none */
+  int holding;             /* some are held for their inboxes */
   int64_t reach_look_us;   /* next look for children that have to end; -1: at
                               once, as some were noted */
 };

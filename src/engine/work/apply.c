@@ -1,5 +1,8 @@
-/* One instance is held for its inbox: its letters are taken, here and now. */
+/* Instances are held for their inboxes: their letters are taken, here and now.
+ */
 #include "apply.h"
+
+#include <assert.h>
 
 #include "../versions/versions.h"
 #include "claim.h"
@@ -8,6 +11,19 @@
 #include "rounds.h"
 
 #define TAKES_MAX 100 /* decisions of one visit to an inbox */
+
+/* What a visit borrows, and gives back. */
+typedef struct visit {
+  const pawl_id *ids;
+  int n;
+  const pawl_id *outer; /* who delivers a message to them */
+  int nouter, fresh, suspect;
+  struct {
+    pawl_held *h;
+    pawl_def *def;
+  } lent[PAWL_APPLY_MAX];
+  int nlent;
+} visit;
 
 /* Its handler waits here: the holder is this engine. Whoever seizes it takes
  * it from us; else the letter is found by the next look. 1: nothing to take. */
@@ -23,7 +39,7 @@ static int is_waiting(pawl_engine *e, const pawl_id *id, int seize) {
 /* The graph is enough for taking letters. Code out of the store is not loaded
  * for them: a definition is a program, and who only cancels has not asked for
  * one to be run. */
-static pawl_code lend_graph(pawl_engine *e, pawl_held *h, pawl_def **lent,
+static pawl_code lend_graph(pawl_engine *e, pawl_held *h, visit *v,
                             pawl_error *err) {
   int own = 0;
   pawl_code rc;
@@ -33,54 +49,109 @@ static pawl_code lend_graph(pawl_engine *e, pawl_held *h, pawl_def **lent,
       pawl_graph_find(e, h->d.workflow.at, h->d.version, &h->d.def, &own, err);
   if (rc == PAWL_NOTFOUND) return PAWL_OK;
   if (rc == PAWL_OK) h->fate = PAWL_FATE_STAYS;
-  if (own) *lent = h->d.def;
+  if (own) {
+    v->lent[v->nlent].h = h;
+    v->lent[v->nlent++].def = h->d.def;
+  }
   return rc;
+}
+
+/* Has any of them a letter left? */
+static int any_letters(pawl_engine *e, const visit *v) {
+  for (int i = 0; i < v->n; i++) {
+    const pawl_held *h = pawl_held_ready(e, &v->ids[i]);
+    if (h && h->d.nletters) return 1;
+  }
+  return 0;
 }
 
 /* Everything that lies there is taken; a request that comes in meanwhile has
  * somebody else to take it. */
-static pawl_code take_inbox(pawl_engine *e, const pawl_id *id,
-                            pawl_error *err) {
-  pawl_held *h = pawl_held_ready(e, id);
-
-  for (int i = 0; h && i < TAKES_MAX; i++) {
+static pawl_code take_inboxes(pawl_engine *e, const visit *v,
+                              pawl_error *err) {
+  for (int i = 0; i < TAKES_MAX; i++) {
     MUST(pawl_rounds_run(e, 0, 0, err));
-    h = pawl_held_ready(e, id);
-    if (h && !h->d.nletters) break;
+    if (!any_letters(e, v)) break;
   }
   return pawl_claim_release(e, err);
+}
+
+/* Those that were claimed are to take their letters, and nothing else. */
+static pawl_code take_held(pawl_engine *e, visit *v, pawl_error *err) {
+  int nheld = 0;
+
+  for (int i = 0; i < v->n; i++) {
+    pawl_held *h = pawl_held_ready(e, &v->ids[i]);
+    if (!h) continue;
+    h->d.turn = PAWL_TURN_LETTERS;
+    MUST(lend_graph(e, h, v, err));
+    nheld++;
+  }
+  if (!nheld) return PAWL_OK;
+  MUST(take_inboxes(e, v, err));
+  e->holding = 1;
+  return e->deliver_mono_us ? PAWL_OK : pawl_deliver(e, err);
+}
+
+static void begin_visit(pawl_engine *e, visit *v, const pawl_id *ids, int n) {
+  *v = (visit){.ids = ids,
+               .n = n,
+               .outer = e->inbox_of,
+               .nouter = e->ninboxes,
+               .fresh = e->fresh_ready,
+               .suspect = e->suspect_ready};
+  e->inbox_of = ids;
+  e->ninboxes = n;
+}
+
+static pawl_code end_visit(pawl_engine *e, visit *v, pawl_code rc,
+                           pawl_error *err) {
+  e->holding = 0;
+  e->inbox_of = v->outer;
+  e->ninboxes = v->nouter;
+  rc = pawl_rounds_end(e, rc, err);
+  /* a slot whose commit is in doubt still needs it: then it is lost */
+  for (int i = 0; i < v->nlent; i++)
+    if (v->lent[i].h->state == PAWL_SLOT_FREE) pawl_def_free(v->lent[i].def);
+  e->fresh_ready = v->fresh;
+  e->suspect_ready = v->suspect;
+  return rc;
 }
 
 pawl_code pawl_apply(pawl_engine *e, const pawl_id *id, int seize, int *got,
                      pawl_error *err) {
   pawl_tick_stats stats;
-  pawl_held *h = NULL;
-  pawl_def *lent = NULL;
   pawl_code rc = PAWL_OK;
-  const pawl_id *outer = e->inbox_of; /* who delivers a message to it */
-  int fresh = e->fresh_ready, suspect = e->suspect_ready;
+  visit v;
 
   *got = 0;
-  e->inbox_of = id;
+  begin_visit(e, &v, id, 1);
   TRY(pawl_rounds_begin(e, &stats, err));
   TRY(pawl_commit_all(e, err));
   if (is_waiting(e, id, seize)) goto out;
   TRY(seize ? pawl_claim_seize(e, id, got, err)
             : pawl_claim_one(e, id, got, err));
-  h = *got ? pawl_held_ready(e, id) : NULL;
-  if (!h) goto out;
-  h->d.turn = PAWL_TURN_LETTERS;
-  TRY(lend_graph(e, h, &lent, err));
-  TRY(take_inbox(e, id, err));
-  e->holding = 1;
-  if (!e->deliver_mono_us) TRY(pawl_deliver(e, err));
+  if (*got) TRY(take_held(e, &v, err));
 out:
-  e->holding = 0;
-  e->inbox_of = outer;
-  rc = pawl_rounds_end(e, rc, err);
-  /* a slot whose commit is in doubt still needs it: then it is lost */
-  if (lent && h->state == PAWL_SLOT_FREE) pawl_def_free(lent);
-  e->fresh_ready = fresh;
-  e->suspect_ready = suspect;
-  return rc;
+  return end_visit(e, &v, rc, err);
+}
+
+pawl_code pawl_apply_many(pawl_engine *e, const pawl_id *ids, int n, int *got,
+                          pawl_error *err) {
+  pawl_tick_stats stats;
+  pawl_code rc = PAWL_OK;
+  visit v;
+
+  assert(n <= PAWL_APPLY_MAX);
+  memset(got, 0, sizeof *got * (size_t)n);
+  begin_visit(e, &v, ids, n);
+  TRY(pawl_rounds_begin(e, &stats, err));
+  TRY(pawl_commit_all(e, err));
+  /* with handlers that wait here one is looked at by itself */
+  if (e->nwaiting) goto out;
+  TRY(pawl_claim_these(e, ids, n, err));
+  for (int i = 0; i < n; i++) got[i] = pawl_held_ready(e, &ids[i]) != NULL;
+  TRY(take_held(e, &v, err));
+out:
+  return end_visit(e, &v, rc, err);
 }

@@ -90,8 +90,9 @@ pawl_code pawl_claim_look(pawl_engine *e, pawl_error *err) {
 
 /* What is claimed, and where its result is. */
 typedef struct claim {
-  pawl_stmt stmt;    /* agenda_claim, or one of three like it */
-  const pawl_id *id; /* of those two that claim one by its id; else NULL */
+  pawl_stmt stmt;    /* agenda_claim, or one of those like it */
+  const pawl_id *id; /* of those that claim by ids: n of them; else NULL */
+  int n;
   int shard;
   int want; /* of agenda_claim: no more than these */
   pawl_id lease;
@@ -145,6 +146,7 @@ static pawl_agenda_claim_row read_claim(const pawl_rows *r, int k,
                                         int *suspended) {
   *suspended = 0;
   if (r->stmt != PAWL_STMT_agenda_claim_one &&
+      r->stmt != PAWL_STMT_agenda_claim_these &&
       r->stmt != PAWL_STMT_agenda_seize)
     return pawl_read_agenda_claim(r, k);
   const pawl_agenda_claim_one_row one = pawl_read_agenda_claim_one(r, k);
@@ -187,7 +189,7 @@ static pawl_code take_claim(pawl_engine *e, const claim *c, int *got,
   if (rows.nrows > PAWL_MAX_BATCH)
     return pawl_fail(err, PAWL_INTERNAL, "a claim of %d rows", rows.nrows);
   *got = rows.nrows;
-  assert(!c->id || *got <= 1);
+  assert(!c->id || *got <= c->n);
   for (int k = 0; k < *got; k++) claims[k] = read_claim(&rows, k, &suspended);
   sort_claim(claims, *got, order);
   for (int k = 0; k < *got; k++) {
@@ -245,13 +247,23 @@ static int claim_unit(const pawl_engine *e, const claim *c) {
   .workflow = pawl_buf_str(&(e)->offers[i].workflow), \
   .version = (e)->offers[i].version
 
+/* Those of the ids that lie in the shard. */
+static void put_these(pawl_engine *e, const claim *c, int64_t now) {
+  for (int i = 0; i < c->n; i++)
+    if (pawl_shard_of(e, &c->id[i]) == c->shard)
+      PAWL_PUT(&e->args, agenda_claim_these, CLAIM_MEMBERS(e, c, now),
+               .id = &c->id[i]);
+}
+
 /* The statement, for all that we would run; without rows when that is nothing.
  * The two that name one are alike in their arguments. */
 static void put_claim(pawl_engine *e, const claim *c, int64_t now) {
   pawl_args *a = &e->args;
 
   pawl_args_begin(a, c->stmt);
-  if (c->id)
+  if (c->stmt == PAWL_STMT_agenda_claim_these)
+    put_these(e, c, now);
+  else if (c->id)
     PAWL_PUT(a, agenda_claim_one, CLAIM_MEMBERS(e, c, now), .id = c->id);
   for (int i = 0; !c->id && i < e->noffers; i++) {
     if (!e->offers[i].served) continue;
@@ -392,7 +404,7 @@ out:
 
 static pawl_code claim_this(pawl_engine *e, pawl_stmt stmt, const pawl_id *id,
                             int *got, pawl_error *err) {
-  claim c = {.stmt = stmt, .id = id, .shard = pawl_shard_of(e, id)};
+  claim c = {.stmt = stmt, .id = id, .n = 1, .shard = pawl_shard_of(e, id)};
   return claim_now(e, &c, got, err);
 }
 
@@ -404,6 +416,18 @@ pawl_code pawl_claim_one(pawl_engine *e, const pawl_id *id, int *got,
 pawl_code pawl_claim_seize(pawl_engine *e, const pawl_id *id, int *got,
                            pawl_error *err) {
   return claim_this(e, PAWL_STMT_agenda_seize, id, got, err);
+}
+
+pawl_code pawl_claim_these(pawl_engine *e, const pawl_id *ids, int n,
+                           pawl_error *err) {
+  assert(n <= PAWL_MAX_BATCH);
+  for (int s = 0; s < e->nshards; s++) {
+    claim c = {
+        .stmt = PAWL_STMT_agenda_claim_these, .id = ids, .n = n, .shard = s};
+    int got;
+    MUST(claim_now(e, &c, &got, err));
+  }
+  return PAWL_OK;
 }
 
 pawl_code pawl_claim_reload(pawl_engine *e, pawl_held *h, pawl_error *err) {

@@ -1,6 +1,6 @@
 /* engine/work/claim.h: leases: taking them, keeping them, giving them back.
  *
- * Four statements claim, as they choose otherwise:
+ * Five statements claim, as they choose otherwise:
  *
  *   agenda_claim          what is due of the workflows that are served: up to
  *                         128 at the cost of one trip
@@ -8,6 +8,8 @@
  *                         down his worker brings down nobody else's step (N3)
  *   agenda_claim_one      one by its id, whatever its group: who asks for it
  *                         need not run what stands before it
+ *   agenda_claim_these    such ones by their ids, in one unit; none that was
+ *                         taken over
  *   agenda_seize          that, whoever holds it: a kill waits for no handler
  *
  * How they are sent, what their rows mean, and the load that goes with them are
@@ -37,7 +39,11 @@ pawl_code pawl_claim_send(pawl_engine *e, int want, pawl_error *err);
  * workflow is suspended, the slot is one to apply the inbox only. */
 pawl_code pawl_claim_one(pawl_engine *e, const pawl_id *id, int *got,
                          pawl_error *err);
-/* The same, whoever holds it. */
+/* Of these, at most PAWL_MAX_BATCH, all that are due and were left by nobody:
+ * those that are in a slot behind it. */
+pawl_code pawl_claim_these(pawl_engine *e, const pawl_id *ids, int n,
+                           pawl_error *err);
+/* This one instance, whoever holds it. */
 pawl_code pawl_claim_seize(pawl_engine *e, const pawl_id *id, int *got,
                            pawl_error *err);
 /* Learns how far the store's clock is from the host's. */

@@ -152,6 +152,13 @@ static int is_put_away(const pawl_held *h) {
           has_letter(h, "purge"));
 }
 
+/* Is it held for its inbox alone? */
+static int is_for_inbox(const pawl_engine *e, const pawl_id *id) {
+  for (int i = 0; i < e->ninboxes; i++)
+    if (pawl_id_eq(&e->inbox_of[i], id)) return 1;
+  return 0;
+}
+
 pawl_code pawl_offers_definition(pawl_engine *e, pawl_held *h,
                                  pawl_error *err) {
   int64_t asked = h->d.version;
@@ -160,7 +167,7 @@ pawl_code pawl_offers_definition(pawl_engine *e, pawl_held *h,
   pawl_code rc = PAWL_OK;
 
   if (h->d.def) return PAWL_OK;
-  e->graph_only = e->inbox_of && pawl_id_eq(e->inbox_of, &h->d.id);
+  e->graph_only = is_for_inbox(e, &h->d.id);
   if (asked)
     TRY(pawl_definition(e, h->d.workflow.at, asked, h->revision, &h->d.def,
                         &foreign, err));
