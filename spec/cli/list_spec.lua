@@ -160,7 +160,7 @@ describe("pawl list in a pipe", function()
     local row = here:json("list")[1]
     assert.equal(36, #row.id)
     assert.matches("so that it is cut there$", row.error.message)
-    assert.matches("^%d+%-%d+%-%d+T.*Z$", row.created)
+    assert.matches("^%d+%-%d+%-%d+T.*Z$", row.times.created)
     assert.is_nil(row.why)
   end)
 end)

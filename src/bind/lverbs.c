@@ -244,13 +244,14 @@ static void drop_nulls(lua_State *L) {
   }
 }
 
-/* The same for every record of the list at the top. */
+/* The same for every record of the list at the top, and for its times. */
 static void drop_list_nulls(lua_State *L) {
   lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
   for (lua_Integer i = 1; i <= n; i++) {
     lua_rawgeti(L, -1, i);
     drop_nulls(L);
-    lua_pop(L, 1);
+    if (lua_getfield(L, -1, "times") == LUA_TTABLE) drop_nulls(L);
+    lua_pop(L, 2);
   }
 }
 

@@ -57,7 +57,7 @@ return function(engine, rows)
   why.add(engine, rows)
   term.shorten(rows, "id")
   for _, row in ipairs(rows) do
-    row.age = format.since(row.created, now)
+    row.age = format.since(row.times.created, now)
   end
   table_of(columns, rows)
   if term.tty then term.print(totals(rows)) end -- no row, for who counts lines

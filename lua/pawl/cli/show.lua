@@ -1,6 +1,7 @@
 --- pawl show ID...
 local attribute = require "pawl.attribute"
 local format = require "pawl.cli.format"
+local options = require "pawl.cli.options"
 local progress = require "pawl.cli.progress"
 local several = require "pawl.cli.several"
 local store = require "pawl.cli.store"
@@ -169,8 +170,34 @@ local function show(opts, instance, entries, now)
   end
 end
 
+--- The one that a key names; what several have is for who asks to choose.
+local function named(opts)
+  local engine <close> = store.look(opts)
+  local query = { key = opts.key, business_key = opts.business_key,
+    workflow = opts.workflow, limit = 2 }
+  local rows = store.try(engine:list(query))
+  local option = opts.key and "--key" or "--business-key"
+  local key = opts.key or opts.business_key
+  if #rows == 1 then return { rows[1].id } end
+  error({ code = #rows == 0 and "notfound" or "ambiguous",
+    message = ("%s instance has the %s '%s'"):format(#rows == 0 and "no"
+      or "more than one", opts.key and "key" or "business key", key),
+    hint = #rows > 0 and ("`%s` lists them; -w CODE names a workflow"):format(
+      store.point(opts, ("pawl list %s %s"):format(option, key))) or nil }, 0)
+end
+
+local function chosen(opts, args)
+  local by_key = opts.key or opts.business_key
+  if by_key and (#args > 0 or opts.key and opts.business_key) then
+    options.usage("an id, --key or --business-key: one of them", nil)
+  elseif not by_key and #args == 0 then
+    options.usage("pawl show needs an ID, or --key or --business-key", nil)
+  end
+  return by_key and named(opts) or args
+end
+
 local function tell(opts, args)
-  return several(opts, args, function(engine, id)
+  return several(opts, chosen(opts, args), function(engine, id)
     if opts.json then return (store.try(engine:get(id, "json"))) end
     show(opts, store.try(engine:get(id)), store.try(engine:history(id)),
       engine:now())
@@ -182,7 +209,7 @@ local function run(opts, args)
 end
 
 return {
-  name = "show", args = "ID...", min = 1, max = math.huge,
+  name = "show", args = "[ID...]", min = 0, max = math.huge,
   summary = "one instance: where it stands, its data, its error",
   about = "Shows one instance: its status, where its tokens stand, when it "
     .. "is looked at next, its input, variables, output and error, and what "
@@ -190,11 +217,16 @@ return {
     .. "writes exactly one object, or a list of them for several ids, they "
     .. "are UTC. On a terminal what is long is cut, but for --full.",
   options = {
+    { long = "key", arg = "KEY", help = "the one that was started with it" },
+    { long = "business-key", arg = "KEY", help = "the one that has it" },
+    { long = "workflow", short = "w", arg = "CODE",
+      help = "of those with the key that of this workflow" },
     { long = "full", help = "cut nothing" },
     watch.option,
   },
   examples = {
     { "pawl show 019aa1f2", "an id may be shortened" },
+    { "pawl show --business-key order-17", "the one that has it" },
     { "pawl show 019aa1f2 --json | jq .output", "only what came of it" },
   },
   run = run,

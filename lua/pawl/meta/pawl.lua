@@ -514,7 +514,7 @@ function Transaction:query(sql, ...) end
 ---@field all? boolean     also those that have stopped or are dead
 ---@field limit? integer   100
 
---- As in a list: without data and tokens, times beside the other fields.
+--- As in a list: without data and tokens.
 ---@class pawl.ListedInstance
 ---@field id string
 ---@field workflow string
@@ -522,10 +522,7 @@ function Transaction:query(sql, ...) end
 ---@field status string
 ---@field node? string
 ---@field error? table
----@field created string
----@field started? string
----@field updated string
----@field completed? string
+---@field times table      created, started, updated, completed
 ---@field deleted? pawl.Deleted
 ---@field waits? table     {what, ...}, when the query asks for it: what its one
 ---                        token waits for, or that it is suspended

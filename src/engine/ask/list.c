@@ -570,12 +570,15 @@ static void member_place(const filter *f, const pawl_moment *m,
 static void add_one(pawl_engine *e, const filter *f, const pawl_rows *r, int k,
                     const pawl_moment *at, pawl_object *list) {
   const pawl_list_tenant_row row = pawl_read_list_tenant(r, k);
-  pawl_object o;
+  pawl_object o, times;
 
   pawl_list_object(list, &o);
   pawl_member_columns(&o, r, k,
                       "id workflow version status node "
-                      "error " PAWL_SHOWN_whose " " PAWL_SHOWN_times);
+                      "error " PAWL_SHOWN_whose);
+  pawl_member_object(&o, "times", &times);
+  pawl_member_columns(&times, r, k, PAWL_SHOWN_times);
+  pawl_object_end(&times);
   pawl_member_deleted(&o, row.deletion, row.deleted_at, row.purge_at);
   if (f->waits) member_waits(e, &o, &row);
   if (at) member_place(f, at, &o);
