@@ -429,7 +429,14 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_problems(pawl_engine *engine,
  * many agenda rows lead to no instance; unserved, how many have been due for a
  * minute while no worker of their group is running; problems, the first hundred
  * of all [{instance, workflow, node, what, text, group}], `what` one of "run",
- * "time", "letter", "event", "items", "stray" and "unserved"; repaired. It
+ * "time", "letter", "event", "items", "stray" and "unserved"; repaired; store {kind,
+ * schema, clock_us (how far its clock is ahead of this host's), oldest_lease,
+ * oldest_transaction, bytes, free_bytes (of a file), wal_bytes, dead_rows,
+ * tables [{table, rows, dead, bytes}] (of a server, the largest first), hidden:
+ * which of these this role may not see, or not all of it}; warnings [{what,
+ * text}], `what` one of "clock" (more than a second), "transaction" (open for
+ * more than an hour), "wal" (more than a GB) and "dead" (a table with more dead
+ * rows than others, and 10,000). What a store does not have is null. It
  * reads in pages, without locks, beside workers at work. `repair`, when not 0:
  * the unseen are put on the agenda, so that a worker looks at them, stray rows
  * are taken off, and what the unserved were asked, to end as a rule, is done.

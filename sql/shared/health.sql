@@ -15,12 +15,14 @@ select exists (
 -- args: @shard smallint, @after uuid, @patience_us bigint, @now time?,
 --       @max integer
 -- rows: instance uuid, workflow text, executor_group text, due boolean,
---       held boolean, unserved boolean, asked boolean, stray boolean
+--       held boolean, lease uuid, unserved boolean, asked boolean,
+--       stray boolean
 -- A page of the agenda, in the order of ids. Unserved is what has been due for
 -- longer than that while no worker of its group is alive; what has been asked
 -- of it can be taken by others.
 select a.instance, a.workflow, a.executor_group,
        a.ready or a.due_at <= {{now}} as due, a.lease is not null as held,
+       a.lease,
        a.due_at < {{from_now -@patience_us}}
        and a.executor_group not in (
          select executor_group from pawl.executor

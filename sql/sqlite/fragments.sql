@@ -194,8 +194,12 @@ select a.instance from json_each(@ranges) r
 
 -- fragment: failed_so
 -- Failures with a code between two, of each workflow: from one to the next in
--- their index.
-select j.instance from (
+-- their index. Not as a join, for which SQLite would fill a filter with all of
+-- them, once it has counted them.
+select j.instance from pawl_failure j indexed by pawl_failure_code
+ where @by = 'code' and j.shard = @shard
+   and j.code >= @code_from and j.code < @code_to
+   and j.workflow in (
   with recursive w (workflow) as (
     select (select min(workflow) from pawl_failure
              where @by = 'code' and shard = @shard
@@ -204,10 +208,7 @@ select j.instance from (
     select (select min(workflow) from pawl_failure
              where shard = @shard and workflow > w.workflow)
       from w where @workflow is null and w.workflow is not null)
-  select workflow from w where workflow is not null) w
- cross join pawl_failure j indexed by pawl_failure_code
- where j.shard = @shard and j.workflow = w.workflow
-   and j.code >= @code_from and j.code < @code_to
+  select workflow from w where workflow is not null)
 
 -- fragment: attributes_fit
 -- Has instance {{1}} an attribute for each of @attributes, in one of its

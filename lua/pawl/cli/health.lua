@@ -25,7 +25,46 @@ local function wrong(report)
   return report.unseen + report.stray + report.unserved
 end
 
-local function tell(report)
+local function bytes(n)
+  for _, unit in ipairs { "B", "kB", "MB" } do
+    if n < 10000 then return ("%d %s"):format(n, unit) end
+    n = n // 1024
+  end
+  return ("%d GB"):format(n)
+end
+
+local function known(value) return type(value) ~= "userdata" and value or nil end
+
+--- "postgres, schema 1, 12 MB, 16 MB of WAL, 3 dead rows; clock +2 ms".
+local function tell_store(report, now)
+  local s = report.store
+  local parts = { s.kind, "schema " .. s.schema }
+  local function add(value, format, ...)
+    if known(value) then parts[#parts + 1] = format:format(...) end
+  end
+  add(s.bytes, "%s", known(s.bytes) and bytes(s.bytes))
+  add(s.free_bytes, "%s of it free", known(s.free_bytes)
+    and bytes(s.free_bytes))
+  add(s.wal_bytes, "%s of WAL", known(s.wal_bytes) and bytes(s.wal_bytes))
+  add(s.dead_rows, "%s dead rows", known(s.dead_rows))
+  add(s.clock_us, "clock %+.3f s", s.clock_us / 1e6)
+  term.print(table.concat(parts, ", "))
+  for name, since in pairs { ["oldest lease"] = s.oldest_lease,
+    ["oldest transaction"] = s.oldest_transaction } do
+    if known(since) then
+      term.print(("the %s: since %s"):format(name, format.when(since, now)))
+    end
+  end
+  if #s.hidden > 0 then
+    term.print("this role may not see: ", table.concat(s.hidden, ", "))
+  end
+  for _, warning in ipairs(report.warnings) do
+    term.print("warning: ", warning.text)
+  end
+end
+
+local function tell(report, now)
+  tell_store(report, now)
   local agenda = report.agenda
   term.print(("%s, %s: %d due, %d held"):format(
     count(report.instances, "instance lives", "instances live"),
@@ -46,7 +85,7 @@ local function run(opts)
   if opts.json then
     term.print(format.json(report))
   else
-    tell(report)
+    tell(report, engine:now())
     if opts.repair and report.repaired == 0 and not report.sound then
       term.print("nothing was put right")
     elseif opts.repair and not report.sound then
@@ -62,7 +101,8 @@ local function run(opts)
         "`")
     end
   end
-  return wrong(report) > report.repaired and ailing or 0
+  return (wrong(report) > report.repaired or #report.warnings > 0) and ailing
+    or 0
 end
 
 return {
@@ -76,9 +116,13 @@ return {
     .. "beside workers; what they do at that moment may show for once.\n\n"
     .. "With --repair the instances are put on the agenda, so that a worker "
     .. "looks at them (`pawl wake ID` does that for one), the rows are taken "
-    .. "off, and what was asked to end and has no worker is ended. Exits with "
-    .. "0 when nothing is wrong, or all was put right, with 1 when something "
-    .. "is.",
+    .. "off, and what was asked to end and has no worker is ended.\n\n"
+    .. "It also tells how the store itself is: how large, since when the "
+    .. "oldest lease and the oldest transaction are held, dead rows, the "
+    .. "write-ahead log, how far its clock is from this host's; and warns "
+    .. "where that is much. Exits with 0 when nothing is wrong, or all was "
+    .. "put right, with 1 when something is, or warns, with 5 when the store "
+    .. "is out of reach.",
   options = {
     { long = "repair", help = "put right what is found" },
   },

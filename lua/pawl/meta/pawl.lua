@@ -1386,6 +1386,22 @@ function Engine:problems(query, how) end
 ---@field unserved integer  due for a minute, and no worker of their group runs
 ---@field repaired integer
 ---@field problems pawl.Problem[]  the first hundred
+---@field store pawl.Condition     how the store itself is
+---@field warnings { what: "clock"|"transaction"|"wal"|"dead", text: string }[]
+
+--- What a store does not have, or this role may not see, is null.
+---@class pawl.Condition
+---@field kind "sqlite"|"postgres"
+---@field schema integer     the newest migration
+---@field clock_us integer   how far its clock is ahead of this host's
+---@field oldest_lease? string
+---@field oldest_transaction? string  since when it is open
+---@field bytes integer
+---@field free_bytes? integer  of a file
+---@field wal_bytes? integer
+---@field dead_rows? integer
+---@field tables { table: string, rows: integer, dead: integer, bytes: integer }[]
+---@field hidden string[]    what this role may not see, or not all of it
 
 --- What is wrong in the store, read in pages beside workers at work. `repair`:
 --- the unseen are put on the agenda, so that a worker looks at them, stray rows

@@ -9,7 +9,7 @@
  *   explain.c     why one stands where it stands
  *   task_list.c   tasks of people
  *   workflows.c   versions of workflows
- *   health.c      what is wrong in the store
+ *   health.c      what is wrong in the store; condition.c: how it is itself
  *   stats.c       how many there are, what is due, what has failed
  *   backup.c      a copy of it
  *   export.c      one with all its rows, for another store

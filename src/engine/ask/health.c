@@ -7,6 +7,7 @@
 
 #include "../common/engine_struct.h"
 #include "ask.h"
+#include "condition.h"
 
 #define PAGE 500
 #define LISTED 100                     /* problems that are told one by one */
@@ -19,6 +20,7 @@ typedef struct health {
   int listed;
   int64_t looked, rows, due, held; /* instances; the agenda's */
   int64_t unseen, stray, unserved, repaired;
+  int64_t lease_us; /* the oldest lease; 0: there is none */
 } health;
 
 /* What could move it, in the words of health_page. */
@@ -83,6 +85,11 @@ typedef struct wrongs {
   int nstray, nasked;
 } wrongs;
 
+/* A lease's id has the time at which it was drawn. */
+static void note_lease(health *t, int64_t us) {
+  if (!t->lease_us || us < t->lease_us) t->lease_us = us;
+}
+
 /* What is stray has no instance: nobody asks which workers could serve it. */
 static void look_at_row(health *t, const pawl_rows *r, int k, wrongs *found,
                         pawl_id *id) {
@@ -92,6 +99,7 @@ static void look_at_row(health *t, const pawl_rows *r, int k, wrongs *found,
   *id = *row.instance;
   t->rows++;
   t->held += row.held;
+  if (row.lease) note_lease(t, pawl_id_time_us(row.lease));
   t->due += !row.held && row.due;
   if (row.stray) {
     tell(t, id, (place){0}, pawl_strz("stray"));
@@ -259,7 +267,7 @@ pawl_code pawl_health_of(pawl_engine *e, const pawl_id *id, pawl_str workflow,
 
 /* Sound is what needs nobody: what was mended counts as wrong, as somebody
  * wants to know why. */
-static void report(const health *t, pawl_buf *out) {
+static pawl_code report(const health *t, pawl_buf *out, pawl_error *err) {
   pawl_object o, agenda;
 
   pawl_object_begin(&o, out);
@@ -278,7 +286,9 @@ static void report(const health *t, pawl_buf *out) {
   pawl_buf_addc(out, '[');
   pawl_buf_adds(out, pawl_buf_str(&t->list));
   pawl_buf_addc(out, ']');
+  MUST(pawl_condition_tell(t->e, t->lease_us, &o, err));
   pawl_object_end(&o);
+  return PAWL_OK;
 }
 
 pawl_code pawl_health_look(pawl_engine *e, pawl_mender *mend, pawl_buf *out,
@@ -288,7 +298,7 @@ pawl_code pawl_health_look(pawl_engine *e, pawl_mender *mend, pawl_buf *out,
 
   for (int s = 0; s < e->nshards; s++) TRY(look_at_shard(&t, s, err));
   TRY(pawl_buf_check(&t.list, err));
-  report(&t, out);
+  TRY(report(&t, out, err));
   TRY(pawl_buf_check(out, err));
 out:
   pawl_buf_deinit(&t.list);
