@@ -126,6 +126,15 @@ function shape.event(value, what)
     .. ', such as "payment.received"')
 end
 
+--- What ctx.emit may be given as a type.
+function shape.event_type(value, what)
+  shape.text(value, what)
+  if #value < 1 or #value > 200 then
+    fail('emit = "order.failed"', "%s must have 1 to 200 bytes", what)
+  end
+  return value
+end
+
 --- An event's name, whose last word may be "*": exactly one word, any.
 function shape.pattern(value, what)
   shape.text(value, what)

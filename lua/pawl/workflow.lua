@@ -109,6 +109,19 @@ local function is_retain(value, what)
   return { completed = us, failed = us, cancelled = us }
 end
 
+local ON_FAILURE = { emit = shape.event_type, start = shape.code }
+
+--- Who is told of a failure: an event, a workflow, or both.
+local function is_on_failure(value, what)
+  local example = 'on_failure = { emit = "order.failed" }'
+  if type(value) ~= "table" then
+    fail(example, "%s must be a table, not %s", what, problem.given(value))
+  end
+  local given = shape.read(value, ON_FAILURE, what)
+  if not next(given) then fail(example, "%s is empty", what) end
+  return given
+end
+
 local WORKFLOW = {
   code = shape.code,
   version = is_version,
@@ -123,6 +136,7 @@ local WORKFLOW = {
   busy_limit = shape.count,
   compensate = shape.boolean,
   retain = is_retain,
+  on_failure = is_on_failure,
   trigger = is_rules({ event = shape.pattern }, '"order.placed"'),
   cancel_on = is_rules({ event = shape.pattern, key = shape.name },
     '{ event = "order.withdrawn", key = "order_id" }'),
@@ -240,6 +254,7 @@ function mt.definition(object)
     busy_limit = options.busy_limit,
     compensate = options.compensate,
     retain = options.retain,
+    on_failure = options.on_failure,
     trigger = options.trigger,
     cancel_on = options.cancel_on,
     line = state.line,
@@ -279,6 +294,10 @@ end
 ---@field cancelled? number|string
 ---@field deleted? number|string    since it was deleted
 
+---@class pawl.OnFailure
+---@field emit? string   the type of the event that tells of it
+---@field start? string  the code of the workflow that is started with the same
+
 ---@alias pawl.EventRules string|pawl.EventRule|(string|pawl.EventRule)[]
 
 ---@class pawl.WorkflowOptions
@@ -298,6 +317,7 @@ end
 ---@field compensate? boolean         on failure and cancel; default true
 ---@field retain? number|string|pawl.Retain  how long an instance is kept when
 ---                                   it has ended; default: the engine's
+---@field on_failure? pawl.OnFailure  when it fails, or an error suspends it
 ---@field trigger? pawl.EventRules    events that start an instance; their
 ---                                   data is its input
 ---@field cancel_on? pawl.EventRules  events that cancel those under way

@@ -331,6 +331,7 @@ static void graphs_that_make_no_sense_are_refused_by_the_check(void) {
 static const char MACHINE[] =
     "{\"code\":\"m\",\"start\":\"f\",\"deadline\":9000000,\"busy_limit\":50,"
     "\"compensate\":false,\"trigger\":[{\"event\":\"order.placed\"}],"
+    "\"on_failure\":{\"emit\":\"m.failed\",\"start\":\"mend\"},"
     "\"cancel_on\":[{\"event\":\"order.*\",\"key\":\"id\"},{\"event\":\"x\"}],"
     "\"nodes\":["
     "{\"name\":\"f\",\"kind\":\"fork\",\"next\":{\"a\":\"w\",\"b\":\"t\","
@@ -373,6 +374,8 @@ static void the_other_kinds_are_read_field_by_field(void) {
   CHECK_INT(d->ntriggers, 1);
   CHECK_TEXT(d->triggers[0].event, "order.placed");
   CHECK(d->triggers[0].key == NULL);
+  CHECK_TEXT(d->failure_emit, "m.failed");
+  CHECK_TEXT(d->failure_start, "mend");
   CHECK_INT(d->ncancel_on, 2);
   CHECK_TEXT(d->cancel_on[0].key, "id");
   CHECK_TEXT(d->cancel_on[1].event, "x");
@@ -476,6 +479,12 @@ static void what_the_other_kinds_cannot_say_is_refused(void) {
        ""},
       {"{\"code\":\"c\",\"start\":\"a\",\"trigger\":[{\"key\":\"x\"}]}",
        "the workflow: `trigger` must be a list of objects with `event`", ""},
+      {"{\"code\":\"c\",\"start\":\"a\",\"on_failure\":[]}",
+       "the workflow: `on_failure` must be an object", ""},
+      {"{\"code\":\"c\",\"start\":\"a\",\"on_failure\":{}}",
+       "the workflow: `on_failure` must be an object with `emit`, `start` or "
+       "both",
+       ""},
       /* when it is checked */
       {ONE("wait", TO_Z), "wait \"a\": no `event`", "event = \"payment.*\""},
       {ONE("wait", TO_Z ",\"event\":\"a.*.b\""),
@@ -531,6 +540,17 @@ static void what_the_other_kinds_cannot_say_is_refused(void) {
       {"{\"code\":\"c\",\"start\":\"z\",\"cancel_on\":[{\"event\":\"a b\"}],"
        "\"nodes\":[" FINISH "]}",
        "`cancel_on`: event \"a b\" is not well formed", PAWL_PATTERN_RULE},
+      {"{\"code\":\"c\",\"start\":\"z\",\"on_failure\":{\"emit\":\"\"},"
+       "\"nodes\":[" FINISH "]}",
+       "workflow \"c\": `on_failure`: `emit` must have 1 to 200 bytes", NULL},
+      {"{\"code\":\"c\",\"start\":\"z\",\"on_failure\":{\"start\":\"a b\"},"
+       "\"nodes\":[" FINISH "]}",
+       "workflow \"c\": `on_failure`: `start` cannot be a workflow's code",
+       PAWL_CODE_RULE},
+      {"{\"code\":\"c\",\"start\":\"z\",\"on_failure\":{\"start\":\"c\"},"
+       "\"nodes\":[" FINISH "]}",
+       "workflow \"c\": `on_failure`: `start` names the workflow itself",
+       NULL},
   };
   for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) {
     pawl_error err = {0};

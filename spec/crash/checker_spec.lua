@@ -80,6 +80,17 @@ local plants = {
       select shard, instance, seq + 10000, type, payload, created_at, attempts,
         due_at from pawl.outbox where instance = $one(t.seq)]],
   },
+  ["a failure is told once"] = {
+    "delete from pawl.outbox where type = 't.failed'",
+    "delete from pawl.instance where workflow = 't.mend'",
+    "update pawl.instance set key = 'x/' || key where workflow = 't.mend'",
+    [[insert into pawl.outbox (shard, instance, seq, type, payload, created_at,
+        attempts, due_at)
+      select shard, instance, seq + 10000, type, payload, created_at, attempts,
+        due_at from pawl.outbox where type = 't.failed']],
+    "update pawl.instance set status = 'failed' \
+      where workflow = 't.saga' and status = 'cancelled'",
+  },
   ["nobody is leased"] = {
     [[insert into pawl.agenda (shard, instance, workflow, version,
         executor_group, priority, ready, due_at, lease, executor, takeovers,

@@ -342,6 +342,7 @@ describe("a workflow's settings", function()
   it("go into its graph", function()
     local o = order {
       deadline = "30d", busy_limit = 100, compensate = false,
+      on_failure = { emit = "order.failed", start = "order.repair" },
       trigger = "order.placed",
       cancel_on = { "order.*", { event = "order.withdrawn", key = "id" } },
     }
@@ -350,6 +351,8 @@ describe("a workflow's settings", function()
     assert.equal(30 * 86400 * 1000000, graph.deadline)
     assert.equal(100, graph.busy_limit)
     assert.is_false(graph.compensate)
+    assert.same({ emit = "order.failed", start = "order.repair" },
+      graph.on_failure)
     assert.same({ { event = "order.placed" } }, graph.trigger)
     assert.same({ { event = "order.*" },
       { event = "order.withdrawn", key = "id" } }, graph.cancel_on)
@@ -373,6 +376,12 @@ describe("a workflow's settings", function()
       with { busy_limit = 0 })
     refuses("'compensate' of workflow \"c\" must be a boolean, not a string",
       nil, with { compensate = "no" })
+    refuses("'on_failure' of workflow \"c\" is empty",
+      'on_failure = { emit = "order.failed" }', with { on_failure = {} })
+    refuses("unknown field 'emmit' of 'on_failure' of workflow \"c\"",
+      "did you mean 'emit'?", with { on_failure = { emmit = "x" } })
+    refuses("'emit' of 'on_failure' of workflow \"c\" must have 1 to 200 bytes",
+      'emit = "order.failed"', with { on_failure = { emit = ("x"):rep(201) } })
     refuses("'trigger' of workflow \"c\" must be an event, or a list of them",
       '"order.placed"', with { trigger = {} })
     refuses("unknown field 'key' of 'trigger' of workflow \"c\"",

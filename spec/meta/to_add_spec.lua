@@ -52,7 +52,9 @@ local ADDED <const> = {
     says = { "pawl_driver_sqlite", "X%(sqlite%)", "sqlite3" } },
   ["A member of ctx"] = { says = { '{"emit", PAWL_CTX' }, alone = "src" },
   ["An effect of a handler"] = { says = { "%f[%w]emits", "PAWL_EFFECT_EMIT" },
-    alone = "src", but = { "src/host/ctx_effects.c" } }, -- its member's
+    alone = "src", but = { "src/host/ctx_effects.c", -- its member's
+      -- of a failure, which no handler has asked for
+      "src/rules/failure.c", "src/engine/work/failure_told.c" } },
 }
 
 local function sections()

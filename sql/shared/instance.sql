@@ -415,6 +415,15 @@ select no, node, state, visit, previous_node, parent, scope, fork, branch,
 select root, tenant, executor_group
   from pawl.instance where shard = @shard and id = @id;
 
+-- name: instance_names
+-- args: @shard smallint, @id uuid[]
+-- rows: id uuid, key text, business_key text
+-- How those that fail are known elsewhere, for who is told of it.
+select i.id, i.key, i.business_key
+  {{from_each}} (
+  select * from pawl.instance
+   where shard = @shard and id = s.id offset 0) i;
+
 -- name: instance_children
 -- args: @shard smallint, @parent uuid, @token integer?, @after uuid,
 --       @max integer

@@ -512,6 +512,31 @@ static pawl_code check_rules(const pawl_def *d, const char *field,
   return PAWL_OK;
 }
 
+static pawl_code refuse_on_failure(const pawl_def *d, pawl_error *err,
+                                   const char *problem, const char *hint) {
+  pawl_fail(err, PAWL_DEFINITION, "workflow \"%s\": `on_failure`: %s", d->code,
+            problem);
+  pawl_error_hint(err, "%s", hint);
+  return pawl_refuse_at(d, d->line, err);
+}
+
+/* One that is started by its own failure would begin, and fail, for ever. */
+static pawl_code check_on_failure(const pawl_def *d, pawl_error *err) {
+  size_t size = d->failure_emit ? strlen(d->failure_emit) : 1;
+
+  if (size < 1 || size > PAWL_MAX_EMIT_TYPE)
+    return refuse_on_failure(d, err, "`emit` must have 1 to 200 bytes",
+                             "a name: emit = \"order.failed\"");
+  if (!d->failure_start) return PAWL_OK;
+  if (!pawl_def_is_code(d->failure_start))
+    return refuse_on_failure(d, err, "`start` cannot be a workflow's code",
+                             PAWL_CODE_RULE);
+  if (!strcmp(d->failure_start, d->code))
+    return refuse_on_failure(d, err, "`start` names the workflow itself",
+                             "name another one, that sees to the failure");
+  return PAWL_OK;
+}
+
 static pawl_code check_start(const pawl_def *d, pawl_error *err) {
   char start[65];
   if (d->start >= 0) return PAWL_OK;
@@ -528,6 +553,7 @@ pawl_code pawl_def_check(const pawl_def *def, pawl_error *err) {
     MUST(check_own_name(def, &def->nodes[i], err));
   MUST(check_unique(def, err));
   MUST(check_start(def, err));
+  MUST(check_on_failure(def, err));
   MUST(check_rules(def, "trigger", def->triggers, def->ntriggers, err));
   MUST(check_rules(def, "cancel_on", def->cancel_on, def->ncancel_on, err));
   for (int i = 0; i < def->nnodes; i++)

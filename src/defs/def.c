@@ -75,6 +75,19 @@ static pawl_code read_retain(pawl_reader *r, pawl_str graph) {
   return PAWL_OK;
 }
 
+static pawl_code read_on_failure(pawl_reader *r, pawl_str graph) {
+  pawl_str given = {0};
+
+  MUST(pawl_reader_json(r, graph, "on_failure", PAWL_JSON_OBJECT,
+                        PAWL_JSON_OBJECT, "an object", &given));
+  if (!given.at) return PAWL_OK;
+  MUST(pawl_reader_text(r, given, "emit", &r->def->failure_emit));
+  MUST(pawl_reader_text(r, given, "start", &r->def->failure_start));
+  if (r->def->failure_emit || r->def->failure_start) return PAWL_OK;
+  return pawl_reader_wrong(r, "on_failure",
+                           "an object with `emit`, `start` or both");
+}
+
 static pawl_code read_version(pawl_reader *r, pawl_str graph) {
   pawl_str value;
   r->def->is_auto = pawl_json_get(graph, "version", &value) &&
@@ -99,6 +112,7 @@ static pawl_code read_graph(pawl_reader *r, pawl_str graph) {
   MUST(pawl_reader_count(r, graph, "busy_limit", INT64_MAX, &d->busy_limit));
   MUST(pawl_reader_flag(r, graph, "compensate", &d->compensate));
   MUST(read_retain(r, graph));
+  MUST(read_on_failure(r, graph));
   MUST(read_rules(r, graph, "trigger", &d->triggers, &d->ntriggers));
   MUST(read_rules(r, graph, "cancel_on", &d->cancel_on, &d->ncancel_on));
   return read_nodes(r, graph);

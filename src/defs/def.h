@@ -8,6 +8,7 @@
  *    "compensate":false,                        default true
  *    "retain":{"completed":604800000000,"failed":...,"cancelled":...,
  *              "deleted":...},                  else the engine's
+ *    "on_failure":{"emit":"order.failed","start":"order.repair"}, either one
  *    "trigger":[{"event":"order.placed"}],      events that start instances
  *    "cancel_on":[{"event":"order.withdrawn","key":"order_id"}],
  *    "nodes":[{"name":"reserve","kind":"step","line":5,
@@ -180,7 +181,10 @@ typedef struct pawl_def {
   int64_t busy_limit;  /* immediate steps in a row; 0: none */
   int compensate;      /* when it fails */
   pawl_retain retain;
-  int retains;     /* does it say so? */
+  int retains; /* does it say so? */
+  /* on_failure: the type of what is emitted, the code of what is started;
+   * NULL: nothing */
+  const char *failure_emit, *failure_start;
   int can_receive; /* has waits, tasks, calls, eachs or cancel_on */
   pawl_event_rule *triggers, *cancel_on;
   int ntriggers, ncancel_on;
@@ -216,6 +220,8 @@ void pawl_def_free(pawl_def *def);
   "dotted words of letters, digits, '_' and '-', at most 200 bytes: " \
   "\"order.fulfil\""
 int pawl_def_is_code(const char *code);
+/* What `ctx.emit` may be given as a type: bytes, of UTF-8. */
+#define PAWL_MAX_EMIT_TYPE 200
 /* What an event's name is: the same. In a pattern the last word may be "*",
  * which stands for exactly one. lua/pawl/workflow.lua has the same rule. */
 #define PAWL_PATTERN_RULE                                            \

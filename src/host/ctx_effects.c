@@ -6,8 +6,6 @@
 #include "ctx.h"
 #include "embedded.h"
 
-enum { MAX_EMIT_TYPE = 200 };
-
 /* Adds what is in `member` to a list of the result, and frees it. */
 static void add_effect(lua_State *L, pawl_run *run, pawl_buf *list,
                        pawl_buf *member) {
@@ -29,9 +27,10 @@ static pawl_str check_emit_type(lua_State *L) {
                         "ctx.emit: the type is a %s, not text",
                         luaL_typename(L, 1));
   type.at = lua_tolstring(L, 1, &type.len);
-  if (type.len == 0 || type.len > MAX_EMIT_TYPE) {
+  if (type.len == 0 || type.len > PAWL_MAX_EMIT_TYPE) {
     pawl_fail(&err, PAWL_VALUE, "ctx.emit: the type has %zu bytes", type.len);
-    pawl_error_hint(&err, "a type has 1 to %d bytes: %s", MAX_EMIT_TYPE, HINT);
+    pawl_error_hint(&err, "a type has 1 to %d bytes: %s", PAWL_MAX_EMIT_TYPE,
+                    HINT);
     pawl_ctx_raise(L, &err);
   }
   if (!pawl_utf8_check(type, &at) || memchr(type.at, 0, type.len))

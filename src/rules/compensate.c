@@ -33,6 +33,7 @@ void pawl_undo_begin(pawl_decision *d, pawl_status status) {
   pawl_state_drop_undo(&p->state);
   u->status = PAWL_UNDO_PLANNING;
   u->end = status;
+  u->attempt = status == PAWL_STATUS_FAILED ? pawl_failed_attempt(d) : 0;
   pawl_buf_copy(&u->error, &p->error);
   pawl_buf_copy(&u->output, &p->state.output);
   if (p->state.node) pawl_buf_addz(&u->node, p->state.node);

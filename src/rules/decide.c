@@ -341,6 +341,7 @@ static void finish_plan(pawl_decision *d) {
     pawl_untaken_end(d);
   }
   if (!pawl_stays_ended(d)) pawl_letters_delete(d);
+  pawl_failure_tell(d);
   assert(p->after != PAWL_AFTER_END || !pawl_tokens_live(&p->state.tokens));
   assert((p->after == PAWL_AFTER_END) <= /* P2 */
          pawl_status_has_ended(p->state.status));
@@ -647,6 +648,7 @@ void pawl_decide_hear(pawl_decision *d) {
 
   d->plan.nrecords -= d->plan.nuntaken; /* told by finish_plan once more */
   d->plan.nuntaken = 0;
+  pawl_failure_untell(d);
   if (l && d->plan.state.status != PAWL_STATUS_CANCELLED) {
     pawl_letter_cancel(d, l);
     pawl_letter_taken(d, l);

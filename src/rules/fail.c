@@ -70,6 +70,7 @@ void pawl_suspend(pawl_decision *d, const pawl_error *err) {
   note_error(p, r, err, pawl_strz(NULL));
   p->state.status = PAWL_STATUS_SUSPENDED;
   p->state.suspended_us = pawl_decision_now(d);
+  p->broke = 1;
   p->outcome = "suspended";
 }
 
@@ -147,6 +148,7 @@ void pawl_fail_token(pawl_decision *d, int k, const pawl_error *err,
       try_again(d, k, 0);
       p->state.status = PAWL_STATUS_SUSPENDED;
       p->state.suspended_us = now;
+      p->broke = 1;
       p->outcome = "suspended";
       break;
     case PAWL_VERDICT_FAIL:

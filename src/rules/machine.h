@@ -264,6 +264,16 @@ void pawl_suspend(pawl_decision *d, const pawl_error *err);
 /* For people: where, the script's own code, what. */
 void pawl_set_detail(pawl_plan *p, const pawl_error *err);
 
+/* ---- failure.c ---- */
+
+/* The plan is complete: when the instance fails by it, or is suspended by an
+ * error, what its definition's on_failure asks for is added; and taken back,
+ * as it is decided otherwise. */
+void pawl_failure_tell(pawl_decision *d);
+void pawl_failure_untell(pawl_decision *d);
+/* The attempt that failed for good by this plan; 0: no handler did. */
+int64_t pawl_failed_attempt(const pawl_decision *d);
+
 /* ---- stopped.c ---- */
 
 /* How the instance stood when it failed, and back; what was undone stays. */

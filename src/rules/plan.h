@@ -78,7 +78,9 @@ typedef struct pawl_effect {
   int32_t token;
   int64_t n, at_us; /* at_us 0: null */
   int has_id, has_key;
-  int old; /* a later one says otherwise: it is not written */
+  int old;        /* a later one says otherwise: it is not written */
+  int is_failure; /* an EMIT, or a MESSAGE that starts `key`: its data is made
+                     of the plan's `failure` before it is sent */
   pawl_id id;
   const char *node;
   /* Last: they keep their memory. */
@@ -131,6 +133,9 @@ typedef struct pawl_plan {
   int32_t raced;   /* the last that came to a join that does not wait for
                       all, or may lead to one; 0: none, or that is settled */
   int revives;     /* an instance that had ended goes on */
+  int broke;       /* it is suspended by an error, not by a person */
+  int tells;       /* effects of it tell of a failure (failure.c) */
+  int told;        /* and have their data (engine/work/failure_told.h) */
   int stays;       /* one that had ended stays so, with what it ended with: a
                       request is recorded, and what that changed */
   int64_t version; /* 0: stays */
@@ -146,10 +151,11 @@ typedef struct pawl_plan {
   const pawl_alloc *alloc;
   pawl_state state; /* as it will be */
   /* JSON, empty: null; `vars`: all of them, when they have changed; `attrs`:
-   * of those that were set; `detail` is for the trace: the target, or the
-   * error; the last two are the state's when it is written (stored.h) */
+   * of those that were set; `failure`: what is told of one, as far as the rules
+   * know it; `detail` is for the trace: the target, or the error; the last two
+   * are the state's when it is written (stored.h) */
 #define PAWL_PLAN_TEXTS(X) \
-  X(vars) X(error) X(attrs) X(detail) X(joined) X(compensation)
+  X(vars) X(error) X(attrs) X(failure) X(detail) X(joined) X(compensation)
   PAWL_PLAN_TEXTS(PAWL_TEXT_MEMBER)
   pawl_record *records;
   pawl_effect *effects;

@@ -68,6 +68,7 @@ typedef enum pawl_undo_status {
   X(NUMBER, of planned)                                                      \
   X(NUMBER, of undone)                                                       \
   X(NUMBER, of failed)                                                       \
+  X(NUMBER, of attempt)      /* the one that failed; 0: none did */          \
   X(TEXT, of error)          /* JSON: why it ends so; empty: nothing */      \
   X(TEXT, of output)         /* JSON: with which output; empty: none */      \
   X(TEXT, of node)           /* where it stood, plain; empty: nowhere */     \

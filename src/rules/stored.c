@@ -62,6 +62,7 @@ void pawl_compensation_write(const pawl_compensation *u, pawl_buf *out) {
   pawl_object_begin(&o, out);
   pawl_member_json(&o, "status", pawl_strz(undo_statuses[u->status]));
   pawl_member_textz(&o, "end", pawl_status_name((pawl_status)u->end));
+  if (u->attempt) pawl_member_int(&o, "attempt", u->attempt);
   add_json(&o, "error", &u->error);
   add_json(&o, "output", &u->output);
   if (u->node.len) pawl_member_str(&o, "node", pawl_buf_str(&u->node));
@@ -104,6 +105,7 @@ void pawl_compensation_read(pawl_str json, pawl_state *s) {
       pawl_json_get(json, "end", &value) && pawl_str_eqz(value, "\"failed\"")
           ? PAWL_STATUS_FAILED
           : PAWL_STATUS_CANCELLED;
+  u->attempt = pawl_json_get_int(json, "attempt", 0);
   read_json(json, "error", &u->error);
   read_json(json, "output", &u->output);
   (void)pawl_json_get_text(json, "node", &u->node);

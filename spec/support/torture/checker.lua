@@ -225,7 +225,11 @@ check("ends as modelled", function(store, tell)
   for _, row in ipairs(store:instances()) do
     local case = row.key and cases[row.key]
     if not row.parent or row.parent == "" then
-      if not case then
+      if row.workflow == "t.mend" then
+        if row.status ~= "completed" then
+          tell(("handler %s is %s"):format(row.id, row.status))
+        end
+      elseif not case then
         tell(("%s %s is nobody's case"):format(row.workflow, row.id))
       elseif met[row.key] then
         tell(("%s is there twice"):format(row.key))
@@ -328,7 +332,36 @@ end)
 
 none("a mark is left once", "%{mark} of %{type}: %{n} times",
   [[select type, payload->>'mark' as mark, count(*) as n from pawl.outbox
-     group by type, payload->>'mark' having count(*) > 1]])
+     where type <> 't.failed' group by type, payload->>'mark' having count(*) > 1]])
+
+--- By commit: an event, and a handler whose key names it; and who has failed
+--- and was not retried has told of just that.
+check("a failure is told once", function(store, tell)
+  local events, handlers = store:counts [[
+    select $id(instance) as id, payload->>'commits' as node, count(*) as n
+      from pawl.outbox where type = 't.failed'
+     group by instance, payload->>'commits']], {}
+  local function add(place)
+    handlers[place] = (handlers[place] or 0) + 1
+  end
+  for _, row in ipairs(store:instances()) do
+    if row.workflow == "t.mend" then
+      local id, commits = row.key:match "^(.*)/(%d+)$"
+      add(id:gsub("-", "") .. " " .. commits)
+    end
+  end
+  compare(tell, "%s: told %d times, handled %d", events, handlers)
+  for place, n in pairs(events) do
+    if n ~= 1 then tell(("%s: told %d times"):format(place, n)) end
+  end
+  local said = nested(events)
+  for _, row in ipairs(store:instances()) do
+    if row.status == "failed" and not said[row.id]
+      and (row.workflow == "t.saga" or row.workflow == "t.kid") then
+      tell(("%s has failed and told nobody"):format(row.id))
+    end
+  end
+end)
 
 none("nobody is leased", "%{id} is held by %{executor}",
   [[select $id(instance) as id, $id(executor) as executor from pawl.agenda

@@ -170,8 +170,8 @@ end
 function Wave:load()
   local engine <close> = assert(pawl.open(self.store.url))
   for _, case in ipairs { "all", "any", "asked", "book", "call", "each",
-    "event", "hold", "kid", "kids", "late", "many", "move1", "move2",
-    "nest", "recalled", "saga", "seq", "slow", "task", "timer", "two" } do
+    "event", "hold", "kid", "kids", "late", "many", "mend", "move1",
+    "move2", "nest", "recalled", "saga", "seq", "slow", "task", "timer", "two" } do
     assert(engine:load(("%s/%s.lua"):format(flows, case)))
   end
 end

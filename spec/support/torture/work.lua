@@ -3,6 +3,7 @@
 ---
 ---     variables    n_NODE   + 1 for each run that was stored; u_NODE undone
 ---     outbox       one row  t.step or t.undo { node, mark }
+---                  of a failure (on_failure) t.failed, and one of t.mend
 ---     ledger       one row  of a transactional step, by ctx.db
 ---
 --- `mark` is the idempotency key, the same in all attempts of a visit. How
@@ -14,6 +15,9 @@ local work = {}
 
 --- More attempts than anything here fails, soon after each other.
 work.retry = { max = 20, base = 0.02, factor = 1, cap = 0.05, jitter = 0 }
+
+--- Of workflows that may fail: an event, and an instance of flows/mend.lua.
+work.on_failure = { emit = "t.failed", start = "t.mend" }
 
 local function pace(ctx)
   local how = ctx.input.pace

@@ -23,6 +23,7 @@
 #include "await.h"
 #include "batch.h"
 #include "claim.h"
+#include "failure_told.h"
 #include "large_vars.h"
 #include "plain.h"
 #include "run.h"
@@ -410,6 +411,7 @@ static pawl_code send_unit(pawl_engine *e, pawl_held **list, int n, int plain,
     assert(h->shard == list[0]->shard); /* S3 */
   }
   if (!plain) MUST(pawl_attr_log(e, list, n, err));
+  if (!plain) MUST(pawl_failure_told(e, list, n, err));
   TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
   if (plain) {
     TRY(pawl_plain_send(e, list, n, at, err));
@@ -721,6 +723,7 @@ pawl_code pawl_commit_all(pawl_engine *e, pawl_error *err) {
 pawl_code pawl_commit_open(pawl_engine *e, pawl_held *h, pawl_error *err) {
   assert(e->unit && e->unit->owner == h && h->d.turn == PAWL_TURN_UNIT);
   MUST(pawl_attr_log(e, &h, 1, err));
+  MUST(pawl_failure_told(e, &h, 1, err));
   MUST(send_plans(e, &h, 1, err));
   if (e->stats) e->stats->commits++;
   (void)PAWL_FAULT("engine.commit.before");

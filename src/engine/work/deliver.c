@@ -11,7 +11,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "../../base/fault.h"
 #include "../../value/json.h"
+#include "../../value/object.h"
 #include "../common/time.h"
 #include "../common/wake.h"
 #include "../enter/enter.h"
@@ -222,6 +224,45 @@ out:
   return rc;
 }
 
+/* Nobody waits for what a failure starts: that it did not is written into the
+ * history of the one that failed, once, however often it is tried: the note's
+ * number is the id that it would have had. */
+static pawl_code note_refused(pawl_engine *e, const message *m,
+                              const pawl_error *why, pawl_error *err) {
+  const int shard = pawl_shard_of(e, m->instance);
+  const int64_t now = pawl_store_now(e->store);
+  pawl_buf text = {.alloc = &e->alloc}, data = {.alloc = &e->alloc};
+  pawl_object o;
+  pawl_code rc = PAWL_OK;
+
+  pawl_buf_addf(&text, "on_failure started nothing: %s", why->message);
+  pawl_object_begin(&o, &data);
+  pawl_member_str(&o, "text", pawl_buf_str(&text));
+  pawl_object_end(&o);
+  TRY(pawl_buf_check(&text, err));
+  TRY(pawl_buf_check(&data, err));
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
+  TRY(PAWL_SEND(e->store, agenda_revive, NULL, err, .shard = shard,
+                .id = m->instance, .now = now, .completed = 1,
+                .cancelled = 1));
+  TRY(PAWL_SEND(e->store, inbox_insert_again, NULL, err, .shard = shard,
+                .id = m->instance, .no = m->target, .kind = pawl_strz("note"),
+                .source = pawl_strz("system"), .by = pawl_strz("on_failure"),
+                .data = pawl_buf_str(&data), .now = now));
+  TRY(pawl_store_commit(e->store, err));
+  e->fresh_ready = 1;
+  e->look_mono_us = 0;
+out:
+  if (rc != PAWL_OK) pawl_store_rollback(e->store);
+  pawl_buf_deinit(&text);
+  pawl_buf_deinit(&data);
+  return rc;
+}
+
+static int is_for_failure(const message *m) {
+  return pawl_json_kind_of(member(m, "on_failure")) == PAWL_JSON_TRUE;
+}
+
 static pawl_code start_child(pawl_engine *e, const message *m,
                              pawl_error *err) {
   kin k;
@@ -261,7 +302,8 @@ static pawl_code start_child(pawl_engine *e, const message *m,
   } else {
     pawl_log_error(&e->log, PAWL_WARN, "a child was not started", &why);
     rc = tracked ? tell_refused(e, m, m->instance, m->target, &why, err)
-                 : PAWL_OK;
+         : is_for_failure(m) ? note_refused(e, m, &why, err)
+                             : PAWL_OK;
   }
 out:
   deinit_kin(&k);
@@ -431,6 +473,7 @@ static pawl_code deliver_page(pawl_engine *e, int shard, const message *page,
   for (; done < n; done++) {
     *err = (pawl_error){0};
     rc = hand_over(e, &page[done], err);
+    (void)PAWL_FAULT("engine.deliver.handed");
     if (rc == PAWL_OK) continue;
     if (!pawl_code_is_final(rc, err)) break;
     pawl_log_error(&e->log, PAWL_ERROR, "a message cannot be delivered", err);

@@ -2,7 +2,8 @@
 local pawl = require "pawl"
 local work = require "spec.support.torture.work"
 
-local flow = pawl.workflow { code = "t.kid", start = "one" }
+local flow = pawl.workflow { code = "t.kid", start = "one",
+  on_failure = work.on_failure }
 flow:step("one", { run = work.step, next = "two" })
 flow:step("two", {
   retry = false,

@@ -2,7 +2,8 @@
 local pawl = require "pawl"
 local work = require "spec.support.torture.work"
 
-local flow = pawl.workflow { code = "t.saga", start = "a" }
+local flow = pawl.workflow { code = "t.saga", start = "a",
+  on_failure = work.on_failure }
 for _, way in ipairs { { "a", "b" }, { "b", "child" }, { "c", "hold" } } do
   flow:step(way[1], { run = work.step, undo = work.undo, next = way[2] })
 end
