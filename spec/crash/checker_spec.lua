@@ -91,6 +91,15 @@ local plants = {
     "update pawl.instance set status = 'failed' \
       where workflow = 't.saga' and status = 'cancelled'",
   },
+  ["what was emitted was received"] = {
+    "update pawl.outbox set published_at = null where instance = $one(t.seq)",
+    "update pawl.outbox set seq = 1000 - seq where instance = $one(t.seq)",
+    "delete from pawl.outbox where instance = $one(t.seq) and seq = 2",
+    [[insert into pawl.outbox (shard, instance, seq, type, payload, created_at,
+        attempts, due_at, published_at)
+      select shard, instance, seq + 10000, type, payload, created_at, attempts,
+        due_at, $now from pawl.outbox where instance = $one(t.seq)]],
+  },
   ["nobody is leased"] = {
     [[insert into pawl.agenda (shard, instance, workflow, version,
         executor_group, priority, ready, due_at, lease, executor, takeovers,
@@ -224,7 +233,7 @@ local function finished(store)
   until has_all(wave.cases)
   local found = wave:run()
   assert.same({}, found, wave:story())
-  return wave.cases
+  return wave.cases, store.received
 end
 
 for _, name in ipairs { "sqlite", "postgres" } do
@@ -233,11 +242,11 @@ for _, name in ipairs { "sqlite", "postgres" } do
       pending "PAWL_TEST_PG is not set"
       return
     end
-    local store, cases
+    local store, cases, received
 
     lazy_setup(function()
       store = stores[name]()
-      cases = finished(store)
+      cases, received = finished(store)
     end)
     lazy_teardown(function()
       process.stop_all()
@@ -252,7 +261,8 @@ for _, name in ipairs { "sqlite", "postgres" } do
           local function broken(query)
             return store.sql(("begin; %s; %s; rollback"):format(plant, query))
           end
-          local found = checker.check(broken, cases, name, check)
+          local found = checker.check(broken, cases, name, received,
+            check)
           assert.truthy(#found > 0, text)
         end
       end)
@@ -271,7 +281,7 @@ for _, name in ipairs { "sqlite", "postgres" } do
     end)
 
     it("finds nothing in a healthy store", function()
-      assert.same({}, checker.check(store.sql, cases, name))
+      assert.same({}, checker.check(store.sql, cases, name, received))
     end)
   end)
 end

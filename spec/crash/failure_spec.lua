@@ -34,7 +34,9 @@ Site.each("a failure that is told", function(new)
       end
       assert.is_true(deaths > 0)
       site:drain "mend.lua"
-      local function count(what) return site:number("select count(*) " .. what) end
+      local function count(what)
+        return site:number("select count(*) " .. what)
+      end
       assert.equal(n, count "from pawl.instance where workflow = 't.crash' \
         and status = 'failed'")
       assert.equal(n, count "from pawl.outbox where type = 't.failed'")

@@ -332,7 +332,43 @@ end)
 
 none("a mark is left once", "%{mark} of %{type}: %{n} times",
   [[select type, payload->>'mark' as mark, count(*) as n from pawl.outbox
-     where type <> 't.failed' group by type, payload->>'mark' having count(*) > 1]])
+     where type <> 't.failed'
+     group by type, payload->>'mark' having count(*) > 1]])
+
+--- Where each event came first, by "INSTANCE/SEQ"; what nobody emitted.
+local function received_first(store)
+  local first = {}
+  for at, line in ipairs(store.received) do
+    local event = cjson.decode(line)
+    local place = event.id:gsub("-", "")
+    first[place] = first[place] or at
+  end
+  return first
+end
+
+--- At least once, an instance's in order, and none is settled that did not
+--- come.
+check("what was emitted was received", function(store, tell)
+  local first, last = received_first(store), {}
+  for _, row in ipairs(store:rows [[
+    select $id(instance) as id, seq,
+           case when published_at is null then 0 else 1 end as published
+      from pawl.outbox order by instance, seq]]) do
+    local place = ("%s/%d"):format(row.id, math.tointeger(tonumber(row.seq)))
+    local at = first[place]
+    first[place] = nil
+    if tonumber(row.published) ~= 1 then tell(place .. " is not published") end
+    if not at then
+      tell(place .. " was never received")
+    else
+      if at < (last[row.id] or 0) then
+        tell(place .. " came before what was emitted before it")
+      end
+      last[row.id] = at
+    end
+  end
+  for place in pairs(first) do tell(place .. " was received of nobody") end
+end)
 
 --- By commit: an event, and a handler whose key names it; and who has failed
 --- and was not retried has told of just that.
@@ -525,11 +561,12 @@ end
 ---@param sql fun(text: string): table[]  tables as in PostgreSQL
 ---@param cases torture.Case[]  all that the store has been given
 ---@param dialect "sqlite"|"postgres"
+---@param received string[]  lines: events, in the order in which they came
 ---@param only string?  the name of one check
 ---@return string[] found  "the check: what"; none when all is well
-function checker.check(sql, cases, dialect, only)
-  local store = setmetatable({ sql = sql, cases = cases, dialect = dialect },
-    Store)
+function checker.check(sql, cases, dialect, received, only)
+  local store = setmetatable({ sql = sql, cases = cases, dialect = dialect,
+    received = received }, Store)
   local found = {}
   for _, one in ipairs(checks) do
     if not only or only == one.name then make(one, store, found) end

@@ -30,6 +30,17 @@ function faults.stop(run)
   end)
 end
 
+--- A relay dies, or sleeps past what it had leased.
+function faults.relay(run)
+  return hit(run, run.relays, function(one)
+    if run.random:chance(70) then
+      run.relays:tell(one, "KILL")
+    else
+      run.relays:stop(one, run.random:between(1, 20) / 10 * run.lease)
+    end
+  end)
+end
+
 function faults.client(run)
   return hit(run, run.clients, function(one)
     run.clients:tell(one, "KILL")
@@ -52,7 +63,7 @@ function faults.restart_pooler(run)
   return "pooler"
 end
 
-local weights = { kill = 30, term = 10, stop = 12, client = 12,
+local weights = { kill = 30, term = 10, stop = 12, client = 12, relay = 12,
   terminate = 20, restart = 2, restart_pooler = 3 }
 
 --- Those that a store can suffer.
@@ -76,6 +87,14 @@ function faults.inside(random, store)
   table.move({ "engine.claim.after=kill", "engine.commit.before=kill",
     "engine.commit.after=kill" }, 1, 3, #points + 1, points)
   return ("%s@%d"):format(random:pick(points), random:upto(80))
+end
+
+--- The same of a relay.
+function faults.inside_relay(random)
+  if not random:chance(35) then return "" end
+  return ("%s=kill@%d"):format(random:pick { "engine.relay.claimed",
+    "engine.relay.publish", "engine.relay.published", "engine.relay.store",
+    "engine.relay.stored" }, random:upto(20))
 end
 
 return faults

@@ -88,6 +88,22 @@ function Wave:start_worker(no)
   return child
 end
 
+--- Hands what was emitted to a file. Its attempts have no end here: that a
+--- lease passes on is none of the receiver's doing.
+function Wave:start_relay()
+  local way = self:way()
+  local words = { "relay", "--exec", "cat >> received", "--quiet",
+    "--timeout", self.lease .. "s", "--lease", 2 * self.lease .. "s",
+    "--base", "0.1s", "--cap", "1s", "--max-attempts", "1000",
+    "--store", way.url }
+  if way.pooler then words[#words + 1] = "--pooler" end
+  local fault = self.is_safe and "" or faults.inside_relay(self.random)
+  words[#words + 1] = { env = { PAWL_FAULT = fault } }
+  local child = self.folder:start(table.unpack(words))
+  self:note("a relay is %d %s", child.pid, fault)
+  return child
+end
+
 local trouble = { "internal", "a bug in pawl", "Assertion", "corrupt",
   "Sanitizer" }
 
@@ -103,8 +119,8 @@ function Wave:listen(who, child)
   end
 end
 
-function Wave:worker_ended(one, code)
-  local who = ("worker %d (%d)"):format(one.no, one.child.pid)
+function Wave:ended(what, one, code)
+  local who = ("%s %d (%d)"):format(what, one.no, one.child.pid)
   self:note("%s ended with %d", who, code)
   self:listen(who, one.child)
   if code == 137 then self.count.kill = self.count.kill + 1 end
@@ -171,7 +187,8 @@ function Wave:load()
   local engine <close> = assert(pawl.open(self.store.url))
   for _, case in ipairs { "all", "any", "asked", "book", "call", "each",
     "event", "hold", "kid", "kids", "late", "many", "mend", "move1",
-    "move2", "nest", "recalled", "saga", "seq", "slow", "task", "timer", "two" } do
+    "move2", "nest", "recalled", "saga", "seq", "slow", "task",
+    "timer", "two" } do
     assert(engine:load(("%s/%s.lua"):format(flows, case)))
   end
 end
@@ -197,6 +214,7 @@ function Wave:tend()
   local function pause() return self.random:between(0, 5) / 10 end
   self.workers:tend(pause)
   self.clients:tend(pause)
+  self.relays:tend(pause)
 end
 
 function Wave:strike(can)
@@ -236,7 +254,11 @@ local BUSY = [[select (select count(*) from pawl.agenda)
   + (select count(*) from pawl.message)
   + (select count(*) from pawl.event where not posted) as n]]
 
-local RECORDED = "select count(*) as n from pawl.history"
+local UNPUBLISHED = [[select count(*) as n from pawl.outbox
+  where published_at is null]]
+
+local RECORDED = [[select (select count(*) from pawl.history)
+  + (select count(*) from pawl.outbox where published_at is not null) as n]]
 
 --- How many wait for ever.
 function Wave:forever()
@@ -249,12 +271,18 @@ function Wave:forever()
   return n
 end
 
+--- All of a crew end when they are told to.
+function Wave:dismiss(what, crew)
+  if not crew:dismiss("TERM", 20) then
+    self:find("a %s did not end within 20 s of SIGTERM", what)
+  end
+end
+
 --- No more faults: two workers, and clients that get their answers.
 function Wave:calm()
   self.is_safe = true
-  if not self.workers:dismiss("TERM", 20) then
-    self:find "a worker did not end within 20 s of SIGTERM"
-  end
+  self:dismiss("worker", self.workers)
+  self:dismiss("relay", self.relays)
   for _, one in ipairs(self.is_calm and {} or self.clients:alive()) do
     self.clients:tell(one, "KILL")
   end
@@ -281,7 +309,7 @@ function Wave:rest()
   repeat
     self:tend()
     is_done = self:clients_done() and self:number(UNFINISHED) <= waiting
-      and self:number(BUSY) == 0
+      and self:number(BUSY) == 0 and self:number(UNPUBLISHED) == 0
     local now = self:number(RECORDED)
     if now ~= moved then moved, last = now, system.gettime() end
     if not is_done then system.sleep(0.3) end
@@ -294,8 +322,15 @@ function Wave:rest()
       self:clients_done() and "" or " not")
   end
   self.clients:dismiss("KILL", 10)
-  if not self.workers:dismiss("TERM", 20) then
-    self:find "a worker at rest did not end within 20 s of SIGTERM"
+  self:dismiss("worker", self.workers)
+  self:dismiss("relay", self.relays)
+end
+
+--- What came, behind what came of earlier waves on this store.
+function Wave:read_received()
+  local file <close> = io.open(self.folder.dir .. "/received")
+  for line in file and file:lines() or function() end do
+    table.insert(self.store.received, line)
   end
 end
 
@@ -307,22 +342,26 @@ function Wave:run(earlier)
   self.earlier = earlier or {}
   self:load()
   local before = self:number(INSTANCES)
+  if before == 0 then self.store.received = {} end
   local cuts_before = self.store.cuts and self.store.cuts() or 0
   self.begun = system.gettime()
   self:write_plans()
   self.workers = Crew.new(self.n_workers, function(no)
     return self:start_worker(no)
-  end, function(one, code) return self:worker_ended(one, code) end)
+  end, function(one, code) self:ended("worker", one, code) end)
+  self.relays = Crew.new(2, function() return self:start_relay() end,
+    function(one, code) self:ended("relay", one, code) end)
   self.clients = Crew.new(self.n_clients, function(no)
     return self:start_client(no)
   end, function(one, code) return self:client_ended(one, code) end)
   self:suffer()
   self:calm()
   self:rest()
+  self:read_received()
   local cases = table.move(self.cases, 1, #self.cases, #self.earlier + 1,
     self.earlier)
   for _, text in ipairs(checker.check(self.store.sql, cases,
-    self.store.dialect)) do
+    self.store.dialect, self.store.received)) do
     self:find("%s", text)
   end
   self.count.instances = self:number(INSTANCES) - before
