@@ -563,10 +563,10 @@ pawl_code pawl_workflow_transfer(pawl_engine *engine, const char *transfer,
 
 pawl_code pawl_export(pawl_engine *engine, const char *id, const char *options,
                       char **out, pawl_error *err) {
-  ANSWER_IF(
-      pawl_buf_check,
-      FOUND(pawl_engine_find, id,
-            pawl_engine_export(engine, &found, pawl_strz(options), &b, err)));
+  ANSWER_IF(pawl_buf_check,
+            FOUND(pawl_engine_find, id,
+                  pawl_engine_export_or_move(engine, &found,
+                                             pawl_strz(options), &b, err)));
 }
 
 pawl_code pawl_import(pawl_engine *engine, const char *lines,

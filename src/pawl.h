@@ -1011,8 +1011,13 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_tokens(pawl_engine *engine,
  * another store of either kind: the workflow that it runs, where it stands, its
  * history, letters, tasks, and what it has to say; docs/export.md tells the
  * lines. As it is at one moment: what an executor that holds it has not
- * committed runs again elsewhere. It stays here as it is. `options`: a JSON
- * object or NULL, keys: mask (a name or a list: an attribute of that name is
+ * committed runs again elsewhere. It stays here as it is, unless it is moved.
+ * `options`: a JSON object or NULL, keys: move (true: it is to go on elsewhere;
+ * here it is carried away first, see pawl_change, and what it has emitted and
+ * nobody has published stays here, to be published; asked again, it is written
+ * again. PAWL_BUSY: somebody holds it, and lets it go soon, or its words for
+ * others are under way; PAWL_CONFLICT: a child, or its parent, goes on here;
+ * not within a transaction, and not with mask), mask (a name or a list: an attribute of that name is
  * left out; "vars.customer.name" is a member of variables, which is "***" there
  * and wherever else data of the workflow has it), by. `id` may be shortened;
  * the text is the caller's. PAWL_NOTFOUND, also of one that is being purged;
@@ -1027,10 +1032,11 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_export(pawl_engine *engine,
 /* Stores instances from the lines of pawl_export, of this store or another:
  * each in a transaction of its own, with the workflow that it runs, which does
  * not start here unless it is activated. One that is here already is left as it
- * is, so that the same lines twice do no harm. Each is a copy: it gets a letter
- * that suspends it before anything of it can run, and of what the original had
+ * is, so that the same lines twice do no harm; one that was moved does not come
+ * back into the store that it was carried away from (PAWL_CONFLICT). What was
+ * moved goes on here. Any other is a copy: it gets a letter that suspends it before anything of it can run, and of what the original had
  * still to deliver or to publish nothing comes along. `options`: a JSON object
- * or NULL, keys: release (true: it is to go on here, in the place of the
+ * or NULL, keys: copy (true: also what was moved is a copy), release (true: it is to go on here, in the place of the
  * original, which does not any more; refused of what was masked), by, line (the
  * number of the text's first line, for errors: 1). `out`: JSON {"imported",
  * "there"}, lists of ids; the caller's. PAWL_INVALID: what is wrong with which
@@ -1107,6 +1113,12 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_explain(pawl_engine *engine,
  *              at a time; cut short, it is hidden, and goes on when asked
  *              again. force (true): also with what it emitted and nobody has
  *              published
+ *   "carry"    it is fenced off, as pawl_export with `move` does: it goes on
+ *              where that is imported, and here it is not run and refuses
+ *              every change but "note", "kill" and "reclaim", and once it has
+ *              ended those that throw it away. Not one whose parent goes on
+ *              here
+ *   "reclaim"  takes that back: only when nobody has imported it
  * Checked beforehand: PAWL_INVALID says what of `change` is not acceptable,
  * PAWL_CONFLICT what does not fit the state it is in, with a hint;
  * PAWL_ALREADY_FINISHED, PAWL_LIMIT. Once it is recorded, what hinders its

@@ -73,7 +73,16 @@ end
 
 local blocked = {}
 
+--- It goes on elsewhere, and stands still here.
+local function carried(data)
+  return ("It was carried to another store %s%s, and stands still here. `pawl "
+    .. "reclaim %s` takes it back, if nobody has imported it."):format(
+    words.when(data, data.away.at),
+    words.who_why(data.away.by, data.away.reason), data.id)
+end
+
 function blocked.suspended(data)
+  if data.away then return carried(data) end
   local s = data.suspended
   local err = words.error(data.error)
   return ("Nothing moves: it is suspended%s%s. `pawl resume %s` lets it go "

@@ -95,6 +95,8 @@ static void call_all(world *w) {
   refuses(w, pawl_change(e, w->id, "{\"kind\":\"kill\"}", &done, &text, NULL));
   refuses(w,
           pawl_bulk(e, "{}", "{\"kind\":\"kill\"}", NULL, NULL, &text, NULL));
+  refuses(w, pawl_export(e, w->id, "{\"move\":true}", &text, NULL));
+  refuses(w, pawl_import(e, "", NULL, &text, NULL));
   refuses(w, pawl_workflow_transfer(e, "{}", &text, NULL));
   refuses(w, pawl_workflow_list(e, NULL, &text, NULL));
   refuses(w, pawl_workflow_change(e, "{}", &text, NULL));
@@ -130,7 +132,7 @@ static void all_was_refused(world *w) {
   char *text;
   pawl_error err = {0};
   CHECK(w->closed);
-  CHECK_INT(w->told, 34);
+  CHECK_INT(w->told, 36);
   CHECK_INT(w->refused, w->told);
   CHECK_TEXT(w->logged, SAID);
   CHECK_INT(pawl_get(w->e, w->id, &text, &err), PAWL_OK);
@@ -529,6 +531,85 @@ static void what_is_not_needed_may_be_left_out(void) {
   CHECK_INT(w.alloc.live_bytes, 0);
 }
 
+/* ---- carried from one store to another ---- */
+
+static int status_is(world *w, const char *status) {
+  char *text = NULL, wanted[60];
+  pawl_error err = {0};
+  int is;
+
+  if (!CHECK_INT(pawl_get(w->e, w->id, &text, &err), PAWL_OK)) return 0;
+  snprintf(wanted, sizeof wanted, "\"status\":\"%s\"", status);
+  is = strstr(text, wanted) != NULL;
+  pawl_free(w->e, text);
+  return is;
+}
+
+static void imports(world *w, const char *lines, const char *options,
+                    const char *answer) {
+  char *text = NULL;
+  pawl_error err = {0};
+
+  if (!CHECK_INT(pawl_import(w->e, lines, options, &text, &err), PAWL_OK)) {
+    printf("  %s\n", err.message);
+    return;
+  }
+  CHECK(strstr(text, answer) != NULL);
+  pawl_free(w->e, text);
+}
+
+static void what_is_moved_goes_on_there_alone(void) {
+  world here = {0}, there = {0};
+  pawl_config c = PAWL_CONFIG_INIT, other = PAWL_CONFIG_INIT;
+  char *lines = NULL, *again = NULL;
+  pawl_error err = {0};
+  int done = 0;
+
+  opened(&here, &c);
+  opened(&there, &other);
+  started(&here);
+  memcpy(there.id, here.id, sizeof there.id);
+  CHECK_INT(pawl_export(here.e, "zzz", NULL, &lines, &err), PAWL_INVALID);
+  CHECK_INT(pawl_export(here.e, here.id, "{\"moves\":true}", &lines, &err),
+            PAWL_INVALID);
+  CHECK_INT(pawl_export(here.e, here.id, NULL, &lines, &err), PAWL_OK);
+  CHECK(strstr(lines, "\"moved\"") == NULL && status_is(&here, "created"));
+  pawl_free(here.e, lines);
+  CHECK_INT(pawl_export(here.e, here.id, "{\"move\":true,\"by\":\"ann\"}",
+                        &lines, &err),
+            PAWL_OK);
+  CHECK(strstr(lines, "\"moved\":true") != NULL);
+  CHECK(status_is(&here, "suspended"));
+  CHECK_INT(
+      pawl_change(here.e, here.id, "{\"kind\":\"resume\"}", &done, NULL, &err),
+      PAWL_CONFLICT);
+  CHECK_INT(pawl_export(here.e, here.id, "{\"move\":true}", &again, NULL),
+            PAWL_OK);
+
+  imports(&there, lines, "{\"by\":\"bob\"}", "\"there\":[]");
+  imports(&there, again, NULL, "\"imported\":[]");
+  CHECK_INT(pawl_tick(there.e, 0, NULL, &err), PAWL_OK);
+  CHECK(!status_is(&there, "suspended"));
+  CHECK_INT(pawl_import(there.e, lines, "{\"copy\":true,\"release\":true}",
+                        NULL, &err),
+            PAWL_INVALID);
+  CHECK_INT(pawl_import(there.e, "{}", NULL, NULL, &err), PAWL_INVALID);
+  CHECK_TEXT(err.where, "line 1, is");
+  CHECK_INT(pawl_import(here.e, lines, NULL, NULL, &err), PAWL_CONFLICT);
+
+  CHECK_INT(pawl_change(here.e, here.id, "{\"kind\":\"reclaim\"}", &done, NULL,
+                        &err),
+            PAWL_OK);
+  CHECK_INT(done, 1);
+  CHECK(!status_is(&here, "suspended"));
+  pawl_free(here.e, lines);
+  pawl_free(here.e, again);
+  pawl_close(here.e);
+  pawl_close(there.e);
+  CHECK_INT(here.alloc.live_bytes, 0);
+  CHECK_INT(there.alloc.live_bytes, 0);
+}
+
 int main(void) {
   a_callback_cannot_call_the_engine();
   a_clock_that_is_asked_from_outside_cannot_either();
@@ -542,5 +623,6 @@ int main(void) {
   what_is_needed_is_asked_for();
   an_engine_is_asked_for();
   what_is_not_needed_may_be_left_out();
+  what_is_moved_goes_on_there_alone();
   return TEST_END;
 }

@@ -129,6 +129,8 @@ local LINES = {
   export = { { "export", "ID", "--children" }, { "export", "--all" } },
   import = { { "import", "some.jsonl" },
     { "import", "some.jsonl", "--store", "other.db", "--release" } },
+  reclaim = { { "export", "ID", "--move", "--children" },
+    { "reclaim", "ID" } },
   version = { { "version" } },
   completion = { { "completion", "words", "--", "move", "ID", "--to", "" },
     { "completion", "words", "--", "start", "" } },

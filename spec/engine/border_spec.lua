@@ -131,6 +131,7 @@ local BY = { by = "eve" }
 local change = {
   cancel = BY, kill = BY, suspend = BY, resume = BY, retry = BY,
   wake = BY, delete = BY, undelete = BY, purge = BY,
+  carry = BY, reclaim = BY,
 }
 
 local cases = {

@@ -470,9 +470,11 @@ return node->suspend_exhausted ? PAWL_VERDICT_SUSPEND : PAWL_VERDICT_FAIL;]],
   { name = "two who change one task both win",
     file = "sql/shared/task.sql",
     from = [[ where shard = @shard and id = @id and commits = @commits
-   and status = @was;]],
+   and status = @was
+   and not exists]],
     to = [[ where shard = @shard and id = @id and @commits = @commits
-   and status = @was;]],
+   and status = @was
+   and not exists]],
     specs = { "spec/engine/guards_spec.lua" } },
   { name = "anybody claims a claimed task",
     file = "src/engine/act/tasks.c",

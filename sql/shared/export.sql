@@ -19,7 +19,7 @@
 --   started_by text, created_at time, tokens integer, children integer,
 --   parts integer, sent bigint, immediate bigint, joined json, stopped json,
 --   compensation json, deadline_at time, suspended_at time, deletion json,
---   deleted_at time, started_at time, status text, token_no integer,
+--   deleted_at time, away json, started_at time, status text, token_no integer,
 --   token_state text, attempt integer, variables json, node text,
 --   previous_node text, visit integer, token_data json, token_event json,
 --   token_detail json, token_due_at time, commits integer, seq integer,

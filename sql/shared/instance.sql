@@ -11,7 +11,7 @@
 -- columns: own
 --   sent bigint, children integer, immediate bigint, joined json,
 --   stopped json, cancellation json, suspended_at time?, deadline_at time?,
---   deletion json, deleted_at time?, purge_at time?
+--   deletion json, deleted_at time?, purge_at time?, away json
 -- What most commits leave as it is: PAWL_STATE_OWN in rules/state.h.
 
 -- columns: whose
@@ -21,7 +21,7 @@
 -- Shown of one instance, and in lists; so are these:
 
 -- columns: gone
---   deletion json, deleted_at time, purge_at time
+--   deletion json, deleted_at time, purge_at time, away json
 
 -- columns: times
 --   created_at time as created, started_at time as started,
@@ -372,9 +372,10 @@ select @shard, workflow, version,
 
 -- name: instance_settle
 -- args: @shard smallint, @id uuid
--- rows: lease uuid, commits bigint
+-- rows: lease uuid, commits bigint, away boolean
 -- After a lost answer: who made the last commit. Sent behind agenda_lock_one.
-select lease, commits from pawl.instance where shard = @shard and id = @id;
+select lease, commits, away is not null as away
+  from pawl.instance where shard = @shard and id = @id;
 
 -- name: instance_get
 -- args: @shard smallint, @id uuid

@@ -15,6 +15,25 @@ select status, workflow, version, commits,
   from pawl.instance
  where shard = @shard and id = @id;
 
+-- name: carry_parent
+-- args: @shard smallint, @id uuid
+-- rows: id uuid
+-- A parent that lives here, and is not away.
+select id from pawl.instance
+ where shard = @shard and id = @id and away is null
+   and status in ('running', 'waiting', 'suspended');
+
+-- name: carry_child
+-- args: @shard smallint, @parent uuid
+-- rows: id uuid
+-- One of its children that lives here, and is not away.
+-- Differs: for SQLite the index is named, or its planner would walk all ids.
+select id from pawl.instance
+       indexed by pawl_instance_parent -- only: sqlite
+ where shard = @shard and parent = @parent and away is null
+   and status in ('running', 'waiting', 'suspended')
+ order by id limit 1;
+
 -- name: repair_places
 -- args: @shard smallint, @id uuid[]
 -- rows: instance uuid, no integer, node text, state text, fork text,

@@ -11,8 +11,8 @@
 --       completed_by text, completed_at time, transition text,
 --       escalated_at time, created_at time, started_at time,
 --       updated_at time, commits integer, request uuid, workflow text,
---       version integer, business_key text, instance_status text, waits boolean,
---       heard boolean
+--       version integer, business_key text, instance_status text, away boolean,
+--       waits boolean, heard boolean
 -- Whole tasks, each beside the instance it belongs to. `waits`: its token
 -- still stands there. `heard`: the instance has taken what the last change
 -- told it.
@@ -24,6 +24,7 @@ select t.id, t.instance, t.tenant, t.token, t.node, t.visit, t.form,
        t.completed_at, t.transition, t.escalated_at, t.created_at,
        t.started_at, t.updated_at, t.commits, t.request,
        i.workflow, i.version, i.business_key, i.status as instance_status,
+       i.away is not null as away,
 -- only: postgres
        exists (select 1 from pawl.token_view k
 -- only: sqlite
@@ -46,7 +47,7 @@ select t.id, t.instance, t.tenant, t.token, t.node, t.visit, t.form,
  cross join lateral (
   select * from pawl.task where shard = s.shard and id = s.id offset 0) t
  cross join lateral (
-  select workflow, version, business_key, status from pawl.instance
+  select workflow, version, business_key, status, away from pawl.instance
    where shard = t.shard and id = t.instance offset 0) i;
 -- only: sqlite
   from pawl.task t
@@ -86,7 +87,7 @@ select t.id {{from_each}} (
 -- first of two wins; the other reads again and is told. Null @priority and
 -- @escalated_at: as they are now, for the engine may raise them meanwhile; so
 -- is when it is due, unless it @puts_off that.
-update pawl.task
+update pawl.task as t
    set commits = commits + 1, request = @request, status = @status,
        priority = coalesce(@priority, priority),
        title = coalesce(@title, title),
@@ -100,7 +101,10 @@ update pawl.task
        transition = @transition, output = @output, error = @error,
        metadata = @metadata, log = @log, updated_at = {{now}}
  where shard = @shard and id = @id and commits = @commits
-   and status = @was;
+   and status = @was
+   and not exists (select 1 from pawl.instance i
+                    where i.shard = t.shard and i.id = t.instance
+                      and i.away is not null offset 0);
 
 -- columns: task_asked
 --   tenant text, workflow text, node text, instance uuid, form text,

@@ -59,6 +59,10 @@ struct pawl_asked;
 pawl_code pawl_engine_change_many(pawl_engine *e, pawl_str change,
                                   struct pawl_asked *list, int n,
                                   pawl_error *err);
+/* pawl_export: one that is to be moved is carried away first. */
+pawl_code pawl_engine_export_or_move(pawl_engine *e, const pawl_id *id,
+                                     pawl_str options, pawl_buf *out,
+                                     pawl_error *err);
 pawl_code pawl_engine_prune(pawl_engine *e, pawl_str options, pawl_buf *out,
                             pawl_error *err);
 /* What pawl_prune_piece does; only what a tick cannot go on after is told. */

@@ -1,6 +1,8 @@
 /* Verbs that need more than one room: a letter is act's and what is wrong is
  * ask's to see, but who takes or mends holds a lease, and that is work's. */
+#include "../base/fault.h"
 #include "../value/json.h"
+#include "../value/object.h"
 #include "../value/options.h"
 #include "act/act.h"
 #include "ask/ask.h"
@@ -58,6 +60,52 @@ static pawl_code take_many(pawl_engine *e, const pawl_id *ids, int n, int *got,
 pawl_code pawl_engine_change_many(pawl_engine *e, pawl_str change,
                                   pawl_asked *list, int n, pawl_error *err) {
   return pawl_act_change_many(e, take_many, change, list, n, err);
+}
+
+/* Fenced off before it is written down; one that is already is as it was, so
+ * that an answer that was lost is had by asking again. */
+static pawl_code carry(pawl_engine *e, const pawl_id *id, pawl_str by,
+                       pawl_error *err) {
+  pawl_buf change = {.alloc = &e->alloc};
+  pawl_object o;
+  int done = 0;
+  pawl_code rc = PAWL_OK;
+
+  if (pawl_store_held(e->store))
+    return pawl_fail_hint(err, PAWL_MISUSE, "move it behind the transaction",
+                          "a move is two transactions: it cannot be part of "
+                          "one");
+  pawl_object_begin(&o, &change);
+  pawl_member_textz(&o, "kind", "carry");
+  if (by.len) pawl_member_str(&o, "by", by);
+  pawl_object_end(&o);
+  TRY(pawl_buf_check(&change, err));
+  TRY(pawl_act_change(e, take, id, pawl_buf_str(&change), &done, NULL, err));
+  if (!done)
+    TRY(pawl_fail_hint(err, PAWL_BUSY,
+                       "it is carried away once that one has let go: export "
+                       "it again then",
+                       "instance %s is held by a worker",
+                       pawl_id_text_of(id).at));
+out:
+  pawl_buf_deinit(&change);
+  return rc;
+}
+
+pawl_code pawl_engine_export_or_move(pawl_engine *e, const pawl_id *id,
+                                     pawl_str options, pawl_buf *out,
+                                     pawl_error *err) {
+  pawl_buf by = {.alloc = &e->alloc};
+  int moves;
+  pawl_code rc = PAWL_OK;
+
+  TRY(pawl_export_moves(e, options, &moves, &by, err));
+  if (moves) TRY(carry(e, id, pawl_buf_str(&by), err));
+  (void)PAWL_FAULT("engine.export.carried");
+  TRY(pawl_engine_export(e, id, options, out, err));
+out:
+  pawl_buf_deinit(&by);
+  return rc;
 }
 
 pawl_code pawl_engine_prune(pawl_engine *e, pawl_str options, pawl_buf *out,

@@ -468,6 +468,65 @@ void pawl_letters_delete(pawl_decision *d) {
   d->plan.nuntaken++; /* told anew, when it is decided otherwise */
 }
 
+/* ---- carried to another store, and back ---- */
+
+/* From here on it stands still, and is what was exported: docs/export.md. One
+ * that was suspended before is so where it goes on, too. */
+static void carry(pawl_decision *d, const pawl_letter *l) {
+  pawl_state *s = &d->plan.state;
+  pawl_str value;
+  pawl_object o;
+
+  record(d, l, "carried");
+  pawl_buf_clear(&s->away);
+  pawl_object_begin(&o, &s->away);
+  pawl_member_time(&o, "at", pawl_decision_now(d));
+  if (l->by.len) pawl_member_str(&o, "by", pawl_buf_str(&l->by));
+  if (get(l, "reason", &value) && value.len > 2)
+    pawl_member_json(&o, "reason", value);
+  if (s->status == PAWL_STATUS_SUSPENDED) pawl_member_bool(&o, "suspended", 1);
+  pawl_object_end(&o);
+  if (pawl_stays_ended(d) || s->status == PAWL_STATUS_SUSPENDED) return;
+  s->status = PAWL_STATUS_SUSPENDED;
+  s->suspended_us = pawl_decision_now(d);
+}
+
+static void reclaim(pawl_decision *d, const pawl_letter *l) {
+  pawl_buf *away = &d->plan.state.away;
+  pawl_str value;
+  int was_suspended;
+
+  if (!away->len) {
+    refuse(d, l, "it is not away");
+    return;
+  }
+  was_suspended = pawl_json_get(pawl_buf_str(away), "suspended", &value);
+  pawl_buf_clear(away);
+  record(d, l, "reclaimed");
+  if (!pawl_stays_ended(d) && !was_suspended) wake_up(d);
+}
+
+/* Where it was carried to: import.c sends it, with the rows. */
+static void arrive(pawl_decision *d, const pawl_letter *l) {
+  record(d, l, "arrived");
+  if (d->plan.state.status == PAWL_STATUS_SUSPENDED && !is_set(l, "stay", 0))
+    wake_up(d);
+}
+
+/* What would change one that goes on elsewhere. 1: and is refused. To be killed
+ * is to be done with it here: nothing runs. */
+static int is_for_away(pawl_decision *d, const pawl_letter *l) {
+  static const char *const may[] = {"reclaim", "note", "kill", "undelete",
+                                    "purge"};
+
+  if (!d->plan.state.away.len) return 0;
+  for (size_t i = 0; i < sizeof may / sizeof *may; i++)
+    if (pawl_letter_is(l, may[i])) return 0;
+  if (pawl_letter_is(l, "delete") && pawl_stays_ended(d)) return 0;
+  refuse(d, l, "it was carried to another store: `reclaim` takes it back");
+  return 1;
+}
+
 /* ---- variables, times, versions ---- */
 
 static void edit(pawl_decision *d, const pawl_letter *l) {
@@ -709,6 +768,9 @@ static const struct {
     {"delete", delete, 1},
     {"undelete", undelete, 1},
     {"purge", purge, 1},
+    {"carry", carry, 1},
+    {"reclaim", reclaim, 1},
+    {"arrive", arrive, 1},
 };
 #define NREQUESTS (sizeof requests / sizeof *requests)
 
@@ -752,6 +814,7 @@ static int take(pawl_decision *d, pawl_letter *l) {
     if (pawl_stays_ended(d) &&
         (!requests[i].when_ended || is_for_deleted(d, l)))
       return 1;
+    if (is_for_away(d, l)) return 1;
     requests[i].take(d, l);
     return 1;
   }

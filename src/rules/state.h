@@ -99,7 +99,9 @@ typedef enum pawl_undo_status {
   X(TEXT, deletion)       /* JSON: who and why; empty: null. Of one that     \
                              lives: it is deleted as it ends */              \
   X(TIME, deleted)        /* deleted_us: since when it is; 0: it is not */   \
-  X(TIME, purge)          /* purge_us: since when it is being purged */
+  X(TIME, purge)          /* purge_us: since when it is being purged */     \
+  X(TEXT, away)           /* JSON: who has carried it to another store, and  \
+                             why; empty: null */
 #define PAWL_STATE_SELDOM(X) PAWL_STATE_OWN(X) PAWL_UNDO_MEMBERS(X, undo.)
 /* The others. */
 #define PAWL_STATE_USUAL(X)                                                  \

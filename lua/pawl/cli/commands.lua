@@ -13,7 +13,7 @@ commands.names = {
   "restart", "move", "kill", "wake", "edit", "note", "delete", "undelete",
   "purge", "workflow", "executors", "stats", "problems", "top", "health",
   "graph", "check", "deploy", "prune", "migrate", "backup", "export",
-  "import", "version", "completion", "man", "help",
+  "import", "reclaim", "version", "completion", "man", "help",
 }
 
 --- What hands type that know other tools: each a command by another name.

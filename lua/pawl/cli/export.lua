@@ -3,9 +3,12 @@ local act = require "pawl.cli.act"
 local filters = require "pawl.cli.filters"
 local options = require "pawl.cli.options"
 local store = require "pawl.cli.store"
+local sys = require "pawl.sys"
 local term = require "pawl.cli.term"
 
 local PAGE <const> = 500
+local PATIENCE <const> = 10 -- seconds for who holds one, or hands its word over
+local PAUSE <const> = 0.1
 
 --- Ids of all that fit, oldest first, so that parents come before children.
 local function each_listed(engine, query)
@@ -56,23 +59,60 @@ local function lines_of(text, seen)
   return text
 end
 
-local function run(opts, ids)
-  local query = filters.read(opts)
-  local is_filtered = next(query) ~= nil
+--- What fn returns, asked again while it is "busy": a worker is at it.
+local function patiently(fn)
+  local answer, err
+  for _ = 1, PATIENCE / PAUSE do
+    answer, err = fn()
+    if answer or err.code ~= "busy" or sys.caught() then break end
+    sys.sleep(PAUSE)
+  end
+  return store.try(answer, err)
+end
+
+--- Fenced off, all of them before the first is written down: what one of them
+--- says to another until then comes along.
+local function carry_all(engine, list, asked)
+  for _, id in ipairs(list) do
+    store.try(engine:carry(id, { by = asked.by, reason = asked.reason }))
+  end
+end
+
+local function check(opts, is_filtered, ids)
   if #ids == 0 and not is_filtered and not opts.all then
     options.usage("which instances?", "give their ids, or filters as `pawl "
       .. "list` has them, or --all")
   elseif #ids > 0 and (is_filtered or opts.all) then
     options.usage("give ids, or filters, not both")
+  elseif opts.move and opts.mask then
+    options.usage("what is masked cannot be moved",
+      "without --move it is exported as a copy")
   end
-  local engine <close> = store.look(opts)
-  local asked = { mask = opts.mask, by = act.user(opts) }
-  local seen, done = {}, {}
+end
+
+local function run(opts, ids)
+  local query = filters.read(opts)
+  check(opts, next(query) ~= nil, ids)
+  local engine <close> = opts.move and store.open(opts, { create = false })
+    or store.look(opts)
+  local asked = { mask = opts.mask, by = act.user(opts), move = opts.move }
+  local seen, done, list = {}, {}, {}
   for id in each_asked(engine, opts, ids, query) do
     if not done[id] then
       done[id] = true
-      term.bytes(lines_of(store.try(engine:export(id, asked)), seen))
+      if opts.move then
+        list[#list + 1] = id
+      else
+        term.bytes(lines_of(store.try(engine:export(id, asked)), seen))
+      end
     end
+  end
+  if not opts.move then return 0 end
+  carry_all(engine, list, { by = asked.by, reason = opts.reason })
+  for _, id in ipairs(list) do
+    term.bytes(lines_of(patiently(function()
+      return engine:export(id, asked)
+    end), seen))
   end
   return 0
 end
@@ -85,12 +125,19 @@ return {
     .. "workflows. `pawl import` reads it, into a store of either kind. They "
     .. "stay here as they are, and what is imported is a copy that does "
     .. "nothing before it is resumed.\n\n"
+    .. "With --move each is to go on elsewhere: it is fenced off here, so that "
+    .. "nothing of it runs and nobody can change it, and `pawl import` has it "
+    .. "go on there. Asked again, it is written again. `pawl reclaim` takes it "
+    .. "back, when it was never imported; `pawl kill` and `pawl purge` are for "
+    .. "what has arrived.\n\n"
     .. "--mask NAME leaves an attribute out; --mask vars.customer.name has "
     .. "\"***\" where that is, in variables and all other data of the "
     .. "workflow. Texts of errors are not looked into.",
   options = filters.behind {
     { long = "children", help = "with all that descend from them" },
     { long = "all", help = "all of the store" },
+    { long = "move", help = "they go on elsewhere, and no more here" },
+    { long = "reason", arg = "TEXT", help = "move: why; kept in the history" },
     { long = "mask", arg = "NAME", many = true,
       help = "what is not for others; several with --mask again" },
     { long = "by", arg = "WHO", type = "name",
@@ -100,6 +147,8 @@ return {
     { "pawl export 019aa1f2 --children > order.jsonl", "one and its children" },
     { "pawl export --status failed --mask vars.card | ssh test pawl import -",
       "what failed, to be looked at elsewhere" },
+    { "pawl export --move --all | pawl import - --store postgres://db/shop",
+      "to a larger database" },
   },
   run = run,
 }

@@ -29,6 +29,9 @@ local function each_instance(file)
 end
 
 local function run(opts, args)
+  if opts.copy and opts.release then
+    options.usage("give --copy or --release, not both")
+  end
   local file <close> = opened(args[1])
   local engine <close> = store.open(opts)
   local imported, there = {}, {}
@@ -44,7 +47,7 @@ local function run(opts, args)
       options.usage("%s is no export: it has zero bytes", nil, args[1])
     end
     local report, err = engine:import(text, { line = line,
-      release = opts.release, by = act.user(opts) })
+      release = opts.release, copy = opts.copy, by = act.user(opts) })
     if not report then
       if not opts.json then tell() end
       error(err, 0)
@@ -64,13 +67,17 @@ return {
     .. "it is, so that the same file again does no harm. What is wrong with a "
     .. "file is told with its line; instances in front of it are stored "
     .. "then.\n\n"
-    .. "They are copies: suspended before anything of them can run, and "
+    .. "What was exported with --move goes on here, where it stood. All "
+    .. "others are copies, as all are with --copy: suspended before anything "
+    .. "of them can run, and "
     .. "without what the originals have still to deliver or to publish. "
     .. "`pawl resume` has one go on. With --release they go on at once, in "
     .. "the place of the originals: only when those do not any more.\n\n"
     .. "A file brings the code of its workflows, which workers run: import "
     .. "only what you trust.",
   options = {
+    { long = "copy",
+      help = "a copy that does nothing, also of what was moved" },
     { long = "release", help = "they go on here; the originals are gone" },
     { long = "by", arg = "WHO", type = "name",
       help = "who asks; default: the user's name" },

@@ -96,13 +96,20 @@ local function show_deleted(deleted, now)
     deleted.purge_at and " (half purged: parts of it are gone)" or ""))
 end
 
+local function show_away(away, now)
+  if not away then return end
+  line("away", ("since %s%s%s"):format(format.when(away.at, now),
+    away.by and ", by " .. away.by or "",
+    away.reason and ": " .. away.reason or ""))
+end
+
 -- What has a place of its own below, or is said by another.
 local placed = {}
 for name in ([[id workflow version status node key business_key correlation
   tenant group parent parent_node parent_index root trigger_event
   trigger_source priority times due lease executor progress deadline
   suspended_at input variables attributes output cancellation compensation
-  error tokens commits deleted
+  error tokens commits deleted away
 ]]):gmatch "%S+" do
   placed[name] = true
 end
@@ -144,6 +151,7 @@ local function show(opts, instance, entries, now)
   if instance.priority ~= 0 then value("priority", instance.priority) end
   show_times(instance, now)
   show_deleted(instance.deleted, now)
+  show_away(instance.away, now)
   value("input", instance.input)
   for name, one in pairs(instance.attributes) do -- bytes are no text
     if type(one) == "table" then

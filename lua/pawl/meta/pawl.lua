@@ -354,6 +354,13 @@ function Transaction:query(sql, ...) end
 ---@field started_by? string
 ---@field commits integer   decisions stored so far
 ---@field deleted? pawl.Deleted
+---@field away? pawl.Away   it was carried to another store
+
+--- Here it stands still; where it was imported it goes on.
+---@class pawl.Away
+---@field at string
+---@field by? string
+---@field reason? string
 
 --- It is hidden from lists. Without `at`: it will be when it has ended.
 ---@class pawl.Deleted
@@ -417,6 +424,7 @@ function Transaction:query(sql, ...) end
 ---@field version integer
 ---@field now string
 ---@field deleted? pawl.Deleted
+---@field away? pawl.Away
 ---@field lease? pawl.Lease
 ---@field progress? any     what the running handler last gave to ctx.heartbeat
 ---@field next_look? string
@@ -680,10 +688,12 @@ function Engine:backup(path) end
 
 ---@class pawl.ExportOptions
 ---@field mask? string|string[]  attributes; "vars.customer.name": variables
+---@field move? boolean  it goes on elsewhere: here it is carried away first
 ---@field by? string
 
 --- An instance with all its rows, as lines of JSON for another store. It stays
---- here as it is.
+--- here as it is, unless it is moved: "busy" while somebody holds it, or has
+--- its word for another one to hand over; "conflict": a child of it goes on here.
 ---@param id string
 ---@param options? pawl.ExportOptions
 ---@return string? lines
@@ -692,11 +702,13 @@ function Engine:export(id, options) end
 
 ---@class pawl.ImportOptions
 ---@field release? boolean  it goes on here, in the place of the original
+---@field copy? boolean     it does nothing, also when it was moved
 ---@field by? string
 ---@field line? integer  the number of the first line, for errors
 
---- Stores what export gave, as copies: each is suspended before anything of it
---- can run. One that is there already is left as it is.
+--- Stores what export gave. What was moved goes on here; all others are copies:
+--- each is suspended before anything of it can run. One that is there already is
+--- left as it is.
 ---@param lines string
 ---@param options? pawl.ImportOptions
 ---@return { imported: string[], there: string[] }? report
@@ -1089,7 +1101,8 @@ function Engine:next_due() end
 --- when it is asked again.
 ---@param verb string         "cancel", "kill", "suspend", "resume", "retry",
 ---                           "restart", "move", "edit", "wake", "note",
----                           "delete", "undelete", "purge"
+---                           "delete", "undelete", "purge", "carry",
+---                           "reclaim"
 ---@param query pawl.Query    with a filter at least
 ---@param options? pawl.BulkOptions
 ---@return pawl.BulkReport? report
@@ -1156,6 +1169,21 @@ function Engine:delete(id, options) end
 ---@return boolean|pawl.Error done  "conflict": it is not deleted, or is being
 ---                                 purged, or another has its key now
 function Engine:undelete(id, options) end
+
+--- Fences it off, to be exported with `move`: nothing of it runs here, and
+--- nobody can change it.
+---@param id string
+---@param options? pawl.ChangeOptions
+---@return true? ok
+---@return boolean|pawl.Error done  "conflict": its parent goes on here
+function Engine:carry(id, options) end
+
+--- Takes that back, when it was not imported elsewhere.
+---@param id string
+---@param options? pawl.ChangeOptions
+---@return true? ok
+---@return boolean|pawl.Error done  "conflict": it is not away
+function Engine:reclaim(id, options) end
 
 ---@class pawl.PurgeOptions: pawl.ChangeOptions
 ---@field force? boolean  what it emitted may be lost unpublished

@@ -152,7 +152,59 @@ static void what_is_deleted_stays_so(void) {
   kit_close(&k);
 }
 
+/* Away it refuses what would change it, and goes on as it stood. */
+static void what_is_carried_away_stands_still(void) {
+  kit k;
+  kit_open(&k, TIMER);
+  kit_run(&k);
+  refused(&k, "reclaim", "{}", "reclaim: it is not away");
+  ask(&k, "carry", "{'reason':'a larger machine'}");
+  CHECK_STATUS(&k, "suspended");
+  CHECK_HAS(k.d.state.away, "'reason':'a larger machine'");
+  CHECK_INT(kit_records(&k, "carried"), 1);
+  static const char *const changes[] = {"resume", "cancel", "retry", "wake",
+                                        "carry", "suspend"};
+  for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+    ask(&k, changes[i], "{}");
+    CHECK_HAS(kit_record(&k, "refused")->text,
+              "it was carried to another store: `reclaim` takes it back");
+    CHECK_STATUS(&k, "suspended");
+  }
+  k.now += 2 * 60 * PAWL_SECOND; /* its timer is due: nothing comes of it */
+  kit_step(&k);
+  CHECK_STATUS(&k, "suspended");
+  ask(&k, "reclaim", "{}");
+  CHECK_BUF(k.d.state.away, "");
+  CHECK_STATUS(&k, "waiting");
+  kit_run(&k);
+  CHECK_STATUS(&k, "completed");
+  kit_close(&k);
+}
+
+static void what_was_suspended_comes_back_so(void) {
+  kit k;
+  kit_open(&k, TIMER);
+  kit_run(&k);
+  ask(&k, "suspend", "{}");
+  ask(&k, "carry", "{}");
+  ask(&k, "reclaim", "{}");
+  CHECK_STATUS(&k, "suspended");
+  ask(&k, "arrive", "{'stay':true}");
+  CHECK_STATUS(&k, "suspended");
+  ask(&k, "arrive", "{}");
+  CHECK_STATUS(&k, "waiting");
+  ask(&k, "kill", "{}");
+  ask(&k, "carry", "{}"); /* one that has ended may go, too */
+  CHECK_STATUS(&k, "cancelled");
+  CHECK(k.d.state.away.len > 0);
+  refused(&k, "restart", "{'from':'b'}",
+          "restart: it was carried to another store: `reclaim` takes it back");
+  kit_close(&k);
+}
+
 TEST_PART(letters_test) {
+  what_is_carried_away_stands_still();
+  what_was_suspended_comes_back_so();
   who_asked_and_why_is_on_the_record();
   what_cannot_be_is_refused();
   a_note_is_written_down();

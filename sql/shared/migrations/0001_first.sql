@@ -132,6 +132,7 @@ create table pawl.instance (
   deletion json,
   deleted_at timestamptz,
   purge_at timestamptz,
+  away json,
   successor uuid,
   -- from the first commit on, and with each claim
   started_at timestamptz,
@@ -255,6 +256,8 @@ comment on column pawl.instance.deletion is
   'who has deleted it, and why; before deleted_at: it goes when it has ended';
 comment on column pawl.instance.purge_at is
   'since when it is being purged: rows of it may be gone';
+comment on column pawl.instance.away is
+  'who has carried it to another store, and why: here it stands still';
 comment on column pawl.instance.successor is
   'the instance that was given its key';
 create index instance_workflow -- only: sqlite

@@ -40,14 +40,16 @@ enum {
   NOTE = 2048,
   DELETE = 4096,
   UNDELETE = 8192,
-  PURGE = 16384
+  PURGE = 16384,
+  CARRY = 32768,
+  RECLAIM = 65536
 };
 
 /* In the order of their bits. */
 static const char *const change_kinds[] = {
-    "cancel",   "kill",    "wake",   "suspend",  "resume",
-    "retry",    "restart", "move",   "edit",     "shift",
-    "transfer", "note",    "delete", "undelete", "purge"};
+    "cancel",  "kill",     "wake",  "suspend", "resume",   "retry",
+    "restart", "move",     "edit",  "shift",   "transfer", "note",
+    "delete",  "undelete", "purge", "carry",   "reclaim"};
 
 static const char *const sources[] = {"user", "event", "system"};
 
@@ -314,6 +316,38 @@ static pawl_code check_purge(pawl_engine *e, const change *c, const subject *s,
   return PAWL_CONFLICT;
 }
 
+/* ---- carry and reclaim ---- */
+
+/* What it says when it ends is said here: so who waits for that goes first. */
+static pawl_code check_parent(pawl_engine *e, const subject *s,
+                              pawl_error *err) {
+  pawl_rows r;
+
+  if (!s->row.parent) return PAWL_OK;
+  MUST(PAWL_READ(e->store, carry_parent, &r, err,
+                 .shard = pawl_shard_of(e, s->row.parent),
+                 .id = s->row.parent));
+  if (!r.nrows) return PAWL_OK;
+  return pawl_fail_hint(
+      err, PAWL_CONFLICT, "carry its parent away first, and it with that",
+      "instance %s is a child of %s, which goes on here",
+      pawl_id_text_of(&s->id).at, pawl_id_text_of(s->row.parent).at);
+}
+
+/* Of one that is away; of one that is not, what only those can be asked for. */
+static pawl_code check_away(pawl_engine *e, const change *c, const subject *s,
+                            pawl_error *err) {
+  const int is_away = s->row.away.len > 0;
+
+  if (c->kind == RECLAIM && !is_away)
+    return refuse_status(s, "is not away", err);
+  if (c->kind == CARRY) return is_away ? PAWL_OK : check_parent(e, s, err);
+  if (!is_away ||
+      (c->kind & (RECLAIM | NOTE | KILL | DELETE | UNDELETE | PURGE)))
+    return PAWL_OK;
+  return pawl_act_away(&s->id, err);
+}
+
 /* What throws it away, and what would set a deleted one going. */
 static pawl_code check_removal(pawl_engine *e, const change *c,
                                const subject *s, pawl_error *err) {
@@ -330,7 +364,9 @@ static pawl_code check_status(pawl_engine *e, const change *c,
   int ended = pawl_status_has_ended(s->status);
 
   MUST(check_removal(e, c, s, err));
-  if (c->kind & (DELETE | UNDELETE | PURGE | NOTE)) return PAWL_OK;
+  MUST(check_away(e, c, s, err));
+  if (c->kind & (DELETE | UNDELETE | PURGE | NOTE | CARRY | RECLAIM))
+    return PAWL_OK;
   if ((c->kind & (RETRY | RESTART)) && s->row.successor)
     return pawl_act_succeeded(&s->id, s->row.successor, err);
   if ((c->kind & (RETRY | TRANSFER)) && s->status == PAWL_STATUS_FAILED)
@@ -631,10 +667,15 @@ static pawl_code finish_purge(pawl_engine *e, const change *c,
   return pawl_purge_rows(e, &s->id, PAWL_NEVER, done, err);
 }
 
-/* One whose purge has begun, and was cut short, needs no second letter. */
+/* One whose purge has begun, and was cut short, needs no second letter; nor
+ * does one that is away already. */
 static pawl_code ask(pawl_engine *e, pawl_taker *take, const change *c,
                      const subject *s, pawl_str letter, int *done,
                      pawl_error *err) {
+  if (c->kind == CARRY && s->row.away.len) {
+    *done = 1;
+    return PAWL_OK;
+  }
   if (c->kind != PURGE || !s->row.purge_at)
     MUST(pawl_act_request(e, take, &s->id, request_of(c), c->kind_name,
                           sources[c->source], c->by.at ? c->by.at : "", letter,
@@ -777,6 +818,8 @@ static unsigned statuses_for(const change *c) {
       return ENDED;
     case UNDELETE:
     case NOTE:
+    case CARRY:
+    case RECLAIM:
       return ALL;
     case RETRY:
       return BIT(FAILED) | BIT(SUSPENDED);

@@ -39,7 +39,8 @@ static unsigned ended_for(const char *kind) {
     return ENDED(FAILED) | ENDED(COMPLETED) | ENDED(CANCELLED);
   if (!strcmp(kind, "retry") || !strcmp(kind, "transfer"))
     return ENDED(FAILED);
-  if (!strcmp(kind, "note"))
+  if (!strcmp(kind, "note") || !strcmp(kind, "carry") ||
+      !strcmp(kind, "reclaim"))
     return ENDED(FAILED) | ENDED(COMPLETED) | ENDED(CANCELLED);
   return strcmp(kind, "restart") ? 0 : ENDED(FAILED) | ENDED(COMPLETED);
 }
@@ -99,6 +100,15 @@ pawl_code pawl_act_ended(const pawl_id *id, pawl_status status,
 pawl_code pawl_act_deleted(const pawl_id *id, pawl_error *err) {
   return pawl_fail_hint(err, PAWL_CONFLICT, "undelete it first",
                         "instance %s is deleted", pawl_id_text_of(id).at);
+}
+
+pawl_code pawl_act_away(const pawl_id *id, pawl_error *err) {
+  return pawl_fail_hint(err, PAWL_CONFLICT,
+                        "it goes on where it was imported; `pawl reclaim` "
+                        "takes it back, if that "
+                        "was never done",
+                        "instance %s was carried to another store",
+                        pawl_id_text_of(id).at);
 }
 
 pawl_code pawl_act_succeeded(const pawl_id *id, const pawl_id *successor,

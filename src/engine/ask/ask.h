@@ -37,6 +37,9 @@ pawl_code pawl_engine_outbox_list(pawl_engine *e, pawl_str query,
 /* ---- export.c ---- */
 
 /* Lines of JSON. */
+/* `moves`: it is to go on elsewhere; `by`: who asks. */
+pawl_code pawl_export_moves(pawl_engine *e, pawl_str options, int *moves,
+                            pawl_buf *by, pawl_error *err);
 pawl_code pawl_engine_export(pawl_engine *e, const pawl_id *id,
                              pawl_str options, pawl_buf *out, pawl_error *err);
 

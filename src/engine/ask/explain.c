@@ -786,6 +786,7 @@ static void add_head(const facts *f, pawl_object *o) {
                       "deadline=deadline_at");
   const pawl_instance_get_row row = pawl_read_instance_get(r, 0);
   pawl_member_deleted(o, row.deletion, row.deleted_at, row.purge_at);
+  pawl_member_away(o, row.away);
   if (is_leased(f)) /* else nobody's any more */
     pawl_member_json(o, "progress", row.progress);
   pawl_member_time(o, "now", f->now_us);

@@ -15,13 +15,15 @@ typedef struct export_options {
   uint64_t given;
   pawl_str mask; /* JSON: a text, or a list */
   pawl_buf by;
+  int move;
 } export_options;
 
 static const pawl_option export_rows[] = {
     {"mask", PAWL_OPTION_TEXTS, .at = offsetof(export_options, mask),
      .low = 1},
     {"by", PAWL_OPTION_TEXT, .at = offsetof(export_options, by), .low = 1,
-     .high = 255}};
+     .high = 255},
+    {"move", PAWL_OPTION_BOOL, .at = offsetof(export_options, move)}};
 PAWL_OPTIONS_OF(export) = {.what = "export", PAWL_OPTION_ROWS(export_rows)};
 
 /* ---- what is masked ---- */
@@ -121,8 +123,16 @@ static const char *const names[] = {
 #define NAME(table) #table,
     PAWL_CARRIED(NAME)};
 
+/* What it has emitted and nobody has published is so from here. */
+static int stays_here(const pawl_rows *rows, int k, pawl_carried table,
+                      const export_options *o) {
+  return o->move && table == PAWL_CARRIED_outbox &&
+         !pawl_read_export_outbox(rows, k).published_at;
+}
+
 static int64_t add_table(const pawl_rows *rows, pawl_carried table,
-                         const masks *m, pawl_buf *out) {
+                         const export_options *o, const masks *m,
+                         pawl_buf *out) {
   const pawl_mask mask = {m->paths, m->npaths};
   int64_t n = 0;
 
@@ -130,6 +140,7 @@ static int64_t add_table(const pawl_rows *rows, pawl_carried table,
     if (table == PAWL_CARRIED_attribute &&
         is_masked(m, pawl_read_export_attribute(rows, k).name))
       continue;
+    if (stays_here(rows, k, table, o)) continue;
     pawl_line_write(rows, k, names[table], &mask, out);
     n++;
   }
@@ -150,6 +161,7 @@ static void add_head(pawl_engine *e, const pawl_rows *rows,
   pawl_member_int(&head, "version", row.version);
   pawl_member_str(&head, "status", row.status);
   pawl_member_bool(&head, "masked", o->mask.len > 0);
+  if (o->move) pawl_member_bool(&head, "moved", 1);
   pawl_member_time(&head, "at", pawl_engine_now(e));
   if (o->by.len) pawl_member_str(&head, "by", pawl_buf_str(&o->by));
   pawl_object_end(&head);
@@ -204,6 +216,23 @@ static pawl_code check_lines(const pawl_id *id, const pawl_buf *out,
   return PAWL_OK;
 }
 
+/* What goes on elsewhere stands still here, and nothing of it is under way. */
+static pawl_code check_move(const pawl_id *id, pawl_carried table,
+                            const pawl_rows *rows, pawl_error *err) {
+  if (table == PAWL_CARRIED_instance && rows->nrows &&
+      !pawl_read_export_instance(rows, 0).away.len)
+    return pawl_fail_hint(err, PAWL_CONFLICT, "carry it away first",
+                          "instance %s goes on here", pawl_id_text_of(id).at);
+  if ((table == PAWL_CARRIED_message || table == PAWL_CARRIED_ending) &&
+      rows->nrows)
+    return pawl_fail_hint(
+        err, PAWL_BUSY,
+        "a worker hands it over within a second or two: export it again then",
+        "instance %s has a word for another one under way",
+        pawl_id_text_of(id).at);
+  return PAWL_OK;
+}
+
 /* Its definition comes in front, and is asked for behind: which one it is, its
  * own row tells. */
 static pawl_code add_instance(pawl_engine *e, const pawl_id *id,
@@ -225,7 +254,8 @@ static pawl_code add_instance(pawl_engine *e, const pawl_id *id,
       pawl_buf_adds(&code, pawl_read_export_instance(&rows, 0).workflow);
       version = pawl_read_export_instance(&rows, 0).version;
     }
-    n += add_table(&rows, (pawl_carried)i, m, &lines);
+    if (o->move) TRY(check_move(id, (pawl_carried)i, &rows, err));
+    n += add_table(&rows, (pawl_carried)i, o, m, &lines);
   }
   add_end(id, n, &lines);
   TRY(check_lines(id, &lines, err));
@@ -235,6 +265,45 @@ static pawl_code add_instance(pawl_engine *e, const pawl_id *id,
 out:
   pawl_buf_deinit(&lines);
   pawl_buf_deinit(&code);
+  return rc;
+}
+
+/* A child that goes on here would have its result told to nobody. */
+static pawl_code check_whole(pawl_engine *e, const pawl_id *id,
+                             const export_options *o, pawl_error *err) {
+  pawl_rows rows;
+
+  if (o->mask.len)
+    return pawl_fail_hint(err, PAWL_INVALID, "export it as a copy, masked",
+                          "what is masked cannot go on in its place");
+  for (int s = 0; s < e->nshards; s++) {
+    MUST(PAWL_READ(e->store, carry_child, &rows, err, .shard = s,
+                   .parent = id));
+    if (!rows.nrows) continue;
+    return pawl_fail_hint(
+        err, PAWL_CONFLICT,
+        "`pawl export --move --children` takes them along; `pawl reclaim` "
+        "takes this one back",
+        "instance %s has a child that goes on here: %s",
+        pawl_id_text_of(id).at,
+        pawl_id_text_of(pawl_read_carry_child(&rows, 0).id).at);
+  }
+  return PAWL_OK;
+}
+
+/* Is it asked for as one that is moved? */
+pawl_code pawl_export_moves(pawl_engine *e, pawl_str options, int *moves,
+                            pawl_buf *by, pawl_error *err) {
+  export_options o;
+  pawl_code rc = PAWL_OK;
+
+  pawl_options_init(&pawl_options_of_export, &o, sizeof o, &e->alloc);
+  TRY(pawl_options_read(&pawl_options_of_export, options, &o, err));
+  *moves = o.move && !o.mask.len;
+  pawl_buf_adds(by, pawl_buf_str(&o.by));
+  rc = pawl_buf_check(by, err);
+out:
+  pawl_options_deinit(&pawl_options_of_export, &o);
   return rc;
 }
 
@@ -248,6 +317,7 @@ pawl_code pawl_engine_export(pawl_engine *e, const pawl_id *id,
   pawl_options_init(&pawl_options_of_export, &o, sizeof o, &e->alloc);
   TRY(pawl_options_read(&pawl_options_of_export, options, &o, err));
   TRY(read_masks(o.mask, &m, err));
+  if (o.move) TRY(check_whole(e, id, &o, err));
   TRY(add_instance(e, id, &o, &m, out, err));
 out:
   pawl_buf_deinit(&m.text);

@@ -44,6 +44,7 @@ static void add_instance(const pawl_rows *r, pawl_object *o) {
                       " trigger_event trigger_source deadline=deadline_at "
                       "suspended_at metadata commits successor");
   pawl_member_deleted(o, row.deletion, row.deleted_at, row.purge_at);
+  pawl_member_away(o, row.away);
   pawl_member_object(o, "times", &times);
   pawl_member_columns(&times, r, 0, PAWL_SHOWN_times);
   pawl_object_end(&times);

@@ -580,6 +580,7 @@ static void add_one(pawl_engine *e, const filter *f, const pawl_rows *r, int k,
   pawl_member_columns(&times, r, k, PAWL_SHOWN_times);
   pawl_object_end(&times);
   pawl_member_deleted(&o, row.deletion, row.deleted_at, row.purge_at);
+  pawl_member_away(&o, row.away);
   if (f->waits) member_waits(e, &o, &row);
   if (at) member_place(f, at, &o);
   pawl_object_end(&o);

@@ -163,7 +163,23 @@ void pawl_member_lease(pawl_object *o, const pawl_rows *agenda) {
   pawl_object_end(&lease);
 }
 
-/* ---- what was deleted ---- */
+/* ---- what was deleted, or is away ---- */
+
+void pawl_member_away(pawl_object *o, pawl_str away) {
+  static const char *const told[] = {"at", "by", "reason"};
+  pawl_object inner;
+  pawl_str value;
+
+  if (!away.len) {
+    pawl_member_null(o, "away");
+    return;
+  }
+  pawl_member_object(o, "away", &inner);
+  for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+    if (pawl_json_get(away, told[i], &value))
+      pawl_member_json(&inner, told[i], value);
+  pawl_object_end(&inner);
+}
 
 void pawl_member_deleted(pawl_object *o, pawl_str deletion, int64_t at_us,
                          int64_t purge_us) {

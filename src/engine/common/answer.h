@@ -25,6 +25,7 @@ void pawl_add_rows(pawl_buf *out, const pawl_rows *rows, const char *names);
 void pawl_member_lease(pawl_object *o, const pawl_rows *agenda);
 /* "deleted": {at, by, reason, purge_at}, as far as there are any; without `at`
  * it is deleted when it has ended. null: it is not. */
+void pawl_member_away(pawl_object *o, pawl_str away);
 void pawl_member_deleted(pawl_object *o, pawl_str deletion, int64_t at_us,
                          int64_t purge_us);
 

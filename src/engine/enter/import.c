@@ -33,13 +33,14 @@ enum { FORMAT = 1, BATCH = 200 /* rows */ };
 
 typedef struct import_options {
   uint64_t given;
-  int release;
+  int release, copy;
   pawl_buf by;
   int64_t line;
 } import_options;
 
 static const pawl_option import_rows[] = {
     {"release", PAWL_OPTION_BOOL, .at = offsetof(import_options, release)},
+    {"copy", PAWL_OPTION_BOOL, .at = offsetof(import_options, copy)},
     {"by", PAWL_OPTION_TEXT, .at = offsetof(import_options, by), .low = 1,
      .high = 255},
     {"line", PAWL_OPTION_INT, .at = offsetof(import_options, line), .low = 1,
@@ -70,9 +71,11 @@ typedef struct reading {
   pawl_engine *e;
   import_options options;
   pawl_str rest;
-  line now;       /* the line that is looked at */
-  int is_open;    /* between `export` and `end` */
-  list workflows; /* since the last `end` */
+  line now;          /* the line that is looked at */
+  int is_moved;      /* the instance that is open stands still where it was */
+  int was_suspended; /* before that */
+  int is_open;       /* between `export` and `end` */
+  list workflows;    /* since the last `end` */
   list rows;
   pawl_id id; /* the instance that is open */
   pawl_id no; /* its letter, if it gets one */
@@ -172,7 +175,7 @@ static int get_id(pawl_str text, pawl_id *id) {
 }
 
 static pawl_code read_head(reading *r, pawl_error *err) {
-  pawl_str masked, text = r->now.text;
+  pawl_str masked, moved, text = r->now.text;
 
   if (r->is_open)
     return wrong(err, NULL,
@@ -184,6 +187,8 @@ static pawl_code read_head(reading *r, pawl_error *err) {
     return PAWL_INVALID;
   }
   if (!get_id(text, &r->id)) return wrong(err, "id", "`id` is to be an id");
+  r->is_moved = pawl_json_get(text, "moved", &moved) &&
+                pawl_json_kind_of(moved) == PAWL_JSON_TRUE;
   if (r->options.release && pawl_json_get(text, "masked", &masked) &&
       pawl_json_kind_of(masked) == PAWL_JSON_TRUE)
     return pawl_fail_hint(err, PAWL_INVALID, "import it as a copy",
@@ -218,6 +223,13 @@ static pawl_code read_status(reading *r, pawl_error *err) {
       pawl_status_parse((pawl_str){value.at + 1, value.len - 2}, &r->status))
     return PAWL_OK;
   return wrong(err, "status", "that is no status of an instance");
+}
+
+/* Was it suspended before it was carried away, too? */
+static void read_away(reading *r) {
+  pawl_str away, value;
+  r->was_suspended = pawl_json_get(r->now.text, "away", &away) &&
+                     pawl_json_get(away, "suspended", &value);
 }
 
 static pawl_code check_end(const reading *r, pawl_error *err) {
@@ -321,8 +333,9 @@ static int begin_args(const reading *r, pawl_stmt stmt) {
   return 2;
 }
 
+/* Unless it is said otherwise: by who imports, or by its having been moved. */
 static int is_copy(const reading *r) {
-  return !r->options.release;
+  return r->options.copy || (!r->options.release && !r->is_moved);
 }
 
 /* What the original has still to say is not the copy's. */
@@ -332,6 +345,14 @@ static int is_left_out(const reading *r, const line *one) {
   return one->is == PAWL_CARRIED_message || one->is == PAWL_CARRIED_ending ||
          (one->is == PAWL_CARRIED_outbox &&
           !pawl_json_get(one->text, "published_at", &value));
+}
+
+/* Here it is not away. */
+static void forget_away(pawl_args *a) {
+  const pawl_stmt_info *info = &pawl_stmts[a->stmt];
+  for (int i = 0; i < info->nargs; i++)
+    if (!strcmp(info->args[i].name, "away"))
+      a->cols[i].cells[0] = (pawl_cell){.is_null = 1};
 }
 
 /* The rows from `from` on that go out together; *upto: the first that does
@@ -356,6 +377,7 @@ static pawl_code store_batch(reading *r, int from, int *upto, int *at,
     return rc;
   }
   *upto = k;
+  if (rows[from].is == PAWL_CARRIED_instance && r->is_moved) forget_away(a);
   pawl_code rc = pawl_store_send(r->e->store, a, at, &why);
   if (rc != PAWL_OK && pawl_code_is_final(rc, &why)) {
     why.code = rc = PAWL_INVALID;
@@ -363,6 +385,19 @@ static pawl_code store_batch(reading *r, int from, int *upto, int *at,
   }
   if (rc != PAWL_OK && err) *err = why;
   return rc;
+}
+
+/* It was carried away from here, and has come back: what is here is what it was
+ * then. */
+static pawl_code refuse_return(const reading *r, pawl_error *err) {
+  pawl_fail_hint(
+      err, PAWL_CONFLICT,
+      "kill that one and purge it; if this is what was carried away "
+      "here, and nobody has imported it, `pawl reclaim` will do",
+      "instance %s was carried away from this store",
+      pawl_id_text_of(&r->id).at);
+  pawl_error_where(err, "id");
+  return at_line(r->rows.at[0].no, PAWL_CONFLICT, err);
 }
 
 /* It is not there; or it is, or another has its key. */
@@ -375,12 +410,32 @@ static pawl_code look_for_instance(reading *r, int *is_there,
                  .shard = pawl_shard_of(r->e, &r->id), .id = &r->id));
   pawl_store_rows(r->e->store, at, &rows);
   *is_there = rows.nrows > 0;
+  if (*is_there && r->is_moved && pawl_read_instance_settle(&rows, 0).away)
+    return refuse_return(r, err);
   if (*is_there) return PAWL_OK;
   pawl_fail_hint(err, PAWL_CONFLICT, "delete that one, or purge it, first",
                  "another instance of its workflow has the key of %s",
                  pawl_id_text_of(&r->id).at);
   pawl_error_where(err, "key");
   return at_line(r->rows.at[0].no, PAWL_CONFLICT, err);
+}
+
+/* It was suspended to be carried away, and goes on once it is told that it has
+ * arrived; a copy does not, nor what had been suspended before. */
+static pawl_code send_arrive(reading *r, pawl_error *err) {
+  const int shard = pawl_shard_of(r->e, &r->id);
+  const int64_t now = pawl_store_now(r->e->store);
+
+  MUST(PAWL_SEND(r->e->store, agenda_revive, NULL, err, .shard = shard,
+                 .id = &r->id, .now = now, .completed = 1, .cancelled = 1,
+                 .deleted = 1));
+  return PAWL_SEND(r->e->store, inbox_insert, NULL, err, .shard = shard,
+                   .id = &r->id, .no = &r->no, .kind = pawl_strz("arrive"),
+                   .by = pawl_buf_some(&r->options.by), .now = now,
+                   .data = pawl_strz(is_copy(r) ? "{\"stay\":true,\"reason\":"
+                                                  "\"imported as a copy\"}"
+                                     : r->was_suspended ? "{\"stay\":true}"
+                                                        : "{}"));
 }
 
 static pawl_code send_suspend(reading *r, pawl_error *err) {
@@ -408,6 +463,7 @@ static pawl_code store_rows(reading *r, int *is_there, pawl_error *err) {
     pawl_store_rows(r->e->store, at, &rows);
     if (!rows.changed) return look_for_instance(r, is_there, err);
   }
+  if (r->is_moved) return send_arrive(r, err);
   if (is_copy(r) && !pawl_status_has_ended(r->status) &&
       r->status != PAWL_STATUS_SUSPENDED)
     return send_suspend(r, err);
@@ -477,6 +533,7 @@ static pawl_code take_line(reading *r, pawl_error *err) {
     default:
       MUST(check_place(r, err));
       if (is_first) MUST(read_status(r, err));
+      if (is_first) read_away(r);
       return add(alloc, &r->rows, &r->now) ? PAWL_OK : pawl_fail_memory(err);
   }
 }
@@ -504,6 +561,8 @@ pawl_code pawl_engine_import(pawl_engine *e, pawl_str text, pawl_str options,
   pawl_list_begin(&r.imported, &imported);
   pawl_list_begin(&r.there, &there);
   TRY(pawl_options_read(&pawl_options_of_import, options, &r.options, err));
+  if (r.options.copy && r.options.release)
+    TRY(wrong(err, "copy", "`copy` and `release` exclude each other"));
   r.now.no = r.options.line - 1;
   TRY(take_lines(&r, err));
   pawl_list_end(&r.imported);
