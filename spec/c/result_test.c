@@ -103,6 +103,68 @@ static void a_list_grows_whole_members_and_is_closed_once(void) {
   CHECK_INT(counted.live_bytes, 0);
 }
 
+static void keep(pawl_buf *whole, char fixed[16], const char *text) {
+  pawl_failure_keep(whole, fixed, 16, pawl_strz(text));
+}
+
+static void a_long_text_of_an_error_is_kept_beside_it(void) {
+  test_alloc counted = {0};
+  pawl_alloc alloc = {test_alloc_fn, &counted};
+  pawl_buf whole = {.alloc = &alloc};
+  char fixed[16];
+  keep(&whole, fixed, "fifteen letters");
+  CHECK_TEXT(fixed, "fifteen letters");
+  CHECK_STR(pawl_failure_text(&whole, fixed), "fifteen letters");
+  CHECK_INT(counted.requests, 0); /* what fits costs nothing */
+  keep(&whole, fixed, "more than fifteen letters");
+  CHECK_TEXT(fixed, "more  ... (cut)");
+  CHECK_STR(pawl_failure_text(&whole, fixed), "more than fifteen letters");
+  keep(&whole, fixed, "eur \xe2\x82\xac and as much again");
+  CHECK_TEXT(fixed, "eur  ... (cut)");
+  CHECK_STR(pawl_failure_text(&whole, "some ... (cut)"), "some ... (cut)");
+  CHECK_STR(pawl_failure_text(&whole, "eur "), "eur ");
+  keep(NULL, fixed, "nobody keeps it whole");
+  CHECK_TEXT(fixed, "nobod ... (cut)");
+  CHECK_STR(pawl_failure_text(&whole, fixed), "nobod ... (cut)");
+  keep(&whole, fixed, "short");
+  CHECK_INT(whole.len, 0);
+  pawl_buf_deinit(&whole);
+  CHECK_INT(counted.live_bytes, 0);
+}
+
+static void a_text_of_an_error_has_an_end(void) {
+  static char text[PAWL_MAX_FAILURE + 2];
+  pawl_buf whole = {0};
+  char fixed[16];
+  memset(text, 'm', PAWL_MAX_FAILURE);
+  keep(&whole, fixed, text);
+  CHECK_INT(whole.len, PAWL_MAX_FAILURE);
+  text[PAWL_MAX_FAILURE] = 'm';
+  keep(&whole, fixed, text);
+  CHECK_INT(whole.len, PAWL_MAX_FAILURE);
+  CHECK_TEXT(whole.at + whole.len - strlen(PAWL_CUT), PAWL_CUT);
+  size_t edge = PAWL_MAX_FAILURE - strlen(PAWL_CUT);
+  memcpy(text + edge - 1, "\xe2\x82\xac", 3); /* which is not halved */
+  keep(&whole, fixed, text);
+  CHECK_INT(whole.len, PAWL_MAX_FAILURE - 1);
+  CHECK_TEXT(whole.at + edge - 1, PAWL_CUT);
+  pawl_buf_deinit(&whole);
+}
+
+static void without_memory_an_error_stays_as_it_was_cut(void) {
+  static char text[PAWL_MAX_FAILURE * 2];
+  test_alloc counted = {.for_ever = 1, .fail_at = 1};
+  pawl_alloc alloc = {test_alloc_fn, &counted};
+  pawl_buf whole = {.alloc = &alloc};
+  char fixed[16];
+  memset(text, 'm', sizeof text - 1);
+  keep(&whole, fixed, text);
+  CHECK(counted.requests > 0);
+  CHECK_STR(pawl_failure_text(&whole, fixed), "mmmmm ... (cut)");
+  CHECK_INT(whole.failed, 0); /* the failure is told, and the step's end */
+  pawl_buf_deinit(&whole);
+}
+
 static void only_what_a_step_does_is_not_pure(void) {
   CHECK_TEXT(pawl_handler_name(PAWL_HANDLER_RUN), "run");
   CHECK_TEXT(pawl_handler_name(PAWL_HANDLER_ITEMS), "items");
@@ -116,6 +178,9 @@ int main(void) {
   a_result_is_emptied_and_freed();
   a_result_moves_with_its_memory();
   a_list_grows_whole_members_and_is_closed_once();
+  a_long_text_of_an_error_is_kept_beside_it();
+  a_text_of_an_error_has_an_end();
+  without_memory_an_error_stays_as_it_was_cut();
   only_what_a_step_does_is_not_pure();
   return TEST_END;
 }

@@ -326,6 +326,40 @@ static void errors_are_taken_apart(engine *e) {
         "install it, or correct its name");
 }
 
+/* As long as a message may be there: `tail` is what comes behind. */
+static void long_errors_are_kept_whole(engine *e) {
+  static const char *const raised[] = {
+      "error(('m'):rep(9000) .. '\\nend', 0)",
+      "error { message = ('m'):rep(9000) .. '\\nend' }",
+      "error(setmetatable({}, { __tostring = function() return "
+      "('m'):rep(9000) .. '\\nend' end }))",
+      "error('flow.lua:9: ' .. ('m'):rep(9000) .. ' end', 0)"};
+  for (size_t i = 0; i < sizeof raised / sizeof *raised; i++) {
+    fails(e, raised[i], PAWL_SCRIPT, NULL, NULL, NULL);
+    CHECK_INT(strlen(e->err.message), sizeof e->err.message - 1);
+    CHECK_INT(e->result.message.len, 9004);
+    CHECK_TEXT(e->result.message.at + 9000, " end");
+  }
+  fails(e, "error(('m'):rep(99999))", PAWL_SCRIPT, "flow.lua:2", NULL, NULL);
+  CHECK_INT(e->result.message.len, PAWL_MAX_FAILURE);
+  fails(e, "error('short')", PAWL_SCRIPT, NULL, "short", NULL);
+  CHECK_INT(e->result.message.len, 0);
+}
+
+static void a_long_trace_is_kept_whole(engine *e) {
+  fails(
+      e,
+      "local f = load('local n, some_function = ... if n == 0 then "
+      "error([[deep]]) end "
+      "some_function(n - 1, some_function) return n', '=' .. ('l'):rep(59))\n"
+      "local function begin() f(19, f) return 1 end\nreturn begin() + 1",
+      PAWL_SCRIPT, NULL, "deep", NULL);
+  if (!CHECK(e->result.trace.len >= sizeof e->err.trace)) return;
+  CHECK(strstr(e->result.trace.at, "'begin'") != NULL);
+  CHECK(strstr(e->result.trace.at, PAWL_CUT) == NULL);
+  CHECK(strstr(e->err.trace, PAWL_CUT) != NULL);
+}
+
 static void error_tables_say_what_they_mean(engine *e) {
   fails(e,
         "error { code = 'card_declined', message = 'no money', retry = false,"
@@ -442,6 +476,8 @@ int main(void) {
   static void (*const tests[])(engine *) = {what_a_handler_returns_is_taken,
                                             what_cannot_be_returned_is_said,
                                             errors_are_taken_apart,
+                                            long_errors_are_kept_whole,
+                                            a_long_trace_is_kept_whole,
                                             error_tables_say_what_they_mean,
                                             any_value_can_be_an_error,
                                             what_is_to_be_closed_is_closed,

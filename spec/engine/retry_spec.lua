@@ -106,22 +106,76 @@ kit.describe("a failing step", function(backend)
     end
   end)
 
-  it("keeps a long message, and says where it is cut", function()
-    for bytes, cut in pairs { [2000] = false, [5000] = true } do
-      local engine = backend.fresh()
-      local text = ("m"):rep(bytes)
-      assert(engine:load(kit.one(function() error { message = text } end,
-        { retry = false })))
-      local id = assert(engine:start "t.one")
-      assert(engine:run())
-      local kept = assert(engine:get(id)).error.message
-      if cut then
-        assert.matches("^m+ %.%.%. %(cut%)$", kept)
-        assert.is_true(#kept > 2000)
-      else
-        assert.equal(text, kept)
+  it("keeps a message of 16 KB whole, and says where a longer one is cut",
+    function()
+      for bytes, cut in pairs { [2000] = false, [16384] = false,
+        [16385] = true } do
+        local engine = backend.fresh()
+        local text = ("m"):rep(bytes)
+        assert(engine:load(kit.one(function() error { message = text } end,
+          { retry = false })))
+        local id = assert(engine:start "t.one")
+        assert(engine:run())
+        local example = assert(engine:problems()).problems[1].message
+        for _, kept in ipairs { assert(engine:get(id)).error.message,
+          kit.last(engine, id).error.message, example } do
+          assert.equal(cut and text:sub(1, 16374) .. " ... (cut)" or text,
+            kept)
+        end
       end
+    end)
+
+  it("keeps the message of the attempt that failed, and its trace", function()
+    local engine, clock = backend.fresh()
+    local runs = 0
+    assert(engine:load(kit.one(function()
+      runs = runs + 1
+      if runs == 2 then error "short" end
+      error(("%d"):format(runs):rep(4000))
+    end, { retry = { max = 3, base = 1 } })))
+    local id = assert(engine:start "t.one")
+    for _ = 1, 3 do
+      assert(engine:run())
+      clock:advance(10)
     end
+    local rows = assert(engine:history(id, { type = "failed" }))
+    assert.equal(("1"):rep(4000), rows[1].error.message)
+    assert.equal("short", rows[2].error.message)
+    assert.equal(("3"):rep(4000), rows[3].error.message)
+    assert.matches("stack traceback", rows[3].error.trace)
+  end)
+
+  it("has its whole message in what failed by it", function()
+    local engine = backend.fresh()
+    local text = ("m"):rep(9000)
+    local flow = pawl.workflow { code = "t.above", start = "c" }
+    flow:call("c", { workflow = "t.one", retry = false, next = "z" })
+    flow:finish "z"
+    local item = pawl.workflow { code = "t.items", start = "e" }
+    item:each("e", { items = function() return { 1 } end, branch = "s",
+      next = "z" })
+    item:step("s", { run = function() error(text, 0) end, retry = false,
+      next = "e" })
+    item:finish "z"
+    local saga = pawl.workflow { code = "t.saga", start = "a" }
+    saga:step("a", { run = function() end, undo = function()
+      error(text, 0)
+    end, retry = false, next = "b" })
+    saga:step("b", { run = function() error "stop" end, retry = false,
+      next = "z" })
+    saga:finish "z"
+    for _, one in ipairs { kit.one(function() error(text, 0) end,
+      { retry = false }), flow, item, saga } do assert(engine:load(one)) end
+    local above = assert(engine:start "t.above")
+    local items = assert(engine:start "t.items")
+    local undone = assert(engine:start "t.saga")
+    assert(engine:run())
+    assert.equal("the child failed: " .. text,
+      assert(engine:get(above)).error.message)
+    assert.equal(text, assert(engine:get(items)).error.message)
+    assert.equal(text,
+      assert(engine:history(undone, { type = "undo_failed" }))[1].error
+        .message)
   end)
 
   it("leaves its variables as they were", function()

@@ -58,10 +58,49 @@ void pawl_result_drop_effects(pawl_result *r) {
   PAWL_RESULT_EFFECTS(CLEAR)
 }
 
-void pawl_result_clear(pawl_result *r) {
-  pawl_result_drop_effects(r);
+void pawl_result_drop_failure(pawl_result *r) {
   PAWL_RESULT_FAILURE(CLEAR)
   r->retry_after_us = -1;
+}
+
+void pawl_result_clear(pawl_result *r) {
+  pawl_result_drop_effects(r);
+  pawl_result_drop_failure(r);
+}
+
+/* ---- texts of an error ---- */
+
+static const size_t CUT = sizeof PAWL_CUT - 1; /* its length */
+
+void pawl_failure_keep(pawl_buf *whole, char *fixed, size_t size,
+                       pawl_str text) {
+  if (whole) pawl_buf_clear(whole);
+  if (text.len < size) {
+    pawl_str_copy(fixed, size, text);
+    return;
+  }
+  pawl_str_copy(fixed, size - CUT, text);
+  memcpy(fixed + strlen(fixed), PAWL_CUT, CUT + 1);
+  if (!whole) return;
+  if (text.len <= PAWL_MAX_FAILURE) {
+    pawl_buf_adds(whole, text);
+  } else {
+    pawl_buf_add(whole, text.at,
+                 pawl_utf8_whole(text.at, PAWL_MAX_FAILURE - CUT));
+    pawl_buf_addz(whole, PAWL_CUT);
+  }
+  if (whole->failed) pawl_buf_clear(whole);
+}
+
+/* Whoever took an error for his own has put something in front of its
+ * message, or made another one. */
+pawl_str pawl_failure_text(const pawl_buf *whole, const char *fixed) {
+  size_t n = strlen(fixed);
+
+  if (n > CUT && n < whole->len && !strcmp(fixed + n - CUT, PAWL_CUT) &&
+      !memcmp(fixed, whole->at, n - CUT))
+    return pawl_buf_str(whole);
+  return pawl_strz(fixed);
 }
 
 void pawl_result_move(pawl_result *to, pawl_result *from) {

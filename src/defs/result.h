@@ -37,7 +37,13 @@ typedef enum pawl_handler {
 #undef PAWL_HANDLER_ENUM
 } pawl_handler;
 
-enum { PAWL_MAX_ITEMS = 100000, PAWL_MAX_NOTE = 16384 }; /* bytes of a text */
+/* Bytes of a text; PAWL_MAX_FAILURE: of one of an error's, longer ones are
+ * cut and say so. */
+enum {
+  PAWL_MAX_ITEMS = 100000,
+  PAWL_MAX_NOTE = 16384,
+  PAWL_MAX_FAILURE = 16384
+};
 
 const char *pawl_handler_name(pawl_handler handler);
 /* Does it leave everything as it is, as all but RUN and UNDO? (Then it may
@@ -78,7 +84,9 @@ int pawl_handler_is_pure(pawl_handler handler);
                              MISUSE */                                      \
   X(TIME, retry_after_us) /* error{ retry = seconds | "2m" }; -1: by        \
                              policy */                                      \
-  X(TEXT, details)        /* error{ details = ... } as JSON; may be empty */
+  X(TEXT, details)        /* error{ details = ... } as JSON; may be empty */ \
+  X(TEXT, message)        /* whole, where pawl_error has its beginning */    \
+  X(TEXT, trace)          /* the same */
 /* clang-format on */
 
 typedef struct pawl_result {
@@ -103,6 +111,15 @@ void pawl_result_deinit(pawl_result *r);
 void pawl_result_clear(pawl_result *r);
 /* Of a handler that failed: nothing stays but why, and what it wishes. */
 void pawl_result_drop_effects(pawl_result *r);
+/* Nothing that failed before is known any more. */
+void pawl_result_drop_failure(pawl_result *r);
+/* A text of an error, in `fixed`: cut to fit, and kept in `whole` (NULL: not)
+ * when it had to be, cut at PAWL_MAX_FAILURE. Without memory for that it stays
+ * as it was cut. */
+void pawl_failure_keep(pawl_buf *whole, char *fixed, size_t size,
+                       pawl_str text);
+/* Which of both is the error's: `whole` when `fixed` is its beginning. */
+pawl_str pawl_failure_text(const pawl_buf *whole, const char *fixed);
 /* One more member of a LIST, whole or not at all. */
 pawl_code pawl_result_add(pawl_buf *list, pawl_str member, pawl_error *err);
 /* Ends the lists that were begun: no more is added. */

@@ -142,8 +142,15 @@ static int shorten_not_found(char *line) {
   return 1;
 }
 
+/* In the error as far as it fits; whole in the result, if there is one. */
+static void keep_message(pawl_catch *caught, const char *text) {
+  pawl_failure_keep(caught->result ? &caught->result->message : NULL,
+                    caught->err->message, sizeof caught->err->message,
+                    pawl_strz(text));
+}
+
 void pawl_catch_text(pawl_catch *caught, const char *text, int is_located) {
-  char line[sizeof caught->err->message + 8];
+  char line[PAWL_MAX_FAILURE + 8];
   char place[sizeof caught->err->where] = "";
   size_t len = location(text);
   if (len && len < sizeof place && (is_located || is_lua_place(text, len))) {
@@ -160,7 +167,8 @@ void pawl_catch_text(pawl_catch *caught, const char *text, int is_located) {
                      ? "it is neither in package.path nor beside the "
                        "workflow's file: install it, or correct its name"
                      : "",
-                 "%s", line);
+                 "?");
+  keep_message(caught, line);
   if (place[0])
     pawl_error_where(caught->err, "%s", pawl_host_short_path(place));
 }
@@ -240,7 +248,7 @@ static void catch_ours(lua_State *L, pawl_catch *caught) {
   caught->rc = code_of(name, caught->script);
   pawl_fail(err, caught->rc, "?");
   if (lua_getfield(L, 1, "message") == LUA_TSTRING)
-    pawl_copy_message(err->message, sizeof err->message, lua_tostring(L, -1));
+    keep_message(caught, lua_tostring(L, -1));
   lua_pop(L, 1);
   copy_field(L, "raised", err->raised, sizeof err->raised);
   copy_field(L, "hint", err->hint, sizeof err->hint);
@@ -310,6 +318,13 @@ static void catch_table(lua_State *L, pawl_host *host, pawl_catch *caught) {
   read_details(L, host, caught);
 }
 
+static void describe_odd(lua_State *L, pawl_catch *caught, const char *type) {
+  const char *text = luaL_tolstring(L, -1, NULL);
+  pawl_fail(caught->err, caught->rc, "?");
+  keep_message(caught,
+               lua_pushfstring(L, "the error raised is a %s: %s", type, text));
+}
+
 /* An error value that is neither text nor a table. */
 static void catch_odd(lua_State *L, pawl_catch *caught) {
   const char *type = luaL_typename(L, 1);
@@ -317,8 +332,7 @@ static void catch_odd(lua_State *L, pawl_catch *caught) {
   if (lua_isnoneornil(L, 1))
     pawl_fail(caught->err, caught->rc, "the error raised is nil");
   else if (lua_isnumber(L, 1) || lua_isboolean(L, 1) || push_own_text(L))
-    pawl_fail(caught->err, caught->rc, "the error raised is a %s: %s", type,
-              luaL_tolstring(L, -1, NULL));
+    describe_odd(L, caught, type);
   else
     pawl_fail(caught->err, caught->rc, "the error raised is a %s", type);
   pawl_error_hint(caught->err, RAISE_HINT);
@@ -353,18 +367,16 @@ static int is_located(lua_State *L, const char *text, int level) {
   return 0;
 }
 
-static void add_trace(lua_State *L, pawl_error *err) {
+static void add_trace(lua_State *L, pawl_catch *caught) {
   static const char TAIL[] = "\n\t[C]: in ?"; /* our own way in */
-  char *trace = err->trace;
+  const size_t n = sizeof TAIL - 1;
   luaL_traceback(L, L, NULL, 1);
-  pawl_copy_text(trace, sizeof err->trace, lua_tostring(L, -1));
+  pawl_str trace = pawl_strz(lua_tostring(L, -1));
+  while (trace.len >= n && !memcmp(trace.at + trace.len - n, TAIL, n))
+    trace.len -= n;
+  pawl_failure_keep(caught->result ? &caught->result->trace : NULL,
+                    caught->err->trace, sizeof caught->err->trace, trace);
   lua_pop(L, 1);
-  size_t len = strlen(trace);
-  while (len >= sizeof TAIL - 1 &&
-         strcmp(trace + len - (sizeof TAIL - 1), TAIL) == 0) {
-    len -= sizeof TAIL - 1;
-    trace[len] = 0;
-  }
 }
 
 int pawl_catch_value(lua_State *L) {
@@ -391,7 +403,7 @@ int pawl_catch_value(lua_State *L) {
   }
   if (!caught->err->where[0])
     pawl_host_where(L, 1, caught->err->where, sizeof caught->err->where);
-  if (!caught->err->trace[0]) add_trace(L, caught->err);
+  if (!caught->err->trace[0]) add_trace(L, caught);
   lua_settop(L, 1);
   return 1;
 }
@@ -404,10 +416,10 @@ void pawl_catch_status(pawl_catch *caught, lua_State *L, int status) {
     return;
   }
   caught->rc = caught->script;
-  pawl_fail(caught->err, caught->rc, "%s",
-            lua_type(L, -1) == LUA_TSTRING
-                ? lua_tostring(L, -1)
-                : "an error while handling an error");
+  pawl_fail(caught->err, caught->rc, "?");
+  keep_message(caught, lua_type(L, -1) == LUA_TSTRING
+                           ? lua_tostring(L, -1)
+                           : "an error while handling an error");
 }
 
 /* ---- protected calls ---- */

@@ -174,13 +174,20 @@ static int is_own_code(const char *text) {
 void pawl_child_error(pawl_decision *d, pawl_str data, const char *status,
                       pawl_error *err) {
   pawl_str error = {0};
-  char message[sizeof err->message];
+  pawl_buf text = {.alloc = d->plan.alloc}, message = text;
 
   (void)pawl_json_get(data, "error", &error);
-  pawl_child_text(d, error, "message", message, sizeof message);
-  pawl_fail(err, PAWL_SCRIPT, "the child %s%s%s",
-            !strcmp(status, "cancelled") ? "was cancelled" : "failed",
-            message[0] ? ": " : "", message);
+  (void)pawl_json_get_text(error, "message", &message);
+  pawl_buf_addf(&text, "the child %s%s",
+                !strcmp(status, "cancelled") ? "was cancelled" : "failed",
+                message.len ? ": " : "");
+  pawl_buf_adds(&text, pawl_buf_str(&message));
+  pawl_fail(err, PAWL_SCRIPT, "?");
+  pawl_failure_keep(&d->result->message, err->message, sizeof err->message,
+                    pawl_buf_str(&text));
+  if (text.failed || message.failed) d->plan.failed = 1;
+  pawl_buf_deinit(&text);
+  pawl_buf_deinit(&message);
   pawl_child_text(d, error, "code", err->raised, sizeof err->raised);
   if (!err->raised[0] || is_own_code(err->raised))
     pawl_copy_text(

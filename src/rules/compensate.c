@@ -183,7 +183,7 @@ static int undo_failed(pawl_decision *d, int k, const pawl_node *node,
   pawl_record *r = pawl_token_record(d, k, again ? "failed" : "undo_failed");
 
   note_row(r, seq, began_us);
-  pawl_plan_error(&r->error, err, pawl_buf_str(&d->result->details));
+  pawl_plan_error(&r->error, err, d->result);
   pawl_buf_addz(&r->text, "undoing");
   pawl_set_detail(&d->plan, err);
   t = pawl_tok(d, k);

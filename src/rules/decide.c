@@ -47,9 +47,7 @@ static void run_routing(pawl_decision *d, int k, const char *type) {
   pawl_buf path = {.alloc = d->alloc};
   int record = p->nrecords, no;
 
-  d->result->no_retry = 0;
-  d->result->retry_after_us = -1;
-  pawl_buf_clear(&d->result->details);
+  pawl_result_drop_failure(d->result);
   no = pawl_tok(d, k)->no;
   if (!strcmp(type, "started")) pawl_buf_addz(&path, node->name);
   pawl_record *r = pawl_token_record(d, k, type);
@@ -117,7 +115,7 @@ static void plan_unknown(pawl_decision *d) {
     pawl_fail(&err, PAWL_NO_HANDLER, "nobody knows workflow \"%s\"",
               d->workflow.at);
   pawl_error_hint(&err, "load its file in a worker, then start it again");
-  pawl_fail_outright(d, &err, pawl_strz(NULL));
+  pawl_fail_outright(d, &err);
   pawl_trace_verdict(d);
 }
 
@@ -134,7 +132,7 @@ static void plan_deadline(pawl_decision *d) {
   pawl_fail(&err, PAWL_TIMEOUT, "the instance passed its deadline");
   pawl_copy_text(err.raised, sizeof err.raised, "deadline");
   pawl_buf_clear(&d->plan.error);
-  pawl_plan_error(&d->plan.error, &err, pawl_strz(NULL));
+  pawl_plan_error(&d->plan.error, &err, NULL);
   pawl_buf_adds(&r->error, pawl_buf_str(&d->plan.error));
   pawl_set_detail(&d->plan, &err);
   d->plan.outcome = "failed";
@@ -204,7 +202,7 @@ static void run_token(pawl_decision *d, int k) {
               "node \"%s\" is not in workflow \"%s\" "
               "version %" PRId64,
               pawl_tok(d, k)->node, d->workflow.at, d->version);
-    pawl_fail_outright(d, &err, pawl_strz(NULL));
+    pawl_fail_outright(d, &err);
     return;
   }
   d->plan.state.node = node->name;
@@ -535,7 +533,7 @@ int pawl_decide(pawl_decision *d) {
       !pawl_is_undoing(d) && !d->nletters && d->def) {
     pawl_error err; /* the store was edited by hand */
     pawl_fail(&err, PAWL_CORRUPT, "the instance stands nowhere");
-    pawl_fail_outright(d, &err, pawl_strz(NULL));
+    pawl_fail_outright(d, &err);
   } else {
     decide(d);
   }
@@ -563,7 +561,7 @@ static void give_up(pawl_decision *d, int k, const pawl_error *err) {
   pawl_record *r = pawl_token_record(d, k, "failed");
   d->plan.ran = 1;
   r->started_us = d->began_us;
-  pawl_plan_error(&r->error, err, pawl_buf_str(&d->result->details));
+  pawl_plan_error(&r->error, err, d->result);
   pawl_decide_hear(d);
 }
 
@@ -692,7 +690,7 @@ int pawl_decide_refused(pawl_decision *d, const pawl_error *why) {
     d->plan.heard = 1;
     stay(d);
   } else {
-    pawl_fail_outright(d, &err, pawl_strz(NULL));
+    pawl_fail_outright(d, &err);
   }
   finish_plan(d);
   return 0;

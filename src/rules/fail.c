@@ -12,8 +12,8 @@ void pawl_set_detail(pawl_plan *p, const pawl_error *err) {
 
 /* The instance's error, on the record too, and for people. */
 static void note_error(pawl_plan *p, pawl_record *r, const pawl_error *err,
-                       pawl_str details) {
-  pawl_plan_error(&p->error, err, details);
+                       const pawl_result *said) {
+  pawl_plan_error(&p->error, err, said);
   pawl_buf_adds(&r->error, pawl_buf_str(&p->error));
   pawl_set_detail(p, err);
 }
@@ -54,12 +54,11 @@ void pawl_end_undoing(pawl_decision *d, pawl_status status, int compensate) {
     pawl_end(d, status);
 }
 
-void pawl_fail_outright(pawl_decision *d, const pawl_error *err,
-                        pawl_str details) {
+void pawl_fail_outright(pawl_decision *d, const pawl_error *err) {
   pawl_plan *p = &d->plan;
   pawl_record *r = pawl_instance_record(d, "failed");
   r->attempt = p->state.tokens.n ? p->state.tokens.at[0].attempt + 1 : 1;
-  note_error(p, r, err, details);
+  note_error(p, r, err, NULL);
   p->outcome = "failed";
   pawl_end(d, PAWL_STATUS_FAILED);
 }
@@ -67,7 +66,7 @@ void pawl_fail_outright(pawl_decision *d, const pawl_error *err,
 void pawl_suspend(pawl_decision *d, const pawl_error *err) {
   pawl_plan *p = &d->plan;
   pawl_record *r = pawl_instance_record(d, "suspended");
-  note_error(p, r, err, pawl_strz(NULL));
+  note_error(p, r, err, NULL);
   p->state.status = PAWL_STATUS_SUSPENDED;
   p->state.suspended_us = pawl_decision_now(d);
   p->broke = 1;
@@ -125,7 +124,7 @@ void pawl_fail_token(pawl_decision *d, int k, const pawl_error *err,
   pawl_stop_waiting(d, k, NULL);
   pawl_record *r = pawl_token_record(d, k, "failed");
   if (began_us) r->started_us = began_us;
-  note_error(p, r, err, pawl_buf_str(&result->details));
+  note_error(p, r, err, result);
   pawl_tok(d, k)->attempt = f.attempt;
   pawl_tok(d, k)->changed = 1;
   switch (verdict) {

@@ -242,7 +242,8 @@ void pawl_parent_tell(pawl_decision *d, pawl_status status);
 /* A member of what a child says that is text; "" when there is none. */
 void pawl_child_text(pawl_decision *d, pawl_str object, const char *name,
                      char *to, size_t size);
-/* The child's own error, as the call's: with the code that its script gave. */
+/* The child's own error, as the call's: with the code that its script gave,
+ * whole in d->result. */
 void pawl_child_error(pawl_decision *d, pawl_str data, const char *status,
                       pawl_error *err);
 
@@ -254,8 +255,7 @@ void pawl_child_error(pawl_decision *d, pawl_str data, const char *status,
 void pawl_fail_token(pawl_decision *d, int k, const pawl_error *err,
                      int64_t began_us);
 /* The instance fails for a reason that lies outside its graph. */
-void pawl_fail_outright(pawl_decision *d, const pawl_error *err,
-                        pawl_str details);
+void pawl_fail_outright(pawl_decision *d, const pawl_error *err);
 /* Ends it with this status now; tokens that are left are dropped. */
 void pawl_end(pawl_decision *d, pawl_status status);
 /* The same after compensation, where there is something to undo. */

@@ -183,25 +183,29 @@ pawl_code pawl_plan_check(const pawl_plan *p, pawl_error *err) {
   return failed ? pawl_fail(err, PAWL_NOMEM, "out of memory") : PAWL_OK;
 }
 
-static void add_field(pawl_object *o, const char *name, const char *text) {
-  if (text[0]) pawl_member_textz(o, name, text);
+static void add_field(pawl_object *o, const char *name, pawl_str text) {
+  if (text.len) pawl_member_str(o, name, text);
 }
 
 const char *pawl_failure_code(const pawl_error *err) {
   return err->raised[0] ? err->raised : pawl_code_name(err->code);
 }
 
-void pawl_plan_error(pawl_buf *out, const pawl_error *err, pawl_str details) {
+void pawl_plan_error(pawl_buf *out, const pawl_error *err,
+                     const pawl_result *said) {
+  static const pawl_result nothing = {0};
   pawl_object o;
 
+  if (!said) said = &nothing;
   pawl_buf_clear(out);
   pawl_object_begin(&o, out);
-  add_field(&o, "code", pawl_failure_code(err));
-  add_field(&o, "message", err->message);
-  add_field(&o, "where", err->where);
-  add_field(&o, "hint", err->hint);
-  add_field(&o, "sqlstate", err->sqlstate);
-  add_field(&o, "trace", err->trace);
-  if (details.len) pawl_member_json(&o, "details", details);
+  add_field(&o, "code", pawl_strz(pawl_failure_code(err)));
+  add_field(&o, "message", pawl_failure_text(&said->message, err->message));
+  add_field(&o, "where", pawl_strz(err->where));
+  add_field(&o, "hint", pawl_strz(err->hint));
+  add_field(&o, "sqlstate", pawl_strz(err->sqlstate));
+  add_field(&o, "trace", pawl_failure_text(&said->trace, err->trace));
+  if (said->details.len)
+    pawl_member_json(&o, "details", pawl_buf_str(&said->details));
   pawl_object_end(&o);
 }

@@ -21,6 +21,7 @@
 #include "../base/buf.h"
 #include "../base/id.h"
 #include "../defs/def.h"
+#include "../defs/result.h"
 #include "state.h"
 
 /* ---- one row of history ---- */
@@ -188,8 +189,10 @@ pawl_code pawl_plan_check(const pawl_plan *p, pawl_error *err);
 
 /* The script's own code is what its author looks for. */
 const char *pawl_failure_code(const pawl_error *err);
-/* An error as JSON: {"code":...,"message":...,...}, empty fields left out. */
-void pawl_plan_error(pawl_buf *out, const pawl_error *err, pawl_str details);
+/* An error as JSON: {"code":...,"message":...,...}, empty fields left out.
+ * `said`: by the handler that failed, for details and whole texts; or NULL. */
+void pawl_plan_error(pawl_buf *out, const pawl_error *err,
+                     const pawl_result *said);
 
 /* ---- what follows a failure: retry.c ---- */
 

@@ -117,7 +117,9 @@ static void tell_wanted(const pawl_option *row, char *out, size_t size) {
   switch (row->shape) {
     case PAWL_OPTION_TEXT:
       snprintf(out, size, row->raw ? "a text" : "a text without a zero byte");
-      if (row->high)
+      if (row->high && row->raw)
+        snprintf(out, size, "a text of at most %" PRId64 " bytes", row->high);
+      else if (row->high)
         snprintf(out, size,
                  "a text of %" PRId64 " to %" PRId64
                  " bytes, none of them zero",
@@ -296,12 +298,32 @@ static pawl_code take_choices(const reading *r, const pawl_option *row,
   return PAWL_OK;
 }
 
+/* A text that is kept as JSON: few are long enough to be read for that. */
+static pawl_code check_raw(const reading *r, const pawl_option *row,
+                           pawl_str value, pawl_error *err) {
+  pawl_buf text = {0};
+  pawl_code rc;
+
+  if (row->shape != PAWL_OPTION_TEXT || !row->high ||
+      value.len - 2 <= (size_t)row->high)
+    return PAWL_OK;
+  if (value.len - 2 > 6 * (size_t)row->high) /* \u0020 is the longest */
+    return wrong(r, row, value, err);
+  pawl_json_unquote(value, &text);
+  rc = pawl_buf_check(&text, err);
+  if (rc == PAWL_OK && text.len > (size_t)row->high)
+    rc = wrong(r, row, value, err);
+  pawl_buf_deinit(&text);
+  return rc;
+}
+
 /* Shapes that more than JSON decides, then the others. */
 static pawl_code take_value(const reading *r, const pawl_option *row,
                             pawl_str value, pawl_error *err) {
   void *out = place(row, r->o);
 
   if (!has_shape(row, value)) return wrong(r, row, value, err);
+  if (row->raw) MUST(check_raw(r, row, value, err));
   if (row->raw || row->shape >= PAWL_OPTION_OBJECT) {
     *(pawl_str *)out = value;
     return PAWL_OK;

@@ -37,7 +37,8 @@
 #include "json.h"
 
 typedef enum pawl_option_shape {
-  PAWL_OPTION_TEXT,    /* pawl_buf: low to high bytes, none of them zero; with
+  PAWL_OPTION_TEXT,    /* pawl_buf: low to high bytes, none of them zero (raw:
+                          up to high bytes); with
                           names one of the `high` of them */
   PAWL_OPTION_INT,     /* int64_t from low to high */
   PAWL_OPTION_BOOL,    /* int */
@@ -64,6 +65,14 @@ typedef struct pawl_option {
   unsigned needed; /* bits of those that cannot do without */
   int raw;         /* a pawl_str there takes the JSON, once it is checked */
 } pawl_option;
+
+/* Bytes of what people say who do something: by whom, why, and by which event,
+ * "source:id". */
+enum {
+  PAWL_MAX_BY = 255,
+  PAWL_MAX_REASON = 4000,
+  PAWL_MAX_EVENT_ID = 2 * PAWL_MAX_BY + 1
+};
 
 typedef struct pawl_options {
   const char *what; /* whose they are, for messages: "start", "a signal" */

@@ -147,6 +147,31 @@ kit.describe("an audit", function(backend)
     assert.equal(task, list[types.delegated].task)
   end)
 
+  it("takes no more of who and why than it can show", function()
+    local engine = begun()
+    local id = assert(engine:start "t.waiting")
+    local who, why = ("w"):rep(256), ("y"):rep(4001)
+    local acts = {
+      function(o) return engine:cancel(id, o) end,
+      function(o) return engine:suspend(id, o) end,
+      function(o) return engine:delete(id, o) end,
+      function(o) return engine.workflows:suspend { workflow = "t.waiting",
+        by = o.by, reason = o.reason } end,
+      function(o) return engine.workflows:deactivate("t.waiting", 1, o) end,
+      function(o) return engine.outbox:drop(o) end,
+    }
+    for _, act in ipairs(acts) do
+      kit.refused("invalid", "`by`.* to 255 bytes", nil, act { by = who })
+      kit.refused("invalid", "`reason`.*4000 bytes", nil,
+        act { by = "ann", reason = why })
+    end
+    kit.refused("invalid", "`by`", nil, engine:start("t.waiting", nil,
+      { by = who }))
+    assert(engine:suspend(id, { by = who:sub(2), reason = "é" .. why:sub(4) }))
+    local entry = audit(engine, { instance = id })[1]
+    assert.same({ who:sub(2), "é" .. why:sub(4) }, { entry.by, entry.text })
+  end)
+
   it("keeps who purged what, and nothing else of it", function()
     local engine, clock = begun()
     local id = assert(engine:start("t.waiting", nil, { by = "ann" }))

@@ -73,13 +73,14 @@ enum { ROW_REQUEST };
 static const pawl_option change_rows[] = {
     {"request", PAWL_OPTION_ID, .at = offsetof(change, request)},
     {"dry_run", PAWL_OPTION_BOOL, .at = offsetof(change, dry_run)},
-    {"by", PAWL_OPTION_TEXT, .at = offsetof(change, by)},
+    {"by", PAWL_OPTION_TEXT, .at = offsetof(change, by), .high = PAWL_MAX_BY},
     {"source", PAWL_OPTION_CHOICE, .at = offsetof(change, source),
      .names = sources, .high = 3},
-    {TOLD(reason, TEXT), .kinds = ~(unsigned)NOTE}, /* it has its text */
+    {TOLD(reason, TEXT), .high = PAWL_MAX_REASON,
+     .kinds = ~(unsigned)NOTE}, /* it has its text */
     {TOLD(cancel, BOOL), .kinds = DELETE},
     {TOLD(compensate, BOOL), .kinds = CANCEL | DELETE},
-    {TOLD(event_id, TEXT), .kinds = CANCEL},
+    {TOLD(event_id, TEXT), .high = PAWL_MAX_EVENT_ID, .kinds = CANCEL},
     {TOLD(nodes, LIST), .low = 1, .kinds = WAKE},
     {TOLD(at_us, TIME), .kinds = WAKE},
     {TOLD(shift, BOOL), .kinds = RESUME},

@@ -31,8 +31,8 @@ typedef struct request {
 
 #define AT(member) .at = offsetof(request, member)
 static const pawl_option change_rows[] = {
-    {"by", PAWL_OPTION_TEXT, AT(by)},
-    {"reason", PAWL_OPTION_TEXT, AT(reason)},
+    {"by", PAWL_OPTION_TEXT, AT(by), .high = PAWL_MAX_BY},
+    {"reason", PAWL_OPTION_TEXT, AT(reason), .high = PAWL_MAX_REASON},
     {"instance", PAWL_OPTION_TEXT, AT(instance_id)},
     {"seq", PAWL_OPTION_INT, AT(seq), .low = 1, .high = INT64_MAX},
     {"type", PAWL_OPTION_TEXT, AT(type), .low = 1},

@@ -97,7 +97,8 @@ enum { NUNSETS = sizeof UNSETS / sizeof *UNSETS };
 static const pawl_option change_rows[] = {
     {"by", PAWL_OPTION_TEXT, .at = offsetof(change, by), .low = 1,
      .high = WORD_MAX},
-    {"reason", PAWL_OPTION_TEXT, .at = offsetof(change, reason), .raw = 1},
+    {"reason", PAWL_OPTION_TEXT, .at = offsetof(change, reason), .raw = 1,
+     .high = PAWL_MAX_REASON},
     {"to", PAWL_OPTION_TEXT, .at = offsetof(change, to), .low = 1,
      .high = WORD_MAX, .kinds = BIT(REASSIGN) | BIT(DELEGATE),
      .needed = BIT(DELEGATE)},
@@ -244,9 +245,6 @@ static pawl_code check_change(const pawl_engine *e, const change *c,
   if (c->kind == CHANGE_REASSIGN && !c->to.len && !c->who.n)
     return pawl_fail(err, PAWL_INVALID,
                      "reassign: `to`, or users, roles or groups are missing");
-  if (c->reason.len > 4000)
-    return pawl_fail(err, PAWL_INVALID,
-                     "`reason` must be text of less than 4,000 bytes");
   if (c->kind == CHANGE_EDIT) MUST(check_edit(c, err));
   MUST(pawl_check_bytes(e, "output has", c->output.len, err));
   MUST(pawl_check_bytes(e, "input has", c->input.len, err));

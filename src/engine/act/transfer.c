@@ -41,8 +41,10 @@ static const pawl_option transfer_rows[] = {
     {"limit", PAWL_OPTION_INT, .at = offsetof(transfer, limit), .low = 1,
      .high = INT32_MAX},
     {"after", PAWL_OPTION_TEXT, .at = offsetof(transfer, before), .low = 1},
-    {"by", PAWL_OPTION_TEXT, .at = offsetof(transfer, by)},
-    {"reason", PAWL_OPTION_TEXT, .at = offsetof(transfer, reason)},
+    {"by", PAWL_OPTION_TEXT, .at = offsetof(transfer, by),
+     .high = PAWL_MAX_BY},
+    {"reason", PAWL_OPTION_TEXT, .at = offsetof(transfer, reason),
+     .high = PAWL_MAX_REASON},
     {"map", PAWL_OPTION_OBJECT, .at = offsetof(transfer, map)},
     {"plan", PAWL_OPTION_BOOL, .at = offsetof(transfer, plan)}};
 PAWL_OPTIONS_OF(workflow_transfer) = {.what = "a transfer",

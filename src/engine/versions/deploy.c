@@ -15,7 +15,8 @@ typedef struct request {
 static const pawl_option deploy_rows[] = {
     {"files", PAWL_OPTION_LIST, .at = offsetof(request, files), .low = 1,
      .needed = 1},
-    {"by", PAWL_OPTION_TEXT, .at = offsetof(request, by)}};
+    {"by", PAWL_OPTION_TEXT, .at = offsetof(request, by),
+     .high = PAWL_MAX_BY}};
 PAWL_OPTIONS_OF(deploy) = {.what = "deploy", PAWL_OPTION_ROWS(deploy_rows)};
 
 /* A file, and what is wrong with it. */

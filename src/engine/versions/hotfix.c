@@ -4,8 +4,10 @@
 #include <inttypes.h>
 
 static const pawl_option hotfix_rows[] = {
-    {"by", PAWL_OPTION_TEXT, .at = offsetof(pawl_fix, by)},
-    {"reason", PAWL_OPTION_TEXT, .at = offsetof(pawl_fix, reason)}};
+    {"by", PAWL_OPTION_TEXT, .at = offsetof(pawl_fix, by),
+     .high = PAWL_MAX_BY},
+    {"reason", PAWL_OPTION_TEXT, .at = offsetof(pawl_fix, reason),
+     .high = PAWL_MAX_REASON}};
 PAWL_OPTIONS_OF(workflow_hotfix) = {.what = "a hot-fix",
                                     PAWL_OPTION_ROWS(hotfix_rows)};
 

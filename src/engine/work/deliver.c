@@ -205,7 +205,7 @@ static pawl_code tell_refused(pawl_engine *e, const message *m,
   pawl_code rc = PAWL_OK;
 
   pawl_id_format(child, id);
-  pawl_plan_error(&error, why, pawl_strz(NULL));
+  pawl_plan_error(&error, why, NULL);
   pawl_buf_addf(&data,
                 "{\"child\":\"%s\",\"status\":\"failed\",\"token\":%" PRId64
                 ",\"visit\":%" PRId64 ",\"node\":",

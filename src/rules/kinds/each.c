@@ -188,7 +188,8 @@ static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
   return PAWL_OK;
 }
 
-/* {"code","message"} of an error, for the list of results. */
+/* {"code","message"} of an error, for the list of results: not whole, as many
+ * may fail. */
 static void short_error(const pawl_error *err, pawl_buf *out) {
   pawl_object o;
 
@@ -255,7 +256,7 @@ static void fail_missing(pawl_decision *d, const pawl_node *node,
             "%s %" PRId64 " of each \"%s\" is not in the store", what, no + 1,
             node->name);
   pawl_error_hint(&err, "somebody else has deleted it there");
-  pawl_fail_outright(d, &err, pawl_strz(NULL));
+  pawl_fail_outright(d, &err);
 }
 
 /* Were the results read that are stored? */
@@ -384,8 +385,8 @@ static void take(pawl_decision *d, int k, const pawl_node *node,
   if (!strcmp(status, "completed")) {
     item_done(d, k, index, output);
   } else {
-    pawl_child_error(d, data, status, &err);
     pawl_result_clear(d->result); /* of whoever failed before */
+    pawl_child_error(d, data, status, &err);
     item_failed(d, k, index, &err);
   }
 }

@@ -33,7 +33,7 @@ static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
     pawl_error why;
     pawl_fail(&why, PAWL_SCRIPT, "it ended at finish \"%s\"", node->name);
     pawl_copy_text(why.raised, sizeof why.raised, node->name);
-    pawl_plan_error(&p->error, &why, pawl_strz(NULL));
+    pawl_plan_error(&p->error, &why, NULL);
   }
   pawl_end_undoing(d, PAWL_STATUS_FAILED, d->def->compensate);
   pawl_buf_clear(

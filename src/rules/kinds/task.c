@@ -140,8 +140,8 @@ static void read_failure(pawl_decision *d, pawl_str data, pawl_error *why) {
   pawl_fail(why, PAWL_SCRIPT, "the task failed");
   (void)pawl_json_get(data, "error", &error);
   if (pawl_json_get_text(error, "message", &text))
-    pawl_copy_message(why->message, sizeof why->message,
-                      text.at ? text.at : "");
+    pawl_failure_keep(&d->result->message, why->message, sizeof why->message,
+                      pawl_buf_str(&text));
   pawl_buf_clear(&text);
   if (pawl_json_get_text(error, "code", &text))
     pawl_copy_text(why->raised, sizeof why->raised, text.at ? text.at : "");
@@ -155,10 +155,10 @@ static void task_failed(pawl_decision *d, int k, const pawl_node *node,
   pawl_error why = {0};
   int to = pawl_node_next(node, "failed", 6);
 
+  pawl_result_clear(d->result); /* of whoever failed before */
   read_failure(d, pawl_buf_str(&l->data), &why);
   if (to < 0 &&
       pawl_node_on_error(node, why.raised[0] ? why.raised : "script") >= 0) {
-    pawl_result_clear(d->result); /* of whoever failed before */
     d->result->no_retry = 1;
     clear_task(pawl_tok(d, k));
     pawl_fail_token(d, k, &why, 0);
@@ -171,7 +171,7 @@ static void task_failed(pawl_decision *d, int k, const pawl_node *node,
     pawl_buf_addz(&r->text, "the task may be tried again");
   pawl_buf_adds(&r->by, pawl_buf_str(&l->by));
   note_override(pawl_buf_str(&l->data), r);
-  pawl_plan_error(&r->error, &why, (pawl_str){NULL, 0});
+  pawl_plan_error(&r->error, &why, d->result);
   if (to < 0) return;
   clear_task(pawl_tok(d, k));
   pawl_leave(d, k, to);

@@ -155,7 +155,7 @@ static int asks_match(pawl_decision *d, int k, const pawl_node *node,
     r = pawl_token_record(d, k, "refused");
     pawl_buf_addf(&r->text, "`match` failed for event \"%s\"",
                   l->name.len ? l->name.at : "");
-    pawl_plan_error(&r->error, &err, none);
+    pawl_plan_error(&r->error, &err, d->result);
   }
   pawl_asked_add(pawl_tok(d, k), pawl_buf_str(&l->event_id));
   return 0;
