@@ -127,14 +127,26 @@ local function ask(store)
   return out
 end
 
+--- Half of it is past its time. How long others waited for the housekeeper at
+--- most: his longest transaction, from its first statement to its commit.
+local function prune(store)
+  local engine <close> = assert(pawl.open(store.url))
+  local began = mono()
+  local found = assert(engine:prune { retain = (DAYS // 2) .. "d",
+    published = (DAYS // 2) .. "d" })
+  return { instances = found.instances.removed, seconds = mono() - began,
+    longest_ms = found.longest_us / 1e3 }
+end
+
 ---@return table  milliseconds by question, how long the filling took, of how
----              many finished ones
+---              many finished ones, and how half of them went
 function record.measure(bench, store, size)
   local full <close> = store:another "record"
   local began = mono()
   record.fill(bench, full, size.record)
   local filled = mono() - began
-  return { finished = size.record, fill_seconds = filled, ms = ask(full) }
+  return { finished = size.record, fill_seconds = filled, ms = ask(full),
+    pruned = prune(full) }
 end
 
 return record

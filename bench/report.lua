@@ -164,6 +164,9 @@ local function record_lines(found, lines)
   for _, name in ipairs(names) do
     lines[#lines + 1] = ("    %-20s %8s"):format(name, number(found.ms[name]))
   end
+  local gone = found.pruned
+  lines[#lines + 1] = ("    pruned %d in %.1f s, %.1f ms the longest "
+    .. "transaction"):format(gone.instances, gone.seconds, gone.longest_ms)
 end
 
 local function store_lines(name, measures, lines)

@@ -105,6 +105,8 @@ for _, backend in ipairs(backends) do
     it("asks a filled record alone", function()
       local results = run("--record", backend.name)
       assert.is_true(results[backend.name].record.ms.list > 0)
+      local pruned = results[backend.name].record.pruned
+      assert.is_true(pruned.instances > 0 and pruned.longest_ms > 0)
       assert.is_nil(results[backend.name].W1)
       assert.is_nil(results.targets)
     end)

@@ -90,6 +90,8 @@ local MEANT = {
   { "task_list_due", "task_due by .*due_at <=.*ROW", "a page of what is due" },
   { "inbox_known", "inbox_event by .*ROW", "the first, as a range" },
   { "health_page", "inbox_event by .*ROW", "the same" },
+  { "prune_audit", "audit_pkey by .*at <=", "a batch, the oldest first" },
+  { "prune_audited", "audit_pkey by .*at <=", "what is that old" },
   { "prune_deleted", "instance_deleted", "a page of what was deleted" },
   { "prune_ended", "standing_pkey by .*instance >", "a page of a status" },
   { "prune_expired", "event_expires by .*<=", "what has expired" },

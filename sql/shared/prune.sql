@@ -80,6 +80,26 @@ select id, updated_at,
    and status >= '' -- only: postgres
  order by id limit @max;
 
+-- name: prune_audited
+-- args: @shard smallint, @before time, @max integer
+-- rows: n bigint
+select count(*) as n from (
+  select 1 from pawl.audit where shard = @shard and at <= @before
+   limit @max) a;
+
+-- name: prune_audit
+-- args: @shard smallint, @before time, @max integer
+delete from pawl.audit
+-- only: postgres
+ where ctid = any (array(
+  select ctid from pawl.audit where shard = @shard and at <= @before
+   order by at, id limit @max));
+-- only: sqlite
+ where (shard, at, id) in (
+  select shard, at, id from pawl_audit where shard = @shard and at <= @before
+   order by at, id limit @max);
+-- for all
+
 -- name: prune_expired
 -- args: @shard smallint, @now time?, @max integer
 -- rows: n bigint

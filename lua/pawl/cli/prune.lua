@@ -8,8 +8,8 @@ local term = require "pawl.cli.term"
 
 local patience = 40 -- seconds: a housekeeper that died is waited for
 
-local kinds = { "instances", "deleted", "outbox", "tasks", "events",
-  "revisions", "executors" }
+local kinds = { "instances", "deleted", "outbox", "tasks", "audit",
+  "events", "revisions", "executors" }
 
 -- Why something stays, as people read it.
 local why = {
@@ -50,6 +50,10 @@ local function tell(report)
   end
   if report.freed_bytes > 0 then
     term.print(("%d bytes were given back"):format(report.freed_bytes))
+  end
+  if report.longest_us > 50000 then
+    term.print(("others may have waited %.0f ms for one of its "
+      .. "transactions"):format(report.longest_us / 1000))
   end
   if not report.finished then
     term.print "there may be more"
@@ -97,8 +101,10 @@ return {
     .. "--retain 30d is for instances, however they ended. By name it takes "
     .. "more: completed, failed, cancelled, deleted (since then), published "
     .. "(rows of the outbox; else 7d), tasks (that are over, of instances that "
-    .. "go on), revisions (of hot-fixed workflows), executors (else 7d). What "
-    .. "it names counts for all workflows, whatever they say.\n\n"
+    .. "go on), audit (what no history tells: hand-overs of tasks, switched "
+    .. "workflows, purges), revisions (of hot-fixed workflows), executors "
+    .. "(else 7d). What it names counts for all workflows, whatever they "
+    .. "say.\n\n"
     .. "Instances stay while their parent lives, while children live that end "
     .. "with them, and while others have not got what they sent or emitted.",
   options = {

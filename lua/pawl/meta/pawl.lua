@@ -134,6 +134,7 @@ function pawl.migrations(url, options) end
 ---@field deleted? number|string    since they were deleted, if that is sooner
 ---@field published? number|string  the outbox, since it was published; 7 days
 ---@field tasks? number|string      that are over, of instances that go on
+---@field audit? number|string      its entries that no history has
 ---@field revisions? number|string  of workflows, since another took their place
 ---@field executors? number|string  since their last heartbeat; 7 days
 
@@ -150,10 +151,12 @@ function pawl.migrations(url, options) end
 ---@field deleted pawl.Pruned
 ---@field outbox pawl.Pruned
 ---@field tasks pawl.Pruned
+---@field audit pawl.Pruned
 ---@field events pawl.Pruned
 ---@field revisions pawl.Pruned
 ---@field executors pawl.Pruned
 ---@field freed_bytes integer  that a SQLite file gave back
+---@field longest_us integer   so long its longest transaction held its locks
 ---@field finished boolean     false: a limit, or an interrupt, came before
 ---@field dry_run boolean
 

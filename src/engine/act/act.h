@@ -141,6 +141,9 @@ pawl_code pawl_purge_check(pawl_engine *e, const pawl_id *id,
                            const pawl_id *parent, int force, pawl_error *err);
 /* How many rows one unit takes, so that its locks are short. */
 int pawl_purge_budget(const pawl_engine *e);
+/* A unit that took rows away since then is over: how long did it hold its
+ * locks? e->longest_us is the longest of them. */
+void pawl_purge_took(pawl_engine *e, int64_t began_mono);
 /* What stays of one that somebody named has purged: who wanted it gone. */
 pawl_code pawl_purge_note(pawl_engine *e, const pawl_id *id, pawl_str by,
                           pawl_str reason, pawl_error *err);

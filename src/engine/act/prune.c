@@ -5,6 +5,7 @@
  *   deleted     those that were deleted, and those whose purge was cut short
  *   outbox      rows that were published
  *   tasks       that are over, of instances that go on
+ *   audit       entries of what no history has
  *   events      that have expired
  *   revisions   of versions that were hot-fixed since
  *   executors   that are long gone
@@ -35,7 +36,7 @@
 enum {
   PAGE = 200,      /* rows that are looked at together */
   ROWS_APART = 8,  /* of an instance, beside its history */
-  EVENTS = 500,    /* that one unit takes away */
+  EVENTS = 500,    /* that one unit takes away; the same of the audit */
   REVISIONS = 100, /* the same */
   EXECUTORS = 100,
   REST = 9 /* a worker works a tenth of its time */
@@ -45,7 +46,7 @@ enum {
 
 #define SPANS(X) \
   X(retain)      \
-  PAWL_RETAINED(X) X(published) X(tasks) X(revisions) X(executors)
+  PAWL_RETAINED(X) X(published) X(tasks) X(audit) X(revisions) X(executors)
 
 typedef struct request {
   uint64_t is_given;
@@ -446,6 +447,7 @@ out:
 
 static pawl_code delete_outbox(sweep *w, const pawl_prune_published_row *list,
                                const int *which, int n, pawl_error *err) {
+  int64_t began = pawl_clock_mono();
   pawl_rows rows;
 
   if (!n || w->asked.dry_run) return PAWL_OK;
@@ -453,8 +455,9 @@ static pawl_code delete_outbox(sweep *w, const pawl_prune_published_row *list,
   for (int i = 0; i < n; i++)
     PAWL_PUT(&w->e->args, prune_outbox, .shard = w->at.shard,
              .id = list[which[i]].instance, .seq = list[which[i]].seq);
-  return pawl_store_once(w->e->store, PAWL_UNIT_BATCH, &w->e->args, &rows,
-                         err);
+  MUST(pawl_store_once(w->e->store, PAWL_UNIT_BATCH, &w->e->args, &rows, err));
+  pawl_purge_took(w->e, began);
+  return PAWL_OK;
 }
 
 static pawl_code step_outbox(sweep *w, int *done, pawl_error *err) {
@@ -484,9 +487,11 @@ out:
   return rc;
 }
 
-/* Not those that failed: they can be opened again. */
+/* One that failed can be opened again while its instance stands there, which
+ * needs it then. */
 static const pawl_task_status task_ends[] = {
-    PAWL_TASK_COMPLETED, PAWL_TASK_CANCELLED, PAWL_TASK_TIMED_OUT};
+    PAWL_TASK_COMPLETED, PAWL_TASK_CANCELLED, PAWL_TASK_TIMED_OUT,
+    PAWL_TASK_FAILED};
 enum { NTASK_ENDS = sizeof task_ends / sizeof *task_ends };
 
 static pawl_code take_tasks(sweep *w, int64_t by, int *over, pawl_error *err) {
@@ -530,9 +535,33 @@ static pawl_code step_tasks(sweep *w, int *done, pawl_error *err) {
   return PAWL_OK;
 }
 
-static pawl_code step_events(sweep *w, int *done, pawl_error *err) {
+static pawl_code step_audit(sweep *w, int *done, pawl_error *err) {
+  const int64_t kept = kept_other(w->asked.audit, w->ours.audit, -1),
+                before = w->now_us - kept, began = pawl_clock_mono();
   const int max = at_most(w, w->asked.dry_run ? INT32_MAX : EVENTS);
   int64_t n;
+  pawl_rows rows;
+
+  *done = 1;
+  if (kept < 0) return PAWL_OK;
+  if (w->asked.dry_run) {
+    MUST(PAWL_READ(w->e->store, prune_audited, &rows, err,
+                   .shard = w->at.shard, .before = before, .max = max));
+    n = pawl_read_prune_audited(&rows, 0).n;
+  } else {
+    MUST(PAWL_WRITE(w->e->store, prune_audit, &rows, err, .shard = w->at.shard,
+                    .before = before, .max = max));
+    n = rows.changed;
+    pawl_purge_took(w->e, began);
+  }
+  removed(w, n);
+  *done = n < max || w->asked.dry_run;
+  return PAWL_OK;
+}
+
+static pawl_code step_events(sweep *w, int *done, pawl_error *err) {
+  const int max = at_most(w, w->asked.dry_run ? INT32_MAX : EVENTS);
+  int64_t n, began = pawl_clock_mono();
   pawl_rows rows;
 
   if (w->asked.dry_run) {
@@ -544,6 +573,7 @@ static pawl_code step_events(sweep *w, int *done, pawl_error *err) {
     MUST(PAWL_WRITE(w->e->store, event_prune, &rows, err, .shard = w->at.shard,
                     .now = pawl_store_now(w->e->store), .max = max));
     n = rows.changed;
+    pawl_purge_took(w->e, began);
   }
   removed(w, n);
   *done = n < max || w->asked.dry_run;
@@ -552,6 +582,7 @@ static pawl_code step_events(sweep *w, int *done, pawl_error *err) {
 
 static pawl_code forget_revisions(sweep *w, const pawl_buf *keep, int n,
                                   pawl_error *err) {
+  int64_t began = pawl_clock_mono();
   pawl_code rc = PAWL_OK;
 
   TRY(pawl_store_begin(w->e->store, PAWL_UNIT_BATCH, err));
@@ -561,6 +592,7 @@ static pawl_code forget_revisions(sweep *w, const pawl_buf *keep, int n,
                   .version = row->version, .revision = row->revision));
   }
   TRY(pawl_store_commit(w->e->store, err));
+  pawl_purge_took(w->e, began);
 out:
   if (rc != PAWL_OK) pawl_store_rollback(w->e->store);
   return rc;
@@ -591,7 +623,7 @@ static pawl_code step_executors(sweep *w, int *done, pawl_error *err) {
   const int64_t before =
       w->now_us - kept_other(w->asked.executors, w->ours.executors, KEPT_US);
   const int max = at_most(w, EXECUTORS);
-  int64_t n;
+  int64_t n, began = pawl_clock_mono();
   pawl_rows rows;
 
   if (w->asked.dry_run) {
@@ -602,6 +634,7 @@ static pawl_code step_executors(sweep *w, int *done, pawl_error *err) {
     MUST(PAWL_WRITE(w->e->store, executor_prune, &rows, err, .before = before,
                     .max = max));
     n = rows.changed;
+    pawl_purge_took(w->e, began);
   }
   removed(w, n);
   *done = n < max || w->asked.dry_run;
@@ -621,9 +654,11 @@ static pawl_code step_space(sweep *w, int *done, pawl_error *err) {
   }
   *done = !pages || w->asked.dry_run;
   if (*done) return PAWL_OK;
+  int64_t began = pawl_clock_mono();
   TRY(pawl_store_begin(w->e->store, PAWL_UNIT_BATCH, err));
   TRY(pawl_store_send_one(w->e->store, PAWL_STMT_prune_cut, NULL, NULL, err));
   TRY(pawl_store_commit(w->e->store, err));
+  pawl_purge_took(w->e, began);
   MUST(pawl_store_once_one(w->e->store, PAWL_UNIT_READ, PAWL_STMT_prune_space,
                            NULL, &rows, err));
   if (rows.nrows) {
@@ -641,8 +676,9 @@ out:
 static const stage stages[] = {
     {"instances", step_ended, 1},     {"deleted", step_deleted, 1},
     {"outbox", step_outbox, 1},       {"tasks", step_tasks, 1},
-    {"events", step_events, 1},       {"revisions", step_revisions, 0},
-    {"executors", step_executors, 0}, {"space", step_space, 0}};
+    {"audit", step_audit, 1},         {"events", step_events, 1},
+    {"revisions", step_revisions, 0}, {"executors", step_executors, 0},
+    {"space", step_space, 0}};
 enum { NSTAGES = sizeof stages / sizeof *stages, SPACE = NSTAGES - 1 };
 
 /* ---- going through them ---- */
@@ -677,6 +713,13 @@ static void write_place(const place *p, pawl_buf *out) {
                 p->workflow);
 }
 
+/* Of instances the last, or of tasks that behind them. */
+enum {
+  MOST_STATUS = (int)PAWL_RETAINED_deleted > (int)NTASK_ENDS
+                    ? (int)PAWL_RETAINED_deleted
+                    : (int)NTASK_ENDS
+};
+
 /* What cannot be read is a place of its own: the beginning. */
 static void read_place(const pawl_engine *e, pawl_str text, place *p) {
   char id[64] = "";
@@ -690,8 +733,7 @@ static void read_place(const pawl_engine *e, pawl_str text, place *p) {
   if (sscanf(copy, "%d %d %d %" SCNd64 " %63s %255s", &q.stage, &q.shard,
              &q.status, &q.after_seq, id, q.workflow) < 5 ||
       q.stage < 0 || q.stage >= NSTAGES || q.shard < 0 ||
-      q.shard >= e->nshards || q.status < 0 ||
-      q.status > PAWL_RETAINED_deleted ||
+      q.shard >= e->nshards || q.status < 0 || q.status > MOST_STATUS ||
       !pawl_id_parse(id, strlen(id), &q.after))
     return;
   *p = q;
@@ -747,6 +789,7 @@ static void init_sweep(sweep *w, count *counts) {
   w->counts = counts;
   w->now_us = pawl_engine_now(w->e);
   w->left = w->asked.limit;
+  w->e->longest_us = 0;
   w->versions.alloc = &w->e->alloc;
 }
 
@@ -780,6 +823,7 @@ static void tell(const sweep *w, int finished, pawl_buf *out) {
   for (int i = 0; i < SPACE; i++)
     tell_count(&o, stages[i].name, &w->counts[i]);
   pawl_member_int(&o, "freed_bytes", w->freed_bytes);
+  pawl_member_int(&o, "longest_us", w->e->longest_us);
   pawl_member_bool(&o, "finished", finished);
   pawl_member_bool(&o, "dry_run", w->asked.dry_run);
   pawl_object_end(&o);

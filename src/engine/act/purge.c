@@ -22,10 +22,17 @@ int pawl_purge_budget(const pawl_engine *e) {
   return e->purge_rows ? e->purge_rows : ROWS;
 }
 
+void pawl_purge_took(pawl_engine *e, int64_t began_mono) {
+  int64_t took_us = pawl_clock_mono() - began_mono;
+  if (took_us > e->longest_us) e->longest_us = took_us;
+}
+
 /* How long the last unit took says how much the next one does. */
-static void adapt(pawl_engine *e, int64_t took_us) {
+static void adapt(pawl_engine *e, int64_t began_mono) {
+  int64_t took_us = pawl_clock_mono() - began_mono;
   int rows = pawl_purge_budget(e);
 
+  pawl_purge_took(e, began_mono);
   if (took_us > LOCKED_US / 2)
     rows /= 2;
   else if (took_us < LOCKED_US / 8)
@@ -159,7 +166,7 @@ static pawl_code send_batch(pawl_engine *e, int64_t *changed,
   int64_t began = pawl_clock_mono();
   do rc = pawl_store_once(e->store, PAWL_UNIT_BATCH, &e->args, &rows, err);
   while (pawl_store_may_repeat(rc, &tries));
-  adapt(e, pawl_clock_mono() - began);
+  adapt(e, began);
   if (rc == PAWL_OK) *changed = rows.changed;
   return rc;
 }
@@ -200,7 +207,7 @@ pawl_code pawl_purge_tasks(pawl_engine *e, int shard, const pawl_id *ids,
                   .task = &ids[i]));
   }
   TRY(pawl_store_commit(e->store, err));
-  adapt(e, pawl_clock_mono() - began);
+  adapt(e, began);
 out:
   if (rc != PAWL_OK) pawl_store_rollback(e->store);
   return rc;
@@ -332,7 +339,7 @@ pawl_code pawl_purge_many(pawl_engine *e, int shard,
   TRY(send_held(e, &s, PAWL_STMT_purge_held_instance, &last, err));
   TRY(send_release(e, &s, err));
   TRY(pawl_store_commit(e->store, err));
-  adapt(e, pawl_clock_mono() - began);
+  adapt(e, began);
   pawl_store_rows(e->store, last, &rows);
   *gone = rows.changed;
   return PAWL_OK;

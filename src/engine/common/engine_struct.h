@@ -121,6 +121,7 @@ struct pawl_engine {
   int graph_only;      /* no code is to be loaded from the store now */
   /* ---- act: purge.c, prune.c ---- */
   int purge_rows;        /* that one unit takes; 0: as many as ever */
+  int64_t longest_us;    /* of units that took rows away */
   int64_t prune_mono_us; /* no piece before that */
   /* ---- work: held instances, slots.h ---- */
   struct pawl_held *held;
