@@ -622,6 +622,9 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_workflow_hotfix(pawl_engine *engine,
  *                 long as it was suspended)
  *   "activate", "deactivate"   version: whether new instances of it may be
  *                 started; those that run go on
+ *   "off"         no version of it starts, also none that comes later; those
+ *                 that run go on
+ *   "on"          those versions start again that did before
  * `out` (may be NULL): JSON of how it is now, the caller's. PAWL_CONFLICT: it
  * is so already. PAWL_NOTFOUND, PAWL_INVALID.
  *
@@ -987,8 +990,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_history(pawl_engine *engine,
 /* Who did what, when, as a JSON array, newest first: what was asked of
  * instances (as their histories tell it), who started them ("started"), what
  * was done to tasks ("claimed", "reassigned"...) and to workflows
- * ("registered", "hotfixed", "activated", "deactivated", "suspended",
- * "resumed"), and purges. `query`: a JSON object or NULL, keys: by, since_us
+ * ("registered", "hotfixed", "activated", "deactivated", "switched_off",
+ * "switched_on", "suspended", "resumed"), and purges. `query`: a JSON object or NULL, keys: by, since_us
  * (then or later), until_us (before), type, workflow, tenant, instance, limit
  * (100, at most 10,000), before (an entry's `cursor`: the page behind it).
  * Entries: at, by, type, and by need instance, seq (the row of its history),
@@ -1002,7 +1005,7 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_audit(pawl_engine *engine,
 
 /* Where it stands, as a JSON array of tokens, the caller's: no, node, state,
  * visit, previous, parent, scope, fork, branch, data, event, detail, attempt,
- * due, entered. `everything`, when not 0: also tokens that are consumed or
+ * due, entered, created. `everything`, when not 0: also tokens that are consumed or
  * dropped. PAWL_NOTFOUND, PAWL_AMBIGUOUS.
  *
  *   rc = pawl_tokens(engine, id, 0, &json, &err); */

@@ -59,6 +59,22 @@ for _, backend in ipairs(backends) do
       assert.matches("the next page: --after t.hello@1", ran.err, 1, true)
     end)
 
+    it("switches a code off and on", function()
+      local here, env = folder()
+      local off = here:pawl("workflow", "off", "t.timer", "--by", "ann", env)
+      assert.equal(0, off.code, off.err)
+      assert.matches("t.timer is switched off", off.out)
+      assert.matches("off", here:pawl("workflow", "list", env).out)
+      assert.matches("switched off: no new",
+        here:pawl("workflow", "show", "t.timer", env).out)
+      local again = here:pawl("workflow", "off", "t.timer", env)
+      assert.equal(4, again.code)
+      assert.matches("switched off already", again.err)
+      assert.same({ workflow = "t.timer", off = false },
+        here:json("workflow", "on", "t.timer", env))
+      assert.equal(2, here:pawl("workflow", "off", env).code)
+    end)
+
     it("says what it does not have", function()
       local here, env = folder()
       local ran = here:pawl("workflow", "show", "t.hallo", env)

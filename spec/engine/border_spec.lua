@@ -330,6 +330,11 @@ for _, name in ipairs { "activate", "deactivate" } do
     return e.workflows[name](e.workflows, "t.wait", 1)
   end)
 end
+for _, name in ipairs { "off", "on" } do
+  cases["workflows:" .. name] = refused(function(e)
+    return e.workflows[name](e.workflows, "t.wait")
+  end)
+end
 for _, name in ipairs { "claim", "unclaim", "complete", "fail", "retry",
   "escalate", "delegate", "reassign", "edit" } do
   cases["tasks:" .. name] = gone(function(e, id)

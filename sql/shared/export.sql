@@ -36,7 +36,8 @@
 -- columns: carried_token
 --   no integer, node text, state text, visit bigint, previous_node text,
 --   parent integer, scope text, fork text, branch text, data json, event json,
---   detail json, attempt integer, due_at time, entered_at time
+--   detail json, attempt integer, due_at time, entered_at time,
+--   created_at time
 
 -- columns: carried_item
 --   token integer, no integer, item json, state text, child uuid, result json,

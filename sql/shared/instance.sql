@@ -399,11 +399,11 @@ select id, {{shown_status @shard; @id; status}},
 -- rows: no integer, node text, state text, visit bigint,
 --       previous_node text, parent integer??, scope text, fork text,
 --       branch text, data json, event json, detail json, attempt integer,
---       due_at time, entered_at time
+--       due_at time, entered_at time, created_at time
 -- The live ones; with @everything also those that are consumed or dropped, as
 -- far as they had rows of their own.
 select no, node, state, visit, previous_node, parent, scope, fork, branch,
-       data, event, detail, attempt, due_at, entered_at
+       data, event, detail, attempt, due_at, entered_at, created_at
   from pawl.token_view
  where shard = @shard and instance = @id
    and (@everything or state in ('active', 'waiting'))

@@ -27,10 +27,11 @@ select t.instance, t.no, t.node, t.state, t.visit, t.previous_node, t.scope,
 -- New ones and those that have changed.
 insert into pawl.token as t (shard, instance, no, node, state, visit,
        previous_node, parent, scope, fork, branch, data, event, detail,
-       attempt, due_at, entered_at)
+       attempt, due_at, entered_at, created_at)
 select @shard, s.id, s.no, s.node, s.state, s.visit, s.previous_node,
        s.parent, s.scope, s.fork, s.branch, s.data, s.event, s.detail,
-       s.attempt, s.due_at, s.updated_at
+       s.attempt, s.due_at, s.updated_at,
+       case when s.no <> 1 then s.updated_at end
   {{from_held}}
 on conflict (shard, instance, no) do update
    set node = excluded.node, state = excluded.state, visit = excluded.visit,

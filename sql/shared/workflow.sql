@@ -19,12 +19,13 @@ select code, version, revision, name, description, graph, source, bundle,
 --       description text, graph json, source text, bundle json,
 --       sha256 text, inline boolean, active boolean, current boolean,
 --       created_at time, modified_at time, executor_group text, by text,
---       reason text, suspended boolean
+--       reason text, suspended boolean, off boolean
 -- Version null: the newest that starts, else the newest; revision null: the
 -- one that runs.
 select code, version, revision, name, description, graph, source, bundle,
        sha256, inline, active, current, created_at, modified_at,
-       executor_group, by, reason, {{suspended w.code}} as suspended
+       executor_group, by, reason, {{suspended w.code}} as suspended,
+       switched_off is not null as off
   from pawl.workflow w
  where code = @code and (@version is null or version = @version)
    and (revision = @revision or (@revision is null and current))
@@ -54,12 +55,12 @@ select version from pawl.workflow
 --       inline boolean, active boolean, name text, description text,
 --       nodes integer??,
 --       created_at time, modified_at time, by text, reason text,
---       suspended boolean
+--       suspended boolean, off boolean
 select code, version, revision, sha256, inline, active, name, description,
        json_array_length(graph -> 'nodes') as nodes, -- only: postgres
        json_array_length(graph, '$.nodes') as nodes, -- only: sqlite
        created_at, modified_at, by, reason,
-       {{suspended w.code}} as suspended
+       {{suspended w.code}} as suspended, switched_off is not null as off
   from pawl.workflow w
  where current and (@code is null or code = @code)
    and (@prefix is null or left(code, length(@prefix)) = @prefix)
@@ -76,7 +77,28 @@ select code, version, revision, sha256, inline, active, name, description,
 update pawl.workflow
    set active = @active, modified_at = {{now}},
        by = @by, reason = coalesce(@reason, reason)
- where code = @code and version = @version and current;
+ where code = @code and version = @version and current
+   and not exists (select 1 from pawl.workflow o
+                    where o.code = @code and o.switched_off is not null);
+
+-- name: workflow_off
+-- args: @code text, @by text, @reason text, @now time?
+-- None of its versions starts, and none that comes. Each keeps whether it did.
+update pawl.workflow
+   set switched_off = active, active = false, modified_at = {{now}},
+       by = @by, reason = coalesce(@reason, reason)
+ where code = @code and current and switched_off is null;
+
+-- name: workflow_on
+-- args: @code text, @by text, @reason text, @now time?
+-- Those of old revisions, too: they would keep it off.
+update pawl.workflow
+   set active = switched_off, switched_off = null,
+       modified_at = case when current then {{now}} else modified_at end,
+       by = case when current then @by else by end,
+       reason = case when current then coalesce(@reason, reason)
+                     else reason end
+ where code = @code and switched_off is not null;
 
 -- name: workflow_lock
 -- args: @code text, @version integer
@@ -99,14 +121,24 @@ update pawl.workflow
 --       @graph json, @source text, @bundle json, @sha256 text,
 --       @inline boolean, @active boolean, @executor_group text,
 --       @by text, @reason text, @now time?
--- The revision number is allocated here, where it cannot be given twice.
+-- The revision number is allocated here, where it cannot be given twice. Of a
+-- code that is switched off, or is being so, it does not start; whether it
+-- would is as it was, or as it is to be.
 insert into pawl.workflow (code, version, revision, name, description, graph,
        source, bundle, sha256, inline, active, current, executor_group,
-       created_at, modified_at, by, reason)
+       created_at, modified_at, by, reason, switched_off)
 select @code, @version,
        1 + coalesce((select max(revision) from pawl.workflow
                       where code = @code and version = @version), 0),
-       @name, @description, @graph, @source, @bundle, @sha256, @inline, @active,
-       true, @executor_group, {{now}}, {{now}}, @by, @reason
+       @name, @description, @graph, @source, @bundle, @sha256, @inline,
+       case when o.n > 0 then false else @active end,
+       true, @executor_group, {{now}}, {{now}}, @by, @reason,
+       case when o.n > 0 then
+         coalesce((select switched_off from pawl.workflow
+                    where code = @code and version = @version
+                    order by revision desc limit 1), @active) end
+  from (select count(switched_off) as n from (
+          select switched_off from pawl.workflow
+           where code = @code for update) l) o
  where true
 on conflict do nothing;

@@ -19,6 +19,7 @@ local columns = {
   { title = "REVISION", value = function(w) return w.revision end },
   { title = "STATE", value = function(w)
     if w.suspended then return "suspended" end
+    if w.off then return "off" end
     return w.active and "active" or "inactive"
   end },
   { title = "LIVE", value = function(w) return w.live end },
@@ -83,6 +84,7 @@ end
 
 local function state_of(flow)
   local state = flow.active and "active"
+    or flow.off and "switched off: no new instances are started"
     or "not active: no new instances are started"
   return flow.suspended and state .. "; suspended" or state
 end
@@ -152,6 +154,17 @@ local function set_active(kind)
       term.print(("%s version %d is %s"):format(code, version, info.active
         and "active" or "not active: no new instances are started"))
     end
+    return 0
+  end
+end
+
+local function switch(kind, said)
+  return function(opts, code)
+    if not code then options.usage("%s needs CODE", nil, kind) end
+    local engine <close> = store.look(opts)
+    local info = store.try(engine.workflows[kind](engine.workflows, code,
+      act.asked(opts)))
+    term.print(opts.json and format.json(info) or said:format(code))
     return 0
   end
 end
@@ -258,13 +271,15 @@ end
 local verbs = {
   list = list, show = show, hotfix = hotfix, transfer = transfer,
   activate = set_active "activate", deactivate = set_active "deactivate",
+  off = switch("off", "%s is switched off: no new instances are started"),
+  on = switch("on", "%s is switched on"),
   suspend = whole("suspend",
     "suspended %s: none of their steps begins until they are resumed"),
   resume = whole("resume", "resumed %s"),
 }
 
-local order = { "list", "show", "activate", "deactivate", "hotfix", "suspend",
-  "resume", "transfer" }
+local order = { "list", "show", "activate", "deactivate", "off", "on",
+  "hotfix", "suspend", "resume", "transfer" }
 
 -- What goes with some verbs only.
 local own = {
@@ -307,7 +322,9 @@ return {
     .. "--source writes its source as it was loaded, of an older --revision "
     .. "too; --json has also the bundle and the graph.\n\n"
     .. "activate CODE VERSION and deactivate CODE VERSION say whether "
-    .. "new instances of a version may be started; those that run go on.\n\n"
+    .. "new instances of a version may be started; those that run go on. "
+    .. "off CODE says so of all versions, also of those that come later, until "
+    .. "on CODE: then those start again that did before.\n\n"
     .. "hotfix FILE replaces the source of a version whose instances run: "
     .. "they go on with it. Its graph must be the same; what a handler "
     .. "does may change.\n\nsuspend CODE holds all instances of a workflow, "
@@ -349,6 +366,7 @@ return {
     { "pawl workflow show order.fulfil 2 --source >order.lua",
       "the source that runs, read back" },
     { "pawl workflow deactivate order.fulfil 1", "version 1 is done with" },
+    { "pawl workflow off order.fulfil --reason 'recall'", "none any more" },
     { "pawl workflow hotfix order.lua --reason 'rounding'", "in place" },
     { "pawl workflow suspend --prefix billing.", "everything that bills" },
     { "pawl workflow transfer order.fulfil --from 1 --to 2 --map pay=charge "

@@ -417,7 +417,8 @@ function Transaction:query(sql, ...) end
 ---@field detail? table     what it waits for
 ---@field attempt integer   attempts that failed so far
 ---@field due? string
----@field entered? string
+---@field entered? string   where it stands
+---@field created? string   when it was made
 
 --- See pawl_explain in pawl.h for all of it.
 ---@class pawl.Explanation
@@ -869,7 +870,8 @@ function Engine:history(id, query, how) end
 ---                          of a task "claimed", "unclaimed", "reassigned",
 ---                          "delegated", "escalated", "retried"; of workflows
 ---                          "registered", "hotfixed", "activated",
----                          "deactivated", "suspended", "resumed"; "purged"
+---                          "deactivated", "switched_off", "switched_on",
+---                          "suspended", "resumed"; "purged"
 ---@field instance? string
 ---@field seq? integer       the row of its history
 ---@field workflow? string
@@ -1467,6 +1469,20 @@ function Workflows:activate(code, version, options) end
 ---@return table? info
 ---@return pawl.Error? err
 function Workflows:deactivate(code, version, options) end
+
+--- No version of it starts, also none that is loaded later; what runs goes on.
+---@param code string
+---@param options? pawl.Asked
+---@return table? info
+---@return pawl.Error? err
+function Workflows:off(code, options) end
+
+--- Those versions start again that did before.
+---@param code string
+---@param options? pawl.Asked
+---@return table? info
+---@return pawl.Error? err
+function Workflows:on(code, options) end
 
 --- Which registered workflows are listed, by code and version.
 ---@class pawl.WorkflowQuery

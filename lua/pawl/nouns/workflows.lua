@@ -76,6 +76,18 @@ for _, kind in ipairs { "activate", "deactivate" } do
   end
 end
 
+--- All of a code: no version of it starts, also none that comes later.
+for _, kind in ipairs { "off", "on" } do
+  local name = "workflows:" .. kind
+  local shape = args.of("workflow_change", kind, { workflow = false })
+  workflows[kind] = function(self, code, options)
+    args.text(name, code)
+    local given = args.read(name, shape, options)
+    given.kind, given.workflow = kind, code
+    return core.workflow_change(self[1], given)
+  end
+end
+
 ---- to another version --------------------------------------------------------
 
 local PAGE = 500

@@ -236,3 +236,100 @@ kit.describe("a version that is not active", function(backend)
     assert.equal("notfound", err.code)
   end)
 end)
+
+kit.describe("a workflow that is switched off", function(backend)
+  local function refused(engine, options)
+    kit.refused("conflict", "active", nil,
+      engine:start("t.order", {}, options))
+  end
+
+  it("starts nothing, whoever has loaded what; what runs goes on", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(first()))
+    assert(engine:load(second "t"))
+    local old = assert(engine:start("t.order", {}, { version = 1 }))
+    assert(engine:run())
+    assert.same({ workflow = "t.order", off = true },
+      assert(engine.workflows:off("t.order", { by = "ann",
+        reason = "recall" })))
+    local client = kit.rival(backend, url, clock)
+    for _, who in ipairs { engine, client } do
+      refused(who)
+      refused(who, { version = 1 })
+      refused(who, { version = 2, key = "k" })
+    end
+    local list = assert(client.workflows:list { workflow = "t.order" })
+    for i = 1, 2 do
+      assert.same({ false, true, "ann", "recall" }, { list[i].active,
+        list[i].off, list[i].by, list[i].reason })
+    end
+    assert.is_true(assert(client.workflows:get "t.order").off)
+    clock:advance "2h"
+    assert(engine:run())
+    assert.equal("completed", kit.status(engine, old))
+    assert.equal("switched_off", assert(engine:audit { by = "ann" })[1].type)
+  end)
+
+  it("takes no version that comes later, nor a hot-fix of one", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(first()))
+    assert(engine.workflows:off "t.order")
+    local other = kit.rival(backend, url, clock)
+    assert(other:load(second "t"))
+    refused(other)
+    assert(other:load(first()))
+    refused(other, { version = 1 })
+    kit.refused("conflict", "switched off", "workflow on",
+      engine.workflows:activate("t.order", 2))
+    kit.refused("conflict", "switched off", nil,
+      engine.workflows:deactivate("t.order", 1))
+    assert(engine.workflows:on "t.order")
+    local id = assert(other:start "t.order")
+    assert.equal(2, assert(other:get(id)).version)
+    assert(other:start("t.order", {}, { version = 1 }))
+  end)
+
+  it("has the same versions start as before, once it is on", function()
+    local engine = backend.fresh()
+    assert(engine:load(first()))
+    assert(engine:load(second "t"))
+    assert(engine.workflows:deactivate("t.order", 1))
+    assert(engine.workflows:off "t.order")
+    assert(engine.workflows:on("t.order", { by = "bob" }))
+    kit.refused("conflict", "version 1 is not active", nil,
+      engine:start("t.order", {}, { version = 1 }))
+    assert(engine:start("t.order", {}, { version = 2 }))
+    assert.is_false(assert(engine.workflows:get "t.order").off)
+    assert.equal("switched_on", assert(engine:audit { by = "bob" })[1].type)
+  end)
+
+  it("is told once, and must be there", function()
+    local engine = backend.fresh()
+    assert(engine:load(first()))
+    kit.refused("conflict", "is not switched off", nil,
+      engine.workflows:on "t.order")
+    assert(engine.workflows:off "t.order")
+    kit.refused("conflict", "is switched off already", nil,
+      engine.workflows:off "t.order")
+    kit.refused("notfound", 'no workflow "t.none"', nil,
+      engine.workflows:off "t.none")
+    assert.error_matches(function()
+      engine.workflows:off("t.order", { version = 1 })
+    end, "version")
+  end)
+
+  it("stays off after a hot-fix of its only version", function()
+    local engine = backend.fresh()
+    local file = require "spec.support.tmp".file
+    local flow = [[local pawl = require "pawl"
+      local f = pawl.workflow { code = "t.file", start = "a" }
+      f:step("a", { run = function() return nil, %d end, next = "z" })
+      f:finish "z" return f]]
+    assert(engine:load(file("one.lua", flow:format(1))))
+    assert(engine.workflows:off "t.file")
+    assert(engine.workflows:hotfix(file("two.lua", flow:format(2))))
+    kit.refused("conflict", "active", nil, engine:start "t.file")
+    assert(engine.workflows:on "t.file")
+    assert(engine:start "t.file")
+  end)
+end)

@@ -75,7 +75,8 @@ kit.describe("an export", function(backend)
       ["agenda.lease"] = true, ["agenda.executor"] = true,
       ["agenda.was_executor"] = true, ["agenda.was_due_at"] = true,
       ["agenda.latch"] = true, ["outbox.lease"] = true,
-      ["workflow.active"] = true, ["workflow.current"] = true }
+      ["workflow.active"] = true,
+        ["workflow.switched_off"] = true, ["workflow.current"] = true }
     -- made of the instance; what was done in this store stays its own
     local standing = { standing = true, audit = true }
     local columns = kit.select(url, backend.name == "postgres"

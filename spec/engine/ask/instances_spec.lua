@@ -60,6 +60,39 @@ kit.describe("asking", function(backend)
     assert.has_error(function() engine:children(7) end)
   end)
 
+  it("tells of each token when it was made, wherever it has come", function()
+    local engine, clock = backend.fresh()
+    local flow = flow_of("t.made", "a")
+    flow:timer("a", { after = "1h", next = "f" })
+    flow:fork("f", { next = { "t", "u" } })
+    flow:timer("t", { after = "1h", next = "w" })
+    flow:wait("w", { event = "go", next = "j" })
+    flow:wait("u", { event = "go", next = "j" })
+    flow:join("j", { next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.made")
+    local function made()
+      local found = {}
+      for _, t in ipairs(assert(engine:tokens(id))) do
+        found[t.no] = t.created and t.created:sub(12, 16)
+      end
+      return found
+    end
+    assert(engine:run())
+    assert.same({ "00:00" }, made())
+    for _ = 1, 2 do
+      clock:advance "1h"
+      assert(engine:run())
+    end
+    assert.same({ [2] = "01:00", [3] = "01:00" }, made())
+    local entered = {}
+    for _, t in ipairs(assert(engine:tokens(id))) do
+      entered[t.node] = t.entered:sub(12, 16)
+    end
+    assert.same({ u = "01:00", w = "02:00" }, entered)
+  end)
+
   it("tells a deadline and since when it is suspended", function()
     local engine = backend.fresh()
     local flow = pawl.workflow { code = "t.dead", start = "t",

@@ -55,8 +55,11 @@ create table pawl.workflow (
   modified_at timestamptz not null,
   by text,
   reason text,
+  switched_off boolean,
   primary key (code, version, revision)
 );
+comment on column pawl.workflow.switched_off is
+  'the code is: true: this version is active again once it is switched on';
 create unique index workflow_current on pawl.workflow (code, version)
   where current;
 comment on table pawl.workflow is
@@ -528,6 +531,7 @@ create table pawl.token (
   attempt integer not null,
   due_at timestamptz,
   entered_at timestamptz not null,
+  created_at timestamptz,
   primary key (shard, instance, no)
 ) with (fillfactor = 50); -- only: postgres
 ) without rowid; -- only: sqlite
@@ -552,6 +556,8 @@ comment on column pawl.token.scope is
   'the forks it is in, outermost first, by the number of the token that forked';
 comment on column pawl.token.detail is
   'what it waits for, and which rows of history led here';
+comment on column pawl.token.created_at is
+  'when it was made; null: the first one, as its instance began';
 create index token_live on pawl.token (shard, instance, no)
   where state in ('active', 'waiting');
 
@@ -1204,12 +1210,18 @@ select shard, id as instance, token_no as no, node, token_state as state,
        visit, previous_node, null::integer as parent, '' as scope,
        null::text as fork, null::text as branch, token_data as data,
        token_event as event, token_detail as detail, attempt,
-       token_due_at as due_at, entered_at
+       token_due_at as due_at, entered_at,
+       case when token_no = 1 then started_at end as created_at
   from pawl.instance where token_no is not null
 union all
-select shard, instance, no, node, state, visit, previous_node, parent, scope,
-       fork, branch, data, event, detail, attempt, due_at, entered_at
-  from pawl.token;
+select t.shard, t.instance, t.no, t.node, t.state, t.visit, t.previous_node,
+       t.parent, t.scope, t.fork, t.branch, t.data, t.event, t.detail,
+       t.attempt, t.due_at, t.entered_at,
+       case when t.created_at is null
+         then (select i.started_at from pawl.instance i
+                where i.shard = t.shard and i.id = t.instance)
+         else t.created_at end as created_at
+  from pawl.token t;
 
 -- only: postgres
 create view pawl.step_view as

@@ -15,10 +15,11 @@
 
 /* ---- reading ---- */
 
-enum { SUSPEND, RESUME, ACTIVATE, DEACTIVATE };
-static const char *const kinds[] = {"suspend", "resume", "activate",
-                                    "deactivate"};
+enum { SUSPEND, RESUME, ACTIVATE, DEACTIVATE, OFF, ON };
+static const char *const kinds[] = {"suspend",    "resume", "activate",
+                                    "deactivate", "off",    "on"};
 #define VERSIONS (1u << ACTIVATE | 1u << DEACTIVATE) /* of one version */
+#define CODES (1u << OFF | 1u << ON)                 /* of all of one code */
 
 /* `code` is the one, or what codes begin with. */
 typedef struct request {
@@ -31,14 +32,14 @@ typedef struct request {
 
 static const pawl_option change_rows[] = {
     {"workflow", PAWL_OPTION_TEXT, .at = offsetof(request, code), .low = 1,
-     .needed = VERSIONS},
+     .needed = VERSIONS | CODES},
     {"prefix", PAWL_OPTION_TEXT, .at = offsetof(request, prefix), .low = 1,
-     .kinds = ~VERSIONS},
+     .kinds = ~(VERSIONS | CODES)},
     {"by", PAWL_OPTION_TEXT, .at = offsetof(request, by), .high = PAWL_MAX_BY},
     {"reason", PAWL_OPTION_TEXT, .at = offsetof(request, reason),
      .high = PAWL_MAX_REASON},
     {"shift", PAWL_OPTION_BOOL, .at = offsetof(request, shift),
-     .kinds = ~VERSIONS},
+     .kinds = ~(VERSIONS | CODES)},
     {"version", PAWL_OPTION_INT, .at = offsetof(request, version), .low = 1,
      .high = INT32_MAX, .kinds = VERSIONS, .needed = VERSIONS},
 };
@@ -276,6 +277,22 @@ out:
 
 /* ---- active or not ---- */
 
+/* It was not changed: it is not there, or another verb's. */
+static pawl_code refuse_version(pawl_engine *e, const request *r,
+                                pawl_error *err) {
+  pawl_rows rows;
+
+  MUST(PAWL_READ(e->store, workflow_show, &rows, err,
+                 .code = pawl_buf_str(&r->code), .version = r->version));
+  if (rows.nrows)
+    return pawl_fail_hint(err, PAWL_CONFLICT,
+                          "`pawl workflow on` switches it on again",
+                          "workflow \"%s\" is switched off", r->code.at);
+  return pawl_fail_hint(err, PAWL_NOTFOUND, "`pawl workflow list` lists them",
+                        "there is no workflow \"%s\" version %" PRId64,
+                        r->code.at, r->version);
+}
+
 /* New starts heed it; what lives of that version goes on. */
 static pawl_code activate(pawl_engine *e, const request *r, pawl_buf *out,
                           pawl_error *err) {
@@ -288,17 +305,52 @@ static pawl_code activate(pawl_engine *e, const request *r, pawl_buf *out,
       .code = pawl_buf_str(&r->code), .version = r->version, .active = active,
       .by = pawl_strz(r->by.at), .reason = pawl_strz(r->reason.at),
       .now = pawl_store_now(e->store)));
-  if (!changed) {
-    return pawl_fail_hint(err, PAWL_NOTFOUND,
-                          "`pawl workflow list` lists them",
-                          "there is no workflow \"%s\" version %" PRId64,
-                          r->code.at, r->version);
-  }
+  if (!changed) return refuse_version(e, r, err);
   if (!out) return PAWL_OK;
   pawl_object_begin(&o, out);
   pawl_member_str(&o, "workflow", pawl_buf_str(&r->code));
   pawl_member_int(&o, "version", r->version);
   pawl_member_bool(&o, "active", active);
+  pawl_object_end(&o);
+  return pawl_buf_check(out, err);
+}
+
+/* A version that came in the same moment was not seen by the first statement,
+ * which has waited for it; the second one sees it. */
+static pawl_code write_switch(pawl_engine *e, const request *r, int *changed,
+                              pawl_error *err) {
+  int again;
+
+  if (r->kind == ON)
+    return WRITE_NOTED(
+        workflow_on, "switched_on", changed, .code = pawl_buf_str(&r->code),
+        .by = pawl_strz(r->by.at), .reason = pawl_strz(r->reason.at),
+        .now = pawl_store_now(e->store));
+  for (int i = 0; i < 2; i++)
+    MUST(WRITE_NOTED(workflow_off, "switched_off", i ? &again : changed,
+                     .code = pawl_buf_str(&r->code), .by = pawl_strz(r->by.at),
+                     .reason = pawl_strz(r->reason.at),
+                     .now = pawl_store_now(e->store)));
+  return PAWL_OK;
+}
+
+/* The whole code: no version of it starts, also none that is loaded later. What
+ * lives goes on. */
+static pawl_code switch_code(pawl_engine *e, const request *r, pawl_buf *out,
+                             pawl_error *err) {
+  int changed;
+  pawl_object o;
+
+  MUST(check_known(e, r, err));
+  MUST(write_switch(e, r, &changed, err));
+  if (!changed)
+    return pawl_fail(
+        err, PAWL_CONFLICT, "workflow \"%s\" is %s", r->code.at,
+        r->kind == OFF ? "switched off already" : "not switched off");
+  if (!out) return PAWL_OK;
+  pawl_object_begin(&o, out);
+  pawl_member_str(&o, "workflow", pawl_buf_str(&r->code));
+  pawl_member_bool(&o, "off", r->kind == OFF);
   pawl_object_end(&o);
   return pawl_buf_check(out, err);
 }
@@ -314,6 +366,8 @@ pawl_code pawl_engine_workflow_change(pawl_engine *e, pawl_str text,
     rc = suspend(e, &r, out, err);
   else if (r.kind == RESUME)
     rc = resume(e, &r, out, err);
+  else if (r.kind == OFF || r.kind == ON)
+    rc = switch_code(e, &r, out, err);
   else
     rc = activate(e, &r, out, err);
 out:

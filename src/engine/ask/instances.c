@@ -54,7 +54,7 @@ static void add_tokens(const pawl_rows *r, pawl_buf *out) {
   pawl_add_rows(out, r,
                 "no node state visit previous=previous_node parent scope fork "
                 "branch data event detail attempt due=due_at "
-                "entered=entered_at");
+                "entered=entered_at created=created_at");
 }
 
 /* Who holds it, and when it is looked at next. */

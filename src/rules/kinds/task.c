@@ -193,14 +193,29 @@ static void raise_signal(pawl_decision *d, const pawl_node *node, int k,
   pawl_object_end(&o);
 }
 
+/* The visit goes on: what led there is for the row that ends it to say. */
+static void note_put_off(pawl_decision *d, int k, const pawl_letter *l,
+                         int64_t due) {
+  const pawl_token *t = pawl_tok(d, k);
+  pawl_record *r = pawl_plan_record(&d->plan, "put_off", t->node);
+
+  r->token = t->no;
+  r->visit = t->visit;
+  r->completed_us = pawl_decision_now(d);
+  r->due_us = due;
+  pawl_buf_adds(&r->by, pawl_buf_str(&l->by));
+  if (!due) pawl_buf_addz(&r->text, "at no time");
+}
+
 /* It is to be done by another time, or by none. */
 static void put_off(pawl_decision *d, int k, const pawl_node *node,
-                    pawl_str data) {
+                    const pawl_letter *l) {
   pawl_token *t = pawl_tok(d, k);
-  pawl_str value;
+  pawl_str value, data = pawl_buf_str(&l->data);
   int64_t due = 0;
 
   if (pawl_json_get(data, "due_us", &value)) (void)pawl_json_int(value, &due);
+  note_put_off(d, k, l, due);
   pawl_detail_drop(t, PAWL_DETAIL_late);
   if (due)
     pawl_detail_set(t, PAWL_DETAIL_due, due);
@@ -218,7 +233,7 @@ static void take(pawl_decision *d, int k, const pawl_node *node,
   pawl_error err = {0};
 
   if (letter_says(d, data, "status", "put_off")) {
-    put_off(d, k, node, data);
+    put_off(d, k, node, l);
     return;
   }
   pawl_order_note(d, k, l->received_us);
