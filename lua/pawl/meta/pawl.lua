@@ -868,7 +868,8 @@ function Engine:history(id, query, how) end
 ---@field by? string
 ---@field type string        as in the history; "started" of an instance;
 ---                          of a task "claimed", "unclaimed", "reassigned",
----                          "delegated", "escalated", "retried"; of workflows
+---                          "delegated", "escalated", "retried", "edited"; of
+---                          workflows
 ---                          "registered", "hotfixed", "activated",
 ---                          "deactivated", "switched_off", "switched_on",
 ---                          "suspended", "resumed"; "purged"

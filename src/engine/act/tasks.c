@@ -50,7 +50,8 @@ static const char *const deeds[] = {
     [CHANGE_CLAIM] = "claimed",      [CHANGE_UNCLAIM] = "unclaimed",
     [CHANGE_COMPLETE] = NULL,        [CHANGE_FAIL] = NULL,
     [CHANGE_RETRY] = "retried",      [CHANGE_REASSIGN] = "reassigned",
-    [CHANGE_DELEGATE] = "delegated", [CHANGE_ESCALATE] = "escalated"};
+    [CHANGE_DELEGATE] = "delegated", [CHANGE_ESCALATE] = "escalated",
+    [CHANGE_EDIT] = "edited"};
 
 static const char *const change_names[] = {
     [CHANGE_CLAIM] = "claim",       [CHANGE_UNCLAIM] = "unclaim",
