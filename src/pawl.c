@@ -383,14 +383,14 @@ pawl_code pawl_find(pawl_engine *engine, const char *text, char id[37],
 pawl_code pawl_get(pawl_engine *engine, const char *id, char **out,
                    pawl_error *err) {
   ANSWER(
-      FOUND(pawl_engine_find, id, pawl_engine_get(engine, &found, &b, err)));
+      FOUND(pawl_engine_find, id, pawl_anywhere_get(engine, &found, &b, err)));
 }
 
 pawl_code pawl_history(pawl_engine *engine, const char *id, const char *query,
                        char **out, pawl_error *err) {
   ANSWER(
       FOUND(pawl_engine_find, id,
-            pawl_engine_history(engine, &found, pawl_strz(query), &b, err)));
+            pawl_anywhere_history(engine, &found, pawl_strz(query), &b, err)));
 }
 
 pawl_code pawl_audit(pawl_engine *engine, const char *query, char **out,
@@ -400,14 +400,15 @@ pawl_code pawl_audit(pawl_engine *engine, const char *query, char **out,
 
 pawl_code pawl_tokens(pawl_engine *engine, const char *id, int everything,
                       char **out, pawl_error *err) {
-  ANSWER(FOUND(pawl_engine_find, id,
-               pawl_engine_tokens(engine, &found, everything != 0, &b, err)));
+  ANSWER(
+      FOUND(pawl_engine_find, id,
+            pawl_anywhere_tokens(engine, &found, everything != 0, &b, err)));
 }
 
 pawl_code pawl_explain(pawl_engine *engine, const char *id, char **out,
                        pawl_error *err) {
   ANSWER(FOUND(pawl_engine_find, id,
-               pawl_engine_explain(engine, &found, &b, err)));
+               pawl_anywhere_explain(engine, &found, &b, err)));
 }
 
 pawl_code pawl_outbox_list(pawl_engine *engine, const char *query, char **out,
@@ -509,7 +510,7 @@ pawl_code pawl_task_get(pawl_engine *engine, const char *id, char **out,
 
 pawl_code pawl_task_list(pawl_engine *engine, const char *query, char **out,
                          pawl_error *err) {
-  ANSWER(pawl_engine_task_list(engine, pawl_strz(query), &b, err));
+  ANSWER(pawl_anywhere_task_list(engine, pawl_strz(query), &b, err));
 }
 
 pawl_code pawl_task_tally(pawl_engine *engine, const char *query,
@@ -565,8 +566,8 @@ pawl_code pawl_export(pawl_engine *engine, const char *id, const char *options,
                       char **out, pawl_error *err) {
   ANSWER_IF(pawl_buf_check,
             FOUND(pawl_engine_find, id,
-                  pawl_engine_export_or_move(engine, &found,
-                                             pawl_strz(options), &b, err)));
+                  pawl_anywhere_export(engine, &found, pawl_strz(options), &b,
+                                       err)));
 }
 
 pawl_code pawl_import(pawl_engine *engine, const char *lines,

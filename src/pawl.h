@@ -380,7 +380,8 @@ PAWL_API void pawl_count(const pawl_engine *engine, pawl_counts *out);
  *   workflows   [{workflow, version, statuses, nodes, recent}], of each version
  *               that has or had instances
  *     statuses  {"running": 3, ...}: how many there are; also "deleted" ones,
- *               which are in no other, and how many were "purged"
+ *               which are in no other, "archived" ones, and how many were
+ *               "purged"
  *     nodes     [{node, status, count}]: where those stand that wait or are
  *               suspended, if in one place
  *     recent    {since, started, completed, failed, cancelled}: how many since
@@ -877,8 +878,9 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_find(pawl_engine *engine,
 /* One instance as a JSON object: id, workflow, version, status, input,
  * variables, output, error, tokens, times, and, by need, parent, root,
  * parent_node, parent_index, trigger_event, trigger_source, compensation,
- * deadline, suspended_at, deleted {at, by, reason, purge_at}. `id` may be
- * shortened. The text is the caller's, for pawl_free.
+ * deadline, suspended_at, deleted {at, by, reason, purge_at}; of one in the
+ * archive archived {at, by, reason}. `id` may be shortened. The text is the
+ * caller's, for pawl_free.
  * PAWL_NOTFOUND, PAWL_AMBIGUOUS.
  *
  *   rc = pawl_get(engine, id, &json, &err); */
@@ -901,7 +903,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_get(pawl_engine *engine, const char *id,
  * that nobody has taken), deadline_before_us (of those that live), parent,
  * root (ids: the children of one instance, all that descend from one), waits
  * (true: each has `waits`, what it waits for, see below), deleted (true: those
- * that were, and no others), sort ("newest", "oldest", or by a time: see
+ * that were, and no others), archived (true: those that were, which have
+ * `archived`, and no others), sort ("newest", "oldest", or by a time: see
  * below), reverse (true: the other way round), limit (100), before, after (ids:
  * those older than it; those newer than it; what is nearest to the one that is
  * given), group_by (only of pawl_tally_groups). All must hold. With `error`,
@@ -1115,6 +1118,11 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_explain(pawl_engine *engine,
  *              cancel (true): one that lives is cancelled first, and deleted
  *              when that is done (*done = 0 until then), with compensate
  *   "undelete" takes that back, unless another instance has its key by then
+ *   "archive"  one that has ended goes into the store's archive: it is read as
+ *              before, and keeps its key, but only lists of what is archived
+ *              have it, and it is not changed there; force (true): what it
+ *              emitted and nobody has published is not published any more
+ *   "unarchive" it comes back, as it was
  *   "purge"    one that has ended goes for good, with all its rows, a thousand
  *              at a time; cut short, it is hidden, and goes on when asked
  *              again. force (true): also with what it emitted and nobody has

@@ -17,7 +17,9 @@ end
 --- What may be done about one that failed: nothing says where it stood when it
 --- ended at a finish, or what it had done was undone.
 local function again(data)
-  if data.status ~= "failed" or data.deleted then return "" end
+  if data.status ~= "failed" or data.deleted or data.archived then
+    return ""
+  end
   if not data.can_retry then
     return (" `pawl restart %s --from NODE` lets it go on."):format(data.id)
   end
@@ -57,7 +59,12 @@ end
 
 --- Whether it is hidden, and how it comes back.
 local function put_away(data)
-  local deleted = data.deleted
+  local deleted, archived = data.deleted, data.archived
+  if archived then
+    return ("It was archived %s%s. `pawl unarchive %s` brings it back."):format(
+      words.when(data, archived.at),
+      words.who_why(archived.by, archived.reason), data.id)
+  end
   if not deleted then return end
   local by = words.who_why(deleted.by, deleted.reason)
   if not deleted.at then

@@ -132,6 +132,7 @@ local change = {
   cancel = BY, kill = BY, suspend = BY, resume = BY, retry = BY,
   wake = BY, delete = BY, undelete = BY, purge = BY,
   carry = BY, reclaim = BY,
+  archive = BY, unarchive = BY,
 }
 
 local cases = {

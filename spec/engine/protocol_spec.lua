@@ -312,6 +312,9 @@ kit.describe("rule 1, the lease id,", function(backend)
       "owner", "task", "instance" } do
       writes["purge_held_" .. name] = {}
     end
+    writes.archive_instance = {}
+    writes.archive_insert = { deletion = "{}", rest = false,
+      document = "", now = now }
     -- statements that take a lease and are not asked here only read or claim
     local takes_list = {}
     for _, statement in ipairs(probe.statements()) do

@@ -1,5 +1,6 @@
 --- Workflows that several specs of the engine take, and ways to begin with
 --- them.
+local luassert = require "luassert"
 local pawl = require "pawl"
 
 local samples = {}
@@ -70,6 +71,42 @@ function samples.asking(options, more)
   flow:task("ask", given)
   flow:finish("z", { output = function(ctx) return ctx.vars end })
   return flow
+end
+
+--- Leaves rows in every table that has some of an instance.
+function samples.rich()
+  local flow = pawl.workflow { code = "t.rich", start = "a" }
+  flow:step("a", { next = "split", undo = function() end, run = function(ctx)
+    ctx.token.data.kept = true
+    ctx.attrs.colour = "red"
+    ctx.vars.large = ("x"):rep(20000)
+    ctx.vars.list = pawl.array { 1, 2, 3 }
+    ctx.emit("told", {})
+  end })
+  flow:fork("split", { next = { "ask", "items" } })
+  flow:task("ask", { title = "Yes?", role = "boss", group = "all",
+    next = { completed = "meet" } })
+  flow:each("items", { items = function(ctx) return ctx.vars.list end,
+    branch = "one", into = "got", next = "meet" })
+  flow:step("one", { run = function() end, next = "items" })
+  flow:join("meet", { expect = "all", next = "hear" })
+  flow:wait("hear", { event = "go", next = "z" })
+  flow:finish "z"
+  return flow
+end
+
+--- An instance of it that has ended.
+function samples.rich_ended(engine, key)
+  local id = assert(engine:start("t.rich", { a = 1 }, { key = key or "k" }))
+  assert(engine:signal { name = "other", instance = id })
+  assert(engine:run())
+  local task = assert(engine.tasks:list { instance = id })[1]
+  assert(engine.tasks:complete(task.id, { by = "ann", role = "boss" }))
+  assert(engine:run())
+  assert(engine:signal { name = "go", instance = id })
+  assert(engine:run())
+  luassert.equal("completed", assert(engine:get(id)).status)
+  return id
 end
 
 return samples

@@ -551,20 +551,14 @@ return t->status == PAWL_TASK_PENDING || t->status == PAWL_TASK_RUNNING;]],
   -- ---- starting, patterns, values ----
   { name = "a key does not find its instance",
     file = "sql/shared/instance.sql",
-    from = [[select id from pawl.instance
- where shard = @shard and workflow = @workflow
-   and key = @key
-   and coalesce(tenant, '') = coalesce(@tenant, '')
-   and deleted_at is null and successor is null;
-
--- name: instance_succeed]],
-    to = [[select id from pawl.instance
- where shard = @shard and workflow = @workflow
-   and key = @key
-   and tenant = @tenant
-   and deleted_at is null and successor is null;
-
--- name: instance_succeed]],
+    from = [[
+       and key = @key
+       and coalesce(tenant, '') = coalesce(@tenant, '')
+       and deleted_at is null and successor is null), (]],
+    to = [[
+       and key = @key
+       and tenant = @tenant
+       and deleted_at is null and successor is null), (]],
     specs = { "spec/engine/enter/start_spec.lua" } },
   { name = "a start begins before its time",
     file = "src/rules/letters.c",

@@ -164,6 +164,30 @@ delete from pawl.{{1}} t
     where shard = @shard and instance = s.id and {{2}} offset 0) g
  where t.shard = @shard and t.ctid = g.place
 
+-- fragment: held_instances_go
+-- They are counted as {{1}} from now on.
+with gone as (
+delete from pawl.instance i
+ using {{short_rows}} {{lease_guard}}
+ cross join lateral (
+  select ctid as place from pawl.instance
+   where shard = @shard and id = s.id offset 0) g
+ where i.shard = @shard and i.ctid = g.place
+returning i.workflow, i.version, i.status, i.id, i.deleted_at,
+          {{counted_node i.status; i.token_no; i.node}} as node), counted as (
+insert into pawl.counter ({{counter_columns}})
+select @shard, workflow, version,
+       case when deleted_at is null then status else 'deleted' end,
+       case when deleted_at is null then node else '' end, {{1}}, '',
+       to_timestamp(0), count(*)
+  from gone group by 2, 3, 4, 5)
+delete from pawl.standing t
+ using gone g cross join lateral (
+   select ctid as place from pawl.standing
+    where shard = @shard and workflow = g.workflow and status = g.status
+      and instance = g.id offset 0) p
+ where t.shard = @shard and t.ctid = p.place
+
 -- fragment: running_place
 -- Behind an update of instance i: the rows s that run, as they were read.
 cross join lateral (
@@ -201,6 +225,11 @@ ready = false, lease = @lease, executor = @executor,
 -- Beside what is found: the instance t of that shard and id.
 cross join lateral (
   select * from pawl.instance where shard = {{1}} and id = {{2}} offset 0) t
+
+-- fragment: archived_at
+-- The same of those that were archived.
+cross join lateral (
+  select * from ({{archived}}) a where shard = {{1}} and id = {{2}} offset 0) t
 
 -- fragment: status_walk
 select {{listed}}

@@ -201,6 +201,38 @@ select {{listed}}
    and t.id > @low and t.id < @high and {{2}} and {{is_fitting}}
  order by t.id {{1}} limit @max
 
+-- fragment: archive_columns
+-- What an instance and its place in the archive have in common.
+shard, id, workflow, version, tenant, priority, executor_group, business_key,
+       correlation, key, parent, root, parent_node, parent_index, started_by,
+       status, node, error, cancellation, compensation, created_at,
+       started_at, updated_at, completed_at, successor
+
+-- fragment: archived
+-- The archive's rows as instances, for lists; when and by whom they were
+-- archived stands where others have it of being deleted.
+select {{archive_columns}}, deletion, archived_at as deleted_at,
+       purged_at as purge_at, null::timestamptz as deadline_at,
+       null::integer as token_no, null::text as token_state, 0 as attempt,
+       null::json as token_detail, null::timestamptz as token_due_at,
+       0 as visit
+  from pawl.archive
+
+-- fragment: archived_walk
+select {{listed}} from ({{archived}}) t
+ where {{3}} and t.id > @low and t.id < @high and {{2}} and {{is_fitting}}
+ order by t.id {{1}} limit @max
+
+-- fragment: unarchived
+-- Has the archive neither the id {{1}} nor the key {{2}} of the tenant {{3}}?
+not exists (select 1 from pawl.archive a
+             where a.shard = @shard and a.id = {{1}} offset 0)
+   and ({{2}} is null or not exists (
+     select 1 from pawl.archive a
+      where a.shard = @shard and a.workflow = @workflow and a.key = {{2}}
+        and coalesce(a.tenant, '') = coalesce({{3}}, '')
+        and a.successor is null and a.purged_at is null offset 0))
+
 -- fragment: emitted
 -- What waits to be published and {{2}}; behind a place in the order of {{1}}.
 select instance, seq, tenant, type, payload, created_at, attempts, due_at,

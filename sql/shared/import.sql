@@ -29,11 +29,17 @@ on conflict do nothing
 -- only: postgres
 returning *), counted as (
 insert into pawl.counter ({{counter_columns}})
-select @shard, workflow, version, '', '',
+select @shard, workflow, version,
+       case when b.is_back then 'archived' else '' end, '',
        case when deleted_at is null then status else 'deleted' end,
        case when deleted_at is null
             then {{counted_node status; token_no; node}} else '' end,
-       date_trunc('minute', created_at), 1 from new)
+       case when b.is_back then to_timestamp(0)
+            else date_trunc('minute', created_at) end, 1
+  from new cross join lateral (
+    select exists (select 1 from pawl.archive a
+                    where a.shard = @shard and a.id = new.id offset 0)
+             as is_back offset 0) b)
 insert into pawl.standing (shard, workflow, status, instance)
 select @shard, workflow, status, id from new
 -- for all

@@ -57,6 +57,7 @@ select @shard, @id, 'running', @workflow, r.version, @priority,
        @parent_end, @trigger_event, @input, 0, 0, 0, 0,
        coalesce(@due_at, {{from_now @delay_us}}), {{now}}, {{now}}
   from {{startable}}
+   and {{unarchived @id; @key; @tenant}}
 on conflict do nothing
 {{to_agenda}};
 
@@ -79,6 +80,7 @@ select @shard, s.id, 'running', @workflow, r.version, s.priority,
   from {{rows}} cross join -- only: postgres
   from -- only: sqlite
        {{startable}}
+   and {{unarchived s.id; s.key; s.tenant}}
 on conflict do nothing
 {{to_agenda}}
 returning instance as id; -- only: postgres
@@ -109,11 +111,20 @@ select @shard, s.id, 'running', @workflow, r.version, @priority,
 -- name: instance_by_key
 -- args: @shard smallint, @workflow text, @tenant text, @key text
 -- rows: id uuid
-select id from pawl.instance
- where shard = @shard and workflow = @workflow
-   and key = @key
-   and coalesce(tenant, '') = coalesce(@tenant, '')
-   and deleted_at is null and successor is null;
+-- Of those that live and have ended, else of those that were archived.
+select id from (
+  select coalesce((
+    select id from pawl.instance
+     where shard = @shard and workflow = @workflow
+       and key = @key
+       and coalesce(tenant, '') = coalesce(@tenant, '')
+       and deleted_at is null and successor is null), (
+    select id from pawl.archive
+     where shard = @shard and workflow = @workflow
+       and key = @key
+       and coalesce(tenant, '') = coalesce(@tenant, '')
+       and purged_at is null and successor is null)) as id) k
+ where id is not null;
 
 -- name: instance_succeed
 -- args: @shard smallint, @id uuid, @successor uuid
@@ -138,7 +149,16 @@ select s.no as no, i.id, i.workflow, i.tenant,
    where shard = @shard and workflow = @workflow
      and key = s.key
      and coalesce(tenant, '') = coalesce(s.tenant, '')
-     and deleted_at is null and successor is null offset 0) i;
+     and deleted_at is null and successor is null
+  union all
+  select id, workflow, tenant, null::timestamptz from pawl.archive
+   where shard = @shard and id = s.id and s.key is null
+  union all
+  select id, workflow, tenant, null::timestamptz from pawl.archive
+   where shard = @shard and workflow = @workflow
+     and key = s.key
+     and coalesce(tenant, '') = coalesce(s.tenant, '')
+     and purged_at is null and successor is null offset 0) i;
 
 -- name: instance_load
 -- args: @shard smallint, @lease uuid, @lease_us bigint, @now time?
@@ -442,10 +462,17 @@ select id from pawl.instance
 -- args: @shard smallint[], @low uuid, @high uuid
 -- rows: id uuid
 -- Ids that begin with what was typed; two are enough to know it is ambiguous.
+-- What was archived is found as what was not.
 select i.id {{from_each}} (
-  select id from pawl.instance
-   where shard = s.shard and id between @low and @high
-   order by id limit 2) i;
+  select * from (
+    select id from pawl.instance
+     where shard = s.shard and id between @low and @high
+     order by id limit 2) here
+  union all
+  select * from (
+    select id from pawl.archive
+     where shard = s.shard and id between @low and @high
+     order by id limit 2) archived) i;
 
 -- name: instance_find_tenant
 -- args: @shard smallint[], @tenant text, @low uuid, @high uuid
@@ -453,10 +480,17 @@ select i.id {{from_each}} (
 -- The same of one tenant's, by their own index: what others have is not even
 -- read.
 select i.id {{from_each}} (
-  select id from pawl.instance
-         indexed by pawl_instance_tenant -- only: sqlite
-   where shard = s.shard and tenant = @tenant and id between @low and @high
-   order by tenant, id limit 2) i;
+  select * from (
+    select id from pawl.instance
+           indexed by pawl_instance_tenant -- only: sqlite
+     where shard = s.shard and tenant = @tenant and id between @low and @high
+     order by tenant, id limit 2) here
+  union all
+  select * from (
+    select id from pawl.archive
+           indexed by pawl_archive_tenant -- only: sqlite
+     where shard = s.shard and tenant = @tenant and id between @low and @high
+     order by tenant, id limit 2) archived) i;
 
 -- name: instance_find_end
 -- args: @shard smallint, @digits text, @max integer
@@ -464,8 +498,13 @@ select i.id {{from_each}} (
 -- Ids that end with what was typed, among the newest of a shard: all from its
 -- key's index.
 with recent (id) as materialized (
-  select id from pawl.instance
-   where shard = @shard order by id desc limit @max)
+  select * from (
+    select id from pawl.instance
+     where shard = @shard order by id desc limit @max) here
+  union all
+  select * from (
+    select id from pawl.archive
+     where shard = @shard order by id desc limit @max) archived)
 {{ending_so}};
 
 -- name: instance_find_end_tenant
@@ -473,7 +512,15 @@ with recent (id) as materialized (
 -- rows: like instance_find_end
 -- The same of one tenant's, by their index.
 with recent (id) as materialized (
-  select id from pawl.instance
-         indexed by pawl_instance_tenant -- only: sqlite
-   where shard = @shard and tenant = @tenant order by id desc limit @max)
+  select * from (
+    select id from pawl.instance
+           indexed by pawl_instance_tenant -- only: sqlite
+     where shard = @shard and tenant = @tenant
+     order by id desc limit @max) here
+  union all
+  select * from (
+    select id from pawl.archive
+           indexed by pawl_archive_tenant -- only: sqlite
+     where shard = @shard and tenant = @tenant
+     order by id desc limit @max) archived)
 {{ending_so}};

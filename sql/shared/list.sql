@@ -126,3 +126,59 @@ select i.* {{from_each}} (
     offset 0) f {{instance_at s.shard; f.found}}
    where t.id > @low and t.id < @high and {{is_asked}}
    order by case when @up then t.id end, t.id desc limit @max) i;
+
+-- name: list_archived
+-- args: @shard smallint[], @by text, @{{asked}}, @{{page}}
+-- rows: like list_tenant
+-- Those that were archived, of a tenant, a workflow, or all.
+select i.* {{from_each}} (
+  select * from ({{archived_walk desc; not @up;
+    @by = 'all' and t.shard = s.shard}}) older
+  union all
+  select * from ({{archived_walk asc; @up;
+    @by = 'all' and t.shard = s.shard}}) newer
+  union all
+  select * from ({{archived_walk desc; not @up;
+    @by = 'tenant' and t.shard = s.shard
+    and t.tenant = @tenant}}) older_of_tenant
+  union all
+  select * from ({{archived_walk asc; @up;
+    @by = 'tenant' and t.shard = s.shard
+    and t.tenant = @tenant}}) newer_of_tenant
+  union all
+  select * from ({{archived_walk desc; not @up;
+    @by = 'workflow' and t.shard = s.shard
+    and t.workflow = @workflow and t.status >= ''}}) older_of_workflow
+  union all
+  select * from ({{archived_walk asc; @up;
+    @by = 'workflow' and t.shard = s.shard
+    and t.workflow = @workflow and t.status >= ''}}) newer_of_workflow) i;
+
+-- name: list_archived_found
+-- args: @shard smallint[], @by text, @name text, @ranges json, @{{asked}},
+--       @{{page}}
+-- rows: like list_tenant
+-- Those of one word, or with an attribute in one of @ranges; all are read.
+select i.* {{from_each}} (
+  select {{listed}} from (
+    select id as found from pawl.archive
+     where @by = 'key' and shard = s.shard and key = @key
+    union all
+    select id from pawl.archive
+     where @by = 'parent' and shard = s.shard and parent = @parent
+    union all
+    select id from pawl.archive
+     where @by = 'correlation' and shard = s.shard
+       and correlation = @correlation
+    union all
+    select id from pawl.archive
+     where @by = 'root' and shard = s.shard and root = @root
+    union all
+    select id from pawl.archive
+     where @by = 'business_key' and shard = s.shard
+       and business_key >= @business_from and business_key < @business_to
+    union all
+    {{attribute_ranges}}
+    offset 0) f {{archived_at s.shard; f.found}}
+   where t.id > @low and t.id < @high and {{is_fitting}}
+   order by case when @up then t.id end, t.id desc limit @max) i;

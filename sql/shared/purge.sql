@@ -133,32 +133,12 @@ delete from pawl.owner
 
 -- name: purge_held_instance
 -- args: like purge_held_history
--- only: postgres
-with gone as (
-delete from pawl.instance i
- using {{short_rows}} {{lease_guard}}
- cross join lateral (
-  select ctid as place from pawl.instance
-   where shard = @shard and id = s.id offset 0) g
- where i.shard = @shard and i.ctid = g.place
-returning i.workflow, i.version, i.status, i.id, i.deleted_at,
-          {{counted_node i.status; i.token_no; i.node}} as node), counted as (
-insert into pawl.counter ({{counter_columns}})
-select @shard, workflow, version,
-       case when deleted_at is null then status else 'deleted' end,
-       case when deleted_at is null then node else '' end, 'purged', '',
-       to_timestamp(0), count(*)
-  from gone group by 2, 3, 4, 5)
-delete from pawl.standing t
- using gone g cross join lateral (
-   select ctid as place from pawl.standing
-    where shard = @shard and workflow = g.workflow and status = g.status
-      and instance = g.id offset 0) p
- where t.shard = @shard and t.ctid = p.place;
--- only: sqlite
-delete from pawl_instance
- where shard = @shard and id = @id and {{lease_guard}};
--- for all
+{{held_instances_go 'purged'}};
+
+-- name: archive_instance
+-- args: like purge_held_history
+-- It is in the archive by now.
+{{held_instances_go 'archived'}};
 
 -- One that is too long for that was marked: its rows go table by table.
 

@@ -5,15 +5,30 @@
 -- rows: status text, workflow text, version integer,
 --       commits bigint, variables json, compensation json, seq bigint,
 --       started boolean, stopped json, deleted boolean, {{gone}},
---       tenant text, key text, successor uuid, parent uuid
+--       tenant text, key text, successor uuid, parent uuid, completed_at time,
+--       archived_at time
+-- Of one that was archived, too, as far as there is anything.
+select i.*
+  from (select @id as id offset 0) s cross join lateral ( -- only: postgres
+  from ( -- only: sqlite
 select status, workflow, version, commits,
        {{variables_of parts; variables; @id}},
        compensation, seq, started_at is not null as started,
        case when status = 'failed' then stopped end as stopped,
        deleted_at is not null as deleted, {{gone}}, tenant, key,
-       successor, parent
+       successor, parent, completed_at, null::timestamptz as archived_at
   from pawl.instance
- where shard = @shard and id = @id;
+ where shard = @shard and id = @id
+union all
+select status, workflow, version, 0, null::json, null::json, 0,
+       started_at is not null, null::json, false, deletion,
+       null::timestamptz, purged_at, tenant, key, successor, parent,
+       completed_at, archived_at
+  from pawl.archive
+ where shard = @shard
+   and id = s.id -- only: postgres
+   and id = @id -- only: sqlite
+) i;
 
 -- name: carry_parent
 -- args: @shard smallint, @id uuid

@@ -63,6 +63,11 @@ where shard = @shard and {{2}} and {{lease_guard}}
 delete from pawl_{{1}}
  where shard = @shard and instance = @id and {{2}} and {{lease_guard}}
 
+-- fragment: held_instances_go
+-- Differs: a trigger counts it, as {{1}} where the archive has it.
+delete from pawl_instance
+ where shard = @shard and id = @id and {{lease_guard}}
+
 -- fragment: leased_anew
 -- What a claim sets.
 ready = 0, lease = @lease, executor = @executor,
@@ -146,6 +151,10 @@ exists (select 1 from pawl_agenda a
 -- fragment: instance_at
 -- Beside what is found: the instance t of that shard and id.
 cross join pawl_instance t on t.shard = {{1}} and t.id = {{2}}
+
+-- fragment: archived_at
+-- The same of those that were archived.
+cross join ({{archived}}) t on t.shard = {{1}} and t.id = {{2}}
 
 -- fragment: status_walk
 select {{listed}} from pawl_instance t indexed by pawl_instance_workflow

@@ -217,7 +217,8 @@ pawl_code pawl_engine_bulk(pawl_engine *e, pawl_str query, pawl_str change,
   b->tell = progress;
   b->ud = ud;
   TRY(read_change(b, change, err));
-  TRY(pawl_walk_open(e, query, b->plan.statuses, b->plan.deleted, &walk, err));
+  TRY(pawl_walk_open(e, query, b->plan.statuses, b->plan.deleted,
+                     b->plan.archived, &walk, err));
   rc = change_all(b, walk, err);
   if (rc != PAWL_OK) tell_resumed(b, err);
   if (rc == PAWL_OK) report(b, out);

@@ -325,7 +325,9 @@ static pawl_code check_there(pawl_engine *e, const pawl_id *id,
 
   MUST(PAWL_READ(e->store, instance_settle, &rows, err,
                  .shard = pawl_shard_of(e, id), .id = id));
-  return rows.nrows ? PAWL_OK : pawl_instance_missing(id, err);
+  return rows.nrows ? PAWL_OK
+                    : pawl_instance_absent(
+                          e, id, pawl_instance_missing(id, err), err);
 }
 
 /* What keeps an instance that could not be claimed. */

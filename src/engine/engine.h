@@ -88,6 +88,31 @@ pawl_code pawl_engine_outbox_relay(pawl_engine *e, pawl_str options,
                                    pawl_publish_fn publish, void *ud,
                                    pawl_relayed *relayed, pawl_error *err);
 
+/* ---- archive.c ---- */
+
+/* act/act.h's pawl_filer. */
+struct pawl_filed;
+pawl_code pawl_archive_file(pawl_engine *e, const struct pawl_filed *f,
+                            int *done, pawl_error *err);
+
+/* ---- archived.c ---- */
+
+/* As those of ask/ask.h, also of what is archived. */
+pawl_code pawl_anywhere_get(pawl_engine *e, const pawl_id *id, pawl_buf *out,
+                            pawl_error *err);
+pawl_code pawl_anywhere_history(pawl_engine *e, const pawl_id *id,
+                                pawl_str query, pawl_buf *out,
+                                pawl_error *err);
+pawl_code pawl_anywhere_tokens(pawl_engine *e, const pawl_id *id,
+                               int everything, pawl_buf *out, pawl_error *err);
+pawl_code pawl_anywhere_explain(pawl_engine *e, const pawl_id *id,
+                                pawl_buf *out, pawl_error *err);
+pawl_code pawl_anywhere_export(pawl_engine *e, const pawl_id *id,
+                               pawl_str options, pawl_buf *out,
+                               pawl_error *err);
+pawl_code pawl_anywhere_task_list(pawl_engine *e, pawl_str query,
+                                  pawl_buf *out, pawl_error *err);
+
 /* ---- bulk.c ---- */
 
 pawl_code pawl_engine_bulk(pawl_engine *e, pawl_str query, pawl_str change,

@@ -34,7 +34,8 @@ static pawl_code take(pawl_engine *e, const pawl_id *id, int seize, int *got,
 pawl_code pawl_engine_change_checked(pawl_engine *e, const pawl_id *id,
                                      pawl_str change, int *done, pawl_buf *out,
                                      pawl_error *err) {
-  return pawl_act_change(e, take, id, change, done, out, err);
+  return pawl_act_change(e, take, pawl_archive_file, id, change, done, out,
+                         err);
 }
 
 /* What could not be claimed with the others is taken by itself: it is held, or

@@ -11,7 +11,7 @@ commands.names = {
   "audit", "outbox", "relay", "signal", "task", "cancel", "suspend",
   "resume", "retry",
   "restart", "move", "kill", "wake", "edit", "note", "delete", "undelete",
-  "purge", "workflow", "executors", "stats", "problems", "top", "health",
+  "archive", "unarchive", "purge", "workflow", "executors", "stats", "problems", "top", "health",
   "graph", "check", "deploy", "prune", "migrate", "backup", "export",
   "import", "reclaim", "version", "completion", "man", "help",
 }

@@ -60,6 +60,7 @@ filters.options = {
   { long = "parent", arg = "ID", help = "children of this instance" },
   { long = "root", arg = "ID", help = "all that descend from it" },
   { long = "deleted", help = "those that were deleted, and no others" },
+  { long = "archived", help = "those that were archived, and no others" },
   { long = "sort", arg = "ORDER", type = "name",
     one_of = verb_args.words("list", "sort"),
     help = "newest or oldest first; created, updated or completed: the "

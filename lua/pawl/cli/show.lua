@@ -96,11 +96,11 @@ local function show_deleted(deleted, now)
     deleted.purge_at and " (half purged: parts of it are gone)" or ""))
 end
 
-local function show_away(away, now)
-  if not away then return end
-  line("away", ("since %s%s%s"):format(format.when(away.at, now),
-    away.by and ", by " .. away.by or "",
-    away.reason and ": " .. away.reason or ""))
+local function show_since(name, since, now)
+  if not since then return end
+  line(name, ("since %s%s%s"):format(format.when(since.at, now),
+    since.by and ", by " .. since.by or "",
+    since.reason and ": " .. since.reason or ""))
 end
 
 -- What has a place of its own below, or is said by another.
@@ -109,7 +109,7 @@ for name in ([[id workflow version status node key business_key correlation
   tenant group parent parent_node parent_index root trigger_event
   trigger_source priority times due lease executor progress deadline
   suspended_at input variables attributes output cancellation compensation
-  error tokens commits deleted away
+  error tokens commits deleted away archived purged
 ]]):gmatch "%S+" do
   placed[name] = true
 end
@@ -151,7 +151,9 @@ local function show(opts, instance, entries, now)
   if instance.priority ~= 0 then value("priority", instance.priority) end
   show_times(instance, now)
   show_deleted(instance.deleted, now)
-  show_away(instance.away, now)
+  show_since("away", instance.away, now)
+  show_since("archived", instance.archived, now)
+  show_since("purged", instance.purged, now)
   value("input", instance.input)
   for name, one in pairs(instance.attributes) do -- bytes are no text
     if type(one) == "table" then

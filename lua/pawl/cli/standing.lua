@@ -8,7 +8,7 @@ local standing = {}
 
 --- In the order in which they are shown.
 local STATUSES = { "running", "waiting", "suspended", "failed", "completed",
-  "cancelled", "deleted", "purged" }
+  "cancelled", "deleted", "archived", "purged" }
 
 --- "10000+" of what was not counted to its end.
 local function counted(what)

@@ -287,6 +287,7 @@ function Transaction:query(sql, ...) end
 ---@field group_by? "error"|"node"|"workflow"|"status"  only of a tally
 ---@field waits? boolean       rows have `waits`: what each waits for
 ---@field deleted? boolean     those that were deleted, and no others
+---@field archived? boolean    those that were archived, and no others
 ---@field limit? integer       100
 ---@field before? string       an id: older ones; sorted by a time, a cursor
 ---@field after? string        newer ones, those nearest to it
@@ -358,6 +359,7 @@ function Transaction:query(sql, ...) end
 ---@field commits integer   decisions stored so far
 ---@field deleted? pawl.Deleted
 ---@field away? pawl.Away   it was carried to another store
+---@field archived? pawl.Archived
 
 --- Here it stands still; where it was imported it goes on.
 ---@class pawl.Away
@@ -371,6 +373,12 @@ function Transaction:query(sql, ...) end
 ---@field by? string
 ---@field reason? string
 ---@field purge_at? string  since when it is being purged: parts of it are gone
+
+--- It is in the archive: read as before, in lists of what is archived alone.
+---@class pawl.Archived
+---@field at string
+---@field by? string
+---@field reason? string
 
 --- Who holds an instance. Its handler runs there, or after others that were
 --- taken with it.
@@ -429,6 +437,7 @@ function Transaction:query(sql, ...) end
 ---@field now string
 ---@field deleted? pawl.Deleted
 ---@field away? pawl.Away
+---@field archived? pawl.Archived
 ---@field lease? pawl.Lease
 ---@field progress? any     what the running handler last gave to ctx.heartbeat
 ---@field next_look? string
@@ -536,6 +545,7 @@ function Transaction:query(sql, ...) end
 ---@field error? table
 ---@field times table      created, started, updated, completed
 ---@field deleted? pawl.Deleted
+---@field archived? pawl.Archived
 ---@field waits? table     {what, ...}, when the query asks for it: what its one
 ---                        token waits for, or that it is suspended
 ---@field due? string      when it is to be looked at, of those sorted by that
@@ -872,7 +882,8 @@ function Engine:history(id, query, how) end
 ---                          workflows
 ---                          "registered", "hotfixed", "activated",
 ---                          "deactivated", "switched_off", "switched_on",
----                          "suspended", "resumed"; "purged"
+---                          "suspended", "resumed"; "purged", "archived",
+---                          "unarchived"
 ---@field instance? string
 ---@field seq? integer       the row of its history
 ---@field workflow? string
@@ -1107,8 +1118,8 @@ function Engine:next_due() end
 --- when it is asked again.
 ---@param verb string         "cancel", "kill", "suspend", "resume", "retry",
 ---                           "restart", "move", "edit", "wake", "note",
----                           "delete", "undelete", "purge", "carry",
----                           "reclaim"
+---                           "delete", "undelete", "archive",
+---                           "unarchive", "purge", "carry", "reclaim"
 ---@param query pawl.Query    with a filter at least
 ---@param options? pawl.BulkOptions
 ---@return pawl.BulkReport? report
@@ -1202,6 +1213,25 @@ function Engine:reclaim(id, options) end
 ---@return boolean|pawl.Error done  "conflict": it lives, or something else needs
 ---                                 it; "notfound": it is gone
 function Engine:purge(id, options) end
+
+---@class pawl.ArchiveOptions: pawl.ChangeOptions
+---@field force? boolean  what it emitted is not published any more
+
+--- Takes one that has ended out of the tables of those that live. It is read as
+--- before, and keeps its key; lists have it with `archived` alone.
+---@param id string
+---@param options? pawl.ArchiveOptions
+---@return true? ok
+---@return boolean|pawl.Error done  "conflict": it lives, or something else needs
+---                                 it; "busy": a worker holds it
+function Engine:archive(id, options) end
+
+--- Brings it back, as it was.
+---@param id string
+---@param options? pawl.ChangeOptions
+---@return true? ok
+---@return boolean|pawl.Error done  "conflict": it is not archived
+function Engine:unarchive(id, options) end
 
 --- Nothing of it runs until it is resumed.
 ---@param id string

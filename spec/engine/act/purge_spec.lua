@@ -5,43 +5,6 @@ local kit = require "spec.engine.kit"
 local probe = require "spec.support.probe"
 local samples = require "spec.engine.samples"
 
---- Leaves rows in every table that has some of an instance.
-local function rich()
-  local flow = pawl.workflow { code = "t.rich", start = "a" }
-  flow:step("a", { next = "split", undo = function() end, run = function(ctx)
-    ctx.token.data.kept = true
-    ctx.attrs.colour = "red"
-    ctx.vars.large = ("x"):rep(20000)
-    ctx.vars.list = pawl.array { 1, 2, 3 }
-    ctx.emit("told", {})
-  end })
-  flow:fork("split", { next = { "ask", "items" } })
-  flow:task("ask", { title = "Yes?", role = "boss", group = "all",
-    next = { completed = "meet" } })
-  flow:each("items", { items = function(ctx) return ctx.vars.list end,
-    branch = "one", into = "got", next = "meet" })
-  flow:step("one", { run = function() end, next = "items" })
-  flow:join("meet", { expect = "all", next = "hear" })
-  flow:wait("hear", { event = "go", next = "z" })
-  flow:finish "z"
-  return flow
-end
-
---- An instance of it that has ended.
-local function ended(engine, key)
-  local id = assert(engine:start("t.rich", { a = 1 }, { key = key or "k" }))
-  assert(engine:signal { name = "other", instance = id })
-  assert(engine:run())
-  local task = assert(engine.tasks:list { instance = id })[1]
-  assert(engine.tasks:complete(task.id, { by = "ann",
-    role = "boss" }))
-  assert(engine:run())
-  assert(engine:signal { name = "go", instance = id })
-  assert(engine:run())
-  assert.equal("completed", kit.status(engine, id))
-  return id
-end
-
 --- All that is stored; but that an event came is known by its id, without its
 --- data, as long as it would be told from another. And it stays counted.
 local function everything(backend, url)
@@ -67,9 +30,9 @@ kit.describe("purging", function(backend)
 
   it("leaves no row of an instance, and all of another", function()
     local engine, _, url = backend.fresh()
-    assert(engine:load(rich()))
+    assert(engine:load(samples.rich()))
     local empty = everything(backend, url)
-    local id = ended(engine)
+    local id = samples.rich_ended(engine)
     local full = 0
     for name, rows in pairs(everything(backend, url)) do
       if #rows > #empty[name] then full = full + 1 end
@@ -87,12 +50,12 @@ kit.describe("purging", function(backend)
 
   it("leaves what others have", function()
     local engine, _, url = backend.fresh()
-    assert(engine:load(rich()))
-    local kept = ended(engine)
+    assert(engine:load(samples.rich()))
+    local kept = samples.rich_ended(engine)
     local before = kit.everything(backend, url)
     assert(engine:delete(kept))
     assert(engine:undelete(kept))
-    local other = ended(engine, "l")
+    local other = samples.rich_ended(engine, "l")
     assert(engine:delete(other))
     assert(engine:purge(other, { force = true }))
     local after = kit.everything(backend, url)
@@ -218,9 +181,9 @@ kit.describe("purging", function(backend)
 
   it("goes on where it was cut short, and hides what is left", function()
     local engine, clock, url = backend.fresh()
-    assert(engine:load(rich()))
+    assert(engine:load(samples.rich()))
     local empty = everything(backend, url)
-    local id = ended(engine)
+    local id = samples.rich_ended(engine)
     local rival = kit.rival(backend, url, clock)
     local seen, undeleted
     probe.fault("engine.purge.last=call", function()
@@ -268,8 +231,8 @@ kit.describe("purging", function(backend)
 
   it("is listed as deleted while it is half done, and then goes", function()
     local engine, clock, url = backend.fresh()
-    assert(engine:load(rich()))
-    local id = ended(engine)
+    assert(engine:load(samples.rich()))
+    local id = samples.rich_ended(engine)
     local rival = kit.rival(backend, url, clock)
     local listed, shown
     probe.fault("engine.purge.batch=call@3", function()

@@ -310,8 +310,8 @@ comment on column pawl.standing.status is 'as in instance';
 
 -- How many have gone from one status to another, so that how many there are is
 -- known without walking over them. A status is a stored one, or "deleted" of
--- those that are; '' before an instance came, "purged" and "transferred" behind
--- it. The node is told of those that wait or are suspended and stand in one
+-- those that are; '' before an instance came, "archived", "purged" and
+-- "transferred" behind it. The node is told of those that wait or are suspended and stand in one
 -- place, else ''. What is some while ago has the minute 1970.
 -- Differs: on PostgreSQL each batch of a commit has rows of its own, since
 -- neighbours would wait for each other at a row that is counted up; executors
@@ -348,13 +348,19 @@ create trigger pawl_instance_come after insert on pawl_instance
 begin
   insert into pawl_counter (shard, workflow, version, was, was_node, status,
          node, minute, amount)
-  values (new.shard, new.workflow, new.version, '', '',
-          case when new.deleted_at is not null then 'deleted'
-               else new.status end,
-          case when new.deleted_at is null and new.token_no is not null
-                    and new.status in ('waiting', 'suspended')
-               then new.node else '' end,
-          new.created_at - new.created_at % 60000000, 1)
+  select new.shard, new.workflow, new.version,
+         case when b.is_back then 'archived' else '' end, '',
+         case when new.deleted_at is not null then 'deleted'
+              else new.status end,
+         case when new.deleted_at is null and new.token_no is not null
+                   and new.status in ('waiting', 'suspended')
+              then new.node else '' end,
+         case when b.is_back then 0
+              else new.created_at - new.created_at % 60000000 end, 1
+    from (select new.commits > 0 and exists (
+                   select 1 from pawl_archive
+                    where shard = new.shard and id = new.id) as is_back) b
+   where true
   on conflict do update set amount = amount + 1;
 end;
 create trigger pawl_instance_transfer after update of version on pawl_instance
@@ -400,7 +406,10 @@ begin
           case when old.deleted_at is null and old.token_no is not null
                     and old.status in ('waiting', 'suspended')
                then old.node else '' end,
-          'purged', '', 0, 1)
+          case when exists (select 1 from pawl_archive
+                             where shard = old.shard and id = old.id
+                               and purged_at is null)
+               then 'archived' else 'purged' end, '', 0, 1)
   on conflict do update set amount = amount + 1;
 end;
 -- What goes is added to what is long ago.
@@ -1077,6 +1086,89 @@ create index attribute_value
   on pawl.attribute (shard, name, sortable, instance)
   where sortable is not null;
 
+-- Out of the way -----------------------------------------------------------------
+
+-- Instances that have ended and were archived: what they are found by, and all
+-- their rows as one text. And those that were purged, but for their attributes.
+create table pawl.archive (
+  shard smallint not null,
+  id uuid not null,
+  workflow text not null,
+  version integer not null,
+  tenant text,
+  priority smallint not null,
+  executor_group text not null,
+  business_key text, -- only: sqlite
+  business_key text collate "C", -- only: postgres
+  correlation text,
+  key text,
+  parent uuid,
+  root uuid,
+  parent_node text,
+  parent_index integer,
+  started_by text,
+  status text not null,
+  node text,
+  error json,
+  cancellation json,
+  compensation json,
+  created_at timestamptz not null,
+  started_at timestamptz,
+  updated_at timestamptz not null,
+  completed_at timestamptz,
+  successor uuid,
+  deletion json,
+  archived_at timestamptz not null,
+  purged_at timestamptz,
+  rest boolean not null,
+  document text,
+  primary key (shard, id)
+);
+comment on table pawl.archive is
+  'instances that were archived, or purged but for their attributes';
+comment on column pawl.archive.document is
+  'all rows of it, as an export has them; null: it was purged';
+comment on column pawl.archive.deletion is
+  'who has archived it, or purged it, and why';
+comment on column pawl.archive.rest is
+  'rows of it are still in the tables of those that live';
+create index archive_key on pawl.archive (shard, key, workflow, id)
+  where key is not null;
+create index archive_business_key on pawl.archive (shard, business_key, id)
+  where business_key is not null;
+create index archive_correlation on pawl.archive (shard, correlation, id)
+  where correlation is not null;
+create index archive_tenant on pawl.archive (shard, tenant, id)
+  where tenant is not null;
+create index archive_parent on pawl.archive (shard, parent, id)
+  where parent is not null;
+create index archive_root on pawl.archive (shard, root, id)
+  where root is not null;
+-- The condition always holds: only what says so may use the index. What looks
+-- for a key would else walk a workflow.
+create index archive_workflow on pawl.archive (shard, workflow, id)
+  where status >= '';
+
+-- only: postgres
+-- Who begins one with a key while its holder is archived waits for that, and
+-- sees the archive as it was before. Tried again, the key is found there.
+create function pawl.key_free() returns trigger language plpgsql
+  set search_path = pg_catalog, pg_temp as $$
+begin
+  if exists (select 1 from pawl.archive a
+              where a.shard = new.shard and a.key = new.key
+                and a.workflow = new.workflow
+                and coalesce(a.tenant, '') = coalesce(new.tenant, '')
+                and a.successor is null and a.purged_at is null) then
+    raise exception 'its key was archived with another'
+      using errcode = 'serialization_failure';
+  end if;
+  return null;
+end $$;
+create trigger key_free after insert on pawl.instance
+  for each row when (new.key is not null and new.commits = 0)
+  execute function pawl.key_free();
+
 -- Who works ------------------------------------------------------------------
 
 create table pawl.executor (
@@ -1750,10 +1842,16 @@ select 0, id, id, 1, 'n', 1, id::text, 't',
   from pawl.instance;
 insert into pawl.owner (shard, task, kind, id)
 select 0, id, 'user', id::text from pawl.instance;
+insert into pawl.archive (shard, id, workflow, version, tenant, priority,
+       executor_group, business_key, correlation, key, parent, root, status,
+       created_at, updated_at, archived_at, rest)
+select 0, id, id::text, 1, id::text, 0, 'default', id::text, id::text,
+       id::text, id, id, 'completed', now(), now(), now(), false
+  from pawl.instance;
 analyze pawl.instance, pawl.standing, pawl.variable, pawl.agenda,
         pawl.history, pawl.audit, pawl.inbox, pawl.attribute,
-        pawl.subscription, pawl.event, pawl.task, pawl.owner;
+        pawl.subscription, pawl.event, pawl.task, pawl.owner, pawl.archive;
 -- Not deleted: what is left of rows would make some indexes deeper than others.
-truncate pawl.owner, pawl.task, pawl.event, pawl.subscription, pawl.attribute,
+truncate pawl.archive, pawl.owner, pawl.task, pawl.event, pawl.subscription, pawl.attribute,
          pawl.inbox, pawl.audit, pawl.history, pawl.agenda, pawl.standing,
          pawl.variable, pawl.instance;

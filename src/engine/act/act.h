@@ -87,6 +87,7 @@ pawl_code pawl_act_succeeded(const pawl_id *id, const pawl_id *successor,
 typedef struct pawl_act_plan {
   unsigned statuses; /* bits of those that it can be for */
   int deleted;       /* it is for those that were deleted */
+  int archived;      /* it is for those that were archived */
   int dry_run;
   int alone; /* each has to be changed by itself: in several units, or taken
                 from who holds it */
@@ -95,9 +96,25 @@ typedef struct pawl_act_plan {
 } pawl_act_plan;
 pawl_code pawl_act_plan_of(pawl_engine *e, pawl_str change,
                            pawl_act_plan *plan, pawl_error *err);
+/* What concerns the archive, once it was checked: */
+typedef enum pawl_filing {
+  PAWL_FILE_IN,  /* one that has ended goes there */
+  PAWL_FILE_OUT, /* it comes back */
+  PAWL_FILE_OFF  /* it is purged there */
+} pawl_filing;
+typedef struct pawl_filed {
+  pawl_filing what;
+  pawl_id id;
+  int64_t completed_us; /* of another end it is not taken */
+  pawl_str by;          /* may be empty */
+  pawl_str reason;      /* the same */
+} pawl_filed;
+/* Does it: *done. Whoever changes brings it along, as it takes other rooms. */
+typedef pawl_code pawl_filer(pawl_engine *e, const pawl_filed *f, int *done,
+                             pawl_error *err);
 /* pawl_change, with `out` (may be NULL) for its answer. */
-pawl_code pawl_act_change(pawl_engine *e, pawl_taker *take, const pawl_id *id,
-                          pawl_str change, int *done, pawl_buf *out,
+pawl_code pawl_act_change(pawl_engine *e, pawl_taker *take, pawl_filer *filer,
+                          const pawl_id *id, pawl_str change, int *done, pawl_buf *out,
                           pawl_error *err);
 
 /* The same of many, for one that names its request and is not `alone`: rc,
@@ -136,9 +153,10 @@ typedef struct pawl_purgeable {
 pawl_code pawl_purge_look(pawl_engine *e, int shard, pawl_purgeable *list,
                           int n, pawl_error *err);
 /* The same of one: PAWL_CONFLICT says what. parent: may be NULL. force: what
- * it emitted may be lost. */
+ * it emitted may be lost. word: "purged". */
 pawl_code pawl_purge_check(pawl_engine *e, const pawl_id *id,
-                           const pawl_id *parent, int force, pawl_error *err);
+                           const pawl_id *parent, int force, const char *word,
+                           pawl_error *err);
 /* How many rows one unit takes, so that its locks are short. */
 int pawl_purge_budget(const pawl_engine *e);
 /* A unit that took rows away since then is over: how long did it hold its
@@ -157,6 +175,19 @@ pawl_code pawl_purge_rows(pawl_engine *e, const pawl_id *id,
 pawl_code pawl_purge_many(pawl_engine *e, int shard,
                           const pawl_purgeable *list, int n, int64_t *gone,
                           pawl_error *err);
+/* In an OPEN unit: holds one that has ended, by *lease, for as long as the unit
+ * lasts. PAWL_BUSY: somebody else does. */
+pawl_code pawl_archive_seize(pawl_engine *e, int shard,
+                             const pawl_purgeable *one, pawl_id *lease,
+                             pawl_error *err);
+/* Behind it: the instance goes, as the archive has it, and, with `all`, what
+ * else there is, but for attributes and audit. */
+pawl_code pawl_archive_clear(pawl_engine *e, int shard,
+                             const pawl_purgeable *one, const pawl_id *lease,
+                             int all, pawl_error *err);
+/* What was left goes, in batches; then the archive says that it did. */
+pawl_code pawl_archive_rest(pawl_engine *e, const pawl_id *id,
+                            pawl_error *err);
 /* Tasks with their owners, at most so many. */
 int pawl_purge_task_budget(const pawl_engine *e);
 pawl_code pawl_purge_tasks(pawl_engine *e, int shard, const pawl_id *ids,

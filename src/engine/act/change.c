@@ -42,14 +42,17 @@ enum {
   UNDELETE = 8192,
   PURGE = 16384,
   CARRY = 32768,
-  RECLAIM = 65536
+  RECLAIM = 65536,
+  ARCHIVE = 131072,
+  UNARCHIVE = 262144
 };
 
 /* In the order of their bits. */
 static const char *const change_kinds[] = {
     "cancel",  "kill",     "wake",  "suspend", "resume",   "retry",
     "restart", "move",     "edit",  "shift",   "transfer", "note",
-    "delete",  "undelete", "purge", "carry",   "reclaim"};
+    "delete",  "undelete", "purge", "carry",   "reclaim",  "archive",
+    "unarchive"};
 
 static const char *const sources[] = {"user", "event", "system"};
 
@@ -98,7 +101,7 @@ static const pawl_option change_rows[] = {
     {TOLD(text, TEXT), .kinds = NOTE, .needed = NOTE},
     {TOLD(data, ANY), .kinds = NOTE},
     {"force", PAWL_OPTION_BOOL, .at = offsetof(change, force),
-     .kinds = PURGE}};
+     .kinds = PURGE | ARCHIVE}};
 PAWL_OPTIONS_OF(change) = {.what = "change",
                            PAWL_OPTION_ROWS(change_rows),
                            PAWL_OPTION_KINDS(change_kinds),
@@ -119,13 +122,19 @@ static pawl_code read_change(change *c, pawl_str text, pawl_error *err) {
 
 /* ---- where the instance stands ---- */
 
+/* But for its attributes. */
+static int is_purged(const pawl_rows *r) {
+  const pawl_repair_state_row row = pawl_read_repair_state(r, 0);
+  return row.archived_at && row.purge_at;
+}
+
 static pawl_code look(pawl_engine *e, subject *s, pawl_error *err) {
   pawl_rows r;
 
   s->shard = pawl_shard_of(e, &s->id);
   MUST(PAWL_READ(e->store, repair_state, &r, err, .shard = s->shard,
                  .id = &s->id));
-  if (!r.nrows) return pawl_instance_missing(&s->id, err);
+  if (!r.nrows || is_purged(&r)) return pawl_instance_missing(&s->id, err);
   MUST(PAWL_KEEP(repair_state, &r, &s->keep, err));
   s->row = *PAWL_KEPT(repair_state, &s->keep);
   if (!pawl_status_parse(s->row.status, &s->status))
@@ -305,14 +314,16 @@ static pawl_code check_undelete(pawl_engine *e, const subject *s,
 
 static pawl_code check_purge(pawl_engine *e, const change *c, const subject *s,
                              pawl_error *err) {
-  if (pawl_store_held(e->store))
-    return pawl_fail_hint(err, PAWL_MISUSE, "purge it behind the transaction",
-                          "a purge is many transactions: it cannot be part "
-                          "of one");
+  const int purges = c->kind == PURGE;
+
   if (s->row.purge_at) return PAWL_OK; /* it has begun */
   if (pawl_status_has_ended(s->status))
-    return pawl_purge_check(e, &s->id, s->row.parent, c->force, err);
-  refuse_status(s, "cannot be purged while it lives", err);
+    return pawl_purge_check(e, &s->id, s->row.parent, c->force,
+                            purges ? "purged" : "archived", err);
+  refuse_status(s,
+                purges ? "cannot be purged while it lives"
+                       : "cannot be archived while it lives",
+                err);
   pawl_error_hint(err, "cancel it first");
   return PAWL_CONFLICT;
 }
@@ -349,12 +360,37 @@ static pawl_code check_away(pawl_engine *e, const change *c, const subject *s,
   return pawl_act_away(&s->id, err);
 }
 
+/* What may be done with one in the archive; asked for twice, it is done. */
+static pawl_code check_archived(const change *c, const subject *s,
+                                pawl_error *err) {
+  return c->kind & (ARCHIVE | UNARCHIVE | PURGE)
+             ? PAWL_OK
+             : pawl_instance_archived(&s->id, err);
+}
+
+/* It takes transactions of its own. */
+static pawl_code check_alone(pawl_engine *e, const change *c,
+                             pawl_error *err) {
+  if (!(c->kind & (ARCHIVE | UNARCHIVE | PURGE)) || !pawl_store_held(e->store))
+    return PAWL_OK;
+  pawl_fail(err, PAWL_MISUSE,
+            c->kind == PURGE
+                ? "a purge is many transactions: it cannot be part of one"
+                : "to %s is a transaction by itself: it cannot be part of "
+                  "one",
+            c->kind_name);
+  pawl_error_hint(err, "%s it behind the transaction", c->kind_name);
+  return PAWL_MISUSE;
+}
+
 /* What throws it away, and what would set a deleted one going. */
 static pawl_code check_removal(pawl_engine *e, const change *c,
                                const subject *s, pawl_error *err) {
   if (c->kind == UNDELETE) return check_undelete(e, s, err);
+  if (c->kind == UNARCHIVE) return refuse_status(s, "is not archived", err);
   if (c->kind == PURGE) return check_purge(e, c, s, err);
   if (s->row.deleted) return pawl_act_deleted(&s->id, err);
+  if (c->kind == ARCHIVE) return check_purge(e, c, s, err);
   return c->kind == DELETE ? check_delete(c, s, err) : PAWL_OK;
 }
 
@@ -364,9 +400,11 @@ static pawl_code check_status(pawl_engine *e, const change *c,
                               const subject *s, pawl_error *err) {
   int ended = pawl_status_has_ended(s->status);
 
+  MUST(check_alone(e, c, err));
+  if (s->row.archived_at) return check_archived(c, s, err);
   MUST(check_removal(e, c, s, err));
   MUST(check_away(e, c, s, err));
-  if (c->kind & (DELETE | UNDELETE | PURGE | NOTE | CARRY | RECLAIM))
+  if (c->kind & (DELETE | UNDELETE | PURGE | NOTE | CARRY | RECLAIM | ARCHIVE))
     return PAWL_OK;
   if ((c->kind & (RETRY | RESTART)) && s->row.successor)
     return pawl_act_succeeded(&s->id, s->row.successor, err);
@@ -642,6 +680,29 @@ static pawl_code answer(pawl_engine *e, const change *c, subject *s, int done,
   return pawl_buf_check(out, err);
 }
 
+/* Into the archive, out of it, or off it for good: no letter is needed where
+ * nobody holds it, and nobody can. */
+static pawl_code file(pawl_engine *e, pawl_filer *filer, const change *c,
+                      const subject *s, int *done, pawl_error *err) {
+  pawl_buf reason = {.alloc = &e->alloc};
+  pawl_filed f = {.what = c->kind == ARCHIVE     ? PAWL_FILE_IN
+                          : c->kind == UNARCHIVE ? PAWL_FILE_OUT
+                                                 : PAWL_FILE_OFF,
+                  .id = s->id,
+                  .completed_us = s->row.completed_at,
+                  .by = pawl_buf_some(&c->by)};
+  pawl_code rc = PAWL_OK;
+
+  if (c->reason.at && pawl_json_kind_of(c->reason) == PAWL_JSON_STRING)
+    pawl_json_unquote(c->reason, &reason);
+  TRY(pawl_buf_check(&reason, err));
+  f.reason = pawl_buf_some(&reason);
+  rc = filer(e, &f, done, err);
+out:
+  pawl_buf_deinit(&reason);
+  return rc;
+}
+
 static pawl_code note_purge(pawl_engine *e, const change *c, const subject *s,
                             pawl_error *err) {
   pawl_buf reason = {.alloc = &e->alloc};
@@ -694,13 +755,17 @@ static pawl_code check(pawl_engine *e, const change *c, const subject *s,
   return check_graph(e, c, s, err);
 }
 
-static pawl_code act(pawl_engine *e, pawl_taker *take, change *c,
-                     const subject *s, int *done, pawl_error *err) {
+static pawl_code act(pawl_engine *e, pawl_taker *take, pawl_filer *filer,
+                     change *c, const subject *s, int *done, pawl_error *err) {
   pawl_buf letter = {.alloc = &e->alloc}, past = {.alloc = &e->alloc};
   pawl_code rc = PAWL_OK;
 
   TRY(check(e, c, s, err));
   if (c->dry_run) goto out;
+  if (s->row.archived_at || c->kind == ARCHIVE) {
+    rc = file(e, filer, c, s, done, err);
+    goto out;
+  }
   TRY(add_past(e, c, s, &past, err));
   write_letter(c, s, &letter);
   TRY(pawl_buf_check(&letter, err));
@@ -711,9 +776,9 @@ out:
   return rc;
 }
 
-pawl_code pawl_act_change(pawl_engine *e, pawl_taker *take, const pawl_id *id,
-                          pawl_str text, int *done, pawl_buf *out,
-                          pawl_error *err) {
+pawl_code pawl_act_change(pawl_engine *e, pawl_taker *take, pawl_filer *filer,
+                          const pawl_id *id, pawl_str text, int *done,
+                          pawl_buf *out, pawl_error *err) {
   change c;
   subject s = {.id = *id, .keep = {.alloc = &e->alloc}};
   int own, met = 0;
@@ -724,9 +789,9 @@ pawl_code pawl_act_change(pawl_engine *e, pawl_taker *take, const pawl_id *id,
   pawl_options_init(&pawl_options_of_change, &c, sizeof c, &e->alloc);
   TRY(read_change(&c, text, err));
   TRY(look(e, &s, err));
-  if (request_of(&c))
+  if (request_of(&c) && !s.row.archived_at) /* its history is there, too */
     TRY(pawl_act_met(e, id, &c.request, c.kind_name, &met, done, err));
-  if (!met) TRY(act(e, take, &c, &s, done, err));
+  if (!met) TRY(act(e, take, filer, &c, &s, done, err));
   if (out) TRY(answer(e, &c, &s, *done, out, err));
 out:
   pawl_options_deinit(&pawl_options_of_change, &c);
@@ -816,8 +881,10 @@ static unsigned statuses_for(const change *c) {
     case DELETE:
       return pawl_str_eqz(c->cancel, "true") ? ALL : ENDED;
     case PURGE:
+    case ARCHIVE:
       return ENDED;
     case UNDELETE:
+    case UNARCHIVE:
     case NOTE:
     case CARRY:
     case RECLAIM:
@@ -846,8 +913,9 @@ pawl_code pawl_act_plan_of(pawl_engine *e, pawl_str text, pawl_act_plan *plan,
   TRY(read_change(&c, text, err));
   *plan = (pawl_act_plan){.statuses = statuses_for(&c),
                           .deleted = c.kind == UNDELETE,
+                          .archived = c.kind == UNARCHIVE,
                           .dry_run = c.dry_run,
-                          .alone = (c.kind & (KILL | PURGE)) != 0,
+                          .alone = (c.kind & (KILL | PURGE | ARCHIVE | UNARCHIVE)) != 0,
                           .has_request = request_of(&c) != NULL,
                           .request = c.request};
 out:

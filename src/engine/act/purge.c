@@ -45,17 +45,17 @@ static void adapt(pawl_engine *e, int64_t began_mono) {
 static const struct {
   const char *why, *hint;
 } HOLDS[PAWL_NHOLDS] = {
-    [PAWL_HOLD_PARENT] = {"its parent lives", "purge it when that has ended"},
+    [PAWL_HOLD_PARENT] = {"its parent lives", "do it when that has ended"},
     [PAWL_HOLD_WORD] = {"its parent has messages that are not delivered yet",
-                        "a worker delivers them; then purge it"},
+                        "a worker delivers them; then do it"},
     [PAWL_HOLD_CHILDREN] = {"children live that end with it",
-                            "purge it when they have ended"},
+                            "do it when they have ended"},
     [PAWL_HOLD_UNDELIVERED] = {"it has messages that are not delivered yet",
-                               "a worker delivers them; then purge it"},
+                               "a worker delivers them; then do it"},
     [PAWL_HOLD_UNPUBLISHED] = {
         "it has emitted what nobody has published yet",
-        "`pawl relay` publishes it, `pawl outbox drop` gives it up; or purge "
-        "it with `force`"}};
+        "`pawl relay` publishes it, `pawl outbox drop` gives it up; or do it "
+        "with `force`"}};
 
 /* The first that is found counts. */
 static void hold(pawl_purgeable *p, pawl_hold why) {
@@ -142,15 +142,16 @@ pawl_code pawl_purge_look(pawl_engine *e, int shard, pawl_purgeable *list,
 }
 
 pawl_code pawl_purge_check(pawl_engine *e, const pawl_id *id,
-                           const pawl_id *parent, int force, pawl_error *err) {
+                           const pawl_id *parent, int force, const char *word,
+                           pawl_error *err) {
   pawl_purgeable p = {.id = *id, .has_parent = parent != NULL};
 
   if (parent) p.parent = *parent;
   MUST(pawl_purge_look(e, pawl_shard_of(e, id), &p, 1, err));
   if (!p.hold || (p.hold == PAWL_HOLD_UNPUBLISHED && force)) return PAWL_OK;
   return pawl_fail_hint(err, PAWL_CONFLICT, HOLDS[p.hold].hint,
-                        "instance %s cannot be purged: %s",
-                        pawl_id_text_of(id).at, HOLDS[p.hold].why);
+                        "instance %s cannot be %s: %s", pawl_id_text_of(id).at,
+                        word, HOLDS[p.hold].why);
 }
 
 /* ---- its rows ---- */
@@ -172,10 +173,10 @@ static pawl_code send_batch(pawl_engine *e, int64_t *changed,
 }
 
 /* In this order: what shows an instance as a whole goes first. */
-#define TABLES(X) \
-  X(history)      \
-  X(item)         \
-  X(token) X(variable) X(subscription) X(attribute) X(outbox) X(inbox) X(audit)
+#define OWN(X) \
+  X(history)   \
+  X(item) X(token) X(variable) X(subscription) X(outbox) X(inbox)
+#define TABLES(X) OWN(X) X(attribute) X(audit)
 
 #define PURGE(table)                                                    \
   static pawl_code purge_##table(pawl_engine *e, int shard,             \
@@ -281,13 +282,14 @@ typedef struct seized {
   pawl_id lease;
 } seized;
 
-static pawl_code send_seize(pawl_engine *e, const seized *s, pawl_error *err) {
+static pawl_code send_seize(pawl_engine *e, const seized *s, int *at,
+                            pawl_error *err) {
   pawl_args_begin(&e->args, PAWL_STMT_purge_seize);
   for (int i = 0; i < s->n; i++)
     PAWL_PUT(&e->args, purge_seize, .shard = s->shard, .id = &s->list[i].id,
              .lease = &s->lease, .completed_at = s->list[i].completed_us,
              .executor = &e->executor, .now = pawl_store_now(e->store));
-  return pawl_store_send(e->store, &e->args, NULL, err);
+  return pawl_store_send(e->store, &e->args, at, err);
 }
 
 /* Statements with the arguments of purge_held_history. */
@@ -328,7 +330,7 @@ pawl_code pawl_purge_many(pawl_engine *e, int shard,
   (void)PAWL_FAULT("engine.purge.many");
   began = pawl_clock_mono();
   TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
-  TRY(send_seize(e, &s, err));
+  TRY(send_seize(e, &s, NULL, err));
 #define SEND_HELD(table) \
   TRY(send_held(e, &s, PAWL_STMT_purge_held_##table, NULL, err));
   TABLES(SEND_HELD)
@@ -346,4 +348,54 @@ pawl_code pawl_purge_many(pawl_engine *e, int shard,
 out:
   pawl_store_rollback(e->store);
   return rc;
+}
+
+/* ---- into the archive ---- */
+
+pawl_code pawl_archive_seize(pawl_engine *e, int shard,
+                             const pawl_purgeable *one, pawl_id *lease,
+                             pawl_error *err) {
+  seized s = {.shard = shard, .n = 1, .list = one};
+  pawl_rows rows;
+  int at;
+
+  MUST(pawl_id_make(&e->ids, pawl_engine_now(e), &s.lease, err));
+  MUST(send_seize(e, &s, &at, err));
+  pawl_store_rows(e->store, at, &rows);
+  *lease = s.lease;
+  if (rows.changed) return PAWL_OK;
+  return pawl_fail_hint(err, PAWL_BUSY, "archive it again in a moment",
+                        "instance %s is held by a worker, or has changed",
+                        pawl_id_text_of(&one->id).at);
+}
+
+pawl_code pawl_archive_clear(pawl_engine *e, int shard,
+                             const pawl_purgeable *one, const pawl_id *lease,
+                             int all, pawl_error *err) {
+  const seized s = {.shard = shard, .n = 1, .list = one, .lease = *lease};
+  pawl_code rc = PAWL_OK;
+
+  if (all) {
+    OWN(SEND_HELD)
+    SEND_HELD(owner)
+    SEND_HELD(task)
+  }
+  SEND_HELD(ending)
+  SEND_HELD(failure)
+  TRY(send_held(e, &s, PAWL_STMT_archive_instance, NULL, err));
+  TRY(send_release(e, &s, err));
+out:
+  return rc;
+}
+
+pawl_code pawl_archive_rest(pawl_engine *e, const pawl_id *id,
+                            pawl_error *err) {
+  const int64_t until_mono = PAWL_NEVER;
+  const int shard = pawl_shard_of(e, id);
+
+  OWN(DO_PURGE)
+  MUST(purge_own_tasks(e, shard, id, until_mono, err));
+  (void)PAWL_FAULT("engine.archive.last");
+  return PAWL_WRITE(e->store, archive_done, NULL, err, .shard = shard,
+                    .id = id);
 }

@@ -135,6 +135,7 @@ static pawl_code read_state(pawl_engine *e, const request *r, int at,
   const pawl_repair_state_row row = pawl_read_repair_state(&rows, 0);
   if (!pawl_status_parse(row.status, status))
     return pawl_fail(err, PAWL_CORRUPT, "an instance with an unknown status");
+  if (row.archived_at) return pawl_instance_archived(r->id, err);
   *deleted = row.deleted != 0;
   *seq = row.seq;
   if (row.successor && is_revival(r->kind))

@@ -43,6 +43,14 @@ pawl_code pawl_export_moves(pawl_engine *e, pawl_str options, int *moves,
 pawl_code pawl_engine_export(pawl_engine *e, const pawl_id *id,
                              pawl_str options, pawl_buf *out, pawl_error *err);
 
+/* The same of one that somebody holds in the OPEN unit under way, without what
+ * it runs by, or who holds it; *nrows: how many. */
+pawl_code pawl_export_held(pawl_engine *e, const pawl_id *id, pawl_buf *out,
+                           int64_t *nrows, pawl_error *err);
+/* What it runs by, if the store has that. */
+pawl_code pawl_export_workflow(pawl_engine *e, pawl_str code, int64_t version,
+                               pawl_buf *out, pawl_error *err);
+
 /* ---- history.c ---- */
 
 pawl_code pawl_engine_history(pawl_engine *e, const pawl_id *id,
@@ -66,11 +74,12 @@ pawl_code pawl_engine_tally(pawl_engine *e, pawl_str query, int64_t *count,
  * where the query says so, each once, whatever becomes of those that were met,
  * and as far as its `limit`, or all. What is created while it goes on is not
  * met. `statuses`: bits of those that are meant unless the query names some;
- * `deleted`: those that were deleted. PAWL_INVALID, also when it has no filter
+ * `deleted`, `archived`: those that were, by default. PAWL_INVALID, also when it has no filter
  * at all. */
 typedef struct pawl_walk pawl_walk;
 pawl_code pawl_walk_open(pawl_engine *e, pawl_str query, unsigned statuses,
-                         int deleted, pawl_walk **out, pawl_error *err);
+                         int deleted, int archived, pawl_walk **out,
+                         pawl_error *err);
 #define PAWL_WALK_PAGE 500
 /* *n: how many, at most max and PAWL_WALK_PAGE; 0: there are no more. */
 pawl_code pawl_walk_next(pawl_engine *e, pawl_walk *w, pawl_id *ids, int max,

@@ -179,9 +179,8 @@ static void add_end(const pawl_id *id, int64_t nrows, pawl_buf *out) {
   pawl_buf_addc(out, '\n');
 }
 
-/* What it runs by, if the store has that. */
-static pawl_code add_workflow(pawl_engine *e, pawl_str code, int64_t version,
-                              pawl_buf *out, pawl_error *err) {
+pawl_code pawl_export_workflow(pawl_engine *e, pawl_str code, int64_t version,
+                               pawl_buf *out, pawl_error *err) {
   pawl_rows rows;
 
   MUST(PAWL_READ(e->store, export_workflow, &rows, err, .code = code,
@@ -259,7 +258,7 @@ static pawl_code add_instance(pawl_engine *e, const pawl_id *id,
   }
   add_end(id, n, &lines);
   TRY(check_lines(id, &lines, err));
-  TRY(add_workflow(e, pawl_buf_str(&code), version, out, err));
+  TRY(pawl_export_workflow(e, pawl_buf_str(&code), version, out, err));
   pawl_buf_adds(out, pawl_buf_str(&lines));
   TRY(pawl_buf_check(out, err));
 out:
@@ -305,6 +304,29 @@ pawl_code pawl_export_moves(pawl_engine *e, pawl_str options, int *moves,
 out:
   pawl_options_deinit(&pawl_options_of_export, &o);
   return rc;
+}
+
+pawl_code pawl_export_held(pawl_engine *e, const pawl_id *id, pawl_buf *out,
+                           int64_t *nrows, pawl_error *err) {
+  const pawl_export_instance_args which = {.shard = pawl_shard_of(e, id),
+                                           .id = id};
+  const export_options o = {.given = 0};
+  const masks none = {.nnames = 0};
+  pawl_rows rows;
+  int at;
+
+  *nrows = 0;
+  for (int i = 0; i < PAWL_NCARRIED; i++) {
+    if (i == PAWL_CARRIED_agenda) continue;
+    MUST(pawl_store_send_one(e->store, asks[i], &which, &at, err));
+    pawl_store_rows(e->store, at, &rows);
+    if (i == PAWL_CARRIED_instance && !rows.nrows)
+      return pawl_instance_missing(id, err);
+    if (i == PAWL_CARRIED_instance) add_head(e, &rows, &o, out);
+    *nrows += add_table(&rows, (pawl_carried)i, &none, out);
+  }
+  add_end(id, *nrows, out);
+  return check_lines(id, out, err);
 }
 
 pawl_code pawl_engine_export(pawl_engine *e, const pawl_id *id,

@@ -1,6 +1,7 @@
 /* Lists of instances: what is asked for, and by which index it is found.
  *
  *   given                          found by              read
+ *   archived                       in the archive, by what else is given
  *   deleted                        their index           a page, in order
  *   key, parent, correlation,      its index             all that have it
  *   root, business_key
@@ -57,7 +58,7 @@ typedef struct filter {
   int sort; /* the one of SORTS */
   int reverse;
   int group_by; /* the one of pawl_group_names; -1: not asked for */
-  int deleted;
+  int deleted, archived;
   int leased; /* -1: whether or not */
   int waits;
   /* what follows from those */
@@ -119,6 +120,7 @@ static const pawl_option list_rows[] = {
     {"parent", PAWL_OPTION_TEXT, AT(parent_id)},
     {"root", PAWL_OPTION_TEXT, AT(root_id)},
     {"deleted", PAWL_OPTION_BOOL, AT(deleted)},
+    {"archived", PAWL_OPTION_BOOL, AT(archived)},
     {"waits", PAWL_OPTION_BOOL, AT(waits)},
     {"group_by", PAWL_OPTION_CHOICE, AT(group_by), .names = GROUPS,
      .high = PAWL_NGROUPS},
@@ -329,10 +331,19 @@ static pawl_code check_due(const filter *f, pawl_error *err) {
   return PAWL_INVALID;
 }
 
+static pawl_code check_place(const filter *f, pawl_error *err) {
+  if (!f->deleted || !f->archived) return PAWL_OK;
+  pawl_fail_hint(err, PAWL_INVALID, "ask for the one, then for the other",
+                 "options `deleted` and `archived` exclude each other");
+  pawl_error_where(err, "archived");
+  return PAWL_INVALID;
+}
+
 static pawl_code read_filter(pawl_engine *e, pawl_str query, filter *f,
                              pawl_error *err) {
   f->leased = f->group_by = -1;
   MUST(pawl_options_read(&pawl_options_of_list, query, f, err));
+  MUST(check_place(f, err));
   MUST(pawl_tenant_take(e, &f->tenant, err)); /* Z2 */
   MUST(read_places(e, f, err));
   MUST(check_due(f, err));
@@ -444,14 +455,37 @@ static void put_statuses(pawl_engine *e, const filter *f, int shard) {
                ASKED(f));
 }
 
+/* What was archived stands apart, with indexes of its own. */
+static pawl_code send_archived(pawl_engine *e, const filter *f,
+                               pawl_rows *rows, pawl_error *err) {
+  const pawl_conditions *c = &f->conditions;
+  const char *word = c->ranges.len ? "attribute" : found_by(f);
+  const char *by = f->tenant.len     ? "tenant"
+                   : f->workflow.len ? "workflow"
+                                     : "all";
+
+  pawl_args_begin(&e->args, word ? PAWL_STMT_list_archived_found
+                                 : PAWL_STMT_list_archived);
+  for (int s = 0; s < e->nshards; s++)
+    if (word)
+      PAWL_PUT(&e->args, list_archived_found, .shard = s,
+               .by = pawl_strz(word), .name = pawl_buf_some(&c->name),
+               .ranges = pawl_buf_some(&c->ranges), ASKED(f));
+    else
+      PAWL_PUT(&e->args, list_archived, .shard = s, .by = pawl_strz(by),
+               ASKED(f));
+  return pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, rows, err);
+}
+
 static pawl_code send_list(pawl_engine *e, const filter *f, pawl_rows *rows,
                            pawl_error *err) {
   const pawl_conditions *c = &f->conditions;
-  const char *by = c->ranges.len ? "attribute"
-                   : found_by(f) ? found_by(f)
-                                 : agenda_by(f);
+  const char *by = c->ranges.len && !c->equals.len ? "attribute"
+                   : found_by(f)                   ? found_by(f)
+                                                   : agenda_by(f);
   const int equal = c->equals.len > 0;
 
+  if (f->archived) return send_archived(e, f, rows, err);
   pawl_args_begin(&e->args, f->deleted      ? PAWL_STMT_list_deleted
                             : equal         ? PAWL_STMT_list_attribute
                             : by            ? PAWL_STMT_list_found
@@ -579,7 +613,10 @@ static void add_one(pawl_engine *e, const filter *f, const pawl_rows *r, int k,
   pawl_member_object(&o, "times", &times);
   pawl_member_columns(&times, r, k, PAWL_SHOWN_times);
   pawl_object_end(&times);
-  pawl_member_deleted(&o, row.deletion, row.deleted_at, row.purge_at);
+  if (f->archived)
+    pawl_member_archived(&o, row.deletion, row.deleted_at, row.purge_at);
+  else
+    pawl_member_deleted(&o, row.deletion, row.deleted_at, row.purge_at);
   pawl_member_away(&o, row.away);
   if (f->waits) member_waits(e, &o, &row);
   if (at) member_place(f, at, &o);
@@ -826,13 +863,15 @@ static pawl_code check_given(const filter *f, pawl_error *err) {
 }
 
 static pawl_code begin_walk(pawl_engine *e, pawl_walk *w, pawl_str query,
-                            unsigned statuses, int deleted, pawl_error *err) {
+                            unsigned statuses, int deleted, int archived,
+                            pawl_error *err) {
   const int64_t soon = pawl_engine_now(e) + NEW_US;
   filter *f = &w->f;
 
   if (statuses != ALL) f->statuses = statuses;
   f->limit = INT64_MAX;
   f->deleted = deleted;
+  f->archived = archived;
   f->created_before = soon;
   MUST(read_filter(e, query, f, err));
   MUST(check_all(f, err));
@@ -846,12 +885,13 @@ static pawl_code begin_walk(pawl_engine *e, pawl_walk *w, pawl_str query,
 }
 
 pawl_code pawl_walk_open(pawl_engine *e, pawl_str query, unsigned statuses,
-                         int deleted, pawl_walk **out, pawl_error *err) {
+                         int deleted, int archived, pawl_walk **out,
+                         pawl_error *err) {
   pawl_walk *w = pawl_realloc(&e->alloc, NULL, 0, sizeof *w);
 
   if (!w) return pawl_fail_memory(err);
   init_filter(e, &w->f);
-  pawl_code rc = begin_walk(e, w, query, statuses, deleted, err);
+  pawl_code rc = begin_walk(e, w, query, statuses, deleted, archived, err);
   if (rc == PAWL_OK)
     *out = w;
   else

@@ -333,10 +333,8 @@ static pawl_code read_one(reading *r, pawl_str value, int is_found_by,
     return PAWL_OK;
   }
   pawl_buf_adds(&c->name, r->name);
-  if (says_equal(value))
-    pawl_buf_copy(&c->equals, &r->ranges[0].low);
-  else
-    add_ranges(r, &c->ranges);
+  if (says_equal(value)) pawl_buf_copy(&c->equals, &r->ranges[0].low);
+  add_ranges(r, &c->ranges);
   return PAWL_OK;
 }
 

@@ -27,7 +27,8 @@
 static int is_counted(pawl_str status) {
   pawl_status known;
   return pawl_status_parse(status, &known) ||
-         pawl_str_eqz(status, "deleted") || pawl_str_eqz(status, "purged");
+         pawl_str_eqz(status, "deleted") || pawl_str_eqz(status, "archived") ||
+         pawl_str_eqz(status, "purged");
 }
 
 /* What has happened since a minute. */

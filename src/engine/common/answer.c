@@ -181,21 +181,39 @@ void pawl_member_away(pawl_object *o, pawl_str away) {
   pawl_object_end(&inner);
 }
 
+/* When, who and why; `name` is open then. */
+static void begin_removal(pawl_object *o, const char *name, pawl_str who,
+                          int64_t at_us, pawl_object *inner) {
+  static const char *const told[] = {"by", "reason"};
+  pawl_str value;
+
+  pawl_member_object(o, name, inner);
+  if (at_us) pawl_member_time(inner, "at", at_us);
+  for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+    if (pawl_json_get(who, told[i], &value))
+      pawl_member_json(inner, told[i], value);
+}
+
 void pawl_member_deleted(pawl_object *o, pawl_str deletion, int64_t at_us,
                          int64_t purge_us) {
-  static const char *const told[] = {"by", "reason"};
   pawl_object deleted;
-  pawl_str value;
 
   if (!deletion.len) {
     pawl_member_null(o, "deleted");
     return;
   }
-  pawl_member_object(o, "deleted", &deleted);
-  if (at_us) pawl_member_time(&deleted, "at", at_us);
-  for (size_t i = 0; i < sizeof told / sizeof *told; i++)
-    if (pawl_json_get(deletion, told[i], &value))
-      pawl_member_json(&deleted, told[i], value);
+  begin_removal(o, "deleted", deletion, at_us, &deleted);
   if (purge_us) pawl_member_time(&deleted, "purge_at", purge_us);
   pawl_object_end(&deleted);
+}
+
+void pawl_member_archived(pawl_object *o, pawl_str who, int64_t at_us,
+                          int64_t purged_us) {
+  pawl_object archived;
+
+  if (purged_us)
+    begin_removal(o, "purged", who, purged_us, &archived);
+  else
+    begin_removal(o, "archived", who, at_us, &archived);
+  pawl_object_end(&archived);
 }

@@ -28,6 +28,10 @@ void pawl_member_lease(pawl_object *o, const pawl_rows *agenda);
 void pawl_member_away(pawl_object *o, pawl_str away);
 void pawl_member_deleted(pawl_object *o, pawl_str deletion, int64_t at_us,
                          int64_t purge_us);
+/* "archived": {at, by, reason}; or, of one that was purged but for its
+ * attributes, "purged". */
+void pawl_member_archived(pawl_object *o, pawl_str who, int64_t at_us,
+                          int64_t purged_us);
 
 /* Is the text, an answer, JSON? It is not when what the store holds and was
  * copied is not: PAWL_CORRUPT, with the id that stands before it, if any.

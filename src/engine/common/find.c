@@ -169,3 +169,32 @@ pawl_code pawl_instance_missing(const pawl_id *id, pawl_error *err) {
   return pawl_fail_hint(err, PAWL_NOTFOUND, "`pawl list` shows what there is",
                         "there is no instance %s", pawl_id_text_of(id).at);
 }
+
+pawl_code pawl_instance_archived(const pawl_id *id, pawl_error *err) {
+  return pawl_fail_hint(err, PAWL_CONFLICT, "unarchive it first",
+                        "instance %s is archived", pawl_id_text_of(id).at);
+}
+
+pawl_code pawl_archive_find(pawl_engine *e, const pawl_id *id, int *there,
+                            pawl_archive_get_row *row, pawl_error *err) {
+  pawl_rows rows;
+
+  MUST(PAWL_READ(e->store, archive_get, &rows, err,
+                 .shard = pawl_shard_of(e, id), .id = id));
+  *there = rows.nrows > 0;
+  if (*there) *row = pawl_read_archive_get(&rows, 0);
+  return PAWL_OK;
+}
+
+pawl_code pawl_instance_absent(pawl_engine *e, const pawl_id *id, pawl_code rc,
+                               pawl_error *err) {
+  pawl_archive_get_row row;
+  pawl_error why;
+  int there;
+
+  if (rc != PAWL_NOTFOUND ||
+      pawl_archive_find(e, id, &there, &row, &why) != PAWL_OK || !there ||
+      row.purged_at)
+    return rc;
+  return pawl_instance_archived(id, err);
+}

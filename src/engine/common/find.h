@@ -7,6 +7,7 @@
 
 #include "../../base/buf.h"
 #include "../../base/id.h"
+#include "../../store/stmt.h"
 
 /* A whole id is taken as it is: who goes on with it sees whether it is there.
  * Not where the engine is a tenant's: what others have is not there (Z2), and
@@ -24,6 +25,15 @@ pawl_code pawl_engine_find_known(pawl_engine *e, const char *text,
  * what is compared beside the tenant. */
 pawl_code pawl_find_given(pawl_engine *e, const pawl_buf *text, pawl_id *out,
                           int *has, pawl_error *err);
+/* What the archive says of one; *there: it does. The row lasts until the store
+ * is asked again. */
+pawl_code pawl_archive_find(pawl_engine *e, const pawl_id *id, int *there,
+                            pawl_archive_get_row *row, pawl_error *err);
+/* PAWL_CONFLICT: it is in the archive, and not to be changed there. */
+pawl_code pawl_instance_archived(const pawl_id *id, pawl_error *err);
+/* One that `rc` says is not there: it may be in the archive. */
+pawl_code pawl_instance_absent(pawl_engine *e, const pawl_id *id, pawl_code rc,
+                               pawl_error *err);
 /* PAWL_NOTFOUND, with its hint. */
 pawl_code pawl_instance_missing(const pawl_id *id, pawl_error *err);
 

@@ -53,6 +53,17 @@ pawl_code pawl_engine_start_many(pawl_engine *e, const char *code,
 /* Lines as ask/export.c writes them. */
 pawl_code pawl_engine_import(pawl_engine *e, pawl_str text, pawl_str options,
                              pawl_buf *out, pawl_error *err);
+/* The same of one that was exported from this store, and comes back in the
+ * place of what is left of it there: without its attributes. Called in its
+ * transaction, before the first row and behind the last. PAWL_CONFLICT: it is
+ * here already. */
+typedef struct pawl_back {
+  pawl_code (*before)(pawl_engine *e, void *ud, pawl_error *err);
+  pawl_code (*behind)(pawl_engine *e, void *ud, pawl_error *err);
+  void *ud;
+} pawl_back;
+pawl_code pawl_import_back(pawl_engine *e, pawl_str text,
+                           const pawl_back *back, pawl_error *err);
 
 /* ---- signal.c ---- */
 

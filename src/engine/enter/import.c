@@ -82,6 +82,7 @@ typedef struct reading {
   pawl_status status;
   pawl_buf keep; /* what a batch borrows */
   pawl_object imported, there;
+  const pawl_back *back; /* it comes from this store's archive; NULL: not so */
 } reading;
 
 static int add(const pawl_alloc *alloc, list *l, const line *one) {
@@ -341,6 +342,7 @@ static int is_copy(const reading *r) {
 /* What the original has still to say is not the copy's. */
 static int is_left_out(const reading *r, const line *one) {
   pawl_str value;
+  if (r->back && one->is == PAWL_CARRIED_attribute) return 1; /* they stayed */
   if (!is_copy(r)) return 0;
   return one->is == PAWL_CARRIED_message || one->is == PAWL_CARRIED_ending ||
          (one->is == PAWL_CARRIED_outbox &&
@@ -476,10 +478,12 @@ static pawl_code store_once(reading *r, int *is_there, pawl_error *err) {
 
   *is_there = 0;
   TRY(pawl_store_begin(r->e->store, PAWL_UNIT_OPEN, err));
+  if (r->back) TRY(r->back->before(r->e, r->back->ud, err));
   for (int i = 0; i < r->workflows.n; i++)
     TRY(at_line(r->workflows.at[i].no,
                 store_workflow(r, &r->workflows.at[i], err), err));
   TRY(store_rows(r, is_there, err));
+  if (r->back && !*is_there) TRY(r->back->behind(r->e, r->back->ud, err));
   (void)PAWL_FAULT("engine.import.last");
   TRY(pawl_store_commit(r->e->store, err));
 out:
@@ -507,6 +511,9 @@ static pawl_code store_instance(reading *r, pawl_error *err) {
   do rc = store_once(r, &is_there, err);
   while (pawl_store_may_repeat(rc, &tries));
   if (rc != PAWL_OK) return rc;
+  if (is_there && r->back)
+    return pawl_fail(err, PAWL_CONFLICT, "instance %s is here already",
+                     pawl_id_text_of(&r->id).at);
   pawl_list_next(is_there ? &r->there : &r->imported);
   pawl_add_id(is_there ? r->there.out : r->imported.out, &r->id);
   if (!is_there) pawl_wake(r->e);
@@ -546,6 +553,23 @@ static pawl_code take_lines(reading *r, pawl_error *err) {
   if (!r->is_open) return PAWL_OK;
   return at_line(r->now.no, wrong(err, NULL, "the instance's end is missing"),
                  err);
+}
+
+pawl_code pawl_import_back(pawl_engine *e, pawl_str text,
+                           const pawl_back *back, pawl_error *err) {
+  reading r = {.e = e,
+               .rest = text,
+               .keep = {.alloc = &e->alloc},
+               .options = {.release = 1},
+               .back = back};
+  pawl_buf ids = {.alloc = &e->alloc};
+
+  pawl_list_begin(&r.imported, &ids);
+  pawl_code rc = take_lines(&r, err);
+  pawl_buf_deinit(&r.keep);
+  pawl_buf_deinit(&ids);
+  drop(&e->alloc, &r.rows);
+  return rc;
 }
 
 pawl_code pawl_engine_import(pawl_engine *e, pawl_str text, pawl_str options,

@@ -601,7 +601,7 @@ static pawl_code send_to_instance(pawl_engine *e, event *v, pawl_error *err) {
   do rc = one_unit(e, v, &id, &no, err);
   while (pawl_store_may_repeat(rc, &tries));
   if (rc == PAWL_ALREADY_FINISHED) rc = known_to_ended(e, v, err);
-  return rc;
+  return pawl_instance_absent(e, &id, rc, err);
 }
 
 /* In the transaction of the start: no wait of it can miss the event. */

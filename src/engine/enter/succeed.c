@@ -28,6 +28,7 @@ typedef enum verdict { NONE, RETURN, FAIL, TAKE } verdict;
 typedef struct holder {
   pawl_id id;
   pawl_status status;
+  int is_archived;
   int has_ended; /* and nobody asks it to go on */
   verdict verdict;
 } holder;
@@ -134,6 +135,7 @@ static pawl_code look(pawl_engine *e, const pawl_starting *s, holder *h,
                  .shard = pawl_start_shard(e, s), .id = &h->id));
   pawl_store_rows(e->store, state, &rows);
   if (!rows.nrows) return PAWL_OK; /* it went just now */
+  h->is_archived = pawl_read_repair_state(&rows, 0).archived_at != 0;
   if (!pawl_status_parse(pawl_read_repair_state(&rows, 0).status, &h->status))
     return pawl_fail(err, PAWL_CORRUPT, "an instance with an unknown status");
   pawl_store_rows(e->store, letter, &rows);
@@ -156,6 +158,9 @@ static pawl_code find_holder(pawl_engine *e, const pawl_starting *s, holder *h,
                    .shard = pawl_start_shard(e, s), .id = &h->id,
                    .now = pawl_store_now(e->store), .completed = 1,
                    .cancelled = 1, .deleted = 0));
+    if (h->is_archived)
+      MUST(PAWL_SEND(e->store, archive_lock, NULL, err,
+                     .shard = pawl_start_shard(e, s), .id = &h->id));
     locked = h->id;
   }
 }
@@ -210,6 +215,10 @@ static pawl_code ask_to_cancel(pawl_engine *e, const pawl_starting *s,
 
 static pawl_code take_key(pawl_engine *e, const pawl_starting *s,
                           const holder *h, pawl_error *err) {
+  if (h->is_archived)
+    return PAWL_SEND(e->store, archive_succeed, NULL, err,
+                     .shard = pawl_start_shard(e, s), .id = &h->id,
+                     .successor = &s->options->id);
   if (h->has_ended)
     MUST(PAWL_SEND(e->store, agenda_unwake, NULL, err,
                    .shard = pawl_start_shard(e, s), .id = &h->id));

@@ -1,0 +1,323 @@
+-- The archive: what has ended goes out of the tables of those that live, is
+-- read as before, found, not changed there, and comes back as it was.
+local kit = require "spec.engine.kit"
+local probe = require "spec.support.probe"
+local samples = require "spec.engine.samples"
+
+local FORCE <const> = { force = true, by = "ann", reason = "old" }
+
+--- What a store has, but for what tells that something was archived, and the
+--- last lease, which is nobody's.
+local function everything(backend, url)
+  local found = {}
+  for _, name in ipairs { "instance", "history", "token", "item", "task",
+    "owner", "variable", "outbox", "inbox", "agenda", "failure", "attribute",
+    "subscription", "message", "ending", "archive",
+    backend.name == "postgres" and "standing" or nil } do
+    found[name] = kit.select(url, ("select * from %s order by 1, 2, 3"):format(
+      kit.table(backend, name)))
+    for _, row in ipairs(found[name]) do row.lease = nil end
+  end
+  return found
+end
+
+--- All that can be asked of one.
+local function answers(engine, id)
+  local got = assert(engine:get(id))
+  local history = assert(engine:history(id))
+  local explained = assert(engine:explain(id))
+  got.archived, explained.archived = nil, nil
+  got.lease, explained.now, explained.sentences = nil, nil, nil
+  explained.workers = nil -- who could move it
+  return { got = got, history = history, explained = explained,
+    large = assert(engine:history(id, { variable = "large" })),
+    tokens = assert(engine:tokens(id, { all = true })),
+    tasks = assert(engine.tasks:list { instance = id }) }
+end
+
+local function statuses(engine)
+  local all = assert(engine:stats()).workflows
+  return all[1].statuses
+end
+
+local function ids(list)
+  local found = {}
+  for i, row in ipairs(list) do found[i] = row.id end
+  return found
+end
+
+kit.describe("the archive", function(backend)
+  after_each(function() probe.fault(nil) end)
+
+  local function rich()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(samples.rich()))
+    return engine, samples.rich_ended(engine), url, clock
+  end
+
+  local function plain(run)
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(kit.one(run, { retry = false })))
+    local id = assert(engine:start("t.one", { a = 1 }, { key = "k" }))
+    assert(engine:run())
+    return engine, id, url, clock
+  end
+
+  it("leaves nothing where those are that live, but attributes", function()
+    local engine, id, url = rich()
+    assert.same({ true, true }, { engine:archive(id, FORCE) })
+    for _, name in ipairs { "instance", "history", "token", "item", "task",
+      "owner", "variable", "outbox", "inbox", "agenda", "failure" } do
+      assert.equal(0, kit.count(backend, url, name), name)
+    end
+    assert.equal(1, kit.count(backend, url, "attribute"))
+    assert.equal(1, kit.count(backend, url, "archive", "not rest"))
+  end)
+
+  it("answers as before, and says since when", function()
+    local engine, id = rich()
+    local before = answers(engine, id)
+    assert(engine:archive(id, FORCE))
+    local shown = assert(engine:get(id:sub(-8)))
+    assert.same({ "ann", "old" }, { shown.archived.by,
+      shown.archived.reason })
+    assert.matches("^%d%d%d%d%-", shown.archived.at)
+    assert.same(shown.archived, assert(engine:explain(id)).archived)
+    assert.same(before, answers(engine, id))
+  end)
+
+  it("gives all rows back, as they were", function()
+    local engine, id, url = rich()
+    local before, counted = everything(backend, url), statuses(engine)
+    local recent = assert(engine:stats()).recent
+    assert(engine:archive(id, FORCE))
+    assert.same({ archived = 1 }, statuses(engine))
+    assert.same({ true, true }, { engine:unarchive(id, { by = "bob" }) })
+    assert.same(before, everything(backend, url))
+    assert.same(counted, statuses(engine))
+    recent.since = nil
+    local now = assert(engine:stats()).recent
+    now.since = nil
+    assert.same(recent, now)
+    assert.is_nil(assert(engine:get(id)).archived)
+    local told = {}
+    for i, entry in ipairs(assert(engine:audit { instance = id })) do
+      if entry.type:find "archived" then
+        told[#told + 1] = { entry.type, entry.by, entry.text, i }
+      end
+    end
+    assert.same({ { "unarchived", "bob", nil, told[1][4] },
+      { "archived", "ann", "old", told[2][4] } }, told)
+  end)
+
+  it("exports what it has, masked where that is asked for", function()
+    local engine, id = rich()
+    local whole = assert(engine:export(id))
+    assert(engine:archive(id, FORCE))
+    local again = assert(engine:export(id))
+    local function rows(text)
+      return (text:gsub('{"is":"agenda".-\n', "")
+        :gsub('("is":"export".-)"at":"[^"]*"', "%1"))
+    end
+    assert.equal(rows(whole), rows(again))
+    assert.is_nil(assert(engine:export(id, { mask = "colour" }))
+      :find('"red"', 1, true))
+  end)
+
+  it("is in lists of what is archived, and in no others", function()
+    local engine, clock = backend.fresh()
+    assert(engine:load(kit.one(function(ctx)
+      ctx.attrs.amount = ctx.input.amount
+      ctx.attrs.colour = "red"
+    end)))
+    local made = {}
+    for i = 1, 6 do
+      made[i] = assert(engine:start("t.one", { amount = i * 50 },
+        { business_key = "b" .. i, correlation = "c" .. i % 2,
+          key = "k" .. i }))
+      clock:advance(10)
+    end
+    assert(engine:run())
+    for i = 1, 4 do assert(engine:archive(made[i])) end
+    local function archived(query)
+      query.archived = true
+      return ids(assert(engine:list(query)))
+    end
+    assert.same({ made[6], made[5] }, ids(assert(engine:list())))
+    assert.same({ made[4], made[3], made[2], made[1] }, archived {})
+    assert.same({ made[2], made[1] }, archived { before = made[3] })
+    assert.same({ made[1], made[2] }, archived { sort = "oldest",
+      limit = 2 })
+    assert.same({ made[4], made[3], made[2] }, archived {
+      attributes = { amount = { ">=", 100 }, colour = "red" } })
+    assert.same({ made[3] }, archived { attributes = { amount = 150 } })
+    assert.same({ made[4], made[2] }, archived { correlation = "c0" })
+    assert.same({ made[2] }, archived { business_key = "b2" })
+    assert.same({ made[1] }, archived { key = "k1" })
+    assert.same({ made[4], made[3], made[2], made[1] },
+      archived { workflow = "t.one", status = "completed" })
+    assert.same({}, archived { workflow = "t.two" })
+    assert.same({}, archived { status = "failed" })
+    assert.same({}, ids(assert(engine:list {
+      attributes = { amount = { "<=", 100 } } })))
+    assert.equal(4, assert(engine:tally { archived = true }))
+    local row = assert(engine:list { archived = true, limit = 1 })[1]
+    assert.truthy(row.archived.at)
+    kit.refused("invalid", "exclude each other", nil,
+      engine:list { archived = true, deleted = true })
+  end)
+
+  it("is not changed there, and says why", function()
+    local engine, id = plain(function() error { code = "bad" } end)
+    assert(engine:archive(id))
+    local WHY <const>, HINT <const> = "is archived", "unarchive it first"
+    for _, verb in ipairs { "retry", "delete", "undelete", "cancel",
+      "suspend", "resume" } do
+      kit.refused("conflict", WHY, HINT, engine[verb](engine, id))
+    end
+    kit.refused("conflict", WHY, HINT, engine:note(id, { text = "a" }))
+    kit.refused("conflict", WHY, HINT, engine:restart(id, { from = "a" }))
+    kit.refused("conflict", WHY, HINT,
+      engine:signal { name = "go", instance = id })
+    assert(engine:unarchive(id))
+    assert(engine:retry(id))
+    assert.equal("running", kit.status(engine, id))
+  end)
+
+  it("takes what has ended alone, and what nobody needs", function()
+    local engine = backend.fresh()
+    assert(engine:load(samples.waiting()))
+    assert(engine:load(kit.one(function(ctx) ctx.emit("told", {}) end)))
+    local id = assert(engine:start "t.waiting")
+    assert(engine:run())
+    kit.refused("conflict", "cannot be archived while it lives",
+      "cancel it first", engine:archive(id))
+    local told = assert(engine:start "t.one")
+    assert(engine:run())
+    kit.refused("conflict", "cannot be archived: it has emitted", "force",
+      engine:archive(told))
+    kit.refused("conflict", "is not archived", nil, engine:unarchive(told))
+    kit.refused("notfound", "no instance", nil,
+      engine:archive(kit.draw_id()))
+    assert(engine:delete(told))
+    kit.refused("conflict", "is deleted", "undelete it first",
+      engine:archive(told, FORCE))
+    assert(engine:undelete(told))
+    assert.same({ true, false }, { engine:archive(told,
+      { dry_run = true, force = true }) })
+    assert.equal(0, #assert(engine:list { archived = true }))
+  end)
+
+  it("is refused inside a transaction", function()
+    local engine, id = plain()
+    local _, err = pcall(engine.transaction, engine, function()
+      engine:archive(id)
+    end)
+    assert.equal("misuse", err.code)
+    assert.is_nil(assert(engine:get(id)).archived)
+  end)
+
+  it("done twice is done, and is not undone twice", function()
+    local engine, id = plain()
+    assert(engine:archive(id))
+    local at = assert(engine:get(id)).archived.at
+    assert.same({ true, true }, { engine:archive(id) })
+    assert.equal(at, assert(engine:get(id)).archived.at)
+    assert(engine:unarchive(id))
+    kit.refused("conflict", "is not archived", nil, engine:unarchive(id))
+  end)
+
+  it("keeps its key and its id", function()
+    local engine, id = plain()
+    assert(engine:archive(id))
+    local got, created = assert(engine:start("t.one", {}, { key = "k" }))
+    assert.same({ id, false }, { got, created })
+    got, created = assert(engine:start("t.one", {}, { id = id }))
+    assert.same({ id, false }, { got, created })
+    local many, fresh = assert(engine:start_many("t.one", { { key = "k" },
+      { key = "l" } }))
+    assert.same({ id, false, true }, { many[1], fresh[1], fresh[2] })
+    kit.refused("exists", "which has ended", nil, engine:start("t.one", {},
+      { key = "k", on_existing = "fail" }))
+    local second
+    second, created = assert(engine:start("t.one", {},
+      { key = "k", reuse = "ended" }))
+    assert.is_true(created)
+    assert.is_not.equal(id, second)
+    assert.equal(second, (assert(engine:start("t.one", {}, { key = "k" }))))
+    assert(engine:unarchive(id))
+    assert.equal(second, assert(engine:get(id)).successor)
+    kit.refused("conflict", "its key is that of", nil,
+      engine:restart(id, { from = "a" }))
+  end)
+
+  it("is purged there", function()
+    local engine, id, url = rich()
+    assert(engine:archive(id, FORCE))
+    assert.same({ true, true }, { engine:purge(id, { by = "bob" }) })
+    kit.refused("notfound", "no instance", nil, engine:get(id))
+    kit.refused("notfound", "no instance", nil, engine:purge(id))
+    for _, name in ipairs { "archive", "attribute", "history" } do
+      assert.equal(0, kit.count(backend, url, name), name)
+    end
+    assert.same({ purged = 1 }, statuses(engine))
+    local told = assert(engine:audit { instance = id })
+    assert.same({ 1, "purged", "bob" }, { #told, told[1].type, told[1].by })
+    local _, created = assert(engine:start("t.rich", {}, { key = "k" }))
+    assert.is_true(created)
+  end)
+
+  it("takes many by a query, and gives them back", function()
+    local engine = backend.fresh()
+    assert(engine:load(kit.one()))
+    for _ = 1, 5 do assert(engine:start "t.one") end
+    assert(engine:run())
+    local report = assert(engine:bulk("archive", { workflow = "t.one" }))
+    assert.same({ 5, 5 }, { report.matched, report.done })
+    assert.equal(0, #assert(engine:list()))
+    report = assert(engine:bulk("unarchive", { workflow = "t.one",
+      limit = 3 }))
+    assert.same({ 3, 3 }, { report.matched, report.done })
+    assert.equal(3, #assert(engine:list()))
+    report = assert(engine:bulk("purge", { workflow = "t.one",
+      archived = true }))
+    assert.same({ 2, 2 }, { report.matched, report.done })
+    assert.same({ completed = 3, purged = 2 }, statuses(engine))
+  end)
+
+  it("takes the rest of a long one in batches, hidden already", function()
+    local engine, id, url, clock = plain()
+    backend.sql(url, ([[insert into %s (shard, instance, seq, type,
+      completed_at) with recursive n (i) as (
+        select 1 union all select i + 1 from n where i < 2500)
+      select 0, %s, 1000 + i, 'note', %s from n]]):format(
+      kit.table(backend, "history"), kit.id_literal(backend, id),
+      backend.name == "postgres" and "now()" or "1"))
+    local before = answers(engine, id)
+    local rival = kit.rival(backend, url, clock)
+    local seen, left
+    probe.fault("engine.purge.batch=call@2", function()
+      left = kit.count(backend, url, "history")
+      seen = answers(rival, id)
+    end)
+    assert(engine:archive(id))
+    probe.fault(nil)
+    assert.truthy(left > 0 and left < 2500, left)
+    assert.same(before, seen)
+    assert.equal(0, kit.count(backend, url, "history"))
+    assert.equal(0, kit.count(backend, url, "archive", "rest"))
+    assert(engine:unarchive(id))
+    assert.same(before, answers(engine, id))
+  end)
+
+  it("leaves it alone while somebody holds it", function()
+    local engine, id, url, clock = plain()
+    local store = kit.store(url, clock)
+    kit.run(store, "agenda_revive", { shard = 0, id = id,
+      now = store:now(), completed = true, cancelled = true,
+      deleted = false })
+    kit.refused("busy", "held by a worker", "in a moment",
+      engine:archive(id))
+    assert.is_nil(assert(engine:get(id)).archived)
+  end)
+end)

@@ -1,0 +1,67 @@
+-- Instances that were archived: out of the tables of those that live, with all
+-- their rows as one text (the lines of export.sql). Attributes stay where they
+-- are, so that what is archived is found by them.
+
+-- name: archive_insert
+-- args: @shard smallint, @id uuid, @lease uuid, @deletion json, @rest boolean,
+--       @document text, @now time?
+-- One that is held, as it stands now.
+insert into pawl.archive ({{archive_columns}}, deletion, archived_at, rest,
+       document)
+select {{archive_columns}}, @deletion, {{now}}, @rest, @document
+  from pawl.instance
+ where shard = @shard and id = @id
+   and exists (select 1 from pawl.agenda
+                where shard = @shard and instance = @id and lease = @lease);
+
+-- name: archive_get
+-- args: @shard smallint, @id uuid
+-- rows: workflow text, version integer, status text, document text,
+--       deletion json, archived_at time, purged_at time, successor uuid,
+--       rest boolean, {{whose}}, {{times}}
+select workflow, version, status, document, deletion, archived_at, purged_at,
+       successor, rest, {{whose}}, {{times}}
+  from pawl.archive where shard = @shard and id = @id;
+
+-- name: archive_lock
+-- args: @shard smallint, @id uuid
+-- rows: id uuid, successor uuid
+-- Whoever brings it back, or takes its key, does so behind this.
+select id, successor from pawl.archive
+ where shard = @shard and id = @id for update;
+
+-- name: archive_succeed
+-- args: @shard smallint, @id uuid, @successor uuid
+update pawl.archive set successor = @successor
+ where shard = @shard and id = @id;
+
+-- name: archive_done
+-- args: @shard smallint, @id uuid
+-- Nothing is left of it elsewhere.
+update pawl.archive set rest = false where shard = @shard and id = @id;
+
+-- name: archive_remove
+-- args: @shard smallint, @id uuid
+delete from pawl.archive where shard = @shard and id = @id;
+
+-- name: archive_count
+-- args: @shard smallint, @id uuid
+-- It goes for good: counted before that.
+insert into pawl.counter (shard, workflow, version, was, was_node, status,
+       node, minute, amount)
+select shard, workflow, version, 'archived', '', 'purged', '',
+       to_timestamp(0), 1 -- only: postgres
+       0, 1 -- only: sqlite
+  from pawl.archive where shard = @shard and id = @id and purged_at is null
+on conflict do update set amount = amount + 1 -- only: sqlite
+;
+
+-- name: archive_note
+-- args: @shard smallint, @id uuid, @instance uuid, @type text, @by text,
+--       @text text, @now time?
+-- Who has archived one, brought it back, or purged it.
+insert into pawl.audit (shard, at, id, type, by, instance, workflow, version,
+       tenant, text)
+select @shard, {{now}}, @id, @type, @by, a.id, a.workflow, a.version,
+       a.tenant, @text
+  from pawl.archive a where a.shard = @shard and a.id = @instance;

@@ -1,0 +1,246 @@
+/* The archive: instances that have ended, out of the tables of those that live.
+ * It joins rooms: what is archived is an export (ask), its rows go as a purge's
+ * do (act), and come back as an import's (enter). How it is asked: archived.c.
+ *
+ *   in     one transaction: held, its lines read, written down, and its rows
+ *          gone. Of one with many rows only the instance's own goes then, by
+ *          which all others are found; these go in batches behind it, and
+ *          `rest` is set until they have.
+ *   out    one transaction: its rows, then the archive's is gone.
+ *
+ * So it is in one place or the other for everybody, whoever is killed when
+ * (decision 0049). */
+#include <assert.h>
+
+#include "../base/fault.h"
+#include "../value/object.h"
+#include "act/act.h"
+#include "ask/ask.h"
+#include "common/answer.h"
+#include "common/engine_struct.h"
+#include "common/find.h"
+#include "common/time.h"
+#include "engine.h"
+#include "enter/enter.h"
+
+/* ---- in ---- */
+
+/* As the letters of other changes have it: {"by","reason"}. */
+static void write_who(const pawl_filed *f, pawl_buf *out) {
+  pawl_object o;
+
+  pawl_object_begin(&o, out);
+  if (f->by.len) pawl_member_str(&o, "by", f->by);
+  if (f->reason.len) pawl_member_str(&o, "reason", f->reason);
+  pawl_object_end(&o);
+}
+
+static pawl_code send_note(pawl_engine *e, const pawl_filed *f,
+                           const char *type, pawl_error *err) {
+  pawl_id own;
+
+  MUST(pawl_id_make(&e->ids, pawl_engine_now(e), &own, err));
+  return PAWL_SEND(e->store, archive_note, NULL, err,
+                   .shard = pawl_shard_of(e, &f->id), .id = &own,
+                   .instance = &f->id, .type = pawl_strz(type), .by = f->by,
+                   .text = f->reason, .now = pawl_store_now(e->store));
+}
+
+/* S2: its agenda row first, as everybody locks it who changes one. */
+static pawl_code put_in(pawl_engine *e, const pawl_filed *f, pawl_buf *lines,
+                        pawl_buf *who, int *rest, pawl_error *err) {
+  const int shard = pawl_shard_of(e, &f->id);
+  const pawl_purgeable one = {.id = f->id, .completed_us = f->completed_us};
+  pawl_id lease;
+  int64_t nrows;
+  pawl_code rc = PAWL_OK;
+
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_OPEN, err));
+  TRY(pawl_archive_seize(e, shard, &one, &lease, err));
+  TRY(pawl_export_held(e, &f->id, lines, &nrows, err));
+  *rest = nrows > pawl_purge_budget(e);
+  TRY(PAWL_SEND(e->store, archive_insert, NULL, err, .shard = shard,
+                .id = &f->id, .lease = &lease, .deletion = pawl_buf_str(who),
+                .rest = *rest, .document = pawl_buf_str(lines),
+                .now = pawl_store_now(e->store)));
+  TRY(send_note(e, f, "archived", err));
+  (void)PAWL_FAULT("engine.archive.rows");
+  TRY(pawl_archive_clear(e, shard, &one, &lease, !*rest, err));
+  (void)PAWL_FAULT("engine.archive.commit");
+  TRY(pawl_store_commit(e->store, err));
+out:
+  if (rc != PAWL_OK) pawl_store_rollback(e->store);
+  return rc;
+}
+
+/* Asked for twice, or cut short: what is left of it goes. */
+static pawl_code file_in(pawl_engine *e, const pawl_filed *f, int *done,
+                         pawl_error *err) {
+  pawl_buf lines = {.alloc = &e->alloc}, who = {.alloc = &e->alloc};
+  pawl_archive_get_row row;
+  int there, rest = 0;
+  pawl_code rc = PAWL_OK;
+
+  TRY(pawl_archive_find(e, &f->id, &there, &row, err));
+  if (there) rest = row.rest == 1;
+  write_who(f, &who);
+  TRY(pawl_buf_check(&who, err));
+  if (!there) TRY(put_in(e, f, &lines, &who, &rest, err));
+  if (rest) TRY(pawl_archive_rest(e, &f->id, err));
+  *done = 1;
+out:
+  pawl_buf_deinit(&lines);
+  pawl_buf_deinit(&who);
+  return rc;
+}
+
+/* ---- out ---- */
+
+typedef struct coming {
+  const pawl_filed *file;
+  int has_successor; /* as its lines say */
+} coming;
+
+static pawl_code lock(pawl_engine *e, const pawl_id *id, int *there,
+                      int *has_successor, pawl_error *err) {
+  pawl_rows rows;
+  int at;
+
+  MUST(PAWL_SEND(e->store, archive_lock, &at, err,
+                 .shard = pawl_shard_of(e, id), .id = id));
+  pawl_store_rows(e->store, at, &rows);
+  *there = rows.nrows > 0;
+  *has_successor = *there && pawl_read_archive_lock(&rows, 0).successor;
+  return PAWL_OK;
+}
+
+/* Its key may have gone on since its lines were read. */
+static pawl_code before(pawl_engine *e, void *ud, pawl_error *err) {
+  const coming *c = ud;
+  int there, has_successor;
+
+  MUST(lock(e, &c->file->id, &there, &has_successor, err));
+  if (there && has_successor == c->has_successor) return PAWL_OK;
+  return pawl_fail_hint(err, PAWL_BUSY, "look at it, then ask again",
+                        "instance %s has changed meanwhile",
+                        pawl_id_text_of(&c->file->id).at);
+}
+
+static pawl_code behind(pawl_engine *e, void *ud, pawl_error *err) {
+  const coming *c = ud;
+
+  MUST(send_note(e, c->file, "unarchived", err));
+  (void)PAWL_FAULT("engine.unarchive.last");
+  return PAWL_SEND(e->store, archive_remove, NULL, err,
+                   .shard = pawl_shard_of(e, &c->file->id),
+                   .id = &c->file->id);
+}
+
+static const char INSTANCE[] = "{\"is\":\"instance\",";
+
+/* Its key was taken while it was archived: its own line is to say so. */
+static void add_lines(pawl_str text, const pawl_id *successor, pawl_buf *out) {
+  const size_t n = sizeof INSTANCE - 1;
+  const char *line = text.at;
+
+  while (successor && line + n < text.at + text.len &&
+         memcmp(line, INSTANCE, n) != 0)
+    line =
+        (const char *)memchr(line, '\n', (size_t)(text.at + text.len - line)) +
+        1;
+  if (successor) {
+    pawl_buf_add(out, text.at, (size_t)(line - text.at) + n);
+    pawl_buf_addf(out, "\"successor\":\"%s\",", pawl_id_text_of(successor).at);
+    line += n;
+  }
+  pawl_buf_add(out, line, (size_t)(text.at + text.len - line));
+}
+
+/* NULL: it has none, or its lines say so; they begin with a head. */
+static const pawl_id *late_successor(const pawl_archive_get_row *row) {
+  const pawl_str text = row->document;
+  const char *line = memchr(text.at, '\n', text.len);
+  pawl_str value;
+
+  assert(line);
+  const size_t left = text.len - (size_t)(++line - text.at);
+  const char *end = memchr(line, '\n', left);
+  const pawl_str own = {line, end ? (size_t)(end - line) : left};
+  return pawl_json_get(own, "successor", &value) ? NULL : row->successor;
+}
+
+static pawl_code file_out(pawl_engine *e, const pawl_filed *f, int *done,
+                          pawl_error *err) {
+  pawl_buf lines = {.alloc = &e->alloc};
+  coming c = {.file = f};
+  const pawl_back back = {before, behind, &c};
+  pawl_archive_get_row row;
+  int there;
+  pawl_code rc = PAWL_OK;
+
+  TRY(pawl_archive_find(e, &f->id, &there, &row, err));
+  if (!there || row.purged_at) TRY(pawl_instance_missing(&f->id, err));
+  c.has_successor = row.successor != NULL;
+  const int rest = row.rest == 1;
+  add_lines(row.document, late_successor(&row), &lines);
+  TRY(pawl_buf_check(&lines, err));
+  if (rest) TRY(pawl_archive_rest(e, &f->id, err));
+  TRY(pawl_import_back(e, pawl_buf_str(&lines), &back, err));
+  *done = 1;
+out:
+  pawl_buf_deinit(&lines);
+  return rc;
+}
+
+/* ---- off ---- */
+
+/* What a purge leaves, of which nothing else is there: that it was one. */
+static pawl_code take_off(pawl_engine *e, const pawl_filed *f,
+                          pawl_error *err) {
+  const int shard = pawl_shard_of(e, &f->id);
+  int there, has_successor;
+  pawl_code rc = PAWL_OK;
+
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_OPEN, err));
+  TRY(lock(e, &f->id, &there, &has_successor, err));
+  if (there) {
+    TRY(PAWL_SEND(e->store, purge_attribute, NULL, err, .shard = shard,
+                  .id = &f->id, .max = INT32_MAX));
+    TRY(PAWL_SEND(e->store, purge_audit, NULL, err, .shard = shard,
+                  .id = &f->id, .max = INT32_MAX));
+    if (f->by.len) TRY(send_note(e, f, "purged", err));
+    TRY(PAWL_SEND(e->store, archive_count, NULL, err, .shard = shard,
+                  .id = &f->id));
+    TRY(PAWL_SEND(e->store, archive_remove, NULL, err, .shard = shard,
+                  .id = &f->id));
+  }
+  TRY(pawl_store_commit(e->store, err));
+out:
+  if (rc != PAWL_OK) pawl_store_rollback(e->store);
+  return rc;
+}
+
+static pawl_code file_off(pawl_engine *e, const pawl_filed *f, int *done,
+                          pawl_error *err) {
+  pawl_archive_get_row row;
+  int there;
+
+  MUST(pawl_archive_find(e, &f->id, &there, &row, err));
+  if (there && row.rest) MUST(pawl_archive_rest(e, &f->id, err));
+  MUST(take_off(e, f, err));
+  *done = 1;
+  return PAWL_OK;
+}
+
+pawl_code pawl_archive_file(pawl_engine *e, const pawl_filed *f, int *done,
+                            pawl_error *err) {
+  switch (f->what) {
+    case PAWL_FILE_IN:
+      return file_in(e, f, done, err);
+    case PAWL_FILE_OUT:
+      return file_out(e, f, done, err);
+    case PAWL_FILE_OFF:
+      break;
+  }
+  return file_off(e, f, done, err);
+}
