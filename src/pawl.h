@@ -461,6 +461,9 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_health(pawl_engine *engine, int repair,
  *   audit_us             entries of the audit that no history has
  *   revisions_us         revisions of workflows, since another took their place
  *   executors_us         executors, since their last heartbeat (7 days)
+ *   archive              true: instances are archived, and not purged, and
+ *                        told as "archived" beside "removed"
+ *   keep_attributes      true: those that are purged are found by them still
  *   limit                so many rows and instances go at most; all
  *   dry_run              only count
  * What is not given is as the instance's definition says (`retain`), else as
@@ -1126,7 +1129,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_explain(pawl_engine *engine,
  *   "purge"    one that has ended goes for good, with all its rows, a thousand
  *              at a time; cut short, it is hidden, and goes on when asked
  *              again. force (true): also with what it emitted and nobody has
- *              published
+ *              published. keep_attributes (true): lists of what is archived
+ *              find it by them still, with purged {at, by, reason}
  *   "carry"    it is fenced off, as pawl_export with `move` does: it goes on
  *              where that is imported, and here it is not run and refuses
  *              every change but "note", "kill" and "reclaim", and once it has

@@ -94,6 +94,8 @@ local RETAIN = {
   failed = shape.duration,
   cancelled = shape.duration,
   deleted = shape.duration,
+  archive = shape.boolean,
+  keep_attributes = shape.boolean,
 }
 
 --- How long instances that have ended are kept: one time for all ways to end,
@@ -293,6 +295,8 @@ end
 ---@field failed? number|string
 ---@field cancelled? number|string
 ---@field deleted? number|string    since it was deleted
+---@field archive? boolean          it is archived then, and not purged
+---@field keep_attributes? boolean  what is purged is still found by them
 
 ---@class pawl.OnFailure
 ---@field emit? string   the type of the event that tells of it

@@ -1,6 +1,7 @@
 -- The archive: what has ended goes out of the tables of those that live, is
 -- read as before, found, not changed there, and comes back as it was.
 local kit = require "spec.engine.kit"
+local pawl = require "pawl"
 local probe = require "spec.support.probe"
 local samples = require "spec.engine.samples"
 
@@ -319,5 +320,159 @@ kit.describe("the archive", function(backend)
     kit.refused("busy", "held by a worker", "in a moment",
       engine:archive(id))
     assert.is_nil(assert(engine:get(id)).archived)
+  end)
+
+  ---- purged but for attributes ----
+
+  local function shown_purged(engine, id)
+    local got = assert(engine:get(id))
+    assert.same({ "red", nil, nil }, { got.attributes.colour, got.history,
+      got.input })
+    kit.refused("notfound", "was purged", "by whom", engine:history(id))
+    kit.refused("notfound", "was purged", nil, engine:export(id))
+    kit.refused("notfound", "no instance", nil, engine:unarchive(id))
+    kit.refused("notfound", "no instance", nil, engine:purge(id))
+    kit.refused("notfound", "no instance", nil, engine:retry(id))
+    return got.purged
+  end
+
+  it("has attributes of what was purged, and says by whom", function()
+    local engine, id, url = rich()
+    assert(engine:purge(id, { force = true, by = "ann", reason = "old",
+      keep_attributes = true }))
+    local purged = shown_purged(engine, id)
+    assert.same({ "ann", "old" }, { purged.by, purged.reason })
+    for _, name in ipairs { "instance", "history", "token", "item", "task",
+      "variable", "outbox", "inbox" } do
+      assert.equal(0, kit.count(backend, url, name), name)
+    end
+    local found = assert(engine:list { archived = true,
+      attributes = { colour = { "prefix", "r" } } })
+    assert.same({ id, purged }, { found[1].id, found[1].purged })
+    assert.is_nil(found[1].archived)
+    assert.same({}, assert(engine:list()))
+    assert.same({ purged = 1 }, statuses(engine))
+  end)
+
+  it("never has them of somebody else", function()
+    local engine, id = rich()
+    assert(engine:purge(id, { force = true, keep_attributes = true }))
+    local second, created = assert(engine:start("t.rich", {}, { key = "k" }))
+    assert.is_true(created)
+    assert.is_not.equal(id, second)
+    assert.same({}, assert(engine:get(second)).attributes)
+    local got
+    got, created = assert(engine:start("t.rich", {}, { id = id }))
+    assert.same({ id, false }, { got, created })
+    assert.truthy(shown_purged(engine, id).at)
+  end)
+
+  it("keeps them of what was archived first, or deleted", function()
+    local engine, id = rich()
+    assert(engine:archive(id, FORCE))
+    assert(engine:purge(id, { by = "bob", keep_attributes = true }))
+    assert.equal("bob", shown_purged(engine, id).by)
+    assert.same({ purged = 1 }, statuses(engine))
+    local other = samples.rich_ended(engine, "l")
+    assert(engine:delete(other, { by = "eve" }))
+    assert(engine:purge(other, { by = "bob", force = true,
+      keep_attributes = true }))
+    assert.equal("bob", shown_purged(engine, other).by)
+  end)
+
+  it("has them of one whose purge was cut short", function()
+    local engine, id, url, clock = rich()
+    local rival = kit.rival(backend, url, clock)
+    probe.fault("engine.purge.last=call", function()
+      assert(rival:purge(id)) -- asked again without a word of it
+    end)
+    assert(engine:purge(id, { force = true, by = "ann",
+      keep_attributes = true }))
+    probe.fault(nil)
+    assert.equal("ann", shown_purged(engine, id).by)
+  end)
+
+  ---- past their time ----
+
+  --- Forty that have ended, an hour ago.
+  local function past(retain)
+    local engine, clock, url = backend.fresh()
+    local flow = pawl.workflow { code = "t.one", start = "a",
+      retain = retain }
+    flow:step("a", { next = "z", run = function(ctx)
+      ctx.attrs.colour = "red"
+    end })
+    flow:finish "z"
+    assert(engine:load(flow))
+    for _ = 1, 40 do assert(engine:start "t.one") end
+    assert(engine:run())
+    clock:advance "1h"
+    return engine, url, clock, flow
+  end
+
+  it("takes what is past its time, where a workflow says so", function()
+    local engine, url = past { completed = "30m", archive = true }
+    local dry = assert(engine:prune { dry_run = true })
+    assert.same({ 0, 40 }, { dry.instances.removed, dry.instances.archived })
+    local report = assert(engine:prune { limit = 5 })
+    assert.same({ 5, false }, { report.instances.archived,
+      report.finished })
+    report = assert(engine:prune())
+    assert.same({ 0, 35, true }, { report.instances.removed,
+      report.instances.archived, report.finished })
+    assert.same({}, assert(engine:list()))
+    local found = assert(engine:list { archived = true,
+      attributes = { colour = "red" } })
+    assert.equal(40, #found)
+    assert.equal("past its time", found[1].archived.reason)
+    assert.equal(0, kit.count(backend, url, "history"))
+    assert.is_nil(assert(engine:prune()).instances.archived)
+  end)
+
+  it("takes it by a worker's pieces, too", function()
+    local engine, url, clock, flow = past { completed = "30m",
+      archive = true }
+    for _ = 1, 40 do -- one piece of each
+      local worker <close> = kit.rival(backend, url, clock)
+      assert(worker:load(flow))
+      assert(worker:tick())
+      if #assert(engine:list()) == 0 then break end
+    end
+    assert.equal(40, #assert(engine:list { archived = true }))
+  end)
+
+  it("is told to for once, or not to", function()
+    local engine = past { completed = "30m", archive = true }
+    local report = assert(engine:prune { archive = false, limit = 10 })
+    assert.same({ 10, nil }, { report.instances.removed,
+      report.instances.archived })
+    report = assert(engine:prune())
+    assert.equal(30, report.instances.archived)
+  end)
+
+  it("has attributes of what a prune has purged", function()
+    local engine, url = past { completed = "30m", keep_attributes = true }
+    assert.equal(40, assert(engine:prune()).instances.removed)
+    local found = assert(engine:list { archived = true,
+      attributes = { colour = "red" } })
+    assert.same({ 40, "past its time" }, { #found, found[1].purged.reason })
+    assert.equal(0, kit.count(backend, url, "instance"))
+    assert.same({ purged = 40 }, statuses(engine))
+    local other = past { completed = "30m" }
+    assert.equal(40, assert(other:prune { retain = "1m",
+      keep_attributes = true }).instances.removed)
+    assert.equal(40, #assert(other:list { archived = true }))
+  end)
+
+  it("has what was cut short taken away by the next prune", function()
+    local engine, id, url = plain()
+    assert(engine:archive(id))
+    backend.sql(url, ("update %s set rest = %s"):format(
+      kit.table(backend, "archive"),
+      backend.name == "postgres" and "true" or "1"))
+    assert(engine:prune { dry_run = true })
+    assert.equal(1, kit.count(backend, url, "archive", "rest"))
+    assert(engine:prune())
+    assert.equal(0, kit.count(backend, url, "archive", "rest"))
   end)
 end)

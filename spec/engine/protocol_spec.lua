@@ -313,6 +313,7 @@ kit.describe("rule 1, the lease id,", function(backend)
       writes["purge_held_" .. name] = {}
     end
     writes.archive_instance = {}
+    writes.purge_held_keep = { deletion = "{}", now = now }
     writes.archive_insert = { deletion = "{}", rest = false,
       document = "", now = now }
     -- statements that take a lease and are not asked here only read or claim

@@ -28,6 +28,7 @@ local MEANT = {
     .. "workflow" },
   { "list_status", "standing_pkey by .*workflow >", "the same" },
   { "list_status", "standing_pkey by .*instance >", "a page of a status" },
+  { "archive_left", "archive_rest", "what was cut short" },
   { "list_archived", "archive_pkey by .*id >", "a page of the archive" },
   { "list_archived", "archive_workflow by .*workflow = .*id >",
     "the same of a workflow" },

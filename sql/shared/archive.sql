@@ -40,9 +40,23 @@ update pawl.archive set successor = @successor
 -- Nothing is left of it elsewhere.
 update pawl.archive set rest = false where shard = @shard and id = @id;
 
+-- name: archive_left
+-- args: @shard smallint, @max integer
+-- rows: id uuid
+-- Those of which rows are still elsewhere.
+select id from pawl.archive where shard + 0 = @shard and rest limit @max;
+
 -- name: archive_remove
 -- args: @shard smallint, @id uuid
 delete from pawl.archive where shard = @shard and id = @id;
+
+-- name: archive_purge
+-- args: @shard smallint, @id uuid, @deletion json, @now time?
+-- It goes, but for what it is found by.
+update pawl.archive
+   set document = null, rest = false, purged_at = {{now}},
+       deletion = @deletion
+ where shard = @shard and id = @id;
 
 -- name: archive_count
 -- args: @shard smallint, @id uuid

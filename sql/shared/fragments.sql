@@ -208,6 +208,11 @@ shard, id, workflow, version, tenant, priority, executor_group, business_key,
        status, node, error, cancellation, compensation, created_at,
        started_at, updated_at, completed_at, successor
 
+-- fragment: keeps_attributes
+-- Is instance {{1}} purged but for those? As rules/letters.c notes it: in a
+-- text of somebody's such quotes would be escaped.
+strpos({{1}}.deletion::text, '"keep_attributes":true') > 0
+
 -- fragment: archived
 -- The archive's rows as instances, for lists; when and by whom they were
 -- archived stands where others have it of being deleted.

@@ -164,7 +164,36 @@ delete from pawl.owner
 
 -- name: purge_attribute
 -- args: @shard smallint, @id uuid, @max integer
-{{purge_first attribute; name; name desc}};
+-- Not of one that is to be found by them.
+{{purge_first attribute; name; name desc}}
+   and not exists (select 1 from pawl.instance i
+                    where i.shard = @shard and i.id = @id
+                      and {{keeps_attributes i}} offset 0);
+
+-- name: purge_keep
+-- args: @shard smallint, @id uuid
+-- Before the last of one of which attributes stay.
+insert into pawl.archive ({{archive_columns}}, deletion, archived_at,
+       purged_at, rest)
+select {{archive_columns}}, deletion, purge_at, purge_at, false
+  from pawl.instance i
+ where shard = @shard and id = @id and purge_at is not null
+   and {{keeps_attributes i}};
+
+-- name: purge_held_keep
+-- args: @shard smallint, @id uuid[], @lease uuid[], @deletion json,
+--       @now time?
+-- The same of those that go in one unit.
+insert into pawl.archive ({{archive_columns}}, deletion, archived_at,
+       purged_at, rest)
+select t.* {{from_each}} (
+  select {{archive_columns}}, @deletion as deletion, {{now}} as archived_at,
+         {{now}} as purged_at, false as rest
+    from pawl.instance
+   where shard = @shard and id = s.id
+     and exists (select 1 from pawl.agenda a
+                  where a.shard = @shard and a.instance = s.id
+                    and a.lease = s.lease offset 0) offset 0) t;
 
 -- name: purge_outbox
 -- args: @shard smallint, @id uuid, @max integer

@@ -52,9 +52,17 @@ static pawl_code read_rules(pawl_reader *r, pawl_str graph, const char *field,
 const char *const pawl_retained_names[PAWL_NRETAINED] = {
     PAWL_RETAINED(END_NAME)};
 
+static int said(pawl_str retain, const char *name) {
+  pawl_str value;
+  if (!retain.at || !pawl_json_get(retain, name, &value)) return -1;
+  return pawl_json_kind_of(value) == PAWL_JSON_TRUE;
+}
+
 void pawl_retain_read(pawl_str retain, pawl_retain *out) {
   pawl_str us;
 
+  out->archive = said(retain, "archive");
+  out->keep_attributes = said(retain, "keep_attributes");
   for (int i = 0; i < PAWL_NRETAINED; i++) {
     out->us[i] = -1;
     if (retain.at && pawl_json_get(retain, pawl_retained_names[i], &us))
@@ -65,11 +73,14 @@ void pawl_retain_read(pawl_str retain, pawl_retain *out) {
 static pawl_code read_retain(pawl_reader *r, pawl_str graph) {
   pawl_str retain = {0};
   int64_t us = -1;
+  int flag = 0;
 
   MUST(pawl_reader_json(r, graph, "retain", PAWL_JSON_OBJECT, PAWL_JSON_OBJECT,
                         "an object", &retain));
   for (int i = 0; i < PAWL_NRETAINED && retain.at; i++)
     MUST(pawl_reader_duration(r, retain, pawl_retained_names[i], 0, &us));
+  if (retain.at) MUST(pawl_reader_flag(r, retain, "archive", &flag));
+  if (retain.at) MUST(pawl_reader_flag(r, retain, "keep_attributes", &flag));
   pawl_retain_read(retain, &r->def->retain);
   r->def->retains = retain.at != NULL;
   return PAWL_OK;

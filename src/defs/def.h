@@ -6,7 +6,8 @@
  *   {"code":"order.fulfil","version":1,"name":"...","description":"...",
  *    "start":"reserve","line":3,"deadline":2592000000000,"busy_limit":100000,
  *    "compensate":false,                        default true
- *    "retain":{"completed":604800000000,"failed":...,"cancelled":...,
+ *    "retain":{"archive":true,"keep_attributes":true,
+ *              "completed":604800000000,"failed":...,"cancelled":...,
  *              "deleted":...},                  else the engine's
  *    "on_failure":{"emit":"order.failed","start":"order.repair"}, either one
  *    "trigger":[{"event":"order.placed"}],      events that start instances
@@ -167,6 +168,9 @@ typedef enum pawl_retained {
 extern const char *const pawl_retained_names[PAWL_NRETAINED];
 typedef struct pawl_retain {
   int64_t us[PAWL_NRETAINED];
+  /* -1: not said */
+  int archive;         /* it is archived then, and not purged */
+  int keep_attributes; /* what is purged is found by them */
 } pawl_retain;
 
 typedef struct pawl_def {

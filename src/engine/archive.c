@@ -194,9 +194,23 @@ out:
 
 /* ---- off ---- */
 
-/* What a purge leaves, of which nothing else is there: that it was one. */
+/* All that a list finds it by stays, or nothing does. */
+static pawl_code send_off(pawl_engine *e, const pawl_filed *f,
+                          const pawl_buf *who, pawl_error *err) {
+  const int shard = pawl_shard_of(e, &f->id);
+
+  if (f->keep_attributes)
+    return PAWL_SEND(e->store, archive_purge, NULL, err, .shard = shard,
+                     .id = &f->id, .deletion = pawl_buf_str(who),
+                     .now = pawl_store_now(e->store));
+  MUST(PAWL_SEND(e->store, purge_attribute, NULL, err, .shard = shard,
+                 .id = &f->id, .max = INT32_MAX));
+  return PAWL_SEND(e->store, archive_remove, NULL, err, .shard = shard,
+                   .id = &f->id);
+}
+
 static pawl_code take_off(pawl_engine *e, const pawl_filed *f,
-                          pawl_error *err) {
+                          const pawl_buf *who, pawl_error *err) {
   const int shard = pawl_shard_of(e, &f->id);
   int there, has_successor;
   pawl_code rc = PAWL_OK;
@@ -204,15 +218,12 @@ static pawl_code take_off(pawl_engine *e, const pawl_filed *f,
   TRY(pawl_store_begin(e->store, PAWL_UNIT_OPEN, err));
   TRY(lock(e, &f->id, &there, &has_successor, err));
   if (there) {
-    TRY(PAWL_SEND(e->store, purge_attribute, NULL, err, .shard = shard,
-                  .id = &f->id, .max = INT32_MAX));
     TRY(PAWL_SEND(e->store, purge_audit, NULL, err, .shard = shard,
                   .id = &f->id, .max = INT32_MAX));
     if (f->by.len) TRY(send_note(e, f, "purged", err));
     TRY(PAWL_SEND(e->store, archive_count, NULL, err, .shard = shard,
                   .id = &f->id));
-    TRY(PAWL_SEND(e->store, archive_remove, NULL, err, .shard = shard,
-                  .id = &f->id));
+    TRY(send_off(e, f, who, err));
   }
   TRY(pawl_store_commit(e->store, err));
 out:
@@ -222,14 +233,20 @@ out:
 
 static pawl_code file_off(pawl_engine *e, const pawl_filed *f, int *done,
                           pawl_error *err) {
+  pawl_buf who = {.alloc = &e->alloc};
   pawl_archive_get_row row;
   int there;
+  pawl_code rc = PAWL_OK;
 
-  MUST(pawl_archive_find(e, &f->id, &there, &row, err));
-  if (there && row.rest) MUST(pawl_archive_rest(e, &f->id, err));
-  MUST(take_off(e, f, err));
+  TRY(pawl_archive_find(e, &f->id, &there, &row, err));
+  if (there && row.rest == 1) TRY(pawl_archive_rest(e, &f->id, err));
+  write_who(f, &who);
+  TRY(pawl_buf_check(&who, err));
+  TRY(take_off(e, f, &who, err));
   *done = 1;
-  return PAWL_OK;
+out:
+  pawl_buf_deinit(&who);
+  return rc;
 }
 
 pawl_code pawl_archive_file(pawl_engine *e, const pawl_filed *f, int *done,

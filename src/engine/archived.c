@@ -8,6 +8,7 @@
 #include "../value/object.h"
 #include "ask/ask.h"
 #include "common/answer.h"
+#include "common/attributes.h"
 #include "common/engine_struct.h"
 #include "common/find.h"
 #include "engine.h"
@@ -107,6 +108,43 @@ out:
   return rc;
 }
 
+/* All that there is of one that was purged but for its attributes. */
+static pawl_code tell_purged(pawl_engine *e, const pawl_id *id, pawl_buf *out,
+                             pawl_error *err) {
+  const int shard = pawl_shard_of(e, id);
+  pawl_object o, times;
+  pawl_rows rows;
+
+  MUST(PAWL_READ(e->store, archive_get, &rows, err, .shard = shard, .id = id));
+  if (!rows.nrows) return pawl_instance_missing(id, err);
+  const pawl_archive_get_row row = pawl_read_archive_get(&rows, 0);
+  pawl_object_begin(&o, out);
+  pawl_member_id(&o, "id", id);
+  pawl_member_columns(&o, &rows, 0,
+                      "workflow version status " PAWL_SHOWN_whose);
+  pawl_member_object(&o, "times", &times);
+  pawl_member_columns(&times, &rows, 0, PAWL_SHOWN_times);
+  pawl_object_end(&times);
+  pawl_member_archived(&o, row.deletion, row.archived_at, row.purged_at);
+  pawl_member(&o, "attributes");
+  pawl_attributes_ask(e, shard, id);
+  MUST(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err));
+  MUST(pawl_attributes_add(&rows, out, err));
+  pawl_object_end(&o);
+  return pawl_buf_check(out, err);
+}
+
+static pawl_code fail_purged(const pawl_id *id, pawl_error *err) {
+  return pawl_fail_hint(err, PAWL_NOTFOUND,
+                        "`pawl show` has when and by whom, and attributes",
+                        "instance %s was purged", pawl_id_text_of(id).at);
+}
+
+static pawl_code ask_get(pawl_engine *e, const question *q, pawl_buf *out,
+                         pawl_error *err) {
+  return pawl_engine_get(e, q->id, out, err);
+}
+
 /* Where it is not among those that live. */
 static pawl_code ask(pawl_engine *e, const question *q, pawl_buf *out,
                      pawl_error *err) {
@@ -120,13 +158,10 @@ static pawl_code ask(pawl_engine *e, const question *q, pawl_buf *out,
   MUST(pawl_archive_find(e, q->id, &there, &row, err));
   out->len = len;
   if (there && !row.purged_at) return ask_archive(e, q, &row, out, err);
+  if (there && q->ask == ask_get) return tell_purged(e, q->id, out, err);
+  if (there) return fail_purged(q->id, err);
   *err = missing;
   return rc;
-}
-
-static pawl_code ask_get(pawl_engine *e, const question *q, pawl_buf *out,
-                         pawl_error *err) {
-  return pawl_engine_get(e, q->id, out, err);
 }
 
 pawl_code pawl_anywhere_get(pawl_engine *e, const pawl_id *id, pawl_buf *out,

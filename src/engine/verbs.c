@@ -111,13 +111,13 @@ out:
 
 pawl_code pawl_engine_prune(pawl_engine *e, pawl_str options, pawl_buf *out,
                             pawl_error *err) {
-  return pawl_prune_all(e, take, options, out, err);
+  return pawl_prune_all(e, take, pawl_archive_file, options, out, err);
 }
 
 /* A worker that cannot prune still runs what is due. */
 pawl_code pawl_engine_prune_piece(pawl_engine *e, int64_t budget_us,
                                   pawl_error *err) {
-  pawl_code rc = pawl_prune_piece(e, take, budget_us, err);
+  pawl_code rc = pawl_prune_piece(e, take, pawl_archive_file, budget_us, err);
 
   if (rc == PAWL_OK || rc == PAWL_UNREACHABLE) return rc;
   pawl_log_error(&e->log, PAWL_WARN, "pruning", err);

@@ -148,6 +148,8 @@ static void note_deletion(pawl_decision *d, const pawl_letter *l) {
   if (l->by.len) pawl_member_str(&o, "by", pawl_buf_str(&l->by));
   if (get(l, "reason", &value) && value.len > 2)
     pawl_member_json(&o, "reason", value);
+  if (is_set(l, "keep_attributes", 0))
+    pawl_member_bool(&o, "keep_attributes", 1);
   pawl_object_end(&o);
 }
 
@@ -438,10 +440,9 @@ static void purge(pawl_decision *d, const pawl_letter *l) {
     refuse(d, l, "it lives: `cancel` it first");
     return;
   }
-  if (!s->deleted_us) {
+  if (!s->deleted_us || (!s->purge_us && is_set(l, "keep_attributes", 0)))
     note_deletion(d, l);
-    s->deleted_us = pawl_decision_now(d);
-  }
+  if (!s->deleted_us) s->deleted_us = pawl_decision_now(d);
   if (!s->purge_us) s->purge_us = pawl_decision_now(d);
   record(d, l, "purged");
 }

@@ -138,7 +138,12 @@ function convert.retain(name, text)
   for _, kind in ipairs(verb_args().shaped("prune", "span")) do
     known[kind] = true
   end
+  local flags = { archive = true, keep_attributes = true }
   for part in (text .. ","):gmatch "([^,]*)," do
+    if flags[part] then
+      given[part] = true
+      goto next
+    end
     local kind, span = part:match "^([%l]+)=(.*)$"
     if not kind then
       usage("--%s takes 30d, or completed=7d,failed=90d, got '%s'", nil, name,
@@ -148,6 +153,7 @@ function convert.retain(name, text)
       usage("--%s knows no '%s'", nearest.key_hint(kind, known), name, kind)
     end
     given[kind] = convert.duration(name, span, {})
+    ::next::
   end
   return given
 end

@@ -32,9 +32,9 @@ local function tell(report)
   local rows = {}
   for _, kind in ipairs(kinds) do
     local of = report[kind]
-    if of.removed > 0 or next(of.kept) then
+    if of.removed > 0 or of.archived or next(of.kept) then
       rows[#rows + 1] = { kind = kind, removed = of.removed,
-        kept = reasons(of.kept) }
+        archived = of.archived, kept = reasons(of.kept) }
     end
   end
   if #rows == 0 then
@@ -45,6 +45,8 @@ local function tell(report)
       { title = "WHAT", value = function(x) return x.kind end },
       { title = report.dry_run and "WOULD GO" or "GONE", right = true,
         value = function(x) return x.removed end },
+      { title = "ARCHIVED", right = true, sparse = true,
+        value = function(x) return x.archived end },
       { title = "STAYS", flex = true, value = function(x) return x.kept end },
     }, rows)
   end
@@ -106,7 +108,9 @@ return {
     .. "(else 7d). What it names counts for all workflows, whatever they "
     .. "say.\n\n"
     .. "Instances stay while their parent lives, while children live that end "
-    .. "with them, and while others have not got what they sent or emitted.",
+    .. "with them, and while others have not got what they sent or emitted.\n\n"
+    .. "With the word `archive` in --retain instances are archived and not "
+    .. "purged, with `keep_attributes` they are found by those still.",
   options = {
     { long = "retain", arg = "DURATION", type = "retain",
       help = "what ended longer ago goes: 30d, or completed=7d,failed=90d" },
@@ -118,6 +122,7 @@ return {
     { "pawl prune --dry-run", "what would go" },
     { "pawl prune --retain 30d", "all that ended a month ago" },
     { "pawl prune --retain completed=7d,published=1d --json", "for programs" },
+    { "pawl prune --retain completed=7d,archive", "out of the way, not gone" },
   },
   run = run,
 }

@@ -12,12 +12,15 @@ return {
     .. "hidden, and goes on when it is asked for again."
     .. "\n\n" .. act.about_many,
   options = act.with_filters {
+    { long = "keep-attributes", help = "by them it can be found still: "
+      .. "`pawl list --archived`" },
     { long = "force", help = "what it emitted may be lost unpublished" },
   },
   examples = {
     { "pawl purge 019aa1f2 019aa1f7", "two of them" },
   },
   run = function(opts, args)
-    return act.instance(opts, args, "purge", "purged", { force = opts.force })
+    return act.instance(opts, args, "purge", "purged",
+      { force = opts.force, keep_attributes = opts.keep_attributes })
   end,
 }

@@ -209,8 +209,9 @@ end
 local function tell(opts, args)
   return several(opts, chosen(opts, args), function(engine, id)
     if opts.json then return (store.try(engine:get(id, "json"))) end
-    show(opts, store.try(engine:get(id)), store.try(engine:history(id)),
-      engine:now())
+    local instance = store.try(engine:get(id))
+    show(opts, instance, instance.purged and {}
+      or store.try(engine:history(id)), engine:now())
   end, true)
 end
 

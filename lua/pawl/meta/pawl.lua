@@ -137,6 +137,8 @@ function pawl.migrations(url, options) end
 ---@field audit? number|string      its entries that no history has
 ---@field revisions? number|string  of workflows, since another took their place
 ---@field executors? number|string  since their last heartbeat; 7 days
+---@field archive? boolean          instances are archived, and not purged
+---@field keep_attributes? boolean  those that are purged are found by them
 
 ---@class pawl.PruneOptions: pawl.RetainOptions
 ---@field limit? integer   so many go at most
@@ -144,6 +146,7 @@ function pawl.migrations(url, options) end
 
 ---@class pawl.Pruned
 ---@field removed integer
+---@field archived? integer  instances
 ---@field kept table<string, integer>  past their time, by why they stay
 
 ---@class pawl.PruneReport
@@ -360,6 +363,7 @@ function Transaction:query(sql, ...) end
 ---@field deleted? pawl.Deleted
 ---@field away? pawl.Away   it was carried to another store
 ---@field archived? pawl.Archived
+---@field purged? pawl.Purged
 
 --- Here it stands still; where it was imported it goes on.
 ---@class pawl.Away
@@ -373,6 +377,12 @@ function Transaction:query(sql, ...) end
 ---@field by? string
 ---@field reason? string
 ---@field purge_at? string  since when it is being purged: parts of it are gone
+
+--- It was purged, but for its attributes.
+---@class pawl.Purged
+---@field at string
+---@field by? string
+---@field reason? string
 
 --- It is in the archive: read as before, in lists of what is archived alone.
 ---@class pawl.Archived
@@ -438,6 +448,7 @@ function Transaction:query(sql, ...) end
 ---@field deleted? pawl.Deleted
 ---@field away? pawl.Away
 ---@field archived? pawl.Archived
+---@field purged? pawl.Purged
 ---@field lease? pawl.Lease
 ---@field progress? any     what the running handler last gave to ctx.heartbeat
 ---@field next_look? string
@@ -546,6 +557,7 @@ function Transaction:query(sql, ...) end
 ---@field times table      created, started, updated, completed
 ---@field deleted? pawl.Deleted
 ---@field archived? pawl.Archived
+---@field purged? pawl.Purged
 ---@field waits? table     {what, ...}, when the query asks for it: what its one
 ---                        token waits for, or that it is suspended
 ---@field due? string      when it is to be looked at, of those sorted by that
@@ -1204,6 +1216,7 @@ function Engine:reclaim(id, options) end
 
 ---@class pawl.PurgeOptions: pawl.ChangeOptions
 ---@field force? boolean  what it emitted may be lost unpublished
+---@field keep_attributes? boolean  by them it is found still: list with archived
 
 --- One that has ended goes for good, with all that is its own. Cut short, it
 --- is hidden, and goes on when it is asked for again.

@@ -1148,6 +1148,7 @@ create index archive_root on pawl.archive (shard, root, id)
 -- for a key would else walk a workflow.
 create index archive_workflow on pawl.archive (shard, workflow, id)
   where status >= '';
+create index archive_rest on pawl.archive ((shard + 0)) where rest;
 
 -- only: postgres
 -- Who begins one with a key while its holder is archived waits for that, and

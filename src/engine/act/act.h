@@ -106,6 +106,7 @@ typedef struct pawl_filed {
   pawl_filing what;
   pawl_id id;
   int64_t completed_us; /* of another end it is not taken */
+  int keep_attributes;  /* of one that is purged: they stay to be found */
   pawl_str by;          /* may be empty */
   pawl_str reason;      /* the same */
 } pawl_filed;
@@ -114,8 +115,8 @@ typedef pawl_code pawl_filer(pawl_engine *e, const pawl_filed *f, int *done,
                              pawl_error *err);
 /* pawl_change, with `out` (may be NULL) for its answer. */
 pawl_code pawl_act_change(pawl_engine *e, pawl_taker *take, pawl_filer *filer,
-                          const pawl_id *id, pawl_str change, int *done, pawl_buf *out,
-                          pawl_error *err);
+                          const pawl_id *id, pawl_str change, int *done,
+                          pawl_buf *out, pawl_error *err);
 
 /* The same of many, for one that names its request and is not `alone`: rc,
  * done and why of each, unless the call fails. What is still ready then is to
@@ -144,6 +145,8 @@ typedef enum pawl_hold {
 typedef struct pawl_purgeable {
   pawl_id id, parent;
   int has_parent;
+  int is_filed;         /* past its time it is archived */
+  int keep_attributes;  /* they stay to be found */
   int64_t completed_us; /* of another end it is not taken */
   int64_t rows;         /* how many it has, about */
   pawl_hold hold;
@@ -198,12 +201,12 @@ pawl_code pawl_purge_tasks(pawl_engine *e, int shard, const pawl_id *ids,
 /* Can what pawl_config.retain says be read? */
 pawl_code pawl_prune_check(pawl_engine *e, pawl_error *err);
 /* pawl_prune. */
-pawl_code pawl_prune_all(pawl_engine *e, pawl_taker *take, pawl_str options,
-                         pawl_buf *out, pawl_error *err);
+pawl_code pawl_prune_all(pawl_engine *e, pawl_taker *take, pawl_filer *file,
+                         pawl_str options, pawl_buf *out, pawl_error *err);
 /* A worker's piece of it, if one is due and nobody else is at it: about so
  * long, save that one unit is done. */
-pawl_code pawl_prune_piece(pawl_engine *e, pawl_taker *take, int64_t budget_us,
-                           pawl_error *err);
+pawl_code pawl_prune_piece(pawl_engine *e, pawl_taker *take, pawl_filer *file,
+                           int64_t budget_us, pawl_error *err);
 
 /* ---- outbox.c, tasks.c, transfer.c, workflows.c ---- */
 

@@ -64,7 +64,7 @@ typedef struct change {
   /* as JSON; at NULL: not given */
   pawl_str reason, cancel, compensate, event_id, nodes, at_us, shift, token,
       from, to, seq, set, unset, for_us, to_version, map, variables,
-      if_commits, text, data;
+      if_commits, text, data, keep_attributes;
   unsigned kind;
   const char *kind_name;
 } change;
@@ -98,6 +98,7 @@ static const pawl_option change_rows[] = {
     {TOLD(map, OBJECT), .kinds = TRANSFER},
     {TOLD(variables, OBJECT), .kinds = TRANSFER},
     {TOLD(if_commits, INT), .kinds = EDIT | TRANSFER},
+    {TOLD(keep_attributes, BOOL), .kinds = PURGE},
     {TOLD(text, TEXT), .kinds = NOTE, .needed = NOTE},
     {TOLD(data, ANY), .kinds = NOTE},
     {"force", PAWL_OPTION_BOOL, .at = offsetof(change, force),
@@ -690,7 +691,8 @@ static pawl_code file(pawl_engine *e, pawl_filer *filer, const change *c,
                                                  : PAWL_FILE_OFF,
                   .id = s->id,
                   .completed_us = s->row.completed_at,
-                  .by = pawl_buf_some(&c->by)};
+                  .keep_attributes = pawl_str_eqz(c->keep_attributes, "true"),
+                 .by = pawl_buf_some(&c->by)};
   pawl_code rc = PAWL_OK;
 
   if (c->reason.at && pawl_json_kind_of(c->reason) == PAWL_JSON_STRING)

@@ -2,7 +2,8 @@
  * the store, stage by stage, shard by shard, in the order of ids.
  *
  *   ended       instances, by how their workflow retains them, else as asked
- *   deleted     those that were deleted, and those whose purge was cut short
+ *   deleted     those that were deleted, and those whose purge, or archive,
+ *               was cut short
  *   outbox      rows that were published
  *   tasks       that are over, of instances that go on
  *   audit       entries of what no history has
@@ -51,7 +52,8 @@ enum {
 typedef struct request {
   uint64_t is_given;
 #define MEMBER(name) int64_t name;
-  SPANS(MEMBER) /* -1: not said */
+  SPANS(MEMBER)                 /* -1: not said */
+  int archive, keep_attributes; /* -1: not said */
   int64_t limit;
   int dry_run;
 } request;
@@ -59,21 +61,25 @@ typedef struct request {
 #define SPAN(name) \
   {#name "_us", PAWL_OPTION_SPAN, .at = offsetof(request, name)},
 static const pawl_option prune_rows[] = {
-    SPANS(SPAN){"limit", PAWL_OPTION_INT, .at = offsetof(request, limit),
-                .low = 1},
+    SPANS(SPAN){"archive", PAWL_OPTION_BOOL, .at = offsetof(request, archive)},
+    {"keep_attributes", PAWL_OPTION_BOOL,
+     .at = offsetof(request, keep_attributes)},
+    {"limit", PAWL_OPTION_INT, .at = offsetof(request, limit), .low = 1},
     {"dry_run", PAWL_OPTION_BOOL, .at = offsetof(request, dry_run)}};
 PAWL_OPTIONS_OF(prune) = {.what = "prune", PAWL_OPTION_ROWS(prune_rows)};
 /* What pawl_config.retain says: the first of them. */
 static const pawl_options retain_options = {
     .what = "retain",
     .rows = prune_rows,
-    .nrows = (int)(offsetof(request, limit) - offsetof(request, retain)) /
-             (int)sizeof(int64_t)};
+    .nrows = (int)(offsetof(request, archive) - offsetof(request, retain)) /
+                 (int)sizeof(int64_t) +
+             2};
 
 static void init_request(request *r, const pawl_alloc *alloc) {
   pawl_options_init(&pawl_options_of_prune, r, sizeof *r, alloc);
 #define NEVER(name) r->name = -1;
   SPANS(NEVER)
+  r->archive = r->keep_attributes = -1;
   r->limit = INT64_MAX;
 }
 
@@ -118,12 +124,13 @@ typedef struct version {
 enum { KEPT_LEASED = PAWL_NHOLDS, KEPT_TASK, NKEPT };
 
 typedef struct count {
-  int64_t removed, kept[NKEPT];
+  int64_t removed, archived, kept[NKEPT];
 } count;
 
 typedef struct sweep {
   pawl_engine *e;
   pawl_taker *take;
+  pawl_filer *file;
   request asked, ours; /* ours: of the engine */
   int64_t now_us, until_mono, left;
   place at;
@@ -212,13 +219,35 @@ static int64_t kept_us(const sweep *w, const version *v, pawl_retained end) {
   return us < 0 ? span_of(&w->ours, end) : us;
 }
 
-static int64_t kept_of(const sweep *w, pawl_str workflow, int64_t number,
-                       pawl_retained end) {
+static const version *version_of(const sweep *w, pawl_str workflow,
+                                 int64_t number) {
   for (int i = 0; i < nversions(w); i++) {
     const version *v = version_at(w, i);
-    if (v->version == number && is_of(v, workflow)) return kept_us(w, v, end);
+    if (v->version == number && is_of(v, workflow)) return v;
   }
-  return kept_us(w, NULL, end);
+  return NULL;
+}
+
+static int64_t kept_of(const sweep *w, pawl_str workflow, int64_t number,
+                       pawl_retained end) {
+  return kept_us(w, version_of(w, workflow, number), end);
+}
+
+/* Who has said so counts as for a time. */
+static int first_said(int asked, int of_version, int ours) {
+  const int said = asked >= 0 ? asked : of_version >= 0 ? of_version : ours;
+  return said > 0;
+}
+
+static int is_filed(const sweep *w, const version *v) {
+  return first_said(w->asked.archive, v ? v->retain.archive : -1,
+                    w->ours.archive);
+}
+
+static int keeps_attributes(const sweep *w, const version *v) {
+  return first_said(w->asked.keep_attributes,
+                    v ? v->retain.keep_attributes : -1,
+                    w->ours.keep_attributes);
 }
 
 /* The shortest time among a workflow's versions. */
@@ -244,9 +273,12 @@ static int64_t kept_other(int64_t asked, int64_t ours, int64_t otherwise) {
  * rows go in the stage that follows. */
 static pawl_code mark(sweep *w, const pawl_purgeable *p, pawl_error *err) {
   static const char WHY[] = "{\"reason\":\"past its time\"}";
+  static const char KEEPS[] =
+      "{\"reason\":\"past its time\",\"keep_attributes\":true}";
   int done = 0;
-  pawl_code rc = pawl_act_request(w->e, w->take, &p->id, NULL, "purge",
-                                  "system", "", pawl_strz(WHY), &done, err);
+  pawl_code rc = pawl_act_request(
+      w->e, w->take, &p->id, NULL, "purge", "system", "",
+      pawl_strz(p->keep_attributes ? KEEPS : WHY), &done, err);
 
   if (rc != PAWL_OK && rc != PAWL_CONFLICT && rc != PAWL_ALREADY_FINISHED &&
       rc != PAWL_NOTFOUND)
@@ -270,10 +302,41 @@ static int fit(const sweep *w, const pawl_purgeable *list, int n, int *takes) {
   return i;
 }
 
+enum { FILED = 16 }; /* in one step; each is a unit of its own */
+
+static pawl_code file_one(sweep *w, const pawl_purgeable *p, pawl_error *err) {
+  const pawl_filed f = {.what = PAWL_FILE_IN,
+                        .id = p->id,
+                        .completed_us = p->completed_us,
+                        .reason = pawl_strz("past its time")};
+  int done = 0;
+  pawl_code rc = w->asked.dry_run ? PAWL_OK : w->file(w->e, &f, &done, err);
+
+  if (rc == PAWL_BUSY) count_of(w)->kept[KEPT_LEASED]++;
+  if (rc == PAWL_BUSY || rc == PAWL_NOTFOUND) return PAWL_OK; /* not now */
+  if (rc != PAWL_OK) return rc;
+  count_of(w)->archived++;
+  w->left--;
+  return PAWL_OK;
+}
+
+static pawl_code file_some(sweep *w, pawl_purgeable *list, int n, int *used,
+                           pawl_error *err) {
+  if (n > FILED) n = FILED;
+  MUST(pawl_purge_look(w->e, w->at.shard, list, n, err));
+  for (*used = 0; *used < n && w->left; ++*used) {
+    if (list[*used].hold)
+      count_of(w)->kept[list[*used].hold]++;
+    else
+      MUST(file_one(w, &list[*used], err));
+  }
+  return PAWL_OK;
+}
+
 /* Of a list in the order of ids, as much as one unit takes: *used of them were
  * seen to. */
-static pawl_code remove_some(sweep *w, pawl_purgeable *list, int n, int *used,
-                             pawl_error *err) {
+static pawl_code purge_some(sweep *w, pawl_purgeable *list, int n, int *used,
+                            pawl_error *err) {
   pawl_purgeable take[PAGE];
   int takes, ntake = 0;
   int64_t gone = 0;
@@ -303,11 +366,23 @@ static pawl_code remove_some(sweep *w, pawl_purgeable *list, int n, int *used,
   return PAWL_OK;
 }
 
-static void add_candidate(pawl_purgeable *list, int *n,
+/* Those at the front that go the same way. */
+static pawl_code remove_some(sweep *w, pawl_purgeable *list, int n, int *used,
+                             pawl_error *err) {
+  int k = 1;
+
+  while (k < n && list[k].is_filed == list[0].is_filed) k++;
+  return (list[0].is_filed ? file_some : purge_some)(w, list, k, used, err);
+}
+
+static void add_candidate(const sweep *w, pawl_purgeable *list, int *n,
                           const pawl_prune_ended_row *row) {
+  const version *v = version_of(w, row->workflow, row->version);
   pawl_purgeable *p = &list[(*n)++];
 
   *p = (pawl_purgeable){.id = *row->id,
+                        .is_filed = !row->deleted_at && is_filed(w, v),
+                        .keep_attributes = keeps_attributes(w, v),
                         .has_parent = row->parent != NULL,
                         .completed_us = row->completed_at,
                         .rows = row->seq + ROWS_APART};
@@ -364,7 +439,7 @@ static pawl_code take_ended(sweep *w, const pawl_id *before, int *page_is_last,
     int64_t kept = kept_of(w, code, row.version, end);
     last = *row.id;
     if (!row.deleted_at && has_passed(w, row.completed_at, kept))
-      add_candidate(list, &n, &row);
+      add_candidate(w, list, &n, &row);
   }
   *page_is_last = rows.nrows < PAGE;
   if (n) MUST(remove_some(w, list, n, &used, err));
@@ -413,6 +488,20 @@ static pawl_code finish_purge(sweep *w, const pawl_id *id, int *gone,
   return PAWL_OK;
 }
 
+/* Of those that were archived, and cut short. */
+static pawl_code finish_archived(sweep *w, pawl_error *err) {
+  pawl_id ids[FILED];
+  pawl_rows rows;
+
+  if (w->asked.dry_run) return PAWL_OK;
+  MUST(PAWL_READ(w->e->store, archive_left, &rows, err, .shard = w->at.shard,
+                 .max = FILED));
+  const int n = rows.nrows;
+  for (int i = 0; i < n; i++) ids[i] = *pawl_read_archive_left(&rows, i).id;
+  for (int i = 0; i < n; i++) MUST(pawl_archive_rest(w->e, &ids[i], err));
+  return PAWL_OK;
+}
+
 static pawl_code step_deleted(sweep *w, int *done, pawl_error *err) {
   pawl_buf keep = {.alloc = &w->e->alloc};
   pawl_purgeable list[PAGE];
@@ -421,6 +510,7 @@ static pawl_code step_deleted(sweep *w, int *done, pawl_error *err) {
   int n = 0, used = 0, gone = 1, k;
   pawl_code rc = PAWL_OK;
 
+  TRY(finish_archived(w, err));
   TRY(PAWL_READ(w->e->store, prune_deleted, &rows, err, .shard = w->at.shard,
                 .after = &w->at.after, .max = PAGE));
   TRY(PAWL_KEEP(prune_ended, &rows, &keep, err));
@@ -432,7 +522,7 @@ static pawl_code step_deleted(sweep *w, int *done, pawl_error *err) {
       if (!gone) break;
     } else {
       TRY(know_workflow(w, row->workflow, err));
-      if (is_over(w, row)) add_candidate(list, &n, row);
+      if (is_over(w, row)) add_candidate(w, list, &n, row);
     }
     last = *row->id;
   }
@@ -809,6 +899,7 @@ static void tell_count(pawl_object *o, const char *name, const count *c) {
 
   pawl_member_object(o, name, &inner);
   pawl_member_int(&inner, "removed", c->removed);
+  if (c->archived) pawl_member_int(&inner, "archived", c->archived);
   pawl_member_object(&inner, "kept", &kept);
   for (int i = 0; i < NKEPT; i++)
     if (c->kept[i]) pawl_member_int(&kept, kept_names[i], c->kept[i]);
@@ -847,9 +938,9 @@ static pawl_code go_through(sweep *w, int *finished, pawl_error *err) {
   return PAWL_OK;
 }
 
-pawl_code pawl_prune_all(pawl_engine *e, pawl_taker *take, pawl_str options,
-                         pawl_buf *out, pawl_error *err) {
-  sweep w = {.e = e, .take = take, .until_mono = PAWL_NEVER};
+pawl_code pawl_prune_all(pawl_engine *e, pawl_taker *take, pawl_filer *file,
+                         pawl_str options, pawl_buf *out, pawl_error *err) {
+  sweep w = {.e = e, .take = take, .file = file, .until_mono = PAWL_NEVER};
   count counts[NSTAGES];
   pawl_error second;
   int got = 0, finished = 1;
@@ -911,9 +1002,9 @@ static pawl_code do_piece(sweep *w, int64_t budget_us, pawl_error *err) {
   return rc == PAWL_OK ? left : rc;
 }
 
-pawl_code pawl_prune_piece(pawl_engine *e, pawl_taker *take, int64_t budget_us,
-                           pawl_error *err) {
-  sweep w = {.e = e, .take = take};
+pawl_code pawl_prune_piece(pawl_engine *e, pawl_taker *take, pawl_filer *file,
+                           int64_t budget_us, pawl_error *err) {
+  sweep w = {.e = e, .take = take, .file = file};
   pawl_buf place_of = {.alloc = &e->alloc};
   count counts[NSTAGES];
   int got;

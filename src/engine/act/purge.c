@@ -242,6 +242,7 @@ static pawl_code purge_itself(pawl_engine *e, int shard, const pawl_id *id,
   TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
   TRY(PAWL_SEND(e->store, purge_ending, NULL, err, .shard = shard, .id = id));
   TRY(PAWL_SEND(e->store, purge_failure, NULL, err, .shard = shard, .id = id));
+  TRY(PAWL_SEND(e->store, purge_keep, NULL, err, .shard = shard, .id = id));
   TRY(PAWL_SEND(e->store, purge_instance, NULL, err, .shard = shard,
                 .id = id));
   TRY(pawl_store_commit(e->store, err));
@@ -302,6 +303,26 @@ static pawl_code send_held(pawl_engine *e, const seized *s, pawl_stmt stmt,
   return pawl_store_send(e->store, &e->args, at, err);
 }
 
+/* Attributes go, or their instance is noted, so that it is found by them. */
+static pawl_code send_attributes(pawl_engine *e, const seized *s,
+                                 pawl_error *err) {
+  static const char WHY[] = "{\"reason\":\"past its time\"}";
+
+  pawl_args_begin(&e->args, PAWL_STMT_purge_held_attribute);
+  for (int i = 0; i < s->n; i++)
+    if (!s->list[i].keep_attributes)
+      PAWL_PUT(&e->args, purge_held_attribute, .shard = s->shard,
+               .id = &s->list[i].id, .lease = &s->lease, .latch = PAWL_NULL);
+  MUST(pawl_store_send(e->store, &e->args, NULL, err));
+  pawl_args_begin(&e->args, PAWL_STMT_purge_held_keep);
+  for (int i = 0; i < s->n; i++)
+    if (s->list[i].keep_attributes)
+      PAWL_PUT(&e->args, purge_held_keep, .shard = s->shard,
+               .id = &s->list[i].id, .lease = &s->lease,
+               .deletion = pawl_strz(WHY), .now = pawl_store_now(e->store));
+  return pawl_store_send(e->store, &e->args, NULL, err);
+}
+
 static pawl_code send_release(pawl_engine *e, const seized *s,
                               pawl_error *err) {
   pawl_args_begin(&e->args, PAWL_STMT_agenda_end);
@@ -333,7 +354,9 @@ pawl_code pawl_purge_many(pawl_engine *e, int shard,
   TRY(send_seize(e, &s, NULL, err));
 #define SEND_HELD(table) \
   TRY(send_held(e, &s, PAWL_STMT_purge_held_##table, NULL, err));
-  TABLES(SEND_HELD)
+  OWN(SEND_HELD)
+  SEND_HELD(audit)
+  TRY(send_attributes(e, &s, err));
   SEND_HELD(ending)
   SEND_HELD(failure)
   SEND_HELD(owner)
