@@ -81,7 +81,8 @@ static pawl_code carry(pawl_engine *e, const pawl_id *id, pawl_str by,
   if (by.len) pawl_member_str(&o, "by", by);
   pawl_object_end(&o);
   TRY(pawl_buf_check(&change, err));
-  TRY(pawl_act_change(e, take, id, pawl_buf_str(&change), &done, NULL, err));
+  TRY(pawl_engine_change_checked(e, id, pawl_buf_str(&change), &done, NULL,
+                                 err));
   if (!done)
     TRY(pawl_fail_hint(err, PAWL_BUSY,
                        "it is carried away once that one has let go: export "

@@ -323,7 +323,7 @@ pawl_code pawl_export_held(pawl_engine *e, const pawl_id *id, pawl_buf *out,
     if (i == PAWL_CARRIED_instance && !rows.nrows)
       return pawl_instance_missing(id, err);
     if (i == PAWL_CARRIED_instance) add_head(e, &rows, &o, out);
-    *nrows += add_table(&rows, (pawl_carried)i, &none, out);
+    *nrows += add_table(&rows, (pawl_carried)i, &o, &none, out);
   }
   add_end(id, *nrows, out);
   return check_lines(id, out, err);
