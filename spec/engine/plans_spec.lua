@@ -101,6 +101,13 @@ local MEANT = {
   { "list_found", "agenda_suspect", "what was taken over" },
   { "audit_list", "_at[<>]", "a page, in the order of the index" },
   { "audit_list", "PRIMARY KEY %(shard=%? AND at", "the same" },
+  { "archive_left", "archive_rest", "what was cut short" },
+  { "list_archived", "id>%? AND id<%?%)", "a page of the archive, of a tenant "
+    .. "or a workflow" },
+  { "list_archived_found", "sortable>%? AND sortable<%?%)", "what is in a "
+    .. "range" },
+  { "list_archived_found", "business_key>%? AND business_key<%?%)", "those "
+    .. "that begin so" },
   { "list_deleted", "deleted %(<expr>=%?", "a page of what was deleted" },
   { "task_list", "status=%? AND id>%? AND id<%?%)", "a page of a status" },
   { "task_list_tenant", "status=%? AND id>%? AND id<%?%)", "of a tenant's" },

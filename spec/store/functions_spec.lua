@@ -104,6 +104,18 @@ if backend then
       return lib, one
     end
 
+    it("finds the key of what was archived, and does not change it", function()
+      local id = assert(engine:start("t.one", {}, { key = "k" }))
+      assert(engine:run())
+      assert(engine:archive(id))
+      assert.equal(id, sql(call("start", "t.one", {}, { key = "k" })))
+      assert.equal(0, kit.count(backend, url, "instance"))
+      fails(call("signal", "go", {}, { instance = id }), "conflict", "55000",
+        "is archived")
+      fails(("select pawl.result('%s')"):format(id), "conflict", "55000",
+        "is archived")
+    end)
+
     it("starts what a start of the library starts", function()
       local cases = {
         { "t.one" }, { "t.one", { a = 1 } },

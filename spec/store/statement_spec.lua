@@ -56,8 +56,8 @@ for _, backend in ipairs(backends) do
           store:rollback()
           -- Rows that contradict each other are fine here, and so is that those
           -- that must be there are not.
-          if not ok and not err.sqlstate:find("^23")
-            and err.code ~= "lease_lost" then
+          if not ok and err.code ~= "lease_lost"
+            and not err.sqlstate:find("^23") then
             error(err.message)
           end
         end)

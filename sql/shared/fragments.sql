@@ -217,7 +217,8 @@ strpos({{1}}.deletion::text, '"keep_attributes":true') > 0
 -- The archive's rows as instances, for lists; when and by whom they were
 -- archived stands where others have it of being deleted.
 select {{archive_columns}}, deletion, archived_at as deleted_at,
-       purged_at as purge_at, null::timestamptz as deadline_at,
+       purged_at as purge_at, null::json as away,
+       null::timestamptz as deadline_at,
        null::integer as token_no, null::text as token_state, 0 as attempt,
        null::json as token_detail, null::timestamptz as token_due_at,
        0 as visit

@@ -22,8 +22,8 @@ select status, workflow, version, commits,
 union all
 select status, workflow, version, 0, null::json, null::json, 0,
        started_at is not null, null::json, false, deletion,
-       null::timestamptz, purged_at, tenant, key, successor, parent,
-       completed_at, archived_at
+       null::timestamptz, purged_at, null::json, tenant, key, successor,
+       parent, completed_at, archived_at
   from pawl.archive
  where shard = @shard
    and id = s.id -- only: postgres

@@ -10,9 +10,8 @@
  *
  * So it is in one place or the other for everybody, whoever is killed when
  * (decision 0049). */
-#include <assert.h>
-
 #include "../base/fault.h"
+#include "../value/json.h"
 #include "../value/object.h"
 #include "act/act.h"
 #include "ask/ask.h"
@@ -138,35 +137,25 @@ static pawl_code behind(pawl_engine *e, void *ud, pawl_error *err) {
 
 static const char INSTANCE[] = "{\"is\":\"instance\",";
 
-/* Its key was taken while it was archived: its own line is to say so. */
+/* Its key was taken while it was archived: its own line, behind the head, is to
+ * say so, unless it does. */
 static void add_lines(pawl_str text, const pawl_id *successor, pawl_buf *out) {
   const size_t n = sizeof INSTANCE - 1;
-  const char *line = text.at;
-
-  while (successor && line + n < text.at + text.len &&
-         memcmp(line, INSTANCE, n) != 0)
-    line =
-        (const char *)memchr(line, '\n', (size_t)(text.at + text.len - line)) +
-        1;
-  if (successor) {
-    pawl_buf_add(out, text.at, (size_t)(line - text.at) + n);
-    pawl_buf_addf(out, "\"successor\":\"%s\",", pawl_id_text_of(successor).at);
-    line += n;
-  }
-  pawl_buf_add(out, line, (size_t)(text.at + text.len - line));
-}
-
-/* NULL: it has none, or its lines say so; they begin with a head. */
-static const pawl_id *late_successor(const pawl_archive_get_row *row) {
-  const pawl_str text = row->document;
-  const char *line = memchr(text.at, '\n', text.len);
+  const char *head = memchr(text.at, '\n', text.len);
+  const size_t front = head ? (size_t)(head + 1 - text.at) : text.len;
+  const pawl_str rest = {text.at + front, text.len - front};
+  const char *end = memchr(rest.at, '\n', rest.len);
+  const pawl_str own = {rest.at, end ? (size_t)(end - rest.at) : 0};
   pawl_str value;
 
-  assert(line);
-  const size_t left = text.len - (size_t)(++line - text.at);
-  const char *end = memchr(line, '\n', left);
-  const pawl_str own = {line, end ? (size_t)(end - line) : left};
-  return pawl_json_get(own, "successor", &value) ? NULL : row->successor;
+  if (!successor || own.len < n || memcmp(own.at, INSTANCE, n) != 0 ||
+      pawl_json_get(own, "successor", &value)) {
+    pawl_buf_adds(out, text);
+    return;
+  }
+  pawl_buf_add(out, text.at, front + n);
+  pawl_buf_addf(out, "\"successor\":\"%s\",", pawl_id_text_of(successor).at);
+  pawl_buf_add(out, rest.at + n, rest.len - n);
 }
 
 static pawl_code file_out(pawl_engine *e, const pawl_filed *f, int *done,
@@ -182,10 +171,11 @@ static pawl_code file_out(pawl_engine *e, const pawl_filed *f, int *done,
   if (!there || row.purged_at) TRY(pawl_instance_missing(&f->id, err));
   c.has_successor = row.successor != NULL;
   const int rest = row.rest == 1;
-  add_lines(row.document, late_successor(&row), &lines);
+  add_lines(row.document, row.successor, &lines);
   TRY(pawl_buf_check(&lines, err));
   if (rest) TRY(pawl_archive_rest(e, &f->id, err));
-  TRY(pawl_import_back(e, pawl_buf_str(&lines), &back, err));
+  TRY(pawl_archive_damaged(
+      &f->id, pawl_import_back(e, pawl_buf_str(&lines), &back, err), err));
   *done = 1;
 out:
   pawl_buf_deinit(&lines);

@@ -78,7 +78,7 @@ static pawl_code ask_beside(pawl_engine *e, const question *q, pawl_str lines,
   pawl_code rc = PAWL_OK;
 
   TRY(open_beside(e, &beside, err));
-  TRY(fill(e, beside, lines, err));
+  TRY(pawl_archive_damaged(q->id, fill(e, beside, lines, err), err));
   TRY(q->ask(beside, q, out, err));
 out:
   pawl_engine_close(beside);

@@ -1126,6 +1126,12 @@ create table pawl.archive (
 );
 comment on table pawl.archive is
   'instances that were archived, or purged but for their attributes';
+comment on column pawl.archive.id is 'the instance''s id';
+comment on column pawl.archive.status is 'how it has ended';
+comment on column pawl.archive.node is 'where it has ended';
+comment on column pawl.archive.archived_at is
+  'when it was archived, or, if it was not, purged';
+comment on column pawl.archive.purged_at is 'when it was purged';
 comment on column pawl.archive.document is
   'all rows of it, as an export has them; null: it was purged';
 comment on column pawl.archive.deletion is
@@ -1388,8 +1394,8 @@ select t.shard, lower(hex(t.id)) as id, lower(hex(t.instance)) as instance,
  where i.deleted_at is null;
 
 -- only: postgres
--- What a column holds is said once: those of views, and those that many tables
--- have, take it from here where nothing else is said of them.
+-- What a column holds is said once: those of views and of the archive, and those
+-- that many tables have, take it from here where nothing else is said of them.
 comment on view pawl.instance_view is
   'instances that are not deleted, for readers';
 comment on column pawl.instance_view.status is
@@ -1419,7 +1425,8 @@ begin
       from (values ('token_view', array['token']),
                    ('instance_view', array['instance']),
                    ('step_view', array['history', 'token', 'instance']),
-                   ('task_view', array['task', 'instance']))
+                   ('task_view', array['task', 'instance']),
+                   ('archive', array['instance']))
            v (name, tables)
       join pg_catalog.pg_attribute a on a.attrelid = ('pawl.' || v.name)::regclass
        and a.attnum > 0
@@ -1612,6 +1619,11 @@ begin
      where not exists (select from pawl.workflow w
                         where w.code = start.code and w.current
                           and r.version in (w.version, 0) and not w.active)
+       and (v.key is null or not exists (select from pawl.archive a
+             where a.shard = v.shard and a.workflow = start.code
+               and a.key = v.key and a.successor is null
+               and a.purged_at is null
+               and coalesce(a.tenant, '') = coalesce(v.tenant, '')))
     on conflict do nothing
     returning version, priority, executor_group,
               coalesce(token_due_at, created_at) as due_at),
@@ -1638,6 +1650,12 @@ begin
    where i.shard = v.shard and i.workflow = start.code and i.key = v.key
      and coalesce(i.tenant, '') = coalesce(v.tenant, '')
      and i.deleted_at is null and i.successor is null;
+  if v.found is null then
+    select a.id into v.found from pawl.archive a
+     where a.shard = v.shard and a.workflow = start.code and a.key = v.key
+       and coalesce(a.tenant, '') = coalesce(v.tenant, '')
+       and a.successor is null and a.purged_at is null;
+  end if;
   if v.found is null then
     perform pawl.refuse('conflict', '55000', format('workflow "%s" is not'
       ' active: no new instances of it are started', start.code),
@@ -1714,6 +1732,14 @@ begin
    where i.shard = v.shard and i.id = v.target
      and coalesce(options ->> 'tenant', i.tenant, '') = coalesce(i.tenant, '');
   if not found then
+    if exists (select from pawl.archive a
+                where a.shard = v.shard and a.id = v.target
+                  and a.purged_at is null
+                  and coalesce(options ->> 'tenant', a.tenant, '')
+                      = coalesce(a.tenant, '')) then
+      perform pawl.refuse('conflict', '55000', format('instance %s is'
+        ' archived', v.target), 'unarchive it first');
+    end if;
     perform pawl.refuse('notfound', 'P0002', format('there is no instance %s',
       v.target), '');
   elsif v.at.status in ('completed', 'failed', 'cancelled') then
@@ -1757,6 +1783,12 @@ begin
    where i.shard = pawl.shard_of(result.id) and i.id = result.id
      and i.deleted_at is null;
   if not found then
+    if exists (select from pawl.archive a
+                where a.shard = pawl.shard_of(result.id) and a.id = result.id
+                  and a.purged_at is null) then
+      perform pawl.refuse('conflict', '55000', format('instance %s is'
+        ' archived', result.id), 'unarchive it first');
+    end if;
     perform pawl.refuse('notfound', 'P0002', format('there is no instance %s',
       result.id), '');
   end if;

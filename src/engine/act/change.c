@@ -917,7 +917,8 @@ pawl_code pawl_act_plan_of(pawl_engine *e, pawl_str text, pawl_act_plan *plan,
                           .deleted = c.kind == UNDELETE,
                           .archived = c.kind == UNARCHIVE,
                           .dry_run = c.dry_run,
-                          .alone = (c.kind & (KILL | PURGE | ARCHIVE | UNARCHIVE)) != 0,
+                          .alone = (c.kind & (KILL | PURGE | ARCHIVE |
+                                              UNARCHIVE)) != 0,
                           .has_request = request_of(&c) != NULL,
                           .request = c.request};
 out:

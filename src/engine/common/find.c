@@ -175,6 +175,17 @@ pawl_code pawl_instance_archived(const pawl_id *id, pawl_error *err) {
                         "instance %s is archived", pawl_id_text_of(id).at);
 }
 
+pawl_code pawl_archive_damaged(const pawl_id *id, pawl_code rc,
+                               pawl_error *err) {
+  if (rc != PAWL_INVALID && rc != PAWL_VALUE) return rc;
+  const pawl_error why = *err;
+  return pawl_fail_hint(err, PAWL_CORRUPT,
+                        "somebody else has written to the store, or the disk "
+                        "is failing: restore it from a backup",
+                        "the archive holds damaged lines, of %s: %s",
+                        pawl_id_text_of(id).at, why.message);
+}
+
 pawl_code pawl_archive_find(pawl_engine *e, const pawl_id *id, int *there,
                             pawl_archive_get_row *row, pawl_error *err) {
   pawl_rows rows;

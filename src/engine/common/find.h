@@ -29,6 +29,9 @@ pawl_code pawl_find_given(pawl_engine *e, const pawl_buf *text, pawl_id *out,
  * is asked again. */
 pawl_code pawl_archive_find(pawl_engine *e, const pawl_id *id, int *there,
                             pawl_archive_get_row *row, pawl_error *err);
+/* What is wrong with its lines there, as `rc` says, is PAWL_CORRUPT. */
+pawl_code pawl_archive_damaged(const pawl_id *id, pawl_code rc,
+                               pawl_error *err);
 /* PAWL_CONFLICT: it is in the archive, and not to be changed there. */
 pawl_code pawl_instance_archived(const pawl_id *id, pawl_error *err);
 /* One that `rc` says is not there: it may be in the archive. */

@@ -566,6 +566,8 @@ pawl_code pawl_import_back(pawl_engine *e, pawl_str text,
 
   pawl_list_begin(&r.imported, &ids);
   pawl_code rc = take_lines(&r, err);
+  if (rc == PAWL_OK && !r.imported.n)
+    rc = wrong(err, NULL, "there is no instance in its lines");
   pawl_buf_deinit(&r.keep);
   pawl_buf_deinit(&ids);
   drop(&e->alloc, &r.rows);
