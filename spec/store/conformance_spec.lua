@@ -8,7 +8,8 @@ local shell = require "spec.support.shell"
 local ASIDE <const> = {
   toy = {
     files = {
-      ask = { "backup" },  -- which it cannot
+      ask = { "backup",    -- which it cannot
+              "condition" }, -- of its own file
       [""] = { "plans" },  -- SQLite's own, looked at by its shell
     },
     titles = {
@@ -22,7 +23,7 @@ local ASIDE <const> = {
     files = {
       -- They look from beside, or lose the connection and with it the store.
       act = { "prune", "purge" },
-      ask = { "backup", "export", "health", "stats" },
+      ask = { "backup", "condition", "export", "health", "stats" },
       common = { "answer", "find", "sortable" },
       work = { "attr_log", "deliver", "executors", "large_vars", "load",
                "mail", "needs", "reach", "repair", "stray", "told",
@@ -32,7 +33,10 @@ local ASIDE <const> = {
                "plans", "protocol", "refused", "twice", "untaken", "verbs",
                "views" },
     },
-    titles = {},
+    titles = { -- they write into the store by hand
+      "is refused where it would have to sort without end",
+      "is left by a dead executor what it takes alone",
+    },
   },
 }
 
