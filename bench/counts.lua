@@ -52,8 +52,9 @@ local function allocations(bench, store, work, size)
   if not system.read(library) then return {} end
   local told = bench.dir .. "/allocs"
   local found = per_step(work, size, function(n)
-    drain(bench, store, work, n, ("env LD_PRELOAD=%s PAWL_BENCH_ALLOCS=%s"):format(
-      system.line(library), system.line(told)))
+    drain(bench, store, work, n,
+      ("env LD_PRELOAD=%s PAWL_BENCH_ALLOCS=%s"):format(system.line(library),
+        system.line(told)))
     local lua, c = system.read(told):match "lua (%d+)%s+c (%d+)"
     return { lua = tonumber(lua), c = tonumber(c) }
   end)

@@ -977,8 +977,7 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_tally(pawl_engine *engine,
  *   rc = pawl_tally_groups(engine, "{\"group_by\":\"error\"}", &json, &err); */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_tally_groups(pawl_engine *engine,
                                                   const char *query,
-                                                  char **out,
-                                                  pawl_error *err);
+                                                  char **out, pawl_error *err);
 
 /* What is recorded of an instance, oldest first, as a JSON array: all of it,
  * or what fits. `query`: a JSON object or NULL, keys: limit, after (a row's

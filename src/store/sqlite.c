@@ -275,8 +275,8 @@ static pawl_code run(pawl_conn *c, const pawl_stmt_info *info, sqlite3_stmt *s,
 }
 
 /* Runs a statement once for each row of its arguments. */
-static pawl_code run_rows(pawl_conn *c, const pawl_args *args, int64_t *changed,
-                          pawl_error *err) {
+static pawl_code run_rows(pawl_conn *c, const pawl_args *args,
+                          int64_t *changed, pawl_error *err) {
   const pawl_stmt_info *info = &pawl_stmts[args->stmt];
   int nrows = pawl_args_rows(args);
   sqlite3_stmt *s = NULL;

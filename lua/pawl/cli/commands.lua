@@ -9,11 +9,11 @@ local commands = {}
 commands.names = {
   "run", "start", "worker", "list", "show", "explain", "tokens", "history",
   "audit", "outbox", "relay", "signal", "task", "cancel", "suspend",
-  "resume", "retry",
-  "restart", "move", "kill", "wake", "edit", "note", "delete", "undelete",
-  "archive", "unarchive", "purge", "workflow", "executors", "stats", "problems", "top", "health",
-  "graph", "check", "deploy", "prune", "migrate", "backup", "export",
-  "import", "reclaim", "version", "completion", "man", "help",
+  "resume", "retry", "restart", "move", "kill", "wake", "edit", "note",
+  "delete", "undelete", "archive", "unarchive", "purge", "workflow",
+  "executors", "stats", "problems", "top", "health", "graph", "check",
+  "deploy", "prune", "migrate", "backup", "export", "import", "reclaim",
+  "version", "completion", "man", "help",
 }
 
 --- What hands type that know other tools: each a command by another name.

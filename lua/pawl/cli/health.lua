@@ -33,14 +33,16 @@ local function bytes(n)
   return ("%d GB"):format(n)
 end
 
-local function known(value) return type(value) ~= "userdata" and value or nil end
+local function known(value)
+  return type(value) ~= "userdata" and value or nil
+end
 
 --- "postgres, schema 1, 12 MB, 16 MB of WAL, 3 dead rows; clock +2 ms".
 local function tell_store(report, now)
   local s = report.store
   local parts = { s.kind, "schema " .. s.schema }
-  local function add(value, format, ...)
-    if known(value) then parts[#parts + 1] = format:format(...) end
+  local function add(value, text, ...)
+    if known(value) then parts[#parts + 1] = text:format(...) end
   end
   add(s.bytes, "%s", known(s.bytes) and bytes(s.bytes))
   add(s.free_bytes, "%s of it free", known(s.free_bytes)

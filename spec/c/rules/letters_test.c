@@ -162,8 +162,8 @@ static void what_is_carried_away_stands_still(void) {
   CHECK_STATUS(&k, "suspended");
   CHECK_HAS(k.d.state.away, "'reason':'a larger machine'");
   CHECK_INT(kit_records(&k, "carried"), 1);
-  static const char *const changes[] = {"resume", "cancel", "retry", "wake",
-                                        "carry", "suspend"};
+  static const char *const changes[] = {"resume", "cancel", "retry",
+                                        "wake",   "carry",  "suspend"};
   for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
     ask(&k, changes[i], "{}");
     CHECK_HAS(kit_record(&k, "refused")->text,

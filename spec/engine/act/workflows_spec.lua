@@ -238,7 +238,7 @@ kit.describe("a version that is not active", function(backend)
 end)
 
 kit.describe("a workflow that is switched off", function(backend)
-  local function refused(engine, options)
+  local function is_off(engine, options)
     kit.refused("conflict", "active", nil,
       engine:start("t.order", {}, options))
   end
@@ -254,9 +254,9 @@ kit.describe("a workflow that is switched off", function(backend)
         reason = "recall" })))
     local client = kit.rival(backend, url, clock)
     for _, who in ipairs { engine, client } do
-      refused(who)
-      refused(who, { version = 1 })
-      refused(who, { version = 2, key = "k" })
+      is_off(who)
+      is_off(who, { version = 1 })
+      is_off(who, { version = 2, key = "k" })
     end
     local list = assert(client.workflows:list { workflow = "t.order" })
     for i = 1, 2 do
@@ -276,9 +276,9 @@ kit.describe("a workflow that is switched off", function(backend)
     assert(engine.workflows:off "t.order")
     local other = kit.rival(backend, url, clock)
     assert(other:load(second "t"))
-    refused(other)
+    is_off(other)
     assert(other:load(first()))
-    refused(other, { version = 1 })
+    is_off(other, { version = 1 })
     kit.refused("conflict", "switched off", "workflow on",
       engine.workflows:activate("t.order", 2))
     kit.refused("conflict", "switched off", nil,

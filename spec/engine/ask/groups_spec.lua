@@ -95,7 +95,8 @@ kit.describe("a tally in groups", function(backend)
 
   it("refuses what it cannot count by", function()
     local engine = backend.fresh()
-    kit.refused("invalid", "group_by", "node", engine:tally { group_by = "nod" })
+    kit.refused("invalid", "group_by", "node",
+      engine:tally { group_by = "nod" })
     kit.refused("invalid", "", nil, engine:tally { group_by = "node",
       limit = 10001 })
     kit.refused("invalid", "`sort` can only be", nil, engine:tally {

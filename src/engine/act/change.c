@@ -49,10 +49,9 @@ enum {
 
 /* In the order of their bits. */
 static const char *const change_kinds[] = {
-    "cancel",  "kill",     "wake",  "suspend", "resume",   "retry",
-    "restart", "move",     "edit",  "shift",   "transfer", "note",
-    "delete",  "undelete", "purge", "carry",   "reclaim",  "archive",
-    "unarchive"};
+    "cancel", "kill",  "wake",    "suspend",  "resume",   "retry",  "restart",
+    "move",   "edit",  "shift",   "transfer", "note",     "delete", "undelete",
+    "purge",  "carry", "reclaim", "archive",  "unarchive"};
 
 static const char *const sources[] = {"user", "event", "system"};
 
@@ -692,7 +691,7 @@ static pawl_code file(pawl_engine *e, pawl_filer *filer, const change *c,
                   .id = s->id,
                   .completed_us = s->row.completed_at,
                   .keep_attributes = pawl_str_eqz(c->keep_attributes, "true"),
-                 .by = pawl_buf_some(&c->by)};
+                  .by = pawl_buf_some(&c->by)};
   pawl_code rc = PAWL_OK;
 
   if (c->reason.at && pawl_json_kind_of(c->reason) == PAWL_JSON_STRING)
@@ -913,14 +912,14 @@ pawl_code pawl_act_plan_of(pawl_engine *e, pawl_str text, pawl_act_plan *plan,
 
   pawl_options_init(&pawl_options_of_change, &c, sizeof c, &e->alloc);
   TRY(read_change(&c, text, err));
-  *plan = (pawl_act_plan){.statuses = statuses_for(&c),
-                          .deleted = c.kind == UNDELETE,
-                          .archived = c.kind == UNARCHIVE,
-                          .dry_run = c.dry_run,
-                          .alone = (c.kind & (KILL | PURGE | ARCHIVE |
-                                              UNARCHIVE)) != 0,
-                          .has_request = request_of(&c) != NULL,
-                          .request = c.request};
+  *plan = (pawl_act_plan){
+      .statuses = statuses_for(&c),
+      .deleted = c.kind == UNDELETE,
+      .archived = c.kind == UNARCHIVE,
+      .dry_run = c.dry_run,
+      .alone = (c.kind & (KILL | PURGE | ARCHIVE | UNARCHIVE)) != 0,
+      .has_request = request_of(&c) != NULL,
+      .request = c.request};
 out:
   pawl_options_deinit(&pawl_options_of_change, &c);
   return rc;
