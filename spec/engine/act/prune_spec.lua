@@ -289,7 +289,8 @@ kit.describe("pruning", function(backend)
     for i = 2, #batches do
       most = math.max(most, batches[i - 1] - batches[i])
     end
-    assert.equal(1000, most)
+    -- less, where a transaction took long
+    assert.is_true(most > 0 and most <= 1000, most)
     assert.same({ instances = 1, deleted = 1 }, removed(report))
     gone(engine, id)
     gone(engine, short)
