@@ -29,6 +29,12 @@ f:step("a", { retry = { max = 3, base = 5000, jitter = 0 }, next = "done",
   run = function() error "no luck" end })
 f:finish "done"
 return f]],
+  long = [[
+local f = pawl.workflow { code = "t.long", version = 1, start = "a" }
+f:step("a", { retry = { max = 1 }, next = "done",
+  run = function() error(("no luck "):rep(1500), 0) end })
+f:finish "done"
+return f]],
   nap = [[
 local f = pawl.workflow { code = "t.nap", version = 1, start = "a" }
 f:timer("a", { after = "3h", next = "done" })
@@ -189,6 +195,14 @@ describe("why in pawl list", function()
     here:pawl("task", "claim", task, "--by", "ann")
     assert.equal("task Look at it by ann",
       reasons(here)["shop.order_fulfilment"])
+  end)
+
+  it("is no longer than a line has room for, where nothing is cut", function()
+    local here = folder "long"
+    here:pawl("start", "t.long")
+    here:work()
+    local told = reasons(here)["t.long"]
+    assert.truthy(told:find("^no luck") and #told <= 203, #told)
   end)
 
   it("is who ended or held it, and why", function()

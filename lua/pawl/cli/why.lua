@@ -3,16 +3,19 @@
 local core = require "pawl.core"
 local format = require "pawl.cli.format"
 
+local term = require "pawl.cli.term"
+
 local why = {}
 
 --- Rows of a page that say too little of themselves: one look at each.
 local most_asked = 100
 
---- An error's first line.
+--- An error's first line, as far as a list has room for it.
 local function headline(err)
   if type(err) ~= "table" then return nil end
-  return format.message { raised = err.raised, code = err.code,
+  local text = format.message { raised = err.raised, code = err.code,
     message = tostring(err.message or ""):match "[^\r\n]+" }
+  return text and term.brief(text)
 end
 
 local function span(data, text)
@@ -141,6 +144,9 @@ function why.add(engine, rows)
   for _, row in ipairs(rows) do
     if told_by_itself[row.status] then
       row.why = headline(row.error)
+    elseif row.away then
+      row.why = "carried to another store"
+        .. (row.away.reason and ": " .. row.away.reason or "")
     elseif row.waits then
       row.why = of_row[row.waits.what]({ now = now, error = row.error },
         row.waits)
