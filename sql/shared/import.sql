@@ -45,6 +45,31 @@ select @shard, workflow, status, id from new
 -- for all
 ;
 
+-- name: import_archived
+-- args: @shard smallint, @id uuid
+-- rows: id uuid, purged boolean
+-- Behind import_instance: what the archive has with this id, or its key.
+select id, purged_at is not null as purged from pawl.archive
+ where shard = @shard and id = @id
+union all
+select a.id, false
+  from (select workflow, key, tenant from pawl.instance -- only: postgres
+         where shard = @shard and id = @id offset 0) i -- only: postgres
+  from pawl.instance i -- only: sqlite
+ cross join
+-- only: postgres
+  lateral (select id, successor, purged_at, tenant from pawl.archive
+            where shard = @shard and key = i.key and workflow = i.workflow
+           offset 0) a
+ where coalesce(a.tenant, '') = coalesce(i.tenant, '')
+-- only: sqlite
+  pawl.archive a
+ where i.shard = @shard and i.id = @id and a.shard = @shard
+   and a.key = i.key and a.workflow = i.workflow
+   and coalesce(a.tenant, '') = coalesce(i.tenant, '')
+-- for all
+   and a.successor is null and a.purged_at is null and a.id <> @id;
+
 -- name: import_agenda
 -- args: @shard smallint, @instance uuid, @{{carried_agenda}}
 -- Differs: in SQLite a trigger may have put it there.

@@ -387,4 +387,47 @@ kit.describe("importing", function(backend)
     assert(there.workflows:activate("t.two", 1))
     assert(there:start "t.two")
   end)
+
+  it("knows what the archive has, and its key", function()
+    local engine, _, url = backend.fresh()
+    assert(engine:load(kit.one()))
+    local function ended()
+      local id = assert(engine:start("t.one", nil, { key = "k",
+        attributes = { colour = "red" } }))
+      assert(engine:run())
+      return id, assert(engine:export(id))
+    end
+    local id, lines = ended()
+    assert(engine:archive(id))
+    local rows = kit.count(backend, url, "attribute")
+    local report = assert(engine:import(lines))
+    assert.same({ {}, { id } }, { report.imported, report.there })
+    assert.equal(0, kit.count(backend, url, "instance"))
+    assert.equal(rows, kit.count(backend, url, "attribute"))
+    assert(engine:unarchive(id))
+    assert.equal("red", assert(engine:get(id)).attributes.colour)
+
+    assert(engine:delete(id)) -- its key is free
+    local other, others = ended()
+    assert(engine:purge(other))
+    assert(engine:undelete(id))
+    assert(engine:archive(id))
+    kit.refused("conflict", "another instance of its workflow", "purge",
+      engine:import(others))
+    assert.equal(0, kit.count(backend, url, "instance"))
+  end)
+
+  it("is refused of what was purged and is found still", function()
+    local engine, _, url = backend.fresh()
+    assert(engine:load(kit.one()))
+    local id = assert(engine:start("t.one", nil,
+      { attributes = { colour = "red" } }))
+    assert(engine:run())
+    local lines = assert(engine:export(id))
+    assert(engine:purge(id, { keep_attributes = true }))
+    kit.refused("conflict", "was purged here", "once more",
+      engine:import(lines))
+    assert.equal(0, kit.count(backend, url, "instance"))
+    assert.equal(1, kit.count(backend, url, "attribute"))
+  end)
 end)

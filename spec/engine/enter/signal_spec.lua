@@ -494,6 +494,39 @@ kit.describe("an event's id", function(backend)
     end
   end)
 
+  it("is known, when what it started is in the archive", function()
+    for _, key in ipairs { "k", false } do
+      local engine = backend.fresh()
+      assert(engine:load(waiting()))
+      local event = { name = "order.paid", id = "E1",
+        start = { workflow = "t.wait", key = key or nil } }
+      local _, first = send(engine, event)
+      assert(engine:run())
+      assert(engine:archive(first.instance))
+      local _, again = send(engine, event)
+      assert.same({ first.instance, true, false },
+        { again.instance, again.repeated, again.created })
+      local _, known = send(engine, { name = "order.paid", id = "E1",
+        instance = first.instance })
+      assert.is_true(known.repeated)
+      kit.refused("conflict", "is archived", "unarchive",
+        engine:signal { name = "order.paid", instance = first.instance })
+    end
+  end)
+
+  it("is refused by a key whose instance is in the archive", function()
+    local engine = backend.fresh()
+    assert(engine:load(waiting()))
+    local event = { name = "order.paid", id = "E1",
+      start = { workflow = "t.wait", key = "k" } }
+    local _, first = send(engine, event)
+    assert(engine:run())
+    assert(engine:archive(first.instance))
+    event.id = "E2"
+    kit.refused("already_finished", "is archived", "another",
+      engine:signal(event))
+  end)
+
   it("is one event to an instance, whose data is the first that reached it",
     function()
       local engine = backend.fresh()

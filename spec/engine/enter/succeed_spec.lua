@@ -432,4 +432,18 @@ kit.describe("a child with a key", function(backend)
       assert.equal(2 * n, kit.count(backend, url, "instance"))
     end
   end)
+
+  it("is refused of one that was carried to another store", function()
+    local engine = fresh(backend)
+    local id = assert(begin(engine))
+    assert(engine:run())
+    assert(engine:export(id, { move = true }))
+    kit.refused("conflict", "carried to another store", "reclaim",
+      begin(engine, { on_existing = "replace" }))
+    assert.equal(id, assert(begin(engine)))
+    assert(engine:reclaim(id))
+    assert(engine:run())
+    local other = assert(begin(engine, { on_existing = "replace" }))
+    assert.not_equal(id, other)
+  end)
 end)

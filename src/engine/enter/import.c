@@ -83,6 +83,7 @@ typedef struct reading {
   pawl_buf keep; /* what a batch borrows */
   pawl_object imported, there;
   const pawl_back *back; /* it comes from this store's archive; NULL: not so */
+  int is_archived;       /* the archive has it already */
 } reading;
 
 static int add(const pawl_alloc *alloc, list *l, const line *one) {
@@ -402,6 +403,36 @@ static pawl_code refuse_return(const reading *r, pawl_error *err) {
   return at_line(r->rows.at[0].no, PAWL_CONFLICT, err);
 }
 
+static pawl_code refuse_key(const reading *r, pawl_error *err) {
+  pawl_fail_hint(err, PAWL_CONFLICT, "delete that one, or purge it, first",
+                 "another instance of its workflow has the key of %s",
+                 pawl_id_text_of(&r->id).at);
+  pawl_error_where(err, "key");
+  return at_line(r->rows.at[0].no, PAWL_CONFLICT, err);
+}
+
+/* The archive may have it, or one with its key; what was purged there may not
+ * be mistaken for it. */
+static pawl_code look_in_archive(reading *r, int *is_there, pawl_error *err) {
+  pawl_rows rows;
+  int at;
+
+  MUST(PAWL_SEND(r->e->store, import_archived, &at, err,
+                 .shard = pawl_shard_of(r->e, &r->id), .id = &r->id));
+  pawl_store_rows(r->e->store, at, &rows);
+  if (!rows.nrows) return PAWL_OK;
+  const pawl_import_archived_row row = pawl_read_import_archived(&rows, 0);
+  if (!pawl_id_eq(row.id, &r->id)) return refuse_key(r, err);
+  *is_there = r->is_archived = !row.purged;
+  if (*is_there) return PAWL_OK;
+  pawl_fail_hint(err, PAWL_CONFLICT,
+                 "purge it once more, and its attributes go too",
+                 "instance %s was purged here, and is found by its attributes",
+                 pawl_id_text_of(&r->id).at);
+  pawl_error_where(err, "id");
+  return at_line(r->rows.at[0].no, PAWL_CONFLICT, err);
+}
+
 /* It is not there; or it is, or another has its key. */
 static pawl_code look_for_instance(reading *r, int *is_there,
                                    pawl_error *err) {
@@ -414,12 +445,7 @@ static pawl_code look_for_instance(reading *r, int *is_there,
   *is_there = rows.nrows > 0;
   if (*is_there && r->is_moved && pawl_read_instance_settle(&rows, 0).away)
     return refuse_return(r, err);
-  if (*is_there) return PAWL_OK;
-  pawl_fail_hint(err, PAWL_CONFLICT, "delete that one, or purge it, first",
-                 "another instance of its workflow has the key of %s",
-                 pawl_id_text_of(&r->id).at);
-  pawl_error_where(err, "key");
-  return at_line(r->rows.at[0].no, PAWL_CONFLICT, err);
+  return *is_there ? PAWL_OK : refuse_key(r, err);
 }
 
 /* It was suspended to be carried away, and goes on once it is told that it has
@@ -464,6 +490,8 @@ static pawl_code store_rows(reading *r, int *is_there, pawl_error *err) {
     if (from) continue;
     pawl_store_rows(r->e->store, at, &rows);
     if (!rows.changed) return look_for_instance(r, is_there, err);
+    if (!r->back) MUST(look_in_archive(r, is_there, err));
+    if (*is_there) return PAWL_OK;
   }
   if (r->is_moved) return send_arrive(r, err);
   if (is_copy(r) && !pawl_status_has_ended(r->status) &&
@@ -482,7 +510,12 @@ static pawl_code store_once(reading *r, int *is_there, pawl_error *err) {
   for (int i = 0; i < r->workflows.n; i++)
     TRY(at_line(r->workflows.at[i].no,
                 store_workflow(r, &r->workflows.at[i], err), err));
+  r->is_archived = 0;
   TRY(store_rows(r, is_there, err));
+  if (r->is_archived) { /* it stays where it is */
+    pawl_store_rollback(r->e->store);
+    return PAWL_OK;
+  }
   if (r->back && !*is_there) TRY(r->back->behind(r->e, r->back->ud, err));
   (void)PAWL_FAULT("engine.import.last");
   TRY(pawl_store_commit(r->e->store, err));

@@ -52,7 +52,7 @@ typedef struct event {
   /* what came of it */
   int64_t reached;
   pawl_id target; /* of one that goes to a single instance */
-  int repeated, created;
+  int repeated, created, is_missing;
 } event;
 
 #define WORD(member) .at = offsetof(event, member), .high = MAX_WORD
@@ -538,7 +538,8 @@ static pawl_code take_answer(pawl_engine *e, event *v, const pawl_id *id,
   v->repeated = !v->reached;
   v->target = *id;
   pawl_store_rows(e->store, l->instance, &rows);
-  if (!rows.nrows) return pawl_instance_missing(id, err);
+  v->is_missing = !rows.nrows;
+  if (v->is_missing) return pawl_instance_missing(id, err);
   pawl_str name = pawl_read_instance_get(&rows, 0).status;
   if (!pawl_status_parse(name, &status) || !pawl_status_has_ended(status))
     return PAWL_OK;
@@ -590,6 +591,24 @@ out:
   return rc;
 }
 
+/* The same of one that the archive has, which has ended, too. */
+static pawl_code settle(pawl_engine *e, event *v, pawl_code rc,
+                        pawl_error *err) {
+  pawl_code known;
+
+  if (rc != PAWL_ALREADY_FINISHED && !(rc == PAWL_NOTFOUND && v->is_missing))
+    return rc;
+  v->created = 0;
+  known = known_to_ended(e, v, err);
+  if (known != PAWL_ALREADY_FINISHED) return known;
+  rc = pawl_instance_absent(e, &v->target, rc, err);
+  if (rc != PAWL_CONFLICT || !v->has_start) return rc;
+  return pawl_fail_hint(err, PAWL_ALREADY_FINISHED,
+                        "the key of `start` names it: give another one",
+                        "instance %s has ended already, and is archived",
+                        pawl_id_text_of(&v->target).at);
+}
+
 static pawl_code send_to_instance(pawl_engine *e, event *v, pawl_error *err) {
   pawl_id id, no;
   int tries = 0;
@@ -600,8 +619,7 @@ static pawl_code send_to_instance(pawl_engine *e, event *v, pawl_error *err) {
   MUST(pawl_id_make(&e->ids, pawl_engine_now(e), &no, err));
   do rc = one_unit(e, v, &id, &no, err);
   while (pawl_store_may_repeat(rc, &tries));
-  if (rc == PAWL_ALREADY_FINISHED) rc = known_to_ended(e, v, err);
-  return pawl_instance_absent(e, &id, rc, err);
+  return settle(e, v, rc, err);
 }
 
 /* In the transaction of the start: no wait of it can miss the event. */
@@ -639,10 +657,7 @@ static pawl_code send_with_start(pawl_engine *e, event *v, pawl_error *err) {
   }
   rc = pawl_engine_start(e, v->start.workflow.at, v->start.input,
                          v->start.options, &origin, &id, &v->created, err);
-  if (rc == PAWL_ALREADY_FINISHED) {
-    v->created = 0;
-    rc = known_to_ended(e, v, err);
-  }
+  rc = settle(e, v, rc, err);
 out:
   pawl_buf_deinit(&key);
   return rc;

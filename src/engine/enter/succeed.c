@@ -28,7 +28,7 @@ typedef enum verdict { NONE, RETURN, FAIL, TAKE } verdict;
 typedef struct holder {
   pawl_id id;
   pawl_status status;
-  int is_archived;
+  int is_archived, is_away;
   int has_ended; /* and nobody asks it to go on */
   verdict verdict;
 } holder;
@@ -115,7 +115,8 @@ static verdict judge(const pawl_start_options *o, const holder *h) {
 
   if (h->has_ended && may_go) return TAKE;
   if (o->on_existing == PAWL_EXISTING_RETURN) return RETURN;
-  if (o->on_existing == PAWL_EXISTING_REPLACE && !h->has_ended) return TAKE;
+  if (o->on_existing == PAWL_EXISTING_REPLACE && !h->has_ended)
+    return h->is_away ? FAIL : TAKE; /* it goes on where it was imported */
   return FAIL;
 }
 
@@ -136,6 +137,7 @@ static pawl_code look(pawl_engine *e, const pawl_starting *s, holder *h,
   pawl_store_rows(e->store, state, &rows);
   if (!rows.nrows) return PAWL_OK; /* it went just now */
   h->is_archived = pawl_read_repair_state(&rows, 0).archived_at != 0;
+  h->is_away = pawl_read_repair_state(&rows, 0).away.len > 0;
   if (!pawl_status_parse(pawl_read_repair_state(&rows, 0).status, &h->status))
     return pawl_fail(err, PAWL_CORRUPT, "an instance with an unknown status");
   pawl_store_rows(e->store, letter, &rows);
@@ -171,6 +173,17 @@ static pawl_code refuse(const pawl_starting *s, const holder *h,
   char key[101];
 
   pawl_str_copy(key, sizeof key, pawl_buf_str(&o->key));
+  if (h->is_away && !h->has_ended) {
+    pawl_fail_hint(
+        err, PAWL_CONFLICT,
+        "`pawl kill` it here, or take it back by `pawl reclaim` if "
+        "nobody has imported it",
+        "key \"%s\" of workflow \"%s\" is that of instance %s, which "
+        "was carried to another store",
+        key, s->code, pawl_id_text_of(&h->id).at);
+    pawl_error_where(err, "key");
+    return PAWL_CONFLICT;
+  }
   pawl_fail(err, PAWL_EXISTS,
             h->has_ended ? "key \"%s\" of workflow \"%s\" is that of instance "
                            "%s, which has ended: %s"
