@@ -2,9 +2,9 @@
 --- and each. Every function measures once and gives a sample: value, raw and
 --- counts.
 local mono = require("pawl.core").mono
+local others = require "others"
 local pawl = require "pawl"
 local slow = require "slow_server"
-local system = require "system_calls"
 
 local throughput = {}
 
@@ -95,35 +95,19 @@ function throughput.drain(bench, store, file, n, steps)
   return sample
 end
 
---- Starts `n` instances and drains them with programs of bench/drain.lua.
+--- Starts `n` instances and drains them with processes beside this one.
 --- `before` are words of a command that runs each, "" for none.
----@return table[] workers  what each printed, by name
+---@return table[] workers  what each has told, by name
 function throughput.drain_apart(bench, store, file, n, workers, before)
-  local path, pipes, outs = bench.workflows .. file, {}, {}
+  local path, jobs = bench.workflows .. file, {}
   do
     local engine <close> = assert(pawl.open(store.url))
     throughput.fill(engine, assert(engine:load(path)).workflow, n)
   end
-  for i = 1, workers do
-    outs[i] = ("%s/drain.%d"):format(bench.dir, i)
-    os.remove(outs[i])
-    pipes[i] = assert(io.popen(before .. " " .. system.line("lua5.4",
-      bench.here .. "/drain.lua", bench.build, store.url, path, outs[i]), "w"))
-  end
-  for i = 1, workers do
-    local deadline = mono() + 60
-    repeat system.sleep(0.002) until io.open(outs[i]) or mono() > deadline
-  end
-  for _, pipe in ipairs(pipes) do pipe:write "go\n" pipe:flush() end
-  local told = {}
-  for i, pipe in ipairs(pipes) do
-    assert(pipe:close(), "a worker has failed")
-    told[i] = {}
-    for name, value in assert(system.read(outs[i])):gmatch "(%S+) (%S+)" do
-      told[i][name] = tonumber(value)
-    end
-  end
-  return told
+  for i = 1, workers do jobs[i] = { "drain", path } end
+  local started = others.start(bench, store, jobs, before)
+  others.go(started)
+  return others.finish(started)
 end
 
 --- Steps a second of two programs that drain `n` instances together.

@@ -9,6 +9,7 @@ local tmp = require "spec.support.tmp"
 
 package.path = "bench/?.lua;" .. package.path
 local baseline = require "baseline"
+local others = require "others"
 local targets = require "targets"
 
 local MEASURES = { "W1", "W2", "W3", "W3_bulk", "W4", "W4_signal", "W5", "W6",
@@ -112,6 +113,34 @@ for _, backend in ipairs(backends) do
     end)
   end)
 end
+
+describe_run("a process beside that of the bench", function()
+  local function start(url, job)
+    return others.start({ here = "bench", build = build.dir, dir = tmp.dir() },
+      { url = url }, { job }, "2>/dev/null")
+  end
+
+  it("tells what it did", function()
+    local started = start("sqlite:" .. tmp.path "store.db", { "prune", "1d" })
+    assert.is_true(others.all_at_work(started))
+    others.go(started)
+    local told = others.finish(started)[1]
+    assert.is_true(others.all_over(started))
+    assert.equal(0, told.instances)
+    assert.is_true(told.ended >= told.began and told.transactions > 0)
+  end)
+
+  it("is not waited for when it has failed", function()
+    assert.has_error(function()
+      start("sqlite:" .. tmp.path "no/such/folder.db", { "relay" })
+    end, "a process beside has not begun")
+    local started = start("sqlite:" .. tmp.path "store.db", { "prune", "soon" })
+    others.go(started)
+    assert.has_error(function() others.finish(started) end,
+      "a process beside has failed")
+    assert.is_true(others.all_over(started))
+  end)
+end)
 
 describe("a run beside an earlier one", function()
   local function changed(store)
