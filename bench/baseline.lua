@@ -18,6 +18,7 @@ local RULES = { -- pattern of the path; the first one that fits counts
   { "^cold_start_ms$", RATIO, "less" },
   { "hot_share$", COUNT, "more" },
   { "%.raw_[^.]*$" }, -- not ours
+  { "%.beside%.[^.]*_per_%a+$" }, -- hangs on how the turns fell
   { "_per_%a+$", COUNT, "less" },
   { "_small_change$", COUNT, "less" },
 }

@@ -3,7 +3,7 @@
 --- whatever else the machine does hits both. See docs/performance.md.
 ---
 ---   ./dev bench [--quick] [--json] [--baseline FILE] [--save] [--record]
----               [sqlite | postgres]
+---               [--beside] [sqlite | postgres]
 ---
 ---   throughput.lua  W1, W1x2, W2, W2x2, W3, W3_bulk, W6, W7,
 ---                   W7_single, each
@@ -11,6 +11,8 @@
 ---   depth.lua       W5
 ---   memory.lua      rss_mb, rss_waiting_ratio
 ---   record.lua      questions to a record of many years; with --record alone
+---   beside.lua      W1 while half of a record is pruned and its events are
+---                   relayed; with --beside alone
 ---   counts.lua      allocations, instructions, what a small change writes
 ---   targets.lua     what is aimed at
 ---   baseline.lua    what is worse or better than it was
@@ -34,6 +36,7 @@ package.cpath = build .. "/lua/?.so;" .. package.cpath
 local mono = require("pawl.core").mono
 
 local baseline = require "baseline"
+local beside = require "beside"
 local counts = require "counts"
 local depth = require "depth"
 local latency = require "latency"
@@ -51,22 +54,23 @@ local throughput = require "throughput"
 --- raw: steps of the raw program; finished, timers, asleep: rows to be beside;
 --- depth: rounds of W5, which has double the instances of W2;
 --- probe: instances under observation, few and many;
---- record: finished ones in the record, whose tenth waits beside.
+--- record: finished ones in the record, whose tenth waits beside;
+--- beside: instances of W1 in each turn beside what works on that.
 local SIZES = {
   full = { rounds = 5, five = 4000, one = 10000, raw = 20000, starts = 1000,
     bulk = 20000, items = 10000, events = 10000, waiting = 4000, latency = 40,
     cold = 40, finished = 1000000, timers = 100000, depth = 7, asleep = 1000000,
     probe = { 128, 384 }, changes = 40,
-    record = 1000000 },
+    record = 1000000, beside = 2000 },
   quick = { rounds = 3, five = 2000, one = 4000, raw = 10000, starts = 1000,
     bulk = 10000, items = 2000, events = 2000, waiting = 4000, latency = 20,
     cold = 20, finished = 100000, timers = 10000, depth = 5, asleep = 100000,
     probe = { 64, 192 }, changes = 20,
-    record = 100000 },
+    record = 100000, beside = 500 },
   tiny = { rounds = 1, five = 20, one = 20, raw = 640, starts = 5, bulk = 20,
     items = 20, events = 20, waiting = 4, latency = 2, cold = 1, finished = 50,
     timers = 5, depth = 1, asleep = 50, probe = { 4, 8 }, changes = 2,
-    record = 100 },
+    record = 100, beside = 20 },
 }
 
 --- Those that take turns, in this order.
@@ -108,9 +112,24 @@ local function in_turns(bench, store, size)
   return out
 end
 
-local function measure_record(bench, store, size)
-  say("%s: a record of %d", store.name, size.record)
-  return record.measure(bench, store, size)
+--- Those that can be asked for alone, by an option each, and come last.
+local ALONE = {
+  { "record", record.measure, "a record of %d" },
+  { "beside", beside.measure, "beside who prunes and relays, a record of %d" },
+}
+
+--- Of these what is asked for, or else all.
+---@param options? table<string, boolean>
+local function measure_alone(bench, store, size, options)
+  local out = {}
+  for _, one in ipairs(ALONE) do
+    local name, measure, what = table.unpack(one)
+    if not options or options[name] then
+      say("%s: " .. what, store.name, size.record)
+      out[name] = measure(bench, store, size)
+    end
+  end
+  return out
 end
 
 local function measure_store(bench, store, size)
@@ -132,7 +151,9 @@ local function measure_store(bench, store, size)
   for name, value in pairs(memory.measure(bench, deep, size)) do
     out[name] = value
   end
-  out.record = measure_record(bench, store, size)
+  for name, value in pairs(measure_alone(bench, store, size)) do
+    out[name] = value
+  end
   return out
 end
 
@@ -140,8 +161,21 @@ end
 
 local function usage(problem)
   say("bench: %s\nusage: bench [--quick] [--json] [--baseline FILE] [--save] "
-    .. "[--record]\n             [sqlite | postgres]", problem)
+    .. "[--record]\n             [--beside] [sqlite | postgres]", problem)
   os.exit(2)
+end
+
+--- Options that stand for themselves.
+local FLAGS = { ["--json"] = "json", ["--save"] = "save" }
+for _, one in ipairs(ALONE) do FLAGS["--" .. one[1]] = one[1] end
+
+--- What follows from them.
+local function complete(options)
+  if #options.stores == 0 then options.stores = { "postgres", "sqlite" } end
+  for _, one in ipairs(ALONE) do
+    options.is_part = options.is_part or options[one[1]]
+  end
+  return options
 end
 
 local function read_arguments()
@@ -152,8 +186,8 @@ local function read_arguments()
     local word = arg[i]
     if word == "--quick" or word == "--tiny" then
       options.size = word:sub(3)
-    elseif word == "--json" or word == "--save" or word == "--record" then
-      options[word:sub(3)] = true
+    elseif FLAGS[word] then
+      options[FLAGS[word]] = true
     elseif word == "--baseline" and arg[i + 1] then
       i = i + 1
       options.baseline = arg[i]
@@ -164,8 +198,7 @@ local function read_arguments()
     end
     i = i + 1
   end
-  if #options.stores == 0 then options.stores = { "postgres", "sqlite" } end
-  return options
+  return complete(options)
 end
 
 local function open_store(name, dir)
@@ -181,14 +214,14 @@ local function measure_all(options, results)
     workflows = here .. "/workflows/" }
   for _, name in ipairs(options.stores) do
     local store <close> = open_store(name, dir.path)
-    results[name] = options.record
-      and { record = measure_record(bench, store, size) }
+    results[name] = options.is_part
+      and measure_alone(bench, store, size, options)
       or measure_store(bench, store, size)
     results[name].version, results[name].settings = store.version,
       store.settings
     results.versions[name] = store.version
   end
-  if not options.record then
+  if not options.is_part then
     results.peers = peers.run(dir.path, options.size)
   end
 end
@@ -196,7 +229,7 @@ end
 --- What is told of all stores together: the cold start of the one that needs
 --- no server, and the most that a worker takes.
 local function add_totals(options, results)
-  if options.record then return end
+  if options.is_part then return end
   results.rss_mb = 0
   for _, name in ipairs { "postgres", "sqlite" } do
     local store = results[name] or {}
@@ -219,7 +252,7 @@ local function main()
     versions = machine.versions() }
   measure_all(options, results)
   add_totals(options, results)
-  if not options.record then
+  if not options.is_part then
     results.targets = targets.check(results)
     results.baseline = compare(options, results)
   end

@@ -13,6 +13,9 @@ local record = {}
 local DAYS = 60
 local TIMES = 7 -- each question is asked; the median counts
 
+--- What ended longer ago is half of what has completed.
+record.HALF = (DAYS // 2) .. "d"
+
 ---- filling -----------------------------------------------------------------
 
 --- A number as it sorts: src/engine/common/sortable.h.
@@ -132,8 +135,8 @@ end
 local function prune(store)
   local engine <close> = assert(pawl.open(store.url))
   local began = mono()
-  local found = assert(engine:prune { retain = (DAYS // 2) .. "d",
-    published = (DAYS // 2) .. "d" })
+  local found = assert(engine:prune { retain = record.HALF,
+    published = record.HALF })
   return { instances = found.instances.removed, seconds = mono() - began,
     longest_ms = found.longest_us / 1e3 }
 end

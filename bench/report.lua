@@ -117,6 +117,7 @@ local TITLES = {
   { "W7", "events queued for one instance; raw: a tenth of them" },
   { "W7_single", "events to one instance, one by one; raw: queued" },
   { "each", "items of one fan-out; raw: a tenth" },
+  { "beside", "W1 while pruned and relayed; raw: empty" },
 }
 
 --- Behind a measure: { field, text }. %s is what it is counted by.
@@ -155,6 +156,12 @@ local function number(value)
     or value >= 1 and "%.3f" or "%.4f"):format(value)
 end
 
+local function pruned_line(gone, lines)
+  lines[#lines + 1] = ("    pruned %d in %.1f s, %s instances/s, %.1f ms the "
+    .. "longest transaction"):format(gone.instances, gone.seconds,
+    number(gone.instances / gone.seconds), gone.longest_ms)
+end
+
 --- The slowest first: what is to be looked at.
 local function record_lines(found, lines)
   local names = names_of(found.ms)
@@ -164,9 +171,17 @@ local function record_lines(found, lines)
   for _, name in ipairs(names) do
     lines[#lines + 1] = ("    %-20s %8s"):format(name, number(found.ms[name]))
   end
-  local gone = found.pruned
-  lines[#lines + 1] = ("    pruned %d in %.1f s, %.1f ms the longest "
-    .. "transaction"):format(gone.instances, gone.seconds, gone.longest_ms)
+  pruned_line(found.pruned, lines)
+end
+
+local function beside_lines(found, lines)
+  lines[#lines + 1] = ("            %d whole turns; elsewhere %s, ratio %.2f; "
+    .. "alone beside %d: %s, ratio %.2f"):format(found.turns,
+    number(found.elsewhere), found.elsewhere_ratio, found.finished,
+    number(found.full), found.full_ratio)
+  pruned_line(found.pruned, lines)
+  lines[#lines + 1] = ("    relayed %d in %.1f s, %s events/s"):format(
+    found.relayed.events, found.relayed.seconds, number(found.relayed.rate))
 end
 
 local function store_lines(name, measures, lines)
@@ -190,6 +205,7 @@ local function store_lines(name, measures, lines)
       lines[#lines + 1] = ("  %s %s"):format(number(measures[one[1]]), one[2])
     end
   end
+  if measures.beside then beside_lines(measures.beside, lines) end
   if measures.record then record_lines(measures.record, lines) end
 end
 

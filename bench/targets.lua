@@ -30,6 +30,8 @@ targets.list = {
   { figure = "postgres.W6.ratio", least = 0.9 },
   { figure = "postgres.W7.ratio", least = 0.8 },
   { figure = "sqlite.W7.ratio", least = 0.8 },
+  { figure = "postgres.beside.ratio", least = 0.9 },
+  { figure = "postgres.beside.elsewhere_ratio", least = 0.9 },
   { figure = "postgres.wal_bytes_small_change", most = 8192 },
   { figure = "postgres.W1.wal_bytes_per_step", most = 900 },
   { figure = "postgres.W2.wal_bytes_per_step", most = 1800 },

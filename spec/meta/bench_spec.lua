@@ -13,7 +13,7 @@ local others = require "others"
 local targets = require "targets"
 
 local MEASURES = { "W1", "W2", "W3", "W3_bulk", "W4", "W4_signal", "W5", "W6",
-  "W7", "W7_single", "each" }
+  "W7", "W7_single", "each", "beside" }
 
 --- Of what each measure counts by.
 local COUNTED = { W1 = "step", W2 = "step", W3 = "start", W3_bulk = "start",
@@ -110,6 +110,22 @@ for _, backend in ipairs(backends) do
       assert.is_true(pruned.instances > 0 and pruned.longest_ms > 0)
       assert.is_nil(results[backend.name].W1)
       assert.is_nil(results.targets)
+    end)
+
+    it("works beside who prunes and relays, alone", function()
+      local results = run("--beside", backend.name)
+      local found = results[backend.name].beside
+      for _, field in ipairs { "full", "elsewhere", "elsewhere_ratio",
+        "statements_per_step" } do
+        assert.is_true(found[field] > 0, field)
+      end
+      -- half of 100; 10 that wait and one that stands at a task have an event
+      -- each, and so have their templates and that of the finished ones
+      assert.equal(50, found.pruned.instances)
+      assert.is_true(found.pruned.longest_ms > 0)
+      assert.equal(14, found.relayed.events)
+      assert.is_nil(results[backend.name].W1)
+      assert.is_nil(results[backend.name].record)
     end)
   end)
 end
