@@ -175,6 +175,9 @@ local function complete(options)
   for _, one in ipairs(ALONE) do
     options.is_part = options.is_part or options[one[1]]
   end
+  if options.is_part and options.save then
+    usage "--save wants all of it, not a part"
+  end
   return options
 end
 

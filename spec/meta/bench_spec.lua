@@ -42,12 +42,16 @@ local function kit()
   return dir
 end
 
-local function run(...)
+local function run_to_end(...)
   local words = { "lua5.4", "bench/bench.lua", "--tiny", "--json", ... }
-  local code, out, err = process.run(words, { env = {
+  return process.run(words, { env = {
     PAWL_BUILD = build.dir, PAWL_BENCH_PG = os.getenv "PAWL_TEST_PG" or "",
     PAWL_PEERS = kit(), PEERS = "", MEASURES = "", ROUNDS = "",
     LD_PRELOAD = "" } })
+end
+
+local function run(...)
+  local code, out, err = run_to_end(...)
   assert.equal(0, code, err)
   return assert(json.decode(out))
 end
@@ -129,6 +133,19 @@ for _, backend in ipairs(backends) do
     end)
   end)
 end
+
+describe("./dev bench", function()
+  after_each(process.stop_all)
+
+  it("saves no part of a run as if it were all of one", function()
+    for _, part in ipairs { "--record", "--beside" } do
+      local code, _, err = run_to_end(part, "--save", "--baseline",
+        tmp.path "baseline.json")
+      assert.equal(2, code)
+      assert.truthy(err:find("--save wants all of it, not a part", 1, true))
+    end
+  end)
+end)
 
 describe_run("a process beside that of the bench", function()
   local function start(url, job)
