@@ -52,6 +52,7 @@ local MEANT = {
   { "audit_by", "by = .*ROW", "a page of somebody's" },
   { "audit_of", "audit_instance by .*instance =", "what is told of one" },
   { "audit_purge", "audit_instance by .*instance =", "the same" },
+  { "audit_purged", "audit_instance by .*instance =", "the same" },
   { "purge_audit", "audit_instance by .*instance =", "the same" },
   { "purge_held_audit", "audit_instance by .*instance =", "the same" },
   { "list_deleted", "instance_deleted", "a page of what was deleted" },

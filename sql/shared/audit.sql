@@ -71,6 +71,20 @@ select @shard, {{now}}, @id, @type, @by, k.instance, k.id, k.node,
   {{instance_at @shard; k.instance}}
  where k.request = @request;
 
+-- name: audit_purged
+-- args: @shard smallint, @id uuid, @instance uuid, @now time?
+-- The same by whoever ends what another began: who that was is noted in it.
+insert into pawl.audit (shard, at, id, type, by, instance, workflow, version,
+       tenant, text)
+select @shard, {{now}}, @id, 'purged', i.deletion->>'by', i.id, i.workflow,
+       i.version, i.tenant, coalesce(i.deletion->>'reason', '')
+  from pawl.instance i
+ where i.shard = @shard and i.id = @instance and i.purge_at is not null
+   and i.deletion->>'by' is not null
+   and not exists (select 1 from pawl.audit a
+                    where a.shard + 1 = @shard + 1
+                      and a.instance = @instance and a.type = 'purged');
+
 -- name: audit_purge
 -- args: @shard smallint, @id uuid, @instance uuid, @by text, @text text,
 --       @now time?

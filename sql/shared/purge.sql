@@ -164,11 +164,15 @@ delete from pawl.owner
 
 -- name: purge_attribute
 -- args: @shard smallint, @id uuid, @max integer
--- Not of one that is to be found by them.
+-- Not of one that is to be found by them; nor when another has purged that to
+-- its end meanwhile.
 {{purge_first attribute; name; name desc}}
    and not exists (select 1 from pawl.instance i
                     where i.shard = @shard and i.id = @id
-                      and {{keeps_attributes i}} offset 0);
+                      and {{keeps_attributes i}} offset 0)
+   and not exists (select 1 from pawl.archive a
+                    where a.shard = @shard and a.id = @id
+                      and a.purged_at is not null offset 0);
 
 -- name: purge_keep
 -- args: @shard smallint, @id uuid

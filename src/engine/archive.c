@@ -193,10 +193,10 @@ static pawl_code send_off(pawl_engine *e, const pawl_filed *f,
     return PAWL_SEND(e->store, archive_purge, NULL, err, .shard = shard,
                      .id = &f->id, .deletion = pawl_buf_str(who),
                      .now = pawl_store_now(e->store));
-  MUST(PAWL_SEND(e->store, purge_attribute, NULL, err, .shard = shard,
-                 .id = &f->id, .max = INT32_MAX));
-  return PAWL_SEND(e->store, archive_remove, NULL, err, .shard = shard,
-                   .id = &f->id);
+  MUST(PAWL_SEND(e->store, archive_remove, NULL, err, .shard = shard,
+                 .id = &f->id));
+  return PAWL_SEND(e->store, purge_attribute, NULL, err, .shard = shard,
+                   .id = &f->id, .max = INT32_MAX);
 }
 
 static pawl_code take_off(pawl_engine *e, const pawl_filed *f,

@@ -440,8 +440,7 @@ static void purge(pawl_decision *d, const pawl_letter *l) {
     refuse(d, l, "it lives: `cancel` it first");
     return;
   }
-  if (!s->deleted_us || (!s->purge_us && is_set(l, "keep_attributes", 0)))
-    note_deletion(d, l);
+  if (!s->purge_us) note_deletion(d, l); /* who ends it tells of this one */
   if (!s->deleted_us) s->deleted_us = pawl_decision_now(d);
   if (!s->purge_us) s->purge_us = pawl_decision_now(d);
   record(d, l, "purged");

@@ -202,6 +202,43 @@ kit.describe("purging", function(backend)
     assert.same(empty, without_purge(everything(backend, url), "ann"))
   end)
 
+  it("leaves attributes that are kept to who comes behind", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(samples.rich()))
+    local id = samples.rich_ended(engine)
+    local rival = kit.rival(backend, url, clock)
+    local before = assert(engine:get(id)).attributes
+    assert.truthy(next(before))
+    probe.fault("engine.purge.batch=call@1", function()
+      assert(rival:purge(id)) -- to its end, while the first is at the history
+    end)
+    assert(engine:purge(id, { force = true, keep_attributes = true,
+      by = "ann" }))
+    probe.fault(nil)
+    local got = assert(engine:get(id))
+    assert.same({ "ann", before }, { got.purged.by, got.attributes })
+  end)
+
+  it("is told by whoever ends it, if he who began did not", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(kit.one()))
+    local id = assert(engine:start "t.one")
+    assert(engine:run())
+    assert(engine:delete(id, { by = "bob" }))
+    local rival = kit.rival(backend, url, clock)
+    probe.fault("engine.purge.batch=call@1", function()
+      -- as if he had been killed before he could tell
+      backend.sql(url, "delete from " .. kit.table(backend, "audit"))
+      assert(rival:prune())
+    end)
+    assert(engine:purge(id, { by = "ann", reason = "old" }))
+    probe.fault(nil)
+    gone(engine, id)
+    local told = assert(engine:audit { instance = id })
+    assert.same({ 1, "purged", "ann", "old" }, { #told, told[1].type,
+      told[1].by, told[1].text })
+  end)
+
   it("takes a long history in batches", function()
     local engine, _, url = backend.fresh()
     assert(engine:load(kit.one()))

@@ -236,12 +236,16 @@ static pawl_code purge_own_tasks(pawl_engine *e, int shard, const pawl_id *id,
 
 static pawl_code purge_itself(pawl_engine *e, int shard, const pawl_id *id,
                               pawl_error *err) {
+  pawl_id own;
   pawl_code rc = PAWL_OK;
 
+  MUST(pawl_id_make(&e->ids, pawl_engine_now(e), &own, err));
   (void)PAWL_FAULT("engine.purge.last");
   TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
   TRY(PAWL_SEND(e->store, purge_ending, NULL, err, .shard = shard, .id = id));
   TRY(PAWL_SEND(e->store, purge_failure, NULL, err, .shard = shard, .id = id));
+  TRY(PAWL_SEND(e->store, audit_purged, NULL, err, .shard = shard, .id = &own,
+                .instance = id, .now = pawl_store_now(e->store)));
   TRY(PAWL_SEND(e->store, purge_keep, NULL, err, .shard = shard, .id = id));
   TRY(PAWL_SEND(e->store, purge_instance, NULL, err, .shard = shard,
                 .id = id));
