@@ -121,7 +121,7 @@ local plants = {
   },
   ["the ended wait for nothing"] = {
     [[insert into pawl.subscription (shard, instance, token, pattern, since)
-      values (0, $one(t.event), 1, 't.never', $now)]],
+      values (0, $one(t.put), 1, 't.never', $now)]],
   },
   ["the ended stand nowhere"] = {
     "update pawl.instance set token_no = 1, token_state = 'waiting', \
@@ -183,6 +183,63 @@ local plants = {
   },
 }
 
+-- $place(PLACE) is an instance of which the model says that it is there.
+local plants_of_thrown = {
+  ["each is where it was put"] = {
+    "update pawl.instance set deleted_at = null where deleted_at is not null",
+    "update pawl.instance set deleted_at = $now where id = $one(t.seq)",
+    "update pawl.instance set purge_at = $now where deleted_at is not null",
+    "delete from pawl.instance where id = $one(t.put)",
+    "delete from pawl.archive",
+    "update pawl.archive set rest = $true",
+    "update pawl.archive set purged_at = null",
+    [[update pawl.instance set id = $place(none) where id = $one(t.seq)]],
+    [[insert into pawl.archive (shard, id, workflow, version, priority,
+        executor_group, status, created_at, updated_at, archived_at, rest,
+        document)
+      select shard, id, workflow, version, priority, executor_group, status,
+        created_at, updated_at, $now, $false, '{}' from pawl.instance
+       where id = $one(t.put)]],
+  },
+  ["of what is gone nothing is left"] = {
+    [[insert into pawl.history (shard, instance, seq, type, completed_at)
+      values (0, $place(none), 1, 'note', $now)]],
+    [[insert into pawl.outbox (shard, instance, seq, type, payload, created_at,
+        attempts, due_at)
+      values (0, $place(kept), 1, 't.step', '{}', $now, 0, $now)]],
+    [[insert into pawl.ending (shard, instance, due_at, tries)
+      values (0, $place(none), $now, 0)]],
+    "update pawl.attribute set instance = $place(none) \
+      where instance = $place(kept)",
+    [[insert into pawl.audit (shard, at, id, type, instance)
+      values (0, $now, $id, 'archived', $place(none))]],
+    "insert into pawl.owner (shard, task, kind, id, open) \
+      values (0, $id, 'user', 'ann', $false)",
+    "update pawl.instance set id = $id where id = $one(t.put)",
+  },
+  ["a purge is told once"] = {
+    "delete from pawl.audit where type = 'purged'",
+    "update pawl.audit set by = 'eve' where type = 'purged'",
+    [[insert into pawl.audit (shard, at, id, type, by, instance)
+      select shard, at, $id, type, by, instance from pawl.audit
+       where type = 'purged' order by instance limit 1]],
+    "update pawl.audit set instance = $one(t.put) where type = 'purged'",
+  },
+  ["a key is free or kept"] = {
+    "update pawl.instance set key = 'x' where id = $one(t.put)",
+    "update pawl.instance set deleted_at = $now where id = $one(t.put)",
+    "update pawl.archive set purged_at = null",
+    "update pawl.instance set successor = $id where id = $one(t.put)",
+  },
+  ["attributes stay where they are to"] = {
+    "delete from pawl.attribute",
+    "delete from pawl.attribute where instance = $place(kept)",
+    "delete from pawl.attribute where instance = $one(t.put)",
+  },
+}
+
+for check, list in pairs(plants_of_thrown) do plants[check] = list end
+
 local only_postgres = {
   ["the list agrees with the instances"] = {
     "update pawl.standing set status = 'failed' where status = 'completed'",
@@ -199,7 +256,21 @@ local words = {
     id = "cast('00000000-0000-0000-0000-000000000001' as uuid)" },
 }
 
-local function statement(text, dialect)
+-- An id as the dialect writes it.
+local function literal(id, dialect)
+  return dialect == "sqlite" and ("x'%s'"):format(id:gsub("-", ""))
+    or ("cast('%s' as uuid)"):format(id)
+end
+
+local function statement(text, dialect, cases)
+  text = text:gsub("%$place(%b())", function(place)
+    for _, case in ipairs(cases) do
+      if case.place == place:sub(2, -2) and not case.heir then
+        return literal(case.id, dialect)
+      end
+    end
+    error("nobody is " .. place)
+  end)
   text = text:gsub("%$one(%b())", function(which)
     local workflow, status = which:sub(2, -2):match "(%S+) ?(%S*)"
     return ([[(select id from pawl.instance where workflow = '%s'
@@ -215,10 +286,16 @@ local function has_all(cases)
   local has = {}
   for _, case in ipairs(cases) do
     if (case.input.big or 0) > 6000 then has.big = true end
-    has[case.workflow .. case.expect.status[1] .. #case.expect.status] = true
+    if case.place and not case.heir and not case.is_swept then
+      has[case.place] = true
+    end
+    if not case.place or case.place == "hot" then
+      has[case.workflow .. case.expect.status[1] .. #case.expect.status] = true
+    end
   end
   return has["t.holdwaiting1"] and has["t.sagafailed1"]
-    and has["t.sagacancelled1"] and has.big
+    and has["t.sagacancelled1"] and has.big and has.none
+    and has.kept and has.deleted and has.archive
 end
 
 local function finished(store)
@@ -257,7 +334,7 @@ for _, name in ipairs { "sqlite", "postgres" } do
     local function finds(check, list)
       it("sees that " .. check, function()
         for _, text in ipairs(list) do
-          local plant = statement(text, name)
+          local plant = statement(text, name, cases)
           local function broken(query)
             return store.sql(("begin; %s; %s; rollback"):format(plant, query))
           end

@@ -19,7 +19,10 @@ counted.wrong = ([[
     select workflow, version, was, was_node, -amount, 0
       from pawl.counter where was not in ('', 'purged', 'transferred')
     union all
-    select workflow, version, %s, %s, 0, 1 from pawl.instance) c
+    select workflow, version, %s, %s, 0, 1 from pawl.instance
+    union all
+    select workflow, version, 'archived', '', 0, 1 from pawl.archive
+     where purged_at is null) c
    group by workflow, version, status, node
   having sum(told) <> sum(there) order by 1, 2, 3, 4]]):format(STATUS, NODE)
 

@@ -31,17 +31,75 @@ local function start_options(case)
     input = case.input }
 end
 
+-- Who is to be thrown away is found by its attribute.
+local function more_options(case, id)
+  return { key = case.key, version = case.version, id = id,
+    attributes = id and { mark = case.key } }
+end
+
 -- A start may be repeated, so it is also how an id is found.
 local function id_of(case)
-  if case.id then return case.id end
+  if case.found then return case.found end
   if case.by_event then return nil, { code = "invalid", message = "no id" } end
   local id, err = engine:start(case.workflow, case.input,
-    { key = case.key, version = case.version })
-  if id then case.id = id end
+    more_options(case, case.id))
+  if id then case.found = id end
   return id, err
 end
 
 function actions.start(case) return id_of(case) end
+
+---- who has ended is thrown away ----------------------------------------------
+
+-- Where it is, as the model calls it.
+local function place_of(case)
+  local got, err = engine:get(case.id)
+  if not got then
+    if err.code == "notfound" then return "none" end
+    return nil, err
+  end
+  return got.purged and "kept" or got.archived and "archive"
+    or got.deleted and "deleted" or "hot"
+end
+
+-- It is asked for until it is so; a conflict says that it lives, or that others
+-- have not got what it said.
+local function throw(name, is_so)
+  return function(case, action)
+    local place, err = place_of(case)
+    if not place then return nil, err end
+    if is_so[place] then return true end
+    local ok, why = engine[name](engine, case.id, { by = "torture",
+      keep_attributes = action.keep })
+    if not ok and why.code ~= "conflict"
+      and not (name == "purge" and why.code == "notfound") then
+      return nil, why
+    end
+    return "later"
+  end
+end
+
+actions.delete = throw("delete", { deleted = true })
+actions.undelete = throw("undelete", { hot = true })
+actions.archive = throw("archive", { archive = true })
+actions.unarchive = throw("unarchive", { hot = true })
+actions.purge = throw("purge", { none = true, kept = true })
+
+-- Who starts with its key gets this one.
+local function holder(id, is_whose)
+  return function(case)
+    local got, err = engine:start(case.workflow, case.input,
+      more_options(case, case[id]))
+    if not got then return nil, err end
+    if got == case[is_whose] then return true end
+    return nil, setmetatable({ code = "key" }, { __tostring = function()
+      return ("%s has the key, not %s"):format(got, case[is_whose])
+    end })
+  end
+end
+
+actions.meet = holder("nobody", "id")
+actions.inherit = holder("heir", "heir")
 
 function actions.signal(case, action)
   local signal = { name = action.name, key = action.key, id = action.id,
@@ -141,10 +199,26 @@ end
 local journal = assert(io.open(arg[2], "a"))
 journal:setvbuf "no"
 
+local function is_done(no)
+  return (done[no] or 0) == #plan.threads[no].actions
+end
+
+--- Everything else has happened to the case of this thread.
+local function is_alone(no, thread)
+  for other, one in ipairs(plan.threads) do
+    if other ~= no and one.actions[1].to == thread.actions[1].to
+      and not is_done(other) then
+      return false
+    end
+  end
+  return true
+end
+
 --- One action of a thread; how long until it wants to be asked again.
 local function advance(no, thread)
   local action = thread.actions[(done[no] or 0) + 1]
   if not action then return nil end
+  if thread.is_last and not is_alone(no, thread) then return 0.2 end
   local now = system.gettime() - plan.begun
   if (thread.due or action.at) > now then
     return (thread.due or action.at) - now

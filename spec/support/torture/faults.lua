@@ -41,6 +41,13 @@ function faults.relay(run)
   end)
 end
 
+--- Whoever prunes dies; most are through before that.
+function faults.pruner(run)
+  return hit(run, run.pruners, function(one)
+    run.pruners:tell(one, "KILL")
+  end)
+end
+
 function faults.client(run)
   return hit(run, run.clients, function(one)
     run.clients:tell(one, "KILL")
@@ -64,7 +71,7 @@ function faults.restart_pooler(run)
 end
 
 local weights = { kill = 30, term = 10, stop = 12, client = 12, relay = 12,
-  terminate = 20, restart = 2, restart_pooler = 3 }
+  pruner = 5, terminate = 20, restart = 2, restart_pooler = 3 }
 
 --- Those that a store can suffer.
 function faults.of(store)
@@ -95,6 +102,22 @@ function faults.inside_relay(random)
   return ("%s=kill@%d"):format(random:pick { "engine.relay.claimed",
     "engine.relay.publish", "engine.relay.published", "engine.relay.store",
     "engine.relay.stored" }, random:upto(20))
+end
+
+--- Of who purges, archives and brings back.
+function faults.inside_client(random)
+  if not random:chance(50) then return "" end
+  return ("%s=kill@%d"):format(random:pick { "engine.act.send",
+    "engine.archive.rows", "engine.archive.commit", "engine.purge.batch",
+    "engine.purge.last", "engine.import.batch", "engine.import.last",
+    "engine.unarchive.last", "engine.archive.last" }, random:upto(4))
+end
+
+function faults.inside_pruner(random)
+  if not random:chance(35) then return "" end
+  return ("%s=kill@%d"):format(random:pick { "engine.prune.step",
+    "engine.purge.many", "engine.purge.batch", "engine.purge.last",
+    "engine.archive.rows", "engine.archive.commit" }, random:upto(3))
 end
 
 return faults

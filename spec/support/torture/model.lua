@@ -11,6 +11,10 @@
 ---     children  how many it has
 ---     rows      how many rows of history of a type: n or { low, high }
 ---     also      what else must hold: a function of { status, steps, vars }
+---   place    where it must be in the end: "hot" (or nil), "deleted",
+---            "archive", "kept" (purged but for its attributes), "none"
+--- Who is thrown away has an id that the model has drawn, and by need an heir:
+--- the id of another one, that has its key then.
 local Random = require "spec.support.random"
 
 ---@class torture.Action
@@ -21,15 +25,21 @@ local Random = require "spec.support.random"
 ---@class torture.Thread
 ---@field client integer
 ---@field actions torture.Action[]
+---@field is_last boolean?  when all other threads of its case are done
 
 ---@class torture.Case
 ---@field key string
 ---@field workflow string
+---@field kind string
 ---@field version integer?
 ---@field input table
 ---@field by_event boolean?  it is started by its events
 ---@field threads torture.Thread[]
 ---@field expect table
+---@field id string?
+---@field place string?
+---@field heir string?
+---@field is_swept boolean?  by whoever prunes, and by nobody else
 
 local model = {}
 
@@ -367,7 +377,78 @@ function kinds.move(draw, case)
     steps = { a = 1, b = 1, b2 = { 0, 1 }, c = 1 } }
 end
 
-local weights = { seq = 10, slow = 2, all = 4, any = 4, two = 4, each = 4,
+-- Who prunes does so as soon as it has ended.
+local function swept(place)
+  return function(draw, case)
+    case.place, case.is_swept = place, true
+    draw:start(case, 0, 0.8)
+    case.expect = { status = { "completed" }, steps = once("a", "b") }
+  end
+end
+
+kinds.gone, kinds.put, kinds.mark = swept "none", swept "archive",
+  swept "kept"
+
+---- thrown away ---------------------------------------------------------------
+
+--- A UUIDv7: when it was drawn, and the rest by the seed.
+function Draw:uuid()
+  local function part(n) return self.random:between(0, n) end
+  local ms = os.time() * 1000
+  return ("%08x-%04x-7%03x-%04x-%04x%08x"):format(ms >> 16, ms & 0xffff,
+    part(0xfff), 0x8000 + part(0x3fff), part(0xffff), part(0x7fffffff))
+end
+
+-- What is done to those that have ended, and where they are then.
+local fates = {
+  { "deleted", { "delete" } },
+  { "hot", { "delete", "undelete" } },
+  { "hot", { "archive", "unarchive" } },
+  { "archive", { "archive" } },
+  { "archive", { "delete", "undelete", "archive" } },
+  { "archive", { "archive", "unarchive", "archive" } },
+  { "none", { "purge" } },
+  { "none", { "delete", "purge" } },
+  { "none", { "archive", "purge" } },
+  { "none", { "archive", "unarchive", "purge" } },
+  { "kept", { "purge" } },
+  { "kept", { "archive", "purge" } },
+}
+
+-- Those that end by themselves: nobody has to help an heir.
+local alone = { seq = true, timer = true, book = true, each = true,
+  nest = true, slow = true, call = true, kids = true }
+
+local key_is_free = { deleted = true, none = true, kept = true }
+
+--- Behind all else one client does this, action by action; then whoever starts
+--- with its key meets it, or begins anew.
+function Draw:fate(case, fate)
+  local actions = {}
+  case.place = fate[1]
+  for i, op in ipairs(fate[2]) do
+    actions[i] = { op = op, keep = op == "purge" and case.place == "kept"
+      or nil }
+  end
+  if not key_is_free[case.place] then
+    actions[#actions + 1] = { op = "meet" }
+  elseif alone[case.kind] and self.random:chance(60) then
+    case.heir = self:uuid()
+    actions[#actions + 1] = { op = "inherit" }
+  end
+  local thread = self:thread(case, actions)
+  thread.is_last = true
+  for _, one in ipairs(case.threads) do one.client = thread.client end
+end
+
+--- Who was started by an event has no id that could be told before.
+local function may_be_thrown_away(case)
+  return not case.by_event and not case.place
+    and case.expect.status[1] ~= "waiting"
+end
+
+local weights = { gone = 3, put = 3, mark = 3, seq = 10, slow = 2,
+  all = 4, any = 4, two = 4, each = 4,
   nest = 3, asked = 4, kids = 3, call = 4, event = 6, many = 2, begun = 3,
   late = 4, timer = 4, task = 5, saga = 6, recalled = 3, book = 5, hold = 6,
   move = 5 }
@@ -387,9 +468,15 @@ function model.draw(seed, options)
   for i = 1, options.n do
     local kind = names[i] or draw.random:weighted(weights)
     local case = { key = ("%s-%d-%s"):format(options.name, i, kind),
-      workflow = "t." .. kind, threads = {} }
+      workflow = "t." .. kind, kind = kind, threads = {} }
     case.input = { key = case.key, pace = draw:pace() }
     kinds[kind](draw, case)
+    if case.place then
+      case.id = draw:uuid()
+    elseif may_be_thrown_away(case) and draw.random:chance(35) then
+      case.id = draw:uuid()
+      draw:fate(case, draw.random:pick(fates))
+    end
     cases[i] = case
   end
   return cases

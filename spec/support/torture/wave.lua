@@ -119,6 +119,30 @@ function Wave:listen(who, child)
   end
 end
 
+--- Takes away what is past its time, again and again. Who was killed before
+--- had the house on for a while; this one does not wait for that.
+function Wave:start_pruner()
+  local way = self:way()
+  pcall(self.store.sql, "delete from pawl.housekeeper")
+  local words = { "prune", "--store", way.url }
+  if way.pooler then words[#words + 1] = "--pooler" end
+  local fault = self.is_safe and "" or faults.inside_pruner(self.random)
+  words[#words + 1] = { env = { PAWL_FAULT = fault } }
+  return self.folder:start(table.unpack(words))
+end
+
+--- It ends by itself, and where things break on purpose it may give up.
+function Wave:pruner_ended(one, code)
+  self:listen("a pruner", one.child)
+  if code == 137 then
+    self:note "a pruner ended with 137"
+    self.count.kill = self.count.kill + 1
+  elseif code ~= 0 and self.is_safe and not one.told then
+    self:find("a pruner ended with %d: %s", code,
+      one.child:output() .. one.child:errors())
+  end
+end
+
 function Wave:ended(what, one, code)
   local who = ("%s %d (%d)"):format(what, one.no, one.child.pid)
   self:note("%s ended with %d", who, code)
@@ -137,14 +161,16 @@ function Wave:write_plans()
   local cases = {}
   for _, case in ipairs(self.cases) do
     cases[case.key] = { workflow = case.workflow, key = case.key,
-      version = case.version, input = case.input, by_event = case.by_event }
+      version = case.version, input = case.input, by_event = case.by_event,
+      id = case.id, heir = case.heir }
   end
   for no = 1, self.n_clients do
     local threads = {}
     for _, case in ipairs(self.cases) do
       for _, thread in ipairs(case.threads) do
         if thread.client == no then
-          threads[#threads + 1] = { actions = thread.actions }
+          threads[#threads + 1] = { actions = thread.actions,
+            is_last = thread.is_last }
         end
       end
     end
@@ -157,7 +183,8 @@ end
 function Wave:start_client(no)
   local way, dir = self:way(), self.folder.dir
   local env = { LUA_PATH = here .. "/?.lua;" .. build.env.LUA_PATH,
-    LUA_CPATH = build.env.LUA_CPATH }
+    LUA_CPATH = build.env.LUA_CPATH,
+    PAWL_FAULT = self.is_safe and "" or faults.inside_client(self.random) }
   return process.start({ "lua5.4", here .. "/spec/support/torture/client.lua",
     ("%s/plan%d"):format(dir, no), ("%s/journal%d"):format(dir, no), way.url,
     way.pooler and "pooler" or nil }, { env = env })
@@ -182,15 +209,34 @@ end
 
 ---- the course of it ----------------------------------------------------------
 
+local function load_all(engine)
+  for _, case in ipairs { "all", "any", "asked", "book", "call", "each",
+    "event", "gone", "hold", "kid", "kids", "late", "many", "mark", "mend",
+    "move1", "move2", "nest", "put", "recalled", "saga", "seq", "slow",
+    "task", "timer", "two" } do
+    assert(engine:load(("%s/%s.lua"):format(flows, case)))
+  end
+end
+
+--- The end of an id is its key's: a store that is none says which it is.
+function Wave:finish_ids()
+  local engine <close> = assert(pawl.open ":memory:")
+  load_all(engine)
+  local function finish(case, id)
+    return id and assert(engine:start(case.workflow, case.input,
+      { key = case.key, id = id, version = case.version, reuse = "ended",
+        on_existing = "replace" }))
+  end
+  for _, case in ipairs(self.cases) do
+    case.id, case.heir = finish(case, case.id), finish(case, case.heir)
+  end
+end
+
 --- All definitions, before anybody needs one.
 function Wave:load()
   local engine <close> = assert(pawl.open(self.store.url))
-  for _, case in ipairs { "all", "any", "asked", "book", "call", "each",
-    "event", "hold", "kid", "kids", "late", "many", "mend", "move1",
-    "move2", "nest", "recalled", "saga", "seq", "slow", "task",
-    "timer", "two" } do
-    assert(engine:load(("%s/%s.lua"):format(flows, case)))
-  end
+  load_all(engine)
+  self:finish_ids()
 end
 
 --- SQL of the driver's own, through whatever happens to the server.
@@ -215,6 +261,7 @@ function Wave:tend()
   self.workers:tend(pause)
   self.clients:tend(pause)
   self.relays:tend(pause)
+  self.pruners:tend(pause)
 end
 
 function Wave:strike(can)
@@ -257,6 +304,12 @@ local BUSY = [[select (select count(*) from pawl.agenda)
 local UNPUBLISHED = [[select count(*) as n from pawl.outbox
   where published_at is null]]
 
+-- What is past its time, and what a purge or an archive has left.
+local UNSWEPT = [[select
+  (select count(*) from pawl.instance
+    where workflow in ('t.gone', 't.put', 't.mark') or purge_at is not null)
+  + (select count(*) from pawl.archive where rest) as n]]
+
 local RECORDED = [[select (select count(*) from pawl.history)
   + (select count(*) from pawl.outbox where published_at is not null) as n]]
 
@@ -283,6 +336,7 @@ function Wave:calm()
   self.is_safe = true
   self:dismiss("worker", self.workers)
   self:dismiss("relay", self.relays)
+  self:dismiss("pruner", self.pruners)
   for _, one in ipairs(self.is_calm and {} or self.clients:alive()) do
     self.clients:tell(one, "KILL")
   end
@@ -310,6 +364,7 @@ function Wave:rest()
     self:tend()
     is_done = self:clients_done() and self:number(UNFINISHED) <= waiting
       and self:number(BUSY) == 0 and self:number(UNPUBLISHED) == 0
+      and self:number(UNSWEPT) == 0
     local now = self:number(RECORDED)
     if now ~= moved then moved, last = now, system.gettime() end
     if not is_done then system.sleep(0.3) end
@@ -324,6 +379,35 @@ function Wave:rest()
   self.clients:dismiss("KILL", 10)
   self:dismiss("worker", self.workers)
   self:dismiss("relay", self.relays)
+  self:dismiss("pruner", self.pruners)
+end
+
+---- what it comes to ----------------------------------------------------------
+
+function Wave:check(cases, only)
+  for _, text in ipairs(checker.check(self.store.sql, cases,
+    self.store.dialect, self.store.received, only)) do
+    self:find("%s", text)
+  end
+end
+
+--- The checker reads tables: what is archived comes back for that.
+function Wave:bring_back(cases)
+  local engine <close> = assert(pawl.open(self.store.url))
+  for _, case in ipairs(cases) do
+    if case.place == "archive" then
+      local ok, err = engine:unarchive(case.id, { by = "torture" })
+      if not ok then self:find("%s: %s", case.key, tostring(err)) end
+      case.place = "hot"
+    end
+  end
+end
+
+--- What waits to be archived by whoever prunes is, in each wave on this store.
+local function is_archived(cases)
+  for _, case in ipairs(cases) do
+    if case.workflow == "t.put" then case.place = "archive" end
+  end
 end
 
 --- What came, behind what came of earlier waves on this store.
@@ -351,6 +435,8 @@ function Wave:run(earlier)
   end, function(one, code) self:ended("worker", one, code) end)
   self.relays = Crew.new(2, function() return self:start_relay() end,
     function(one, code) self:ended("relay", one, code) end)
+  self.pruners = Crew.new(1, function() return self:start_pruner() end,
+    function(one, code) self:pruner_ended(one, code) end)
   self.clients = Crew.new(self.n_clients, function(no)
     return self:start_client(no)
   end, function(one, code) return self:client_ended(one, code) end)
@@ -360,10 +446,10 @@ function Wave:run(earlier)
   self:read_received()
   local cases = table.move(self.cases, 1, #self.cases, #self.earlier + 1,
     self.earlier)
-  for _, text in ipairs(checker.check(self.store.sql, cases,
-    self.store.dialect, self.store.received)) do
-    self:find("%s", text)
-  end
+  is_archived(cases)
+  self:check(cases, "each is where it was put")
+  self:bring_back(cases)
+  self:check(cases)
   self.count.instances = self:number(INSTANCES) - before
   self.count.cut = self.count.cut
     + (self.store.cuts and self.store.cuts() or 0) - cuts_before

@@ -9,6 +9,7 @@
 --- `mark` is the idempotency key, the same in all attempts of a visit. How
 --- long a step takes, and how often it fails, stands in the instance's input:
 --- pace ("wait", "block"; else none), fails = { NODE = attempts }, big = bytes.
+local pawl = require "pawl"
 local system = require "system"
 
 local work = {}
@@ -105,6 +106,15 @@ function work.fork(flow, join)
   flow:step("right", { run = work.step, next = "meet" })
   flow:join("meet", join)
   flow:step("after", { run = work.step, next = "done" })
+  flow:finish "done"
+  return flow
+end
+
+--- Two steps; `retain` says what becomes of it then.
+function work.brief(code, retain)
+  local flow = pawl.workflow { code = code, start = "a", retain = retain }
+  flow:step("a", { run = work.step, retry = work.retry, next = "b" })
+  flow:step("b", { run = work.step, next = "done" })
   flow:finish "done"
   return flow
 end
