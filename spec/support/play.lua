@@ -15,6 +15,7 @@
 ---   again     the last event comes a second time
 ---   crowd     neighbours begin whose steps each hold up everybody, so that
 ---             what is done is committed in the middle of a round
+---   away      what has ended is deleted, or archived, and comes back
 ---   suspend, wake, cancel, jump (of the clock)
 local Random = require "spec.support.random"
 local graphs = require "spec.support.graphs"
@@ -319,6 +320,26 @@ function trouble.cancel(self, one)
     self:try("cancel", some_live(self, one), { by = "spec", reason = "story" })
   else
     self:send("stop", "key", self.main)
+  end
+end
+
+--- One that has ended is hidden, or put out of the way, and comes back, beside
+--- those that go on; others may need it still, and then it stays.
+function trouble.away(self, one)
+  local ended = {}
+  for _, each in ipairs(self:instances()) do
+    if ENDED[each.status] then ended[#ended + 1] = each.id end
+  end
+  local id = ended[one.n % math.max(#ended, 1) + 1]
+  if not id then return end
+  local there, back = "archive", "unarchive"
+  if one.n % 2 == 0 then there, back = "delete", "undelete" end
+  local ok, err = self:ask(there, id, { by = "spec" })
+  if ok then
+    self:must(back, id, { by = "spec" })
+  elseif err.code ~= "conflict" then
+    error({ what = "what has ended can be put away",
+      text = ("%s: %s"):format(there, tostring(err)) }, 0)
   end
 end
 
