@@ -2,6 +2,7 @@
 --- nothing moves by itself, and when they have ended. Each function raises
 --- { what = the promise, text = what broke it }.
 local pawl = require "pawl"
+local thrown = require "spec.support.torture.thrown"
 
 local holds = {}
 
@@ -513,6 +514,29 @@ function holds.ended(stage)
     check_undone(one, nodes, stage.case.flows[listed.flow])
   end
   check_store(stage)
+end
+
+--- Of those that were purged nothing is left, in any table.
+---@param all table[]  as they were listed
+function holds.gone(stage, all)
+  local sqlite = stage.backend.name == "sqlite"
+  local store = { dialect = sqlite and "sqlite" or "postgres",
+    sql = function(text) return stage:sql(text) end }
+  function store.rows(_, text)
+    return stage:sql((text:gsub("%$id(%b())", sqlite and "lower(hex%1)"
+      or "replace(cast(%1 as text), '-', '')")))
+  end
+  thrown.nothing_left(store, function(text)
+    broken("nothing is left of what is gone", "%s", text)
+  end)
+  for i, one in ipairs(all) do
+    local got, err = stage:ask("get", one.id)
+    local is_as_asked = not got and err.code == "notfound"
+    if i % 2 == 0 then is_as_asked = got and got.purged ~= nil end
+    if not is_as_asked then
+      broken("what is purged is gone", "%s is there", short(one.id))
+    end
+  end
 end
 
 ---- for people --------------------------------------------------------------

@@ -91,7 +91,7 @@ local EXTRA = {
        and a.id = t.instance and a.purged_at is null)]],
 }
 
-local function nothing_left(store, tell)
+function thrown.nothing_left(store, tell)
   for _, name in ipairs(tables(store)) do
     for _, row in ipairs(store:rows(([[
       select $id(t.instance) as id, count(*) as n from pawl.%s t
@@ -172,7 +172,7 @@ end
 --- The checks, by name, in order.
 thrown.checks = {
   { "each is where it was put", each_in_its_place },
-  { "of what is gone nothing is left", nothing_left },
+  { "of what is gone nothing is left", thrown.nothing_left },
   { "a purge is told once", told_once },
   { "a key is free or kept", keys_free_or_kept },
   { "attributes stay where they are to", attributes_kept },
