@@ -38,7 +38,7 @@ describe("pawl archive", function()
     assert.equal(1, #here:json "list")
     assert.equal(id, here:json("list", "--archived")[1].id)
     local shown = done(here, "show", id)
-    assert.matches("\narchived +[%d-]+ [%d:]+.* by ann: old\n", shown)
+    assert.matches("\narchived +since [%d-]+ [%d:]+.*, by ann: old\n", shown)
     assert.matches("kept", shown)
     assert.matches("It was archived .* %(by ann: old%)",
       (done(here, "explain", id):gsub(" by ann: old", " (by ann: old)")))
@@ -75,7 +75,7 @@ describe("pawl archive", function()
     assert.equal(1, #here:json "list")
     assert.equal(id, here:json("list", "--archived", "--attr",
       "colour=red")[1].id)
-    assert.matches("\npurged +[%d-]+ [%d:]+.* by ann\n",
+    assert.matches("\npurged +since [%d-]+ [%d:]+.*, by ann\n",
       done(here, "show", id))
   end)
 end)

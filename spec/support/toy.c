@@ -27,6 +27,7 @@
 #include "../../src/store/failure.h"
 #include "../../src/store/results.h"
 #include "../../src/store/sqguard.h"
+#include "../../src/store/sqturns.h"
 #include "../../src/value/json.h"
 
 #define MUST_HOLD(x, rule)                                       \
@@ -62,6 +63,7 @@ struct pawl_conn {
   pawl_buf lists;
   int64_t seen_version, deadline;
   pawl_sqguard_state guard;
+  pawl_sqturns turns;
   pawl_answer answer;
 };
 
@@ -143,6 +145,7 @@ static void toy_close(pawl_conn *c) {
   for (int i = 0; i < c->nsubmitted; i++) spoil(&c->submitted[i].results);
   for (int i = 0; i < PAWL_NSTMTS; i++) sqlite3_finalize(c->stmts[i]);
   sqlite3_close(c->db);
+  pawl_sqturns_deinit(&c->turns);
   pawl_buf_deinit(&c->lists);
   pawl_answer_deinit(&c->answer);
   free(c);
@@ -165,6 +168,8 @@ static pawl_code toy_open(const char *path, pawl_driver_options *options,
   sqlite3_extended_result_codes(c->db, 1);
   sqlite3_busy_timeout(c->db, 200);
   sqlite3_set_authorizer(c->db, pawl_sqguard, &c->guard);
+  if (pawl_sqturns_install(&c->turns, c->db) != SQLITE_OK)
+    TRY(fail_db(c, "toy", err));
   TRY(run_text(c, "pragma journal_mode=wal; pragma synchronous=off", err));
   *out = c;
   return PAWL_OK;
@@ -287,16 +292,14 @@ static pawl_code step_all(pawl_conn *c, sqlite3_stmt *s,
   return rc;
 }
 
-/* Once a row of its columns, or once for all of them. */
-static pawl_code execute(pawl_conn *c, const pawl_args *args,
-                         pawl_error *err) {
+static pawl_code run_rows(pawl_conn *c, const pawl_args *args,
+                          int64_t *changed, pawl_error *err) {
   const pawl_stmt_info *info = &pawl_stmts[args->stmt];
   int n = pawl_sql_sqlite[args->stmt].once ? 1 : pawl_args_rows(args);
-  int64_t changed = 0;
   sqlite3_stmt *s = NULL;
-  MUST(pawl_results_begin(&c->results, args->stmt, info->ncols, err));
   MUST(prepared(c, args->stmt, &s, err));
-  MUST_HOLD(info->ncols == 0 || sqlite3_column_count(s) == info->ncols,
+  MUST_HOLD(info->ncols == 0 || sqlite3_column_count(s) == info->ncols ||
+                (info->every && sqlite3_column_count(s) == 0),
             "a statement gives the columns that it declares");
   MUST_HOLD((c->unit != PAWL_UNIT_READ) || sqlite3_stmt_readonly(s),
             "D5 a READ unit writes nothing");
@@ -305,8 +308,44 @@ static pawl_code execute(pawl_conn *c, const pawl_args *args,
     MUST(step_all(c, s, info, err));
     int now = sqlite3_stmt_readonly(s) ? 0 : sqlite3_changes(c->db);
     if (info->every && now == 0) return pawl_failure_every(args->stmt, err);
-    changed += now;
+    *changed += now;
   }
+  return PAWL_OK;
+}
+
+/* As SQL for SQLite wants it, see store/sqturns.h. */
+static pawl_code count_turns(pawl_conn *c, pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+  int64_t changed = 0;
+  pawl_args added;
+  pawl_args_init(&added, NULL);
+  for (int k = 0; k < c->turns.n && rc == PAWL_OK; k++) {
+    const pawl_sqturn *one = &c->turns.list[k];
+    pawl_args_begin(&added, PAWL_STMT_counter_add);
+    PAWL_PUT(&added, counter_add, .shard = one->shard,
+             .workflow = pawl_sqturns_word(&c->turns, k, PAWL_TURN_WORKFLOW),
+             .version = one->version,
+             .was = pawl_sqturns_word(&c->turns, k, PAWL_TURN_WAS),
+             .was_node = pawl_sqturns_word(&c->turns, k, PAWL_TURN_WAS_NODE),
+             .status = pawl_sqturns_word(&c->turns, k, PAWL_TURN_STATUS),
+             .node = pawl_sqturns_word(&c->turns, k, PAWL_TURN_NODE),
+             .minute = one->minute, .amount = one->amount);
+    rc = added.failed ? pawl_failure_memory(err)
+                      : run_rows(c, &added, &changed, err);
+  }
+  pawl_args_deinit(&added);
+  return rc;
+}
+
+/* Once a row of its columns, or once for all of them. */
+static pawl_code execute(pawl_conn *c, const pawl_args *args,
+                         pawl_error *err) {
+  const pawl_stmt_info *info = &pawl_stmts[args->stmt];
+  int64_t changed = 0;
+  MUST(pawl_results_begin(&c->results, args->stmt, info->ncols, err));
+  pawl_sqturns_clear(&c->turns);
+  MUST(run_rows(c, args, &changed, err));
+  MUST(count_turns(c, err));
   return pawl_results_end(&c->results, changed, err);
 }
 
