@@ -272,14 +272,56 @@ kit.describe("the archive", function(backend)
     assert.same({ completed = 3, purged = 2 }, statuses(engine))
   end)
 
-  it("takes the rest of a long one in batches, hidden already", function()
-    local engine, id, url, clock = plain()
+  --- More rows than one transaction takes away.
+  local function lengthen(url, id)
     backend.sql(url, ([[insert into %s (shard, instance, seq, type,
       completed_at) with recursive n (i) as (
         select 1 union all select i + 1 from n where i < 2500)
       select 0, %s, 1000 + i, 'note', %s from n]]):format(
       kit.table(backend, "history"), kit.id_literal(backend, id),
       backend.name == "postgres" and "now()" or "1"))
+  end
+
+  --- Brought back by another process while a batch is to begin.
+  local function brought_back(engine, id, url, clock, at, act)
+    local rival <close> = kit.rival(backend, url, clock)
+    local before, back = everything(backend, url), nil
+    probe.fault("engine.purge.batch=call@" .. at, function()
+      back = { rival:unarchive(id) }
+    end)
+    act()
+    probe.fault(nil)
+    assert.same({ true, true }, back)
+    assert.is_nil(assert(engine:get(id)).archived)
+    return before, everything(backend, url)
+  end
+
+  for _, at in ipairs { 1, 2, 4 } do
+    it("takes no row of one that is back before batch " .. at, function()
+      local engine, id, url, clock = plain()
+      lengthen(url, id)
+      local before, after = brought_back(engine, id, url, clock, at,
+        function() assert(engine:archive(id)) end)
+      assert.same(before, after)
+    end)
+  end
+
+  it("takes no row of one that is back while a prune is at it", function()
+    local engine, id, url, clock = plain()
+    local before = everything(backend, url)
+    assert(engine:archive(id))
+    backend.sql(url, ("update %s set rest = %s"):format(
+      kit.table(backend, "archive"),
+      backend.name == "postgres" and "true" or "1"))
+    local _, after = brought_back(engine, id, url, clock, 1, function()
+      assert(engine:prune())
+    end)
+    assert.same(before, after)
+  end)
+
+  it("takes the rest of a long one in batches, hidden already", function()
+    local engine, id, url, clock = plain()
+    lengthen(url, id)
     local before = answers(engine, id)
     local rival = kit.rival(backend, url, clock)
     local seen, left

@@ -25,9 +25,9 @@ select workflow, version, status, document, deletion, archived_at, purged_at,
 
 -- name: archive_lock
 -- args: @shard smallint, @id uuid
--- rows: id uuid, successor uuid
+-- rows: id uuid, successor uuid, rest boolean, archived_at time
 -- Whoever brings it back, or takes its key, does so behind this.
-select id, successor from pawl.archive
+select id, successor, rest, archived_at from pawl.archive
  where shard = @shard and id = @id for update;
 
 -- name: archive_succeed
@@ -39,6 +39,13 @@ update pawl.archive set successor = @successor
 -- args: @shard smallint, @id uuid
 -- Nothing is left of it elsewhere.
 update pawl.archive set rest = false where shard = @shard and id = @id;
+
+-- name: archive_left_of
+-- args: @shard smallint, @id uuid
+-- rows: since time
+-- Rows of it are still elsewhere: each batch of them goes behind this.
+select archived_at as since from pawl.archive
+ where shard = @shard and id = @id and rest for update;
 
 -- name: archive_left
 -- args: @shard smallint, @max integer

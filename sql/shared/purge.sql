@@ -142,6 +142,13 @@ delete from pawl.owner
 
 -- One that is too long for that was marked: its rows go table by table.
 
+-- name: purge_marked
+-- args: like archive_left_of
+-- rows: like archive_left_of
+-- It still is: each batch goes behind this.
+select purge_at as since from pawl.instance
+ where shard = @shard and id = @id and purge_at is not null for update;
+
 -- name: purge_history
 -- args: @shard smallint, @id uuid, @max integer
 {{purge_first history; seq; seq desc}};
@@ -235,12 +242,31 @@ select id from pawl.task where shard = @shard and instance = @id
  order by token, visit limit @max;
 
 -- name: purge_owner
--- args: @shard smallint, @task uuid
-delete from pawl.owner where shard = @shard and task = @task;
+-- args: @shard smallint, @id uuid[]
+-- Of tasks.
+delete from pawl.owner
+-- only: postgres
+  o using {{short_rows}}
+ cross join lateral (
+  select ctid as place from pawl.owner
+   where shard = @shard and task = s.id offset 0) g
+ where o.shard = @shard and o.ctid = g.place;
+-- only: sqlite
+ where shard = @shard and task = @id;
+-- for all
 
 -- name: purge_task
--- args: @shard smallint, @task uuid
-delete from pawl.task where shard = @shard and id = @task;
+-- args: @shard smallint, @id uuid[]
+delete from pawl.task
+-- only: postgres
+  o using {{short_rows}}
+ cross join lateral (
+  select ctid as place from pawl.task
+   where shard = @shard and id = s.id offset 0) g
+ where o.shard = @shard and o.ctid = g.place;
+-- only: sqlite
+ where shard = @shard and id = @id;
+-- for all
 
 -- name: purge_ending
 -- args: @shard smallint, @id uuid

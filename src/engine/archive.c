@@ -97,11 +97,20 @@ out:
 
 typedef struct coming {
   const pawl_filed *file;
-  int has_successor; /* as its lines say */
+  int has_successor;   /* as its lines say */
+  int64_t archived_us; /* when they were written */
 } coming;
 
+static pawl_code fail_changed(const pawl_id *id, pawl_error *err) {
+  return pawl_fail_hint(err, PAWL_BUSY, "look at it, then ask again",
+                        "instance %s has changed meanwhile",
+                        pawl_id_text_of(id).at);
+}
+
+/* Whose rest goes was archived anew meanwhile: what is done with the row of
+ * the archive is done when nothing else is left. */
 static pawl_code lock(pawl_engine *e, const pawl_id *id, int *there,
-                      int *has_successor, pawl_error *err) {
+                      coming *found, pawl_error *err) {
   pawl_rows rows;
   int at;
 
@@ -109,20 +118,25 @@ static pawl_code lock(pawl_engine *e, const pawl_id *id, int *there,
                  .shard = pawl_shard_of(e, id), .id = id));
   pawl_store_rows(e->store, at, &rows);
   *there = rows.nrows > 0;
-  *has_successor = *there && pawl_read_archive_lock(&rows, 0).successor;
-  return PAWL_OK;
+  if (!*there) return PAWL_OK;
+  const pawl_archive_lock_row row = pawl_read_archive_lock(&rows, 0);
+  found->has_successor = row.successor != NULL;
+  found->archived_us = row.archived_at;
+  return row.rest == 1 ? fail_changed(id, err) : PAWL_OK;
 }
 
-/* Its key may have gone on since its lines were read. */
+/* Its key may have gone on since its lines were read, or it was back already,
+ * and was archived anew. */
 static pawl_code before(pawl_engine *e, void *ud, pawl_error *err) {
   const coming *c = ud;
-  int there, has_successor;
+  coming now = {.file = c->file};
+  int there;
 
-  MUST(lock(e, &c->file->id, &there, &has_successor, err));
-  if (there && has_successor == c->has_successor) return PAWL_OK;
-  return pawl_fail_hint(err, PAWL_BUSY, "look at it, then ask again",
-                        "instance %s has changed meanwhile",
-                        pawl_id_text_of(&c->file->id).at);
+  MUST(lock(e, &c->file->id, &there, &now, err));
+  if (there && now.has_successor == c->has_successor &&
+      now.archived_us == c->archived_us)
+    return PAWL_OK;
+  return fail_changed(&c->file->id, err);
 }
 
 static pawl_code behind(pawl_engine *e, void *ud, pawl_error *err) {
@@ -170,6 +184,7 @@ static pawl_code file_out(pawl_engine *e, const pawl_filed *f, int *done,
   TRY(pawl_archive_find(e, &f->id, &there, &row, err));
   if (!there || row.purged_at) TRY(pawl_instance_missing(&f->id, err));
   c.has_successor = row.successor != NULL;
+  c.archived_us = row.archived_at;
   const int rest = row.rest == 1;
   add_lines(row.document, row.successor, &lines);
   TRY(pawl_buf_check(&lines, err));
@@ -202,11 +217,12 @@ static pawl_code send_off(pawl_engine *e, const pawl_filed *f,
 static pawl_code take_off(pawl_engine *e, const pawl_filed *f,
                           const pawl_buf *who, pawl_error *err) {
   const int shard = pawl_shard_of(e, &f->id);
-  int there, has_successor;
+  coming found = {.file = f};
+  int there;
   pawl_code rc = PAWL_OK;
 
   TRY(pawl_store_begin(e->store, PAWL_UNIT_OPEN, err));
-  TRY(lock(e, &f->id, &there, &has_successor, err));
+  TRY(lock(e, &f->id, &there, &found, err));
   if (there) {
     TRY(PAWL_SEND(e->store, purge_audit, NULL, err, .shard = shard,
                   .id = &f->id, .max = INT32_MAX));

@@ -156,19 +156,65 @@ pawl_code pawl_purge_check(pawl_engine *e, const pawl_id *id,
 
 /* ---- its rows ---- */
 
-/* Taken away twice, when an answer was lost, they are gone once. */
-static pawl_code send_batch(pawl_engine *e, int64_t *changed,
-                            pawl_error *err) {
+/* Whose rows go. Each unit first locks the row that says that they shall, and
+ * takes nothing where that is gone, or another: who has been slow would else
+ * take the rows of one that has come back meanwhile. */
+typedef struct going {
+  int shard;
+  const pawl_id *id;
+  int64_t until_mono;
+  pawl_stmt mark;   /* reads that row */
+  int64_t since_us; /* by which it is known; 0: it was not read yet */
+  int is_over;      /* it is not there any more */
+} going;
+
+static pawl_code begin(pawl_engine *e, going *g, pawl_error *err) {
+  const pawl_archive_left_of_args which = {.shard = g->shard, .id = g->id};
+  int64_t since_us = 0;
   pawl_rows rows;
+  int at;
+
+  MUST(pawl_store_begin(e->store, PAWL_UNIT_OPEN, err));
+  MUST(pawl_store_send_one(e->store, g->mark, &which, &at, err));
+  pawl_store_rows(e->store, at, &rows);
+  if (rows.nrows) since_us = pawl_read_archive_left_of(&rows, 0).since;
+  if (!g->since_us) g->since_us = since_us;
+  g->is_over = !since_us || since_us != g->since_us;
+  return PAWL_OK;
+}
+
+static int may_go_on(const going *g) {
+  return !g->is_over && pawl_clock_mono() < g->until_mono;
+}
+
+/* Takes at most so many: *n of them. */
+typedef pawl_code taking(pawl_engine *e, const going *g, int64_t max,
+                         int64_t *n, pawl_error *err);
+
+static pawl_code take(pawl_engine *e, going *g, taking *some, int64_t max,
+                      int64_t *n, pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+
+  *n = 0;
+  TRY(begin(e, g, err));
+  if (!g->is_over) TRY(some(e, g, max, n, err));
+  TRY(pawl_store_commit(e->store, err));
+out:
+  if (rc != PAWL_OK) pawl_store_rollback(e->store);
+  return rc;
+}
+
+/* Taken away twice, when an answer was lost, they are gone once. */
+static pawl_code take_batch(pawl_engine *e, going *g, taking *some,
+                            int64_t max, int64_t *n, pawl_error *err) {
   int tries = 0;
   pawl_code rc;
 
   (void)PAWL_FAULT("engine.purge.batch");
   int64_t began = pawl_clock_mono();
-  do rc = pawl_store_once(e->store, PAWL_UNIT_BATCH, &e->args, &rows, err);
+  do rc = take(e, g, some, max, n, err);
   while (pawl_store_may_repeat(rc, &tries));
   adapt(e, began);
-  if (rc == PAWL_OK) *changed = rows.changed;
   return rc;
 }
 
@@ -178,22 +224,42 @@ static pawl_code send_batch(pawl_engine *e, int64_t *changed,
   X(item) X(token) X(variable) X(subscription) X(outbox) X(inbox)
 #define TABLES(X) OWN(X) X(attribute) X(audit)
 
-#define PURGE(table)                                                    \
-  static pawl_code purge_##table(pawl_engine *e, int shard,             \
-                                 const pawl_id *id, int64_t until_mono, \
-                                 pawl_error *err) {                     \
-    int64_t n, max;                                                     \
-    do {                                                                \
-      if (pawl_clock_mono() >= until_mono) return PAWL_OK;              \
-      max = pawl_purge_budget(e);                                       \
-      pawl_args_begin(&e->args, PAWL_STMT_purge_##table);               \
-      PAWL_PUT(&e->args, purge_##table, .shard = shard, .id = id,       \
-               .max = max);                                             \
-      MUST(send_batch(e, &n, err));                                     \
-    } while (n >= max); /* fewer: those were the last */                \
-    return PAWL_OK;                                                     \
+#define TAKE(table)                                                          \
+  static pawl_code take_##table(pawl_engine *e, const going *g, int64_t max, \
+                                int64_t *n, pawl_error *err) {               \
+    pawl_rows rows;                                                          \
+    int at;                                                                  \
+    MUST(PAWL_SEND(e->store, purge_##table, &at, err, .shard = g->shard,     \
+                   .id = g->id, .max = max));                                \
+    pawl_store_rows(e->store, at, &rows);                                    \
+    *n = rows.changed;                                                       \
+    return PAWL_OK;                                                          \
   }
-TABLES(PURGE)
+TABLES(TAKE)
+
+static pawl_code purge_table(pawl_engine *e, going *g, taking *some,
+                             pawl_error *err) {
+  int64_t n, max;
+
+  do {
+    if (!may_go_on(g)) return PAWL_OK;
+    max = pawl_purge_budget(e);
+    MUST(take_batch(e, g, some, max, &n, err));
+  } while (n >= max); /* fewer: those were the last */
+  return PAWL_OK;
+}
+
+static pawl_code send_tasks(pawl_engine *e, int shard, const pawl_id *ids,
+                            int n, pawl_error *err) {
+  pawl_args_begin(&e->args, PAWL_STMT_purge_owner);
+  for (int i = 0; i < n; i++)
+    PAWL_PUT(&e->args, purge_owner, .shard = shard, .id = &ids[i]);
+  MUST(pawl_store_send(e->store, &e->args, NULL, err));
+  pawl_args_begin(&e->args, PAWL_STMT_purge_task);
+  for (int i = 0; i < n; i++)
+    PAWL_PUT(&e->args, purge_task, .shard = shard, .id = &ids[i]);
+  return pawl_store_send(e->store, &e->args, NULL, err);
+}
 
 pawl_code pawl_purge_tasks(pawl_engine *e, int shard, const pawl_id *ids,
                            int n, pawl_error *err) {
@@ -201,12 +267,7 @@ pawl_code pawl_purge_tasks(pawl_engine *e, int shard, const pawl_id *ids,
   pawl_code rc = PAWL_OK;
 
   TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
-  for (int i = 0; i < n; i++) {
-    TRY(PAWL_SEND(e->store, purge_owner, NULL, err, .shard = shard,
-                  .task = &ids[i]));
-    TRY(PAWL_SEND(e->store, purge_task, NULL, err, .shard = shard,
-                  .task = &ids[i]));
-  }
+  TRY(send_tasks(e, shard, ids, n, err));
   TRY(pawl_store_commit(e->store, err));
   adapt(e, began);
 out:
@@ -218,41 +279,49 @@ int pawl_purge_task_budget(const pawl_engine *e) {
   return pawl_purge_budget(e) / ROWS_A_TASK + 1;
 }
 
-static pawl_code purge_own_tasks(pawl_engine *e, int shard, const pawl_id *id,
-                                 int64_t until_mono, pawl_error *err) {
+static pawl_code take_tasks(pawl_engine *e, const going *g, int64_t max,
+                            int64_t *n, pawl_error *err) {
   pawl_id ids[ROWS / ROWS_A_TASK + 1];
   pawl_rows rows;
+  int at;
 
-  while (pawl_clock_mono() < until_mono) {
-    MUST(PAWL_READ(e->store, purge_tasks, &rows, err, .shard = shard, .id = id,
-                   .max = pawl_purge_task_budget(e)));
-    int n = rows.nrows;
-    if (!n) break;
-    for (int i = 0; i < n; i++) ids[i] = *pawl_read_purge_tasks(&rows, i).id;
-    MUST(pawl_purge_tasks(e, shard, ids, n, err));
+  MUST(PAWL_SEND(e->store, purge_tasks, &at, err, .shard = g->shard,
+                 .id = g->id, .max = max));
+  pawl_store_rows(e->store, at, &rows);
+  *n = rows.nrows;
+  for (int i = 0; i < rows.nrows; i++)
+    ids[i] = *pawl_read_purge_tasks(&rows, i).id;
+  return rows.nrows ? send_tasks(e, g->shard, ids, rows.nrows, err) : PAWL_OK;
+}
+
+static pawl_code purge_own_tasks(pawl_engine *e, going *g, pawl_error *err) {
+  int64_t n = 1, began;
+
+  while (n && may_go_on(g)) {
+    began = pawl_clock_mono();
+    MUST(take(e, g, take_tasks, pawl_purge_task_budget(e), &n, err));
+    adapt(e, began);
   }
   return PAWL_OK;
 }
 
-static pawl_code purge_itself(pawl_engine *e, int shard, const pawl_id *id,
-                              pawl_error *err) {
+static pawl_code take_itself(pawl_engine *e, const going *g, int64_t max,
+                             int64_t *n, pawl_error *err) {
   pawl_id own;
-  pawl_code rc = PAWL_OK;
 
+  *n = max;
   MUST(pawl_id_make(&e->ids, pawl_engine_now(e), &own, err));
-  (void)PAWL_FAULT("engine.purge.last");
-  TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
-  TRY(PAWL_SEND(e->store, purge_ending, NULL, err, .shard = shard, .id = id));
-  TRY(PAWL_SEND(e->store, purge_failure, NULL, err, .shard = shard, .id = id));
-  TRY(PAWL_SEND(e->store, audit_purged, NULL, err, .shard = shard, .id = &own,
-                .instance = id, .now = pawl_store_now(e->store)));
-  TRY(PAWL_SEND(e->store, purge_keep, NULL, err, .shard = shard, .id = id));
-  TRY(PAWL_SEND(e->store, purge_instance, NULL, err, .shard = shard,
-                .id = id));
-  TRY(pawl_store_commit(e->store, err));
-out:
-  if (rc != PAWL_OK) pawl_store_rollback(e->store);
-  return rc;
+  MUST(PAWL_SEND(e->store, purge_ending, NULL, err, .shard = g->shard,
+                 .id = g->id));
+  MUST(PAWL_SEND(e->store, purge_failure, NULL, err, .shard = g->shard,
+                 .id = g->id));
+  MUST(PAWL_SEND(e->store, audit_purged, NULL, err, .shard = g->shard,
+                 .id = &own, .instance = g->id,
+                 .now = pawl_store_now(e->store)));
+  MUST(PAWL_SEND(e->store, purge_keep, NULL, err, .shard = g->shard,
+                 .id = g->id));
+  return PAWL_SEND(e->store, purge_instance, NULL, err, .shard = g->shard,
+                   .id = g->id);
 }
 
 pawl_code pawl_purge_note(pawl_engine *e, const pawl_id *id, pawl_str by,
@@ -265,17 +334,24 @@ pawl_code pawl_purge_note(pawl_engine *e, const pawl_id *id, pawl_str by,
                     .by = by, .text = reason, .now = pawl_store_now(e->store));
 }
 
+#define PURGE(table) MUST(purge_table(e, &g, take_##table, err));
+
 pawl_code pawl_purge_rows(pawl_engine *e, const pawl_id *id,
                           int64_t until_mono, int *gone, pawl_error *err) {
-  const int shard = pawl_shard_of(e, id);
+  going g = {.shard = pawl_shard_of(e, id),
+             .id = id,
+             .until_mono = until_mono,
+             .mark = PAWL_STMT_purge_marked};
+  int64_t n;
 
   *gone = 0;
-#define DO_PURGE(table) MUST(purge_##table(e, shard, id, until_mono, err));
-  TABLES(DO_PURGE)
-  MUST(purge_own_tasks(e, shard, id, until_mono, err));
-  if (pawl_clock_mono() >= until_mono) return PAWL_OK;
+  TABLES(PURGE)
+  MUST(purge_own_tasks(e, &g, err));
+  *gone = g.is_over;
+  if (!may_go_on(&g)) return PAWL_OK;
   *gone = 1;
-  return purge_itself(e, shard, id, err);
+  (void)PAWL_FAULT("engine.purge.last");
+  return take(e, &g, take_itself, 1, &n, err);
 }
 
 /* ---- many ---- */
@@ -415,14 +491,24 @@ out:
   return rc;
 }
 
+static pawl_code take_rest(pawl_engine *e, const going *g, int64_t max,
+                           int64_t *n, pawl_error *err) {
+  *n = max;
+  return PAWL_SEND(e->store, archive_done, NULL, err, .shard = g->shard,
+                   .id = g->id);
+}
+
 pawl_code pawl_archive_rest(pawl_engine *e, const pawl_id *id,
                             pawl_error *err) {
-  const int64_t until_mono = PAWL_NEVER;
-  const int shard = pawl_shard_of(e, id);
+  going g = {.shard = pawl_shard_of(e, id),
+             .id = id,
+             .until_mono = PAWL_NEVER,
+             .mark = PAWL_STMT_archive_left_of};
+  int64_t n;
 
-  OWN(DO_PURGE)
-  MUST(purge_own_tasks(e, shard, id, until_mono, err));
+  OWN(PURGE)
+  MUST(purge_own_tasks(e, &g, err));
+  if (!may_go_on(&g)) return PAWL_OK;
   (void)PAWL_FAULT("engine.archive.last");
-  return PAWL_WRITE(e->store, archive_done, NULL, err, .shard = shard,
-                    .id = id);
+  return take(e, &g, take_rest, 1, &n, err);
 }
