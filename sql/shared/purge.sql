@@ -44,14 +44,16 @@ select c.parent {{from_each}} (
 -- name: purge_seize
 -- args: @shard smallint, @id uuid[], @lease uuid[], @completed_at time[],
 --       @executor uuid, @now time?
--- What has ended as it was seen to, and is on nobody's agenda.
+-- What has ended as it was seen to, was not carried away since, and is on
+-- nobody's agenda.
 insert into pawl.agenda ({{agenda_columns}}, lease, executor)
 select i.shard, i.id, i.workflow, i.version, i.executor_group, i.priority,
        false, {{now}}, 0, 0, s.lease, @executor
   {{from_each}} (
   select * from pawl.instance
    where shard = @shard and id = s.id and completed_at = s.completed_at
-     and status in ('completed', 'failed', 'cancelled') offset 0) i
+     and status in ('completed', 'failed', 'cancelled') and away is null
+  offset 0) i
  where true
 on conflict (shard, instance) do nothing;
 

@@ -16,7 +16,7 @@ local why = {
   parent = "parent lives", word = "parent's word is on its way",
   children = "children live", undelivered = "its word is on its way",
   unpublished = "not published", leased = "held by a worker",
-  needed = "still waited for",
+  needed = "still waited for", away = "carried away",
 }
 
 local function reasons(kept)

@@ -212,6 +212,32 @@ kit.describe("pruning", function(backend)
     gone(engine, told)
   end)
 
+  it("leaves what was carried to another store", function()
+    local engine, clock = backend.fresh()
+    assert(engine:load(mixed "t.mixed"))
+    local away = run(engine, "t.mixed")
+    local hidden = run(engine, "t.mixed")
+    local other = run(engine, "t.mixed")
+    assert(engine:carry(away))
+    assert(engine:carry(hidden))
+    assert(engine:delete(hidden))
+    clock:advance "2d"
+    for _, ask in ipairs { { archive = true }, {} } do
+      ask.retain, ask.deleted = 0, 0
+      local report = assert(engine:prune(ask))
+      assert.same({ away = 1 }, report.instances.kept)
+      assert.same({ removed = 0, kept = { away = 1 } }, report.deleted)
+      if ask.archive then assert.equal(1, report.instances.archived) end
+    end
+    assert.truthy(assert(engine:get(other)).archived)
+    assert(engine:reclaim(away))
+    clock:advance(1)
+    assert.equal(1, assert(engine:prune { retain = 0 }).instances.removed)
+    gone(engine, away)
+    assert(engine:purge(hidden))
+    gone(engine, hidden)
+  end)
+
   it("leaves a child while its parent lives, and takes both after", function()
     local engine, clock, url = backend.fresh()
     local parent = pawl.workflow { code = "t.parent", start = "c" }

@@ -138,6 +138,7 @@ typedef enum pawl_hold {
   PAWL_HOLD_CHILDREN,    /* live, and end with it */
   PAWL_HOLD_UNDELIVERED, /* its own word */
   PAWL_HOLD_UNPUBLISHED, /* what it has emitted */
+  PAWL_HOLD_AWAY,        /* it was carried to another store */
   PAWL_NHOLDS
 } pawl_hold;
 

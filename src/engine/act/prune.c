@@ -385,7 +385,9 @@ static void add_candidate(const sweep *w, pawl_purgeable *list, int *n,
                         .keep_attributes = keeps_attributes(w, v),
                         .has_parent = row->parent != NULL,
                         .completed_us = row->completed_at,
-                        .rows = row->seq + ROWS_APART};
+                        .rows = row->seq + ROWS_APART,
+                        .hold = row->away.len ? PAWL_HOLD_AWAY
+                                              : PAWL_HOLD_NOTHING};
   if (row->parent) p->parent = *row->parent;
 }
 
@@ -891,6 +893,7 @@ static const char *const kept_names[NKEPT] = {
     [PAWL_HOLD_CHILDREN] = "children",
     [PAWL_HOLD_UNDELIVERED] = "undelivered",
     [PAWL_HOLD_UNPUBLISHED] = "unpublished",
+    [PAWL_HOLD_AWAY] = "away",
     [KEPT_LEASED] = "leased",
     [KEPT_TASK] = "needed"};
 

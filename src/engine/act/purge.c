@@ -55,7 +55,9 @@ static const struct {
     [PAWL_HOLD_UNPUBLISHED] = {
         "it has emitted what nobody has published yet",
         "`pawl relay` publishes it, `pawl outbox drop` gives it up; or do it "
-        "with `force`"}};
+        "with `force`"},
+    [PAWL_HOLD_AWAY] = {"it was carried to another store",
+                        "purge it when it has arrived there"}};
 
 /* The first that is found counts. */
 static void hold(pawl_purgeable *p, pawl_hold why) {
