@@ -282,6 +282,13 @@ kit.describe("the archive", function(backend)
       backend.name == "postgres" and "now()" or "1"))
   end
 
+  --- As if it had been cut short.
+  local function set_rest(url)
+    backend.sql(url, ("update %s set rest = %s"):format(
+      kit.table(backend, "archive"),
+      backend.name == "postgres" and "true" or "1"))
+  end
+
   --- Brought back by another process while a batch is to begin.
   local function brought_back(engine, id, url, clock, at, act)
     local rival <close> = kit.rival(backend, url, clock)
@@ -310,9 +317,7 @@ kit.describe("the archive", function(backend)
     local engine, id, url, clock = plain()
     local before = everything(backend, url)
     assert(engine:archive(id))
-    backend.sql(url, ("update %s set rest = %s"):format(
-      kit.table(backend, "archive"),
-      backend.name == "postgres" and "true" or "1"))
+    set_rest(url)
     local _, after = brought_back(engine, id, url, clock, 1, function()
       assert(engine:prune())
     end)
@@ -492,12 +497,35 @@ kit.describe("the archive", function(backend)
     assert.equal(40, #assert(other:list { archived = true }))
   end)
 
+  it("has a worker stop at what was cut short when its time is over",
+  function()
+    local engine, id, url, clock = plain()
+    assert(engine:archive(id))
+    lengthen(url, id)
+    set_rest(url)
+    local batches = 0
+    local POINT <const> = "engine.purge.batch=call@"
+    probe.fault(POINT .. "1," .. POINT .. "2," .. POINT .. "3", function()
+      batches = batches + 1
+      local until_ = os.clock() + 0.12
+      while os.clock() < until_ do end
+    end)
+    local worker <close> = kit.rival(backend, url, clock, { retain = "1d" })
+    assert(worker:tick())
+    probe.fault(nil)
+    assert.equal(1, batches)
+    local now = kit.count(backend, url, "history")
+    assert.is_true(now > 0 and now < 2500, now)
+    assert.equal(1, kit.count(backend, url, "archive", "rest"))
+    assert(engine:prune())
+    assert.equal(0, kit.count(backend, url, "history"))
+    assert.equal(0, kit.count(backend, url, "archive", "rest"))
+  end)
+
   it("has what was cut short taken away by the next prune", function()
     local engine, id, url = plain()
     assert(engine:archive(id))
-    backend.sql(url, ("update %s set rest = %s"):format(
-      kit.table(backend, "archive"),
-      backend.name == "postgres" and "true" or "1"))
+    set_rest(url)
     assert(engine:prune { dry_run = true })
     assert.equal(1, kit.count(backend, url, "archive", "rest"))
     assert(engine:prune())

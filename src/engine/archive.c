@@ -72,6 +72,11 @@ out:
   return rc;
 }
 
+static pawl_code finish(pawl_engine *e, const pawl_id *id, pawl_error *err) {
+  int gone;
+  return pawl_archive_rest(e, id, PAWL_NEVER, &gone, err);
+}
+
 /* Asked for twice, or cut short: what is left of it goes. */
 static pawl_code file_in(pawl_engine *e, const pawl_filed *f, int *done,
                          pawl_error *err) {
@@ -85,7 +90,7 @@ static pawl_code file_in(pawl_engine *e, const pawl_filed *f, int *done,
   write_who(f, &who);
   TRY(pawl_buf_check(&who, err));
   if (!there) TRY(put_in(e, f, &lines, &who, &rest, err));
-  if (rest) TRY(pawl_archive_rest(e, &f->id, err));
+  if (rest) TRY(finish(e, &f->id, err));
   *done = 1;
 out:
   pawl_buf_deinit(&lines);
@@ -188,7 +193,7 @@ static pawl_code file_out(pawl_engine *e, const pawl_filed *f, int *done,
   const int rest = row.rest == 1;
   add_lines(row.document, row.successor, &lines);
   TRY(pawl_buf_check(&lines, err));
-  if (rest) TRY(pawl_archive_rest(e, &f->id, err));
+  if (rest) TRY(finish(e, &f->id, err));
   TRY(pawl_archive_damaged(
       &f->id, pawl_import_back(e, pawl_buf_str(&lines), &back, err), err));
   *done = 1;
@@ -245,7 +250,7 @@ static pawl_code file_off(pawl_engine *e, const pawl_filed *f, int *done,
   pawl_code rc = PAWL_OK;
 
   TRY(pawl_archive_find(e, &f->id, &there, &row, err));
-  if (there && row.rest == 1) TRY(pawl_archive_rest(e, &f->id, err));
+  if (there && row.rest == 1) TRY(finish(e, &f->id, err));
   write_who(f, &who);
   TRY(pawl_buf_check(&who, err));
   TRY(take_off(e, f, &who, err));

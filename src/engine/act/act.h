@@ -189,9 +189,10 @@ pawl_code pawl_archive_seize(pawl_engine *e, int shard,
 pawl_code pawl_archive_clear(pawl_engine *e, int shard,
                              const pawl_purgeable *one, const pawl_id *lease,
                              int all, pawl_error *err);
-/* What was left goes, in batches; then the archive says that it did. */
+/* What was left goes, in batches, until then by the monotonic clock; then the
+ * archive says that it did: *gone. */
 pawl_code pawl_archive_rest(pawl_engine *e, const pawl_id *id,
-                            pawl_error *err);
+                            int64_t until_mono, int *gone, pawl_error *err);
 /* Tasks with their owners, at most so many. */
 int pawl_purge_task_budget(const pawl_engine *e);
 pawl_code pawl_purge_tasks(pawl_engine *e, int shard, const pawl_id *ids,

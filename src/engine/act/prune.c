@@ -380,14 +380,14 @@ static void add_candidate(const sweep *w, pawl_purgeable *list, int *n,
   const version *v = version_of(w, row->workflow, row->version);
   pawl_purgeable *p = &list[(*n)++];
 
-  *p = (pawl_purgeable){.id = *row->id,
-                        .is_filed = !row->deleted_at && is_filed(w, v),
-                        .keep_attributes = keeps_attributes(w, v),
-                        .has_parent = row->parent != NULL,
-                        .completed_us = row->completed_at,
-                        .rows = row->seq + ROWS_APART,
-                        .hold = row->away.len ? PAWL_HOLD_AWAY
-                                              : PAWL_HOLD_NOTHING};
+  *p = (pawl_purgeable){
+      .id = *row->id,
+      .is_filed = !row->deleted_at && is_filed(w, v),
+      .keep_attributes = keeps_attributes(w, v),
+      .has_parent = row->parent != NULL,
+      .completed_us = row->completed_at,
+      .rows = row->seq + ROWS_APART,
+      .hold = row->away.len ? PAWL_HOLD_AWAY : PAWL_HOLD_NOTHING};
   if (row->parent) p->parent = *row->parent;
 }
 
@@ -490,17 +490,20 @@ static pawl_code finish_purge(sweep *w, const pawl_id *id, int *gone,
   return PAWL_OK;
 }
 
-/* Of those that were archived, and cut short. */
-static pawl_code finish_archived(sweep *w, pawl_error *err) {
+/* Of those that were archived, and cut short, until the time is over. */
+static pawl_code finish_archived(sweep *w, int *all, pawl_error *err) {
   pawl_id ids[FILED];
   pawl_rows rows;
 
+  *all = 1;
   if (w->asked.dry_run) return PAWL_OK;
   MUST(PAWL_READ(w->e->store, archive_left, &rows, err, .shard = w->at.shard,
                  .max = FILED));
   const int n = rows.nrows;
   for (int i = 0; i < n; i++) ids[i] = *pawl_read_archive_left(&rows, i).id;
-  for (int i = 0; i < n; i++) MUST(pawl_archive_rest(w->e, &ids[i], err));
+  for (int i = 0; i < n && *all; i++)
+    MUST(pawl_archive_rest(w->e, &ids[i], w->until_mono, all, err));
+  *all = *all && n < FILED;
   return PAWL_OK;
 }
 
@@ -509,10 +512,11 @@ static pawl_code step_deleted(sweep *w, int *done, pawl_error *err) {
   pawl_purgeable list[PAGE];
   pawl_id last = w->at.after;
   pawl_rows rows;
-  int n = 0, used = 0, gone = 1, k;
+  int n = 0, used = 0, gone = 1, all, k;
   pawl_code rc = PAWL_OK;
 
-  TRY(finish_archived(w, err));
+  TRY(finish_archived(w, &all, err));
+  if (!all) goto out;
   TRY(PAWL_READ(w->e->store, prune_deleted, &rows, err, .shard = w->at.shard,
                 .after = &w->at.after, .max = PAGE));
   TRY(PAWL_KEEP(prune_ended, &rows, &keep, err));

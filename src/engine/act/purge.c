@@ -52,10 +52,10 @@ static const struct {
                             "do it when they have ended"},
     [PAWL_HOLD_UNDELIVERED] = {"it has messages that are not delivered yet",
                                "a worker delivers them; then do it"},
-    [PAWL_HOLD_UNPUBLISHED] = {
-        "it has emitted what nobody has published yet",
-        "`pawl relay` publishes it, `pawl outbox drop` gives it up; or do it "
-        "with `force`"},
+    [PAWL_HOLD_UNPUBLISHED] =
+        {"it has emitted what nobody has published yet",
+         "`pawl relay` publishes it, `pawl outbox drop` gives it up; or do it "
+         "with `force`"},
     [PAWL_HOLD_AWAY] = {"it was carried to another store",
                         "purge it when it has arrived there"}};
 
@@ -501,16 +501,19 @@ static pawl_code take_rest(pawl_engine *e, const going *g, int64_t max,
 }
 
 pawl_code pawl_archive_rest(pawl_engine *e, const pawl_id *id,
-                            pawl_error *err) {
+                            int64_t until_mono, int *gone, pawl_error *err) {
   going g = {.shard = pawl_shard_of(e, id),
              .id = id,
-             .until_mono = PAWL_NEVER,
+             .until_mono = until_mono,
              .mark = PAWL_STMT_archive_left_of};
   int64_t n;
 
+  *gone = 0;
   OWN(PURGE)
   MUST(purge_own_tasks(e, &g, err));
+  *gone = g.is_over;
   if (!may_go_on(&g)) return PAWL_OK;
+  *gone = 1;
   (void)PAWL_FAULT("engine.archive.last");
   return take(e, &g, take_rest, 1, &n, err);
 }
