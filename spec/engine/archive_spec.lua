@@ -428,8 +428,8 @@ kit.describe("the archive", function(backend)
   ---- past their time ----
 
   --- Forty that have ended, an hour ago.
-  local function past(retain)
-    local engine, clock, url = backend.fresh()
+  local function past(retain, options)
+    local engine, clock, url = backend.fresh(options)
     local flow = pawl.workflow { code = "t.one", start = "a",
       retain = retain }
     flow:step("a", { next = "z", run = function(ctx)
@@ -460,6 +460,27 @@ kit.describe("the archive", function(backend)
     assert.equal("past its time", found[1].archived.reason)
     assert.equal(0, kit.count(backend, url, "history"))
     assert.is_nil(assert(engine:prune()).instances.archived)
+  end)
+
+  it("goes on behind one that cannot be archived, and says so", function()
+    local told = {}
+    local engine, url = past({ completed = "30m", archive = true },
+      { log = function(level, message)
+        if message:find "cannot be archived" then told[#told + 1] = level end
+      end })
+    local bad = assert(engine:list { limit = 40 })[39].id
+    backend.sql(url, ("update %s set output = '\"\\ud800\"' where id = %s")
+      :format(kit.table(backend, "instance"), kit.id_literal(backend, bad)))
+    kit.refused("corrupt", "damaged JSON", "restore it", engine:archive(bad))
+    for _ = 1, 2 do
+      local report = assert(engine:prune())
+      assert.same({ refused = 1 }, report.instances.kept)
+      assert.is_true(report.finished)
+    end
+    assert.same({ "warn", "warn" }, told)
+    assert.equal(39, #assert(engine:list { archived = true }))
+    assert.equal(1, kit.count(backend, url, "instance"))
+    assert.equal(0, kit.count(backend, url, "agenda"))
   end)
 
   it("takes it by a worker's pieces, too", function()

@@ -17,6 +17,7 @@ local why = {
   children = "children live", undelivered = "its word is on its way",
   unpublished = "not published", leased = "held by a worker",
   needed = "still waited for", away = "carried away",
+  refused = "cannot be archived, see the log",
 }
 
 local function reasons(kept)

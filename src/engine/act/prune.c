@@ -121,7 +121,7 @@ typedef struct version {
   pawl_retain retain;
 } version;
 
-enum { KEPT_LEASED = PAWL_NHOLDS, KEPT_TASK, NKEPT };
+enum { KEPT_LEASED = PAWL_NHOLDS, KEPT_TASK, KEPT_REFUSED, NKEPT };
 
 typedef struct count {
   int64_t removed, archived, kept[NKEPT];
@@ -304,6 +304,14 @@ static int fit(const sweep *w, const pawl_purgeable *list, int n, int *takes) {
 
 enum { FILED = 16 }; /* in one step; each is a unit of its own */
 
+/* What is wrong with one is no reason for others to stay. */
+static void keep_refused(sweep *w, const pawl_id *id, pawl_error *why) {
+  pawl_error_prefix(why, "instance %s", pawl_id_text_of(id).at);
+  pawl_log_error(&w->e->log, PAWL_WARN,
+                 "what is past its time cannot be archived, and stays", why);
+  count_of(w)->kept[KEPT_REFUSED]++;
+}
+
 static pawl_code file_one(sweep *w, const pawl_purgeable *p, pawl_error *err) {
   const pawl_filed f = {.what = PAWL_FILE_IN,
                         .id = p->id,
@@ -314,7 +322,11 @@ static pawl_code file_one(sweep *w, const pawl_purgeable *p, pawl_error *err) {
 
   if (rc == PAWL_BUSY) count_of(w)->kept[KEPT_LEASED]++;
   if (rc == PAWL_BUSY || rc == PAWL_NOTFOUND) return PAWL_OK; /* not now */
-  if (rc != PAWL_OK) return rc;
+  if (rc != PAWL_OK && !pawl_code_is_final(rc, err)) return rc;
+  if (rc != PAWL_OK) {
+    keep_refused(w, &p->id, err);
+    return PAWL_OK;
+  }
   count_of(w)->archived++;
   w->left--;
   return PAWL_OK;
@@ -899,7 +911,8 @@ static const char *const kept_names[NKEPT] = {
     [PAWL_HOLD_UNPUBLISHED] = "unpublished",
     [PAWL_HOLD_AWAY] = "away",
     [KEPT_LEASED] = "leased",
-    [KEPT_TASK] = "needed"};
+    [KEPT_TASK] = "needed",
+    [KEPT_REFUSED] = "refused"};
 
 static void tell_count(pawl_object *o, const char *name, const count *c) {
   pawl_object inner, kept;
