@@ -70,6 +70,64 @@ describe("pawl export", function()
     assert.equal(3, here:pawl("export", ("0"):rep(32)).code)
   end)
 
+  --- Two parents that have ended with their child, whom the archive has: the
+  --- children, and one of the parents.
+  local function archived()
+    local here = command.folder()
+    here:write("child.lua", (CHILD:gsub('"1h"', '"0s"')))
+    here:write("parent.lua", FLOW)
+    for _ = 1, 2 do here:pawl("start", "t.parent") end
+    local ran = here:pawl("worker", "parent.lua", "child.lua", "--until-idle")
+    assert.equal(0, ran.code, ran.err)
+    local ids = here:json("list", "--workflow", "t.parent")
+    ran = here:pawl("archive", "-w", "t.child", "--yes")
+    assert.equal(0, ran.code, ran.err)
+    ran = here:pawl("archive", ids[2].id)
+    assert.equal(0, ran.code, ran.err)
+    return here, ids[1].id, ids[2].id
+  end
+
+  it("has what is archived, too", function()
+    local here, id, away = archived()
+    assert.equal(2, count(here:pawl("export", id, "--children").out,
+      '{"is":"export"'))
+    assert.equal(2, count(here:pawl("export", away, "--children").out,
+      '{"is":"export"'))
+    assert.equal(1, count(here:pawl("export", "-w", "t.parent").out,
+      '{"is":"export"'))
+    assert.equal(1, count(here:pawl("export", "-w", "t.parent",
+      "--archived").out, '{"is":"export"'))
+    local all = here:pawl("export", "--all")
+    assert.equal(0, all.code, all.err)
+    assert.equal(4, count(all.out, '{"is":"export"'))
+    assert.equal(2, count(all.out, '{"is":"workflow"'))
+    local ran = here:pawl("import", "-", "--store", "two.db",
+      { stdin = all.out })
+    assert.equal("imported 4, there before 0\n", ran.out, ran.err)
+    assert.equal("completed", here:json("show", away, "--store",
+      "two.db").status)
+  end)
+
+  it("leaves out what was purged but for its attributes", function()
+    local here, id, away = archived()
+    local ran = here:pawl("purge", away, "--keep-attributes")
+    assert.equal(0, ran.code, ran.err)
+    ran = here:pawl("export", "--all")
+    assert.equal(0, ran.code, ran.err)
+    assert.equal(1, count(ran.out, '"workflow":"t.parent","version":1,'
+      .. '"status"'))
+    assert.matches(id, ran.out, 1, true)
+  end)
+
+  it("says how many of the archive do not move", function()
+    local here = archived()
+    local ran = here:pawl("export", "--all", "--move")
+    assert.equal(0, ran.code, ran.err)
+    assert.equal(1, count(ran.out, '{"is":"export"'))
+    assert.matches("3 archived stay here", ran.err)
+    assert.matches("pawl unarchive", ran.err)
+  end)
+
   it("says with its line what is wrong with a file", function()
     local here, id = folder()
     local lines = here:pawl("export", "--all").out

@@ -10,41 +10,74 @@ local PAGE <const> = 500
 local PATIENCE <const> = 10 -- seconds for who holds one, or hands its word over
 local PAUSE <const> = 0.1
 
---- Ids of all that fit, oldest first, so that parents come before children.
-local function each_listed(engine, query)
+--- Rows of all that fit, oldest first, so that parents come before children.
+local function each_row(engine, query)
   return coroutine.wrap(function()
     query.sort, query.limit = "oldest", PAGE
     repeat
       local rows = store.try(engine:list(query))
-      for _, row in ipairs(rows) do coroutine.yield(row.id) end
+      for _, row in ipairs(rows) do coroutine.yield(row) end
       query.after = #rows == PAGE and rows[PAGE].id or nil
     until not query.after
   end)
 end
 
---- One, and below it its children.
-local function each_of_family(engine, id, with_children)
+--- Their ids, and whether they are archived; not of whom only attributes are
+--- left.
+local function yield_ids(engine, query)
+  for row in each_row(engine, query) do
+    if not row.purged then coroutine.yield(row.id, row.archived ~= nil) end
+  end
+end
+
+local function copy(query)
+  local out = {}
+  for name, value in pairs(query) do out[name] = value end
+  return out
+end
+
+--- What is not archived, then what is: who is archived meanwhile is in both,
+--- and nobody in neither.
+local function each_anywhere(engine, query)
   return coroutine.wrap(function()
-    local function walk(one)
-      coroutine.yield(one)
-      if not with_children then return end
-      for child in each_listed(engine, { parent = one }) do walk(child) end
-    end
-    walk(id)
+    yield_ids(engine, copy(query))
+    query.archived = true
+    yield_ids(engine, query)
   end)
 end
 
+--- One, and below it its children.
+local function each_of_family(engine, id, is_archived, with_children)
+  return coroutine.wrap(function()
+    local function walk(one, archived)
+      coroutine.yield(one, archived)
+      if not with_children then return end
+      for child, away in each_anywhere(engine, { parent = one }) do
+        walk(child, away)
+      end
+    end
+    walk(id, is_archived)
+  end)
+end
+
+--- Those that were named or found, each once or more, and whether they are
+--- archived; of a named one it is not looked up.
 local function each_asked(engine, opts, ids, query)
   local function each_named()
     for _, id in ipairs(ids) do
       coroutine.yield(store.try(engine:find(id)))
     end
   end
+  local function each_found()
+    filters.found(engine, query)
+    if opts.all then return each_anywhere(engine, query) end
+    return coroutine.wrap(function() yield_ids(engine, query) end)
+  end
   return coroutine.wrap(function()
-    for id in #ids > 0 and coroutine.wrap(each_named)
-              or each_listed(engine, filters.found(engine, query)) do
-      for one in each_of_family(engine, id, opts.children) do
-        coroutine.yield(one)
+    for id, archived in #ids > 0 and coroutine.wrap(each_named)
+                        or each_found() do
+      for one, away in each_of_family(engine, id, archived, opts.children) do
+        coroutine.yield(one, away)
       end
     end
   end)
@@ -90,30 +123,53 @@ local function check(opts, is_filtered, ids)
   end
 end
 
-local function run(opts, ids)
-  local query = filters.read(opts)
-  check(opts, next(query) ~= nil, ids)
-  local engine <close> = opts.move and store.open(opts, { create = false })
-    or store.look(opts)
-  local asked = { mask = opts.mask, by = act.user(opts), move = opts.move }
-  local seen, done, list = {}, {}, {}
-  for id in each_asked(engine, opts, ids, query) do
-    if not done[id] then
-      done[id] = true
-      if opts.move then
-        list[#list + 1] = id
-      else
-        term.bytes(lines_of(store.try(engine:export(id, asked)), seen))
+--- Each once. What is archived has ended and cannot be carried away: it is
+--- counted, and its family goes without it.
+local function each_once(engine, opts, ids, query)
+  return coroutine.wrap(function()
+    local done, left = {}, 0
+    for id, archived in each_asked(engine, opts, ids, query) do
+      if not done[id] then
+        done[id] = true
+        if opts.move and archived then
+          left = left + 1
+        else
+          coroutine.yield(id)
+        end
       end
     end
-  end
-  if not opts.move then return 0 end
+    if left > 0 then
+      term.warn(("%d archived stay here: without --move they are exported, "
+        .. "as copies; `pawl unarchive` first has them go along"):format(left))
+    end
+  end)
+end
+
+--- Those that go on elsewhere: all are fenced off, then written.
+local function move_all(engine, opts, list, asked, seen)
   carry_all(engine, list, { by = asked.by, reason = opts.reason })
   for _, id in ipairs(list) do
     term.bytes(lines_of(patiently(function()
       return engine:export(id, asked)
     end), seen))
   end
+end
+
+local function run(opts, ids)
+  local query = filters.read(opts)
+  check(opts, next(query) ~= nil, ids)
+  local engine <close> = opts.move and store.open(opts, { create = false })
+    or store.look(opts)
+  local asked = { mask = opts.mask, by = act.user(opts), move = opts.move }
+  local seen, list = {}, {}
+  for id in each_once(engine, opts, ids, query) do
+    if opts.move then
+      list[#list + 1] = id
+    else
+      term.bytes(lines_of(store.try(engine:export(id, asked)), seen))
+    end
+  end
+  move_all(engine, opts, list, asked, seen)
   return 0
 end
 
@@ -134,8 +190,9 @@ return {
     .. "\"***\" where that is, in variables and all other data of the "
     .. "workflow. Texts of errors are not looked into.",
   options = filters.behind {
-    { long = "children", help = "with all that descend from them" },
-    { long = "all", help = "all of the store" },
+    { long = "children", help = "with all that descend from them, also "
+      .. "what is archived" },
+    { long = "all", help = "all of the store, also what is archived" },
     { long = "move", help = "they go on elsewhere, and no more here" },
     { long = "reason", arg = "TEXT", help = "move: why; kept in the history" },
     { long = "mask", arg = "NAME", many = true,
