@@ -519,7 +519,7 @@ pawl_code pawl_task_tally(pawl_engine *engine, const char *query,
 
   NEEDS(count);
   if (!more) more = &there;
-  CALL(pawl_engine_task_tally(engine, pawl_strz(query), count, more, err));
+  CALL(pawl_anywhere_task_tally(engine, pawl_strz(query), count, more, err));
 }
 
 pawl_code pawl_task_change(pawl_engine *engine, const char *id,

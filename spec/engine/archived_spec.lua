@@ -33,17 +33,33 @@ kit.describe("what is archived", function(backend)
         assert(engine:history(id, { after = 4, limit = 2 })),
         assert(engine:history(id, { attribute = "colour" })),
         assert(engine.tasks:list { instance = id }),
+        { assert(engine.tasks:tally { instance = id }) },
+        { assert(engine.tasks:tally { instance = id, status = "pending" }) },
         assert(engine:find(id:sub(-8))) }
     end
     local before = asked()
     assert.equal(3, #before[1])
     assert.equal(1, #before[4])
+    assert.same({ { 1, false }, { 0, false } }, { before[5], before[6] })
     assert(engine:archive(id, FORCE))
     assert.same(before, asked())
     assert.equal(0, #assert(engine.tasks:list { instance = id,
       status = "pending" }))
     assert.error_matches(function() engine:history(id, { limits = 1 }) end,
       "limit")
+  end)
+
+  it("has its tasks where it is asked for them, and nowhere else", function()
+    local engine, id = rich()
+    local task = assert(engine.tasks:list { instance = id })[1].id
+    assert(engine:archive(id, FORCE))
+    assert.equal(1, (assert(engine.tasks:tally { instance = id:sub(-8) })))
+    assert.equal(0, (assert(engine.tasks:tally { status = "completed" })))
+    kit.refused("notfound", "no task", nil, engine.tasks:get(task))
+    assert(engine:unarchive(id))
+    assert.equal(id, assert(engine.tasks:get(task)).instance)
+    assert(engine:purge(id, { keep_attributes = true, force = true }))
+    assert.equal(0, (assert(engine.tasks:tally { instance = id })))
   end)
 
   it("is its tenant's alone", function()
@@ -62,6 +78,7 @@ kit.describe("what is archived", function(backend)
       kit.refused("notfound", "no instance", nil, other[verb](other, id))
     end
     kit.refused("notfound", "no instance", nil, other:find(id:sub(-8)))
+    assert.equal(0, (assert(other.tasks:tally { instance = id })))
     assert(own:unarchive(id))
     assert.is_nil(assert(engine:get(id)).archived)
   end)

@@ -23,6 +23,8 @@ struct question {
   pawl_str query;
   int everything;
   int is_object; /* the answer: it says that it is archived */
+  int64_t *count; /* of a tally, instead of a text */
+  int *more;
 };
 
 /* A store in memory, with nothing in it but this one. */
@@ -247,20 +249,49 @@ out:
   return rc;
 }
 
-/* Those of one that is archived are asked for by its id. */
-pawl_code pawl_anywhere_task_list(pawl_engine *e, pawl_str query,
-                                  pawl_buf *out, pawl_error *err) {
-  const size_t len = out->len;
-  question q = {.ask = ask_tasks, .query = query};
+/* Where `out` has nothing behind `len` from those that live: the answer of the
+ * one that is named, if it is archived. */
+static pawl_code ask_named(pawl_engine *e, question q, size_t len,
+                           pawl_buf *out, pawl_error *err) {
   pawl_archive_get_row row;
   pawl_id id;
   int there;
 
-  MUST(pawl_engine_task_list(e, query, out, err));
-  if (out->len - len > 2) return PAWL_OK; /* more than "[]" */
-  MUST(find_named(e, query, &id, &there, &row, err));
+  MUST(find_named(e, q.query, &id, &there, &row, err));
   if (!there || row.purged_at) return PAWL_OK;
   out->len = len;
   q.id = &id;
   return ask_archive(e, &q, &row, out, err);
+}
+
+/* Those of one that is archived are asked for by its id. */
+pawl_code pawl_anywhere_task_list(pawl_engine *e, pawl_str query,
+                                  pawl_buf *out, pawl_error *err) {
+  const question q = {.ask = ask_tasks, .query = query};
+  const size_t len = out->len;
+
+  MUST(pawl_engine_task_list(e, query, out, err));
+  if (out->len - len > 2) return PAWL_OK; /* more than "[]" */
+  return ask_named(e, q, len, out, err);
+}
+
+static pawl_code ask_tally(pawl_engine *e, const question *q, pawl_buf *out,
+                           pawl_error *err) {
+  (void)out;
+  return pawl_engine_task_tally(e, q->query, q->count, q->more, err);
+}
+
+/* As many as such a list would have. */
+pawl_code pawl_anywhere_task_tally(pawl_engine *e, pawl_str query,
+                                   int64_t *count, int *more,
+                                   pawl_error *err) {
+  const question q = {
+      .ask = ask_tally, .query = query, .count = count, .more = more};
+  pawl_buf none = {.alloc = &e->alloc};
+
+  MUST(pawl_engine_task_tally(e, query, count, more, err));
+  if (*count) return PAWL_OK;
+  const pawl_code rc = ask_named(e, q, 0, &none, err);
+  pawl_buf_deinit(&none);
+  return rc;
 }
