@@ -235,7 +235,9 @@ local function token_sentence(data, token, several)
       token.branch and (" (branch %s of %s)"):format(words.quoted(token.branch),
       words.quoted(token.fork)) or "")
   end
-  local text = waits[token.waiting_for.what](data, token, token.waiting_for)
+  local text = data.away
+    and "it stands still until `pawl reclaim` takes the instance back."
+    or waits[token.waiting_for.what](data, token, token.waiting_for)
   return ("%s%s%s%s: %s"):format(who, token.kind and token.kind .. " " or "",
     words.quoted(token.node),
     token.since and " since " .. words.when(data, token.since) or "", text)

@@ -44,6 +44,12 @@ kit.describe("what is moved to another store", function(backend)
     assert.matches("carried to another store .* by ann",
       table.concat(explain.sentences(
         assert(here:explain(id))), " "))
+    local told = assert(here:explain(id))
+    assert.same({ what = "reclaim" }, told.tokens[1].would_move[1])
+    local said = explain.sentences(told)
+    assert.matches("It stands at .*: it stands still until `pawl reclaim` "
+      .. "takes the instance back%.", table.concat(said, " "))
+    assert.is_nil(table.concat(said, " "):find("moves it to", 1, true))
     local row = kit.last(here, id)
     assert.equal("carried", row.type)
     assert.equal("ann", row.by)

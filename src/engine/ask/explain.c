@@ -591,13 +591,18 @@ static const telling *choose(const token_view *v) {
   return kinds[v->node->kind].may ? &kinds[v->node->kind] : &other;
 }
 
+/* It goes on elsewhere: who would resume it here has to take it back. */
+static int is_away(const facts *f) {
+  return pawl_read_instance_get(&f->at[INSTANCE], 0).away.len > 0;
+}
+
 static void add_moves(const token_view *v, const telling *how,
                       pawl_object *o) {
   pawl_object l;
   pawl_member_list(o, "would_move", &l);
   if (v->f->is_suspended) {
     pawl_object resume;
-    list_object(&l, &resume, "what", "resume");
+    list_object(&l, &resume, "what", is_away(v->f) ? "reclaim" : "resume");
     pawl_object_end(&resume);
   }
   for (int i = 0; i < 3 && how->moves[i]; i++) how->moves[i](v, &l);
