@@ -50,6 +50,16 @@ describe("pawl archive", function()
     assert.equal(2, #here:json "list")
   end)
 
+  it("keeps in the audit why", function()
+    local here, id = filled()
+    for _, verb in ipairs { "archive", "unarchive" } do
+      assert.matches("why; kept in the audit", done(here, "help", verb))
+      done(here, verb, id, "--by", "ann", "--reason", "because " .. verb)
+      assert.matches("because " .. verb, done(here, "audit", "--json"))
+    end
+    assert.is_nil(done(here, "history", id):find("because", 1, true))
+  end)
+
   it("takes what the filters find, when it is told to", function()
     local here = filled()
     assert.not_equal(0, here:pawl("archive", "--workflow", "t.red").code)

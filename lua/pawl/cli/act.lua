@@ -14,11 +14,17 @@ local act = {}
 ---@field asked? string  where a worker does it: in front of the id
 ---@field later? string  and behind it
 
+local by = { long = "by", arg = "WHO", type = "name",
+  help = "who asks; default: the user's name" }
+
 --- The options of everybody.
 act.options = {
-  { long = "reason", arg = "TEXT", help = "why; kept in the history" },
-  { long = "by", arg = "WHO", type = "name",
-    help = "who asks; default: the user's name" },
+  { long = "reason", arg = "TEXT", help = "why; kept in the history" }, by,
+}
+
+--- Of what has no history, or leaves it as it is.
+act.audited = {
+  { long = "reason", arg = "TEXT", help = "why; kept in the audit" }, by,
 }
 
 --- Those of what changes instances.
@@ -44,24 +50,28 @@ act.about_many = "Without ids it takes the filters of `pawl list`, and means "
   .. "one of them. Cut short, it goes on when it is asked again."
 
 ---@param more pawl.cli.Option[]
+---@param asking? pawl.cli.Option[]  default: act.options
 ---@return pawl.cli.Option[]
-function act.with(more)
-  return table.move(act.options, 1, #act.options, #more + 1, more)
+function act.with(more, asking)
+  asking = asking or act.options
+  return table.move(asking, 1, #asking, #more + 1, more)
 end
 
 --- The same for what changes instances.
 ---@param more pawl.cli.Option[]
+---@param asking? pawl.cli.Option[]
 ---@return pawl.cli.Option[]
-function act.with_change(more)
-  local own = act.with(more)
+function act.with_change(more, asking)
+  local own = act.with(more, asking)
   return table.move(act.of_change, 1, #act.of_change, #own + 1, own)
 end
 
 --- The same for what takes filters, too.
 ---@param more pawl.cli.Option[]
+---@param asking? pawl.cli.Option[]
 ---@return pawl.cli.Option[]
-function act.with_filters(more)
-  local own = act.with_change(more)
+function act.with_filters(more, asking)
+  local own = act.with_change(more, asking)
   return filters.behind(table.move(of_many, 1, #of_many, #own + 1, own))
 end
 

@@ -12,9 +12,9 @@ return {
     .. "its parent does, or children that end with it, and while it has "
     .. "emitted what nobody has published yet."
     .. "\n\n" .. act.about_many,
-  options = act.with_filters {
+  options = act.with_filters({
     { long = "force", help = "what it emitted is not published any more" },
-  },
+  }, act.audited),
   examples = {
     { "pawl archive 019aa1f2 019aa1f7", "two of them" },
     { "pawl archive --workflow order --completed-before 30d --yes",

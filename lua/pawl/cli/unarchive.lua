@@ -7,7 +7,7 @@ return {
   about = "Takes back what `pawl archive` did: all of it is where it was, "
     .. "and it can be retried or restarted as before."
     .. "\n\n" .. act.about_many,
-  options = act.with_filters {},
+  options = act.with_filters({}, act.audited),
   examples = {
     { "pawl list --archived", "what there is to bring back" },
     { "pawl unarchive 019aa1f2", "as it was" },
