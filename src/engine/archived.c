@@ -22,7 +22,7 @@ struct question {
   const pawl_id *id;
   pawl_str query;
   int everything;
-  int is_object; /* the answer: it says that it is archived */
+  int is_object;  /* the answer: it says that it is archived */
   int64_t *count; /* of a tally, instead of a text */
   int *more;
 };

@@ -113,8 +113,7 @@ pawl_code pawl_anywhere_export(pawl_engine *e, const pawl_id *id,
 pawl_code pawl_anywhere_task_list(pawl_engine *e, pawl_str query,
                                   pawl_buf *out, pawl_error *err);
 pawl_code pawl_anywhere_task_tally(pawl_engine *e, pawl_str query,
-                                   int64_t *count, int *more,
-                                   pawl_error *err);
+                                   int64_t *count, int *more, pawl_error *err);
 
 /* ---- bulk.c ---- */
 
