@@ -364,7 +364,7 @@ kit.describe("the archive", function(backend)
     kit.refused("notfound", "was purged", "by whom", engine:history(id))
     kit.refused("notfound", "was purged", nil, engine:export(id))
     kit.refused("notfound", "no instance", nil, engine:unarchive(id))
-    kit.refused("notfound", "no instance", nil, engine:purge(id))
+    kit.refused("notfound", "no instance", nil, engine:archive(id))
     kit.refused("notfound", "no instance", nil, engine:retry(id))
     return got.purged
   end
@@ -385,6 +385,26 @@ kit.describe("the archive", function(backend)
     assert.is_nil(found[1].archived)
     assert.same({}, assert(engine:list()))
     assert.same({ purged = 1 }, statuses(engine))
+  end)
+
+  it("has nothing of it any more when it is purged again", function()
+    local engine, id, url = rich()
+    local KEEP <const> = { force = true, keep_attributes = true, by = "ann" }
+    assert(engine:purge(id, KEEP))
+    KEEP.by = "eve"
+    assert.same({ true, true }, { engine:purge(id, KEEP) })
+    assert.equal("ann", shown_purged(engine, id).by)
+    assert.same({ true, true }, { engine:purge(id, { by = "bob" }) })
+    kit.refused("notfound", "no instance", nil, engine:get(id))
+    kit.refused("notfound", "no instance", nil, engine:purge(id))
+    for _, name in ipairs { "archive", "attribute", "history" } do
+      assert.equal(0, kit.count(backend, url, name), name)
+    end
+    assert.same({ purged = 1 }, statuses(engine))
+    assert.equal("bob", assert(engine:audit { instance = id })[1].by)
+    local second = assert(engine:start("t.rich", {}, { id = id }))
+    assert.equal(id, second)
+    assert.same({}, assert(engine:get(id)).attributes)
   end)
 
   it("never has them of somebody else", function()

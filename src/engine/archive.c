@@ -250,6 +250,8 @@ static pawl_code file_off(pawl_engine *e, const pawl_filed *f, int *done,
   pawl_code rc = PAWL_OK;
 
   TRY(pawl_archive_find(e, &f->id, &there, &row, err));
+  *done = there && row.purged_at && f->keep_attributes;
+  if (*done) goto out; /* its attributes have stayed already */
   if (there && row.rest == 1) TRY(finish(e, &f->id, err));
   write_who(f, &who);
   TRY(pawl_buf_check(&who, err));

@@ -128,13 +128,16 @@ static int is_purged(const pawl_rows *r) {
   return row.archived_at && row.purge_at;
 }
 
-static pawl_code look(pawl_engine *e, subject *s, pawl_error *err) {
+/* One that was purged is there for a purge alone, of what has stayed. */
+static pawl_code look(pawl_engine *e, const change *c, subject *s,
+                      pawl_error *err) {
   pawl_rows r;
 
   s->shard = pawl_shard_of(e, &s->id);
   MUST(PAWL_READ(e->store, repair_state, &r, err, .shard = s->shard,
                  .id = &s->id));
-  if (!r.nrows || is_purged(&r)) return pawl_instance_missing(&s->id, err);
+  if (!r.nrows || (is_purged(&r) && c->kind != PURGE))
+    return pawl_instance_missing(&s->id, err);
   MUST(PAWL_KEEP(repair_state, &r, &s->keep, err));
   s->row = *PAWL_KEPT(repair_state, &s->keep);
   if (!pawl_status_parse(s->row.status, &s->status))
@@ -670,7 +673,7 @@ static pawl_code answer(pawl_engine *e, const change *c, subject *s, int done,
   pawl_error why;
 
   int known = PAWL_FAULT("engine.change.look") != PAWL_FAULT_FAIL &&
-              look(e, s, &why) == PAWL_OK;
+              look(e, c, s, &why) == PAWL_OK;
   pawl_object_begin(&o, out);
   pawl_member_id(&o, "id", &s->id);
   pawl_member_textz(&o, "kind", c->kind_name);
@@ -789,7 +792,7 @@ pawl_code pawl_act_change(pawl_engine *e, pawl_taker *take, pawl_filer *filer,
   *done = 0;
   pawl_options_init(&pawl_options_of_change, &c, sizeof c, &e->alloc);
   TRY(read_change(&c, text, err));
-  TRY(look(e, &s, err));
+  TRY(look(e, &c, &s, err));
   if (request_of(&c) && !s.row.archived_at) /* its history is there, too */
     TRY(pawl_act_met(e, id, &c.request, c.kind_name, &met, done, err));
   if (!met) TRY(act(e, take, filer, &c, &s, done, err));
@@ -832,7 +835,7 @@ static pawl_code prepare(pawl_engine *e, const change *c, pawl_asked *a,
 
   a->ready = a->done = 0;
   pawl_buf_clear(&a->letter);
-  TRY(look(e, &s, err));
+  TRY(look(e, c, &s, err));
   TRY(pawl_act_met(e, &a->id, &own.request, own.kind_name, &met, &a->done,
                    err));
   if (!met) TRY(prepare_letter(e, &own, &s, a, err));
