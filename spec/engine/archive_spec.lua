@@ -503,6 +503,18 @@ kit.describe("the archive", function(backend)
     assert.equal(0, kit.count(backend, url, "agenda"))
   end)
 
+  it("says how long others may have waited for it", function()
+    local engine = past { completed = "30m", archive = true }
+    assert.equal(0, assert(engine:prune { dry_run = true }).longest_us)
+    probe.fault("engine.archive.rows=call", function()
+      local until_ = os.clock() + 0.12
+      while os.clock() < until_ do end
+    end)
+    local report = assert(engine:prune { limit = 1 })
+    assert.equal(1, report.instances.archived)
+    assert.is_true(report.longest_us >= 120000, report.longest_us)
+  end)
+
   it("takes it by a worker's pieces, too", function()
     local engine, url, clock, flow = past { completed = "30m",
       archive = true }

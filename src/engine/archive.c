@@ -50,6 +50,7 @@ static pawl_code put_in(pawl_engine *e, const pawl_filed *f, pawl_buf *lines,
                         pawl_buf *who, int *rest, pawl_error *err) {
   const int shard = pawl_shard_of(e, &f->id);
   const pawl_purgeable one = {.id = f->id, .completed_us = f->completed_us};
+  const int64_t began = pawl_clock_mono();
   pawl_id lease;
   int64_t nrows;
   pawl_code rc = PAWL_OK;
@@ -67,6 +68,7 @@ static pawl_code put_in(pawl_engine *e, const pawl_filed *f, pawl_buf *lines,
   TRY(pawl_archive_clear(e, shard, &one, &lease, !*rest, err));
   (void)PAWL_FAULT("engine.archive.commit");
   TRY(pawl_store_commit(e->store, err));
+  pawl_purge_took(e, began);
 out:
   if (rc != PAWL_OK) pawl_store_rollback(e->store);
   return rc;
