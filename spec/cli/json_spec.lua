@@ -1,6 +1,7 @@
 -- docs/json.md against what the commands write.
 local backends = require "spec.support.backends"
 local command = require "spec.support.command"
+local commands = require "pawl.cli.commands"
 local pawl = require "pawl"
 local tmp = require "spec.support.tmp"
 
@@ -27,18 +28,30 @@ flow:finish "done"
 return flow
 ]]
 
+local SHORT <const> = [[
+local pawl = require "pawl"
+local flow = pawl.workflow { code = "t.short", start = "done" }
+flow:finish "done"
+return flow
+]]
+
 ---- shapes ------------------------------------------------------------------
 
---- The blocks of the page, by the heading that they stand under.
+--- The blocks of the page, by the commands in the heading that they stand
+--- under, or else in front of the first colon; "show of what is purged" where
+--- words stand behind one.
 local function documented()
-  local shapes, heading = {}, nil
+  local shapes = {}
   local text = tmp.read "docs/json.md"
-  for head, block in text:gmatch "## `pawl ([^`]+)`\n(.-)%f[\0#]" do
-    heading = head
+  for heading, block in text:gmatch "## ([^\n]+)\n(.-)%f[\0#]" do
     local json = assert(block:match "```json\n(.-)\n```", heading)
-    shapes[heading] = pawl.json.decode(json)
+    local of = heading:find("`", 1, true) and heading or block:match "^([^:]+):"
+    for name, more in of:gsub("%s+", " "):gmatch "`pawl ([^`]+)`([^`,]*)" do
+      assert.is_nil(shapes[name .. more], name)
+      shapes[name .. more] = pawl.json.decode(json)
+    end
   end
-  assert(heading)
+  assert(next(shapes))
   return shapes
 end
 
@@ -73,7 +86,7 @@ local compare
 local function compare_members(shape, value, path, out)
   local known = {}
   for key, inner in pairs(shape) do
-    local name, may_be_missing = key:match "^([%l_]+)(%??)$"
+    local name, may_be_missing = key:match "^([%l%d_]+)(%??)$"
     if name then
       known[name] = inner
       if value[name] == nil and may_be_missing == "" then
@@ -134,6 +147,26 @@ describe("the shapes in docs/json.md", function()
   end)
 end)
 
+describe("docs/json.md", function()
+  after_each(tmp.cleanup)
+
+  it("has a block of each command that writes JSON", function()
+    local here = command.folder()
+    local has = { completion = true, man = true, help = true, export = true }
+    for name in pairs(documented()) do has[name:match "%S+"] = true end
+    for _, name in ipairs(commands.names) do
+      assert.is_true(has[name], name)
+    end
+    for _, of in ipairs { "task", "workflow", "outbox" } do
+      local usage = here:pawl("help", of).out
+        :match "usage: pawl %a+%s+(%S+)"
+      for verb in usage:gmatch "%a+" do
+        assert.is_table(documented()[of .. " " .. verb], of .. " " .. verb)
+      end
+    end
+  end)
+end)
+
 for _, backend in ipairs(backends) do
   describe("what the commands write on " .. backend.name, function()
     after_each(backend.cleanup)
@@ -143,11 +176,15 @@ for _, backend in ipairs(backends) do
       local here = command.folder()
       local _, _, url = backend.fresh { clock = false }
       here:write("all.lua", FLOW)
+      here:write("short.lua", SHORT)
       local function run(...)
         local words = { ... }
-        words[#words + 1] = { env = { PAWL_STORE = url } }
+        local more = type(words[#words]) == "table" and table.remove(words)
+          or {}
+        words[#words + 1] = { env = { PAWL_STORE = url }, stdin = more.stdin }
         local ran = here:pawl(table.unpack(words))
-        assert.equal(0, ran.code, table.concat({ ... }, " ") .. ran.err)
+        assert.equal(more.code or 0, ran.code,
+          table.concat({ ... }, " ", 1, #words - 1) .. ran.err)
         return ran.out
       end
       run("deploy", "all.lua")
@@ -165,45 +202,196 @@ for _, backend in ipairs(backends) do
       run("delete", ids[4], "--by", "ann", "--reason", "a test")
       run("suspend", ids[5], "--by", "ann")
       run("start", "t.all", "-i", "{}", "--delay", "0")
-      return run, ids
+      return run, ids, function(...) here:write(...) end
+    end
+
+    --- Runs commands one by one, and tells what they write from the page.
+    local function comparing(run)
+      local shapes, seen, wrong = documented(), {}, {}
+      local function check(name, ...)
+        local words = { ... }
+        local more = type(words[#words]) == "table" and table.remove(words)
+          or {}
+        words[#words + 1] = "--json"
+        local shape = assert(shapes[name], name .. " is not documented")
+        seen[name] = true
+        local said = table.concat(words, " ")
+        words[#words + 1] = more
+        local out, last = run(table.unpack(words)), nil
+        for text in out:gmatch(more.lines and "[^\n]+" or ".+") do
+          last = pawl.json.decode(text)
+          assert.is_truthy(next(last), said)
+          compare(shape, last, said, wrong)
+        end
+        return last
+      end
+      local function finish(known)
+        assert.equal("", table.concat(wrong, "\n"))
+        for name in pairs(shapes) do
+          if not seen[name] and not known(name) then
+            error("nobody looks at what `pawl " .. name .. "` writes")
+          end
+        end
+      end
+      return check, finish
+    end
+
+    local function asks(check, ids)
+      check("list", "list")
+      check("list", "list", "--deleted")
+      check("list", "list", "--sort", "due")
+      check("list", "list", "--sort", "updated")
+      check("list --count", "list", "--count")
+      for _, by in ipairs { "error", "node", "status", "workflow" } do
+        check("list --group-by", "list", "--group-by", by)
+      end
+      for _, id in ipairs(ids) do
+        check("show", "show", id)
+        check("history", "history", id)
+        check("explain", "explain", id)
+      end
+      check("history", "history", ids[1], "--variable", "total")
+      check("tokens", "tokens", ids[1], "--all")
+      check("task list", "task", "list")
+      check("task list --count", "task", "list", "--count")
+      check("outbox list", "outbox", "list")
+      for _, name in ipairs { "stats", "problems", "health", "top", "audit",
+        "version", "prune" } do
+        check(name, name)
+      end
+      check("prune", "prune", "--dry-run", "--retain", "completed=0s")
+      check("executors", "executors", "--all")
+      check("graph", "graph", ids[1])
+      check("graph", "graph", "t.all")
+    end
+
+    local function changes(check, run, ids)
+      local function work() run("worker", "--until-idle", "all.lua") end
+      local held = ids[5]
+      check("resume", "resume", held)
+      check("suspend", "suspend", held)
+      check("suspend of several ids", "suspend", held, ids[1], { code = 4 })
+      check("explain", "explain", held)
+      check("suspend with filters", "resume", "--status", "suspended", "--yes")
+      check("suspend with filters", "move", "--node", "pause", "--to",
+        "nowhere", "--yes", { code = 2 })
+      check("note", "note", held, "hello")
+      check("edit", "edit", held, "--set", "a=1")
+      check("move", "move", held, "--to", "ask")
+      work()
+      check("wake", "wake", held)
+      check("cancel", "cancel", held)
+      check("retry", "retry", ids[3])
+      work()
+      check("restart", "restart", ids[3], "--from", "first")
+      work()
+      check("kill", "kill", ids[2])
+      check("archive", "archive", ids[3], "--reason", "old")
+      check("list", "list", "--archived")
+      check("show", "show", ids[3])
+      check("explain", "explain", ids[3])
+      check("unarchive", "unarchive", ids[3])
+      check("undelete", "undelete", ids[4])
+      check("delete", "delete", ids[4])
+      check("purge", "purge", ids[4], "--force")
+      run("purge", ids[3], "--force", "--keep-attributes")
+      check("show of what is purged", "show", ids[3])
+      check("list", "list", "--archived")
+    end
+
+    local function tasks(check, ids)
+      local task = check("task list", "task", "list", "--instance", ids[1])
+      local id = task[1].id
+      local function on(verb, ...)
+        check("task " .. verb, "task", verb, id, ...)
+      end
+      on("show")
+      on("claim", "--by", "ann", "--role", "clerk")
+      on("delegate", "--by", "ann", "--to", "bob")
+      on("unclaim", "--by", "bob")
+      on("reassign", "--by", "eve", "--to", "ann")
+      on("escalate", "--priority", "high", "--by", "ann")
+      on("edit", "--title", "look twice", "--by", "ann")
+      on("claim", "--by", "ann")
+      on("complete", "--by", "ann", "--output", '{"a":1}')
+    end
+
+    local function moves(check, run, id)
+      local lines = run("export", id, "--move", "--children")
+      check("list", "list")
+      check("show", "show", id)
+      check("explain", "explain", id)
+      check("import", "import", "-", { stdin = run("export", "--all") })
+      check("import", "import", "-", "--store", "two.db", { stdin = lines })
+      check("reclaim", "reclaim", id)
+      check("backup", "backup", "copy.db", "--store", "two.db")
+      check("migrate", "migrate")
+      check("migrate --print", "migrate", "--print")
+      check("migrate --print", "migrate", "--print", "--store", "three.db")
+    end
+
+    local function workflows(check)
+      check("workflow list", "workflow", "list")
+      check("workflow show", "workflow", "show", "t.all")
+      for _, verb in ipairs { "deactivate", "activate" } do
+        check("workflow " .. verb, "workflow", verb, "t.all", "1")
+      end
+      for _, verb in ipairs { "off", "on", "suspend", "resume" } do
+        check("workflow " .. verb, "workflow", verb, "t.all")
+      end
+      check("workflow suspend", "workflow", "suspend", "--prefix", "t.")
+      check("workflow resume", "workflow", "resume", "--prefix", "t.")
+      check("workflow hotfix", "workflow", "hotfix", "all.lua")
+      check("workflow transfer", "workflow", "transfer", "t.all", "--from",
+        "1", "--to", "2", "--plan")
+    end
+
+    local function files(check, write)
+      check("check", "check", "all.lua", "none.lua", { code = 3 })
+      check("deploy", "deploy", "all.lua")
+      write("all2.lua", (FLOW:gsub('code = "t.all"', "%0, version = 2")))
+      check("deploy", "deploy", "all2.lua")
+      write("bad.lua", "return 1")
+      check("deploy", "deploy", "bad.lua", { code = 1 })
+    end
+
+    --- The tenants' own are not found by whom none is given to.
+    local function starts(check)
+      check("start", "start", "t.short")
+      check("start --many", "start", "t.short", "--many", "-",
+        { stdin = '{"key":"m","input":{"a":1}}\n' })
+      check("start --many", "start", "t.short", "--many", "-",
+        { stdin = '{"key":"m","input":{"a":2}}\n' })
+      check("signal", "signal", "none", "--key", "n")
+      check("signal", "signal", "go", "--start", "t.short")
+    end
+
+    local function goes(check, ids)
+      check("outbox retry", "outbox", "retry", ids[1])
+      check("outbox drop", "outbox", "drop", ids[1])
+      check("relay", "relay", "--exec", "cat >/dev/null", "--once",
+        { lines = true })
+      check("worker", "worker", "--until-idle", "short.lua", { lines = true })
+      check("run", "run", "short.lua", "--quiet")
+    end
+
+    -- these write what is compared above
+    local function is_alike(name)
+      return name == "task fail" or name == "task retry"
     end
 
     it("is what docs/json.md says", function()
-      local run, ids = folder()
-      local commands = {
-        ["list"] = { { "list" }, { "list", "--deleted" },
-          { "list", "--sort", "due" }, { "list", "--sort", "updated" } },
-        ["list --count"] = { { "list", "--count" } },
-        ["list --group-by"] = { { "list", "--group-by", "error" },
-          { "list", "--group-by", "node" }, { "list", "--group-by",
-            "status" }, { "list", "--group-by", "workflow" } },
-        ["show"] = {}, ["history"] = {},
-        ["task list"] = { { "task", "list" } },
-        ["outbox list"] = { { "outbox", "list" } },
-        ["stats"] = { { "stats" } }, ["problems"] = { { "problems" } },
-        ["health"] = { { "health" } },
-        ["executors"] = { { "executors", "--all" } },
-        ["audit"] = { { "audit" } },
-      }
-      for i, id in ipairs(ids) do
-        commands.show[i] = { "show", id }
-        commands.history[i] = { "history", id }
-      end
-      commands.history[#ids + 1] = { "history", ids[1], "--variable",
-        "total" }
-      local shapes, wrong = documented(), {}
-      for name, list in pairs(commands) do
-        local shape = assert(shapes[name], name .. " is not documented")
-        shapes[name] = nil
-        for _, words in ipairs(list) do
-          words[#words + 1] = "--json"
-          local written = pawl.json.decode(run(table.unpack(words)))
-          assert.is_truthy(next(written), table.concat(words, " "))
-          compare(shape, written, table.concat(words, " "), wrong)
-        end
-      end
-      assert.is_nil(next(shapes))
-      assert.equal("", table.concat(wrong, "\n"))
+      local run, ids, write = folder()
+      local check, finish = comparing(run)
+      asks(check, ids)
+      files(check, write)
+      workflows(check)
+      moves(check, run, ids[1])
+      tasks(check, ids)
+      changes(check, run, ids)
+      starts(check)
+      goes(check, ids)
+      finish(is_alike)
     end)
 
     it("has the same names in list and show", function()

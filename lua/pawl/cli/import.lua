@@ -1,5 +1,6 @@
 --- pawl import FILE
 local act = require "pawl.cli.act"
+local core = require "pawl.core"
 local format = require "pawl.cli.format"
 local options = require "pawl.cli.options"
 local store = require "pawl.cli.store"
@@ -37,7 +38,8 @@ local function run(opts, args)
   local imported, there = {}, {}
   local function tell()
     if opts.json then
-      term.print(format.json { imported = imported, there = there })
+      term.print(format.json { imported = core.array(imported),
+        there = core.array(there) })
     else
       term.print(("imported %d, there before %d"):format(#imported, #there))
     end

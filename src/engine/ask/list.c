@@ -613,10 +613,12 @@ static void add_one(pawl_engine *e, const filter *f, const pawl_rows *r, int k,
   pawl_member_object(&o, "times", &times);
   pawl_member_columns(&times, r, k, PAWL_SHOWN_times);
   pawl_object_end(&times);
-  if (f->archived)
+  if (f->archived) {
+    pawl_member_null(&o, "deleted");
     pawl_member_archived(&o, row.deletion, row.deleted_at, row.purge_at);
-  else
+  } else {
     pawl_member_deleted(&o, row.deletion, row.deleted_at, row.purge_at);
+  }
   pawl_member_away(&o, row.away);
   if (f->waits) member_waits(e, &o, &row);
   if (at) member_place(f, at, &o);
