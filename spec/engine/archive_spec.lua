@@ -254,6 +254,19 @@ kit.describe("the archive", function(backend)
     assert.is_true(created)
   end)
 
+  it("has what has ended, and nothing else", function()
+    local engine, id, url = plain()
+    assert(engine:archive(id))
+    local set = "update " .. kit.table(backend, "archive")
+      .. " set status = '%s'"
+    for _, status in ipairs { "running", "waiting", "suspended", "" } do
+      assert.is_false(pcall(backend.sql, url, set:format(status)), status)
+    end
+    backend.sql(url, set:format "cancelled")
+    assert.equal("cancelled", assert(engine:list { archived = true })[1]
+      .status)
+  end)
+
   it("takes many by a query, and gives them back", function()
     local engine = backend.fresh()
     assert(engine:load(kit.one()))

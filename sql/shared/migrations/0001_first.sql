@@ -1107,7 +1107,8 @@ create table pawl.archive (
   parent_node text,
   parent_index integer,
   started_by text,
-  status text not null,
+  status text not null
+    check (status = 'completed' or status = 'failed' or status = 'cancelled'),
   node text,
   error json,
   cancellation json,
