@@ -172,6 +172,8 @@ begin
         when c.name = 'shard' then '0'
         when t.name in ('instance', 'standing') and c.name = 'status'
           then $$ (array['running', 'waiting', 'failed'])[1 + i %% 3] $$
+        when t.name = 'archive' and c.name = 'status'
+          then $$'completed'$$
         when t.name = 'task' and c.name = 'status'
           then $$ (array['pending', 'running', 'failed'])[1 + i %% 3] $$
         when t.name = 'task' and c.name = 'priority' then $$ 'normal' $$
