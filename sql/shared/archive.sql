@@ -43,9 +43,10 @@ update pawl.archive set rest = false where shard = @shard and id = @id;
 -- name: archive_left_of
 -- args: @shard smallint, @id uuid
 -- rows: since time
--- Rows of it are still elsewhere: each batch of them goes behind this.
-select archived_at as since from pawl.archive
- where shard = @shard and id = @id and rest for update;
+-- Rows of it are still elsewhere: each batch of them goes behind this. By its
+-- key: an index of all that have a rest would be walked.
+select case when rest then archived_at end as since from pawl.archive
+ where shard = @shard and id = @id for update;
 
 -- name: archive_left
 -- args: @shard smallint, @max integer
