@@ -1,26 +1,10 @@
 -- Who did what, when: over all instances, and what is none's.
+local audits = require "spec.engine.audits"
 local kit = require "spec.engine.kit"
 local pawl = require "pawl"
 local samples = require "spec.engine.samples"
 
---- "ann cancelled (why)", newest first.
-local function told(entries)
-  local list = {}
-  for i, e in ipairs(entries) do
-    list[i] = ("%s %s%s"):format(e.by or "-", e.type,
-      e.text and e.text ~= "" and " (" .. e.text .. ")" or "")
-  end
-  return list
-end
-
---- What was done by whom, without what a program did by loading a file.
-local function audit(engine, query)
-  local list = {}
-  for _, e in ipairs(assert(engine:audit(query))) do
-    if e.type ~= "registered" then list[#list + 1] = e end
-  end
-  return list
-end
+local audit, told = audits.asked, audits.told
 
 kit.describe("an audit", function(backend)
   local function begun(options)

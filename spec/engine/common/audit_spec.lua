@@ -1,25 +1,9 @@
 -- What is done to workflows, as the audit tells it.
+local audits = require "spec.engine.audits"
 local kit = require "spec.engine.kit"
 local samples = require "spec.engine.samples"
 
---- "ann cancelled (why)", newest first.
-local function told(entries)
-  local list = {}
-  for i, e in ipairs(entries) do
-    list[i] = ("%s %s%s"):format(e.by or "-", e.type,
-      e.text and e.text ~= "" and " (" .. e.text .. ")" or "")
-  end
-  return list
-end
-
---- What was done by whom, without what a program did by loading a file.
-local function audit(engine, query)
-  local list = {}
-  for _, e in ipairs(assert(engine:audit(query))) do
-    if e.type ~= "registered" then list[#list + 1] = e end
-  end
-  return list
-end
+local audit, told = audits.asked, audits.told
 
 kit.describe("what is done to a workflow", function(backend)
   it("is told, with who and why", function()
