@@ -320,16 +320,7 @@ static pawl_code count_turns(pawl_conn *c, pawl_error *err) {
   pawl_args added;
   pawl_args_init(&added, NULL);
   for (int k = 0; k < c->turns.n && rc == PAWL_OK; k++) {
-    const pawl_sqturn *one = &c->turns.list[k];
-    pawl_args_begin(&added, PAWL_STMT_counter_add);
-    PAWL_PUT(&added, counter_add, .shard = one->shard,
-             .workflow = pawl_sqturns_word(&c->turns, k, PAWL_TURN_WORKFLOW),
-             .version = one->version,
-             .was = pawl_sqturns_word(&c->turns, k, PAWL_TURN_WAS),
-             .was_node = pawl_sqturns_word(&c->turns, k, PAWL_TURN_WAS_NODE),
-             .status = pawl_sqturns_word(&c->turns, k, PAWL_TURN_STATUS),
-             .node = pawl_sqturns_word(&c->turns, k, PAWL_TURN_NODE),
-             .minute = one->minute, .amount = one->amount);
+    pawl_sqturns_put(&c->turns, k, &added);
     rc = added.failed ? pawl_failure_memory(err)
                       : run_rows(c, &added, &changed, err);
   }

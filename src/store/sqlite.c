@@ -300,20 +300,10 @@ static pawl_code run_rows(pawl_conn *c, const pawl_args *args,
 
 /* Adds the turns that a statement has noted to the counters. */
 static pawl_code count_turns(pawl_conn *c, pawl_error *err) {
-  const pawl_sqturns *t = &c->on.turns;
   int64_t changed = 0;
 
-  for (int k = 0; k < t->n; k++) {
-    const pawl_sqturn *one = &t->list[k];
-    pawl_args_begin(&c->added, PAWL_STMT_counter_add);
-    PAWL_PUT(&c->added, counter_add, .shard = one->shard,
-             .workflow = pawl_sqturns_word(t, k, PAWL_TURN_WORKFLOW),
-             .version = one->version,
-             .was = pawl_sqturns_word(t, k, PAWL_TURN_WAS),
-             .was_node = pawl_sqturns_word(t, k, PAWL_TURN_WAS_NODE),
-             .status = pawl_sqturns_word(t, k, PAWL_TURN_STATUS),
-             .node = pawl_sqturns_word(t, k, PAWL_TURN_NODE),
-             .minute = one->minute, .amount = one->amount);
+  for (int k = 0; k < c->on.turns.n; k++) {
+    pawl_sqturns_put(&c->on.turns, k, &c->added);
     if (c->added.failed) return pawl_failure_memory(err);
     MUST(run_rows(c, &c->added, &changed, err));
   }

@@ -5,6 +5,8 @@
 #define MINUTE_US INT64_C(60000000)
 
 enum { SHARD, WORKFLOW, VERSION, WAS, WAS_NODE, STATUS, NODE, AT, NARGS };
+/* The words of a call, as they are kept. */
+static const int order[] = {WORKFLOW, WAS, WAS_NODE, STATUS, NODE};
 
 void pawl_sqturns_init(pawl_sqturns *t, const pawl_alloc *alloc) {
   *t = (pawl_sqturns){.alloc = alloc, .text.alloc = alloc};
@@ -20,11 +22,26 @@ void pawl_sqturns_clear(pawl_sqturns *t) {
   pawl_buf_clear(&t->text);
 }
 
-pawl_str pawl_sqturns_word(const pawl_sqturns *t, int k, int word) {
-  const char *at = t->text.at + t->list[k].words;
+/* One word, and on to the next. */
+static pawl_str take(const char **at) {
+  const pawl_str word = pawl_strz(*at);
 
-  while (word-- > 0) at += strlen(at) + 1;
-  return pawl_strz(at);
+  *at += word.len + 1;
+  return word;
+}
+
+/* In the order of `order`. */
+void pawl_sqturns_put(const pawl_sqturns *t, int k, pawl_args *args) {
+  const pawl_sqturn *one = &t->list[k];
+  const char *at = t->text.at + one->words;
+  const pawl_str workflow = take(&at), was = take(&at), was_node = take(&at),
+                 status = take(&at), node = take(&at);
+
+  pawl_args_begin(args, PAWL_STMT_counter_add);
+  PAWL_PUT(args, counter_add, .shard = one->shard, .workflow = workflow,
+           .version = one->version, .was = was, .was_node = was_node,
+           .status = status, .node = node, .minute = one->minute,
+           .amount = one->amount);
 }
 
 static int is_word_same(sqlite3_value *a, sqlite3_value *b) {
@@ -36,10 +53,7 @@ static int is_word_same(sqlite3_value *a, sqlite3_value *b) {
 
 /* The words of a call behind those that are noted. */
 static void add_words(pawl_buf *text, sqlite3_value **args) {
-  static const int order[PAWL_TURN_NWORDS] = {WORKFLOW, WAS, WAS_NODE, STATUS,
-                                              NODE};
-
-  for (int i = 0; i < PAWL_TURN_NWORDS; i++) {
+  for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
     sqlite3_value *v = args[order[i]];
     const unsigned char *bytes = sqlite3_value_text(v);
     if (bytes)

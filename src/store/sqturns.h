@@ -18,15 +18,7 @@
 #include <sqlite3.h>
 
 #include "../base/buf.h"
-
-enum {
-  PAWL_TURN_WORKFLOW,
-  PAWL_TURN_WAS,
-  PAWL_TURN_WAS_NODE,
-  PAWL_TURN_STATUS,
-  PAWL_TURN_NODE,
-  PAWL_TURN_NWORDS
-};
+#include "stmt.h"
 
 typedef struct pawl_sqturn {
   int64_t shard, version, minute, amount;
@@ -47,7 +39,8 @@ void pawl_sqturns_clear(pawl_sqturns *t);
 /* Makes the function known to a connection; SQLite's result code. */
 int pawl_sqturns_install(pawl_sqturns *t, sqlite3 *db);
 
-/* One of the words (PAWL_TURN_...) of the k-th kind; borrowed until clear. */
-pawl_str pawl_sqturns_word(const pawl_sqturns *t, int k, int word);
+/* The arguments by which the k-th kind is added to `counter`: *args is begun
+ * anew, and borrows from the list until clear. */
+void pawl_sqturns_put(const pawl_sqturns *t, int k, pawl_args *args);
 
 #endif
