@@ -683,6 +683,13 @@ static pawl_code answer(pawl_engine *e, const change *c, subject *s, int done,
   return pawl_buf_check(out, err);
 }
 
+/* The reason as it was meant: a change has it as JSON. */
+static pawl_code put_reason(const change *c, pawl_buf *out, pawl_error *err) {
+  if (c->reason.at && pawl_json_kind_of(c->reason) == PAWL_JSON_STRING)
+    pawl_json_unquote(c->reason, out);
+  return pawl_buf_check(out, err);
+}
+
 /* Into the archive, out of it, or off it for good: no letter is needed where
  * nobody holds it, and nobody can. */
 static pawl_code file(pawl_engine *e, pawl_filer *filer, const change *c,
@@ -697,9 +704,7 @@ static pawl_code file(pawl_engine *e, pawl_filer *filer, const change *c,
                   .by = pawl_buf_some(&c->by)};
   pawl_code rc = PAWL_OK;
 
-  if (c->reason.at && pawl_json_kind_of(c->reason) == PAWL_JSON_STRING)
-    pawl_json_unquote(c->reason, &reason);
-  TRY(pawl_buf_check(&reason, err));
+  TRY(put_reason(c, &reason, err));
   f.reason = pawl_buf_some(&reason);
   rc = filer(e, &f, done, err);
 out:
@@ -712,9 +717,7 @@ static pawl_code note_purge(pawl_engine *e, const change *c, const subject *s,
   pawl_buf reason = {.alloc = &e->alloc};
   pawl_code rc = PAWL_OK;
 
-  if (c->reason.at && pawl_json_kind_of(c->reason) == PAWL_JSON_STRING)
-    pawl_json_unquote(c->reason, &reason);
-  TRY(pawl_buf_check(&reason, err));
+  TRY(put_reason(c, &reason, err));
   rc = pawl_purge_note(e, &s->id, pawl_buf_some(&c->by),
                        pawl_buf_some(&reason), err);
 out:
