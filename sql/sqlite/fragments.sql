@@ -165,7 +165,9 @@ select {{listed}} from pawl_instance t indexed by pawl_instance_workflow
 -- fragment: status_merge
 -- Of all workflows, where {{4}}: each one's next entry behind {{3}} stands in
 -- the queue of a recursion, which takes the first of them and asks for the one
--- behind that, until the limit is reached. So it is in order as it comes.
+-- behind that, until the limit is reached. So it is in order as it comes. The
+-- queue's own limit is none: SQLite leaves out the order of what is joined and
+-- has no limit, of a recursion, too.
 select {{listed}} from (
   with recursive code (name) as (
     select min(workflow) from pawl_instance indexed by pawl_instance_workflow
@@ -181,7 +183,7 @@ select {{listed}} from (
     union all
     select workflow, {{status_next {{1}}; {{2}}; queue.workflow; queue.id}}
       from queue where id is not null
-     order by 2 {{1}})
+     order by 2 {{1}} limit -1)
   select id from queue where id is not null) f
  cross join pawl_instance t
  where t.shard = @shard and t.id = f.id and {{is_asked}} limit @max

@@ -445,6 +445,50 @@ kit.describe("a list of instances", function(backend)
     end
   end)
 
+  -- Each workflow is an index's range of its own; some of them end long before
+  -- the others begin.
+  it("is in the order of ids whichever workflows they are of", function()
+    local engine, clock = backend.fresh()
+    local all, of = {}, {}
+    for _, code in ipairs { "t.b", "t.a", "t.c" } do
+      local flow = pawl.workflow { code = code, version = 1, start = "z" }
+      flow:finish "z"
+      assert(engine:load(flow))
+    end
+    for i, code in ipairs { "b", "a", "a", "b", "b", "b", "c", "a", "b", "a",
+      "a", "a", "a", "b" } do
+      all[i] = assert(engine:start("t." .. code))
+      of[all[i]] = tostring(i)
+      clock:advance(1)
+    end
+    assert(engine:run())
+    local function wanted(from, to, limit)
+      local list, step = {}, from <= to and 1 or -1
+      for i = from, to, step do
+        if #list < limit then list[#list + 1] = tostring(i) end
+      end
+      return table.concat(list, " ")
+    end
+    for _, status in ipairs { "completed", false } do
+      local function page(query)
+        query.status = status or nil
+        return names(engine:list(query), of)
+      end
+      for limit = 1, #all do
+        for at = 1, #all do
+          local case = ("%d from %d, %s"):format(limit, at, status)
+          assert.equal(at == #all and "" or wanted(at + 1, #all, limit),
+            page { sort = "oldest", after = all[at], limit = limit }, case)
+          assert.equal(at == 1 and "" or wanted(at - 1, 1, limit),
+            page { before = all[at], limit = limit }, case)
+        end
+        assert.equal(wanted(1, #all, limit),
+          page { sort = "oldest", limit = limit })
+        assert.equal(wanted(#all, 1, limit), page { limit = limit })
+      end
+    end
+  end)
+
   it("is counted, up to a limit", function()
     local engine = backend.fresh { shards = 2 }
     assert(engine:load(kit.one(fails "declined")))
