@@ -1092,8 +1092,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_explain(pawl_engine *engine,
  * holder before the next step; no handler runs in this call. `change`: a JSON
  * object, keys for all kinds: kind, by, reason, source ("user", "event",
  * "system"), request (an id of 36 characters: asked again with the same one,
- * it is not done again, and answered as it was), dry_run (true: only checked,
- * *done = 0); and by kind:
+ * it is not done again, and answered as it was; a change of another kind by it
+ * is PAWL_CONFLICT), dry_run (true: only checked, *done = 0); and by kind:
  *   "cancel"   compensate (false: undo nothing), event_id
  *   "kill"     ends it at once, whoever holds it; nothing is undone
  *   "suspend"  nothing of it runs until it is resumed

@@ -50,6 +50,19 @@ describe("pawl archive", function()
     assert.equal(2, #here:json "list")
   end)
 
+  it("does once what has a name", function()
+    local here, id = filled()
+    local one = "019b76da-a800-7287-8c7a-ec222ea7ecb7"
+    done(here, "archive", id, "--request", one)
+    done(here, "unarchive", id)
+    assert.equal("archived " .. id .. "\n", done(here, "archive", id,
+      "--request", one))
+    assert.equal(2, #here:json "list")
+    local ran = here:pawl("restart", id, "--from", "a", "--request", one)
+    assert.matches("was to archive it, not to restart it", ran.err)
+    assert.matches("a request of its own", ran.err)
+  end)
+
   it("keeps in the audit why", function()
     local here, id = filled()
     for _, verb in ipairs { "archive", "unarchive" } do

@@ -80,10 +80,10 @@ on conflict do update set amount = amount + 1 -- only: sqlite
 
 -- name: archive_note
 -- args: @shard smallint, @id uuid, @instance uuid, @type text, @by text,
---       @text text, @now time?
+--       @text text, @request uuid, @now time?
 -- Who has archived one, brought it back, or purged it.
 insert into pawl.audit (shard, at, id, type, by, instance, workflow, version,
-       tenant, text)
+       tenant, text, request)
 select @shard, {{now}}, @id, @type, @by, a.id, a.workflow, a.version,
-       a.tenant, @text
+       a.tenant, @text, @request
   from pawl.archive a where a.shard = @shard and a.id = @instance;

@@ -71,6 +71,14 @@ select @shard, {{now}}, @id, @type, @by, k.instance, k.id, k.node,
   {{instance_at @shard; k.instance}}
  where k.request = @request;
 
+-- name: audit_request
+-- args: @shard smallint, @instance uuid, @request uuid
+-- rows: type text
+-- How a request was met that leaves no row of history.
+select type from pawl.audit
+ where shard + 1 = @shard + 1 and instance = @instance and request = @request
+ limit 1;
+
 -- name: audit_purged
 -- args: @shard smallint, @id uuid, @instance uuid, @now time?
 -- The same by whoever ends what another began: who that was is noted in it.

@@ -42,7 +42,8 @@ static pawl_code send_note(pawl_engine *e, const pawl_filed *f,
   return PAWL_SEND(e->store, archive_note, NULL, err,
                    .shard = pawl_shard_of(e, &f->id), .id = &own,
                    .instance = &f->id, .type = pawl_strz(type), .by = f->by,
-                   .text = f->reason, .now = pawl_store_now(e->store));
+                   .text = f->reason, .request = f->request,
+                   .now = pawl_store_now(e->store));
 }
 
 /* S2: its agenda row first, as everybody locks it who changes one. */

@@ -1157,7 +1157,7 @@ function Engine:wait(seconds) end
 ---@class pawl.ChangeOptions: pawl.Asked
 ---@field request? string    an id drawn by the caller: asked again with the
 ---                          same one it is not done again, and answered as it
----                          was
+---                          was; another change by it is refused
 ---@field dry_run? boolean   only checked; done is false
 
 ---@class pawl.CancelOptions: pawl.ChangeOptions

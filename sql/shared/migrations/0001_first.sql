@@ -671,6 +671,7 @@ create table pawl.audit (
   node text,
   tenant text,
   text text,
+  request uuid,
   primary key (shard, at, id)
 ); -- only: postgres
 ) without rowid; -- only: sqlite
@@ -687,6 +688,8 @@ comment on column pawl.audit.by is 'who did it';
 comment on column pawl.audit.task is 'to which task';
 comment on column pawl.audit.node is 'at which node';
 comment on column pawl.audit.text is 'what is said of it: the reason';
+comment on column pawl.audit.request is
+  'the request that it answers, of what leaves no row of history';
 
 -- Coming in and going out ---------------------------------------------------
 

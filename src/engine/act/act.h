@@ -60,8 +60,9 @@ typedef struct pawl_asking {
 pawl_code pawl_act_request_many(pawl_engine *e, pawl_many_taker *take,
                                 const pawl_asking *how, pawl_asked *list,
                                 int n, pawl_error *err);
-/* *met: the request was taken before. Then *done, or the refusal, is as it
- * was told to who asked first. */
+/* *met: the request was taken before, also of one that is archived since. Then
+ * *done, or the refusal, is as it was told to who asked first; PAWL_CONFLICT
+ * if that was for something else. */
 pawl_code pawl_act_met(pawl_engine *e, const pawl_id *id, const pawl_id *no,
                        const char *kind, int *met, int *done, pawl_error *err);
 /* Letters of one kind for instances of one shard, in the order of their ids,
@@ -105,10 +106,11 @@ typedef enum pawl_filing {
 typedef struct pawl_filed {
   pawl_filing what;
   pawl_id id;
-  int64_t completed_us; /* of another end it is not taken */
-  int keep_attributes;  /* of one that is purged: they stay to be found */
-  pawl_str by;          /* may be empty */
-  pawl_str reason;      /* the same */
+  int64_t completed_us;   /* of another end it is not taken */
+  int keep_attributes;    /* of one that is purged: they stay to be found */
+  const pawl_id *request; /* by which it is known; may be NULL */
+  pawl_str by;            /* may be empty */
+  pawl_str reason;        /* the same */
 } pawl_filed;
 /* Does it: *done. Whoever changes brings it along, as it takes other rooms. */
 typedef pawl_code pawl_filer(pawl_engine *e, const pawl_filed *f, int *done,

@@ -701,6 +701,7 @@ static pawl_code file(pawl_engine *e, pawl_filer *filer, const change *c,
                   .id = s->id,
                   .completed_us = s->row.completed_at,
                   .keep_attributes = pawl_str_eqz(c->keep_attributes, "true"),
+                  .request = request_of(c),
                   .by = pawl_buf_some(&c->by)};
   pawl_code rc = PAWL_OK;
 
@@ -796,7 +797,7 @@ pawl_code pawl_act_change(pawl_engine *e, pawl_taker *take, pawl_filer *filer,
   pawl_options_init(&pawl_options_of_change, &c, sizeof c, &e->alloc);
   TRY(read_change(&c, text, err));
   TRY(look(e, &c, &s, err));
-  if (request_of(&c) && !s.row.archived_at) /* its history is there, too */
+  if (request_of(&c))
     TRY(pawl_act_met(e, id, &c.request, c.kind_name, &met, done, err));
   if (!met) TRY(act(e, take, filer, &c, &s, done, err));
   if (out) TRY(answer(e, &c, &s, *done, out, err));

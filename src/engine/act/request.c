@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "../../base/fault.h"
+#include "../../value/json.h"
 #include "../common/engine_struct.h"
 #include "../common/find.h"
 #include "../common/time.h"
@@ -270,16 +271,140 @@ static pawl_code settle(pawl_engine *e, const request *r, int64_t seq, int got,
   return judge(r, &a, got, done, err);
 }
 
+/* ---- was it asked for before? ---- */
+
+/* The types of rows that changes leave. What more than one leaves stands with
+ * each; other types say nothing of who has left them. */
+static const struct {
+  const char *kind, *type;
+} ROWS[] = {
+    {"cancel", "cancelled"},
+    {"delete", "cancelled"},
+    {"kill", "killed"},
+    {"suspend", "suspended"},
+    {"resume", "resumed"},
+    {"shift", "shifted"},
+    {"retry", "retried"},
+    {"restart", "restarted"},
+    {"move", "moved"},
+    {"edit", "changed"},
+    {"wake", "woken"},
+    {"transfer", "transferred"},
+    {"note", "note"},
+    {"delete", "deleted"},
+    {"undelete", "undeleted"},
+    {"carry", "carried"},
+    {"reclaim", "reclaimed"},
+    {"archive", "archived"},
+    {"unarchive", "unarchived"},
+};
+
+/* A name says what was asked for: something else that is asked for by it would
+ * be told to be done. */
+static pawl_code check_kind(const request *r, pawl_str type, pawl_error *err) {
+  const char *kind = NULL;
+
+  for (size_t i = sizeof ROWS / sizeof *ROWS; i-- > 0;) {
+    if (!pawl_str_eqz(type, ROWS[i].type)) continue;
+    kind = ROWS[i].kind;
+    if (!strcmp(r->kind, kind)) return PAWL_OK;
+  }
+  if (!kind) return PAWL_OK;
+  return pawl_fail_hint(
+      err, PAWL_CONFLICT, "give what you ask for a request of its own",
+      "request %s of instance %s was to %s it, not to %s it",
+      pawl_id_text_of(&r->no).at, pawl_id_text_of(r->id).at, kind, r->kind);
+}
+
+/* Where it stands: its history, or, of what leaves no row there, the audit. */
+static pawl_code send_met(pawl_engine *e, const request *r, places *at,
+                          int *filed, pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_READ, err));
+  TRY(send_look(e, r, 0, at, err));
+  TRY(PAWL_SEND(e->store, audit_request, filed, err, .shard = r->shard,
+                .instance = r->id, .request = &r->no));
+  TRY(pawl_store_commit(e->store, err));
+out:
+  if (rc != PAWL_OK) pawl_store_rollback(e->store);
+  return rc;
+}
+
+/* A row of its history among the lines that the archive has, as
+ * {"is":"history",..."request":"...","type":"suspended",...}. */
+static int is_answer(pawl_str line, pawl_str name) {
+  pawl_str is, named;
+
+  return pawl_json_get(line, "is", &is) && pawl_str_eqz(is, "\"history\"") &&
+         pawl_json_get(line, "request", &named) && named.len == name.len + 2 &&
+         !memcmp(named.at + 1, name.at, name.len);
+}
+
+static int find_answer(pawl_str lines, const pawl_id *no, pawl_str *found) {
+  const pawl_id_text text = pawl_id_text_of(no);
+  const pawl_str name = pawl_strz(text.at);
+
+  for (const char *at = lines.at, *end = lines.at + lines.len; at < end;) {
+    const char *stop = memchr(at, '\n', (size_t)(end - at));
+    if (!stop) stop = end;
+    *found = (pawl_str){at, (size_t)(stop - at)};
+    if (is_answer(*found, name)) return 1;
+    at = stop + 1;
+  }
+  return 0;
+}
+
+/* Of one that is archived: its history is there. */
+static pawl_code met_there(pawl_engine *e, const request *r, int *met,
+                           int *done, pawl_error *err) {
+  pawl_buf type = {.alloc = &e->alloc}, text = {.alloc = &e->alloc};
+  pawl_archive_get_row row;
+  pawl_str line, part;
+  int there;
+  pawl_code rc = PAWL_OK;
+
+  *met = 0;
+  TRY(pawl_archive_find(e, r->id, &there, &row, err));
+  if (!there || !row.document.at || !find_answer(row.document, &r->no, &line))
+    goto out;
+  if (pawl_json_get(line, "type", &part)) pawl_json_unquote(part, &type);
+  if (pawl_json_get(line, "text", &part)) pawl_json_unquote(part, &text);
+  TRY(pawl_buf_check(&type, err));
+  TRY(pawl_buf_check(&text, err));
+  *met = *done = 1;
+  if (pawl_str_eqz(pawl_buf_str(&type), "refused"))
+    TRY(pawl_fail(err, PAWL_CONFLICT, "%s", text.at ? text.at : ""));
+  TRY(check_kind(r, pawl_buf_str(&type), err));
+out:
+  pawl_buf_deinit(&type);
+  pawl_buf_deinit(&text);
+  return rc;
+}
+
 pawl_code pawl_act_met(pawl_engine *e, const pawl_id *id, const pawl_id *no,
                        const char *kind, int *met, int *done,
                        pawl_error *err) {
   const request r = {
       .id = id, .no = *no, .kind = kind, .shard = pawl_shard_of(e, id)};
+  places at;
+  pawl_rows rows;
   answer a;
+  int filed;
 
-  MUST(read_answer(e, &r, 0, &a, err));
+  MUST(send_met(e, &r, &at, &filed, err));
+  pawl_store_rows(e->store, filed, &rows);
+  *met = *done = rows.nrows > 0;
+  if (*met) return check_kind(&r, pawl_read_audit_request(&rows, 0).type, err);
+  pawl_store_rows(e->store, at.state, &rows);
+  if (rows.nrows && pawl_read_repair_state(&rows, 0).archived_at)
+    return met_there(e, &r, met, done, err);
+  MUST(read_look(e, &r, &at, &a, err));
   *met = a.taken;
-  return a.taken ? judge(&r, &a, 1, done, err) : PAWL_OK;
+  if (!*met) return PAWL_OK;
+  pawl_store_rows(e->store, at.answered, &rows);
+  MUST(check_kind(&r, pawl_read_repair_answer(&rows, 0).type, err));
+  return judge(&r, &a, 1, done, err);
 }
 
 /* ---- the road ---- */
