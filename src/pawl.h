@@ -466,19 +466,23 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_health(pawl_engine *engine, int repair,
  *   keep_attributes      true: those that are purged are found by them still
  *   limit                so many rows and instances go at most; all
  *   dry_run              only count
+ *   share                of its time, in percent, that it works; the rest of it
+ *                        it rests, between transactions. 10 while instances
+ *                        begin, end or come to wait in this store, else 100
  * What is not given is as the instance's definition says (`retain`), else as
  * the engine was told (pawl_config.retain), else kept. Expired events go, and
  * what an earlier purge has left. Instances are kept beyond their time while
  * their parents live, while children live that end with them, while they have
  * messages that are not delivered, emitted what is not published, or are held.
  *
- * Each transaction is short; others work meanwhile. One such call, of any
+ * Each transaction is short: it takes as much as fits into some 15 ms, by those
+ * before it. Others work meanwhile. One such call, of any
  * executor, is at work in a store at a time: PAWL_BUSY. It returns when it is
  * done, or after pawl_interrupt; what was cut short, by that or by a crash, goes
  * on with the next. `out` (may be NULL): JSON, for each of instances, deleted,
  * outbox, tasks, audit, events, revisions and executors {"removed","kept"},
  * where kept counts by why; freed_bytes (SQLite gives them back), longest_us
- * (so long its longest transaction held its locks), finished, dry_run. The text
+ * (so long its longest transaction held its locks), rested_us, finished, dry_run. The text
  * is the caller's. PAWL_INVALID.
  *
  *   rc = pawl_prune(engine, "{\"retain_us\":2592000000000}", &json, &err); */

@@ -82,7 +82,8 @@ local function nouns_of(opened)
 end
 
 local prune_shape = args.of "prune"
-local retain_shape = args.of("prune", nil, { limit = false, dry_run = false })
+local retain_shape = args.of("prune", nil, { limit = false, dry_run = false,
+  share = false })
 
 --- How long what has ended is kept: one time, or one for each kind.
 local function retain(value)

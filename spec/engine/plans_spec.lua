@@ -9,9 +9,9 @@ local EXECUTOR = kit.draw_id()
 
 -- Statements that nobody sends often, on tables that stay small.
 local RARE = { "^executor_", "^explain_suspension$", "^explain_executor$",
-  "^health_agenda$", "^health_store$", "^counter_", "^prune_executors$",
-  "^prune_revisions$", "^migration_", "^meta_", "^workflow_list$",
-  "^savepoint", "^wake$" }
+  "^health_agenda$", "^health_store$", "^counter_", "^prune_busy$",
+  "^prune_executors$", "^prune_revisions$", "^migration_", "^meta_",
+  "^workflow_list$", "^savepoint", "^wake$" }
 
 local function is_rare(name)
   for _, pattern in ipairs(RARE) do

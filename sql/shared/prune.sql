@@ -150,6 +150,16 @@ select f.freelist_count as pages, p.page_size as page_bytes
  where a.auto_vacuum = 2;
 -- for all
 
+-- name: prune_busy
+-- args: @since time
+-- rows: one integer
+-- Has anything begun, or come to another status, in a minute since then? What
+-- housekeeping does itself is nothing.
+select 1 as one from pawl.counter
+ where minute >= @since and status <> 'archived' and status <> 'purged'
+   and status <> 'deleted' and was <> 'archived'
+ limit 1;
+
 -- name: prune_cut
 -- So much of it goes. PostgreSQL's autovacuum sees to that.
 -- only: postgres

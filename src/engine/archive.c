@@ -14,6 +14,7 @@
 #include "../value/json.h"
 #include "../value/object.h"
 #include "act/act.h"
+#include "act/pace.h"
 #include "ask/ask.h"
 #include "common/answer.h"
 #include "common/engine_struct.h"
@@ -51,15 +52,14 @@ static pawl_code put_in(pawl_engine *e, const pawl_filed *f, pawl_buf *lines,
                         pawl_buf *who, int *rest, pawl_error *err) {
   const int shard = pawl_shard_of(e, &f->id);
   const pawl_purgeable one = {.id = f->id, .completed_us = f->completed_us};
-  const int64_t began = pawl_clock_mono();
   pawl_id lease;
   int64_t nrows;
   pawl_code rc = PAWL_OK;
 
-  TRY(pawl_store_begin(e->store, PAWL_UNIT_OPEN, err));
+  TRY(pawl_pace_begin(e, PAWL_UNIT_OPEN, err));
   TRY(pawl_archive_seize(e, shard, &one, &lease, err));
   TRY(pawl_export_held(e, &f->id, lines, &nrows, err));
-  *rest = nrows > pawl_purge_budget(e);
+  *rest = nrows > pawl_pace_rows(e, PAWL_PACED_ARCHIVED);
   TRY(PAWL_SEND(e->store, archive_insert, NULL, err, .shard = shard,
                 .id = &f->id, .lease = &lease, .deletion = pawl_buf_str(who),
                 .rest = *rest, .document = pawl_buf_str(lines),
@@ -68,16 +68,16 @@ static pawl_code put_in(pawl_engine *e, const pawl_filed *f, pawl_buf *lines,
   (void)PAWL_FAULT("engine.archive.rows");
   TRY(pawl_archive_clear(e, shard, &one, &lease, !*rest, err));
   (void)PAWL_FAULT("engine.archive.commit");
-  TRY(pawl_store_commit(e->store, err));
-  pawl_purge_took(e, began);
+  TRY(pawl_pace_commit(e, PAWL_PACED_ARCHIVED, nrows, err));
 out:
   if (rc != PAWL_OK) pawl_store_rollback(e->store);
   return rc;
 }
 
-static pawl_code finish(pawl_engine *e, const pawl_id *id, pawl_error *err) {
+static pawl_code finish(pawl_engine *e, const pawl_filed *f, pawl_error *err) {
+  const int64_t until_mono = f->until_mono ? f->until_mono : PAWL_NEVER;
   int gone;
-  return pawl_archive_rest(e, id, PAWL_NEVER, &gone, err);
+  return pawl_archive_rest(e, &f->id, until_mono, &gone, err);
 }
 
 /* Asked for twice, or cut short: what is left of it goes. */
@@ -93,7 +93,7 @@ static pawl_code file_in(pawl_engine *e, const pawl_filed *f, int *done,
   write_who(f, &who);
   TRY(pawl_buf_check(&who, err));
   if (!there) TRY(put_in(e, f, &lines, &who, &rest, err));
-  if (rest) TRY(finish(e, &f->id, err));
+  if (rest) TRY(finish(e, f, err));
   *done = 1;
 out:
   pawl_buf_deinit(&lines);
@@ -196,7 +196,7 @@ static pawl_code file_out(pawl_engine *e, const pawl_filed *f, int *done,
   const int rest = row.rest == 1;
   add_lines(row.document, row.successor, &lines);
   TRY(pawl_buf_check(&lines, err));
-  if (rest) TRY(finish(e, &f->id, err));
+  if (rest) TRY(finish(e, f, err));
   TRY(pawl_archive_damaged(
       &f->id, pawl_import_back(e, pawl_buf_str(&lines), &back, err), err));
   *done = 1;
@@ -255,7 +255,7 @@ static pawl_code file_off(pawl_engine *e, const pawl_filed *f, int *done,
   TRY(pawl_archive_find(e, &f->id, &there, &row, err));
   *done = there && row.purged_at && f->keep_attributes;
   if (*done) goto out; /* its attributes have stayed already */
-  if (there && row.rest == 1) TRY(finish(e, &f->id, err));
+  if (there && row.rest == 1) TRY(finish(e, f, err));
   write_who(f, &who);
   TRY(pawl_buf_check(&who, err));
   TRY(take_off(e, f, &who, err));

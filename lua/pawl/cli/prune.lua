@@ -58,6 +58,10 @@ local function tell(report)
     term.print(("others may have waited %.0f ms for one of its "
       .. "transactions"):format(report.longest_us / 1000))
   end
+  if report.rested_us >= 1000000 then
+    term.print(("it rested for %.0f s, to keep out of others' way; --share 100 "
+      .. "has it never rest"):format(report.rested_us / 1e6))
+  end
   if not report.finished then
     term.print "there may be more"
   end
@@ -78,7 +82,7 @@ end
 local function run(opts)
   local given = type(opts.retain) == "table" and opts.retain
     or { retain = opts.retain }
-  given.limit, given.dry_run = opts.limit, opts.dry_run
+  given.limit, given.dry_run, given.share = opts.limit, opts.dry_run, opts.share
   return store.guarded(store.look(opts), function(engine)
     local report = persist(engine, given)
     if opts.json then
@@ -101,6 +105,10 @@ return {
     .. "transactions, beside whoever else uses the store, one housekeeper at a "
     .. "time; stopped half-way, it goes on when it is called again. A SQLite "
     .. "file gets smaller by what became free.\n\n"
+    .. "While instances begin, end or come to wait in the store, it works a "
+    .. "tenth of the time and rests for the others, so that workers do not "
+    .. "notice; a minute or two after the last of them it no longer rests. "
+    .. "--share 100 has it never rest, --share 1 hardly work.\n\n"
     .. "--retain 30d is for instances, however they ended. By name it takes "
     .. "more: completed, failed, cancelled, deleted (since then), published "
     .. "(rows of the outbox; else 7d), tasks (that are over, of instances that "
@@ -117,6 +125,9 @@ return {
       help = "what ended longer ago goes: 30d, or completed=7d,failed=90d" },
     { long = "limit", short = "n", arg = "N", type = "count",
       help = "so many go at most" },
+    { long = "share", arg = "N", type = "count", max = 100,
+      help = "percent of its time that it works; default: 10 beside "
+        .. "instances that go on, else 100" },
     { long = "dry-run", help = "only count them" },
   },
   examples = {
@@ -124,6 +135,7 @@ return {
     { "pawl prune --retain 30d", "all that ended a month ago" },
     { "pawl prune --retain completed=7d,published=1d --json", "for programs" },
     { "pawl prune --retain completed=7d,archive", "out of the way, not gone" },
+    { "pawl prune --retain 30d --share 50", "beside workers, but not slowly" },
   },
   run = run,
 }

@@ -143,6 +143,8 @@ function pawl.migrations(url, options) end
 ---@class pawl.PruneOptions: pawl.RetainOptions
 ---@field limit? integer   so many go at most
 ---@field dry_run? boolean only count
+---@field share? integer   percent of its time that it works; else 10 while
+---                        instances begin, end or come to wait, and 100
 
 ---@class pawl.Pruned
 ---@field removed integer
@@ -160,6 +162,7 @@ function pawl.migrations(url, options) end
 ---@field executors pawl.Pruned
 ---@field freed_bytes integer  that a SQLite file gave back
 ---@field longest_us integer   so long its longest transaction held its locks
+---@field rested_us integer    to keep out of others' way
 ---@field finished boolean     false: a limit, or an interrupt, came before
 ---@field dry_run boolean
 

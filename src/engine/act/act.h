@@ -4,6 +4,7 @@
  *   change.c   one instance: what is asked for, checked beforehand
  *   purge.c    those that go, with all their rows
  *   prune.c    what is past its time
+ *   pace.c     how much of that at once, and how much of the time, see pace.h
  *   transfer.c from one version of a workflow to another, see crossing.h
  *   workflows.c   whole workflows: suspended, active
  *   outbox.c   what waits to be published
@@ -109,8 +110,9 @@ typedef struct pawl_filed {
   int64_t completed_us;   /* of another end it is not taken */
   int keep_attributes;    /* of one that is purged: they stay to be found */
   const pawl_id *request; /* by which it is known; may be NULL */
-  pawl_str by;            /* may be empty */
-  pawl_str reason;        /* the same */
+  int64_t until_mono; /* rows that are not gone by then are left; 0: none */
+  pawl_str by;        /* may be empty */
+  pawl_str reason;    /* the same */
 } pawl_filed;
 /* Does it: *done. Whoever changes brings it along, as it takes other rooms. */
 typedef pawl_code pawl_filer(pawl_engine *e, const pawl_filed *f, int *done,
@@ -163,11 +165,6 @@ pawl_code pawl_purge_look(pawl_engine *e, int shard, pawl_purgeable *list,
 pawl_code pawl_purge_check(pawl_engine *e, const pawl_id *id,
                            const pawl_id *parent, int force, const char *word,
                            pawl_error *err);
-/* How many rows one unit takes, so that its locks are short. */
-int pawl_purge_budget(const pawl_engine *e);
-/* A unit that took rows away since then is over: how long did it hold its
- * locks? e->longest_us is the longest of them. */
-void pawl_purge_took(pawl_engine *e, int64_t began_mono);
 /* What stays of one that somebody named has purged: who wanted it gone. */
 pawl_code pawl_purge_note(pawl_engine *e, const pawl_id *id, pawl_str by,
                           pawl_str reason, pawl_error *err);
@@ -195,8 +192,7 @@ pawl_code pawl_archive_clear(pawl_engine *e, int shard,
  * archive says that it did: *gone. */
 pawl_code pawl_archive_rest(pawl_engine *e, const pawl_id *id,
                             int64_t until_mono, int *gone, pawl_error *err);
-/* Tasks with their owners, at most so many. */
-int pawl_purge_task_budget(const pawl_engine *e);
+/* Tasks with their owners, as many as one unit takes (pace.h). */
 pawl_code pawl_purge_tasks(pawl_engine *e, int shard, const pawl_id *ids,
                            int n, pawl_error *err);
 

@@ -28,6 +28,7 @@
 #include "../common/task.h"
 #include "../common/time.h"
 #include "act.h"
+#include "pace.h"
 
 #define TTL_US (30 * PAWL_SECOND)
 #define SWEEP_EVERY_US (60 * PAWL_SECOND) /* by workers */
@@ -37,10 +38,8 @@
 enum {
   PAGE = 200,      /* rows that are looked at together */
   ROWS_APART = 8,  /* of an instance, beside its history */
-  EVENTS = 500,    /* that one unit takes away; the same of the audit */
-  REVISIONS = 100, /* the same */
-  EXECUTORS = 100,
-  REST = 9 /* a worker works a tenth of its time */
+  LONG_ROWS = 200, /* one that has more is no part of a unit by itself */
+  REST = 9         /* a worker works a tenth of its time */
 };
 
 /* ---- what is asked for ---- */
@@ -54,7 +53,7 @@ typedef struct request {
 #define MEMBER(name) int64_t name;
   SPANS(MEMBER)                 /* -1: not said */
   int archive, keep_attributes; /* -1: not said */
-  int64_t limit;
+  int64_t limit, share;         /* share: of a hundred; 0: not said */
   int dry_run;
 } request;
 
@@ -65,7 +64,9 @@ static const pawl_option prune_rows[] = {
     {"keep_attributes", PAWL_OPTION_BOOL,
      .at = offsetof(request, keep_attributes)},
     {"limit", PAWL_OPTION_INT, .at = offsetof(request, limit), .low = 1},
-    {"dry_run", PAWL_OPTION_BOOL, .at = offsetof(request, dry_run)}};
+    {"dry_run", PAWL_OPTION_BOOL, .at = offsetof(request, dry_run)},
+    {"share", PAWL_OPTION_INT, .at = offsetof(request, share), .low = 1,
+     .high = 100}};
 PAWL_OPTIONS_OF(prune) = {.what = "prune", PAWL_OPTION_ROWS(prune_rows)};
 /* What pawl_config.retain says: the first of them. */
 static const pawl_options retain_options = {
@@ -133,6 +134,8 @@ typedef struct sweep {
   pawl_filer *file;
   request asked, ours; /* ours: of the engine */
   int64_t now_us, until_mono, left;
+  int64_t again_us; /* then the house is taken anew */
+  struct pawl_pace pace;
   place at;
   pawl_buf versions; /* of struct version */
   count *counts;     /* of each stage */
@@ -289,6 +292,7 @@ static pawl_code mark(sweep *w, const pawl_purgeable *p, pawl_error *err) {
 
 /* How many of the list one unit can take; what is needed takes nothing. */
 static int fit(const sweep *w, const pawl_purgeable *list, int n, int *takes) {
+  const int room = pawl_pace_rows(w->e, PAWL_PACED_ROWS);
   int64_t rows = 0;
   int i;
 
@@ -296,7 +300,7 @@ static int fit(const sweep *w, const pawl_purgeable *list, int n, int *takes) {
   for (i = 0; i < n && *takes < at_most(w, n); i++) {
     if (list[i].hold) continue;
     rows += list[i].rows;
-    if (rows > pawl_purge_budget(w->e)) break;
+    if (rows > room && (*takes || list[i].rows > LONG_ROWS)) break;
     ++*takes;
   }
   return i;
@@ -316,6 +320,7 @@ static pawl_code file_one(sweep *w, const pawl_purgeable *p, pawl_error *err) {
   const pawl_filed f = {.what = PAWL_FILE_IN,
                         .id = p->id,
                         .completed_us = p->completed_us,
+                        .until_mono = w->until_mono,
                         .reason = pawl_strz("past its time")};
   int done = 0;
   pawl_code rc = w->asked.dry_run ? PAWL_OK : w->file(w->e, &f, &done, err);
@@ -334,9 +339,12 @@ static pawl_code file_one(sweep *w, const pawl_purgeable *p, pawl_error *err) {
 
 static pawl_code file_some(sweep *w, pawl_purgeable *list, int n, int *used,
                            pawl_error *err) {
+  const int64_t until_mono = pawl_clock_mono() + PAWL_UNIT_US;
+
   if (n > FILED) n = FILED;
   MUST(pawl_purge_look(w->e, w->at.shard, list, n, err));
   for (*used = 0; *used < n && w->left; ++*used) {
+    if (*used && pawl_clock_mono() >= until_mono) break;
     if (list[*used].hold)
       count_of(w)->kept[list[*used].hold]++;
     else
@@ -553,25 +561,54 @@ out:
 
 /* ---- what else there is ---- */
 
+/* So many are looked at, and go. */
+static int page_of(const sweep *w, pawl_paced of) {
+  const int rows = pawl_pace_rows(w->e, of);
+  return at_most(w, rows < PAGE ? rows : PAGE);
+}
+
+/* One statement, in a unit of its own: *n rows go. */
+static pawl_code take_once(sweep *w, pawl_paced of, pawl_stmt stmt,
+                           const void *args, int64_t *n, pawl_error *err) {
+  pawl_rows rows;
+  int at;
+  pawl_code rc = PAWL_OK;
+
+  TRY(pawl_pace_begin(w->e, PAWL_UNIT_OPEN, err));
+  TRY(pawl_store_send_one(w->e->store, stmt, args, &at, err));
+  pawl_store_rows(w->e->store, at, &rows);
+  *n = rows.changed;
+  TRY(pawl_pace_commit(w->e, of, *n, err));
+out:
+  if (rc != PAWL_OK) pawl_store_rollback(w->e->store);
+  return rc;
+}
+#define TAKE_ONCE(w, of, stmt, n, err, ...)       \
+  take_once(w, PAWL_PACED_##of, PAWL_STMT_##stmt, \
+            &(const pawl_##stmt##_args){__VA_ARGS__}, n, err)
+
 static pawl_code delete_outbox(sweep *w, const pawl_prune_published_row *list,
                                const int *which, int n, pawl_error *err) {
-  int64_t began = pawl_clock_mono();
-  pawl_rows rows;
+  pawl_code rc = PAWL_OK;
 
   if (!n || w->asked.dry_run) return PAWL_OK;
+  TRY(pawl_pace_begin(w->e, PAWL_UNIT_BATCH, err));
   pawl_args_begin(&w->e->args, PAWL_STMT_prune_outbox);
   for (int i = 0; i < n; i++)
     PAWL_PUT(&w->e->args, prune_outbox, .shard = w->at.shard,
              .id = list[which[i]].instance, .seq = list[which[i]].seq);
-  MUST(pawl_store_once(w->e->store, PAWL_UNIT_BATCH, &w->e->args, &rows, err));
-  pawl_purge_took(w->e, began);
-  return PAWL_OK;
+  TRY(pawl_store_send(w->e->store, &w->e->args, NULL, err));
+  TRY(pawl_pace_commit(w->e, PAWL_PACED_OUTBOX, n, err));
+out:
+  if (rc != PAWL_OK) pawl_store_rollback(w->e->store);
+  return rc;
 }
 
 static pawl_code step_outbox(sweep *w, int *done, pawl_error *err) {
   const int64_t by =
       w->now_us - kept_other(w->asked.published, w->ours.published, KEPT_US);
   const pawl_id before = id_behind(by);
+  const int most = page_of(w, PAWL_PACED_OUTBOX);
   pawl_buf keep = {.alloc = &w->e->alloc};
   pawl_rows rows;
   int which[PAGE], n = 0, k;
@@ -582,7 +619,7 @@ static pawl_code step_outbox(sweep *w, int *done, pawl_error *err) {
                 .before = &before, .max = PAGE));
   TRY(PAWL_KEEP(prune_published, &rows, &keep, err));
   const pawl_prune_published_row *list = PAWL_KEPT(prune_published, &keep);
-  for (k = 0; k < rows.nrows && n < at_most(w, PAGE); k++) {
+  for (k = 0; k < rows.nrows && n < most; k++) {
     w->at.after = *list[k].instance;
     w->at.after_seq = list[k].seq;
     if (list[k].published_at && list[k].published_at <= by) which[n++] = k;
@@ -606,9 +643,9 @@ static pawl_code take_tasks(sweep *w, int64_t by, int *over, pawl_error *err) {
   const pawl_id before = id_behind(by);
   pawl_id ids[PAGE];
   pawl_rows rows;
-  int n = 0, max = pawl_purge_task_budget(w->e), k;
+  const int max = page_of(w, PAWL_PACED_TASKS);
+  int n = 0, k;
 
-  max = at_most(w, max < PAGE ? max : PAGE);
   MUST(PAWL_READ(
       w->e->store, prune_tasks, &rows, err, .shard = w->at.shard,
       .status = pawl_strz(pawl_task_status_names[task_ends[w->at.status]]),
@@ -643,10 +680,15 @@ static pawl_code step_tasks(sweep *w, int *done, pawl_error *err) {
   return PAWL_OK;
 }
 
+/* A dry run counts all. */
+static int most_of(const sweep *w, pawl_paced of) {
+  return at_most(w, w->asked.dry_run ? INT32_MAX : pawl_pace_rows(w->e, of));
+}
+
 static pawl_code step_audit(sweep *w, int *done, pawl_error *err) {
   const int64_t kept = kept_other(w->asked.audit, w->ours.audit, -1),
-                before = w->now_us - kept, began = pawl_clock_mono();
-  const int max = at_most(w, w->asked.dry_run ? INT32_MAX : EVENTS);
+                before = w->now_us - kept;
+  const int max = most_of(w, PAWL_PACED_AUDIT);
   int64_t n;
   pawl_rows rows;
 
@@ -657,10 +699,8 @@ static pawl_code step_audit(sweep *w, int *done, pawl_error *err) {
                    .shard = w->at.shard, .before = before, .max = max));
     n = pawl_read_prune_audited(&rows, 0).n;
   } else {
-    MUST(PAWL_WRITE(w->e->store, prune_audit, &rows, err, .shard = w->at.shard,
-                    .before = before, .max = max));
-    n = rows.changed;
-    pawl_purge_took(w->e, began);
+    MUST(TAKE_ONCE(w, AUDIT, prune_audit, &n, err, .shard = w->at.shard,
+                   .before = before, .max = max));
   }
   removed(w, n);
   *done = n < max || w->asked.dry_run;
@@ -668,8 +708,8 @@ static pawl_code step_audit(sweep *w, int *done, pawl_error *err) {
 }
 
 static pawl_code step_events(sweep *w, int *done, pawl_error *err) {
-  const int max = at_most(w, w->asked.dry_run ? INT32_MAX : EVENTS);
-  int64_t n, began = pawl_clock_mono();
+  const int max = most_of(w, PAWL_PACED_EVENTS);
+  int64_t n;
   pawl_rows rows;
 
   if (w->asked.dry_run) {
@@ -678,10 +718,8 @@ static pawl_code step_events(sweep *w, int *done, pawl_error *err) {
                    .max = max));
     n = pawl_read_prune_expired(&rows, 0).n;
   } else {
-    MUST(PAWL_WRITE(w->e->store, event_prune, &rows, err, .shard = w->at.shard,
-                    .now = pawl_store_now(w->e->store), .max = max));
-    n = rows.changed;
-    pawl_purge_took(w->e, began);
+    MUST(TAKE_ONCE(w, EVENTS, event_prune, &n, err, .shard = w->at.shard,
+                   .now = pawl_store_now(w->e->store), .max = max));
   }
   removed(w, n);
   *done = n < max || w->asked.dry_run;
@@ -690,17 +728,15 @@ static pawl_code step_events(sweep *w, int *done, pawl_error *err) {
 
 static pawl_code forget_revisions(sweep *w, const pawl_buf *keep, int n,
                                   pawl_error *err) {
-  int64_t began = pawl_clock_mono();
   pawl_code rc = PAWL_OK;
 
-  TRY(pawl_store_begin(w->e->store, PAWL_UNIT_BATCH, err));
+  TRY(pawl_pace_begin(w->e, PAWL_UNIT_BATCH, err));
   for (int i = 0; i < n; i++) {
     const pawl_prune_revisions_row *row = &PAWL_KEPT(prune_revisions, keep)[i];
     TRY(PAWL_SEND(w->e->store, prune_revision, NULL, err, .code = row->code,
                   .version = row->version, .revision = row->revision));
   }
-  TRY(pawl_store_commit(w->e->store, err));
-  pawl_purge_took(w->e, began);
+  TRY(pawl_pace_commit(w->e, PAWL_PACED_REVISIONS, n, err));
 out:
   if (rc != PAWL_OK) pawl_store_rollback(w->e->store);
   return rc;
@@ -708,7 +744,7 @@ out:
 
 static pawl_code step_revisions(sweep *w, int *done, pawl_error *err) {
   int64_t kept = kept_other(w->asked.revisions, w->ours.revisions, -1);
-  const int max = at_most(w, w->asked.dry_run ? INT32_MAX : REVISIONS);
+  const int max = most_of(w, PAWL_PACED_REVISIONS);
   pawl_buf keep = {.alloc = &w->e->alloc};
   pawl_rows rows;
   pawl_code rc = PAWL_OK;
@@ -730,8 +766,8 @@ out:
 static pawl_code step_executors(sweep *w, int *done, pawl_error *err) {
   const int64_t before =
       w->now_us - kept_other(w->asked.executors, w->ours.executors, KEPT_US);
-  const int max = at_most(w, EXECUTORS);
-  int64_t n, began = pawl_clock_mono();
+  const int max = at_most(w, pawl_pace_rows(w->e, PAWL_PACED_EXECUTORS));
+  int64_t n;
   pawl_rows rows;
 
   if (w->asked.dry_run) {
@@ -739,10 +775,8 @@ static pawl_code step_executors(sweep *w, int *done, pawl_error *err) {
         PAWL_READ(w->e->store, prune_executors, &rows, err, .before = before));
     n = pawl_read_prune_executors(&rows, 0).n;
   } else {
-    MUST(PAWL_WRITE(w->e->store, executor_prune, &rows, err, .before = before,
-                    .max = max));
-    n = rows.changed;
-    pawl_purge_took(w->e, began);
+    MUST(TAKE_ONCE(w, EXECUTORS, executor_prune, &n, err, .before = before,
+                   .max = max));
   }
   removed(w, n);
   *done = n < max || w->asked.dry_run;
@@ -762,11 +796,9 @@ static pawl_code step_space(sweep *w, int *done, pawl_error *err) {
   }
   *done = !pages || w->asked.dry_run;
   if (*done) return PAWL_OK;
-  int64_t began = pawl_clock_mono();
-  TRY(pawl_store_begin(w->e->store, PAWL_UNIT_BATCH, err));
+  TRY(pawl_pace_begin(w->e, PAWL_UNIT_BATCH, err));
   TRY(pawl_store_send_one(w->e->store, PAWL_STMT_prune_cut, NULL, NULL, err));
-  TRY(pawl_store_commit(w->e->store, err));
-  pawl_purge_took(w->e, began);
+  TRY(pawl_pace_commit(w->e, PAWL_PACED_PAGES, 0, err));
   MUST(pawl_store_once_one(w->e->store, PAWL_UNIT_READ, PAWL_STMT_prune_space,
                            NULL, &rows, err));
   if (rows.nrows) {
@@ -935,21 +967,30 @@ static void tell(const sweep *w, int finished, pawl_buf *out) {
     tell_count(&o, stages[i].name, &w->counts[i]);
   pawl_member_int(&o, "freed_bytes", w->freed_bytes);
   pawl_member_int(&o, "longest_us", w->e->longest_us);
+  pawl_member_int(&o, "rested_us", w->pace.rested_us);
   pawl_member_bool(&o, "finished", finished);
   pawl_member_bool(&o, "dry_run", w->asked.dry_run);
   pawl_object_end(&o);
 }
 
-static pawl_code go_through(sweep *w, int *finished, pawl_error *err) {
-  int64_t again = pawl_clock_mono() + TTL_US / 3;
-  int got = 1;
+/* As a pace calls it, and between units. */
+static pawl_code keep_house(void *ud, pawl_error *err) {
+  sweep *w = ud;
+  int got;
 
-  while (!is_finished(w) && !w->e->interrupted) {
-    if (pawl_clock_mono() >= again) {
-      MUST(take_house(w, 1, &got, NULL, err));
-      if (!got) return refuse_busy(w->e, err);
-      again = pawl_clock_mono() + TTL_US / 3;
-    }
+  if (w->asked.dry_run || pawl_engine_now(w->e) < w->again_us) return PAWL_OK;
+  MUST(take_house(w, 1, &got, NULL, err));
+  if (!got) return refuse_busy(w->e, err);
+  w->again_us = pawl_engine_now(w->e) + TTL_US / 3;
+  return PAWL_OK;
+}
+
+static pawl_code go_through(sweep *w, int *finished, pawl_error *err) {
+  w->again_us = pawl_engine_now(w->e) + TTL_US / 3;
+  while (!is_finished(w)) {
+    MUST(pawl_pace_rest(w->e, err)); /* C1 */
+    if (w->e->interrupted) break;
+    MUST(keep_house(w, err));
     MUST(step(w, err));
     *finished = *finished && (w->left > 0 || w->at.stage >= SPACE);
     heed_limit(w);
@@ -979,10 +1020,16 @@ pawl_code pawl_prune_all(pawl_engine *e, pawl_taker *take, pawl_filer *file,
     if (!got) return refuse_busy(e, err);
   }
   e->interrupted = 0;
+  w.pace =
+      (struct pawl_pace){.asked = w.asked.dry_run ? 100 : (int)w.asked.share,
+                         .keep = keep_house,
+                         .ud = &w};
+  pawl_pace_enter(e, &w.pace);
   TRY(go_through(&w, &finished, err));
   tell(&w, finished, out);
   rc = pawl_buf_check(out, err);
 out:
+  pawl_pace_leave(e);
   e->interrupted = 0;
   pawl_buf_deinit(&w.versions);
   if (got) {

@@ -11,34 +11,10 @@
 #include "../common/find.h"
 #include "../common/time.h"
 #include "act.h"
+#include "pace.h"
 
-/* Rows that a unit takes away: as many as take a fraction of LOCKED_US, so that
- * nobody waits longer for a lock. A task counts ten: it has owners, and a unit
- * two statements for each. */
-enum { ROWS = 1000, LEAST_ROWS = 16, ROWS_A_TASK = 10 };
-#define LOCKED_US (50 * 1000)
-
-int pawl_purge_budget(const pawl_engine *e) {
-  return e->purge_rows ? e->purge_rows : ROWS;
-}
-
-void pawl_purge_took(pawl_engine *e, int64_t began_mono) {
-  int64_t took_us = pawl_clock_mono() - began_mono;
-  if (took_us > e->longest_us) e->longest_us = took_us;
-}
-
-/* How long the last unit took says how much the next one does. */
-static void adapt(pawl_engine *e, int64_t began_mono) {
-  int64_t took_us = pawl_clock_mono() - began_mono;
-  int rows = pawl_purge_budget(e);
-
-  pawl_purge_took(e, began_mono);
-  if (took_us > LOCKED_US / 2)
-    rows /= 2;
-  else if (took_us < LOCKED_US / 8)
-    rows *= 2;
-  e->purge_rows = rows < LEAST_ROWS ? LEAST_ROWS : rows > ROWS ? ROWS : rows;
-}
+/* A task has owners, and a unit two statements for each. */
+enum { MOST_TASKS = 100 };
 
 /* ---- may it go? ---- */
 
@@ -176,7 +152,7 @@ static pawl_code begin(pawl_engine *e, going *g, pawl_error *err) {
   pawl_rows rows;
   int at;
 
-  MUST(pawl_store_begin(e->store, PAWL_UNIT_OPEN, err));
+  MUST(pawl_pace_begin(e, PAWL_UNIT_OPEN, err));
   MUST(pawl_store_send_one(e->store, g->mark, &which, &at, err));
   pawl_store_rows(e->store, at, &rows);
   if (rows.nrows) since_us = pawl_read_archive_left_of(&rows, 0).since;
@@ -185,22 +161,23 @@ static pawl_code begin(pawl_engine *e, going *g, pawl_error *err) {
   return PAWL_OK;
 }
 
-static int may_go_on(const going *g) {
-  return !g->is_over && pawl_clock_mono() < g->until_mono;
+static int may_go_on(const pawl_engine *e, const going *g) {
+  return !g->is_over && !pawl_pace_stops(e) &&
+         pawl_clock_mono() < g->until_mono;
 }
 
 /* Takes at most so many: *n of them. */
 typedef pawl_code taking(pawl_engine *e, const going *g, int64_t max,
                          int64_t *n, pawl_error *err);
 
-static pawl_code take(pawl_engine *e, going *g, taking *some, int64_t max,
-                      int64_t *n, pawl_error *err) {
+static pawl_code take(pawl_engine *e, going *g, taking *some, pawl_paced of,
+                      int64_t max, int64_t *n, pawl_error *err) {
   pawl_code rc = PAWL_OK;
 
   *n = 0;
   TRY(begin(e, g, err));
   if (!g->is_over) TRY(some(e, g, max, n, err));
-  TRY(pawl_store_commit(e->store, err));
+  TRY(pawl_pace_commit(e, of, *n, err));
 out:
   if (rc != PAWL_OK) pawl_store_rollback(e->store);
   return rc;
@@ -208,15 +185,15 @@ out:
 
 /* Taken away twice, when an answer was lost, they are gone once. */
 static pawl_code take_batch(pawl_engine *e, going *g, taking *some,
-                            int64_t max, int64_t *n, pawl_error *err) {
+                            pawl_paced of, int64_t max, int64_t *n,
+                            pawl_error *err) {
   int tries = 0;
   pawl_code rc;
 
+  MUST(pawl_pace_rest(e, err));
   (void)PAWL_FAULT("engine.purge.batch");
-  int64_t began = pawl_clock_mono();
-  do rc = take(e, g, some, max, n, err);
+  do rc = take(e, g, some, of, max, n, err);
   while (pawl_store_may_repeat(rc, &tries));
-  adapt(e, began);
   return rc;
 }
 
@@ -244,9 +221,9 @@ static pawl_code purge_table(pawl_engine *e, going *g, taking *some,
   int64_t n, max;
 
   do {
-    if (!may_go_on(g)) return PAWL_OK;
-    max = pawl_purge_budget(e);
-    MUST(take_batch(e, g, some, max, &n, err));
+    if (!may_go_on(e, g)) return PAWL_OK;
+    max = pawl_pace_rows(e, PAWL_PACED_ROWS);
+    MUST(take_batch(e, g, some, PAWL_PACED_ROWS, max, &n, err));
   } while (n >= max); /* fewer: those were the last */
   return PAWL_OK;
 }
@@ -265,28 +242,24 @@ static pawl_code send_tasks(pawl_engine *e, int shard, const pawl_id *ids,
 
 pawl_code pawl_purge_tasks(pawl_engine *e, int shard, const pawl_id *ids,
                            int n, pawl_error *err) {
-  int64_t began = pawl_clock_mono();
   pawl_code rc = PAWL_OK;
 
-  TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
+  assert(n <= MOST_TASKS);
+  TRY(pawl_pace_begin(e, PAWL_UNIT_BATCH, err));
   TRY(send_tasks(e, shard, ids, n, err));
-  TRY(pawl_store_commit(e->store, err));
-  adapt(e, began);
+  TRY(pawl_pace_commit(e, PAWL_PACED_TASKS, n, err));
 out:
   if (rc != PAWL_OK) pawl_store_rollback(e->store);
   return rc;
 }
 
-int pawl_purge_task_budget(const pawl_engine *e) {
-  return pawl_purge_budget(e) / ROWS_A_TASK + 1;
-}
-
 static pawl_code take_tasks(pawl_engine *e, const going *g, int64_t max,
                             int64_t *n, pawl_error *err) {
-  pawl_id ids[ROWS / ROWS_A_TASK + 1];
+  pawl_id ids[MOST_TASKS];
   pawl_rows rows;
   int at;
 
+  assert(max <= MOST_TASKS);
   MUST(PAWL_SEND(e->store, purge_tasks, &at, err, .shard = g->shard,
                  .id = g->id, .max = max));
   pawl_store_rows(e->store, at, &rows);
@@ -297,13 +270,11 @@ static pawl_code take_tasks(pawl_engine *e, const going *g, int64_t max,
 }
 
 static pawl_code purge_own_tasks(pawl_engine *e, going *g, pawl_error *err) {
-  int64_t n = 1, began;
+  int64_t n = 1;
 
-  while (n && may_go_on(g)) {
-    began = pawl_clock_mono();
-    MUST(take(e, g, take_tasks, pawl_purge_task_budget(e), &n, err));
-    adapt(e, began);
-  }
+  while (n && may_go_on(e, g))
+    MUST(take_batch(e, g, take_tasks, PAWL_PACED_TASKS,
+                    pawl_pace_rows(e, PAWL_PACED_TASKS), &n, err));
   return PAWL_OK;
 }
 
@@ -350,10 +321,10 @@ pawl_code pawl_purge_rows(pawl_engine *e, const pawl_id *id,
   TABLES(PURGE)
   MUST(purge_own_tasks(e, &g, err));
   *gone = g.is_over;
-  if (!may_go_on(&g)) return PAWL_OK;
+  if (!may_go_on(e, &g)) return PAWL_OK;
   *gone = 1;
   (void)PAWL_FAULT("engine.purge.last");
-  return take(e, &g, take_itself, 1, &n, err);
+  return take(e, &g, take_itself, PAWL_PACED_ROWS, 1, &n, err);
 }
 
 /* ---- many ---- */
@@ -420,7 +391,7 @@ pawl_code pawl_purge_many(pawl_engine *e, int shard,
                           const pawl_purgeable *list, int n, int64_t *gone,
                           pawl_error *err) {
   seized s = {.shard = shard, .n = n, .list = list};
-  int64_t began;
+  int64_t nrows = 0;
   pawl_rows rows;
   int last;
   pawl_code rc = PAWL_OK;
@@ -431,8 +402,8 @@ pawl_code pawl_purge_many(pawl_engine *e, int shard,
     assert(pawl_id_cmp(&list[i - 1].id, &list[i].id) < 0);
   TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &s.lease, err));
   (void)PAWL_FAULT("engine.purge.many");
-  began = pawl_clock_mono();
-  TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
+  for (int i = 0; i < n; i++) nrows += list[i].rows;
+  TRY(pawl_pace_begin(e, PAWL_UNIT_BATCH, err));
   TRY(send_seize(e, &s, NULL, err));
 #define SEND_HELD(table) \
   TRY(send_held(e, &s, PAWL_STMT_purge_held_##table, NULL, err));
@@ -445,8 +416,7 @@ pawl_code pawl_purge_many(pawl_engine *e, int shard,
   SEND_HELD(task)
   TRY(send_held(e, &s, PAWL_STMT_purge_held_instance, &last, err));
   TRY(send_release(e, &s, err));
-  TRY(pawl_store_commit(e->store, err));
-  adapt(e, began);
+  TRY(pawl_pace_commit(e, PAWL_PACED_ROWS, nrows, err));
   pawl_store_rows(e->store, last, &rows);
   *gone = rows.changed;
   return PAWL_OK;
@@ -512,8 +482,8 @@ pawl_code pawl_archive_rest(pawl_engine *e, const pawl_id *id,
   OWN(PURGE)
   MUST(purge_own_tasks(e, &g, err));
   *gone = g.is_over;
-  if (!may_go_on(&g)) return PAWL_OK;
+  if (!may_go_on(e, &g)) return PAWL_OK;
   *gone = 1;
   (void)PAWL_FAULT("engine.archive.last");
-  return take(e, &g, take_rest, 1, &n, err);
+  return take(e, &g, take_rest, PAWL_PACED_ROWS, 1, &n, err);
 }

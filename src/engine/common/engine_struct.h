@@ -72,6 +72,21 @@ typedef struct pawl_told {
   int n;
 } pawl_told;
 
+/* What is taken away in units whose size goes by how long they take, see
+ * act/pace.h. */
+typedef enum pawl_paced {
+  PAWL_PACED_ROWS, /* of instances that have ended */
+  PAWL_PACED_ARCHIVED, /* the same, in the unit that archives them */
+  PAWL_PACED_OUTBOX,
+  PAWL_PACED_TASKS,
+  PAWL_PACED_AUDIT,
+  PAWL_PACED_EVENTS,
+  PAWL_PACED_REVISIONS,
+  PAWL_PACED_EXECUTORS,
+  PAWL_PACED_PAGES, /* that a SQLite file gives back */
+  PAWL_NPACED
+} pawl_paced;
+
 struct pawl_engine {
   /* ---- everybody's ---- */
   pawl_config config; /* defaults filled in */
@@ -119,9 +134,11 @@ struct pawl_engine {
   /* ---- versions ---- */
   int64_t store_epoch; /* the one that knows us and our definitions */
   int graph_only;      /* no code is to be loaded from the store now */
-  /* ---- act: purge.c, prune.c ---- */
-  int purge_rows;        /* that one unit takes; 0: as many as ever */
-  int64_t longest_us;    /* of units that took rows away */
+  /* ---- act: pace.c, prune.c ---- */
+  int unit_rows[PAWL_NPACED]; /* that one takes; 0: none of these was yet */
+  int64_t unit_mono_us;       /* when the one under way had its locks */
+  int64_t longest_us;         /* of units that took rows away */
+  struct pawl_pace *pace;     /* of a sweep under way; NULL: it rests not */
   int64_t prune_mono_us; /* no piece before that */
   /* ---- work: held instances, slots.h ---- */
   struct pawl_held *held;

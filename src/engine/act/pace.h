@@ -1,0 +1,55 @@
+/* engine/act/pace.h: housekeeping that keeps out of others' way.
+ *
+ * How much at once: what a transaction takes away is so much that it holds its
+ * locks for about PAWL_UNIT_US, by what those before it took. How much of the
+ * time: behind its work a sweep rests, so that work is a share of the whole.
+ * Beside instances that begin and end that is BUSY_SHARE of a hundred, in a
+ * store where nothing does all of it, unless somebody has said.
+ *
+ * Layer    engine/act.
+ * Time     by the monotonic clock. What a unit waits for others' locks until it
+ *          begins is not its work, where the store tells (SQLite).
+ * Keeps    C1 nobody rests in a transaction, nor between what was read and the
+ *             transaction that goes by it.
+ *          C2 nobody rests behind the last step of a sweep.
+ *          C3 a unit that finds less than half of what it may take makes the
+ *             next no larger. */
+#ifndef PAWL_ENGINE_ACT_PACE_H
+#define PAWL_ENGINE_ACT_PACE_H
+
+#include "../common/engine_struct.h"
+
+#define PAWL_UNIT_US (15 * 1000)
+
+/* How many rows a unit of these takes now. */
+int pawl_pace_rows(const pawl_engine *e, pawl_paced of);
+/* A unit that takes rows away: pawl_store_begin, and its locks' time begins. */
+pawl_code pawl_pace_begin(pawl_engine *e, int unit, pawl_error *err);
+/* pawl_store_commit; it took n of these. e->longest_us is of all units the
+ * longest. */
+pawl_code pawl_pace_commit(pawl_engine *e, pawl_paced of, int64_t n,
+                           pawl_error *err);
+
+/* Of one sweep. */
+struct pawl_pace {
+  int asked;          /* of a hundred; 0: as the store is busy */
+  int share;          /* now */
+  int64_t look_mono;  /* is it busy? not asked before */
+  int64_t since_mono; /* all since then is work */
+  int64_t waited_us;  /* but for this */
+  int64_t rested_us;
+  pawl_code (*keep)(void *ud, pawl_error *err); /* called while it rests */
+  void *ud;
+};
+
+/* Until pawl_pace_leave e's sweep rests, as asked. */
+void pawl_pace_enter(pawl_engine *e, struct pawl_pace *p);
+void pawl_pace_leave(pawl_engine *e);
+/* Where nothing is open: rests for what was done since the last rest. Nothing
+ * without a pace. pawl_interrupt ends it. */
+pawl_code pawl_pace_rest(pawl_engine *e, pawl_error *err);
+/* Is what is under way to be left half-way? Only who has a pace can be asked
+ * to. */
+int pawl_pace_stops(const pawl_engine *e);
+
+#endif
