@@ -1,8 +1,11 @@
 --- What SQL may call in a transaction of its own (PostgreSQL): pawl.start,
 --- pawl.signal, pawl.result. They leave the rows that the library leaves.
 local kit = require "spec.engine.kit"
+local attribute = require "pawl.attribute"
+local core = require "pawl.core"
 local pawl = require "pawl"
 local probe = require "spec.support.probe"
+local shell = require "spec.support.shell"
 
 local backend = kit.backends[2]
 
@@ -26,6 +29,10 @@ local function waiting()
   return flow
 end
 
+local function typed(value)
+  return assert(attribute.to_json(value))
+end
+
 --- All rows but ids, times, and who ran what: ids by the order in which they
 --- appear, and times by whether there is one.
 local TIMES <const> = { at = true, minute = true, since = true }
@@ -35,7 +42,9 @@ local ASIDE <const> = { ord = true, came = true, lease = true, no = true,
 local function line(row)
   local words = {}
   for column, value in pairs(row) do
-    words[#words + 1] = ("%s=%s"):format(column, value)
+    words[#words + 1] = ("%s=%s"):format(column, (tostring(value)
+      :gsub('("%w+_at"):[^,}]+', "%1:then")
+      :gsub('("begun"):[^,}]+', "%1:then"):gsub("to:%x+:", "to:")))
   end
   table.sort(words)
   return table.concat(words, " ")
@@ -262,6 +271,344 @@ if backend then
       assert.same(kept[2], kept[1])
     end)
 
+    --- The same calls by the library and by SQL, and the same runs between:
+    --- each step's answer, its ids by the step that gave them first, and the
+    --- failures' codes; then all rows.
+    local function alike(steps)
+      local one, lib = fresh(1)
+      local sides = {}
+      sides[1] = { engine = one, start = function(code, input, options)
+        return one:start(code, input, options)
+      end, signal = function(name, data, options)
+        local signal = { name = name, data = data }
+        for word, value in pairs(options) do signal[word] = value end
+        if signal.start then
+          local flat = { workflow = signal.start.workflow,
+            input = signal.start.input }
+          for word, value in pairs(signal.start.options or {}) do
+            flat[word] = value
+          end
+          signal.start = flat
+        end
+        local reached, told = one:signal(signal)
+        if not reached then return nil, told end
+        return told
+      end }
+      local function asked(name, ...)
+        local found, err = probe.sql(url, call(name, ...))
+        if not found then
+          return nil, { code = ({ ["23505"] = "exists", ["55000"] = "conflict",
+            ["22023"] = "invalid" })[err.sqlstate], message = err.message }
+        end
+        return found[1].it
+      end
+      sides[2] = { engine = engine, start = function(code, input, options)
+        local given = {}
+        for word, value in pairs(options) do given[word] = value end
+        if given.attributes then
+          local attributes = {}
+          for word, value in pairs(given.attributes) do
+            attributes[word] = typed(value)
+          end
+          given.attributes = attributes
+        end
+        return asked("start", code, input, given)
+      end, signal = function(name, data, options)
+        local told, err = asked("signal", name, data, options)
+        return told and pawl.json.decode(told), err
+      end }
+      local replies = {}
+      for s, side in ipairs(sides) do
+        local ids, names, said = {}, {}, {}
+        local function name(id, i)
+          if not names[id] then names[id], ids[i] = "of step " .. i, id end
+          return names[id]
+        end
+        for i, step in ipairs(steps) do
+          if step == "run" then
+            assert(side.engine:run())
+          else
+            local options = {}
+            for word, value in pairs(step[4] or {}) do
+              options[word] = word == "instance" and ids[value] or value
+            end
+            local reply, err = side[step[1]](step[2], step[3], options)
+            if not reply then
+              said[i] = err.code == "already_finished" and "conflict"
+                or err.code
+              assert.is_not_nil(said[i], tostring(err))
+            elseif step[1] == "start" then
+              said[i] = name(reply, i)
+            else
+              said[i] = { reached = reply.reached, created = reply.created,
+                repeated = reply.repeated,
+                instance = name(reply.instance, i) }
+            end
+          end
+        end
+        replies[s] = said
+      end
+      assert.same(replies[1], replies[2])
+      local by_library, by_sql = rows(lib), rows(url)
+      for word, list in pairs(by_library) do
+        for i, row in ipairs(list) do
+          assert.equal(row, by_sql[word][i], word)
+        end
+        assert.equal(#list, #by_sql[word], word)
+      end
+      return replies[1]
+    end
+
+    it("gives a key on as the library does", function()
+      local X <const>, Y <const> = kit.draw_id(), kit.draw_id()
+      local said = alike {
+        { "start", "t.wait", {}, { key = "k" } },
+        { "start", "t.wait", {}, { key = "k", on_existing = "return" } },
+        { "start", "t.wait", {}, { key = "k", on_existing = "fail" } },
+        { "start", "t.wait", {}, { key = "k", on_existing = "replace",
+          reuse = "failed", by = "ann" } },
+        "run",
+        { "signal", "go", { 1 }, { instance = 4 } },
+        "run",
+        { "start", "t.wait", {}, { key = "k", on_existing = "fail" } },
+        { "start", "t.wait", {}, { key = "k", on_existing = "replace" } },
+        { "start", "t.wait", {}, { key = "k", reuse = "failed" } },
+        { "start", "t.wait", {}, { key = "k", reuse = "ended" } },
+        { "start", "t.wait", {}, { key = "k", reuse = "ended" } },
+        { "start", "t.wait", {}, { key = "k", on_existing = "replace",
+          id = X } },
+        { "start", "t.wait", {}, { key = "k", on_existing = "replace",
+          id = X } },
+        { "start", "t.one", {}, { id = Y } },
+        { "start", "t.one", {}, { id = Y } },
+        { "start", "t.wait", {}, { id = Y } },
+        { "start", "t.one", {}, { id = Y, tenant = "acme" } },
+        { "start", "t.one", {}, { key = "free", reuse = "ended",
+          on_existing = "fail", tenant = "acme", delay = nil } },
+        "run",
+      }
+      assert.same({ "of step 1", "of step 1", "exists", "of step 4" },
+        { table.unpack(said, 1, 4) })
+      assert.same({ "exists", "exists", "of step 4", "of step 11",
+        "of step 11", "of step 13", "of step 13", "of step 15", "of step 15",
+        "conflict", "conflict", "of step 19" }, { table.unpack(said, 8, 19) })
+    end)
+
+    it("starts by a signal as the library does", function()
+      local function start(options, workflow)
+        return { workflow = workflow or "t.wait", input = { n = 1 },
+          options = options }
+      end
+      local said = alike {
+        { "signal", "go", { 1 }, { start = start() } },
+        { "signal", "go", { 1 }, { start = start({ tenant = "acme",
+          priority = 3, correlation = "c" }), tenant = "acme", by = "ann",
+          source = "shop", id = "e0", key = "x" } },
+        { "signal", "go", { 1 }, { start = start(), id = "e1" } },
+        { "signal", "go", { 1 }, { start = start(), id = "e1" } },
+        "run",
+        { "signal", "go", { 1 }, { start = start(), id = "e1" } },
+        { "signal", "other", { 2 }, { start = start { key = "c" } } },
+        { "signal", "other", { 3 }, { start = start { key = "c" },
+          id = "e2" } },
+        { "signal", "other", { 3 }, { start = start { key = "c",
+          on_existing = "replace" }, id = "e3", ttl = nil } },
+        { "signal", "other", { 3 }, { start = start { key = "c",
+          on_existing = "replace" }, id = "e3" } },
+        { "signal", "other", { 3 }, { start = start { key = "c",
+          on_existing = "fail" }, id = "e4" } },
+        { "signal", "go", { 3 }, { start = start { key = "c" } } },
+        "run",
+        { "signal", "go", { 4 }, { start = start { key = "c" } } },
+        { "signal", "go", { 4 }, { start = start { key = "c",
+          reuse = "ended" }, id = "e5" } },
+        "run",
+        { "signal", "go", { 4 }, { start = start { key = "c",
+          reuse = "ended" }, id = "e5" } },
+        { "signal", "go", { 4 }, { start = start({}, "t.unknown") } },
+      }
+      assert.same({ reached = 1, created = true, repeated = false,
+        instance = "of step 9" }, said[9])
+      assert.same({ reached = 0, created = false, repeated = true,
+        instance = "of step 9" }, said[10])
+      assert.same({ "exists", "conflict" }, { said[11], said[14] })
+      assert.same({ reached = 0, created = false, repeated = true,
+        instance = "of step 15" }, said[17])
+    end)
+
+    it("takes attributes, found as the library's", function()
+      local random = require("spec.support.random").new(17)
+      local steps = {}
+      local function number(i)
+        local digits = {}
+        for k = 1, random:between(1, 40) do
+          digits[k] = tostring(random:between(0, 9))
+        end
+        local at = random:between(1, #digits)
+        local whole = table.concat(digits, "", 1, at):gsub("^0+(%d)", "%1")
+        return pawl.decimal((i % 2 == 0 and "-" or "") .. whole
+          .. (at < #digits and "." .. table.concat(digits, "", at + 1) or ""))
+      end
+      local function float()
+        local bits = random:between(0, 0xffffffff) << 32
+          | random:between(0, 0xffffffff)
+        local value = string.unpack("d", string.pack("i8", bits))
+        if value ~= value or value - value ~= 0 then return 0.5 end
+        return value
+      end
+      local fixed = { 0, -1, 100, math.maxinteger, math.mininteger, 0.0, -0.0,
+        0.1, 1.5, -99.95, 1e15, 1e22, 1e23, 2.0 ^ 63, 2.0 ^ 64, -2.0 ^ 70,
+        5e-324, 2.2250738585072014e-308, 1.7976931348623157e308, 2.0 ^ -24,
+        2.0 ^ -25, 2.0 ^ -44, 1 / 3, 0.1 + 0.2, true, false, "", "Køln", "a'b",
+        pawl.decimal "0", pawl.decimal "-0.00", pawl.decimal "100.50",
+        pawl.decimal("-" .. ("7"):rep(900)), pawl.binary "", pawl.binary "x",
+        pawl.binary "\0\255\7", pawl.date "0000-03-01", pawl.date "0001-01-01",
+        pawl.date "1969-12-31T23:59:59.999999Z", pawl.date "2024-02-29",
+        pawl.date "9999-12-31T23:59:59.999999Z",
+        pawl.date "2026-07-01T10:00:00.5Z" }
+      for n = 1, 12 do
+        local attributes = {}
+        if n == 1 then
+          for i, value in ipairs(fixed) do attributes["f" .. i] = value end
+        else
+          for i = 1, 25 do
+            attributes["d" .. i], attributes["r" .. i] = number(i), float()
+          end
+        end
+        steps[n] = { "start", "t.one", {}, { attributes = attributes } }
+      end
+      steps[#steps + 1] = { "start", "t.wait", {}, { key = "k",
+        attributes = { a = 1 } } }
+      steps[#steps + 1] = { "start", "t.wait", {}, { key = "k",
+        attributes = { b = 1 } } }
+      alike(steps)
+      -- As text, a date is read as the library reads it.
+      for _, text in ipairs { "0000-03-01", "2024-02-29",
+        "2026-07-01T10:00:00.5+02:00", "2026-07-01t10:00:00.12345678z",
+        "1969-12-31 23:59:59-23:59", "9999-12-31T23:59:59.999999Z" } do
+        assert.equal(core.time_parse(text), tonumber(sql(
+          ("select pawl.read_date('%s') as it"):format(text))), text)
+      end
+    end)
+
+    it("gives on the key of what was archived", function()
+      local id = assert(engine:start("t.one", {}, { key = "k" }))
+      assert(engine:run())
+      assert(engine:archive(id))
+      fails(call("start", "t.one", {}, { key = "k", on_existing = "fail" }),
+        "exists", "23505", "which has ended: completed")
+      local new = sql(call("start", "t.one", {}, { key = "k",
+        reuse = "ended" }))
+      assert.not_equal(id, new)
+      assert.equal(new, kit.select(url, "select successor as it from"
+        .. " pawl.archive")[1].it)
+      assert.equal(new, assert(engine:start("t.one", {}, { key = "k" })))
+      assert(engine:unarchive(id))
+      assert.equal(new, sql(call("start", "t.one", {}, { key = "k" })))
+    end)
+
+    it("does not give on the key of what goes on in another store", function()
+      local id = sql(call("start", "t.wait", {}, { key = "k" }))
+      assert(engine:run())
+      backend.sql(url, "update pawl.instance set away = '{}'; select 1 as it")
+      fails(call("start", "t.wait", {}, { key = "k",
+        on_existing = "replace" }), "conflict", "55000",
+        "was carried to another store")
+      assert.equal(id, sql(call("start", "t.wait", {}, { key = "k" })))
+    end)
+
+    --- A session that does so, and commits once somebody waits for a lock.
+    local function rival(text)
+      return assert(io.popen("env -u LD_PRELOAD psql -XAtq -v ON_ERROR_STOP=1"
+        .. " -d " .. shell.quote(url:gsub("^postgres:", "")) .. " -c "
+        .. shell.quote("begin") .. " -c " .. shell.quote(text) .. " -c "
+        .. shell.quote([[do $rival$ begin
+          perform set_config('application_name', 'spec-holds', false);
+          for i in 1 .. 2000 loop
+            exit when exists (select from pg_locks where not granted);
+            perform pg_sleep(0.01);
+          end loop;
+        end $rival$]]) .. " -c commit 2>&1"))
+    end
+
+    local function until_it_holds(other)
+      for _ = 1, 1000 do
+        if #backend.sql(url, "select 1 as it from pg_stat_activity where"
+          .. " application_name = 'spec-holds' or query like '%$rival$%'"
+          .. " and pid <> pg_backend_pid()") > 0 then
+          return
+        end
+      end
+      error(other:read("a"))
+    end
+
+    local HOW <const> = {
+      {}, { on_existing = "fail" }, { on_existing = "replace" },
+      { reuse = "ended" }, { reuse = "ended", on_existing = "fail" },
+    }
+
+    --- What came of two that started a key at once: `theirs` first.
+    local function check_rivals(how, old, id, theirs, err)
+      local what = pawl.json.encode { how, old, id, theirs, tostring(err) }
+      local there = kit.select(url, "select id, successor from pawl.instance"
+        .. " where key = '" .. how.key .. "' order by created_at, id")
+      if old and not how.reuse then -- it keeps its key
+        assert.equal(1, #there, what)
+        if how.on_existing then
+          assert.matches("has ended", tostring(err), what)
+          assert.matches("has ended", theirs, what)
+        else
+          assert.same({ old, old }, { id, theirs }, what)
+        end
+        return
+      end
+      local more = old and 1 or 0
+      if how.on_existing == "replace" then
+        assert.not_equal(id, theirs, what)
+        assert.equal(more + 2, #there, what)
+        for _, row in ipairs(there) do
+          assert.equal(row.id == theirs and id or nil, row.successor, what)
+        end
+        assert(engine:run())
+        assert.equal("cancelled", kit.status(engine, theirs), what)
+        return
+      end
+      assert.equal(more + 1, #there, what)
+      if how.on_existing == "fail" then
+        assert.matches("is that of instance " .. theirs:gsub("%-", "%%-"),
+          tostring(err), what)
+      else
+        assert.equal(theirs, id, what)
+      end
+    end
+
+    it("has one instance of two that start a key at once", function()
+      for n = 0, 19 do
+        local how = { key = "k" .. n }
+        for word, value in pairs(HOW[n % 5 + 1]) do how[word] = value end
+        local old
+        if n % 2 == 1 then
+          old = assert(engine:start("t.one", {}, { key = how.key }))
+          assert(engine:run())
+        end
+        local other = rival(call("start", "t.one", {}, how))
+        if not (old and how.on_existing and not how.reuse) then
+          until_it_holds(other)
+        end
+        local id, err
+        if n < 10 then
+          local found
+          found, err = probe.sql(url, call("start", "t.one", {}, how))
+          id = found and found[1].it
+        else
+          id, err = engine:start("t.one", {}, how)
+        end
+        local theirs = other:read("a"):gsub("%s+$", "")
+        other:close()
+        check_rivals(how, old, id, theirs, err)
+      end
+    end)
+
     it("says what is wrong, and does nothing", function()
       for _, case in ipairs {
         { call("start", "no code"), "invalid", "22023", "cannot be" },
@@ -275,22 +622,60 @@ if backend then
           "22023", "from %-32768" },
         { call("start", "t.one", {}, { delay_us = 1, at_us = 1 }), "invalid",
           "22023", "exclude" },
-        { call("start", "t.one", {}, { attributes = { a = 1 } }),
-          "unsupported", "0A000", "not there in SQL" },
+        { call("start", "t.one", {}, { on_existing = "keep", key = "k" }),
+          "invalid", "22023", "is one of return fail replace" },
+        { call("start", "t.one", {}, { reuse = 1 }), "invalid", "22023",
+          "is string" },
+        { call("start", "t.one", {}, { reuse = "ended" }), "invalid", "22023",
+          'option "reuse" needs a "key"' },
+        { call("start", "t.one", {}, { id = "x" }), "invalid", "22023",
+          "is a UUID of version 7" },
+        { call("start", "t.one", {}, { attributes = { a = 1 } }), "value",
+          "22023", "has no type and value" },
+        { call("start", "t.one", {}, { attributes = { ['"'] = typed(1) } }),
+          "value", "22023", "needs escaping" },
+        { call("start", "t.one", {}, { attributes = {
+          a = { type = "string", value = ("x"):rep(2001) } } }), "value",
+          "22023", "longer than 2000" },
         { call("start", "t.one", {}, { version = 9 }), "notfound", "P0002",
           "no workflow" },
         { call("start", "t.one", { ("x"):rep(1000001) }), "limit", "54000",
           "more than" },
         { call("signal", "no name"), "invalid", "22023", "cannot be" },
-        { call("signal", "go", {}, { start = "x" }), "unsupported", "0A000",
-          "not there in SQL" },
+        { call("signal", "go", {}, { start = "x" }), "invalid", "22023",
+          "is object" },
+        { call("signal", "go", {}, { start = { input = {} } }), "invalid",
+          "22023", 'needs "workflow"' },
+        { call("signal", "go", {}, { start = { workflow = "t.one",
+          options = { delay_us = 1 } } }), "invalid", "22023",
+          "cannot start an instance later" },
+        { call("signal", "go", {}, { start = { workflow = "t.one" },
+          instance = kit.draw_id() }), "invalid", "22023", "exclude" },
+        { call("signal", "go", {}, { tenant = "a", start = {
+          workflow = "t.one", options = { tenant = "b" } } }), "invalid",
+          "22023", 'this is tenant "a"' },
         { call("signal", "go", {}, { instance = "x" }), "invalid", "22023",
           "whole id" },
         { call("signal", "go", {}, { instance = kit.draw_id() }), "notfound",
           "P0002", "no instance" },
       } do fails(table.unpack(case)) end
+      for _, value in ipairs { { "string", 5 }, { "integer", 1.5 },
+        { "integer", "1" }, { "decimal", 1 }, { "decimal", "01" },
+        { "decimal", "1e5" }, { "float", "1" }, { "boolean", 1 },
+        { "date", "2026-02-30" }, { "date", "2026-01-01T24:00:00Z" },
+        { "date", "2026-01-01T10:00:00" }, { "date", "0000-01-01T00:00:00"
+          .. "+00:01" }, { "binary", "A" }, { "binary", "A A=" },
+        { "number", 1 } } do
+        fails(call("start", "t.one", {}, { attributes = {
+          a = { type = value[1], value = value[2] } } }), "value", "22023",
+          'attribute "a" has an impossible value')
+      end
       assert(engine.workflows:deactivate("t.one", 1))
-      fails(call("start", "t.one"), "conflict", "55000", "not active")
+      fails(call("start", "t.one"), "conflict", "55000", "no version of")
+      fails(call("start", "t.one", {}, { version = 1 }), "conflict", "55000",
+        'version 1 is not active')
+      fails(call("start", "t.one", {}, { key = "k", on_existing = "fail" }),
+        "conflict", "55000", "no version of")
       fails("select status from pawl.result('" .. kit.draw_id() .. "')",
         "notfound", "P0002", "no instance")
       for _, name in ipairs { "instance", "event", "inbox", "agenda" } do

@@ -1513,12 +1513,15 @@ begin
       perform pawl.refuse('invalid', '22023', format('%s has no option "%s"',
         what, o.key), 'there are: ' || (select string_agg(k, ', ')
                                           from json_object_keys(known) k));
-    elsif kind = 'library' then
-      perform pawl.refuse('unsupported', '0A000', format('option "%s" is not'
-        ' there in SQL', o.key), 'the library and the command have it');
-    elsif json_typeof(o.value) not in (split_part(kind, ' ', 1), 'null') then
+    elsif kind <> 'any'
+      and json_typeof(o.value) not in (split_part(kind, ' ', 1), 'null') then
       perform pawl.refuse('invalid', '22023', format('option "%s" is %s, not'
         ' %s', o.key, split_part(kind, ' ', 1), json_typeof(o.value)), '');
+    elsif kind like 'string %' and json_typeof(o.value) = 'string'
+      and not options ->> o.key = any (string_to_array(substr(kind, 8), ' '))
+    then
+      perform pawl.refuse('invalid', '22023', format('option "%s" is one of %s',
+        o.key, substr(kind, 8)), '');
     elsif kind = 'string' and octet_length(options ->> o.key)
                               not between 1 and 255 then
       perform pawl.refuse('invalid', '22023', format('option "%s" has 1 to 255'
@@ -1551,121 +1554,693 @@ begin
 end $$;
 
 -- only: postgres
--- As instance_start and what is around it in engine/enter/start.c.
-create function pawl.start(code text, input json default '{}',
-                           options json default '{}') returns uuid
+-- 2, or 5, so many times itself: exactly.
+create function pawl.power_of(base integer, times integer) returns numeric
+  language plpgsql immutable strict parallel safe
+  set search_path = pg_catalog, pg_temp as $$
+declare square numeric := base; n integer := times; product numeric := 1;
+begin
+  while n > 0 loop
+    if n % 2 = 1 then product := product * square; end if;
+    square := square * square;
+    n := n / 2;
+  end loop;
+  return product;
+end $$;
+
+-- only: postgres
+-- A number as engine/common/sortable.h tells it, which is 0.DIGITS times 10 to
+-- the exponent.
+create function pawl.sortable(negative boolean, digits text,
+                              exponent integer) returns text
+  language sql immutable strict parallel safe
+  set search_path = pg_catalog, pg_temp as $$
+  select case when rtrim(digits, '0') = '' then 'n1'
+              when negative then 'n0' || translate(n.body, '0123456789',
+                                                   '9876543210') || '~'
+              else 'n2' || n.body end
+    from (select lpad((50000 + exponent)::text, 5, '0')
+                 || rtrim(digits, '0') as body) n
+$$;
+
+-- only: postgres
+create function pawl.sortable(value numeric) returns text
+  language sql immutable strict parallel safe
+  set search_path = pg_catalog, pg_temp as $$
+  select pawl.sortable(value < 0, ltrim(p.whole || p.rest, '0'),
+                       case when p.whole <> '' then length(p.whole)
+                            else length(ltrim(p.rest, '0')) - length(p.rest)
+                       end)
+    from (select ltrim(split_part(abs(value)::text, '.', 1), '0') as whole,
+                 split_part(abs(value)::text, '.', 2) as rest) p
+$$;
+
+-- only: postgres
+-- A float is the integer that it is, or the first of 15, 16 and 17 digits that
+-- read back as it, of all that it has: C's printf rounds those, half to even.
+create function pawl.sortable(value double precision) returns text
+  language plpgsql immutable strict parallel safe
+  set search_path = pg_catalog, pg_temp as $$
+declare
+  b bytea := float8send(value);
+  power integer := (get_byte(b, 0) & 127) * 16 + get_byte(b, 1) / 16;
+  mantissa bigint := 0;
+  places integer := 0; digits text; kept text; exponent integer;
+begin
+  if value = floor(value) and abs(value) < 9223372036854775808 then
+    return pawl.sortable(value::bigint::numeric);
+  end if;
+  for i in 1 .. 7 loop
+    mantissa := mantissa * 256
+                + case i when 1 then get_byte(b, 1) & 15 else get_byte(b, i) end;
+  end loop;
+  if power > 0 then mantissa := mantissa + 4503599627370496; end if;
+  power := greatest(power, 1) - 1075;
+  if power < 0 then
+    places := -power;
+    digits := (mantissa * pawl.power_of(5, places))::text;
+  else
+    digits := (mantissa * pawl.power_of(2, power))::text;
+  end if;
+  for n in 15 .. 17 loop
+    kept := left(digits, n);
+    exponent := length(digits) - places;
+    if substr(digits, n + 1, 1) > '5'
+       or substr(digits, n + 1, 1) = '5'
+          and (rtrim(substr(digits, n + 2), '0') <> ''
+               or right(kept, 1)::integer % 2 = 1) then
+      kept := (kept::numeric + 1)::text;
+      exponent := exponent + length(kept) - least(n, length(digits));
+    end if;
+    begin
+      exit when (('0.' || kept || 'e' || exponent)::double precision)
+                = abs(value);
+    exception when numeric_value_out_of_range then null; -- rounded too far up
+    end;
+  end loop;
+  return pawl.sortable(value < 0, kept, exponent);
+end $$;
+
+-- only: postgres
+-- Microseconds since 1970 of a date as base/clock.c reads it; null: it is none.
+create function pawl.read_date(text text) returns bigint
+  language plpgsql immutable strict parallel safe
+  set search_path = pg_catalog, pg_temp as $$
+declare
+  p text[] := regexp_match(text, '^(\d{4})-(\d\d)-(\d\d)(?:[Tt ]([01]\d|2[0-3])'
+    ':([0-5]\d):([0-5]\d)(?:\.(\d+))?(?:[Zz]|([+-])([01]\d|2[0-3]):([0-5]\d)))?$');
+  day date;
+begin
+  if p is null then return null; end if;
+  begin
+    day := make_date(case p[1] when '0000' then -1 else p[1]::integer end,
+                     p[2]::integer, p[3]::integer);
+  exception when datetime_field_overflow then
+    return null;
+  end;
+  return (day - date '1970-01-01') * 86400000000
+    + coalesce(p[4], '0')::bigint * 3600000000
+    + coalesce(p[5], '0')::bigint * 60000000
+    + coalesce(p[6], '0')::bigint * 1000000
+    + rpad(left(coalesce(p[7], ''), 6), 6, '0')::bigint
+    - (coalesce(p[8], '+') || '1')::bigint * 60000000
+      * (coalesce(p[9], '0')::bigint * 60 + coalesce(p[10], '0')::bigint);
+end $$;
+
+-- only: postgres
+-- An attribute's columns, as attribute_read in engine/common/attributes.c.
+create function pawl.read_attribute(name text, typed json, out type text,
+       out text_value text, out date_value timestamptz, out bytes_value bytea,
+       out float_value double precision, out number_value numeric,
+       out boolean_value boolean, out sortable text)
   language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+declare value json; kind text; us bigint;
+begin
+  if octet_length(name) not between 1 and 255
+     or to_json(name)::text <> '"' || name || '"' then
+    perform pawl.refuse('value', '22023', format('attribute "%s" has a name'
+      ' that is empty, longer than 255 bytes, or needs escaping', name), '');
+  end if;
+  if json_typeof(typed) = 'object' then
+    value := typed -> 'value';
+    type := typed ->> 'type';
+  end if;
+  if value is null or type is null then
+    perform pawl.refuse('value', '22023', format('attribute "%s" has no type'
+      ' and value', name), '{"type": "integer", "value": 17}');
+  end if;
+  kind := type || ' ' || json_typeof(value);
+  begin
+    if kind = 'string string' then
+      text_value := typed ->> 'value';
+      if octet_length(text_value) > 2000 then
+        perform pawl.refuse('value', '22023', format('attribute "%s" is longer'
+          ' than 2000 bytes', name), '');
+      end if;
+      sortable := 's' || text_value;
+    elsif kind = 'integer number' and value::text ~ '^-?\d{1,19}$'
+      and value::text::numeric between -9223372036854775808
+                                   and 9223372036854775807
+      or kind = 'decimal string' and octet_length(typed ->> 'value') <= 1000
+      and typed ->> 'value' ~ '^-?(0|[1-9]\d*)(\.\d+)?$' then
+      number_value := typed ->> 'value';
+      sortable := pawl.sortable(number_value);
+    elsif kind = 'float number' then
+      float_value := typed ->> 'value';
+      sortable := pawl.sortable(float_value);
+    elsif kind = 'boolean boolean' then
+      boolean_value := typed ->> 'value';
+      sortable := 'b' || boolean_value::integer;
+    elsif kind in ('date number', 'date string') then
+      us := case when kind = 'date string'
+                 then pawl.read_date(typed ->> 'value')
+                 when value::text ~ '^-?\d{1,18}$' then value::text::bigint end;
+      if us between -62167219200000000 and 253402300799999999 then
+        date_value := timestamptz 'epoch'
+                      + us / 3600000000 * interval '1 hour'
+                      + us % 3600000000 * interval '1 microsecond';
+        sortable := 'd' || lpad((us + 9223372036854775808)::text, 20, '0');
+      end if;
+    elsif kind = 'binary string' and typed ->> 'value' ~
+      '^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$' then
+      bytes_value := decode(typed ->> 'value', 'base64');
+    end if;
+  exception
+    when numeric_value_out_of_range or untranslatable_character then null;
+  end;
+  if num_nonnulls(text_value, date_value, bytes_value, float_value,
+                  number_value, boolean_value) = 0 then
+    perform pawl.refuse('value', '22023', format('attribute "%s" has an'
+      ' impossible value for its type', name), 'an attribute is a string,'
+      ' integer, decimal, float, boolean, date or binary');
+  end if;
+end $$;
+
+-- only: postgres
+-- As instance_start: false, when its id or its key is there, or its version
+-- takes no instances. What `o` has was checked.
+create function pawl.start_row(shard integer, id uuid, code text,
+       version integer, key text, tenant text, input json, o json)
+  returns boolean language plpgsql
+  set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 <<v>>
-declare
-  key text; tenant text; version integer; digest bytea; id uuid; shard integer;
-  n integer; found uuid; due timestamptz;
+declare n integer; due timestamptz := coalesce(
+    timestamptz 'epoch' + (o ->> 'at_us')::bigint * interval '1 microsecond',
+    now() + nullif((o ->> 'delay_us')::bigint, 0) * interval '1 microsecond');
 begin
-  perform pawl.check_name('a workflow''s code', start.code);
-  input := coalesce(start.input, '{}');
-  options := coalesce(start.options, '{}');
-  perform pawl.check_options('a start', options, '{"key": "string", "version":
-    "number 1 2147483647", "priority": "number -32768 32767", "delay_us":
-    "number 0 3153600000000000", "at_us": "number 1 6307200000000000",
-    "group": "string", "tenant": "string", "correlation": "string",
-    "business_key": "string", "metadata": "object", "by": "string",
-    "attributes": "library", "on_existing": "library", "reuse": "library",
-    "id": "library"}');
-  if octet_length(input::text) > 1000000 then
-    perform pawl.refuse('limit', '54000', 'input has more than 1000000 bytes',
-                        '');
-  end if;
-  if coalesce((options ->> 'delay_us')::bigint, 0) > 0
-     and options ->> 'at_us' is not null then
-    perform pawl.refuse('invalid', '22023',
-      'options "delay_us" and "at_us" exclude each other', '');
-  end if;
-  v.key := options ->> 'key';
-  v.tenant := options ->> 'tenant';
-  v.version := options ->> 'version';
-  if v.version is not null and not exists (
-    select from pawl.workflow w
-     where w.code = start.code and w.version = v.version) then
-    perform pawl.refuse('notfound', 'P0002', format('there is no workflow "%s"'
-      ' version %s', start.code, v.version),
-      'load its file first, or leave the version out');
-  end if;
-  if v.key is null then
-    v.id := pawl.draw_id();
-  else
-    v.digest := sha256(convert_to(coalesce(v.tenant, ''), 'UTF8') || '\x00'
-      || convert_to(start.code, 'UTF8') || '\x00'
-      || convert_to(v.key, 'UTF8'));
-    v.id := pawl.draw_id(get_byte(v.digest, 0) * 256 + get_byte(v.digest, 1));
-  end if;
-  v.shard := pawl.shard_of(v.id);
-  v.due := coalesce(
-    timestamptz 'epoch' + (options ->> 'at_us')::bigint
-                          * interval '1 microsecond',
-    now() + nullif((options ->> 'delay_us')::bigint, 0)
-            * interval '1 microsecond');
   with new as (
     insert into pawl.instance (shard, id, status, workflow, version, priority,
            executor_group, tenant, correlation, business_key, metadata,
            started_by, key, input, visit, attempt, commits, seq, token_due_at,
            created_at, updated_at)
-    select v.shard, v.id, 'running', start.code, r.version,
-           coalesce((options ->> 'priority')::smallint, 0),
-           coalesce(options ->> 'group', 'default'), v.tenant,
-           options ->> 'correlation', options ->> 'business_key',
-           case when options ->> 'metadata' is not null
-                then options -> 'metadata' end,
-           options ->> 'by', v.key, input, 0, 0, 0, 0, v.due, now(), now()
-      from (select coalesce(v.version,
+    select start_row.shard, start_row.id, 'running', start_row.code, r.version,
+           coalesce((o ->> 'priority')::smallint, 0),
+           coalesce(o ->> 'group', 'default'), start_row.tenant,
+           o ->> 'correlation', o ->> 'business_key',
+           case when o ->> 'metadata' is not null then o -> 'metadata' end,
+           o ->> 'by', start_row.key, start_row.input, 0, 0, 0, 0, v.due,
+           now(), now()
+      from (select coalesce(start_row.version,
                      (select w.version from pawl.workflow w
-                       where w.code = start.code and w.current and w.active
+                       where w.code = start_row.code and w.current and w.active
                        order by w.version desc limit 1), 0) as version) r
      where not exists (select from pawl.workflow w
-                        where w.code = start.code and w.current
+                        where w.code = start_row.code and w.current
                           and r.version in (w.version, 0) and not w.active)
-       and (v.key is null or not exists (select from pawl.archive a
-             where a.shard = v.shard and a.workflow = start.code
-               and a.key = v.key and a.successor is null
-               and a.purged_at is null
-               and coalesce(a.tenant, '') = coalesce(v.tenant, '')))
+       and not exists (select from pawl.archive a
+                        where a.shard = start_row.shard
+                          and a.id = start_row.id offset 0)
+       and (start_row.key is null or not exists (
+             select from pawl.archive a
+              where a.shard = start_row.shard and a.workflow = start_row.code
+                and a.key = start_row.key and a.successor is null
+                and a.purged_at is null
+                and coalesce(a.tenant, '') = coalesce(start_row.tenant, '')
+             offset 0))
     on conflict do nothing
     returning version, priority, executor_group,
               coalesce(token_due_at, created_at) as due_at),
   stand as (
     insert into pawl.standing (shard, workflow, status, instance)
-    select v.shard, start.code, 'running', v.id from new),
+    select start_row.shard, start_row.code, 'running', start_row.id from new),
   counted as (
     insert into pawl.counter (shard, workflow, version, was, was_node, status,
            node, minute, amount)
-    select v.shard, start.code, version, '', '', 'running', '',
+    select start_row.shard, start_row.code, version, '', '', 'running', '',
            date_trunc('minute', now()), 1 from new)
   insert into pawl.agenda (shard, instance, workflow, version, executor_group,
          priority, ready, due_at, takeovers, latch)
-  select v.shard, v.id, start.code, version, executor_group, priority,
-         due_at <= now(), due_at, 0, 0 from new;
+  select start_row.shard, start_row.id, start_row.code, version,
+         executor_group, priority, due_at <= now(), due_at, 0, 0 from new;
   get diagnostics v.n = row_count;
-  if v.n = 1 then
-    if v.due is null then
-      perform pg_notify('pawl_wake', '');
-    end if;
-    return v.id;
+  if v.n = 0 then return false; end if;
+  if o ->> 'attributes' is not null then
+    insert into pawl.attribute (shard, instance, name, type, text_value,
+           date_value, bytes_value, float_value, number_value, boolean_value,
+           sortable, workflow, updated_at)
+    select start_row.shard, start_row.id, a.key, r.type, r.text_value,
+           r.date_value, r.bytes_value, r.float_value, r.number_value,
+           r.boolean_value, r.sortable, start_row.code, now()
+      from json_each(o -> 'attributes') a
+     cross join lateral pawl.read_attribute(a.key, a.value) r
+    on conflict do nothing;
   end if;
-  select i.id into v.found from pawl.instance i
-   where i.shard = v.shard and i.workflow = start.code and i.key = v.key
-     and coalesce(i.tenant, '') = coalesce(v.tenant, '')
+  return true;
+end $$;
+
+-- only: postgres
+-- Who has the key, and what is to happen: return, fail, take; as judge in
+-- engine/enter/succeed.c. Null: nobody has it.
+create function pawl.key_holder(shard integer, code text, key text,
+       tenant text, options json, out id uuid, out status text,
+       out archived boolean, out away boolean, out ended boolean,
+       out verdict text)
+  language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+<<v>>
+declare reuse text := options ->> 'reuse';
+  existing text := coalesce(options ->> 'on_existing', 'return');
+begin
+  select i.id, i.status, false, i.away is not null
+    into id, status, archived, away from pawl.instance i
+   where i.shard = key_holder.shard and i.workflow = key_holder.code
+     and i.key = key_holder.key
+     and coalesce(i.tenant, '') = coalesce(key_holder.tenant, '')
      and i.deleted_at is null and i.successor is null;
-  if v.found is null then
-    select a.id into v.found from pawl.archive a
-     where a.shard = v.shard and a.workflow = start.code and a.key = v.key
-       and coalesce(a.tenant, '') = coalesce(v.tenant, '')
+  if not found then
+    select a.id, a.status, true, false into id, status, archived, away
+      from pawl.archive a
+     where a.shard = key_holder.shard and a.workflow = key_holder.code
+       and a.key = key_holder.key
+       and coalesce(a.tenant, '') = coalesce(key_holder.tenant, '')
        and a.successor is null and a.purged_at is null;
+    if not found then return; end if;
   end if;
-  if v.found is null then
-    perform pawl.refuse('conflict', '55000', format('workflow "%s" is not'
-      ' active: no new instances of it are started', start.code),
+  ended := key_holder.status in ('completed', 'failed', 'cancelled')
+           and not exists (select from pawl.inbox i
+                            where i.shard = key_holder.shard
+                              and i.instance = key_holder.id and not i.taken
+                              and i.kind not in ('event', 'child', 'task')
+                              and i.kind in ('retry', 'restart'));
+  verdict := case
+    when key_holder.ended and (v.reuse = 'ended' or v.reuse = 'failed'
+                               and key_holder.status = 'failed') then 'take'
+    when v.existing = 'return' then 'return'
+    when v.existing = 'replace' and not key_holder.ended
+     and not key_holder.away then 'take'
+    else 'fail' end;
+end $$;
+
+-- only: postgres
+create function pawl.wake(shard integer, target uuid, statuses text[])
+  returns void language sql volatile
+  set search_path = pg_catalog, pg_temp as $$
+  insert into pawl.agenda as a (shard, instance, workflow, version,
+         executor_group, priority, ready, due_at, takeovers, latch)
+  select i.shard, i.id, i.workflow, i.version, i.executor_group, i.priority,
+         true, now(), 0, 1
+    from pawl.instance i
+   where i.shard = wake.shard and i.id = wake.target
+     and i.status = any (wake.statuses)
+  on conflict (shard, instance) do update
+     set latch = a.latch + 1, ready = a.ready or a.lease is null,
+         due_at = case when a.lease is null
+                       then least(a.due_at, excluded.due_at)
+                       else a.due_at end
+$$;
+
+-- only: postgres
+-- Its key is another's from now on; it is locked. One that lives is asked to
+-- cancel, and a worker of its group is given some time to see to that.
+create function pawl.take_key(shard integer, holder uuid, archived boolean,
+       ended boolean, successor uuid, by text)
+  returns void language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+begin
+  if take_key.archived then
+    update pawl.archive a set successor = take_key.successor
+     where a.shard = take_key.shard and a.id = take_key.holder;
+    return;
+  end if;
+  if take_key.ended then
+    delete from pawl.agenda a
+     where a.shard = take_key.shard and a.instance = take_key.holder
+       and a.lease is null
+       and not exists (select from pawl.inbox i
+                        where i.shard = take_key.shard
+                          and i.instance = take_key.holder and not i.taken
+                          and i.kind not in ('event', 'child', 'task'));
+  else
+    insert into pawl.inbox (shard, instance, no, kind, event_id, source, by,
+           data, received_at)
+    values (take_key.shard, take_key.holder, pawl.draw_id(), 'cancel',
+            'successor:' || take_key.successor, 'system', take_key.by,
+            format('{"reason":"replaced by %s"}', take_key.successor)::json,
+            now())
+    on conflict do nothing;
+    insert into pawl.ending as e (shard, instance, due_at, tries)
+    values (take_key.shard, take_key.holder, now() + interval '10 s', 0)
+    on conflict (shard, instance) do update
+       set due_at = least(e.due_at, excluded.due_at), tries = 0;
+  end if;
+  update pawl.instance i set successor = take_key.successor
+   where i.shard = take_key.shard and i.id = take_key.holder;
+end $$;
+
+-- only: postgres
+-- Is the id there, as that of what is started?
+create function pawl.is_known(shard integer, id uuid, code text, tenant text)
+  returns boolean language plpgsql
+  set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare at record;
+begin
+  select i.workflow, i.tenant, i.deleted_at is not null as deleted into at
+    from pawl.instance i
+   where i.shard = is_known.shard and i.id = is_known.id;
+  if not found then
+    select a.workflow, a.tenant, false as deleted into at from pawl.archive a
+     where a.shard = is_known.shard and a.id = is_known.id;
+    if not found then return false; end if;
+  end if;
+  if coalesce(at.tenant, '') <> coalesce(is_known.tenant, '') then
+    perform pawl.refuse('conflict', '55000', format('the id %s is taken by'
+      ' another tenant''s instance', is_known.id), 'draw another id for it');
+  elsif at.deleted then
+    perform pawl.refuse('conflict', '55000', format('instance %s is deleted:'
+      ' its id cannot start another', is_known.id),
+      'undelete it, or draw another id');
+  elsif at.workflow <> is_known.code then
+    perform pawl.refuse('conflict', '55000', format('instance %s is one of'
+      ' workflow "%s": its id cannot start "%s"', is_known.id, at.workflow,
+      is_known.code), 'draw another id for it');
+  end if;
+  return true;
+end $$;
+
+-- only: postgres
+create function pawl.refuse_key(code text, key text, id uuid, status text,
+                                ended boolean, away boolean)
+  returns void language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare whose text := format('key "%s" of workflow "%s" is that of instance %s,'
+                             ' which ', key, code, id);
+begin
+  if away and not ended then
+    perform pawl.refuse('conflict', '55000', whose || 'was carried to another'
+      ' store', 'kill it here, or take it back if nobody has imported it');
+  elsif ended then
+    perform pawl.refuse('exists', '23505', whose || 'has ended: ' || status,
+      'to begin again with its key say reuse: "ended", or "failed" for those'
+      ' that failed');
+  end if;
+  perform pawl.refuse('exists', '23505', whose || 'is ' || status,
+    'on_existing "return" gives that one, "replace" cancels it');
+end $$;
+
+-- only: postgres
+-- What is wrong with a start's options; and the id that it is to have.
+create function pawl.start_id(code text, input json, o json, key text,
+                              tenant text) returns uuid
+  language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+declare digest bytea; home integer; id text := o ->> 'id';
+begin
+  if octet_length(input::text) > 1000000 then
+    perform pawl.refuse('limit', '54000', 'input has more than 1000000 bytes',
+                        '');
+  elsif coalesce((o ->> 'delay_us')::bigint, 0) > 0
+    and o ->> 'at_us' is not null then
+    perform pawl.refuse('invalid', '22023',
+      'options "delay_us" and "at_us" exclude each other', '');
+  elsif key is null and (o ->> 'on_existing' <> 'return'
+                         or o ->> 'reuse' <> 'never') then
+    perform pawl.refuse('invalid', '22023', format('option "%s" needs a "key"',
+      case when o ->> 'on_existing' <> 'return' then 'on_existing'
+           else 'reuse' end), 'give the key that may be in use already');
+  elsif o ->> 'version' is not null and not exists (
+    select from pawl.workflow w
+     where w.code = start_id.code and w.version = (o ->> 'version')::integer)
+  then
+    perform pawl.refuse('notfound', 'P0002', format('there is no workflow "%s"'
+      ' version %s', code, o ->> 'version'),
+      'load its file first, or leave the version out');
+  elsif id !~* ('^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-'
+                '[0-9a-f]{12}$') then
+    perform pawl.refuse('invalid', '22023', 'option "id" is a UUID of version'
+      ' 7, drawn by the caller', 'a name of your own goes into "key"');
+  end if;
+  if key is not null then
+    digest := pawl.key_digest(code, key, tenant);
+    home := get_byte(digest, 0) * 256 + get_byte(digest, 1);
+  end if;
+  if id is null then return pawl.draw_id(home); end if;
+  return coalesce(left(id, 32) || lpad(to_hex(home), 4, '0'), id);
+end $$;
+
+-- only: postgres
+create function pawl.key_digest(code text, key text, tenant text)
+  returns bytea language sql immutable
+  set search_path = pg_catalog, pg_temp as $$
+  select sha256(convert_to(coalesce(tenant, ''), 'UTF8') || '\x00'
+                || convert_to(code, 'UTF8') || '\x00'
+                || convert_to(key, 'UTF8'))
+$$;
+
+-- only: postgres
+-- As engine/enter/start.c and succeed.c. `event`: what starts it, if it is one;
+-- `mark`: by what a repeated one is to know what it has started.
+create function pawl.start_as(code text, input json, options json, event json,
+                              out id uuid, out created boolean, out mark text)
+  language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+<<v>>
+declare
+  o json := coalesce(options, '{}'); data json := coalesce(input, '{}');
+  key text; tenant text; shard integer; choosy boolean; locked uuid; h record;
+  holder uuid;
+begin
+  perform pawl.check_name('a workflow''s code', start_as.code);
+  perform pawl.check_options('a start', o, '{"key": "string", "on_existing":
+    "string return fail replace", "reuse": "string never ended failed",
+    "version": "number 1 2147483647", "priority": "number -32768 32767",
+    "delay_us": "number 0 3153600000000000",
+    "at_us": "number 1 6307200000000000", "group": "string",
+    "tenant": "string", "correlation": "string", "business_key": "string",
+    "metadata": "object", "by": "string", "attributes": "object",
+    "id": "string"}');
+  v.key := coalesce(event ->> 'key', o ->> 'key');
+  v.tenant := coalesce(event ->> 'tenant', o ->> 'tenant');
+  if v.tenant <> o ->> 'tenant' then
+    perform pawl.refuse('invalid', '22023', format('option "tenant" is "%s",'
+      ' but this is tenant "%s"''s', o ->> 'tenant', v.tenant),
+      'leave it out');
+  end if;
+  id := pawl.start_id(start_as.code, v.data, v.o, v.key, v.tenant);
+  v.shard := pawl.shard_of(start_as.id);
+  v.choosy := v.key is not null
+              and (coalesce(o ->> 'on_existing', 'return') <> 'return'
+                   or coalesce(o ->> 'reuse', 'never') <> 'never');
+  created := v.choosy and pawl.is_known(v.shard, start_as.id, start_as.code,
+                                        v.tenant);
+  if start_as.created then return; end if;
+  if v.choosy and event ->> 'id' is not null then
+    mark := 'start:' || encode(pawl.key_digest(start_as.code, v.key,
+                                               v.tenant), 'hex')
+            || ':' || (event ->> 'id');
+    select e.data #>> '{}' into v.locked from pawl.event e
+     where e.shard = v.shard and e.tenant = '' and e.source = ''
+       and e.id = start_as.mark;
+    if found then
+      id := v.locked;
+      mark := null;
+      return;
+    end if;
+  end if;
+  for tries in 1 .. 20 loop
+    holder := null;
+    if v.choosy then
+      select * into h
+        from pawl.key_holder(v.shard, start_as.code, v.key, v.tenant, v.o);
+      holder := h.id;
+      if h.verdict = 'take' and h.id is distinct from v.locked then
+        -- Locked first, and looked at again, as by all who change it.
+        perform pawl.wake(v.shard, h.id, '{running, waiting, suspended, failed,'
+                          'completed, cancelled}');
+        if h.archived then
+          perform from pawl.archive a
+            where a.shard = v.shard and a.id = h.id for update;
+        end if;
+        v.locked := h.id;
+        continue;
+      elsif h.verdict = 'return' then
+        id := h.id;
+        return;
+      elsif h.verdict = 'fail' then
+        perform pawl.refuse_key(start_as.code, v.key, h.id, h.status, h.ended,
+                                h.away);
+      elsif h.verdict = 'take' then
+        perform pawl.take_key(v.shard, h.id, h.archived, h.ended, start_as.id,
+                              o ->> 'by');
+      end if;
+    end if;
+    created := pawl.start_row(v.shard, start_as.id, start_as.code,
+      (o ->> 'version')::integer, v.key, v.tenant, v.data, v.o);
+    if start_as.created then
+      if v.choosy or (coalesce((o ->> 'delay_us')::bigint, 0) = 0
+                      and o ->> 'at_us' is null) then
+        perform pg_notify('pawl_wake', '');
+      end if;
+      return;
+    end if;
+    if v.key is not null and v.holder is null then
+      select k.id into v.holder
+        from pawl.key_holder(v.shard, start_as.code, v.key, v.tenant, '{}') k;
+      if v.holder is not null and not v.choosy then
+        created := v.holder = start_as.id;
+        id := v.holder;
+        return;
+      end if;
+      continue when v.holder is not null; -- somebody was faster
+    end if;
+    if v.holder is null and pawl.is_known(v.shard, start_as.id, start_as.code,
+                                      v.tenant) then
+      return;
+    end if;
+    perform pawl.refuse('conflict', '55000', case
+      when o ->> 'version' is null
+      then format('no version of workflow "%s" is active: no new instances of'
+                  ' it are started', start_as.code)
+      else format('workflow "%s" version %s is not active: no new instances of'
+                  ' it are started', start_as.code, o ->> 'version') end,
       'a version of it has to be switched on');
+  end loop;
+  perform pawl.refuse('busy', '40001', 'other starts have the key', 'again');
+end $$;
+
+-- only: postgres
+create function pawl.start(code text, input json default '{}',
+                           options json default '{}') returns uuid
+  language sql volatile set search_path = pg_catalog, pg_temp as $$
+  select id from pawl.start_as(code, input, options, null)
+$$;
+
+-- only: postgres
+-- Into the inbox of one: how many took it, 0 if it has had it before.
+create function pawl.send_letter(target uuid, name text, data json,
+       options json, id text, source text, started boolean)
+  returns integer language plpgsql
+  set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+<<v>>
+declare
+  shard integer := pawl.shard_of(target); n integer; status text;
+  tenant text := case when not started then options ->> 'tenant' end;
+begin
+  if exists (select from pawl.instance i
+              where i.shard = v.shard and i.id = send_letter.target
+                and coalesce(v.tenant, i.tenant, '')
+                    = coalesce(i.tenant, '')) then
+    perform pawl.wake(v.shard, send_letter.target,
+                      '{running, waiting, suspended}');
   end if;
-  return v.found;
+  select i.status into v.status from pawl.instance i
+   where i.shard = v.shard and i.id = send_letter.target
+     and coalesce(v.tenant, i.tenant, '') = coalesce(i.tenant, '');
+  if v.status in ('running', 'waiting', 'suspended') then
+    insert into pawl.inbox (shard, instance, no, kind, name, key, event_id,
+           source, by, data, addressed, received_at)
+    select v.shard, send_letter.target, pawl.draw_id(), 'event',
+           send_letter.name, options ->> 'key',
+           send_letter.source || ':' || send_letter.id, send_letter.source,
+           options ->> 'by', send_letter.data, true, now()
+      from pawl.instance i
+     where i.shard = v.shard and i.id = send_letter.target
+       and (i.trigger_event is null
+            or i.key <> 'event:' || send_letter.source || ':'
+                        || send_letter.id)
+    on conflict do nothing;
+    get diagnostics v.n = row_count;
+    perform pg_notify('pawl_wake', '');
+    return v.n;
+  end if;
+  if v.status is null and not exists (
+    select from pawl.archive a
+     where a.shard = v.shard and a.id = send_letter.target
+       and a.purged_at is null
+       and coalesce(v.tenant, a.tenant, '') = coalesce(a.tenant, '')) then
+    perform pawl.refuse('notfound', 'P0002', format('there is no instance %s',
+      send_letter.target), '');
+  elsif exists (select from pawl.event e
+                 where e.shard = v.shard and e.tenant = '' and e.source = ''
+                   and e.id = format('to:%s:%s:%s',
+                         replace(send_letter.target::text, '-', ''),
+                         send_letter.source, send_letter.id)) then
+    return 0;
+  elsif v.status is null and not started then
+    perform pawl.refuse('conflict', '55000', format('instance %s is archived',
+      send_letter.target), 'unarchive it first');
+  end if;
+  perform pawl.refuse('already_finished', '55000', format('instance %s has'
+    ' ended already%s', send_letter.target,
+    coalesce(': ' || v.status, ', and is archived')),
+    case when started then 'the key of "start" names it: give another one'
+         else '' end);
+end $$;
+
+-- only: postgres
+-- What a signal starts: in the transaction of its letter, so that no wait of
+-- it can miss the event.
+create function pawl.signal_start(start json, options json, name text,
+       data json, event text, source text) returns json
+  language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+<<v>>
+declare
+  o json; s record; n integer; known text; key text; home integer;
+begin
+  perform pawl.check_options('a signal''s "start"', start, '{"workflow":
+    "string", "input": "any", "options": "object of any size"}');
+  o := case when start ->> 'options' is null then '{}'
+            else start -> 'options' end;
+  if start ->> 'workflow' is null then
+    perform pawl.refuse('invalid', '22023',
+      'a signal''s "start" needs "workflow"', '');
+  elsif o ->> 'delay_us' is not null or o ->> 'at_us' is not null then
+    perform pawl.refuse('invalid', '22023', format('a signal cannot start an'
+      ' instance later: option "%s"', case when o ->> 'delay_us' is not null
+      then 'delay_us' else 'at_us' end),
+      'start it first, then signal its id');
+  end if;
+  if options ->> 'id' is not null then
+    known := source || ':' || event;
+    if o ->> 'key' is null then key := 'event:' || v.known; end if;
+  end if;
+  select * into s from pawl.start_as(start ->> 'workflow', start -> 'input', o,
+    json_build_object('tenant', options ->> 'tenant', 'id', v.known,
+                      'key', v.key));
+  home := pawl.shard_of(s.id);
+  n := pawl.send_letter(s.id, name, data, options, event, source, true);
+  if s.created then
+    update pawl.instance i
+       set trigger_event = signal_start.event,
+           trigger_source = nullif(signal_start.source, '')
+     where i.shard = v.home and i.id = s.id and i.commits = 0;
+  end if;
+  if s.mark is not null then
+    insert into pawl.event as e (shard, tenant, source, id, name, data, posted,
+           received_at, expires_at)
+    values (v.home, '', '', s.mark, 'start', to_json(s.id), true, now(),
+            now() + coalesce((options ->> 'ttl_us')::bigint, 86400000000)
+                    * interval '1 microsecond')
+    on conflict (shard, tenant, source, id) do update
+       set data = excluded.data, received_at = excluded.received_at,
+           expires_at = excluded.expires_at, ord = excluded.ord
+     where e.expires_at <= excluded.received_at;
+  end if;
+  return json_build_object('reached', n, 'id', event, 'instance', s.id,
+                           'created', s.created, 'repeated', n = 0);
 end $$;
 
 -- only: postgres
@@ -1678,15 +2253,14 @@ create function pawl.signal(name text, data json default null,
 #variable_conflict use_column
 <<v>>
 declare
-  came uuid := pawl.draw_id(); id text; source text; shard integer; n integer;
-  target uuid; at record;
+  came uuid := pawl.draw_id(); id text; source text; n integer;
 begin
   perform pawl.check_name('an event''s name', signal.name);
   options := coalesce(signal.options, '{}');
   perform pawl.check_options('a signal', options, '{"key": "string",
     "instance": "string", "id": "string", "source": "string", "tenant":
     "string", "by": "string", "ttl_us": "number 1 999999999999999999",
-    "start": "library"}');
+    "start": "object of any size"}');
   if json_typeof(signal.data) = 'null' then
     data := null;
   elsif octet_length(signal.data::text) > 1000000 then
@@ -1695,82 +2269,39 @@ begin
   end if;
   v.id := coalesce(options ->> 'id', v.came::text);
   v.source := coalesce(options ->> 'source', '');
-  if options ->> 'instance' is null then
-    insert into pawl.event as e (shard, tenant, source, id, name, key, data,
-           came, posted, received_at, expires_at)
-    values (pawl.event_shard(v.id), coalesce(options ->> 'tenant', ''),
-            v.source, v.id, signal.name, options ->> 'key', signal.data,
-            v.came, false, now(),
-            now() + coalesce((options ->> 'ttl_us')::bigint, 86400000000)
-                    * interval '1 microsecond')
-    on conflict (shard, tenant, source, id) do update
-       set name = excluded.name, key = excluded.key, data = excluded.data,
-           came = excluded.came, posted = false,
-           received_at = excluded.received_at, ord = excluded.ord,
-           expires_at = excluded.expires_at
-     where e.expires_at <= excluded.received_at;
-    get diagnostics v.n = row_count;
-    return json_build_object('reached', 0, 'id', v.id, 'repeated', v.n = 0);
-  end if;
-  begin
-    v.target := options ->> 'instance';
-  exception when invalid_text_representation then
-    perform pawl.refuse('invalid', '22023', 'option "instance" is a whole id',
-                        '');
-  end;
-  v.shard := pawl.shard_of(v.target);
-  insert into pawl.agenda as a (shard, instance, workflow, version,
-         executor_group, priority, ready, due_at, takeovers, latch)
-  select i.shard, i.id, i.workflow, i.version, i.executor_group, i.priority,
-         true, now(), 0, 1
-    from pawl.instance i
-   where i.shard = v.shard and i.id = v.target
-     and i.status in ('running', 'waiting', 'suspended')
-     and coalesce(options ->> 'tenant', i.tenant, '') = coalesce(i.tenant, '')
-  on conflict (shard, instance) do update
-     set latch = a.latch + 1, ready = a.ready or a.lease is null,
-         due_at = case when a.lease is null
-                       then least(a.due_at, excluded.due_at)
-                       else a.due_at end;
-  select i.status, i.tenant into v.at from pawl.instance i
-   where i.shard = v.shard and i.id = v.target
-     and coalesce(options ->> 'tenant', i.tenant, '') = coalesce(i.tenant, '');
-  if not found then
-    if exists (select from pawl.archive a
-                where a.shard = v.shard and a.id = v.target
-                  and a.purged_at is null
-                  and coalesce(options ->> 'tenant', a.tenant, '')
-                      = coalesce(a.tenant, '')) then
-      perform pawl.refuse('conflict', '55000', format('instance %s is'
-        ' archived', v.target), 'unarchive it first');
+  if options ->> 'start' is not null then
+    if options ->> 'instance' is not null then
+      perform pawl.refuse('invalid', '22023', 'a signal''s "instance" and'
+        ' "start" exclude each other', '');
     end if;
-    perform pawl.refuse('notfound', 'P0002', format('there is no instance %s',
-      v.target), '');
-  elsif v.at.status in ('completed', 'failed', 'cancelled') then
-    if exists (select from pawl.event e
-                where e.shard = v.shard and e.tenant = '' and e.source = ''
-                  and e.id = format('to:%s:%s:%s', replace(v.target::text, '-',
-                                    ''), v.source, v.id)) then
-      return json_build_object('reached', 0, 'id', v.id, 'instance', v.target,
-                               'repeated', true);
+    return pawl.signal_start(options -> 'start', options, signal.name,
+                             signal.data, v.id, v.source);
+  elsif options ->> 'instance' is not null then
+    if options ->> 'instance' !~* ('^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-'
+                                   '[0-9a-f]{4}-[0-9a-f]{12}$') then
+      perform pawl.refuse('invalid', '22023',
+        'option "instance" is a whole id', '');
     end if;
-    perform pawl.refuse('already_finished', '55000', format('instance %s has'
-      ' ended already: %s', v.target, v.at.status), '');
+    n := pawl.send_letter((options ->> 'instance')::uuid, signal.name,
+                          signal.data, options, v.id, v.source, false);
+    return json_build_object('reached', n, 'id', v.id, 'instance',
+      lower(options ->> 'instance'), 'repeated', n = 0);
   end if;
-  insert into pawl.inbox (shard, instance, no, kind, name, key, event_id,
-         source, by, data, addressed, received_at)
-  select v.shard, v.target, pawl.draw_id(), 'event', signal.name,
-         options ->> 'key', v.source || ':' || v.id, v.source,
-         options ->> 'by', signal.data, true, now()
-    from pawl.instance i
-   where i.shard = v.shard and i.id = v.target
-     and (i.trigger_event is null
-          or i.key <> 'event:' || v.source || ':' || v.id)
-  on conflict do nothing;
+  insert into pawl.event as e (shard, tenant, source, id, name, key, data,
+         came, posted, received_at, expires_at)
+  values (pawl.event_shard(v.id), coalesce(options ->> 'tenant', ''),
+          v.source, v.id, signal.name, options ->> 'key', signal.data,
+          v.came, false, now(),
+          now() + coalesce((options ->> 'ttl_us')::bigint, 86400000000)
+                  * interval '1 microsecond')
+  on conflict (shard, tenant, source, id) do update
+     set name = excluded.name, key = excluded.key, data = excluded.data,
+         came = excluded.came, posted = false,
+         received_at = excluded.received_at, ord = excluded.ord,
+         expires_at = excluded.expires_at
+   where e.expires_at <= excluded.received_at;
   get diagnostics v.n = row_count;
-  perform pg_notify('pawl_wake', '');
-  return json_build_object('reached', v.n, 'id', v.id, 'instance', v.target,
-                           'repeated', v.n = 0);
+  return json_build_object('reached', 0, 'id', v.id, 'repeated', v.n = 0);
 end $$;
 
 -- only: postgres
