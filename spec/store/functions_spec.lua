@@ -609,6 +609,42 @@ if backend then
       end
     end)
 
+    -- The library reads what is stored, and nothing else than it would write.
+    it("takes what the library can read, and refuses what it cannot", function()
+      local function text(word, json)
+        return ("select pawl.%s('%s', '%s') as it"):format(word,
+          word == "start" and "t.one" or "go", json)
+      end
+      local list = ("["):rep(201) .. ("]"):rep(201)
+      for _, case in ipairs {
+        { '{"n":1,"n":2}', "value", 'has the key "n" twice' },
+        { '{"a":[{"n":1,"n":2}]}', "value", 'has the key "n" twice' },
+        { '[123456789012345678901234567890]', "value", "too large" },
+        { "[9223372036854775808]", "value", "too large" },
+        { "[1e400]", "value", "too large" },
+        { "[-1e400]", "value", "too large" },
+        { "[1e999999]", "value", "too large" },
+        { [==["\ud800"]==], "value", "surrogate" },
+        { [==[{"\udc00\ud800":1}]==], "value", "surrogate" },
+        { list, "limit", "deeper than 200", "54000" },
+      } do
+        local wanted = { case[2], case[4] or "22023", case[3] }
+        fails(text("start", case[1]), table.unpack(wanted))
+        fails(text("signal", case[1]), table.unpack(wanted))
+        local ok, value = pcall(pawl.json.decode, case[1])
+        assert.is_nil(ok and value or nil, case[1])
+      end
+      fails(call("start", "t.one", "{}", '{"metadata":{"n":1,"n":2}}'),
+        "value", "22023", "a start's options has the key")
+      for _, fine in ipairs { "[9223372036854775807,-9223372036854775808]",
+        "[1.7976931348623157e308,1e-300]", [==["\ud83d\ude00 \\ud800"]==],
+        list:sub(9, -9), '{"a":{"n":1},"b":{"n":2}}' } do
+        local id = sql(text("start", fine))
+        assert(engine:run())
+        assert.equal("completed", assert(engine:get(id)).status)
+      end
+    end)
+
     it("says what is wrong, and does nothing", function()
       for _, case in ipairs {
         { call("start", "no code"), "invalid", "22023", "cannot be" },

@@ -1499,6 +1499,53 @@ create function pawl.event_shard(key text) returns integer
 $$;
 
 -- only: postgres
+-- What the library would not read back: JSON with a key twice, too deep, with
+-- a number that no value holds, or half of a surrogate pair.
+create function pawl.check_json(what text, value json, depth integer default 1)
+  returns void language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+declare kind text := json_typeof(value); twice text; part json; n numeric;
+begin
+  if depth = 1 and value::text ~ '\\u[dD][89a-fA-F]'
+    and regexp_replace(regexp_replace(value::text, '\\\\', '', 'g'),
+          '\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}', '', 'g')
+        ~ '\\u[dD][89a-fA-F]'
+  then
+    perform pawl.refuse('value', '22023', format('%s has half of a surrogate'
+      ' pair', what), 'write surrogates in pairs');
+  elsif kind in ('object', 'array') and depth > 200 then
+    perform pawl.refuse('limit', '54000', format('%s is nested deeper than 200'
+      ' levels', what), '');
+  elsif kind = 'object' then
+    select k into twice from json_object_keys(value) k
+     group by k having count(*) > 1 limit 1;
+    if found then
+      perform pawl.refuse('value', '22023', format('%s has the key "%s" twice',
+        what, twice), 'leave one of them out');
+    end if;
+    for part in select e.value from json_each(value) e loop
+      perform pawl.check_json(what, part, depth + 1);
+    end loop;
+  elsif kind = 'array' then
+    for part in select e.value from json_array_elements(value) e loop
+      perform pawl.check_json(what, part, depth + 1);
+    end loop;
+  elsif kind = 'number' then
+    begin
+      n := value::text::numeric;
+    exception when numeric_value_out_of_range then
+      n := 'NaN'; -- above all others
+    end;
+    if (case when value::text ~ '[.eE]' then abs(n) > 1.7976931348623157e308
+             else n not between -9223372036854775808 and 9223372036854775807
+        end) then
+      perform pawl.refuse('value', '22023', format('%s has a number that is too'
+        ' large: %s', what, left(value::text, 60)), 'write it as a string');
+    end if;
+  end if;
+end $$;
+
+-- only: postgres
 -- Nothing is read that is not known, or is not of its kind.
 create function pawl.check_options(what text, options json, known json)
   returns void language plpgsql set search_path = pg_catalog, pg_temp as $$
@@ -1507,6 +1554,7 @@ begin
   if json_typeof(options) <> 'object' then
     perform pawl.refuse('invalid', '22023', 'options are an object', '');
   end if;
+  perform pawl.check_json(what || '''s options', options);
   for o in select key, value from json_each(options) loop
     kind := known ->> o.key;
     if kind is null then
@@ -2030,6 +2078,7 @@ begin
     "tenant": "string", "correlation": "string", "business_key": "string",
     "metadata": "object", "by": "string", "attributes": "object",
     "id": "string"}');
+  perform pawl.check_json('input', v.data);
   v.key := coalesce(event ->> 'key', o ->> 'key');
   v.tenant := coalesce(event ->> 'tenant', o ->> 'tenant');
   if v.tenant <> o ->> 'tenant' then
@@ -2267,6 +2316,7 @@ begin
     perform pawl.refuse('limit', '54000', 'a signal''s data has more than'
       ' 1000000 bytes', '');
   end if;
+  perform pawl.check_json('a signal''s data', signal.data);
   v.id := coalesce(options ->> 'id', v.came::text);
   v.source := coalesce(options ->> 'source', '');
   if options ->> 'start' is not null then
