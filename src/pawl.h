@@ -1323,7 +1323,8 @@ typedef struct pawl_relayed {
   int64_t lost;        /* another relay took over: it may come twice */
   int64_t under_way;   /* when it returned */
   int64_t next_due_us; /* when to look again; INT64_MAX: nothing is there */
-  int64_t reserved[7]; /* zero */
+  int64_t limited;     /* 1: more was due, and the rate is spent until then */
+  int64_t reserved[6]; /* zero */
 } pawl_relayed;
 
 /* Hands over what workflows have emitted, until nothing is due or the time is
@@ -1331,13 +1332,15 @@ typedef struct pawl_relayed {
  * once. What fails is tried again, later each time, and holds up what is behind
  * it of its instance, until it is set aside (dead): then that goes on. Any
  * number of relays may do so; what one that dies had leased passes on when its
- * lease ends. Never waits, but for `publish`. `options`: a JSON object or NULL,
+ * lease ends. Never waits, but for `publish`, and for its rate until the time is
+ * spent. `options`: a JSON object or NULL,
  * keys: budget_us (0: until nothing is due), max_attempts (20), lease_us (30 s;
  * longer than one event takes), batch (instances at one time; 64), base_us,
  * cap_us (the pause after a failure: 1 s, doubled each time up to 5 minutes,
  * with jitter), source (how the events' `source` begins, before the workflow's
  * code: "/pawl/"), finish (true: nothing is begun, only what is under way is
- * asked for). `relayed` may be NULL. pawl_interrupt ends it early,
+ * asked for), rate (attempts a second at most, counted over all calls of this
+ * engine, never more than a batch at once; unlimited). `relayed` may be NULL. pawl_interrupt ends it early,
  * which is no failure. What is under way keeps its lease until the next call,
  * with the same `publish`, or pawl_close. PAWL_INVALID; else it fails as the
  * store does, and the same call may succeed.

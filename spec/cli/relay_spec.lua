@@ -67,6 +67,23 @@ for _, backend in ipairs(backends) do
         assert.equal("nothing waits to be published\n", pawl("outbox").out)
       end)
 
+    it("hands all of it over at its rate before it ends", function()
+      start '{"n":4}'
+      local ran = pawl("relay", "--exec", "cat >> got; date +%s.%N >> times",
+        "--once", "--rate", "4")
+      assert.equal(0, ran.code, ran.err)
+      assert.equal("4 published, 0 failed, 0 set aside\n", ran.out)
+      assert.equal(4, #received())
+      local times = {}
+      for line in tmp.read(here.dir .. "/times"):gmatch "%S+" do
+        times[#times + 1] = tonumber(line)
+      end
+      assert.is_true(times[4] - times[1] > 0.5, times[4] - times[1])
+      ran = pawl("relay", "--exec", "true", "--rate", "0")
+      assert.equal(2, ran.code)
+      assert.matches("--rate must be 1 or more", ran.err)
+    end)
+
     it("keeps what a command has said, and exits with 1", function()
       start()
       local ran = pawl("relay", "--once", "--exec",

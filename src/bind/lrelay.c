@@ -90,13 +90,15 @@ int pawl_bind_outbox_relay(lua_State *L) {
       box, rc,
       pawl_outbox_relay(box->engine, options->at, publish, L, &r, &err));
   if (rc != PAWL_OK) return pawl_bind_failure(L, &err);
-  lua_createtable(L, 0, 7);
+  lua_createtable(L, 0, 8);
   pawl_bind_set_int(L, "claimed", r.claimed);
   pawl_bind_set_int(L, "published", r.published);
   pawl_bind_set_int(L, "failed", r.failed);
   pawl_bind_set_int(L, "dead", r.dead);
   pawl_bind_set_int(L, "lost", r.lost);
   pawl_bind_set_int(L, "under_way", r.under_way);
+  lua_pushboolean(L, r.limited != 0);
+  lua_setfield(L, -2, "limited");
   pawl_bind_push_due(L, r.next_due_us);
   lua_setfield(L, -2, "next_due");
   return 1;

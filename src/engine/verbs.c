@@ -251,6 +251,7 @@ static const pawl_option relay_rows[] = {
     {"cap_us", PAWL_OPTION_SPAN, AT(options.cap_us)},
     {"source", PAWL_OPTION_TEXT, AT(source), .low = 1, .high = 255},
     {"finish", PAWL_OPTION_BOOL, AT(options.finish)},
+    {"rate", PAWL_OPTION_INT, AT(options.rate), .low = 1, .high = 1000000},
 };
 PAWL_OPTIONS_OF(outbox_relay) = {.what = "relay",
                                  PAWL_OPTION_ROWS(relay_rows)};

@@ -102,7 +102,7 @@ local function loop(relay, engine, publisher, given)
       add_up(relay, told)
       if told.under_way > 0 then
         publisher.wait(0.2)
-      elseif relay.opts.once and not moves(told) then
+      elseif relay.opts.once and not moves(told) and not told.limited then
         return
       else
         rest(relay, engine, told)
@@ -179,6 +179,9 @@ return {
       help = "then it is set aside; default 20" },
     { long = "batch", arg = "N", type = "count", max = 1024,
       help = "instances at one time; default 16" },
+    { long = "rate", arg = "N", type = "count", max = 1000000,
+      help = "events a second at most, tried again or not; default: as fast "
+        .. "as they are accepted" },
     { long = "timeout", arg = "DURATION", type = "duration",
       above_zero = true, help = "how long one event may take; default 30s" },
     { long = "lease", arg = "DURATION", type = "duration", above_zero = true,
@@ -196,6 +199,8 @@ return {
     { "pawl relay --exec 'logger -t shop'", "each event to the system's log" },
     { "pawl relay --exec cat --once", "print what there is, and end" },
     { "pawl relay --http https://shop.example/events", "to a web service" },
+    { "pawl relay --http https://shop.example/events --rate 200",
+      "a backlog floods nobody" },
   },
   run = run,
 }

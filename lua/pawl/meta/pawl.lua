@@ -525,6 +525,7 @@ function Transaction:query(sql, ...) end
 ---@field cap? pawl.Duration        the longest; 5 minutes
 ---@field source? string            how `source` begins; "/pawl/"
 ---@field finish? boolean           only what is under way is asked for
+---@field rate? integer             attempts a second at most; else all at once
 
 ---@class pawl.Relayed
 ---@field claimed integer    instances leased
@@ -533,6 +534,7 @@ function Transaction:query(sql, ...) end
 ---@field dead integer       set aside
 ---@field lost integer       another relay took over: it may come twice
 ---@field under_way integer
+---@field limited boolean    more was due, and the rate is spent until then
 ---@field next_due? number   when to look again; nil: nothing is there
 
 ---@class pawl.OutboxChange

@@ -1,5 +1,6 @@
 -- A relay: what workflows have emitted is handed over, in order, at least once.
 local emitted = require "spec.support.emitted"
+local mono = require("pawl.core").mono
 local kit = require "spec.engine.kit"
 
 local emitter, filled = emitted.emitter, emitted.filled
@@ -279,5 +280,86 @@ kit.describe("a relay", function(backend)
     local got = receiver()
     assert.equal(60, relay(engine, got.publish, { batch = 3 }).published)
     assert.equal("", states(engine))
+  end)
+
+  it("hands over no more than its rate allows, in any time", function()
+    local engine = filled(backend, 30, 2)
+    local times = {}
+    local told = relay(engine, function()
+      times[#times + 1] = mono()
+      return true
+    end, { rate = 200, batch = 8 })
+    assert.same({ 60, false }, { told.published, told.limited })
+    for first = 1, #times do
+      for last = first, #times do
+        local most = 8 + 200 * (times[last] - times[first]) + 1
+        assert.is_true(last - first + 1 <= most, ("%d to %d"):format(first,
+          last))
+      end
+    end
+    assert.equal("", states(engine))
+  end)
+
+  it("counts what is tried again, and not what is asked for again", function()
+    local engine = filled(backend, 4, 1)
+    local asked = 0
+    local function later()
+      asked = asked + 1
+      return asked > 8 or "later"
+    end
+    local given = { rate = 1, batch = 4 }
+    for _ = 1, 5 do relay(engine, later, given) end
+    assert.equal(5, asked) -- one is under way
+    local told = relay(engine, function() return nil, "no" end,
+      { rate = 1, batch = 4, budget = 0.01 })
+    assert.same({ 1, true }, { told.failed, told.limited })
+  end)
+
+  it("says when its rate allows for more, if that is behind its time",
+    function()
+      local engine, clock = filled(backend, 3, 1)
+      local got = receiver()
+      local given = { rate = 2, budget = 0.05 }
+      local told = relay(engine, got.publish, given)
+      assert.same({ 1, true }, { told.published, told.limited })
+      local due = told.next_due - clock:now()
+      assert.is_true(due > 0.2 and due <= 0.51, due)
+      told = relay(engine, got.publish, given)
+      assert.same({ 0, true }, { told.published, told.limited })
+      assert.equal(2, relay(engine, got.publish).published)
+    end)
+
+  it("waits for its rate until it is interrupted", function()
+    local engine = filled(backend, 2, 1)
+    local got = receiver(function()
+      engine:interrupt()
+      return true
+    end)
+    local began = mono()
+    local told = relay(engine, got.publish, { rate = 1, lease = 60 })
+    assert.same({ 1, 1 }, { told.published, #got })
+    assert.is_true(mono() - began < 0.9)
+    assert.equal("2", tostring(1 + relay(engine, got.publish).published))
+  end)
+
+  it("holds no more than it may hand over", function()
+    local engine, clock, _, url = filled(backend, 10, 1)
+    local rival = kit.rival(backend, url, clock)
+    local others = receiver()
+    local got = receiver(function()
+      if #others == 0 then relay(rival, others.publish) end
+      return true
+    end)
+    relay(engine, got.publish, { rate = 1, budget = 0.01 })
+    assert.same({ 1, 9 }, { #got, #others })
+  end)
+
+  it("refuses a rate that is none", function()
+    local engine = backend.fresh()
+    assert.has_error(function()
+      engine.outbox:relay { publish = print, rate = 0 }
+    end)
+    kit.refused("invalid", "rate", nil, engine.outbox:relay {
+      publish = print, rate = 1000001 })
   end)
 end)

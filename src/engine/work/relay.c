@@ -16,6 +16,8 @@ enum {
   MOST_RUNS = 1024
 };
 #define STORE_EVERY_US (PAWL_SECOND / 2) /* what was accepted meanwhile */
+#define ONE_EVENT 1000000                /* of the rate's credit */
+#define SLICE_US (10 * 1000) /* of a rest: then an interrupt is seen */
 
 /* ---- runs ---- */
 
@@ -49,6 +51,9 @@ struct pawl_relay {
   run *runs;
   int nruns, next_run, next_shard;
   int64_t stored_mono_us; /* when what was accepted was stored last */
+  int64_t credit;         /* of the rate: ONE_EVENT for each */
+  int64_t credit_mono_us; /* earned until then; 0: never */
+  int is_spent;           /* nothing is begun in this round */
   pawl_buf event;
 };
 
@@ -84,6 +89,51 @@ static pawl_code make_runs(pawl_engine *e, pawl_error *err) {
     runs[l->nruns] =
         (run){.keep = {.alloc = &e->alloc}, .error = {.alloc = &e->alloc}};
   return PAWL_OK;
+}
+
+/* ---- the rate ---- */
+
+/* What goes at least together, where as much is there: a transaction for each
+ * event would cost more than the events. A tenth of a second's, and less than
+ * a batch, so that who comes late to it loses nothing. */
+static int64_t portion(const struct pawl_relay *l) {
+  const int64_t n = l->options.rate / 10,
+                most = l->options.batch - l->options.batch / 4;
+  return (n < 1 ? 1 : n < most ? n : most) * ONE_EVENT;
+}
+
+/* W16. A batch at most: who was away for long does not make up for it. */
+static void earn(struct pawl_relay *l) {
+  const int64_t now = pawl_clock_mono(), rate = l->options.rate,
+                most = l->options.batch * ONE_EVENT;
+
+  if (!rate) {
+    l->is_spent = 0;
+    return;
+  }
+  if (!l->credit_mono_us)
+    l->credit = portion(l);
+  else if (now - l->credit_mono_us >= most / rate)
+    l->credit = most;
+  else
+    l->credit += (now - l->credit_mono_us) * rate;
+  if (l->credit > most) l->credit = most;
+  l->credit_mono_us = now;
+  l->is_spent = l->credit < portion(l);
+}
+
+static int may_begin(const struct pawl_relay *l) {
+  return !l->options.rate || (!l->is_spent && l->credit >= ONE_EVENT);
+}
+
+static void spend(struct pawl_relay *l) {
+  if (l->options.rate) l->credit -= ONE_EVENT;
+}
+
+/* Until a portion is there; 0: it is. */
+static int64_t wait_us(const struct pawl_relay *l) {
+  const int64_t missing = l->options.rate ? portion(l) - l->credit : 0;
+  return missing > 0 ? missing / l->options.rate + 1 : 0;
 }
 
 /* ---- taking ---- */
@@ -197,8 +247,13 @@ static int count(const struct pawl_relay *l, run_state state) {
   return n;
 }
 
+/* For no more than may be begun now. */
 static int room(const struct pawl_relay *l) {
-  return (int)l->options.batch - (l->nruns - count(l, FREE));
+  const int n = (int)l->options.batch - (l->nruns - count(l, FREE));
+  const int64_t may = l->credit / ONE_EVENT - count(l, HELD);
+
+  if (!l->options.rate) return n;
+  return l->is_spent ? 0 : n < may ? n : (int)may;
 }
 
 /* Shards take turns at being the first. */
@@ -253,6 +308,7 @@ static void publish_one(pawl_engine *e, run *r) {
   pawl_error why = {.code = PAWL_OK};
   pawl_code rc;
 
+  if (!again) spend(l);
   pawl_buf_clear(&l->event);
   if (!again) pawl_cloudevent_write(row, l->options.source, &l->event);
   rc = pawl_buf_check(&l->event, &why);
@@ -295,6 +351,7 @@ static int publish_run(pawl_engine *e, run *r) {
   do {
     const int before = r->at;
     if (r->state == HELD && is_deadly(l, r)) return 1;
+    if (r->state == HELD && !may_begin(l)) return went;
     publish_one(e, r);
     if (r->state == UNDER_WAY) return went;
     went = 1;
@@ -312,7 +369,8 @@ static int publish_all(pawl_engine *e) {
   for (int i = 0; i < l->nruns && !e->interrupted; i++) {
     run *r = &l->runs[l->next_run];
     l->next_run = (l->next_run + 1) % l->nruns;
-    if ((r->state == HELD && is_safe(l, r)) || r->state == UNDER_WAY)
+    if ((r->state == HELD && is_safe(l, r) && may_begin(l)) ||
+        r->state == UNDER_WAY)
       went |= publish_run(e, r);
     if (pawl_clock_mono() - l->stored_mono_us >= STORE_EVERY_US) break;
   }
@@ -538,23 +596,61 @@ static pawl_code look_ahead(pawl_engine *e, int64_t *due_us, pawl_error *err) {
   return PAWL_OK;
 }
 
+/* In slices, so that an interrupt ends it. */
+static void sleep_until(const pawl_engine *e, int64_t until_mono) {
+  int64_t now;
+
+  while (!e->interrupted && (now = pawl_clock_mono()) < until_mono)
+    pawl_sleep_us(until_mono - now < SLICE_US ? until_mono - now : SLICE_US);
+}
+
+/* The rate is spent: waits until it allows for more, unless nothing is there,
+ * or the call's time is over by then, or what is under way wants to be asked.
+ * *more: a portion can go. */
+static pawl_code rest(pawl_engine *e, int64_t end, int *more,
+                      pawl_error *err) {
+  struct pawl_relay *l = e->relay;
+  int64_t due_us;
+
+  *more = count(l, HELD) > 0;
+  if (!*more) {
+    MUST(look_ahead(e, &due_us, err));
+    *more = due_us <= pawl_engine_now(e);
+  }
+  if (!*more) return PAWL_OK;
+  const int64_t until = pawl_clock_mono() + wait_us(l);
+  *more = !count(l, UNDER_WAY) && until < end;
+  l->told->limited = !*more;
+  if (*more) sleep_until(e, until);
+  return PAWL_OK;
+}
+
 /* Until nothing goes on, or the time is spent. */
 static pawl_code go_round(pawl_engine *e, pawl_error *err) {
   struct pawl_relay *l = e->relay;
   const int64_t end = l->options.budget_us
                           ? pawl_clock_mono() + l->options.budget_us
                           : PAWL_NEVER;
-  int went;
+  int more;
 
   l->stored_mono_us = pawl_clock_mono();
   do {
+    earn(l);
     MUST(store_all(e, err)); /* what the call before could not */
     MUST(fill(e, err));
-    went = publish_all(e);
+    more = publish_all(e);
     MUST(store_all(e, err));
-  } while ((went || count(l, HELD)) && !e->interrupted &&
-           pawl_clock_mono() < end);
+    more = more || count(l, HELD);
+    if (wait_us(l) && !l->options.finish) MUST(rest(e, end, &more, err));
+  } while (more && !e->interrupted && pawl_clock_mono() < end);
   return PAWL_OK;
+}
+
+/* Who looks again sooner than the rate allows for finds nothing to do. */
+static void heed_rate(pawl_engine *e, pawl_relayed *told) {
+  const int64_t free_us = pawl_engine_now(e) + wait_us(e->relay);
+  if (told->next_due_us < free_us && e->relay->options.rate)
+    told->next_due_us = free_us;
 }
 
 pawl_code pawl_relay(pawl_engine *e, const pawl_relay_options *options,
@@ -576,6 +672,7 @@ pawl_code pawl_relay(pawl_engine *e, const pawl_relay_options *options,
   TRY(give_back(e, 0, err));
   told->under_way = count(e->relay, UNDER_WAY);
   TRY(look_ahead(e, &told->next_due_us, err));
+  heed_rate(e, told);
 out:
   if (rc != PAWL_OK) (void)give_back(e, 0, &ignored);
   e->interrupted = 0;

@@ -18,6 +18,8 @@
  *          W14 whoever settles a row sees to the one behind it in a later
  *             statement of the same unit; whoever puts a row off holds the
  *             lock of the one before it.
+ *          W16 in no time are more handed over than the rate allows for it and a
+ *             batch; what is under way is asked for as often as it is.
  *          W15 what was handed over and not stored is handed over again: by
  *             then under the same id. */
 #ifndef PAWL_ENGINE_WORK_RELAY_H
@@ -28,6 +30,7 @@
 /* As pawl_outbox_relay has them. */
 typedef struct pawl_relay_options {
   int64_t budget_us, max_attempts, lease_us, batch, base_us, cap_us;
+  int64_t rate; /* attempts a second; 0: as they come */
   pawl_str source;
   int finish;
 } pawl_relay_options;
