@@ -516,6 +516,70 @@ kit.describe("the archive", function(backend)
     assert.equal(0, kit.count(backend, url, "agenda"))
   end)
 
+  --- What others do to one that has ended, between its being read and its
+  --- going into the archive.
+  local between = {
+    note = function(rival, id) assert(rival:note(id, { text = "late" })) end,
+    relay = function(rival)
+      assert(rival.outbox:relay { publish = function() return true end })
+    end,
+    drop = function(rival, id)
+      assert(rival.outbox:drop { instance = id, seq = 1, by = "bob" })
+    end,
+    prune = function(rival) assert(rival:prune { tasks = 0 }) end,
+  }
+  for name, change in pairs(between) do
+    it("has what has changed since it was read: " .. name, function()
+      local engine, id, url, clock = rich()
+      local rival = kit.rival(backend, url, clock)
+      local after
+      probe.fault("engine.archive.read=call@1,engine.archive.read=call@2",
+        function()
+          if after then return end
+          clock:advance(1)
+          change(rival, id)
+          after = everything(backend, url)
+        end)
+      assert(engine:archive(id, FORCE))
+      probe.fault(nil)
+      assert(engine:unarchive(id, { by = "ann" }))
+      assert.same(after, everything(backend, url))
+    end)
+  end
+
+  it("is read while others wait when it changes again and again", function()
+    local engine, id, url, clock = plain()
+    local rival = kit.rival(backend, url, clock)
+    local reads = 0
+    probe.fault("engine.archive.read=call@1,engine.archive.read=call@2,"
+      .. "engine.archive.read=call@3,engine.archive.read=call@4", function()
+        reads = reads + 1
+        if reads == 4 then return end
+        assert(rival:note(id, { text = "note " .. reads }))
+      end)
+    assert(engine:archive(id))
+    probe.fault(nil)
+    assert.equal(4, reads)
+    local notes = {}
+    for _, row in ipairs(assert(engine:history(id))) do
+      if row.type == "note" then notes[#notes + 1] = row.text end
+    end
+    assert.same({ "note 1", "note 2", "note 3" }, notes)
+  end)
+
+  it("leaves it alone when it has gone on since it was read", function()
+    local engine, id, url, clock = plain(function() error "no" end)
+    local rival = kit.rival(backend, url, clock)
+    probe.fault("engine.archive.read=call@1", function()
+      assert(rival:retry(id))
+    end)
+    local ok, err = engine:archive(id)
+    probe.fault(nil)
+    assert.same({ nil, "busy" }, { ok, err and err.code })
+    assert.is_nil(assert(engine:get(id)).archived)
+    assert.equal(0, kit.count(backend, url, "archive"))
+  end)
+
   it("says how long others may have waited for it", function()
     local engine = past { completed = "30m", archive = true }
     assert.equal(0, assert(engine:prune { dry_run = true }).longest_us)

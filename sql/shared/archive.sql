@@ -14,6 +14,18 @@ select {{archive_columns}}, @deletion, {{now}}, @rest, @document
    and exists (select 1 from pawl.agenda
                 where shard = @shard and instance = @id and lease = @lease);
 
+-- name: archive_lock_tasks
+-- args: @shard smallint, @id uuid
+-- rows: id uuid
+-- Who edits one meanwhile is waited for, and then seen.
+select id from pawl.task where shard = @shard and instance = @id for update;
+
+-- name: archive_lock_outbox
+-- args: @shard smallint, @id uuid
+-- rows: seq bigint
+-- The same of who publishes, or gives up, what it has emitted.
+select seq from pawl.outbox where shard = @shard and instance = @id for update;
+
 -- name: archive_get
 -- args: @shard smallint, @id uuid
 -- rows: workflow text, version integer, status text, document text,

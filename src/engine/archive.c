@@ -2,10 +2,10 @@
  * It joins rooms: what is archived is an export (ask), its rows go as a purge's
  * do (act), and come back as an import's (enter). How it is asked: archived.c.
  *
- *   in     one transaction: held, its lines read, written down, and its rows
- *          gone. Of one with many rows only the instance's own goes then, by
- *          which all others are found; these go in batches behind it, and
- *          `rest` is set until they have.
+ *   in     its lines are read; one transaction: held, compared with them,
+ *          written down, and its rows gone. Of one with many rows only the
+ *          instance's own goes then, by which all others are found; these go
+ *          in batches behind it, and `rest` is set until they have.
  *   out    one transaction: its rows, then the archive's is gone.
  *
  * So it is in one place or the other for everybody, whoever is killed when
@@ -24,6 +24,8 @@
 #include "enter/enter.h"
 
 /* ---- in ---- */
+
+enum { READS = 3 };
 
 /* As the letters of other changes have it: {"by","reason"}. */
 static void write_who(const pawl_filed *f, pawl_buf *out) {
@@ -47,30 +49,79 @@ static pawl_code send_note(pawl_engine *e, const pawl_filed *f,
                    .now = pawl_store_now(e->store));
 }
 
-/* S2: its agenda row first, as everybody locks it who changes one. */
-static pawl_code put_in(pawl_engine *e, const pawl_filed *f, pawl_buf *lines,
-                        pawl_buf *who, int *rest, pawl_error *err) {
+/* Others change what an instance that has ended has left, too: its tasks, what
+ * it has emitted. They do not while this unit lasts. */
+static pawl_code lock_parts(pawl_engine *e, const pawl_id *id,
+                            pawl_error *err) {
+  const int shard = pawl_shard_of(e, id);
+
+  MUST(PAWL_SEND(e->store, archive_lock_tasks, NULL, err, .shard = shard,
+                 .id = id));
+  return PAWL_SEND(e->store, archive_lock_outbox, NULL, err, .shard = shard,
+                   .id = id);
+}
+
+static pawl_code write_down(pawl_engine *e, const pawl_filed *f,
+                            const pawl_id *lease, const pawl_exported *x,
+                            const pawl_buf *who, int rest, pawl_error *err) {
+  MUST(PAWL_SEND(e->store, archive_insert, NULL, err,
+                 .shard = pawl_shard_of(e, &f->id), .id = &f->id,
+                 .lease = lease, .deletion = pawl_buf_str(who), .rest = rest,
+                 .document = pawl_buf_str(&x->lines),
+                 .now = pawl_store_now(e->store)));
+  return send_note(e, f, "archived", err);
+}
+
+/* S2: its agenda row first, as everybody locks it who changes one. is_read: x
+ * has been read; *same: it is still so, and the unit has happened. */
+static pawl_code put_in(pawl_engine *e, const pawl_filed *f, pawl_exported *x,
+                        int is_read, const pawl_buf *who, int *rest, int *same,
+                        pawl_error *err) {
   const int shard = pawl_shard_of(e, &f->id);
   const pawl_purgeable one = {.id = f->id, .completed_us = f->completed_us};
   pawl_id lease;
-  int64_t nrows;
   pawl_code rc = PAWL_OK;
 
+  *same = 1;
   TRY(pawl_pace_begin(e, PAWL_UNIT_OPEN, err));
   TRY(pawl_archive_seize(e, shard, &one, &lease, err));
-  TRY(pawl_export_held(e, &f->id, lines, &nrows, err));
-  *rest = nrows > pawl_pace_rows(e, PAWL_PACED_ARCHIVED);
-  TRY(PAWL_SEND(e->store, archive_insert, NULL, err, .shard = shard,
-                .id = &f->id, .lease = &lease, .deletion = pawl_buf_str(who),
-                .rest = *rest, .document = pawl_buf_str(lines),
-                .now = pawl_store_now(e->store)));
-  TRY(send_note(e, f, "archived", err));
+  TRY(lock_parts(e, &f->id, err));
+  if (is_read)
+    TRY(pawl_export_is_same(e, &f->id, x, same, err));
+  else
+    TRY(pawl_export_held(e, &f->id, x, err));
+  if (!*same) {
+    pawl_store_rollback(e->store);
+    return PAWL_OK;
+  }
+  *rest = x->nrows > pawl_pace_rows(e, PAWL_PACED_ARCHIVED);
+  TRY(write_down(e, f, &lease, x, who, *rest, err));
   (void)PAWL_FAULT("engine.archive.rows");
   TRY(pawl_archive_clear(e, shard, &one, &lease, !*rest, err));
   (void)PAWL_FAULT("engine.archive.commit");
-  TRY(pawl_pace_commit(e, PAWL_PACED_ARCHIVED, nrows, err));
+  TRY(pawl_pace_commit(e, PAWL_PACED_ARCHIVED, x->nrows, err));
 out:
   if (rc != PAWL_OK) pawl_store_rollback(e->store);
+  return rc;
+}
+
+/* What is long is read before others have to wait; again, where it has changed
+ * since, and in the end while they do. */
+static pawl_code read_and_put_in(pawl_engine *e, const pawl_filed *f,
+                                 const pawl_buf *who, int *rest,
+                                 pawl_error *err) {
+  pawl_exported x = {.lines = {.alloc = &e->alloc}};
+  int same = 0;
+  pawl_code rc = PAWL_OK;
+
+  for (int tries = 0; !same; tries++) {
+    const int is_read = tries < READS;
+    if (is_read) TRY(pawl_export_ended(e, &f->id, &x, err));
+    (void)PAWL_FAULT("engine.archive.read");
+    TRY(put_in(e, f, &x, is_read, who, rest, &same, err));
+  }
+out:
+  pawl_buf_deinit(&x.lines);
   return rc;
 }
 
@@ -83,7 +134,7 @@ static pawl_code finish(pawl_engine *e, const pawl_filed *f, pawl_error *err) {
 /* Asked for twice, or cut short: what is left of it goes. */
 static pawl_code file_in(pawl_engine *e, const pawl_filed *f, int *done,
                          pawl_error *err) {
-  pawl_buf lines = {.alloc = &e->alloc}, who = {.alloc = &e->alloc};
+  pawl_buf who = {.alloc = &e->alloc};
   pawl_archive_get_row row;
   int there, rest = 0;
   pawl_code rc = PAWL_OK;
@@ -92,11 +143,10 @@ static pawl_code file_in(pawl_engine *e, const pawl_filed *f, int *done,
   if (there) rest = row.rest == 1;
   write_who(f, &who);
   TRY(pawl_buf_check(&who, err));
-  if (!there) TRY(put_in(e, f, &lines, &who, &rest, err));
+  if (!there) TRY(read_and_put_in(e, f, &who, &rest, err));
   if (rest) TRY(finish(e, f, err));
   *done = 1;
 out:
-  pawl_buf_deinit(&lines);
   pawl_buf_deinit(&who);
   return rc;
 }

@@ -22,6 +22,7 @@
 #include "../../base/buf.h"
 #include "../../base/id.h"
 #include "../../store/stmt.h"
+#include "../common/lines.h"
 
 #define PAWL_MAX_LIMIT 10000 /* rows of one page */
 
@@ -43,10 +44,24 @@ pawl_code pawl_export_moves(pawl_engine *e, pawl_str options, int *moves,
 pawl_code pawl_engine_export(pawl_engine *e, const pawl_id *id,
                              pawl_str options, pawl_buf *out, pawl_error *err);
 
-/* The same of one that somebody holds in the OPEN unit under way, without what
- * it runs by, or who holds it; *nrows: how many. */
-pawl_code pawl_export_held(pawl_engine *e, const pawl_id *id, pawl_buf *out,
-                           int64_t *nrows, pawl_error *err);
+/* The same of one that has ended, without what it runs by, or who holds it:
+ * first read, as at one moment, then, by who holds it in the OPEN unit under
+ * way, compared with what is there now; or read there. */
+typedef struct pawl_exported {
+  pawl_buf lines;
+  int64_t nrows;
+  size_t from[PAWL_NCARRIED + 1]; /* of each table, in the lines */
+} pawl_exported;
+pawl_code pawl_export_ended(pawl_engine *e, const pawl_id *id,
+                            pawl_exported *x, pawl_error *err);
+/* *same: nothing has changed. Of its history that is told by its own row: a
+ * row comes there, or goes, with a commit of its holder alone, which that row
+ * counts. */
+pawl_code pawl_export_is_same(pawl_engine *e, const pawl_id *id,
+                              const pawl_exported *x, int *same,
+                              pawl_error *err);
+pawl_code pawl_export_held(pawl_engine *e, const pawl_id *id, pawl_exported *x,
+                           pawl_error *err);
 /* What it runs by, if the store has that. */
 pawl_code pawl_export_workflow(pawl_engine *e, pawl_str code, int64_t version,
                                pawl_buf *out, pawl_error *err);

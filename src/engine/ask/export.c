@@ -306,27 +306,98 @@ out:
   return rc;
 }
 
-pawl_code pawl_export_held(pawl_engine *e, const pawl_id *id, pawl_buf *out,
-                           int64_t *nrows, pawl_error *err) {
-  const pawl_export_instance_args which = {.shard = pawl_shard_of(e, id),
-                                           .id = id};
+/* ---- of one that has ended ---- */
+
+static void add_ended(pawl_engine *e, const pawl_rows *rows,
+                      pawl_carried table, pawl_exported *x) {
   const export_options o = {.given = 0};
   const masks none = {.nnames = 0};
+
+  if (table == PAWL_CARRIED_instance) add_head(e, rows, &o, &x->lines);
+  x->from[table] = x->lines.len;
+  x->nrows += add_table(rows, table, &o, &none, &x->lines);
+  x->from[table + 1] = x->lines.len;
+}
+
+static void begin_ended(pawl_exported *x) {
+  pawl_buf_clear(&x->lines);
+  x->nrows = 0;
+}
+
+static pawl_code end_ended(const pawl_id *id, pawl_exported *x,
+                           pawl_error *err) {
+  add_end(id, x->nrows, &x->lines);
+  return check_lines(id, &x->lines, err);
+}
+
+pawl_code pawl_export_ended(pawl_engine *e, const pawl_id *id,
+                            pawl_exported *x, pawl_error *err) {
+  pawl_rows rows;
+  found f;
+
+  begin_ended(x);
+  MUST(read_rows(e, id, &f, err));
+  for (int i = 0; i < PAWL_NCARRIED; i++) {
+    pawl_store_rows(e->store, f.at[i], &rows);
+    if (i == PAWL_CARRIED_instance && !rows.nrows)
+      return pawl_instance_missing(id, err);
+    if (i == PAWL_CARRIED_agenda) rows.nrows = 0;
+    add_ended(e, &rows, (pawl_carried)i, x);
+  }
+  return end_ended(id, x, err);
+}
+
+pawl_code pawl_export_held(pawl_engine *e, const pawl_id *id, pawl_exported *x,
+                           pawl_error *err) {
+  const pawl_export_instance_args which = {.shard = pawl_shard_of(e, id),
+                                           .id = id};
   pawl_rows rows;
   int at;
 
-  *nrows = 0;
+  begin_ended(x);
   for (int i = 0; i < PAWL_NCARRIED; i++) {
-    if (i == PAWL_CARRIED_agenda) continue;
     MUST(pawl_store_send_one(e->store, asks[i], &which, &at, err));
     pawl_store_rows(e->store, at, &rows);
     if (i == PAWL_CARRIED_instance && !rows.nrows)
       return pawl_instance_missing(id, err);
-    if (i == PAWL_CARRIED_instance) add_head(e, &rows, &o, out);
-    *nrows += add_table(&rows, (pawl_carried)i, &o, &none, out);
+    if (i == PAWL_CARRIED_agenda) rows.nrows = 0;
+    add_ended(e, &rows, (pawl_carried)i, x);
   }
-  add_end(id, *nrows, out);
-  return check_lines(id, out, err);
+  return end_ended(id, x, err);
+}
+
+static int is_segment(const pawl_exported *x, pawl_carried table,
+                      const pawl_buf *now) {
+  const pawl_str was = {x->lines.at + x->from[table],
+                        x->from[table + 1] - x->from[table]};
+  return pawl_str_eq(was, pawl_buf_str(now));
+}
+
+pawl_code pawl_export_is_same(pawl_engine *e, const pawl_id *id,
+                              const pawl_exported *x, int *same,
+                              pawl_error *err) {
+  const pawl_export_instance_args which = {.shard = pawl_shard_of(e, id),
+                                           .id = id};
+  const export_options o = {.given = 0};
+  const masks none = {.nnames = 0};
+  pawl_buf now = {.alloc = &e->alloc};
+  pawl_rows rows;
+  int at;
+  pawl_code rc = PAWL_OK;
+
+  *same = 1;
+  for (int i = 0; i < PAWL_NCARRIED && *same; i++) {
+    if (i == PAWL_CARRIED_agenda || i == PAWL_CARRIED_history) continue;
+    TRY(pawl_store_send_one(e->store, asks[i], &which, &at, err));
+    pawl_store_rows(e->store, at, &rows);
+    pawl_buf_clear(&now);
+    (void)add_table(&rows, (pawl_carried)i, &o, &none, &now);
+    TRY(pawl_buf_check(&now, err));
+    *same = is_segment(x, (pawl_carried)i, &now);
+  }
+out:
+  pawl_buf_deinit(&now);
+  return rc;
 }
 
 pawl_code pawl_engine_export(pawl_engine *e, const pawl_id *id,
