@@ -51,6 +51,7 @@ local MEANT = {
   { "audit_list", "audit_pkey by .*at <=.*ROW", "a page of all of it" },
   { "audit_by", "by = .*ROW", "a page of somebody's" },
   { "audit_of", "audit_instance by .*instance =", "what is told of one" },
+  { "archive_untell", "audit_instance by .*instance =", "the same" },
   { "audit_request", "audit_instance by .*instance =", "the same" },
   { "audit_purge", "audit_instance by .*instance =", "the same" },
   { "audit_purged", "audit_instance by .*instance =", "the same" },

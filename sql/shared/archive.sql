@@ -90,6 +90,29 @@ select shard, workflow, version, 'archived', '', 'purged', '',
 on conflict do update set amount = amount + 1 -- only: sqlite
 ;
 
+-- name: archive_tell
+-- args: @shard smallint, @id uuid
+-- What its history tells the audit goes with that; here it stays, under the
+-- same time, id and number, so that whoever pages is not confused.
+insert into pawl.audit (shard, at, id, seq, type, by, instance, workflow,
+       version, tenant, node, text)
+select @shard, h.completed_at, h.instance, h.seq, h.type, h.by, h.instance,
+       a.workflow, a.version, a.tenant, h.node, h.text
+  from pawl.archive a
+  join pawl.history h on h.shard = @shard and h.instance = @id
+ where a.shard = @shard and a.id = @id and nullif(h.by, '') is not null
+union all
+select @shard, a.created_at, a.id, 0, 'started', a.started_by, a.id,
+       a.workflow, a.version, a.tenant, null::text, null::text
+  from pawl.archive a
+ where a.shard = @shard and a.id = @id and a.started_by is not null;
+
+-- name: archive_untell
+-- args: @shard smallint, @id uuid
+-- Its history has it again. (Said so that no index by id seems to serve.)
+delete from pawl.audit
+ where shard + 1 = @shard + 1 and instance = @id and (id = @id) is true;
+
 -- name: archive_note
 -- args: @shard smallint, @id uuid, @instance uuid, @type text, @by text,
 --       @text text, @request uuid, @now time?

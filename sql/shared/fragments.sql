@@ -291,7 +291,7 @@ select t.created_at as at, t.id, 0 as seq, 'started' as type,
  order by t.created_at desc, t.id desc limit @max
 
 -- fragment: audit_others
-select a.at, a.id, 0 as seq, a.type, a.by, a.instance, a.workflow, a.version,
+select a.at, a.id, a.seq, a.type, a.by, a.instance, a.workflow, a.version,
        a.node, a.task, a.text
   from pawl.audit a
  where {{1}}
@@ -299,8 +299,8 @@ select a.at, a.id, 0 as seq, a.type, a.by, a.instance, a.workflow, a.version,
    and (@type is null or a.type = @type)
    and (@workflow is null or a.workflow = @workflow)
    and (@tenant is null or a.tenant = @tenant)
-   {{audit_page a.at; a.id; 0}}
- order by a.at desc, a.id desc limit @max
+   {{audit_page a.at; a.id; a.seq}}
+ order by a.at desc, a.id desc, a.seq desc limit @max
 
 -- fragment: put_letter
 -- One whose key has gone on to another is not to live again: what asks for that

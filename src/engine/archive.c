@@ -69,6 +69,8 @@ static pawl_code write_down(pawl_engine *e, const pawl_filed *f,
                  .lease = lease, .deletion = pawl_buf_str(who), .rest = rest,
                  .document = pawl_buf_str(&x->lines),
                  .now = pawl_store_now(e->store)));
+  MUST(PAWL_SEND(e->store, archive_tell, NULL, err,
+                 .shard = pawl_shard_of(e, &f->id), .id = &f->id));
   return send_note(e, f, "archived", err);
 }
 
@@ -200,6 +202,8 @@ static pawl_code before(pawl_engine *e, void *ud, pawl_error *err) {
 static pawl_code behind(pawl_engine *e, void *ud, pawl_error *err) {
   const coming *c = ud;
 
+  MUST(PAWL_SEND(e->store, archive_untell, NULL, err,
+                 .shard = pawl_shard_of(e, &c->file->id), .id = &c->file->id));
   MUST(send_note(e, c->file, "unarchived", err));
   (void)PAWL_FAULT("engine.unarchive.last");
   return PAWL_SEND(e->store, archive_remove, NULL, err,

@@ -662,6 +662,7 @@ create table pawl.audit (
   shard smallint not null,
   at timestamptz not null,
   id uuid not null,
+  seq integer not null default 0,
   type text not null,
   by text,
   instance uuid,
@@ -672,17 +673,20 @@ create table pawl.audit (
   tenant text,
   text text,
   request uuid,
-  primary key (shard, at, id)
+  primary key (shard, at, id, seq)
 ); -- only: postgres
 ) without rowid; -- only: sqlite
-create index audit_by on pawl.audit ((shard + 0), by, at, id)
+create index audit_by on pawl.audit ((shard + 0), by, at, id, seq)
   where by is not null;
-create index audit_instance on pawl.audit ((shard + 1), instance, at, id)
+create index audit_instance
+  on pawl.audit ((shard + 1), instance, at, id, seq)
   where instance is not null;
 comment on table pawl.audit is
-  'what somebody did that no history has: to tasks, workflows; and purges';
+  'what somebody did that no history has: to tasks, workflows, what is archived; and purges';
 comment on column pawl.audit.at is 'when';
-comment on column pawl.audit.id is 'the entry''s own';
+comment on column pawl.audit.id is
+  'the entry''s own; the instance''s: its history, archived now, tells of it';
+comment on column pawl.audit.seq is 'the row of that history; 0: of none';
 comment on column pawl.audit.type is 'what was done';
 comment on column pawl.audit.by is 'who did it';
 comment on column pawl.audit.task is 'to which task';
