@@ -93,6 +93,8 @@ local MEANT = {
   { "list_found", "sortable>%? AND sortable<%?%)", "what is in a range" },
   { "list_found", "failure_code .*workflow>%?", "one entry for each workflow" },
   { "list_found", "failure_code .*code>%? AND code<%?%)", "what has the code" },
+  { "list_told", "cancelled .*<expr>=%? AND id>%? AND id<%?%)", "a page" },
+  { "list_told", "undone .*<expr>=%? AND id>%? AND id<%?%)", "a page" },
   { "list_due", "due .*due_at>%? AND due_at<%?%)", "a page, in order" },
   { "list_found", "business_key>%? AND business_key<%?%)", "those that begin "
     .. "so" },
@@ -651,10 +653,17 @@ local LISTS <const> = {
     attributes = [=['[{"name":"r","ranges":[["sx","sy"]]}]']=] } },
   code = { "list_found", { code_from = "'c'", code_to = "'d'",
     error_code = [['{"code":"c"']] } },
+  cancelled = { "list_told", { cancelled_by = [[',"by":"ann",']] } },
+  undone = { "list_told", { compensation = [['{"status":"running", ']] } },
   due_first = { "list_due", { statuses = "'waiting '" } },
   due = { "list_found" },
   leased = { "list_found" },
 }
+
+-- What very many have, and nobody asks for.
+local BY_BOB <const> = [[{"reason":null,"by":"bob","source":"",]]
+  .. [["requested_at":"2026-01-01T00:00:00Z"}]]
+local UNDONE <const> = [[{"status":"completed","end":"failed"}]]
 
 kit.describe("the cost of a list", function(backend)
   local statements = kit.statements(backend.name)
@@ -679,6 +688,8 @@ kit.describe("the cost of a list", function(backend)
       to_at = pg and "timestamptz '9999-01-01'" or tostring(1 << 62),
       ["until"] = pg and "timestamptz '2026-01-01'" or tostring(NOW) }
     for arg, value in pairs(LISTS[name][2] or {}) do given[arg] = value end
+    local told = given.cancelled_by or [['{"status":"running",']]
+    given.told = pg and ("array[%s]"):format(told) or told
     for _, arg in ipairs(statement.args) do
       given[arg] = given[arg] or "null"
     end
@@ -712,6 +723,9 @@ kit.describe("the cost of a list", function(backend)
           pg and "timestamptz '2027-01-01' + random() * interval '1 day'"
             or ("%d + abs(random() %% 1000000000)"):format(NOW + 1000000),
           kit.table(backend, "instance"))
+        .. ("update %s set cancellation = '%s', compensation = '%s'"
+          .. " where status = 'waiting';"):format(
+          kit.table(backend, "instance"), BY_BOB, UNDONE)
         .. ([[insert into %s (shard, instance, workflow, version, code, node,
                 failed_at)
               select 0, id, workflow, version, 'e', 'n', created_at

@@ -37,6 +37,9 @@ local MEANT = {
   { "list_archived_found", "business_key by .*>=.*<", "those that begin so" },
   { "list_archived_?%a*", "suspension_pkey by .*left",
     "prefixes that are suspended: a few" },
+  { "list_told", "instance_cancelled by .*id >", "a page of what one has "
+    .. "cancelled" },
+  { "list_told", "instance_undone by .*id >", "a page of what was undone" },
   { "list_found", "attribute_value by .*>=.*<", "what is in a range" },
   { "list_found", "failure_code by .*workflow >", "one entry for each "
     .. "workflow" },

@@ -241,6 +241,16 @@ select {{listed}}
  where {{is_asked}}
  order by f.found {{1}} limit @max
 
+-- fragment: cancelled_so
+-- Who has cancelled instance t, as its cancellation says so.
+t.cancellation is not null
+  and pawl.cancelled_so(t.cancellation)
+
+-- fragment: undone_so
+-- How its undoing stands, or has ended, as its compensation begins.
+t.compensation is not null
+  and pawl.undone_so(t.compensation)
+
 -- fragment: attribute_ranges
 -- Instances with an attribute @name in one of @ranges, which do not overlap. In
 -- the order of their index, so that no other would do.

@@ -164,6 +164,14 @@ exists (select 1 from pawl.agenda a
                and k.node = {{2}} and k.state in ('active', 'waiting')
              offset 0))
 
+-- fragment: told_walk
+-- Those that the index {{3}} has, of one value of what it is by.
+select {{listed}} from pawl.instance t
+       indexed by pawl_instance_{{3}} -- only: sqlite
+ where @by = '{{3}}' and t.shard + 0 = s.shard and {{{{3}}_so}} = s.told
+   and t.id > @low and t.id < @high and {{2}} and {{is_asked}}
+ order by t.id {{1}} limit @max
+
 -- fragment: due_walk
 select f.instance, f.due_at
   from (select instance, due_at from pawl.agenda

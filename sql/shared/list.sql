@@ -45,6 +45,20 @@ select i.* {{from_each}} (
   union all
   select * from ({{deleted_walk asc; @up}}) newer) i;
 
+-- name: list_told
+-- args: @shard smallint[], @by text, @told text[], @{{asked}},
+--       @{{page}}
+-- rows: like list_tenant
+-- Those that one has cancelled; or that were undone, by how that stands.
+select i.* {{from_each}} (
+  select * from ({{told_walk desc; not @up; cancelled}}) older
+  union all
+  select * from ({{told_walk asc; @up; cancelled}}) newer
+  union all
+  select * from ({{told_walk desc; not @up; undone}}) older_undone
+  union all
+  select * from ({{told_walk asc; @up; undone}}) newer_undone) i;
+
 -- name: list_attribute
 -- args: @shard smallint[], @name text, @sortable text, @{{asked}}, @{{page}}
 -- rows: like list_tenant

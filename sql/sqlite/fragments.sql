@@ -195,6 +195,18 @@ select {{listed}} from (
     and id {{2}} {{4}} and id > @low and id < @high
   order by id {{1}} limit 1)
 
+-- fragment: cancelled_so
+-- Who has cancelled instance t, as its cancellation says so.
+t.cancellation is not null
+  and substr(t.cancellation, instr(t.cancellation, ',"by":'),
+       instr(t.cancellation, ',"source":')
+       - instr(t.cancellation, ',"by":') + 1)
+
+-- fragment: undone_so
+-- How its undoing stands, or has ended, as its compensation begins.
+t.compensation is not null
+  and substr(t.compensation, 1, instr(t.compensation, ','))
+
 -- fragment: attribute_ranges
 -- Instances with an attribute @name in one of @ranges, which do not overlap.
 select a.instance from json_each(@ranges) r

@@ -266,6 +266,17 @@ kit.describe("a list of instances", function(backend)
     assert.equal("undone plain", found { cancelled_by = "ann" })
     assert.equal("plain", found { cancelled_by = "ann",
       workflow = "t.timer" })
+    assert.equal("undone", found { cancelled_by = "ann", limit = 1 })
+    assert.equal("plain", found { cancelled_by = "ann", after = ids.undone })
+    assert.equal("", found { cancelled_by = "ann", before = ids.undone })
+    assert.equal("plain undone", names(engine:list { cancelled_by = "ann" },
+      of))
+    assert.equal("undone", found { cancelled_by = "ann",
+      compensation = "completed" })
+    assert.equal("undone stuck", found { compensation = { "completed",
+      "completed_with_errors" } })
+    assert.equal("undone", found { limit = 1, compensation = { "completed",
+      "completed_with_errors" } })
     assert.equal("", found { cancelled_by = "an" })
     assert.equal("", found { cancelled_by = "eve" })
     assert.equal("undone", found { compensation = "completed" })

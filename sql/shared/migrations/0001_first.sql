@@ -279,6 +279,39 @@ create index instance_root on pawl.instance (shard, root, id)
 -- deleted would else walk the key, where the table was counted small.
 create index instance_deleted on pawl.instance ((shard + 0), id)
   where deleted_at is not null;
+-- Those that were cancelled, by whom, and undone, by how that stands: few
+-- instances have either. In the words of fragments cancelled_so and undone_so,
+-- as text: what JSON cannot be read may be told as a reason.
+
+-- only: postgres
+create function pawl.cancelled_so(cancellation json) returns text
+  language sql immutable strict parallel safe
+  set search_path = pg_catalog, pg_temp as $$
+  select substr(c, strpos(c, ',"by":'),
+                greatest(strpos(c, ',"source":') - strpos(c, ',"by":') + 1, 0))
+    from (select cancelled_so.cancellation::text as c) t
+$$;
+
+-- only: postgres
+create function pawl.undone_so(compensation json) returns text
+  language sql immutable strict parallel safe
+  set search_path = pg_catalog, pg_temp as $$
+  select left(c, strpos(c, ','))
+    from (select undone_so.compensation::text as c) t
+$$;
+
+-- for all
+create index instance_cancelled on pawl.instance ((shard + 0),
+  (pawl.cancelled_so(cancellation)), id) -- only: postgres
+  substr(cancellation, instr(cancellation, ',"by":'), -- only: sqlite
+         instr(cancellation, ',"source":') -- only: sqlite
+         - instr(cancellation, ',"by":') + 1), id) -- only: sqlite
+  where cancellation is not null;
+create index instance_undone on pawl.instance ((shard + 0),
+  (pawl.undone_so(compensation)), id) -- only: postgres
+  substr(compensation, 1, instr(compensation, ',')), id) -- only: sqlite
+  where compensation is not null;
+
 -- Those that somebody has started, for the audit; by expressions, too.
 create index instance_begun on pawl.instance ((shard + 1), created_at, id)
   where started_by is not null;

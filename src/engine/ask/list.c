@@ -8,6 +8,7 @@
  *   attributes                     what one equals       a page, in order
  *                                  else its ranges       all that are in them
  *   error_code                     failures              all that have it
+ *   cancelled_by, compensation     their indexes         a page, in order
  *   leased, due or deadline        the agenda            all that are due
  *   tenant                         the tenant's          a page, in order
  *   anything else                  status and workflow   a page, in order
@@ -22,6 +23,7 @@
  * (decision 0054): all that are found so are read, up to MOST, and sorted here;
  * of more it is refused. The page's own are then read by their ids. */
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "../../rules/state.h"
@@ -477,6 +479,35 @@ static pawl_code send_archived(pawl_engine *e, const filter *f,
   return pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, rows, err);
 }
 
+/* Neither what it is found by before, nor the agenda, has fewer. */
+static int is_told(const filter *f) {
+  return (f->cancelled_by.len || f->compensation) && !f->deleted &&
+         !f->archived && !f->attributes.at && !found_by(f);
+}
+
+/* Each way in which it may stand is a list of its own, as statuses are. */
+static pawl_code send_told(pawl_engine *e, const filter *f, pawl_rows *rows,
+                           pawl_error *err) {
+  char undone[NUNDONE][64];
+
+  pawl_args_begin(&e->args, PAWL_STMT_list_told);
+  for (int k = 0; k < NUNDONE; k++)
+    (void)snprintf(undone[k], sizeof undone[k], "{\"status\":\"%s\",",
+                   UNDONE[k]);
+  for (int s = 0; s < e->nshards; s++) {
+    if (f->cancelled_by.len) {
+      PAWL_PUT(&e->args, list_told, .shard = s, .by = pawl_strz("cancelled"),
+               .told = pawl_buf_str(&f->by_text), ASKED(f));
+      continue;
+    }
+    for (int k = 0; k < NUNDONE; k++)
+      if (f->compensation >> k & 1u)
+        PAWL_PUT(&e->args, list_told, .shard = s, .by = pawl_strz("undone"),
+                 .told = pawl_strz(undone[k]), ASKED(f));
+  }
+  return pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, rows, err);
+}
+
 static pawl_code send_list(pawl_engine *e, const filter *f, pawl_rows *rows,
                            pawl_error *err) {
   const pawl_conditions *c = &f->conditions;
@@ -486,6 +517,7 @@ static pawl_code send_list(pawl_engine *e, const filter *f, pawl_rows *rows,
   const int equal = c->equals.len > 0;
 
   if (f->archived) return send_archived(e, f, rows, err);
+  if (is_told(f)) return send_told(e, f, rows, err);
   pawl_args_begin(&e->args, f->deleted      ? PAWL_STMT_list_deleted
                             : equal         ? PAWL_STMT_list_attribute
                             : by            ? PAWL_STMT_list_found
