@@ -238,6 +238,28 @@ kit.describe("what is moved to another store", function(backend)
     assert(other:export(id, { move = true }))
   end)
 
+  it("is carried away once when that was asked for twice", function()
+    local here, clock, url = backend.fresh()
+    local other = kit.rival(backend, url, clock)
+    local made = pawl.workflow { code = "t.carry", start = "a" }
+    made:step("a", { run = function(ctx)
+      for _ = 1, 2 do -- as one who was killed while he waited, and his next
+        kit.refused("busy", "held by a worker", nil,
+          other:export(ctx.id, { move = true }))
+      end
+    end, next = "w" })
+    made:wait("w", { event = "go", next = "z" })
+    made:finish "z"
+    assert(here:load(made))
+    local id = assert(here:start "t.carry")
+    assert(here:run())
+    local lines = assert(other:export(id, { move = true }))
+    local types = {}
+    for i, row in ipairs(assert(here:history(id))) do types[i] = row.type end
+    assert.same({ "step", "carried" }, types)
+    assert.equal(lines, assert(other:export(id, { move = true })))
+  end)
+
   it("has no task that somebody could still do here", function()
     local here = backend.fresh()
     local made = pawl.workflow { code = "t.ask", start = "t" }

@@ -513,8 +513,8 @@ static void arrive(pawl_decision *d, const pawl_letter *l) {
     wake_up(d);
 }
 
-/* What would change one that goes on elsewhere. 1: and is refused. To be killed
- * is to be done with it here: nothing runs. */
+/* What would change one that goes on elsewhere. 1: nothing is left to do. To be
+ * killed is to be done with it here: nothing runs. */
 static int is_for_away(pawl_decision *d, const pawl_letter *l) {
   static const char *const may[] = {"reclaim", "note", "kill", "undelete",
                                     "purge"};
@@ -523,6 +523,7 @@ static int is_for_away(pawl_decision *d, const pawl_letter *l) {
   for (size_t i = 0; i < sizeof may / sizeof *may; i++)
     if (pawl_letter_is(l, may[i])) return 0;
   if (pawl_letter_is(l, "delete") && pawl_stays_ended(d)) return 0;
+  if (pawl_letter_is(l, "carry")) return 1; /* asked twice: it is done */
   refuse(d, l, "it was carried to another store: `reclaim` takes it back");
   return 1;
 }
