@@ -146,7 +146,8 @@ kit.describe("a list that is sorted by a time", function(backend)
     local engine = backend.fresh()
     for _, query in ipairs { { key = "k" }, { correlation = "c" },
       { error = "e" }, { error_code = "e" }, { cancelled_by = "ann" },
-      { compensation = "running" }, { deleted = true }, { leased = true },
+      { compensation = "running" }, { deleted = true }, { archived = true },
+      { leased = true },
       { attributes = { a = 1 } }, { business_key = "b*" } } do
       query.sort = "due"
       kit.refused("invalid", "`sort` cannot be \"due\" of what this query "

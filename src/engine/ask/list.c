@@ -322,7 +322,7 @@ static pawl_code read_places(pawl_engine *e, filter *f, pawl_error *err) {
 static pawl_code check_due(const filter *f, pawl_error *err) {
   if (f->sort != DUE || !(found_by(f) || f->attributes.at || f->error.len ||
                           f->cancelled_by.len || f->compensation ||
-                          f->deleted || f->leased == 1))
+                          f->deleted || f->archived || f->leased == 1))
     return PAWL_OK;
   pawl_fail_hint(err, PAWL_INVALID,
                  "by \"due\" can be sorted what workflow, version, status, "
