@@ -85,6 +85,20 @@ describe("a disk under SQLite", function()
     finish(site, worker, ids)
   end)
 
+  it("that is full is told where the store has no file beside yet", function()
+    local dir = mount()
+    if not dir then return end
+    local site = Site.new(sqlite, Site.steps(), dir .. "/pawl.db")
+    site:start(1)
+    assert.is_false(run("dd", "if=/dev/zero", "of=" .. dir .. "/ballast",
+      "bs=4k"))
+    local ran = site.folder:pawl("list", "--store", site.url)
+    assert.matches("^pawl: full: ", ran.err)
+    assert.matches("hint: make room", ran.err)
+    os.remove(dir .. "/ballast")
+    assert.equal(0, site.folder:pawl("list", "--store", site.url).code)
+  end)
+
   it("that cannot be written is told, and waited for", function()
     local site, forbid, allow
     if run("test", "-w", "/proc/1/oom_score_adj") then -- nothing stops root

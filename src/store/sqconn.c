@@ -96,8 +96,19 @@ static pawl_code fail_as(const char *what, int rc, const char *message,
                       i < n ? failures[i].hint : "", "%s: %s", what, message);
 }
 
+/* SQLite tells of a disk that is full where it writes a page of the file; where
+ * it makes its own files longer, that the disk fails. */
+static int is_full(const pawl_sqconn *c, int rc) {
+  const int why =
+      c->db && (rc & 0xff) == SQLITE_IOERR ? sqlite3_system_errno(c->db) : 0;
+
+  return why == ENOSPC || why == EDQUOT;
+}
+
 static pawl_code fail_rc(pawl_sqconn *c, const char *what, int rc,
                          pawl_error *err) {
+  if (is_full(c, rc))
+    return fail_as(what, SQLITE_FULL, sqlite3_errstr(SQLITE_FULL), err);
   return fail_as(what, rc, c->db ? sqlite3_errmsg(c->db) : sqlite3_errstr(rc),
                  err);
 }
