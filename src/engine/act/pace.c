@@ -38,7 +38,7 @@ static void adapt(pawl_engine *e, pawl_paced of, int64_t n, int64_t took_us) {
 
   if (took_us > LONG_US)
     rows /= 2;
-  else if (took_us < SHORT_US && n >= rows / 2) /* C3 */
+  else if (took_us < SHORT_US && n >= rows / 2) /* A4 */
     rows += rows / 8 + 1;
   if (rows < sizes[of].least) rows = sizes[of].least;
   e->unit_rows[of] = rows > sizes[of].most ? sizes[of].most : rows;

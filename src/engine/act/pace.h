@@ -9,10 +9,10 @@
  * Layer    engine/act.
  * Time     by the monotonic clock. What a unit waits for others' locks until it
  *          begins is not its work, where the store tells (SQLite).
- * Keeps    C1 nobody rests in a transaction, nor between what was read and the
+ * Keeps    A2 nobody rests in a transaction, nor between what was read and the
  *             transaction that goes by it.
- *          C2 nobody rests behind the last step of a sweep.
- *          C3 a unit that finds less than half of what it may take makes the
+ *          A3 nobody rests behind the last step of a sweep.
+ *          A4 a unit that finds less than half of what it may take makes the
  *             next no larger. */
 #ifndef PAWL_ENGINE_ACT_PACE_H
 #define PAWL_ENGINE_ACT_PACE_H

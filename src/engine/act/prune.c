@@ -988,7 +988,7 @@ static pawl_code keep_house(void *ud, pawl_error *err) {
 static pawl_code go_through(sweep *w, int *finished, pawl_error *err) {
   w->again_us = pawl_engine_now(w->e) + TTL_US / 3;
   while (!is_finished(w)) {
-    MUST(pawl_pace_rest(w->e, err)); /* C1 */
+    MUST(pawl_pace_rest(w->e, err)); /* A2 */
     if (w->e->interrupted) break;
     MUST(keep_house(w, err));
     MUST(step(w, err));
