@@ -77,6 +77,18 @@ describe("a command with filters", function()
     assert.equal(3, count(here, "waiting"))
   end)
 
+  it("wakes at a node those that stand there", function()
+    local here = folder()
+    local ran = here:pawl("wake", "-w", "t.pay", "--node", "t", "--yes")
+    assert.equal("woken 3 instances\n", ran.out)
+    ran = here:pawl("wake", "-w", "t.pay", "--node", "t", "--node", "a",
+      "--yes")
+    assert.equal(2, ran.code)
+    assert.matches("%-%-node with filters names one node", ran.err)
+    assert.equal(0, here:pawl("worker", "pay.lua", "--until-idle").code)
+    assert.equal(3, count(here, "completed"))
+  end)
+
   it("finds by how long ago, by messages, by what is due", function()
     local here = folder()
     local function counted(...)
@@ -97,6 +109,15 @@ describe("a command with filters", function()
     local ran = here:pawl("list", "--since", "soon")
     assert.equal(2, ran.code)
     assert.matches("%-%-since: 'soon' is not a time", ran.err)
+    assert.matches("or how long ago: 90m", ran.err)
+    for _, kind in ipairs { "created", "updated", "completed" } do
+      assert.equal(0, counted(("--%s-before"):format(kind), "30d"))
+      assert.equal(5, counted(("--%s-after"):format(kind), "30d",
+        "--status", "failed,waiting,cancelled"))
+    end
+    ran = here:pawl("list", "--deadline-before", "9999-12-31")
+    assert.equal(2, ran.code)
+    assert.matches("'9999%-12%-31' is after 2169", ran.err)
   end)
 
   it("is one request, which may be named", function()

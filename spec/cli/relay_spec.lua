@@ -160,6 +160,9 @@ for _, backend in ipairs(backends) do
         local ran = pawl(table.unpack(case))
         assert.equal(2, ran.code, table.concat(case, " ") .. ran.err)
       end
+      local both = pawl("relay", "--exec", "cat", "--http", "http://[::1]/")
+      assert.equal(2, both.code)
+      assert.matches("give %-%-exec or %-%-http, not both", both.err)
       start()
       local ran = pawl("outbox", "retry", "ffffffff/1")
       assert.equal(3, ran.code, ran.err)

@@ -32,7 +32,8 @@ act.of_change = {
   { long = "dry-run", help = "only say what would be done" },
   { long = "request", arg = "ID",
     help = "known by this id, a UUID of version 7: asked again with the same "
-      .. "one it is not done again" },
+      .. "one it is not done again. With filters: not to the same instances; "
+      .. "with --limit it goes on with the next" },
 }
 
 --- Those of whom is to be found by filters.

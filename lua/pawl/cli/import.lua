@@ -9,7 +9,10 @@ local term = require "pawl.cli.term"
 local function opened(path)
   if path == "-" then return io.stdin end
   local file, why = io.open(path, "rb")
-  if not file then options.usage("%s", nil, why) end
+  if file and not file:read(0) then -- a folder is opened, and cannot be read
+    why = select(2, file:read(0)) and path .. ": " .. select(2, file:read(0))
+  end
+  if why then options.usage("%s", nil, why) end
   return file
 end
 

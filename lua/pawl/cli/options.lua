@@ -152,29 +152,35 @@ function convert.retain(name, text)
     if not known[kind] then
       usage("--%s knows no '%s'", nearest.key_hint(kind, known), name, kind)
     end
+    if given[kind] then usage("--%s gives '%s' twice", nil, name, kind) end
     given[kind] = convert.duration(name, span, {})
     ::next::
   end
   return given
 end
 
+local LAST_TIME = 6307200000000000 -- microseconds: what the engine takes
+
 --- Seconds since 1970.
-function convert.time(name, text)
+function convert.time(name, text, option)
   if text == "now" then return os.time() end
   local us = core.time_parse(text)
   if not us then
     usage("--%s: '%s' is not a time",
-      'write UTC: "2026-01-31" or "2026-01-31T10:00:00Z"', name, text)
+      'write UTC: "2026-01-31" or "2026-01-31T10:00:00Z"'
+      .. (option.type == "since" and ", or how long ago: 90m, 30d" or ""),
+      name, text)
   end
   if us < 1 then usage("--%s: '%s' is before 1970", nil, name, text) end
+  if us > LAST_TIME then usage("--%s: '%s' is after 2169", nil, name, text) end
   return us / 1e6
 end
 
 --- The same, or how long ago that was.
-function convert.since(name, text)
+function convert.since(name, text, option)
   local us = duration.parse(text)
   if us then return os.time() - us / 1e6 end
-  return convert.time(name, text)
+  return convert.time(name, text, option)
 end
 
 --- The value itself is boxed, since it may be null or false.

@@ -48,7 +48,8 @@ end
 
 local function publisher_of(opts)
   if (opts.exec == nil) == (opts.http == nil) then
-    options.usage("relay needs to know where to: --exec or --http",
+    options.usage(opts.exec and "give --exec or --http, not both"
+      or "relay needs to know where to: --exec or --http",
       "--exec 'COMMAND' runs one for each event, --http URL posts it")
   end
   return opts.http and http_of(opts)

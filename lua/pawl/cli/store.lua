@@ -130,8 +130,8 @@ function store.note_handler(t)
 end
 
 --- Said as soon as a signal comes while one runs: it may take long to end.
-store.stopping = "stopping: a handler that runs is finished first; press "
-  .. "Ctrl-C again to stop at once\n"
+store.stopping = "stopping: a handler that runs is finished first, one in "
+  .. "ctx.await begins anew later; press Ctrl-C again to stop at once\n"
 
 local transient = { busy = true, unreachable = true, lease_lost = true,
   timeout = true, nomem = true, full = true, readonly = true, store = true }

@@ -309,7 +309,7 @@ pawl_code pawl_start_refuse(const char *code, const pawl_start_options *o,
               code);
   pawl_error_hint(err,
                   "`pawl workflow list` shows which are; `pawl workflow "
-                  "activate` changes it");
+                  "activate CODE VERSION` changes it");
   return PAWL_CONFLICT;
 }
 
