@@ -55,22 +55,23 @@ local throughput = require "throughput"
 --- depth: rounds of W5, which has double the instances of W2;
 --- probe: instances under observation, few and many;
 --- record: finished ones in the record, whose tenth waits beside;
---- beside: instances of W1 in each turn beside what works on that.
+--- beside: instances of W1 in each turn beside what works on that, so many
+--- seconds at most (patience); rate: events a second that are relayed.
 local SIZES = {
   full = { rounds = 5, five = 4000, one = 10000, raw = 20000, starts = 1000,
     bulk = 20000, items = 10000, events = 10000, waiting = 4000, latency = 40,
     cold = 40, finished = 1000000, timers = 100000, depth = 7, asleep = 1000000,
     probe = { 128, 384 }, changes = 40,
-    record = 1000000, beside = 2000 },
+    record = 1000000, beside = 2000, patience = 300, rate = 400 },
   quick = { rounds = 3, five = 2000, one = 4000, raw = 10000, starts = 1000,
     bulk = 10000, items = 2000, events = 2000, waiting = 4000, latency = 20,
     cold = 20, finished = 100000, timers = 10000, depth = 5, asleep = 100000,
     probe = { 64, 192 }, changes = 20,
-    record = 100000, beside = 500 },
+    record = 100000, beside = 500, patience = 150, rate = 200 },
   tiny = { rounds = 1, five = 20, one = 20, raw = 640, starts = 5, bulk = 20,
     items = 20, events = 20, waiting = 4, latency = 2, cold = 1, finished = 50,
     timers = 5, depth = 1, asleep = 50, probe = { 4, 8 }, changes = 2,
-    record = 100, beside = 20 },
+    record = 100, beside = 20, patience = 60, rate = 200 },
 }
 
 --- Those that take turns, in this order.

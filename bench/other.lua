@@ -4,7 +4,7 @@
 ---
 ---   drain FILE     runs what is due, of that workflow
 ---   prune RETAIN   takes away what ended so long ago, and was published
----   relay          hands over all that nobody has published
+---   relay RATE     hands over all that nobody has published, so many a second
 ---
 --- Opens the store and makes OUT; then waits for a line on its standard input,
 --- does its job, and writes to OUT, a name and a number a line: began, ended,
@@ -29,13 +29,15 @@ function jobs.drain(engine) return { steps = assert(engine:run {}).steps } end
 
 function jobs.prune(engine)
   local done = assert(engine:prune { retain = word, published = word })
-  return { instances = done.instances.removed, longest_us = done.longest_us }
+  return { instances = done.instances.removed, longest_us = done.longest_us,
+    rested_us = done.rested_us }
 end
 
 local function accept() return true end
 
 function jobs.relay(engine)
-  local done = assert(engine.outbox:relay { publish = accept, how = "json" })
+  local done = assert(engine.outbox:relay { publish = accept, how = "json",
+    rate = tonumber(word) })
   return { events = done.published }
 end
 

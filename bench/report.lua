@@ -175,11 +175,15 @@ local function record_lines(found, lines)
 end
 
 local function beside_lines(found, lines)
+  lines[#lines + 1] = ("            claims %s/s, ratio %.2f; of elsewhere %.2f")
+    :format(number(found.claims), found.claims_ratio,
+      found.claims_elsewhere_ratio)
   lines[#lines + 1] = ("            %d whole turns; elsewhere %s, ratio %.2f; "
     .. "alone beside %d: %s, ratio %.2f"):format(found.turns,
     number(found.elsewhere), found.elsewhere_ratio, found.finished,
     number(found.full), found.full_ratio)
   pruned_line(found.pruned, lines)
+  lines[#lines + 1] = ("    of that rested %.1f s"):format(found.pruned.rested)
   lines[#lines + 1] = ("    relayed %d in %.1f s, %s events/s"):format(
     found.relayed.events, found.relayed.seconds, number(found.relayed.rate))
 end

@@ -475,7 +475,7 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_health(pawl_engine *engine, int repair,
  * their parents live, while children live that end with them, while they have
  * messages that are not delivered, emitted what is not published, or are held.
  *
- * Each transaction is short: it takes as much as fits into some 15 ms, by those
+ * Each transaction is short: it takes as much as fits into some 12 ms, by those
  * before it. Others work meanwhile. One such call, of any
  * executor, is at work in a store at a time: PAWL_BUSY. It returns when it is
  * done, or after pawl_interrupt; what was cut short, by that or by a crash, goes

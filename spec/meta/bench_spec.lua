@@ -120,7 +120,7 @@ for _, backend in ipairs(backends) do
       local results = run("--beside", backend.name)
       local found = results[backend.name].beside
       for _, field in ipairs { "full", "elsewhere", "elsewhere_ratio",
-        "statements_per_step" } do
+        "claims_ratio", "claims_elsewhere_ratio", "statements_per_step" } do
         assert.is_true(found[field] > 0, field)
       end
       -- half of 100; 10 that wait and one that stands at a task have an event

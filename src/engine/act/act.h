@@ -3,7 +3,8 @@
  *   request.c  the road: a letter, then taking it at once if nobody else does
  *   change.c   one instance: what is asked for, checked beforehand
  *   purge.c    those that go, with all their rows
- *   prune.c    what is past its time
+ *   prune.c    what is past its time; prune_parts.c: what is no instance, see
+ *              sweep.h
  *   pace.c     how much of that at once, and how much of the time, see pace.h
  *   transfer.c from one version of a workflow to another, see crossing.h
  *   workflows.c   whole workflows: suspended, active

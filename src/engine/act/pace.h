@@ -19,7 +19,7 @@
 
 #include "../common/engine_struct.h"
 
-#define PAWL_UNIT_US (15 * 1000)
+#define PAWL_UNIT_US (12 * 1000)
 
 /* How many rows a unit of these takes now. */
 int pawl_pace_rows(const pawl_engine *e, pawl_paced of);

@@ -25,18 +25,13 @@
 #include "../../value/options.h"
 #include "../common/engine_struct.h"
 #include "../common/find.h"
-#include "../common/task.h"
 #include "../common/time.h"
-#include "act.h"
-#include "pace.h"
+#include "sweep.h"
 
 #define TTL_US (30 * PAWL_SECOND)
 #define SWEEP_EVERY_US (60 * PAWL_SECOND) /* by workers */
 #define LOOK_EVERY_US (10 * PAWL_SECOND)  /* is it due, or has he gone? */
-#define DAY_US (24 * 3600 * PAWL_SECOND)
-#define KEPT_US (7 * DAY_US) /* what nobody has said of the others */
 enum {
-  PAGE = 200,      /* rows that are looked at together */
   ROWS_APART = 8,  /* of an instance, beside its history */
   LONG_ROWS = 200, /* one that has more is no part of a unit by itself */
   REST = 9         /* a worker works a tenth of its time */
@@ -44,23 +39,13 @@ enum {
 
 /* ---- what is asked for ---- */
 
-#define SPANS(X) \
-  X(retain)      \
-  PAWL_RETAINED(X) X(published) X(tasks) X(audit) X(revisions) X(executors)
-
-typedef struct request {
-  uint64_t is_given;
-#define MEMBER(name) int64_t name;
-  SPANS(MEMBER)                 /* -1: not said */
-  int archive, keep_attributes; /* -1: not said */
-  int64_t limit, share;         /* share: of a hundred; 0: not said */
-  int dry_run;
-} request;
+typedef pawl_sweep_request request;
 
 #define SPAN(name) \
   {#name "_us", PAWL_OPTION_SPAN, .at = offsetof(request, name)},
 static const pawl_option prune_rows[] = {
-    SPANS(SPAN){"archive", PAWL_OPTION_BOOL, .at = offsetof(request, archive)},
+    PAWL_SWEPT(SPAN){"archive", PAWL_OPTION_BOOL,
+                     .at = offsetof(request, archive)},
     {"keep_attributes", PAWL_OPTION_BOOL,
      .at = offsetof(request, keep_attributes)},
     {"limit", PAWL_OPTION_INT, .at = offsetof(request, limit), .low = 1},
@@ -79,7 +64,7 @@ static const pawl_options retain_options = {
 static void init_request(request *r, const pawl_alloc *alloc) {
   pawl_options_init(&pawl_options_of_prune, r, sizeof *r, alloc);
 #define NEVER(name) r->name = -1;
-  SPANS(NEVER)
+  PAWL_SWEPT(NEVER)
   r->archive = r->keep_attributes = -1;
   r->limit = INT64_MAX;
 }
@@ -107,40 +92,9 @@ static int64_t span_of(const request *r, pawl_retained end) {
 
 /* ---- a sweep ---- */
 
-typedef struct place {
-  int stage, shard, status; /* status: of instances and tasks, by number */
-  pawl_id after;
-  int64_t after_seq;
-  char workflow[256];
-} place;
-
-/* A version of a workflow that says how long its instances are kept. version 0:
- * those of the workflow are all there. */
-typedef struct version {
-  char workflow[256];
-  int64_t version;
-  pawl_retain retain;
-} version;
-
-enum { KEPT_LEASED = PAWL_NHOLDS, KEPT_TASK, KEPT_REFUSED, NKEPT };
-
-typedef struct count {
-  int64_t removed, archived, kept[NKEPT];
-} count;
-
-typedef struct sweep {
-  pawl_engine *e;
-  pawl_taker *take;
-  pawl_filer *file;
-  request asked, ours; /* ours: of the engine */
-  int64_t now_us, until_mono, left;
-  int64_t again_us; /* then the house is taken anew */
-  struct pawl_pace pace;
-  place at;
-  pawl_buf versions; /* of struct version */
-  count *counts;     /* of each stage */
-  int64_t freed_bytes;
-} sweep;
+typedef pawl_sweep sweep;
+typedef pawl_sweep_place place;
+typedef pawl_sweep_count count;
 
 /* One step of a stage: as much as one unit takes. *done: no more in this
  * shard. */
@@ -150,31 +104,15 @@ typedef struct stage {
   int by_shard;
 } stage;
 
-static count *count_of(sweep *w) {
-  return &w->counts[w->at.stage];
-}
-
-static void removed(sweep *w, int64_t n) {
-  assert(n >= 0);
-  count_of(w)->removed += n;
-  w->left -= n < w->left ? n : w->left;
-}
-
-/* At most so many are to go, of what a unit takes. */
-static int at_most(const sweep *w, int64_t n) {
-  return (int)(n < w->left ? n : w->left);
-}
-
-/* The least id that nothing has which was made by then. */
-static pawl_id id_behind(int64_t us) {
-  int64_t ms = us < 0 ? 0 : us / 1000 + 1;
-  pawl_id id = {{0}};
-
-  for (int i = 5; i >= 0; i--, ms /= 256) id.bytes[i] = (unsigned char)ms;
-  return id;
-}
-
 /* ---- how long? ---- */
+
+/* A version of a workflow that says how long its instances are kept. version 0:
+ * those of the workflow are all there. */
+typedef struct version {
+  char workflow[256];
+  int64_t version;
+  pawl_retain retain;
+} version;
 
 static int nversions(const sweep *w) {
   return (int)(w->versions.len / sizeof(version));
@@ -266,10 +204,6 @@ static int64_t least_kept(const sweep *w, pawl_str workflow,
   return least;
 }
 
-static int64_t kept_other(int64_t asked, int64_t ours, int64_t otherwise) {
-  return asked >= 0 ? asked : ours >= 0 ? ours : otherwise;
-}
-
 /* ---- instances ---- */
 
 /* A long one does not fit into a unit: it is marked as by pawl_change, and its
@@ -286,7 +220,7 @@ static pawl_code mark(sweep *w, const pawl_purgeable *p, pawl_error *err) {
   if (rc != PAWL_OK && rc != PAWL_CONFLICT && rc != PAWL_ALREADY_FINISHED &&
       rc != PAWL_NOTFOUND)
     return rc;
-  if (!done) count_of(w)->kept[KEPT_LEASED]++;
+  if (!done) pawl_sweep_count_of(w)->kept[PAWL_KEPT_LEASED]++;
   return PAWL_OK;
 }
 
@@ -297,7 +231,7 @@ static int fit(const sweep *w, const pawl_purgeable *list, int n, int *takes) {
   int i;
 
   *takes = 0;
-  for (i = 0; i < n && *takes < at_most(w, n); i++) {
+  for (i = 0; i < n && *takes < pawl_sweep_at_most(w, n); i++) {
     if (list[i].hold) continue;
     rows += list[i].rows;
     if (rows > room && (*takes || list[i].rows > LONG_ROWS)) break;
@@ -313,7 +247,7 @@ static void keep_refused(sweep *w, const pawl_id *id, pawl_error *why) {
   pawl_error_prefix(why, "instance %s", pawl_id_text_of(id).at);
   pawl_log_error(&w->e->log, PAWL_WARN,
                  "what is past its time cannot be archived, and stays", why);
-  count_of(w)->kept[KEPT_REFUSED]++;
+  pawl_sweep_count_of(w)->kept[PAWL_KEPT_REFUSED]++;
 }
 
 static pawl_code file_one(sweep *w, const pawl_purgeable *p, pawl_error *err) {
@@ -325,14 +259,14 @@ static pawl_code file_one(sweep *w, const pawl_purgeable *p, pawl_error *err) {
   int done = 0;
   pawl_code rc = w->asked.dry_run ? PAWL_OK : w->file(w->e, &f, &done, err);
 
-  if (rc == PAWL_BUSY) count_of(w)->kept[KEPT_LEASED]++;
+  if (rc == PAWL_BUSY) pawl_sweep_count_of(w)->kept[PAWL_KEPT_LEASED]++;
   if (rc == PAWL_BUSY || rc == PAWL_NOTFOUND) return PAWL_OK; /* not now */
   if (rc != PAWL_OK && !pawl_code_is_final(rc, err)) return rc;
   if (rc != PAWL_OK) {
     keep_refused(w, &p->id, err);
     return PAWL_OK;
   }
-  count_of(w)->archived++;
+  pawl_sweep_count_of(w)->archived++;
   w->left--;
   return PAWL_OK;
 }
@@ -346,7 +280,7 @@ static pawl_code file_some(sweep *w, pawl_purgeable *list, int n, int *used,
   for (*used = 0; *used < n && w->left; ++*used) {
     if (*used && pawl_clock_mono() >= until_mono) break;
     if (list[*used].hold)
-      count_of(w)->kept[list[*used].hold]++;
+      pawl_sweep_count_of(w)->kept[list[*used].hold]++;
     else
       MUST(file_one(w, &list[*used], err));
   }
@@ -357,7 +291,7 @@ static pawl_code file_some(sweep *w, pawl_purgeable *list, int n, int *used,
  * seen to. */
 static pawl_code purge_some(sweep *w, pawl_purgeable *list, int n, int *used,
                             pawl_error *err) {
-  pawl_purgeable take[PAGE];
+  pawl_purgeable take[PAWL_SWEEP_PAGE];
   int takes, ntake = 0;
   int64_t gone = 0;
 
@@ -365,7 +299,7 @@ static pawl_code purge_some(sweep *w, pawl_purgeable *list, int n, int *used,
   *used = fit(w, list, n, &takes);
   for (int i = 0; i < *used; i++) {
     if (list[i].hold)
-      count_of(w)->kept[list[i].hold]++;
+      pawl_sweep_count_of(w)->kept[list[i].hold]++;
     else
       take[ntake++] = list[i];
   }
@@ -374,12 +308,12 @@ static pawl_code purge_some(sweep *w, pawl_purgeable *list, int n, int *used,
     gone = ntake;
   } else {
     MUST(pawl_purge_many(w->e, w->at.shard, take, ntake, &gone, err));
-    count_of(w)->kept[KEPT_LEASED] += ntake - gone;
+    pawl_sweep_count_of(w)->kept[PAWL_KEPT_LEASED] += ntake - gone;
   }
-  removed(w, gone);
+  pawl_sweep_removed(w, gone);
   if (*used == n || ntake || !w->left) return PAWL_OK;
   if (w->asked.dry_run) /* it alone is too long for a unit */
-    removed(w, 1);
+    pawl_sweep_removed(w, 1);
   else
     MUST(mark(w, &list[*used], err));
   ++*used;
@@ -447,15 +381,15 @@ static pawl_code take_ended(sweep *w, const pawl_id *before, int *page_is_last,
                             pawl_error *err) {
   const pawl_retained end = (pawl_retained)w->at.status;
   const pawl_str code = pawl_strz(w->at.workflow);
-  pawl_purgeable list[PAGE];
+  pawl_purgeable list[PAWL_SWEEP_PAGE];
   pawl_id last = w->at.after;
   pawl_rows rows;
   int n = 0, used = 0;
 
-  MUST(PAWL_READ(w->e->store, prune_ended, &rows, err, .shard = w->at.shard,
-                 .workflow = code,
-                 .status = pawl_strz(pawl_retained_names[end]),
-                 .after = &w->at.after, .before = before, .max = PAGE));
+  MUST(PAWL_READ(
+      w->e->store, prune_ended, &rows, err, .shard = w->at.shard,
+      .workflow = code, .status = pawl_strz(pawl_retained_names[end]),
+      .after = &w->at.after, .before = before, .max = PAWL_SWEEP_PAGE));
   for (int k = 0; k < rows.nrows; k++) {
     const pawl_prune_ended_row row = pawl_read_prune_ended(&rows, k);
     int64_t kept = kept_of(w, code, row.version, end);
@@ -463,7 +397,7 @@ static pawl_code take_ended(sweep *w, const pawl_id *before, int *page_is_last,
     if (!row.deleted_at && has_passed(w, row.completed_at, kept))
       add_candidate(w, list, &n, &row);
   }
-  *page_is_last = rows.nrows < PAGE;
+  *page_is_last = rows.nrows < PAWL_SWEEP_PAGE;
   if (n) MUST(remove_some(w, list, n, &used, err));
   *page_is_last = move_on(w, list, n, used, &last, *page_is_last);
   return PAWL_OK;
@@ -478,7 +412,7 @@ static pawl_code step_ended(sweep *w, int *done, pawl_error *err) {
   int64_t kept =
       least_kept(w, pawl_strz(w->at.workflow), (pawl_retained)w->at.status);
   if (kept >= 0) {
-    const pawl_id before = id_behind(w->now_us - kept);
+    const pawl_id before = pawl_sweep_id_behind(w->now_us - kept);
     MUST(take_ended(w, &before, &over, err));
   }
   if (over) {
@@ -506,7 +440,7 @@ static pawl_code finish_purge(sweep *w, const pawl_id *id, int *gone,
   *gone = 1;
   if (!w->asked.dry_run)
     MUST(pawl_purge_rows(w->e, id, w->until_mono, gone, err));
-  removed(w, *gone);
+  pawl_sweep_removed(w, *gone);
   return PAWL_OK;
 }
 
@@ -529,7 +463,7 @@ static pawl_code finish_archived(sweep *w, int *all, pawl_error *err) {
 
 static pawl_code step_deleted(sweep *w, int *done, pawl_error *err) {
   pawl_buf keep = {.alloc = &w->e->alloc};
-  pawl_purgeable list[PAGE];
+  pawl_purgeable list[PAWL_SWEEP_PAGE];
   pawl_id last = w->at.after;
   pawl_rows rows;
   int n = 0, used = 0, gone = 1, all, k;
@@ -538,7 +472,7 @@ static pawl_code step_deleted(sweep *w, int *done, pawl_error *err) {
   TRY(finish_archived(w, &all, err));
   if (!all) goto out;
   TRY(PAWL_READ(w->e->store, prune_deleted, &rows, err, .shard = w->at.shard,
-                .after = &w->at.after, .max = PAGE));
+                .after = &w->at.after, .max = PAWL_SWEEP_PAGE));
   TRY(PAWL_KEEP(prune_ended, &rows, &keep, err));
   const int nrows = rows.nrows;
   for (k = 0; k < nrows && gone && w->left; k++) {
@@ -553,272 +487,22 @@ static pawl_code step_deleted(sweep *w, int *done, pawl_error *err) {
     last = *row->id;
   }
   if (n) TRY(remove_some(w, list, n, &used, err));
-  *done = move_on(w, list, n, used, &last, k == nrows && nrows < PAGE);
+  *done =
+      move_on(w, list, n, used, &last, k == nrows && nrows < PAWL_SWEEP_PAGE);
 out:
   pawl_buf_deinit(&keep);
   return rc;
 }
 
-/* ---- what else there is ---- */
-
-/* So many are looked at, and go. */
-static int page_of(const sweep *w, pawl_paced of) {
-  const int rows = pawl_pace_rows(w->e, of);
-  return at_most(w, rows < PAGE ? rows : PAGE);
-}
-
-/* One statement, in a unit of its own: *n rows go. */
-static pawl_code take_once(sweep *w, pawl_paced of, pawl_stmt stmt,
-                           const void *args, int64_t *n, pawl_error *err) {
-  pawl_rows rows;
-  int at;
-  pawl_code rc = PAWL_OK;
-
-  TRY(pawl_pace_begin(w->e, PAWL_UNIT_OPEN, err));
-  TRY(pawl_store_send_one(w->e->store, stmt, args, &at, err));
-  pawl_store_rows(w->e->store, at, &rows);
-  *n = rows.changed;
-  TRY(pawl_pace_commit(w->e, of, *n, err));
-out:
-  if (rc != PAWL_OK) pawl_store_rollback(w->e->store);
-  return rc;
-}
-#define TAKE_ONCE(w, of, stmt, n, err, ...)       \
-  take_once(w, PAWL_PACED_##of, PAWL_STMT_##stmt, \
-            &(const pawl_##stmt##_args){__VA_ARGS__}, n, err)
-
-static pawl_code delete_outbox(sweep *w, const pawl_prune_published_row *list,
-                               const int *which, int n, pawl_error *err) {
-  pawl_code rc = PAWL_OK;
-
-  if (!n || w->asked.dry_run) return PAWL_OK;
-  TRY(pawl_pace_begin(w->e, PAWL_UNIT_BATCH, err));
-  pawl_args_begin(&w->e->args, PAWL_STMT_prune_outbox);
-  for (int i = 0; i < n; i++)
-    PAWL_PUT(&w->e->args, prune_outbox, .shard = w->at.shard,
-             .id = list[which[i]].instance, .seq = list[which[i]].seq);
-  TRY(pawl_store_send(w->e->store, &w->e->args, NULL, err));
-  TRY(pawl_pace_commit(w->e, PAWL_PACED_OUTBOX, n, err));
-out:
-  if (rc != PAWL_OK) pawl_store_rollback(w->e->store);
-  return rc;
-}
-
-static pawl_code step_outbox(sweep *w, int *done, pawl_error *err) {
-  const int64_t by =
-      w->now_us - kept_other(w->asked.published, w->ours.published, KEPT_US);
-  const pawl_id before = id_behind(by);
-  const int most = page_of(w, PAWL_PACED_OUTBOX);
-  pawl_buf keep = {.alloc = &w->e->alloc};
-  pawl_rows rows;
-  int which[PAGE], n = 0, k;
-  pawl_code rc = PAWL_OK;
-
-  TRY(PAWL_READ(w->e->store, prune_published, &rows, err, .shard = w->at.shard,
-                .after = &w->at.after, .after_seq = w->at.after_seq,
-                .before = &before, .max = PAGE));
-  TRY(PAWL_KEEP(prune_published, &rows, &keep, err));
-  const pawl_prune_published_row *list = PAWL_KEPT(prune_published, &keep);
-  for (k = 0; k < rows.nrows && n < most; k++) {
-    w->at.after = *list[k].instance;
-    w->at.after_seq = list[k].seq;
-    if (list[k].published_at && list[k].published_at <= by) which[n++] = k;
-  }
-  *done = k == rows.nrows && rows.nrows < PAGE;
-  TRY(delete_outbox(w, list, which, n, err));
-  removed(w, n);
-out:
-  pawl_buf_deinit(&keep);
-  return rc;
-}
-
-/* One that failed can be opened again while its instance stands there, which
- * needs it then. */
-static const pawl_task_status task_ends[] = {
-    PAWL_TASK_COMPLETED, PAWL_TASK_CANCELLED, PAWL_TASK_TIMED_OUT,
-    PAWL_TASK_FAILED};
-enum { NTASK_ENDS = sizeof task_ends / sizeof *task_ends };
-
-static pawl_code take_tasks(sweep *w, int64_t by, int *over, pawl_error *err) {
-  const pawl_id before = id_behind(by);
-  pawl_id ids[PAGE];
-  pawl_rows rows;
-  const int max = page_of(w, PAWL_PACED_TASKS);
-  int n = 0, k;
-
-  MUST(PAWL_READ(
-      w->e->store, prune_tasks, &rows, err, .shard = w->at.shard,
-      .status = pawl_strz(pawl_task_status_names[task_ends[w->at.status]]),
-      .after = &w->at.after, .before = &before, .max = max));
-  for (k = 0; k < rows.nrows; k++) {
-    const pawl_prune_tasks_row row = pawl_read_prune_tasks(&rows, k);
-    w->at.after = *row.id;
-    if (row.updated_at > by) continue;
-    if (row.needed)
-      count_of(w)->kept[KEPT_TASK]++;
-    else
-      ids[n++] = *row.id;
-  }
-  *over = rows.nrows < max;
-  if (n && !w->asked.dry_run)
-    MUST(pawl_purge_tasks(w->e, w->at.shard, ids, n, err));
-  removed(w, n);
-  return PAWL_OK;
-}
-
-static pawl_code step_tasks(sweep *w, int *done, pawl_error *err) {
-  int64_t kept = kept_other(w->asked.tasks, w->ours.tasks, -1);
-  int over = 1;
-
-  *done = kept < 0 || w->at.status == NTASK_ENDS;
-  if (*done) return PAWL_OK;
-  MUST(take_tasks(w, w->now_us - kept, &over, err));
-  if (over) {
-    w->at.status++;
-    w->at.after = (pawl_id){{0}};
-  }
-  return PAWL_OK;
-}
-
-/* A dry run counts all. */
-static int most_of(const sweep *w, pawl_paced of) {
-  return at_most(w, w->asked.dry_run ? INT32_MAX : pawl_pace_rows(w->e, of));
-}
-
-static pawl_code step_audit(sweep *w, int *done, pawl_error *err) {
-  const int64_t kept = kept_other(w->asked.audit, w->ours.audit, -1),
-                before = w->now_us - kept;
-  const int max = most_of(w, PAWL_PACED_AUDIT);
-  int64_t n;
-  pawl_rows rows;
-
-  *done = 1;
-  if (kept < 0) return PAWL_OK;
-  if (w->asked.dry_run) {
-    MUST(PAWL_READ(w->e->store, prune_audited, &rows, err,
-                   .shard = w->at.shard, .before = before, .max = max));
-    n = pawl_read_prune_audited(&rows, 0).n;
-  } else {
-    MUST(TAKE_ONCE(w, AUDIT, prune_audit, &n, err, .shard = w->at.shard,
-                   .before = before, .max = max));
-  }
-  removed(w, n);
-  *done = n < max || w->asked.dry_run;
-  return PAWL_OK;
-}
-
-static pawl_code step_events(sweep *w, int *done, pawl_error *err) {
-  const int max = most_of(w, PAWL_PACED_EVENTS);
-  int64_t n;
-  pawl_rows rows;
-
-  if (w->asked.dry_run) {
-    MUST(PAWL_READ(w->e->store, prune_expired, &rows, err,
-                   .shard = w->at.shard, .now = pawl_store_now(w->e->store),
-                   .max = max));
-    n = pawl_read_prune_expired(&rows, 0).n;
-  } else {
-    MUST(TAKE_ONCE(w, EVENTS, event_prune, &n, err, .shard = w->at.shard,
-                   .now = pawl_store_now(w->e->store), .max = max));
-  }
-  removed(w, n);
-  *done = n < max || w->asked.dry_run;
-  return PAWL_OK;
-}
-
-static pawl_code forget_revisions(sweep *w, const pawl_buf *keep, int n,
-                                  pawl_error *err) {
-  pawl_code rc = PAWL_OK;
-
-  TRY(pawl_pace_begin(w->e, PAWL_UNIT_BATCH, err));
-  for (int i = 0; i < n; i++) {
-    const pawl_prune_revisions_row *row = &PAWL_KEPT(prune_revisions, keep)[i];
-    TRY(PAWL_SEND(w->e->store, prune_revision, NULL, err, .code = row->code,
-                  .version = row->version, .revision = row->revision));
-  }
-  TRY(pawl_pace_commit(w->e, PAWL_PACED_REVISIONS, n, err));
-out:
-  if (rc != PAWL_OK) pawl_store_rollback(w->e->store);
-  return rc;
-}
-
-static pawl_code step_revisions(sweep *w, int *done, pawl_error *err) {
-  int64_t kept = kept_other(w->asked.revisions, w->ours.revisions, -1);
-  const int max = most_of(w, PAWL_PACED_REVISIONS);
-  pawl_buf keep = {.alloc = &w->e->alloc};
-  pawl_rows rows;
-  pawl_code rc = PAWL_OK;
-
-  *done = 1;
-  if (kept < 0) return PAWL_OK;
-  TRY(PAWL_READ(w->e->store, prune_revisions, &rows, err,
-                .before = w->now_us - kept, .max = max));
-  TRY(PAWL_KEEP(prune_revisions, &rows, &keep, err));
-  const int n = rows.nrows;
-  if (!w->asked.dry_run && n) TRY(forget_revisions(w, &keep, n, err));
-  removed(w, n);
-  *done = n < max;
-out:
-  pawl_buf_deinit(&keep);
-  return rc;
-}
-
-static pawl_code step_executors(sweep *w, int *done, pawl_error *err) {
-  const int64_t before =
-      w->now_us - kept_other(w->asked.executors, w->ours.executors, KEPT_US);
-  const int max = at_most(w, pawl_pace_rows(w->e, PAWL_PACED_EXECUTORS));
-  int64_t n;
-  pawl_rows rows;
-
-  if (w->asked.dry_run) {
-    MUST(
-        PAWL_READ(w->e->store, prune_executors, &rows, err, .before = before));
-    n = pawl_read_prune_executors(&rows, 0).n;
-  } else {
-    MUST(TAKE_ONCE(w, EXECUTORS, executor_prune, &n, err, .before = before,
-                   .max = max));
-  }
-  removed(w, n);
-  *done = n < max || w->asked.dry_run;
-  return PAWL_OK;
-}
-
-static pawl_code step_space(sweep *w, int *done, pawl_error *err) {
-  pawl_rows rows;
-  int64_t pages = 0, bytes = 0;
-  pawl_code rc = PAWL_OK;
-
-  MUST(pawl_store_once_one(w->e->store, PAWL_UNIT_READ, PAWL_STMT_prune_space,
-                           NULL, &rows, err));
-  if (rows.nrows) {
-    pages = pawl_read_prune_space(&rows, 0).pages;
-    bytes = pages * pawl_read_prune_space(&rows, 0).page_bytes;
-  }
-  *done = !pages || w->asked.dry_run;
-  if (*done) return PAWL_OK;
-  TRY(pawl_pace_begin(w->e, PAWL_UNIT_BATCH, err));
-  TRY(pawl_store_send_one(w->e->store, PAWL_STMT_prune_cut, NULL, NULL, err));
-  TRY(pawl_pace_commit(w->e, PAWL_PACED_PAGES, 0, err));
-  MUST(pawl_store_once_one(w->e->store, PAWL_UNIT_READ, PAWL_STMT_prune_space,
-                           NULL, &rows, err));
-  if (rows.nrows) {
-    const pawl_prune_space_row row = pawl_read_prune_space(&rows, 0);
-    if (row.pages < pages)
-      w->freed_bytes += bytes - row.pages * row.page_bytes;
-    *done = row.pages >= pages; /* nothing can be cut */
-  }
-  return PAWL_OK;
-out:
-  pawl_store_rollback(w->e->store);
-  return rc;
-}
-
-static const stage stages[] = {
-    {"instances", step_ended, 1},     {"deleted", step_deleted, 1},
-    {"outbox", step_outbox, 1},       {"tasks", step_tasks, 1},
-    {"audit", step_audit, 1},         {"events", step_events, 1},
-    {"revisions", step_revisions, 0}, {"executors", step_executors, 0},
-    {"space", step_space, 0}};
+static const stage stages[] = {{"instances", step_ended, 1},
+                               {"deleted", step_deleted, 1},
+                               {"outbox", pawl_sweep_outbox, 1},
+                               {"tasks", pawl_sweep_tasks, 1},
+                               {"audit", pawl_sweep_audit, 1},
+                               {"events", pawl_sweep_events, 1},
+                               {"revisions", pawl_sweep_revisions, 0},
+                               {"executors", pawl_sweep_executors, 0},
+                               {"space", pawl_sweep_space, 0}};
 enum { NSTAGES = sizeof stages / sizeof *stages, SPACE = NSTAGES - 1 };
 
 /* ---- going through them ---- */
@@ -855,9 +539,9 @@ static void write_place(const place *p, pawl_buf *out) {
 
 /* Of instances the last, or of tasks that behind them. */
 enum {
-  MOST_STATUS = (int)PAWL_RETAINED_deleted > (int)NTASK_ENDS
+  MOST_STATUS = (int)PAWL_RETAINED_deleted > (int)PAWL_NTASK_ENDS
                     ? (int)PAWL_RETAINED_deleted
-                    : (int)NTASK_ENDS
+                    : (int)PAWL_NTASK_ENDS
 };
 
 /* What cannot be read is a place of its own: the beginning. */
@@ -935,16 +619,16 @@ static void init_sweep(sweep *w, count *counts) {
 
 /* ---- all at once ---- */
 
-static const char *const kept_names[NKEPT] = {
+static const char *const kept_names[PAWL_NKEPT] = {
     [PAWL_HOLD_PARENT] = "parent",
     [PAWL_HOLD_WORD] = "word",
     [PAWL_HOLD_CHILDREN] = "children",
     [PAWL_HOLD_UNDELIVERED] = "undelivered",
     [PAWL_HOLD_UNPUBLISHED] = "unpublished",
     [PAWL_HOLD_AWAY] = "away",
-    [KEPT_LEASED] = "leased",
-    [KEPT_TASK] = "needed",
-    [KEPT_REFUSED] = "refused"};
+    [PAWL_KEPT_LEASED] = "leased",
+    [PAWL_KEPT_TASK] = "needed",
+    [PAWL_KEPT_REFUSED] = "refused"};
 
 static void tell_count(pawl_object *o, const char *name, const count *c) {
   pawl_object inner, kept;
@@ -953,7 +637,7 @@ static void tell_count(pawl_object *o, const char *name, const count *c) {
   pawl_member_int(&inner, "removed", c->removed);
   if (c->archived) pawl_member_int(&inner, "archived", c->archived);
   pawl_member_object(&inner, "kept", &kept);
-  for (int i = 0; i < NKEPT; i++)
+  for (int i = 0; i < PAWL_NKEPT; i++)
     if (c->kept[i]) pawl_member_int(&kept, kept_names[i], c->kept[i]);
   pawl_object_end(&kept);
   pawl_object_end(&inner);

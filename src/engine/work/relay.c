@@ -94,10 +94,10 @@ static pawl_code make_runs(pawl_engine *e, pawl_error *err) {
 /* ---- the rate ---- */
 
 /* What goes at least together, where as much is there: a transaction for each
- * event would cost more than the events. A tenth of a second's, and less than
- * a batch, so that who comes late to it loses nothing. */
+ * event would cost more than the events. A quarter of a second's, and less
+ * than a batch, so that who comes late to it loses nothing. */
 static int64_t portion(const struct pawl_relay *l) {
-  const int64_t n = l->options.rate / 10,
+  const int64_t n = l->options.rate / 4,
                 most = l->options.batch - l->options.batch / 4;
   return (n < 1 ? 1 : n < most ? n : most) * ONE_EVENT;
 }
