@@ -505,7 +505,7 @@ pawl_code pawl_transaction_abort(pawl_engine *engine, pawl_error *err) {
 pawl_code pawl_task_get(pawl_engine *engine, const char *id, char **out,
                         pawl_error *err) {
   ANSWER(FOUND(pawl_engine_task_find, id,
-               pawl_engine_task_get(engine, &found, &b, err)));
+               pawl_anywhere_task_get(engine, &found, &b, err)));
 }
 
 pawl_code pawl_task_list(pawl_engine *engine, const char *query, char **out,

@@ -1205,7 +1205,7 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_task_find(pawl_engine *engine,
  * groups, delegated_by, claimed_by, claimed, completed_by, completed (when it
  * ended, however), escalated, signal, created, started, updated, and log: who
  * did what to it, and when.
- * `id` may be shortened.
+ * `id` may be shortened. Its instance may be archived.
  * The text is the caller's. PAWL_NOTFOUND, PAWL_AMBIGUOUS.
  *
  *   rc = pawl_task_get(engine, id, &json, &err); */

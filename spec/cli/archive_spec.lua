@@ -63,6 +63,26 @@ describe("pawl archive", function()
     assert.matches("a request of its own", ran.err)
   end)
 
+  it("has its tasks, each by its own id", function()
+    local here = command.folder()
+    here:write("flow.lua", [[
+local pawl = require "pawl"
+local flow = pawl.workflow { code = "t.task", start = "ask" }
+flow:task("ask", { title = "Yes?", next = "z" })
+flow:finish "z"
+return flow
+]])
+    here:pawl("run", "flow.lua", "--quiet")
+    local task = here:json("task", "list")[1]
+    done(here, "cancel", task.instance)
+    local before = done(here, "task", "show", task.id, "--json")
+    done(here, "archive", task.instance, "--by", "ann")
+    assert.equal(before, done(here, "task", "show", task.id, "--json"))
+    local ran = here:pawl("task", "claim", task.id, "--by", "ann")
+    assert.matches("is archived", ran.err)
+    assert.matches("unarchive it first", ran.err)
+  end)
+
   it("keeps in the audit why", function()
     local here, id = filled()
     for _, verb in ipairs { "archive", "unarchive" } do

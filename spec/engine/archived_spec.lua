@@ -1,6 +1,7 @@
 -- How what is archived is asked: each answer is as it was, from a store in
 -- memory that it is read into.
 local kit = require "spec.engine.kit"
+local pawl = require "pawl"
 local samples = require "spec.engine.samples"
 
 local FORCE <const> = { force = true, by = "ann", reason = "old" }
@@ -49,13 +50,63 @@ kit.describe("what is archived", function(backend)
       "limit")
   end)
 
-  it("has its tasks where it is asked for them, and nowhere else", function()
+  it("has a task by its own id, as it was, and does not change it", function()
+    local engine, id, url, clock = rich()
+    local task = assert(engine.tasks:list { instance = id })[1].id
+    local before = assert(engine.tasks:get(task))
+    assert(engine:archive(id, FORCE))
+    assert.same(before, assert(engine.tasks:get(task)))
+    assert.same(before, assert(engine.tasks:get(task:sub(1, 30))))
+    assert.equal(task, assert(engine.tasks:find(task)))
+    kit.refused("conflict", "instance " .. id:gsub("%-", "%%-") ..
+      " is archived", "unarchive it first",
+      engine.tasks:edit(task, { by = "ann", title = "No?" }))
+    local other <close> = assert(pawl.open(url, { tenant = "b",
+      clock = clock }))
+    kit.refused("notfound", "no task", nil, other.tasks:get(task))
+    assert(engine:unarchive(id))
+    assert.same(before, assert(engine.tasks:get(task)))
+    assert.equal(0, kit.count(backend, url, "archived_task"))
+    assert(engine:archive(id, FORCE))
+    assert(engine:purge(id, { keep_attributes = true }))
+    kit.refused("notfound", "there is no task", "task list",
+      engine.tasks:get(task))
+    kit.refused("notfound", "there is no task", "task list",
+      engine.tasks:edit(task, { by = "ann", title = "No?" }))
+    assert.equal(0, kit.count(backend, url, "archived_task"))
+  end)
+
+  it("has a task of a tenant, for that one alone", function()
+    local engine, clock, url = backend.fresh()
+    local flow = pawl.workflow { code = "t.task", start = "ask" }
+    flow:task("ask", { title = "Yes?", next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local own <close> = assert(pawl.open(url, { tenant = "a",
+      clock = clock }))
+    local id = assert(engine:start("t.task", nil, { tenant = "a" }))
+    assert(engine:run())
+    assert(own:cancel(id))
+    local task = assert(own.tasks:list { instance = id })[1].id
+    local before = assert(own.tasks:get(task))
+    assert(own:archive(id, FORCE))
+    assert.same(before, assert(own.tasks:get(task)))
+    assert.same(before, assert(own.tasks:get(task:sub(1, 30))))
+    local other <close> = assert(pawl.open(url, { tenant = "b",
+      clock = clock }))
+    kit.refused("notfound", "no task", nil, other.tasks:get(task))
+    kit.refused("notfound", "no task", nil,
+      other.tasks:get(task:sub(1, 30)))
+    kit.refused("notfound", "no task", nil,
+      other.tasks:edit(task, { by = "ann", title = "No?" }))
+  end)
+
+  it("has its tasks in no list but its own", function()
     local engine, id = rich()
     local task = assert(engine.tasks:list { instance = id })[1].id
     assert(engine:archive(id, FORCE))
     assert.equal(1, (assert(engine.tasks:tally { instance = id:sub(-8) })))
     assert.equal(0, (assert(engine.tasks:tally { status = "completed" })))
-    kit.refused("notfound", "no task", nil, engine.tasks:get(task))
     assert(engine:unarchive(id))
     assert.equal(id, assert(engine.tasks:get(task)).instance)
     assert(engine:purge(id, { keep_attributes = true, force = true }))

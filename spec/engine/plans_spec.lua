@@ -84,6 +84,8 @@ local MEANT = {
   { "task_find", "id>%? AND id<", "the same" },
   { "instance_find_tenant", "tenant=%? AND id>%? AND id<", "the same" },
   { "task_find_tenant", "status=%? AND id>%? AND id<", "the same" },
+  { "task_find_tenant", "archived_task_tenant %(shard=%? AND tenant=%? AND id>",
+    "the same" },
   { "instance_find_end", "shard=%?%)", "as many of the newest as it says" },
   { "instance_find_end_tenant", "tenant=%?%)", "the same" },
   { "list_tenant", "tenant=%? AND id>%? AND id<%?%)", "a page of a tenant" },

@@ -55,6 +55,8 @@ local MEANT = {
   { "audit_by", "by = .*ROW", "a page of somebody's" },
   { "audit_of", "audit_instance by .*instance =", "what is told of one" },
   { "archive_untell", "audit_instance by .*instance =", "the same" },
+  { "archive_untask", "archived_task_instance by .*instance =",
+    "those of one" },
   { "audit_request", "audit_instance by .*instance =", "the same" },
   { "audit_purge", "audit_instance by .*instance =", "the same" },
   { "audit_purged", "audit_instance by .*instance =", "the same" },

@@ -113,6 +113,23 @@ select @shard, a.created_at, a.id, 0, 'started', a.started_by, a.id,
 delete from pawl.audit
  where shard + 1 = @shard + 1 and instance = @id and (id = @id) is true;
 
+-- name: archive_tasks
+-- args: @shard smallint, @id uuid
+-- A task's id does not say whose it is.
+insert into pawl.archived_task (shard, id, instance, tenant)
+select shard, id, instance, tenant from pawl.task
+ where shard = @shard and instance = @id and instance is not null;
+
+-- name: archive_task_of
+-- args: @shard smallint, @id uuid
+-- rows: instance uuid
+select instance from pawl.archived_task where shard = @shard and id = @id;
+
+-- name: archive_untask
+-- args: @shard smallint, @id uuid
+delete from pawl.archived_task
+ where shard + 1 = @shard + 1 and instance = @id;
+
 -- name: archive_note
 -- args: @shard smallint, @id uuid, @instance uuid, @type text, @by text,
 --       @text text, @request uuid, @now time?

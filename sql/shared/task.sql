@@ -58,21 +58,37 @@ select t.id, t.instance, t.tenant, t.token, t.node, t.visit, t.form,
 -- args: @shard smallint[], @low uuid, @high uuid
 -- rows: id uuid
 -- Ids that begin with what was typed; two are enough to know it is ambiguous.
+-- While an instance goes into the archive its tasks may be in both.
 select t.id {{from_each}} (
-  select id from pawl.task
-   where shard = s.shard and id between @low and @high
-   order by id limit 2) t;
+  select id from (
+    select id from pawl.task
+     where shard = s.shard and id between @low and @high
+     order by id limit 2) here
+  union
+  select id from (
+    select id from pawl.archived_task
+     where shard = s.shard and id between @low and @high
+     order by id limit 2) there) t;
 
 -- name: task_find_tenant
 -- args: @shard smallint[], @tenant text, @status text[], @low uuid, @high uuid
 -- rows: like task_find
--- The same of one tenant's, by their index.
+-- The same of one tenant's, by their index; those that are archived once, with
+-- one of the statuses.
 select t.id {{from_each}} (
-  select id from pawl.task
-         indexed by pawl_task_tenant -- only: sqlite
-   where shard = s.shard and tenant = @tenant and status = s.status
-     and id between @low and @high
-   order by tenant, status, id limit 2) t;
+  select id from (
+    select id from pawl.task
+           indexed by pawl_task_tenant -- only: sqlite
+     where shard = s.shard and tenant = @tenant and status = s.status
+       and id between @low and @high
+     order by tenant, status, id limit 2) here
+  union
+  select id from (
+    select id from pawl.archived_task
+           indexed by pawl_archived_task_tenant -- only: sqlite
+     where shard = s.shard and tenant = @tenant and s.status = 'pending'
+       and id between @low and @high
+     order by id limit 2) there) t;
 
 -- name: task_write
 -- args: @shard smallint, @id uuid, @commits integer, @was text,

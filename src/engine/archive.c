@@ -71,6 +71,8 @@ static pawl_code write_down(pawl_engine *e, const pawl_filed *f,
                  .now = pawl_store_now(e->store)));
   MUST(PAWL_SEND(e->store, archive_tell, NULL, err,
                  .shard = pawl_shard_of(e, &f->id), .id = &f->id));
+  MUST(PAWL_SEND(e->store, archive_tasks, NULL, err,
+                 .shard = pawl_shard_of(e, &f->id), .id = &f->id));
   return send_note(e, f, "archived", err);
 }
 
@@ -201,14 +203,17 @@ static pawl_code before(pawl_engine *e, void *ud, pawl_error *err) {
 
 static pawl_code behind(pawl_engine *e, void *ud, pawl_error *err) {
   const coming *c = ud;
+  const pawl_id *id = &c->file->id;
+  const int shard = pawl_shard_of(e, id);
 
-  MUST(PAWL_SEND(e->store, archive_untell, NULL, err,
-                 .shard = pawl_shard_of(e, &c->file->id), .id = &c->file->id));
+  MUST(PAWL_SEND(e->store, archive_untell, NULL, err, .shard = shard,
+                 .id = id));
+  MUST(PAWL_SEND(e->store, archive_untask, NULL, err, .shard = shard,
+                 .id = id));
   MUST(send_note(e, c->file, "unarchived", err));
   (void)PAWL_FAULT("engine.unarchive.last");
-  return PAWL_SEND(e->store, archive_remove, NULL, err,
-                   .shard = pawl_shard_of(e, &c->file->id),
-                   .id = &c->file->id);
+  return PAWL_SEND(e->store, archive_remove, NULL, err, .shard = shard,
+                   .id = id);
 }
 
 static const char INSTANCE[] = "{\"is\":\"instance\",";
@@ -288,6 +293,8 @@ static pawl_code take_off(pawl_engine *e, const pawl_filed *f,
   if (there) {
     TRY(PAWL_SEND(e->store, purge_audit, NULL, err, .shard = shard,
                   .id = &f->id, .max = INT32_MAX));
+    TRY(PAWL_SEND(e->store, archive_untask, NULL, err, .shard = shard,
+                  .id = &f->id));
     if (f->by.len) TRY(send_note(e, f, "purged", err));
     TRY(PAWL_SEND(e->store, archive_count, NULL, err, .shard = shard,
                   .id = &f->id));

@@ -20,6 +20,7 @@ struct question {
   pawl_code (*ask)(pawl_engine *e, const question *q, pawl_buf *out,
                    pawl_error *err);
   const pawl_id *id;
+  const pawl_id *task;
   pawl_str query;
   int everything;
   int is_object;  /* the answer: it says that it is archived */
@@ -222,6 +223,30 @@ pawl_code pawl_anywhere_export(pawl_engine *e, const pawl_id *id,
   if (rc != PAWL_NOTFOUND) return rc; /* what is archived cannot be moved */
   out->len = len;
   return ask(e, &q, out, err);
+}
+
+static pawl_code ask_task(pawl_engine *e, const question *q, pawl_buf *out,
+                          pawl_error *err) {
+  return pawl_engine_task_get(e, q->task, out, err);
+}
+
+pawl_code pawl_anywhere_task_get(pawl_engine *e, const pawl_id *id,
+                                 pawl_buf *out, pawl_error *err) {
+  const size_t len = out->len;
+  pawl_archive_get_row row;
+  pawl_id instance;
+  int there;
+  const pawl_code rc = pawl_engine_task_get(e, id, out, err);
+
+  if (rc != PAWL_NOTFOUND) return rc;
+  const pawl_error missing = *err;
+  const question q = {.ask = ask_task, .id = &instance, .task = id};
+  MUST(pawl_archive_task(e, id, &there, &instance, err));
+  if (there) MUST(pawl_archive_find(e, &instance, &there, &row, err));
+  out->len = len;
+  if (there && !row.purged_at) return ask_archive(e, &q, &row, out, err);
+  *err = missing;
+  return rc;
 }
 
 static pawl_code ask_tasks(pawl_engine *e, const question *q, pawl_buf *out,

@@ -110,6 +110,8 @@ pawl_code pawl_anywhere_explain(pawl_engine *e, const pawl_id *id,
 pawl_code pawl_anywhere_export(pawl_engine *e, const pawl_id *id,
                                pawl_str options, pawl_buf *out,
                                pawl_error *err);
+pawl_code pawl_anywhere_task_get(pawl_engine *e, const pawl_id *id,
+                                 pawl_buf *out, pawl_error *err);
 pawl_code pawl_anywhere_task_list(pawl_engine *e, pawl_str query,
                                   pawl_buf *out, pawl_error *err);
 pawl_code pawl_anywhere_task_tally(pawl_engine *e, pawl_str query,

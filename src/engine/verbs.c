@@ -7,6 +7,7 @@
 #include "act/act.h"
 #include "ask/ask.h"
 #include "common/engine_struct.h"
+#include "common/find.h"
 #include "common/query.h"
 #include "common/tenant.h"
 #include "common/wake.h"
@@ -130,12 +131,27 @@ pawl_code pawl_engine_workflow_transfer(pawl_engine *e, pawl_str transfer,
   return pawl_act_transfer(e, take, transfer, out, err);
 }
 
+/* What is archived is not changed there. */
+static pawl_code act_task(pawl_engine *e, const pawl_id *id, pawl_str action,
+                          pawl_error *err) {
+  const pawl_code rc = pawl_act_task(e, id, action, err);
+  pawl_id instance;
+  int there;
+
+  if (rc != PAWL_NOTFOUND) return rc;
+  const pawl_error missing = *err;
+  MUST(pawl_archive_task(e, id, &there, &instance, err));
+  if (there) return pawl_instance_archived(&instance, err);
+  *err = missing;
+  return rc;
+}
+
 /* The answer is the task as it is behind the change, read anew: others may
  * have been faster still. */
 pawl_code pawl_engine_task_change(pawl_engine *e, const pawl_id *id,
                                   pawl_str action, pawl_buf *out,
                                   pawl_error *err) {
-  MUST(pawl_act_task(e, id, action, err));
+  MUST(act_task(e, id, action, err));
   if (out) MUST(pawl_engine_task_get(e, id, out, err));
   return PAWL_OK;
 }

@@ -1179,6 +1179,21 @@ comment on column pawl.archive.deletion is
   'who has archived it, or purged it, and why';
 comment on column pawl.archive.rest is
   'rows of it are still in the tables of those that live';
+create table pawl.archived_task (
+  shard smallint not null,
+  id uuid not null,
+  instance uuid not null,
+  tenant text,
+  primary key (shard, id)
+); -- only: postgres
+) without rowid; -- only: sqlite
+create index archived_task_instance
+  on pawl.archived_task ((shard + 1), instance);
+create index archived_task_tenant on pawl.archived_task (shard, tenant, id)
+  where tenant is not null;
+comment on table pawl.archived_task is
+  'whose the tasks of archived instances are';
+comment on column pawl.archived_task.id is 'the task''s id';
 create index archive_key on pawl.archive (shard, key, workflow, id)
   where key is not null;
 create index archive_business_key on pawl.archive (shard, business_key, id)

@@ -186,6 +186,17 @@ pawl_code pawl_archive_damaged(const pawl_id *id, pawl_code rc,
                         pawl_id_text_of(id).at, why.message);
 }
 
+pawl_code pawl_archive_task(pawl_engine *e, const pawl_id *task, int *there,
+                            pawl_id *instance, pawl_error *err) {
+  pawl_rows rows;
+
+  MUST(PAWL_READ(e->store, archive_task_of, &rows, err,
+                 .shard = pawl_shard_of(e, task), .id = task));
+  *there = rows.nrows > 0;
+  if (*there) *instance = *pawl_read_archive_task_of(&rows, 0).instance;
+  return PAWL_OK;
+}
+
 pawl_code pawl_archive_find(pawl_engine *e, const pawl_id *id, int *there,
                             pawl_archive_get_row *row, pawl_error *err) {
   pawl_rows rows;

@@ -25,6 +25,9 @@ pawl_code pawl_engine_find_known(pawl_engine *e, const char *text,
  * what is compared beside the tenant. */
 pawl_code pawl_find_given(pawl_engine *e, const pawl_buf *text, pawl_id *out,
                           int *has, pawl_error *err);
+/* Whose a task is that is archived with its instance; *there: it is. */
+pawl_code pawl_archive_task(pawl_engine *e, const pawl_id *task, int *there,
+                            pawl_id *instance, pawl_error *err);
 /* What the archive says of one; *there: it does. The row lasts until the store
  * is asked again. */
 pawl_code pawl_archive_find(pawl_engine *e, const pawl_id *id, int *there,
