@@ -272,8 +272,48 @@ kit.describe("what is moved to another store", function(backend)
     assert(here:export(id, { move = true }))
     kit.refused("conflict", "carried to another store", "reclaim",
       here.tasks:complete(task, { by = "ann" }))
+    assert.same({}, assert(here.tasks:list()))
+    assert.same({}, assert(here.tasks:list { status = "pending" }))
+    assert.equal(0, (assert(here.tasks:tally { status = "pending" })))
+    assert.equal(task, assert(here.tasks:list { instance = id })[1].id)
     assert(here:reclaim(id))
+    assert.equal(1, #assert(here.tasks:list()))
+    assert.equal(1, (assert(here.tasks:tally { status = "pending" })))
     assert(here.tasks:complete(task, { by = "ann" }))
+  end)
+
+  it("is not counted among those that a signal reaches", function()
+    local here = backend.fresh()
+    local made = pawl.workflow { code = "t.hear", start = "w" }
+    made:wait("w", { event = "go", next = "z",
+      key = function() return "k" end })
+    made:finish "z"
+    assert(here:load(made))
+    local id, other = assert(here:start "t.hear"), assert(here:start "t.hear")
+    assert(here:run())
+    assert(here:export(id, { move = true }))
+    assert.equal(1, (here:signal { name = "go", key = "k" }))
+    assert(here:run())
+    assert.same({ "suspended", "completed" },
+      { kit.status(here, id), kit.status(here, other) })
+    assert.equal(0, (here:signal { name = "go", key = "k" }))
+    assert(here:reclaim(id)) -- what all were told it hears now
+    assert(here:run())
+    assert.equal("completed", kit.status(here, id))
+  end)
+
+  it("says what can be done with it here", function()
+    local here, _, id = two(backend)
+    assert(here:export(id, { move = true }))
+    for _, verb in ipairs { "delete", "purge", "archive" } do
+      kit.refused("conflict", "while it lives; it was carried",
+        "kill it, then " .. verb, here[verb](here, id))
+    end
+    kit.refused("conflict", "while it lives; it was carried", "kill it",
+      here:delete(id, { cancel = true, dry_run = true }))
+    assert.same({ true, true }, { here:kill(id) })
+    assert.same({ true, true }, { here:delete(id) })
+    assert.same({ true, true }, { here:purge(id, { force = true }) })
   end)
 
   it("cannot be masked, nor moved within a transaction", function()

@@ -1,13 +1,13 @@
 -- name: subscription_match
 -- args: @shard smallint, @tenant text, @pattern text, @key text,
 --       @after uuid, @max integer
--- rows: instance uuid
+-- rows: instance uuid, away boolean
 -- Who, of a tenant, waits for events of this pattern with this key, in the
 -- order of their ids, from behind @after. Spelled so that no other index has
 -- this order: the primary key would do for the planner, and walk all that wait.
 -- The last column before the instance ends with a plain "<=", which stops the
 -- scan.
-select instance from pawl.subscription
+select instance, {{is_away s}} as away from pawl.subscription s
  where shard = @shard and tenant = @tenant and pattern = @pattern
    and (key, instance) > (@key, @after) and key <= @key
  order by key, instance limit @max;
@@ -17,7 +17,7 @@ select instance from pawl.subscription
 --       @max integer
 -- rows: like subscription_match
 -- The same of those that wait without a key.
-select instance from pawl.subscription
+select instance, {{is_away s}} as away from pawl.subscription s
  where shard = @shard and tenant = @tenant
    and (pattern, instance) > (@pattern, @after)
    and pattern <= @pattern and key is null

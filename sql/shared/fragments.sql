@@ -324,7 +324,8 @@ select @shard, @id, @no, @kind, @event_id, @source, @by, @data, {{now}}
                           and coalesce(successor, id) <> id))
 
 -- fragment: task_fits
--- What a list of tasks may ask for beside what it is found by.
+-- What a list of tasks may ask for beside what it is found by. Nobody can do
+-- here what goes on in another store.
 (@tenant is null or t.tenant = @tenant)
   and (@workflow is null or t.workflow = @workflow)
   and (@node is null or t.node = @node)
@@ -342,6 +343,15 @@ select @shard, @id, @no, @kind, @event_id, @source, @by, @data, {{now}}
        where shard = t.shard and id = t.instance offset 0) i
      where i.business_key >= @business_from
        and i.business_key < @business_to))
+  and (t.status not in ('pending', 'running') or @instance is not null
+       or not {{is_away t}})
+
+-- fragment: is_away
+-- Was the instance of the row {{1}} carried to another store?
+exists (select 1 from (
+          select away from pawl.instance
+           where shard = {{1}}.shard and id = {{1}}.instance offset 0) y
+         where y.away is not null)
 
 -- fragment: task_walk
 -- A page of those that {{1}}, by the index that has the status and the id

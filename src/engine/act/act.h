@@ -78,8 +78,6 @@ pawl_code pawl_act_ended(const pawl_id *id, pawl_status status,
                          pawl_error *err);
 /* PAWL_CONFLICT. */
 pawl_code pawl_act_deleted(const pawl_id *id, pawl_error *err);
-/* PAWL_CONFLICT: it goes on in another store. */
-pawl_code pawl_act_away(const pawl_id *id, pawl_error *err);
 /* PAWL_CONFLICT: its key has gone on, so that it is not to live again. */
 pawl_code pawl_act_succeeded(const pawl_id *id, const pawl_id *successor,
                              pawl_error *err);

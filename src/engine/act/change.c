@@ -277,10 +277,28 @@ static pawl_code check_expected(const subject *s, pawl_str expected,
 
 /* ---- delete, undelete, purge ---- */
 
+/* It cannot be cancelled here: only a kill ends what stands still. */
+static pawl_code refuse_away(const change *c, const subject *s,
+                             pawl_error *err) {
+  pawl_fail(err, PAWL_CONFLICT,
+            "instance %s cannot be %s while it lives; it was carried to "
+            "another store",
+            pawl_id_text_of(&s->id).at,
+            c->kind == DELETE  ? "deleted"
+            : c->kind == PURGE ? "purged"
+                               : "archived");
+  pawl_error_hint(err,
+                  "kill it, then %s it; `pawl reclaim` takes it back, if it "
+                  "was never imported",
+                  c->kind_name);
+  return PAWL_CONFLICT;
+}
+
 static pawl_code check_delete(const change *c, const subject *s,
                               pawl_error *err) {
-  if (pawl_status_has_ended(s->status) || pawl_str_eqz(c->cancel, "true"))
-    return PAWL_OK;
+  if (pawl_status_has_ended(s->status)) return PAWL_OK;
+  if (s->row.away.len) return refuse_away(c, s, err);
+  if (pawl_str_eqz(c->cancel, "true")) return PAWL_OK;
   refuse_status(s, "cannot be deleted while it lives", err);
   pawl_error_hint(err, "cancel it first, or delete it with `cancel`");
   return PAWL_CONFLICT;
@@ -323,6 +341,7 @@ static pawl_code check_purge(pawl_engine *e, const change *c, const subject *s,
   if (pawl_status_has_ended(s->status))
     return pawl_purge_check(e, &s->id, s->row.parent, c->force,
                             purges ? "purged" : "archived", err);
+  if (s->row.away.len) return refuse_away(c, s, err);
   refuse_status(s,
                 purges ? "cannot be purged while it lives"
                        : "cannot be archived while it lives",
@@ -360,7 +379,7 @@ static pawl_code check_away(pawl_engine *e, const change *c, const subject *s,
   if (!is_away ||
       (c->kind & (RECLAIM | NOTE | KILL | DELETE | UNDELETE | PURGE)))
     return PAWL_OK;
-  return pawl_act_away(&s->id, err);
+  return pawl_instance_away(&s->id, err);
 }
 
 /* What may be done with one in the archive; asked for twice, it is done. */

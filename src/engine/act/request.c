@@ -103,15 +103,6 @@ pawl_code pawl_act_deleted(const pawl_id *id, pawl_error *err) {
                         "instance %s is deleted", pawl_id_text_of(id).at);
 }
 
-pawl_code pawl_act_away(const pawl_id *id, pawl_error *err) {
-  return pawl_fail_hint(err, PAWL_CONFLICT,
-                        "it goes on where it was imported; `pawl reclaim` "
-                        "takes it back, if that "
-                        "was never done",
-                        "instance %s was carried to another store",
-                        pawl_id_text_of(id).at);
-}
-
 pawl_code pawl_act_succeeded(const pawl_id *id, const pawl_id *successor,
                              pawl_error *err) {
   return pawl_fail_hint(

@@ -21,6 +21,7 @@
 #include "../../base/nearest.h"
 #include "../../value/options.h"
 #include "../common/engine_struct.h"
+#include "../common/find.h"
 #include "../common/task.h"
 #include "../common/time.h"
 #include "../common/wake.h"
@@ -960,7 +961,7 @@ static pawl_code apply_once(pawl_engine *e, task *t, const change *c,
   MUST(read_task(e, c, t, err));
   if (t->row.request && pawl_id_eq(t->row.request, &c->request))
     return PAWL_OK; /* its answer was lost, but it was done */
-  if (t->row.away) return pawl_act_away(t->row.instance, err);
+  if (t->row.away) return pawl_instance_away(t->row.instance, err);
   MUST(decide(e, t, c, now, &write, err));
   if (!write) return PAWL_OK;
   MUST(log_change(t, c, now, err));

@@ -175,6 +175,15 @@ pawl_code pawl_instance_archived(const pawl_id *id, pawl_error *err) {
                         "instance %s is archived", pawl_id_text_of(id).at);
 }
 
+pawl_code pawl_instance_away(const pawl_id *id, pawl_error *err) {
+  return pawl_fail_hint(err, PAWL_CONFLICT,
+                        "it goes on where it was imported; `pawl reclaim` "
+                        "takes it back, if that "
+                        "was never done",
+                        "instance %s was carried to another store",
+                        pawl_id_text_of(id).at);
+}
+
 pawl_code pawl_archive_damaged(const pawl_id *id, pawl_code rc,
                                pawl_error *err) {
   if (rc != PAWL_INVALID && rc != PAWL_VALUE) return rc;

@@ -37,6 +37,8 @@ pawl_code pawl_archive_damaged(const pawl_id *id, pawl_code rc,
                                pawl_error *err);
 /* PAWL_CONFLICT: it is in the archive, and not to be changed there. */
 pawl_code pawl_instance_archived(const pawl_id *id, pawl_error *err);
+/* PAWL_CONFLICT: it goes on in another store. */
+pawl_code pawl_instance_away(const pawl_id *id, pawl_error *err);
 /* One that `rc` says is not there: it may be in the archive. */
 pawl_code pawl_instance_absent(pawl_engine *e, const pawl_id *id, pawl_code rc,
                                pawl_error *err);

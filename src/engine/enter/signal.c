@@ -262,19 +262,30 @@ static pawl_code ask_match(pawl_engine *e, const event *v, int shard,
                    .max = BATCH);
 }
 
+/* Those of a page, in the order of their ids. */
+typedef struct receivers {
+  pawl_id ids[BATCH];
+  int n;
+} receivers;
+
 /* The next instances behind *after, each once, though several of its tokens
- * may wait. *more: there may be others. */
+ * may wait; those apart that were carried to another store. *more: there may
+ * be others. */
 static pawl_code next_receivers(pawl_engine *e, const event *v, int shard,
                                 const pawl_buf *pattern, pawl_id *after,
-                                pawl_id ids[BATCH], int *n, int *more,
+                                receivers *here, receivers *away, int *more,
                                 pawl_error *err) {
   pawl_rows rows;
 
-  *n = 0;
+  here->n = away->n = 0;
   MUST(ask_match(e, v, shard, pattern, after, &rows, err));
   for (int i = 0; i < rows.nrows; i++) {
-    *after = *pawl_read_subscription_match(&rows, i).instance;
-    if (!*n || !pawl_id_eq(after, &ids[*n - 1])) ids[(*n)++] = *after;
+    const pawl_subscription_match_row row =
+        pawl_read_subscription_match(&rows, i);
+    receivers *r = row.away ? away : here;
+    *after = *row.instance;
+    if (!r->n || !pawl_id_eq(after, &r->ids[r->n - 1]))
+      r->ids[r->n++] = *after;
   }
   assert(rows.nrows <= BATCH); /* as many as were asked for: ids has room */
   *more = rows.nrows == BATCH;
@@ -283,12 +294,16 @@ static pawl_code next_receivers(pawl_engine *e, const event *v, int shard,
 
 static pawl_code post_pattern(pawl_engine *e, event *v, int shard,
                               const pawl_buf *pattern, pawl_error *err) {
-  pawl_id ids[BATCH], after = {{0}};
-  int n, more = 1;
+  receivers here, away;
+  pawl_id after = {{0}};
+  int64_t uncounted = 0; /* it is read only if they are reclaimed */
+  int more = 1;
 
   while (more) {
-    MUST(next_receivers(e, v, shard, pattern, &after, ids, &n, &more, err));
-    if (n) MUST(reach(e, v, shard, ids, n, &v->reached, err));
+    MUST(next_receivers(e, v, shard, pattern, &after, &here, &away, &more,
+                        err));
+    if (here.n) MUST(reach(e, v, shard, here.ids, here.n, &v->reached, err));
+    if (away.n) MUST(reach(e, v, shard, away.ids, away.n, &uncounted, err));
   }
   return PAWL_OK;
 }
