@@ -126,6 +126,15 @@ function actions.cancel(case)
   return unless_ended(engine:cancel(id, "torture"))
 end
 
+-- An event that starts one, which nobody takes. One that asks again may find
+-- it ended.
+function actions.send(case, action)
+  local start = more_options(case, case.id)
+  start.workflow, start.input = case.workflow, case.input
+  return unless_ended(engine:signal { name = action.name, id = action.id,
+    source = "torture", start = start })
+end
+
 -- One that asks again, since the answer was lost, may be told that it is
 -- suspended, or runs, already. One that was only asked of who holds the
 -- instance is waited for: what follows would be told that it is not so yet.

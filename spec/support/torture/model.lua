@@ -389,6 +389,14 @@ end
 kinds.gone, kinds.put, kinds.mark = swept "none", swept "archive",
   swept "kept"
 
+-- The event comes with the start: one that has failed keeps it.
+function kinds.lost(draw, case)
+  case.place, case.is_swept = "none", true
+  draw:thread(case, { { op = "send", name = "t.lost", at = draw:at(0.8),
+    id = case.key .. "/lost" } })
+  case.expect = { status = { "failed" }, steps = once "a" }
+end
+
 ---- thrown away ---------------------------------------------------------------
 
 --- A UUIDv7: when it was drawn, and the rest by the seed.
@@ -447,7 +455,7 @@ local function may_be_thrown_away(case)
     and case.expect.status[1] ~= "waiting"
 end
 
-local weights = { gone = 3, put = 3, mark = 3, seq = 10, slow = 2,
+local weights = { gone = 3, put = 3, mark = 3, lost = 3, seq = 10, slow = 2,
   all = 4, any = 4, two = 4, each = 4,
   nest = 3, asked = 4, kids = 3, call = 4, event = 6, many = 2, begun = 3,
   late = 4, timer = 4, task = 5, saga = 6, recalled = 3, book = 5, hold = 6,

@@ -307,7 +307,8 @@ local UNPUBLISHED = [[select count(*) as n from pawl.outbox
 -- What is past its time, and what a purge or an archive has left.
 local UNSWEPT = [[select
   (select count(*) from pawl.instance
-    where workflow in ('t.gone', 't.put', 't.mark') or purge_at is not null)
+    where workflow in ('t.gone', 't.put', 't.mark', 't.lost')
+       or purge_at is not null)
   + (select count(*) from pawl.archive where rest) as n]]
 
 local RECORDED = [[select (select count(*) from pawl.history)
