@@ -872,10 +872,10 @@ PAWL_API void pawl_interrupt(pawl_engine *engine);
 /* ---- instances: asking ------------------------------------------------- */
 
 /* Full id of a shortened one, as all calls take it: 4 or more hexadecimal
- * digits of its beginning, or of its end if it is among the newest 100,000 of
- * its shard; of a whole one, that it is there. `id` is written with 36
- * characters and a zero. PAWL_AMBIGUOUS, PAWL_NOTFOUND, PAWL_INVALID: it is no
- * part of an id.
+ * digits of its beginning, or of its end, of which 8 are asked for where its
+ * shard has more than 100,000; of a whole one, that it is there. `id` is
+ * written with 36 characters and a zero. PAWL_AMBIGUOUS, PAWL_NOTFOUND (all
+ * were looked at), PAWL_INVALID: it is no part of an id.
  *
  *   rc = pawl_find(engine, "019aa1f2", id, &err); */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_find(pawl_engine *engine,

@@ -261,12 +261,17 @@ select instance, seq, tenant, type, payload, created_at, attempts, due_at,
           > (@after_at, @after_instance, @after_seq))
 
 -- fragment: ending_so
--- Up to two of the `recent` ids that end with what was typed.
-select r.id, (select count(*) from recent) as seen from recent r
- where right(replace(r.id::text, '-', ''), length(@digits)) -- only: postgres
- where substr(lower(hex(r.id)), -length(@digits)) -- only: sqlite
-       = @digits
- limit 2
+-- Up to two of the `recent` ids that end with what was typed; how many there
+-- are, and the oldest.
+select e.id, n.seen, n.last
+  from (select (select count(*) from recent) as seen,
+               (select id from recent order by id limit 1) as last) n
+  left join (
+  select r.id from recent r
+   where right(replace(r.id::text, '-', ''), length(@digits)) -- only: postgres
+   where substr(lower(hex(r.id)), -length(@digits)) -- only: sqlite
+         = @digits
+   limit 2) e on true
 
 -- fragment: audit_page
 -- A page of {{1}}, {{2}} and {{3}}, which are its time, id and number.

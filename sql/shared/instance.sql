@@ -493,34 +493,38 @@ select i.id {{from_each}} (
      order by tenant, id limit 2) archived) i;
 
 -- name: instance_find_end
--- args: @shard smallint, @digits text, @max integer
--- rows: id uuid, seen bigint
--- Ids that end with what was typed, among the newest of a shard: all from its
--- key's index.
+-- args: @shard smallint, @digits text, @before uuid, @max integer
+-- rows: id uuid, seen bigint, last uuid
+-- Ids that end with what was typed, among the next of a shard before an id, the
+-- newest first: all from its key's index. No id: none of them does.
 with recent (id) as materialized (
   select * from (
     select id from pawl.instance
-     where shard = @shard order by id desc limit @max) here
+     where shard = @shard and id < @before order by id desc limit @max) here
   union all
   select * from (
     select id from pawl.archive
-     where shard = @shard order by id desc limit @max) archived)
+     where shard = @shard and id < @before
+     order by id desc limit @max) archived
+   order by 1 desc limit @max)
 {{ending_so}};
 
 -- name: instance_find_end_tenant
--- args: @shard smallint, @tenant text, @digits text, @max integer
+-- args: @shard smallint, @tenant text, @digits text, @before uuid,
+--       @max integer
 -- rows: like instance_find_end
 -- The same of one tenant's, by their index.
 with recent (id) as materialized (
   select * from (
     select id from pawl.instance
            indexed by pawl_instance_tenant -- only: sqlite
-     where shard = @shard and tenant = @tenant
+     where shard = @shard and tenant = @tenant and id < @before
      order by id desc limit @max) here
   union all
   select * from (
     select id from pawl.archive
            indexed by pawl_archive_tenant -- only: sqlite
-     where shard = @shard and tenant = @tenant
-     order by id desc limit @max) archived)
+     where shard = @shard and tenant = @tenant and id < @before
+     order by id desc limit @max) archived
+   order by 1 desc limit @max)
 {{ending_so}};

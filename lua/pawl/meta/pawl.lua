@@ -979,7 +979,7 @@ function Outbox:drop(options) end
 function Executors:list(query, how) end
 
 --- The full id of a shortened one: 4 or more hexadecimal digits of its
---- beginning, or of its end if it is among the newest 100,000 of its shard.
+--- beginning, or of its end: 8, where its shard has more than 100,000.
 ---@param text string
 ---@return string? id
 ---@return pawl.Error? err  "ambiguous", "notfound"

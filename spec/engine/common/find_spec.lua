@@ -87,4 +87,36 @@ kit.describe("an instance's id", function(backend)
       assert.equal("ambiguous", err.code)
       assert.matches("begin or end with", err.message)
     end)
+
+  it("is found by its end however many are newer", function()
+    local engine, _, url = many()
+    backend.sql(url, OLD[backend.name]:format(200000))
+    local pg = backend.name == "postgres"
+    local oldest, word = "00000000-0000-7000-8000-000000000001", "000000000001"
+    if not pg then
+      oldest, word = "00000000-3030-3030-3030-303030303031", "3030303030303031"
+    end
+    assert.equal(oldest, engine:find(word))
+    -- of a short end it is not said to be the only one
+    local id, err = engine:find(word:sub(-7))
+    assert.is_nil(id)
+    assert.equal("ambiguous", err.code)
+    id, err = engine:find "abcdefabcdef"
+    assert.is_nil(id)
+    assert.equal("notfound", err.code)
+  end)
+
+  it("is found by its end among a tenant's, however many are newer", function()
+    local engine, _, url = many()
+    local mine = assert(engine:start("t.one", {}, { tenant = "a" }))
+    backend.sql(url, OLD[backend.name]:format(100001) .. (
+      "; update %s set tenant = 'a' where workflow = 'old'"):format(
+      kit.table(backend, "instance")))
+    local one <close> = assert(backend.open(url, { tenant = "a" }))
+    assert.equal(mine, one:find(end_of(mine, 8)))
+    local first = backend.name == "postgres"
+      and "00000000-0000-7000-8000-000000000001"
+      or "00000000-3030-3030-3030-303030303031"
+    assert.equal(first, one:find(end_of(first, 16)))
+  end)
 end)

@@ -3,9 +3,10 @@
  * Ids begin with the time: of those made at once the beginnings are alike, so
  * that people give the end, which is random. Its last 4 digits are its home and
  * name the shard. No index knows ends - it would cost each start a write in a
- * random place -, so that they are looked for among the newest of the shard, in
- * the order of its key. Where there are more, an end has to be so long that an
- * older one hardly has the same. */
+ * random place -, so that they are looked for in the order of its key, page by
+ * page from the newest to the oldest. The page that has one is the last that is
+ * read: where there are more, an end has to be so long that an older one hardly
+ * has the same. */
 #include "find.h"
 
 #include <assert.h>
@@ -16,9 +17,9 @@
 #include "tenant.h"
 
 enum {
-  LEAST = 4,       /* digits */
-  SURE = 8,        /* of 2^32 ends, 16 bits of them of the shard's home */
-  RECENT = 100000, /* looked at for an end */
+  LEAST = 4,     /* digits */
+  SURE = 8,      /* of 2^32 ends, 16 bits of them of the shard's home */
+  PAGE = 100000, /* ids that are looked at in one statement */
   ALL = 32
 };
 
@@ -47,30 +48,46 @@ static pawl_code find_beginning(pawl_engine *e, pawl_str tenant,
   return pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, rows, err);
 }
 
+static pawl_code read_ends(pawl_engine *e, pawl_str tenant, int shard,
+                           const char *digits, const pawl_id *before,
+                           pawl_rows *rows, pawl_error *err) {
+  if (tenant.len)
+    return PAWL_READ(e->store, instance_find_end_tenant, rows, err,
+                     .shard = shard, .tenant = tenant,
+                     .digits = pawl_strz(digits), .before = before,
+                     .max = PAGE);
+  return PAWL_READ(e->store, instance_find_end, rows, err, .shard = shard,
+                   .digits = pawl_strz(digits), .before = before, .max = PAGE);
+}
+
 /* *n: how many have that end, up to 2, as far as was looked; the first is in
- * *out. *more: there are older ones. */
+ * *out. *more: there are others, at which nobody has looked. */
 static pawl_code find_end(pawl_engine *e, pawl_str tenant, const char *text,
                           int *n, pawl_id *out, int *more, pawl_error *err) {
   char digits[ALL + 1];
+  pawl_id before;
   pawl_rows rows;
 
   digits_of(text, digits);
   assert(strlen(digits) >= LEAST);
   int shard =
       (int)(strtol(digits + strlen(digits) - LEAST, NULL, 16) % e->nshards);
-  if (tenant.len)
-    MUST(PAWL_READ(e->store, instance_find_end_tenant, &rows, err,
-                   .shard = shard, .tenant = tenant,
-                   .digits = pawl_strz(digits), .max = RECENT));
-  else
-    MUST(PAWL_READ(e->store, instance_find_end, &rows, err, .shard = shard,
-                   .digits = pawl_strz(digits), .max = RECENT));
-  *n = rows.nrows;
-  *more = 0;
-  if (!*n) return PAWL_OK;
-  const pawl_instance_find_end_row row = pawl_read_instance_find_end(&rows, 0);
-  *out = *row.id;
-  *more = row.seen >= RECENT;
+  memset(&before, 0xff, sizeof before);
+  *n = 0;
+  *more = 1;
+  for (int page = 0; *more && !*n; page++) {
+    MUST(read_ends(e, tenant, shard, digits, &before, &rows, err));
+    const pawl_instance_find_end_row row =
+        pawl_read_instance_find_end(&rows, 0);
+    *more = row.seen >= PAGE;
+    if (row.id) {
+      *n = rows.nrows;
+      *out = *row.id;
+      *more |= page > 0; /* of a short end the newer ones say too little */
+    } else if (row.last) {
+      before = *row.last;
+    }
+  }
   return PAWL_OK;
 }
 
@@ -82,13 +99,8 @@ static pawl_code fail_ambiguous(const char *text, pawl_error *err) {
 }
 
 static pawl_code fail_unknown(const char *text, pawl_error *err) {
-  pawl_fail(err, PAWL_NOTFOUND, "no instance's id begins or ends with \"%s\"",
-            text);
-  pawl_error_hint(err,
-                  "`pawl list` shows what there is; an end is looked for "
-                  "among the newest %d of a shard",
-                  RECENT);
-  return PAWL_NOTFOUND;
+  return pawl_fail_hint(err, PAWL_NOTFOUND, "`pawl list` shows what there is",
+                        "no instance's id begins or ends with \"%s\"", text);
 }
 
 /* *is_whole: it was looked at no further. */
