@@ -885,7 +885,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_find(pawl_engine *engine,
 /* One instance as a JSON object: id, workflow, version, status, input,
  * variables, output, error, tokens, times, and, by need, parent, root,
  * parent_node, parent_index, trigger_event, trigger_source, compensation,
- * deadline, suspended_at, deleted {at, by, reason, purge_at}; of one in the
+ * deadline, suspended_at, trimmed {upto, rows, keep, at} (what is gone of its
+ * history), deleted {at, by, reason, purge_at}; of one in the
  * archive archived {at, by, reason}. `id` may be shortened. The text is the
  * caller's, for pawl_free.
  * PAWL_NOTFOUND, PAWL_AMBIGUOUS.
@@ -988,7 +989,9 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_tally_groups(pawl_engine *engine,
  * seq), type, node, by, completed_after_us (then or later),
  * completed_before_us, variable or attribute (rows that changed the one of that
  * name, each with its `value` then; null: it was removed). What somebody asked
- * for has the `request` that it was known by. The text is the caller's.
+ * for has the `request` that it was known by. Where rows are gone
+ * (`keep_history` of the workflow) a row of the type "trimmed" stands, whatever
+ * is asked for, with `trimmed` as pawl_get has it. The text is the caller's.
  * PAWL_NOTFOUND, PAWL_AMBIGUOUS, PAWL_INVALID.
  *
  *   rc = pawl_history(engine, id, "{\"limit\":100}", &json, &err); */

@@ -111,6 +111,18 @@ local function is_retain(value, what)
   return { completed = us, failed = us, cancelled = us }
 end
 
+--- As `PAWL_LEAST_HISTORY` and `PAWL_MOST_HISTORY` say in src/defs/def.h.
+local function is_keep_history(value, what)
+  local hint = "how many rows of history stay: keep_history = 1000"
+  if math.type(value) ~= "integer" then
+    fail(hint, "%s must be an integer, not %s", what, problem.given(value))
+  end
+  if value < 100 or value > 1000000 then
+    fail(hint, "%s must be from 100 to 1000000", what)
+  end
+  return value
+end
+
 local ON_FAILURE = { emit = shape.event_type, start = shape.code }
 
 --- Who is told of a failure: an event, a workflow, or both.
@@ -138,6 +150,7 @@ local WORKFLOW = {
   busy_limit = shape.count,
   compensate = shape.boolean,
   retain = is_retain,
+  keep_history = is_keep_history,
   on_failure = is_on_failure,
   trigger = is_rules({ event = shape.pattern }, '"order.placed"'),
   cancel_on = is_rules({ event = shape.pattern, key = shape.name },
@@ -256,6 +269,7 @@ function mt.definition(object)
     busy_limit = options.busy_limit,
     compensate = options.compensate,
     retain = options.retain,
+    keep_history = options.keep_history,
     on_failure = options.on_failure,
     trigger = options.trigger,
     cancel_on = options.cancel_on,
@@ -321,6 +335,8 @@ end
 ---@field compensate? boolean         on failure and cancel; default true
 ---@field retain? number|string|pawl.Retain  how long an instance is kept when
 ---                                   it has ended; default: the engine's
+---@field keep_history? integer       rows of history that stay, 100 or more, of
+---                                   a long instance; default: all
 ---@field on_failure? pawl.OnFailure  when it fails, or an error suspends it
 ---@field trigger? pawl.EventRules    events that start an instance; their
 ---                                   data is its input

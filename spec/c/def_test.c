@@ -479,6 +479,14 @@ static void what_the_other_kinds_cannot_say_is_refused(void) {
        ""},
       {"{\"code\":\"c\",\"start\":\"a\",\"trigger\":[{\"key\":\"x\"}]}",
        "the workflow: `trigger` must be a list of objects with `event`", ""},
+      {"{\"code\":\"c\",\"start\":\"a\",\"keep_history\":99}",
+       "the workflow: `keep_history` must be an integer from 100 to 1000000: "
+       "rows that stay",
+       ""},
+      {"{\"code\":\"c\",\"start\":\"a\",\"keep_history\":\"1d\"}",
+       "the workflow: `keep_history` must be an integer from 100 to 1000000: "
+       "rows that stay",
+       ""},
       {"{\"code\":\"c\",\"start\":\"a\",\"on_failure\":[]}",
        "the workflow: `on_failure` must be an object", ""},
       {"{\"code\":\"c\",\"start\":\"a\",\"on_failure\":{}}",

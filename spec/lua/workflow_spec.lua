@@ -342,6 +342,7 @@ describe("a workflow's settings", function()
   it("go into its graph", function()
     local o = order {
       deadline = "30d", busy_limit = 100, compensate = false,
+      keep_history = 1000,
       on_failure = { emit = "order.failed", start = "order.repair" },
       trigger = "order.placed",
       cancel_on = { "order.*", { event = "order.withdrawn", key = "id" } },
@@ -350,6 +351,7 @@ describe("a workflow's settings", function()
     local graph = workflow.definition(o)
     assert.equal(30 * 86400 * 1000000, graph.deadline)
     assert.equal(100, graph.busy_limit)
+    assert.equal(1000, graph.keep_history)
     assert.is_false(graph.compensate)
     assert.same({ emit = "order.failed", start = "order.repair" },
       graph.on_failure)
@@ -376,6 +378,17 @@ describe("a workflow's settings", function()
       with { busy_limit = 0 })
     refuses("'compensate' of workflow \"c\" must be a boolean, not a string",
       nil, with { compensate = "no" })
+    local rows = "how many rows of history stay: keep_history = 1000"
+    for _, n in ipairs { 0, 99, 1000001, -5 } do
+      refuses("'keep_history' of workflow \"c\" must be from 100 to 1000000",
+        rows, with { keep_history = n })
+    end
+    refuses("'keep_history' of workflow \"c\" must be an integer, not a string",
+      rows, with { keep_history = "30d" })
+    refuses("'keep_history' of workflow \"c\" must be an integer, not a float",
+      rows, with { keep_history = 100.5 })
+    refuses("unknown field 'keep_histroy' of workflow \"c\"",
+      "did you mean 'keep_history'?", with { keep_histroy = 100 })
     refuses("'on_failure' of workflow \"c\" is empty",
       'on_failure = { emit = "order.failed" }', with { on_failure = {} })
     refuses("unknown field 'emmit' of 'on_failure' of workflow \"c\"",

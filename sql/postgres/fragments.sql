@@ -296,6 +296,11 @@ not exists (
                       and a.sortable < r.value ->> 1 offset 0)
     offset 0) offset 0)
 
+-- fragment: trimmed_upto
+-- Up to which row the history was trimmed; 0: it was not.
+coalesce((select (output ->> 'upto')::integer from pawl.history
+           where shard = @shard and instance = @id and seq = 0), 0)
+
 -- fragment: error_code
 -- '' of what jsonb cannot hold.
 coalesce(pawl.as_jsonb(error) ->> 'code', '')

@@ -2,6 +2,11 @@
 -- {{name x; y}} for one with x and y in the place of {{1}} and {{2}}. Each has
 -- more of its own; those that mean the same have the same name.
 
+-- fragment: stays_for_ever
+-- Does no trimming take that row of history? Somebody did it, a request is
+-- known by it, or it says what nodes were called before.
+(by is not null or request is not null or type = 'transferred')
+
 -- fragment: suspended
 -- Is this workflow suspended, by itself or by what its code begins with?
 exists (select 1 from pawl.suspension p

@@ -1,4 +1,4 @@
--- History: append-only, numbered by the lease's holder alone.
+-- History: added to and trimmed, numbered by the lease's holder alone.
 
 -- name: history_insert
 -- args: @shard smallint, @executor uuid, @id uuid[], @lease uuid[],
@@ -65,13 +65,54 @@ select seq, node, previous, error, completed_at
 
 -- name: history_visits
 -- args: @shard smallint, @id uuid, @node text, @below bigint
--- rows: n bigint
--- How often it came to a node before that visit, or stands there since.
-select count(*) as n from (
+-- rows: n bigint, trimmed json
+-- How often it came to a node before that visit, or stands there since; and
+-- what tells of those before that were trimmed.
+select count(*) as n, (select output from pawl.history
+                        where shard = @shard and instance = @id and seq = 0)
+         as trimmed from (
   select visit from pawl.history
    where shard = @shard and instance = @id and node = @node
-     and visit < @below
-   union
+     and visit < @below and seq > {{trimmed_upto}}
+  union
   select visit from pawl.token_view
    where shard = @shard and instance = @id and node = @node
      and visit < @below and state in ('active', 'waiting')) v;
+
+-- What a long history is trimmed by (rules/trim.h): all of it by the lease's
+-- holder.
+
+-- name: history_trimmed
+-- args: @shard smallint, @id uuid
+-- rows: at time, record json
+-- What tells of rows that went.
+select completed_at as at, output as record from pawl.history
+ where shard = @shard and instance = @id and seq = 0;
+
+-- name: history_old
+-- args: @shard smallint, @id uuid, @after bigint, @upto bigint, @max integer
+-- rows: seq bigint, token integer, visit bigint, node text, ends boolean,
+--       stays boolean, changes json
+select seq, token, visit, node, path is not null as ends,
+       {{stays_for_ever}} as stays, changes
+  from pawl.history
+ where shard = @shard and instance = @id and seq > @after and seq <= @upto
+ order by seq limit @max;
+
+-- name: history_drop
+-- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[],
+--       @seq bigint[]
+-- Not what stays for ever, whatever is asked for.
+{{delete_held history; seq = s.seq and by is null and request is null
+  and type <> 'transferred'}};
+
+-- name: history_trim
+-- args: @shard smallint, @executor uuid, @id uuid[], @lease uuid[],
+--       @latch integer??[], @record json[], @completed_at time[]
+insert into pawl.history (shard, instance, seq, completed_at, executor, type,
+       output)
+select @shard, s.id, 0, s.completed_at, @executor, 'trimmed', s.record
+  {{from_held}}
+on conflict (shard, instance, seq) do update
+   set completed_at = excluded.completed_at, executor = excluded.executor,
+       output = excluded.output;

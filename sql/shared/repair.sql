@@ -70,21 +70,32 @@ select h.instance, h.seq, h.output {{from_each}} (
    where shard = @shard and instance = s.id and type = 'transferred' offset 0) h
  order by h.instance, h.seq;
 
+-- name: repair_trimmed
+-- args: @shard smallint, @id uuid[]
+-- rows: instance uuid
+-- Those whose history is not whole any more.
+select h.instance {{from_each}} (
+  select instance from pawl.history
+   where shard = @shard and instance = s.id and seq = 0 offset 0) h;
+
 -- name: repair_changes
 -- args: @shard smallint, @id uuid, @before bigint
--- rows: seq bigint, changes json
--- What became of the variables, up to some row of history.
-select seq, changes from pawl.history
+-- rows: seq bigint, changes json, trimmed json
+-- What became of the variables, up to some row of history; in front of it, what
+-- tells of rows that were trimmed.
+select seq, changes, case when seq = 0 then output end as trimmed
+  from pawl.history
  where shard = @shard and instance = @id and seq < @before
-   and changes is not null
+   and (changes is not null or seq = 0)
  order by seq;
 
 -- name: repair_visit
 -- args: @shard smallint, @id uuid, @node text
--- rows: seq bigint
+-- rows: seq bigint, trimmed json
 -- The row of history before which a node was last come to: the one behind the
 -- row whose path names it, as a whole word. One that no path names (the start)
--- was come to before its first row of its latest visit.
+-- was come to before its first row of its latest visit; of a history that was
+-- trimmed, which tells that in `trimmed`, before row 1, as that row is gone.
 select coalesce(
   (select max(seq) + 1 from pawl.history
     where shard = @shard and instance = @id
@@ -95,11 +106,15 @@ select coalesce(
             replace(path, '=', ' ='), '(', ' '), ')', ' '), ',', ' '), ';', ' ')
 -- for all
           || ' ', ' ' || @node || ' ') > 0),
-  (select min(seq) from pawl.history
+  (select case when min(seq) > 0 and {{trimmed_upto}} > 0 then 1
+               else min(seq) end
+     from pawl.history
     where shard = @shard and instance = @id and node = @node
       and visit = (select max(visit) from pawl.history
                     where shard = @shard and instance = @id
-                      and node = @node))) as seq;
+                      and node = @node))) as seq,
+  (select output from pawl.history
+    where shard = @shard and instance = @id and seq = 0) as trimmed;
 
 -- name: repair_answer
 -- args: @shard smallint, @id uuid, @request uuid, @after bigint

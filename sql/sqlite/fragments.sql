@@ -245,6 +245,11 @@ not exists (
                     where a.sortable >= json_extract(r.value, '$[0]')
                       and a.sortable < json_extract(r.value, '$[1]'))))
 
+-- fragment: trimmed_upto
+-- Up to which row the history was trimmed; 0: it was not.
+coalesce((select json_extract(output, '$.upto') from pawl_history
+           where shard = @shard and instance = @id and seq = 0), 0)
+
 -- fragment: error_code
 coalesce(json_extract(error, '$.code'), '')
 

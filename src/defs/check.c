@@ -537,6 +537,20 @@ static pawl_code check_on_failure(const pawl_def *d, pawl_error *err) {
   return PAWL_OK;
 }
 
+/* What is undone is read from history, back to where it began. */
+static pawl_code check_keep_history(const pawl_def *d, pawl_error *err) {
+  if (!d->keep_history) return PAWL_OK;
+  for (int i = 0; i < d->nnodes; i++) {
+    if (!d->nodes[i].has_undo) continue;
+    return pawl_refuse_node(
+        d, &d->nodes[i], err,
+        "leave out `keep_history`, or let a workflow of its own do what may "
+        "have to be undone",
+        ": its `undo` needs all of the history, which `keep_history` trims");
+  }
+  return PAWL_OK;
+}
+
 static pawl_code check_start(const pawl_def *d, pawl_error *err) {
   char start[65];
   if (d->start >= 0) return PAWL_OK;
@@ -554,6 +568,7 @@ pawl_code pawl_def_check(const pawl_def *def, pawl_error *err) {
   MUST(check_unique(def, err));
   MUST(check_start(def, err));
   MUST(check_on_failure(def, err));
+  MUST(check_keep_history(def, err));
   MUST(check_rules(def, "trigger", def->triggers, def->ntriggers, err));
   MUST(check_rules(def, "cancel_on", def->cancel_on, def->ncancel_on, err));
   for (int i = 0; i < def->nnodes; i++)

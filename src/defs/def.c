@@ -123,6 +123,9 @@ static pawl_code read_graph(pawl_reader *r, pawl_str graph) {
   MUST(pawl_reader_count(r, graph, "busy_limit", INT64_MAX, &d->busy_limit));
   MUST(pawl_reader_flag(r, graph, "compensate", &d->compensate));
   MUST(read_retain(r, graph));
+  MUST(pawl_reader_int(
+      r, graph, "keep_history", PAWL_LEAST_HISTORY, PAWL_MOST_HISTORY,
+      "an integer from 100 to 1000000: rows that stay", &d->keep_history));
   MUST(read_on_failure(r, graph));
   MUST(read_rules(r, graph, "trigger", &d->triggers, &d->ntriggers));
   MUST(read_rules(r, graph, "cancel_on", &d->cancel_on, &d->ncancel_on));

@@ -9,6 +9,7 @@
  *    "retain":{"archive":true,"keep_attributes":true,
  *              "completed":604800000000,"failed":...,"cancelled":...,
  *              "deleted":...},                  else the engine's
+ *    "keep_history":1000,                       else all of it
  *    "on_failure":{"emit":"order.failed","start":"order.repair"}, either one
  *    "trigger":[{"event":"order.placed"}],      events that start instances
  *    "cancel_on":[{"event":"order.withdrawn","key":"order_id"}],
@@ -185,7 +186,8 @@ typedef struct pawl_def {
   int64_t busy_limit;  /* immediate steps in a row; 0: none */
   int compensate;      /* when it fails */
   pawl_retain retain;
-  int retains; /* does it say so? */
+  int retains;          /* does it say so? */
+  int64_t keep_history; /* rows of history that stay; 0: all */
   /* on_failure: the type of what is emitted, the code of what is started;
    * NULL: nothing */
   const char *failure_emit, *failure_start;
@@ -267,6 +269,11 @@ const int *pawl_spots_at(const pawl_spots *spots, int node, int i, int *depth);
 
 /* Reads what a graph that was checked says as "retain"; at NULL: nothing. */
 void pawl_retain_read(pawl_str retain, pawl_retain *out);
+
+/* What `keep_history` may be: fewer rows would not tell what has just happened,
+ * more are no bound. lua/pawl/workflow.lua has the same limits. */
+#define PAWL_LEAST_HISTORY 100
+#define PAWL_MOST_HISTORY 1000000
 
 /* Gives an `is_auto` one its number, or another: in its graph as well. */
 pawl_code pawl_def_number(pawl_def *def, int64_t version, pawl_error *err);

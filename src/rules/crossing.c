@@ -244,6 +244,15 @@ out:
 
 void pawl_crossing_tell_lost(const pawl_crossing *c, const pawl_place *lost,
                              pawl_buf *why) {
+  if (!lost->node) {
+    pawl_buf_addf(
+        why,
+        "its history was trimmed, so that nobody knows what was done; "
+        "version %" PRId64
+        " may have to undo it: move it to one without `undo`",
+        c->to->version);
+    return;
+  }
   pawl_buf_addf(why,
                 "\"%s\" was done and can be undone; version %" PRId64
                 " has no node of that name: map it to the one that undoes it, "

@@ -67,7 +67,8 @@ int pawl_crossing_across(const pawl_crossing *c, const char *node,
 /* Why a token cannot cross, appended to `why`; nothing: it can. */
 pawl_code pawl_crossing_check(const pawl_crossing *c, const pawl_place *place,
                               pawl_buf *why, pawl_error *err);
-/* That a step was done whose undo would be lost, appended. */
+/* That a step was done whose undo would be lost, appended; of a place without a
+ * node, that nobody knows what was done. */
 void pawl_crossing_tell_lost(const pawl_crossing *c, const pawl_place *lost,
                              pawl_buf *why);
 

@@ -9,6 +9,10 @@ local term = require "pawl.cli.term"
 local verb_args = require "pawl.args"
 
 local function detail(entry)
+  if entry.trimmed then
+    return ("rows are gone up to here, %d in all (keep_history = %d)"):format(
+      entry.trimmed.rows, entry.trimmed.keep)
+  end
   local parts = {}
   local function add(text)
     if type(text) == "string" and text ~= "" then parts[#parts + 1] = text end
@@ -54,6 +58,7 @@ local function columns_of(opts)
   local list = table.move(columns, 1, 4, 1, {})
   list[#list + 1] = { title = "BY", value = function(e) return e.by end }
   list[#list + 1] = { title = "VALUE", flex = true, value = function(e)
+    if e.trimmed then return detail(e) end
     if e.value == nil then return "(removed)" end
     if opts.attribute then return format.json(e.value.value) end
     return format.json(e.value)

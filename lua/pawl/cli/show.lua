@@ -109,9 +109,16 @@ for name in ([[id workflow version status node key business_key correlation
   tenant group parent parent_node parent_index root trigger_event
   trigger_source priority times due lease executor progress deadline
   suspended_at input variables attributes output cancellation compensation
-  error tokens commits deleted away archived purged
+  error tokens commits deleted away archived purged trimmed
 ]]):gmatch "%S+" do
   placed[name] = true
+end
+
+--- What is gone of its history.
+local function show_trimmed(trimmed)
+  if not trimmed then return end
+  line("history", ("%d of its first %d rows are gone (keep_history = %d)")
+    :format(trimmed.rows, trimmed.upto, trimmed.keep))
 end
 
 --- What else is told of an instance, as it is.
@@ -154,6 +161,7 @@ local function show(opts, instance, entries, now)
   show_since("away", instance.away, now)
   show_since("archived", instance.archived, now)
   show_since("purged", instance.purged, now)
+  show_trimmed(instance.trimmed)
   value("input", instance.input)
   for name, one in pairs(instance.attributes) do -- bytes are no text
     if type(one) == "table" then

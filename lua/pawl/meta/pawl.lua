@@ -347,6 +347,7 @@ function Transaction:query(sql, ...) end
 ---@field successor? string    the instance that was given its key
 ---@field deadline? string
 ---@field suspended_at? string
+---@field trimmed? pawl.Trimmed  where its history is not whole any more
 ---@field compensation? pawl.Compensation
 ---@field due? string       when it is looked at next
 ---@field executor? string  who holds it
@@ -843,13 +844,21 @@ function Engine:tally(query) end
 ---                          then, nil when it was removed
 ---@field attribute? string  the same of an attribute: { type =, value = }
 
+--- What `keep_history` has taken away.
+---@class pawl.Trimmed
+---@field upto integer   rows up to that one may be gone, those behind it are there
+---@field rows integer   so many are gone
+---@field keep integer   the `keep_history` it was done by
+---@field at string      when that was last done
+
 --- One row of a history: a visit of a node that ended there, an attempt that
 --- failed, or what somebody has done. Times are ISO 8601, UTC.
 ---@class pawl.HistoryRow
 ---@field seq integer         its number in the instance, from 1
 ---@field type string         "step", "received", "timer", "task", "child",
 ---                           "each", "timeout"; "failed", "escalated",
----                           "refused"; "changed", "moved", "note"...
+---                           "refused"; "changed", "moved", "note"...;
+---                           "trimmed": rows up to it are gone
 ---@field node? string
 ---@field token? integer
 ---@field visit? integer      the same in all rows of one visit
@@ -870,6 +879,7 @@ function Engine:tally(query) end
 ---                           variables; and of attributes, by name: `from`
 ---                           and `to`, each { type =, value = }
 ---@field error? table
+---@field trimmed? pawl.Trimmed  in the row of that type
 
 --- What is recorded of an instance, oldest first: all of it, or what fits.
 ---@param id string

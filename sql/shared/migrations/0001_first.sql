@@ -654,9 +654,9 @@ create table pawl.history (
 ); -- only: postgres
 ) without rowid; -- only: sqlite
 comment on table pawl.history is
-  'append-only: everything that happened to an instance';
+  'everything that happened to an instance: rows are added, and of a long one trimmed';
 comment on column pawl.history.seq is
-  '1 and on: the order in which it happened';
+  '1 and on: the order in which it happened; 0: what tells of rows that were trimmed';
 comment on column pawl.history.completed_at is 'when it was over';
 comment on column pawl.history.started_at is 'when it began';
 comment on column pawl.history.token is 'whose token it was';

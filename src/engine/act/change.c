@@ -8,6 +8,7 @@
 
 #include "../../base/fault.h"
 #include "../../rules/stored.h"
+#include "../../rules/trim.h"
 #include "../../value/options.h"
 #include "../common/find.h"
 #include "../versions/crossing.h"
@@ -617,17 +618,47 @@ static pawl_code find_seq(pawl_engine *e, const change *c, const subject *s,
   TRY(pawl_buf_check(&node, err));
   TRY(PAWL_READ(e->store, repair_visit, &r, err, .shard = s->shard,
                 .id = &s->id, .node = pawl_buf_str(&node)));
-  if (r.nrows) *seq = pawl_read_repair_visit(&r, 0).seq;
+  if (r.nrows) {
+    const pawl_repair_visit_row row = pawl_read_repair_visit(&r, 0);
+    *seq = row.seq;
+    /* it was there, in rows that are gone: before the first of them */
+    if (!*seq &&
+        pawl_trimmed_visits(row.trimmed, pawl_buf_str(&node), &e->alloc))
+      *seq = 1;
+  }
 out:
   pawl_buf_deinit(&node);
   return rc;
+}
+
+/* What was trimmed cannot be gone back to. */
+static pawl_code refuse_trimmed(const subject *s, pawl_str record,
+                                pawl_error *err) {
+  const int64_t upto = pawl_trimmed_upto(record);
+
+  return pawl_fail_hint(err, PAWL_INVALID, "go back to a later row",
+                        "instance %s: its history before row %" PRId64
+                        " was trimmed (keep_history = %" PRId64
+                        "): nobody knows what its variables were then",
+                        pawl_id_text_of(&s->id).at, upto + 1,
+                        pawl_json_get_int(record, "keep", 0));
+}
+
+/* The changes of a row; of what was trimmed, those that held behind it. */
+static pawl_str changes_of(const pawl_repair_changes_row *row, pawl_str record,
+                           pawl_buf *held) {
+  if (row->seq > pawl_trimmed_upto(record)) return row->changes;
+  pawl_buf_clear(held);
+  pawl_trimmed_changes(record, row->seq, row->changes, held);
+  return pawl_buf_str(held);
 }
 
 /* The variables as they were before that row: an instance begins with none,
  * and history has every change. */
 static pawl_code fold(pawl_engine *e, const subject *s, int64_t before,
                       pawl_buf *vars, pawl_error *err) {
-  pawl_buf next = {.alloc = &e->alloc};
+  pawl_buf next = {.alloc = &e->alloc}, held = {.alloc = &e->alloc};
+  pawl_str record = {NULL, 0};
   pawl_rows r;
   pawl_code rc = PAWL_OK;
 
@@ -636,14 +667,21 @@ static pawl_code fold(pawl_engine *e, const subject *s, int64_t before,
                 .id = &s->id, .before = before));
   pawl_buf_addz(vars, "{}");
   for (int k = 0; k < r.nrows; k++) {
-    pawl_str delta = pawl_read_repair_changes(&r, k).changes;
+    const pawl_repair_changes_row row = pawl_read_repair_changes(&r, k);
     pawl_buf swap;
+    if (!row.seq) record = row.trimmed; /* the first, if it is there */
+    if (before <= pawl_trimmed_upto(record))
+      TRY(refuse_trimmed(s, record, err));
+    if (!row.changes.at) continue;
     pawl_buf_clear(&next);
-    pawl_json_apply(pawl_buf_str(vars), delta, &next);
+    pawl_json_apply(pawl_buf_str(vars), changes_of(&row, record, &held),
+                    &next);
     swap = *vars, *vars = next, next = swap;
   }
+  TRY(pawl_buf_check(&held, err));
   TRY(pawl_buf_check(vars, err));
 out:
+  pawl_buf_deinit(&held);
   pawl_buf_deinit(&next);
   return rc;
 }

@@ -22,6 +22,7 @@
 #include "../../base/buf.h"
 #include "../../base/id.h"
 #include "../../store/stmt.h"
+#include "../../value/object.h"
 #include "../common/lines.h"
 
 #define PAWL_MAX_LIMIT 10000 /* rows of one page */
@@ -67,6 +68,10 @@ pawl_code pawl_export_workflow(pawl_engine *e, pawl_str code, int64_t version,
                                pawl_buf *out, pawl_error *err);
 
 /* ---- history.c ---- */
+
+/* The member "trimmed", by the row of history_trimmed: which rows of a history
+ * are gone; null: none. */
+void pawl_trimmed_tell(const pawl_rows *told, pawl_object *o);
 
 pawl_code pawl_engine_history(pawl_engine *e, const pawl_id *id,
                               pawl_str query, pawl_buf *out, pawl_error *err);

@@ -3,6 +3,8 @@
  * changed one variable or attribute, which say its value. */
 #include <stdint.h>
 
+#include "../../rules/trim.h"
+#include "../../value/json.h"
 #include "../../value/options.h"
 #include "../common/answer.h"
 #include "../common/engine_struct.h"
@@ -41,8 +43,8 @@ static int asks_value(const history_query *q) {
  * none, or that it has just begun. */
 static pawl_code read_page(pawl_engine *e, const pawl_id *id,
                            const history_query *q, pawl_rows *rows,
-                           pawl_error *err) {
-  int shard = pawl_shard_of(e, id), found, listed;
+                           pawl_rows *trimmed, pawl_error *err) {
+  int shard = pawl_shard_of(e, id), found, listed, told;
   pawl_code rc = PAWL_OK;
 
   TRY(pawl_store_begin(e->store, PAWL_UNIT_READ, err));
@@ -54,10 +56,14 @@ static pawl_code read_page(pawl_engine *e, const pawl_id *id,
                 .completed_after = q->completed_after_us,
                 .completed_before = q->completed_before_us,
                 .changing = asks_value(q), .max = PAGE));
+  /* behind the rows: what goes between the two is told, and seen as well */
+  TRY(PAWL_SEND(e->store, history_trimmed, &told, err, .shard = shard,
+                .id = id));
   TRY(pawl_store_commit(e->store, err));
   pawl_store_rows(e->store, found, rows);
   if (!rows->nrows) return pawl_instance_missing(id, err);
   pawl_store_rows(e->store, listed, rows);
+  pawl_store_rows(e->store, told, trimmed);
 out:
   if (rc != PAWL_OK) pawl_store_rollback(e->store);
   return rc;
@@ -122,12 +128,70 @@ static void add_row(const pawl_rows *rows, int k, const history_query *q,
   pawl_object_end(&o);
 }
 
+void pawl_trimmed_tell(const pawl_rows *told, pawl_object *o) {
+  pawl_object t;
+
+  if (!told->nrows) {
+    pawl_member_null(o, "trimmed");
+    return;
+  }
+  const pawl_history_trimmed_row row = pawl_read_history_trimmed(told, 0);
+  pawl_member_object(o, "trimmed", &t);
+  pawl_member_int(&t, "upto", pawl_trimmed_upto(row.record));
+  pawl_member_int(&t, "rows", pawl_json_get_int(row.record, "rows", 0));
+  pawl_member_int(&t, "keep", pawl_json_get_int(row.record, "keep", 0));
+  pawl_member_time(&t, "at", row.at);
+  pawl_object_end(&t);
+}
+
+/* Rows are missing here, whatever is asked for: told in the place of the newest
+ * of them, so that who pages comes by. */
+static void add_trimmed(const pawl_rows *told, pawl_object *list) {
+  static const char *const none[] = {
+      "node",    "token", "visit", "attempt", "transition", "path",   "output",
+      "changes", "error", "text",  "by",      "executor",   "started"};
+  const pawl_history_trimmed_row row = pawl_read_history_trimmed(told, 0);
+  pawl_object o;
+
+  pawl_list_object(list, &o);
+  pawl_member_int(&o, "seq", pawl_trimmed_newest(row.record));
+  pawl_member_textz(&o, "type", "trimmed");
+  for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+    pawl_member_null(&o, none[i]);
+  pawl_member_time(&o, "completed", row.at);
+  pawl_member_null(&o, "due");
+  pawl_member_null(&o, "previous");
+  pawl_trimmed_tell(told, &o);
+  pawl_object_end(&o);
+}
+
+/* A page, and between its rows what tells that some are gone. */
+static void add_page(const pawl_rows *rows, const pawl_rows *trimmed,
+                     history_query *q, pawl_buf *scratch, pawl_object *list) {
+  int64_t gone = 0;
+
+  if (trimmed->nrows)
+    gone = pawl_trimmed_newest(pawl_read_history_trimmed(trimmed, 0).record);
+  for (int k = 0; k < rows->nrows && list->n < q->limit; k++) {
+    int64_t seq = pawl_read_history_list(rows, k).seq;
+    if (q->after < gone && seq > gone) {
+      add_trimmed(trimmed, list);
+      q->after = gone;
+      if (list->n >= q->limit) return;
+    }
+    add_row(rows, k, q, scratch, list);
+    q->after = seq;
+  }
+  if (rows->nrows < PAGE && q->after < gone && list->n < q->limit)
+    add_trimmed(trimmed, list);
+}
+
 pawl_code pawl_engine_history(pawl_engine *e, const pawl_id *id,
                               pawl_str query, pawl_buf *out, pawl_error *err) {
   history_query q;
   pawl_buf scratch = {.alloc = &e->alloc};
   pawl_object list;
-  pawl_rows rows;
+  pawl_rows rows, trimmed;
   int more = 1;
   pawl_code rc = PAWL_OK;
 
@@ -140,11 +204,8 @@ pawl_code pawl_engine_history(pawl_engine *e, const pawl_id *id,
         "a history's `variable` and `attribute` exclude each other"));
   pawl_list_begin(&list, out);
   while (more && list.n < q.limit) {
-    TRY(read_page(e, id, &q, &rows, err));
-    for (int k = 0; k < rows.nrows && list.n < q.limit; k++) {
-      add_row(&rows, k, &q, &scratch, &list);
-      q.after = pawl_read_history_list(&rows, k).seq;
-    }
+    TRY(read_page(e, id, &q, &rows, &trimmed, err));
+    add_page(&rows, &trimmed, &q, &scratch, &list);
     more = rows.nrows == PAGE;
   }
   pawl_list_end(&list);

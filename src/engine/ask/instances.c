@@ -184,7 +184,7 @@ pawl_code pawl_engine_get(pawl_engine *e, const pawl_id *id, pawl_buf *out,
   undoing u = {.shard = shard, .id = *id, .keep = {.alloc = &e->alloc}};
   pawl_rows rows;
   pawl_object o;
-  int found, tokens, agenda;
+  int found, tokens, agenda, trimmed;
   pawl_code rc = PAWL_OK;
 
   TRY(pawl_store_begin(e->store, PAWL_UNIT_READ, err));
@@ -193,6 +193,8 @@ pawl_code pawl_engine_get(pawl_engine *e, const pawl_id *id, pawl_buf *out,
   TRY(PAWL_SEND(e->store, token_list, &tokens, err, .shard = shard, .id = id));
   TRY(PAWL_SEND(e->store, agenda_get, &agenda, err, .shard = shard, .id = id,
                 .now = pawl_store_now(e->store)));
+  TRY(PAWL_SEND(e->store, history_trimmed, &trimmed, err, .shard = shard,
+                .id = id));
   TRY(pawl_store_commit(e->store, err));
   pawl_store_rows(e->store, found, &rows);
   if (!rows.nrows) return pawl_instance_missing(id, err);
@@ -204,6 +206,8 @@ pawl_code pawl_engine_get(pawl_engine *e, const pawl_id *id, pawl_buf *out,
   add_tokens(&rows, out);
   pawl_store_rows(e->store, agenda, &rows);
   add_agenda(&rows, &o);
+  pawl_store_rows(e->store, trimmed, &rows);
+  pawl_trimmed_tell(&rows, &o);
   pawl_member(&o, "attributes");
   pawl_attributes_ask(e, shard, id);
   TRY(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err));

@@ -144,6 +144,7 @@ struct pawl_engine {
   struct pawl_held *held;
   int nheld_slots; /* made so far: what is never used costs no memory */
   int nheld;
+  int ntrims;     /* plans whose instances are to be trimmed, trim.h */
   int last_found; /* a slot; what is looked for next is often behind it */
   const struct pawl_held *alone; /* N3: nothing beside it; NULL: no such */
   /* ---- what the last look showed, offers.c and claim.c ---- */

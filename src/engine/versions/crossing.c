@@ -218,6 +218,23 @@ out:
   return rc;
 }
 
+/* What they did before cannot be undone there: nobody knows of it. */
+static pawl_code find_trimmed(pawl_engine *e, int shard, const pawl_id *ids,
+                              int n, pawl_places *lost, pawl_error *err) {
+  pawl_rows r;
+
+  pawl_args_begin(&e->args, PAWL_STMT_repair_trimmed);
+  for (int i = 0; i < n; i++)
+    PAWL_PUT(&e->args, repair_trimmed, .shard = shard, .id = &ids[i]);
+  MUST(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &r, err));
+  for (int k = 0; k < r.nrows; k++) {
+    pawl_place *one = pawl_places_add(&e->world, lost);
+    if (!one) return pawl_fail_memory(err);
+    one->instance = *pawl_read_repair_trimmed(&r, k).instance;
+  }
+  return PAWL_OK;
+}
+
 pawl_code pawl_crossing_lost(pawl_engine *e, const pawl_crossing *c, int shard,
                              const pawl_id *ids, int n, pawl_places *lost,
                              pawl_error *err) {
@@ -226,6 +243,8 @@ pawl_code pawl_crossing_lost(pawl_engine *e, const pawl_crossing *c, int shard,
   pawl_code rc = PAWL_OK;
 
   assert(c->from && c->to); /* it is open */
+  if (n && pawl_def_has_undo(c->to))
+    MUST(find_trimmed(e, shard, ids, n, lost, err));
   if (!n || !pawl_def_has_undo(c->from)) return PAWL_OK;
   TRY(pawl_renames_load(e, shard, ids, n, &renames, err));
   pawl_args_begin(&e->args, PAWL_STMT_repair_done);

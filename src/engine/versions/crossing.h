@@ -48,7 +48,9 @@ pawl_code pawl_crossing_open(pawl_engine *e, const char *code, int64_t from,
                              int64_t to, pawl_crossing *c, pawl_error *err);
 void pawl_crossing_close(pawl_crossing *c);
 /* Steps of these instances that were done, can be undone, and have no
- * counterpart on the other side: added. Their undo would be lost. */
+ * counterpart on the other side: added. Their undo would be lost. Where the
+ * other side undoes anything, those whose history was trimmed, too: without a
+ * node. */
 pawl_code pawl_crossing_lost(pawl_engine *e, const pawl_crossing *c, int shard,
                              const pawl_id *ids, int n, pawl_places *lost,
                              pawl_error *err);

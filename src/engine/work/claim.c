@@ -125,6 +125,8 @@ static void hold(pawl_engine *e, pawl_held *h, const claim *c,
   h->loaded = PAWL_LOADED_NOTHING;
   h->look = PAWL_LOOK_NO;
   h->d.one_by_one = 0;
+  h->trimmed = -1;
+  h->trims = 0;
   h->d.def = NULL;
   h->d.state.tokens.n = 0;
   h->d.nletters = h->d.nitems = 0;

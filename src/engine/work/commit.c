@@ -28,6 +28,7 @@
 #include "plain.h"
 #include "run.h"
 #include "told.h"
+#include "trim.h"
 
 #define BUSY_TRIES 5
 
@@ -687,7 +688,8 @@ static int count_state(const pawl_engine *e, pawl_slot_state state) {
 pawl_code pawl_commit_ahead(pawl_engine *e, pawl_error *err) {
   pawl_code rc = PAWL_OK;
 
-  if (!pawl_pipeline_is_open(e) || count_state(e, PAWL_SLOT_UNKNOWN))
+  if (!pawl_pipeline_is_open(e) || count_state(e, PAWL_SLOT_UNKNOWN) ||
+      e->ntrims)
     return pawl_commit_all(e, err);
   for (int s = 0; s < e->nshards; s++) {
     rc = send_ahead(e, s, 1, err);
@@ -701,6 +703,8 @@ pawl_code pawl_commit_ahead(pawl_engine *e, pawl_error *err) {
 pawl_code pawl_commit_all(pawl_engine *e, pawl_error *err) {
   pawl_code rc = pawl_pipeline_drain(e, err);
 
+  if (rc != PAWL_OK && rc != PAWL_UNREACHABLE) return rc;
+  rc = rc == PAWL_OK ? pawl_trim_noted(e, err) : PAWL_OK;
   if (rc != PAWL_OK && rc != PAWL_UNREACHABLE) return rc;
   rc = PAWL_OK;
   /* decided-again and settled plans come round once more; each round either

@@ -16,6 +16,7 @@
 #include "refill.h"
 #include "run.h"
 #include "transactional.h"
+#include "trim.h"
 
 /* ---- one round ---- */
 
@@ -64,8 +65,9 @@ static pawl_code run_one(pawl_engine *e, pawl_held *h, pawl_error *err) {
     return PAWL_OK;
   }
   MUST(pawl_commit_all(e, err)); /* on its own, outside the batch */
-  if (h->state == PAWL_SLOT_READY && !h->look)
-    MUST(pawl_transactional_run(e, h, err));
+  if (h->state != PAWL_SLOT_READY || h->look) return PAWL_OK;
+  MUST(pawl_trim_ahead(e, h, err));
+  MUST(pawl_transactional_run(e, h, err));
   return PAWL_OK;
 }
 

@@ -13,6 +13,7 @@
 #include "services.h"
 #include "spin.h"
 #include "told.h"
+#include "trim.h"
 
 #define TURN_US (50 * 1000) /* tokens of one instance take turns that long */
 
@@ -173,6 +174,7 @@ static void note_plan(pawl_engine *e, pawl_held *h) {
          h->state == PAWL_SLOT_PLANNED); /* L1 */
   h->state = PAWL_SLOT_PLANNED;
   if (h->d.plan.rests) pawl_spin_rest(e, h);
+  if (h->d.def && h->d.def->keep_history) pawl_trim_note(e, h);
 }
 
 void pawl_step_run(pawl_engine *e, pawl_held *h) {

@@ -7,6 +7,7 @@
 
 #include <assert.h>
 
+#include "../../rules/trim.h"
 #include "../../value/json.h"
 #include "../common/attributes.h"
 #include "../common/query.h"
@@ -186,7 +187,11 @@ static pawl_code service_visits(const pawl_call *call, int64_t *out,
   if (!h->d.state.visit) return PAWL_OK; /* nothing of it is stored */
   MUST(ASK(READ, history_visits, &rows, PAWL_SLOT_MEMBERS(h),
            .node = pawl_strz(call->node), .below = call->visit));
-  if (rows.nrows) *out += pawl_read_history_visits(&rows, 0).n;
+  if (rows.nrows) {
+    const pawl_history_visits_row row = pawl_read_history_visits(&rows, 0);
+    *out += row.n +
+            pawl_trimmed_visits(row.trimmed, pawl_strz(call->node), &e->alloc);
+  }
   return PAWL_OK;
 }
 

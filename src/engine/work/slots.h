@@ -86,9 +86,12 @@ typedef struct pawl_held {
   int64_t revision;   /* of its definition; 0: whichever runs */
   pawl_buf tenant, correlation;
   int has_tenant, has_correlation; /* null is not empty */
-  int parts;      /* rows that its variables are in; 0: its own */
-  int vars_parts; /* the same of those that the plan has changed */
-  int nfound;     /* mail.c: letters, before a search */
+  int parts;       /* rows that its variables are in; 0: its own */
+  int vars_parts;  /* the same of those that the plan has changed */
+  int nfound;      /* mail.c: letters, before a search */
+  int64_t trimmed; /* its history up to there, as its holder knows; -1: not
+                      looked */
+  int trims;       /* it is to be trimmed before its plan is sent */
   pawl_flight flight;
   pawl_decision d; /* the instance, what came in, and the plan that follows */
 } pawl_held;

@@ -1,0 +1,376 @@
+-- `keep_history`: an instance that goes on for years keeps its history short,
+-- and all that reads it stays right, or says what is gone.
+local kit = require "spec.engine.kit"
+local pawl = require "pawl"
+
+local KEEP, SLACK = 100, 64
+
+--- Goes round through `a` until `state.stop`, a row each time. `total` changes
+--- each time, `first` is set once, `now_and_then` every 50 times; `gone` is
+--- there for a while.
+local function looping(state, options)
+  local given = { code = "t.long", start = "a", keep_history = KEEP }
+  for key, value in pairs(options or {}) do
+    given[key] = value ~= "" and value or nil
+  end
+  local flow = pawl.workflow(given)
+  flow:step("a", {
+    run = function(ctx)
+      state.n = (state.n or 0) + 1
+      local vars = ctx.vars
+      vars.total = state.n
+      vars.first = vars.first or state.n
+      if state.n % 50 == 0 then vars.now_and_then = state.n end
+      if state.n == 10 then vars.gone = { "here" } end
+      if state.n == 300 then vars.gone = nil end
+      if state.on_step then state.on_step(ctx, state.n) end
+      return state.n >= state.rounds and "out" or "again"
+    end,
+    next = { again = "a", out = "w" },
+  })
+  flow:wait("w", { event = "go", next = "z" })
+  flow:finish "z"
+  return flow
+end
+
+local function suspended(engine, id)
+  assert(engine:run())
+  assert(engine:suspend(id))
+  return id
+end
+
+--- One that has gone round `rounds` times, and waits.
+local function gone_round(backend, rounds, options, state)
+  local engine, clock, url = backend.fresh()
+  state = state or {}
+  state.rounds = rounds
+  assert(engine:load(looping(state, options)))
+  local id = assert(engine:start "t.long")
+  assert(engine:run())
+  return engine, id, url, clock, state
+end
+
+local function get(engine, id) return assert(engine:get(id)) end
+local function rows(engine, id, query)
+  return assert(engine:history(id, query))
+end
+
+--- Rows as they are stored, by number; row 0 apart.
+local function stored(backend, url)
+  return backend.sql(url, ([[
+    select seq, type from %s where seq > 0 order by instance, seq]]):format(
+      kit.table(backend, "history")))
+end
+
+--- The row that tells of what is gone.
+local function mark(engine, id)
+  for at, row in ipairs(rows(engine, id)) do
+    if row.type == "trimmed" then return row, at end
+  end
+end
+
+kit.describe("a history that is kept short", function(backend)
+  it("has at least as many rows as are kept, and few more", function()
+    local engine, id, url = gone_round(backend, 1000)
+    local instance = get(engine, id)
+    local n = #stored(backend, url)
+    assert.is_true(n >= KEEP, n)
+    assert.is_true(n <= KEEP + SLACK + 8, n)
+    local trimmed = instance.trimmed
+    assert.equal(KEEP, trimmed.keep)
+    assert.equal(1000 - n, trimmed.rows)
+    assert.is_true(trimmed.upto >= 1000 - KEEP - SLACK - 1)
+    assert.is_string(trimmed.at)
+    -- no hole behind that
+    local list = rows(engine, id, { after = trimmed.upto })
+    assert.equal(1000 - trimmed.upto, #list)
+    for i, row in ipairs(list) do assert.equal(trimmed.upto + i, row.seq) end
+  end)
+
+  it("stays whole without `keep_history`", function()
+    local engine, id, url = gone_round(backend, 400, { keep_history = "" })
+    assert.equal(400, #stored(backend, url))
+    assert.is_nil(get(engine, id).trimmed)
+    assert.is_nil(mark(engine, id))
+  end)
+
+  it("says where rows are missing, also to who pages", function()
+    local engine, id = gone_round(backend, 500)
+    local upto = get(engine, id).trimmed.upto
+    local row, at = mark(engine, id)
+    assert.is_true(row.seq <= upto)
+    assert.same(get(engine, id).trimmed, row.trimmed)
+    local list = rows(engine, id)
+    assert.equal(row.seq + 1, list[at + 1].seq)
+    for i = 2, #list do assert.is_true(list[i - 1].seq < list[i].seq) end
+    local seen, after = {}, 0
+    repeat
+      local page = rows(engine, id, { after = after, limit = 3 })
+      for _, one in ipairs(page) do seen[#seen + 1] = one end
+      if #page > 0 then after = page[#page].seq end
+    until #page == 0
+    assert.same(rows(engine, id), seen)
+    assert.equal("trimmed",
+      rows(engine, id, { after = 5, type = "nosuch" })[1].type)
+    assert.same({}, rows(engine, id, { after = row.seq, type = "nosuch" }))
+  end)
+
+  it("keeps the row that has each variable's latest value", function()
+    local engine, id = gone_round(backend, 620)
+    local first = rows(engine, id)[1]
+    assert.equal(1, first.seq)
+    assert.equal("step", first.type)
+    local list = rows(engine, id, { variable = "first" })
+    assert.equal(1, list[1].seq)
+    assert.equal(1, list[1].value)
+    list = rows(engine, id, { variable = "now_and_then" })
+    assert.equal(600, list[#list].value)
+    assert.equal(600, list[#list].seq)
+    list = rows(engine, id, { variable = "total" })
+    assert.equal(620, list[#list].value)
+  end)
+
+  it("tells the variables as they were behind what is gone", function()
+    local engine, id = gone_round(backend, 620)
+    local upto = get(engine, id).trimmed.upto
+    for _, seq in ipairs { upto + 1, upto + 30, 620 } do
+      assert(engine:restart(suspended(engine, id),
+        { from = "w", seq = seq }))
+      local vars = get(engine, id).variables
+      assert.equal(seq - 1, vars.total)
+      assert.equal(1, vars.first)
+      assert.equal((seq - 1) // 50 * 50, vars.now_and_then)
+      assert.is_nil(vars.gone)
+    end
+    kit.refused("invalid", "its history before row %d+ was trimmed "
+      .. "%(keep_history = 100%)", "go back to a later row",
+      engine:restart(suspended(engine, id), { from = "w", seq = upto }))
+    kit.refused("invalid", "was trimmed", nil,
+      engine:restart(id, { from = "w", seq = 1 }))
+  end)
+
+  it("goes back to a node while that is known", function()
+    local engine, id = gone_round(backend, 400)
+    assert(engine:restart(suspended(engine, id), { from = "a" }))
+    assert.equal("waiting", (assert(engine:run()) and get(engine, id)).status)
+  end)
+
+  it("refuses to go back to where nobody knows what was", function()
+    local engine = backend.fresh()
+    local flow = pawl.workflow { code = "t.once", start = "once",
+      keep_history = KEEP }
+    local n = 0
+    flow:step("once", { next = "early",
+      run = function(ctx) ctx.vars.x = 1 end })
+    flow:step("early", { next = "a", run = function(ctx) ctx.vars.x = 2 end })
+    flow:step("a", { next = { again = "a", out = "w" }, run = function(ctx)
+      n = n + 1
+      ctx.vars.x = n
+      return n % 400 == 0 and "out" or "again"
+    end })
+    flow:wait("w", { event = "go", next = "never" })
+    flow:step("never", { run = function() end, next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.once")
+    assert(engine:run())
+    suspended(engine, id)
+    for _, node in ipairs { "once", "early" } do
+      kit.refused("invalid", "was trimmed", nil,
+        engine:restart(id, { from = node }))
+    end
+    -- it never was there: with its variables as they are
+    assert(engine:restart(id, { from = "never" }))
+    assert(engine:run())
+    assert.equal(400, get(engine, id).variables.x)
+    assert.equal("completed", get(engine, id).status)
+  end)
+
+  it("keeps what people did, and what answers requests", function()
+    local state = { on_step = function() end }
+    local engine, clock = backend.fresh()
+    state.rounds = 50
+    assert(engine:load(looping(state)))
+    local id = assert(engine:start "t.long")
+    assert(engine:run())
+    assert(engine:edit(id, { by = "ann", set = { total = -1 } }))
+    assert(engine:note(id, { by = "bob", text = "seen" }))
+    clock:advance(1)
+    for _ = 1, 10 do
+      state.rounds = state.n + 60
+      assert(engine:restart(suspended(engine, id), { from = "a", by = "carl" }))
+      assert(engine:run())
+    end
+    assert.is_true(get(engine, id).trimmed.rows > 400)
+    assert.equal(1, #rows(engine, id, { by = "ann", after = 0 })
+      - 1) -- and the mark
+    local who = {}
+    for _, entry in ipairs(assert(engine:audit { instance = id })) do
+      who[entry.by or ""] = (who[entry.by or ""] or 0) + 1
+    end
+    assert.equal(1, who.ann)
+    assert.equal(1, who.bob)
+    assert.equal(10, who.carl)
+    assert.equal(state.n, get(engine, id).variables.total)
+  end)
+
+  it("counts visits on", function()
+    local seen
+    local state = { on_step = function(ctx) seen = ctx.visit end }
+    gone_round(backend, 700, nil, state)
+    assert.equal(700, seen)
+  end)
+
+  it("is so for one that waits again with each commit", function()
+    local engine, _, url = backend.fresh()
+    local flow = pawl.workflow { code = "t.wait", start = "w",
+      keep_history = KEEP }
+    flow:wait("w", { event = "tick", into = "got", next = "w" , timeout = "1d",
+      on_error = { timeout = "z" } })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.wait")
+    assert(engine:run())
+    for i = 1, 400 do
+      assert(engine:signal { name = "tick", instance = id, data = i })
+      assert(engine:run())
+    end
+    local list = stored(backend, url)
+    assert.is_true(#list >= KEEP and #list <= KEEP + 2 * SLACK, #list)
+    assert.equal(400, get(engine, id).variables.got)
+    assert.equal(list[#list].seq - #list, get(engine, id).trimmed.rows)
+  end)
+
+  it("keeps the row that a call was come to from, while that waits", function()
+    local engine = backend.fresh()
+    local child = pawl.workflow { code = "t.child", start = "w" }
+    child:wait("w", { event = "done", next = "z" })
+    child:finish "z"
+    local flow = pawl.workflow { code = "t.parent", start = "both",
+      keep_history = KEEP }
+    local n = 0
+    flow:fork("both", { next = { one = "ask", other = "a" } })
+    flow:step("ask", { next = "call", run = function() end })
+    flow:call("call", { workflow = "t.child", next = "j" })
+    flow:step("a", { next = { again = "a", out = "w" }, run = function()
+      n = n + 1
+      return n % 500 == 0 and "out" or "again"
+    end })
+    flow:wait("w", { event = "more", next = "j" })
+    flow:join("j", { next = "b" })
+    flow:step("b", { next = { again = "b", out = "last" }, run = function()
+      n = n + 1
+      return n % 500 == 0 and "out" or "again"
+    end })
+    flow:wait("last", { event = "last", next = "z" })
+    flow:finish "z"
+    assert(engine:load(child))
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.parent")
+    assert(engine:run())
+    local function asked()
+      return rows(engine, id, { node = "ask", after = 0 })
+    end
+    assert.is_true(get(engine, id).trimmed.rows > 300)
+    assert.equal("ask", asked()[1].node)
+    local kid = assert(engine:list { workflow = "t.child" })[1]
+    assert.equal(id, kid.parent)
+    assert(engine:signal { name = "done", instance = kid.id })
+    assert(engine:signal { name = "more", instance = id })
+    assert(engine:run())
+    assert.equal(1000, n)
+    assert.equal("trimmed", asked()[1].type) -- nobody needs it any more
+  end)
+
+  it("is not to be had beside `undo`", function()
+    local engine = backend.fresh()
+    local flow = pawl.workflow { code = "t.undo", start = "a",
+      keep_history = KEEP }
+    flow:step("a", { run = function() end, undo = function() end, next = "z" })
+    flow:finish "z"
+    kit.refused("definition", 'step "a": its `undo` needs all of the history, '
+      .. "which `keep_history` trims", "leave out `keep_history`",
+      engine:load(flow))
+  end)
+
+  --- The loop, in a version that may undo it.
+  local function undoing()
+    local flow = pawl.workflow { code = "t.long", version = 2, start = "a" }
+    flow:step("a", { run = function() end, undo = function() end,
+      next = { again = "a", out = "w" } })
+    flow:wait("w", { event = "go", next = "z" })
+    flow:finish "z"
+    return flow
+  end
+
+  it("goes to no version that may undo what is gone", function()
+    local engine, id = gone_round(backend, 400)
+    assert(engine:load(undoing()))
+    local why = "its history was trimmed, so that nobody knows what was done"
+    for _, plan in ipairs { true, false } do
+      local gone, refused = assert(engine.workflows:transfer("t.long", 1, 2,
+        { plan = plan }))
+      assert.same({}, gone)
+      assert.matches(why, refused[1].reason)
+    end
+    assert.equal(1, get(engine, id).version)
+  end)
+
+  it("goes there while it is whole", function()
+    local engine, id = gone_round(backend, 50)
+    assert(engine:load(undoing()))
+    assert(engine.workflows:transfer("t.long", 1, 2))
+    assert.equal(2, get(engine, id).version)
+  end)
+
+  it("is so from then on for one that comes from a version without", function()
+    local state = {}
+    local engine, id, url = gone_round(backend, 1200, { keep_history = "" },
+      state)
+    assert.equal(1200, #stored(backend, url))
+    state.rounds = state.n + 60
+    assert(engine:load(looping(state, { version = 2 })))
+    assert(engine.workflows:transfer("t.long", 1, 2))
+    assert(engine:restart(suspended(engine, id), { from = "a" }))
+    local longest, before = 0, 1203
+    state.on_step = function()
+      local n = #stored(backend, url)
+      longest, before = math.max(longest, before - n), n
+    end
+    assert(engine:run())
+    assert.is_true(longest > 200 and longest <= 256, longest)
+    state.on_step, state.rounds = nil, state.n + 500
+    assert(engine:restart(suspended(engine, id), { from = "a" }))
+    assert(engine:run())
+    local n = #stored(backend, url)
+    assert.is_true(n <= KEEP + SLACK + 16, n)
+    assert.equal(state.n, get(engine, id).variables.total)
+  end)
+
+  it("travels with its instance", function()
+    local engine, id, url, clock = gone_round(backend, 400)
+    local was, list = get(engine, id).trimmed, rows(engine, id)
+    local lines = assert(engine:export(id))
+    for _, other in ipairs(kit.backends) do
+      local there = other.fresh { clock = clock }
+      assert(there:import(lines, { copy = true }))
+      local theirs = assert(there:list {})[1].id
+      assert.same(was, get(there, theirs).trimmed)
+      assert.equal(#list, #rows(there, theirs))
+    end
+    assert(engine:signal { name = "go", instance = id })
+    assert(engine:run())
+    list = rows(engine, id)
+    assert(engine:archive(id))
+    assert.same(was, get(engine, id).trimmed)
+    assert.same(list, rows(engine, id))
+    assert(engine:unarchive(id))
+    assert.same(list, rows(engine, id))
+    assert(engine:delete(id))
+    assert(engine:undelete(id))
+    assert.same(was, get(engine, id).trimmed)
+    assert(engine:purge(id))
+    assert.same({}, stored(backend, url))
+    assert.equal(0, kit.count(backend, url, "history"))
+  end)
+end)
