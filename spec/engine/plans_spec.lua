@@ -643,6 +643,8 @@ end)
 -- What is asked for, and by which statement it is found.
 local LISTS <const> = {
   none = { "list_status" },
+  few = { "list_status", { tenant = "'x'", statuses = "'failed '",
+    attributes = [=['[{"name":"r","ranges":[["sz","sz~"]]}]']=] } },
   workflow = { "list_status", { workflow = "'t.one'" } },
   tenant = { "list_tenant", { tenant = "'x'" } },
   correlation = { "list_found", { correlation = "'x'" } },

@@ -1,4 +1,5 @@
 -- What lists of instances can be asked for, and how they are paged.
+local core = require "pawl.core"
 local kit = require "spec.engine.kit"
 local pawl = require "pawl"
 
@@ -233,6 +234,55 @@ kit.describe("a list of instances", function(backend)
     assert.equal("a b c d", found "x")
     assert.equal("", found "timeout*")
     assert.equal("", found "bank timeout")
+  end)
+
+  it("is found by a status that few have, beside what all have", function()
+    local engine, _, url = backend.fresh()
+    assert(engine:load(kit.one()))
+    local flow = pawl.workflow { code = "t.fails", start = "a" }
+    flow:step("a", { next = "z", run = function()
+      error { code = "no", retry = false }
+    end })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local items = {}
+    for i = 1, 3000 do items[i] = {} end
+    local all = { tenant = "x", attributes = { region = "eu", n = 7 } }
+    assert(engine:start_many("t.one", items, all))
+    for i = 1, 3 do
+      all.attributes.n = i
+      assert(engine:start("t.fails", {}, all))
+    end
+    all.attributes.region = "us"
+    assert(engine:start("t.fails", {}, all))
+    assert(engine:run())
+    local one <close> = assert(pawl.open(url, { tenant = "x" }))
+    local function took(query, n)
+      local best = math.huge
+      for _ = 1, 3 do
+        local began = core.mono()
+        assert.equal(n, #assert(one:list(query)))
+        best = math.min(best, core.mono() - began)
+      end
+      return best
+    end
+    assert.equal(3000, (one:tally { status = "completed" }))
+    assert.equal(3003, (one:tally { attributes = { region = "eu" } }))
+    for _, query in ipairs {
+      { attributes = { region = "eu" } }, -- by what it equals
+      { attributes = { n = { ">=", 0 }, region = "eu" } },
+      { attributes = { n = { ">=", 0 }, region = { "in", "eu", "uk" } } },
+    } do
+      query.status = "failed"
+      local few = took(query, 3)
+      query.status, query.node = nil, "nowhere" -- it reads them all
+      local many = took(query, 0)
+      assert.is_true(few < many / 2, ("%g and %g: %s"):format(few, many,
+        pawl.json.encode(query)))
+    end
+    assert.equal(3, #assert(one:list { status = "failed", limit = 3 }))
+    assert.equal(1, #assert(one:list { status = { "failed", "suspended" },
+      attributes = { n = 2 } }))
   end)
 
   it("is found by who has cancelled it, and how that was undone", function()

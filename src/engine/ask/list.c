@@ -5,6 +5,8 @@
  *   deleted                        their index           a page, in order
  *   key, parent, correlation,      its index             all that have it
  *   root, business_key
+ *   attributes or tenant beside    status and workflow   a page, in order
+ *   statuses that few have
  *   attributes                     what one equals       a page, in order
  *                                  else its ranges       all that are in them
  *   error_code                     failures              all that have it
@@ -44,6 +46,10 @@
 /* So many are sorted by a time that no index has. */
 #define MOST 10000
 
+/* What may be common is not walked where the statuses that are asked for have
+ * no more than that: each of these is looked at instead. */
+#define FEW 1000
+
 /* `before`, `after`, `parent` and `root` may be given as the ends of ids: what
  * they mean is in the members beside. */
 typedef struct filter {
@@ -73,6 +79,7 @@ typedef struct filter {
       code_from, code_to, by_text, undone, stored;
   pawl_conditions conditions;
   int brief; /* no more than is counted */
+  int few;   /* are of its statuses */
 } filter;
 
 static const char *const SORTS[] = {"newest",  "oldest",    "created",
@@ -341,6 +348,34 @@ static pawl_code check_place(const filter *f, pawl_error *err) {
   return PAWL_INVALID;
 }
 
+/* How many have the statuses that are asked for, whoever's they are, is known
+ * from counters. */
+static pawl_code look_how_many(pawl_engine *e, filter *f, pawl_error *err) {
+  const unsigned stored = stored_statuses(f->statuses);
+  pawl_rows rows;
+  int64_t n = 0;
+
+  MUST(PAWL_READ(e->store, counter_read, &rows, err,
+                 .workflow = pawl_buf_some(&f->workflow),
+                 .since = PAWL_TIME_MAX));
+  for (int k = 0; k < rows.nrows; k++) {
+    const pawl_counter_read_row row = pawl_read_counter_read(&rows, k);
+    pawl_status status;
+    if (pawl_status_parse(row.status, &status) && (stored >> status & 1u) &&
+        (!f->version || row.version == f->version))
+      n += row.amount;
+  }
+  f->few = n <= FEW;
+  return PAWL_OK;
+}
+
+/* Is it found by what very many may have, beside a status? */
+static int may_be_few(const filter *f) {
+  return (f->attributes.at || f->tenant.len) && !f->deleted && !f->archived &&
+         !found_by(f) && !agenda_by(f) &&
+         stored_statuses(f->statuses) != stored_statuses(ALL);
+}
+
 static pawl_code read_filter(pawl_engine *e, pawl_str query, filter *f,
                              pawl_error *err) {
   f->leased = f->group_by = -1;
@@ -361,9 +396,10 @@ static pawl_code read_filter(pawl_engine *e, pawl_str query, filter *f,
   if (f->error_code.len) set_code_texts(f);
   if (f->cancelled_by.len) set_by_text(f);
   set_undone(f);
+  if (may_be_few(f)) MUST(look_how_many(e, f, err));
   if (f->attributes.at)
     MUST(pawl_conditions_read(&f->conditions, f->attributes,
-                              !f->deleted && !found_by(f), err));
+                              !f->deleted && !f->few && !found_by(f), err));
   MUST(pawl_buf_check(&f->stored, err));
   MUST(pawl_buf_check(&f->business_from, err));
   MUST(pawl_buf_check(&f->business_to, err));
@@ -515,14 +551,15 @@ static pawl_code send_list(pawl_engine *e, const filter *f, pawl_rows *rows,
                    : found_by(f)                   ? found_by(f)
                                                    : agenda_by(f);
   const int equal = c->equals.len > 0;
+  const int tenant = f->tenant.len && !f->few;
 
   if (f->archived) return send_archived(e, f, rows, err);
   if (is_told(f)) return send_told(e, f, rows, err);
-  pawl_args_begin(&e->args, f->deleted      ? PAWL_STMT_list_deleted
-                            : equal         ? PAWL_STMT_list_attribute
-                            : by            ? PAWL_STMT_list_found
-                            : f->tenant.len ? PAWL_STMT_list_tenant
-                                            : PAWL_STMT_list_status);
+  pawl_args_begin(&e->args, f->deleted ? PAWL_STMT_list_deleted
+                            : equal    ? PAWL_STMT_list_attribute
+                            : by       ? PAWL_STMT_list_found
+                            : tenant   ? PAWL_STMT_list_tenant
+                                       : PAWL_STMT_list_status);
   for (int s = 0; s < e->nshards; s++)
     if (f->deleted)
       PAWL_PUT(&e->args, list_deleted, .shard = s, ASKED(f));
@@ -537,7 +574,7 @@ static pawl_code send_list(pawl_engine *e, const filter *f, pawl_rows *rows,
           .code_from = pawl_buf_given(&f->code_from, f->error_code.len > 0),
           .code_to = pawl_buf_some(&f->code_to), .until = agenda_until(e, f),
           ASKED(f));
-    else if (f->tenant.len)
+    else if (tenant)
       PAWL_PUT(&e->args, list_tenant, .shard = s, ASKED(f));
     else
       put_statuses(e, f, s);
