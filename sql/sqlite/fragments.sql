@@ -158,7 +158,7 @@ cross join ({{archived}}) t on t.shard = {{1}} and t.id = {{2}}
 
 -- fragment: status_walk
 select {{listed}} from pawl_instance t indexed by pawl_instance_workflow
- where t.shard = @shard and t.status = @status and {{3}}
+ where t.shard = @shard and t.status = @status and t.workflow = @workflow
    and t.id > @low and t.id < @high and {{2}} and {{is_asked}}
  order by t.id {{1}} limit @max
 

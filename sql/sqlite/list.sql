@@ -6,8 +6,6 @@ select * from ({{status_merge desc; <; @high; not @up}}) older
 union all
 select * from ({{status_merge asc; >; @low; @up}}) newer
 union all
-select * from (
-  {{status_walk desc; not @up; t.workflow = @workflow}}) older_of_one
+select * from ({{status_walk desc; not @up}}) older_of_one
 union all
-select * from (
-  {{status_walk asc; @up; t.workflow = @workflow}}) newer_of_one;
+select * from ({{status_walk asc; @up}}) newer_of_one;
