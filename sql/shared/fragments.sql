@@ -169,6 +169,22 @@ exists (select 1 from pawl.agenda a
                and k.node = {{2}} and k.state in ('active', 'waiting')
              offset 0))
 
+-- fragment: words_of
+-- Those of {{1}} that have the word that is asked for; keys apart.
+select id from pawl.{{1}}
+ where @by = 'parent' and shard = s.shard and parent = @parent
+union all
+select id from pawl.{{1}}
+ where @by = 'correlation' and shard = s.shard
+   and correlation = @correlation
+union all
+select id from pawl.{{1}}
+ where @by = 'root' and shard = s.shard and root = @root
+union all
+select id from pawl.{{1}}
+ where @by = 'business_key' and shard = s.shard
+   and business_key >= @business_from and business_key < @business_to
+
 -- fragment: told_walk
 -- Those that the index {{3}} has, of one value of what it is by.
 select {{listed}} from pawl.instance t

@@ -103,19 +103,7 @@ select i.* {{from_each}} (
      where @by = 'key' and shard = s.shard and key = @key
        and successor is not null
     union all
-    select id from pawl.instance
-     where @by = 'parent' and shard = s.shard and parent = @parent
-    union all
-    select id from pawl.instance
-     where @by = 'correlation' and shard = s.shard
-       and correlation = @correlation
-    union all
-    select id from pawl.instance
-     where @by = 'root' and shard = s.shard and root = @root
-    union all
-    select id from pawl.instance
-     where @by = 'business_key' and shard = s.shard
-       and business_key >= @business_from and business_key < @business_to
+    {{words_of instance}}
     union all
     select instance from pawl.agenda
      where @by = 'due' and shard = s.shard and not ready and due_at < @until
@@ -178,19 +166,7 @@ select i.* {{from_each}} (
     select id as found from pawl.archive
      where @by = 'key' and shard = s.shard and key = @key
     union all
-    select id from pawl.archive
-     where @by = 'parent' and shard = s.shard and parent = @parent
-    union all
-    select id from pawl.archive
-     where @by = 'correlation' and shard = s.shard
-       and correlation = @correlation
-    union all
-    select id from pawl.archive
-     where @by = 'root' and shard = s.shard and root = @root
-    union all
-    select id from pawl.archive
-     where @by = 'business_key' and shard = s.shard
-       and business_key >= @business_from and business_key < @business_to
+    {{words_of archive}}
     union all
     {{attribute_ranges}}
     offset 0) f {{archived_at s.shard; f.found}}
