@@ -379,6 +379,13 @@ exists (select 1 from (
            where shard = {{1}}.shard and id = {{1}}.instance offset 0) y
          where y.away is not null)
 
+-- fragment: task_pages
+-- Of each shard and status a page of those where {{1}}, from either end.
+select t.id, t.due_at {{from_each}} (
+  select * from ({{task_walk {{1}}; desc; not @up}}) older
+  union all
+  select * from ({{task_walk {{1}}; asc; @up}}) newer) t
+
 -- fragment: task_walk
 -- A page of those that {{1}}, by the index that has the status and the id
 -- behind that.

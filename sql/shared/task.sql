@@ -138,53 +138,35 @@ update pawl.task as t
 -- A page of each pair of shard and status, here and in what follows; the caller
 -- merges. Only what compares a status with the least of all may use the index
 -- by status: the others look for less.
-select t.id, t.due_at {{from_each}} (
-  select * from ({{task_walk t.status >= ''; desc; not @up}}) older
-  union all
-  select * from ({{task_walk t.status >= ''; asc; @up}}) newer) t;
+{{task_pages t.status >= ''}};
 
 -- name: task_list_form
 -- args: like task_list
 -- rows: like task_list
-select t.id, t.due_at {{from_each}} (
-  select * from ({{task_walk t.form = @form; desc; not @up}}) older
-  union all
-  select * from ({{task_walk t.form = @form; asc; @up}}) newer) t;
+{{task_pages t.form = @form}};
 
 -- name: task_list_tenant
 -- args: like task_list
 -- rows: like task_list
-select t.id, t.due_at {{from_each}} (
-  select * from ({{task_walk t.tenant = @tenant; desc; not @up}}) older
-  union all
-  select * from ({{task_walk t.tenant = @tenant; asc; @up}}) newer) t;
+{{task_pages t.tenant = @tenant}};
 
 -- name: task_list_workflow
 -- args: like task_list
 -- rows: like task_list
-select t.id, t.due_at {{from_each}} (
-  select * from ({{task_walk t.workflow = @workflow; desc; not @up}}) older
-  union all
-  select * from ({{task_walk t.workflow = @workflow; asc; @up}}) newer) t;
+{{task_pages t.workflow = @workflow}};
 
 -- name: task_list_assignee
 -- args: @shard smallint[], @status text[], @owner text, @{{task_asked}},
 --       @{{task_page}}
 -- rows: like task_list
 -- Those that a user is to do.
-select t.id, t.due_at {{from_each}} (
-  select * from ({{task_walk t.assignee = @owner; desc; not @up}}) older
-  union all
-  select * from ({{task_walk t.assignee = @owner; asc; @up}}) newer) t;
+{{task_pages t.assignee = @owner}};
 
 -- name: task_list_claimed
 -- args: like task_list_assignee
 -- rows: like task_list
 -- Those that a user is doing.
-select t.id, t.due_at {{from_each}} (
-  select * from ({{task_walk t.claimed_by = @owner; desc; not @up}}) older
-  union all
-  select * from ({{task_walk t.claimed_by = @owner; asc; @up}}) newer) t;
+{{task_pages t.claimed_by = @owner}};
 
 -- name: task_list_due
 -- args: @shard smallint[], @status text[], @{{task_asked}}, @after_due time,
