@@ -375,6 +375,33 @@ describe("pawl history", function()
     assert.matches("  fails.lua:5: no_luck: not today", ran.out, 1, true)
   end)
 
+  it("says where rows are gone, and show how many", function()
+    local here = folder()
+    here:write("long.lua", [[
+local pawl = require "pawl"
+local flow = pawl.workflow { code = "t.long", start = "a",
+  keep_history = 100 }
+flow:step("a", { run = function(ctx)
+  ctx.vars.n = (ctx.vars.n or 0) + 1
+  return ctx.vars.n < 300 and "again" or "out"
+end, next = { again = "a", out = "done" } })
+flow:finish "done"
+return flow
+]])
+    local id = here:json("run", "long.lua").id
+    local gone = here:json("show", id).trimmed.rows
+    assert.is_true(gone > 100)
+    local text = ("rows are gone up to here, %d in all (keep_history = 100)")
+      :format(gone)
+    local ran = here:pawl("history", id)
+    assert.matches("\n *%d+  [^\n]+  trimmed  ", ran.out)
+    assert.matches(text, ran.out, 1, true)
+    assert.matches(text, here:pawl("history", id, "--variable", "n").out, 1,
+      true)
+    assert.matches(("history +%d of its first %%d+ rows are gone "
+      .. "%%(keep_history = 100%%)\n"):format(gone), here:pawl("show", id).out)
+  end)
+
   it("says that there is no more behind a row, not that there is nothing",
     function()
       local here = folder()

@@ -35,6 +35,18 @@ flow:finish "done"
 return flow
 ]]
 
+local LONG <const> = [[
+local pawl = require "pawl"
+local flow = pawl.workflow { code = "t.long", start = "a",
+  keep_history = 100 }
+flow:step("a", { run = function(ctx)
+  ctx.vars.n = (ctx.vars.n or 0) + 1
+  return ctx.vars.n < 300 and "again" or "out"
+end, next = { again = "a", out = "done" } })
+flow:finish "done"
+return flow
+]]
+
 ---- shapes ------------------------------------------------------------------
 
 --- The blocks of the page, by the commands in the heading that they stand
@@ -177,6 +189,7 @@ for _, backend in ipairs(backends) do
       local _, _, url = backend.fresh { clock = false }
       here:write("all.lua", FLOW)
       here:write("short.lua", SHORT)
+      here:write("long.lua", LONG)
       local function run(...)
         local words = { ... }
         local more = type(words[#words]) == "table" and table.remove(words)
@@ -198,7 +211,9 @@ for _, backend in ipairs(backends) do
         start '{"to":"call"}', start '{"fails":true}', start "{}", start "{}",
       }
       run("cancel", ids[4], "--by", "ann", "--reason", "a test")
-      run("worker", "--until-idle", "all.lua")
+      run("deploy", "long.lua")
+      ids.long = run("start", "t.long"):match "%S+"
+      run("worker", "--until-idle", "all.lua", "long.lua")
       run("delete", ids[4], "--by", "ann", "--reason", "a test")
       run("suspend", ids[5], "--by", "ann")
       run("start", "t.all", "-i", "{}", "--delay", "0")
@@ -251,6 +266,9 @@ for _, backend in ipairs(backends) do
         check("explain", "explain", id)
       end
       check("history", "history", ids[1], "--variable", "total")
+      assert.equal(100, check("show", "show", ids.long).trimmed.keep)
+      local rows = check("history", "history", ids.long, "--type", "nosuch")
+      assert.equal("trimmed", rows[1].type)
       check("tokens", "tokens", ids[1], "--all")
       check("task list", "task", "list")
       check("task list --count", "task", "list", "--count")

@@ -346,6 +346,14 @@ local function draw_story(random)
   return story
 end
 
+--- Its history is trimmed: then nothing of it can be undone.
+local function keep_short(flow)
+  flow.options.keep_history = 100
+  for _, node in ipairs(flow.nodes) do
+    node.undo, node.undo_fails, node.undo_awaits = nil, nil, nil
+  end
+end
+
 ---@param seed integer
 ---@return spec.Case
 function graphs.draw(seed)
@@ -353,6 +361,9 @@ function graphs.draw(seed)
   local flows, n = { false }, random:between(1, 3)
   for i = 2, n do flows[i] = draw_flow(random, random:between(1, 5), 1) end
   flows[1] = draw_flow(random, random:between(2, 22), n)
+  if seed % 3 == 0 then
+    for _, flow in ipairs(flows) do keep_short(flow) end
+  end
   return { seed = seed, flows = flows, story = draw_story(random) }
 end
 
@@ -561,6 +572,9 @@ function graphs.text(case, i, prefix)
   local options = { ("code = %q, start = %q"):format(code(i), flow.start) }
   if flow.options.compensate == false then
     options[#options + 1] = "compensate = false"
+  end
+  if flow.options.keep_history then
+    options[#options + 1] = "keep_history = " .. flow.options.keep_history
   end
   if flow.options.deadline then
     options[#options + 1] = ("deadline = %d"):format(flow.options.deadline)

@@ -81,12 +81,14 @@ function Stage.new(backend)
   local self = setmetatable({ backend = backend, clock = clock, url = url,
     engines = {}, now = 1, played = 0 }, Stage)
   self.store = assert(probe.open(url))
+  probe.shorten(holds.KEPT) -- of those that have `keep_history`
   open(self, 1)
   open(self, 2)
   return self
 end
 
 function Stage:close()
+  probe.shorten(0)
   for _, engine in pairs(self.engines) do engine:close() end
   self.store:close()
   self.backend.cleanup()

@@ -2,6 +2,7 @@
 -- and all that reads it stays right, or says what is gone.
 local kit = require "spec.engine.kit"
 local pawl = require "pawl"
+local probe = require "spec.support.probe"
 
 local KEEP, SLACK = 100, 64
 
@@ -241,6 +242,19 @@ kit.describe("a history that is kept short", function(backend)
     assert.equal(list[#list].seq - #list, get(engine, id).trimmed.rows)
   end)
 
+  it("is masked but for what tells of it", function()
+    local engine, id, _, clock = gone_round(backend, 400)
+    local lines = assert(engine:export(id, { mask = { "vars.total" } }))
+    local there = backend.fresh { clock = clock }
+    assert(there:load(looping { rounds = 0 }))
+    assert(there:import(lines))
+    assert(there:run())
+    assert(there:restart(id, { from = "w",
+      seq = get(engine, id).trimmed.upto + 1 }))
+    assert.equal("***", get(there, id).variables.total)
+    assert.equal(1, get(there, id).variables.first)
+  end)
+
   it("keeps the row that a call was come to from, while that waits", function()
     local engine = backend.fresh()
     local child = pawl.workflow { code = "t.child", start = "w" }
@@ -372,5 +386,105 @@ kit.describe("a history that is kept short", function(backend)
     assert(engine:purge(id))
     assert.same({}, stored(backend, url))
     assert.equal(0, kit.count(backend, url, "history"))
+  end)
+
+  it("stays within N and an eighth for as long as it goes on", function()
+    local engine, _, url = backend.fresh()
+    local most, state = 0, { rounds = 10000 }
+    state.on_step = function(_, n)
+      if n % 500 == 0 then
+        most = math.max(most, kit.count(backend, url, "history"))
+      end
+    end
+    assert(engine:load(looping(state, { keep_history = 1000 })))
+    local id = assert(engine:start "t.long")
+    assert(engine:run())
+    assert.equal(10000, get(engine, id).variables.total)
+    assert.is_true(most >= 1000 and most <= 1000 + 125 + 12, most)
+  end)
+
+  it("goes on when it could not be trimmed for once", function()
+    local state = { rounds = 600 }
+    local engine, _, url = backend.fresh()
+    assert(engine:load(looping(state)))
+    local id = assert(engine:start "t.long")
+    probe.fault "engine.trim.fail=fail@1,engine.trim.fail=fail@2"
+    assert(engine:run())
+    probe.fault(nil)
+    assert.equal(600, get(engine, id).variables.total)
+    assert.is_true(#stored(backend, url) <= KEEP + 2 * SLACK + 8)
+  end)
+
+  it("is trimmed by nobody whose lease is gone", function()
+    local engine, id, url, clock = gone_round(backend, 400)
+    local before, was = #stored(backend, url), get(engine, id).trimmed
+    local store = kit.store(url, clock)
+    local lease = kit.draw_id()
+    kit.run(store, "history_drop", { shard = 0, id = { id },
+      lease = { lease }, latch = { probe.null }, seq = { was.upto + 1 } })
+    kit.run(store, "history_trim", { shard = 0, id = { id },
+      lease = { lease }, latch = { probe.null }, executor = lease,
+      record = { "{}" }, completed_at = { clock.us } })
+    assert.equal(before, #stored(backend, url))
+    assert.same(was, get(engine, id).trimmed)
+  end)
+
+  it("stays while its instance is suspended, whatever comes in", function()
+    local engine, id, url = gone_round(backend, 160)
+    suspended(engine, id)
+    local before = #stored(backend, url)
+    for _ = 1, 40 do assert(engine:note(id, { text = "seen" })) end
+    assert.equal(before + 40, #stored(backend, url))
+    assert.equal("suspended", rows(engine, id, { type = "suspended" })[1].type)
+  end)
+
+  it("has what changed large variables and attributes", function()
+    local engine = backend.fresh()
+    local flow = pawl.workflow { code = "t.large", start = "a",
+      keep_history = KEEP }
+    local n = 0
+    flow:step("a", { next = { again = "a", out = "w" }, run = function(ctx)
+      n = n + 1
+      if n == 3 then
+        ctx.vars.large = ("x"):rep(20000)
+        ctx.attrs.tier, ctx.attrs.once = "gold", 1
+      elseif n == 200 then
+        ctx.attrs.once = nil
+      end
+      ctx.vars.n = n
+      return n >= 500 and "out" or "again"
+    end })
+    flow:wait("w", { event = "go", next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.large")
+    assert(engine:run())
+    local large = rows(engine, id, { variable = "large" })
+    assert.equal(3, large[1].seq)
+    assert.equal(20000, #large[1].value)
+    local tier = rows(engine, id, { attribute = "tier" })
+    assert.equal("gold", tier[1].value.value)
+    assert(engine:restart(suspended(engine, id), { from = "w",
+      seq = get(engine, id).trimmed.upto + 1 }))
+    assert.equal(20000, #get(engine, id).variables.large)
+  end)
+
+  it("is so for one whose steps are transactional", function()
+    local engine, _, url = backend.fresh()
+    local flow = pawl.workflow { code = "t.sql", start = "a",
+      keep_history = KEEP }
+    local n = 0
+    flow:step("a", { transactional = true, next = { again = "a", out = "z" },
+      run = function(ctx)
+        n = n + 1
+        ctx.vars.n = n
+        return n >= 400 and "out" or "again"
+      end })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.sql")
+    assert(engine:run())
+    assert.equal(400, get(engine, id).variables.n)
+    assert.is_true(#stored(backend, url) <= KEEP + SLACK + 8)
   end)
 end)

@@ -130,6 +130,13 @@ static int stays_here(const pawl_rows *rows, int k, pawl_carried table,
          !pawl_read_export_outbox(rows, k).published_at;
 }
 
+/* Row 0 of a history names variables, and rows that hold them: it has nobody's
+ * values, and would tell nothing with others in the place of its numbers. */
+static int has_no_data(const pawl_rows *rows, int k, pawl_carried table) {
+  return table == PAWL_CARRIED_history &&
+         !pawl_read_export_history(rows, k).seq;
+}
+
 static int64_t add_table(const pawl_rows *rows, pawl_carried table,
                          const export_options *o, const masks *m,
                          pawl_buf *out) {
@@ -141,7 +148,8 @@ static int64_t add_table(const pawl_rows *rows, pawl_carried table,
         is_masked(m, pawl_read_export_attribute(rows, k).name))
       continue;
     if (stays_here(rows, k, table, o)) continue;
-    pawl_line_write(rows, k, names[table], &mask, out);
+    pawl_line_write(rows, k, names[table],
+                    has_no_data(rows, k, table) ? NULL : &mask, out);
     n++;
   }
   return n;

@@ -75,7 +75,7 @@ typedef struct pawl_told {
 /* What is taken away in units whose size goes by how long they take, see
  * act/pace.h. */
 typedef enum pawl_paced {
-  PAWL_PACED_ROWS, /* of instances that have ended */
+  PAWL_PACED_ROWS,     /* of instances that have ended */
   PAWL_PACED_ARCHIVED, /* the same, in the unit that archives them */
   PAWL_PACED_OUTBOX,
   PAWL_PACED_TASKS,
@@ -139,7 +139,7 @@ struct pawl_engine {
   int64_t unit_mono_us;       /* when the one under way had its locks */
   int64_t longest_us;         /* of units that took rows away */
   struct pawl_pace *pace;     /* of a sweep under way; NULL: it rests not */
-  int64_t prune_mono_us; /* no piece before that */
+  int64_t prune_mono_us;      /* no piece before that */
   /* ---- work: held instances, slots.h ---- */
   struct pawl_held *held;
   int nheld_slots; /* made so far: what is never used costs no memory */

@@ -11,12 +11,24 @@
 #define ROWS 256     /* that one unit looks at: some milliseconds of locks */
 #define EACH_ROWS 64 /* who has not looked yet does so as often as that */
 
+#ifdef PAWL_TESTING
+static int64_t shortened;
+void pawl_trim_shorten(int64_t keep) {
+  shortened = keep;
+}
+#else
+enum { shortened = 0 };
+#endif
+
+static int64_t kept(const pawl_held *h) {
+  return shortened ? shortened : h->d.def->keep_history;
+}
+
 /* Does a history of that many rows have enough beyond those that stay? */
 static int is_long(const pawl_held *h, int64_t seq) {
-  const int64_t keep = h->d.def->keep_history;
-  const int64_t upto = h->trimmed < 0 ? 0 : h->trimmed;
+  const int64_t keep = kept(h), upto = h->trimmed < 0 ? 0 : h->trimmed;
 
-  return seq - upto > keep + pawl_trim_slack(keep);
+  return seq - upto > keep + (shortened ? 1 : pawl_trim_slack(keep));
 }
 
 /* What undoes has its plan in history. One that is suspended says there why,
@@ -32,7 +44,8 @@ void pawl_trim_note(pawl_engine *e, pawl_held *h) {
 
   if (h->trims || !is_long(h, is) || !may_be_trimmed(h)) return;
   /* nobody has looked: not at each commit of one that waits in between */
-  if (h->trimmed < 0 && was / EACH_ROWS == is / EACH_ROWS) return;
+  if (h->trimmed < 0 && was / EACH_ROWS == is / EACH_ROWS && !shortened)
+    return;
   if (e->unit) return; /* its own transaction is open */
   h->trims = 1;
   e->ntrims++;
@@ -65,8 +78,8 @@ static pawl_code read_rows(pawl_engine *e, const pawl_held *h, look *k,
   pawl_rows r;
 
   MUST(PAWL_READ(e->store, history_old, &r, err, PAWL_SLOT_MEMBERS(h),
-                 .after = h->trimmed,
-                 .upto = h->d.seq - h->d.def->keep_history, .max = ROWS));
+                 .after = h->trimmed, .upto = h->d.seq - kept(h),
+                 .max = ROWS));
   MUST(PAWL_KEEP(history_old, &r, &k->rows, err));
   k->n = r.nrows;
   for (int i = 0; i < k->n; i++) {
@@ -112,6 +125,8 @@ static pawl_code take_away(pawl_engine *e, pawl_held *h, const pawl_trim *t,
   TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
   TRY(send(e, h, t, &at, err));
   (void)PAWL_FAULT("engine.trim.before");
+  if (PAWL_FAULT("engine.trim.fail") == PAWL_FAULT_FAIL)
+    TRY(pawl_fail(err, PAWL_STORE, "it was not to be"));
   TRY(pawl_store_commit(e->store, err));
   (void)PAWL_FAULT("engine.trim.after");
   pawl_store_rows(e->store, at, &rows);
@@ -127,8 +142,7 @@ static pawl_code trim_rows(pawl_engine *e, pawl_held *h, look *k,
   int held = 0;
   pawl_code rc = PAWL_OK;
 
-  pawl_trim_decide(&t, k->was, h->d.def->keep_history, &h->d.state.tokens,
-                   k->list, k->n);
+  pawl_trim_decide(&t, k->was, kept(h), &h->d.state.tokens, k->list, k->n);
   if (t.failed) TRY(pawl_fail_memory(err));
   TRY(take_away(e, h, &t, &held, err));
   if (held) h->trimmed = k->list[k->n - 1].seq;

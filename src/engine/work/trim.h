@@ -25,5 +25,10 @@ void pawl_trim_note(pawl_engine *e, pawl_held *h);
 pawl_code pawl_trim_noted(pawl_engine *e, pawl_error *err);
 /* One whose next plan is sent by itself (transactional.c). */
 pawl_code pawl_trim_ahead(pawl_engine *e, pawl_held *h, pawl_error *err);
+#ifdef PAWL_TESTING
+/* Wherever there is `keep_history`, it is that, and one row beyond is enough;
+ * 0: as it is. For specs whose histories are short. */
+void pawl_trim_shorten(int64_t keep);
+#endif
 
 #endif
