@@ -447,3 +447,35 @@ kit.describe("a child with a key", function(backend)
     assert.not_equal(id, other)
   end)
 end)
+
+kit.describe("whoever takes a key", function(backend)
+  after_each(function() probe.fault(nil) end)
+
+  --- On SQLite nobody else writes while a start looks for the holder.
+  it("locks its holder anew where it has come out of the archive, or gone in",
+    function()
+      for _, way in ipairs { "unarchive", "archive" } do
+        local engine, clock, url = fresh(backend)
+        local rival <close> = kit.rival(backend, url, clock)
+        local id = assert(begin(engine, nil, { fail = true }))
+        assert(engine:run())
+        if way == "unarchive" then assert(engine:archive(id)) end
+        local asked, moved = 0, nil
+        local function look()
+          asked = asked + 1
+          if asked == 1 then moved = rival[way](rival, id) end
+          probe.fault("engine.start.lock=call", look)
+        end
+        probe.fault("engine.start.lock=call", look)
+        local second, created = begin(engine, { reuse = "ended" })
+        probe.fault(nil)
+        assert.is_true(created, tostring(created))
+        local may = backend.name == "postgres"
+        assert.same({ may or nil, may and 2 or 1 }, { moved, asked })
+        local archived = assert(engine:get(id)).archived ~= nil
+        assert.equal((way == "archive") == may, archived)
+        if archived then assert(engine:unarchive(id)) end
+        assert.equal(second, assert(engine:get(id)).successor)
+      end
+    end)
+end)

@@ -151,10 +151,13 @@ static pawl_code look(pawl_engine *e, const pawl_starting *s, holder *h,
 static pawl_code find_holder(pawl_engine *e, const pawl_starting *s, holder *h,
                              pawl_error *err) {
   pawl_id locked = {{0}};
+  int where = 0; /* in the archive, or among those that live */
 
   for (;;) {
     MUST(look(e, s, h, err));
-    if (h->verdict != TAKE || pawl_id_eq(&h->id, &locked)) return PAWL_OK;
+    if (h->verdict != TAKE ||
+        (pawl_id_eq(&h->id, &locked) && h->is_archived == where))
+      return PAWL_OK;
     (void)PAWL_FAULT("engine.start.lock");
     MUST(PAWL_SEND(e->store, agenda_revive, NULL, err,
                    .shard = pawl_start_shard(e, s), .id = &h->id,
@@ -164,6 +167,7 @@ static pawl_code find_holder(pawl_engine *e, const pawl_starting *s, holder *h,
       MUST(PAWL_SEND(e->store, archive_lock, NULL, err,
                      .shard = pawl_start_shard(e, s), .id = &h->id));
     locked = h->id;
+    where = h->is_archived;
   }
 }
 
