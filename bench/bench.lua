@@ -62,7 +62,7 @@ local SIZES = {
     bulk = 20000, items = 10000, events = 10000, waiting = 4000, latency = 40,
     cold = 40, finished = 1000000, timers = 100000, depth = 7, asleep = 1000000,
     probe = { 128, 384 }, changes = 40,
-    record = 1000000, beside = 2000, patience = 300, rate = 400 },
+    record = 1000000, beside = 2000, patience = 270, rate = 400 },
   quick = { rounds = 3, five = 2000, one = 4000, raw = 10000, starts = 1000,
     bulk = 10000, items = 2000, events = 2000, waiting = 4000, latency = 20,
     cold = 20, finished = 100000, timers = 10000, depth = 5, asleep = 100000,

@@ -12,8 +12,10 @@ local OPENING = 60 -- seconds that one may take
 
 --- One that ends without a word, for whatever reason, leaves this one.
 local function command(before, out, ...)
-  return ("%s %s || { echo failed >%s; exit 1; }"):format(before,
-    system.line("lua5.4", ...), system.line(out))
+  local to = system.line(out)
+  -- moved there: a file that is empty yet is one who has begun
+  return ("%s %s || { echo failed >%s.new; mv %s.new %s; exit 1; }"):format(
+    before, system.line("lua5.4", ...), to, to, to)
 end
 
 local function wait_until_open(one)
