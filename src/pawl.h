@@ -132,11 +132,13 @@ typedef struct pawl_error {
   char raised[65];    /* the script's: error{ code = "card_declined" }; whole:
                         longer ones are no codes, and the hint says so */
   char sqlstate[6];   /* "40001"; SQLite codes are mapped; "" if not SQL */
-  char where[128];    /* "order.lua:12", "vars.items[3].cb", a migration */
+  char where[128];    /* "order.lua:12", "vars.items[3].cb", a migration; cut
+                         likewise */
   char message[2048]; /* what failed, on which instance and node; one line.
                          One that was longer ends in " ... (cut)"; what is
                          stored of a handler's failure has up to 16 KB */
-  char hint[256];     /* what the reader can do about it; may be "" */
+  char hint[256];     /* what the reader can do about it; may be ""; cut
+                         likewise */
   char trace[1536];   /* Lua traceback, cut likewise; may be "" */
   char reserved[64];  /* zero */
 } pawl_error;

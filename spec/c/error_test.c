@@ -76,6 +76,32 @@ static void a_message_says_that_it_was_cut(void) {
   CHECK_TEXT(err.message + strlen(err.message) - CUT, PAWL_CUT);
 }
 
+static void so_do_a_hint_and_a_place(void) {
+  pawl_error err;
+  char text[sizeof err.hint + 8];
+
+  memset(text, 'a', sizeof text);
+  text[sizeof err.hint - 1] = 0; /* just fits */
+  pawl_fail_hint(&err, PAWL_VALUE, text, "first");
+  CHECK_TEXT(err.hint, text);
+  text[sizeof err.hint - 1] = 'a';
+  text[sizeof err.hint] = 0; /* one too many */
+  pawl_fail_hint(&err, PAWL_VALUE, text, "first");
+  CHECK_INT(strlen(err.hint), sizeof err.hint - 1);
+  CHECK_TEXT(err.hint + strlen(err.hint) - CUT, PAWL_CUT);
+  err.hint[0] = 0;
+  pawl_error_hint(&err, "%s", text);
+  CHECK_TEXT(err.hint + strlen(err.hint) - CUT, PAWL_CUT);
+  text[sizeof err.where - 1] = 0;
+  pawl_error_where(&err, "%s", text);
+  CHECK_TEXT(err.where, text);
+  text[sizeof err.where - 1] = 'a';
+  text[sizeof err.where] = 0;
+  pawl_error_where(&err, "%s", text);
+  CHECK_INT(strlen(err.where), sizeof err.where - 1);
+  CHECK_TEXT(err.where + strlen(err.where) - CUT, PAWL_CUT);
+}
+
 /* Cuts at every offset into a character of two, three and four bytes. */
 static void long_text_is_cut_between_characters(void) {
   static const char *const characters[] = {"\xc3\xa9", "\xe2\x82\xac",
@@ -159,6 +185,7 @@ int main(void) {
   levels_add_what_they_know();
   an_error_may_quote_itself();
   a_message_says_that_it_was_cut();
+  so_do_a_hint_and_a_place();
   long_text_is_cut_between_characters();
   copies_accept_nothing();
   some_failures_pass();

@@ -44,7 +44,7 @@ static void set_text(char *to, size_t size, const char *fmt, va_list args)
 static void set_text(char *to, size_t size, const char *fmt, va_list args) {
   char text[sizeof((pawl_error *)0)->hint];
   assert(size <= sizeof text);
-  (void)format(text, size, fmt, args);
+  if (format(text, size, fmt, args)) mark_cut(text, size);
   memcpy(to, text, size);
 }
 
@@ -57,7 +57,7 @@ void pawl_vfail(pawl_error *err, pawl_code code, const char *hint,
   memset(err, 0, sizeof *err);
   err->code = code;
   memcpy(err->message, text, sizeof text);
-  pawl_copy_text(err->hint, sizeof err->hint, hint);
+  pawl_copy_message(err->hint, sizeof err->hint, hint);
 }
 
 pawl_code pawl_fail(pawl_error *err, pawl_code code, const char *fmt, ...) {
