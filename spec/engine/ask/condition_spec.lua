@@ -23,6 +23,17 @@ kit.describe("a store's own condition", function(backend)
     assert.same({}, engine:health().warnings)
   end)
 
+  it("has no log of writes beside it in memory", function()
+    if not sqlite then return end -- a server has its log elsewhere
+    local file = assert(io.open("-wal", "w")) -- whoever named it so
+    file:write "x"
+    file:close()
+    local engine <close> = assert(pawl.open ":memory:")
+    local health, err = engine:health()
+    os.remove "-wal"
+    assert.equal(0, assert(health, err).store.wal_bytes)
+  end)
+
   it("has the oldest lease, and the oldest transaction of a server",
     function()
       local engine, clock, url = backend.fresh()

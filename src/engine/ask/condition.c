@@ -90,12 +90,17 @@ static pawl_code read_tables(condition *c, pawl_error *err) {
   return PAWL_OK;
 }
 
-/* Of a file: beside it, if it is there. Of a server: if it tells us. */
+/* Of a file: beside it, if it is there; memory has none. Of a server: if it
+ * tells us. */
 static pawl_code read_wal(condition *c, pawl_error *err) {
   struct stat found;
   pawl_rows r;
   pawl_error why;
 
+  if (c->free_bytes >= 0 && !c->file.len) {
+    c->wal_bytes = 0;
+    return PAWL_OK;
+  }
   if (c->free_bytes >= 0) {
     pawl_buf_addz(&c->file, "-wal");
     MUST(pawl_buf_check(&c->file, err));
