@@ -672,7 +672,9 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_workflow_transfer(pawl_engine *engine,
  * at_us, tenant, group, correlation, business_key, metadata, by (who starts it:
  * told as started_by), attributes ({"name":{"type","value"}}, as pawl_get tells
  * them), id (a UUIDv7 drawn by the caller, which makes repeating the call
- * harmless; PAWL_CONFLICT: it is another workflow's instance). `id`: the
+ * harmless; PAWL_CONFLICT: it is another workflow's instance. With a key its
+ * last 4 digits are replaced by those of the key, as they name the shard: the
+ * call gives the id that it has). `id`: the
  * instance's, written with 36 characters and a zero. `created` (may be NULL):
  * 0 when the key named an earlier instance.
  * PAWL_NOTFOUND: no such workflow, or version. PAWL_VALUE and PAWL_INVALID say

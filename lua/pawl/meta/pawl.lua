@@ -207,7 +207,8 @@ function pawl.migrations(url, options) end
 ---@field metadata? table
 ---@field by? string           who starts it, for the record
 ---@field attributes? table<string, string|number|boolean|pawl.Typed>
----@field id? string           a UUIDv7 of the caller's, safe to repeat
+---@field id? string           a UUIDv7 of the caller's, safe to repeat; with a
+---                             key its last 4 digits are replaced by the key's
 
 --- One of start_many's: what a start takes, but for `version`.
 ---@class pawl.StartItem: pawl.StartOptions
