@@ -11,11 +11,11 @@ return {
     .. "emitted what nobody has published yet. Stopped half-way, it is "
     .. "hidden, and goes on when it is asked for again."
     .. "\n\n" .. act.about_many,
-  options = act.with_filters {
+  options = act.with_filters({
     { long = "keep-attributes", help = "by them it can be found still: "
       .. "`pawl list --archived`" },
     { long = "force", help = "what it emitted may be lost unpublished" },
-  },
+  }, act.audited),
   examples = {
     { "pawl purge 019aa1f2 019aa1f7", "two of them" },
   },
