@@ -125,7 +125,7 @@ static void long_text_is_cut_between_characters(void) {
       CHECK_INT((strlen(err.message) - shift - 10 - CUT) % len, 0);
       CHECK_TEXT(err.message + strlen(err.message) - CUT, PAWL_CUT);
       pawl_error_where(&err, "%s", text);
-      CHECK_INT((strlen(err.where) - shift) % len, 0);
+      CHECK_INT((strlen(err.where) - shift - CUT) % len, 0);
       pawl_error_prefix(&err, "%s", text); /* leaves no room for the rest */
       CHECK(strlen(err.message) < sizeof err.message);
     }

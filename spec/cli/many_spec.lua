@@ -115,9 +115,7 @@ describe("a command with filters", function()
       assert.equal(5, counted(("--%s-after"):format(kind), "30d",
         "--status", "failed,waiting,cancelled"))
     end
-    ran = here:pawl("list", "--deadline-before", "9999-12-31")
-    assert.equal(2, ran.code)
-    assert.matches("'9999%-12%-31' is after 2169", ran.err)
+    assert.equal(0, counted("--deadline-before", "9999-12-31"))
   end)
 
   it("is one request, which may be named", function()

@@ -41,8 +41,8 @@ Site.each("a worker that is told to stop", function(new)
   end)
 end)
 
-local STOPPING = "stopping: a handler that runs is finished first; press "
-  .. "Ctrl-C again to stop at once\n"
+local STOPPING = "stopping: a handler that runs is finished first, one in "
+  .. "ctx.await begins anew later; press Ctrl-C again to stop at once\n"
 
 Site.each("a worker whose handler takes long", function(new)
   it("says at once that it stops", function()

@@ -61,8 +61,7 @@ kit.describe("what is archived", function(backend)
     kit.refused("conflict", "instance " .. id:gsub("%-", "%%-") ..
       " is archived", "unarchive it first",
       engine.tasks:edit(task, { by = "ann", title = "No?" }))
-    local other <close> = assert(pawl.open(url, { tenant = "b",
-      clock = clock }))
+    local other = kit.rival(backend, url, clock, { tenant = "b" })
     kit.refused("notfound", "no task", nil, other.tasks:get(task))
     assert(engine:unarchive(id))
     assert.same(before, assert(engine.tasks:get(task)))
@@ -82,8 +81,7 @@ kit.describe("what is archived", function(backend)
     flow:task("ask", { title = "Yes?", next = "z" })
     flow:finish "z"
     assert(engine:load(flow))
-    local own <close> = assert(pawl.open(url, { tenant = "a",
-      clock = clock }))
+    local own = kit.rival(backend, url, clock, { tenant = "a" })
     local id = assert(engine:start("t.task", nil, { tenant = "a" }))
     assert(engine:run())
     assert(own:cancel(id))
@@ -92,8 +90,7 @@ kit.describe("what is archived", function(backend)
     assert(own:archive(id, FORCE))
     assert.same(before, assert(own.tasks:get(task)))
     assert.same(before, assert(own.tasks:get(task:sub(1, 30))))
-    local other <close> = assert(pawl.open(url, { tenant = "b",
-      clock = clock }))
+    local other = kit.rival(backend, url, clock, { tenant = "b" })
     kit.refused("notfound", "no task", nil, other.tasks:get(task))
     kit.refused("notfound", "no task", nil,
       other.tasks:get(task:sub(1, 30)))

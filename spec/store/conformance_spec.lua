@@ -22,7 +22,7 @@ local ASIDE <const> = {
   [":memory:"] = {
     files = {
       -- They look from beside, or lose the connection and with it the store.
-      act = { "prune", "purge" },
+      act = { "prune", "prune_parts", "purge" },
       ask = { "backup", "condition", "export", "health", "stats" },
       common = { "answer", "find", "sortable" },
       work = { "attr_log", "deliver", "executors", "large_vars", "load",

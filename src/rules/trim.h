@@ -22,9 +22,9 @@
  *
  * Layer    rules: pure; who reads the rows, and takes them away, is
  *          engine/work/trim.c.
- * Keeps    K1 variables behind `upto` are the members of rows that the record
+ * Keeps    E2 variables behind `upto` are the members of rows that the record
  *             names, and of no others.
- *          K2 a row that the record names is there. */
+ *          E3 a row that the record names is there. */
 #ifndef PAWL_RULES_TRIM_H
 #define PAWL_RULES_TRIM_H
 

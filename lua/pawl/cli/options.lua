@@ -159,8 +159,6 @@ function convert.retain(name, text)
   return given
 end
 
-local LAST_TIME = 6307200000000000 -- microseconds: what the engine takes
-
 --- Seconds since 1970.
 function convert.time(name, text, option)
   if text == "now" then return os.time() end
@@ -172,7 +170,6 @@ function convert.time(name, text, option)
       name, text)
   end
   if us < 1 then usage("--%s: '%s' is before 1970", nil, name, text) end
-  if us > LAST_TIME then usage("--%s: '%s' is after 2169", nil, name, text) end
   return us / 1e6
 end
 

@@ -25,8 +25,9 @@ return {
   summary = "how many instances there are, what is due, who is behind",
   about = "Tells of each workflow's version how many instances it has of each "
     .. "status (those that were created and not begun run, too: `pawl list "
-    .. "--group-by status` tells them apart) and where they wait, how many were started, completed and "
-    .. "failed in the last minutes, what workers may claim and since when, "
+    .. "--group-by status` tells them apart) and where they wait, how many "
+    .. "were started, completed and failed in the last minutes, what workers "
+    .. "may claim and since when, "
     .. "what waits to be published and which tasks are open. Nothing is "
     .. "searched for that: it takes as long beside a million instances. What "
     .. "could be very many is counted to 10,000 and shown as 10000+.",

@@ -162,14 +162,17 @@ static void what_is_carried_away_stands_still(void) {
   CHECK_STATUS(&k, "suspended");
   CHECK_HAS(k.d.state.away, "'reason':'a larger machine'");
   CHECK_INT(kit_records(&k, "carried"), 1);
-  static const char *const changes[] = {"resume", "cancel", "retry",
-                                        "wake",   "carry",  "suspend"};
+  static const char *const changes[] = {"resume", "cancel", "retry", "wake",
+                                        "suspend"};
   for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
     ask(&k, changes[i], "{}");
     CHECK_HAS(kit_record(&k, "refused")->text,
               "it was carried to another store: `reclaim` takes it back");
     CHECK_STATUS(&k, "suspended");
   }
+  ask(&k, "carry", "{}"); /* again */
+  CHECK_INT(kit_records(&k, "refused"), 0);
+  CHECK_STATUS(&k, "suspended");
   k.now += 2 * 60 * PAWL_SECOND; /* its timer is due: nothing comes of it */
   kit_step(&k);
   CHECK_STATUS(&k, "suspended");

@@ -2126,7 +2126,7 @@ begin
     "string return fail replace", "reuse": "string never ended failed",
     "version": "number 1 2147483647", "priority": "number -32768 32767",
     "delay_us": "number 0 3153600000000000",
-    "at_us": "number 1 6307200000000000", "group": "string",
+    "at_us": "number 1 253402300799999999", "group": "string",
     "tenant": "string", "correlation": "string", "business_key": "string",
     "metadata": "object", "by": "string", "attributes": "object",
     "id": "string"}');

@@ -34,7 +34,7 @@ static const pawl_option start_rows[] = {
     {"priority", PAWL_OPTION_INT, AT(priority), .low = INT16_MIN,
      .high = INT16_MAX},
     {"delay_us", PAWL_OPTION_SPAN, AT(delay_us), .high = 100 * YEAR_US},
-    {"at_us", PAWL_OPTION_TIME, AT(at_us), .low = 1, .high = 200 * YEAR_US},
+    {"at_us", PAWL_OPTION_TIME, AT(at_us), .low = 1},
     {"group", PAWL_OPTION_TEXT, WORD(group)},
     PAWL_COLUMNS_given(ROW)
     {"attributes", PAWL_OPTION_OBJECT, AT(attributes)},

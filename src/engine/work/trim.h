@@ -8,10 +8,10 @@
  * were looked at, and what may go, says rules/trim.h.
  *
  * Layer    engine/work: commit.c and run.c call it.
- * Keeps    T1 rows go, and what tells of them is written, in one unit that
+ * Keeps    E4 rows go, and what tells of them is written, in one unit that
  *             begins with the lease's lock: who holds an instance finds its
  *             history as he left it.
- *          T2 an instance of a workflow without `keep_history` costs a look at
+ *          E5 an instance of a workflow without `keep_history` costs a look at
  *             its definition. */
 #ifndef PAWL_ENGINE_WORK_TRIM_H
 #define PAWL_ENGINE_WORK_TRIM_H
