@@ -4,7 +4,8 @@
 
 -- columns: candidate
 --   id uuid, workflow text, version integer, status text, completed_at time,
---   seq bigint, parent uuid, deleted_at time, purge_at time, away json
+--   seq bigint, sent bigint, parts integer, parent uuid, deleted_at time,
+--   purge_at time, away json
 
 -- name: prune_ended
 -- args: @shard smallint, @workflow text, @status text, @after uuid,

@@ -76,6 +76,27 @@ kit.describe("the pace of housekeeping", function(backend)
     assert.equal(0, assert(engine:prune { audit = 0 }).rested_us)
   end)
 
+  it("keeps its place through a long one, also without any rest", function()
+    local engine, clock, url = fresh()
+    long(backend, url, engine, 2500)
+    backend.sql(url, ("update %s set seq = 3500"):format(
+      kit.table(backend, "instance")))
+    clock:advance(1)
+    local rival = kit.rival(backend, url, clock)
+    local times, code = 0, nil
+    probe.fault(each("engine.purge.batch", 2), function()
+      times = times + 1
+      if times == 1 then
+        clock:advance(31)
+      else
+        code = select(2, rival:prune { retain = 0 }).code
+      end
+    end)
+    assert(engine:prune { retain = 0, share = 100 })
+    probe.fault(nil)
+    assert.same({ 2, "busy" }, { times, code })
+  end)
+
   it("does not rest while it only counts", function()
     assert.equal(0, pruned({ dry_run = true, share = 1 }, 1))
   end)

@@ -323,6 +323,23 @@ kit.describe("pruning", function(backend)
     assert.same({}, left(backend, url))
   end)
 
+  it("takes in batches what has emitted very much, too", function()
+    local engine, clock, url = backend.fresh()
+    local flow = pawl.workflow { code = "t.loud", start = "a" }
+    flow:step("a", { next = "z", run = function(ctx)
+      for i = 1, 400 do ctx.emit("told", { i = i }) end
+    end })
+    flow:finish "z"
+    assert(engine:load(flow))
+    run(engine, "t.loud")
+    backend.sql(url, ("update %s set published_at = created_at"):format(
+      kit.table(backend, "outbox")))
+    clock:advance(1)
+    local report = assert(engine:prune { retain = 0 })
+    assert.same({ deleted = 1 }, removed(report))
+    assert.same({}, left(backend, url))
+  end)
+
   it("takes very many, in order, and nothing twice", function()
     local engine, clock, url = backend.fresh()
     assert(engine:load(mixed "t.mixed"))

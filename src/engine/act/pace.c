@@ -117,7 +117,7 @@ pawl_code pawl_pace_rest(pawl_engine *e, pawl_error *err) {
   if (owed < LEAST_REST_US && p->share < 100) return PAWL_OK;
   p->waited_us = 0;
   p->since_mono = began;
-  if (owed <= 0) return PAWL_OK;
+  if (owed <= 0) return p->keep ? p->keep(p->ud, err) : PAWL_OK;
   MUST(rest_until(e, p, began + owed, err));
   p->since_mono = pawl_clock_mono();
   p->rested_us += p->since_mono - began;

@@ -38,7 +38,8 @@ struct pawl_pace {
   int64_t since_mono; /* all since then is work */
   int64_t waited_us;  /* but for this */
   int64_t rested_us;
-  pawl_code (*keep)(void *ud, pawl_error *err); /* called while it rests */
+  pawl_code (*keep)(void *ud, pawl_error *err); /* called while it rests, and
+                                                   where it need not */
   void *ud;
 };
 

@@ -340,7 +340,7 @@ static void add_candidate(const sweep *w, pawl_purgeable *list, int *n,
       .keep_attributes = keeps_attributes(w, v),
       .has_parent = row->parent != NULL,
       .completed_us = row->completed_at,
-      .rows = row->seq + ROWS_APART,
+      .rows = row->seq + row->sent + row->parts + ROWS_APART,
       .hold = row->away.len ? PAWL_HOLD_AWAY : PAWL_HOLD_NOTHING};
   if (row->parent) p->parent = *row->parent;
 }
@@ -699,11 +699,11 @@ pawl_code pawl_prune_all(pawl_engine *e, pawl_taker *take, pawl_filer *file,
   MUST(pawl_options_read(&pawl_options_of_prune, options, &w.asked, err));
   MUST(read_retain(e, &w.ours, err));
   init_sweep(&w, counts);
+  e->interrupted = 0;
   if (!w.asked.dry_run) {
     MUST(take_house(&w, 1, &got, NULL, err));
     if (!got) return refuse_busy(e, err);
   }
-  e->interrupted = 0;
   w.pace =
       (struct pawl_pace){.asked = w.asked.dry_run ? 100 : (int)w.asked.share,
                          .keep = keep_house,
