@@ -27,7 +27,7 @@ local ASIDE <const> = {
       common = { "answer", "find", "sortable" },
       work = { "attr_log", "deliver", "executors", "large_vars", "load",
                "mail", "needs", "reach", "repair", "stray", "told",
-               "transactional" },
+               "transactional", "trim" },
       enter = { "succeed" },
       [""] = { "child", "code", "decision", "failed_transfer", "kept",
                "plans", "protocol", "refused", "twice", "untaken", "verbs",
@@ -35,6 +35,7 @@ local ASIDE <const> = {
     },
     titles = { -- they write into the store by hand
       "is refused where it would have to sort without end",
+      "is found by a status that few have",
       "is left by a dead executor what it takes alone",
     },
   },
