@@ -185,6 +185,79 @@ describe("the plan of a statement that is sent often, on sqlite,", function()
     assert.is_true(checked > 30)
   end)
 
+  --- The plans of all statements, by name, in one session that has counted
+  --- before (`counts`, rows of sqlite_stat1) and forgotten that, as the library
+  --- does: how long its tables are the session keeps in mind.
+  local function plans_after(url, counts)
+    local names, script = {}, { "begin;" }
+    if counts then
+      script[#script + 1] = "analyze sqlite_master; delete from sqlite_stat1;"
+      for _, row in ipairs(counts) do
+        script[#script + 1] = ("insert into sqlite_stat1 values "
+          .. "('%s', %s, '%s');"):format(row[1], row[2], row[3])
+      end
+      script[#script + 1] = "analyze sqlite_master; delete from sqlite_stat1;"
+        .. "analyze sqlite_master;"
+    end
+    for name in pairs(statements) do names[#names + 1] = name end
+    table.sort(names)
+    for _, name in ipairs(names) do
+      script[#script + 1] = ".print == " .. name .. "\nexplain query plan "
+        .. kit.literal(statements[name], {}) .. ";"
+    end
+    script[#script + 1] = "rollback;"
+    local file = require "spec.support.tmp".file("plans.sql",
+      table.concat(script, "\n"))
+    local told = shell.output { "sqlite3", "-batch", url, ".read " .. file }
+    local plans = {}
+    local name
+    for line in told:gmatch "[^\n]+" do
+      name = line:match "^== ([%w_]+)$" or name
+      plans[name] = (plans[name] or "") .. line .. "\n"
+    end
+    return plans
+  end
+
+  it("is the same whatever was counted before", function()
+    local _, _, url = backend.fresh()
+    backend.sql(url, "create table x (a); insert into x values (1); "
+      .. "analyze x;") -- which makes the table of counts
+    local wanted, n = plans_after(url), 0
+    for _ in pairs(wanted) do n = n + 1 end
+    assert.is_true(n > 200, n)
+    -- a table without rowid is its own index there
+    local indexes = {}
+    for name, of in shell.output { "sqlite3", "-batch", url,
+      "select name, tbl_name from sqlite_master where name glob 'pawl_*' "
+      .. "or tbl_name glob 'pawl_*'" }:gmatch "([%w_]+)|([%w_]+)" do
+      indexes[#indexes + 1] = { name, of }
+    end
+    assert.is_true(#indexes > 80)
+    math.randomseed(7)
+    local others = {}
+    for _ = 1, 40 do
+      local rows, counts = {}, {}
+      for _, index in ipairs(indexes) do
+        local of = index[2]
+        rows[of] = rows[of] or ("%d"):format(10 ^ math.random(2, 7))
+        if math.random(2) == 1 then -- of one that is empty nothing is known
+          counts[#counts + 1] = { of, "'" .. index[1] .. "'", rows[of] }
+        end
+      end
+      local plans = plans_after(url, counts)
+      for name, plan in pairs(wanted) do
+        if plans[name] ~= plan then
+          others[name] = ("%s:\n%s\nthen:\n%s"):format(name, plan,
+            tostring(plans[name]))
+        end
+      end
+    end
+    local list = {}
+    for _, text in pairs(others) do list[#list + 1] = text end
+    table.sort(list)
+    assert.equal("", table.concat(list, "\n"))
+  end)
+
   it("searches by more than what very many rows share", function()
     local _, _, url = backend.fresh()
     local checked, walks = 0, {}

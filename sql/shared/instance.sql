@@ -177,7 +177,8 @@ select s.no as no, i.id, i.workflow, i.tenant,
 -- leases' common end finds the rows by the index on due_at; as a range, and in
 -- order, so that no other index would do.
 -- Differs: for SQLite the index is named, or its planner would read the whole
--- agenda.
+-- agenda; and the order is (cross), or one that has counted how long they are
+-- would begin with all instances.
 select i.id, i.status, i.workflow, i.version, i.tenant,
        i.correlation, i.input,
        {{variables_of i.parts; i.variables; i.id}},
@@ -201,7 +202,7 @@ select i.id, i.status, i.workflow, i.version, i.tenant,
    where shard = @shard and id = a.instance offset 0) i;
 -- only: sqlite
   from pawl.agenda a indexed by pawl_agenda_due
-  join pawl.instance i on i.shard = @shard and i.id = a.instance
+ cross join pawl.instance i on i.shard = @shard and i.id = a.instance
  where a.shard = @shard and not a.ready and a.lease = @lease
    and a.due_at = {{from_now @lease_us}};
 
