@@ -256,6 +256,22 @@ describe("pawl help", function()
     assert.equal(here:pawl("help").out, here:pawl("-h").out)
   end)
 
+  it("takes one value of an option that has one", function()
+    for _, case in ipairs {
+      { "--limit is given twice", "list", "-n", "1", "--limit", "2" },
+      { "--store is given twice", "--store", "a.db", "list", "-s", "a.db" },
+      { "--priority is given twice", "start", "t.x", "--priority", "1",
+        "--priority", "2" },
+      { "--since and --created-after say the same", "list", "--since", "1d",
+        "--created-after", "2026-01-31" },
+    } do
+      local ran = here:pawl(table.unpack(case, 2))
+      assert.equal(2, ran.code, case[1])
+      assert.matches("pawl: usage: " .. case[1], ran.err, 1, true)
+    end
+    assert.equal(0, here:pawl("version", "--json", "--json").code)
+  end)
+
   it("tells what scripts need to know", function()
     local exits = here:pawl("help", "exit").out
     assert.matches("\n  1 .-%-%-timeout.-\n  2 ", exits)

@@ -286,6 +286,19 @@ local function split_word(word, by)
   return word, nil
 end
 
+--- One value is taken, and which of two was meant nobody knows.
+local function check_once(given, option)
+  if option.many or not option.arg then return end
+  local before = given[key_of(option)]
+  if before == option.long then
+    usage("--%s is given twice", "it takes one value", before)
+  elseif before then
+    usage("--%s and --%s say the same", "leave one of them out", before,
+      option.long)
+  end
+  given[key_of(option)] = option.long
+end
+
 ---@param command pawl.cli.Command
 ---@param argv string[]
 ---@return table opts
@@ -294,7 +307,7 @@ function options.parse(command, argv)
   local list = table.move(options.common, 1, #options.common,
     #command.options + 1, table.move(command.options, 1, #command.options,
       1, {}))
-  local by, opts, args = index(list), {}, {}
+  local by, opts, args, given = index(list), {}, {}, {}
   local i = 1
   while i <= #argv do
     local word = argv[i]
@@ -317,6 +330,7 @@ function options.parse(command, argv)
       elseif value and not option.arg then
         usage("%s takes no value", nil, name)
       end
+      check_once(given, option)
       store(opts, option, value)
     end
   end
