@@ -158,6 +158,13 @@ describe("pawl list", function()
     assert.equal(3, #rows)
   end)
 
+  it("keeps a row one line, and a key one word", function()
+    local here = folder()
+    here:pawl "migrate"
+    here:pawl("start", "t.hello", "--key", "a\tb\nc\27d")
+    assert.matches(" a\\x09b\\x0ac\\x1bd ", here:pawl("list").out, 1, true)
+  end)
+
   it("filters and pages", function()
     local here = folder()
     for i = 1, 3 do

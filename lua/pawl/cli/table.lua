@@ -12,9 +12,13 @@ local term = require "pawl.cli.term"
 ---@field drop? integer             left out of a narrow terminal, 1 first
 ---@field color? fun(row: any): string?
 
+local function escaped(byte) return ("\\x%02x"):format(byte:byte()) end
+
+--- What ends a line or a column is shown as what it is: else two keys could
+--- look alike, and a row like two.
 local function text_of(value)
   if value == nil or type(value) == "userdata" then return "-" end
-  return term.clean(tostring(value))
+  return term.clean((tostring(value):gsub("[\t\n]", escaped)))
 end
 
 local function pad(text, width, right)
