@@ -40,7 +40,6 @@ describe("a store that has failures", function()
     assert.same({ running = 1, waiting = 1, failed = 1 },
       told.workflows[1].statuses)
     assert.equal(1, told.ready.count)
-    assert.equal(0, #here:json("stats", "--workflow", "other").workflows)
   end)
 
   it("is told by what fails", function()
@@ -51,8 +50,29 @@ describe("a store that has failures", function()
     local told = here:json "problems"
     assert.equal("bank.timeout", told.problems[1].code)
     assert.is_false(told.more)
-    assert.equal("nothing has failed\n",
-      here:pawl("problems", "--workflow", "other").out)
+  end)
+
+  it("is of no workflow that nobody knows, as other lists are not", function()
+    for _, words in ipairs { { "stats" }, { "problems" }, { "list" },
+      { "task", "list" } } do
+      words[#words + 1] = "--workflow"
+      for code, hint in pairs { nope = "`pawl workflow list` has",
+        ["shop.ordr"] = "did you mean 'shop.order'?" } do
+        for _, json in ipairs { false, true } do
+          local line = { table.unpack(words) }
+          line[#line + 1] = code
+          if json then line[#line + 1] = "--json" end
+          local ran = here:pawl(table.unpack(line))
+          assert.equal(3, ran.code, table.concat(line, " "))
+          assert.equal("", ran.out)
+          assert.matches(('there is no workflow "%s"'):format(code), ran.err,
+            1, true)
+          assert.matches(hint, ran.err, 1, true)
+        end
+      end
+      words[#words + 1] = "shop.order"
+      assert.equal(0, here:pawl(table.unpack(words)).code)
+    end
   end)
 
   it("has one screen of both", function()

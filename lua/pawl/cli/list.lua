@@ -63,12 +63,15 @@ local function tell(opts)
   if opts.group_by then return groups(engine, query, opts) end
   if opts.count then return count(engine, query, opts) end
   if opts.json then
-    term.json((store.try(engine:list(query, "json"))))
+    local text = store.try(engine:list(query, "json"))
+    if text == "[]" then store.check_workflow(engine, opts.workflow) end
+    term.json(text)
     return 0
   end
   query.waits = true
   local rows = store.try(engine:list(query))
   if #rows == 0 then
+    store.check_workflow(engine, opts.workflow)
     term.print("no instances")
   else
     listing(engine, rows)

@@ -42,6 +42,7 @@ end
 local function run(opts)
   local engine <close> = store.look(opts)
   local query = verb_args.among("problems", opts)
+  store.check_workflow(engine, opts.workflow)
   if opts.json then
     term.json((store.try(engine:problems(query, "json"))))
   else

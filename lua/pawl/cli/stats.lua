@@ -10,6 +10,7 @@ local most_nodes = 20
 local function run(opts)
   local engine <close> = store.look(opts)
   local query = verb_args.among("stats", opts)
+  store.check_workflow(engine, opts.workflow)
   return watch.run(opts, function()
     if opts.json then
       term.json((store.try(engine:stats(query, "json"))))

@@ -102,6 +102,27 @@ local function codes_in_use(engine)
   return codes
 end
 
+--- Fails when there is no such workflow, nor an instance of one: what is told
+--- of it would be nothing, and a slip would look like a store without trouble.
+---@param code? string
+function store.check_workflow(engine, code)
+  if not code then return end
+  local _, err = engine.workflows:graph(code)
+  if not err or err.code ~= "notfound" then return end
+  for _, query in ipairs { {}, { deleted = true }, { archived = true } } do
+    query.workflow, query.limit = code, 1
+    if #store.try(engine:list(query)) > 0 then return end
+  end
+  local codes = {}
+  for i, known in ipairs(store.try(engine.workflows:list())) do
+    codes[i] = known.workflow
+  end
+  local near = nearest.find(code, codes)
+  error({ code = "notfound", message = err.message,
+    hint = near and ("did you mean '%s'?"):format(near)
+      or "`pawl workflow list` has those there are" }, 0)
+end
+
 --- Says so when nobody has loaded the workflow of an instance just started.
 function store.warn_unknown(engine, code, version)
   local _, err = engine.workflows:graph(code, version)

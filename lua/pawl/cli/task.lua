@@ -111,11 +111,14 @@ local function list(opts)
   }
   if opts.count then return tally(engine, query, opts) end
   if opts.json then
-    term.json((store.try(engine.tasks:list(query, "json"))))
+    local text = store.try(engine.tasks:list(query, "json"))
+    if text == "[]" then store.check_workflow(engine, opts.workflow) end
+    term.json(text)
     return 0
   end
   local rows = store.try(engine.tasks:list(query))
   if #rows == 0 then
+    store.check_workflow(engine, opts.workflow)
     term.print(opts.all and "no tasks" or "no such tasks")
     return 0
   end
