@@ -2,6 +2,7 @@
 -- from being checked.
 local command = require "spec.support.command"
 local flows = require "spec.support.flows"
+local shell = require "spec.support.shell"
 
 describe("pawl check", function()
   local function check(text, ...)
@@ -68,6 +69,26 @@ describe("pawl check", function()
     assert.equal(3, here:pawl("check", "no.lua", "hello.lua").code)
     assert.equal(1, here:pawl("check", "no.lua", "broken.lua").code)
     assert.equal(1, here:pawl("check", "broken.lua", "no.lua").code)
+  end)
+
+  it("takes no pipe, no device and nothing huge for a source, nor does "
+    .. "another command", function()
+    local here = command.folder()
+    shell.output { "mkfifo", here.dir .. "/pipe.lua" }
+    shell.output { "truncate", "-s", "17M", here.dir .. "/huge.lua" }
+    for path, words in pairs {
+      ["/dev/zero"] = "it is a pipe or a device",
+      ["/dev/random"] = "it is a pipe or a device",
+      ["pipe.lua"] = "it is a pipe or a device",
+      ["huge.lua"] = "is too large: a source has at most 16 MB",
+    } do
+      for _, verb in ipairs { "check", "run", "worker", "deploy" } do
+        local ran = here:pawl(verb, path)
+        assert.is_true(ran.code ~= 0, verb .. " " .. path)
+        assert.matches(words, ran.out .. ran.err, 1, true)
+      end
+    end
+    assert.is_false(here:pawl("list").code == 0) -- no store was made
   end)
 
   it("says so in JSON, too", function()

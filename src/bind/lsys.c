@@ -16,6 +16,7 @@
 #include <lauxlib.h>
 
 #include "../base/clock.h"
+#include "../host/host.h"
 #include "lbox.h"
 #include "lhttp.h"
 #include "lprocess.h"
@@ -148,12 +149,15 @@ static int sys_time(lua_State *L) {
   return 1;
 }
 
-/* sys.kind(path) -> "file" | "directory" | nil, why */
+/* sys.kind(path) -> "file" | "directory" | "other", size | nil, why */
 static int sys_kind(lua_State *L) {
   struct stat st;
   if (stat(luaL_checkstring(L, 1), &st) != 0) return pawl_push_errno(L);
-  lua_pushstring(L, S_ISDIR(st.st_mode) ? "directory" : "file");
-  return 1;
+  lua_pushstring(L, S_ISDIR(st.st_mode)   ? "directory"
+                    : S_ISREG(st.st_mode) ? "file"
+                                          : "other");
+  lua_pushinteger(L, (lua_Integer)st.st_size);
+  return 2;
 }
 
 /* sys.scan(path) -> names in the directory, in no order | nil, why.
@@ -320,6 +324,8 @@ int pawl_sys_open(lua_State *L) {
                                        {"libraries", sys_libraries},
                                        {NULL, NULL}};
   luaL_newlib(L, functions);
+  lua_pushinteger(L, PAWL_MAX_SOURCE);
+  lua_setfield(L, -2, "max_source");
   pawl_process_open(L);
   pawl_http_open(L);
   return 1;

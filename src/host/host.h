@@ -42,6 +42,8 @@
 struct lua_State;
 typedef struct pawl_host pawl_host;
 
+#define PAWL_MAX_SOURCE (16 << 20) /* bytes of a file, or of a module */
+
 typedef struct pawl_host_options {
   const pawl_alloc *alloc;
   const pawl_log *log;

@@ -135,7 +135,8 @@ int pawl_host_where(lua_State *L, int level, char *out, size_t size);
 const char *pawl_host_short_path(const char *path);
 
 /* source.c */
-/* Appends the file's bytes. */
+/* Appends the file's bytes. PAWL_INVALID: a folder, a pipe or a device;
+ * PAWL_LIMIT: larger than PAWL_MAX_SOURCE. */
 pawl_code pawl_source_read(const char *path, pawl_buf *out, pawl_error *err);
 /* SHA-256 of the file in hex; 0: it cannot be read. */
 int pawl_source_hash(const char *path, char hex[65]);

@@ -84,7 +84,10 @@ end
 --- Fails when a workflow file cannot be read or is not Lua. Asked before a
 --- store is made for it; nothing of the file is run.
 function store.check_source(path)
-  if loadfile(path, "t") then return end
+  local kind, size = sys.kind(path)
+  if kind == "file" and size <= sys.max_source and loadfile(path, "t") then
+    return
+  end
   local engine <close> = store.try(pawl.open(":memory:",
     { state = "private" }))
   store.try(engine:check(path)) -- knows how to say it

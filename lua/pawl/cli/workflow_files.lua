@@ -12,7 +12,7 @@ return function(args)
     if not kind then
       error({ code = "notfound", message = ("%s: %s"):format(path, why) }, 0)
     end
-    if kind == "file" then
+    if kind ~= "directory" then
       files[#files + 1] = path
     else
       local names = store.try(sys.scan(path))
