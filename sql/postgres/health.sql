@@ -27,10 +27,15 @@ select (select max(number) from pawl.migration) as schema,
      and coalesce(backend_type, '') in ('client backend', '')) a;
 
 -- name: health_tables
--- rows: name text, live bigint, dead bigint, bytes bigint
--- The largest first, by what the server has counted lately.
+-- rows: name text, live bigint, dead bigint, bytes bigint, waits bigint
+-- The largest first, by what the server has counted lately. waits: for so many
+-- seconds it was not vacuumed, since the store was made at most.
 select t.relname as name, t.n_live_tup as live, t.n_dead_tup as dead,
-       pg_total_relation_size(t.relid) as bytes
+       pg_total_relation_size(t.relid) as bytes,
+       extract(epoch from clock_timestamp()
+               - greatest(t.last_vacuum, t.last_autovacuum,
+                          (select min(applied_at) from pawl.migration)))::bigint
+         as waits
   from pg_catalog.pg_stat_user_tables t
  where t.schemaname = 'pawl'
  order by 4 desc, 1;

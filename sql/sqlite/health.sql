@@ -16,7 +16,8 @@ select (select max(number) from pawl_migration) as schema, 0 as now,
 
 -- name: health_tables
 -- Differs: how large each is would be found by reading all of them.
-select null as name, 0 as live, 0 as dead, 0 as bytes where false;
+select null as name, 0 as live, 0 as dead, 0 as bytes, 0 as waits
+ where false;
 
 -- name: health_wal
 -- Differs: it is a file beside the store's, see health_store.

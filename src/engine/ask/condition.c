@@ -16,7 +16,8 @@
 #define CLOCK_US PAWL_SECOND
 #define TRANSACTION_US (3600 * PAWL_SECOND)
 #define WAL_BYTES (INT64_C(1) << 30)
-#define DEAD_ROWS 10000 /* and more than live */
+#define DEAD_ROWS 10000 /* and more than live, for so many seconds: */
+#define DEAD_S 3600     /* a load leaves many, until the next vacuum */
 
 typedef struct condition {
   pawl_engine *e;
@@ -83,9 +84,11 @@ static pawl_code read_tables(condition *c, pawl_error *err) {
     pawl_member_int(&o, "bytes", row.bytes);
     pawl_object_end(&o);
     c->dead += row.dead;
-    if (row.dead > DEAD_ROWS && row.dead > row.live)
-      warn(c, "dead", "table %.*s has %" PRId64 " dead rows: is it vacuumed?",
-           (int)row.name.len, row.name.at, row.dead);
+    if (row.dead > DEAD_ROWS && row.dead > row.live && row.waits > DEAD_S)
+      warn(c, "dead",
+           "table %.*s has %" PRId64
+           " dead rows, and was not vacuumed for %" PRId64 " min",
+           (int)row.name.len, row.name.at, row.dead, row.waits / 60);
   }
   return PAWL_OK;
 }
