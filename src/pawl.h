@@ -41,8 +41,10 @@
  *          starts and sends is, and what others have is to it like what is not
  *          there, PAWL_NOTFOUND in the same words. Definitions are shared.
  *          What concerns all is PAWL_UNSUPPORTED: pawl_tick, pawl_next_due,
- *          pawl_busy, pawl_health, pawl_backup, pawl_outbox_relay, pawl_executor_list, `live` of
- *          pawl_workflow_list, and pawl_workflow_hotfix, _change, _transfer.
+ *          pawl_busy, pawl_health, pawl_stats, pawl_problems, pawl_prune,
+ *          pawl_import, pawl_backup, pawl_outbox_relay, pawl_executor_list,
+ *          pawl_workflow_hotfix, pawl_workflow_transfer, pawl_workflow_change
+ *          and `live` of pawl_workflow_list.
  *          One that has no tenant sees all, and runs all. Events, waits, tasks
  *          and children have the tenant of their instance, or sender, and meet
  *          their own alone.

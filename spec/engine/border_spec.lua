@@ -98,11 +98,15 @@ local function gone(call, of)
   end
 end
 
+local is_refusal = {} -- functions that `refused` has made
+
 local function refused(call)
-  return function(world)
+  local function test(world)
     kit.refused("unsupported", "^tenant \"a\"'s engine does not ",
       "without one", call(world.e, world))
   end
+  is_refusal[test] = true
+  return test
 end
 
 local function apart(test) return test end
@@ -389,6 +393,35 @@ describe("the border between tenants", function()
     for name in pairs(cases) do
       assert(there[name], "a case for " .. name .. ", which is not there")
     end
+  end)
+
+  it("is told in docs/stores.md and in pawl.h as it is", function()
+    local wanted, of_c, told, told_c = {}, {}, {}, {}
+    for name, case in pairs(cases) do
+      if is_refusal[case] then wanted[name] = true end
+    end
+    local page = tmp.read "docs/stores.md":match "\n## Tenants\n(.*)$"
+    for name in page:match "fails with `unsupported`:(.-)%. So"
+      :gmatch "`([%w_:]+)`" do told[name] = true end
+    assert.is_true(told.live and told["workflows:list"])
+    told.live, told["workflows:list"] = nil, nil
+    assert.same(wanted, told)
+    for row in tmp.read "docs/api.md":gmatch "\n|[^\n]+" do
+      local c, named = {}, {}
+      for name in row:gmatch "`(pawl_[%w_]+)`" do c[#c + 1] = name end
+      for name in row:gmatch "`engine[.:]([%w_:]+)`" do
+        named[#named + 1] = name
+      end
+      for i, name in ipairs(named) do -- one has several, or each its own
+        if wanted[name] then of_c[c[#c == #named and i or 1] or ""] = true end
+      end
+    end
+    of_c[""] = nil -- what Lua has alone
+    for name in tmp.read "src/pawl.h"
+      :match "What concerns all is PAWL_UNSUPPORTED:(.-)%.\n"
+      :gmatch "pawl_[%w_]+" do told_c[name] = true end
+    told_c.pawl_workflow_list = nil -- `live` of it
+    assert.same(of_c, told_c)
   end)
 
   it("has a method for every function that can cross it", function()
