@@ -118,6 +118,18 @@ flowchart TD
       true)
   end)
 
+  it("draws what follows a failure", function()
+    local here = folder()
+    here:write("told.lua", (flows.hello:gsub('code = "t.hello"',
+      '%0, on_failure = { emit = "order.failed", start = "repair" }')))
+    local text = "on failure: emits order.failed, starts repair"
+    assert.matches('\n  failure>"' .. text .. '"]\n',
+      here:pawl("graph", "told.lua").out, 1, true)
+    assert.matches('\n  " failure" [shape=note, label="' .. text .. '"];\n}',
+      here:pawl("graph", "told.lua", "--dot").out, 1, true)
+    assert.is_nil(here:pawl("graph", "hello.lua").out:find("failure", 1, true))
+  end)
+
   it("draws what the store knows", function()
     local here = folder()
     here:pawl("run", "hello.lua")

@@ -91,6 +91,16 @@ local function mermaid_legend(out, marks)
   end
 end
 
+--- What follows when an instance fails, in words: nothing leads there but a
+--- failure of any node.
+local function on_failure(graph)
+  local f, parts = graph.on_failure, {}
+  if not f then return nil end
+  if f.emit then parts[#parts + 1] = "emits " .. f.emit end
+  if f.start then parts[#parts + 1] = "starts " .. f.start end
+  return "on failure: " .. table.concat(parts, ", ")
+end
+
 ---@param graph table
 ---@param marks? table<string, string>  states of nodes, by name
 ---@return string
@@ -116,6 +126,10 @@ function drawing.mermaid(graph, marks)
       out[#out + 1] = ("  %s %s%s %s"):format(ids[node.name], arrow, label,
         ids[edge.to])
     end
+  end
+  local told = on_failure(graph)
+  if told then
+    out[#out + 1] = ('  failure>"%s"]'):format(escape_mermaid(told))
   end
   if marks then mermaid_legend(out, marks) end
   return table.concat(out, "\n")
@@ -185,6 +199,11 @@ function drawing.dot(graph, marks)
     for _, edge in ipairs(edges(node)) do
       out[#out + 1] = dot_edge(node, edge)
     end
+  end
+  local told = on_failure(graph)
+  if told then
+    out[#out + 1] = '  " failure" [shape=note, label=' .. quote_dot(told)
+      .. "];"
   end
   if marks then dot_legend(out, marks) end
   out[#out + 1] = "}"

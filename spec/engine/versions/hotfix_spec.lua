@@ -78,6 +78,8 @@ kit.describe("a hot-fix", function(backend)
         'node "b" is drawn otherwise.*its `retry`' },
       { 'start = "a"', 'start = "a", deadline = "9h"',
         "the workflow's `deadline` differs" },
+      { 'start = "a"', 'start = "a", on_failure = { emit = "x" }',
+        "the workflow's `on_failure` differs" },
     } do
       local ok, err = engine.workflows:hotfix(fixed(case[1], case[2]))
       assert.is_nil(ok)
@@ -86,6 +88,30 @@ kit.describe("a hot-fix", function(backend)
       assert.matches("version = 2", err.hint)
     end
     assert.equal(2, assert(engine.workflows:list())[1].revision)
+  end)
+
+  it("leaves who is told of a failure as the version says", function()
+    local engine, clock = backend.fresh()
+    local from = TEXT:gsub('start = "a"', "%0, "
+      .. 'on_failure = { emit = "order.failed", start = "t.one" }')
+    local function failing(code)
+      return file((from:gsub('ctx.vars.b = "old"', ("error %q"):format(code))))
+    end
+    assert(engine:load(kit.one()))
+    assert(engine:load(failing "old"))
+    local id = assert(engine:start "t.fix")
+    assert(engine:run())
+    assert(engine.workflows:hotfix(failing "new"))
+    clock:advance "2h"
+    for _ = 1, 3 do
+      assert(engine:run())
+      clock:advance "1h"
+    end
+    assert.equal("failed", kit.status(engine, id))
+    local told = assert(engine.outbox:list { instance = id })
+    assert.same({ 1, "order.failed", "new" }, { #told, told[1].type,
+      told[1].payload.error.message:match "new" })
+    assert.equal(1, #assert(engine:list { workflow = "t.one" }))
   end)
 
   it("needs something to fix", function()
