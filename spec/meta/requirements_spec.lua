@@ -40,20 +40,35 @@ local function text_of(file)
 end
 
 --- Titles of a file, as far as they are written in it: what stands between
---- literals is left out.
-local function titles(text)
+--- literals is left out. With what each does.
+---@return { title: string, body: string }[]
+local function specs(text)
   local found = {}
-  for args in text:gmatch "\n%s*it%((.-),%s*function" do
+  for indent, args, at in text:gmatch "\n( *)it%((.-),%s*function%b()()" do
     local parts = {}
     for literal in args:gmatch '"([^"]*)"' do parts[#parts + 1] = literal end
-    found[#found + 1] = table.concat(parts)
+    found[#found + 1] = { title = table.concat(parts),
+      body = text:match("^(.-)\n" .. indent .. " ? ?end%)", at) or "" }
   end
   return found
 end
 
-local function has(text, title)
-  for _, one in ipairs(titles(text)) do
-    if one:sub(1, #title) == title then return true end
+local function find(text, title)
+  for _, one in ipairs(specs(text)) do
+    if one.title:sub(1, #title) == title then return one end
+  end
+end
+
+--- Does it prove nothing somewhere? It is pending, or ends at its head.
+local function is_skipped(body)
+  if body:find "\n%s*pending[%s(]" or body:find "return pending[%s(]" then
+    return true
+  end
+  for line in body:gmatch "[^\n]+" do
+    if line:find "^%s*if .* then return end" then return true end
+    if not line:find "^%s*local " and not line:find "^%s*%-%-" then
+      return false
+    end
   end
   return false
 end
@@ -83,12 +98,29 @@ describe("what the record must hold", function()
       for _, spec in ipairs(named(row.how)) do
         local text = text_of(spec.file)
         assert.is_truthy(text, row.id .. ": no file spec/" .. spec.file)
-        assert.is_true(has(text, spec.title), ("%s: %s has no '%s'"):format(
-          row.id, spec.file, spec.title))
+        local found = find(text, spec.title)
+        assert(found, ("%s: %s has no '%s'"):format(row.id, spec.file,
+          spec.title))
+        assert(not is_skipped(found.body), ("%s: %s skips '%s'"):format(row.id,
+          spec.file, spec.title))
         assert.is_truthy(on_both(spec.file, text), row.id .. ": " .. spec.file
           .. " runs on one store")
       end
     end
+  end)
+
+  it("is not proven by what is skipped", function()
+    for body, skips in pairs {
+      ["\n  pending 'later'\n  assert(x)"] = true,
+      ["\n  if as_root then return pending('no') end\n  assert(x)"] = true,
+      ["\n  local a = 1\n  -- why\n  if not sqlite then return end"] = true,
+      ["\n  assert(x)\n  if sqlite then return end\n  assert(y)"] = false,
+      ["\n  assert.equal('pending', x)\n  assert(x)"] = false,
+    } do assert.equal(skips, is_skipped(body), body) end
+    local found = find('\n  it("does a " .. x,\n  function()\n    a()\n  end)'
+      .. '\n  it("does b", function(done)\n    pending "b"\n  end)', "does b")
+    assert.same({ "does b", '\n    pending "b"' }, { found.title,
+      found.body })
   end)
 
   it("is missing only where that is said", function()
