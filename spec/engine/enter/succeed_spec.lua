@@ -71,9 +71,10 @@ kit.describe("a key that is in use", function(backend)
     local id, created = assert(begin(engine, { on_existing = "fail" }))
     assert.is_true(created)
     kit.refused("exists", 'key "k" of workflow "t.cart" is that of instance '
-      .. id:gsub("%-", "%%-") .. ", which is running", "on_existing",
+      .. id:gsub("%-", "%%-") .. ", which is created", "on_existing",
       begin(engine, { on_existing = "fail" }))
-    kit.refused("exists", "which is running", nil,
+    assert(engine:run())
+    kit.refused("exists", "which is waiting", nil,
       begin(engine, { on_existing = "fail", reuse = "ended" }))
     check_out(engine, id)
     for _, how in ipairs { { on_existing = "fail" },

@@ -1923,7 +1923,14 @@ create function pawl.key_holder(shard integer, code text, key text,
 declare reuse text := options ->> 'reuse';
   existing text := coalesce(options ->> 'on_existing', 'return');
 begin
-  select i.id, i.status, false, i.away is not null
+  select i.id,
+         case when i.status = 'running' and i.started_at is null
+               and not exists (select from pawl.agenda a
+                                where a.shard = i.shard
+                                  and a.instance = i.id
+                                  and a.lease is not null)
+              then 'created' else i.status end,
+         false, i.away is not null
     into id, status, archived, away from pawl.instance i
    where i.shard = key_holder.shard and i.workflow = key_holder.code
      and i.key = key_holder.key

@@ -29,6 +29,7 @@ typedef struct holder {
   pawl_id id;
   pawl_status status;
   int is_archived, is_away;
+  int has_begun; /* somebody has stored so; else see shown_status */
   int has_ended; /* and nobody asks it to go on */
   verdict verdict;
 } holder;
@@ -138,6 +139,7 @@ static pawl_code look(pawl_engine *e, const pawl_starting *s, holder *h,
   if (!rows.nrows) return PAWL_OK; /* it went just now */
   h->is_archived = pawl_read_repair_state(&rows, 0).archived_at != 0;
   h->is_away = pawl_read_repair_state(&rows, 0).away.len > 0;
+  h->has_begun = pawl_read_repair_state(&rows, 0).started != 0;
   if (!pawl_status_parse(pawl_read_repair_state(&rows, 0).status, &h->status))
     return pawl_fail(err, PAWL_CORRUPT, "an instance with an unknown status");
   pawl_store_rows(e->store, letter, &rows);
@@ -171,10 +173,31 @@ static pawl_code find_holder(pawl_engine *e, const pawl_starting *s, holder *h,
   }
 }
 
-static pawl_code refuse(const pawl_starting *s, const holder *h,
-                        pawl_error *err) {
+/* As lists show it: one that runs may not have begun. */
+static pawl_code shown_status(pawl_engine *e, const pawl_starting *s,
+                              const holder *h, pawl_status *out,
+                              pawl_error *err) {
+  pawl_rows rows;
+  int at;
+
+  *out = h->status;
+  if (h->status != PAWL_STATUS_RUNNING || h->has_begun) return PAWL_OK;
+  MUST(PAWL_SEND(e->store, agenda_get, &at, err,
+                 .shard = pawl_start_shard(e, s), .id = &h->id,
+                 .now = pawl_store_now(e->store)));
+  pawl_store_rows(e->store, at, &rows);
+  if (!rows.nrows || !pawl_read_agenda_get(&rows, 0).lease)
+    *out = PAWL_STATUS_CREATED;
+  return PAWL_OK;
+}
+
+static pawl_code refuse(pawl_engine *e, const pawl_starting *s,
+                        const holder *h, pawl_error *err) {
   const pawl_start_options *o = s->options;
+  pawl_status status;
   char key[101];
+
+  MUST(shown_status(e, s, h, &status, err));
 
   pawl_str_copy(key, sizeof key, pawl_buf_str(&o->key));
   if (h->is_away && !h->has_ended) {
@@ -194,7 +217,7 @@ static pawl_code refuse(const pawl_starting *s, const holder *h,
                          : "key \"%s\" of workflow \"%s\" is that of instance "
                            "%s, which is %s",
             key, s->code, pawl_id_text_of(&h->id).at,
-            pawl_status_name(h->status));
+            pawl_status_name(status));
   pawl_error_where(err, "key");
   pawl_error_hint(err, h->has_ended
                            ? "to begin again with its key say `reuse`: "
@@ -278,7 +301,7 @@ static pawl_code settle(pawl_engine *e, pawl_starting *s, pawl_error *err) {
   s->id = h.id;
   s->created = 0;
   if (h.verdict == RETURN) return PAWL_OK;
-  if (h.verdict == FAIL) return refuse(s, &h, err);
+  if (h.verdict == FAIL) return refuse(e, s, &h, err);
   return begin_new(e, s, &h, err);
 }
 
