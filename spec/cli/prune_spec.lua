@@ -1,5 +1,6 @@
 -- pawl prune, and pawl worker --retain.
 local command = require "spec.support.command"
+local shell = require "spec.support.shell"
 local tmp = require "spec.support.tmp"
 
 local FLOW = [[
@@ -49,6 +50,26 @@ describe("pawl prune", function()
     assert.same({ removed = 1, kept = { unpublished = 1 } }, report.instances)
     assert.is_true(report.finished)
     assert.equal(1, #here:json "list")
+  end)
+
+  it("says for whom it waits", function()
+    local here = command.folder()
+    here:pawl "migrate"
+    local function take(host, pid)
+      shell.output { "sqlite3", here.dir .. "/pawl.db", ([[
+        insert into pawl_housekeeper (no, executor, host, boot, space, pid,
+          begun, since, expires_at, due_at, place)
+        select 1, randomblob(16), '%s', 'b', 's', %d, 1, t.now - 5000000,
+          t.now + 4000000, t.now, ''
+          from (select cast((julianday('now') - 2440587.5) * 86400000000
+                       as integer) as now) t]]):format(host, pid) }
+    end
+    take("far", 4711)
+    local ran = here:pawl "prune"
+    assert.equal(0, ran.code, ran.err)
+    assert.matches('^waiting, 40 s at most: process 4711 of host "far" is '
+      .. "pruning this store now, since [67] s\n hint: ", ran.err)
+    assert.matches("time would be over in %d s\n$", ran.err)
   end)
 
   it("says what is wrong with what it is given", function()

@@ -67,8 +67,6 @@ Site.each("a prune that is killed", function(new)
         if first:wait(20) == 0 then break end
         deaths = deaths + 1
         check(site)
-        -- who was killed is waited for, until his time is over
-        site:sql "update pawl.housekeeper set expires_at = due_at"
       end
       assert.is_true(deaths > 0)
       local second = prune(site)

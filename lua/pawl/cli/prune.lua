@@ -67,13 +67,20 @@ local function tell(report)
   end
 end
 
---- A worker's piece is short: who meets one asks again.
+--- A worker's piece is short: who meets one asks again, and says so when that
+--- lasts.
 local function persist(engine, given, how)
-  local until_ = core.mono() + patience
+  local began, told = core.mono(), false
   while true do
     local report, err = engine:prune(given, how)
-    if report or err.code ~= "busy" or core.mono() > until_ or sys.caught() then
+    local waited = core.mono() - began
+    if report or err.code ~= "busy" or waited > patience or sys.caught() then
       return store.try(report, err)
+    end
+    if waited >= 1 and not told then
+      told = true
+      term.warn(("waiting, %d s at most: %s"):format(patience, err.message))
+      term.warn(" hint: ", err.hint)
     end
     sys.sleep(0.1)
   end

@@ -388,11 +388,41 @@ kit.describe("pruning", function(backend)
     assert(rival:prune { retain = 0 })
     -- one that was killed: his time has to pass
     local store = kit.store(url, clock)
-    kit.run(store, "housekeeper_take", { executor = kit.draw_id(),
+    local other = kit.draw_id()
+    kit.run(store, "housekeeper_take", { executor = other, dead = other,
+      host = "far", boot = "b", space = "s", pid = 4711, begun = 1,
       ttl_us = 30000000, asked = true, now = store:now() })
-    kit.refused("busy", "is pruning this store now", "again",
-      engine:prune { retain = 0 })
-    clock:advance(31)
+    clock:advance(5)
+    kit.refused("busy",
+      '^process 4711 of host "far" is pruning this store now, since 5 s$',
+      "over in 26 s", engine:prune { retain = 0 })
+    clock:advance(26)
+    assert(engine:prune { retain = 0 })
+  end)
+
+  it("has the next housekeeper at once when one of this host has died",
+  function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(mixed "t.mixed"))
+    local rival = kit.rival(backend, url, clock)
+    --- As if the process had been another, or had died.
+    local function now_of(change)
+      local dead
+      probe.fault("engine.prune.step=call@1", function()
+        backend.sql(url, ("update %s set %s"):format(
+          kit.table(backend, "housekeeper"), change))
+        dead = select(2, rival:prune { retain = 0 })
+      end)
+      engine:prune { retain = 0 }
+      probe.fault(nil)
+      return dead and dead.code
+    end
+    assert.equal("busy", now_of "begun = begun")
+    for _, field in ipairs { "host", "boot", "space" } do
+      assert.equal("busy", now_of(("begun = begun - 1, %s = 'x'"):format(
+        field)))
+    end
+    assert.is_nil(now_of "begun = begun - 1")
     assert(engine:prune { retain = 0 })
   end)
 

@@ -119,11 +119,9 @@ function Wave:listen(who, child)
   end
 end
 
---- Takes away what is past its time, again and again. Who was killed before
---- had the house on for a while; this one does not wait for that.
+--- Takes away what is past its time, again and again.
 function Wave:start_pruner()
   local way = self:way()
-  pcall(self.store.sql, "delete from pawl.housekeeper")
   local words = { "prune", "--store", way.url }
   if way.pooler then words[#words + 1] = "--pooler" end
   local fault = self.is_safe and "" or faults.inside_pruner(self.random)

@@ -1268,6 +1268,12 @@ comment on column pawl.executor.recovered_at is
 create table pawl.housekeeper (
   no smallint primary key check (no = 1),
   executor uuid not null,
+  host text not null,
+  boot text not null,
+  space text not null,
+  pid bigint not null,
+  begun bigint not null,
+  since timestamptz not null,
   expires_at timestamptz not null,
   due_at timestamptz not null,
   place text not null
@@ -1276,6 +1282,15 @@ comment on table pawl.housekeeper is
   'who prunes the store until expires_at, when the next may, and where';
 comment on column pawl.housekeeper.no is '1';
 comment on column pawl.housekeeper.executor is 'who is at it';
+comment on column pawl.housekeeper.host is 'where: the host''s name';
+comment on column pawl.housekeeper.boot is
+  'which start of that host, by which its processes are told apart';
+comment on column pawl.housekeeper.space is
+  'in which of its namespaces of processes';
+comment on column pawl.housekeeper.pid is 'which process';
+comment on column pawl.housekeeper.begun is
+  'when that process began, as the host counts';
+comment on column pawl.housekeeper.since is 'when it began to be at it';
 comment on column pawl.housekeeper.expires_at is
   'until when, unless it says so again';
 comment on column pawl.housekeeper.due_at is 'when the next may begin';

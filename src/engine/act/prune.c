@@ -565,18 +565,50 @@ static void read_place(const pawl_engine *e, pawl_str text, place *p) {
 
 /* ---- who does it ---- */
 
-/* *got: we have it, or have it on. */
-static pawl_code take_house(sweep *w, int asked, int *got, pawl_buf *place_of,
-                            pawl_error *err) {
+/* *got: we have it, or have it on. `dead`: whose it may be taken from. */
+static pawl_code take_from(sweep *w, const pawl_id *dead, int asked, int *got,
+                           pawl_buf *place_of, pawl_error *err) {
+  const pawl_process *self = &w->e->self;
   pawl_rows rows;
 
   MUST(PAWL_WRITE(w->e->store, housekeeper_take, &rows, err,
-                  .executor = &w->e->executor, .ttl_us = TTL_US,
+                  .executor = &w->e->executor, .host = pawl_strz(self->host),
+                  .boot = pawl_strz(self->boot),
+                  .space = pawl_strz(self->space), .pid = self->pid,
+                  .begun = self->begun, .dead = dead, .ttl_us = TTL_US,
                   .asked = asked, .now = pawl_store_now(w->e->store)));
   *got = rows.nrows > 0;
   if (!*got || !place_of) return PAWL_OK;
   pawl_buf_set(place_of, pawl_read_housekeeper_take(&rows, 0).place);
   return pawl_buf_check(place_of, err);
+}
+
+/* Rule 10: what a process of this host had, which is gone, is free at once. */
+static int find_dead(const pawl_engine *e, const pawl_housekeeper_get_row *row,
+                     pawl_id *dead) {
+  pawl_process other = {.pid = row->pid, .begun = row->begun};
+
+  pawl_str_copy(other.host, sizeof other.host, row->host);
+  pawl_str_copy(other.boot, sizeof other.boot, row->boot);
+  pawl_str_copy(other.space, sizeof other.space, row->space);
+  *dead = *row->executor;
+  return pawl_process_is_gone(&e->self, &other);
+}
+
+static pawl_code take_house(sweep *w, int asked, int *got, pawl_buf *place_of,
+                            pawl_error *err) {
+  pawl_engine *e = w->e;
+  pawl_rows rows;
+  pawl_id dead;
+
+  MUST(take_from(w, &e->executor, asked, got, place_of, err));
+  if (*got) return PAWL_OK;
+  MUST(PAWL_READ(e->store, housekeeper_get, &rows, err,
+                 .now = pawl_store_now(e->store)));
+  if (!rows.nrows) return PAWL_OK;
+  const pawl_housekeeper_get_row row = pawl_read_housekeeper_get(&rows, 0);
+  if (!find_dead(e, &row, &dead)) return PAWL_OK;
+  return take_from(w, &dead, asked, got, place_of, err);
 }
 
 /* at: where whoever is next goes on; NULL: at the beginning. */
@@ -596,16 +628,31 @@ out:
   return rc;
 }
 
+static int64_t seconds(int64_t us) {
+  return us > 0 ? us / PAWL_SECOND : 0;
+}
+
 static pawl_code refuse_busy(pawl_engine *e, pawl_error *err) {
+  const int64_t now = pawl_engine_now(e);
   pawl_rows rows;
-  char who[37] = "another executor";
 
   MUST(PAWL_READ(e->store, housekeeper_get, &rows, err,
                  .now = pawl_store_now(e->store)));
-  if (rows.nrows)
-    pawl_id_format(pawl_read_housekeeper_get(&rows, 0).executor, who);
-  return pawl_fail_hint(err, PAWL_BUSY, "ask again in a moment",
-                        "%s is pruning this store now", who);
+  if (!rows.nrows)
+    return pawl_fail_hint(err, PAWL_BUSY, "ask again in a moment",
+                          "somebody was pruning this store just now");
+  const pawl_housekeeper_get_row row = pawl_read_housekeeper_get(&rows, 0);
+  pawl_fail(err, PAWL_BUSY,
+            "process %" PRId64
+            " of host \"%.*s\" is pruning this store now, "
+            "since %" PRId64 " s",
+            row.pid, (int)(row.host.len < 63 ? row.host.len : 63), row.host.at,
+            seconds(now - row.since));
+  pawl_error_hint(err,
+                  "ask again in a moment; had it died, its time would be over "
+                  "in %" PRId64 " s",
+                  seconds(row.expires_at - now) + 1);
+  return PAWL_BUSY;
 }
 
 static void init_sweep(sweep *w, count *counts) {
