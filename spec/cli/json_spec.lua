@@ -267,7 +267,7 @@ for _, backend in ipairs(backends) do
       end
       check("history", "history", ids[1], "--variable", "total")
       assert.equal(100, check("show", "show", ids.long).trimmed.keep)
-      local rows = check("history", "history", ids.long, "--type", "nosuch")
+      local rows = check("history", "history", ids.long, "--type", "timer")
       assert.equal("trimmed", rows[1].type)
       check("tokens", "tokens", ids[1], "--all")
       check("task list", "task", "list")

@@ -42,6 +42,31 @@ end
 
 local NOUNS = { "tasks", "workflows", "outbox", "executors" }
 
+--- The names in a list of a source: X(one) X(two).
+local function listed(path, macro)
+  local names = {}
+  for name in tmp.read(path):match(macro .. "%(X%)(.-[^\\])\n")
+    :gmatch "X%(([%w_]+)%)" do names[name] = true end
+  return names
+end
+
+--- What a text has in backquotes.
+local function quoted(text)
+  local names = {}
+  for name in text:gmatch "`([%w_]+)`" do names[name] = true end
+  return names
+end
+
+describe("docs/json.md", function()
+  it("has every type of a history's rows, and of an audit's", function()
+    local page = tmp.read "docs/json.md"
+    assert.same(sorted(listed("src/rules/plan.h", "PAWL_RECORD_TYPES")),
+      sorted(quoted(page:match "A row's type is one of(.-)%.\n")))
+    assert.same(sorted(listed("src/engine/ask/audit.c", "AUDIT_TYPES")),
+      sorted(quoted(page:match "those of a history, or(.-)%.\n")))
+  end)
+end)
+
 describe("docs/api.md", function()
   it("has every function of pawl.h, and no other", function()
     assert.same(sorted(public_functions()), sorted(column(2,

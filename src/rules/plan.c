@@ -58,10 +58,25 @@ void pawl_plan_reset(pawl_plan *p) {
   p->resets = 1;
 }
 
+const char *const pawl_record_types[PAWL_NRECORD_TYPES] = {
+#define TYPE_NAME(name) #name,
+    PAWL_RECORD_TYPES(TYPE_NAME)
+#undef TYPE_NAME
+};
+
+#ifndef NDEBUG
+static int is_type(const char *type) {
+  for (int i = 0; i < PAWL_NRECORD_TYPES; i++)
+    if (!strcmp(type, pawl_record_types[i])) return 1;
+  return 0;
+}
+#endif
+
 pawl_record *pawl_plan_record(pawl_plan *p, const char *type,
                               const char *node) {
   pawl_record *at = &p->spare_record;
 
+  assert(is_type(type));
   if (PAWL_ROOM(p->alloc, p->records, p->nrecords, p->records_cap))
     at = &p->records[p->nrecords++];
   else

@@ -26,8 +26,26 @@
 
 /* ---- one row of history ---- */
 
+/* All types that a row may have, in the order in which they are told; `trimmed`
+ * is of the row that stands for those that are gone. */
+/* clang-format off */
+#define PAWL_RECORD_TYPES(X)                                              \
+  X(step) X(started) X(routed) X(received) X(timer) X(task) X(child)      \
+  X(each) X(timeout) X(deadline) X(failed) X(escalated) X(put_off)        \
+  X(refused) X(dropped) X(untaken) X(recovered) X(on_failure)             \
+  X(undone) X(undo_failed) X(compensated) X(cancelled) X(killed)          \
+  X(suspended) X(resumed) X(shifted) X(retried) X(restarted) X(moved)     \
+  X(changed) X(woken) X(transferred) X(note) X(deletion) X(deleted)       \
+  X(undeleted) X(purged) X(carried) X(reclaimed) X(arrived) X(trimmed)
+/* clang-format on */
+enum {
+#define PAWL_RECORD_COUNT(name) +1
+  PAWL_NRECORD_TYPES = 0 PAWL_RECORD_TYPES(PAWL_RECORD_COUNT)
+};
+extern const char *const pawl_record_types[PAWL_NRECORD_TYPES];
+
 typedef struct pawl_record {
-  const char *type; /* "step", "failed", ... */
+  const char *type; /* one of pawl_record_types */
   const char *node; /* NULL: none */
   int32_t token;    /* 0: none */
   int64_t visit, attempt;

@@ -195,6 +195,18 @@ kit.describe("an audit", function(backend)
 
   it("refuses what it cannot read", function()
     local engine = begun()
+    kit.refused("invalid", '^no row has the type "canceled"$',
+      'did you mean "cancelled"', engine:audit { type = "canceled" })
+    kit.refused("invalid", '^no row has the type "bogus"$', "docs/json.md",
+      engine:audit { type = "bogus" })
+    local id = assert(engine:start "t.waiting")
+    kit.refused("invalid", '^no row has the type "stepp"$',
+      'did you mean "step"', engine:history(id, { type = "stepp" }))
+    for _, type in ipairs { "claimed", "registered", "unarchived", "step" } do
+      assert(engine:audit { type = type })
+    end
+    kit.refused("invalid", '^no row has the type "claimed"$', "",
+      engine:history(id, { type = "claimed" }))
     for _, cursor in ipairs { "x", "1.2.3",
       "1.019aa1f2-0000-7000-8000-000000000000.0 ",
       "-1.019aa1f2-0000-7000-8000-000000000000.0",

@@ -27,6 +27,13 @@
 
 #define PAWL_MAX_LIMIT 10000 /* rows of one page */
 
+/* ---- history.c ---- */
+
+/* Is `type` one of `names`, or empty? PAWL_INVALID, which names the nearest:
+ * rows of another are in no history, or audit. */
+pawl_code pawl_check_type(const pawl_buf *type, const char *const *names,
+                          int n, pawl_error *err);
+
 /* ---- instances.c ---- */
 
 pawl_code pawl_engine_get(pawl_engine *e, const pawl_id *id, pawl_buf *out,

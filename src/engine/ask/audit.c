@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../../base/clock.h"
+#include "../../rules/plan.h"
 #include "../../value/options.h"
 #include "../common/answer.h"
 #include "../common/engine_struct.h"
@@ -64,12 +65,26 @@ static int read_cursor(audit_query *q) {
   return 1;
 }
 
+/* What no history tells, behind all that one does. */
+/* clang-format off */
+#define AUDIT_TYPES(X)                                                    \
+  X(claimed) X(unclaimed) X(reassigned) X(delegated) X(edited)            \
+  X(registered) X(hotfixed) X(activated) X(deactivated) X(switched_off)   \
+  X(switched_on) X(archived) X(unarchived)
+/* clang-format on */
+static const char *const types[] = {
+#define TYPE_NAME(name) #name,
+    PAWL_RECORD_TYPES(TYPE_NAME) AUDIT_TYPES(TYPE_NAME)
+#undef TYPE_NAME
+};
+
 static pawl_code read_query(pawl_engine *e, pawl_str text, audit_query *q,
                             pawl_error *err) {
   q->limit = 100;
   q->since_us = 1;
   q->until_us = PAWL_TIME_MAX;
   MUST(pawl_options_read(&pawl_options_of_audit, text, q, err));
+  MUST(pawl_check_type(&q->type, types, sizeof types / sizeof *types, err));
   MUST(pawl_tenant_take(e, &q->tenant, err)); /* Z2 */
   MUST(pawl_find_given(e, &q->instance, &q->about, &q->has_about, err));
   if (!q->before.len || read_cursor(q)) return PAWL_OK;

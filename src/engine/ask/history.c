@@ -2,7 +2,10 @@
  * fits: rows of a type, of a node, of somebody, of some time, or those that
  * changed one variable or attribute, which say its value. */
 #include <stdint.h>
+#include <string.h>
 
+#include "../../base/nearest.h"
+#include "../../rules/plan.h"
 #include "../../rules/trim.h"
 #include "../../value/json.h"
 #include "../../value/options.h"
@@ -33,6 +36,21 @@ static const pawl_option history_rows[] = {
      .low = 1}};
 PAWL_OPTIONS_OF(history) = {.what = "a history",
                             PAWL_OPTION_ROWS(history_rows)};
+
+pawl_code pawl_check_type(const pawl_buf *type, const char *const *names,
+                          int n, pawl_error *err) {
+  const char *near;
+
+  if (!type->len) return PAWL_OK;
+  for (int i = 0; i < n; i++)
+    if (!strcmp(type->at, names[i])) return PAWL_OK;
+  pawl_fail_hint(err, PAWL_INVALID, "docs/json.md has those there are",
+                 "no row has the type \"%.60s\"", type->at);
+  near = pawl_nearest(type->at, names, n);
+  if (near) pawl_error_hint(err, "did you mean \"%s\"?", near);
+  pawl_error_where(err, "type");
+  return PAWL_INVALID;
+}
 
 /* Is it about one name, whose value its rows are to say? */
 static int asks_value(const history_query *q) {
@@ -198,6 +216,7 @@ pawl_code pawl_engine_history(pawl_engine *e, const pawl_id *id,
   pawl_options_init(&pawl_options_of_history, &q, sizeof q, &e->alloc);
   q.limit = INT32_MAX;
   TRY(pawl_options_read(&pawl_options_of_history, query, &q, err));
+  TRY(pawl_check_type(&q.type, pawl_record_types, PAWL_NRECORD_TYPES, err));
   if (q.variable.len && q.attribute.len)
     TRY(pawl_fail(
         err, PAWL_INVALID,
