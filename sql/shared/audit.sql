@@ -93,6 +93,22 @@ select @shard, {{now}}, @id, 'purged', i.deletion->>'by', i.id, i.workflow,
                     where a.shard + 1 = @shard + 1
                       and a.instance = @instance and a.type = 'purged');
 
+-- name: audit_deleted
+-- args: @shard smallint, @id uuid, @instance uuid
+-- Beside it: who had deleted it before. Its history had that.
+insert into pawl.audit (shard, at, id, type, by, instance, workflow, version,
+       tenant, text)
+select @shard, i.deleted_at, @id, 'deleted', i.deletion->'deleted'->>'by',
+       i.id, i.workflow, i.version, i.tenant,
+       coalesce(i.deletion->'deleted'->>'reason', '')
+  from pawl.instance i
+ where i.shard = @shard and i.id = @instance and i.purge_at is not null
+   and i.deletion->>'by' is not null
+   and i.deletion->'deleted'->>'by' is not null
+   and not exists (select 1 from pawl.audit a
+                    where a.shard + 1 = @shard + 1
+                      and a.instance = @instance and a.type = 'deleted');
+
 -- name: audit_purge
 -- args: @shard smallint, @id uuid, @instance uuid, @by text, @text text,
 --       @now time?

@@ -138,7 +138,10 @@ static int is_from_parent(const pawl_letter *l) {
          !memcmp(l->event_id.at, name, sizeof name - 1);
 }
 
-static void note_deletion(pawl_decision *d, const pawl_letter *l) {
+/* before: what was noted by who deleted it, of one that is purged now; at NULL:
+ * nobody did. */
+static void note_deletion(pawl_decision *d, const pawl_letter *l,
+                          pawl_str before) {
   pawl_buf *b = &d->plan.state.deletion;
   pawl_str value = {NULL, 0};
   pawl_object o;
@@ -150,11 +153,12 @@ static void note_deletion(pawl_decision *d, const pawl_letter *l) {
     pawl_member_json(&o, "reason", value);
   if (is_set(l, "keep_attributes", 0))
     pawl_member_bool(&o, "keep_attributes", 1);
+  if (before.len) pawl_member_json(&o, "deleted", before);
   pawl_object_end(&o);
 }
 
 void pawl_letter_cancel(pawl_decision *d, const pawl_letter *l) {
-  if (is_last_wish(l)) note_deletion(d, l);
+  if (is_last_wish(l)) note_deletion(d, l, (pawl_str){NULL, 0});
   if (pawl_letter_is(l, "kill"))
     end_cancelled(d, l, "killed", NULL, 0);
   else if (pawl_is_undoing(d) && is_last_wish(l))
@@ -410,7 +414,7 @@ static void delete (pawl_decision *d, const pawl_letter *l) {
       refuse(d, l, "it lives: `cancel` it first");
     return;
   }
-  note_deletion(d, l);
+  note_deletion(d, l, (pawl_str){NULL, 0});
   d->plan.state.deleted_us = pawl_decision_now(d);
   record(d, l, "deleted");
 }
@@ -432,6 +436,18 @@ static void undelete(pawl_decision *d, const pawl_letter *l) {
   record(d, l, "undeleted");
 }
 
+/* Who ends a purge tells of this one, and of who has deleted it before: the
+ * history that has both goes. */
+static void note_purge(pawl_decision *d, const pawl_letter *l) {
+  const pawl_state *s = &d->plan.state;
+  pawl_buf before = {.alloc = d->alloc};
+
+  if (s->deleted_us) pawl_buf_adds(&before, pawl_buf_str(&s->deletion));
+  d->plan.failed |= before.failed;
+  note_deletion(d, l, pawl_buf_str(&before));
+  pawl_buf_deinit(&before);
+}
+
 /* From here on rows of it may go, at any time: so it is hidden at once. */
 static void purge(pawl_decision *d, const pawl_letter *l) {
   pawl_state *s = &d->plan.state;
@@ -440,7 +456,7 @@ static void purge(pawl_decision *d, const pawl_letter *l) {
     refuse(d, l, "it lives: `cancel` it first");
     return;
   }
-  if (!s->purge_us) note_deletion(d, l); /* who ends it tells of this one */
+  if (!s->purge_us) note_purge(d, l);
   if (!s->deleted_us) s->deleted_us = pawl_decision_now(d);
   if (!s->purge_us) s->purge_us = pawl_decision_now(d);
   record(d, l, "purged");

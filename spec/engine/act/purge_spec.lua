@@ -252,9 +252,10 @@ kit.describe("purging", function(backend)
     assert(engine:purge(id, { by = "ann", reason = "old" }))
     probe.fault(nil)
     gone(engine, id)
-    local told = assert(engine:audit { instance = id })
-    assert.same({ 1, "purged", "ann", "old" }, { #told, told[1].type,
-      told[1].by, told[1].text })
+    local told = assert(engine:audit { instance = id, type = "purged" })
+    assert.same({ 1, "ann", "old" }, { #told, told[1].by, told[1].text })
+    told = assert(engine:audit { instance = id, type = "deleted" })
+    assert.same({ 1, "bob" }, { #told, told[1].by })
   end)
 
   it("takes a long history in batches", function()

@@ -173,6 +173,35 @@ kit.describe("an audit", function(backend)
       told(audit(engine, { instance = id })))
   end)
 
+  it("keeps who had deleted what somebody purged", function()
+    local engine, clock = begun()
+    local ids = {}
+    for i = 1, 3 do
+      ids[i] = assert(engine:start "t.waiting")
+      assert(engine:cancel(ids[i]))
+    end
+    assert(engine:run())
+    assert(engine:delete(ids[1], { by = "ann", reason = "twice" }))
+    assert(engine:delete(ids[2])) -- nobody says who
+    assert(engine:delete(ids[3], { by = "ann" }))
+    assert(engine:undelete(ids[3], { by = "bob" }))
+    local at = clock:now()
+    clock:advance(60)
+    for i = 1, 3 do
+      assert(engine:purge(ids[i], { by = "cleo", reason = "asked to" }))
+    end
+    assert.same({ "cleo purged (asked to)", "ann deleted (twice)" },
+      told(audit(engine, { instance = ids[1] })))
+    assert.equal(1, #audit(engine, { instance = ids[1], since = at,
+      ["until"] = at + 1 })) -- when it was deleted, not when it was purged
+    for i = 2, 3 do
+      assert.same({ "cleo purged (asked to)" },
+        told(audit(engine, { instance = ids[i] })))
+    end
+    assert.same({ "ann deleted (twice)" }, told(audit(engine,
+      { by = "ann" })))
+  end)
+
   it("forgets with an instance how its tasks went", function()
     local engine = backend.fresh()
     local flow = pawl.workflow { code = "t.task", start = "look" }

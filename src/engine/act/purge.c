@@ -280,10 +280,11 @@ static pawl_code purge_own_tasks(pawl_engine *e, going *g, pawl_error *err) {
 
 static pawl_code take_itself(pawl_engine *e, const going *g, int64_t max,
                              int64_t *n, pawl_error *err) {
-  pawl_id own;
+  pawl_id own, other;
 
   *n = max;
   MUST(pawl_id_make(&e->ids, pawl_engine_now(e), &own, err));
+  MUST(pawl_id_make(&e->ids, pawl_engine_now(e), &other, err));
   MUST(PAWL_SEND(e->store, purge_ending, NULL, err, .shard = g->shard,
                  .id = g->id));
   MUST(PAWL_SEND(e->store, purge_failure, NULL, err, .shard = g->shard,
@@ -291,6 +292,8 @@ static pawl_code take_itself(pawl_engine *e, const going *g, int64_t max,
   MUST(PAWL_SEND(e->store, audit_purged, NULL, err, .shard = g->shard,
                  .id = &own, .instance = g->id,
                  .now = pawl_store_now(e->store)));
+  MUST(PAWL_SEND(e->store, audit_deleted, NULL, err, .shard = g->shard,
+                 .id = &other, .instance = g->id));
   MUST(PAWL_SEND(e->store, purge_keep, NULL, err, .shard = g->shard,
                  .id = g->id));
   return PAWL_SEND(e->store, purge_instance, NULL, err, .shard = g->shard,
