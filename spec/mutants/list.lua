@@ -700,9 +700,10 @@ return t->status == PAWL_TASK_PENDING || t->status == PAWL_TASK_RUNNING;]],
         pawl_json_kind_of(value) == PAWL_JSON_NULL)
       return PAWL_OK;]],
     specs = { "options_test" } },
-  { name = "a purge leaves what nobody took in the inbox",
+  { name = "a purge leaves what nobody took in the inbox", few = true,
     file = "sql/shared/purge.sql",
     from = "{{delete_held inbox; true}};",
     to = "{{delete_held inbox; false}};",
-    specs = { "spec/crash/torture_spec.lua" } },
+    specs = { "spec/engine/act/prune_spec.lua",
+      "spec/crash/torture_spec.lua" } },
 }

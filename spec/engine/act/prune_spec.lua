@@ -62,6 +62,19 @@ end
 kit.describe("pruning", function(backend)
   after_each(function() probe.fault(nil) end)
 
+  it("leaves no event of what failed with one in its inbox", function()
+    local engine, _, url = backend.fresh()
+    assert(engine:load(mixed "t.mixed"))
+    local _, info = assert(engine:signal { name = "go", id = "e-1",
+      start = { workflow = "t.mixed", key = "k", input = { fail = true } } })
+    assert(engine:run())
+    assert.equal("failed", kit.status(engine, info.instance))
+    assert.equal(1, kit.count(backend, url, "inbox"))
+    assert.same({ instances = 1 }, removed(assert(engine:prune {
+      retain = 0 })))
+    assert.equal(0, kit.count(backend, url, "inbox"))
+  end)
+
   it("takes nothing when nobody has said for how long it is kept", function()
     local engine, clock = backend.fresh()
     assert(engine:load(mixed "t.mixed"))
