@@ -50,6 +50,26 @@ end
 kit.describe("a bulk", function(backend)
   after_each(function() probe.fault(nil) end)
 
+  it("purges what was archived long ago, and nothing else", function()
+    local engine, clock = backend.fresh()
+    assert(engine:load(mixed()))
+    local ids = {}
+    for i = 1, 3 do
+      ids[i] = assert(engine:start("t.mixed", { ends = true }))
+      assert(engine:run())
+      if i < 3 then assert(engine:archive(ids[i])) end
+      clock:advance "200d"
+    end
+    local query = { archived = true,
+      completed_before = clock:now() - 500 * 86400 }
+    assert.same({ 1, 1, 0, 0 }, counts(assert(engine:bulk("purge", query,
+      { dry_run = true }))))
+    assert.truthy(assert(engine:get(ids[1])))
+    assert.same({ 1, 1, 0, 0 }, counts(assert(engine:bulk("purge", query))))
+    assert.equal("notfound", select(2, engine:get(ids[1])).code)
+    for i = 2, 3 do assert.truthy(assert(engine:get(ids[i]))) end
+  end)
+
   it("changes what the query finds, and nothing else", function()
     local engine = backend.fresh { shards = 2 }
     assert(engine:load(mixed()))
