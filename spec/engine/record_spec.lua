@@ -146,6 +146,54 @@ kit.describe("the record of a visit", function(backend)
     assert.same({ id, { item = 7 } }, { child.parent, child.input })
   end)
 
+  it("tells what each visit was given: by variables, a task, a child",
+  function()
+    local engine = backend.fresh()
+    local flow = pawl.workflow { code = "t.record", start = "a" }
+    flow:step("a", { next = "ask", run = function(ctx)
+      ctx.vars.total = ctx.input.total + 1
+    end })
+    flow:task("ask", { title = "t", next = "hear",
+      input = { ask = 7 } })
+    flow:wait("hear", { event = "go", into = "heard", next = "b" })
+    flow:step("b", { next = "n", run = function(ctx)
+      ctx.vars.total = ctx.vars.total * 2
+    end })
+    flow:call("n", { workflow = "t.below", next = "z",
+      input = function(ctx) return { call = ctx.vars.total } end })
+    flow:finish "z"
+    assert(engine:load(below()))
+    assert(engine:load(flow))
+    local id = assert(engine:start("t.record", { total = 1 }))
+    assert(engine:run())
+    local open = assert(engine.tasks:list { instance = id })[1]
+    assert(engine.tasks:complete(open.id, { by = "ann" }))
+    assert(engine:run())
+    assert(engine:signal { name = "go", instance = id, data = { n = 5 } })
+    assert(engine:run())
+    assert(engine:signal { name = "below" })
+    assert(engine:run())
+    assert.equal("completed", kit.status(engine, id))
+    local of = {}
+    for _, row in ipairs(assert(engine:history(id))) do of[row.node] = row end
+    --- A variable as the visit of that node found it.
+    local function found(name, node)
+      local last
+      for _, row in ipairs(assert(engine:history(id, { variable = name }))) do
+        if row.seq < of[node].seq then last = row.value end
+      end
+      return last
+    end
+    assert.same({ total = 1 }, assert(engine:get(id)).input)
+    assert.same({ nil, 2, 2, 4 }, { found("total", "a"), found("total", "ask"),
+      found("total", "b"), found("total", "n") })
+    local task = assert(engine.tasks:get(open.id))
+    assert.same({ "ask", of.ask.visit, { ask = 7 } },
+      { task.node, task.visit, task.input })
+    assert.same({ n = 5 }, of.hear.output)
+    assert.same({ call = 4 }, assert(engine:get(of.n.text)).input)
+  end)
+
   it("goes on for what waited for siblings when it failed", function()
     local engine, clock = backend.fresh()
     local flow, fails = pawl.workflow { code = "t.record", start = "f" }, true
