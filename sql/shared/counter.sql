@@ -4,13 +4,16 @@
 -- args: @workflow text, @since time
 -- rows: workflow text, version integer, status text, node text,
 --       amount bigint, came bigint, begun bigint
--- How many there are now; and since a minute, how many have come there, and how
--- many of those were begun. All of the table, which is small.
+-- How many there are now; and since a minute, how many have come there by what
+-- they did, and how many of those were begun: who undeletes one, brings it back
+-- or transfers it makes nothing happen anew. All of the table, which is small.
 select workflow, version, status, node, sum(amount)::bigint as amount,
        sum(came)::bigint as came, sum(begun)::bigint as begun
   from (
   select workflow, version, status, node, amount,
-         case when minute >= @since then amount else 0 end as came,
+         case when minute >= @since and was <> 'deleted'
+                   and was <> 'archived' and was <> 'transferred'
+              then amount else 0 end as came,
          case when minute >= @since and was = '' then amount else 0 end
            as begun
     from pawl.counter where @workflow is null or workflow = @workflow

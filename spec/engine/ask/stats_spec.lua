@@ -216,6 +216,36 @@ kit.describe("engine:stats", function(backend)
     assert.same({}, assert(engine:stats { workflow = "t.other" }).workflows)
   end)
 
+  it("counts what happens, not who is brought back or goes elsewhere",
+    function()
+      local engine = backend.fresh()
+      assert(engine:load(flow(1)))
+      local ids = {}
+      for i = 1, 3 do
+        ids[i] = assert(engine:start("t.counted", { how = "fail",
+          code = "x" }))
+      end
+      local waits = assert(engine:start "t.counted")
+      assert(engine:run {})
+      local recent = assert(engine:stats()).recent
+      assert.same({ 4, 3 }, { recent.started, recent.failed })
+      local function same()
+        assert.same(recent, assert(engine:stats()).recent)
+      end
+      assert(engine:delete(ids[1]))
+      assert(engine:undelete(ids[1]))
+      same()
+      assert(engine:archive(ids[2]))
+      assert(engine:unarchive(ids[2]))
+      same()
+      assert(engine:load(flow(2)))
+      assert.same(4, #assert(engine.workflows:transfer("t.counted", 1, 2)))
+      recent = assert(engine:stats { workflow = "t.counted" }).recent
+      assert.same({ 4, 3 }, { recent.started, recent.failed })
+      assert.equal("waiting", kit.status(engine, waits))
+      assert.equal(3, assert(engine:tally { status = "failed" }))
+    end)
+
   it("tells what is due, and since when, whatever its priority", function()
     local engine, clock = backend.fresh()
     assert(engine:start("t.none", {}, { priority = 1 }))
