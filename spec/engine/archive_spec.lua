@@ -154,6 +154,94 @@ kit.describe("the archive", function(backend)
       engine:list { archived = true, deleted = true })
   end)
 
+  it("is found there by all that a list is asked for", function()
+    local engine, clock = backend.fresh()
+    local flow = pawl.workflow { code = "t.two", start = "a" }
+    flow:step("a", { next = "t", run = function() end, undo = function() end })
+    flow:timer("t", { after = "100h", next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    assert(engine:load(kit.one(function(ctx)
+      ctx.attrs.amount = 7
+      error { code = "card_declined", message = "no money", retry = false }
+    end)))
+    local parent = pawl.workflow { code = "t.parent", start = "c" }
+    parent:call("c", { workflow = "t.one", next = "z",
+      on_error = { card_declined = "z" } })
+    parent:finish "z"
+    assert(engine:load(parent))
+    local failed = assert(engine:start("t.one", nil, { tenant = "a",
+      group = "default", correlation = "c", business_key = "b", key = "k" }))
+    assert(engine:run())
+    clock:advance "1h"
+    local undone = assert(engine:start "t.two")
+    assert(engine:run())
+    assert(engine:cancel(undone, { by = "ann" }))
+    assert(engine:run())
+    clock:advance "1h"
+    local up = assert(engine:start "t.parent")
+    assert(engine:run())
+    local child = assert(engine:list { parent = up })[1].id
+    local all = { { "failed", failed }, { "undone", undone }, { "up", up },
+      { "child", child } }
+    local of = {}
+    for _, one in ipairs(all) do of[one[2]] = one[1] end
+    local HOUR <const>, BEGAN <const> = 3600, 1767225600
+    local queries = { {}, { workflow = "t.one" }, { version = 1 },
+      { version = 2 }, { status = "failed" },
+      { status = { "completed", "cancelled" } }, { tenant = "a" },
+      { correlation = "c" }, { business_key = "b*" }, { key = "k" },
+      { group = "default" }, { group = "other" }, { node = "one" },
+      { error = "card_*" }, { error = "no money" },
+      { error_code = "card_declined" }, { error_code = "card_*" },
+      { error_code = "card" },
+      { error_code = "card_declined", workflow = "t.one" },
+      { error_code = "card_declined", correlation = "c" },
+      { error_code = "card_*", attributes = { amount = { ">", 5 } } },
+      { cancelled_by = "ann" }, { compensation = "completed" },
+      { leased = false }, { created_after = BEGAN + HOUR },
+      { created_before = BEGAN + HOUR }, { updated_after = BEGAN + HOUR },
+      { updated_before = BEGAN + HOUR },
+      { completed_after = BEGAN + 2 * HOUR },
+      { completed_before = BEGAN + HOUR }, { attributes = { amount = 7 } },
+      { parent = up }, { root = up } }
+    local function asked()
+      local found = {}
+      for i, query in ipairs(queries) do
+        for _, sort in ipairs { "newest", "created", "updated",
+          "completed" } do
+          query.sort = sort
+          local rows = assert(engine:list(query))
+          local seen = {}
+          for k, row in ipairs(rows) do seen[k] = of[row.id] end
+          found[#found + 1] = ("%d %s: %s"):format(i, sort,
+            table.concat(seen, " "))
+        end
+        query.sort = nil
+        found[#found + 1] = tostring(engine:tally(query))
+      end
+      return found
+    end
+    local before = asked()
+    assert.equal("6 updated: up undone", before[28])
+    for _, one in ipairs(all) do
+      assert(engine:archive(one[2], { force = true }))
+    end
+    for _, query in ipairs(queries) do query.archived = true end
+    assert.same(before, asked())
+    for _, query in ipairs { { leased = true }, { due_before = BEGAN * 2 },
+      { deadline_before = BEGAN * 2 }, { status = "waiting" } } do
+      query.archived = true
+      assert.same({}, assert(engine:list(query)))
+    end
+    local page = assert(engine:list { archived = true, sort = "updated",
+      limit = 2 })
+    local rest = assert(engine:list { archived = true, sort = "updated",
+      before = page[2].cursor })
+    assert.equal(4, #page + #rest)
+    assert.truthy(page[1].archived.at)
+  end)
+
   it("is not changed there, and says why", function()
     local engine, id = plain(function() error { code = "bad" } end)
     assert(engine:archive(id))
@@ -283,6 +371,32 @@ kit.describe("the archive", function(backend)
       archived = true }))
     assert.same({ 2, 2 }, { report.matched, report.done })
     assert.same({ completed = 3, purged = 2 }, statuses(engine))
+  end)
+
+  it("keeps attributes from who purges all that a query finds", function()
+    local engine, made = backend.fresh(), {}
+    assert(engine:load(kit.one(function(ctx) ctx.attrs.colour = "red" end)))
+    for i = 1, 4 do
+      made[i] = assert(engine:start("t.one", nil, { correlation = "c" }))
+    end
+    assert(engine:run())
+    for i = 1, 3 do assert(engine:archive(made[i])) end
+    assert(engine:purge(made[1], { keep_attributes = true }))
+    assert(engine:purge(made[4], { keep_attributes = true }))
+    for _, query in ipairs { { workflow = "t.one" }, { correlation = "c" },
+      { attributes = { colour = "red" } } } do
+      query.archived = true
+      assert.equal(4, assert(engine:tally(query)))
+      assert.equal(2, assert(engine:bulk("purge", query,
+        { dry_run = true })).matched)
+    end
+    local report = assert(engine:bulk("purge", { workflow = "t.one",
+      archived = true }))
+    assert.same({ 2, 2 }, { report.matched, report.done })
+    assert.equal("red", assert(engine:get(made[1])).attributes.colour)
+    assert.equal("red", assert(engine:get(made[4])).attributes.colour)
+    assert(engine:purge(made[1]))
+    kit.refused("notfound", "no instance", nil, engine:get(made[1]))
   end)
 
   --- More rows than one transaction takes away.

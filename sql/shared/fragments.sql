@@ -253,9 +253,13 @@ select {{archive_columns}}, deletion, archived_at as deleted_at,
        0 as visit
   from pawl.archive
 
+-- fragment: is_whole
+(not @whole or t.purge_at is null)
+
 -- fragment: archived_walk
 select {{listed}} from ({{archived}}) t
- where {{3}} and t.id > @low and t.id < @high and {{2}} and {{is_fitting}}
+ where {{3}} and t.id > @low and t.id < @high and {{2}} and {{is_whole}}
+   and {{is_fitting}}
  order by t.id {{1}} limit @max
 
 -- fragment: unarchived

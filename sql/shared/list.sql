@@ -86,6 +86,13 @@ select i.* {{from_each}} (
   select {{listed}} from pawl.instance t
    where t.shard = s.shard and t.id = s.id offset 0) i;
 
+-- name: list_archived_these
+-- args: @shard smallint[], @id uuid[], @brief boolean, @waits boolean
+-- rows: like list_tenant
+select i.* {{from_each}} (
+  select {{listed}} from ({{archived}}) t
+   where t.shard = s.shard and t.id = s.id offset 0) i;
+
 -- name: list_found
 -- args: @shard smallint[], @by text, @name text, @ranges json, @until time,
 --       @code_from text, @code_to text, @{{asked}}, @{{page}}
@@ -130,9 +137,10 @@ select i.* {{from_each}} (
    order by case when @up then t.id end, t.id desc limit @max) i;
 
 -- name: list_archived
--- args: @shard smallint[], @by text, @{{asked}}, @{{page}}
+-- args: @shard smallint[], @by text, @whole boolean, @{{asked}}, @{{page}}
 -- rows: like list_tenant
--- Those that were archived, of a tenant, a workflow, or all.
+-- Those that were archived, of a tenant, a workflow, or all; @whole: none of
+-- which only attributes are left.
 select i.* {{from_each}} (
   select * from ({{archived_walk desc; not @up;
     @by = 'all' and t.shard = s.shard}}) older
@@ -157,10 +165,11 @@ select i.* {{from_each}} (
     and t.workflow = @workflow and t.status >= ''}}) newer_of_workflow) i;
 
 -- name: list_archived_found
--- args: @shard smallint[], @by text, @name text, @ranges json, @{{asked}},
---       @{{page}}
+-- args: @shard smallint[], @by text, @name text, @ranges json,
+--       @whole boolean, @{{asked}}, @{{page}}
 -- rows: like list_tenant
 -- Those of one word, or with an attribute in one of @ranges; all are read.
+-- @whole as in list_archived.
 select i.* {{from_each}} (
   select {{listed}} from (
     select id as found from pawl.archive
@@ -170,5 +179,5 @@ select i.* {{from_each}} (
     union all
     {{attribute_ranges}}
     offset 0) f {{archived_at s.shard; f.found}}
-   where t.id > @low and t.id < @high and {{is_fitting}}
+   where t.id > @low and t.id < @high and {{is_whole}} and {{is_fitting}}
    order by case when @up then t.id end, t.id desc limit @max) i;

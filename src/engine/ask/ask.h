@@ -101,8 +101,9 @@ pawl_code pawl_engine_tally(pawl_engine *e, pawl_str query, int64_t *count,
  * where the query says so, each once, whatever becomes of those that were met,
  * and as far as its `limit`, or all. What is created while it goes on is not
  * met. `statuses`: bits of those that are meant unless the query names some;
- * `deleted`, `archived`: those that were, by default. PAWL_INVALID, also when it has no filter
- * at all. */
+ * `deleted`, `archived`: those that were, by default. Of what was purged but
+ * for its attributes nothing is left to be changed: it is not met.
+ * PAWL_INVALID, also when it has no filter at all. */
 typedef struct pawl_walk pawl_walk;
 pawl_code pawl_walk_open(pawl_engine *e, pawl_str query, unsigned statuses,
                          int deleted, int archived, pawl_walk **out,

@@ -79,6 +79,7 @@ typedef struct filter {
       code_from, code_to, by_text, undone, stored;
   pawl_conditions conditions;
   int brief; /* no more than is counted */
+  int whole; /* not those that were purged but for their attributes */
   int few;   /* are of its statuses */
 } filter;
 
@@ -274,15 +275,18 @@ static void set_stored(filter *f, unsigned stored) {
   }
 }
 
-/* Which word it is found by; NULL: none. Those that fewer have come first. */
+/* Which word it is found by; NULL: none. Those that fewer have come first. What
+ * is archived is a failure no more: its code is compared beside. */
 static const char *found_by(const filter *f) {
-  return f->key.len                               ? "key"
-         : f->has_parent                          ? "parent"
-         : f->correlation.len                     ? "correlation"
-         : f->has_root                            ? "root"
-         : f->business_key.len                    ? "business_key"
-         : f->error_code.len && !f->attributes.at ? "code"
-                                                  : NULL;
+  const int is_failure = f->error_code.len && !f->archived;
+
+  return f->key.len                        ? "key"
+         : f->has_parent                   ? "parent"
+         : f->correlation.len              ? "correlation"
+         : f->has_root                     ? "root"
+         : f->business_key.len             ? "business_key"
+         : is_failure && !f->attributes.at ? "code"
+                                           : NULL;
 }
 
 /* The same by the agenda, which has fewer than there are waiting; of those that
@@ -508,10 +512,11 @@ static pawl_code send_archived(pawl_engine *e, const filter *f,
     if (word)
       PAWL_PUT(&e->args, list_archived_found, .shard = s,
                .by = pawl_strz(word), .name = pawl_buf_some(&c->name),
-               .ranges = pawl_buf_some(&c->ranges), ASKED(f));
+               .ranges = pawl_buf_some(&c->ranges), .whole = f->whole,
+               ASKED(f));
     else
       PAWL_PUT(&e->args, list_archived, .shard = s, .by = pawl_strz(by),
-               ASKED(f));
+               .whole = f->whole, ASKED(f));
   return pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, rows, err);
 }
 
@@ -787,6 +792,25 @@ static const place *find_row(const place *page, int n, const pawl_id *id) {
   return bsearch(&key, page, (size_t)n, sizeof *page, oldest_first);
 }
 
+/* Those that the page has, by their ids. */
+static pawl_code read_these(pawl_engine *e, const filter *f,
+                            const pawl_sorted *s, pawl_rows *rows,
+                            pawl_error *err) {
+  pawl_args_begin(&e->args, f->archived ? PAWL_STMT_list_archived_these
+                                        : PAWL_STMT_list_these);
+  for (int k = 0; k < s->n; k++) {
+    const pawl_id *id = &s->list[k].id;
+    const int shard = pawl_shard_of(e, id);
+    if (f->archived)
+      PAWL_PUT(&e->args, list_archived_these, .shard = shard, .id = id,
+               .brief = 0, .waits = f->waits);
+    else
+      PAWL_PUT(&e->args, list_these, .shard = shard, .id = id, .brief = 0,
+               .waits = f->waits);
+  }
+  return pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, rows, err);
+}
+
 /* One that was purged meanwhile is left out. */
 static pawl_code add_moments(pawl_engine *e, const filter *f,
                              const pawl_sorted *s, pawl_object *list,
@@ -795,11 +819,7 @@ static pawl_code add_moments(pawl_engine *e, const filter *f,
   place *page;
   size_t size;
 
-  pawl_args_begin(&e->args, PAWL_STMT_list_these);
-  for (int k = 0; k < s->n; k++)
-    PAWL_PUT(&e->args, list_these, .shard = pawl_shard_of(e, &s->list[k].id),
-             .id = &s->list[k].id, .brief = 0, .waits = f->waits);
-  MUST(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err));
+  MUST(read_these(e, f, s, &rows, err));
   if (!rows.nrows) return PAWL_OK;
   MUST(sort_rows(e, &rows, &page, &size, err));
   for (int k = 0; k < s->n; k++) {
@@ -941,6 +961,7 @@ static pawl_code begin_walk(pawl_engine *e, pawl_walk *w, pawl_str query,
 
   if (statuses != ALL) f->statuses = statuses;
   f->limit = INT64_MAX;
+  f->whole = 1;
   f->deleted = deleted;
   f->archived = archived;
   f->created_before = soon;
