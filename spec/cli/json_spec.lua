@@ -437,6 +437,48 @@ end
 describe("pawl show", function()
   after_each(tmp.cleanup)
 
+  it("takes of those with a key the one that has it still", function()
+    local here = command.folder()
+    here:write("all.lua", FLOW)
+    here:pawl("deploy", "all.lua")
+    here:write("other.lua", (FLOW:gsub("t%.all", "t.other")))
+    here:pawl("deploy", "other.lua")
+    local function start(code)
+      return here:json("start", code, "-i", "{}", "--key", "k",
+        "--on-existing", "replace").id
+    end
+    local function shown(...)
+      local one, ran = here:json("show", "--key", "k", ...)
+      assert.equal(0, ran.code, ran.err)
+      return one.id
+    end
+    local first = start "t.all"
+    assert.equal(first, shown())
+    local second = start "t.all"
+    assert.not_equal(first, second)
+    assert.equal(second, shown())
+    local other = start "t.other"
+    local ran = here:pawl("show", "--key", "k")
+    assert.equal(2, ran.code)
+    assert.matches("%-w CODE names a workflow", ran.err)
+    assert.equal(second, shown("-w", "t.all"))
+    assert.equal(other, shown("-w", "t.other@1"))
+    assert.equal(3, here:pawl("show", "--key", "k", "-w", "t.other@2").code)
+    assert.equal(0, here:pawl("cancel", second, other).code)
+    for _, id in ipairs { first, second, other } do
+      here:pawl("kill", id)
+      ran = here:pawl("archive", id)
+      assert.equal(0, ran.code, ran.err)
+    end
+    assert.equal(second, shown("-w", "t.all"))
+    assert.equal(other, shown("-w", "t.other"))
+    ran = here:pawl("show", "--key", "k")
+    assert.equal(2, ran.code)
+    assert.matches("pawl list --archived --key k", ran.err, 1, true)
+    assert.equal(0, here:pawl("purge", second).code)
+    assert.equal(first, shown("-w", "t.all"))
+  end)
+
   it("says what a key does not name", function()
     local here = command.folder()
     here:write("all.lua", FLOW)

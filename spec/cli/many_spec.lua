@@ -56,6 +56,59 @@ describe("a command with filters", function()
       here:pawl("purge", "-w", "t.pay", "--yes").out)
   end)
 
+  it("takes one version of a workflow, named as lists show it", function()
+    local here, ids = folder()
+    here:write("pay2.lua", (FLOW:gsub("version = 1", "version = 2")))
+    assert.equal(0, here:pawl("deploy", "pay2.lua").code)
+    ids[6] = here:pawl("start", "t.pay", "--version", "2", "--input",
+      "{}").out:sub(1, 36)
+    assert.equal(0, here:pawl("worker", "pay.lua", "pay2.lua",
+      "--until-idle").code)
+    local function found(...)
+      local rows = here:json("list", ...)
+      return #rows == 1 and rows[1].id or #rows
+    end
+    assert.equal(ids[6], found("-w", "t.pay@2"))
+    assert.equal(ids[6], found("--workflow-version", "2"))
+    assert.equal(ids[6], found("-w", "t.pay@2", "--workflow-version", "2"))
+    assert.equal(5, found("-w", "t.pay@1"))
+    assert.equal(6, found("-w", "t.pay"))
+    assert.equal(0, found("-w", "t.pay@3"))
+    assert.equal("cancelled 1 instance\n",
+      here:pawl("cancel", "-w", "t.pay@2", "--yes").out)
+    assert.equal("cancelled", here:json("show", ids[6]).status)
+    assert.equal(3, count(here, "waiting"))
+    assert.equal("suspended 3 instances\n", here:pawl("suspend",
+      "--workflow-version", "1", "--yes").out)
+  end)
+
+  it("refuses a version that is none, or that cannot be meant", function()
+    local here = folder()
+    local function refused(words, ...)
+      local ran = here:pawl(...)
+      assert.equal(2, ran.code, ran.err)
+      assert.matches(words, ran.err, 1, true)
+    end
+    for _, text in ipairs { "t.pay@", "t.pay@0", "t.pay@x", "@1", "t.pay@-1",
+      "t.pay@1@2", "t.pay@99999999999999999999" } do
+      refused(("takes CODE or CODE@N, got '%s'"):format(text), "list", "-w",
+        text)
+      refused("takes CODE or CODE@N", "cancel", "-w", text, "--yes")
+    end
+    refused("--workflow says version 1, --workflow-version says 2", "list",
+      "-w", "t.pay@1", "--workflow-version", "2")
+    refused("--workflow-version must be 1 or more", "list",
+      "--workflow-version", "0")
+    for _, words in ipairs { { "audit" }, { "stats" }, { "problems" },
+      { "task", "list" } } do
+      words[#words + 1] = "--workflow"
+      words[#words + 1] = "t.pay@1"
+      refused("takes a workflow's code and no version, got 't.pay@1'",
+        table.unpack(words))
+    end
+    assert.equal(3, count(here, "waiting"))
+  end)
+
   it("tells what was refused, and ends with the worst of that", function()
     local here, ids = folder()
     local ran = here:pawl("suspend", "--status", "waiting,failed", "--yes")

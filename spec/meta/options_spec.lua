@@ -192,9 +192,9 @@ end)
 local COMMANDS = {
   history = { "history" },
   audit = { "audit" },
-  list = { "list", filters = true, as = { attr = "attributes" },
-    own = set("count", "since", "untouched"),
-    none = set("version", "key", "waits") },
+  list = { "list", filters = true, as = { attr = "attributes",
+    ["workflow-version"] = "version" },
+    own = set("count", "since", "untouched"), none = set("key", "waits") },
   start = { "start", as = { attr = "attributes" },
     made = set("text", "object"), -- of these it makes those it does not name
     none = set "id", own = set("input", "many") },

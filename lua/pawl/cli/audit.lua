@@ -63,7 +63,7 @@ return {
     { long = "until", arg = "TIME", type = "time", help = "before then" },
     { long = "type", arg = "TYPE",
       help = "of a type: cancelled, changed, started, claimed, ..." },
-    { long = "workflow", short = "w", arg = "CODE",
+    { long = "workflow", short = "w", arg = "CODE", type = "code",
       help = "to instances of a workflow, or to itself" },
     { long = "instance", arg = "ID", help = "to this instance" },
     { long = "limit", short = "n", arg = "N", type = "count",

@@ -11,7 +11,9 @@ local filters = {}
 ---@type pawl.cli.Option[]
 filters.options = {
   { long = "workflow", short = "w", arg = "CODE",
-    help = "of this workflow" },
+    help = "of this workflow; CODE@N, as lists show it: of that version" },
+  { long = "workflow-version", arg = "N", type = "count", key = "version",
+    help = "of this version" },
   { long = "status", arg = "NAME", many = true,
     help = "created, running, waiting, suspended, completed, failed or "
       .. "cancelled; several with commas, or given again" },
@@ -70,6 +72,24 @@ filters.options = {
     .. "list by a time, its cursor" },
   { long = "after", arg = "ID", help = "those newer, the nearest to it" },
 }
+
+--- CODE@N is told apart.
+---@param opts table  what the command line said
+---@return string? code
+---@return integer? version
+function filters.of_workflow(opts)
+  local code, number = (opts.workflow or ""):match "^(.-)@(.*)$"
+  if not code then return opts.workflow, opts.version end
+  local version = number:find "^%d+$" and math.tointeger(tonumber(number))
+  if code == "" or not version or version < 1 or version > 0x7fffffff then
+    options.usage("--workflow takes CODE or CODE@N, got '%s'",
+      "N is a version: --workflow order.fulfil@2", opts.workflow)
+  elseif opts.version and opts.version ~= version then
+    options.usage("--workflow says version %d, --workflow-version says %d",
+      nil, version, opts.version)
+  end
+  return code, version
+end
 
 local statuses = verb_args.words("list", "status")
 
@@ -151,6 +171,7 @@ function filters.read(opts)
   local query = verb_args.among("list", opts)
   query.status, query.attributes = status_list(opts.status),
     conditions(opts.attr)
+  query.workflow, query.version = filters.of_workflow(opts)
   query.tenant = nil -- whose the engine is, and no filter
   return query
 end

@@ -12,9 +12,10 @@ local options = {}
 ---@field long string        "store"
 ---@field short? string      "s"
 ---@field arg? string        what stands for the value in help; none: a flag
----@field type? string       text (default), name (1 to 255 bytes), integer,
----                          count (1 or more), duration, retain, time, since
----                          (a time or how long ago), json, object (JSON, too)
+---@field type? string       text (default), name (1 to 255 bytes), code (of a
+---                          workflow, all its versions), integer, count (1 or
+---                          more), duration, retain, time, since (a time or how
+---                          long ago), json, object (JSON, too)
 ---@field max? integer       of a count
 ---@field above_zero? boolean  of a duration
 ---@field one_of? string[]   of a name: the only ones
@@ -101,6 +102,16 @@ function convert.name(name, text, option)
   if option.one_of then
     usage("--%s takes %s, got '%s'", nearest.hint(text, option.one_of), name,
       table.concat(option.one_of, ", "), text)
+  end
+  return text
+end
+
+--- No code has an @: what lists show of an instance's version is not meant.
+function convert.code(name, text)
+  local code = text:match "^(.-)@"
+  if code then
+    usage("--%s takes a workflow's code and no version, got '%s'",
+      ("--%s %s means all its versions"):format(name, code), name, text)
   end
   return text
 end

@@ -59,7 +59,7 @@ return {
     .. "and the one that failed last with its message. Those with the most "
     .. "come first. Of each kind 10,000 are counted at most, shown as 10000+.",
   options = {
-    { long = "workflow", arg = "CODE", type = "name", help = "of this one" },
+    { long = "workflow", arg = "CODE", type = "code", help = "of this one" },
     { long = "limit", short = "n", arg = "N", type = "count", max = 1000,
       help = "at most so many kinds; default 20" },
   },

@@ -1,5 +1,6 @@
 --- pawl show ID...
 local attribute = require "pawl.attribute"
+local filters = require "pawl.cli.filters"
 local format = require "pawl.cli.format"
 local options = require "pawl.cli.options"
 local progress = require "pawl.cli.progress"
@@ -188,20 +189,52 @@ local function show(opts, instance, entries, now)
   end
 end
 
+local most_holders = 100 -- of one key, that are looked at
+
+--- Of rows with one key, newest first, those that have it still: of each
+--- workflow and tenant the one that nobody has succeeded.
+local function holders(engine, rows)
+  local found, taken = {}, {}
+  for _, row in ipairs(rows) do
+    local whose = row.workflow .. "\0" .. (row.tenant or "")
+    if not taken[whose] and not row.purged
+      and not store.try(engine:get(row.id)).successor then
+      taken[whose] = true
+      found[#found + 1] = row
+    end
+  end
+  return found
+end
+
+--- Those that are meant by a key, or by a business key, which several may
+--- have: what was archived if no other has it.
+local function bearers(engine, opts)
+  local all, code, version = {}, filters.of_workflow(opts)
+  for _, archived in ipairs { false, true } do
+    local rows = store.try(engine:list { key = opts.key,
+      business_key = opts.business_key, workflow = code, version = version,
+      archived = archived, limit = opts.key and most_holders or 2 })
+    local found = opts.key and holders(engine, rows) or rows
+    if #found > 0 then return found, archived end
+    table.move(rows, 1, #rows, #all + 1, all)
+  end
+  return { all[1] } -- what had it last, if who succeeded it is gone
+end
+
 --- The one that a key names; what several have is for who asks to choose.
 local function named(opts)
   local engine <close> = store.look(opts)
-  local query = { key = opts.key, business_key = opts.business_key,
-    workflow = opts.workflow, limit = 2 }
-  local rows = store.try(engine:list(query))
+  local rows, archived = bearers(engine, opts)
   local option = opts.key and "--key" or "--business-key"
   local key = opts.key or opts.business_key
   if #rows == 1 then return { rows[1].id } end
   error({ code = #rows == 0 and "notfound" or "ambiguous",
     message = ("%s instance has the %s '%s'"):format(#rows == 0 and "no"
       or "more than one", opts.key and "key" or "business key", key),
-    hint = #rows > 0 and ("`%s` lists them; -w CODE names a workflow"):format(
-      store.point(opts, ("pawl list %s %s"):format(option, key))) or nil }, 0)
+    hint = #rows > 0 and ("`%s` lists them; -w CODE names a workflow, "
+      .. "--tenant ID whose it is"):format(store.point(opts,
+        ("pawl list %s%s %s"):format(archived and "--archived " or "", option,
+          key))) or nil }, 0)
 end
 
 local function chosen(opts, args)
@@ -236,10 +269,11 @@ return {
     .. "writes exactly one object, or a list of them for several ids, they "
     .. "are UTC. On a terminal what is long is cut, but for --full.",
   options = {
-    { long = "key", arg = "KEY", help = "the one that was started with it" },
+    { long = "key", arg = "KEY", help = "the one that was started with it: "
+      .. "of several, one after another, that which has it still" },
     { long = "business-key", arg = "KEY", help = "the one that has it" },
     { long = "workflow", short = "w", arg = "CODE",
-      help = "of those with the key that of this workflow" },
+      help = "of those with the key that of this workflow, or of CODE@N" },
     { long = "full", help = "cut nothing" },
     watch.option,
   },

@@ -33,7 +33,7 @@ return {
     .. "searched for that: it takes as long beside a million instances. What "
     .. "could be very many is counted to 10,000 and shown as 10000+.",
   options = {
-    { long = "workflow", arg = "CODE", type = "name", help = "of this one" },
+    { long = "workflow", arg = "CODE", type = "code", help = "of this one" },
     { long = "minutes", arg = "N", type = "count", max = 14,
       help = "what happened in the last N; default 5" },
     watch.option,

@@ -339,7 +339,7 @@ command = {
       .. "by due time, the page behind it" },
     { long = "after", arg = "ID",
       help = "list: those newer, the nearest to it" },
-    { long = "workflow", short = "w", arg = "CODE",
+    { long = "workflow", short = "w", arg = "CODE", type = "code",
       help = "list: of this workflow" },
     { long = "node", arg = "NAME", help = "list: of this node" },
     { long = "business-key", arg = "KEY", help = "list: of instances with this "
