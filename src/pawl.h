@@ -910,8 +910,11 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_get(pawl_engine *engine, const char *id,
  * begins), cancelled_by (who asked for that),
  * compensation (how it stands or has ended, one or a list: "planning",
  * "running", "completed", "completed_with_errors", "stopped"), leased (true or
- * false: somebody holds it), attributes (an object, see below),
- * created_after_us, created_before_us, updated_after_us, updated_before_us,
+ * false: an executor holds it, so that it executes now, whatever its status:
+ * that tells only what has been recorded), attributes (an object, see below),
+ * created_after_us, created_before_us, started_after_us, started_before_us
+ * (its first commit; one that is created has none), updated_after_us,
+ * updated_before_us,
  * completed_after_us, completed_before_us (at that time or later; earlier),
  * due_before_us (it is to be looked at before then: a timer, a retry, work
  * that nobody has taken), deadline_before_us (of those that live), parent,

@@ -82,6 +82,30 @@ describe("a command with filters", function()
       "--workflow-version", "1", "--yes").out)
   end)
 
+  it("takes those that were first worked on before or after a time", function()
+    local here, ids = folder()
+    ids[6] = here:pawl("start", "t.pay", "--delay", "1h").out:sub(1, 36)
+    assert.equal(5, #here:json("list", "--started-after", "1d"))
+    assert.equal(5, #here:json("list", "--started-before",
+      "2100-01-01T00:00:00Z"))
+    assert.equal(0, #here:json("list", "--started-before", "1d"))
+    assert.equal("cancelled 3 instances\n",
+      here:pawl("cancel", "--started-after", "1d", "--yes").out)
+    assert.equal("created", here:json("show", ids[6]).status)
+  end)
+
+  it("says of whom a worker holds that this is no status", function()
+    local here = folder()
+    for _, name in ipairs { "executing", "leased" } do
+      local ran = here:pawl("list", "--status", name)
+      assert.equal(2, ran.code)
+      assert.matches("unknown status '" .. name .. "'", ran.err, 1, true)
+      assert.matches("--leased has those that a worker holds", ran.err, 1,
+        true)
+    end
+    assert.equal(0, #here:json("list", "--leased"))
+  end)
+
   it("refuses a version that is none, or that cannot be meant", function()
     local here = folder()
     local function refused(words, ...)

@@ -142,6 +142,8 @@ t.deleted_at is null and {{is_fitting}}
   and (@node is null or {{stands_at t; @node}})
   and (@created_after is null or t.created_at >= @created_after)
   and (@created_before is null or t.created_at < @created_before)
+  and (@started_after is null or t.started_at >= @started_after)
+  and (@started_before is null or t.started_at < @started_before)
   and (@updated_after is null or t.updated_at >= @updated_after)
   and (@updated_before is null or t.updated_at < @updated_before)
   and (@completed_after is null or t.completed_at >= @completed_after)

@@ -9,6 +9,7 @@
 --   message text, error_code text, cancelled_by text, compensation text, leased boolean??,
 --   due_before time?, deadline_before time?, node text,
 --   created_after time?, created_before time?,
+--   started_after time?, started_before time?,
 --   updated_after time?, updated_before time?, completed_after time?,
 --   completed_before time?, attributes json
 -- Null: it may be anything. A range's end is not in it. @begun: of those that

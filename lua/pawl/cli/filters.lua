@@ -33,7 +33,8 @@ filters.options = {
     one_of = verb_args.words("list", "compensation"),
     help = "undone so: planning, running, completed, completed_with_errors "
       .. "or stopped; may be given again" },
-  { long = "leased", help = "that a worker holds" },
+  { long = "leased", help = "that a worker holds: that execute now, whatever "
+    .. "their status" },
   { long = "attr", arg = "NAME=VALUE", many = true,
     help = "with this attribute; also < <= > >=, 'NAME=a*' for one that "
       .. "begins so, and @2026-01-31 for a date. NAME:=TEXT is text. The "
@@ -47,6 +48,11 @@ filters.options = {
       .. "\"2026-01-31T10:00:00Z\", or 30d for so long ago" },
   { long = "created-before", arg = "TIME", type = "since",
     help = "created earlier" },
+  { long = "started-after", arg = "TIME", type = "since",
+    help = "first worked on at that time or later: what is created has not "
+      .. "been" },
+  { long = "started-before", arg = "TIME", type = "since",
+    help = "first worked on earlier" },
   { long = "updated-after", arg = "TIME", type = "since",
     help = "changed at that time or later" },
   { long = "updated-before", arg = "TIME", type = "since",
@@ -93,6 +99,10 @@ end
 
 local statuses = verb_args.words("list", "status")
 
+-- What is no status, as it says nothing of what was recorded.
+local by_lease <const> = "--leased has those that a worker holds and executes"
+local held = { executing = by_lease, leased = by_lease, claimed = by_lease }
+
 local function status_list(given)
   if not given then return nil end
   local out, known = {}, {}
@@ -103,8 +113,8 @@ local function status_list(given)
         options.usage("--status has an empty name in '%s'", "names are "
           .. "separated by one comma: --status failed,suspended", text)
       elseif not known[name] then
-        options.usage("unknown status '%s'", nearest.hint(name, statuses),
-          name)
+        options.usage("unknown status '%s'", held[name]
+          or nearest.hint(name, statuses), name)
       end
       out[#out + 1] = name
     end

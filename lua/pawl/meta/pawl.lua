@@ -277,12 +277,15 @@ function Transaction:query(sql, ...) end
 ---@field cancelled_by? string
 ---@field compensation? string|string[]  "planning", "running", "completed",
 ---                            "completed_with_errors", "stopped"
----@field leased? boolean      does somebody hold it?
+---@field leased? boolean      does an executor hold it? It executes, then,
+---                            whatever its status
 ---@field due_before? pawl.Time  to be looked at before then
 ---@field deadline_before? pawl.Time
 ---@field attributes? table<string, pawl.Condition>  by their names
 ---@field created_after? pawl.Time   at that time or later
 ---@field created_before? pawl.Time  earlier
+---@field started_after? pawl.Time   its first commit; none when it is created
+---@field started_before? pawl.Time
 ---@field updated_after? pawl.Time
 ---@field updated_before? pawl.Time
 ---@field completed_after? pawl.Time

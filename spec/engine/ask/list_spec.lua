@@ -184,6 +184,38 @@ kit.describe("a list of instances", function(backend)
     assert.equal("a", found { created_before = 1, workflow = "t.one" })
   end)
 
+  it("is found by when it was first worked on", function()
+    local engine, clock = backend.fresh { shards = 2 }
+    assert(engine:load(kit.one()))
+    assert(engine:load(kit.timer "90m"))
+    local of, ids = start_all(engine, clock, {
+      { name = "a" }, { name = "late", options = { delay = "90m" } },
+      { name = "b", code = "t.timer" }, { name = "never",
+        options = { delay = "100h" } } })
+    local function found(query)
+      for name, hours in pairs(query) do
+        if type(hours) == "number" then query[name] = START + 3600 * hours end
+      end
+      query.sort = "oldest"
+      return names(engine:list(query), of)
+    end
+    local at = assert(engine:get(ids.late)).times.started
+    assert.equal("2026-01-01T03:00:00.000000Z", at)
+    assert.equal("a late b", found { started_after = 0 })
+    assert.equal("a late b", found { started_before = 100 })
+    assert.equal("late b", found { started_after = 1 })
+    assert.equal("late", found { started_after = at })
+    assert.equal("a b", found { started_before = at })
+    assert.equal("b", found { started_after = 1, started_before = at })
+    assert.equal("late", found { started_after = at, workflow = "t.one" })
+    assert.equal("", found { started_after = 0, status = "created" })
+    assert.equal("never", found { status = "created" })
+    assert.equal("a", found { started_before = 1, sort = "newest" })
+    assert.equal(1, (assert(engine:tally { started_before = START + 1 })))
+    local done = assert(engine:bulk("delete", { started_after = at }))
+    assert.equal(1, done.done)
+  end)
+
   it("is found by the code of its error, or by how that begins", function()
     local engine, clock = backend.fresh()
     assert(engine:load(kit.one(fails "card_declined")))

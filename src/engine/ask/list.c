@@ -60,8 +60,9 @@ typedef struct filter {
       error, error_code, cancelled_by;
   pawl_buf before_id, after_id, parent_id, root_id; /* or ends of them */
   int64_t version, limit;
-  int64_t created_after, created_before, updated_after, updated_before,
-      completed_after, completed_before, due_before, deadline_before;
+  int64_t created_after, created_before, started_after, started_before,
+      updated_after, updated_before, completed_after, completed_before,
+      due_before, deadline_before;
   pawl_str attributes;
   int sort; /* the one of SORTS */
   int reverse;
@@ -120,6 +121,8 @@ static const pawl_option list_rows[] = {
     {"leased", PAWL_OPTION_BOOL, AT(leased)},
     TIME(created_after),
     TIME(created_before),
+    TIME(started_after),
+    TIME(started_before),
     TIME(updated_after),
     TIME(updated_before),
     TIME(completed_after),
@@ -248,10 +251,11 @@ static int is_ascending(const filter *f) {
   return (f->sort == OLDEST || f->sort == DUE) != f->reverse;
 }
 
-/* What was changed, or ended, before a time was created before it, too. */
+/* What was started, changed, or ended, before a time was created before it,
+ * too. */
 static void set_bounds(filter *f) {
-  const int64_t befores[] = {f->created_before, f->updated_before,
-                             f->completed_before};
+  const int64_t befores[] = {f->created_before, f->started_before,
+                             f->updated_before, f->completed_before};
 
   memset(&f->low, 0, sizeof f->low);
   memset(&f->high, 0xff, sizeof f->high);
@@ -476,7 +480,8 @@ static void deinit_filter(filter *f) {
   .leased = (f)->leased < 0 ? PAWL_NULL : (f)->leased,                        \
   .due_before = (f)->due_before, .deadline_before = (f)->deadline_before,     \
   .node = pawl_buf_some(&(f)->node), .created_after = (f)->created_after,     \
-  .created_before = (f)->created_before, .updated_after = (f)->updated_after, \
+  .created_before = (f)->created_before, .started_after = (f)->started_after, \
+  .started_before = (f)->started_before, .updated_after = (f)->updated_after, \
   .updated_before = (f)->updated_before,                                      \
   .completed_after = (f)->completed_after,                                    \
   .completed_before = (f)->completed_before,                                  \
