@@ -54,13 +54,72 @@ kit.describe("the views for readers", function(backend)
     }, steps)
   end)
 
+  it("show what is archived, apart", function()
+    local engine, _, url = backend.fresh()
+    local flow = pawl.workflow { code = "t.told", start = "a" }
+    flow:step("a", { retry = false, next = "z", run = function(ctx)
+      if ctx.input.code then
+        error { code = ctx.input.code, message = "no", retry = false }
+      end
+    end })
+    flow:finish("z", { output = function(ctx) return ctx.input.out end })
+    assert(engine:load(flow))
+    local ids, outs = {}, { { sum = 12.5, to = { "Oslo" } }, "text", false }
+    for i, input in ipairs { { out = outs[1] }, { out = outs[2] },
+      { code = "closed" } } do
+      ids[i] = assert(engine:start("t.told", input, { key = "k" .. i,
+        tenant = "a", by = "ann" }))
+    end
+    assert(engine:run())
+    local COLUMNS <const> = "key, status, workflow, version, tenant, "
+      .. "executor_group, started_by, node, created_at, completed_at"
+    local function rows(from, columns)
+      return backend.sql(url, ("select %s from %s order by key"):format(
+        columns or COLUMNS, view(backend, from)))
+    end
+    local function data(from)
+      local found = rows(from, "coalesce(cast(input as text), '-') as input, "
+        .. "coalesce(cast(output as text), '-') as output, "
+        .. "coalesce(cast(error as text), '-') as error")
+      for _, row in ipairs(found) do
+        for name, text in pairs(row) do
+          row[name] = text ~= "-" and pawl.json.decode(text) or "-"
+        end
+      end
+      return found
+    end
+    local before, told = rows "instance_view", data "instance_view"
+    assert.equal(3, #before)
+    assert.same({}, rows "archived_view")
+    for _, id in ipairs(ids) do
+      assert(engine:archive(id, { by = "bob", reason = "old" }))
+    end
+    assert.same({}, rows "instance_view")
+    assert.same(before, rows "archived_view")
+    assert.same(told, data "archived_view")
+    assert.same(outs[1], told[1].output)
+    assert.equal("text", told[2].output)
+    assert.equal("-", told[3].output)
+    assert.equal("closed", told[3].error.code)
+    assert.same({ { archived_by = "bob", reason = "old" } },
+      backend.sql(url, "select distinct archived_by, reason from "
+        .. view(backend, "archived_view")))
+    assert(engine:purge(ids[1], { keep_attributes = true }))
+    assert.equal(2, #rows "archived_view")
+    backend.sql(url, ("update %s set document = 'no lines'"):format(
+      view(backend, "archive")))
+    assert.same({ "-", "-" }, { data "archived_view"[1].output,
+      data "archived_view"[2].input })
+  end)
+
   it("have nothing of what is deleted", function()
     local engine, _, url = backend.fresh()
     local id = order(engine)
     assert(engine:run())
     assert(engine:delete(id, { cancel = true }))
     assert(engine:run())
-    for _, name in ipairs { "instance_view", "step_view", "task_view" } do
+    for _, name in ipairs { "instance_view", "step_view", "task_view",
+      "archived_view" } do
       assert.same({ { n = "0" } }, backend.sql(url,
         "select count(*) as n from " .. view(backend, name)), name)
     end

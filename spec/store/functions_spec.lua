@@ -121,9 +121,55 @@ if backend then
       assert.equal(0, kit.count(backend, url, "instance"))
       fails(call("signal", "go", {}, { instance = id }), "conflict", "55000",
         "is archived")
-      fails(("select pawl.result('%s')"):format(id), "conflict", "55000",
-        "is archived")
     end)
+
+    --- Fails, or ends with what its input says.
+    local function telling()
+      local flow = pawl.workflow { code = "t.told", start = "a" }
+      flow:step("a", { retry = false, next = "z", run = function(ctx)
+        if ctx.input.code then error { code = ctx.input.code } end
+      end })
+      flow:finish("z", { output = function(ctx) return ctx.input.out end })
+      return flow
+    end
+
+    it("tells what came of one that is archived as before", function()
+      assert(engine:load(telling()))
+      local function told(id)
+        return kit.select(url, "select * from pawl.result('" .. id .. "')")[1]
+      end
+      for _, input in ipairs { { out = { sum = 12.50, to = "Ösl\no" } }, {},
+        { out = "text" }, { out = pawl.null }, { code = "closed" } } do
+        local id = assert(engine:start("t.told", input))
+        assert(engine:run())
+        local before = told(id)
+        assert(engine:archive(id))
+        assert.same(before, told(id))
+        assert.equal(input.code and "failed" or "completed", before.status)
+        assert(engine:purge(id, { keep_attributes = true }))
+        fails("select pawl.result('" .. id .. "')", "notfound", "P0002",
+          "no instance")
+      end
+    end)
+
+    it("says of what is archived why it cannot tell what came of it",
+      function()
+        assert(engine:load(telling()))
+        local id = assert(engine:start("t.told", { out = "a\0b" }))
+        assert(engine:run())
+        assert(engine:archive(id))
+        local function refused()
+          fails("select pawl.result('" .. id .. "')", "conflict", "55000",
+            "its output cannot be taken from there")
+        end
+        refused()
+        assert(engine:unarchive(id))
+        assert.equal("completed", kit.select(url,
+          "select * from pawl.result('" .. id .. "')")[1].status)
+        assert(engine:archive(id))
+        backend.sql(url, "update pawl.archive set document = 'no lines'")
+        refused()
+      end)
 
     it("starts what a start of the library starts", function()
       local cases = {
