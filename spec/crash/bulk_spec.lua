@@ -3,6 +3,7 @@
 --- way than it would have been.
 local pawl = require "pawl"
 local Site = require "spec.support.site"
+local system = require "system"
 local kit = require "spec.engine.kit"
 
 local INSTANCES <const> = 110 -- three that are asked together
@@ -66,4 +67,30 @@ Site.each("a bulk that is killed", function(new)
       assert.equal(4, deaths)
     end)
   end
+
+  it("goes on with the same request, whenever it is killed", function()
+    local site = new(Site.steps())
+    local engine <close> = assert(pawl.open(site.url))
+    assert(engine:load(kit.timer "100h"))
+    local ids = {}
+    for i = 1, INSTANCES do ids[i] = assert(engine:start "t.timer") end
+    assert(engine:run())
+    for round = 1, 8 do
+      local verb = round % 2 == 1 and "suspend" or "resume"
+      local request = kit.draw_id()
+      for _ = 1, 2 do
+        local child = bulk(site, verb, request)
+        system.sleep(math.random() * 0.15)
+        child:kill "KILL"
+        child:wait(30)
+      end
+      local last = bulk(site, verb, request)
+      assert.equal(0, last:wait(30), last:output() .. last:errors())
+      assert(engine:run()) -- what the dead ones held
+      for _, id in ipairs(ids) do
+        assert.equal(1, answers(engine, id, request,
+          verb == "suspend" and "suspended" or "resumed"))
+      end
+    end
+  end)
 end)

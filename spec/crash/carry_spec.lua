@@ -4,6 +4,7 @@
 local command = require "spec.support.command"
 local pawl = require "pawl"
 local Site = require "spec.support.site"
+local system = require "system"
 local tmp = require "spec.support.tmp"
 
 local FLOW <const> = { { "a", 'ctx.vars.a = 1 ctx.attrs.colour = "red"' },
@@ -79,4 +80,32 @@ Site.each("what is moved under kills", function(new)
       assert.equal("completed", there:json("show", id).status)
     end)
   end
+
+  it("has arrived whole, or not at all, whenever it is killed", function()
+    local site, there = two()
+    local ids = site:start(20)
+    local child = site.folder:start("export", "--all", "--move", "--store",
+      site.url)
+    assert.equal(0, child:wait(30), child:errors())
+    there:write("moved.jsonl", child:output())
+    assert.equal(0, there:pawl("migrate").code)
+    local most = 0
+    for _ = 1, 15 do
+      local one = there:start("import", "moved.jsonl")
+      system.sleep(math.random() * 0.08)
+      one:kill "KILL"
+      one:wait(30)
+      local list = there:json("list")
+      assert.is_true(#list >= most, #list) -- what has arrived stays
+      most = #list
+    end
+    local code, said, errors = import(there)
+    assert.equal(0, code, said .. errors)
+    assert.equal(0, there:pawl("worker", "flow.lua", "--until-idle").code)
+    local found = {}
+    for _, instance in ipairs(there:json("list")) do
+      found[instance.id] = instance.status
+    end
+    for _, id in ipairs(ids) do assert.equal("completed", found[id]) end
+  end)
 end)
