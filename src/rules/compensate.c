@@ -253,6 +253,18 @@ static void undo(pawl_decision *d, int k) {
   if (!d->plan.waits) pawl_undo_returned(d, rc, &err, now);
 }
 
+/* To undo a part of what was done would be worse than none of it. */
+static void refuse_plan(pawl_decision *d) {
+  pawl_error err;
+
+  pawl_fail(&err, PAWL_CONFLICT,
+            "its history was trimmed (keep_history), so that nobody knows all "
+            "that is to be undone");
+  pawl_error_hint(&err, "undo by hand what it has done, then kill it");
+  pawl_suspend(d, &err);
+  pawl_trace_verdict(d);
+}
+
 void pawl_undo_run(pawl_decision *d) {
   int k = stands(d), planning, behind = 0, more;
   int64_t seq = 0;
@@ -260,7 +272,10 @@ void pawl_undo_run(pawl_decision *d) {
 
   planning = undoing(d)->status == PAWL_UNDO_PLANNING;
   if (planning && d->undo.len) {
-    make_plan(d);
+    if (d->undo_gone)
+      refuse_plan(d);
+    else
+      make_plan(d);
     return;
   }
   more = pawl_undo_next(d, undoing(d), &step, &seq, &behind);

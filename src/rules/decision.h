@@ -139,6 +139,7 @@ struct pawl_decision {
                     JSON: [{"seq","node","visit","token"},...] */
   int undo_last; /* none is older than the page's */
   int64_t undo_total; /* of the whole plan, as counted when it was made */
+  int undo_gone;      /* history was trimmed: nobody knows the whole plan */
   int64_t undo_seq;   /* the step that the next ones belong to; 0: none */
   pawl_buf undo_output, undo_data; /* JSON: its own, and its token's */
   const char *undo_branch;         /* its token's */

@@ -337,6 +337,100 @@ kit.describe("a history that is kept short", function(backend)
     assert.equal(2, get(engine, id).version)
   end)
 
+  --- One that has failed after `rounds` rounds, and its file; then its version
+  --- is replaced, as nothing is in its way, by one that may undo.
+  local function failed_and_replaced(backend_, rounds, keep)
+    local engine, clock, url = backend_.fresh()
+    local state = { undone = 0, n = 0 }
+    local function flow(undo)
+      local new = pawl.workflow { code = "t.long", start = "a",
+        keep_history = not undo and keep or nil }
+      new:step("a", { undo = undo, next = { again = "a", out = "bad" },
+        run = function()
+          state.n = state.n + 1
+          return state.n % rounds == 0 and "out" or "again"
+        end })
+      new:step("bad", { run = function() error { code = "no" } end, retry = false,
+        next = "z" })
+      new:finish "z"
+      return new
+    end
+    assert(engine:load(flow()))
+    local id = assert(engine:start "t.long")
+    assert(engine:run())
+    assert.equal("failed", get(engine, id).status)
+    return engine, id, state, clock, url, function()
+      assert(engine:load(flow(function() state.undone = state.undone + 1 end)))
+    end
+  end
+
+  it("is not set going again in a version that would undo a part", function()
+    local engine, id, state, _, url, replace =
+      failed_and_replaced(backend, 400, KEEP)
+    local before = #stored(backend, url)
+    replace()
+    local why = "its history was trimmed, and version 1 of \"t.long\" undoes "
+      .. "things by now, which needs all of it"
+    local function refused()
+      kit.refused("conflict", "cannot be retried: " .. why,
+        "deploy that version as it was", engine:retry(id))
+      kit.refused("conflict", "cannot be restarted: " .. why, nil,
+        engine:restart(id, { from = "a" }))
+    end
+    refused()
+    assert(engine:archive(id))
+    assert(engine:unarchive(id))
+    refused()
+    assert(engine:run())
+    assert.equal(0, state.undone)
+    assert.equal(before, #stored(backend, url))
+    assert.equal("failed", get(engine, id).status)
+  end)
+
+  it("stands still before a part is undone, however it came there", function()
+    local engine, _, url = backend.fresh()
+    local undone = 0
+    local flow = pawl.workflow { code = "t.part", start = "a" }
+    flow:step("a", { run = function() end, next = "w",
+      undo = function() undone = undone + 1 end })
+    flow:wait("w", { event = "go", next = "bad" })
+    flow:step("bad", { retry = false, next = "z",
+      run = function() error { code = "no" } end })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.part")
+    assert(engine:run())
+    backend.sql(url, ([[
+      insert into %s (shard, instance, seq, completed_at, type, output)
+      select shard, instance, 0, completed_at, 'trimmed',
+             '{"upto":0,"rows":0,"newest":0,"keep":1}'
+        from %s where seq = 1]]):format(kit.table(backend, "history"),
+      kit.table(backend, "history")))
+    assert(engine:signal { name = "go", instance = id })
+    for _ = 1, 2 do
+      assert(engine:run())
+      local now = get(engine, id)
+      assert.equal("suspended", now.status)
+      assert.matches("nobody knows all that is to be undone",
+        now.error.message)
+      assert(engine:resume(id))
+    end
+    assert(engine:kill(id))
+    assert(engine:run())
+    assert.equal("cancelled", get(engine, id).status)
+    assert.equal(0, undone)
+  end)
+
+  it("is undone whole in such a version when nothing was trimmed", function()
+    local engine, id, state, _, _, replace =
+      failed_and_replaced(backend, 30, KEEP)
+    replace()
+    assert(engine:retry(id))
+    assert(engine:run())
+    assert.equal(30, state.undone)
+    assert.equal("failed", get(engine, id).status)
+  end)
+
   it("is so from then on for one that comes from a version without", function()
     local state = {}
     local engine, id, url = gone_round(backend, 1200, { keep_history = "" },
@@ -400,7 +494,8 @@ kit.describe("a history that is kept short", function(backend)
     local id = assert(engine:start "t.long")
     assert(engine:run())
     assert.equal(10000, get(engine, id).variables.total)
-    assert.is_true(most >= 1000 and most <= 1000 + 125 + 12, most)
+    -- who has it anew looks at each 64th row
+    assert.is_true(most >= 1000 and most <= 1000 + 125 + SLACK + 12, most)
   end)
 
   it("goes on when it could not be trimmed for once", function()

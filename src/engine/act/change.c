@@ -568,6 +568,42 @@ static pawl_code check_restart(pawl_engine *e, const change *c,
   return PAWL_INVALID;
 }
 
+/* The version of one that has ended may have been replaced since, by contents
+ * that undo things: of what was trimmed nobody knows what was done. */
+static pawl_code refuse_undo(const change *c, const subject *s,
+                             const pawl_def *def, pawl_error *err) {
+  if (!pawl_def_has_undo(def)) return PAWL_OK;
+  pawl_fail(
+      err, PAWL_CONFLICT,
+      "instance %s cannot be %s: its history was trimmed, and version "
+      "%" PRId64 " of \"%s\" undoes things by now, which needs all of it",
+      pawl_id_text_of(&s->id).at, c->kind == RETRY ? "retried" : "restarted",
+      s->row.version, def->code);
+  pawl_error_hint(err,
+                  "deploy that version as it was, with `keep_history`; what "
+                  "undoes is to have a version of its own");
+  return PAWL_CONFLICT;
+}
+
+static pawl_code check_undo(pawl_engine *e, const change *c, const subject *s,
+                            pawl_error *err) {
+  pawl_def *def = NULL;
+  pawl_rows r;
+  int own = 0;
+  pawl_code rc = PAWL_OK;
+
+  if (!(c->kind & (RETRY | RESTART)) || !pawl_status_has_ended(s->status))
+    return PAWL_OK;
+  MUST(PAWL_READ(e->store, history_trimmed, &r, err, .shard = s->shard,
+                 .id = &s->id));
+  if (!r.nrows) return PAWL_OK;
+  TRY(pawl_graph_find(e, s->row.workflow.at, s->row.version, &def, &own, err));
+  TRY(refuse_undo(c, s, def, err));
+out:
+  if (own) pawl_def_free(def);
+  return rc;
+}
+
 /* Everything that needs the instance's graph and its tokens. */
 static pawl_code check_graph(pawl_engine *e, const change *c, const subject *s,
                              pawl_error *err) {
@@ -581,6 +617,7 @@ static pawl_code check_graph(pawl_engine *e, const change *c, const subject *s,
   if (c->kind == TRANSFER)
     TRY(pawl_places_stopped(&e->world, &s->id, s->row.stopped, &places, err));
   if (!pawl_status_has_ended(s->status)) TRY(check_token(c, s, &places, err));
+  TRY(check_undo(e, c, s, err));
   if (c->kind == RETRY || (c->kind == WAKE && !c->nodes.at)) goto out;
   TRY(pawl_graph_find(e, s->row.workflow.at, s->row.version, &def, &own, err));
   TRY(check_nodes(e, c, def, err));

@@ -134,6 +134,7 @@ static void hold(pawl_engine *e, pawl_held *h, const claim *c,
   h->d.read_us = PAWL_NEVER;
   pawl_buf_clear(&h->d.undo);
   h->d.undo_last = 0;
+  h->d.undo_gone = 0;
   h->d.undo_seq = 0;
   pawl_plan_reset(&h->d.plan);
   e->nheld++;

@@ -470,6 +470,16 @@ static pawl_code load_transfers(pawl_engine *e, pawl_held *h, int whole,
   return pawl_buf_check(&h->d.undo_transfers, err);
 }
 
+/* One that ended without `undo` is in nobody's way when its version is replaced
+ * by one that has it: what was done before that was trimmed is in no plan. */
+static pawl_code load_gone(pawl_engine *e, pawl_held *h, pawl_error *err) {
+  pawl_rows rows;
+
+  MUST(PAWL_READ(e->store, history_trimmed, &rows, err, PAWL_SLOT_MEMBERS(h)));
+  h->d.undo_gone = rows.nrows > 0;
+  return PAWL_OK;
+}
+
 /* A page of what can be undone, newest first; the outputs come one at a time,
  * when it is their turn. */
 static pawl_code load_plan(pawl_engine *e, pawl_held *h, int whole,
@@ -487,6 +497,7 @@ static pawl_code load_plan(pawl_engine *e, pawl_held *h, int whole,
   if (!whole) w.below = h->d.state.undo.below;
   pawl_buf_clear(&h->d.undo);
   h->d.undo_last = 0;
+  if (whole) TRY(load_gone(e, h, err));
   TRY(load_transfers(e, h, whole, &renames, err));
   pawl_buf_addc(&h->d.undo, '[');
   TRY(pawl_undo_walk_on(e, &w, whole ? INT64_MAX : UNDO_PAGE, err));
