@@ -2,6 +2,7 @@
  * text, and calls the engine. No logic lives here. */
 #include "pawl.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@
 #include "engine/enter/enter.h"
 #include "engine/versions/versions.h"
 #include "store/store.h"
+#include "value/json.h"
 #include "value/options.h"
 
 const char *pawl_version(void) {
@@ -90,6 +92,50 @@ void pawl_free(pawl_engine *engine, char *text) {
   block *made = (block *)(void *)text - 1;
   alloc = made->alloc;
   pawl_release(&alloc, made, made->size);
+}
+
+/* ---- JSON that a host makes ---- */
+
+pawl_code pawl_format(pawl_engine *engine, char **out, pawl_error *err,
+                      const char *format, ...) {
+  static const pawl_alloc plain = {0};
+  const pawl_alloc *alloc = engine ? pawl_engine_alloc(engine) : &plain;
+  pawl_buf b = {.alloc = alloc};
+  va_list args;
+
+  NEEDS(out);
+  NEEDS(format);
+  va_start(args, format);
+  pawl_code rc = pawl_json_format(&b, format, args, err);
+  va_end(args);
+  if (rc == PAWL_OK) rc = pawl_buf_check(&b, err);
+  if (rc == PAWL_OK) rc = hand_out(alloc, &b, out, err);
+  pawl_buf_deinit(&b);
+  return rc;
+}
+
+/* A buffer that does not grow is full. */
+static void *refuse(void *ud, void *ptr, size_t osize, size_t nsize) {
+  (void)ud, (void)ptr, (void)osize, (void)nsize;
+  return NULL;
+}
+
+pawl_code pawl_format_into(char *out, size_t size, pawl_error *err,
+                           const char *format, ...) {
+  static const pawl_alloc none = {.fn = refuse};
+  pawl_buf b = {.alloc = &none, .at = out, .cap = size};
+  va_list args;
+
+  NEEDS(out);
+  NEEDS(format);
+  if (size) out[0] = '\0';
+  va_start(args, format);
+  pawl_code rc = pawl_json_format(&b, format, args, err);
+  va_end(args);
+  if (rc == PAWL_OK && b.failed)
+    rc = pawl_fail(err, PAWL_LIMIT, "it does not fit into %zu bytes", size);
+  if (rc != PAWL_OK && size) out[0] = '\0';
+  return rc;
 }
 
 /* What cannot be a part of a transaction, as it needs some of its own. */
@@ -384,6 +430,13 @@ pawl_code pawl_get(pawl_engine *engine, const char *id, char **out,
                    pawl_error *err) {
   ANSWER(
       FOUND(pawl_engine_find, id, pawl_anywhere_get(engine, &found, &b, err)));
+}
+
+pawl_code pawl_status(pawl_engine *engine, const char *id, const char **status,
+                      pawl_error *err) {
+  NEEDS(status);
+  CALL(FOUND(pawl_engine_find, id,
+             pawl_anywhere_status(engine, &found, status, err)));
 }
 
 pawl_code pawl_history(pawl_engine *engine, const char *id, const char *query,

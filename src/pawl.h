@@ -145,6 +145,9 @@ typedef struct pawl_error {
   char reserved[64];  /* zero */
 } pawl_error;
 
+/* One store connection, one Lua state, the caller's thread. */
+typedef struct pawl_engine pawl_engine;
+
 /* The stable text of a code: "lease_lost". Never NULL, and never freed.
  * Cannot fail: a number that is no code has a text as well.
  *
@@ -164,6 +167,126 @@ PAWL_API const char *pawl_version(void);
  *   if (pawl_time_us("2026-11-21T07:38:00Z", &at_us, &err) == PAWL_OK) ... */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_time_us(const char *text, int64_t *us,
                                              pawl_error *err);
+
+/* ---- JSON, for hosts without a library for it -------------------------- */
+
+/* What follows reads answers and makes what calls take. `json` is where a value
+ * begins in a text that ends with a zero: an answer, or what pawl_at and
+ * pawl_each point to in it. It is borrowed; nothing is allocated or kept, and
+ * no engine is asked, so all of it may be called anywhere. `path` leads from
+ * there: "output.items[0].price"; places count from 0, and [-1] is the last;
+ * names with other signs as ["a.b"]; NULL or "": the value itself. What has an
+ * escape in its name is found by what that stands for.
+ *
+ * Types are "null", "bool", "int" (64 bits), "num" (any other number), "text",
+ * "list" and "object". The getters say PAWL_NOTFOUND where nothing is, or null;
+ * PAWL_INVALID where something of another type is, where the path is none, and
+ * where the text is damaged: that is seen as far as it is read, and nothing
+ * outside of it is touched, whatever it is. */
+
+/* Where a value begins, in `json` itself; NULL: there is none, or it is
+ * damaged. A null is one. Cannot fail.
+ *
+ *   const char *items = pawl_at(instance, "output.items"); */
+PAWL_API const char *pawl_at(const char *json, const char *path);
+
+/* A value's type, as above, never freed; NULL as pawl_at has it. Cannot fail.
+ *
+ *   const char *type = pawl_value_type(instance, "output"); */
+PAWL_API const char *pawl_value_type(const char *json, const char *path);
+
+/* Text, without its quotes and escapes, copied to `out` with a zero behind it.
+ * `length` (may be NULL): its bytes, the zero not counted, also when they do
+ * not fit: then PAWL_LIMIT, and what does is there, whole characters. `out`
+ * NULL: only the length is wanted. Text with a zero in it is PAWL_INVALID
+ * unless its length is asked for.
+ *
+ *   char node[64];
+ *   rc = pawl_text(json, "tokens[0].node", node, sizeof node, NULL, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_text(const char *json, const char *path,
+                                          char *out, size_t size,
+                                          size_t *length, pawl_error *err);
+
+/* An integer. One that was written as a float ("3.0") is none, as in Lua.
+ * PAWL_NOTFOUND, PAWL_INVALID, also beyond 64 bits.
+ *
+ *   rc = pawl_int(json, "output.total", &total, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_int(const char *json, const char *path,
+                                         int64_t *out, pawl_error *err);
+
+/* A number of either type; an integer as the float nearest to it.
+ * PAWL_NOTFOUND, PAWL_INVALID.
+ *
+ *   rc = pawl_num(json, "variables.speed", &speed, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_num(const char *json, const char *path,
+                                         double *out, pawl_error *err);
+
+/* true or false, as 1 or 0. PAWL_NOTFOUND, PAWL_INVALID.
+ *
+ *   rc = pawl_bool(json, "output.approved", &yes, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_bool(const char *json, const char *path,
+                                          int *out, pawl_error *err);
+
+/* How many members a list or an object has, or bytes a text. PAWL_NOTFOUND,
+ * PAWL_INVALID.
+ *
+ *   rc = pawl_length(json, "tokens", &n, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_length(const char *json, const char *path,
+                                            int64_t *out, pawl_error *err);
+
+/* A place in a list or an object: zeros before the first. */
+typedef struct pawl_cursor {
+  const char *key;   /* of an object's member: a text, as pawl_text takes it;
+                        NULL in a list */
+  const char *value; /* where it begins */
+  int64_t index;     /* from 0 */
+  int32_t broken;    /* 1: it ended where the text is damaged, or is neither
+                        list nor object */
+  int32_t opened;    /* its own, as is the next */
+  const char *next;
+} pawl_cursor;
+
+/* Goes to the next member, in the order of the text: 1, and 0 at the end, or
+ * where nothing is. The cursor points into `json`, which must stay. It
+ * cannot fail: `broken` says whether all was seen.
+ *
+ *   pawl_cursor task = {0};
+ *   while (pawl_each(tasks, NULL, &task))
+ *     rc = pawl_text(task.value, "title", title, sizeof title, NULL, &err); */
+PAWL_API int pawl_each(const char *json, const char *path,
+                       pawl_cursor *cursor);
+
+/* Makes JSON, as printf does. In `format` stands JSON, and
+ *   %Q    const char *: the text in quotes, escaped; null for NULL
+ *   %q    const char *: escaped, where the format has the quotes: "\"n-%q\""
+ *   %.*Q, %.*q   the same of so many bytes: int, const char *
+ *   %d %i %u     int and unsigned; also with l, ll, j and z (ptrdiff_t, size_t)
+ *   %g    double, so that it reads back the same, never as an integer
+ *   %b    int: true unless 0
+ *   %J    const char *: the JSON value that begins there, as it is, such as
+ *         what pawl_at gave; null for NULL
+ *   %%    a percent sign
+ * What comes out is one JSON value: PAWL_INVALID when the format lacks a
+ * bracket, a text is not UTF-8, a number is not finite, or what stands for %J
+ * is no JSON; PAWL_MISUSE for what is not in this list. `out` is the caller's,
+ * for pawl_free, of the engine's allocator; without an engine (NULL) of the C
+ * library's. It may be called from handlers and callbacks. PAWL_NOMEM.
+ *
+ *   rc = pawl_format(engine, &input, &err, "{\"name\":%Q,\"n\":%d}", name, n);
+ */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_format(pawl_engine *engine, char **out,
+                                            pawl_error *err,
+                                            const char *format, ...);
+
+/* The same into the caller's `out`, with a zero behind it, and without an
+ * allocation. PAWL_LIMIT: it does not fit; then, and whenever it fails, `out`
+ * is empty.
+ *
+ *   char query[200];
+ *   rc = pawl_format_into(query, sizeof query, &err, "{\"user\":%Q}", user); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_format_into(char *out, size_t size,
+                                                 pawl_error *err,
+                                                 const char *format, ...);
 
 /* ---- configuration ----------------------------------------------------- */
 
@@ -254,9 +377,6 @@ typedef struct pawl_config {
 #endif
 
 /* ---- engine ------------------------------------------------------------ */
-
-/* One store connection, one Lua state, the caller's thread. */
-typedef struct pawl_engine pawl_engine;
 
 /* Opens the store at `url`:
  *   "pawl.db", "sqlite:PATH"            a file, made if it is not there; NULL
@@ -900,6 +1020,17 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_find(pawl_engine *engine,
  *   rc = pawl_get(engine, id, &json, &err); */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_get(pawl_engine *engine, const char *id,
                                          char **out, pawl_error *err);
+
+/* How one instance stands: "created", "running", "waiting", "suspended",
+ * "completed", "failed" or "cancelled", never freed. One row is read: for who
+ * asks often. Also of one that is archived, or was purged from there. `id` may
+ * be shortened. PAWL_NOTFOUND, PAWL_AMBIGUOUS.
+ *
+ *   rc = pawl_status(engine, id, &status, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_status(pawl_engine *engine,
+                                            const char *id,
+                                            const char **status,
+                                            pawl_error *err);
 
 /* Instances as a JSON array, newest first; the caller's. `query`: a JSON
  * object or NULL, keys: workflow, version, status (a name or a list), tenant,

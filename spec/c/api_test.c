@@ -76,6 +76,7 @@ static void call_all(world *w) {
   refuses(w, pawl_wait(e, 0, NULL));
   refuses(w, pawl_find(e, "0", id, NULL));
   refuses(w, pawl_get(e, w->id, &text, NULL));
+  refuses(w, pawl_status(e, w->id, &status, NULL));
   refuses(w, pawl_list(e, NULL, &text, NULL));
   refuses(w, pawl_tally(e, NULL, &n, NULL, NULL));
   refuses(w, pawl_history(e, w->id, NULL, &text, NULL));
@@ -132,7 +133,7 @@ static void all_was_refused(world *w) {
   char *text;
   pawl_error err = {0};
   CHECK(w->closed);
-  CHECK_INT(w->told, 36);
+  CHECK_INT(w->told, 37);
   CHECK_INT(w->refused, w->told);
   CHECK_TEXT(w->logged, SAID);
   CHECK_INT(pawl_get(w->e, w->id, &text, &err), PAWL_OK);
@@ -396,6 +397,7 @@ static void what_is_needed_is_asked_for(void) {
   pawl_config c = PAWL_CONFIG_INIT;
   pawl_engine *e = opened(&w, &c);
   pawl_error err = {0};
+  const char *status;
   char id[37];
 
   started(&w);
@@ -421,6 +423,8 @@ static void what_is_needed_is_asked_for(void) {
   TOLD(pawl_find(e, NULL, id, &err));
   TOLD(pawl_find(e, w.id, NULL, &err));
   TOLD(pawl_get(e, NULL, NULL, &err));
+  TOLD(pawl_status(e, NULL, &status, &err));
+  TOLD(pawl_status(e, w.id, NULL, &err));
   TOLD(pawl_history(e, NULL, NULL, NULL, &err));
   TOLD(pawl_tokens(e, NULL, 0, NULL, &err));
   TOLD(pawl_explain(e, NULL, NULL, &err));

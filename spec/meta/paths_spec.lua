@@ -16,6 +16,7 @@ local OTHERS <const> = {
   ["pawl_lua.h"] = true, ["pawl_lua.c"] = true,
   ["pawl_kinds.h"] = true, ["pawl_kinds.c"] = true,
   ["lua.h"] = true, ["sqlite3.h"] = true, ["libpq-fe.h"] = true,
+  ["stdio.h"] = true, ["string.h"] = true,
 }
 
 local files, bases = {}, {}

@@ -398,6 +398,12 @@ select @shard, workflow, version,
 select lease, commits, away is not null as away
   from pawl.instance where shard = @shard and id = @id;
 
+-- name: instance_status
+-- args: @shard smallint, @id uuid
+-- rows: status text
+select {{shown_status @shard; @id; status}}
+  from pawl.instance where shard = @shard and id = @id;
+
 -- name: instance_get
 -- args: @shard smallint, @id uuid
 -- rows: id uuid, status text, workflow text, version integer,

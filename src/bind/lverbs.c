@@ -454,6 +454,11 @@ VERB(CORE, get, "get", GIVES(INSTANCE), ARG(TEXT), ARG(HOW)) {
   return pawl_get(e, c->text, &c->out, err);
 }
 
+/* engine:status(id) -> status | nil, err */
+VERB(METHOD, status, "status", GIVES(STATUS), ARG(TEXT)) {
+  return pawl_status(e, c->text, &c->status, err);
+}
+
 /* core.list(engine, query, how) -> instances | nil, err */
 VERB(CORE, list, "list", GIVES(LIST), JSON_OF("query"), ARG(HOW)) {
   return pawl_list(e, c->json[0], &c->out, err);
@@ -655,7 +660,7 @@ VERB(METHOD, wait, "wait", GIVES(DONE), ARG(SPAN)) {
 #define VERBS(X)                                                             \
   X(start) X(start_many) X(signal) X(transaction_begin)                      \
   X(transaction_commit) X(transaction_abort) X(transaction_query)            \
-  X(change) X(bulk) X(get) X(list) X(tally) X(tally_groups)                  \
+  X(change) X(bulk) X(get) X(status) X(list) X(tally) X(tally_groups)        \
   X(history) X(audit)                                                        \
   X(tokens) X(explain) X(task_list) X(task_tally) X(task_get) X(task_find)   \
   X(task_change)                                                             \

@@ -4,6 +4,7 @@
  */
 #include <assert.h>
 
+#include "../rules/state.h"
 #include "../value/json.h"
 #include "../value/object.h"
 #include "ask/ask.h"
@@ -171,6 +172,25 @@ pawl_code pawl_anywhere_get(pawl_engine *e, const pawl_id *id, pawl_buf *out,
                             pawl_error *err) {
   const question q = {.ask = ask_get, .id = id, .is_object = 1};
   return ask(e, &q, out, err);
+}
+
+/* Also of one that was purged, as long as that is known. */
+pawl_code pawl_anywhere_status(pawl_engine *e, const pawl_id *id,
+                               const char **out, pawl_error *err) {
+  pawl_archive_get_row row;
+  pawl_standing status;
+  int there;
+  const pawl_code rc = pawl_engine_status(e, id, out, err);
+
+  if (rc != PAWL_NOTFOUND) return rc;
+  const pawl_error missing = *err;
+  MUST(pawl_archive_find(e, id, &there, &row, err));
+  if (there && pawl_status_parse(row.status, &status)) {
+    *out = pawl_status_name(status);
+    return PAWL_OK;
+  }
+  *err = missing;
+  return rc;
 }
 
 static pawl_code ask_history(pawl_engine *e, const question *q, pawl_buf *out,

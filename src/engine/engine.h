@@ -98,6 +98,8 @@ pawl_code pawl_archive_file(pawl_engine *e, const struct pawl_filed *f,
 /* ---- archived.c ---- */
 
 /* As those of ask/ask.h, also of what is archived. */
+pawl_code pawl_anywhere_status(pawl_engine *e, const pawl_id *id,
+                               const char **out, pawl_error *err);
 pawl_code pawl_anywhere_get(pawl_engine *e, const pawl_id *id, pawl_buf *out,
                             pawl_error *err);
 pawl_code pawl_anywhere_history(pawl_engine *e, const pawl_id *id,

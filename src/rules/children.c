@@ -97,7 +97,7 @@ void pawl_take_starts(pawl_decision *d, pawl_str starts) {
 /* ---- told that it has ended ---- */
 
 /* Its parent is told, if that waits for it. */
-void pawl_parent_tell(pawl_decision *d, pawl_status status) {
+void pawl_parent_tell(pawl_decision *d, pawl_standing status) {
   const pawl_plan *p = &d->plan;
   pawl_object o;
 
@@ -145,7 +145,7 @@ void pawl_children_unwanted(pawl_decision *d, int32_t token) {
            "no longer wanted by its parent");
 }
 
-void pawl_children_end(pawl_decision *d, pawl_status status) {
+void pawl_children_end(pawl_decision *d, pawl_standing status) {
   const pawl_plan *p = &d->plan;
   pawl_str cause = pawl_buf_str(&p->state.cancellation);
   if (!p->state.children) return;

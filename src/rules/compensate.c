@@ -19,7 +19,7 @@ static pawl_compensation *undoing(pawl_decision *d) {
 
 /* ---- beginning ---- */
 
-void pawl_undo_begin(pawl_decision *d, pawl_status status) {
+void pawl_undo_begin(pawl_decision *d, pawl_standing status) {
   pawl_plan *p = &d->plan;
   pawl_compensation *u = undoing(d);
 
@@ -66,7 +66,7 @@ static void finish(pawl_decision *d) {
       pawl_tok(d, k)->state = PAWL_TOKEN_CONSUMED;
       pawl_tok(d, k)->changed = 1;
     }
-  pawl_end(d, (pawl_status)u->end);
+  pawl_end(d, (pawl_standing)u->end);
 }
 
 void pawl_undo_stop(pawl_decision *d) {

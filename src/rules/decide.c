@@ -258,7 +258,7 @@ static int64_t next_look(pawl_decision *d) {
   return soonest;
 }
 
-static pawl_status live_status(const pawl_decision *d) {
+static pawl_standing live_status(const pawl_decision *d) {
   const pawl_plan *p = &d->plan;
   for (int k = 0; k < p->state.tokens.n; k++)
     if (p->state.tokens.at[k].state == PAWL_TOKEN_ACTIVE)

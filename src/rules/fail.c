@@ -20,7 +20,7 @@ static void note_error(pawl_plan *p, pawl_record *r, const pawl_error *err,
 
 /* ---- ending ---- */
 
-void pawl_end(pawl_decision *d, pawl_status status) {
+void pawl_end(pawl_decision *d, pawl_standing status) {
   pawl_plan *p = &d->plan;
 
   if (status == PAWL_STATUS_FAILED && !p->state.undo.status)
@@ -47,7 +47,7 @@ static int may_undo(const pawl_decision *d) {
   return d->def && pawl_def_has_undo(d->def);
 }
 
-void pawl_end_undoing(pawl_decision *d, pawl_status status, int compensate) {
+void pawl_end_undoing(pawl_decision *d, pawl_standing status, int compensate) {
   if (compensate && may_undo(d) && (d->seq > 0 || d->plan.ran))
     pawl_undo_begin(d, status);
   else

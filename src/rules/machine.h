@@ -236,9 +236,9 @@ void pawl_take_starts(pawl_decision *d, pawl_str starts);
 /* Children that end with their parent are told to, and who wants it so: those
  * of one waiting token; all, since it ends, or begins to, with `status`. */
 void pawl_children_unwanted(pawl_decision *d, int32_t token);
-void pawl_children_end(pawl_decision *d, pawl_status status);
+void pawl_children_end(pawl_decision *d, pawl_standing status);
 /* Its parent is told that it ends, if that waits for it. */
-void pawl_parent_tell(pawl_decision *d, pawl_status status);
+void pawl_parent_tell(pawl_decision *d, pawl_standing status);
 /* A member of what a child says that is text; "" when there is none. */
 void pawl_child_text(pawl_decision *d, pawl_str object, const char *name,
                      char *to, size_t size);
@@ -257,9 +257,9 @@ void pawl_fail_token(pawl_decision *d, int k, const pawl_error *err,
 /* The instance fails for a reason that lies outside its graph. */
 void pawl_fail_outright(pawl_decision *d, const pawl_error *err);
 /* Ends it with this status now; tokens that are left are dropped. */
-void pawl_end(pawl_decision *d, pawl_status status);
+void pawl_end(pawl_decision *d, pawl_standing status);
 /* The same after compensation, where there is something to undo. */
-void pawl_end_undoing(pawl_decision *d, pawl_status status, int compensate);
+void pawl_end_undoing(pawl_decision *d, pawl_standing status, int compensate);
 void pawl_suspend(pawl_decision *d, const pawl_error *err);
 /* For people: where, the script's own code, what. */
 void pawl_set_detail(pawl_plan *p, const pawl_error *err);
@@ -289,7 +289,7 @@ void pawl_stopped_transfer(pawl_decision *d, const pawl_crossing *c);
 
 /* Everything that stands is dropped; what was done is undone from the next
  * decision on, and then the instance ends with `status`. */
-void pawl_undo_begin(pawl_decision *d, pawl_status status);
+void pawl_undo_begin(pawl_decision *d, pawl_standing status);
 /* The instance ends while it is being undone: the record says so. */
 void pawl_undo_stop(pawl_decision *d);
 /* Undoes the next one. */

@@ -28,26 +28,26 @@ static const unsigned next_of[PAWL_NSTATUSES] = {
     [PAWL_STATUS_CANCELLED] = BIT(RUNNING) | BIT(WAITING) | BIT(SUSPENDED),
 };
 
-const char *pawl_status_name(pawl_status s) {
+const char *pawl_status_name(pawl_standing s) {
   assert(s < PAWL_NSTATUSES);
   return pawl_status_names[s];
 }
 
-int pawl_status_parse(pawl_str text, pawl_status *out) {
+int pawl_status_parse(pawl_str text, pawl_standing *out) {
   for (int i = 0; i < PAWL_NSTATUSES; i++) {
     if (pawl_str_eqz(text, pawl_status_names[i])) {
-      *out = (pawl_status)i;
+      *out = (pawl_standing)i;
       return 1;
     }
   }
   return 0;
 }
 
-int pawl_status_has_ended(pawl_status s) {
+int pawl_status_has_ended(pawl_standing s) {
   return (ENDS >> s) & 1u;
 }
 
-int pawl_status_may_become(pawl_status from, pawl_status to) {
+int pawl_status_may_become(pawl_standing from, pawl_standing to) {
   assert(from < PAWL_NSTATUSES && to < PAWL_NSTATUSES);
   return (next_of[from] >> to) & 1u;
 }

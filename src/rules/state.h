@@ -28,20 +28,20 @@
   X(FAILED, "failed") X(CANCELLED, "cancelled")
 /* clang-format on */
 
-typedef enum pawl_status {
+typedef enum pawl_standing {
 #define PAWL_STATUS_ENUM(name, text) PAWL_STATUS_##name,
   PAWL_STATUSES(PAWL_STATUS_ENUM)
 #undef PAWL_STATUS_ENUM
       PAWL_NSTATUSES
-} pawl_status;
+} pawl_standing;
 
 extern const char *const pawl_status_names[PAWL_NSTATUSES];
-const char *pawl_status_name(pawl_status s);
+const char *pawl_status_name(pawl_standing s);
 /* 0 when the text names no status. */
-int pawl_status_parse(pawl_str text, pawl_status *out);
-int pawl_status_has_ended(pawl_status s);
+int pawl_status_parse(pawl_str text, pawl_standing *out);
+int pawl_status_has_ended(pawl_standing s);
 /* May an instance go from one status to the other in one commit? */
-int pawl_status_may_become(pawl_status from, pawl_status to);
+int pawl_status_may_become(pawl_standing from, pawl_standing to);
 
 /* ---- compensation ---- */
 
@@ -59,7 +59,7 @@ typedef enum pawl_undo_status {
 /* clang-format off */
 #define PAWL_UNDO_MEMBERS(X, of)                                             \
   X(NUMBER, of status)       /* pawl_undo_status */                          \
-  X(NUMBER, of end)          /* pawl_status: how the instance ends then */   \
+  X(NUMBER, of end)          /* pawl_standing: how the instance ends then */   \
   X(NUMBER, of started_us)                                                   \
   X(NUMBER, of completed_us) /* 0: it has not ended */                       \
   X(NUMBER, of since)        /* what becomes of it stands in history from    \
@@ -124,7 +124,7 @@ typedef struct pawl_compensation {
 } pawl_compensation;
 
 typedef struct pawl_state {
-  pawl_status status;
+  pawl_standing status;
   pawl_token_list
       tokens;         /* the live ones; in a plan all that were, as they stand
                          now */

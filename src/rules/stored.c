@@ -61,7 +61,7 @@ void pawl_compensation_write(const pawl_compensation *u, pawl_buf *out) {
   assert(u->status <= PAWL_UNDO_STOPPED);
   pawl_object_begin(&o, out);
   pawl_member_json(&o, "status", pawl_strz(undo_statuses[u->status]));
-  pawl_member_textz(&o, "end", pawl_status_name((pawl_status)u->end));
+  pawl_member_textz(&o, "end", pawl_status_name((pawl_standing)u->end));
   if (u->attempt) pawl_member_int(&o, "attempt", u->attempt);
   add_json(&o, "error", &u->error);
   add_json(&o, "output", &u->output);

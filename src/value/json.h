@@ -22,6 +22,8 @@
 #ifndef PAWL_VALUE_JSON_H
 #define PAWL_VALUE_JSON_H
 
+#include <stdarg.h>
+
 #include "../base/buf.h"
 
 #define PAWL_JSON_DEPTH 200
@@ -132,6 +134,10 @@ void pawl_json_add_float(pawl_buf *b, double d); /* d is finite */
 int pawl_utf8_check(pawl_str s, size_t *at);
 /* A code point as UTF-8: 1 to 4 bytes. */
 size_t pawl_utf8_put(char to[4], long point);
+
+/* Appends what pawl_format makes. */
+pawl_code pawl_json_format(pawl_buf *b, const char *format, va_list args,
+                           pawl_error *err);
 
 /* What changed between two objects, the values of top level keys compared by
  * their text: {"set":{"k":newvalue,...},"unset":["k",...]}, either part left

@@ -3,7 +3,8 @@
  * json_text.c    characters, escapes, strings     json_read.c   token by token
  * json_number.c  numbers, read and written        json_check.c  a whole text
  * json_keys.c    keys in order                    json_slice.c  by slices
- * json_delta.c   what changed between two objects */
+ * json_delta.c   what changed between two objects
+ * json_peek.c    by path, for hosts               json_format.c  made by them */
 #ifndef PAWL_VALUE_JSON_PARTS_H
 #define PAWL_VALUE_JSON_PARTS_H
 
@@ -114,6 +115,14 @@ const char *pawl_json_read_number(pawl_json_num *num, const char *at,
 size_t pawl_json_value_end(pawl_str s, size_t at);
 /* What stands between the quotes of a string value; empty if it is none. */
 pawl_str pawl_json_between_quotes(pawl_str value);
+/* Is the escaped text `raw` the same as `key`? */
+int pawl_json_raw_is(pawl_str raw, pawl_str key);
+
+/* ---- text that ends with a zero byte ---- */
+
+/* What is behind the whole value that the text begins with, and behind white
+ * space; NULL: it is none. Keys may come twice. Needs no memory. */
+const char *pawl_json_sound_end(const char *text);
 
 /* ---- keys ---- */
 

@@ -123,8 +123,7 @@ pawl_json_kind pawl_json_kind_of(pawl_str value) {
   return PAWL_JSON_INT;
 }
 
-/* Is the escaped text `raw` the same as `key`? */
-static int raw_is(pawl_str raw, pawl_str key) {
+int pawl_json_raw_is(pawl_str raw, pawl_str key) {
   const char *at = raw.at, *end = raw.at + raw.len;
   size_t done = 0;
   if (!has_escape(raw)) return pawl_str_eq(raw, key);
@@ -146,7 +145,7 @@ int pawl_json_get(pawl_str object, const char *key, pawl_str *value) {
 
   if (begin >= object.len || object.at[begin] != '{') return 0;
   while (pawl_json_each(object, &it, &raw, &found)) {
-    if (!raw_is(raw, wanted)) continue;
+    if (!pawl_json_raw_is(raw, wanted)) continue;
     *value = found;
     return 1;
   }

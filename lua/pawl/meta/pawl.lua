@@ -822,6 +822,13 @@ function Engine:transaction(fn) end
 ---@return pawl.Error? err
 function Engine:get(id, how) end
 
+--- How one instance stands, and no more: for who asks often. Also of one that is
+--- archived, or was purged from there.
+---@param id string
+---@return pawl.Status? status
+---@return pawl.Error? err
+function Engine:status(id) end
+
 --- Instances, newest first.
 ---@param query? pawl.Query
 ---@param how? "table"|"json"

@@ -3,9 +3,9 @@
 #include "kit.h"
 
 static void statuses_are_read_as_they_are_written(void) {
-  pawl_status s;
+  pawl_standing s;
   for (int i = 0; i < PAWL_NSTATUSES; i++) {
-    CHECK(pawl_status_parse(pawl_strz(pawl_status_name((pawl_status)i)), &s));
+    CHECK(pawl_status_parse(pawl_strz(pawl_status_name((pawl_standing)i)), &s));
     CHECK_INT(s, i);
   }
   CHECK(!pawl_status_parse(pawl_strz("runnin"), &s));
@@ -17,12 +17,12 @@ static void statuses_are_read_as_they_are_written(void) {
 static void an_end_is_left_only_to_go_on(void) { /* E1 */
   for (int from = 0; from < PAWL_NSTATUSES; from++)
     for (int to = 0; to < PAWL_NSTATUSES; to++) {
-      int ended = pawl_status_has_ended((pawl_status)from);
-      int may = pawl_status_may_become((pawl_status)from, (pawl_status)to);
+      int ended = pawl_status_has_ended((pawl_standing)from);
+      int may = pawl_status_may_become((pawl_standing)from, (pawl_standing)to);
       if (to == PAWL_STATUS_CREATED)
         CHECK(!may);
       else
-        CHECK_INT(may, !ended || !pawl_status_has_ended((pawl_status)to));
+        CHECK_INT(may, !ended || !pawl_status_has_ended((pawl_standing)to));
     }
 }
 

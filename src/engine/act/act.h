@@ -74,7 +74,7 @@ pawl_code pawl_act_post(pawl_engine *e, const pawl_id *ids, int n,
                         const char *kind, const char *by, pawl_str data,
                         pawl_str event_id, pawl_error *err);
 /* PAWL_ALREADY_FINISHED. */
-pawl_code pawl_act_ended(const pawl_id *id, pawl_status status,
+pawl_code pawl_act_ended(const pawl_id *id, pawl_standing status,
                          pawl_error *err);
 /* PAWL_CONFLICT. */
 pawl_code pawl_act_deleted(const pawl_id *id, pawl_error *err);

@@ -19,7 +19,7 @@
 typedef struct subject {
   pawl_id id;
   int shard, undoing;
-  pawl_status status;
+  pawl_standing status;
   pawl_repair_state_row row; /* .stopped: where it stood when it failed */
   pawl_buf keep;             /* what the row borrows */
 } subject;

@@ -91,7 +91,7 @@ static pawl_code send_answer(pawl_engine *e, const request *r, int64_t after,
                    .id = r->id, .request = &r->no, .after = after);
 }
 
-pawl_code pawl_act_ended(const pawl_id *id, pawl_status status,
+pawl_code pawl_act_ended(const pawl_id *id, pawl_standing status,
                          pawl_error *err) {
   return pawl_fail(err, PAWL_ALREADY_FINISHED,
                    "instance %s has ended already: %s", pawl_id_text_of(id).at,
@@ -118,7 +118,7 @@ static int is_revival(const char *kind) {
 
 /* Is there anyone to read the letter? `at`: where repair_state's rows are. */
 static pawl_code read_state(pawl_engine *e, const request *r, int at,
-                            pawl_status *status, int *deleted, int64_t *seq,
+                            pawl_standing *status, int *deleted, int64_t *seq,
                             pawl_error *err) {
   pawl_rows rows;
 
@@ -137,7 +137,7 @@ static pawl_code read_state(pawl_engine *e, const request *r, int at,
 
 /* Who has read the letter, or is to? PAWL_OK also when it was taken before. */
 static pawl_code read_sent_of(pawl_engine *e, const request *r, int state,
-                              int answered, pawl_status *status, int *deleted,
+                              int answered, pawl_standing *status, int *deleted,
                               int64_t *seq, pawl_rows *answers,
                               pawl_error *err) {
   MUST(read_state(e, r, state, status, deleted, seq, err));
@@ -154,7 +154,7 @@ static pawl_code read_sent_of(pawl_engine *e, const request *r, int state,
 /* *seq: no row of history up to this one answers the request. */
 static pawl_code send(pawl_engine *e, const request *r, int64_t *seq,
                       pawl_error *err) {
-  pawl_status status = PAWL_STATUS_RUNNING;
+  pawl_standing status = PAWL_STATUS_RUNNING;
   pawl_rows answers;
   int state, deleted, answered = -1;
   pawl_code rc = PAWL_OK;
@@ -175,7 +175,7 @@ out:
 /* ---- how it was met ---- */
 
 typedef struct answer {
-  pawl_status status;
+  pawl_standing status;
   int deleted;
   int pending; /* the letter still lies there */
   int taken;   /* history tells of it */
@@ -499,7 +499,7 @@ out:
 static void read_sent(pawl_engine *e, const pawl_asking *how, pawl_asked *a,
                       const places *at) {
   const request r = named_of(e, how, a);
-  pawl_status status = PAWL_STATUS_RUNNING;
+  pawl_standing status = PAWL_STATUS_RUNNING;
   pawl_rows answers;
   int64_t seq;
   int deleted;

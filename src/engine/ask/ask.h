@@ -38,6 +38,9 @@ pawl_code pawl_check_type(const pawl_buf *type, const char *const *names,
 
 pawl_code pawl_engine_get(pawl_engine *e, const pawl_id *id, pawl_buf *out,
                           pawl_error *err);
+/* One of pawl_status_names. */
+pawl_code pawl_engine_status(pawl_engine *e, const pawl_id *id,
+                             const char **out, pawl_error *err);
 pawl_code pawl_engine_tokens(pawl_engine *e, const pawl_id *id, int everything,
                              pawl_buf *out, pawl_error *err);
 pawl_code pawl_engine_outbox_list(pawl_engine *e, pawl_str query,

@@ -133,7 +133,7 @@ static pawl_code read_tokens(pawl_engine *e, facts *f, pawl_error *err) {
 /* One trip: what is told is true of one moment. */
 static pawl_code gather(pawl_engine *e, const pawl_id *id, facts *f,
                         pawl_error *err) {
-  pawl_status status = PAWL_STATUS_RUNNING;
+  pawl_standing status = PAWL_STATUS_RUNNING;
   pawl_code rc = PAWL_OK;
 
   TRY(pawl_store_begin(e->store, PAWL_UNIT_READ, err));
@@ -745,7 +745,7 @@ static void find_blocked(const facts *f, blocked *b) {
 static pawl_code find_unseen(pawl_engine *e, const pawl_id *id, const facts *f,
                              blocked *b, pawl_error *err) {
   pawl_buf workflow = {.alloc = &e->alloc};
-  pawl_status status = PAWL_STATUS_RUNNING;
+  pawl_standing status = PAWL_STATUS_RUNNING;
   pawl_code rc = PAWL_OK;
 
   if (f->has_ended || f->is_suspended || b->idle_us || is_leased(f))

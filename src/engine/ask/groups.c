@@ -79,7 +79,7 @@ static pawl_code add_counters(pawl_engine *e, const pawl_grouping *how,
                  .since = PAWL_TIME_MAX));
   for (int k = 0; k < rows.nrows; k++) {
     const pawl_counter_read_row row = pawl_read_counter_read(&rows, k);
-    pawl_status status;
+    pawl_standing status;
     if (!pawl_status_parse(row.status, &status) ||
         !(how->statuses >> status & 1u) ||
         (how->version && row.version != how->version))

@@ -176,6 +176,22 @@ static pawl_code add_compensation(pawl_engine *e, const undoing *u,
   return PAWL_OK;
 }
 
+pawl_code pawl_engine_status(pawl_engine *e, const pawl_id *id,
+                             const char **out, pawl_error *err) {
+  pawl_standing status;
+  pawl_rows rows;
+
+  MUST(PAWL_READ(e->store, instance_status, &rows, err,
+                 .shard = pawl_shard_of(e, id), .id = id));
+  if (!rows.nrows) return pawl_instance_missing(id, err);
+  const pawl_str text = pawl_read_instance_status(&rows, 0).status;
+  if (!pawl_status_parse(text, &status))
+    return pawl_fail(err, PAWL_CORRUPT, "instance %s has no status",
+                     pawl_id_text_of(id).at);
+  *out = pawl_status_name(status);
+  return PAWL_OK;
+}
+
 /* One trip for what everybody has. Attributes and what was undone are more, of
  * few instances, and asked for behind it. */
 pawl_code pawl_engine_get(pawl_engine *e, const pawl_id *id, pawl_buf *out,

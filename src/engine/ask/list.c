@@ -54,7 +54,7 @@
  * they mean is in the members beside. */
 typedef struct filter {
   uint64_t given;
-  unsigned statuses;     /* bits of pawl_status, as asked for */
+  unsigned statuses;     /* bits of pawl_standing, as asked for */
   unsigned compensation; /* bits of UNDONE */
   pawl_buf workflow, tenant, correlation, business_key, key, group, node,
       error, error_code, cancelled_by;
@@ -274,7 +274,7 @@ static void set_stored(filter *f, unsigned stored) {
   if (stored == stored_statuses(ALL)) return;
   for (int k = 0; k < PAWL_NSTATUSES; k++) {
     if (!(stored >> k & 1u)) continue;
-    pawl_buf_addz(&f->stored, pawl_status_name((pawl_status)k));
+    pawl_buf_addz(&f->stored, pawl_status_name((pawl_standing)k));
     pawl_buf_addc(&f->stored, ' ');
   }
 }
@@ -368,7 +368,7 @@ static pawl_code look_how_many(pawl_engine *e, filter *f, pawl_error *err) {
                  .since = PAWL_TIME_MAX));
   for (int k = 0; k < rows.nrows; k++) {
     const pawl_counter_read_row row = pawl_read_counter_read(&rows, k);
-    pawl_status status;
+    pawl_standing status;
     if (pawl_status_parse(row.status, &status) && (stored >> status & 1u) &&
         (!f->version || row.version == f->version))
       n += row.amount;
@@ -498,7 +498,7 @@ static void put_statuses(pawl_engine *e, const filter *f, int shard) {
   for (int k = 0; k < PAWL_NSTATUSES; k++)
     if (stored >> k & 1u)
       PAWL_PUT(&e->args, list_status, .shard = shard,
-               .status = pawl_strz(pawl_status_name((pawl_status)k)),
+               .status = pawl_strz(pawl_status_name((pawl_standing)k)),
                ASKED(f));
 }
 

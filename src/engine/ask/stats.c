@@ -25,7 +25,7 @@
 
 /* What a status' counters are told as; others than these are behind it. */
 static int is_counted(pawl_str status) {
-  pawl_status known;
+  pawl_standing known;
   return pawl_status_parse(status, &known) ||
          pawl_str_eqz(status, "deleted") || pawl_str_eqz(status, "archived") ||
          pawl_str_eqz(status, "purged");

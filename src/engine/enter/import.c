@@ -79,7 +79,7 @@ typedef struct reading {
   list rows;
   pawl_id id; /* the instance that is open */
   pawl_id no; /* its letter, if it gets one */
-  pawl_status status;
+  pawl_standing status;
   pawl_buf keep; /* what a batch borrows */
   pawl_object imported, there;
   const pawl_back *back; /* it comes from this store's archive; NULL: not so */

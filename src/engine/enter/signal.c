@@ -545,7 +545,7 @@ static pawl_code send_letter(pawl_engine *e, const event *v, int shard,
 static pawl_code take_answer(pawl_engine *e, event *v, const pawl_id *id,
                              const letter *l, pawl_error *err) {
   pawl_rows rows;
-  pawl_status status;
+  pawl_standing status;
 
   pawl_store_rows(e->store, l->inbox, &rows);
   /* an id of ours can only be there already because an earlier try landed */

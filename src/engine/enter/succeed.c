@@ -27,7 +27,7 @@ typedef enum verdict { NONE, RETURN, FAIL, TAKE } verdict;
 /* Who has the key, and what follows. */
 typedef struct holder {
   pawl_id id;
-  pawl_status status;
+  pawl_standing status;
   int is_archived, is_away;
   int has_begun; /* somebody has stored so; else see shown_status */
   int has_ended; /* and nobody asks it to go on */

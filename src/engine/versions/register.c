@@ -342,7 +342,7 @@ pawl_code pawl_register_rivals(const pawl_def *def, pawl_error *err) {
                    def->code);
 }
 
-pawl_code pawl_register(pawl_engine *e, pawl_def *def, pawl_error *err) {
+pawl_code pawl_register_def(pawl_engine *e, pawl_def *def, pawl_error *err) {
   return register_def(e, def, &(pawl_registering){.keeps_number = 1}, err);
 }
 

@@ -10,7 +10,7 @@
  * store has runs then. */
 static pawl_code tell_one(pawl_engine *e, pawl_def *def, pawl_error *err) {
   pawl_error why;
-  pawl_code rc = pawl_register(e, def, &why);
+  pawl_code rc = pawl_register_def(e, def, &why);
 
   if (rc == PAWL_OK) return PAWL_OK;
   if (rc == PAWL_EXISTS) {

@@ -36,7 +36,7 @@ pawl_code pawl_engine_workflow_graph(pawl_engine *e, const char *code,
 /* ---- for the other rooms ---- */
 
 /* Makes the definition known to the store, or finds it there. */
-pawl_code pawl_register(pawl_engine *e, pawl_def *def, pawl_error *err);
+pawl_code pawl_register_def(pawl_engine *e, pawl_def *def, pawl_error *err);
 /* The definition that runs (code, version; 0: the newest): ours, or the stored
  * one when `revision` (0: any) differs. NULL: unknown to both. *foreign: the
  * store has it, but it cannot or may not run here. */

@@ -117,7 +117,7 @@ static pawl_code send_ends(pawl_engine *e, pawl_held **list, int n,
 /* It has failed, or was suspended, or did so before: what is in `failure` of it
  * follows from its row, written by now. */
 static int may_be_failure(const pawl_held *h) {
-  const pawl_status was = h->d.state.status, is = h->d.plan.state.status;
+  const pawl_standing was = h->d.state.status, is = h->d.plan.state.status;
 
   return pawl_plan_writes(&h->d.plan) &&
          (is == PAWL_STATUS_FAILED || is == PAWL_STATUS_SUSPENDED ||
@@ -230,7 +230,7 @@ static pawl_code send_pin(pawl_engine *e, const pawl_held *h,
 /* What a decision has promised, before any of it is written. */
 static void assert_plan(const pawl_held *h) {
   const pawl_plan *p = &h->d.plan;
-  pawl_status was = h->d.state.status, is = p->state.status;
+  pawl_standing was = h->d.state.status, is = p->state.status;
 
   assert(!p->failed);                                    /* N7 */
   assert(!drops_row(p) || pawl_decision_saw_all(&h->d)); /* N6 */
