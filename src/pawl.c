@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/handed.h"
 #include "engine/act/act.h"
 #include "engine/ask/ask.h"
 #include "engine/common/answer.h"
@@ -61,39 +62,6 @@ pawl_code pawl_time_us(const char *text, int64_t *us, pawl_error *err) {
       "\"%.40s\" is not a time", text ? text : "");
 }
 
-/* ---- text in and out ----
- * Text handed out stands behind its own size and allocator: it may be given
- * back when the engine is gone, and what pawl_migrate gives has none. */
-
-typedef struct block {
-  pawl_alloc alloc;
-  size_t size;
-} block;
-
-static pawl_code hand_out(const pawl_alloc *alloc, const pawl_buf *b,
-                          char **out, pawl_error *err) {
-  size_t size = sizeof(block) + b->len + 1;
-  block *made = pawl_realloc(alloc, NULL, 0, size);
-
-  if (!made) return pawl_fail(err, PAWL_NOMEM, "out of memory");
-  made->alloc = *alloc;
-  made->size = size;
-  char *text = (char *)(made + 1);
-  if (b->len) memcpy(text, b->at, b->len);
-  text[b->len] = '\0';
-  *out = text;
-  return PAWL_OK;
-}
-
-void pawl_free(pawl_engine *engine, char *text) {
-  pawl_alloc alloc;
-  (void)engine;
-  if (!text) return;
-  block *made = (block *)(void *)text - 1;
-  alloc = made->alloc;
-  pawl_release(&alloc, made, made->size);
-}
-
 /* ---- JSON that a host makes ---- */
 
 pawl_code pawl_format(pawl_engine *engine, char **out, pawl_error *err,
@@ -109,7 +77,7 @@ pawl_code pawl_format(pawl_engine *engine, char **out, pawl_error *err,
   pawl_code rc = pawl_json_format(&b, format, args, err);
   va_end(args);
   if (rc == PAWL_OK) rc = pawl_buf_check(&b, err);
-  if (rc == PAWL_OK) rc = hand_out(alloc, &b, out, err);
+  if (rc == PAWL_OK) rc = pawl_hand_out(alloc, &b, out, err);
   pawl_buf_deinit(&b);
   return rc;
 }
@@ -163,21 +131,21 @@ pawl_code pawl_format_into(char *out, size_t size, pawl_error *err,
 
 /* The same for one that fills the buffer `b`, and hands its text out; `check`
  * says whether it may be. */
-#define ANSWER_IF(check, call)                                    \
-  do {                                                            \
-    pawl_error own;                                               \
-    pawl_id found;                                                \
-    (void)found;                                                  \
-    if (!err) err = &own;                                         \
-    MUST(pawl_engine_enter(engine, err));                         \
-    const pawl_alloc *alloc = pawl_engine_alloc(engine);          \
-    pawl_buf b = {.alloc = alloc};                                \
-    pawl_code rc = (call);                                        \
-    if (rc == PAWL_OK) rc = check(&b, err);                       \
-    if (rc == PAWL_OK && out) rc = hand_out(alloc, &b, out, err); \
-    pawl_buf_deinit(&b);                                          \
-    pawl_engine_leave(engine);                                    \
-    return rc;                                                    \
+#define ANSWER_IF(check, call)                                         \
+  do {                                                                 \
+    pawl_error own;                                                    \
+    pawl_id found;                                                     \
+    (void)found;                                                       \
+    if (!err) err = &own;                                              \
+    MUST(pawl_engine_enter(engine, err));                              \
+    const pawl_alloc *alloc = pawl_engine_alloc(engine);               \
+    pawl_buf b = {.alloc = alloc};                                     \
+    pawl_code rc = (call);                                             \
+    if (rc == PAWL_OK) rc = check(&b, err);                            \
+    if (rc == PAWL_OK && out) rc = pawl_hand_out(alloc, &b, out, err); \
+    pawl_buf_deinit(&b);                                               \
+    pawl_engine_leave(engine);                                         \
+    return rc;                                                         \
   } while (0)
 
 #define ANSWER(call) ANSWER_IF(pawl_answer_check, call)
@@ -269,7 +237,7 @@ pawl_code pawl_migrate(const char *url, const pawl_config *config, int shards,
                 pawl_store_shards(store));
   pawl_store_close(store);
   rc = pawl_buf_check(&b, err);
-  if (rc == PAWL_OK && report) rc = hand_out(&alloc, &b, report, err);
+  if (rc == PAWL_OK && report) rc = pawl_hand_out(&alloc, &b, report, err);
   pawl_buf_deinit(&b);
   return rc;
 }
@@ -291,7 +259,7 @@ pawl_code pawl_migrations(const char *url, const pawl_config *config,
                                 .shards = shards};
   pawl_buf b = {.alloc = &alloc};
   pawl_code rc = pawl_store_pending(url, &options, &b, err);
-  if (rc == PAWL_OK) rc = hand_out(&alloc, &b, out, err);
+  if (rc == PAWL_OK) rc = pawl_hand_out(&alloc, &b, out, err);
   pawl_buf_deinit(&b);
   return rc;
 }
@@ -416,6 +384,21 @@ void pawl_executor_id(const pawl_engine *engine, char out[37]) {
   if (!out) return;
   out[0] = '\0';
   if (engine) pawl_engine_executor_id(engine, out);
+}
+
+static pawl_code lend(pawl_engine *engine, const char *name,
+                      pawl_function_fn fn, void *ud, void (*destroy)(void *ud),
+                      pawl_error *err) {
+  NEEDS(fn);
+  CALL(pawl_engine_lend(engine, name, fn, ud, destroy, err));
+}
+
+pawl_code pawl_register(pawl_engine *engine, const char *name,
+                        pawl_function_fn fn, void *ud,
+                        void (*destroy)(void *ud), pawl_error *err) {
+  pawl_code rc = lend(engine, name, fn, ud, destroy, err);
+  if (rc != PAWL_OK && destroy) destroy(ud);
+  return rc;
 }
 
 /* ---- asking and acting ---- */

@@ -48,9 +48,11 @@
  *          One that has no tenant sees all, and runs all. Events, waits, tasks
  *          and children have the tenant of their instance, or sender, and meet
  *          their own alone.
- * Inside   Handlers and callbacks (log, trace, clock, alloc, publish) may call
- *          pawl_now, pawl_interrupt, pawl_executor_id, pawl_count and pawl_free
- *          of their own engine; every other call is PAWL_MISUSE there.
+ * Inside   Handlers and callbacks (log, trace, clock, alloc, publish, progress,
+ *          functions of pawl_register) may call pawl_now, pawl_interrupt,
+ *          pawl_executor_id, pawl_count, pawl_format and pawl_free of their own
+ *          engine; every other call is PAWL_MISUSE there, and does nothing.
+ *          Of another engine they may call anything.
  * Forks    An engine does not survive fork(): in the child every call
  *          returns PAWL_MISUSE and pawl_close only frees memory. */
 #ifndef PAWL_H
@@ -784,6 +786,54 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_workflow_transfer(pawl_engine *engine,
                                                        const char *transfer,
                                                        char **out,
                                                        pawl_error *err);
+
+/* ---- functions for handlers -------------------------------------------- */
+
+/* What a handler asks a function of the host's; borrowed for the call. */
+typedef struct pawl_wanted {
+  const char *name; /* the function's: one may serve several */
+  const char *instance, *workflow, *node;
+  int64_t attempt;
+  const char *key;   /* "ID/token/visit/n": of this call, the n-th that the
+                        handler makes; the same in every attempt, as long as
+                        those before it are, so what was done is not done twice */
+  const char *input; /* JSON, ended by a zero; "null": nothing was given */
+  size_t length;
+  int32_t again;    /* 1: it was said to be under way: what of it? */
+  int32_t gone;     /* 1: the same, and nobody waits for it any more, as the
+                       handler was ended: what is said is not heard */
+  int32_t may_wait; /* 0: it cannot be under way here */
+  char reserved[36]; /* zero */
+} pawl_wanted;
+
+/* Does it, for a handler that stands still meanwhile. PAWL_OK: *out, if it is
+ * set, is one JSON value that pawl_format or a call of pawl.h gave, which goes
+ * to pawl and is what the handler gets; else that gets nil. PAWL_BUSY: it is
+ * under way; the handler waits, as in ctx.await: others go on, its instance
+ * stays leased, and the function is asked again in each tick, until it says
+ * otherwise, the node's timeout passes, or the instance is cancelled. Anything
+ * else is an error of the handler's, with `err` as far as it was filled in:
+ * `raised` is its code for `on_error`, as error{ code = ... } has it, `message`
+ * its text. PAWL_INVALID: it is refused for good, and not tried again, as are
+ * PAWL_VALUE, PAWL_LIMIT and PAWL_MISUSE.
+ * It may call what callbacks may, and may not jump out. */
+typedef pawl_code (*pawl_function_fn)(void *ud, const pawl_wanted *asked,
+                                      char **out, pawl_error *err);
+
+/* Lends a function to handlers: ctx.host.NAME(value) calls `fn` with `ud`, and
+ * returns what it gives. Values are JSON on the way, integers and floats apart.
+ * All handlers have it, those that choose and match too, which should only ask;
+ * but only the run of a step and `undo` may wait. `name`: as Lua has names.
+ * `destroy` (may be NULL) is called once with `ud`: when the engine is closed,
+ * or at once, when this fails. PAWL_EXISTS: there is one of this name.
+ * PAWL_INVALID, PAWL_NOMEM.
+ *
+ *   rc = pawl_register(engine, "spawn", spawn, world, NULL, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_register(pawl_engine *engine,
+                                              const char *name,
+                                              pawl_function_fn fn, void *ud,
+                                              void (*destroy)(void *ud),
+                                              pawl_error *err);
 
 /* ---- starting ---------------------------------------------------------- */
 

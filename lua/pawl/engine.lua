@@ -95,8 +95,20 @@ local function retain(value)
     and core.json_encode(args.read("pawl.open, retain", retain_shape, value))
 end
 
+--- Functions that handlers call by ctx.host.
+local function host(value)
+  if type(value) ~= "table" then return nil end
+  for name, fn in pairs(value) do
+    if type(name) ~= "string" or not option.check.callable(fn) then
+      return nil
+    end
+  end
+  return value
+end
+
 local open_shape = {
   clock = { "callable" }, log = { "callable" }, trace = { "callable" },
+  host = { host, wants = "a table of functions by their names" },
   group = { "string" }, tenant = { "string" }, prefixes = { "prefixes" },
   schema = { "string" },
   lease = { "duration", "lease_us" },

@@ -63,7 +63,7 @@ local function members_of_ctx()
   for name, kind in readable:gmatch "X%(([%w_]+), (%u+)%)" do
     members[name] = { kind = kind, when = "ANYTIME", shape = '""' }
   end
-  for _, file in ipairs { "await", "effects", "services" } do
+  for _, file in ipairs { "await", "effects", "host", "services" } do
     local list = tmp.read(("src/host/ctx_%s.c"):format(file))
       :match "\nconst pawl_ctx_member (.-){NULL}"
     for name, kind, when, shape in list:gmatch

@@ -9,6 +9,7 @@
 
 #include <lauxlib.h>
 
+#include "../host/host.h"
 #include "../value/luajson.h"
 #include "lbox.h"
 #include "lerror.h"
@@ -113,6 +114,112 @@ static int keep_callback(lua_State *L, lua_State *keeper, int config,
   if (type != LUA_TNIL) lua_pushcclosure(L, fn, 1);
   lua_xmove(L, keeper, 1);
   return type != LUA_TNIL;
+}
+
+/* ---- functions for handlers ----
+ * Each is a closure in a slot of the keeper's behind the callbacks', and a
+ * userdata that names it behind that. */
+
+typedef struct lent {
+  pawl_bind_box *box;
+  int slot;
+} lent;
+
+typedef struct lent_call {
+  const pawl_wanted *wanted;
+  char **out;
+  pawl_error *err;
+  pawl_code rc;
+} lent_call;
+
+/* What a function has raised, or gave as its second value: text, a table with
+ * code and message, or an error of ours. */
+static void take_error(lua_State *L, lent_call *c) {
+  const char *code = NULL, *message = NULL;
+  c->rc = PAWL_SCRIPT;
+  if (lua_istable(L, -1)) {
+    if (lua_getfield(L, -1, "code") == LUA_TSTRING) code = lua_tostring(L, -1);
+    if (lua_getfield(L, -2, "message") == LUA_TSTRING)
+      message = lua_tostring(L, -1);
+    if (lua_getfield(L, -3, "retry") == LUA_TBOOLEAN && !lua_toboolean(L, -1))
+      c->rc = PAWL_INVALID;
+    lua_pop(L, 3); /* held by the table */
+  } else {
+    message = lua_tostring(L, -1);
+  }
+  pawl_fail(c->err, c->rc, "%s", message ? message : code ? code : "?");
+  if (code && strlen(code) < sizeof c->err->raised)
+    pawl_copy_text(c->err->raised, sizeof c->err->raised, code);
+}
+
+static void push_wanted(lua_State *L, const pawl_wanted *w) {
+  lua_createtable(L, 0, 8);
+  pawl_bind_set_text(L, "name", w->name);
+  pawl_bind_set_text(L, "instance", w->instance);
+  pawl_bind_set_text(L, "workflow", w->workflow);
+  pawl_bind_set_text(L, "node", w->node);
+  pawl_bind_set_int(L, "attempt", w->attempt);
+  pawl_bind_set_text(L, "key", w->key);
+  lua_pushboolean(L, w->again);
+  lua_setfield(L, -2, "again");
+  lua_pushboolean(L, w->gone);
+  lua_setfield(L, -2, "gone");
+}
+
+/* (the call; upvalue: the function) */
+static int lent_protected(lua_State *L) {
+  lent_call *c = lua_touserdata(L, 1);
+  pawl_buf *text = pawl_host_push_buf(L);
+  const pawl_str input = {c->wanted->input, c->wanted->length};
+  const int base = lua_gettop(L);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  c->rc = pawl_luajson_decode(L, input, c->err);
+  if (c->rc != PAWL_OK) return 0;
+  push_wanted(L, c->wanted);
+  if (lua_pcall(L, 2, 2, 0) != LUA_OK) {
+    take_error(L, c);
+    return 0;
+  }
+  if (lua_type(L, base + 2) == LUA_TSTRING &&
+      strcmp(lua_tostring(L, base + 2), "wait") == 0) {
+    c->rc = PAWL_BUSY;
+  } else if (!lua_isnil(L, base + 2)) {
+    take_error(L, c);
+  } else if (!lua_isnil(L, base + 1)) {
+    c->rc = pawl_luajson_encode(L, base + 1, "it", 0, text, c->err);
+    if (c->rc == PAWL_OK) c->rc = pawl_buf_check(text, c->err);
+    if (c->rc == PAWL_OK)
+      c->rc = pawl_format(NULL, c->out, c->err, "%J", text->at);
+  }
+  return 0;
+}
+
+static pawl_code lent_callback(void *ud, const pawl_wanted *wanted, char **out,
+                               pawl_error *err) {
+  lent *which = ud;
+  lent_call c = {wanted, out, err, PAWL_NOMEM};
+  if (!call_back(which->box, which->slot, &c)) c.rc = PAWL_NOMEM;
+  return c.rc;
+}
+
+/* Registers what the table `host` of the config has: names and callables. */
+static pawl_code lend_all(lua_State *L, int config, pawl_bind_box *box,
+                          pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+  if (lua_getfield(L, config, "host") == LUA_TNIL) return PAWL_OK;
+  for (lua_pushnil(L); rc == PAWL_OK && lua_next(L, -2);) {
+    luaL_checkstack(box->keeper, 2, "too many functions");
+    lua_pushcclosure(L, lent_protected, 1);
+    lua_xmove(L, box->keeper, 1);
+    lent *which = lua_newuserdatauv(L, sizeof *which, 0);
+    lua_xmove(L, box->keeper, 1);
+    which->box = box;
+    which->slot = lua_gettop(box->keeper) - 1;
+    PAWL_INSIDE(box, rc,
+                pawl_register(box->engine, lua_tostring(L, -1), lent_callback,
+                              which, NULL, err));
+  }
+  return rc;
 }
 
 /* ---- open and close ---- */
@@ -223,7 +330,13 @@ int pawl_bind_open(lua_State *L) {
   PAWL_INSIDE(box, rc, pawl_open(url, &config, &engine, &err));
   if (rc != PAWL_OK) return pawl_bind_failure(L, &err);
   box->engine = engine;
-  return 1;
+  const int at = lua_gettop(L); /* the box */
+  rc = lend_all(L, 2, box, &err);
+  lua_settop(L, at);
+  if (rc == PAWL_OK) return 1;
+  box->engine = NULL;
+  PAWL_INSIDE(box, rc, (pawl_close(engine), rc));
+  return pawl_bind_failure(L, &err);
 }
 
 int pawl_bind_set_nouns(lua_State *L) {

@@ -447,6 +447,12 @@ pawl_code pawl_engine_wait(pawl_engine *e, int64_t for_us, pawl_error *err) {
   return rc;
 }
 
+pawl_code pawl_engine_lend(pawl_engine *e, const char *name,
+                           pawl_function_fn fn, void *ud,
+                           void (*destroy)(void *ud), pawl_error *err) {
+  return pawl_host_lend(e->host, name, fn, ud, destroy, err);
+}
+
 void pawl_engine_count(const pawl_engine *e, pawl_counts *out) {
   pawl_store_count(e->store, out);
 }

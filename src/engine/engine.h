@@ -45,6 +45,10 @@ pawl_code pawl_engine_tick_one(pawl_engine *e, const pawl_id *id,
                                const char **status, pawl_error *err);
 pawl_code pawl_engine_next_due(pawl_engine *e, int64_t *due_us,
                                pawl_error *err);
+/* pawl_host_lend of its host. */
+pawl_code pawl_engine_lend(pawl_engine *e, const char *name,
+                           pawl_function_fn fn, void *ud,
+                           void (*destroy)(void *ud), pawl_error *err);
 pawl_code pawl_engine_wait(pawl_engine *e, int64_t for_us, pawl_error *err);
 
 void pawl_engine_count(const pawl_engine *e, pawl_counts *out);

@@ -139,7 +139,8 @@ enum { CTX_NONE, READABLE(CTX_NUMBER) CTX_OTHERS };
 static const pawl_ctx_member readable[] = {READABLE(CTX_MEMBER){NULL}};
 
 static const pawl_ctx_member *const lists[] = {
-    readable, pawl_ctx_awaiting, pawl_ctx_effects, pawl_ctx_services};
+    readable, pawl_ctx_awaiting, pawl_ctx_effects, pawl_ctx_lent,
+    pawl_ctx_services};
 enum { NLISTS = sizeof lists / sizeof lists[0], MOST_MEMBERS = 64 };
 
 /* All of them into all[]; how many. */
@@ -405,6 +406,7 @@ void pawl_ctx_open(pawl_host *host, lua_State *L) {
 
   pawl_ctx_open_attrs(host, L);
   pawl_ctx_open_db(host, L);
+  pawl_ctx_open_host(host, L);
 
   pawl_ctx_begin_metatable(L, "pawl.token");
   pawl_ctx_set_method(L, "__index", token_index, 0);

@@ -48,6 +48,7 @@ typedef struct pawl_ctx_member {
  * list in ctx.c, which puts them together. spec/lua/meta_spec.lua reads them. */
 extern const pawl_ctx_member pawl_ctx_awaiting[]; /* ctx_await.c */
 extern const pawl_ctx_member pawl_ctx_effects[];  /* ctx_effects.c */
+extern const pawl_ctx_member pawl_ctx_lent[];     /* ctx_host.c */
 extern const pawl_ctx_member pawl_ctx_services[]; /* ctx_services.c */
 
 /* ---- ctx_checks.c ---- */
@@ -125,6 +126,10 @@ void pawl_ctx_check_attr_name(lua_State *L);
 void pawl_ctx_push_attr(lua_State *L, pawl_run *run);
 /* Replaces type and value on top by {type, value}. */
 void pawl_ctx_join_entry(lua_State *L);
+
+/* ---- ctx_host.c ---- */
+
+void pawl_ctx_open_host(pawl_host *host, lua_State *L);
 
 /* ---- ctx_services.c ---- */
 

@@ -163,6 +163,7 @@ void pawl_host_close(pawl_host *host) {
   if (!host) return;
   /* handlers that wait have variables to close, while there is a state */
   pawl_host_free_runs(host);
+  pawl_host_return_lent(host);
   if (host->main && host->is_private) {
     lua_close(host->main);
   } else if (host->main && lua_checkstack(host->main, 2)) {

@@ -64,6 +64,12 @@ int pawl_host_is_busy(const pawl_host *host);
  * runs. */
 void pawl_host_use(pawl_host *host, struct lua_State *L);
 
+/* pawl_register, but for its destroy: that is called when the host is closed,
+ * and only of what was lent. */
+pawl_code pawl_host_lend(pawl_host *host, const char *name,
+                         pawl_function_fn fn, void *ud,
+                         void (*destroy)(void *ud), pawl_error *err);
+
 /* ---- error objects ---- */
 
 /* Pushes *err as the object that Lua code sees: a table with the fields of

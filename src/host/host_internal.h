@@ -23,6 +23,7 @@ enum {
   PAWL_ANCHOR_CTX,       /* metatables of what ctx is made of */
   PAWL_ANCHOR_ATTRS,
   PAWL_ANCHOR_DB,
+  PAWL_ANCHOR_HOST,
   PAWL_ANCHOR_TOKEN,
   PAWL_ANCHOR_CHILD, /* option.child_reader's, once needed */
   PAWL_ANCHOR_DEFS
@@ -49,6 +50,7 @@ typedef struct pawl_catch {
 } pawl_catch;
 
 typedef struct pawl_ctx pawl_ctx;
+typedef struct pawl_lent pawl_lent; /* a function of the program's: ctx_host.c */
 
 /* A handler under way. They are used again and again, each with its thread,
  * which hangs on the host's table under the run's address. */
@@ -65,6 +67,10 @@ struct pawl_run {
   pawl_await await;
   int events;            /* what pawl_host_resume was told */
   const pawl_error *why; /* NULL, save while it is resumed */
+  int asking;            /* the function lent that is asked, or waited for, from
+                            1 on; 0: none */
+  pawl_buf *asked;       /* what it is asked: on the thread's stack */
+  int nasked;            /* how many were, of this attempt */
   pawl_call own;
   pawl_buf text;   /* of `own` */
   pawl_buf before; /* while its results are taken */
@@ -89,6 +95,8 @@ struct pawl_host {
   pawl_run *runs, *idle;
   pawl_catch *caught; /* of the innermost protected call */
   pawl_buf warning;   /* pieces of a Lua warning */
+  pawl_lent *lent;    /* functions of the program's */
+  int nlent, lent_cap;
 };
 
 /* anchors.c */
@@ -169,6 +177,12 @@ pawl_code pawl_returned_take(pawl_run *run, lua_State *L, int idx);
 /* run.c */
 /* Abandons what waits, and frees all runs. */
 void pawl_host_free_runs(pawl_host *host);
+
+/* ctx_host.c */
+/* Tells the function that the run waits for, if any, that it waits no more. */
+void pawl_host_forget_asked(pawl_run *run);
+/* Gives all functions back that were lent. */
+void pawl_host_return_lent(pawl_host *host);
 
 /* bound.c */
 #define PAWL_LOAD_MAX INT64_C(300000000) /* instructions; some seconds */

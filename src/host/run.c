@@ -307,6 +307,7 @@ static pawl_code start(pawl_host *host, const pawl_call *call,
   run->caught =
       (pawl_catch){.script = PAWL_SCRIPT, .err = err, .result = result};
   run->may_wait = may_wait;
+  run->asking = run->nasked = 0;
   run->is_over = 0;
   lua_pushcfunction(run->co, body);
   lua_pushlightuserdata(run->co, run);
@@ -358,6 +359,7 @@ void pawl_host_abandon(pawl_run *waiting) {
   host = waiting->host;
   assert(waiting->waits && waiting->co);
   host->running++; /* what its variables do when they are closed */
+  pawl_host_forget_asked(waiting);
   pawl_ctx_end(waiting->ctx);
   end_thread(waiting);
   host->running--;

@@ -88,6 +88,26 @@ function pawl.migrate(url, options) end
 ---@return pawl.Error? err
 function pawl.migrations(url, options) end
 
+--- Answers a handler's ctx.host.NAME(value), which gets what it gives first. With
+--- "wait" behind that it is under way: the handler waits, as in ctx.await, and the
+--- function is asked again in each tick. Anything else behind it, and what it
+--- raises, is an error of the handler's: text, or { code =, message =, retry = false
+--- (it is refused for good) }. Values
+--- cross as JSON does, also where both sides are Lua.
+---@alias pawl.HostFunction fun(value: any, call: pawl.HostCall): any, any
+
+---@class pawl.HostCall
+---@field name string
+---@field instance string
+---@field workflow string
+---@field node string
+---@field attempt integer
+---@field key string      of this call: the same in every attempt, if those before
+---                       it in the handler are
+---@field again boolean   it was said to wait: what of it?
+---@field gone boolean    the same, and nobody waits any more: its answer is not
+---                       heard
+
 ---@class pawl.Migrations
 ---@field store string       "postgres" or "sqlite": whose SQL it is
 ---@field schema? string     of PostgreSQL
@@ -125,6 +145,7 @@ function pawl.migrations(url, options) end
 ---@field unknown? "defer"|"fail"   what neither it nor the store knows: wait for
 ---  who does, or fail it
 ---@field state? "host"|"private"   where workflow files run; "host"
+---@field host? table<string, pawl.HostFunction>  what handlers call by ctx.host
 
 ---@class pawl.RetainOptions  durations
 ---@field retain? number|string     instances, in whatever way they ended
@@ -1664,6 +1685,8 @@ function Engine:close() end
 ---@field output? any             in undo: what the node produced
 ---@field attrs table<string, string|number|boolean|pawl.Typed>
 ---@field db pawl.Db              in a transactional step
+---@field host table<string, fun(value?: any): any>  functions that the program
+---                               lends: pawl.OpenOptions.host, pawl_register
 ---@field now fun(): number       seconds since 1970
 ---@field log fun(level: "debug"|"info"|"warn"|"error", message: string, fields?: table)
 ---@field cancelled fun(): boolean
