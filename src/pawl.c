@@ -159,6 +159,11 @@ pawl_code pawl_format_into(char *out, size_t size, pawl_error *err,
 #define EVERYBODYS(what, call) \
   ((rc = pawl_tenant_none(engine, what, err)) == PAWL_OK ? (call) : rc)
 
+/* Before definitions and who may run them change: nothing that an earlier tick
+ * has left to the next one goes on with what was. */
+#define GIVEN_BACK(call) \
+  ((rc = pawl_engine_give_back(engine, err)) == PAWL_OK ? (call) : rc)
+
 static pawl_code write_id(const pawl_id *id, char text[37]) {
   pawl_id_format(id, text);
   return PAWL_OK;
@@ -268,7 +273,7 @@ pawl_code pawl_load(pawl_engine *engine, const char *path, char **out,
                     pawl_error *err) {
   ALONE;
   NEEDS(path);
-  ANSWER(pawl_engine_load_file(engine, path, &b, err));
+  ANSWER(GIVEN_BACK(pawl_engine_load_file(engine, path, &b, err)));
 }
 
 pawl_code pawl_load_text(pawl_engine *engine, const char *name,
@@ -276,12 +281,13 @@ pawl_code pawl_load_text(pawl_engine *engine, const char *name,
   ALONE;
   NEEDS(name);
   NEEDS(text);
-  ANSWER(pawl_engine_load_text(engine, name, pawl_strz(text), &b, err));
+  ANSWER(GIVEN_BACK(
+      pawl_engine_load_text(engine, name, pawl_strz(text), &b, err)));
 }
 
 pawl_code pawl_load_stack(pawl_engine *engine, char **out, pawl_error *err) {
   ALONE;
-  ANSWER(pawl_engine_load_stack(engine, &b, err));
+  ANSWER(GIVEN_BACK(pawl_engine_load_stack(engine, &b, err)));
 }
 
 pawl_code pawl_workflow_hotfix(pawl_engine *engine, const char *path,
@@ -290,14 +296,15 @@ pawl_code pawl_workflow_hotfix(pawl_engine *engine, const char *path,
   ALONE;
   ANSWER(EVERYBODYS(
       "change what others run",
-      pawl_engine_workflow_hotfix(engine, path, pawl_strz(options), &b, err)));
+      GIVEN_BACK(pawl_engine_workflow_hotfix(engine, path, pawl_strz(options),
+                                             &b, err))));
 }
 
 pawl_code pawl_deploy(pawl_engine *engine, const char *options, char **out,
                       pawl_error *err) {
   ALONE;
   NEEDS(options);
-  ANSWER(pawl_engine_deploy(engine, pawl_strz(options), &b, err));
+  ANSWER(GIVEN_BACK(pawl_engine_deploy(engine, pawl_strz(options), &b, err)));
 }
 
 pawl_code pawl_check(pawl_engine *engine, const char *path, char **out,
@@ -595,7 +602,8 @@ pawl_code pawl_workflow_transfer(pawl_engine *engine, const char *transfer,
   NEEDS(transfer);
   ANSWER(EVERYBODYS(
       "change what others run",
-      pawl_engine_workflow_transfer(engine, pawl_strz(transfer), &b, err)));
+      GIVEN_BACK(pawl_engine_workflow_transfer(engine, pawl_strz(transfer),
+                                               &b, err))));
 }
 
 pawl_code pawl_export(pawl_engine *engine, const char *id, const char *options,
@@ -652,7 +660,8 @@ pawl_code pawl_workflow_change(pawl_engine *engine, const char *change,
   NEEDS(change);
   ANSWER(EVERYBODYS(
       "change what others run",
-      pawl_engine_workflow_change(engine, pawl_strz(change), &b, err)));
+      GIVEN_BACK(pawl_engine_workflow_change(engine, pawl_strz(change), &b,
+                                             err))));
 }
 
 void pawl_count(const pawl_engine *engine, pawl_counts *out) {

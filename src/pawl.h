@@ -490,7 +490,8 @@ typedef struct pawl_counts {
   int64_t trips;        /* round trips */
   int64_t statements;   /* sent */
   int64_t transactions; /* begun, reads included */
-  int64_t reserved[5];  /* zero */
+  int64_t waited_us;    /* for locks that others held, on SQLite */
+  int64_t reserved[4];  /* zero */
 } pawl_counts;
 
 /* Fills `out`, with zeros when `engine` is NULL. Cannot fail. May be called

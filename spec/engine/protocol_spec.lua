@@ -331,6 +331,7 @@ kit.describe("rule 1, the lease id,", function(backend)
           or statement.name:find "^agenda_claim"
           or statement.name == "agenda_lock"
           or statement.name == "agenda_latches"
+          or statement.name == "agenda_aside"
           or statement.name == "agenda_seize"
           or statement.name == "purge_seize"
           or statement.name == "instance_load"

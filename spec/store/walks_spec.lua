@@ -69,6 +69,7 @@ local MEANT = {
   { "agenda_claim_these", "left", "the same" },
   { "agenda_claim_suspect", "left", "the same" },
   { "agenda_offers", "left", "the same" },
+  { "agenda_aside", "left", "the same" },
   { "workflow_list", "left", "the same" },
   { "list_%a+", "suspension_pkey by .*left", "the same" },
   { "workflow_show", "left", "the same" },

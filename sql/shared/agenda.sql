@@ -118,6 +118,16 @@ select a.instance, a.latch {{from_each}} (
    select instance, latch from pawl.agenda
     where shard = @shard and instance = s.id and lease = s.lease offset 0) a;
 
+-- name: agenda_aside
+-- args: @shard smallint, @id uuid[], @lease uuid[]
+-- rows: instance uuid, latch integer, suspended boolean
+-- Those that are still held so, and whether their workflow is suspended: asked
+-- at the beginning of a tick about what the last one has left to it.
+select a.instance, a.latch, ({{suspended a.workflow}}) as suspended
+       {{from_each}} (
+   select instance, latch, workflow from pawl.agenda
+    where shard = @shard and instance = s.id and lease = s.lease offset 0) a;
+
 -- name: agenda_relet
 -- args: @shard smallint, @id uuid, @lease uuid, @new_lease uuid
 -- rows: instance uuid

@@ -18,7 +18,9 @@
 #include "common/time.h"
 #include "common/wake.h"
 #include "enter/enter.h"
+#include "work/aside.h"
 #include "work/await.h"
+#include "work/budget.h"
 #include "work/claim.h"
 #include "work/commit.h"
 #include "work/executors.h"
@@ -192,6 +194,7 @@ static void say_goodbye(pawl_engine *e) {
 
   pawl_await_abandon_all(e);
   TRY(pawl_commit_all(e, &err));
+  TRY(pawl_aside_give_back(e, NULL, 0, &err));
   TRY(pawl_claim_release(e, &err));
   if (!e->registered) return;
   TRY(pawl_executor_stop(e, &err));
@@ -290,6 +293,10 @@ void pawl_engine_interrupt(pawl_engine *e) {
 
 /* ---- ticks ---- */
 
+pawl_code pawl_engine_give_back(pawl_engine *e, pawl_error *err) {
+  return pawl_aside_give_back(e, NULL, 0, err);
+}
+
 /* A piece of pruning, longer where nothing else is to be done. */
 static pawl_code prune(pawl_engine *e, const pawl_tick_stats *stats,
                        pawl_error *err) {
@@ -307,8 +314,11 @@ pawl_code pawl_engine_tick(pawl_engine *e, int64_t budget_us,
 
   assert(e->inside); /* pawl_engine_enter's */
   if (!stats) stats = &own;
-  TRY(pawl_rounds_begin(e, stats, err));
-  TRY(pawl_rounds_run(e, budget_us, PAWL_CLAIMING | PAWL_RESUMING, err));
+  TRY(pawl_rounds_begin(e, budget_us, stats, err));
+  TRY(pawl_aside_take(e, err));
+  e->timer_mono_us = 0; /* whatever has come since the last tick fires in it */
+  TRY(pawl_rounds_run(e, budget_us <= 0, PAWL_CLAIMING | PAWL_RESUMING, err));
+  if (budget_us > 0) pawl_aside_put(e);
 out:
   rc = pawl_rounds_end(e, rc, err);
   if (pawl_refill_is_due(e)) stats->next_due_us = 0;
@@ -368,8 +378,9 @@ pawl_code pawl_engine_tick_one(pawl_engine *e, const pawl_id *id,
   int suspended = 0;
 
   if (!stats) stats = &own;
-  TRY(pawl_rounds_begin(e, stats, err));
+  TRY(pawl_rounds_begin(e, budget_us, stats, err));
   TRY(pawl_commit_all(e, err));
+  TRY(pawl_aside_give_back(e, id, 1, err));
   h = pawl_held_find(e, id, NULL); /* its handler waits */
   if (h)
     got = 1;
@@ -378,7 +389,7 @@ pawl_code pawl_engine_tick_one(pawl_engine *e, const pawl_id *id,
   h = got ? pawl_held_ready(e, id) : NULL;
   suspended = h && h->d.turn == PAWL_TURN_LETTERS;
   if (got)
-    TRY(pawl_rounds_run(e, suspended ? 0 : budget_us, PAWL_RESUMING, err));
+    TRY(pawl_rounds_run(e, suspended || budget_us <= 0, PAWL_RESUMING, err));
   TRY(pawl_claim_release(e, err));
   TRY(why_not(e, id, got, &text, err));
   if (pawl_held_find(e, id, NULL)) text = "later"; /* it still does */
@@ -435,6 +446,7 @@ pawl_code pawl_engine_wait(pawl_engine *e, int64_t for_us, pawl_error *err) {
   const int64_t until_us = pawl_time_after(now, for_us > 0 ? for_us : 0);
   int n = pawl_await_fds(e), woken = 0;
 
+  MUST(pawl_aside_give_back(e, NULL, 0, err)); /* while it sleeps others run */
   int64_t wait = (next < until_us ? next : until_us);
   wait = wait < 0 ? 0 : wait - now;
   if (wait <= 0 || e->interrupted) return PAWL_OK;

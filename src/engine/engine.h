@@ -40,6 +40,9 @@ void pawl_engine_interrupt(pawl_engine *e);
 
 pawl_code pawl_engine_tick(pawl_engine *e, int64_t budget_us,
                            pawl_tick_stats *stats, pawl_error *err);
+/* What a tick has left to the next one is given back: before it is asked which
+ * workflows there are, and who runs what. */
+pawl_code pawl_engine_give_back(pawl_engine *e, pawl_error *err);
 pawl_code pawl_engine_tick_one(pawl_engine *e, const pawl_id *id,
                                int64_t budget_us, pawl_tick_stats *stats,
                                const char **status, pawl_error *err);

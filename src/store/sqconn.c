@@ -130,12 +130,19 @@ static uint32_t roll(pawl_sqconn *c) { /* xorshift64*: only to spread sleeps */
   return (uint32_t)((c->dice * UINT64_C(2685821657736338717)) >> 32);
 }
 
+/* Sleeps because of others, which is counted. */
+static void sleep_for(pawl_sqconn *c, int64_t us) {
+  const int64_t began = pawl_clock_mono();
+  pawl_sleep_us(us);
+  c->options->counts->waited_us += pawl_clock_mono() - began;
+}
+
 /* 0.2 to 1 ms, growing to about 5: SQLite's own busy_timeout sleeps longer
  * with every try, so that whoever came late wins and one process starves. */
 static void sleep_a_little(pawl_sqconn *c, int tries) {
   int64_t us = 200 + roll(c) % 800;
   us += us * tries / 16;
-  pawl_sleep_us(us < 5000 ? us : 5000);
+  sleep_for(c, us < 5000 ? us : 5000);
 }
 
 /* Sets or drops the mark that says we wait: a read lock on a byte of the file
@@ -157,7 +164,7 @@ static void give_way(pawl_sqconn *c) {
   struct flock mark = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
   if (c->lock_fd >= 0 && fcntl(c->lock_fd, F_OFD_GETLK, &mark) == 0 &&
       mark.l_type != F_UNLCK)
-    pawl_sleep_us(1000);
+    sleep_for(c, 1000);
 #else
   (void)c;
 #endif

@@ -221,7 +221,7 @@ local function loop(worker, engine)
     if worker.until_idle and moves(stats) and stats.waiting == 0 then
       pause = 0
     end
-    if stats.claimed == 0 then pause = math.max(pause, 0.05) end
+    if stats.claimed + stats.steps == 0 then pause = math.max(pause, 0.05) end
     if pause > 0 and not sys.caught() then
       -- not again and again: it is the next tick that connects anew
       local ok, err = engine:wait(math.min(pause, longest_wait))

@@ -72,6 +72,36 @@ typedef struct pawl_told {
   int n;
 } pawl_told;
 
+/* What it takes to do something with n at once: averages that forget, and how
+ * the time goes with n; see work/budget.h. */
+typedef struct pawl_cost {
+  double n, us, nn, nus;
+  int seen;
+} pawl_cost;
+
+/* What the time of a tick goes into. */
+typedef enum pawl_spent {
+  PAWL_SPENT_REST, /* looking, delivering, keeping house */
+  PAWL_SPENT_CLAIM,
+  PAWL_SPENT_LOAD,
+  PAWL_SPENT_RUN,
+  PAWL_SPENT_COMMIT,
+  PAWL_SPENT_WAIT, /* for others' locks, whatever they were for */
+  PAWL_NSPENT
+} pawl_spent;
+
+typedef struct pawl_budget {
+  int64_t began_mono_us;
+  int64_t until_mono_us; /* PAWL_NEVER: it has no end */
+  int claims, ran;       /* claims made, handlers begun since */
+  int planned;           /* of those that ran: not committed yet */
+  int64_t round;         /* of a tick that is too short for all */
+  pawl_cost claim, commit;
+  pawl_spent on; /* what the time goes into now */
+  int64_t since_mono_us, waited_us;
+  int64_t spent_us[PAWL_NSPENT];
+} pawl_budget;
+
 /* What is taken away in units whose size goes by how long they take, see
  * act/pace.h. */
 typedef enum pawl_paced {
@@ -153,6 +183,7 @@ struct pawl_engine {
   int fresh_ready, suspect_ready;
   int64_t next_due_us;
   int64_t look_mono_us; /* when offers and timers are looked at again */
+  int64_t timer_mono_us; /* not before that for a timer that has come */
   /* ---- claims, claim.c and refill.c ---- */
   int next_shard;
   int claiming;     /* slots that a claim under way may fill */
@@ -163,6 +194,8 @@ struct pawl_engine {
     pawl_id lease;
   } lost_claims[PAWL_LOST_CLAIMS];
   int nlost_claims;
+  /* ---- what fits in a tick, budget.c ---- */
+  pawl_budget budget;
   /* ---- executors.c, heartbeat.c ---- */
   int registered;          /* our executor row is there */
   int careful;             /* claims are on disk before what they are for */

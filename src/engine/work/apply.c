@@ -5,6 +5,7 @@
 #include <assert.h>
 
 #include "../versions/versions.h"
+#include "aside.h"
 #include "claim.h"
 #include "commit.h"
 #include "deliver.h"
@@ -18,6 +19,7 @@ typedef struct visit {
   int n;
   const pawl_id *outer; /* who delivers a message to them */
   int nouter, fresh, suspect;
+  pawl_budget budget; /* of the tick that reaches for them */
   struct {
     pawl_held *h;
     pawl_def *def;
@@ -70,7 +72,7 @@ static int any_letters(pawl_engine *e, const visit *v) {
 static pawl_code take_inboxes(pawl_engine *e, const visit *v,
                               pawl_error *err) {
   for (int i = 0; i < TAKES_MAX; i++) {
-    MUST(pawl_rounds_run(e, 0, 0, err));
+    MUST(pawl_rounds_run(e, 1, 0, err));
     if (!any_letters(e, v)) break;
   }
   return pawl_claim_release(e, err);
@@ -99,7 +101,8 @@ static void begin_visit(pawl_engine *e, visit *v, const pawl_id *ids, int n) {
                .outer = e->inbox_of,
                .nouter = e->ninboxes,
                .fresh = e->fresh_ready,
-               .suspect = e->suspect_ready};
+               .suspect = e->suspect_ready,
+               .budget = e->budget};
   e->inbox_of = ids;
   e->ninboxes = n;
 }
@@ -110,6 +113,7 @@ static pawl_code end_visit(pawl_engine *e, visit *v, pawl_code rc,
   e->inbox_of = v->outer;
   e->ninboxes = v->nouter;
   rc = pawl_rounds_end(e, rc, err);
+  e->budget = v->budget; /* what it took is what that one took */
   /* a slot whose commit is in doubt still needs it: then it is lost */
   for (int i = 0; i < v->nlent; i++)
     if (v->lent[i].h->state == PAWL_SLOT_FREE) pawl_def_free(v->lent[i].def);
@@ -126,8 +130,9 @@ pawl_code pawl_apply(pawl_engine *e, const pawl_id *id, int seize, int *got,
 
   *got = 0;
   begin_visit(e, &v, id, 1);
-  TRY(pawl_rounds_begin(e, &stats, err));
+  TRY(pawl_rounds_begin(e, 0, &stats, err));
   TRY(pawl_commit_all(e, err));
+  TRY(pawl_aside_give_back(e, id, 1, err));
   if (is_waiting(e, id, seize)) goto out;
   TRY(seize ? pawl_claim_seize(e, id, got, err)
             : pawl_claim_one(e, id, got, err));
@@ -145,8 +150,9 @@ pawl_code pawl_apply_many(pawl_engine *e, const pawl_id *ids, int n, int *got,
   assert(n <= PAWL_APPLY_MAX);
   memset(got, 0, sizeof *got * (size_t)n);
   begin_visit(e, &v, ids, n);
-  TRY(pawl_rounds_begin(e, &stats, err));
+  TRY(pawl_rounds_begin(e, 0, &stats, err));
   TRY(pawl_commit_all(e, err));
+  TRY(pawl_aside_give_back(e, ids, n, err));
   /* with handlers that wait here one is looked at by itself */
   if (e->nwaiting) goto out;
   TRY(pawl_claim_these(e, ids, n, err));

@@ -17,6 +17,7 @@
 
 #define PROMOTE_MAX 1000
 #define LOOK_EVERY_US (PAWL_SECOND / 5) /* timers, under a full backlog */
+#define TIMERS_EVERY_US (20 * 1000)     /* that have come, in a long tick */
 #define QUEUE_US PAWL_SECOND            /* then others may have them */
 #define QUEUE_NEW_US (50 * 1000)
 
@@ -79,6 +80,7 @@ pawl_code pawl_claim_look(pawl_engine *e, pawl_error *err) {
   e->next_due_us = PAWL_NEVER;
   for (int s = 0; s < e->nshards; s++) MUST(look_shard(e, s, 0, err));
   e->look_mono_us = pawl_clock_mono() + LOOK_EVERY_US;
+  e->timer_mono_us = pawl_clock_mono() + TIMERS_EVERY_US;
   if (e->fresh_ready || e->ahead == PAWL_AHEAD_DONE)
     e->ahead = PAWL_AHEAD_MAY;
   else if (e->ahead == PAWL_AHEAD_IN_VAIN)
@@ -117,6 +119,7 @@ static void hold(pawl_engine *e, pawl_held *h, const claim *c,
   /* by the store's time of then: the answer may have lain for a while */
   h->lease_until_us =
       (at_us ? at_us : pawl_engine_now(e)) + e->config.lease_us;
+  h->held_mono_us = h->idle_mono_us = pawl_clock_mono();
   h->d.rounds = 0;
   h->queued_mono_us = 0;
   /* it came for a place that may be taken again by now */

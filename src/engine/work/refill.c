@@ -2,6 +2,8 @@
 #include "refill.h"
 
 #include "../common/pipeline.h"
+#include "../common/time.h"
+#include "budget.h"
 #include "claim.h"
 
 int pawl_refill_has_room(const pawl_engine *e) {
@@ -20,7 +22,8 @@ static int room_to_wait(const pawl_engine *e) {
   return room < slots ? room : slots;
 }
 
-static int wants_more(pawl_engine *e) {
+/* Without a look at how much time is left. */
+static int has_room_for(pawl_engine *e) {
   int ahead = pawl_pipeline_is_open(e) ? 2 : 1; /* batches */
   int want = ahead * e->config.batch;
 
@@ -30,6 +33,14 @@ static int wants_more(pawl_engine *e) {
     want = (int)(PAWL_FLUSH_US / e->run_avg_us) + 1;
   want -= e->nheld + e->claiming;
   return want > e->config.batch ? e->config.batch : want;
+}
+
+/* In a tick that is too short for a batch what is held already and goes round
+ * is no reason not to take what has just come. */
+static int wants_more(pawl_engine *e) {
+  if (!e->nwaiting && pawl_budget_is_tight(e))
+    return pawl_budget_room(e, e->config.batch);
+  return has_room_for(e);
 }
 
 /* A claim has its price: it waits until a quarter of the batch is free; not
@@ -59,25 +70,32 @@ static int owes_look(const pawl_engine *e) {
   return e->ahead == PAWL_AHEAD_DONE || e->ahead == PAWL_AHEAD_IN_VAIN;
 }
 
-static int must_look(const pawl_engine *e) {
-  return pawl_clock_mono() >= e->look_mono_us ||
+/* A timer's time has come: it is made ready by looking. */
+static int is_timer_due(pawl_engine *e) {
+  return pawl_engine_now(e) >= e->next_due_us &&
+         pawl_clock_mono() >= e->timer_mono_us;
+}
+
+static int must_look(pawl_engine *e) {
+  return pawl_clock_mono() >= e->look_mono_us || is_timer_due(e) ||
          (owes_look(e) && pawl_refill_is_spent(e)) ||
          (e->nheld == e->nwaiting && !e->fresh_ready && !e->suspect_ready);
 }
 
+/* In a short tick there is one claim, at its beginning. */
 static int may_refill(const pawl_engine *e, int want) {
-  return !e->interrupted && pawl_refill_has_room(e) &&
-         is_worth_claiming(e, want);
+  if (e->interrupted || !pawl_refill_has_room(e)) return 0;
+  if (pawl_budget_is_tight(e))
+    return want > 0 && !e->claiming && !e->budget.claims;
+  return is_worth_claiming(e, want);
 }
 
 int pawl_refill_is_due(pawl_engine *e) {
-  return owes_look(e) && may_refill(e, wants_more(e));
+  if (e->interrupted || !pawl_refill_has_room(e)) return 0;
+  return e->woken || (owes_look(e) && is_worth_claiming(e, has_room_for(e)));
 }
 
-pawl_code pawl_refill(pawl_engine *e, pawl_error *err) {
-  int want = wants_more(e);
-
-  if (!may_refill(e, want)) return PAWL_OK;
+static pawl_code refill(pawl_engine *e, int want, pawl_error *err) {
   if (want > 0 && may_skip_look(e)) {
     e->woken = 0;
     MUST(pawl_claim_unlooked(e, want, err));
@@ -87,10 +105,27 @@ pawl_code pawl_refill(pawl_engine *e, pawl_error *err) {
   e->woken = 0;
   if (want < 1 && e->nwaiting) return PAWL_OK;
   if (want < 1) want = 1;
-  /* ahead of what is in work; with nothing in work there is nothing to gain */
-  if (pawl_pipeline_is_open(e) && e->nheld > e->nwaiting && !e->suspect_ready)
+  /* ahead of what is in work; with nothing in work there is nothing to gain,
+   * and what is claimed in a short tick is to run in it */
+  if (pawl_pipeline_is_open(e) && e->nheld > e->nwaiting &&
+      !e->suspect_ready && !pawl_budget_is_tight(e))
     MUST(pawl_claim_send(e, want, err));
   else
     MUST(pawl_claim_more(e, want, err));
   return PAWL_OK;
+}
+
+pawl_code pawl_refill(pawl_engine *e, pawl_error *err) {
+  const int want = wants_more(e), before = e->nheld;
+  const int64_t began = pawl_clock_mono();
+
+  if (!may_refill(e, want)) return PAWL_OK;
+  const pawl_spent was = pawl_budget_spend(e, PAWL_SPENT_CLAIM);
+  const pawl_code rc = refill(e, want, err);
+  (void)pawl_budget_spend(e, was);
+  if (e->nheld == before) return rc;
+  e->budget.claims++;
+  pawl_cost_add(&e->budget.claim, e->nheld - before,
+                pawl_clock_mono() - began);
+  return rc;
 }

@@ -10,7 +10,7 @@
 
 /* Looks and claims as far as there is room. */
 pawl_code pawl_refill(pawl_engine *e, pawl_error *err);
-/* Is a look still owed, and would that claim anything by now? */
+/* Is a look still owed, or was somebody heard who has not been served? */
 int pawl_refill_is_due(pawl_engine *e);
 /* Is there room for one more handler that may wait, or is not? */
 int pawl_refill_has_room(const pawl_engine *e);

@@ -7,7 +7,9 @@
 #include "../common/pipeline.h"
 #include "../common/time.h"
 #include "../versions/versions.h"
+#include "aside.h"
 #include "await.h"
+#include "budget.h"
 #include "claim.h"
 #include "commit.h"
 #include "deliver.h"
@@ -56,55 +58,139 @@ static pawl_code check_lease(pawl_engine *e, pawl_held *h, pawl_error *err) {
   return PAWL_OK;
 }
 
+/* ---- commits, and what they cost ---- */
+
+static pawl_code spend_on_commit(pawl_engine *e,
+                                 pawl_code (*commit)(pawl_engine *,
+                                                     pawl_error *),
+                                 pawl_error *err) {
+  const pawl_spent was = pawl_budget_spend(e, PAWL_SPENT_COMMIT);
+  const int64_t began = pawl_clock_mono();
+  const pawl_code rc = commit(e, err);
+
+  pawl_cost_add(&e->budget.commit, e->budget.planned,
+                pawl_clock_mono() - began);
+  e->budget.planned = 0;
+  (void)pawl_budget_spend(e, was);
+  return rc;
+}
+
+static pawl_code commit_all(pawl_engine *e, pawl_error *err) {
+  return spend_on_commit(e, pawl_commit_all, err);
+}
+
+static pawl_code commit_ahead(pawl_engine *e, pawl_error *err) {
+  return spend_on_commit(e, pawl_commit_ahead, err);
+}
+
+/* ---- one round ---- */
+
 static pawl_code run_one(pawl_engine *e, pawl_held *h, pawl_error *err) {
   MUST(check_lease(e, h, err));
   if (h->state != PAWL_SLOT_READY) return PAWL_OK;
+  e->budget.ran++;
+  e->budget.planned++;
+  h->idle_mono_us = pawl_clock_mono();
   assert(!h->flight.run && !e->unit);
   if (!pawl_decide_is_transactional(&h->d)) {
     pawl_step_run(e, h);
     return PAWL_OK;
   }
-  MUST(pawl_commit_all(e, err)); /* on its own, outside the batch */
+  MUST(commit_all(e, err)); /* on its own, outside the batch */
   if (h->state != PAWL_SLOT_READY || h->look) return PAWL_OK;
   MUST(pawl_trim_ahead(e, h, err));
   MUST(pawl_transactional_run(e, h, err));
   return PAWL_OK;
 }
 
-/* Every ready slot runs one step; results are committed on the way when they
- * have waited long enough. *ran: how many. *stop: the budget is spent. */
-static pawl_code run_round(pawl_engine *e, int64_t deadline_mono, int *ran,
-                           int *stop, pawl_error *err) {
-  int64_t flushed = pawl_clock_mono();
+/* What a round has come to. */
+typedef struct turns {
+  int64_t flushed; /* when results were committed last */
+  int ran;
+  int over; /* nothing else begins in this round */
+  int stop; /* nor in this tick: the budget is spent */
+} turns;
+
+/* One slot's turn, if it is ready. Results are committed on the way when they
+ * have waited long enough. */
+static pawl_code take_turn(pawl_engine *e, pawl_held *h, turns *t,
+                           pawl_error *err) {
+  if (!is_runnable(e, h)) return PAWL_OK;
+  if (!pawl_budget_fits(e, h)) {
+    t->stop = t->over = 1;
+    return PAWL_OK;
+  }
+  /* rule 7: what is done does not wait for a node known to be slow */
+  if (t->ran && pawl_step_expected_us(h) > PAWL_SLOW_US) {
+    MUST(commit_ahead(e, err));
+    if (!is_runnable(e, h)) return PAWL_OK;
+  }
+  int64_t began = pawl_clock_mono();
+  const pawl_spent was = pawl_budget_spend(e, PAWL_SPENT_RUN);
+  const pawl_code rc = run_one(e, h, err);
+  (void)pawl_budget_spend(e, was);
+  if (rc != PAWL_OK) return rc;
+  t->ran++;
+  int64_t mono = pawl_clock_mono();
+  if (e->interrupted || mono >= e->budget.until_mono_us) {
+    t->stop = t->over = 1;
+    return PAWL_OK;
+  }
+  if (mono - t->flushed <= PAWL_FLUSH_US) return PAWL_OK;
+  MUST(commit_ahead(e, err));
+  if (mono - began > PAWL_FLUSH_US) { /* others can run what is not begun */
+    t->over = 1;
+    return pawl_claim_release(e, err);
+  }
+  MUST(pawl_claim_heartbeat(e, 0, err));
+  t->flushed = pawl_clock_mono();
+  return PAWL_OK;
+}
+
+/* Of those that had no turn in this round the one that has gone round least. */
+static pawl_held *least_run(pawl_engine *e) {
+  pawl_held *least = NULL;
+
+  PAWL_EACH_SLOT (e, h)
+    if (h->state == PAWL_SLOT_READY && h->round != e->budget.round &&
+        (!least || h->d.rounds < least->d.rounds))
+      least = h;
+  return least;
+}
+
+/* In a tick that is too short for all of them, what goes round without waiting
+ * goes behind what has just come: it keeps nobody from his time. */
+static pawl_code take_turns_in_short(pawl_engine *e, turns *t,
+                                     pawl_error *err) {
+  pawl_held *h;
+
+  e->budget.round++;
+  while (!t->over && (h = least_run(e))) {
+    h->round = e->budget.round;
+    MUST(take_turn(e, h, t, err));
+  }
+  return PAWL_OK;
+}
+
+/* Every ready slot runs one step. *ran: how many. *stop: the budget is
+ * spent. */
+static pawl_code run_round(pawl_engine *e, int *ran, int *stop,
+                           pawl_error *err) {
+  turns t = {.flushed = pawl_clock_mono()};
 
   *ran = 0;
-  PAWL_EACH_SLOT (e, h) {
-    if (!is_runnable(e, h)) continue;
-    /* rule 7: what is done does not wait for a node known to be slow */
-    if (*ran && pawl_step_expected_us(h) > PAWL_SLOW_US) {
-      MUST(pawl_commit_ahead(e, err));
-      if (!is_runnable(e, h)) continue;
+  if (pawl_budget_is_tight(e)) {
+    MUST(take_turns_in_short(e, &t, err));
+  } else {
+    PAWL_EACH_SLOT (e, h) {
+      MUST(take_turn(e, h, &t, err));
+      if (t.over) break;
     }
-    int64_t began = pawl_clock_mono();
-    MUST(run_one(e, h, err));
-    ++*ran;
-    int64_t mono = pawl_clock_mono();
-    if (e->interrupted || mono >= deadline_mono) {
-      *stop = 1;
-      break;
-    }
-    if (mono - flushed <= PAWL_FLUSH_US) continue;
-    MUST(pawl_commit_ahead(e, err));
-    if (mono - began > PAWL_FLUSH_US) { /* others can run what is not begun */
-      MUST(pawl_claim_release(e, err));
-      break;
-    }
-    MUST(pawl_claim_heartbeat(e, 0, err));
-    flushed = pawl_clock_mono();
   }
+  *ran = t.ran;
+  *stop |= t.stop;
   /* handlers that wait go on before there is room, and join the batch */
-  if (!e->nwaiting || !pawl_pipeline_is_full(e))
-    MUST(pawl_commit_ahead(e, err));
+  if (!e->nwaiting || !pawl_pipeline_is_full(e)) MUST(commit_ahead(e, err));
   return PAWL_OK;
 }
 
@@ -149,44 +235,60 @@ static pawl_code advance(pawl_engine *e, int idle, pawl_error *err) {
 static pawl_code finish_some(pawl_engine *e, int idle, pawl_error *err) {
   pawl_code rc = advance(e, idle || pawl_refill_is_spent(e), err);
 
-  return rc == PAWL_UNREACHABLE ? pawl_commit_all(e, err) : rc;
+  return rc == PAWL_UNREACHABLE ? commit_all(e, err) : rc;
 }
 
-pawl_code pawl_rounds_run(pawl_engine *e, int64_t budget_us, int may,
+static pawl_code spend_on_answers(pawl_engine *e, int idle, pawl_error *err) {
+  const pawl_spent was = pawl_budget_spend(e, PAWL_SPENT_COMMIT);
+  const pawl_code rc = finish_some(e, idle, err);
+  (void)pawl_budget_spend(e, was);
+  return rc;
+}
+
+static pawl_code load_more(pawl_engine *e, pawl_error *err) {
+  const pawl_spent was = pawl_budget_spend(e, PAWL_SPENT_LOAD);
+  const pawl_code rc = pawl_load_more(e, err);
+  (void)pawl_budget_spend(e, was);
+  return rc;
+}
+
+static void poll(pawl_engine *e, int *resumed) {
+  const pawl_spent was = pawl_budget_spend(e, PAWL_SPENT_RUN);
+  pawl_await_poll(e, e->budget.until_mono_us, resumed);
+  (void)pawl_budget_spend(e, was);
+}
+
+pawl_code pawl_rounds_run(pawl_engine *e, int whole, int may,
                           pawl_error *err) {
-  int64_t began = pawl_clock_mono();
-  int64_t deadline =
-      budget_us >= PAWL_NEVER - began ? PAWL_NEVER : began + budget_us;
   int ran = 0, resumed = 0, stop = 0;
 
-  if (budget_us <= 0) deadline = PAWL_NEVER; /* one round, whole */
-  MUST(pawl_commit_all(e, err)); /* what an earlier tick could not settle */
+  MUST(commit_all(e, err)); /* what an earlier tick could not settle */
   while (!stop) {
     MUST(deliver(e, may, err));
     if (may & PAWL_CLAIMING) MUST(pawl_refill(e, err));
     if (!e->nheld && !e->nsent) break;
-    MUST(pawl_load_more(e, err));
+    MUST(load_more(e, err));
     if (e->nwaiting) MUST(pawl_await_look(e, err));
-    if (may & PAWL_RESUMING) pawl_await_poll(e, deadline, &resumed);
+    if (may & PAWL_RESUMING) poll(e, &resumed);
     int foreign = any_foreign(e);
-    MUST(run_round(e, deadline, &ran, &stop, err));
+    MUST(run_round(e, &ran, &stop, err));
     if (foreign) MUST(pawl_claim_release(e, err));
     if (!ran && !resumed && !foreign && !e->nsent) break;
-    MUST(finish_some(e, !ran && !resumed, err));
+    MUST(spend_on_answers(e, !ran && !resumed, err));
     MUST(pawl_claim_heartbeat(e, 0, err));
-    if (budget_us <= 0 || e->interrupted || pawl_clock_mono() >= deadline)
-      stop = 1;
+    if (whole || e->interrupted || pawl_budget_is_over(e)) stop = 1;
   }
-  MUST(pawl_commit_all(e, err));
+  MUST(commit_all(e, err));
   if (!e->deliver_mono_us) MUST(pawl_deliver(e, err));
   return PAWL_OK;
 }
 
 /* ---- around them: counting, and giving back ---- */
 
-pawl_code pawl_rounds_begin(pawl_engine *e, pawl_tick_stats *stats,
-                            pawl_error *err) {
+pawl_code pawl_rounds_begin(pawl_engine *e, int64_t budget_us,
+                            pawl_tick_stats *stats, pawl_error *err) {
   memset(stats, 0, sizeof *stats);
+  pawl_budget_begin(e, budget_us);
   e->stats = stats;
   e->ask_all = 1;
   MUST(pawl_retell(e, err));

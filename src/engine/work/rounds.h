@@ -27,13 +27,13 @@
 enum { PAWL_CLAIMING = 1, PAWL_RESUMING };
 
 /* Before and after any number of them: who we are, and that nothing stays
- * held that is not under way. `rc` and *err: how it went so far. */
-pawl_code pawl_rounds_begin(pawl_engine *e, pawl_tick_stats *stats,
-                            pawl_error *err);
+ * held that is neither under way nor aside. The budget counts from here on; 0:
+ * it has no end. `rc` and *err: how it went so far. */
+pawl_code pawl_rounds_begin(pawl_engine *e, int64_t budget_us,
+                            pawl_tick_stats *stats, pawl_error *err);
 pawl_code pawl_rounds_end(pawl_engine *e, pawl_code rc, pawl_error *err);
-/* Until the budget is spent, or nothing is left to do; 0: one round, whole. */
-pawl_code pawl_rounds_run(pawl_engine *e, int64_t budget_us, int may,
-                          pawl_error *err);
+/* Until the budget is spent, or nothing is left to do; `whole`: one round. */
+pawl_code pawl_rounds_run(pawl_engine *e, int whole, int may, pawl_error *err);
 /* When the next ones have something to do; 0: at once. */
 int64_t pawl_rounds_next(pawl_engine *e);
 

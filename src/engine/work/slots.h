@@ -6,7 +6,9 @@
  * steady state allocates nothing here.
  *
  * Layer    engine/work: nobody else holds an instance.
- * Keeps    N1 a slot in use is under our lease, as far as we know.
+ * Keeps    N1 a slot in use is under our lease, as far as we know. One that is
+ *             put ASIDE is so between ticks, and whoever takes it up asks the
+ *             store first (aside.h).
  *          N2 a plan that is set is either committed, or kept until the store
  *             says what became of it; its handler does not run again.
  *          N3 an instance that was taken over runs while nothing else is
@@ -30,7 +32,8 @@ typedef enum pawl_slot_state {
   PAWL_SLOT_PLANNED, /* its plan waits for the commit */
   PAWL_SLOT_SENT,    /* its plan was sent; see pipeline.h */
   PAWL_SLOT_UNKNOWN, /* its plan was sent and the answer lost: to be settled */
-  PAWL_SLOT_LEAVING  /* its lease is being given back; then it is FREE */
+  PAWL_SLOT_LEAVING, /* its lease is being given back; then it is FREE */
+  PAWL_SLOT_ASIDE    /* for the next tick, which makes it READY; see aside.h */
 } pawl_slot_state;
 
 /* What of it was read. */
@@ -80,6 +83,9 @@ typedef struct pawl_held {
   int shard;
   pawl_id lease;
   int64_t lease_until_us;
+  int64_t held_mono_us; /* since when it is held; and not run */
+  int64_t idle_mono_us;
+  int64_t round; /* in which it had its turn, see rounds.c */
   int64_t was_due_us; /* since when it was due; 0: a handler of it has run
                             under this lease, so it is due anew */
   int latch;          /* as loaded */

@@ -1,0 +1,129 @@
+/* Between two ticks: what stays held, and what has become of it. */
+#include "aside.h"
+
+#include <assert.h>
+
+#include "../common/time.h"
+#include "budget.h"
+#include "claim.h"
+
+#define GIVE_BACK_US (PAWL_SECOND / 5) /* then others may have it */
+#define HELD_US PAWL_SECOND
+
+/* ---- putting aside ---- */
+
+static int may_stay(pawl_engine *e, const pawl_held *h, int64_t mono) {
+  return h->state == PAWL_SLOT_READY && h->loaded == PAWL_LOADED &&
+         h->fate != PAWL_FATE_FOREIGN && !h->flight.run &&
+         !h->queued_mono_us && h->d.turn != PAWL_TURN_LETTERS &&
+         mono - h->idle_mono_us < GIVE_BACK_US &&
+         mono - h->held_mono_us < HELD_US &&
+         h->lease_until_us - pawl_engine_now(e) > e->config.lease_us / 3;
+}
+
+void pawl_aside_put(pawl_engine *e) {
+  const int64_t mono = pawl_clock_mono();
+  int n = 0;
+
+  if (e->interrupted || e->alone || e->suspect_ready) return; /* N3 */
+  PAWL_EACH_SLOT (e, h) {
+    if (n == e->config.batch) break;
+    if (!may_stay(e, h, mono)) continue;
+    h->state = PAWL_SLOT_ASIDE;
+    n++;
+  }
+}
+
+/* ---- giving back ---- */
+
+static int is_among(const pawl_held *h, const pawl_id *ids, int n) {
+  if (!ids) return 1;
+  for (int i = 0; i < n; i++)
+    if (pawl_id_eq(&h->d.id, &ids[i])) return 1;
+  return 0;
+}
+
+/* READY alone is given back, so that is what they become first. */
+pawl_code pawl_aside_give_back(pawl_engine *e, const pawl_id *ids, int n,
+                               pawl_error *err) {
+  int any = 0;
+
+  PAWL_EACH_SLOT (e, h) {
+    if (h->state != PAWL_SLOT_ASIDE || !is_among(h, ids, n)) continue;
+    h->state = PAWL_SLOT_READY;
+    any = 1;
+  }
+  if (!any) return PAWL_OK;
+  pawl_code rc = pawl_claim_release(e, err);
+  if (rc == PAWL_OK) return rc;
+  PAWL_EACH_SLOT (e, h)
+    if (h->state == PAWL_SLOT_READY && !h->flight.run && !h->queued_mono_us)
+      h->state = PAWL_SLOT_ASIDE;
+  return rc;
+}
+
+/* ---- taking up ---- */
+
+static pawl_code lose(pawl_engine *e, pawl_held *h) {
+  pawl_error err;
+  pawl_fail(&err, PAWL_LEASE_LOST,
+            "instance %s: its lease was taken back, by `kill` or by another "
+            "executor, before it ran here",
+            h->d.id_text);
+  pawl_held_lose(e, h, &err);
+  return PAWL_OK;
+}
+
+/* What came in is looked at before it runs (N6): until then the latch may be
+ * told as it is. */
+static void heed(pawl_held *h, const pawl_agenda_aside_row *row) {
+  if (h->latch != (int)row->latch) pawl_held_look(h, PAWL_LOOK_AGAIN);
+  h->latch = (int)row->latch;
+  if (row->suspended) h->fate = PAWL_FATE_FOREIGN;
+}
+
+/* *given: some are to be given back. */
+static pawl_code look_shard(pawl_engine *e, int shard, int *given,
+                            pawl_error *err) {
+  pawl_rows rows;
+
+  pawl_args_begin(&e->args, PAWL_STMT_agenda_aside);
+  PAWL_EACH_SLOT (e, h)
+    if (h->state == PAWL_SLOT_ASIDE && h->shard == shard)
+      PAWL_PUT(&e->args, agenda_aside, PAWL_LEASE_MEMBERS(h));
+  if (!pawl_args_rows(&e->args)) return PAWL_OK;
+  MUST(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err));
+  for (int k = 0; k < rows.nrows; k++) {
+    const pawl_agenda_aside_row row = pawl_read_agenda_aside(&rows, k);
+    pawl_held *h = pawl_held_find(e, row.instance, NULL);
+    assert(h && h->state == PAWL_SLOT_ASIDE);
+    heed(h, &row);
+    *given |= h->fate == PAWL_FATE_FOREIGN;
+    h->state = PAWL_SLOT_READY;
+  }
+  PAWL_EACH_SLOT (e, h)
+    if (h->state == PAWL_SLOT_ASIDE && h->shard == shard) MUST(lose(e, h));
+  return PAWL_OK;
+}
+
+/* Suspended ones go back alone: the rest stands ASIDE meanwhile. */
+static pawl_code give_back_suspended(pawl_engine *e, pawl_error *err) {
+  PAWL_EACH_SLOT (e, h)
+    if (h->state == PAWL_SLOT_READY && !h->flight.run &&
+        h->fate != PAWL_FATE_FOREIGN)
+      h->state = PAWL_SLOT_ASIDE;
+  pawl_code rc = pawl_claim_release(e, err);
+  PAWL_EACH_SLOT (e, h)
+    if (h->state == PAWL_SLOT_ASIDE) h->state = PAWL_SLOT_READY;
+  return rc;
+}
+
+pawl_code pawl_aside_take(pawl_engine *e, pawl_error *err) {
+  int given = 0;
+
+  if (e->nheld == e->nwaiting) return PAWL_OK;
+  for (int s = 0; s < e->nshards; s++) MUST(look_shard(e, s, &given, err));
+  if (given) MUST(give_back_suspended(e, err));
+  /* before anybody looks: what is ours is nobody's to take over */
+  return pawl_claim_heartbeat(e, 0, err);
+}

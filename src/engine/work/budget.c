@@ -1,0 +1,136 @@
+/* What fits: sums over what was measured, in microseconds. */
+#include "budget.h"
+
+#include <string.h>
+
+#include "../../rules/decide.h"
+
+#define FORGETS 8.0  /* a new time counts for an eighth */
+#define GUESS_US 200 /* what was never done takes that, and of each that */
+#define GUESS_EACH_US 50
+#define OUTLIER 4.0 /* times what was expected: a disk that was busy once */
+
+/* ---- what things cost ---- */
+
+/* Over the times that were measured: how much more one more of them takes. As
+ * long as they were all alike, half of it is taken to be the same for any
+ * number. */
+static double slope_of(const pawl_cost *c) {
+  const double spread = c->nn - c->n * c->n;
+  const double all = c->us / c->n;
+  double slope = spread > 0.25 ? (c->nus - c->n * c->us) / spread : all / 2;
+
+  if (slope < 0) slope = 0;
+  return slope < all ? slope : all;
+}
+
+void pawl_cost_add(pawl_cost *c, int n, int64_t us) {
+  double t = (double)us, w = 1 / FORGETS;
+
+  if (n < 1) return;
+  if (c->seen && t > OUTLIER * pawl_cost_of(c, n))
+    t = OUTLIER * pawl_cost_of(c, n) + 1;
+  if (!c->seen) w = 1;
+  c->seen = 1;
+  c->n += (n - c->n) * w;
+  c->us += (t - c->us) * w;
+  c->nn += ((double)n * n - c->nn) * w;
+  c->nus += (n * t - c->nus) * w;
+}
+
+double pawl_cost_of(const pawl_cost *c, int n) {
+  if (!c->seen) return GUESS_US + GUESS_EACH_US * n;
+  const double us = c->us + slope_of(c) * (n - c->n);
+  return us > 0 ? us : 0;
+}
+
+/* ---- a tick ---- */
+
+void pawl_budget_begin(pawl_engine *e, int64_t budget_us) {
+  pawl_budget *b = &e->budget;
+  const int64_t mono = pawl_clock_mono();
+  pawl_counts counts;
+
+  pawl_store_count(e->store, &counts);
+  b->began_mono_us = b->since_mono_us = mono;
+  b->until_mono_us = budget_us <= 0 || budget_us >= PAWL_NEVER - mono
+                         ? PAWL_NEVER
+                         : mono + budget_us;
+  b->claims = b->ran = b->planned = 0;
+  b->on = PAWL_SPENT_REST;
+  b->waited_us = counts.waited_us;
+  memset(b->spent_us, 0, sizeof b->spent_us);
+}
+
+pawl_spent pawl_budget_spend(pawl_engine *e, pawl_spent on) {
+  pawl_budget *b = &e->budget;
+  const pawl_spent before = b->on;
+  const int64_t mono = pawl_clock_mono();
+  pawl_counts counts;
+
+  pawl_store_count(e->store, &counts);
+  const int64_t waited = counts.waited_us - b->waited_us;
+  b->spent_us[PAWL_SPENT_WAIT] += waited;
+  b->spent_us[before] += mono - b->since_mono_us - waited;
+  b->waited_us = counts.waited_us;
+  b->since_mono_us = mono;
+  b->on = on;
+  return before;
+}
+
+int pawl_budget_is_over(const pawl_engine *e) {
+  return pawl_clock_mono() >= e->budget.until_mono_us;
+}
+
+static double left_us(const pawl_engine *e) {
+  return (double)(e->budget.until_mono_us - pawl_clock_mono());
+}
+
+static int has_end(const pawl_engine *e) {
+  return e->budget.until_mono_us != PAWL_NEVER;
+}
+
+int pawl_budget_fits(const pawl_engine *e, const pawl_held *h) {
+  const pawl_budget *b = &e->budget;
+
+  if (!has_end(e) || !b->ran) return 1;
+  const pawl_node *node = h->d.def ? pawl_decide_next_step(&h->d, 0) : NULL;
+  const int64_t run =
+      node && node->run_avg_us ? node->run_avg_us : e->run_avg_us;
+  return left_us(e) >= (double)run + pawl_cost_of(&b->commit, b->planned + 1);
+}
+
+/* Held, and not run since it was claimed. */
+static int fresh(const pawl_engine *e) {
+  int n = 0;
+  PAWL_EACH_SLOT (e, h)
+    n += h->state == PAWL_SLOT_READY && !h->flight.run && !h->d.rounds;
+  return n;
+}
+
+int pawl_budget_room(const pawl_engine *e, int most) {
+  const pawl_budget *b = &e->budget;
+
+  if (!has_end(e)) return most;
+  const double run = (double)e->run_avg_us;
+  const double claim = pawl_cost_of(&b->claim, 1);
+  const double commit = pawl_cost_of(&b->commit, b->planned + 1);
+  const double one_more = pawl_cost_of(&b->claim, 2) - claim + run +
+                          pawl_cost_of(&b->commit, b->planned + 2) - commit;
+  const int held = fresh(e);
+  const double room = (left_us(e) - claim - commit - run) / (one_more + 1) + 1;
+  int n = room > most + held ? most : room < 0 ? -held : (int)room - held;
+
+  if (n < 1 && !held && !b->ran) n = 1;
+  return n < most ? n : most;
+}
+
+int pawl_budget_is_tight(const pawl_engine *e) {
+  const int least = (e->config.batch + 3) / 4;
+  return has_end(e) && pawl_budget_room(e, least) < least;
+}
+
+int64_t pawl_budget_over_us(const pawl_engine *e) {
+  const int64_t over = pawl_clock_mono() - e->budget.until_mono_us;
+  return has_end(e) && over > 0 ? over : 0;
+}
