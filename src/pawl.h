@@ -984,10 +984,23 @@ typedef struct pawl_tick_stats {
   int64_t held;        /* instances still leased when the tick returned */
   int64_t next_due_us; /* when to look again; 0: now; INT64_MAX: nothing due */
   int64_t waiting;     /* handlers that wait, with their instances leased */
-  int64_t reserved[7]; /* zero */
+  int64_t over_us;     /* that it took beyond its budget; 0: it kept it */
+  /* where its time went: */
+  int64_t claim_us;    /* leases taken, and given back */
+  int64_t load_us;     /* what instances need beside their row */
+  int64_t run_us;      /* handlers */
+  int64_t commit_us;   /* what they did, stored */
+  int64_t wait_us;     /* for locks that others held, whatever they were for */
+  int64_t rest_us;     /* looking, delivering, keeping house */
+  int64_t reserved[8]; /* zero */
 } pawl_tick_stats;
 /* Claims, runs and commits until nothing is due or `budget_us` is spent (0:
- * one round). Never waits. Everything begun is committed on return. `stats`
+ * one round). What it costs to claim, load, run and commit is measured, and
+ * what would not fit any more is not begun; one handler is, at least. What was
+ * claimed and not run stays held for the next tick (`held` less `waiting` of
+ * the stats), which begins with it; it is given back by that one when it was
+ * not run for a while, and before pawl_wait, whatever changes that instance or
+ * its workflow, and pawl_close. Everything begun is committed on return. `stats`
  * may be NULL. A failing instance is not an error of the tick. Handlers that
  * wait are kept for the next tick, each of which asks all of them again.
  * pawl_interrupt ends it early, which is no failure: what was done is stored.
@@ -1016,7 +1029,9 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_tick_instance(
     pawl_tick_stats *stats, const char **status, pawl_error *err);
 
 /* When the engine must next be ticked, in microseconds since 1970: 0 now,
- * INT64_MAX nothing is scheduled. Fails as the store does: PAWL_UNREACHABLE.
+ * INT64_MAX nothing is scheduled. Only looks: nothing is written, and on SQLite
+ * nothing is asked, either, as long as nobody has written. Fails as the store
+ * does: PAWL_UNREACHABLE.
  *
  *   rc = pawl_next_due(engine, &due_us, &err); */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_next_due(pawl_engine *engine,

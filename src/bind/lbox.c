@@ -91,10 +91,12 @@ void pawl_bind_set_text(lua_State *L, const char *key, const char *text) {
 }
 
 int pawl_bind_push_counts(lua_State *L, const pawl_counts *counts) {
-  lua_createtable(L, 0, 3);
+  lua_createtable(L, 0, 4);
   pawl_bind_set_int(L, "trips", counts->trips);
   pawl_bind_set_int(L, "statements", counts->statements);
   pawl_bind_set_int(L, "transactions", counts->transactions);
+  pawl_bind_push_seconds(L, counts->waited_us);
+  lua_setfield(L, -2, "waited");
   return 1;
 }
 

@@ -32,7 +32,7 @@ static int engine_executor_id(lua_State *L) {
   return 1;
 }
 
-/* engine:count() -> { trips, statements, transactions } */
+/* engine:count() -> { trips, statements, transactions, waited } */
 static int engine_count(lua_State *L) {
   pawl_counts counts;
   pawl_count(pawl_bind_box_of(L, "count")->engine, &counts);

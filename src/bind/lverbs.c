@@ -276,8 +276,13 @@ static void drop_instance_nulls(lua_State *L) {
   lua_pop(L, 1);
 }
 
+static void set_seconds(lua_State *L, const char *name, int64_t us) {
+  pawl_bind_push_seconds(L, us);
+  lua_setfield(L, -2, name);
+}
+
 static int push_stats(lua_State *L, const pawl_tick_stats *s) {
-  lua_createtable(L, 0, 9);
+  lua_createtable(L, 0, 11);
   pawl_bind_set_int(L, "claimed", s->claimed);
   pawl_bind_set_int(L, "steps", s->steps);
   pawl_bind_set_int(L, "commits", s->commits);
@@ -288,6 +293,15 @@ static int push_stats(lua_State *L, const pawl_tick_stats *s) {
   pawl_bind_set_int(L, "waiting", s->waiting);
   pawl_bind_push_due(L, s->next_due_us);
   lua_setfield(L, -2, "next_due");
+  set_seconds(L, "over", s->over_us);
+  lua_createtable(L, 0, 6);
+  set_seconds(L, "claim", s->claim_us);
+  set_seconds(L, "load", s->load_us);
+  set_seconds(L, "run", s->run_us);
+  set_seconds(L, "commit", s->commit_us);
+  set_seconds(L, "wait", s->wait_us);
+  set_seconds(L, "rest", s->rest_us);
+  lua_setfield(L, -2, "spent");
   return 1;
 }
 

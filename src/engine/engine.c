@@ -294,6 +294,7 @@ void pawl_engine_interrupt(pawl_engine *e) {
 /* ---- ticks ---- */
 
 pawl_code pawl_engine_give_back(pawl_engine *e, pawl_error *err) {
+  e->quiet = 0;
   return pawl_aside_give_back(e, NULL, 0, err);
 }
 
@@ -325,6 +326,7 @@ out:
   if (rc == PAWL_OK) rc = pawl_reach(e, &more, err);
   if (more) stats->next_due_us = 0;
   if (rc == PAWL_OK) rc = prune(e, stats, err);
+  pawl_budget_tell(e, stats);
   return rc;
 }
 
@@ -402,6 +404,8 @@ pawl_code pawl_engine_tick_one(pawl_engine *e, const pawl_id *id,
 out:
   rc = pawl_rounds_end(e, rc, err);
   if (!strcmp(text, "now")) stats->next_due_us = 0;
+  pawl_budget_tell(e, stats);
+  e->quiet = 0; /* what is due next was this one's */
   e->fresh_ready = fresh;
   e->suspect_ready = suspect;
   return rc;
@@ -410,11 +414,12 @@ out:
 /* ---- between them ---- */
 
 /* Looks first: what others have started since may be due before all that is
- * known here. */
+ * known here. What is due, and was not made ready, is for a tick to do. */
 pawl_code pawl_engine_next_due(pawl_engine *e, int64_t *due_us,
                                pawl_error *err) {
-  MUST(pawl_claim_look(e, err));
-  *due_us = pawl_rounds_next(e);
+  MUST(pawl_claim_peek(e, err));
+  const int64_t next = pawl_rounds_next(e);
+  *due_us = next <= pawl_engine_now(e) ? 0 : next;
   return PAWL_OK;
 }
 

@@ -88,6 +88,11 @@ typedef struct pawl_driver_options {
   pawl_left_log left_log; /* SQLite: of a file that is gone (file.h, F2) */
 } pawl_driver_options;
 
+/* What changes when anything is written: by this connection, by others. */
+typedef struct pawl_store_marks {
+  int64_t ours, others;
+} pawl_store_marks;
+
 typedef struct pawl_driver {
   const char *name; /* "sqlite", "postgres": also the folder under sql/ */
   const pawl_url_kind *url;
@@ -146,6 +151,10 @@ typedef struct pawl_driver {
   pawl_code (*wait)(pawl_conn *c, int64_t deadline_mono_us,
                     const volatile int *stop, struct pollfd *fds, int nfds,
                     int *woken, pawl_error *err);
+  /* No unit open: how the store stands, without asking a server; the same
+   * twice: nobody has written anything in between. 0: it cannot be told. NULL:
+   * it never can. */
+  int (*mark)(pawl_conn *c, pawl_store_marks *out);
   /* Inside a READ unit: copies the store, as that unit sees it, to a new file
    * at `path`, while others write; in bounded steps, between which *stop ends
    * it (INTERRUPTED). EXISTS: nothing is overwritten. On failure nothing stays

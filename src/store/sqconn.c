@@ -795,3 +795,12 @@ int pawl_sqconn_has_news(pawl_sqconn *c) {
   c->seen_version = version;
   return 1;
 }
+
+/* A store in memory has no others. */
+int pawl_sqconn_version(pawl_sqconn *c, int64_t *out) {
+  *out = 0;
+  if (c->is_memory) return 1;
+  if (c->reading || !pawl_file_is_still(&c->file)) return 0;
+  *out = look_at(c, DATA_VERSION, -1);
+  return *out != -1;
+}

@@ -85,6 +85,8 @@ pawl_code pawl_sqconn_fail_rc(const char *what, int rc, pawl_error *err);
 pawl_code pawl_sqconn_check_place(pawl_sqconn *c, pawl_error *err);
 /* Has another connection committed since the last look? */
 int pawl_sqconn_has_news(pawl_sqconn *c);
+/* Of the data as others' commits have left it; 0: it may be another file. */
+int pawl_sqconn_version(pawl_sqconn *c, int64_t *out);
 /* No transaction is open. */
 void pawl_sqconn_tidy(pawl_sqconn *c);
 

@@ -612,6 +612,12 @@ static void sqlite_tidy(pawl_conn *c) {
   if (c->unit < 0) pawl_sqconn_tidy(&c->on);
 }
 
+static int sqlite_mark(pawl_conn *c, pawl_store_marks *out) {
+  if (c->unit >= 0) return 0;
+  out->ours = sqlite3_total_changes(c->on.db);
+  return pawl_sqconn_version(&c->on, &out->others);
+}
+
 static void sqlite_name(const char *path, pawl_buf *out) {
   pawl_buf_addz(out, path);
 }
@@ -641,5 +647,6 @@ const pawl_driver pawl_driver_sqlite = {
     .query = sqlite_query,
     .wait = sqlite_wait,
     .backup = sqlite_backup,
+    .mark = sqlite_mark,
     .tidy = sqlite_tidy,
 };

@@ -633,6 +633,12 @@ out:
   return rc;
 }
 
+int pawl_store_mark(pawl_store *store, pawl_store_marks *out) {
+  return !is_foreign(store) && store->phase == IDLE && !store->nheld &&
+         store->conn && store->driver->mark &&
+         store->driver->mark(store->conn, out);
+}
+
 void pawl_store_tidy(pawl_store *store) {
   if (!is_foreign(store) && store->phase == IDLE && !store->nheld &&
       store->conn && store->driver->tidy)

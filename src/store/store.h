@@ -147,6 +147,8 @@ pawl_code pawl_store_backup(pawl_store *store, const char *path,
                             const volatile int *stop, int64_t *bytes,
                             pawl_error *err);
 void pawl_store_tidy(pawl_store *store);
+/* See driver.h; never told while a transaction is held. */
+int pawl_store_mark(pawl_store *store, pawl_store_marks *out);
 void pawl_store_count(const pawl_store *store, pawl_counts *out);
 
 #endif

@@ -349,6 +349,17 @@ function Transaction:query(sql, ...) end
 ---@field held integer       still leased when the tick returned
 ---@field waiting integer    handlers that wait, of those
 ---@field next_due? number   when to look again; 0 now, nil nothing due
+---@field over number         seconds that it took beyond its budget
+---@field spent pawl.Spent    where its time went
+
+--- Seconds of a tick.
+---@class pawl.Spent
+---@field claim number   leases taken, and given back
+---@field load number    what instances need beside their row
+---@field run number     handlers
+---@field commit number  what they did, stored
+---@field wait number    for locks that others held, whatever they were for
+---@field rest number    looking, delivering, keeping house
 
 --- Times are text, "2026-11-21T07:38:00.000000Z".
 ---@class pawl.Instance

@@ -183,6 +183,8 @@ struct pawl_engine {
   int fresh_ready, suspect_ready;
   int64_t next_due_us;
   int64_t look_mono_us; /* when offers and timers are looked at again */
+  pawl_store_marks mark; /* the store as it was then; `quiet`: that is known */
+  int quiet;
   int64_t timer_mono_us; /* not before that for a timer that has come */
   /* ---- claims, claim.c and refill.c ---- */
   int next_shard;

@@ -103,6 +103,7 @@ int pawl_budget_fits(const pawl_engine *e, const pawl_held *h) {
 /* Held, and not run since it was claimed. */
 static int fresh(const pawl_engine *e) {
   int n = 0;
+  if (e->nheld == e->nwaiting) return 0;
   PAWL_EACH_SLOT (e, h)
     n += h->state == PAWL_SLOT_READY && !h->flight.run && !h->d.rounds;
   return n;
@@ -133,4 +134,17 @@ int pawl_budget_is_tight(const pawl_engine *e) {
 int64_t pawl_budget_over_us(const pawl_engine *e) {
   const int64_t over = pawl_clock_mono() - e->budget.until_mono_us;
   return has_end(e) && over > 0 ? over : 0;
+}
+
+void pawl_budget_tell(pawl_engine *e, pawl_tick_stats *stats) {
+  const int64_t *spent = e->budget.spent_us;
+
+  (void)pawl_budget_spend(e, PAWL_SPENT_REST);
+  stats->over_us = pawl_budget_over_us(e);
+  stats->claim_us = spent[PAWL_SPENT_CLAIM];
+  stats->load_us = spent[PAWL_SPENT_LOAD];
+  stats->run_us = spent[PAWL_SPENT_RUN];
+  stats->commit_us = spent[PAWL_SPENT_COMMIT];
+  stats->wait_us = spent[PAWL_SPENT_WAIT];
+  stats->rest_us = spent[PAWL_SPENT_REST];
 }

@@ -35,6 +35,8 @@ int pawl_budget_room(const pawl_engine *e, int most);
 int pawl_budget_is_tight(const pawl_engine *e);
 /* How long it took beyond its end; 0: it kept its word. */
 int64_t pawl_budget_over_us(const pawl_engine *e);
+/* What it was spent on, and by how much too much. */
+void pawl_budget_tell(pawl_engine *e, pawl_tick_stats *stats);
 
 /* ---- what things cost ---- */
 

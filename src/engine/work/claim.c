@@ -11,6 +11,7 @@
 #include "../../base/fault.h"
 #include "../common/pipeline.h"
 #include "../common/time.h"
+#include "budget.h"
 #include "load.h"
 #include "offers.h"
 #include "stray.h"
@@ -41,7 +42,10 @@ static pawl_code promote(pawl_engine *e, int shard, pawl_error *err) {
                     .now = pawl_store_now(e->store), .max = PROMOTE_MAX);
 }
 
-static pawl_code look_shard(pawl_engine *e, int shard, int promoted,
+/* What to do about rows that are due and not ready. */
+typedef enum on_due { DUE_PROMOTE, DUE_PROMOTED, DUE_TELL } on_due;
+
+static pawl_code look_shard(pawl_engine *e, int shard, on_due how,
                             pawl_error *err) {
   pawl_rows rows;
   int64_t due, now;
@@ -60,12 +64,12 @@ static pawl_code look_shard(pawl_engine *e, int shard, int promoted,
   saw_clock(e, now);
   if (row.due_at) {
     due = row.due_at;
-    if (due <= now && !promoted) {
+    if (due <= now && how == DUE_PROMOTE) {
       TRY(promote(e, shard, err));
-      return look_shard(e, shard, 1, err);
+      return look_shard(e, shard, DUE_PROMOTED, err);
     }
     /* what is due and yet not promoted is locked by another promoter */
-    if (due <= now) due = now + 1000;
+    if (due <= now && how == DUE_PROMOTED) due = now + 1000;
     if (due < e->next_due_us) e->next_due_us = due;
   }
   pawl_store_rows(e->store, offers, &rows);
@@ -75,10 +79,14 @@ out:
   return rc;
 }
 
-pawl_code pawl_claim_look(pawl_engine *e, pawl_error *err) {
+static pawl_code look(pawl_engine *e, on_due how, pawl_error *err) {
+  e->quiet = 0;
   e->fresh_ready = e->suspect_ready = e->empty_shards = 0;
   e->next_due_us = PAWL_NEVER;
-  for (int s = 0; s < e->nshards; s++) MUST(look_shard(e, s, 0, err));
+  /* taken before: what comes while it is looked is not seen */
+  const int can_tell = pawl_store_mark(e->store, &e->mark);
+  for (int s = 0; s < e->nshards; s++) MUST(look_shard(e, s, how, err));
+  e->quiet = can_tell;
   e->look_mono_us = pawl_clock_mono() + LOOK_EVERY_US;
   e->timer_mono_us = pawl_clock_mono() + TIMERS_EVERY_US;
   if (e->fresh_ready || e->ahead == PAWL_AHEAD_DONE)
@@ -86,6 +94,22 @@ pawl_code pawl_claim_look(pawl_engine *e, pawl_error *err) {
   else if (e->ahead == PAWL_AHEAD_IN_VAIN)
     e->ahead = PAWL_AHEAD_NOT;
   return PAWL_OK;
+}
+
+pawl_code pawl_claim_look(pawl_engine *e, pawl_error *err) {
+  return look(e, DUE_PROMOTE, err);
+}
+
+int pawl_claim_is_quiet(pawl_engine *e) {
+  pawl_store_marks now;
+
+  return e->quiet && pawl_clock_mono() < e->look_mono_us && !e->woken &&
+         pawl_store_mark(e->store, &now) && now.ours == e->mark.ours &&
+         now.others == e->mark.others;
+}
+
+pawl_code pawl_claim_peek(pawl_engine *e, pawl_error *err) {
+  return pawl_claim_is_quiet(e) ? PAWL_OK : look(e, DUE_TELL, err);
 }
 
 /* ---- what was claimed ---- */
@@ -207,7 +231,11 @@ static pawl_code take_claim(pawl_engine *e, const claim *c, int *got,
   pawl_store_rows(e->store, c->load_at, &rows);
   MUST(pawl_load_rows(e, &c->lease, &rows, err));
   MUST(pawl_stray_claimed(e, c->shard, &c->lease, err));
-  return *got ? pawl_load_more(e, err) : PAWL_OK;
+  if (!*got) return PAWL_OK;
+  const pawl_spent was = pawl_budget_spend(e, PAWL_SPENT_LOAD);
+  const pawl_code rc = pawl_load_more(e, err);
+  (void)pawl_budget_spend(e, was);
+  return rc;
 }
 
 /* A claim whose commit was not answered may have happened: its lease id is
@@ -500,9 +528,14 @@ static pawl_code release_shard(pawl_engine *e, int shard, pawl_error *err) {
 }
 
 pawl_code pawl_claim_release(pawl_engine *e, pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+
   if (e->nheld == e->nwaiting) return PAWL_OK;
-  for (int s = 0; s < e->nshards; s++) MUST(release_shard(e, s, err));
-  return PAWL_OK;
+  const pawl_spent was = pawl_budget_spend(e, PAWL_SPENT_CLAIM);
+  for (int s = 0; s < e->nshards && rc == PAWL_OK; s++)
+    rc = release_shard(e, s, err);
+  (void)pawl_budget_spend(e, was);
+  return rc;
 }
 
 static pawl_code heartbeat_shard(pawl_engine *e, int shard, pawl_error *err) {

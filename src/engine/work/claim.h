@@ -29,6 +29,11 @@
 /* Reads what is due; then claims up to `want` instances into free slots, or
  * one that was taken over. */
 pawl_code pawl_claim_look(pawl_engine *e, pawl_error *err);
+/* The same for who only asks: nothing is written. What is due and not ready
+ * shows in e->next_due_us, a time that has passed. */
+pawl_code pawl_claim_peek(pawl_engine *e, pawl_error *err);
+/* Has nobody written since the last look, and was that not long ago? */
+int pawl_claim_is_quiet(pawl_engine *e);
 pawl_code pawl_claim_more(pawl_engine *e, int want, pawl_error *err);
 /* Claims of the workflows that the last look showed, or earlier ones; the next
  * look is put off until this is done, but not for long. */

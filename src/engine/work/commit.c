@@ -701,6 +701,7 @@ pawl_code pawl_commit_ahead(pawl_engine *e, pawl_error *err) {
 }
 
 pawl_code pawl_commit_all(pawl_engine *e, pawl_error *err) {
+  if (!e->nheld && !e->nsent) return PAWL_OK;
   pawl_code rc = pawl_pipeline_drain(e, err);
 
   if (rc != PAWL_OK && rc != PAWL_UNREACHABLE) return rc;

@@ -79,7 +79,8 @@ static int is_timer_due(pawl_engine *e) {
 static int must_look(pawl_engine *e) {
   return pawl_clock_mono() >= e->look_mono_us || is_timer_due(e) ||
          (owes_look(e) && pawl_refill_is_spent(e)) ||
-         (e->nheld == e->nwaiting && !e->fresh_ready && !e->suspect_ready);
+         (e->nheld == e->nwaiting && !e->fresh_ready && !e->suspect_ready &&
+          !pawl_claim_is_quiet(e));
 }
 
 /* In a short tick there is one claim, at its beginning. */
