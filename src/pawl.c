@@ -233,6 +233,7 @@ pawl_code pawl_migrate(const char *url, const pawl_config *config, int shards,
                                 .schema = own.schema,
                                 .create = 1,
                                 .shards = shards,
+                                .busy_us = own.busy_us,
                                 .migrate = 1};
   rc = pawl_store_open(url, &options, &store, err);
   if (rc != PAWL_OK) return rc;
@@ -294,10 +295,9 @@ pawl_code pawl_workflow_hotfix(pawl_engine *engine, const char *path,
                                const char *options, char **out,
                                pawl_error *err) {
   ALONE;
-  ANSWER(EVERYBODYS(
-      "change what others run",
-      GIVEN_BACK(pawl_engine_workflow_hotfix(engine, path, pawl_strz(options),
-                                             &b, err))));
+  ANSWER(EVERYBODYS("change what others run",
+                    GIVEN_BACK(pawl_engine_workflow_hotfix(
+                        engine, path, pawl_strz(options), &b, err))));
 }
 
 pawl_code pawl_deploy(pawl_engine *engine, const char *options, char **out,
@@ -600,10 +600,9 @@ pawl_code pawl_workflow_transfer(pawl_engine *engine, const char *transfer,
                                  char **out, pawl_error *err) {
   ALONE;
   NEEDS(transfer);
-  ANSWER(EVERYBODYS(
-      "change what others run",
-      GIVEN_BACK(pawl_engine_workflow_transfer(engine, pawl_strz(transfer),
-                                               &b, err))));
+  ANSWER(EVERYBODYS("change what others run",
+                    GIVEN_BACK(pawl_engine_workflow_transfer(
+                        engine, pawl_strz(transfer), &b, err))));
 }
 
 pawl_code pawl_export(pawl_engine *engine, const char *id, const char *options,
@@ -658,10 +657,9 @@ pawl_code pawl_workflow_change(pawl_engine *engine, const char *change,
                                char **out, pawl_error *err) {
   ALONE;
   NEEDS(change);
-  ANSWER(EVERYBODYS(
-      "change what others run",
-      GIVEN_BACK(pawl_engine_workflow_change(engine, pawl_strz(change), &b,
-                                             err))));
+  ANSWER(EVERYBODYS("change what others run",
+                    GIVEN_BACK(pawl_engine_workflow_change(
+                        engine, pawl_strz(change), &b, err))));
 }
 
 void pawl_count(const pawl_engine *engine, pawl_counts *out) {

@@ -369,6 +369,9 @@ typedef struct pawl_config {
   const char *retain;       /* JSON, the durations of pawl_prune's options: how
                               long what has ended is kept, where a definition
                               does not say; then ticks prune. Nothing is */
+  int64_t busy_us;          /* SQLite: for how long a call waits for others
+                              who hold the file; less than 0: never, then it is
+                              PAWL_BUSY and nothing is lost; 5 s */
 } pawl_config;
 #ifdef __cplusplus
 #define PAWL_CONFIG_INIT \

@@ -113,6 +113,7 @@ local open_shape = {
   schema = { "string" },
   lease = { "duration", "lease_us" },
   heartbeat = { "duration", "heartbeat_us" },
+  busy = { "duration", "busy_us" },
   max_bytes = { "positive" }, batch = { "count" },
   concurrency = { "count" }, recoveries = { "count" }, shards = { "shards" },
   retain = { retain, wants = 'a duration like "30d", or a table of them' },
@@ -137,6 +138,7 @@ function engine.open(url, options)
   config.stored_code_own = config.stored_code == "own"
   config.unknown_fail = config.unknown == "fail"
   config.private = config.state == "private"
+  if config.busy_us == 0 then config.busy_us = -1 end -- never; C's 0 is unsaid
   config.create = config.create == false and -1 or 0
   local opened, err = core.open(url, config)
   if not opened then return nil, err end

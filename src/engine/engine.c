@@ -119,7 +119,8 @@ static pawl_code open_parts(pawl_engine *e, const char *url, pawl_error *err) {
                               .pooler = e->config.pooler,
                               .schema = e->config.schema,
                               .create = e->config.create,
-                              .shards = e->config.shards};
+                              .shards = e->config.shards,
+                              .busy_us = e->config.busy_us};
   pawl_host_options host = {.alloc = &e->plain,
                             .log = &e->log,
                             .lua = e->config.lua,

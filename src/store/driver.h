@@ -80,11 +80,12 @@ typedef struct pawl_driver_options {
   const pawl_alloc *alloc;
   const pawl_log *log;
   const pawl_clock *clock;
-  pawl_counts *counts;    /* where what is done is counted */
-  int pooler;             /* PAWL_POOLER_...; UNKNOWN is found out by `open` */
-  const char *schema;     /* of a database that has schemas; NULL: pawl */
-  int create;             /* a missing SQLite file may be made */
-  int look;               /* one that may only be read will do */
+  pawl_counts *counts; /* where what is done is counted */
+  int pooler;          /* PAWL_POOLER_...; UNKNOWN is found out by `open` */
+  const char *schema;  /* of a database that has schemas; NULL: pawl */
+  int64_t busy_us;     /* how long it waits for who holds a file; 0: never */
+  int create;          /* a missing SQLite file may be made */
+  int look;            /* one that may only be read will do */
   pawl_left_log left_log; /* SQLite: of a file that is gone (file.h, F2) */
 } pawl_driver_options;
 

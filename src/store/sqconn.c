@@ -13,7 +13,6 @@
 #include "failure.h"
 
 #define SAFE_VERSION 3051003 /* commits and checkpoints may overlap */
-#define BUSY_LIMIT (5 * PAWL_SECOND)
 #define WAL_PASSIVE ((int64_t)4 * 1024 * 1024)
 #define WAL_TRUNCATE ((int64_t)16 * 1024 * 1024)
 
@@ -158,8 +157,10 @@ static void set_waiting(pawl_sqconn *c, int is_waiting) {
 #endif
 }
 
-/* Lets somebody else in who waits. */
+/* Lets somebody else in who waits; who never waits himself has no time for
+ * that. */
 static void give_way(pawl_sqconn *c) {
+  if (!c->options->busy_us) return;
 #ifdef F_OFD_GETLK
   struct flock mark = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
   if (c->lock_fd >= 0 && fcntl(c->lock_fd, F_OFD_GETLK, &mark) == 0 &&
@@ -172,11 +173,11 @@ static void give_way(pawl_sqconn *c) {
 
 static int on_busy(void *ud, int tries) {
   pawl_sqconn *c = ud;
-  if (c->no_waiting) return 0;
+  if (c->no_waiting || !c->options->busy_us) return 0;
   set_waiting(c, 1);
   if (tries == 0)
     c->busy_since = pawl_clock_mono();
-  else if (pawl_clock_mono() - c->busy_since > BUSY_LIMIT)
+  else if (pawl_clock_mono() - c->busy_since > c->options->busy_us)
     return 0;
   sleep_a_little(c, tries);
   return 1;
@@ -200,6 +201,10 @@ static pawl_code lock_beside(pawl_sqconn *c, int64_t limit_us,
     sleep_a_little(c, tries);
   }
   return PAWL_OK;
+}
+
+static int64_t at_most(const pawl_sqconn *c, int64_t us) {
+  return us < c->options->busy_us ? us : c->options->busy_us;
 }
 
 static void unlock_beside(pawl_sqconn *c) {
@@ -447,7 +452,7 @@ static int try_wal(pawl_sqconn *c, int *is_wal) {
 /* Turning a new file into WAL mode needs all of it: SQLite does not ask the
  * busy handler then, because two that wait would wait for ever. */
 static pawl_code set_wal(pawl_sqconn *c, pawl_error *err) {
-  int64_t deadline = pawl_clock_mono() + BUSY_LIMIT;
+  int64_t deadline = pawl_clock_mono() + c->options->busy_us;
   int rc, is_wal = 0;
   for (int tries = 0; (rc = try_wal(c, &is_wal)) != SQLITE_ROW; tries++) {
     if ((rc & 0xff) != SQLITE_BUSY || pawl_clock_mono() > deadline)
@@ -510,7 +515,7 @@ static pawl_code fail_moving(const pawl_sqconn *c, pawl_error *err) {
  * file that stands still, though it was opened as one that does not. */
 static pawl_code begin_reading(pawl_sqconn *c, int64_t *version,
                                pawl_error *err) {
-  int64_t deadline = pawl_clock_mono() + BUSY_LIMIT;
+  int64_t deadline = pawl_clock_mono() + c->options->busy_us;
   pawl_code rc = PAWL_OK;
   MUST(prepare_steering(c, DATA_VERSION, err));
   MUST(steer(c, BEGIN_READ, err));
@@ -556,7 +561,8 @@ static pawl_code forget_counts(pawl_sqconn *c, int have_been_read,
  * read the schema anew, with them. */
 static void forget_new_counts(pawl_sqconn *c) {
   int64_t version = look_at(c, SCHEMA_VERSION, c->schema_version);
-  if (version == c->schema_version || lock_beside(c, 20000, NULL) != PAWL_OK)
+  if (version == c->schema_version ||
+      lock_beside(c, at_most(c, 20000), NULL) != PAWL_OK)
     return;
   if (forget_counts(c, c->schema_version != 0, NULL) == PAWL_OK)
     c->schema_version = version;
@@ -590,7 +596,7 @@ static pawl_code configure(pawl_sqconn *c, pawl_error *err) {
   c->locks_commits = sqlite3_libversion_number() < SAFE_VERSION;
   if (c->locks_commits)
     MUST(pawl_sqconn_exec(c, "pragma cache_spill=off", err));
-  MUST(lock_beside(c, BUSY_LIMIT, err));
+  MUST(lock_beside(c, c->options->busy_us, err));
   rc = set_vacuum(c, err);
   if (rc == PAWL_OK) rc = set_wal(c, err);
   if (rc == PAWL_OK) rc = forget_counts(c, 0, err);
@@ -658,7 +664,7 @@ void pawl_sqconn_close(pawl_sqconn *c) {
   for (int i = 0; i < PAWL_SQ_NSTEERING; i++) sqlite3_finalize(c->steering[i]);
   /* The last connection checkpoints while it closes. */
   if (c->db && (c->reading || !pawl_file_is_still(&c->file) ||
-                lock_beside(c, PAWL_SECOND, NULL) != PAWL_OK))
+                lock_beside(c, at_most(c, PAWL_SECOND), NULL) != PAWL_OK))
     sqlite3_db_config(c->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
   sqlite3_close(c->db);
   unlock_beside(c);
@@ -690,7 +696,7 @@ static void disconnect(pawl_sqconn *c) {
 
 /* Whoever opens or closes the file meanwhile changes how it is read. */
 static pawl_code connect_to_read(pawl_sqconn *c, pawl_error *err) {
-  int64_t deadline = pawl_clock_mono() + BUSY_LIMIT;
+  int64_t deadline = pawl_clock_mono() + c->options->busy_us;
   pawl_code rc;
   for (int tries = 0;; tries++) {
     MUST(pawl_reading_find(c->path, &c->reading, err));
@@ -757,7 +763,7 @@ static pawl_code commit_write(pawl_sqconn *c, pawl_error *err) {
   assert(!c->reading); /* R3 */
   (void)PAWL_FAULT("commit.before");
   MUST(pawl_sqconn_check_place(c, err));
-  MUST(lock_beside(c, BUSY_LIMIT, err));
+  MUST(lock_beside(c, c->options->busy_us, err));
   pawl_code rc = PAWL_FAULT("commit.busy") == PAWL_FAULT_FAIL
                      ? fail_rc(c, c->name, SQLITE_BUSY, err)
                      : steer(c, COMMIT, err);
@@ -783,7 +789,9 @@ void pawl_sqconn_tidy(pawl_sqconn *c) {
   int64_t bytes = c->wal_pages * c->page_bytes;
   if (c->is_memory || c->reading) return;
   forget_new_counts(c);
-  if (bytes < WAL_PASSIVE || lock_beside(c, 20000, NULL) != PAWL_OK) return;
+  if (bytes < WAL_PASSIVE ||
+      lock_beside(c, at_most(c, 20000), NULL) != PAWL_OK)
+    return;
   checkpoint(c, bytes < WAL_TRUNCATE ? SQLITE_CHECKPOINT_PASSIVE
                                      : SQLITE_CHECKPOINT_TRUNCATE);
   unlock_beside(c);

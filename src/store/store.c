@@ -9,6 +9,8 @@
 #include "migrate.h"
 #include "pending.h"
 
+#define BUSY_US (5 * PAWL_SECOND)
+
 /* What a store is doing. FAILED: only rollback and close are legal. */
 typedef enum phase { IDLE, IN_UNIT, FAILED } phase;
 
@@ -101,13 +103,17 @@ static pawl_store *new_store(const pawl_store_options *o) {
   pawl_args_init(&store->args, store->alloc);
   if (o->log) store->log = *o->log;
   if (o->clock) store->clock = *o->clock;
-  store->options = (pawl_driver_options){.alloc = store->alloc,
-                                         .log = &store->log,
-                                         .clock = &store->clock,
-                                         .counts = &store->counts,
-                                         .pooler = o->pooler,
-                                         .create = o->create >= 0,
-                                         .look = o->create < 0};
+  store->options =
+      (pawl_driver_options){.alloc = store->alloc,
+                            .log = &store->log,
+                            .clock = &store->clock,
+                            .counts = &store->counts,
+                            .pooler = o->pooler,
+                            .busy_us = o->busy_us < 0   ? 0
+                                       : o->busy_us > 0 ? o->busy_us
+                                                        : BUSY_US,
+                            .create = o->create >= 0,
+                            .look = o->create < 0};
   store->owner = getpid();
   return store;
 }

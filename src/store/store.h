@@ -34,6 +34,8 @@ typedef struct pawl_store_options {
                          PAWL_INVALID */
   int create;         /* -1: a missing or empty store is an error */
   int shards;         /* of a store made now; 0: 1 */
+  int64_t busy_us;    /* SQLite: for how long it waits for others; less than
+                         0: never; 0: 5 s */
   int migrate;        /* 1: upgrade an older store too (pawl migrate) */
 } pawl_store_options;
 

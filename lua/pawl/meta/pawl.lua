@@ -133,6 +133,8 @@ function pawl.migrations(url, options) end
 ---@field retain? number|string|pawl.RetainOptions  how long what has ended is
 ---                                 kept, where its workflow does not say; then
 ---                                 it is pruned by ticks
+---@field busy? number|string       how long it waits for others who hold a
+---                                 SQLite file; 0: never; 5 s
 ---@field shards? integer           of a store made by this open; 1
 ---@field pooler? boolean           behind a pooler in transaction mode;
 ---                                 nil: found out when connecting
@@ -1667,7 +1669,7 @@ function Engine:now() end
 ---@return string id
 function Engine:executor_id() end
 
----@return { trips: integer, statements: integer, transactions: integer }
+---@return { trips: integer, statements: integer, transactions: integer, waited: number }
 function Engine:count() end
 
 --- Makes the running tick stop after the handler under way.

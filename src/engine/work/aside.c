@@ -34,6 +34,12 @@ void pawl_aside_put(pawl_engine *e) {
   }
 }
 
+void pawl_aside_leave(pawl_engine *e) {
+  PAWL_EACH_SLOT (e, h)
+    if (h->state == PAWL_SLOT_READY && !h->flight.run && !h->queued_mono_us)
+      h->state = PAWL_SLOT_ASIDE;
+}
+
 /* ---- giving back ---- */
 
 static int is_among(const pawl_held *h, const pawl_id *ids, int n) {
@@ -56,9 +62,7 @@ pawl_code pawl_aside_give_back(pawl_engine *e, const pawl_id *ids, int n,
   if (!any) return PAWL_OK;
   pawl_code rc = pawl_claim_release(e, err);
   if (rc == PAWL_OK) return rc;
-  PAWL_EACH_SLOT (e, h)
-    if (h->state == PAWL_SLOT_READY && !h->flight.run && !h->queued_mono_us)
-      h->state = PAWL_SLOT_ASIDE;
+  pawl_aside_leave(e);
   return rc;
 }
 

@@ -28,6 +28,9 @@
 /* At a tick's end: what may be kept is put aside. The rest is claim.h's to
  * give back. */
 void pawl_aside_put(pawl_engine *e);
+/* What could not be given back: its lease may be another's by the time that it
+ * is taken up. */
+void pawl_aside_leave(pawl_engine *e);
 /* At a tick's beginning: what is ours still is READY, and looks where something
  * came in. */
 pawl_code pawl_aside_take(pawl_engine *e, pawl_error *err);

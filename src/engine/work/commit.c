@@ -506,7 +506,7 @@ static pawl_code commit_list(pawl_engine *e, pawl_held **list, int n,
 
   for (int try = 0;; try++) {
     rc = send_unit(e, list, n, 0, &at, pawl_store_commit, err);
-    if (rc != PAWL_BUSY || try == BUSY_TRIES) break;
+    if (rc != PAWL_BUSY || try == BUSY_TRIES || e->config.busy_us < 0) break;
     pawl_sleep_us((int64_t)(pawl_engine_random(e) * 4000 * (1 << try)));
   }
   if (rc == PAWL_OK) return committed(e, list, n, 0, at, err);

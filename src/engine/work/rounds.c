@@ -313,6 +313,7 @@ pawl_code pawl_rounds_end(pawl_engine *e, pawl_code rc, pawl_error *err) {
   pawl_error second;
   /* after a failure, leases of what was not begun go back if that works */
   pawl_code give = pawl_claim_release(e, rc == PAWL_OK ? err : &second);
+  if (give != PAWL_OK) pawl_aside_leave(e); /* who takes them up asks first */
   if (rc == PAWL_OK) rc = give;
   e->stats->held = e->nheld;
   e->stats->waiting = e->nwaiting;

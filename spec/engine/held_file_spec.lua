@@ -1,0 +1,112 @@
+--- A SQLite file that somebody else holds for a while: how long a call waits
+--- for that, and what becomes of what could not be stored.
+local kit = require "spec.engine.kit"
+local pawl = require "pawl"
+local system = require "system"
+
+local function timed(call)
+  local began = system.monotime()
+  local answer, err = call()
+  return system.monotime() - began, answer, err
+end
+
+kit.describe("an engine that never waits for others", function(backend)
+  if backend.name ~= "sqlite" or backend.label == ":memory:" then
+    it("takes the option, which says nothing here", function()
+      local engine = backend.fresh { busy = 0 }
+      assert(engine:load(kit.one()))
+      assert(engine:start "t.one")
+      assert.equal(1, assert(engine:run()).ended)
+    end)
+    return
+  end
+
+  --- Calls `body` while another connection holds the file's lock for writing.
+  local function held(url, clock, body)
+    local store = kit.store(url, clock)
+    assert(store:begin "batch")
+    body()
+    store:rollback()
+  end
+
+  local function refused(call)
+    local took, answer, err = timed(call)
+    assert.is_nil(answer)
+    assert.equal("busy", err.code, tostring(err))
+    assert.is_true(took < 0.1, took) -- of a machine that others use
+  end
+
+  it("is told so at once, and does later what it was asked", function()
+    local engine, clock, url = backend.fresh { busy = 0 }
+    local runs = 0
+    assert(engine:load(kit.one(function() runs = runs + 1 end)))
+    local id = assert(engine:start "t.one")
+    held(url, clock, function()
+      refused(function() return engine:tick(0.002) end)
+      refused(function() return engine:start "t.one" end)
+      refused(function() return engine:signal { name = "x", key = "k" } end)
+      refused(function() return engine:cancel(id) end)
+      assert.equal(0, runs)
+      assert.equal("created", kit.status(engine, id)) -- it can be asked
+    end)
+    assert(engine:run())
+    assert.equal(1, runs)
+    assert.equal("completed", kit.status(engine, id))
+    assert.equal(1, #assert(engine:list()))
+  end)
+
+  it("keeps what ran and could not be stored, and runs it once", function()
+    local engine, clock, url = backend.fresh { busy = 0 }
+    local runs, store = 0, nil
+    assert(engine:load(kit.one(function()
+      runs = runs + 1
+      if runs == 1 then
+        store = kit.store(url, clock)
+        assert(store:begin "batch") -- behind the claim
+      end
+    end)))
+    local ids = {}
+    for i = 1, 5 do ids[i] = assert(engine:start "t.one") end
+    for _ = 1, 3 do refused(function() return engine:tick(0.1) end) end
+    local before = runs
+    store:rollback()
+    assert(engine:run())
+    assert.is_true(before >= 1)
+    assert.equal(5, runs)
+    for _, id in ipairs(ids) do
+      assert.equal("step a", kit.trail(engine, id))
+    end
+  end)
+
+  it("waits for as long as it was told, and tells how long", function()
+    local engine, clock, url = backend.fresh { busy = 0.05 }
+    assert(engine:load(kit.one()))
+    held(url, clock, function()
+      local before = engine:count().waited
+      local took, answer, err = timed(function()
+        return engine:load(kit.timer())
+      end)
+      assert.is_nil(answer)
+      assert.equal("busy", err.code)
+      assert.is_true(took >= 0.05 and took < 1, took)
+      assert.is_true(engine:count().waited - before >= 0.04)
+    end)
+    assert(engine:load(kit.timer()))
+  end)
+
+  it("opens no store that is held, nor waits for it", function()
+    local _, clock, url = backend.fresh()
+    held(url, clock, function()
+      local engine = pawl.open(url, { busy = 0 })
+      if not engine then return end
+      refused(function() return engine:load(kit.one()) end)
+      engine:close()
+    end)
+  end)
+
+  it("refuses a time that is none", function()
+    local ok, err = pcall(pawl.open, ":memory:", { busy = -1 })
+    assert.is_false(ok)
+    assert.matches("busy", tostring(err))
+  end)
+end)
