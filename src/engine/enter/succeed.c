@@ -175,7 +175,7 @@ static pawl_code find_holder(pawl_engine *e, const pawl_starting *s, holder *h,
 
 /* As lists show it: one that runs may not have begun. */
 static pawl_code shown_status(pawl_engine *e, const pawl_starting *s,
-                              const holder *h, pawl_status *out,
+                              const holder *h, pawl_standing *out,
                               pawl_error *err) {
   pawl_rows rows;
   int at;
@@ -194,7 +194,7 @@ static pawl_code shown_status(pawl_engine *e, const pawl_starting *s,
 static pawl_code refuse(pawl_engine *e, const pawl_starting *s,
                         const holder *h, pawl_error *err) {
   const pawl_start_options *o = s->options;
-  pawl_status status;
+  pawl_standing status;
   char key[101];
 
   MUST(shown_status(e, s, h, &status, err));
