@@ -1110,7 +1110,7 @@ kit.describe("rule 7, a batch shares a commit, never a fate:",
         local leased
         local flow = kit.one(function(ctx)
           ran[#ran + 1] = ctx.id
-          local stop = os.clock() + (#ran == 1 and 0.2 or 0)
+          local stop = os.clock() + (#ran == 1 and 0.3 or 0)
           while os.clock() < stop do end
           if #ran == 2 then leased = kit.count(backend, url, "agenda",
             "lease is not null") end
