@@ -234,6 +234,7 @@ kit.describe("rule 1, the lease id,", function(backend)
         completed_at = { now }, due_at = { probe.null },
         previous = { probe.null }, request = { probe.null } },
       history_drop = { seq = { 1 } },
+      history_tell = { seq = { 1 } },
       history_trim = { executor = kit.draw_id(), record = { "{}" },
         completed_at = { now } },
       attribute_put = { name = { "color" }, type = { "string" },

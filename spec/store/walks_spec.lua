@@ -57,6 +57,8 @@ local MEANT = {
   { "archive_untell", "audit_instance by .*instance =", "the same" },
   { "archive_untask", "archived_task_instance by .*instance =",
     "those of one" },
+  { "audit_request", "audit_request by .*request =", "one entry" },
+  { "export_audit", "audit_instance by .*instance =", "what is told of one" },
   { "audit_request", "audit_instance by .*instance =", "the same" },
   { "audit_deleted", "audit_instance by .*instance =", "the same" },
   { "audit_purge", "audit_instance by .*instance =", "the same" },

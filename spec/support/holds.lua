@@ -341,8 +341,8 @@ local function check_trimmed(one)
   local kept = 0
   for seq, row in pairs(there) do
     if seq <= one.upto then kept = kept + 1 end
-    if seq <= one.upto and not named[seq] and not given(row.by)
-      and not row.request and row.type ~= "transferred" then
+    if seq <= one.upto and not named[seq] and not row.request
+      and row.type ~= "transferred" then
       broken(why, "row %d of %s is kept by nobody", seq, short(one.id))
     end
   end

@@ -109,9 +109,14 @@ select @shard, a.created_at, a.id, 0, 'started', a.started_by, a.id,
 
 -- name: archive_untell
 -- args: @shard smallint, @id uuid
--- Its history has it again. (Said so that no index by id seems to serve.)
+-- Its history has it again, but for what was trimmed. (Said so that no index by
+-- id seems to serve.)
 delete from pawl.audit
- where shard + 1 = @shard + 1 and instance = @id and (id = @id) is true;
+ where shard + 1 = @shard + 1 and instance = @id and (id = @id) is true
+   and (seq = 0
+        or seq in (select h.seq from pawl.history h
+                    where h.shard = @shard and h.instance = @id
+                      and nullif(h.by, '') is not null));
 
 -- name: archive_tasks
 -- args: @shard smallint, @id uuid

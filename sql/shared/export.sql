@@ -88,6 +88,10 @@
 --   bytes_value bytes, float_value float, number_value numeric,
 --   boolean_value boolean, sortable text, workflow text, updated_at time
 
+-- columns: carried_audit
+--   at time, seq integer, type text, by text, version integer, node text,
+--   text text
+
 -- name: export_workflow
 -- args: @code text, @version integer
 -- rows: {{carried_workflow}}
@@ -197,3 +201,11 @@ select o.task, o.kind, o.id, o.open
 -- rows: {{carried_attribute}}
 select {{carried_attribute}} from pawl.attribute
  where shard = @shard and instance = @id order by name;
+
+-- name: export_audit
+-- args: @shard smallint, @id uuid
+-- rows: {{carried_audit}}
+-- What rows of its history told that were trimmed; the rest is this store's.
+select {{carried_audit}} from pawl.audit
+ where shard + 1 = @shard + 1 and instance = @id and id = @id and seq > 0
+ order by at, id, seq;

@@ -3,9 +3,9 @@
 -- more of its own; those that mean the same have the same name.
 
 -- fragment: stays_for_ever
--- Does no trimming take that row of history? Somebody did it, a request is
--- known by it, or it says what nodes were called before.
-(by is not null or request is not null or type = 'transferred')
+-- Does no trimming take that row of history? A request is known by it, or it
+-- says what nodes were called before.
+(request is not null or type = 'transferred')
 
 -- fragment: suspended
 -- Is this workflow suspended, by itself or by what its code begins with?

@@ -90,20 +90,60 @@ select completed_at as at, output as record from pawl.history
  where shard = @shard and instance = @id and seq = 0;
 
 -- name: history_old
--- args: @shard smallint, @id uuid, @after bigint, @upto bigint, @max integer
+-- args: @shard smallint, @id uuid, @after bigint, @upto bigint, @max integer,
+--       @bytes bigint
 -- rows: seq bigint, token integer, visit bigint, node text, ends boolean,
---       stays boolean, changes json
+--       stays boolean, told boolean, changes json
+-- The next ones that have about so many bytes together, one at least: who asks
+-- has them all at hand, and may take them all away. Row by row, as the size of
+-- a large value is not known before it is read.
+-- told: by the audit, which is to have it when it goes.
+with recursive walk (seq, bytes, n) as (
+  select (select min(seq) from pawl.history
+           where shard = @shard and instance = @id and seq > @after),
+         0, 1 -- only: sqlite
+         0::bigint, 1 -- only: postgres
+  union all
+  select (select min(seq) from pawl.history
+           where shard = @shard and instance = @id and seq > w.seq),
+         w.bytes + (
+           select coalesce(length(changes::text), 0)
+                  + coalesce(length(output::text), 0)
+             from pawl.history
+            where shard = @shard and instance = @id and seq = w.seq),
+         w.n + 1
+    from walk w where w.seq < @upto and w.bytes < @bytes and w.n < @max)
 select seq, token, visit, node, path is not null as ends,
-       {{stays_for_ever}} as stays, changes
+       {{stays_for_ever}} as stays, nullif(by, '') is not null as told, changes
   from pawl.history
  where shard = @shard and instance = @id and seq > @after and seq <= @upto
+   and seq <= (select max(w.seq) from walk w where w.bytes < @bytes)
  order by seq limit @max;
+
+-- name: history_tell
+-- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[],
+--       @seq bigint[]
+-- In front of history_drop: what somebody did is the audit's from then on, as
+-- of one that is archived (archive_tell).
+insert into pawl.audit (shard, at, id, seq, type, by, instance, workflow,
+       version, tenant, node, text)
+select @shard, h.completed_at, h.instance, h.seq, h.type, h.by, h.instance,
+       h.workflow, h.version, h.tenant, h.node, h.text
+  {{from_each_held}} (
+   select r.completed_at, r.instance, r.seq, r.type, r.by, r.node, r.text,
+          t.workflow, t.version, t.tenant
+     from pawl.history r
+    cross join pawl.instance t
+    where r.shard = @shard and r.instance = s.id and r.seq = s.seq
+      and nullif(r.by, '') is not null
+      and t.shard = @shard and t.id = s.id offset 0) h
+  {{where_held}};
 
 -- name: history_drop
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[],
 --       @seq bigint[]
 -- Not what stays for ever, whatever is asked for.
-{{delete_held history; seq = s.seq and by is null and request is null
+{{delete_held history; seq = s.seq and request is null
   and type <> 'transferred'}};
 
 -- name: history_trim

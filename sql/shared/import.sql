@@ -170,3 +170,17 @@ insert into pawl.attribute (shard, instance, {{carried_attribute}})
 select @shard, @instance, {{carried_attribute s.}}
   from {{rows}} -- only: postgres
 ;
+
+-- name: import_audit
+-- args: @shard smallint, @instance uuid, @{{carried_audit}}[]
+-- One that comes from the archive has left them here.
+insert into pawl.audit (shard, id, instance, workflow, tenant,
+       {{carried_audit}})
+select @shard, t.id, t.id, t.workflow, t.tenant, {{carried_audit s.}}
+  from {{rows}} cross join lateral ( -- only: postgres
+   select id, workflow, tenant from pawl.instance -- only: postgres
+    where shard = @shard and id = @instance offset 0) t -- only: postgres
+ where true -- only: postgres
+  from pawl.instance t -- only: sqlite
+ where t.shard = @shard and t.id = @instance -- only: sqlite
+on conflict do nothing;

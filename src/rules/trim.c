@@ -224,17 +224,15 @@ static int64_t count_visits(const pawl_old_row *rows, int n, pawl_str node) {
 
 static int is_first(const pawl_old_row *rows, int i) {
   for (int k = 0; k < i; k++)
-    if (rows[k].ends && rows[k].node.at &&
-        pawl_str_eq(rows[k].node, rows[i].node))
-      return 0;
+    if (rows[k].node.at && pawl_str_eq(rows[k].node, rows[i].node)) return 0;
   return 1;
 }
 
-/* By its plain name: one in JSON may be escaped. */
+/* By its plain name: one in JSON may be escaped. -1: none are told. */
 static int64_t visits_of(pawl_str visits, pawl_str node,
                          const pawl_alloc *alloc) {
   pawl_buf name = {.alloc = alloc};
-  int64_t found = 0;
+  int64_t found = -1;
 
   for (pawl_json_iter it = {0}; pawl_json_walk(visits, &it);) {
     pawl_buf_clear(&name);
@@ -246,6 +244,8 @@ static int64_t visits_of(pawl_str visits, pawl_str node,
   return found;
 }
 
+/* With nodes that it did not go on from, as a branch was cancelled: none of
+ * them may be taken for one where it never was. */
 static void add_visits(pawl_trim *t, pawl_str was, const pawl_old_row *rows,
                        int n, pawl_buf *out) {
   pawl_buf delta = {.alloc = t->alloc};
@@ -253,12 +253,13 @@ static void add_visits(pawl_trim *t, pawl_str was, const pawl_old_row *rows,
 
   pawl_buf_addz(&delta, "{\"set\":{");
   for (int i = 0; i < n; i++) {
-    if (!rows[i].ends || !rows[i].node.at || !is_first(rows, i)) continue;
+    if (!rows[i].node.at || !is_first(rows, i)) continue;
+    const int64_t before = visits_of(was, rows[i].node, t->alloc);
     if (seen++) pawl_buf_addc(&delta, ',');
     pawl_json_add_string(&delta, rows[i].node);
-    pawl_buf_addf(&delta, ":%" PRId64,
-                  visits_of(was, rows[i].node, t->alloc) +
-                      count_visits(rows, n, rows[i].node));
+    pawl_buf_addf(
+        &delta, ":%" PRId64,
+        (before > 0 ? before : 0) + count_visits(rows, n, rows[i].node));
   }
   pawl_buf_addz(&delta, "}}");
   pawl_json_apply(was, pawl_buf_str(&delta), out);
@@ -290,14 +291,20 @@ static void keep_stays(pawl_trim *t, pawl_str was, const pawl_old_row *rows,
   if (out->failed) t->failed = 1;
 }
 
-static void drop(pawl_trim *t, int64_t seq) {
+static void drop(pawl_trim *t, int64_t seq, int told) {
   if (PAWL_ROOM(t->alloc, t->drop, t->ndrop, t->drop_cap))
     t->drop[t->ndrop++] = seq;
   else
     t->failed = 1;
+  if (!told) return;
+  if (PAWL_ROOM(t->alloc, t->tell, t->ntell, t->tell_cap))
+    t->tell[t->ntell++] = seq;
+  else
+    t->failed = 1;
 }
 
-/* Rows that were kept for a value or a token, and are for none any more. */
+/* Rows that were kept for a value or a token, and are for none any more. Who
+ * did them is not at hand. */
 static void drop_released(pawl_trim *t, pawl_str was, const numbers *kept) {
   numbers before = {0}, stays = {0};
   pawl_old_row r;
@@ -313,7 +320,7 @@ static void drop_released(pawl_trim *t, pawl_str was, const numbers *kept) {
   for (int i = 0; i < before.n; i++) {
     if (i && before.at[i - 1] == before.at[i]) continue;
     if (!has(kept, before.at[i]) && !has(&stays, before.at[i]))
-      drop(t, before.at[i]);
+      drop(t, before.at[i], 1);
   }
   numbers_deinit(t, &before);
   numbers_deinit(t, &stays);
@@ -356,7 +363,7 @@ void pawl_trim_decide(pawl_trim *t, pawl_str was, int64_t keep,
   numbers kept = {0};
 
   assert(n > 0 && rows[0].seq > pawl_trimmed_upto(was));
-  t->ndrop = 0;
+  t->ndrop = t->ntell = 0;
   t->record.alloc = t->alloc;
   pawl_buf_clear(&t->record);
   hold(t, part(was, "variables", "{}"), rows, n, as_held, &p.variables);
@@ -370,7 +377,8 @@ void pawl_trim_decide(pawl_trim *t, pawl_str was, int64_t keep,
   sort(&kept);
   drop_released(t, was, &kept);
   for (int i = 0; i < n; i++)
-    if (!rows[i].stays && !has(&kept, rows[i].seq)) drop(t, rows[i].seq);
+    if (!rows[i].stays && !has(&kept, rows[i].seq))
+      drop(t, rows[i].seq, rows[i].told);
   add_visits(t, part(was, "visits", "{}"), rows, n, &p.visits);
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (all[i]->failed) t->failed = 1;
@@ -382,9 +390,10 @@ void pawl_trim_decide(pawl_trim *t, pawl_str was, int64_t keep,
 
 void pawl_trim_deinit(pawl_trim *t) {
   pawl_release(t->alloc, t->drop, sizeof *t->drop * (size_t)t->drop_cap);
+  pawl_release(t->alloc, t->tell, sizeof *t->tell * (size_t)t->tell_cap);
   pawl_buf_deinit(&t->record);
-  t->drop = NULL;
-  t->ndrop = t->drop_cap = 0;
+  t->drop = t->tell = NULL;
+  t->ndrop = t->drop_cap = t->ntell = t->tell_cap = 0;
 }
 
 /* An eighth more: what is looked at each time is paid by many rows. */

@@ -14,11 +14,14 @@
  *    "open":[[810,1,406]],  rows that stay while a token needs them: row,
  *                           token, visit
  *    "stays":[12],          those of the first two that stay for ever
- *    "visits":{"poll":388}} how often it came to nodes and went on, up to there
+ *    "visits":{"poll":388}} how often it came to nodes and went on, up to there;
+ *                           0: it was there, and did not go on
  *
- * What a person did, what answers a request, and transfers stay for ever: each
- * is named by something else (an audit, a request that is sent again, names of
- * nodes in older rows).
+ * What answers a request, and transfers, stay for ever: each is named by
+ * something else (a request that is sent again, names of nodes in older rows).
+ * What else somebody did - an event that was sent, a task that was completed -
+ * a loop makes as often as it likes: it goes, and the audit has it from then
+ * on.
  *
  * Layer    rules: pure; who reads the rows, and takes them away, is
  *          engine/work/trim.c.
@@ -36,12 +39,15 @@ typedef struct pawl_old_row {
   pawl_str node, changes; /* at NULL: none */
   int ends;               /* its token went on with it */
   int stays;              /* for ever */
+  int told;               /* by the audit: somebody did it */
 } pawl_old_row;
 
 typedef struct pawl_trim {
   const pawl_alloc *alloc;
   int64_t *drop; /* rows that go, in no order */
   int ndrop, drop_cap;
+  int64_t *tell; /* those of them that the audit may have to tell of */
+  int ntell, tell_cap;
   pawl_buf record; /* as it is then */
   int failed;      /* for want of memory */
 } pawl_trim;
@@ -60,7 +66,8 @@ int64_t pawl_trim_slack(int64_t keep);
 
 int64_t pawl_trimmed_upto(pawl_str record);   /* at NULL: 0 */
 int64_t pawl_trimmed_newest(pawl_str record); /* 0: none went */
-/* How often it came to a node. */
+/* How often it came to a node and went on from there; -1: it never was there.
+ */
 int64_t pawl_trimmed_visits(pawl_str record, pawl_str node,
                             const pawl_alloc *alloc);
 /* Of what a row up to `upto` has changed, that which held then, as such

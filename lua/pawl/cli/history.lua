@@ -93,7 +93,7 @@ end
 return {
   name = "history", args = "ID...", min = 1, max = math.huge,
   summary = "everything recorded of an instance, oldest first",
-  about = "The append-only record of an instance: each step, failure and "
+  about = "The record of an instance: each step, failure and "
     .. "timer in the order they were stored, with attempts, durations and "
     .. "outputs, and who asked for what was done from outside. --json also "
     .. "has the changes of variables that the nodes made.",

@@ -65,7 +65,7 @@ static void the_latest_values_stay(void) {
   CHECK_INT(pawl_trimmed_upto(pawl_buf_str(&was)), 4);
   CHECK_INT(pawl_trimmed_upto(nothing), 0);
   CHECK_INT(pawl_trimmed_visits(pawl_buf_str(&was), pawl_strz("a"), NULL), 4);
-  CHECK_INT(pawl_trimmed_visits(pawl_buf_str(&was), pawl_strz("b"), NULL), 0);
+  CHECK_INT(pawl_trimmed_visits(pawl_buf_str(&was), pawl_strz("b"), NULL), -1);
   pawl_buf_deinit(&was);
   pawl_buf_deinit(&held);
   pawl_trim_deinit(&t);
@@ -79,14 +79,62 @@ static void what_stays_for_ever_is_never_dropped(void) {
   pawl_str nothing = {NULL, 0};
   pawl_buf was = {0};
 
-  rows[0].stays = rows[1].stays = 1;
+  rows[0].stays = rows[1].stays = rows[1].told = 1;
   pawl_trim_decide(&t, nothing, 100, &none, rows, 2);
   CHECK_DROPS(&t, "");
+  CHECK_INT(t.ntell, 0);
   pawl_buf_adds(&was, pawl_buf_str(&t.record));
   pawl_old_row more[] = {row(3, 3, "{'set':{'x':3}}", a)};
   pawl_trim_decide(&t, pawl_buf_str(&was), 100, &none, more, 1);
   CHECK_DROPS(&t, "");
   CHECK_INT(pawl_trimmed_newest(pawl_buf_str(&t.record)), 0);
+  pawl_buf_deinit(&was);
+  pawl_trim_deinit(&t);
+}
+
+static void what_somebody_did_is_told_as_it_goes(void) {
+  char a[64], b[64];
+  pawl_old_row rows[] = {row(1, 1, "{'set':{'x':1}}", a), row(2, 2, NULL, b),
+                         row(3, 3, NULL, b)};
+  pawl_token_list none = {0};
+  pawl_trim t = {0};
+  pawl_buf was = {0};
+
+  rows[0].told = rows[2].told = 1;
+  pawl_trim_decide(&t, (pawl_str){NULL, 0}, 100, &none, rows, 3);
+  CHECK_DROPS(&t, "2,3");
+  CHECK_INT(t.ntell, 1);
+  CHECK_INT(t.tell[0], 3);
+  pawl_buf_adds(&was, pawl_buf_str(&t.record));
+  /* what was kept for its value; who did it is looked up */
+  pawl_old_row more[] = {row(4, 4, "{'set':{'x':4}}", a)};
+  pawl_trim_decide(&t, pawl_buf_str(&was), 100, &none, more, 1);
+  CHECK_DROPS(&t, "1");
+  CHECK_INT(t.ntell, 1);
+  CHECK_INT(t.tell[0], 1);
+  pawl_buf_deinit(&was);
+  pawl_trim_deinit(&t);
+}
+
+static void where_it_was_without_going_on_is_known(void) {
+  char a[64];
+  pawl_old_row rows[] = {row(1, 1, NULL, a), row(2, 2, NULL, a)};
+  pawl_token_list none = {0};
+  pawl_trim t = {0};
+  pawl_buf was = {0};
+
+  rows[1].node = pawl_strz("cut off");
+  rows[1].ends = 0;
+  pawl_trim_decide(&t, (pawl_str){NULL, 0}, 100, &none, rows, 2);
+  pawl_buf_adds(&was, pawl_buf_str(&t.record));
+  CHECK_INT(
+      pawl_trimmed_visits(pawl_buf_str(&was), pawl_strz("cut off"), NULL), 0);
+  pawl_old_row more[] = {row(3, 3, NULL, a)};
+  more[0].node = pawl_strz("cut off");
+  pawl_trim_decide(&t, pawl_buf_str(&was), 100, &none, more, 1);
+  CHECK_INT(
+      pawl_trimmed_visits(pawl_buf_str(&t.record), pawl_strz("cut off"), NULL),
+      1);
   pawl_buf_deinit(&was);
   pawl_trim_deinit(&t);
 }
@@ -141,6 +189,8 @@ static void without_memory_nothing_is_decided(void) {
 TEST_PART(trim_test) {
   the_latest_values_stay();
   what_stays_for_ever_is_never_dropped();
+  what_somebody_did_is_told_as_it_goes();
+  where_it_was_without_going_on_is_known();
   what_a_token_needs_stays_while_it_does();
   without_memory_nothing_is_decided();
 }

@@ -77,7 +77,8 @@ kit.describe("an export", function(backend)
       ["agenda.latch"] = true, ["outbox.lease"] = true,
       ["workflow.active"] = true,
         ["workflow.switched_off"] = true, ["workflow.current"] = true }
-    -- made of the instance; what was done in this store stays its own
+    -- made of the instance; what was done in this store stays its own, but
+    -- for what its history told before it was trimmed (trim_spec)
     local standing = { standing = true, audit = true, archived_task = true }
     local columns = kit.select(url, backend.name == "postgres"
       and "select table_name as t, column_name as c from "

@@ -242,6 +242,129 @@ kit.describe("a history that is kept short", function(backend)
     assert.equal(list[#list].seq - #list, get(engine, id).trimmed.rows)
   end)
 
+  --- Waits for an event, or a task, for as long as it lives; all of it is
+  --- somebody's. `turn` has one more.
+  local function asked(kind)
+    local engine, clock, url = backend.fresh()
+    local flow = pawl.workflow { code = "t.asked", start = "w",
+      keep_history = KEEP }
+    if kind == "signal" then
+      flow:wait("w", { event = "tick", into = "got", next = "w",
+        timeout = "90d", on_error = { timeout = "z" } })
+    else
+      flow:task("w", { title = "do it", into = "got",
+        next = { completed = "w", failed = "z" } })
+    end
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = assert(engine:start("t.asked", nil, { by = "starter" }))
+    assert(engine:run())
+    return engine, id, url, clock, function(i)
+      clock:advance(1)
+      local who = i % 2 == 0 and "ann" or "bob"
+      if kind == "signal" then
+        assert(engine:signal { name = "tick", instance = id, by = who,
+          data = { n = i } })
+      else
+        local task = assert(engine.tasks:list { instance = id,
+          status = "pending" })[1]
+        assert(engine.tasks:complete(task.id, { by = who,
+          output = { n = i } }))
+      end
+      assert(engine:run())
+    end
+  end
+
+  --- All that the audit tells, by its pages; each entry once.
+  local function told(engine, query)
+    local list, seen, before = {}, {}, nil
+    repeat
+      local asking = { limit = 70, before = before }
+      for name, value in pairs(query) do asking[name] = value end
+      local page = assert(engine:audit(asking))
+      for _, entry in ipairs(page) do
+        assert.is_nil(seen[entry.cursor], entry.cursor)
+        seen[entry.cursor] = true
+        list[#list + 1] = entry
+      end
+      before = #page > 0 and page[#page].cursor
+    until not before
+    return list
+  end
+
+  --- The audit by instance, by person, of all, and its cursors.
+  local function audits(engine, id)
+    return { told(engine, { instance = id }), told(engine, { by = "ann" }),
+      told(engine, {}), told(engine, { type = "received" }),
+      told(engine, { workflow = "t.asked" }) }
+  end
+
+  for _, kind in ipairs { "signal", "task" } do
+    it("is so for what somebody does in a loop, which the audit keeps: "
+      .. kind, function()
+      local engine, id, url, clock, turn = asked(kind)
+      for i = 1, 260 do turn(i) end
+      local n = #stored(backend, url)
+      assert.is_true(n >= KEEP and n <= KEEP + 2 * SLACK, n)
+      assert.is_true(get(engine, id).trimmed.rows > 100)
+      local count = {}
+      for _, entry in ipairs(told(engine, { instance = id })) do
+        if entry.type == (kind == "signal" and "received" or "task") then
+          count[entry.by] = (count[entry.by] or 0) + 1
+          assert.equal("t.asked", entry.workflow)
+          assert.equal("w", entry.node)
+        end
+      end
+      assert.same({ ann = 130, bob = 130 }, count)
+      assert(engine:cancel(id, { by = "ann" }))
+      assert(engine:run())
+      local before = audits(engine, id)
+      assert(engine:archive(id))
+      clock:advance(1)
+      local here = told(engine, { instance = id })
+      assert.equal("archived", here[1].type)
+      assert.same(before[1], table.move(here, 2, #here, 1, {}))
+      assert(engine:unarchive(id))
+      here = told(engine, { instance = id })
+      assert.same({ "unarchived", "archived" },
+        { here[1].type, here[2].type })
+      assert.same(before[1], table.move(here, 3, #here, 1, {}))
+      local lines = assert(engine:export(id))
+      for _, other in ipairs(kit.backends) do
+        local there, _, their_url = other.fresh { clock = clock }
+        assert(there:import(lines, { release = true }))
+        assert(there:import(lines, { release = true })) -- twice is once
+        local theirs = told(there, { instance = id })
+        local own = {} -- what was done to tasks is told where that was
+        for _, entry in ipairs(before[1]) do
+          if not entry.task then own[#own + 1] = entry end
+        end
+        assert.same(own, theirs)
+        assert.equal(#told(there, { by = "ann" }),
+          #told(there, { by = "ann", instance = id }))
+        assert(there:purge(id))
+        assert.same({}, told(there, {}))
+        assert.equal(0, kit.count(other, their_url, "audit"))
+      end
+      assert(engine:archive(id))
+      assert(engine:purge(id))
+      assert.same({}, told(engine, { instance = id }))
+      assert.equal("registered", told(engine, {})[1].type)
+      assert.is_nil(told(engine, {})[2])
+    end)
+  end
+
+  it("tells of a row that held a value once that goes", function()
+    local engine, _, url, _, turn = asked "signal"
+    for i = 1, 200 do turn(i) end
+    local both = backend.sql(url, ([[
+      select count(*) as n from %s a join %s h on h.shard = a.shard
+         and h.instance = a.instance and h.seq = a.seq
+       where a.id = a.instance]]):format(kit.table(backend, "audit"),
+      kit.table(backend, "history")))
+    assert.equal(0, math.tointeger(both[1].n))
+  end)
+
   it("is masked but for what tells of it", function()
     local engine, id, _, clock = gone_round(backend, 400)
     local lines = assert(engine:export(id, { mask = { "vars.total" } }))
@@ -508,6 +631,51 @@ kit.describe("a history that is kept short", function(backend)
     probe.fault(nil)
     assert.equal(600, get(engine, id).variables.total)
     assert.is_true(#stored(backend, url) <= KEEP + 2 * SLACK + 8)
+  end)
+
+  it("is trimmed soon after a connection was lost, whoever was noted", function()
+    local state = { rounds = 300 }
+    local engine, _, url = backend.fresh()
+    assert(engine:load(looping(state)))
+    local n = {}
+    state.on_step = function(ctx)
+      n[ctx.id] = (n[ctx.id] or 0) + 1
+      state.n = n[ctx.id]
+      ctx.vars.total = state.n
+    end
+    local ids = {}
+    for i = 1, 3 do ids[i] = assert(engine:start "t.long") end
+    probe.fault "engine.trim.fail=drop@1"
+    for _ = 1, 5 do if engine:run() then break end end
+    probe.fault(nil)
+    assert(engine:run())
+    for _, id in ipairs(ids) do
+      assert.equal(300, get(engine, id).variables.total)
+      assert.is_true(get(engine, id).trimmed.rows > 0)
+    end
+    assert.is_true(#stored(backend, url) <= 3 * (KEEP + 2 * SLACK))
+  end)
+
+  it("goes a megabyte at a time where its rows are large", function()
+    local state = { rounds = 240 }
+    local engine, _, url = backend.fresh()
+    assert(engine:load(looping(state)))
+    local before, most, gone = 0, 0, 0
+    state.on_step = function(ctx, n)
+      ctx.vars.large = ("x"):rep(50000) .. n
+      if n < 150 then return end
+      local now = kit.count(backend, url, "history")
+      if before > now then
+        most, gone = math.max(most, before - now), gone + before - now
+      end
+      before = now
+    end
+    local id = assert(engine:start "t.long")
+    assert(engine:run())
+    assert.is_true(gone > 40, gone)
+    assert.is_true(most > 5 and most <= 21, most)
+    assert.equal(240, get(engine, id).variables.total)
+    assert.is_true(#stored(backend, url) <= KEEP + SLACK + 8)
   end)
 
   it("is trimmed by nobody whose lease is gone", function()

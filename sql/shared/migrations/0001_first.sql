@@ -714,11 +714,14 @@ create index audit_by on pawl.audit ((shard + 0), by, at, id, seq)
 create index audit_instance
   on pawl.audit ((shard + 1), instance, at, id, seq)
   where instance is not null;
+-- Whether a request was met: beside very many entries of one instance.
+create index audit_request on pawl.audit ((shard + 1), instance, request)
+  where request is not null;
 comment on table pawl.audit is
-  'what somebody did that no history has: to tasks, workflows, what is archived; and purges';
+  'what somebody did that no history has: to tasks, workflows, what is archived or trimmed; and purges';
 comment on column pawl.audit.at is 'when';
 comment on column pawl.audit.id is
-  'the entry''s own; the instance''s: its history, archived now, tells of it';
+  'the entry''s own; the instance''s: a row of its history, archived or trimmed, tells of it';
 comment on column pawl.audit.seq is 'the row of that history; 0: of none';
 comment on column pawl.audit.type is 'what was done';
 comment on column pawl.audit.by is 'who did it';

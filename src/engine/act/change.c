@@ -660,7 +660,7 @@ static pawl_code find_seq(pawl_engine *e, const change *c, const subject *s,
     *seq = row.seq;
     /* it was there, in rows that are gone: before the first of them */
     if (!*seq &&
-        pawl_trimmed_visits(row.trimmed, pawl_buf_str(&node), &e->alloc))
+        pawl_trimmed_visits(row.trimmed, pawl_buf_str(&node), &e->alloc) >= 0)
       *seq = 1;
   }
 out:

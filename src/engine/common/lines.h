@@ -29,7 +29,8 @@
   X(history)            \
   X(inbox)              \
   X(subscription)       \
-  X(message) X(ending) X(failure) X(outbox) X(task) X(owner) X(attribute)
+  X(message)            \
+  X(ending) X(failure) X(outbox) X(task) X(owner) X(attribute) X(audit)
 
 typedef enum pawl_carried {
 #define PAWL_CARRIED_ENUM(table) PAWL_CARRIED_##table,

@@ -189,8 +189,9 @@ static pawl_code service_visits(const pawl_call *call, int64_t *out,
            .node = pawl_strz(call->node), .below = call->visit));
   if (rows.nrows) {
     const pawl_history_visits_row row = pawl_read_history_visits(&rows, 0);
-    *out += row.n +
-            pawl_trimmed_visits(row.trimmed, pawl_strz(call->node), &e->alloc);
+    const int64_t gone =
+        pawl_trimmed_visits(row.trimmed, pawl_strz(call->node), &e->alloc);
+    *out += row.n + (gone > 0 ? gone : 0);
   }
   return PAWL_OK;
 }

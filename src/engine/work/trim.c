@@ -8,8 +8,9 @@
 #include "../common/pipeline.h"
 #include "../common/time.h"
 
-#define ROWS 256     /* that one unit looks at: some milliseconds of locks */
-#define EACH_ROWS 64 /* who has not looked yet does so as often as that */
+#define ROWS 256      /* that one unit looks at: some milliseconds of locks */
+#define BYTES 1000000 /* or so; of large values few rows have as many */
+#define EACH_ROWS 64  /* who has not looked yet does so as often as that */
 
 #ifdef PAWL_TESTING
 static int64_t shortened;
@@ -78,8 +79,8 @@ static pawl_code read_rows(pawl_engine *e, const pawl_held *h, look *k,
   pawl_rows r;
 
   MUST(PAWL_READ(e->store, history_old, &r, err, PAWL_SLOT_MEMBERS(h),
-                 .after = h->trimmed, .upto = h->d.seq - kept(h),
-                 .max = ROWS));
+                 .after = h->trimmed, .upto = h->d.seq - kept(h), .max = ROWS,
+                 .bytes = BYTES));
   MUST(PAWL_KEEP(history_old, &r, &k->rows, err));
   k->n = r.nrows;
   for (int i = 0; i < k->n; i++) {
@@ -90,12 +91,25 @@ static pawl_code read_rows(pawl_engine *e, const pawl_held *h, look *k,
                                 .node = row->node,
                                 .changes = row->changes,
                                 .ends = row->ends != 0,
-                                .stays = row->stays != 0};
+                                .stays = row->stays != 0,
+                                .told = row->told != 0};
   }
   return PAWL_OK;
 }
 
 /* ---- what goes ---- */
+
+static pawl_code send_tell(pawl_engine *e, const pawl_held *h,
+                           const pawl_trim *t, pawl_error *err) {
+  pawl_args *a = &e->args;
+
+  if (!t->ntell) return PAWL_OK;
+  pawl_args_begin(a, PAWL_STMT_history_tell);
+  for (int i = 0; i < t->ntell; i++)
+    PAWL_PUT(a, history_tell, PAWL_LEASE_MEMBERS(h), .latch = PAWL_NULL,
+             .seq = t->tell[i]);
+  return pawl_store_send(e->store, a, NULL, err);
+}
 
 static pawl_code send(pawl_engine *e, pawl_held *h, const pawl_trim *t,
                       int *at, pawl_error *err) {
@@ -103,6 +117,7 @@ static pawl_code send(pawl_engine *e, pawl_held *h, const pawl_trim *t,
 
   MUST(PAWL_SEND(e->store, agenda_lock, at, err, PAWL_LEASE_MEMBERS(h),
                  .latch = PAWL_NULL));
+  MUST(send_tell(e, h, t, err));
   pawl_args_begin(a, PAWL_STMT_history_drop);
   for (int i = 0; i < t->ndrop; i++)
     PAWL_PUT(a, history_drop, PAWL_LEASE_MEMBERS(h), .latch = PAWL_NULL,
@@ -125,8 +140,16 @@ static pawl_code take_away(pawl_engine *e, pawl_held *h, const pawl_trim *t,
   TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
   TRY(send(e, h, t, &at, err));
   (void)PAWL_FAULT("engine.trim.before");
-  if (PAWL_FAULT("engine.trim.fail") == PAWL_FAULT_FAIL)
-    TRY(pawl_fail(err, PAWL_STORE, "it was not to be"));
+  switch (PAWL_FAULT("engine.trim.fail")) {
+    case PAWL_FAULT_FAIL:
+      TRY(pawl_fail(err, PAWL_STORE, "it was not to be"));
+      break;
+    case PAWL_FAULT_DROP:
+      TRY(pawl_fail(err, PAWL_UNREACHABLE, "the connection was lost"));
+      break;
+    default:
+      break;
+  }
   TRY(pawl_store_commit(e->store, err));
   (void)PAWL_FAULT("engine.trim.after");
   pawl_store_rows(e->store, at, &rows);
@@ -187,17 +210,19 @@ static pawl_code try_trim(pawl_engine *e, pawl_held *h, pawl_error *err) {
 }
 
 pawl_code pawl_trim_noted(pawl_engine *e, pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+
   if (!e->ntrims) return PAWL_OK;
   assert(!e->nsent); /* L2 */
   e->ntrims = 0;
   PAWL_EACH_SLOT (e, h) {
     int noted = h->trims;
-    h->trims = 0;
-    if (noted && h->state == PAWL_SLOT_PLANNED && h->d.def &&
+    h->trims = 0; /* also of those that are not come to: noted anew */
+    if (noted && rc == PAWL_OK && h->state == PAWL_SLOT_PLANNED && h->d.def &&
         h->d.def->keep_history)
-      MUST(try_trim(e, h, err));
+      rc = try_trim(e, h, err);
   }
-  return PAWL_OK;
+  return rc;
 }
 
 pawl_code pawl_trim_ahead(pawl_engine *e, pawl_held *h, pawl_error *err) {
