@@ -112,8 +112,8 @@ kit.describe("a history that is kept short", function(backend)
     until #page == 0
     assert.same(rows(engine, id), seen)
     assert.equal("trimmed",
-      rows(engine, id, { after = 5, type = "nosuch" })[1].type)
-    assert.same({}, rows(engine, id, { after = row.seq, type = "nosuch" }))
+      rows(engine, id, { after = 5, type = "undone" })[1].type)
+    assert.same({}, rows(engine, id, { after = row.seq, type = "undone" }))
   end)
 
   it("keeps the row that has each variable's latest value", function()
@@ -244,7 +244,7 @@ kit.describe("a history that is kept short", function(backend)
 
   --- Waits for an event, or a task, for as long as it lives; all of it is
   --- somebody's. `turn` has one more.
-  local function asked(kind)
+  local function asking_for(kind)
     local engine, clock, url = backend.fresh()
     local flow = pawl.workflow { code = "t.asked", start = "w",
       keep_history = KEEP }
@@ -302,7 +302,7 @@ kit.describe("a history that is kept short", function(backend)
   for _, kind in ipairs { "signal", "task" } do
     it("is so for what somebody does in a loop, which the audit keeps: "
       .. kind, function()
-      local engine, id, url, clock, turn = asked(kind)
+      local engine, id, url, clock, turn = asking_for(kind)
       for i = 1, 260 do turn(i) end
       local n = #stored(backend, url)
       assert.is_true(n >= KEEP and n <= KEEP + 2 * SLACK, n)
@@ -355,7 +355,7 @@ kit.describe("a history that is kept short", function(backend)
   end
 
   it("tells of a row that held a value once that goes", function()
-    local engine, _, url, _, turn = asked "signal"
+    local _, _, url, _, turn = asking_for "signal"
     for i = 1, 200 do turn(i) end
     local both = backend.sql(url, ([[
       select count(*) as n from %s a join %s h on h.shard = a.shard
@@ -473,8 +473,8 @@ kit.describe("a history that is kept short", function(backend)
           state.n = state.n + 1
           return state.n % rounds == 0 and "out" or "again"
         end })
-      new:step("bad", { run = function() error { code = "no" } end, retry = false,
-        next = "z" })
+      new:step("bad", { retry = false, next = "z",
+        run = function() error { code = "no" } end })
       new:finish "z"
       return new
     end
@@ -633,7 +633,7 @@ kit.describe("a history that is kept short", function(backend)
     assert.is_true(#stored(backend, url) <= KEEP + 2 * SLACK + 8)
   end)
 
-  it("is trimmed soon after a connection was lost, whoever was noted", function()
+  it("is trimmed soon after a lost connection, all that were noted", function()
     local state = { rounds = 300 }
     local engine, _, url = backend.fresh()
     assert(engine:load(looping(state)))
