@@ -364,6 +364,11 @@ pawl_code pawl_next_due(pawl_engine *engine, int64_t *due_us,
                   pawl_engine_next_due(engine, due_us, err)));
 }
 
+pawl_code pawl_save(pawl_engine *engine, pawl_error *err) {
+  ALONE;
+  CALL(pawl_engine_save(engine, err));
+}
+
 pawl_code pawl_busy(pawl_engine *engine, int *busy, pawl_error *err) {
   NEEDS(busy);
   CALL(EVERYBODYS("serve as a worker", pawl_engine_busy(engine, busy, err)));

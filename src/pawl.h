@@ -326,6 +326,22 @@ typedef void (*pawl_trace_fn)(void *ud, const pawl_trace *trace);
 
 struct lua_State;
 
+/* When commits reach the disk. Killing the process loses nothing of what was
+ * committed in any of these, and a store is never damaged; what differs is what
+ * a power cut takes away, or a machine that goes down: the commits since the
+ * last that had reached the disk, and so steps run again whose effects outside
+ * are known there. Only PAWL_DURABLE_EVERY is for stores that others rely on.
+ *
+ *   EVERY     each commit is on disk before the call returns
+ *   GROUPED   within flush_us, as long as there are ticks; on PostgreSQL when
+ *             its server says so (synchronous_commit = off, three times
+ *             wal_writer_delay at most; behind a pooler: as EVERY)
+ *   SAVE      when pawl_save is called, or earlier as the system likes; on
+ *             PostgreSQL as GROUPED
+ *
+ * What is at risk is told by the stats of a tick: `unsaved`, `unsaved_us`. */
+enum { PAWL_DURABLE_EVERY, PAWL_DURABLE_GROUPED, PAWL_DURABLE_SAVE };
+
 /* What an engine is told when it is opened. Set with PAWL_CONFIG_INIT, change
  * what matters; zero and NULL mean the default, given behind each field. It may
  * be an older or a newer header's: what it lacks is as if zero, and what the
@@ -372,6 +388,10 @@ typedef struct pawl_config {
   int64_t busy_us;          /* SQLite: for how long a call waits for others
                               who hold the file; less than 0: never, then it is
                               PAWL_BUSY and nothing is lost; 5 s */
+  int64_t flush_us;         /* PAWL_DURABLE_GROUPED: how long a commit may wait
+                              for the disk; 1 s */
+  int32_t durability;       /* PAWL_DURABLE_...; EVERY */
+  int32_t unused;           /* zero */
 } pawl_config;
 #ifdef __cplusplus
 #define PAWL_CONFIG_INIT \
@@ -995,7 +1015,11 @@ typedef struct pawl_tick_stats {
   int64_t commit_us;   /* what they did, stored */
   int64_t wait_us;     /* for locks that others held, whatever they were for */
   int64_t rest_us;     /* looking, delivering, keeping house */
-  int64_t reserved[8]; /* zero */
+  int64_t unsaved;     /* commits that a power cut could take; see
+                          PAWL_DURABLE_..., on PostgreSQL those since the last
+                          pawl_save, at most */
+  int64_t unsaved_us;  /* how long ago the first of them was; 0: none */
+  int64_t reserved[6]; /* zero */
 } pawl_tick_stats;
 /* Claims, runs and commits until nothing is due or `budget_us` is spent (0:
  * one round). What it costs to claim, load, run and commit is measured, and
@@ -1040,6 +1064,15 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_tick_instance(
 PAWL_API PAWL_MUSTUSE pawl_code pawl_next_due(pawl_engine *engine,
                                               int64_t *due_us,
                                               pawl_error *err);
+
+/* Takes to the disk what was committed and is not there yet, and returns when
+ * it is: what PAWL_DURABLE_GROUPED and _SAVE leave to be done. Nothing to do is
+ * PAWL_OK. PAWL_STORE: the disk has failed, and what it has of the commits
+ * since the last save is not known; PAWL_UNREACHABLE.
+ *
+ *   rc = pawl_save(engine, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_save(pawl_engine *engine,
+                                          pawl_error *err);
 
 /* Is anything of this engine's group held by anybody, this engine included?
  * *busy is 1 or 0. Fails as the store does: PAWL_UNREACHABLE.

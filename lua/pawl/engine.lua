@@ -106,6 +106,9 @@ local function host(value)
   return value
 end
 
+-- As in pawl.h: PAWL_DURABLE_...
+local DURABLE = { every = 0, grouped = 1, save = 2 }
+
 local open_shape = {
   clock = { "callable" }, log = { "callable" }, trace = { "callable" },
   host = { host, wants = "a table of functions by their names" },
@@ -113,7 +116,8 @@ local open_shape = {
   schema = { "string" },
   lease = { "duration", "lease_us" },
   heartbeat = { "duration", "heartbeat_us" },
-  busy = { "duration", "busy_us" },
+  busy = { "duration", "busy_us" }, flush = { "duration", "flush_us" },
+  durability = option.choice("durability", "every", "grouped", "save"),
   max_bytes = { "positive" }, batch = { "count" },
   concurrency = { "count" }, recoveries = { "count" }, shards = { "shards" },
   retain = { retain, wants = 'a duration like "30d", or a table of them' },
@@ -137,6 +141,7 @@ function engine.open(url, options)
   local config = read("pawl.open", open_shape, options)
   config.stored_code_own = config.stored_code == "own"
   config.unknown_fail = config.unknown == "fail"
+  config.durability = DURABLE[config.durability]
   config.private = config.state == "private"
   if config.busy_us == 0 then config.busy_us = -1 end -- never; C's 0 is unsaid
   config.create = config.create == false and -1 or 0

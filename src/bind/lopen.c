@@ -277,6 +277,8 @@ static void read_config(lua_State *L, int at, pawl_config *config) {
   config->lease_us = config_int(L, at, "lease_us");
   config->heartbeat_us = config_int(L, at, "heartbeat_us");
   config->busy_us = config_int(L, at, "busy_us");
+  config->flush_us = config_int(L, at, "flush_us");
+  config->durability = config_small(L, at, "durability");
   config->max_bytes = config_int(L, at, "max_bytes");
   config->batch = config_small(L, at, "batch");
   config->concurrency = config_small(L, at, "concurrency");

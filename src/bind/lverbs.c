@@ -282,7 +282,7 @@ static void set_seconds(lua_State *L, const char *name, int64_t us) {
 }
 
 static int push_stats(lua_State *L, const pawl_tick_stats *s) {
-  lua_createtable(L, 0, 11);
+  lua_createtable(L, 0, 13);
   pawl_bind_set_int(L, "claimed", s->claimed);
   pawl_bind_set_int(L, "steps", s->steps);
   pawl_bind_set_int(L, "commits", s->commits);
@@ -294,6 +294,8 @@ static int push_stats(lua_State *L, const pawl_tick_stats *s) {
   pawl_bind_push_due(L, s->next_due_us);
   lua_setfield(L, -2, "next_due");
   set_seconds(L, "over", s->over_us);
+  pawl_bind_set_int(L, "unsaved", s->unsaved);
+  set_seconds(L, "unsaved_for", s->unsaved_us);
   lua_createtable(L, 0, 6);
   set_seconds(L, "claim", s->claim_us);
   set_seconds(L, "load", s->load_us);
@@ -665,6 +667,12 @@ VERB(METHOD, busy, "busy", GIVES(YES), ARG(NOTHING)) {
   return pawl_busy(e, &c->yes, err);
 }
 
+/* engine:save() -> true | nil, err */
+VERB(METHOD, save, "save", GIVES(DONE), ARG(NOTHING)) {
+  (void)c;
+  return pawl_save(e, err);
+}
+
 /* engine:wait(seconds) -> true | nil, err */
 VERB(METHOD, wait, "wait", GIVES(DONE), ARG(SPAN)) {
   return pawl_wait(e, c->us, err);
@@ -682,7 +690,7 @@ VERB(METHOD, wait, "wait", GIVES(DONE), ARG(SPAN)) {
   X(workflow_hotfix) X(workflow_transfer) X(outbox_list) X(outbox_change)    \
   X(deploy) X(load) X(health) X(executor_list) X(backup) X(find) X(check)    \
   X(tick) X(stats) X(problems) X(tick_instance) X(next_due) X(busy)          \
-  X(wait) X(export) X(import) X(prune)
+  X(wait) X(save) X(export) X(import) X(prune)
 /* clang-format on */
 #define ROW(name) &verb_##name,
 static const verb *const verbs[] = {VERBS(ROW)};

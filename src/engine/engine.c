@@ -61,6 +61,7 @@ static void defaults(pawl_config *c) {
   if (c->max_bytes <= 0) c->max_bytes = 1000 * 1000;
   if (c->batch <= 0) c->batch = 128;
   if (c->batch > PAWL_MAX_BATCH) c->batch = PAWL_MAX_BATCH;
+  if (c->flush_us <= 0) c->flush_us = PAWL_SECOND;
   if (c->concurrency <= 0) c->concurrency = 100;
   if (c->concurrency > MAX_CONCURRENCY) c->concurrency = MAX_CONCURRENCY;
   if (c->recoveries <= 0) c->recoveries = c->recoveries < 0 ? 0 : 5;
@@ -80,6 +81,9 @@ static pawl_code check_config(const pawl_config *c, pawl_error *err) {
     return pawl_fail_hint(err, PAWL_INVALID,
                           "leave them out to serve all workflows",
                           "`prefixes` names no workflow");
+  if (c->durability < PAWL_DURABLE_EVERY || c->durability > PAWL_DURABLE_SAVE)
+    return pawl_fail_hint(err, PAWL_INVALID, "it is one of PAWL_DURABLE_...",
+                          "there is no `durability` %d", (int)c->durability);
   if (c->tenant && (!c->tenant[0] || strlen(c->tenant) > MAX_TENANT))
     return pawl_fail_hint(err, PAWL_INVALID,
                           "leave it out to see all that there is",
@@ -113,14 +117,16 @@ static pawl_code init_slots(pawl_engine *e, pawl_error *err) {
 }
 
 static pawl_code open_parts(pawl_engine *e, const char *url, pawl_error *err) {
-  pawl_store_options store = {.alloc = &e->alloc,
-                              .log = &e->log,
-                              .clock = &e->clock,
-                              .pooler = e->config.pooler,
-                              .schema = e->config.schema,
-                              .create = e->config.create,
-                              .shards = e->config.shards,
-                              .busy_us = e->config.busy_us};
+  pawl_store_options store = {
+      .alloc = &e->alloc,
+      .log = &e->log,
+      .clock = &e->clock,
+      .pooler = e->config.pooler,
+      .schema = e->config.schema,
+      .create = e->config.create,
+      .shards = e->config.shards,
+      .busy_us = e->config.busy_us,
+      .relaxed = e->config.durability != PAWL_DURABLE_EVERY};
   pawl_host_options host = {.alloc = &e->plain,
                             .log = &e->log,
                             .lua = e->config.lua,
@@ -197,8 +203,8 @@ static void say_goodbye(pawl_engine *e) {
   TRY(pawl_commit_all(e, &err));
   TRY(pawl_aside_give_back(e, NULL, 0, &err));
   TRY(pawl_claim_release(e, &err));
-  if (!e->registered) return;
-  TRY(pawl_executor_stop(e, &err));
+  if (e->registered) TRY(pawl_executor_stop(e, &err));
+  TRY(pawl_store_save(e->store, &err)); /* who closes wants it kept */
 out:
   if (rc != PAWL_OK) pawl_log_error(&e->log, PAWL_WARN, "closing", &err);
 }
@@ -306,6 +312,29 @@ static pawl_code prune(pawl_engine *e, const pawl_tick_stats *stats,
   return pawl_engine_prune_piece(e, idle ? PRUNE_IDLE_US : PRUNE_BUSY_US, err);
 }
 
+/* ---- what has not reached the disk ---- */
+
+static int64_t unsaved_for_us(const pawl_engine *e) {
+  const pawl_unsaved *u = pawl_store_unsaved(e->store);
+  return u->commits ? pawl_clock_mono() - u->since_mono_us : 0;
+}
+
+/* Commits count as grouped by when they were made: the next one may be far. */
+static pawl_code flush(pawl_engine *e, pawl_error *err) {
+  if (e->config.durability != PAWL_DURABLE_GROUPED ||
+      unsaved_for_us(e) < e->config.flush_us)
+    return PAWL_OK;
+  const pawl_spent was = pawl_budget_spend(e, PAWL_SPENT_COMMIT);
+  const pawl_code rc = pawl_store_flush(e->store, err);
+  (void)pawl_budget_spend(e, was);
+  return rc;
+}
+
+pawl_code pawl_engine_save(pawl_engine *e, pawl_error *err) {
+  MUST(pawl_pipeline_drain(e, err));
+  return pawl_store_save(e->store, err);
+}
+
 /* Rounds first, then what others have left: children that have to end with
  * their parents; and what is past its time. */
 pawl_code pawl_engine_tick(pawl_engine *e, int64_t budget_us,
@@ -327,6 +356,7 @@ out:
   if (rc == PAWL_OK) rc = pawl_reach(e, &more, err);
   if (more) stats->next_due_us = 0;
   if (rc == PAWL_OK) rc = prune(e, stats, err);
+  if (rc == PAWL_OK) rc = flush(e, err);
   pawl_budget_tell(e, stats);
   return rc;
 }

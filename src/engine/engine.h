@@ -46,6 +46,7 @@ pawl_code pawl_engine_give_back(pawl_engine *e, pawl_error *err);
 pawl_code pawl_engine_tick_one(pawl_engine *e, const pawl_id *id,
                                int64_t budget_us, pawl_tick_stats *stats,
                                const char **status, pawl_error *err);
+pawl_code pawl_engine_save(pawl_engine *e, pawl_error *err);
 pawl_code pawl_engine_next_due(pawl_engine *e, int64_t *due_us,
                                pawl_error *err);
 /* pawl_host_lend of its host. */

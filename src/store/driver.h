@@ -76,16 +76,27 @@ enum { /* does one share sessions out, so that nothing may depend on one? */
        PAWL_POOLER_SHARED = 1
 };
 
+/* Commits that are not known to be on disk, where they need not be. */
+typedef struct pawl_unsaved {
+  int64_t commits, since_mono_us;
+} pawl_unsaved;
+
+static inline void pawl_unsaved_add(pawl_unsaved *u) {
+  if (!u->commits++) u->since_mono_us = pawl_clock_mono();
+}
+
 typedef struct pawl_driver_options {
   const pawl_alloc *alloc;
   const pawl_log *log;
   const pawl_clock *clock;
-  pawl_counts *counts; /* where what is done is counted */
-  int pooler;          /* PAWL_POOLER_...; UNKNOWN is found out by `open` */
-  const char *schema;  /* of a database that has schemas; NULL: pawl */
-  int64_t busy_us;     /* how long it waits for who holds a file; 0: never */
-  int create;          /* a missing SQLite file may be made */
-  int look;            /* one that may only be read will do */
+  pawl_counts *counts;   /* where what is done is counted */
+  int pooler;            /* PAWL_POOLER_...; UNKNOWN is found out by `open` */
+  const char *schema;    /* of a database that has schemas; NULL: pawl */
+  int64_t busy_us;       /* how long it waits for who holds a file; 0: never */
+  int relaxed;           /* commits return before they are on disk */
+  pawl_unsaved *unsaved; /* where those are counted */
+  int create;            /* a missing SQLite file may be made */
+  int look;              /* one that may only be read will do */
   pawl_left_log left_log; /* SQLite: of a file that is gone (file.h, F2) */
 } pawl_driver_options;
 
@@ -152,6 +163,9 @@ typedef struct pawl_driver {
   pawl_code (*wait)(pawl_conn *c, int64_t deadline_mono_us,
                     const volatile int *stop, struct pollfd *fds, int nfds,
                     int *woken, pawl_error *err);
+  /* No unit open: takes all that was committed to the disk. `only_local`: where
+   * that is somebody else's to do, who does it by himself, it is left to him. */
+  pawl_code (*save)(pawl_conn *c, int only_local, pawl_error *err);
   /* No unit open: how the store stands, without asking a server; the same
    * twice: nobody has written anything in between. 0: it cannot be told. NULL:
    * it never can. */

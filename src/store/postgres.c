@@ -77,6 +77,8 @@ struct pawl_conn {
   const char *schema; /* NULL: the one that statements are written for */
   pawl_buf texts[PAWL_NSTMTS]; /* of another one, as they are asked for */
   PGconn *pg;
+  int relaxed; /* commits need not be on disk; not behind a pooler */
+  pawl_unsaved *unsaved;
   int pooler;
   int is_lost;
   int is_listening;
@@ -173,6 +175,8 @@ static pawl_code queue_plain(pawl_conn *c, op_kind kind, const char *sql,
 static pawl_code queue_session(pawl_conn *c, pawl_error *err) {
   MUST(queue_plain(c, OP_PLAIN, PAWL_PG_PATH, err));
   MUST(queue_plain(c, OP_PLAIN, settings, err));
+  if (c->relaxed)
+    MUST(queue_plain(c, OP_PLAIN, "set synchronous_commit to off", err));
   return queue_plain(c, OP_PLAIN, PAWL_PG_PLANNER, err);
 }
 
@@ -454,6 +458,8 @@ static pawl_code postgres_open(const char *target,
   c->log = options->log;
   if (options->schema && strcmp(options->schema, PAWL_PG_SCHEMA) != 0)
     c->schema = options->schema;
+  c->relaxed = options->relaxed;
+  c->unsaved = options->unsaved;
   c->counts = &unseen;
   for (int i = 0; i < NUNITS; i++)
     pawl_results_init(&c->units[i].results, c->alloc);
@@ -625,6 +631,12 @@ static pawl_code send_queued(pawl_conn *c, pawl_error *err) {
   return PAWL_OK;
 }
 
+static void note_commit(pawl_conn *c, const unit *u) {
+  if (c->relaxed && !c->pooler && u->did_anything &&
+      u->kind != PAWL_UNIT_READ && u->kind != PAWL_UNIT_SNAPSHOT)
+    pawl_unsaved_add(c->unsaved);
+}
+
 static pawl_code postgres_commit(pawl_conn *c, pawl_error *err) {
   assert(c->open);
   if (c->nqueued > 0 || c->in_transaction) MUST(send_queued(c, err));
@@ -634,6 +646,7 @@ static pawl_code postgres_commit(pawl_conn *c, pawl_error *err) {
     return fail_lost(c, "the connection was lost", err);
   }
   if (c->open->did_anything) c->counts->transactions++;
+  note_commit(c, c->open);
   assert(c->nqueued == 0 && c->open->nops == 0); /* D1 */
   c->in_transaction = 0;
   c->open = NULL;
@@ -672,6 +685,7 @@ static pawl_code postgres_finish(pawl_conn *c, pawl_error *err) {
           sizeof *c->submitted * (size_t)c->nsubmitted);
   c->shown = u;
   if (u->rc != PAWL_OK && err) *err = u->err;
+  if (u->rc == PAWL_OK) note_commit(c, u);
   return u->rc;
 }
 
@@ -721,6 +735,27 @@ static pawl_code postgres_script(pawl_conn *c, const char *sql,
   pawl_code rc = pawl_buf_check(&text, err);
   if (rc == PAWL_OK) rc = run_script(c, text.at, err);
   pawl_buf_deinit(&text);
+  return rc;
+}
+
+/* ---- what is not on disk ---- */
+
+/* A commit that waits for the disk takes all before it along; one that has
+ * written nothing would not wait, hence the number. */
+static pawl_code postgres_save(pawl_conn *c, int only_local, pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+
+  if (only_local) return PAWL_OK; /* the server's own writer does it */
+  MUST(postgres_begin(c, PAWL_UNIT_OPEN, err));
+  TRY(run_script(c,
+                 "set local synchronous_commit to on;"
+                 "select pg_catalog.pg_current_xact_id()",
+                 err));
+  TRY(postgres_commit(c, err));
+  *c->unsaved = (pawl_unsaved){0, 0};
+  return PAWL_OK;
+out:
+  (void)postgres_rollback(c);
   return rc;
 }
 
@@ -892,5 +927,6 @@ const pawl_driver pawl_driver_postgres = {
     .script = postgres_script,
     .query = postgres_query,
     .wait = postgres_wait,
+    .save = postgres_save,
     .backup = postgres_backup,
 };

@@ -14,6 +14,7 @@
 
 #define SAFE_VERSION 3051003 /* commits and checkpoints may overlap */
 #define WAL_PASSIVE ((int64_t)4 * 1024 * 1024)
+#define WAL_RELAXED ((int64_t)32 * 1024 * 1024) /* a frame would wait for it */
 #define WAL_TRUNCATE ((int64_t)16 * 1024 * 1024)
 
 enum {
@@ -213,13 +214,17 @@ static void unlock_beside(pawl_sqconn *c) {
 
 /* ---- checkpoints ---- */
 
+static int64_t passive_pages(const pawl_sqconn *c) {
+  return (c->options->relaxed ? WAL_RELAXED : WAL_PASSIVE) / c->page_bytes;
+}
+
 /* `pages` are in the WAL after a commit; it shrinks when a writer begins it
  * anew behind a complete checkpoint. */
 static int on_commit(void *ud, sqlite3 *db, const char *name, int pages) {
   pawl_sqconn *c = ud;
   (void)db;
   (void)name;
-  if (pages < c->wal_pages) c->checkpoint_pages = WAL_PASSIVE / c->page_bytes;
+  if (pages < c->wal_pages) c->checkpoint_pages = passive_pages(c);
   c->wal_pages = pages;
   return SQLITE_OK;
 }
@@ -233,7 +238,7 @@ static void checkpoint(pawl_sqconn *c, int mode) {
   c->no_waiting = 0;
   if (rc == SQLITE_OK && mode == SQLITE_CHECKPOINT_TRUNCATE) c->wal_pages = 0;
   /* An old reader may hold it back: not again before as much has come. */
-  c->checkpoint_pages = c->wal_pages + WAL_PASSIVE / c->page_bytes;
+  c->checkpoint_pages = c->wal_pages + passive_pages(c);
 }
 
 /* ---- is the file still there? ---- */
@@ -607,7 +612,7 @@ static pawl_code configure(pawl_sqconn *c, pawl_error *err) {
                         "pragma journal_size_limit=16777216",
                         err));
   MUST(pawl_sqconn_ask(c, "pragma page_size", &c->page_bytes, err));
-  c->checkpoint_pages = WAL_PASSIVE / c->page_bytes;
+  c->checkpoint_pages = passive_pages(c);
   sqlite3_wal_hook(c->db, on_commit, c);
   return pawl_sqconn_ask(c, steering[DATA_VERSION], &c->seen_version, err);
 }
@@ -735,12 +740,40 @@ pawl_code pawl_sqconn_open(pawl_sqconn *c, const char *path, pawl_error *err) {
  * were not. What it is to be is settled before a unit begins, so that none goes
  * on without the sync it wants. */
 static pawl_code set_sync(pawl_sqconn *c, int unit, pawl_error *err) {
-  int skips = unit == PAWL_UNIT_SOON;
+  int skips = unit == PAWL_UNIT_SOON || (c->options->relaxed && c->has_synced);
   if (unit == PAWL_UNIT_READ || c->skips_sync == skips) return PAWL_OK;
   MUST(pawl_sqconn_exec(
       c, skips ? "pragma synchronous=normal" : "pragma synchronous=full",
       err));
   c->skips_sync = skips;
+  return PAWL_OK;
+}
+
+/* The first one of a connection is synced in any case, as SQLite then sees to
+ * it that a log that was just made can be found in its folder. */
+static void note_commit(pawl_sqconn *c) {
+  if (!c->options->relaxed) return;
+  if (!c->skips_sync) {
+    c->has_synced = 1;
+    *c->options->unsaved = (pawl_unsaved){0, 0};
+  } else if (c->has_synced && !c->is_memory) {
+    pawl_unsaved_add(c->options->unsaved);
+  }
+}
+
+pawl_code pawl_sqconn_save(pawl_sqconn *c, pawl_error *err) {
+  sqlite3_file *log = NULL;
+  int rc = SQLITE_OK;
+
+  (void)PAWL_FAULT("store.save");
+  if (!c->is_memory && !c->reading) {
+    MUST(pawl_sqconn_check_place(c, err));
+    (void)sqlite3_file_control(c->db, "main", SQLITE_FCNTL_JOURNAL_POINTER,
+                               &log);
+    if (log && log->pMethods) rc = log->pMethods->xSync(log, SQLITE_SYNC_FULL);
+  }
+  if (rc != SQLITE_OK) return fail_rc(c, c->name, rc, err);
+  *c->options->unsaved = (pawl_unsaved){0, 0};
   return PAWL_OK;
 }
 
@@ -768,6 +801,7 @@ static pawl_code commit_write(pawl_sqconn *c, pawl_error *err) {
                      ? fail_rc(c, c->name, SQLITE_BUSY, err)
                      : steer(c, COMMIT, err);
   if (rc == PAWL_OK) {
+    note_commit(c);
     lost = PAWL_FAULT("commit.after") == PAWL_FAULT_DROP;
     if (c->wal_pages >= c->checkpoint_pages && !c->is_memory)
       checkpoint(c, SQLITE_CHECKPOINT_PASSIVE);

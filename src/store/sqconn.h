@@ -48,6 +48,7 @@ typedef struct pawl_sqconn {
   int locks_commits;            /* an old library, see Locks */
   int is_waiting;               /* and says so */
   sqlite3_stmt *steering[PAWL_SQ_NSTEERING];
+  int has_synced; /* a commit of this connection was */
   int skips_sync; /* commits return before they are on disk: PAWL_UNIT_SOON */
   int64_t page_bytes;
   int64_t wal_pages, checkpoint_pages; /* pages there, next checkpoint at */
@@ -87,6 +88,8 @@ pawl_code pawl_sqconn_check_place(pawl_sqconn *c, pawl_error *err);
 int pawl_sqconn_has_news(pawl_sqconn *c);
 /* Of the data as others' commits have left it; 0: it may be another file. */
 int pawl_sqconn_version(pawl_sqconn *c, int64_t *out);
+/* The log, and with it all that was committed, is on disk. */
+pawl_code pawl_sqconn_save(pawl_sqconn *c, pawl_error *err);
 /* No transaction is open. */
 void pawl_sqconn_tidy(pawl_sqconn *c);
 

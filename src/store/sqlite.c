@@ -618,6 +618,12 @@ static int sqlite_mark(pawl_conn *c, pawl_store_marks *out) {
   return pawl_sqconn_version(&c->on, &out->others);
 }
 
+static pawl_code sqlite_save(pawl_conn *c, int only_local, pawl_error *err) {
+  (void)only_local;
+  assert(c->unit < 0);
+  return pawl_sqconn_save(&c->on, err);
+}
+
 static void sqlite_name(const char *path, pawl_buf *out) {
   pawl_buf_addz(out, path);
 }
@@ -647,6 +653,7 @@ const pawl_driver pawl_driver_sqlite = {
     .query = sqlite_query,
     .wait = sqlite_wait,
     .backup = sqlite_backup,
+    .save = sqlite_save,
     .mark = sqlite_mark,
     .tidy = sqlite_tidy,
 };

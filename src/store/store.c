@@ -34,6 +34,7 @@ struct pawl_store {
   int nsubmitted; /* on this connection */
   int nlost;      /* older ones, which went with another */
   pawl_counts counts;
+  pawl_unsaved unsaved;
   int64_t epoch;
   int stays;        /* a lost connection is not opened again now */
   int nheld;        /* levels of the transaction that is held */
@@ -112,6 +113,8 @@ static pawl_store *new_store(const pawl_store_options *o) {
                             .busy_us = o->busy_us < 0   ? 0
                                        : o->busy_us > 0 ? o->busy_us
                                                         : BUSY_US,
+                            .relaxed = o->relaxed,
+                            .unsaved = &store->unsaved,
                             .create = o->create >= 0,
                             .look = o->create < 0};
   store->owner = getpid();
@@ -637,6 +640,28 @@ pawl_code pawl_store_backup(pawl_store *store, const char *path,
 out:
   pawl_store_rollback(store);
   return rc;
+}
+
+const pawl_unsaved *pawl_store_unsaved(const pawl_store *store) {
+  return &store->unsaved;
+}
+
+static pawl_code save(pawl_store *store, int only_local, pawl_error *err) {
+  if (is_foreign(store)) return fail_forked(err);
+  if (store->phase != IDLE || store->nheld)
+    return fail_phase("save", "a unit of work is open", err);
+  if (!store->unsaved.commits) return PAWL_OK;
+  if (!store->conn) /* what was committed over it is the store's own */
+    MUST(reopen(store, err));
+  return settle(store, store->driver->save(store->conn, only_local, err));
+}
+
+pawl_code pawl_store_save(pawl_store *store, pawl_error *err) {
+  return save(store, 0, err);
+}
+
+pawl_code pawl_store_flush(pawl_store *store, pawl_error *err) {
+  return save(store, 1, err);
 }
 
 int pawl_store_mark(pawl_store *store, pawl_store_marks *out) {

@@ -34,6 +34,7 @@ typedef struct pawl_store_options {
                          PAWL_INVALID */
   int create;         /* -1: a missing or empty store is an error */
   int shards;         /* of a store made now; 0: 1 */
+  int relaxed;        /* commits may return before they are on disk */
   int64_t busy_us;    /* SQLite: for how long it waits for others; less than
                          0: never; 0: 5 s */
   int migrate;        /* 1: upgrade an older store too (pawl migrate) */
@@ -149,6 +150,12 @@ pawl_code pawl_store_backup(pawl_store *store, const char *path,
                             const volatile int *stop, int64_t *bytes,
                             pawl_error *err);
 void pawl_store_tidy(pawl_store *store);
+/* Commits of a relaxed store that may not be on disk yet. */
+const pawl_unsaved *pawl_store_unsaved(const pawl_store *store);
+/* Takes them there; no unit is open. `flush`: as far as a server does not do
+ * that by itself. */
+pawl_code pawl_store_save(pawl_store *store, pawl_error *err);
+pawl_code pawl_store_flush(pawl_store *store, pawl_error *err);
 /* See driver.h; never told while a transaction is held. */
 int pawl_store_mark(pawl_store *store, pawl_store_marks *out);
 void pawl_store_count(const pawl_store *store, pawl_counts *out);

@@ -133,6 +133,10 @@ function pawl.migrations(url, options) end
 ---@field retain? number|string|pawl.RetainOptions  how long what has ended is
 ---                                 kept, where its workflow does not say; then
 ---                                 it is pruned by ticks
+---@field durability? "every"|"grouped"|"save"  when commits are on disk: each
+---                                 before the call returns, within `flush`,
+---                                 with engine:save; "every"
+---@field flush? number|string      1 s
 ---@field busy? number|string       how long it waits for others who hold a
 ---                                 SQLite file; 0: never; 5 s
 ---@field shards? integer           of a store made by this open; 1
@@ -351,6 +355,8 @@ function Transaction:query(sql, ...) end
 ---@field held integer       still leased when the tick returned
 ---@field waiting integer    handlers that wait, of those
 ---@field next_due? number   when to look again; 0 now, nil nothing due
+---@field unsaved integer      commits that a power cut could take
+---@field unsaved_for number   seconds since the first of them; 0: none
 ---@field over number         seconds that it took beyond its budget
 ---@field spent pawl.Spent    where its time went
 
@@ -1139,6 +1145,11 @@ function Tasks:escalate(id, options) end
 ---@return pawl.Stats? stats
 ---@return pawl.Error? err
 function Engine:tick(budget) end
+
+--- Takes to the disk what was committed and is not there yet.
+---@return boolean? done
+---@return pawl.Error? err
+function Engine:save() end
 
 --- The same for one instance alone.
 ---@param id string

@@ -147,4 +147,7 @@ void pawl_budget_tell(pawl_engine *e, pawl_tick_stats *stats) {
   stats->commit_us = spent[PAWL_SPENT_COMMIT];
   stats->wait_us = spent[PAWL_SPENT_WAIT];
   stats->rest_us = spent[PAWL_SPENT_REST];
+  const pawl_unsaved *u = pawl_store_unsaved(e->store);
+  stats->unsaved = u->commits;
+  stats->unsaved_us = u->commits ? pawl_clock_mono() - u->since_mono_us : 0;
 }

@@ -38,8 +38,11 @@ pawl_code pawl_claim_clock(pawl_engine *e, pawl_error *err) {
 /* ---- looking ---- */
 
 static pawl_code promote(pawl_engine *e, int shard, pawl_error *err) {
-  return PAWL_WRITE(e->store, agenda_promote, NULL, err, .shard = shard,
-                    .now = pawl_store_now(e->store), .max = PROMOTE_MAX);
+  /* one that is forgotten is promoted again */
+  const pawl_agenda_promote_args row = {
+      .shard = shard, .now = pawl_store_now(e->store), .max = PROMOTE_MAX};
+  return pawl_store_once_one(e->store, PAWL_UNIT_SOON,
+                             PAWL_STMT_agenda_promote, &row, NULL, err);
 }
 
 /* What to do about rows that are due and not ready. */
