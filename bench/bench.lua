@@ -3,7 +3,7 @@
 --- whatever else the machine does hits both. See docs/performance.md.
 ---
 ---   ./dev bench [--quick] [--json] [--baseline FILE] [--save] [--record]
----               [--beside] [sqlite | postgres]
+---               [--beside] [--frame] [sqlite | postgres]
 ---
 ---   throughput.lua  W1, W1x2, W2, W2x2, W3, W3_bulk, W6, W7,
 ---                   W7_single, each
@@ -13,6 +13,8 @@
 ---   record.lua      questions to a record of many years; with --record alone
 ---   beside.lua      W1 while half of a record is pruned and its events are
 ---                   relayed; with --beside alone
+---   frame.lua       ticks of two milliseconds, sixty a second; with --frame
+---                   alone
 ---   counts.lua      allocations, instructions, what a small change writes
 ---   targets.lua     what is aimed at
 ---   baseline.lua    what is worse or better than it was
@@ -39,6 +41,7 @@ local baseline = require "baseline"
 local beside = require "beside"
 local counts = require "counts"
 local depth = require "depth"
+local frame = require "frame"
 local latency = require "latency"
 local machine = require "machine"
 local memory = require "memory"
@@ -55,6 +58,7 @@ local throughput = require "throughput"
 --- depth: rounds of W5, which has double the instances of W2;
 --- probe: instances under observation, few and many;
 --- record: finished ones in the record, whose tenth waits beside;
+--- live, frames: instances and frames of that; paced: sixty a second.
 --- beside: instances of W1 in each turn beside what works on that, so many
 --- seconds at most (patience); rate: events a second that are relayed.
 local SIZES = {
@@ -62,16 +66,19 @@ local SIZES = {
     bulk = 20000, items = 10000, events = 10000, waiting = 4000, latency = 40,
     cold = 40, finished = 1000000, timers = 100000, depth = 7, asleep = 1000000,
     probe = { 128, 384 }, changes = 40,
-    record = 1000000, beside = 2000, patience = 270, rate = 400 },
+    record = 1000000, beside = 2000, patience = 270, rate = 400,
+    live = 10000, frames = 3600, paced = true },
   quick = { rounds = 3, five = 2000, one = 4000, raw = 10000, starts = 1000,
     bulk = 10000, items = 2000, events = 2000, waiting = 4000, latency = 20,
     cold = 20, finished = 100000, timers = 10000, depth = 5, asleep = 100000,
     probe = { 64, 192 }, changes = 20,
-    record = 100000, beside = 500, patience = 150, rate = 200 },
+    record = 100000, beside = 500, patience = 150, rate = 200,
+    live = 10000, frames = 1200, paced = true },
   tiny = { rounds = 1, five = 20, one = 20, raw = 640, starts = 5, bulk = 20,
     items = 20, events = 20, waiting = 4, latency = 2, cold = 1, finished = 50,
     timers = 5, depth = 1, asleep = 50, probe = { 4, 8 }, changes = 2,
-    record = 100, beside = 20, patience = 60, rate = 200 },
+    record = 100, beside = 20, patience = 60, rate = 200,
+    live = 40, frames = 20 },
 }
 
 --- Those that take turns, in this order.
@@ -117,6 +124,7 @@ end
 local ALONE = {
   { "record", record.measure, "a record of %d" },
   { "beside", beside.measure, "beside who prunes and relays, a record of %d" },
+  { "frame", frame.measure, "frames" },
 }
 
 --- Of these what is asked for, or else all.
@@ -162,7 +170,8 @@ end
 
 local function usage(problem)
   say("bench: %s\nusage: bench [--quick] [--json] [--baseline FILE] [--save] "
-    .. "[--record]\n             [--beside] [sqlite | postgres]", problem)
+    .. "[--record]\n             [--beside] [--frame] [sqlite | postgres]",
+    problem)
   os.exit(2)
 end
 
@@ -233,6 +242,9 @@ end
 --- What is told of all stores together: the cold start of the one that needs
 --- no server, and the most that a worker takes.
 local function add_totals(options, results)
+  if results.sqlite then -- its key is the same whoever serves the others
+    results.frame, results.sqlite.frame = results.sqlite.frame, nil
+  end
   if options.is_part then return end
   results.rss_mb = 0
   for _, name in ipairs { "postgres", "sqlite" } do

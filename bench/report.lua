@@ -213,6 +213,21 @@ local function store_lines(name, measures, lines)
   if measures.record then record_lines(measures.record, lines) end
 end
 
+--- Microseconds of a tick, and the share that was late by a millisecond.
+local function frame_lines(results, lines)
+  if not results.frame then return end
+  lines[#lines + 1] = "frames (a tick of 2 ms, four instances due)"
+  for _, place in ipairs { "file", "memory" } do
+    for _, kind in ipairs { "every", "grouped", "save" } do
+      local f = results.frame[place][kind]
+      lines[#lines + 1] = ("  %-6s %-8s p50 %5.0f  p99 %5.0f  p99.9 %6.0f us, "
+        .. "over by 1 ms %.4f, %5.0f bytes a step, idle %.1f us"):format(place,
+        kind, f.p50_us, f.p99_us, f.p999_us, f.over_1ms, f.bytes_per_step,
+        f.idle_us)
+    end
+  end
+end
+
 local function target_lines(results, lines)
   lines[#lines + 1] = "targets"
   for _, t in ipairs(results.targets) do
@@ -278,6 +293,7 @@ function report.text(results)
   if results.cold_start_ms then
     lines[#lines + 1] = ("cold start: %.1f ms"):format(results.cold_start_ms)
   end
+  frame_lines(results, lines)
   if results.peers then peer_lines(results, lines) end
   if results.targets then target_lines(results, lines) end
   if results.baseline then baseline_lines(results, lines) end

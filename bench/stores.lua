@@ -63,6 +63,9 @@ function SQLite.bytes()
   return math.tointeger(tonumber(file:read("a"):match("wchar: (%d+)")))
 end
 
+--- Bytes that this process has given to write() so far.
+function stores.written() return SQLite.bytes() end
+
 SQLite.bytes_name = "bytes_per_"
 
 function SQLite.updates() end

@@ -116,6 +116,25 @@ for _, backend in ipairs(backends) do
       assert.is_nil(results.targets)
     end)
 
+    it("draws frames, alone", function()
+      local results = run("--frame", backend.name)
+      assert.is_nil(results[backend.name].W1)
+      if backend.name == "postgres" then
+        assert.is_nil(results.frame)
+        return
+      end
+      for _, place in ipairs { "file", "memory" } do
+        for _, kind in ipairs { "every", "grouped", "save" } do
+          local found = results.frame[place][kind]
+          assert.equal(20, found.frames)
+          assert.is_true(found.p50_us > 0 and found.p50_us <= found.max_us)
+          assert.is_true(found.over_1ms >= 0 and found.over_1ms <= 1)
+          assert.is_true(found.steps > 0 and found.idle_us > 0)
+          assert.equal(place == "file", found.bytes_per_step > 0)
+        end
+      end
+    end)
+
     it("works beside who prunes and relays, alone", function()
       local results = run("--beside", backend.name)
       local found = results[backend.name].beside
@@ -138,7 +157,7 @@ describe("./dev bench", function()
   after_each(process.stop_all)
 
   it("saves no part of a run as if it were all of one", function()
-    for _, part in ipairs { "--record", "--beside" } do
+    for _, part in ipairs { "--record", "--beside", "--frame" } do
       local code, _, err = run_to_end(part, "--save", "--baseline",
         tmp.path "baseline.json")
       assert.equal(2, code)
