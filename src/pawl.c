@@ -73,12 +73,14 @@ pawl_code pawl_format(pawl_engine *engine, char **out, pawl_error *err,
 
   NEEDS(out);
   NEEDS(format);
+  if (engine) pawl_engine_go_in(engine); /* its allocator may call back */
   va_start(args, format);
   pawl_code rc = pawl_json_format(&b, format, args, err);
   va_end(args);
   if (rc == PAWL_OK) rc = pawl_buf_check(&b, err);
   if (rc == PAWL_OK) rc = pawl_hand_out(alloc, &b, out, err);
   pawl_buf_deinit(&b);
+  if (engine) pawl_engine_leave(engine);
   return rc;
 }
 
@@ -202,8 +204,8 @@ pawl_code pawl_open(const char *url, const pawl_config *config,
   return rc == PAWL_OK ? pawl_engine_open(url, &own, out, err) : rc;
 }
 
-void pawl_close(pawl_engine *engine) {
-  pawl_engine_close(engine);
+pawl_code pawl_close(pawl_engine *engine) {
+  return pawl_engine_close(engine);
 }
 
 const char *pawl_store_name(const char *url, char *out, size_t size) {

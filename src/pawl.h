@@ -391,7 +391,9 @@ typedef struct pawl_config {
   int64_t flush_us;         /* PAWL_DURABLE_GROUPED: how long a commit may wait
                               for the disk; 1 s */
   int32_t durability;       /* PAWL_DURABLE_...; EVERY */
-  int32_t unused;           /* zero */
+  int32_t never_stop;       /* 1: pawl_interrupt lets a handler that runs come
+                              to its end: Lua that only computes is up to
+                              twice as fast */
 } pawl_config;
 #ifdef __cplusplus
 #define PAWL_CONFIG_INIT \
@@ -426,11 +428,11 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_open(const char *url,
                                           pawl_engine **out, pawl_error *err);
 
 /* Releases what is leased, so that others have it at once, then closes. NULL is
- * accepted. Cannot fail; from inside a handler or callback of this engine it
- * does nothing but log an error.
+ * accepted. PAWL_MISUSE from inside a handler or callback of this engine, which
+ * stays open then, as it is; else PAWL_OK, whatever the store says.
  *
  *   pawl_close(engine); */
-PAWL_API void pawl_close(pawl_engine *engine);
+PAWL_API pawl_code pawl_close(pawl_engine *engine);
 
 /* What may be shown of a store's `url` in logs and to people: the path, or
  * "postgres:host=... port=... dbname=... user=...", made of what is read in it.
@@ -1090,9 +1092,14 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_busy(pawl_engine *engine, int *busy,
 PAWL_API PAWL_MUSTUSE pawl_code pawl_wait(pawl_engine *engine, int64_t for_us,
                                           pawl_error *err);
 
-/* Makes the running tick stop after the handler under way, and release what was
- * not begun. Legal from another thread and from a signal handler. NULL is
- * accepted. Cannot fail.
+/* Ends the call under way: a tick (which releases what was not begun), a wait,
+ * a relay, a backup, a prune; or, when none is, the next one, before it does
+ * anything. What was done is stored, and nothing that is due is forgotten: such
+ * a tick says that it is to be called again. In a private Lua state the handler
+ * that runs is stopped, too, even where it catches errors: it has failed with
+ * "interrupted", and is tried again later, as if memory had been short. In the
+ * host's own state it runs to its end. Legal from another thread and from a
+ * signal handler. NULL is accepted. Cannot fail.
  *
  *   static void on_sigint(int sig) { pawl_interrupt(the_engine); } */
 PAWL_API void pawl_interrupt(pawl_engine *engine);

@@ -1,6 +1,6 @@
-/* pawl.h from where it is not meant to be called, with an allocator of the
- * caller's, with numbers at the ends of their ranges, and beside a store that
- * does not answer. */
+/* pawl.h with an allocator of the caller's, with numbers at the ends of their
+ * ranges, with nothing where something is needed, and beside a store that does
+ * not answer. From where it is not meant to be called: inside_test.c. */
 #include "../../src/base/fault.h"
 #include "test.h"
 #include "zoo.h"
@@ -10,8 +10,6 @@ typedef struct world {
   test_alloc alloc;
   pawl_engine *e;
   char id[37];
-  int armed, refused, told, closed;
-  char logged[200];
 } world;
 
 static pawl_engine *opened(world *w, pawl_config *c) {
@@ -38,139 +36,11 @@ static void started(world *w) {
     printf("  %s\n", err.message);
 }
 
-/* ---- inside ---- */
-
-static void refuses(world *w, pawl_code rc) {
-  w->told++;
-  w->refused += rc == PAWL_MISUSE;
-}
-
 static pawl_code accept_all(void *ud, const pawl_emitted *emitted,
                             pawl_error *why) {
   (void)ud;
   (void)why;
   return emitted->event ? PAWL_OK : PAWL_INTERNAL;
-}
-
-/* Every call that is not allowed there. */
-static void call_all(world *w) {
-  pawl_engine *e = w->e;
-  char *text = NULL, id[37];
-  pawl_tick_stats stats;
-  const char *status;
-  int64_t n;
-  int done;
-
-  if (!w->armed) return;
-  w->armed = 0; /* what is refused logs nothing; were it not, it would loop */
-  refuses(w, pawl_load_text(e, "x", "return 1", &text, NULL));
-  refuses(w, pawl_load(e, "nowhere.lua", &text, NULL));
-  refuses(w, pawl_check(e, "nowhere.lua", &text, NULL));
-  refuses(w, pawl_workflow_hotfix(e, "nowhere.lua", NULL, &text, NULL));
-  refuses(w, pawl_workflow_graph(e, "zoo.a", 0, &text, NULL));
-  refuses(w, pawl_start(e, "zoo.a", NULL, NULL, id, &done, NULL));
-  refuses(w, pawl_start_many(e, "zoo.a", "[{}]", NULL, &text, NULL));
-  refuses(w, pawl_tick(e, 1000, &stats, NULL));
-  refuses(w, pawl_tick_instance(e, w->id, 1000, &stats, &status, NULL));
-  refuses(w, pawl_next_due(e, &n, NULL));
-  refuses(w, pawl_wait(e, 0, NULL));
-  refuses(w, pawl_find(e, "0", id, NULL));
-  refuses(w, pawl_get(e, w->id, &text, NULL));
-  refuses(w, pawl_status(e, w->id, &status, NULL));
-  refuses(w, pawl_list(e, NULL, &text, NULL));
-  refuses(w, pawl_tally(e, NULL, &n, NULL, NULL));
-  refuses(w, pawl_history(e, w->id, NULL, &text, NULL));
-  refuses(w, pawl_tokens(e, w->id, 1, &text, NULL));
-  refuses(w, pawl_explain(e, w->id, &text, NULL));
-  refuses(w, pawl_outbox_list(e, NULL, &text, NULL));
-  refuses(w, pawl_outbox_relay(e, NULL, accept_all, NULL, NULL, NULL));
-  refuses(w, pawl_outbox_change(e, "{\"kind\":\"drop\"}", &text, NULL));
-  refuses(w, pawl_executor_list(e, NULL, &text, NULL));
-  refuses(w, pawl_stats(e, NULL, &text, NULL));
-  refuses(w, pawl_problems(e, NULL, &text, NULL));
-  refuses(w, pawl_task_list(e, NULL, &text, NULL));
-  refuses(w, pawl_task_get(e, w->id, &text, NULL));
-  refuses(w, pawl_task_find(e, "0", id, NULL));
-  refuses(w, pawl_task_change(e, w->id, "{\"kind\":\"claim\"}", &text, NULL));
-  refuses(w, pawl_signal(e, "{\"name\":\"x\"}", &n, &text, NULL));
-  refuses(w, pawl_change(e, w->id, "{\"kind\":\"kill\"}", &done, &text, NULL));
-  refuses(w,
-          pawl_bulk(e, "{}", "{\"kind\":\"kill\"}", NULL, NULL, &text, NULL));
-  refuses(w, pawl_export(e, w->id, "{\"move\":true}", &text, NULL));
-  refuses(w, pawl_import(e, "", NULL, &text, NULL));
-  refuses(w, pawl_workflow_transfer(e, "{}", &text, NULL));
-  refuses(w, pawl_workflow_list(e, NULL, &text, NULL));
-  refuses(w, pawl_workflow_change(e, "{}", &text, NULL));
-  CHECK(pawl_now(e) > 0);
-  pawl_close(e);
-  w->closed = 1;
-}
-
-static void call_by_trace(void *ud, const pawl_trace *trace) {
-  (void)trace;
-  call_all(ud);
-}
-
-static void call_by_log(void *ud, int level, const char *message,
-                        const char *fields) {
-  world *w = ud;
-  (void)fields;
-  if (level == PAWL_ERROR)
-    snprintf(w->logged, sizeof w->logged, "%s", message);
-  call_all(w);
-}
-
-static int64_t call_by_clock(void *ud) {
-  world *w = ud;
-  call_all(w);
-  return zoo_now(&w->clock);
-}
-
-static void all_was_refused(world *w) {
-  static const char SAID[] =
-      "an engine cannot be closed from inside one of its own handlers or "
-      "callbacks: it stays open";
-  char *text;
-  pawl_error err = {0};
-  CHECK(w->closed);
-  CHECK_INT(w->told, 37);
-  CHECK_INT(w->refused, w->told);
-  CHECK_TEXT(w->logged, SAID);
-  CHECK_INT(pawl_get(w->e, w->id, &text, &err), PAWL_OK);
-  pawl_free(w->e, text);
-  pawl_close(w->e);
-  CHECK_INT(w->alloc.live_bytes, 0);
-}
-
-static void a_callback_cannot_call_the_engine(void) {
-  for (int which = 0; which < 3; which++) {
-    world w = {0};
-    pawl_config c = PAWL_CONFIG_INIT;
-    pawl_error err = {0};
-    c.log = call_by_log;
-    c.log_ud = &w;
-    if (which == 1) c.trace = call_by_trace, c.trace_ud = &w;
-    if (which == 2) c.clock = call_by_clock, c.clock_ud = &w;
-    opened(&w, &c);
-    started(&w);
-    w.armed = 1;
-    CHECK_INT(pawl_tick(w.e, 1000000, NULL, &err), PAWL_OK);
-    all_was_refused(&w);
-  }
-}
-
-static void a_clock_that_is_asked_from_outside_cannot_either(void) {
-  world w = {0};
-  pawl_config c = PAWL_CONFIG_INIT;
-  c.log = call_by_log;
-  c.log_ud = &w;
-  c.clock = call_by_clock;
-  c.clock_ud = &w;
-  opened(&w, &c);
-  started(&w);
-  w.armed = 1;
-  CHECK(pawl_now(w.e) > 0);
-  all_was_refused(&w);
 }
 
 /* ---- memory ---- */
@@ -615,8 +485,6 @@ static void what_is_moved_goes_on_there_alone(void) {
 }
 
 int main(void) {
-  a_callback_cannot_call_the_engine();
-  a_clock_that_is_asked_from_outside_cannot_either();
   text_knows_its_allocator();
   times_are_checked_before_they_are_stored();
   a_clock_may_say_anything();

@@ -288,7 +288,7 @@ static const char SQL[] =
     "local w = pawl.workflow { code = 'zoo.a', version = 1, start = 'f' }\n"
     "w:fork('f', { next = { 'q', 't' } })\n"
     "w:step('q', { transactional = true, next = 'j',\n"
-    "  retry = { max = 50, base = 1, cap = 2 }, run = function(ctx)\n"
+    "  run = function(ctx)\n"
     "    ctx.vars.q = ctx.db:query('select 1 as one')\n"
     "    ctx.emit('made', { n = 1 }) end })\n"
     "w:timer('t', { after = '1h', next = 'j' })\n"

@@ -73,6 +73,15 @@ describe("docs/api.md", function()
       "`(pawl_[%w_]+)`")))
   end)
 
+  it("tells what a callback may call, all of which a test does", function()
+    local test = tmp.read "spec/c/inside_test.c"
+    for name in pairs(public_functions()) do
+      if name ~= "pawl_interrupt" then
+        assert(test:find("%f[%w_]" .. name .. "%("), name)
+      end
+    end
+  end)
+
   it("has every method of an engine, and no other", function()
     local names = {}
     for name, value in pairs(core.engine) do

@@ -127,11 +127,13 @@ static pawl_code open_parts(pawl_engine *e, const char *url, pawl_error *err) {
       .shards = e->config.shards,
       .busy_us = e->config.busy_us,
       .relaxed = e->config.durability != PAWL_DURABLE_EVERY};
-  pawl_host_options host = {.alloc = &e->plain,
-                            .log = &e->log,
-                            .lua = e->config.lua,
-                            .max_bytes = (size_t)e->config.max_bytes,
-                            .start = &pawl_options_of_start};
+  pawl_host_options host = {
+      .alloc = &e->plain,
+      .log = &e->log,
+      .lua = e->config.lua,
+      .max_bytes = (size_t)e->config.max_bytes,
+      .interrupted = e->config.never_stop ? NULL : &e->interrupted,
+      .start = &pawl_options_of_start};
 
   MUST(keep_text(&e->group, &e->config.group, err));
   MUST(keep_text(&e->prefixes, &e->config.prefixes, err));
@@ -209,15 +211,9 @@ out:
   if (rc != PAWL_OK) pawl_log_error(&e->log, PAWL_WARN, "closing", &err);
 }
 
-void pawl_engine_close(pawl_engine *e) {
-  if (!e) return;
-  if (e->inside && e->pid == getpid()) {
-    pawl_log_write(&e->log, PAWL_ERROR,
-                   "an engine cannot be closed from inside one of its own "
-                   "handlers or callbacks: it stays open",
-                   NULL);
-    return;
-  }
+pawl_code pawl_engine_close(pawl_engine *e) {
+  if (!e) return PAWL_OK;
+  if (e->inside && e->pid == getpid()) return PAWL_MISUSE;
   e->inside = 1; /* what is told while it closes may not come back in */
   int ours = e->pid == getpid();
   pawl_alloc alloc = e->plain;
@@ -231,8 +227,11 @@ void pawl_engine_close(pawl_engine *e) {
     say_goodbye(e);
   pawl_relay_close(e, ours);
   pawl_host_close(e->host);
+  e->host = NULL; /* what is asked while the rest goes finds nothing */
   pawl_registry_free(e->registry);
-  pawl_store_close(e->store);
+  pawl_store *store = e->store;
+  e->store = NULL;
+  pawl_store_close(store);
   PAWL_EACH_SLOT (e, h) pawl_held_deinit(e, h);
   pawl_release(&alloc, e->held, sizeof *e->held * slots);
   pawl_release(&alloc, e->fds, sizeof *e->fds * (slots + 1));
@@ -254,6 +253,7 @@ void pawl_engine_close(pawl_engine *e) {
   pawl_args_deinit(&e->args);
   pawl_result_deinit(&e->result);
   pawl_release(&alloc, e, sizeof *e);
+  return PAWL_OK;
 }
 
 /* ---- inside ---- */
@@ -485,7 +485,11 @@ pawl_code pawl_engine_wait(pawl_engine *e, int64_t for_us, pawl_error *err) {
   MUST(pawl_aside_give_back(e, NULL, 0, err)); /* while it sleeps others run */
   int64_t wait = (next < until_us ? next : until_us);
   wait = wait < 0 ? 0 : wait - now;
-  if (wait <= 0 || e->interrupted) return PAWL_OK;
+  if (wait <= 0) return PAWL_OK;
+  if (e->interrupted) { /* before it slept */
+    e->interrupted = 0;
+    return PAWL_OK;
+  }
   if (!e->nwaiting) pawl_store_tidy(e->store);
   int64_t until = wait_until(e, pawl_clock_mono(), wait);
   pawl_code rc = pawl_store_wait(e->store, until, &e->interrupted, e->fds, n,
@@ -502,5 +506,5 @@ pawl_code pawl_engine_lend(pawl_engine *e, const char *name,
 }
 
 void pawl_engine_count(const pawl_engine *e, pawl_counts *out) {
-  pawl_store_count(e->store, out);
+  if (e->store) pawl_store_count(e->store, out);
 }

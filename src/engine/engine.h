@@ -27,7 +27,7 @@
 pawl_code pawl_engine_open(const char *url, const pawl_config *config,
                            pawl_engine **out, pawl_error *err);
 /* From inside a call it only logs that it was called. */
-void pawl_engine_close(pawl_engine *e);
+pawl_code pawl_engine_close(pawl_engine *e);
 void pawl_engine_executor_id(const pawl_engine *e, char out[37]);
 /* Begins a call of pawl.h, which pawl_engine_leave ends. PAWL_MISUSE after
  * fork(), and inside another one: from a handler or a callback. */

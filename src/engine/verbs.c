@@ -244,7 +244,8 @@ pawl_code pawl_engine_held_query(pawl_engine *e, pawl_str sql, pawl_str params,
 }
 
 int pawl_engine_is_held(const pawl_engine *e) {
-  return e && pawl_store_held(e->store) > 0;
+  /* from inside nobody gets further, and while it closes there is none */
+  return e && !e->inside && e->store && pawl_store_held(e->store) > 0;
 }
 
 /* ---- the outbox ---- */

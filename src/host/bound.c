@@ -1,12 +1,13 @@
-/* A file's top level may loop for ever, and whoever loads many files would
- * never come to the next: it is stopped after so many instructions. In a
+/* Lua that does not end. A file's top level may loop for ever, and whoever
+ * loads many files would never come to the next: it is stopped after so many
+ * instructions. A handler is stopped when the engine is interrupted. In a
  * private state alone: a host's own may have a hook of its own. What is done
  * in C, a sleep or a long search, is not counted. */
 #include <inttypes.h>
 
 #include "host_internal.h"
 
-enum { LOOK_EVERY = 1000000 };
+enum { LOOK_EVERY = 1000000, ASK_EVERY = 20000 };
 
 /* By its address: how many instructions are left while something loads. */
 static const char left_key = 0;
@@ -25,12 +26,51 @@ static void set_left(lua_State *L, int64_t n) {
   lua_rawsetp(L, LUA_REGISTRYINDEX, &left_key);
 }
 
+/* ---- handlers ---- */
+
+/* Threads have a copy of what their maker has there. */
+static pawl_host *host_of(lua_State *L) {
+  return *(pawl_host **)lua_getextraspace(L);
+}
+
+/* Threads that a handler makes inherit it. Whoever catches what it raises is
+ * stopped with its next instruction, until the handler has ended. It raises
+ * Lua's own words for want of memory, as these alone call no message handler:
+ * that of an xpcall would run here, where no hook stops it. What is told of it
+ * is run.c's. */
+static void on_ask(lua_State *L, lua_Debug *ar) {
+  const pawl_host *host = host_of(L);
+  pawl_run *run = host->run;
+  (void)ar;
+  if (!*host->interrupted || !host->running || !run) {
+    if (lua_gethookcount(L) == 1)
+      lua_sethook(L, on_ask, LUA_MASKCOUNT, ASK_EVERY);
+    return;
+  }
+  lua_sethook(L, on_ask, LUA_MASKCOUNT, 1);
+  lua_sethook(run->co, on_ask, LUA_MASKCOUNT, 1);
+  if (!run->is_stopped)
+    pawl_host_where(L, 0, run->stopped_at, sizeof run->stopped_at);
+  run->is_stopped = 1;
+  lua_pushliteral(L, "not enough memory");
+  lua_error(L);
+}
+
+static void ask_now_and_then(pawl_host *host, lua_State *L) {
+  if (host->interrupted)
+    lua_sethook(L, on_ask, LUA_MASKCOUNT, ASK_EVERY);
+  else
+    lua_sethook(L, NULL, 0, 0);
+}
+
+/* ---- files ---- */
+
 static void on_count(lua_State *L, lua_Debug *ar) {
   pawl_error err;
   int64_t n = left(L);
   (void)ar;
   if (n < 0) { /* a coroutine that outlived its loading */
-    lua_sethook(L, NULL, 0, 0);
+    ask_now_and_then(host_of(L), L);
     return;
   }
   n -= LOOK_EVERY;
@@ -53,8 +93,10 @@ static void on_count(lua_State *L, lua_Debug *ar) {
   lua_error(L);
 }
 
-void pawl_bound_open(lua_State *L) {
+void pawl_bound_open(pawl_host *host, lua_State *L) {
   set_left(L, -1);
+  *(pawl_host **)lua_getextraspace(L) = host;
+  ask_now_and_then(host, L);
 }
 
 void pawl_bound_begin(pawl_host *host) {
@@ -65,6 +107,6 @@ void pawl_bound_begin(pawl_host *host) {
 
 void pawl_bound_end(pawl_host *host) {
   if (!host->is_private) return;
-  lua_sethook(host->main, NULL, 0, 0);
+  ask_now_and_then(host, host->main);
   set_left(host->main, -1);
 }

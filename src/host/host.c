@@ -70,7 +70,7 @@ static int set_up(lua_State *L) {
   if (host->is_private) {
     luaL_openlibs(L);
     replace_exit(L);
-    pawl_bound_open(L);
+    pawl_bound_open(host, L);
     preload(L);
     pawl_host_push_path(L);
     pawl_host_set_anchor(host, L, PAWL_ANCHOR_PATH);
@@ -146,6 +146,7 @@ pawl_code pawl_host_open(const pawl_host_options *options, pawl_host **out,
   if (options->log) host->log = *options->log;
   host->max_bytes = options->max_bytes;
   host->start = options->start;
+  host->interrupted = options->interrupted;
   host->path_ref = -1;
   host->pid = getpid();
   host->warning.alloc = &host->alloc;

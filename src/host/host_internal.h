@@ -67,6 +67,8 @@ struct pawl_run {
   pawl_await await;
   int events;            /* what pawl_host_resume was told */
   const pawl_error *why; /* NULL, save while it is resumed */
+  int is_stopped;        /* as the engine is interrupted; where */
+  char stopped_at[128];
   int asking;            /* the function lent that is asked, or waited for, from
                             1 on; 0: none */
   pawl_buf *asked;       /* what it is asked: on the thread's stack */
@@ -84,6 +86,7 @@ struct pawl_host {
   lua_State *main; /* always alive: for what cannot raise */
   int is_private;
   size_t max_bytes;
+  const volatile int *interrupted;
   const pawl_options *start;
   int ctx_members; /* how many it has */
   int next_ref;    /* of definitions */
@@ -187,7 +190,7 @@ void pawl_host_return_lent(pawl_host *host);
 /* bound.c */
 #define PAWL_LOAD_MAX INT64_C(300000000) /* instructions; some seconds */
 /* Once for each private state. Raises errors of memory. */
-void pawl_bound_open(lua_State *L);
+void pawl_bound_open(pawl_host *host, lua_State *L);
 /* Around the loading of a file. */
 void pawl_bound_begin(pawl_host *host);
 void pawl_bound_end(pawl_host *host);

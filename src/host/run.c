@@ -48,6 +48,14 @@ enum { AT_CATCH = 2, AT_CTX, AT_RESULT };
 static int after(lua_State *L, int status, lua_KContext context) {
   pawl_run *run = (pawl_run *)context;
   run->is_over = 1;
+  if (run->is_stopped) { /* whatever it made of that */
+    run->caught.rc = pawl_fail_hint(
+        run->caught.err, PAWL_INTERRUPTED, "it is tried again later",
+        "the handler was stopped: its engine was interrupted");
+    pawl_copy_text(run->caught.err->where, sizeof run->caught.err->where,
+                   run->stopped_at);
+    return 0;
+  }
   if (status != LUA_OK && status != LUA_YIELD) {
     pawl_catch_status(&run->caught, L, status);
     return 0;
@@ -239,7 +247,8 @@ static void resume(pawl_run *run, int nargs) {
   int n, status;
   assert(!host->run && !host->serving && !host->running); /* H7 */
   assert(run->co && run->call && run->result);
-  run->waits = 0;
+  run->waits = run->is_stopped = 0;
+  run->stopped_at[0] = '\0';
   host->run = run;
   host->caught = &run->caught;
   host->running++;

@@ -175,6 +175,7 @@ static int undo_failed(pawl_decision *d, int k, const pawl_node *node,
   pawl_token *t = pawl_tok(d, k);
   pawl_failure f = {.attempt = t->attempt + 1,
                     .no_retry = d->result->no_retry,
+                    .passes = pawl_failure_passes(err),
                     .retry_after_us = d->result->retry_after_us,
                     .code = pawl_failure_code(err),
                     .random = pawl_decision_random(d)};

@@ -115,6 +115,7 @@ void pawl_fail_token(pawl_decision *d, int k, const pawl_error *err,
   int to = -1;
   pawl_failure f = {.attempt = pawl_tok(d, k)->attempt + 1,
                     .no_retry = result->no_retry,
+                    .passes = pawl_failure_passes(err),
                     .retry_after_us = result->retry_after_us,
                     .code = pawl_failure_code(err),
                     .random = pawl_decision_random(d)};

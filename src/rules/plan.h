@@ -217,10 +217,16 @@ void pawl_plan_error(pawl_buf *out, const pawl_error *err,
 typedef struct pawl_failure {
   int64_t attempt; /* the one that failed, from 1 */
   int no_retry;
+  int passes; /* pawl_failure_passes: it is tried ten times at least,
+                             whatever the others say */
   int64_t retry_after_us; /* the handler's own wish; -1: by policy */
   const char *code;       /* of the error, as retry and on_error name it */
   double random;          /* 0 <= random < 1 */
 } pawl_failure;
+
+/* Is it nobody's fault, and over soon? Memory was short, or the engine was
+ * interrupted; not what a script calls so. */
+int pawl_failure_passes(const pawl_error *err);
 
 typedef enum pawl_verdict {
   PAWL_VERDICT_RETRY, /* after *delay_us */

@@ -15,8 +15,27 @@ int64_t pawl_retry_delay(const pawl_retry *r, int64_t attempt, double random) {
   return (int64_t)(low + (high - low) * random);
 }
 
+/* Memory was short, or the program interrupted: that passes, and is nothing
+ * that the node's own attempts are meant for. A script that always needs too
+ * much has failed nevertheless, in the end. */
+enum { PASSING_ATTEMPTS = 10 };
+static const pawl_retry passing = {.max = PASSING_ATTEMPTS,
+                                   .base_us = 1000000,
+                                   .cap_us = 60 * 1000000,
+                                   .factor = 2,
+                                   .jitter = 0.5};
+
+int pawl_failure_passes(const pawl_error *err) {
+  return !err->raised[0] &&
+         (err->code == PAWL_NOMEM || err->code == PAWL_INTERRUPTED);
+}
+
 pawl_verdict pawl_retry_decide(const pawl_node *node, const pawl_failure *f,
                                int64_t *delay_us, int *to) {
+  if (f->passes && f->attempt < passing.max) {
+    *delay_us = pawl_retry_delay(&passing, f->attempt, f->random);
+    return PAWL_VERDICT_RETRY;
+  }
   if (!f->no_retry && f->attempt < node->retry.max) {
     *delay_us = f->retry_after_us >= 0
                     ? f->retry_after_us

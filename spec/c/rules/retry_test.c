@@ -17,12 +17,35 @@ static pawl_verdict decide(const pawl_failure *f, const char *more,
   return verdict;
 }
 
+static int passes(pawl_code code, const char *raised) {
+  pawl_error err = {.code = code};
+  snprintf(err.raised, sizeof err.raised, "%s", raised);
+  return pawl_failure_passes(&err);
+}
+
+/* Ten attempts, also where the node has fewer and the handler wants none. */
+static void what_passes_is_tried_again(void) {
+  pawl_failure f = {.passes = 1, .no_retry = 1, .code = "nomem"};
+  int64_t delay = 0;
+  int to = -1;
+
+  for (f.attempt = 1; f.attempt < 10; f.attempt++) {
+    CHECK_INT(decide(&f, "'on_error':{'*':'z'},", &delay, &to),
+              PAWL_VERDICT_RETRY);
+    CHECK(delay >= PAWL_SECOND / 2 && delay <= 60 * PAWL_SECOND);
+  }
+  CHECK_INT(decide(&f, "", &delay, &to), PAWL_VERDICT_FAIL);
+  CHECK(passes(PAWL_NOMEM, "") && passes(PAWL_INTERRUPTED, ""));
+  CHECK(!passes(PAWL_NOMEM, "nomem") && !passes(PAWL_SCRIPT, ""));
+}
+
 TEST_PART(retry_test) {
   pawl_retry r = {.base_us = 1000, .cap_us = 8000, .factor = 2};
   pawl_failure f = {.attempt = 1, .retry_after_us = -1, .code = "x"};
   int64_t delay = 0;
   int to = -1;
 
+  what_passes_is_tried_again();
   CHECK_INT(decide(&f, "", &delay, &to), PAWL_VERDICT_RETRY);
   CHECK_INT(delay, PAWL_SECOND);
   f.attempt = 2;

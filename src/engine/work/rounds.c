@@ -260,7 +260,7 @@ static void poll(pawl_engine *e, int *resumed) {
 
 pawl_code pawl_rounds_run(pawl_engine *e, int whole, int may,
                           pawl_error *err) {
-  int ran = 0, resumed = 0, stop = 0;
+  int ran = 0, resumed = 0, stop = e->interrupted; /* while nothing ran */
 
   MUST(commit_all(e, err)); /* what an earlier tick could not settle */
   while (!stop) {
@@ -317,7 +317,8 @@ pawl_code pawl_rounds_end(pawl_engine *e, pawl_code rc, pawl_error *err) {
   if (rc == PAWL_OK) rc = give;
   e->stats->held = e->nheld;
   e->stats->waiting = e->nwaiting;
-  e->stats->next_due_us = pawl_rounds_next(e);
+  /* what was cut short may have left, or not seen, what is due */
+  e->stats->next_due_us = e->interrupted ? 0 : pawl_rounds_next(e);
   e->stats = NULL;
   e->interrupted = 0;
   return rc;

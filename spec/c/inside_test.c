@@ -1,0 +1,376 @@
+/* Every call of pawl.h from inside each callback: log, trace, clock, allocator,
+ * publish, progress, a function that is lent and its destroy; while the engine
+ * works and while it is closed. Each is legal there or PAWL_MISUSE; none does
+ * anything, and none is undefined (valgrind and the sanitizers see that). */
+#define _XOPEN_SOURCE 600 /* usleep */
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include "test.h"
+#include "zoo.h"
+
+typedef enum place {
+  LOG,
+  TRACE,
+  CLOCK,
+  ALLOC,
+  PUBLISH,
+  PROGRESS,
+  LENT,
+  DESTROY,
+  NPLACES
+} place;
+
+static const char *const NAMES[] = {"log",     "trace",    "clock", "alloc",
+                                    "publish", "progress", "lent",  "destroy"};
+
+typedef struct world {
+  zoo_clock clock;
+  test_alloc alloc;
+  pawl_engine *e;
+  char id[37], *spare;
+  place armed; /* NPLACES: none */
+  int inside, times, most;
+} world;
+
+static const char FLOW[] =
+    "local pawl = require 'pawl'\n"
+    "local w = pawl.workflow { code = 'in.side', start = 'a' }\n"
+    "w:step('a', { next = 'b', run = function(ctx)\n"
+    "  ctx.log('info', 'here') ctx.emit('made', {}) ctx.vars.x = "
+    "ctx.host.f(1)\n"
+    "end })\n"
+    "w:wait('b', { event = 'go', next = 'z' })\n"
+    "w:finish('z')\n"
+    "return w\n";
+
+static const char *place_now = "";
+
+static void refused(const char *call, pawl_code rc) {
+  if (!CHECK_INT(rc, PAWL_MISUSE)) printf("  %s in %s\n", call, place_now);
+}
+#define REFUSED(call) refused(#call, call)
+
+static pawl_code publish(void *ud, const pawl_emitted *emitted,
+                         pawl_error *why);
+static pawl_code lent(void *ud, const pawl_wanted *wanted, char **out,
+                      pawl_error *err);
+static int progress(void *ud, const pawl_progress *so_far);
+
+/* What asks the engine for something, in the order of pawl.h. */
+static void call_what_is_refused(pawl_engine *e, const char *own_id) {
+  char *text = NULL, id[37];
+  pawl_tick_stats stats;
+  pawl_relayed relayed;
+  const char *status;
+  int64_t n;
+  int yes;
+
+  REFUSED(pawl_close(e));
+  REFUSED(pawl_executor_list(e, NULL, &text, NULL));
+  REFUSED(pawl_stats(e, NULL, &text, NULL));
+  REFUSED(pawl_problems(e, NULL, &text, NULL));
+  REFUSED(pawl_health(e, 1, &text, NULL));
+  REFUSED(pawl_prune(e, NULL, &text, NULL));
+  REFUSED(pawl_backup(e, "nowhere.db", &text, NULL));
+  REFUSED(pawl_load(e, "nowhere.lua", &text, NULL));
+  REFUSED(pawl_load_text(e, "x", "return 1", &text, NULL));
+  REFUSED(pawl_load_stack(e, &text, NULL));
+  REFUSED(pawl_deploy(e, "{\"files\":[\"x\"]}", &text, NULL));
+  REFUSED(pawl_check(e, "nowhere.lua", &text, NULL));
+  REFUSED(pawl_workflow_list(e, NULL, &text, NULL));
+  REFUSED(pawl_workflow_get(e, "in.side", NULL, &text, NULL));
+  REFUSED(pawl_workflow_graph(e, "in.side", 0, &text, NULL));
+  REFUSED(pawl_workflow_hotfix(e, "nowhere.lua", NULL, &text, NULL));
+  REFUSED(pawl_workflow_change(e, "{}", &text, NULL));
+  REFUSED(pawl_workflow_transfer(e, "{}", &text, NULL));
+  REFUSED(pawl_register(e, "more", lent, NULL, NULL, NULL));
+  REFUSED(pawl_start(e, "in.side", NULL, NULL, id, &yes, NULL));
+  REFUSED(pawl_start_many(e, "in.side", "[{}]", NULL, &text, NULL));
+  REFUSED(pawl_transaction_begin(e, NULL));
+  REFUSED(pawl_transaction_query(e, "select 1", NULL, &n, &text, NULL));
+  REFUSED(pawl_transaction_commit(e, NULL));
+  REFUSED(pawl_transaction_abort(e, NULL));
+  REFUSED(pawl_signal(e, "{\"name\":\"x\"}", &n, &text, NULL));
+  REFUSED(pawl_tick(e, 1000, &stats, NULL));
+  REFUSED(pawl_tick_instance(e, own_id, 1000, &stats, &status, NULL));
+  REFUSED(pawl_next_due(e, &n, NULL));
+  REFUSED(pawl_busy(e, &yes, NULL));
+  REFUSED(pawl_wait(e, 0, NULL));
+  REFUSED(pawl_find(e, own_id, id, NULL));
+  REFUSED(pawl_get(e, own_id, &text, NULL));
+  REFUSED(pawl_status(e, own_id, &status, NULL));
+  REFUSED(pawl_list(e, NULL, &text, NULL));
+  REFUSED(pawl_tally(e, NULL, &n, &yes, NULL));
+  REFUSED(pawl_tally_groups(e, "{\"group_by\":\"error\"}", &text, NULL));
+  REFUSED(pawl_history(e, own_id, NULL, &text, NULL));
+  REFUSED(pawl_audit(e, NULL, &text, NULL));
+  REFUSED(pawl_tokens(e, own_id, 1, &text, NULL));
+  REFUSED(pawl_export(e, own_id, "{\"move\":true}", &text, NULL));
+  REFUSED(pawl_import(e, "{}", NULL, &text, NULL));
+  REFUSED(pawl_explain(e, own_id, &text, NULL));
+  REFUSED(pawl_change(e, own_id, "{\"kind\":\"kill\"}", &yes, &text, NULL));
+  REFUSED(
+      pawl_bulk(e, "{}", "{\"kind\":\"kill\"}", progress, NULL, &text, NULL));
+  REFUSED(pawl_task_find(e, own_id, id, NULL));
+  REFUSED(pawl_task_get(e, own_id, &text, NULL));
+  REFUSED(pawl_task_list(e, NULL, &text, NULL));
+  REFUSED(pawl_task_tally(e, NULL, &n, &yes, NULL));
+  REFUSED(pawl_task_change(e, own_id, "{\"kind\":\"claim\"}", &text, NULL));
+  REFUSED(pawl_outbox_list(e, NULL, &text, NULL));
+  REFUSED(pawl_outbox_relay(e, NULL, publish, NULL, &relayed, NULL));
+  REFUSED(pawl_outbox_change(e, "{\"kind\":\"drop\"}", &text, NULL));
+  CHECK(text == NULL);
+}
+
+/* What is legal anywhere. */
+static void call_what_may_be(world *w) {
+  pawl_engine *e = w->e, *other = NULL;
+  pawl_counts counts;
+  pawl_cursor c = {0};
+  char *text = NULL, id[37], room[40];
+  int64_t n;
+  double d;
+  int yes;
+
+  CHECK(pawl_now(e) > 0);
+  pawl_executor_id(e, id);
+  CHECK_INT(strlen(id), 36);
+  pawl_count(e, &counts);
+  CHECK(counts.trips >= 0);
+  CHECK_INT(pawl_format(e, &text, NULL, "{\"a\":[%d]}", 1), PAWL_OK);
+  CHECK_INT(pawl_format_into(room, sizeof room, NULL, "%Q", "x"), PAWL_OK);
+  CHECK(pawl_at(text, "a") != NULL);
+  CHECK(pawl_value_type(text, "a") != NULL);
+  CHECK_INT(pawl_text(text, "a", room, sizeof room, NULL, NULL), PAWL_INVALID);
+  CHECK_INT(pawl_int(text, "a[0]", &n, NULL), PAWL_OK);
+  CHECK_INT(pawl_num(text, "a[0]", &d, NULL), PAWL_OK);
+  CHECK_INT(pawl_bool(text, "a", &yes, NULL), PAWL_INVALID);
+  CHECK_INT(pawl_length(text, "a", &n, NULL), PAWL_OK);
+  CHECK(pawl_each(text, "a", &c));
+  pawl_free(e, text);
+  pawl_free(e, w->spare); /* of another call */
+  w->spare = NULL;
+  CHECK_TEXT(pawl_code_name(PAWL_MISUSE), "misuse");
+  CHECK_TEXT(pawl_version(), PAWL_VERSION);
+  CHECK_INT(pawl_time_us("2026-01-01", &n, NULL), PAWL_OK);
+  CHECK(pawl_store_name("x", room, sizeof room) == room);
+  /* another engine is another matter */
+  if (w->times > 1) return;
+  CHECK_INT(pawl_open(":memory:", NULL, &other, NULL), PAWL_OK);
+  CHECK_INT(pawl_migrate(":memory:", NULL, 0, NULL, NULL), PAWL_OK);
+  CHECK_INT(pawl_migrations(":memory:", NULL, 0, &text, NULL), PAWL_OK);
+  pawl_free(NULL, text);
+  CHECK_INT(pawl_tick(other, 0, NULL, NULL), PAWL_OK);
+  CHECK_INT(pawl_close(other), PAWL_OK);
+}
+
+/* Not from what these calls call back themselves. */
+static void call_all(world *w, place at) {
+  if (w->armed != at || w->inside || w->times >= w->most) return;
+  w->inside = 1;
+  w->times++;
+  place_now = NAMES[at];
+  call_what_is_refused(w->e, w->id);
+  call_what_may_be(w);
+  w->inside = 0;
+}
+
+static void on_log(void *ud, int level, const char *message,
+                   const char *fields) {
+  (void)level, (void)message, (void)fields;
+  call_all(ud, LOG);
+}
+
+static void on_trace(void *ud, const pawl_trace *trace) {
+  (void)trace;
+  call_all(ud, TRACE);
+}
+
+static int64_t on_clock(void *ud) {
+  world *w = ud;
+  call_all(w, CLOCK);
+  return zoo_now(&w->clock);
+}
+
+static void *on_alloc(void *ud, void *ptr, size_t osize, size_t nsize) {
+  world *w = ud;
+  call_all(w, ALLOC);
+  return test_alloc_fn(&w->alloc, ptr, osize, nsize);
+}
+
+static pawl_code publish(void *ud, const pawl_emitted *emitted,
+                         pawl_error *why) {
+  (void)emitted, (void)why;
+  call_all(ud, PUBLISH);
+  return PAWL_OK;
+}
+
+static int progress(void *ud, const pawl_progress *so_far) {
+  (void)so_far;
+  call_all(ud, PROGRESS);
+  return 0;
+}
+
+static pawl_code lent(void *ud, const pawl_wanted *wanted, char **out,
+                      pawl_error *err) {
+  (void)wanted;
+  call_all(ud, LENT);
+  return pawl_format(((world *)ud)->e, out, err, "%d", 7);
+}
+
+static void on_destroy(void *ud) {
+  call_all(ud, DESTROY);
+}
+
+static void opened(world *w) {
+  pawl_config c = PAWL_CONFIG_INIT;
+  pawl_error err = {0};
+  w->armed = NPLACES;
+  w->clock.us = INT64_C(1800000000000000);
+  c.alloc = on_alloc;
+  c.clock = on_clock;
+  c.log = on_log;
+  c.trace = on_trace;
+  c.alloc_ud = c.clock_ud = c.log_ud = c.trace_ud = w;
+  if (!CHECK_INT(pawl_open(":memory:", &c, &w->e, &err), PAWL_OK) ||
+      !CHECK_INT(pawl_register(w->e, "f", lent, w, on_destroy, &err),
+                 PAWL_OK) ||
+      !CHECK_INT(pawl_load_text(w->e, "in", FLOW, NULL, &err), PAWL_OK) ||
+      !CHECK_INT(pawl_start(w->e, "in.side", NULL, NULL, w->id, NULL, &err),
+                 PAWL_OK) ||
+      !CHECK_INT(pawl_list(w->e, NULL, &w->spare, &err), PAWL_OK)) {
+    printf("  %s\n", err.message);
+    exit(1);
+  }
+}
+
+static void work(world *w) {
+  pawl_error err = {0};
+  const char *status = "";
+  CHECK_INT(pawl_tick(w->e, 1000000, NULL, &err), PAWL_OK);
+  CHECK_INT(pawl_outbox_relay(w->e, NULL, publish, w, NULL, &err), PAWL_OK);
+  CHECK_INT(pawl_bulk(w->e, "{\"workflow\":\"in.side\"}",
+                      "{\"kind\":\"suspend\"}", progress, w, NULL, &err),
+            PAWL_OK);
+  CHECK_INT(pawl_status(w->e, w->id, &status, &err), PAWL_OK);
+  CHECK_TEXT(status, "suspended"); /* nothing of all that was done */
+}
+
+static void from_inside(place at, int while_closing) {
+  world w = {.most = at == ALLOC || at == CLOCK ? 60 : 3};
+  opened(&w);
+  if (!while_closing) w.armed = at;
+  work(&w);
+  if (while_closing) w.armed = at, w.times = 0;
+  if (while_closing) w.most = 100000; /* to the last that is freed */
+  CHECK_INT(pawl_close(w.e), PAWL_OK);
+  w.armed = NPLACES;
+  if (!while_closing || at == ALLOC || at == CLOCK || at == DESTROY)
+    if (!CHECK(w.times > 0)) printf("  in %s\n", NAMES[at]);
+  pawl_free(NULL, w.spare);
+  CHECK_INT(w.alloc.live_bytes, 0);
+}
+
+/* ---- pawl_interrupt ---- */
+
+static const char LOOPS[] =
+    "local pawl = require 'pawl'\n"
+    "local w = pawl.workflow { code = 'in.loop', start = 'a' }\n"
+    "local ways = {\n"
+    "  function() while true do end end,\n"
+    "  function() while true do pcall(function() while true do end end) end "
+    "end,\n"
+    "  function() while true do coroutine.wrap(function()\n"
+    "    while true do pcall(error) end end)() end end,\n"
+    "  function() local t = setmetatable({}, { __close = function()\n"
+    "    while true do end end }) local x <close> = t error('x') end,\n"
+    "  function() return xpcall(function() while true do end end,\n"
+    "    function() while true do end end) end,\n"
+    "}\n"
+    "w:step('a', { next = 'z', run = function(ctx)\n"
+    "  if ctx.attempt == 1 then ways[ctx.input.way]() end end })\n"
+    "w:finish('z')\n"
+    "return w\n";
+
+static void *interrupt_soon(void *e) {
+  usleep(50 * 1000);
+  pawl_interrupt(e);
+  return NULL;
+}
+
+/* It has failed with that, and then it is well: nothing else was lost. */
+static void a_handler_that_loops_is_stopped(void) {
+  for (int way = 1; way <= 5; way++) {
+    world w = {0};
+    pawl_error err = {0};
+    pawl_tick_stats stats = {0};
+    char input[40], other[37], *text = NULL;
+    const char *status = "";
+    pthread_t thread;
+    opened(&w);
+    CHECK_INT(pawl_load_text(w.e, "l", LOOPS, NULL, &err), PAWL_OK);
+    snprintf(input, sizeof input, "{\"way\":%d}", way);
+    CHECK_INT(pawl_start(w.e, "in.loop", input, NULL, other, NULL, &err),
+              PAWL_OK);
+    CHECK_INT(pthread_create(&thread, NULL, interrupt_soon, w.e), 0);
+    CHECK_INT(pawl_tick(w.e, INT64_C(60000000), &stats, &err), PAWL_OK);
+    CHECK_INT(stats.next_due_us, 0);
+    pthread_join(thread, NULL);
+    CHECK_INT(pawl_history(w.e, other, NULL, &text, &err), PAWL_OK);
+    if (!CHECK(strstr(text, "\"code\":\"interrupted\"") != NULL))
+      printf("  way %d: %s\n", way, text);
+    pawl_free(w.e, text);
+    for (int i = 0; i < 5; i++) {
+      w.clock.us += 100 * 1000000;
+      CHECK_INT(pawl_tick(w.e, 1000000, NULL, &err), PAWL_OK);
+    }
+    CHECK_INT(pawl_status(w.e, other, &status, &err), PAWL_OK);
+    CHECK_TEXT(status, "completed");
+    CHECK_INT(pawl_status(w.e, w.id, &status, &err), PAWL_OK);
+    CHECK_TEXT(status, "waiting");
+    pawl_free(NULL, w.spare);
+    CHECK_INT(pawl_close(w.e), PAWL_OK);
+    CHECK_INT(w.alloc.live_bytes, 0);
+  }
+}
+
+/* The next tick ends at once, and says that it is to be called again. */
+static void nothing_that_is_due_is_forgotten(void) {
+  for (int waits = 0; waits < 2; waits++) {
+    world w = {0};
+    pawl_error err = {0};
+    pawl_tick_stats stats = {0};
+    int64_t due = -1;
+    opened(&w);
+    pawl_interrupt(w.e);
+    if (waits) {
+      CHECK_INT(pawl_wait(w.e, INT64_C(60000000), &err), PAWL_OK);
+    } else {
+      CHECK_INT(pawl_tick(w.e, 1000000, &stats, &err), PAWL_OK);
+      CHECK_INT(stats.steps, 0);
+      CHECK_INT(stats.next_due_us, 0);
+    }
+    CHECK_INT(pawl_next_due(w.e, &due, &err), PAWL_OK);
+    CHECK_INT(due, 0);
+    CHECK_INT(pawl_tick(w.e, 1000000, &stats, &err), PAWL_OK);
+    CHECK_INT(stats.steps, 1);
+    CHECK(stats.next_due_us != 0);
+    pawl_interrupt(w.e);
+    CHECK_INT(pawl_tick(w.e, 1000000, &stats, &err), PAWL_OK);
+    CHECK_INT(stats.next_due_us, 0);
+    pawl_free(NULL, w.spare);
+    CHECK_INT(pawl_close(w.e), PAWL_OK);
+  }
+}
+
+int main(void) {
+  for (place at = 0; at < NPLACES; at++) {
+    if (at != DESTROY) from_inside(at, 0);
+    from_inside(at, 1);
+  }
+  a_handler_that_loops_is_stopped();
+  nothing_that_is_due_is_forgotten();
+  return TEST_END;
+}
