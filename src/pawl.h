@@ -32,9 +32,13 @@
  * Memory   Text handed out is the config's allocator's; give it back with
  *          pawl_free, before or after the engine is closed. Everything else
  *          belongs to who made it.
- * Growth   A later version may have more in pawl_config (which says its size)
- *          and in pawl_trace (which is only read), and names for what is
- *          `reserved` in the structs that are filled.
+ * Growth   Structs stay as they are written down in src/pawl.abi. What the
+ *          program fills in (pawl_config) and what it is shown (pawl_trace)
+ *          begins with its size and grows at its end: a shorter one of an older
+ *          header is taken, and a longer one of a newer header if the rest is
+ *          zero. What the program makes room for and pawl fills in has room
+ *          that is `reserved`, and zero until a later version has a name for
+ *          it: nobody has to set anything before a call.
  * Threads  An engine belongs to one thread at a time; engines are
  *          independent. Only pawl_interrupt may be called from elsewhere.
  * Tenants  An engine that was opened with a tenant is that one's: what it
@@ -310,6 +314,7 @@ typedef void (*pawl_log_fn)(void *ud, int level, const char *message,
  * transactional step: what is then refused, because another executor took
  * over, is told again by that one. */
 typedef struct pawl_trace {
+  uint32_t size; /* of the struct, in the library that tells it */
   const char *instance, *workflow, *node;
   const char *kind; /* of the node; "instance" for such a verdict */
   int64_t attempt;
@@ -396,8 +401,13 @@ typedef struct pawl_config {
                               twice as fast */
 } pawl_config;
 #ifdef __cplusplus
-#define PAWL_CONFIG_INIT \
-  { sizeof(pawl_config) }
+/* So that no compiler misses the other fields. */
+static inline pawl_config pawl_config_default() {
+  pawl_config config = pawl_config();
+  config.size = static_cast<uint32_t>(sizeof config);
+  return config;
+}
+#define PAWL_CONFIG_INIT pawl_config_default()
 #else
 #define PAWL_CONFIG_INIT \
   { .size = sizeof(pawl_config) }

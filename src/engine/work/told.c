@@ -52,7 +52,8 @@ void pawl_engine_trace(pawl_engine *e, const pawl_decision *d,
                        const char *outcome, const char *detail,
                        int64_t due_us) {
   if (!e->config.trace) return;
-  pawl_trace t = {.instance = d->id_text,
+  pawl_trace t = {.size = sizeof t,
+                  .instance = d->id_text,
                   .workflow = d->workflow.at,
                   .node = node,
                   .kind = kind,
