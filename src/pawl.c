@@ -299,7 +299,18 @@ pawl_code pawl_workflow_hotfix(pawl_engine *engine, const char *path,
   ALONE;
   ANSWER(EVERYBODYS("change what others run",
                     GIVEN_BACK(pawl_engine_workflow_hotfix(
-                        engine, path, pawl_strz(options), &b, err))));
+                        engine, path, NULL, pawl_strz(options), &b, err))));
+}
+
+pawl_code pawl_workflow_hotfix_text(pawl_engine *engine, const char *name,
+                                    const char *text, const char *options,
+                                    char **out, pawl_error *err) {
+  ALONE;
+  NEEDS(name);
+  NEEDS(text);
+  ANSWER(EVERYBODYS("change what others run",
+                    GIVEN_BACK(pawl_engine_workflow_hotfix(
+                        engine, name, text, pawl_strz(options), &b, err))));
 }
 
 pawl_code pawl_deploy(pawl_engine *engine, const char *options, char **out,
@@ -379,6 +390,12 @@ pawl_code pawl_busy(pawl_engine *engine, int *busy, pawl_error *err) {
 pawl_code pawl_wait(pawl_engine *engine, int64_t for_us, pawl_error *err) {
   ALONE;
   CALL(pawl_engine_wait(engine, for_us, err));
+}
+
+pawl_code pawl_fd(pawl_engine *engine, int *fd, pawl_error *err) {
+  ALONE;
+  NEEDS(fd);
+  CALL(pawl_engine_fd(engine, fd, err));
 }
 
 void pawl_interrupt(pawl_engine *engine) {

@@ -784,6 +784,15 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_workflow_hotfix(pawl_engine *engine,
                                                      char **out,
                                                      pawl_error *err);
 
+/* The same for text in memory; `name` stands for the file in messages. `out` is
+ * the caller's. Fails as pawl_workflow_hotfix does: PAWL_EXISTS, PAWL_NOTFOUND.
+ *
+ *   rc = pawl_workflow_hotfix_text(engine, "order.lua", text, NULL, NULL, &err);
+ */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_workflow_hotfix_text(
+    pawl_engine *engine, const char *name, const char *text,
+    const char *options, char **out, pawl_error *err);
+
 /* Changes a whole workflow. `change`: a JSON object, keys: kind, by, reason,
  * workflow and, by kind:
  *   "suspend"     workflow or prefix (of codes): no step of its instances
@@ -1095,12 +1104,26 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_busy(pawl_engine *engine, int *busy,
 
 /* Sleeps for `for_us`, until a wake-up from the store, pawl_interrupt, or until
  * a handler that waits can go on. The one call that waits; workers use it,
- * embedders need not. 0 or less: looks, and does not sleep. Being woken is
+ * embedders need not. 0 or less: takes in what has come, and does not sleep. Being woken is
  * PAWL_OK; PAWL_UNREACHABLE when the store is gone.
  *
  *   rc = pawl_wait(engine, 1000000, &err); at most a second */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_wait(pawl_engine *engine, int64_t for_us,
                                           pawl_error *err);
+
+/* A descriptor for the program's own poll: it can be read when somebody says that
+ * there is something to do (PostgreSQL's LISTEN), or the connection is lost.
+ * Then, and before it is polled, pawl_wait with 0 takes that in, also what came
+ * while something else was asked. -1: there is none, of SQLite or behind a
+ * pooler: who polls looks now and then, by pawl_next_due. It is the engine's:
+ * not to be read or closed, and another one after the connection was lost, so
+ * ask each time. PAWL_UNREACHABLE.
+ *
+ *   rc = pawl_wait(engine, 0, &err);
+ *   if (rc == PAWL_OK) rc = pawl_next_due(engine, &due_us, &err);
+ *   if (rc == PAWL_OK) rc = pawl_fd(engine, &fd, &err); then poll, and tick */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_fd(pawl_engine *engine, int *fd,
+                                        pawl_error *err);
 
 /* Ends the call under way: a tick (which releases what was not begun), a wait,
  * a relay, a backup, a prune; or, when none is, the next one, before it does

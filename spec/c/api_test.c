@@ -290,6 +290,9 @@ static void what_is_needed_is_asked_for(void) {
   TOLD(pawl_tick_instance(e, NULL, 0, NULL, NULL, &err));
   TOLD(pawl_next_due(e, NULL, &err));
   TOLD(pawl_busy(e, NULL, &err));
+  TOLD(pawl_fd(e, NULL, &err));
+  TOLD(pawl_workflow_hotfix_text(e, NULL, "x", NULL, NULL, &err));
+  TOLD(pawl_workflow_hotfix_text(e, "x", NULL, NULL, NULL, &err));
   TOLD(pawl_find(e, NULL, id, &err));
   TOLD(pawl_find(e, w.id, NULL, &err));
   TOLD(pawl_get(e, NULL, NULL, &err));
@@ -484,7 +487,45 @@ static void what_is_moved_goes_on_there_alone(void) {
   CHECK_INT(there.alloc.live_bytes, 0);
 }
 
+/* ---- another source, from memory ---- */
+
+static void a_version_is_mended_from_memory(void) {
+  static const char TEXT[] =
+      "local w = require 'pawl'.workflow { code = 'h.x', version = 1, start = "
+      "'a' }\n"
+      "w:step('a', { next = 'z', run = function(ctx) ctx.vars.x = %d end })\n"
+      "w:finish('z', { output = function(ctx) return ctx.vars.x end })\n"
+      "return w\n";
+  world w = {0};
+  pawl_config c = PAWL_CONFIG_INIT;
+  pawl_engine *e = opened(&w, &c);
+  pawl_error err = {0};
+  char text[400], *out = NULL;
+  int64_t x = 0;
+
+  snprintf(text, sizeof text, TEXT, 1);
+  CHECK_INT(pawl_workflow_hotfix_text(e, "h.lua", text, NULL, NULL, &err),
+            PAWL_NOTFOUND);
+  CHECK_INT(pawl_load_text(e, "h.lua", text, NULL, &err), PAWL_OK);
+  CHECK_INT(pawl_start(e, "h.x", NULL, NULL, w.id, NULL, &err), PAWL_OK);
+  snprintf(text, sizeof text, TEXT, 2);
+  CHECK_INT(pawl_workflow_hotfix_text(e, "h.lua", text, "{\"reason\":\"two\"}",
+                                      &out, &err),
+            PAWL_OK);
+  CHECK_INT(pawl_int(out, "revision", &x, &err), PAWL_OK);
+  CHECK_INT(x, 2);
+  pawl_free(e, out);
+  CHECK_INT(pawl_tick(e, 1000000, NULL, &err), PAWL_OK);
+  CHECK_INT(pawl_get(e, w.id, &out, &err), PAWL_OK);
+  CHECK_INT(pawl_int(out, "output", &x, &err), PAWL_OK);
+  CHECK_INT(x, 2);
+  pawl_free(e, out);
+  pawl_close(e);
+  CHECK_INT(w.alloc.live_bytes, 0);
+}
+
 int main(void) {
+  a_version_is_mended_from_memory();
   text_knows_its_allocator();
   times_are_checked_before_they_are_stored();
   a_clock_may_say_anything();

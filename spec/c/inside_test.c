@@ -84,6 +84,7 @@ static void call_what_is_refused(pawl_engine *e, const char *own_id) {
   REFUSED(pawl_workflow_get(e, "in.side", NULL, &text, NULL));
   REFUSED(pawl_workflow_graph(e, "in.side", 0, &text, NULL));
   REFUSED(pawl_workflow_hotfix(e, "nowhere.lua", NULL, &text, NULL));
+  REFUSED(pawl_workflow_hotfix_text(e, "x", "y", NULL, &text, NULL));
   REFUSED(pawl_workflow_change(e, "{}", &text, NULL));
   REFUSED(pawl_workflow_transfer(e, "{}", &text, NULL));
   REFUSED(pawl_register(e, "more", lent, NULL, NULL, NULL));
@@ -99,6 +100,7 @@ static void call_what_is_refused(pawl_engine *e, const char *own_id) {
   REFUSED(pawl_next_due(e, &n, NULL));
   REFUSED(pawl_busy(e, &yes, NULL));
   REFUSED(pawl_wait(e, 0, NULL));
+  REFUSED(pawl_fd(e, &yes, NULL));
   REFUSED(pawl_find(e, own_id, id, NULL));
   REFUSED(pawl_get(e, own_id, &text, NULL));
   REFUSED(pawl_status(e, own_id, &status, NULL));

@@ -673,6 +673,14 @@ VERB(METHOD, save, "save", GIVES(DONE), ARG(NOTHING)) {
   return pawl_save(e, err);
 }
 
+/* engine:fd() -> descriptor (-1: none) | nil, err */
+VERB(METHOD, fd, "fd", GIVES(COUNT), ARG(NOTHING)) {
+  int fd = -1;
+  const pawl_code rc = pawl_fd(e, &fd, err);
+  c->count = fd;
+  return rc;
+}
+
 /* engine:wait(seconds) -> true | nil, err */
 VERB(METHOD, wait, "wait", GIVES(DONE), ARG(SPAN)) {
   return pawl_wait(e, c->us, err);
@@ -690,7 +698,7 @@ VERB(METHOD, wait, "wait", GIVES(DONE), ARG(SPAN)) {
   X(workflow_hotfix) X(workflow_transfer) X(outbox_list) X(outbox_change)    \
   X(deploy) X(load) X(health) X(executor_list) X(backup) X(find) X(check)    \
   X(tick) X(stats) X(problems) X(tick_instance) X(next_due) X(busy)          \
-  X(wait) X(save) X(export) X(import) X(prune)
+  X(wait) X(save) X(fd) X(export) X(import) X(prune)
 /* clang-format on */
 #define ROW(name) &verb_##name,
 static const verb *const verbs[] = {VERBS(ROW)};

@@ -469,11 +469,10 @@ static void after_wait(pawl_engine *e, int64_t until, int woken) {
   int64_t mono = pawl_clock_mono();
 
   if (mono >= e->relook_mono_us) e->relook_mono_us = 0;
+  if (mono >= until) e->look_mono_us = 0; /* something may have come */
   if (woken) {
     e->relook_mono_us = mono + 2 * PAWL_WAKE_EVERY_US;
     e->woken = 1;
-  } else if (mono >= until) {
-    e->look_mono_us = 0; /* something may have come */
   }
 }
 
@@ -485,7 +484,8 @@ pawl_code pawl_engine_wait(pawl_engine *e, int64_t for_us, pawl_error *err) {
   MUST(pawl_aside_give_back(e, NULL, 0, err)); /* while it sleeps others run */
   int64_t wait = (next < until_us ? next : until_us);
   wait = wait < 0 ? 0 : wait - now;
-  if (wait <= 0) return PAWL_OK;
+  if (wait <= 0 && for_us > 0) return PAWL_OK;
+  if (wait < 0) wait = 0;
   if (e->interrupted) { /* before it slept */
     e->interrupted = 0;
     return PAWL_OK;
@@ -497,6 +497,10 @@ pawl_code pawl_engine_wait(pawl_engine *e, int64_t for_us, pawl_error *err) {
   e->interrupted = 0;
   after_wait(e, until, woken);
   return rc;
+}
+
+pawl_code pawl_engine_fd(pawl_engine *e, int *fd, pawl_error *err) {
+  return pawl_store_fd(e->store, fd, err);
 }
 
 pawl_code pawl_engine_lend(pawl_engine *e, const char *name,

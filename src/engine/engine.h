@@ -49,6 +49,7 @@ pawl_code pawl_engine_tick_one(pawl_engine *e, const pawl_id *id,
 pawl_code pawl_engine_save(pawl_engine *e, pawl_error *err);
 pawl_code pawl_engine_next_due(pawl_engine *e, int64_t *due_us,
                                pawl_error *err);
+pawl_code pawl_engine_fd(pawl_engine *e, int *fd, pawl_error *err);
 /* pawl_host_lend of its host. */
 pawl_code pawl_engine_lend(pawl_engine *e, const char *name,
                            pawl_function_fn fn, void *ud,

@@ -170,6 +170,9 @@ typedef struct pawl_driver {
    * twice: nobody has written anything in between. 0: it cannot be told. NULL:
    * it never can. */
   int (*mark)(pawl_conn *c, pawl_store_marks *out);
+  /* A descriptor that can be read when a wake-up has come, which `wait` tells
+   * then; -1: there is none. NULL: there never is. */
+  pawl_code (*fd)(pawl_conn *c, int *out, pawl_error *err);
   /* Inside a READ unit: copies the store, as that unit sees it, to a new file
    * at `path`, while others write; in bounded steps, between which *stop ends
    * it (INTERRUPTED). EXISTS: nothing is overwritten. On failure nothing stays

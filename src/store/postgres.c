@@ -892,6 +892,13 @@ static pawl_code postgres_wait(pawl_conn *c, int64_t deadline_mono_us,
   return PAWL_OK;
 }
 
+/* Its number may be another one after a reconnect. */
+static pawl_code postgres_fd(pawl_conn *c, int *out, pawl_error *err) {
+  MUST(listen_once(c, err));
+  *out = c->pooler ? -1 : pq.socket(c->pg);
+  return PAWL_OK;
+}
+
 /* Its own tools copy it as it is at one moment, faster than we could. */
 static pawl_code postgres_backup(pawl_conn *c, const char *path,
                                  const volatile int *stop, int64_t *bytes,
@@ -928,5 +935,6 @@ const pawl_driver pawl_driver_postgres = {
     .query = postgres_query,
     .wait = postgres_wait,
     .save = postgres_save,
+    .fd = postgres_fd,
     .backup = postgres_backup,
 };

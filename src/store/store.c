@@ -614,16 +614,29 @@ pawl_code pawl_store_query(pawl_store *store, pawl_query *q, pawl_error *err) {
 
 /* ---- between units ---- */
 
+static pawl_code check_idle(pawl_store *store, const char *what,
+                            pawl_error *err) {
+  if (is_foreign(store)) return fail_forked(err);
+  if (store->phase != IDLE || store->nheld)
+    return fail_phase(what, "a unit of work is open", err);
+  if (!store->conn) /* the next begin connects, or tells why it cannot */
+    return pawl_fail(err, PAWL_UNREACHABLE, "the connection was lost");
+  return PAWL_OK;
+}
+
+pawl_code pawl_store_fd(pawl_store *store, int *out, pawl_error *err) {
+  MUST(check_idle(store, "fd", err));
+  *out = -1;
+  if (!store->driver->fd) return PAWL_OK;
+  return settle(store, store->driver->fd(store->conn, out, err));
+}
+
 pawl_code pawl_store_wait(pawl_store *store, int64_t deadline_mono_us,
                           const volatile int *stop, struct pollfd *fds,
                           int nfds, int *woken, pawl_error *err) {
   struct pollfd own;
   *woken = 0;
-  if (is_foreign(store)) return fail_forked(err);
-  if (store->phase != IDLE || store->nheld)
-    return fail_phase("wait", "a unit of work is open", err);
-  if (!store->conn) /* the next begin connects, or tells why it cannot */
-    return pawl_fail(err, PAWL_UNREACHABLE, "the connection was lost");
+  MUST(check_idle(store, "wait", err));
   if (!fds) fds = &own, nfds = 1;
   return settle(store, store->driver->wait(store->conn, deadline_mono_us, stop,
                                            fds, nfds, woken, err));

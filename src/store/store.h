@@ -142,6 +142,7 @@ void pawl_store_held_rollback(pawl_store *store);
 /* See driver.h; in an OPEN unit, or between the units of what is held. */
 pawl_code pawl_store_query(pawl_store *store, pawl_query *q, pawl_error *err);
 /* See driver.h; `fds` may be NULL. */
+pawl_code pawl_store_fd(pawl_store *store, int *out, pawl_error *err);
 pawl_code pawl_store_wait(pawl_store *store, int64_t deadline_mono_us,
                           const volatile int *stop, struct pollfd *fds,
                           int nfds, int *woken, pawl_error *err);

@@ -1214,6 +1214,13 @@ function Engine:bulk(verb, query, options) end
 ---@return pawl.Error? err
 function Engine:busy() end
 
+--- A descriptor for a poll of one's own: it can be read when somebody says that
+--- there is something to do; `engine:wait(0)` takes that in. -1: there is none, of
+--- SQLite or behind a pooler. Ask each time: it may be another one.
+---@return integer? fd
+---@return pawl.Error? err
+function Engine:fd() end
+
 --- Sleeps so long, until something is due or interrupt is called.
 ---@param seconds number
 ---@return true? ok

@@ -429,9 +429,19 @@ pawl_code pawl_engine_load_stack(pawl_engine *e, pawl_buf *out,
   return take_or_drop(e, &l, rc, out, err);
 }
 
-pawl_code pawl_engine_workflow_hotfix(pawl_engine *e, const char *path,
-                                      pawl_str options, pawl_buf *out,
-                                      pawl_error *err) {
+/* From a file, from text, or from the stack. */
+static pawl_code load_fix(pawl_engine *e, const char *name, const char *text,
+                          pawl_loaded *l, pawl_error *err) {
+  if (text)
+    return pawl_host_load_text(e->host, name, pawl_strz(text), pawl_strz("{}"),
+                               l, err);
+  return name ? pawl_host_load_file(e->host, name, l, err)
+              : load_stack(e, l, err);
+}
+
+pawl_code pawl_engine_workflow_hotfix(pawl_engine *e, const char *name,
+                                      const char *text, pawl_str options,
+                                      pawl_buf *out, pawl_error *err) {
   pawl_fix fix;
   pawl_loaded l = {.ref = -1};
   pawl_code rc = PAWL_OK;
@@ -441,8 +451,7 @@ pawl_code pawl_engine_workflow_hotfix(pawl_engine *e, const char *path,
   if (options.len)
     TRY(pawl_options_read(&pawl_options_of_workflow_hotfix, options, &fix,
                           err));
-  TRY(path ? pawl_host_load_file(e->host, path, &l, err)
-           : load_stack(e, &l, err));
+  TRY(load_fix(e, name, text, &l, err));
   TRY(take_loaded(e, &l, &fix, out, err));
 out:
   pawl_loaded_drop(e, &l);

@@ -21,10 +21,11 @@ pawl_code pawl_engine_load_text(pawl_engine *e, const char *name,
                                 pawl_str text, pawl_buf *out, pawl_error *err);
 pawl_code pawl_engine_load_stack(pawl_engine *e, pawl_buf *out,
                                  pawl_error *err);
-/* `path` NULL: what is on the config's lua_State's stack. */
-pawl_code pawl_engine_workflow_hotfix(pawl_engine *e, const char *path,
-                                      pawl_str options, pawl_buf *out,
-                                      pawl_error *err);
+/* The file `name`, or `text`, which is called so; both NULL: what is on the
+ * config's lua_State's stack. */
+pawl_code pawl_engine_workflow_hotfix(pawl_engine *e, const char *name,
+                                      const char *text, pawl_str options,
+                                      pawl_buf *out, pawl_error *err);
 pawl_code pawl_engine_deploy(pawl_engine *e, pawl_str options, pawl_buf *out,
                              pawl_error *err);
 pawl_code pawl_engine_check(pawl_engine *e, const char *path, pawl_buf *out,
