@@ -884,7 +884,6 @@ static int64_t play(uint64_t seed) {
     s.d.version = 1;
     s.d.def = def;
     s.d.created_us = s.w.now;
-    s.d.parent_index = -1;
     while (s.decisions < 3000 && failed == test_failed) {
       if (s.decisions > 300) s.w.calm = 1;
       if (is_over(&s) && (s.w.calm || s.d.state.status != PAWL_STATUS_FAILED ||

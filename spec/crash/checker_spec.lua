@@ -156,7 +156,7 @@ local plants = {
       where instance = $one(t.hold waiting)]],
   },
   ["nobody waits unseen: children"] = {
-    [[update pawl.instance set parent_node = 'hold',
+    [[update pawl.instance set parent_place = '{"node":"hold"}',
         parent = $one(t.hold waiting) where id = $one(t.kid)]],
   },
   ["tasks are done once"] = {

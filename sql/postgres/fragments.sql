@@ -305,6 +305,10 @@ coalesce((select (output ->> 'upto')::integer from pawl.history
 -- '' of what jsonb cannot hold.
 coalesce(pawl.as_jsonb(error) ->> 'code', '')
 
+-- fragment: member
+-- A member of JSON, as text.
+({{1}} ->> '{{2}}')
+
 -- fragment: never
 -- The end of time (PAWL_TIME_MAX).
 timestamptz '9999-12-31 23:59:59.999999+00'

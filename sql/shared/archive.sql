@@ -30,9 +30,10 @@ select seq from pawl.outbox where shard = @shard and instance = @id for update;
 -- args: @shard smallint, @id uuid
 -- rows: workflow text, version integer, status text, document text,
 --       deletion json, archived_at time, purged_at time, successor uuid,
---       rest boolean, {{whose}}, {{times}}
+--       rest boolean, {{whose}}, parent_node text,
+--       parent_index integer??, {{times}}
 select workflow, version, status, document, deletion, archived_at, purged_at,
-       successor, rest, {{whose}}, {{times}}
+       successor, rest, {{whose}}, {{shown_place parent_place}}, {{times}}
   from pawl.archive where shard = @shard and id = @id;
 
 -- name: archive_lock

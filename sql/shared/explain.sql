@@ -73,12 +73,15 @@ select id, token, visit, title, status, priority, due_at, assignee,
 select c.* {{from_each}} (
   select id, workflow, version,
          {{shown_status t.shard; t.id; t.status}},
-         parent_token, parent_visit, parent_node, parent_index, created_at
+         {{member parent_place; token}}::integer as parent_token,
+         {{member parent_place; visit}}::bigint as parent_visit,
+         {{shown_place parent_place}}, created_at
     from pawl.instance t
    where t.shard = s.shard and t.parent = @id and deleted_at is null
      and (t.status in ('running', 'waiting', 'suspended')
-          or t.parent_index is null
-             and (t.parent_token, t.parent_visit) in (
+          or {{member t.parent_place; index}} is null
+             and ({{member t.parent_place; token}}::integer,
+                  {{member t.parent_place; visit}}::bigint) in (
               select token_no, visit from pawl.instance
                where shard = @home and id = @id and token_state = 'waiting'
               union all

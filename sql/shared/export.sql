@@ -13,8 +13,7 @@
 -- columns: carried_instance
 --   id uuid, workflow text, version integer, tenant text, priority smallint,
 --   executor_group text, business_key text, correlation text, key text,
---   parent uuid, root uuid, parent_token integer, parent_visit bigint,
---   parent_node text, parent_index integer, parent_end text,
+--   parent uuid, root uuid, parent_place json,
 --   trigger_event text, trigger_source text, input json, metadata json,
 --   started_by text, created_at time, tokens integer, children integer,
 --   parts integer, sent bigint, immediate bigint, joined json, stopped json,

@@ -75,7 +75,7 @@ case when {{1}} = 0 then {{2}}
 -- what its token waits for, when there is one alone, and who has suspended it.
 t.id, {{shown_status t.shard; t.id; t.status}}, t.workflow, t.version, t.node,
   case when @brief then null else t.error end as error, {{whose t.}},
-  {{gone t.}}, {{times t.}},
+  {{shown_place t.parent_place}}, {{gone t.}}, {{times t.}},
   case when @waits then {{suspended t.workflow}} end as stopped,
   case when @waits and t.token_no is not null then t.token_state end as state,
   t.attempt, case when @waits then t.token_detail end as detail,
@@ -87,6 +87,11 @@ t.id, {{shown_status t.shard; t.id; t.status}}, t.workflow, t.version, t.node,
   {{told_last text; 'suspended'; t.status = 'suspended'}} as reason,
   {{told_last error; 'failed'; t.token_state = 'active' and t.attempt > 0}}
     as last_error
+
+-- fragment: shown_place
+-- What is shown of where a child stands in its parent.
+{{member {{1}}; node}} as parent_node,
+  {{member {{1}}; index}}::integer as parent_index
 
 -- fragment: subscribed
 case when @waits and t.token_state = 'waiting' then (
@@ -235,8 +240,8 @@ select {{listed}}
 -- fragment: archive_columns
 -- What an instance and its place in the archive have in common.
 shard, id, workflow, version, tenant, priority, executor_group, business_key,
-       correlation, key, parent, root, parent_node, parent_index, started_by,
-       status, node, error, cancellation, compensation, created_at,
+       correlation, key, parent, root, parent_place, started_by, status,
+       node, error, cancellation, compensation, created_at,
        started_at, updated_at, completed_at, successor
 
 -- fragment: keeps_attributes

@@ -10,14 +10,18 @@
 
 -- columns: own
 --   sent bigint, children integer, immediate bigint, joined json,
---   stopped json, cancellation json, suspended_at time?, deadline_at time?,
---   deletion json, deleted_at time?, purge_at time?, away json
+--   suspended_at time?, deadline_at time?
 -- What most commits leave as it is: PAWL_STATE_OWN in rules/state.h.
+
+-- columns: rare
+--   stopped json, cancellation json, deletion json, deleted_at time?,
+--   purge_at time?, away json
+-- What hardly any instance has: PAWL_STATE_RARE there.
 
 -- columns: whose
 --   tenant text, priority smallint, executor_group text as group, key text,
 --   business_key text, correlation text, parent uuid, root uuid,
---   parent_node text, parent_index integer??, started_by text
+--   started_by text
 -- Shown of one instance, and in lists; so are these:
 
 -- columns: gone
@@ -31,9 +35,8 @@
 -- args: @shard smallint, @id uuid, @workflow text,
 --       @version integer?, @priority smallint,
 --       @executor_group text, @{{given}}, @key text, @parent uuid,
---       @root uuid, @parent_token integer?, @parent_visit bigint?,
---       @parent_node text, @parent_index integer??, @parent_end text,
---       @trigger_event text, @input json, @due_at time?, @delay_us bigint?, @now time?
+--       @root uuid, @parent_place json, @trigger_event text, @input json,
+--       @due_at time?, @delay_us bigint?, @now time?
 -- One instance, with its places in standing and agenda: all in one statement,
 -- so that the rows are at hand and need not be read again. A repeated start
 -- (same id, or same external id) inserts nothing; nor does that of a version
@@ -47,14 +50,12 @@ with new as ( -- only: postgres
 insert into -- only: postgres
 insert or fail into -- only: sqlite
        pawl.instance (shard, id, status, workflow, version,
-       priority, executor_group, {{given}}, key, parent, root,
-       parent_token, parent_visit, parent_node, parent_index, parent_end,
+       priority, executor_group, {{given}}, key, parent, root, parent_place,
        trigger_event, input, visit, attempt, commits, seq,
        token_due_at, created_at, updated_at)
 select @shard, @id, 'running', @workflow, r.version, @priority,
        @executor_group, {{given @}}, @key, @parent, @root,
-       @parent_token, @parent_visit, @parent_node, @parent_index,
-       @parent_end, @trigger_event, @input, 0, 0, 0, 0,
+       @parent_place, @trigger_event, @input, 0, 0, 0, 0,
        coalesce(@due_at, {{from_now @delay_us}}), {{now}}, {{now}}
   from {{startable}}
    and {{unarchived @id; @key; @tenant}}
@@ -168,8 +169,7 @@ select s.no as no, i.id, i.workflow, i.tenant,
 --       visit bigint, attempt integer, token_data json, token_event json,
 --       token_detail json, token_due_at time, entered_at time,
 --       tokens integer, {{own}},
---       compensation json, parent uuid, parent_token integer,
---       parent_visit bigint, parent_index integer??,
+--       has_rare boolean, parent uuid, parent_place json,
 --       commits bigint, seq bigint, started_at time, output json,
 --       revision integer, parts integer
 -- What the claim just before it, in the same transaction, has leased. A
@@ -185,7 +185,10 @@ select i.id, i.status, i.workflow, i.version, i.tenant,
        i.token_no, i.token_state, i.node, i.previous_node, i.visit,
        i.attempt, i.token_data, i.token_event, i.token_detail,
        i.token_due_at, i.entered_at, i.tokens, {{own i.}},
-       i.compensation, i.parent, i.parent_token, i.parent_visit, i.parent_index,
+       coalesce(i.stopped, i.cancellation, i.deletion, i.away,
+                i.compensation) is not null
+         or i.deleted_at is not null as has_rare,
+       i.parent, i.parent_place,
        i.commits, i.seq, i.started_at, i.output,
        (select w.revision from pawl.workflow w
          where w.code = i.workflow and w.version = i.version
@@ -205,6 +208,15 @@ select i.id, i.status, i.workflow, i.version, i.tenant,
  cross join pawl.instance i on i.shard = @shard and i.id = a.instance
  where a.shard = @shard and not a.ready and a.lease = @lease
    and a.due_at = {{from_now @lease_us}};
+
+-- name: instance_rare
+-- args: @shard smallint, @id uuid[]
+-- rows: instance uuid, {{rare}}, compensation json
+-- Of those that instance_load tells of.
+select i.id as instance, {{rare i.}}, i.compensation
+  {{from_each}} (
+  select * from pawl.instance
+   where shard = @shard and id = s.id offset 0) i;
 
 -- name: instance_commit
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[],
@@ -360,7 +372,7 @@ select 1 / (count(*) = cardinality(@id))::integer as every from moved;
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[],
 --       @version integer?[], @token_data json[],
 --       @token_event json[], @token_detail json[], @tokens integer[],
---       @{{own}}[], @compensation json[], @output json[]
+--       @{{own}}[], @{{rare}}[], @compensation json[], @output json[]
 -- What most commits leave as it is (PAWL_STATE_SELDOM in rules/state.h).
 -- Behind instance_commit or instance_end.
 with moved as ( -- only: postgres
@@ -368,8 +380,8 @@ update pawl.instance as t
    set version = coalesce(s.version, t.version),
        token_data = s.token_data, token_event = s.token_event,
        token_detail = s.token_detail, tokens = s.tokens,
-       ({{own}}) = ({{own s.}}), compensation = s.compensation,
-       output = s.output
+       ({{own}}, {{rare}}) = ({{own s.}}, {{rare s.}}),
+       compensation = s.compensation, output = s.output
 -- only: sqlite
   {{at_place instance; id = s.id}};
 -- only: postgres
@@ -407,13 +419,14 @@ select {{shown_status @shard; @id; status}}
 -- name: instance_get
 -- args: @shard smallint, @id uuid
 -- rows: id uuid, status text, workflow text, version integer,
---       node text, {{whose}}, input json, variables json, output json,
---       error json, metadata json, progress text, cancellation json,
---       commits bigint, trigger_event text, trigger_source text,
---       compensation json, deadline_at time, suspended_at time, {{gone}},
---       successor uuid, {{times}}, parts integer
+--       node text, {{whose}}, parent_node text, parent_index integer??,
+--       input json, variables json, output json, error json, metadata json,
+--       progress text, cancellation json, commits bigint, trigger_event text,
+--       trigger_source text, compensation json, deadline_at time,
+--       suspended_at time, {{gone}}, successor uuid, {{times}}, parts integer
 select id, {{shown_status @shard; @id; status}},
-       workflow, version, node, {{whose}}, input,
+       workflow, version, node, {{whose}},
+       {{shown_place parent_place}}, input,
        {{variables_of parts; variables; @id}}, output,
        error, metadata, progress, cancellation, commits, trigger_event,
        trigger_source, compensation, deadline_at, suspended_at, {{gone}},
@@ -461,8 +474,10 @@ select i.id, i.key, i.business_key
 select id from pawl.instance
        indexed by pawl_instance_parent -- only: sqlite
  where shard = @shard and parent = @parent and id > @after
-   and parent_end = 'cancel' and status in ('running', 'waiting', 'suspended')
-   and (@token is null or parent_token = @token)
+   and status in ('running', 'waiting', 'suspended')
+   and {{member parent_place; end}} = 'cancel'
+   and (@token is null
+        or {{member parent_place; token}}::integer = @token)
  order by id limit @max;
 
 -- name: instance_find

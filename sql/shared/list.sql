@@ -27,7 +27,8 @@
 -- name: list_tenant
 -- args: @shard smallint[], @{{asked}}, @{{page}}
 -- rows: id uuid, status text, workflow text, version integer,
---       node text, error json, {{whose}}, {{gone}}, {{times}},
+--       node text, error json, {{whose}}, parent_node text,
+--       parent_index integer??, {{gone}}, {{times}},
 --       stopped boolean??, state text, attempt integer, detail json,
 --       look_at time, event text, event_key text, title text,
 --       claimed_by text, task_due_at time, who text, reason text,

@@ -35,8 +35,9 @@ select i.id, i.status in ('running', 'waiting', 'suspended') as lives,
 select c.parent {{from_each}} (
   select parent from pawl.instance
          indexed by pawl_instance_parent -- only: sqlite
-   where shard = @shard and parent = s.parent and parent_end = 'cancel'
-     and status in ('running', 'waiting', 'suspended') limit 1) c;
+   where shard = @shard and parent = s.parent
+     and status in ('running', 'waiting', 'suspended')
+     and {{member parent_place; end}} = 'cancel' limit 1) c;
 
 -- Many at once, in one unit: each is seized, all that is its own goes, then
 -- what it was seized by. Where the lease is not had, nothing happens.

@@ -253,6 +253,10 @@ coalesce((select json_extract(output, '$.upto') from pawl_history
 -- fragment: error_code
 coalesce(json_extract(error, '$.code'), '')
 
+-- fragment: member
+-- A member of JSON, as text.
+json_extract({{1}}, '$.{{2}}')
+
 -- fragment: is_ready
 -- What workers may claim, of the agenda.
 indexed by pawl_agenda_ready

@@ -125,7 +125,8 @@ static pawl_code tell_purged(pawl_engine *e, const pawl_id *id, pawl_buf *out,
   pawl_object_begin(&o, out);
   pawl_member_id(&o, "id", id);
   pawl_member_columns(&o, &rows, 0,
-                      "workflow version status " PAWL_SHOWN_whose);
+                      "workflow version status " PAWL_SHOWN_whose
+                      " parent_node parent_index");
   pawl_member_object(&o, "times", &times);
   pawl_member_columns(&times, &rows, 0, PAWL_SHOWN_times);
   pawl_object_end(&times);

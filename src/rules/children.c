@@ -4,6 +4,7 @@
 
 #include "../value/json.h"
 #include "machine.h"
+#include "stored.h"
 
 pawl_effect *pawl_message(pawl_decision *d, int32_t token, const char *kind,
                           const pawl_id *to, pawl_object *content) {
@@ -19,15 +20,20 @@ pawl_effect *pawl_message(pawl_decision *d, int32_t token, const char *kind,
 
 /* ---- started ---- */
 
-/* The part of a "start" message that says what becomes of it, and who asked. */
-static void add_parent(const pawl_decision *d, pawl_object *o, int leave,
-                       const pawl_token *t, const char *node, int64_t index) {
-  pawl_member_textz(o, "parent_end", leave ? "leave" : "cancel");
-  pawl_member_int(o, "seq", pawl_record_seq(d));
-  pawl_member_int(o, "token", t->no);
-  pawl_member_int(o, "visit", t->visit);
-  pawl_member_textz(o, "node", node);
-  if (index >= 0) pawl_member_int(o, "index", index);
+/* The part of a "start" message that says who asked, and what becomes of it:
+ * its place in its parent, as the child's row has it. A token that waits for it
+ * is named; the index is of an each's item. */
+static void add_place(pawl_object *o, int leave, const pawl_token *t,
+                      const char *node, int64_t index) {
+  pawl_object place;
+
+  pawl_member_object(o, "place", &place);
+  pawl_member_textz(&place, "node", node);
+  if (t->no) pawl_member_int(&place, "token", t->no);
+  pawl_member_int(&place, "visit", t->visit);
+  if (index >= 0) pawl_member_int(&place, "index", index);
+  pawl_member_textz(&place, "end", leave ? "leave" : "cancel");
+  pawl_object_end(&place);
 }
 
 void pawl_child_send(pawl_decision *d, int k, const pawl_node *node,
@@ -40,7 +46,7 @@ void pawl_child_send(pawl_decision *d, int k, const pawl_node *node,
   pawl_member_json(&o, "input", input.len ? input : pawl_strz("{}"));
   pawl_member_json(&o, "options", pawl_strz("{}"));
   pawl_member_bool(&o, "track", 1);
-  add_parent(d, &o, node->parent_end_leave, pawl_tok(d, k), node->name, index);
+  add_place(&o, node->parent_end_leave, pawl_tok(d, k), node->name, index);
   pawl_object_end(&o);
   d->plan.state.children++;
 }
@@ -82,8 +88,8 @@ static void take_start(pawl_decision *d, pawl_str start) {
   pawl_member_json(&o, "options", pawl_buf_str(&rest));
   pawl_member_bool(&o, "track", track);
   none.visit = d->plan.state.visit;
-  add_parent(d, &o, leave, &none, d->plan.state.node ? d->plan.state.node : "",
-             -1);
+  add_place(&o, leave, &none, d->plan.state.node ? d->plan.state.node : "",
+            -1);
   pawl_object_end(&o);
   d->plan.state.children += track;
   pawl_buf_deinit(&rest);
@@ -99,15 +105,14 @@ void pawl_take_starts(pawl_decision *d, pawl_str starts) {
 /* Its parent is told, if that waits for it. */
 void pawl_parent_tell(pawl_decision *d, pawl_standing status) {
   const pawl_plan *p = &d->plan;
+  pawl_str place = pawl_buf_str(&d->parent_place), value;
   pawl_object o;
 
-  if (!d->has_parent || !d->parent_token) return;
+  if (!d->has_parent || !pawl_json_get(place, "token", &value)) return;
   (void)pawl_message(d, 0, "result", &d->parent, &o);
   pawl_member_textz(&o, "child", d->id_text);
   pawl_member_textz(&o, "status", pawl_status_name(status));
-  pawl_member_int(&o, "token", d->parent_token);
-  pawl_member_int(&o, "visit", d->parent_visit);
-  if (d->parent_index >= 0) pawl_member_int(&o, "index", d->parent_index);
+  pawl_place_tell(place, &o);
   pawl_member_json(&o, "output", pawl_buf_str(&p->state.output));
   if (p->error.len) pawl_member_json(&o, "error", pawl_buf_str(&p->error));
   pawl_object_end(&o);

@@ -120,7 +120,7 @@ struct pawl_decision {
   int64_t created_us; /* known where kept events were found */
   int has_parent;
   pawl_id parent;
-  int64_t parent_token, parent_visit, parent_index; /* index -1: none */
+  pawl_buf parent_place; /* stored.h; empty: none */
   /* ---- as it is stored, and as each commit leaves it ---- */
   int64_t commits, seq; /* how many; the newest row of history */
   pawl_state state;

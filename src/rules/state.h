@@ -92,17 +92,22 @@ typedef enum pawl_undo_status {
   X(TIME, suspended)      /* suspended_us: since when; 0: it is not */       \
   X(TIME, deadline)       /* deadline_us; 0: none */                         \
   X(MARKS, joined)        /* joins that have fired while siblings still run, \
-                             and the token that forked */                    \
+                             and the token that forked */
+/* The same of those that hardly any instance has: their columns are
+ * instance_rare's, which is asked where instance_load says that there is
+ * something. So is the undoing. */
+#define PAWL_STATE_RARE(X)                                                   \
   X(TEXT, stopped)        /* JSON list of its tokens when it failed; empty:  \
                              null */                                         \
   X(TEXT, cancellation)   /* JSON: who, why, when; empty: null */            \
   X(TEXT, deletion)       /* JSON: who and why; empty: null. Of one that     \
                              lives: it is deleted as it ends */              \
   X(TIME, deleted)        /* deleted_us: since when it is; 0: it is not */   \
-  X(TIME, purge)          /* purge_us: since when it is being purged */     \
+  X(TIME, purge)          /* purge_us: since when it is being purged */      \
   X(TEXT, away)           /* JSON: who has carried it to another store, and  \
                              why; empty: null */
-#define PAWL_STATE_SELDOM(X) PAWL_STATE_OWN(X) PAWL_UNDO_MEMBERS(X, undo.)
+#define PAWL_STATE_SELDOM(X) \
+  PAWL_STATE_OWN(X) PAWL_STATE_RARE(X) PAWL_UNDO_MEMBERS(X, undo.)
 /* The others. */
 #define PAWL_STATE_USUAL(X)                                                  \
   X(NUMBER, visit)        /* the highest that was given out */               \
@@ -132,6 +137,7 @@ typedef struct pawl_state {
   const char *node, *previous; /* where it stands or ended, for people */
   pawl_compensation undo;
   PAWL_STATE_OWN(PAWL_STATE_MEMBER)
+  PAWL_STATE_RARE(PAWL_STATE_MEMBER)
   PAWL_STATE_USUAL(PAWL_STATE_MEMBER)
 } pawl_state;
 

@@ -30,6 +30,17 @@ void pawl_joined_read(const pawl_world *w, pawl_str json, pawl_marks *joined) {
   joined->failed |= failed;
 }
 
+/* ---- where in its parent it stands ---- */
+
+void pawl_place_tell(pawl_str place, pawl_object *o) {
+  static const char *const names[] = {"token", "visit", "index"};
+  pawl_str value;
+
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (pawl_json_get(place, names[i], &value))
+      pawl_member_json(o, names[i], value);
+}
+
 /* ---- compensation ---- */
 
 static const char *const undo_statuses[] = {

@@ -9,12 +9,17 @@
  *                  "undone":2,"undo_failed":1,"transfers":[5]}
  *                 {"status":"completed",...,"completed_at":"..."}
  *
+ *   parent_place  {"node":"pay","token":3,"visit":7,"index":0,"end":"cancel"}
+ *                 the token that waits for it; the index of an each's item;
+ *                 `end`: what becomes of it when its parent ends
+ *
  * Layer    rules: for engine/work, engine/act and stopped.c.
  * Errors   what memory was missing for is marked as failed where it is read
  *          into, or written to. */
 #ifndef PAWL_RULES_STORED_H
 #define PAWL_RULES_STORED_H
 
+#include "../value/object.h"
 #include "decision.h"
 
 /* Appended; nothing for none. */
@@ -23,6 +28,9 @@ void pawl_compensation_write(const pawl_compensation *u, pawl_buf *out);
 /* Instead of what is there; empty: none. */
 void pawl_joined_read(const pawl_world *w, pawl_str json, pawl_marks *joined);
 void pawl_compensation_read(pawl_str json, pawl_state *s);
+
+/* What the parent knows its place by, as members of what it is told. */
+void pawl_place_tell(pawl_str place, pawl_object *o);
 
 /* Is what was done being undone, or will be with the next decision? */
 int pawl_compensation_is_under_way(pawl_str json);

@@ -49,12 +49,11 @@ static void one_that_is_not_lives_on(void) {
   kit_close(&k);
 }
 
-static void a_parent_that_waits_is_told_the_end(int64_t token, int told) {
+static void a_parent_that_waits_is_told_the_end(const char *place, int told) {
   kit k;
   kit_open(&k, WORKFLOW);
   k.d.has_parent = 1;
-  k.d.parent_token = token;
-  k.d.parent_visit = 4;
+  pawl_buf_addz(&k.d.parent_place, place);
   kit_letter(&k, "kill", "{}");
   kit_step(&k);
   CHECK_INT(kit_effects(&k, PAWL_EFFECT_MESSAGE), told);
@@ -82,7 +81,9 @@ static void a_code_of_ours_is_not_the_childs(void) {
 TEST_PART(children_test) {
   one_that_is_tracked_ends_with_its_parent();
   one_that_is_not_lives_on();
-  a_parent_that_waits_is_told_the_end(2, 1);
-  a_parent_that_waits_is_told_the_end(0, 0);
+  a_parent_that_waits_is_told_the_end(
+      "{\"node\":\"c\",\"token\":2,\"visit\":4,\"end\":\"cancel\"}", 1);
+  a_parent_that_waits_is_told_the_end(
+      "{\"node\":\"c\",\"visit\":4,\"end\":\"cancel\"}", 0);
   a_code_of_ours_is_not_the_childs();
 }

@@ -197,7 +197,6 @@ static inline void kit_open(kit *k, const char *text) {
   k->d.version = 1;
   k->d.def = k->def = kit_def(text, 1);
   k->d.created_us = k->now;
-  k->d.parent_index = -1;
   k->d.read_us = PAWL_NEVER;
   k->d.undo_last = 1;
 }

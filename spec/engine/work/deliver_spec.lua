@@ -56,7 +56,7 @@ kit.describe("a message", function(backend)
   end
 
   local START = '{"workflow":"t.kid","input":{"quick":true},"options":{},'
-    .. '"track":true,"parent_end":"cancel","token":1,"visit":1,"node":"c"}'
+    .. '"track":true,"place":{"node":"c","token":1,"visit":1,"end":"cancel"}}'
 
   it("starts a child that knows where it comes from", function()
     local engine, _, url = backend.fresh()
@@ -71,10 +71,8 @@ kit.describe("a message", function(backend)
     assert.equal(1, #list)
     local row = of(url, list[1].id)
     assert.equal("acme", row.tenant)
-    assert.equal("c", row.parent_node)
-    assert.equal("cancel", row.parent_end)
-    assert.equal(1, tonumber(row.parent_token))
-    assert.equal(1, tonumber(row.parent_visit))
+    assert.equal('{"node":"c","token":1,"visit":1,"end":"cancel"}',
+      row.parent_place)
     assert.equal(row.parent, row.root)
     assert.equal(0, kit.count(backend, url, "message"))
     assert.equal(0, kit.count(backend, url, "agenda"))

@@ -31,10 +31,16 @@ function Store:id(column)
     or ("replace(%s::text, '-', '')"):format(column)
 end
 
---- Rows of a query in which $id(x) is an id as text.
+--- The node of a child's place in its parent.
+function Store:node(column)
+  return (self.dialect == "sqlite" and "json_extract(%s, '$.node')"
+    or "(%s ->> 'node')"):format(column)
+end
+
+--- Rows of a query in which $id(x) is an id as text, $node(x) that of a place.
 function Store:rows(text)
-  return self.sql((text:gsub("%$id(%b())", function(column)
-    return self:id(column:sub(2, -2))
+  return self.sql((text:gsub("%$(%l+)(%b())", function(what, column)
+    return self[what](self, column:sub(2, -2))
   end)))
 end
 
@@ -527,10 +533,10 @@ none("nobody waits unseen: an event", "%{id}",
 none("nobody waits unseen: children", "%{id}",
   "select $id(i.id) as id " .. WAITS .. ([[exists (select 1
       from pawl.token_view t join pawl.instance c
-        on c.parent = t.instance and c.parent_node = t.node
+        on c.parent = t.instance and $node(c.parent_place) = t.node
      where t.shard = i.shard and t.instance = i.id and t.state = 'waiting'
        and not exists (select 1 from pawl.instance o
-         where o.parent = i.id and o.parent_node = t.node
+         where o.parent = i.id and $node(o.parent_place) = t.node
            and o.status not in %s))]]):format(ENDED))
 
 none("tasks are done once",

@@ -110,11 +110,7 @@ create table pawl.instance (
   key text,
   parent uuid,
   root uuid,
-  parent_token integer,
-  parent_visit bigint,
-  parent_node text,
-  parent_index integer,
-  parent_end text,
+  parent_place json,
   trigger_event text,
   trigger_source text,
   input json,
@@ -187,13 +183,8 @@ comment on column pawl.instance.key is
 comment on column pawl.instance.parent is 'the instance that started it';
 comment on column pawl.instance.root is
   'the first of all: the parent''s parent, and so on';
-comment on column pawl.instance.parent_token is
-  'which token of the parent waits for it';
-comment on column pawl.instance.parent_visit is 'in which of its visits';
-comment on column pawl.instance.parent_node is 'at which node';
-comment on column pawl.instance.parent_index is 'for which item of an each';
-comment on column pawl.instance.parent_end is
-  'what becomes of it when its parent ends';
+comment on column pawl.instance.parent_place is
+  'where in its parent: the node and the visit, the token that waits for it, the index of an each''s item; and the end, what becomes of it when its parent ends';
 comment on column pawl.instance.trigger_source is
   'where the event that started it came from';
 comment on column pawl.instance.input is 'what it was started with';
@@ -1147,8 +1138,7 @@ create table pawl.archive (
   key text,
   parent uuid,
   root uuid,
-  parent_node text,
-  parent_index integer,
+  parent_place json,
   started_by text,
   status text not null
     check (status = 'completed' or status = 'failed' or status = 'cancelled'),

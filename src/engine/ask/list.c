@@ -688,7 +688,7 @@ static void add_one(pawl_engine *e, const filter *f, const pawl_rows *r, int k,
   pawl_list_object(list, &o);
   pawl_member_columns(&o, r, k,
                       "id workflow version status node "
-                      "error " PAWL_SHOWN_whose);
+                      "error " PAWL_SHOWN_whose " parent_node parent_index");
   pawl_member_object(&o, "times", &times);
   pawl_member_columns(&times, r, k, PAWL_SHOWN_times);
   pawl_object_end(&times);

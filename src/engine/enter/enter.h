@@ -32,9 +32,7 @@ typedef struct pawl_origin {
   void *ud;
   /* of a child; `parent` NULL: it has none */
   const pawl_id *parent, *root;
-  int64_t parent_token, parent_visit; /* 0: null */
-  int64_t parent_index;               /* -1: null */
-  const char *parent_node, *parent_end;
+  pawl_str parent_place; /* JSON */
   /* Whose it is, unless the options say so: at NULL, the engine's. An event or
    * an instance has said it in the options of what it starts: `inside`. */
   pawl_str tenant;

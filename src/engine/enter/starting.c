@@ -164,7 +164,7 @@ static pawl_code send_alike(pawl_engine *e, const pawl_starting *s, int *at,
  * inserted when it is there. */
 static pawl_code send_instance(pawl_engine *e, const pawl_starting *s, int *at,
                                pawl_error *err) {
-  static const pawl_origin none = {.parent_index = -1};
+  static const pawl_origin none;
   const pawl_start_options *o = s->options;
   const pawl_origin *from = s->origin && s->origin->parent ? s->origin : &none;
 
@@ -173,11 +173,7 @@ static pawl_code send_instance(pawl_engine *e, const pawl_starting *s, int *at,
       e->store, instance_start, at, err, .shard = pawl_start_shard(e, s),
       .workflow = pawl_strz(s->code), .version = o->version,
       .key = pawl_buf_some(&o->key), .input = s->input, .parent = from->parent,
-      .root = from->root, .parent_token = from->parent_token,
-      .parent_visit = from->parent_visit,
-      .parent_node = pawl_strz(from->parent_node),
-      .parent_index = from->parent_index < 0 ? PAWL_NULL : from->parent_index,
-      .parent_end = pawl_strz(from->parent_end),
+      .root = from->root, .parent_place = from->parent_place,
       .now = pawl_store_now(e->store), PAWL_START_MEMBERS(e));
 }
 

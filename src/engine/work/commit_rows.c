@@ -57,9 +57,11 @@ static const pawl_token *lone_of(const pawl_plan *p) {
 #define ONE(...) +1
 enum {
   OWN_MEMBERS = 0 PAWL_STATE_OWN(ONE),
-  OWN_COLUMNS = 0 PAWL_COLUMNS_own(ONE)
+  OWN_COLUMNS = 0 PAWL_COLUMNS_own(ONE),
+  RARE_MEMBERS = 0 PAWL_STATE_RARE(ONE),
+  RARE_COLUMNS = 0 PAWL_COLUMNS_rare(ONE)
 };
-_Static_assert(OWN_MEMBERS == OWN_COLUMNS,
+_Static_assert(OWN_MEMBERS == OWN_COLUMNS && RARE_MEMBERS == RARE_COLUMNS,
                "each has its column, and each column is one's");
 
 static void add_seldom(pawl_args *a, pawl_held *h) {
@@ -78,7 +80,8 @@ static void add_seldom(pawl_args *a, pawl_held *h) {
            .token_detail = t ? detail_text(a, t) : pawl_strz(NULL),
            .tokens = p->state.last_token ? p->state.last_token : 1,
            .compensation = pawl_buf_some(&p->compensation),
-           .output = pawl_buf_some(&p->state.output), PAWL_STATE_OWN(MORE));
+           .output = pawl_buf_some(&p->state.output),
+           PAWL_STATE_OWN(MORE) PAWL_STATE_RARE(MORE));
 }
 
 pawl_code pawl_commit_seldom(pawl_engine *e, pawl_held **list, int n,

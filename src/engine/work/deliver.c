@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "../../base/fault.h"
+#include "../../rules/stored.h"
 #include "../../value/json.h"
 #include "../../value/object.h"
 #include "../common/time.h"
@@ -199,22 +200,18 @@ static pawl_code tell_refused(pawl_engine *e, const message *m,
                               const pawl_id *parent, const pawl_id *child,
                               const pawl_error *why, pawl_error *err) {
   pawl_buf data = {.alloc = &e->alloc}, error = {.alloc = &e->alloc};
-  int64_t index = member_int(m, "index", -1);
-  pawl_str node = member(m, "node");
-  char id[37];
+  pawl_str place = member(m, "place"); /* a result has that as its own */
+  pawl_object o;
   pawl_code rc = PAWL_OK;
 
-  pawl_id_format(child, id);
   pawl_plan_error(&error, why, NULL);
-  pawl_buf_addf(&data,
-                "{\"child\":\"%s\",\"status\":\"failed\",\"token\":%" PRId64
-                ",\"visit\":%" PRId64 ",\"node\":",
-                id, member_int(m, "token", 0), member_int(m, "visit", 0));
-  pawl_buf_adds(&data, node.at ? node : pawl_strz("null"));
-  if (index >= 0) pawl_buf_addf(&data, ",\"index\":%" PRId64, index);
-  pawl_buf_addz(&data, ",\"output\":null,\"error\":");
-  pawl_buf_adds(&data, pawl_buf_str(&error));
-  pawl_buf_addc(&data, '}');
+  pawl_object_begin(&o, &data);
+  pawl_member_id(&o, "child", child);
+  pawl_member_textz(&o, "status", "failed");
+  pawl_place_tell(place.at ? place : m->data, &o);
+  pawl_member_null(&o, "output");
+  pawl_member_json(&o, "error", pawl_buf_str(&error));
+  pawl_object_end(&o);
   TRY(pawl_buf_check(&error, err));
   TRY(pawl_buf_check(&data, err));
   TRY(tell_parent(e, parent, child, pawl_buf_str(&data), err));
@@ -266,14 +263,11 @@ static int is_for_failure(const message *m) {
 static pawl_code start_child(pawl_engine *e, const message *m,
                              pawl_error *err) {
   kin k;
-  pawl_buf code = {.alloc = &e->alloc}, node = {.alloc = &e->alloc};
-  pawl_buf options = {.alloc = &e->alloc};
+  pawl_buf code = {.alloc = &e->alloc}, options = {.alloc = &e->alloc};
   pawl_origin origin = {.inside = 1,
                         .parent = m->instance,
                         .root = &k.root,
-                        .parent_token = member_int(m, "token", 0),
-                        .parent_visit = member_int(m, "visit", 0),
-                        .parent_index = member_int(m, "index", -1)};
+                        .parent_place = member(m, "place")};
   int tracked = pawl_json_kind_of(member(m, "track")) != PAWL_JSON_FALSE;
   int created;
   pawl_error why;
@@ -283,14 +277,9 @@ static pawl_code start_child(pawl_engine *e, const message *m,
   init_kin(e, &k);
   TRY(read_kin(e, m->instance, &k, err));
   pawl_json_unquote(member(m, "workflow"), &code);
-  if (member(m, "node").at) pawl_json_unquote(member(m, "node"), &node);
   if (!tracked) origin.parent = NULL;
-  origin.parent_node = node.len ? node.at : NULL;
-  origin.parent_end =
-      pawl_str_eqz(member(m, "parent_end"), "\"leave\"") ? "leave" : "cancel";
   child_options(m, &k, &options);
   TRY(pawl_buf_check(&code, err));
-  TRY(pawl_buf_check(&node, err));
   TRY(pawl_buf_check(&options, err));
   rc = pawl_engine_start(e, code.at ? code.at : "", member(m, "input"),
                          pawl_buf_str(&options), &origin, &id, &created, &why);
@@ -308,7 +297,6 @@ static pawl_code start_child(pawl_engine *e, const message *m,
 out:
   deinit_kin(&k);
   pawl_buf_deinit(&code);
-  pawl_buf_deinit(&node);
   pawl_buf_deinit(&options);
   return rc;
 }

@@ -1,7 +1,8 @@
 /* What a claimed instance needs before it runs, read in as few trips as its
  * kind allows: a plain sequence needs its row alone.
  *
- *   row --> tokens, inbox --> definition --> undoing --> items --> events
+ *   row --> inbox, tokens, what is rare --> definition --> undoing --> items
+ *       --> events
  *
  * What came in is mail.c's. */
 #include "load.h"
@@ -84,12 +85,10 @@ static pawl_code load_lone(pawl_engine *e, pawl_held *h,
 static void load_parent(pawl_held *h, const pawl_instance_load_row *row) {
   h->d.has_parent = row->parent != NULL;
   h->d.parent = row->parent ? *row->parent : (pawl_id){{0}};
-  h->d.parent_token = row->parent_token;
-  h->d.parent_visit = row->parent_visit;
-  h->d.parent_index = row->parent_index == PAWL_NULL ? -1 : row->parent_index;
+  pawl_buf_set(&h->d.parent_place, row->parent_place);
 }
 
-/* Of the list in rules/state.h. */
+/* Of the lists in rules/state.h. */
 #define LOAD_NUMBER(name) s->name = row->name;
 #define LOAD_TIME(name) s->name##_us = row->name##_at;
 #define LOAD_TEXT(name) pawl_buf_set(&s->name, row->name);
@@ -99,6 +98,11 @@ static void load_parent(pawl_held *h, const pawl_instance_load_row *row) {
 static void load_own(pawl_engine *e, pawl_state *s,
                      const pawl_instance_load_row *row) {
   PAWL_STATE_OWN(LOAD)
+}
+
+static void load_rare(pawl_state *s, const pawl_instance_rare_row *row) {
+  PAWL_STATE_RARE(LOAD)
+  pawl_compensation_read(row->compensation, s);
 }
 
 /* While it has no visit, the time in its token's column is when it may begin.
@@ -154,14 +158,13 @@ static void load_texts(pawl_engine *e, pawl_held *h,
   h->parts = (int)row->parts;
   load_vars(h, row->variables);
   load_own(e, &h->d.state, row);
-  pawl_marks_clear(&h->d.state.watched); /* take_rules tells */
-  pawl_compensation_read(row->compensation, &h->d.state);
+  h->has_rare = row->has_rare != 0;
   pawl_buf_set(&h->d.state.output, row->output);
 }
 
 static int texts_failed(const pawl_held *h) {
   return h->d.workflow.failed || h->tenant.failed || h->correlation.failed ||
-         h->d.input.failed || h->d.vars.failed ||
+         h->d.input.failed || h->d.vars.failed || h->d.parent_place.failed ||
          pawl_state_has_failed(&h->d.state);
 }
 
@@ -170,12 +173,12 @@ static pawl_code load_row(pawl_engine *e, pawl_held *h,
                           const pawl_instance_load_row *row, pawl_error *err) {
   pawl_str status = row->status;
 
+  pawl_state_clear(&h->d.state);
   if (!pawl_status_parse(status, &h->d.state.status))
     return pawl_fail(err, PAWL_CORRUPT, "instance %s has the status \"%.*s\"",
                      h->d.id_text, (int)status.len, status.at);
   pawl_buf_set(&h->d.workflow, row->workflow);
   h->d.version = row->version;
-  h->d.state.tokens.n = 0;
   load_texts(e, h, row);
   load_counters(h, row);
   if (check_counters(h, err) != PAWL_OK) return PAWL_CORRUPT;
@@ -278,12 +281,43 @@ static pawl_code ask_tokens(pawl_engine *e, int shard, int *at,
   return pawl_store_send(e->store, &e->args, at, err);
 }
 
+/* ---- what hardly any has ---- */
+
+static int needs_rare(const pawl_held *h) {
+  return h->has_rare && pawl_slot_is_new(h);
+}
+
+static pawl_code ask_rare(pawl_engine *e, int shard, int *at,
+                          pawl_error *err) {
+  pawl_args_begin(&e->args, PAWL_STMT_instance_rare);
+  PAWL_EACH_SLOT (e, h)
+    if (h->shard == shard && needs_rare(h))
+      PAWL_PUT(&e->args, instance_rare, PAWL_SLOT_MEMBERS(h));
+  return pawl_store_send(e->store, &e->args, at, err);
+}
+
+static pawl_code take_rare(pawl_engine *e, const pawl_rows *rows,
+                           pawl_error *err) {
+  for (int k = 0; k < rows->nrows; k++) {
+    const pawl_instance_rare_row row = pawl_read_instance_rare(rows, k);
+    pawl_held *h = pawl_held_find(e, row.instance, NULL);
+    if (!h || !needs_rare(h)) continue;
+    load_rare(&h->d.state, &row);
+    h->has_rare = 0;
+    if (pawl_state_has_failed(&h->d.state)) return pawl_fail_memory(err);
+  }
+  return PAWL_OK;
+}
+
+/* ---- the first trip ---- */
+
 /* The inbox comes first: whether it is wanted shows in the tokens. */
 static const part first_parts[] = {{pawl_mail_ask, pawl_mail_take},
-                                   {ask_tokens, take_tokens}};
+                                   {ask_tokens, take_tokens},
+                                   {ask_rare, take_rare}};
 
 static int wants_first(const pawl_held *h) {
-  return pawl_needs_tokens(h) || pawl_needs_inbox(h);
+  return pawl_needs_tokens(h) || pawl_needs_inbox(h) || needs_rare(h);
 }
 
 /* ---- items ---- */
@@ -635,7 +669,7 @@ pawl_code pawl_load_more(pawl_engine *e, pawl_error *err) {
     h->d.read_us = PAWL_NEVER;
   }
   for (int s = 0; s < e->nshards; s++)
-    MUST(load_parts(e, s, wants_first, first_parts, 2, err));
+    MUST(load_parts(e, s, wants_first, first_parts, 3, err));
   PAWL_EACH_SLOT (e, h) {
     if (pawl_needs_look(h)) h->d.nitems = h->d.has_items = 0;
     if (pawl_slot_is_new(h)) MUST(pawl_offers_definition(e, h, err));

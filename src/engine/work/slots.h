@@ -92,6 +92,7 @@ typedef struct pawl_held {
   int64_t revision;   /* of its definition; 0: whichever runs */
   pawl_buf tenant, correlation;
   int has_tenant, has_correlation; /* null is not empty */
+  int has_rare;    /* of PAWL_STATE_RARE, and it is not loaded yet */
   int parts;       /* rows that its variables are in; 0: its own */
   int vars_parts;  /* the same of those that the plan has changed */
   int nfound;      /* mail.c: letters, before a search */
