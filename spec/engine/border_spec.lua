@@ -320,6 +320,7 @@ local cases = {
   executor_id = "is about the engine itself",
   count = "is about the engine itself",
   interrupt = "is about the engine itself",
+  save = "is about the engine itself",
   wait = "is woken for whatever happens, and not told what",
 }
 for name, options in pairs(change) do

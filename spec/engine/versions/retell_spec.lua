@@ -41,11 +41,12 @@ kit.describe("a store that is as it was", function(backend)
       assert(engine:tick())
       return engine:count().statements - before
     end
+    assert(engine:load(kit.one(nil, { code = "t.c0" }))) -- it has to look
     local one = cost()
     for i = 1, 20 do
       assert(engine:load(kit.one(nil, { code = "t.c" .. i })))
     end
     assert.equal(one, cost()) -- they were stored when they were loaded
-    assert.equal(21, #assert(engine.workflows:list()))
+    assert.equal(22, #assert(engine.workflows:list()))
   end)
 end)

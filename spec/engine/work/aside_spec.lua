@@ -4,7 +4,7 @@ local kit = require "spec.engine.kit"
 local pawl = require "pawl"
 local system = require "system"
 
-local BUDGET, RUN = 0.02, 0.021
+local BUDGET, RUN = 0.03, 0.031
 
 --- Keeps the processor busy: a budget is of real time, whatever the clock.
 local function spin(seconds)
@@ -38,6 +38,7 @@ kit.describe("what a tick could not run", function(backend)
     local state = {}
     local engine, clock, url = backend.fresh(options)
     assert(engine:load(flow or slow(state)))
+    assert(engine:tick()) -- it has said who it is
     local ids = start(engine, n)
     local stats = assert(engine:tick(BUDGET))
     assert.equal(1, stats.steps)
@@ -49,19 +50,19 @@ kit.describe("what a tick could not run", function(backend)
   end
 
   it("is held, and comes first in the next one", function()
-    local engine, _, url, state, _, stats = holding(5)
-    assert.equal(5, stats.claimed)
-    assert.equal(4, stats.held)
-    assert.equal(4, leases(url))
+    local engine, _, url, state, _, stats = holding(3)
+    assert.equal(3, stats.claimed)
+    assert.equal(2, stats.held)
+    assert.equal(2, leases(url))
     assert.equal(0, stats.next_due)
     assert.equal(0, assert(engine:next_due()))
-    for k = 3, 0, -1 do
+    for k = 1, 0, -1 do
       stats = assert(engine:tick(BUDGET))
       assert.equal(0, stats.claimed)
       assert.equal(1, stats.steps)
       assert.equal(k, stats.held)
     end
-    assert.equal(5, state.n)
+    assert.equal(3, state.n)
     assert.equal(0, leases(url))
     assert.not_equal(0, stats.next_due)
   end)

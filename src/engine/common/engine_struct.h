@@ -94,6 +94,7 @@ typedef struct pawl_budget {
   int64_t began_mono_us;
   int64_t until_mono_us; /* PAWL_NEVER: it has no end */
   int claims, ran;       /* claims made, handlers begun since */
+  int is_slow;           /* the last handler was: others run what is left */
   int planned;           /* of those that ran: not committed yet */
   int64_t round;         /* of a tick that is too short for all */
   pawl_cost claim, commit;
@@ -182,7 +183,7 @@ struct pawl_engine {
   int noffers, offers_cap;
   int fresh_ready, suspect_ready;
   int64_t next_due_us;
-  int64_t look_mono_us; /* when offers and timers are looked at again */
+  int64_t look_mono_us;  /* when offers and timers are looked at again */
   pawl_store_marks mark; /* the store as it was then; `quiet`: that is known */
   int quiet;
   int64_t timer_mono_us; /* not before that for a timer that has come */

@@ -26,6 +26,7 @@ void pawl_aside_put(pawl_engine *e) {
   int n = 0;
 
   if (e->interrupted || e->alone || e->suspect_ready) return; /* N3 */
+  if (e->budget.is_slow) return;                              /* rule 7 */
   PAWL_EACH_SLOT (e, h) {
     if (n == e->config.batch) break;
     if (!may_stay(e, h, mono)) continue;

@@ -11,7 +11,7 @@
  * It is given back where it would be in somebody's way: where it was not run
  * for GIVE_BACK_US (others may have the time), or was held for HELD_US (so that
  * a hot-fix or a bulk reaches what never waits); when less than a third of its
- * lease is left; what is more than a batch; when the tick was interrupted, has
+ * lease is left; what is more than a batch; behind a handler that was slow; when the tick was interrupted, has
  * failed, or knows of one that was taken over, which runs alone (N3); before a
  * wait, before anything that is asked of that instance, or of its workflow, and
  * when the engine is closed. A kill leaves it as it leaves what is held in a

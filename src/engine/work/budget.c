@@ -56,7 +56,7 @@ void pawl_budget_begin(pawl_engine *e, int64_t budget_us) {
   b->until_mono_us = budget_us <= 0 || budget_us >= PAWL_NEVER - mono
                          ? PAWL_NEVER
                          : mono + budget_us;
-  b->claims = b->ran = b->planned = 0;
+  b->claims = b->ran = b->planned = b->is_slow = 0;
   b->on = PAWL_SPENT_REST;
   b->waited_us = counts.waited_us;
   memset(b->spent_us, 0, sizeof b->spent_us);
@@ -100,8 +100,7 @@ int pawl_budget_fits(const pawl_engine *e, const pawl_held *h) {
   return left_us(e) >= (double)run + pawl_cost_of(&b->commit, b->planned + 1);
 }
 
-/* Held, and not run since it was claimed. */
-static int fresh(const pawl_engine *e) {
+int pawl_budget_fresh(const pawl_engine *e) {
   int n = 0;
   if (e->nheld == e->nwaiting) return 0;
   PAWL_EACH_SLOT (e, h)
@@ -118,8 +117,9 @@ int pawl_budget_room(const pawl_engine *e, int most) {
   const double commit = pawl_cost_of(&b->commit, b->planned + 1);
   const double one_more = pawl_cost_of(&b->claim, 2) - claim + run +
                           pawl_cost_of(&b->commit, b->planned + 2) - commit;
-  const int held = fresh(e);
   const double room = (left_us(e) - claim - commit - run) / (one_more + 1) + 1;
+  if (room - e->nheld >= most) return most; /* whatever they have done */
+  const int held = pawl_budget_fresh(e);
   int n = room > most + held ? most : room < 0 ? -held : (int)room - held;
 
   if (n < 1 && !held && !b->ran) n = 1;

@@ -31,6 +31,8 @@ int pawl_budget_fits(const pawl_engine *e, const pawl_held *h);
 /* How many more can be claimed, run and committed beside those that are held
  * and have not run yet; not more than `most`. May be less than 0. */
 int pawl_budget_room(const pawl_engine *e, int most);
+/* Of those: how many. */
+int pawl_budget_fresh(const pawl_engine *e);
 /* Does its end leave less room than a claim is made for otherwise? */
 int pawl_budget_is_tight(const pawl_engine *e);
 /* How long it took beyond its end; 0: it kept its word. */

@@ -22,8 +22,8 @@ static int room_to_wait(const pawl_engine *e) {
   return room < slots ? room : slots;
 }
 
-/* Without a look at how much time is left. */
-static int has_room_for(pawl_engine *e) {
+/* Without a look at how much time is left; so many are held that count. */
+static int room_beside(pawl_engine *e, int held) {
   int ahead = pawl_pipeline_is_open(e) ? 2 : 1; /* batches */
   int want = ahead * e->config.batch;
 
@@ -31,16 +31,16 @@ static int has_room_for(pawl_engine *e) {
   /* slow handlers: take no more than what one flush can hold */
   if (e->run_avg_us > 0 && PAWL_FLUSH_US / e->run_avg_us < want)
     want = (int)(PAWL_FLUSH_US / e->run_avg_us) + 1;
-  want -= e->nheld + e->claiming;
+  want -= held + e->claiming;
   return want > e->config.batch ? e->config.batch : want;
 }
 
 /* In a tick that is too short for a batch what is held already and goes round
  * is no reason not to take what has just come. */
 static int wants_more(pawl_engine *e) {
-  if (!e->nwaiting && pawl_budget_is_tight(e))
-    return pawl_budget_room(e, e->config.batch);
-  return has_room_for(e);
+  if (e->nwaiting || !pawl_budget_is_tight(e)) return room_beside(e, e->nheld);
+  const int want = room_beside(e, pawl_budget_fresh(e));
+  return want > 0 ? pawl_budget_room(e, want) : want;
 }
 
 /* A claim has its price: it waits until a quarter of the batch is free; not
@@ -93,7 +93,8 @@ static int may_refill(const pawl_engine *e, int want) {
 
 int pawl_refill_is_due(pawl_engine *e) {
   if (e->interrupted || !pawl_refill_has_room(e)) return 0;
-  return e->woken || (owes_look(e) && is_worth_claiming(e, has_room_for(e)));
+  return e->woken ||
+         (owes_look(e) && is_worth_claiming(e, room_beside(e, e->nheld)));
 }
 
 static pawl_code refill(pawl_engine *e, int want, pawl_error *err) {

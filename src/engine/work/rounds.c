@@ -132,13 +132,14 @@ static pawl_code take_turn(pawl_engine *e, pawl_held *h, turns *t,
   if (rc != PAWL_OK) return rc;
   t->ran++;
   int64_t mono = pawl_clock_mono();
+  e->budget.is_slow = mono - began > PAWL_FLUSH_US;
   if (e->interrupted || mono >= e->budget.until_mono_us) {
     t->stop = t->over = 1;
     return PAWL_OK;
   }
   if (mono - t->flushed <= PAWL_FLUSH_US) return PAWL_OK;
   MUST(commit_ahead(e, err));
-  if (mono - began > PAWL_FLUSH_US) { /* others can run what is not begun */
+  if (e->budget.is_slow) { /* others can run what is not begun */
     t->over = 1;
     return pawl_claim_release(e, err);
   }
