@@ -399,6 +399,10 @@ typedef struct pawl_config {
   int32_t never_stop;       /* 1: pawl_interrupt lets a handler that runs come
                               to its end: Lua that only computes is up to
                               twice as fast */
+  int64_t seed;             /* of ids, jitter and a private state's math.random:
+                              with the same one, and the same clock, two runs
+                              store the same. For tests and replays: of two
+                              engines that share a seed ids meet. 0: drawn */
 } pawl_config;
 #ifdef __cplusplus
 /* So that no compiler misses the other fields. */

@@ -121,7 +121,7 @@ local open_shape = {
   max_bytes = { "positive" }, batch = { "count" },
   concurrency = { "count" }, recoveries = { "count" }, shards = { "shards" },
   retain = { retain, wants = 'a duration like "30d", or a table of them' },
-  pooler = { "boolean" }, create = { "boolean" },
+  pooler = { "boolean" }, create = { "boolean" }, seed = { "positive" },
   heartbeat_thread = { "boolean" },
   stored_code = option.choice("stored_code", "any", "own"),
   unknown = option.choice("unknown", "defer", "fail"),

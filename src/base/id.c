@@ -30,11 +30,26 @@ static void advance(pawl_idgen *g, int64_t now_ms, uint32_t seed) {
   }
 }
 
+/* Bytes that are the same for the same seed: splitmix64. */
+static void fill_by_seed(pawl_idgen *g) {
+  for (size_t i = 0; i < sizeof g->pool; i += 8) {
+    uint64_t x = g->seed += UINT64_C(0x9E3779B97F4A7C15);
+    x = (x ^ (x >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94D049BB133111EB);
+    x ^= x >> 31;
+    for (int k = 0; k < 8; k++)
+      g->pool[i + (size_t)k] = (unsigned char)(x >> (8 * k) & 0xff);
+  }
+  if (!g->seed) g->seed = 1;
+}
+
 /* The next DRAWN random bytes. */
 static pawl_code draw(pawl_idgen *g, const unsigned char **out,
                       pawl_error *err) {
   if (g->left < DRAWN) {
-    if (getentropy(g->pool, sizeof g->pool) != 0)
+    if (g->seed)
+      fill_by_seed(g);
+    else if (getentropy(g->pool, sizeof g->pool) != 0)
       return pawl_fail(err, PAWL_INTERNAL,
                        "the system gives no random bytes for an id");
     g->left = sizeof g->pool;

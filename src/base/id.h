@@ -23,6 +23,7 @@ typedef struct pawl_idgen {
   uint32_t counter;
   unsigned char pool[240]; /* random bytes, the last `left` not used yet */
   size_t left;
+  uint64_t seed; /* not 0: what follows from it, instead of the system's */
 } pawl_idgen;
 
 pawl_code pawl_id_make(pawl_idgen *g, int64_t now_us, pawl_id *out,

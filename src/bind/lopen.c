@@ -280,6 +280,7 @@ static void read_config(lua_State *L, int at, pawl_config *config) {
   config->flush_us = config_int(L, at, "flush_us");
   config->durability = config_small(L, at, "durability");
   config->max_bytes = config_int(L, at, "max_bytes");
+  config->seed = config_int(L, at, "seed");
   config->batch = config_small(L, at, "batch");
   config->concurrency = config_small(L, at, "concurrency");
   config->recoveries = config_small(L, at, "recoveries");

@@ -133,6 +133,7 @@ static pawl_code open_parts(pawl_engine *e, const char *url, pawl_error *err) {
       .lua = e->config.lua,
       .max_bytes = (size_t)e->config.max_bytes,
       .interrupted = e->config.never_stop ? NULL : &e->interrupted,
+      .seed = e->config.seed,
       .start = &pawl_options_of_start};
 
   MUST(keep_text(&e->group, &e->config.group, err));
@@ -185,6 +186,7 @@ pawl_code pawl_engine_open(const char *url, const pawl_config *config,
   e->after_held.events.alloc = e->after_held.asked.alloc = &e->alloc;
   e->pid = getpid();
   e->next_due_us = PAWL_NEVER;
+  e->ids.seed = (uint64_t)e->config.seed;
   pawl_args_init(&e->args, &e->alloc);
   pawl_result_init(&e->result, &e->plain);
   pawl_process_self(&e->self);

@@ -35,6 +35,14 @@ static void replace_exit(lua_State *L) {
   lua_pop(L, 1);
 }
 
+static void seed_random(lua_State *L, int64_t seed) {
+  lua_getglobal(L, LUA_MATHLIBNAME);
+  lua_getfield(L, -1, "randomseed");
+  lua_pushinteger(L, seed);
+  lua_call(L, 1, 0);
+  lua_pop(L, 1);
+}
+
 /* Makes the metatables that come into being with their first use: Lua's own of
  * buffers, and ours. One that memory fails between its name and its functions
  * would be found half made ever after, and every string.rep fail. */
@@ -70,6 +78,7 @@ static int set_up(lua_State *L) {
   if (host->is_private) {
     luaL_openlibs(L);
     replace_exit(L);
+    if (host->seed) seed_random(L, host->seed);
     pawl_bound_open(host, L);
     preload(L);
     pawl_host_push_path(L);
@@ -146,6 +155,7 @@ pawl_code pawl_host_open(const pawl_host_options *options, pawl_host **out,
   if (options->log) host->log = *options->log;
   host->max_bytes = options->max_bytes;
   host->start = options->start;
+  host->seed = options->seed;
   host->interrupted = options->interrupted;
   host->path_ref = -1;
   host->pid = getpid();

@@ -47,10 +47,11 @@ typedef struct pawl_host pawl_host;
 typedef struct pawl_host_options {
   const pawl_alloc *alloc;
   const pawl_log *log;
-  struct lua_State *lua;     /* NULL: private */
-  size_t max_bytes;          /* of variables, and of each output */
+  struct lua_State *lua;           /* NULL: private */
+  size_t max_bytes;                /* of variables, and of each output */
   const volatile int *interrupted; /* not 0: a private state's handler that
                                       runs is to stop; NULL: it never is */
+  int64_t seed; /* of math.random in a private state; 0: Lua's own */
   const pawl_options *start; /* what a start takes: ctx.start takes of it what
                                 is not the engine's to say */
 } pawl_host_options;

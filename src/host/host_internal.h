@@ -50,7 +50,8 @@ typedef struct pawl_catch {
 } pawl_catch;
 
 typedef struct pawl_ctx pawl_ctx;
-typedef struct pawl_lent pawl_lent; /* a function of the program's: ctx_host.c */
+typedef struct pawl_lent
+    pawl_lent; /* a function of the program's: ctx_host.c */
 
 /* A handler under way. They are used again and again, each with its thread,
  * which hangs on the host's table under the run's address. */
@@ -69,10 +70,10 @@ struct pawl_run {
   const pawl_error *why; /* NULL, save while it is resumed */
   int is_stopped;        /* as the engine is interrupted; where */
   char stopped_at[128];
-  int asking;            /* the function lent that is asked, or waited for, from
+  int asking;      /* the function lent that is asked, or waited for, from
                             1 on; 0: none */
-  pawl_buf *asked;       /* what it is asked: on the thread's stack */
-  int nasked;            /* how many were, of this attempt */
+  pawl_buf *asked; /* what it is asked: on the thread's stack */
+  int nasked;      /* how many were, of this attempt */
   pawl_call own;
   pawl_buf text;   /* of `own` */
   pawl_buf before; /* while its results are taken */
@@ -87,6 +88,7 @@ struct pawl_host {
   int is_private;
   size_t max_bytes;
   const volatile int *interrupted;
+  int64_t seed;
   const pawl_options *start;
   int ctx_members; /* how many it has */
   int next_ref;    /* of definitions */

@@ -151,6 +151,8 @@ function pawl.migrations(url, options) end
 ---@field unknown? "defer"|"fail"   what neither it nor the store knows: wait for
 ---  who does, or fail it
 ---@field state? "host"|"private"   where workflow files run; "host"
+---@field seed? integer             of ids and jitter: with the same one and the
+---                                 same clock two runs store the same; tests
 ---@field host? table<string, pawl.HostFunction>  what handlers call by ctx.host
 
 ---@class pawl.RetainOptions  durations
