@@ -524,7 +524,7 @@ kit.describe("the cost of a claim", function(backend)
     assert.is_true(one[1] <= 4, one[1] .. " transactions")
   end)
 
-  it("is a look when nothing is due", function()
+  it("is a look at most when nothing is due", function()
     local engine = backend.fresh()
     assert(engine:load(kit.timer()))
     for _ = 1, 10 do assert(engine:start "t.timer") end
@@ -532,7 +532,7 @@ kit.describe("the cost of a claim", function(backend)
     local before = engine:count()
     assert(engine:tick())
     local after = engine:count()
-    assert.equal(1, after.transactions - before.transactions)
+    assert.is_true(after.transactions - before.transactions <= 1)
   end)
 end)
 
