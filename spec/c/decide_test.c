@@ -408,6 +408,7 @@ static void note_message(model *m, const pawl_effect *f) {
   pawl_str data = pawl_buf_str(&f->data), name = pawl_buf_str(&f->name);
   int64_t token = 0, visit = 0, index = -1;
 
+  (void)pawl_json_get(data, "place", &data); /* a "start" tells it there */
   (void)member_int(data, "token", &token);
   (void)member_int(data, "visit", &visit);
   (void)member_int(data, "index", &index);
