@@ -399,7 +399,7 @@ typedef struct pawl_config {
   int32_t never_stop;       /* 1: pawl_interrupt lets a handler that runs come
                               to its end: Lua that only computes is up to
                               twice as fast */
-  int64_t seed;             /* of ids, jitter and a private state's math.random:
+  int64_t seed; /* of ids, jitter and a private state's math.random:
                               with the same one, and the same clock, two runs
                               store the same. For tests and replays: of two
                               engines that share a seed ids meet. 0: drawn */
@@ -848,10 +848,10 @@ typedef struct pawl_wanted {
                         those before it are, so what was done is not done twice */
   const char *input; /* JSON, ended by a zero; "null": nothing was given */
   size_t length;
-  int32_t again;    /* 1: it was said to be under way: what of it? */
-  int32_t gone;     /* 1: the same, and nobody waits for it any more, as the
+  int32_t again;     /* 1: it was said to be under way: what of it? */
+  int32_t gone;      /* 1: the same, and nobody waits for it any more, as the
                        handler was ended: what is said is not heard */
-  int32_t may_wait; /* 0: it cannot be under way here */
+  int32_t may_wait;  /* 0: it cannot be under way here */
   char reserved[36]; /* zero */
 } pawl_wanted;
 

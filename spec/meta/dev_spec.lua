@@ -95,8 +95,9 @@ end
 describe("what specs call", function()
   -- Programs of Debian's essential packages.
   local known = {}
-  for name in ([[bash chmod cp dd env find id install kill ln mkdir mkfifo mktemp
-    nproc rm runuser script setpriv sh stat true truncate ./dev]]):gmatch "%S+" do
+  for name in ([[bash chmod cp dd env find id install kill ln mkdir mkfifo
+    mktemp nproc rm runuser script setpriv sh stat true truncate
+    ./dev]]):gmatch "%S+" do
     known[name] = true
   end
   for _, pair in ipairs(words_of "PROGRAMS_TEST") do

@@ -138,9 +138,9 @@ static int ctx_attrs(lua_State *L, pawl_run *run) {
 enum { CTX_NONE, READABLE(CTX_NUMBER) CTX_OTHERS };
 static const pawl_ctx_member readable[] = {READABLE(CTX_MEMBER){NULL}};
 
-static const pawl_ctx_member *const lists[] = {
-    readable, pawl_ctx_awaiting, pawl_ctx_effects, pawl_ctx_lent,
-    pawl_ctx_services};
+static const pawl_ctx_member *const lists[] = {readable, pawl_ctx_awaiting,
+                                               pawl_ctx_effects, pawl_ctx_lent,
+                                               pawl_ctx_services};
 enum { NLISTS = sizeof lists / sizeof lists[0], MOST_MEMBERS = 64 };
 
 /* All of them into all[]; how many. */

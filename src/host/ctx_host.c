@@ -181,7 +181,7 @@ static int ask(lua_State *L, pawl_run *run, int again) {
   pawl_error err;
   pawl_code rc = call_lent(run, again, 0, waits, &out, &err);
 
-  if (rc == PAWL_OK || rc != PAWL_BUSY || !waits) {
+  if (rc != PAWL_BUSY || !waits) {
     if (rc == PAWL_BUSY) pawl_host_forget_asked(run);
     run->asking = 0;
     run->asked = NULL;

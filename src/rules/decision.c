@@ -6,11 +6,10 @@
 #include "../value/json.h"
 
 /* What is done to each text, by its name. */
-#define TEXTS(X)                                              \
-  X(workflow)                                                 \
-  X(input)                                                    \
-  X(parent_place) X(vars) X(undo) X(undo_output) X(undo_data) \
-      X(undo_transfers)
+#define TEXTS(X) \
+  X(workflow)    \
+  X(input)       \
+  X(parent_place) X(vars) X(undo) X(undo_output) X(undo_data) X(undo_transfers)
 #define LETTER_TEXTS(X) \
   X(kind) X(name) X(key) X(event_id) X(source) X(by) X(data)
 

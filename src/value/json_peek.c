@@ -43,7 +43,7 @@ static const char *container_end(const char *at) {
         break;
       case ']':
       case '}': /* the sign two behind its bracket in ASCII */
-        if (open[--depth] != *at - 2) return NULL;
+        if (!depth || open[--depth] != *at - 2) return NULL;
         if (depth == 0) return at + 1;
         break;
       default:
@@ -136,7 +136,7 @@ static int walk(pawl_cursor *c) {
 static int first(const char *at, pawl_cursor *c) {
   memset(c, 0, sizeof *c);
   c->index = -1;
-  c->opened = *at;
+  c->opened = (unsigned char)*at;
   c->next = at + 1;
   if (*at != '[' && *at != '{') return ended(c, 1);
   return walk(c);
@@ -341,7 +341,7 @@ typedef struct copy {
 } copy;
 
 static void put(copy *to, const char *c, size_t n) {
-  if (to->length + n >= to->size) to->is_full = 1;
+  if (!to->out || to->length + n >= to->size) to->is_full = 1;
   if (!to->is_full) memcpy(to->out + to->length, c, n);
   if (!to->is_full) to->out[to->length + n] = '\0';
   to->length += n;

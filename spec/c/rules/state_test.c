@@ -5,7 +5,8 @@
 static void statuses_are_read_as_they_are_written(void) {
   pawl_standing s;
   for (int i = 0; i < PAWL_NSTATUSES; i++) {
-    CHECK(pawl_status_parse(pawl_strz(pawl_status_name((pawl_standing)i)), &s));
+    CHECK(
+        pawl_status_parse(pawl_strz(pawl_status_name((pawl_standing)i)), &s));
     CHECK_INT(s, i);
   }
   CHECK(!pawl_status_parse(pawl_strz("runnin"), &s));

@@ -137,8 +137,8 @@ static pawl_code read_state(pawl_engine *e, const request *r, int at,
 
 /* Who has read the letter, or is to? PAWL_OK also when it was taken before. */
 static pawl_code read_sent_of(pawl_engine *e, const request *r, int state,
-                              int answered, pawl_standing *status, int *deleted,
-                              int64_t *seq, pawl_rows *answers,
+                              int answered, pawl_standing *status,
+                              int *deleted, int64_t *seq, pawl_rows *answers,
                               pawl_error *err) {
   MUST(read_state(e, r, state, status, deleted, seq, err));
   if (r->again) *seq = 0;

@@ -85,7 +85,7 @@ typedef struct pawl_held {
   int64_t lease_until_us;
   int64_t held_mono_us; /* since when it is held; and not run */
   int64_t idle_mono_us;
-  int64_t round; /* in which it had its turn, see rounds.c */
+  int64_t round;      /* in which it had its turn, see rounds.c */
   int64_t was_due_us; /* since when it was due; 0: a handler of it has run
                             under this lease, so it is due anew */
   int latch;          /* as loaded */
