@@ -156,10 +156,12 @@ function Site:worker(options)
   options = options or {}
   local env = { PAWL_FAULT = options.fault or "" }
   for name, value in pairs(options.env or {}) do env[name] = value end
-  -- One process: it is the one that a fault hits and a signal reaches.
-  local words = { "worker", "flow.lua", "--processes", "1", "--store",
-    options.url or self.url }
+  local words = { "worker", "flow.lua", "--store", options.url or self.url }
   table.move(options, 1, #options, #words + 1, words)
+  -- One process: it is the one that a fault hits and a signal reaches.
+  if not table.concat(words, " "):find("--processes", 1, true) then
+    table.move({ "--processes", "1" }, 1, 2, #words + 1, words)
+  end
   words[#words + 1] = { env = env, under = options.under }
   return self.folder:start(table.unpack(words))
 end

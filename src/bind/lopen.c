@@ -289,6 +289,8 @@ static void read_config(lua_State *L, int at, pawl_config *config) {
   lua_getfield(L, at, "pooler");
   config->pooler = pooler_option(L, -1);
   lua_pop(L, 1);
+  config->never_stop = 1; /* engine:interrupt lets a handler end, as a worker
+                             does that is to stop */
   config->heartbeat_thread = config_flag(L, at, "heartbeat_thread");
   config->stored_code_own = config_flag(L, at, "stored_code_own");
   config->unknown_fail = config_flag(L, at, "unknown_fail");
