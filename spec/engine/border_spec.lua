@@ -143,6 +143,7 @@ local cases = {
   ---- what there is ----
   find = gone(function(e, id) return e:find(id) end),
   get = gone(function(e, id) return e:get(id) end),
+  status = gone(function(e, id) return e:status(id) end),
   history = gone(function(e, id) return e:history(id) end),
   tokens = gone(function(e, id) return e:tokens(id) end),
   export = gone(function(e, id) return e:export(id) end),
@@ -321,6 +322,7 @@ local cases = {
   count = "is about the engine itself",
   interrupt = "is about the engine itself",
   save = "is about the engine itself",
+  fd = "is about the engine itself",
   wait = "is woken for whatever happens, and not told what",
 }
 for name, options in pairs(change) do
@@ -355,7 +357,12 @@ end
 local ELSEWHERE = { pawl_open = true, pawl_migrate = true,
   pawl_migrations = true,
   pawl_store_name = true, pawl_free = true, pawl_code_name = true,
-  pawl_version = true, pawl_time_us = true }
+  pawl_version = true, pawl_time_us = true,
+  -- of the program's own, and of text
+  pawl_register = true, pawl_at = true, pawl_value_type = true,
+  pawl_text = true, pawl_int = true, pawl_num = true, pawl_bool = true,
+  pawl_length = true, pawl_each = true, pawl_format = true,
+  pawl_format_into = true }
 
 --- They come last: from then on tenant "a" has something.
 local MAKES = { start = true, start_many = true, signal = true }

@@ -10,13 +10,16 @@ local ASIDE <const> = {
     files = {
       ask = { "backup",    -- which it cannot
               "condition" }, -- of its own file
-      [""] = { "plans" },  -- SQLite's own, looked at by its shell
+      [""] = { "plans",    -- SQLite's own, looked at by its shell
+               "held_file" }, -- which it cannot hold
     },
     titles = {
       "by the command",                        -- which has no such driver
       "are read by an index from their place", -- a plan, as above
       "read from one store is not delivered into the next", -- moves its file
       "yields to the others after a thousand steps", -- counts batches ahead
+      "asks the store nothing as long as nobody has written", -- by its marks
+      "tells what is at risk, until it is saved", -- which it never is
     },
   },
   [":memory:"] = {

@@ -49,7 +49,7 @@ kit.describe("a history", function(backend)
     for _, case in ipairs {
       { "type", "step", 3 }, { "type", "changed", 2 }, { "node", "b", 1 },
       { "by", "bob", 2 }, { "by", "ann", 1 }, { "by", "nobody", 0 },
-      { "type", "nosuch", 0 }, { "node", "nosuch", 0 },
+      { "type", "undone", 0 }, { "node", "nosuch", 0 },
     } do
       local name, value, n = table.unpack(case)
       local found = asked(engine, id, { [name] = value })

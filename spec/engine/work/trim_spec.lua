@@ -673,7 +673,9 @@ kit.describe("a history that is kept short", function(backend)
     local id = assert(engine:start "t.long")
     assert(engine:run())
     assert.is_true(gone > 40, gone)
-    assert.is_true(most > 5 and most <= 21, most)
+    -- of two that were sent ahead both may be seen at once
+    local units = backend.name == "postgres" and 2 or 1
+    assert.is_true(most > 5 and most <= 21 * units, most)
     assert.equal(240, get(engine, id).variables.total)
     assert.is_true(#stored(backend, url) <= KEEP + SLACK + 8)
   end)

@@ -82,11 +82,11 @@ local function tables(store)
 end
 
 -- What stays: attributes, while the archive has their instance, and that
--- somebody has archived or purged it.
+-- somebody has archived, deleted or purged it.
 local EXTRA = {
   attribute = [[ and not exists (select 1 from pawl.archive a
     where a.shard = t.shard and a.id = t.instance)]],
-  audit = [[ and t.type <> 'purged' and not exists (
+  audit = [[ and t.type <> 'purged' and t.type <> 'deleted' and not exists (
     select 1 from pawl.archive a where a.shard = t.shard
        and a.id = t.instance and a.purged_at is null)]],
 }
