@@ -64,14 +64,14 @@ local function tell(opts)
   if opts.count then return count(engine, query, opts) end
   if opts.json then
     local text = store.try(engine:list(query, "json"))
-    if text == "[]" then store.check_workflow(engine, opts.workflow) end
+    if text == "[]" then store.check_workflow(engine, query.workflow) end
     term.json(text)
     return 0
   end
   query.waits = true
   local rows = store.try(engine:list(query))
   if #rows == 0 then
-    store.check_workflow(engine, opts.workflow)
+    store.check_workflow(engine, query.workflow)
     term.print("no instances")
   else
     listing(engine, rows)
