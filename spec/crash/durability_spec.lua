@@ -13,7 +13,7 @@ local url, kind, ticks = arg[1], arg[2], tonumber(arg[3])
 local flow = pawl.workflow { code = "t.kept", start = "a" }
 flow:step("a", { run = function(ctx)
   ctx.vars.n = (ctx.vars.n or 0) + 1
-  return ctx.vars.n < 1000 and "again" or "out"
+  return ctx.vars.n < 1000000 and "again" or "out"
 end, next = { again = "a", out = "z" } })
 flow:finish "z"
 local engine = assert(pawl.open(url, { durability = kind, flush = 0.01 }))

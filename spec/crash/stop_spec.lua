@@ -1,6 +1,7 @@
 --- Clean stops, and power cuts of `pawl run`.
 local Site = require "spec.support.site"
 local process = require "spec.support.process"
+local system = require "system"
 
 Site.each("a worker that is told to stop", function(new)
   it("finishes what runs and gives back what was not begun", function()
@@ -62,6 +63,19 @@ Site.each("a worker whose handler takes long", function(new)
       assert.equal(1, times)
       site:drain()
       site:assert_complete(ids)
+    end
+  end)
+
+  it("stops also while its processes begin", function()
+    local site = new(Site.steps())
+    for i = 1, 12 do
+      local worker = site:worker { "--processes", "2" }
+      assert.truthy(process.poll(10, function()
+        return worker:output():find("2 workers on ", 1, true)
+      end), worker:errors())
+      system.sleep(i * 0.003)
+      worker:kill "INT"
+      assert.equal(0, worker:wait(20), worker:errors())
     end
   end)
 

@@ -81,7 +81,9 @@ describe("what was counted in a store, on sqlite,", function()
     local url = backend.url()
     backend.open(url)
     local store = kit.store(url)
+    -- as a plan by counts would have it, were its order not given
     local load = kit.statements "sqlite".instance_load.text
+      :gsub("cross join", "join")
     local function walks_now()
       assert(store:begin "open") -- explaining alone reads no schema anew
       assert(store:query "select count(*) as n from pawl_agenda")

@@ -67,7 +67,8 @@ static int make_pipes(int pipes[NPIPES][2]) {
   return 1;
 }
 
-/* In the child; does not return. The second look at the parent: it may have
+/* In the child, where a stop waits until it catches signals (lsys.c): before
+ * that it would kill it. Does not return. The second look at the parent: it may have
  * died before it could be watched. */
 static void become_worker(int pipes[NPIPES][2], pid_t parent) {
   char number[16];
@@ -97,8 +98,13 @@ static int sys_spawn(lua_State *L) {
   const pid_t parent = getpid();
   if (!make_pipes(pipes)) return pawl_push_errno(L);
   fflush(NULL); /* or the child might write it again */
+  sigset_t stop, was;
+  sigemptyset(&stop);
+  sigaddset(&stop, PAWL_STOP_SIGNAL);
+  sigprocmask(SIG_BLOCK, &stop, &was);
   pid_t pid = fork();
   if (pid == 0) become_worker(pipes, parent);
+  sigprocmask(SIG_SETMASK, &was, NULL);
   for (int i = 0; i < NPIPES; i++) close(pipes[i][1]);
   if (pid < 0) {
     int why = errno;

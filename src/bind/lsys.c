@@ -72,6 +72,9 @@ static int sys_catch_signals(lua_State *L) {
   sigaction(SIGTERM, &action, NULL);
   action.sa_handler = on_stop;
   sigaction(PAWL_STOP_SIGNAL, &action, NULL);
+  sigemptyset(&action.sa_mask);
+  sigaddset(&action.sa_mask, PAWL_STOP_SIGNAL);
+  sigprocmask(SIG_UNBLOCK, &action.sa_mask, NULL); /* one may wait */
   return 0;
 }
 
