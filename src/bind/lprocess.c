@@ -68,8 +68,8 @@ static int make_pipes(int pipes[NPIPES][2]) {
 }
 
 /* In the child, where a stop waits until it catches signals (lsys.c): before
- * that it would kill it. Does not return. The second look at the parent: it may have
- * died before it could be watched. */
+ * that it would kill it. Does not return. The second look at the parent: it may
+ * have died before it could be watched. */
 static void become_worker(int pipes[NPIPES][2], pid_t parent) {
   char number[16];
   int nowhere = open("/dev/null", O_RDONLY);
