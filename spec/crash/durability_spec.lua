@@ -39,7 +39,7 @@ for _, backend in ipairs(backends) do
         it("with durability " .. kind .. " loses nothing", function()
           local file, url = tmp.file("kept.lua", PROGRAM), backend.url()
           local code, out, err = process.run({ "lua5.4", file, url, kind,
-            "30" }, { env = { LUA_PATH = "./?.lua;" .. build.env.LUA_PATH,
+            "8" }, { env = { LUA_PATH = "./?.lua;" .. build.env.LUA_PATH,
               LUA_CPATH = build.env.LUA_CPATH } })
           assert.equal(137, code, out .. err)
           local committed = tonumber(out:match "committed (%d+)")
