@@ -304,7 +304,7 @@ static void what_is_not_lent_is_given_back(void) {
   w.alloc.for_ever = 1;
   w.alloc.fail_at = w.alloc.requests + 1;
   pawl_code rc = PAWL_OK;
-  char name[8];
+  char name[16];
   int n = 0;
   for (; rc == PAWL_OK && n < 100; n++) {
     snprintf(name, sizeof name, "f%d", n);
