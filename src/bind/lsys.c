@@ -25,6 +25,7 @@
  * any moment, cleared before its engine is closed. */
 static pawl_engine *volatile watched;
 static volatile sig_atomic_t caught, ncaught;
+static volatile sig_atomic_t told; /* by a supervisor, and by nobody since */
 static volatile sig_atomic_t handler_runs;
 static int only_count;      /* a supervisor ends its children first */
 static char announced[128]; /* said when the first one comes */
@@ -37,9 +38,14 @@ static void stop_for(int number) {
 }
 
 /* The first signal asks for a clean stop, which may take as long as a handler
- * does: so that is said at once. Who sends a second one means it. */
+ * does: so that is said at once. Who sends a second one means it; what a whole
+ * group is sent may come behind a supervisor's word of it. */
 static void on_signal(int number) {
   int error = errno;
+  if (told) {
+    told = 0;
+    return;
+  }
   if (caught && !only_count) _exit(128 + number);
   if (!caught && announced[0] && (handler_runs || only_count) &&
       write(STDERR_FILENO, announced, strlen(announced)) < 0)
@@ -51,19 +57,21 @@ static void on_signal(int number) {
 /* From a supervisor, which may tell what the group was told already. */
 static void on_stop(int number) {
   (void)number;
-  if (!caught) stop_for(SIGTERM);
+  if (caught) return;
+  told = 1;
+  stop_for(SIGTERM);
 }
 
 /* sys.catch_signals(count, text): from now on SIGINT and SIGTERM stop cleanly;
  * `count`: a second one, too, is only counted. `text` is said at the first,
  * while a handler runs; a later call does not change it. */
 static int sys_catch_signals(lua_State *L) {
-  static int told;
+  static int is_told;
   struct sigaction action;
   const char *text = luaL_checkstring(L, 2);
   only_count = lua_toboolean(L, 1);
-  if (!told) snprintf(announced, sizeof announced, "%s", text);
-  told = 1;
+  if (!is_told) snprintf(announced, sizeof announced, "%s", text);
+  is_told = 1;
   memset(&action, 0, sizeof action);
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART; /* a handler's own I/O is left in peace */
